@@ -1,0 +1,151 @@
+#include "ir/lang/source.h"
+
+#include <algorithm>
+
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace prunerc::lang {
+namespace {
+
+/// Longer source lines are cut around the caret, so that one line of a megabyte is not printed for each error.
+constexpr size_t kMaxLineLength = 240;
+constexpr size_t kContextBeforeCaret = 100;
+
+class Renderer {
+ public:
+  explicit Renderer(const SourceSet& sources) : sources_(sources), out_(buffer_) {
+    for (uint32_t file = 0; file < sources.num_files(); ++file) {
+      ids_.push_back(manager_.AddNewSourceBuffer(
+          llvm::MemoryBuffer::getMemBuffer(sources.text(file), sources.name(file), true),
+          llvm::SMLoc()));
+    }
+  }
+
+  void print(const SourceDiagnostic& diagnostic) {
+    const Severity severity = kLangDiagRows[static_cast<size_t>(diagnostic.id)].severity;
+    const auto kind =
+        severity == Severity::kError ? llvm::SourceMgr::DK_Error : llvm::SourceMgr::DK_Warning;
+    // SourceMgr can only show edits of the line it prints; the others are told in notes.
+    std::vector<llvm::SMFixIt> here;
+    std::vector<const FixIt*> elsewhere;
+    for (const FixIt& fix : diagnostic.fix_its) {
+      if (same_line(fix.range, diagnostic.range)) {
+        here.emplace_back(range_of(fix.range), fix.text);
+      } else {
+        elsewhere.push_back(&fix);
+      }
+    }
+    print_message(kind, diagnostic.range, diagnostic.message, here);
+    for (const FixIt* fix : elsewhere) {
+      print_message(llvm::SourceMgr::DK_Note, fix->range,
+                    fmt::format("{} '{}' here", fix->range.begin == fix->range.end ? "insert" : "write",
+                                fix->text),
+                    {});
+    }
+    for (const SourceNote& note : diagnostic.notes) {
+      print_message(llvm::SourceMgr::DK_Note, note.range, note.message, {});
+    }
+  }
+
+  std::string take() { return buffer_; }
+
+ private:
+  llvm::SMLoc location(uint32_t file, uint32_t offset) const {
+    const llvm::MemoryBuffer* text = manager_.getMemoryBuffer(ids_[file]);
+    const size_t clamped = std::min<size_t>(offset, text->getBufferSize());
+    return llvm::SMLoc::getFromPointer(text->getBufferStart() + clamped);
+  }
+
+  llvm::SMRange range_of(SourceRange range) const {
+    return {location(range.file, range.begin), location(range.file, range.end)};
+  }
+
+  bool same_line(SourceRange a, SourceRange b) const {
+    return a.file == b.file && sources_.line_column(a).first == sources_.line_column(b).first;
+  }
+
+  void print_message(llvm::SourceMgr::DiagKind kind, SourceRange range, const std::string& message,
+                     const std::vector<llvm::SMFixIt>& fix_its) {
+    if (ids_.empty()) return;
+    std::vector<llvm::SMRange> ranges;
+    if (range.end > range.begin) ranges.push_back(range_of(range));
+    llvm::SMDiagnostic full = manager_.GetMessage(location(range.file, range.begin), kind, message,
+                                                  ranges, fix_its);
+    if (full.getLineContents().size() <= kMaxLineLength) {
+      full.print(nullptr, out_, /*ShowColors=*/false);
+    } else {
+      cut(full).print(nullptr, out_, /*ShowColors=*/false);
+    }
+  }
+
+  /// The same diagnostic with only the part of its line around the caret.
+  static llvm::SMDiagnostic cut(const llvm::SMDiagnostic& full) {
+    const auto column = static_cast<size_t>(std::max(full.getColumnNo(), 0));
+    const size_t from = column > kContextBeforeCaret ? column - kContextBeforeCaret : 0;
+    const std::string line = full.getLineContents().substr(from, kMaxLineLength).str();
+    std::vector<std::pair<unsigned, unsigned>> ranges;
+    for (const auto& [begin, end] : full.getRanges()) {
+      const size_t first = std::clamp<size_t>(begin, from, from + line.size());
+      const size_t last = std::clamp<size_t>(end, from, from + line.size());
+      ranges.emplace_back(static_cast<unsigned>(first - from), static_cast<unsigned>(last - from));
+    }
+    // The column shown to the reader would be that of the cut line, so the message names the real one.
+    return llvm::SMDiagnostic(*full.getSourceMgr(), full.getLoc(), full.getFilename(),
+                              full.getLineNo(), static_cast<int>(column - from), full.getKind(),
+                              fmt::format("{} (column {} of a long line)", full.getMessage().str(),
+                                          column + 1),
+                              line, ranges);
+  }
+
+  const SourceSet& sources_;
+  llvm::SourceMgr manager_;
+  std::vector<unsigned> ids_;
+  std::string buffer_;
+  llvm::raw_string_ostream out_;
+};
+
+}  // namespace
+
+uint32_t SourceSet::add(std::string name, std::string text) {
+  files_.push_back({std::move(name), std::move(text)});
+  return static_cast<uint32_t>(files_.size() - 1);
+}
+
+std::string_view SourceSet::text(SourceRange range) const {
+  return std::string_view(files_[range.file].text).substr(range.begin, range.end - range.begin);
+}
+
+std::pair<int, int> SourceSet::line_column(SourceRange range) const {
+  if (range.file >= files_.size()) return {1, 1};
+  const std::string_view text = files_[range.file].text;
+  const std::string_view before = text.substr(0, range.begin);
+  const size_t newline = before.rfind('\n');
+  const size_t column = newline == std::string_view::npos ? before.size() : before.size() - newline - 1;
+  return {static_cast<int>(std::count(before.begin(), before.end(), '\n')) + 1,
+          static_cast<int>(column) + 1};
+}
+
+SourceDiagnostic& DiagSink::add(LangDiag id, SourceRange range, std::string message) {
+  const bool is_error = kLangDiagRows[static_cast<size_t>(id)].severity == Severity::kError;
+  if (is_error && ++num_errors_ > kMaxErrors) {
+    if (num_errors_ == kMaxErrors + 1) {
+      constexpr auto kFull = LangDiag::kTooManyErrors;
+      const std::string_view text = kLangDiagRows[static_cast<size_t>(kFull)].text;
+      diagnostics_.push_back({kFull, range, fmt::format(fmt::runtime(text), kMaxErrors), {}, {}});
+    }
+    discarded_ = {};
+    return discarded_;
+  }
+  diagnostics_.push_back({id, range, std::move(message), {}, {}});
+  return diagnostics_.back();
+}
+
+std::string render(const SourceSet& sources, const DiagSink& sink) {
+  Renderer renderer(sources);
+  for (const SourceDiagnostic& diagnostic : sink.all()) renderer.print(diagnostic);
+  return renderer.take();
+}
+
+}  // namespace prunerc::lang
