@@ -1,0 +1,258 @@
+#include "ir/target.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <optional>
+
+namespace prunerc::ir {
+namespace {
+
+constexpr int64_t kKiB = 1024;
+constexpr int64_t kMiB = 1024 * kKiB;
+
+struct CpuRow {
+  const char* name;
+  int64_t vector_bytes, num_vector_registers, fma_ports, fma_latency_cycles, load_ports;
+  int64_t l1d_bytes, l2_bytes, l3_bytes, num_cores;
+  double clock_ghz;  // sustained with wide vectors
+};
+
+// Vendors' optimization manuals. znver4 starts a 512-bit multiply-add on both pipes together, hence one port.
+// clang-format off: a table
+constexpr CpuRow kCpus[] = {
+    {"x86-64-v3",      32, 16, 2, 5, 2, 32 * kKiB, 256 * kKiB,  8 * kMiB,               4,  3.0},
+    {"haswell",        32, 16, 2, 5, 2, 32 * kKiB, 256 * kKiB,  8 * kMiB,               4,  3.0},
+    {"skylake-avx512", 64, 32, 2, 4, 2, 32 * kKiB, 1 * kMiB,    22 * kMiB,              16, 2.4},
+    {"icelake-server", 64, 32, 2, 4, 2, 48 * kKiB, 1280 * kKiB, 48 * kMiB,              32, 2.6},
+    {"znver3",         32, 16, 2, 4, 2, 32 * kKiB, 512 * kKiB,  32 * kMiB,              8,  3.4},
+    {"znver4",         64, 32, 1, 4, 1, 32 * kKiB, 1 * kMiB,    32 * kMiB,              8,  3.7},
+    {"sapphirerapids", 64, 32, 2, 4, 2, 48 * kKiB, 2 * kMiB,    105 * kMiB,             56, 2.6},
+};
+
+struct GpuRow {
+  const char* name;
+  int64_t compute_capability, num_sms, max_threads_per_sm, max_blocks_per_sm;
+  int64_t smem_bytes_per_block, smem_bytes_per_sm, fma_lanes_per_sm, l2_bytes;
+  double clock_ghz, memory_gbytes;
+};
+
+// CUDA C++ Programming Guide, table of compute capabilities; counts of the usual data-centre part of each generation.
+constexpr GpuRow kGpus[] = {
+    {"sm_70",  70, 80,  2048, 32, 96 * kKiB,  96 * kKiB,  64,  6 * kMiB,  1.38, 900},
+    {"sm_75",  75, 40,  1024, 16, 64 * kKiB,  64 * kKiB,  64,  4 * kMiB,  1.59, 320},
+    {"sm_80",  80, 108, 2048, 32, 163 * kKiB, 164 * kKiB, 64,  40 * kMiB, 1.41, 1555},
+    {"sm_86",  86, 84,  1536, 16, 99 * kKiB,  100 * kKiB, 128, 6 * kMiB,  1.74, 696},
+    {"sm_89",  89, 142, 1536, 24, 99 * kKiB,  100 * kKiB, 128, 96 * kMiB, 2.52, 864},
+    {"sm_90",  90, 132, 2048, 32, 227 * kKiB, 228 * kKiB, 128, 50 * kMiB, 1.83, 3350},
+    {"sm_90a", 90, 132, 2048, 32, 227 * kKiB, 228 * kKiB, 128, 50 * kMiB, 1.83, 3350},
+};
+// clang-format on
+
+Target cpu_target(const CpuRow& row, std::string name) {
+  Target t;
+  t.kind = TargetKind::kCpu;
+  t.name = std::move(name);
+  t.llvm_cpu = row.name;
+  t.vector_bytes = row.vector_bytes;
+  t.num_vector_registers = row.num_vector_registers;
+  t.fma_ports = row.fma_ports;
+  t.fma_latency_cycles = row.fma_latency_cycles;
+  t.load_ports = row.load_ports;
+  t.l1d_bytes = row.l1d_bytes;
+  t.l2_bytes = row.l2_bytes;
+  t.l3_bytes = row.l3_bytes;
+  t.cache_line_bytes = 64;
+  t.num_cores = row.num_cores;
+  t.num_threads = row.num_cores;
+  t.platform.clock_ghz = row.clock_ghz;
+  return t;
+}
+
+Target gpu_target(const GpuRow& row, TargetKind kind) {
+  Target t;
+  t.kind = kind;
+  t.name = std::string(to_string(kind)) + ":" + row.name;
+  t.compute_capability = row.compute_capability;
+  t.num_sms = row.num_sms;
+  t.warp_size = 32;
+  t.max_threads_per_block = 1024;
+  t.max_threads_per_sm = row.max_threads_per_sm;
+  t.max_blocks_per_sm = row.max_blocks_per_sm;
+  t.registers_per_sm = 64 * kKiB;
+  t.max_registers_per_thread = 255;
+  t.smem_bytes_per_block = row.smem_bytes_per_block;
+  t.smem_bytes_per_sm = row.smem_bytes_per_sm;
+  t.fma_lanes_per_sm = row.fma_lanes_per_sm;
+  t.l2_bytes = row.l2_bytes;
+  t.cache_line_bytes = 128;
+  t.platform.clock_ghz = row.clock_ghz;
+  t.platform.memory_bandwidth = row.memory_gbytes * 1e9;
+  t.platform.memory_bandwidth_all = row.memory_gbytes * 1e9;
+  return t;
+}
+
+std::optional<Target> find_named(std::string_view name) {
+  if (name == "cpu") return cpu_target(kCpus[0], "cpu");
+  for (const CpuRow& row : kCpus) {
+    if (name == std::string("cpu:") + row.name) return cpu_target(row, std::string(name));
+  }
+  for (const GpuRow& row : kGpus) {
+    for (TargetKind kind : {TargetKind::kCuda, TargetKind::kCudaHost}) {
+      Target target = gpu_target(row, kind);
+      if (target.name == name) return target;
+    }
+  }
+  return std::nullopt;
+}
+
+// Calls f(field name, field of each target) for every field that the text form can override.
+template <typename T, typename F>
+void for_each_field(T& t, F&& f) {
+  f("llvm_cpu", t.llvm_cpu);
+  f("llvm_features", t.llvm_features);
+  f("vector_bytes", t.vector_bytes);
+  f("num_vector_registers", t.num_vector_registers);
+  f("fma_ports", t.fma_ports);
+  f("fma_latency_cycles", t.fma_latency_cycles);
+  f("load_ports", t.load_ports);
+  f("l1d_bytes", t.l1d_bytes);
+  f("l2_bytes", t.l2_bytes);
+  f("l3_bytes", t.l3_bytes);
+  f("cache_line_bytes", t.cache_line_bytes);
+  f("num_cores", t.num_cores);
+  f("num_threads", t.num_threads);
+  f("compute_capability", t.compute_capability);
+  f("num_sms", t.num_sms);
+  f("warp_size", t.warp_size);
+  f("max_threads_per_block", t.max_threads_per_block);
+  f("max_threads_per_sm", t.max_threads_per_sm);
+  f("max_blocks_per_sm", t.max_blocks_per_sm);
+  f("registers_per_sm", t.registers_per_sm);
+  f("max_registers_per_thread", t.max_registers_per_thread);
+  f("smem_bytes_per_block", t.smem_bytes_per_block);
+  f("smem_bytes_per_sm", t.smem_bytes_per_sm);
+  f("fma_lanes_per_sm", t.fma_lanes_per_sm);
+  f("clock_ghz", t.platform.clock_ghz);
+  f("fma_gflops", t.platform.fma_gflops);
+  f("fma_gflops_all", t.platform.fma_gflops_all);
+  f("l1_bandwidth", t.platform.l1_bandwidth);
+  f("l2_bandwidth", t.platform.l2_bandwidth);
+  f("l3_bandwidth", t.platform.l3_bandwidth);
+  f("memory_bandwidth", t.platform.memory_bandwidth);
+  f("l2_bandwidth_all", t.platform.l2_bandwidth_all);
+  f("l3_bandwidth_all", t.platform.l3_bandwidth_all);
+  f("memory_bandwidth_all", t.platform.memory_bandwidth_all);
+  f("launch_ns", t.platform.launch_ns);
+}
+
+bool parse_value(std::string_view text, std::string* out) {
+  *out = std::string(text);
+  return true;
+}
+bool parse_value(std::string_view text, int64_t* out) {
+  const char* end = text.data() + text.size();
+  const auto [stop, code] = std::from_chars(text.data(), end, *out);
+  return code == std::errc() && stop == end && *out >= 0;
+}
+bool parse_value(std::string_view text, double* out) {
+  const char* end = text.data() + text.size();
+  const auto [stop, code] = std::from_chars(text.data(), end, *out);
+  return code == std::errc() && stop == end && std::isfinite(*out) && *out >= 0;
+}
+
+std::string print_value(const std::string& value) { return value; }
+std::string print_value(int64_t value) { return std::to_string(value); }
+std::string print_value(double value) {
+  char text[32];
+  const auto [stop, code] = std::to_chars(text, text + sizeof(text), value);
+  return code == std::errc() ? std::string(text, stop) : "0";
+}
+
+Result<void> override_field(Target* target, std::string_view word) {
+  const std::size_t equal = word.find('=');
+  const std::string_view key = word.substr(0, equal);
+  const std::string_view value = equal == word.npos ? "" : word.substr(equal + 1);
+  bool found = false;
+  bool parsed = false;
+  for_each_field(*target, [&](std::string_view name, auto& field) {
+    if (name != key) return;
+    found = true;
+    auto read = field;
+    parsed = parse_value(value, &read);
+    if (parsed) field = read;
+  });
+  if (!found || !parsed || equal == word.npos) {
+    return error(Diag::kTargetField, std::string(key), std::string(value));
+  }
+  return {};
+}
+
+std::string joined_names() {
+  std::string names;
+  for (const std::string& name : target_names()) names += (names.empty() ? "" : ", ") + name;
+  return names;
+}
+
+}  // namespace
+
+std::string_view to_string(TargetKind kind) {
+  switch (kind) {
+    case TargetKind::kCpu: return "cpu";
+    case TargetKind::kCuda: return "cuda";
+    case TargetKind::kCudaHost: return "cuda-host";
+  }
+  PRUNERC_UNREACHABLE("target kind");
+}
+
+double Target::peak_gflops() const {
+  if (platform.fma_gflops > 0) return platform.fma_gflops;
+  const double lanes_per_cycle = static_cast<double>(
+      kind == TargetKind::kCpu ? fma_ports * (vector_bytes / 4) : num_sms * fma_lanes_per_sm);
+  return 2.0 * lanes_per_cycle * platform.clock_ghz;
+}
+
+std::vector<std::string> target_names() {
+  std::vector<std::string> names = {"cpu"};
+  for (const CpuRow& row : kCpus) names.push_back(std::string("cpu:") + row.name);
+  for (const GpuRow& row : kGpus) names.push_back(std::string("cuda:") + row.name);
+  for (const GpuRow& row : kGpus) names.push_back(std::string("cuda-host:") + row.name);
+  return names;
+}
+
+Result<Target> target_from_string(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (!text.empty()) {
+    const std::size_t start = text.find_first_not_of(" \t\n");
+    if (start == text.npos) break;
+    text.remove_prefix(start);
+    const std::size_t size = std::min(text.find_first_of(" \t\n"), text.size());
+    words.push_back(text.substr(0, size));
+    text.remove_prefix(size);
+  }
+  const std::string_view name = words.empty() ? std::string_view() : words[0];
+  std::optional<Target> target = find_named(name);
+  if (!target) return error(Diag::kTargetUnknown, joined_names(), std::string(name));
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    PRUNERC_TRY_VOID(override_field(&*target, words[i]));
+  }
+  return *std::move(target);
+}
+
+std::string to_string(const Target& target) {
+  std::string text = target.name;
+  Target base = find_named(target.name).value_or(Target{});
+  for_each_field(base, [&](std::string_view name, auto& usual) {
+    for_each_field(target, [&](std::string_view other, const auto& value) {
+      if constexpr (std::is_same_v<decltype(usual), std::remove_cv_t<std::remove_reference_t<
+                                                        decltype(value)>>&>) {
+        if (name == other && !(usual == value)) {
+          text += " " + std::string(name) + "=" + print_value(value);
+        }
+      }
+    });
+  });
+  return text;
+}
+
+}  // namespace prunerc::ir
