@@ -1,0 +1,127 @@
+#include "schedule/factor.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace prunerc::schedule {
+namespace {
+
+constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+
+int64_t saturating_mul(int64_t a, int64_t b) {
+  int64_t out = 0;
+  return __builtin_mul_overflow(a, b, &out) ? kMax : out;
+}
+
+// Ways to distribute `items` equal things over `bins`: binomial(items + bins - 1, items).
+int64_t compositions(int items, int bins) {
+  if (bins == 0) return items == 0 ? 1 : 0;
+  int64_t out = 1;
+  for (int i = 1; i <= items; ++i) {
+    const int64_t scaled = saturating_mul(out, bins - 1 + i);
+    if (scaled == kMax) return kMax;
+    out = scaled / i;
+  }
+  return out;
+}
+
+int64_t count_uncapped(int64_t extent, int num_tiles) {
+  int64_t out = 1;
+  for (const auto& [prime, power] : prime_factors(extent)) {
+    out = saturating_mul(out, compositions(power, num_tiles));
+  }
+  return out;
+}
+
+// A uniformly random distribution of `power` copies of `prime` over tiles [0, bins).
+void spread(int64_t prime, int power, int bins, Rng& rng, std::vector<int64_t>& tiles) {
+  for (int bin = 0; bin < bins - 1; ++bin) {
+    // The share of this bin is k with weight compositions(power - k, bins - bin - 1).
+    int64_t pick = static_cast<int64_t>(
+        rng.below(static_cast<uint64_t>(compositions(power, bins - bin))));
+    int share = 0;
+    while (share < power) {
+      const int64_t weight = compositions(power - share, bins - bin - 1);
+      if (pick < weight) break;
+      pick -= weight;
+      ++share;
+    }
+    for (int k = 0; k < share; ++k) tiles[static_cast<std::size_t>(bin)] *= prime;
+    power -= share;
+  }
+  for (int k = 0; k < power; ++k) tiles[static_cast<std::size_t>(bins - 1)] *= prime;
+}
+
+std::vector<int64_t> random_uncapped(int64_t extent, int num_tiles, Rng& rng) {
+  std::vector<int64_t> tiles(static_cast<std::size_t>(num_tiles), 1);
+  for (const auto& [prime, power] : prime_factors(extent)) {
+    spread(prime, power, num_tiles, rng, tiles);
+  }
+  return tiles;
+}
+
+}  // namespace
+
+std::vector<std::pair<int64_t, int>> prime_factors(int64_t n) {
+  std::vector<std::pair<int64_t, int>> out;
+  auto strip = [&](int64_t p) {
+    int power = 0;
+    for (; n % p == 0; n /= p) ++power;
+    if (power > 0) out.emplace_back(p, power);
+  };
+  if (n < 2) return out;
+  strip(2);
+  for (int64_t p = 3; p <= n / p; p += 2) strip(p);
+  if (n > 1) out.emplace_back(n, 1);
+  return out;
+}
+
+std::vector<int64_t> divisors(int64_t n) {
+  std::vector<int64_t> out = {1};
+  for (const auto& [prime, power] : prime_factors(n)) {
+    const std::size_t base = out.size();
+    int64_t scale = 1;
+    for (int k = 0; k < power; ++k) {
+      scale *= prime;
+      for (std::size_t i = 0; i < base; ++i) out.push_back(out[i] * scale);
+    }
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+int64_t count_perfect_tiles(int64_t extent, int num_tiles, int64_t max_innermost) {
+  if (max_innermost == 0 || max_innermost >= extent) return count_uncapped(extent, num_tiles);
+  int64_t total = 0;
+  for (const int64_t inner : divisors(extent)) {
+    if (inner > max_innermost) break;
+    const int64_t rest = count_uncapped(extent / inner, num_tiles - 1);
+    if (__builtin_add_overflow(total, rest, &total)) return kMax;
+  }
+  return total;
+}
+
+std::vector<int64_t> random_perfect_tile(int64_t extent, int num_tiles, int64_t max_innermost,
+                                         Rng& rng) {
+  if (max_innermost == 0 || max_innermost >= extent) {
+    return random_uncapped(extent, num_tiles, rng);
+  }
+  int64_t pick = static_cast<int64_t>(
+      rng.below(static_cast<uint64_t>(count_perfect_tiles(extent, num_tiles, max_innermost))));
+  int64_t chosen = 1;
+  for (const int64_t inner : divisors(extent)) {
+    if (inner > max_innermost) break;
+    const int64_t weight = count_uncapped(extent / inner, num_tiles - 1);
+    chosen = inner;
+    if (pick < weight) break;
+    pick -= weight;
+  }
+  std::vector<int64_t> tiles = {chosen};
+  if (num_tiles > 1) {
+    tiles = random_uncapped(extent / chosen, num_tiles - 1, rng);
+    tiles.push_back(chosen);
+  }
+  return tiles;
+}
+
+}  // namespace prunerc::schedule

@@ -1,0 +1,80 @@
+#include "schedule/trace.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "schedule/factor.h"
+
+namespace prunerc::schedule {
+namespace {
+
+using ir::BlockId;
+using ir::LoopId;
+
+struct NameRow {
+  std::string_view name;
+};
+constexpr NameRow kNames[] = {
+#define PRUNERC_PRIMITIVE(Name, text, operands, outputs) {text},
+#include "schedule/primitive.def"
+#undef PRUNERC_PRIMITIVE
+};
+
+std::vector<int64_t> literals(const Operand& operand) {
+  std::vector<int64_t> out;
+  for (const Int& item : std::get<std::vector<Int>>(operand)) out.push_back(item.value);
+  return out;
+}
+
+}  // namespace
+
+std::string_view to_string(PrimitiveKind kind) {
+  return kNames[static_cast<std::size_t>(kind)].name;
+}
+
+int64_t DecisionSpace::count() const {
+  if (primitive == PrimitiveKind::kSampleCategorical) return static_cast<int64_t>(values.size());
+  return count_perfect_tiles(extent, num_tiles, max_innermost);
+}
+
+bool DecisionSpace::contains(const Decision& decision) const {
+  if (primitive == PrimitiveKind::kSampleCategorical) {
+    return decision.size() == 1 && decision[0] >= 0 &&
+           decision[0] < static_cast<int64_t>(values.size());
+  }
+  if (static_cast<int>(decision.size()) != num_tiles) return false;
+  int64_t rest = extent;
+  for (const int64_t tile : decision) {
+    if (tile < 1 || rest % tile != 0) return false;
+    rest /= tile;
+  }
+  return rest == 1 && (max_innermost == 0 || decision.back() <= max_innermost);
+}
+
+DecisionSpace Trace::decision_space(int idx) const {
+  DecisionSpace space;
+  int seen = 0;
+  for (std::size_t i = 0; i < instructions.size(); ++i) {
+    const Instruction& instruction = instructions[i];
+    if (!instruction.is_sample() || seen++ != idx) continue;
+    space.primitive = instruction.primitive;
+    space.instruction_idx = static_cast<int>(i);
+    if (space.primitive == PrimitiveKind::kSampleCategorical) {
+      space.values = literals(instruction.operands[0]);
+      space.weights = literals(instruction.operands[1]);
+    } else {
+      space.num_tiles = static_cast<int>(std::get<Int>(instruction.operands[1]).value);
+      space.max_innermost = std::get<Int>(instruction.operands[2]).value;
+      for (const int64_t tile : decisions[static_cast<std::size_t>(idx)]) space.extent *= tile;
+    }
+  }
+  return space;
+}
+
+Trace Trace::with_decision(int idx, Decision decision) const {
+  Trace copy = *this;
+  copy.decisions[static_cast<std::size_t>(idx)] = std::move(decision);
+  return copy;
+}
+
+}  // namespace prunerc::schedule
