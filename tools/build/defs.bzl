@@ -1,0 +1,57 @@
+"""The C++ rules of this project: the native ones plus one set of warnings and the header folders of system libraries."""
+
+load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
+load("//third_party:system_includes.bzl", "SYSTEM_INCLUDES")
+
+_WARNINGS = [
+    "-Wall",
+    "-Wextra",
+    "-Wshadow",
+    "-Wconversion",
+    "-Werror",
+]
+
+def _copts(deps, copts):
+    result = list(_WARNINGS)
+    for dep in deps:
+        for folder in SYSTEM_INCLUDES.get(dep, []):
+            flag = "-isystem" + folder
+            if flag not in result:
+                result.append(flag)
+    return result + copts
+
+def prunerc_library(name, srcs = [], hdrs = [], deps = [], copts = [], **kwargs):
+    """A cc_library. LLVM and Eigen headers are found only if this target's own deps name the library."""
+    cc_library(
+        name = name,
+        srcs = srcs,
+        hdrs = hdrs,
+        deps = deps,
+        copts = _copts(deps, copts),
+        linkstatic = True,
+        **kwargs
+    )
+
+def prunerc_binary(name, srcs, deps = [], copts = [], **kwargs):
+    """A cc_binary under the same flags."""
+    cc_binary(
+        name = name,
+        srcs = srcs,
+        deps = deps,
+        copts = _copts(deps, copts),
+        **kwargs
+    )
+
+def prunerc_cc_test(name, srcs, deps = [], data = [], size = "small", tags = [], copts = [], **kwargs):
+    """A test binary of Catch2 cases: its main comes from //third_party:catch2_main. Tag what needs it `gpu` or `slow`."""
+    cc_test(
+        name = name,
+        srcs = srcs,
+        deps = deps + ["//third_party:catch2_main"],
+        data = data,
+        size = size,
+        tags = tags,
+        copts = _copts(deps, copts),
+        linkstatic = True,
+        **kwargs
+    )
