@@ -142,8 +142,14 @@ const Var* IrBuilder::fresh_var(std::string_view name) {
   n.kind = ExprKind::kVar;
   n.dtype = DType::kI64;
   n.id = VarId(next_.var++);
-  n.name = arena_->copy(name);
+  n.name = name;
   n.hash = with(start_hash(n.kind, n.dtype), static_cast<int64_t>(n.id.value));
+  return copy_var(n);
+}
+
+const Var* IrBuilder::copy_var(const Var& var) {
+  Var n = var;
+  n.name = arena_->copy(var.name);
   return put(n);
 }
 

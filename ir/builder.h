@@ -33,6 +33,8 @@ class IrBuilder {
   /// A constant of any type: rounded, or truncated and saturated.
   Expr constant(double value, DType dtype);
   const Var* fresh_var(std::string_view name);
+  /// The same variable (id and name) as a node of this arena.
+  const Var* copy_var(const Var& var);
   Expr param(ParamId id);
 
   // Operators; `kind` is one of the binary kinds of expr.h.

@@ -1,5 +1,6 @@
 // The tokens of the operator language.
-#pragma once
+#ifndef PRUNERC_IR_LANG_LEXER_H_
+#define PRUNERC_IR_LANG_LEXER_H_
 
 #include <cstdint>
 #include <string_view>
@@ -45,3 +46,5 @@ std::string_view describe(TokenKind kind);
 TokenKind classify_word(std::string_view word);
 
 }  // namespace prunerc::lang
+
+#endif  // PRUNERC_IR_LANG_LEXER_H_

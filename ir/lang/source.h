@@ -1,5 +1,6 @@
 // Source texts, ranges in them, and the diagnostics that point at them.
-#pragma once
+#ifndef PRUNERC_IR_LANG_SOURCE_H_
+#define PRUNERC_IR_LANG_SOURCE_H_
 
 #include <cstdint>
 #include <deque>
@@ -110,7 +111,7 @@ class DiagSink {
   template <LangDiag D, typename... Args>
   SourceDiagnostic& report(SourceRange range, Args&&... args) {
     constexpr std::string_view kText = kLangDiagRows[static_cast<size_t>(D)].text;
-    return add(D, range, fmt::format(fmt::runtime(kText), std::forward<Args>(args)...));
+    return add(D, range, fmt::format(fmt::format_string<Args...>(kText), std::forward<Args>(args)...));
   }
 
   int num_errors() const { return num_errors_; }
@@ -131,3 +132,5 @@ class DiagSink {
 std::string render(const SourceSet& sources, const DiagSink& sink);
 
 }  // namespace prunerc::lang
+
+#endif  // PRUNERC_IR_LANG_SOURCE_H_

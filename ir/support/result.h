@@ -117,10 +117,11 @@ class [[nodiscard]] Result<void> {
   PRUNERC_TRY_IMPL(PRUNERC_CONCAT(prunerc_try_, __LINE__), declaration, __VA_ARGS__)
 
 /// PRUNERC_TRY_VOID(expression): for Result<void>, or a value that is not wanted.
-#define PRUNERC_TRY_VOID_IMPL(result, ...) \
-  auto result = (__VA_ARGS__);             \
-  if (!result.ok()) return result.error()
-#define PRUNERC_TRY_VOID(...) \
-  PRUNERC_TRY_VOID_IMPL(PRUNERC_CONCAT(prunerc_try_, __LINE__), __VA_ARGS__)
+#define PRUNERC_TRY_VOID(...)                                            \
+  do {                                                                   \
+    if (auto prunerc_try = (__VA_ARGS__); !prunerc_try.ok()) {           \
+      return prunerc_try.error();                                        \
+    }                                                                    \
+  } while (false)
 
 #endif  // PRUNERC_IR_SUPPORT_RESULT_H_

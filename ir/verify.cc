@@ -1,0 +1,176 @@
+#include "ir/verify.h"
+
+#include <algorithm>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "ir/visit.h"
+
+namespace prunerc::ir {
+namespace {
+
+class Verifier {
+ public:
+  explicit Verifier(const Program& program) : program_(program) {}
+
+  Result<void> run() {
+    for (const Buffer& b : program_.buffers()) {
+      for (Expr extent : b.shape) {
+        expr(extent);
+        positive(extent, "an extent of a buffer");
+      }
+    }
+    for (Expr e : program_.domain().constraints) expr(e);
+    stmt(program_.root());
+    if (failure_.empty()) return {};
+    return failure_.front();
+  }
+
+ private:
+  template <typename... Args>
+  void fail(Diag id, Args&&... args) {
+    if (failure_.empty()) failure_.push_back(error(id, std::forward<Args>(args)...));
+  }
+
+  void positive(Expr extent, const char* what) {
+    const IntImm* c = extent.as<IntImm>();
+    if (c != nullptr && c->value < 1) {
+      fail(Diag::kVerifyStructure,
+           std::string(what) + " must be at least 1, found " + std::to_string(c->value));
+    }
+  }
+
+  void define(const Var* v) {
+    if (!defined_.insert(v->id.value).second) {
+      fail(Diag::kVerifyDuplicateId, "variable '" + std::string(v->name) + "'");
+    }
+    scope_.push_back(v->id);
+  }
+
+  bool known(BufferId id) {
+    const bool ok = id.valid() && static_cast<std::size_t>(id.value) < program_.buffers().size();
+    if (!ok) fail(Diag::kVerifyStructure, "an unknown buffer is used");
+    return ok;
+  }
+
+  void touch(BufferId id, bool writes) {
+    if (!known(id)) return;
+    const Buffer& b = program_.buffer(id);
+    if (writes && b.role == BufferRole::kInput) {
+      fail(Diag::kVerifyStructure, "input '" + std::string(b.name) + "' is written");
+    }
+    if (block_ == nullptr) return;
+    auto declared = [&](std::span<const Access> list) {
+      return std::any_of(list.begin(), list.end(),
+                         [&](const Access& a) { return a.buffer == id; });
+    };
+    if (!declared(block_->writes) && (writes || !declared(block_->reads))) {
+      fail(Diag::kVerifyUndeclaredAccess, block_->id, std::string(b.name));
+    }
+  }
+
+  void expr(Expr e) {
+    walk(e, [&](Expr part) {
+      if (const Var* v = part.as<Var>()) {
+        if (std::find(scope_.begin() + static_cast<std::ptrdiff_t>(visible_), scope_.end(),
+                      v->id) == scope_.end()) {
+          fail(Diag::kVerifyUnboundVar, std::string(v->name));
+        }
+      } else if (const Load* l = part.as<Load>()) {
+        touch(l->buffer, false);
+      } else if (const TileParam* p = part.as<TileParam>()) {
+        if (static_cast<std::size_t>(p->id.value) >= program_.domain().names.size()) {
+          fail(Diag::kVerifyStructure, "an unknown tile parameter is used");
+        }
+      }
+      return failure_.empty();
+    });
+  }
+
+  void loop(const Loop& l) {
+    if (!loops_.insert(l.id.value).second) fail(Diag::kVerifyDuplicateId, l.id);
+    expr(l.extent);
+    positive(l.extent, "a loop's extent");
+    const std::size_t outer = scope_.size();
+    define(l.var);
+    stmt(l.body);
+    scope_.resize(outer);
+  }
+
+  void accesses(std::span<const Access> list) {
+    for (const Access& a : list) {
+      if (!known(a.buffer)) return;
+      if (a.region.size() != program_.buffer(a.buffer).shape.size()) {
+        fail(Diag::kVerifyRank, std::string(program_.buffer(a.buffer).name),
+             static_cast<int64_t>(program_.buffer(a.buffer).shape.size()),
+             static_cast<int64_t>(a.region.size()));
+      }
+      for (const Range& r : a.region) {
+        expr(r.min);
+        expr(r.extent);
+      }
+    }
+  }
+
+  void block(const Block& b) {
+    if (!blocks_.insert(b.id.value).second) fail(Diag::kVerifyDuplicateId, b.id);
+    for (const IterVar& iter : b.iters) {
+      expr(iter.extent);
+      positive(iter.extent, "an iteration variable's extent");
+      expr(iter.binding);
+    }
+    if (b.guard.defined()) expr(b.guard);
+    const std::size_t outer = scope_.size();
+    const std::size_t outer_visible = visible_;
+    const Block* const outer_block = block_;
+    visible_ = outer;
+    block_ = &b;
+    for (const IterVar& iter : b.iters) define(iter.var);
+    accesses(b.reads);
+    accesses(b.writes);
+    stmt(b.init);
+    stmt(b.body);
+    scope_.resize(outer);
+    visible_ = outer_visible;
+    block_ = outer_block;
+  }
+
+  void stmt(Stmt s) {
+    if (!s.defined() || !failure_.empty()) return;
+    visit(s, Overload{[&](const Seq& n) {
+                        for (Stmt child : n.stmts) stmt(child);
+                      },
+                      [&](const Loop& n) { loop(n); }, [&](const Block& n) { block(n); },
+                      [&](const Store& n) {
+                        touch(n.buffer, true);
+                        for (Expr index : n.indices) expr(index);
+                        expr(n.value);
+                      },
+                      [&](const If& n) {
+                        expr(n.condition);
+                        stmt(n.then_body);
+                        stmt(n.else_body);
+                      },
+                      [&](const Alloc& n) {
+                        if (known(n.buffer) &&
+                            program_.buffer(n.buffer).role != BufferRole::kIntermediate) {
+                          fail(Diag::kVerifyStructure, "a parameter is allocated");
+                        }
+                        stmt(n.body);
+                      }});
+  }
+
+  const Program& program_;
+  std::vector<Error> failure_;  // the first one
+  std::vector<VarId> scope_;
+  std::size_t visible_ = 0;  // scope_ from here on may be used: a block hides the loops around it
+  const Block* block_ = nullptr;
+  std::unordered_set<int32_t> defined_, loops_, blocks_;
+};
+
+}  // namespace
+
+Result<void> verify(const Program& program) { return Verifier(program).run(); }
+
+}  // namespace prunerc::ir
