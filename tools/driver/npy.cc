@@ -1,0 +1,156 @@
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include <unistd.h>
+
+#include "tools/driver/tensor.h"
+
+namespace prunerc {
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+/// Tensors stay below 2^40 bytes (the language's limit).
+constexpr int64_t kMaxBytes = int64_t{1} << 40;
+
+struct Descr {
+  std::string_view text;
+  ir::DType dtype;
+};
+// The first row of a type is the one written. A bf16 array of ml_dtypes is a two-byte void to numpy.
+constexpr Descr kDescrs[] = {
+    {"<f8", ir::DType::kF64}, {"<f4", ir::DType::kF32},  {"<f2", ir::DType::kF16},
+    {"<V2", ir::DType::kBF16}, {"|V2", ir::DType::kBF16}, {"<i8", ir::DType::kI64},
+    {"<i4", ir::DType::kI32}, {"|i1", ir::DType::kI8},   {"|u1", ir::DType::kU8},
+    {"|b1", ir::DType::kBool},
+};
+
+Error malformed(std::string what) { return error(Diag::kNpyMalformed, std::move(what)); }
+
+// The text between the quotes after 'key': in the header's dictionary.
+std::optional<std::string_view> entry(std::string_view header, std::string_view key) {
+  const std::size_t at = header.find("'" + std::string(key) + "'");
+  if (at == std::string_view::npos) return std::nullopt;
+  std::string_view rest = header.substr(at + key.size() + 2);
+  const std::size_t start = rest.find_first_not_of(" :");
+  if (start == std::string_view::npos) return std::nullopt;
+  return rest.substr(start);
+}
+
+Result<std::vector<int64_t>> parse_shape(std::string_view text) {
+  std::vector<int64_t> shape;
+  if (text.empty() || text[0] != '(') return malformed("shape is no tuple");
+  std::size_t i = 1;
+  while (i < text.size() && text[i] != ')') {
+    if (text[i] == ' ' || text[i] == ',') {
+      ++i;
+      continue;
+    }
+    int64_t extent = 0;
+    std::size_t digits = 0;
+    for (; i < text.size() && text[i] >= '0' && text[i] <= '9'; ++i, ++digits) {
+      extent = extent * 10 + (text[i] - '0');
+      if (extent > kMaxBytes) return malformed("extent is too large");
+    }
+    if (digits == 0) return malformed("shape holds something else than numbers");
+    shape.push_back(extent);
+    if (shape.size() > 64) return malformed("more than 64 dimensions");
+  }
+  if (i >= text.size()) return malformed("shape has no end");
+  return shape;
+}
+
+}  // namespace
+
+Result<Tensor> parse_npy(std::string_view bytes) {
+  if (bytes.size() < 10 || bytes.substr(0, 6) != kMagic) return malformed("no .npy signature");
+  const auto byte = [&](std::size_t i) {
+    return static_cast<std::size_t>(static_cast<unsigned char>(bytes[i]));
+  };
+  const std::size_t version = byte(6);
+  if (version < 1 || version > 3) return malformed("unknown version " + std::to_string(version));
+  const std::size_t prefix = version == 1 ? 10 : 12;
+  if (bytes.size() < prefix) return malformed("header is cut off");
+  std::size_t length = byte(8) | byte(9) << 8;
+  if (version > 1) length |= byte(10) << 16 | byte(11) << 24;
+  if (length > bytes.size() - prefix) return malformed("header is cut off");
+  const std::string_view header = bytes.substr(prefix, length);
+  const auto descr = entry(header, "descr");
+  const auto order = entry(header, "fortran_order");
+  const auto shape_text = entry(header, "shape");
+  if (!descr || !order || !shape_text) return malformed("header lacks descr, order or shape");
+  if (order->substr(0, 5) != "False") return malformed("Fortran order; save it in C order");
+  const Descr* row = std::find_if(std::begin(kDescrs), std::end(kDescrs), [&](const Descr& d) {
+    return descr->substr(1, d.text.size()) == d.text;
+  });
+  if (row == std::end(kDescrs)) {
+    return malformed("type " + std::string(descr->substr(0, 12)) + " is not supported");
+  }
+  PRUNERC_TRY(std::vector<int64_t> shape, parse_shape(*shape_text));
+  int64_t num_bytes = ir::byte_size(row->dtype);
+  for (int64_t extent : shape) {
+    if (extent != 0 && num_bytes > kMaxBytes / extent) return malformed("array is too large");
+    num_bytes *= extent;
+  }
+  const std::string_view data = bytes.substr(prefix + length);
+  if (static_cast<int64_t>(data.size()) < num_bytes) {
+    return malformed("data has " + std::to_string(data.size()) + " bytes, needs " +
+                     std::to_string(num_bytes));
+  }
+  Tensor tensor(row->dtype, std::move(shape));
+  std::memcpy(tensor.data(), data.data(), static_cast<std::size_t>(num_bytes));
+  return tensor;
+}
+
+Result<Tensor> read_npy(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return error(Diag::kIoError, "read", path, std::strerror(errno));
+  std::ostringstream content;
+  content << file.rdbuf();
+  if (file.bad()) return error(Diag::kIoError, "read", path, std::strerror(errno));
+  Result<Tensor> tensor = parse_npy(content.view());
+  if (!tensor.ok()) return with_detail(tensor.error(), "in " + path);
+  return tensor;
+}
+
+std::string npy_bytes(const Tensor& tensor) {
+  const Descr* row = std::find_if(std::begin(kDescrs), std::end(kDescrs),
+                                  [&](const Descr& d) { return d.dtype == tensor.dtype(); });
+  std::string shape;
+  for (int64_t extent : tensor.shape()) shape += std::to_string(extent) + ", ";
+  if (tensor.shape().size() > 1) shape.resize(shape.size() - 2);
+  if (tensor.shape().size() == 1) shape.resize(shape.size() - 1);
+  std::string header = "{'descr': '" + std::string(row->text) +
+                       "', 'fortran_order': False, 'shape': (" + shape + "), }";
+  // The data starts at a multiple of 64.
+  header.append(63 - (10 + header.size()) % 64, ' ');
+  header += '\n';
+  std::string out(kMagic);
+  out += '\x01';
+  out += '\x00';
+  out += static_cast<char>(header.size() & 255);
+  out += static_cast<char>(header.size() >> 8);
+  out += header;
+  out.append(static_cast<const char*>(tensor.data()), static_cast<std::size_t>(tensor.num_bytes()));
+  return out;
+}
+
+Result<void> write_npy(const std::string& path, const Tensor& tensor) {
+  const std::string temporary = path + ".tmp" + std::to_string(::getpid());
+  const std::string bytes = npy_bytes(tensor);
+  std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
+    const std::string reason = std::strerror(errno);
+    std::remove(temporary.c_str());
+    return error(Diag::kIoError, "write", path, reason);
+  }
+  return {};
+}
+
+}  // namespace prunerc
