@@ -2,14 +2,15 @@
 
 #include <immintrin.h>
 #include <linux/futex.h>
-#include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <climits>
+#include <memory>
+
+#include "runtime/cpu/clock.h"
 
 namespace prunerc::runtime {
 namespace {
@@ -30,12 +31,6 @@ constexpr int64_t kChunksPerWorker = 16;
 thread_local const Pool* current_pool = nullptr;
 thread_local int current_worker = 0;
 
-int64_t now_ns() {
-  timespec ts{};
-  clock_gettime(CLOCK_MONOTONIC, &ts);
-  return int64_t{ts.tv_sec} * 1'000'000'000 + ts.tv_nsec;
-}
-
 void futex_wait(std::atomic<uint32_t>& word, uint32_t expected) {
   syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
 }
@@ -52,7 +47,17 @@ void run_serially(int64_t num_tasks, int worker, PrunercTask body, void* closure
   for (int64_t task = 0; task < num_tasks; ++task) body(task, worker, closure);
 }
 
+/// As large as a main thread's: kernels keep their temporaries there. The guard is wider than any frame that is not
+/// probed, so an overflow faults instead of reaching another mapping.
+constexpr size_t kStackBytes = 8 << 20;
+constexpr size_t kStackGuardBytes = 1 << 20;
+
 }  // namespace
+
+struct Pool::Start {
+  Pool* pool;
+  int worker;
+};
 
 Pool::Pool(const PoolOptions& options)
     : spin_ns_(options.spin_ns), on_thread_start_(options.on_thread_start) {
@@ -62,19 +67,33 @@ Pool::Pool(const PoolOptions& options)
     static_cast<Pool*>(self->context)->parallel_for(num_tasks, body, closure);
     return 0;
   };
-  launch_.num_workers = num_threads;
   launch_.context = this;
-  threads_.reserve(static_cast<size_t>(num_threads - 1));
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStackBytes);
+  pthread_attr_setguardsize(&attributes, kStackGuardBytes);
   for (int worker = 1; worker < num_threads; ++worker) {
-    threads_.emplace_back([this, worker] { worker_main(worker); });
+    auto start = std::make_unique<Start>(Start{this, worker});
+    pthread_t thread{};
+    if (pthread_create(&thread, &attributes, thread_main, start.get()) != 0) break;
+    static_cast<void>(start.release());
+    threads_.push_back(thread);
   }
+  pthread_attr_destroy(&attributes);
+  launch_.num_workers = static_cast<int>(threads_.size()) + 1;
+}
+
+void* Pool::thread_main(void* start) {
+  const std::unique_ptr<Start> mine(static_cast<Start*>(start));
+  mine->pool->worker_main(mine->worker);
+  return nullptr;
 }
 
 Pool::~Pool() {
   stop_.store(true, std::memory_order_seq_cst);
   epoch_.fetch_add(1, std::memory_order_seq_cst);
   futex_wake_all(epoch_);
-  for (std::thread& thread : threads_) thread.join();
+  for (const pthread_t thread : threads_) pthread_join(thread, nullptr);
 }
 
 void Pool::parallel_for(int64_t num_tasks, PrunercTask body, void* closure) {
@@ -111,12 +130,9 @@ void Pool::parallel_for(int64_t num_tasks, PrunercTask body, void* closure) {
 std::vector<int64_t> Pool::worker_cpu_ns() const {
   std::vector<int64_t> result;
   result.reserve(threads_.size());
-  for (const std::thread& thread : threads_) {
+  for (const pthread_t thread : threads_) {
     clockid_t clock{};
-    timespec ts{};
-    const auto handle = const_cast<std::thread&>(thread).native_handle();
-    if (pthread_getcpuclockid(handle, &clock) == 0) clock_gettime(clock, &ts);
-    result.push_back(int64_t{ts.tv_sec} * 1'000'000'000 + ts.tv_nsec);
+    result.push_back(pthread_getcpuclockid(thread, &clock) == 0 ? clock_ns(clock) : 0);
   }
   return result;
 }

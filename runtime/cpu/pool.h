@@ -2,10 +2,10 @@
 #ifndef PRUNERC_RUNTIME_CPU_POOL_H_
 #define PRUNERC_RUNTIME_CPU_POOL_H_
 
+#include <pthread.h>
+
 #include <atomic>
 #include <cstdint>
-#include <memory>
-#include <thread>
 #include <vector>
 
 #include "runtime/kernel.h"
@@ -35,6 +35,7 @@ class Pool {
   /// The launcher to hand to kernels; valid while the pool lives.
   const PrunercLaunch* launch() const { return &launch_; }
 
+  /// Threads that take part; fewer than asked for if the system refuses to start more.
   int num_threads() const { return launch_.num_workers; }
 
   /// Runs body(task, worker, closure) for every task in 0 .. num_tasks-1 and returns after the last one.
@@ -56,6 +57,8 @@ class Pool {
     int64_t chunk = 1;
   };
 
+  struct Start;
+  static void* thread_main(void* start);
   void worker_main(int worker);
   uint32_t wait_for_launch(uint32_t seen_epoch);
   bool try_enter(uint32_t epoch);
@@ -72,7 +75,7 @@ class Pool {
   // Bit 63: open; bits 32..62: low bits of the epoch; bits 0..31: workers inside.
   alignas(64) std::atomic<uint64_t> state_{0};
   alignas(64) std::atomic<int64_t> next_task_{0};
-  std::vector<std::thread> threads_;
+  std::vector<pthread_t> threads_;
 };
 
 }  // namespace prunerc::runtime

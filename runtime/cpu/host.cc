@@ -1,0 +1,119 @@
+#include "runtime/cpu/host.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/TargetParser/Host.h"
+
+namespace prunerc::runtime {
+namespace {
+
+constexpr const char* kCacheFolder = "/sys/devices/system/cpu/cpu0/cache/index";
+
+/// Extensions that change what kernels look like. Others follow from the CPU's name.
+constexpr std::array kFeatures = {"avx",        "avx2",       "fma",        "f16c",     "avx512f", "avx512bw",
+                                  "avx512dq",   "avx512vl",   "avx512vnni", "avxvnni",  "avx512bf16",
+                                  "avx512fp16", "amx-tile",   "amx-int8",   "amx-bf16"};
+
+std::string read_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+/// "1024K" in bytes; 0 if it is no size.
+int64_t parse_size(const std::string& text) {
+  char* end = nullptr;
+  const int64_t value = std::strtoll(text.c_str(), &end, 10);
+  if (value <= 0) return 0;
+  if (*end == 'K') return value << 10;
+  if (*end == 'M') return value << 20;
+  return value;
+}
+
+int64_t count_cores(int64_t num_threads) {
+  // Threads that share a core list the same siblings; counting the first of each list counts cores.
+  int64_t cores = 0;
+  for (int64_t cpu = 0; cpu < num_threads; ++cpu) {
+    const std::string folder = "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/";
+    const std::string siblings = read_line(folder + "thread_siblings_list");
+    if (siblings.empty()) return num_threads;
+    if (std::strtoll(siblings.c_str(), nullptr, 10) == cpu) ++cores;
+  }
+  return std::max<int64_t>(cores, 1);
+}
+
+}  // namespace
+
+CacheSizes host_caches() {
+  CacheSizes caches;
+  for (int i = 0; i < 8; ++i) {
+    const std::string folder = kCacheFolder + std::to_string(i) + "/";
+    const std::string level = read_line(folder + "level");
+    const int64_t bytes = parse_size(read_line(folder + "size"));
+    if (level.empty()) break;
+    if (bytes == 0 || read_line(folder + "type") == "Instruction") continue;
+    if (level == "1") caches.l1d_bytes = bytes;
+    if (level == "2") caches.l2_bytes = bytes;
+    if (level == "3") caches.l3_bytes = bytes;
+    const int64_t line = parse_size(read_line(folder + "coherency_line_size"));
+    if (line > 0) caches.line_bytes = line;
+  }
+  return caches;
+}
+
+HostIsa host_isa() {
+  HostIsa isa;
+  isa.llvm_cpu = llvm::sys::getHostCPUName().str();
+  const llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
+  for (const char* name : kFeatures) {
+    const auto found = features.find(name);
+    if (found == features.end()) continue;
+    if (!isa.llvm_features.empty()) isa.llvm_features += ',';
+    isa.llvm_features += (found->second ? "+" : "-") + std::string(name);
+  }
+  const auto avx512 = features.find("avx512f");
+  isa.has_avx512 = avx512 != features.end() && avx512->second;
+  return isa;
+}
+
+std::string host_model_name() {
+  std::string model = "x86-64";
+  std::ifstream cpuinfo("/proc/cpuinfo");
+  for (std::string line; std::getline(cpuinfo, line);) {
+    if (line.rfind("model name", 0) != 0) continue;
+    const size_t colon = line.find(": ");
+    if (colon != std::string::npos) model = line.substr(colon + 2);
+    break;
+  }
+  return model + ", " + std::to_string(std::thread::hardware_concurrency()) + " threads";
+}
+
+ir::Target host_target(std::string_view name) {
+  const HostIsa isa = host_isa();
+  // The table knows ports and latencies of some CPUs by LLVM's name; a newer one starts from the general row.
+  Result<ir::Target> known = ir::target_from_string("cpu:" + isa.llvm_cpu);
+  if (!known.ok()) known = ir::target_from_string("cpu");
+  ir::Target target = known.ok() ? *known : ir::Target{};
+  const CacheSizes caches = host_caches();
+  target.name = name;
+  target.llvm_cpu = isa.llvm_cpu;
+  target.llvm_features = isa.llvm_features;
+  target.vector_bytes = isa.has_avx512 ? 64 : 32;
+  target.num_vector_registers = isa.has_avx512 ? 32 : 16;
+  target.l1d_bytes = caches.l1d_bytes;
+  target.l2_bytes = caches.l2_bytes;
+  target.l3_bytes = caches.l3_bytes;
+  target.cache_line_bytes = caches.line_bytes;
+  target.num_threads = std::max(1U, std::thread::hardware_concurrency());
+  target.num_cores = count_cores(target.num_threads);
+  target.platform = {};
+  return target;
+}
+
+}  // namespace prunerc::runtime

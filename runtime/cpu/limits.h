@@ -1,0 +1,62 @@
+// The measured limits of this machine: multiply-adds and bandwidth of each memory level.
+#ifndef PRUNERC_RUNTIME_CPU_LIMITS_H_
+#define PRUNERC_RUNTIME_CPU_LIMITS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/target.h"
+
+namespace prunerc::runtime {
+
+/// One memory level under streaming loops. Units: GB/s (1e9 bytes a second); a copy counts both its sides.
+struct LevelBandwidth {
+  std::string name;  ///< "L1", "L2", "L3", "memory"
+  int64_t footprint_bytes = 0;  ///< working set of each thread while measured
+  double read_gbps = 0;
+  double copy_gbps = 0;
+
+  bool operator==(const LevelBandwidth&) const = default;
+};
+
+/// Limits reached by `num_threads` threads together.
+struct ThreadLimits {
+  int num_threads = 1;
+  double fma_gflops = 0;  ///< f32 multiply-adds, two flops each, with the widest registers
+  std::vector<LevelBandwidth> levels;
+
+  bool operator==(const ThreadLimits&) const = default;
+};
+
+struct MachineLimits {
+  int vector_bytes = 0;    ///< register width that was measured: 64 or 32
+  double clock_ghz = 0;    ///< from a chain of dependent additions
+  double launch_ns = 0;    ///< fork-join of the pool with all threads, workers awake
+  ThreadLimits one;        ///< one thread
+  ThreadLimits all;        ///< all hardware threads
+
+  bool operator==(const MachineLimits&) const = default;
+};
+
+struct LimitsOptions {
+  /// Length of one measurement; each limit is the best of five. Units: ns.
+  int64_t sample_ns = 4'000'000;
+  /// Bytes per thread for the memory level; must exceed the last cache.
+  int64_t memory_footprint_bytes = 256 << 20;
+};
+
+/// Measures the limits; other work on the machine lowers them.
+/// Cost: under two seconds, most of it memory bandwidth.
+MachineLimits measure_limits(const LimitsOptions& options = {});
+
+/// Nanoseconds that a fixed chain of dependent additions takes now: rises when the clock falls or the core is shared.
+/// Cost: about 20 microseconds.
+double canary_ns();
+
+/// Copies measured limits into the form that search and cost models read.
+ir::Platform to_platform(const MachineLimits& limits);
+
+}  // namespace prunerc::runtime
+
+#endif  // PRUNERC_RUNTIME_CPU_LIMITS_H_

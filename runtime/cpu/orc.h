@@ -1,0 +1,39 @@
+// Loads a compiled object into this process and finds its entry point.
+#ifndef PRUNERC_RUNTIME_CPU_ORC_H_
+#define PRUNERC_RUNTIME_CPU_ORC_H_
+
+#include <memory>
+
+#include "codegen/artifact.h"
+#include "ir/support/result.h"
+#include "runtime/kernel.h"
+
+namespace prunerc::runtime {
+
+/// A kernel whose code is mapped into this process. Movable; the code is unmapped on destruction.
+/// Threads: entry() may be called from any thread while the object lives.
+class LoadedKernel {
+ public:
+  ~LoadedKernel();
+  LoadedKernel(LoadedKernel&&) noexcept;
+  LoadedKernel& operator=(LoadedKernel&&) noexcept;
+
+  PrunercKernel entry() const { return entry_; }
+
+ private:
+  friend Result<LoadedKernel> load_kernel(const codegen::Artifact& artifact);
+  struct Impl;
+  LoadedKernel();
+
+  std::unique_ptr<Impl> impl_;
+  PrunercKernel entry_ = nullptr;
+};
+
+/// Links the artifact's object and returns its kernel. The object may refer only to the few memory and math functions
+/// that code generation emits (see allowed_symbols in orc.cc), never to the process at large.
+/// Errors: KernelLoad.   Cost: about a millisecond.
+Result<LoadedKernel> load_kernel(const codegen::Artifact& artifact);
+
+}  // namespace prunerc::runtime
+
+#endif  // PRUNERC_RUNTIME_CPU_ORC_H_

@@ -1,0 +1,70 @@
+// The outcome of running one kernel, and how it is timed.
+#ifndef PRUNERC_RUNTIME_MEASUREMENT_H_
+#define PRUNERC_RUNTIME_MEASUREMENT_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace prunerc::runtime {
+
+enum class MeasureStatus : uint8_t {
+  kOk,
+  kNoisy,        ///< timed, but too few samples had the CPUs to themselves
+  kBuildError,   ///< the object cannot be linked
+  kTimeout,
+  kCrash,        ///< a signal, an exit, or garbage from the process that ran the kernel
+  kWrongResult,  ///< unwritten or unstable outputs, a write to an input or outside of a buffer
+  kRejected,     ///< the kernel reported failure, or a time that cannot be true
+  kWorkerError,  ///< not the kernel's fault: no worker process, no memory
+};
+inline constexpr int kNumMeasureStatuses = 8;
+
+/// "wrong result".
+std::string_view to_string(MeasureStatus status);
+
+struct Measurement {
+  MeasureStatus status = MeasureStatus::kWorkerError;
+  std::vector<double> samples_ns;  ///< time of one run, one value per sample, in the order taken
+  double median_ns = 0;
+  double min_ns = 0;
+  double spread = 0;            ///< median absolute deviation / median
+  int64_t runs_per_sample = 0;
+  int64_t num_disturbed = 0;    ///< samples that lost a CPU to other work; left out above unless the status is kNoisy
+  double canary_ns = 0;         ///< a fixed instruction chain just after: compare between measurements for clock drift
+  std::string detail;           ///< for people: what went wrong, and where
+
+  /// True if the times are there.
+  bool has_time() const { return status == MeasureStatus::kOk || status == MeasureStatus::kNoisy; }
+  bool operator==(const Measurement&) const = default;
+};
+
+enum class CacheState : uint8_t {
+  kWarm,     ///< buffers stay where the run before left them, as in a chain of operators
+  kFlushed,  ///< every cache is overwritten before each run; runs are timed one by one
+};
+
+/// How to time a kernel. The defaults suit tuning; a final comparison takes more samples.
+struct TimingOptions {
+  /// A sample repeats the kernel until it lasts this long. Units: ns.
+  int64_t min_sample_ns = 1'000'000;
+  int32_t min_samples = 7;
+  int32_t max_samples = 50;
+  /// Stop when the standard error of the median is below this part of it.
+  double target_error = 0.01;
+  /// Stop sampling after this long, warm-up included. Units: ns.
+  int64_t max_time_ns = 300'000'000;
+  /// Best time known so far, 0 if none: a candidate clearly slower is not sampled to the end. Units: ns.
+  double best_known_ns = 0;
+  double early_stop_factor = 2.0;
+  /// A run cannot be faster than this (a roofline); 0 if unknown. Units: ns.
+  double min_possible_ns = 0;
+  CacheState cache = CacheState::kWarm;
+
+  bool operator==(const TimingOptions&) const = default;
+};
+
+}  // namespace prunerc::runtime
+
+#endif  // PRUNERC_RUNTIME_MEASUREMENT_H_
