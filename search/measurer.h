@@ -1,0 +1,91 @@
+// Measurer: who builds, times and verifies candidates. Search owns the interface; tools/ implements it with codegen and
+// runtime, tests with a table.
+#ifndef PRUNERC_SEARCH_MEASURER_H_
+#define PRUNERC_SEARCH_MEASURER_H_
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/program.h"
+#include "schedule/trace.h"
+#include "search/task.h"
+
+namespace prunerc::search {
+
+enum class MeasureStatus : uint8_t {
+#define PRUNERC_STATUS(Name, text, words) k##Name,
+#include "search/status.def"
+#undef PRUNERC_STATUS
+};
+
+inline constexpr int kNumStatuses = 0
+#define PRUNERC_STATUS(Name, text, words) +1
+#include "search/status.def"
+#undef PRUNERC_STATUS
+    ;
+
+/// "wrong_result": the name in records and JSON.
+std::string_view to_string(MeasureStatus status);
+/// "wrong result": for people.
+std::string_view describe(MeasureStatus status);
+std::optional<MeasureStatus> status_from_string(std::string_view text);
+
+/// Number of outcomes of each status, indexed by it.
+using StatusCounts = std::array<int64_t, kNumStatuses>;
+
+/// What is known after building, running or verifying one candidate.
+struct Measurement {
+  MeasureStatus status = MeasureStatus::kRejected;
+  std::vector<double> samples_ns;  // every sample, in order
+  double median_ns = 0;            // of samples_ns; 0 unless ok
+  double spread = 0;               // median absolute deviation / median
+  double build_s = 0;
+  double measure_s = 0;
+  double verify_s = 0;
+  std::string detail;    // the cause of a failure
+  std::string evidence;  // verification: what was compared and how far off, e.g. "65536 outputs, max error 0.3 of bound"
+  bool operator==(const Measurement&) const = default;
+  bool ok() const { return status == MeasureStatus::kOk; }
+};
+
+/// Median and spread from the samples; status stays.
+void summarize_samples(Measurement& measurement);
+
+/// Verify: run on fresh inputs and compare with the unscheduled program; no timing needed.
+enum class MeasureKind : uint8_t { kTime, kVerify };
+
+struct MeasureInput {
+  int64_t id = 0;  // unique within one tune() call
+  MeasureKind kind = MeasureKind::kTime;
+  const Task* task = nullptr;  // outlives the request
+  ir::Program program;         // scheduled
+  schedule::Trace trace;
+  double best_ns = 0;  // best so far, 0 if none: a measurer may stop early far above it
+  uint64_t seed = 0;   // for input data
+};
+
+struct MeasureOutcome {
+  int64_t id = 0;
+  Measurement measurement;
+};
+
+using Deadline = std::chrono::steady_clock::time_point;
+
+/// Asynchronous: builds run ahead of measuring, answers may come in any order, each request is answered once.
+/// Threads: submit and next are called from one thread.
+class Measurer {
+ public:
+  virtual ~Measurer() = default;
+  virtual void submit(MeasureInput input) = 0;
+  /// An outcome as soon as there is one; nothing once `deadline` has passed or no request is pending.
+  virtual std::optional<MeasureOutcome> next(Deadline deadline) = 0;
+};
+
+}  // namespace prunerc::search
+
+#endif  // PRUNERC_SEARCH_MEASURER_H_

@@ -1,0 +1,38 @@
+// Strategy: proposes candidates and learns from answers. A pure state machine, deterministic in (seed, answers).
+#ifndef PRUNERC_SEARCH_STRATEGY_H_
+#define PRUNERC_SEARCH_STRATEGY_H_
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "ir/program.h"
+#include "ir/support/hash.h"
+#include "schedule/trace.h"
+#include "search/measurer.h"
+
+namespace prunerc::search {
+
+/// One point of the space, instantiated. `trace` holds its decisions.
+struct Candidate {
+  int sketch = 0;
+  schedule::Trace trace;
+  ir::Program program;
+  Fingerprint fingerprint;  // of program
+  double predicted_ns = 0;  // by the cost model, 0 if it has no unit
+  double score = 0;         // by the cost model: higher is better
+};
+
+/// Ask-tell. Answers must be told in the order in which they were asked for, but any number may be outstanding.
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+  /// Up to n new candidates, none asked for before; fewer (or none) once the space is exhausted.
+  virtual std::vector<Candidate> ask(std::size_t n) = 0;
+  virtual void tell(std::span<const Candidate> candidates,
+                    std::span<const Measurement> measurements) = 0;
+};
+
+}  // namespace prunerc::search
+
+#endif  // PRUNERC_SEARCH_STRATEGY_H_

@@ -1,0 +1,105 @@
+// tune(): asks a strategy for candidates, has them measured, verifies what wins, stores everything.
+#ifndef PRUNERC_SEARCH_TUNER_H_
+#define PRUNERC_SEARCH_TUNER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "costmodel/cost_model.h"
+#include "ir/support/result.h"
+#include "search/database.h"
+#include "search/measurer.h"
+#include "search/task.h"
+
+namespace prunerc::search {
+
+enum class StrategyKind : uint8_t { kRandom, kEvolution };
+std::string_view to_string(StrategyKind kind);
+
+/// Where time went. Build, measure and verify are summed over candidates and overlap each other.
+/// Units: seconds.
+struct PhaseSeconds {
+  double build = 0, measure = 0, search = 0, learn = 0, verify = 0;
+  double total = 0;  // wall clock
+};
+
+/// Why tuning of a task ended.
+enum class StopReason : uint8_t { kTrials, kTime, kEarly, kExhausted, kCancelled, kDeviceLost };
+std::string_view to_string(StopReason reason);
+
+/// One row of the live table and of the final report.
+struct TaskReport {
+  std::string name;
+  std::string target;
+  std::string timer;
+  uint64_t seed = 0;
+  double weight = 1;
+  double best_ns = 0;  // 0: nothing ran and was right
+  double gflops = 0;
+  double gbps = 0;
+  double limit_fraction = 0;  // lower limit of the time / best_ns
+  int64_t trials = 0;         // measured in this call
+  int64_t reused = 0;         // taken from the store instead of measured
+  int64_t drafted = 0;        // proposals of the space that were instantiated and scored
+  int64_t last_gain = 0;      // trial number of the last improvement
+  bool verified = false;      // the best was compared with the unscheduled program
+  std::string evidence;
+  StatusCounts counts = {};  // of this call's trials
+  PhaseSeconds seconds;
+  StopReason stop = StopReason::kTrials;
+  Record best;                // of best_ns
+  ir::Program best_program;   // undefined if there is none
+  std::vector<std::pair<int64_t, double>> curve;  // (trial, best_ns) at each gain
+};
+
+struct TuneReport {
+  std::vector<TaskReport> tasks;
+  PhaseSeconds seconds;
+  double total_weighted_ns = 0;  // sum of weight * best_ns
+  bool cancelled = false;
+};
+
+/// What a display needs, after every answer. The spans live during the call only.
+struct TuneProgress {
+  std::span<const TaskReport> tasks;
+  int current_task = 0;
+  int64_t trials_done = 0;
+  int64_t trials_total = 0;  // 0 if only time limits
+  double elapsed_s = 0;
+  PhaseSeconds seconds;
+};
+
+struct TuneOptions {
+  int64_t trials = 64;     // per task; 0: no limit
+  double time_s = 0;       // for all tasks together; 0: no limit
+  int64_t early_stop = 0;  // end a task after so many trials without a gain; 0: never
+  int batch = 16;
+  int batches_in_flight = 2;  // builds of one batch overlap the measurement of the other
+  /// The best so many are measured again in turns before one is declared the winner; 0: none.
+  int finals = 4;
+  uint64_t seed = 0;
+  int num_threads = 0;  // of the search itself; 0: one per hardware thread. Choices do not depend on it
+  StrategyKind strategy = StrategyKind::kEvolution;
+  const costmodel::CostModel* model = nullptr;  // null: the roofline
+  bool fresh = false;                           // ignore what is stored
+  std::string timer;                            // description of how samples are taken, kept in records
+  std::string version;
+  const std::atomic<bool>* cancel = nullptr;  // set it to stop; what was answered is kept
+  std::function<void(const TuneProgress&)> on_progress;
+  std::function<void(std::string_view)> log;  // every choice and answer, one line each
+};
+
+/// Tunes all tasks, more effort where more can be gained. Deterministic in (options.seed, answers in submission order)
+/// unless a time limit ends it. A task for which nothing valid was found has best_ns 0.
+/// Errors: NoSketch; those of the database.
+Result<TuneReport> tune(std::span<const Task> tasks, Measurer& measurer, Database& database,
+                        const TuneOptions& options);
+
+}  // namespace prunerc::search
+
+#endif  // PRUNERC_SEARCH_TUNER_H_
