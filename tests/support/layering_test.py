@@ -26,7 +26,8 @@ PACKAGES = {
     "schedule": (3, ["ir", "ir/support", "ir/analysis"]),
     "costmodel": (4, ["ir", "ir/support", "ir/analysis"]),
     "codegen": (4, ["ir", "ir/support", "ir/analysis"]),
-    "runtime": (4, ["ir/support", "ir/target.h", "codegen/artifact.h"]),
+    # Plain data only: runtime loads bytes and knows no programs.
+    "runtime": (4, ["ir/support", "ir/target.h", "ir/dtype.h", "codegen/artifact.h"]),
     "search": (
         5,
         [

@@ -55,3 +55,40 @@ def prunerc_cc_test(name, srcs, deps = [], data = [], size = "small", tags = [],
         linkstatic = True,
         **kwargs
     )
+
+def prunerc_fuzzer(name, srcs, deps = [], copts = [], **kwargs):
+    """A libFuzzer target: the source defines LLVMFuzzerTestOneInput.
+
+    `./dev fuzz NAME` builds it with clang and runs it. NAME_corpus_test, an ordinary test, replays the inputs in
+    corpus/NAME with the usual compiler, so that what fuzzing found stays found.
+
+    Args:
+      name: of the fuzzer, and of its folder of inputs.
+      srcs: its sources.
+      deps: what they need.
+      copts: flags for these sources alone.
+      **kwargs: further attributes of both targets.
+    """
+    cc_binary(
+        name = name,
+        testonly = True,
+        srcs = srcs,
+        deps = deps,
+        copts = _copts(deps, copts),
+        # Only --config=fuzz makes a main function for it.
+        linkopts = ["-fsanitize=fuzzer"],
+        tags = ["manual"],
+        **kwargs
+    )
+    corpus = native.glob(["corpus/" + name + "/**"])
+    cc_test(
+        name = name + "_corpus_test",
+        size = "small",
+        srcs = srcs + ["//tools/build:replay_corpus.cc"],
+        deps = deps,
+        copts = _copts(deps, copts),
+        args = [native.package_name() + "/corpus/" + name],
+        data = corpus,
+        linkstatic = True,
+        **kwargs
+    )
