@@ -23,7 +23,8 @@ step() {
 }
 
 changed_sources() {
-  { git diff --name-only --diff-filter=d HEAD -- '*.cc'; git ls-files --others --exclude-standard -- '*.cc'; } | sort -u
+  { git diff --name-only --diff-filter=d HEAD -- '*.cc'; git ls-files --others --exclude-standard -- '*.cc'; } |
+    grep -v '^third_party/' | sort -u
 }
 
 tidy() {
