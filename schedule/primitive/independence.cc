@@ -1,0 +1,254 @@
+#include "schedule/primitive/independence.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+
+#include "ir/analysis/linear.h"
+#include "ir/analysis/region.h"
+#include "ir/equal.h"
+#include "ir/visit.h"
+#include "schedule/primitive/box.h"
+
+namespace prunerc::schedule {
+
+using namespace ir;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+// One access of a leaf block, relaxed over the loops inside the chain.
+struct BoxAccess {
+  BufferRegion region;
+  bool is_write = false;
+  std::size_t leaf_idx = 0;
+  const Access* declared = nullptr;
+};
+
+// (var // lower) % extent of a variable of the chain.
+struct Digit {
+  std::size_t var_idx;
+  int64_t lower;
+  int64_t extent;
+};
+
+class Chain {
+ public:
+  Chain(IrBuilder& b, const Program& program, const Site& top, std::span<const Loop* const> loops)
+      : b_(b), loops_(loops), leaves_(leaves(loops.back()->body)), ranges_(ranges_at(program, top)) {
+    for (const Loop* loop : loops) {
+      if (loop != loops[0]) ranges_.bind(loop->var, loop->extent);
+      extents_.push_back(constant(loop->extent).value_or(0));
+    }
+  }
+
+  std::vector<BoxAccess> accesses();
+  bool disjoint_slabs(const std::vector<BoxAccess>& accesses, BufferId buffer);
+  bool covered(const std::vector<BoxAccess>& accesses, BufferId buffer);
+
+ private:
+  // One dimension of one access: atoms of the chain with their coefficients, and the rest.
+  struct Dim {
+    std::vector<Term> atoms;
+    Linear rest;
+    int64_t extent = 0;
+  };
+  std::optional<std::size_t> var_of(Expr e) const;
+  std::optional<Digit> as_digit(Expr atom) const;
+  std::optional<Dim> dim(const Range& range);
+  void resolve(const std::vector<const BufferRegion*>& regions, std::size_t d,
+               std::vector<Digit>& resolved);
+  bool determines(std::vector<Digit> digits, std::size_t var_idx) const;
+
+  IrBuilder& b_;
+  std::span<const Loop* const> loops_;
+  std::vector<int64_t> extents_;
+  std::vector<LeafBlock> leaves_;
+  VarRanges ranges_;
+};
+
+std::vector<BoxAccess> Chain::accesses() {
+  std::vector<BoxAccess> out;
+  for (std::size_t i = 0; i < leaves_.size(); ++i) {
+    const LeafBlock& leaf = leaves_[i];
+    for (const Access& access : leaf.block->reads) {
+      out.push_back({access_box(b_, leaf, access, ranges_), false, i, &access});
+    }
+    for (const Access& access : leaf.block->writes) {
+      out.push_back({access_box(b_, leaf, access, ranges_), true, i, &access});
+    }
+  }
+  return out;
+}
+
+std::optional<std::size_t> Chain::var_of(Expr e) const {
+  const Var* var = e.as<Var>();
+  for (std::size_t i = 0; var != nullptr && i < loops_.size(); ++i) {
+    if (loops_[i]->var->id == var->id) return i;
+  }
+  return std::nullopt;
+}
+
+// Nullopt if the atom is not a digit of one variable of the chain.
+std::optional<Digit> Chain::as_digit(Expr atom) const {
+  if (const std::optional<std::size_t> idx = var_of(atom)) return Digit{*idx, 1, extents_[*idx]};
+  const BinaryNode* node = as_binary(atom);
+  if (node == nullptr) return std::nullopt;
+  const std::optional<int64_t> by = constant(node->rhs);
+  if (!by || *by < 1) return std::nullopt;
+  const std::optional<Digit> of = as_digit(node->lhs);
+  if (!of) return std::nullopt;
+  if (atom.kind() == ExprKind::kFloorMod) {
+    return Digit{of->var_idx, of->lower, std::min(of->extent, *by)};
+  }
+  // (v % m) // l is a digit only if l divides m; the topmost digit may be ragged.
+  const bool topmost = of->lower * of->extent >= extents_[of->var_idx];
+  if (atom.kind() != ExprKind::kFloorDiv || (of->extent % *by != 0 && !topmost)) {
+    return std::nullopt;
+  }
+  return Digit{of->var_idx, of->lower * *by, (of->extent + *by - 1) / *by};
+}
+
+std::optional<Chain::Dim> Chain::dim(const Range& range) {
+  const std::optional<int64_t> extent = constant(range.extent);
+  const Linear linear = to_linear(b_, range.min, ranges_);
+  if (!extent || linear.overflow) return std::nullopt;
+  Dim out;
+  out.extent = *extent;
+  out.rest = Linear::of(linear.constant);
+  for (const Term& term : linear.terms) {
+    bool inside = false;
+    for (Expr atom : term.factors()) {
+      for (const Loop* loop : loops_) inside |= mentions(atom, loop->var->id);
+    }
+    if (!inside) {
+      out.rest.terms.push_back(term);
+    } else if (term.degree == 1 && as_digit(term.atoms[0])) {
+      out.atoms.push_back(term);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return out;
+}
+
+// Adds the digits whose value decides in which slab of dimension d all accesses lie.
+void Chain::resolve(const std::vector<const BufferRegion*>& regions, std::size_t d,
+                    std::vector<Digit>& resolved) {
+  const std::optional<Dim> first = dim(regions[0]->box[d]);
+  if (!first) return;
+  int64_t lo = 0;
+  int64_t hi = first->extent;
+  for (std::size_t i = 1; i < regions.size(); ++i) {
+    const std::optional<Dim> other = dim(regions[i]->box[d]);
+    if (!other || other->atoms.size() != first->atoms.size()) return;
+    for (std::size_t k = 0; k < first->atoms.size(); ++k) {
+      if (other->atoms[k].coef != first->atoms[k].coef ||
+          !structural_equal(other->atoms[k].atoms[0], first->atoms[k].atoms[0])) {
+        return;
+      }
+    }
+    const Linear shift = other->rest - first->rest;
+    if (!shift.is_constant()) return;
+    lo = std::min(lo, shift.constant);
+    hi = std::max(hi, shift.constant + other->extent);
+  }
+  // A digit is resolved if one step of it is wider than all that the smaller ones and the box can span.
+  std::vector<Term> atoms = first->atoms;
+  std::sort(atoms.begin(), atoms.end(), [](const Term& x, const Term& y) {
+    return std::abs(x.coef) < std::abs(y.coef);
+  });
+  int64_t spread = hi - lo - 1;
+  for (const Term& term : atoms) {
+    const Digit digit = *as_digit(term.atoms[0]);
+    if (std::abs(term.coef) > spread) resolved.push_back(digit);
+    spread += std::abs(term.coef) * (digit.extent - 1);
+  }
+}
+
+// Do the digits cover every place of the variable, from 1 up to its extent?
+bool Chain::determines(std::vector<Digit> digits, std::size_t var_idx) const {
+  std::sort(digits.begin(), digits.end(),
+            [](const Digit& x, const Digit& y) { return x.lower < y.lower; });
+  int64_t known = 1;  // the variable modulo this is known
+  for (const Digit& digit : digits) {
+    if (digit.var_idx != var_idx || digit.lower > known) continue;
+    // An overlapping digit tells the remainder modulo lower*extent only if it starts at a place that is known.
+    if (known % digit.lower == 0) known = std::max(known, digit.lower * digit.extent);
+  }
+  return known >= extents_[var_idx] && extents_[var_idx] > 0;
+}
+
+bool Chain::disjoint_slabs(const std::vector<BoxAccess>& accesses, BufferId buffer) {
+  std::vector<const BufferRegion*> regions;
+  for (const BoxAccess& access : accesses) {
+    if (access.region.buffer == buffer) regions.push_back(&access.region);
+  }
+  std::vector<Digit> resolved;
+  for (std::size_t d = 0; d < regions[0]->box.size(); ++d) resolve(regions, d, resolved);
+  for (std::size_t i = 0; i < loops_.size(); ++i) {
+    if (extents_[i] != 1 && !determines(resolved, i)) return false;
+  }
+  return true;
+}
+
+// Is every read of the buffer preceded, in the same iteration, by a write of all that it reads?
+bool Chain::covered(const std::vector<BoxAccess>& accesses, BufferId buffer) {
+  auto covers_read = [&](const BoxAccess& write, const BoxAccess& read) {
+    if (!write.is_write || write.region.buffer != buffer) return false;
+    const LeafBlock& writer = leaves_[write.leaf_idx];
+    if (write.leaf_idx == read.leaf_idx) {
+      // A reduction reads the element that its own init wrote.
+      return writer.block->init.defined() && same_region(*write.declared, *read.declared);
+    }
+    return write.leaf_idx < read.leaf_idx &&
+           covers(b_, write.region, read.region, ranges_) == Proof::kYes &&
+           writes_whole_box(b_, writer, *write.declared, ranges_);
+  };
+  for (const BoxAccess& read : accesses) {
+    if (read.is_write || read.region.buffer != buffer) continue;
+    const bool found = std::any_of(accesses.begin(), accesses.end(), [&](const BoxAccess& write) {
+      return covers_read(write, read);
+    });
+    if (!found) return false;
+  }
+  return true;
+}
+
+bool accessed_outside(const Program& program, BufferId buffer, Stmt inside) {
+  bool found = false;
+  walk(
+      program.root(),
+      [&](Stmt s) {
+        if (s.is(inside) || found) return false;
+        const Block* block = s.as<Block>();
+        if (block == nullptr) return true;
+        for (const Access& access : block->reads) found |= access.buffer == buffer;
+        for (const Access& access : block->writes) found |= access.buffer == buffer;
+        return false;
+      },
+      [](Expr) {});
+  return found;
+}
+
+}  // namespace
+
+BufferId dependent_buffer(IrBuilder& b, const Program& program, const Site& top,
+                          std::span<const Loop* const> chain, Privates privates) {
+  Chain analysis(b, program, top, chain);
+  const std::vector<BoxAccess> accesses = analysis.accesses();
+  std::vector<BufferId> done;
+  for (const BoxAccess& access : accesses) {
+    const BufferId buffer = access.region.buffer;
+    if (!access.is_write || std::find(done.begin(), done.end(), buffer) != done.end()) continue;
+    done.push_back(buffer);
+    if (analysis.disjoint_slabs(accesses, buffer)) continue;
+    const bool own = privates == Privates::kOwn &&
+                     program.buffer(buffer).role == BufferRole::kIntermediate &&
+                     !accessed_outside(program, buffer, chain.back()) &&
+                     analysis.covered(accesses, buffer);
+    if (!own) return buffer;
+  }
+  return {};
+}
+
+}  // namespace prunerc::schedule

@@ -1,0 +1,177 @@
+#include "schedule/primitive/reducer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ir/analysis/iter_map.h"
+#include "ir/analysis/linear.h"
+#include "ir/equal.h"
+#include "ir/visit.h"
+#include "schedule/primitive/box.h"
+
+namespace prunerc::schedule {
+
+using namespace ir;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+bool loads_from(Expr e, BufferId buffer) {
+  bool found = false;
+  walk(e, [&](Expr child) {
+    const Load* load = child.as<Load>();
+    found |= load != nullptr && load->buffer == buffer;
+    return !found;
+  });
+  return found;
+}
+
+bool is_reducer_op(ExprKind kind) {
+  return kind == ExprKind::kAdd || kind == ExprKind::kMul || kind == ExprKind::kMin ||
+         kind == ExprKind::kMax;
+}
+
+bool loads_element(Expr e, const Store& store) {
+  const Load* load = e.as<Load>();
+  return load != nullptr && load->buffer == store.buffer &&
+         std::equal(load->indices.begin(), load->indices.end(), store.indices.begin(),
+                    [](Expr x, Expr y) { return structural_equal(x, y); });
+}
+
+bool is_unit(Expr extent) { return constant(extent) == 1; }
+
+// Do the spatial variables follow from the element that is written?
+bool element_determines_spatial(IrBuilder& b, const Block& block, const Access& write) {
+  if (!is_point(write)) return false;
+  std::vector<const Var*> wanted;
+  std::vector<Expr> indices;
+  VarRanges ranges;
+  bool bare = true;
+  for (const IterVar& iter : block.iters) {
+    ranges.bind(iter.var, iter.extent);
+    if (iter.kind != IterKind::kSpatial || is_unit(iter.extent)) continue;
+    wanted.push_back(iter.var);
+    bare &= std::any_of(write.region.begin(), write.region.end(), [&](const Range& range) {
+      const Var* var = range.min.as<Var>();
+      return var != nullptr && var->id == iter.var->id;
+    });
+  }
+  if (bare) return true;
+  for (const Range& range : write.region) indices.push_back(range.min);
+  return detect_iter_map(b, indices, wanted, {}, ranges, IterMapLevel::kBijective).ok();
+}
+
+// value >= 0 as a linear form; nullopt if the condition is no comparison of integers.
+std::optional<Linear> nonnegative(IrBuilder& b, Expr condition, const VarRanges& ranges) {
+  const BinaryNode* node = as_binary(condition);
+  const bool less = condition.kind() == ExprKind::kLt;
+  if (node == nullptr || (!less && condition.kind() != ExprKind::kLe)) return std::nullopt;
+  if (node->lhs.dtype() != DType::kI64) return std::nullopt;
+  Linear out = to_linear(b, node->rhs, ranges) - to_linear(b, node->lhs, ranges);
+  if (less) out.constant -= 1;
+  return out;
+}
+
+// Does fact >= 0 imply goal >= 0? With fact = q*goal + rest and rest <= q - 1 it does, since then q*goal >= 1 - q.
+bool implies(const Linear& fact, const Linear& goal, const VarRanges& ranges) {
+  if (goal.terms.empty()) return goal.constant >= 0;
+  for (const Term& term : fact.terms) {
+    if (compare_atoms(term, goal.terms[0]) != 0) continue;
+    const int64_t q = term.coef / goal.terms[0].coef;
+    if (q < 1) return false;
+    const Interval rest = interval_of(fact - goal * q, ranges);
+    return rest.hi <= q - 1;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<Reducer> match_reducer(const Block& block) {
+  const Store* store = block.body.as<Store>();
+  const BinaryNode* value = store == nullptr ? nullptr : as_binary(store->value);
+  if (value == nullptr || !is_reducer_op(value->kind)) return std::nullopt;
+  for (const IterVar& iter : block.iters) {
+    if (iter.kind == IterKind::kSpatial) continue;
+    for (Expr index : store->indices) {
+      if (mentions(index, iter.var->id)) return std::nullopt;
+    }
+  }
+  const bool left = loads_element(value->lhs, *store);
+  const Expr update = left ? value->rhs : value->lhs;
+  if (!left && !loads_element(value->rhs, *store)) return std::nullopt;
+  if (loads_from(update, store->buffer)) return std::nullopt;
+  return Reducer{value->kind, store, update};
+}
+
+Expr identity_of(IrBuilder& b, ExprKind op, DType dtype) {
+  if (op == ExprKind::kAdd) return b.constant(0, dtype);
+  if (op == ExprKind::kMul) return b.constant(1, dtype);
+  const bool is_min = op == ExprKind::kMin;
+  if (is_float(dtype)) return b.float_imm(is_min ? HUGE_VAL : -HUGE_VAL, dtype);
+  return b.int_imm(is_min ? max_int(dtype) : min_int(dtype), dtype);
+}
+
+bool is_identity(ExprKind op, Expr value) {
+  IrBuilder b("identity");
+  return structural_equal(value, identity_of(b, op, value.dtype()));
+}
+
+bool has_reduce_iters(const Block& block) {
+  return std::any_of(block.iters.begin(), block.iters.end(), [](const IterVar& iter) {
+    return iter.kind == IterKind::kReduce && !is_unit(iter.extent);
+  });
+}
+
+std::vector<Expr> conjuncts(Expr condition) {
+  if (!condition.defined()) return {};
+  const And* both = condition.as<And>();
+  if (both == nullptr) return {condition};
+  std::vector<Expr> out = conjuncts(both->lhs);
+  for (Expr e : conjuncts(both->rhs)) out.push_back(e);
+  return out;
+}
+
+std::string order_fault(IrBuilder& b, const Block& block) {
+  for (const IterVar& iter : block.iters) {
+    if (iter.kind == IterKind::kOpaque && !is_unit(iter.extent)) {
+      return "variable '" + std::string(iter.var->name) + "' is opaque";
+    }
+  }
+  for (const Access& write : block.writes) {
+    if (!element_determines_spatial(b, block, write)) {
+      return "its spatial variables may write one element twice";
+    }
+    for (const Access& read : block.reads) {
+      if (read.buffer == write.buffer && !same_region(read, write)) {
+        return "it reads other elements of a buffer that it writes";
+      }
+    }
+  }
+  if (has_reduce_iters(block) && !match_reducer(block)) {
+    return "its reduction is no sum, product, minimum or maximum into one element";
+  }
+  return {};
+}
+
+bool guard_cuts_only_domain(IrBuilder& b, const Block& block, const VarRanges& ranges) {
+  if (!block.guard.defined()) return true;
+  std::vector<Linear> facts;
+  for (const IterVar& iter : block.iters) {
+    const Linear binding = to_linear(b, iter.binding, ranges);
+    Linear below = to_linear(b, iter.extent, ranges) - binding;
+    below.constant -= 1;
+    facts.push_back(binding);
+    facts.push_back(below);
+  }
+  for (Expr conjunct : conjuncts(block.guard)) {
+    const std::optional<Linear> goal = nonnegative(b, conjunct, ranges);
+    if (!goal) return false;
+    const bool implied = std::any_of(facts.begin(), facts.end(), [&](const Linear& fact) {
+      return implies(fact, *goal, ranges);
+    });
+    if (!implied) return false;
+  }
+  return true;
+}
+
+}  // namespace prunerc::schedule

@@ -1,0 +1,167 @@
+// reorder(loops):
+//     for i in M @L0 { for j in N @L1 { S(i, j) } }
+//   ~>  reorder(@L1, @L0)
+//     for j in N @L1 { for i in M @L0 { S(i, j) } }
+//
+// The named loops of one chain take the named order in the places they have; loops between them stay where they are.
+//
+// Requires: the named loops stand on a chain in which each loop is the only statement of the one before, of constant
+// extents; and one of
+//   (a) iterations of the whole permuted segment touch disjoint parts of every buffer that is written there, or
+//   (b) one block below whose instances may run in any order: spatial variables determine the element written, and
+//       reduction variables accumulate through a known reducer, each instance once, the initialising one first.
+// Legal because: (a) has no dependences at all; (b) only reassociates the reducer. Float rounding may change.
+// Cost: O(loops) for the rewrite.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "ir/analysis/iter_map.h"
+#include "schedule/primitive.h"
+#include "schedule/primitive/independence.h"
+#include "schedule/primitive/reducer.h"
+
+namespace prunerc::schedule {
+namespace {
+
+using namespace ir;  // NOLINT(google-build-using-namespace)
+
+struct ReorderArgs {
+  std::vector<LoopId> loops;
+};
+
+class ReorderPlan {
+ public:
+  const Site& site() const { return site_; }
+  const std::vector<const Loop*>& order() const { return order_; }
+  Stmt body() const { return body_; }
+
+ private:
+  friend Result<ReorderPlan> plan_reorder(const Program&, const ReorderArgs&);
+  Site site_;                       // the outermost loop of the segment
+  std::vector<const Loop*> order_;  // new order of the segment
+  Stmt body_;                       // below the segment
+};
+
+bool named(const ReorderArgs& args, LoopId id) {
+  return std::find(args.loops.begin(), args.loops.end(), id) != args.loops.end();
+}
+
+// The chain from the outermost named loop down to the innermost named one.
+Result<std::vector<const Loop*>> find_chain(const Program& program, const ReorderArgs& args,
+                                            Site* top) {
+  for (std::size_t i = 0; i < args.loops.size(); ++i) {
+    PRUNERC_TRY(Site site, find_loop(program, args.loops[i]));
+    if (i == 0 || site.path.size() < top->path.size()) *top = std::move(site);
+    for (std::size_t k = 0; k < i; ++k) {
+      if (args.loops[k] == args.loops[i]) return error(Diag::kLoopNamedTwice, args.loops[i]);
+    }
+  }
+  std::vector<const Loop*> chain;
+  std::size_t seen = 0;
+  for (const Loop* loop = top->loop(); loop != nullptr && seen < args.loops.size();
+       loop = loop->body.as<Loop>()) {
+    PRUNERC_TRY_VOID(constant_extent(*loop));
+    chain.push_back(loop);
+    if (named(args, loop->id)) ++seen;
+  }
+  if (seen < args.loops.size()) {
+    for (LoopId id : args.loops) {
+      const bool found = std::any_of(chain.begin(), chain.end(),
+                                     [&](const Loop* loop) { return loop->id == id; });
+      if (!found) return error(Diag::kLoopsNotNested, id, chain.back()->id);
+    }
+  }
+  return chain;
+}
+
+// Is the instance that initialises a reduction the first one of its element in any order of the loops? It is if all
+// reduction variables are 0 exactly where the loops that feed them are 0.
+Result<void> check_reduction_order(IrBuilder& b, const Program& program, const Site& top,
+                                   std::span<const Loop* const> chain, const LeafBlock& leaf) {
+  VarRanges ranges = ranges_at(program, top);
+  std::vector<const Var*> vars;
+  auto add = [&](const Loop* loop) {
+    ranges.bind(loop->var, loop->extent);
+    vars.push_back(loop->var);
+  };
+  for (const Loop* loop : chain) add(loop);
+  for (const Loop* loop : leaf.loops) add(loop);
+  std::vector<Expr> bindings;
+  for (const IterVar& iter : leaf.block->iters) bindings.push_back(iter.binding);
+  const IterMapResult map = detect_iter_map(b, bindings, vars, leaf.block->guard, ranges,
+                                            IterMapLevel::kBijective);
+  const BlockId id = leaf.block->id;
+  if (!map.ok()) {
+    return error(Diag::kBlockOrderFixed, id, std::string(to_string(map.error)));
+  }
+  for (std::size_t i = 0; i < bindings.size(); ++i) {
+    if (leaf.block->iters[i].kind != IterKind::kReduce || !leaf.block->init.defined()) continue;
+    bool from_zero = map.map.indices[i].base.is_constant(0);
+    for (const IterSplit& split : map.map.indices[i].splits) {
+      from_zero &= split.scale.coef > 0;
+    }
+    if (!from_zero) {
+      return error(Diag::kBlockOrderFixed, id,
+                   std::string("a reduction variable does not ascend from 0"));
+    }
+  }
+  return {};
+}
+
+Result<void> check_order_free(const Program& program, const Site& top,
+                              std::span<const Loop* const> chain) {
+  PRUNERC_TRY_VOID(check_holds_blocks(*chain.back()));
+  IrBuilder b(program);
+  const BufferId buffer = dependent_buffer(b, program, top, chain, Privates::kOwn);
+  if (!buffer.valid()) return {};
+  const std::vector<LeafBlock> blocks = leaves(chain.back()->body);
+  if (blocks.size() != 1) return error(Diag::kBlocksDepend, chain[0]->id, buffer);
+  const LeafBlock& leaf = blocks[0];
+  const std::string fault = order_fault(b, *leaf.block);
+  if (!fault.empty()) return error(Diag::kBlockOrderFixed, leaf.block->id, fault);
+  if (!has_reduce_iters(*leaf.block)) return {};
+  return check_reduction_order(b, program, top, chain, leaf);
+}
+
+Result<ReorderPlan> plan_reorder(const Program& program, const ReorderArgs& args) {
+  if (args.loops.empty()) return error(Diag::kLoopListEmpty, std::string("reorder"));
+  ReorderPlan plan;
+  PRUNERC_TRY(const std::vector<const Loop*> chain, find_chain(program, args, &plan.site_));
+  plan.body_ = chain.back()->body;
+  std::size_t next = 0;
+  for (const Loop* loop : chain) {
+    if (named(args, loop->id)) {
+      const LoopId wanted = args.loops[next++];
+      loop = *std::find_if(chain.begin(), chain.end(),
+                           [&](const Loop* other) { return other->id == wanted; });
+    }
+    plan.order_.push_back(loop);
+  }
+  if (plan.order_ == chain) return plan;
+  PRUNERC_TRY_VOID(check_order_free(program, plan.site_, chain));
+  return plan;
+}
+
+Applied apply_reorder(const Program& program, const ReorderPlan& plan) {
+  IrBuilder b(program);
+  Stmt nest = plan.body();
+  for (std::size_t i = plan.order().size(); i-- > 0;) {
+    Loop copy = *plan.order()[i];
+    copy.body = nest;
+    nest = b.loop(copy);
+  }
+  Applied out;
+  out.program = b.finish(replace_at(b, plan.site(), nest));
+  return out;
+}
+
+}  // namespace
+
+template <>
+Result<Applied> run<PrimitiveKind::kReorder>(const Program& program, const Call& call) {
+  PRUNERC_TRY(const ReorderPlan plan, plan_reorder(program, {call.loops(0)}));
+  return apply_reorder(program, plan);
+}
+
+}  // namespace prunerc::schedule

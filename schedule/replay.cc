@@ -1,0 +1,88 @@
+// replay: a trace applied to a program, with its own or other decisions.
+#include <string>
+#include <unordered_map>
+
+#include "schedule/primitive.h"
+#include "schedule/schedule.h"
+
+namespace prunerc::schedule {
+namespace {
+
+using ir::BlockId;
+using ir::LoopId;
+
+// Recorded id -> id of this replay. Most are equal, so only differences are kept.
+struct IdMap {
+  std::unordered_map<LoopId, LoopId> loops;
+  std::unordered_map<BlockId, BlockId> blocks;
+
+  void apply(LoopId& id) const {
+    if (const auto found = loops.find(id); found != loops.end()) id = found->second;
+  }
+  void apply(BlockId& id) const {
+    if (const auto found = blocks.find(id); found != blocks.end()) id = found->second;
+  }
+  void apply(Operand& operand) const {
+    if (LoopId* loop = std::get_if<LoopId>(&operand)) apply(*loop);
+    if (BlockId* block = std::get_if<BlockId>(&operand)) apply(*block);
+    if (auto* many = std::get_if<std::vector<LoopId>>(&operand)) {
+      for (LoopId& id : *many) apply(id);
+    }
+  }
+  // False if the outputs differ in number or type.
+  bool learn(const std::vector<Output>& recorded, const std::vector<Output>& actual) {
+    if (recorded.size() != actual.size()) return false;
+    for (std::size_t i = 0; i < recorded.size(); ++i) {
+      if (recorded[i].index() != actual[i].index()) return false;
+      if (const LoopId* loop = std::get_if<LoopId>(&recorded[i])) {
+        const LoopId now = std::get<LoopId>(actual[i]);
+        if (now != *loop || !loops.empty()) loops[*loop] = now;
+      } else if (const BlockId* block = std::get_if<BlockId>(&recorded[i])) {
+        const BlockId now = std::get<BlockId>(actual[i]);
+        if (now != *block || !blocks.empty()) blocks[*block] = now;
+      }
+    }
+    return true;
+  }
+};
+
+Result<Decision> repaired(const Schedule& schedule, const Instruction& step, Decision decision) {
+  if (!operands_fit(step.primitive, step.operands)) return decision;  // apply says what is wrong
+  PRUNERC_TRY(const DecisionSpace space,
+              sample_space(schedule.program(), step.primitive, Call{step.operands}));
+  return repair_decision(space, decision);
+}
+
+}  // namespace
+
+Result<Schedule> replay(const ir::Program& base, const Trace& trace, ReplayOptions options) {
+  Schedule schedule(base, options.verify);
+  const std::span<const Decision> decisions =
+      options.decisions.empty() ? std::span<const Decision>(trace.decisions) : options.decisions;
+  IdMap ids;
+  std::size_t next_decision = 0;
+  for (std::size_t i = 0; i < trace.instructions.size(); ++i) {
+    Instruction step = trace.instructions[i];
+    const std::vector<Output> recorded = std::move(step.outputs);
+    step.outputs.clear();
+    for (Operand& operand : step.operands) ids.apply(operand);
+    Decision decision;
+    auto malformed = [&](const char* what) {
+      return error(Diag::kTraceMalformed, static_cast<int64_t>(i),
+                   std::string(to_string(step.primitive)), std::string(what));
+    };
+    if (step.is_sample()) {
+      if (next_decision >= decisions.size()) return malformed("no decision");
+      decision = decisions[next_decision++];
+      if (options.misfit == Misfit::kRepair) {
+        PRUNERC_TRY(decision, repaired(schedule, step, std::move(decision)));
+      }
+    }
+    PRUNERC_TRY(const std::vector<Output> actual,
+                schedule.apply(std::move(step), std::move(decision)));
+    if (!ids.learn(recorded, actual)) return malformed("other outputs than recorded");
+  }
+  return schedule;
+}
+
+}  // namespace prunerc::schedule
