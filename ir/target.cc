@@ -18,16 +18,17 @@ struct CpuRow {
   double clock_ghz;  // sustained with wide vectors
 };
 
-// Vendors' optimization manuals. znver4 starts a 512-bit multiply-add on both pipes together, hence one port.
+// Vendors' optimization manuals. znver4 starts a 512-bit multiply-add on both pipes together, hence
+// one port.
 // clang-format off: a table
 constexpr CpuRow kCpus[] = {
-    {"x86-64-v3",      32, 16, 2, 5, 2, 32 * kKiB, 256 * kKiB,  8 * kMiB,               4,  3.0},
-    {"haswell",        32, 16, 2, 5, 2, 32 * kKiB, 256 * kKiB,  8 * kMiB,               4,  3.0},
-    {"skylake-avx512", 64, 32, 2, 4, 2, 32 * kKiB, 1 * kMiB,    22 * kMiB,              16, 2.4},
-    {"icelake-server", 64, 32, 2, 4, 2, 48 * kKiB, 1280 * kKiB, 48 * kMiB,              32, 2.6},
-    {"znver3",         32, 16, 2, 4, 2, 32 * kKiB, 512 * kKiB,  32 * kMiB,              8,  3.4},
-    {"znver4",         64, 32, 1, 4, 1, 32 * kKiB, 1 * kMiB,    32 * kMiB,              8,  3.7},
-    {"sapphirerapids", 64, 32, 2, 4, 2, 48 * kKiB, 2 * kMiB,    105 * kMiB,             56, 2.6},
+    {"x86-64-v3", 32, 16, 2, 5, 2, 32 * kKiB, 256 * kKiB, 8 * kMiB, 4, 3.0},
+    {"haswell", 32, 16, 2, 5, 2, 32 * kKiB, 256 * kKiB, 8 * kMiB, 4, 3.0},
+    {"skylake-avx512", 64, 32, 2, 4, 2, 32 * kKiB, 1 * kMiB, 22 * kMiB, 16, 2.4},
+    {"icelake-server", 64, 32, 2, 4, 2, 48 * kKiB, 1280 * kKiB, 48 * kMiB, 32, 2.6},
+    {"znver3", 32, 16, 2, 4, 2, 32 * kKiB, 512 * kKiB, 32 * kMiB, 8, 3.4},
+    {"znver4", 64, 32, 1, 4, 1, 32 * kKiB, 1 * kMiB, 32 * kMiB, 8, 3.7},
+    {"sapphirerapids", 64, 32, 2, 4, 2, 48 * kKiB, 2 * kMiB, 105 * kMiB, 56, 2.6},
 };
 
 struct GpuRow {
@@ -37,14 +38,15 @@ struct GpuRow {
   double clock_ghz, memory_gbytes;
 };
 
-// CUDA C++ Programming Guide, table of compute capabilities; counts of the usual data-centre part of each generation.
+// CUDA C++ Programming Guide, table of compute capabilities; counts of the usual data-centre part
+// of each generation.
 constexpr GpuRow kGpus[] = {
-    {"sm_70",  70, 80,  2048, 32, 96 * kKiB,  96 * kKiB,  64,  6 * kMiB,  1.38, 900},
-    {"sm_75",  75, 40,  1024, 16, 64 * kKiB,  64 * kKiB,  64,  4 * kMiB,  1.59, 320},
-    {"sm_80",  80, 108, 2048, 32, 163 * kKiB, 164 * kKiB, 64,  40 * kMiB, 1.41, 1555},
-    {"sm_86",  86, 84,  1536, 16, 99 * kKiB,  100 * kKiB, 128, 6 * kMiB,  1.74, 696},
-    {"sm_89",  89, 142, 1536, 24, 99 * kKiB,  100 * kKiB, 128, 96 * kMiB, 2.52, 864},
-    {"sm_90",  90, 132, 2048, 32, 227 * kKiB, 228 * kKiB, 128, 50 * kMiB, 1.83, 3350},
+    {"sm_70", 70, 80, 2048, 32, 96 * kKiB, 96 * kKiB, 64, 6 * kMiB, 1.38, 900},
+    {"sm_75", 75, 40, 1024, 16, 64 * kKiB, 64 * kKiB, 64, 4 * kMiB, 1.59, 320},
+    {"sm_80", 80, 108, 2048, 32, 163 * kKiB, 164 * kKiB, 64, 40 * kMiB, 1.41, 1555},
+    {"sm_86", 86, 84, 1536, 16, 99 * kKiB, 100 * kKiB, 128, 6 * kMiB, 1.74, 696},
+    {"sm_89", 89, 142, 1536, 24, 99 * kKiB, 100 * kKiB, 128, 96 * kMiB, 2.52, 864},
+    {"sm_90", 90, 132, 2048, 32, 227 * kKiB, 228 * kKiB, 128, 50 * kMiB, 1.83, 3350},
     {"sm_90a", 90, 132, 2048, 32, 227 * kKiB, 228 * kKiB, 128, 50 * kMiB, 1.83, 3350},
 };
 // clang-format on
@@ -244,8 +246,8 @@ std::string to_string(const Target& target) {
   Target base = find_named(target.name).value_or(Target{});
   for_each_field(base, [&](std::string_view name, auto& usual) {
     for_each_field(target, [&](std::string_view other, const auto& value) {
-      if constexpr (std::is_same_v<decltype(usual), std::remove_cv_t<std::remove_reference_t<
-                                                        decltype(value)>>&>) {
+      if constexpr (std::is_same_v<decltype(usual),
+                                   std::remove_cv_t<std::remove_reference_t<decltype(value)>>&>) {
         if (name == other && !(usual == value)) {
           text += " " + std::string(name) + "=" + print_value(value);
         }

@@ -2,12 +2,12 @@
 #ifndef PRUNERC_IR_TARGET_H_
 #define PRUNERC_IR_TARGET_H_
 
+#include "ir/support/result.h"
+
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "ir/support/result.h"
 
 namespace prunerc::ir {
 
@@ -15,7 +15,8 @@ namespace prunerc::ir {
 enum class TargetKind : uint8_t { kCpu, kCuda, kCudaHost };
 std::string_view to_string(TargetKind kind);
 
-/// Numbers measured on one machine; 0 where nothing was measured. Bandwidths are in bytes per second.
+/// Numbers measured on one machine; 0 where nothing was measured. Bandwidths are in bytes per
+/// second.
 struct Platform {
   double clock_ghz = 0;
   double fma_gflops = 0;      // f32 multiply-add rate of one CPU thread, or of the whole GPU
@@ -52,7 +53,7 @@ struct Target {
   int64_t l2_bytes = 0;
   int64_t l3_bytes = 0;
   int64_t cache_line_bytes = 0;
-  int64_t num_cores = 0;  // physical
+  int64_t num_cores = 0;    // physical
   int64_t num_threads = 0;  // hardware threads
 
   // GPU limits.
@@ -83,8 +84,8 @@ struct Target {
 /// Names of the built-in table, "cpu" (an unnamed x86-64-v3 machine) first.
 std::vector<std::string> target_names();
 
-/// A name, optionally followed by `field=value` words that override the table: "cpu:znver4 num_cores=8".
-/// Errors: TargetUnknown, TargetField.
+/// A name, optionally followed by `field=value` words that override the table: "cpu:znver4
+/// num_cores=8". Errors: TargetUnknown, TargetField.
 Result<Target> target_from_string(std::string_view text);
 
 /// The shortest text that target_from_string reads back to an equal value.

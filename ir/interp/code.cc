@@ -1,9 +1,9 @@
 #include "ir/interp/code.h"
 
-#include <unordered_map>
-
 #include "ir/interp/tensor.h"
 #include "ir/visit.h"
+
+#include <unordered_map>
 
 namespace prunerc::ir {
 namespace {

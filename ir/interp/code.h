@@ -1,6 +1,10 @@
-// The interpreter's own form of a program: flat vectors of nodes, operands by index, types resolved. Internal.
+// The interpreter's own form of a program: flat vectors of nodes, operands by index, types
+// resolved. Internal.
 #ifndef PRUNERC_IR_INTERP_CODE_H_
 #define PRUNERC_IR_INTERP_CODE_H_
+
+#include "ir/program.h"
+#include "ir/support/result.h"
 
 #include <cstdint>
 #include <span>
@@ -8,17 +12,49 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/program.h"
-#include "ir/support/result.h"
-
 namespace prunerc::ir {
 
 /// Operations split by the domain they work on: I has integer operands (or bool), F floats.
 enum class Op : uint8_t {
-  kConstI, kVar, kAddI, kSubI, kMulI, kFloorDiv, kFloorMod, kMinI, kMaxI,
-  kEqI, kNeI, kLtI, kLeI, kEqF, kNeF, kLtF, kLeF, kAnd, kOr, kNot, kSelectI,
-  kWrap, kToBool, kSaturate, kTruth, kLoadI, kAbsI,  // give an integer
-  kConstF, kAddF, kSubF, kMulF, kDivF, kMinF, kMaxF, kSelectF, kRoundI, kRoundF, kLoadF, kCallF,
+  kConstI,
+  kVar,
+  kAddI,
+  kSubI,
+  kMulI,
+  kFloorDiv,
+  kFloorMod,
+  kMinI,
+  kMaxI,
+  kEqI,
+  kNeI,
+  kLtI,
+  kLeI,
+  kEqF,
+  kNeF,
+  kLtF,
+  kLeF,
+  kAnd,
+  kOr,
+  kNot,
+  kSelectI,
+  kWrap,
+  kToBool,
+  kSaturate,
+  kTruth,
+  kLoadI,
+  kAbsI,  // give an integer
+  kConstF,
+  kAddF,
+  kSubF,
+  kMulF,
+  kDivF,
+  kMinF,
+  kMaxF,
+  kSelectF,
+  kRoundI,
+  kRoundF,
+  kLoadF,
+  kCallF,
 };
 
 struct CodeExpr {

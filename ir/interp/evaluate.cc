@@ -1,8 +1,8 @@
 #include "ir/interp/evaluate.h"
 
-#include <cmath>
-
 #include "ir/visit.h"
+
+#include <cmath>
 
 namespace prunerc::ir {
 namespace {

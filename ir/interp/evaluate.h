@@ -1,12 +1,13 @@
-// The meaning of single operations: integers, floats rounded to their type, intrinsics. One place for all evaluators.
+// The meaning of single operations: integers, floats rounded to their type, intrinsics. One place
+// for all evaluators.
 #ifndef PRUNERC_IR_INTERP_EVALUATE_H_
 #define PRUNERC_IR_INTERP_EVALUATE_H_
+
+#include "ir/expr.h"
 
 #include <cstdint>
 #include <optional>
 #include <span>
-
-#include "ir/expr.h"
 
 namespace prunerc::ir {
 
@@ -42,16 +43,17 @@ inline int64_t floor_mod(int64_t a, int64_t b) {
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
-/// An intrinsic on values of `dtype`, computed in double and rounded once; `fma` of f32 has a single rounding too.
-/// Unused arguments are ignored.
+/// An intrinsic on values of `dtype`, computed in double and rounded once; `fma` of f32 has a
+/// single rounding too. Unused arguments are ignored.
 double call_float(Intrinsic intrinsic, DType dtype, double x, double y, double z);
 
-/// min and max of floats: the second operand if either is NaN, like the x86 instructions; NaN is outside the contract.
+/// min and max of floats: the second operand if either is NaN, like the x86 instructions; NaN is
+/// outside the contract.
 inline double min_float(double a, double b) { return a < b ? a : b; }
 inline double max_float(double a, double b) { return a > b ? a : b; }
 
-/// The value of an integer or bool expression over tile parameters and constants alone; nullopt if it holds anything
-/// else or divides by zero.
+/// The value of an integer or bool expression over tile parameters and constants alone; nullopt if
+/// it holds anything else or divides by zero.
 std::optional<int64_t> evaluate_params(Expr e, std::span<const int64_t> params);
 
 }  // namespace prunerc::ir

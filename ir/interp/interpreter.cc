@@ -1,17 +1,18 @@
 #include "ir/interp/interpreter.h"
 
-#include <cmath>
-#include <optional>
-#include <utility>
-
 #include "ir/interp/code.h"
 #include "ir/interp/evaluate.h"
 #include "ir/interp/storage.h"
 
+#include <cmath>
+#include <optional>
+#include <utility>
+
 namespace prunerc::ir {
 namespace {
 
-// Runs compiled code. The first failure is kept and stops every loop; values computed after it do not matter.
+// Runs compiled code. The first failure is kept and stops every loop; values computed after it do
+// not matter.
 class Machine {
  public:
   Machine(const Code& code, const InterpretOptions& options)
@@ -62,8 +63,7 @@ std::string describe(DType dtype, const std::vector<int64_t>& shape) {
   return text + "]";
 }
 
-Result<void> Machine::set_inputs(std::span<const Tensor> inputs,
-                                 std::span<const BufferId> params) {
+Result<void> Machine::set_inputs(std::span<const Tensor> inputs, std::span<const BufferId> params) {
   for (const CodeBuffer& buffer : code_.buffers) {
     Memory memory;
     if (buffer.role != BufferRole::kInput) memory.tensor = Tensor(buffer.dtype, buffer.shape);

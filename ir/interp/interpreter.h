@@ -1,14 +1,15 @@
-// The reference semantics: runs a program on tensors, slowly and with every check on. The oracle of property tests.
+// The reference semantics: runs a program on tensors, slowly and with every check on. The oracle of
+// property tests.
 #ifndef PRUNERC_IR_INTERP_INTERPRETER_H_
 #define PRUNERC_IR_INTERP_INTERPRETER_H_
-
-#include <cstdint>
-#include <span>
-#include <vector>
 
 #include "ir/interp/tensor.h"
 #include "ir/program.h"
 #include "ir/support/result.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
 
 namespace prunerc::ir {
 
@@ -22,10 +23,11 @@ struct InterpretOptions {
   ParallelOrder parallel_order = ParallelOrder::kForward;
 };
 
-/// Runs `program` (which has passed verify) on `inputs`, in declared order; gives the outputs in declared order.
-/// Every operation is rounded to its type; integers wrap; loops of every kind run one iteration after the other.
-/// Errors: InterpInput, InterpParams, InterpTooLarge, InterpOutOfBounds, InterpUninitialised, InterpUnwrittenOutput,
-/// InterpDivisionByZero, InterpIterRange, InterpStepBudget.
+/// Runs `program` (which has passed verify) on `inputs`, in declared order; gives the outputs in
+/// declared order. Every operation is rounded to its type; integers wrap; loops of every kind run
+/// one iteration after the other. Errors: InterpInput, InterpParams, InterpTooLarge,
+/// InterpOutOfBounds, InterpUninitialised, InterpUnwrittenOutput, InterpDivisionByZero,
+/// InterpIterRange, InterpStepBudget.
 Result<std::vector<Tensor>> interpret(const Program& program, std::span<const Tensor> inputs,
                                       const InterpretOptions& options = {});
 

@@ -2,12 +2,12 @@
 #ifndef PRUNERC_IR_INTERP_STORAGE_H_
 #define PRUNERC_IR_INTERP_STORAGE_H_
 
+#include "ir/dtype.h"
+#include "ir/support/check.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-
-#include "ir/dtype.h"
-#include "ir/support/check.h"
 
 namespace prunerc::ir {
 

@@ -1,11 +1,11 @@
 #include "ir/interp/tensor.h"
 
-#include <cmath>
-#include <cstring>
-
 #include "ir/interp/evaluate.h"
 #include "ir/interp/storage.h"
 #include "ir/support/check.h"
+
+#include <cmath>
+#include <cstring>
 
 namespace prunerc::ir {
 
@@ -51,9 +51,8 @@ Tensor tensor_from(DType dtype, std::vector<int64_t> shape,
 }
 
 Tensor random_ints(DType dtype, std::vector<int64_t> shape, int64_t low, int64_t high, Rng& rng) {
-  return tensor_from(dtype, std::move(shape), [&](int64_t) {
-    return static_cast<double>(rng.between(low, high));
-  });
+  return tensor_from(dtype, std::move(shape),
+                     [&](int64_t) { return static_cast<double>(rng.between(low, high)); });
 }
 
 Tensor random_normal(DType dtype, std::vector<int64_t> shape, Rng& rng) {

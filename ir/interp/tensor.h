@@ -2,6 +2,10 @@
 #ifndef PRUNERC_IR_INTERP_TENSOR_H_
 #define PRUNERC_IR_INTERP_TENSOR_H_
 
+#include "ir/dtype.h"
+#include "ir/program.h"
+#include "ir/support/rng.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -9,13 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "ir/dtype.h"
-#include "ir/program.h"
-#include "ir/support/rng.h"
-
 namespace prunerc::ir {
 
-/// Elements lie in `data` as kernels see them: IEEE binary formats, two's complement, one byte per bool.
+/// Elements lie in `data` as kernels see them: IEEE binary formats, two's complement, one byte per
+/// bool.
 struct Tensor {
   DType dtype = DType::kF32;
   std::vector<int64_t> shape;  // empty: a scalar
@@ -26,8 +27,9 @@ struct Tensor {
   Tensor(DType element_type, std::vector<int64_t> dims);
 
   int64_t num_elements() const;
-  /// Element at a flat, row-major position. Floats are read exactly and rounded when written; integers wrap.
-  double get(int64_t position) const;  // any type
+  /// Element at a flat, row-major position. Floats are read exactly and rounded when written;
+  /// integers wrap.
+  double get(int64_t position) const;       // any type
   int64_t get_int(int64_t position) const;  // integer types and bool
   void set(int64_t position, double value);
   void set_int(int64_t position, int64_t value);
@@ -36,8 +38,10 @@ struct Tensor {
 };
 
 /// f(flat position) for every element, rounded.
-Tensor tensor_from(DType dtype, std::vector<int64_t> shape, const std::function<double(int64_t)>& f);
-/// Whole numbers in [low, high]: float sums of them are exact in any order as long as they stay below 2^24.
+Tensor tensor_from(DType dtype, std::vector<int64_t> shape,
+                   const std::function<double(int64_t)>& f);
+/// Whole numbers in [low, high]: float sums of them are exact in any order as long as they stay
+/// below 2^24.
 Tensor random_ints(DType dtype, std::vector<int64_t> shape, int64_t low, int64_t high, Rng& rng);
 /// Standard normal, rounded.
 Tensor random_normal(DType dtype, std::vector<int64_t> shape, Rng& rng);
