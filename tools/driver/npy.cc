@@ -1,3 +1,7 @@
+#include "tools/driver/npy.h"
+
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -5,10 +9,6 @@
 #include <fstream>
 #include <optional>
 #include <sstream>
-
-#include <unistd.h>
-
-#include "tools/driver/tensor.h"
 
 namespace prunerc {
 namespace {
@@ -66,7 +66,7 @@ Result<std::vector<int64_t>> parse_shape(std::string_view text) {
 
 }  // namespace
 
-Result<Tensor> parse_npy(std::string_view bytes) {
+Result<ir::Tensor> parse_npy(std::string_view bytes) {
   if (bytes.size() < 10 || bytes.substr(0, 6) != kMagic) return malformed("no .npy signature");
   const auto byte = [&](std::size_t i) {
     return static_cast<std::size_t>(static_cast<unsigned char>(bytes[i]));
@@ -101,29 +101,29 @@ Result<Tensor> parse_npy(std::string_view bytes) {
     return malformed("data has " + std::to_string(data.size()) + " bytes, needs " +
                      std::to_string(num_bytes));
   }
-  Tensor tensor(row->dtype, std::move(shape));
-  std::memcpy(tensor.data(), data.data(), static_cast<std::size_t>(num_bytes));
+  ir::Tensor tensor(row->dtype, std::move(shape));
+  std::memcpy(tensor.data.data(), data.data(), tensor.data.size());
   return tensor;
 }
 
-Result<Tensor> read_npy(const std::string& path) {
+Result<ir::Tensor> read_npy(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return error(Diag::kIoError, "read", path, std::strerror(errno));
   std::ostringstream content;
   content << file.rdbuf();
   if (file.bad()) return error(Diag::kIoError, "read", path, std::strerror(errno));
-  Result<Tensor> tensor = parse_npy(content.view());
+  Result<ir::Tensor> tensor = parse_npy(content.view());
   if (!tensor.ok()) return with_detail(tensor.error(), "in " + path);
   return tensor;
 }
 
-std::string npy_bytes(const Tensor& tensor) {
+std::string npy_bytes(const ir::Tensor& tensor) {
   const Descr* row = std::find_if(std::begin(kDescrs), std::end(kDescrs),
-                                  [&](const Descr& d) { return d.dtype == tensor.dtype(); });
+                                  [&](const Descr& d) { return d.dtype == tensor.dtype; });
   std::string shape;
-  for (int64_t extent : tensor.shape()) shape += std::to_string(extent) + ", ";
-  if (tensor.shape().size() > 1) shape.resize(shape.size() - 2);
-  if (tensor.shape().size() == 1) shape.resize(shape.size() - 1);
+  for (int64_t extent : tensor.shape) shape += std::to_string(extent) + ", ";
+  if (tensor.shape.size() > 1) shape.resize(shape.size() - 2);
+  if (tensor.shape.size() == 1) shape.resize(shape.size() - 1);
   std::string header = "{'descr': '" + std::string(row->text) +
                        "', 'fortran_order': False, 'shape': (" + shape + "), }";
   // The data starts at a multiple of 64.
@@ -135,11 +135,11 @@ std::string npy_bytes(const Tensor& tensor) {
   out += static_cast<char>(header.size() & 255);
   out += static_cast<char>(header.size() >> 8);
   out += header;
-  out.append(static_cast<const char*>(tensor.data()), static_cast<std::size_t>(tensor.num_bytes()));
+  out.append(reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size());
   return out;
 }
 
-Result<void> write_npy(const std::string& path, const Tensor& tensor) {
+Result<void> write_npy(const std::string& path, const ir::Tensor& tensor) {
   const std::string temporary = path + ".tmp" + std::to_string(::getpid());
   const std::string bytes = npy_bytes(tensor);
   std::ofstream file(temporary, std::ios::binary | std::ios::trunc);

@@ -1,0 +1,219 @@
+#include "tools/driver/measurer.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "codegen/codegen.h"
+
+namespace prunerc {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+search::MeasureStatus to_search(runtime::MeasureStatus status) {
+  switch (status) {
+    case runtime::MeasureStatus::kOk: return search::MeasureStatus::kOk;
+    case runtime::MeasureStatus::kNoisy: return search::MeasureStatus::kNoisy;
+    case runtime::MeasureStatus::kBuildError: return search::MeasureStatus::kBuildError;
+    case runtime::MeasureStatus::kTimeout: return search::MeasureStatus::kTimeout;
+    case runtime::MeasureStatus::kCrash: return search::MeasureStatus::kCrash;
+    case runtime::MeasureStatus::kWrongResult: return search::MeasureStatus::kWrongResult;
+    case runtime::MeasureStatus::kRejected: return search::MeasureStatus::kRunError;
+    case runtime::MeasureStatus::kWorkerError: return search::MeasureStatus::kDeviceLost;
+  }
+  PRUNERC_UNREACHABLE("runtime status");
+}
+
+struct Built {
+  search::MeasureInput input;
+  search::Measurement outcome;  // a failed build is final
+  codegen::Artifact artifact;
+  bool ok = false;
+};
+
+Built build(search::MeasureInput input) {
+  Built built;
+  const auto start = std::chrono::steady_clock::now();
+  Result<codegen::Artifact> artifact =
+      codegen::compile_cpu(input.program, input.task->target, {});
+  built.outcome.build_s = seconds_since(start);
+  built.ok = artifact.ok();
+  if (artifact.ok()) {
+    built.artifact = std::move(artifact).value();
+  } else {
+    built.outcome.status = search::MeasureStatus::kBuildError;
+    built.outcome.detail = artifact.error().message();
+  }
+  built.input = std::move(input);
+  return built;
+}
+
+}  // namespace
+
+struct CpuMeasurer::Impl {
+  Impl(runtime::Device& measured_on, const MeasurerOptions& wanted)
+      : device(measured_on), options(wanted), references(measured_on) {
+    for (int i = 0; i < options.num_builders; ++i) threads.emplace_back([this] { build_loop(); });
+    threads.emplace_back([this] { run_loop(); });
+  }
+
+  ~Impl() {
+    {
+      const std::lock_guard lock(mutex);
+      stopping = true;
+      to_build.clear();
+      to_run.clear();
+    }
+    changed.notify_all();
+    for (std::thread& t : threads) t.join();
+  }
+
+  void build_loop() {
+    std::unique_lock lock(mutex);
+    while (true) {
+      changed.wait(lock, [&] {
+        return stopping || (!to_build.empty() && !(options.exclusive_timing && running));
+      });
+      if (stopping) return;
+      search::MeasureInput input = std::move(to_build.front());
+      to_build.pop_front();
+      ++num_building;
+      lock.unlock();
+      Built built = build(std::move(input));
+      lock.lock();
+      --num_building;
+      if (built.ok) {
+        to_run.push_back(std::move(built));
+      } else {
+        done.push_back({built.input.id, std::move(built.outcome)});
+      }
+      changed.notify_all();
+    }
+  }
+
+  void run_loop() {
+    std::unique_lock lock(mutex);
+    while (true) {
+      changed.wait(lock, [&] {
+        return stopping || (!to_run.empty() && !(options.exclusive_timing && num_building > 0));
+      });
+      if (stopping) return;
+      // With exclusive timing whatever is built is run in one go: builders and timer take turns, both busy.
+      running = true;
+      do {
+        Built built = std::move(to_run.front());
+        to_run.pop_front();
+        lock.unlock();
+        search::MeasureOutcome outcome{built.input.id, run(built)};
+        lock.lock();
+        done.push_back(std::move(outcome));
+        changed.notify_all();
+      } while (!stopping && options.exclusive_timing && !to_run.empty());
+      running = false;
+      changed.notify_all();
+    }
+  }
+
+  search::Measurement run(Built& built) {
+    return built.input.kind == search::MeasureKind::kVerify ? verify(built) : time(built);
+  }
+
+  search::Measurement time(Built& built) {
+    const auto start = std::chrono::steady_clock::now();
+    runtime::Job job;
+    job.artifact = &built.artifact;
+    job.inputs = References::inputs(built.input.task->base, built.input.seed);
+    job.timing = options.timing;
+    job.timing->best_known_ns = built.input.best_ns;
+    job.timing->min_possible_ns = search::limit_ns(*built.input.task) * kPossibleFraction;
+    const runtime::JobOutcome ran = device.run(job);
+    search::Measurement& m = built.outcome;
+    m.status = to_search(ran.measurement.status);
+    m.samples_ns = ran.measurement.samples_ns;
+    m.detail = ran.measurement.detail;
+    if (m.ok()) search::summarize_samples(m);
+    m.measure_s = seconds_since(start);
+    return std::move(m);
+  }
+
+  search::Measurement verify(Built& built) {
+    const auto start = std::chrono::steady_clock::now();
+    search::Measurement& m = built.outcome;
+    // Inputs that the candidate was not timed on.
+    const uint64_t seed = built.input.seed ^ kVerifySeed;
+    runtime::Job job;
+    job.artifact = &built.artifact;
+    job.inputs = References::inputs(built.input.task->base, seed);
+    job.want_outputs = true;
+    runtime::JobOutcome ran = device.run(job);
+    m.status = to_search(ran.measurement.status);
+    m.detail = ran.measurement.detail;
+    if (m.ok()) {
+      const Result<Comparison> comparison =
+          references.compare(*built.input.task, seed, ran.outputs);
+      if (!comparison.ok()) {
+        m.status = search::MeasureStatus::kRunError;
+        m.detail = "no reference: " + comparison.error().message();
+      } else if (!comparison->ok) {
+        m.status = search::MeasureStatus::kWrongResult;
+        m.detail = comparison->what;
+      } else {
+        m.evidence = comparison->what;
+      }
+    }
+    m.verify_s = seconds_since(start);
+    return std::move(m);
+  }
+
+  // Faster than this part of the roofline is impossible: the clock may be higher than when the limits were measured.
+  static constexpr double kPossibleFraction = 0.5;
+  static constexpr uint64_t kVerifySeed = 0x5645524946590001ULL;
+
+  runtime::Device& device;
+  const MeasurerOptions options;
+  References references;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<search::MeasureInput> to_build;
+  std::deque<Built> to_run;
+  std::deque<search::MeasureOutcome> done;
+  int num_building = 0;
+  bool running = false;
+  bool stopping = false;
+  int64_t num_pending = 0;  // submitted and not yet handed out; caller's thread only
+  std::vector<std::thread> threads;
+};
+
+CpuMeasurer::CpuMeasurer(runtime::Device& device, const MeasurerOptions& options)
+    : impl_(std::make_unique<Impl>(device, options)) {}
+CpuMeasurer::~CpuMeasurer() = default;
+
+void CpuMeasurer::submit(search::MeasureInput input) {
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->to_build.push_back(std::move(input));
+  }
+  ++impl_->num_pending;
+  impl_->changed.notify_all();
+}
+
+std::optional<search::MeasureOutcome> CpuMeasurer::next(search::Deadline deadline) {
+  if (impl_->num_pending == 0) return std::nullopt;
+  std::unique_lock lock(impl_->mutex);
+  if (!impl_->changed.wait_until(lock, deadline, [&] { return !impl_->done.empty(); })) {
+    return std::nullopt;
+  }
+  search::MeasureOutcome outcome = std::move(impl_->done.front());
+  impl_->done.pop_front();
+  --impl_->num_pending;
+  return outcome;
+}
+
+}  // namespace prunerc

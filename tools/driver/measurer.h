@@ -1,0 +1,35 @@
+// CpuMeasurer: builds candidates with codegen on threads, times and verifies them in the measuring child.
+#ifndef PRUNERC_TOOLS_DRIVER_MEASURER_H_
+#define PRUNERC_TOOLS_DRIVER_MEASURER_H_
+
+#include <memory>
+
+#include "runtime/device.h"
+#include "search/measurer.h"
+#include "tools/driver/reference.h"
+
+namespace prunerc {
+
+struct MeasurerOptions {
+  int num_builders = 2;
+  /// Builders stand still while a kernel is timed: needed when the kernel uses every hardware thread.
+  bool exclusive_timing = true;
+  runtime::TimingOptions timing;
+};
+
+/// Threads: submit and next from one thread; destruction waits for what runs.
+class CpuMeasurer : public search::Measurer {
+ public:
+  CpuMeasurer(runtime::Device& device, const MeasurerOptions& options);
+  ~CpuMeasurer() override;
+  void submit(search::MeasureInput input) override;
+  std::optional<search::MeasureOutcome> next(search::Deadline deadline) override;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace prunerc
+
+#endif  // PRUNERC_TOOLS_DRIVER_MEASURER_H_

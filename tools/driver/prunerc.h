@@ -1,0 +1,144 @@
+// The embeddable API: load an operator, tune it, compile it, run it. //:prunerc is this library.
+//
+//   prunerc::Operator op = *prunerc::load_operator({.file = "dense_relu.prn", .bindings = {{"M", "512"}}});
+//   prunerc::Session session = *prunerc::Session::open({.target = "cpu"});
+//   search::TuneReport report = *session.tune({&op, 1}, {.trials = 200});
+//   prunerc::Kernel kernel = *session.kernel(op);
+//   kernel.run({x, w, bias}, {y});
+#ifndef PRUNERC_TOOLS_DRIVER_PRUNERC_H_
+#define PRUNERC_TOOLS_DRIVER_PRUNERC_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/artifact.h"
+#include "ir/program.h"
+#include "ir/support/result.h"
+#include "ir/target.h"
+#include "search/database.h"
+#include "search/task.h"
+#include "search/tuner.h"
+
+namespace prunerc {
+
+inline constexpr const char* kVersion = "0.1.0";
+
+/// Which operator, with which sizes.
+struct OperatorRequest {
+  std::string file;        ///< path of a .prn or .prc file; empty if `text` or `expression` is given
+  std::string text;        ///< operator text; `file` then only names it in messages
+  std::string op;          ///< name, if the text has several operators
+  std::string expression;  ///< "C[i,j] = sum[k] A[i,k] * B[k,j]" instead of a text
+  std::map<std::string, std::string> bindings;  ///< "M" -> "512"
+  std::map<std::string, std::string> dtypes;    ///< expression inputs; "" -> "f32" for all
+  std::map<std::string, std::string> shapes;    ///< expression inputs: "A" -> "64x64"
+};
+
+/// An operator whose sizes are bound. A value.
+struct Operator {
+  std::string name;
+  std::string source;    ///< its text, kept in records
+  std::string bindings;  ///< "M=512,N=512"
+  std::string warnings;  ///< rendered; empty if there are none
+  ir::Program program;   ///< unscheduled
+};
+
+/// Reads, checks and binds one operator. Errors: IoError; OperatorText, whose detail holds all diagnostics rendered
+/// with their source lines.
+Result<Operator> load_operator(const OperatorRequest& request);
+
+/// Every operator of the file that can be bound with these sizes and its defaults; one name in `op` selects it.
+/// A file with one operator gives one. Errors: as load_operator, of the first that fails.
+Result<std::vector<Operator>> load_operators(const OperatorRequest& request);
+
+/// "$PRUNERC_DB", else prunerc/db.sqlite in the user's cache folder (created on first use).
+std::string default_database();
+
+/// How much may be spent to find a schedule (`-O0` .. `-O3`).
+enum class Effort : uint8_t {
+  kO0,  ///< the heuristic schedule, at once
+  kO1,  ///< the best of the space by the cost model, nothing is run
+  kO2,  ///< 64 measured trials
+  kO3,  ///< 1000 measured trials
+};
+
+/// A schedule for an operator and where it comes from.
+struct Choice {
+  enum class Origin : uint8_t { kRecord, kHeuristic, kModel };
+  Origin origin = Origin::kHeuristic;
+  ir::Program program;   ///< scheduled
+  schedule::Trace trace;
+  double best_ns = 0;    ///< of the record; 0 otherwise
+};
+std::string_view to_string(Choice::Origin origin);
+
+struct SessionOptions {
+  std::string target = "cpu";
+  int threads = 0;        ///< of a kernel; 0: one per hardware thread
+  std::string database;   ///< empty: default_database()
+  std::vector<std::string> worker_command;  ///< argv of the measuring child; empty: this executable's `__worker`
+};
+
+class Kernel;
+
+/// A target, a store and the means to measure. Threads: one call at a time.
+class Session {
+ public:
+  /// Errors: TargetUnknown, TargetField; those of the database.
+  static Result<Session> open(const SessionOptions& options);
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+  ~Session();
+
+  const ir::Target& target() const;
+  search::Database& database();
+  int num_threads() const;
+  /// Whether kernels for the target run on this machine.
+  bool is_host() const;
+
+  search::Task task(const Operator& op) const;
+
+  /// Searches; trials and time as in `options` (its model, timer, version are filled in here).
+  /// Errors: those of search::tune; TargetNotHost.
+  Result<search::TuneReport> tune(std::span<const Operator> ops, search::TuneOptions options);
+
+  /// The stored best, or the heuristic schedule (kO0), or the model's choice (kO1). Never measures.
+  Result<Choice> choose(const Operator& op, Effort effort = Effort::kO0);
+  Result<codegen::Artifact> compile(const Choice& choice) const;
+
+  /// Chooses, compiles and loads into this process. Errors: TargetNotHost; those of choose, compile, loading.
+  Result<Kernel> kernel(const Operator& op);
+
+ private:
+  struct Impl;
+  explicit Session(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// A compiled operator in this process. Movable. Threads: run may be called from one thread at a time.
+class Kernel {
+ public:
+  static Result<Kernel> load(codegen::Artifact artifact, int num_threads);
+  Kernel(Kernel&&) noexcept;
+  Kernel& operator=(Kernel&&) noexcept;
+  ~Kernel();
+
+  const codegen::Artifact& artifact() const;
+  /// One pointer per parameter in declared order; each array dense, row-major, 64-byte aligned and of the declared
+  /// size. Errors: KernelArguments, KernelFailed.
+  Result<void> run(std::span<const void* const> inputs, std::span<void* const> outputs);
+
+ private:
+  struct Impl;
+  explicit Kernel(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace prunerc
+
+#endif  // PRUNERC_TOOLS_DRIVER_PRUNERC_H_

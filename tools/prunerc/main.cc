@@ -1,0 +1,43 @@
+// The prunerc command line: verbs over the driver. `__worker` is the measuring child's entry, not for people.
+#include <cstdio>
+#include <cstring>
+#include <exception>
+
+#include "runtime/cpu/worker.h"
+#include "tools/prunerc/cli.h"
+
+namespace prunerc::cli {
+namespace {
+
+int run(int argc, char** argv) {
+  CLI::App app{"prunerc: finds out how to run a tensor operator fast on this machine."};
+  app.set_version_flag("--version", std::string("prunerc ") + kVersion);
+  app.require_subcommand(1);
+  app.fallthrough(false);
+  Action action;
+  for (const AddVerb add : {add_tune, add_compile, add_run, add_bench, add_verify, add_show,
+                            add_devices, add_doctor, add_db}) {
+    add(app, action);
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    const int code = app.exit(e);
+    return code == 0 ? kSuccess : kUsage;
+  }
+  return action();
+}
+
+}  // namespace
+}  // namespace prunerc::cli
+
+int main(int argc, char** argv) {
+  if (argc > 1 && std::strcmp(argv[1], "__worker") == 0) return prunerc::runtime::worker_main(0, 1);
+  // The one catch of the project: third-party code may throw (out of memory, CLI11); nothing of ours does.
+  try {
+    return prunerc::cli::run(argc, argv);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "error: %s\n", e.what());
+    return prunerc::cli::kDeviceProblem;
+  }
+}
