@@ -46,6 +46,9 @@ struct Series {
     spent_ns += std::max<int64_t>(sample.wall_ns, 1);
     return sample;
   }
+  void keep(const RawSample& sample) {
+    (is_disturbed(sample) ? disturbed_ns : clean_ns).push_back(per_run(sample));
+  }
   double per_run(const RawSample& sample) const {
     return static_cast<double>(sample.wall_ns) / static_cast<double>(runs_per_sample);
   }
@@ -54,7 +57,10 @@ struct Series {
 /// Chooses the repetitions and leaves caches, clocks and branch predictors warm.
 void warm_up(Series& series, const TimingOptions& options) {
   const auto limit_ns = static_cast<int64_t>(kWarmUpShare * static_cast<double>(options.max_time_ns));
-  double last_ns = series.per_run(series.take());
+  const RawSample first = series.take();
+  double last_ns = series.per_run(first);
+  // So slow that the first run is all there is time for: it counts.
+  if (series.spent_ns >= options.max_time_ns) return series.keep(first);
   while (series.spent_ns < limit_ns) {
     if (options.cache == CacheState::kWarm) {
       const double wanted = static_cast<double>(options.min_sample_ns) / std::max(last_ns, 1.0);
@@ -90,7 +96,7 @@ bool is_hopeless(const Series& series, const TimingOptions& options) {
 
 bool is_done(const Series& series, const TimingOptions& options) {
   const size_t taken = series.clean_ns.size() + series.disturbed_ns.size();
-  if (taken < kSamplesForEarlyStop) return false;
+  if (taken == 0) return false;
   if (series.spent_ns >= options.max_time_ns) return true;
   // Retaking is bounded as well: a machine that is always busy would use the whole time for every candidate.
   if (series.clean_ns.size() >= static_cast<size_t>(options.max_samples)) return true;
@@ -98,10 +104,7 @@ bool is_done(const Series& series, const TimingOptions& options) {
   return is_precise(series, options) || is_hopeless(series, options);
 }
 
-void sample_once(Series& series) {
-  const RawSample sample = series.take();
-  (is_disturbed(sample) ? series.disturbed_ns : series.clean_ns).push_back(series.per_run(sample));
-}
+void sample_once(Series& series) { series.keep(series.take()); }
 
 Measurement finish(const Series& series, const TimingOptions& options) {
   Measurement result;

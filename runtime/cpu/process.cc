@@ -1,0 +1,277 @@
+#include "runtime/cpu/process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "runtime/cpu/clock.h"
+#include "runtime/cpu/worker.h"
+
+extern char** environ;
+
+namespace prunerc::runtime {
+namespace {
+
+/// Descriptors are moved above those that a worker expects, so that placing one there cannot close another.
+constexpr int kFirstFreeFd = 10;
+/// A process that was killed is gone after this long, unless the kernel cannot end it.
+constexpr int64_t kReapLimitNs = 5'000'000'000;
+constexpr int64_t kMaxLogBytes = 2000;
+/// No request has so many stages; each frame restarts the clock, so their number bounds the time.
+constexpr int kMaxFrames = 1000;
+
+int move_up(int fd) {
+  if (fd < 0) return fd;
+  const int moved = fcntl(fd, F_DUPFD_CLOEXEC, kFirstFreeFd);
+  close(fd);
+  return moved;
+}
+
+void close_fd(int* fd) {
+  if (*fd >= 0) close(*fd);
+  *fd = -1;
+}
+
+struct Pipe {
+  int read_end = -1;
+  int write_end = -1;
+};
+
+Pipe make_pipe() {
+  std::array<int, 2> ends{-1, -1};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return {};
+  return {.read_end = move_up(ends[0]), .write_end = move_up(ends[1])};
+}
+
+/// The environment of a worker: the parent's, and the mark that makes a second generation impossible.
+std::vector<char*> worker_environment(std::string* mark) {
+  *mark = std::string(kWorkerVariable) + "=1";
+  std::vector<char*> result;
+  for (char** entry = environ; *entry != nullptr; ++entry) result.push_back(*entry);
+  result.push_back(mark->data());
+  result.push_back(nullptr);
+  return result;
+}
+
+struct WorkerFds {
+  int in, out, exchange, log;
+};
+
+/// 0 or an errno.
+int spawn(const std::vector<std::string>& argv, const WorkerFds& fds, pid_t* pid) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, fds.log, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, fds.log, STDERR_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, fds.in, kWorkerInFd);
+  posix_spawn_file_actions_adddup2(&actions, fds.out, kWorkerOutFd);
+  posix_spawn_file_actions_adddup2(&actions, fds.exchange, kWorkerExchangeFd);
+  posix_spawn_file_actions_addclosefrom_np(&actions, kWorkerExchangeFd + 1);
+
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  // A group of its own: Ctrl-C in the terminal is for the parent, and a kill reaches what a kernel may have started.
+  posix_spawnattr_setpgroup(&attributes, 0);
+  sigset_t none;
+  sigemptyset(&none);
+  sigset_t defaults;
+  sigemptyset(&defaults);
+  for (const int signal : {SIGPIPE, SIGINT, SIGTERM, SIGSEGV, SIGFPE, SIGILL, SIGBUS}) sigaddset(&defaults, signal);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+
+  std::vector<std::string> words = argv;
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  std::string mark;
+  const std::vector<char*> environment = worker_environment(&mark);
+  const int failure =
+      posix_spawn(pid, arguments[0], &actions, &attributes, arguments.data(), environment.data());
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  return failure;
+}
+
+std::string describe_exit(int wait_status) {
+  if (WIFSIGNALED(wait_status)) {
+    const int signal = WTERMSIG(wait_status);
+    const char* name = sigabbrev_np(signal);
+    return name != nullptr ? "SIG" + std::string(name) : "signal " + std::to_string(signal);
+  }
+  return "the process exited with status " + std::to_string(WEXITSTATUS(wait_status));
+}
+
+/// A write to a dead worker must be an error, not the end of the parent.
+void ignore_sigpipe() {
+  struct sigaction current {};
+  if (sigaction(SIGPIPE, nullptr, &current) == 0 && current.sa_handler == SIG_DFL) signal(SIGPIPE, SIG_IGN);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const std::vector<std::string>& argv,
+                                                            const ConfigureMessage& configure,
+                                                            int64_t deadline_ns) {
+  const auto refuse = [](std::string why) { return error(Diag::kWorkerStart, std::move(why)); };
+  if (getenv(kWorkerVariable) != nullptr) return refuse("this process is a worker itself");
+  ignore_sigpipe();
+  std::unique_ptr<WorkerProcess> worker(new WorkerProcess);
+  Pipe requests = make_pipe();
+  Pipe answers = make_pipe();
+  worker->to_worker_ = requests.write_end;
+  worker->from_worker_ = answers.read_end;
+  worker->exchange_ = move_up(memfd_create("prunerc-exchange", MFD_CLOEXEC));
+  worker->log_ = move_up(memfd_create("prunerc-log", MFD_CLOEXEC));
+  const bool has_files = worker->exchange_ >= 0 && worker->log_ >= 0 && requests.read_end >= 0 &&
+                         answers.read_end >= 0 && ftruncate(worker->exchange_, kExchangeDataOffset) == 0;
+  int failure = has_files ? 0 : errno;
+  if (has_files) {
+    void* at = mmap(nullptr, kExchangeDataOffset, PROT_READ | PROT_WRITE, MAP_SHARED, worker->exchange_, 0);
+    if (at != MAP_FAILED) worker->status_ = static_cast<StatusPage*>(at);
+    failure = at == MAP_FAILED ? errno
+                               : spawn(argv,
+                                       {.in = requests.read_end,
+                                        .out = answers.write_end,
+                                        .exchange = worker->exchange_,
+                                        .log = worker->log_},
+                                       &worker->pid_);
+  }
+  close_fd(&requests.read_end);
+  close_fd(&answers.write_end);
+  if (failure != 0) {
+    worker->pid_ = -1;
+    return refuse(std::strerror(failure));
+  }
+  worker->started_ns_ = now_ns();
+  Frame answer;
+  const Frame hello{.type = FrameType::kConfigure, .payload = encode(configure)};
+  const bool ready = write_all(worker->to_worker_, encode(hello)) &&
+                     read_frame(worker->from_worker_, worker->parser_, deadline_ns, &answer) == ReadStatus::kFrame &&
+                     answer.type == FrameType::kReady;
+  if (ready) return worker;
+  return refuse(argv[0] + " does not answer as a worker (its main must call dispatch_worker first): " +
+                worker->finish());
+}
+
+WorkerProcess::~WorkerProcess() {
+  close_fd(&to_worker_);  // an idle worker leaves by itself
+  finish();
+  if (status_ != nullptr) munmap(status_, kExchangeDataOffset);
+  close_fd(&from_worker_);
+  close_fd(&exchange_);
+  close_fd(&log_);
+}
+
+std::string WorkerProcess::read_log() const {
+  std::string text(kMaxLogBytes, '\0');
+  const off_t size = lseek(log_, 0, SEEK_END);
+  const ssize_t got = pread(log_, text.data(), text.size(), std::max<off_t>(0, size - kMaxLogBytes));
+  text.resize(got > 0 ? static_cast<size_t>(got) : 0);
+  // Candidates do not print, but what they corrupt may: nothing of it may reach a terminal as control codes.
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < ' ' && c != '\n') c = '?';
+  }
+  return text;
+}
+
+std::string WorkerProcess::finish() {
+  if (pid_ <= 0) return "";
+  int wait_status = 0;
+  // A pipe that has closed means a process that is about to be reaped: give it a moment to say how it died.
+  bool reaped = false;
+  const int64_t grace_ns = now_ns() + 20'000'000;
+  while (!reaped && parser_.is_broken() == false && now_ns() < grace_ns) {
+    reaped = waitpid(pid_, &wait_status, WNOHANG) == pid_;
+    if (!reaped) usleep(200);
+  }
+  kill(-pid_, SIGKILL);
+  const int64_t deadline_ns = now_ns() + kReapLimitNs;
+  std::string how = reaped ? describe_exit(wait_status) : "killed";
+  while (!reaped && now_ns() < deadline_ns) {
+    reaped = waitpid(pid_, &wait_status, WNOHANG) == pid_;
+    if (!reaped) usleep(200);
+  }
+  if (!reaped) how = "process " + std::to_string(pid_) + " cannot be killed";
+  pid_ = -1;
+  // The handler's text starts with the signal's name and knows more.
+  std::array<char, sizeof(StatusPage::detail)> detail;
+  std::memcpy(detail.data(), status_->detail, detail.size());
+  detail.back() = '\0';
+  if (detail[0] != '\0') how = detail.data();
+  const std::string log = read_log();
+  return log.empty() ? how : how + "\n" + log;
+}
+
+TalkResult WorkerProcess::talk(const Frame& request, const std::function<int64_t(Stage)>& stage_limit_ns) {
+  TalkResult result;
+  const auto end_as = [&](TalkStatus status, std::string why) {
+    result.status = status;
+    result.job_idx = __atomic_load_n(&status_->job_idx, __ATOMIC_ACQUIRE);
+    const auto stage = static_cast<Stage>(__atomic_load_n(&status_->stage, __ATOMIC_ACQUIRE));
+    const std::string how = finish();
+    result.detail = (status == TalkStatus::kDied ? how : why) + " while " + std::string(to_string(stage));
+    return result;
+  };
+  if (pid_ <= 0) return result;
+  __atomic_store_n(&status_->job_idx, 0U, __ATOMIC_RELEASE);
+  if (!write_all(to_worker_, encode(request))) return end_as(TalkStatus::kDied, "");
+  int64_t limit_ns = stage_limit_ns(Stage::kIdle);
+  for (int num_frames = 0;; ++num_frames) {
+    Frame frame;
+    switch (read_frame(from_worker_, parser_, now_ns() + limit_ns, &frame)) {
+      case ReadStatus::kEnd: return end_as(TalkStatus::kDied, "");
+      case ReadStatus::kBroken: return end_as(TalkStatus::kGarbage, "the process sent garbage");
+      case ReadStatus::kDeadline:
+        return end_as(TalkStatus::kTimeout, "no answer within " + std::to_string(limit_ns / 1'000'000) + " ms");
+      case ReadStatus::kFrame: break;
+    }
+    if (frame.type == FrameType::kDone) {
+      result.status = TalkStatus::kAnswered;
+      result.payload = std::move(frame.payload);
+      return result;
+    }
+    uint32_t stage = 0;
+    if (frame.type != FrameType::kProgress || frame.payload.size() != sizeof stage || num_frames > kMaxFrames) {
+      return end_as(TalkStatus::kGarbage, "the process sent an unexpected message");
+    }
+    std::memcpy(&stage, frame.payload.data(), sizeof stage);
+    limit_ns = stage_limit_ns(static_cast<Stage>(stage));
+  }
+}
+
+bool WorkerProcess::write_exchange(std::string_view bytes, int64_t offset) {
+  while (!bytes.empty()) {
+    const ssize_t written = pwrite(exchange_, bytes.data(), bytes.size(), offset);
+    if (written <= 0) return false;
+    bytes.remove_prefix(static_cast<size_t>(written));
+    offset += written;
+  }
+  return true;
+}
+
+bool WorkerProcess::read_exchange(int64_t offset, int64_t num_bytes, std::string* bytes) const {
+  bytes->resize(static_cast<size_t>(num_bytes));
+  char* to = bytes->data();
+  while (num_bytes > 0) {
+    const ssize_t got = pread(exchange_, to, static_cast<size_t>(num_bytes), offset);
+    if (got <= 0) return false;
+    to += got;
+    num_bytes -= got;
+    offset += got;
+  }
+  return true;
+}
+
+}  // namespace prunerc::runtime

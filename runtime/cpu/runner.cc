@@ -1,0 +1,330 @@
+#include "runtime/cpu/runner.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "runtime/cpu/buffer.h"
+#include "runtime/cpu/clock.h"
+#include "runtime/cpu/fault.h"
+#include "runtime/cpu/limits.h"
+#include "runtime/cpu/orc.h"
+
+namespace prunerc::runtime {
+namespace {
+
+/// Idle workers of a pool poll this long while a kernel is timed: in effect, until it is over.
+constexpr int64_t kSpinWhileTimingNs = int64_t{60} * 1'000'000'000;
+constexpr int64_t kSpinOtherwiseNs = 200'000;
+constexpr int64_t kMaxFilledBytes = 256 << 20;
+/// Larger than any cache that we know of counts twice over: the last level may keep part of the lines.
+constexpr size_t kFlushBytes = 128 << 20;
+/// A NaN in every float type, and an odd number in every other type.
+constexpr unsigned char kPoisonA = 0xFF;
+constexpr unsigned char kPoisonB = 0x5A;
+
+Measurement failed(MeasureStatus status, std::string detail) {
+  Measurement result;
+  result.status = status;
+  result.detail = std::move(detail);
+  return result;
+}
+
+Measurement ok() {
+  Measurement result;
+  result.status = MeasureStatus::kOk;
+  return result;
+}
+
+bool is_ok(const Measurement& result) { return result.status == MeasureStatus::kOk; }
+
+/// Moves all of `bytes` between a file and memory; false at the end of the file or on an error.
+template <typename F, typename T>
+bool transfer(F&& call, int fd, T* data, int64_t bytes, int64_t offset) {
+  while (bytes > 0) {
+    const ssize_t moved = call(fd, data, static_cast<size_t>(bytes), offset);
+    if (moved <= 0) return false;
+    data += moved;
+    bytes -= moved;
+    offset += moved;
+  }
+  return true;
+}
+
+}  // namespace
+
+/// The two checking runs differ in what an honest kernel cannot notice.
+enum class Runner::Round : uint8_t { kFirst, kSecond, kTiming };
+
+struct Runner::Kernel {
+  codegen::Artifact artifact;
+  std::optional<LoadedKernel> code;
+  std::vector<InputMessage> inputs;
+};
+
+struct Runner::Tensor {
+  std::string bytes;
+  uint64_t hash = 0;
+};
+
+struct Runner::Arguments {
+  std::vector<GuardedBuffer> params;
+  GuardedBuffer workspace;
+  std::vector<void*> pointers;
+  std::vector<uint64_t> input_hashes;
+};
+
+Runner::Runner(int num_threads, int exchange_fd, StatusPage* status)
+    : exchange_fd_(exchange_fd),
+      status_(status),
+      pool_({.num_threads = num_threads,
+             .spin_ns = kSpinOtherwiseNs,
+             .on_thread_start = [](int) { prepare_thread_for_faults(); }}) {}
+
+Runner::~Runner() = default;
+
+void Runner::enter(Stage stage, const std::function<void(Stage)>& on_progress) {
+  __atomic_store_n(&status_->stage, static_cast<uint32_t>(stage), __ATOMIC_RELEASE);
+  on_progress(stage);
+}
+
+Measurement Runner::load(const JobMessage& job, Kernel* kernel) {
+  Result<codegen::Artifact> artifact = codegen::deserialize(job.artifact);
+  if (!artifact.ok()) return failed(MeasureStatus::kBuildError, artifact.error().message());
+  kernel->artifact = *std::move(artifact);
+  Result<LoadedKernel> code = load_kernel(kernel->artifact);
+  if (!code.ok()) return failed(MeasureStatus::kBuildError, code.error().message());
+  kernel->code.emplace(std::move(code).value());
+  kernel->artifact.bytes.clear();
+  kernel->inputs = job.inputs;
+  const auto is_input = [](const codegen::ArtifactParam& p) { return p.role == codegen::ParamRole::kInput; };
+  const auto& params = kernel->artifact.params;
+  if (std::count_if(params.begin(), params.end(), is_input) != static_cast<std::ptrdiff_t>(job.inputs.size())) {
+    return failed(MeasureStatus::kWorkerError, "the job has another number of inputs than the kernel");
+  }
+  return ok();
+}
+
+bool Runner::fill_input(const InputMessage& input, const codegen::ArtifactParam& param, unsigned char* to) {
+  const int64_t bytes = codegen::size_bytes(param);
+  if (input.fill == Fill::kBytes) return transfer(pread, exchange_fd_, to, bytes, input.offset);
+  const int64_t count = codegen::num_elems(param);
+  const auto key = std::make_tuple(input.fill, input.seed, param.dtype, count);
+  const auto found = filled_.find(key);
+  if (found != filled_.end()) {
+    std::memcpy(to, found->second->bytes.data(), static_cast<size_t>(bytes));
+    // An earlier kernel may have written there.
+    if (hash_bytes(to, bytes) == found->second->hash) return true;
+  }
+  fill_tensor(input.fill, input.seed, param.dtype, count, to);
+  if (found == filled_.end() && filled_bytes_ + bytes <= kMaxFilledBytes) {
+    auto tensor = std::make_unique<Tensor>();
+    tensor->bytes.assign(reinterpret_cast<const char*>(to), static_cast<size_t>(bytes));
+    tensor->hash = hash_bytes(to, bytes);
+    filled_.emplace(key, std::move(tensor));
+    filled_bytes_ += bytes;
+  }
+  return true;
+}
+
+Measurement Runner::prepare(const Kernel& kernel, Round round, Arguments* arguments) {
+  const Placement placement = round == Round::kFirst    ? Placement::kRight
+                              : round == Round::kSecond ? Placement::kLeft
+                                                        : Placement::kStaggered;
+  const unsigned char poison = round == Round::kFirst ? kPoisonA : kPoisonB;
+  const auto no_memory = [] { return failed(MeasureStatus::kWorkerError, "not enough memory for the buffers"); };
+  int index = 0;
+  size_t input_idx = 0;
+  for (const codegen::ArtifactParam& param : kernel.artifact.params) {
+    GuardedBuffer& buffer = arguments->params.emplace_back(codegen::size_bytes(param), placement, index++);
+    if (buffer.data() == nullptr) return no_memory();
+    arguments->pointers.push_back(buffer.data());
+    add_fault_region(buffer, param.name);
+    if (param.role == codegen::ParamRole::kOutput) {
+      buffer.poison(poison);
+      continue;
+    }
+    if (!fill_input(kernel.inputs[input_idx++], param, buffer.data())) {
+      return failed(MeasureStatus::kWorkerError, "input '" + param.name + "' is not in the exchange file");
+    }
+    const bool hashed = round != Round::kTiming;
+    arguments->input_hashes.push_back(hashed ? hash_bytes(buffer.data(), buffer.size_bytes()) : 0);
+  }
+  const int64_t workspace = codegen::total_workspace_bytes(kernel.artifact, pool_.num_threads());
+  arguments->workspace = GuardedBuffer(workspace, placement, index);
+  if (arguments->workspace.data() == nullptr) return no_memory();
+  arguments->workspace.poison(poison);
+  add_fault_region(arguments->workspace, "workspace");
+  return ok();
+}
+
+Measurement Runner::execute(const Kernel& kernel, Arguments& arguments) {
+  const int32_t code =
+      kernel.code->entry()(arguments.pointers.data(), arguments.workspace.data(), pool_.launch());
+  if (code != 0) return failed(MeasureStatus::kRejected, "the kernel returned " + std::to_string(code));
+  size_t input_idx = 0;
+  for (size_t i = 0; i < arguments.params.size(); ++i) {
+    const codegen::ArtifactParam& param = kernel.artifact.params[i];
+    const GuardedBuffer& buffer = arguments.params[i];
+    if (!buffer.is_redzone_intact()) {
+      return failed(MeasureStatus::kWrongResult, "the kernel wrote outside of '" + param.name + "'");
+    }
+    if (param.role == codegen::ParamRole::kOutput) continue;
+    if (hash_bytes(buffer.data(), buffer.size_bytes()) != arguments.input_hashes[input_idx++]) {
+      return failed(MeasureStatus::kWrongResult, "the kernel wrote to its input '" + param.name + "'");
+    }
+  }
+  if (!arguments.workspace.is_redzone_intact()) {
+    return failed(MeasureStatus::kWrongResult, "the kernel wrote outside of its workspace");
+  }
+  return ok();
+}
+
+namespace {
+
+/// Finds the first element of an output that differs between the two checking runs, and says which kind it is.
+std::optional<std::string> find_difference(const codegen::ArtifactParam& param, const unsigned char* first,
+                                           const unsigned char* second) {
+  const auto elem_bytes = static_cast<size_t>(ir::byte_size(param.dtype));
+  const auto size = static_cast<size_t>(codegen::size_bytes(param));
+  if (size == 0 || std::memcmp(first, second, size) == 0) return std::nullopt;
+  size_t at = 0;
+  while (first[at] == second[at]) ++at;
+  at = at / elem_bytes * elem_bytes;
+  const auto holds = [&](const unsigned char* data, unsigned char value) {
+    return std::all_of(data + at, data + at + elem_bytes, [value](unsigned char byte) { return byte == value; });
+  };
+  const std::string element = "element " + std::to_string(at / elem_bytes) + " of output '" + param.name + "' ";
+  if (holds(first, kPoisonA) && holds(second, kPoisonB)) return element + "is never written";
+  return element + "differs between two runs on the same inputs: a race, or a read of unwritten memory";
+}
+
+}  // namespace
+
+Measurement Runner::check(const Kernel& kernel, const JobMessage& job,
+                          const std::function<void(Stage)>& on_progress) {
+  std::vector<Arguments> rounds(job.check == Check::kMemory ? 2 : 1);
+  clear_fault_regions();
+  for (size_t i = 0; i < rounds.size(); ++i) {
+    enter(Stage::kPreparing, on_progress);
+    Measurement result = prepare(kernel, i == 0 ? Round::kFirst : Round::kSecond, &rounds[i]);
+    if (!is_ok(result)) return result;
+    enter(Stage::kRunning, on_progress);
+    result = execute(kernel, rounds[i]);
+    if (!is_ok(result)) return result;
+  }
+  enter(Stage::kPreparing, on_progress);
+  for (size_t i = 0; rounds.size() == 2 && i < kernel.artifact.params.size(); ++i) {
+    const codegen::ArtifactParam& param = kernel.artifact.params[i];
+    if (param.role == codegen::ParamRole::kInput) continue;
+    const auto difference = find_difference(param, rounds[0].params[i].data(), rounds[1].params[i].data());
+    if (difference) return failed(MeasureStatus::kWrongResult, *difference);
+  }
+  return job.want_outputs ? write_outputs(kernel, rounds[0], job.outputs_offset) : ok();
+}
+
+Measurement Runner::write_outputs(const Kernel& kernel, const Arguments& arguments, int64_t offset) {
+  for (size_t i = 0; i < arguments.params.size(); ++i) {
+    if (kernel.artifact.params[i].role == codegen::ParamRole::kInput) continue;
+    const GuardedBuffer& buffer = arguments.params[i];
+    const unsigned char* data = buffer.data();
+    if (!transfer(pwrite, exchange_fd_, data, buffer.size_bytes(), offset)) {
+      return failed(MeasureStatus::kWorkerError, "not enough memory for the outputs");
+    }
+    offset += buffer.size_bytes();
+  }
+  return ok();
+}
+
+void Runner::flush_caches() {
+  if (flush_.empty()) flush_.resize(kFlushBytes);
+  for (size_t i = 0; i < flush_.size(); i += 64) flush_[i] = static_cast<char>(flush_[i] + 1);
+}
+
+RawSample Runner::sample(const Kernel& kernel, Arguments& arguments, CacheState cache, int64_t runs) {
+  RawSample result;
+  for (int64_t done = 0; done < runs;) {
+    if (cache == CacheState::kFlushed) flush_caches();
+    const int64_t batch = cache == CacheState::kFlushed ? 1 : runs;
+    const std::vector<int64_t> workers_before = pool_.worker_cpu_ns();
+    const int64_t cpu_before = thread_cpu_ns();
+    const int64_t started = now_ns();
+    for (int64_t i = 0; i < batch; ++i) {
+      kernel.code->entry()(arguments.pointers.data(), arguments.workspace.data(), pool_.launch());
+    }
+    const int64_t wall = now_ns() - started;
+    int64_t least_cpu = thread_cpu_ns() - cpu_before;
+    const std::vector<int64_t> workers_after = pool_.worker_cpu_ns();
+    for (size_t i = 0; i < workers_after.size(); ++i) {
+      least_cpu = std::min(least_cpu, workers_after[i] - workers_before[i]);
+    }
+    result.wall_ns += wall;
+    result.lost_ns += std::max<int64_t>(0, wall - least_cpu);
+    done += batch;
+  }
+  return result;
+}
+
+Measurement Runner::run(const JobMessage& job, const std::function<void(Stage)>& on_progress) {
+  Kernel kernel;
+  enter(Stage::kLoading, on_progress);
+  Measurement result = load(job, &kernel);
+  if (is_ok(result)) result = check(kernel, job, on_progress);
+  if (is_ok(result) && job.want_timing) {
+    Arguments arguments;
+    clear_fault_regions();
+    enter(Stage::kPreparing, on_progress);
+    result = prepare(kernel, Round::kTiming, &arguments);
+    if (is_ok(result)) {
+      enter(Stage::kTiming, on_progress);
+      pool_.set_spin_ns(kSpinWhileTimingNs);
+      result = time_kernel(
+          [&](int64_t runs) { return sample(kernel, arguments, job.timing.cache, runs); }, job.timing);
+      pool_.set_spin_ns(kSpinOtherwiseNs);
+      result.canary_ns = canary_ns();
+    }
+  }
+  enter(Stage::kIdle, [](Stage) {});
+  clear_fault_regions();
+  return result;
+}
+
+std::vector<Measurement> Runner::compare(const CompareMessage& message,
+                                         const std::function<void(Stage)>& on_progress) {
+  const size_t num_jobs = message.jobs.size();
+  std::vector<Measurement> results(num_jobs);
+  std::vector<Kernel> kernels(num_jobs);
+  std::vector<Arguments> arguments(num_jobs);
+  std::vector<TimedRun> timed;
+  std::vector<size_t> timed_idx;
+  clear_fault_regions();
+  for (size_t i = 0; i < num_jobs; ++i) {
+    __atomic_store_n(&status_->job_idx, static_cast<uint32_t>(i), __ATOMIC_RELEASE);
+    enter(Stage::kLoading, on_progress);
+    results[i] = load(message.jobs[i], &kernels[i]);
+    if (is_ok(results[i])) results[i] = prepare(kernels[i], Round::kTiming, &arguments[i]);
+    if (!is_ok(results[i])) continue;
+    timed_idx.push_back(i);
+    timed.push_back([this, i, &kernels, &arguments, &message](int64_t runs) {
+      __atomic_store_n(&status_->job_idx, static_cast<uint32_t>(i), __ATOMIC_RELEASE);
+      return sample(kernels[i], arguments[i], message.timing.cache, runs);
+    });
+  }
+  enter(Stage::kTiming, on_progress);
+  pool_.set_spin_ns(kSpinWhileTimingNs);
+  std::vector<Measurement> times = time_in_turn(timed, message.timing);
+  pool_.set_spin_ns(kSpinOtherwiseNs);
+  const double canary = canary_ns();
+  for (size_t i = 0; i < times.size(); ++i) {
+    times[i].canary_ns = canary;
+    results[timed_idx[i]] = std::move(times[i]);
+  }
+  enter(Stage::kIdle, [](Stage) {});
+  clear_fault_regions();
+  return results;
+}
+
+}  // namespace prunerc::runtime
