@@ -1,0 +1,101 @@
+#include "codegen/codegen.h"
+
+#include "codegen/cpu/object.h"
+#include "codegen/link.h"
+#include "codegen/storage_plan.h"
+#include "ir/equal.h"
+
+namespace prunerc::codegen {
+namespace {
+
+using namespace ir;
+
+struct Lowered {
+  Program program;
+  StoragePlan plan;
+  std::string symbol;
+};
+
+// A target without a CPU name, or one without a vector width, is completed.
+Target completed(const Target& target) {
+  if (target.llvm_cpu.empty()) return host_target(target);
+  Target t = target;
+  if (t.vector_bytes == 0) t.vector_bytes = 32;
+  return t;
+}
+
+Result<Lowered> lower(const Program& program, const Target& target, const CpuOptions& options) {
+  if (!program.defined()) return error(Diag::kUnsupported, "compiling an empty program");
+  for (const Buffer& buffer : program.buffers()) PRUNERC_TRY_VOID(buffer_bytes(buffer));
+  Lowered r;
+  PRUNERC_TRY(r.program, lower_cpu(program, target, options.pipeline));
+  PRUNERC_TRY(r.plan, plan_storage(r.program));
+  r.symbol = "prunerc_" + fingerprint(program).to_string();
+  return r;
+}
+
+}  // namespace
+
+Result<Artifact> compile_cpu(const Program& scheduled, const Target& target, const CpuOptions& options) {
+  const Target t = completed(target);
+  PRUNERC_TRY(const CpuName cpu, resolve_cpu(t));
+  PRUNERC_TRY(const Lowered lowered, lower(scheduled, t, options));
+  Artifact artifact;
+  artifact.kind = ArtifactKind::kCpuObject;
+  PRUNERC_TRY(artifact.bytes, emit_object(lowered.program, lowered.plan, t, lowered.symbol, ObjectForm::kObject));
+  artifact.entry = lowered.symbol;
+  artifact.triple = cpu.triple;
+  artifact.cpu = cpu.cpu;
+  for (BufferId id : scheduled.params()) {
+    const Buffer& buffer = scheduled.buffer(id);
+    ArtifactParam param;
+    param.name = std::string(buffer.name);
+    param.dtype = buffer.dtype;
+    for (Expr extent : buffer.shape) param.shape.push_back(extent.as<IntImm>()->value);
+    param.role = buffer.role == BufferRole::kOutput ? ParamRole::kOutput : ParamRole::kInput;
+    artifact.bytes_moved += static_cast<double>(size_bytes(param));
+    artifact.params.push_back(std::move(param));
+  }
+  artifact.workspace_bytes = lowered.plan.workspace_bytes;
+  artifact.workspace_bytes_per_worker = lowered.plan.workspace_bytes_per_worker;
+  return artifact;
+}
+
+Result<std::string> emit_cpu(const Program& scheduled, const Target& target, EmitKind kind,
+                             const CpuOptions& options) {
+  const Target t = completed(target);
+  auto object = [&](ObjectForm form) -> Result<std::string> {
+    PRUNERC_TRY(const Lowered lowered, lower(scheduled, t, options));
+    return emit_object(lowered.program, lowered.plan, t, lowered.symbol, form);
+  };
+  switch (kind) {
+    case EmitKind::kObject: return object(ObjectForm::kObject);
+    case EmitKind::kAssembly: return object(ObjectForm::kAssembly);
+    case EmitKind::kLlvmText: return object(ObjectForm::kLlvmText);
+    case EmitKind::kSharedObject: {
+      PRUNERC_TRY(const std::string bytes, object(ObjectForm::kObject));
+      return link_shared(bytes);
+    }
+    case EmitKind::kHeader: {
+      PRUNERC_TRY(const Artifact artifact, compile_cpu(scheduled, target, options));
+      return c_header(artifact);
+    }
+  }
+  PRUNERC_UNREACHABLE("emit kind");
+}
+
+Target host_target(const Target& base) {
+  const CpuName host = host_cpu();
+  Target t = base;
+  t.kind = TargetKind::kCpu;
+  t.llvm_cpu = host.cpu;
+  t.llvm_features = host.features;
+  const bool has_avx512 = host.features.find("+avx512f") != std::string::npos &&
+                          host.features.find("+avx512bw") != std::string::npos;
+  const bool has_avx2 = host.features.find("+avx2") != std::string::npos;
+  t.vector_bytes = has_avx512 ? 64 : has_avx2 ? 32 : 16;
+  t.num_vector_registers = has_avx512 ? 32 : 16;
+  return t;
+}
+
+}  // namespace prunerc::codegen

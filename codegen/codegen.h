@@ -1,0 +1,47 @@
+// From a program to a kernel for this machine or a named CPU.
+#ifndef PRUNERC_CODEGEN_CODEGEN_H_
+#define PRUNERC_CODEGEN_CODEGEN_H_
+
+#include <string>
+
+#include "codegen/artifact.h"
+#include "codegen/pipeline.h"
+#include "ir/program.h"
+#include "ir/support/result.h"
+#include "ir/target.h"
+
+namespace prunerc::codegen {
+
+struct CpuOptions {
+  PipelineOptions pipeline;
+};
+
+/// Compiles any program without tile parameters, scheduled or not, to an object with the entry
+/// `prunerc_<fingerprint>`. A target without an LLVM CPU name means the host.
+/// Deterministic. Threads: any number at once.
+/// Errors: Unsupported (tile parameters, shapes that are not constant, an unknown CPU), Internal.
+Result<Artifact> compile_cpu(const ir::Program& scheduled, const ir::Target& target,
+                             const CpuOptions& options = {});
+
+/// What `prunerc compile -o` can write.
+enum class EmitKind : uint8_t {
+  kObject,        // .o
+  kAssembly,      // .s
+  kLlvmText,      // .ll, after optimisation
+  kSharedObject,  // .so
+  kHeader,        // .h: a C declaration of the entry with its parameters
+};
+
+/// The contents of such a file. Errors: those of compile_cpu, IoError (no linker for kSharedObject).
+Result<std::string> emit_cpu(const ir::Program& scheduled, const ir::Target& target, EmitKind kind,
+                             const CpuOptions& options = {});
+
+/// The machine that runs this: CPU name, features and vector width as LLVM detects them, the rest from `base`.
+ir::Target host_target(const ir::Target& base);
+
+/// The C header text of a compiled kernel.
+std::string c_header(const Artifact& artifact);
+
+}  // namespace prunerc::codegen
+
+#endif  // PRUNERC_CODEGEN_CODEGEN_H_

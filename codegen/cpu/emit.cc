@@ -1,0 +1,466 @@
+// Emission of functions and statements.
+#include "codegen/cpu/emit.h"
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/MDBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <algorithm>
+#include <set>
+
+#include "codegen/cpu/emitter.h"
+#include "ir/visit.h"
+
+namespace prunerc::codegen {
+
+using namespace ir;
+using llvm::Value;
+
+namespace {
+
+/// Loops are unrolled while the copies of one innermost statement stay below this: more would not fit the instruction
+/// cache and costs compile time in proportion.
+constexpr int64_t kMaxUnrolledCopies = 512;
+
+}  // namespace
+
+Emitter::Emitter(const Program& program, const StoragePlan& plan, int64_t vector_bytes,
+                 llvm::Module& module, llvm::IRBuilderBase& builder)
+    : program_(program),
+      plan_(plan),
+      vector_bytes_(std::max<int64_t>(vector_bytes, 16)),
+      module_(module),
+      context_(module.getContext()),
+      ir_(builder) {
+  llvm::MDBuilder md(context_);
+  llvm::MDNode* domain = md.createAnonymousAliasScopeDomain();
+  std::vector<llvm::MDNode*> scopes;
+  for (std::size_t i = 0; i < program.buffers().size(); ++i) {
+    scopes.push_back(md.createAnonymousAliasScope(domain));
+  }
+  for (std::size_t i = 0; i < scopes.size(); ++i) {
+    std::vector<llvm::Metadata*> others;
+    for (std::size_t j = 0; j < scopes.size(); ++j) {
+      if (j != i) others.push_back(scopes[j]);
+    }
+    alias_[program.buffers()[i].id] = {llvm::MDNode::get(context_, {scopes[i]}),
+                                       llvm::MDNode::get(context_, others)};
+  }
+}
+
+llvm::Type* Emitter::register_type(DType dtype) const {
+  switch (dtype) {
+    case DType::kF64: return ir_.getDoubleTy();
+    case DType::kF32:
+    case DType::kF16:
+    case DType::kBF16: return ir_.getFloatTy();
+    case DType::kI64: return ir_.getInt64Ty();
+    case DType::kI32: return ir_.getInt32Ty();
+    case DType::kI8:
+    case DType::kU8: return ir_.getInt8Ty();
+    case DType::kBool: return ir_.getInt1Ty();
+  }
+  PRUNERC_UNREACHABLE("dtype");
+}
+
+llvm::Type* Emitter::memory_type(DType dtype) const {
+  switch (dtype) {
+    case DType::kF16:
+    case DType::kBF16: return ir_.getInt16Ty();
+    case DType::kBool: return ir_.getInt8Ty();
+    default: return register_type(dtype);
+  }
+}
+
+llvm::Type* Emitter::like(llvm::Type* scalar, Value* shape) const {
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(shape->getType());
+  return vector == nullptr ? scalar : llvm::FixedVectorType::get(scalar, vector->getNumElements());
+}
+
+Value* Emitter::i64(int64_t v) const { return ir_.getInt64(static_cast<uint64_t>(v)); }
+
+Value* Emitter::splat(Value* v) {
+  if (v->getType()->isVectorTy()) return v;
+  return ir_.CreateVectorSplat(static_cast<unsigned>(lanes_), v);
+}
+
+void Emitter::align_shapes(Value*& a, Value*& b) {
+  if (a->getType()->isVectorTy() || b->getType()->isVectorTy()) {
+    a = splat(a);
+    b = splat(b);
+  }
+}
+
+// <0, 1, 2, ...>
+Value* Emitter::lane_index(llvm::Type* element) {
+  std::vector<llvm::Constant*> lanes;
+  for (int64_t i = 0; i < lanes_; ++i) {
+    lanes.push_back(llvm::ConstantInt::get(element, static_cast<uint64_t>(i)));
+  }
+  return llvm::ConstantVector::get(lanes);
+}
+
+Value* Emitter::vector_mask() { return splat(mask_ == nullptr ? ir_.getTrue() : mask_); }
+
+Value* Emitter::any(Value* mask) {
+  return mask->getType()->isVectorTy() ? ir_.CreateOrReduce(mask) : mask;
+}
+
+Value* Emitter::and_masks(Value* a, Value* b) {
+  if (a == nullptr) return b;
+  align_shapes(a, b);
+  return ir_.CreateAnd(a, b);
+}
+
+void Emitter::bind_var(VarId id, Value* value, int64_t multiple, int64_t lo, int64_t hi) {
+  vars_[id] = {value, multiple, lo, hi};
+  memo_.clear();
+  affine_memo_.clear();
+}
+
+// Memory of the current function; made in its first block, so that it is one fixed slot even inside loops.
+Value* Emitter::stack_slot(llvm::Type* type, int64_t count) {
+  llvm::BasicBlock& entry = function_->getEntryBlock();
+  llvm::IRBuilder<> at_entry(&entry, entry.begin());
+  llvm::AllocaInst* slot = at_entry.CreateAlloca(llvm::ArrayType::get(type, static_cast<uint64_t>(count)));
+  slot->setAlignment(llvm::Align(kStorageAlignment));
+  return slot;
+}
+
+llvm::Function* Emitter::make_function(std::string_view name, bool is_entry) {
+  llvm::Type* ptr = ir_.getPtrTy();
+  llvm::FunctionType* type =
+      is_entry ? llvm::FunctionType::get(ir_.getInt32Ty(), {ptr, ptr, ptr}, false)
+               : llvm::FunctionType::get(ir_.getVoidTy(), {ir_.getInt64Ty(), ir_.getInt32Ty(), ptr}, false);
+  llvm::Function* f = llvm::Function::Create(
+      type, is_entry ? llvm::GlobalValue::ExternalLinkage : llvm::GlobalValue::InternalLinkage,
+      llvm::StringRef(name.data(), name.size()), module_);
+  const std::string bits = std::to_string(vector_bytes_ * 8);
+  f->addFnAttr("prefer-vector-width", bits);
+  f->addFnAttr("min-legal-vector-width", bits);
+  f->addFnAttr("no-builtins");
+  f->addFnAttr(llvm::Attribute::NoUnwind);
+  return f;
+}
+
+Result<void> Emitter::emit_entry(std::string_view symbol) {
+  function_ = make_function(symbol, true);
+  function_->getArg(0)->addAttr(llvm::Attribute::NoAlias);
+  function_->getArg(1)->addAttr(llvm::Attribute::NoAlias);
+  ir_.SetInsertPoint(llvm::BasicBlock::Create(context_, "", function_));
+  llvm::MDNode* aligned = llvm::MDNode::get(
+      context_, {llvm::ConstantAsMetadata::get(ir_.getInt64(kStorageAlignment))});
+  for (std::size_t i = 0; i < program_.params().size(); ++i) {
+    Value* slot = ir_.CreateConstInBoundsGEP1_64(ir_.getPtrTy(), function_->getArg(0), i);
+    llvm::LoadInst* pointer = ir_.CreateLoad(ir_.getPtrTy(), slot);
+    pointer->setMetadata(llvm::LLVMContext::MD_align, aligned);
+    pointer->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
+    buffers_[program_.params()[i]] = pointer;
+  }
+  shared_workspace_ = function_->getArg(1);
+  launch_ = function_->getArg(2);
+  // Outside of parallel loops the first worker's part is used.
+  worker_workspace_ = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), shared_workspace_,
+                                                     static_cast<uint64_t>(plan_.workspace_bytes));
+  emit(program_.root());
+  ir_.CreateRet(ir_.getInt32(0));
+  return status_;
+}
+
+void Emitter::emit(Stmt s) {
+  if (!s.defined() || !status_.ok()) return;
+  memo_.clear();
+  affine_memo_.clear();
+  visit(s, Overload{
+               [&](const Seq& n) {
+                 for (Stmt child : n.stmts) emit(child);
+               },
+               [&](const Loop& n) { emit_loop(n); },
+               [&](const Block& n) {
+                 status_ = error(Diag::kInternal, "block '" + std::string(n.name) + "' was not lowered");
+               },
+               [&](const Store& n) { emit_store(n); },
+               [&](const If& n) { emit_if(n); },
+               [&](const Alloc& n) { emit_alloc(n); },
+           });
+}
+
+void Emitter::emit_if(const If& branch) {
+  Value* condition = eval(branch.condition);
+  if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition)) {
+    return emit(known->isOne() ? branch.then_body : branch.else_body);
+  }
+  Value* const saved = mask_;
+  // A branch even where lanes disagree: inside it at least one lane runs, so what is uniform may be touched.
+  auto side = [&](Stmt body, Value* taken) {
+    if (!body.defined()) return;
+    auto* then_block = llvm::BasicBlock::Create(context_, "", function_);
+    auto* after = llvm::BasicBlock::Create(context_, "", function_);
+    const bool is_vector = taken->getType()->isVectorTy();
+    Value* mask = is_vector ? and_masks(saved, taken) : saved;
+    ir_.CreateCondBr(is_vector ? any(mask) : taken, then_block, after);
+    ir_.SetInsertPoint(then_block);
+    mask_ = mask;
+    emit(body);
+    mask_ = saved;
+    ir_.CreateBr(after);
+    ir_.SetInsertPoint(after);
+  };
+  side(branch.then_body, condition);
+  if (branch.else_body.defined()) side(branch.else_body, ir_.CreateNot(condition));
+}
+
+void Emitter::emit_alloc(const Alloc& alloc) {
+  const Buffer& buffer = program_.buffer(alloc.buffer);
+  const Slot& slot = plan_.slots.at(alloc.buffer);
+  const int64_t elems = std::max<int64_t>(1, slot.size_bytes / byte_size(buffer.dtype));
+  Value* base = nullptr;
+  switch (slot.place) {
+    case Place::kStack: base = stack_slot(memory_type(buffer.dtype), elems); break;
+    case Place::kShared:
+    case Place::kWorker:
+      base = ir_.CreateConstInBoundsGEP1_64(
+          ir_.getInt8Ty(), slot.place == Place::kShared ? shared_workspace_ : worker_workspace_,
+          static_cast<uint64_t>(slot.offset));
+      break;
+  }
+  buffers_[alloc.buffer] = base;
+  emit(alloc.body);
+}
+
+void Emitter::emit_loop(const Loop& loop) {
+  Value* extent = eval(loop.extent);
+  const auto* known = llvm::dyn_cast<llvm::ConstantInt>(extent);
+  if (known != nullptr && known->getSExtValue() <= 0) return;
+  if (known != nullptr && known->isOne()) {
+    bind_var(loop.var->id, i64(0), 0, 0, 0);
+    return emit(loop.body);
+  }
+  switch (loop.loop_kind) {
+    case LoopKind::kVectorized:
+      if (known != nullptr && lanes_ == 0 && can_vectorize(program_, loop)) {
+        return emit_vectorized(loop, known->getSExtValue());
+      }
+      break;
+    case LoopKind::kUnrolled:
+      if (known != nullptr && unrolled_copies_ * known->getSExtValue() <= kMaxUnrolledCopies) {
+        return emit_unrolled(loop, known->getSExtValue());
+      }
+      break;
+    case LoopKind::kParallel:
+      if (!in_parallel_ && lanes_ == 0) return emit_parallel(loop, extent);
+      break;
+    // Thread axes of GPU programs run one after the other here.
+    case LoopKind::kSerial:
+    case LoopKind::kBlockX:
+    case LoopKind::kBlockY:
+    case LoopKind::kBlockZ:
+    case LoopKind::kThreadX:
+    case LoopKind::kThreadY:
+    case LoopKind::kThreadZ:
+    case LoopKind::kVThread: break;
+  }
+  emit_serial(loop, extent);
+}
+
+llvm::MDNode* Emitter::loop_metadata(int64_t unroll) {
+  auto flag = [&](const char* name, llvm::Constant* value) {
+    std::vector<llvm::Metadata*> items = {llvm::MDString::get(context_, name)};
+    if (value != nullptr) items.push_back(llvm::ConstantAsMetadata::get(value));
+    return llvm::MDNode::get(context_, items);
+  };
+  std::vector<llvm::Metadata*> items = {nullptr, flag("llvm.loop.mustprogress", nullptr),
+                                        flag("llvm.loop.vectorize.enable", ir_.getFalse())};
+  items.push_back(unroll > 1 ? flag("llvm.loop.unroll.count", ir_.getInt32(static_cast<uint32_t>(unroll)))
+                             : flag("llvm.loop.unroll.disable", nullptr));
+  llvm::MDNode* id = llvm::MDNode::getDistinct(context_, items);
+  id->replaceOperandWith(0, id);
+  return id;
+}
+
+// for i in 0 .. extent: the test is at the end, as LICM wants it.
+void Emitter::counted_loop(Value* extent, bool known_positive, int64_t unroll,
+                           const std::function<void(Value*)>& body) {
+  auto* header = llvm::BasicBlock::Create(context_, "", function_);
+  auto* exit = llvm::BasicBlock::Create(context_, "", function_);
+  llvm::BasicBlock* before = ir_.GetInsertBlock();
+  if (known_positive) {
+    ir_.CreateBr(header);
+  } else {
+    ir_.CreateCondBr(ir_.CreateICmpSGT(extent, i64(0)), header, exit);
+  }
+  ir_.SetInsertPoint(header);
+  llvm::PHINode* i = ir_.CreatePHI(ir_.getInt64Ty(), 2);
+  i->addIncoming(i64(0), before);
+  body(i);
+  Value* next = ir_.CreateAdd(i, i64(1), "", true, true);
+  i->addIncoming(next, ir_.GetInsertBlock());
+  llvm::BranchInst* back = ir_.CreateCondBr(ir_.CreateICmpSLT(next, extent), header, exit);
+  back->setMetadata(llvm::LLVMContext::MD_loop, loop_metadata(unroll));
+  ir_.SetInsertPoint(exit);
+  memo_.clear();
+  affine_memo_.clear();
+}
+
+void Emitter::emit_serial(const Loop& loop, Value* extent) {
+  const auto* known = llvm::dyn_cast<llvm::ConstantInt>(extent);
+  const int64_t hi = known != nullptr ? known->getSExtValue() - 1 : INT64_MAX;
+  int64_t unroll = 1;
+  for (const Attr& attr : loop.attrs) {
+    if (attr.key == "unroll") unroll = std::clamp<int64_t>(attr.value, 1, kMaxUnrolledCopies);
+  }
+  counted_loop(extent, known != nullptr, unroll, [&](Value* i) {
+    bind_var(loop.var->id, i, 1, 0, hi);
+    emit(loop.body);
+  });
+}
+
+void Emitter::emit_unrolled(const Loop& loop, int64_t extent) {
+  const int64_t saved = unrolled_copies_;
+  unrolled_copies_ *= extent;
+  for (int64_t i = 0; i < extent; ++i) {
+    bind_var(loop.var->id, i64(i), i, i, i);
+    emit(loop.body);
+  }
+  unrolled_copies_ = saved;
+}
+
+void Emitter::emit_vectorized(const Loop& loop, int64_t extent) {
+  // Up to four registers of the widest type at once: independent instructions hide latency, more only spill.
+  const int64_t most = std::max<int64_t>(4 * vector_bytes_ / widest_bytes(loop.body), 4);
+  const int64_t full = extent / most;
+  constexpr int64_t kMaxChunkCopies = 4;
+  if (full <= kMaxChunkCopies && unrolled_copies_ * full <= kMaxUnrolledCopies) {
+    for (int64_t c = 0; c < full; ++c) emit_vector_chunk(loop, i64(c * most), c * most, most);
+  } else {
+    counted_loop(i64(full), true, 1, [&](Value* i) {
+      emit_vector_chunk(loop, ir_.CreateMul(i, i64(most), "", true, true), most, most);
+    });
+  }
+  // The rest in as few vectors as a register's width allows: 48 = 32 + 16, 24 = 16 + 8, 7 = 8 with a mask.
+  const int64_t native = std::max<int64_t>(most / 4, 1);
+  int64_t done = full * most;
+  while (done < extent) {
+    int64_t lanes = most;
+    while (lanes > extent - done && lanes > native) lanes /= 2;
+    const int64_t active = std::min(lanes, extent - done);
+    emit_vector_chunk(loop, i64(done), done, active);
+    done += active;
+  }
+}
+
+// Lanes base .. base + active of the loop, in a vector of the next power of two.
+void Emitter::emit_vector_chunk(const Loop& loop, Value* base, int64_t multiple, int64_t active) {
+  int64_t lanes = 1;
+  while (lanes < active) lanes *= 2;
+  bind_var(loop.var->id, base, multiple, 0, loop.extent.as<IntImm>()->value - 1);
+  if (active == 1) return emit(loop.body);
+  lanes_ = lanes;
+  lane_var_ = loop.var->id;
+  if (active < lanes) {
+    mask_ = ir_.CreateICmpULT(lane_index(ir_.getInt32Ty()), splat(ir_.getInt32(static_cast<uint32_t>(active))));
+  }
+  emit(loop.body);
+  mask_ = nullptr;
+  lanes_ = 0;
+  lane_var_ = {};
+}
+
+std::vector<BufferId> Emitter::buffers_used(Stmt s) const {
+  std::set<BufferId> used;
+  auto in_expr = [&](Expr e) {
+    walk(e, [&](Expr x) {
+      if (const Load* load = x.as<Load>()) used.insert(load->buffer);
+      return true;
+    });
+  };
+  walk(s, [&](Stmt x) {
+    if (const Store* store = x.as<Store>()) used.insert(store->buffer);
+    return true;
+  }, in_expr);
+  return {used.begin(), used.end()};
+}
+
+std::vector<VarId> Emitter::vars_used(Stmt s) const {
+  std::set<VarId> used;
+  walk(s, [](Stmt) { return true; }, [&](Expr e) {
+    walk(e, [&](Expr x) {
+      if (const Var* var = x.as<Var>()) used.insert(var->id);
+      return true;
+    });
+  });
+  return {used.begin(), used.end()};
+}
+
+// The body becomes a function of (task, worker, closure); the closure holds the outer pointers and loop variables.
+void Emitter::emit_parallel(const Loop& loop, Value* extent) {
+  std::vector<BufferId> buffers;
+  for (BufferId id : buffers_used(loop.body)) {
+    if (buffers_.count(id) != 0) buffers.push_back(id);
+  }
+  std::vector<VarId> vars;
+  for (VarId id : vars_used(loop.body)) {
+    if (vars_.count(id) != 0) vars.push_back(id);
+  }
+  llvm::Type* word = ir_.getInt64Ty();
+  llvm::Type* ptr = ir_.getPtrTy();
+  Value* closure = stack_slot(word, static_cast<int64_t>(2 + buffers.size() + vars.size()));
+  uint64_t slot = 0;
+  auto capture = [&](Value* v) {
+    ir_.CreateStore(v, ir_.CreateConstInBoundsGEP1_64(word, closure, slot++));
+  };
+  capture(shared_workspace_);
+  for (BufferId id : buffers) capture(buffers_[id]);
+  for (VarId id : vars) capture(vars_[id].value);
+
+  llvm::Function* const caller = function_;
+  const auto resume = ir_.saveIP();
+  const auto saved_vars = vars_;
+  const auto saved_buffers = buffers_;
+  Value* const saved_shared = shared_workspace_;
+  Value* const saved_worker = worker_workspace_;
+  Value* const saved_mask = std::exchange(mask_, nullptr);
+  function_ = make_function("task." + std::to_string(num_tasks_functions_++), false);
+  in_parallel_ = true;
+  ir_.SetInsertPoint(llvm::BasicBlock::Create(context_, "", function_));
+  Value* inner = function_->getArg(2);
+  slot = 0;
+  auto restore = [&](llvm::Type* type) {
+    llvm::LoadInst* v = ir_.CreateLoad(type, ir_.CreateConstInBoundsGEP1_64(word, inner, slot++));
+    v->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
+    return v;
+  };
+  shared_workspace_ = restore(ptr);
+  Value* worker = ir_.CreateSExt(function_->getArg(1), word);
+  worker = ir_.CreateMul(worker, i64(plan_.workspace_bytes_per_worker));
+  worker_workspace_ = ir_.CreateInBoundsGEP(ir_.getInt8Ty(), shared_workspace_,
+                                            ir_.CreateAdd(worker, i64(plan_.workspace_bytes)));
+  for (BufferId id : buffers) buffers_[id] = restore(ptr);
+  for (VarId id : vars) vars_[id].value = restore(word);
+  const auto* known = llvm::dyn_cast<llvm::ConstantInt>(extent);
+  bind_var(loop.var->id, function_->getArg(0), 1, 0, known != nullptr ? known->getSExtValue() - 1 : INT64_MAX);
+  emit(loop.body);
+  ir_.CreateRetVoid();
+
+  llvm::Function* task = std::exchange(function_, caller);
+  in_parallel_ = false;
+  ir_.restoreIP(resume);
+  vars_ = saved_vars;
+  buffers_ = saved_buffers;
+  shared_workspace_ = saved_shared;
+  worker_workspace_ = saved_worker;
+  mask_ = saved_mask;
+  memo_.clear();
+  affine_memo_.clear();
+  Value* run = ir_.CreateLoad(ptr, launch_);  // the first field
+  llvm::FunctionType* type = llvm::FunctionType::get(ir_.getInt32Ty(), {ptr, word, ptr, ptr}, false);
+  Value* failed = ir_.CreateCall(type, run, {launch_, extent, task, closure});
+  auto* give_up = llvm::BasicBlock::Create(context_, "", function_);
+  auto* go_on = llvm::BasicBlock::Create(context_, "", function_);
+  ir_.CreateCondBr(ir_.CreateICmpNE(failed, ir_.getInt32(0)), give_up, go_on);
+  ir_.SetInsertPoint(give_up);
+  ir_.CreateRet(failed);
+  ir_.SetInsertPoint(go_on);
+}
+
+}  // namespace prunerc::codegen

@@ -1,0 +1,230 @@
+// Indices, addresses and loads.
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <numeric>
+
+#include "codegen/cpu/emitter.h"
+#include "ir/visit.h"
+
+namespace prunerc::codegen {
+
+using namespace ir;
+using llvm::Value;
+
+namespace {
+
+/// Loads this far apart are made of whole vectors and shuffles; beyond it a gather touches less memory.
+constexpr int64_t kMaxShuffleStride = 4;
+
+int64_t gcd_of(int64_t a, int64_t b) { return std::gcd(a, b); }
+
+}  // namespace
+
+std::optional<Affine> Emitter::affine(Expr e) {
+  if (const auto it = affine_memo_.find(e.node()); it != affine_memo_.end()) return it->second;
+  std::optional<Affine> r = affine_uncached(e);
+  affine_memo_.emplace(e.node(), r);
+  return r;
+}
+
+// Nullopt: e differs between lanes in a way that is not affine.
+std::optional<Affine> Emitter::affine_uncached(Expr e) {
+  if (const IntImm* imm = e.as<IntImm>()) return Affine{i64(imm->value), 0, std::abs(imm->value)};
+  if (const Var* var = e.as<Var>()) {
+    const VarInfo& info = vars_.at(var->id);
+    return Affine{info.value, lanes_ > 0 && var->id == lane_var_ ? 1 : 0, info.multiple};
+  }
+  const BinaryNode* node = as_binary(e);
+  std::optional<Affine> a, b;
+  if (node != nullptr && e.dtype() == DType::kI64) {
+    a = affine(node->lhs);
+    b = affine(node->rhs);
+  }
+  if (a && b) {
+    switch (e.kind()) {
+      case ExprKind::kAdd:
+        return Affine{ir_.CreateAdd(a->base, b->base, "", false, true), a->stride + b->stride,
+                      gcd_of(a->multiple, b->multiple)};
+      case ExprKind::kSub:
+        return Affine{ir_.CreateSub(a->base, b->base, "", false, true), a->stride - b->stride,
+                      gcd_of(a->multiple, b->multiple)};
+      case ExprKind::kMul: {
+        if (a->stride != 0 && b->stride != 0) return std::nullopt;
+        if (a->stride != 0) std::swap(a, b);
+        const auto* factor = llvm::dyn_cast<llvm::ConstantInt>(a->base);
+        if (b->stride != 0 && factor == nullptr) return std::nullopt;
+        const int64_t stride = b->stride == 0 ? 0 : b->stride * factor->getSExtValue();
+        int64_t multiple = 1;
+        if (__builtin_mul_overflow(a->multiple, b->multiple, &multiple)) multiple = 1;
+        return Affine{ir_.CreateMul(a->base, b->base, "", false, true), stride, multiple};
+      }
+      case ExprKind::kFloorDiv:
+      case ExprKind::kFloorMod: {
+        if (a->stride == 0 && b->stride == 0) break;  // uniform: evaluated below
+        auto* c = llvm::dyn_cast<llvm::ConstantInt>(b->base);
+        if (b->stride != 0 || c == nullptr || c->getSExtValue() <= 0) return std::nullopt;
+        const int64_t divisor = c->getSExtValue();
+        // base is a multiple of g, g divides the divisor, and the lanes stay below g: they never carry.
+        const int64_t g = gcd_of(a->multiple, divisor);
+        const bool no_carry = a->stride > 0 && a->stride * (lanes_ - 1) < g;
+        const bool whole_steps = a->stride % divisor == 0;
+        if (!no_carry && !whole_steps) return std::nullopt;
+        const bool nonneg = is_nonnegative(node->lhs);
+        Value* quotient = nullptr;
+        if (nonneg) {
+          quotient = ir_.CreateUDiv(a->base, c);
+        } else {  // floor of a signed quotient
+          Value* rem = ir_.CreateSRem(a->base, c);
+          Value* adjust = ir_.CreateAShr(rem, i64(63));
+          quotient = ir_.CreateAdd(ir_.CreateSDiv(a->base, c), adjust);
+        }
+        if (e.kind() == ExprKind::kFloorDiv) {
+          return Affine{quotient, whole_steps ? a->stride / divisor : 0, 1};
+        }
+        Value* rest = ir_.CreateSub(a->base, ir_.CreateMul(quotient, c));
+        return Affine{rest, whole_steps ? 0 : a->stride, g};
+      }
+      default: break;
+    }
+  }
+  if (e.dtype() != DType::kI64) return std::nullopt;
+  Value* v = eval(e);
+  if (v->getType()->isVectorTy()) return std::nullopt;
+  return Affine{v, 0, 1};
+}
+
+// Row-major offset in elements.
+std::optional<Affine> Emitter::flat_affine(BufferId id, std::span<const Expr> indices) {
+  const Buffer& buffer = program_.buffer(id);
+  Affine sum{i64(0), 0, 0};
+  for (std::size_t d = 0; d < indices.size(); ++d) {
+    const std::optional<Affine> index = affine(indices[d]);
+    if (!index) return std::nullopt;
+    const int64_t extent = buffer.shape[d].as<IntImm>()->value;
+    sum.base = ir_.CreateAdd(ir_.CreateMul(sum.base, i64(extent), "", false, true), index->base, "",
+                             false, true);
+    sum.stride = sum.stride * extent + index->stride;
+  }
+  return sum;
+}
+
+Value* Emitter::flat_vector(BufferId id, std::span<const Expr> indices) {
+  const Buffer& buffer = program_.buffer(id);
+  Value* sum = splat(i64(0));
+  for (std::size_t d = 0; d < indices.size(); ++d) {
+    const int64_t extent = buffer.shape[d].as<IntImm>()->value;
+    sum = ir_.CreateAdd(ir_.CreateMul(sum, splat(i64(extent))), splat(eval(indices[d])));
+  }
+  return sum;
+}
+
+Value* Emitter::element(BufferId id, Value* offset, bool inbounds) {
+  llvm::Type* type = memory_type(program_.buffer(id).dtype);
+  Value* base = buffers_.at(id);
+  return inbounds ? ir_.CreateInBoundsGEP(type, base, offset) : ir_.CreateGEP(type, base, offset);
+}
+
+// Tells LLVM that accesses of different buffers never overlap.
+Value* Emitter::tag(Value* access, BufferId id) {
+  if (auto* inst = llvm::dyn_cast<llvm::Instruction>(access)) {
+    const AliasInfo& info = alias_[id];
+    if (info.scope != nullptr) inst->setMetadata(llvm::LLVMContext::MD_alias_scope, info.scope);
+    if (info.noalias != nullptr) inst->setMetadata(llvm::LLVMContext::MD_noalias, info.noalias);
+  }
+  return access;
+}
+
+// Memory that may always be read, for loads whose value is not used.
+Value* Emitter::dummy_element() {
+  static constexpr const char* kName = ".zero";
+  llvm::Type* type = llvm::ArrayType::get(ir_.getInt8Ty(), 1024);
+  llvm::GlobalVariable* zero = module_.getNamedGlobal(kName);
+  if (zero == nullptr) {
+    zero = new llvm::GlobalVariable(module_, type, true, llvm::GlobalValue::PrivateLinkage,
+                                    llvm::Constant::getNullValue(type), kName);
+    zero->setAlignment(llvm::Align(64));
+  }
+  return zero;
+}
+
+Value* Emitter::load(const Load& node) {
+  const DType dtype = node.dtype;
+  std::optional<Affine> offset = flat_affine(node.buffer, node.indices);
+  Value* v = nullptr;
+  if (!offset) {
+    v = load_gather(node.buffer, flat_vector(node.buffer, node.indices));
+  } else if (offset->stride == 0) {
+    v = load_scalar(node.buffer, offset->base);
+  } else if (offset->stride == 1) {
+    v = load_contiguous(node.buffer, offset->base);
+  } else {
+    v = load_strided(node.buffer, offset->base, offset->stride);
+  }
+  return from_memory(v, dtype);
+}
+
+Value* Emitter::load_scalar(BufferId id, Value* offset) {
+  llvm::Type* type = memory_type(program_.buffer(id).dtype);
+  const llvm::Align align(static_cast<uint64_t>(byte_size(program_.buffer(id).dtype)));
+  if (mask_ == nullptr) return tag(ir_.CreateAlignedLoad(type, element(id, offset, true), align), id);
+  Value* pointer = ir_.CreateSelect(any(mask_), element(id, offset, false), dummy_element());
+  return ir_.CreateAlignedLoad(type, pointer, align);
+}
+
+Value* Emitter::load_contiguous(BufferId id, Value* offset) {
+  const DType dtype = program_.buffer(id).dtype;
+  auto* type = llvm::FixedVectorType::get(memory_type(dtype), static_cast<unsigned>(lanes_));
+  const llvm::Align align(static_cast<uint64_t>(byte_size(dtype)));
+  if (mask_ == nullptr) return tag(ir_.CreateAlignedLoad(type, element(id, offset, true), align), id);
+  const int64_t bytes = lanes_ * byte_size(dtype);
+  if (!mask_->getType()->isVectorTy() && bytes <= 1024) {
+    Value* pointer = ir_.CreateSelect(mask_, element(id, offset, false), dummy_element());
+    return ir_.CreateAlignedLoad(type, pointer, align);
+  }
+  Value* zero = llvm::Constant::getNullValue(type);
+  return tag(ir_.CreateMaskedLoad(type, element(id, offset, false), align, vector_mask(), zero), id);
+}
+
+Value* Emitter::load_strided(BufferId id, Value* offset, int64_t stride) {
+  const DType dtype = program_.buffer(id).dtype;
+  if (mask_ != nullptr || stride < 2 || stride > kMaxShuffleStride) {
+    Value* lanes = ir_.CreateMul(lane_index(ir_.getInt64Ty()), splat(i64(stride)));
+    return load_gather(id, ir_.CreateAdd(splat(offset), lanes));
+  }
+  // `stride` vectors cover exactly the elements from the first to the last used: the last one ends at the last element.
+  auto* type = llvm::FixedVectorType::get(memory_type(dtype), static_cast<unsigned>(lanes_));
+  const llvm::Align align(static_cast<uint64_t>(byte_size(dtype)));
+  Value* result = nullptr;
+  for (int64_t part = 0; part < stride; ++part) {
+    const bool is_last = part + 1 == stride;
+    const int64_t start = is_last ? stride * (lanes_ - 1) + 1 - lanes_ : part * lanes_;
+    Value* at = ir_.CreateAdd(offset, i64(start), "", false, true);
+    Value* v = tag(ir_.CreateAlignedLoad(type, element(id, at, true), align), id);
+    std::vector<int> shuffle(static_cast<std::size_t>(lanes_));
+    for (int64_t lane = 0; lane < lanes_; ++lane) {
+      const int64_t at_lane = lane * stride;
+      const bool here = at_lane / lanes_ == part || (is_last && at_lane / lanes_ >= part);
+      const int64_t pick = here ? lanes_ + at_lane - start : lane;
+      shuffle[static_cast<std::size_t>(lane)] = static_cast<int>(pick);
+    }
+    if (result == nullptr) {
+      for (int& s : shuffle) s = s >= lanes_ ? s - static_cast<int>(lanes_) : -1;
+      result = ir_.CreateShuffleVector(v, shuffle);
+    } else {
+      result = ir_.CreateShuffleVector(result, v, shuffle);
+    }
+  }
+  return result;
+}
+
+Value* Emitter::load_gather(BufferId id, Value* offsets) {
+  const DType dtype = program_.buffer(id).dtype;
+  auto* type = llvm::FixedVectorType::get(memory_type(dtype), static_cast<unsigned>(lanes_));
+  const llvm::Align align(static_cast<uint64_t>(byte_size(dtype)));
+  Value* pointers = element(id, offsets, mask_ == nullptr);
+  return tag(ir_.CreateMaskedGather(type, pointers, align, vector_mask(),
+                                    llvm::Constant::getNullValue(type)), id);
+}
+
+}  // namespace prunerc::codegen

@@ -1,0 +1,165 @@
+// The state and the parts of LLVM IR emission for one kernel; private to codegen/cpu.
+#ifndef PRUNERC_CODEGEN_CPU_EMITTER_H_
+#define PRUNERC_CODEGEN_CPU_EMITTER_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "codegen/storage_plan.h"
+#include "ir/program.h"
+#include "ir/support/result.h"
+
+namespace llvm {
+class BasicBlock;
+class Function;
+class IRBuilderBase;
+class LLVMContext;
+class MDNode;
+class Module;
+class Type;
+class Value;
+}  // namespace llvm
+
+namespace prunerc::codegen {
+
+/// A pointer or index that moves by a constant step per lane: base + stride * lane. `multiple` divides base (0: base is 0).
+struct Affine {
+  llvm::Value* base = nullptr;
+  int64_t stride = 0;
+  int64_t multiple = 1;
+};
+
+/// Emits a lowered program (loops, conditions, stores, allocations). Values are scalars where they are equal in all lanes
+/// of the vectorized loop being emitted, and vectors of `lanes_` elements elsewhere. f16 and bf16 values are held as f32
+/// that are exactly representable in their type.
+/// Threads: one emitter belongs to one thread, as does its module.
+class Emitter {
+ public:
+  Emitter(const ir::Program& program, const StoragePlan& plan, int64_t vector_bytes,
+          llvm::Module& module, llvm::IRBuilderBase& builder);
+
+  /// The function `symbol` with the ABI of runtime/kernel.h.
+  Result<void> emit_entry(std::string_view symbol);
+
+ private:
+  // emit.cc: functions, statements, loops.
+  void emit(ir::Stmt s);
+  void emit_if(const ir::If& branch);
+  void emit_alloc(const ir::Alloc& alloc);
+  void emit_loop(const ir::Loop& loop);
+  void emit_serial(const ir::Loop& loop, llvm::Value* extent);
+  void emit_unrolled(const ir::Loop& loop, int64_t extent);
+  void emit_vectorized(const ir::Loop& loop, int64_t extent);
+  void emit_vector_chunk(const ir::Loop& loop, llvm::Value* base, int64_t multiple, int64_t active);
+  void emit_parallel(const ir::Loop& loop, llvm::Value* extent);
+  void counted_loop(llvm::Value* extent, bool known_positive, int64_t unroll,
+                    const std::function<void(llvm::Value*)>& body);
+  llvm::Function* make_function(std::string_view name, bool is_entry);
+  llvm::MDNode* loop_metadata(int64_t unroll);
+  void bind_var(ir::VarId id, llvm::Value* value, int64_t multiple, int64_t lo, int64_t hi);
+  llvm::Value* stack_slot(llvm::Type* type, int64_t count);
+  std::vector<ir::BufferId> buffers_used(ir::Stmt s) const;
+  std::vector<ir::VarId> vars_used(ir::Stmt s) const;
+
+  // emit_store.cc: stores and reductions.
+  void emit_store(const ir::Store& store);
+  bool emit_vector_reduction(const ir::Store& store);
+  void write(ir::BufferId buffer, std::span<const ir::Expr> indices, llvm::Value* value);
+  llvm::Value* contracted(const ir::Store& store);
+
+  // emit_expr.cc: values.
+  llvm::Value* eval(ir::Expr e);
+  llvm::Value* eval_uncached(ir::Expr e);
+  llvm::Value* eval_binary(const ir::BinaryNode& node);
+  llvm::Value* eval_compare(const ir::BinaryNode& node);
+  llvm::Value* compare_lanes(const ir::BinaryNode& node);
+  llvm::Value* eval_logic(const ir::BinaryNode& node);
+  llvm::Value* eval_floor(const ir::BinaryNode& node);
+  llvm::Value* eval_select(const ir::Select& node);
+  llvm::Value* eval_call(const ir::Call& node);
+  llvm::Value* arithmetic(ir::ExprKind kind, ir::DType dtype, llvm::Value* a, llvm::Value* b);
+  llvm::Value* eval_with_mask(ir::Expr e, llvm::Value* extra_mask);
+  bool is_nonnegative(ir::Expr e);
+
+  // emit_cast.cc: conversions between types and between registers and memory.
+  llvm::Value* cast(llvm::Value* v, ir::DType from, ir::DType to);
+  llvm::Value* to_memory(llvm::Value* v, ir::DType dtype);
+  llvm::Value* from_memory(llvm::Value* v, ir::DType dtype);
+  llvm::Value* round_register(llvm::Value* v, ir::DType dtype);
+  llvm::Value* f64_to_f32_odd(llvm::Value* v);
+  llvm::Value* bf16_bits(llvm::Value* v);
+  llvm::Value* constant(ir::DType dtype, double value, int64_t int_value);
+
+  // emit_memory.cc: indices and loads.
+  std::optional<Affine> affine(ir::Expr e);
+  std::optional<Affine> affine_uncached(ir::Expr e);
+  std::optional<Affine> flat_affine(ir::BufferId buffer, std::span<const ir::Expr> indices);
+  llvm::Value* flat_vector(ir::BufferId buffer, std::span<const ir::Expr> indices);
+  llvm::Value* element(ir::BufferId buffer, llvm::Value* offset, bool inbounds);
+  llvm::Value* load(const ir::Load& node);
+  llvm::Value* load_scalar(ir::BufferId buffer, llvm::Value* offset);
+  llvm::Value* load_contiguous(ir::BufferId buffer, llvm::Value* offset);
+  llvm::Value* load_strided(ir::BufferId buffer, llvm::Value* offset, int64_t stride);
+  llvm::Value* load_gather(ir::BufferId buffer, llvm::Value* offsets);
+  llvm::Value* tag(llvm::Value* access, ir::BufferId buffer);
+  llvm::Value* dummy_element();
+
+  // Small helpers.
+  llvm::Type* register_type(ir::DType dtype) const;
+  llvm::Type* memory_type(ir::DType dtype) const;
+  llvm::Type* like(llvm::Type* scalar, llvm::Value* shape) const;
+  llvm::Value* i64(int64_t v) const;
+  llvm::Value* splat(llvm::Value* v);
+  void align_shapes(llvm::Value*& a, llvm::Value*& b);
+  llvm::Value* lane_index(llvm::Type* element);
+  llvm::Value* vector_mask();
+  llvm::Value* any(llvm::Value* mask);
+  llvm::Value* and_masks(llvm::Value* a, llvm::Value* b);
+
+  struct VarInfo {
+    llvm::Value* value = nullptr;
+    int64_t multiple = 1;       // divides value; 0: value is 0
+    int64_t lo = 0, hi = 0;     // inclusive
+  };
+  struct AliasInfo {
+    llvm::MDNode* scope = nullptr;
+    llvm::MDNode* noalias = nullptr;
+  };
+
+  const ir::Program& program_;
+  const StoragePlan& plan_;
+  int64_t vector_bytes_;
+  llvm::Module& module_;
+  llvm::LLVMContext& context_;
+  llvm::IRBuilderBase& ir_;
+  llvm::Function* function_ = nullptr;
+  std::unordered_map<ir::VarId, VarInfo> vars_;
+  std::unordered_map<ir::BufferId, llvm::Value*> buffers_;
+  std::unordered_map<ir::BufferId, AliasInfo> alias_;
+  llvm::Value* shared_workspace_ = nullptr;
+  llvm::Value* worker_workspace_ = nullptr;
+  llvm::Value* launch_ = nullptr;
+  bool in_parallel_ = false;
+  int num_tasks_functions_ = 0;
+  int64_t unrolled_copies_ = 1;
+
+  // The vectorized loop being emitted; lanes_ is 0 outside of one.
+  int64_t lanes_ = 0;
+  ir::VarId lane_var_;
+  // Lanes (or, outside vectors, whether at all) that may touch memory; null: all.
+  llvm::Value* mask_ = nullptr;
+  // Values of shared subexpressions within one statement.
+  std::map<std::pair<const ir::ExprNode*, llvm::Value*>, llvm::Value*> memo_;
+  std::unordered_map<const ir::ExprNode*, std::optional<Affine>> affine_memo_;
+  Result<void> status_;
+};
+
+}  // namespace prunerc::codegen
+
+#endif  // PRUNERC_CODEGEN_CPU_EMITTER_H_

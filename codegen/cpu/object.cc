@@ -1,0 +1,178 @@
+#include "codegen/cpu/object.h"
+
+#include <llvm/Analysis/CGSCCPassManager.h>
+#include <llvm/Analysis/LoopAnalysisManager.h>
+#include <llvm/ADT/StringMap.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/TargetParser/Host.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/DCE.h>
+#include <llvm/Transforms/Scalar/DeadStoreElimination.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/GVN.h>
+#include <llvm/Transforms/Scalar/IndVarSimplify.h>
+#include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Scalar/LoopUnrollPass.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+
+#include "codegen/cpu/emitter.h"
+
+namespace prunerc::codegen {
+namespace {
+
+void initialize_llvm() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+  });
+}
+
+Result<std::unique_ptr<llvm::TargetMachine>> make_machine(const CpuName& name) {
+  initialize_llvm();
+  std::string problem;
+  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(name.triple, problem);
+  if (target == nullptr) return error(Diag::kUnsupported, "the target '" + name.triple + "'");
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Standard;  // only llvm.fmuladd fuses
+  options.FunctionSections = true;
+  std::unique_ptr<llvm::TargetMachine> machine(
+      target->createTargetMachine(name.triple, name.cpu, name.features, options, llvm::Reloc::PIC_,
+                                  std::nullopt, llvm::CodeGenOptLevel::Default));
+  if (machine == nullptr) return error(Diag::kUnsupported, "the CPU '" + name.cpu + "'");
+  return machine;
+}
+
+// Scalar clean-up and register promotion. Vectorizers are left out: the emitter writes the vectors.
+void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
+  llvm::PassBuilder builder(&machine);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager graph;
+  llvm::ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(graph);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, graph, modules);
+
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(llvm::EarlyCSEPass(true));
+  passes.addPass(llvm::SimplifyCFGPass());
+  passes.addPass(llvm::InstCombinePass());
+  llvm::LoopPassManager hoist;
+  hoist.addPass(llvm::LICMPass(llvm::LICMOptions()));
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(hoist), /*UseMemorySSA=*/true));
+  llvm::LoopPassManager induction;
+  induction.addPass(llvm::IndVarSimplifyPass());
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(induction)));
+  llvm::LoopUnrollOptions unroll(2);
+  unroll.setPartial(true).setRuntime(true);
+  unroll.OnlyWhenForced = true;
+  passes.addPass(llvm::LoopUnrollPass(unroll));
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(llvm::GVNPass());
+  passes.addPass(llvm::DSEPass());
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::SimplifyCFGPass());
+  llvm::ModulePassManager all;
+  all.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(passes)));
+  all.run(module, modules);
+}
+
+std::string print_module(const llvm::Module& module) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  module.print(out, nullptr);
+  return text;
+}
+
+}  // namespace
+
+CpuName host_cpu() {
+  initialize_llvm();
+  CpuName name;
+  name.triple = llvm::sys::getDefaultTargetTriple();
+  name.cpu = llvm::sys::getHostCPUName().str();
+  // A std::map's order, so that equal hosts give equal text.
+  std::vector<std::string> features;
+  for (const auto& feature : llvm::sys::getHostCPUFeatures()) {
+    features.push_back((feature.getValue() ? "+" : "-") + feature.getKey().str());
+  }
+  std::sort(features.begin(), features.end());
+  for (const std::string& f : features) name.features += (name.features.empty() ? "" : ",") + f;
+  return name;
+}
+
+Result<CpuName> resolve_cpu(const ir::Target& target) {
+  if (target.kind != ir::TargetKind::kCpu) {
+    return error(Diag::kUnsupported, "compiling for '" + target.name + "' as a CPU");
+  }
+  if (target.llvm_cpu.empty()) return host_cpu();
+  CpuName name{llvm::sys::getDefaultTargetTriple(), target.llvm_cpu, target.llvm_features};
+  PRUNERC_TRY(std::unique_ptr<llvm::TargetMachine> machine, make_machine({name.triple, "", ""}));
+  if (!machine->getMCSubtargetInfo()->isCPUStringValid(name.cpu)) {
+    return error(Diag::kUnsupported, "the CPU '" + name.cpu + "'");
+  }
+  return name;
+}
+
+Result<std::string> emit_object(const ir::Program& lowered, const StoragePlan& plan, const ir::Target& target,
+                                std::string_view symbol, ObjectForm form) {
+  PRUNERC_TRY(const CpuName name, resolve_cpu(target));
+  PRUNERC_TRY(std::unique_ptr<llvm::TargetMachine> machine, make_machine(name));
+  llvm::LLVMContext context;
+  llvm::Module module(llvm::StringRef(symbol.data(), symbol.size()), context);
+  module.setTargetTriple(name.triple);
+  module.setDataLayout(machine->createDataLayout());
+  {
+    llvm::IRBuilder<> builder(context);
+    Emitter emitter(lowered, plan, target.vector_bytes, module, builder);
+    PRUNERC_TRY_VOID(emitter.emit_entry(symbol));
+  }
+  for (llvm::Function& f : module) {
+    if (f.isDeclaration()) continue;
+    f.addFnAttr("target-cpu", name.cpu);
+    if (!name.features.empty()) f.addFnAttr("target-features", name.features);
+  }
+  if (form == ObjectForm::kRawLlvmText) return print_module(module);
+  std::string broken;
+  llvm::raw_string_ostream broken_out(broken);
+  if (llvm::verifyModule(module, &broken_out)) {
+    return with_detail(error(Diag::kInternal, "emitted LLVM IR does not verify"), broken_out.str());
+  }
+  optimize(module, *machine);
+  if (form == ObjectForm::kLlvmText) return print_module(module);
+
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream out(bytes);
+  llvm::legacy::PassManager emit;
+  const auto type = form == ObjectForm::kObject ? llvm::CodeGenFileType::ObjectFile
+                                                : llvm::CodeGenFileType::AssemblyFile;
+  if (machine->addPassesToEmitFile(emit, out, nullptr, type, /*DisableVerify=*/true)) {
+    return error(Diag::kInternal, "LLVM cannot emit files for " + name.triple);
+  }
+  emit.run(module);
+  return std::string(bytes.begin(), bytes.end());
+}
+
+}  // namespace prunerc::codegen

@@ -1,0 +1,47 @@
+// The lowering pipeline: one visible table of passes and one wrapper around each.
+#ifndef PRUNERC_CODEGEN_PIPELINE_H_
+#define PRUNERC_CODEGEN_PIPELINE_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/program.h"
+#include "ir/support/result.h"
+#include "ir/target.h"
+
+namespace prunerc::codegen {
+
+struct Pass {
+  std::string_view name;  // "init"; dumped as lower/init
+  Result<ir::Program> (*run)(const ir::Program&, const ir::Target&);
+  bool required;  // false: the program is correct without it (bisection and tests leave it out)
+};
+
+/// In order of execution.
+std::span<const Pass> cpu_passes();
+
+struct PassTime {
+  std::string_view name;
+  double elapsed_ns = 0;
+};
+
+struct PipelineOptions {
+  /// Optional passes after this many do not run; negative: all run. For bisecting a wrong result.
+  int64_t max_optional_passes = -1;
+  /// Names of optional passes that do not run.
+  std::span<const std::string_view> disabled;
+  /// If set: receives the time of each pass.
+  std::vector<PassTime>* times = nullptr;
+};
+
+/// Runs the table. PRUNERC_DUMP=after:lower/* (or after:lower/NAME) prints programs to stderr.
+/// Errors: those of the passes, Unsupported for programs that still have tile parameters.
+Result<ir::Program> lower_cpu(const ir::Program& program, const ir::Target& target,
+                              const PipelineOptions& options = {});
+
+}  // namespace prunerc::codegen
+
+#endif  // PRUNERC_CODEGEN_PIPELINE_H_

@@ -1,0 +1,47 @@
+// Where the intermediate buffers of a lowered program live: on a thread's stack or at an offset of the workspace.
+#ifndef PRUNERC_CODEGEN_STORAGE_PLAN_H_
+#define PRUNERC_CODEGEN_STORAGE_PLAN_H_
+
+#include <cstdint>
+#include <unordered_map>
+
+#include "ir/program.h"
+#include "ir/support/result.h"
+
+namespace prunerc::codegen {
+
+/// Stack: one per execution of the Alloc. Shared: in the part of the workspace that all workers see. Worker: in the
+/// part of the worker that runs the enclosing parallel loop's iteration.
+enum class Place : uint8_t { kStack, kShared, kWorker };
+
+struct Slot {
+  Place place = Place::kStack;
+  int64_t offset = 0;      // bytes from the start of the part; a multiple of kStorageAlignment; 0 on the stack
+  int64_t size_bytes = 0;  // of the buffer itself
+  bool operator==(const Slot&) const = default;
+};
+
+struct StoragePlan {
+  std::unordered_map<ir::BufferId, Slot> slots;  // of every buffer with an Alloc
+  int64_t workspace_bytes = 0;
+  int64_t workspace_bytes_per_worker = 0;
+};
+
+inline constexpr int64_t kStorageAlignment = 64;
+/// A thread's stack holds the buffers up to this size; larger ones would risk small thread stacks.
+inline constexpr int64_t kMaxStackBufferBytes = 16 * 1024;
+/// All stack buffers of one kernel together.
+inline constexpr int64_t kMaxStackBytes = 64 * 1024;
+
+/// Number of elements and bytes of a buffer with constant shape. Errors: Unsupported (a shape that is not constant, or a
+/// size beyond 2^46 bytes).
+Result<int64_t> buffer_elems(const ir::Buffer& buffer);
+Result<int64_t> buffer_bytes(const ir::Buffer& buffer);
+
+/// Plans every Alloc of a lowered program. Buffers whose Allocs do not enclose one another share memory.
+/// Cost: O(size of the program). Errors: Unsupported.
+Result<StoragePlan> plan_storage(const ir::Program& lowered);
+
+}  // namespace prunerc::codegen
+
+#endif  // PRUNERC_CODEGEN_STORAGE_PLAN_H_
