@@ -1,0 +1,192 @@
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+#include <utility>
+
+#include "codegen/codegen.h"
+#include "costmodel/cost_model.h"
+#include "runtime/cpu/device.h"
+#include "runtime/cpu/orc.h"
+#include "runtime/cpu/pool.h"
+#include "schedule/schedule.h"
+#include "search/space.h"
+#include "tools/driver/measurer.h"
+#include "tools/driver/platform.h"
+#include "tools/driver/prunerc.h"
+
+namespace prunerc {
+namespace {
+
+/// Programs that the cost model looks at for -O1.
+constexpr int kModelDraft = 512;
+
+std::string timer_description(int threads) {
+  return fmt::format("CLOCK_MONOTONIC, {} thread(s), warm caches, median of >=7 samples of >=1 ms", threads);
+}
+
+}  // namespace
+
+std::string default_database() {
+  const char* const chosen = std::getenv("PRUNERC_DB");
+  if (chosen != nullptr && *chosen != '\0') return chosen;
+  const std::string folder = cache_folder();
+  return folder.empty() ? ":memory:" : folder + "/db.sqlite";
+}
+
+std::string_view to_string(Choice::Origin origin) {
+  switch (origin) {
+    case Choice::Origin::kRecord: return "record";
+    case Choice::Origin::kHeuristic: return "heuristic";
+    case Choice::Origin::kModel: return "model";
+  }
+  PRUNERC_UNREACHABLE("origin");
+}
+
+struct Session::Impl {
+  ir::Target target;
+  int threads = 1;
+  search::Database database;
+  std::vector<std::string> worker_command;
+};
+
+Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+Session::~Session() = default;
+
+Result<Session> Session::open(const SessionOptions& options) {
+  PRUNERC_TRY(ir::Target target, resolve_target(options.target, options.threads));
+  const std::string path = options.database.empty() ? default_database() : options.database;
+  PRUNERC_TRY(search::Database database, search::Database::open(path));
+  const int threads = static_cast<int>(std::max<int64_t>(1, target.num_threads));
+  return Session(std::make_unique<Impl>(
+      Impl{std::move(target), threads, std::move(database), options.worker_command}));
+}
+
+const ir::Target& Session::target() const { return impl_->target; }
+search::Database& Session::database() { return impl_->database; }
+int Session::num_threads() const { return impl_->threads; }
+bool Session::is_host() const { return runs_here(impl_->target); }
+
+search::Task Session::task(const Operator& op) const {
+  search::Task task = search::make_task(op.name, op.program, impl_->target);
+  task.op_text = op.source;
+  task.bindings = op.bindings;
+  return task;
+}
+
+Result<search::TuneReport> Session::tune(std::span<const Operator> ops, search::TuneOptions options) {
+  if (!is_host()) return error(Diag::kTargetNotHost, impl_->target.name);
+  std::vector<search::Task> tasks;
+  for (const Operator& op : ops) tasks.push_back(task(op));
+  runtime::CpuDeviceOptions device_options;
+  device_options.num_threads = impl_->threads;
+  if (!impl_->worker_command.empty()) device_options.worker_argv = impl_->worker_command;
+  runtime::CpuDevice device(device_options);
+  const int hardware = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  MeasurerOptions measurer_options;
+  measurer_options.exclusive_timing = impl_->threads >= hardware;
+  measurer_options.num_builders =
+      measurer_options.exclusive_timing ? hardware : hardware - impl_->threads;
+  CpuMeasurer measurer(device, measurer_options);
+  options.timer = timer_description(impl_->threads);
+  options.version = kVersion;
+  return search::tune(tasks, measurer, impl_->database, options);
+}
+
+Result<Choice> Session::choose(const Operator& op, Effort effort) {
+  const search::Task task = this->task(op);
+  if (effort != Effort::kO1) {
+    PRUNERC_TRY(const std::optional<int64_t> id, impl_->database.find_task(task.key));
+    if (id) {
+      PRUNERC_TRY(const std::optional<search::Record> best, impl_->database.best(*id));
+      if (best) {
+        PRUNERC_TRY(schedule::Trace trace, schedule::parse_trace(best->trace));
+        PRUNERC_TRY(const schedule::Schedule schedule, schedule::replay(op.program, trace));
+        return Choice{Choice::Origin::kRecord, schedule.program(), std::move(trace),
+                      best->measurement.median_ns};
+      }
+    }
+  }
+  PRUNERC_TRY(const search::SearchSpace space, search::make_space(task));
+  PRUNERC_TRY(search::Candidate heuristic, search::heuristic_candidate(task, space));
+  if (effort != Effort::kO1) {
+    return Choice{Choice::Origin::kHeuristic, heuristic.program, std::move(heuristic.trace), 0};
+  }
+  PRUNERC_TRY(search::Candidate drafted, search::model_candidate(task, space, kModelDraft));
+  return Choice{Choice::Origin::kModel, drafted.program, std::move(drafted.trace), 0};
+}
+
+Result<codegen::Artifact> Session::compile(const Choice& choice) const {
+  return codegen::compile_cpu(choice.program, impl_->target, {});
+}
+
+Result<Kernel> Session::kernel(const Operator& op) {
+  if (!is_host()) return error(Diag::kTargetNotHost, impl_->target.name);
+  PRUNERC_TRY(const Choice choice, choose(op));
+  PRUNERC_TRY(codegen::Artifact artifact, compile(choice));
+  return Kernel::load(std::move(artifact), impl_->threads);
+}
+
+struct Kernel::Impl {
+  struct FreeAligned {
+    void operator()(void* p) const { std::free(p); }
+  };
+  codegen::Artifact artifact;
+  runtime::LoadedKernel loaded;
+  runtime::Pool pool;
+  std::unique_ptr<void, FreeAligned> workspace;
+};
+
+Kernel::Kernel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Kernel::Kernel(Kernel&&) noexcept = default;
+Kernel& Kernel::operator=(Kernel&&) noexcept = default;
+Kernel::~Kernel() = default;
+
+Result<Kernel> Kernel::load(codegen::Artifact artifact, int num_threads) {
+  PRUNERC_TRY_VOID(codegen::validate(artifact));
+  PRUNERC_TRY(runtime::LoadedKernel loaded, runtime::load_kernel(artifact));
+  const auto wanted = static_cast<std::size_t>(codegen::total_workspace_bytes(artifact, num_threads));
+  std::unique_ptr<void, Impl::FreeAligned> workspace(
+      std::aligned_alloc(PRUNERC_ALIGNMENT, (wanted / PRUNERC_ALIGNMENT + 1) * PRUNERC_ALIGNMENT));
+  if (workspace == nullptr) return error(Diag::kKernelArguments, "not enough memory for the workspace");
+  runtime::PoolOptions pool;
+  pool.num_threads = num_threads;
+  return Kernel(std::unique_ptr<Impl>(
+      new Impl{std::move(artifact), std::move(loaded), runtime::Pool(pool), std::move(workspace)}));
+}
+
+const codegen::Artifact& Kernel::artifact() const { return impl_->artifact; }
+
+Result<void> Kernel::run(std::span<const void* const> inputs, std::span<void* const> outputs) {
+  std::vector<void*> args;
+  std::size_t num_inputs = 0;
+  std::size_t num_outputs = 0;
+  for (const codegen::ArtifactParam& param : impl_->artifact.params) {
+    const bool is_input = param.role == codegen::ParamRole::kInput;
+    std::size_t& used = is_input ? num_inputs : num_outputs;
+    if (used >= (is_input ? inputs.size() : outputs.size())) break;
+    // The ABI has one array of pointers; kernels do not write to inputs.
+    args.push_back(is_input ? const_cast<void*>(inputs[used]) : outputs[used]);
+    ++used;
+  }
+  if (args.size() != impl_->artifact.params.size() || num_inputs != inputs.size() ||
+      num_outputs != outputs.size()) {
+    return error(Diag::kKernelArguments,
+                 fmt::format("{} inputs and {} outputs were given to a kernel of {} parameters",
+                             inputs.size(), outputs.size(), impl_->artifact.params.size()));
+  }
+  for (const void* arg : args) {
+    if (arg == nullptr || reinterpret_cast<uintptr_t>(arg) % PRUNERC_ALIGNMENT != 0) {
+      return error(Diag::kKernelArguments, "an array is not aligned to 64 bytes");
+    }
+  }
+  const int32_t code =
+      impl_->loaded.entry()(args.data(), impl_->workspace.get(), impl_->pool.launch());
+  if (code != 0) return error(Diag::kKernelFailed, int64_t{code});
+  return {};
+}
+
+}  // namespace prunerc
