@@ -31,7 +31,7 @@ tidy() {
   local files
   mapfile -t files < <(changed_sources)
   [[ ${#files[@]} -eq 0 ]] && return 0
-  printf '%s\0' "${files[@]}" | xargs -0 -P "$(nproc)" -n 1 -I{} clang-tidy --quiet {} -- "${flags[@]}"
+  printf '%s\0' "${files[@]}" | xargs -0 -P "$(nproc)" -n 1 -I{} sh -c 'f=$1; shift; clang-tidy --quiet "$f" -- "$@" 2>/dev/null' sh {} "${flags[@]}"
 }
 
 # Each header must include what it uses.

@@ -51,7 +51,8 @@ def prunerc_cc_test(name, srcs, deps = [], data = [], size = "small", tags = [],
         data = data,
         size = size,
         tags = tags,
-        copts = _copts(deps, copts),
+        # Macros of a test framework are most of what is compiled here, and optimising them is most of the time it takes.
+        copts = _copts(deps, ["-O1"] + copts),
         linkstatic = True,
         **kwargs
     )
