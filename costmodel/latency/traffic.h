@@ -1,0 +1,24 @@
+// How many bytes a nest moves into each cache, from the size of what is touched at each loop level.
+#ifndef PRUNERC_COSTMODEL_LATENCY_TRAFFIC_H_
+#define PRUNERC_COSTMODEL_LATENCY_TRAFFIC_H_
+
+#include <vector>
+
+#include "costmodel/latency/nest.h"
+#include "ir/target.h"
+
+namespace prunerc::costmodel {
+
+/// Bytes that miss in each level, for the whole nest and all threads together.
+struct Traffic {
+  double l1_miss_bytes = 0;
+  double l2_miss_bytes = 0;
+  double l3_miss_bytes = 0;
+};
+
+/// One entry per nest of the table.
+std::vector<Traffic> estimate_traffic(const NestTable& table, const ir::Target& target);
+
+}  // namespace prunerc::costmodel
+
+#endif  // PRUNERC_COSTMODEL_LATENCY_TRAFFIC_H_

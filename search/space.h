@@ -1,0 +1,46 @@
+// The search space of a task: sketches, each a trace whose decisions are free, and the way from decisions to programs.
+#ifndef PRUNERC_SEARCH_SPACE_H_
+#define PRUNERC_SEARCH_SPACE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/support/result.h"
+#include "schedule/trace.h"
+#include "search/strategy.h"
+#include "search/task.h"
+
+namespace prunerc::search {
+
+/// One structure. The trace's own decisions are the heuristic ones: good without any search.
+struct Sketch {
+  std::string name;  // of the rules that made it, e.g. "tile+pack+fuse"
+  schedule::Trace trace;
+  std::vector<schedule::DecisionSpace> spaces;  // by decision
+};
+
+struct SearchSpace {
+  std::vector<Sketch> sketches;  // in the order of the rules
+  /// Number of decision vectors of all sketches together; saturates.
+  int64_t size() const;
+};
+
+/// Applies every sketch rule to the task's program. A rule that fails leaves its sketch out.
+/// Errors: NoSketch if not even the plain one could be made.
+Result<SearchSpace> make_space(const Task& task);
+
+/// The program that these decisions give. Errors: those of the primitives; CandidateTooLarge.
+Result<Candidate> instantiate(const Task& task, const SearchSpace& space, int sketch,
+                              std::span<const schedule::Decision> decisions);
+
+/// Candidate 0: the sketch and default decisions that the roofline likes best. Needs no device.
+/// Errors: NoSketch.
+Result<Candidate> heuristic_candidate(const Task& task, const SearchSpace& space);
+
+/// Sketch with the same instructions as a stored trace; -1 if none.
+int find_sketch(const SearchSpace& space, const schedule::Trace& trace);
+
+}  // namespace prunerc::search
+
+#endif  // PRUNERC_SEARCH_SPACE_H_

@@ -1,0 +1,398 @@
+#include "search/tuner.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <deque>
+#include <map>
+#include <optional>
+
+#include "ir/support/parallel.h"
+#include "search/evolution.h"
+#include "search/space.h"
+#include "search/task_state.h"
+
+namespace prunerc::search {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// How long next() may sleep before the tuner looks at the cancel flag again.
+constexpr auto kPollInterval = std::chrono::milliseconds(50);
+/// So many lost devices in a row end the call: nothing measured afterwards would mean anything.
+constexpr int kMaxDeviceLosses = 3;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+struct Batch {
+  std::size_t task = 0;
+  std::vector<Candidate> candidates;
+  std::vector<std::optional<Measurement>> answers;
+  std::size_t num_answers = 0;
+  bool complete() const { return num_answers == candidates.size(); }
+};
+
+class Tuner {
+ public:
+  Tuner(std::span<const Task> tasks, Measurer& measurer, Database& database,
+        const TuneOptions& options)
+      : tasks_(tasks),
+        measurer_(measurer),
+        database_(database),
+        options_(options),
+        pool_(options.num_threads),
+        own_model_(options.model == nullptr ? costmodel::make_roofline_model() : nullptr),
+        start_(Clock::now()) {}
+
+  Result<TuneReport> run() {
+    PRUNERC_TRY_VOID(prepare());
+    while (!stopped()) {
+      while (static_cast<int>(in_flight_.size()) < options_.batches_in_flight && submit_batch()) {
+      }
+      if (in_flight_.empty()) break;
+      await([this] { return in_flight_.front().complete(); });
+      PRUNERC_TRY_VOID(settle(in_flight_.front()));
+      in_flight_.pop_front();
+    }
+    // What was asked for and answered is kept, also when the user has had enough.
+    for (Batch& batch : in_flight_) PRUNERC_TRY_VOID(settle(batch));
+    in_flight_.clear();
+    if (!stopped()) PRUNERC_TRY_VOID(run_finals());
+    return finish();
+  }
+
+ private:
+  Result<void> prepare() {
+    const costmodel::CostModel& model =
+        options_.model != nullptr ? *options_.model : *own_model_;
+    for (std::size_t i = 0; i < tasks_.size(); ++i) {
+      const auto began = Clock::now();
+      PRUNERC_TRY(TaskState state, TaskState::make(tasks_[i], database_, model, pool_, options_,
+                                                   /*stream=*/i));
+      state.report.seconds.search += seconds_since(began);
+      states_.push_back(std::move(state));
+    }
+    for (std::size_t i = 0; i < states_.size(); ++i) PRUNERC_TRY_VOID(verify_best(i));
+    return {};
+  }
+
+  bool cancelled() const {
+    return options_.cancel != nullptr && options_.cancel->load(std::memory_order_relaxed);
+  }
+  bool out_of_time() const {
+    return options_.time_s > 0 && seconds_since(start_) >= options_.time_s;
+  }
+  bool stopped() const { return cancelled() || device_losses_ >= kMaxDeviceLosses; }
+
+  // Asks the task that promises most; false if none wants more.
+  bool submit_batch() {
+    if (out_of_time()) {
+      for (TaskState& state : states_) state.end(StopReason::kTime);
+    }
+    const int chosen = choose_task(states_, options_);
+    if (chosen < 0) return false;
+    TaskState& state = states_[static_cast<std::size_t>(chosen)];
+    Batch batch;
+    batch.task = static_cast<std::size_t>(chosen);
+    const auto began = Clock::now();
+    batch.candidates = state.strategy->ask(state.batch_size(options_));
+    state.report.seconds.search += seconds_since(began);
+    if (batch.candidates.empty()) {
+      state.end(StopReason::kExhausted);
+      return true;  // another task may have some
+    }
+    batch.answers.resize(batch.candidates.size());
+    state.asked += static_cast<int64_t>(batch.candidates.size());
+    in_flight_.push_back(std::move(batch));
+    for (std::size_t i = 0; i < in_flight_.back().candidates.size(); ++i) {
+      submit_candidate(in_flight_.back(), i);
+    }
+    return true;
+  }
+
+  void submit_candidate(Batch& batch, std::size_t idx) {
+    const Candidate& candidate = batch.candidates[idx];
+    TaskState& state = states_[batch.task];
+    log("ask " + std::to_string(batch.task) + " " + candidate.fingerprint.to_string() + " " +
+        describe_choice(candidate));
+    if (const Measurement* known = state.known(candidate.fingerprint)) {
+      answer(batch, idx, *known);
+      ++state.report.reused;
+      return;
+    }
+    MeasureInput input;
+    input.id = next_id_++;
+    input.task = state.task;
+    input.program = candidate.program;
+    input.trace = candidate.trace;
+    input.best_ns = state.report.best_ns;
+    input.seed = options_.seed;
+    pending_[input.id] = {&batch, idx};
+    measurer_.submit(std::move(input));
+  }
+
+  static void answer(Batch& batch, std::size_t idx, Measurement measurement) {
+    if (batch.answers[idx]) return;
+    batch.answers[idx] = std::move(measurement);
+    ++batch.num_answers;
+  }
+
+  // Takes answers until `done` or the user stops.
+  template <typename F>
+  void await(F&& done) {
+    while (!done() && !stopped()) {
+      std::optional<MeasureOutcome> outcome = measurer_.next(Clock::now() + kPollInterval);
+      if (!outcome) continue;
+      if (outcome->id == single_id_) {
+        single_answer_ = std::move(outcome->measurement);
+        continue;
+      }
+      const auto at = pending_.find(outcome->id);
+      if (at == pending_.end()) continue;
+      const auto [batch, idx] = at->second;
+      pending_.erase(at);
+      TaskState& state = states_[batch->task];
+      state.count_time(outcome->measurement);
+      const bool lost = outcome->measurement.status == MeasureStatus::kDeviceLost;
+      device_losses_ = lost ? device_losses_ + 1 : 0;
+      answer(*batch, idx, std::move(outcome->measurement));
+      progress(batch->task);
+    }
+  }
+
+  // One request whose answer is needed now; other answers are kept meanwhile. Nullopt if stopped.
+  std::optional<Measurement> ask_single(std::size_t task, const Candidate& candidate,
+                                        MeasureKind kind, uint64_t seed) {
+    MeasureInput input;
+    input.id = next_id_++;
+    input.kind = kind;
+    input.task = states_[task].task;
+    input.program = candidate.program;
+    input.trace = candidate.trace;
+    input.seed = seed;
+    single_id_ = input.id;
+    single_answer_.reset();
+    measurer_.submit(std::move(input));
+    await([this] { return single_answer_.has_value(); });
+    single_id_ = -1;
+    if (single_answer_) states_[task].count_time(*single_answer_);
+    return std::exchange(single_answer_, std::nullopt);
+  }
+
+  // Records a batch: verifies what would be a new best, tells the strategy, stores.
+  Result<void> settle(Batch& batch) {
+    TaskState& state = states_[batch.task];
+    std::vector<Candidate> candidates;
+    std::vector<Measurement> answers;
+    for (std::size_t i = 0; i < batch.candidates.size(); ++i) {
+      if (!batch.answers[i]) continue;  // stopped before it was measured
+      candidates.push_back(std::move(batch.candidates[i]));
+      answers.push_back(*std::move(batch.answers[i]));
+    }
+    verify_winners(batch.task, candidates, answers);
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      log("tell " + std::to_string(batch.task) + " " + candidates[i].fingerprint.to_string() +
+          " " + std::string(to_string(answers[i].status)) + " " +
+          std::to_string(answers[i].median_ns));
+    }
+    PRUNERC_TRY_VOID(state.store(database_, candidates, answers, options_));
+    const auto began = Clock::now();
+    state.strategy->tell(candidates, answers);
+    state.report.seconds.search += seconds_since(began);
+    state.update(candidates, answers, options_);
+    progress(batch.task);
+    return {};
+  }
+
+  void verify_winners(std::size_t task, std::span<const Candidate> candidates,
+                      std::span<Measurement> answers) {
+    TaskState& state = states_[task];
+    std::vector<std::size_t> order(answers.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return answers[a].median_ns < answers[b].median_ns;
+    });
+    for (const std::size_t i : order) {
+      if (!answers[i].ok()) continue;
+      if (state.report.best_ns > 0 && answers[i].median_ns >= state.report.best_ns) return;
+      if (answers[i].evidence.empty()) {
+        const std::optional<Measurement> verdict =
+            ask_single(task, candidates[i], MeasureKind::kVerify, options_.seed + next_seed_++);
+        // Unverified and out of time: it stays a record, but wins nothing.
+        if (!verdict) return;
+        apply_verdict(answers[i], *verdict);
+      }
+      if (!answers[i].ok()) continue;
+      state.set_best(candidates[i], answers[i]);
+      return;
+    }
+  }
+
+  // A stored best from an older session may lack a verdict.
+  Result<void> verify_best(std::size_t task) {
+    TaskState& state = states_[task];
+    for (const KnownCandidate& known : state.unverified_leaders()) {
+      Measurement measurement = known.measurement;
+      const std::optional<Measurement> verdict =
+          ask_single(task, known.candidate, MeasureKind::kVerify, options_.seed + next_seed_++);
+      if (!verdict) return {};
+      apply_verdict(measurement, *verdict);
+      PRUNERC_TRY_VOID(database_.put_verdict(
+          state.task_id, known.candidate.fingerprint.to_string(), measurement));
+      if (!measurement.ok()) continue;
+      state.set_best(known.candidate, measurement);
+      return {};
+    }
+    return {};
+  }
+
+  // The best few once more, in turns, so that one lucky sample does not decide.
+  Result<void> run_finals() {
+    constexpr int kRounds = 3;
+    for (std::size_t t = 0; t < states_.size() && options_.finals > 1; ++t) {
+      TaskState& state = states_[t];
+      if (state.report.trials == 0) continue;
+      std::vector<KnownCandidate> finalists = state.leaders(options_.finals);
+      if (finalists.size() < 2) continue;
+      std::vector<std::vector<double>> medians(finalists.size());
+      for (int round = 0; round < kRounds; ++round) {
+        for (std::size_t i = 0; i < finalists.size(); ++i) {
+          const std::optional<Measurement> m =
+              ask_single(t, finalists[i].candidate, MeasureKind::kTime, options_.seed);
+          if (!m) return {};
+          if (m->ok()) medians[i].push_back(m->median_ns);
+        }
+      }
+      PRUNERC_TRY_VOID(crown(t, finalists, medians));
+    }
+    return {};
+  }
+
+  Result<void> crown(std::size_t task, std::vector<KnownCandidate>& finalists,
+                     const std::vector<std::vector<double>>& medians) {
+    TaskState& state = states_[task];
+    for (std::size_t i = 0; i < finalists.size(); ++i) {
+      Measurement& m = finalists[i].measurement;
+      if (medians[i].empty()) {
+        m.status = MeasureStatus::kNoisy;
+        continue;
+      }
+      m.samples_ns = medians[i];
+      summarize_samples(m);
+    }
+    std::stable_sort(finalists.begin(), finalists.end(),
+                     [](const KnownCandidate& a, const KnownCandidate& b) {
+                       return a.measurement.median_ns < b.measurement.median_ns;
+                     });
+    for (KnownCandidate& finalist : finalists) {
+      Measurement& m = finalist.measurement;
+      if (!m.ok()) continue;
+      if (m.evidence.empty()) {
+        const std::optional<Measurement> verdict = ask_single(
+            task, finalist.candidate, MeasureKind::kVerify, options_.seed + next_seed_++);
+        if (!verdict) return {};
+        apply_verdict(m, *verdict);
+        PRUNERC_TRY_VOID(database_.put_verdict(state.task_id,
+                                               finalist.candidate.fingerprint.to_string(), m));
+      }
+      if (!m.ok()) continue;
+      log("final " + std::to_string(task) + " " + finalist.candidate.fingerprint.to_string() +
+          " " + std::to_string(m.median_ns));
+      state.set_best(finalist.candidate, m);
+      const Record record = state.make_record(finalist.candidate, m, options_);
+      return database_.put_records(state.task_id, std::span(&record, 1));
+    }
+    return {};
+  }
+
+  Result<TuneReport> finish() {
+    TuneReport report;
+    report.cancelled = cancelled();
+    for (TaskState& state : states_) {
+      if (report.cancelled) state.end(StopReason::kCancelled);
+      if (device_losses_ >= kMaxDeviceLosses) state.end(StopReason::kDeviceLost);
+      state.report.seconds.total = seconds_since(start_);
+      report.total_weighted_ns += state.report.weight * state.report.best_ns;
+      report.tasks.push_back(std::move(state.report));
+    }
+    report.seconds = sum_of(report.tasks);
+    return report;
+  }
+
+  PhaseSeconds sum_of(std::span<const TaskReport> rows) const {
+    PhaseSeconds sum;
+    for (const TaskReport& row : rows) {
+      sum.build += row.seconds.build;
+      sum.measure += row.seconds.measure;
+      sum.search += row.seconds.search;
+      sum.learn += row.seconds.learn;
+      sum.verify += row.seconds.verify;
+    }
+    sum.total = seconds_since(start_);
+    return sum;
+  }
+
+  void progress(std::size_t current) {
+    if (!options_.on_progress) return;
+    std::vector<TaskReport> rows;
+    TuneProgress p;
+    for (const TaskState& state : states_) {
+      rows.push_back(state.report);
+      p.trials_done += state.answered;
+    }
+    for (TaskReport& row : rows) row.best_program = {};
+    p.tasks = rows;
+    p.current_task = static_cast<int>(current);
+    p.trials_total = options_.trials * static_cast<int64_t>(states_.size());
+    p.elapsed_s = seconds_since(start_);
+    p.seconds = sum_of(rows);
+    options_.on_progress(p);
+  }
+
+  void log(const std::string& line) {
+    if (options_.log) options_.log(line);
+  }
+
+  std::span<const Task> tasks_;
+  Measurer& measurer_;
+  Database& database_;
+  const TuneOptions& options_;
+  ThreadPool pool_;
+  std::unique_ptr<costmodel::CostModel> own_model_;
+  Clock::time_point start_;
+  std::vector<TaskState> states_;
+  std::deque<Batch> in_flight_;  // a deque: pending_ points into it
+  std::map<int64_t, std::pair<Batch*, std::size_t>> pending_;
+  int64_t next_id_ = 1;
+  int64_t single_id_ = -1;
+  uint64_t next_seed_ = 1;
+  std::optional<Measurement> single_answer_;
+  int device_losses_ = 0;
+};
+
+}  // namespace
+
+std::string_view to_string(StrategyKind kind) {
+  return kind == StrategyKind::kRandom ? "random" : "evolution";
+}
+
+std::string_view to_string(StopReason reason) {
+  switch (reason) {
+    case StopReason::kTrials: return "trials";
+    case StopReason::kTime: return "time";
+    case StopReason::kEarly: return "early";
+    case StopReason::kExhausted: return "exhausted";
+    case StopReason::kCancelled: return "cancelled";
+    case StopReason::kDeviceLost: return "device_lost";
+  }
+  PRUNERC_UNREACHABLE("stop reason");
+}
+
+Result<TuneReport> tune(std::span<const Task> tasks, Measurer& measurer, Database& database,
+                        const TuneOptions& options) {
+  return Tuner(tasks, measurer, database, options).run();
+}
+
+}  // namespace prunerc::search
