@@ -3,6 +3,7 @@
 #define PRUNERC_IR_DOMAIN_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -36,6 +37,13 @@ struct Domain {
   std::span<const Expr> constraints;
   bool empty() const { return names.empty(); }
 };
+
+/// The value of an integer or bool expression over tile parameters and constants alone; nullopt if it holds anything
+/// else or divides by zero.
+std::optional<int64_t> evaluate_params(Expr e, std::span<const int64_t> params);
+
+/// Whether parameter values meet every constraint of the domain.
+bool satisfies_constraints(const Domain& domain, std::span<const int64_t> params);
 
 }  // namespace prunerc::ir
 

@@ -1,11 +1,11 @@
 #include "ir/interp/tensor.h"
 
-#include "ir/interp/evaluate.h"
+#include "ir/domain.h"
 #include "ir/interp/storage.h"
 #include "ir/support/check.h"
 
 #include <cmath>
-#include <cstring>
+#include <cstdio>
 
 namespace prunerc::ir {
 
