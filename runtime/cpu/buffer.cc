@@ -11,6 +11,7 @@
 namespace prunerc::runtime {
 namespace {
 
+constexpr int64_t kPageBytes = 4096;
 constexpr unsigned char kRedzone = 0xA7;
 /// Five lines: starts of up to twelve buffers fall into different sets.
 constexpr int64_t kStaggerBytes = 5 * 64;
@@ -30,8 +31,8 @@ bool holds_only(const unsigned char* from, const unsigned char* to, unsigned cha
 
 GuardedBuffer::GuardedBuffer(int64_t bytes, Placement placement, int index) : size_bytes_(bytes) {
   const int64_t stagger = placement == Placement::kStaggered ? kStaggerBytes * (index % 12) : 0;
-  page_bytes_ = round_up(bytes + stagger, kGuardBytes);
-  if (page_bytes_ == 0) page_bytes_ = kGuardBytes;
+  page_bytes_ = round_up(bytes + stagger, kPageBytes);
+  if (page_bytes_ == 0) page_bytes_ = kPageBytes;
   const auto mapped = static_cast<size_t>(page_bytes_ + 2 * kGuardBytes);
   void* at = mmap(nullptr, mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) return;

@@ -12,7 +12,7 @@ namespace prunerc::runtime {
 /// do in programs; buffers that all start alike collide in the first-level cache.
 enum class Placement : uint8_t { kLeft, kRight, kStaggered };
 
-/// A block of memory aligned to 64 bytes between two inaccessible pages.
+/// A block of memory aligned to 64 bytes between two inaccessible areas.
 class GuardedBuffer {
  public:
   GuardedBuffer() = default;
@@ -24,7 +24,7 @@ class GuardedBuffer {
 
   unsigned char* data() const { return data_; }
   int64_t size_bytes() const { return size_bytes_; }
-  /// First and last accessible address are begin() and end() - 1; a page of guard lies on either side.
+  /// First and last accessible address are begin() and end() - 1; a guard lies on either side.
   const unsigned char* begin() const { return pages_; }
   const unsigned char* end() const { return pages_ + page_bytes_; }
 
@@ -40,8 +40,8 @@ class GuardedBuffer {
   int64_t size_bytes_ = 0;
 };
 
-/// A page: the size of each guard.
-inline constexpr int64_t kGuardBytes = 4096;
+/// Size of each guard: wide enough for an access that is off by a row, not only by an element. A multiple of a page.
+inline constexpr int64_t kGuardBytes = 64 << 10;
 
 /// 64-bit hash of memory, for noticing a change.
 uint64_t hash_bytes(const void* data, int64_t size_bytes);

@@ -95,10 +95,11 @@ struct Linker {
   llvm::orc::ObjectLinkingLayer layer;
   llvm::orc::JITDylib& allowed;
   uint64_t num_loaded = 0;
+  std::string reported;  // what the linker said since the last load began; ORC tells callers only that it failed
 
   explicit Linker(std::unique_ptr<llvm::orc::ExecutorProcessControl> process)
       : session(std::move(process)), layer(session), allowed(session.createBareJITDylib("allowed")) {
-    session.setErrorReporter([](llvm::Error failure) { llvm::consumeError(std::move(failure)); });
+    session.setErrorReporter([this](llvm::Error failure) { reported += text_of(std::move(failure)) + "; "; });
   }
 };
 
@@ -156,6 +157,7 @@ Result<LoadedKernel> load_kernel(const codegen::Artifact& artifact) {
   std::string failure;
   Linker* const host = linker(&failure);
   if (host == nullptr) return refuse(failure);
+  host->reported.clear();
   auto library = host->session.createJITDylib("kernel" + std::to_string(host->num_loaded++));
   if (!library) return refuse(text_of(library.takeError()));
 
@@ -166,7 +168,10 @@ Result<LoadedKernel> load_kernel(const codegen::Artifact& artifact) {
   auto object = llvm::MemoryBuffer::getMemBufferCopy(artifact.bytes, artifact.entry);
   if (auto error = host->layer.add(*library, std::move(object))) return refuse(text_of(std::move(error)));
   auto symbol = host->session.lookup({&*library}, host->session.intern(artifact.entry));
-  if (!symbol) return refuse(text_of(symbol.takeError()));
+  if (!symbol) {
+    const std::string why = text_of(symbol.takeError());
+    return refuse(host->reported.empty() ? why : host->reported);
+  }
   kernel.entry_ = symbol->getAddress().toPtr<PrunercKernel>();
   return kernel;
 }

@@ -31,7 +31,7 @@ class LoadedKernel {
 
 /// Links the artifact's object and returns its kernel. The object may refer only to the few memory and math functions
 /// that code generation emits (see allowed_symbols in orc.cc), never to the process at large.
-/// Errors: KernelLoad.   Cost: about a millisecond.
+/// Errors: KernelLoad.   Cost: about a millisecond.   Threads: one load at a time.
 Result<LoadedKernel> load_kernel(const codegen::Artifact& artifact);
 
 }  // namespace prunerc::runtime

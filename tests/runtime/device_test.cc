@@ -1,0 +1,222 @@
+#include "runtime/cpu/device.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <cstring>
+
+#include "runtime/cpu/clock.h"
+#include "tests/runtime/kernels.h"
+
+namespace prunerc::runtime {
+namespace {
+
+struct Verdict {
+  const char* entry;
+  MeasureStatus status;
+  const char* detail;  // part of the text for people
+};
+
+std::vector<float> floats(const std::string& bytes) {
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+std::vector<float> expected_input() {
+  std::vector<float> values(1000);
+  fill_tensor(Fill::kUniform, 1, ir::DType::kF32, 1000, values.data());
+  return values;
+}
+
+/// True if the device still runs a sound kernel and returns what it computes.
+bool works(CpuDevice& device) {
+  const codegen::Artifact artifact = test_artifact("good");
+  Job job = test_job(artifact);
+  job.want_outputs = true;
+  const JobOutcome outcome = device.run(job);
+  if (outcome.measurement.status != MeasureStatus::kOk || outcome.outputs.size() != 1) return false;
+  std::vector<float> expected = expected_input();
+  for (float& value : expected) value += 1;
+  return floats(outcome.outputs[0]) == expected;
+}
+
+const std::vector<Verdict> kVerdicts = {
+    {"good", MeasureStatus::kOk, ""},
+    {"good_parallel", MeasureStatus::kOk, ""},
+    {"calls_expf", MeasureStatus::kOk, ""},
+    {"uses_its_workspace", MeasureStatus::kOk, ""},
+    {"reports_failure", MeasureStatus::kRejected, "returned 7"},
+    {"reads_past_the_end", MeasureStatus::kCrash, "past the end of 'A'"},
+    {"writes_past_the_end", MeasureStatus::kWrongResult, "outside of 'C'"},
+    {"writes_before_the_start", MeasureStatus::kWrongResult, "outside of 'C'"},
+    {"writes_far_away", MeasureStatus::kCrash, "SIGSEGV: write of an address that is in no buffer"},
+    {"writes_an_input", MeasureStatus::kWrongResult, "wrote to its input 'A'"},
+    {"leaves_one_unwritten", MeasureStatus::kWrongResult, "element 500 of output 'C' is never written"},
+    {"reads_its_output", MeasureStatus::kWrongResult, "element 0 of output 'C' differs"},
+    {"divides_by_zero", MeasureStatus::kCrash, "SIGFPE"},
+    {"runs_an_illegal_instruction", MeasureStatus::kCrash, "SIGILL"},
+    {"overflows_the_stack", MeasureStatus::kCrash, "stack overflow"},
+    {"exits_with_success", MeasureStatus::kCrash, "exited with status 0"},
+    {"closes_the_pipe", MeasureStatus::kCrash, ""},
+    {"writes_to_the_pipe", MeasureStatus::kCrash, "garbage"},
+    {"abuses_the_workspace", MeasureStatus::kWrongResult, "outside of its workspace"},
+    {"calls_the_system_library", MeasureStatus::kBuildError, "getpid"},
+    {"no_such_entry", MeasureStatus::kBuildError, "no_such_entry"},
+};
+
+TEST_CASE("each kind of bad kernel gets its verdict, and the kernel after it is not affected") {
+  CpuDevice device(test_options(2));
+  for (const Verdict& verdict : kVerdicts) {
+    codegen::Artifact artifact = test_artifact(verdict.entry);
+    if (artifact.entry == "uses_its_workspace") artifact.workspace_bytes_per_worker = 28;
+    const Measurement result = device.run(test_job(artifact)).measurement;
+    INFO(verdict.entry << ": " << to_string(result.status) << ": " << result.detail);
+    CHECK(result.status == verdict.status);
+    CHECK(result.detail.find(verdict.detail) != std::string::npos);
+    CHECK(works(device));
+  }
+}
+
+TEST_CASE("a kernel that hangs is killed at the limit") {
+  for (const char* entry : {"hangs", "hangs_in_a_worker"}) {
+    CpuDeviceOptions options = test_options(2);
+    options.run_limit_ns = 300'000'000;
+    CpuDevice device(options);
+    const codegen::Artifact artifact = test_artifact(entry);
+    const int64_t started_ns = now_ns();
+    const Measurement result = device.run(test_job(artifact)).measurement;
+    INFO(entry << ": " << result.detail);
+    CHECK(result.status == MeasureStatus::kTimeout);
+    CHECK(now_ns() - started_ns < 5'000'000'000);
+    CHECK(works(device));
+  }
+}
+
+TEST_CASE("a stack overflow on a pool thread is a crash like any other") {
+  CpuDevice device(test_options(2));
+  const codegen::Artifact artifact = test_artifact("overflows_in_a_worker");
+  Job job = test_job(artifact);
+  job.check = Check::kNone;
+  Measurement result;
+  // The second worker gets a task in most runs only.
+  for (int i = 0; i < 50 && result.status != MeasureStatus::kCrash; ++i) result = device.run(job).measurement;
+  CHECK(result.status == MeasureStatus::kCrash);
+  CHECK(result.detail.find("stack overflow") != std::string::npos);
+  CHECK(works(device));
+}
+
+TEST_CASE("a crash in a used process is repeated in a fresh one before it counts") {
+  CpuDevice device(test_options());
+  REQUIRE(works(device));
+  REQUIRE(device.num_workers_started() == 1);
+  const codegen::Artifact artifact = test_artifact("divides_by_zero");
+  CHECK(device.run(test_job(artifact)).measurement.status == MeasureStatus::kCrash);
+  CHECK(device.num_workers_started() == 2);
+}
+
+TEST_CASE("a process is replaced after its share of jobs") {
+  CpuDeviceOptions options = test_options();
+  options.max_jobs_per_worker = 3;
+  CpuDevice device(options);
+  for (int i = 0; i < 7; ++i) CHECK(works(device));
+  CHECK(device.num_workers_started() == 3);
+}
+
+TEST_CASE("inputs given as bytes reach the kernel") {
+  CpuDevice device(test_options());
+  const codegen::Artifact artifact = test_artifact("good");
+  std::string bytes(4000, '\0');
+  const float value = 41.0F;
+  std::memcpy(bytes.data() + 4 * 123, &value, sizeof value);
+  Job job = test_job(artifact);
+  job.inputs = {{.fill = Fill::kBytes, .seed = 0, .bytes = bytes}};
+  job.want_outputs = true;
+  const JobOutcome outcome = device.run(job);
+  REQUIRE(outcome.measurement.status == MeasureStatus::kOk);
+  CHECK(floats(outcome.outputs[0])[123] == 42.0F);
+  CHECK(floats(outcome.outputs[0])[0] == 1.0F);
+}
+
+TEST_CASE("inputs of another size or number are refused") {
+  CpuDevice device(test_options());
+  const codegen::Artifact artifact = test_artifact("good");
+  Job job = test_job(artifact);
+  job.inputs = {{.fill = Fill::kBytes, .seed = 0, .bytes = "short"}};
+  CHECK(device.run(job).measurement.status == MeasureStatus::kWorkerError);
+  job.inputs.clear();
+  CHECK(device.run(job).measurement.status == MeasureStatus::kWorkerError);
+  job.inputs.resize(2);
+  CHECK(device.run(job).measurement.status == MeasureStatus::kWorkerError);
+  CHECK(works(device));
+}
+
+TEST_CASE("an object that is garbage is a build error") {
+  CpuDevice device(test_options());
+  for (const size_t keep : {0, 1, 63, 64, 1000}) {
+    codegen::Artifact artifact = test_artifact("good");
+    artifact.bytes.resize(keep);
+    CHECK(device.run(test_job(artifact)).measurement.status == MeasureStatus::kBuildError);
+  }
+  codegen::Artifact artifact = test_artifact("good");
+  artifact.kind = codegen::ArtifactKind::kCudaCubin;
+  CHECK(device.run(test_job(artifact)).measurement.status == MeasureStatus::kBuildError);
+  artifact = test_artifact("not an identifier");
+  CHECK(device.run(test_job(artifact)).measurement.status == MeasureStatus::kBuildError);
+  CHECK(works(device));
+}
+
+TEST_CASE("buffers that do not fit are the machine's failure, not the kernel's") {
+  CpuDeviceOptions options = test_options();
+  options.memory_limit_bytes = int64_t{1} << 30;
+  CpuDevice device(options);
+  codegen::Artifact artifact = test_artifact("good");
+  artifact.workspace_bytes = int64_t{1} << 38;
+  CHECK(device.run(test_job(artifact)).measurement.status == MeasureStatus::kWorkerError);
+  CHECK(works(device));
+}
+
+TEST_CASE("a command that is no worker is an error with a hint") {
+  CpuDeviceOptions options = test_options();
+  const codegen::Artifact artifact = test_artifact("good");
+  options.worker_argv = {"/bin/true"};
+  CHECK(CpuDevice(options).run(test_job(artifact)).measurement.detail.find("dispatch_worker") != std::string::npos);
+  options.worker_argv = {"/no/such/file"};
+  CHECK(CpuDevice(options).run(test_job(artifact)).measurement.status == MeasureStatus::kWorkerError);
+}
+
+TEST_CASE("timing gives samples, a median and the repetitions") {
+  CpuDevice device(test_options(2));
+  const codegen::Artifact artifact = test_artifact("good_parallel");
+  Job job = test_job(artifact);
+  job.timing = TimingOptions{};
+  const Measurement result = device.run(job).measurement;
+  INFO(to_string(result.status) << ": " << result.detail);
+  REQUIRE(result.has_time());
+  CHECK(result.samples_ns.size() >= 1);
+  CHECK(result.median_ns > 10);
+  CHECK(result.median_ns < 10'000'000);
+  CHECK(result.min_ns <= result.median_ns);
+  CHECK(result.runs_per_sample > 1);
+  CHECK(result.canary_ns > 0);
+}
+
+TEST_CASE("a comparison orders kernels and survives one that crashes") {
+  CpuDevice device(test_options());
+  const codegen::Artifact slow = test_artifact("slow_by_factor_20");
+  const codegen::Artifact bad = test_artifact("divides_by_zero");
+  const codegen::Artifact fast = test_artifact("good");
+  const codegen::Artifact missing = test_artifact("no_such_entry");
+  const std::vector<Job> jobs = {test_job(slow), test_job(bad), test_job(fast), test_job(missing)};
+  const std::vector<Measurement> results = device.compare(jobs, {});
+  REQUIRE(results.size() == 4);
+  CHECK(results[1].status == MeasureStatus::kCrash);
+  CHECK(results[3].status == MeasureStatus::kBuildError);
+  REQUIRE(results[0].has_time());
+  REQUIRE(results[2].has_time());
+  CHECK(results[0].min_ns > 4 * results[2].min_ns);
+  CHECK(works(device));
+}
+
+}  // namespace
+}  // namespace prunerc::runtime

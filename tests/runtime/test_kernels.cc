@@ -1,0 +1,182 @@
+// Kernels that do what a kernel should, and each of the things that it should not. Compiled to a bare object.
+#include <stddef.h>
+
+#include "runtime/kernel.h"
+
+namespace {
+
+constexpr int64_t kSize = 1000;  // elements of A and C in every kernel here
+
+const float* in(void* const* args) { return static_cast<const float*>(args[0]); }
+float* out(void* const* args) { return static_cast<float*>(args[1]); }
+
+void add_one(void* const* args, int64_t from, int64_t to) {
+  for (int64_t i = from; i < to; ++i) out(args)[i] = in(args)[i] + 1;
+}
+
+void system_call(long number, long first) {
+  long result = 0;
+  asm volatile("syscall" : "=a"(result) : "a"(number), "D"(first), "S"(0L), "d"(0L) : "rcx", "r11", "memory");
+}
+
+__attribute__((noinline)) int64_t recurse(int64_t depth, volatile char* above) {
+  volatile char frame[4000];
+  frame[depth % 4000] = above == nullptr ? '\1' : above[0];
+  return depth < 0 ? 0 : recurse(depth + 1, frame) + frame[(depth * 7) % 4000];
+}
+
+// Written through this, so that the compiler cannot see what is out of bounds.
+volatile int64_t zero = 0;
+
+}  // namespace
+
+extern "C" {
+
+int32_t good(void* const* args, void*, const PrunercLaunch*) {
+  add_one(args, 0, kSize);
+  return 0;
+}
+
+int32_t good_parallel(void* const* args, void*, const PrunercLaunch* launch) {
+  return launch->parallel_for(
+      launch, 10,
+      [](int64_t task, int32_t, void* closure) {
+        add_one(static_cast<void* const*>(closure), task * kSize / 10, (task + 1) * kSize / 10);
+      },
+      const_cast<void**>(args));
+}
+
+int32_t slow_by_factor_20(void* const* args, void*, const PrunercLaunch*) {
+  for (int i = 0; i < 20; ++i) {
+    add_one(args, 0, kSize);
+    asm volatile("" ::: "memory");
+  }
+  return 0;
+}
+
+int32_t reports_failure(void*const*, void*, const PrunercLaunch*) { return 7; }
+
+int32_t reads_past_the_end(void* const* args, void*, const PrunercLaunch*) {
+  add_one(args, 0, kSize);
+  out(args)[0] += in(args)[kSize + 512 + zero];
+  return 0;
+}
+
+int32_t writes_past_the_end(void* const* args, void*, const PrunercLaunch*) {
+  add_one(args, 0, kSize + 1 + zero);
+  return 0;
+}
+
+int32_t writes_before_the_start(void* const* args, void*, const PrunercLaunch*) {
+  add_one(args, 0, kSize);
+  out(args)[-1 + zero] = 0;
+  return 0;
+}
+
+int32_t writes_far_away(void*const*, void*, const PrunercLaunch*) {
+  *reinterpret_cast<volatile int*>(0x10 + zero) = 1;
+  return 0;
+}
+
+int32_t writes_an_input(void* const* args, void*, const PrunercLaunch*) {
+  add_one(args, 0, kSize);
+  static_cast<float*>(args[0])[17] += 1;
+  return 0;
+}
+
+int32_t leaves_one_unwritten(void* const* args, void*, const PrunercLaunch*) {
+  add_one(args, 0, 500);
+  add_one(args, 501, kSize);
+  return 0;
+}
+
+int32_t reads_its_output(void* const* args, void*, const PrunercLaunch*) {
+  for (int64_t i = 0; i < kSize; ++i) {
+    const int32_t old_bits = static_cast<int32_t*>(args[1])[i];
+    static_cast<int32_t*>(args[1])[i] = old_bits / 2 + 1;
+  }
+  return 0;
+}
+
+int32_t divides_by_zero(void*const*, void*, const PrunercLaunch*) {
+  int quotient = 1;
+  asm volatile("cltd\n\t idivl %1" : "+a"(quotient) : "r"(static_cast<int>(zero)) : "edx", "cc");
+  return quotient;
+}
+
+int32_t runs_an_illegal_instruction(void*const*, void*, const PrunercLaunch*) { __builtin_trap(); }
+
+int32_t hangs(void*const*, void*, const PrunercLaunch*) {
+  while (zero == 0) {
+  }
+  return 0;
+}
+
+int32_t hangs_in_a_worker(void*const*, void*, const PrunercLaunch* launch) {
+  return launch->parallel_for(
+      launch, 2,
+      [](int64_t, int32_t, void*) {
+        while (zero == 0) {
+        }
+      },
+      nullptr);
+}
+
+int32_t overflows_the_stack(void* const* args, void*, const PrunercLaunch*) {
+  out(args)[0] = static_cast<float>(recurse(0, nullptr));
+  return 0;
+}
+
+int32_t overflows_in_a_worker(void* const* args, void*, const PrunercLaunch* launch) {
+  return launch->parallel_for(
+      launch, 64,
+      [](int64_t, int32_t worker, void* closure) {
+        if (worker == 1) *static_cast<float*>(closure) = static_cast<float>(recurse(0, nullptr));
+        for (int64_t i = 0; i < 100000; ++i) asm volatile("");
+      },
+      out(args));
+}
+
+int32_t exits_with_success(void*const*, void*, const PrunercLaunch*) {
+  system_call(231, 0);  // exit_group
+  return 0;
+}
+
+int32_t closes_the_pipe(void* const* args, void*, const PrunercLaunch*) {
+  for (long fd = 0; fd < 16; ++fd) system_call(3, fd);
+  add_one(args, 0, kSize);
+  return 0;
+}
+
+int32_t writes_to_the_pipe(void* const* args, void*, const PrunercLaunch*) {
+  static char garbage[64] = "PRCFPRCFthis is not a frame";
+  for (long fd = 0; fd < 6; ++fd) {
+    long result = 0;
+    asm volatile("syscall"
+                 : "=a"(result)
+                 : "a"(1L), "D"(fd), "S"(garbage), "d"(64L)
+                 : "rcx", "r11", "memory");
+  }
+  add_one(args, 0, kSize);
+  return 0;
+}
+
+int32_t abuses_the_workspace(void* const* args, void* workspace, const PrunercLaunch*) {
+  add_one(args, 0, kSize);
+  static_cast<char*>(workspace)[100 + zero] = 1;
+  return 0;
+}
+
+int32_t uses_its_workspace(void* const* args, void* workspace, const PrunercLaunch* launch) {
+  for (int64_t i = 0; i < 100 + 28 * launch->num_workers; ++i) static_cast<char*>(workspace)[i] = 1;
+  add_one(args, 0, kSize);
+  return 0;
+}
+
+float expf(float);
+int32_t calls_expf(void* const* args, void*, const PrunercLaunch*) {
+  for (int64_t i = 0; i < kSize; ++i) out(args)[i] = expf(in(args)[i]);
+  return 0;
+}
+
+}  // extern "C"
