@@ -8,7 +8,8 @@ namespace {
 constexpr uint32_t kMagic = 0x54524150;  // "PART"
 constexpr uint32_t kVersion = 1;
 
-/// No tensor or workspace of a runnable kernel is larger; keeps all size arithmetic far from overflow.
+/// No tensor or workspace of a runnable kernel is larger; keeps all size arithmetic far from
+/// overflow.
 constexpr int64_t kMaxBytes = int64_t{1} << 40;
 constexpr size_t kMaxParams = 256;
 constexpr size_t kMaxRank = 64;
@@ -78,7 +79,8 @@ Result<void> validate(const Artifact& artifact) {
   for (const ArtifactParam& param : artifact.params) {
     if (static_cast<int>(param.dtype) >= ir::kNumDTypes) return malformed("unknown element type");
     if (param.role > ParamRole::kOutput) return malformed("unknown parameter role");
-    if (param.role == ParamRole::kInput && seen_output) return malformed("an input follows an output");
+    if (param.role == ParamRole::kInput && seen_output)
+      return malformed("an input follows an output");
     if (!has_sane_size(param)) return malformed("the size of a parameter is out of range");
     seen_output = param.role == ParamRole::kOutput;
   }
@@ -116,7 +118,8 @@ Result<Artifact> deserialize(std::string_view bytes) {
   artifact.entry = reader.get_string();
   artifact.triple = reader.get_string();
   artifact.cpu = reader.get_string();
-  const uint64_t num_params = reader.get_count(18);  // a parameter takes at least two counts and two bytes
+  const uint64_t num_params =
+      reader.get_count(18);  // a parameter takes at least two counts and two bytes
   for (uint64_t i = 0; i < num_params; ++i) artifact.params.push_back(read_param(reader));
   artifact.workspace_bytes = reader.get<int64_t>();
   artifact.workspace_bytes_per_worker = reader.get<int64_t>();

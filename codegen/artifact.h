@@ -2,13 +2,13 @@
 #ifndef PRUNERC_CODEGEN_ARTIFACT_H_
 #define PRUNERC_CODEGEN_ARTIFACT_H_
 
+#include "ir/dtype.h"
+#include "ir/support/result.h"
+
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "ir/dtype.h"
-#include "ir/support/result.h"
 
 namespace prunerc::codegen {
 
@@ -38,11 +38,13 @@ struct Artifact {
   std::string entry;   ///< symbol of the kernel
   std::string triple;  ///< "x86_64-unknown-linux-gnu"
   std::string cpu;     ///< the CPU or SM that the code was made for: "znver4"
-  std::vector<ArtifactParam> params;  ///< in the order of the kernel's arguments, inputs before outputs
-  int64_t workspace_bytes = 0;             ///< shared by all workers
+  std::vector<ArtifactParam>
+      params;                   ///< in the order of the kernel's arguments, inputs before outputs
+  int64_t workspace_bytes = 0;  ///< shared by all workers
   int64_t workspace_bytes_per_worker = 0;  ///< in addition, for each worker
-  double flops = 0;         ///< arithmetic of one run, as the operator's definition counts it
-  double bytes_moved = 0;   ///< compulsory traffic of one run: each input and output once. Units: bytes
+  double flops = 0;  ///< arithmetic of one run, as the operator's definition counts it
+  double bytes_moved =
+      0;  ///< compulsory traffic of one run: each input and output once. Units: bytes
 
   bool operator==(const Artifact&) const = default;
 };
@@ -54,8 +56,8 @@ int64_t size_bytes(const ArtifactParam& param);
 /// The whole workspace for `num_workers` workers.
 int64_t total_workspace_bytes(const Artifact& artifact, int num_workers);
 
-/// Checks what a runtime relies on: an entry, shapes whose sizes do not overflow, workspace sizes that are not absurd.
-/// Errors: ArtifactMalformed.
+/// Checks what a runtime relies on: an entry, shapes whose sizes do not overflow, workspace sizes
+/// that are not absurd. Errors: ArtifactMalformed.
 Result<void> validate(const Artifact& artifact);
 
 /// A compact binary form, the same bytes for equal artifacts.

@@ -2,15 +2,15 @@
 #ifndef PRUNERC_RUNTIME_DEVICE_H_
 #define PRUNERC_RUNTIME_DEVICE_H_
 
+#include "codegen/artifact.h"
+#include "runtime/fill.h"
+#include "runtime/measurement.h"
+
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "codegen/artifact.h"
-#include "runtime/fill.h"
-#include "runtime/measurement.h"
 
 namespace prunerc::runtime {
 
@@ -22,8 +22,8 @@ struct InputSpec {
 };
 
 enum class Check : uint8_t {
-  kNone,   ///< run once
-  kMemory, ///< run twice, in differently placed and poisoned buffers: see JobOutcome
+  kNone,    ///< run once
+  kMemory,  ///< run twice, in differently placed and poisoned buffers: see JobOutcome
 };
 
 /// One kernel to run, to check, to time, or all of these.
@@ -35,9 +35,10 @@ struct Job {
   std::optional<TimingOptions> timing;  ///< absent: do not time
 };
 
-/// `measurement.status` tells how far the job came; a job without timing that went well is kOk without samples.
-/// Under Check::kMemory these are kWrongResult: a write outside a buffer, to an input, an output element that is not
-/// written or that differs between two runs on the same inputs.
+/// `measurement.status` tells how far the job came; a job without timing that went well is kOk
+/// without samples. Under Check::kMemory these are kWrongResult: a write outside a buffer, to an
+/// input, an output element that is not written or that differs between two runs on the same
+/// inputs.
 struct JobOutcome {
   Measurement measurement;
   std::vector<std::string> outputs;  ///< one per output parameter if wanted and the run went well
@@ -50,7 +51,8 @@ class Device {
   virtual ~Device() = default;
   virtual JobOutcome run(const Job& job) = 0;
   /// Times several jobs in turn, each with `timing`, in one process: for choosing among finalists.
-  virtual std::vector<Measurement> compare(std::span<const Job> jobs, const TimingOptions& timing) = 0;
+  virtual std::vector<Measurement> compare(std::span<const Job> jobs,
+                                           const TimingOptions& timing) = 0;
 };
 
 }  // namespace prunerc::runtime

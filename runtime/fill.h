@@ -2,11 +2,11 @@
 #ifndef PRUNERC_RUNTIME_FILL_H_
 #define PRUNERC_RUNTIME_FILL_H_
 
+#include "ir/dtype.h"
+
 #include <cstdint>
 #include <optional>
 #include <string_view>
-
-#include "ir/dtype.h"
 
 namespace prunerc::runtime {
 
@@ -16,8 +16,8 @@ enum class Fill : uint8_t {
   kSmallInt,  ///< integers in [-8, 8] ([0, 8] if unsigned), exact in every type
   kZero,
   kOne,
-  kIota,      ///< element i is i modulo 251
-  kBytes,     ///< given by the caller
+  kIota,   ///< element i is i modulo 251
+  kBytes,  ///< given by the caller
 };
 inline constexpr int kNumFills = 7;
 
@@ -25,8 +25,8 @@ inline constexpr int kNumFills = 7;
 std::string_view to_string(Fill fill);
 std::optional<Fill> fill_from_string(std::string_view name);
 
-/// Writes `num_elems` elements of type `dtype`. An element depends on (fill, seed, its index) only. kBytes writes zeros.
-/// Cost: about 3 ns an element.
+/// Writes `num_elems` elements of type `dtype`. An element depends on (fill, seed, its index) only.
+/// kBytes writes zeros. Cost: about 3 ns an element.
 void fill_tensor(Fill fill, uint64_t seed, ir::DType dtype, int64_t num_elems, void* data);
 
 }  // namespace prunerc::runtime

@@ -1,4 +1,5 @@
-/* The C ABI between compiled kernels and whoever runs them. Plain C, so that generated headers can repeat it. */
+/* The C ABI between compiled kernels and whoever runs them. Plain C, so that generated headers can
+ * repeat it. */
 #ifndef PRUNERC_RUNTIME_KERNEL_H_
 #define PRUNERC_RUNTIME_KERNEL_H_
 
@@ -8,11 +9,13 @@
 extern "C" {
 #endif
 
-/* One task of a parallel loop. `worker` is in 0 .. num_workers-1 and never runs two tasks at once. */
+/* One task of a parallel loop. `worker` is in 0 .. num_workers-1 and never runs two tasks at once.
+ */
 typedef void (*PrunercTask)(int64_t task, int32_t worker, void* closure);
 
-/* How a kernel starts parallel work. `parallel_for` returns 0 after all tasks 0 .. num_tasks-1 have finished; their
- * writes are then visible to the caller. A null PrunercLaunch pointer is not allowed. */
+/* How a kernel starts parallel work. `parallel_for` returns 0 after all tasks 0 .. num_tasks-1 have
+ * finished; their writes are then visible to the caller. A null PrunercLaunch pointer is not
+ * allowed. */
 typedef struct PrunercLaunch {
   int32_t (*parallel_for)(const struct PrunercLaunch* self, int64_t num_tasks, PrunercTask body,
                           void* closure);
@@ -20,9 +23,10 @@ typedef struct PrunercLaunch {
   void* context;
 } PrunercLaunch;
 
-/* A kernel's entry point. `args` holds one pointer per parameter, inputs and outputs in declaration order, each to a
- * dense row-major array aligned to PRUNERC_ALIGNMENT bytes. `workspace` is one block of
- * workspace_bytes + num_workers * workspace_bytes_per_worker bytes with the same alignment. Returns 0 when done. */
+/* A kernel's entry point. `args` holds one pointer per parameter, inputs and outputs in declaration
+ * order, each to a dense row-major array aligned to PRUNERC_ALIGNMENT bytes. `workspace` is one
+ * block of workspace_bytes + num_workers * workspace_bytes_per_worker bytes with the same
+ * alignment. Returns 0 when done. */
 typedef int32_t (*PrunercKernel)(void* const* args, void* workspace, const PrunercLaunch* launch);
 
 #define PRUNERC_ALIGNMENT 64
@@ -31,4 +35,4 @@ typedef int32_t (*PrunercKernel)(void* const* args, void* workspace, const Prune
 }
 #endif
 
-#endif  /* PRUNERC_RUNTIME_KERNEL_H_ */
+#endif /* PRUNERC_RUNTIME_KERNEL_H_ */

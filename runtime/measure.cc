@@ -11,10 +11,12 @@ namespace {
 constexpr double kSteady = 0.03;
 /// Warm-up may take this part of the whole time.
 constexpr double kWarmUpShare = 0.25;
-/// A sample that lost a CPU for longer than this part of it is disturbed; the floor is the cost of a timer interrupt.
+/// A sample that lost a CPU for longer than this part of it is disturbed; the floor is the cost of
+/// a timer interrupt.
 constexpr double kMaxLostShare = 0.02;
 constexpr int64_t kMaxLostFloorNs = 5'000;
-/// Standard error of the median of a normal sample, from its median absolute deviation: 1.4826 * sqrt(pi / 2).
+/// Standard error of the median of a normal sample, from its median absolute deviation: 1.4826 *
+/// sqrt(pi / 2).
 constexpr double kErrorOfMedian = 1.858;
 /// Fewer undisturbed samples than this do not make a time worth trusting.
 constexpr size_t kMinCleanSamples = 3;
@@ -56,7 +58,8 @@ struct Series {
 
 /// Chooses the repetitions and leaves caches, clocks and branch predictors warm.
 void warm_up(Series& series, const TimingOptions& options) {
-  const auto limit_ns = static_cast<int64_t>(kWarmUpShare * static_cast<double>(options.max_time_ns));
+  const auto limit_ns =
+      static_cast<int64_t>(kWarmUpShare * static_cast<double>(options.max_time_ns));
   const RawSample first = series.take();
   double last_ns = series.per_run(first);
   // So slow that the first run is all there is time for: it counts.
@@ -64,7 +67,8 @@ void warm_up(Series& series, const TimingOptions& options) {
   while (series.spent_ns < limit_ns) {
     if (options.cache == CacheState::kWarm) {
       const double wanted = static_cast<double>(options.min_sample_ns) / std::max(last_ns, 1.0);
-      // At most eightfold a step: a first run that was slow or fast by chance must not decide alone.
+      // At most eightfold a step: a first run that was slow or fast by chance must not decide
+      // alone.
       const auto limit = static_cast<double>(series.runs_per_sample * 8);
       series.runs_per_sample = static_cast<int64_t>(std::ceil(std::clamp(wanted, 1.0, limit)));
     }
@@ -81,7 +85,8 @@ bool is_precise(const Series& series, const TimingOptions& options) {
   const std::vector<double>& values = series.clean_ns;
   if (values.size() < static_cast<size_t>(std::max(options.min_samples, 1))) return false;
   const double middle = median(values);
-  const double error = kErrorOfMedian * deviation(values, middle) / std::sqrt(static_cast<double>(values.size()));
+  const double error =
+      kErrorOfMedian * deviation(values, middle) / std::sqrt(static_cast<double>(values.size()));
   return error <= options.target_error * middle;
 }
 
@@ -98,7 +103,8 @@ bool is_done(const Series& series, const TimingOptions& options) {
   const size_t taken = series.clean_ns.size() + series.disturbed_ns.size();
   if (taken == 0) return false;
   if (series.spent_ns >= options.max_time_ns) return true;
-  // Retaking is bounded as well: a machine that is always busy would use the whole time for every candidate.
+  // Retaking is bounded as well: a machine that is always busy would use the whole time for every
+  // candidate.
   if (series.clean_ns.size() >= static_cast<size_t>(options.max_samples)) return true;
   if (taken >= 2 * static_cast<size_t>(options.max_samples)) return true;
   return is_precise(series, options) || is_hopeless(series, options);
@@ -112,10 +118,12 @@ Measurement finish(const Series& series, const TimingOptions& options) {
   result.samples_ns = series.clean_ns;
   result.runs_per_sample = series.runs_per_sample;
   result.num_disturbed = static_cast<int64_t>(series.disturbed_ns.size());
-  const size_t needed = std::min(kMinCleanSamples, static_cast<size_t>(std::max(options.min_samples, 1)));
+  const size_t needed =
+      std::min(kMinCleanSamples, static_cast<size_t>(std::max(options.min_samples, 1)));
   if (series.clean_ns.size() < needed && !series.disturbed_ns.empty()) {
     result.status = MeasureStatus::kNoisy;
-    result.samples_ns.insert(result.samples_ns.end(), series.disturbed_ns.begin(), series.disturbed_ns.end());
+    result.samples_ns.insert(result.samples_ns.end(), series.disturbed_ns.begin(),
+                             series.disturbed_ns.end());
   }
   summarize(&result);
   if (result.min_ns <= 0 || result.min_ns < options.min_possible_ns) {
@@ -147,8 +155,9 @@ void summarize(Measurement* measurement) {
   const std::vector<double>& samples = measurement->samples_ns;
   measurement->median_ns = median(samples);
   measurement->min_ns = samples.empty() ? 0 : *std::min_element(samples.begin(), samples.end());
-  measurement->spread =
-      measurement->median_ns > 0 ? deviation(samples, measurement->median_ns) / measurement->median_ns : 0;
+  measurement->spread = measurement->median_ns > 0
+                            ? deviation(samples, measurement->median_ns) / measurement->median_ns
+                            : 0;
 }
 
 Measurement time_kernel(const TimedRun& run, const TimingOptions& options) {
@@ -159,7 +168,8 @@ Measurement time_kernel(const TimedRun& run, const TimingOptions& options) {
   return finish(series, options);
 }
 
-std::vector<Measurement> time_in_turn(std::span<const TimedRun> runs, const TimingOptions& options) {
+std::vector<Measurement> time_in_turn(std::span<const TimedRun> runs,
+                                      const TimingOptions& options) {
   std::vector<Series> all(runs.size());
   for (size_t i = 0; i < runs.size(); ++i) {
     all[i].run = &runs[i];
@@ -169,7 +179,9 @@ std::vector<Measurement> time_in_turn(std::span<const TimedRun> runs, const Timi
   const auto wants_more = [&](const Series& series) { return !is_done(series, options); };
   for (size_t round = 0; std::any_of(all.begin(), all.end(), wants_more); ++round) {
     for (size_t i = 0; i < all.size(); ++i) sample_once(all[(round + i) % all.size()]);
-    if (std::any_of(all.begin(), all.end(), [&](const Series& s) { return s.spent_ns >= 2 * options.max_time_ns; })) break;
+    if (std::any_of(all.begin(), all.end(),
+                    [&](const Series& s) { return s.spent_ns >= 2 * options.max_time_ns; }))
+      break;
   }
   std::vector<Measurement> results;
   results.reserve(all.size());

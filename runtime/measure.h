@@ -2,11 +2,11 @@
 #ifndef PRUNERC_RUNTIME_MEASURE_H_
 #define PRUNERC_RUNTIME_MEASURE_H_
 
+#include "runtime/measurement.h"
+
 #include <functional>
 #include <span>
 #include <vector>
-
-#include "runtime/measurement.h"
 
 namespace prunerc::runtime {
 
@@ -17,15 +17,17 @@ struct RawSample {
   int64_t lost_ns = 0;
 };
 
-/// Runs a kernel `runs` times and reports how long that took. Plain data in, plain data out: tests use formulas.
+/// Runs a kernel `runs` times and reports how long that took. Plain data in, plain data out: tests
+/// use formulas.
 using TimedRun = std::function<RawSample(int64_t runs)>;
 
-/// Times one kernel: warms up until two samples agree, then samples until the error is small, the time is up, or the
-/// kernel is clearly slower than the best known. Samples in which other work took a CPU are retaken while time lasts.
+/// Times one kernel: warms up until two samples agree, then samples until the error is small, the
+/// time is up, or the kernel is clearly slower than the best known. Samples in which other work
+/// took a CPU are retaken while time lasts.
 Measurement time_kernel(const TimedRun& run, const TimingOptions& options);
 
-/// Times several kernels in turn, one sample each per round in a rotating order, so that a drift of the machine meets
-/// all of them alike. Returns one measurement per kernel, in their order.
+/// Times several kernels in turn, one sample each per round in a rotating order, so that a drift of
+/// the machine meets all of them alike. Returns one measurement per kernel, in their order.
 std::vector<Measurement> time_in_turn(std::span<const TimedRun> runs, const TimingOptions& options);
 
 /// Middle of the values (mean of the middle two); 0 if there are none.

@@ -11,8 +11,8 @@ namespace prunerc::runtime {
 
 enum class MeasureStatus : uint8_t {
   kOk,
-  kNoisy,        ///< timed, but too few samples had the CPUs to themselves
-  kBuildError,   ///< the object cannot be linked
+  kNoisy,       ///< timed, but too few samples had the CPUs to themselves
+  kBuildError,  ///< the object cannot be linked
   kTimeout,
   kCrash,        ///< a signal, an exit, or garbage from the process that ran the kernel
   kWrongResult,  ///< unwritten or unstable outputs, a write to an input or outside of a buffer
@@ -29,11 +29,13 @@ struct Measurement {
   std::vector<double> samples_ns;  ///< time of one run, one value per sample, in the order taken
   double median_ns = 0;
   double min_ns = 0;
-  double spread = 0;            ///< median absolute deviation / median
+  double spread = 0;  ///< median absolute deviation / median
   int64_t runs_per_sample = 0;
-  int64_t num_disturbed = 0;    ///< samples that lost a CPU to other work; left out above unless the status is kNoisy
-  double canary_ns = 0;         ///< a fixed instruction chain just after: compare between measurements for clock drift
-  std::string detail;           ///< for people: what went wrong, and where
+  int64_t num_disturbed =
+      0;  ///< samples that lost a CPU to other work; left out above unless the status is kNoisy
+  double canary_ns =
+      0;  ///< a fixed instruction chain just after: compare between measurements for clock drift
+  std::string detail;  ///< for people: what went wrong, and where
 
   /// True if the times are there.
   bool has_time() const { return status == MeasureStatus::kOk || status == MeasureStatus::kNoisy; }
@@ -55,7 +57,8 @@ struct TimingOptions {
   double target_error = 0.01;
   /// Stop sampling after this long, warm-up included. Units: ns.
   int64_t max_time_ns = 300'000'000;
-  /// Best time known so far, 0 if none: a candidate clearly slower is not sampled to the end. Units: ns.
+  /// Best time known so far, 0 if none: a candidate clearly slower is not sampled to the end.
+  /// Units: ns.
   double best_known_ns = 0;
   double early_stop_factor = 2.0;
   /// A run cannot be faster than this (a roofline); 0 if unknown. Units: ns.

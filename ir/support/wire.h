@@ -1,4 +1,5 @@
-// A small binary format for plain data that crosses a process or a file: fixed-width integers and counted strings.
+// A small binary format for plain data that crosses a process or a file: fixed-width integers and
+// counted strings.
 #ifndef PRUNERC_IR_SUPPORT_WIRE_H_
 #define PRUNERC_IR_SUPPORT_WIRE_H_
 
@@ -12,7 +13,8 @@
 
 namespace prunerc {
 
-/// Appends values to a byte string. Integers are little endian, which is the byte order of all our targets.
+/// Appends values to a byte string. Integers are little endian, which is the byte order of all our
+/// targets.
 class WireWriter {
  public:
   template <typename T>
@@ -33,8 +35,8 @@ class WireWriter {
   std::string bytes_;
 };
 
-/// Reads what WireWriter wrote. After a read past the end every value is zero or empty and failed() says so, so callers
-/// check once at the end.
+/// Reads what WireWriter wrote. After a read past the end every value is zero or empty and failed()
+/// says so, so callers check once at the end.
 class WireReader {
  public:
   explicit WireReader(std::string_view bytes) : rest_(bytes) {}
@@ -61,8 +63,8 @@ class WireReader {
     rest_.remove_prefix(size);
     return text;
   }
-  /// A count of things that each take at least `min_bytes_each` of what is left: a lying count fails here, before
-  /// anybody allocates for it.
+  /// A count of things that each take at least `min_bytes_each` of what is left: a lying count
+  /// fails here, before anybody allocates for it.
   uint64_t get_count(uint64_t min_bytes_each) {
     const uint64_t count = get<uint64_t>();
     if (failed_ || count > rest_.size() / min_bytes_each) {

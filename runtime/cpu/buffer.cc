@@ -1,12 +1,12 @@
 #include "runtime/cpu/buffer.h"
 
+#include "ir/support/hash.h"
+#include "runtime/kernel.h"
+
 #include <sys/mman.h>
 
 #include <cstring>
 #include <utility>
-
-#include "ir/support/hash.h"
-#include "runtime/kernel.h"
 
 namespace prunerc::runtime {
 namespace {
@@ -46,7 +46,8 @@ GuardedBuffer::GuardedBuffer(int64_t bytes, Placement placement, int index) : si
     madvise(pages_, static_cast<size_t>(page_bytes_), MADV_HUGEPAGE);
   }
   data_ = pages_ + stagger;
-  if (placement == Placement::kRight) data_ = pages_ + page_bytes_ - round_up(bytes, PRUNERC_ALIGNMENT);
+  if (placement == Placement::kRight)
+    data_ = pages_ + page_bytes_ - round_up(bytes, PRUNERC_ALIGNMENT);
   if (bytes == 0) data_ = pages_;
   std::memset(pages_, kRedzone, static_cast<size_t>(data_ - pages_));
   const unsigned char* data_end = data_ + bytes;

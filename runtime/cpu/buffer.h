@@ -1,4 +1,5 @@
-// Memory for kernels under test: guard pages on both sides, a chosen place between them, poison and redzones.
+// Memory for kernels under test: guard pages on both sides, a chosen place between them, poison and
+// redzones.
 #ifndef PRUNERC_RUNTIME_CPU_BUFFER_H_
 #define PRUNERC_RUNTIME_CPU_BUFFER_H_
 
@@ -7,16 +8,18 @@
 
 namespace prunerc::runtime {
 
-/// Where the data lies between the guard pages. Left: it starts right after one. Right: it ends right before one, but
-/// for the few bytes that alignment to 64 needs. Staggered: starts of several buffers differ modulo the page, as they
-/// do in programs; buffers that all start alike collide in the first-level cache.
+/// Where the data lies between the guard pages. Left: it starts right after one. Right: it ends
+/// right before one, but for the few bytes that alignment to 64 needs. Staggered: starts of several
+/// buffers differ modulo the page, as they do in programs; buffers that all start alike collide in
+/// the first-level cache.
 enum class Placement : uint8_t { kLeft, kRight, kStaggered };
 
 /// A block of memory aligned to 64 bytes between two inaccessible areas.
 class GuardedBuffer {
  public:
   GuardedBuffer() = default;
-  /// Maps `bytes` of zeros; data() is null if the system refuses. `index` tells buffers of one kernel apart.
+  /// Maps `bytes` of zeros; data() is null if the system refuses. `index` tells buffers of one
+  /// kernel apart.
   GuardedBuffer(int64_t bytes, Placement placement, int index);
   ~GuardedBuffer();
   GuardedBuffer(GuardedBuffer&& other) noexcept;
@@ -40,7 +43,8 @@ class GuardedBuffer {
   int64_t size_bytes_ = 0;
 };
 
-/// Size of each guard: wide enough for an access that is off by a row, not only by an element. A multiple of a page.
+/// Size of each guard: wide enough for an access that is off by a row, not only by an element. A
+/// multiple of a page.
 inline constexpr int64_t kGuardBytes = 64 << 10;
 
 /// 64-bit hash of memory, for noticing a change.

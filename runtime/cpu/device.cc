@@ -1,19 +1,20 @@
 #include "runtime/cpu/device.h"
 
+#include "runtime/cpu/clock.h"
+#include "runtime/cpu/process.h"
+
 #include <unistd.h>
 
 #include <algorithm>
 #include <limits>
 #include <utility>
 
-#include "runtime/cpu/clock.h"
-#include "runtime/cpu/process.h"
-
 namespace prunerc::runtime {
 namespace {
 
 constexpr int64_t kStartLimitNs = 30'000'000'000;
-/// A run may take ten times the best known, and a second for what is slow once (first touch of memory, a busy core).
+/// A run may take ten times the best known, and a second for what is slow once (first touch of
+/// memory, a busy core).
 constexpr double kSoftLimitFactor = 10;
 constexpr int64_t kSoftLimitSlackNs = 1'000'000'000;
 constexpr double kMemoryShare = 0.8;
@@ -26,11 +27,13 @@ Measurement failed(MeasureStatus status, std::string detail) {
 }
 
 int64_t default_memory_limit() {
-  const double bytes = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  const double bytes =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
   return static_cast<int64_t>(kMemoryShare * bytes);
 }
 
-/// Lays inputs given as bytes out in the exchange file and makes the message. Errors: KernelInput, IoError.
+/// Lays inputs given as bytes out in the exchange file and makes the message. Errors: KernelInput,
+/// IoError.
 Result<JobMessage> make_message(const Job& job, WorkerProcess& worker, int64_t* offset) {
   JobMessage message;
   message.artifact = codegen::serialize(*job.artifact);
@@ -41,7 +44,8 @@ Result<JobMessage> make_message(const Job& job, WorkerProcess& worker, int64_t* 
   size_t input_idx = 0;
   for (const codegen::ArtifactParam& param : job.artifact->params) {
     if (param.role == codegen::ParamRole::kOutput) continue;
-    if (input_idx == job.inputs.size()) return error(Diag::kKernelInput, param.name, codegen::size_bytes(param), 0);
+    if (input_idx == job.inputs.size())
+      return error(Diag::kKernelInput, param.name, codegen::size_bytes(param), 0);
     const InputSpec& input = job.inputs[input_idx++];
     message.inputs.push_back({.fill = input.fill, .seed = input.seed, .offset = *offset});
     if (input.fill != Fill::kBytes) continue;
@@ -67,13 +71,15 @@ Measurement from_talk(const TalkResult& talk) {
     case TalkStatus::kTimeout: return failed(MeasureStatus::kTimeout, talk.detail);
   }
   std::optional<std::vector<Measurement>> answer = decode_measurements(talk.payload);
-  if (!answer || answer->size() != 1) return failed(MeasureStatus::kCrash, "the process sent garbage");
+  if (!answer || answer->size() != 1)
+    return failed(MeasureStatus::kCrash, "the process sent garbage");
   return std::move(answer->front());
 }
 
 /// After any other end, memory of the worker may be damaged.
 bool leaves_worker_clean(MeasureStatus status) {
-  return status == MeasureStatus::kOk || status == MeasureStatus::kNoisy || status == MeasureStatus::kBuildError;
+  return status == MeasureStatus::kOk || status == MeasureStatus::kNoisy ||
+         status == MeasureStatus::kBuildError;
 }
 
 }  // namespace
@@ -91,8 +97,9 @@ int64_t CpuDevice::limit_of(double best_known_ns) const {
 }
 
 Measurement CpuDevice::ensure_worker() {
-  const bool used_up = worker_ != nullptr && (jobs_of_worker_ >= options_.max_jobs_per_worker ||
-                                              now_ns() - worker_->started_ns() > options_.max_worker_age_ns);
+  const bool used_up =
+      worker_ != nullptr && (jobs_of_worker_ >= options_.max_jobs_per_worker ||
+                             now_ns() - worker_->started_ns() > options_.max_worker_age_ns);
   if (used_up) worker_.reset();
   if (worker_ == nullptr) {
     const ConfigureMessage configure = {.num_threads = std::max(1, options_.num_threads),
@@ -111,18 +118,22 @@ JobOutcome CpuDevice::attempt(const Job& job, bool* died) {
   *died = false;
   int64_t offset = kExchangeDataOffset;
   Result<JobMessage> message = make_message(job, *worker_, &offset);
-  if (!message.ok()) return {.measurement = failed(MeasureStatus::kWorkerError, message.error().message()), .outputs = {}};
+  if (!message.ok())
+    return {.measurement = failed(MeasureStatus::kWorkerError, message.error().message()),
+            .outputs = {}};
   const TimingOptions timing = message->timing;
   const int64_t run_limit = limit_of(timing.best_known_ns);
   const auto stage_limit = [&](Stage stage) {
     if (stage == Stage::kRunning) return run_limit;
-    // Sampling ends after max_time; the run in flight then, and a first one in warm-up, come on top.
+    // Sampling ends after max_time; the run in flight then, and a first one in warm-up, come on
+    // top.
     if (stage == Stage::kTiming) return 2 * timing.max_time_ns + 3 * run_limit;
     return options_.load_limit_ns;
   };
   const Frame request{.type = FrameType::kRun, .payload = encode(*message)};
   if (request.payload.size() > kMaxFrameBytes) {
-    return {.measurement = failed(MeasureStatus::kWorkerError, "the object is too large to send"), .outputs = {}};
+    return {.measurement = failed(MeasureStatus::kWorkerError, "the object is too large to send"),
+            .outputs = {}};
   }
   const TalkResult talk = worker_->talk(request, stage_limit);
   *died = talk.status != TalkStatus::kAnswered;
@@ -136,7 +147,8 @@ JobOutcome CpuDevice::attempt(const Job& job, bool* died) {
     if (param.role == codegen::ParamRole::kInput) continue;
     const int64_t bytes = codegen::size_bytes(param);
     if (!worker_->read_exchange(offset, bytes, &outcome.outputs.emplace_back())) {
-      return {.measurement = failed(MeasureStatus::kCrash, "the outputs are missing"), .outputs = {}};
+      return {.measurement = failed(MeasureStatus::kCrash, "the outputs are missing"),
+              .outputs = {}};
     }
     offset += bytes;
   }
@@ -145,7 +157,8 @@ JobOutcome CpuDevice::attempt(const Job& job, bool* died) {
 
 JobOutcome CpuDevice::run(const Job& job) {
   if (const Result<void> valid = codegen::validate(*job.artifact); !valid.ok()) {
-    return {.measurement = failed(MeasureStatus::kBuildError, valid.error().message()), .outputs = {}};
+    return {.measurement = failed(MeasureStatus::kBuildError, valid.error().message()),
+            .outputs = {}};
   }
   while (true) {
     const Measurement ready = ensure_worker();
@@ -154,13 +167,15 @@ JobOutcome CpuDevice::run(const Job& job) {
     bool died = false;
     JobOutcome outcome = attempt(job, &died);
     if (died) worker_.reset();
-    // In a process that ran other kernels before, one of them may have done the damage: only a fresh one convicts.
+    // In a process that ran other kernels before, one of them may have done the damage: only a
+    // fresh one convicts.
     if (!died || fresh) return outcome;
   }
 }
 
-std::vector<Measurement> CpuDevice::attempt_compare(std::span<const Job> jobs, const TimingOptions& timing,
-                                                    bool* died, size_t* culprit) {
+std::vector<Measurement> CpuDevice::attempt_compare(std::span<const Job> jobs,
+                                                    const TimingOptions& timing, bool* died,
+                                                    size_t* culprit) {
   *died = false;
   *culprit = 0;
   CompareMessage message;
@@ -193,7 +208,8 @@ std::vector<Measurement> CpuDevice::attempt_compare(std::span<const Job> jobs, c
   return {jobs.size(), from_talk(talk)};
 }
 
-std::vector<Measurement> CpuDevice::compare(std::span<const Job> jobs, const TimingOptions& timing) {
+std::vector<Measurement> CpuDevice::compare(std::span<const Job> jobs,
+                                            const TimingOptions& timing) {
   std::vector<Measurement> results(jobs.size());
   std::vector<size_t> remaining;
   for (size_t i = 0; i < jobs.size(); ++i) {

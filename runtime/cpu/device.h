@@ -1,12 +1,13 @@
-// Runs CPU kernels in worker processes: whatever a kernel does is an outcome, and the next kernel is not affected.
+// Runs CPU kernels in worker processes: whatever a kernel does is an outcome, and the next kernel
+// is not affected.
 #ifndef PRUNERC_RUNTIME_CPU_DEVICE_H_
 #define PRUNERC_RUNTIME_CPU_DEVICE_H_
+
+#include "runtime/device.h"
 
 #include <memory>
 #include <string>
 #include <vector>
-
-#include "runtime/device.h"
 
 namespace prunerc::runtime {
 
@@ -20,11 +21,13 @@ struct CpuDeviceOptions {
   std::vector<std::string> worker_argv = {"/proc/self/exe", "__worker"};
   /// Address space of a worker; 0 takes four fifths of the machine's memory. Units: bytes.
   int64_t memory_limit_bytes = 0;
-  /// No single run may take longer; a job with a best known time gets ten times that plus a second. Units: ns.
+  /// No single run may take longer; a job with a best known time gets ten times that plus a second.
+  /// Units: ns.
   int64_t run_limit_ns = 10'000'000'000;
   /// For linking an object, and for filling inputs.
   int64_t load_limit_ns = 30'000'000'000;
-  /// A worker is replaced after so many jobs, or after so long: what earlier kernels left behind must not add up.
+  /// A worker is replaced after so many jobs, or after so long: what earlier kernels left behind
+  /// must not add up.
   int max_jobs_per_worker = 32;
   int64_t max_worker_age_ns = 60'000'000'000;
 };
@@ -44,8 +47,8 @@ class CpuDevice final : public Device {
   Measurement ensure_worker();
   /// One attempt; `died` tells a death of the process from an answer.
   JobOutcome attempt(const Job& job, bool* died);
-  std::vector<Measurement> attempt_compare(std::span<const Job> jobs, const TimingOptions& timing, bool* died,
-                                           size_t* culprit);
+  std::vector<Measurement> attempt_compare(std::span<const Job> jobs, const TimingOptions& timing,
+                                           bool* died, size_t* culprit);
   int64_t limit_of(double best_known_ns) const;
 
   CpuDeviceOptions options_;

@@ -70,16 +70,20 @@ void describe_access(Line& line, uintptr_t address, uintptr_t stack_pointer, boo
   for (size_t i = 0; i < num_regions; ++i) {
     const Region& region = regions[i];
     if (address >= region.end && address < region.end + kGuardBytes) {
-      line << (address - region.data_end) << " bytes past the end of '" << region.name.data() << "'";
+      line << (address - region.data_end) << " bytes past the end of '" << region.name.data()
+           << "'";
       return;
     }
     if (address < region.begin && address + kGuardBytes >= region.begin) {
-      line << (region.data - address) << " bytes before the start of '" << region.name.data() << "'";
+      line << (region.data - address) << " bytes before the start of '" << region.name.data()
+           << "'";
       return;
     }
   }
-  const uintptr_t distance = address > stack_pointer ? address - stack_pointer : stack_pointer - address;
-  line << (distance < kStackReach ? "beyond the stack (stack overflow)" : "of an address that is in no buffer");
+  const uintptr_t distance =
+      address > stack_pointer ? address - stack_pointer : stack_pointer - address;
+  line << (distance < kStackReach ? "beyond the stack (stack overflow)"
+                                  : "of an address that is in no buffer");
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) {
@@ -89,11 +93,13 @@ void on_fault(int signal, siginfo_t* info, void* context) {
     if (signal == SIGSEGV || signal == SIGBUS) {
       const auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
       constexpr greg_t kWriteBit = 2;  // of the page fault's error code
-      describe_access(line, reinterpret_cast<uintptr_t>(info->si_addr), static_cast<uintptr_t>(registers[REG_RSP]),
+      describe_access(line, reinterpret_cast<uintptr_t>(info->si_addr),
+                      static_cast<uintptr_t>(registers[REG_RSP]),
                       (registers[REG_ERR] & kWriteBit) != 0);
     }
   }
-  // The handler was reset on entry: returning repeats the fault, raise covers signals that were sent.
+  // The handler was reset on entry: returning repeats the fault, raise covers signals that were
+  // sent.
   raise(signal);
 }
 
@@ -105,13 +111,15 @@ void install_fault_handlers(char* detail, size_t detail_bytes) {
   struct sigaction action {};
   action.sa_sigaction = on_fault;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | static_cast<int>(SA_RESETHAND);
-  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &action, nullptr);
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
+    sigaction(signal, &action, nullptr);
   prepare_thread_for_faults();
 }
 
 void prepare_thread_for_faults() {
   // Never unmapped: threads of a worker live as long as it does.
-  void* at = mmap(nullptr, kSignalStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* at =
+      mmap(nullptr, kSignalStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED) return;
   const stack_t stack{.ss_sp = at, .ss_flags = 0, .ss_size = kSignalStackBytes};
   sigaltstack(&stack, nullptr);

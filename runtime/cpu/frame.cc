@@ -1,14 +1,14 @@
 #include "runtime/cpu/frame.h"
 
+#include "ir/support/wire.h"
+#include "runtime/cpu/clock.h"
+
 #include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-
-#include "ir/support/wire.h"
-#include "runtime/cpu/clock.h"
 
 namespace prunerc::runtime {
 namespace {

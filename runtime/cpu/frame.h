@@ -49,7 +49,8 @@ bool write_all(int fd, std::string_view bytes);
 
 enum class ReadStatus : uint8_t { kFrame, kEnd, kBroken, kDeadline };
 
-/// Waits for a frame until `deadline_ns` of the monotonic clock; a negative deadline waits for ever.
+/// Waits for a frame until `deadline_ns` of the monotonic clock; a negative deadline waits for
+/// ever.
 ReadStatus read_frame(int fd, FrameParser& parser, int64_t deadline_ns, Frame* frame);
 
 }  // namespace prunerc::runtime

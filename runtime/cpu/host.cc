@@ -1,13 +1,13 @@
 #include "runtime/cpu/host.h"
 
+#include "llvm/ADT/StringMap.h"
+#include "llvm/TargetParser/Host.h"
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <fstream>
 #include <thread>
-
-#include "llvm/ADT/StringMap.h"
-#include "llvm/TargetParser/Host.h"
 
 namespace prunerc::runtime {
 namespace {
@@ -15,9 +15,9 @@ namespace {
 constexpr const char* kCacheFolder = "/sys/devices/system/cpu/cpu0/cache/index";
 
 /// Extensions that change what kernels look like. Others follow from the CPU's name.
-constexpr std::array kFeatures = {"avx",        "avx2",       "fma",        "f16c",     "avx512f", "avx512bw",
-                                  "avx512dq",   "avx512vl",   "avx512vnni", "avxvnni",  "avx512bf16",
-                                  "avx512fp16", "amx-tile",   "amx-int8",   "amx-bf16"};
+constexpr std::array kFeatures = {"avx",        "avx2",       "fma",      "f16c",       "avx512f",
+                                  "avx512bw",   "avx512dq",   "avx512vl", "avx512vnni", "avxvnni",
+                                  "avx512bf16", "avx512fp16", "amx-tile", "amx-int8",   "amx-bf16"};
 
 std::string read_line(const std::string& path) {
   std::ifstream file(path);
@@ -96,7 +96,8 @@ std::string host_model_name() {
 
 ir::Target host_target(std::string_view name) {
   const HostIsa isa = host_isa();
-  // The table knows ports and latencies of some CPUs by LLVM's name; a newer one starts from the general row.
+  // The table knows ports and latencies of some CPUs by LLVM's name; a newer one starts from the
+  // general row.
   Result<ir::Target> known = ir::target_from_string("cpu:" + isa.llvm_cpu);
   if (!known.ok()) known = ir::target_from_string("cpu");
   ir::Target target = known.ok() ? *known : ir::Target{};

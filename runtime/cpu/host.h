@@ -2,11 +2,11 @@
 #ifndef PRUNERC_RUNTIME_CPU_HOST_H_
 #define PRUNERC_RUNTIME_CPU_HOST_H_
 
+#include "ir/target.h"
+
 #include <cstdint>
 #include <string>
 #include <string_view>
-
-#include "ir/target.h"
 
 namespace prunerc::runtime {
 
@@ -22,7 +22,8 @@ struct CacheSizes {
 /// Caches of CPU 0 as the kernel reports them; the defaults above for what it does not say.
 CacheSizes host_caches();
 
-/// LLVM's name of this CPU ("znver4"), and the vector extensions that the running system does or does not allow
+/// LLVM's name of this CPU ("znver4"), and the vector extensions that the running system does or
+/// does not allow
 /// ("+avx2,-avx512f"): a virtual machine may hide some that the name implies.
 struct HostIsa {
   std::string llvm_cpu;
@@ -34,8 +35,8 @@ HostIsa host_isa();
 /// "AMD EPYC 9R45, 2 threads": for people and for records.
 std::string host_model_name();
 
-/// This machine as a target named `name`, without measured numbers. What cannot be found out keeps the value of the
-/// built-in "cpu" target.
+/// This machine as a target named `name`, without measured numbers. What cannot be found out keeps
+/// the value of the built-in "cpu" target.
 ir::Target host_target(std::string_view name = "cpu");
 
 }  // namespace prunerc::runtime

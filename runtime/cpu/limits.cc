@@ -1,5 +1,9 @@
 #include "runtime/cpu/limits.h"
 
+#include "runtime/cpu/clock.h"
+#include "runtime/cpu/host.h"
+#include "runtime/cpu/pool.h"
+
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -8,34 +12,42 @@
 #include <memory>
 #include <thread>
 
-#include "runtime/cpu/clock.h"
-#include "runtime/cpu/host.h"
-#include "runtime/cpu/pool.h"
-
 namespace prunerc::runtime {
 namespace {
 
-/// Independent accumulators: enough to cover 4 cycles of latency on 2 ports, few enough to leave two registers.
+/// Independent accumulators: enough to cover 4 cycles of latency on 2 ports, few enough to leave
+/// two registers.
 constexpr int64_t kAccumulators = 12;
 constexpr int kSamples = 5;
 constexpr int64_t kDependentAdds = 64;
 
-// The kernels are inline assembly, so that they mean the same with every compiler and flag; the wide ones are called
-// only after __builtin_cpu_supports.
-#define PRUNERC_FMA_ROW(REG)                                                              \
-  "vfmadd231ps %%" REG "14, %%" REG "15, %%" REG "0\n\t"                                  \
-  "vfmadd231ps %%" REG "14, %%" REG "15, %%" REG "1\n\t"                                  \
-  "vfmadd231ps %%" REG "14, %%" REG "15, %%" REG "2\n\t"                                  \
-  "vfmadd231ps %%" REG "14, %%" REG "15, %%" REG "3\n\t"                                  \
-  "vfmadd231ps %%" REG "14, %%" REG "15, %%" REG "4\n\t"                                  \
-  "vfmadd231ps %%" REG "14, %%" REG "15, %%" REG "5\n\t"                                  \
-  "vfmadd231ps %%" REG "14, %%" REG "15, %%" REG "6\n\t"                                  \
-  "vfmadd231ps %%" REG "14, %%" REG "15, %%" REG "7\n\t"                                  \
-  "vfmadd231ps %%" REG "14, %%" REG "15, %%" REG "8\n\t"                                  \
-  "vfmadd231ps %%" REG "14, %%" REG "15, %%" REG "9\n\t"                                  \
-  "vfmadd231ps %%" REG "14, %%" REG "15, %%" REG "10\n\t"                                 \
+// The kernels are inline assembly, so that they mean the same with every compiler and flag; the
+// wide ones are called only after __builtin_cpu_supports.
+#define PRUNERC_FMA_ROW(REG)                     \
+  "vfmadd231ps %%" REG "14, %%" REG "15, %%" REG \
+  "0\n\t"                                        \
+  "vfmadd231ps %%" REG "14, %%" REG "15, %%" REG \
+  "1\n\t"                                        \
+  "vfmadd231ps %%" REG "14, %%" REG "15, %%" REG \
+  "2\n\t"                                        \
+  "vfmadd231ps %%" REG "14, %%" REG "15, %%" REG \
+  "3\n\t"                                        \
+  "vfmadd231ps %%" REG "14, %%" REG "15, %%" REG \
+  "4\n\t"                                        \
+  "vfmadd231ps %%" REG "14, %%" REG "15, %%" REG \
+  "5\n\t"                                        \
+  "vfmadd231ps %%" REG "14, %%" REG "15, %%" REG \
+  "6\n\t"                                        \
+  "vfmadd231ps %%" REG "14, %%" REG "15, %%" REG \
+  "7\n\t"                                        \
+  "vfmadd231ps %%" REG "14, %%" REG "15, %%" REG \
+  "8\n\t"                                        \
+  "vfmadd231ps %%" REG "14, %%" REG "15, %%" REG \
+  "9\n\t"                                        \
+  "vfmadd231ps %%" REG "14, %%" REG "15, %%" REG \
+  "10\n\t"                                       \
   "vfmadd231ps %%" REG "14, %%" REG "15, %%" REG "11\n\t"
-#define PRUNERC_VECTOR_CLOBBERS                                                           \
+#define PRUNERC_VECTOR_CLOBBERS                                                            \
   "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", \
       "xmm11", "xmm12", "xmm13", "xmm14", "xmm15"
 
@@ -43,56 +55,62 @@ constexpr int64_t kDependentAdds = 64;
 void fma_loop_zmm(int64_t iterations) {
   asm volatile(
       "vzeroall\n\t"
-      "1:\n\t" PRUNERC_FMA_ROW("zmm") PRUNERC_FMA_ROW("zmm")
-      "dec %0\n\t jnz 1b\n\t vzeroupper"
+      "1:\n\t" PRUNERC_FMA_ROW("zmm") PRUNERC_FMA_ROW("zmm") "dec %0\n\t jnz 1b\n\t vzeroupper"
       : "+r"(iterations)::"cc", PRUNERC_VECTOR_CLOBBERS);
 }
 
 void fma_loop_ymm(int64_t iterations) {
   asm volatile(
       "vzeroall\n\t"
-      "1:\n\t" PRUNERC_FMA_ROW("ymm") PRUNERC_FMA_ROW("ymm")
-      "dec %0\n\t jnz 1b\n\t vzeroupper"
+      "1:\n\t" PRUNERC_FMA_ROW("ymm") PRUNERC_FMA_ROW("ymm") "dec %0\n\t jnz 1b\n\t vzeroupper"
       : "+r"(iterations)::"cc", PRUNERC_VECTOR_CLOBBERS);
 }
 
-#define PRUNERC_LOAD8(REG, SIZE)                                                             \
-  "vmovaps (%0), %%" REG "0\n\t vmovaps 1*" SIZE "(%0), %%" REG "1\n\t"                      \
-  "vmovaps 2*" SIZE "(%0), %%" REG "2\n\t vmovaps 3*" SIZE "(%0), %%" REG "3\n\t"            \
-  "vmovaps 4*" SIZE "(%0), %%" REG "4\n\t vmovaps 5*" SIZE "(%0), %%" REG "5\n\t"            \
+#define PRUNERC_LOAD8(REG, SIZE)                                          \
+  "vmovaps (%0), %%" REG "0\n\t vmovaps 1*" SIZE "(%0), %%" REG           \
+  "1\n\t"                                                                 \
+  "vmovaps 2*" SIZE "(%0), %%" REG "2\n\t vmovaps 3*" SIZE "(%0), %%" REG \
+  "3\n\t"                                                                 \
+  "vmovaps 4*" SIZE "(%0), %%" REG "4\n\t vmovaps 5*" SIZE "(%0), %%" REG \
+  "5\n\t"                                                                 \
   "vmovaps 6*" SIZE "(%0), %%" REG "6\n\t vmovaps 7*" SIZE "(%0), %%" REG "7\n\t"
-#define PRUNERC_STORE8(REG, SIZE)                                                            \
-  "vmovaps %%" REG "0, (%2)\n\t vmovaps %%" REG "1, 1*" SIZE "(%2)\n\t"                      \
-  "vmovaps %%" REG "2, 2*" SIZE "(%2)\n\t vmovaps %%" REG "3, 3*" SIZE "(%2)\n\t"            \
-  "vmovaps %%" REG "4, 4*" SIZE "(%2)\n\t vmovaps %%" REG "5, 5*" SIZE "(%2)\n\t"            \
+#define PRUNERC_STORE8(REG, SIZE)                                      \
+  "vmovaps %%" REG "0, (%2)\n\t vmovaps %%" REG "1, 1*" SIZE           \
+  "(%2)\n\t"                                                           \
+  "vmovaps %%" REG "2, 2*" SIZE "(%2)\n\t vmovaps %%" REG "3, 3*" SIZE \
+  "(%2)\n\t"                                                           \
+  "vmovaps %%" REG "4, 4*" SIZE "(%2)\n\t vmovaps %%" REG "5, 5*" SIZE \
+  "(%2)\n\t"                                                           \
   "vmovaps %%" REG "6, 6*" SIZE "(%2)\n\t vmovaps %%" REG "7, 7*" SIZE "(%2)\n\t"
 
 // `bytes` is a multiple of 512 and not zero.
 void read_zmm(const char* from, const char* end) {
-  asm volatile("1:\n\t" PRUNERC_LOAD8("zmm", "64") "add $512, %0\n\t cmp %1, %0\n\t jb 1b\n\t vzeroupper"
-               : "+r"(from)
-               : "r"(end)
-               : "cc", "memory", PRUNERC_VECTOR_CLOBBERS);
+  asm volatile(
+      "1:\n\t" PRUNERC_LOAD8("zmm", "64") "add $512, %0\n\t cmp %1, %0\n\t jb 1b\n\t vzeroupper"
+      : "+r"(from)
+      : "r"(end)
+      : "cc", "memory", PRUNERC_VECTOR_CLOBBERS);
 }
 
 void read_ymm(const char* from, const char* end) {
-  asm volatile("1:\n\t" PRUNERC_LOAD8("ymm", "32") "add $256, %0\n\t cmp %1, %0\n\t jb 1b\n\t vzeroupper"
-               : "+r"(from)
-               : "r"(end)
-               : "cc", "memory", PRUNERC_VECTOR_CLOBBERS);
+  asm volatile(
+      "1:\n\t" PRUNERC_LOAD8("ymm", "32") "add $256, %0\n\t cmp %1, %0\n\t jb 1b\n\t vzeroupper"
+      : "+r"(from)
+      : "r"(end)
+      : "cc", "memory", PRUNERC_VECTOR_CLOBBERS);
 }
 
 void copy_zmm(const char* from, const char* end, char* to) {
   asm volatile(
-      "1:\n\t" PRUNERC_LOAD8("zmm", "64") PRUNERC_STORE8("zmm", "64")
-      "add $512, %0\n\t add $512, %2\n\t cmp %1, %0\n\t jb 1b\n\t vzeroupper"
+      "1:\n\t" PRUNERC_LOAD8("zmm", "64") PRUNERC_STORE8(
+          "zmm", "64") "add $512, %0\n\t add $512, %2\n\t cmp %1, %0\n\t jb 1b\n\t vzeroupper"
       : "+r"(from), "+r"(end), "+r"(to)::"cc", "memory", PRUNERC_VECTOR_CLOBBERS);
 }
 
 void copy_ymm(const char* from, const char* end, char* to) {
   asm volatile(
-      "1:\n\t" PRUNERC_LOAD8("ymm", "32") PRUNERC_STORE8("ymm", "32")
-      "add $256, %0\n\t add $256, %2\n\t cmp %1, %0\n\t jb 1b\n\t vzeroupper"
+      "1:\n\t" PRUNERC_LOAD8("ymm", "32") PRUNERC_STORE8(
+          "ymm", "32") "add $256, %0\n\t add $256, %2\n\t cmp %1, %0\n\t jb 1b\n\t vzeroupper"
       : "+r"(from), "+r"(end), "+r"(to)::"cc", "memory", PRUNERC_VECTOR_CLOBBERS);
 }
 
@@ -108,7 +126,8 @@ void dependent_adds(int64_t iterations) {
 
 bool has_zmm() { return __builtin_cpu_supports("avx512f"); }
 
-/// A mapping that is given back on destruction; huge pages where the system has them, so that TLB misses do not count.
+/// A mapping that is given back on destruction; huge pages where the system has them, so that TLB
+/// misses do not count.
 class Mapping {
  public:
   explicit Mapping(int64_t bytes) : bytes_(static_cast<size_t>(bytes)) {
@@ -131,8 +150,8 @@ class Mapping {
   char* data_ = nullptr;
 };
 
-/// Runs work(worker, iterations) on every thread at once and returns iterations per second and thread, best of a few
-/// samples. Iterations grow until a sample lasts long enough.
+/// Runs work(worker, iterations) on every thread at once and returns iterations per second and
+/// thread, best of a few samples. Iterations grow until a sample lasts long enough.
 double best_rate(Pool& pool, int64_t sample_ns, const std::function<void(int, int64_t)>& work) {
   struct Shared {
     const std::function<void(int, int64_t)>* work;
@@ -144,21 +163,24 @@ double best_rate(Pool& pool, int64_t sample_ns, const std::function<void(int, in
     Shared shared{.work = &work, .num_threads = pool.num_threads(), .iterations = iterations};
     const int64_t started = now_ns();
     // One task a thread: the barrier makes sure that no thread takes two.
-    pool.parallel_for(pool.num_threads(),
-                      [](int64_t task, int32_t, void* closure) {
-                        auto& s = *static_cast<Shared*>(closure);
-                        s.arrived.fetch_add(1);
-                        while (s.arrived.load() < s.num_threads) std::this_thread::yield();
-                        (*s.work)(static_cast<int>(task), s.iterations);
-                      },
-                      &shared);
+    pool.parallel_for(
+        pool.num_threads(),
+        [](int64_t task, int32_t, void* closure) {
+          auto& s = *static_cast<Shared*>(closure);
+          s.arrived.fetch_add(1);
+          while (s.arrived.load() < s.num_threads) std::this_thread::yield();
+          (*s.work)(static_cast<int>(task), s.iterations);
+        },
+        &shared);
     return now_ns() - started;
   };
   int64_t iterations = 1;
   int64_t elapsed = run(iterations);
   while (elapsed < sample_ns / 2) {
-    const double grow = static_cast<double>(sample_ns) / static_cast<double>(std::max<int64_t>(elapsed, 1));
-    iterations = std::max(iterations + 1, static_cast<int64_t>(static_cast<double>(iterations) * std::min(grow, 16.0)));
+    const double grow =
+        static_cast<double>(sample_ns) / static_cast<double>(std::max<int64_t>(elapsed, 1));
+    iterations = std::max(iterations + 1, static_cast<int64_t>(static_cast<double>(iterations) *
+                                                               std::min(grow, 16.0)));
     elapsed = run(iterations);
   }
   for (int i = 1; i < kSamples; ++i) elapsed = std::min(elapsed, run(iterations));
@@ -183,14 +205,16 @@ LevelBandwidth measure_level(Pool& pool, int64_t sample_ns, const char* name, in
   const int64_t size = level.footprint_bytes;
   const double gigabytes = static_cast<double>(size) * pool.num_threads() / 1e9;
   level.read_gbps = gigabytes * best_rate(pool, sample_ns, [&](int worker, int64_t n) {
-    const char* data = buffers[static_cast<size_t>(worker)]->data();
-    for (int64_t i = 0; i < n; ++i) has_zmm() ? read_zmm(data, data + size) : read_ymm(data, data + size);
-  });
+                      const char* data = buffers[static_cast<size_t>(worker)]->data();
+                      for (int64_t i = 0; i < n; ++i)
+                        has_zmm() ? read_zmm(data, data + size) : read_ymm(data, data + size);
+                    });
   level.copy_gbps = gigabytes * best_rate(pool, sample_ns, [&](int worker, int64_t n) {
-    char* data = buffers[static_cast<size_t>(worker)]->data();
-    char* middle = data + size / 2;
-    for (int64_t i = 0; i < n; ++i) has_zmm() ? copy_zmm(data, middle, middle) : copy_ymm(data, middle, middle);
-  });
+                      char* data = buffers[static_cast<size_t>(worker)]->data();
+                      char* middle = data + size / 2;
+                      for (int64_t i = 0; i < n; ++i)
+                        has_zmm() ? copy_zmm(data, middle, middle) : copy_ymm(data, middle, middle);
+                    });
   return level;
 }
 
@@ -200,13 +224,15 @@ ThreadLimits measure_threads(int num_threads, const LimitsOptions& options) {
   limits.num_threads = num_threads;
   limits.fma_gflops = measure_fma(pool, options.sample_ns);
   const CacheSizes caches = host_caches();
-  // Half a private cache, a quarter of the shared one at most: the measured lines must stay in their level.
+  // Half a private cache, a quarter of the shared one at most: the measured lines must stay in
+  // their level.
   limits.levels.push_back(measure_level(pool, options.sample_ns, "L1", caches.l1d_bytes / 2));
   limits.levels.push_back(measure_level(pool, options.sample_ns, "L2", caches.l2_bytes / 2));
   const int64_t share = std::min(caches.l3_bytes / 4, caches.l3_bytes / 2 / num_threads);
-  if (share > caches.l2_bytes) limits.levels.push_back(measure_level(pool, options.sample_ns, "L3", share));
-  limits.levels.push_back(
-      measure_level(pool, options.sample_ns, "memory", options.memory_footprint_bytes / num_threads));
+  if (share > caches.l2_bytes)
+    limits.levels.push_back(measure_level(pool, options.sample_ns, "L3", share));
+  limits.levels.push_back(measure_level(pool, options.sample_ns, "memory",
+                                        options.memory_footprint_bytes / num_threads));
   return limits;
 }
 
@@ -224,14 +250,15 @@ double measure_launch(int num_threads) {
     // Every task waits for all: without that, the caller would run them all before a worker comes.
     Meeting meeting;
     meeting.num_threads = num_threads;
-    pool.parallel_for(num_threads,
-                      [](int64_t, int32_t, void* closure) {
-                        auto& m = *static_cast<Meeting*>(closure);
-                        m.arrived.fetch_add(1);
-                        while (m.arrived.load() < m.num_threads) {
-                        }
-                      },
-                      &meeting);
+    pool.parallel_for(
+        num_threads,
+        [](int64_t, int32_t, void* closure) {
+          auto& m = *static_cast<Meeting*>(closure);
+          m.arrived.fetch_add(1);
+          while (m.arrived.load() < m.num_threads) {
+          }
+        },
+        &meeting);
     samples.push_back(now_ns() - started);
   }
   std::nth_element(samples.begin(), samples.begin() + kLaunches / 2, samples.end());
@@ -269,7 +296,8 @@ MachineLimits measure_limits(const LimitsOptions& options) {
   limits.vector_bytes = has_zmm() ? 64 : 32;
   {
     Pool pool({.num_threads = 1});
-    const double rate = best_rate(pool, options.sample_ns, [](int, int64_t n) { dependent_adds(n); });
+    const double rate =
+        best_rate(pool, options.sample_ns, [](int, int64_t n) { dependent_adds(n); });
     limits.clock_ghz = rate * static_cast<double>(kDependentAdds) / 1e9;
   }
   limits.one = measure_threads(1, options);

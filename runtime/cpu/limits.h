@@ -2,17 +2,18 @@
 #ifndef PRUNERC_RUNTIME_CPU_LIMITS_H_
 #define PRUNERC_RUNTIME_CPU_LIMITS_H_
 
+#include "ir/target.h"
+
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "ir/target.h"
-
 namespace prunerc::runtime {
 
-/// One memory level under streaming loops. Units: GB/s (1e9 bytes a second); a copy counts both its sides.
+/// One memory level under streaming loops. Units: GB/s (1e9 bytes a second); a copy counts both its
+/// sides.
 struct LevelBandwidth {
-  std::string name;  ///< "L1", "L2", "L3", "memory"
+  std::string name;             ///< "L1", "L2", "L3", "memory"
   int64_t footprint_bytes = 0;  ///< working set of each thread while measured
   double read_gbps = 0;
   double copy_gbps = 0;
@@ -30,11 +31,11 @@ struct ThreadLimits {
 };
 
 struct MachineLimits {
-  int vector_bytes = 0;    ///< register width that was measured: 64 or 32
-  double clock_ghz = 0;    ///< from a chain of dependent additions
-  double launch_ns = 0;    ///< fork-join of the pool with all threads, workers awake
-  ThreadLimits one;        ///< one thread
-  ThreadLimits all;        ///< all hardware threads
+  int vector_bytes = 0;  ///< register width that was measured: 64 or 32
+  double clock_ghz = 0;  ///< from a chain of dependent additions
+  double launch_ns = 0;  ///< fork-join of the pool with all threads, workers awake
+  ThreadLimits one;      ///< one thread
+  ThreadLimits all;      ///< all hardware threads
 
   bool operator==(const MachineLimits&) const = default;
 };
@@ -50,8 +51,8 @@ struct LimitsOptions {
 /// Cost: under two seconds, most of it memory bandwidth.
 MachineLimits measure_limits(const LimitsOptions& options = {});
 
-/// Nanoseconds that a fixed chain of dependent additions takes now: rises when the clock falls or the core is shared.
-/// Cost: about 20 microseconds.
+/// Nanoseconds that a fixed chain of dependent additions takes now: rises when the clock falls or
+/// the core is shared. Cost: about 20 microseconds.
 double canary_ns();
 
 /// Copies measured limits into the form that search and cost models read.

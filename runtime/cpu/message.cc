@@ -1,14 +1,15 @@
 #include "runtime/cpu/message.h"
 
+#include "ir/support/wire.h"
+
 #include <array>
 #include <cmath>
-
-#include "ir/support/wire.h"
 
 namespace prunerc::runtime {
 namespace {
 
-// What the shortest encoding takes: a count of more than the rest of the bytes can hold fails before it allocates.
+// What the shortest encoding takes: a count of more than the rest of the bytes can hold fails
+// before it allocates.
 constexpr uint64_t kMinInputBytes = 17;
 constexpr uint64_t kMinJobBytes = 84;
 constexpr uint64_t kMinMeasurementBytes = 65;
@@ -128,7 +129,8 @@ std::optional<ConfigureMessage> decode_configure(std::string_view bytes) {
   ConfigureMessage message;
   message.num_threads = reader.get<int32_t>();
   message.memory_limit_bytes = reader.get<int64_t>();
-  if (!reader.at_end() || message.num_threads < 1 || message.memory_limit_bytes < 0) return std::nullopt;
+  if (!reader.at_end() || message.num_threads < 1 || message.memory_limit_bytes < 0)
+    return std::nullopt;
   return message;
 }
 
@@ -182,7 +184,8 @@ std::optional<std::vector<Measurement>> decode_measurements(std::string_view byt
 }
 
 std::string_view to_string(Stage stage) {
-  constexpr std::array<std::string_view, 5> kNames = {"idle", "loading", "preparing", "running", "timing"};
+  constexpr std::array<std::string_view, 5> kNames = {"idle", "loading", "preparing", "running",
+                                                      "timing"};
   const auto idx = static_cast<size_t>(stage);
   return idx < kNames.size() ? kNames[idx] : "in an unknown stage";
 }

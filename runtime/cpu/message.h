@@ -2,13 +2,13 @@
 #ifndef PRUNERC_RUNTIME_CPU_MESSAGE_H_
 #define PRUNERC_RUNTIME_CPU_MESSAGE_H_
 
+#include "runtime/device.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "runtime/device.h"
 
 namespace prunerc::runtime {
 
@@ -52,13 +52,15 @@ std::string encode(const JobMessage& message);
 std::string encode(const CompareMessage& message);
 std::string encode(const std::vector<Measurement>& message);
 
-/// Each accepts exactly what encode makes; anything else is nullopt, in time and memory linear in the bytes.
+/// Each accepts exactly what encode makes; anything else is nullopt, in time and memory linear in
+/// the bytes.
 std::optional<ConfigureMessage> decode_configure(std::string_view bytes);
 std::optional<JobMessage> decode_job(std::string_view bytes);
 std::optional<CompareMessage> decode_compare(std::string_view bytes);
 std::optional<std::vector<Measurement>> decode_measurements(std::string_view bytes);
 
-/// What a worker is doing; lies at the start of the exchange file, so that it can be read after a sudden death.
+/// What a worker is doing; lies at the start of the exchange file, so that it can be read after a
+/// sudden death.
 enum class Stage : uint32_t { kIdle, kLoading, kPreparing, kRunning, kTiming };
 
 /// "running".
@@ -66,8 +68,8 @@ std::string_view to_string(Stage stage);
 
 struct StatusPage {
   uint32_t stage;
-  uint32_t job_idx;   ///< in a comparison: the job in flight
-  char detail[480];   ///< written by the signal handler; NUL-terminated
+  uint32_t job_idx;  ///< in a comparison: the job in flight
+  char detail[480];  ///< written by the signal handler; NUL-terminated
 };
 inline constexpr int64_t kExchangeDataOffset = 4096;
 

@@ -1,18 +1,19 @@
 #include "runtime/cpu/orc.h"
 
+#include "llvm/ExecutionEngine/Orc/Core.h"
+#include "llvm/ExecutionEngine/Orc/ExecutorProcessControl.h"
+#include "llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h"
+#include "llvm/Support/MemoryBuffer.h"
+
 #include <cmath>
 #include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "llvm/ExecutionEngine/Orc/Core.h"
-#include "llvm/ExecutionEngine/Orc/ExecutorProcessControl.h"
-#include "llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h"
-#include "llvm/Support/MemoryBuffer.h"
-
 extern "C" {
-// Conversions of 16-bit floats, from the compiler's support library; LLVM calls them on CPUs without F16C.
+// Conversions of 16-bit floats, from the compiler's support library; LLVM calls them on CPUs
+// without F16C.
 void __extendhfsf2();
 void __truncsfhf2();
 void __truncdfhf2();
@@ -23,7 +24,8 @@ namespace {
 
 using llvm::orc::ExecutorAddr;
 
-/// f32 to bf16, round to nearest even. The result travels in the low half of xmm0, as the ABI has it for bf16.
+/// f32 to bf16, round to nearest even. The result travels in the low half of xmm0, as the ABI has
+/// it for bf16.
 extern "C" float prunerc_truncsfbf2(float value) {
   uint32_t bits = 0;
   std::memcpy(&bits, &value, sizeof bits);
@@ -53,31 +55,51 @@ using Binary64 = double(double, double);
 using Ternary32 = float(float, float, float);
 using Ternary64 = double(double, double, double);
 
-/// Everything a kernel may call. Code generation emits vector math inline; these are scalar fallbacks of LLVM.
+/// Everything a kernel may call. Code generation emits vector math inline; these are scalar
+/// fallbacks of LLVM.
 const std::vector<Symbol>& allowed_symbols() {
   static const std::vector<Symbol> symbols = {
       {"memset", address_of<void*(void*, int, size_t)>(std::memset)},
       {"memcpy", address_of<void*(void*, const void*, size_t)>(std::memcpy)},
       {"memmove", address_of<void*(void*, const void*, size_t)>(std::memmove)},
-      {"expf", address_of<Unary32>(expf)},       {"exp", address_of<Unary64>(exp)},
-      {"exp2f", address_of<Unary32>(exp2f)},     {"exp2", address_of<Unary64>(exp2)},
-      {"logf", address_of<Unary32>(logf)},       {"log", address_of<Unary64>(log)},
-      {"tanhf", address_of<Unary32>(tanhf)},     {"tanh", address_of<Unary64>(tanh)},
-      {"erff", address_of<Unary32>(erff)},       {"erf", address_of<Unary64>(erf)},
-      {"sinf", address_of<Unary32>(sinf)},       {"sin", address_of<Unary64>(sin)},
-      {"cosf", address_of<Unary32>(cosf)},       {"cos", address_of<Unary64>(cos)},
-      {"sqrtf", address_of<Unary32>(sqrtf)},     {"sqrt", address_of<Unary64>(sqrt)},
-      {"floorf", address_of<Unary32>(floorf)},   {"floor", address_of<Unary64>(floor)},
-      {"ceilf", address_of<Unary32>(ceilf)},     {"ceil", address_of<Unary64>(ceil)},
-      {"roundf", address_of<Unary32>(roundf)},   {"round", address_of<Unary64>(round)},
-      {"roundevenf", address_of<Unary32>(roundevenf)}, {"roundeven", address_of<Unary64>(roundeven)},
-      {"rintf", address_of<Unary32>(rintf)},     {"rint", address_of<Unary64>(rint)},
-      {"truncf", address_of<Unary32>(truncf)},   {"trunc", address_of<Unary64>(trunc)},
-      {"powf", address_of<Binary32>(powf)},      {"pow", address_of<Binary64>(pow)},
-      {"fmodf", address_of<Binary32>(fmodf)},    {"fmod", address_of<Binary64>(fmod)},
-      {"fminf", address_of<Binary32>(fminf)},    {"fmin", address_of<Binary64>(fmin)},
-      {"fmaxf", address_of<Binary32>(fmaxf)},    {"fmax", address_of<Binary64>(fmax)},
-      {"fmaf", address_of<Ternary32>(fmaf)},     {"fma", address_of<Ternary64>(fma)},
+      {"expf", address_of<Unary32>(expf)},
+      {"exp", address_of<Unary64>(exp)},
+      {"exp2f", address_of<Unary32>(exp2f)},
+      {"exp2", address_of<Unary64>(exp2)},
+      {"logf", address_of<Unary32>(logf)},
+      {"log", address_of<Unary64>(log)},
+      {"tanhf", address_of<Unary32>(tanhf)},
+      {"tanh", address_of<Unary64>(tanh)},
+      {"erff", address_of<Unary32>(erff)},
+      {"erf", address_of<Unary64>(erf)},
+      {"sinf", address_of<Unary32>(sinf)},
+      {"sin", address_of<Unary64>(sin)},
+      {"cosf", address_of<Unary32>(cosf)},
+      {"cos", address_of<Unary64>(cos)},
+      {"sqrtf", address_of<Unary32>(sqrtf)},
+      {"sqrt", address_of<Unary64>(sqrt)},
+      {"floorf", address_of<Unary32>(floorf)},
+      {"floor", address_of<Unary64>(floor)},
+      {"ceilf", address_of<Unary32>(ceilf)},
+      {"ceil", address_of<Unary64>(ceil)},
+      {"roundf", address_of<Unary32>(roundf)},
+      {"round", address_of<Unary64>(round)},
+      {"roundevenf", address_of<Unary32>(roundevenf)},
+      {"roundeven", address_of<Unary64>(roundeven)},
+      {"rintf", address_of<Unary32>(rintf)},
+      {"rint", address_of<Unary64>(rint)},
+      {"truncf", address_of<Unary32>(truncf)},
+      {"trunc", address_of<Unary64>(trunc)},
+      {"powf", address_of<Binary32>(powf)},
+      {"pow", address_of<Binary64>(pow)},
+      {"fmodf", address_of<Binary32>(fmodf)},
+      {"fmod", address_of<Binary64>(fmod)},
+      {"fminf", address_of<Binary32>(fminf)},
+      {"fmin", address_of<Binary64>(fmin)},
+      {"fmaxf", address_of<Binary32>(fmaxf)},
+      {"fmax", address_of<Binary64>(fmax)},
+      {"fmaf", address_of<Ternary32>(fmaf)},
+      {"fma", address_of<Ternary64>(fma)},
       {"__extendhfsf2", address_of(__extendhfsf2)},
       {"__truncsfhf2", address_of(__truncsfhf2)},
       {"__truncdfhf2", address_of(__truncdfhf2)},
@@ -88,18 +110,22 @@ const std::vector<Symbol>& allowed_symbols() {
 
 std::string text_of(llvm::Error failure) { return llvm::toString(std::move(failure)); }
 
-/// The linker of this process, made on first use. Leaked: ORC wants an orderly end of its session, which a process that
-/// runs candidates cannot promise.
+/// The linker of this process, made on first use. Leaked: ORC wants an orderly end of its session,
+/// which a process that runs candidates cannot promise.
 struct Linker {
   llvm::orc::ExecutionSession session;
   llvm::orc::ObjectLinkingLayer layer;
   llvm::orc::JITDylib& allowed;
   uint64_t num_loaded = 0;
-  std::string reported;  // what the linker said since the last load began; ORC tells callers only that it failed
+  std::string reported;  // what the linker said since the last load began; ORC tells callers only
+                         // that it failed
 
   explicit Linker(std::unique_ptr<llvm::orc::ExecutorProcessControl> process)
-      : session(std::move(process)), layer(session), allowed(session.createBareJITDylib("allowed")) {
-    session.setErrorReporter([this](llvm::Error failure) { reported += text_of(std::move(failure)) + "; "; });
+      : session(std::move(process)),
+        layer(session),
+        allowed(session.createBareJITDylib("allowed")) {
+    session.setErrorReporter(
+        [this](llvm::Error failure) { reported += text_of(std::move(failure)) + "; "; });
   }
 };
 
@@ -150,7 +176,9 @@ LoadedKernel::LoadedKernel(LoadedKernel&&) noexcept = default;
 LoadedKernel& LoadedKernel::operator=(LoadedKernel&&) noexcept = default;
 
 Result<LoadedKernel> load_kernel(const codegen::Artifact& artifact) {
-  const auto refuse = [&](std::string why) { return error(Diag::kKernelLoad, artifact.entry, std::move(why)); };
+  const auto refuse = [&](std::string why) {
+    return error(Diag::kKernelLoad, artifact.entry, std::move(why));
+  };
   if (artifact.kind != codegen::ArtifactKind::kCpuObject) return refuse("not a CPU object");
   PRUNERC_TRY_VOID(codegen::validate(artifact));
 
@@ -166,7 +194,8 @@ Result<LoadedKernel> load_kernel(const codegen::Artifact& artifact) {
   kernel.impl_->library = &*library;
   library->addToLinkOrder(host->allowed);
   auto object = llvm::MemoryBuffer::getMemBufferCopy(artifact.bytes, artifact.entry);
-  if (auto error = host->layer.add(*library, std::move(object))) return refuse(text_of(std::move(error)));
+  if (auto error = host->layer.add(*library, std::move(object)))
+    return refuse(text_of(std::move(error)));
   auto symbol = host->session.lookup({&*library}, host->session.intern(artifact.entry));
   if (!symbol) {
     const std::string why = text_of(symbol.takeError());

@@ -2,11 +2,11 @@
 #ifndef PRUNERC_RUNTIME_CPU_ORC_H_
 #define PRUNERC_RUNTIME_CPU_ORC_H_
 
-#include <memory>
-
 #include "codegen/artifact.h"
 #include "ir/support/result.h"
 #include "runtime/kernel.h"
+
+#include <memory>
 
 namespace prunerc::runtime {
 
@@ -29,9 +29,10 @@ class LoadedKernel {
   PrunercKernel entry_ = nullptr;
 };
 
-/// Links the artifact's object and returns its kernel. The object may refer only to the few memory and math functions
-/// that code generation emits (see allowed_symbols in orc.cc), never to the process at large.
-/// Errors: KernelLoad.   Cost: about a millisecond.   Threads: one load at a time.
+/// Links the artifact's object and returns its kernel. The object may refer only to the few memory
+/// and math functions that code generation emits (see allowed_symbols in orc.cc), never to the
+/// process at large. Errors: KernelLoad.   Cost: about a millisecond.   Threads: one load at a
+/// time.
 Result<LoadedKernel> load_kernel(const codegen::Artifact& artifact);
 
 }  // namespace prunerc::runtime

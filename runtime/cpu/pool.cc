@@ -1,5 +1,7 @@
 #include "runtime/cpu/pool.h"
 
+#include "runtime/cpu/clock.h"
+
 #include <immintrin.h>
 #include <linux/futex.h>
 #include <sched.h>
@@ -10,18 +12,18 @@
 #include <climits>
 #include <memory>
 
-#include "runtime/cpu/clock.h"
-
 namespace prunerc::runtime {
 namespace {
 
 constexpr uint64_t kOpen = uint64_t{1} << 63;
 constexpr uint32_t kEpochMask = 0x7fffffffU;
 
-/// Polls this often between two looks at the clock: one look costs about as much as one poll of a contended line.
+/// Polls this often between two looks at the clock: one look costs about as much as one poll of a
+/// contended line.
 constexpr int kPollsPerClock = 32;
 
-/// After this long a waiting caller gives its core away between polls: the thread it waits for may need that core.
+/// After this long a waiting caller gives its core away between polls: the thread it waits for may
+/// need that core.
 constexpr int64_t kYieldAfterNs = 50'000;
 
 /// Chunks per worker: few enough that the shared counter is cold, enough to even out unequal tasks.
@@ -32,11 +34,13 @@ thread_local const Pool* current_pool = nullptr;
 thread_local int current_worker = 0;
 
 void futex_wait(std::atomic<uint32_t>& word, uint32_t expected) {
-  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT_PRIVATE, expected, nullptr,
+          nullptr, 0);
 }
 
 void futex_wake_all(std::atomic<uint32_t>& word) {
-  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAKE_PRIVATE, INT_MAX, nullptr,
+          nullptr, 0);
 }
 
 uint64_t open_state(uint32_t epoch) { return kOpen | (uint64_t{epoch & kEpochMask} << 32); }
@@ -47,8 +51,8 @@ void run_serially(int64_t num_tasks, int worker, PrunercTask body, void* closure
   for (int64_t task = 0; task < num_tasks; ++task) body(task, worker, closure);
 }
 
-/// As large as a main thread's: kernels keep their temporaries there. The guard is wider than any frame that is not
-/// probed, so an overflow faults instead of reaching another mapping.
+/// As large as a main thread's: kernels keep their temporaries there. The guard is wider than any
+/// frame that is not probed, so an overflow faults instead of reaching another mapping.
 constexpr size_t kStackBytes = 8 << 20;
 constexpr size_t kStackGuardBytes = 1 << 20;
 
@@ -98,7 +102,8 @@ Pool::~Pool() {
 
 void Pool::parallel_for(int64_t num_tasks, PrunercTask body, void* closure) {
   if (current_pool == this) return run_serially(num_tasks, current_worker, body, closure);
-  if (current_pool != nullptr || threads_.empty() || num_tasks <= 1 || busy_.exchange(true, std::memory_order_acquire)) {
+  if (current_pool != nullptr || threads_.empty() || num_tasks <= 1 ||
+      busy_.exchange(true, std::memory_order_acquire)) {
     return run_serially(num_tasks, 0, body, closure);
   }
   job_ = {.body = body,
@@ -161,7 +166,8 @@ uint32_t Pool::wait_for_launch(uint32_t seen_epoch) {
     if (started_ns == 0) started_ns = now_ns();
     if (now_ns() - started_ns > spin_ns_.load(std::memory_order_relaxed)) break;
   }
-  // Sequentially consistent with the launcher's store of the epoch: either it sees us parked or we see its epoch.
+  // Sequentially consistent with the launcher's store of the epoch: either it sees us parked or we
+  // see its epoch.
   num_parked_.fetch_add(1, std::memory_order_seq_cst);
   uint32_t epoch = epoch_.load(std::memory_order_seq_cst);
   while (epoch == seen_epoch) {

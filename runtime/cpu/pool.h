@@ -2,13 +2,13 @@
 #ifndef PRUNERC_RUNTIME_CPU_POOL_H_
 #define PRUNERC_RUNTIME_CPU_POOL_H_
 
+#include "runtime/kernel.h"
+
 #include <pthread.h>
 
 #include <atomic>
 #include <cstdint>
 #include <vector>
-
-#include "runtime/kernel.h"
 
 namespace prunerc::runtime {
 
@@ -17,14 +17,15 @@ struct PoolOptions {
   int num_threads = 1;
   /// How long an idle worker polls for the next launch before it sleeps. Units: ns.
   int64_t spin_ns = 200'000;
-  /// Called once on each thread the pool starts, before any task (signal stacks, affinity); may be null.
+  /// Called once on each thread the pool starts, before any task (signal stacks, affinity); may be
+  /// null.
   void (*on_thread_start)(int worker) = nullptr;
 };
 
-/// Runs parallel loops on a fixed set of threads. One parallel_for at a time; a nested or concurrent one runs serially
-/// on its caller.
-/// Threads: parallel_for may be called from any thread; construction and destruction from one.
-/// Cost: about a microsecond to launch while the workers still poll.
+/// Runs parallel loops on a fixed set of threads. One parallel_for at a time; a nested or
+/// concurrent one runs serially on its caller. Threads: parallel_for may be called from any thread;
+/// construction and destruction from one. Cost: about a microsecond to launch while the workers
+/// still poll.
 class Pool {
  public:
   explicit Pool(const PoolOptions& options);
@@ -38,18 +39,20 @@ class Pool {
   /// Threads that take part; fewer than asked for if the system refuses to start more.
   int num_threads() const { return launch_.num_workers; }
 
-  /// Runs body(task, worker, closure) for every task in 0 .. num_tasks-1 and returns after the last one.
+  /// Runs body(task, worker, closure) for every task in 0 .. num_tasks-1 and returns after the last
+  /// one.
   void parallel_for(int64_t num_tasks, PrunercTask body, void* closure);
 
-  /// Changes how long idle workers poll; a timer keeps them awake so that their CPU time equals the wall time.
+  /// Changes how long idle workers poll; a timer keeps them awake so that their CPU time equals the
+  /// wall time.
   void set_spin_ns(int64_t spin_ns) { spin_ns_.store(spin_ns, std::memory_order_relaxed); }
 
   /// CPU time used so far by each thread that the pool started (workers 1 ..). Units: ns.
   std::vector<int64_t> worker_cpu_ns() const;
 
  private:
-  // A job stays open while its caller runs tasks; only workers that entered an open job are waited for, so a worker
-  // that wakes late costs nothing.
+  // A job stays open while its caller runs tasks; only workers that entered an open job are waited
+  // for, so a worker that wakes late costs nothing.
   struct Job {
     PrunercTask body = nullptr;
     void* closure = nullptr;

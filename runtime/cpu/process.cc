@@ -1,5 +1,8 @@
 #include "runtime/cpu/process.h"
 
+#include "runtime/cpu/clock.h"
+#include "runtime/cpu/worker.h"
+
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
@@ -12,15 +15,13 @@
 #include <cerrno>
 #include <cstring>
 
-#include "runtime/cpu/clock.h"
-#include "runtime/cpu/worker.h"
-
 extern char** environ;
 
 namespace prunerc::runtime {
 namespace {
 
-/// Descriptors are moved above those that a worker expects, so that placing one there cannot close another.
+/// Descriptors are moved above those that a worker expects, so that placing one there cannot close
+/// another.
 constexpr int kFirstFreeFd = 10;
 /// A process that was killed is gone after this long, unless the kernel cannot end it.
 constexpr int64_t kReapLimitNs = 5'000'000'000;
@@ -51,7 +52,8 @@ Pipe make_pipe() {
   return {.read_end = move_up(ends[0]), .write_end = move_up(ends[1])};
 }
 
-/// The environment of a worker: the parent's, and the mark that makes a second generation impossible.
+/// The environment of a worker: the parent's, and the mark that makes a second generation
+/// impossible.
 std::vector<char*> worker_environment(std::string* mark) {
   *mark = std::string(kWorkerVariable) + "=1";
   std::vector<char*> result;
@@ -79,13 +81,15 @@ int spawn(const std::vector<std::string>& argv, const WorkerFds& fds, pid_t* pid
 
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
-  // A group of its own: Ctrl-C in the terminal is for the parent, and a kill reaches what a kernel may have started.
+  // A group of its own: Ctrl-C in the terminal is for the parent, and a kill reaches what a kernel
+  // may have started.
   posix_spawnattr_setpgroup(&attributes, 0);
   sigset_t none;
   sigemptyset(&none);
   sigset_t defaults;
   sigemptyset(&defaults);
-  for (const int signal : {SIGPIPE, SIGINT, SIGTERM, SIGSEGV, SIGFPE, SIGILL, SIGBUS}) sigaddset(&defaults, signal);
+  for (const int signal : {SIGPIPE, SIGINT, SIGTERM, SIGSEGV, SIGFPE, SIGILL, SIGBUS})
+    sigaddset(&defaults, signal);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &defaults);
   posix_spawnattr_setflags(&attributes,
@@ -116,7 +120,8 @@ std::string describe_exit(int wait_status) {
 /// A write to a dead worker must be an error, not the end of the parent.
 void ignore_sigpipe() {
   struct sigaction current {};
-  if (sigaction(SIGPIPE, nullptr, &current) == 0 && current.sa_handler == SIG_DFL) signal(SIGPIPE, SIG_IGN);
+  if (sigaction(SIGPIPE, nullptr, &current) == 0 && current.sa_handler == SIG_DFL)
+    signal(SIGPIPE, SIG_IGN);
 }
 
 }  // namespace
@@ -135,10 +140,12 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const std::vector<st
   worker->exchange_ = move_up(memfd_create("prunerc-exchange", MFD_CLOEXEC));
   worker->log_ = move_up(memfd_create("prunerc-log", MFD_CLOEXEC));
   const bool has_files = worker->exchange_ >= 0 && worker->log_ >= 0 && requests.read_end >= 0 &&
-                         answers.read_end >= 0 && ftruncate(worker->exchange_, kExchangeDataOffset) == 0;
+                         answers.read_end >= 0 &&
+                         ftruncate(worker->exchange_, kExchangeDataOffset) == 0;
   int failure = has_files ? 0 : errno;
   if (has_files) {
-    void* at = mmap(nullptr, kExchangeDataOffset, PROT_READ | PROT_WRITE, MAP_SHARED, worker->exchange_, 0);
+    void* at = mmap(nullptr, kExchangeDataOffset, PROT_READ | PROT_WRITE, MAP_SHARED,
+                    worker->exchange_, 0);
     if (at != MAP_FAILED) worker->status_ = static_cast<StatusPage*>(at);
     failure = at == MAP_FAILED ? errno
                                : spawn(argv,
@@ -158,10 +165,12 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const std::vector<st
   Frame answer;
   const Frame hello{.type = FrameType::kConfigure, .payload = encode(configure)};
   const bool ready = write_all(worker->to_worker_, encode(hello)) &&
-                     read_frame(worker->from_worker_, worker->parser_, deadline_ns, &answer) == ReadStatus::kFrame &&
+                     read_frame(worker->from_worker_, worker->parser_, deadline_ns, &answer) ==
+                         ReadStatus::kFrame &&
                      answer.type == FrameType::kReady;
   if (ready) return worker;
-  return refuse(argv[0] + " does not answer as a worker (its main must call dispatch_worker first): " +
+  return refuse(argv[0] +
+                " does not answer as a worker (its main must call dispatch_worker first): " +
                 worker->finish());
 }
 
@@ -177,9 +186,11 @@ WorkerProcess::~WorkerProcess() {
 std::string WorkerProcess::read_log() const {
   std::string text(kMaxLogBytes, '\0');
   const off_t size = lseek(log_, 0, SEEK_END);
-  const ssize_t got = pread(log_, text.data(), text.size(), std::max<off_t>(0, size - kMaxLogBytes));
+  const ssize_t got =
+      pread(log_, text.data(), text.size(), std::max<off_t>(0, size - kMaxLogBytes));
   text.resize(got > 0 ? static_cast<size_t>(got) : 0);
-  // Candidates do not print, but what they corrupt may: nothing of it may reach a terminal as control codes.
+  // Candidates do not print, but what they corrupt may: nothing of it may reach a terminal as
+  // control codes.
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < ' ' && c != '\n') c = '?';
   }
@@ -189,7 +200,8 @@ std::string WorkerProcess::read_log() const {
 std::string WorkerProcess::finish() {
   if (pid_ <= 0) return "";
   int wait_status = 0;
-  // A pipe that has closed means a process that is about to be reaped: give it a moment to say how it died.
+  // A pipe that has closed means a process that is about to be reaped: give it a moment to say how
+  // it died.
   bool reaped = false;
   const int64_t grace_ns = now_ns() + 20'000'000;
   while (!reaped && parser_.is_broken() == false && now_ns() < grace_ns) {
@@ -214,14 +226,16 @@ std::string WorkerProcess::finish() {
   return log.empty() ? how : how + "\n" + log;
 }
 
-TalkResult WorkerProcess::talk(const Frame& request, const std::function<int64_t(Stage)>& stage_limit_ns) {
+TalkResult WorkerProcess::talk(const Frame& request,
+                               const std::function<int64_t(Stage)>& stage_limit_ns) {
   TalkResult result;
   const auto end_as = [&](TalkStatus status, std::string why) {
     result.status = status;
     result.job_idx = __atomic_load_n(&status_->job_idx, __ATOMIC_ACQUIRE);
     const auto stage = static_cast<Stage>(__atomic_load_n(&status_->stage, __ATOMIC_ACQUIRE));
     const std::string how = finish();
-    result.detail = (status == TalkStatus::kDied ? how : why) + " while " + std::string(to_string(stage));
+    result.detail =
+        (status == TalkStatus::kDied ? how : why) + " while " + std::string(to_string(stage));
     return result;
   };
   if (pid_ <= 0) return result;
@@ -234,7 +248,8 @@ TalkResult WorkerProcess::talk(const Frame& request, const std::function<int64_t
       case ReadStatus::kEnd: return end_as(TalkStatus::kDied, "");
       case ReadStatus::kBroken: return end_as(TalkStatus::kGarbage, "the process sent garbage");
       case ReadStatus::kDeadline:
-        return end_as(TalkStatus::kTimeout, "no answer within " + std::to_string(limit_ns / 1'000'000) + " ms");
+        return end_as(TalkStatus::kTimeout,
+                      "no answer within " + std::to_string(limit_ns / 1'000'000) + " ms");
       case ReadStatus::kFrame: break;
     }
     if (frame.type == FrameType::kDone) {
@@ -243,7 +258,8 @@ TalkResult WorkerProcess::talk(const Frame& request, const std::function<int64_t
       return result;
     }
     uint32_t stage = 0;
-    if (frame.type != FrameType::kProgress || frame.payload.size() != sizeof stage || num_frames > kMaxFrames) {
+    if (frame.type != FrameType::kProgress || frame.payload.size() != sizeof stage ||
+        num_frames > kMaxFrames) {
       return end_as(TalkStatus::kGarbage, "the process sent an unexpected message");
     }
     std::memcpy(&stage, frame.payload.data(), sizeof stage);

@@ -2,16 +2,16 @@
 #ifndef PRUNERC_RUNTIME_CPU_PROCESS_H_
 #define PRUNERC_RUNTIME_CPU_PROCESS_H_
 
+#include "ir/support/result.h"
+#include "runtime/cpu/frame.h"
+#include "runtime/cpu/message.h"
+
 #include <sys/types.h>
 
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
-
-#include "ir/support/result.h"
-#include "runtime/cpu/frame.h"
-#include "runtime/cpu/message.h"
 
 namespace prunerc::runtime {
 
@@ -20,9 +20,9 @@ enum class TalkStatus : uint8_t { kAnswered, kDied, kTimeout, kGarbage };
 
 struct TalkResult {
   TalkStatus status = TalkStatus::kDied;
-  std::string payload;       ///< of the final frame, if answered
-  std::string detail;        ///< how it died, for people
-  uint32_t job_idx = 0;      ///< the job of a comparison that was in flight
+  std::string payload;   ///< of the final frame, if answered
+  std::string detail;    ///< how it died, for people
+  uint32_t job_idx = 0;  ///< the job of a comparison that was in flight
 };
 
 /// One worker. Destruction kills it.
@@ -31,13 +31,14 @@ class WorkerProcess {
   /// Starts `argv` (argv[0] is the file to run) and waits until it has been configured.
   /// Errors: WorkerStart.
   static Result<std::unique_ptr<WorkerProcess>> start(const std::vector<std::string>& argv,
-                                                      const ConfigureMessage& configure, int64_t deadline_ns);
+                                                      const ConfigureMessage& configure,
+                                                      int64_t deadline_ns);
   ~WorkerProcess();
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
-  /// Sends a request and waits for its last frame; `stage_limit_ns` says how long each stage may last. After anything
-  /// but kAnswered the process is dead.
+  /// Sends a request and waits for its last frame; `stage_limit_ns` says how long each stage may
+  /// last. After anything but kAnswered the process is dead.
   TalkResult talk(const Frame& request, const std::function<int64_t(Stage)>& stage_limit_ns);
 
   /// Moves tensors through the shared file; false if it cannot hold or does not have so many bytes.

@@ -1,17 +1,17 @@
 #include "runtime/cpu/runner.h"
 
+#include "runtime/cpu/buffer.h"
+#include "runtime/cpu/clock.h"
+#include "runtime/cpu/fault.h"
+#include "runtime/cpu/limits.h"
+#include "runtime/cpu/orc.h"
+
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <optional>
 #include <utility>
-
-#include "runtime/cpu/buffer.h"
-#include "runtime/cpu/clock.h"
-#include "runtime/cpu/fault.h"
-#include "runtime/cpu/limits.h"
-#include "runtime/cpu/orc.h"
 
 namespace prunerc::runtime {
 namespace {
@@ -20,7 +20,8 @@ namespace {
 constexpr int64_t kSpinWhileTimingNs = int64_t{60} * 1'000'000'000;
 constexpr int64_t kSpinOtherwiseNs = 200'000;
 constexpr int64_t kMaxFilledBytes = 256 << 20;
-/// Larger than any cache that we know of counts twice over: the last level may keep part of the lines.
+/// Larger than any cache that we know of counts twice over: the last level may keep part of the
+/// lines.
 constexpr size_t kFlushBytes = 128 << 20;
 /// A NaN in every float type, and an odd number in every other type.
 constexpr unsigned char kPoisonA = 0xFF;
@@ -80,9 +81,9 @@ struct Runner::Arguments {
 Runner::Runner(int num_threads, int exchange_fd, StatusPage* status)
     : exchange_fd_(exchange_fd),
       status_(status),
-      pool_({.num_threads = num_threads,
-             .spin_ns = kSpinOtherwiseNs,
-             .on_thread_start = [](int) { prepare_thread_for_faults(); }}) {}
+      pool_({.num_threads = num_threads, .spin_ns = kSpinOtherwiseNs, .on_thread_start = [](int) {
+               prepare_thread_for_faults();
+             }}) {}
 
 Runner::~Runner() = default;
 
@@ -100,15 +101,20 @@ Measurement Runner::load(const JobMessage& job, Kernel* kernel) {
   kernel->code.emplace(std::move(code).value());
   kernel->artifact.bytes.clear();
   kernel->inputs = job.inputs;
-  const auto is_input = [](const codegen::ArtifactParam& p) { return p.role == codegen::ParamRole::kInput; };
+  const auto is_input = [](const codegen::ArtifactParam& p) {
+    return p.role == codegen::ParamRole::kInput;
+  };
   const auto& params = kernel->artifact.params;
-  if (std::count_if(params.begin(), params.end(), is_input) != static_cast<std::ptrdiff_t>(job.inputs.size())) {
-    return failed(MeasureStatus::kWorkerError, "the job has another number of inputs than the kernel");
+  if (std::count_if(params.begin(), params.end(), is_input) !=
+      static_cast<std::ptrdiff_t>(job.inputs.size())) {
+    return failed(MeasureStatus::kWorkerError,
+                  "the job has another number of inputs than the kernel");
   }
   return ok();
 }
 
-bool Runner::fill_input(const InputMessage& input, const codegen::ArtifactParam& param, unsigned char* to) {
+bool Runner::fill_input(const InputMessage& input, const codegen::ArtifactParam& param,
+                        unsigned char* to) {
   const int64_t bytes = codegen::size_bytes(param);
   if (input.fill == Fill::kBytes) return transfer(pread, exchange_fd_, to, bytes, input.offset);
   const int64_t count = codegen::num_elems(param);
@@ -135,11 +141,14 @@ Measurement Runner::prepare(const Kernel& kernel, Round round, Arguments* argume
                               : round == Round::kSecond ? Placement::kLeft
                                                         : Placement::kStaggered;
   const unsigned char poison = round == Round::kFirst ? kPoisonA : kPoisonB;
-  const auto no_memory = [] { return failed(MeasureStatus::kWorkerError, "not enough memory for the buffers"); };
+  const auto no_memory = [] {
+    return failed(MeasureStatus::kWorkerError, "not enough memory for the buffers");
+  };
   int index = 0;
   size_t input_idx = 0;
   for (const codegen::ArtifactParam& param : kernel.artifact.params) {
-    GuardedBuffer& buffer = arguments->params.emplace_back(codegen::size_bytes(param), placement, index++);
+    GuardedBuffer& buffer =
+        arguments->params.emplace_back(codegen::size_bytes(param), placement, index++);
     if (buffer.data() == nullptr) return no_memory();
     arguments->pointers.push_back(buffer.data());
     add_fault_region(buffer, param.name);
@@ -148,7 +157,8 @@ Measurement Runner::prepare(const Kernel& kernel, Round round, Arguments* argume
       continue;
     }
     if (!fill_input(kernel.inputs[input_idx++], param, buffer.data())) {
-      return failed(MeasureStatus::kWorkerError, "input '" + param.name + "' is not in the exchange file");
+      return failed(MeasureStatus::kWorkerError,
+                    "input '" + param.name + "' is not in the exchange file");
     }
     const bool hashed = round != Round::kTiming;
     arguments->input_hashes.push_back(hashed ? hash_bytes(buffer.data(), buffer.size_bytes()) : 0);
@@ -164,17 +174,20 @@ Measurement Runner::prepare(const Kernel& kernel, Round round, Arguments* argume
 Measurement Runner::execute(const Kernel& kernel, Arguments& arguments) {
   const int32_t code =
       kernel.code->entry()(arguments.pointers.data(), arguments.workspace.data(), pool_.launch());
-  if (code != 0) return failed(MeasureStatus::kRejected, "the kernel returned " + std::to_string(code));
+  if (code != 0)
+    return failed(MeasureStatus::kRejected, "the kernel returned " + std::to_string(code));
   size_t input_idx = 0;
   for (size_t i = 0; i < arguments.params.size(); ++i) {
     const codegen::ArtifactParam& param = kernel.artifact.params[i];
     const GuardedBuffer& buffer = arguments.params[i];
     if (!buffer.is_redzone_intact()) {
-      return failed(MeasureStatus::kWrongResult, "the kernel wrote outside of '" + param.name + "'");
+      return failed(MeasureStatus::kWrongResult,
+                    "the kernel wrote outside of '" + param.name + "'");
     }
     if (param.role == codegen::ParamRole::kOutput) continue;
     if (hash_bytes(buffer.data(), buffer.size_bytes()) != arguments.input_hashes[input_idx++]) {
-      return failed(MeasureStatus::kWrongResult, "the kernel wrote to its input '" + param.name + "'");
+      return failed(MeasureStatus::kWrongResult,
+                    "the kernel wrote to its input '" + param.name + "'");
     }
   }
   if (!arguments.workspace.is_redzone_intact()) {
@@ -185,8 +198,10 @@ Measurement Runner::execute(const Kernel& kernel, Arguments& arguments) {
 
 namespace {
 
-/// Finds the first element of an output that differs between the two checking runs, and says which kind it is.
-std::optional<std::string> find_difference(const codegen::ArtifactParam& param, const unsigned char* first,
+/// Finds the first element of an output that differs between the two checking runs, and says which
+/// kind it is.
+std::optional<std::string> find_difference(const codegen::ArtifactParam& param,
+                                           const unsigned char* first,
                                            const unsigned char* second) {
   const auto elem_bytes = static_cast<size_t>(ir::byte_size(param.dtype));
   const auto size = static_cast<size_t>(codegen::size_bytes(param));
@@ -195,11 +210,14 @@ std::optional<std::string> find_difference(const codegen::ArtifactParam& param, 
   while (first[at] == second[at]) ++at;
   at = at / elem_bytes * elem_bytes;
   const auto holds = [&](const unsigned char* data, unsigned char value) {
-    return std::all_of(data + at, data + at + elem_bytes, [value](unsigned char byte) { return byte == value; });
+    return std::all_of(data + at, data + at + elem_bytes,
+                       [value](unsigned char byte) { return byte == value; });
   };
-  const std::string element = "element " + std::to_string(at / elem_bytes) + " of output '" + param.name + "' ";
+  const std::string element =
+      "element " + std::to_string(at / elem_bytes) + " of output '" + param.name + "' ";
   if (holds(first, kPoisonA) && holds(second, kPoisonB)) return element + "is never written";
-  return element + "differs between two runs on the same inputs: a race, or a read of unwritten memory";
+  return element +
+         "differs between two runs on the same inputs: a race, or a read of unwritten memory";
 }
 
 }  // namespace
@@ -220,13 +238,15 @@ Measurement Runner::check(const Kernel& kernel, const JobMessage& job,
   for (size_t i = 0; rounds.size() == 2 && i < kernel.artifact.params.size(); ++i) {
     const codegen::ArtifactParam& param = kernel.artifact.params[i];
     if (param.role == codegen::ParamRole::kInput) continue;
-    const auto difference = find_difference(param, rounds[0].params[i].data(), rounds[1].params[i].data());
+    const auto difference =
+        find_difference(param, rounds[0].params[i].data(), rounds[1].params[i].data());
     if (difference) return failed(MeasureStatus::kWrongResult, *difference);
   }
   return job.want_outputs ? write_outputs(kernel, rounds[0], job.outputs_offset) : ok();
 }
 
-Measurement Runner::write_outputs(const Kernel& kernel, const Arguments& arguments, int64_t offset) {
+Measurement Runner::write_outputs(const Kernel& kernel, const Arguments& arguments,
+                                  int64_t offset) {
   for (size_t i = 0; i < arguments.params.size(); ++i) {
     if (kernel.artifact.params[i].role == codegen::ParamRole::kInput) continue;
     const GuardedBuffer& buffer = arguments.params[i];
@@ -244,7 +264,8 @@ void Runner::flush_caches() {
   for (size_t i = 0; i < flush_.size(); i += 64) flush_[i] = static_cast<char>(flush_[i] + 1);
 }
 
-RawSample Runner::sample(const Kernel& kernel, Arguments& arguments, CacheState cache, int64_t runs) {
+RawSample Runner::sample(const Kernel& kernel, Arguments& arguments, CacheState cache,
+                         int64_t runs) {
   RawSample result;
   for (int64_t done = 0; done < runs;) {
     if (cache == CacheState::kFlushed) flush_caches();
@@ -282,7 +303,8 @@ Measurement Runner::run(const JobMessage& job, const std::function<void(Stage)>&
       enter(Stage::kTiming, on_progress);
       pool_.set_spin_ns(kSpinWhileTimingNs);
       result = time_kernel(
-          [&](int64_t runs) { return sample(kernel, arguments, job.timing.cache, runs); }, job.timing);
+          [&](int64_t runs) { return sample(kernel, arguments, job.timing.cache, runs); },
+          job.timing);
       pool_.set_spin_ns(kSpinOtherwiseNs);
       result.canary_ns = canary_ns();
     }

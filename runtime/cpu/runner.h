@@ -1,6 +1,11 @@
-// Runs, checks and times kernels inside a worker process. What goes fatally wrong ends the process; the rest is data.
+// Runs, checks and times kernels inside a worker process. What goes fatally wrong ends the process;
+// the rest is data.
 #ifndef PRUNERC_RUNTIME_CPU_RUNNER_H_
 #define PRUNERC_RUNTIME_CPU_RUNNER_H_
+
+#include "runtime/cpu/message.h"
+#include "runtime/cpu/pool.h"
+#include "runtime/measure.h"
 
 #include <functional>
 #include <map>
@@ -9,24 +14,23 @@
 #include <tuple>
 #include <vector>
 
-#include "runtime/cpu/message.h"
-#include "runtime/cpu/pool.h"
-#include "runtime/measure.h"
-
 namespace prunerc::runtime {
 
 /// The worker's end of a job.
 class Runner {
  public:
-  /// `exchange_fd` holds tensors given as bytes and receives outputs; `status` is where the stage is noted.
+  /// `exchange_fd` holds tensors given as bytes and receives outputs; `status` is where the stage
+  /// is noted.
   Runner(int num_threads, int exchange_fd, StatusPage* status);
   ~Runner();
 
-  /// Loads, checks and times one kernel; calls `on_progress` before each step that may take long, with its stage.
+  /// Loads, checks and times one kernel; calls `on_progress` before each step that may take long,
+  /// with its stage.
   Measurement run(const JobMessage& job, const std::function<void(Stage)>& on_progress);
 
   /// Loads all kernels, then times those that loaded in turn.
-  std::vector<Measurement> compare(const CompareMessage& message, const std::function<void(Stage)>& on_progress);
+  std::vector<Measurement> compare(const CompareMessage& message,
+                                   const std::function<void(Stage)>& on_progress);
 
  private:
   struct Kernel;
@@ -37,9 +41,11 @@ class Runner {
   void enter(Stage stage, const std::function<void(Stage)>& on_progress);
   Measurement load(const JobMessage& job, Kernel* kernel);
   Measurement prepare(const Kernel& kernel, Round round, Arguments* arguments);
-  bool fill_input(const InputMessage& input, const codegen::ArtifactParam& param, unsigned char* to);
+  bool fill_input(const InputMessage& input, const codegen::ArtifactParam& param,
+                  unsigned char* to);
   Measurement execute(const Kernel& kernel, Arguments& arguments);
-  Measurement check(const Kernel& kernel, const JobMessage& job, const std::function<void(Stage)>& on_progress);
+  Measurement check(const Kernel& kernel, const JobMessage& job,
+                    const std::function<void(Stage)>& on_progress);
   Measurement write_outputs(const Kernel& kernel, const Arguments& arguments, int64_t offset);
   RawSample sample(const Kernel& kernel, Arguments& arguments, CacheState cache, int64_t runs);
   void flush_caches();
@@ -48,7 +54,8 @@ class Runner {
   StatusPage* status_;
   Pool pool_;
   std::vector<char> flush_;
-  // Inputs of a batch repeat; filling them anew would cost more than many kernels. Keyed by what determines them.
+  // Inputs of a batch repeat; filling them anew would cost more than many kernels. Keyed by what
+  // determines them.
   std::map<std::tuple<Fill, uint64_t, ir::DType, int64_t>, std::unique_ptr<Tensor>> filled_;
   int64_t filled_bytes_ = 0;
 };

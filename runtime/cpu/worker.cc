@@ -1,5 +1,10 @@
 #include "runtime/cpu/worker.h"
 
+#include "runtime/cpu/fault.h"
+#include "runtime/cpu/frame.h"
+#include "runtime/cpu/message.h"
+#include "runtime/cpu/runner.h"
+
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -10,11 +15,6 @@
 #include <string>
 #include <string_view>
 #include <thread>
-
-#include "runtime/cpu/fault.h"
-#include "runtime/cpu/frame.h"
-#include "runtime/cpu/message.h"
-#include "runtime/cpu/runner.h"
 
 namespace prunerc::runtime {
 namespace {
@@ -42,7 +42,8 @@ void confine(const ConfigureMessage& configure) {
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
-/// Ends the process when the parent is gone. PR_SET_PDEATHSIG would fire as soon as the *thread* that started us ends.
+/// Ends the process when the parent is gone. PR_SET_PDEATHSIG would fire as soon as the *thread*
+/// that started us ends.
 void die_with_parent(int in_fd) {
   std::thread([in_fd] {
     pollfd wait{.fd = in_fd, .events = 0, .revents = 0};  // hang-ups are always reported
@@ -72,7 +73,8 @@ class Server {
     };
     if (request.type == FrameType::kRun) {
       const std::optional<JobMessage> job = decode_job(request.payload);
-      return job && send(FrameType::kDone, encode(std::vector<Measurement>{runner_->run(*job, progress)}));
+      return job &&
+             send(FrameType::kDone, encode(std::vector<Measurement>{runner_->run(*job, progress)}));
     }
     if (request.type == FrameType::kCompare) {
       const std::optional<CompareMessage> jobs = decode_compare(request.payload);

@@ -1,12 +1,12 @@
 #include "runtime/cpu/device.h"
 
+#include "runtime/cpu/clock.h"
+#include "tests/runtime/kernels.h"
+
 #include <catch2/catch.hpp>
 
 #include <cmath>
 #include <cstring>
-
-#include "runtime/cpu/clock.h"
-#include "tests/runtime/kernels.h"
 
 namespace prunerc::runtime {
 namespace {
@@ -52,7 +52,8 @@ const std::vector<Verdict> kVerdicts = {
     {"writes_before_the_start", MeasureStatus::kWrongResult, "outside of 'C'"},
     {"writes_far_away", MeasureStatus::kCrash, "SIGSEGV: write of an address that is in no buffer"},
     {"writes_an_input", MeasureStatus::kWrongResult, "wrote to its input 'A'"},
-    {"leaves_one_unwritten", MeasureStatus::kWrongResult, "element 500 of output 'C' is never written"},
+    {"leaves_one_unwritten", MeasureStatus::kWrongResult,
+     "element 500 of output 'C' is never written"},
     {"reads_its_output", MeasureStatus::kWrongResult, "element 0 of output 'C' differs"},
     {"divides_by_zero", MeasureStatus::kCrash, "SIGFPE"},
     {"runs_an_illegal_instruction", MeasureStatus::kCrash, "SIGILL"},
@@ -100,7 +101,8 @@ TEST_CASE("a stack overflow on a pool thread is a crash like any other") {
   job.check = Check::kNone;
   Measurement result;
   // The second worker gets a task in most runs only.
-  for (int i = 0; i < 50 && result.status != MeasureStatus::kCrash; ++i) result = device.run(job).measurement;
+  for (int i = 0; i < 50 && result.status != MeasureStatus::kCrash; ++i)
+    result = device.run(job).measurement;
   CHECK(result.status == MeasureStatus::kCrash);
   CHECK(result.detail.find("stack overflow") != std::string::npos);
   CHECK(works(device));
@@ -180,9 +182,11 @@ TEST_CASE("a command that is no worker is an error with a hint") {
   CpuDeviceOptions options = test_options();
   const codegen::Artifact artifact = test_artifact("good");
   options.worker_argv = {"/bin/true"};
-  CHECK(CpuDevice(options).run(test_job(artifact)).measurement.detail.find("dispatch_worker") != std::string::npos);
+  CHECK(CpuDevice(options).run(test_job(artifact)).measurement.detail.find("dispatch_worker") !=
+        std::string::npos);
   options.worker_argv = {"/no/such/file"};
-  CHECK(CpuDevice(options).run(test_job(artifact)).measurement.status == MeasureStatus::kWorkerError);
+  CHECK(CpuDevice(options).run(test_job(artifact)).measurement.status ==
+        MeasureStatus::kWorkerError);
 }
 
 TEST_CASE("timing gives samples, a median and the repetitions") {

@@ -1,4 +1,5 @@
-// A kernel that calls what no kernel may call; alone in its object, which cannot be linked for that reason.
+// A kernel that calls what no kernel may call; alone in its object, which cannot be linked for that
+// reason.
 #include "runtime/kernel.h"
 
 extern "C" {

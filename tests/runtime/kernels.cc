@@ -13,7 +13,10 @@ codegen::Artifact test_artifact(const std::string& entry) {
   artifact.entry = entry;
   artifact.params = {
       {.name = "A", .dtype = ir::DType::kF32, .shape = {1000}, .role = codegen::ParamRole::kInput},
-      {.name = "C", .dtype = ir::DType::kF32, .shape = {10, 100}, .role = codegen::ParamRole::kOutput},
+      {.name = "C",
+       .dtype = ir::DType::kF32,
+       .shape = {10, 100},
+       .role = codegen::ParamRole::kOutput},
   };
   artifact.workspace_bytes = 100;
   return artifact;

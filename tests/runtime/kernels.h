@@ -2,10 +2,10 @@
 #ifndef PRUNERC_TESTS_RUNTIME_KERNELS_H_
 #define PRUNERC_TESTS_RUNTIME_KERNELS_H_
 
-#include <string>
-
 #include "codegen/artifact.h"
 #include "runtime/cpu/device.h"
+
+#include <string>
 
 namespace prunerc::runtime {
 

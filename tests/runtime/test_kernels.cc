@@ -1,7 +1,8 @@
-// Kernels that do what a kernel should, and each of the things that it should not. Compiled to a bare object.
-#include <stddef.h>
-
+// Kernels that do what a kernel should, and each of the things that it should not. Compiled to a
+// bare object.
 #include "runtime/kernel.h"
+
+#include <stddef.h>
 
 namespace {
 
@@ -16,7 +17,10 @@ void add_one(void* const* args, int64_t from, int64_t to) {
 
 void system_call(long number, long first) {
   long result = 0;
-  asm volatile("syscall" : "=a"(result) : "a"(number), "D"(first), "S"(0L), "d"(0L) : "rcx", "r11", "memory");
+  asm volatile("syscall"
+               : "=a"(result)
+               : "a"(number), "D"(first), "S"(0L), "d"(0L)
+               : "rcx", "r11", "memory");
 }
 
 __attribute__((noinline)) int64_t recurse(int64_t depth, volatile char* above) {
@@ -54,7 +58,7 @@ int32_t slow_by_factor_20(void* const* args, void*, const PrunercLaunch*) {
   return 0;
 }
 
-int32_t reports_failure(void*const*, void*, const PrunercLaunch*) { return 7; }
+int32_t reports_failure(void* const*, void*, const PrunercLaunch*) { return 7; }
 
 int32_t reads_past_the_end(void* const* args, void*, const PrunercLaunch*) {
   add_one(args, 0, kSize);
@@ -73,7 +77,7 @@ int32_t writes_before_the_start(void* const* args, void*, const PrunercLaunch*) 
   return 0;
 }
 
-int32_t writes_far_away(void*const*, void*, const PrunercLaunch*) {
+int32_t writes_far_away(void* const*, void*, const PrunercLaunch*) {
   *reinterpret_cast<volatile int*>(0x10 + zero) = 1;
   return 0;
 }
@@ -98,21 +102,21 @@ int32_t reads_its_output(void* const* args, void*, const PrunercLaunch*) {
   return 0;
 }
 
-int32_t divides_by_zero(void*const*, void*, const PrunercLaunch*) {
+int32_t divides_by_zero(void* const*, void*, const PrunercLaunch*) {
   int quotient = 1;
   asm volatile("cltd\n\t idivl %1" : "+a"(quotient) : "r"(static_cast<int>(zero)) : "edx", "cc");
   return quotient;
 }
 
-int32_t runs_an_illegal_instruction(void*const*, void*, const PrunercLaunch*) { __builtin_trap(); }
+int32_t runs_an_illegal_instruction(void* const*, void*, const PrunercLaunch*) { __builtin_trap(); }
 
-int32_t hangs(void*const*, void*, const PrunercLaunch*) {
+int32_t hangs(void* const*, void*, const PrunercLaunch*) {
   while (zero == 0) {
   }
   return 0;
 }
 
-int32_t hangs_in_a_worker(void*const*, void*, const PrunercLaunch* launch) {
+int32_t hangs_in_a_worker(void* const*, void*, const PrunercLaunch* launch) {
   return launch->parallel_for(
       launch, 2,
       [](int64_t, int32_t, void*) {
@@ -137,7 +141,7 @@ int32_t overflows_in_a_worker(void* const* args, void*, const PrunercLaunch* lau
       out(args));
 }
 
-int32_t exits_with_success(void*const*, void*, const PrunercLaunch*) {
+int32_t exits_with_success(void* const*, void*, const PrunercLaunch*) {
   system_call(231, 0);  // exit_group
   return 0;
 }

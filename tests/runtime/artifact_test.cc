@@ -1,0 +1,95 @@
+#include "codegen/artifact.h"
+
+#include "ir/support/rng.h"
+
+#include <catch2/catch.hpp>
+
+namespace prunerc::codegen {
+namespace {
+
+Artifact example() {
+  Artifact artifact;
+  artifact.bytes = std::string(
+      "\x7f"
+      "ELF\0\1\2",
+      7);
+  artifact.entry = "k_0123456789abcdef";
+  artifact.triple = "x86_64-unknown-linux-gnu";
+  artifact.cpu = "znver4";
+  artifact.params = {
+      {.name = "A", .dtype = ir::DType::kBF16, .shape = {4, 0, 3}, .role = ParamRole::kInput},
+      {.name = "s", .dtype = ir::DType::kF32, .shape = {}, .role = ParamRole::kInput},
+      {.name = "C", .dtype = ir::DType::kI64, .shape = {5, 7}, .role = ParamRole::kOutput}};
+  artifact.workspace_bytes = 4096;
+  artifact.workspace_bytes_per_worker = 128;
+  artifact.flops = 1e9;
+  artifact.bytes_moved = 12345;
+  return artifact;
+}
+
+TEST_CASE("an artifact survives a round trip through bytes") {
+  const Result<Artifact> back = deserialize(serialize(example()));
+  REQUIRE(back.ok());
+  CHECK(*back == example());
+  CHECK(serialize(*back) == serialize(example()));
+}
+
+TEST_CASE("sizes follow from shapes and types") {
+  const Artifact artifact = example();
+  CHECK(size_bytes(artifact.params[0]) == 0);
+  CHECK(size_bytes(artifact.params[1]) == 4);
+  CHECK(num_elems(artifact.params[2]) == 35);
+  CHECK(size_bytes(artifact.params[2]) == 280);
+  CHECK(total_workspace_bytes(artifact, 3) == 4096 + 3 * 128);
+}
+
+TEST_CASE("every prefix of a serialized artifact is refused") {
+  const std::string bytes = serialize(example());
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    const Result<Artifact> back = deserialize(std::string_view(bytes).substr(0, size));
+    REQUIRE(!back.ok());
+    CHECK(back.error().id() == Diag::kArtifactMalformed);
+  }
+  CHECK(!deserialize(bytes + "x").ok());
+}
+
+TEST_CASE("an artifact with flipped bytes is refused or valid, never a crash") {
+  const std::string bytes = serialize(example());
+  Rng rng(7);
+  for (int i = 0; i < 20'000; ++i) {
+    std::string damaged = bytes;
+    for (uint64_t flips = 1 + rng.below(3); flips > 0; --flips) {
+      damaged[rng.below(damaged.size())] = static_cast<char>(rng.below(256));
+    }
+    const Result<Artifact> back = deserialize(damaged);
+    if (back.ok()) REQUIRE(validate(*back).ok());
+  }
+}
+
+TEST_CASE("artifacts that no runtime could hold are refused") {
+  const auto is_refused = [](auto&& change) {
+    Artifact artifact = example();
+    change(artifact);
+    return !validate(artifact).ok() && !deserialize(serialize(artifact)).ok();
+  };
+  CHECK(validate(example()).ok());
+  CHECK(is_refused([](Artifact& a) { a.entry = ""; }));
+  CHECK(is_refused([](Artifact& a) { a.entry = "1st"; }));
+  CHECK(is_refused([](Artifact& a) { a.entry = "a b"; }));
+  CHECK(is_refused([](Artifact& a) { a.entry = std::string(1000, 'x'); }));
+  CHECK(is_refused([](Artifact& a) { a.params[0].shape = {-1}; }));
+  CHECK(is_refused([](Artifact& a) { a.params[0].shape = {int64_t{1} << 62}; }));
+  CHECK(is_refused([](Artifact& a) { a.params[0].shape = {1 << 21, 1 << 21, 1 << 21, 1 << 21}; }));
+  CHECK(is_refused([](Artifact& a) { a.params[0].shape.assign(65, 1); }));
+  CHECK(is_refused([](Artifact& a) {
+    a.params[2].role = ParamRole::kInput, a.params[0].role = ParamRole::kOutput;
+  }));
+  CHECK(is_refused([](Artifact& a) { a.params[0].dtype = static_cast<ir::DType>(77); }));
+  CHECK(is_refused([](Artifact& a) { a.kind = static_cast<ArtifactKind>(9); }));
+  CHECK(is_refused([](Artifact& a) { a.workspace_bytes = -1; }));
+  CHECK(is_refused([](Artifact& a) { a.workspace_bytes_per_worker = INT64_MAX; }));
+  CHECK(is_refused([](Artifact& a) { a.params.resize(300); }));
+}
+
+}  // namespace
+}  // namespace prunerc::codegen

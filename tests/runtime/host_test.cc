@@ -1,0 +1,99 @@
+#include "runtime/cpu/host.h"
+
+#include "runtime/cpu/limits.h"
+#include "runtime/fill.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <cstring>
+#include <set>
+
+namespace prunerc::runtime {
+namespace {
+
+TEST_CASE("the host's description is plausible and reads back from its text") {
+  const ir::Target target = host_target();
+  CHECK(target.num_cores >= 1);
+  CHECK(target.num_threads >= target.num_cores);
+  CHECK(target.l1d_bytes >= 16 << 10);
+  CHECK(target.l2_bytes >= target.l1d_bytes);
+  CHECK((target.vector_bytes == 32 || target.vector_bytes == 64));
+  CHECK(!target.llvm_cpu.empty());
+  const Result<ir::Target> back = ir::target_from_string(ir::to_string(target));
+  REQUIRE(back.ok());
+  CHECK(*back == target);
+  CHECK(host_model_name().find("thread") != std::string::npos);
+}
+
+TEST_CASE("measured limits are ordered as a memory hierarchy is") {
+  LimitsOptions options;
+  options.sample_ns = 500'000;
+  options.memory_footprint_bytes = 64 << 20;
+  const MachineLimits limits = measure_limits(options);
+  CHECK(limits.clock_ghz > 0.5);
+  CHECK(limits.clock_ghz < 10);
+  CHECK(limits.one.fma_gflops > 5);
+  REQUIRE(limits.one.levels.size() >= 3);
+  CHECK(limits.one.levels.front().read_gbps > 1.5 * limits.one.levels.back().read_gbps);
+  for (const LevelBandwidth& level : limits.one.levels) {
+    CHECK(level.read_gbps > 0.5);
+    CHECK(level.copy_gbps > 0.5);
+  }
+  // The first level feeds two registers a multiply-add at most.
+  CHECK(limits.one.levels.front().read_gbps < 4 * limits.one.fma_gflops);
+  const ir::Platform platform = to_platform(limits);
+  CHECK(platform.fma_gflops == limits.one.fma_gflops);
+  CHECK(platform.l1_bandwidth == Approx(limits.one.levels.front().read_gbps * 1e9));
+}
+
+TEST_CASE("fills depend on the seed and the element only") {
+  for (int i = 0; i < kNumFills; ++i) {
+    const auto fill = static_cast<Fill>(i);
+    CHECK(fill_from_string(to_string(fill)) == fill);
+    std::vector<float> long_fill(1000);
+    std::vector<float> short_fill(10);
+    fill_tensor(fill, 5, ir::DType::kF32, 1000, long_fill.data());
+    fill_tensor(fill, 5, ir::DType::kF32, 10, short_fill.data());
+    CHECK(std::memcmp(long_fill.data(), short_fill.data(), 40) == 0);
+  }
+  CHECK(!fill_from_string("nonsense"));
+}
+
+TEST_CASE("uniform floats spread over their range and seeds differ") {
+  std::vector<float> a(10'000);
+  std::vector<float> b(10'000);
+  fill_tensor(Fill::kUniform, 1, ir::DType::kF32, 10'000, a.data());
+  fill_tensor(Fill::kUniform, 2, ir::DType::kF32, 10'000, b.data());
+  double sum = 0;
+  for (const float value : a) {
+    REQUIRE(std::abs(value) <= 1);
+    sum += value;
+  }
+  CHECK(std::abs(sum / 10'000) < 0.05);
+  CHECK(std::set<float>(a.begin(), a.end()).size() > 9'000);
+  CHECK(a != b);
+}
+
+TEST_CASE("small integers are exact and in range for every type") {
+  std::vector<int8_t> i8(1000);
+  std::vector<uint8_t> u8(1000);
+  std::vector<uint8_t> flags(1000);
+  std::vector<uint16_t> bf16(1000);
+  fill_tensor(Fill::kSmallInt, 1, ir::DType::kI8, 1000, i8.data());
+  fill_tensor(Fill::kSmallInt, 1, ir::DType::kU8, 1000, u8.data());
+  fill_tensor(Fill::kSmallInt, 1, ir::DType::kBool, 1000, flags.data());
+  fill_tensor(Fill::kSmallInt, 1, ir::DType::kBF16, 1000, bf16.data());
+  for (size_t i = 0; i < 1000; ++i) {
+    REQUIRE(std::abs(i8[i]) <= 8);
+    REQUIRE(u8[i] <= 8);
+    REQUIRE(flags[i] <= 1);
+    const double value = ir::bf16_value(bf16[i]);
+    REQUIRE(value == std::floor(value));
+    REQUIRE(std::abs(value) <= 8);
+  }
+  CHECK(std::set<int8_t>(i8.begin(), i8.end()).size() == 17);
+}
+
+}  // namespace
+}  // namespace prunerc::runtime
