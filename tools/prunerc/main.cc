@@ -1,6 +1,5 @@
 // The prunerc command line: verbs over the driver. `__worker` is the measuring child's entry, not for people.
 #include <cstdio>
-#include <cstring>
 #include <exception>
 
 #include "runtime/cpu/worker.h"
@@ -32,7 +31,7 @@ int run(int argc, char** argv) {
 }  // namespace prunerc::cli
 
 int main(int argc, char** argv) {
-  if (argc > 1 && std::strcmp(argv[1], "__worker") == 0) return prunerc::runtime::worker_main(0, 1);
+  if (const auto status = prunerc::runtime::dispatch_worker(argc, argv)) return *status;
   // The one catch of the project: third-party code may throw (out of memory, CLI11); nothing of ours does.
   try {
     return prunerc::cli::run(argc, argv);
