@@ -1,10 +1,10 @@
 #include "ir/builder.h"
 
-#include <cmath>
-#include <string>
-
 #include "ir/support/check.h"
 #include "ir/support/hash.h"
+
+#include <cmath>
+#include <string>
 
 namespace prunerc::ir {
 namespace {
@@ -52,7 +52,8 @@ int64_t wrap_sub(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
 }
 
-// The operation on exact integers; false if it has no value (division by zero) or is not an integer operation.
+// The operation on exact integers; false if it has no value (division by zero) or is not an integer
+// operation.
 bool fold_int(ExprKind kind, int64_t a, int64_t b, int64_t* out) {
   switch (kind) {
     case ExprKind::kAdd: *out = wrap_add(a, b); return true;
@@ -80,11 +81,11 @@ Result<DType> binary_type(ExprKind kind, DType lhs, DType rhs) {
     return error(Diag::kTypeMismatch, std::string(to_string(kind)), std::string(to_string(lhs)),
                  std::string(to_string(rhs)));
   }
-  const bool fits = is_logic(kind)                  ? is_bool(lhs)
-                    : is_compare(kind)              ? true
-                    : kind == ExprKind::kDiv        ? is_float(lhs)
+  const bool fits = is_logic(kind)                                               ? is_bool(lhs)
+                    : is_compare(kind)                                           ? true
+                    : kind == ExprKind::kDiv                                     ? is_float(lhs)
                     : kind == ExprKind::kFloorDiv || kind == ExprKind::kFloorMod ? is_int(lhs)
-                                                    : !is_bool(lhs);
+                                                                                 : !is_bool(lhs);
   if (!fits) {
     return error(Diag::kTypeUnexpected, std::string(to_string(kind)), std::string(to_string(lhs)));
   }
@@ -132,9 +133,9 @@ Expr IrBuilder::float_imm(double value, DType dtype) {
 }
 
 Expr IrBuilder::constant(double value, DType dtype) {
-  return is_float(dtype) ? float_imm(value, dtype)
-                         : int_imm(is_bool(dtype) ? (value != 0 ? 1 : 0) : saturate_to(dtype, value),
-                                   dtype);
+  return is_float(dtype)
+             ? float_imm(value, dtype)
+             : int_imm(is_bool(dtype) ? (value != 0 ? 1 : 0) : saturate_to(dtype, value), dtype);
 }
 
 const Var* IrBuilder::fresh_var(std::string_view name) {
@@ -240,7 +241,8 @@ Expr IrBuilder::load(BufferId buffer_id, std::span<const Expr> indices) {
   n.dtype = target.dtype;
   n.buffer = buffer_id;
   n.indices = arena_->copy(indices);
-  n.hash = with(with(start_hash(n.kind, n.dtype), static_cast<int64_t>(buffer_id.value)), n.indices);
+  n.hash =
+      with(with(start_hash(n.kind, n.dtype), static_cast<int64_t>(buffer_id.value)), n.indices);
   return put(n);
 }
 

@@ -2,22 +2,23 @@
 #ifndef PRUNERC_IR_BUILDER_H_
 #define PRUNERC_IR_BUILDER_H_
 
+#include "ir/program.h"
+#include "ir/support/result.h"
+
 #include <initializer_list>
 #include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
 
-#include "ir/program.h"
-#include "ir/support/result.h"
-
 namespace prunerc::ir {
 
-/// Nullopt-like check used by parsers before they build: an error if `kind` cannot take these operand types.
+/// Nullopt-like check used by parsers before they build: an error if `kind` cannot take these
+/// operand types.
 Result<DType> binary_type(ExprKind kind, DType lhs, DType rhs);
 
-/// Makes the nodes of one new version of a program. Operand types must fit (PRUNERC_CHECK): whoever reads text checks
-/// with binary_type first. finish() freezes the arena; the builder is then spent.
+/// Makes the nodes of one new version of a program. Operand types must fit (PRUNERC_CHECK): whoever
+/// reads text checks with binary_type first. finish() freezes the arena; the builder is then spent.
 /// Threads: one builder belongs to one thread.
 class IrBuilder {
  public:
@@ -75,7 +76,9 @@ class IrBuilder {
   LoopId fresh_loop_id() { return LoopId(next_.loop++); }
   BlockId fresh_block_id() { return BlockId(next_.block++); }
   Stmt seq(std::span<const Stmt> stmts);  // flattens; null for none; the statement itself for one
-  Stmt seq(std::initializer_list<Stmt> stmts) { return seq(std::span(stmts.begin(), stmts.size())); }
+  Stmt seq(std::initializer_list<Stmt> stmts) {
+    return seq(std::span(stmts.begin(), stmts.size()));
+  }
   Stmt loop(const Loop& description);    // kind and hash are filled in; spans are copied
   Stmt block(const Block& description);  // the same
   Stmt store(BufferId buffer, std::span<const Expr> indices, Expr value);
@@ -84,12 +87,17 @@ class IrBuilder {
 
   // Memory for the spans of a description; lives as long as the program.
   template <typename T>
-  std::span<const T> copy(std::span<const T> items) { return arena_->copy(items); }
+  std::span<const T> copy(std::span<const T> items) {
+    return arena_->copy(items);
+  }
   template <typename T>
-  std::span<const T> copy(const std::vector<T>& items) { return arena_->copy(std::span<const T>(items)); }
+  std::span<const T> copy(const std::vector<T>& items) {
+    return arena_->copy(std::span<const T>(items));
+  }
   std::string_view copy(std::string_view text) { return arena_->copy(text); }
 
-  /// The finished version. Ids used by nodes made elsewhere (a parser) are taken into account through reserve_ids.
+  /// The finished version. Ids used by nodes made elsewhere (a parser) are taken into account
+  /// through reserve_ids.
   Program finish(Stmt root);
   void reserve_ids(IdCounters at_least);
 

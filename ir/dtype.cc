@@ -1,11 +1,11 @@
 #include "ir/dtype.h"
 
+#include "ir/support/check.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
-
-#include "ir/support/check.h"
 
 namespace prunerc::ir {
 namespace {
@@ -31,7 +31,8 @@ constexpr DTypeRow kRows[kNumDTypes] = {
 
 const DTypeRow& row(DType t) { return kRows[static_cast<std::size_t>(t)]; }
 
-// Rounds to a format with `precision` significant bits, least exponent `min_exponent` of a normal number.
+// Rounds to a format with `precision` significant bits, least exponent `min_exponent` of a normal
+// number.
 double round_to_format(double value, int precision, int min_exponent, double largest) {
   if (!std::isfinite(value) || value == 0.0) return value;
   int exponent = 0;

@@ -1,16 +1,17 @@
 #include "ir/equal.h"
 
+#include "ir/visit.h"
+
 #include <functional>
 #include <unordered_map>
 #include <vector>
 
-#include "ir/visit.h"
-
 namespace prunerc::ir {
 namespace {
 
-// Serialises a program as a stream of words in which variables and (optionally) ids are numbered by first appearance.
-// Two programs are equal if their streams are; the fingerprint is the stream's hash.
+// Serialises a program as a stream of words in which variables and (optionally) ids are numbered by
+// first appearance. Two programs are equal if their streams are; the fingerprint is the stream's
+// hash.
 class Canonical {
  public:
   enum class Ids { kKeep, kRenumber };
@@ -251,44 +252,46 @@ bool structural_equal(Expr a, Expr b) {
 bool structural_equal(Stmt a, Stmt b) {
   if (a.is(b)) return true;
   if (!a.defined() || !b.defined() || a.hash() != b.hash() || a.kind() != b.kind()) return false;
-  return visit(
-      a, Overload{
-             [&](const Seq& n) {
-               const Seq* m = b.as<Seq>();
-               if (n.stmts.size() != m->stmts.size()) return false;
-               for (std::size_t i = 0; i < n.stmts.size(); ++i) {
-                 if (!structural_equal(n.stmts[i], m->stmts[i])) return false;
-               }
-               return true;
-             },
-             [&](const Loop& n) {
-               const Loop* m = b.as<Loop>();
-               return n.id == m->id && n.var->id == m->var->id && n.loop_kind == m->loop_kind &&
-                      equal_attrs(n.attrs, m->attrs) && structural_equal(n.extent, m->extent) &&
-                      structural_equal(n.body, m->body);
-             },
-             [&](const Block& n) {
-               const Block* m = b.as<Block>();
-               return n.id == m->id && equal_iters(n.iters, m->iters) &&
-                      equal_accesses(n.reads, m->reads) && equal_accesses(n.writes, m->writes) &&
-                      equal_attrs(n.attrs, m->attrs) && structural_equal(n.guard, m->guard) &&
-                      structural_equal(n.init, m->init) && structural_equal(n.body, m->body);
-             },
-             [&](const Store& n) {
-               const Store* m = b.as<Store>();
-               return n.buffer == m->buffer && equal_exprs(n.indices, m->indices) &&
-                      structural_equal(n.value, m->value);
-             },
-             [&](const If& n) {
-               const If* m = b.as<If>();
-               return structural_equal(n.condition, m->condition) &&
-                      structural_equal(n.then_body, m->then_body) &&
-                      structural_equal(n.else_body, m->else_body);
-             },
-             [&](const Alloc& n) {
-               const Alloc* m = b.as<Alloc>();
-               return n.buffer == m->buffer && structural_equal(n.body, m->body);
-             }});
+  return visit(a, Overload{[&](const Seq& n) {
+                             const Seq* m = b.as<Seq>();
+                             if (n.stmts.size() != m->stmts.size()) return false;
+                             for (std::size_t i = 0; i < n.stmts.size(); ++i) {
+                               if (!structural_equal(n.stmts[i], m->stmts[i])) return false;
+                             }
+                             return true;
+                           },
+                           [&](const Loop& n) {
+                             const Loop* m = b.as<Loop>();
+                             return n.id == m->id && n.var->id == m->var->id &&
+                                    n.loop_kind == m->loop_kind && equal_attrs(n.attrs, m->attrs) &&
+                                    structural_equal(n.extent, m->extent) &&
+                                    structural_equal(n.body, m->body);
+                           },
+                           [&](const Block& n) {
+                             const Block* m = b.as<Block>();
+                             return n.id == m->id && equal_iters(n.iters, m->iters) &&
+                                    equal_accesses(n.reads, m->reads) &&
+                                    equal_accesses(n.writes, m->writes) &&
+                                    equal_attrs(n.attrs, m->attrs) &&
+                                    structural_equal(n.guard, m->guard) &&
+                                    structural_equal(n.init, m->init) &&
+                                    structural_equal(n.body, m->body);
+                           },
+                           [&](const Store& n) {
+                             const Store* m = b.as<Store>();
+                             return n.buffer == m->buffer && equal_exprs(n.indices, m->indices) &&
+                                    structural_equal(n.value, m->value);
+                           },
+                           [&](const If& n) {
+                             const If* m = b.as<If>();
+                             return structural_equal(n.condition, m->condition) &&
+                                    structural_equal(n.then_body, m->then_body) &&
+                                    structural_equal(n.else_body, m->else_body);
+                           },
+                           [&](const Alloc& n) {
+                             const Alloc* m = b.as<Alloc>();
+                             return n.buffer == m->buffer && structural_equal(n.body, m->body);
+                           }});
 }
 
 bool structural_equal(const Program& a, const Program& b) {

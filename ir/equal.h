@@ -1,4 +1,5 @@
-// Three notions of sameness besides identity: equal expressions, structurally equal statements, equal fingerprints.
+// Three notions of sameness besides identity: equal expressions, structurally equal statements,
+// equal fingerprints.
 #ifndef PRUNERC_IR_EQUAL_H_
 #define PRUNERC_IR_EQUAL_H_
 
@@ -11,11 +12,12 @@ namespace prunerc::ir {
 bool structural_equal(Expr a, Expr b);
 bool structural_equal(Stmt a, Stmt b);
 
-/// Same programs: names and variables apart, everything agrees, loop, block and buffer ids included.
+/// Same programs: names and variables apart, everything agrees, loop, block and buffer ids
+/// included.
 bool structural_equal(const Program& a, const Program& b);
 
-/// Invariant under renaming and renumbering of everything; differs (with overwhelming probability) otherwise.
-/// Buffers count in the order of their first appearance, parameters first.
+/// Invariant under renaming and renumbering of everything; differs (with overwhelming probability)
+/// otherwise. Buffers count in the order of their first appearance, parameters first.
 Fingerprint fingerprint(const Program& program);
 
 }  // namespace prunerc::ir

@@ -2,13 +2,13 @@
 #ifndef PRUNERC_IR_EXPR_H_
 #define PRUNERC_IR_EXPR_H_
 
+#include "ir/dtype.h"
+#include "ir/support/ids.h"
+
 #include <cstdint>
 #include <span>
 #include <string_view>
 #include <type_traits>
-
-#include "ir/dtype.h"
-#include "ir/support/ids.h"
 
 namespace prunerc::ir {
 
@@ -81,11 +81,12 @@ struct FloatImm : ExprNode {
 struct BinaryNode : ExprNode {
   Expr lhs, rhs;
 };
-#define PRUNERC_BINARY(Name)                              \
-  struct Name : BinaryNode {                              \
-    static constexpr ExprKind kKind = ExprKind::k##Name;  \
+#define PRUNERC_BINARY(Name)                             \
+  struct Name : BinaryNode {                             \
+    static constexpr ExprKind kKind = ExprKind::k##Name; \
   };
-// Arithmetic on one type. Integers wrap; Div is for floats, FloorDiv and FloorMod are for integers (divisor nonzero).
+// Arithmetic on one type. Integers wrap; Div is for floats, FloorDiv and FloorMod are for integers
+// (divisor nonzero).
 PRUNERC_BINARY(Add)
 PRUNERC_BINARY(Sub)
 PRUNERC_BINARY(Mul)
@@ -112,7 +113,8 @@ struct Select : ExprNode {
   static constexpr ExprKind kKind = ExprKind::kSelect;
   Expr condition, on_true, on_false;
 };
-/// Conversion: float to int truncates and saturates (NaN gives 0), int to int wraps, to bool is != 0.
+/// Conversion: float to int truncates and saturates (NaN gives 0), int to int wraps, to bool is !=
+/// 0.
 struct Cast : ExprNode {
   static constexpr ExprKind kKind = ExprKind::kCast;
   Expr operand;

@@ -2,11 +2,11 @@
 #ifndef PRUNERC_IR_LEXER_H_
 #define PRUNERC_IR_LEXER_H_
 
+#include "ir/support/result.h"
+
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "ir/support/result.h"
 
 namespace prunerc::ir {
 

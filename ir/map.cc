@@ -1,8 +1,8 @@
 #include "ir/map.h"
 
-#include <vector>
-
 #include "ir/visit.h"
+
+#include <vector>
 
 namespace prunerc::ir {
 namespace {
@@ -136,16 +136,15 @@ Expr map_children(IrBuilder& b, Expr e, const ExprFn& f) {
 }
 
 Stmt map_children(IrBuilder& b, Stmt s, const StmtFn& fs, const ExprFn& fe) {
-  return visit(
-      s, Overload{[&](const Seq& n) { return map_seq(b, n, fs); },
-                  [&](const Loop& n) { return map_loop(b, n, fs, fe); },
-                  [&](const Block& n) { return map_block(b, n, fs, fe); },
-                  [&](const Store& n) { return map_store(b, n, fe); },
-                  [&](const If& n) { return map_if(b, n, fs, fe); },
-                  [&](const Alloc& n) {
-                    const Stmt body = fs(n.body);
-                    return body.is(n.body) ? Stmt(&n) : b.alloc(n.buffer, body);
-                  }});
+  return visit(s, Overload{[&](const Seq& n) { return map_seq(b, n, fs); },
+                           [&](const Loop& n) { return map_loop(b, n, fs, fe); },
+                           [&](const Block& n) { return map_block(b, n, fs, fe); },
+                           [&](const Store& n) { return map_store(b, n, fe); },
+                           [&](const If& n) { return map_if(b, n, fs, fe); },
+                           [&](const Alloc& n) {
+                             const Stmt body = fs(n.body);
+                             return body.is(n.body) ? Stmt(&n) : b.alloc(n.buffer, body);
+                           }});
 }
 
 Stmt map_exprs(IrBuilder& b, Stmt s, const ExprFn& fe) {
@@ -255,7 +254,8 @@ Stmt clone(IrBuilder& b, Stmt s, VarMap& vars) {
     copy.body = clone(b, block->body, vars);
     return b.block(copy);
   }
-  return map_children(b, s, [&](Stmt child) { return clone(b, child, vars); }, fe);
+  return map_children(
+      b, s, [&](Stmt child) { return clone(b, child, vars); }, fe);
 }
 
 bool contains(Stmt s, Stmt target) {

@@ -1,14 +1,15 @@
-// Rewriting: map_children returns the node itself if nothing changed, so sharing is kept and "changed?" is identity.
+// Rewriting: map_children returns the node itself if nothing changed, so sharing is kept and
+// "changed?" is identity.
 #ifndef PRUNERC_IR_MAP_H_
 #define PRUNERC_IR_MAP_H_
+
+#include "ir/builder.h"
+#include "ir/support/ids.h"
 
 #include <functional>
 #include <span>
 #include <unordered_map>
 #include <vector>
-
-#include "ir/builder.h"
-#include "ir/support/ids.h"
 
 namespace prunerc::ir {
 
@@ -18,11 +19,13 @@ using StmtFn = std::function<Stmt(Stmt)>;
 /// e with f applied to each direct operand; e itself if no operand changed.
 Expr map_children(IrBuilder& b, Expr e, const ExprFn& f);
 
-/// s with fs and fe applied to each direct child (the order of for_each_child). A child mapped to null vanishes:
-/// a loop, block or alloc without body is null itself, a sequence drops it. s itself if nothing changed.
+/// s with fs and fe applied to each direct child (the order of for_each_child). A child mapped to
+/// null vanishes: a loop, block or alloc without body is null itself, a sequence drops it. s itself
+/// if nothing changed.
 Stmt map_children(IrBuilder& b, Stmt s, const StmtFn& fs, const ExprFn& fe);
 
-/// Replaces every expression of s, at any depth, by fe(expression) (fe gets whole top-level expressions).
+/// Replaces every expression of s, at any depth, by fe(expression) (fe gets whole top-level
+/// expressions).
 Stmt map_exprs(IrBuilder& b, Stmt s, const ExprFn& fe);
 
 using VarMap = std::unordered_map<VarId, Expr>;
@@ -39,8 +42,8 @@ Stmt replace_buffers(IrBuilder& b, Stmt s, const BufferMap& map);
 /// The same statement with fresh loop, block and variable ids for everything defined inside.
 Stmt clone_with_fresh_ids(IrBuilder& b, Stmt s);
 
-/// Replaces the statement `from` (identity) inside `root` by `to` (null removes it); the path above is rebuilt.
-/// Removing the last statement of a loop removes the loop.
+/// Replaces the statement `from` (identity) inside `root` by `to` (null removes it); the path above
+/// is rebuilt. Removing the last statement of a loop removes the loop.
 Stmt replace_stmt(IrBuilder& b, Stmt root, Stmt from, Stmt to);
 
 }  // namespace prunerc::ir

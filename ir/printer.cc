@@ -1,13 +1,13 @@
 #include "ir/printer.h"
 
+#include "ir/visit.h"
+
 #include <fmt/format.h>
 
 #include <cctype>
 #include <cmath>
 #include <unordered_map>
 #include <unordered_set>
-
-#include "ir/visit.h"
 
 namespace prunerc::ir {
 namespace {
@@ -35,9 +35,9 @@ int level(ExprKind kind) {
 
 bool is_reserved(std::string_view name) {
   static const std::unordered_set<std::string_view> kWords = {
-      "program", "buffer", "param", "tiles",  "choice", "require", "for",    "in",   "block",
-      "where",   "reads",  "writes", "init",  "if",     "else",    "alloc",  "true", "false",
-      "min",     "max",    "select", "f64",   "f32",    "f16",     "bf16",   "i64",  "i32",
+      "program", "buffer", "param",  "tiles", "choice", "require", "for",    "in",     "block",
+      "where",   "reads",  "writes", "init",  "if",     "else",    "alloc",  "true",   "false",
+      "min",     "max",    "select", "f64",   "f32",    "f16",     "bf16",   "i64",    "i32",
       "i8",      "u8",     "bool",   "S",     "R",      "O",       "global", "shared", "local"};
   return kWords.count(name) > 0;
 }
@@ -87,26 +87,25 @@ class Printer {
 
   std::string expr(Expr e, int place = kOrLevel) {
     if (const BinaryNode* n = as_binary(e)) return binary(e, *n, place);
-    return visit(
-        e, Overload{[&](const Var& v) { return var_name(&v); },
-                    [&](const TileParam& p) { return "$" + std::to_string(p.id.value); },
-                    [&](const IntImm& i) { return int_text(i); },
-                    [&](const FloatImm& f) { return float_text(f); },
-                    [&](const Not& n) { return "!" + expr(n.operand, kUnaryLevel); },
-                    [&](const Select& s) {
-                      return fmt::format("select({}, {}, {})", expr(s.condition), expr(s.on_true),
-                                         expr(s.on_false));
-                    },
-                    [&](const Cast& c) {
-                      return fmt::format("{}({})", to_string(c.dtype), expr(c.operand));
-                    },
-                    [&](const Load& l) { return element(l.buffer, l.indices); },
-                    [&](const Call& c) {
-                      return fmt::format("{}({})", to_string(c.intrinsic), list(c.args));
-                    },
-                    [&](const BinaryNode&) -> std::string {
-                      PRUNERC_UNREACHABLE("binary handled above");
-                    }});
+    return visit(e, Overload{[&](const Var& v) { return var_name(&v); },
+                             [&](const TileParam& p) { return "$" + std::to_string(p.id.value); },
+                             [&](const IntImm& i) { return int_text(i); },
+                             [&](const FloatImm& f) { return float_text(f); },
+                             [&](const Not& n) { return "!" + expr(n.operand, kUnaryLevel); },
+                             [&](const Select& s) {
+                               return fmt::format("select({}, {}, {})", expr(s.condition),
+                                                  expr(s.on_true), expr(s.on_false));
+                             },
+                             [&](const Cast& c) {
+                               return fmt::format("{}({})", to_string(c.dtype), expr(c.operand));
+                             },
+                             [&](const Load& l) { return element(l.buffer, l.indices); },
+                             [&](const Call& c) {
+                               return fmt::format("{}({})", to_string(c.intrinsic), list(c.args));
+                             },
+                             [&](const BinaryNode&) -> std::string {
+                               PRUNERC_UNREACHABLE("binary handled above");
+                             }});
   }
 
  private:
@@ -128,12 +127,13 @@ class Printer {
       return fmt::format("{}({}, {})", to_string(e.kind()), expr(n.lhs), expr(n.rhs));
     }
     const int mine = level(e.kind());
-    // All operators associate to the left; comparisons do not chain, so both their sides are one level up.
+    // All operators associate to the left; comparisons do not chain, so both their sides are one
+    // level up.
     const int left = mine == kCompareLevel ? mine + 1 : mine;
     const bool tight = e.kind() == ExprKind::kMul;
-    const std::string text = fmt::format("{}{}{}{}{}", expr(n.lhs, left), tight ? "" : " ",
-                                         to_string(e.kind()), tight ? "" : " ",
-                                         expr(n.rhs, mine + 1));
+    const std::string text =
+        fmt::format("{}{}{}{}{}", expr(n.lhs, left), tight ? "" : " ", to_string(e.kind()),
+                    tight ? "" : " ", expr(n.rhs, mine + 1));
     return mine < place ? "(" + text + ")" : text;
   }
 
@@ -184,7 +184,8 @@ class Printer {
     for (const std::string_view name : d.names) line("param {}", identifier(name));
     for (const TileVector& t : d.tiles) {
       std::string params;
-      for (ParamId p : t.params) params += fmt::format("{}${}", params.empty() ? "" : ", ", p.value);
+      for (ParamId p : t.params)
+        params += fmt::format("{}${}", params.empty() ? "" : ", ", p.value);
       line("tiles {} {} [{}] max {}", t.extent,
            t.kind == TileKind::kPerfect ? "perfect" : "covering", params, t.max_innermost);
     }
@@ -223,9 +224,8 @@ class Printer {
   }
 
   void loop(const Loop& l) {
-    const std::string kind = l.loop_kind == LoopKind::kSerial
-                                 ? ""
-                                 : " " + std::string(to_string(l.loop_kind));
+    const std::string kind =
+        l.loop_kind == LoopKind::kSerial ? "" : " " + std::string(to_string(l.loop_kind));
     const std::string extent = expr(l.extent);
     line("for {} in {} @L{}{}{} {{", var_name(l.var), extent, l.id.value, kind, attrs(l.attrs));
     body(l.body);

@@ -2,9 +2,9 @@
 #ifndef PRUNERC_IR_PRINTER_H_
 #define PRUNERC_IR_PRINTER_H_
 
-#include <string>
-
 #include "ir/program.h"
+
+#include <string>
 
 namespace prunerc::ir {
 

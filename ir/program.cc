@@ -1,11 +1,11 @@
 #include "ir/program.h"
 
+#include "ir/builder.h"
+#include "ir/visit.h"
+
 #include <string>
 #include <unordered_map>
 #include <vector>
-
-#include "ir/builder.h"
-#include "ir/visit.h"
 
 namespace prunerc::ir {
 namespace {
@@ -26,29 +26,28 @@ class Copier {
 
   Stmt stmt(Stmt s) {
     if (!s.defined()) return s;
-    return visit(s, Overload{[&](const Seq& n) {
-                               std::vector<Stmt> children;
-                               for (Stmt child : n.stmts) children.push_back(stmt(child));
-                               return b_.seq(children);
-                             },
-                             [&](const Loop& n) {
-                               Loop copy = n;
-                               copy.var = var(n.var);
-                               copy.extent = expr(n.extent);
-                               const std::vector<Attr> copied = attrs(n.attrs);
-                               copy.attrs = copied;
-                               copy.body = stmt(n.body);
-                               return b_.loop(copy);
-                             },
-                             [&](const Block& n) { return block(n); },
-                             [&](const Store& n) {
-                               return b_.store(n.buffer, list(n.indices), expr(n.value));
-                             },
-                             [&](const If& n) {
-                               return b_.if_then(expr(n.condition), stmt(n.then_body),
-                                                 stmt(n.else_body));
-                             },
-                             [&](const Alloc& n) { return b_.alloc(n.buffer, stmt(n.body)); }});
+    return visit(
+        s,
+        Overload{[&](const Seq& n) {
+                   std::vector<Stmt> children;
+                   for (Stmt child : n.stmts) children.push_back(stmt(child));
+                   return b_.seq(children);
+                 },
+                 [&](const Loop& n) {
+                   Loop copy = n;
+                   copy.var = var(n.var);
+                   copy.extent = expr(n.extent);
+                   const std::vector<Attr> copied = attrs(n.attrs);
+                   copy.attrs = copied;
+                   copy.body = stmt(n.body);
+                   return b_.loop(copy);
+                 },
+                 [&](const Block& n) { return block(n); },
+                 [&](const Store& n) { return b_.store(n.buffer, list(n.indices), expr(n.value)); },
+                 [&](const If& n) {
+                   return b_.if_then(expr(n.condition), stmt(n.then_body), stmt(n.else_body));
+                 },
+                 [&](const Alloc& n) { return b_.alloc(n.buffer, stmt(n.body)); }});
   }
 
   std::vector<Expr> list(std::span<const Expr> items) {
@@ -63,20 +62,19 @@ class Copier {
   Expr fresh(Expr e) {
     if (const BinaryNode* n = as_binary(e)) return b_.binary(e.kind(), expr(n->lhs), expr(n->rhs));
     return visit(
-        e, Overload{[&](const Var& n) { return Expr(b_.copy_var(n)); },
-                    [&](const TileParam& n) { return b_.param(n.id); },
-                    [&](const IntImm& n) { return b_.int_imm(n.value, n.dtype); },
-                    [&](const FloatImm& n) { return b_.float_imm(n.value, n.dtype); },
-                    [&](const Not& n) { return b_.logical_not(expr(n.operand)); },
-                    [&](const Select& n) {
-                      return b_.select(expr(n.condition), expr(n.on_true), expr(n.on_false));
-                    },
-                    [&](const Cast& n) { return b_.cast(n.dtype, expr(n.operand)); },
-                    [&](const Load& n) { return b_.load(n.buffer, list(n.indices)); },
-                    [&](const Call& n) { return b_.call(n.intrinsic, list(n.args)); },
-                    [&](const BinaryNode&) -> Expr {
-                      PRUNERC_UNREACHABLE("binary handled above");
-                    }});
+        e,
+        Overload{[&](const Var& n) { return Expr(b_.copy_var(n)); },
+                 [&](const TileParam& n) { return b_.param(n.id); },
+                 [&](const IntImm& n) { return b_.int_imm(n.value, n.dtype); },
+                 [&](const FloatImm& n) { return b_.float_imm(n.value, n.dtype); },
+                 [&](const Not& n) { return b_.logical_not(expr(n.operand)); },
+                 [&](const Select& n) {
+                   return b_.select(expr(n.condition), expr(n.on_true), expr(n.on_false));
+                 },
+                 [&](const Cast& n) { return b_.cast(n.dtype, expr(n.operand)); },
+                 [&](const Load& n) { return b_.load(n.buffer, list(n.indices)); },
+                 [&](const Call& n) { return b_.call(n.intrinsic, list(n.args)); },
+                 [&](const BinaryNode&) -> Expr { PRUNERC_UNREACHABLE("binary handled above"); }});
   }
 
   std::vector<Attr> attrs(std::span<const Attr> items) {

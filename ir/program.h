@@ -2,14 +2,14 @@
 #ifndef PRUNERC_IR_PROGRAM_H_
 #define PRUNERC_IR_PROGRAM_H_
 
-#include <memory>
-#include <span>
-#include <string_view>
-
 #include "ir/buffer.h"
 #include "ir/domain.h"
 #include "ir/stmt.h"
 #include "ir/support/arena.h"
+
+#include <memory>
+#include <span>
+#include <string_view>
 
 namespace prunerc::ir {
 
@@ -22,7 +22,7 @@ struct IdCounters {
 
 struct ProgramNode {
   std::string_view name;
-  std::span<const Buffer> buffers;  // by BufferId
+  std::span<const Buffer> buffers;   // by BufferId
   std::span<const BufferId> params;  // inputs in order, then outputs in order
   Domain domain;
   Stmt root;

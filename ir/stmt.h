@@ -1,13 +1,14 @@
-// Statements: loops, blocks, stores. Immutable nodes behind handles that borrow from a Program. Data only.
+// Statements: loops, blocks, stores. Immutable nodes behind handles that borrow from a Program.
+// Data only.
 #ifndef PRUNERC_IR_STMT_H_
 #define PRUNERC_IR_STMT_H_
+
+#include "ir/expr.h"
 
 #include <cstdint>
 #include <span>
 #include <string_view>
 #include <type_traits>
-
-#include "ir/expr.h"
 
 namespace prunerc::ir {
 
@@ -31,7 +32,8 @@ struct StmtNode {
   uint64_t hash;
 };
 
-/// Borrowed handle to an immutable statement node; valid while its Program lives. Null by default ("nothing").
+/// Borrowed handle to an immutable statement node; valid while its Program lives. Null by default
+/// ("nothing").
 class Stmt {
  public:
   constexpr Stmt() = default;
@@ -77,7 +79,8 @@ struct Loop : StmtNode {
 /// How a block's instances may be ordered along an iteration variable. Opaque: only as written.
 enum class IterKind : uint8_t { kSpatial, kReduce, kOpaque };
 
-/// A block's iteration variable: var in 0 .. extent, bound to an expression over the enclosing loops' variables.
+/// A block's iteration variable: var in 0 .. extent, bound to an expression over the enclosing
+/// loops' variables.
 struct IterVar {
   const Var* var;
   Expr extent;
@@ -91,15 +94,17 @@ struct Range {
   Expr extent;
 };
 
-/// A rectangular region of a buffer in terms of a block's iteration variables; one range per dimension.
+/// A rectangular region of a buffer in terms of a block's iteration variables; one range per
+/// dimension.
 struct Access {
   BufferId buffer;
   std::span<const Range> region;
 };
 
-/// A computation unit (TensorIR block and its realization in one node). The body mentions only the iteration
-/// variables and buffers. `guard` (null: always) is over the enclosing loops' variables: the instance runs only if it
-/// holds. `init` (null: none) runs first in the instance whose reduction iterations are all 0.
+/// A computation unit (TensorIR block and its realization in one node). The body mentions only the
+/// iteration variables and buffers. `guard` (null: always) is over the enclosing loops' variables:
+/// the instance runs only if it holds. `init` (null: none) runs first in the instance whose
+/// reduction iterations are all 0.
 struct Block : StmtNode {
   static constexpr StmtKind kKind = StmtKind::kBlock;
   BlockId id;
@@ -126,8 +131,9 @@ struct If : StmtNode {
   Stmt else_body;  // null: none
 };
 
-/// The buffer exists, uninitialised, once per execution of `body`. Only lowered programs hold it: before lowering an
-/// intermediate buffer is declared by the Program and its place is derived from its accesses.
+/// The buffer exists, uninitialised, once per execution of `body`. Only lowered programs hold it:
+/// before lowering an intermediate buffer is declared by the Program and its place is derived from
+/// its accesses.
 struct Alloc : StmtNode {
   static constexpr StmtKind kKind = StmtKind::kAlloc;
   BufferId buffer;

@@ -1,11 +1,11 @@
 #include "ir/verify.h"
 
+#include "ir/visit.h"
+
 #include <algorithm>
 #include <string>
 #include <unordered_set>
 #include <vector>
-
-#include "ir/visit.h"
 
 namespace prunerc::ir {
 namespace {
@@ -62,8 +62,7 @@ class Verifier {
     }
     if (block_ == nullptr) return;
     auto declared = [&](std::span<const Access> list) {
-      return std::any_of(list.begin(), list.end(),
-                         [&](const Access& a) { return a.buffer == id; });
+      return std::any_of(list.begin(), list.end(), [&](const Access& a) { return a.buffer == id; });
     };
     if (!declared(block_->writes) && (writes || !declared(block_->reads))) {
       fail(Diag::kVerifyUndeclaredAccess, block_->id, std::string(b.name));

@@ -7,10 +7,10 @@
 
 namespace prunerc::ir {
 
-/// Checks scopes (a variable is used inside its loop or block; a block's inside sees only its iteration variables and
-/// inner loops), unique ids, known buffers, that inputs are not written, positive constant extents, and that a block
-/// declares every buffer it touches. Whether declared regions contain the accesses is ir/analysis' concern.
-/// Errors: Verify*. Cost: O(size).
+/// Checks scopes (a variable is used inside its loop or block; a block's inside sees only its
+/// iteration variables and inner loops), unique ids, known buffers, that inputs are not written,
+/// positive constant extents, and that a block declares every buffer it touches. Whether declared
+/// regions contain the accesses is ir/analysis' concern. Errors: Verify*. Cost: O(size).
 Result<void> verify(const Program& program);
 
 }  // namespace prunerc::ir

@@ -1,12 +1,13 @@
-// The three generic traversals. A switch generated from the .def files dispatches, so a missing case does not compile.
+// The three generic traversals. A switch generated from the .def files dispatches, so a missing
+// case does not compile.
 #ifndef PRUNERC_IR_VISIT_H_
 #define PRUNERC_IR_VISIT_H_
-
-#include <utility>
 
 #include "ir/builder.h"
 #include "ir/stmt.h"
 #include "ir/support/check.h"
+
+#include <utility>
 
 namespace prunerc::ir {
 
@@ -71,8 +72,8 @@ void for_each_child(Expr e, F&& f) {
   }
 }
 
-/// Calls fs(stmt) and fe(expr) for each direct child, in execution order. For a block: iteration extents and bindings,
-/// regions, guard, init, body. Null children are skipped.
+/// Calls fs(stmt) and fe(expr) for each direct child, in execution order. For a block: iteration
+/// extents and bindings, regions, guard, init, body. Null children are skipped.
 template <typename FS, typename FE>
 void for_each_child(Stmt s, FS&& fs, FE&& fe) {
   auto stmt = [&](Stmt child) {
@@ -114,7 +115,8 @@ void for_each_child(Stmt s, FS&& fs, FE&& fe) {
   }
 }
 
-/// Calls f on every expression node of e, e itself first. f returns whether to go on into the children.
+/// Calls f on every expression node of e, e itself first. f returns whether to go on into the
+/// children.
 template <typename F>
 void walk(Expr e, F&& f) {
   if (!f(e)) return;

@@ -15,7 +15,8 @@
 
 namespace prunerc {
 
-/// Written by one thread, then frozen by sharing it as const. Objects must be trivially destructible.
+/// Written by one thread, then frozen by sharing it as const. Objects must be trivially
+/// destructible.
 class Arena {
  public:
   /// Nodes here may point into `parent`, which is kept alive.

@@ -1,4 +1,5 @@
-// What must hold unless prunerc itself has a bug: the condition and a message are printed, then the process aborts.
+// What must hold unless prunerc itself has a bug: the condition and a message are printed, then the
+// process aborts.
 #ifndef PRUNERC_IR_SUPPORT_CHECK_H_
 #define PRUNERC_IR_SUPPORT_CHECK_H_
 

@@ -2,13 +2,13 @@
 #ifndef PRUNERC_IR_SUPPORT_DIAG_H_
 #define PRUNERC_IR_SUPPORT_DIAG_H_
 
+#include "ir/support/ids.h"
+
 #include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <variant>
-
-#include "ir/support/ids.h"
 
 namespace prunerc {
 
@@ -37,8 +37,8 @@ struct Locus {
   bool operator==(const Locus&) const = default;
 };
 
-using DiagArg =
-    std::variant<std::monostate, int64_t, double, ir::LoopId, ir::BlockId, ir::BufferId, std::string>;
+using DiagArg = std::variant<std::monostate, int64_t, double, ir::LoopId, ir::BlockId, ir::BufferId,
+                             std::string>;
 
 /// What is known of one failure. Text is made only by message().
 struct ErrorData {
@@ -48,8 +48,8 @@ struct ErrorData {
   std::string detail;  // long text such as a compiler's log; empty for most
 };
 
-/// Renders the row's text with its arguments: "split factors multiply to 9, but loop @L0 has extent 10".
-/// A known locus is put in front as "line:column: ", a detail is appended on a new line.
+/// Renders the row's text with its arguments: "split factors multiply to 9, but loop @L0 has extent
+/// 10". A known locus is put in front as "line:column: ", a detail is appended on a new line.
 std::string message(const ErrorData& error);
 
 }  // namespace prunerc

@@ -9,7 +9,8 @@
 
 namespace prunerc::ir {
 
-/// An id is an index with a type; -1 means "none". Ids are unique within a Program and survive rewriting.
+/// An id is an index with a type; -1 means "none". Ids are unique within a Program and survive
+/// rewriting.
 template <typename Tag>
 struct Id {
   int32_t value = -1;

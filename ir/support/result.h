@@ -2,13 +2,13 @@
 #ifndef PRUNERC_IR_SUPPORT_RESULT_H_
 #define PRUNERC_IR_SUPPORT_RESULT_H_
 
+#include "ir/support/check.h"
+#include "ir/support/diag.h"
+
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
-
-#include "ir/support/check.h"
-#include "ir/support/diag.h"
 
 namespace prunerc {
 
@@ -55,8 +55,8 @@ inline Error with_detail(const Error& e, std::string detail) {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}         // NOLINT: implicit by design
-  Result(Error error) : error_(std::move(error)) {}     // NOLINT: implicit by design
+  Result(T value) : value_(std::move(value)) {}      // NOLINT: implicit by design
+  Result(Error error) : error_(std::move(error)) {}  // NOLINT: implicit by design
 
   bool ok() const { return value_.has_value(); }
   explicit operator bool() const { return ok(); }
@@ -108,20 +108,21 @@ class [[nodiscard]] Result<void> {
 #define PRUNERC_CONCAT_IMPL(a, b) a##b
 #define PRUNERC_CONCAT(a, b) PRUNERC_CONCAT_IMPL(a, b)
 
-/// PRUNERC_TRY(Type name, expression): returns the error to the caller, or declares `name`. The type may hold commas.
-#define PRUNERC_TRY_IMPL(result, declaration, ...)   \
-  auto result = (__VA_ARGS__);                       \
-  if (!result.ok()) return result.error();           \
+/// PRUNERC_TRY(Type name, expression): returns the error to the caller, or declares `name`. The
+/// type may hold commas.
+#define PRUNERC_TRY_IMPL(result, declaration, ...) \
+  auto result = (__VA_ARGS__);                     \
+  if (!result.ok()) return result.error();         \
   declaration = std::move(result).value()
 #define PRUNERC_TRY(declaration, ...) \
   PRUNERC_TRY_IMPL(PRUNERC_CONCAT(prunerc_try_, __LINE__), declaration, __VA_ARGS__)
 
 /// PRUNERC_TRY_VOID(expression): for Result<void>, or a value that is not wanted.
-#define PRUNERC_TRY_VOID(...)                                            \
-  do {                                                                   \
-    if (auto prunerc_try = (__VA_ARGS__); !prunerc_try.ok()) {           \
-      return prunerc_try.error();                                        \
-    }                                                                    \
+#define PRUNERC_TRY_VOID(...)                                  \
+  do {                                                         \
+    if (auto prunerc_try = (__VA_ARGS__); !prunerc_try.ok()) { \
+      return prunerc_try.error();                              \
+    }                                                          \
   } while (false)
 
 #endif  // PRUNERC_IR_SUPPORT_RESULT_H_

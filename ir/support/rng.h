@@ -1,10 +1,11 @@
-// Counter-based random numbers: a value depends only on (seed, stream, index), never on the thread that asks.
+// Counter-based random numbers: a value depends only on (seed, stream, index), never on the thread
+// that asks.
 #ifndef PRUNERC_IR_SUPPORT_RNG_H_
 #define PRUNERC_IR_SUPPORT_RNG_H_
 
-#include <cstdint>
-
 #include "ir/support/hash.h"
+
+#include <cstdint>
 
 namespace prunerc {
 
