@@ -95,13 +95,18 @@ const Block* Site::scope() const {
   return nullptr;
 }
 
-Result<Site> find_loop(const Program& program, LoopId id) {
+Site find_loop_in(Stmt root, LoopId id) {
   Site site;
-  const bool found = find(program.root(), site.path, [&](Stmt s) {
+  find(root, site.path, [&](Stmt s) {
     const Loop* loop = s.as<Loop>();
     return loop != nullptr && loop->id == id;
   });
-  if (!found) return error(Diag::kLoopNotFound, id);
+  return site;
+}
+
+Result<Site> find_loop(const Program& program, LoopId id) {
+  Site site = find_loop_in(program.root(), id);
+  if (site.path.empty()) return error(Diag::kLoopNotFound, id);
   return site;
 }
 

@@ -29,6 +29,8 @@ struct Site {
 
 /// Errors: LoopNotFound, BlockNotFound. Cost: O(size), no expression is visited.
 Result<Site> find_loop(const ir::Program& program, ir::LoopId id);
+/// The same below any root; an empty path if there is none.
+Site find_loop_in(ir::Stmt root, ir::LoopId id);
 Result<Site> find_block(const ir::Program& program, ir::BlockId id);
 
 /// The root with the statement at `site` replaced by `to` (null removes it and whatever becomes empty by that).

@@ -1,0 +1,295 @@
+// rfactor(loop, axis):
+//     for i { for k in K @L { for m { B: [i, k, m]  init { T[i] = 0 }  T[i] = T[i] + f(i, k, m) } } }
+//   ~>  rfactor(@L, 1)
+//     for i {
+//       for k in K @L { for m { B_rf: [i, k, m]  init { T_rf[i, k] = 0 }  T_rf[i, k] = T_rf[i, k] + f(i, k, m) } }
+//       for k' in K   { B: init { T[i] = 0 }  T[i] = T[i] + T_rf[i, k'] } }
+//
+// B_rf's loops keep their ids; B keeps its block id and gets new loops: copies of the spatial loops that stood inside
+// the outermost reduction loop, then one over the new axis.
+//
+// Requires: B stands in no other block, has an init, accumulates through a known reducer from its identity, is the sole
+// writer of T; L is serial and feeds reduction variables only; from the outermost reduction loop down each loop holds
+// one statement and none feeds a spatial and a reduction variable; where the guard mentions L it holds at the start of
+// every partial result; each instance occurs once.
+// Legal because: the reducer is associative and commutative. Float rounding may change.
+// Cost: O(size of B and its loops).
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "ir/analysis/prove.h"
+#include "ir/analysis/region.h"
+#include "ir/analysis/simplify.h"
+#include "schedule/primitive.h"
+#include "schedule/primitive/flow.h"
+#include "schedule/primitive/reducer.h"
+
+namespace prunerc::schedule {
+namespace {
+
+using namespace ir;  // NOLINT(google-build-using-namespace)
+
+class RfactorPlan {
+ public:
+  const Site& block_site() const { return block_site_; }
+  const Block& block() const { return *block_site_.block(); }
+  const Loop& loop() const { return *loop_; }
+  const Reducer& reducer() const { return *reducer_; }
+  /// Loops from the outermost reduction loop down.
+  const std::vector<const Loop*>& inner() const { return inner_; }
+  std::size_t axis() const { return axis_; }
+
+ private:
+  friend Result<RfactorPlan> plan_rfactor(const Program&, LoopId, int64_t);
+  Site block_site_;
+  const Loop* loop_ = nullptr;
+  std::optional<Reducer> reducer_;
+  std::vector<const Loop*> inner_;
+  std::size_t axis_ = 0;
+};
+
+bool feeds_spatial(const Loop& loop, const Block& block) {
+  return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
+    return iter.kind == IterKind::kSpatial && mentions(iter.binding, loop.var->id);
+  });
+}
+
+Result<void> check_reducer(const Block& block, const std::optional<Reducer>& reducer) {
+  const Store* init = block.init.as<Store>();
+  if (!reducer || init == nullptr || !is_identity(reducer->op, init->value)) {
+    return error(Diag::kReducerUnknown, block.id);
+  }
+  return {};
+}
+
+Result<void> check_loops(const Block& block, const Loop& loop,
+                         const std::vector<const Loop*>& inner) {
+  for (std::size_t i = 0; i < inner.size(); ++i) {
+    PRUNERC_TRY_VOID(constant_extent(*inner[i]));
+    if (feeds_spatial(*inner[i], block) && feeds_reduction(*inner[i], block)) {
+      return error(Diag::kLoopNotReduction, inner[i]->id);
+    }
+    const Stmt body = inner[i]->body;
+    const bool chained = i + 1 < inner.size() ? body.is(Stmt(inner[i + 1])) : body.is(Stmt(&block));
+    if (!chained) {
+      return error(Diag::kLoopsNotNested, i + 1 < inner.size() ? inner[i + 1]->id : loop.id,
+                   inner[i]->id);
+    }
+  }
+  return {};
+}
+
+// Every partial result must be initialised: where the other reduction loops are 0, the guard must not depend on L.
+Result<void> check_guard(IrBuilder& b, const Block& block, const Loop& loop,
+                         const std::vector<const Loop*>& all) {
+  VarRanges ranges;
+  VarMap others;
+  for (const Loop* other : all) {
+    ranges.bind(other->var, other->extent);
+    if (other != &loop && feeds_reduction(*other, block)) {
+      others[other->var->id] = b.int_imm(0);
+    }
+  }
+  for (Expr conjunct : conjuncts(block.guard)) {
+    if (!mentions(conjunct, loop.var->id)) continue;
+    if (prove(substitute(b, conjunct, others), ranges) != Proof::kYes) {
+      return error(Diag::kGuardMixed, block.id);
+    }
+  }
+  return {};
+}
+
+Result<RfactorPlan> plan_rfactor(const Program& program, LoopId id, int64_t axis) {
+  RfactorPlan plan;
+  const Flow flow(program);
+  PRUNERC_TRY(const Site loop_site, find_loop(program, id));
+  plan.loop_ = loop_site.loop();
+  PRUNERC_TRY_VOID(check_plain(*plan.loop_));
+  const std::vector<const Block*> below = leaf_blocks(plan.loop_->body);
+  if (below.size() != 1) return error(Diag::kLoopNotReduction, id);
+  const Block& block = *below[0];
+  PRUNERC_TRY(const std::size_t place, flow.find(block.id));
+  PRUNERC_TRY(plan.block_site_, find_block(program, block.id));
+  if (!feeds_reduction(*plan.loop_, block) || feeds_spatial(*plan.loop_, block)) {
+    return error(Diag::kLoopNotReduction, id);
+  }
+  if (!block.init.defined()) return error(Diag::kBlockNoInit, block.id);
+  plan.reducer_ = match_reducer(block);
+  PRUNERC_TRY_VOID(check_reducer(block, plan.reducer_));
+  PRUNERC_TRY_VOID(check_sole_writer(flow, place));
+  for (const Loop* loop : flow[place].loops) {
+    if (!plan.inner_.empty() || feeds_reduction(*loop, block)) plan.inner_.push_back(loop);
+  }
+  PRUNERC_TRY_VOID(check_loops(block, *plan.loop_, plan.inner_));
+  const int64_t rank = static_cast<int64_t>(plan.reducer_->store->indices.size());
+  if (axis < -(rank + 1) || axis > rank) {
+    return error(Diag::kAxisRange, axis, -(rank + 1), rank);
+  }
+  plan.axis_ = static_cast<std::size_t>(axis < 0 ? axis + rank + 1 : axis);
+  IrBuilder b(program);
+  const std::string fault = order_fault(b, block);
+  if (!fault.empty()) return error(Diag::kBlockOrderFixed, block.id, fault);
+  PRUNERC_TRY_VOID(check_guard(b, block, *plan.loop_, flow[place].loops));
+  return plan;
+}
+
+class RfactorRewriter {
+ public:
+  RfactorRewriter(const Program& program, const RfactorPlan& plan)
+      : program_(program), plan_(plan), b_(program) {}
+
+  Applied run() {
+    const Buffer target = program_.buffer(plan_.reducer().store->buffer);
+    std::vector<Expr> shape(target.shape.begin(), target.shape.end());
+    shape.insert(shape.begin() + axis(), plan_.loop().extent);
+    partial_ = b_.add_buffer(std::string(target.name) + "_rf", target.dtype, shape, target.scope,
+                             BufferRole::kIntermediate);
+    const Stmt partial = partial_block();
+    const Stmt combine = combine_nest();
+    const Stmt root = replace_at(b_, plan_.block_site(), partial);
+    const Site site = find_loop_in(root, plan_.inner()[0]->id);
+    out_.program = b_.finish(replace_at(b_, site, b_.seq({site.path.back(), combine})));
+    return std::move(out_);
+  }
+
+ private:
+  std::ptrdiff_t axis() const { return static_cast<std::ptrdiff_t>(plan_.axis()); }
+  std::vector<Expr> partial_indices(const VarMap& vars, Expr on_axis) {
+    std::vector<Expr> out;
+    for (Expr index : plan_.reducer().store->indices) out.push_back(substitute(b_, index, vars));
+    out.insert(out.begin() + axis(), on_axis);
+    return out;
+  }
+
+  // The old block with the loop turned spatial, in the old loops.
+  Stmt partial_block() {
+    const Block& old = plan_.block();
+    Block block = old;
+    block.id = b_.fresh_block_id();
+    out_.outputs.push_back(block.id);
+    const std::string name = std::string(old.name) + "_rf";
+    block.name = name;
+    std::vector<IterVar> iters;
+    VarMap by_loop, by_iter;  // loop variable or old iteration variable -> new expression
+    auto add = [&](std::string_view var_name, Expr extent, IterKind kind, Expr binding) {
+      const Var* var = b_.fresh_var(var_name);
+      iters.push_back({var, extent, kind, binding});
+      return var;
+    };
+    for (const IterVar& iter : old.iters) {
+      if (iter.kind != IterKind::kSpatial) continue;
+      by_iter[iter.var->id] = add(iter.var->name, iter.extent, iter.kind, iter.binding);
+    }
+    const Var* on_axis = nullptr;
+    VarRanges ranges;
+    bool reduces = false;
+    for (const Loop* loop : plan_.inner()) {
+      if (!feeds_reduction(*loop, old)) continue;
+      const bool factored = loop == &plan_.loop();
+      const Var* var = add("v" + std::string(loop->var->name), loop->extent,
+                           factored ? IterKind::kSpatial : IterKind::kReduce, loop->var);
+      by_loop[loop->var->id] = var;
+      ranges.bind(var, loop->extent);
+      if (factored) on_axis = var;
+      reduces |= !factored;
+    }
+    for (const IterVar& iter : old.iters) {
+      if (iter.kind == IterKind::kSpatial) continue;
+      by_iter[iter.var->id] = simplify(b_, substitute(b_, iter.binding, by_loop), ranges);
+    }
+    const std::vector<Expr> indices = partial_indices(by_iter, on_axis);
+    const Reducer& reducer = plan_.reducer();
+    const Expr update = substitute(b_, reducer.update, by_iter);
+    const Expr sum = b_.binary(reducer.op, b_.load(partial_, indices), update);
+    const DType dtype = update.dtype();
+    block.iters = iters;
+    block.init = reduces ? b_.store(partial_, indices, identity_of(b_, reducer.op, dtype)) : Stmt();
+    block.body = b_.store(partial_, indices, reduces ? sum : update);
+    rebuild_accesses(b_, block);
+    return b_.block(block);
+  }
+
+  // The old block id, now over the partial results.
+  Stmt combine_nest() {
+    const Block& old = plan_.block();
+    VarMap by_loop;
+    std::vector<const Loop*> copied;
+    std::vector<const Var*> vars;
+    VarRanges ranges;
+    for (const Loop* loop : plan_.inner()) {
+      if (feeds_reduction(*loop, old)) {
+        by_loop[loop->var->id] = b_.int_imm(0);
+        continue;
+      }
+      copied.push_back(loop);
+      vars.push_back(b_.fresh_var(loop->var->name));
+      by_loop[loop->var->id] = vars.back();
+      ranges.bind(vars.back(), loop->extent);
+    }
+    const Var* axis_loop = b_.fresh_var(plan_.loop().var->name);
+    const Var* axis_iter = b_.fresh_var("v" + std::string(plan_.loop().var->name));
+    Block block = old;
+    std::vector<IterVar> iters;
+    for (const IterVar& iter : old.iters) {
+      if (iter.kind != IterKind::kSpatial) continue;
+      iters.push_back(iter);
+      iters.back().binding = substitute(b_, iter.binding, by_loop);
+    }
+    iters.push_back({axis_iter, plan_.loop().extent, IterKind::kReduce, axis_loop});
+    block.iters = iters;
+    if (old.guard.defined()) block.guard = start_guard(by_loop, ranges);
+    const Store& store = *plan_.reducer().store;
+    block.body = b_.store(
+        store.buffer, store.indices,
+        b_.binary(plan_.reducer().op, b_.load(store.buffer, store.indices),
+                  b_.load(partial_, partial_indices({}, axis_iter))));
+    rebuild_accesses(b_, block);
+    return nest(copied, vars, axis_loop, b_.block(block));
+  }
+
+  // The guard where all reduction loops are 0.
+  Expr start_guard(const VarMap& by_loop, const VarRanges& ranges) {
+    VarRanges known = ranges;
+    for (const Loop* loop : plan_.block_site().outer_loops()) {
+      known.bind(loop->var, loop->extent);
+    }
+    return simplify(b_, substitute(b_, plan_.block().guard, by_loop), known);
+  }
+
+  Stmt nest(const std::vector<const Loop*>& copied, const std::vector<const Var*>& vars,
+            const Var* axis_loop, Stmt body) {
+    std::vector<LoopId> ids;
+    for (std::size_t i = 0; i <= copied.size(); ++i) ids.push_back(b_.fresh_loop_id());
+    body = make_loop(b_, axis_loop, *constant(plan_.loop().extent), body, ids.back());
+    for (std::size_t i = copied.size(); i-- > 0;) {
+      Loop copy = *copied[i];
+      copy.id = ids[i];
+      copy.var = vars[i];
+      copy.body = body;
+      body = b_.loop(copy);
+    }
+    out_.outputs.insert(out_.outputs.end(), ids.begin(), ids.end());
+    return body;
+  }
+
+  const Program& program_;
+  const RfactorPlan& plan_;
+  IrBuilder b_;
+  BufferId partial_;
+  Applied out_;
+};
+
+Applied apply_rfactor(const Program& program, const RfactorPlan& plan) {
+  return RfactorRewriter(program, plan).run();
+}
+
+}  // namespace
+
+template <>
+Result<Applied> run<PrimitiveKind::kRfactor>(const Program& program, const Call& call) {
+  PRUNERC_TRY(const RfactorPlan plan, plan_rfactor(program, call.loop(0), call.integer(1)));
+  return apply_rfactor(program, plan);
+}
+
+}  // namespace prunerc::schedule
