@@ -142,6 +142,13 @@ SourceDiagnostic& DiagSink::add(LangDiag id, SourceRange range, std::string mess
   return diagnostics_.back();
 }
 
+void DiagSink::annotate_last(SourceRange range, std::string note) {
+  constexpr size_t kMaxNotes = 6;
+  if (!diagnostics_.empty() && diagnostics_.back().notes.size() < kMaxNotes) {
+    diagnostics_.back().note(range, std::move(note));
+  }
+}
+
 std::string render(const SourceSet& sources, const DiagSink& sink) {
   Renderer renderer(sources);
   for (const SourceDiagnostic& diagnostic : sink.all()) renderer.print(diagnostic);

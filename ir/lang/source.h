@@ -114,6 +114,9 @@ class DiagSink {
     return add(D, range, fmt::format(fmt::format_string<Args...>(kText), std::forward<Args>(args)...));
   }
 
+  /// Adds a note to the last diagnostic, unless it has many: function calls may nest.
+  void annotate_last(SourceRange range, std::string note);
+
   int num_errors() const { return num_errors_; }
   bool has_errors() const { return num_errors_ > 0; }
   /// True once no further error is recorded; callers stop early.

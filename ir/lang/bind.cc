@@ -1,0 +1,415 @@
+#include "ir/lang/bind.h"
+
+#include <charconv>
+
+#include "ir/lang/bind_impl.h"
+#include "ir/lang/lexer.h"
+
+namespace prunerc::lang {
+namespace {
+
+template <typename T>
+std::optional<T> parse_number(std::string_view text) {
+  T value{};
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+/// Finds what an fn must not contain, and calls of itself through others.
+class FnChecker {
+ public:
+  FnChecker(const Module& module, const std::map<std::string_view, Symbol>& symbols, DiagSink& sink,
+            std::set<const AstFn*>& broken)
+      : module_(module), symbols_(symbols), sink_(sink), broken_(broken) {}
+
+  void check(const AstFn& fn) {
+    if (const auto known = state_.find(&fn); known != state_.end()) return;
+    state_[&fn] = State::kOpen;
+    const AstFn* outer = current_;
+    current_ = &fn;
+    const int errors_before = sink_.num_errors();
+    check_params(fn);
+    walk(fn.body);
+    if (sink_.num_errors() != errors_before) broken_.insert(&fn);
+    current_ = outer;
+    state_[&fn] = State::kDone;
+  }
+
+ private:
+  enum class State : uint8_t { kOpen, kDone };
+
+  void check_params(const AstFn& fn) {
+    for (size_t i = 0; i < fn.params.size(); ++i) {
+      const AstName& param = fn.params[i];
+      bool clash = symbols_.count(param.text) > 0;
+      for (size_t j = 0; j < i; ++j) clash = clash || fn.params[j].text == param.text;
+      if (clash) sink_.report<LangDiag::kRedefined>(param.range, param.text);
+    }
+  }
+
+  void walk(const AstExpr* expr) {
+    if (expr->kind == AstKind::kRead) {
+      sink_.report<LangDiag::kFnReads>(expr->range, expr->name.text);
+      return;
+    }
+    if (expr->kind == AstKind::kReduce) {
+      sink_.report<LangDiag::kFnReduces>(expr->range);
+      return;
+    }
+    if (expr->kind == AstKind::kName) check_name(expr->name);
+    if (expr->kind == AstKind::kCall) check_call(*expr);
+    for (const AstExpr* arg : expr->args) walk(arg);
+  }
+
+  void check_name(const AstName& name) {
+    for (const AstName& param : current_->params) {
+      if (param.text == name.text) return;
+    }
+    const auto known = symbols_.find(name.text);
+    if (known != symbols_.end() && known->second.kind == SymbolKind::kConst) return;
+    std::vector<std::string_view> candidates;
+    for (const AstName& param : current_->params) candidates.push_back(param.text);
+    for (const auto& [text, symbol] : symbols_) {
+      if (symbol.kind == SymbolKind::kConst) candidates.push_back(text);
+    }
+    SourceDiagnostic& diagnostic = sink_.report<LangDiag::kUnknownName>(name.range, name.text);
+    const std::string_view close = closest_name(name.text, candidates);
+    if (close.empty()) {
+      diagnostic.message += "; an fn sees its arguments and constants";
+    } else {
+      diagnostic.message += fmt::format("; did you mean '{}'?", close);
+      diagnostic.fix(name.range, std::string(close));
+    }
+  }
+
+  void check_call(const AstExpr& expr) {
+    const auto callee = module_.fns.find(expr.name.text);
+    if (callee == module_.fns.end()) return;  // a built-in, or reported where it is expanded
+    const auto known = state_.find(callee->second);
+    if (known != state_.end() && known->second == State::kOpen) {
+      sink_.report<LangDiag::kFnRecursive>(expr.name.range, expr.name.text);
+      broken_.insert(callee->second);
+      return;
+    }
+    constexpr int kMaxChain = 64;
+    if (++chain_ > kMaxChain) {
+      sink_.report<LangDiag::kTooDeep>(expr.name.range, kMaxChain);
+    } else {
+      check(*callee->second);
+    }
+    --chain_;
+    if (broken_.count(callee->second) > 0) broken_.insert(current_);
+  }
+
+  const Module& module_;
+  const std::map<std::string_view, Symbol>& symbols_;
+  DiagSink& sink_;
+  std::set<const AstFn*>& broken_;
+  std::map<const AstFn*, State> state_;
+  const AstFn* current_ = nullptr;
+  int chain_ = 0;
+};
+
+}  // namespace
+
+std::string describe(const Symbol& symbol) {
+  switch (symbol.kind) {
+    case SymbolKind::kConst: return "a constant";
+    case SymbolKind::kFn: return "a function";
+    case SymbolKind::kParam: return "a parameter";
+    case SymbolKind::kTypeParam: return "a type parameter";
+    case SymbolKind::kSize: return "a derived size";
+    case SymbolKind::kTensor:
+      if (symbol.tensor->rank == 0) return "a scalar";
+      return fmt::format("a tensor of {} dimension(s)", symbol.tensor->rank);
+  }
+  return "a name";
+}
+
+Binder::Binder(const Module& module, const AstOperator& op, const BindOptions& options, SourceSet& sources,
+               DiagSink& sink)
+    : module_(module),
+      ast_(op),
+      options_(options),
+      sources_(sources),
+      sink_(sink),
+      op_(std::make_unique<BoundOp>()),
+      typing_(op_->nodes, sink),
+      extents_(sink) {
+  op_->name = op.name.text;
+}
+
+std::unique_ptr<BoundOp> Binder::run() {
+  bind_consts();
+  for (const auto& [name, fn] : module_.fns) {
+    declare(fn->name, {SymbolKind::kFn, fn->name.range, nullptr, std::nullopt, fn, nullptr});
+  }
+  check_fns();
+  add_command_line();
+  bind_params();
+  bind_wheres();
+  bind_ports();
+  declare_targets();
+  order_stmts();
+  for (const size_t i : order_) {
+    if (!sink_.is_full()) bind_stmt(ast_.stmts[i], targets_[i]);
+  }
+  if (!sink_.has_errors()) solve();
+  if (sink_.has_errors()) return nullptr;
+  for (const Tensor& tensor : op_->tensors) {
+    if (tensor.role == TensorRole::kLet && !tensor.is_read) {
+      sink_.report<LangDiag::kUnusedLet>(tensor.range, tensor.name);
+    }
+  }
+  return std::move(op_);
+}
+
+void Binder::check_fns() {
+  FnChecker checker(module_, symbols_, sink_, broken_fns_);
+  for (const auto& [name, fn] : module_.fns) checker.check(*fn);
+}
+
+void Binder::bind_consts() {
+  for (const AstConst* item : module_.consts) {
+    const Node* value = bind(item->value);
+    if (value != nullptr && !value->is_constant()) {
+      sink_.report<LangDiag::kNotConstant>(item->value->range, "the value of a const");
+      value = nullptr;
+    }
+    if (value != nullptr && value->quotient != nullptr) {
+      Node exact = *value;
+      exact.quotient = nullptr;
+      op_->nodes.push_back(exact);
+      value = &op_->nodes.back();
+    }
+    declare(item->name, {SymbolKind::kConst, item->name.range, value, std::nullopt, nullptr, nullptr});
+  }
+}
+
+bool Binder::declare(const AstName& name, Symbol symbol) {
+  const auto [known, is_new] = symbols_.emplace(name.text, symbol);
+  if (!is_new) {
+    sink_.report<LangDiag::kRedefined>(name.range, name.text).note(known->second.range, "the first definition");
+  }
+  return is_new;
+}
+
+void Binder::add_command_line() {
+  if (options_.bindings.empty()) return;
+  std::string text;
+  std::vector<std::pair<size_t, size_t>> places;
+  for (const auto& [name, value] : options_.bindings) {
+    text += text.empty() ? "-D " : " -D ";
+    places.emplace_back(text.size(), text.size() + name.size() + 1 + value.size());
+    text += fmt::format("{}={}", name, value);
+  }
+  const uint32_t file = sources_.add("<command line>", std::move(text));
+  size_t i = 0;
+  for (const auto& [name, value] : options_.bindings) {
+    const auto [begin, end] = places[i++];
+    const SourceRange range = {file, static_cast<uint32_t>(begin), static_cast<uint32_t>(end)};
+    command_line_[name] = range;
+    std::vector<std::string_view> params;
+    bool known = false;
+    for (const AstParam& param : ast_.params) {
+      params.push_back(param.name.text);
+      known = known || param.name.text == name;
+    }
+    if (known) continue;
+    SourceDiagnostic& diagnostic = sink_.report<LangDiag::kUnknownParameter>(range, op_->name, name);
+    const std::string_view close = closest_name(name, params);
+    if (!close.empty()) diagnostic.message += fmt::format("; did you mean '{}'?", close);
+  }
+}
+
+void Binder::bind_shapes(std::map<std::string_view, int64_t>& from_shapes) {
+  for (const AstPort& port : ast_.inputs) {
+    const auto given = options_.shapes.find(std::string(port.name.text));
+    if (given == options_.shapes.end()) continue;
+    for (size_t d = 0; d < port.shape.size() && d < given->second.size(); ++d) {
+      if (port.shape[d]->kind == AstKind::kName) {
+        from_shapes.emplace(port.shape[d]->name.text, given->second[d]);
+      }
+    }
+  }
+}
+
+void Binder::bind_params() {
+  std::map<std::string_view, int64_t> from_shapes;
+  bind_shapes(from_shapes);
+  for (const AstParam& param : ast_.params) {
+    Symbol symbol = {SymbolKind::kParam, param.name.range, nullptr, std::nullopt, nullptr, nullptr};
+    const auto given = options_.bindings.find(std::string(param.name.text));
+    const auto shape = from_shapes.find(param.name.text);
+    if (param.kind == ParamKind::kType) {
+      symbol.kind = SymbolKind::kTypeParam;
+      bind_type_param(param, symbol);
+    } else if (given != options_.bindings.end()) {
+      symbol.value = bind_param(param, given->second, command_line_[given->first]);
+    } else if (shape != from_shapes.end() && param.kind == ParamKind::kInt) {
+      symbol.value = typing_.int_constant(shape->second, param.name.range);
+    } else if (param.default_value != nullptr) {
+      symbol.value = bind_default(param);
+    } else {
+      sink_.report<LangDiag::kUnboundParameter>(param.name.range, param.name.text, param.name.text);
+    }
+    declare(param.name, symbol);
+  }
+}
+
+void Binder::bind_type_param(const AstParam& param, Symbol& symbol) {
+  const auto given = options_.bindings.find(std::string(param.name.text));
+  if (given != options_.bindings.end()) {
+    symbol.dtype = ir::dtype_from_string(given->second);
+    if (!symbol.dtype) {
+      sink_.report<LangDiag::kBadParameterValue>(command_line_[given->first], param.name.text, "a type",
+                                                 given->second)
+          .note(param.name.range, "the parameter");
+    }
+  } else if (param.default_type) {
+    symbol.dtype = resolve_type(*param.default_type);
+  } else {
+    sink_.report<LangDiag::kUnboundParameter>(param.name.range, param.name.text, param.name.text);
+  }
+}
+
+const Node* Binder::bind_param(const AstParam& param, const std::string& given, SourceRange range) {
+  if (param.kind == ParamKind::kInt) {
+    if (const auto value = parse_number<int64_t>(given)) return typing_.int_constant(*value, param.name.range);
+  } else if (const auto value = parse_number<double>(given)) {
+    return typing_.float_constant(*value, param.name.range);
+  }
+  const char* what = param.kind == ParamKind::kInt ? "a 64-bit integer" : "a number";
+  sink_.report<LangDiag::kBadParameterValue>(range, param.name.text, what, given)
+      .note(param.name.range, "the parameter");
+  return nullptr;
+}
+
+const Node* Binder::bind_default(const AstParam& param) {
+  const Node* value = bind(param.default_value);
+  if (value == nullptr) return nullptr;
+  if (param.kind == ParamKind::kFloat && value->is_constant() && !value->type.is_bool()) {
+    const Node* exact = typing_.convert(value, ir::DType::kF64);
+    return exact == nullptr ? nullptr : typing_.float_constant(exact->float_value, value->range);
+  }
+  if (value->kind == NodeKind::kInt) return typing_.int_constant(value->int_value, value->range);
+  sink_.report<LangDiag::kNotConstant>(value->range, fmt::format("the default of '{}'", param.name.text));
+  return nullptr;
+}
+
+std::optional<int64_t> Binder::constant_int(const AstExpr* expr, std::string_view what) {
+  const Node* node = bind(expr);
+  if (node == nullptr) return std::nullopt;
+  if (node->kind == NodeKind::kInt) return node->int_value;
+  sink_.report<LangDiag::kNotConstant>(expr->range, what);
+  return std::nullopt;
+}
+
+std::string Binder::numbers_in(const AstExpr* expr) const {
+  std::string text;
+  std::set<std::string_view> seen;
+  std::vector<const AstExpr*> stack = {expr};
+  while (!stack.empty()) {
+    const AstExpr* item = stack.back();
+    stack.pop_back();
+    for (auto it = item->args.rbegin(); it != item->args.rend(); ++it) stack.push_back(*it);
+    if (item->kind != AstKind::kName || !seen.insert(item->name.text).second) continue;
+    const Symbol* symbol = find_symbol(item->name.text);
+    if (symbol == nullptr || symbol->value == nullptr || symbol->value->kind != NodeKind::kInt) continue;
+    text += fmt::format("{}{} = {}", text.empty() ? ": " : ", ", item->name.text, symbol->value->int_value);
+  }
+  return text;
+}
+
+void Binder::bind_wheres() {
+  for (const AstWhere& where : ast_.wheres) {
+    if (where.name) {
+      Symbol symbol = {SymbolKind::kSize, where.value->range, nullptr, std::nullopt, nullptr, nullptr};
+      const auto value = constant_int(where.value, "a derived size");
+      if (value) symbol.value = typing_.int_constant(*value, where.value->range);
+      declare(*where.name, symbol);
+      continue;
+    }
+    const Node* condition = bind(where.value);
+    if (condition == nullptr) continue;
+    if (condition->kind != NodeKind::kBool) {
+      sink_.report<LangDiag::kConstraintNotBool>(where.value->range);
+    } else if (condition->int_value == 0) {
+      sink_.report<LangDiag::kConstraintFails>(where.value->range, numbers_in(where.value));
+    }
+  }
+}
+
+void Binder::bind_ports() {
+  for (const AstPort& port : ast_.inputs) op_->inputs.push_back(bind_port(port, TensorRole::kInput));
+  for (const AstPort& port : ast_.outputs) op_->outputs.push_back(bind_port(port, TensorRole::kOutput));
+  for (const auto& [name, shape] : options_.shapes) {
+    bool known = false;
+    for (const AstPort& port : ast_.inputs) known = known || port.name.text == name;
+    if (!known) sink_.report<LangDiag::kShapeMismatch>(ast_.name.range, name, "belongs to no input");
+  }
+}
+
+Tensor* Binder::bind_port(const AstPort& port, TensorRole role) {
+  op_->tensors.emplace_back();
+  Tensor& tensor = op_->tensors.back();
+  tensor.name = port.name.text;
+  tensor.range = port.name.range;
+  tensor.role = role;
+  // The output of `-e` has no declared type: it takes that of its value.
+  const bool is_inferred = port.type.name.text.empty();
+  if (!is_inferred) tensor.dtype = resolve_type(port.type);
+  tensor.rank = port.shape.size();
+  tensor.is_broken = !tensor.dtype && !is_inferred;
+  bind_port_shape(port, tensor);
+  check_given_shape(port, tensor);
+  if (tensor.dtype) check_size(tensor);
+  Symbol symbol = {SymbolKind::kTensor, port.name.range, nullptr, std::nullopt, nullptr, &tensor};
+  declare(port.name, symbol);
+  return &tensor;
+}
+
+void Binder::bind_port_shape(const AstPort& port, Tensor& tensor) {
+  for (const AstExpr* expr : port.shape) {
+    const std::optional<int64_t> extent = constant_int(expr, "an extent");
+    tensor.shape.push_back(extent.value_or(1));
+    tensor.shape_ranges.push_back(expr->range);
+    if (!extent) tensor.is_broken = true;
+    if (!extent || *extent >= 1) continue;
+    tensor.is_broken = true;
+    const Symbol* symbol = expr->kind == AstKind::kName ? find_symbol(expr->name.text) : nullptr;
+    const AstExpr* where = nullptr;
+    for (const AstWhere& item : ast_.wheres) {
+      if (symbol != nullptr && item.name && item.name->text == expr->name.text) where = item.value;
+    }
+    const AstExpr* cause = where != nullptr ? where : expr;
+    SourceDiagnostic& diagnostic =
+        sink_.report<LangDiag::kExtentTooSmall>(cause->range, *extent, numbers_in(cause));
+    if (where != nullptr) diagnostic.note(expr->range, fmt::format("it is a dimension of '{}'", tensor.name));
+  }
+}
+
+void Binder::check_given_shape(const AstPort& port, const Tensor& tensor) {
+  const auto given = options_.shapes.find(tensor.name);
+  if (given == options_.shapes.end() || tensor.is_broken || tensor.role != TensorRole::kInput) return;
+  if (given->second.size() != tensor.rank) {
+    sink_.report<LangDiag::kShapeMismatch>(
+        port.name.range, tensor.name,
+        fmt::format("has {} dimension(s), but {} are declared", given->second.size(), tensor.rank));
+    return;
+  }
+  for (size_t d = 0; d < tensor.rank; ++d) {
+    if (given->second[d] == tensor.shape[d]) continue;
+    sink_.report<LangDiag::kShapeMismatch>(
+        tensor.shape_ranges[d], tensor.name,
+        fmt::format("is {} in dimension {}, but {} is declared", given->second[d], d, tensor.shape[d]));
+  }
+}
+
+std::unique_ptr<BoundOp> bind_operator(const Module& module, const AstOperator& op,
+                                       const BindOptions& options, SourceSet& sources, DiagSink& sink) {
+  return Binder(module, op, options, sources, sink).run();
+}
+
+}  // namespace prunerc::lang

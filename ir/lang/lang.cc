@@ -1,0 +1,92 @@
+#include "ir/lang/lang.h"
+
+#include "ir/lang/bind.h"
+#include "ir/lang/check.h"
+#include "ir/lang/lower.h"
+#include "ir/lang/module.h"
+#include "ir/lang/pipeline.h"
+
+namespace prunerc::lang {
+namespace {
+
+void fill_diagnostics(const SourceSet& sources, const DiagSink& sink, LangResult& result) {
+  for (const SourceDiagnostic& item : sink.all()) {
+    const LangDiagRow& row = kLangDiagRows[static_cast<size_t>(item.id)];
+    const auto [line, column] = sources.line_column(item.range);
+    result.diagnostics.push_back({row.severity == Severity::kError, std::string(row.name),
+                                  sources.name(item.range.file), line, column, item.message});
+  }
+  result.rendered = render(sources, sink);
+}
+
+std::string text_between(const SourceSet& sources, SourceRange first, SourceRange last) {
+  return std::string(sources.text(join(first, last)));
+}
+
+PortInfo describe_port(const SourceSet& sources, const AstPort& port) {
+  PortInfo info = {std::string(port.name.text), std::string(port.type.name.text)};
+  if (!port.shape.empty()) {
+    info.type += "[" + text_between(sources, port.shape.front()->range, port.shape.back()->range) + "]";
+  }
+  return info;
+}
+
+ParamInfo describe_param(const SourceSet& sources, const AstParam& param) {
+  constexpr std::string_view kKinds[] = {"int", "float", "type"};
+  ParamInfo info = {std::string(param.name.text), std::string(kKinds[static_cast<size_t>(param.kind)]), ""};
+  if (param.default_value != nullptr) info.default_text = sources.text(param.default_value->range);
+  if (param.default_type) info.default_text = param.default_type->name.text;
+  return info;
+}
+
+}  // namespace
+
+LangResult finish_compile(const BoundOp* op, const SourceSet& sources, DiagSink& sink) {
+  LangResult result;
+  if (op != nullptr) {
+    const Proofs proofs = check_operator(*op, sink);
+    if (!sink.has_errors()) {
+      LoweredOp lowered = lower_operator(*op, proofs);
+      for (const StageOrigin& stage : lowered.stages) {
+        result.origins.push_back({stage.block, sources.name(stage.range.file),
+                                  sources.line_column(stage.range).first});
+      }
+      result.program = std::move(lowered.program);
+    }
+  }
+  fill_diagnostics(sources, sink, result);
+  return result;
+}
+
+LangResult compile(const CompileInput& input) {
+  SourceSet sources;
+  DiagSink sink;
+  const Module module = load_module(sources, input.file_name, input.text, input.import, sink);
+  const AstOperator* ast = find_operator(module, input.op, sink);
+  std::unique_ptr<BoundOp> op;
+  if (ast != nullptr && !sink.is_full()) {
+    op = bind_operator(module, *ast, {input.bindings, input.shapes, std::nullopt}, sources, sink);
+  }
+  return finish_compile(op.get(), sources, sink);
+}
+
+ListResult list_ops(std::string file_name, std::string text, const ImportFn& import) {
+  SourceSet sources;
+  DiagSink sink;
+  const Module module = load_module(sources, file_name, std::move(text), import, sink);
+  ListResult result;
+  for (const AstOperator* op : module.ops) {
+    OpInfo info;
+    info.name = op->name.text;
+    info.line = sources.line_column(op->name.range).first;
+    for (const AstParam& param : op->params) info.params.push_back(describe_param(sources, param));
+    for (const AstPort& port : op->inputs) info.inputs.push_back(describe_port(sources, port));
+    for (const AstPort& port : op->outputs) info.outputs.push_back(describe_port(sources, port));
+    result.ops.push_back(std::move(info));
+  }
+  result.ok = !sink.has_errors();
+  result.rendered = render(sources, sink);
+  return result;
+}
+
+}  // namespace prunerc::lang

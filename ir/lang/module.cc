@@ -1,0 +1,178 @@
+#include "ir/lang/module.h"
+
+#include <algorithm>
+
+#include "ir/lang/parser.h"
+
+namespace prunerc::lang {
+namespace {
+
+/// "a/b/c.prn" + "../d.prn" -> "a/d.prn"; "std/..." stays as it is.
+std::string resolve_path(std::string_view importer, std::string_view path) {
+  if (path.substr(0, 4) == "std/" || path.substr(0, 1) == "/") return std::string(path);
+  const size_t slash = importer.rfind('/');
+  std::string joined = slash == std::string_view::npos ? "" : std::string(importer.substr(0, slash + 1));
+  joined += path;
+  std::vector<std::string> parts;
+  const bool absolute = joined.substr(0, 1) == "/";
+  size_t at = 0;
+  while (at <= joined.size()) {
+    const size_t end = std::min(joined.find('/', at), joined.size());
+    const std::string part = joined.substr(at, end - at);
+    if (part == ".." && !parts.empty() && parts.back() != "..") {
+      parts.pop_back();
+    } else if (!part.empty() && part != ".") {
+      parts.push_back(part);
+    }
+    at = end + 1;
+  }
+  std::string result = absolute ? "/" : "";
+  for (size_t i = 0; i < parts.size(); ++i) result += (i > 0 ? "/" : "") + parts[i];
+  return result;
+}
+
+class Loader {
+ public:
+  Loader(SourceSet& sources, const ImportFn& import, DiagSink& sink)
+      : sources_(sources), import_(import), sink_(sink) {}
+
+  Module load(const std::string& name, std::string text) {
+    read(name, std::move(text));
+    return std::move(module_);
+  }
+
+ private:
+  void read(const std::string& name, std::string text) {
+    const bool is_main = module_.files.empty();
+    states_[name] = State::kOpen;
+    const uint32_t file = sources_.add(name, std::move(text));
+    module_.files.push_back(parse_file(sources_, file, sink_));
+    const AstFile& ast = module_.files.back();
+    for (const AstImport& item : ast.imports) import_file(name, item);
+    for (const AstConst& item : ast.consts) {
+      if (declare(item.name)) module_.consts.push_back(&item);
+    }
+    for (const AstFn& item : ast.fns) {
+      if (declare(item.name)) module_.fns[item.name.text] = &item;
+    }
+    for (const AstOperator& item : ast.ops) {
+      if (declare_op(item.name)) (is_main ? module_.ops : module_.imported_ops).push_back(&item);
+    }
+    states_[name] = State::kDone;
+  }
+
+  void import_file(const std::string& importer, const AstImport& item) {
+    if (sink_.is_full()) return;
+    const std::string path = resolve_path(importer, item.path);
+    const auto known = states_.find(path);
+    if (known != states_.end()) {
+      if (known->second == State::kOpen) sink_.report<LangDiag::kImportCycle>(item.range, item.path);
+      return;
+    }
+    if (states_.size() >= kMaxImportedFiles) {
+      sink_.report<LangDiag::kTooManyImports>(item.range, kMaxImportedFiles);
+      return;
+    }
+    states_[path] = State::kDone;  // a failing import is reported once
+    if (!import_) {
+      sink_.report<LangDiag::kImportNotFound>(item.range, item.path, "imports are not available here");
+      return;
+    }
+    Result<std::string> text = import_(path);
+    if (!text) {
+      sink_.report<LangDiag::kImportNotFound>(item.range, item.path, text.error().message());
+      return;
+    }
+    read(path, std::move(text).value());
+  }
+
+  bool declare(const AstName& name) { return declare_in(names_, name); }
+  bool declare_op(const AstName& name) { return declare_in(op_names_, name); }
+
+  bool declare_in(std::map<std::string_view, SourceRange>& table, const AstName& name) {
+    const auto [known, is_new] = table.emplace(name.text, name.range);
+    if (!is_new) {
+      sink_.report<LangDiag::kRedefined>(name.range, name.text).note(known->second, "the first definition");
+    }
+    return is_new;
+  }
+
+  enum class State : uint8_t { kOpen, kDone };
+  SourceSet& sources_;
+  const ImportFn& import_;
+  DiagSink& sink_;
+  Module module_;
+  std::map<std::string, State> states_;
+  std::map<std::string_view, SourceRange> names_, op_names_;
+};
+
+/// Optimal string alignment distance, cut off at `limit` + 1.
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+Module load_module(SourceSet& sources, const std::string& name, std::string text,
+                   const ImportFn& import, DiagSink& sink) {
+  return Loader(sources, import, sink).load(name, std::move(text));
+}
+
+std::string_view closest_name(std::string_view word, const std::vector<std::string_view>& candidates) {
+  constexpr size_t kMaxLength = 64;
+  if (word.size() > kMaxLength) return {};
+  // One edit for short words, a third of the length for longer ones: 'kn' is 'kh', 'x' is not 'y'.
+  const size_t limit = word.size() < 2 ? 0 : std::max<size_t>(1, word.size() / 3);
+  std::string_view best;
+  size_t best_distance = limit + 1;
+  for (const std::string_view candidate : candidates) {
+    if (candidate.size() > kMaxLength) continue;
+    const size_t distance = edit_distance(word, candidate);
+    if (distance < best_distance) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+const AstOperator* find_operator(const Module& module, std::string_view name, DiagSink& sink) {
+  const SourceRange top = {0, 0, 0};
+  if (name.empty()) {
+    if (module.ops.size() == 1) return module.ops[0];
+    if (module.ops.empty()) {
+      if (!sink.has_errors()) sink.report<LangDiag::kNoOperator>(top);
+      return nullptr;
+    }
+    std::string names;
+    for (const AstOperator* op : module.ops) {
+      names += fmt::format("{}'{}'", names.empty() ? "" : ", ", op->name.text);
+    }
+    sink.report<LangDiag::kChooseOperator>(module.ops[1]->name.range, names);
+    return nullptr;
+  }
+  std::vector<std::string_view> names;
+  for (const auto* list : {&module.ops, &module.imported_ops}) {
+    for (const AstOperator* op : *list) {
+      if (op->name.text == name) return op;
+      names.push_back(op->name.text);
+    }
+  }
+  SourceDiagnostic& diagnostic = sink.report<LangDiag::kUnknownOperator>(top, name);
+  const std::string_view close = closest_name(name, names);
+  if (!close.empty()) diagnostic.message += fmt::format("; did you mean '{}'?", close);
+  return nullptr;
+}
+
+}  // namespace prunerc::lang

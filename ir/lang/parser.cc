@@ -1,0 +1,334 @@
+#include "ir/lang/parser.h"
+
+#include "ir/lang/parser_impl.h"
+
+namespace prunerc::lang {
+
+using Kind = TokenKind;
+
+bool Parser::accept(Kind kind) {
+  if (!at(kind)) return false;
+  take();
+  return true;
+}
+
+bool Parser::expect(Kind kind) {
+  if (accept(kind)) return true;
+  report_expected(describe(kind));
+  return false;
+}
+
+Token Parser::take() {
+  const Token token = current();
+  if (at_ + 1 < tokens_.size()) ++at_;
+  return token;
+}
+
+void Parser::report_expected(std::string_view what) {
+  // A missing ';' is best shown where it belongs: after the token before.
+  const bool after_previous = what == describe(Kind::kSemicolon) && at_ > 0;
+  const SourceRange where = after_previous ? end_of(tokens_[at_ - 1].range) : current().range;
+  SourceDiagnostic& diagnostic = sink_.report<LangDiag::kExpected>(where, what, describe(current()));
+  if (after_previous) diagnostic.fix(where, ";");
+}
+
+void Parser::skip_statement() {
+  while (!at(Kind::kEnd) && !at(Kind::kRightBrace) && !at(Kind::kLet)) {
+    if (accept(Kind::kSemicolon)) return;
+    take();
+  }
+}
+
+bool Parser::starts_item() const {
+  return at(Kind::kImport) || at(Kind::kConst) || at(Kind::kFn) || at(Kind::kOp);
+}
+
+void Parser::skip_item() {
+  while (!at(Kind::kEnd) && !starts_item()) {
+    const Token token = take();
+    if (token.kind == Kind::kSemicolon || token.kind == Kind::kRightBrace) return;
+  }
+}
+
+void Parser::parse_items() {
+  while (!at(Kind::kEnd) && !sink_.is_full()) parse_item();
+}
+
+void Parser::parse_item() {
+  bool ok = false;
+  switch (current().kind) {
+    case Kind::kImport: ok = parse_import(); break;
+    case Kind::kConst: ok = parse_const(); break;
+    case Kind::kFn: ok = parse_fn(); break;
+    case Kind::kOp: parse_operator(); return;
+    default:
+      report_expected("'op', 'fn', 'const' or 'import'");
+      take();
+      break;
+  }
+  if (!ok) skip_item();
+}
+
+bool Parser::parse_import() {
+  const uint32_t begin = take().range.begin;
+  const Token path = current();
+  if (!expect(Kind::kString)) return false;
+  std::string_view text = path.text.substr(1);
+  if (!text.empty() && text.back() == '"') text.remove_suffix(1);
+  file_.imports.push_back({text, range_since(begin)});
+  return expect(Kind::kSemicolon);
+}
+
+bool Parser::parse_const() {
+  take();
+  const std::optional<AstName> name = parse_name("a constant");
+  if (!name || !expect(Kind::kAssign)) return false;
+  const AstExpr* value = parse_sum();
+  if (value == nullptr) return false;
+  file_.consts.push_back({*name, value});
+  return expect(Kind::kSemicolon);
+}
+
+bool Parser::parse_fn() {
+  take();
+  AstFn fn;
+  const std::optional<AstName> name = parse_name("a function");
+  if (!name || !expect(Kind::kLeftParen)) return false;
+  fn.name = *name;
+  do {
+    const std::optional<AstName> param = parse_name("an argument");
+    if (!param) return false;
+    fn.params.push_back(*param);
+    if (!check_count(fn.params.size(), param->range)) return false;
+  } while (accept(Kind::kComma));
+  if (!expect(Kind::kRightParen) || !expect(Kind::kAssign)) return false;
+  fn.body = parse_expr();
+  if (fn.body == nullptr) return false;
+  file_.fns.push_back(std::move(fn));
+  return expect(Kind::kSemicolon);
+}
+
+void Parser::parse_operator() {
+  const int errors_before = sink_.num_errors();
+  AstOperator op;
+  op.range = take().range;
+  if (!parse_header(op)) {
+    // The statements are read all the same, for the sake of their errors.
+    while (!at(Kind::kEnd) && !at(Kind::kLeftBrace) && !starts_item()) take();
+    if (!at(Kind::kLeftBrace)) return;
+  }
+  if (!expect(Kind::kLeftBrace)) {
+    skip_item();
+  } else {
+    parse_body(op);
+  }
+  op.range = range_since(op.range.begin);
+  op.has_syntax_errors = sink_.num_errors() != errors_before;
+  if (!op.name.text.empty()) file_.ops.push_back(std::move(op));
+}
+
+bool Parser::parse_header(AstOperator& op) {
+  // Operators are named by people and tools, never by expressions, so that one may be called 'argmax'.
+  std::optional<AstName> name;
+  if (at(Kind::kReducer) || at(Kind::kBuiltin)) {
+    const Token word = take();
+    name = AstName{word.text, word.range};
+  } else {
+    name = parse_name("an operator");
+  }
+  if (!name) return false;
+  op.name = *name;
+  if (accept(Kind::kLess)) {
+    do {
+      AstParam param;
+      if (!parse_param(param)) return false;
+      op.params.push_back(std::move(param));
+    } while (accept(Kind::kComma));
+    if (!expect(Kind::kGreater)) return false;
+  }
+  if (!expect(Kind::kLeftParen)) return false;
+  if (!at(Kind::kRightParen) && !parse_ports(op.inputs)) return false;
+  if (!expect(Kind::kRightParen) || !expect(Kind::kArrow) || !expect(Kind::kLeftParen)) return false;
+  if (!parse_ports(op.outputs) || !expect(Kind::kRightParen)) return false;
+  if (!accept(Kind::kWhere)) return true;
+  do {
+    AstWhere where;
+    if (!parse_where(where)) return false;
+    op.wheres.push_back(where);
+  } while (accept(Kind::kComma));
+  return true;
+}
+
+bool Parser::parse_param(AstParam& param) {
+  const std::optional<AstName> name = parse_name("a parameter");
+  if (!name) return false;
+  param.name = *name;
+  if (accept(Kind::kColon)) {
+    if (accept(Kind::kIntKind)) {
+      param.kind = ParamKind::kInt;
+    } else if (accept(Kind::kFloatKind)) {
+      param.kind = ParamKind::kFloat;
+    } else if (accept(Kind::kTypeKind)) {
+      param.kind = ParamKind::kType;
+    } else {
+      report_expected("'int', 'float' or 'type'");
+      return false;
+    }
+  }
+  return !accept(Kind::kAssign) || parse_param_default(param);
+}
+
+bool Parser::parse_param_default(AstParam& param) {
+  if (param.kind == ParamKind::kType) {
+    param.default_type = parse_type();
+    return param.default_type.has_value();
+  }
+  param.default_value = parse_sum();
+  return param.default_value != nullptr;
+}
+
+bool Parser::parse_ports(std::vector<AstPort>& ports) {
+  do {
+    AstPort port;
+    if (!parse_port(port)) return false;
+    ports.push_back(std::move(port));
+  } while (accept(Kind::kComma));
+  return true;
+}
+
+bool Parser::parse_port(AstPort& port) {
+  const std::optional<AstName> name = parse_name("a tensor");
+  if (!name || !expect(Kind::kColon)) return false;
+  port.name = *name;
+  const std::optional<AstType> type = parse_type();
+  if (!type) return false;
+  port.type = *type;
+  if (!accept(Kind::kLeftBracket)) return true;
+  do {
+    const AstExpr* extent = parse_sum();
+    if (extent == nullptr) return false;
+    port.shape.push_back(extent);
+    if (!check_count(port.shape.size(), extent->range)) return false;
+  } while (accept(Kind::kComma));
+  return expect(Kind::kRightBracket);
+}
+
+bool Parser::parse_where(AstWhere& where) {
+  if (next().kind == Kind::kAssign) {
+    where.name = parse_name("a derived size");
+    if (!where.name) return false;
+    take();
+    where.value = parse_sum();
+  } else {
+    where.value = parse_expr();
+  }
+  return where.value != nullptr;
+}
+
+void Parser::parse_body(AstOperator& op) {
+  while (!at(Kind::kRightBrace) && !at(Kind::kEnd) && !sink_.is_full()) {
+    AstStmt stmt;
+    const size_t before = at_;
+    if (parse_stmt(stmt) && expect(Kind::kSemicolon)) {
+      op.stmts.push_back(std::move(stmt));
+      continue;
+    }
+    skip_statement();
+    if (at_ == before) take();
+  }
+  expect(Kind::kRightBrace);
+}
+
+bool Parser::parse_stmt(AstStmt& stmt) {
+  const uint32_t begin = current().range.begin;
+  stmt.is_let = accept(Kind::kLet);
+  const std::optional<AstName> name = parse_name("a tensor");
+  if (!name) return false;
+  stmt.name = *name;
+  if (accept(Kind::kLeftBracket)) {
+    if (!parse_indices(stmt.indices) || !expect(Kind::kRightBracket)) return false;
+  }
+  if (accept(Kind::kColon)) {
+    stmt.type = parse_type();
+    if (!stmt.type) return false;
+  }
+  if (!expect(Kind::kAssign)) return false;
+  stmt.value = parse_expr();
+  stmt.range = range_since(begin);
+  return stmt.value != nullptr;
+}
+
+bool Parser::parse_indices(std::vector<AstIndex>& indices) {
+  do {
+    const std::optional<AstName> name = parse_name("an index");
+    if (!name) return false;
+    AstIndex index;
+    index.name = *name;
+    if (accept(Kind::kIn)) {
+      index.begin = parse_sum();
+      if (index.begin == nullptr || !expect(Kind::kDotDot)) return false;
+      index.end = parse_sum();
+      if (index.end == nullptr) return false;
+    }
+    indices.push_back(index);
+    if (!check_count(indices.size(), name->range)) return false;
+  } while (accept(Kind::kComma));
+  return true;
+}
+
+bool Parser::check_count(size_t count, SourceRange range) {
+  if (count <= kMaxListLength) return true;
+  sink_.report<LangDiag::kListTooLong>(range, kMaxListLength);
+  return false;
+}
+
+std::optional<AstName> Parser::parse_name(std::string_view what) {
+  const Token& token = current();
+  if (token.kind == Kind::kName) {
+    take();
+    return AstName{token.text, token.range};
+  }
+  if (!token.text.empty() && classify_word(token.text) != Kind::kName) {
+    sink_.report<LangDiag::kReservedName>(token.range, token.text, what);
+  } else {
+    report_expected(describe(Kind::kName));
+  }
+  return std::nullopt;
+}
+
+std::optional<AstType> Parser::parse_type() {
+  const Token token = current();
+  if (!at(Kind::kDtype) && !at(Kind::kName)) {
+    report_expected(describe(Kind::kDtype));
+    return std::nullopt;
+  }
+  take();
+  return AstType{ir::dtype_from_string(token.text), {token.text, token.range}};
+}
+
+AstFile parse_file(const SourceSet& sources, uint32_t file, DiagSink& sink) {
+  AstFile result;
+  if (sources.text(file).size() > kMaxFileBytes) {
+    sink.report<LangDiag::kFileTooLarge>(SourceRange{file, 0, 0}, sources.text(file).size(), kMaxFileBytes);
+    return result;
+  }
+  Parser(tokenize(sources, file, sink), result, sink).parse_items();
+  return result;
+}
+
+std::optional<AstStmt> parse_statement(const SourceSet& sources, uint32_t file, AstFile& arena,
+                                       DiagSink& sink) {
+  if (sources.text(file).size() > kMaxFileBytes) {
+    sink.report<LangDiag::kFileTooLarge>(SourceRange{file, 0, 0}, sources.text(file).size(), kMaxFileBytes);
+    return std::nullopt;
+  }
+  const int errors_before = sink.num_errors();
+  Parser parser(tokenize(sources, file, sink), arena, sink);
+  AstStmt stmt;
+  if (!parser.parse_stmt(stmt)) return std::nullopt;
+  parser.accept(Kind::kSemicolon);
+  if (!parser.expect(Kind::kEnd) || sink.num_errors() != errors_before) return std::nullopt;
+  return stmt;
+}
+
+}  // namespace prunerc::lang

@@ -1,0 +1,86 @@
+// The parser's class, shared by parser.cc (files, items, statements) and parse_expr.cc (expressions).
+#ifndef PRUNERC_IR_LANG_PARSER_IMPL_H_
+#define PRUNERC_IR_LANG_PARSER_IMPL_H_
+
+#include <initializer_list>
+#include <string_view>
+#include <vector>
+
+#include "ir/lang/ast.h"
+#include "ir/lang/lexer.h"
+#include "ir/lang/parser.h"
+
+namespace prunerc::lang {
+
+/// Functions return null, nullopt or false after they have reported an error; the caller returns the same, up to a
+/// place that recovers.
+class Parser {
+ public:
+  Parser(std::vector<Token> tokens, AstFile& file, DiagSink& sink)
+      : tokens_(std::move(tokens)), file_(file), sink_(sink) {}
+
+  void parse_items();
+  bool parse_stmt(AstStmt& stmt);
+  bool at(TokenKind kind) const { return current().kind == kind; }
+  bool accept(TokenKind kind);
+  bool expect(TokenKind kind);
+
+ private:
+  // Tokens.
+  const Token& current() const { return tokens_[at_]; }
+  const Token& next() const { return tokens_[at_ + 1 < tokens_.size() ? at_ + 1 : at_]; }
+  Token take();
+  void report_expected(std::string_view what);
+  void skip_statement();
+  void skip_item();
+  bool starts_item() const;
+
+  // Items.
+  void parse_item();
+  bool parse_import();
+  bool parse_const();
+  bool parse_fn();
+  void parse_operator();
+  bool parse_header(AstOperator& op);
+  bool parse_param(AstParam& param);
+  bool parse_param_default(AstParam& param);
+  bool parse_ports(std::vector<AstPort>& ports);
+  bool parse_port(AstPort& port);
+  bool parse_where(AstWhere& where);
+  void parse_body(AstOperator& op);
+  bool check_count(size_t count, SourceRange range);
+  bool parse_indices(std::vector<AstIndex>& indices);
+  std::optional<AstName> parse_name(std::string_view what);
+  std::optional<AstType> parse_type();
+
+  // Expressions.
+  const AstExpr* parse_expr();
+  const AstExpr* parse_sum();
+  const AstExpr* parse_binary(int min_precedence);
+  const AstExpr* parse_unary();
+  const AstExpr* parse_primary();
+  const AstExpr* parse_if();
+  const AstExpr* parse_number();
+  const AstExpr* parse_extreme();
+  const AstExpr* parse_cast();
+  const AstExpr* parse_name_expr();
+  const AstExpr* parse_read(AstName name);
+  const AstExpr* parse_call(AstName name);
+  const AstExpr* parse_reduction();
+  const AstExpr* parse_product();
+  const AstExpr* parse_paren();
+  bool parse_args(TokenKind close, std::vector<const AstExpr*>& args);
+  /// Puts a finished node into the file's arena, or reports that it is too deep.
+  const AstExpr* keep(AstExpr expr);
+  SourceRange range_since(uint32_t begin) const;
+
+  std::vector<Token> tokens_;
+  AstFile& file_;
+  DiagSink& sink_;
+  size_t at_ = 0;
+  uint32_t depth_ = 0;  // of the recursion, in expressions
+};
+
+}  // namespace prunerc::lang
+
+#endif  // PRUNERC_IR_LANG_PARSER_IMPL_H_

@@ -1,0 +1,20 @@
+// The texts of tools/std, built into the library by a generated file.
+#ifndef PRUNERC_IR_LANG_STD_TABLE_H_
+#define PRUNERC_IR_LANG_STD_TABLE_H_
+
+#include <span>
+#include <string_view>
+
+namespace prunerc::lang {
+
+struct StdFile {
+  std::string_view path;  // "std/gemm.prn"
+  std::string_view text;
+};
+
+/// All files, by path.
+std::span<const StdFile> std_table();
+
+}  // namespace prunerc::lang
+
+#endif  // PRUNERC_IR_LANG_STD_TABLE_H_
