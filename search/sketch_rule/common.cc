@@ -1,0 +1,172 @@
+#include <algorithm>
+
+#include "ir/analysis/loop_index.h"
+#include "ir/support/rng.h"
+#include "ir/visit.h"
+#include "search/sketch_rule/rule.h"
+
+namespace prunerc::search {
+
+using ir::Expr;
+using schedule::Int;
+
+Int SketchContext::pick(std::vector<int64_t> values, int64_t preferred) {
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  if (values.size() == 1) return Int(values[0]);
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (std::abs(values[i] - preferred) < std::abs(values[at] - preferred)) at = i;
+  }
+  const int64_t chosen = values[at];
+  const std::vector<int64_t> weights(values.size(), 1);
+  Result<Int> made =
+      schedule.decide_categorical(std::move(values), weights, static_cast<int64_t>(at));
+  return made.ok() ? *made : Int(chosen);
+}
+
+const ir::Block* find_block(const ir::Program& program, ir::BlockId id) {
+  return ir::LoopIndex(program).block(id);
+}
+
+bool is_reduction(const ir::Block& block) {
+  return std::any_of(block.iters.begin(), block.iters.end(),
+                     [](const ir::IterVar& v) { return v.kind != ir::IterKind::kSpatial; });
+}
+
+BlockFacts facts_of(const schedule::Schedule& schedule, ir::BlockId id) {
+  const ir::LoopIndex index(schedule.program());
+  BlockFacts facts;
+  facts.block = index.block(id);
+  if (facts.block == nullptr) return facts;
+  const std::vector<const ir::Loop*> loops = index.enclosing_loops(id);
+  facts.trivial = facts.block->guard.defined() ? false : true;
+  std::size_t num_bound = 0;
+  for (std::size_t i = 0; i < facts.block->iters.size(); ++i) {
+    const ir::IterVar& iter = facts.block->iters[i];
+    const auto* extent = iter.extent.as<ir::IntImm>();
+    const auto* var = iter.binding.as<ir::Var>();
+    Axis axis;
+    axis.iter = static_cast<int>(i);
+    axis.var = iter.var->id;
+    axis.extent = extent != nullptr ? extent->value : 0;
+    for (const ir::Loop* loop : loops) {
+      if (var != nullptr && loop->var->id == var->id) axis.loop = loop->id;
+    }
+    const bool constant = iter.binding.as<ir::IntImm>() != nullptr && axis.extent == 1;
+    if (extent == nullptr || (!axis.loop.valid() && !constant) ||
+        iter.kind == ir::IterKind::kOpaque) {
+      facts.trivial = false;
+    }
+    if (!axis.loop.valid()) continue;
+    ++num_bound;
+    (iter.kind == ir::IterKind::kSpatial ? facts.spatial : facts.reduce).push_back(axis);
+  }
+  if (num_bound != loops.size()) facts.trivial = false;
+  for (const auto& accesses : {facts.block->reads, facts.block->writes}) {
+    for (const ir::Access& access : accesses) {
+      const ir::Buffer& buffer = schedule.program().buffer(access.buffer);
+      if (ir::is_float(buffer.dtype) || ir::is_int(buffer.dtype)) {
+        facts.element_bytes = std::max(facts.element_bytes, ir::byte_size(buffer.dtype));
+      }
+    }
+  }
+  return facts;
+}
+
+bool mentions(Expr e, ir::VarId var) {
+  bool found = false;
+  ir::walk(e, [&](Expr part) {
+    const auto* v = part.as<ir::Var>();
+    found = found || (v != nullptr && v->id == var);
+    return !found;
+  });
+  return found;
+}
+
+bool mentions(const ir::Access& access, ir::VarId var) {
+  return std::any_of(access.region.begin(), access.region.end(), [&](const ir::Range& r) {
+    return mentions(r.min, var) || mentions(r.extent, var);
+  });
+}
+
+int64_t step_of(Expr index, ir::VarId var) {
+  constexpr int64_t kNotAffine = 1 << 20;
+  if (const auto* v = index.as<ir::Var>()) return v->id == var ? 1 : 0;
+  if (!mentions(index, var)) return 0;
+  const ir::BinaryNode* binary = ir::as_binary(index);
+  if (binary == nullptr) return kNotAffine;
+  const int64_t lhs = step_of(binary->lhs, var);
+  const int64_t rhs = step_of(binary->rhs, var);
+  switch (index.kind()) {
+    case ir::ExprKind::kAdd: return lhs + rhs;
+    case ir::ExprKind::kSub: return lhs - rhs;
+    case ir::ExprKind::kMul: {
+      const auto* factor = binary->rhs.as<ir::IntImm>();
+      if (factor != nullptr) return lhs * factor->value;
+      const auto* left = binary->lhs.as<ir::IntImm>();
+      return left != nullptr ? rhs * left->value : kNotAffine;
+    }
+    // A clipped subscript is what it is inside.
+    case ir::ExprKind::kMin:
+    case ir::ExprKind::kMax: return lhs != 0 ? lhs : rhs;
+    default: return kNotAffine;
+  }
+}
+
+bool is_contiguous(const ir::Access& access, ir::VarId var) {
+  if (access.region.empty()) return false;
+  for (std::size_t d = 0; d + 1 < access.region.size(); ++d) {
+    if (mentions(access.region[d].min, var)) return false;
+  }
+  return step_of(access.region.back().min, var) == 1;
+}
+
+int64_t power_of_two(int64_t n) {
+  int64_t p = 1;
+  while (p < n) p *= 2;
+  return p;
+}
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+std::vector<int64_t> up_to(std::vector<int64_t> values, int64_t limit) {
+  std::vector<int64_t> kept;
+  for (const int64_t value : values) {
+    if (value <= limit || kept.empty()) kept.push_back(value);
+  }
+  return kept;
+}
+
+Result<ir::LoopId> vectorize_loop(SketchContext& context, ir::LoopId loop, int64_t extent,
+                                  int64_t lanes, int64_t preferred_unroll) {
+  const int64_t width = extent >= lanes ? lanes : power_of_two(extent);
+  const Int unroll = context.pick(up_to({1, 2, 4, 8}, ceil_div(extent, width)), preferred_unroll);
+  PRUNERC_TRY(const std::vector<ir::LoopId> parts,
+              context.schedule.split(loop, {Int(-1), unroll, Int(width)}));
+  PRUNERC_TRY_VOID(context.schedule.vectorize(parts[2]));
+  PRUNERC_TRY_VOID(context.schedule.unroll(parts[1]));
+  return parts[0];
+}
+
+Result<ir::LoopId> parallelize(SketchContext& context, std::vector<ir::LoopId> loops) {
+  if (context.target.num_threads <= 1 || loops.empty()) {
+    return loops.empty() ? ir::LoopId() : loops.back();
+  }
+  const ir::LoopId innermost = loops.back();
+  for (; !loops.empty(); loops.pop_back()) {
+    schedule::Schedule attempt = context.schedule.fork();
+    ir::LoopId target = loops[0];
+    if (loops.size() > 1) {
+      Result<ir::LoopId> fused = attempt.fuse(loops);
+      if (!fused) continue;
+      target = *fused;
+    }
+    if (!attempt.parallel(target)) continue;
+    context.schedule = std::move(attempt);
+    return loops.back() == innermost ? target : innermost;
+  }
+  return innermost;
+}
+
+}  // namespace prunerc::search

@@ -1,0 +1,97 @@
+// What the sketch rules share: the schedule being built, decisions with heuristic defaults, and facts about blocks.
+#ifndef PRUNERC_SEARCH_SKETCH_RULE_RULE_H_
+#define PRUNERC_SEARCH_SKETCH_RULE_RULE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/program.h"
+#include "ir/target.h"
+#include "schedule/schedule.h"
+
+namespace prunerc::search {
+
+/// Which structural alternative a sketch takes; every rule reads what concerns it.
+struct Variant {
+  std::string name;
+  bool inline_stages = true;        // elementwise stages into their consumers
+  bool write_cache = true;          // accumulate a tile in a buffer of its own, then copy out
+  bool pack = false;                // copy the panel that the vector axis runs along
+  bool rotate_reduction = false;    // first reduction axis innermost: window axes and their masks go outside
+  bool block_reduction = false;     // a level of reduction tiles outside the register tile
+  bool rfactor = true;              // partial results along a contiguous reduction axis
+  bool fuse_rows = true;            // all stages of a row before the next row
+};
+
+/// The schedule under construction. Decisions made through it are recorded with their defaults.
+struct SketchContext {
+  schedule::Schedule schedule;
+  const ir::Target& target;
+
+  const ir::Program& program() const { return schedule.program(); }
+  /// One of the sorted values, the one nearest to `preferred` by default; a literal if there is no choice.
+  schedule::Int pick(std::vector<int64_t> values, int64_t preferred);
+};
+
+/// One iteration variable of a block whose loops are as the operator came.
+struct Axis {
+  int iter = 0;  // index into block.iters
+  ir::LoopId loop;
+  int64_t extent = 1;
+  ir::VarId var;  // of the iteration variable
+};
+
+/// A block with one loop per iteration variable.
+struct BlockFacts {
+  const ir::Block* block = nullptr;  // of the program it was made from
+  std::vector<Axis> spatial, reduce;
+  bool trivial = false;  // every binding is a loop variable of its own (or constant, for extent 1)
+  int64_t element_bytes = 4;
+};
+
+const ir::Block* find_block(const ir::Program& program, ir::BlockId id);
+BlockFacts facts_of(const schedule::Schedule& schedule, ir::BlockId id);
+
+bool is_reduction(const ir::Block& block);
+/// Change of the subscript `index` for one step of `var`; nullopt if it is not affine in it.
+/// Conditions inside are ignored: a guarded subscript counts as what it is where it is valid.
+int64_t step_of(ir::Expr index, ir::VarId var);
+bool mentions(ir::Expr e, ir::VarId var);
+bool mentions(const ir::Access& access, ir::VarId var);
+/// The buffer's last subscript moves by one with `var` and no other subscript does.
+bool is_contiguous(const ir::Access& access, ir::VarId var);
+
+/// Smallest power of two that is at least n.
+int64_t power_of_two(int64_t n);
+int64_t ceil_div(int64_t a, int64_t b);
+/// Of `values` those up to `limit` (at least the first one).
+std::vector<int64_t> up_to(std::vector<int64_t> values, int64_t limit);
+
+/// Splits a loop for vectors: [outer, unrolled, lanes]; the two inner ones are marked. Returns the outer loop.
+Result<ir::LoopId> vectorize_loop(SketchContext& context, ir::LoopId loop, int64_t extent,
+                                  int64_t lanes, int64_t preferred_unroll);
+
+/// Fuses the loops (outermost first, directly nested) and makes the result parallel if there are threads for it.
+/// Where the program does not allow that for all of them, fewer are taken. Returns the innermost loop of the result.
+Result<ir::LoopId> parallelize(SketchContext& context, std::vector<ir::LoopId> loops);
+
+// The rules. Each changes the context's schedule or leaves it as it was.
+
+/// inline.cc: elementwise stages disappear into their readers where that repeats no expensive work.
+void inline_stages(SketchContext& context, const Variant& variant);
+
+/// tile.cc: multi-level tiling of one reduction whose output axis can be vectorized; `consumer` (may be invalid) is the
+/// elementwise block that finishes its tiles.
+Result<void> tile_block(SketchContext& context, ir::BlockId block, ir::BlockId consumer,
+                        const Variant& variant);
+/// Whether tile_block would find its axes.
+bool can_tile(const schedule::Schedule& schedule, ir::BlockId block);
+
+/// rows.cc: a chain of stages computed row by row under the outer loops of the last one; also single elementwise blocks.
+Result<void> schedule_rows(SketchContext& context, const std::vector<ir::BlockId>& blocks,
+                           const Variant& variant);
+
+}  // namespace prunerc::search
+
+#endif  // PRUNERC_SEARCH_SKETCH_RULE_RULE_H_

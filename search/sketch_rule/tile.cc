@@ -1,0 +1,296 @@
+// Rule "tile": reductions with an output axis that can be vectorized (products, convolutions, windows).
+//
+//     for o, r, v { for k { C } }
+//   ~>
+//     for o * r0 * v0 parallel {                    one task: a block of rows times a block of columns
+//       [for k0]                                    block_reduction
+//       for v1 {
+//         [pack: the columns' panel, contiguous]
+//         for r1 {
+//           for k { for r2 unrolled { for v2 unrolled { for v3 vectorized { C } } } }    accumulators in registers
+//           copy-out or fused consumer, vectorized
+//     } } }
+//
+// r is an axis along which some operand is reused, v the output's contiguous axis. The number of tasks per axis is decided
+// and what one task does is inferred, so any extent can be cut; tails are guarded.
+// Source: the structure SSRSRS of Ansor (Zheng et al., OSDI 2020), sections 4.1 and 4.2, and of GotoBLAS' panels.
+#include <algorithm>
+#include <optional>
+
+#include "search/sketch_rule/rule.h"
+
+namespace prunerc::search {
+namespace {
+
+using ir::BlockId;
+using ir::LoopId;
+using schedule::Int;
+
+/// Rows of the register tile that are tried, and vectors per row.
+const std::vector<int64_t> kRows = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16};
+const std::vector<int64_t> kVectors = {1, 2, 3, 4, 6};
+/// Tasks per axis.
+const std::vector<int64_t> kTasks = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
+const std::vector<int64_t> kReductionBlocks = {64, 128, 256, 512};
+/// A tile that covers this much more than its axis is left out.
+constexpr double kMaxWaste = 1.34;
+/// Accumulators that hide the latency of a multiply-add on two ports and leave registers for operands.
+constexpr int64_t kPreferredRows = 6;
+constexpr int64_t kPreferredVectors = 4;
+
+struct TileAxes {
+  Axis vector;
+  std::optional<Axis> row;
+  std::vector<Axis> outer;  // other spatial axes
+};
+
+// An axis that some operand does not move along: its loads are shared by the rows of a tile.
+bool is_reused(const ir::Block& block, ir::VarId var) {
+  return std::any_of(block.reads.begin(), block.reads.end(), [&](const ir::Access& access) {
+    return access.buffer != block.writes[0].buffer && !mentions(access, var);
+  });
+}
+
+std::optional<TileAxes> find_axes(const BlockFacts& facts) {
+  if (facts.block == nullptr || !facts.trivial || facts.block->writes.size() != 1) {
+    return std::nullopt;
+  }
+  if (facts.reduce.empty() || facts.spatial.empty()) return std::nullopt;
+  TileAxes axes;
+  bool found = false;
+  for (const Axis& axis : facts.spatial) {
+    if (axis.extent > 1 && is_contiguous(facts.block->writes[0], axis.var)) {
+      axes.vector = axis;
+      found = true;
+    }
+  }
+  if (!found) return std::nullopt;
+  for (const Axis& axis : facts.spatial) {
+    if (axis.iter == axes.vector.iter || axis.extent == 1) continue;
+    // The innermost reused axis; else the innermost other one, whose rows share at least addresses.
+    const bool reused = is_reused(*facts.block, axis.var);
+    if (!axes.row || reused || !is_reused(*facts.block, axes.row->var)) axes.row = axis;
+  }
+  for (const Axis& axis : facts.spatial) {
+    const bool taken =
+        axis.iter == axes.vector.iter || (axes.row && axis.iter == axes.row->iter);
+    if (!taken) axes.outer.push_back(axis);
+  }
+  return axes;
+}
+
+std::vector<int64_t> without_waste(const std::vector<int64_t>& values, int64_t extent,
+                                   int64_t unit) {
+  std::vector<int64_t> kept;
+  for (const int64_t value : values) {
+    const int64_t tile = value * unit;
+    const auto covered = static_cast<double>(ceil_div(extent, tile) * tile);
+    const auto least = static_cast<double>(ceil_div(extent, unit) * unit);
+    if (covered <= kMaxWaste * least) kept.push_back(value);
+  }
+  if (kept.empty()) kept.push_back(1);
+  return kept;
+}
+
+/// The loops of one tiled axis: tasks, tiles of a task, then the tile itself.
+struct TiledAxis {
+  LoopId task, tile;
+  std::vector<LoopId> inner;
+};
+
+int64_t preferred_tasks(const SketchContext& context, int64_t extent, bool is_vector,
+                        const Variant& variant) {
+  if (context.target.num_threads <= 1) return 1;
+  // Packed panels are shared by all rows, so only columns become tasks.
+  if (variant.pack) return is_vector ? 8 : 1;
+  return extent >= 256 ? 4 : 1;
+}
+
+Result<TiledAxis> tile_axis(SketchContext& context, const Axis& axis, std::vector<Int> tile,
+                            int64_t least_tile, int64_t preferred) {
+  std::vector<Int> factors = {Int(-1)};
+  factors.insert(factors.end(), tile.begin(), tile.end());
+  PRUNERC_TRY(const std::vector<LoopId> parts, context.schedule.split(axis.loop, factors));
+  const Int tasks =
+      context.pick(up_to(kTasks, std::max<int64_t>(1, axis.extent / least_tile)), preferred);
+  PRUNERC_TRY(const std::vector<LoopId> outer,
+              context.schedule.split(parts[0], {tasks, Int(-1)}));
+  return TiledAxis{outer[0], outer[1], {parts.begin() + 1, parts.end()}};
+}
+
+class TileRule {
+ public:
+  TileRule(SketchContext& context, BlockId block, BlockId consumer, const Variant& variant)
+      : context_(context), block_(block), consumer_(consumer), variant_(variant) {}
+
+  Result<void> run() {
+    const BlockFacts facts = facts_of(context_.schedule, block_);
+    const std::optional<TileAxes> axes = find_axes(facts);
+    if (!axes) return error(Diag::kUnsupported, std::string("tiling of this block"));
+    const int64_t lanes = context_.target.lanes(facts.element_bytes);
+    width_ = axes->vector.extent >= lanes ? lanes : power_of_two(axes->vector.extent);
+    std::vector<int> packed;
+    if (variant_.pack) packed = panels(*facts.block, *axes);
+    if (variant_.pack && packed.empty()) {
+      return error(Diag::kUnsupported, std::string("packing of this block"));
+    }
+    PRUNERC_TRY_VOID(add_copies(packed));
+    PRUNERC_TRY_VOID(split_axes(*axes));
+    PRUNERC_TRY_VOID(order_loops(*axes, facts.reduce));
+    PRUNERC_TRY_VOID(mark_tile());
+    PRUNERC_TRY_VOID(place_copies());
+    return finish_tile();
+  }
+
+ private:
+  // Operands whose rows run along the vector axis and which all rows of the tile share.
+  static std::vector<int> panels(const ir::Block& block, const TileAxes& axes) {
+    std::vector<int> found;
+    for (std::size_t i = 0; i < block.reads.size(); ++i) {
+      const ir::Access& access = block.reads[i];
+      if (access.buffer == block.writes[0].buffer) continue;
+      const bool shared = axes.row && !mentions(access, axes.row->var);
+      if (shared && access.region.size() > 1 && is_contiguous(access, axes.vector.var)) {
+        found.push_back(static_cast<int>(i));
+      }
+    }
+    return found;
+  }
+
+  // Copies are made while they still stand at the top, and moved once the loops are there.
+  Result<void> add_copies(const std::vector<int>& packed) {
+    for (const int read : packed) {
+      PRUNERC_TRY(const BlockId copy,
+                  context_.schedule.cache_read(block_, read, ir::Scope::kGlobal));
+      packs_.push_back(copy);
+    }
+    if (!consumer_.valid() && variant_.write_cache) {
+      PRUNERC_TRY(consumer_, context_.schedule.cache_write(block_, 0, ir::Scope::kLocal));
+    }
+    return {};
+  }
+
+  Result<void> split_axes(const TileAxes& axes) {
+    const std::vector<int64_t> vectors =
+        without_waste(up_to(kVectors, ceil_div(axes.vector.extent, width_)), axes.vector.extent,
+                      width_);
+    const int64_t wanted = axes.row ? kPreferredVectors : 2 * kPreferredVectors;
+    const Int num_vectors = context_.pick(vectors, wanted);
+    PRUNERC_TRY(vector_, tile_axis(context_, axes.vector, {num_vectors, Int(width_)},
+                                   width_ * vectors[0],
+                                   preferred_tasks(context_, axes.vector.extent, true, variant_)));
+    if (!axes.row) return {};
+    const std::vector<int64_t> rows =
+        without_waste(up_to(kRows, axes.row->extent), axes.row->extent, 1);
+    const Int num_rows = context_.pick(rows, kPreferredRows);
+    PRUNERC_TRY(row_, tile_axis(context_, *axes.row, {num_rows}, 1,
+                                preferred_tasks(context_, axes.row->extent, false, variant_)));
+    return {};
+  }
+
+  Result<void> order_loops(const TileAxes& axes, const std::vector<Axis>& reduce) {
+    std::vector<LoopId> tasks, reductions, order;
+    for (const Axis& axis : axes.outer) tasks.push_back(axis.loop);
+    if (row_) tasks.push_back(row_->task);
+    tasks.push_back(vector_.task);
+    for (const Axis& axis : reduce) reductions.push_back(axis.loop);
+    if (variant_.rotate_reduction && reductions.size() > 1) {
+      std::rotate(reductions.begin(), reductions.begin() + 1, reductions.end());
+    }
+    order = tasks;
+    if (variant_.block_reduction) {
+      // The longest axis is cut; what is outside accumulates in memory.
+      const auto longest = std::max_element(
+          reduce.begin(), reduce.end(),
+          [](const Axis& a, const Axis& b) { return a.extent < b.extent; });
+      const Int size = context_.pick(up_to(kReductionBlocks, longest->extent), 256);
+      PRUNERC_TRY(const std::vector<LoopId> parts,
+                  context_.schedule.split(longest->loop, {Int(-1), size}));
+      order.push_back(parts[0]);
+      std::replace(reductions.begin(), reductions.end(), longest->loop, parts[1]);
+    }
+    order.push_back(vector_.tile);
+    if (row_) order.push_back(row_->tile);
+    tile_loop_ = order.back();
+    panel_loop_ = vector_.tile;
+    order.insert(order.end(), reductions.begin(), reductions.end());
+    if (row_) order.insert(order.end(), row_->inner.begin(), row_->inner.end());
+    order.insert(order.end(), vector_.inner.begin(), vector_.inner.end());
+    PRUNERC_TRY_VOID(context_.schedule.reorder(order));
+    tasks_ = std::move(tasks);
+    return {};
+  }
+
+  Result<void> mark_tile() {
+    PRUNERC_TRY_VOID(context_.schedule.vectorize(vector_.inner.back()));
+    PRUNERC_TRY_VOID(context_.schedule.unroll(vector_.inner.front()));
+    if (row_) PRUNERC_TRY_VOID(context_.schedule.unroll(row_->inner.front()));
+    return {};
+  }
+
+  // The last of the loops is a row of the tile: vectors of it, the rest unrolled.
+  Result<void> mark_copy(const std::vector<LoopId>& loops, bool unroll_rows) {
+    if (loops.empty()) return {};
+    PRUNERC_TRY(const std::vector<LoopId> parts,
+                context_.schedule.split(loops.back(), {Int(-1), Int(width_)}));
+    PRUNERC_TRY_VOID(context_.schedule.vectorize(parts[1]));
+    PRUNERC_TRY_VOID(context_.schedule.unroll(parts[0]));
+    for (std::size_t i = 0; unroll_rows && i + 1 < loops.size(); ++i) {
+      PRUNERC_TRY_VOID(context_.schedule.unroll(loops[i]));
+    }
+    return {};
+  }
+
+  Result<void> place_copies() {
+    for (const BlockId pack : packs_) {
+      PRUNERC_TRY(const std::vector<LoopId> loops,
+                  context_.schedule.compute_at(pack, panel_loop_));
+      PRUNERC_TRY_VOID(mark_copy(loops, false));
+    }
+    if (!consumer_.valid()) return {};
+    // With reduction blocks outside, a tile is complete only after the last of them.
+    const LoopId place = variant_.block_reduction ? tasks_.back() : tile_loop_;
+    PRUNERC_TRY(const std::vector<LoopId> loops,
+                context_.schedule.reverse_compute_at(consumer_, place));
+    return mark_copy(loops, !variant_.block_reduction);
+  }
+
+  Result<void> finish_tile() {
+    PRUNERC_TRY_VOID(parallelize(context_, tasks_));
+    return {};
+  }
+
+  SketchContext& context_;
+  BlockId block_, consumer_;
+  const Variant& variant_;
+  int64_t width_ = 1;
+  TiledAxis vector_;
+  std::optional<TiledAxis> row_;
+  std::vector<BlockId> packs_;
+  std::vector<LoopId> tasks_;
+  LoopId tile_loop_, panel_loop_;
+};
+
+}  // namespace
+
+bool can_tile(const schedule::Schedule& schedule, BlockId block) {
+  const BlockFacts facts = facts_of(schedule, block);
+  const std::optional<TileAxes> axes = find_axes(facts);
+  if (!axes) return false;
+  // Every operand that moves with the vector axis must do so without gaps, or lanes would be gathered.
+  return std::all_of(
+      facts.block->reads.begin(), facts.block->reads.end(), [&](const ir::Access& access) {
+        if (!mentions(access, axes->vector.var)) return true;
+        return !access.region.empty() && step_of(access.region.back().min, axes->vector.var) != 0;
+      });
+}
+
+Result<void> tile_block(SketchContext& context, BlockId block, BlockId consumer,
+                        const Variant& variant) {
+  const schedule::Schedule before = context.schedule.fork();
+  const Result<void> done = TileRule(context, block, consumer, variant).run();
+  if (!done) context.schedule = before;
+  return done;
+}
+
+}  // namespace prunerc::search

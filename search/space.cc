@@ -1,0 +1,213 @@
+#include "search/space.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "costmodel/latency/roofline.h"
+#include "ir/equal.h"
+#include "ir/visit.h"
+#include "schedule/schedule.h"
+#include "search/sketch_rule/rule.h"
+
+namespace prunerc::search {
+namespace {
+
+using ir::BlockId;
+
+/// Code beyond this takes the back end seconds and the processor's front end forever.
+constexpr double kMaxCodeSize = 4000;
+
+/// Structures in the order in which they are tried; the plain one comes last and always works.
+std::vector<Variant> variants() {
+  std::vector<Variant> out;
+  auto add = [&](const char* name, auto&& change) {
+    Variant v;
+    v.name = name;
+    change(v);
+    out.push_back(std::move(v));
+  };
+  add("tile", [](Variant&) {});
+  add("tile+pack", [](Variant& v) { v.pack = true; });
+  add("tile+rotate", [](Variant& v) { v.rotate_reduction = true; });
+  add("tile+pack+rotate", [](Variant& v) { v.pack = true, v.rotate_reduction = true; });
+  add("tile+direct", [](Variant& v) { v.write_cache = false; });
+  add("tile+pack+block", [](Variant& v) {
+    v.pack = true, v.block_reduction = true, v.write_cache = false;
+  });
+  add("stages", [](Variant& v) { v.inline_stages = false; });
+  add("rows+split", [](Variant& v) { v.fuse_rows = false; });
+  add("rows+plain", [](Variant& v) { v.rfactor = false; });
+  return out;
+}
+
+// The single elementwise reader of a tiled block's result that can finish its tiles; invalid if there is none.
+BlockId epilogue_of(const schedule::Schedule& schedule, BlockId block) {
+  const std::vector<BlockId> readers = schedule.consumers(block);
+  if (readers.size() != 1) return BlockId();
+  const ir::Block* reader = find_block(schedule.program(), readers[0]);
+  const ir::Block* writer = find_block(schedule.program(), block);
+  if (reader == nullptr || writer == nullptr || is_reduction(*reader)) return BlockId();
+  const BlockFacts facts = facts_of(schedule, readers[0]);
+  std::size_t num_wide = 0;
+  for (const ir::IterVar& iter : writer->iters) {
+    if (iter.kind == ir::IterKind::kSpatial) ++num_wide;
+  }
+  // Same axes: a broadcast or a transposition would need other tiles.
+  return facts.trivial && reader->iters.size() == num_wide ? readers[0] : BlockId();
+}
+
+/// Blocks scheduled together: one tiled block with its epilogue, or a chain of rows.
+struct Group {
+  std::vector<BlockId> blocks;
+  bool tiled = false;
+};
+
+std::vector<Group> group_blocks(const schedule::Schedule& schedule) {
+  std::vector<Group> groups;
+  std::vector<BlockId> taken;
+  Group rows;
+  auto flush = [&] {
+    if (!rows.blocks.empty()) groups.push_back(std::move(rows));
+    rows = Group();
+  };
+  for (const BlockId id : schedule.blocks()) {
+    if (std::find(taken.begin(), taken.end(), id) != taken.end()) continue;
+    if (!can_tile(schedule, id)) {
+      rows.blocks.push_back(id);
+      continue;
+    }
+    flush();
+    Group group;
+    group.tiled = true;
+    group.blocks = {id};
+    const BlockId epilogue = epilogue_of(schedule, id);
+    if (epilogue.valid()) {
+      group.blocks.push_back(epilogue);
+      taken.push_back(epilogue);
+    }
+    groups.push_back(std::move(group));
+  }
+  flush();
+  return groups;
+}
+
+// Does the variant ask for anything that this program has no use for? Then its sketch would be a copy of another one.
+Result<void> apply_variant(SketchContext& context, const Variant& variant) {
+  inline_stages(context, variant);
+  bool tiled = false;
+  const bool wants_tile = variant.pack || variant.rotate_reduction || variant.block_reduction ||
+                          !variant.write_cache;
+  for (const Group& group : group_blocks(context.schedule)) {
+    if (group.tiled) {
+      const BlockId epilogue = group.blocks.size() > 1 ? group.blocks[1] : BlockId();
+      Result<void> done = tile_block(context, group.blocks[0], epilogue, variant);
+      if (!done && epilogue.valid()) {
+        done = tile_block(context, group.blocks[0], BlockId(), variant);
+        if (done) static_cast<void>(schedule_rows(context, {epilogue}, variant).ok());
+      }
+      tiled = tiled || done.ok();
+      if (done) continue;
+    }
+    Result<void> done = schedule_rows(context, group.blocks, variant);
+    // A block that nothing can be done with stays as it is.
+    static_cast<void>(done.ok());
+  }
+  if (wants_tile && !tiled) {
+    return error(Diag::kUnsupported, std::string("this structure for this program"));
+  }
+  return {};
+}
+
+Sketch make_sketch(std::string name, schedule::Trace trace) {
+  Sketch sketch;
+  sketch.name = std::move(name);
+  for (int i = 0; i < trace.num_decisions(); ++i) sketch.spaces.push_back(trace.decision_space(i));
+  sketch.trace = std::move(trace);
+  return sketch;
+}
+
+int64_t saturating_multiply(int64_t a, int64_t b) {
+  int64_t out = 0;
+  return __builtin_mul_overflow(a, b, &out) ? std::numeric_limits<int64_t>::max() : out;
+}
+
+}  // namespace
+
+int64_t SearchSpace::size() const {
+  int64_t total = 0;
+  for (const Sketch& sketch : sketches) {
+    int64_t count = 1;
+    for (const schedule::DecisionSpace& s : sketch.spaces) {
+      count = saturating_multiply(count, s.count());
+    }
+    if (__builtin_add_overflow(total, count, &total)) return std::numeric_limits<int64_t>::max();
+  }
+  return total;
+}
+
+Result<SearchSpace> make_space(const Task& task) {
+  SearchSpace space;
+  if (!task.base.defined()) {
+    return error(Diag::kNoSketch, task.name, std::string("the program is empty"));
+  }
+  for (const Variant& variant : variants()) {
+    SketchContext context{schedule::Schedule(task.base), task.target};
+    if (!apply_variant(context, variant)) continue;
+    if (context.schedule.trace().instructions.empty()) continue;
+    if (find_sketch(space, context.schedule.trace()) >= 0) continue;
+    space.sketches.push_back(make_sketch(variant.name, context.schedule.trace()));
+  }
+  // The program as written: slow, but an answer.
+  if (space.sketches.empty()) space.sketches.push_back(make_sketch("plain", {}));
+  return space;
+}
+
+Result<Candidate> instantiate(const Task& task, const SearchSpace& space, int sketch,
+                              std::span<const schedule::Decision> decisions) {
+  const Sketch& from = space.sketches[static_cast<std::size_t>(sketch)];
+  Candidate candidate;
+  candidate.sketch = sketch;
+  if (decisions.empty()) {
+    PRUNERC_TRY(const schedule::Schedule replayed, schedule::replay(task.base, from.trace));
+    candidate.trace = replayed.trace();
+    candidate.program = ir::compact(replayed.program());
+  } else {
+    schedule::ReplayOptions options;
+    options.decisions = decisions;
+    PRUNERC_TRY(const schedule::Schedule replayed,
+                schedule::replay(task.base, from.trace, options));
+    candidate.trace = replayed.trace();
+    candidate.program = ir::compact(replayed.program());
+  }
+  candidate.fingerprint = ir::fingerprint(candidate.program);
+  const costmodel::LatencyEstimate estimate =
+      costmodel::estimate_latency(candidate.program, task.target);
+  if (estimate.code_size > kMaxCodeSize) {
+    return error(Diag::kCandidateTooLarge, static_cast<int64_t>(estimate.code_size),
+                 static_cast<int64_t>(kMaxCodeSize));
+  }
+  candidate.predicted_ns = estimate.total_ns;
+  return candidate;
+}
+
+Result<Candidate> heuristic_candidate(const Task& task, const SearchSpace& space) {
+  Result<Candidate> best = error(Diag::kNoSketch, task.name, std::string("no sketch is legal"));
+  for (std::size_t i = 0; i < space.sketches.size(); ++i) {
+    Result<Candidate> made = instantiate(task, space, static_cast<int>(i), {});
+    if (!made) {
+      if (!best) best = made.error();
+      continue;
+    }
+    if (!best || made->predicted_ns < best->predicted_ns) best = std::move(made);
+  }
+  return best;
+}
+
+int find_sketch(const SearchSpace& space, const schedule::Trace& trace) {
+  for (std::size_t i = 0; i < space.sketches.size(); ++i) {
+    if (space.sketches[i].trace.instructions == trace.instructions) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+}  // namespace prunerc::search
