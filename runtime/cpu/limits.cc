@@ -19,6 +19,8 @@ namespace {
 /// two registers.
 constexpr int64_t kAccumulators = 12;
 constexpr int kSamples = 5;
+/// Workers stay awake from one sample to the next.
+constexpr int64_t kSpinNs = 50'000'000;
 constexpr int64_t kDependentAdds = 64;
 
 // The kernels are inline assembly, so that they mean the same with every compiler and flag; the
@@ -150,40 +152,48 @@ class Mapping {
   char* data_ = nullptr;
 };
 
-/// Runs work(worker, iterations) on every thread at once and returns iterations per second and
-/// thread, best of a few samples. Iterations grow until a sample lasts long enough.
-double best_rate(Pool& pool, int64_t sample_ns, const std::function<void(int, int64_t)>& work) {
+using Work = std::function<void(int worker, int64_t iterations)>;
+
+/// Runs the work once on every thread; the time from when all have arrived until the last is done.
+int64_t run_together(Pool& pool, const Work& work, int64_t iterations) {
   struct Shared {
-    const std::function<void(int, int64_t)>* work;
+    const Work* work = nullptr;
+    int num_threads = 1;
+    int64_t iterations = 0;
     std::atomic<int> arrived{0};
-    int num_threads;
-    int64_t iterations;
+    std::atomic<int64_t> started_ns{0};
   };
-  const auto run = [&](int64_t iterations) {
-    Shared shared{.work = &work, .num_threads = pool.num_threads(), .iterations = iterations};
-    const int64_t started = now_ns();
-    // One task a thread: the barrier makes sure that no thread takes two.
-    pool.parallel_for(
-        pool.num_threads(),
-        [](int64_t task, int32_t, void* closure) {
-          auto& s = *static_cast<Shared*>(closure);
-          s.arrived.fetch_add(1);
-          while (s.arrived.load() < s.num_threads) std::this_thread::yield();
-          (*s.work)(static_cast<int>(task), s.iterations);
-        },
-        &shared);
-    return now_ns() - started;
-  };
+  Shared shared;
+  shared.work = &work;
+  shared.num_threads = pool.num_threads();
+  shared.iterations = iterations;
+  // One task a thread: the barrier makes sure that no thread takes two.
+  pool.parallel_for(
+      pool.num_threads(),
+      [](int64_t task, int32_t, void* closure) {
+        auto& s = *static_cast<Shared*>(closure);
+        if (s.arrived.fetch_add(1) + 1 == s.num_threads) s.started_ns.store(now_ns());
+        while (s.started_ns.load() == 0) std::this_thread::yield();
+        (*s.work)(static_cast<int>(task), s.iterations);
+      },
+      &shared);
+  return std::max<int64_t>(1, now_ns() - shared.started_ns.load());
+}
+
+/// Iterations per second and thread, best of a few samples. Iterations grow until a sample lasts
+/// long enough; the better of two runs decides, since one that was interrupted would look long
+/// enough.
+double best_rate(Pool& pool, int64_t sample_ns, const Work& work) {
+  const auto run = [&](int64_t n) { return run_together(pool, work, n); };
   int64_t iterations = 1;
-  int64_t elapsed = run(iterations);
+  int64_t elapsed = std::min(run(iterations), run(iterations));
   while (elapsed < sample_ns / 2) {
-    const double grow =
-        static_cast<double>(sample_ns) / static_cast<double>(std::max<int64_t>(elapsed, 1));
-    iterations = std::max(iterations + 1, static_cast<int64_t>(static_cast<double>(iterations) *
-                                                               std::min(grow, 16.0)));
-    elapsed = run(iterations);
+    const double grow = static_cast<double>(sample_ns) / static_cast<double>(elapsed);
+    iterations =
+        static_cast<int64_t>(static_cast<double>(iterations) * std::clamp(grow, 2.0, 16.0));
+    elapsed = std::min(run(iterations), run(iterations));
   }
-  for (int i = 1; i < kSamples; ++i) elapsed = std::min(elapsed, run(iterations));
+  for (int i = 2; i < kSamples; ++i) elapsed = std::min(elapsed, run(iterations));
   return static_cast<double>(iterations) * 1e9 / static_cast<double>(elapsed);
 }
 
@@ -219,7 +229,7 @@ LevelBandwidth measure_level(Pool& pool, int64_t sample_ns, const char* name, in
 }
 
 ThreadLimits measure_threads(int num_threads, const LimitsOptions& options) {
-  Pool pool({.num_threads = num_threads, .spin_ns = 50'000'000});
+  Pool pool({.num_threads = num_threads, .spin_ns = kSpinNs});
   ThreadLimits limits;
   limits.num_threads = num_threads;
   limits.fma_gflops = measure_fma(pool, options.sample_ns);
@@ -238,7 +248,7 @@ ThreadLimits measure_threads(int num_threads, const LimitsOptions& options) {
 
 double measure_launch(int num_threads) {
   if (num_threads == 1) return 0;
-  Pool pool({.num_threads = num_threads, .spin_ns = 50'000'000});
+  Pool pool({.num_threads = num_threads, .spin_ns = kSpinNs});
   struct Meeting {
     std::atomic<int> arrived{0};
     int num_threads = 0;
@@ -278,6 +288,16 @@ double read_bytes_per_second(const ThreadLimits& limits, const char* name) {
 }
 
 }  // namespace
+
+double measure_fma_gflops(int num_threads, int64_t sample_ns) {
+  Pool pool({.num_threads = num_threads, .spin_ns = kSpinNs});
+  return measure_fma(pool, sample_ns);
+}
+
+double measure_copy_gbps(int num_threads, int64_t footprint_bytes, int64_t sample_ns) {
+  Pool pool({.num_threads = num_threads, .spin_ns = kSpinNs});
+  return measure_level(pool, sample_ns, "", footprint_bytes).copy_gbps;
+}
 
 double canary_ns() {
   constexpr int64_t kIterations = 300;

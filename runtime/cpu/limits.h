@@ -51,6 +51,14 @@ struct LimitsOptions {
 /// Cost: under two seconds, most of it memory bandwidth.
 MachineLimits measure_limits(const LimitsOptions& options = {});
 
+/// f32 multiply-add rate of `num_threads` threads together.
+/// Units: GFLOP/s, of samples of `sample_ns` nanoseconds.
+double measure_fma_gflops(int num_threads, int64_t sample_ns);
+
+/// Copy bandwidth of `num_threads` threads that each go over `footprint_bytes`, source and target
+/// together. Units: GB/s, both sides counted.
+double measure_copy_gbps(int num_threads, int64_t footprint_bytes, int64_t sample_ns);
+
 /// Nanoseconds that a fixed chain of dependent additions takes now: rises when the clock falls or
 /// the core is shared. Cost: about 20 microseconds.
 double canary_ns();
