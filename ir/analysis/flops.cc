@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/analysis/evaluate.h"
+#include "ir/analysis/interval.h"
 #include "ir/visit.h"
 
 namespace prunerc::ir {
