@@ -54,7 +54,7 @@ class VarRanges {
  public:
   VarRanges() = default;
   /// Knows the domains of a program's tile parameters (at least 1, at most the tiled extent, product of perfect tiles).
-  explicit VarRanges(const Domain& domain) : domain_(&domain) {}
+  explicit VarRanges(const Domain& domain);
 
   /// 0 <= var < extent; the extent may mention tile parameters and variables bound before.
   void bind(const Var* var, Expr extent);
@@ -98,10 +98,11 @@ class VarRanges {
   };
   void add_fact(Expr condition, bool holds);
   void narrow(Expr condition, bool holds);
-  void narrow_var(const Var* var, Interval bound);
+  void narrow_expr(Expr e, Interval bound, int depth);
 
   std::vector<Entry> entries_;  // a later entry of a variable hides an earlier one
   std::vector<Fact> facts_;
+  std::vector<Interval> params_;  // by ParamId
   const Domain* domain_ = nullptr;
 };
 

@@ -10,11 +10,10 @@
 
 #include "ir/analysis/interval.h"
 #include "ir/builder.h"
+#include "ir/equal.h"
 
 namespace prunerc::ir {
 
-/// Same node, or same structure with the same ids.
-bool same_expr(Expr a, Expr b);
 /// A total order that depends on structure and ids only: negative, zero, positive.
 int compare_exprs(Expr a, Expr b);
 
@@ -29,20 +28,25 @@ struct Term {
   std::span<const Expr> factors() const { return {atoms.data(), static_cast<std::size_t>(degree)}; }
 };
 
+/// The product; false if it does not fit.
+bool multiply_terms(const Term& a, const Term& b, Term* out);
+/// a / b if b's coefficient and atoms divide a's; false if not.
+bool divide_terms(const Term& a, const Term& b, Term* out);
+
 /// Order of the products of atoms, coefficients aside.
 int compare_atoms(const Term& a, const Term& b);
 
 /// constant + sum of terms. Terms are sorted, their products of atoms differ, no coefficient is 0.
 /// Atoms are variables, tile parameters, floordiv and floormod that do not divide further, and opaque expressions.
-/// Every operation gives nullopt-like `overflow` instead of wrapping coefficients.
 struct Linear {
   int64_t constant = 0;
   std::vector<Term> terms;
   bool overflow = false;  // a coefficient left 64 bits: the value must not be used
-  bool wraps = false;     // holds buffer data whose sum may leave 64 bits: only ring identities are exact
+  bool has_data = false;  // holds values from buffers, whose sum may wrap unless its interval is bounded
 
   static Linear of(int64_t value);
   static Linear of(Expr atom);
+  static Linear of(const Term& term);
   bool is_constant() const { return terms.empty() && !overflow; }
   bool is_constant(int64_t value) const { return is_constant() && constant == value; }
   bool operator==(const Linear& other) const;
@@ -58,15 +62,21 @@ int64_t coefficient_gcd(const Linear& a);
 
 /// Normal form of an i64 expression; equal polynomials give equal forms. Atoms are simplified; new ones are made by b.
 Linear to_linear(IrBuilder& b, Expr e, const VarRanges& ranges);
+/// Adds a constant.
+Linear operator+(const Linear& a, int64_t value);
 /// Back to an expression: large coefficients first, the constant last.
 Expr to_expr(IrBuilder& b, const Linear& linear);
+Expr to_expr(IrBuilder& b, const Term& term);
+
+/// Puts the extent in for a product of all parameters of a perfect tile vector.
+Linear reduce_tiles(const Linear& linear, const Domain& domain);
 
 /// Bounds of a normal form: variables run between their (possibly symbolic) ends, tile parameters from 1; exact for
 /// sums that are affine in independent variables.
 Interval interval_of(const Linear& linear, const VarRanges& ranges);
 
-/// Replaces each variable selected by `is_inner` by the end of its range that makes the value smallest or largest.
-/// Nullopt if an atom or a sign does not allow it.
+/// Replaces each variable of `inner` (outermost first) by the end of its range that makes the value smallest or
+/// largest; exact for sums that are affine in them. Nullopt if an atom or a sign does not allow it.
 enum class Bound { kLower, kUpper };
 std::optional<Linear> eliminate_vars(IrBuilder& b, const Linear& linear, Bound bound,
                                      const VarRanges& ranges, std::span<const VarId> inner);
