@@ -18,7 +18,7 @@ namespace {
 /// Independent accumulators: enough to cover 4 cycles of latency on 2 ports, few enough to leave
 /// two registers.
 constexpr int64_t kAccumulators = 12;
-constexpr int kSamples = 5;
+constexpr int kSamples = 10;
 /// Workers stay awake from one sample to the next.
 constexpr int64_t kSpinNs = 50'000'000;
 constexpr int64_t kDependentAdds = 64;
@@ -180,20 +180,26 @@ int64_t run_together(Pool& pool, const Work& work, int64_t iterations) {
   return std::max<int64_t>(1, now_ns() - shared.started_ns.load());
 }
 
-/// Iterations per second and thread, best of a few samples. Iterations grow until a sample lasts
-/// long enough; the better of two runs decides, since one that was interrupted would look long
-/// enough.
-double best_rate(Pool& pool, int64_t sample_ns, const Work& work) {
-  const auto run = [&](int64_t n) { return run_together(pool, work, n); };
-  int64_t iterations = 1;
-  int64_t elapsed = std::min(run(iterations), run(iterations));
-  while (elapsed < sample_ns / 2) {
+/// Iterations that keep one thread busy for about `sample_ns`, found by its CPU time: the wall time
+/// of a run that was interrupted would look long enough.
+int64_t calibrate(int64_t sample_ns, const Work& work) {
+  for (int64_t iterations = 1;;) {
+    const int64_t started = thread_cpu_ns();
+    work(0, iterations);
+    const int64_t elapsed = std::max<int64_t>(1, thread_cpu_ns() - started);
+    if (elapsed >= sample_ns / 2) return iterations;
     const double grow = static_cast<double>(sample_ns) / static_cast<double>(elapsed);
     iterations =
         static_cast<int64_t>(static_cast<double>(iterations) * std::clamp(grow, 2.0, 16.0));
-    elapsed = std::min(run(iterations), run(iterations));
   }
-  for (int i = 2; i < kSamples; ++i) elapsed = std::min(elapsed, run(iterations));
+}
+
+/// Iterations per second and thread, best of a few samples.
+double best_rate(Pool& pool, int64_t sample_ns, const Work& work) {
+  const int64_t iterations = calibrate(sample_ns, work);
+  int64_t elapsed = INT64_MAX;
+  for (int i = 0; i < kSamples; ++i)
+    elapsed = std::min(elapsed, run_together(pool, work, iterations));
   return static_cast<double>(iterations) * 1e9 / static_cast<double>(elapsed);
 }
 

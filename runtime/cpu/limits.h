@@ -41,8 +41,9 @@ struct MachineLimits {
 };
 
 struct LimitsOptions {
-  /// Length of one measurement; each limit is the best of five. Units: ns.
-  int64_t sample_ns = 4'000'000;
+  /// Length of one measurement; each limit is the best of ten: short samples fit between other
+  /// work. Units: ns.
+  int64_t sample_ns = 2'000'000;
   /// Bytes per thread for the memory level; must exceed the last cache.
   int64_t memory_footprint_bytes = 256 << 20;
 };

@@ -46,7 +46,7 @@ bool is_memory_bound(Kind kind) { return kind == Kind::kSoftmax || kind == Kind:
 /// The larger of the two times that the machine needs at least: for the arithmetic, and for the
 /// compulsory traffic at the copy bandwidth of a working set of that size.
 double limit_ns(const Case& which, int num_threads) {
-  constexpr int64_t kSampleNs = 20'000'000;
+  constexpr int64_t kSampleNs = 1'000'000;  // short, to fit between other work
   const double compute_ns = which.flops() / runtime::measure_fma_gflops(num_threads, kSampleNs);
   const auto footprint = static_cast<int64_t>(which.traffic_bytes()) / num_threads;
   const double copy_gbps = runtime::measure_copy_gbps(num_threads, footprint, kSampleNs);
