@@ -167,18 +167,10 @@ Result<Candidate> instantiate(const Task& task, const SearchSpace& space, int sk
   const Sketch& from = space.sketches[static_cast<std::size_t>(sketch)];
   Candidate candidate;
   candidate.sketch = sketch;
-  if (decisions.empty()) {
-    PRUNERC_TRY(const schedule::Schedule replayed, schedule::replay(task.base, from.trace));
-    candidate.trace = replayed.trace();
-    candidate.program = ir::compact(replayed.program());
-  } else {
-    schedule::ReplayOptions options;
-    options.decisions = decisions;
-    PRUNERC_TRY(const schedule::Schedule replayed,
-                schedule::replay(task.base, from.trace, options));
-    candidate.trace = replayed.trace();
-    candidate.program = ir::compact(replayed.program());
-  }
+  candidate.trace = from.trace;
+  if (!decisions.empty()) candidate.trace.decisions.assign(decisions.begin(), decisions.end());
+  PRUNERC_TRY(const schedule::Schedule replayed, schedule::replay(task.base, candidate.trace));
+  candidate.program = ir::compact(replayed.program());
   candidate.fingerprint = ir::fingerprint(candidate.program);
   const costmodel::LatencyEstimate estimate =
       costmodel::estimate_latency(candidate.program, task.target);
