@@ -15,6 +15,11 @@ constexpr Pass kCpuPasses[] = {
     {"init", lower_init, true},
     {"place", place_buffers, true},
     {"blocks", lower_blocks, true},
+    {"compact", compact_buffers, false},
+    {"privatize", privatize_reductions, false},
+    {"guards", hoist_guards, false},
+    {"tiles", unroll_tiles, false},
+    {"simplify", simplify_lowered, false},
 };
 
 // PRUNERC_DUMP=after:lower/*,after:lower/init

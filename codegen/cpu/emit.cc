@@ -1,6 +1,4 @@
 // Emission of functions and statements.
-#include "codegen/cpu/emit.h"
-
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Module.h>
@@ -9,6 +7,7 @@
 #include <set>
 
 #include "codegen/cpu/emitter.h"
+#include "codegen/lower/lanes.h"
 #include "ir/visit.h"
 
 namespace prunerc::codegen {

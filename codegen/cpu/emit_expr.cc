@@ -5,6 +5,7 @@
 
 #include "codegen/cpu/emitter.h"
 #include "codegen/cpu/vector_math.h"
+#include "codegen/lower/util.h"
 #include "ir/visit.h"
 
 namespace prunerc::codegen {
@@ -109,6 +110,8 @@ Value* Emitter::eval_compare(const BinaryNode& node) {
 Value* Emitter::compare_lanes(const BinaryNode& node) {
   if (lanes_ == 0 || node.lhs.dtype() != DType::kI64) return nullptr;
   if (node.kind != ExprKind::kLt && node.kind != ExprKind::kLe) return nullptr;
+  // Affine forms take index arithmetic not to overflow; data may.
+  if (has_load(node.lhs) || has_load(node.rhs)) return nullptr;
   const std::optional<Affine> a = affine(node.lhs);
   const std::optional<Affine> b = affine(node.rhs);
   if (!a || !b) return nullptr;
@@ -178,7 +181,7 @@ bool Emitter::is_nonnegative(Expr e) {
 }
 
 Value* Emitter::eval_floor(const BinaryNode& node) {
-  if (lanes_ > 0 && node.dtype == DType::kI64) {
+  if (lanes_ > 0 && node.dtype == DType::kI64 && !has_load(Expr(&node))) {
     if (const std::optional<Affine> known = affine(Expr(&node))) {
       if (known->stride == 0) return known->base;
       Value* lanes = ir_.CreateMul(lane_index(ir_.getInt64Ty()), splat(i64(known->stride)));

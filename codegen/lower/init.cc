@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "codegen/lower/lower.h"
+#include "codegen/lower/util.h"
 #include "ir/map.h"
 #include "ir/visit.h"
 
@@ -12,33 +13,6 @@ namespace prunerc::codegen {
 namespace {
 
 using namespace ir;
-
-void collect_vars(Expr e, std::set<VarId>* out) {
-  walk(e, [&](Expr x) {
-    if (const Var* var = x.as<Var>()) out->insert(var->id);
-    return true;
-  });
-}
-
-std::set<BufferId> stored_buffers(Stmt s) {
-  std::set<BufferId> out;
-  walk(s, [&](Stmt x) {
-    if (const Store* store = x.as<Store>()) out.insert(store->buffer);
-    return true;
-  }, [](Expr) {});
-  return out;
-}
-
-std::set<BufferId> loaded_buffers(Stmt s) {
-  std::set<BufferId> out;
-  walk(s, [](Stmt) { return true; }, [&](Expr e) {
-    walk(e, [&](Expr x) {
-      if (const Load* load = x.as<Load>()) out.insert(load->buffer);
-      return true;
-    });
-  });
-  return out;
-}
 
 bool intersects(const std::set<BufferId>& a, const std::set<BufferId>& b) {
   return std::any_of(a.begin(), a.end(), [&](BufferId id) { return b.count(id) != 0; });

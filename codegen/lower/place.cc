@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "codegen/lower/lower.h"
+#include "codegen/lower/util.h"
 #include "ir/map.h"
 #include "ir/visit.h"
 
@@ -74,16 +75,6 @@ class Placement {
     visit_stmt(block.body);
     block_ = saved_block;
     carried_ = saved_carried;
-  }
-
-  static bool mentions(Expr e, VarId id) {
-    bool found = false;
-    walk(e, [&](Expr x) {
-      const Var* var = x.as<Var>();
-      found = found || (var != nullptr && var->id == id);
-      return !found;
-    });
-    return found;
   }
 
   // The Alloc may be at most inside the first `depth` of the loops around, and not inside a vectorized one.

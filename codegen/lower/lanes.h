@@ -1,6 +1,6 @@
-// What emission knows about the statements of a lowered program; no LLVM types.
-#ifndef PRUNERC_CODEGEN_CPU_EMIT_H_
-#define PRUNERC_CODEGEN_CPU_EMIT_H_
+// What may run in lanes: accumulations, and loops whose iterations can go in lockstep.
+#ifndef PRUNERC_CODEGEN_LOWER_LANES_H_
+#define PRUNERC_CODEGEN_LOWER_LANES_H_
 
 #include <cstdint>
 #include <optional>
@@ -25,4 +25,4 @@ int64_t widest_bytes(ir::Stmt s);
 
 }  // namespace prunerc::codegen
 
-#endif  // PRUNERC_CODEGEN_CPU_EMIT_H_
+#endif  // PRUNERC_CODEGEN_LOWER_LANES_H_

@@ -1,0 +1,112 @@
+#include <vector>
+
+#include "codegen/lower/lower.h"
+#include "ir/analysis/region.h"
+#include "ir/analysis/simplify.h"
+#include "ir/map.h"
+#include "ir/visit.h"
+
+namespace prunerc::codegen {
+namespace {
+
+using namespace ir;
+
+class Compaction {
+ public:
+  explicit Compaction(const Program& program) : b_(program) {}
+
+  Program run(const Program& program) { return b_.finish(go(program.root())); }
+
+ private:
+  Stmt go(Stmt s) {
+    if (!s.defined()) return s;
+    const VarRanges::Mark mark = ranges_.mark();
+    if (const Loop* loop = s.as<Loop>()) ranges_.bind(loop->var, loop->extent);
+    if (const Alloc* alloc = s.as<Alloc>()) {
+      Stmt body = shrink(*alloc);
+      body = go(body);
+      return body.is(alloc->body) ? s : b_.alloc(alloc->buffer, body);
+    }
+    Stmt r = map_children(b_, s, [&](Stmt child) { return go(child); }, [](Expr e) { return e; });
+    ranges_.rewind(mark);
+    return r;
+  }
+
+  // The body with the buffer's new indices; its new shape is recorded.
+  Stmt shrink(const Alloc& alloc) {
+    const std::optional<BufferRegion> region = touched(alloc);
+    if (!region) return alloc.body;
+    Buffer buffer = b_.buffer(alloc.buffer);
+    const std::vector<std::optional<Expr>> extents = region_extents(b_, *region, ranges_);
+    std::vector<Expr> shape(buffer.shape.begin(), buffer.shape.end());
+    std::vector<Expr> starts(shape.size());
+    bool changed = false;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      const IntImm* now = shape[d].as<IntImm>();
+      const IntImm* then = extents[d] ? extents[d]->as<IntImm>() : nullptr;
+      if (now == nullptr || then == nullptr || then->value < 1 || then->value >= now->value) continue;
+      shape[d] = b_.int_imm(then->value);
+      starts[d] = region->box[d].min;
+      changed = true;
+    }
+    if (!changed) return alloc.body;
+    buffer.shape = b_.copy(shape);
+    b_.set_buffer(buffer);
+    return rebase(alloc.body, alloc.buffer, starts);
+  }
+
+  std::optional<BufferRegion> touched(const Alloc& alloc) {
+    const Regions regions = touched_regions(b_, alloc.body, ranges_);
+    std::optional<BufferRegion> all;
+    for (const auto& list : {regions.reads, regions.writes}) {
+      for (const BufferRegion& region : list) {
+        if (region.buffer != alloc.buffer) continue;
+        all = all ? hull(b_, *all, region, ranges_) : region;
+      }
+    }
+    return all;
+  }
+
+  std::span<const Expr> shifted(std::span<const Expr> indices, const std::vector<Expr>& starts) {
+    std::vector<Expr> moved;
+    for (std::size_t d = 0; d < indices.size(); ++d) {
+      moved.push_back(starts[d].defined() ? simplify(b_, b_.sub(indices[d], starts[d]), ranges_) : indices[d]);
+    }
+    return b_.copy(moved);
+  }
+
+  Stmt rebase(Stmt s, BufferId id, const std::vector<Expr>& starts) {
+    if (!s.defined()) return s;
+    const VarRanges::Mark mark = ranges_.mark();
+    if (const Loop* loop = s.as<Loop>()) ranges_.bind(loop->var, loop->extent);
+    Stmt r = map_children(
+        b_, s, [&](Stmt child) { return rebase(child, id, starts); },
+        [&](Expr e) { return rebase(e, id, starts); });
+    if (const Store* store = r.as<Store>(); store != nullptr && store->buffer == id) {
+      r = b_.store(id, shifted(store->indices, starts), store->value);
+    }
+    ranges_.rewind(mark);
+    return r;
+  }
+
+  Expr rebase(Expr e, BufferId id, const std::vector<Expr>& starts) {
+    Expr r = map_children(b_, e, [&](Expr child) { return rebase(child, id, starts); });
+    const Load* load = r.as<Load>();
+    return load != nullptr && load->buffer == id ? b_.load(id, shifted(load->indices, starts)) : r;
+  }
+
+  IrBuilder b_;
+  VarRanges ranges_;
+};
+
+}  // namespace
+
+Result<Program> compact_buffers(const Program& program, const Target&) {
+  return Compaction(program).run(program);
+}
+
+Result<Program> simplify_lowered(const Program& program, const Target&) {
+  return simplify(program);
+}
+
+}  // namespace prunerc::codegen

@@ -1,0 +1,90 @@
+#include "codegen/lower/util.h"
+
+#include <algorithm>
+
+#include "ir/visit.h"
+
+namespace prunerc::codegen {
+
+using namespace ir;
+
+bool mentions(Expr e, VarId id) {
+  bool found = false;
+  walk(e, [&](Expr x) {
+    const Var* var = x.as<Var>();
+    found = found || (var != nullptr && var->id == id);
+    return !found;
+  });
+  return found;
+}
+
+bool mentions(std::span<const Expr> items, VarId id) {
+  return std::any_of(items.begin(), items.end(), [&](Expr e) { return mentions(e, id); });
+}
+
+bool has_load(Expr e) {
+  bool found = false;
+  walk(e, [&](Expr x) {
+    found = found || x.kind() == ExprKind::kLoad;
+    return !found;
+  });
+  return found;
+}
+
+void collect_vars(Expr e, std::set<VarId>* out) {
+  walk(e, [&](Expr x) {
+    if (const Var* var = x.as<Var>()) out->insert(var->id);
+    return true;
+  });
+}
+
+std::set<BufferId> stored_buffers(Stmt s) {
+  std::set<BufferId> out;
+  walk(s, [&](Stmt x) {
+    if (const Store* store = x.as<Store>()) out.insert(store->buffer);
+    return true;
+  }, [](Expr) {});
+  return out;
+}
+
+std::set<BufferId> loaded_buffers(Stmt s) {
+  std::set<BufferId> out;
+  walk(s, [](Stmt) { return true; }, [&](Expr e) {
+    walk(e, [&](Expr x) {
+      if (const Load* load = x.as<Load>()) out.insert(load->buffer);
+      return true;
+    });
+  });
+  return out;
+}
+
+int64_t constant_or(Expr e, int64_t otherwise) {
+  const IntImm* imm = e.as<IntImm>();
+  return imm != nullptr ? imm->value : otherwise;
+}
+
+std::vector<Expr> conjuncts(Expr condition) {
+  if (const And* both = condition.as<And>()) {
+    std::vector<Expr> all = conjuncts(both->lhs);
+    for (Expr e : conjuncts(both->rhs)) all.push_back(e);
+    return all;
+  }
+  return {condition};
+}
+
+bool is_tile_loop(const Loop& loop) {
+  return loop.loop_kind == LoopKind::kVectorized || loop.loop_kind == LoopKind::kUnrolled;
+}
+
+int64_t code_size(Stmt s) {
+  if (!s.defined()) return 0;
+  int64_t copies = 1;
+  if (const Loop* loop = s.as<Loop>(); loop != nullptr && loop->loop_kind == LoopKind::kUnrolled) {
+    copies = std::clamp<int64_t>(constant_or(loop->extent, 1), 1, 1024);
+  }
+  int64_t inside = 1;
+  for_each_child(s, [&](Stmt child) { inside += code_size(child); }, [](Expr) {});
+  return std::min<int64_t>(copies * inside, int64_t{1} << 40);
+}
+
+}  // namespace prunerc::codegen

@@ -1,0 +1,31 @@
+// Small questions that several lowering passes ask.
+#ifndef PRUNERC_CODEGEN_LOWER_UTIL_H_
+#define PRUNERC_CODEGEN_LOWER_UTIL_H_
+
+#include <set>
+#include <vector>
+
+#include "ir/program.h"
+
+namespace prunerc::codegen {
+
+/// Does e mention the variable?
+bool mentions(ir::Expr e, ir::VarId id);
+bool mentions(std::span<const ir::Expr> items, ir::VarId id);
+/// Does e read memory?
+bool has_load(ir::Expr e);
+void collect_vars(ir::Expr e, std::set<ir::VarId>* out);
+std::set<ir::BufferId> stored_buffers(ir::Stmt s);
+std::set<ir::BufferId> loaded_buffers(ir::Stmt s);
+/// The constant value of e, or `otherwise`.
+int64_t constant_or(ir::Expr e, int64_t otherwise);
+/// The operands of a tree of &&.
+std::vector<ir::Expr> conjuncts(ir::Expr condition);
+/// Vectorized or unrolled: the loops whose copies form one tile of code.
+bool is_tile_loop(const ir::Loop& loop);
+/// Number of statements, copies of unrolled loops counted.
+int64_t code_size(ir::Stmt s);
+
+}  // namespace prunerc::codegen
+
+#endif  // PRUNERC_CODEGEN_LOWER_UTIL_H_
