@@ -1,0 +1,520 @@
+#include "ir/analysis/iter_map.h"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+
+#include "ir/analysis/linear.h"
+#include "ir/analysis/simplify.h"
+#include "ir/visit.h"
+
+namespace prunerc::ir {
+namespace {
+
+// (mark // lower) % extent * scale; lower * extent divides the mark's extent.
+struct Split {
+  int32_t mark = -1;
+  int64_t lower = 1;
+  int64_t extent = 1;
+  int64_t scale = 1;
+};
+
+// Largest scale first.
+struct Sum {
+  std::vector<Split> splits;
+  Linear base;
+};
+
+struct Mark {
+  const Var* var = nullptr;   // null: fused
+  std::vector<Split> fused;   // mixed radix digits, largest scale first, the last of scale 1
+  int64_t extent = 1;
+  bool cut = false;  // the guard ends it before the product of its digits
+};
+
+
+class Detector {
+ public:
+  Detector(IrBuilder& b, std::span<const Var* const> loops, const VarRanges& ranges)
+      : b_(b), loops_(loops), ranges_(ranges) {}
+
+  IterMapResult run(std::span<const Expr> bindings, Expr guard, IterMapLevel level) {
+    IterMapResult result;
+    if (!make_leaves()) return failed(IterMapError::kSymbolic, -1);
+    if (guard.defined() && !add_guard(guard)) return failed(failure_, -1);
+    std::vector<Sum> sums;
+    for (std::size_t i = 0; i < bindings.size(); ++i) {
+      Sum sum;
+      if (!detect(bindings[i], &sum)) return failed(failure_, static_cast<int32_t>(i));
+      sums.push_back(std::move(sum));
+    }
+    std::vector<int64_t> extents;
+    bool overlaps = false;
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      int64_t extent = 1;
+      if (!traverse(sums[i], &extent, &overlaps)) {
+        return failed(IterMapError::kNotCovering, static_cast<int32_t>(i));
+      }
+      extents.push_back(extent);
+    }
+    bool complete = true;
+    const IterMapError clash = check_uses(sums, &complete);
+    if (clash != IterMapError::kNone) return failed(clash, -1);
+    if (level == IterMapLevel::kBijective && (!complete || overlaps)) {
+      return failed(IterMapError::kNotCovering, -1);
+    }
+    fill(result.map, sums, extents);
+    result.map.bijective = complete && !overlaps;
+    return result;
+  }
+
+ private:
+  static IterMapResult failed(IterMapError error, int32_t index) {
+    IterMapResult result;
+    result.error = error;
+    result.index = index;
+    return result;
+  }
+  bool fail(IterMapError error) {
+    if (failure_ == IterMapError::kNone) failure_ = error;
+    return false;
+  }
+
+  bool make_leaves() {
+    for (const Var* var : loops_) {
+      const Interval range = ranges_.interval(var->id);
+      const Expr extent = ranges_.extent(var->id);
+      const IntImm* c = extent.as<IntImm>();
+      // Facts narrow intervals; the extent alone is the loop's.
+      if (c == nullptr && (extent.defined() || range.lo != 0 || !range.is_bounded())) return false;
+      Mark mark;
+      mark.var = var;
+      mark.extent = c != nullptr ? c->value : range.hi + 1;
+      if (mark.extent < 1) return false;
+      marks_.push_back(std::move(mark));
+    }
+    return true;
+  }
+
+  int32_t leaf(VarId id) const {
+    for (std::size_t i = 0; i < loops_.size(); ++i) {
+      if (loops_[i]->id == id) return static_cast<int32_t>(i);
+    }
+    return -1;
+  }
+
+  bool mentions_loop(Expr e) const {
+    bool found = false;
+    walk(e, [&](Expr part) {
+      if (const Var* v = part.as<Var>()) found |= leaf(v->id) >= 0;
+      return !found;
+    });
+    return found;
+  }
+
+  // --- guards
+
+  bool add_guard(Expr guard) {
+    std::vector<std::pair<Sum, int64_t>> bounds;  // sum < limit
+    if (!split_guard(guard, &bounds)) return false;
+    // A bound over few digits may be part of one over more.
+    std::stable_sort(bounds.begin(), bounds.end(), [](const auto& x, const auto& y) {
+      return x.first.splits.size() < y.first.splits.size();
+    });
+    for (auto& [sum, limit] : bounds) {
+      if (!add_bound(sum, limit)) return false;
+    }
+    return true;
+  }
+
+  bool split_guard(Expr guard, std::vector<std::pair<Sum, int64_t>>* bounds) {
+    if (const And* both = guard.as<And>()) {
+      return split_guard(both->lhs, bounds) && split_guard(both->rhs, bounds);
+    }
+    const BinaryNode* compare = as_binary(guard);
+    const bool less = guard.kind() == ExprKind::kLt;
+    if (compare == nullptr || !(less || guard.kind() == ExprKind::kLe)) {
+      return fail(IterMapError::kPredicateUnsupported);
+    }
+    if (compare->lhs.dtype() != DType::kI64) return fail(IterMapError::kPredicateUnsupported);
+    // lhs < rhs as sum - limit < 0.
+    const Linear difference = to_linear(b_, compare->lhs, ranges_) - to_linear(b_, compare->rhs, ranges_);
+    Sum sum;
+    if (!from_linear(difference, &sum)) return fail(IterMapError::kPredicateUnsupported);
+    if (!sum.base.is_constant()) return fail(IterMapError::kPredicateUnsupported);
+    const int64_t limit = (less ? 0 : 1) - sum.base.constant;
+    sum.base = Linear::of(0);
+    bounds->emplace_back(std::move(sum), limit);
+    return true;
+  }
+
+  bool add_bound(Sum sum, int64_t limit) {
+    replace_cut(sum);
+    int64_t product = 1;
+    if (sum.splits.empty()) {
+      return limit > 0 || fail(IterMapError::kPredicateConflict);
+    }
+    // A common factor: 4*x < 10 is x < 3.
+    const int64_t unit = sum.splits.back().scale;
+    for (Split& s : sum.splits) {
+      if (s.scale % unit != 0) return fail(IterMapError::kPredicateUnsupported);
+      s.scale /= unit;
+    }
+    limit = floor_div(limit + unit - 1, unit);
+    if (!is_mixed_radix(sum.splits, &product)) {
+      // A bound that no value reaches says nothing.
+      int64_t largest = 0;
+      for (const Split& s : sum.splits) largest += (s.extent - 1) * s.scale;
+      return largest < limit || fail(IterMapError::kPredicateConflict);
+    }
+    if (limit >= product) return true;
+    if (limit < 1) return fail(IterMapError::kPredicateConflict);
+    Mark mark;
+    mark.fused = sum.splits;
+    mark.extent = limit;
+    mark.cut = true;
+    marks_.push_back(std::move(mark));
+    return true;
+  }
+
+  // --- expressions
+
+  bool detect(Expr e, Sum* out) {
+    if (!from_linear(to_linear(b_, e, ranges_), out)) return fail(IterMapError::kNotAffine);
+    replace_cut(*out);
+    return true;
+  }
+
+  bool from_linear(const Linear& linear, Sum* out) {
+    if (linear.overflow) return fail(IterMapError::kNotAffine);
+    out->base = Linear::of(linear.constant);
+    for (const Term& term : linear.terms) {
+      const auto factors = term.factors();
+      const auto moving = std::count_if(factors.begin(), factors.end(),
+                                        [&](Expr atom) { return mentions_loop(atom); });
+      if (moving == 0) {
+        Linear part;
+        part.terms.push_back(term);
+        out->base = out->base + part;
+        continue;
+      }
+      if (factors.size() != 1) return fail(IterMapError::kNotAffine);
+      Split split;
+      bool vanishes = false;
+      if (!atom_split(factors[0], &split, &vanishes)) return false;
+      if (vanishes) continue;
+      split.scale *= term.coef;
+      if (split.scale < 1) return fail(IterMapError::kNotAffine);
+      out->splits.push_back(split);
+    }
+    sort(out->splits);
+    join_digits(out->splits);
+    return true;
+  }
+
+  static void sort(std::vector<Split>& splits) {
+    std::stable_sort(splits.begin(), splits.end(), [](const Split& x, const Split& y) {
+      return x.scale != y.scale ? x.scale > y.scale : x.mark < y.mark;
+    });
+  }
+
+  // (m // 4) * 4 + m % 4 is m again.
+  static void join_digits(std::vector<Split>& splits) {
+    for (std::size_t i = 0; i + 1 < splits.size();) {
+      const Split& high = splits[i];
+      const Split& low = splits[i + 1];
+      if (high.mark == low.mark && high.lower == low.lower * low.extent &&
+          high.scale == low.scale * low.extent) {
+        splits[i] = {low.mark, low.lower, low.extent * high.extent, low.scale};
+        splits.erase(splits.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+        i = i > 0 ? i - 1 : 0;
+      } else {
+        ++i;
+      }
+    }
+  }
+
+  // A variable, or a quotient or remainder of a sum, as one digit of one mark.
+  bool atom_split(Expr atom, Split* out, bool* vanishes) {
+    if (const Var* v = atom.as<Var>()) {
+      const int32_t mark = leaf(v->id);
+      *out = {mark, 1, marks_[static_cast<std::size_t>(mark)].extent, 1};
+      *vanishes = out->extent == 1;
+      return true;
+    }
+    const bool quotient = atom.kind() == ExprKind::kFloorDiv;
+    if (!quotient && atom.kind() != ExprKind::kFloorMod) return fail(IterMapError::kNotAffine);
+    const BinaryNode* n = as_binary(atom);
+    if (mentions_loop(n->rhs)) return fail(IterMapError::kIteratorDivisor);
+    const IntImm* divisor = n->rhs.as<IntImm>();
+    if (divisor == nullptr) return fail(IterMapError::kSymbolic);
+    if (divisor->value < 1) return fail(IterMapError::kNotAffine);
+    Sum inner;
+    if (!detect(n->lhs, &inner)) return false;
+    if (!inner.base.is_constant(0)) return fail(IterMapError::kNotAffine);
+    if (inner.splits.empty()) {
+      *vanishes = true;
+      return true;
+    }
+    if (!as_single(inner, out)) return false;
+    const int64_t c = divisor->value;
+    if (c >= out->extent) {
+      *vanishes = quotient;
+      return true;
+    }
+    if (out->extent % c != 0) return fail(IterMapError::kDivisorMismatch);
+    if (quotient) {
+      out->lower *= c;
+      out->extent /= c;
+    } else {
+      out->extent = c;
+    }
+    *vanishes = out->extent == 1;
+    return true;
+  }
+
+  // The sum as a digit of scale 1: itself, or all of a fused mark.
+  bool as_single(const Sum& sum, Split* out) {
+    if (sum.splits.size() == 1 && sum.splits[0].scale == 1) {
+      *out = sum.splits[0];
+      return true;
+    }
+    int64_t product = 1;
+    if (!is_mixed_radix(sum.splits, &product)) return fail(IterMapError::kDivisorMismatch);
+    for (std::size_t i = 0; i < marks_.size(); ++i) {
+      if (!marks_[i].cut && same(marks_[i].fused, sum.splits)) {
+        *out = {static_cast<int32_t>(i), 1, product, 1};
+        return true;
+      }
+    }
+    Mark mark;
+    mark.fused = sum.splits;
+    mark.extent = product;
+    marks_.push_back(std::move(mark));
+    *out = {static_cast<int32_t>(marks_.size()) - 1, 1, product, 1};
+    return true;
+  }
+
+  static bool same(const std::vector<Split>& x, const std::vector<Split>& y) {
+    if (x.size() != y.size() || x.empty()) return false;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      if (x[i].mark != y[i].mark || x[i].lower != y[i].lower || x[i].extent != y[i].extent ||
+          x[i].scale != y[i].scale) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // Scales 1, e0, e0*e1, ...
+  static bool is_mixed_radix(const std::vector<Split>& splits, int64_t* product) {
+    int64_t expected = 1;
+    for (auto s = splits.rbegin(); s != splits.rend(); ++s) {
+      if (s->scale != expected || s->extent > (int64_t{1} << 40) / expected) return false;
+      expected *= s->extent;
+    }
+    *product = expected;
+    return true;
+  }
+
+  // Where all digits of a cut mark stand in the sum with one common factor, the mark takes their place.
+  void replace_cut(Sum& sum) {
+    for (std::size_t m = 0; m < marks_.size(); ++m) {
+      if (!marks_[m].cut) continue;
+      const std::vector<Split>& digits = marks_[m].fused;
+      for (const Split& candidate : sum.splits) {
+        if (candidate.mark != digits.back().mark || candidate.lower != digits.back().lower ||
+            candidate.extent != digits.back().extent) {
+          continue;
+        }
+        const int64_t factor = candidate.scale;
+        std::vector<std::size_t> at;
+        for (const Split& digit : digits) {
+          for (std::size_t i = 0; i < sum.splits.size(); ++i) {
+            const Split& s = sum.splits[i];
+            if (s.mark == digit.mark && s.lower == digit.lower && s.extent == digit.extent &&
+                s.scale == digit.scale * factor) {
+              at.push_back(i);
+              break;
+            }
+          }
+        }
+        if (at.size() != digits.size()) continue;
+        std::sort(at.rbegin(), at.rend());
+        for (std::size_t i : at) sum.splits.erase(sum.splits.begin() + static_cast<std::ptrdiff_t>(i));
+        sum.splits.push_back({static_cast<int32_t>(m), 1, marks_[m].extent, factor});
+        sort(sum.splits);
+        break;
+      }
+    }
+  }
+
+  // --- properties
+
+  // Number of values that the sum takes; false if they leave gaps that are not those of a common scale.
+  static bool traverse(const Sum& sum, int64_t* extent, bool* overlaps) {
+    *extent = 1;
+    if (sum.splits.empty()) return true;
+    const int64_t unit = sum.splits.back().scale;
+    int64_t reach = 1;  // values so far, in units
+    for (auto s = sum.splits.rbegin(); s != sum.splits.rend(); ++s) {
+      if (s->scale % unit != 0) return false;
+      const int64_t step = s->scale / unit;
+      if (step > reach) return false;
+      *overlaps |= step < reach;
+      reach += (s->extent - 1) * step;
+    }
+    *extent = reach;
+    return true;
+  }
+
+  // Are the digits used apart from each other? `complete`: together they make up every loop.
+  IterMapError check_uses(const std::vector<Sum>& sums, bool* complete) {
+    std::vector<std::vector<Split>> uses(marks_.size());
+    for (const Sum& sum : sums) {
+      for (const Split& s : sum.splits) uses[static_cast<std::size_t>(s.mark)].push_back(s);
+    }
+    // A fused mark stands after its digits' marks, and it uses them up; so does a cut that no index mentions.
+    for (std::size_t m = marks_.size(); m-- > 0;) {
+      if (marks_[m].var != nullptr || (uses[m].empty() && !marks_[m].cut)) continue;
+      for (const Split& digit : marks_[m].fused) {
+        uses[static_cast<std::size_t>(digit.mark)].push_back(digit);
+      }
+    }
+    for (std::size_t m = 0; m < marks_.size(); ++m) {
+      std::vector<Split>& used = uses[m];
+      std::sort(used.begin(), used.end(),
+                [](const Split& x, const Split& y) { return x.lower < y.lower; });
+      int64_t reached = 1;
+      for (const Split& s : used) {
+        if (s.lower < reached) {
+          const bool by_guard = std::any_of(marks_.begin(), marks_.end(), [&](const Mark& mark) {
+            return mark.cut && std::any_of(mark.fused.begin(), mark.fused.end(), [&](const Split& d) {
+              return d.mark == static_cast<int32_t>(m);
+            });
+          });
+          return by_guard ? IterMapError::kPredicateConflict : IterMapError::kNotIndependent;
+        }
+        if (s.lower % reached != 0) return IterMapError::kNotIndependent;
+        if (s.lower != reached) *complete = false;
+        reached = s.lower * s.extent;
+      }
+      const bool needed = marks_[m].var != nullptr || marks_[m].cut || !used.empty();
+      if (needed && reached != marks_[m].extent) *complete = false;
+    }
+    return IterMapError::kNone;
+  }
+
+  // --- results
+
+  static Term number(int64_t value) {
+    Term t;
+    t.coef = value;
+    return t;
+  }
+  static IterSum public_sum(const std::vector<Split>& splits, const Linear& base) {
+    IterSum out;
+    out.base = base;
+    for (const Split& s : splits) {
+      out.splits.push_back({s.mark, number(s.lower), number(s.extent), number(s.scale)});
+    }
+    return out;
+  }
+  void fill(IterMap& map, const std::vector<Sum>& sums, const std::vector<int64_t>& extents) {
+    for (const Mark& mark : marks_) {
+      IterMark out;
+      if (mark.var != nullptr) out.var = mark.var;
+      out.fused = public_sum(mark.fused, Linear::of(0));
+      out.extent = number(mark.extent);
+      map.marks.push_back(std::move(out));
+    }
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      map.indices.push_back(public_sum(sums[i].splits, sums[i].base));
+      map.extents.push_back(Linear::of(extents[i]));
+    }
+  }
+
+  IrBuilder& b_;
+  std::span<const Var* const> loops_;
+  const VarRanges& ranges_;
+  std::vector<Mark> marks_;
+  IterMapError failure_ = IterMapError::kNone;
+};
+
+constexpr std::string_view kErrorNames[] = {
+    "no error",
+    "a binding is not affine",
+    "a divisor depends on a loop",
+    "a divisor does not divide an extent",
+    "the guard is not a conjunction of affine bounds",
+    "the guard does not cut a whole fused loop",
+    "two iteration variables share a loop",
+    "a range is not traversed completely",
+    "an extent is not constant",
+};
+
+}  // namespace
+
+std::string_view to_string(IterMapError error) {
+  return kErrorNames[static_cast<std::size_t>(error)];
+}
+
+IterMapResult detect_iter_map(IrBuilder& b, std::span<const Expr> bindings,
+                              std::span<const Var* const> loops, Expr guard,
+                              const VarRanges& ranges, IterMapLevel level) {
+  return Detector(b, loops, ranges).run(bindings, guard, level);
+}
+
+Result<std::vector<Expr>> invert_iter_map(IrBuilder& b, const IterMap& map,
+                                          std::span<const Var* const> loops,
+                                          std::span<const Expr> outputs, const VarRanges& ranges) {
+  if (!map.bijective || outputs.size() != map.indices.size()) {
+    return error(Diag::kUnsupported, std::string("inverting a map that is not bijective"));
+  }
+  std::vector<Expr> values(map.marks.size());
+  // Adds to each mark what one sum's value says of its digits.
+  auto spread = [&](const IterSum& sum, Expr value) {
+    const Expr rest = b.sub(value, to_expr(b, sum.base));
+    for (const IterSplit& s : sum.splits) {
+      Expr digit = b.floordiv(rest, b.int_imm(s.scale.coef));
+      if (&s != &sum.splits.front()) digit = b.floormod(digit, b.int_imm(s.extent.coef));
+      const Expr part = b.mul(digit, b.int_imm(s.lower.coef));
+      Expr& target = values[static_cast<std::size_t>(s.mark)];
+      target = target.defined() ? b.add(target, part) : part;
+    }
+  };
+  for (std::size_t i = 0; i < outputs.size(); ++i) spread(map.indices[i], outputs[i]);
+  for (std::size_t m = map.marks.size(); m-- > 0;) {
+    if (!map.marks[m].var.defined() && values[m].defined()) spread(map.marks[m].fused, values[m]);
+  }
+  std::vector<Expr> found;
+  for (const Var* loop : loops) {
+    Expr value = b.int_imm(0);
+    for (std::size_t m = 0; m < map.marks.size(); ++m) {
+      const Var* var = map.marks[m].var.as<Var>();
+      if (var != nullptr && var->id == loop->id && values[m].defined()) value = values[m];
+    }
+    found.push_back(simplify(b, value, ranges));
+  }
+  return found;
+}
+
+IterMapResult affine_binding(IrBuilder& b, const Block& block, std::span<const Loop* const> loops,
+                             const VarRanges& ranges) {
+  std::vector<const Var*> vars;
+  for (const Loop* loop : loops) vars.push_back(loop->var);
+  std::vector<Expr> bindings;
+  for (const IterVar& iter : block.iters) bindings.push_back(iter.binding);
+  IterMapResult result =
+      detect_iter_map(b, bindings, vars, block.guard, ranges, IterMapLevel::kSurjective);
+  for (std::size_t i = 0; result.ok() && i < result.map.indices.size(); ++i) {
+    const std::vector<IterSplit>& splits = result.map.indices[i].splits;
+    if (!splits.empty() && splits.back().scale.coef != 1) {
+      result.error = IterMapError::kNotCovering;
+      result.index = static_cast<int32_t>(i);
+    }
+  }
+  return result;
+}
+
+}  // namespace prunerc::ir
