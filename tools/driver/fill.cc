@@ -1,11 +1,10 @@
+#include "ir/support/rng.h"
 #include "tools/driver/npy.h"
 
 #include <charconv>
 #include <cmath>
 #include <optional>
 #include <vector>
-
-#include "ir/support/rng.h"
 
 namespace prunerc {
 namespace {
@@ -72,14 +71,17 @@ Result<void> fill(ir::Tensor& tensor, std::string_view description) {
     const double high = args->numbers.empty() ? (kind == "rand:int" ? 4 : 1) : args->numbers[1];
     if (!(low <= high) || !std::isfinite(low) || !std::isfinite(high)) return unknown;
     if (std::fabs(low) > 1e18 || std::fabs(high) > 1e18) return unknown;
+    const auto first = static_cast<int64_t>(std::ceil(low));
+    const auto last = static_cast<int64_t>(std::floor(high));
+    const bool whole = kind == "rand:int" || (kind == "rand:uniform" && !is_float);
+    if (whole && first > last) return unknown;
     Rng rng(args->seed, 0x66696C6C);
     for (int64_t i = 0; i < n; ++i) {
       if (kind == "rand:normal") {
         const double value = args->numbers.empty() ? normal(rng) : low + high * normal(rng);
         tensor.set(i, is_float ? value : std::nearbyint(value));
-      } else if (kind == "rand:int" || !is_float) {
-        tensor.set(i, static_cast<double>(rng.between(static_cast<int64_t>(std::ceil(low)),
-                                                      static_cast<int64_t>(std::floor(high)))));
+      } else if (whole) {
+        tensor.set(i, static_cast<double>(rng.between(first, last)));
       } else {
         tensor.set(i, low + (high - low) * rng.uniform());
       }

@@ -21,11 +21,12 @@ struct Descr {
   std::string_view text;
   ir::DType dtype;
 };
-// The first row of a type is the one written. A bf16 array of ml_dtypes is a two-byte void to numpy.
+// The first row of a type is the one written. A bf16 array of ml_dtypes is a two-byte void to
+// numpy.
 constexpr Descr kDescrs[] = {
-    {"<f8", ir::DType::kF64}, {"<f4", ir::DType::kF32},  {"<f2", ir::DType::kF16},
+    {"<f8", ir::DType::kF64},  {"<f4", ir::DType::kF32},  {"<f2", ir::DType::kF16},
     {"<V2", ir::DType::kBF16}, {"|V2", ir::DType::kBF16}, {"<i8", ir::DType::kI64},
-    {"<i4", ir::DType::kI32}, {"|i1", ir::DType::kI8},   {"|u1", ir::DType::kU8},
+    {"<i4", ir::DType::kI32},  {"|i1", ir::DType::kI8},   {"|u1", ir::DType::kU8},
     {"|b1", ir::DType::kBool},
 };
 

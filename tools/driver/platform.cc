@@ -1,5 +1,9 @@
 #include "tools/driver/platform.h"
 
+#include "ir/support/hash.h"
+#include "runtime/cpu/host.h"
+#include "runtime/cpu/limits.h"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -10,14 +14,12 @@
 #include <sstream>
 #include <thread>
 
-#include "ir/support/hash.h"
-#include "runtime/cpu/host.h"
-#include "runtime/cpu/limits.h"
-
 namespace prunerc {
 namespace {
 
-int hardware_threads() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
+int hardware_threads() {
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
 
 std::string platform_file() {
   const std::string folder = cache_folder();
@@ -42,7 +44,7 @@ bool read_platform(const std::string& path, ir::Platform* platform) {
 std::string cache_folder() {
   const char* const xdg = std::getenv("XDG_CACHE_HOME");
   const char* const home = std::getenv("HOME");
-  std::string base = xdg != nullptr && *xdg != '\0' ? xdg
+  std::string base = xdg != nullptr && *xdg != '\0'     ? xdg
                      : home != nullptr && *home != '\0' ? std::string(home) + "/.cache"
                                                         : "";
   if (base.empty()) return "";

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
@@ -11,6 +12,7 @@
 #include "runtime/cpu/orc.h"
 #include "runtime/cpu/pool.h"
 #include "schedule/schedule.h"
+#include "search/evolution.h"
 #include "search/space.h"
 #include "tools/driver/measurer.h"
 #include "tools/driver/platform.h"
@@ -19,8 +21,22 @@
 namespace prunerc {
 namespace {
 
-/// Programs that the cost model looks at for -O1.
-constexpr int kModelDraft = 512;
+/// Candidates that -O1 has the search propose, by the cost model alone; it takes the best of them.
+constexpr std::size_t kModelCandidates = 32;
+
+// The best of the space in the model's eyes; nothing is run.
+Result<search::Candidate> model_candidate(const search::Task& task, const search::SearchSpace& space) {
+  const std::unique_ptr<costmodel::CostModel> model = costmodel::make_roofline_model();
+  ThreadPool pool(std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
+  const std::unique_ptr<search::Strategy> strategy =
+      search::make_evolution(task, space, *model, pool, {});
+  std::vector<search::Candidate> drafted = strategy->ask(kModelCandidates);
+  if (drafted.empty()) return search::heuristic_candidate(task, space);
+  return *std::max_element(drafted.begin(), drafted.end(),
+                           [](const search::Candidate& a, const search::Candidate& b) {
+                             return a.score < b.score;
+                           });
+}
 
 std::string timer_description(int threads) {
   return fmt::format("CLOCK_MONOTONIC, {} thread(s), warm caches, median of >=7 samples of >=1 ms", threads);
@@ -115,7 +131,7 @@ Result<Choice> Session::choose(const Operator& op, Effort effort) {
   if (effort != Effort::kO1) {
     return Choice{Choice::Origin::kHeuristic, heuristic.program, std::move(heuristic.trace), 0};
   }
-  PRUNERC_TRY(search::Candidate drafted, search::model_candidate(task, space, kModelDraft));
+  PRUNERC_TRY(search::Candidate drafted, model_candidate(task, space));
   return Choice{Choice::Origin::kModel, drafted.program, std::move(drafted.trace), 0};
 }
 

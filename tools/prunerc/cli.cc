@@ -63,11 +63,37 @@ std::string OperatorOptions::repro() const {
   return out;
 }
 
-void MachineOptions::add_to(CLI::App& verb) {
+void MachineOptions::add_target_to(CLI::App& verb) {
   verb.add_option("--target", target, "cpu (this machine), cpu:NAME")->capture_default_str();
   verb.add_option("--db", database, "tuning database (default: $PRUNERC_DB or the user's cache)");
+}
+
+void MachineOptions::add_to(CLI::App& verb) {
+  add_target_to(verb);
   verb.add_option("--threads", threads, "threads of a kernel (default: all)")
       ->check(CLI::Range(0, 4096));
+}
+
+std::optional<Prepared> prepare(const OperatorRequest& request, const MachineOptions& machine,
+                                ExitCode* code) {
+  const auto failed = [code](const Error& error, ExitCode with) {
+    *code = with;
+    fail(error, with);
+    return std::nullopt;
+  };
+  Result<Operator> op = load_operator(request);
+  if (!op.ok()) return failed(op.error(), exit_code(op.error()));
+  fmt::print(stderr, "{}", op->warnings);
+  Result<Session> session = Session::open({machine.target, machine.threads, machine.database, {}});
+  if (!session.ok()) return failed(session.error(), exit_code(session.error()));
+  if (!session->is_host())
+    return failed(error(Diag::kTargetNotHost, machine.target), kDeviceProblem);
+  Result<Choice> choice = session->choose(*op);
+  if (!choice.ok()) return failed(choice.error(), kNoCandidate);
+  Result<codegen::Artifact> artifact = session->compile(*choice);
+  if (!artifact.ok()) return failed(artifact.error(), kNoCandidate);
+  return Prepared{std::move(op).value(), std::move(session).value(), std::move(choice).value(),
+                  std::move(artifact).value()};
 }
 
 int fail(const Error& error, ExitCode code) {
@@ -80,8 +106,18 @@ int fail(const Error& error, ExitCode code) {
 
 ExitCode exit_code(const Error& error) {
   switch (error.id()) {
-    case Diag::kUsageOption: return kUsage;
+    case Diag::kUsageOption:
+    case Diag::kFillUnknown:
+    case Diag::kTargetUnknown:
+    case Diag::kTargetField: return kUsage;
     case Diag::kIoError:
+    case Diag::kTargetNotHost:
+    case Diag::kDatabaseOpen:
+    case Diag::kDatabaseCorrupt:
+    case Diag::kDatabaseVersion:
+    case Diag::kDatabaseQuery:
+    case Diag::kKernelLoad:
+    case Diag::kKernelRun:
     case Diag::kInternal: return kDeviceProblem;
     case Diag::kCancelled: return kInterrupted;
     default: return kBadInput;

@@ -2,13 +2,15 @@
 #ifndef PRUNERC_TOOLS_PRUNERC_CLI_H_
 #define PRUNERC_TOOLS_PRUNERC_CLI_H_
 
-#include <CLI/CLI.hpp>
-#include <functional>
-#include <string>
-#include <vector>
-
 #include "ir/support/result.h"
 #include "tools/driver/prunerc.h"
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace prunerc::cli {
 
@@ -46,9 +48,25 @@ struct MachineOptions {
   int threads = 0;       // 0: all hardware threads
 
   void add_to(CLI::App& verb);
+  /// The same without --threads.
+  void add_target_to(CLI::App& verb);
 };
 
-/// Prints "error: message" to stderr (or the message alone if it already has a place) and gives the exit code.
+/// An operator with a schedule, compiled.
+struct Prepared {
+  Operator op;
+  Session session;
+  Choice choice;
+  codegen::Artifact artifact;
+};
+
+/// Loads, chooses and compiles. After a failure `code` is the exit code, and the reason was
+/// printed.
+std::optional<Prepared> prepare(const OperatorRequest& request, const MachineOptions& machine,
+                                ExitCode* code);
+
+/// Prints "error: message" to stderr (or the message alone if it already has a place) and gives the
+/// exit code.
 int fail(const Error& error, ExitCode code);
 /// The exit code that fits an error that has no better one.
 ExitCode exit_code(const Error& error);

@@ -1,9 +1,11 @@
-// The prunerc command line: verbs over the driver. `__worker` is the measuring child's entry, not for people.
+// The prunerc command line: verbs over the driver. `__worker` is the measuring child's entry, not
+// for people.
+#include "runtime/cpu/worker.h"
+#include "tools/prunerc/baseline.h"
+#include "tools/prunerc/cli.h"
+
 #include <cstdio>
 #include <exception>
-
-#include "runtime/cpu/worker.h"
-#include "tools/prunerc/cli.h"
 
 namespace prunerc::cli {
 namespace {
@@ -31,8 +33,15 @@ int run(int argc, char** argv) {
 }  // namespace prunerc::cli
 
 int main(int argc, char** argv) {
+  if (const char* missing = prunerc::cli::missing_instructions()) {
+    std::fprintf(stderr,
+                 "error: this CPU lacks %s; prunerc needs x86-64-v3 (Haswell, Zen or newer)\n",
+                 missing);
+    return prunerc::cli::kDeviceProblem;
+  }
   if (const auto status = prunerc::runtime::dispatch_worker(argc, argv)) return *status;
-  // The one catch of the project: third-party code may throw (out of memory, CLI11); nothing of ours does.
+  // The one catch of the project: third-party code may throw (out of memory, CLI11); nothing of
+  // ours does.
   try {
     return prunerc::cli::run(argc, argv);
   } catch (const std::exception& e) {

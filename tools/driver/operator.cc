@@ -1,0 +1,165 @@
+#include "ir/lang/lang.h"
+#include "ir/parser.h"
+#include "ir/printer.h"
+#include "ir/verify.h"
+#include "tools/driver/prunerc.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+namespace prunerc {
+namespace {
+
+/// An operator text is written by people; anything larger is a mistake.
+constexpr std::size_t kMaxTextBytes = std::size_t{16} << 20;
+
+Result<std::string> read_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file) return error(Diag::kIoError, "read", path, std::strerror(errno));
+  if (text.view().size() > kMaxTextBytes) {
+    return error(Diag::kIoError, "read", path, "the file is larger than 16 MiB");
+  }
+  return text.str();
+}
+
+bool ends_with(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+std::string bindings_text(const std::map<std::string, std::string>& bindings) {
+  std::string out;
+  for (const auto& [name, value] : bindings) {
+    out += fmt::format("{}{}={}", out.empty() ? "" : ",", name, value);
+  }
+  return out;
+}
+
+// "64x64x3" as extents.
+Result<std::vector<int64_t>> parse_shape(const std::string& name, const std::string& text) {
+  std::vector<int64_t> shape;
+  const char* p = text.data();
+  const char* const end = text.data() + text.size();
+  while (true) {
+    int64_t extent = 0;
+    const auto [stop, code] = std::from_chars(p, end, extent);
+    if (code != std::errc() || extent < 1 || (stop != end && *stop != 'x')) {
+      return error(Diag::kUsageOption, "--shape",
+                   fmt::format("needs extents such as {}=64x64, found '{}'", name, text));
+    }
+    shape.push_back(extent);
+    if (stop == end) return shape;
+    p = stop + 1;
+  }
+}
+
+Result<Operator> from_lang(lang::LangResult result, const OperatorRequest& request,
+                           std::string source) {
+  if (!result.program) {
+    while (ends_with(result.rendered, "\n")) result.rendered.pop_back();
+    return error(Diag::kOperatorText, result.rendered);
+  }
+  Operator op;
+  op.name = result.program->name();
+  op.source = std::move(source);
+  op.bindings = bindings_text(request.bindings);
+  op.warnings = std::move(result.rendered);
+  op.program = std::move(*result.program);
+  return op;
+}
+
+Result<Operator> from_expression(const OperatorRequest& request) {
+  lang::ExpressionInput input;
+  input.text = request.expression;
+  input.extents = request.bindings;
+  std::string dtypes;
+  for (const auto& [name, type] : request.dtypes) {
+    const std::string word = name.empty() ? type : name + "=" + type;
+    dtypes += (dtypes.empty() ? "" : ",") + word;
+  }
+  if (!dtypes.empty()) input.dtype = dtypes;
+  for (const auto& [name, text] : request.shapes) {
+    PRUNERC_TRY(input.shapes[name], parse_shape(name, text));
+  }
+  return from_lang(lang::compile_expression(input), request, request.expression);
+}
+
+Result<Operator> from_prc(const OperatorRequest& request, std::string text) {
+  Result<ir::Program> program = ir::parse(text);
+  if (!program.ok()) {
+    return error(Diag::kOperatorText,
+                 fmt::format("{}:{}", request.file, program.error().message()));
+  }
+  if (const Result<void> sound = ir::verify(*program); !sound.ok()) {
+    return error(Diag::kOperatorText, fmt::format("{}: {}", request.file, sound.error().message()));
+  }
+  Operator op;
+  op.name = program->name();
+  op.source = std::move(text);
+  op.program = std::move(program).value();
+  return op;
+}
+
+Result<Operator> from_text(const OperatorRequest& request, const std::string& text) {
+  if (ends_with(request.file, ".prc")) return from_prc(request, text);
+  lang::CompileInput input;
+  input.file_name = request.file.empty() ? "<text>" : request.file;
+  input.text = text;
+  input.op = request.op;
+  input.bindings = request.bindings;
+  for (const auto& [name, shape_text] : request.shapes) {
+    PRUNERC_TRY(input.shapes[name], parse_shape(name, shape_text));
+  }
+  return from_lang(lang::compile(input), request, text);
+}
+
+Result<std::string> text_of(const OperatorRequest& request) {
+  if (!request.text.empty()) return request.text;
+  return read_text(request.file);
+}
+
+}  // namespace
+
+Result<Operator> load_operator(const OperatorRequest& request) {
+  if (!request.expression.empty()) return from_expression(request);
+  PRUNERC_TRY(const std::string text, text_of(request));
+  return from_text(request, text);
+}
+
+Result<std::vector<Operator>> load_operators(const OperatorRequest& request) {
+  std::vector<Operator> ops;
+  if (!request.op.empty() || !request.expression.empty() || ends_with(request.file, ".prc")) {
+    PRUNERC_TRY(Operator op, load_operator(request));
+    ops.push_back(std::move(op));
+    return ops;
+  }
+  PRUNERC_TRY(const std::string text, text_of(request));
+  const lang::ListResult listed = lang::list_ops(request.file, text);
+  if (!listed.ok || listed.ops.size() <= 1) {
+    PRUNERC_TRY(Operator op, from_text(request, text));
+    ops.push_back(std::move(op));
+    return ops;
+  }
+  for (const lang::OpInfo& info : listed.ops) {
+    OperatorRequest one = request;
+    one.op = info.name;
+    // Each operator takes the bindings that it knows.
+    std::erase_if(one.bindings, [&](const auto& binding) {
+      for (const lang::ParamInfo& param : info.params) {
+        if (param.name == binding.first) return false;
+      }
+      return true;
+    });
+    PRUNERC_TRY(Operator op, from_text(one, text));
+    ops.push_back(std::move(op));
+  }
+  return ops;
+}
+
+}  // namespace prunerc

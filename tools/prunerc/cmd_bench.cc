@@ -1,0 +1,158 @@
+#include "runtime/cpu/device.h"
+#include "tools/driver/reference.h"
+#include "tools/prunerc/cli.h"
+#include "tools/prunerc/display.h"
+#include "tools/prunerc/json.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+namespace prunerc::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct BenchVerb {
+  OperatorOptions op;
+  MachineOptions machine;
+  std::vector<int> threads;
+  int samples = 21;
+  uint64_t seed = 0;
+  bool heuristic = false;
+  bool cold = false;
+  bool json = false;
+};
+
+// One timed kernel.
+struct Row {
+  std::string op;
+  std::string target;
+  int threads = 1;
+  Choice::Origin origin = Choice::Origin::kHeuristic;
+  runtime::Measurement measurement;
+  double gflops = 0;
+  double gbps = 0;
+  double limit_fraction = 0;
+};
+
+runtime::TimingOptions timing_options(const BenchVerb& verb) {
+  runtime::TimingOptions timing;
+  timing.min_samples = verb.samples;
+  timing.max_samples = std::max(verb.samples, timing.max_samples);
+  timing.target_error = 0.002;
+  timing.max_time_ns = 2'000'000'000;
+  timing.cache = verb.cold ? runtime::CacheState::kFlushed : runtime::CacheState::kWarm;
+  return timing;
+}
+
+std::optional<Row> measure(const BenchVerb& verb, const OperatorRequest& request, int threads,
+                           ExitCode* code) {
+  MachineOptions machine = verb.machine;
+  machine.threads = threads;
+  // An empty store has no record.
+  if (verb.heuristic) machine.database = ":memory:";
+  std::optional<Prepared> prepared = prepare(request, machine, code);
+  if (!prepared) return std::nullopt;
+  const search::Task task = prepared->session.task(prepared->op);
+  runtime::CpuDeviceOptions options;
+  options.num_threads = prepared->session.num_threads();
+  runtime::CpuDevice device(options);
+  runtime::Job job;
+  job.artifact = &prepared->artifact;
+  job.inputs = References::inputs(task.base, verb.seed);
+  job.timing = timing_options(verb);
+  Row row;
+  row.op = prepared->op.name;
+  row.target = prepared->session.target().name;
+  row.threads = options.num_threads;
+  row.origin = prepared->choice.origin;
+  row.measurement = device.run(job).measurement;
+  if (!row.measurement.has_time() || row.measurement.median_ns <= 0) {
+    fmt::print(stderr, "error: the kernel was not timed: {}: {}\n",
+               runtime::to_string(row.measurement.status), row.measurement.detail);
+    *code = kNoCandidate;
+    return std::nullopt;
+  }
+  row.gflops = task.flops / row.measurement.median_ns;
+  row.gbps = task.bytes / row.measurement.median_ns;
+  row.limit_fraction = search::limit_ns(task) / row.measurement.median_ns;
+  return row;
+}
+
+void print_table(const std::vector<Row>& rows) {
+  fmt::print("{:<24} {:>3} {:<9} {:>11} {:>7} {:>9} {:>8} {:>7} {:>7}\n", "operator", "thr",
+             "schedule", "median", "spread", "GFLOP/s", "GB/s", "%limit", "samples");
+  for (const Row& row : rows) {
+    const runtime::Measurement& m = row.measurement;
+    const bool noisy = m.status == runtime::MeasureStatus::kNoisy;
+    fmt::print("{:<24} {:>3} {:<9} {:>11} {:>6.1f}% {:>9.2f} {:>8.2f} {:>6.0f}% {:>7}{}\n",
+               row.op.substr(0, 24), row.threads, to_string(row.origin), time_text(m.median_ns),
+               100 * m.spread, row.gflops, row.gbps, 100 * row.limit_fraction, m.samples_ns.size(),
+               noisy ? "  noisy: other work took CPU time" : "");
+  }
+}
+
+std::string rows_json(const BenchVerb& verb, const std::vector<Row>& rows) {
+  Json all = {{"schema", "prunerc.bench/1"},
+              {"cache", verb.cold ? "flushed" : "warm"},
+              {"rows", Json::array()}};
+  for (const Row& row : rows) {
+    all["rows"].push_back({{"op", row.op},
+                           {"target", row.target},
+                           {"threads", row.threads},
+                           {"schedule", to_string(row.origin)},
+                           {"median_ns", row.measurement.median_ns},
+                           {"min_ns", row.measurement.min_ns},
+                           {"spread", row.measurement.spread},
+                           {"samples_ns", row.measurement.samples_ns},
+                           {"noisy", row.measurement.status == runtime::MeasureStatus::kNoisy},
+                           {"gflops", row.gflops},
+                           {"gbps", row.gbps},
+                           {"limit_fraction", row.limit_fraction}});
+  }
+  return all.dump();
+}
+
+int bench(const BenchVerb& verb) {
+  const Result<OperatorRequest> request = verb.op.request();
+  if (!request.ok()) return fail(request.error(), kUsage);
+  std::vector<Row> rows;
+  for (const int threads : verb.threads.empty() ? std::vector<int>{0} : verb.threads) {
+    ExitCode code = kSuccess;
+    std::optional<Row> row = measure(verb, *request, threads, &code);
+    if (!row) return code;
+    rows.push_back(std::move(*row));
+  }
+  if (verb.json) {
+    fmt::print("{}\n", rows_json(verb, rows));
+  } else {
+    print_table(rows);
+  }
+  return kSuccess;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Action& action) {
+  CLI::App* verb = app.add_subcommand("bench", "time the stored best (or the heuristic schedule)");
+  auto args = std::make_shared<BenchVerb>();
+  args->op.add_to(*verb, true);
+  args->machine.add_target_to(*verb);
+  verb->add_option("--threads", args->threads, "one row for each: 1,2 (default: all)")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 4096));
+  verb->add_option("--samples", args->samples, "at least so many")
+      ->check(CLI::Range(3, 10000))
+      ->capture_default_str();
+  verb->add_option("--seed", args->seed, "of the input data")->capture_default_str();
+  verb->add_flag("--heuristic", args->heuristic, "time candidate 0 even if there is a record");
+  verb->add_flag("--cold", args->cold, "overwrite the caches before each run");
+  verb->add_flag("--json", args->json, "one JSON object instead of the table");
+  verb->callback([args, &action] { action = [args] { return bench(*args); }; });
+}
+
+}  // namespace prunerc::cli

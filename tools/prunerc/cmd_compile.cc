@@ -1,0 +1,113 @@
+#include "codegen/codegen.h"
+#include "tools/prunerc/cli.h"
+#include "tools/prunerc/json.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+
+namespace prunerc::cli {
+namespace {
+
+struct CompileVerb {
+  OperatorOptions op;
+  MachineOptions machine;
+  std::vector<std::string> outputs;
+  int effort = 0;
+  bool offline = false;
+};
+
+std::optional<codegen::EmitKind> kind_of(const std::string& path) {
+  const std::string suffix = std::filesystem::path(path).extension();
+  if (suffix == ".o") return codegen::EmitKind::kObject;
+  if (suffix == ".so") return codegen::EmitKind::kSharedObject;
+  if (suffix == ".s") return codegen::EmitKind::kAssembly;
+  if (suffix == ".ll") return codegen::EmitKind::kLlvmText;
+  if (suffix == ".h") return codegen::EmitKind::kHeader;
+  return std::nullopt;
+}
+
+// The file appears whole or not at all.
+Result<void> write_file(const std::string& path, const std::string& bytes) {
+  const std::string temporary = fmt::format("{}.tmp{}", path, ::getpid());
+  std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
+    const std::string reason = std::strerror(errno);
+    std::remove(temporary.c_str());
+    return error(Diag::kIoError, "write", path, reason);
+  }
+  return {};
+}
+
+Result<void> emit(const Choice& choice, const ir::Target& target, const std::string& path) {
+  PRUNERC_TRY(const std::string bytes, codegen::emit_cpu(choice.program, target, *kind_of(path)));
+  PRUNERC_TRY_VOID(write_file(path, bytes));
+  fmt::print(stderr, "wrote {} ({} bytes)\n", path, bytes.size());
+  return {};
+}
+
+int compile(CompileVerb verb) {
+  for (const std::string& path : verb.outputs) {
+    if (kind_of(path)) continue;
+    return fail(
+        error(Diag::kUsageOption, "-o",
+              fmt::format("needs a name ending in .so, .o, .s, .ll or .h, found '{}'", path)),
+        kUsage);
+  }
+  const Result<OperatorRequest> request = verb.op.request();
+  if (!request.ok()) return fail(request.error(), kUsage);
+  const Result<Operator> op = load_operator(*request);
+  if (!op.ok()) return fail(op.error(), exit_code(op.error()));
+  fmt::print(stderr, "{}", op->warnings);
+  Result<Session> session =
+      Session::open({verb.machine.target, verb.machine.threads, verb.machine.database, {}});
+  if (!session.ok()) return fail(session.error(), exit_code(session.error()));
+  const Result<Choice> choice = session->choose(*op, verb.effort == 1 ? Effort::kO1 : Effort::kO0);
+  if (!choice.ok()) return fail(choice.error(), kNoCandidate);
+  if (verb.offline && choice->origin != Choice::Origin::kRecord) {
+    fmt::print(stderr, "error: no record of '{}' for target {}\n", op->name, verb.machine.target);
+    return kCacheMiss;
+  }
+  fmt::print(stderr, "target: {}\nschedule: {}\n", describe(session->target()),
+             to_string(choice->origin));
+  // A library without its declaration is of little use: the header comes along.
+  std::vector<std::string> outputs = verb.outputs;
+  for (const std::string& path : verb.outputs) {
+    const codegen::EmitKind kind = *kind_of(path);
+    if (kind != codegen::EmitKind::kObject && kind != codegen::EmitKind::kSharedObject) continue;
+    const std::string header = std::filesystem::path(path).replace_extension(".h");
+    if (std::find(outputs.begin(), outputs.end(), header) == outputs.end())
+      outputs.push_back(header);
+  }
+  for (const std::string& path : outputs) {
+    const Result<void> written = emit(*choice, session->target(), path);
+    if (!written.ok()) return fail(written.error(), exit_code(written.error()));
+  }
+  return kSuccess;
+}
+
+}  // namespace
+
+void add_compile(CLI::App& app, Action& action) {
+  CLI::App* verb = app.add_subcommand("compile", "write a kernel: -o x.so, x.o, x.s, x.ll, x.h");
+  auto args = std::make_shared<CompileVerb>();
+  args->op.add_to(*verb, true);
+  args->machine.add_to(*verb);
+  verb->add_option("-o,--output", args->outputs, "file to write; its suffix says what")->required();
+  verb->add_option("-O", args->effort, "without a record: 0 heuristic, 1 cost model")
+      ->check(CLI::Range(0, 1));
+  verb->add_flag("--offline,--require-tuned", args->offline, "fail (6) if there is no record");
+  verb->callback([args, &action] { action = [args] { return compile(*args); }; });
+}
+
+}  // namespace prunerc::cli

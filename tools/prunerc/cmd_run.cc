@@ -1,0 +1,218 @@
+#include "runtime/cpu/device.h"
+#include "tools/driver/npy.h"
+#include "tools/prunerc/cli.h"
+#include "tools/prunerc/display.h"
+#include "tools/prunerc/json.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <memory>
+
+namespace prunerc::cli {
+namespace {
+
+struct RunVerb {
+  OperatorOptions op;
+  MachineOptions machine;
+  std::vector<std::string> inputs;
+  std::vector<std::string> outputs;
+};
+
+Result<std::map<std::string, std::string>> named(const std::vector<std::string>& words,
+                                                 const char* option) {
+  std::map<std::string, std::string> found;
+  for (const std::string& word : words) {
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return error(Diag::kUsageOption, option, fmt::format("needs NAME=..., found '{}'", word));
+    }
+    found[word.substr(0, equals)] = word.substr(equals + 1);
+  }
+  return found;
+}
+
+std::string shape_text(const std::vector<int64_t>& shape) {
+  return fmt::format("{}", fmt::join(shape, "x"));
+}
+
+std::string type_text(ir::DType dtype, const std::vector<int64_t>& shape) {
+  return fmt::format("{}[{}]", ir::to_string(dtype), fmt::join(shape, ", "));
+}
+
+using Tensors = std::map<std::string, ir::Tensor>;
+
+// The .npy files among the inputs: their shapes bind parameters.
+Result<Tensors> read_files(const std::map<std::string, std::string>& inputs) {
+  Tensors tensors;
+  for (const auto& [name, source] : inputs) {
+    if (source.substr(0, 1) != "@") continue;
+    PRUNERC_TRY(ir::Tensor tensor, read_npy(source.substr(1)));
+    tensors.emplace(name, std::move(tensor));
+  }
+  return tensors;
+}
+
+// One tensor per input port, from files and fills.
+Result<std::vector<ir::Tensor>> gather(const Operator& op,
+                                       const std::map<std::string, std::string>& inputs,
+                                       Tensors files) {
+  std::vector<ir::Tensor> tensors;
+  std::size_t num_used = 0;
+  for (ir::BufferId id : op.program.params()) {
+    const ir::Buffer& port = op.program.buffer(id);
+    if (port.role != ir::BufferRole::kInput) continue;
+    const std::string name(port.name);
+    const std::vector<int64_t> shape = ir::shape_of(port);
+    const auto given = inputs.find(name);
+    if (given == inputs.end()) {
+      return error(
+          Diag::kUsageOption, "--input",
+          fmt::format("'{0}' ({1}) is missing; give {0}=@file.npy or {0}=rand:uniform(-1,1)", name,
+                      type_text(port.dtype, shape)));
+    }
+    ++num_used;
+    if (const auto file = files.find(name); file != files.end()) {
+      if (file->second.dtype != port.dtype || file->second.shape != shape) {
+        return error(Diag::kUsageShape, name, type_text(port.dtype, shape),
+                     type_text(file->second.dtype, file->second.shape));
+      }
+      tensors.push_back(std::move(file->second));
+      continue;
+    }
+    ir::Tensor tensor(port.dtype, shape);
+    PRUNERC_TRY_VOID(fill(tensor, given->second));
+    tensors.push_back(std::move(tensor));
+  }
+  if (num_used == inputs.size()) return tensors;
+  for (const auto& [name, source] : inputs) {
+    bool known = false;
+    for (ir::BufferId id : op.program.params()) {
+      const ir::Buffer& port = op.program.buffer(id);
+      known |= port.name == name && port.role == ir::BufferRole::kInput;
+    }
+    if (!known) return error(Diag::kUsageUnknownTensor, op.name, "input", name);
+  }
+  return tensors;
+}
+
+Result<void> check_outputs(const Operator& op, const std::map<std::string, std::string>& outputs) {
+  for (const auto& [name, path] : outputs) {
+    bool known = false;
+    for (ir::BufferId id : op.program.params()) {
+      const ir::Buffer& port = op.program.buffer(id);
+      known |= port.name == name && port.role == ir::BufferRole::kOutput;
+    }
+    if (!known) return error(Diag::kUsageUnknownTensor, op.name, "output", name);
+  }
+  return {};
+}
+
+void print_summary(const std::string& name, const ir::Tensor& tensor) {
+  constexpr int64_t kShown = 8;
+  std::string values;
+  for (int64_t i = 0; i < std::min(tensor.num_elements(), kShown); ++i) {
+    values += fmt::format("{}{:.6g}", i == 0 ? "" : ", ", tensor.get(i));
+  }
+  if (tensor.num_elements() > kShown) values += ", ...";
+  fmt::print("{}: {} = {}\n", name, type_text(tensor.dtype, tensor.shape), values);
+}
+
+Result<void> deliver(const Operator& op, const std::vector<std::string>& bytes,
+                     const std::map<std::string, std::string>& files) {
+  std::size_t i = 0;
+  for (ir::BufferId id : op.program.params()) {
+    const ir::Buffer& port = op.program.buffer(id);
+    if (port.role != ir::BufferRole::kOutput) continue;
+    ir::Tensor tensor(port.dtype, ir::shape_of(port));
+    PRUNERC_CHECK(bytes[i].size() == tensor.data.size(), "the worker returns whole outputs");
+    if (!bytes[i].empty()) std::memcpy(tensor.data.data(), bytes[i].data(), bytes[i].size());
+    ++i;
+    const auto file = files.find(std::string(port.name));
+    if (file == files.end()) {
+      if (files.empty()) print_summary(std::string(port.name), tensor);
+      continue;
+    }
+    PRUNERC_TRY_VOID(write_npy(file->second, tensor));
+    fmt::print(stderr, "wrote {}: {}\n", file->second, type_text(tensor.dtype, tensor.shape));
+  }
+  return {};
+}
+
+int run(const RunVerb& verb) {
+  Result<OperatorRequest> request = verb.op.request();
+  if (!request.ok()) return fail(request.error(), kUsage);
+  const auto inputs = named(verb.inputs, "--input");
+  if (!inputs.ok()) return fail(inputs.error(), kUsage);
+  const auto outputs = named(verb.outputs, "--output");
+  if (!outputs.ok()) return fail(outputs.error(), kUsage);
+  Result<Tensors> files = read_files(*inputs);
+  if (!files.ok()) return fail(files.error(), exit_code(files.error()));
+  for (const auto& [name, tensor] : *files) {
+    if (!tensor.shape.empty()) request->shapes.try_emplace(name, shape_text(tensor.shape));
+  }
+  const Result<Operator> op = load_operator(*request);
+  if (!op.ok()) return fail(op.error(), exit_code(op.error()));
+  fmt::print(stderr, "{}", op->warnings);
+  if (const Result<void> known = check_outputs(*op, *outputs); !known.ok()) {
+    return fail(known.error(), kBadInput);
+  }
+  const Result<std::vector<ir::Tensor>> tensors = gather(*op, *inputs, std::move(*files));
+  if (!tensors.ok()) return fail(tensors.error(), exit_code(tensors.error()));
+  Result<Session> session =
+      Session::open({verb.machine.target, verb.machine.threads, verb.machine.database, {}});
+  if (!session.ok()) return fail(session.error(), exit_code(session.error()));
+  if (!session->is_host()) {
+    return fail(error(Diag::kTargetNotHost, verb.machine.target), kDeviceProblem);
+  }
+  const Result<Choice> choice = session->choose(*op);
+  if (!choice.ok()) return fail(choice.error(), kNoCandidate);
+  if (choice->origin != Choice::Origin::kRecord) {
+    fmt::print(stderr,
+               "no record of '{}' for {}: using the heuristic schedule; `prunerc tune` finds a "
+               "faster one\n",
+               op->name, describe(session->target()));
+  }
+  const Result<codegen::Artifact> artifact = session->compile(*choice);
+  if (!artifact.ok()) return fail(artifact.error(), kNoCandidate);
+  runtime::CpuDeviceOptions device_options;
+  device_options.num_threads = session->num_threads();
+  runtime::CpuDevice device(device_options);
+  runtime::Job job;
+  job.artifact = &*artifact;
+  for (const ir::Tensor& tensor : *tensors) {
+    job.inputs.push_back(
+        {runtime::Fill::kBytes, 0,
+         std::string_view(reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size())});
+  }
+  job.check = runtime::Check::kNone;
+  job.want_outputs = true;
+  const runtime::JobOutcome outcome = device.run(job);
+  if (outcome.outputs.empty()) {
+    fmt::print(stderr, "error: the kernel did not finish: {}: {}\n",
+               runtime::to_string(outcome.measurement.status), outcome.measurement.detail);
+    return kDeviceProblem;
+  }
+  const Result<void> delivered = deliver(*op, outcome.outputs, *outputs);
+  if (!delivered.ok()) return fail(delivered.error(), exit_code(delivered.error()));
+  return kSuccess;
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Action& action) {
+  CLI::App* verb = app.add_subcommand("run", "run an operator on .npy files or named fills");
+  auto args = std::make_shared<RunVerb>();
+  args->op.add_to(*verb, true);
+  args->machine.add_to(*verb);
+  verb->add_option("--input", args->inputs,
+                   "A=@a.npy, or A=rand:uniform(-1,1):seed=7, ones, arange ...")
+      ->allow_extra_args(false);
+  verb->add_option("--output", args->outputs, "C=c.npy; without any, outputs are summarised")
+      ->allow_extra_args(false);
+  verb->callback([args, &action] { action = [args] { return run(*args); }; });
+}
+
+}  // namespace prunerc::cli

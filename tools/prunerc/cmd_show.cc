@@ -1,0 +1,131 @@
+#include "codegen/codegen.h"
+#include "ir/lang/lang.h"
+#include "ir/printer.h"
+#include "schedule/schedule.h"
+#include "search/space.h"
+#include "tools/prunerc/cli.h"
+#include "tools/prunerc/json.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+namespace prunerc::cli {
+namespace {
+
+struct ShowVerb {
+  OperatorOptions op;
+  MachineOptions machine;
+  std::string stage = "prc";
+  int effort = 0;
+};
+
+// The operators of a file as declared: what can be bound, what goes in and out.
+int show_ast(const ShowVerb& verb) {
+  std::ifstream file(verb.op.file, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file)
+    return fail(error(Diag::kIoError, "read", verb.op.file, "no such file"), kDeviceProblem);
+  const lang::ListResult listed = lang::list_ops(verb.op.file, text.str());
+  fmt::print(stderr, "{}", listed.rendered);
+  if (!listed.ok) return kBadInput;
+  const auto ports = [](const std::vector<lang::PortInfo>& infos) {
+    std::string out;
+    for (const lang::PortInfo& p : infos) out += (out.empty() ? "" : ", ") + p.name + ": " + p.type;
+    return out;
+  };
+  for (const lang::OpInfo& op : listed.ops) {
+    if (!verb.op.op.empty() && op.name != verb.op.op) continue;
+    std::string params;
+    for (const lang::ParamInfo& p : op.params) {
+      params += fmt::format("{}{}: {}{}", params.empty() ? "" : ", ", p.name, p.kind,
+                            p.default_text.empty() ? "" : " = " + p.default_text);
+    }
+    fmt::print("{}:{}: op {}<{}>({}) -> ({})\n", verb.op.file, op.line, op.name, params,
+               ports(op.inputs), ports(op.outputs));
+  }
+  return kSuccess;
+}
+
+int show_sketches(const search::Task& task) {
+  const Result<search::SearchSpace> space = search::make_space(task);
+  if (!space.ok()) return fail(space.error(), kNoCandidate);
+  fmt::print("# {}: {} sketches, {} candidates\n", task.name, space->sketches.size(),
+             space->size());
+  for (const search::Sketch& sketch : space->sketches) {
+    fmt::print("\n# sketch {} ({} decisions)\n{}", sketch.name, sketch.spaces.size(),
+               schedule::print(sketch.trace));
+  }
+  return kSuccess;
+}
+
+int show_code(const Choice& choice, const ir::Target& target, codegen::EmitKind kind) {
+  const Result<std::string> text = codegen::emit_cpu(choice.program, target, kind);
+  if (!text.ok()) return fail(text.error(), kNoCandidate);
+  fmt::print("{}", *text);
+  return kSuccess;
+}
+
+int show_lowered(const Choice& choice, const ir::Target& target) {
+  const Result<ir::Program> lowered = codegen::lower_cpu(choice.program, target);
+  if (!lowered.ok()) return fail(lowered.error(), kNoCandidate);
+  fmt::print("{}", ir::print(*lowered));
+  return kSuccess;
+}
+
+int show_scheduled(const ShowVerb& verb, Session& session, const Operator& op) {
+  const Result<Choice> choice = session.choose(op, verb.effort == 1 ? Effort::kO1 : Effort::kO0);
+  if (!choice.ok()) return fail(choice.error(), kNoCandidate);
+  fmt::print(stderr, "target: {}\nschedule: {}\n", describe(session.target()),
+             to_string(choice->origin));
+  if (verb.stage == "lowered") return show_lowered(*choice, session.target());
+  if (verb.stage == "llvm")
+    return show_code(*choice, session.target(), codegen::EmitKind::kLlvmText);
+  if (verb.stage == "asm")
+    return show_code(*choice, session.target(), codegen::EmitKind::kAssembly);
+  fmt::print("{}",
+             verb.stage == "trace" ? schedule::print(choice->trace) : ir::print(choice->program));
+  return kSuccess;
+}
+
+int show(const ShowVerb& verb) {
+  if (verb.stage == "ast") return show_ast(verb);
+  const Result<OperatorRequest> request = verb.op.request();
+  if (!request.ok()) return fail(request.error(), kUsage);
+  const Result<Operator> op = load_operator(*request);
+  if (!op.ok()) return fail(op.error(), exit_code(op.error()));
+  fmt::print(stderr, "{}", op->warnings);
+  if (verb.stage == "prc") {
+    fmt::print("{}", ir::print(op->program));
+    return kSuccess;
+  }
+  Result<Session> session =
+      Session::open({verb.machine.target, verb.machine.threads, verb.machine.database, {}});
+  if (!session.ok()) return fail(session.error(), exit_code(session.error()));
+  if (verb.stage == "sketches") return show_sketches(session->task(*op));
+  return show_scheduled(verb, *session, *op);
+}
+
+}  // namespace
+
+void add_show(CLI::App& app, Action& action) {
+  CLI::App* verb = app.add_subcommand("show", "print an operator at any stage of its way to code");
+  auto args = std::make_shared<ShowVerb>();
+  args->op.add_to(*verb, true);
+  args->machine.add_to(*verb);
+  verb->add_option("--stage", args->stage,
+                   "ast: operators of the file; prc: program; sketches: the search space; trace, "
+                   "scheduled: of the stored best or the heuristic; lowered; llvm; asm")
+      ->check(
+          CLI::IsMember({"ast", "prc", "sketches", "trace", "scheduled", "lowered", "llvm", "asm"}))
+      ->capture_default_str();
+  verb->add_option("-O", args->effort, "without a record: 0 heuristic, 1 cost model")
+      ->check(CLI::Range(0, 1));
+  verb->callback([args, &action] { action = [args] { return show(*args); }; });
+}
+
+}  // namespace prunerc::cli

@@ -1,0 +1,194 @@
+#include "codegen/codegen.h"
+#include "ir/parser.h"
+#include "ir/verify.h"
+#include "runtime/cpu/device.h"
+#include "schedule/schedule.h"
+#include "tools/driver/platform.h"
+#include "tools/driver/reference.h"
+#include "tools/prunerc/cli.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+namespace prunerc::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct VerifyVerb {
+  OperatorOptions op;
+  MachineOptions machine;
+  int num_seeds = 3;
+  uint64_t seed = 1;
+  bool json = false;
+};
+
+// The outcome for one kernel.
+struct Verdict {
+  enum class Kind : uint8_t { kRight, kWrong, kNotChecked };
+  Kind kind = Kind::kRight;
+  std::string name;
+  std::string schedule;
+  int num_seeds = 0;  // that were right
+  std::string what;   // the first difference, or what was compared
+};
+
+std::string_view to_string(Verdict::Kind kind) {
+  switch (kind) {
+    case Verdict::Kind::kRight: return "right";
+    case Verdict::Kind::kWrong: return "wrong";
+    case Verdict::Kind::kNotChecked: return "not checked";
+  }
+  PRUNERC_UNREACHABLE("verdict");
+}
+
+// Runs the kernel on fresh inputs, once per seed, and compares with the unscheduled program.
+Verdict check(const VerifyVerb& verb, const search::Task& task, const codegen::Artifact& artifact) {
+  Verdict verdict;
+  verdict.name = task.name;
+  runtime::CpuDeviceOptions options;
+  options.num_threads = static_cast<int>(std::max<int64_t>(1, task.target.num_threads));
+  runtime::CpuDevice device(options);
+  References references(device);
+  for (int i = 0; i < verb.num_seeds; ++i) {
+    const uint64_t seed = verb.seed + static_cast<uint64_t>(i);
+    runtime::Job job;
+    job.artifact = &artifact;
+    job.inputs = References::inputs(task.base, seed);
+    job.want_outputs = true;
+    const runtime::JobOutcome ran = device.run(job);
+    if (ran.measurement.status != runtime::MeasureStatus::kOk) {
+      verdict.kind = ran.measurement.status == runtime::MeasureStatus::kWorkerError
+                         ? Verdict::Kind::kNotChecked
+                         : Verdict::Kind::kWrong;
+      verdict.what =
+          fmt::format("seed {}: {}: {}", seed, runtime::to_string(ran.measurement.status),
+                      ran.measurement.detail);
+      return verdict;
+    }
+    const Result<Comparison> comparison = references.compare(task, seed, ran.outputs);
+    if (!comparison.ok()) {
+      verdict.kind = Verdict::Kind::kNotChecked;
+      verdict.what = comparison.error().message();
+      return verdict;
+    }
+    if (!comparison->ok) {
+      verdict.kind = Verdict::Kind::kWrong;
+      verdict.what = fmt::format("seed {}: {}", seed, comparison->what);
+      return verdict;
+    }
+    verdict.what = comparison->what;
+    ++verdict.num_seeds;
+  }
+  return verdict;
+}
+
+Verdict not_checked(const std::string& name, const std::string& why) {
+  return {Verdict::Kind::kNotChecked, name, "record", 0, why};
+}
+
+// The best record of a stored task, replayed and checked on this machine.
+Verdict check_stored(const VerifyVerb& verb, const search::TaskRow& row,
+                     const search::Record& best) {
+  Result<ir::Program> base = ir::parse(row.key.program);
+  if (!base.ok()) return not_checked(row.name, base.error().message());
+  if (const Result<void> sound = ir::verify(*base); !sound.ok()) {
+    return not_checked(row.name, sound.error().message());
+  }
+  Result<ir::Target> target = ir::target_from_string(row.key.target);
+  if (!target.ok()) return not_checked(row.name, target.error().message());
+  if (!runs_here(*target)) return not_checked(row.name, "made for " + target->name);
+  const Result<schedule::Trace> trace = schedule::parse_trace(best.trace);
+  if (!trace.ok()) return not_checked(row.name, trace.error().message());
+  const Result<schedule::Schedule> scheduled = schedule::replay(*base, *trace);
+  if (!scheduled.ok()) return not_checked(row.name, scheduled.error().message());
+  const search::Task task =
+      search::make_task(row.name, std::move(base).value(), std::move(target).value());
+  const Result<codegen::Artifact> artifact =
+      codegen::compile_cpu(scheduled->program(), task.target, {});
+  if (!artifact.ok()) return not_checked(row.name, artifact.error().message());
+  Verdict verdict = check(verb, task, *artifact);
+  verdict.schedule = fmt::format("record {}", best.id);
+  return verdict;
+}
+
+int report(const VerifyVerb& verb, const std::vector<Verdict>& verdicts) {
+  Json all = {{"schema", "prunerc.verify/1"}, {"results", Json::array()}};
+  bool wrong = false;
+  bool unknown = false;
+  for (const Verdict& v : verdicts) {
+    wrong |= v.kind == Verdict::Kind::kWrong;
+    unknown |= v.kind == Verdict::Kind::kNotChecked;
+    if (verb.json) {
+      all["results"].push_back({{"op", v.name},
+                                {"schedule", v.schedule},
+                                {"verdict", to_string(v.kind)},
+                                {"seeds", v.num_seeds},
+                                {"evidence", v.what}});
+      continue;
+    }
+    fmt::print("{} ({}): {} on {} of {} inputs; {}\n", v.name, v.schedule, to_string(v.kind),
+               v.num_seeds, verb.num_seeds, v.what);
+  }
+  if (verb.json) fmt::print("{}\n", all.dump());
+  if (wrong) fmt::print(stderr, "error: a result differs from that of the unscheduled program\n");
+  return wrong ? kVerificationFailed : unknown ? kDeviceProblem : kSuccess;
+}
+
+int verify_database(const VerifyVerb& verb) {
+  std::error_code code;
+  if (!std::filesystem::exists(verb.op.file, code)) {
+    return fail(error(Diag::kIoError, "read", verb.op.file, "no such file"), kDeviceProblem);
+  }
+  Result<search::Database> database = search::Database::open(verb.op.file);
+  if (!database.ok()) return fail(database.error(), exit_code(database.error()));
+  const Result<std::vector<search::TaskRow>> tasks = database->list_tasks();
+  if (!tasks.ok()) return fail(tasks.error(), exit_code(tasks.error()));
+  std::vector<Verdict> verdicts;
+  for (const search::TaskRow& row : *tasks) {
+    const Result<std::optional<search::Record>> best = database->best(row.id);
+    if (!best.ok()) return fail(best.error(), exit_code(best.error()));
+    if (*best) verdicts.push_back(check_stored(verb, row, **best));
+  }
+  if (verdicts.empty()) fmt::print(stderr, "no verified record in {}\n", verb.op.file);
+  return report(verb, verdicts);
+}
+
+bool is_database(const std::string& path) {
+  const std::string suffix = std::filesystem::path(path).extension();
+  return suffix == ".sqlite" || suffix == ".db";
+}
+
+int verify(const VerifyVerb& verb) {
+  if (is_database(verb.op.file)) return verify_database(verb);
+  const Result<OperatorRequest> request = verb.op.request();
+  if (!request.ok()) return fail(request.error(), kUsage);
+  ExitCode code = kSuccess;
+  const std::optional<Prepared> prepared = prepare(*request, verb.machine, &code);
+  if (!prepared) return code;
+  Verdict verdict = check(verb, prepared->session.task(prepared->op), prepared->artifact);
+  verdict.schedule = to_string(prepared->choice.origin);
+  return report(verb, {verdict});
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app, Action& action) {
+  CLI::App* verb = app.add_subcommand(
+      "verify", "compare the stored best (or all of DB.sqlite) with the unscheduled program");
+  auto args = std::make_shared<VerifyVerb>();
+  args->op.add_to(*verb, true);
+  args->machine.add_to(*verb);
+  verb->add_option("--seeds", args->num_seeds, "number of fresh inputs")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  verb->add_option("--seed", args->seed, "of the first of them")->capture_default_str();
+  verb->add_flag("--json", args->json, "one JSON object instead of lines");
+  verb->callback([args, &action] { action = [args] { return verify(*args); }; });
+}
+
+}  // namespace prunerc::cli

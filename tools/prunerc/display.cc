@@ -1,0 +1,122 @@
+#include "tools/prunerc/display.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+namespace prunerc::cli {
+namespace {
+
+constexpr auto kTerminalInterval = std::chrono::milliseconds(200);
+constexpr auto kLineInterval = std::chrono::seconds(10);
+/// Tasks shown while tuning; the final table has them all.
+constexpr std::size_t kMaxRows = 12;
+
+search::StatusCounts sum_counts(std::span<const search::TaskReport> tasks) {
+  search::StatusCounts sum = {};
+  for (const search::TaskReport& task : tasks) {
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += task.counts[i];
+  }
+  return sum;
+}
+
+std::string clock_text(double seconds) {
+  const auto whole = static_cast<int64_t>(seconds);
+  if (whole >= 3600) return fmt::format("{}h{:02}m", whole / 3600, whole / 60 % 60);
+  return fmt::format("{}m{:02}s", whole / 60, whole % 60);
+}
+
+}  // namespace
+
+std::string time_text(double ns) {
+  if (ns <= 0) return "-";
+  if (ns < 1e3) return fmt::format("{:.0f} ns", ns);
+  if (ns < 1e6) return fmt::format("{:.2f} us", ns / 1e3);
+  if (ns < 1e9) return fmt::format("{:.3f} ms", ns / 1e6);
+  return fmt::format("{:.3f} s", ns / 1e9);
+}
+
+std::string counts_text(const search::StatusCounts& counts) {
+  std::string out;
+  for (int i = 0; i < search::kNumStatuses; ++i) {
+    const int64_t n = counts[static_cast<std::size_t>(i)];
+    if (n == 0) continue;
+    const auto status = static_cast<search::MeasureStatus>(i);
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", n, search::describe(status));
+  }
+  return out.empty() ? "none" : out;
+}
+
+std::string phases_text(const search::PhaseSeconds& s) {
+  const double sum = std::max(1e-9, s.search + s.build + s.measure + s.learn + s.verify);
+  return fmt::format(
+      "search {:.0f}% | build {:.0f}% | measure {:.0f}% | verify {:.0f}% | learn {:.0f}%",
+      100 * s.search / sum, 100 * s.build / sum, 100 * s.measure / sum, 100 * s.verify / sum,
+      100 * s.learn / sum);
+}
+
+Display::Display(std::string target)
+    : target_(std::move(target)), is_terminal_(::isatty(STDERR_FILENO) != 0) {}
+
+std::string Display::table(std::span<const search::TaskReport> tasks) const {
+  std::string out =
+      fmt::format("  {:>3} {:<28} {:>3} {:>11} {:>9} {:>8} {:>6} {:>7} {:>8}  {}\n", "id", "task",
+                  "w", "best", "GFLOP/s", "GB/s", "%limit", "trials", "drafted", "last gain");
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const search::TaskReport& t = tasks[i];
+    out += fmt::format(
+        "  {:>3} {:<28} {:>3.0f} {:>11} {:>9.2f} {:>8.2f} {:>5.0f}% {:>7} {:>8}  {}\n", i,
+        t.name.substr(0, 28), t.weight, time_text(t.best_ns), t.gflops, t.gbps,
+        100 * t.limit_fraction, t.trials, t.drafted,
+        t.last_gain == 0 ? std::string("-") : fmt::format("{} trials ago", t.trials - t.last_gain));
+  }
+  return out;
+}
+
+void Display::show(const search::TuneProgress& progress) {
+  const auto now = std::chrono::steady_clock::now();
+  const std::chrono::nanoseconds interval = is_terminal_
+                                                ? std::chrono::nanoseconds(kTerminalInterval)
+                                                : std::chrono::nanoseconds(kLineInterval);
+  if (now - last_ < interval) return;
+  last_ = now;
+  const double done = static_cast<double>(progress.trials_done);
+  const double total = static_cast<double>(progress.trials_total);
+  const std::string eta = progress.trials_total > 0 && progress.trials_done > 0
+                              ? " eta " + clock_text(progress.elapsed_s * (total - done) / done)
+                              : "";
+  std::string text =
+      fmt::format("tune {}  {}{} trials  {}{}\n", target_, progress.trials_done,
+                  progress.trials_total > 0 ? fmt::format("/{}", progress.trials_total) : "",
+                  clock_text(progress.elapsed_s), eta);
+  if (!is_terminal_) {
+    const search::TaskReport& t = progress.tasks[static_cast<std::size_t>(progress.current_task)];
+    text.pop_back();
+    fmt::print(stderr, "{}  {}: best {} ({:.1f} GFLOP/s)  candidates: {}\n", text, t.name,
+               time_text(t.best_ns), t.gflops, counts_text(sum_counts(progress.tasks)));
+    return;
+  }
+  text += table(progress.tasks.first(std::min(progress.tasks.size(), kMaxRows)));
+  text += fmt::format("  tuning time: {}\n  candidates: {}\n", phases_text(progress.seconds),
+                      counts_text(sum_counts(progress.tasks)));
+  if (lines_drawn_ > 0) fmt::print(stderr, "\x1b[{}A\x1b[J", lines_drawn_);
+  std::fputs(text.c_str(), stderr);
+  lines_drawn_ = static_cast<int>(std::count(text.begin(), text.end(), '\n'));
+}
+
+void Display::finish(const search::TuneReport& report) {
+  if (lines_drawn_ > 0) fmt::print(stderr, "\x1b[{}A\x1b[J", lines_drawn_);
+  lines_drawn_ = 0;
+  int64_t trials = 0;
+  for (const search::TaskReport& t : report.tasks) trials += t.trials;
+  fmt::print(stderr, "tuned {} on {}: {} trials in {}\n{}",
+             report.tasks.size() == 1 ? "1 task" : fmt::format("{} tasks", report.tasks.size()),
+             target_, trials, clock_text(report.seconds.total), table(report.tasks));
+  fmt::print(stderr, "  tuning time: {}\n  candidates: {}\n", phases_text(report.seconds),
+             counts_text(sum_counts(report.tasks)));
+}
+
+}  // namespace prunerc::cli

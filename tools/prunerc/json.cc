@@ -1,0 +1,87 @@
+#include "tools/prunerc/json.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <charconv>
+#include <cmath>
+
+namespace prunerc::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json seconds_json(const search::PhaseSeconds& s) {
+  return {{"build", s.build}, {"measure", s.measure}, {"search", s.search},
+          {"learn", s.learn}, {"verify", s.verify},   {"total", s.total}};
+}
+
+Json task_json(const search::TaskReport& t, const std::string& repro) {
+  Json failures = Json::object();
+  for (int i = 0; i < search::kNumStatuses; ++i) {
+    const auto status = static_cast<search::MeasureStatus>(i);
+    const int64_t n = t.counts[static_cast<std::size_t>(i)];
+    if (status != search::MeasureStatus::kOk && n > 0)
+      failures[std::string(search::to_string(status))] = n;
+  }
+  Json curve = Json::array();
+  for (const auto& [trial, ns] : t.curve) curve.push_back({trial, ns});
+  return {{"schema", "prunerc.tune/1"},
+          {"op", t.name},
+          {"target", t.target},
+          {"seed", t.seed},
+          {"timer", t.timer},
+          {"best_ns", t.best_ns},
+          {"gflops", t.gflops},
+          {"gbps", t.gbps},
+          {"limit_fraction", t.limit_fraction},
+          {"trials", t.trials},
+          {"reused", t.reused},
+          {"drafted", t.drafted},
+          {"verified", t.verified},
+          {"evidence", t.evidence},
+          {"seconds", seconds_json(t.seconds)},
+          {"failures", std::move(failures)},
+          {"curve", std::move(curve)},
+          {"repro", repro}};
+}
+
+}  // namespace
+
+std::string tune_json(const search::TuneReport& report, const std::string& repro) {
+  if (report.tasks.size() == 1) {
+    Json one = task_json(report.tasks[0], repro);
+    one["seconds"] = seconds_json(report.seconds);
+    return one.dump();
+  }
+  Json all = {{"schema", "prunerc.tune/1"}, {"tasks", Json::array()}};
+  for (const search::TaskReport& t : report.tasks) all["tasks"].push_back(task_json(t, repro));
+  all["total_weighted_ns"] = report.total_weighted_ns;
+  all["seconds"] = seconds_json(report.seconds);
+  all["repro"] = repro;
+  return all.dump();
+}
+
+Result<double> parse_duration(const std::string& text) {
+  double value = 0;
+  const auto [stop, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string_view unit(stop, static_cast<std::size_t>(text.data() + text.size() - stop));
+  const double scale = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
+  if (code != std::errc() || scale == 0 || !(value > 0) || !std::isfinite(value)) {
+    return error(Diag::kUsageOption, "--time",
+                 "needs a duration such as 90s, 10m or 1h, found '" + text + "'");
+  }
+  return value * scale;
+}
+
+std::string describe(const ir::Target& target) {
+  std::string out = fmt::format("{} {}, {}-byte vectors, {} thread(s)", target.name,
+                                target.llvm_cpu.empty() ? "host" : target.llvm_cpu,
+                                target.vector_bytes, target.num_threads);
+  if (target.platform.fma_gflops > 0) {
+    out += fmt::format(", {:.0f} GFLOP/s f32 per thread", target.platform.fma_gflops);
+  }
+  return out;
+}
+
+}  // namespace prunerc::cli

@@ -1,0 +1,26 @@
+// The stable, documented JSON of the verbs, and a few texts they share.
+#ifndef PRUNERC_TOOLS_PRUNERC_JSON_H_
+#define PRUNERC_TOOLS_PRUNERC_JSON_H_
+
+#include "ir/support/result.h"
+#include "ir/target.h"
+#include "search/tuner.h"
+
+#include <string>
+
+namespace prunerc::cli {
+
+/// One line, schema "prunerc.tune/1": op target seed timer best_ns gflops gbps limit_fraction
+/// trials verified seconds{build measure search learn verify total} failures{status: count} repro;
+/// several operators: tasks of that form and total_weighted_ns.
+std::string tune_json(const search::TuneReport& report, const std::string& repro);
+
+/// "90s", "10m", "1h", "45" (seconds). Units: seconds. Errors: UsageOption.
+Result<double> parse_duration(const std::string& text);
+
+/// "cpu znver4, 64-byte vectors, 2 threads, 268 GFLOP/s a thread": one line for people.
+std::string describe(const ir::Target& target);
+
+}  // namespace prunerc::cli
+
+#endif  // PRUNERC_TOOLS_PRUNERC_JSON_H_
