@@ -298,7 +298,10 @@ Result<std::vector<Record>> Database::select_records(const char* where, int64_t 
 
 Result<std::optional<Record>> Database::best(int64_t task_id) {
   PRUNERC_TRY(std::vector<Record> found,
-              select_records("WHERE task = ? AND status = 'ok' AND evidence <> '' "
+              select_records("WHERE task = ? AND status = 'ok' AND evidence <> '' AND "
+                             "NOT EXISTS (SELECT 1 FROM record later WHERE later.task = "
+                             "record.task AND later.fingerprint = record.fingerprint AND "
+                             "later.id > record.id AND later.status = 'ok') "
                              "ORDER BY median_ns, id",
                              task_id, 1));
   if (found.empty()) return std::optional<Record>();
@@ -306,8 +309,11 @@ Result<std::optional<Record>> Database::best(int64_t task_id) {
 }
 
 Result<std::vector<Record>> Database::top_k(int64_t task_id, int64_t k) {
-  return select_records("WHERE task = ? AND status = 'ok' ORDER BY median_ns, id", task_id,
-                        k < 0 ? 0 : k);
+  return select_records("WHERE task = ? AND status = 'ok' AND NOT EXISTS (SELECT 1 FROM record "
+                        "later WHERE later.task = record.task AND later.fingerprint = "
+                        "record.fingerprint AND later.id > record.id AND later.status = 'ok') "
+                        "ORDER BY median_ns, id",
+                        task_id, k < 0 ? 0 : k);
 }
 
 Result<std::vector<Record>> Database::records(int64_t task_id) {

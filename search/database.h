@@ -90,7 +90,7 @@ class Database {
   Result<void> put_verdict(int64_t task_id, const std::string& fingerprint,
                            const Measurement& verdict);
 
-  /// Fastest verified record.
+  /// Fastest verified record. Of a candidate measured several times the latest measurement counts.
   Result<std::optional<Record>> best(int64_t task_id);
   /// Fastest ok records, verified or not, one per candidate.
   Result<std::vector<Record>> top_k(int64_t task_id, int64_t k);

@@ -1,0 +1,326 @@
+#include "search/database.h"
+
+#include <csignal>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "tests/search/programs.h"
+#include "tests/support/check.h"
+
+namespace prunerc {
+namespace {
+
+using namespace search;   // NOLINT: a test
+using namespace testing;  // NOLINT: a test
+
+std::string fresh_path(const std::string& name) {
+  const char* folder = std::getenv("TEST_TMPDIR");
+  const std::string path = std::string(folder != nullptr ? folder : "/tmp") + "/prunerc_" + name +
+                           "_" + std::to_string(getpid()) + ".db";
+  for (const char* suffix : {"", "-wal", "-shm"}) std::remove((path + suffix).c_str());
+  return path;
+}
+
+Database open_or_die(const std::string& path) {
+  Result<Database> db = Database::open(path);
+  REQUIRE_OK(db);
+  return std::move(db).value();
+}
+
+Record make_record(int64_t n, double median_ns, bool verified = true) {
+  Record record;
+  record.fingerprint = Fingerprint{1, static_cast<uint64_t>(n)}.to_string();
+  record.sketch = "tile";
+  record.trace = "parallel(@L0)\n";
+  record.measurement.status = MeasureStatus::kOk;
+  record.measurement.samples_ns = {median_ns, median_ns * 1.01, median_ns * 0.99};
+  summarize_samples(record.measurement);
+  if (verified) record.measurement.evidence = "all outputs agree";
+  record.platform = "cpu";
+  record.timer = "test";
+  record.seed = 0xFFFFFFFFFFFFFFFFULL;
+  record.version = "0";
+  return record;
+}
+
+TEST_CASE("a stored record comes back as it was") {
+  Database db = open_or_die(fresh_path("roundtrip"));
+  const Task task = make_test_task("gemm");
+  const Result<int64_t> id = db.put_task(task);
+  REQUIRE_OK(id);
+  Record record = make_record(7, 1234.5678901234567);
+  record.measurement.detail = "text with 'quotes'\nand lines";
+  REQUIRE_OK(db.put_records(*id, {&record, 1}));
+  const Result<std::vector<Record>> all = db.records(*id);
+  REQUIRE_OK(all);
+  REQUIRE(all->size() == 1);
+  CHECK((*all)[0].measurement == record.measurement);
+  CHECK((*all)[0].seed == record.seed);
+  CHECK((*all)[0].trace == record.trace);
+  CHECK((*all)[0].created.size() == 20);
+}
+
+TEST_CASE("the same task gets the same row, another program or target another one") {
+  Database db = open_or_die(fresh_path("tasks"));
+  const Task gemm = make_test_task("gemm");
+  const int64_t first = db.put_task(gemm).value();
+  CHECK(db.put_task(gemm).value() == first);
+  CHECK(db.put_task(make_test_task("gemm_odd")).value() != first);
+  CHECK(db.put_task(make_test_task("gemm", 1)).value() != first);
+  CHECK(db.find_task(gemm.key).value() == first);
+}
+
+TEST_CASE("a hit needs the full key, not only its hash") {
+  Database db = open_or_die(fresh_path("key"));
+  Task task = make_test_task("gemm");
+  REQUIRE_OK(db.put_task(task));
+  task.key.program += " ";  // the same hash, another text
+  CHECK_FALSE(db.find_task(task.key).value().has_value());
+}
+
+TEST_CASE("measured platform numbers are not part of the key") {
+  Task a = make_test_task("gemm");
+  ir::Target measured = a.target;
+  measured.platform.memory_bandwidth = 4.1e10;
+  CHECK(make_task("gemm", a.base, measured).key == a.key);
+  measured.llvm_cpu = "znver4";
+  CHECK_FALSE(make_task("gemm", a.base, measured).key == a.key);
+}
+
+TEST_CASE("the best is the fastest verified record, and top_k names each candidate once") {
+  Database db = open_or_die(fresh_path("best"));
+  const int64_t id = db.put_task(make_test_task("gemm")).value();
+  CHECK_FALSE(db.best(id).value().has_value());
+  std::vector<Record> records = {make_record(1, 300), make_record(2, 200), make_record(3, 100, false),
+                                 make_record(2, 210), make_record(4, 50)};
+  records[4].measurement.status = MeasureStatus::kWrongResult;
+  REQUIRE_OK(db.put_records(id, records));
+  CHECK(db.best(id).value()->fingerprint == records[1].fingerprint);
+  const std::vector<Record> top = db.top_k(id, 10).value();
+  REQUIRE(top.size() == 3);
+  CHECK(top[0].fingerprint == records[2].fingerprint);
+  CHECK(top[1].fingerprint == records[1].fingerprint);
+}
+
+TEST_CASE("a later measurement of a candidate replaces the earlier one in the ranking") {
+  Database db = open_or_die(fresh_path("finals"));
+  const int64_t id = db.put_task(make_test_task("gemm")).value();
+  const std::vector<Record> records = {make_record(1, 100), make_record(2, 150), make_record(1, 180)};
+  REQUIRE_OK(db.put_records(id, records));
+  CHECK(db.best(id).value()->fingerprint == records[1].fingerprint);
+  CHECK(db.top_k(id, 5).value()[1].measurement.median_ns == records[2].measurement.median_ns);
+}
+
+TEST_CASE("a verdict changes every row of the candidate") {
+  Database db = open_or_die(fresh_path("verdict"));
+  const int64_t id = db.put_task(make_test_task("gemm")).value();
+  const Record record = make_record(1, 100, false);
+  REQUIRE_OK(db.put_records(id, {&record, 1}));
+  Measurement verdict;
+  verdict.status = MeasureStatus::kOk;
+  verdict.evidence = "4096 outputs agree";
+  REQUIRE_OK(db.put_verdict(id, record.fingerprint, verdict));
+  CHECK(db.best(id).value()->measurement.evidence == verdict.evidence);
+  verdict.status = MeasureStatus::kWrongResult;
+  verdict.evidence = "";
+  REQUIRE_OK(db.put_verdict(id, record.fingerprint, verdict));
+  CHECK_FALSE(db.best(id).value().has_value());
+}
+
+TEST_CASE("JSON lines carry everything, and importing twice adds nothing") {
+  Database from = open_or_die(fresh_path("export"));
+  const int64_t id = from.put_task(make_test_task("gemm")).value();
+  const std::vector<Record> records = {make_record(1, 100.25), make_record(2, 200.125, false)};
+  REQUIRE_OK(from.put_records(id, records));
+  std::stringstream lines;
+  CHECK(from.export_lines(lines).value() == 2);
+
+  Database to = open_or_die(fresh_path("import"));
+  std::stringstream first(lines.str()), second(lines.str());
+  CHECK(to.import_lines(first).value().num_records == 2);
+  CHECK(to.import_lines(second).value().num_known == 2);
+  const std::optional<int64_t> found = to.find_task(make_test_task("gemm").key).value();
+  REQUIRE(found.has_value());
+  CHECK(to.records(*found).value()[1].measurement == records[1].measurement);
+  std::stringstream again;
+  REQUIRE_OK(to.export_lines(again));
+  CHECK(again.str() == lines.str());
+}
+
+TEST_CASE("bad lines are counted and cost only themselves") {
+  Database from = open_or_die(fresh_path("badlines"));
+  const int64_t id = from.put_task(make_test_task("gemm")).value();
+  const Record record = make_record(1, 100);
+  REQUIRE_OK(from.put_records(id, {&record, 1}));
+  std::stringstream good;
+  REQUIRE_OK(from.export_lines(good));
+  const std::string line = good.str();
+  std::string text = "{\"schema\": 1}\nnot json\n[1, 2]\n" + line.substr(0, line.size() / 2) + "\n";
+  for (const char* key : {"median_ns", "samples_ns", "seed", "trace", "seconds", "status"}) {
+    std::string broken = line;
+    const std::size_t at = broken.find("\"" + std::string(key) + "\":") + std::string(key).size() + 3;
+    broken.replace(at, broken.find(",\"", at) - at, "{}");
+    text += broken;
+  }
+  text += "\xff\xfe\n" + line;
+  Database to = open_or_die(fresh_path("badlines2"));
+  std::stringstream in(text);
+  const Result<ImportCounts> counts = to.import_lines(in);
+  REQUIRE_OK(counts);
+  CHECK(counts->num_records == 1);
+  CHECK(counts->num_malformed == 11);
+}
+
+TEST_CASE("what is not a database is refused with its name") {
+  const std::string path = fresh_path("garbage");
+  std::ofstream(path) << std::string(8192, 'x');
+  CHECK_DIAG(Database::open(path), DatabaseCorrupt);
+  CHECK_DIAG(Database::open("/nonexistent/folder/x.db"), DatabaseOpen);
+}
+
+TEST_CASE("a file of a later schema is refused") {
+  const std::string path = fresh_path("later");
+  { open_or_die(path); }
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(60);  // the user version in SQLite's file header
+  file.write("\x00\x00\x00\x63", 4);
+  file.close();
+  CHECK_DIAG(Database::open(path), DatabaseVersion);
+}
+
+TEST_CASE("damage gives a typed error or is skipped, never a crash") {
+  const std::string path = fresh_path("damage");
+  {
+    Database db = open_or_die(path);
+    const int64_t id = db.put_task(make_test_task("gemm")).value();
+    std::vector<Record> records;
+    for (int i = 0; i < 200; ++i) records.push_back(make_record(i, 100 + i));
+    REQUIRE_OK(db.put_records(id, records));
+  }
+  std::stringstream whole;
+  whole << std::ifstream(path, std::ios::binary).rdbuf();
+  const std::string bytes = whole.str();
+  REQUIRE(bytes.size() > 8192);
+  Rng rng(3);
+  int num_typed = 0;
+  for (int round = 0; round < 60; ++round) {
+    std::string broken = bytes;
+    for (int i = 0; i < 40; ++i) {
+      broken[static_cast<std::size_t>(rng.below(broken.size()))] = static_cast<char>(rng.next());
+    }
+    if (round % 3 == 0) broken.resize(static_cast<std::size_t>(rng.below(broken.size())));
+    const std::string copy = fresh_path("damage_copy");
+    std::ofstream(copy, std::ios::binary) << broken;
+    Result<Database> db = Database::open(copy);
+    if (!db) {
+      ++num_typed;
+      continue;
+    }
+    const Result<std::vector<TaskRow>> tasks = db->list_tasks();
+    if (!tasks) {
+      ++num_typed;
+      continue;
+    }
+    for (const TaskRow& task : *tasks) {
+      const Result<std::vector<Record>> found = db->records(task.id);
+      if (!found) ++num_typed;
+      // A record that is returned is one that was written.
+      for (std::size_t i = 0; found.ok() && i < found->size(); ++i) {
+        CHECK((*found)[i].measurement.samples_ns.size() == 3);
+      }
+    }
+    static_cast<void>(db->validate().ok());
+  }
+  CHECK(num_typed > 0);
+}
+
+TEST_CASE("validate finds a record that was changed behind the store's back") {
+  Database db = open_or_die(fresh_path("validate"));
+  const int64_t id = db.put_task(make_test_task("gemm")).value();
+  Record bad = make_record(1, 100);
+  bad.trace = "no such primitive(";
+  REQUIRE_OK(db.put_records(id, {&bad, 1}));
+  const Result<std::vector<Finding>> findings = db.validate();
+  REQUIRE_OK(findings);
+  REQUIRE(findings->size() == 1);
+  CHECK((*findings)[0].record_id == 1);
+}
+
+TEST_CASE("a killed writer loses nothing that was acknowledged") {
+  const std::string path = fresh_path("killed");
+  { open_or_die(path); }
+  for (int round = 0; round < 5; ++round) {
+    int ends[2];
+    REQUIRE(pipe(ends) == 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      Result<Database> db = Database::open(path);
+      const int64_t id = db.ok() ? db->put_task(make_test_task("gemm")).value() : 0;
+      for (int i = 0;; ++i) {
+        const Record record = make_record(round * 100000 + i, 100);
+        if (!db.ok() || !db->put_records(id, {&record, 1})) _exit(1);
+        if (write(ends[1], "x", 1) != 1) _exit(1);
+      }
+    }
+    close(ends[1]);
+    char acknowledged = 0;
+    for (int i = 0; i < 10 + round * 7; ++i) REQUIRE(read(ends[0], &acknowledged, 1) == 1);
+    kill(child, SIGKILL);
+    int status = 0;
+    waitpid(child, &status, 0);
+    close(ends[0]);
+    REQUIRE(WIFSIGNALED(status));
+
+    Database db = open_or_die(path);
+    const int64_t id = db.put_task(make_test_task("gemm")).value();
+    int of_this_round = 0;
+    const std::vector<Record> stored = db.records(id).value();
+    const std::string prefix = Fingerprint{1, 0}.to_string().substr(0, 16);
+    for (const Record& record : stored) {
+      const uint64_t n = std::strtoull(record.fingerprint.c_str() + 16, nullptr, 16);
+      of_this_round += n / 100000 == static_cast<uint64_t>(round) ? 1 : 0;
+      CHECK(record.fingerprint.substr(0, 16) == prefix);
+    }
+    CHECK(of_this_round >= 10 + round * 7);
+    CHECK(db.validate().value().empty());
+  }
+}
+
+TEST_CASE("several processes may write at once") {
+  const std::string path = fresh_path("writers");
+  { open_or_die(path); }
+  constexpr int kWriters = 4, kBatches = 8;
+  std::vector<pid_t> children;
+  for (int w = 0; w < kWriters; ++w) {
+    const pid_t child = fork();
+    if (child == 0) {
+      Result<Database> db = Database::open(path);
+      if (!db) _exit(1);
+      const Result<int64_t> id = db->put_task(make_test_task("gemm"));
+      if (!id) _exit(2);
+      for (int b = 0; b < kBatches; ++b) {
+        const std::vector<Record> records = {make_record(w * 1000 + b * 2, 100),
+                                             make_record(w * 1000 + b * 2 + 1, 100)};
+        if (!db->put_records(*id, records)) _exit(3);
+      }
+      _exit(0);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    CHECK(status == 0);
+  }
+  Database db = open_or_die(path);
+  CHECK(db.list_tasks().value().size() == 1);
+  CHECK(db.stats().value().num_records == kWriters * kBatches * 2);
+}
+
+}  // namespace
+}  // namespace prunerc

@@ -1,0 +1,146 @@
+#include "tests/search/programs.h"
+
+#include "ir/equal.h"
+#include "ir/parser.h"
+#include "tests/support/check.h"
+
+namespace prunerc::testing {
+
+const std::vector<NamedProgram>& operator_programs() {
+  static const std::vector<NamedProgram> programs = {
+      {"gemm", R"(program gemm(A: f32[24, 20], B: f32[20, 48]) -> (C: f32[24, 48]) {
+  for i in 24 { for j in 48 { for k in 20 {
+    block "C" [vi: S(24) = i, vj: S(48) = j, vk: R(20) = k] {
+      init { C[vi, vj] = 0f32 }
+      C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj] } } } } })"},
+      {"gemm_odd", R"(program gemm_odd(A: f32[13, 7], B: f32[7, 37]) -> (C: f32[13, 37]) {
+  for i in 13 { for j in 37 { for k in 7 {
+    block "C" [vi: S(13) = i, vj: S(37) = j, vk: R(7) = k] {
+      init { C[vi, vj] = 0f32 }
+      C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj] } } } } })"},
+      {"dense_relu", R"(program dense_relu(A: f32[12, 16], B: f32[16, 40], b: f32[40]) -> (Y: f32[12, 40]) {
+  buffer T: f32[12, 40] global
+  for i in 12 { for j in 40 { for k in 16 {
+    block "T" [vi: S(12) = i, vj: S(40) = j, vk: R(16) = k] {
+      init { T[vi, vj] = 0f32 }
+      T[vi, vj] = T[vi, vj] + A[vi, vk] * B[vk, vj] } } } }
+  for i2 in 12 { for j2 in 40 {
+    block "Y" [wi: S(12) = i2, wj: S(40) = j2] {
+      Y[wi, wj] = max(T[wi, wj] + b[wj], 0f32) } } } })"},
+      {"batch_matmul", R"(program batch_matmul(A: f32[3, 9, 8], B: f32[3, 8, 33]) -> (C: f32[3, 9, 33]) {
+  for b in 3 { for i in 9 { for j in 33 { for k in 8 {
+    block "C" [vb: S(3) = b, vi: S(9) = i, vj: S(33) = j, vk: R(8) = k] {
+      init { C[vb, vi, vj] = 0f32 }
+      C[vb, vi, vj] = C[vb, vi, vj] + A[vb, vi, vk] * B[vb, vk, vj] } } } } } })"},
+      {"conv2d", R"(program conv2d(X: f32[5, 9, 18], F: f32[6, 5, 3, 3]) -> (Y: f32[6, 9, 18]) {
+  for co in 6 { for oh in 9 { for ow in 18 { for ci in 5 { for kh in 3 { for kw in 3 {
+    block "Y" [c: S(6) = co, h: S(9) = oh, w: S(18) = ow, i: R(5) = ci, r: R(3) = kh, s: R(3) = kw] {
+      init { Y[c, h, w] = 0f32 }
+      Y[c, h, w] = Y[c, h, w] + select(0 <= h + r - 1 && h + r - 1 < 9 && 0 <= w + s - 1 && w + s - 1 < 18,
+        X[i, h + r - 1, w + s - 1], 0f32) * F[c, i, r, s] } } } } } } } })"},
+      {"conv2d_relu", R"(program conv2d_relu(X: f32[4, 8, 20], F: f32[8, 4, 3, 3], b: f32[8]) -> (Y: f32[8, 6, 18]) {
+  buffer T: f32[8, 6, 18] global
+  for co in 8 { for oh in 6 { for ow in 18 { for ci in 4 { for kh in 3 { for kw in 3 {
+    block "T" [c: S(8) = co, h: S(6) = oh, w: S(18) = ow, i: R(4) = ci, r: R(3) = kh, s: R(3) = kw] {
+      init { T[c, h, w] = 0f32 }
+      T[c, h, w] = T[c, h, w] + X[i, h + r, w + s] * F[c, i, r, s] } } } } } } }
+  for co2 in 8 { for oh2 in 6 { for ow2 in 18 {
+    block "Y" [c2: S(8) = co2, h2: S(6) = oh2, w2: S(18) = ow2] {
+      Y[c2, h2, w2] = max(T[c2, h2, w2] + b[c2], 0f32) } } } } })"},
+      {"depthwise", R"(program depthwise(X: f32[5, 11, 23], F: f32[5, 3, 3]) -> (Y: f32[5, 5, 11]) {
+  for c in 5 { for oh in 5 { for ow in 11 { for kh in 3 { for kw in 3 {
+    block "Y" [vc: S(5) = c, h: S(5) = oh, w: S(11) = ow, r: R(3) = kh, s: R(3) = kw] {
+      init { Y[vc, h, w] = 0f32 }
+      Y[vc, h, w] = Y[vc, h, w] + X[vc, h*2 + r, w*2 + s] * F[vc, r, s] } } } } } } })"},
+      {"max_pool", R"(program max_pool(X: f32[3, 12, 36]) -> (Y: f32[3, 10, 34]) {
+  for c in 3 { for oh in 10 { for ow in 34 { for kh in 3 { for kw in 3 {
+    block "Y" [vc: S(3) = c, h: S(10) = oh, w: S(34) = ow, r: R(3) = kh, s: R(3) = kw] {
+      init { Y[vc, h, w] = f32.ninf }
+      Y[vc, h, w] = max(Y[vc, h, w], X[vc, h + r, w + s]) } } } } } } })"},
+      {"softmax_like", R"(program softmax_like(X: f32[11, 67]) -> (Y: f32[11, 67]) {
+  buffer m: f32[11] global
+  buffer e: f32[11, 67] global
+  buffer s: f32[11] global
+  for i in 11 { for j in 67 { block "m" [vi: S(11) = i, vj: R(67) = j] {
+    init { m[vi] = f32.ninf }
+    m[vi] = max(m[vi], X[vi, vj]) } } }
+  for i1 in 11 { for j1 in 67 { block "e" [vi1: S(11) = i1, vj1: S(67) = j1] {
+    e[vi1, vj1] = abs(X[vi1, vj1] - m[vi1]) } } }
+  for i2 in 11 { for j2 in 67 { block "s" [vi2: S(11) = i2, vj2: R(67) = j2] {
+    init { s[vi2] = 0f32 }
+    s[vi2] = s[vi2] + e[vi2, vj2] } } }
+  for i3 in 11 { for j3 in 67 { block "Y" [vi3: S(11) = i3, vj3: S(67) = j3] {
+    Y[vi3, vj3] = e[vi3, vj3] + s[vi3] } } } })"},
+      {"row_sum", R"(program row_sum(X: f32[9, 130]) -> (Y: f32[9]) {
+  for i in 9 { for j in 130 { block "Y" [vi: S(9) = i, vj: R(130) = j] {
+    init { Y[vi] = 0f32 }
+    Y[vi] = Y[vi] + X[vi, vj] } } } })"},
+      {"col_sum", R"(program col_sum(X: f32[19, 70]) -> (Y: f32[70]) {
+  for j in 70 { for i in 19 { block "Y" [vj: S(70) = j, vi: R(19) = i] {
+    init { Y[vj] = 0f32 }
+    Y[vj] = Y[vj] + X[vi, vj] } } } })"},
+      {"total_sum", R"(program total_sum(X: f32[7, 50]) -> (s: f32[]) {
+  for i in 7 { for j in 50 { block "s" [vi: R(7) = i, vj: R(50) = j] {
+    init { s[] = 0f32 }
+    s[] = s[] + X[vi, vj] } } } })"},
+      {"add_relu", R"(program add_relu(X: f32[17, 53], b: f32[53]) -> (Y: f32[17, 53]) {
+  buffer T: f32[17, 53] global
+  for i in 17 { for j in 53 { block "T" [vi: S(17) = i, vj: S(53) = j] {
+    T[vi, vj] = X[vi, vj] + b[vj] } } }
+  for i1 in 17 { for j1 in 53 { block "Y" [wi: S(17) = i1, wj: S(53) = j1] {
+    Y[wi, wj] = max(T[wi, wj], 0f32) } } } })"},
+      {"axpy", R"(program axpy(a: f32[], X: f32[1000], Z: f32[1000]) -> (Y: f32[1000]) {
+  for i in 1000 { block "Y" [vi: S(1000) = i] { Y[vi] = a[] * X[vi] + Z[vi] } } })"},
+      {"gemm_i8", R"(program gemm_i8(A: i8[10, 12], B: i8[12, 35]) -> (C: i32[10, 35]) {
+  for i in 10 { for j in 35 { for k in 12 {
+    block "C" [vi: S(10) = i, vj: S(35) = j, vk: R(12) = k] {
+      init { C[vi, vj] = 0i32 }
+      C[vi, vj] = C[vi, vj] + i32(A[vi, vk]) * i32(B[vk, vj]) } } } } })"},
+  };
+  return programs;
+}
+
+ir::Program operator_program(const std::string& name) {
+  for (const NamedProgram& program : operator_programs()) {
+    if (program.name == name) return parse_or_die(program.text);
+  }
+  FAIL("no operator program named " << name);
+  return {};
+}
+
+search::Task make_test_task(const std::string& name, int num_threads) {
+  Result<ir::Target> target = ir::target_from_string("cpu:icelake-server");
+  REQUIRE_OK(target);
+  target->num_threads = num_threads;
+  return search::make_task(name, operator_program(name), *target);
+}
+
+void TableMeasurer::submit(search::MeasureInput input) {
+  ++(input.kind == search::MeasureKind::kTime ? num_timed : num_verified);
+  pending_.push_back(std::move(input));
+}
+
+std::optional<search::MeasureOutcome> TableMeasurer::next(search::Deadline) {
+  if (pending_.empty()) return std::nullopt;
+  search::MeasureInput input;
+  if (reversed_) {
+    input = std::move(pending_.back());
+    pending_.pop_back();
+  } else {
+    input = std::move(pending_.front());
+    pending_.pop_front();
+  }
+  return search::MeasureOutcome{input.id, formula_(input)};
+}
+
+search::Measurement hashed_time(const search::MeasureInput& input) {
+  search::Measurement m;
+  m.status = search::MeasureStatus::kOk;
+  const Fingerprint print = ir::fingerprint(input.program);
+  m.samples_ns.push_back(1000 + static_cast<double>(print.low % 1000));
+  if (input.kind == search::MeasureKind::kVerify) m.evidence = "compared";
+  search::summarize_samples(m);
+  return m;
+}
+
+}  // namespace prunerc::testing
