@@ -1,0 +1,70 @@
+#include "tests/schedule/apply.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "ir/equal.h"
+#include "ir/printer.h"
+#include "tests/support/check.h"
+
+namespace prunerc::testing {
+
+using schedule::Schedule;
+using schedule::Trace;
+
+Result<void> apply_steps(Schedule& s, std::string_view steps) {
+  PRUNERC_TRY(const Trace trace, schedule::parse_trace(steps));
+  std::size_t next = 0;
+  for (const schedule::Instruction& step : trace.instructions) {
+    const schedule::Decision decision =
+        step.is_sample() ? trace.decisions[next++] : schedule::Decision{};
+    PRUNERC_TRY_VOID(s.apply(step, decision));
+  }
+  return {};
+}
+
+namespace {
+
+void check_replay(const ir::Program& base, const Schedule& s) {
+  const std::string text = print(s.trace());
+  INFO(text);
+  const Result<Trace> parsed = schedule::parse_trace(text);
+  REQUIRE_OK(parsed);
+  CHECK(*parsed == s.trace());
+  const Result<Schedule> again = replay(base, *parsed);
+  REQUIRE_OK(again);
+  CHECK(structural_equal(again->program(), s.program()));
+  CHECK(again->trace() == s.trace());
+}
+
+}  // namespace
+
+Schedule check_steps(std::string_view program, std::string_view steps) {
+  INFO(std::string(steps));
+  const ir::Program base = parse_or_die(program);
+  Schedule s(base, schedule::Verify::kEachStep);
+  REQUIRE_OK(apply_steps(s, steps));
+  INFO(print(s.program()));
+  check_same_result(base, s.program(), 1);
+  check_replay(base, s);
+  return s;
+}
+
+void check_rejected(std::string_view program, std::string_view steps, std::string_view diag) {
+  INFO(std::string(steps));
+  const std::size_t end = steps.find_last_not_of(" \n");
+  const std::size_t cut = steps.rfind('\n', end);
+  const std::size_t last = cut == std::string_view::npos ? 0 : cut + 1;
+  Schedule s(parse_or_die(program), schedule::Verify::kEachStep);
+  REQUIRE_OK(apply_steps(s, steps.substr(0, last)));
+  const Schedule before = s.fork();
+  const Result<void> result = apply_steps(s, steps.substr(last));
+  INFO(print(s.program()));
+  REQUIRE_FALSE(result.ok());
+  INFO(result.error().message());
+  CHECK(diag_name(result.error().id()) == diag);
+  CHECK(s.program().is(before.program()));
+  CHECK(s.trace() == before.trace());
+}
+
+}  // namespace prunerc::testing
