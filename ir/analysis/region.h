@@ -37,8 +37,8 @@ struct RegionOptions {
 Regions touched_regions(IrBuilder& b, Stmt s, const VarRanges& ranges, const RegionOptions& options = {});
 
 /// Declared regions for a block with these iteration variables, init and body: exact points where the subscripts are
-/// free of inner loop variables, hulls otherwise. A buffer that is read only where the same block has written the same
-/// element before still counts as read.
+/// free of inner loop variables, hulls otherwise. A point that only a condition keeps in range is not clipped. With an
+/// init, the buffers that the block writes do not count as read.
 Regions infer_block_accesses(IrBuilder& b, std::span<const IterVar> iters, Stmt init, Stmt body,
                              const VarRanges& outer = {});
 /// The same as arrays of the builder's arena, ready for a Block description.

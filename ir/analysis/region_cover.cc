@@ -1,0 +1,233 @@
+// Region cover and stage pipelines: is everything that a block reads written before, in each iteration that they share?
+#include <algorithm>
+#include <optional>
+
+#include "ir/analysis/dependence.h"
+#include "ir/analysis/iter_map.h"
+#include "ir/analysis/linear.h"
+#include "ir/analysis/region.h"
+#include "ir/analysis/simplify.h"
+#include "ir/equal.h"
+#include "ir/visit.h"
+
+namespace prunerc::ir {
+namespace {
+
+bool mentions_any(const Term& t, std::span<const Loop* const> loops) {
+  bool found = false;
+  for (Expr atom : t.factors()) {
+    walk(atom, [&](Expr x) {
+      const Var* v = x.as<Var>();
+      found = found || (v != nullptr && std::any_of(loops.begin(), loops.end(), [&](const Loop* l) {
+                          return l->var->id == v->id;
+                        }));
+      return !found;
+    });
+  }
+  return found;
+}
+
+// One level of the comparison: the position just inside `common` (null: the scope itself).
+class CoverCheck {
+ public:
+  CoverCheck(const Program& program, const LoopIndex& index, const Loop* common, const Block& consumer)
+      : index_(index), common_(common), b_(program), scope_(scope_ranges(program, index, common, consumer)) {}
+
+  Proof covered(const Block& consumer, const Access& read, std::span<const Block* const> producers) {
+    const BufferRegion needed = upper_bound(consumer, read);
+    Proof best = Proof::kNo;
+    for (const Block* producer : producers) {
+      for (const Access& write : producer->writes) {
+        if (write.buffer != read.buffer) continue;
+        const Proof one = covers_exactly(*producer, write, needed);
+        if (one == Proof::kYes) return one;
+        if (one == Proof::kUnknown) best = one;
+      }
+    }
+    // Several writers may cover together what none covers alone.
+    return producers.size() > 1 ? Proof::kUnknown : best;
+  }
+
+ private:
+  static VarRanges scope_ranges(const Program& program, const LoopIndex& index, const Loop* common,
+                                const Block& consumer) {
+    if (common != nullptr) return ranges_inside(program, index, common->id);
+    const Block* outer = index.parent_block(consumer.id);
+    if (outer == nullptr) return VarRanges(program.domain());
+    VarRanges ranges = ranges_around(program, index, outer->id);
+    bind_iters(ranges, *outer);
+    return ranges;
+  }
+
+  std::vector<const Loop*> inner_loops(const Block& block) const {
+    std::vector<const Loop*> loops = index_.enclosing_loops(block.id);
+    if (common_ == nullptr) return loops;
+    const auto at = std::find(loops.begin(), loops.end(), common_);
+    return {at == loops.end() ? loops.begin() : at + 1, loops.end()};
+  }
+
+  BufferRegion upper_bound(const Block& block, const Access& access) {
+    VarRanges ranges = scope_;
+    std::vector<VarId> inner;
+    for (const Loop* loop : inner_loops(block)) {
+      ranges.bind(loop->var, loop->extent);
+      inner.push_back(loop->var->id);
+    }
+    if (block.guard.defined()) ranges.assume(block.guard);
+    const BufferRegion relaxed = relax_region(b_, bound_region(b_, block, access), inner, ranges);
+    return clip_to_buffer(b_, relaxed, scope_);
+  }
+
+  Proof covers_exactly(const Block& producer, const Access& write, const BufferRegion& needed) {
+    if (const std::optional<BufferRegion> written = exact_region(producer, write, producer.guard)) {
+      return covers(b_, *written, needed, scope_);
+    }
+    if (producer.guard.defined() && guard_is_domain(producer, write)) {
+      // The guard cuts nothing but what lies outside the buffer, and `needed` lies inside.
+      if (const std::optional<BufferRegion> whole = exact_region(producer, write, Expr())) {
+        return covers(b_, *whole, needed, scope_);
+      }
+    }
+    return Proof::kUnknown;
+  }
+
+  // The elements written, if they fill a box; nullopt if that is not known.
+  std::optional<BufferRegion> exact_region(const Block& producer, const Access& write, Expr guard) {
+    VarRanges ranges = scope_;
+    const std::vector<const Loop*> loops = inner_loops(producer);
+    std::vector<const Var*> vars;
+    for (const Loop* loop : loops) {
+      ranges.bind(loop->var, loop->extent);
+      vars.push_back(loop->var);
+    }
+    const BufferRegion bound = bound_region(b_, producer, write);
+    std::vector<Expr> steps;     // per dimension, the position in units of the extent
+    std::vector<Linear> bases;   // what does not depend on the inner loops
+    std::vector<int64_t> sizes;  // elements written at once
+    for (const Range& range : bound.box) {
+      const Linear extent = to_linear(b_, range.extent, ranges);
+      if (!extent.is_constant() || extent.constant < 1) return std::nullopt;
+      const Linear first = to_linear(b_, range.min, ranges);
+      if (first.overflow || first.has_data) return std::nullopt;
+      Linear base = Linear::of(first.constant);
+      Linear step;
+      for (const Term& t : first.terms) {
+        if (!mentions_any(t, loops)) {
+          base = base + Linear::of(t);
+        } else if (t.coef % extent.constant != 0) {
+          return std::nullopt;
+        } else {
+          Term scaled = t;
+          scaled.coef /= extent.constant;
+          step = step + Linear::of(scaled);
+        }
+      }
+      steps.push_back(to_expr(b_, step));
+      bases.push_back(base);
+      sizes.push_back(extent.constant);
+    }
+    const IterMapResult map = detect_iter_map(b_, steps, vars, guard, ranges, IterMapLevel::kSurjective);
+    if (!map.ok()) return std::nullopt;
+    BufferRegion out;
+    out.buffer = write.buffer;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const IterSum& sum = map.map.indices[i];
+      const bool dense = sum.splits.empty() ||
+                         (sum.splits.back().scale.degree == 0 && sum.splits.back().scale.coef == 1);
+      if (!dense) return std::nullopt;
+      out.box.push_back({to_expr(b_, bases[i] + sum.base * sizes[i]),
+                         to_expr(b_, map.map.extents[i] * sizes[i])});
+    }
+    return out;
+  }
+
+  // Does the guard say no more than that the iterations, which are the positions written, lie within the buffer?
+  bool guard_is_domain(const Block& producer, const Access& write) {
+    VarRanges ranges = scope_;
+    for (const Loop* loop : inner_loops(producer)) ranges.bind(loop->var, loop->extent);
+    for (std::size_t i = 0; i < write.region.size(); ++i) {
+      const Var* v = write.region[i].min.as<Var>();
+      const auto iter = std::find_if(producer.iters.begin(), producer.iters.end(), [&](const IterVar& it) {
+        return v != nullptr && it.var->id == v->id;
+      });
+      if (iter == producer.iters.end()) continue;
+      ranges.assume(b_.lt(iter->binding, b_.buffer(write.buffer).shape[i]));
+      ranges.assume(b_.le(b_.int_imm(0), iter->binding));
+    }
+    return prove(producer.guard, ranges) == Proof::kYes;
+  }
+
+  const LoopIndex& index_;
+  const Loop* common_;
+  IrBuilder b_;
+  VarRanges scope_;
+};
+
+bool only_loops_and_blocks(Stmt s) {
+  if (!s.defined() || s.kind() == StmtKind::kBlock) return true;
+  if (s.kind() == StmtKind::kStore || s.kind() == StmtKind::kIf || s.kind() == StmtKind::kAlloc) return false;
+  bool fine = true;
+  for_each_child(
+      s, [&](Stmt child) { fine = fine && only_loops_and_blocks(child); }, [](Expr) {});
+  return fine;
+}
+
+BlockFault to_fault(Proof proof) {
+  return proof == Proof::kYes  ? BlockFault::kNone
+         : proof == Proof::kNo ? BlockFault::kNotCovered
+                               : BlockFault::kCoverUnknown;
+}
+
+BlockFault cover_fault(const Program& program, const LoopIndex& index, const ScopeDeps& deps,
+                       const Block& consumer) {
+  Proof all = Proof::kYes;
+  for (const Access& read : consumer.reads) {
+    // Producers by the innermost loop that they share with the consumer.
+    std::vector<std::pair<const Loop*, std::vector<const Block*>>> levels;
+    for (const DepEdge& e : deps.edges) {
+      const bool feeds = e.to == consumer.id && e.kind == DepKind::kReadAfterWrite && e.buffer == read.buffer;
+      if (!feeds) continue;
+      const Loop* common = index.lowest_common_loop(e.from, consumer.id);
+      const auto level = std::find_if(levels.begin(), levels.end(),
+                                      [&](const auto& entry) { return entry.first == common; });
+      if (level == levels.end()) {
+        levels.push_back({common, {index.block(e.from)}});
+      } else {
+        level->second.push_back(index.block(e.from));
+      }
+    }
+    for (const auto& [common, producers] : levels) {
+      CoverCheck check(program, index, common, consumer);
+      all = all && check.covered(consumer, read, producers);
+    }
+  }
+  return to_fault(all);
+}
+
+}  // namespace
+
+BlockFault check_region_cover(const Program& program, const LoopIndex& index, BlockId consumer) {
+  const Block* block = index.block(consumer);
+  if (block == nullptr) return BlockFault::kUnknownBlock;
+  const Block* outer = index.parent_block(consumer);
+  const ScopeDeps deps = scope_dependences(index, outer == nullptr ? BlockId() : outer->id);
+  return cover_fault(program, index, deps, *block);
+}
+
+BlockFault check_stage_pipeline(const Program& program, const LoopIndex& index, BlockId scope) {
+  const Block* outer = index.block(scope);
+  if (scope.valid() && outer == nullptr) return BlockFault::kUnknownBlock;
+  const ScopeDeps deps = scope_dependences(index, scope);
+  for (const DepEdge& e : deps.edges) {
+    if (e.kind == DepKind::kWriteAfterRead) return BlockFault::kWriteAfterRead;
+  }
+  const Stmt inside = outer == nullptr ? program.root() : outer->body;
+  if (!only_loops_and_blocks(inside)) return BlockFault::kOpaqueStatement;
+  for (BlockId id : deps.blocks) {
+    const BlockFault fault = cover_fault(program, index, deps, *index.block(id));
+    if (fault != BlockFault::kNone) return fault;
+  }
+  return BlockFault::kNone;
+}
+
+}  // namespace prunerc::ir
