@@ -3,10 +3,10 @@
 #ifndef PRUNERC_IR_INTERP_EVALUATE_H_
 #define PRUNERC_IR_INTERP_EVALUATE_H_
 
-#include <cstdint>
-
 #include "ir/expr.h"
 #include "ir/int_math.h"
+
+#include <cstdint>
 
 namespace prunerc::ir {
 

@@ -1,0 +1,218 @@
+#include "tests/property/random_step.h"
+
+#include "ir/tile_space.h"
+#include "ir/visit.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace prunerc::testing {
+namespace {
+
+using namespace prunerc::ir;        // NOLINT: a source file of tests
+using namespace prunerc::schedule;  // NOLINT: a source file of tests
+
+struct LoopFacts {
+  LoopId id;
+  int64_t extent = 1;
+  std::vector<LoopId> above;  // enclosing loops, outermost first
+};
+
+class Chooser {
+ public:
+  Chooser(const Schedule& s, Rng& rng) : schedule_(s), rng_(rng) {
+    std::vector<LoopId> path;
+    collect(s.program().root(), &path);
+    blocks_ = s.blocks();
+  }
+
+  RandomStep step();
+
+ private:
+  void collect(Stmt s, std::vector<LoopId>* path) {
+    if (!s.defined()) return;
+    const Loop* loop = s.as<Loop>();
+    if (loop != nullptr) {
+      const IntImm* extent = loop->extent.as<IntImm>();
+      loops_.push_back({loop->id, extent != nullptr ? extent->value : 1, *path});
+      path->push_back(loop->id);
+    }
+    for_each_child(
+        s, [&](Stmt child) { collect(child, path); }, [](Expr) {});
+    if (loop != nullptr) path->pop_back();
+  }
+
+  template <typename T>
+  const T& pick(const std::vector<T>& options) {
+    return options[static_cast<std::size_t>(rng_.below(options.size()))];
+  }
+  bool nonsense() { return rng_.chance(0.025); }
+  LoopFacts any_loop() {
+    if (loops_.empty() || nonsense()) return {LoopId(static_cast<int32_t>(rng_.below(200))), 8, {}};
+    return pick(loops_);
+  }
+  BlockId any_block() {
+    if (blocks_.empty() || nonsense()) return BlockId(static_cast<int32_t>(rng_.below(40)));
+    return pick(blocks_);
+  }
+  std::vector<LoopId> chain_of(BlockId block) { return schedule_.loops_of(block); }
+  std::string scope() {
+    return pick<std::string>({"global", "global", "shared", "local", "nowhere"});
+  }
+  Int small() { return Int(rng_.between(nonsense() ? -2 : 0, 2)); }
+
+  RandomStep split();
+  RandomStep fuse();
+  RandomStep reorder();
+  RandomStep move(PrimitiveKind kind);
+  RandomStep sample();
+  static RandomStep make(PrimitiveKind kind, std::vector<Operand> operands) {
+    return {{kind, std::move(operands), {}}, {}};
+  }
+
+  const Schedule& schedule_;
+  Rng& rng_;
+  std::vector<LoopFacts> loops_;
+  std::vector<BlockId> blocks_;
+};
+
+RandomStep Chooser::split() {
+  const LoopFacts loop = any_loop();
+  std::vector<Int> factors;
+  if (rng_.chance(0.4)) {
+    for (int64_t t :
+         TileSpace(loop.extent, 2 + static_cast<int>(rng_.below(2)), TileKind::kPerfect, 0)
+             .sample(rng_)) {
+      factors.emplace_back(t);
+    }
+  } else {
+    factors = {Int(-1), Int(rng_.between(nonsense() ? -3 : 1, 9))};
+    if (rng_.chance(0.3)) factors.emplace_back(rng_.between(1, 4));
+    if (rng_.chance(0.3)) std::swap(factors[0], factors[1]);
+  }
+  if (!factors.empty() && rng_.chance(0.2)) factors[0] = Int(-1);
+  return make(PrimitiveKind::kSplit, {loop.id, factors});
+}
+
+RandomStep Chooser::fuse() {
+  const std::vector<LoopId> chain = chain_of(any_block());
+  std::vector<LoopId> chosen;
+  if (chain.size() >= 2 && !nonsense()) {
+    const auto first = static_cast<std::size_t>(rng_.below(chain.size() - 1));
+    const auto last = static_cast<std::size_t>(
+        rng_.between(static_cast<int64_t>(first) + 1, static_cast<int64_t>(chain.size()) - 1));
+    chosen.assign(chain.begin() + static_cast<std::ptrdiff_t>(first),
+                  chain.begin() + static_cast<std::ptrdiff_t>(last) + 1);
+  } else {
+    chosen = {any_loop().id, any_loop().id};
+  }
+  return make(PrimitiveKind::kFuse, {chosen});
+}
+
+RandomStep Chooser::reorder() {
+  std::vector<LoopId> chosen = chain_of(any_block());
+  for (std::size_t i = chosen.size(); i > 1; --i) {
+    std::swap(chosen[i - 1], chosen[static_cast<std::size_t>(rng_.below(i))]);
+  }
+  if (chosen.size() > 2)
+    chosen.resize(static_cast<std::size_t>(rng_.between(2, static_cast<int64_t>(chosen.size()))));
+  if (nonsense()) chosen.push_back(any_loop().id);
+  return make(PrimitiveKind::kReorder, {chosen});
+}
+
+RandomStep Chooser::move(PrimitiveKind kind) {
+  const BlockId block = any_block();
+  const std::vector<BlockId> targets =
+      kind == PrimitiveKind::kComputeAt ? schedule_.consumers(block) : schedule_.producers(block);
+  LoopId loop = any_loop().id;
+  if (!targets.empty() && !nonsense()) {
+    const std::vector<LoopId> chain = chain_of(pick(targets));
+    if (!chain.empty()) loop = pick(chain);
+  }
+  return make(kind, {block, loop});
+}
+
+RandomStep Chooser::sample() {
+  if (rng_.chance(0.2)) {
+    RandomStep step = make(PrimitiveKind::kSampleCategorical,
+                           {std::vector<Int>{1, 2, 4}, std::vector<Int>{1, 1, 2}});
+    step.decision = {rng_.between(0, nonsense() ? 5 : 2)};
+    return step;
+  }
+  const LoopFacts loop = any_loop();
+  const int64_t cap = rng_.chance(0.5) ? 0 : rng_.between(1, 16);
+  const int levels = static_cast<int>(rng_.between(1, 3));
+  RandomStep step = make(PrimitiveKind::kSamplePerfectTile, {loop.id, Int(levels), Int(cap)});
+  const TileSpace space(loop.extent, levels, TileKind::kPerfect, cap);
+  step.decision = space.count() > 0 ? space.sample(rng_) : Decision{loop.extent};
+  if (nonsense()) step.decision[0] += 1;
+  return step;
+}
+
+RandomStep Chooser::step() {
+  const std::vector<PrimitiveKind> kinds = {
+      PrimitiveKind::kSplit,
+      PrimitiveKind::kSplit,
+      PrimitiveKind::kSplit,
+      PrimitiveKind::kFuse,
+      PrimitiveKind::kFuse,
+      PrimitiveKind::kReorder,
+      PrimitiveKind::kReorder,
+      PrimitiveKind::kParallel,
+      PrimitiveKind::kVectorize,
+      PrimitiveKind::kUnroll,
+      PrimitiveKind::kComputeAt,
+      PrimitiveKind::kComputeAt,
+      PrimitiveKind::kComputeAt,
+      PrimitiveKind::kReverseComputeAt,
+      PrimitiveKind::kReverseComputeAt,
+      PrimitiveKind::kReverseComputeAt,
+      PrimitiveKind::kComputeInline,
+      PrimitiveKind::kReverseComputeInline,
+      PrimitiveKind::kCacheRead,
+      PrimitiveKind::kCacheWrite,
+      PrimitiveKind::kDecomposeReduction,
+      PrimitiveKind::kRfactor,
+      PrimitiveKind::kRfactor,
+      PrimitiveKind::kAnnotateLoop,
+      PrimitiveKind::kAnnotateBlock,
+      PrimitiveKind::kSetScope,
+      PrimitiveKind::kSamplePerfectTile,
+  };
+  const PrimitiveKind kind = pick(kinds);
+  switch (kind) {
+    case PrimitiveKind::kSplit: return split();
+    case PrimitiveKind::kFuse: return fuse();
+    case PrimitiveKind::kReorder: return reorder();
+    case PrimitiveKind::kComputeAt:
+    case PrimitiveKind::kReverseComputeAt: return move(kind);
+    case PrimitiveKind::kParallel:
+    case PrimitiveKind::kVectorize:
+    case PrimitiveKind::kUnroll: return make(kind, {any_loop().id});
+    case PrimitiveKind::kComputeInline:
+    case PrimitiveKind::kReverseComputeInline: return make(kind, {any_block()});
+    case PrimitiveKind::kCacheRead:
+    case PrimitiveKind::kCacheWrite:
+    case PrimitiveKind::kSetScope: return make(kind, {any_block(), small(), scope()});
+    case PrimitiveKind::kDecomposeReduction: {
+      const BlockId block = any_block();
+      const std::vector<LoopId> chain = chain_of(block);
+      return make(kind, {block, chain.empty() || nonsense() ? any_loop().id : pick(chain)});
+    }
+    case PrimitiveKind::kRfactor: return make(kind, {any_loop().id, small()});
+    case PrimitiveKind::kAnnotateLoop:
+      return make(kind, {any_loop().id, pick<std::string>({"unroll", "note"}), small()});
+    case PrimitiveKind::kAnnotateBlock:
+      return make(kind, {any_block(), pick<std::string>({"note", "not a key", ""}), small()});
+    case PrimitiveKind::kSamplePerfectTile:
+    case PrimitiveKind::kSampleCategorical: return sample();
+  }
+  return split();
+}
+
+}  // namespace
+
+RandomStep random_step(const Schedule& s, Rng& rng) { return Chooser(s, rng).step(); }
+
+}  // namespace prunerc::testing
