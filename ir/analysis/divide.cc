@@ -301,7 +301,7 @@ bool Simplifier::join_quotient(Linear& linear, const Term& rest, const BinaryNod
   const std::optional<Linear> old = multiply(Linear::of(rest), Linear::of(Expr(&mod)));
   if (!joined.has_value() || !old.has_value() || quotient->terms.empty()) return false;
   const Linear next = linear - *old - *quotient + *joined;
-  if (next.overflow || next.terms.size() >= linear.terms.size()) return false;
+  if (next.overflow) return false;
   linear = next;
   return true;
 }
