@@ -66,6 +66,7 @@ struct Pool::Start {
 Pool::Pool(const PoolOptions& options)
     : spin_ns_(options.spin_ns), on_thread_start_(options.on_thread_start) {
   const int num_threads = std::max(1, options.num_threads);
+  shares_ = std::vector<Share>(static_cast<size_t>(num_threads));
   launch_.parallel_for = [](const PrunercLaunch* self, int64_t num_tasks, PrunercTask body,
                             void* closure) -> int32_t {
     static_cast<Pool*>(self->context)->parallel_for(num_tasks, body, closure);
@@ -106,11 +107,15 @@ void Pool::parallel_for(int64_t num_tasks, PrunercTask body, void* closure) {
       busy_.exchange(true, std::memory_order_acquire)) {
     return run_serially(num_tasks, 0, body, closure);
   }
+  const int64_t num_workers = launch_.num_workers;
   job_ = {.body = body,
           .closure = closure,
-          .num_tasks = num_tasks,
-          .chunk = std::max<int64_t>(1, num_tasks / (kChunksPerWorker * launch_.num_workers))};
-  next_task_.store(0, std::memory_order_relaxed);
+          .chunk = std::max<int64_t>(1, num_tasks / (kChunksPerWorker * num_workers))};
+  for (int64_t worker = 0; worker < num_workers; ++worker) {
+    Share& share = shares_[static_cast<size_t>(worker)];
+    share.next.store(num_tasks * worker / num_workers, std::memory_order_relaxed);
+    share.end = num_tasks * (worker + 1) / num_workers;
+  }
   const uint32_t epoch = epoch_.load(std::memory_order_relaxed) + 1;
   state_.store(open_state(epoch), std::memory_order_release);
   epoch_.store(epoch, std::memory_order_seq_cst);
@@ -189,11 +194,14 @@ bool Pool::try_enter(uint32_t epoch) {
 
 void Pool::run_tasks(int worker) {
   const Job job = job_;
-  while (true) {
-    const int64_t first = next_task_.fetch_add(job.chunk, std::memory_order_relaxed);
-    if (first >= job.num_tasks) return;
-    const int64_t last = std::min(job.num_tasks, first + job.chunk);
-    for (int64_t task = first; task < last; ++task) job.body(task, worker, job.closure);
+  const size_t num_shares = shares_.size();
+  for (size_t i = 0; i < num_shares; ++i) {
+    Share& share = shares_[(static_cast<size_t>(worker) + i) % num_shares];
+    while (share.next.load(std::memory_order_relaxed) < share.end) {
+      const int64_t first = share.next.fetch_add(job.chunk, std::memory_order_relaxed);
+      const int64_t last = std::min(share.end, first + job.chunk);
+      for (int64_t task = first; task < last; ++task) job.body(task, worker, job.closure);
+    }
   }
 }
 

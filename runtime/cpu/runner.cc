@@ -42,6 +42,26 @@ Measurement ok() {
 
 bool is_ok(const Measurement& result) { return result.status == MeasureStatus::kOk; }
 
+/// A first run this much slower than the best known is not due to cold caches and fresh pages.
+constexpr double kHopelessFactor = 10;
+constexpr double kHopelessFloorNs = 20e6;
+
+/// True if a kernel that is only timed is so slow that a second run would be wasted.
+bool is_hopeless(const JobMessage& job, double elapsed_ns) {
+  const double best_ns = job.timing.best_known_ns;
+  return job.want_timing && !job.want_outputs && best_ns > 0 && elapsed_ns > kHopelessFloorNs &&
+         elapsed_ns > kHopelessFactor * best_ns;
+}
+
+Measurement one_run(double elapsed_ns) {
+  Measurement result = ok();
+  result.samples_ns = {elapsed_ns};
+  result.runs_per_sample = 1;
+  result.detail = "far slower than the best known: run once, not checked further";
+  summarize(&result);
+  return result;
+}
+
 /// Moves all of `bytes` between a file and memory; false at the end of the file or on an error.
 template <typename F, typename T>
 bool transfer(F&& call, int fd, T* data, int64_t bytes, int64_t offset) {
@@ -231,8 +251,11 @@ Measurement Runner::check(const Kernel& kernel, const JobMessage& job,
     Measurement result = prepare(kernel, i == 0 ? Round::kFirst : Round::kSecond, &rounds[i]);
     if (!is_ok(result)) return result;
     enter(Stage::kRunning, on_progress);
+    const int64_t started_ns = now_ns();
     result = execute(kernel, rounds[i]);
     if (!is_ok(result)) return result;
+    const auto elapsed_ns = static_cast<double>(now_ns() - started_ns);
+    if (is_hopeless(job, elapsed_ns)) return one_run(elapsed_ns);
   }
   enter(Stage::kPreparing, on_progress);
   for (size_t i = 0; rounds.size() == 2 && i < kernel.artifact.params.size(); ++i) {
@@ -294,7 +317,7 @@ Measurement Runner::run(const JobMessage& job, const std::function<void(Stage)>&
   enter(Stage::kLoading, on_progress);
   Measurement result = load(job, &kernel);
   if (is_ok(result)) result = check(kernel, job, on_progress);
-  if (is_ok(result) && job.want_timing) {
+  if (is_ok(result) && job.want_timing && result.samples_ns.empty()) {
     Arguments arguments;
     clear_fault_regions();
     enter(Stage::kPreparing, on_progress);

@@ -205,6 +205,18 @@ TEST_CASE("timing gives samples, a median and the repetitions") {
   CHECK(result.canary_ns > 0);
 }
 
+TEST_CASE("a kernel far slower than the best known is run once") {
+  CpuDevice device(test_options());
+  const codegen::Artifact artifact = test_artifact("sleeps_for_30_ms");
+  Job job = test_job(artifact);
+  job.timing = TimingOptions{};
+  job.timing->best_known_ns = 1e6;
+  const Measurement result = device.run(job).measurement;
+  CHECK(result.status == MeasureStatus::kOk);
+  REQUIRE(result.samples_ns.size() == 1);
+  CHECK(result.median_ns > 30e6);
+}
+
 TEST_CASE("a comparison orders kernels and survives one that crashes") {
   CpuDevice device(test_options());
   const codegen::Artifact slow = test_artifact("slow_by_factor_20");

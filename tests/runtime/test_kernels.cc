@@ -58,6 +58,13 @@ int32_t slow_by_factor_20(void* const* args, void*, const PrunercLaunch*) {
   return 0;
 }
 
+int32_t sleeps_for_30_ms(void* const* args, void*, const PrunercLaunch*) {
+  const long time[2] = {0, 30'000'000};
+  system_call(35, reinterpret_cast<long>(time));  // nanosleep
+  add_one(args, 0, kSize);
+  return 0;
+}
+
 int32_t reports_failure(void* const*, void*, const PrunercLaunch*) { return 7; }
 
 int32_t reads_past_the_end(void* const* args, void*, const PrunercLaunch*) {
