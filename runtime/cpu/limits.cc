@@ -19,6 +19,7 @@ namespace {
 /// two registers.
 constexpr int64_t kAccumulators = 12;
 constexpr int kSamples = 10;
+constexpr int kMinSamples = 3;
 /// Workers stay awake from one sample to the next.
 constexpr int64_t kSpinNs = 50'000'000;
 constexpr int64_t kDependentAdds = 64;
@@ -198,8 +199,13 @@ int64_t calibrate(int64_t sample_ns, const Work& work) {
 double best_rate(Pool& pool, int64_t sample_ns, const Work& work) {
   const int64_t iterations = calibrate(sample_ns, work);
   int64_t elapsed = INT64_MAX;
-  for (int i = 0; i < kSamples; ++i)
-    elapsed = std::min(elapsed, run_together(pool, work, iterations));
+  int64_t spent = 0;
+  // A single pass over much memory may take far longer than a sample should: then fewer of them.
+  for (int i = 0; i < kSamples && (i < kMinSamples || spent < 2 * kSamples * sample_ns); ++i) {
+    const int64_t one = run_together(pool, work, iterations);
+    elapsed = std::min(elapsed, one);
+    spent += one;
+  }
   return static_cast<double>(iterations) * 1e9 / static_cast<double>(elapsed);
 }
 
@@ -250,6 +256,15 @@ ThreadLimits measure_threads(int num_threads, const LimitsOptions& options) {
   limits.levels.push_back(measure_level(pool, options.sample_ns, "memory",
                                         options.memory_footprint_bytes / num_threads));
   return limits;
+}
+
+void raise_to(const ThreadLimits& least, ThreadLimits* limits) {
+  limits->fma_gflops = std::max(limits->fma_gflops, least.fma_gflops);
+  for (size_t i = 0; i < std::min(limits->levels.size(), least.levels.size()); ++i) {
+    LevelBandwidth& level = limits->levels[i];
+    level.read_gbps = std::max(level.read_gbps, least.levels[i].read_gbps);
+    level.copy_gbps = std::max(level.copy_gbps, least.levels[i].copy_gbps);
+  }
 }
 
 double measure_launch(int num_threads) {
@@ -328,6 +343,8 @@ MachineLimits measure_limits(const LimitsOptions& options) {
   }
   limits.one = measure_threads(1, options);
   limits.all = num_threads == 1 ? limits.one : measure_threads(num_threads, options);
+  // More threads reach no less than one; a lower number means that other work had their cores.
+  raise_to(limits.one, &limits.all);
   limits.launch_ns = measure_launch(num_threads);
   return limits;
 }

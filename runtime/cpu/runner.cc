@@ -98,12 +98,14 @@ struct Runner::Arguments {
   std::vector<uint64_t> input_hashes;
 };
 
-Runner::Runner(int num_threads, int exchange_fd, StatusPage* status)
-    : exchange_fd_(exchange_fd),
+Runner::Runner(const ConfigureMessage& configure, int exchange_fd, StatusPage* status)
+    : memory_limit_bytes_(configure.memory_limit_bytes > 0 ? configure.memory_limit_bytes
+                                                           : INT64_MAX),
+      exchange_fd_(exchange_fd),
       status_(status),
-      pool_({.num_threads = num_threads, .spin_ns = kSpinOtherwiseNs, .on_thread_start = [](int) {
-               prepare_thread_for_faults();
-             }}) {}
+      pool_({.num_threads = configure.num_threads,
+             .spin_ns = kSpinOtherwiseNs,
+             .on_thread_start = [](int) { prepare_thread_for_faults(); }}) {}
 
 Runner::~Runner() = default;
 
@@ -164,6 +166,12 @@ Measurement Runner::prepare(const Kernel& kernel, Round round, Arguments* argume
   const auto no_memory = [] {
     return failed(MeasureStatus::kWorkerError, "not enough memory for the buffers");
   };
+  // Asked beforehand: the system promises more memory than there is, and then ends whatever touches
+  // it.
+  const int64_t workspace = codegen::total_workspace_bytes(kernel.artifact, pool_.num_threads());
+  int64_t needed_bytes = workspace;
+  for (const auto& param : kernel.artifact.params) needed_bytes += codegen::size_bytes(param);
+  if (needed_bytes > memory_limit_bytes_) return no_memory();
   int index = 0;
   size_t input_idx = 0;
   for (const codegen::ArtifactParam& param : kernel.artifact.params) {
@@ -183,7 +191,6 @@ Measurement Runner::prepare(const Kernel& kernel, Round round, Arguments* argume
     const bool hashed = round != Round::kTiming;
     arguments->input_hashes.push_back(hashed ? hash_bytes(buffer.data(), buffer.size_bytes()) : 0);
   }
-  const int64_t workspace = codegen::total_workspace_bytes(kernel.artifact, pool_.num_threads());
   arguments->workspace = GuardedBuffer(workspace, placement, index);
   if (arguments->workspace.data() == nullptr) return no_memory();
   arguments->workspace.poison(poison);

@@ -21,7 +21,7 @@ class Runner {
  public:
   /// `exchange_fd` holds tensors given as bytes and receives outputs; `status` is where the stage
   /// is noted.
-  Runner(int num_threads, int exchange_fd, StatusPage* status);
+  Runner(const ConfigureMessage& configure, int exchange_fd, StatusPage* status);
   ~Runner();
 
   /// Loads, checks and times one kernel; calls `on_progress` before each step that may take long,
@@ -50,6 +50,7 @@ class Runner {
   RawSample sample(const Kernel& kernel, Arguments& arguments, CacheState cache, int64_t runs);
   void flush_caches();
 
+  int64_t memory_limit_bytes_;
   int exchange_fd_;
   StatusPage* status_;
   Pool pool_;

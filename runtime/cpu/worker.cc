@@ -88,7 +88,7 @@ class Server {
     const std::optional<ConfigureMessage> message = decode_configure(payload);
     if (!message || runner_ != nullptr) return false;
     confine(*message);
-    runner_ = std::make_unique<Runner>(message->num_threads, exchange_fd_, status_);
+    runner_ = std::make_unique<Runner>(*message, exchange_fd_, status_);
     return send(FrameType::kReady, {});
   }
 
