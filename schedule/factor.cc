@@ -37,8 +37,8 @@ int64_t count_uncapped(int64_t extent, int num_tiles) {
 void spread(int64_t prime, int power, int bins, Rng& rng, std::vector<int64_t>& tiles) {
   for (int bin = 0; bin < bins - 1; ++bin) {
     // The share of this bin is k with weight compositions(power - k, bins - bin - 1).
-    int64_t pick = static_cast<int64_t>(
-        rng.below(static_cast<uint64_t>(compositions(power, bins - bin))));
+    int64_t pick =
+        static_cast<int64_t>(rng.below(static_cast<uint64_t>(compositions(power, bins - bin))));
     int share = 0;
     while (share < power) {
       const int64_t weight = compositions(power - share, bins - bin - 1);

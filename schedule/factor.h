@@ -2,11 +2,11 @@
 #ifndef PRUNERC_SCHEDULE_FACTOR_H_
 #define PRUNERC_SCHEDULE_FACTOR_H_
 
+#include "ir/support/rng.h"
+
 #include <cstdint>
 #include <utility>
 #include <vector>
-
-#include "ir/support/rng.h"
 
 namespace prunerc::schedule {
 
@@ -14,8 +14,8 @@ namespace prunerc::schedule {
 std::vector<std::pair<int64_t, int>> prime_factors(int64_t n);
 /// Divisors, ascending.
 std::vector<int64_t> divisors(int64_t n);
-/// Number of ways to write `extent` as an ordered product of `num_tiles` positive factors of which the last is at most
-/// `max_innermost` (0: no cap); saturates at INT64_MAX.
+/// Number of ways to write `extent` as an ordered product of `num_tiles` positive factors of which
+/// the last is at most `max_innermost` (0: no cap); saturates at INT64_MAX.
 int64_t count_perfect_tiles(int64_t extent, int num_tiles, int64_t max_innermost);
 /// One of them, each with equal probability. There must be one.
 std::vector<int64_t> random_perfect_tile(int64_t extent, int num_tiles, int64_t max_innermost,

@@ -1,6 +1,11 @@
-// The table of primitives: one uniform entry each, from which apply, replay, print and parse are driven.
+// The table of primitives: one uniform entry each, from which apply, replay, print and parse are
+// driven.
 #ifndef PRUNERC_SCHEDULE_PRIMITIVE_H_
 #define PRUNERC_SCHEDULE_PRIMITIVE_H_
+
+#include "ir/program.h"
+#include "ir/support/result.h"
+#include "schedule/trace.h"
 
 #include <cstdint>
 #include <span>
@@ -8,13 +13,10 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/program.h"
-#include "ir/support/result.h"
-#include "schedule/trace.h"
-
 namespace prunerc::schedule {
 
-/// The operands of one application; references are resolved, so Int::value is what is meant. Types agree with the row.
+/// The operands of one application; references are resolved, so Int::value is what is meant. Types
+/// agree with the row.
 struct Call {
   std::span<const Operand> operands;
   const Decision* decision = nullptr;  // for sampling primitives
@@ -60,11 +62,12 @@ const Primitive& primitive(PrimitiveKind kind);
 /// Do the operands have the types of the primitive's row?
 bool operands_fit(PrimitiveKind kind, std::span<const Operand> operands);
 
-/// What a sampling call may decide. Errors: LoopNotFound, LoopExtentNotConstant, TileCount, TileCap,
-/// CategoricalWeights.
+/// What a sampling call may decide. Errors: LoopNotFound, LoopExtentNotConstant, TileCount,
+/// TileCap, CategoricalWeights.
 Result<DecisionSpace> sample_space(const ir::Program& program, PrimitiveKind kind,
                                    const Call& call);
-/// The nearest decision that fits: tiles that no longer divide give way from the innermost outwards.
+/// The nearest decision that fits: tiles that no longer divide give way from the innermost
+/// outwards.
 Decision repair_decision(const DecisionSpace& space, const Decision& decision);
 
 }  // namespace prunerc::schedule

@@ -1,9 +1,9 @@
 // replay: a trace applied to a program, with its own or other decisions.
-#include <string>
-#include <unordered_map>
-
 #include "schedule/primitive.h"
 #include "schedule/schedule.h"
+
+#include <string>
+#include <unordered_map>
 
 namespace prunerc::schedule {
 namespace {

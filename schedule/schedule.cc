@@ -1,12 +1,12 @@
 #include "schedule/schedule.h"
 
-#include <algorithm>
-#include <string>
-
 #include "ir/verify.h"
 #include "ir/visit.h"
 #include "schedule/primitive.h"
 #include "schedule/primitive/site.h"
+
+#include <algorithm>
+#include <string>
 
 namespace prunerc::schedule {
 
@@ -310,12 +310,12 @@ Result<std::vector<Int>> Schedule::decide_perfect_tile(LoopId loop, int num_tile
   return out;
 }
 
-Result<Int> Schedule::decide_categorical(std::vector<int64_t> values,
-                                         std::vector<int64_t> weights, int64_t index) {
-  PRUNERC_TRY(const std::vector<Output> outputs,
-              apply(instruction(PrimitiveKind::kSampleCategorical,
-                                {literals(values), literals(weights)}),
-                    {index}));
+Result<Int> Schedule::decide_categorical(std::vector<int64_t> values, std::vector<int64_t> weights,
+                                         int64_t index) {
+  PRUNERC_TRY(
+      const std::vector<Output> outputs,
+      apply(instruction(PrimitiveKind::kSampleCategorical, {literals(values), literals(weights)}),
+            {index}));
   return Int(values_.back(), std::get<ValueId>(outputs[0]));
 }
 
@@ -327,13 +327,12 @@ Result<std::vector<Int>> Schedule::sample_perfect_tile(LoopId loop, int num_tile
   return decide_perfect_tile(loop, num_tiles, max_innermost, random_decision(space, rng));
 }
 
-Result<Int> Schedule::sample_categorical(std::vector<int64_t> values,
-                                         std::vector<int64_t> weights, Rng& rng) {
+Result<Int> Schedule::sample_categorical(std::vector<int64_t> values, std::vector<int64_t> weights,
+                                         Rng& rng) {
   const std::vector<Operand> operands = {literals(values), literals(weights)};
   PRUNERC_TRY(const DecisionSpace space,
               sample_space(program_, PrimitiveKind::kSampleCategorical, Call{operands}));
-  return decide_categorical(std::move(values), std::move(weights),
-                            random_decision(space, rng)[0]);
+  return decide_categorical(std::move(values), std::move(weights), random_decision(space, rng)[0]);
 }
 
 }  // namespace prunerc::schedule

@@ -2,25 +2,25 @@
 #ifndef PRUNERC_SCHEDULE_SCHEDULE_H_
 #define PRUNERC_SCHEDULE_SCHEDULE_H_
 
+#include "ir/program.h"
+#include "ir/support/result.h"
+#include "ir/support/rng.h"
+#include "schedule/trace.h"
+
 #include <cstdint>
 #include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "ir/program.h"
-#include "ir/support/result.h"
-#include "ir/support/rng.h"
-#include "schedule/trace.h"
-
 namespace prunerc::schedule {
 
 /// Whether every new program is checked by ir::verify (tests) or trusted (search).
 enum class Verify : uint8_t { kNever, kEachStep };
 
-/// A program and how it came about. A value: copies share the program and are independent afterwards.
-/// A primitive that fails leaves program and trace as they were.
-/// Threads: one Schedule belongs to one thread at a time.
+/// A program and how it came about. A value: copies share the program and are independent
+/// afterwards. A primitive that fails leaves program and trace as they were. Threads: one Schedule
+/// belongs to one thread at a time.
 class Schedule {
  public:
   explicit Schedule(ir::Program program, Verify verify = Verify::kNever)
@@ -35,14 +35,16 @@ class Schedule {
   std::vector<ir::LoopId> loops_of(ir::BlockId block) const;
   /// Every block, in execution order; an enclosing block comes before those inside it.
   std::vector<ir::BlockId> blocks() const;
-  /// Blocks that write what `block` reads / read what `block` writes, in execution order, without `block` itself.
+  /// Blocks that write what `block` reads / read what `block` writes, in execution order, without
+  /// `block` itself.
   std::vector<ir::BlockId> producers(ir::BlockId block) const;
   std::vector<ir::BlockId> consumers(ir::BlockId block) const;
   /// Errors: BlockNotFound, BlockNameAmbiguous.
   Result<ir::BlockId> block_by_name(std::string_view name) const;
 
   // Loop structure.
-  /// Loops of the given extents, outermost first; one factor may be -1 (inferred, rounded up). Guards the tail.
+  /// Loops of the given extents, outermost first; one factor may be -1 (inferred, rounded up).
+  /// Guards the tail.
   Result<std::vector<ir::LoopId>> split(ir::LoopId loop, std::vector<Int> factors);
   /// One loop for a chain of nested loops, outermost first.
   Result<ir::LoopId> fuse(std::vector<ir::LoopId> loops);
@@ -54,25 +56,29 @@ class Schedule {
   Result<void> vectorize(ir::LoopId loop);
   Result<void> unroll(ir::LoopId loop);
 
-  // Where and whether a block is computed. The moves return the block's new loops below `loop`, one per iteration
-  // variable whatever their extents, outermost first.
+  // Where and whether a block is computed. The moves return the block's new loops below `loop`, one
+  // per iteration variable whatever their extents, outermost first.
   Result<std::vector<ir::LoopId>> compute_at(ir::BlockId block, ir::LoopId loop);
   Result<std::vector<ir::LoopId>> reverse_compute_at(ir::BlockId block, ir::LoopId loop);
   Result<void> compute_inline(ir::BlockId block);
   Result<void> reverse_compute_inline(ir::BlockId block);
 
-  // Caches: a full-shape buffer and a copy block at the outermost level, to be moved by (reverse_)compute_at.
+  // Caches: a full-shape buffer and a copy block at the outermost level, to be moved by
+  // (reverse_)compute_at.
   /// Block reads its `read_idx`-th read buffer through a copy in `scope`; returns the copy block.
   Result<ir::BlockId> cache_read(ir::BlockId block, int read_idx, ir::Scope scope);
-  /// Block writes its `write_idx`-th written buffer through a copy in `scope`; returns the copy-out block.
+  /// Block writes its `write_idx`-th written buffer through a copy in `scope`; returns the copy-out
+  /// block.
   Result<ir::BlockId> cache_write(ir::BlockId block, int write_idx, ir::Scope scope);
   Result<void> set_scope(ir::BlockId block, int write_idx, ir::Scope scope);
 
   // Reductions.
-  /// The block's init becomes a block of its own in front of `loop`; returns it. The update keeps the block's id.
+  /// The block's init becomes a block of its own in front of `loop`; returns it. The update keeps
+  /// the block's id.
   Result<ir::BlockId> decompose_reduction(ir::BlockId block, ir::LoopId loop);
-  /// Partial results per iteration of the reduction loop `loop`, in a new buffer with one more axis at `factor_axis`;
-  /// returns the block that computes them. The old block's id goes to the one that combines them.
+  /// Partial results per iteration of the reduction loop `loop`, in a new buffer with one more axis
+  /// at `factor_axis`; returns the block that computes them. The old block's id goes to the one
+  /// that combines them.
   Result<ir::BlockId> rfactor(ir::LoopId loop, int factor_axis);
 
   // Attributes; an existing key is replaced.
@@ -90,8 +96,8 @@ class Schedule {
   Result<Int> decide_categorical(std::vector<int64_t> values, std::vector<int64_t> weights,
                                  int64_t index);
 
-  /// Applies one instruction with ids and values of this schedule; its outputs are filled in by the call.
-  /// `decision` is used by sampling instructions only.
+  /// Applies one instruction with ids and values of this schedule; its outputs are filled in by the
+  /// call. `decision` is used by sampling instructions only.
   Result<std::vector<Output>> apply(Instruction instruction, Decision decision = {});
 
  private:
@@ -114,7 +120,8 @@ struct ReplayOptions {
 /// Errors: those of the primitives; DecisionMismatch; TraceMalformed.
 Result<Schedule> replay(const ir::Program& base, const Trace& trace, ReplayOptions options = {});
 
-/// A uniformly random decision of the space, and a random neighbour (one prime moved between two tiles; another index).
+/// A uniformly random decision of the space, and a random neighbour (one prime moved between two
+/// tiles; another index).
 Decision random_decision(const DecisionSpace& space, Rng& rng);
 Decision mutate_decision(const DecisionSpace& space, const Decision& decision, Rng& rng);
 

@@ -1,9 +1,9 @@
 #include "schedule/trace.h"
 
+#include "schedule/factor.h"
+
 #include <algorithm>
 #include <limits>
-
-#include "schedule/factor.h"
 
 namespace prunerc::schedule {
 namespace {

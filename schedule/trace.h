@@ -1,6 +1,10 @@
-// A trace: which primitives were applied to which ids, and what was decided. Plain data; prints and parses back.
+// A trace: which primitives were applied to which ids, and what was decided. Plain data; prints and
+// parses back.
 #ifndef PRUNERC_SCHEDULE_TRACE_H_
 #define PRUNERC_SCHEDULE_TRACE_H_
+
+#include "ir/support/ids.h"
+#include "ir/support/result.h"
 
 #include <cstdint>
 #include <span>
@@ -8,9 +12,6 @@
 #include <string_view>
 #include <variant>
 #include <vector>
-
-#include "ir/support/ids.h"
-#include "ir/support/result.h"
 
 namespace prunerc::schedule {
 
@@ -26,8 +27,9 @@ std::string_view to_string(PrimitiveKind kind);
 /// A sampled value: the trace's v0, v1, ... in order of appearance.
 using ValueId = ir::Id<struct ValueTag>;
 
-/// An integer operand: a literal, or a sampled value (`ref` valid). In a Schedule's hands `value` is always what it
-/// stands for; inside a recorded Instruction a reference holds value 0, so that traces compare by meaning.
+/// An integer operand: a literal, or a sampled value (`ref` valid). In a Schedule's hands `value`
+/// is always what it stands for; inside a recorded Instruction a reference holds value 0, so that
+/// traces compare by meaning.
 struct Int {
   int64_t value = 0;
   ValueId ref;
@@ -57,7 +59,8 @@ using Decision = std::vector<int64_t>;
 struct DecisionSpace {
   PrimitiveKind primitive = PrimitiveKind::kSampleCategorical;
   int instruction_idx = 0;
-  // Perfect tile: ordered factorisations of `extent` into `num_tiles`, the last at most `max_innermost` (0: no cap).
+  // Perfect tile: ordered factorisations of `extent` into `num_tiles`, the last at most
+  // `max_innermost` (0: no cap).
   int64_t extent = 1;
   int num_tiles = 1;
   int64_t max_innermost = 0;

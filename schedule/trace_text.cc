@@ -1,10 +1,10 @@
 // The text form of traces: print and parse_trace.
+#include "schedule/trace.h"
+
 #include <cctype>
 #include <charconv>
 #include <optional>
 #include <set>
-
-#include "schedule/trace.h"
 
 namespace prunerc::schedule {
 namespace {
@@ -196,7 +196,8 @@ class Parser {
     if (peek() == 'v') {
       const Locus at = here();
       PRUNERC_TRY(const int32_t id, id_after("v"));
-      // Values are numbered in order of appearance, so that a reference can be checked while reading.
+      // Values are numbered in order of appearance, so that a reference can be checked while
+      // reading.
       if (id != num_values_) {
         return error_at(at, Diag::kParseExpected, text(ValueId(num_values_)), text(ValueId(id)));
       }

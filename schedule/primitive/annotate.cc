@@ -3,11 +3,11 @@
 //
 // Requires: the key is an identifier. An attribute of that key is replaced.
 // Legal because: attributes are hints; whoever reads one checks it.
-#include <cctype>
-#include <string>
-
 #include "schedule/primitive.h"
 #include "schedule/primitive/site.h"
+
+#include <cctype>
+#include <string>
 
 namespace prunerc::schedule {
 namespace {
@@ -34,8 +34,8 @@ bool is_identifier(const std::string& key) {
   return true;
 }
 
-Result<AnnotatePlan> plan_annotate(Site site, std::span<const Attr> present,
-                                   const std::string& key, int64_t value) {
+Result<AnnotatePlan> plan_annotate(Site site, std::span<const Attr> present, const std::string& key,
+                                   int64_t value) {
   if (!is_identifier(key)) return error(Diag::kAttrKey, key);
   AnnotatePlan plan;
   plan.site_ = std::move(site);

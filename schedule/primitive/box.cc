@@ -1,9 +1,9 @@
 #include "schedule/primitive/box.h"
 
-#include <vector>
-
 #include "ir/analysis/iter_map.h"
 #include "ir/equal.h"
+
+#include <vector>
 
 namespace prunerc::schedule {
 
@@ -52,8 +52,8 @@ bool writes_whole_box(IrBuilder& b, const LeafBlock& leaf, const Access& access,
     ranges.bind(loop->var, loop->extent);
     vars.push_back(loop->var);
   }
-  // The block's own guard only cuts off what is outside its iteration domain (DESIGN.md, D9), so the box is judged
-  // without it and clipped by whoever uses it.
+  // The block's own guard only cuts off what is outside its iteration domain (DESIGN.md, D9), so
+  // the box is judged without it and clipped by whoever uses it.
   bool whole = true;
   std::vector<Expr> indices;
   for (const Range& range : bound.box) indices.push_back(range.min);

@@ -2,20 +2,21 @@
 #ifndef PRUNERC_SCHEDULE_PRIMITIVE_BOX_H_
 #define PRUNERC_SCHEDULE_PRIMITIVE_BOX_H_
 
-#include <span>
-
 #include "ir/analysis/region.h"
 #include "ir/builder.h"
 #include "schedule/primitive/site.h"
 
+#include <span>
+
 namespace prunerc::schedule {
 
-/// Region of a leaf block's access over all iterations of `leaf.loops`; what is outside stays symbolic. `ranges`
-/// describes the variables outside.
+/// Region of a leaf block's access over all iterations of `leaf.loops`; what is outside stays
+/// symbolic. `ranges` describes the variables outside.
 ir::BufferRegion access_box(ir::IrBuilder& b, const LeafBlock& leaf, const ir::Access& access,
                             ir::VarRanges& ranges);
 
-/// Is every element of that box (within the buffer) written when `leaf.loops` run? No if it is not proved.
+/// Is every element of that box (within the buffer) written when `leaf.loops` run? No if it is not
+/// proved.
 bool writes_whole_box(ir::IrBuilder& b, const LeafBlock& leaf, const ir::Access& access,
                       ir::VarRanges& ranges);
 

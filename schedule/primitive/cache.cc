@@ -4,22 +4,22 @@
 //     for i { P: Y_local[i] = f(i) }                     for ax { copy: T_shared[ax] = T[ax] }
 //     for ax { copy: Y[ax] = Y_local[ax] }               for j { C: Y[j] = g(T_shared[j]) }
 //
-// The copy has the buffer's full shape and stands beside the outermost statement that holds the block;
-// (reverse_)compute_at moves it and shrinks it to what is needed there.
+// The copy has the buffer's full shape and stands beside the outermost statement that holds the
+// block; (reverse_)compute_at moves it and shrinks it to what is needed there.
 //
-// Requires: the block stands in no other block. cache_write: it is the sole writer, writes every element, and nobody in
-// the same outermost statement reads the buffer. cache_read: the block does not write the buffer, and every element is
-// written by a block of an earlier outermost statement (or it is an input).
-// Legal because: the copy carries final values, element by element.
-// Cost: O(size of the block).
-#include <algorithm>
-#include <string>
-#include <utility>
-
+// Requires: the block stands in no other block. cache_write: it is the sole writer, writes every
+// element, and nobody in the same outermost statement reads the buffer. cache_read: the block does
+// not write the buffer, and every element is written by a block of an earlier outermost statement
+// (or it is an input). Legal because: the copy carries final values, element by element. Cost:
+// O(size of the block).
 #include "ir/analysis/region.h"
 #include "schedule/primitive.h"
 #include "schedule/primitive/box.h"
 #include "schedule/primitive/flow.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
 
 namespace prunerc::schedule {
 namespace {
@@ -59,7 +59,8 @@ Result<void> check_constant_shape(const Block& block, const Buffer& buffer) {
   return {};
 }
 
-// Does the block at `place` write every element of the buffer? An output is written whole by its only writer.
+// Does the block at `place` write every element of the buffer? An output is written whole by its
+// only writer.
 bool writes_all(const Flow& flow, std::size_t place, const Buffer& buffer) {
   if (buffer.role == BufferRole::kOutput && flow.writers(buffer.id).size() == 1) return true;
   IrBuilder b(flow.program());
@@ -179,9 +180,9 @@ Applied apply_cache(const Program& program, const CachePlan& plan, CacheKind kin
   const std::string name(b.buffer(cache).name);
   const bool is_read = kind == CacheKind::kRead;
   Applied out;
-  const Stmt copy = is_read ? copy_nest(b, original, original.id, cache, name, &out.outputs)
-                            : copy_nest(b, original, cache, original.id, name + "_out",
-                                        &out.outputs);
+  const Stmt copy = is_read
+                        ? copy_nest(b, original, original.id, cache, name, &out.outputs)
+                        : copy_nest(b, original, cache, original.id, name + "_out", &out.outputs);
   // The block's own regions are redirected with its body.
   const Stmt redirected =
       replace_buffers(b, plan.site().path.back(), BufferMap{{original.id, cache}});

@@ -1,32 +1,35 @@
 // compute_at(P, loop):                                    reverse_compute_at(C, loop):
-//     for i in N { P: T[i] = f(i) }                           for o in N/4 @L { for i { P: T[o*4+i] = f } }
-//     for o in N/4 @L { for i { C reads T[o*4+i-1..] } }      for j in N { C: Y[j] = g(T[j]) }
+//     for i in N { P: T[i] = f(i) }                           for o in N/4 @L { for i { P: T[o*4+i]
+//     = f } } for o in N/4 @L { for i { C reads T[o*4+i-1..] } }      for j in N { C: Y[j] =
+//     g(T[j]) }
 //   ~>                                                      ~>
 //     for o in N/4 @L {                                       for o in N/4 @L {
 //       for ax in 6 { P: T[o*4-1+ax]  where in range }          for i { P: T[o*4+i] = f }
-//       for i { C reads T[o*4+i-1..] } }                        for ax in 4 { C: Y[o*4+ax] = g(T[o*4+ax]) } }
+//       for i { C reads T[o*4+i-1..] } }                        for ax in 4 { C: Y[o*4+ax] =
+//       g(T[o*4+ax]) } }
 //
-// The block gets one new loop per iteration variable. compute_at: spatial variables run over the hull of what the
-// readers under the loop need; reverse_compute_at: over what the writers under the loop have produced. Reduction
-// variables, and variables that no subscript of the form `var + constant` ties down, run over their whole extent.
-// Where the interval may leave the iteration domain, a guard cuts it.
+// The block gets one new loop per iteration variable. compute_at: spatial variables run over the
+// hull of what the readers under the loop need; reverse_compute_at: over what the writers under the
+// loop have produced. Reduction variables, and variables that no subscript of the form `var +
+// constant` ties down, run over their whole extent. Where the interval may leave the iteration
+// domain, a guard cuts it.
 //
-// Requires: the block stands in no other block, may be repeated and reordered, covers its iteration domain, is the sole
-// writer of what it writes, and its sources have final values (flow.h). compute_at: it writes one intermediate whose
-// readers are all under the loop. reverse_compute_at: it follows the loop, and so do no writers of its sources.
-// For both: in the new place each source is covered by writes of the same iteration of the loops shared with its
-// writer, none of which is a reduction loop of it.
-// Cost: O(accesses of the blocks involved).
-#include <algorithm>
-#include <memory>
-#include <string>
-#include <utility>
-
+// Requires: the block stands in no other block, may be repeated and reordered, covers its iteration
+// domain, is the sole writer of what it writes, and its sources have final values (flow.h).
+// compute_at: it writes one intermediate whose readers are all under the loop. reverse_compute_at:
+// it follows the loop, and so do no writers of its sources. For both: in the new place each source
+// is covered by writes of the same iteration of the loops shared with its writer, none of which is
+// a reduction loop of it. Cost: O(accesses of the blocks involved).
 #include "ir/analysis/linear.h"
 #include "ir/analysis/simplify.h"
 #include "schedule/primitive.h"
 #include "schedule/primitive/box.h"
 #include "schedule/primitive/flow.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
 
 namespace prunerc::schedule {
 namespace {
@@ -91,7 +94,7 @@ class MovePlanner {
   Direction direction_;
   MovePlan plan_;
   std::size_t place_ = 0;
-  Flow::Span span_;                 // blocks under the loop
+  Flow::Span span_;  // blocks under the loop
   Site loop_site_;
   std::vector<const Loop*> outer_;  // loops around the new place, the target included
   VarRanges ranges_;                // of those
@@ -155,13 +158,14 @@ Result<void> MovePlanner::check_consumer() {
   return {};
 }
 
-// The first child of the loop's body that reads what a producer writes; the last that writes what a consumer reads.
+// The first child of the loop's body that reads what a producer writes; the last that writes what a
+// consumer reads.
 void MovePlanner::find_neighbour() {
   const Stmt body = loop_site_.loop()->body;
   const Seq* seq = body.as<Seq>();
-  const std::vector<Stmt> children =
-      seq == nullptr ? std::vector<Stmt>{body}
-                     : std::vector<Stmt>(seq->stmts.begin(), seq->stmts.end());
+  const std::vector<Stmt> children = seq == nullptr
+                                         ? std::vector<Stmt>{body}
+                                         : std::vector<Stmt>(seq->stmts.begin(), seq->stmts.end());
   const Block& mine = *block().block;
   for (Stmt child : children) {
     for (const Block* other : leaf_blocks(child)) {
@@ -176,7 +180,8 @@ void MovePlanner::find_neighbour() {
   }
 }
 
-// Hull of what the blocks under the loop do to a buffer, in terms of the loops around the new place.
+// Hull of what the blocks under the loop do to a buffer, in terms of the loops around the new
+// place.
 bool MovePlanner::box_under_loop(BufferId buffer, bool of_writes, BufferRegion* out) {
   bool any = false;
   for (std::size_t i = span_.first; i < span_.last; ++i) {
@@ -221,11 +226,18 @@ std::vector<IterRange> MovePlanner::iter_ranges() {
     box_under_loop(mine.writes[0].buffer, /*of_writes=*/false, &box);
     return solve(mine.writes[0], box);
   }
-  // One read decides for all variables, so that every instance finds its iteration; the others are checked afterwards.
+  // One read decides for all variables, so that every instance finds its iteration; the others are
+  // checked afterwards. What it reads is written under the loop alone: nothing that it needs comes
+  // from elsewhere.
   std::vector<IterRange> best;
+  for (const IterVar& iter : mine.iters) best.push_back({Expr(), *constant(iter.extent)});
   int64_t fewest = -1;
   for (const Access& access : mine.reads) {
-    if (!box_under_loop(access.buffer, /*of_writes=*/true, &box)) continue;
+    const std::vector<std::size_t> writers = flow_.writers(access.buffer);
+    const bool all_under = std::all_of(writers.begin(), writers.end(), [&](std::size_t writer) {
+      return writer >= span_.first && writer < span_.last;
+    });
+    if (!all_under || !box_under_loop(access.buffer, /*of_writes=*/true, &box)) continue;
     std::vector<IterRange> found = solve(access, box);
     int64_t whole = 0;
     for (const IterRange& range : found) whole += range.min.defined() ? 0 : 1;
@@ -237,7 +249,8 @@ std::vector<IterRange> MovePlanner::iter_ranges() {
   return best;
 }
 
-// Conditions that keep the binding inside the domain where the interval may leave it; null if it cannot.
+// Conditions that keep the binding inside the domain where the interval may leave it; null if it
+// cannot.
 Expr MovePlanner::bounds_guard(const IterVar& iter, const IterRange& range, Expr binding) {
   if (!range.min.defined()) return {};
   const int64_t domain = *constant(iter.extent);
@@ -274,8 +287,7 @@ void MovePlanner::build(const std::vector<IterRange>& iter_ranges) {
   plan_.nest_ = b().block(copy);
   moved_.block = plan_.nest_.as<Block>();
   for (std::size_t i = iters.size(); i-- > 0;) {
-    plan_.nest_ =
-        make_loop(b(), vars[i], iter_ranges[i].extent, plan_.nest_, plan_.new_loops_[i]);
+    plan_.nest_ = make_loop(b(), vars[i], iter_ranges[i].extent, plan_.nest_, plan_.new_loops_[i]);
   }
   moved_.loops = outer_;
   Stmt s = plan_.nest_;
@@ -288,8 +300,8 @@ bool MovePlanner::covered_by(const LeafBlock& writer, const Access& read, std::s
   VarRanges ranges(program_.domain());
   for (std::size_t i = 0; i < shared; ++i) ranges.bind(outer_[i]->var, outer_[i]->extent);
   auto inside = [&](const LeafBlock& leaf) {
-    return LeafBlock{leaf.block, {leaf.loops.begin() + static_cast<std::ptrdiff_t>(shared),
-                                  leaf.loops.end()}};
+    return LeafBlock{leaf.block,
+                     {leaf.loops.begin() + static_cast<std::ptrdiff_t>(shared), leaf.loops.end()}};
   };
   const LeafBlock from = inside(writer);
   const BufferRegion needed = access_box(b(), inside(moved_), read, ranges);
@@ -344,7 +356,8 @@ Result<MovePlan> MovePlanner::plan(BlockId block_id, LoopId loop_id) {
 
 Applied apply_move(const MovePlan& plan) {
   IrBuilder& b = plan.builder();
-  // The loop does not enclose the block, so taking the block out leaves the loop's own nodes as they are.
+  // The loop does not enclose the block, so taking the block out leaves the loop's own nodes as
+  // they are.
   const Stmt without = replace_at(b, plan.block_site(), {});
   const Site site = find_loop_in(without, plan.loop());
   const Loop& loop = *site.loop();

@@ -1,10 +1,10 @@
 #include "schedule/primitive/flow.h"
 
-#include <algorithm>
-
 #include "ir/analysis/iter_map.h"
 #include "ir/visit.h"
 #include "schedule/primitive/reducer.h"
+
+#include <algorithm>
 
 namespace prunerc::schedule {
 
@@ -29,7 +29,8 @@ bool touches(std::span<const Access> accesses, BufferId buffer) {
                      [&](const Access& access) { return access.buffer == buffer; });
 }
 
-// Each variable bound to a loop of its own with the same extent: the common case, without an analysis.
+// Each variable bound to a loop of its own with the same extent: the common case, without an
+// analysis.
 bool trivially_bound(const LeafBlock& leaf) {
   std::vector<VarId> used;
   for (const IterVar& iter : leaf.block->iters) {
@@ -140,9 +141,8 @@ Result<void> check_sole_writer(const Flow& flow, std::size_t block) {
   for (const Access& access : mine.writes) {
     for (const std::size_t writer : flow.writers(access.buffer)) {
       if (writer == block) continue;
-      return error(Diag::kBufferManyWriters,
-                   std::string(flow.program().buffer(access.buffer).name), mine.id,
-                   flow[writer].block->id);
+      return error(Diag::kBufferManyWriters, std::string(flow.program().buffer(access.buffer).name),
+                   mine.id, flow[writer].block->id);
     }
   }
   return {};
@@ -181,8 +181,7 @@ Result<void> check_movable(IrBuilder& b, const Flow& flow, std::size_t block) {
     if (has_reduce_iters(*mine.block)) return error(Diag::kBlockNoInit, mine.block->id);
     for (const Access& access : mine.block->writes) {
       if (reads(*mine.block, access.buffer)) {
-        return error(Diag::kBlockNotSimple, mine.block->id,
-                     std::string("not read what it writes"));
+        return error(Diag::kBlockNotSimple, mine.block->id, std::string("not read what it writes"));
       }
     }
   }

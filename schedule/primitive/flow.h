@@ -1,13 +1,14 @@
-// The outermost blocks of a program in order, and who writes and reads what: the ground on which blocks are moved.
+// The outermost blocks of a program in order, and who writes and reads what: the ground on which
+// blocks are moved.
 #ifndef PRUNERC_SCHEDULE_PRIMITIVE_FLOW_H_
 #define PRUNERC_SCHEDULE_PRIMITIVE_FLOW_H_
+
+#include "ir/builder.h"
+#include "schedule/primitive/site.h"
 
 #include <cstddef>
 #include <string>
 #include <vector>
-
-#include "ir/builder.h"
-#include "schedule/primitive/site.h"
 
 namespace prunerc::schedule {
 
@@ -21,8 +22,8 @@ class Flow {
   const std::vector<LeafBlock>& blocks() const { return blocks_; }
   const LeafBlock& operator[](std::size_t i) const { return blocks_[i]; }
 
-  /// Place of a block that stands in no other block, holds none, and has only loops and sequences around.
-  /// Errors: BlockNotFound, BlockNested, BlockUnderIf.
+  /// Place of a block that stands in no other block, holds none, and has only loops and sequences
+  /// around. Errors: BlockNotFound, BlockNested, BlockUnderIf.
   Result<std::size_t> find(ir::BlockId id) const;
   std::vector<std::size_t> writers(ir::BufferId buffer) const;
   std::vector<std::size_t> readers(ir::BufferId buffer) const;
@@ -48,11 +49,11 @@ bool feeds_reduction(const ir::Loop& loop, const ir::Block& block);
 
 /// `block` is the only writer of each buffer that it writes. Errors: BufferManyWriters.
 Result<void> check_sole_writer(const Flow& flow, std::size_t block);
-/// What the block reads has its final value where the block stands, and keeps it. Errors: SourceOverwritten,
-/// ReductionNotFinished, BlockOrderFixed.
+/// What the block reads has its final value where the block stands, and keeps it. Errors:
+/// SourceOverwritten, ReductionNotFinished, BlockOrderFixed.
 Result<void> check_sources_final(ir::IrBuilder& b, const Flow& flow, std::size_t block);
-/// Instances may be repeated and reordered, and cover the whole iteration domain. Errors: BlockOrderFixed, BlockNoInit,
-/// BlockNotSimple.
+/// Instances may be repeated and reordered, and cover the whole iteration domain. Errors:
+/// BlockOrderFixed, BlockNoInit, BlockNotSimple.
 Result<void> check_movable(ir::IrBuilder& b, const Flow& flow, std::size_t block);
 
 }  // namespace prunerc::schedule

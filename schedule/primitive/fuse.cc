@@ -3,14 +3,14 @@
 //   ~>
 //     for f in M*N @L { S(f // N, f % N) }
 //
-// Requires: each loop is the only statement of the one before; all serial, without attributes, of constant extent.
-// Legal because: f -> (f // N, f % N) is a bijection that keeps the lexicographic order; DESIGN.md, D7.
-// Cost: O(loops and bindings below).
-#include <string>
-#include <utility>
-
+// Requires: each loop is the only statement of the one before; all serial, without attributes, of
+// constant extent. Legal because: f -> (f // N, f % N) is a bijection that keeps the lexicographic
+// order; DESIGN.md, D7. Cost: O(loops and bindings below).
 #include "schedule/primitive.h"
 #include "schedule/primitive/site.h"
+
+#include <string>
+#include <utility>
 
 namespace prunerc::schedule {
 namespace {

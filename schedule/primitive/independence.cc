@@ -1,14 +1,14 @@
 #include "schedule/primitive/independence.h"
 
-#include <algorithm>
-#include <cstdlib>
-#include <optional>
-
 #include "ir/analysis/linear.h"
 #include "ir/analysis/region.h"
 #include "ir/equal.h"
 #include "ir/visit.h"
 #include "schedule/primitive/box.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
 
 namespace prunerc::schedule {
 
@@ -34,7 +34,10 @@ struct Digit {
 class Chain {
  public:
   Chain(IrBuilder& b, const Program& program, const Site& top, std::span<const Loop* const> loops)
-      : b_(b), loops_(loops), leaves_(leaves(loops.back()->body)), ranges_(ranges_at(program, top)) {
+      : b_(b),
+        loops_(loops),
+        leaves_(leaves(loops.back()->body)),
+        ranges_(ranges_at(program, top)) {
     for (const Loop* loop : loops) {
       if (loop != loops[0]) ranges_.bind(loop->var, loop->extent);
       extents_.push_back(constant(loop->extent).value_or(0));
@@ -152,11 +155,11 @@ void Chain::resolve(const std::vector<const BufferRegion*>& regions, std::size_t
     lo = std::min(lo, shift.constant);
     hi = std::max(hi, shift.constant + other->extent);
   }
-  // A digit is resolved if one step of it is wider than all that the smaller ones and the box can span.
+  // A digit is resolved if one step of it is wider than all that the smaller ones and the box can
+  // span.
   std::vector<Term> atoms = first->atoms;
-  std::sort(atoms.begin(), atoms.end(), [](const Term& x, const Term& y) {
-    return std::abs(x.coef) < std::abs(y.coef);
-  });
+  std::sort(atoms.begin(), atoms.end(),
+            [](const Term& x, const Term& y) { return std::abs(x.coef) < std::abs(y.coef); });
   int64_t spread = hi - lo - 1;
   for (const Term& term : atoms) {
     const Digit digit = *as_digit(term.atoms[0]);
@@ -172,7 +175,8 @@ bool Chain::determines(std::vector<Digit> digits, std::size_t var_idx) const {
   int64_t known = 1;  // the variable modulo this is known
   for (const Digit& digit : digits) {
     if (digit.var_idx != var_idx || digit.lower > known) continue;
-    // An overlapping digit tells the remainder modulo lower*extent only if it starts at a place that is known.
+    // An overlapping digit tells the remainder modulo lower*extent only if it starts at a place
+    // that is known.
     if (known % digit.lower == 0) known = std::max(known, digit.lower * digit.extent);
   }
   return known >= extents_[var_idx] && extents_[var_idx] > 0;
@@ -242,10 +246,9 @@ BufferId dependent_buffer(IrBuilder& b, const Program& program, const Site& top,
     if (!access.is_write || std::find(done.begin(), done.end(), buffer) != done.end()) continue;
     done.push_back(buffer);
     if (analysis.disjoint_slabs(accesses, buffer)) continue;
-    const bool own = privates == Privates::kOwn &&
-                     program.buffer(buffer).role == BufferRole::kIntermediate &&
-                     !accessed_outside(program, buffer, chain.back()) &&
-                     analysis.covered(accesses, buffer);
+    const bool own =
+        privates == Privates::kOwn && program.buffer(buffer).role == BufferRole::kIntermediate &&
+        !accessed_outside(program, buffer, chain.back()) && analysis.covered(accesses, buffer);
     if (!own) return buffer;
   }
   return {};

@@ -1,27 +1,29 @@
-// Do different iterations of loops touch different elements? An exact question of index arithmetic: declared iteration
-// kinds are not trusted.
+// Do different iterations of loops touch different elements? An exact question of index arithmetic:
+// declared iteration kinds are not trusted.
 #ifndef PRUNERC_SCHEDULE_PRIMITIVE_INDEPENDENCE_H_
 #define PRUNERC_SCHEDULE_PRIMITIVE_INDEPENDENCE_H_
-
-#include <span>
 
 #include "ir/builder.h"
 #include "ir/program.h"
 #include "schedule/primitive/site.h"
 
+#include <span>
+
 namespace prunerc::schedule {
 
-/// What to think of an intermediate that is accessed only inside the loops and whose reads are covered by writes
-/// before them in the same iteration. Own: every iteration has its own copy. Shared: it is like any other buffer.
+/// What to think of an intermediate that is accessed only inside the loops and whose reads are
+/// covered by writes before them in the same iteration. Own: every iteration has its own copy.
+/// Shared: it is like any other buffer.
 enum class Privates : uint8_t { kShared, kOwn };
 
-/// A buffer through which two iterations of the nest `chain` (directly nested, outermost first; `top` is the site of
-/// its first loop) may depend on each other; an invalid id if there is none. Sound, not complete: an access that is no
-/// sum of loop variables, quotients and remainders counts as dependent.
+/// A buffer through which two iterations of the nest `chain` (directly nested, outermost first;
+/// `top` is the site of its first loop) may depend on each other; an invalid id if there is none.
+/// Sound, not complete: an access that is no sum of loop variables, quotients and remainders counts
+/// as dependent.
 ///
-/// Method: all accesses of a written buffer, as a function of the chain's variables, must lie in slabs
-/// c1*a1 + c2*a2 + ... + [lo, hi) that are pairwise disjoint for different values of the atoms a1, a2, ..., and the
-/// atoms together must determine the iteration.
+/// Method: all accesses of a written buffer, as a function of the chain's variables, must lie in
+/// slabs c1*a1 + c2*a2 + ... + [lo, hi) that are pairwise disjoint for different values of the
+/// atoms a1, a2, ..., and the atoms together must determine the iteration.
 ir::BufferId dependent_buffer(ir::IrBuilder& b, const ir::Program& program, const Site& top,
                               std::span<const ir::Loop* const> chain, Privates privates);
 

@@ -4,22 +4,23 @@
 //   ~>                                                 ~>
 //     for j { C: Y[j] = g(f(j+1)) }                      for i { P: Y[i] = g(f(i)) }
 //
-// Requires, for the block that vanishes: no other block around or inside, all variables spatial, no init, one store,
-// sole writer, sources with final values (flow.h).
-// compute_inline: it writes an intermediate, does not read it, and its store's subscripts are distinct variables.
-// reverse_compute_inline: it reads one intermediate T with one subscript tuple of distinct variables that covers its
-// spatial domain; T has one writer, of the same form, and no other reader; other sources are final where that stands.
-// Legal because: T[v] has the value f(v) wherever it may be read, and each Y[v] depends on T[v] alone.
-// Cost: O(size of the blocks involved).
-#include <algorithm>
-#include <string>
-#include <utility>
-
+// Requires, for the block that vanishes: no other block around or inside, all variables spatial, no
+// init, one store, sole writer, sources with final values (flow.h). compute_inline: it writes an
+// intermediate, does not read it, and its store's subscripts are distinct variables.
+// reverse_compute_inline: it reads one intermediate T with one subscript tuple of distinct
+// variables that covers its spatial domain; T has one writer, of the same form, and no other
+// reader; other sources are final where that stands. Legal because: T[v] has the value f(v)
+// wherever it may be read, and each Y[v] depends on T[v] alone. Cost: O(size of the blocks
+// involved).
 #include "ir/analysis/region.h"
 #include "ir/visit.h"
 #include "schedule/primitive.h"
 #include "schedule/primitive/flow.h"
 #include "schedule/primitive/reducer.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
 
 namespace prunerc::schedule {
 namespace {
@@ -30,17 +31,17 @@ Error unfit(const Block& block, const char* what) {
   return error(Diag::kBlockNotSimple, block.id, std::string(what));
 }
 
-// For each dimension the iteration variable that is the whole subscript (its position), or -1 for constant 0.
-// Nullopt if a subscript is something else, a variable comes twice, or one of extent above 1 is missing.
+// For each dimension the iteration variable that is the whole subscript (its position), or -1 for
+// constant 0. Nullopt if a subscript is something else, a variable comes twice, or one of extent
+// above 1 is missing.
 std::optional<std::vector<int>> plain_subscripts(const Block& block,
                                                  std::span<const Expr> indices) {
   std::vector<int> out;
   for (Expr index : indices) {
     const Var* var = index.as<Var>();
-    const auto found = std::find_if(block.iters.begin(), block.iters.end(),
-                                    [&](const IterVar& iter) {
-                                      return var != nullptr && iter.var->id == var->id;
-                                    });
+    const auto found = std::find_if(
+        block.iters.begin(), block.iters.end(),
+        [&](const IterVar& iter) { return var != nullptr && iter.var->id == var->id; });
     const int position = static_cast<int>(found - block.iters.begin());
     if (found == block.iters.end()) {
       if (constant(index) != 0) return std::nullopt;
@@ -107,8 +108,7 @@ Result<InlinePlan> plan_inline(const Program& program, BlockId id) {
   PRUNERC_TRY_VOID(check_pure_store(flow, place));
   plan.store_ = block.body.as<Store>();
   PRUNERC_TRY_VOID(check_intermediate(program, plan.store_->buffer));
-  const std::optional<std::vector<int>> subscripts =
-      plain_subscripts(block, plan.store_->indices);
+  const std::optional<std::vector<int>> subscripts = plain_subscripts(block, plan.store_->indices);
   if (!subscripts) return unfit(block, "store to distinct variables");
   plan.subscripts_ = *subscripts;
   IrBuilder b(program);
@@ -168,7 +168,8 @@ class ReverseInlinePlan {
   std::vector<int> producer_iter_;
 };
 
-// The intermediate that the block reads and a block writes; all its loads must have the same plain subscripts.
+// The intermediate that the block reads and a block writes; all its loads must have the same plain
+// subscripts.
 Result<BufferId> find_link(const Flow& flow, std::size_t place) {
   const Block& block = *flow[place].block;
   BufferId link;
@@ -227,13 +228,13 @@ Result<ReverseInlinePlan> plan_reverse_inline(const Program& program, BlockId id
   for (std::size_t d = 0; d < mine.size(); ++d) {
     if (mine[d] < 0) continue;
     plan.producer_iter_[static_cast<std::size_t>(mine[d])] = (*theirs)[d];
-    // The consumer must want all that the producer makes: then nothing is computed that was not before.
+    // The consumer must want all that the producer makes: then nothing is computed that was not
+    // before.
     const std::optional<int64_t> wanted =
         constant(block.iters[static_cast<std::size_t>(mine[d])].extent);
     const std::optional<int64_t> made =
-        (*theirs)[d] < 0
-            ? 1
-            : constant(producer.iters[static_cast<std::size_t>((*theirs)[d])].extent);
+        (*theirs)[d] < 0 ? 1
+                         : constant(producer.iters[static_cast<std::size_t>((*theirs)[d])].extent);
     if (!wanted || wanted != made) return unfit(block, "use all of the intermediate");
   }
   for (const Access& access : block.reads) {

@@ -1,17 +1,18 @@
 // parallel(loop), vectorize(loop), unroll(loop):
 //     for i in N @L { S(i) }   ~>   for i in N @L parallel { S(i) }        (vectorized, unrolled)
 //
-// Requires: L serial with a constant extent. Parallel and vectorize: iterations touch disjoint elements of every buffer
-// that is written below, so a reduction over L is refused whatever kinds its block declares. Parallel: an intermediate
-// that lives inside one iteration is each iteration's own. A parallel loop does not stand inside or around another
-// parallel or vectorized one; a vectorized loop has no other vectorized or parallel loop inside or around.
-// Legal because: iterations without common elements (one of them written) can run in any order or at once.
-// Cost: O(accesses below L).
-#include <string>
-
+// Requires: L serial with a constant extent. Parallel and vectorize: iterations touch disjoint
+// elements of every buffer that is written below, so a reduction over L is refused whatever kinds
+// its block declares. Parallel: an intermediate that lives inside one iteration is each iteration's
+// own. A parallel loop does not stand inside or around another parallel or vectorized one; a
+// vectorized loop has no other vectorized or parallel loop inside or around. Legal because:
+// iterations without common elements (one of them written) can run in any order or at once. Cost:
+// O(accesses below L).
 #include "ir/visit.h"
 #include "schedule/primitive.h"
 #include "schedule/primitive/independence.h"
+
+#include <string>
 
 namespace prunerc::schedule {
 namespace {

@@ -1,13 +1,13 @@
 #include "schedule/primitive/reducer.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "ir/analysis/iter_map.h"
 #include "ir/analysis/linear.h"
 #include "ir/equal.h"
 #include "ir/visit.h"
 #include "schedule/primitive/box.h"
+
+#include <algorithm>
+#include <cmath>
 
 namespace prunerc::schedule {
 
@@ -71,7 +71,8 @@ std::optional<Linear> nonnegative(IrBuilder& b, Expr condition, const VarRanges&
   return out;
 }
 
-// Does fact >= 0 imply goal >= 0? With fact = q*goal + rest and rest <= q - 1 it does, since then q*goal >= 1 - q.
+// Does fact >= 0 imply goal >= 0? With fact = q*goal + rest and rest <= q - 1 it does, since then
+// q*goal >= 1 - q.
 bool implies(const Linear& fact, const Linear& goal, const VarRanges& ranges) {
   if (goal.terms.empty()) return goal.constant >= 0;
   for (const Term& term : fact.terms) {
@@ -149,6 +150,33 @@ std::string order_fault(IrBuilder& b, const Block& block) {
   }
   if (has_reduce_iters(block) && !match_reducer(block)) {
     return "its reduction is no sum, product, minimum or maximum into one element";
+  }
+  return {};
+}
+
+Result<void> check_instances_once(IrBuilder& b, const Block& block,
+                                  const std::vector<const Loop*>& loops, const VarRanges& ranges) {
+  std::vector<const Var*> vars;
+  for (const Loop* loop : loops) vars.push_back(loop->var);
+  std::vector<Expr> bindings;
+  for (const IterVar& iter : block.iters) bindings.push_back(iter.binding);
+  // What is injective without the guard is so with it; a guard may relate loops that are not asked
+  // about.
+  IterMapResult found = detect_iter_map(b, bindings, vars, {}, ranges, IterMapLevel::kBijective);
+  if (!found.ok() && block.guard.defined()) {
+    found = detect_iter_map(b, bindings, vars, block.guard, ranges, IterMapLevel::kBijective);
+  }
+  if (!found.ok()) {
+    return error(Diag::kBlockOrderFixed, block.id, std::string(to_string(found.error)));
+  }
+  for (std::size_t i = 0; i < bindings.size(); ++i) {
+    if (block.iters[i].kind == IterKind::kSpatial) continue;
+    bool from_zero = found.map.indices[i].base.is_constant(0);
+    for (const IterSplit& split : found.map.indices[i].splits) from_zero &= split.scale.coef > 0;
+    if (!from_zero) {
+      return error(Diag::kBlockOrderFixed, block.id,
+                   std::string("a reduction variable does not ascend from 0"));
+    }
   }
   return {};
 }

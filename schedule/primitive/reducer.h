@@ -1,16 +1,19 @@
-// Reductions by their bodies: which operation accumulates, and whether instances of a block may be reordered.
+// Reductions by their bodies: which operation accumulates, and whether instances of a block may be
+// reordered.
 #ifndef PRUNERC_SCHEDULE_PRIMITIVE_REDUCER_H_
 #define PRUNERC_SCHEDULE_PRIMITIVE_REDUCER_H_
-
-#include <optional>
-#include <string>
 
 #include "ir/builder.h"
 #include "schedule/primitive/site.h"
 
+#include <optional>
+#include <string>
+#include <vector>
+
 namespace prunerc::schedule {
 
-/// store: T[idx] = T[idx] op update, where update does not read T and idx is free of reduction variables.
+/// store: T[idx] = T[idx] op update, where update does not read T and idx is free of reduction
+/// variables.
 struct Reducer {
   ir::ExprKind op;  // Add, Mul, Min or Max
   const ir::Store* store;
@@ -27,12 +30,20 @@ bool has_reduce_iters(const ir::Block& block);
 /// Conjuncts of a condition; none for null.
 std::vector<ir::Expr> conjuncts(ir::Expr condition);
 
-/// Why the instances of a block must keep their order; empty if any order gives the same result. Spatial variables must
-/// determine the element that is written, reduction variables must accumulate through a known reducer: declared kinds
-/// are checked against the body.
+/// Why the instances of a block must keep their order; empty if any order gives the same result.
+/// Spatial variables must determine the element that is written, reduction variables must
+/// accumulate through a known reducer: declared kinds are checked against the body.
 std::string order_fault(ir::IrBuilder& b, const ir::Block& block);
 
-/// Does the guard cut off nothing but values outside the iteration variables' extents? `ranges` knows the loops.
+/// Every instance occurs once while `loops` run, and reduction variables are 0 exactly where the
+/// loops that feed them are: then the initialising instance comes first in any order of the loops.
+/// `ranges` knows all loops around the block. Errors: BlockOrderFixed.
+Result<void> check_instances_once(ir::IrBuilder& b, const ir::Block& block,
+                                  const std::vector<const ir::Loop*>& loops,
+                                  const ir::VarRanges& ranges);
+
+/// Does the guard cut off nothing but values outside the iteration variables' extents? `ranges`
+/// knows the loops.
 bool guard_cuts_only_domain(ir::IrBuilder& b, const ir::Block& block, const ir::VarRanges& ranges);
 
 }  // namespace prunerc::schedule

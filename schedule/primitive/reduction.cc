@@ -4,22 +4,22 @@
 //     for i { B_init: T[i] = e
 //             for k @L { B: T[i] = T[i] + f(i, k) } }
 //
-// The spatial loops from `loop` downwards are copied for the init; the guard is taken where the reduction loops are 0.
+// The spatial loops from `loop` downwards are copied for the init; the guard is taken where the
+// reduction loops are 0.
 //
-// Requires: B has an init, stands in no other block, is the sole writer of T; `loop` is around B; no loop above it feeds
-// a reduction variable; no loop feeds a spatial and a reduction variable; each instance occurs once below `loop`.
-// Legal because: the initialising instance is the first of its element, and no other element is touched between.
-// Cost: O(size of B and its loops).
-#include <algorithm>
-#include <string>
-#include <utility>
-
-#include "ir/analysis/iter_map.h"
+// Requires: B has an init, stands in no other block, is the sole writer of T; `loop` is around B;
+// no loop above it feeds a reduction variable; no loop feeds a spatial and a reduction variable;
+// each instance occurs once below `loop`. Legal because: the initialising instance is the first of
+// its element, and no other element is touched between. Cost: O(size of B and its loops).
 #include "ir/analysis/region.h"
 #include "ir/analysis/simplify.h"
 #include "schedule/primitive.h"
 #include "schedule/primitive/flow.h"
 #include "schedule/primitive/reducer.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
 
 namespace prunerc::schedule {
 namespace {
@@ -41,32 +41,6 @@ class DecomposePlan {
   std::vector<const Loop*> inner_;
 };
 
-Result<void> check_instances_once(const Program& program, const Site& top,
-                                  const std::vector<const Loop*>& loops, const Block& block) {
-  IrBuilder b(program);
-  VarRanges ranges = ranges_at(program, top);
-  std::vector<const Var*> vars;
-  for (const Loop* loop : loops) {
-    ranges.bind(loop->var, loop->extent);
-    vars.push_back(loop->var);
-  }
-  std::vector<Expr> bindings;
-  for (const IterVar& iter : block.iters) bindings.push_back(iter.binding);
-  const IterMapResult map =
-      detect_iter_map(b, bindings, vars, block.guard, ranges, IterMapLevel::kBijective);
-  if (!map.ok()) {
-    return error(Diag::kBlockOrderFixed, block.id, std::string(to_string(map.error)));
-  }
-  for (std::size_t i = 0; i < block.iters.size(); ++i) {
-    if (block.iters[i].kind == IterKind::kSpatial) continue;
-    if (!map.map.indices[i].base.is_constant(0)) {
-      return error(Diag::kBlockOrderFixed, block.id,
-                   std::string("a reduction variable does not ascend from 0"));
-    }
-  }
-  return {};
-}
-
 Result<DecomposePlan> plan_decompose(const Program& program, BlockId id, LoopId loop_id) {
   DecomposePlan plan;
   plan.loop_ = loop_id;
@@ -77,8 +51,12 @@ Result<DecomposePlan> plan_decompose(const Program& program, BlockId id, LoopId 
   const Block& block = plan.block();
   if (!block.init.defined()) return error(Diag::kBlockNoInit, id);
   PRUNERC_TRY_VOID(check_sole_writer(flow, place));
+  const std::vector<const Loop*>& loops = flow[place].loops;
+  const bool around = std::any_of(loops.begin(), loops.end(),
+                                  [&](const Loop* loop) { return loop->id == loop_id; });
+  if (!around) return error(Diag::kLoopNotAround, loop_id, id);
   bool below = false;
-  for (const Loop* loop : flow[place].loops) {
+  for (const Loop* loop : loops) {
     below = below || loop->id == loop_id;
     const bool reduces = feeds_reduction(*loop, block);
     if (!below && reduces) return error(Diag::kReductionLoopAbove, loop->id, loop_id, id);
@@ -92,7 +70,6 @@ Result<DecomposePlan> plan_decompose(const Program& program, BlockId id, LoopId 
       }
     }
   }
-  if (!below) return error(Diag::kLoopNotAround, loop_id, id);
   // Whatever stands beside the block in these loops would see the elements initialised early.
   const Flow::Span span = flow.under(loop_id);
   for (std::size_t i = span.first; i < span.last; ++i) {
@@ -104,7 +81,10 @@ Result<DecomposePlan> plan_decompose(const Program& program, BlockId id, LoopId 
       }
     }
   }
-  PRUNERC_TRY_VOID(check_instances_once(program, loop_site, plan.inner_, block));
+  IrBuilder b(program);
+  VarRanges ranges = ranges_at(program, loop_site);
+  for (const Loop* loop : plan.inner_) ranges.bind(loop->var, loop->extent);
+  PRUNERC_TRY_VOID(check_instances_once(b, block, plan.inner_, ranges));
   return plan;
 }
 
@@ -139,8 +119,8 @@ Applied apply_decompose(const Program& program, const DecomposePlan& plan) {
     }
     const Var* var = b.fresh_var(iter.var->name);
     body_vars[iter.var->id] = var;
-    iters.push_back({var, iter.extent, iter.kind,
-                     simplify(b, substitute(b, iter.binding, at_start), ranges)});
+    iters.push_back(
+        {var, iter.extent, iter.kind, simplify(b, substitute(b, iter.binding, at_start), ranges)});
   }
   init.iters = iters;
   init.body = substitute(b, block.init, body_vars);
@@ -173,8 +153,7 @@ Applied apply_decompose(const Program& program, const DecomposePlan& plan) {
 }  // namespace
 
 template <>
-Result<Applied> run<PrimitiveKind::kDecomposeReduction>(const Program& program,
-                                                        const Call& call) {
+Result<Applied> run<PrimitiveKind::kDecomposeReduction>(const Program& program, const Call& call) {
   PRUNERC_TRY(const DecomposePlan plan, plan_decompose(program, call.block(0), call.loop(1)));
   return apply_decompose(program, plan);
 }

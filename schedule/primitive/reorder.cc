@@ -3,23 +3,25 @@
 //   ~>  reorder(@L1, @L0)
 //     for j in N @L1 { for i in M @L0 { S(i, j) } }
 //
-// The named loops of one chain take the named order in the places they have; loops between them stay where they are.
+// The named loops of one chain take the named order in the places they have; loops between them
+// stay where they are.
 //
-// Requires: the named loops stand on a chain in which each loop is the only statement of the one before, of constant
-// extents; and one of
-//   (a) iterations of the whole permuted segment touch disjoint parts of every buffer that is written there, or
-//   (b) one block below whose instances may run in any order: spatial variables determine the element written, and
-//       reduction variables accumulate through a known reducer, each instance once, the initialising one first.
-// Legal because: (a) has no dependences at all; (b) only reassociates the reducer. Float rounding may change.
-// Cost: O(loops) for the rewrite.
-#include <algorithm>
-#include <string>
-#include <utility>
-
-#include "ir/analysis/iter_map.h"
+// Requires: the named loops stand on a chain in which each loop is the only statement of the one
+// before, of constant extents; and one of
+//   (a) iterations of the whole permuted segment touch disjoint parts of every buffer that is
+//   written there, or (b) one block below whose instances may run in any order: spatial variables
+//   determine the element written, and
+//       reduction variables accumulate through a known reducer, each instance once, the
+//       initialising one first.
+// Legal because: (a) has no dependences at all; (b) only reassociates the reducer. Float rounding
+// may change. Cost: O(loops) for the rewrite.
 #include "schedule/primitive.h"
 #include "schedule/primitive/independence.h"
 #include "schedule/primitive/reducer.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
 
 namespace prunerc::schedule {
 namespace {
@@ -67,46 +69,12 @@ Result<std::vector<const Loop*>> find_chain(const Program& program, const Reorde
   }
   if (seen < args.loops.size()) {
     for (LoopId id : args.loops) {
-      const bool found = std::any_of(chain.begin(), chain.end(),
-                                     [&](const Loop* loop) { return loop->id == id; });
+      const bool found =
+          std::any_of(chain.begin(), chain.end(), [&](const Loop* loop) { return loop->id == id; });
       if (!found) return error(Diag::kLoopsNotNested, id, chain.back()->id);
     }
   }
   return chain;
-}
-
-// Is the instance that initialises a reduction the first one of its element in any order of the loops? It is if all
-// reduction variables are 0 exactly where the loops that feed them are 0.
-Result<void> check_reduction_order(IrBuilder& b, const Program& program, const Site& top,
-                                   std::span<const Loop* const> chain, const LeafBlock& leaf) {
-  VarRanges ranges = ranges_at(program, top);
-  std::vector<const Var*> vars;
-  auto add = [&](const Loop* loop) {
-    ranges.bind(loop->var, loop->extent);
-    vars.push_back(loop->var);
-  };
-  for (const Loop* loop : chain) add(loop);
-  for (const Loop* loop : leaf.loops) add(loop);
-  std::vector<Expr> bindings;
-  for (const IterVar& iter : leaf.block->iters) bindings.push_back(iter.binding);
-  const IterMapResult map = detect_iter_map(b, bindings, vars, leaf.block->guard, ranges,
-                                            IterMapLevel::kBijective);
-  const BlockId id = leaf.block->id;
-  if (!map.ok()) {
-    return error(Diag::kBlockOrderFixed, id, std::string(to_string(map.error)));
-  }
-  for (std::size_t i = 0; i < bindings.size(); ++i) {
-    if (leaf.block->iters[i].kind != IterKind::kReduce || !leaf.block->init.defined()) continue;
-    bool from_zero = map.map.indices[i].base.is_constant(0);
-    for (const IterSplit& split : map.map.indices[i].splits) {
-      from_zero &= split.scale.coef > 0;
-    }
-    if (!from_zero) {
-      return error(Diag::kBlockOrderFixed, id,
-                   std::string("a reduction variable does not ascend from 0"));
-    }
-  }
-  return {};
 }
 
 Result<void> check_order_free(const Program& program, const Site& top,
@@ -121,7 +89,11 @@ Result<void> check_order_free(const Program& program, const Site& top,
   const std::string fault = order_fault(b, *leaf.block);
   if (!fault.empty()) return error(Diag::kBlockOrderFixed, leaf.block->id, fault);
   if (!has_reduce_iters(*leaf.block)) return {};
-  return check_reduction_order(b, program, top, chain, leaf);
+  VarRanges ranges = ranges_at(program, top);
+  std::vector<const Loop*> loops(chain.begin(), chain.end());
+  loops.insert(loops.end(), leaf.loops.begin(), leaf.loops.end());
+  for (const Loop* loop : loops) ranges.bind(loop->var, loop->extent);
+  return check_instances_once(b, *leaf.block, loops, ranges);
 }
 
 Result<ReorderPlan> plan_reorder(const Program& program, const ReorderArgs& args) {

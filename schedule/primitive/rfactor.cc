@@ -1,29 +1,30 @@
 // rfactor(loop, axis):
-//     for i { for k in K @L { for m { B: [i, k, m]  init { T[i] = 0 }  T[i] = T[i] + f(i, k, m) } } }
+//     for i { for k in K @L { for m { B: [i, k, m]  init { T[i] = 0 }  T[i] = T[i] + f(i, k, m) } }
+//     }
 //   ~>  rfactor(@L, 1)
 //     for i {
-//       for k in K @L { for m { B_rf: [i, k, m]  init { T_rf[i, k] = 0 }  T_rf[i, k] = T_rf[i, k] + f(i, k, m) } }
-//       for k' in K   { B: init { T[i] = 0 }  T[i] = T[i] + T_rf[i, k'] } }
+//       for k in K @L { for m { B_rf: [i, k, m]  init { T_rf[i, k] = 0 }  T_rf[i, k] = T_rf[i, k] +
+//       f(i, k, m) } } for k' in K   { B: init { T[i] = 0 }  T[i] = T[i] + T_rf[i, k'] } }
 //
-// B_rf's loops keep their ids; B keeps its block id and gets new loops: copies of the spatial loops that stood inside
-// the outermost reduction loop, then one over the new axis.
+// B_rf's loops keep their ids; B keeps its block id and gets new loops: copies of the spatial loops
+// that stood inside the outermost reduction loop, then one over the new axis.
 //
-// Requires: B stands in no other block, has an init, accumulates through a known reducer from its identity, is the sole
-// writer of T; L is serial and feeds reduction variables only; from the outermost reduction loop down each loop holds
-// one statement and none feeds a spatial and a reduction variable; where the guard mentions L it holds at the start of
-// every partial result; each instance occurs once.
-// Legal because: the reducer is associative and commutative. Float rounding may change.
-// Cost: O(size of B and its loops).
-#include <algorithm>
-#include <string>
-#include <utility>
-
+// Requires: B stands in no other block, has an init, accumulates through a known reducer from its
+// identity, is the sole writer of T; L is serial and feeds reduction variables only; from the
+// outermost reduction loop down each loop holds one statement and none feeds a spatial and a
+// reduction variable; where the guard mentions L it holds at the start of every partial result;
+// each instance occurs once. Legal because: the reducer is associative and commutative. Float
+// rounding may change. Cost: O(size of B and its loops).
 #include "ir/analysis/prove.h"
 #include "ir/analysis/region.h"
 #include "ir/analysis/simplify.h"
 #include "schedule/primitive.h"
 #include "schedule/primitive/flow.h"
 #include "schedule/primitive/reducer.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
 
 namespace prunerc::schedule {
 namespace {
@@ -80,7 +81,8 @@ Result<void> check_loops(const Block& block, const Loop& loop,
   return {};
 }
 
-// Every partial result must be initialised: where the other reduction loops are 0, the guard must not depend on L.
+// Every partial result must be initialised: where the other reduction loops are 0, the guard must
+// not depend on L.
 Result<void> check_guard(IrBuilder& b, const Block& block, const Loop& loop,
                          const std::vector<const Loop*>& all) {
   VarRanges ranges;
@@ -240,10 +242,9 @@ class RfactorRewriter {
     block.iters = iters;
     if (old.guard.defined()) block.guard = start_guard(by_loop, ranges);
     const Store& store = *plan_.reducer().store;
-    block.body = b_.store(
-        store.buffer, store.indices,
-        b_.binary(plan_.reducer().op, b_.load(store.buffer, store.indices),
-                  b_.load(partial_, partial_indices({}, axis_iter))));
+    block.body = b_.store(store.buffer, store.indices,
+                          b_.binary(plan_.reducer().op, b_.load(store.buffer, store.indices),
+                                    b_.load(partial_, partial_indices({}, axis_iter))));
     rebuild_accesses(b_, block);
     return nest(copied, vars, axis_loop, b_.block(block));
   }

@@ -1,15 +1,15 @@
-// sample_perfect_tile(loop, n, cap) -> n tiles whose product is the loop's extent, the last at most cap (0: no cap).
-// sample_categorical(values, weights) -> one of the values.
+// sample_perfect_tile(loop, n, cap) -> n tiles whose product is the loop's extent, the last at most
+// cap (0: no cap). sample_categorical(values, weights) -> one of the values.
 //
-// The program stays as it is; the decision is recorded in the trace. Drawing is uniform over all ordered factorisations
-// (counted exactly, no rejection), or by the given relative weights.
-#include <algorithm>
-#include <string>
-
+// The program stays as it is; the decision is recorded in the trace. Drawing is uniform over all
+// ordered factorisations (counted exactly, no rejection), or by the given relative weights.
 #include "schedule/factor.h"
 #include "schedule/primitive.h"
 #include "schedule/primitive/site.h"
 #include "schedule/schedule.h"
+
+#include <algorithm>
+#include <string>
 
 namespace prunerc::schedule {
 namespace {
@@ -58,8 +58,7 @@ std::string text(const Decision& decision) {
   return out + "]";
 }
 
-Result<DecisionSpace> decided_space(const Program& program, PrimitiveKind kind,
-                                    const Call& call) {
+Result<DecisionSpace> decided_space(const Program& program, PrimitiveKind kind, const Call& call) {
   PRUNERC_TRY(DecisionSpace space, sample_space(program, kind, call));
   if (call.decision == nullptr || !space.contains(*call.decision)) {
     return error(Diag::kDecisionMismatch, call.decision ? text(*call.decision) : "[]",

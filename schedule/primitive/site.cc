@@ -1,9 +1,9 @@
 #include "schedule/primitive/site.h"
 
-#include <string>
-
 #include "ir/analysis/simplify.h"
 #include "ir/visit.h"
+
+#include <string>
 
 namespace prunerc::schedule {
 
@@ -48,8 +48,7 @@ Stmt with_child(IrBuilder& b, Stmt parent, Stmt from, Stmt to) {
     return b.block(copy);
   }
   return map_children(
-      b, parent, [&](Stmt child) { return child.is(from) ? to : child; },
-      [](Expr e) { return e; });
+      b, parent, [&](Stmt child) { return child.is(from) ? to : child; }, [](Expr e) { return e; });
 }
 
 Expr conjoin(IrBuilder& b, Expr x, Expr y) {

@@ -2,16 +2,16 @@
 #ifndef PRUNERC_SCHEDULE_PRIMITIVE_SITE_H_
 #define PRUNERC_SCHEDULE_PRIMITIVE_SITE_H_
 
-#include <cstdint>
-#include <optional>
-#include <string_view>
-#include <vector>
-
 #include "ir/analysis/interval.h"
 #include "ir/builder.h"
 #include "ir/map.h"
 #include "ir/program.h"
 #include "ir/support/result.h"
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
 
 namespace prunerc::schedule {
 
@@ -33,8 +33,8 @@ Result<Site> find_loop(const ir::Program& program, ir::LoopId id);
 Site find_loop_in(ir::Stmt root, ir::LoopId id);
 Result<Site> find_block(const ir::Program& program, ir::BlockId id);
 
-/// The root with the statement at `site` replaced by `to` (null removes it and whatever becomes empty by that).
-/// `depth` picks a statement of the path; the last by default.
+/// The root with the statement at `site` replaced by `to` (null removes it and whatever becomes
+/// empty by that). `depth` picks a statement of the path; the last by default.
 ir::Stmt replace_at(ir::IrBuilder& b, const Site& site, ir::Stmt to, std::size_t depth);
 ir::Stmt replace_at(ir::IrBuilder& b, const Site& site, ir::Stmt to);
 
@@ -46,7 +46,8 @@ std::optional<int64_t> constant(ir::Expr e);
 Result<int64_t> constant_extent(const ir::Loop& loop);
 /// Serial and without attributes. Errors: LoopNotSerial, LoopHasAttr.
 Result<void> check_plain(const ir::Loop& loop);
-/// Only loops, sequences and blocks down to the outermost blocks inside. Errors: LoopHoldsStatement.
+/// Only loops, sequences and blocks down to the outermost blocks inside. Errors:
+/// LoopHoldsStatement.
 Result<void> check_holds_blocks(const ir::Loop& loop);
 
 /// The outermost blocks inside a statement, in program order.
@@ -58,9 +59,9 @@ struct LeafBlock {
 };
 std::vector<LeafBlock> leaves(ir::Stmt s);
 
-/// Replaces loop variables below `s`: in extents, bindings and guards; block bodies do not mention them. Changed
-/// bindings are simplified under `ranges`, to which inner loops are added on the way. `guard` (null: none) is added to
-/// the guard of each outermost block.
+/// Replaces loop variables below `s`: in extents, bindings and guards; block bodies do not mention
+/// them. Changed bindings are simplified under `ranges`, to which inner loops are added on the way.
+/// `guard` (null: none) is added to the guard of each outermost block.
 ir::Stmt rebind(ir::IrBuilder& b, ir::Stmt s, const ir::VarMap& map, ir::Expr guard,
                 ir::VarRanges& ranges);
 

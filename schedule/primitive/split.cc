@@ -1,18 +1,19 @@
 // split(loop, factors):
 //     for i in N @L { S(i) }
 //   ~>
-//     for i_0 in f0 @L0 { for i_1 in f1 @L1 { S(i_0*f1 + i_1)  where i_0*f1 + i_1 < N, unless f0*f1 = N } }
+//     for i_0 in f0 @L0 { for i_1 in f1 @L1 { S(i_0*f1 + i_1)  where i_0*f1 + i_1 < N, unless f0*f1
+//     = N } }
 //
-// Requires: L serial, without attributes; N and the factors constant; at most one factor inferred (-1, rounded up);
-// a guarded split needs only blocks below, which take the guard.
-// Legal because: (i_0, i_1) -> i_0*f1 + i_1 is injective and keeps the order on the guarded domain; DESIGN.md, D7.
+// Requires: L serial, without attributes; N and the factors constant; at most one factor inferred
+// (-1, rounded up); a guarded split needs only blocks below, which take the guard. Legal because:
+// (i_0, i_1) -> i_0*f1 + i_1 is injective and keeps the order on the guarded domain; DESIGN.md, D7.
 // Cost: O(loops and bindings below L).
+#include "schedule/primitive.h"
+#include "schedule/primitive/site.h"
+
 #include <limits>
 #include <string>
 #include <utility>
-
-#include "schedule/primitive.h"
-#include "schedule/primitive/site.h"
 
 namespace prunerc::schedule {
 namespace {

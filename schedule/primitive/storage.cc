@@ -2,11 +2,12 @@
 //     buffer T: f32[N] global    ~>    buffer T: f32[N] local
 //
 // Requires: the i-th written buffer of the block is an intermediate.
-// Legal because: a scope says where the buffer may live; lowering derives its place and size from its accesses.
-#include <string>
-
+// Legal because: a scope says where the buffer may live; lowering derives its place and size from
+// its accesses.
 #include "schedule/primitive.h"
 #include "schedule/primitive/site.h"
+
+#include <string>
 
 namespace prunerc::schedule {
 namespace {

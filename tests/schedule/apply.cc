@@ -1,11 +1,12 @@
 #include "tests/schedule/apply.h"
 
-#include <catch2/catch.hpp>
-#include <string>
-
 #include "ir/equal.h"
 #include "ir/printer.h"
 #include "tests/support/check.h"
+
+#include <catch2/catch.hpp>
+
+#include <string>
 
 namespace prunerc::testing {
 

@@ -2,21 +2,23 @@
 #ifndef PRUNERC_TESTS_SCHEDULE_APPLY_H_
 #define PRUNERC_TESTS_SCHEDULE_APPLY_H_
 
-#include <string_view>
-
 #include "ir/support/result.h"
 #include "schedule/schedule.h"
+
+#include <string_view>
 
 namespace prunerc::testing {
 
 /// Applies each line to the schedule; stops at the first failure.
 Result<void> apply_steps(schedule::Schedule& s, std::string_view steps);
 
-/// Applies the steps to the program (both known to be good), every version verified. Checks that the result computes
-/// the same, that the trace prints and parses back, and that its replay yields the same program.
+/// Applies the steps to the program (both known to be good), every version verified. Checks that
+/// the result computes the same, that the trace prints and parses back, and that its replay yields
+/// the same program.
 schedule::Schedule check_steps(std::string_view program, std::string_view steps);
 
-/// All steps but the last apply; the last one must fail with that row of diag.def, without a change.
+/// All steps but the last apply; the last one must fail with that row of diag.def, without a
+/// change.
 void check_rejected(std::string_view program, std::string_view steps, std::string_view diag);
 
 }  // namespace prunerc::testing

@@ -1,10 +1,10 @@
 // Inlining, caches, storage scopes and reductions.
-#include <catch2/catch.hpp>
-
 #include "ir/printer.h"
 #include "tests/schedule/apply.h"
 #include "tests/schedule/programs.h"
 #include "tests/support/check.h"
+
+#include <catch2/catch.hpp>
 
 namespace prunerc::testing {
 namespace {
@@ -169,8 +169,10 @@ TEST_CASE("decompose_reduction takes the init out of the loop") {
       {kMatmul, "decompose_reduction(@B0, @L0)", ""},
       {kMatmul, "split(@L1, [-1, 5])\nreorder([@L2, @L4])\ndecompose_reduction(@B0, @L2)", ""},
       {kMatmul, "split(@L2, [-1, 7])\nreorder([@L3, @L1])\ndecompose_reduction(@B0, @L3)", ""},
-      {kMatmul, "split(@L1, [4, 4])\nreorder([@L2, @L4])\nvectorize(@L4)\n"
-                "decompose_reduction(@B0, @L2)", ""},
+      {kMatmul,
+       "split(@L1, [4, 4])\nreorder([@L2, @L4])\nvectorize(@L4)\n"
+       "decompose_reduction(@B0, @L2)",
+       ""},
       {kMaxFrom5, "decompose_reduction(@B0, @L1)", ""},
       {kSoftmax, "compute_at(@B2, @L6)\ndecompose_reduction(@B2, @L9)", ""},
       {kMatmul, "decompose_reduction(@B0, @L9)", "LoopNotFound"},

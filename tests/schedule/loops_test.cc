@@ -1,10 +1,10 @@
 // split, fuse, reorder and loop kinds.
-#include <catch2/catch.hpp>
-
 #include "ir/printer.h"
 #include "tests/schedule/apply.h"
 #include "tests/schedule/programs.h"
 #include "tests/support/check.h"
+
+#include <catch2/catch.hpp>
 
 namespace prunerc::testing {
 namespace {
@@ -169,8 +169,10 @@ TEST_CASE("parallel and vectorized loops touch disjoint elements") {
       {kMatmul, "vectorize(@L1)", ""},
       {kMatmul, "fuse([@L0, @L1])\nparallel(@L3)", ""},
       {kMatmul, "split(@L0, [-1, 5])\nparallel(@L3)\nvectorize(@L4)", ""},
-      {kMatmul, "split(@L0, [4, 4])\nsplit(@L1, [4, 4])\nreorder([@L3, @L5, @L4, @L6])\n"
-                "fuse([@L3, @L5])\nparallel(@L7)\nvectorize(@L6)", ""},
+      {kMatmul,
+       "split(@L0, [4, 4])\nsplit(@L1, [4, 4])\nreorder([@L3, @L5, @L4, @L6])\n"
+       "fuse([@L3, @L5])\nparallel(@L7)\nvectorize(@L6)",
+       ""},
       {kMatmul, "unroll(@L2)", ""},
       {kTwoBlocks, "parallel(@L0)\nvectorize(@L1)", ""},
       {kCollision, "parallel(@L1)", ""},

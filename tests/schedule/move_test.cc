@@ -1,10 +1,10 @@
 // compute_at and reverse_compute_at.
-#include <catch2/catch.hpp>
-
 #include "ir/printer.h"
 #include "tests/schedule/apply.h"
 #include "tests/schedule/programs.h"
 #include "tests/support/check.h"
+
+#include <catch2/catch.hpp>
 
 namespace prunerc::testing {
 namespace {
@@ -85,13 +85,17 @@ TEST_CASE("compute_at makes what one iteration of the loop needs") {
       {kStencil, "split(@L1, [4, 4])\ncompute_at(@B0, @L2)\nparallel(@L2)", ""},
       {kDenseRelu, "compute_at(@B0, @L3)", ""},
       {kDenseRelu, "compute_at(@B0, @L4)", ""},
-      {kDenseRelu, "split(@L3, [-1, 3])\nsplit(@L4, [-1, 5])\nreorder([@L5, @L7, @L6, @L8])\n"
-                   "compute_at(@B0, @L7)", ""},
+      {kDenseRelu,
+       "split(@L3, [-1, 3])\nsplit(@L4, [-1, 5])\nreorder([@L5, @L7, @L6, @L8])\n"
+       "compute_at(@B0, @L7)",
+       ""},
       {kConv, "compute_at(@B0, @L3)", ""},
       {kConv, "compute_at(@B0, @L4)", ""},
       {kConv, "compute_at(@B0, @L6)", ""},
-      {kConv, "split(@L4, [4, 2])\nsplit(@L5, [2, 4])\nreorder([@L9, @L11, @L10, @L12])\n"
-              "compute_at(@B0, @L11)", ""},
+      {kConv,
+       "split(@L4, [4, 2])\nsplit(@L5, [2, 4])\nreorder([@L9, @L11, @L10, @L12])\n"
+       "compute_at(@B0, @L11)",
+       ""},
       {kTransposed, "split(@L3, [4, 2])\ncompute_at(@B1, @L5)", ""},
       {kTransposed, "compute_at(@B1, @L4)\ncompute_at(@B0, @L4)", ""},
       {kSoftmax, "compute_at(@B2, @L6)\ncompute_at(@B1, @L6)\ncompute_at(@B0, @L6)\nparallel(@L6)",
@@ -135,25 +139,34 @@ TEST_CASE("compute_at says what is wrong") {
 TEST_CASE("reverse_compute_at consumes what one iteration of the loop has made") {
   const Case cases[] = {
       {kChain, "reverse_compute_at(@B1, @L0)", ""},
-      {kChain, "split(@L0, [5, 2])\nreverse_compute_at(@B1, @L3)\nreverse_compute_at(@B2, @L3)", ""},
+      {kChain, "split(@L0, [5, 2])\nreverse_compute_at(@B1, @L3)\nreverse_compute_at(@B2, @L3)",
+       ""},
       {kChain, "split(@L0, [-1, 4])\nreverse_compute_at(@B1, @L3)\nreverse_compute_at(@B2, @L3)",
        ""},
       {kDenseRelu, "reverse_compute_at(@B1, @L1)", ""},
       {kDenseRelu, "reverse_compute_at(@B1, @L0)", ""},
-      {kDenseRelu, "split(@L0, [2, 4])\nsplit(@L1, [4, 4])\nreorder([@L5, @L7, @L2, @L6, @L8])\n"
-                   "reverse_compute_at(@B1, @L7)\nparallel(@L5)\nvectorize(@L10)", ""},
-      {kDenseRelu, "split(@L0, [-1, 3])\nsplit(@L1, [-1, 5])\nreorder([@L5, @L7, @L2, @L6, @L8])\n"
-                   "reverse_compute_at(@B1, @L7)\nfuse([@L5, @L7])\nparallel(@L11)", ""},
+      {kDenseRelu,
+       "split(@L0, [2, 4])\nsplit(@L1, [4, 4])\nreorder([@L5, @L7, @L2, @L6, @L8])\n"
+       "reverse_compute_at(@B1, @L7)\nparallel(@L5)\nvectorize(@L10)",
+       ""},
+      {kDenseRelu,
+       "split(@L0, [-1, 3])\nsplit(@L1, [-1, 5])\nreorder([@L5, @L7, @L2, @L6, @L8])\n"
+       "reverse_compute_at(@B1, @L7)\nfuse([@L5, @L7])\nparallel(@L11)",
+       ""},
       {kTransposed, "reverse_compute_at(@B2, @L1)", ""},
       {kTransposed, "reverse_compute_at(@B2, @L2)", ""},
-      {kSoftmax, "reverse_compute_at(@B1, @L0)\nreverse_compute_at(@B2, @L0)\n"
-                 "reverse_compute_at(@B3, @L0)\nparallel(@L0)", ""},
+      {kSoftmax,
+       "reverse_compute_at(@B1, @L0)\nreverse_compute_at(@B2, @L0)\n"
+       "reverse_compute_at(@B3, @L0)\nparallel(@L0)",
+       ""},
       {kChain, "reverse_compute_at(@B1, @L2)", "BlockNoConsumer"},
       {kChain, "reverse_compute_at(@B2, @L0)", "BlockProducerLate"},
       {kChain, "reverse_compute_at(@B0, @L1)", "BlockNoConsumer"},
       {kDenseRelu, "reverse_compute_at(@B1, @L2)", "ReductionNotFinished"},
-      {kDenseRelu, "split(@L2, [3, 4])\nreorder([@L5, @L0, @L1, @L6])\n"
-                   "reverse_compute_at(@B1, @L1)", "ReductionNotFinished"},
+      {kDenseRelu,
+       "split(@L2, [3, 4])\nreorder([@L5, @L0, @L1, @L6])\n"
+       "reverse_compute_at(@B1, @L1)",
+       "ReductionNotFinished"},
       {kStencil, "reverse_compute_at(@B1, @L0)", "RegionNotCovered"},
       {kStencil, "split(@L0, [6, 3])\nreverse_compute_at(@B1, @L2)", "RegionNotCovered"},
       {kHalves, "reverse_compute_at(@B2, @L0)", "BlockProducerLate"},

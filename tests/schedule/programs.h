@@ -46,7 +46,8 @@ program conv(X: f32[4, 8, 8], W: f32[6, 4, 3, 3]) -> (Y: f32[6, 8, 8]) {
   } } } } } } }
 })";
 
-/// Row softmax without exp, so that results are exact: max @B0, difference @B1, sum @B2, quotient @B3.
+/// Row softmax without exp, so that results are exact: max @B0, difference @B1, sum @B2, quotient
+/// @B3.
 inline constexpr std::string_view kSoftmax = R"(
 program softmax(X: f32[6, 10]) -> (Y: f32[6, 10]) {
   buffer M: f32[6] global

@@ -1,13 +1,14 @@
 // Traces, sampling, replay, queries.
-#include <catch2/catch.hpp>
-#include <set>
-
 #include "ir/equal.h"
 #include "ir/printer.h"
 #include "schedule/factor.h"
 #include "tests/schedule/apply.h"
 #include "tests/schedule/programs.h"
 #include "tests/support/check.h"
+
+#include <catch2/catch.hpp>
+
+#include <set>
 
 namespace prunerc::testing {
 namespace {
