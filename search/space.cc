@@ -26,17 +26,17 @@ std::vector<Variant> variants() {
     change(v);
     out.push_back(std::move(v));
   };
-  add("tile", [](Variant&) {});
-  add("tile+pack", [](Variant& v) { v.pack = true; });
-  add("tile+rotate", [](Variant& v) { v.rotate_reduction = true; });
-  add("tile+pack+rotate", [](Variant& v) { v.pack = true, v.rotate_reduction = true; });
-  add("tile+direct", [](Variant& v) { v.write_cache = false; });
-  add("tile+pack+block", [](Variant& v) {
+  add("base", [](Variant&) {});
+  add("pack", [](Variant& v) { v.pack = true; });
+  add("rotate", [](Variant& v) { v.rotate_reduction = true; });
+  add("pack+rotate", [](Variant& v) { v.pack = true, v.rotate_reduction = true; });
+  add("direct", [](Variant& v) { v.write_cache = false; });
+  add("pack+block", [](Variant& v) {
     v.pack = true, v.block_reduction = true, v.write_cache = false;
   });
   add("stages", [](Variant& v) { v.inline_stages = false; });
-  add("rows+split", [](Variant& v) { v.fuse_rows = false; });
-  add("rows+plain", [](Variant& v) { v.rfactor = false; });
+  add("split", [](Variant& v) { v.fuse_rows = false; });
+  add("plain", [](Variant& v) { v.rfactor = false; });
   return out;
 }
 
@@ -60,6 +60,7 @@ BlockId epilogue_of(const schedule::Schedule& schedule, BlockId block) {
 struct Group {
   std::vector<BlockId> blocks;
   bool tiled = false;
+  bool dot = false;
 };
 
 std::vector<Group> group_blocks(const schedule::Schedule& schedule) {
@@ -72,6 +73,11 @@ std::vector<Group> group_blocks(const schedule::Schedule& schedule) {
   };
   for (const BlockId id : schedule.blocks()) {
     if (std::find(taken.begin(), taken.end(), id) != taken.end()) continue;
+    if (!can_tile(schedule, id) && can_tile_dot(schedule, id)) {
+      flush();
+      groups.push_back({{id}, false, true});
+      continue;
+    }
     if (!can_tile(schedule, id)) {
       rows.blocks.push_back(id);
       continue;
@@ -98,6 +104,7 @@ Result<void> apply_variant(SketchContext& context, const Variant& variant) {
   const bool wants_tile = variant.pack || variant.rotate_reduction || variant.block_reduction ||
                           !variant.write_cache;
   for (const Group& group : group_blocks(context.schedule)) {
+    if (group.dot && tile_dot(context, group.blocks[0], variant)) continue;
     if (group.tiled) {
       const BlockId epilogue = group.blocks.size() > 1 ? group.blocks[1] : BlockId();
       Result<void> done = tile_block(context, group.blocks[0], epilogue, variant);
@@ -158,7 +165,7 @@ Result<SearchSpace> make_space(const Task& task) {
     space.sketches.push_back(make_sketch(variant.name, context.schedule.trace()));
   }
   // The program as written: slow, but an answer.
-  if (space.sketches.empty()) space.sketches.push_back(make_sketch("plain", {}));
+  if (space.sketches.empty()) space.sketches.push_back(make_sketch("as written", {}));
   return space;
 }
 

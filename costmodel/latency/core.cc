@@ -103,14 +103,19 @@ double arithmetic_slots(const NestOps& ops) {
   return full + other_pipes + ops.divide * kDivideSlots;
 }
 
-double guard_slots(const NestTable& table, const Nest& nest, const Tile& tile, double copies) {
-  if (nest.block == nullptr || !nest.block->guard.defined()) return 0;
-  double slots = 1;
-  if (tile.vector_loop >= 0 && table.depends(nest, nest.block->guard, tile.vector_loop)) {
-    slots = 2 * copies;
-  }
-  for (const int depth : tile.loops) {
-    if (table.depends(nest, nest.block->guard, depth)) slots = std::max(slots, 2 * copies);
+/// Whole tiles run without their guard; what is left is the test per tile and the tail.
+constexpr double kGuardShare = 0.1;
+
+double guard_slots(const Nest& nest, double copies) {
+  return nest.block != nullptr && nest.block->guard.defined() ? 1 + kGuardShare * copies : 0;
+}
+
+// A condition that stands still in the innermost loop is evaluated outside of it; its mask stays in a register.
+double condition_slots(const NestTable& table, const Nest& nest, const Tile& tile, double copies) {
+  double slots = 0;
+  for (const NestCondition& c : nest.conditions) {
+    const bool moves = tile.serial >= 0 && table.depends(nest, c.condition, tile.serial);
+    slots += copies * (moves ? c.cost : 0.25);
   }
   return slots;
 }
@@ -155,7 +160,8 @@ CoreCost core_cost(const NestTable& table, const Nest& nest, const ir::Target& t
   const auto ports = static_cast<double>(std::max<int64_t>(1, target.fma_ports));
   const auto load_ports = static_cast<double>(std::max<int64_t>(1, target.load_ports));
   const double slots =
-      copies * arithmetic_slots(nest.ops) + guard_slots(table, nest, tile, copies);
+      copies * arithmetic_slots(nest.ops) + guard_slots(nest, copies) +
+      0.6 * condition_slots(table, nest, tile, copies);
   const double issue = (slots + 0.5 * loads + stores + 1) / kIssueWidth;
   double pass = std::max({slots / ports, loads / load_ports, stores, latency, issue});
   out.code_size = copies;

@@ -85,14 +85,21 @@ struct BodyReader {
       return;
     }
     if (const auto* select = e.as<ir::Select>()) {
-      nest.ops.simple += 1;
-      expr(select->condition, masked);
+      condition(select->condition, masked);
       expr(select->on_true, true);
       expr(select->on_false, true);
       return;
     }
     count(e);
     ir::for_each_child(e, [&](Expr child) { expr(child, masked); });
+  }
+
+  void condition(Expr e, bool masked) {
+    const NestOps before = nest.ops;
+    expr(e, masked);
+    NestCondition found = {e, 1 + nest.ops.simple - before.simple};
+    nest.ops.simple = before.simple;
+    nest.conditions.push_back(found);
   }
 
   void count(Expr e) {

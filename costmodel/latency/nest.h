@@ -34,12 +34,19 @@ struct NestOps {
   double special = 0;       // exp, erf, ... as inline polynomials: in simple operations
 };
 
+/// A condition of a select and what evaluating it costs in simple operations.
+struct NestCondition {
+  ir::Expr condition;
+  double cost = 0;
+};
+
 /// An innermost block (or a store outside any block) and its surroundings, outermost loop first.
 struct Nest {
   const ir::Block* block = nullptr;
   std::vector<NestLoop> loops;
   std::vector<NestAccess> accesses;
   NestOps ops;
+  std::vector<NestCondition> conditions;
   int64_t widest_bytes = 4;  // of the elements accessed
   bool is_init = false;      // the block's init: runs once per output element
 };

@@ -149,6 +149,39 @@ Result<ir::LoopId> vectorize_loop(SketchContext& context, ir::LoopId loop, int64
   return parts[0];
 }
 
+bool reads_contiguously(const ir::Block& block, ir::VarId var) {
+  return std::any_of(block.reads.begin(), block.reads.end(),
+                     [&](const ir::Access& access) { return is_contiguous(access, var); });
+}
+
+Result<ir::BlockId> split_sum(SketchContext& context, ir::LoopId loop, Int unroll, int64_t lanes) {
+  PRUNERC_TRY(const std::vector<ir::LoopId> parts,
+              context.schedule.split(loop, {Int(-1), unroll, Int(lanes)}));
+  PRUNERC_TRY(const ir::LoopId inner, context.schedule.fuse({parts[1], parts[2]}));
+  const ir::LoopIndex index(context.program());
+  int rank = 0;
+  for (const ir::Block* block : index.blocks_under(inner)) {
+    rank = static_cast<int>(block->writes[0].region.size());
+  }
+  return context.schedule.rfactor(inner, rank);
+}
+
+void combine_lanes(SketchContext& context, ir::BlockId block, int64_t lanes) {
+  constexpr int64_t kGroup = 4;
+  if (lanes < 2 * kGroup) return;
+  const schedule::Schedule before = context.schedule.fork();
+  const auto apply = [&]() -> Result<void> {
+    const std::vector<ir::LoopId> loops = context.schedule.loops_of(block);
+    PRUNERC_TRY(const ir::BlockId grouped,
+                split_sum(context, loops.back(), Int(1), kGroup));
+    const std::vector<ir::LoopId> inner = context.schedule.loops_of(grouped);
+    PRUNERC_TRY_VOID(context.schedule.vectorize(inner.back()));
+    PRUNERC_TRY_VOID(context.schedule.unroll(inner[inner.size() - 2]));
+    return context.schedule.unroll(context.schedule.loops_of(block).back());
+  };
+  if (!apply()) context.schedule = before;
+}
+
 Result<ir::LoopId> parallelize(SketchContext& context, std::vector<ir::LoopId> loops) {
   if (context.target.num_threads <= 1 || loops.empty()) {
     return loops.empty() ? ir::LoopId() : loops.back();

@@ -33,6 +33,7 @@ class RowRule {
   Result<void> run() {
     const BlockId last = blocks_.back();
     PRUNERC_TRY(const LoopId row, make_rows(last));
+    row_ = row;
     std::vector<BlockId> inside, outside;
     for (std::size_t i = blocks_.size() - 1; i > 0; --i) {
       const BlockId id = blocks_[i - 1];
@@ -135,7 +136,13 @@ class RowRule {
     const ir::LoopIndex index(context_.program());
     Axis axis;
     axis.var = iter.var->id;
+    bool inside = !row_.valid();
     for (const ir::Loop* loop : index.enclosing_loops(id)) {
+      if (!inside) {
+        // A value per row is not a row.
+        inside = loop->id == row_;
+        continue;
+      }
       const auto* extent = loop->extent.as<ir::IntImm>();
       if (extent == nullptr || loop->loop_kind != ir::LoopKind::kSerial) continue;
       if (step_of(iter.binding, loop->var->id) != 1 || extent->value == 1) continue;
@@ -164,40 +171,61 @@ class RowRule {
     Axis chosen;
     for (const ir::IterVar& iter : block->iters) {
       if (iter.kind != ir::IterKind::kReduce) continue;
-      const bool contiguous =
-          std::any_of(block->reads.begin(), block->reads.end(), [&](const ir::Access& access) {
-            return is_contiguous(access, iter.var->id);
-          });
-      if (contiguous) chosen = loop_of(id, iter);
+      if (reads_contiguously(*block, iter.var->id)) chosen = loop_of(id, iter);
     }
     if (!chosen.loop.valid() || !variant_.rfactor) return {};
     const int64_t lanes = lanes_of(id);
     if (chosen.extent < 2 * lanes) return {};
     const Int unroll = context_.pick(up_to({1, 2, 4}, chosen.extent / lanes), 2);
-    PRUNERC_TRY(const std::vector<LoopId> parts,
-                context_.schedule.split(chosen.loop, {Int(-1), unroll, Int(lanes)}));
-    PRUNERC_TRY(const LoopId inner, context_.schedule.fuse({parts[1], parts[2]}));
-    PRUNERC_TRY(const BlockId partial, context_.schedule.rfactor(inner, 0));
+    PRUNERC_TRY(const BlockId partial, split_sum(context_, chosen.loop, unroll, lanes));
     const std::vector<LoopId> loops = context_.schedule.loops_of(partial);
     PRUNERC_TRY(const std::vector<LoopId> again,
                 context_.schedule.split(loops.back(), {Int(-1), Int(lanes)}));
     PRUNERC_TRY_VOID(context_.schedule.vectorize(again[1]));
-    return context_.schedule.unroll(again[0]);
+    PRUNERC_TRY_VOID(context_.schedule.unroll(again[0]));
+    combine_lanes(context_, id, lanes);
+    return {};
   }
 
   SketchContext& context_;
   const std::vector<BlockId>& blocks_;
   const Variant& variant_;
-  LoopId task_;
+  LoopId task_, row_;  // loops over tasks, and over the rows of one
   bool parallel_after_ = false;
   bool done_ = false;
 };
+
+/// Partial results of a total: enough for all threads, few enough to be added up by one.
+const std::vector<int64_t> kParts = {2, 4, 8, 16, 32, 64, 128};
+
+// The outermost axis of a total in parts, each of which becomes an element of a partial result.
+Result<BlockId> split_total(SketchContext& context, const BlockFacts& facts) {
+  const Axis& outer = facts.reduce[0];
+  const int64_t preferred = std::max<int64_t>(1, context.target.num_threads) * kTasksPerThread;
+  const Int parts = context.pick(up_to(kParts, outer.extent), preferred);
+  PRUNERC_TRY(const std::vector<LoopId> loops,
+              context.schedule.split(outer.loop, {parts, Int(-1)}));
+  return context.schedule.rfactor(loops[0], 0);
+}
 
 }  // namespace
 
 Result<void> schedule_rows(SketchContext& context, const std::vector<BlockId>& blocks,
                            const Variant& variant) {
   const schedule::Schedule before = context.schedule.fork();
+  // A total over everything has no rows: its outermost axis gives one partial result each, computed in parallel.
+  if (blocks.size() == 1 && variant.rfactor) {
+    const BlockFacts facts = facts_of(context.schedule, blocks[0]);
+    if (facts.trivial && facts.spatial.empty() && !facts.reduce.empty()) {
+      const Result<BlockId> partial = split_total(context, facts);
+      if (partial) {
+        const Result<void> rows = schedule_rows(context, {*partial}, variant);
+        static_cast<void>(rows.ok());
+      } else {
+        context.schedule = before;
+      }
+    }
+  }
   const Result<void> done = RowRule(context, blocks, variant).run();
   if (!done) context.schedule = before;
   return done;

@@ -62,6 +62,9 @@ bool mentions(const ir::Access& access, ir::VarId var);
 /// The buffer's last subscript moves by one with `var` and no other subscript does.
 bool is_contiguous(const ir::Access& access, ir::VarId var);
 
+/// Some operand's elements follow each other along `var`.
+bool reads_contiguously(const ir::Block& block, ir::VarId var);
+
 /// Smallest power of two that is at least n.
 int64_t power_of_two(int64_t n);
 int64_t ceil_div(int64_t a, int64_t b);
@@ -71,6 +74,13 @@ std::vector<int64_t> up_to(std::vector<int64_t> values, int64_t limit);
 /// Splits a loop for vectors: [outer, unrolled, lanes]; the two inner ones are marked. Returns the outer loop.
 Result<ir::LoopId> vectorize_loop(SketchContext& context, ir::LoopId loop, int64_t extent,
                                   int64_t lanes, int64_t preferred_unroll);
+
+/// Cuts a reduction loop into `unroll * lanes` interleaved parts with a partial result each (the new buffer's last axis);
+/// returns the block that computes them. Its innermost loop runs over the parts.
+Result<ir::BlockId> split_sum(SketchContext& context, ir::LoopId loop, schedule::Int unroll,
+                              int64_t lanes);
+/// Lets the block that combines partial results do so in groups of four first, instead of one long chain.
+void combine_lanes(SketchContext& context, ir::BlockId block, int64_t lanes);
 
 /// Fuses the loops (outermost first, directly nested) and makes the result parallel if there are threads for it.
 /// Where the program does not allow that for all of them, fewer are taken. Returns the innermost loop of the result.
@@ -85,8 +95,14 @@ void inline_stages(SketchContext& context, const Variant& variant);
 /// elementwise block that finishes its tiles.
 Result<void> tile_block(SketchContext& context, ir::BlockId block, ir::BlockId consumer,
                         const Variant& variant);
+/// An axis that some operand does not move along: its loads are shared by the rows of a tile.
+bool is_reused(const ir::Block& block, ir::VarId var);
 /// Whether tile_block would find its axes.
 bool can_tile(const schedule::Schedule& schedule, ir::BlockId block);
+
+/// dot.cc: reductions whose operands are contiguous along the reduction only (products with a transposed operand).
+Result<void> tile_dot(SketchContext& context, ir::BlockId block, const Variant& variant);
+bool can_tile_dot(const schedule::Schedule& schedule, ir::BlockId block);
 
 /// rows.cc: a chain of stages computed row by row under the outer loops of the last one; also single elementwise blocks.
 Result<void> schedule_rows(SketchContext& context, const std::vector<ir::BlockId>& blocks,

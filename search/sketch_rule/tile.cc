@@ -44,13 +44,6 @@ struct TileAxes {
   std::vector<Axis> outer;  // other spatial axes
 };
 
-// An axis that some operand does not move along: its loads are shared by the rows of a tile.
-bool is_reused(const ir::Block& block, ir::VarId var) {
-  return std::any_of(block.reads.begin(), block.reads.end(), [&](const ir::Access& access) {
-    return access.buffer != block.writes[0].buffer && !mentions(access, var);
-  });
-}
-
 std::optional<TileAxes> find_axes(const BlockFacts& facts) {
   if (facts.block == nullptr || !facts.trivial || facts.block->writes.size() != 1) {
     return std::nullopt;
@@ -252,6 +245,15 @@ class TileRule {
     const LoopId place = variant_.block_reduction ? tasks_.back() : tile_loop_;
     PRUNERC_TRY(const std::vector<LoopId> loops,
                 context_.schedule.reverse_compute_at(consumer_, place));
+    const ir::Block* consumer = find_block(context_.program(), consumer_);
+    if (consumer != nullptr && is_reduction(*consumer)) {
+      // dot.cc: it adds up the lanes of each element of the tile.
+      for (std::size_t i = 0; i + 1 < loops.size(); ++i) {
+        PRUNERC_TRY_VOID(context_.schedule.unroll(loops[i]));
+      }
+      combine_lanes(context_, consumer_, width_);
+      return {};
+    }
     return mark_copy(loops, !variant_.block_reduction);
   }
 
@@ -272,6 +274,12 @@ class TileRule {
 };
 
 }  // namespace
+
+bool is_reused(const ir::Block& block, ir::VarId var) {
+  return std::any_of(block.reads.begin(), block.reads.end(), [&](const ir::Access& access) {
+    return access.buffer != block.writes[0].buffer && !mentions(access, var);
+  });
+}
 
 bool can_tile(const schedule::Schedule& schedule, BlockId block) {
   const BlockFacts facts = facts_of(schedule, block);
