@@ -122,7 +122,7 @@ struct AstStmt {
   AstName name;
   std::vector<AstIndex> indices;
   std::optional<AstType> type;
-  const AstExpr* value = nullptr;
+  const AstExpr* value = nullptr;    // null after a syntax error
   SourceRange range;
 };
 
@@ -133,7 +133,8 @@ struct AstOperator {
   std::vector<AstWhere> wheres;
   std::vector<AstStmt> stmts;
   SourceRange range;
-  bool has_syntax_errors = false;
+  bool has_header_errors = false;
+  bool has_body_errors = false;
 };
 
 /// One parsed file; owns its expressions. Views point into the SourceSet.

@@ -49,6 +49,7 @@ class FnChecker {
   }
 
   void walk(const AstExpr* expr) {
+    if (sink_.is_full()) return;
     if (expr->kind == AstKind::kRead) {
       sink_.report<LangDiag::kFnReads>(expr->range, expr->name.text);
       return;
@@ -122,7 +123,7 @@ std::string describe(const Symbol& symbol) {
     case SymbolKind::kSize: return "a derived size";
     case SymbolKind::kTensor:
       if (symbol.tensor->rank == 0) return "a scalar";
-      return fmt::format("a tensor of {} dimension(s)", symbol.tensor->rank);
+      return "a tensor of " + counted(symbol.tensor->rank, "dimension");
   }
   return "a name";
 }
@@ -167,7 +168,9 @@ std::unique_ptr<BoundOp> Binder::run() {
 
 void Binder::check_fns() {
   FnChecker checker(module_, symbols_, sink_, broken_fns_);
-  for (const auto& [name, fn] : module_.fns) checker.check(*fn);
+  for (const auto& [name, fn] : module_.fns) {
+    if (!sink_.is_full()) checker.check(*fn);
+  }
 }
 
 void Binder::bind_consts() {
@@ -396,7 +399,7 @@ void Binder::check_given_shape(const AstPort& port, const Tensor& tensor) {
   if (given->second.size() != tensor.rank) {
     sink_.report<LangDiag::kShapeMismatch>(
         port.name.range, tensor.name,
-        fmt::format("has {} dimension(s), but {} are declared", given->second.size(), tensor.rank));
+        fmt::format("has {}, but {} are declared", counted(given->second.size(), "dimension"), tensor.rank));
     return;
   }
   for (size_t d = 0; d < tensor.rank; ++d) {

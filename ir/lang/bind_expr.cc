@@ -27,6 +27,7 @@ const IndexVar* Binder::find_index(std::string_view name) const {
 }
 
 void Binder::report_unknown(const AstName& name) {
+  if (sink_.is_full()) return;
   std::vector<std::string_view> candidates;
   for (const IndexVar* index : active_) candidates.push_back(index->name);
   for (const auto& [text, symbol] : symbols_) candidates.push_back(text);
@@ -129,6 +130,8 @@ void Binder::report_after_body(const AstExpr& expr) {
   const auto ended = std::find_if(ended_.rbegin(), ended_.rend(), [&](const EndedReduction& item) {
     return item.index == expr.name.text;
   });
+  if (ended->is_reported) return;  // once is enough: the fix-it mends all uses
+  ended->is_reported = true;
   SourceDiagnostic& diagnostic = sink_.report<LangDiag::kIndexAfterBody>(expr.range, expr.name.text);
   diagnostic.note(ended->body, "the body of the reduction");
   for (const SourceRange& operand : operands_) {
@@ -187,7 +190,9 @@ const Node* Binder::bind_read(const AstExpr& expr) {
   Tensor& tensor = *symbol->tensor;
   tensor.is_read = true;
   if (tensor.rank != subscripts.size()) {
-    sink_.report<LangDiag::kWrongRank>(expr.range, tensor.name, tensor.rank, subscripts.size())
+    if (tensor.is_broken) return nullptr;
+    sink_.report<LangDiag::kWrongRank>(expr.range, tensor.name, counted(tensor.rank, "dimension"),
+                                       counted(subscripts.size(), "subscript"))
         .note(symbol->range, "defined here");
     return nullptr;
   }
@@ -213,7 +218,7 @@ const Node* Binder::bind_call(const AstExpr& expr) {
     return nullptr;
   }
   if (args.size() != expected) {
-    sink_.report<LangDiag::kWrongArgCount>(expr.range, expr.name.text, expected, args.size())
+    sink_.report<LangDiag::kWrongArgCount>(expr.range, expr.name.text, counted(expected, "argument"), args.size())
         .note(symbol->range, "defined here");
     return nullptr;
   }
@@ -257,7 +262,7 @@ const Node* Binder::bind_reduce(const AstExpr& expr) {
   }
   const Node* body = bind(expr.args[0]);
   active_.resize(num_active);
-  for (const AstIndex& ast : expr.indices) ended_.push_back({ast.name.text, expr.args[0]->range});
+  for (const AstIndex& ast : expr.indices) ended_.push_back({ast.name.text, expr.args[0]->range, false});
   if (!ok) return nullptr;
   return typing_.reduce(expr, accumulator, std::move(indices), condition, body);
 }

@@ -91,6 +91,7 @@ class Binder {
   struct EndedReduction {
     std::string_view index;
     SourceRange body;
+    bool is_reported;
   };
 
   const Module& module_;

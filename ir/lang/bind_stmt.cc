@@ -35,7 +35,7 @@ enum VisitState : uint8_t { kUnvisited, kOpen, kDone };
 void Binder::declare_targets() {
   for (const AstStmt& stmt : ast_.stmts) targets_.push_back(declare_target(stmt));
   for (Tensor& tensor : op_->tensors) {
-    if (tensor.role == TensorRole::kOutput && !tensor.is_assigned && !ast_.has_syntax_errors) {
+    if (tensor.role == TensorRole::kOutput && !tensor.is_assigned && !ast_.has_body_errors) {
       sink_.report<LangDiag::kNeverAssigned>(tensor.range, tensor.name);
     }
   }
@@ -58,6 +58,7 @@ Tensor* Binder::declare_target(const AstStmt& stmt) {
       sink_.report<LangDiag::kLetOfOutput>(stmt.name.range, tensor->name).note(tensor->range, "the output");
     }
     tensor->is_assigned = true;
+    tensor->is_broken = tensor->is_broken || stmt.value == nullptr;
     known->second.range = stmt.name.range;
     return tensor;
   }
@@ -78,6 +79,7 @@ Tensor* Binder::declare_target(const AstStmt& stmt) {
   tensor->role = TensorRole::kLet;
   tensor->rank = stmt.indices.size();
   tensor->is_assigned = true;
+  tensor->is_broken = stmt.value == nullptr;
   for (size_t d = 0; d < tensor->rank; ++d) {
     tensor->unknowns.push_back(
         extents_.make(fmt::format("dimension {} of '{}'", d, tensor->name), stmt.indices[d].name.range));
@@ -186,7 +188,8 @@ std::vector<const IndexVar*> Binder::bind_left(const AstStmt& stmt, Tensor* targ
   }
   if (target == nullptr) return indices;
   if (indices.size() != target->rank) {
-    sink_.report<LangDiag::kWrongRank>(stmt.name.range, target->name, target->rank, indices.size())
+    sink_.report<LangDiag::kWrongRank>(stmt.name.range, target->name, counted(target->rank, "dimension"),
+                                       counted(indices.size(), "subscript"))
         .note(target->range, "declared here");
     return indices;
   }
@@ -234,6 +237,7 @@ const Node* Binder::convert_value(const AstStmt& stmt, Tensor* target, const Nod
 }
 
 void Binder::bind_stmt(const AstStmt& stmt, Tensor* target) {
+  if (stmt.value == nullptr) return;
   active_.clear();
   ended_.clear();
   operands_.clear();
@@ -266,9 +270,10 @@ void Binder::solve() {
     }
     const Symbol* size = find_symbol(upper);
     const bool known = size != nullptr && size->value != nullptr && size->value->kind == NodeKind::kInt;
-    const std::string range = fmt::format(" in 0..{}", known ? upper : "...");
+    const std::string range = fmt::format(" in 0..{}", upper);
     SourceDiagnostic& diagnostic = sink_.report<LangDiag::kExtentUnknown>(
-        index.range, fmt::format("'{}'", index.name), fmt::format("; write '{}{}'", index.name, range));
+        index.range, fmt::format("'{}'", index.name),
+        fmt::format("; write {}'{}{}'", known ? "" : "its range, as in ", index.name, range));
     if (known) diagnostic.fix(end_of(index.range), range);
   }
   if (sink_.has_errors()) return;

@@ -323,7 +323,7 @@ const Node* Typing::call(const AstExpr& expr, std::vector<const Node*> args) {
   const std::string_view name = expr.name.text;
   const int expected = expected_args(name);
   if (expected >= 0 ? args.size() != static_cast<size_t>(expected) : args.size() < 2) {
-    const std::string count = expected >= 0 ? fmt::format("{}", expected) : "at least 2";
+    const std::string count = expected >= 0 ? counted(static_cast<size_t>(expected), "argument") : "at least 2 arguments";
     sink_.report<LangDiag::kWrongArgCount>(expr.range, name, count, args.size());
     return nullptr;
   }

@@ -64,7 +64,7 @@ LangResult compile(const CompileInput& input) {
   const Module module = load_module(sources, input.file_name, input.text, input.import, sink);
   const AstOperator* ast = find_operator(module, input.op, sink);
   std::unique_ptr<BoundOp> op;
-  if (ast != nullptr && !sink.is_full()) {
+  if (ast != nullptr && !ast->has_header_errors && !sink.is_full()) {
     op = bind_operator(module, *ast, {input.bindings, input.shapes, std::nullopt}, sources, sink);
   }
   return finish_compile(op.get(), sources, sink);

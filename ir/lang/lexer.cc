@@ -150,10 +150,11 @@ class Lexer {
     while (at_ < text_.size() && peek() != '"' && peek() != '\n') ++at_;
     if (peek() == '"') {
       ++at_;
+      push(Kind::kString, begin);
     } else {
       sink_.report<LangDiag::kUnterminatedString>(range_from(begin)).fix(end_of(range_from(begin)), "\"");
+      push(Kind::kBad, begin);
     }
-    push(Kind::kString, begin);
   }
 
   void symbol() {
@@ -169,6 +170,7 @@ class Lexer {
     while (at_ < text_.size() && !is_space(peek()) && !is_word(peek()) && !starts_symbol()) ++at_;
     if (at_ == begin) ++at_;
     sink_.report<LangDiag::kBadCharacter>(range_from(begin), show_bytes(text_.substr(begin, at_ - begin)));
+    push(Kind::kBad, begin);
   }
 
   bool starts_symbol() const {
@@ -221,6 +223,7 @@ std::string describe(const Token& token) {
 std::string_view describe(TokenKind kind) {
   switch (kind) {
     case Kind::kEnd: return "the end of the file";
+    case Kind::kBad: return "a character";
     case Kind::kName: return "a name";
     case Kind::kBuiltin: return "a function";
     case Kind::kDtype: return "a type";

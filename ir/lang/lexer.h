@@ -12,6 +12,7 @@ namespace prunerc::lang {
 
 enum class TokenKind : uint8_t {
   kEnd,
+  kBad,        // was reported by the lexer; the parser stays silent about it
   kName,       // a name that is not reserved
   kBuiltin,    // a built-in function that is not a reducer: exp, fma, ...
   kDtype,      // f64 ... bool

@@ -155,6 +155,7 @@ const AstOperator* find_operator(const Module& module, std::string_view name, Di
       if (!sink.has_errors()) sink.report<LangDiag::kNoOperator>(top);
       return nullptr;
     }
+    if (sink.has_errors()) return nullptr;
     std::string names;
     for (const AstOperator* op : module.ops) {
       names += fmt::format("{}'{}'", names.empty() ? "" : ", ", op->name.text);

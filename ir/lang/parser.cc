@@ -25,11 +25,13 @@ Token Parser::take() {
 }
 
 void Parser::report_expected(std::string_view what) {
-  // A missing ';' is best shown where it belongs: after the token before.
-  const bool after_previous = what == describe(Kind::kSemicolon) && at_ > 0;
+  if (at(Kind::kBad)) return;
+  // A missing ';' is best shown where it belongs: after the token before. So is what the end of the file lacks.
+  const bool is_semicolon = what == describe(Kind::kSemicolon);
+  const bool after_previous = (is_semicolon || at(Kind::kEnd)) && at_ > 0;
   const SourceRange where = after_previous ? end_of(tokens_[at_ - 1].range) : current().range;
   SourceDiagnostic& diagnostic = sink_.report<LangDiag::kExpected>(where, what, describe(current()));
-  if (after_previous) diagnostic.fix(where, ";");
+  if (is_semicolon && after_previous) diagnostic.fix(where, ";");
 }
 
 void Parser::skip_statement() {
@@ -109,10 +111,10 @@ bool Parser::parse_fn() {
 }
 
 void Parser::parse_operator() {
-  const int errors_before = sink_.num_errors();
   AstOperator op;
   op.range = take().range;
-  if (!parse_header(op)) {
+  op.has_header_errors = !parse_header(op);
+  if (op.has_header_errors) {
     // The statements are read all the same, for the sake of their errors.
     while (!at(Kind::kEnd) && !at(Kind::kLeftBrace) && !starts_item()) take();
     if (!at(Kind::kLeftBrace)) return;
@@ -123,7 +125,6 @@ void Parser::parse_operator() {
     parse_body(op);
   }
   op.range = range_since(op.range.begin);
-  op.has_syntax_errors = sink_.num_errors() != errors_before;
   if (!op.name.text.empty()) file_.ops.push_back(std::move(op));
 }
 
@@ -229,10 +230,13 @@ void Parser::parse_body(AstOperator& op) {
   while (!at(Kind::kRightBrace) && !at(Kind::kEnd) && !sink_.is_full()) {
     AstStmt stmt;
     const size_t before = at_;
-    if (parse_stmt(stmt) && expect(Kind::kSemicolon)) {
-      op.stmts.push_back(std::move(stmt));
-      continue;
-    }
+    const bool ok = parse_stmt(stmt);
+    // The name is known even after an error, so that its readers cause no further ones.
+    if (!ok) stmt.value = nullptr;
+    if (!stmt.name.text.empty()) op.stmts.push_back(std::move(stmt));
+    if (ok && expect(Kind::kSemicolon)) continue;
+    op.has_body_errors = true;
+    if (ok && (at(Kind::kLet) || at(Kind::kName))) continue;  // only the ';' is missing
     skip_statement();
     if (at_ == before) take();
   }

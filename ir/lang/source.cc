@@ -37,7 +37,7 @@ class Renderer {
         elsewhere.push_back(&fix);
       }
     }
-    print_message(kind, diagnostic.range, diagnostic.message, here);
+    print_message(kind, diagnostic.range, diagnostic.message, merge(here));
     for (const FixIt* fix : elsewhere) {
       print_message(llvm::SourceMgr::DK_Note, fix->range,
                     fmt::format("{} '{}' here", fix->range.begin == fix->range.end ? "insert" : "write",
@@ -64,6 +64,29 @@ class Renderer {
 
   bool same_line(SourceRange a, SourceRange b) const {
     return a.file == b.file && sources_.line_column(a).first == sources_.line_column(b).first;
+  }
+
+  /// Insertions whose texts would overlap when printed below the line become one replacement.
+  static std::vector<llvm::SMFixIt> merge(std::vector<llvm::SMFixIt> fixes) {
+    std::sort(fixes.begin(), fixes.end());
+    std::vector<llvm::SMFixIt> merged;
+    for (const llvm::SMFixIt& fix : fixes) {
+      if (merged.empty()) {
+        merged.push_back(fix);
+        continue;
+      }
+      const llvm::SMFixIt last = merged.back();
+      const char* end = last.getRange().End.getPointer();
+      const char* begin = fix.getRange().Start.getPointer();
+      const auto gap = static_cast<size_t>(begin - end);
+      if (begin < end || gap > last.getText().size()) {
+        merged.push_back(fix);
+        continue;
+      }
+      merged.back() = llvm::SMFixIt(llvm::SMRange(last.getRange().Start, fix.getRange().End),
+                                    last.getText() + llvm::StringRef(end, gap) + fix.getText());
+    }
+    return merged;
   }
 
   void print_message(llvm::SourceMgr::DiagKind kind, SourceRange range, const std::string& message,
@@ -107,6 +130,10 @@ class Renderer {
 };
 
 }  // namespace
+
+std::string counted(size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
 
 uint32_t SourceSet::add(std::string name, std::string text) {
   files_.push_back({std::move(name), std::move(text)});

@@ -102,6 +102,9 @@ struct SourceDiagnostic {
   }
 };
 
+/// "1 dimension", "2 dimensions".
+std::string counted(size_t count, std::string_view noun);
+
 /// Collects the diagnostics of one compilation, at most `kMaxErrors` errors.
 class DiagSink {
  public:
