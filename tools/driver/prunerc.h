@@ -28,6 +28,10 @@ namespace prunerc {
 
 inline constexpr const char* kVersion = "0.1.0";
 
+/// To be called first in main of a program that tunes: kernels under test run in a child that is the same program,
+/// started once more. Returns that child's exit status, or nothing in the program itself.
+std::optional<int> serve_worker(int argc, char** argv);
+
 /// Which operator, with which sizes.
 struct OperatorRequest {
   std::string file;        ///< path of a .prn or .prc file; empty if `text` or `expression` is given

@@ -11,6 +11,7 @@
 #include "runtime/cpu/device.h"
 #include "runtime/cpu/orc.h"
 #include "runtime/cpu/pool.h"
+#include "runtime/cpu/worker.h"
 #include "schedule/schedule.h"
 #include "search/evolution.h"
 #include "search/space.h"
@@ -49,6 +50,10 @@ std::string default_database() {
   if (chosen != nullptr && *chosen != '\0') return chosen;
   const std::string folder = cache_folder();
   return folder.empty() ? ":memory:" : folder + "/db.sqlite";
+}
+
+std::optional<int> serve_worker(int argc, char** argv) {
+  return runtime::dispatch_worker(argc, argv);
 }
 
 std::string_view to_string(Choice::Origin origin) {

@@ -1,7 +1,9 @@
 #include "codegen/codegen.h"
+#include "ir/interp/interpreter.h"
 #include "ir/parser.h"
 #include "ir/verify.h"
 #include "runtime/cpu/device.h"
+#include "runtime/fill.h"
 #include "schedule/schedule.h"
 #include "tools/driver/platform.h"
 #include "tools/driver/reference.h"
@@ -24,6 +26,7 @@ struct VerifyVerb {
   MachineOptions machine;
   int num_seeds = 3;
   uint64_t seed = 1;
+  bool interpret = false;
   bool json = false;
 };
 
@@ -44,6 +47,44 @@ std::string_view to_string(Verdict::Kind kind) {
     case Verdict::Kind::kNotChecked: return "not checked";
   }
   PRUNERC_UNREACHABLE("verdict");
+}
+
+// The outputs of the unscheduled program by the interpreter, as a worker would return them.
+Result<std::vector<std::string>> interpreted(const search::Task& task,
+                                             const std::vector<runtime::InputSpec>& specs) {
+  std::vector<ir::Tensor> inputs;
+  for (ir::BufferId id : task.base.params()) {
+    const ir::Buffer& port = task.base.buffer(id);
+    if (port.role != ir::BufferRole::kInput) continue;
+    ir::Tensor tensor(port.dtype, ir::shape_of(port));
+    const runtime::InputSpec& spec = specs[inputs.size()];
+    runtime::fill_tensor(spec.fill, spec.seed, port.dtype, tensor.num_elements(),
+                         tensor.data.data());
+    inputs.push_back(std::move(tensor));
+  }
+  PRUNERC_TRY(const std::vector<ir::Tensor> outputs, ir::interpret(task.base, inputs));
+  std::vector<std::string> bytes;
+  for (const ir::Tensor& tensor : outputs) {
+    bytes.emplace_back(reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size());
+  }
+  return bytes;
+}
+
+// Whether the interpreter and the compiled unscheduled program agree; if not, the verdict says so.
+bool agrees_with_interpreter(const search::Task& task, References& references, uint64_t seed,
+                             Verdict* verdict) {
+  const Result<std::vector<std::string>> outputs =
+      interpreted(task, References::inputs(task.base, seed));
+  const Result<Comparison> comparison =
+      outputs.ok() ? references.compare(task, seed, *outputs) : Result<Comparison>(outputs.error());
+  if (comparison.ok() && comparison->ok) {
+    verdict->what += ", and to the interpreter's";
+    return true;
+  }
+  verdict->kind = comparison.ok() ? Verdict::Kind::kWrong : Verdict::Kind::kNotChecked;
+  verdict->what = fmt::format("seed {}: interpreter: {}", seed,
+                              comparison.ok() ? comparison->what : comparison.error().message());
+  return false;
 }
 
 // Runs the kernel on fresh inputs, once per seed, and compares with the unscheduled program.
@@ -82,6 +123,8 @@ Verdict check(const VerifyVerb& verb, const search::Task& task, const codegen::A
       return verdict;
     }
     verdict.what = comparison->what;
+    if (verb.interpret && !agrees_with_interpreter(task, references, seed, &verdict))
+      return verdict;
     ++verdict.num_seeds;
   }
   return verdict;
@@ -187,6 +230,8 @@ void add_verify(CLI::App& app, Action& action) {
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   verb->add_option("--seed", args->seed, "of the first of them")->capture_default_str();
+  verb->add_flag("--interpret", args->interpret,
+                 "also compare the unscheduled program with the interpreter (slow)");
   verb->add_flag("--json", args->json, "one JSON object instead of lines");
   verb->callback([args, &action] { action = [args] { return verify(*args); }; });
 }

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""bench, verify, db, devices and doctor."""
+
+import os
+import re
+import sqlite3
+import unittest
+
+import command
+
+
+class Records(command.CommandTest):
+    def tune(self, *more):
+        return self.prunerc("tune", self.ops, "--op", "dense", "--trials", "3", *more)
+
+    def test_bench_times_each_number_of_threads(self):
+        result = self.prunerc("bench", self.ops, "--op", "dense", "--threads", "1,2", "--samples", "5", "--json").json()
+        self.assertEqual("prunerc.bench/1", result["schema"])
+        self.assertEqual([1, 2], [row["threads"] for row in result["rows"]])
+        for row in result["rows"]:
+            self.assertEqual("heuristic", row["schedule"])
+            self.assertGreater(row["median_ns"], 0)
+            self.assertGreater(row["gflops"], 0)
+            self.assertGreaterEqual(len(row["samples_ns"]), 5)
+        table = self.prunerc("bench", self.ops, "--op", "dense", "--threads", "1").out
+        self.assertRegex(table, r"\ndense +1 heuristic +[0-9.]+ [nu]s")
+
+    def test_bench_prefers_the_record_unless_told_otherwise(self):
+        self.tune("--threads", "1")
+        arguments = ["bench", self.ops, "--op", "dense", "--threads", "1", "--samples", "5", "--json"]
+        self.assertEqual("record", self.prunerc(*arguments).json()["rows"][0]["schedule"])
+        self.assertEqual("heuristic", self.prunerc(*arguments, "--heuristic").json()["rows"][0]["schedule"])
+        self.assertEqual("flushed", self.prunerc(*arguments, "--cold").json()["cache"])
+
+    def test_verify_compares_with_the_unscheduled_program(self):
+        result = self.prunerc("verify", self.ops, "--op", "dense", "--seeds", "2")
+        self.assertRegex(result.out, r"^dense \(heuristic\): right on 2 of 2 inputs; \d+ outputs ")
+        self.tune()
+        found = self.prunerc("verify", self.ops, "--op", "dense", "--seeds", "2", "--json").json()
+        self.assertEqual("prunerc.verify/1", found["schema"])
+        self.assertEqual(
+            [("dense", "record", "right", 2)],
+            [(r["op"], r["schedule"], r["verdict"], r["seeds"]) for r in found["results"]],
+        )
+
+    def test_verify_takes_a_whole_database(self):
+        self.tune()
+        self.tune("-D", "M=8")
+        result = self.prunerc("verify", self.db, "--seeds", "1")
+        self.assertEqual(2, len(re.findall(r"^dense \(record \d+\): right", result.out, re.M)))
+        self.prunerc("verify", self.path("other.sqlite"), expect=5)
+
+    def exported(self):
+        self.prunerc("db", "export", "out.jsonl")
+        with open(self.path("out.jsonl"), encoding="utf-8") as file:
+            return file.read()
+
+    def test_records_survive_export_and_import(self):
+        self.tune()
+        text = self.exported()
+        self.assertGreaterEqual(len(text.splitlines()), 3)
+        other = self.path("copy.sqlite")
+        self.assertIn("imported ", self.prunerc("db", "import", "out.jsonl", "--db", other).out)
+        self.assertEqual(text, self.prunerc("db", "export", "-", "--db", other).out)
+        again = self.prunerc("db", "import", "out.jsonl", "--db", other).out
+        self.assertTrue(again.startswith("imported 0 records"), again)
+        # Tuning goes on from imported records.
+        task = self.prunerc("tune", self.ops, "--op", "dense", "--trials", "1", "--db", other, "--json").json()
+        self.assertGreater(task["reused"], 0)
+
+    def test_lines_that_are_no_records_are_counted_and_skipped(self):
+        self.tune()
+        text = self.exported()
+        self.write("mixed.jsonl", "not json\n{}\n" + text + '{"schema": 99}\n')
+        result = self.prunerc("db", "import", "mixed.jsonl", "--db", self.path("b.sqlite"), expect=1)
+        self.assertIn("3 lines could not be read", result.out)
+        self.prunerc("db", "import", "missing.jsonl", expect=5)
+
+    def test_the_database_can_be_looked_into(self):
+        self.prunerc("db", "best", expect=6)
+        self.tune()
+        self.assertRegex(self.prunerc("db", "ls").out, r"\n +1 dense +cpu/\d+ ")
+        best = self.prunerc("db", "best", "--op", "dense").out
+        self.assertIn("# verified: ", best)
+        self.assertIn("records   ", self.prunerc("db", "stats").out)
+        self.assertIn(": 0 problem(s)\n", self.prunerc("db", "validate").out)
+
+    def test_damage_is_found(self):
+        self.tune()
+        with sqlite3.connect(self.db) as db:
+            db.execute("update records set trace = trace || ' '")
+        self.prunerc("db", "validate", expect=4)
+
+    def test_devices_describe_the_machine(self):
+        result = self.prunerc("devices", "--json").json()
+        self.assertEqual("prunerc.devices/1", result["schema"])
+        cpu = result["devices"][0]
+        self.assertEqual("cpu", cpu["target"])
+        self.assertIn(cpu["vector_bytes"], (32, 64))
+        self.assertGreater(cpu["limits"]["fma_gflops"], 1)
+        self.assertGreater(cpu["limits"]["memory_gbps"], 0.1)
+        self.assertIn("cpu:haswell", result["targets"])
+        self.assertIn("f32 GFLOP/s", self.prunerc("devices").out)
+
+    def test_doctor_finds_this_machine_fit(self):
+        result = self.prunerc("doctor")
+        for name in ("cpu", "cache folder", "database", "kernel", "linker", "noise"):
+            self.assertRegex(result.out, rf"(?m)^(ok|warning) +{name} ")
+
+    def test_doctor_names_what_is_broken_and_how_to_mend_it(self):
+        path = self.write("garbage.sqlite", "no database " * 100)
+        result = self.prunerc("doctor", "--db", path, expect=5)
+        self.assertRegex(result.out, r"(?m)^failed +database .*\n +fix: ")
+
+    @unittest.skipIf(os.geteuid() == 0, "root may write everywhere")
+    def test_doctor_wants_a_cache_folder(self):
+        environment = dict(self.environment, XDG_CACHE_HOME="/proc")
+        self.assertRegex(self.prunerc("doctor", expect=5, env=environment).out, r"(?m)^failed +cache folder")
+
+
+if __name__ == "__main__":
+    command.main()

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""`prunerc tune`: what it prints, what it keeps, how it goes on and how it stops."""
+
+import signal
+import sqlite3
+import time
+
+import command
+
+SECONDS = ("build", "measure", "search", "learn", "verify", "total")
+KEYS = (
+    "schema", "op", "target", "seed", "timer", "best_ns", "gflops", "gbps", "limit_fraction", "trials", "verified",
+    "seconds", "failures", "repro",
+)
+
+
+class Tune(command.CommandTest):
+    def records(self):
+        with sqlite3.connect(self.db) as db:
+            return db.execute("select count(*) from records").fetchone()[0]
+
+    def check_task(self, task, op):
+        for key in KEYS:
+            self.assertIn(key, task)
+        self.assertEqual(op, task["op"])
+        self.assertEqual("prunerc.tune/1", task["schema"])
+        self.assertGreater(task["best_ns"], 0)
+        self.assertGreaterEqual(task["limit_fraction"], 0)
+        self.assertIs(True, task["verified"])
+        for key in SECONDS:
+            self.assertGreaterEqual(task["seconds"][key], 0)
+
+    def test_the_result_is_on_stdout_and_the_table_on_stderr(self):
+        result = self.prunerc("tune", self.ops, "--op", "dense", "--trials", "4", "--seed", "3")
+        self.assertRegex(result.out, r"^dense: [0-9.]+ [num]s \(.* GFLOP/s, .*\), verified: .*\n$")
+        for part in ("target: cpu", "GFLOP/s", "tuning time: search", "candidates: ", "repro: prunerc tune "):
+            self.assertIn(part, result.err)
+        self.assertNotIn("\x1b", result.err)
+
+    def test_json_is_the_last_line_and_has_every_key(self):
+        task = self.prunerc("tune", self.ops, "--op", "dense", "--trials", "4", "--json", "--threads", "1").json()
+        self.check_task(task, "dense")
+        self.assertEqual(4, task["trials"])
+        self.assertIsInstance(task["failures"], dict)
+        self.assertNotIn("ok", task["failures"])
+        self.assertIn("--op dense", task["repro"])
+        self.assertIn("--seed 0", task["repro"])
+        self.assertIn("--threads 1", task["repro"])
+
+    def test_the_repro_line_runs_as_it_is(self):
+        first = self.prunerc("tune", self.ops, "--op", "dense", "-D", "M=8,N=16", "--trials", "2", "--json").json()
+        words = first["repro"].split()
+        self.assertEqual("prunerc", words[0])
+        again = self.prunerc(*words[1:], "--json").json()
+        self.assertEqual(first["trials"], again["trials"])
+        self.assertEqual(first["repro"], again["repro"])
+
+    def test_several_operators_give_a_list_and_a_total(self):
+        two = "op a(A: f32[32]) -> (B: f32[32]) { B[i] = A[i] * 2; }\nop b(A: f32[48]) -> (B: f32[48]) { B[i] = A[i] + 1; }\n"
+        result = self.prunerc("tune", self.write("two.prn", two), "--trials", "2", "--json").json()
+        self.assertEqual("prunerc.tune/1", result["schema"])
+        self.assertEqual(["a", "b"], [task["op"] for task in result["tasks"]])
+        for task in result["tasks"]:
+            self.check_task(task, task["op"])
+        total = sum(task["best_ns"] for task in result["tasks"])
+        self.assertAlmostEqual(total, result["total_weighted_ns"], delta=1e-6 * total)
+
+    def test_a_second_run_goes_on_and_fresh_starts_anew(self):
+        arguments = ["tune", self.ops, "--op", "dense", "--json"]
+        first = self.prunerc(*arguments, "--trials", "4").json()
+        self.assertEqual(0, first["reused"])
+        kept = self.records()
+        self.assertGreaterEqual(kept, 4)
+        second = self.prunerc(*arguments, "--trials", "4").json()
+        self.assertGreater(second["reused"], 0)
+        self.assertLessEqual(second["best_ns"], 1.5 * first["best_ns"])
+        before = self.records()
+        third = self.prunerc(*arguments, "--trials", "4", "--fresh").json()
+        self.assertEqual(0, third["reused"])
+        # What was there stays.
+        self.assertGreater(self.records(), before)
+
+    def test_time_is_a_limit(self):
+        start = time.monotonic()
+        task = self.prunerc("tune", self.ops, "--op", "dense", "--time", "1s", "--json").json()
+        self.assertGreater(task["trials"], 0)
+        self.assertLess(time.monotonic() - start, 30)
+
+    def test_low_effort_measures_nothing(self):
+        self.assertEqual(
+            "dense: heuristic schedule, not measured\n", self.prunerc("tune", self.ops, "--op", "dense", "-O0").out
+        )
+        self.assertEqual(
+            "dense: model schedule, not measured\n", self.prunerc("tune", self.ops, "--op", "dense", "-O1").out
+        )
+
+    def test_the_random_strategy_works(self):
+        task = self.prunerc("tune", self.ops, "--op", "dense", "--strategy", "random", "--trials", "3", "--json").json()
+        self.check_task(task, "dense")
+
+    def test_an_interrupt_keeps_every_record(self):
+        process = self.start("tune", self.ops, "--op", "dense", "-D", "M=64,N=64,K=64", "--trials", "100000")
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            try:
+                if self.records() > 0:
+                    break
+            except sqlite3.Error:
+                pass  # not made yet
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(130, process.returncode, err)
+        self.assertIn("run the same command to go on", err)
+        self.assertIn("repro: ", err)
+        kept = self.records()
+        self.assertGreater(kept, 0)
+        self.prunerc("db", "validate")
+        again = self.prunerc(
+            "tune", self.ops, "--op", "dense", "-D", "M=64,N=64,K=64", "--trials", "1", "--json"
+        ).json()
+        self.assertGreater(again["reused"], 0)
+        self.assertGreaterEqual(self.records(), kept)
+
+
+if __name__ == "__main__":
+    command.main()

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Exit codes and messages: what is wrong is said on stderr, once, with a code that scripts can rely on."""
+
+import os
+
+import command
+
+
+class Usage(command.CommandTest):
+    def test_help_goes_to_stdout_and_names_every_verb(self):
+        result = self.prunerc("--help")
+        for verb in ("tune", "compile", "run", "bench", "verify", "show", "devices", "doctor", "db"):
+            self.assertIn(f"\n  {verb} ", result.out)
+        self.assertEqual("", result.err)
+
+    def test_version(self):
+        self.assertRegex(self.prunerc("--version").out, r"^prunerc \d+\.\d+\.\d+\n$")
+
+    def test_a_command_line_that_cannot_be_read_ends_with_2(self):
+        for arguments in (
+            [],
+            ["frobnicate"],
+            ["tune"],
+            ["tune", self.ops, "--no-such-option"],
+            ["tune", self.ops, "--op", "dense", "--trials", "-3"],
+            ["tune", self.ops, "--op", "dense", "--trials", "many"],
+            ["tune", self.ops, "--op", "dense", "--time", "soon"],
+            ["tune", self.ops, "--op", "dense", "--strategy", "prayer"],
+            ["tune", self.ops, "--op", "dense", "-D", "M"],
+            ["tune", self.ops, "--op", "dense", "--target", "z80"],
+            ["show", self.ops, "--stage", "poetry"],
+            ["run", self.ops, "--op", "total", "--input", "A"],
+            ["run", self.ops, "--op", "total", "--input", "A=rand:dice"],
+            ["compile", self.ops, "--op", "dense", "-o", "x.txt"],
+            ["db", "shred"],
+        ):
+            with self.subTest(arguments=arguments):
+                result = self.prunerc(*arguments, expect=2)
+                self.assertEqual("", result.out)
+                self.assertNotEqual("", result.err)
+
+    def test_a_bad_operator_ends_with_1_and_shows_the_place(self):
+        bad = self.write("bad.prn", "op f(A: f32[4]) -> (B: f32[4]) {\n  B[i] = A[i] + C[i];\n}\n")
+        for verb in (["tune"], ["show"], ["bench"], ["verify"], ["compile", "-o", self.path("x.o")]):
+            with self.subTest(verb=verb):
+                result = self.prunerc(*verb, bad, expect=1)
+                self.assertIn("bad.prn:2:17: error: ", result.err)
+                self.assertRegex(result.err, r"\n {16}\^")
+                self.assertEqual("", result.out)
+
+    def test_a_bad_program_text_ends_with_1(self):
+        bad = self.write("bad.prc", "program f(A: f32[4]) -> (B: f32[4]) {\n  for i in 4 {\n")
+        result = self.prunerc("show", bad, expect=1)
+        self.assertRegex(result.err, r"bad\.prc:\d+:\d+: ")
+
+    def test_an_unknown_operator_or_parameter_ends_with_1(self):
+        self.assertIn("nosuch", self.prunerc("tune", self.ops, "--op", "nosuch", expect=1).err)
+        self.assertIn("Q", self.prunerc("show", self.ops, "--op", "dense", "-D", "Q=3", expect=1).err)
+        # Several operators and none named.
+        self.assertIn("dense", self.prunerc("show", self.ops, expect=1).err)
+
+    def test_a_missing_file_ends_with_5(self):
+        self.assertIn("nowhere.prn", self.prunerc("tune", "nowhere.prn", expect=5).err)
+
+    def test_a_database_that_is_none_ends_with_5_and_is_left_alone(self):
+        path = self.write("garbage.sqlite", "this is no database, but it is mine" * 200)
+        self.prunerc("tune", self.ops, "--op", "dense", "--db", path, expect=5)
+        self.prunerc("db", "ls", "--db", path, expect=5)
+        with open(path, encoding="utf-8") as file:
+            self.assertTrue(file.read().startswith("this is no database"))
+
+    def test_measuring_for_another_kind_of_machine_ends_with_5(self):
+        result = self.prunerc("tune", self.ops, "--op", "dense", "--target", "cuda:sm_90a", expect=5)
+        self.assertIn("compile", result.err)
+
+    def test_offline_without_a_record_ends_with_6_and_writes_nothing(self):
+        out = self.path("x.o")
+        self.prunerc("compile", self.ops, "--op", "dense", "--offline", "-o", out, expect=6)
+        self.prunerc("compile", self.ops, "--op", "dense", "--require-tuned", "-o", out, expect=6)
+        self.assertFalse(os.path.exists(out))
+
+    def test_an_expression_needs_no_file(self):
+        result = self.prunerc("show", "-e", "C[i,j] = sum[k] A[i,k] * B[k,j]", "-D", "i=4,j=5,k=6")
+        self.assertIn("A: f32[4, 6]", result.out)
+        self.prunerc("show", self.ops, "-e", "B[i] = A[i]", expect=2)
+
+
+if __name__ == "__main__":
+    command.main()
