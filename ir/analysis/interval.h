@@ -77,8 +77,10 @@ class VarRanges {
   Interval interval(VarId var) const;
   /// Interval of a tile parameter: at least [1, inf).
   Interval interval(ParamId param) const;
-  /// Symbolic extent, null if the variable was bound by constants or not at all.
+  /// The extent it was bound with (facts narrow the interval only); null if bound by an interval or not at all.
   Expr extent(VarId var) const;
+  /// The same if it is no constant, else null.
+  Expr symbolic_extent(VarId var) const;
   bool knows(VarId var) const;
 
   /// A condition that is known to hold, or not to hold.

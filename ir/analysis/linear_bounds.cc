@@ -117,27 +117,34 @@ Linear plain_linear(Expr e) {
   return Linear::of(e);
 }
 
-const Var* first_symbolic_var(const Linear& linear, const VarRanges& ranges) {
+// A variable whose range, or whose coefficient, is symbolic: the ends have to be put in to see what cancels.
+const Var* next_symbolic_var(const Linear& linear, const VarRanges& ranges) {
+  const Var* bounded = nullptr;
   for (const Term& t : linear.terms) {
     for (Expr atom : t.factors()) {
       const Var* v = atom.as<Var>();
-      if (v != nullptr && ranges.extent(v->id).defined()) return v;
+      if (v == nullptr) continue;
+      if (ranges.symbolic_extent(v->id).defined()) return v;
+      if (t.degree > 1 && ranges.interval(v->id).is_bounded()) bounded = v;
     }
   }
-  return nullptr;
+  return bounded;
 }
 
 // Puts one end of the variable's range in; nullopt if the sign of its coefficient is not known.
-std::optional<Linear> at_end(const Linear& linear, const Var* var, Bound bound, const Linear& largest,
-                             const VarRanges& ranges) {
+std::optional<Linear> at_end(const Linear& linear, const Var* var, Bound bound, const VarRanges& ranges) {
   Linear coefficient;
   Linear rest;
   if (!split_at(linear, var->id, &coefficient, &rest)) return std::nullopt;
   const Interval sign = polynomial_interval(coefficient, ranges);
   const bool up = sign.lo >= 0;
   if (!up && sign.hi > 0) return std::nullopt;
-  if (up != (bound == Bound::kUpper)) return rest;
-  std::optional<Linear> product = multiply(coefficient, largest);
+  const bool at_top = up == (bound == Bound::kUpper);
+  const Expr extent = ranges.symbolic_extent(var->id);
+  const Interval range = ranges.interval(var->id);
+  const Linear value = at_top && extent.defined() ? plain_linear(extent) + -1
+                                                  : Linear::of(at_top ? range.hi : range.lo);
+  std::optional<Linear> product = multiply(coefficient, value);
   if (!product.has_value()) return std::nullopt;
   Linear sum = rest + *product;
   if (ranges.domain() != nullptr) sum = reduce_tiles(sum, *ranges.domain());
@@ -146,10 +153,9 @@ std::optional<Linear> at_end(const Linear& linear, const Var* var, Bound bound, 
 
 std::optional<int64_t> symbolic_bound(Linear linear, Bound bound, const VarRanges& ranges) {
   for (int step = 0; step < kMaxEliminations; ++step) {
-    const Var* var = first_symbolic_var(linear, ranges);
+    const Var* var = next_symbolic_var(linear, ranges);
     if (var == nullptr) break;
-    const Linear largest = plain_linear(ranges.extent(var->id)) + -1;
-    std::optional<Linear> next = at_end(linear, var, bound, largest, ranges);
+    std::optional<Linear> next = at_end(linear, var, bound, ranges);
     if (!next.has_value() || next->overflow) return std::nullopt;
     linear = *std::move(next);
   }
@@ -275,7 +281,7 @@ Linear reduce_tiles(const Linear& linear, const Domain& domain) {
 Interval interval_of(const Linear& linear, const VarRanges& ranges) {
   if (linear.overflow) return Interval::all();
   Interval result = polynomial_interval(linear, ranges);
-  if (!linear.terms.empty() && first_symbolic_var(linear, ranges) != nullptr) {
+  if (!linear.terms.empty() && next_symbolic_var(linear, ranges) != nullptr) {
     if (const auto lo = symbolic_bound(linear, Bound::kLower, ranges)) {
       result.lo = std::max(result.lo, *lo);
     }
@@ -301,7 +307,7 @@ std::optional<Linear> eliminate_vars(IrBuilder& b, const Linear& linear, Bound b
     }
     if (var == nullptr) continue;
     const Interval range = ranges.interval(var->id);
-    const Expr extent = ranges.extent(var->id);
+    const Expr extent = ranges.symbolic_extent(var->id);
     Linear coefficient;
     Linear rest;
     if (!split_at(*now, var->id, &coefficient, &rest)) return std::nullopt;

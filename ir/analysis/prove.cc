@@ -105,7 +105,7 @@ class PointSet {
     if (knows(v->id)) return;
     point_.vars.emplace_back(v->id, 0);
     limits_.push_back(ranges_.interval(v->id));
-    if (const Expr extent = ranges_.extent(v->id); extent.defined()) {
+    if (const Expr extent = ranges_.symbolic_extent(v->id); extent.defined()) {
       extents_.emplace_back(v->id, extent);
       add(extent);
     }

@@ -40,8 +40,7 @@ VarRanges::VarRanges(const Domain& domain) : domain_(&domain) {
 void VarRanges::bind(const Var* var, Expr extent) {
   Interval bound = interval_of(extent, *this);
   bound = {0, bound.hi == Interval::kNoUpper ? bound.hi : bound.hi - 1};
-  const bool is_constant = extent.kind() == ExprKind::kIntImm;
-  entries_.push_back({var->id, bound, is_constant ? Expr() : extent});
+  entries_.push_back({var->id, bound, extent});
 }
 
 void VarRanges::bind(VarId var, Interval interval) { entries_.push_back({var, interval, Expr()}); }
@@ -165,6 +164,11 @@ Expr VarRanges::extent(VarId var) const {
     if (it->var == var) return it->extent;
   }
   return {};
+}
+
+Expr VarRanges::symbolic_extent(VarId var) const {
+  const Expr found = extent(var);
+  return found.defined() && found.kind() == ExprKind::kIntImm ? Expr() : found;
 }
 
 bool VarRanges::knows(VarId var) const {
