@@ -140,7 +140,10 @@ class Detector {
     // lhs < rhs as sum - limit < 0.
     const Linear difference = to_linear(b_, compare->lhs, ranges_) - to_linear(b_, compare->rhs, ranges_);
     Sum sum;
-    if (!from_linear(difference, &sum)) return fail(IterMapError::kPredicateUnsupported);
+    if (!from_linear(difference, &sum)) {
+      failure_ = IterMapError::kPredicateUnsupported;  // whatever it is in the guard
+      return false;
+    }
     if (!sum.base.is_constant()) return fail(IterMapError::kPredicateUnsupported);
     const int64_t limit = (less ? 0 : 1) - sum.base.constant;
     sum.base = Linear::of(0);

@@ -1,0 +1,215 @@
+// Dependences, block properties and region cover on small programs.
+#include "ir/analysis/dependence.h"
+
+#include <catch2/catch.hpp>
+
+#include "ir/analysis/simplify.h"
+#include "ir/parser.h"
+
+namespace prunerc::ir {
+namespace {
+
+Program parse_or_die(const std::string& text) {
+  Result<Program> p = parse(text);
+  INFO((p.ok() ? std::string() : p.error().message()));
+  REQUIRE(p.ok());
+  return std::move(p).value();
+}
+
+// T = A + 1 (L0), C = 2 T (L1): two stages at the root.
+constexpr const char* kTwoStages = R"(
+program two(A: f32[32]) -> (C: f32[32]) {
+  buffer T: f32[32] global
+  for i in 32 @L0 {
+    block "T" @B0 [v: S(32) = i] {
+      reads A[v]
+      writes T[v]
+      T[v] = A[v] + 1f32
+  } }
+  for j in 32 @L1 {
+    block "C" @B1 [v: S(32) = j] {
+      reads T[v]
+      writes C[v]
+      C[v] = T[v]*2f32
+  } }
+})";
+
+// The producer computes `count` elements of each tile of 8, from `first` on.
+std::string tiled(const std::string& producer_loop, const std::string& binding, const std::string& read,
+                  const std::string& guard = "") {
+  return R"(
+program tiled(A: f32[40]) -> (C: f32[32]) {
+  buffer T: f32[40] global
+  for i in 4 @L0 {
+    for p in )" + producer_loop + R"( @L1 {
+      block "T" @B0 [v: S(40) = )" + binding + "] " + guard + R"( {
+        reads A[v]
+        writes T[v]
+        T[v] = A[v] + 1f32
+    } }
+    for j in 8 @L2 {
+      block "C" @B1 [v: S(32) = i*8 + j] {
+        reads )" + read + R"(
+        writes C[v]
+        C[v] = T[v]*2f32
+    } }
+  }
+})";
+}
+
+constexpr const char* kMatmul = R"(
+program matmul(A: f32[8, 8], B: f32[8, 8]) -> (C: f32[8, 8]) {
+  for i in 8 @L0 { for j in 8 @L1 { for k in 8 @L2 {
+    block "C" @B0 [vi: S(8) = i, vj: S(8) = j, vk: R(8) = k] {
+      reads A[vi, vk], B[vk, vj]
+      writes C[vi, vj]
+      init { C[vi, vj] = 0f32 }
+      C[vi, vj] = C[vi, vj] + A[vi, vk]*B[vk, vj]
+  } } } }
+})";
+
+BlockFault cover_of(const std::string& text, int block) {
+  const Program p = parse_or_die(text);
+  return check_region_cover(p, LoopIndex(p), BlockId(block));
+}
+
+}  // namespace
+
+TEST_CASE("blocks of a scope depend on each other through buffers in program order") {
+  const Program p = parse_or_die(kTwoStages);
+  const LoopIndex index(p);
+  const ScopeDeps deps = scope_dependences(index, BlockId());
+  REQUIRE(deps.edges.size() == 1);
+  CHECK(deps.edges[0].from == BlockId(0));
+  CHECK(deps.edges[0].to == BlockId(1));
+  CHECK(deps.edges[0].kind == DepKind::kReadAfterWrite);
+  CHECK(deps.producers(BlockId(1)) == std::vector<BlockId>{BlockId(0)});
+  CHECK(deps.consumers(BlockId(0)) == std::vector<BlockId>{BlockId(1)});
+  CHECK(deps.producers(BlockId(0)).empty());
+  CHECK(deps.writers(p.buffers()[2].id).size() == 1);
+  CHECK(check_complete(index, BlockId(0)) == BlockFault::kNone);
+  CHECK(check_output(p, index, BlockId(0)) == BlockFault::kNotOutput);
+  CHECK(check_output(p, index, BlockId(1)) == BlockFault::kNone);
+  CHECK(check_stage_pipeline(p, index, BlockId()) == BlockFault::kNone);
+}
+
+TEST_CASE("writing a buffer that an earlier block reads or writes makes an edge") {
+  const Program p = parse_or_die(R"(
+program over(A: f32[8]) -> (C: f32[8]) {
+  buffer T: f32[8] global
+  for i in 8 { block "a" @B0 [v: S(8) = i] { reads A[v] writes T[v] T[v] = A[v] } }
+  for i in 8 { block "b" @B1 [v: S(8) = i] { reads T[v] writes C[v] C[v] = T[v] } }
+  for i in 8 { block "c" @B2 [v: S(8) = i] { reads A[v] writes T[v] T[v] = A[v] } }
+})");
+  const LoopIndex index(p);
+  const ScopeDeps deps = scope_dependences(index, BlockId());
+  const BufferId t = p.buffers()[2].id;
+  const std::vector<DepEdge> expected = {{BlockId(0), BlockId(1), t, DepKind::kReadAfterWrite},
+                                         {BlockId(0), BlockId(2), t, DepKind::kWriteAfterWrite},
+                                         {BlockId(1), BlockId(2), t, DepKind::kWriteAfterRead}};
+  CHECK(deps.edges == expected);
+  CHECK(check_dominant(index, BlockId(0)) == BlockFault::kNotDominant);
+  CHECK(check_complete(index, BlockId(2)) == BlockFault::kNotDominant);
+  CHECK(check_dominant(index, BlockId(1)) == BlockFault::kNone);
+  CHECK(check_stage_pipeline(p, index, BlockId()) == BlockFault::kWriteAfterRead);
+}
+
+TEST_CASE("a matrix product is a reduction block and not a complete one") {
+  const Program p = parse_or_die(kMatmul);
+  const LoopIndex index(p);
+  CHECK(check_reduction(p, index, BlockId(0)) == BlockFault::kNone);
+  CHECK(check_complete(index, BlockId(0)) == BlockFault::kNotSpatial);
+  CHECK(check_reduction_under(p, index, LoopId(1), BlockId(0)) == BlockFault::kNone);
+  CHECK(check_compact_dataflow(p, index, LoopId(0)) == BlockFault::kNone);
+  CHECK(check_affine(p, index, BlockId(0)) == BlockFault::kNone);
+}
+
+TEST_CASE("reduction blocks are refused with the reason") {
+  const auto fault = [](const std::string& from, const std::string& to) {
+    std::string text = kMatmul;
+    const std::size_t at = text.find(from);
+    REQUIRE(at != std::string::npos);
+    const Program p = parse_or_die(text.replace(at, from.size(), to));
+    return check_reduction(p, LoopIndex(p), BlockId(0));
+  };
+  CHECK(fault("init { C[vi, vj] = 0f32 }", "") == BlockFault::kNoInit);
+  CHECK(fault("vi: S(8) = i", "vi: O(8) = i") == BlockFault::kOpaqueIter);
+  CHECK(fault("vi: S(8) = i", "vi: S(8) = j") == BlockFault::kNotAffine);
+  CHECK(fault("vj: S(8) = j", "vj: R(8) = j") == BlockFault::kReduceIndexesOutput);
+  const Program p = parse_or_die(kMatmul);
+  CHECK(check_reduction(p, LoopIndex(p), BlockId(7)) == BlockFault::kUnknownBlock);
+  CHECK(check_compact_dataflow(p, LoopIndex(p), LoopId(9)) == BlockFault::kUnknownBlock);
+  for (int i = 0; i <= static_cast<int>(BlockFault::kOpaqueStatement); ++i) {
+    CHECK_FALSE(to_string(static_cast<BlockFault>(i)).empty());
+  }
+}
+
+TEST_CASE("a tile that the producer fills covers its consumer") {
+  CHECK(cover_of(tiled("8", "i*8 + p", "T[v]"), 1) == BlockFault::kNone);
+  CHECK(cover_of(tiled("10", "i*8 + p", "T[v +: 3]"), 1) == BlockFault::kNone);
+  // Several digits, and a tail that the guard cuts.
+  CHECK(cover_of(tiled("8", "i*8 + p//4*4 + p%4", "T[v]"), 1) == BlockFault::kNone);
+  CHECK(cover_of(tiled("16", "i*8 + p", "T[v]", "where p < 9"), 1) == BlockFault::kNone);
+}
+
+TEST_CASE("a tile that the producer leaves holes in does not cover") {
+  CHECK(cover_of(tiled("7", "i*8 + p", "T[v]"), 1) == BlockFault::kNotCovered);
+  CHECK(cover_of(tiled("8", "i*8 + p", "T[v +: 2]"), 1) == BlockFault::kNotCovered);
+  CHECK(cover_of(tiled("8", "i*8 + p", "T[v]", "where p < 7"), 1) == BlockFault::kNotCovered);
+  // Every second element: the hull covers, the elements do not.
+  CHECK(cover_of(tiled("16", "p*2", "T[v]"), 1) != BlockFault::kNone);
+  CHECK(cover_of(tiled("8", "i*8 + p//2", "T[v]"), 1) != BlockFault::kNone);
+  CHECK(cover_of(tiled("8", "i*8 + p", "T[v]", "where i < 3"), 1) != BlockFault::kNone);
+}
+
+TEST_CASE("a guard that only keeps the buffer's bounds does not break the cover") {
+  const std::string text = R"(
+program ragged(A: f32[30]) -> (C: f32[30]) {
+  buffer T: f32[30] global
+  for i in 4 @L0 {
+    for p in 8 @L1 {
+      block "T" @B0 [v: S(30) = i*8 + p] where i*8 + p < 30 {
+        reads A[v]
+        writes T[v]
+        T[v] = A[v] + 1f32
+    } }
+    for j in 8 @L2 {
+      block "C" @B1 [v: S(30) = i*8 + j] where i*8 + j < 30 {
+        reads T[v]
+        writes C[v]
+        C[v] = T[v]*2f32
+    } }
+  }
+})";
+  CHECK(cover_of(text, 1) == BlockFault::kNone);
+}
+
+TEST_CASE("a position table finds parents, positions and common loops, and says when there is nothing") {
+  const Program p = parse_or_die(tiled("8", "i*8 + p", "T[v]"));
+  const LoopIndex index(p);
+  REQUIRE(index.loop(LoopId(1)) != nullptr);
+  CHECK(index.loop(LoopId(3)) == nullptr);
+  CHECK(index.block(BlockId(5)) == nullptr);
+  CHECK(index.block("C") == index.block(BlockId(1)));
+  CHECK(index.block("nothing") == nullptr);
+  CHECK(index.enclosing_loops(BlockId(1)).size() == 2);
+  CHECK(index.parent_loop(BlockId(1))->id == LoopId(2));
+  CHECK(index.parent_loop(LoopId(0)) == nullptr);
+  CHECK(index.parent(LoopId(2)).kind() == StmtKind::kSeq);
+  CHECK_FALSE(index.parent(LoopId(0)).defined());
+  CHECK(index.position(LoopId(2)) == 1);
+  CHECK(index.position(BlockId(9)) == -1);
+  CHECK(index.order(BlockId(0)) < index.order(BlockId(1)));
+  CHECK(index.lowest_common_loop(BlockId(0), BlockId(1))->id == LoopId(0));
+  CHECK(index.encloses(LoopId(0), BlockId(1)));
+  CHECK_FALSE(index.encloses(LoopId(1), BlockId(1)));
+  CHECK_FALSE(index.encloses(LoopId(0), LoopId(0)));
+  CHECK(index.blocks_under(LoopId(0)).size() == 2);
+  CHECK(index.child_blocks(BlockId()).size() == 2);
+  CHECK(index.child_blocks(BlockId(0)).empty());
+  CHECK(index.parent_block(BlockId(0)) == nullptr);
+  CHECK(ranges_around(p, index, BlockId(1)).interval(index.loop(LoopId(2))->var->id) == Interval{0, 7});
+  CHECK_FALSE(ranges_around(p, index, BlockId(1)).knows(index.loop(LoopId(1))->var->id));
+}
+
+}  // namespace prunerc::ir
