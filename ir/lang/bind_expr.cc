@@ -79,7 +79,9 @@ const Node* Binder::bind_kind(const AstExpr& expr) {
     case AstKind::kCall: return bind_call(expr);
     case AstKind::kCast: {
       const std::optional<ir::DType> dtype = resolve_type(*expr.type);
+      const std::optional<ir::DType> body_type = typing_.set_body_type(std::nullopt);
       const Node* operand = bind(expr.args[0]);
+      typing_.set_body_type(body_type);
       return dtype ? typing_.cast(*dtype, operand, expr.range) : nullptr;
     }
     case AstKind::kReduce: return bind_reduce(expr);
@@ -174,7 +176,9 @@ void Binder::equate(const AstExpr* subscript, const Tensor& tensor, size_t dim) 
 
 const Node* Binder::bind_read(const AstExpr& expr) {
   std::vector<const Node*> subscripts;
+  const std::optional<ir::DType> body_type = typing_.set_body_type(std::nullopt);
   for (const AstExpr* arg : expr.args) subscripts.push_back(bind(arg));
+  typing_.set_body_type(body_type);
   const Node* or_value = bind(expr.or_value);
   const Symbol* symbol = find_symbol(expr.name.text);
   const IndexVar* index = find_index(expr.name.text);
@@ -252,7 +256,9 @@ const Node* Binder::bind_reduce(const AstExpr& expr) {
   const Node* condition = nullptr;
   bool ok = true;
   if (expr.condition != nullptr) {
+    const std::optional<ir::DType> outer_type = typing_.set_body_type(std::nullopt);
     condition = typing_.condition(bind(expr.condition), "the condition of a reduction");
+    typing_.set_body_type(outer_type);
     ok = condition != nullptr;
   }
   std::optional<ir::DType> accumulator;
@@ -260,7 +266,9 @@ const Node* Binder::bind_reduce(const AstExpr& expr) {
     accumulator = resolve_type(*expr.type);
     ok = ok && accumulator.has_value();
   }
+  const std::optional<ir::DType> outer_type = typing_.set_body_type(accumulator);
   const Node* body = bind(expr.args[0]);
+  typing_.set_body_type(outer_type);
   active_.resize(num_active);
   for (const AstIndex& ast : expr.indices) ended_.push_back({ast.name.text, expr.args[0]->range, false});
   if (!ok) return nullptr;

@@ -268,6 +268,7 @@ bool Typing::unify(std::vector<const Node*>& operands, Type& type, SourceRange r
     type = {is_float ? Type::Kind::kUntypedFloat : Type::Kind::kUntypedInt, {}};
     return true;
   }
+  if (body_type_ && widens(*dtype, *body_type_)) dtype = body_type_;
   type = Type::of(*dtype);
   for (const Node*& operand : operands) {
     operand = convert(operand, *dtype);

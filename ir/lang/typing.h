@@ -3,6 +3,7 @@
 #define PRUNERC_IR_LANG_TYPING_H_
 
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ir/lang/typed.h"
@@ -52,6 +53,10 @@ class Typing {
   /// A copy at another place.
   const Node* at(const Node* node, SourceRange range);
 
+  /// The type in which the body of a reduction is evaluated, while it is bound; gives the one before.
+  std::optional<ir::DType> set_body_type(std::optional<ir::DType> dtype) {
+    return std::exchange(body_type_, dtype);
+  }
   /// True after a limit on the number of nodes was hit: nothing more is made or reported.
   bool is_exhausted() const { return is_exhausted_; }
 
@@ -77,6 +82,7 @@ class Typing {
 
   std::deque<Node>& nodes_;
   DiagSink& sink_;
+  std::optional<ir::DType> body_type_;
   bool is_exhausted_ = false;
 };
 
