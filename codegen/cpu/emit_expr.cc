@@ -182,7 +182,10 @@ bool Emitter::is_nonnegative(Expr e) {
 
 Value* Emitter::eval_floor(const BinaryNode& node) {
   if (lanes_ > 0 && node.dtype == DType::kI64 && !has_load(Expr(&node))) {
-    if (const std::optional<Affine> known = affine(Expr(&node))) {
+    // Uniform operands are evaluated below; affine() itself comes here for them.
+    const std::optional<Affine> numerator = affine(node.lhs);
+    const bool moves = numerator && numerator->stride != 0;
+    if (const std::optional<Affine> known = moves ? affine(Expr(&node)) : std::nullopt) {
       if (known->stride == 0) return known->base;
       Value* lanes = ir_.CreateMul(lane_index(ir_.getInt64Ty()), splat(i64(known->stride)));
       return ir_.CreateAdd(splat(known->base), lanes);

@@ -192,19 +192,21 @@ Value* Emitter::load_strided(BufferId id, Value* offset, int64_t stride) {
     Value* lanes = ir_.CreateMul(lane_index(ir_.getInt64Ty()), splat(i64(stride)));
     return load_gather(id, ir_.CreateAdd(splat(offset), lanes));
   }
-  // `stride` vectors cover exactly the elements from the first to the last used: the last one ends at the last element.
+  // Whole vectors cover exactly the elements from the first to the last used: the last one ends at the last element.
+  const int64_t span = stride * (lanes_ - 1) + 1;
+  const int64_t parts = (span + lanes_ - 1) / lanes_;
   auto* type = llvm::FixedVectorType::get(memory_type(dtype), static_cast<unsigned>(lanes_));
   const llvm::Align align(static_cast<uint64_t>(byte_size(dtype)));
   Value* result = nullptr;
-  for (int64_t part = 0; part < stride; ++part) {
-    const bool is_last = part + 1 == stride;
-    const int64_t start = is_last ? stride * (lanes_ - 1) + 1 - lanes_ : part * lanes_;
+  for (int64_t part = 0; part < parts; ++part) {
+    const bool is_last = part + 1 == parts;
+    const int64_t start = is_last ? span - lanes_ : part * lanes_;
     Value* at = ir_.CreateAdd(offset, i64(start), "", false, true);
     Value* v = tag(ir_.CreateAlignedLoad(type, element(id, at, true), align), id);
     std::vector<int> shuffle(static_cast<std::size_t>(lanes_));
     for (int64_t lane = 0; lane < lanes_; ++lane) {
       const int64_t at_lane = lane * stride;
-      const bool here = at_lane / lanes_ == part || (is_last && at_lane / lanes_ >= part);
+      const bool here = at_lane / lanes_ == part;
       const int64_t pick = here ? lanes_ + at_lane - start : lane;
       shuffle[static_cast<std::size_t>(lane)] = static_cast<int>(pick);
     }

@@ -1,0 +1,136 @@
+#include "tests/codegen/kernel_run.h"
+
+#include "codegen/link.h"
+#include "ir/interp/interpreter.h"
+#include "ir/printer.h"
+#include "runtime/kernel.h"
+#include "tests/support/check.h"
+#include "tests/support/program_gen.h"
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+namespace prunerc::testing {
+namespace {
+
+using namespace ir;  // NOLINT: a source file of tests
+
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kAlign = PRUNERC_ALIGNMENT;
+
+std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
+
+// Memory whose last byte (rounded up to the alignment) is followed by a page that faults.
+class GuardedMemory {
+ public:
+  explicit GuardedMemory(std::size_t num_bytes) : body_(round_up(num_bytes + 1, kPage)) {
+    void* m = mmap(nullptr, body_ + 2 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (m == MAP_FAILED) std::abort();
+    base_ = static_cast<std::byte*>(m);
+    if (mprotect(base_ + kPage, body_, PROT_READ | PROT_WRITE) != 0) std::abort();
+    std::memset(base_ + kPage, kFill, body_);
+    start_ = base_ + kPage + body_ - round_up(num_bytes, kAlign);
+    num_bytes_ = num_bytes;
+  }
+  ~GuardedMemory() { munmap(base_, body_ + 2 * kPage); }
+  GuardedMemory(const GuardedMemory&) = delete;
+  GuardedMemory& operator=(const GuardedMemory&) = delete;
+
+  std::byte* data() { return start_; }
+  /// Nothing before or behind the argument was written.
+  bool is_intact() const {
+    for (const std::byte* p = base_ + kPage; p < base_ + kPage + body_; ++p) {
+      const bool inside = p >= start_ && p < start_ + num_bytes_;
+      if (!inside && *p != std::byte{kFill}) return false;
+    }
+    return true;
+  }
+
+ private:
+  static constexpr unsigned char kFill = 0xA5;
+  std::size_t body_, num_bytes_ = 0;
+  std::byte* base_ = nullptr;
+  std::byte* start_ = nullptr;
+};
+
+int32_t run_backwards(const PrunercLaunch* self, int64_t num_tasks, PrunercTask body, void* closure) {
+  for (int64_t i = num_tasks; i-- > 0;) {
+    body(i, static_cast<int32_t>(i % self->num_workers), closure);
+  }
+  return 0;
+}
+
+}  // namespace
+
+Result<LoadedKernel> LoadedKernel::load(const codegen::Artifact& artifact) {
+  PRUNERC_TRY(const std::string bytes, codegen::link_shared(artifact.bytes));
+  const char* folder = std::getenv("TEST_TMPDIR");
+  std::string path = std::string(folder != nullptr ? folder : "/tmp") + "/kernel-XXXXXX";
+  const int file = mkstemp(path.data());
+  if (file < 0) return error(Diag::kIoError, "make", path, std::strerror(errno));
+  const bool written = write(file, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
+  close(file);
+  LoadedKernel kernel;
+  kernel.artifact_ = artifact;
+  void* const handle = written ? dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
+  unlink(path.c_str());
+  if (handle == nullptr) return error(Diag::kIoError, "load", path, dlerror());
+  kernel.library_ = std::shared_ptr<void>(handle, [](void* h) { dlclose(h); });
+  kernel.entry_ = dlsym(handle, artifact.entry.c_str());
+  if (kernel.entry_ == nullptr) return error(Diag::kIoError, "find", artifact.entry, dlerror());
+  return kernel;
+}
+
+std::vector<Tensor> LoadedKernel::run(const std::vector<Tensor>& inputs, int num_workers) const {
+  std::vector<std::unique_ptr<GuardedMemory>> memory;
+  std::vector<void*> args;
+  std::size_t next_input = 0;
+  for (const codegen::ArtifactParam& param : artifact_.params) {
+    memory.push_back(std::make_unique<GuardedMemory>(static_cast<std::size_t>(codegen::size_bytes(param))));
+    args.push_back(memory.back()->data());
+    if (param.role == codegen::ParamRole::kInput) {
+      const Tensor& t = inputs[next_input++];
+      std::memcpy(args.back(), t.data.data(), t.data.size());
+    }
+  }
+  GuardedMemory workspace(static_cast<std::size_t>(codegen::total_workspace_bytes(artifact_, num_workers)));
+  const PrunercLaunch launch = {run_backwards, num_workers, nullptr};
+  const auto entry = reinterpret_cast<PrunercKernel>(entry_);
+  CHECK(entry(args.data(), workspace.data(), &launch) == 0);
+  std::vector<Tensor> outputs;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    CHECK(memory[i]->is_intact());
+    const codegen::ArtifactParam& param = artifact_.params[i];
+    if (param.role == codegen::ParamRole::kInput) continue;
+    Tensor t(param.dtype, param.shape);
+    std::memcpy(t.data.data(), args[i], t.data.size());
+    outputs.push_back(std::move(t));
+  }
+  return outputs;
+}
+
+Result<std::vector<Tensor>> compile_and_run(const Program& program, const std::vector<Tensor>& inputs,
+                                            const RunOptions& options) {
+  PRUNERC_TRY(const codegen::Artifact artifact, codegen::compile_cpu(program, options.target, options.compile));
+  PRUNERC_TRY(const LoadedKernel kernel, LoadedKernel::load(artifact));
+  return kernel.run(inputs, options.num_workers);
+}
+
+std::string compare_with_interpreter(const Program& reference, const Program& scheduled, uint64_t seed,
+                                     const RunOptions& options) {
+  Rng rng(seed);
+  const std::vector<Tensor> inputs = random_inputs(reference, rng);
+  const Result<std::vector<Tensor>> expected = interpret(reference, inputs);
+  if (!expected.ok()) return "interpreter: " + expected.error().message();
+  const Result<std::vector<Tensor>> got = compile_and_run(scheduled, inputs, options);
+  if (!got.ok()) return "compile: " + got.error().message();
+  std::string difference = first_difference(*expected, *got);
+  return difference.empty() ? "" : difference + "\n" + print(scheduled);
+}
+
+}  // namespace prunerc::testing
