@@ -26,7 +26,7 @@ struct Reference {
 struct ElementOptions {
   int64_t max_steps = 2'000'000'000;      // instances of blocks
   int64_t max_memory_elements = 1 << 26;  // intermediate elements kept
-  int max_depth = 500;                    // of producers that need producers
+  int max_depth = 1000;                   // of producers that need producers
 };
 
 /// Evaluates outputs of an unscheduled program on demand: each block is one store (and its init) at

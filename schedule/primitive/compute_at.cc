@@ -351,6 +351,12 @@ Result<MovePlan> MovePlanner::plan(BlockId block_id, LoopId loop_id) {
   find_neighbour();
   build(iter_ranges());
   PRUNERC_TRY_VOID(check_covered());
+  // A consumer has no one to ask for its instances: what is written under the loop must lead to all of them. Padding
+  // and strides may not.
+  if (direction_ == Direction::kConsumer && !covers_domain(b(), program_, moved_)) {
+    return error(Diag::kBlockNotSimple, block_id,
+                 std::string("run over its whole iteration domain in the new place"));
+  }
   return std::move(plan_);
 }
 

@@ -46,6 +46,8 @@ bool trivially_bound(const LeafBlock& leaf) {
   return !leaf.block->guard.defined();
 }
 
+}  // namespace
+
 bool covers_domain(IrBuilder& b, const Program& program, const LeafBlock& leaf) {
   if (trivially_bound(leaf)) return true;
   VarRanges ranges(program.domain());
@@ -71,8 +73,6 @@ bool covers_domain(IrBuilder& b, const Program& program, const LeafBlock& leaf) 
   }
   return true;
 }
-
-}  // namespace
 
 Result<std::size_t> Flow::find(BlockId id) const {
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
