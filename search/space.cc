@@ -73,18 +73,16 @@ std::vector<Group> group_blocks(const schedule::Schedule& schedule) {
   };
   for (const BlockId id : schedule.blocks()) {
     if (std::find(taken.begin(), taken.end(), id) != taken.end()) continue;
-    if (!can_tile(schedule, id) && can_tile_dot(schedule, id)) {
-      flush();
-      groups.push_back({{id}, false, true});
-      continue;
-    }
-    if (!can_tile(schedule, id)) {
+    const bool tiled = can_tile(schedule, id);
+    const bool dot = !tiled && can_tile_dot(schedule, id);
+    if (!tiled && !dot) {
       rows.blocks.push_back(id);
       continue;
     }
     flush();
     Group group;
-    group.tiled = true;
+    group.tiled = tiled;
+    group.dot = dot;
     group.blocks = {id};
     const BlockId epilogue = epilogue_of(schedule, id);
     if (epilogue.valid()) {
@@ -97,6 +95,19 @@ std::vector<Group> group_blocks(const schedule::Schedule& schedule) {
   return groups;
 }
 
+// The group with its tiles; false if this variant does not fit it.
+bool tile_group(SketchContext& context, const Group& group, const Variant& variant) {
+  const auto apply = [&](BlockId epilogue) {
+    return group.dot ? tile_dot(context, group.blocks[0], epilogue, variant).ok()
+                     : tile_block(context, group.blocks[0], epilogue, variant).ok();
+  };
+  if (group.blocks.size() == 1) return apply(BlockId());
+  if (apply(group.blocks[1])) return true;
+  if (!apply(BlockId())) return false;
+  static_cast<void>(schedule_rows(context, {group.blocks[1]}, variant).ok());
+  return true;
+}
+
 // Does the variant ask for anything that this program has no use for? Then its sketch would be a copy of another one.
 Result<void> apply_variant(SketchContext& context, const Variant& variant) {
   inline_stages(context, variant);
@@ -104,20 +115,12 @@ Result<void> apply_variant(SketchContext& context, const Variant& variant) {
   const bool wants_tile = variant.pack || variant.rotate_reduction || variant.block_reduction ||
                           !variant.write_cache;
   for (const Group& group : group_blocks(context.schedule)) {
-    if (group.dot && tile_dot(context, group.blocks[0], variant)) continue;
-    if (group.tiled) {
-      const BlockId epilogue = group.blocks.size() > 1 ? group.blocks[1] : BlockId();
-      Result<void> done = tile_block(context, group.blocks[0], epilogue, variant);
-      if (!done && epilogue.valid()) {
-        done = tile_block(context, group.blocks[0], BlockId(), variant);
-        if (done) static_cast<void>(schedule_rows(context, {epilogue}, variant).ok());
-      }
-      tiled = tiled || done.ok();
-      if (done) continue;
+    if ((group.tiled || group.dot) && tile_group(context, group, variant)) {
+      tiled = tiled || group.tiled;
+      continue;
     }
-    Result<void> done = schedule_rows(context, group.blocks, variant);
     // A block that nothing can be done with stays as it is.
-    static_cast<void>(done.ok());
+    static_cast<void>(schedule_rows(context, group.blocks, variant).ok());
   }
   if (wants_tile && !tiled) {
     return error(Diag::kUnsupported, std::string("this structure for this program"));

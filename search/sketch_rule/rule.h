@@ -101,7 +101,8 @@ bool is_reused(const ir::Block& block, ir::VarId var);
 bool can_tile(const schedule::Schedule& schedule, ir::BlockId block);
 
 /// dot.cc: reductions whose operands are contiguous along the reduction only (products with a transposed operand).
-Result<void> tile_dot(SketchContext& context, ir::BlockId block, const Variant& variant);
+Result<void> tile_dot(SketchContext& context, ir::BlockId block, ir::BlockId epilogue,
+                      const Variant& variant);
 bool can_tile_dot(const schedule::Schedule& schedule, ir::BlockId block);
 
 /// rows.cc: a chain of stages computed row by row under the outer loops of the last one; also single elementwise blocks.

@@ -245,15 +245,6 @@ class TileRule {
     const LoopId place = variant_.block_reduction ? tasks_.back() : tile_loop_;
     PRUNERC_TRY(const std::vector<LoopId> loops,
                 context_.schedule.reverse_compute_at(consumer_, place));
-    const ir::Block* consumer = find_block(context_.program(), consumer_);
-    if (consumer != nullptr && is_reduction(*consumer)) {
-      // dot.cc: it adds up the lanes of each element of the tile.
-      for (std::size_t i = 0; i + 1 < loops.size(); ++i) {
-        PRUNERC_TRY_VOID(context_.schedule.unroll(loops[i]));
-      }
-      combine_lanes(context_, consumer_, width_);
-      return {};
-    }
     return mark_copy(loops, !variant_.block_reduction);
   }
 
