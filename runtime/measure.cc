@@ -49,7 +49,14 @@ struct Series {
     return sample;
   }
   void keep(const RawSample& sample) {
-    (is_disturbed(sample) ? disturbed_ns : clean_ns).push_back(per_run(sample));
+    if (is_disturbed(sample)) {
+      // The best guess at what the sample would have taken alone; used only if there are no clean
+      // ones.
+      const int64_t own_ns = std::max<int64_t>(1, sample.wall_ns - sample.lost_ns);
+      disturbed_ns.push_back(per_run({.wall_ns = own_ns, .lost_ns = 0}));
+    } else {
+      clean_ns.push_back(per_run(sample));
+    }
   }
   double per_run(const RawSample& sample) const {
     return static_cast<double>(sample.wall_ns) / static_cast<double>(runs_per_sample);
