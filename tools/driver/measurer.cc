@@ -20,7 +20,8 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 search::MeasureStatus to_search(runtime::MeasureStatus status) {
   switch (status) {
     case runtime::MeasureStatus::kOk: return search::MeasureStatus::kOk;
-    case runtime::MeasureStatus::kNoisy: return search::MeasureStatus::kNoisy;
+    // A time all the same: on a machine that is never idle a search must still end with an answer.
+    case runtime::MeasureStatus::kNoisy: return search::MeasureStatus::kOk;
     case runtime::MeasureStatus::kBuildError: return search::MeasureStatus::kBuildError;
     case runtime::MeasureStatus::kTimeout: return search::MeasureStatus::kTimeout;
     case runtime::MeasureStatus::kCrash: return search::MeasureStatus::kCrash;
