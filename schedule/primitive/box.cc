@@ -2,12 +2,28 @@
 
 #include "ir/analysis/iter_map.h"
 #include "ir/equal.h"
+#include "schedule/primitive/reducer.h"
 
 #include <vector>
 
 namespace prunerc::schedule {
 
 using namespace ir;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+// Each index takes every value of an interval.
+bool steps_of_one(const IterMapResult& found) {
+  if (!found.ok()) return false;
+  for (const IterSum& index : found.map.indices) {
+    if (index.splits.empty()) continue;
+    const Term& last = index.splits.back().scale;
+    if (last.degree != 0 || last.coef != 1) return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 BufferRegion access_box(IrBuilder& b, const LeafBlock& leaf, const Access& access,
                         VarRanges& ranges) {
@@ -42,6 +58,30 @@ bool same_region(const Access& x, const Access& y) {
   return true;
 }
 
+BufferRegion domain_box(IrBuilder& b, const Block& block, const Access& access) {
+  VarRanges ranges;
+  std::vector<VarId> vars;
+  for (const IterVar& iter : block.iters) {
+    ranges.bind(iter.var, iter.extent);
+    vars.push_back(iter.var->id);
+  }
+  const BufferRegion region{access.buffer, {access.region.begin(), access.region.end()}};
+  return relax_region(b, region, vars, ranges);
+}
+
+bool writes_whole_domain_box(IrBuilder& b, const Block& block, const Access& access) {
+  if (!is_point(access)) return false;
+  VarRanges ranges;
+  std::vector<const Var*> vars;
+  for (const IterVar& iter : block.iters) {
+    ranges.bind(iter.var, iter.extent);
+    vars.push_back(iter.var);
+  }
+  std::vector<Expr> indices;
+  for (const Range& range : access.region) indices.push_back(range.min);
+  return steps_of_one(detect_iter_map(b, indices, vars, {}, ranges, IterMapLevel::kSurjective));
+}
+
 bool writes_whole_box(IrBuilder& b, const LeafBlock& leaf, const Access& access,
                       VarRanges& ranges) {
   if (!is_point(access)) return false;
@@ -52,20 +92,14 @@ bool writes_whole_box(IrBuilder& b, const LeafBlock& leaf, const Access& access,
     ranges.bind(loop->var, loop->extent);
     vars.push_back(loop->var);
   }
-  // The block's own guard only cuts off what is outside its iteration domain (DESIGN.md, D9), so
-  // the box is judged without it and clipped by whoever uses it.
-  bool whole = true;
+  // A guard that cuts off only what is outside the iteration domain leaves out elements that nobody
+  // ever writes.
+  bool whole = guard_cuts_only_domain(b, *leaf.block, ranges);
   std::vector<Expr> indices;
   for (const Range& range : bound.box) indices.push_back(range.min);
   const IterMapResult found =
       detect_iter_map(b, indices, vars, {}, ranges, IterMapLevel::kSurjective);
-  whole = found.ok();
-  for (std::size_t i = 0; whole && i < found.map.indices.size(); ++i) {
-    const std::vector<IterSplit>& splits = found.map.indices[i].splits;
-    if (splits.empty()) continue;
-    const Term& last = splits.back().scale;
-    whole = last.degree == 0 && last.coef == 1;
-  }
+  whole = whole && steps_of_one(found);
   ranges.rewind(mark);
   return whole;
 }

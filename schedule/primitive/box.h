@@ -20,6 +20,11 @@ ir::BufferRegion access_box(ir::IrBuilder& b, const LeafBlock& leaf, const ir::A
 bool writes_whole_box(ir::IrBuilder& b, const LeafBlock& leaf, const ir::Access& access,
                       ir::VarRanges& ranges);
 
+/// Region of a block's access over its whole iteration domain.
+ir::BufferRegion domain_box(ir::IrBuilder& b, const ir::Block& block, const ir::Access& access);
+/// Is every element of that box written by the instances of the domain?
+bool writes_whole_domain_box(ir::IrBuilder& b, const ir::Block& block, const ir::Access& access);
+
 /// The same region in the same terms?
 bool same_region(const ir::Access& x, const ir::Access& y);
 /// The access if every range is a single element.

@@ -83,6 +83,7 @@ class MovePlanner {
   void find_neighbour();
   bool box_under_loop(BufferId buffer, bool of_writes, BufferRegion* out);
   std::vector<IterRange> solve(const Access& access, const BufferRegion& box);
+  bool decides(const Access& read);
   std::vector<IterRange> iter_ranges();
   void build(const std::vector<IterRange>& ranges);
   Expr bounds_guard(const IterVar& iter, const IterRange& range, Expr binding);
@@ -219,6 +220,25 @@ std::vector<IterRange> MovePlanner::solve(const Access& access, const BufferRegi
   return out;
 }
 
+// Does every instance of the consumer find the elements of `read` written in some iteration of the
+// loop? Then it may run there and nowhere else. An instance that reads nothing (a padded border)
+// would be lost otherwise.
+bool MovePlanner::decides(const Access& read) {
+  bool whole = false;
+  for (const std::size_t place : flow_.writers(read.buffer)) {
+    if (place < span_.first || place >= span_.last) return false;
+    const LeafBlock& writer = flow_[place];
+    for (const Access& write : writer.block->writes) {
+      if (whole || write.buffer != read.buffer) continue;
+      whole = covers_domain(b(), program_, writer) &&
+              writes_whole_domain_box(b(), *writer.block, write) &&
+              covers(b(), domain_box(b(), *writer.block, write),
+                     domain_box(b(), *block().block, read), VarRanges()) == Proof::kYes;
+    }
+  }
+  return whole;
+}
+
 std::vector<IterRange> MovePlanner::iter_ranges() {
   const Block& mine = *block().block;
   BufferRegion box;
@@ -227,17 +247,12 @@ std::vector<IterRange> MovePlanner::iter_ranges() {
     return solve(mine.writes[0], box);
   }
   // One read decides for all variables, so that every instance finds its iteration; the others are
-  // checked afterwards. What it reads is written under the loop alone: nothing that it needs comes
-  // from elsewhere.
+  // checked afterwards.
   std::vector<IterRange> best;
   for (const IterVar& iter : mine.iters) best.push_back({Expr(), *constant(iter.extent)});
   int64_t fewest = -1;
   for (const Access& access : mine.reads) {
-    const std::vector<std::size_t> writers = flow_.writers(access.buffer);
-    const bool all_under = std::all_of(writers.begin(), writers.end(), [&](std::size_t writer) {
-      return writer >= span_.first && writer < span_.last;
-    });
-    if (!all_under || !box_under_loop(access.buffer, /*of_writes=*/true, &box)) continue;
+    if (!decides(access) || !box_under_loop(access.buffer, /*of_writes=*/true, &box)) continue;
     std::vector<IterRange> found = solve(access, box);
     int64_t whole = 0;
     for (const IterRange& range : found) whole += range.min.defined() ? 0 : 1;
@@ -351,12 +366,6 @@ Result<MovePlan> MovePlanner::plan(BlockId block_id, LoopId loop_id) {
   find_neighbour();
   build(iter_ranges());
   PRUNERC_TRY_VOID(check_covered());
-  // A consumer has no one to ask for its instances: what is written under the loop must lead to all of them. Padding
-  // and strides may not.
-  if (direction_ == Direction::kConsumer && !covers_domain(b(), program_, moved_)) {
-    return error(Diag::kBlockNotSimple, block_id,
-                 std::string("run over its whole iteration domain in the new place"));
-  }
   return std::move(plan_);
 }
 

@@ -47,7 +47,8 @@ std::size_t shared_loops(const std::vector<const ir::Loop*>& x,
 /// Does the loop's variable feed a reduction variable of the block?
 bool feeds_reduction(const ir::Loop& loop, const ir::Block& block);
 
-/// Do the block's instances reach every point of its iteration domain when `leaf.loops` run? No if it is not proved.
+/// Do the block's instances reach every point of its iteration domain when `leaf.loops` run? No if
+/// it is not proved.
 bool covers_domain(ir::IrBuilder& b, const ir::Program& program, const LeafBlock& leaf);
 
 /// Does every instance of the block's iteration domain run?

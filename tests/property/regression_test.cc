@@ -18,7 +18,7 @@ program p(A: f32[16]) -> (C: f32[18]) {
   for i in 18 @L1 { block "pad" @B1 [v: S(18) = i] { C[v] = select(v < 16, T[v], 1f32) } }
 })");
   schedule::Schedule s(program, schedule::Verify::kEachStep);
-  CHECK_DIAG(s.reverse_compute_at(BlockId(1), LoopId(0)), BlockNotSimple);
+  CHECK_DIAG(s.reverse_compute_at(BlockId(1), LoopId(0)), RegionNotCovered);
   CHECK(s.program().is(program));
   check_same_result(program, s.program(), 1);
 }
