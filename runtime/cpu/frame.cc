@@ -14,7 +14,7 @@ namespace prunerc::runtime {
 namespace {
 
 constexpr uint32_t kMagic = 0x46435250;  // "PRCF"
-constexpr size_t kHeaderBytes = 12;
+constexpr size_t kHeaderBytes = 16;
 
 /// Milliseconds for poll, rounded up so that a deadline has passed when poll says so.
 int poll_timeout_ms(int64_t deadline_ns) {
@@ -29,6 +29,7 @@ std::string encode(const Frame& frame) {
   WireWriter writer;
   writer.put(kMagic);
   writer.put(frame.type);
+  writer.put(frame.request);
   writer.put(static_cast<uint32_t>(frame.payload.size()));
   return writer.take() + frame.payload;
 }
@@ -38,6 +39,7 @@ std::optional<Frame> FrameParser::next() {
   WireReader reader(buffer_);
   const auto magic = reader.get<uint32_t>();
   const auto type = reader.get<uint32_t>();
+  const auto request = reader.get<uint32_t>();
   const auto size = reader.get<uint32_t>();
   if (magic != kMagic || type >= kNumFrameTypes || size > kMaxFrameBytes) {
     broken_ = true;
@@ -45,7 +47,9 @@ std::optional<Frame> FrameParser::next() {
     return std::nullopt;
   }
   if (buffer_.size() - kHeaderBytes < size) return std::nullopt;
-  Frame frame{.type = static_cast<FrameType>(type), .payload = buffer_.substr(kHeaderBytes, size)};
+  Frame frame{.type = static_cast<FrameType>(type),
+              .payload = buffer_.substr(kHeaderBytes, size),
+              .request = request};
   buffer_.erase(0, kHeaderBytes + size);
   return frame;
 }

@@ -22,6 +22,9 @@ inline constexpr uint32_t kNumFrameTypes = 6;
 struct Frame {
   FrameType type = FrameType::kConfigure;
   std::string payload;
+  /// Counts the parent's requests; an answer repeats it, so that a late one is not taken for
+  /// another.
+  uint32_t request = 0;
 
   bool operator==(const Frame&) const = default;
 };

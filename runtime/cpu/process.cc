@@ -240,7 +240,9 @@ TalkResult WorkerProcess::talk(const Frame& request,
   };
   if (pid_ <= 0) return result;
   __atomic_store_n(&status_->job_idx, 0U, __ATOMIC_RELEASE);
-  if (!write_all(to_worker_, encode(request))) return end_as(TalkStatus::kDied, "");
+  Frame numbered = request;
+  numbered.request = ++num_requests_;
+  if (!write_all(to_worker_, encode(numbered))) return end_as(TalkStatus::kDied, "");
   int64_t limit_ns = stage_limit_ns(Stage::kIdle);
   for (int num_frames = 0;; ++num_frames) {
     Frame frame;
@@ -251,6 +253,9 @@ TalkResult WorkerProcess::talk(const Frame& request,
         return end_as(TalkStatus::kTimeout,
                       "no answer within " + std::to_string(limit_ns / 1'000'000) + " ms");
       case ReadStatus::kFrame: break;
+    }
+    if (frame.request != num_requests_) {
+      return end_as(TalkStatus::kGarbage, "the process answered an earlier request again");
     }
     if (frame.type == FrameType::kDone) {
       result.status = TalkStatus::kAnswered;

@@ -61,6 +61,7 @@ class WorkerProcess {
   int log_ = -1;
   StatusPage* status_ = nullptr;
   int64_t started_ns_ = 0;
+  uint32_t num_requests_ = 0;
   FrameParser parser_;
 };
 

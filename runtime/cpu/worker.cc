@@ -65,6 +65,7 @@ class Server {
 
   /// False if the parent asks for what cannot be: then there is nothing to talk about.
   bool serve(const Frame& request) {
+    request_ = request.request;
     if (request.type == FrameType::kConfigure) return configure(request.payload);
     if (runner_ == nullptr) return false;
     const auto progress = [this](Stage stage) {
@@ -93,12 +94,14 @@ class Server {
   }
 
   bool send(FrameType type, std::string_view payload) {
-    return write_all(out_fd_, encode(Frame{.type = type, .payload = std::string(payload)}));
+    return write_all(
+        out_fd_, encode(Frame{.type = type, .payload = std::string(payload), .request = request_}));
   }
 
   int out_fd_;
   int exchange_fd_;
   StatusPage* status_;
+  uint32_t request_ = 0;
   std::unique_ptr<Runner> runner_;
 };
 

@@ -80,7 +80,7 @@ TEST_CASE("each kind of bad kernel gets its verdict, and the kernel after it is 
 }
 
 TEST_CASE("a kernel that hangs is killed at the limit") {
-  for (const char* entry : {"hangs", "hangs_in_a_worker"}) {
+  for (const char* entry : {"hangs", "hangs_in_a_worker", "sends_half_a_frame"}) {
     CpuDeviceOptions options = test_options(2);
     options.run_limit_ns = 300'000'000;
     CpuDevice device(options);
@@ -115,6 +115,15 @@ TEST_CASE("a crash in a used process is repeated in a fresh one before it counts
   const codegen::Artifact artifact = test_artifact("divides_by_zero");
   CHECK(device.run(test_job(artifact)).measurement.status == MeasureStatus::kCrash);
   CHECK(device.num_workers_started() == 2);
+}
+
+TEST_CASE("a kernel that forks does not disturb the next one") {
+  CpuDevice device(test_options());
+  const codegen::Artifact artifact = test_artifact("forks");
+  for (int i = 0; i < 5; ++i) {
+    static_cast<void>(device.run(test_job(artifact)));
+    CHECK(works(device));
+  }
 }
 
 TEST_CASE("a process is replaced after its share of jobs") {

@@ -43,7 +43,7 @@ Measurement example_measurement() {
 TEST_CASE("frames come out as they went in, however the stream is cut") {
   const std::vector<Frame> frames = {{.type = FrameType::kReady, .payload = ""},
                                      {.type = FrameType::kRun, .payload = std::string(1000, 'x')},
-                                     {.type = FrameType::kDone, .payload = "abc"}};
+                                     {.type = FrameType::kDone, .payload = "abc", .request = 7}};
   std::string stream;
   for (const Frame& frame : frames) stream += encode(frame);
   for (size_t step = 1; step < 40; ++step) {
@@ -76,7 +76,7 @@ TEST_CASE("random bytes never make a frame parser do more than refuse") {
 
 TEST_CASE("a frame that claims a gigabyte is refused at its header") {
   std::string header = encode(Frame{.type = FrameType::kDone, .payload = {}});
-  header[11] = '\x40';
+  header[15] = '\x40';
   FrameParser parser;
   parser.feed(header);
   CHECK(!parser.next());

@@ -153,6 +153,24 @@ int32_t exits_with_success(void* const*, void*, const PrunercLaunch*) {
   return 0;
 }
 
+int32_t forks(void* const* args, void*, const PrunercLaunch*) {
+  system_call(57, 0);  // the child goes on as a second worker on the same pipes
+  add_one(args, 0, kSize);
+  return 0;
+}
+
+int32_t sends_half_a_frame(void* const*, void*, const PrunercLaunch*) {
+  static const unsigned half[4] = {0x46435250, 5, 2, 1000};
+  long result = 0;
+  asm volatile("syscall"
+               : "=a"(result)
+               : "a"(1L), "D"(4L), "S"(half), "d"(16L)
+               : "rcx", "r11", "memory");
+  while (zero == 0) {
+  }
+  return 0;
+}
+
 int32_t closes_the_pipe(void* const* args, void*, const PrunercLaunch*) {
   for (long fd = 0; fd < 16; ++fd) system_call(3, fd);
   add_one(args, 0, kSize);
