@@ -34,8 +34,13 @@ Term common_factor(const Term& a, const Term& b) {
 
 bool same_term(const Term& a, const Term& b) { return a.coef == b.coef && compare_atoms(a, b) == 0; }
 
+bool has_atom(const Term& t, ExprKind kind) {
+  return std::any_of(t.factors().begin(), t.factors().end(), [&](Expr atom) { return atom.kind() == kind; });
+}
+
 // The term without its first atom of the given kind; null if there is none or more than one.
 const BinaryNode* take_atom(const Term& t, ExprKind kind, Term* rest) {
+  if (!has_atom(t, kind)) return nullptr;
   const BinaryNode* taken = nullptr;
   *rest = constant_term(t.coef);
   for (Expr atom : t.factors()) {

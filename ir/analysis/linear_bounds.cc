@@ -164,6 +164,7 @@ std::optional<int64_t> symbolic_bound(Linear linear, Bound bound, const VarRange
 }
 
 bool is_inner(Expr e, std::span<const VarId> inner) {
+  if (const Var* v = e.as<Var>()) return std::find(inner.begin(), inner.end(), v->id) != inner.end();
   bool found = false;
   walk(e, [&](Expr x) {
     const Var* v = x.as<Var>();
@@ -238,6 +239,30 @@ std::optional<Linear> eliminate_atoms(IrBuilder& b, Linear linear, Bound bound, 
   return out;
 }
 
+// The common case in one pass: inner variables with constant ends stand alone in their terms. False if not so.
+bool eliminate_plain(const Linear& linear, Bound bound, const VarRanges& ranges,
+                     std::span<const VarId> inner, Linear* out) {
+  out->constant = linear.constant;
+  out->has_data = linear.has_data;
+  out->terms.reserve(linear.terms.size());
+  for (const Term& t : linear.terms) {
+    if (std::none_of(t.factors().begin(), t.factors().end(),
+                     [&](Expr atom) { return is_inner(atom, inner); })) {
+      out->terms.push_back(t);
+      continue;
+    }
+    const Var* var = t.atoms[0].as<Var>();
+    if (t.degree != 1 || var == nullptr || ranges.symbolic_extent(var->id).defined()) return false;
+    const Interval range = ranges.interval(var->id);
+    if (!range.is_bounded()) return false;
+    const bool at_top = (t.coef > 0) == (bound == Bound::kUpper);
+    int64_t value = 0;
+    if (__builtin_mul_overflow(t.coef, at_top ? range.hi : range.lo, &value)) return false;
+    if (__builtin_add_overflow(out->constant, value, &out->constant)) return false;
+  }
+  return true;
+}
+
 bool take_tile(Term& t, const TileVector& tile) {
   Term rest = t;
   rest.degree = 0;
@@ -262,6 +287,7 @@ bool take_tile(Term& t, const TileVector& tile) {
 }  // namespace
 
 Linear reduce_tiles(const Linear& linear, const Domain& domain) {
+  if (domain.tiles.empty()) return linear;
   Linear out = Linear::of(linear.constant);
   out.overflow = linear.overflow;
   out.has_data = linear.has_data;
@@ -295,6 +321,8 @@ Interval interval_of(const Linear& linear, const VarRanges& ranges) {
 std::optional<Linear> eliminate_vars(IrBuilder& b, const Linear& linear, Bound bound,
                                      const VarRanges& ranges, std::span<const VarId> inner) {
   if (linear.overflow) return std::nullopt;
+  Linear plain;
+  if (eliminate_plain(linear, bound, ranges, inner, &plain)) return plain;
   std::optional<Linear> now = eliminate_atoms(b, linear, bound, ranges, inner);
   // Innermost first: an extent may mention variables further out.
   for (std::size_t i = inner.size(); i-- > 0 && now.has_value();) {

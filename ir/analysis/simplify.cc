@@ -100,8 +100,9 @@ Expr Simplifier::unexpanded(Expr e, int64_t normal_size) {
 
 Linear Simplifier::product(const Linear& a, const Linear& b) {
   if (std::optional<Linear> expanded = multiply(a, b)) {
-    if (expanded->overflow || ranges_.domain() == nullptr) return *std::move(expanded);
-    return reduce_tiles(*expanded, *ranges_.domain());
+    const Domain* domain = ranges_.domain();
+    if (expanded->overflow || domain == nullptr || domain->tiles.empty()) return *std::move(expanded);
+    return reduce_tiles(*expanded, *domain);
   }
   Expr x = to_expr(b_, a);
   Expr y = to_expr(b_, b);
