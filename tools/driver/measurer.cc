@@ -1,5 +1,6 @@
 #include "tools/driver/measurer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -30,6 +31,14 @@ search::MeasureStatus to_search(runtime::MeasureStatus status) {
     case runtime::MeasureStatus::kWorkerError: return search::MeasureStatus::kDeviceLost;
   }
   PRUNERC_UNREACHABLE("runtime status");
+}
+
+// No kernel can be this fast: twice the arithmetic rate that one thread showed, on every thread. The measured rate of
+// all threads together is no bound, since other work may have taken a share of it then.
+double impossible_ns(const search::Task& task) {
+  const double threads = static_cast<double>(std::max<int64_t>(1, task.target.num_threads));
+  const double gflops = 2 * threads * task.target.peak_gflops();
+  return gflops > 0 ? task.flops / gflops : 0;
 }
 
 struct Built {
@@ -133,7 +142,7 @@ struct CpuMeasurer::Impl {
     job.inputs = References::inputs(built.input.task->base, built.input.seed);
     job.timing = options.timing;
     job.timing->best_known_ns = built.input.best_ns;
-    job.timing->min_possible_ns = search::limit_ns(*built.input.task) * kPossibleFraction;
+    job.timing->min_possible_ns = impossible_ns(*built.input.task);
     const runtime::JobOutcome ran = device.run(job);
     search::Measurement& m = built.outcome;
     m.status = to_search(ran.measurement.status);
@@ -173,8 +182,6 @@ struct CpuMeasurer::Impl {
     return std::move(m);
   }
 
-  // Faster than this part of the roofline is impossible: the clock may be higher than when the limits were measured.
-  static constexpr double kPossibleFraction = 0.5;
   static constexpr uint64_t kVerifySeed = 0x5645524946590001ULL;
 
   runtime::Device& device;
