@@ -50,10 +50,11 @@ struct Series {
   }
   void keep(const RawSample& sample) {
     if (is_disturbed(sample)) {
-      // The best guess at what the sample would have taken alone; used only if there are no clean
-      // ones.
-      const int64_t own_ns = std::max<int64_t>(1, sample.wall_ns - sample.lost_ns);
-      disturbed_ns.push_back(per_run({.wall_ns = own_ns, .lost_ns = 0}));
+      // The closest upper bound of what the sample would have taken alone; used only if there are
+      // no clean ones. Time that another thread lost is not taken off: the caller may have done its
+      // tasks meanwhile.
+      const int64_t own_ns = std::max<int64_t>(1, sample.wall_ns - sample.caller_lost_ns);
+      disturbed_ns.push_back(static_cast<double>(own_ns) / static_cast<double>(runs_per_sample));
     } else {
       clean_ns.push_back(per_run(sample));
     }

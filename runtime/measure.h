@@ -15,6 +15,8 @@ struct RawSample {
   int64_t wall_ns = 0;
   /// The longest time that one of the kernel's threads spent off its CPU while the sample ran.
   int64_t lost_ns = 0;
+  /// The part of it that the calling thread lost: the kernel cannot have run meanwhile.
+  int64_t caller_lost_ns = 0;
 };
 
 /// Runs a kernel `runs` times and reports how long that took. Plain data in, plain data out: tests

@@ -11,7 +11,9 @@ namespace prunerc::runtime {
 
 enum class MeasureStatus : uint8_t {
   kOk,
-  kNoisy,       ///< timed, but too few samples had the CPUs to themselves
+  /// Timed, but too few samples had the CPUs to themselves. What the calling thread lost to other
+  /// work is taken off, which leaves what that work did to the caches: good enough to rank.
+  kNoisy,
   kBuildError,  ///< the object cannot be linked
   kTimeout,
   kCrash,        ///< a signal, an exit, or garbage from the process that ran the kernel

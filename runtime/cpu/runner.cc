@@ -308,6 +308,7 @@ RawSample Runner::sample(const Kernel& kernel, Arguments& arguments, CacheState 
     }
     const int64_t wall = now_ns() - started;
     int64_t least_cpu = thread_cpu_ns() - cpu_before;
+    result.caller_lost_ns += std::max<int64_t>(0, wall - least_cpu);
     const std::vector<int64_t> workers_after = pool_.worker_cpu_ns();
     for (size_t i = 0; i < workers_after.size(); ++i) {
       least_cpu = std::min(least_cpu, workers_after[i] - workers_before[i]);

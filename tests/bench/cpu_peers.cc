@@ -8,6 +8,7 @@
 #include "runtime/measure.h"
 #include "tests/bench/peer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -79,8 +80,8 @@ int time_peer(const Case& which, std::string_view name, int num_threads) {
         const int64_t started = runtime::now_ns();
         for (int64_t i = 0; i < runs; ++i) peer->run();
         const int64_t wall = runtime::now_ns() - started;
-        return runtime::RawSample{.wall_ns = wall,
-                                  .lost_ns = wall - (runtime::thread_cpu_ns() - cpu)};
+        const int64_t lost = std::max<int64_t>(0, wall - (runtime::thread_cpu_ns() - cpu));
+        return runtime::RawSample{.wall_ns = wall, .lost_ns = lost, .caller_lost_ns = lost};
       },
       options);
   peer->finish();

@@ -62,7 +62,9 @@ TEST_CASE("samples that lost a CPU are left out") {
 
 TEST_CASE("a machine that is never free gives the kernel's own time and says so") {
   const TimedRun busy = [](int64_t runs) {
-    return RawSample{.wall_ns = 2'000'000 * runs, .lost_ns = 1'000'000 * runs};
+    return RawSample{.wall_ns = 2'000'000 * runs,
+                     .lost_ns = 1'500'000 * runs,
+                     .caller_lost_ns = 1'000'000 * runs};
   };
   const Measurement result = time_kernel(busy, {});
   CHECK(result.status == MeasureStatus::kNoisy);
