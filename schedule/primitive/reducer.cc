@@ -172,7 +172,15 @@ Result<void> check_instances_once(IrBuilder& b, const Block& block,
   for (std::size_t i = 0; i < bindings.size(); ++i) {
     if (block.iters[i].kind == IterKind::kSpatial) continue;
     bool from_zero = found.map.indices[i].base.is_constant(0);
-    for (const IterSplit& split : found.map.indices[i].splits) from_zero &= split.scale.coef > 0;
+    for (const IterSplit& split : found.map.indices[i].splits) {
+      // A part of several loops fused together does not ascend in another order of these loops.
+      const IterMark& mark = found.map.marks[static_cast<std::size_t>(split.mark)];
+      const bool is_loop = mark.var.defined();
+      const bool is_whole = split.lower.degree == 0 && split.lower.coef == 1 &&
+                            compare_atoms(split.extent, mark.extent) == 0 &&
+                            split.extent.coef == mark.extent.coef;
+      from_zero &= split.scale.coef > 0 && (is_loop || is_whole);
+    }
     if (!from_zero) {
       return error(Diag::kBlockOrderFixed, block.id,
                    std::string("a reduction variable does not ascend from 0"));

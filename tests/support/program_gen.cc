@@ -3,6 +3,7 @@
 #include "tests/support/block_maker.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -152,6 +153,7 @@ class Generator {
   }
   /// x, kept within [-limit, limit] if it might not be.
   Expr tame(Expr x, double* bound, double limit) {
+    limit = std::floor(limit);  // whole, so that what is cut off stays a whole number
     if (*bound <= limit) return x;
     *bound = std::max(1.0, limit);
     const double low = x.dtype() == DType::kU8 ? 0 : -*bound;
