@@ -1,5 +1,6 @@
 #include "ir/analysis/flops.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -116,51 +117,99 @@ class Counter {
     return bounds.is_bounded() && bounds.hi > 0 ? bounds.hi : 1;
   }
 
-  // Share of the surrounding iterations in which the condition holds; 1 if that cannot be enumerated.
-  double share(Expr condition) {
-    std::vector<Bound> used;
-    double points = 1;
+  // Share of the surrounding iterations in which the condition holds; nullopt if that cannot be enumerated.
+  // Conjuncts over different variables are independent and are counted apart.
+  std::optional<double> share(Expr condition) {
+    std::vector<Group> groups;
+    if (!add_conjuncts(condition, groups)) return std::nullopt;
+    double product = 1;
+    for (const Group& group : groups) {
+      const std::optional<double> part = group_share(group);
+      if (!part.has_value()) return std::nullopt;
+      product *= *part;
+    }
+    return product;
+  }
+
+  // Conjuncts that share variables.
+  struct Group {
+    std::vector<Expr> conditions;
+    std::vector<Bound> vars;
+  };
+
+  static bool has_var(const Group& group, VarId id) {
+    return std::any_of(group.vars.begin(), group.vars.end(),
+                       [&](const Bound& b) { return b.var->id == id; });
+  }
+
+  bool add_conjuncts(Expr condition, std::vector<Group>& groups) {
+    if (const And* both = condition.as<And>()) {
+      return add_conjuncts(both->lhs, groups) && add_conjuncts(both->rhs, groups);
+    }
+    Group merged;
     bool known = true;
     walk(condition, [&](Expr part) {
-      known &= part.as<Load>() == nullptr && part.as<TileParam>() == nullptr;
+      known = known && part.kind() != ExprKind::kLoad && part.kind() != ExprKind::kTileParam;
       const Var* v = part.as<Var>();
-      if (v == nullptr) return known;
-      for (const Bound& b : used) {
-        if (b.var->id == v->id) return known;
-      }
-      bool found = false;
-      for (const Bound& b : loops_) {
-        if (b.var->id != v->id) continue;
-        used.push_back(b);
-        points *= static_cast<double>(b.extent);
-        found = true;
-      }
-      known &= found;
+      if (v == nullptr || has_var(merged, v->id)) return known;
+      const auto at = std::find_if(loops_.begin(), loops_.end(),
+                                   [&](const Bound& b) { return b.var->id == v->id; });
+      known = known && at != loops_.end();
+      if (known) merged.vars.push_back(*at);
       return known;
     });
-    if (!known || points > kMaxPoints) return 1;
+    if (!known) return false;
+    merged.conditions.push_back(condition);
+    for (std::size_t i = 0; i < groups.size();) {
+      const bool touches = std::any_of(merged.vars.begin(), merged.vars.end(),
+                                       [&](const Bound& b) { return has_var(groups[i], b.var->id); });
+      if (!touches) {
+        ++i;
+        continue;
+      }
+      for (const Bound& b : groups[i].vars) {
+        if (!has_var(merged, b.var->id)) merged.vars.push_back(b);
+      }
+      merged.conditions.insert(merged.conditions.end(), groups[i].conditions.begin(),
+                               groups[i].conditions.end());
+      groups.erase(groups.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    groups.push_back(std::move(merged));
+    return true;
+  }
+
+  static std::optional<double> group_share(const Group& group) {
+    double points = 1;
     Point at;
-    for (const Bound& b : used) at.vars.emplace_back(b.var->id, 0);
+    for (const Bound& b : group.vars) {
+      points *= static_cast<double>(b.extent);
+      at.vars.emplace_back(b.var->id, 0);
+    }
+    if (points > kMaxPoints) return std::nullopt;
     int64_t holds = 0;
     for (int64_t i = 0; i < static_cast<int64_t>(points); ++i) {
       int64_t rest = i;
-      for (std::size_t d = 0; d < used.size(); ++d) {
-        at.vars[d].second = rest % used[d].extent;
-        rest /= used[d].extent;
+      for (std::size_t d = 0; d < group.vars.size(); ++d) {
+        at.vars[d].second = rest % group.vars[d].extent;
+        rest /= group.vars[d].extent;
       }
-      const std::optional<int64_t> value = evaluate(condition, at);
-      if (!value) return 1;
-      holds += *value != 0 ? 1 : 0;
+      bool all = true;
+      for (Expr condition : group.conditions) {
+        const std::optional<int64_t> value = evaluate(condition, at);
+        if (!value.has_value()) return std::nullopt;
+        all = all && *value != 0;
+      }
+      holds += all ? 1 : 0;
     }
     return static_cast<double>(holds) / points;
   }
 
   void block(const Block& b, double times) {
-    double inits = times;
+    const double ran = b.guard.defined() ? times * share(b.guard).value_or(1) : times;
+    double inits = ran;
     for (const IterVar& iter : b.iters) {
       if (iter.kind == IterKind::kReduce) inits /= static_cast<double>(constant(iter.extent));
     }
-    const double ran = b.guard.defined() ? times * share(b.guard) : times;
     // Inside, the iteration variables take the loops' place.
     std::vector<Bound> outer;
     outer.swap(loops_);
@@ -189,12 +238,12 @@ class Counter {
                         total_ += scaled(once, times);
                       },
                       [&](const If& n) {
-                        const double taken = share(n.condition);
+                        const std::optional<double> taken = share(n.condition);
                         OpCounts once;
                         count_into(n.condition, &once);
                         total_ += scaled(once, times);
-                        stmt(n.then_body, times * taken);
-                        const double other = taken < 1 ? 1 - taken : 1;
+                        stmt(n.then_body, times * taken.value_or(1));
+                        const double other = taken.has_value() ? 1 - *taken : 1;
                         if (n.else_body.defined()) stmt(n.else_body, times * other);
                       },
                       [&](const Alloc& n) { stmt(n.body, times); }});
