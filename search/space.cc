@@ -40,6 +40,36 @@ std::vector<Variant> variants() {
   return out;
 }
 
+// Same axes and extents, each element of the result read where the reader stands: broadcasts, transpositions and
+// paddings would need other tiles.
+bool reads_as_written(const ir::Block& writer, const ir::Block& reader) {
+  std::vector<int64_t> written, read;
+  for (const ir::IterVar& iter : writer.iters) {
+    const auto* extent = iter.extent.as<ir::IntImm>();
+    if (extent == nullptr) return false;
+    if (iter.kind == ir::IterKind::kSpatial) written.push_back(extent->value);
+  }
+  for (const ir::IterVar& iter : reader.iters) {
+    const auto* extent = iter.extent.as<ir::IntImm>();
+    if (extent == nullptr) return false;
+    read.push_back(extent->value);
+  }
+  if (written != read) return false;
+  for (const ir::Access& access : reader.reads) {
+    if (access.buffer != writer.writes[0].buffer) continue;
+    std::size_t next = 0;
+    for (const ir::Range& range : access.region) {
+      const auto* var = range.min.as<ir::Var>();
+      while (var != nullptr && next < reader.iters.size() &&
+             reader.iters[next].var->id != var->id) {
+        ++next;
+      }
+      if (var == nullptr || next++ >= reader.iters.size()) return false;
+    }
+  }
+  return true;
+}
+
 // The single elementwise reader of a tiled block's result that can finish its tiles; invalid if there is none.
 BlockId epilogue_of(const schedule::Schedule& schedule, BlockId block) {
   const std::vector<BlockId> readers = schedule.consumers(block);
@@ -48,12 +78,7 @@ BlockId epilogue_of(const schedule::Schedule& schedule, BlockId block) {
   const ir::Block* writer = find_block(schedule.program(), block);
   if (reader == nullptr || writer == nullptr || is_reduction(*reader)) return BlockId();
   const BlockFacts facts = facts_of(schedule, readers[0]);
-  std::size_t num_wide = 0;
-  for (const ir::IterVar& iter : writer->iters) {
-    if (iter.kind == ir::IterKind::kSpatial) ++num_wide;
-  }
-  // Same axes: a broadcast or a transposition would need other tiles.
-  return facts.trivial && reader->iters.size() == num_wide ? readers[0] : BlockId();
+  return facts.trivial && reads_as_written(*writer, *reader) ? readers[0] : BlockId();
 }
 
 /// Blocks scheduled together: one tiled block with its epilogue, or a chain of rows.

@@ -143,8 +143,13 @@ class Tuner {
   template <typename F>
   void await(F&& done) {
     while (!done() && !stopped()) {
-      std::optional<MeasureOutcome> outcome = measurer_.next(Clock::now() + kPollInterval);
-      if (!outcome) continue;
+      const auto deadline = Clock::now() + kPollInterval;
+      std::optional<MeasureOutcome> outcome = measurer_.next(deadline);
+      if (!outcome) {
+        // Nothing before the deadline: the measurer has no request left, yet an answer is missing.
+        if (Clock::now() < deadline) device_losses_ = kMaxDeviceLosses;
+        continue;
+      }
       if (outcome->id == single_id_) {
         single_answer_ = std::move(outcome->measurement);
         continue;

@@ -40,6 +40,8 @@ Footprint footprint(const NestTable& table, const Nest& nest, const NestAccess& 
       const double reach = std::min(extent, table.span(nest, a.indices[d - 1], from) + 1);
       run_bytes = reach * row_stride;
       contiguous = touched >= extent;
+    } else if (touched > 1 && rows == 1 && row_stride < cache.line) {
+      run_bytes = touched * row_stride;  // several steps share a line
     } else if (touched > 1) {
       if (conflict_stride == 0) conflict_stride = row_stride;
       rows *= touched;

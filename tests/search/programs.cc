@@ -8,9 +8,9 @@ namespace prunerc::testing {
 
 const std::vector<NamedProgram>& operator_programs() {
   static const std::vector<NamedProgram> programs = {
-      {"gemm", R"(program gemm(A: f32[24, 20], B: f32[20, 48]) -> (C: f32[24, 48]) {
-  for i in 24 { for j in 48 { for k in 20 {
-    block "C" [vi: S(24) = i, vj: S(48) = j, vk: R(20) = k] {
+      {"gemm", R"(program gemm(A: f32[24, 20], B: f32[20, 144]) -> (C: f32[24, 144]) {
+  for i in 24 { for j in 144 { for k in 20 {
+    block "C" [vi: S(24) = i, vj: S(144) = j, vk: R(20) = k] {
       init { C[vi, vj] = 0f32 }
       C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj] } } } } })"},
       {"gemm_odd", R"(program gemm_odd(A: f32[13, 7], B: f32[7, 37]) -> (C: f32[13, 37]) {
@@ -79,7 +79,7 @@ const std::vector<NamedProgram>& operator_programs() {
   for j in 70 { for i in 19 { block "Y" [vj: S(70) = j, vi: R(19) = i] {
     init { Y[vj] = 0f32 }
     Y[vj] = Y[vj] + X[vi, vj] } } } })"},
-      {"total_sum", R"(program total_sum(X: f32[7, 50]) -> (s: f32[]) {
+      {"total_sum", R"(program total_sum(X: f32[7, 50]) -> (s: f32) {
   for i in 7 { for j in 50 { block "s" [vi: R(7) = i, vj: R(50) = j] {
     init { s[] = 0f32 }
     s[] = s[] + X[vi, vj] } } } })"},
@@ -89,7 +89,7 @@ const std::vector<NamedProgram>& operator_programs() {
     T[vi, vj] = X[vi, vj] + b[vj] } } }
   for i1 in 17 { for j1 in 53 { block "Y" [wi: S(17) = i1, wj: S(53) = j1] {
     Y[wi, wj] = max(T[wi, wj], 0f32) } } } })"},
-      {"axpy", R"(program axpy(a: f32[], X: f32[1000], Z: f32[1000]) -> (Y: f32[1000]) {
+      {"axpy", R"(program axpy(a: f32, X: f32[1000], Z: f32[1000]) -> (Y: f32[1000]) {
   for i in 1000 { block "Y" [vi: S(1000) = i] { Y[vi] = a[] * X[vi] + Z[vi] } } })"},
       {"gemm_i8", R"(program gemm_i8(A: i8[10, 12], B: i8[12, 35]) -> (C: i32[10, 35]) {
   for i in 10 { for j in 35 { for k in 12 {

@@ -1,0 +1,209 @@
+#include "search/space.h"
+
+#include <algorithm>
+
+#include "ir/equal.h"
+#include "ir/verify.h"
+#include "schedule/schedule.h"
+#include "search/mutate.h"
+#include "search/sampler.h"
+#include "tests/search/programs.h"
+#include "tests/support/check.h"
+#include "tests/support/program_gen.h"
+
+namespace prunerc {
+namespace {
+
+using namespace search;   // NOLINT: a test
+using namespace testing;  // NOLINT: a test
+
+SearchSpace space_of(const Task& task) {
+  Result<SearchSpace> space = make_space(task);
+  REQUIRE_OK(space);
+  REQUIRE_FALSE(space->sketches.empty());
+  return std::move(space).value();
+}
+
+TEST_CASE("every sketch of every operator, with any decisions, is a legal program of the same meaning") {
+  REQUIRE(operator_programs().size() >= 12);
+  for (const NamedProgram& op : operator_programs()) {
+    const Task task = make_test_task(op.name);
+    const SearchSpace space = space_of(task);
+    int num_legal = 0;
+    for (std::size_t s = 0; s < space.sketches.size(); ++s) {
+      for (int i = 0; i < num_cases(200) / 40 + 1; ++i) {
+        Rng rng(first_seed(), s, static_cast<uint64_t>(i));
+        const int sketch = static_cast<int>(s);
+        const Genome genome = i == 0 ? default_genome(space, sketch) : random_genome(space, sketch, rng);
+        const Result<Candidate> made = instantiate(task, space, sketch, genome.decisions);
+        INFO(op.name << " sketch " << space.sketches[s].name << " case " << i);
+        // The heuristic decisions must be legal; drawn ones may be refused, with a reason.
+        if (i == 0) REQUIRE_OK(made);
+        if (!made) continue;
+        ++num_legal;
+        REQUIRE_OK(ir::verify(made->program));
+        check_same_result(task.base, made->program, static_cast<uint64_t>(i) + 1);
+      }
+    }
+    INFO(op.name);
+    CHECK(num_legal >= 3);
+  }
+}
+
+TEST_CASE("random programs get a space whose candidates mean the same") {
+  for (int i = 0; i < num_cases(200) / 4; ++i) {
+    const uint64_t seed = first_seed() + static_cast<uint64_t>(i);
+    Rng rng(seed, 77);
+    GenPolicy policy;
+    policy.transcendental = false;
+    const ir::Program program = random_program(rng, policy);
+    const ir::Target target = ir::target_from_string("cpu:icelake-server").value();
+    const Task task = make_task("random", program, target);
+    const SearchSpace space = space_of(task);
+    for (std::size_t s = 0; s < space.sketches.size(); ++s) {
+      const Genome genome = random_genome(space, static_cast<int>(s), rng);
+      const Result<Candidate> made = instantiate(task, space, static_cast<int>(s), genome.decisions);
+      if (!made) continue;
+      INFO("seed " << seed << " sketch " << space.sketches[s].name);
+      REQUIRE_OK(ir::verify(made->program));
+      check_same_result(program, made->program, seed);
+    }
+  }
+}
+
+TEST_CASE("a candidate's trace prints, parses and replays to the same program") {
+  for (const char* name : {"gemm_odd", "conv2d_relu", "softmax_like", "total_sum"}) {
+    const Task task = make_test_task(name);
+    const SearchSpace space = space_of(task);
+    Rng rng(5);
+    for (std::size_t s = 0; s < space.sketches.size(); ++s) {
+      const Genome genome = random_genome(space, static_cast<int>(s), rng);
+      const Result<Candidate> made = instantiate(task, space, static_cast<int>(s), genome.decisions);
+      if (!made) continue;
+      const Result<schedule::Trace> trace = schedule::parse_trace(schedule::print(made->trace));
+      REQUIRE_OK(trace);
+      CHECK(find_sketch(space, *trace) == static_cast<int>(s));
+      const Result<schedule::Schedule> replayed = schedule::replay(task.base, *trace);
+      REQUIRE_OK(replayed);
+      CHECK(ir::fingerprint(replayed->program()) == made->fingerprint);
+    }
+  }
+}
+
+TEST_CASE("children of crossover and mutation stay in their sketch's space") {
+  const Task task = make_test_task("conv2d");
+  const SearchSpace space = space_of(task);
+  int num_mixed = 0;
+  for (int i = 0; i < num_cases(); ++i) {
+    Rng rng(first_seed(), 9, static_cast<uint64_t>(i));
+    const auto sketch = static_cast<int>(rng.below(space.sketches.size()));
+    const Genome mother = random_genome(space, sketch, rng);
+    const Genome father = random_genome(space, sketch, rng);
+    const Genome mixed = crossover(mother, father, rng);
+    const Genome mutant = mutate(space, mixed, rng);
+    const auto& spaces = space.sketches[static_cast<std::size_t>(sketch)].spaces;
+    REQUIRE(mixed.decisions.size() == spaces.size());
+    for (std::size_t d = 0; d < spaces.size(); ++d) {
+      CHECK(spaces[d].contains(mutant.decisions[d]));
+      CHECK((mixed.decisions[d] == mother.decisions[d] || mixed.decisions[d] == father.decisions[d]));
+    }
+    num_mixed += mixed != mother && mixed != father ? 1 : 0;
+  }
+  CHECK(num_mixed > num_cases() / 4);
+}
+
+TEST_CASE("mutation changes one or two decisions") {
+  const Task task = make_test_task("gemm");
+  const SearchSpace space = space_of(task);
+  Rng rng(1);
+  int num_changed = 0;
+  for (int i = 0; i < 100; ++i) {
+    const Genome parent = random_genome(space, 0, rng);
+    const Genome child = mutate(space, parent, rng);
+    int different = 0;
+    for (std::size_t d = 0; d < parent.decisions.size(); ++d) {
+      different += parent.decisions[d] != child.decisions[d] ? 1 : 0;
+    }
+    CHECK(different <= 2);
+    num_changed += different > 0 ? 1 : 0;
+  }
+  CHECK(num_changed > 70);
+}
+
+TEST_CASE("the heuristic candidate needs no search and is far from the program as written") {
+  for (const NamedProgram& op : operator_programs()) {
+    const Task task = make_test_task(op.name);
+    const SearchSpace space = space_of(task);
+    const Result<Candidate> made = heuristic_candidate(task, space);
+    INFO(op.name);
+    REQUIRE_OK(made);
+    CHECK(made->predicted_ns > 0);
+    check_same_result(task.base, made->program, 3);
+  }
+}
+
+TEST_CASE("one thread gets no parallel loops") {
+  for (const char* name : {"gemm", "softmax_like", "axpy"}) {
+    for (const int num_threads : {1, 2}) {
+      const Task task = make_test_task(name, num_threads);
+      const Candidate made = heuristic_candidate(task, space_of(task)).value();
+      const std::string trace = schedule::print(made.trace);
+      INFO(name << " " << num_threads);
+      CHECK((trace.find("parallel(") != std::string::npos) == (num_threads == 2));
+    }
+  }
+}
+
+TEST_CASE("extents that nothing divides still get vectors and register tiles") {
+  const Task task = make_test_task("gemm_odd");
+  const SearchSpace space = space_of(task);
+  const Candidate made = heuristic_candidate(task, space).value();
+  const std::string trace = schedule::print(made.trace);
+  CHECK(trace.find("vectorize(") != std::string::npos);
+  CHECK(trace.find("unroll(") != std::string::npos);
+}
+
+TEST_CASE("the expected structures are there") {
+  auto names = [](const char* op) {
+    std::vector<std::string> out;
+    const SearchSpace space = space_of(make_test_task(op));
+    for (const Sketch& sketch : space.sketches) out.push_back(sketch.name);
+    return out;
+  };
+  auto has = [](const std::vector<std::string>& all, const char* name) {
+    return std::find(all.begin(), all.end(), name) != all.end();
+  };
+  const std::vector<std::string> gemm = names("gemm");
+  for (const char* name : {"base", "pack", "direct", "pack+block"}) {
+    INFO(name);
+    CHECK(has(gemm, name));
+  }
+  CHECK(has(names("conv2d"), "rotate"));
+  CHECK(has(names("softmax_like"), "split"));
+}
+
+TEST_CASE("an empty program has no space") {
+  Task task = make_test_task("gemm");
+  task.base = ir::Program();
+  CHECK_DIAG(make_space(task), NoSketch);
+}
+
+TEST_CASE("decisions of another sketch are refused") {
+  const Task task = make_test_task("gemm");
+  const SearchSpace space = space_of(task);
+  const std::vector<schedule::Decision> wrong = {{1000}, {1000}, {1000}, {1000}};
+  CHECK_FALSE(instantiate(task, space, 0, wrong).ok());
+}
+
+TEST_CASE("code that would be too large is refused before it is built") {
+  const Task task = make_test_task("gemm");
+  SearchSpace space;
+  Sketch sketch;
+  sketch.name = "too much";
+  sketch.trace = schedule::parse_trace("unroll(@L0)\nunroll(@L1)\nunroll(@L2)\n").value();
+  space.sketches.push_back(sketch);
+  CHECK_DIAG(instantiate(task, space, 0, {}), CandidateTooLarge);
+}
+
+}  // namespace
+}  // namespace prunerc

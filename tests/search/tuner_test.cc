@@ -1,0 +1,329 @@
+#include "search/tuner.h"
+
+#include <algorithm>
+#include <set>
+
+#include "ir/equal.h"
+#include "schedule/schedule.h"
+#include "search/evolution.h"
+#include "search/space.h"
+#include "tests/search/programs.h"
+#include "tests/support/check.h"
+
+namespace prunerc {
+namespace {
+
+using namespace search;   // NOLINT: a test
+using namespace testing;  // NOLINT: a test
+
+Database memory_db() {
+  Result<Database> db = Database::open(":memory:");
+  REQUIRE_OK(db);
+  return std::move(db).value();
+}
+
+std::vector<Record> records_of(Database& db) {
+  Result<std::vector<Record>> records = db.records(1);
+  REQUIRE_OK(records);
+  return std::move(records).value();
+}
+
+struct Outcome {
+  std::string log;
+  TuneReport report;
+};
+
+Outcome run(std::vector<Task> tasks, Measurer& measurer, Database& db, TuneOptions options) {
+  Outcome out;
+  options.log = [&](std::string_view line) { out.log += std::string(line) + "\n"; };
+  Result<TuneReport> report = tune(tasks, measurer, db, options);
+  REQUIRE_OK(report);
+  out.report = std::move(report).value();
+  return out;
+}
+
+TuneOptions small_options(int64_t trials) {
+  TuneOptions options;
+  options.trials = trials;
+  options.batch = 8;
+  options.seed = 11;
+  options.num_threads = 1;
+  return options;
+}
+
+TEST_CASE("same seed and same times give the same search, byte for byte, for 1 and 2 threads") {
+  for (const StrategyKind kind : {StrategyKind::kEvolution, StrategyKind::kRandom}) {
+    std::string first;
+    for (const int num_threads : {1, 2, 1}) {
+      // The second run also answers in another order.
+      TableMeasurer measurer(hashed_time, num_threads == 2);
+      Database db = memory_db();
+      TuneOptions options = small_options(40);
+      options.strategy = kind;
+      options.num_threads = num_threads;
+      const Outcome out = run({make_test_task("gemm"), make_test_task("conv2d_relu")}, measurer, db, options);
+      if (first.empty()) first = out.log;
+      CHECK(out.log == first);
+      CHECK(std::count(first.begin(), first.end(), '\n') >= 160);
+    }
+  }
+}
+
+TEST_CASE("another seed gives another search") {
+  std::set<std::string> logs;
+  for (const uint64_t seed : {1, 2, 3}) {
+    TableMeasurer measurer(hashed_time);
+    Database db = memory_db();
+    TuneOptions options = small_options(24);
+    options.seed = seed;
+    logs.insert(run({make_test_task("gemm")}, measurer, db, options).log);
+  }
+  CHECK(logs.size() == 3);
+}
+
+TEST_CASE("no candidate is measured twice, and every one is stored") {
+  TableMeasurer measurer(hashed_time);
+  Database db = memory_db();
+  TuneOptions options = small_options(48);
+  options.finals = 0;
+  const Outcome out = run({make_test_task("gemm")}, measurer, db, options);
+  CHECK(out.report.tasks[0].trials == 48);
+  CHECK(measurer.num_timed == 48);
+  const std::vector<Record> stored = records_of(db);
+  std::set<std::string> fingerprints;
+  for (const Record& record : stored) fingerprints.insert(record.fingerprint);
+  CHECK(stored.size() == 48);
+  CHECK(fingerprints.size() == 48);
+}
+
+TEST_CASE("the report's best is the fastest answer and was verified") {
+  TableMeasurer measurer(hashed_time);
+  Database db = memory_db();
+  TuneOptions options = small_options(32);
+  options.finals = 0;
+  const Outcome out = run({make_test_task("dense_relu")}, measurer, db, options);
+  const TaskReport& report = out.report.tasks[0];
+  double fastest = 1e30;
+  for (const Record& record : records_of(db)) fastest = std::min(fastest, record.measurement.median_ns);
+  CHECK(report.best_ns == fastest);
+  CHECK(report.verified);
+  CHECK(report.evidence == "compared");
+  CHECK(report.gflops == Approx(2 * 12.0 * 16 * 40 / fastest).epsilon(0.1));
+  CHECK(db.best(1).value()->measurement.median_ns == fastest);
+  CHECK(report.stop == StopReason::kTrials);
+  check_same_result(make_test_task("dense_relu").base, report.best_program, 5);
+}
+
+TEST_CASE("a second call resumes: nothing known is measured again") {
+  Database db = memory_db();
+  TableMeasurer first(hashed_time), second(hashed_time), fresh(hashed_time);
+  TuneOptions options = small_options(24);
+  options.finals = 0;
+  const Outcome one = run({make_test_task("gemm")}, first, db, options);
+  const Outcome two = run({make_test_task("gemm")}, second, db, options);
+  CHECK(second.num_timed == 24);
+  CHECK(two.report.tasks[0].best_ns <= one.report.tasks[0].best_ns);
+  std::set<std::string> fingerprints;
+  for (const Record& record : records_of(db)) fingerprints.insert(record.fingerprint);
+  CHECK(fingerprints.size() == 48);
+  options.fresh = true;
+  run({make_test_task("gemm")}, fresh, db, options);
+  std::set<std::string> after;
+  for (const Record& record : records_of(db)) after.insert(record.fingerprint);
+  CHECK(after.size() == 48);  // the first search again
+}
+
+TEST_CASE("a candidate that computes a wrong result is a row of the breakdown and never wins") {
+  int num_lies = 0;
+  TableMeasurer measurer([&](const MeasureInput& input) {
+    Measurement m = hashed_time(input);
+    const bool liar = ir::fingerprint(input.program).low % 3 == 0;
+    if (liar && input.kind == MeasureKind::kTime) m.samples_ns = {1};
+    if (liar && input.kind == MeasureKind::kVerify) {
+      ++num_lies;
+      m.status = MeasureStatus::kWrongResult;
+      m.detail = "element 3";
+      m.evidence.clear();
+    }
+    summarize_samples(m);
+    return m;
+  });
+  Database db = memory_db();
+  const Outcome out = run({make_test_task("gemm")}, measurer, db, small_options(40));
+  const TaskReport& report = out.report.tasks[0];
+  REQUIRE(num_lies > 0);
+  CHECK(report.counts[static_cast<std::size_t>(MeasureStatus::kWrongResult)] == num_lies);
+  CHECK(report.best_ns >= 1000);
+  CHECK(db.best(1).value()->measurement.median_ns >= 1000);
+  CHECK(ir::fingerprint(report.best_program).low % 3 != 0);
+}
+
+TEST_CASE("failures are counted by cause and stop nothing") {
+  TableMeasurer measurer([](const MeasureInput& input) {
+    Measurement m = hashed_time(input);
+    if (input.kind == MeasureKind::kVerify) return m;
+    const uint64_t n = ir::fingerprint(input.program).high % 4;
+    if (n == 0) m.status = MeasureStatus::kCrash;
+    if (n == 1) m.status = MeasureStatus::kTimeout;
+    if (!m.ok()) m.median_ns = 0;
+    return m;
+  });
+  Database db = memory_db();
+  const Outcome out = run({make_test_task("gemm")}, measurer, db, small_options(64));
+  const StatusCounts& counts = out.report.tasks[0].counts;
+  int64_t sum = 0;
+  for (const int64_t count : counts) sum += count;
+  CHECK(sum == 64);
+  CHECK(counts[static_cast<std::size_t>(MeasureStatus::kCrash)] > 0);
+  CHECK(counts[static_cast<std::size_t>(MeasureStatus::kTimeout)] > 0);
+  CHECK(db.stats().value().by_status[static_cast<std::size_t>(MeasureStatus::kCrash)] ==
+        counts[static_cast<std::size_t>(MeasureStatus::kCrash)]);
+}
+
+TEST_CASE("a task for which nothing runs has no best and no record that could be one") {
+  TableMeasurer measurer([](const MeasureInput&) {
+    Measurement m;
+    m.status = MeasureStatus::kBuildError;
+    m.detail = "no";
+    return m;
+  });
+  Database db = memory_db();
+  const Outcome out = run({make_test_task("axpy")}, measurer, db, small_options(8));
+  CHECK(out.report.tasks[0].best_ns == 0);
+  CHECK_FALSE(out.report.tasks[0].best_program.defined());
+  CHECK_FALSE(db.best(1).value().has_value());
+}
+
+TEST_CASE("cancelling keeps what was answered") {
+  std::atomic<bool> cancel = false;
+  int answers = 0;
+  TableMeasurer measurer([&](const MeasureInput& input) {
+    if (++answers == 11) cancel = true;
+    return hashed_time(input);
+  });
+  Database db = memory_db();
+  TuneOptions options = small_options(1000);
+  options.cancel = &cancel;
+  const Outcome out = run({make_test_task("gemm")}, measurer, db, options);
+  CHECK(out.report.cancelled);
+  CHECK(out.report.tasks[0].stop == StopReason::kCancelled);
+  const auto stored = static_cast<int>(records_of(db).size());
+  CHECK(stored >= 8);
+  CHECK(stored <= 11);
+}
+
+TEST_CASE("a measurer that loses the device ends the call") {
+  TableMeasurer measurer([](const MeasureInput&) {
+    Measurement m;
+    m.status = MeasureStatus::kDeviceLost;
+    return m;
+  });
+  Database db = memory_db();
+  const Outcome out = run({make_test_task("gemm")}, measurer, db, small_options(1000));
+  CHECK(out.report.tasks[0].stop == StopReason::kDeviceLost);
+}
+
+/// Takes requests and never answers.
+class SilentMeasurer : public Measurer {
+ public:
+  void submit(MeasureInput) override {}
+  std::optional<MeasureOutcome> next(Deadline) override { return std::nullopt; }
+};
+
+TEST_CASE("a measurer that forgets its requests does not hang the tuner") {
+  SilentMeasurer measurer;
+  Database db = memory_db();
+  const Outcome out = run({make_test_task("gemm")}, measurer, db, small_options(100));
+  CHECK(out.report.tasks[0].stop == StopReason::kDeviceLost);
+  CHECK(out.report.tasks[0].best_ns == 0);
+}
+
+TEST_CASE("a small space ends when it is exhausted") {
+  TableMeasurer measurer(hashed_time);
+  Database db = memory_db();
+  const Outcome out = run({make_test_task("axpy")}, measurer, db, small_options(500));
+  CHECK(out.report.tasks[0].stop == StopReason::kExhausted);
+  CHECK(out.report.tasks[0].trials >= 1);
+  CHECK(out.report.tasks[0].trials < 500);
+}
+
+TEST_CASE("early stopping ends a task that gains nothing") {
+  TableMeasurer measurer([](const MeasureInput& input) {
+    Measurement m = hashed_time(input);
+    m.samples_ns = {500};
+    summarize_samples(m);
+    return m;
+  });
+  Database db = memory_db();
+  TuneOptions options = small_options(400);
+  options.early_stop = 24;
+  const Outcome out = run({make_test_task("gemm")}, measurer, db, options);
+  CHECK(out.report.tasks[0].stop == StopReason::kEarly);
+  CHECK(out.report.tasks[0].trials < 100);
+}
+
+TEST_CASE("finals decide by new measurements, not by the luckiest old one") {
+  std::set<std::string> timed;
+  TableMeasurer measurer([&](const MeasureInput& input) {
+    Measurement m = hashed_time(input);
+    const std::string print = ir::fingerprint(input.program).to_string();
+    const bool again = input.kind == MeasureKind::kTime && !timed.insert(print).second;
+    // First measurements are random; when measured again everything takes 3 us.
+    if (again) m.samples_ns = {3000};
+    summarize_samples(m);
+    return m;
+  });
+  Database db = memory_db();
+  const Outcome out = run({make_test_task("gemm")}, measurer, db, small_options(24));
+  CHECK(out.report.tasks[0].best_ns == 3000);
+  CHECK(measurer.num_timed == 24 + 4 * 3);
+}
+
+TEST_CASE("progress shows every task, all failures and where time went") {
+  TableMeasurer measurer(hashed_time);
+  Database db = memory_db();
+  TuneOptions options = small_options(16);
+  int64_t last_done = 0;
+  int num_calls = 0;
+  options.on_progress = [&](const TuneProgress& p) {
+    ++num_calls;
+    CHECK(p.tasks.size() == 2);
+    CHECK(p.trials_total == 32);
+    CHECK(p.trials_done >= last_done);
+    last_done = p.trials_done;
+  };
+  run({make_test_task("gemm"), make_test_task("row_sum")}, measurer, db, options);
+  CHECK(num_calls >= 20);
+  CHECK(last_done >= 17);
+}
+
+TEST_CASE("evolution finds faster programs than random search when the model knows something") {
+  // Time is the roofline's estimate with a fixed distortion per program.
+  const auto model = costmodel::make_roofline_model();
+  auto formula = [&](const MeasureInput& input) {
+    const costmodel::ModelInput in = {&input.program, &input.task->target};
+    costmodel::Score score;
+    model->predict({&in, 1}, {&score, 1});
+    Measurement m = hashed_time(input);
+    m.samples_ns = {score.predicted_ns * (0.8 + m.median_ns / 5000)};
+    summarize_samples(m);
+    return m;
+  };
+  double total[2] = {0, 0};
+  for (const uint64_t seed : {1, 2, 3}) {
+    for (const StrategyKind kind : {StrategyKind::kRandom, StrategyKind::kEvolution}) {
+      TableMeasurer measurer(formula);
+      Database db = memory_db();
+      TuneOptions options = small_options(32);
+      options.strategy = kind;
+      options.seed = seed;
+      options.finals = 0;
+      const Outcome out = run({make_test_task("conv2d_relu")}, measurer, db, options);
+      total[kind == StrategyKind::kEvolution ? 1 : 0] += out.report.tasks[0].best_ns;
+    }
+  }
+  CHECK(total[1] <= total[0]);
+}
+
+}  // namespace
+}  // namespace prunerc
