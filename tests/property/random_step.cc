@@ -4,6 +4,7 @@
 #include "ir/visit.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -15,32 +16,41 @@ using namespace prunerc::schedule;  // NOLINT: a source file of tests
 
 struct LoopFacts {
   LoopId id;
+  VarId var;
   int64_t extent = 1;
-  std::vector<LoopId> above;  // enclosing loops, outermost first
 };
 
 class Chooser {
  public:
   Chooser(const Schedule& s, Rng& rng) : schedule_(s), rng_(rng) {
-    std::vector<LoopId> path;
-    collect(s.program().root(), &path);
+    collect(s.program().root());
     blocks_ = s.blocks();
   }
 
   RandomStep step();
 
  private:
-  void collect(Stmt s, std::vector<LoopId>* path) {
+  void collect(Stmt s) {
     if (!s.defined()) return;
     const Loop* loop = s.as<Loop>();
     if (loop != nullptr) {
       const IntImm* extent = loop->extent.as<IntImm>();
-      loops_.push_back({loop->id, extent != nullptr ? extent->value : 1, *path});
-      path->push_back(loop->id);
+      loops_.push_back({loop->id, loop->var->id, extent != nullptr ? extent->value : 1});
+    }
+    if (const Block* block = s.as<Block>()) {
+      for (const IterVar& iter : block->iters) {
+        if (iter.kind != IterKind::kReduce) continue;
+        walk(iter.binding, [&](Expr e) {
+          const Var* var = e.as<Var>();
+          for (const LoopFacts& l : loops_) {
+            if (var != nullptr && l.var == var->id) feeding_.insert(l.id.value);
+          }
+          return true;
+        });
+      }
     }
     for_each_child(
-        s, [&](Stmt child) { collect(child, path); }, [](Expr) {});
-    if (loop != nullptr) path->pop_back();
+        s, [&](Stmt child) { collect(child); }, [](Expr) {});
   }
 
   template <typename T>
@@ -49,7 +59,8 @@ class Chooser {
   }
   bool nonsense() { return rng_.chance(0.025); }
   LoopFacts any_loop() {
-    if (loops_.empty() || nonsense()) return {LoopId(static_cast<int32_t>(rng_.below(200))), 8, {}};
+    if (loops_.empty() || nonsense())
+      return {LoopId(static_cast<int32_t>(rng_.below(200))), VarId(), 8};
     return pick(loops_);
   }
   BlockId any_block() {
@@ -57,6 +68,14 @@ class Chooser {
     return pick(blocks_);
   }
   std::vector<LoopId> chain_of(BlockId block) { return schedule_.loops_of(block); }
+  /// Rather the loop of a reduction variable.
+  LoopId reduction_loop() {
+    for (int attempt = 0; attempt < 6 && !loops_.empty(); ++attempt) {
+      const LoopId id = pick(loops_).id;
+      if (feeding_.count(id.value) > 0) return id;
+    }
+    return any_loop().id;
+  }
   std::string scope() {
     return pick<std::string>({"global", "global", "shared", "local", "nowhere"});
   }
@@ -75,6 +94,7 @@ class Chooser {
   Rng& rng_;
   std::vector<LoopFacts> loops_;
   std::vector<BlockId> blocks_;
+  std::set<int32_t> feeding_;  // loops whose variables reductions are bound to
 };
 
 RandomStep Chooser::split() {
@@ -200,7 +220,7 @@ RandomStep Chooser::step() {
       const std::vector<LoopId> chain = chain_of(block);
       return make(kind, {block, chain.empty() || nonsense() ? any_loop().id : pick(chain)});
     }
-    case PrimitiveKind::kRfactor: return make(kind, {any_loop().id, small()});
+    case PrimitiveKind::kRfactor: return make(kind, {reduction_loop(), small()});
     case PrimitiveKind::kAnnotateLoop:
       return make(kind, {any_loop().id, pick<std::string>({"unroll", "note"}), small()});
     case PrimitiveKind::kAnnotateBlock:

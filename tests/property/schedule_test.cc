@@ -16,6 +16,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <string>
 
 namespace prunerc {
@@ -61,6 +62,7 @@ Trace reduce(const Program& base, Trace trace, const std::vector<Tensor>& inputs
 struct Tally {
   std::array<int, 32> applied{};
   std::array<int, 32> refused{};
+  std::map<std::string, int> reasons;
 };
 
 std::string describe(const Instruction& instruction) {
@@ -94,13 +96,14 @@ void check_final(const Program& base, const Schedule& s) {
 void check_case(uint64_t seed, Tally* tally) {
   Rng rng(seed, 1);
   GenPolicy policy;
+  policy.max_ops = 5;
   policy.max_elements = 256;
   policy.max_iterations = 2048;
   const Program base = random_program(rng, policy);
   const std::vector<Tensor> inputs = random_inputs(base, rng);
   const std::vector<Tensor> expected = interpret_or_die(base, inputs);
   Schedule s(base, Verify::kEachStep);
-  const int num_steps = static_cast<int>(rng.between(1, 14));
+  const int num_steps = static_cast<int>(rng.between(1, 18));
   for (int i = 0; i < num_steps; ++i) {
     const RandomStep step = random_step(s, rng);
     const Program before = s.program();
@@ -119,6 +122,8 @@ void check_case(uint64_t seed, Tally* tally) {
       REQUIRE(diag_name(result.error().id()) != "Internal");
       REQUIRE(diag_name(result.error().id()).substr(0, 6) != "Verify");
       ++tally->refused[kind];
+      ++tally->reasons[std::string(to_string(step.instruction.primitive)) + " " +
+                       std::string(diag_name(result.error().id()))];
       continue;
     }
     ++tally->applied[kind];
@@ -150,6 +155,10 @@ TEST_CASE("random primitives keep the meaning of random programs or refuse") {
                   std::string(to_string(static_cast<PrimitiveKind>(k))).c_str(), tally.applied[k],
                   tally.refused[k]);
     }
+  }
+  if (std::getenv("PRUNERC_TALLY") != nullptr) {
+    for (const auto& [reason, count] : tally.reasons)
+      std::printf("%7d %s\n", count, reason.c_str());
   }
   // A property that is only ever refused would show nothing.
   CHECK(applied * 5 > refused);
