@@ -224,6 +224,7 @@ std::optional<Linear> Simplifier::divide_single_atom(const Linear& rest, const T
   Term combined;
   if (n->kind == ExprKind::kFloorDiv) {
     if (!multiply_terms(*inner, divisor, &combined)) return std::nullopt;
+    combined = reduced(combined);
     const Linear shifted = x + Linear::of(*inner) * rest.constant;
     if (may_wrap(shifted)) return std::nullopt;
     return divide_by_term(shifted, combined, part);
@@ -269,6 +270,13 @@ std::optional<Linear> Simplifier::divide_by_factor(const Linear& rest, const Ter
     if (scaled.has_value()) return *scaled + low;
   }
   return std::nullopt;
+}
+
+// A product of divisors may hold all parameters of a perfect tile vector.
+Term Simplifier::reduced(const Term& divisor) const {
+  if (ranges_.domain() == nullptr || divisor.degree < 2) return divisor;
+  const Linear out = reduce_tiles(Linear::of(divisor), *ranges_.domain());
+  return out.terms.empty() ? constant_term(out.constant) : out.terms[0];
 }
 
 Linear Simplifier::recombine(Linear linear) {
@@ -327,6 +335,7 @@ bool Simplifier::join_next_digit(Linear& linear, const Term& rest, const BinaryN
     const std::optional<Term> e = as_divisor(this->linear(digit->rhs), ranges_);
     Term both;
     if (!e.has_value() || !multiply_terms(*a, *e, &both)) continue;
+    both = reduced(both);
     if (!(this->linear(digit->lhs) == quotient)) continue;
     const std::optional<Linear> joined =
         multiply(Linear::of(rest), divide_by_term(x, both, Part::kRemainder));

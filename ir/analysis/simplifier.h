@@ -69,6 +69,7 @@ class Simplifier {
   Expr emit_order(Linear difference);
   Linear drop_small_part(const Linear& difference);
   Linear product(const Linear& a, const Linear& b);
+  Term reduced(const Term& divisor) const;
   Linear recombine(Linear linear);
   bool recombine_step(Linear& linear);
   bool join_quotient(Linear& linear, const Term& rest, const BinaryNode& mod);

@@ -132,7 +132,9 @@ Linear Simplifier::linear(Expr e) {
     result = divide(a, b, n->kind == ExprKind::kFloorDiv ? Part::kQuotient : Part::kRemainder);
   }
   --depth_;
-  return result.overflow ? Linear::of(e) : result;
+  if (result.overflow) return Linear::of(e);
+  const Domain* domain = ranges_.domain();
+  return domain == nullptr || domain->tiles.empty() ? result : reduce_tiles(result, *domain);
 }
 
 Expr Simplifier::visit_comparison(Expr e) {
