@@ -1,19 +1,20 @@
 #include "search/evolution.h"
 
-#include <algorithm>
-#include <map>
-#include <set>
-
 #include "search/mutate.h"
 #include "search/residual.h"
 #include "search/sampler.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
 
 namespace prunerc::search {
 namespace {
 
 /// Draws per wanted candidate before the space counts as exhausted.
 constexpr int kMaxDrawFactor = 12;
-/// Of the first batches no sketch gets more than this share, so that each is judged by measurements.
+/// Of the first batches no sketch gets more than this share, so that each is judged by
+/// measurements.
 constexpr double kMaxSketchShare = 0.5;
 constexpr int kOpenRounds = 3;
 
@@ -31,6 +32,8 @@ class Evolution final : public Strategy {
   Evolution(const Task& task, const SearchSpace& space, const costmodel::CostModel& model,
             ThreadPool& pool, const StrategyOptions& options)
       : task_(task), space_(space), model_(model), pool_(pool), options_(options) {}
+
+  int64_t num_drafted() const override { return num_drafted_; }
 
   std::vector<Candidate> ask(std::size_t n) override {
     std::vector<Candidate> batch;
@@ -62,8 +65,9 @@ class Evolution final : public Strategy {
         residual_.add_failure(genome);
       }
     }
-    std::stable_sort(measured_.begin(), measured_.end(),
-                     [](const Measured& a, const Measured& b) { return a.median_ns < b.median_ns; });
+    std::stable_sort(measured_.begin(), measured_.end(), [](const Measured& a, const Measured& b) {
+      return a.median_ns < b.median_ns;
+    });
   }
 
  private:
@@ -88,6 +92,7 @@ class Evolution final : public Strategy {
       made->score -= residual_.correction(genome_of(*made));
       out.push_back(*std::move(made));
     }
+    num_drafted_ += static_cast<int64_t>(out.size());
     return out;
   }
 
@@ -114,9 +119,9 @@ class Evolution final : public Strategy {
   std::vector<Candidate> first_population(Rng& rng) {
     std::vector<Genome> genomes;
     const auto size = static_cast<std::size_t>(options_.population);
-    const auto elite = std::min(measured_.size(),
-                                static_cast<std::size_t>(options_.measured_share *
-                                                         static_cast<double>(size)));
+    const auto elite =
+        std::min(measured_.size(),
+                 static_cast<std::size_t>(options_.measured_share * static_cast<double>(size)));
     for (std::size_t i = 0; i < elite; ++i) genomes.push_back(measured_[i].genome);
     if (elite == 0) {
       for (std::size_t i = 0; i < space_.sketches.size(); ++i) {
@@ -152,8 +157,8 @@ class Evolution final : public Strategy {
     for (int g = 0; g < options_.generations && !pool.empty(); ++g) {
       const auto num_parents =
           std::min(pool.size(), static_cast<std::size_t>(options_.population) / 2);
-      const std::vector<Candidate> parents(
-          pool.begin(), pool.begin() + static_cast<std::ptrdiff_t>(num_parents));
+      const std::vector<Candidate> parents(pool.begin(),
+                                           pool.begin() + static_cast<std::ptrdiff_t>(num_parents));
       std::vector<Genome> children;
       for (int i = 0; i < options_.population; ++i) children.push_back(make_child(parents, rng));
       for (Candidate& child : realize_all(children)) pool.push_back(std::move(child));
@@ -171,9 +176,8 @@ class Evolution final : public Strategy {
             std::vector<Candidate>& batch) {
     std::map<int, std::size_t> taken;
     const bool open = round < kOpenRounds && space_.sketches.size() > 1;
-    const auto most = open ? static_cast<std::size_t>(kMaxSketchShare *
-                                                      static_cast<double>(until)) + 1
-                           : until;
+    const auto most =
+        open ? static_cast<std::size_t>(kMaxSketchShare * static_cast<double>(until)) + 1 : until;
     for (Candidate& candidate : pool) {
       if (batch.size() >= until) return;
       if (taken[candidate.sketch] >= most) continue;
@@ -202,7 +206,8 @@ class Evolution final : public Strategy {
   ThreadPool& pool_;
   StrategyOptions options_;
   uint64_t round_ = 0;
-  std::set<Fingerprint> seen_;  // asked for or told
+  int64_t num_drafted_ = 0;
+  std::set<Fingerprint> seen_;      // asked for or told
   std::vector<Measured> measured_;  // fastest first
   ResidualModel residual_;
 };

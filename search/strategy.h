@@ -3,6 +3,7 @@
 #define PRUNERC_SEARCH_STRATEGY_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -31,6 +32,8 @@ class Strategy {
   virtual std::vector<Candidate> ask(std::size_t n) = 0;
   virtual void tell(std::span<const Candidate> candidates,
                     std::span<const Measurement> measurements) = 0;
+  /// Programs that were made and scored so far, to choose those that were proposed.
+  virtual int64_t num_drafted() const = 0;
 };
 
 }  // namespace prunerc::search

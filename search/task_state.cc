@@ -64,6 +64,7 @@ Result<void> TaskState::load(Database& database) {
     measurements.push_back(record.measurement);
   }
   strategy->tell(candidates, measurements);
+  report.reused = static_cast<int64_t>(known_.size());
   return {};
 }
 

@@ -99,6 +99,7 @@ class Tuner {
     const auto began = Clock::now();
     batch.candidates = state.strategy->ask(state.batch_size(options_));
     state.report.seconds.search += seconds_since(began);
+    state.report.drafted = state.strategy->num_drafted();
     if (batch.candidates.empty()) {
       state.end(StopReason::kExhausted);
       return true;  // another task may have some

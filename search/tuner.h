@@ -44,7 +44,7 @@ struct TaskReport {
   double gbps = 0;
   double limit_fraction = 0;  // lower limit of the time / best_ns
   int64_t trials = 0;         // measured in this call
-  int64_t reused = 0;         // taken from the store instead of measured
+  int64_t reused = 0;         // known from the store and not measured again
   int64_t drafted = 0;        // proposals of the space that were instantiated and scored
   int64_t last_gain = 0;      // trial number of the last improvement
   bool verified = false;      // the best was compared with the unscheduled program

@@ -88,7 +88,7 @@ class Records(command.CommandTest):
     def test_damage_is_found(self):
         self.tune()
         with sqlite3.connect(self.db) as db:
-            db.execute("update records set trace = trace || ' '")
+            db.execute("update record set trace = trace || ' '")
         self.prunerc("db", "validate", expect=4)
 
     def test_devices_describe_the_machine(self):

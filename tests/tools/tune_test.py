@@ -17,7 +17,7 @@ KEYS = (
 class Tune(command.CommandTest):
     def records(self):
         with sqlite3.connect(self.db) as db:
-            return db.execute("select count(*) from records").fetchone()[0]
+            return db.execute("select count(*) from record").fetchone()[0]
 
     def check_task(self, task, op):
         for key in KEYS:

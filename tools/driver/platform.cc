@@ -39,6 +39,36 @@ bool read_platform(const std::string& path, ir::Platform* platform) {
   return true;
 }
 
+void write_platform(const std::string& path, const ir::Platform& platform) {
+  ir::Target carrier = *ir::target_from_string("cpu");
+  carrier.platform = platform;
+  const std::string temporary = fmt::format("{}.{}", path, ::getpid());
+  std::ofstream(temporary) << ir::to_string(carrier) << '\n';
+  std::error_code code;
+  std::filesystem::rename(temporary, path, code);
+}
+
+// Limits kept from a time when other work had a part of the machine are too low: what is faster now
+// tells.
+bool is_outdated(const ir::Platform& kept) {
+  constexpr int64_t kSampleNs = 1'000'000;
+  constexpr double kDrift = 1.05;
+  return runtime::measure_fma_gflops(1, kSampleNs) > kDrift * kept.fma_gflops ||
+         runtime::measure_fma_gflops(hardware_threads(), kSampleNs) > kDrift * kept.fma_gflops_all;
+}
+
+ir::Platform larger_of(const ir::Platform& a, const ir::Platform& b) {
+  ir::Platform most = a;
+  for (double ir::Platform::*field :
+       {&ir::Platform::clock_ghz, &ir::Platform::fma_gflops, &ir::Platform::fma_gflops_all,
+        &ir::Platform::l1_bandwidth, &ir::Platform::l2_bandwidth, &ir::Platform::l3_bandwidth,
+        &ir::Platform::memory_bandwidth, &ir::Platform::l2_bandwidth_all,
+        &ir::Platform::l3_bandwidth_all, &ir::Platform::memory_bandwidth_all}) {
+    most.*field = std::max(a.*field, b.*field);
+  }
+  return most;
+}
+
 }  // namespace
 
 std::string cache_folder() {
@@ -56,16 +86,12 @@ std::string cache_folder() {
 
 ir::Platform host_platform(bool remeasure) {
   const std::string path = platform_file();
-  ir::Platform platform;
-  if (!remeasure && !path.empty() && read_platform(path, &platform)) return platform;
-  platform = runtime::to_platform(runtime::measure_limits());
-  if (path.empty()) return platform;
-  ir::Target carrier = *ir::target_from_string("cpu");
-  carrier.platform = platform;
-  const std::string temporary = fmt::format("{}.{}", path, ::getpid());
-  std::ofstream(temporary) << ir::to_string(carrier) << '\n';
-  std::error_code code;
-  std::filesystem::rename(temporary, path, code);
+  ir::Platform kept;
+  const bool has_kept = !remeasure && !path.empty() && read_platform(path, &kept);
+  if (has_kept && !is_outdated(kept)) return kept;
+  ir::Platform platform = runtime::to_platform(runtime::measure_limits());
+  if (has_kept) platform = larger_of(platform, kept);
+  if (!path.empty()) write_platform(path, platform);
   return platform;
 }
 

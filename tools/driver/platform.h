@@ -14,7 +14,8 @@ namespace prunerc {
 std::string cache_folder();
 
 /// Limits of this machine: from the cache folder if they were measured on the same CPU, else measured now (about two
-/// seconds) and kept. `remeasure` ignores what is kept.
+/// seconds) and kept. Kept limits that the machine exceeds, since it was busy then, are measured again: per limit the
+/// larger value stays. `remeasure` ignores what is kept.
 ir::Platform host_platform(bool remeasure = false);
 
 /// "cpu" is this machine with its measured limits; "cpu:NAME field=value" is a table entry. `threads` 0: all.

@@ -29,9 +29,14 @@ void OperatorOptions::add_to(CLI::App& verb, bool file_required) {
       "-e,--expression", expression, "operator in one line: 'C[i,j] = sum[k] A[i,k] * B[k,j]'");
   if (file_required) inline_text->excludes(positional);
   verb.add_option("--op", op, "operator of the file, if it has several");
-  verb.add_option("-D,--define", bindings, "bind parameters: -D M=512,N=512")->delimiter(',');
-  verb.add_option("--dtype", dtypes, "types of -e's inputs: f16, or A=f16,B=f16")->delimiter(',');
-  verb.add_option("--shape", shapes, "shape of one of -e's inputs: A=64x64");
+  verb.add_option("-D,--define", bindings, "bind parameters: -D M=512,N=512")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  verb.add_option("--dtype", dtypes, "types of -e's inputs: f16, or A=f16,B=f16")
+      ->allow_extra_args(false)
+      ->delimiter(',');
+  verb.add_option("--shape", shapes, "shape of one of -e's inputs: A=64x64")
+      ->allow_extra_args(false);
 }
 
 Result<OperatorRequest> OperatorOptions::request() const {

@@ -143,6 +143,7 @@ void add_bench(CLI::App& app, Action& action) {
   args->op.add_to(*verb, true);
   args->machine.add_target_to(*verb);
   verb->add_option("--threads", args->threads, "one row for each: 1,2 (default: all)")
+      ->allow_extra_args(false)
       ->delimiter(',')
       ->check(CLI::Range(1, 4096));
   verb->add_option("--samples", args->samples, "at least so many")

@@ -103,7 +103,9 @@ void add_compile(CLI::App& app, Action& action) {
   auto args = std::make_shared<CompileVerb>();
   args->op.add_to(*verb, true);
   args->machine.add_to(*verb);
-  verb->add_option("-o,--output", args->outputs, "file to write; its suffix says what")->required();
+  verb->add_option("-o,--output", args->outputs, "file to write; its suffix says what")
+      ->required()
+      ->allow_extra_args(false);
   verb->add_option("-O", args->effort, "without a record: 0 heuristic, 1 cost model")
       ->check(CLI::Range(0, 1));
   verb->add_flag("--offline,--require-tuned", args->offline, "fail (6) if there is no record");

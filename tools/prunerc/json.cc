@@ -24,11 +24,13 @@ Json task_json(const search::TaskReport& t, const std::string& repro) {
     if (status != search::MeasureStatus::kOk && n > 0)
       failures[std::string(search::to_string(status))] = n;
   }
+  const Result<ir::Target> target = ir::target_from_string(t.target);
   Json curve = Json::array();
   for (const auto& [trial, ns] : t.curve) curve.push_back({trial, ns});
   return {{"schema", "prunerc.tune/1"},
           {"op", t.name},
-          {"target", t.target},
+          {"target", target.ok() ? target->name : t.target},
+          {"machine", t.target},
           {"seed", t.seed},
           {"timer", t.timer},
           {"best_ns", t.best_ns},
