@@ -8,6 +8,7 @@
 
 #include "codegen/cpu/emitter.h"
 #include "codegen/lower/lanes.h"
+#include "codegen/lower/util.h"
 #include "ir/visit.h"
 
 namespace prunerc::codegen {
@@ -113,6 +114,7 @@ Value* Emitter::and_masks(Value* a, Value* b) {
 
 void Emitter::bind_var(VarId id, Value* value, int64_t multiple, int64_t lo, int64_t hi) {
   vars_[id] = {value, multiple, lo, hi};
+  ranges_.bind(id, Interval{lo, hi});
   memo_.clear();
   affine_memo_.clear();
 }
@@ -189,6 +191,10 @@ void Emitter::emit_if(const If& branch) {
   if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition)) {
     return emit(known->isOne() ? branch.then_body : branch.else_body);
   }
+  if (const auto* known = llvm::dyn_cast<llvm::Constant>(condition); known != nullptr && lanes_ > 0) {
+    if (known->isAllOnesValue()) return emit(branch.then_body);
+    if (known->isNullValue()) return emit(branch.else_body);
+  }
   Value* const saved = mask_;
   // A branch even where lanes disagree: inside it at least one lane runs, so what is uniform may be touched.
   auto side = [&](Stmt body, Value* taken) {
@@ -199,9 +205,9 @@ void Emitter::emit_if(const If& branch) {
     Value* mask = is_vector ? and_masks(saved, taken) : saved;
     ir_.CreateCondBr(is_vector ? any(mask) : taken, then_block, after);
     ir_.SetInsertPoint(then_block);
-    mask_ = mask;
+    mask_ = branch_mask_ = mask;
     emit(body);
-    mask_ = saved;
+    mask_ = branch_mask_ = saved;
     ir_.CreateBr(after);
     ir_.SetInsertPoint(after);
   };
@@ -215,7 +221,13 @@ void Emitter::emit_alloc(const Alloc& alloc) {
   const int64_t elems = std::max<int64_t>(1, slot.size_bytes / byte_size(buffer.dtype));
   Value* base = nullptr;
   switch (slot.place) {
-    case Place::kStack: base = stack_slot(memory_type(buffer.dtype), elems); break;
+    case Place::kStack: {
+      // Room on both sides for the masked-off lanes of one vector around a valid element (see on_private_stack).
+      const int64_t slack = 4 * vector_bytes_ / byte_size(buffer.dtype);
+      llvm::Type* type = memory_type(buffer.dtype);
+      base = ir_.CreateConstInBoundsGEP1_64(type, stack_slot(type, elems + 2 * slack), static_cast<uint64_t>(slack));
+      break;
+    }
     case Place::kShared:
     case Place::kWorker:
       base = ir_.CreateConstInBoundsGEP1_64(
@@ -228,6 +240,12 @@ void Emitter::emit_alloc(const Alloc& alloc) {
 }
 
 void Emitter::emit_loop(const Loop& loop) {
+  const VarRanges::Mark mark = ranges_.mark();
+  emit_loop_kind(loop);
+  ranges_.rewind(mark);
+}
+
+void Emitter::emit_loop_kind(const Loop& loop) {
   Value* extent = eval(loop.extent);
   const auto* known = llvm::dyn_cast<llvm::ConstantInt>(extent);
   if (known != nullptr && known->getSExtValue() <= 0) return;
@@ -318,8 +336,10 @@ void Emitter::emit_unrolled(const Loop& loop, int64_t extent) {
   const int64_t saved = unrolled_copies_;
   unrolled_copies_ *= extent;
   for (int64_t i = 0; i < extent; ++i) {
+    const VarRanges::Mark mark = ranges_.mark();
     bind_var(loop.var->id, i64(i), i, i, i);
     emit(loop.body);
+    ranges_.rewind(mark);
   }
   unrolled_copies_ = saved;
 }
@@ -352,15 +372,19 @@ void Emitter::emit_vectorized(const Loop& loop, int64_t extent) {
 void Emitter::emit_vector_chunk(const Loop& loop, Value* base, int64_t multiple, int64_t active) {
   int64_t lanes = 1;
   while (lanes < active) lanes *= 2;
-  bind_var(loop.var->id, base, multiple, 0, loop.extent.as<IntImm>()->value - 1);
+  const auto* start = llvm::dyn_cast<llvm::ConstantInt>(base);
+  const int64_t lo = start != nullptr ? start->getSExtValue() : 0;
+  const int64_t hi = start != nullptr ? lo + active - 1 : constant_or(loop.extent, INT64_MAX) - 1;
+  bind_var(loop.var->id, base, multiple, lo, hi);
   if (active == 1) return emit(loop.body);
   lanes_ = lanes;
   lane_var_ = loop.var->id;
   if (active < lanes) {
     mask_ = ir_.CreateICmpULT(lane_index(ir_.getInt32Ty()), splat(ir_.getInt32(static_cast<uint32_t>(active))));
+    branch_mask_ = mask_;
   }
   emit(loop.body);
-  mask_ = nullptr;
+  mask_ = branch_mask_ = nullptr;
   lanes_ = 0;
   lane_var_ = {};
 }
@@ -418,7 +442,7 @@ void Emitter::emit_parallel(const Loop& loop, Value* extent) {
   const auto saved_buffers = buffers_;
   Value* const saved_shared = shared_workspace_;
   Value* const saved_worker = worker_workspace_;
-  Value* const saved_mask = std::exchange(mask_, nullptr);
+  PRUNERC_CHECK(mask_ == nullptr, "parallel loops are not inside vectors");
   function_ = make_function("task." + std::to_string(num_tasks_functions_++), false);
   in_parallel_ = true;
   ir_.SetInsertPoint(llvm::BasicBlock::Create(context_, "", function_));
@@ -448,7 +472,6 @@ void Emitter::emit_parallel(const Loop& loop, Value* extent) {
   buffers_ = saved_buffers;
   shared_workspace_ = saved_shared;
   worker_workspace_ = saved_worker;
-  mask_ = saved_mask;
   memo_.clear();
   affine_memo_.clear();
   Value* run = ir_.CreateLoad(ptr, launch_);  // the first field

@@ -83,6 +83,17 @@ Value* Emitter::arithmetic(ExprKind kind, DType dtype, Value* a, Value* b) {
 }
 
 Value* Emitter::eval_compare(const BinaryNode& node) {
+  if (node.lhs.dtype() == DType::kI64 && (node.kind == ExprKind::kLt || node.kind == ExprKind::kLe)) {
+    // The copies of unrolled loops decide many conditions that the loop as a whole could not.
+    const Interval a = interval_of(node.lhs, ranges_), b = interval_of(node.rhs, ranges_);
+    const bool strict = node.kind == ExprKind::kLt;
+    if (a.hi != Interval::kNoUpper && b.lo != Interval::kNoLower && (strict ? a.hi < b.lo : a.hi <= b.lo)) {
+      return ir_.getTrue();
+    }
+    if (a.lo != Interval::kNoLower && b.hi != Interval::kNoUpper && (strict ? b.hi <= a.lo : b.hi < a.lo)) {
+      return ir_.getFalse();
+    }
+  }
   if (Value* mask = compare_lanes(node)) return mask;
   Value* a = eval(node.lhs);
   Value* b = eval(node.rhs);
@@ -142,6 +153,9 @@ Value* Emitter::eval_with_mask(Expr e, Value* extra) {
 Value* Emitter::eval_logic(const BinaryNode& node) {
   Value* a = eval(node.lhs);
   const bool is_and = node.kind == ExprKind::kAnd;
+  if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(a)) {
+    return known->isOne() == is_and ? eval(node.rhs) : a;
+  }
   Value* b = eval_with_mask(node.rhs, is_and ? a : ir_.CreateNot(a));
   align_shapes(a, b);
   return is_and ? ir_.CreateAnd(a, b) : ir_.CreateOr(a, b);
@@ -151,6 +165,10 @@ Value* Emitter::eval_select(const Select& node) {
   Value* condition = eval(node.condition);
   if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition)) {
     return eval(known->isOne() ? node.on_true : node.on_false);
+  }
+  if (const auto* known = llvm::dyn_cast<llvm::Constant>(condition)) {
+    if (known->isAllOnesValue()) return eval(node.on_true);
+    if (known->isNullValue()) return eval(node.on_false);
   }
   Value* a = eval_with_mask(node.on_true, condition);
   Value* b = eval_with_mask(node.on_false, ir_.CreateNot(condition));

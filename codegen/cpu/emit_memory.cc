@@ -125,6 +125,13 @@ Value* Emitter::element(BufferId id, Value* offset, bool inbounds) {
   return inbounds ? ir_.CreateInBoundsGEP(type, base, offset) : ir_.CreateGEP(type, base, offset);
 }
 
+// A stack buffer under a statement's mask: some lane is valid, so all lanes are within the slack around the buffer and may
+// be read, and written with what they held. Unlike masked accesses, LLVM turns those into registers.
+bool Emitter::on_private_stack(BufferId id) const {
+  const auto it = plan_.slots.find(id);
+  return it != plan_.slots.end() && it->second.place == Place::kStack && mask_ == branch_mask_;
+}
+
 // Tells LLVM that accesses of different buffers never overlap.
 Value* Emitter::tag(Value* access, BufferId id) {
   if (auto* inst = llvm::dyn_cast<llvm::Instruction>(access)) {
@@ -167,7 +174,7 @@ Value* Emitter::load(const Load& node) {
 Value* Emitter::load_scalar(BufferId id, Value* offset) {
   llvm::Type* type = memory_type(program_.buffer(id).dtype);
   const llvm::Align align(static_cast<uint64_t>(byte_size(program_.buffer(id).dtype)));
-  if (mask_ == nullptr) return tag(ir_.CreateAlignedLoad(type, element(id, offset, true), align), id);
+  if (mask_ == branch_mask_) return tag(ir_.CreateAlignedLoad(type, element(id, offset, true), align), id);
   Value* pointer = ir_.CreateSelect(any(mask_), element(id, offset, false), dummy_element());
   return ir_.CreateAlignedLoad(type, pointer, align);
 }
@@ -176,7 +183,9 @@ Value* Emitter::load_contiguous(BufferId id, Value* offset) {
   const DType dtype = program_.buffer(id).dtype;
   auto* type = llvm::FixedVectorType::get(memory_type(dtype), static_cast<unsigned>(lanes_));
   const llvm::Align align(static_cast<uint64_t>(byte_size(dtype)));
-  if (mask_ == nullptr) return tag(ir_.CreateAlignedLoad(type, element(id, offset, true), align), id);
+  if (mask_ == nullptr || on_private_stack(id)) {
+    return tag(ir_.CreateAlignedLoad(type, element(id, offset, true), align), id);
+  }
   const int64_t bytes = lanes_ * byte_size(dtype);
   if (!mask_->getType()->isVectorTy() && bytes <= 1024) {
     Value* pointer = ir_.CreateSelect(mask_, element(id, offset, false), dummy_element());

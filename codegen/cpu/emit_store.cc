@@ -77,6 +77,7 @@ bool Emitter::emit_vector_reduction(const Store& store) {
   }
   v = ir_.CreateExtractElement(v, uint64_t{0});
   Value* const saved_mask = std::exchange(mask_, nullptr);
+  Value* const saved_branch_mask = std::exchange(branch_mask_, nullptr);
   lanes_ = 0;
   Value* old = from_memory(load_scalar(store.buffer, offset->base), dtype);
   Value* sum = arithmetic(acc->kind, dtype, old, v);
@@ -85,6 +86,7 @@ bool Emitter::emit_vector_reduction(const Store& store) {
       store.buffer);
   lanes_ = saved_lanes;
   mask_ = saved_mask;
+  branch_mask_ = saved_branch_mask;
   return true;
 }
 
@@ -100,6 +102,12 @@ void Emitter::write(BufferId id, std::span<const Expr> indices, Value* value) {
   }
   value = to_memory(splat(value), dtype);
   if (offset && offset->stride == 1) {
+    if (mask_ != nullptr && on_private_stack(id)) {
+      Value* pointer = element(id, offset->base, true);
+      Value* old = tag(ir_.CreateAlignedLoad(value->getType(), pointer, align), id);
+      tag(ir_.CreateAlignedStore(ir_.CreateSelect(vector_mask(), value, old), pointer, align), id);
+      return;
+    }
     Value* pointer = element(id, offset->base, mask_ == nullptr);
     tag(mask_ == nullptr ? static_cast<Value*>(ir_.CreateAlignedStore(value, pointer, align))
                          : ir_.CreateMaskedStore(value, pointer, align, vector_mask()),

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "codegen/storage_plan.h"
+#include "ir/analysis/interval.h"
 #include "ir/program.h"
 #include "ir/support/result.h"
 
@@ -53,6 +54,7 @@ class Emitter {
   void emit_if(const ir::If& branch);
   void emit_alloc(const ir::Alloc& alloc);
   void emit_loop(const ir::Loop& loop);
+  void emit_loop_kind(const ir::Loop& loop);
   void emit_serial(const ir::Loop& loop, llvm::Value* extent);
   void emit_unrolled(const ir::Loop& loop, int64_t extent);
   void emit_vectorized(const ir::Loop& loop, int64_t extent);
@@ -107,6 +109,7 @@ class Emitter {
   llvm::Value* load_contiguous(ir::BufferId buffer, llvm::Value* offset);
   llvm::Value* load_strided(ir::BufferId buffer, llvm::Value* offset, int64_t stride);
   llvm::Value* load_gather(ir::BufferId buffer, llvm::Value* offsets);
+  bool on_private_stack(ir::BufferId buffer) const;
   llvm::Value* tag(llvm::Value* access, ir::BufferId buffer);
   llvm::Value* dummy_element();
 
@@ -140,6 +143,7 @@ class Emitter {
   llvm::IRBuilderBase& ir_;
   llvm::Function* function_ = nullptr;
   std::unordered_map<ir::VarId, VarInfo> vars_;
+  ir::VarRanges ranges_;  // of the same variables; loops rewind it
   std::unordered_map<ir::BufferId, llvm::Value*> buffers_;
   std::unordered_map<ir::BufferId, AliasInfo> alias_;
   llvm::Value* shared_workspace_ = nullptr;
@@ -154,6 +158,8 @@ class Emitter {
   ir::VarId lane_var_;
   // Lanes (or, outside vectors, whether at all) that may touch memory; null: all.
   llvm::Value* mask_ = nullptr;
+  // The part of mask_ that comes from statements: where it is in force, at least one of its lanes is set.
+  llvm::Value* branch_mask_ = nullptr;
   // Values of shared subexpressions within one statement.
   std::map<std::pair<const ir::ExprNode*, llvm::Value*>, llvm::Value*> memo_;
   std::unordered_map<const ir::ExprNode*, std::optional<Affine>> affine_memo_;

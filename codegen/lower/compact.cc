@@ -11,6 +11,9 @@ namespace {
 
 using namespace ir;
 
+/// As in unroll.cc: what may become registers.
+constexpr int64_t kMaxTileBytes = 4096;
+
 class Compaction {
  public:
   explicit Compaction(const Program& program) : b_(program) {}
@@ -34,17 +37,29 @@ class Compaction {
 
   // The body with the buffer's new indices; its new shape is recorded.
   Stmt shrink(const Alloc& alloc) {
-    const std::optional<BufferRegion> region = touched(alloc);
+    // A register tile is as large as its vectors, guarded or not: rows that overlap would not become registers.
+    std::optional<BufferRegion> region = touched(alloc, {false, false});
     if (!region) return alloc.body;
     Buffer buffer = b_.buffer(alloc.buffer);
-    const std::vector<std::optional<Expr>> extents = region_extents(b_, *region, ranges_);
+    std::vector<std::optional<Expr>> extents = region_extents(b_, *region, ranges_);
+    for (std::size_t d = 0; d < extents.size(); ++d) {
+      // region_extents stops at the shape.
+      const Expr unguarded = simplify(b_, region->box[d].extent, ranges_);
+      if (unguarded.as<IntImm>() != nullptr) extents[d] = unguarded;
+    }
+    const bool is_tile = bytes_of(extents, buffer.dtype) <= kMaxTileBytes;
+    if (!is_tile) {
+      region = touched(alloc, {true, false});
+      extents = region_extents(b_, *region, ranges_);
+    }
     std::vector<Expr> shape(buffer.shape.begin(), buffer.shape.end());
     std::vector<Expr> starts(shape.size());
     bool changed = false;
     for (std::size_t d = 0; d < shape.size(); ++d) {
       const IntImm* now = shape[d].as<IntImm>();
       const IntImm* then = extents[d] ? extents[d]->as<IntImm>() : nullptr;
-      if (now == nullptr || then == nullptr || then->value < 1 || then->value >= now->value) continue;
+      if (now == nullptr || then == nullptr || then->value < 1) continue;
+      if (is_tile ? then->value == now->value : then->value >= now->value) continue;
       shape[d] = b_.int_imm(then->value);
       starts[d] = region->box[d].min;
       changed = true;
@@ -55,8 +70,17 @@ class Compaction {
     return rebase(alloc.body, alloc.buffer, starts);
   }
 
-  std::optional<BufferRegion> touched(const Alloc& alloc) {
-    const Regions regions = touched_regions(b_, alloc.body, ranges_);
+  static int64_t bytes_of(const std::vector<std::optional<Expr>>& extents, DType dtype) {
+    int64_t bytes = byte_size(dtype);
+    for (const std::optional<Expr>& extent : extents) {
+      const IntImm* imm = extent ? extent->as<IntImm>() : nullptr;
+      if (imm == nullptr || imm->value < 1 || __builtin_mul_overflow(bytes, imm->value, &bytes)) return INT64_MAX;
+    }
+    return bytes;
+  }
+
+  std::optional<BufferRegion> touched(const Alloc& alloc, const RegionOptions& options) {
+    const Regions regions = touched_regions(b_, alloc.body, ranges_, options);
     std::optional<BufferRegion> all;
     for (const auto& list : {regions.reads, regions.writes}) {
       for (const BufferRegion& region : list) {

@@ -88,7 +88,9 @@ class GuardHoisting {
     Stmt then_body = with_truth(body, yes);
     Stmt else_body = yes.size() > 1 ? Stmt() : with_truth(body, no);
     if (else_body.defined() && code_size(body) > kMaxVersionedCode) return body;
-    return then_body.defined() ? b_.if_then(all, then_body, else_body) : body;
+    if (!then_body.defined()) return body;
+    if (else_body.defined()) else_body = clone_with_fresh_ids(b_, else_body);
+    return b_.if_then(all, then_body, else_body);
   }
 
   // if (every copy of the tile satisfies its conditions) {body without them} else {body}
@@ -117,7 +119,7 @@ class GuardHoisting {
     if (!all.defined()) return descend(with_truth(body, known), may_version);
     if (!may_version || code_size(body) > kMaxVersionedCode) return descend(body, may_version);
     Stmt fast = descend(with_truth(body, known), may_version);
-    return b_.if_then(all, fast, descend(body, false));
+    return b_.if_then(all, fast, clone_with_fresh_ids(b_, descend(body, false)));
   }
 
   Stmt descend(Stmt body, bool may_version) { return go(body, may_version); }
