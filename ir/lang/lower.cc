@@ -6,35 +6,21 @@
 #include <unordered_map>
 
 #include "ir/builder.h"
-#include "ir/lang/range.h"
-#include "ir/visit.h"
+#include "ir/lang/emit.h"
 
 namespace prunerc::lang {
 
 using ir::DType;
 using ir::Expr;
-using ir::ExprKind;
 
 namespace {
-
-/// Where a reduction's result lies: a buffer over the indices that it depends on.
-struct StageResult {
-  ir::BufferId buffer;
-  std::vector<const IndexVar*> indices;
-};
-
-/// The stage that is being emitted: its iteration variables.
-struct StageScope {
-  std::map<const IndexVar*, const ir::Var*> vars;
-};
-
-using Conditions = std::vector<Fact>;  // of a place, outermost first
 
 bool is_position(Reducer reducer) { return reducer == Reducer::kArgMax || reducer == Reducer::kArgMin; }
 
 class Lowerer {
  public:
-  Lowerer(const BoundOp& op, const Proofs& proofs) : op_(op), proofs_(proofs), b_(op.name) {}
+  Lowerer(const BoundOp& op, const Proofs& proofs)
+      : op_(op), proofs_(proofs), b_(op.name), emit_(b_, proofs, buffers_, results_) {}
 
   LoweredOp run() {
     for (const Tensor* tensor : op_.inputs) add_buffer(*tensor, ir::BufferRole::kInput);
@@ -71,13 +57,8 @@ class Lowerer {
     StageScope scope;
     ir::Block block = open_block(stmt.target->name);
     const std::vector<ir::IterVar> iters = make_iters(stmt.indices, ir::IterKind::kSpatial, scope);
-    block.body = b_.store(target, subscripts(stmt.indices, scope), emit(value, scope));
+    block.body = b_.store(target, emit_.subscripts(stmt.indices, scope), emit_.emit(value, scope));
     close_block(block, iters, {target});
-  }
-
-  static bool is_empty(const Node* reduce) {
-    return std::any_of(reduce->indices.begin(), reduce->indices.end(),
-                       [](const IndexVar* index) { return index->extent() == 0; });
   }
 
   static bool uses_all(const Node* reduce, const std::vector<const IndexVar*>& indices) {
@@ -163,8 +144,8 @@ class Lowerer {
     std::vector<ir::IterVar> iters = make_iters(indices, ir::IterKind::kSpatial, scope);
     const std::vector<ir::IterVar> reduced = make_iters(node->indices, ir::IterKind::kReduce, scope);
     iters.insert(iters.end(), reduced.begin(), reduced.end());
-    const std::vector<Expr> at = positions(indices, scope);
-    const Expr condition = all_of(inside(node, carried), scope);
+    const std::vector<Expr> at = emit_.positions(indices, scope);
+    const Expr condition = emit_.all_of(inside(node, carried), scope);
     if (is_position(node->reducer)) {
       const ir::BufferId best =
           add_temporary(fmt::format("{}_value", name), node->accumulator, indices);
@@ -172,8 +153,8 @@ class Lowerer {
       close_block(block, iters, {target, best});
       return;
     }
-    const Expr identity = identity_of(node->reducer, node->accumulator);
-    Expr value = emit(node->args[0], scope);
+    const Expr identity = emit_.identity_of(node->reducer, node->accumulator);
+    Expr value = emit_.emit(node->args[0], scope);
     if (condition.defined()) value = b_.select(condition, value, identity);
     block.init = b_.store(target, at, identity);
     block.body = b_.store(target, at, combine(node->reducer, b_.load(target, at), value));
@@ -185,12 +166,12 @@ class Lowerer {
   void emit_position(const Node* node, ir::Block& block, ir::BufferId target, ir::BufferId best,
                      std::span<const Expr> at, Expr condition, const StageScope& scope) {
     const bool is_max = node->reducer == Reducer::kArgMax;
-    const Expr value = emit(node->args[0], scope);
+    const Expr value = emit_.emit(node->args[0], scope);
     const Expr old_value = b_.load(best, at);
     const Expr old_position = b_.load(target, at);
     Expr position;
     for (const IndexVar* index : node->indices) {
-      const Expr value_of_index = index_value(index, scope);
+      const Expr value_of_index = emit_.index_value(index, scope);
       position = position.defined() ? b_.add(b_.mul(position, b_.int_imm(index->end)), value_of_index)
                                     : value_of_index;
     }
@@ -202,26 +183,10 @@ class Lowerer {
       takes = b_.logical_and(condition, takes);
       merged = b_.select(condition, merged, old_value);
     }
-    const Expr identity = identity_of(is_max ? Reducer::kMax : Reducer::kMin, node->accumulator);
+    const Expr identity = emit_.identity_of(is_max ? Reducer::kMax : Reducer::kMin, node->accumulator);
     block.init = b_.seq({b_.store(target, at, b_.int_imm(-1)), b_.store(best, at, identity)});
     block.body = b_.seq({b_.store(target, at, b_.select(takes, position, old_position)),
                          b_.store(best, at, merged)});
-  }
-
-  Expr identity_of(Reducer reducer, DType dtype) {
-    switch (reducer) {
-      case Reducer::kSum: return b_.constant(0, dtype);
-      case Reducer::kProd: return b_.constant(1, dtype);
-      case Reducer::kMax:
-        return ir::is_float(dtype) ? b_.float_imm(-HUGE_VAL, dtype) : b_.int_imm(ir::min_int(dtype), dtype);
-      case Reducer::kMin:
-        return ir::is_float(dtype) ? b_.float_imm(HUGE_VAL, dtype) : b_.int_imm(ir::max_int(dtype), dtype);
-      case Reducer::kAny: return b_.bool_imm(false);
-      case Reducer::kAll: return b_.bool_imm(true);
-      case Reducer::kArgMax:
-      case Reducer::kArgMin: return b_.int_imm(-1);
-    }
-    return {};
   }
 
   Expr combine(Reducer reducer, Expr old_value, Expr value) {
@@ -236,17 +201,6 @@ class Lowerer {
       case Reducer::kArgMin: break;
     }
     return {};
-  }
-
-  /// Null for no condition.
-  Expr all_of(const Conditions& conditions, const StageScope& scope) {
-    Expr all;
-    for (const Fact& fact : conditions) {
-      Expr one = emit(fact.condition, scope);
-      if (!fact.holds) one = b_.logical_not(one);
-      all = all.defined() ? b_.logical_and(all, one) : one;
-    }
-    return all;
   }
 
   // Blocks.
@@ -271,8 +225,8 @@ class Lowerer {
 
   void close_block(ir::Block& block, const std::vector<ir::IterVar>& iters, std::vector<ir::BufferId> written) {
     block.iters = b_.copy(iters);
-    block.reads = b_.copy(accesses_of(block, written, /*collect_writes=*/false));
-    block.writes = b_.copy(accesses_of(block, written, /*collect_writes=*/true));
+    block.reads = b_.copy(accesses_of(b_, block, written, AccessKind::kReads));
+    block.writes = b_.copy(accesses_of(b_, block, written, AccessKind::kWrites));
     origins_.push_back({std::string(block.name), stmt_->range});
     ir::Stmt stage = b_.block(block);
     std::vector<ir::LoopId> ids;  // outermost first, as people count
@@ -290,167 +244,12 @@ class Lowerer {
     stages_.push_back(stage);
   }
 
-  // Expressions.
-
-  Expr index_value(const IndexVar* index, const StageScope& scope) {
-    const Expr var = scope.vars.at(index);
-    return index->begin == 0 ? var : b_.add(var, b_.int_imm(index->begin));
-  }
-
-  std::vector<Expr> subscripts(const std::vector<const IndexVar*>& indices, const StageScope& scope) {
-    std::vector<Expr> result;
-    for (const IndexVar* index : indices) result.push_back(index_value(index, scope));
-    return result;
-  }
-
-  /// Places in a temporary, whose dimensions start at 0 wherever the index starts.
-  std::vector<Expr> positions(const std::vector<const IndexVar*>& indices, const StageScope& scope) {
-    std::vector<Expr> result;
-    for (const IndexVar* index : indices) result.push_back(scope.vars.at(index));
-    return result;
-  }
-
-  Expr emit(const Node* node, const StageScope& scope) {
-    switch (node->kind) {
-      case NodeKind::kInt: return b_.int_imm(node->int_value, node->type.dtype);
-      case NodeKind::kFloat: return b_.float_imm(node->float_value, node->type.dtype);
-      case NodeKind::kBool: return b_.bool_imm(node->int_value != 0);
-      case NodeKind::kIndex: return index_value(node->index, scope);
-      case NodeKind::kRead: return emit_read(node, scope);
-      case NodeKind::kUnary: return emit_unary(node, scope);
-      case NodeKind::kBinary: return emit_binary(node, scope);
-      case NodeKind::kMin: return b_.min(emit(node->args[0], scope), emit(node->args[1], scope));
-      case NodeKind::kMax: return b_.max(emit(node->args[0], scope), emit(node->args[1], scope));
-      case NodeKind::kIf:
-      case NodeKind::kSelect: {
-        const Expr condition = emit(node->args[0], scope);
-        return b_.select(condition, emit(node->args[1], scope), emit(node->args[2], scope));
-      }
-      case NodeKind::kCall: {
-        std::vector<Expr> args;
-        for (const Node* arg : node->args) args.push_back(emit(arg, scope));
-        return b_.call(node->intrinsic, args);
-      }
-      case NodeKind::kCast: return b_.cast(node->type.dtype, emit(node->args[0], scope));
-      case NodeKind::kReduce: {
-        if (is_empty(node)) return identity_of(node->reducer, node->accumulator);
-        const StageResult& result = results_.at(node);
-        return b_.load(result.buffer, positions(result.indices, scope));
-      }
-    }
-    return {};
-  }
-
-  Expr emit_unary(const Node* node, const StageScope& scope) {
-    const Expr operand = emit(node->args[0], scope);
-    if (node->op == AstOp::kNot) return b_.logical_not(operand);
-    // -0.0 - x keeps the sign of a zero; 0 - x would not.
-    return b_.sub(b_.constant(ir::is_float(operand.dtype()) ? -0.0 : 0, operand.dtype()), operand);
-  }
-
-  Expr emit_binary(const Node* node, const StageScope& scope) {
-    const Expr lhs = emit(node->args[0], scope);
-    const Expr rhs = emit(node->args[1], scope);
-    const bool is_float = node->type.is_float();
-    if (const std::optional<Expr> same = drop_neutral(node->op, lhs, rhs)) return *same;
-    switch (node->op) {
-      case AstOp::kAdd: return b_.add(lhs, rhs);
-      case AstOp::kSub: return b_.sub(lhs, rhs);
-      case AstOp::kMul: return b_.mul(lhs, rhs);
-      case AstOp::kDiv: return is_float ? b_.div(lhs, rhs) : b_.floordiv(lhs, rhs);
-      case AstOp::kMod: return b_.floormod(lhs, rhs);
-      case AstOp::kEq: return b_.eq(lhs, rhs);
-      case AstOp::kNe: return b_.ne(lhs, rhs);
-      case AstOp::kLt: return b_.lt(lhs, rhs);
-      case AstOp::kLe: return b_.le(lhs, rhs);
-      case AstOp::kGt: return b_.lt(rhs, lhs);
-      case AstOp::kGe: return b_.le(rhs, lhs);
-      case AstOp::kAnd: return b_.logical_and(lhs, rhs);
-      case AstOp::kOr: return b_.logical_or(lhs, rhs);
-      case AstOp::kNeg:
-      case AstOp::kNot: break;
-    }
-    return {};
-  }
-
-  /// Strides of 1 and paddings of 0 leave no trace: x * 1, x + 0, x - 0, x / 1 over integers.
-  static std::optional<Expr> drop_neutral(AstOp op, Expr lhs, Expr rhs) {
-    const auto is = [](Expr e, int64_t value) {
-      const ir::IntImm* imm = e.as<ir::IntImm>();
-      return imm != nullptr && imm->value == value;
-    };
-    const bool is_factor = op == AstOp::kMul || op == AstOp::kDiv;
-    const bool is_summand = op == AstOp::kAdd || op == AstOp::kSub;
-    if ((is_factor && is(rhs, 1)) || (is_summand && is(rhs, 0))) return lhs;
-    if ((op == AstOp::kMul && is(lhs, 1)) || (op == AstOp::kAdd && is(lhs, 0))) return rhs;
-    return std::nullopt;
-  }
-
-  Expr emit_read(const Node* node, const StageScope& scope) {
-    std::vector<Expr> indices;
-    for (const Node* arg : node->args) indices.push_back(emit(arg, scope));
-    const Expr value = b_.load(buffers_.at(node->tensor), indices);
-    const auto doubts = proofs_.doubts.find(node);
-    if (node->or_value == nullptr || doubts == proofs_.doubts.end()) return value;
-    Expr in_range;
-    const auto require = [&](Expr condition) {
-      in_range = in_range.defined() ? b_.logical_and(in_range, condition) : condition;
-    };
-    for (size_t d = 0; d < indices.size(); ++d) {
-      const Doubt& doubt = doubts->second[d];
-      if (doubt.below) require(b_.le(b_.int_imm(0), indices[d]));
-      if (doubt.above) require(b_.lt(indices[d], b_.int_imm(node->tensor->shape[d])));
-    }
-    if (!in_range.defined()) return value;
-    return b_.select(in_range, value, emit(node->or_value, scope));
-  }
-
-  // Regions: one element per load or store.
-
-  std::vector<ir::Access> accesses_of(const ir::Block& block, const std::vector<ir::BufferId>& written,
-                                      bool collect_writes) {
-    std::vector<ir::Access> accesses;
-    const auto add = [&](ir::BufferId buffer, std::span<const Expr> indices) {
-      const bool is_written = std::find(written.begin(), written.end(), buffer) != written.end();
-      if (is_written != collect_writes) return;
-      for (const ir::Access& known : accesses) {
-        if (known.buffer == buffer && same_point(known, indices)) return;
-      }
-      std::vector<ir::Range> region;
-      for (const Expr index : indices) region.push_back({index, b_.int_imm(1)});
-      accesses.push_back({buffer, b_.copy(region)});
-    };
-    const auto visit_expr = [&](Expr e) {
-      ir::walk(e, [&](Expr part) {
-        if (const ir::Load* load = part.as<ir::Load>()) add(load->buffer, load->indices);
-        return true;
-      });
-    };
-    std::vector<ir::Stmt> stores = {block.init, block.body};
-    for (size_t i = 0; i < stores.size(); ++i) {
-      const ir::Stmt stmt = stores[i];
-      if (const ir::Seq* seq = stmt.as<ir::Seq>()) stores.insert(stores.end(), seq->stmts.begin(), seq->stmts.end());
-      const ir::Store* store = stmt.as<ir::Store>();
-      if (store == nullptr) continue;
-      add(store->buffer, store->indices);
-      for (const Expr index : store->indices) visit_expr(index);
-      visit_expr(store->value);
-    }
-    return accesses;
-  }
-
-  static bool same_point(const ir::Access& access, std::span<const Expr> indices) {
-    for (size_t d = 0; d < indices.size(); ++d) {
-      if (access.region[d].min.hash() != indices[d].hash()) return false;
-    }
-    return true;
-  }
-
   const BoundOp& op_;
   const Proofs& proofs_;
   ir::IrBuilder b_;
   std::map<const Tensor*, ir::BufferId> buffers_;
   std::unordered_map<const Node*, StageResult> results_;
+  Emitter emit_;
   std::unordered_map<const Node*, bool> has_reduction_;
   std::vector<ir::Stmt> stages_;
   std::vector<StageOrigin> origins_;
