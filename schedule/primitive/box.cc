@@ -2,8 +2,10 @@
 
 #include "ir/analysis/iter_map.h"
 #include "ir/equal.h"
+#include "ir/visit.h"
 #include "schedule/primitive/reducer.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace prunerc::schedule {
@@ -21,6 +23,32 @@ bool steps_of_one(const IterMapResult& found) {
     if (last.degree != 0 || last.coef != 1) return false;
   }
   return true;
+}
+
+// An iteration variable of which the access says nothing (its domain has one value, say) may be out of its domain, by
+// the loops outside alone: then nothing is written, wherever the access points.
+bool may_skip_silently(IrBuilder& b, const LeafBlock& leaf, const Access& access,
+                       const VarRanges& ranges) {
+  const auto is_inner = [&](VarId id) {
+    return std::any_of(leaf.loops.begin(), leaf.loops.end(),
+                       [&](const Loop* loop) { return loop->var->id == id; });
+  };
+  for (const IterVar& iter : leaf.block->iters) {
+    const bool is_seen =
+        std::any_of(access.region.begin(), access.region.end(),
+                    [&](const Range& range) { return mentions(range.min, iter.var->id); });
+    bool depends_on_outside = false;
+    walk(iter.binding, [&](Expr e) {
+      const Var* var = e.as<Var>();
+      depends_on_outside |= var != nullptr && !is_inner(var->id);
+      return true;
+    });
+    if (is_seen || !depends_on_outside) continue;
+    const Interval reached = interval_of(to_linear(b, iter.binding, ranges), ranges);
+    const std::optional<int64_t> extent = constant(iter.extent);
+    if (!extent || reached.lo < 0 || reached.hi >= *extent) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -94,7 +122,8 @@ bool writes_whole_box(IrBuilder& b, const LeafBlock& leaf, const Access& access,
   }
   // A guard that cuts off only what is outside the iteration domain leaves out elements that nobody
   // ever writes.
-  bool whole = guard_cuts_only_domain(b, *leaf.block, ranges);
+  bool whole = guard_cuts_only_domain(b, *leaf.block, ranges) &&
+               (!leaf.block->guard.defined() || !may_skip_silently(b, leaf, access, ranges));
   std::vector<Expr> indices;
   for (const Range& range : bound.box) indices.push_back(range.min);
   const IterMapResult found =
