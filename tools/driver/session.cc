@@ -1,11 +1,3 @@
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <thread>
-#include <utility>
-
 #include "codegen/codegen.h"
 #include "costmodel/cost_model.h"
 #include "runtime/cpu/device.h"
@@ -19,6 +11,14 @@
 #include "tools/driver/platform.h"
 #include "tools/driver/prunerc.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+#include <utility>
+
 namespace prunerc {
 namespace {
 
@@ -26,21 +26,36 @@ namespace {
 constexpr std::size_t kModelCandidates = 32;
 
 // The best of the space in the model's eyes; nothing is run.
-Result<search::Candidate> model_candidate(const search::Task& task, const search::SearchSpace& space) {
+Result<search::Candidate> model_candidate(const search::Task& task,
+                                          const search::SearchSpace& space) {
   const std::unique_ptr<costmodel::CostModel> model = costmodel::make_roofline_model();
   ThreadPool pool(std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
   const std::unique_ptr<search::Strategy> strategy =
       search::make_evolution(task, space, *model, pool, {});
   std::vector<search::Candidate> drafted = strategy->ask(kModelCandidates);
   if (drafted.empty()) return search::heuristic_candidate(task, space);
-  return *std::max_element(drafted.begin(), drafted.end(),
-                           [](const search::Candidate& a, const search::Candidate& b) {
-                             return a.score < b.score;
-                           });
+  return *std::max_element(
+      drafted.begin(), drafted.end(),
+      [](const search::Candidate& a, const search::Candidate& b) { return a.score < b.score; });
+}
+
+// The fastest verified record that still gives a program: one of an older build may not.
+Result<std::optional<Choice>> stored_choice(search::Database& database, const search::Task& task) {
+  PRUNERC_TRY(const std::optional<int64_t> id, database.find_task(task.key));
+  if (!id) return std::optional<Choice>();
+  PRUNERC_TRY(const std::optional<search::Record> best, database.best(*id));
+  if (!best) return std::optional<Choice>();
+  Result<schedule::Trace> trace = schedule::parse_trace(best->trace);
+  if (!trace.ok()) return std::optional<Choice>();
+  const Result<schedule::Schedule> replayed = schedule::replay(task.base, *trace);
+  if (!replayed.ok()) return std::optional<Choice>();
+  return std::optional<Choice>(Choice{Choice::Origin::kRecord, replayed->program(),
+                                      std::move(trace).value(), best->measurement.median_ns});
 }
 
 std::string timer_description(int threads) {
-  return fmt::format("CLOCK_MONOTONIC, {} thread(s), warm caches, median of >=7 samples of >=1 ms", threads);
+  return fmt::format("CLOCK_MONOTONIC, {} thread(s), warm caches, median of >=7 samples of >=1 ms",
+                     threads);
 }
 
 }  // namespace
@@ -98,7 +113,8 @@ search::Task Session::task(const Operator& op) const {
   return task;
 }
 
-Result<search::TuneReport> Session::tune(std::span<const Operator> ops, search::TuneOptions options) {
+Result<search::TuneReport> Session::tune(std::span<const Operator> ops,
+                                         search::TuneOptions options) {
   if (!is_host()) return error(Diag::kTargetNotHost, impl_->target.name);
   std::vector<search::Task> tasks;
   for (const Operator& op : ops) tasks.push_back(task(op));
@@ -120,16 +136,8 @@ Result<search::TuneReport> Session::tune(std::span<const Operator> ops, search::
 Result<Choice> Session::choose(const Operator& op, Effort effort) {
   const search::Task task = this->task(op);
   if (effort != Effort::kO1) {
-    PRUNERC_TRY(const std::optional<int64_t> id, impl_->database.find_task(task.key));
-    if (id) {
-      PRUNERC_TRY(const std::optional<search::Record> best, impl_->database.best(*id));
-      if (best) {
-        PRUNERC_TRY(schedule::Trace trace, schedule::parse_trace(best->trace));
-        PRUNERC_TRY(const schedule::Schedule schedule, schedule::replay(op.program, trace));
-        return Choice{Choice::Origin::kRecord, schedule.program(), std::move(trace),
-                      best->measurement.median_ns};
-      }
-    }
+    PRUNERC_TRY(std::optional<Choice> stored, stored_choice(impl_->database, task));
+    if (stored) return *std::move(stored);
   }
   PRUNERC_TRY(const search::SearchSpace space, search::make_space(task));
   PRUNERC_TRY(search::Candidate heuristic, search::heuristic_candidate(task, space));
@@ -169,10 +177,12 @@ Kernel::~Kernel() = default;
 Result<Kernel> Kernel::load(codegen::Artifact artifact, int num_threads) {
   PRUNERC_TRY_VOID(codegen::validate(artifact));
   PRUNERC_TRY(runtime::LoadedKernel loaded, runtime::load_kernel(artifact));
-  const auto wanted = static_cast<std::size_t>(codegen::total_workspace_bytes(artifact, num_threads));
+  const auto wanted =
+      static_cast<std::size_t>(codegen::total_workspace_bytes(artifact, num_threads));
   std::unique_ptr<void, Impl::FreeAligned> workspace(
       std::aligned_alloc(PRUNERC_ALIGNMENT, (wanted / PRUNERC_ALIGNMENT + 1) * PRUNERC_ALIGNMENT));
-  if (workspace == nullptr) return error(Diag::kKernelArguments, "not enough memory for the workspace");
+  if (workspace == nullptr)
+    return error(Diag::kKernelArguments, "not enough memory for the workspace");
   runtime::PoolOptions pool;
   pool.num_threads = num_threads;
   return Kernel(std::unique_ptr<Impl>(

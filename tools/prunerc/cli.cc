@@ -79,6 +79,12 @@ void MachineOptions::add_to(CLI::App& verb) {
       ->check(CLI::Range(0, 4096));
 }
 
+Result<Choice> choose(Session& session, const Operator& op, int effort) {
+  Result<Choice> choice = session.choose(op);
+  if (effort == 0 || !choice.ok() || choice->origin == Choice::Origin::kRecord) return choice;
+  return session.choose(op, Effort::kO1);
+}
+
 std::optional<Prepared> prepare(const OperatorRequest& request, const MachineOptions& machine,
                                 ExitCode* code) {
   const auto failed = [code](const Error& error, ExitCode with) {

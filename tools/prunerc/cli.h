@@ -65,6 +65,9 @@ struct Prepared {
 std::optional<Prepared> prepare(const OperatorRequest& request, const MachineOptions& machine,
                                 ExitCode* code);
 
+/// The stored best, else the heuristic (effort 0) or the model's choice (effort 1).
+Result<Choice> choose(Session& session, const Operator& op, int effort);
+
 /// Prints "error: message" to stderr (or the message alone if it already has a place) and gives the
 /// exit code.
 int fail(const Error& error, ExitCode code);

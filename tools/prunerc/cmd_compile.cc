@@ -72,7 +72,7 @@ int compile(CompileVerb verb) {
   Result<Session> session =
       Session::open({verb.machine.target, verb.machine.threads, verb.machine.database, {}});
   if (!session.ok()) return fail(session.error(), exit_code(session.error()));
-  const Result<Choice> choice = session->choose(*op, verb.effort == 1 ? Effort::kO1 : Effort::kO0);
+  const Result<Choice> choice = choose(*session, *op, verb.effort);
   if (!choice.ok()) return fail(choice.error(), kNoCandidate);
   if (verb.offline && choice->origin != Choice::Origin::kRecord) {
     fmt::print(stderr, "error: no record of '{}' for target {}\n", op->name, verb.machine.target);

@@ -78,7 +78,7 @@ int show_lowered(const Choice& choice, const ir::Target& target) {
 }
 
 int show_scheduled(const ShowVerb& verb, Session& session, const Operator& op) {
-  const Result<Choice> choice = session.choose(op, verb.effort == 1 ? Effort::kO1 : Effort::kO0);
+  const Result<Choice> choice = choose(session, op, verb.effort);
   if (!choice.ok()) return fail(choice.error(), kNoCandidate);
   fmt::print(stderr, "target: {}\nschedule: {}\n", describe(session.target()),
              to_string(choice->origin));

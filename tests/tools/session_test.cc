@@ -1,0 +1,191 @@
+#include "tools/driver/platform.h"
+#include "tools/driver/prunerc.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+namespace prunerc {
+namespace {
+
+constexpr const char* kTwo = R"(
+op scale<N=6>(A: f32[N], s: f32) -> (B: f32[N]) { B[i] = A[i] * s; }
+op add<M=3, N=6>(A: f32[M,N], b: f32[N]) -> (C: f32[M,N], D: f32[M,N]) {
+  C[i,j] = A[i,j] + b[j];
+  D[i,j] = A[i,j] - b[j];
+}
+)";
+
+// Measured limits are kept for the whole run of the tests.
+void use_own_cache() {
+  const char* const folder = std::getenv("TEST_TMPDIR");
+  ::setenv("XDG_CACHE_HOME", folder == nullptr ? "/tmp" : folder, 1);
+}
+
+OperatorRequest request(const std::string& op, std::map<std::string, std::string> bindings = {}) {
+  OperatorRequest r;
+  r.text = kTwo;
+  r.op = op;
+  r.bindings = std::move(bindings);
+  return r;
+}
+
+Session open_session(int threads = 1) {
+  use_own_cache();
+  SessionOptions options;
+  options.database = ":memory:";
+  options.threads = threads;
+  Result<Session> session = Session::open(options);
+  REQUIRE(session.ok());
+  return std::move(session).value();
+}
+
+struct alignas(64) Array {
+  float at[64] = {};
+};
+
+TEST_CASE("an operator is loaded, scheduled, compiled and called in this process") {
+  for (const int threads : {1, 2}) {
+    Session session = open_session(threads);
+    const Result<Operator> op = load_operator(request("add"));
+    REQUIRE(op.ok());
+    CHECK(op->name == "add");
+    Result<Kernel> kernel = session.kernel(*op);
+    REQUIRE(kernel.ok());
+    Array a, b, c, d;
+    for (int i = 0; i < 18; ++i) a.at[i] = static_cast<float>(i);
+    for (int i = 0; i < 6; ++i) b.at[i] = static_cast<float>(100 * i);
+    const void* const inputs[] = {a.at, b.at};
+    void* const outputs[] = {c.at, d.at};
+    REQUIRE(kernel->run(inputs, outputs).ok());
+    for (int i = 0; i < 18; ++i) {
+      CHECK(c.at[i] == a.at[i] + b.at[i % 6]);
+      CHECK(d.at[i] == a.at[i] - b.at[i % 6]);
+    }
+    CHECK(c.at[18] == 0);
+    CHECK(d.at[18] == 0);
+  }
+}
+
+TEST_CASE("calls that do not fit the kernel are refused before it runs") {
+  Session session = open_session();
+  const Result<Operator> op = load_operator(request("scale"));
+  REQUIRE(op.ok());
+  Result<Kernel> kernel = session.kernel(*op);
+  REQUIRE(kernel.ok());
+  Array a, s, b;
+  const auto refused = [&](std::vector<const void*> inputs, std::vector<void*> outputs) {
+    const Result<void> ran = kernel->run(inputs, outputs);
+    return !ran.ok() && ran.error().id() == Diag::kKernelArguments;
+  };
+  CHECK(refused({a.at}, {b.at}));
+  CHECK(refused({a.at, s.at, s.at}, {b.at}));
+  CHECK(refused({a.at, s.at}, {}));
+  CHECK(refused({a.at, s.at}, {b.at, b.at}));
+  CHECK(refused({a.at, nullptr}, {b.at}));
+  CHECK(refused({a.at + 1, s.at}, {b.at}));
+  CHECK_FALSE(refused({a.at, s.at}, {b.at}));
+}
+
+TEST_CASE("without a record the choice is the heuristic, at once, and the model's if asked") {
+  Session session = open_session();
+  const Result<Operator> op = load_operator(request("add"));
+  REQUIRE(op.ok());
+  const Result<Choice> heuristic = session.choose(*op);
+  REQUIRE(heuristic.ok());
+  CHECK(heuristic->origin == Choice::Origin::kHeuristic);
+  CHECK(heuristic->best_ns == 0);
+  const Result<Choice> model = session.choose(*op, Effort::kO1);
+  REQUIRE(model.ok());
+  CHECK(model->origin == Choice::Origin::kModel);
+}
+
+TEST_CASE("a verified record is chosen, and one that no longer fits is not") {
+  Session session = open_session();
+  const Result<Operator> op = load_operator(request("add"));
+  REQUIRE(op.ok());
+  const Result<Choice> heuristic = session.choose(*op);
+  REQUIRE(heuristic.ok());
+  const Result<int64_t> task = session.database().put_task(session.task(*op));
+  REQUIRE(task.ok());
+  search::Record record;
+  record.fingerprint = std::string(32, '1');
+  record.trace = schedule::print(heuristic->trace);
+  record.measurement.status = search::MeasureStatus::kOk;
+  record.measurement.samples_ns = {5};
+  record.measurement.median_ns = 5;
+  REQUIRE(session.database().put_records(*task, {&record, 1}).ok());
+  // Not verified: not chosen.
+  CHECK(session.choose(*op)->origin == Choice::Origin::kHeuristic);
+  record.measurement.evidence = "compared";
+  REQUIRE(session.database().put_records(*task, {&record, 1}).ok());
+  const Result<Choice> chosen = session.choose(*op);
+  REQUIRE(chosen.ok());
+  CHECK(chosen->origin == Choice::Origin::kRecord);
+  CHECK(chosen->best_ns == 5);
+  // A faster one whose trace means nothing here.
+  record.fingerprint = std::string(32, '2');
+  record.trace = "split(@L999, [2, 3]) -> @L1000, @L1001\n";
+  record.measurement.samples_ns = {1};
+  record.measurement.median_ns = 1;
+  REQUIRE(session.database().put_records(*task, {&record, 1}).ok());
+  const Result<Choice> fallback = session.choose(*op);
+  REQUIRE(fallback.ok());
+  CHECK(fallback->origin == Choice::Origin::kHeuristic);
+}
+
+TEST_CASE("operators that cannot be loaded say why") {
+  OperatorRequest missing;
+  missing.file = "/nonexistent/x.prn";
+  CHECK(load_operator(missing).error().id() == Diag::kIoError);
+  CHECK(load_operator(request("")).error().id() == Diag::kOperatorText);
+  CHECK(load_operator(request("nosuch")).error().id() == Diag::kOperatorText);
+  CHECK(load_operator(request("scale", {{"Q", "3"}})).error().id() == Diag::kOperatorText);
+  CHECK(load_operator(request("scale", {{"N", "-3"}})).error().id() == Diag::kOperatorText);
+  OperatorRequest shape = request("scale");
+  for (const char* text : {"", "x", "4x", "x4", "0", "-1", "4y5", "99999999999999999999"}) {
+    shape.shapes["A"] = text;
+    CHECK(load_operator(shape).error().id() == Diag::kUsageOption);
+  }
+  OperatorRequest program;
+  program.file = "x.prc";
+  program.text = "program f(";
+  CHECK(load_operator(program).error().id() == Diag::kOperatorText);
+}
+
+TEST_CASE("all operators of a text are loaded, each with the bindings that it knows") {
+  const Result<std::vector<Operator>> ops = load_operators(request("", {{"M", "2"}, {"N", "8"}}));
+  REQUIRE(ops.ok());
+  REQUIRE(ops->size() == 2);
+  CHECK((*ops)[0].bindings == "N=8");
+  CHECK((*ops)[1].bindings == "M=2,N=8");
+  const Result<std::vector<Operator>> one = load_operators(request("add"));
+  REQUIRE(one.ok());
+  CHECK(one->size() == 1);
+}
+
+TEST_CASE("targets are this machine, a name of the table, or refused") {
+  use_own_cache();
+  const Result<ir::Target> host = resolve_target("cpu", 1);
+  REQUIRE(host.ok());
+  CHECK(host->num_threads == 1);
+  CHECK(host->platform.fma_gflops > 0);
+  CHECK(runs_here(*host));
+  CHECK(resolve_target("z80", 0).error().id() == Diag::kTargetUnknown);
+  CHECK(resolve_target("cpu:haswell vector_bytes=many", 0).error().id() == Diag::kTargetField);
+  SessionOptions options;
+  options.database = ":memory:";
+  options.target = "cuda:sm_90a";
+  Result<Session> session = Session::open(options);
+  REQUIRE(session.ok());
+  CHECK_FALSE(session->is_host());
+  const Result<Operator> op = load_operator(request("add"));
+  CHECK(session->kernel(*op).error().id() == Diag::kTargetNotHost);
+  CHECK(session->tune({&*op, 1}, {}).error().id() == Diag::kTargetNotHost);
+}
+
+}  // namespace
+}  // namespace prunerc
