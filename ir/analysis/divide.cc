@@ -181,6 +181,8 @@ Linear Simplifier::divide_rest(const Linear& rest, const Term& divisor, Part par
     }
     if (std::optional<Linear> result = divide_single_atom(rest, divisor, part)) return *result;
     if (std::optional<Linear> result = divide_by_factor(rest, divisor, part)) return *result;
+    Linear joined = rest;  // smaller coefficients may match where the dividend's did not
+    if (joined.terms.size() > 1 && recombine_step(joined)) return divide_by_term(joined, divisor, part);
   }
   return Linear::of(b_.binary(quotient ? ExprKind::kFloorDiv : ExprKind::kFloorMod,
                               to_expr(b_, rest), to_expr(b_, divisor)));

@@ -220,14 +220,18 @@ Linear Simplifier::drop_small_part(const Linear& difference) {
 
 // difference <= 0, with constants moved to the side where they are positive.
 Expr Simplifier::emit_order(Linear difference) {
-  const std::optional<bool> known = decide_not_positive(difference);
-  if (known.has_value()) return b_.bool_imm(*known);
-  difference = drop_small_part(difference);
-  const int64_t g = coefficient_gcd(difference);
-  if (difference.overflow || difference.constant == Interval::kNoLower) return {};
-  if (g > 1) {
+  for (bool changed = true; changed;) {
+    const std::optional<bool> known = decide_not_positive(difference);
+    if (known.has_value()) return b_.bool_imm(*known);
+    const std::size_t num_terms = difference.terms.size();
+    difference = drop_small_part(difference);
+    changed = difference.terms.size() < num_terms;
+    const int64_t g = coefficient_gcd(difference);
+    if (difference.overflow || difference.constant == Interval::kNoLower) return {};
+    if (g <= 1) continue;
     for (Term& t : difference.terms) t.coef /= g;
     difference.constant = -floor_div(-difference.constant, g);
+    changed = true;
   }
   Linear left;
   Linear right;
