@@ -25,8 +25,8 @@ bool steps_of_one(const IterMapResult& found) {
   return true;
 }
 
-// An iteration variable of which the access says nothing (its domain has one value, say) may be out of its domain, by
-// the loops outside alone: then nothing is written, wherever the access points.
+// An iteration variable of which the access says nothing (its domain has one value, say) may be out
+// of its domain, by the loops outside alone: then nothing is written, wherever the access points.
 bool may_skip_silently(IrBuilder& b, const LeafBlock& leaf, const Access& access,
                        const VarRanges& ranges) {
   const auto is_inner = [&](VarId id) {

@@ -20,11 +20,12 @@
 // it follows the loop, and so do no writers of its sources. For both: in the new place each source
 // is covered by writes of the same iteration of the loops shared with its writer, none of which is
 // a reduction loop of it. Cost: O(accesses of the blocks involved).
-#include "ir/analysis/linear.h"
 #include "ir/analysis/simplify.h"
 #include "schedule/primitive.h"
 #include "schedule/primitive/box.h"
 #include "schedule/primitive/flow.h"
+#include "schedule/primitive/independence.h"
+#include "schedule/primitive/iter_range.h"
 
 #include <algorithm>
 #include <memory>
@@ -38,12 +39,6 @@ using namespace ir;  // NOLINT(google-build-using-namespace)
 
 enum class Direction : uint8_t { kProducer, kConsumer };
 
-// [min, min + extent) of one iteration variable; null min: the whole domain.
-struct IterRange {
-  Expr min;
-  int64_t extent = 0;
-};
-
 class MovePlan {
  public:
   IrBuilder& builder() const { return *builder_; }
@@ -54,6 +49,8 @@ class MovePlan {
   /// The statement of the loop's body before (producer) or after (consumer) which the nest goes.
   Stmt neighbour() const { return neighbour_; }
   Direction direction() const { return direction_; }
+  /// Parallel loops around the new place.
+  const std::vector<LoopId>& parallel() const { return parallel_; }
 
  private:
   friend class MovePlanner;
@@ -61,7 +58,7 @@ class MovePlan {
   Site block_site_;
   LoopId loop_;
   Stmt nest_, neighbour_;
-  std::vector<LoopId> new_loops_;
+  std::vector<LoopId> new_loops_, parallel_;
   Direction direction_ = Direction::kProducer;
 };
 
@@ -82,11 +79,9 @@ class MovePlanner {
   Result<void> check_consumer();
   void find_neighbour();
   bool box_under_loop(BufferId buffer, bool of_writes, BufferRegion* out);
-  std::vector<IterRange> solve(const Access& access, const BufferRegion& box);
   bool decides(const Access& read);
   std::vector<IterRange> iter_ranges();
   void build(const std::vector<IterRange>& ranges);
-  Expr bounds_guard(const IterVar& iter, const IterRange& range, Expr binding);
   Result<void> check_covered();
   bool covered_by(const LeafBlock& writer, const Access& read, std::size_t shared);
 
@@ -115,7 +110,13 @@ Result<void> MovePlanner::find(BlockId block_id, LoopId loop_id) {
   span_ = flow_.under(loop_id);
   outer_ = loop_site_.outer_loops();
   outer_.push_back(loop_site_.loop());
-  for (const Loop* loop : outer_) PRUNERC_TRY_VOID(constant_extent(*loop));
+  for (const Loop* loop : outer_) {
+    PRUNERC_TRY_VOID(constant_extent(*loop));
+    if (loop->loop_kind == LoopKind::kVectorized) {
+      return error(Diag::kLoopNotSerial, loop->id, std::string(to_string(loop->loop_kind)));
+    }
+    if (loop->loop_kind == LoopKind::kParallel) plan_.parallel_.push_back(loop->id);
+  }
   ranges_ = ranges_at(program_, loop_site_);
   return {};
 }
@@ -199,27 +200,6 @@ bool MovePlanner::box_under_loop(BufferId buffer, bool of_writes, BufferRegion* 
   return any;
 }
 
-// Ranges of the spatial variables that a subscript `var + constant` of `access` ties to the box.
-std::vector<IterRange> MovePlanner::solve(const Access& access, const BufferRegion& box) {
-  const std::span<const IterVar> iters = block().block->iters;
-  std::vector<IterRange> out(iters.size());
-  VarRanges inside;
-  for (const IterVar& iter : iters) inside.bind(iter.var, iter.extent);
-  for (std::size_t i = 0; i < iters.size(); ++i) {
-    out[i].extent = *constant(iters[i].extent);
-    if (iters[i].kind != IterKind::kSpatial) continue;
-    for (std::size_t d = 0; d < access.region.size(); ++d) {
-      const std::optional<int64_t> extent = constant(box.box[d].extent);
-      if (!extent || constant(access.region[d].extent) != 1 || *extent >= out[i].extent) continue;
-      Linear offset = to_linear(b(), access.region[d].min, inside) - Linear::of(iters[i].var);
-      if (!offset.is_constant()) continue;
-      out[i].min = simplify(b(), b().sub(box.box[d].min, b().int_imm(offset.constant)), ranges_);
-      out[i].extent = *extent;
-    }
-  }
-  return out;
-}
-
 // Does every instance of the consumer find the elements of `read` written in some iteration of the
 // loop? Then it may run there and nowhere else. An instance that reads nothing (a padded border)
 // would be lost otherwise.
@@ -244,7 +224,7 @@ std::vector<IterRange> MovePlanner::iter_ranges() {
   BufferRegion box;
   if (direction_ == Direction::kProducer) {
     box_under_loop(mine.writes[0].buffer, /*of_writes=*/false, &box);
-    return solve(mine.writes[0], box);
+    return solve_iters(b(), mine, mine.writes[0], box, ranges_);
   }
   // One read decides for all variables, so that every instance finds its iteration; the others are
   // checked afterwards.
@@ -253,7 +233,7 @@ std::vector<IterRange> MovePlanner::iter_ranges() {
   int64_t fewest = -1;
   for (const Access& access : mine.reads) {
     if (!decides(access) || !box_under_loop(access.buffer, /*of_writes=*/true, &box)) continue;
-    std::vector<IterRange> found = solve(access, box);
+    std::vector<IterRange> found = solve_iters(b(), mine, access, box, ranges_);
     int64_t whole = 0;
     for (const IterRange& range : found) whole += range.min.defined() ? 0 : 1;
     if (fewest < 0 || whole < fewest) {
@@ -262,21 +242,6 @@ std::vector<IterRange> MovePlanner::iter_ranges() {
     }
   }
   return best;
-}
-
-// Conditions that keep the binding inside the domain where the interval may leave it; null if it
-// cannot.
-Expr MovePlanner::bounds_guard(const IterVar& iter, const IterRange& range, Expr binding) {
-  if (!range.min.defined()) return {};
-  const int64_t domain = *constant(iter.extent);
-  const Interval min = interval_of(to_linear(b(), range.min, ranges_), ranges_);
-  Expr guard;
-  if (min.lo < 0) guard = b().le(b().int_imm(0), binding);
-  if (min.hi > domain - range.extent) {
-    const Expr below = b().lt(binding, b().int_imm(domain));
-    guard = guard.defined() ? b().logical_and(guard, below) : below;
-  }
-  return guard;
 }
 
 // The block under its new loops.
@@ -293,7 +258,7 @@ void MovePlanner::build(const std::vector<IterRange>& iter_ranges) {
     iters[i].binding = iter_ranges[i].min.defined()
                            ? simplify(b(), b().add(iter_ranges[i].min, var), ranges_)
                            : Expr(var);
-    const Expr bounds = bounds_guard(iters[i], iter_ranges[i], iters[i].binding);
+    const Expr bounds = bounds_guard(b(), iters[i], iter_ranges[i], ranges_);
     if (!bounds.defined()) continue;
     guard = guard.defined() ? b().logical_and(guard, bounds) : bounds;
   }
@@ -395,10 +360,25 @@ Applied apply_move(const MovePlan& plan) {
   return out;
 }
 
+// Iterations of the parallel loops around must stay independent, which is a question about the
+// result.
+Result<void> check_parallel(const Program& program, const std::vector<LoopId>& loops) {
+  for (const LoopId id : loops) {
+    IrBuilder b(program);
+    const Site site = find_loop_in(program.root(), id);
+    const Loop* loop = site.loop();
+    const BufferId buffer = dependent_buffer(b, program, site, {&loop, 1}, Privates::kOwn);
+    if (buffer.valid()) return error(Diag::kBlocksDepend, id, buffer);
+  }
+  return {};
+}
+
 Result<Applied> run_move(const Program& program, const Call& call, Direction direction) {
   PRUNERC_TRY(const MovePlan plan,
               MovePlanner(program, direction).plan(call.block(0), call.loop(1)));
-  return apply_move(plan);
+  Applied moved = apply_move(plan);
+  PRUNERC_TRY_VOID(check_parallel(moved.program, plan.parallel()));
+  return moved;
 }
 
 }  // namespace

@@ -100,11 +100,13 @@ std::optional<Digit> Chain::as_digit(Expr atom) const {
   if (!by || *by < 1) return std::nullopt;
   const std::optional<Digit> of = as_digit(node->lhs);
   if (!of) return std::nullopt;
+  const bool topmost = of->lower * of->extent >= extents_[of->var_idx];
   if (atom.kind() == ExprKind::kFloorMod) {
+    // (x % e) % m is x % m only if m divides e.
+    if (*by < of->extent && !topmost && of->extent % *by != 0) return std::nullopt;
     return Digit{of->var_idx, of->lower, std::min(of->extent, *by)};
   }
   // (v % m) // l is a digit only if l divides m; the topmost digit may be ragged.
-  const bool topmost = of->lower * of->extent >= extents_[of->var_idx];
   if (atom.kind() != ExprKind::kFloorDiv || (of->extent % *by != 0 && !topmost)) {
     return std::nullopt;
   }
@@ -164,7 +166,11 @@ void Chain::resolve(const std::vector<const BufferRegion*>& regions, std::size_t
   for (const Term& term : atoms) {
     const Digit digit = *as_digit(term.atoms[0]);
     if (std::abs(term.coef) > spread) resolved.push_back(digit);
-    spread += std::abs(term.coef) * (digit.extent - 1);
+    int64_t reach = 0;
+    if (__builtin_mul_overflow(std::abs(term.coef), digit.extent - 1, &reach) ||
+        __builtin_add_overflow(spread, reach, &spread)) {
+      return;
+    }
   }
 }
 

@@ -111,6 +111,12 @@ Result<ReorderPlan> plan_reorder(const Program& program, const ReorderArgs& args
     plan.order_.push_back(loop);
   }
   if (plan.order_ == chain) return plan;
+  for (const Loop* loop : chain) {
+    // What a parallel or vectorized loop promises holds for the loops around it as they are.
+    if (loop->loop_kind != LoopKind::kSerial && loop->loop_kind != LoopKind::kUnrolled) {
+      return error(Diag::kLoopNotSerial, loop->id, std::string(to_string(loop->loop_kind)));
+    }
+  }
   PRUNERC_TRY_VOID(check_order_free(program, plan.site_, chain));
   return plan;
 }

@@ -98,6 +98,7 @@ TEST_CASE("compute_at makes what one iteration of the loop needs") {
        ""},
       {kTransposed, "split(@L3, [4, 2])\ncompute_at(@B1, @L5)", ""},
       {kTransposed, "compute_at(@B1, @L4)\ncompute_at(@B0, @L4)", ""},
+      {kTransposed, "parallel(@L3)\ncompute_at(@B1, @L4)\ncompute_at(@B0, @L4)", ""},
       {kSoftmax, "compute_at(@B2, @L6)\ncompute_at(@B1, @L6)\ncompute_at(@B0, @L6)\nparallel(@L6)",
        ""},
   };
@@ -159,6 +160,9 @@ TEST_CASE("reverse_compute_at consumes what one iteration of the loop has made")
        "reverse_compute_at(@B1, @L0)\nreverse_compute_at(@B2, @L0)\n"
        "reverse_compute_at(@B3, @L0)\nparallel(@L0)",
        ""},
+      {kDenseRelu, "parallel(@L0)\nreverse_compute_at(@B1, @L0)", ""},
+      {kDenseRelu, "parallel(@L0)\nreverse_compute_at(@B1, @L1)", ""},
+      {kDenseRelu, "vectorize(@L1)\nreverse_compute_at(@B1, @L1)", "LoopNotSerial"},
       {kChain, "reverse_compute_at(@B1, @L2)", "BlockNoConsumer"},
       {kChain, "reverse_compute_at(@B2, @L0)", "BlockProducerLate"},
       {kChain, "reverse_compute_at(@B0, @L1)", "BlockNoConsumer"},
