@@ -2,10 +2,10 @@
 #ifndef PRUNERC_TOOLS_DRIVER_REFERENCE_H_
 #define PRUNERC_TOOLS_DRIVER_REFERENCE_H_
 
-#include <map>
 #include <string>
 #include <vector>
 
+#include "ir/interp/elements.h"
 #include "ir/support/result.h"
 #include "runtime/device.h"
 #include "search/task.h"
@@ -21,7 +21,9 @@ struct Comparison {
   std::string what;        ///< for people: the first difference, or what was compared
 };
 
-/// Keeps, per task, the outputs of the unscheduled program on inputs that no candidate was timed on.
+/// Says what a task's outputs must be on inputs that no candidate was timed on. Two sources: all outputs of the
+/// unscheduled program (its innermost output axis vectorized, so that it ends in reasonable time; sums keep their order),
+/// and a few thousand outputs in double over the full reduction (ir/interp/elements.h), each with its own bound.
 /// Threads: one call at a time.
 class References {
  public:
@@ -37,15 +39,18 @@ class References {
 
  private:
   struct Expected {
-    std::vector<std::string> outputs;
-    std::vector<std::vector<int64_t>> sampled;       // positions checked in double, per output
-    std::vector<std::vector<double>> exact, bounds;  // value and allowed error at those positions
-    double relative = 0;                             // allowed error of every element against `outputs`
+    std::vector<std::string> outputs;  // empty: too slow to run whole
+    std::vector<std::vector<int64_t>> positions;        // evaluated in double, per output
+    std::vector<std::vector<ir::Reference>> references;  // of these
+    double relative = 0;  // allowed error against `outputs`, as a part of the largest value
   };
   Result<const Expected*> expected(const search::Task& task, uint64_t seed);
+  void run_unscheduled(const search::Task& task, uint64_t seed, Expected* out);
+  static void evaluate_sample(const search::Task& task, uint64_t seed, Expected* out);
 
   runtime::Device& device_;
-  std::map<std::string, Expected> expected_;  // by task key hash and seed
+  std::string last_key_;  // of last_: task and seed; every verification has a seed of its own
+  Expected last_;
 };
 
 }  // namespace prunerc
