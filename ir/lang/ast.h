@@ -1,15 +1,16 @@
-// The syntax tree of a `.prn` file. Plain data; nodes live in the AstFile's arena and point at the source text.
+// The syntax tree of a `.prn` file. Plain data; nodes live in the AstFile's arena and point at the
+// source text.
 #ifndef PRUNERC_IR_LANG_AST_H_
 #define PRUNERC_IR_LANG_AST_H_
+
+#include "ir/dtype.h"
+#include "ir/lang/source.h"
 
 #include <cstdint>
 #include <deque>
 #include <optional>
 #include <string_view>
 #include <vector>
-
-#include "ir/dtype.h"
-#include "ir/lang/source.h"
 
 namespace prunerc::lang {
 
@@ -26,23 +27,37 @@ struct AstType {
 };
 
 enum class AstKind : uint8_t {
-  kInt, kFloat, kBool, kInf,
+  kInt,
+  kFloat,
+  kBool,
+  kInf,
   kExtreme,  // lowest(T), highest(T)
   kName,
-  kRead,     // name[args] or or_value
-  kCall,     // name(args): a built-in, an fn, or a type parameter's cast
-  kCast,     // type(args[0])
-  kReduce,   // reducer:type[indices | condition] args[0]
-  kUnary,    // op args[0]
-  kBinary,   // args[0] op args[1]
-  kIf,       // if args[0] then args[1] else args[2]
+  kRead,    // name[args] or or_value
+  kCall,    // name(args): a built-in, an fn, or a type parameter's cast
+  kCast,    // type(args[0])
+  kReduce,  // reducer:type[indices | condition] args[0]
+  kUnary,   // op args[0]
+  kBinary,  // args[0] op args[1]
+  kIf,      // if args[0] then args[1] else args[2]
 };
 
 enum class AstOp : uint8_t {
-  kNeg, kNot,
-  kAdd, kSub, kMul, kDiv, kMod,
-  kEq, kNe, kLt, kLe, kGt, kGe,
-  kAnd, kOr,
+  kNeg,
+  kNot,
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kMod,
+  kEq,
+  kNe,
+  kLt,
+  kLe,
+  kGt,
+  kGe,
+  kAnd,
+  kOr,
 };
 
 enum class Reducer : uint8_t { kSum, kProd, kMax, kMin, kAny, kAll, kArgMax, kArgMin };
@@ -65,19 +80,19 @@ struct AstExpr {
   AstKind kind = AstKind::kInt;
   AstOp op = AstOp::kNeg;
   Reducer reducer = Reducer::kSum;
-  bool is_highest = false;                // kExtreme
-  bool bool_value = false;                // kBool
+  bool is_highest = false;  // kExtreme
+  bool bool_value = false;  // kBool
   bool parenthesized = false;
-  uint32_t depth = 1;                     // height of this tree; bounded by the parser
-  int64_t int_value = 0;                  // kInt
-  double float_value = 0;                 // kFloat
-  SourceRange range;                      // everything
-  AstName name;                           // kName, kRead, kCall; the operator's place for kUnary, kBinary
-  std::optional<AstType> type;            // kCast, kExtreme, kReduce with an accumulator
+  uint32_t depth = 1;           // height of this tree; bounded by the parser
+  int64_t int_value = 0;        // kInt
+  double float_value = 0;       // kFloat
+  SourceRange range;            // everything
+  AstName name;                 // kName, kRead, kCall; the operator's place for kUnary, kBinary
+  std::optional<AstType> type;  // kCast, kExtreme, kReduce with an accumulator
   std::vector<const AstExpr*> args;
-  const AstExpr* or_value = nullptr;      // kRead
-  std::vector<AstIndex> indices;          // kReduce
-  const AstExpr* condition = nullptr;     // kReduce
+  const AstExpr* or_value = nullptr;   // kRead
+  std::vector<AstIndex> indices;       // kReduce
+  const AstExpr* condition = nullptr;  // kReduce
 };
 
 struct AstImport {
@@ -101,8 +116,8 @@ enum class ParamKind : uint8_t { kInt, kFloat, kType };
 struct AstParam {
   AstName name;
   ParamKind kind = ParamKind::kInt;
-  const AstExpr* default_value = nullptr;      // kInt, kFloat
-  std::optional<AstType> default_type;         // kType
+  const AstExpr* default_value = nullptr;  // kInt, kFloat
+  std::optional<AstType> default_type;     // kType
 };
 
 struct AstPort {
@@ -122,7 +137,7 @@ struct AstStmt {
   AstName name;
   std::vector<AstIndex> indices;
   std::optional<AstType> type;
-  const AstExpr* value = nullptr;    // null after a syntax error
+  const AstExpr* value = nullptr;  // null after a syntax error
   SourceRange range;
 };
 

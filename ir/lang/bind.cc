@@ -1,10 +1,10 @@
 #include "ir/lang/bind.h"
 
-#include <charconv>
-
 #include "ir/lang/bind_impl.h"
 #include "ir/lang/fn_check.h"
 #include "ir/lang/lexer.h"
+
+#include <charconv>
 
 namespace prunerc::lang {
 namespace {
@@ -33,8 +33,8 @@ std::string describe(const Symbol& symbol) {
   return "a name";
 }
 
-Binder::Binder(const Module& module, const AstOperator& op, const BindOptions& options, SourceSet& sources,
-               DiagSink& sink)
+Binder::Binder(const Module& module, const AstOperator& op, const BindOptions& options,
+               SourceSet& sources, DiagSink& sink)
     : module_(module),
       ast_(op),
       options_(options),
@@ -71,9 +71,7 @@ std::unique_ptr<BoundOp> Binder::run() {
   return std::move(op_);
 }
 
-void Binder::check_fns() {
-  broken_fns_ = check_functions(module_, symbols_, sink_);
-}
+void Binder::check_fns() { broken_fns_ = check_functions(module_, symbols_, sink_); }
 
 void Binder::bind_consts() {
   for (const AstConst* item : module_.consts) {
@@ -88,14 +86,16 @@ void Binder::bind_consts() {
       op_->nodes.push_back(exact);
       value = &op_->nodes.back();
     }
-    declare(item->name, {SymbolKind::kConst, item->name.range, value, std::nullopt, nullptr, nullptr});
+    declare(item->name,
+            {SymbolKind::kConst, item->name.range, value, std::nullopt, nullptr, nullptr});
   }
 }
 
 bool Binder::declare(const AstName& name, Symbol symbol) {
   const auto [known, is_new] = symbols_.emplace(name.text, symbol);
   if (!is_new) {
-    sink_.report<LangDiag::kRedefined>(name.range, name.text).note(known->second.range, "the first definition");
+    sink_.report<LangDiag::kRedefined>(name.range, name.text)
+        .note(known->second.range, "the first definition");
   }
   return is_new;
 }
@@ -122,7 +122,8 @@ void Binder::add_command_line() {
       known = known || param.name.text == name;
     }
     if (known) continue;
-    SourceDiagnostic& diagnostic = sink_.report<LangDiag::kUnknownParameter>(range, op_->name, name);
+    SourceDiagnostic& diagnostic =
+        sink_.report<LangDiag::kUnknownParameter>(range, op_->name, name);
     const std::string_view close = closest_name(name, params);
     if (!close.empty()) diagnostic.message += fmt::format("; did you mean '{}'?", close);
   }
@@ -168,8 +169,9 @@ void Binder::bind_type_param(const AstParam& param, Symbol& symbol) {
   if (given != options_.bindings.end()) {
     symbol.dtype = ir::dtype_from_string(given->second);
     if (!symbol.dtype) {
-      sink_.report<LangDiag::kBadParameterValue>(command_line_[given->first], param.name.text, "a type",
-                                                 given->second)
+      sink_
+          .report<LangDiag::kBadParameterValue>(command_line_[given->first], param.name.text,
+                                                "a type", given->second)
           .note(param.name.range, "the parameter");
     }
   } else if (param.default_type) {
@@ -181,7 +183,8 @@ void Binder::bind_type_param(const AstParam& param, Symbol& symbol) {
 
 const Node* Binder::bind_param(const AstParam& param, const std::string& given, SourceRange range) {
   if (param.kind == ParamKind::kInt) {
-    if (const auto value = parse_number<int64_t>(given)) return typing_.int_constant(*value, param.name.range);
+    if (const auto value = parse_number<int64_t>(given))
+      return typing_.int_constant(*value, param.name.range);
   } else if (const auto value = parse_number<double>(given)) {
     return typing_.float_constant(*value, param.name.range);
   }
@@ -199,7 +202,8 @@ const Node* Binder::bind_default(const AstParam& param) {
     return exact == nullptr ? nullptr : typing_.float_constant(exact->float_value, value->range);
   }
   if (value->kind == NodeKind::kInt) return typing_.int_constant(value->int_value, value->range);
-  sink_.report<LangDiag::kNotConstant>(value->range, fmt::format("the default of '{}'", param.name.text));
+  sink_.report<LangDiag::kNotConstant>(value->range,
+                                       fmt::format("the default of '{}'", param.name.text));
   return nullptr;
 }
 
@@ -221,8 +225,10 @@ std::string Binder::numbers_in(const AstExpr* expr) const {
     for (auto it = item->args.rbegin(); it != item->args.rend(); ++it) stack.push_back(*it);
     if (item->kind != AstKind::kName || !seen.insert(item->name.text).second) continue;
     const Symbol* symbol = find_symbol(item->name.text);
-    if (symbol == nullptr || symbol->value == nullptr || symbol->value->kind != NodeKind::kInt) continue;
-    text += fmt::format("{}{} = {}", text.empty() ? ": " : ", ", item->name.text, symbol->value->int_value);
+    if (symbol == nullptr || symbol->value == nullptr || symbol->value->kind != NodeKind::kInt)
+      continue;
+    text += fmt::format("{}{} = {}", text.empty() ? ": " : ", ", item->name.text,
+                        symbol->value->int_value);
   }
   return text;
 }
@@ -230,7 +236,8 @@ std::string Binder::numbers_in(const AstExpr* expr) const {
 void Binder::bind_wheres() {
   for (const AstWhere& where : ast_.wheres) {
     if (where.name) {
-      Symbol symbol = {SymbolKind::kSize, where.value->range, nullptr, std::nullopt, nullptr, nullptr};
+      Symbol symbol = {
+          SymbolKind::kSize, where.value->range, nullptr, std::nullopt, nullptr, nullptr};
       const auto value = constant_int(where.value, "a derived size");
       if (value) symbol.value = typing_.int_constant(*value, where.value->range);
       declare(*where.name, symbol);
@@ -247,12 +254,15 @@ void Binder::bind_wheres() {
 }
 
 void Binder::bind_ports() {
-  for (const AstPort& port : ast_.inputs) op_->inputs.push_back(bind_port(port, TensorRole::kInput));
-  for (const AstPort& port : ast_.outputs) op_->outputs.push_back(bind_port(port, TensorRole::kOutput));
+  for (const AstPort& port : ast_.inputs)
+    op_->inputs.push_back(bind_port(port, TensorRole::kInput));
+  for (const AstPort& port : ast_.outputs)
+    op_->outputs.push_back(bind_port(port, TensorRole::kOutput));
   for (const auto& [name, shape] : options_.shapes) {
     bool known = false;
     for (const AstPort& port : ast_.inputs) known = known || port.name.text == name;
-    if (!known) sink_.report<LangDiag::kShapeMismatch>(ast_.name.range, name, "belongs to no input");
+    if (!known)
+      sink_.report<LangDiag::kShapeMismatch>(ast_.name.range, name, "belongs to no input");
   }
 }
 
@@ -291,29 +301,33 @@ void Binder::bind_port_shape(const AstPort& port, Tensor& tensor) {
     const AstExpr* cause = where != nullptr ? where : expr;
     SourceDiagnostic& diagnostic =
         sink_.report<LangDiag::kExtentTooSmall>(cause->range, *extent, numbers_in(cause));
-    if (where != nullptr) diagnostic.note(expr->range, fmt::format("it is a dimension of '{}'", tensor.name));
+    if (where != nullptr)
+      diagnostic.note(expr->range, fmt::format("it is a dimension of '{}'", tensor.name));
   }
 }
 
 void Binder::check_given_shape(const AstPort& port, const Tensor& tensor) {
   const auto given = options_.shapes.find(tensor.name);
-  if (given == options_.shapes.end() || tensor.is_broken || tensor.role != TensorRole::kInput) return;
+  if (given == options_.shapes.end() || tensor.is_broken || tensor.role != TensorRole::kInput)
+    return;
   if (given->second.size() != tensor.rank) {
     sink_.report<LangDiag::kShapeMismatch>(
         port.name.range, tensor.name,
-        fmt::format("has {}, but {} are declared", counted(given->second.size(), "dimension"), tensor.rank));
+        fmt::format("has {}, but {} are declared", counted(given->second.size(), "dimension"),
+                    tensor.rank));
     return;
   }
   for (size_t d = 0; d < tensor.rank; ++d) {
     if (given->second[d] == tensor.shape[d]) continue;
-    sink_.report<LangDiag::kShapeMismatch>(
-        tensor.shape_ranges[d], tensor.name,
-        fmt::format("is {} in dimension {}, but {} is declared", given->second[d], d, tensor.shape[d]));
+    sink_.report<LangDiag::kShapeMismatch>(tensor.shape_ranges[d], tensor.name,
+                                           fmt::format("is {} in dimension {}, but {} is declared",
+                                                       given->second[d], d, tensor.shape[d]));
   }
 }
 
 std::unique_ptr<BoundOp> bind_operator(const Module& module, const AstOperator& op,
-                                       const BindOptions& options, SourceSet& sources, DiagSink& sink) {
+                                       const BindOptions& options, SourceSet& sources,
+                                       DiagSink& sink) {
   return Binder(module, op, options, sources, sink).run();
 }
 

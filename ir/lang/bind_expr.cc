@@ -1,10 +1,11 @@
-// Expressions: name resolution, function expansion, and the equations that subscripts give the extents solver.
-
-#include <algorithm>
-#include <cmath>
+// Expressions: name resolution, function expansion, and the equations that subscripts give the
+// extents solver.
 
 #include "ir/lang/bind_impl.h"
 #include "ir/lang/lexer.h"
+
+#include <algorithm>
+#include <cmath>
 
 namespace prunerc::lang {
 namespace {
@@ -134,7 +135,8 @@ void Binder::report_after_body(const AstExpr& expr) {
   });
   if (ended->is_reported) return;  // once is enough: the fix-it mends all uses
   ended->is_reported = true;
-  SourceDiagnostic& diagnostic = sink_.report<LangDiag::kIndexAfterBody>(expr.range, expr.name.text);
+  SourceDiagnostic& diagnostic =
+      sink_.report<LangDiag::kIndexAfterBody>(expr.range, expr.name.text);
   diagnostic.note(ended->body, "the body of the reduction");
   for (const SourceRange& operand : operands_) {
     if (operand.begin < ended->body.end) continue;
@@ -195,21 +197,24 @@ const Node* Binder::bind_read(const AstExpr& expr) {
   tensor.is_read = true;
   if (tensor.rank != subscripts.size()) {
     if (tensor.is_broken) return nullptr;
-    sink_.report<LangDiag::kWrongRank>(expr.range, tensor.name, counted(tensor.rank, "dimension"),
-                                       counted(subscripts.size(), "subscript"))
+    sink_
+        .report<LangDiag::kWrongRank>(expr.range, tensor.name, counted(tensor.rank, "dimension"),
+                                      counted(subscripts.size(), "subscript"))
         .note(symbol->range, "defined here");
     return nullptr;
   }
   for (size_t d = 0; d < tensor.rank; ++d) equate(expr.args[d], tensor, d);
   if (tensor.is_broken || !tensor.dtype) return nullptr;
-  return typing_.read(&tensor, std::move(subscripts), or_value, expr.or_value != nullptr, expr.range);
+  return typing_.read(&tensor, std::move(subscripts), or_value, expr.or_value != nullptr,
+                      expr.range);
 }
 
 const Node* Binder::bind_call(const AstExpr& expr) {
   std::vector<const Node*> args;
   for (const AstExpr* arg : expr.args) args.push_back(bind(arg));
   const TokenKind word = classify_word(expr.name.text);
-  if (word == TokenKind::kBuiltin || word == TokenKind::kReducer) return typing_.call(expr, std::move(args));
+  if (word == TokenKind::kBuiltin || word == TokenKind::kReducer)
+    return typing_.call(expr, std::move(args));
   const Symbol* symbol = find_symbol(expr.name.text);
   if (symbol == nullptr) {
     report_unknown(expr.name);
@@ -222,7 +227,9 @@ const Node* Binder::bind_call(const AstExpr& expr) {
     return nullptr;
   }
   if (args.size() != expected) {
-    sink_.report<LangDiag::kWrongArgCount>(expr.range, expr.name.text, counted(expected, "argument"), args.size())
+    sink_
+        .report<LangDiag::kWrongArgCount>(expr.range, expr.name.text, counted(expected, "argument"),
+                                          args.size())
         .note(symbol->range, "defined here");
     return nullptr;
   }
@@ -270,7 +277,8 @@ const Node* Binder::bind_reduce(const AstExpr& expr) {
   const Node* body = bind(expr.args[0]);
   typing_.set_body_type(outer_type);
   active_.resize(num_active);
-  for (const AstIndex& ast : expr.indices) ended_.push_back({ast.name.text, expr.args[0]->range, false});
+  for (const AstIndex& ast : expr.indices)
+    ended_.push_back({ast.name.text, expr.args[0]->range, false});
   if (!ok) return nullptr;
   return typing_.reduce(expr, accumulator, std::move(indices), condition, body);
 }

@@ -1,6 +1,11 @@
-// The binder's class, shared by bind.cc (parameters, ports), bind_stmt.cc (statements) and bind_expr.cc (expressions).
+// The binder's class, shared by bind.cc (parameters, ports), bind_stmt.cc (statements) and
+// bind_expr.cc (expressions).
 #ifndef PRUNERC_IR_LANG_BIND_IMPL_H_
 #define PRUNERC_IR_LANG_BIND_IMPL_H_
+
+#include "ir/lang/bind.h"
+#include "ir/lang/extents.h"
+#include "ir/lang/typing.h"
 
 #include <map>
 #include <set>
@@ -8,20 +13,17 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/lang/bind.h"
-#include "ir/lang/extents.h"
-#include "ir/lang/typing.h"
-
 namespace prunerc::lang {
 
 enum class SymbolKind : uint8_t { kConst, kFn, kParam, kTypeParam, kSize, kTensor };
 
-/// What a name of the operator's scope means. A null value, or a broken tensor: an error was reported before.
+/// What a name of the operator's scope means. A null value, or a broken tensor: an error was
+/// reported before.
 struct Symbol {
   SymbolKind kind = SymbolKind::kConst;
   SourceRange range;
-  const Node* value = nullptr;          // kConst, kParam, kSize
-  std::optional<ir::DType> dtype;       // kTypeParam
+  const Node* value = nullptr;     // kConst, kParam, kSize
+  std::optional<ir::DType> dtype;  // kTypeParam
   const AstFn* fn = nullptr;
   Tensor* tensor = nullptr;
 };
@@ -31,8 +33,8 @@ std::string describe(const Symbol& symbol);
 
 class Binder {
  public:
-  Binder(const Module& module, const AstOperator& op, const BindOptions& options, SourceSet& sources,
-         DiagSink& sink);
+  Binder(const Module& module, const AstOperator& op, const BindOptions& options,
+         SourceSet& sources, DiagSink& sink);
   std::unique_ptr<BoundOp> run();
 
  private:
@@ -103,19 +105,19 @@ class Binder {
   Typing typing_;
   Extents extents_;
   std::map<std::string_view, Symbol> symbols_;
-  std::map<std::string, SourceRange> command_line_;   // binding -> its place in the pseudo file
+  std::map<std::string, SourceRange> command_line_;  // binding -> its place in the pseudo file
   std::set<const AstFn*> broken_fns_;
-  std::deque<std::string> names_;                     // of symbols that do not stand in a text
+  std::deque<std::string> names_;  // of symbols that do not stand in a text
 
-  std::vector<Tensor*> targets_;                      // by statement; null: reported
-  std::vector<uint8_t> visit_state_;                  // by statement, while ordering
+  std::vector<Tensor*> targets_;      // by statement; null: reported
+  std::vector<uint8_t> visit_state_;  // by statement, while ordering
   std::vector<size_t> order_;
-  std::map<const Tensor*, size_t> producers_;         // target -> statement
+  std::map<const Tensor*, size_t> producers_;  // target -> statement
 
   // Per statement.
   std::vector<const IndexVar*> active_;
   std::vector<EndedReduction> ended_;
-  std::vector<SourceRange> operands_;                 // right operands that are being bound
+  std::vector<SourceRange> operands_;  // right operands that are being bound
   const FnFrame* frame_ = nullptr;
   uint32_t depth_ = 0;
 };

@@ -1,8 +1,8 @@
 // Statements: targets, the order in which they are computed, left-hand sides, extents.
 
-#include <algorithm>
-
 #include "ir/lang/bind_impl.h"
+
+#include <algorithm>
 
 namespace prunerc::lang {
 
@@ -46,7 +46,8 @@ Tensor* Binder::declare_target(const AstStmt& stmt) {
   Tensor* tensor = known != symbols_.end() ? known->second.tensor : nullptr;
   if (tensor != nullptr) {
     if (tensor->role == TensorRole::kInput) {
-      sink_.report<LangDiag::kAssignsInput>(stmt.name.range, tensor->name).note(tensor->range, "the input");
+      sink_.report<LangDiag::kAssignsInput>(stmt.name.range, tensor->name)
+          .note(tensor->range, "the input");
       return nullptr;
     }
     if (tensor->is_assigned) {
@@ -55,7 +56,8 @@ Tensor* Binder::declare_target(const AstStmt& stmt) {
       return nullptr;
     }
     if (stmt.is_let) {
-      sink_.report<LangDiag::kLetOfOutput>(stmt.name.range, tensor->name).note(tensor->range, "the output");
+      sink_.report<LangDiag::kLetOfOutput>(stmt.name.range, tensor->name)
+          .note(tensor->range, "the output");
     }
     tensor->is_assigned = true;
     tensor->is_broken = tensor->is_broken || stmt.value == nullptr;
@@ -81,8 +83,8 @@ Tensor* Binder::declare_target(const AstStmt& stmt) {
   tensor->is_assigned = true;
   tensor->is_broken = stmt.value == nullptr;
   for (size_t d = 0; d < tensor->rank; ++d) {
-    tensor->unknowns.push_back(
-        extents_.make(fmt::format("dimension {} of '{}'", d, tensor->name), stmt.indices[d].name.range));
+    tensor->unknowns.push_back(extents_.make(fmt::format("dimension {} of '{}'", d, tensor->name),
+                                             stmt.indices[d].name.range));
   }
   Symbol symbol = {SymbolKind::kTensor, stmt.name.range, nullptr, std::nullopt, nullptr, tensor};
   declare(stmt.name, symbol);
@@ -144,9 +146,11 @@ void Binder::visit_stmt(size_t start) {
 IndexVar* Binder::make_index(const AstIndex& ast) {
   const AstName& name = ast.name;
   if (const IndexVar* outer = find_index(name.text)) {
-    sink_.report<LangDiag::kRedefined>(name.range, name.text).note(outer->range, "the first definition");
+    sink_.report<LangDiag::kRedefined>(name.range, name.text)
+        .note(outer->range, "the first definition");
   } else if (const Symbol* symbol = find_symbol(name.text)) {
-    sink_.report<LangDiag::kRedefined>(name.range, name.text).note(symbol->range, "the first definition");
+    sink_.report<LangDiag::kRedefined>(name.range, name.text)
+        .note(symbol->range, "the first definition");
   }
   op_->indices.emplace_back();
   IndexVar& index = op_->indices.back();
@@ -180,7 +184,8 @@ std::vector<const IndexVar*> Binder::bind_left(const AstStmt& stmt, Tensor* targ
   for (const AstIndex& ast : stmt.indices) {
     IndexVar* index = make_index(ast);
     if (index->begin != 0) {
-      sink_.report<LangDiag::kLeftIndexStart>(ast.begin->range, index->name, index->begin).fix(ast.begin->range, "0");
+      sink_.report<LangDiag::kLeftIndexStart>(ast.begin->range, index->name, index->begin)
+          .fix(ast.begin->range, "0");
       index->begin = 0;
     }
     indices.push_back(index);
@@ -188,8 +193,10 @@ std::vector<const IndexVar*> Binder::bind_left(const AstStmt& stmt, Tensor* targ
   }
   if (target == nullptr) return indices;
   if (indices.size() != target->rank) {
-    sink_.report<LangDiag::kWrongRank>(stmt.name.range, target->name, counted(target->rank, "dimension"),
-                                       counted(indices.size(), "subscript"))
+    sink_
+        .report<LangDiag::kWrongRank>(stmt.name.range, target->name,
+                                      counted(target->rank, "dimension"),
+                                      counted(indices.size(), "subscript"))
         .note(target->range, "declared here");
     return indices;
   }
@@ -217,8 +224,9 @@ const Node* Binder::convert_value(const AstStmt& stmt, Tensor* target, const Nod
   if (target->role != TensorRole::kLet && (target->dtype || target->is_broken)) {
     if (target->is_broken) return nullptr;
     if (annotated && *annotated != *target->dtype) {
-      sink_.report<LangDiag::kNoImplicitCast>(stmt.type->name.range, ir::to_string(*annotated),
-                                              ir::to_string(*target->dtype))
+      sink_
+          .report<LangDiag::kNoImplicitCast>(stmt.type->name.range, ir::to_string(*annotated),
+                                             ir::to_string(*target->dtype))
           .note(target->range, "the output's type is declared here");
       return nullptr;
     }
@@ -228,7 +236,8 @@ const Node* Binder::convert_value(const AstStmt& stmt, Tensor* target, const Nod
   if (!value->type.is_typed()) {
     const char* guess = value->type.is_float() ? ": f32" : ": i64";
     const SourceRange end = stmt.indices.empty() ? stmt.name.range : stmt.indices.back().name.range;
-    SourceDiagnostic& diagnostic = sink_.report<LangDiag::kUntypedValue>(stmt.name.range, target->name);
+    SourceDiagnostic& diagnostic =
+        sink_.report<LangDiag::kUntypedValue>(stmt.name.range, target->name);
     if (stmt.indices.empty()) diagnostic.fix(end_of(end), guess);
     return nullptr;
   }
@@ -269,7 +278,8 @@ void Binder::solve() {
       if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
     }
     const Symbol* size = find_symbol(upper);
-    const bool known = size != nullptr && size->value != nullptr && size->value->kind == NodeKind::kInt;
+    const bool known =
+        size != nullptr && size->value != nullptr && size->value->kind == NodeKind::kInt;
     const std::string range = fmt::format(" in 0..{}", upper);
     SourceDiagnostic& diagnostic = sink_.report<LangDiag::kExtentUnknown>(
         index.range, fmt::format("'{}'", index.name),
@@ -298,11 +308,13 @@ void Binder::check_size(Tensor& tensor) {
   bool too_large = false;
   std::string elements;
   for (const int64_t extent : tensor.shape) {
-    too_large = __builtin_mul_overflow(bytes, extent, &bytes) || bytes >= kMaxTensorBytes || too_large;
+    too_large =
+        __builtin_mul_overflow(bytes, extent, &bytes) || bytes >= kMaxTensorBytes || too_large;
     elements += fmt::format("{}{}", elements.empty() ? "" : " * ", extent);
   }
   if (!too_large) return;
-  sink_.report<LangDiag::kTensorTooLarge>(tensor.range, tensor.name, elements, ir::to_string(*tensor.dtype));
+  sink_.report<LangDiag::kTensorTooLarge>(tensor.range, tensor.name, elements,
+                                          ir::to_string(*tensor.dtype));
   tensor.is_broken = true;
 }
 

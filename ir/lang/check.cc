@@ -5,8 +5,8 @@
 namespace prunerc::lang {
 namespace {
 
-/// Work limits of one operator, so that every input is answered in under a second: node evaluations of enumerations
-/// and nodes visited. Beyond them nothing more is proved.
+/// Work limits of one operator, so that every input is answered in under a second: node evaluations
+/// of enumerations and nodes visited. Beyond them nothing more is proved.
 constexpr int64_t kEnumerationBudget = 30'000'000;
 constexpr int64_t kVisitBudget = 2'000'000;
 /// What a new fact and a proof cost in visits.
@@ -15,8 +15,9 @@ constexpr int64_t kProofCost = 20;
 
 std::string show(ValueRange range) {
   const auto bound = [](int64_t value) {
-    return value == INT64_MIN ? std::string("-inf") : value == INT64_MAX ? std::string("inf")
-                                                                         : fmt::format("{}", value);
+    return value == INT64_MIN   ? std::string("-inf")
+           : value == INT64_MAX ? std::string("inf")
+                                : fmt::format("{}", value);
   };
   return fmt::format("[{}, {}]", bound(range.lo), bound(range.hi));
 }
@@ -65,7 +66,8 @@ class Checker {
       return check(node->args[1], extend(facts, node->args[0], node->op == AstOp::kAnd)) && ok;
     }
     const bool ok = check_children(node, facts);
-    const bool divides = (node->op == AstOp::kDiv || node->op == AstOp::kMod) && node->type.is_int();
+    const bool divides =
+        (node->op == AstOp::kDiv || node->op == AstOp::kMod) && node->type.is_int();
     return !divides || (check_divisor(node->args[1], facts) && ok);
   }
 
@@ -80,7 +82,8 @@ class Checker {
     if (divisor->kind == NodeKind::kInt) {
       sink_.report<LangDiag::kConstantDivByZero>(divisor->range, "");
     } else {
-      sink_.report<LangDiag::kDivisorMayBeZero>(divisor->range, fmt::format("; its range is {}", show(range)));
+      sink_.report<LangDiag::kDivisorMayBeZero>(divisor->range,
+                                                fmt::format("; its range is {}", show(range)));
     }
     return false;
   }
@@ -94,7 +97,9 @@ class Checker {
     const Node* condition = fact.condition;
     if (condition->kind != NodeKind::kBinary) return false;
     if (condition->op != (fact.holds ? AstOp::kNe : AstOp::kEq)) return false;
-    const auto is_zero = [](const Node* node) { return node->kind == NodeKind::kInt && node->int_value == 0; };
+    const auto is_zero = [](const Node* node) {
+      return node->kind == NodeKind::kInt && node->int_value == 0;
+    };
     const Node* lhs = condition->args[0];
     const Node* rhs = condition->args[1];
     return (is_zero(rhs) && structural_equal(strip(lhs), strip(divisor))) ||
@@ -123,7 +128,8 @@ class Checker {
       const Node* subscript = node->args[d];
       ok = check(subscript, facts) && ok;
       const ValueRange range = subscript_range(subscript, tensor.shape[d], facts);
-      const Doubt doubt = {range.lo <= range.hi && range.lo < 0, range.lo <= range.hi && range.hi >= tensor.shape[d]};
+      const Doubt doubt = {range.lo <= range.hi && range.lo < 0,
+                           range.lo <= range.hi && range.hi >= tensor.shape[d]};
       if (doubts != nullptr) {
         (*doubts)[d].below |= doubt.below;
         (*doubts)[d].above |= doubt.above;
@@ -138,7 +144,8 @@ class Checker {
   ValueRange subscript_range(const Node* subscript, int64_t extent, const FactSet& facts) {
     visits_left_ -= kProofCost + subscript->size;
     const ValueRange range = range_of(subscript, facts);
-    if ((range.lo >= 0 && range.hi < extent) || subscript->has_data || visits_left_ <= 0) return range;
+    if ((range.lo >= 0 && range.hi < extent) || subscript->has_data || visits_left_ <= 0)
+      return range;
     const std::optional<ValueRange> exact = enumerate_range(subscript, facts, enumeration_left_);
     return exact.value_or(range);
   }
@@ -148,15 +155,17 @@ class Checker {
     const Node* subscript = node->args[dim];
     const char* value = ir::is_bool(*tensor.dtype) ? " or false" : " or 0";
     if (subscript->has_data) {
-      sink_.report<LangDiag::kDataDependent>(subscript->range, tensor.name).fix(end_of(node->range), value);
+      sink_.report<LangDiag::kDataDependent>(subscript->range, tensor.name)
+          .fix(end_of(node->range), value);
       return;
     }
     const ValueRange allowed = {0, tensor.shape[dim] - 1};
-    SourceDiagnostic& diagnostic = sink_.report<LangDiag::kOutOfRange>(subscript->range, dim, tensor.name,
-                                                                       show(range), show(allowed));
+    SourceDiagnostic& diagnostic = sink_.report<LangDiag::kOutOfRange>(
+        subscript->range, dim, tensor.name, show(range), show(allowed));
     diagnostic.fix(end_of(node->range), value);
     if (dim < tensor.shape_ranges.size()) {
-      diagnostic.note(tensor.shape_ranges[dim], fmt::format("the dimension is {}", tensor.shape[dim]));
+      diagnostic.note(tensor.shape_ranges[dim],
+                      fmt::format("the dimension is {}", tensor.shape[dim]));
     }
   }
 
@@ -165,7 +174,8 @@ class Checker {
       if (index->extent() == 0) return true;  // nothing is evaluated
     }
     // Proved without the facts of its place it can be computed for all places, once.
-    if (facts.is_empty() || stands_alone(node)) return facts.is_empty() ? check_body(node, facts) : true;
+    if (facts.is_empty() || stands_alone(node))
+      return facts.is_empty() ? check_body(node, facts) : true;
     proofs_.guarded.insert(node);
     return check_body(node, facts);
   }

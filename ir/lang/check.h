@@ -2,11 +2,11 @@
 #ifndef PRUNERC_IR_LANG_CHECK_H_
 #define PRUNERC_IR_LANG_CHECK_H_
 
+#include "ir/lang/typed.h"
+
 #include <set>
 #include <unordered_map>
 #include <vector>
-
-#include "ir/lang/typed.h"
 
 namespace prunerc::lang {
 

@@ -1,10 +1,10 @@
 // Implicit and explicit conversions, constant folding and the built-in functions of Typing.
 
+#include "ir/lang/typing.h"
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-
-#include "ir/lang/typing.h"
 
 namespace prunerc::lang {
 
@@ -101,7 +101,10 @@ const Node* Typing::fold_int(const AstExpr& expr, const Node* lhs, const Node* r
       }
       if (b == -1) {  // INT64_MIN / -1 traps
         overflow = __builtin_sub_overflow(int64_t{0}, a, &value);
-        if (expr.op == AstOp::kMod) { value = 0; overflow = false; }
+        if (expr.op == AstOp::kMod) {
+          value = 0;
+          overflow = false;
+        }
         break;
       }
       value = floor_div(a, b);
@@ -146,7 +149,8 @@ const Node* Typing::constant_to(const Node* node, DType dtype) {
     if (!check_quotient(node)) return nullptr;
     const double value = as_double(node);
     typed.kind = NodeKind::kFloat;
-    // The exact value stays: a reduction's body may be evaluated in a wider type yet. Lowering rounds.
+    // The exact value stays: a reduction's body may be evaluated in a wider type yet. Lowering
+    // rounds.
     typed.float_value = value;
     typed.int_value = 0;
     if (std::isfinite(value) && std::isinf(ir::round_to(dtype, value))) {
@@ -187,8 +191,10 @@ const Node* Typing::push(const Node* node, DType dtype) {
     args.push_back(has_condition && i == 0 ? arg : convert(arg, dtype));
     if (args.back() == nullptr) return nullptr;
   }
-  if (node->kind == NodeKind::kCall && node->intrinsic != ir::Intrinsic::kAbs && !ir::is_float(dtype)) {
-    sink_.report<LangDiag::kNeedsFloat>(node->range, ir::to_string(node->intrinsic), ir::to_string(dtype));
+  if (node->kind == NodeKind::kCall && node->intrinsic != ir::Intrinsic::kAbs &&
+      !ir::is_float(dtype)) {
+    sink_.report<LangDiag::kNeedsFloat>(node->range, ir::to_string(node->intrinsic),
+                                        ir::to_string(dtype));
     return nullptr;
   }
   return rebuild(node, std::move(args), Type::of(dtype));
@@ -208,10 +214,9 @@ const Node* Typing::convert(const Node* node, DType dtype) {
   if (!widens(node->type.dtype, dtype)) {
     const bool index_in_float = node->type.is_int() && ir::is_float(dtype) && !node->has_data;
     SourceDiagnostic& diagnostic =
-        index_in_float
-            ? sink_.report<LangDiag::kIndexInFloat>(node->range, ir::to_string(dtype))
-            : sink_.report<LangDiag::kNoImplicitCast>(node->range, to_string(node->type),
-                                                      ir::to_string(dtype));
+        index_in_float ? sink_.report<LangDiag::kIndexInFloat>(node->range, ir::to_string(dtype))
+                       : sink_.report<LangDiag::kNoImplicitCast>(node->range, to_string(node->type),
+                                                                 ir::to_string(dtype));
     diagnostic.fix(start_of(node->range), fmt::format("{}(", ir::to_string(dtype)))
         .fix(end_of(node->range), ")");
     return nullptr;
@@ -234,7 +239,8 @@ const Node* Typing::widen_body(const Node* node, DType dtype) {
   if (node == nullptr) return nullptr;
   if (!node->type.is_typed()) return convert(node, dtype);
   if (node->is_constant() && widens(node->type.dtype, dtype)) return constant_to(node, dtype);
-  // A widening inside the body moves out to its operands: f16 products are f32 products if the body is f32.
+  // A widening inside the body moves out to its operands: f16 products are f32 products if the body
+  // is f32.
   if (node->kind == NodeKind::kCast && node->is_implicit) return widen_body(node->args[0], dtype);
   const bool is_arithmetic = node->kind == NodeKind::kUnary || node->kind == NodeKind::kBinary ||
                              node->kind == NodeKind::kMin || node->kind == NodeKind::kMax ||
@@ -291,7 +297,8 @@ const Node* Typing::minmax(NodeKind kind, const Node* lhs, const Node* rhs, Sour
   node.range = range;
   if (!unify(operands, node.type, range)) return nullptr;
   if (operands[0]->is_constant() && operands[1]->is_constant() && !node.type.is_typed()) {
-    const bool both_int = operands[0]->kind == NodeKind::kInt && operands[1]->kind == NodeKind::kInt;
+    const bool both_int =
+        operands[0]->kind == NodeKind::kInt && operands[1]->kind == NodeKind::kInt;
     const bool less = both_int ? operands[0]->int_value < operands[1]->int_value
                                : as_double(operands[0]) < as_double(operands[1]);
     return at(operands[(kind == NodeKind::kMin) == less ? 0 : 1], range);
@@ -323,7 +330,8 @@ const Node* Typing::call(const AstExpr& expr, std::vector<const Node*> args) {
   const std::string_view name = expr.name.text;
   const int expected = expected_args(name);
   if (expected >= 0 ? args.size() != static_cast<size_t>(expected) : args.size() < 2) {
-    const std::string count = expected >= 0 ? counted(static_cast<size_t>(expected), "argument") : "at least 2 arguments";
+    const std::string count =
+        expected >= 0 ? counted(static_cast<size_t>(expected), "argument") : "at least 2 arguments";
     sink_.report<LangDiag::kWrongArgCount>(expr.range, name, count, args.size());
     return nullptr;
   }
@@ -368,11 +376,13 @@ const Node* Typing::call_float(const AstExpr& expr, std::vector<const Node*> arg
     for (const Node* arg : args) {
       if (!check_quotient(arg)) return nullptr;
     }
-    if (builtin.fold != nullptr) return float_constant(builtin.fold(as_double(args[0])), expr.range);
+    if (builtin.fold != nullptr)
+      return float_constant(builtin.fold(as_double(args[0])), expr.range);
     if (args.size() == 2) {
       return float_constant(std::pow(as_double(args[0]), as_double(args[1])), expr.range);
     }
-    return float_constant(std::fma(as_double(args[0]), as_double(args[1]), as_double(args[2])), expr.range);
+    return float_constant(std::fma(as_double(args[0]), as_double(args[1]), as_double(args[2])),
+                          expr.range);
   }
   if (!unify(args, node.type, expr.range)) return nullptr;
   if (!node.type.is_typed() && !takes_int) node.type.kind = Type::Kind::kUntypedFloat;

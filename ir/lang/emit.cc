@@ -1,9 +1,9 @@
 #include "ir/lang/emit.h"
 
+#include "ir/visit.h"
+
 #include <algorithm>
 #include <cmath>
-
-#include "ir/visit.h"
 
 namespace prunerc::lang {
 
@@ -44,13 +44,15 @@ Expr Emitter::index_value(const IndexVar* index, const StageScope& scope) {
   return index->begin == 0 ? var : b_.add(var, b_.int_imm(index->begin));
 }
 
-std::vector<Expr> Emitter::subscripts(const std::vector<const IndexVar*>& indices, const StageScope& scope) {
+std::vector<Expr> Emitter::subscripts(const std::vector<const IndexVar*>& indices,
+                                      const StageScope& scope) {
   std::vector<Expr> result;
   for (const IndexVar* index : indices) result.push_back(index_value(index, scope));
   return result;
 }
 
-std::vector<Expr> Emitter::positions(const std::vector<const IndexVar*>& indices, const StageScope& scope) {
+std::vector<Expr> Emitter::positions(const std::vector<const IndexVar*>& indices,
+                                     const StageScope& scope) {
   std::vector<Expr> result;
   for (const IndexVar* index : indices) result.push_back(scope.vars.at(index));
   return result;
@@ -143,9 +145,11 @@ Expr Emitter::identity_of(Reducer reducer, DType dtype) {
     case Reducer::kSum: return b_.constant(0, dtype);
     case Reducer::kProd: return b_.constant(1, dtype);
     case Reducer::kMax:
-      return ir::is_float(dtype) ? b_.float_imm(-HUGE_VAL, dtype) : b_.int_imm(ir::min_int(dtype), dtype);
+      return ir::is_float(dtype) ? b_.float_imm(-HUGE_VAL, dtype)
+                                 : b_.int_imm(ir::min_int(dtype), dtype);
     case Reducer::kMin:
-      return ir::is_float(dtype) ? b_.float_imm(HUGE_VAL, dtype) : b_.int_imm(ir::max_int(dtype), dtype);
+      return ir::is_float(dtype) ? b_.float_imm(HUGE_VAL, dtype)
+                                 : b_.int_imm(ir::max_int(dtype), dtype);
     case Reducer::kAny: return b_.bool_imm(false);
     case Reducer::kAll: return b_.bool_imm(true);
     case Reducer::kArgMax:
@@ -186,7 +190,8 @@ std::vector<ir::Access> accesses_of(ir::IrBuilder& builder, const ir::Block& blo
   std::vector<ir::Stmt> stores = {block.init, block.body};
   for (size_t i = 0; i < stores.size(); ++i) {
     const ir::Stmt stmt = stores[i];
-    if (const ir::Seq* seq = stmt.as<ir::Seq>()) stores.insert(stores.end(), seq->stmts.begin(), seq->stmts.end());
+    if (const ir::Seq* seq = stmt.as<ir::Seq>())
+      stores.insert(stores.end(), seq->stmts.begin(), seq->stmts.end());
     const ir::Store* store = stmt.as<ir::Store>();
     if (store == nullptr) continue;
     add(store->buffer, store->indices);

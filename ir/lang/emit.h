@@ -2,15 +2,15 @@
 #ifndef PRUNERC_IR_LANG_EMIT_H_
 #define PRUNERC_IR_LANG_EMIT_H_
 
-#include <map>
-#include <span>
-#include <unordered_map>
-#include <vector>
-
 #include "ir/builder.h"
 #include "ir/lang/check.h"
 #include "ir/lang/range.h"
 #include "ir/lang/typed.h"
+
+#include <map>
+#include <span>
+#include <unordered_map>
+#include <vector>
 
 namespace prunerc::lang {
 
@@ -31,7 +31,8 @@ using Conditions = std::vector<Fact>;
 /// True if a reduction has nothing to reduce.
 bool is_empty(const Node* reduce);
 
-/// Makes the IR expressions of one operator. The tables of buffers and of finished reductions belong to the caller.
+/// Makes the IR expressions of one operator. The tables of buffers and of finished reductions
+/// belong to the caller.
 class Emitter {
  public:
   Emitter(ir::IrBuilder& builder, const Proofs& proofs,
@@ -64,8 +65,8 @@ class Emitter {
   const std::unordered_map<const Node*, StageResult>& results_;
 };
 
-/// The regions, one element each, of what a block's init and body load and store: those of the `written` buffers, or
-/// those of all others.
+/// The regions, one element each, of what a block's init and body load and store: those of the
+/// `written` buffers, or those of all others.
 enum class AccessKind : uint8_t { kReads, kWrites };
 std::vector<ir::Access> accesses_of(ir::IrBuilder& builder, const ir::Block& block,
                                     std::span<const ir::BufferId> written, AccessKind kind);

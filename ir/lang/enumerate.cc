@@ -1,9 +1,9 @@
 // Exact ranges by evaluation at every point of small index domains.
 
+#include "ir/lang/range.h"
+
 #include <algorithm>
 #include <set>
-
-#include "ir/lang/range.h"
 
 namespace prunerc::lang {
 
@@ -21,7 +21,8 @@ int64_t floor_div(int64_t a, int64_t b) {
 
 using Point = std::vector<int64_t>;  // by IndexVar::number
 
-/// The value at a point; nullopt if it overflows, divides by zero, or is not integer arithmetic over indices.
+/// The value at a point; nullopt if it overflows, divides by zero, or is not integer arithmetic
+/// over indices.
 class Evaluator {
  public:
   explicit Evaluator(const Point& point) : point_(point) {}
@@ -133,7 +134,7 @@ void collect_indices(const Node* node, std::set<const IndexVar*>& indices) {
 /// The points of the indices that a node depends on, directly or through facts.
 struct Domain {
   std::vector<const IndexVar*> indices;
-  std::vector<Fact> facts;      // that can be evaluated and share an index
+  std::vector<Fact> facts;  // that can be evaluated and share an index
   int64_t num_points = 1;
   int64_t cost_per_point = 1;
 };
@@ -152,8 +153,8 @@ std::optional<Domain> find_domain(const Node* node, const FactSet& facts) {
       if (used[i] || !is_index_arithmetic(fact.condition)) continue;
       std::set<const IndexVar*> own;
       collect_indices(fact.condition, own);
-      const bool shares = std::any_of(own.begin(), own.end(),
-                                      [&](const IndexVar* index) { return indices.count(index) > 0; });
+      const bool shares = std::any_of(
+          own.begin(), own.end(), [&](const IndexVar* index) { return indices.count(index) > 0; });
       if (!shares) continue;
       used[i] = true;
       grew = true;
@@ -177,7 +178,8 @@ std::optional<Domain> find_domain(const Node* node, const FactSet& facts) {
   return domain;
 }
 
-/// Calls visit(value) at each point where the facts hold; false if a value cannot be computed or visit says so.
+/// Calls visit(value) at each point where the facts hold; false if a value cannot be computed or
+/// visit says so.
 template <typename F>
 bool for_each_value(const Node* node, const FactSet& facts, int64_t& budget, F&& visit) {
   const std::optional<Domain> domain = find_domain(node, facts);

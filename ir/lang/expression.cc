@@ -1,14 +1,14 @@
 // `-e`: one statement becomes an operator whose shapes follow from the extents of its indices.
 
-#include <algorithm>
-#include <charconv>
-#include <set>
-
 #include "ir/lang/bind.h"
 #include "ir/lang/lang.h"
 #include "ir/lang/parser.h"
 #include "ir/lang/pipeline.h"
 #include "ir/lang/range.h"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
 
 namespace prunerc::lang {
 namespace {
@@ -43,7 +43,8 @@ class ExpressionCompiler {
     options_.index_extents.emplace();
     for (const auto& [name, value] : input_.extents) {
       const std::string text = fmt::format("-D {}={}", name, value);
-      const SourceRange range = {sources_.add("<command line>", text), 3, static_cast<uint32_t>(text.size())};
+      const SourceRange range = {sources_.add("<command line>", text), 3,
+                                 static_cast<uint32_t>(text.size())};
       int64_t extent = 0;
       const auto parsed = std::from_chars(value.data(), value.data() + value.size(), extent);
       if (indices_.count(name) == 0) {
@@ -70,8 +71,9 @@ class ExpressionCompiler {
     for (const AstIndex& index : stmt.indices) {
       const auto extent = options_.index_extents->find(std::string(index.name.text));
       output.shape.push_back(
-          index.end != nullptr ? index.end
-                               : literal(extent == options_.index_extents->end() ? 1 : extent->second, index.name));
+          index.end != nullptr
+              ? index.end
+              : literal(extent == options_.index_extents->end() ? 1 : extent->second, index.name));
     }
     op_.outputs.push_back(std::move(output));
     op_.stmts.push_back(stmt);
@@ -131,7 +133,8 @@ class ExpressionCompiler {
       break;
     }
     if (general) return general;
-    sink_.report<LangDiag::kBadParameterValue>(name.range, name.text, "a type through --dtype", input_.dtype);
+    sink_.report<LangDiag::kBadParameterValue>(name.range, name.text, "a type through --dtype",
+                                               input_.dtype);
     return ir::DType::kF32;
   }
 
@@ -176,6 +179,8 @@ class ExpressionCompiler {
 
 }  // namespace
 
-LangResult compile_expression(const ExpressionInput& input) { return ExpressionCompiler(input).run(); }
+LangResult compile_expression(const ExpressionInput& input) {
+  return ExpressionCompiler(input).run();
+}
 
 }  // namespace prunerc::lang

@@ -2,15 +2,16 @@
 #ifndef PRUNERC_IR_LANG_EXTENTS_H_
 #define PRUNERC_IR_LANG_EXTENTS_H_
 
+#include "ir/lang/typed.h"
+
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "ir/lang/typed.h"
-
 namespace prunerc::lang {
 
-/// Union-find over unknown extents. Two different values for one class are reported where they meet.
+/// Union-find over unknown extents. Two different values for one class are reported where they
+/// meet.
 class Extents {
  public:
   explicit Extents(DiagSink& sink) : sink_(sink) {}
@@ -23,16 +24,17 @@ class Extents {
   void equate(Unknown a, Unknown b, SourceRange range);
 
   std::optional<int64_t> value(Unknown unknown);
-  /// True once for each class without a value, so that one message is given for it; false if an error was reported.
+  /// True once for each class without a value, so that one message is given for it; false if an
+  /// error was reported.
   bool claim_unsolved(Unknown unknown);
 
  private:
   struct Class {
     Unknown parent;
     std::string what;
-    SourceRange range;                 // of the unknown itself
+    SourceRange range;  // of the unknown itself
     std::optional<int64_t> value;
-    SourceRange value_range;           // where the value came from
+    SourceRange value_range;  // where the value came from
     bool is_reported = false;
   };
   Unknown find(Unknown unknown);

@@ -2,15 +2,16 @@
 #ifndef PRUNERC_IR_LANG_FN_CHECK_H_
 #define PRUNERC_IR_LANG_FN_CHECK_H_
 
+#include "ir/lang/bind_impl.h"
+
 #include <map>
 #include <set>
 #include <string_view>
 
-#include "ir/lang/bind_impl.h"
-
 namespace prunerc::lang {
 
-/// Reports reads, reductions, unknown names and recursion. Gives the functions that must not be expanded.
+/// Reports reads, reductions, unknown names and recursion. Gives the functions that must not be
+/// expanded.
 std::set<const AstFn*> check_functions(const Module& module,
                                        const std::map<std::string_view, Symbol>& symbols,
                                        DiagSink& sink);

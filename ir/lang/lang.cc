@@ -26,14 +26,16 @@ std::string text_between(const SourceSet& sources, SourceRange first, SourceRang
 PortInfo describe_port(const SourceSet& sources, const AstPort& port) {
   PortInfo info = {std::string(port.name.text), std::string(port.type.name.text)};
   if (!port.shape.empty()) {
-    info.type += "[" + text_between(sources, port.shape.front()->range, port.shape.back()->range) + "]";
+    info.type +=
+        "[" + text_between(sources, port.shape.front()->range, port.shape.back()->range) + "]";
   }
   return info;
 }
 
 ParamInfo describe_param(const SourceSet& sources, const AstParam& param) {
   constexpr std::string_view kKinds[] = {"int", "float", "type"};
-  ParamInfo info = {std::string(param.name.text), std::string(kKinds[static_cast<size_t>(param.kind)]), ""};
+  ParamInfo info = {std::string(param.name.text),
+                    std::string(kKinds[static_cast<size_t>(param.kind)]), ""};
   if (param.default_value != nullptr) info.default_text = sources.text(param.default_value->range);
   if (param.default_type) info.default_text = param.default_type->name.text;
   return info;
@@ -48,8 +50,8 @@ LangResult finish_compile(const BoundOp* op, const SourceSet& sources, DiagSink&
     if (!sink.has_errors()) {
       LoweredOp lowered = lower_operator(*op, proofs);
       for (const StageOrigin& stage : lowered.stages) {
-        result.origins.push_back({stage.block, sources.name(stage.range.file),
-                                  sources.line_column(stage.range).first});
+        result.origins.push_back(
+            {stage.block, sources.name(stage.range.file), sources.line_column(stage.range).first});
       }
       result.program = std::move(lowered.program);
     }

@@ -1,6 +1,10 @@
-// The operator language: `.prn` text -> Program. The only header of ir/lang that other packages need.
+// The operator language: `.prn` text -> Program. The only header of ir/lang that other packages
+// need.
 #ifndef PRUNERC_IR_LANG_LANG_H_
 #define PRUNERC_IR_LANG_LANG_H_
+
+#include "ir/program.h"
+#include "ir/support/result.h"
 
 #include <cstdint>
 #include <functional>
@@ -10,13 +14,10 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/program.h"
-#include "ir/support/result.h"
-
 namespace prunerc::lang {
 
-/// Gives the text of an imported file. A relative path was joined with the directory of the importing file; "std/..."
-/// is passed as it is.
+/// Gives the text of an imported file. A relative path was joined with the directory of the
+/// importing file; "std/..." is passed as it is.
 using ImportFn = std::function<Result<std::string>(std::string_view path)>;
 
 /// Imports "std/..." from the library that is built in; everything else is an error.
@@ -28,28 +29,29 @@ std::vector<std::string_view> std_files();
 
 /// An operator to compile.
 struct CompileInput {
-  std::string file_name;                                  // as messages show it; imports are relative to it
+  std::string file_name;  // as messages show it; imports are relative to it
   std::string text;
-  std::string op;                                         // empty: the only operator of the file
-  std::map<std::string, std::string> bindings;            // parameter -> value, as -D gives them
-  std::map<std::string, std::vector<int64_t>> shapes;     // input -> shape, where known: binds parameters
+  std::string op;                               // empty: the only operator of the file
+  std::map<std::string, std::string> bindings;  // parameter -> value, as -D gives them
+  std::map<std::string, std::vector<int64_t>>
+      shapes;  // input -> shape, where known: binds parameters
   ImportFn import = import_file;
 };
 
 /// `-e 'C[i,j] = sum[k] A[i,k] * B[k,j]'`: one statement without declarations.
 struct ExpressionInput {
   std::string text;
-  std::map<std::string, std::string> extents;             // index -> extent, as -D gives them
-  std::string dtype = "f32";                              // of all inputs, or "A=f16,B=i8"
-  std::map<std::string, std::vector<int64_t>> shapes;     // input -> shape; needed for reads with `or`
+  std::map<std::string, std::string> extents;          // index -> extent, as -D gives them
+  std::string dtype = "f32";                           // of all inputs, or "A=f16,B=i8"
+  std::map<std::string, std::vector<int64_t>> shapes;  // input -> shape; needed for reads with `or`
 };
 
 /// One reported problem, for tools that do not show the rendered text.
 struct Diagnostic {
   bool is_error = true;
-  std::string name;      // row of lang_diag.def
+  std::string name;  // row of lang_diag.def
   std::string file;
-  int line = 1;          // one-based
+  int line = 1;  // one-based
   int column = 1;
   std::string message;
 };
@@ -62,9 +64,10 @@ struct BlockOrigin {
 };
 
 struct LangResult {
-  std::optional<ir::Program> program;    // empty after errors
+  std::optional<ir::Program> program;  // empty after errors
   std::vector<Diagnostic> diagnostics;
-  std::string rendered;                  // everything as text with source lines and carets; empty if there is nothing
+  std::string
+      rendered;  // everything as text with source lines and carets; empty if there is nothing
   std::vector<BlockOrigin> origins;
 };
 
@@ -74,13 +77,13 @@ LangResult compile_expression(const ExpressionInput& input);
 
 struct ParamInfo {
   std::string name;
-  std::string kind;            // "int", "float" or "type"
-  std::string default_text;    // empty: none
+  std::string kind;          // "int", "float" or "type"
+  std::string default_text;  // empty: none
 };
 
 struct PortInfo {
   std::string name;
-  std::string type;            // as written: "f32[M,K]"
+  std::string type;  // as written: "f32[M,K]"
 };
 
 struct OpInfo {
@@ -92,7 +95,7 @@ struct OpInfo {
 
 struct ListResult {
   std::vector<OpInfo> ops;
-  std::string rendered;        // errors, as in LangResult
+  std::string rendered;  // errors, as in LangResult
   bool ok = true;
 };
 

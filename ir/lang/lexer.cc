@@ -14,36 +14,37 @@ struct Spelling {
 
 // clang-format off: tables of spellings
 constexpr Spelling kWords[] = {
-    {"import", Kind::kImport}, {"const", Kind::kConst}, {"fn", Kind::kFn}, {"op", Kind::kOp},
-    {"where", Kind::kWhere}, {"let", Kind::kLet}, {"in", Kind::kIn}, {"if", Kind::kIf},
-    {"then", Kind::kThen}, {"else", Kind::kElse}, {"or", Kind::kOrElse}, {"true", Kind::kTrue},
-    {"false", Kind::kFalse}, {"inf", Kind::kInf}, {"lowest", Kind::kLowest},
-    {"highest", Kind::kHighest}, {"int", Kind::kIntKind}, {"float", Kind::kFloatKind},
-    {"type", Kind::kTypeKind},
-    {"f64", Kind::kDtype}, {"f32", Kind::kDtype}, {"f16", Kind::kDtype}, {"bf16", Kind::kDtype},
-    {"i64", Kind::kDtype}, {"i32", Kind::kDtype}, {"i8", Kind::kDtype}, {"u8", Kind::kDtype},
-    {"bool", Kind::kDtype},
-    {"sum", Kind::kReducer}, {"prod", Kind::kReducer}, {"max", Kind::kReducer},
-    {"min", Kind::kReducer}, {"any", Kind::kReducer}, {"all", Kind::kReducer},
-    {"argmax", Kind::kReducer}, {"argmin", Kind::kReducer},
-    {"exp", Kind::kBuiltin}, {"log", Kind::kBuiltin}, {"sqrt", Kind::kBuiltin},
-    {"rsqrt", Kind::kBuiltin}, {"tanh", Kind::kBuiltin}, {"erf", Kind::kBuiltin},
-    {"sigmoid", Kind::kBuiltin}, {"sin", Kind::kBuiltin}, {"cos", Kind::kBuiltin},
-    {"abs", Kind::kBuiltin}, {"floor", Kind::kBuiltin}, {"ceil", Kind::kBuiltin},
-    {"round", Kind::kBuiltin}, {"pow", Kind::kBuiltin}, {"fma", Kind::kBuiltin},
-    {"clamp", Kind::kBuiltin}, {"select", Kind::kBuiltin},
+    {"import", Kind::kImport},   {"const", Kind::kConst},    {"fn", Kind::kFn},
+    {"op", Kind::kOp},           {"where", Kind::kWhere},    {"let", Kind::kLet},
+    {"in", Kind::kIn},           {"if", Kind::kIf},          {"then", Kind::kThen},
+    {"else", Kind::kElse},       {"or", Kind::kOrElse},      {"true", Kind::kTrue},
+    {"false", Kind::kFalse},     {"inf", Kind::kInf},        {"lowest", Kind::kLowest},
+    {"highest", Kind::kHighest}, {"int", Kind::kIntKind},    {"float", Kind::kFloatKind},
+    {"type", Kind::kTypeKind},   {"f64", Kind::kDtype},      {"f32", Kind::kDtype},
+    {"f16", Kind::kDtype},       {"bf16", Kind::kDtype},     {"i64", Kind::kDtype},
+    {"i32", Kind::kDtype},       {"i8", Kind::kDtype},       {"u8", Kind::kDtype},
+    {"bool", Kind::kDtype},      {"sum", Kind::kReducer},    {"prod", Kind::kReducer},
+    {"max", Kind::kReducer},     {"min", Kind::kReducer},    {"any", Kind::kReducer},
+    {"all", Kind::kReducer},     {"argmax", Kind::kReducer}, {"argmin", Kind::kReducer},
+    {"exp", Kind::kBuiltin},     {"log", Kind::kBuiltin},    {"sqrt", Kind::kBuiltin},
+    {"rsqrt", Kind::kBuiltin},   {"tanh", Kind::kBuiltin},   {"erf", Kind::kBuiltin},
+    {"sigmoid", Kind::kBuiltin}, {"sin", Kind::kBuiltin},    {"cos", Kind::kBuiltin},
+    {"abs", Kind::kBuiltin},     {"floor", Kind::kBuiltin},  {"ceil", Kind::kBuiltin},
+    {"round", Kind::kBuiltin},   {"pow", Kind::kBuiltin},    {"fma", Kind::kBuiltin},
+    {"clamp", Kind::kBuiltin},   {"select", Kind::kBuiltin},
 };
 
 // Longer spellings first, so that the first match is the longest.
 constexpr Spelling kSymbols[] = {
-    {"->", Kind::kArrow}, {"..", Kind::kDotDot}, {"==", Kind::kEqual}, {"!=", Kind::kNotEqual},
-    {"<=", Kind::kLessEqual}, {">=", Kind::kGreaterEqual}, {"&&", Kind::kAnd}, {"||", Kind::kOr},
-    {"(", Kind::kLeftParen}, {")", Kind::kRightParen}, {"[", Kind::kLeftBracket},
-    {"]", Kind::kRightBracket}, {"{", Kind::kLeftBrace}, {"}", Kind::kRightBrace},
-    {",", Kind::kComma}, {";", Kind::kSemicolon}, {":", Kind::kColon}, {"|", Kind::kBar},
-    {"=", Kind::kAssign}, {"<", Kind::kLess}, {">", Kind::kGreater}, {"+", Kind::kPlus},
-    {"-", Kind::kMinus}, {"*", Kind::kStar}, {"/", Kind::kSlash}, {"%", Kind::kPercent},
-    {"!", Kind::kNot},
+    {"->", Kind::kArrow},     {"..", Kind::kDotDot},     {"==", Kind::kEqual},
+    {"!=", Kind::kNotEqual},  {"<=", Kind::kLessEqual},  {">=", Kind::kGreaterEqual},
+    {"&&", Kind::kAnd},       {"||", Kind::kOr},         {"(", Kind::kLeftParen},
+    {")", Kind::kRightParen}, {"[", Kind::kLeftBracket}, {"]", Kind::kRightBracket},
+    {"{", Kind::kLeftBrace},  {"}", Kind::kRightBrace},  {",", Kind::kComma},
+    {";", Kind::kSemicolon},  {":", Kind::kColon},       {"|", Kind::kBar},
+    {"=", Kind::kAssign},     {"<", Kind::kLess},        {">", Kind::kGreater},
+    {"+", Kind::kPlus},       {"-", Kind::kMinus},       {"*", Kind::kStar},
+    {"/", Kind::kSlash},      {"%", Kind::kPercent},     {"!", Kind::kNot},
 };
 // clang-format on
 
@@ -70,7 +71,9 @@ class Lexer {
   }
 
  private:
-  char peek(size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
+  char peek(size_t ahead = 0) const {
+    return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
+  }
 
   SourceRange range_from(size_t begin) const {
     return {file_, static_cast<uint32_t>(begin), static_cast<uint32_t>(at_)};
@@ -121,7 +124,9 @@ class Lexer {
       digits();
     } else if (peek() == '.' && peek(1) != '.') {
       ++at_;
-      sink_.report<LangDiag::kBadNumber>(range_from(begin), "a digit must follow the point of a number")
+      sink_
+          .report<LangDiag::kBadNumber>(range_from(begin),
+                                        "a digit must follow the point of a number")
           .fix(end_of(range_from(begin)), "0");
       kind = Kind::kFloat;
     }
@@ -135,8 +140,9 @@ class Lexer {
       const size_t suffix = at_;
       while (is_word(peek())) ++at_;
       sink_.report<LangDiag::kBadNumber>(
-          range_from(suffix), fmt::format("'{}' cannot follow a number",
-                                          text_.substr(suffix, std::min<size_t>(at_ - suffix, 40))));
+          range_from(suffix),
+          fmt::format("'{}' cannot follow a number",
+                      text_.substr(suffix, std::min<size_t>(at_ - suffix, 40))));
     }
     if (bare_fraction) {
       sink_.report<LangDiag::kBadNumber>(range_from(begin), "a digit must stand before the point")
@@ -152,7 +158,8 @@ class Lexer {
       ++at_;
       push(Kind::kString, begin);
     } else {
-      sink_.report<LangDiag::kUnterminatedString>(range_from(begin)).fix(end_of(range_from(begin)), "\"");
+      sink_.report<LangDiag::kUnterminatedString>(range_from(begin))
+          .fix(end_of(range_from(begin)), "\"");
       push(Kind::kBad, begin);
     }
   }
@@ -169,7 +176,8 @@ class Lexer {
     // One report for a run of bytes that start nothing: a line of UTF-8 is one mistake, not forty.
     while (at_ < text_.size() && !is_space(peek()) && !is_word(peek()) && !starts_symbol()) ++at_;
     if (at_ == begin) ++at_;
-    sink_.report<LangDiag::kBadCharacter>(range_from(begin), show_bytes(text_.substr(begin, at_ - begin)));
+    sink_.report<LangDiag::kBadCharacter>(range_from(begin),
+                                          show_bytes(text_.substr(begin, at_ - begin)));
     push(Kind::kBad, begin);
   }
 
@@ -186,7 +194,8 @@ class Lexer {
     std::string shown;
     for (const char c : bytes.substr(0, kShown)) {
       const bool printable = c > ' ' && c < '\x7f';
-      shown += printable ? fmt::format("'{}' ", c) : fmt::format("0x{:02x} ", static_cast<unsigned char>(c));
+      shown += printable ? fmt::format("'{}' ", c)
+                         : fmt::format("0x{:02x} ", static_cast<unsigned char>(c));
     }
     if (bytes.size() > kShown) return shown + "...";
     shown.pop_back();
@@ -247,14 +256,36 @@ std::string_view describe(TokenKind kind) {
     case Kind::kThen: return "'then'";
     case Kind::kElse: return "'else'";
     case Kind::kGreater: return "'>'";
-    case Kind::kImport: case Kind::kConst: case Kind::kFn: case Kind::kOp: case Kind::kWhere:
-    case Kind::kLet: case Kind::kIn: case Kind::kIf: case Kind::kOrElse: case Kind::kTrue:
-    case Kind::kFalse: case Kind::kInf: case Kind::kLowest: case Kind::kHighest:
-    case Kind::kIntKind: case Kind::kFloatKind: case Kind::kTypeKind: return "a keyword";
-    case Kind::kEqual: case Kind::kNotEqual: case Kind::kLess: case Kind::kLessEqual:
-    case Kind::kGreaterEqual: case Kind::kPlus: case Kind::kMinus: case Kind::kStar:
-    case Kind::kSlash: case Kind::kPercent: case Kind::kNot: case Kind::kAnd: case Kind::kOr:
-      return "an operator";
+    case Kind::kImport:
+    case Kind::kConst:
+    case Kind::kFn:
+    case Kind::kOp:
+    case Kind::kWhere:
+    case Kind::kLet:
+    case Kind::kIn:
+    case Kind::kIf:
+    case Kind::kOrElse:
+    case Kind::kTrue:
+    case Kind::kFalse:
+    case Kind::kInf:
+    case Kind::kLowest:
+    case Kind::kHighest:
+    case Kind::kIntKind:
+    case Kind::kFloatKind:
+    case Kind::kTypeKind: return "a keyword";
+    case Kind::kEqual:
+    case Kind::kNotEqual:
+    case Kind::kLess:
+    case Kind::kLessEqual:
+    case Kind::kGreaterEqual:
+    case Kind::kPlus:
+    case Kind::kMinus:
+    case Kind::kStar:
+    case Kind::kSlash:
+    case Kind::kPercent:
+    case Kind::kNot:
+    case Kind::kAnd:
+    case Kind::kOr: return "an operator";
   }
   return "a token";
 }

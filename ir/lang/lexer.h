@@ -2,30 +2,70 @@
 #ifndef PRUNERC_IR_LANG_LEXER_H_
 #define PRUNERC_IR_LANG_LEXER_H_
 
+#include "ir/lang/source.h"
+
 #include <cstdint>
 #include <string_view>
 #include <vector>
-
-#include "ir/lang/source.h"
 
 namespace prunerc::lang {
 
 enum class TokenKind : uint8_t {
   kEnd,
-  kBad,        // was reported by the lexer; the parser stays silent about it
-  kName,       // a name that is not reserved
-  kBuiltin,    // a built-in function that is not a reducer: exp, fma, ...
-  kDtype,      // f64 ... bool
-  kReducer,    // sum ... argmin; max and min are functions too
+  kBad,      // was reported by the lexer; the parser stays silent about it
+  kName,     // a name that is not reserved
+  kBuiltin,  // a built-in function that is not a reducer: exp, fma, ...
+  kDtype,    // f64 ... bool
+  kReducer,  // sum ... argmin; max and min are functions too
   kInt,
   kFloat,
   kString,
-  kImport, kConst, kFn, kOp, kWhere, kLet, kIn, kIf, kThen, kElse, kOrElse,
-  kTrue, kFalse, kInf, kLowest, kHighest, kIntKind, kFloatKind, kTypeKind,
-  kLeftParen, kRightParen, kLeftBracket, kRightBracket, kLeftBrace, kRightBrace,
-  kComma, kSemicolon, kColon, kArrow, kDotDot, kBar,
-  kAssign, kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual,
-  kPlus, kMinus, kStar, kSlash, kPercent, kNot, kAnd, kOr,
+  kImport,
+  kConst,
+  kFn,
+  kOp,
+  kWhere,
+  kLet,
+  kIn,
+  kIf,
+  kThen,
+  kElse,
+  kOrElse,
+  kTrue,
+  kFalse,
+  kInf,
+  kLowest,
+  kHighest,
+  kIntKind,
+  kFloatKind,
+  kTypeKind,
+  kLeftParen,
+  kRightParen,
+  kLeftBracket,
+  kRightBracket,
+  kLeftBrace,
+  kRightBrace,
+  kComma,
+  kSemicolon,
+  kColon,
+  kArrow,
+  kDotDot,
+  kBar,
+  kAssign,
+  kEqual,
+  kNotEqual,
+  kLess,
+  kLessEqual,
+  kGreater,
+  kGreaterEqual,
+  kPlus,
+  kMinus,
+  kStar,
+  kSlash,
+  kPercent,
+  kNot,
+  kAnd,
+  kOr,
 };
 
 /// One token; its text is the range's text.
@@ -35,7 +75,8 @@ struct Token {
   std::string_view text;
 };
 
-/// Splits the text of one file into tokens, the last of which is kEnd. Bad characters and numbers are reported.
+/// Splits the text of one file into tokens, the last of which is kEnd. Bad characters and numbers
+/// are reported.
 std::vector<Token> tokenize(const SourceSet& sources, uint32_t file, DiagSink& sink);
 
 /// How a message names a token: 'text', or what stands there instead.

@@ -1,12 +1,12 @@
 #include "ir/lang/lower.h"
 
+#include "ir/builder.h"
+#include "ir/lang/emit.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
 #include <unordered_map>
-
-#include "ir/builder.h"
-#include "ir/lang/emit.h"
 
 namespace prunerc::lang {
 
@@ -15,7 +15,9 @@ using ir::Expr;
 
 namespace {
 
-bool is_position(Reducer reducer) { return reducer == Reducer::kArgMax || reducer == Reducer::kArgMin; }
+bool is_position(Reducer reducer) {
+  return reducer == Reducer::kArgMax || reducer == Reducer::kArgMin;
+}
 
 class Lowerer {
  public:
@@ -26,7 +28,8 @@ class Lowerer {
     for (const Tensor* tensor : op_.inputs) add_buffer(*tensor, ir::BufferRole::kInput);
     for (const Tensor* tensor : op_.outputs) add_buffer(*tensor, ir::BufferRole::kOutput);
     for (const BoundStmt& stmt : op_.stmts) {
-      if (stmt.target->role == TensorRole::kLet) add_buffer(*stmt.target, ir::BufferRole::kIntermediate);
+      if (stmt.target->role == TensorRole::kLet)
+        add_buffer(*stmt.target, ir::BufferRole::kIntermediate);
     }
     for (const BoundStmt& stmt : op_.stmts) lower_stmt(stmt);
     const ir::Stmt root = b_.seq(stages_);
@@ -95,7 +98,8 @@ class Lowerer {
       hoist(node->args[0], place);
       hoist(node->args[1], extend(place, node->args[0], true));
       hoist(node->args[2], extend(place, node->args[0], false));
-    } else if (node->kind == NodeKind::kBinary && (node->op == AstOp::kAnd || node->op == AstOp::kOr)) {
+    } else if (node->kind == NodeKind::kBinary &&
+               (node->op == AstOp::kAnd || node->op == AstOp::kOr)) {
       hoist(node->args[0], place);
       hoist(node->args[1], extend(place, node->args[0], node->op == AstOp::kAnd));
     } else {
@@ -131,18 +135,20 @@ class Lowerer {
     return has_reduction_[node] = found;
   }
 
-  ir::BufferId add_temporary(const std::string& name, DType dtype, const std::vector<const IndexVar*>& indices) {
+  ir::BufferId add_temporary(const std::string& name, DType dtype,
+                             const std::vector<const IndexVar*>& indices) {
     std::vector<Expr> shape;
     for (const IndexVar* index : indices) shape.push_back(b_.int_imm(index->extent()));
     return b_.add_buffer(name, dtype, shape, ir::Scope::kGlobal, ir::BufferRole::kIntermediate);
   }
 
-  void emit_reduce(const Node* node, const std::vector<const IndexVar*>& indices, ir::BufferId target,
-                   std::string_view name, const Conditions& carried) {
+  void emit_reduce(const Node* node, const std::vector<const IndexVar*>& indices,
+                   ir::BufferId target, std::string_view name, const Conditions& carried) {
     StageScope scope;
     ir::Block block = open_block(name);
     std::vector<ir::IterVar> iters = make_iters(indices, ir::IterKind::kSpatial, scope);
-    const std::vector<ir::IterVar> reduced = make_iters(node->indices, ir::IterKind::kReduce, scope);
+    const std::vector<ir::IterVar> reduced =
+        make_iters(node->indices, ir::IterKind::kReduce, scope);
     iters.insert(iters.end(), reduced.begin(), reduced.end());
     const std::vector<Expr> at = emit_.positions(indices, scope);
     const Expr condition = emit_.all_of(inside(node, carried), scope);
@@ -161,8 +167,8 @@ class Lowerer {
     close_block(block, iters, {target});
   }
 
-  /// Value and position in two buffers. The rule "better, or as good and earlier" does not depend on the order in
-  /// which positions are visited, so the reduction may be split and reordered.
+  /// Value and position in two buffers. The rule "better, or as good and earlier" does not depend
+  /// on the order in which positions are visited, so the reduction may be split and reordered.
   void emit_position(const Node* node, ir::Block& block, ir::BufferId target, ir::BufferId best,
                      std::span<const Expr> at, Expr condition, const StageScope& scope) {
     const bool is_max = node->reducer == Reducer::kArgMax;
@@ -172,8 +178,9 @@ class Lowerer {
     Expr position;
     for (const IndexVar* index : node->indices) {
       const Expr value_of_index = emit_.index_value(index, scope);
-      position = position.defined() ? b_.add(b_.mul(position, b_.int_imm(index->end)), value_of_index)
-                                    : value_of_index;
+      position = position.defined()
+                     ? b_.add(b_.mul(position, b_.int_imm(index->end)), value_of_index)
+                     : value_of_index;
     }
     const Expr better = is_max ? b_.lt(old_value, value) : b_.lt(value, old_value);
     const Expr as_good = b_.logical_and(b_.eq(value, old_value), b_.lt(position, old_position));
@@ -183,7 +190,8 @@ class Lowerer {
       takes = b_.logical_and(condition, takes);
       merged = b_.select(condition, merged, old_value);
     }
-    const Expr identity = emit_.identity_of(is_max ? Reducer::kMax : Reducer::kMin, node->accumulator);
+    const Expr identity =
+        emit_.identity_of(is_max ? Reducer::kMax : Reducer::kMin, node->accumulator);
     block.init = b_.seq({b_.store(target, at, b_.int_imm(-1)), b_.store(best, at, identity)});
     block.body = b_.seq({b_.store(target, at, b_.select(takes, position, old_position)),
                          b_.store(best, at, merged)});
@@ -212,8 +220,8 @@ class Lowerer {
     return block;
   }
 
-  std::vector<ir::IterVar> make_iters(const std::vector<const IndexVar*>& indices, ir::IterKind kind,
-                                      StageScope& scope) {
+  std::vector<ir::IterVar> make_iters(const std::vector<const IndexVar*>& indices,
+                                      ir::IterKind kind, StageScope& scope) {
     std::vector<ir::IterVar> iters;
     for (const IndexVar* index : indices) {
       const ir::Var* var = b_.fresh_var("v" + index->name);
@@ -223,7 +231,8 @@ class Lowerer {
     return iters;
   }
 
-  void close_block(ir::Block& block, const std::vector<ir::IterVar>& iters, std::vector<ir::BufferId> written) {
+  void close_block(ir::Block& block, const std::vector<ir::IterVar>& iters,
+                   std::vector<ir::BufferId> written) {
     block.iters = b_.copy(iters);
     block.reads = b_.copy(accesses_of(b_, block, written, AccessKind::kReads));
     block.writes = b_.copy(accesses_of(b_, block, written, AccessKind::kWrites));
@@ -259,6 +268,8 @@ class Lowerer {
 
 }  // namespace
 
-LoweredOp lower_operator(const BoundOp& op, const Proofs& proofs) { return Lowerer(op, proofs).run(); }
+LoweredOp lower_operator(const BoundOp& op, const Proofs& proofs) {
+  return Lowerer(op, proofs).run();
+}
 
 }  // namespace prunerc::lang

@@ -1,8 +1,8 @@
 #include "ir/lang/module.h"
 
-#include <algorithm>
-
 #include "ir/lang/parser.h"
+
+#include <algorithm>
 
 namespace prunerc::lang {
 namespace {
@@ -11,7 +11,8 @@ namespace {
 std::string resolve_path(std::string_view importer, std::string_view path) {
   if (path.substr(0, 4) == "std/" || path.substr(0, 1) == "/") return std::string(path);
   const size_t slash = importer.rfind('/');
-  std::string joined = slash == std::string_view::npos ? "" : std::string(importer.substr(0, slash + 1));
+  std::string joined =
+      slash == std::string_view::npos ? "" : std::string(importer.substr(0, slash + 1));
   joined += path;
   std::vector<std::string> parts;
   const bool absolute = joined.substr(0, 1) == "/";
@@ -66,7 +67,8 @@ class Loader {
     const std::string path = resolve_path(importer, item.path);
     const auto known = states_.find(path);
     if (known != states_.end()) {
-      if (known->second == State::kOpen) sink_.report<LangDiag::kImportCycle>(item.range, item.path);
+      if (known->second == State::kOpen)
+        sink_.report<LangDiag::kImportCycle>(item.range, item.path);
       return;
     }
     if (states_.size() >= kMaxImportedFiles) {
@@ -75,7 +77,8 @@ class Loader {
     }
     states_[path] = State::kDone;  // a failing import is reported once
     if (!import_) {
-      sink_.report<LangDiag::kImportNotFound>(item.range, item.path, "imports are not available here");
+      sink_.report<LangDiag::kImportNotFound>(item.range, item.path,
+                                              "imports are not available here");
       return;
     }
     Result<std::string> text = import_(path);
@@ -92,7 +95,8 @@ class Loader {
   bool declare_in(std::map<std::string_view, SourceRange>& table, const AstName& name) {
     const auto [known, is_new] = table.emplace(name.text, name.range);
     if (!is_new) {
-      sink_.report<LangDiag::kRedefined>(name.range, name.text).note(known->second, "the first definition");
+      sink_.report<LangDiag::kRedefined>(name.range, name.text)
+          .note(known->second, "the first definition");
     }
     return is_new;
   }
@@ -129,7 +133,8 @@ Module load_module(SourceSet& sources, const std::string& name, std::string text
   return Loader(sources, import, sink).load(name, std::move(text));
 }
 
-std::string_view closest_name(std::string_view word, const std::vector<std::string_view>& candidates) {
+std::string_view closest_name(std::string_view word,
+                              const std::vector<std::string_view>& candidates) {
   constexpr size_t kMaxLength = 64;
   if (word.size() > kMaxLength) return {};
   // One edit for short words, a third of the length for longer ones: 'kn' is 'kh', 'x' is not 'y'.

@@ -2,27 +2,25 @@
 #ifndef PRUNERC_IR_LANG_MODULE_H_
 #define PRUNERC_IR_LANG_MODULE_H_
 
+#include "ir/lang/ast.h"
+#include "ir/lang/lang.h"
+#include "ir/lang/source.h"
+
 #include <deque>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "ir/lang/ast.h"
-#include "ir/lang/source.h"
-#include "ir/lang/lang.h"
-
 namespace prunerc::lang {
 
-
-
-
-/// A parsed main file with everything it imports. Names of constants and functions are shared by all files.
+/// A parsed main file with everything it imports. Names of constants and functions are shared by
+/// all files.
 struct Module {
   std::deque<AstFile> files;  // the main file first
   std::vector<const AstConst*> consts;
   std::map<std::string_view, const AstFn*> fns;
-  std::vector<const AstOperator*> ops;       // of the main file
+  std::vector<const AstOperator*> ops;  // of the main file
   std::vector<const AstOperator*> imported_ops;
 };
 
@@ -33,11 +31,13 @@ inline constexpr size_t kMaxImportedFiles = 64;
 Module load_module(SourceSet& sources, const std::string& name, std::string text,
                    const ImportFn& import, DiagSink& sink);
 
-/// The operator called `name`; with an empty name the only one of the main file. Null after a report.
+/// The operator called `name`; with an empty name the only one of the main file. Null after a
+/// report.
 const AstOperator* find_operator(const Module& module, std::string_view name, DiagSink& sink);
 
 /// The closest of `candidates` to a misspelt word; empty if none is close.
-std::string_view closest_name(std::string_view word, const std::vector<std::string_view>& candidates);
+std::string_view closest_name(std::string_view word,
+                              const std::vector<std::string_view>& candidates);
 
 }  // namespace prunerc::lang
 

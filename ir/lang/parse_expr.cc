@@ -1,12 +1,13 @@
-// Expressions of the operator language: precedence climbing over the binary operators, one function per primary form.
+// Expressions of the operator language: precedence climbing over the binary operators, one function
+// per primary form.
+
+#include "ir/lang/parser_impl.h"
 
 #include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <string>
-
-#include "ir/lang/parser_impl.h"
 
 namespace prunerc::lang {
 
@@ -47,8 +48,8 @@ const BinaryOperator* find_operator(Kind token) {
 
 constexpr std::string_view kReducerNames[] = {"sum", "prod", "max",    "min",
                                               "any", "all",  "argmax", "argmin"};
-constexpr std::string_view kOpNames[] = {"-", "!", "+", "-",  "*", "/",  "%", "==",
-                                         "!=", "<", "<=", ">", ">=", "&&", "||"};
+constexpr std::string_view kOpNames[] = {
+    "-", "!", "+", "-", "*", "/", "%", "==", "!=", "<", "<=", ">", ">=", "&&", "||"};
 
 }  // namespace
 
@@ -81,7 +82,8 @@ const AstExpr* Parser::keep(AstExpr expr) {
   }
   expr.depth = height + 1;
   if (expr.depth > kMaxExprDepth) {
-    sink_.report<LangDiag::kTooDeep>(expr.name.range.end > 0 ? expr.name.range : expr.range, kMaxExprDepth);
+    sink_.report<LangDiag::kTooDeep>(expr.name.range.end > 0 ? expr.name.range : expr.range,
+                                     kMaxExprDepth);
     return nullptr;
   }
   file_.exprs.push_back(std::move(expr));
@@ -127,7 +129,8 @@ const AstExpr* Parser::parse_binary(int min_precedence) {
                         lhs->op >= AstOp::kEq && lhs->op <= AstOp::kGe;
     // A parenthesised comparison is a value of its own: (a < b) == c.
     if (chains && !lhs->parenthesized) {
-      sink_.report<LangDiag::kChainedComparison>(current().range).note(lhs->range, "the first comparison");
+      sink_.report<LangDiag::kChainedComparison>(current().range)
+          .note(lhs->range, "the first comparison");
       return nullptr;
     }
     const Token op = take();
@@ -210,7 +213,8 @@ const AstExpr* Parser::parse_number() {
   if (token.kind == Kind::kInt) {
     expr.kind = AstKind::kInt;
     size_t digits = 0;  // a malformed suffix was reported by the lexer
-    while (digits < token.text.size() && token.text[digits] >= '0' && token.text[digits] <= '9') ++digits;
+    while (digits < token.text.size() && token.text[digits] >= '0' && token.text[digits] <= '9')
+      ++digits;
     const char* begin = token.text.data();
     if (std::from_chars(begin, begin + digits, expr.int_value).ec != std::errc()) {
       constexpr size_t kShown = 40;

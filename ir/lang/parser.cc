@@ -26,11 +26,13 @@ Token Parser::take() {
 
 void Parser::report_expected(std::string_view what) {
   if (at(Kind::kBad)) return;
-  // A missing ';' is best shown where it belongs: after the token before. So is what the end of the file lacks.
+  // A missing ';' is best shown where it belongs: after the token before. So is what the end of the
+  // file lacks.
   const bool is_semicolon = what == describe(Kind::kSemicolon);
   const bool after_previous = (is_semicolon || at(Kind::kEnd)) && at_ > 0;
   const SourceRange where = after_previous ? end_of(tokens_[at_ - 1].range) : current().range;
-  SourceDiagnostic& diagnostic = sink_.report<LangDiag::kExpected>(where, what, describe(current()));
+  SourceDiagnostic& diagnostic =
+      sink_.report<LangDiag::kExpected>(where, what, describe(current()));
   if (is_semicolon && after_previous) diagnostic.fix(where, ";");
 }
 
@@ -129,7 +131,8 @@ void Parser::parse_operator() {
 }
 
 bool Parser::parse_header(AstOperator& op) {
-  // Operators are named by people and tools, never by expressions, so that one may be called 'argmax'.
+  // Operators are named by people and tools, never by expressions, so that one may be called
+  // 'argmax'.
   std::optional<AstName> name;
   if (at(Kind::kReducer) || at(Kind::kBuiltin)) {
     const Token word = take();
@@ -149,7 +152,8 @@ bool Parser::parse_header(AstOperator& op) {
   }
   if (!expect(Kind::kLeftParen)) return false;
   if (!at(Kind::kRightParen) && !parse_ports(op.inputs)) return false;
-  if (!expect(Kind::kRightParen) || !expect(Kind::kArrow) || !expect(Kind::kLeftParen)) return false;
+  if (!expect(Kind::kRightParen) || !expect(Kind::kArrow) || !expect(Kind::kLeftParen))
+    return false;
   if (!parse_ports(op.outputs) || !expect(Kind::kRightParen)) return false;
   if (!accept(Kind::kWhere)) return true;
   do {
@@ -313,7 +317,8 @@ std::optional<AstType> Parser::parse_type() {
 AstFile parse_file(const SourceSet& sources, uint32_t file, DiagSink& sink) {
   AstFile result;
   if (sources.text(file).size() > kMaxFileBytes) {
-    sink.report<LangDiag::kFileTooLarge>(SourceRange{file, 0, 0}, sources.text(file).size(), kMaxFileBytes);
+    sink.report<LangDiag::kFileTooLarge>(SourceRange{file, 0, 0}, sources.text(file).size(),
+                                         kMaxFileBytes);
     return result;
   }
   Parser(tokenize(sources, file, sink), result, sink).parse_items();
@@ -323,7 +328,8 @@ AstFile parse_file(const SourceSet& sources, uint32_t file, DiagSink& sink) {
 std::optional<AstStmt> parse_statement(const SourceSet& sources, uint32_t file, AstFile& arena,
                                        DiagSink& sink) {
   if (sources.text(file).size() > kMaxFileBytes) {
-    sink.report<LangDiag::kFileTooLarge>(SourceRange{file, 0, 0}, sources.text(file).size(), kMaxFileBytes);
+    sink.report<LangDiag::kFileTooLarge>(SourceRange{file, 0, 0}, sources.text(file).size(),
+                                         kMaxFileBytes);
     return std::nullopt;
   }
   const int errors_before = sink.num_errors();

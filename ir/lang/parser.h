@@ -1,4 +1,5 @@
-// Text of one file -> syntax tree. Recursive descent with precedence climbing; recovers at ';' and '}'.
+// Text of one file -> syntax tree. Recursive descent with precedence climbing; recovers at ';' and
+// '}'.
 #ifndef PRUNERC_IR_LANG_PARSER_H_
 #define PRUNERC_IR_LANG_PARSER_H_
 
@@ -17,7 +18,8 @@ inline constexpr size_t kMaxFileBytes = size_t{1} << 20;
 /// Parses a whole file. What could be understood is returned even if there were errors.
 AstFile parse_file(const SourceSet& sources, uint32_t file, DiagSink& sink);
 
-/// Parses `[let] name[indices] = expr` with an optional ';', as `-e` takes it; nullopt after an error.
+/// Parses `[let] name[indices] = expr` with an optional ';', as `-e` takes it; nullopt after an
+/// error.
 std::optional<AstStmt> parse_statement(const SourceSet& sources, uint32_t file, AstFile& arena,
                                        DiagSink& sink);
 

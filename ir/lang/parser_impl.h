@@ -1,19 +1,20 @@
-// The parser's class, shared by parser.cc (files, items, statements) and parse_expr.cc (expressions).
+// The parser's class, shared by parser.cc (files, items, statements) and parse_expr.cc
+// (expressions).
 #ifndef PRUNERC_IR_LANG_PARSER_IMPL_H_
 #define PRUNERC_IR_LANG_PARSER_IMPL_H_
-
-#include <initializer_list>
-#include <string_view>
-#include <vector>
 
 #include "ir/lang/ast.h"
 #include "ir/lang/lexer.h"
 #include "ir/lang/parser.h"
 
+#include <initializer_list>
+#include <string_view>
+#include <vector>
+
 namespace prunerc::lang {
 
-/// Functions return null, nullopt or false after they have reported an error; the caller returns the same, up to a
-/// place that recovers.
+/// Functions return null, nullopt or false after they have reported an error; the caller returns
+/// the same, up to a place that recovers.
 class Parser {
  public:
   Parser(std::vector<Token> tokens, AstFile& file, DiagSink& sink)

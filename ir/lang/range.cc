@@ -60,7 +60,8 @@ WideRange remainder(WideRange a, WideRange b, WideRange whole) {
   return {0, b.hi - 1};
 }
 
-/// Interval arithmetic over a tree; notes when a value could have wrapped, for then sums must not be rearranged.
+/// Interval arithmetic over a tree; notes when a value could have wrapped, for then sums must not
+/// be rearranged.
 class RangeFinder {
  public:
   explicit RangeFinder(const FactSet& facts) : facts_(facts) {}
@@ -217,7 +218,8 @@ void collect(const Node* node, int64_t factor, LinearForm& form) {
     return product;
   };
   if (node->kind == NodeKind::kInt) {
-    if (__builtin_add_overflow(form.constant, scaled(node->int_value), &form.constant)) form.is_valid = false;
+    if (__builtin_add_overflow(form.constant, scaled(node->int_value), &form.constant))
+      form.is_valid = false;
   } else if (is_i64 && node->kind == NodeKind::kUnary && node->op == AstOp::kNeg) {
     collect(node->args[0], scaled(-1), form);
   } else if (is_i64 && node->kind == NodeKind::kBinary && node->op == AstOp::kAdd) {
@@ -310,9 +312,10 @@ void FactSet::add(const Node* condition, bool holds) {
   }
   if (facts_.size() >= kMaxFacts) return;
   facts_.push_back({condition, holds});
-  if (condition->kind == NodeKind::kBinary && condition->op >= AstOp::kEq && condition->op <= AstOp::kGe &&
-      condition->args[0]->type.is_int()) {
-    add_comparison(holds ? condition->op : negated(condition->op), condition->args[0], condition->args[1]);
+  if (condition->kind == NodeKind::kBinary && condition->op >= AstOp::kEq &&
+      condition->op <= AstOp::kGe && condition->args[0]->type.is_int()) {
+    add_comparison(holds ? condition->op : negated(condition->op), condition->args[0],
+                   condition->args[1]);
   }
 }
 
@@ -354,7 +357,8 @@ void FactSet::exclude(const Node* lhs, const Node* rhs) {
 
 void FactSet::narrow() {
   for (int round = 0; round < kNarrowRounds && !is_unreachable_; ++round) {
-    for (size_t i = 0; i < inequalities_.size() && !is_unreachable_; ++i) narrow_by(inequalities_[i]);
+    for (size_t i = 0; i < inequalities_.size() && !is_unreachable_; ++i)
+      narrow_by(inequalities_[i]);
   }
 }
 

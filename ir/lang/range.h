@@ -2,12 +2,12 @@
 #ifndef PRUNERC_IR_LANG_RANGE_H_
 #define PRUNERC_IR_LANG_RANGE_H_
 
+#include "ir/lang/typed.h"
+
 #include <cstdint>
 #include <map>
 #include <utility>
 #include <vector>
-
-#include "ir/lang/typed.h"
 
 namespace prunerc::lang {
 
@@ -20,9 +20,10 @@ struct ValueRange {
 
 /// A sum of integer multiples of indices and opaque terms, plus a constant.
 struct LinearForm {
-  std::vector<std::pair<const Node*, int64_t>> terms;  // distinct structurally, coefficients nonzero
+  std::vector<std::pair<const Node*, int64_t>>
+      terms;  // distinct structurally, coefficients nonzero
   int64_t constant = 0;
-  bool is_valid = true;                                // false after an overflow
+  bool is_valid = true;  // false after an overflow
 };
 
 /// A condition that holds (or not) where an expression is evaluated.
@@ -57,7 +58,8 @@ class FactSet {
   bool is_unreachable_ = false;
 };
 
-/// Range of an integer node at a place. Sound: wrapping arithmetic gives the whole range of the type.
+/// Range of an integer node at a place. Sound: wrapping arithmetic gives the whole range of the
+/// type.
 ValueRange range_of(const Node* node, const FactSet& facts);
 
 /// The node as a linear form over i64; parts that are not linear become opaque terms.
@@ -65,8 +67,9 @@ LinearForm linear_form(const Node* node);
 /// a + factor * b.
 LinearForm add_scaled(const LinearForm& a, const LinearForm& b, int64_t factor);
 
-/// Exact range by evaluating every point, if the indices involved have at most `budget` points (which is lowered by
-/// the work done) and nothing overflows; nullopt otherwise. An unreachable place gives an empty range.
+/// Exact range by evaluating every point, if the indices involved have at most `budget` points
+/// (which is lowered by the work done) and nothing overflows; nullopt otherwise. An unreachable
+/// place gives an empty range.
 std::optional<ValueRange> enumerate_range(const Node* node, const FactSet& facts, int64_t& budget);
 
 /// True if the node takes the value 0 nowhere, by evaluating every point; false if it may.

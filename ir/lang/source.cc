@@ -1,15 +1,16 @@
 #include "ir/lang/source.h"
 
-#include <algorithm>
-
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <algorithm>
+
 namespace prunerc::lang {
 namespace {
 
-/// Longer source lines are cut around the caret, so that one line of a megabyte is not printed for each error.
+/// Longer source lines are cut around the caret, so that one line of a megabyte is not printed for
+/// each error.
 constexpr size_t kMaxLineLength = 240;
 constexpr size_t kContextBeforeCaret = 100;
 
@@ -40,8 +41,8 @@ class Renderer {
     print_message(kind, diagnostic.range, diagnostic.message, merge(here));
     for (const FixIt* fix : elsewhere) {
       print_message(llvm::SourceMgr::DK_Note, fix->range,
-                    fmt::format("{} '{}' here", fix->range.begin == fix->range.end ? "insert" : "write",
-                                fix->text),
+                    fmt::format("{} '{}' here",
+                                fix->range.begin == fix->range.end ? "insert" : "write", fix->text),
                     {});
     }
     for (const SourceNote& note : diagnostic.notes) {
@@ -94,8 +95,8 @@ class Renderer {
     if (ids_.empty()) return;
     std::vector<llvm::SMRange> ranges;
     if (range.end > range.begin) ranges.push_back(range_of(range));
-    llvm::SMDiagnostic full = manager_.GetMessage(location(range.file, range.begin), kind, message,
-                                                  ranges, fix_its);
+    llvm::SMDiagnostic full =
+        manager_.GetMessage(location(range.file, range.begin), kind, message, ranges, fix_its);
     if (full.getLineContents().size() <= kMaxLineLength) {
       full.print(nullptr, out_, /*ShowColors=*/false);
     } else {
@@ -114,12 +115,13 @@ class Renderer {
       const size_t last = std::clamp<size_t>(end, from, from + line.size());
       ranges.emplace_back(static_cast<unsigned>(first - from), static_cast<unsigned>(last - from));
     }
-    // The column shown to the reader would be that of the cut line, so the message names the real one.
-    return llvm::SMDiagnostic(*full.getSourceMgr(), full.getLoc(), full.getFilename(),
-                              full.getLineNo(), static_cast<int>(column - from), full.getKind(),
-                              fmt::format("{} (column {} of a long line)", full.getMessage().str(),
-                                          column + 1),
-                              line, ranges);
+    // The column shown to the reader would be that of the cut line, so the message names the real
+    // one.
+    return llvm::SMDiagnostic(
+        *full.getSourceMgr(), full.getLoc(), full.getFilename(), full.getLineNo(),
+        static_cast<int>(column - from), full.getKind(),
+        fmt::format("{} (column {} of a long line)", full.getMessage().str(), column + 1), line,
+        ranges);
   }
 
   const SourceSet& sources_;
@@ -149,7 +151,8 @@ std::pair<int, int> SourceSet::line_column(SourceRange range) const {
   const std::string_view text = files_[range.file].text;
   const std::string_view before = text.substr(0, range.begin);
   const size_t newline = before.rfind('\n');
-  const size_t column = newline == std::string_view::npos ? before.size() : before.size() - newline - 1;
+  const size_t column =
+      newline == std::string_view::npos ? before.size() : before.size() - newline - 1;
   return {static_cast<int>(std::count(before.begin(), before.end(), '\n')) + 1,
           static_cast<int>(column) + 1};
 }

@@ -2,14 +2,14 @@
 #ifndef PRUNERC_IR_LANG_SOURCE_H_
 #define PRUNERC_IR_LANG_SOURCE_H_
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <deque>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include <fmt/format.h>
 
 namespace prunerc::lang {
 
@@ -114,7 +114,8 @@ class DiagSink {
   template <LangDiag D, typename... Args>
   SourceDiagnostic& report(SourceRange range, Args&&... args) {
     constexpr std::string_view kText = kLangDiagRows[static_cast<size_t>(D)].text;
-    return add(D, range, fmt::format(fmt::format_string<Args...>(kText), std::forward<Args>(args)...));
+    return add(D, range,
+               fmt::format(fmt::format_string<Args...>(kText), std::forward<Args>(args)...));
   }
 
   /// Adds a note to the last diagnostic, unless it has many: function calls may nest.
@@ -134,7 +135,8 @@ class DiagSink {
   int num_errors_ = 0;
 };
 
-/// Renders all diagnostics as `file:line:col: error: message` with source lines, ranges, notes and fix-its.
+/// Renders all diagnostics as `file:line:col: error: message` with source lines, ranges, notes and
+/// fix-its.
 std::string render(const SourceSet& sources, const DiagSink& sink);
 
 }  // namespace prunerc::lang

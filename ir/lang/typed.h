@@ -1,17 +1,18 @@
-// The bound form of an operator: names resolved, parameters replaced by numbers, types inferred, functions expanded.
+// The bound form of an operator: names resolved, parameters replaced by numbers, types inferred,
+// functions expanded.
 #ifndef PRUNERC_IR_LANG_TYPED_H_
 #define PRUNERC_IR_LANG_TYPED_H_
+
+#include "ir/dtype.h"
+#include "ir/expr.h"
+#include "ir/lang/ast.h"
+#include "ir/lang/source.h"
 
 #include <cstdint>
 #include <deque>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "ir/dtype.h"
-#include "ir/expr.h"
-#include "ir/lang/ast.h"
-#include "ir/lang/source.h"
 
 namespace prunerc::lang {
 
@@ -24,9 +25,7 @@ struct Type {
   static Type of(ir::DType dtype) { return {Kind::kTyped, dtype}; }
   bool is_typed() const { return kind == Kind::kTyped; }
   bool is_bool() const { return is_typed() && dtype == ir::DType::kBool; }
-  bool is_float() const {
-    return is_typed() ? ir::is_float(dtype) : kind == Kind::kUntypedFloat;
-  }
+  bool is_float() const { return is_typed() ? ir::is_float(dtype) : kind == Kind::kUntypedFloat; }
   bool is_int() const { return is_typed() ? ir::is_int(dtype) : kind == Kind::kUntypedInt; }
 };
 
@@ -54,43 +53,45 @@ struct Tensor {
   std::string name;
   SourceRange range;
   TensorRole role = TensorRole::kInput;
-  std::optional<ir::DType> dtype;   // unknown until a let's value is bound
+  std::optional<ir::DType> dtype;  // unknown until a let's value is bound
   size_t rank = 0;
-  std::vector<int64_t> shape;       // ports: from the start; lets: after solving
-  std::vector<Unknown> unknowns;    // lets only
+  std::vector<int64_t> shape;     // ports: from the start; lets: after solving
+  std::vector<Unknown> unknowns;  // lets only
   std::vector<SourceRange> shape_ranges;
   bool is_assigned = false;
   bool is_read = false;
-  bool is_broken = false;           // an error about it was reported; its readers stay silent
+  bool is_broken = false;  // an error about it was reported; its readers stay silent
 };
 
 enum class NodeKind : uint8_t {
-  kInt,      // int_value, untyped or of an integer type
-  kFloat,    // float_value, untyped or of a float type
-  kBool,     // int_value 0 or 1
+  kInt,    // int_value, untyped or of an integer type
+  kFloat,  // float_value, untyped or of a float type
+  kBool,   // int_value 0 or 1
   kIndex,
-  kRead,     // tensor[args] or or_value
-  kUnary,    // op args[0]
-  kBinary,   // args[0] op args[1]; comparisons and && || too
-  kMin, kMax,
-  kIf,       // args: condition, then, else; only the chosen branch is evaluated
-  kSelect,   // the same, both are evaluated
-  kCall,     // intrinsic(args)
-  kCast,     // to `type`
-  kReduce,   // reducer[indices | condition] args[0], accumulated in `accumulator`
+  kRead,    // tensor[args] or or_value
+  kUnary,   // op args[0]
+  kBinary,  // args[0] op args[1]; comparisons and && || too
+  kMin,
+  kMax,
+  kIf,      // args: condition, then, else; only the chosen branch is evaluated
+  kSelect,  // the same, both are evaluated
+  kCall,    // intrinsic(args)
+  kCast,    // to `type`
+  kReduce,  // reducer[indices | condition] args[0], accumulated in `accumulator`
 };
 
-/// An immutable expression; shared where an fn used an argument twice. Fields count as `kind` tells.
+/// An immutable expression; shared where an fn used an argument twice. Fields count as `kind`
+/// tells.
 struct Node {
   NodeKind kind = NodeKind::kInt;
   AstOp op = AstOp::kAdd;
   Reducer reducer = Reducer::kSum;
   ir::Intrinsic intrinsic = ir::Intrinsic::kExp;
-  bool has_data = false;       // reads a tensor somewhere
-  bool is_implicit = false;    // a cast that nobody wrote
+  bool has_data = false;     // reads a tensor somewhere
+  bool is_implicit = false;  // a cast that nobody wrote
   Type type;
   SourceRange range;
-  uint32_t size = 1;           // as a tree, saturating: bounds the cost of every walk
+  uint32_t size = 1;  // as a tree, saturating: bounds the cost of every walk
   uint32_t depth = 1;
   int64_t int_value = 0;
   double float_value = 0;
@@ -123,7 +124,7 @@ bool structural_equal(const Node* a, const Node* b);
 struct BoundStmt {
   const Tensor* target = nullptr;
   std::vector<const IndexVar*> indices;
-  const Node* value = nullptr;   // has the target's type
+  const Node* value = nullptr;  // has the target's type
   SourceRange range;
 };
 

@@ -14,39 +14,13 @@ bool is_comparison(AstOp op) { return op >= AstOp::kEq && op <= AstOp::kGe; }
 bool is_logical(AstOp op) { return op == AstOp::kAnd || op == AstOp::kOr; }
 
 bool is_narrow(DType dtype) {
-  return dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kI8 || dtype == DType::kU8;
+  return dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kI8 ||
+         dtype == DType::kU8;
 }
 
 std::string cast_text(DType dtype) { return fmt::format("{}(", ir::to_string(dtype)); }
 
 }  // namespace
-
-std::string to_string(Type type) {
-  switch (type.kind) {
-    case Type::Kind::kTyped: return std::string(ir::to_string(type.dtype));
-    case Type::Kind::kUntypedInt: return "a constant integer";
-    case Type::Kind::kUntypedFloat: return "a constant float";
-  }
-  return "?";
-}
-
-bool structural_equal(const Node* a, const Node* b) {
-  if (a == b) return true;
-  if (a == nullptr || b == nullptr) return false;
-  if (a->kind != b->kind || a->op != b->op || a->size != b->size || a->index != b->index ||
-      a->tensor != b->tensor || a->int_value != b->int_value || a->type.kind != b->type.kind ||
-      a->type.dtype != b->type.dtype || a->intrinsic != b->intrinsic || a->reducer != b->reducer ||
-      a->indices != b->indices || a->args.size() != b->args.size()) {
-    return false;
-  }
-  if (a->kind == NodeKind::kFloat && !(a->float_value == b->float_value)) return false;
-  if (!structural_equal(a->or_value, b->or_value)) return false;
-  if (!structural_equal(a->condition, b->condition)) return false;
-  for (size_t i = 0; i < a->args.size(); ++i) {
-    if (!structural_equal(a->args[i], b->args[i])) return false;
-  }
-  return true;
-}
 
 bool widens(DType from, DType to) {
   if (from == to) return true;
@@ -145,8 +119,8 @@ const Node* Typing::at(const Node* node, SourceRange range) {
   return keep(std::move(copy));
 }
 
-const Node* Typing::read(const Tensor* tensor, std::vector<const Node*> subscripts, const Node* or_value,
-                         bool has_or, SourceRange range) {
+const Node* Typing::read(const Tensor* tensor, std::vector<const Node*> subscripts,
+                         const Node* or_value, bool has_or, SourceRange range) {
   Node node;
   node.kind = NodeKind::kRead;
   node.tensor = tensor;
@@ -251,8 +225,8 @@ bool Typing::unify(std::vector<const Node*>& operands, Type& type, SourceRange r
             .fix(start_of(other->range), cast_text(target))
             .fix(end_of(other->range), ")");
       } else {
-        SourceDiagnostic& diagnostic =
-            sink_.report<LangDiag::kNoCommonType>(range, ir::to_string(*dtype), ir::to_string(mine));
+        SourceDiagnostic& diagnostic = sink_.report<LangDiag::kNoCommonType>(
+            range, ir::to_string(*dtype), ir::to_string(mine));
         diagnostic.note(first->range, fmt::format("this has type {}", ir::to_string(*dtype)));
         diagnostic.note(operand->range, fmt::format("this has type {}", ir::to_string(mine)));
         if (!ir::is_bool(target)) {
@@ -352,7 +326,8 @@ const Node* Typing::choose(NodeKind kind, const Node* condition_node, const Node
   node.kind = kind;
   node.range = range;
   if (!unify(branches, node.type, range)) return nullptr;
-  // A constant condition chooses at once, so that a branch for another parameter value needs no proof.
+  // A constant condition chooses at once, so that a branch for another parameter value needs no
+  // proof.
   if (condition_node->is_constant()) return branches[condition_node->int_value != 0 ? 0 : 1];
   node.args = {condition_node, branches[0], branches[1]};
   return keep(std::move(node));
@@ -389,7 +364,9 @@ const Node* Typing::reduce(const AstExpr& expr, std::optional<DType> accumulator
   node.args = {body};
   if (!accumulator && is_arithmetic && body->type.is_typed() && is_narrow(body->type.dtype)) {
     const DType wide = ir::is_float(body->type.dtype) ? DType::kF32 : DType::kI32;
-    sink_.report<LangDiag::kNarrowAccumulator>(expr.name.range, name, ir::to_string(body->type.dtype))
+    sink_
+        .report<LangDiag::kNarrowAccumulator>(expr.name.range, name,
+                                              ir::to_string(body->type.dtype))
         .fix(end_of(expr.name.range), fmt::format(":{}", ir::to_string(wide)));
     return nullptr;
   }

@@ -1,16 +1,18 @@
-// The type rules: makes typed nodes from operands, folds constants, inserts the implicit conversions.
+// The type rules: makes typed nodes from operands, folds constants, inserts the implicit
+// conversions.
 #ifndef PRUNERC_IR_LANG_TYPING_H_
 #define PRUNERC_IR_LANG_TYPING_H_
+
+#include "ir/lang/typed.h"
 
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "ir/lang/typed.h"
-
 namespace prunerc::lang {
 
-/// Larger or deeper expressions are refused: functions that double their argument would otherwise take all memory.
+/// Larger or deeper expressions are refused: functions that double their argument would otherwise
+/// take all memory.
 inline constexpr uint32_t kMaxNodes = 20'000;
 inline constexpr uint32_t kMaxNodeDepth = 600;
 /// The same for a whole operator.
@@ -21,7 +23,8 @@ bool widens(ir::DType from, ir::DType to);
 /// The smallest type that both widen to.
 std::optional<ir::DType> common_type(ir::DType a, ir::DType b);
 
-/// Makes nodes. A null result means that an error was reported; null operands give null without a further one.
+/// Makes nodes. A null result means that an error was reported; null operands give null without a
+/// further one.
 class Typing {
  public:
   Typing(std::deque<Node>& nodes, DiagSink& sink) : nodes_(nodes), sink_(sink) {}
@@ -39,8 +42,8 @@ class Typing {
   // Operators; `expr` gives the places.
   const Node* unary(const AstExpr& expr, const Node* operand);
   const Node* binary(const AstExpr& expr, const Node* lhs, const Node* rhs);
-  const Node* choose(NodeKind kind, const Node* condition, const Node* on_true, const Node* on_false,
-                     SourceRange range);
+  const Node* choose(NodeKind kind, const Node* condition, const Node* on_true,
+                     const Node* on_false, SourceRange range);
   const Node* call(const AstExpr& expr, std::vector<const Node*> args);
   const Node* cast(ir::DType dtype, const Node* operand, SourceRange range);
   const Node* reduce(const AstExpr& expr, std::optional<ir::DType> accumulator,
@@ -53,7 +56,8 @@ class Typing {
   /// A copy at another place.
   const Node* at(const Node* node, SourceRange range);
 
-  /// The type in which the body of a reduction is evaluated, while it is bound; gives the one before.
+  /// The type in which the body of a reduction is evaluated, while it is bound; gives the one
+  /// before.
   std::optional<ir::DType> set_body_type(std::optional<ir::DType> dtype) {
     return std::exchange(body_type_, dtype);
   }

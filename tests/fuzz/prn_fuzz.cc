@@ -1,13 +1,13 @@
-// Bytes as the text of an operator file, and as a `-e` expression: never a crash, and a program exactly when there is
-// no error. Programs that come out must be well formed.
+// Bytes as the text of an operator file, and as a `-e` expression: never a crash, and a program
+// exactly when there is no error. Programs that come out must be well formed.
+
+#include "ir/lang/lang.h"
+#include "ir/verify.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
-
-#include "ir/lang/lang.h"
-#include "ir/verify.h"
 
 namespace {
 
@@ -18,7 +18,8 @@ using prunerc::lang::OpInfo;
 
 void check(const LangResult& result) {
   bool has_errors = false;
-  for (const prunerc::lang::Diagnostic& item : result.diagnostics) has_errors = has_errors || item.is_error;
+  for (const prunerc::lang::Diagnostic& item : result.diagnostics)
+    has_errors = has_errors || item.is_error;
   if (result.program.has_value() == has_errors) std::abort();
   if (result.rendered.empty() != result.diagnostics.empty()) std::abort();
   if (result.program && !prunerc::ir::verify(*result.program).ok()) std::abort();

@@ -1,10 +1,10 @@
 #include "tests/lang/case.h"
 
+#include "ir/verify.h"
+
 #include <catch2/catch.hpp>
 
 #include <sstream>
-
-#include "ir/verify.h"
 
 namespace prunerc::testing {
 namespace {

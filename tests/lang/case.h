@@ -1,12 +1,13 @@
-// Golden cases of the operator language: a `.prn` file whose first line may tell how it is compiled.
+// Golden cases of the operator language: a `.prn` file whose first line may tell how it is
+// compiled.
 //   // run: op=conv2d N=1 T=f16        operator and parameters
 //   // expr: i=4 dtype=f16 shape:A=4   the rest of the file is an expression as `-e` takes it
 #ifndef PRUNERC_TESTS_LANG_CASE_H_
 #define PRUNERC_TESTS_LANG_CASE_H_
 
-#include <string>
-
 #include "ir/lang/lang.h"
+
+#include <string>
 
 namespace prunerc::testing {
 

@@ -1,17 +1,18 @@
-// Every file of tests/golden/prn against its `.expected` text: fail_* give exactly these messages and no program,
-// warn_* these messages and a program, good_* this program. PRUNERC_UPDATE_GOLDEN=<folder> rewrites the texts there.
-
-#include <catch2/catch.hpp>
-
-#include <ctime>
-#include <cstdlib>
-#include <fstream>
-#include <set>
+// Every file of tests/golden/prn against its `.expected` text: fail_* give exactly these messages
+// and no program, warn_* these messages and a program, good_* this program.
+// PRUNERC_UPDATE_GOLDEN=<folder> rewrites the texts there.
 
 #include "ir/lang/source.h"
 #include "ir/printer.h"
 #include "tests/lang/case.h"
 #include "tests/support/check.h"
+
+#include <catch2/catch.hpp>
+
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <set>
 
 namespace prunerc::testing {
 namespace {
@@ -82,10 +83,12 @@ TEST_CASE("well-formed operators give the expected program") {
 
 TEST_CASE("every diagnostic of the language is produced by a golden case or named here") {
   // These need inputs that are no small text files; rejection_test.cc produces them.
-  std::set<std::string> produced = {"FileTooLarge", "TooDeep", "TooManyImports", "ShapeMismatch", "ProofLimit"};
+  std::set<std::string> produced = {"FileTooLarge", "TooDeep", "TooManyImports", "ShapeMismatch",
+                                    "ProofLimit"};
   for (const std::string& prefix : {std::string("fail_"), std::string("warn_")}) {
     for (const std::string& name : cases(prefix)) {
-      for (const lang::Diagnostic& item : compile_golden(name).diagnostics) produced.insert(item.name);
+      for (const lang::Diagnostic& item : compile_golden(name).diagnostics)
+        produced.insert(item.name);
     }
   }
   for (const lang::LangDiagRow& row : lang::kLangDiagRows) {

@@ -1,6 +1,5 @@
-// The standard library, the examples, imports, listings and the parts of the public interface that tools use.
-
-#include <catch2/catch.hpp>
+// The standard library, the examples, imports, listings and the parts of the public interface that
+// tools use.
 
 #include "ir/equal.h"
 #include "ir/parser.h"
@@ -9,10 +8,13 @@
 #include "tests/lang/case.h"
 #include "tests/support/check.h"
 
+#include <catch2/catch.hpp>
+
 namespace prunerc::testing {
 namespace {
 
-/// Compiles every operator of a file with its defaults, verifies the programs and reads back their text.
+/// Compiles every operator of a file with its defaults, verifies the programs and reads back their
+/// text.
 int compile_all(const std::string& name, const std::string& text) {
   const lang::ListResult list = lang::list_ops(name, text, lang::import_std);
   INFO(list.rendered);
@@ -67,12 +69,15 @@ TEST_CASE("imports are relative to the importing file and read once") {
   std::vector<std::string> asked;
   lang::CompileInput input;
   input.file_name = "lib/ops/main.prn";
-  input.text = "import \"../fn/a.prn\";\nimport \"b.prn\";\nop f<N=2>(X: f32[N]) -> (Y: f32[N]) { Y[i] = a(X[i]) + b(X[i]); }";
+  input.text =
+      "import \"../fn/a.prn\";\nimport \"b.prn\";\nop f<N=2>(X: f32[N]) -> (Y: f32[N]) { Y[i] = "
+      "a(X[i]) + b(X[i]); }";
   input.import = [&](std::string_view path) -> Result<std::string> {
     asked.emplace_back(path);
     if (path == "lib/fn/a.prn") return std::string("const ONE = 1;\nfn a(x) = x + ONE;");
     if (path == "lib/ops/b.prn") return std::string("import \"../fn/a.prn\";\nfn b(x) = a(x) * 2;");
-    return error(Diag::kIoError, std::string("open"), std::string(path), std::string("no such file"));
+    return error(Diag::kIoError, std::string("open"), std::string(path),
+                 std::string("no such file"));
   };
   const lang::LangResult result = lang::compile(input);
   INFO(result.rendered);
@@ -84,7 +89,9 @@ TEST_CASE("an error in an imported file names that file") {
   lang::CompileInput input;
   input.file_name = "main.prn";
   input.text = "import \"a.prn\";\nop f<N=2>(X: f32[N]) -> (Y: f32[N]) { Y[i] = a(X[i]); }";
-  input.import = [](std::string_view) -> Result<std::string> { return std::string("fn a(x) = x +;"); };
+  input.import = [](std::string_view) -> Result<std::string> {
+    return std::string("fn a(x) = x +;");
+  };
   const lang::LangResult result = lang::compile(input);
   REQUIRE_FALSE(result.diagnostics.empty());
   CHECK(result.diagnostics[0].file == "a.prn");
@@ -102,8 +109,10 @@ TEST_CASE("an operator of an imported file can be chosen by name") {
 }
 
 TEST_CASE("a listing tells parameters, defaults and ports without binding them") {
-  const lang::ListResult list = lang::list_ops(
-      "x.prn", "const C = 3;\nop f<M, N = C*2, E: float = 1e-5, T: type = f16>(X: T[M, N+1], s: f32) -> (Y: T[M]) { }");
+  const lang::ListResult list =
+      lang::list_ops("x.prn",
+                     "const C = 3;\nop f<M, N = C*2, E: float = 1e-5, T: type = f16>(X: T[M, N+1], "
+                     "s: f32) -> (Y: T[M]) { }");
   REQUIRE(list.ops.size() == 1);
   const lang::OpInfo& op = list.ops[0];
   CHECK(op.line == 2);
@@ -132,7 +141,9 @@ TEST_CASE("parameters are bound from the shapes of inputs") {
 TEST_CASE("every block tells the line of its statement") {
   lang::CompileInput input;
   input.file_name = "x.prn";
-  input.text = "op f<N=4>(X: f32[N]) -> (Y: f32[N]) {\n  let s = sum[k] X[k];\n  Y[i] = X[i] / (s + sum[k] X[k]);\n}";
+  input.text =
+      "op f<N=4>(X: f32[N]) -> (Y: f32[N]) {\n  let s = sum[k] X[k];\n  Y[i] = X[i] / (s + sum[k] "
+      "X[k]);\n}";
   const lang::LangResult result = lang::compile(input);
   REQUIRE(result.origins.size() == 3);
   CHECK(result.origins[0].block == "s");
@@ -142,23 +153,29 @@ TEST_CASE("every block tells the line of its statement") {
   CHECK(result.origins[2].line == 3);
 }
 
-TEST_CASE("the same operator text gives the same program, whatever its layout and names of indices") {
+TEST_CASE(
+    "the same operator text gives the same program, whatever its layout and names of indices") {
   const std::string one = "op f<N=4>(X: f32[N,N]) -> (Y: f32[N]) { Y[i] = sum[k] X[i,k]; }";
-  const std::string two = "// rows\nop f<N = 2+2>(X: f32[N,N])\n  -> (Y: f32[N])\n{ Y[row] = sum[column] X[row,column]; }";
+  const std::string two =
+      "// rows\nop f<N = 2+2>(X: f32[N,N])\n  -> (Y: f32[N])\n{ Y[row] = sum[column] "
+      "X[row,column]; }";
   CHECK(ir::fingerprint(compile_or_die(one)) == ir::fingerprint(compile_or_die(two)));
 }
 
 TEST_CASE("statements may stand in any order") {
-  const std::string text = "op f<N=4>(X: f32[N]) -> (Y: f32[N]) { Y[i] = T[i] * 2; let T[i] = U[i] + 1; let U[i] = X[i]; }";
+  const std::string text =
+      "op f<N=4>(X: f32[N]) -> (Y: f32[N]) { Y[i] = T[i] * 2; let T[i] = U[i] + 1; let U[i] = "
+      "X[i]; }";
   const ir::Program program = compile_or_die(text);
-  const std::vector<ir::Tensor> y = interpret_or_die(program, {ir::tensor_from(ir::DType::kF32, {4}, [](int64_t i) {
-                                                       return static_cast<double>(i);
-                                                     })});
+  const std::vector<ir::Tensor> y = interpret_or_die(
+      program,
+      {ir::tensor_from(ir::DType::kF32, {4}, [](int64_t i) { return static_cast<double>(i); })});
   CHECK(y[0].get(3) == 8);
 }
 
 TEST_CASE("an output may be read") {
-  const std::string text = "op f<N=4>(X: f32[N]) -> (Y: f32[N], Z: f32[N]) { Z[i] = Y[i] + 1; Y[i] = X[i] * 2; }";
+  const std::string text =
+      "op f<N=4>(X: f32[N]) -> (Y: f32[N], Z: f32[N]) { Z[i] = Y[i] + 1; Y[i] = X[i] * 2; }";
   CHECK(compile_or_die(text).params().size() == 3);
 }
 

@@ -1,14 +1,15 @@
-// Operators against plain loops: what the language says they compute is what their programs compute.
+// Operators against plain loops: what the language says they compute is what their programs
+// compute.
+
+#include "ir/interp/interpreter.h"
+#include "tests/lang/case.h"
+#include "tests/support/check.h"
 
 #include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-
-#include "ir/interp/interpreter.h"
-#include "tests/lang/case.h"
-#include "tests/support/check.h"
 
 namespace prunerc::testing {
 namespace {
@@ -20,10 +21,12 @@ using Bindings = std::map<std::string, std::string>;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
 Tensor values(DType dtype, std::vector<int64_t> shape, std::vector<double> elements) {
-  return ir::tensor_from(dtype, std::move(shape), [&](int64_t at) { return elements[static_cast<size_t>(at)]; });
+  return ir::tensor_from(dtype, std::move(shape),
+                         [&](int64_t at) { return elements[static_cast<size_t>(at)]; });
 }
 
-Tensor whole(DType dtype, std::vector<int64_t> shape, uint64_t seed, int64_t low = -8, int64_t high = 8) {
+Tensor whole(DType dtype, std::vector<int64_t> shape, uint64_t seed, int64_t low = -8,
+             int64_t high = 8) {
   Rng rng(seed, 0, 0);
   return ir::random_ints(dtype, std::move(shape), low, high, rng);
 }
@@ -67,9 +70,15 @@ TEST_CASE("conv2d with stride, padding, dilation and groups is the plain loop ne
     const Tensor x = whole(DType::kF32, {n, ci, h, w}, 1);
     const Tensor f = whole(DType::kF32, {co, ci / c.g, k, k}, 2);
     const Tensor y = run_std("conv.prn", "conv2d",
-                             {{"N", "2"}, {"CI", "4"}, {"H", "7"}, {"W", "6"}, {"CO", "4"},
-                              {"S", std::to_string(c.s)}, {"P", std::to_string(c.p)},
-                              {"D", std::to_string(c.d)}, {"G", std::to_string(c.g)}},
+                             {{"N", "2"},
+                              {"CI", "4"},
+                              {"H", "7"},
+                              {"W", "6"},
+                              {"CO", "4"},
+                              {"S", std::to_string(c.s)},
+                              {"P", std::to_string(c.p)},
+                              {"D", std::to_string(c.d)},
+                              {"G", std::to_string(c.g)}},
                              {x, f});
     const int64_t oh = (h + 2 * c.p - c.d * (k - 1) - 1) / c.s + 1;
     const int64_t ow = (w + 2 * c.p - c.d * (k - 1) - 1) / c.s + 1;
@@ -81,8 +90,9 @@ TEST_CASE("conv2d with stride, padding, dilation and groups is the plain loop ne
       for (int64_t r = 0; r < ci / c.g * k * k; ++r) {
         const int64_t kx = r % k, ky = r / k % k, channel = r / k / k;
         const int64_t source = o / (co / c.g) * (ci / c.g) + channel;
-        sum += at_or_zero(x, {image, source, oy * c.s + ky * c.d - c.p, ox * c.s + kx * c.d - c.p}) *
-               at_or_zero(f, {o, channel, ky, kx});
+        sum +=
+            at_or_zero(x, {image, source, oy * c.s + ky * c.d - c.p, ox * c.s + kx * c.d - c.p}) *
+            at_or_zero(f, {o, channel, ky, kx});
       }
       expected.push_back(sum);
     }
@@ -94,8 +104,9 @@ TEST_CASE("conv_transpose2d scatters every input element") {
   const int64_t ci = 2, h = 3, w = 4, co = 3, k = 3, s = 2, p = 1;
   const Tensor x = whole(DType::kF32, {1, ci, h, w}, 3);
   const Tensor f = whole(DType::kF32, {ci, co, k, k}, 4);
-  const Tensor y = run_std("conv.prn", "conv_transpose2d",
-                           {{"CI", "2"}, {"H", "3"}, {"W", "4"}, {"CO", "3"}, {"KH", "3"}, {"KW", "3"}}, {x, f});
+  const Tensor y =
+      run_std("conv.prn", "conv_transpose2d",
+              {{"CI", "2"}, {"H", "3"}, {"W", "4"}, {"CO", "3"}, {"KH", "3"}, {"KW", "3"}}, {x, f});
   const int64_t oh = (h - 1) * s - 2 * p + k, ow = (w - 1) * s - 2 * p + k;
   std::vector<double> expected(static_cast<size_t>(co * oh * ow), 0);
   for (int64_t i = 0; i < ci * h * w * co * k * k; ++i) {
@@ -129,7 +140,8 @@ TEST_CASE("softmax of large values does not overflow") {
 }
 
 TEST_CASE("argmax takes the lowest index of equal values, and -inf is a value") {
-  const Tensor x = values(DType::kF32, {4, 4}, {1, 3, 3, 2, -kInf, -kInf, -kInf, -kInf, 0, -1, -2, 0, -5, -4, -3, -3});
+  const Tensor x = values(DType::kF32, {4, 4},
+                          {1, 3, 3, 2, -kInf, -kInf, -kInf, -kInf, 0, -1, -2, 0, -5, -4, -3, -3});
   const Tensor y = run_std("reduce.prn", "row_argmax", {{"M", "4"}, {"N", "4"}}, {x});
   check_near(y, {1, 0, 0, 2}, 0);
   const Tensor z = run_std("reduce.prn", "row_argmin", {{"M", "4"}, {"N", "4"}}, {x});
@@ -138,7 +150,9 @@ TEST_CASE("argmax takes the lowest index of equal values, and -inf is a value") 
 
 TEST_CASE("argmax over several indices gives the row-major position") {
   const Tensor x = values(DType::kI32, {2, 3}, {4, 9, 1, 9, 2, 9});
-  const std::string text = "op f(X: i32[2,3]) -> (p: i64, q: i64) { p = argmax[i,j] X[i,j]; q = argmin[i,j | i > 0] X[i,j]; }";
+  const std::string text =
+      "op f(X: i32[2,3]) -> (p: i64, q: i64) { p = argmax[i,j] X[i,j]; q = argmin[i,j | i > 0] "
+      "X[i,j]; }";
   const std::vector<Tensor> y = interpret_or_die(compile_or_die(text), {x});
   CHECK(y[0].get_int(0) == 1);
   CHECK(y[1].get_int(0) == 4);
@@ -146,18 +160,26 @@ TEST_CASE("argmax over several indices gives the row-major position") {
 
 TEST_CASE("empty reductions give their identities") {
   const std::string text =
-      "op f<K=0>(X: f32[4]) -> (s: f32, p: f32, m: f32, n: f32, a: bool, b: bool, i: i64, l: i32, h: u8) {\n"
-      "  s = sum[k in 0..K] X[k + 0];  p = prod[k in 0..K] X[k + 0];  m = max[k in 0..K] X[k + 0];\n"
-      "  n = min[k in 0..K] X[k + 0];  a = any[k in 0..K] (X[k + 0] > 0);  b = all[k in 0..K] (X[k + 0] > 0);\n"
-      "  i = argmax[k in 0..K] X[k + 0];  l = max[k in 0..K] i32(X[k + 0]);  h = min[k in 2..K] u8(X[k + 0]); }";
-  const std::vector<Tensor> y = interpret_or_die(compile_or_die(text), {whole(DType::kF32, {4}, 6)});
+      "op f<K=0>(X: f32[4]) -> (s: f32, p: f32, m: f32, n: f32, a: bool, b: bool, i: i64, l: i32, "
+      "h: u8) {\n"
+      "  s = sum[k in 0..K] X[k + 0];  p = prod[k in 0..K] X[k + 0];  m = max[k in 0..K] X[k + "
+      "0];\n"
+      "  n = min[k in 0..K] X[k + 0];  a = any[k in 0..K] (X[k + 0] > 0);  b = all[k in 0..K] (X[k "
+      "+ 0] > 0);\n"
+      "  i = argmax[k in 0..K] X[k + 0];  l = max[k in 0..K] i32(X[k + 0]);  h = min[k in 2..K] "
+      "u8(X[k + 0]); }";
+  const std::vector<Tensor> y =
+      interpret_or_die(compile_or_die(text), {whole(DType::kF32, {4}, 6)});
   const double expected[] = {0, 1, -kInf, kInf, 0, 1, -1, -2147483648.0, 255};
   for (size_t i = 0; i < y.size(); ++i) CHECK(y[i].get(0) == expected[i]);
 }
 
 TEST_CASE("a condition that never holds makes a reduction empty") {
-  const std::string text = "op f(X: f32[4]) -> (m: f32, i: i64) { m = max[k | k > 9] X[k]; i = argmin[k | k > 9] X[k]; }";
-  const std::vector<Tensor> y = interpret_or_die(compile_or_die(text), {whole(DType::kF32, {4}, 6)});
+  const std::string text =
+      "op f(X: f32[4]) -> (m: f32, i: i64) { m = max[k | k > 9] X[k]; i = argmin[k | k > 9] X[k]; "
+      "}";
+  const std::vector<Tensor> y =
+      interpret_or_die(compile_or_die(text), {whole(DType::kF32, {4}, 6)});
   CHECK(y[0].get(0) == -kInf);
   CHECK(y[1].get_int(0) == -1);
 }
@@ -168,7 +190,8 @@ TEST_CASE("quantised products accumulate in i32, round half to even and saturate
   const Tensor bias = values(DType::kI32, {5}, {0, 0, -250, -252, 0});
   const Tensor scale = values(DType::kF32, {5}, {1, 1, 0.5, 0.5, 0.25});
   const Tensor zero = values(DType::kI32, {}, {2});
-  const Tensor y = run_std("quantized.prn", "qgemm", {{"M", "1"}, {"N", "5"}, {"K", "2"}}, {a, b, bias, scale, zero});
+  const Tensor y = run_std("quantized.prn", "qgemm", {{"M", "1"}, {"N", "5"}, {"K", "2"}},
+                           {a, b, bias, scale, zero});
   // columns 2 and 3: 5/2 rounds to 2, 3/2 rounds to 2; column 4: 510/4 = 127.5 rounds to 128.
   check_near(y, {255, 0, 4, 4, 130}, 0);
 }
@@ -176,7 +199,8 @@ TEST_CASE("quantised products accumulate in i32, round half to even and saturate
 TEST_CASE("the body of a reduction is evaluated in the accumulator's type") {
   const Tensor a = values(DType::kU8, {2}, {3, 250});
   const Tensor b = values(DType::kU8, {2}, {5, 1});
-  const std::string text = "op f(A: u8[2], B: u8[2]) -> (s: i32) { s = sum:i32[k] (A[k] - B[k]) * 300; }";
+  const std::string text =
+      "op f(A: u8[2], B: u8[2]) -> (s: i32) { s = sum:i32[k] (A[k] - B[k]) * 300; }";
   CHECK(run_one(text, "", {}, {a, b}).get_int(0) == (3 - 5) * 300 + (250 - 1) * 300);
   const std::string half = "op f(A: f16[1]) -> (s: f32) { s = sum:f32[k] A[k] * 0.1; }";
   CHECK(run_one(half, "", {}, {values(DType::kF16, {1}, {1})}).get(0) == static_cast<double>(0.1F));
@@ -185,7 +209,8 @@ TEST_CASE("the body of a reduction is evaluated in the accumulator's type") {
 TEST_CASE("embedding rows out of range are zero") {
   const Tensor table = whole(DType::kF16, {3, 2}, 7, 1, 9);
   const Tensor id = values(DType::kI32, {4}, {2, -1, 0, 3});
-  const Tensor y = run_std("indexing.prn", "embedding", {{"V", "3"}, {"D", "2"}, {"T", "4"}}, {table, id});
+  const Tensor y =
+      run_std("indexing.prn", "embedding", {{"V", "3"}, {"D", "2"}, {"T", "4"}}, {table, id});
   check_near(y, {table.get(4), table.get(5), 0, 0, table.get(0), table.get(1), 0, 0}, 0);
 }
 
@@ -197,7 +222,8 @@ TEST_CASE("max pooling ignores the padding") {
     double best = -kInf;
     for (int64_t r = 0; r < 9; ++r) {
       const int64_t row = i / 2 * 2 + r / 3 - 1, column = i % 2 * 2 + r % 3 - 1;
-      if (row >= 0 && row < 4 && column >= 0 && column < 4) best = std::max(best, x.get(row * 4 + column));
+      if (row >= 0 && row < 4 && column >= 0 && column < 4)
+        best = std::max(best, x.get(row * 4 + column));
     }
     expected.push_back(best);
   }
@@ -235,9 +261,9 @@ TEST_CASE("integer division and remainder are floor, conversions saturate") {
   const std::string text =
       "op f(X: i32[4], Z: f32[4]) -> (Q: i32[4], R: i32[4], C: i8[4]) {\n"
       "  Q[i] = X[i] / 3;  R[i] = X[i] % 3;  C[i] = i8(Z[i]);\n}";
-  const std::vector<Tensor> y =
-      interpret_or_die(compile_or_die(text), {values(DType::kI32, {4}, {-7, -1, 0, 7}),
-                                              values(DType::kF32, {4}, {-1e9, -1.9, 1.9, std::nan("")})});
+  const std::vector<Tensor> y = interpret_or_die(
+      compile_or_die(text), {values(DType::kI32, {4}, {-7, -1, 0, 7}),
+                             values(DType::kF32, {4}, {-1e9, -1.9, 1.9, std::nan("")})});
   check_near(y[0], {-3, -1, 0, 2}, 0);
   check_near(y[1], {2, 2, 0, 1}, 0);
   check_near(y[2], {-128, -1, 1, 0}, 0);
@@ -249,7 +275,8 @@ TEST_CASE("causal attention equals attention over the visible keys") {
   const Tensor q = ir::random_normal(DType::kF32, {1, t, e}, rng);
   const Tensor k = ir::random_normal(DType::kF32, {1, t, e}, rng);
   const Tensor v = ir::random_normal(DType::kF32, {1, t, e}, rng);
-  const Tensor o = run_std("attention.prn", "causal_attention", {{"H", "1"}, {"T", "4"}, {"E", "3"}}, {q, k, v});
+  const Tensor o =
+      run_std("attention.prn", "causal_attention", {{"H", "1"}, {"T", "4"}, {"E", "3"}}, {q, k, v});
   std::vector<double> expected;
   for (int64_t i = 0; i < t * e; ++i) {
     double weight = 0, value = 0;
@@ -265,18 +292,20 @@ TEST_CASE("causal attention equals attention over the visible keys") {
 }
 
 TEST_CASE("cumulative sums respect the triangle") {
-  const Tensor y = run_std("reduce.prn", "cumsum", {{"M", "1"}, {"N", "4"}}, {values(DType::kF32, {1, 4}, {1, 2, 3, 4})});
+  const Tensor y = run_std("reduce.prn", "cumsum", {{"M", "1"}, {"N", "4"}},
+                           {values(DType::kF32, {1, 4}, {1, 2, 3, 4})});
   check_near(y, {1, 3, 6, 10}, 0);
 }
 
 TEST_CASE("a command line expression computes what it says") {
-  const lang::LangResult result = compile_case(
-      "", "// expr: i=3 k=2 dtype=A=i32,B=i32\nC[i] = sum[k] A[2*i + k] * B[k]");
+  const lang::LangResult result =
+      compile_case("", "// expr: i=3 k=2 dtype=A=i32,B=i32\nC[i] = sum[k] A[2*i + k] * B[k]");
   INFO(result.rendered);
   REQUIRE(result.program.has_value());
   CHECK(result.program->name() == "expr");
   const std::vector<Tensor> y = interpret_or_die(
-      *result.program, {values(DType::kI32, {6}, {1, 2, 3, 4, 5, 6}), values(DType::kI32, {2}, {1, 10})});
+      *result.program,
+      {values(DType::kI32, {6}, {1, 2, 3, 4, 5, 6}), values(DType::kI32, {2}, {1, 10})});
   check_near(y[0], {21, 43, 65}, 0);
 }
 

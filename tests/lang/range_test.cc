@@ -1,11 +1,12 @@
-// Ranges of index expressions: never narrower than the values that occur, and narrow enough for the usual subscripts.
+// Ranges of index expressions: never narrower than the values that occur, and narrow enough for the
+// usual subscripts.
 
 #include "ir/lang/range.h"
 
-#include <catch2/catch.hpp>
-
 #include "ir/support/rng.h"
 #include "tests/support/check.h"
+
+#include <catch2/catch.hpp>
 
 namespace prunerc::testing {
 namespace {
@@ -74,10 +75,15 @@ class Maker {
       case 4:
       case 5: return binary(AstOp::kSub, lhs, random(rng, depth - 1));
       case 6: return binary(AstOp::kMul, lhs, constant(rng.between(-4, 4)));
-      case 7: return binary(AstOp::kDiv, lhs, constant(rng.chance(0.5) ? rng.between(1, 5) : rng.between(-5, -1)));
-      case 8: return binary(AstOp::kMod, lhs, constant(rng.chance(0.8) ? rng.between(1, 5) : rng.between(-5, -1)));
+      case 7:
+        return binary(AstOp::kDiv, lhs,
+                      constant(rng.chance(0.5) ? rng.between(1, 5) : rng.between(-5, -1)));
+      case 8:
+        return binary(AstOp::kMod, lhs,
+                      constant(rng.chance(0.8) ? rng.between(1, 5) : rng.between(-5, -1)));
       default:
-        return extremum(rng.chance(0.5) ? NodeKind::kMin : NodeKind::kMax, lhs, random(rng, depth - 1));
+        return extremum(rng.chance(0.5) ? NodeKind::kMin : NodeKind::kMax, lhs,
+                        random(rng, depth - 1));
     }
   }
 
@@ -90,7 +96,8 @@ class Maker {
     const AstOp ops[] = {AstOp::kEq, AstOp::kNe, AstOp::kLt, AstOp::kLe, AstOp::kGt, AstOp::kGe};
     const AstOp op = ops[rng.below(6)];
     // An index takes part in each comparison, so that the facts are all about the domain.
-    const Node* lhs = binary(AstOp::kAdd, index(&indices_[rng.below(indices_.size())]), random(rng, 2));
+    const Node* lhs =
+        binary(AstOp::kAdd, index(&indices_[rng.below(indices_.size())]), random(rng, 2));
     return binary(op, lhs, random(rng, 2));
   }
 
@@ -128,8 +135,11 @@ TEST_CASE("a range under facts contains every value that occurs under them") {
       make.add_index(begin, begin + rng.between(1, 6));
     }
     FactSet facts;
-    for (uint64_t f = rng.below(4); f > 0; --f) facts = facts.with(make.random_condition(rng, 2), rng.chance(0.6));
-    const Node* node = make.binary(AstOp::kAdd, make.random(rng, 4), make.binary(AstOp::kMul, make.sum_of_indices(), make.constant(rng.between(0, 1))));
+    for (uint64_t f = rng.below(4); f > 0; --f)
+      facts = facts.with(make.random_condition(rng, 2), rng.chance(0.6));
+    const Node* node = make.binary(
+        AstOp::kAdd, make.random(rng, 4),
+        make.binary(AstOp::kMul, make.sum_of_indices(), make.constant(rng.between(0, 1))));
     const ValueRange range = lang::range_of(node, facts);
     int64_t budget = kBudget;
     const std::optional<ValueRange> exact = lang::enumerate_range(node, facts, budget);
@@ -149,7 +159,8 @@ TEST_CASE("a grouped channel index has its exact range") {
   const Node* co = make.index(make.add_index(0, 1 << 20));
   const Node* ci = make.index(make.add_index(0, 1 << 10));
   // co / 1024 * 1024 + ci
-  const Node* group = make.binary(AstOp::kMul, make.binary(AstOp::kDiv, co, make.constant(1024)), make.constant(1024));
+  const Node* group = make.binary(AstOp::kMul, make.binary(AstOp::kDiv, co, make.constant(1024)),
+                                  make.constant(1024));
   const ValueRange range = lang::range_of(make.binary(AstOp::kAdd, group, ci), FactSet());
   CHECK(range.lo == 0);
   CHECK(range.hi == (1 << 20) - 1);
@@ -186,7 +197,8 @@ TEST_CASE("arithmetic that may wrap has the range of its type") {
   CHECK(range.hi == INT64_MAX);
   // A fact about a sum that may wrap says nothing about its terms.
   const Node* fourth = make.binary(AstOp::kMul, square, square);
-  const FactSet facts = FactSet().with(make.binary(AstOp::kLt, make.binary(AstOp::kAdd, fourth, i), make.constant(5)), true);
+  const FactSet facts = FactSet().with(
+      make.binary(AstOp::kLt, make.binary(AstOp::kAdd, fourth, i), make.constant(5)), true);
   CHECK(lang::range_of(i, facts).hi == (int64_t{1} << 40) - 1);
 }
 

@@ -1,13 +1,14 @@
-// Inputs that no small text file holds: huge, deep, hostile or random texts. None may crash or take a second.
+// Inputs that no small text file holds: huge, deep, hostile or random texts. None may crash or take
+// a second.
+
+#include "ir/support/rng.h"
+#include "tests/lang/case.h"
+#include "tests/support/check.h"
 
 #include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <ctime>
-
-#include "ir/support/rng.h"
-#include "tests/lang/case.h"
-#include "tests/support/check.h"
 
 namespace prunerc::testing {
 namespace {
@@ -46,8 +47,9 @@ constexpr int kDeep = 100'000;
 }  // namespace
 
 TEST_CASE("nesting of a hundred thousand levels is refused and does not overflow the stack") {
-  const std::string open[] = {"(", "-", "!", "if true then 1 else ", "f32(", "exp(", "X[", "sum[k", "max(1, ",
-                              "1 + ", "1 * (2 + "};
+  const std::string open[] = {"(",       "-",    "!",        "if true then 1 else ",
+                              "f32(",    "exp(", "X[",       "sum[k",
+                              "max(1, ", "1 + ", "1 * (2 + "};
   for (const std::string& token : open) {
     INFO(token);
     const int count = std::min(kDeep, static_cast<int>(900'000 / token.size()));
@@ -61,12 +63,30 @@ TEST_CASE("nesting of a hundred thousand levels is refused and does not overflow
 }
 
 TEST_CASE("a file of more than a megabyte is refused") {
-  CHECK(refused(repeat("// nothing\n", kDeep) + op_with("X[i]")) == std::vector<std::string>{"FileTooLarge"});
+  CHECK(refused(repeat("// nothing\n", kDeep) + op_with("X[i]")) ==
+        std::vector<std::string>{"FileTooLarge"});
 }
 
 TEST_CASE("long runs of one token are refused quickly") {
-  const std::string tokens[] = {"{", "}", "[", "]", ";", ",", "op ", "let ", "a ", "0 ", "..", "|", "\"", "@",
-                                "\xff", "import \"x\";", "const c = 1;", "fn f(x) = x;", "op f() -> (x: f32) {",
+  const std::string tokens[] = {"{",
+                                "}",
+                                "[",
+                                "]",
+                                ";",
+                                ",",
+                                "op ",
+                                "let ",
+                                "a ",
+                                "0 ",
+                                "..",
+                                "|",
+                                "\"",
+                                "@",
+                                "\xff",
+                                "import \"x\";",
+                                "const c = 1;",
+                                "fn f(x) = x;",
+                                "op f() -> (x: f32) {",
                                 "op f<"};
   for (const std::string& token : tokens) {
     INFO(token);
@@ -88,14 +108,17 @@ TEST_CASE("operators with very many names are answered quickly") {
   std::string lets, reads = "X[i]", consts, params = "N=4", fns;
   for (int i = 0; i < 9000; ++i) {
     const std::string n = std::to_string(i);
-    lets += "let t" + n + "[i] = " + (i == 0 ? "X[i]" : "t" + std::to_string(i - 1) + "[i]") + " + u" + n + ";\n";
+    lets += "let t" + n + "[i] = " + (i == 0 ? "X[i]" : "t" + std::to_string(i - 1) + "[i]") +
+            " + u" + n + ";\n";
     consts += "const c" + n + " = 1;\n";
     fns += "fn g" + n + "(x) = x + c" + n + " * y;\n";
     params += ", P" + n + "=1";
   }
-  CHECK(contains(refused("op f<N=4>(X: f32[N]) -> (Y: f32[N]) {\n" + lets + "Y[i] = X[i]; }"), "TooManyErrors"));
+  CHECK(contains(refused("op f<N=4>(X: f32[N]) -> (Y: f32[N]) {\n" + lets + "Y[i] = X[i]; }"),
+                 "TooManyErrors"));
   CHECK(contains(refused(consts + fns + op_with("X[i]")), "TooManyErrors"));
-  CHECK(contains(refused("op f<" + params + ">(X: f32[N]) -> (Y: f32[N]) { Y[i] = X[k]; }"), "UnknownName"));
+  CHECK(contains(refused("op f<" + params + ">(X: f32[N]) -> (Y: f32[N]) { Y[i] = X[k]; }"),
+                 "UnknownName"));
 }
 
 TEST_CASE("functions that double their argument cannot exhaust the memory") {
@@ -112,7 +135,8 @@ TEST_CASE("functions that double their argument cannot exhaust the memory") {
 
 TEST_CASE("an operator with more guarded reads than can be proved in time is refused") {
   std::string fns = "fn d0(x) = x + x;\n";
-  for (int i = 1; i < 12; ++i) fns += "fn d" + std::to_string(i) + "(x) = d" + std::to_string(i - 1) + "(x + x);\n";
+  for (int i = 1; i < 12; ++i)
+    fns += "fn d" + std::to_string(i) + "(x) = d" + std::to_string(i - 1) + "(x + x);\n";
   std::string stmts;
   for (int i = 0; i < 2000; ++i) {
     stmts += "let t" + std::to_string(i) + "[i] = if i > 0 && i < 3 then d11(X[i - 1]) else 0;\n";
@@ -148,7 +172,8 @@ TEST_CASE("a given shape must fit the declaration") {
     INFO(result.rendered);
     CHECK_FALSE(result.program.has_value());
     REQUIRE_FALSE(result.diagnostics.empty());
-    CHECK((result.diagnostics[0].name == "ShapeMismatch" || result.diagnostics[0].name == "ExtentTooSmall"));
+    CHECK((result.diagnostics[0].name == "ShapeMismatch" ||
+           result.diagnostics[0].name == "ExtentTooSmall"));
   }
 }
 
@@ -173,8 +198,9 @@ TEST_CASE("texts with random damage are refused or compiled, never more") {
     const lang::LangResult result = compile_case(name, text);
     INFO(text);
     CHECK(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC < 1.0);
-    CHECK(result.program.has_value() == std::none_of(result.diagnostics.begin(), result.diagnostics.end(),
-                                                     [](const lang::Diagnostic& d) { return d.is_error; }));
+    CHECK(result.program.has_value() ==
+          std::none_of(result.diagnostics.begin(), result.diagnostics.end(),
+                       [](const lang::Diagnostic& d) { return d.is_error; }));
   }
 }
 
