@@ -1,7 +1,6 @@
 // Operators against plain loops: what the language says they compute is what their programs
 // compute.
 
-#include "ir/interp/interpreter.h"
 #include "tests/lang/case.h"
 #include "tests/support/check.h"
 
