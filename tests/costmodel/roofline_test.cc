@@ -1,0 +1,207 @@
+#include "costmodel/latency/roofline.h"
+
+#include <cmath>
+
+#include "costmodel/cost_model.h"
+#include "costmodel/latency/nest.h"
+#include "schedule/schedule.h"
+#include "tests/support/check.h"
+#include "tests/support/program_gen.h"
+
+namespace prunerc {
+namespace {
+
+using namespace costmodel;  // NOLINT: a test
+using namespace testing;    // NOLINT: a test
+using schedule::Int;
+using schedule::Schedule;
+
+ir::Target machine(int64_t num_threads = 1) {
+  ir::Target target = ir::target_from_string("cpu:icelake-server").value();
+  target.num_threads = num_threads;
+  return target;
+}
+
+ir::Program matmul(int64_t n) {
+  const std::string e = std::to_string(n);
+  return parse_or_die("program matmul(A: f32[" + e + ", " + e + "], B: f32[" + e + ", " + e +
+                      "]) -> (C: f32[" + e + ", " + e + "]) { for i in " + e + " { for j in " + e +
+                      " { for k in " + e + " { block \"C\" [vi: S(" + e + ") = i, vj: S(" + e +
+                      ") = j, vk: R(" + e + ") = k] { init { C[vi, vj] = 0f32 } C[vi, vj] = C[vi, vj] + "
+                      "A[vi, vk] * B[vk, vj] } } } } }");
+}
+
+double latency(const Schedule& s, int64_t num_threads = 1) {
+  return estimate_latency(s.program(), machine(num_threads)).total_ns;
+}
+
+/// i0 j0 k | i1 unrolled, j1 unrolled, lanes.
+Schedule tiled(int64_t n, int64_t rows, int64_t vectors) {
+  Schedule s(matmul(n));
+  const auto loops = s.loops_of(s.blocks()[0]);
+  const auto i = s.split(loops[0], {Int(-1), Int(rows)}).value();
+  const auto j = s.split(loops[1], {Int(-1), Int(vectors), Int(16)}).value();
+  REQUIRE_OK(s.reorder({i[0], j[0], loops[2], i[1], j[1], j[2]}));
+  REQUIRE_OK(s.unroll(i[1]));
+  REQUIRE_OK(s.unroll(j[1]));
+  REQUIRE_OK(s.vectorize(j[2]));
+  return s;
+}
+
+TEST_CASE("a register tile of vectors beats the program as written by far") {
+  CHECK(latency(Schedule(matmul(256))) > 10 * latency(tiled(256, 8, 2)));
+}
+
+TEST_CASE("the estimate of a good tile lies between the machine's limit and three times it") {
+  const ir::Target target = machine();
+  const double limit = 2.0 * 256 * 256 * 256 / target.peak_gflops();
+  const double ns = latency(tiled(256, 8, 3));
+  CHECK(ns > limit);
+  CHECK(ns < 3 * limit);
+}
+
+TEST_CASE("too few accumulators wait for each other") {
+  CHECK(latency(tiled(256, 1, 1)) > 2 * latency(tiled(256, 8, 2)));
+}
+
+TEST_CASE("more accumulators than registers spill") {
+  const LatencyEstimate fits = estimate_latency(tiled(256, 8, 2).program(), machine());
+  const LatencyEstimate spills = estimate_latency(tiled(256, 16, 8).program(), machine());
+  CHECK(fits.max_tile_registers <= 32);
+  CHECK(spills.max_tile_registers > 32);
+  CHECK(spills.core_ns > 1.2 * fits.core_ns);
+}
+
+TEST_CASE("lanes along a strided axis are gathered") {
+  auto vectorized = [](int which) {
+    Schedule s(parse_or_die(R"(program t(X: f32[128, 128]) -> (Y: f32[128, 128]) {
+      for i in 128 { for j in 128 { block "Y" [vi: S(128) = i, vj: S(128) = j] {
+        Y[vi, vj] = X[vi, vj] + 1f32 } } } })"));
+    const auto loops = s.loops_of(s.blocks()[0]);
+    const auto parts = s.split(loops[static_cast<std::size_t>(which)], {Int(-1), Int(16)}).value();
+    REQUIRE_OK(s.reorder({parts[0], loops[static_cast<std::size_t>(1 - which)], parts[1]}));
+    REQUIRE_OK(s.vectorize(parts[1]));
+    return latency(s);
+  };
+  CHECK(vectorized(0) > 5 * vectorized(1));
+}
+
+TEST_CASE("two threads halve a large product and do not help a tiny one") {
+  auto parallel = [](int64_t n) {
+    Schedule s = tiled(n, 4, 2);
+    REQUIRE_OK(s.parallel(s.loops_of(s.blocks()[0])[0]));
+    return s;
+  };
+  const Schedule large = parallel(256);
+  CHECK(latency(large, 2) < 0.62 * latency(large, 1));
+  const Schedule tiny = parallel(32);
+  CHECK(latency(tiny, 2) > latency(tiny, 1));
+}
+
+TEST_CASE("an uneven split leaves a thread idle") {
+  auto with_tasks = [](int64_t tasks) {
+    Schedule s = tiled(240, 4, 1);
+    const auto loops = s.loops_of(s.blocks()[0]);
+    const auto parts = s.split(loops[0], {Int(tasks), Int(-1)}).value();
+    REQUIRE_OK(s.parallel(parts[0]));
+    return latency(s, 2);
+  };
+  CHECK(with_tasks(3) > 1.25 * with_tasks(4));
+}
+
+TEST_CASE("rows that compete for few cache sets cost traffic that a packed panel does not") {
+  Schedule plain = tiled(1024, 6, 4);
+  Schedule packed(matmul(1024));
+  const ir::BlockId block = packed.blocks()[0];
+  const ir::BlockId copy = packed.cache_read(block, 1, ir::Scope::kGlobal).value();
+  const auto loops = packed.loops_of(block);
+  const auto i = packed.split(loops[0], {Int(-1), Int(6)}).value();
+  const auto j = packed.split(loops[1], {Int(-1), Int(4), Int(16)}).value();
+  REQUIRE_OK(packed.reorder({j[0], i[0], loops[2], i[1], j[1], j[2]}));
+  REQUIRE_OK(packed.unroll(i[1]));
+  REQUIRE_OK(packed.unroll(j[1]));
+  REQUIRE_OK(packed.vectorize(j[2]));
+  const auto copy_loops = packed.compute_at(copy, j[0]);
+  REQUIRE_OK(copy_loops);
+  const auto lanes = packed.split(copy_loops->back(), {Int(-1), Int(16)}).value();
+  REQUIRE_OK(packed.vectorize(lanes[1]));
+  const LatencyEstimate a = estimate_latency(plain.program(), machine());
+  const LatencyEstimate b = estimate_latency(packed.program(), machine());
+  CHECK(a.l3_ns > 2 * b.l3_ns);
+  CHECK(b.total_ns < a.total_ns);
+}
+
+TEST_CASE("a stage that follows in the same row finds it in the cache") {
+  const char* text = R"(program t(X: f32[4096, 512]) -> (Y: f32[4096, 512]) {
+    buffer T: f32[4096, 512] global
+    for i in 4096 { for j in 512 { block "T" [vi: S(4096) = i, vj: S(512) = j] {
+      T[vi, vj] = exp(X[vi, vj]) } } }
+    for i1 in 4096 { for j1 in 512 { block "Y" [wi: S(4096) = i1, wj: S(512) = j1] {
+      Y[wi, wj] = T[wi, wj] + 1f32 } } } })";
+  const Schedule apart(parse_or_die(text));
+  Schedule fused(parse_or_die(text));
+  const auto blocks = fused.blocks();
+  REQUIRE_OK(fused.compute_at(blocks[0], fused.loops_of(blocks[1])[0]));
+  const LatencyEstimate a = estimate_latency(apart.program(), machine());
+  const LatencyEstimate b = estimate_latency(fused.program(), machine());
+  CHECK(b.l2_ns + b.l3_ns < 0.7 * (a.l2_ns + a.l3_ns));
+}
+
+TEST_CASE("intermediates count with what is in use at once") {
+  const char* text = R"(program t(X: f32[64, 512]) -> (Y: f32[64, 512]) {
+    buffer T: f32[64, 512] global
+    for i in 64 { for j in 512 { block "T" [vi: S(64) = i, vj: S(512) = j] { T[vi, vj] = X[vi, vj] } }
+      for j1 in 512 { block "Y" [wi: S(64) = i, wj: S(512) = j1] { Y[wi, wj] = T[wi, wj] } } } })";
+  const ir::Program program = parse_or_die(text);
+  const NestTable table(program);
+  REQUIRE(table.nests().size() == 2);
+  for (const ir::Buffer& buffer : program.buffers()) {
+    if (buffer.name != "T") continue;
+    CHECK(table.shape(buffer.id) == std::vector<double>{1, 512});
+    CHECK(table.home_depth(buffer.id) == 1);
+  }
+}
+
+TEST_CASE("every random program has a finite positive estimate, and a model score") {
+  const auto roofline = make_roofline_model();
+  const auto random = make_random_model(3);
+  const ir::Target target = machine(2);
+  for (int i = 0; i < num_cases(); ++i) {
+    Rng rng(first_seed() + static_cast<uint64_t>(i), 5);
+    const ir::Program program = random_program(rng);
+    const LatencyEstimate e = estimate_latency(program, target);
+    INFO("case " << i);
+    CHECK(std::isfinite(e.total_ns));
+    CHECK(e.total_ns > 0);
+    for (const double part : {e.core_ns, e.l2_ns, e.l3_ns, e.memory_ns, e.launch_ns}) CHECK(part >= 0);
+    const ModelInput input = {&program, &target};
+    Score scores[2];
+    roofline->predict({&input, 1}, {&scores[0], 1});
+    random->predict({&input, 1}, {&scores[1], 1});
+    CHECK(scores[0].predicted_ns == e.total_ns);
+    CHECK(scores[1].mean >= 0);
+    CHECK(scores[1].mean < 1);
+  }
+}
+
+TEST_CASE("the random model depends on its seed and the program alone") {
+  const ir::Program a = matmul(16), b = matmul(32);
+  const ir::Target target = machine();
+  auto score = [&](uint64_t seed, const ir::Program& program) {
+    const ModelInput input = {&program, &target};
+    Score out;
+    make_random_model(seed)->predict({&input, 1}, {&out, 1});
+    return out.mean;
+  };
+  CHECK(score(1, a) == score(1, matmul(16)));
+  CHECK(score(1, a) != score(2, a));
+  CHECK(score(1, a) != score(1, b));
+}
+
+TEST_CASE("models that do not learn say so") {
+  CHECK(make_roofline_model()->updated({}, {}).value() == nullptr);
+  CHECK(make_random_model(1)->updated({}, {}).value() == nullptr);
+}
+
+}  // namespace
+}  // namespace prunerc
