@@ -137,7 +137,36 @@ Expr Emitter::emit_read(const Node* node, const StageScope& scope) {
     if (doubt.above) require(b_.lt(indices[d], b_.int_imm(node->tensor->shape[d])));
   }
   if (!in_range.defined()) return value;
-  return b_.select(in_range, value, emit(node->or_value, scope));
+  const Expr fill = emit(node->or_value, scope);
+  if (pad_ != nullptr) {
+    if (const std::optional<Expr> padded = padded_read(node, indices, fill)) return *padded;
+  }
+  return b_.select(in_range, value, fill);
+}
+
+// The read of a copy of the tensor that is large enough for every subscript.
+std::optional<Expr> Emitter::padded_read(const Node* node, const std::vector<Expr>& indices,
+                                         Expr fill) {
+  if (fill.as<ir::FloatImm>() == nullptr && fill.as<ir::IntImm>() == nullptr) return std::nullopt;
+  std::vector<ir::Interval> box;
+  for (const Expr index : indices) {
+    bool affine = true;
+    ir::walk(index, [&](Expr e) {
+      affine = affine && (e.as<ir::Add>() != nullptr || e.as<ir::Sub>() != nullptr ||
+                          e.as<ir::Mul>() != nullptr || e.as<ir::Var>() != nullptr ||
+                          e.as<ir::IntImm>() != nullptr);
+      return affine;
+    });
+    box.push_back(ir::interval_of(index, *ranges_));
+    if (!affine || !box.back().is_bounded()) return std::nullopt;
+  }
+  const std::optional<ir::BufferId> buffer = pad_(node->tensor, box, fill);
+  if (!buffer) return std::nullopt;
+  std::vector<Expr> at;
+  for (size_t d = 0; d < indices.size(); ++d) {
+    at.push_back(box[d].lo == 0 ? indices[d] : b_.sub(indices[d], b_.int_imm(box[d].lo)));
+  }
+  return b_.load(*buffer, at);
 }
 
 Expr Emitter::identity_of(Reducer reducer, DType dtype) {

@@ -2,12 +2,15 @@
 #ifndef PRUNERC_IR_LANG_EMIT_H_
 #define PRUNERC_IR_LANG_EMIT_H_
 
+#include "ir/analysis/interval.h"
 #include "ir/builder.h"
 #include "ir/lang/check.h"
 #include "ir/lang/range.h"
 #include "ir/lang/typed.h"
 
+#include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -40,6 +43,16 @@ class Emitter {
           const std::unordered_map<const Node*, StageResult>& results)
       : b_(builder), proofs_(proofs), buffers_(buffers), results_(results) {}
 
+  /// Gives a buffer that holds `tensor` extended to the box [low, high] of each dimension, with `fill` outside of it;
+  /// nullopt where a test at each read is better.
+  using PadFn = std::function<std::optional<ir::BufferId>(
+      const Tensor* tensor, std::span<const ir::Interval> box, ir::Expr fill)>;
+  /// While set, reads that may leave their tensor go through `pad` where their subscripts are affine over `ranges`.
+  void set_padding(PadFn pad, const ir::VarRanges* ranges) {
+    pad_ = std::move(pad);
+    ranges_ = ranges;
+  }
+
   /// The value of a node; reductions inside it are loads of their results.
   ir::Expr emit(const Node* node, const StageScope& scope);
   /// Conjunction of conditions; null for none.
@@ -58,11 +71,15 @@ class Emitter {
   ir::Expr emit_unary(const Node* node, const StageScope& scope);
   ir::Expr emit_binary(const Node* node, const StageScope& scope);
   ir::Expr emit_read(const Node* node, const StageScope& scope);
+  std::optional<ir::Expr> padded_read(const Node* node, const std::vector<ir::Expr>& indices,
+                                      ir::Expr fill);
 
   ir::IrBuilder& b_;
   const Proofs& proofs_;
   const std::map<const Tensor*, ir::BufferId>& buffers_;
   const std::unordered_map<const Node*, StageResult>& results_;
+  PadFn pad_;
+  const ir::VarRanges* ranges_ = nullptr;
 };
 
 /// The regions, one element each, of what a block's init and body load and store: those of the

@@ -1,6 +1,7 @@
 #include "ir/lang/lower.h"
 
 #include "ir/builder.h"
+#include "ir/equal.h"
 #include "ir/lang/emit.h"
 
 #include <algorithm>
@@ -18,6 +19,18 @@ namespace {
 bool is_position(Reducer reducer) {
   return reducer == Reducer::kArgMax || reducer == Reducer::kArgMin;
 }
+
+/// A padded copy may be this much larger than its tensor, and small ones may always be made.
+constexpr double kMaxPadding = 2.5;
+constexpr double kSmallPadding = 4096;
+
+/// A padded copy that exists.
+struct Padded {
+  const Tensor* tensor = nullptr;
+  std::vector<ir::Interval> box;
+  Expr fill;
+  ir::BufferId buffer;
+};
 
 class Lowerer {
  public:
@@ -160,11 +173,65 @@ class Lowerer {
       return;
     }
     const Expr identity = emit_.identity_of(node->reducer, node->accumulator);
+    ir::VarRanges ranges;
+    for (const ir::IterVar& iter : iters) ranges.bind(iter.var, iter.extent);
+    emit_.set_padding([this](const Tensor* tensor, std::span<const ir::Interval> box,
+                             Expr fill) { return pad(tensor, box, fill); },
+                      &ranges);
     Expr value = emit_.emit(node->args[0], scope);
+    emit_.set_padding(nullptr, nullptr);
     if (condition.defined()) value = b_.select(condition, value, identity);
     block.init = b_.store(target, at, identity);
     block.body = b_.store(target, at, combine(node->reducer, b_.load(target, at), value));
     close_block(block, iters, {target});
+  }
+
+  // A window reads each element many times: its padding is made once, as a stage of its own, which a schedule may still
+  // inline. Not where the copy would be far larger than what it copies.
+  std::optional<ir::BufferId> pad(const Tensor* tensor, std::span<const ir::Interval> box,
+                                  Expr fill) {
+    double own = 1;
+    double padded = 1;
+    std::vector<Expr> shape;
+    for (size_t d = 0; d < box.size(); ++d) {
+      const int64_t extent = box[d].hi - box[d].lo + 1;
+      own *= static_cast<double>(tensor->shape[d]);
+      padded *= static_cast<double>(extent);
+      shape.push_back(b_.int_imm(extent));
+    }
+    if (padded > kMaxPadding * own + kSmallPadding) return std::nullopt;
+    for (const Padded& known : padded_) {
+      if (known.tensor == tensor && ir::structural_equal(known.fill, fill) &&
+          std::equal(known.box.begin(), known.box.end(), box.begin(), box.end())) {
+        return known.buffer;
+      }
+    }
+    const std::string name = tensor->name + "_pad";
+    const ir::BufferId target = b_.add_buffer(name, *tensor->dtype, shape, ir::Scope::kGlobal,
+                                              ir::BufferRole::kIntermediate);
+    ir::Block block = open_block(name);
+    std::vector<ir::IterVar> iters;
+    std::vector<Expr> at, source;
+    Expr inside;
+    for (size_t d = 0; d < box.size(); ++d) {
+      const std::string axis = "p" + std::to_string(d);
+      const ir::Var* var = b_.fresh_var("v" + axis);
+      iters.push_back({var, shape[d], ir::IterKind::kSpatial, b_.fresh_var(axis)});
+      at.push_back(var);
+      source.push_back(box[d].lo == 0 ? Expr(var) : b_.add(var, b_.int_imm(box[d].lo)));
+      const auto require = [&](Expr test) {
+        inside = inside.defined() ? b_.logical_and(inside, test) : test;
+      };
+      if (box[d].lo < 0) require(b_.le(b_.int_imm(0), source[d]));
+      if (box[d].hi >= tensor->shape[d]) {
+        require(b_.lt(source[d], b_.int_imm(tensor->shape[d])));
+      }
+    }
+    const Expr value = b_.load(buffers_.at(tensor), source);
+    block.body = b_.store(target, at, inside.defined() ? b_.select(inside, value, fill) : value);
+    close_block(block, iters, {target});
+    padded_.push_back({tensor, {box.begin(), box.end()}, fill, target});
+    return target;
   }
 
   /// Value and position in two buffers. The rule "better, or as good and earlier" does not depend
@@ -261,6 +328,7 @@ class Lowerer {
   Emitter emit_;
   std::unordered_map<const Node*, bool> has_reduction_;
   std::vector<ir::Stmt> stages_;
+  std::vector<Padded> padded_;
   std::vector<StageOrigin> origins_;
   const BoundStmt* stmt_ = nullptr;
   int num_temporaries_ = 0;
