@@ -44,8 +44,9 @@ class CoverCheck {
         if (one == Proof::kUnknown) best = one;
       }
     }
-    // Several writers may cover together what none covers alone.
-    return producers.size() > 1 ? Proof::kUnknown : best;
+    // Several writers may cover together what none covers alone, and what is needed is an upper bound.
+    return best == Proof::kNo && producers.size() == 1 && is_really_read(consumer, read) ? Proof::kNo
+                                                                                         : Proof::kUnknown;
   }
 
  private:
@@ -78,6 +79,17 @@ class CoverCheck {
     return clip_to_buffer(b_, relaxed, scope_);
   }
 
+  // Is every element of the upper bound read, in every iteration of the shared loops?
+  bool is_really_read(const Block& consumer, const Access& read) {
+    const std::optional<BufferRegion> exact = exact_region(consumer, read, consumer.guard);
+    if (!exact.has_value()) return false;
+    const BufferRegion inside = clip_to_buffer(b_, *exact, scope_);
+    const bool empty_somewhere = std::any_of(inside.box.begin(), inside.box.end(), [&](const Range& range) {
+      return prove(b_.le(b_.int_imm(1), range.extent), scope_) != Proof::kYes;
+    });
+    return !empty_somewhere && covers(b_, inside, upper_bound(consumer, read), scope_) == Proof::kYes;
+  }
+
   Proof covers_exactly(const Block& producer, const Access& write, const BufferRegion& needed) {
     if (const std::optional<BufferRegion> written = exact_region(producer, write, producer.guard)) {
       return covers(b_, *written, needed, scope_);
@@ -91,7 +103,7 @@ class CoverCheck {
     return Proof::kUnknown;
   }
 
-  // The elements written, if they fill a box; nullopt if that is not known.
+  // The elements touched, if they fill a box; nullopt if that is not known.
   std::optional<BufferRegion> exact_region(const Block& producer, const Access& write, Expr guard) {
     VarRanges ranges = scope_;
     const std::vector<const Loop*> loops = inner_loops(producer);
@@ -101,9 +113,9 @@ class CoverCheck {
       vars.push_back(loop->var);
     }
     const BufferRegion bound = bound_region(b_, producer, write);
-    std::vector<Expr> steps;     // per dimension, the position in units of the extent
-    std::vector<Linear> bases;   // what does not depend on the inner loops
-    std::vector<int64_t> sizes;  // elements written at once
+    std::vector<Expr> steps;     // per dimension, the part that depends on the inner loops
+    std::vector<Linear> bases;   // the rest
+    std::vector<int64_t> sizes;  // elements touched at once
     for (const Range& range : bound.box) {
       const Linear extent = to_linear(b_, range.extent, ranges);
       if (!extent.is_constant() || extent.constant < 1) return std::nullopt;
@@ -112,15 +124,7 @@ class CoverCheck {
       Linear base = Linear::of(first.constant);
       Linear step;
       for (const Term& t : first.terms) {
-        if (!mentions_any(t, loops)) {
-          base = base + Linear::of(t);
-        } else if (t.coef % extent.constant != 0) {
-          return std::nullopt;
-        } else {
-          Term scaled = t;
-          scaled.coef /= extent.constant;
-          step = step + Linear::of(scaled);
-        }
+        (mentions_any(t, loops) ? step : base).terms.push_back(t);
       }
       steps.push_back(to_expr(b_, step));
       bases.push_back(base);
@@ -132,11 +136,13 @@ class CoverCheck {
     out.buffer = write.buffer;
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const IterSum& sum = map.map.indices[i];
-      const bool dense = sum.splits.empty() ||
-                         (sum.splits.back().scale.degree == 0 && sum.splits.back().scale.coef == 1);
-      if (!dense) return std::nullopt;
-      out.box.push_back({to_expr(b_, bases[i] + sum.base * sizes[i]),
-                         to_expr(b_, map.map.extents[i] * sizes[i])});
+      Term stride;
+      stride.coef = sizes[i];
+      if (!sum.splits.empty()) stride = sum.splits.back().scale;
+      // Windows at most as far apart as they are wide leave no holes.
+      if (stride.degree != 0 || stride.coef > sizes[i]) return std::nullopt;
+      const Linear last = (map.map.extents[i] + -1) * stride.coef;
+      out.box.push_back({to_expr(b_, bases[i] + sum.base), to_expr(b_, last + sizes[i])});
     }
     return out;
   }

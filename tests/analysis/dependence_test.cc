@@ -3,8 +3,12 @@
 
 #include <catch2/catch.hpp>
 
+#include <set>
+
 #include "ir/analysis/simplify.h"
 #include "ir/parser.h"
+#include "ir/printer.h"
+#include "tests/analysis/random_expr.h"
 
 namespace prunerc::ir {
 namespace {
@@ -67,6 +71,102 @@ program matmul(A: f32[8, 8], B: f32[8, 8]) -> (C: f32[8, 8]) {
       C[vi, vj] = C[vi, vj] + A[vi, vk]*B[vk, vj]
   } } } }
 })";
+
+// for i in 4 { for p { for q { T[write] = .. } } for p { for q { .. = T[read] } } } with random subscripts and guards.
+struct TilePair {
+  struct Side {
+    Expr binding, guard;
+    int64_t scale = 1;   // subscript: binding * scale + offset
+    int64_t offset = 0;
+    int64_t width = 1;
+    int64_t p_extent = 1, q_extent = 1;
+    const Var* p = nullptr;
+    const Var* q = nullptr;
+  };
+
+  TilePair(Rng& rng, int64_t size) {
+    IrBuilder b("pair");
+    const Expr shape[] = {b.int_imm(size)};
+    const BufferId out = b.add_buffer("C", DType::kF32, shape, Scope::kGlobal, BufferRole::kOutput);
+    const BufferId t = b.add_buffer("T", DType::kF32, shape, Scope::kGlobal, BufferRole::kIntermediate);
+    i = b.fresh_var("i");
+    write = random_side(b, rng, true);
+    read = random_side(b, rng, false);
+    const Stmt parts[] = {nest(b, write, t, out, true), nest(b, read, t, out, false)};
+    Loop loop{};
+    loop.id = b.fresh_loop_id();
+    loop.var = i;
+    loop.extent = b.int_imm(4);
+    loop.body = b.seq(parts);
+    program = b.finish(b.loop(loop));
+  }
+
+  Side random_side(IrBuilder& b, Rng& rng, bool producer) {
+    Side s;
+    s.p = b.fresh_var("p");
+    s.q = b.fresh_var("q");
+    s.p_extent = rng.between(1, producer ? 6 : 3);
+    s.q_extent = rng.between(1, producer ? 5 : 3);
+    const Expr fused = b.add(b.mul(s.p, b.int_imm(rng.chance(0.7) ? s.q_extent : rng.between(1, 4))), s.q);
+    const Expr inner = rng.chance(0.15)  ? b.floordiv(fused, b.int_imm(2))
+                       : rng.chance(0.1) ? b.floormod(fused, b.int_imm(3))
+                                         : fused;
+    s.binding = b.add(b.mul(i, b.int_imm(rng.between(0, 9))), inner);
+    if (rng.chance(0.3)) s.guard = b.lt(rng.chance(0.5) ? s.binding : inner, b.int_imm(rng.between(1, 40)));
+    if (rng.chance(0.2)) s.scale = rng.between(2, 3);
+    if (rng.chance(0.5)) s.width = rng.chance(0.5) ? s.scale : rng.between(1, 4);
+    if (rng.chance(0.3)) s.offset = rng.between(-2, 2);
+    return s;
+  }
+
+  static Stmt nest(IrBuilder& b, const Side& s, BufferId t, BufferId out, bool producer) {
+    Block block{};
+    block.id = b.fresh_block_id();
+    block.name = producer ? "T" : "C";
+    const IterVar iters[] = {{b.fresh_var("v"), b.int_imm(1000), IterKind::kSpatial, s.binding}};
+    block.iters = iters;
+    const Expr at = b.add(b.mul(iters[0].var, b.int_imm(s.scale)), b.int_imm(s.offset));
+    const Range box[] = {{at, b.int_imm(s.width)}};
+    const Access access[] = {{t, box}};
+    const Range first[] = {{b.int_imm(0), b.int_imm(1)}};
+    const Access output[] = {{out, first}};
+    block.reads = producer ? std::span<const Access>() : access;
+    block.writes = producer ? access : output;
+    block.guard = s.guard;
+    const Expr zero[] = {b.int_imm(0)};
+    block.body = b.store(producer ? t : out, zero, b.float_imm(0, DType::kF32));
+    Stmt body = b.block(block);
+    for (const auto& [var, extent] : {std::pair(s.q, s.q_extent), std::pair(s.p, s.p_extent)}) {
+      Loop loop{};
+      loop.id = b.fresh_loop_id();
+      loop.var = var;
+      loop.extent = b.int_imm(extent);
+      loop.body = body;
+      body = b.loop(loop);
+    }
+    return body;
+  }
+
+  std::set<int64_t> elements(int64_t at_i, const Side& s) const {
+    std::set<int64_t> out;
+    Env env;
+    env.vars[i->id.value] = at_i;
+    for (int64_t p = 0; p < s.p_extent; ++p) {
+      for (int64_t q = 0; q < s.q_extent; ++q) {
+        env.vars[s.p->id.value] = p;
+        env.vars[s.q->id.value] = q;
+        if (s.guard.defined() && value_of(s.guard, env).value() == 0) continue;
+        const int64_t first = value_of(s.binding, env).value() * s.scale + s.offset;
+        for (int64_t k = 0; k < s.width; ++k) out.insert(first + k);
+      }
+    }
+    return out;
+  }
+
+  Program program;
+  const Var* i = nullptr;
+  Side write, read;
+};
 
 BlockFault cover_of(const std::string& text, int block) {
   const Program p = parse_or_die(text);
@@ -182,6 +282,32 @@ program ragged(A: f32[30]) -> (C: f32[30]) {
   }
 })";
   CHECK(cover_of(text, 1) == BlockFault::kNone);
+}
+
+TEST_CASE("an accepted cover holds element by element in random tiles") {
+  constexpr int64_t kSize = 40;
+  int num_covered = 0;
+  int num_refuted = 0;
+  for (uint64_t seed = 0; seed < 1500; ++seed) {
+    Rng rng(seed, 41);
+    TilePair pair(rng, kSize);
+    const LoopIndex index(pair.program);
+    const BlockFault fault = check_region_cover(pair.program, index, BlockId(1));
+    bool covered = true;
+    for (int64_t i = 0; i < 4; ++i) {
+      const std::set<int64_t> written = pair.elements(i, pair.write);
+      for (int64_t at : pair.elements(i, pair.read)) {
+        if (at >= 0 && at < kSize) covered = covered && written.count(at) != 0;
+      }
+    }
+    INFO("seed " << seed << "\n" << print(pair.program));
+    if (fault == BlockFault::kNone) CHECK(covered);
+    if (fault == BlockFault::kNotCovered) CHECK(!covered);
+    num_covered += fault == BlockFault::kNone ? 1 : 0;
+    num_refuted += fault == BlockFault::kNotCovered ? 1 : 0;
+  }
+  CHECK(num_covered > 80);
+  CHECK(num_refuted > 150);
 }
 
 TEST_CASE("a position table finds parents, positions and common loops, and says when there is nothing") {
