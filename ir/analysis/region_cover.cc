@@ -35,18 +35,26 @@ class CoverCheck {
 
   Proof covered(const Block& consumer, const Access& read, std::span<const Block* const> producers) {
     const BufferRegion needed = upper_bound(consumer, read);
-    Proof best = Proof::kNo;
+    std::vector<BufferRegion> written;
+    bool all_known = true;
     for (const Block* producer : producers) {
       for (const Access& write : producer->writes) {
         if (write.buffer != read.buffer) continue;
-        const Proof one = covers_exactly(*producer, write, needed);
-        if (one == Proof::kYes) return one;
-        if (one == Proof::kUnknown) best = one;
+        std::optional<BufferRegion> box = written_box(*producer, write);
+        all_known = all_known && box.has_value();
+        if (box.has_value()) written.push_back(*std::move(box));
       }
     }
-    // Several writers may cover together what none covers alone, and what is needed is an upper bound.
-    return best == Proof::kNo && producers.size() == 1 && is_really_read(consumer, read) ? Proof::kNo
-                                                                                         : Proof::kUnknown;
+    Proof best = Proof::kNo;
+    for (const BufferRegion& box : written) {
+      const Proof one = covers(b_, box, needed, scope_);
+      if (one == Proof::kYes) return one;
+      if (one == Proof::kUnknown) best = one;
+    }
+    if (written.size() > 1) return cover_together(written, needed) ? Proof::kYes : Proof::kUnknown;
+    // What is needed is an upper bound: it refutes only if it is read for certain.
+    const bool refuted = best == Proof::kNo && all_known && is_really_read(consumer, read);
+    return refuted ? Proof::kNo : Proof::kUnknown;
   }
 
  private:
@@ -90,17 +98,41 @@ class CoverCheck {
     return !empty_somewhere && covers(b_, inside, upper_bound(consumer, read), scope_) == Proof::kYes;
   }
 
-  Proof covers_exactly(const Block& producer, const Access& write, const BufferRegion& needed) {
-    if (const std::optional<BufferRegion> written = exact_region(producer, write, producer.guard)) {
-      return covers(b_, *written, needed, scope_);
-    }
-    if (producer.guard.defined() && guard_is_domain(producer, write)) {
-      // The guard cuts nothing but what lies outside the buffer, and `needed` lies inside.
-      if (const std::optional<BufferRegion> whole = exact_region(producer, write, Expr())) {
-        return covers(b_, *whole, needed, scope_);
+  // A box that holds, within the buffer, only elements that the producer writes.
+  std::optional<BufferRegion> written_box(const Block& producer, const Access& write) {
+    std::optional<BufferRegion> exact = exact_region(producer, write, producer.guard);
+    if (exact.has_value() || !producer.guard.defined() || !guard_is_domain(producer, write)) return exact;
+    // The guard cuts nothing but what lies outside the buffer.
+    return exact_region(producer, write, Expr());
+  }
+
+  bool holds(Expr condition) { return prove(condition, scope_) == Proof::kYes; }
+  Expr end_of(const Range& range) { return b_.add(range.min, range.extent); }
+
+  // Takes what a box covers off the lower end of what is left, as long as some box fits.
+  bool cover_together(std::vector<BufferRegion>& boxes, BufferRegion left) {
+    for (std::size_t i = 0; i < boxes.size();) {
+      std::optional<std::size_t> open;  // the dimension that the box does not cover whole
+      bool fits = true;
+      for (std::size_t d = 0; d < left.box.size() && fits; ++d) {
+        const Range& box = boxes[i].box[d];
+        fits = holds(b_.le(box.min, left.box[d].min));
+        if (!fits || holds(b_.le(end_of(left.box[d]), end_of(box)))) continue;
+        fits = !open.has_value() && holds(b_.le(left.box[d].min, end_of(box)));
+        open = d;
       }
+      if (fits && !open.has_value()) return true;
+      if (!fits) {
+        ++i;
+        continue;
+      }
+      const Expr end = end_of(left.box[*open]);
+      left.box[*open].min = end_of(boxes[i].box[*open]);
+      left.box[*open].extent = b_.sub(end, left.box[*open].min);
+      boxes.erase(boxes.begin() + static_cast<std::ptrdiff_t>(i));
+      i = 0;
     }
-    return Proof::kUnknown;
+    return false;
   }
 
   // The elements touched, if they fill a box; nullopt if that is not known.

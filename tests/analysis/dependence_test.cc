@@ -284,6 +284,33 @@ program ragged(A: f32[30]) -> (C: f32[30]) {
   CHECK(cover_of(text, 1) == BlockFault::kNone);
 }
 
+TEST_CASE("several producers cover together only if they leave no gap") {
+  const auto text = [](const std::string& first, const std::string& second) {
+    return R"(
+program concat(A: f32[4, 10], B: f32[4, 6]) -> (C: f32[4, 16]) {
+  buffer T: f32[4, 16] global
+  for i in 4 { for j in 6 { block "b" @B0 [vi: S(4) = i, vj: S(6) = j] {
+    reads B[vi, vj]
+    writes )" + second + R"(
+    )" + second + R"( = B[vi, vj]
+  } } }
+  for i in 4 { for j in 10 { block "a" @B1 [vi: S(4) = i, vj: S(10) = j] {
+    reads A[vi, vj]
+    writes )" + first + R"(
+    )" + first + R"( = A[vi, vj]
+  } } }
+  for i in 4 { for j in 16 { block "c" @B2 [vi: S(4) = i, vj: S(16) = j] {
+    reads T[vi, vj]
+    writes C[vi, vj]
+    C[vi, vj] = T[vi, vj]
+  } } }
+})";
+  };
+  CHECK(cover_of(text("T[vi, vj]", "T[vi, vj + 10]"), 2) == BlockFault::kNone);
+  CHECK(cover_of(text("T[vi, vj]", "T[vi, vj + 9]"), 2) == BlockFault::kCoverUnknown);
+  CHECK(cover_of(text("T[vi, vj + 1]", "T[vi, vj + 10]"), 2) == BlockFault::kCoverUnknown);
+}
+
 TEST_CASE("an accepted cover holds element by element in random tiles") {
   constexpr int64_t kSize = 40;
   int num_covered = 0;
