@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`prunerc tune`: what it prints, what it keeps, how it goes on and how it stops."""
 
+import os
 import signal
 import sqlite3
 import time
@@ -108,7 +109,8 @@ class Tune(command.CommandTest):
             except sqlite3.Error:
                 pass  # not made yet
             time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
+        # To the whole group, as a terminal does.
+        os.killpg(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=60)
         self.assertEqual(130, process.returncode, err)
         self.assertIn("run the same command to go on", err)
