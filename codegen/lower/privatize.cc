@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -108,10 +109,38 @@ class Privatization {
     for (Expr index : store.indices) {
       if (has_load(index)) return {};
     }
-    return build(nest, *acc, spatial, copies);
+    Expr guard;
+    if (!element_guard(nest, spatial, &guard)) return {};
+    return build(nest, *acc, spatial, copies, guard);
   }
 
-  Stmt build(const Nest& nest, const Accumulation& acc, const std::vector<const Loop*>& spatial, int64_t copies) {
+  // The part of the guard that decides whether the element exists at all (null: nothing does): the element is only
+  // touched under it. False if that part cannot be told from the rest.
+  bool element_guard(const Nest& nest, const std::vector<const Loop*>& spatial, Expr* guard) {
+    if (nest.guard == nullptr) return true;
+    std::set<VarId> element_vars;
+    for (Expr index : nest.store->indices) collect_vars(index, &element_vars);
+    for (Expr condition : conjuncts(nest.guard->condition)) {
+      if (has_load(condition)) return false;
+      std::set<VarId> vars;
+      collect_vars(condition, &vars);
+      const bool on_element = std::any_of(vars.begin(), vars.end(), [&](VarId id) {
+        return element_vars.count(id) > 0;
+      });
+      const bool on_reduction =
+          std::any_of(nest.loops.begin(), nest.loops.end(), [&](const Loop* loop) {
+            return vars.count(loop->var->id) > 0 &&
+                   std::find(spatial.begin(), spatial.end(), loop) == spatial.end();
+          });
+      if (on_reduction && on_element) return false;
+      if (on_reduction) continue;
+      *guard = guard->defined() ? b_.logical_and(*guard, condition) : condition;
+    }
+    return true;
+  }
+
+  Stmt build(const Nest& nest, const Accumulation& acc, const std::vector<const Loop*>& spatial, int64_t copies,
+             Expr guard) {
     const Store& store = *nest.store;
     const Loop& lanes = *nest.loops.back();
     const Loop& outer = *nest.loops.front();
@@ -198,7 +227,9 @@ class Privatization {
     Stmt last = b_.store(store.buffer, element,
                          b_.binary(acc.kind, b_.load(store.buffer, element),
                                    b_.load(partial, indices(b_.int_imm(0), s4, Expr(l4.var)))));
-    all.push_back(wrap(with(s4, {l4}), last));
+    last = wrap({l4}, last);
+    if (guard.defined()) last = b_.if_then(substitute(b_, guard, renamed), last);
+    all.push_back(wrap(s4, last));
     return b_.alloc(partial, b_.seq(all));
   }
 
