@@ -1,5 +1,6 @@
 #include "ir/lang/emit.h"
 
+#include "ir/analysis/simplify.h"
 #include "ir/visit.h"
 
 #include <algorithm>
@@ -123,7 +124,9 @@ Expr Emitter::emit_binary(const Node* node, const StageScope& scope) {
 
 Expr Emitter::emit_read(const Node* node, const StageScope& scope) {
   std::vector<Expr> indices;
-  for (const Node* arg : node->args) indices.push_back(emit(arg, scope));
+  for (const Node* arg : node->args) {
+    indices.push_back(ir::simplify(b_, emit(arg, scope), ir::VarRanges()));
+  }
   const Expr value = b_.load(buffers_.at(node->tensor), indices);
   const auto doubts = proofs_.doubts.find(node);
   if (node->or_value == nullptr || doubts == proofs_.doubts.end()) return value;
@@ -164,7 +167,8 @@ std::optional<Expr> Emitter::padded_read(const Node* node, const std::vector<Exp
   if (!buffer) return std::nullopt;
   std::vector<Expr> at;
   for (size_t d = 0; d < indices.size(); ++d) {
-    at.push_back(box[d].lo == 0 ? indices[d] : b_.sub(indices[d], b_.int_imm(box[d].lo)));
+    const Expr moved = b_.add(indices[d], b_.int_imm(-box[d].lo));
+    at.push_back(box[d].lo == 0 ? indices[d] : ir::simplify(b_, moved, *ranges_));
   }
   return b_.load(*buffer, at);
 }

@@ -43,11 +43,12 @@ class Emitter {
           const std::unordered_map<const Node*, StageResult>& results)
       : b_(builder), proofs_(proofs), buffers_(buffers), results_(results) {}
 
-  /// Gives a buffer that holds `tensor` extended to the box [low, high] of each dimension, with `fill` outside of it;
-  /// nullopt where a test at each read is better.
+  /// Gives a buffer that holds `tensor` extended to the box [low, high] of each dimension, with
+  /// `fill` outside of it; nullopt where a test at each read is better.
   using PadFn = std::function<std::optional<ir::BufferId>(
       const Tensor* tensor, std::span<const ir::Interval> box, ir::Expr fill)>;
-  /// While set, reads that may leave their tensor go through `pad` where their subscripts are affine over `ranges`.
+  /// While set, reads that may leave their tensor go through `pad` where their subscripts are
+  /// affine over `ranges`.
   void set_padding(PadFn pad, const ir::VarRanges* ranges) {
     pad_ = std::move(pad);
     ranges_ = ranges;

@@ -60,7 +60,7 @@ class Lowerer {
 
   void lower_stmt(const BoundStmt& stmt) {
     stmt_ = &stmt;
-    num_temporaries_ = 0;
+    temporaries_.clear();
     const Node* value = stmt.value;
     const ir::BufferId target = buffers_.at(stmt.target);
     if (value->kind == NodeKind::kReduce && !is_empty(value) && uses_all(value, stmt.indices)) {
@@ -134,7 +134,9 @@ class Lowerer {
     std::sort(result.indices.begin(), result.indices.end(),
               [](const IndexVar* a, const IndexVar* b) { return a->number < b->number; });
     std::string name = fmt::format("{}_{}", stmt_->target->name, to_string(node->reducer));
-    if (num_temporaries_++ > 0) name += fmt::format("_{}", num_temporaries_);
+    if (const int earlier = temporaries_[name]++; earlier > 0) {
+      name += fmt::format("_{}", earlier + 1);
+    }
     result.buffer = add_temporary(name, node->type.dtype, result.indices);
     emit_reduce(node, result.indices, result.buffer, name, carried);
     results_[node] = std::move(result);
@@ -186,8 +188,8 @@ class Lowerer {
     close_block(block, iters, {target});
   }
 
-  // A window reads each element many times: its padding is made once, as a stage of its own, which a schedule may still
-  // inline. Not where the copy would be far larger than what it copies.
+  // A window reads each element many times: its padding is made once, as a stage of its own, which
+  // a schedule may still inline. Not where the copy would be far larger than what it copies.
   std::optional<ir::BufferId> pad(const Tensor* tensor, std::span<const ir::Interval> box,
                                   Expr fill) {
     double own = 1;
@@ -218,7 +220,7 @@ class Lowerer {
       const ir::Var* var = b_.fresh_var("v" + axis);
       iters.push_back({var, shape[d], ir::IterKind::kSpatial, b_.fresh_var(axis)});
       at.push_back(var);
-      source.push_back(box[d].lo == 0 ? Expr(var) : b_.add(var, b_.int_imm(box[d].lo)));
+      source.push_back(box[d].lo == 0 ? Expr(var) : b_.sub(var, b_.int_imm(-box[d].lo)));
       const auto require = [&](Expr test) {
         inside = inside.defined() ? b_.logical_and(inside, test) : test;
       };
@@ -331,7 +333,7 @@ class Lowerer {
   std::vector<Padded> padded_;
   std::vector<StageOrigin> origins_;
   const BoundStmt* stmt_ = nullptr;
-  int num_temporaries_ = 0;
+  std::map<std::string, int> temporaries_;  // of the statement, by name
 };
 
 }  // namespace

@@ -74,7 +74,8 @@ class RangeFinder {
     if (range.lo < whole.lo || range.hi > whole.hi) {
       may_wrap_ = true;
       range = whole;
-    } else if (!may_wrap_ && is_sum(node) && sharpen_left_-- > 0) {
+    } else if (!may_wrap_ && (is_sum(node) || is_data(node)) && sharpen_left_-- > 0) {
+      known_[node] = range;  // for the node as a term of its own form
       range = sharpen(node, range);
     }
     known_[node] = range;
@@ -84,6 +85,11 @@ class RangeFinder {
   bool may_wrap() const { return may_wrap_; }
 
  private:
+  /// Nothing is known of a tensor's element but what facts say about it.
+  static bool is_data(const Node* node) {
+    return node->kind == NodeKind::kRead && node->type.is_int();
+  }
+
   static bool is_sum(const Node* node) {
     return node->kind == NodeKind::kBinary && node->size <= kMaxLinearSize &&
            (node->op == AstOp::kAdd || node->op == AstOp::kSub || node->op == AstOp::kMul) &&

@@ -268,6 +268,18 @@ TEST_CASE("integer division and remainder are floor, conversions saturate") {
   check_near(y[2], {-128, -1, 1, 0}, 0);
 }
 
+TEST_CASE("a condition on data guards the division that it makes safe") {
+  const std::string text =
+      "op f<N=4>(X: i32[N], z: i32) -> (Y: i32[N], Z: i32[N]) {\n"
+      "  Y[i] = if z > 0 && X[i] > 0 then (7 / z) % X[i] else -1;\n"
+      "  Z[i] = if X[i] == 0 then 0 else 12 / X[i];\n}";
+  const std::vector<Tensor> y =
+      interpret_or_die(compile_or_die(text),
+                       {values(DType::kI32, {4}, {0, 2, -3, 5}), values(DType::kI32, {}, {1})});
+  check_near(y[0], {-1, 1, -1, 2}, 0);
+  check_near(y[1], {0, 6, -4, 2}, 0);
+}
+
 TEST_CASE("causal attention equals attention over the visible keys") {
   const int64_t t = 4, e = 3;
   Rng rng(11, 0, 0);
