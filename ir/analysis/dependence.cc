@@ -1,21 +1,29 @@
 #include "ir/analysis/dependence.h"
 
-#include <algorithm>
-#include <map>
-
 #include "ir/analysis/iter_map.h"
 #include "ir/visit.h"
+
+#include <algorithm>
+#include <map>
 
 namespace prunerc::ir {
 namespace {
 
 constexpr std::string_view kFaultNames[] = {
-    "none",           "no such block",        "an iteration is not spatial",
-    "not the only writer of its outputs",     "reads what it writes",
-    "no init",        "bindings not affine",  "an iteration is opaque",
-    "outputs depend on a reduction",          "writes intermediates only",
-    "reads what is not written before",       "cannot prove that its reads are written before",
-    "an earlier block reads what it overwrites", "a statement is no loop, block or sequence",
+    "none",
+    "no such block",
+    "an iteration is not spatial",
+    "not the only writer of its outputs",
+    "reads what it writes",
+    "no init",
+    "bindings not affine",
+    "an iteration is opaque",
+    "outputs depend on a reduction",
+    "writes intermediates only",
+    "reads what is not written before",
+    "cannot prove that its reads are written before",
+    "an earlier block reads what it overwrites",
+    "a statement is no loop, block or sequence",
 };
 
 bool accesses_buffer(std::span<const Access> accesses, BufferId buffer) {
@@ -45,7 +53,8 @@ BlockFault complete_fault(std::span<const Block* const> scope, const Block& bloc
 bool writes_depend_on_reduction(const Block& block) {
   const auto is_reduction_var = [&](Expr x) {
     const Var* v = x.as<Var>();
-    return v != nullptr && std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
+    return v != nullptr &&
+           std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
              return iter.kind == IterKind::kReduce && iter.var->id == v->id;
            });
   };
@@ -86,7 +95,9 @@ void add_once(std::vector<T>& list, const T& value) {
 
 }  // namespace
 
-std::string_view to_string(BlockFault fault) { return kFaultNames[static_cast<std::size_t>(fault)]; }
+std::string_view to_string(BlockFault fault) {
+  return kFaultNames[static_cast<std::size_t>(fault)];
+}
 
 std::vector<BlockId> ScopeDeps::producers(BlockId block) const {
   std::vector<BlockId> out;
@@ -181,7 +192,7 @@ BlockFault check_affine(const Program& program, const LoopIndex& index, BlockId 
   IrBuilder scratch(program);
   const VarRanges ranges = ranges_around(program, index, block);
   return affine_binding(scratch, *target, loops, ranges).ok() ? BlockFault::kNone
-                                                               : BlockFault::kNotAffine;
+                                                              : BlockFault::kNotAffine;
 }
 
 BlockFault check_complete_under(const LoopIndex& index, LoopId root, BlockId block) {
@@ -202,9 +213,8 @@ BlockFault check_compact_dataflow(const Program& program, const LoopIndex& index
   if (index.loop(root) == nullptr) return BlockFault::kUnknownBlock;
   const std::vector<const Block*> blocks = index.blocks_under(root);
   for (const Block* block : blocks) {
-    const BlockFault fault = block->init.defined()
-                                 ? reduction_fault(program, index, blocks, *block)
-                                 : complete_fault(blocks, *block);
+    const BlockFault fault = block->init.defined() ? reduction_fault(program, index, blocks, *block)
+                                                   : complete_fault(blocks, *block);
     if (fault == BlockFault::kNone) continue;
     if (culprit != nullptr) *culprit = block->id;
     return fault;

@@ -2,14 +2,14 @@
 #ifndef PRUNERC_IR_ANALYSIS_DEPENDENCE_H_
 #define PRUNERC_IR_ANALYSIS_DEPENDENCE_H_
 
+#include "ir/analysis/loop_index.h"
+#include "ir/analysis/prove.h"
+#include "ir/program.h"
+
 #include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
-
-#include "ir/analysis/loop_index.h"
-#include "ir/analysis/prove.h"
-#include "ir/program.h"
 
 namespace prunerc::ir {
 
@@ -23,14 +23,16 @@ struct DepEdge {
   bool operator==(const DepEdge&) const = default;
 };
 
-/// Dependences among the child blocks of one block (or of the program's root), at whole-buffer granularity, in program
-/// order; never a self edge. Loop-carried dependences show as failed region cover.
+/// Dependences among the child blocks of one block (or of the program's root), at whole-buffer
+/// granularity, in program order; never a self edge. Loop-carried dependences show as failed region
+/// cover.
 struct ScopeDeps {
   BlockId scope;  // invalid: the root
   std::vector<BlockId> blocks;
   std::vector<DepEdge> edges;
 
-  /// Blocks that `block` reads from / that read what it writes; without repetition, in program order.
+  /// Blocks that `block` reads from / that read what it writes; without repetition, in program
+  /// order.
   std::vector<BlockId> producers(BlockId block) const;
   std::vector<BlockId> consumers(BlockId block) const;
   /// Writers of a buffer among the scope's blocks.
@@ -50,18 +52,18 @@ ScopeDeps scope_dependences(const LoopIndex& index, BlockId scope);
 enum class BlockFault : uint8_t {
   kNone,
   kUnknownBlock,
-  kNotSpatial,          // complete: an iteration variable is not spatial
-  kNotDominant,         // another block of the scope writes one of its buffers
-  kReadsOwnWrites,      // complete: a buffer is both read and written
-  kNoInit,              // reduction: no init
-  kNotAffine,           // the bindings are not an affine map of the loops
-  kOpaqueIter,          // reduction: an iteration variable is opaque
+  kNotSpatial,           // complete: an iteration variable is not spatial
+  kNotDominant,          // another block of the scope writes one of its buffers
+  kReadsOwnWrites,       // complete: a buffer is both read and written
+  kNoInit,               // reduction: no init
+  kNotAffine,            // the bindings are not an affine map of the loops
+  kOpaqueIter,           // reduction: an iteration variable is opaque
   kReduceIndexesOutput,  // reduction: a written region depends on a reduction variable
-  kNotOutput,           // writes intermediates only
-  kNotCovered,          // region cover: a read is not covered by the writes before it
-  kCoverUnknown,        // region cover: not proved
-  kWriteAfterRead,      // stage pipeline: a later block overwrites what an earlier one reads
-  kOpaqueStatement,     // stage pipeline: a statement of the scope is no loop, block or sequence
+  kNotOutput,            // writes intermediates only
+  kNotCovered,           // region cover: a read is not covered by the writes before it
+  kCoverUnknown,         // region cover: not proved
+  kWriteAfterRead,       // stage pipeline: a later block overwrites what an earlier one reads
+  kOpaqueStatement,      // stage pipeline: a statement of the scope is no loop, block or sequence
 };
 std::string_view to_string(BlockFault fault);
 
@@ -69,8 +71,8 @@ std::string_view to_string(BlockFault fault);
 BlockFault check_dominant(const LoopIndex& index, BlockId block);
 /// All iterations spatial, dominant, reads and writes disjoint by buffer.
 BlockFault check_complete(const LoopIndex& index, BlockId block);
-/// Has an init, affine bindings, spatial and reduction iterations only, dominant, written regions free of reduction
-/// variables.
+/// Has an init, affine bindings, spatial and reduction iterations only, dominant, written regions
+/// free of reduction variables.
 BlockFault check_reduction(const Program& program, const LoopIndex& index, BlockId block);
 /// Writes at least one parameter of the program.
 BlockFault check_output(const Program& program, const LoopIndex& index, BlockId block);
@@ -81,12 +83,13 @@ BlockFault check_affine(const Program& program, const LoopIndex& index, BlockId 
 BlockFault check_complete_under(const LoopIndex& index, LoopId root, BlockId block);
 BlockFault check_reduction_under(const Program& program, const LoopIndex& index, LoopId root,
                                  BlockId block);
-/// Every block under the loop is complete or a reduction, judged inside it. `culprit` gets the first that is not.
+/// Every block under the loop is complete or a reduction, judged inside it. `culprit` gets the
+/// first that is not.
 BlockFault check_compact_dataflow(const Program& program, const LoopIndex& index, LoopId root,
                                   BlockId* culprit = nullptr);
 
-/// What `consumer` reads of intermediates is written before it in every iteration of the loops that it shares with its
-/// producers. kNone, kNotCovered or kCoverUnknown.
+/// What `consumer` reads of intermediates is written before it in every iteration of the loops that
+/// it shares with its producers. kNone, kNotCovered or kCoverUnknown.
 BlockFault check_region_cover(const Program& program, const LoopIndex& index, BlockId consumer);
 /// Region cover for all children, no write-after-read, only loops, blocks and sequences.
 BlockFault check_stage_pipeline(const Program& program, const LoopIndex& index, BlockId scope);

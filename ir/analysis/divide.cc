@@ -1,9 +1,9 @@
 // Floor division and modulo of normal forms, and the reverse: quotient and remainder joined again.
-#include <algorithm>
-#include <numeric>
-
 #include "ir/analysis/simplifier.h"
 #include "ir/visit.h"
+
+#include <algorithm>
+#include <numeric>
 
 namespace prunerc::ir {
 namespace {
@@ -32,10 +32,13 @@ Term common_factor(const Term& a, const Term& b) {
   return out;
 }
 
-bool same_term(const Term& a, const Term& b) { return a.coef == b.coef && compare_atoms(a, b) == 0; }
+bool same_term(const Term& a, const Term& b) {
+  return a.coef == b.coef && compare_atoms(a, b) == 0;
+}
 
 bool has_atom(const Term& t, ExprKind kind) {
-  return std::any_of(t.factors().begin(), t.factors().end(), [&](Expr atom) { return atom.kind() == kind; });
+  return std::any_of(t.factors().begin(), t.factors().end(),
+                     [&](Expr atom) { return atom.kind() == kind; });
 }
 
 // The term without its first atom of the given kind; null if there is none or more than one.
@@ -56,16 +59,15 @@ const BinaryNode* take_atom(const Term& t, ExprKind kind, Term* rest) {
 
 // Coefficient of a product of atoms; 0 if absent.
 int64_t coefficient_of(const Linear& linear, const Term& atoms) {
-  const auto at = std::lower_bound(
-      linear.terms.begin(), linear.terms.end(), atoms,
-      [](const Term& x, const Term& y) { return compare_atoms(x, y) < 0; });
+  const auto at =
+      std::lower_bound(linear.terms.begin(), linear.terms.end(), atoms,
+                       [](const Term& x, const Term& y) { return compare_atoms(x, y) < 0; });
   return at != linear.terms.end() && compare_atoms(*at, atoms) == 0 ? at->coef : 0;
 }
 
 bool has_all_terms(const Linear& linear, const Linear& part) {
-  return std::all_of(part.terms.begin(), part.terms.end(), [&](const Term& t) {
-    return coefficient_of(linear, t) == t.coef;
-  });
+  return std::all_of(part.terms.begin(), part.terms.end(),
+                     [&](const Term& t) { return coefficient_of(linear, t) == t.coef; });
 }
 
 // A divisor that is one positive term.
@@ -166,7 +168,8 @@ Linear Simplifier::divide_rest(const Linear& rest, const Term& divisor, Part par
   if (rest.is_constant(0)) return Linear::of(0);
   if (divisor.degree == 0) {
     const Interval range = interval_with_facts(rest);
-    if (range.is_bounded() && floor_div(range.lo, divisor.coef) == floor_div(range.hi, divisor.coef)) {
+    if (range.is_bounded() &&
+        floor_div(range.lo, divisor.coef) == floor_div(range.hi, divisor.coef)) {
       const int64_t k = floor_div(range.lo, divisor.coef);
       return quotient ? Linear::of(k) : rest + Linear::of(divisor) * -k;
     }
@@ -182,7 +185,8 @@ Linear Simplifier::divide_rest(const Linear& rest, const Term& divisor, Part par
     if (std::optional<Linear> result = divide_single_atom(rest, divisor, part)) return *result;
     if (std::optional<Linear> result = divide_by_factor(rest, divisor, part)) return *result;
     Linear joined = rest;  // smaller coefficients may match where the dividend's did not
-    if (joined.terms.size() > 1 && recombine_step(joined)) return divide_by_term(joined, divisor, part);
+    if (joined.terms.size() > 1 && recombine_step(joined))
+      return divide_by_term(joined, divisor, part);
   }
   return Linear::of(b_.binary(quotient ? ExprKind::kFloorDiv : ExprKind::kFloorMod,
                               to_expr(b_, rest), to_expr(b_, divisor)));
@@ -210,7 +214,8 @@ std::optional<Linear> Simplifier::unwrap_inner_mod(const Linear& rest, const Ter
 }
 
 // (x//a + k)//c = (x + k*a)//(a*c), and (x%a)//c = (x//c)%(a/c) if c divides a.
-std::optional<Linear> Simplifier::divide_single_atom(const Linear& rest, const Term& divisor, Part part) {
+std::optional<Linear> Simplifier::divide_single_atom(const Linear& rest, const Term& divisor,
+                                                     Part part) {
   if (part == Part::kRemainder || rest.terms.size() != 1 || rest.terms[0].degree != 1 ||
       rest.terms[0].coef != 1 || !take_fuel()) {
     return std::nullopt;
@@ -236,7 +241,8 @@ std::optional<Linear> Simplifier::divide_single_atom(const Linear& rest, const T
 }
 
 // rest = g*high + low with g | divisor and 0 <= low < g: the low part leaves the division.
-std::optional<Linear> Simplifier::divide_by_factor(const Linear& rest, const Term& divisor, Part part) {
+std::optional<Linear> Simplifier::divide_by_factor(const Linear& rest, const Term& divisor,
+                                                   Part part) {
   if (rest.terms.size() > kMaxFactorTerms) return std::nullopt;
   std::vector<Term> factors;
   for (const Term& t : rest.terms) {
@@ -311,7 +317,8 @@ bool Simplifier::join_quotient(Linear& linear, const Term& rest, const BinaryNod
   if (!a.has_value() || may_wrap(x) || !multiply_terms(rest, *a, &step)) return false;
   const std::optional<Linear> quotient =
       multiply(divide_by_term(x, *a, Part::kQuotient), Linear::of(step));
-  if (!quotient.has_value() || quotient->overflow || !has_all_terms(linear, *quotient)) return false;
+  if (!quotient.has_value() || quotient->overflow || !has_all_terms(linear, *quotient))
+    return false;
   const std::optional<Linear> joined = multiply(Linear::of(rest), x);
   const std::optional<Linear> old = multiply(Linear::of(rest), Linear::of(Expr(&mod)));
   if (!joined.has_value() || !old.has_value() || quotient->terms.empty()) return false;
@@ -360,7 +367,8 @@ bool Simplifier::cancel_dividend(Linear& linear, const Term& rest, const BinaryN
   if (!a.has_value() || may_wrap(x) || x.terms.empty()) return false;
   if (!is_mod && !divide_terms(rest, *a, &minus_m)) return false;
   const std::optional<Linear> dividend = multiply(Linear::of(minus_m) * -1, x);
-  if (!dividend.has_value() || dividend->overflow || !has_all_terms(linear, *dividend)) return false;
+  if (!dividend.has_value() || dividend->overflow || !has_all_terms(linear, *dividend))
+    return false;
   std::optional<Linear> other;
   if (is_mod) {
     other = multiply(Linear::of(minus_m) * -1, divide_by_term(x, *a, Part::kQuotient));

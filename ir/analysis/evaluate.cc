@@ -1,9 +1,9 @@
 #include "ir/analysis/evaluate.h"
 
-#include <algorithm>
-
 #include "ir/analysis/interval.h"
 #include "ir/visit.h"
+
+#include <algorithm>
 
 namespace prunerc::ir {
 namespace {

@@ -2,12 +2,12 @@
 #ifndef PRUNERC_IR_ANALYSIS_EVALUATE_H_
 #define PRUNERC_IR_ANALYSIS_EVALUATE_H_
 
+#include "ir/expr.h"
+
 #include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
-
-#include "ir/expr.h"
 
 namespace prunerc::ir {
 
@@ -17,8 +17,8 @@ struct Point {
   std::vector<std::pair<ParamId, int64_t>> params;
 };
 
-/// Value of an integer or bool expression; nullopt if it loads, holds floats, divides by zero or names something that
-/// the point does not give.
+/// Value of an integer or bool expression; nullopt if it loads, holds floats, divides by zero or
+/// names something that the point does not give.
 std::optional<int64_t> evaluate(Expr e, const Point& at);
 
 }  // namespace prunerc::ir

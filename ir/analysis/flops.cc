@@ -1,13 +1,13 @@
 #include "ir/analysis/flops.h"
 
+#include "ir/analysis/evaluate.h"
+#include "ir/analysis/interval.h"
+#include "ir/visit.h"
+
 #include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "ir/analysis/evaluate.h"
-#include "ir/analysis/interval.h"
-#include "ir/visit.h"
 
 namespace prunerc::ir {
 namespace {
@@ -23,9 +23,7 @@ OpCounts scaled(OpCounts c, double factor) {
 void count_call(const Call& call, OpCounts* out) {
   switch (call.intrinsic) {
     case Intrinsic::kFma: out->mul_add += 2; return;
-    case Intrinsic::kAbs:
-      (is_float(call.dtype) ? out->compare : out->integer) += 1;
-      return;
+    case Intrinsic::kAbs: (is_float(call.dtype) ? out->compare : out->integer) += 1; return;
     case Intrinsic::kFloor:
     case Intrinsic::kCeil:
     case Intrinsic::kRound: out->compare += 1; return;
@@ -117,8 +115,8 @@ class Counter {
     return bounds.is_bounded() && bounds.hi > 0 ? bounds.hi : 1;
   }
 
-  // Share of the surrounding iterations in which the condition holds; nullopt if that cannot be enumerated.
-  // Conjuncts over different variables are independent and are counted apart.
+  // Share of the surrounding iterations in which the condition holds; nullopt if that cannot be
+  // enumerated. Conjuncts over different variables are independent and are counted apart.
   std::optional<double> share(Expr condition) {
     std::vector<Group> groups;
     if (!add_conjuncts(condition, groups)) return std::nullopt;
@@ -161,8 +159,9 @@ class Counter {
     if (!known) return false;
     merged.conditions.push_back(condition);
     for (std::size_t i = 0; i < groups.size();) {
-      const bool touches = std::any_of(merged.vars.begin(), merged.vars.end(),
-                                       [&](const Bound& b) { return has_var(groups[i], b.var->id); });
+      const bool touches = std::any_of(merged.vars.begin(), merged.vars.end(), [&](const Bound& b) {
+        return has_var(groups[i], b.var->id);
+      });
       if (!touches) {
         ++i;
         continue;
@@ -286,7 +285,8 @@ Result<int64_t> compulsory_bytes(const Program& program) {
     int64_t bytes = byte_size(buffer.dtype);
     for (Expr extent : buffer.shape) {
       const IntImm* c = extent.as<IntImm>();
-      if (c == nullptr) return error(Diag::kUnsupported, std::string("a shape with tile parameters"));
+      if (c == nullptr)
+        return error(Diag::kUnsupported, std::string("a shape with tile parameters"));
       bytes *= c->value;
     }
     total += bytes;

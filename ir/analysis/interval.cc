@@ -1,9 +1,9 @@
 #include "ir/analysis/interval.h"
 
-#include <algorithm>
-
 #include "ir/builder.h"
 #include "ir/visit.h"
+
+#include <algorithm>
 
 namespace prunerc::ir {
 namespace {
@@ -56,7 +56,9 @@ Interval mod_positive(Interval a, Interval b) {
   return {0, hi};
 }
 
-Interval type_range(DType t) { return is_float(t) ? Interval::all() : Interval{min_int(t), max_int(t)}; }
+Interval type_range(DType t) {
+  return is_float(t) ? Interval::all() : Interval{min_int(t), max_int(t)};
+}
 
 // Data that is not made of variables, parameters and constants alone: its arithmetic may wrap.
 bool holds_data(Expr e) {

@@ -2,18 +2,19 @@
 #ifndef PRUNERC_IR_ANALYSIS_INTERVAL_H_
 #define PRUNERC_IR_ANALYSIS_INTERVAL_H_
 
+#include "ir/domain.h"
+#include "ir/expr.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
 #include <vector>
 
-#include "ir/domain.h"
-#include "ir/expr.h"
-
 namespace prunerc::ir {
 
-/// All integers lo <= x <= hi; INT64_MIN and INT64_MAX stand for "no bound". Arithmetic saturates to "no bound".
+/// All integers lo <= x <= hi; INT64_MIN and INT64_MAX stand for "no bound". Arithmetic saturates
+/// to "no bound".
 struct Interval {
   static constexpr int64_t kNoLower = std::numeric_limits<int64_t>::min();
   static constexpr int64_t kNoUpper = std::numeric_limits<int64_t>::max();
@@ -47,13 +48,15 @@ Interval hull(Interval a, Interval b);
 int64_t floor_div(int64_t a, int64_t b);
 int64_t floor_mod(int64_t a, int64_t b);
 
-/// What is known where an expression stands: variables v with 0 <= v < extent, tile parameters, conditions that hold.
-/// Borrows the expressions. Scopes nest by mark() and rewind(). Index arithmetic over variables and parameters is
-/// taken not to overflow; values from buffers may be anything of their type.
+/// What is known where an expression stands: variables v with 0 <= v < extent, tile parameters,
+/// conditions that hold. Borrows the expressions. Scopes nest by mark() and rewind(). Index
+/// arithmetic over variables and parameters is taken not to overflow; values from buffers may be
+/// anything of their type.
 class VarRanges {
  public:
   VarRanges() = default;
-  /// Knows the domains of a program's tile parameters (at least 1, at most the tiled extent, product of perfect tiles).
+  /// Knows the domains of a program's tile parameters (at least 1, at most the tiled extent,
+  /// product of perfect tiles).
   explicit VarRanges(const Domain& domain);
 
   /// 0 <= var < extent; the extent may mention tile parameters and variables bound before.
@@ -77,7 +80,8 @@ class VarRanges {
   Interval interval(VarId var) const;
   /// Interval of a tile parameter: at least [1, inf).
   Interval interval(ParamId param) const;
-  /// The extent it was bound with (facts narrow the interval only); null if bound by an interval or not at all.
+  /// The extent it was bound with (facts narrow the interval only); null if bound by an interval or
+  /// not at all.
   Expr extent(VarId var) const;
   /// The same if it is no constant, else null.
   Expr symbolic_extent(VarId var) const;
@@ -108,9 +112,9 @@ class VarRanges {
   const Domain* domain_ = nullptr;
 };
 
-/// Bounds of an integer or bool expression (bool: within [0, 1]); floats give all(). No normal form is made, so this
-/// is cheap and coarse: `interval_of(x - x)` is not a point. Data that may wrap gives the whole range of its type.
-/// Cost: O(size of e).
+/// Bounds of an integer or bool expression (bool: within [0, 1]); floats give all(). No normal form
+/// is made, so this is cheap and coarse: `interval_of(x - x)` is not a point. Data that may wrap
+/// gives the whole range of its type. Cost: O(size of e).
 Interval interval_of(Expr e, const VarRanges& ranges);
 
 }  // namespace prunerc::ir

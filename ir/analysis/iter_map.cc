@@ -1,12 +1,12 @@
 #include "ir/analysis/iter_map.h"
 
-#include <algorithm>
-#include <functional>
-#include <iterator>
-
 #include "ir/analysis/linear.h"
 #include "ir/analysis/simplify.h"
 #include "ir/visit.h"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
 
 namespace prunerc::ir {
 namespace {
@@ -26,12 +26,11 @@ struct Sum {
 };
 
 struct Mark {
-  const Var* var = nullptr;   // null: fused
-  std::vector<Split> fused;   // mixed radix digits, largest scale first, the last of scale 1
+  const Var* var = nullptr;  // null: fused
+  std::vector<Split> fused;  // mixed radix digits, largest scale first, the last of scale 1
   int64_t extent = 1;
   bool cut = false;  // the guard ends it before the product of its digits
 };
-
 
 class Detector {
  public:
@@ -138,7 +137,8 @@ class Detector {
     }
     if (compare->lhs.dtype() != DType::kI64) return fail(IterMapError::kPredicateUnsupported);
     // lhs < rhs as sum - limit < 0.
-    const Linear difference = to_linear(b_, compare->lhs, ranges_) - to_linear(b_, compare->rhs, ranges_);
+    const Linear difference =
+        to_linear(b_, compare->lhs, ranges_) - to_linear(b_, compare->rhs, ranges_);
     Sum sum;
     if (!from_linear(difference, &sum)) {
       failure_ = IterMapError::kPredicateUnsupported;  // whatever it is in the guard
@@ -320,7 +320,8 @@ class Detector {
     return true;
   }
 
-  // Where all digits of a cut mark stand in the sum with one common factor, the mark takes their place.
+  // Where all digits of a cut mark stand in the sum with one common factor, the mark takes their
+  // place.
   void replace_cut(Sum& sum) {
     for (std::size_t m = 0; m < marks_.size(); ++m) {
       if (!marks_[m].cut) continue;
@@ -344,7 +345,8 @@ class Detector {
         }
         if (at.size() != digits.size()) continue;
         std::sort(at.rbegin(), at.rend());
-        for (std::size_t i : at) sum.splits.erase(sum.splits.begin() + static_cast<std::ptrdiff_t>(i));
+        for (std::size_t i : at)
+          sum.splits.erase(sum.splits.begin() + static_cast<std::ptrdiff_t>(i));
         sum.splits.push_back({static_cast<int32_t>(m), 1, marks_[m].extent, factor});
         sort(sum.splits);
         break;
@@ -354,7 +356,8 @@ class Detector {
 
   // --- properties
 
-  // Number of values that the sum takes; false if they leave gaps that are not those of a common scale.
+  // Number of values that the sum takes; false if they leave gaps that are not those of a common
+  // scale.
   static bool traverse(const Sum& sum, int64_t* extent, bool* overlaps) {
     *extent = 1;
     if (sum.splits.empty()) return true;
@@ -377,7 +380,8 @@ class Detector {
     for (const Sum& sum : sums) {
       for (const Split& s : sum.splits) uses[static_cast<std::size_t>(s.mark)].push_back(s);
     }
-    // A fused mark stands after its digits' marks, and it uses them up; so does a cut that no index mentions.
+    // A fused mark stands after its digits' marks, and it uses them up; so does a cut that no index
+    // mentions.
     for (std::size_t m = marks_.size(); m-- > 0;) {
       if (marks_[m].var != nullptr || (uses[m].empty() && !marks_[m].cut)) continue;
       for (const Split& digit : marks_[m].fused) {
@@ -392,9 +396,9 @@ class Detector {
       for (const Split& s : used) {
         if (s.lower < reached) {
           const bool by_guard = std::any_of(marks_.begin(), marks_.end(), [&](const Mark& mark) {
-            return mark.cut && std::any_of(mark.fused.begin(), mark.fused.end(), [&](const Split& d) {
-              return d.mark == static_cast<int32_t>(m);
-            });
+            return mark.cut &&
+                   std::any_of(mark.fused.begin(), mark.fused.end(),
+                               [&](const Split& d) { return d.mark == static_cast<int32_t>(m); });
           });
           return by_guard ? IterMapError::kPredicateConflict : IterMapError::kNotIndependent;
         }

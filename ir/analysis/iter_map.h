@@ -2,14 +2,14 @@
 #ifndef PRUNERC_IR_ANALYSIS_ITER_MAP_H_
 #define PRUNERC_IR_ANALYSIS_ITER_MAP_H_
 
+#include "ir/analysis/linear.h"
+#include "ir/builder.h"
+#include "ir/support/result.h"
+
 #include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
-
-#include "ir/analysis/linear.h"
-#include "ir/builder.h"
-#include "ir/support/result.h"
 
 namespace prunerc::ir {
 
@@ -22,16 +22,17 @@ enum class IterMapError : uint8_t {
   kPredicateUnsupported,  // the guard is not a conjunction of affine bounds
   kPredicateConflict,     // the guard does not cut a whole fused iterator
   kNotIndependent,        // two indices share (part of) an iterator
-  kNotCovering,           // an index does not traverse a contiguous range, or part of an iterator is unused
-  kSymbolic,              // an extent or scale could not be compared
+  kNotCovering,  // an index does not traverse a contiguous range, or part of an iterator is unused
+  kSymbolic,     // an extent or scale could not be compared
 };
 std::string_view to_string(IterMapError error);
 
-/// What the caller needs. Surjective: each index runs through its whole range independently of the others (an
-/// instance may repeat). Bijective: moreover each instance occurs once.
+/// What the caller needs. Surjective: each index runs through its whole range independently of the
+/// others (an instance may repeat). Bijective: moreover each instance occurs once.
 enum class IterMapLevel : uint8_t { kSurjective, kBijective };
 
-/// floormod(floordiv(source, lower), extent) * scale. Numbers are monomials over tile parameters (Term).
+/// floormod(floordiv(source, lower), extent) * scale. Numbers are monomials over tile parameters
+/// (Term).
 struct IterSplit {
   int32_t mark = -1;  // index into IterMap::marks
   Term lower, extent, scale;
@@ -43,7 +44,7 @@ struct IterSum {
 };
 /// An iterator: a loop variable, or a fused sum of others cut by the guard to [0, extent).
 struct IterMark {
-  Expr var;      // null for a fused iterator
+  Expr var;       // null for a fused iterator
   IterSum fused;  // empty for a variable
   Term extent;
 };
@@ -63,19 +64,21 @@ struct IterMapResult {
   bool ok() const { return error == IterMapError::kNone; }
 };
 
-/// Recognises bindings over the variables `loops` (ranges from `ranges`), limited to where `guard` holds (null: always).
-/// Variables that are not in `loops` are constants. Sound: what is accepted has the property asked for.
+/// Recognises bindings over the variables `loops` (ranges from `ranges`), limited to where `guard`
+/// holds (null: always). Variables that are not in `loops` are constants. Sound: what is accepted
+/// has the property asked for.
 IterMapResult detect_iter_map(IrBuilder& b, std::span<const Expr> bindings,
                               std::span<const Var* const> loops, Expr guard,
                               const VarRanges& ranges, IterMapLevel level);
 
-/// For a bijective map: each loop variable (in the order of `loops`) as an expression of the index values `outputs`.
-/// Errors: Unsupported if the map is not bijective.
+/// For a bijective map: each loop variable (in the order of `loops`) as an expression of the index
+/// values `outputs`. Errors: Unsupported if the map is not bijective.
 Result<std::vector<Expr>> invert_iter_map(IrBuilder& b, const IterMap& map,
                                           std::span<const Var* const> loops,
                                           std::span<const Expr> outputs, const VarRanges& ranges);
 
-/// TensorIR's "affine binding" of a block under its loops: surjective, and each index has no terms or a scale of 1.
+/// TensorIR's "affine binding" of a block under its loops: surjective, and each index has no terms
+/// or a scale of 1.
 IterMapResult affine_binding(IrBuilder& b, const Block& block, std::span<const Loop* const> loops,
                              const VarRanges& ranges);
 

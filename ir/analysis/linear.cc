@@ -1,9 +1,9 @@
 #include "ir/analysis/linear.h"
 
+#include "ir/visit.h"
+
 #include <algorithm>
 #include <numeric>
-
-#include "ir/visit.h"
 
 namespace prunerc::ir {
 namespace {
@@ -81,8 +81,9 @@ bool multiply_terms(const Term& a, const Term& b, Term* out) {
   if (a.degree + b.degree > Term::kMaxDegree) return false;
   if (__builtin_mul_overflow(a.coef, b.coef, &out->coef)) return false;
   out->degree = a.degree + b.degree;
-  std::merge(a.atoms.begin(), a.atoms.begin() + a.degree, b.atoms.begin(), b.atoms.begin() + b.degree,
-             out->atoms.begin(), [](Expr x, Expr y) { return compare_exprs(x, y) < 0; });
+  std::merge(a.atoms.begin(), a.atoms.begin() + a.degree, b.atoms.begin(),
+             b.atoms.begin() + b.degree, out->atoms.begin(),
+             [](Expr x, Expr y) { return compare_exprs(x, y) < 0; });
   return true;
 }
 
@@ -122,7 +123,8 @@ int compare_exprs(Expr a, Expr b) {
     return c != 0 ? c : compare_lists(l->indices, b.as<Load>()->indices);
   }
   if (const Call* l = a.as<Call>()) {
-    const int c = three_way(static_cast<int>(l->intrinsic), static_cast<int>(b.as<Call>()->intrinsic));
+    const int c =
+        three_way(static_cast<int>(l->intrinsic), static_cast<int>(b.as<Call>()->intrinsic));
     return c != 0 ? c : compare_lists(l->args, b.as<Call>()->args);
   }
   if (const Cast* n = a.as<Cast>()) return compare_exprs(n->operand, b.as<Cast>()->operand);
@@ -216,9 +218,9 @@ std::optional<Linear> multiply(const Linear& a, const Linear& b) {
     }
   }
   out.terms.resize(kept);
-  out.terms.erase(std::remove_if(out.terms.begin(), out.terms.end(),
-                                 [](const Term& t) { return t.coef == 0; }),
-                  out.terms.end());
+  out.terms.erase(
+      std::remove_if(out.terms.begin(), out.terms.end(), [](const Term& t) { return t.coef == 0; }),
+      out.terms.end());
   if (b.constant != 0) {
     Linear rest = a;
     rest.constant = 0;
@@ -253,8 +255,8 @@ Expr to_expr(IrBuilder& b, const Linear& linear) {
   std::vector<const Term*> order;
   order.reserve(linear.terms.size());
   for (const Term& t : linear.terms) order.push_back(&t);
-  // Positive before negative, so that the first needs no minus; then high degree and large steps first, as people
-  // write strides. stable_sort keeps the order of atoms among equals.
+  // Positive before negative, so that the first needs no minus; then high degree and large steps
+  // first, as people write strides. stable_sort keeps the order of atoms among equals.
   std::stable_sort(order.begin(), order.end(), [](const Term* x, const Term* y) {
     if ((x->coef > 0) != (y->coef > 0)) return x->coef > 0;
     if (x->degree != y->degree) return x->degree > y->degree;

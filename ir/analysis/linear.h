@@ -1,16 +1,17 @@
-// Polynomial normal form of index expressions: a constant plus coefficients times products of atoms.
+// Polynomial normal form of index expressions: a constant plus coefficients times products of
+// atoms.
 #ifndef PRUNERC_IR_ANALYSIS_LINEAR_H_
 #define PRUNERC_IR_ANALYSIS_LINEAR_H_
+
+#include "ir/analysis/interval.h"
+#include "ir/builder.h"
+#include "ir/equal.h"
 
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
-
-#include "ir/analysis/interval.h"
-#include "ir/builder.h"
-#include "ir/equal.h"
 
 namespace prunerc::ir {
 
@@ -37,12 +38,14 @@ bool divide_terms(const Term& a, const Term& b, Term* out);
 int compare_atoms(const Term& a, const Term& b);
 
 /// constant + sum of terms. Terms are sorted, their products of atoms differ, no coefficient is 0.
-/// Atoms are variables, tile parameters, floordiv and floormod that do not divide further, and opaque expressions.
+/// Atoms are variables, tile parameters, floordiv and floormod that do not divide further, and
+/// opaque expressions.
 struct Linear {
   int64_t constant = 0;
   std::vector<Term> terms;
   bool overflow = false;  // a coefficient left 64 bits: the value must not be used
-  bool has_data = false;  // holds values from buffers, whose sum may wrap unless its interval is bounded
+  bool has_data =
+      false;  // holds values from buffers, whose sum may wrap unless its interval is bounded
 
   static Linear of(int64_t value);
   static Linear of(Expr atom);
@@ -60,7 +63,8 @@ std::optional<Linear> multiply(const Linear& a, const Linear& b);
 /// Greatest common divisor of all coefficients of terms (not the constant); 0 if there are none.
 int64_t coefficient_gcd(const Linear& a);
 
-/// Normal form of an i64 expression; equal polynomials give equal forms. Atoms are simplified; new ones are made by b.
+/// Normal form of an i64 expression; equal polynomials give equal forms. Atoms are simplified; new
+/// ones are made by b.
 Linear to_linear(IrBuilder& b, Expr e, const VarRanges& ranges);
 /// Adds a constant.
 Linear operator+(const Linear& a, int64_t value);
@@ -71,12 +75,13 @@ Expr to_expr(IrBuilder& b, const Term& term);
 /// Puts the extent in for a product of all parameters of a perfect tile vector.
 Linear reduce_tiles(const Linear& linear, const Domain& domain);
 
-/// Bounds of a normal form: variables run between their (possibly symbolic) ends, tile parameters from 1; exact for
-/// sums that are affine in independent variables.
+/// Bounds of a normal form: variables run between their (possibly symbolic) ends, tile parameters
+/// from 1; exact for sums that are affine in independent variables.
 Interval interval_of(const Linear& linear, const VarRanges& ranges);
 
-/// Replaces each variable of `inner` (outermost first) by the end of its range that makes the value smallest or
-/// largest; exact for sums that are affine in them. Nullopt if an atom or a sign does not allow it.
+/// Replaces each variable of `inner` (outermost first) by the end of its range that makes the value
+/// smallest or largest; exact for sums that are affine in them. Nullopt if an atom or a sign does
+/// not allow it.
 enum class Bound { kLower, kUpper };
 std::optional<Linear> eliminate_vars(IrBuilder& b, const Linear& linear, Bound bound,
                                      const VarRanges& ranges, std::span<const VarId> inner);

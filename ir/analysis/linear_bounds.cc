@@ -1,13 +1,15 @@
-// Bounds of normal forms: variables at the ends of their ranges, tile parameters from their least value.
-#include <algorithm>
-
+// Bounds of normal forms: variables at the ends of their ranges, tile parameters from their least
+// value.
 #include "ir/analysis/linear.h"
 #include "ir/visit.h"
+
+#include <algorithm>
 
 namespace prunerc::ir {
 namespace {
 
-// Shifting parameters multiplies the number of terms by 2^degree; beyond this the plain interval has to do.
+// Shifting parameters multiplies the number of terms by 2^degree; beyond this the plain interval
+// has to do.
 constexpr std::size_t kMaxShiftedTerms = 64;
 // More eliminations than any loop nest has variables.
 constexpr int kMaxEliminations = 64;
@@ -24,8 +26,9 @@ Interval plain_interval(const Linear& linear, const VarRanges& ranges) {
   return sum;
 }
 
-// The polynomial with every atom x of least value l > 0 written as l + x', bounded over x' >= 0: terms with positive
-// coefficients then vanish at the lower end, which the plain interval of a difference such as T0*T1 - T0 misses.
+// The polynomial with every atom x of least value l > 0 written as l + x', bounded over x' >= 0:
+// terms with positive coefficients then vanish at the lower end, which the plain interval of a
+// difference such as T0*T1 - T0 misses.
 std::optional<Interval> shifted_interval(const Linear& linear, const VarRanges& ranges) {
   Linear shifted = Linear::of(linear.constant);
   bool any = false;
@@ -117,7 +120,8 @@ Linear plain_linear(Expr e) {
   return Linear::of(e);
 }
 
-// A variable whose range, or whose coefficient, is symbolic: the ends have to be put in to see what cancels.
+// A variable whose range, or whose coefficient, is symbolic: the ends have to be put in to see what
+// cancels.
 const Var* next_symbolic_var(const Linear& linear, const VarRanges& ranges) {
   const Var* bounded = nullptr;
   for (const Term& t : linear.terms) {
@@ -132,7 +136,8 @@ const Var* next_symbolic_var(const Linear& linear, const VarRanges& ranges) {
 }
 
 // Puts one end of the variable's range in; nullopt if the sign of its coefficient is not known.
-std::optional<Linear> at_end(const Linear& linear, const Var* var, Bound bound, const VarRanges& ranges) {
+std::optional<Linear> at_end(const Linear& linear, const Var* var, Bound bound,
+                             const VarRanges& ranges) {
   Linear coefficient;
   Linear rest;
   if (!split_at(linear, var->id, &coefficient, &rest)) return std::nullopt;
@@ -164,7 +169,8 @@ std::optional<int64_t> symbolic_bound(Linear linear, Bound bound, const VarRange
 }
 
 bool is_inner(Expr e, std::span<const VarId> inner) {
-  if (const Var* v = e.as<Var>()) return std::find(inner.begin(), inner.end(), v->id) != inner.end();
+  if (const Var* v = e.as<Var>())
+    return std::find(inner.begin(), inner.end(), v->id) != inner.end();
   bool found = false;
   walk(e, [&](Expr x) {
     const Var* v = x.as<Var>();
@@ -176,7 +182,8 @@ bool is_inner(Expr e, std::span<const VarId> inner) {
 
 Bound opposite(Bound bound) { return bound == Bound::kLower ? Bound::kUpper : Bound::kLower; }
 
-// The least or largest value of an atom that holds inner variables, as a normal form over the others.
+// The least or largest value of an atom that holds inner variables, as a normal form over the
+// others.
 std::optional<Linear> atom_at_end(IrBuilder& b, Expr atom, Bound bound, const VarRanges& ranges,
                                   std::span<const VarId> inner) {
   const BinaryNode* n = as_binary(atom);
@@ -207,8 +214,8 @@ std::optional<Linear> atom_at_end(IrBuilder& b, Expr atom, Bound bound, const Va
 }
 
 // Replaces non-variable atoms that hold inner variables, one per step.
-std::optional<Linear> eliminate_atoms(IrBuilder& b, Linear linear, Bound bound, const VarRanges& ranges,
-                                      std::span<const VarId> inner) {
+std::optional<Linear> eliminate_atoms(IrBuilder& b, Linear linear, Bound bound,
+                                      const VarRanges& ranges, std::span<const VarId> inner) {
   Linear out = Linear::of(linear.constant);
   for (const Term& t : linear.terms) {
     Term rest = t;
@@ -239,7 +246,8 @@ std::optional<Linear> eliminate_atoms(IrBuilder& b, Linear linear, Bound bound, 
   return out;
 }
 
-// The common case in one pass: inner variables with constant ends stand alone in their terms. False if not so.
+// The common case in one pass: inner variables with constant ends stand alone in their terms. False
+// if not so.
 bool eliminate_plain(const Linear& linear, Bound bound, const VarRanges& ranges,
                      std::span<const VarId> inner, Linear* out) {
   out->constant = linear.constant;
@@ -345,7 +353,8 @@ std::optional<Linear> eliminate_vars(IrBuilder& b, const Linear& linear, Bound b
     Linear value = Linear::of(at_top ? range.hi : range.lo);
     if (at_top && extent.defined()) {
       value = to_linear(b, extent, ranges) + -1;
-    } else if ((at_top ? range.hi : range.lo) == (at_top ? Interval::kNoUpper : Interval::kNoLower)) {
+    } else if ((at_top ? range.hi : range.lo) ==
+               (at_top ? Interval::kNoUpper : Interval::kNoLower)) {
       return std::nullopt;
     }
     const std::optional<Linear> product = multiply(coefficient, value);

@@ -1,8 +1,8 @@
 #include "ir/analysis/loop_index.h"
 
-#include <algorithm>
-
 #include "ir/visit.h"
+
+#include <algorithm>
 
 namespace prunerc::ir {
 namespace {
@@ -155,8 +155,12 @@ const Loop* LoopIndex::loop_around(int32_t entry) const {
   return outer < 0 ? nullptr : entries_[static_cast<std::size_t>(outer)].stmt.as<Loop>();
 }
 
-std::vector<const Loop*> LoopIndex::enclosing_loops(BlockId id) const { return loops_around(entry_of(id)); }
-std::vector<const Loop*> LoopIndex::enclosing_loops(LoopId id) const { return loops_around(entry_of(id)); }
+std::vector<const Loop*> LoopIndex::enclosing_loops(BlockId id) const {
+  return loops_around(entry_of(id));
+}
+std::vector<const Loop*> LoopIndex::enclosing_loops(LoopId id) const {
+  return loops_around(entry_of(id));
+}
 const Block* LoopIndex::parent_block(BlockId id) const { return block_around(entry_of(id)); }
 const Block* LoopIndex::parent_block(LoopId id) const { return block_around(entry_of(id)); }
 const Loop* LoopIndex::parent_loop(BlockId id) const { return loop_around(entry_of(id)); }

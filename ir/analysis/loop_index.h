@@ -2,17 +2,17 @@
 #ifndef PRUNERC_IR_ANALYSIS_LOOP_INDEX_H_
 #define PRUNERC_IR_ANALYSIS_LOOP_INDEX_H_
 
+#include "ir/analysis/interval.h"
+#include "ir/program.h"
+
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "ir/analysis/interval.h"
-#include "ir/program.h"
-
 namespace prunerc::ir {
 
-/// Parent and position table of one version of a program. Borrows from it; look-ups of absent ids give null or -1.
-/// Cost: O(number of statements) to make, O(1) per look-up.
+/// Parent and position table of one version of a program. Borrows from it; look-ups of absent ids
+/// give null or -1. Cost: O(number of statements) to make, O(1) per look-up.
 class LoopIndex {
  public:
   explicit LoopIndex(const Program& program);
@@ -28,7 +28,8 @@ class LoopIndex {
   std::span<const Block* const> blocks() const { return blocks_; }
   std::span<const Loop* const> loops() const { return loops_; }
 
-  /// Statement that directly holds this one (Loop, Block, Seq, If, Alloc); null at the root or if unknown.
+  /// Statement that directly holds this one (Loop, Block, Seq, If, Alloc); null at the root or if
+  /// unknown.
   Stmt parent(LoopId id) const;
   Stmt parent(BlockId id) const;
   /// Position among the statements of the same sequence; 0 outside a Seq; -1 if unknown.
@@ -38,7 +39,8 @@ class LoopIndex {
   int order(LoopId id) const;
   int order(BlockId id) const;
 
-  /// Loops around a block or loop (itself not included), outermost first, up to the block that encloses them.
+  /// Loops around a block or loop (itself not included), outermost first, up to the block that
+  /// encloses them.
   std::vector<const Loop*> enclosing_loops(BlockId id) const;
   std::vector<const Loop*> enclosing_loops(LoopId id) const;
   /// The block in whose body this one stands; null if none.
@@ -60,8 +62,8 @@ class LoopIndex {
 
  private:
   struct Entry {
-    Stmt stmt;          // a Loop or a Block; null: no such id
-    Stmt parent;        // statement that directly holds it
+    Stmt stmt;           // a Loop or a Block; null: no such id
+    Stmt parent;         // statement that directly holds it
     int32_t outer = -1;  // entry of the next enclosing loop or block
     int32_t position = 0;
     int32_t end = 0;  // entries [own index, end) stand inside
@@ -75,15 +77,16 @@ class LoopIndex {
   const Block* block_around(int32_t entry) const;
   const Loop* loop_around(int32_t entry) const;
 
-  std::vector<Entry> entries_;            // in program order
-  std::vector<int32_t> loop_entries_;     // by LoopId
-  std::vector<int32_t> block_entries_;    // by BlockId
+  std::vector<Entry> entries_;          // in program order
+  std::vector<int32_t> loop_entries_;   // by LoopId
+  std::vector<int32_t> block_entries_;  // by BlockId
   std::vector<const Block*> blocks_;
   std::vector<const Loop*> loops_;
 };
 
-/// Ranges of the loops around a block (all levels, outer blocks' iteration variables included) and, as facts, the
-/// conditions and guards on the way. The block's own guard and iteration variables are not added.
+/// Ranges of the loops around a block (all levels, outer blocks' iteration variables included) and,
+/// as facts, the conditions and guards on the way. The block's own guard and iteration variables
+/// are not added.
 VarRanges ranges_around(const Program& program, const LoopIndex& index, BlockId block);
 /// The same for the position just inside a loop.
 VarRanges ranges_inside(const Program& program, const LoopIndex& index, LoopId loop);

@@ -1,11 +1,11 @@
 #include "ir/analysis/prove.h"
 
-#include <algorithm>
-#include <vector>
-
 #include "ir/analysis/evaluate.h"
 #include "ir/analysis/simplifier.h"
 #include "ir/visit.h"
+
+#include <algorithm>
+#include <vector>
 
 namespace prunerc::ir {
 namespace {
@@ -16,7 +16,8 @@ constexpr std::size_t kMaxCornerVars = 6;
 // The variables a condition depends on, through facts and symbolic extents, with their ranges.
 class PointSet {
  public:
-  PointSet(Expr condition, const VarRanges& ranges) : ranges_(ranges), used_(ranges.facts().size()) {
+  PointSet(Expr condition, const VarRanges& ranges)
+      : ranges_(ranges), used_(ranges.facts().size()) {
     add(condition);
     for (bool grown = true; grown;) {
       grown = false;

@@ -2,16 +2,16 @@
 #ifndef PRUNERC_IR_ANALYSIS_PROVE_H_
 #define PRUNERC_IR_ANALYSIS_PROVE_H_
 
-#include <cstdint>
-#include <string_view>
-
 #include "ir/analysis/interval.h"
 #include "ir/expr.h"
 
+#include <cstdint>
+#include <string_view>
+
 namespace prunerc::ir {
 
-/// kYes: holds for every binding within the ranges that satisfies the facts. kNo: fails for at least one of them.
-/// kUnknown: neither was shown.
+/// kYes: holds for every binding within the ranges that satisfies the facts. kNo: fails for at
+/// least one of them. kUnknown: neither was shown.
 enum class Proof : uint8_t { kYes, kNo, kUnknown };
 std::string_view to_string(Proof proof);
 
@@ -19,7 +19,8 @@ std::string_view to_string(Proof proof);
 Proof operator&&(Proof a, Proof b);
 
 struct ProveOptions {
-  /// Exact enumeration is tried if the variables (and parameters) involved have at most this many bindings; 0: never.
+  /// Exact enumeration is tried if the variables (and parameters) involved have at most this many
+  /// bindings; 0: never.
   int64_t max_points = 100'000;
 };
 
@@ -29,7 +30,8 @@ Proof prove(Expr condition, const VarRanges& ranges, const ProveOptions& options
 
 /// lhs < rhs, lhs <= rhs, lhs == rhs without building the comparison.
 Proof prove_less(Expr lhs, Expr rhs, const VarRanges& ranges, const ProveOptions& options = {});
-Proof prove_less_equal(Expr lhs, Expr rhs, const VarRanges& ranges, const ProveOptions& options = {});
+Proof prove_less_equal(Expr lhs, Expr rhs, const VarRanges& ranges,
+                       const ProveOptions& options = {});
 Proof prove_equal(Expr lhs, Expr rhs, const VarRanges& ranges, const ProveOptions& options = {});
 
 }  // namespace prunerc::ir

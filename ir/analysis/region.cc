@@ -1,10 +1,10 @@
 // Collecting what a statement touches.
 #include "ir/analysis/region.h"
 
-#include <algorithm>
-
 #include "ir/analysis/loop_index.h"
 #include "ir/visit.h"
+
+#include <algorithm>
 
 namespace prunerc::ir {
 namespace {
@@ -124,7 +124,8 @@ class Collector {
     const BufferRegion relaxed = relax_region(b_, exact, inner_, ranges_);
     for (BufferRegion& other : list) {
       if (other.buffer != exact.buffer) continue;
-      // What holds at one access need not hold at the other: the hull is taken under the outer ranges.
+      // What holds at one access need not hold at the other: the hull is taken under the outer
+      // ranges.
       other = hull(b_, other, relaxed, outer_);
       return;
     }
@@ -141,7 +142,8 @@ class Collector {
 
 }  // namespace
 
-Regions touched_regions(IrBuilder& b, Stmt s, const VarRanges& ranges, const RegionOptions& options) {
+Regions touched_regions(IrBuilder& b, Stmt s, const VarRanges& ranges,
+                        const RegionOptions& options) {
   Collector collector(b, ranges, options);
   collector.visit(s);
   return collector.take();
@@ -159,7 +161,8 @@ Regions infer_block_accesses(IrBuilder& b, std::span<const IterVar> iters, Stmt 
       return std::any_of(found.writes.begin(), found.writes.end(),
                          [&](const BufferRegion& write) { return write.buffer == read.buffer; });
     };
-    found.reads.erase(std::remove_if(found.reads.begin(), found.reads.end(), is_own), found.reads.end());
+    found.reads.erase(std::remove_if(found.reads.begin(), found.reads.end(), is_own),
+                      found.reads.end());
   }
   return found;
 }

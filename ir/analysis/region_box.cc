@@ -1,11 +1,11 @@
 // Operations on boxes: relaxing variables, hulls, clipping, containment, allocation extents.
-#include <algorithm>
-
 #include "ir/analysis/linear.h"
 #include "ir/analysis/region.h"
 #include "ir/analysis/simplify.h"
 #include "ir/map.h"
 #include "ir/visit.h"
+
+#include <algorithm>
 
 namespace prunerc::ir {
 namespace {
@@ -39,7 +39,8 @@ Linear last_of(IrBuilder& b, const Range& range, const Linear& first, const VarR
 }
 
 // The smaller (larger) of two ends; an explicit min (max) if the order depends on the variables.
-Linear outer_end(IrBuilder& b, const Linear& x, const Linear& y, Bound bound, const VarRanges& ranges) {
+Linear outer_end(IrBuilder& b, const Linear& x, const Linear& y, Bound bound,
+                 const VarRanges& ranges) {
   const Interval difference = interval_of(x - y, ranges);
   const bool lower = bound == Bound::kLower;
   if (difference.hi <= 0) return lower ? x : y;
@@ -106,7 +107,8 @@ BufferRegion relax_region(IrBuilder& b, const BufferRegion& region, std::span<co
   return out;
 }
 
-BufferRegion hull(IrBuilder& b, const BufferRegion& x, const BufferRegion& y, const VarRanges& ranges) {
+BufferRegion hull(IrBuilder& b, const BufferRegion& x, const BufferRegion& y,
+                  const VarRanges& ranges) {
   PRUNERC_CHECK(x.buffer == y.buffer && x.box.size() == y.box.size(), "a hull is of one buffer");
   BufferRegion out;
   out.buffer = x.buffer;
@@ -139,7 +141,8 @@ BufferRegion clip_to_buffer(IrBuilder& b, const BufferRegion& region, const VarR
   return out;
 }
 
-Proof covers(IrBuilder& b, const BufferRegion& outer, const BufferRegion& inner, const VarRanges& ranges) {
+Proof covers(IrBuilder& b, const BufferRegion& outer, const BufferRegion& inner,
+             const VarRanges& ranges) {
   if (outer.buffer != inner.buffer || outer.box.size() != inner.box.size()) return Proof::kNo;
   Proof all = Proof::kYes;
   for (std::size_t i = 0; i < outer.box.size() && all != Proof::kNo; ++i) {
@@ -153,13 +156,15 @@ Proof covers(IrBuilder& b, const BufferRegion& outer, const BufferRegion& inner,
   return all;
 }
 
-Proof disjoint(IrBuilder& b, const BufferRegion& x, const BufferRegion& y, const VarRanges& ranges) {
+Proof disjoint(IrBuilder& b, const BufferRegion& x, const BufferRegion& y,
+               const VarRanges& ranges) {
   if (x.buffer != y.buffer) return Proof::kYes;
   Proof any = Proof::kNo;
   for (std::size_t i = 0; i < x.box.size() && any != Proof::kYes; ++i) {
     const Range& p = x.box[i];
     const Range& q = y.box[i];
-    // Without enumeration: a point where one side fails says nothing of the other side or dimension there.
+    // Without enumeration: a point where one side fails says nothing of the other side or dimension
+    // there.
     const ProveOptions quick = {.max_points = 0};
     const Expr before = b.le(b.add(p.min, p.extent), q.min);
     const Expr after = b.le(b.add(q.min, q.extent), p.min);
@@ -186,7 +191,8 @@ std::vector<std::optional<Expr>> region_extents(IrBuilder& b, const BufferRegion
     if (tighter && numeric.hi != Interval::kNoUpper) bound = b.int_imm(numeric.hi);
     const IntImm* size = b.buffer(region.buffer).shape[i].as<IntImm>();
     const IntImm* found = bound.has_value() ? bound->as<IntImm>() : nullptr;
-    if (size != nullptr && (!bound.has_value() || (found != nullptr && found->value > size->value))) {
+    if (size != nullptr &&
+        (!bound.has_value() || (found != nullptr && found->value > size->value))) {
       bound = b.buffer(region.buffer).shape[i];
     }
     out.push_back(bound);

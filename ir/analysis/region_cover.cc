@@ -1,7 +1,5 @@
-// Region cover and stage pipelines: is everything that a block reads written before, in each iteration that they share?
-#include <algorithm>
-#include <optional>
-
+// Region cover and stage pipelines: is everything that a block reads written before, in each
+// iteration that they share?
 #include "ir/analysis/dependence.h"
 #include "ir/analysis/iter_map.h"
 #include "ir/analysis/linear.h"
@@ -9,6 +7,9 @@
 #include "ir/analysis/simplify.h"
 #include "ir/equal.h"
 #include "ir/visit.h"
+
+#include <algorithm>
+#include <optional>
 
 namespace prunerc::ir {
 namespace {
@@ -30,10 +31,15 @@ bool mentions_any(const Term& t, std::span<const Loop* const> loops) {
 // One level of the comparison: the position just inside `common` (null: the scope itself).
 class CoverCheck {
  public:
-  CoverCheck(const Program& program, const LoopIndex& index, const Loop* common, const Block& consumer)
-      : index_(index), common_(common), b_(program), scope_(scope_ranges(program, index, common, consumer)) {}
+  CoverCheck(const Program& program, const LoopIndex& index, const Loop* common,
+             const Block& consumer)
+      : index_(index),
+        common_(common),
+        b_(program),
+        scope_(scope_ranges(program, index, common, consumer)) {}
 
-  Proof covered(const Block& consumer, const Access& read, std::span<const Block* const> producers) {
+  Proof covered(const Block& consumer, const Access& read,
+                std::span<const Block* const> producers) {
     const BufferRegion needed = upper_bound(consumer, read);
     std::vector<BufferRegion> written;
     bool all_known = true;
@@ -92,16 +98,19 @@ class CoverCheck {
     const std::optional<BufferRegion> exact = exact_region(consumer, read, consumer.guard);
     if (!exact.has_value()) return false;
     const BufferRegion inside = clip_to_buffer(b_, *exact, scope_);
-    const bool empty_somewhere = std::any_of(inside.box.begin(), inside.box.end(), [&](const Range& range) {
-      return prove(b_.le(b_.int_imm(1), range.extent), scope_) != Proof::kYes;
-    });
-    return !empty_somewhere && covers(b_, inside, upper_bound(consumer, read), scope_) == Proof::kYes;
+    const bool empty_somewhere =
+        std::any_of(inside.box.begin(), inside.box.end(), [&](const Range& range) {
+          return prove(b_.le(b_.int_imm(1), range.extent), scope_) != Proof::kYes;
+        });
+    return !empty_somewhere &&
+           covers(b_, inside, upper_bound(consumer, read), scope_) == Proof::kYes;
   }
 
   // A box that holds, within the buffer, only elements that the producer writes.
   std::optional<BufferRegion> written_box(const Block& producer, const Access& write) {
     std::optional<BufferRegion> exact = exact_region(producer, write, producer.guard);
-    if (exact.has_value() || !producer.guard.defined() || !guard_is_domain(producer, write)) return exact;
+    if (exact.has_value() || !producer.guard.defined() || !guard_is_domain(producer, write))
+      return exact;
     // The guard cuts nothing but what lies outside the buffer.
     return exact_region(producer, write, Expr());
   }
@@ -162,7 +171,8 @@ class CoverCheck {
       bases.push_back(base);
       sizes.push_back(extent.constant);
     }
-    const IterMapResult map = detect_iter_map(b_, steps, vars, guard, ranges, IterMapLevel::kSurjective);
+    const IterMapResult map =
+        detect_iter_map(b_, steps, vars, guard, ranges, IterMapLevel::kSurjective);
     if (!map.ok()) return std::nullopt;
     BufferRegion out;
     out.buffer = write.buffer;
@@ -179,15 +189,16 @@ class CoverCheck {
     return out;
   }
 
-  // Does the guard say no more than that the iterations, which are the positions written, lie within the buffer?
+  // Does the guard say no more than that the iterations, which are the positions written, lie
+  // within the buffer?
   bool guard_is_domain(const Block& producer, const Access& write) {
     VarRanges ranges = scope_;
     for (const Loop* loop : inner_loops(producer)) ranges.bind(loop->var, loop->extent);
     for (std::size_t i = 0; i < write.region.size(); ++i) {
       const Var* v = write.region[i].min.as<Var>();
-      const auto iter = std::find_if(producer.iters.begin(), producer.iters.end(), [&](const IterVar& it) {
-        return v != nullptr && it.var->id == v->id;
-      });
+      const auto iter =
+          std::find_if(producer.iters.begin(), producer.iters.end(),
+                       [&](const IterVar& it) { return v != nullptr && it.var->id == v->id; });
       if (iter == producer.iters.end()) continue;
       ranges.assume(b_.lt(iter->binding, b_.buffer(write.buffer).shape[i]));
       ranges.assume(b_.le(b_.int_imm(0), iter->binding));
@@ -203,7 +214,8 @@ class CoverCheck {
 
 bool only_loops_and_blocks(Stmt s) {
   if (!s.defined() || s.kind() == StmtKind::kBlock) return true;
-  if (s.kind() == StmtKind::kStore || s.kind() == StmtKind::kIf || s.kind() == StmtKind::kAlloc) return false;
+  if (s.kind() == StmtKind::kStore || s.kind() == StmtKind::kIf || s.kind() == StmtKind::kAlloc)
+    return false;
   bool fine = true;
   for_each_child(
       s, [&](Stmt child) { fine = fine && only_loops_and_blocks(child); }, [](Expr) {});
@@ -223,7 +235,8 @@ BlockFault cover_fault(const Program& program, const LoopIndex& index, const Sco
     // Producers by the innermost loop that they share with the consumer.
     std::vector<std::pair<const Loop*, std::vector<const Block*>>> levels;
     for (const DepEdge& e : deps.edges) {
-      const bool feeds = e.to == consumer.id && e.kind == DepKind::kReadAfterWrite && e.buffer == read.buffer;
+      const bool feeds =
+          e.to == consumer.id && e.kind == DepKind::kReadAfterWrite && e.buffer == read.buffer;
       if (!feeds) continue;
       const Loop* common = index.lowest_common_loop(e.from, consumer.id);
       const auto level = std::find_if(levels.begin(), levels.end(),

@@ -2,17 +2,17 @@
 #ifndef PRUNERC_IR_ANALYSIS_SIMPLIFIER_H_
 #define PRUNERC_IR_ANALYSIS_SIMPLIFIER_H_
 
+#include "ir/analysis/linear.h"
+#include "ir/analysis/simplify.h"
+
 #include <cstdint>
 #include <optional>
 #include <vector>
 
-#include "ir/analysis/linear.h"
-#include "ir/analysis/simplify.h"
-
 namespace prunerc::ir {
 
-/// Rewrites expressions bottom up: index arithmetic through the normal form, the rest by the rules of
-/// simplify_rules.cc. Scopes of variables and facts are pushed and popped by the caller.
+/// Rewrites expressions bottom up: index arithmetic through the normal form, the rest by the rules
+/// of simplify_rules.cc. Scopes of variables and facts are pushed and popped by the caller.
 class Simplifier {
  public:
   Simplifier(IrBuilder& b, const VarRanges& ranges, const SimplifyOptions& options);

@@ -1,18 +1,19 @@
 #include "ir/analysis/simplify.h"
 
-#include <algorithm>
-
 #include "ir/analysis/simplifier.h"
 #include "ir/equal.h"
 #include "ir/map.h"
 #include "ir/visit.h"
+
+#include <algorithm>
 
 namespace prunerc::ir {
 namespace {
 
 // Deeper expressions are returned as they are: the recursion must not exhaust the stack.
 constexpr int kMaxDepth = 1000;
-// expr_size stops counting here, and what is larger is not touched: a tree with much sharing may be exponentially large.
+// expr_size stops counting here, and what is larger is not touched: a tree with much sharing may be
+// exponentially large.
 constexpr int64_t kMaxSize = 100'000;
 
 void count_nodes(Expr e, int64_t* size) {
@@ -91,8 +92,8 @@ Expr Simplifier::visit_arithmetic(Expr e) {
   return expr_size(result) <= 2 * expr_size(e) ? result : unexpanded(e, expr_size(result));
 }
 
-// For an expression whose normal form is too large. Its simplified operands alone may do, unless the normal form were
-// small enough for them: the next run would then take it.
+// For an expression whose normal form is too large. Its simplified operands alone may do, unless
+// the normal form were small enough for them: the next run would then take it.
 Expr Simplifier::unexpanded(Expr e, int64_t normal_size) {
   const Expr result = apply_rules(visit_children(e));
   return normal_size > 2 * expr_size(result) ? result : e;
@@ -101,7 +102,8 @@ Expr Simplifier::unexpanded(Expr e, int64_t normal_size) {
 Linear Simplifier::product(const Linear& a, const Linear& b) {
   if (std::optional<Linear> expanded = multiply(a, b)) {
     const Domain* domain = ranges_.domain();
-    if (expanded->overflow || domain == nullptr || domain->tiles.empty()) return *std::move(expanded);
+    if (expanded->overflow || domain == nullptr || domain->tiles.empty())
+      return *std::move(expanded);
     return reduce_tiles(*expanded, *domain);
   }
   Expr x = to_expr(b_, a);
@@ -169,7 +171,8 @@ Expr Simplifier::emit_equality(ExprKind kind, Linear difference) {
   const Interval range = interval_with_facts(difference);
   if (!range.contains(0)) return unequal;
   if (range == Interval::point(0)) return b_.bool_imm(kind == ExprKind::kEq);
-  if (difference.terms.empty()) return b_.bool_imm((difference.constant == 0) == (kind == ExprKind::kEq));
+  if (difference.terms.empty())
+    return b_.bool_imm((difference.constant == 0) == (kind == ExprKind::kEq));
   const int64_t g = coefficient_gcd(difference);
   if (g > 1) {
     if (difference.constant % g != 0) return unequal;
@@ -252,7 +255,8 @@ Expr Simplifier::emit_order(Linear difference) {
 Expr Simplifier::visit_select(Expr e) {
   const Select* n = e.as<Select>();
   const Expr condition = visit(n->condition);
-  if (const IntImm* c = condition.as<IntImm>()) return visit(c->value != 0 ? n->on_true : n->on_false);
+  if (const IntImm* c = condition.as<IntImm>())
+    return visit(c->value != 0 ? n->on_true : n->on_false);
   const Mark outside = mark();
   assume(condition, true);
   const Expr on_true = visit(n->on_true);
@@ -260,7 +264,8 @@ Expr Simplifier::visit_select(Expr e) {
   assume(condition, false);
   const Expr on_false = visit(n->on_false);
   rewind(outside);
-  const bool same = condition.is(n->condition) && on_true.is(n->on_true) && on_false.is(n->on_false);
+  const bool same =
+      condition.is(n->condition) && on_true.is(n->on_true) && on_false.is(n->on_false);
   return apply_rules(same ? e : b_.select(condition, on_true, on_false));
 }
 

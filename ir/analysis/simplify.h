@@ -2,13 +2,13 @@
 #ifndef PRUNERC_IR_ANALYSIS_SIMPLIFY_H_
 #define PRUNERC_IR_ANALYSIS_SIMPLIFY_H_
 
+#include "ir/analysis/interval.h"
+#include "ir/builder.h"
+
 #include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
-
-#include "ir/analysis/interval.h"
-#include "ir/builder.h"
 
 namespace prunerc::ir {
 
@@ -22,13 +22,14 @@ struct SimplifyOptions {
   int64_t fuel = 1'000'000;
 };
 
-/// Equal for every binding within the ranges; the same node if nothing changed; idempotent; at most twice the nodes.
-/// Float expressions change only where the result is the same in every bit.
+/// Equal for every binding within the ranges; the same node if nothing changed; idempotent; at most
+/// twice the nodes. Float expressions change only where the result is the same in every bit.
 Expr simplify(IrBuilder& b, Expr e, const VarRanges& ranges, const SimplifyOptions& options = {});
 
-/// Simplifies every expression of s under the ranges of its loops and iteration variables and the conditions around;
-/// takes out branches and blocks that never run. Null if nothing is left.
-Stmt simplify(IrBuilder& b, Stmt s, const VarRanges& ranges = {}, const SimplifyOptions& options = {});
+/// Simplifies every expression of s under the ranges of its loops and iteration variables and the
+/// conditions around; takes out branches and blocks that never run. Null if nothing is left.
+Stmt simplify(IrBuilder& b, Stmt s, const VarRanges& ranges = {},
+              const SimplifyOptions& options = {});
 
 /// A whole program, its tile parameters' domain included.
 Program simplify(const Program& program, const SimplifyOptions& options = {});

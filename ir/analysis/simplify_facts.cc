@@ -1,8 +1,8 @@
 // What ranges and facts say about conditions; conjunctions and disjunctions.
-#include <algorithm>
-
 #include "ir/analysis/simplifier.h"
 #include "ir/visit.h"
+
+#include <algorithm>
 
 namespace prunerc::ir {
 namespace {
@@ -117,7 +117,8 @@ std::optional<bool> Simplifier::decide(Expr condition) {
     if (a == !decisive && b == !decisive) return !decisive;
     return std::nullopt;
   }
-  if (n->kind < ExprKind::kEq || n->kind > ExprKind::kLe || !is_int(n->lhs.dtype())) return std::nullopt;
+  if (n->kind < ExprKind::kEq || n->kind > ExprKind::kLe || !is_int(n->lhs.dtype()))
+    return std::nullopt;
   const Interval range = interval_of(condition, ranges_);
   if (range.is_point()) return range.lo != 0;
   if (n->lhs.dtype() != DType::kI64) return std::nullopt;
@@ -134,8 +135,10 @@ std::optional<bool> Simplifier::decide(Expr condition) {
   return std::nullopt;
 }
 
-// Appends the simplified parts of a conjunction (or disjunction), each under the ones before it as facts.
-void Simplifier::collect(ExprKind kind, Expr e, std::vector<Expr>& parts, std::optional<bool>& decided) {
+// Appends the simplified parts of a conjunction (or disjunction), each under the ones before it as
+// facts.
+void Simplifier::collect(ExprKind kind, Expr e, std::vector<Expr>& parts,
+                         std::optional<bool>& decided) {
   if (decided.has_value()) return;
   if (e.kind() == kind) {
     const BinaryNode* n = as_binary(e);
@@ -159,11 +162,13 @@ void Simplifier::collect(ExprKind kind, Expr e, std::vector<Expr>& parts, std::o
   assume(part, neutral);
 }
 
-// Takes out parts that follow from the later ones. Later parts then run in more cases, so they must be total.
+// Takes out parts that follow from the later ones. Later parts then run in more cases, so they must
+// be total.
 void Simplifier::drop_implied(ExprKind kind, std::vector<Expr>& parts) {
   const bool neutral = kind == ExprKind::kAnd;
   for (std::size_t i = parts.size(); i-- > 0;) {
-    const bool total = std::all_of(parts.begin() + static_cast<std::ptrdiff_t>(i) + 1, parts.end(), is_total);
+    const bool total =
+        std::all_of(parts.begin() + static_cast<std::ptrdiff_t>(i) + 1, parts.end(), is_total);
     if (!total) break;
     const Mark outside = mark();
     for (std::size_t j = i + 1; j < parts.size(); ++j) assume(parts[j], neutral);

@@ -1,11 +1,12 @@
-// The rules beside the normal form of index arithmetic: one row each, tried in order on a node with simple operands.
-#include <algorithm>
-#include <array>
-#include <cmath>
-
+// The rules beside the normal form of index arithmetic: one row each, tried in order on a node with
+// simple operands.
 #include "ir/analysis/simplifier.h"
 #include "ir/equal.h"
 #include "ir/visit.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
 
 namespace prunerc::ir {
 namespace {
@@ -115,7 +116,8 @@ Expr min_max_absorb(Simplifier&, Expr e) {
   return {};
 }
 
-// One order for both spellings of a commutative integer operation; floats keep theirs (NaN and signed zeros).
+// One order for both spellings of a commutative integer operation; floats keep theirs (NaN and
+// signed zeros).
 Expr min_max_order(Simplifier& s, Expr e) {
   const BinaryNode* n = as_binary(e);
   if (!is_int(e.dtype())) return {};
@@ -243,7 +245,8 @@ std::span<const SimplifyRule> simplify_rules() { return kRules; }
 std::span<const std::string_view> simplify_rule_names() {
   static const auto names = [] {
     std::array<std::string_view, kRules.size()> out;
-    std::transform(kRules.begin(), kRules.end(), out.begin(), [](const SimplifyRule& r) { return r.name; });
+    std::transform(kRules.begin(), kRules.end(), out.begin(),
+                   [](const SimplifyRule& r) { return r.name; });
     return out;
   }();
   return names;

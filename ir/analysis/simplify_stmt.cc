@@ -1,11 +1,11 @@
 // Statements: every expression under the ranges and conditions of its place.
-#include <vector>
-
 #include "ir/analysis/loop_index.h"
 #include "ir/analysis/simplifier.h"
 #include "ir/builder.h"
 #include "ir/map.h"
 #include "ir/visit.h"
+
+#include <vector>
 
 namespace prunerc::ir {
 namespace {
@@ -50,7 +50,8 @@ class StmtSimplifier {
 
   Stmt branch(const If& n, Stmt s) {
     const Expr condition = s_.visit(n.condition);
-    if (const IntImm* c = condition.as<IntImm>()) return visit(c->value != 0 ? n.then_body : n.else_body);
+    if (const IntImm* c = condition.as<IntImm>())
+      return visit(c->value != 0 ? n.then_body : n.else_body);
     const Simplifier::Mark outside = s_.mark();
     s_.assume(condition, true);
     const Stmt then_body = visit(n.then_body);
@@ -58,7 +59,8 @@ class StmtSimplifier {
     s_.assume(condition, false);
     const Stmt else_body = visit(n.else_body);
     s_.rewind(outside);
-    const bool same = condition.is(n.condition) && then_body.is(n.then_body) && else_body.is(n.else_body);
+    const bool same =
+        condition.is(n.condition) && then_body.is(n.then_body) && else_body.is(n.else_body);
     return same ? s : b_.if_then(condition, then_body, else_body);
   }
 
@@ -83,7 +85,8 @@ class StmtSimplifier {
       iter.extent = s_.visit(iter.extent);
       same = same && iter.binding.is(old.binding) && iter.extent.is(old.extent);
     }
-    // The inside must stay right wherever the block is bound, so what the place says of its loops is no fact there.
+    // The inside must stay right wherever the block is bound, so what the place says of its loops
+    // is no fact there.
     for (const IterVar& iter : iters) s_.ranges().bind(iter.var, iter.extent);
     std::vector<Access> accesses[2];
     std::vector<std::vector<Range>> boxes;

@@ -1,8 +1,8 @@
 // VarRanges: scopes of variables and facts, and what a fact says about single variables.
-#include <algorithm>
-
 #include "ir/analysis/interval.h"
 #include "ir/visit.h"
+
+#include <algorithm>
 
 namespace prunerc::ir {
 namespace {
@@ -22,7 +22,8 @@ VarRanges::VarRanges(const Domain& domain) : domain_(&domain) {
   };
   for (const TileVector& tile : domain.tiles) {
     for (std::size_t i = 0; i < tile.params.size(); ++i) {
-      // The outermost of covering tiles is a ceiling; the inner ones may exceed nothing but their own cap.
+      // The outermost of covering tiles is a ceiling; the inner ones may exceed nothing but their
+      // own cap.
       const bool bounded = tile.kind == TileKind::kPerfect || i == 0;
       if (bounded) narrow_param(tile.params[i], {1, tile.extent});
     }
@@ -172,7 +173,8 @@ Expr VarRanges::symbolic_extent(VarId var) const {
 }
 
 bool VarRanges::knows(VarId var) const {
-  return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.var == var; });
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [&](const Entry& e) { return e.var == var; });
 }
 
 }  // namespace prunerc::ir

@@ -1,14 +1,14 @@
 // Dependences, block properties and region cover on small programs.
 #include "ir/analysis/dependence.h"
 
-#include <catch2/catch.hpp>
-
-#include <set>
-
 #include "ir/analysis/simplify.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
 #include "tests/analysis/random_expr.h"
+
+#include <catch2/catch.hpp>
+
+#include <set>
 
 namespace prunerc::ir {
 namespace {
@@ -39,21 +39,24 @@ program two(A: f32[32]) -> (C: f32[32]) {
 })";
 
 // The producer computes `count` elements of each tile of 8, from `first` on.
-std::string tiled(const std::string& producer_loop, const std::string& binding, const std::string& read,
-                  const std::string& guard = "") {
+std::string tiled(const std::string& producer_loop, const std::string& binding,
+                  const std::string& read, const std::string& guard = "") {
   return R"(
 program tiled(A: f32[40]) -> (C: f32[32]) {
   buffer T: f32[40] global
   for i in 4 @L0 {
-    for p in )" + producer_loop + R"( @L1 {
-      block "T" @B0 [v: S(40) = )" + binding + "] " + guard + R"( {
+    for p in )" +
+         producer_loop + R"( @L1 {
+      block "T" @B0 [v: S(40) = )" +
+         binding + "] " + guard + R"( {
         reads A[v]
         writes T[v]
         T[v] = A[v] + 1f32
     } }
     for j in 8 @L2 {
       block "C" @B1 [v: S(32) = i*8 + j] {
-        reads )" + read + R"(
+        reads )" +
+         read + R"(
         writes C[v]
         C[v] = T[v]*2f32
     } }
@@ -72,11 +75,12 @@ program matmul(A: f32[8, 8], B: f32[8, 8]) -> (C: f32[8, 8]) {
   } } } }
 })";
 
-// for i in 4 { for p { for q { T[write] = .. } } for p { for q { .. = T[read] } } } with random subscripts and guards.
+// for i in 4 { for p { for q { T[write] = .. } } for p { for q { .. = T[read] } } } with random
+// subscripts and guards.
 struct TilePair {
   struct Side {
     Expr binding, guard;
-    int64_t scale = 1;   // subscript: binding * scale + offset
+    int64_t scale = 1;  // subscript: binding * scale + offset
     int64_t offset = 0;
     int64_t width = 1;
     int64_t p_extent = 1, q_extent = 1;
@@ -88,7 +92,8 @@ struct TilePair {
     IrBuilder b("pair");
     const Expr shape[] = {b.int_imm(size)};
     const BufferId out = b.add_buffer("C", DType::kF32, shape, Scope::kGlobal, BufferRole::kOutput);
-    const BufferId t = b.add_buffer("T", DType::kF32, shape, Scope::kGlobal, BufferRole::kIntermediate);
+    const BufferId t =
+        b.add_buffer("T", DType::kF32, shape, Scope::kGlobal, BufferRole::kIntermediate);
     i = b.fresh_var("i");
     write = random_side(b, rng, true);
     read = random_side(b, rng, false);
@@ -107,12 +112,14 @@ struct TilePair {
     s.q = b.fresh_var("q");
     s.p_extent = rng.between(1, producer ? 6 : 3);
     s.q_extent = rng.between(1, producer ? 5 : 3);
-    const Expr fused = b.add(b.mul(s.p, b.int_imm(rng.chance(0.7) ? s.q_extent : rng.between(1, 4))), s.q);
+    const Expr fused =
+        b.add(b.mul(s.p, b.int_imm(rng.chance(0.7) ? s.q_extent : rng.between(1, 4))), s.q);
     const Expr inner = rng.chance(0.15)  ? b.floordiv(fused, b.int_imm(2))
                        : rng.chance(0.1) ? b.floormod(fused, b.int_imm(3))
                                          : fused;
     s.binding = b.add(b.mul(i, b.int_imm(rng.between(0, 9))), inner);
-    if (rng.chance(0.3)) s.guard = b.lt(rng.chance(0.5) ? s.binding : inner, b.int_imm(rng.between(1, 40)));
+    if (rng.chance(0.3))
+      s.guard = b.lt(rng.chance(0.5) ? s.binding : inner, b.int_imm(rng.between(1, 40)));
     if (rng.chance(0.2)) s.scale = rng.between(2, 3);
     if (rng.chance(0.5)) s.width = rng.chance(0.5) ? s.scale : rng.between(1, 4);
     if (rng.chance(0.3)) s.offset = rng.between(-2, 2);
@@ -291,13 +298,17 @@ program concat(A: f32[4, 10], B: f32[4, 6]) -> (C: f32[4, 16]) {
   buffer T: f32[4, 16] global
   for i in 4 { for j in 6 { block "b" @B0 [vi: S(4) = i, vj: S(6) = j] {
     reads B[vi, vj]
-    writes )" + second + R"(
-    )" + second + R"( = B[vi, vj]
+    writes )" +
+           second + R"(
+    )" + second +
+           R"( = B[vi, vj]
   } } }
   for i in 4 { for j in 10 { block "a" @B1 [vi: S(4) = i, vj: S(10) = j] {
     reads A[vi, vj]
-    writes )" + first + R"(
-    )" + first + R"( = A[vi, vj]
+    writes )" +
+           first + R"(
+    )" + first +
+           R"( = A[vi, vj]
   } } }
   for i in 4 { for j in 16 { block "c" @B2 [vi: S(4) = i, vj: S(16) = j] {
     reads T[vi, vj]
@@ -337,7 +348,8 @@ TEST_CASE("an accepted cover holds element by element in random tiles") {
   CHECK(num_refuted > 150);
 }
 
-TEST_CASE("a position table finds parents, positions and common loops, and says when there is nothing") {
+TEST_CASE(
+    "a position table finds parents, positions and common loops, and says when there is nothing") {
   const Program p = parse_or_die(tiled("8", "i*8 + p", "T[v]"));
   const LoopIndex index(p);
   REQUIRE(index.loop(LoopId(1)) != nullptr);
@@ -361,7 +373,8 @@ TEST_CASE("a position table finds parents, positions and common loops, and says 
   CHECK(index.child_blocks(BlockId()).size() == 2);
   CHECK(index.child_blocks(BlockId(0)).empty());
   CHECK(index.parent_block(BlockId(0)) == nullptr);
-  CHECK(ranges_around(p, index, BlockId(1)).interval(index.loop(LoopId(2))->var->id) == Interval{0, 7});
+  CHECK(ranges_around(p, index, BlockId(1)).interval(index.loop(LoopId(2))->var->id) ==
+        Interval{0, 7});
   CHECK_FALSE(ranges_around(p, index, BlockId(1)).knows(index.loop(LoopId(1))->var->id));
 }
 

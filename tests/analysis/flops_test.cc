@@ -1,10 +1,10 @@
 // Operation counts that are known by hand.
 #include "ir/analysis/flops.h"
 
-#include <catch2/catch.hpp>
-
 #include "ir/builder.h"
 #include "ir/parser.h"
+
+#include <catch2/catch.hpp>
 
 namespace prunerc::ir {
 namespace {
@@ -25,8 +25,10 @@ OpCounts count(const std::string& text) {
 std::string matmul(const std::string& loops, const std::string& bind_i, const std::string& guard) {
   return R"(
 program matmul(A: f32[100, 30], B: f32[30, 20]) -> (C: f32[100, 20]) {
-  )" + loops + R"( { for j in 20 { for k in 30 {
-    block "C" @B0 [vi: S(100) = )" + bind_i + "], vj: S(20) = j, vk: R(30) = k] " + guard + R"( {
+  )" + loops +
+         R"( { for j in 20 { for k in 30 {
+    block "C" @B0 [vi: S(100) = )" +
+         bind_i + "], vj: S(20) = j, vk: R(30) = k] " + guard + R"( {
       reads A[vi, vk], B[vk, vj]
       writes C[vi, vj]
       init { C[vi, vj] = 0f32 }
@@ -53,7 +55,8 @@ TEST_CASE("a matrix product takes two operations per multiply-add and one init p
 
 TEST_CASE("instances that a guard cuts off do not count, in the body or in the init") {
   const std::string loops = "for i0 in 7 { for i1 in 16";
-  std::string text = without_bracket(matmul(loops, "i0*16 + i1", "where i0*16 + i1 < 100 && j < 20"));
+  std::string text =
+      without_bracket(matmul(loops, "i0*16 + i1", "where i0*16 + i1 < 100 && j < 20"));
   text += "}";
   const OpCounts c = count(text);
   CHECK(c.mul_add == Approx(2.0 * 100 * 20 * 30));

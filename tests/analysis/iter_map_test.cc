@@ -1,13 +1,13 @@
 // Iteration maps against enumeration of the loops.
 #include "ir/analysis/iter_map.h"
 
+#include "ir/analysis/simplify.h"
+#include "tests/analysis/random_expr.h"
+
 #include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <set>
-
-#include "ir/analysis/simplify.h"
-#include "tests/analysis/random_expr.h"
 
 namespace prunerc::ir {
 namespace {
@@ -52,7 +52,8 @@ void for_each_point(const Loops& loops, Expr guard, F&& f) {
 }
 
 // What is wrong with an accepted map; empty if nothing is.
-std::string broken(Loops& loops, const std::vector<Expr>& bindings, Expr guard, const IterMapResult& found) {
+std::string broken(Loops& loops, const std::vector<Expr>& bindings, Expr guard,
+                   const IterMapResult& found) {
   std::set<std::vector<int64_t>> tuples;
   std::vector<std::set<int64_t>> values(bindings.size());
   int64_t num_points = 0;
@@ -78,7 +79,8 @@ std::string broken(Loops& loops, const std::vector<Expr>& bindings, Expr guard, 
     if (!sum.base.is_constant(*values[i].begin())) return "wrong base";
   }
   if (tuples.size() != product) return "indices depend on each other";
-  if (found.map.bijective && static_cast<int64_t>(tuples.size()) != num_points) return "instances repeat";
+  if (found.map.bijective && static_cast<int64_t>(tuples.size()) != num_points)
+    return "instances repeat";
   return "";
 }
 
@@ -86,7 +88,8 @@ std::string broken(Loops& loops, const std::vector<Expr>& bindings, Expr guard, 
 std::vector<Expr> random_bindings(Loops& loops, Rng& rng) {
   IrBuilder& b = loops.b;
   std::vector<std::pair<Expr, int64_t>> parts;
-  for (std::size_t i = 0; i < loops.vars.size(); ++i) parts.emplace_back(loops.vars[i], loops.extents[i]);
+  for (std::size_t i = 0; i < loops.vars.size(); ++i)
+    parts.emplace_back(loops.vars[i], loops.extents[i]);
   for (uint64_t step = rng.below(4); step > 0; --step) {
     const std::size_t at = rng.below(parts.size());
     const auto [e, extent] = parts[at];
@@ -178,10 +181,12 @@ TEST_CASE("splits, fusions and guarded tails are recognised") {
   Loops s({8, 16, 4});
   CHECK(s.detect({s.fuse(0, 1), s.v(2)}, {}, IterMapLevel::kBijective).ok());
   CHECK(s.detect({s.b.floordiv(s.v(1), s.c(4)), s.b.floormod(s.v(1), s.c(4)), s.v(0), s.v(2)}, {},
-                 IterMapLevel::kBijective).ok());
+                 IterMapLevel::kBijective)
+            .ok());
   // 8 * 16 iterations for 100 elements.
   const Expr fused = s.fuse(0, 1);
-  const IterMapResult tail = s.detect({fused, s.v(2)}, s.b.lt(fused, s.c(100)), IterMapLevel::kBijective);
+  const IterMapResult tail =
+      s.detect({fused, s.v(2)}, s.b.lt(fused, s.c(100)), IterMapLevel::kBijective);
   REQUIRE(tail.ok());
   CHECK(tail.map.extents[0].is_constant(100));
   CHECK(s.detect({s.v(0)}).ok());
@@ -195,7 +200,8 @@ TEST_CASE("maps that are not independent, affine or complete are refused with a 
         IterMapError::kNotIndependent);
   CHECK(s.detect({s.b.mul(s.v(0), s.v(1))}).error == IterMapError::kNotAffine);
   CHECK(s.detect({s.b.min(s.v(0), s.v(1))}).error == IterMapError::kNotAffine);
-  CHECK(s.detect({s.b.floordiv(s.v(1), s.b.add(s.v(0), s.c(1)))}).error == IterMapError::kIteratorDivisor);
+  CHECK(s.detect({s.b.floordiv(s.v(1), s.b.add(s.v(0), s.c(1)))}).error ==
+        IterMapError::kIteratorDivisor);
   CHECK(s.detect({s.b.floordiv(s.v(1), s.c(3)), s.b.floormod(s.v(1), s.c(3))}).error ==
         IterMapError::kDivisorMismatch);
   CHECK(s.detect({s.b.add(s.b.mul(s.v(0), s.c(5)), s.v(2))}).error == IterMapError::kNotCovering);
@@ -211,7 +217,8 @@ TEST_CASE("the inverse of a map that is not bijective is refused") {
   const IterMapResult found = s.detect({s.v(0)});
   REQUIRE(found.ok());
   const Expr outputs[] = {s.v(0)};
-  const Result<std::vector<Expr>> inverse = invert_iter_map(s.b, found.map, s.vars, outputs, s.ranges);
+  const Result<std::vector<Expr>> inverse =
+      invert_iter_map(s.b, found.map, s.vars, outputs, s.ranges);
   REQUIRE_FALSE(inverse.ok());
   CHECK(inverse.error().id() == Diag::kUnsupported);
 }

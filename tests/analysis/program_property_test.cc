@@ -1,6 +1,4 @@
 // Properties of whole programs, with the interpreter as the oracle.
-#include <catch2/catch.hpp>
-
 #include "ir/analysis/dependence.h"
 #include "ir/analysis/region.h"
 #include "ir/analysis/simplify.h"
@@ -12,6 +10,8 @@
 #include "tests/support/check.h"
 #include "tests/support/program_gen.h"
 
+#include <catch2/catch.hpp>
+
 namespace prunerc::ir {
 namespace {
 
@@ -19,7 +19,8 @@ using testing::num_cases;
 
 constexpr testing::GenPolicy kSmall = {.max_elements = 128, .max_iterations = 1024};
 
-// Says the same in a roundabout way: e = (e // c) * c + e % c, and true as a condition that always holds.
+// Says the same in a roundabout way: e = (e // c) * c + e % c, and true as a condition that always
+// holds.
 class Obfuscator {
  public:
   Obfuscator(IrBuilder& b, Rng& rng) : b_(b), rng_(rng) {}

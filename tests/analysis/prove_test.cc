@@ -1,9 +1,9 @@
 // Proofs against enumeration.
 #include "ir/analysis/prove.h"
 
-#include <catch2/catch.hpp>
-
 #include "tests/analysis/random_expr.h"
+
+#include <catch2/catch.hpp>
 
 namespace prunerc::ir {
 namespace {
@@ -13,7 +13,8 @@ struct Truth {
   bool defined = true;
 };
 
-// All points of the maker's variables (8*16*5*12 of them, the last has one value) that satisfy the facts.
+// All points of the maker's variables (8*16*5*12 of them, the last has one value) that satisfy the
+// facts.
 Truth enumerate(const ExprMaker& maker, Expr condition, const std::vector<Expr>& facts) {
   Truth truth;
   Env env;
@@ -56,7 +57,8 @@ TEST_CASE("proofs agree with enumeration, with and without facts") {
     const Truth truth = enumerate(maker, condition, facts);
     if (!truth.defined) continue;
     ++total;
-    INFO("seed " << seed << ": " << show(condition) << (facts.empty() ? "" : " given " + show(facts[0])));
+    INFO("seed " << seed << ": " << show(condition)
+                 << (facts.empty() ? "" : " given " + show(facts[0])));
     if (proof == Proof::kYes) CHECK(truth.always);
     // With contradictory facts everything holds, and either answer is right.
     const bool contradictory = enumerate(maker, maker.b.bool_imm(false), facts).always;
@@ -107,7 +109,8 @@ TEST_CASE("large domains are decided by normal forms or not at all") {
   const Expr fused = b.add(b.mul(x, b.int_imm(1'000'000)), y);
   CHECK(prove(b.lt(fused, b.int_imm(1'000'000'000'000)), ranges) == Proof::kYes);
   CHECK(prove(b.lt(fused, b.int_imm(999'999'999'999)), ranges) == Proof::kNo);
-  CHECK(prove(b.ne(b.floormod(b.mul(x, y), b.int_imm(7)), b.int_imm(3)), ranges) == Proof::kUnknown);
+  CHECK(prove(b.ne(b.floormod(b.mul(x, y), b.int_imm(7)), b.int_imm(3)), ranges) ==
+        Proof::kUnknown);
   CHECK(prove_less_equal(x, y, ranges) == Proof::kNo);
   CHECK(prove_equal(fused, b.add(y, b.mul(b.int_imm(1'000'000), x)), ranges) == Proof::kYes);
 }

@@ -5,7 +5,8 @@
 namespace prunerc::ir {
 namespace {
 
-constexpr int64_t kConstants[] = {0, 1, 2, 3, 4, 5, 7, 8, 12, 16, 17, 32, 64, 255, -1, -2, -3, -4, -16};
+constexpr int64_t kConstants[] = {0,  1,  2,  3,   4,  5,  7,  8,  12, 16,
+                                  17, 32, 64, 255, -1, -2, -3, -4, -16};
 constexpr int64_t kDivisors[] = {1, 2, 3, 4, 5, 6, 8, 16, 17, 32, 64, -1, -2, -3, -4};
 
 std::optional<int64_t> checked(ExprKind kind, int64_t a, int64_t b) {
@@ -17,7 +18,8 @@ std::optional<int64_t> checked(ExprKind kind, int64_t a, int64_t b) {
   return out;
 }
 
-// Floor division from the definition: the largest q with q*b <= a (b > 0), by truncation and a correction.
+// Floor division from the definition: the largest q with q*b <= a (b > 0), by truncation and a
+// correction.
 std::optional<int64_t> floor_quotient(int64_t a, int64_t b) {
   if (b == 0 || b == -1) return b == 0 ? std::nullopt : checked(ExprKind::kSub, 0, a);
   int64_t q = a / b;

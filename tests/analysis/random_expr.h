@@ -2,19 +2,20 @@
 #ifndef PRUNERC_TESTS_ANALYSIS_RANDOM_EXPR_H_
 #define PRUNERC_TESTS_ANALYSIS_RANDOM_EXPR_H_
 
+#include "ir/analysis/interval.h"
+#include "ir/builder.h"
+#include "ir/support/rng.h"
+
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "ir/analysis/interval.h"
-#include "ir/builder.h"
-#include "ir/support/rng.h"
-
 namespace prunerc::ir {
 
-/// A builder with a few variables, tile parameters and integer buffers, and random expressions over them.
+/// A builder with a few variables, tile parameters and integer buffers, and random expressions over
+/// them.
 class ExprMaker {
  public:
   explicit ExprMaker(uint64_t seed);
@@ -40,14 +41,16 @@ class ExprMaker {
   BufferId bytes_, words_;
 };
 
-/// Values for variables, parameters and loads (a load's value depends on the buffer and the index values).
+/// Values for variables, parameters and loads (a load's value depends on the buffer and the index
+/// values).
 struct Env {
   std::map<int32_t, int64_t> vars;
   std::map<int32_t, int64_t> params;
   uint64_t data_seed = 0;
 };
 
-/// Reference value; nullopt where it is not defined (division by zero, i64 index arithmetic that overflows).
+/// Reference value; nullopt where it is not defined (division by zero, i64 index arithmetic that
+/// overflows).
 std::optional<int64_t> value_of(Expr e, const Env& env);
 
 /// A random point within the ranges.

@@ -1,16 +1,16 @@
 // Regions against enumeration of what a statement touches.
 #include "ir/analysis/region.h"
 
-#include <catch2/catch.hpp>
-
-#include <algorithm>
-#include <set>
-
 #include "ir/analysis/loop_index.h"
 #include "ir/analysis/simplify.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
 #include "tests/analysis/random_expr.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <set>
 
 namespace prunerc::ir {
 namespace {
@@ -59,7 +59,8 @@ TEST_CASE("a region under a loop is 1 + the sum of stride times extent - 1") {
   CHECK(show(*extents[0]) == "6");
 }
 
-TEST_CASE("accesses of a block are points over its iterations; with an init its own output is not read") {
+TEST_CASE(
+    "accesses of a block are points over its iterations; with an init its own output is not read") {
   const Program p = parse_or_die(kConv);
   const LoopIndex index(p);
   IrBuilder b(p);
@@ -126,7 +127,9 @@ TEST_CASE("cover and overlap of boxes are three-valued") {
   VarRanges ranges;
   ranges.bind(i, b.int_imm(10));
   ranges.bind(j, b.int_imm(10));
-  const auto box = [&](Expr min, int64_t extent) { return BufferRegion{a, {{min, b.int_imm(extent)}}}; };
+  const auto box = [&](Expr min, int64_t extent) {
+    return BufferRegion{a, {{min, b.int_imm(extent)}}};
+  };
   const Expr tile = b.mul(i, b.int_imm(10));
   CHECK(covers(b, box(tile, 10), box(b.add(tile, b.int_imm(2)), 8), ranges) == Proof::kYes);
   CHECK(covers(b, box(tile, 10), box(b.add(tile, b.int_imm(2)), 9), ranges) == Proof::kNo);
@@ -146,7 +149,8 @@ TEST_CASE("regions hold every element that random loop nests touch") {
     ExprMaker maker(seed + 9000);
     IrBuilder& b = maker.b;
     const Expr shape[] = {b.int_imm(100'000)};
-    const BufferId out = b.add_buffer("out", DType::kI64, shape, Scope::kGlobal, BufferRole::kOutput);
+    const BufferId out =
+        b.add_buffer("out", DType::kI64, shape, Scope::kGlobal, BufferRole::kOutput);
     // vars[0] is outside, vars[1] and vars[2] are loops; the access may stand under a condition.
     const Expr subscript = maker.index(3);
     const Expr condition = maker.condition(2);
@@ -165,7 +169,8 @@ TEST_CASE("regions hold every element that random loop nests touch") {
     }
     VarRanges ranges;
     ranges.bind(maker.vars[0], b.int_imm(maker.extents[0]));
-    const Regions found = touched_regions(b, s, ranges, {.use_guards = seed % 2 == 0, .clip = false});
+    const Regions found =
+        touched_regions(b, s, ranges, {.use_guards = seed % 2 == 0, .clip = false});
     REQUIRE(found.writes.size() == 1);
     const Range range = found.writes[0].box[0];
     const auto extents = region_extents(b, found.writes[0], ranges);
@@ -175,9 +180,11 @@ TEST_CASE("regions hold every element that random loop nests touch") {
       const std::optional<int64_t> lo = value_of(range.min, env);
       const std::optional<int64_t> size = value_of(range.extent, env);
       if (!lo.has_value() || !size.has_value()) continue;
-      // A subscript that cannot be bounded gives the whole dimension; then only what lies inside counts.
+      // A subscript that cannot be bounded gives the whole dimension; then only what lies inside
+      // counts.
       const bool whole = *lo == 0 && *size == 100'000;
-      if (!whole && extents[0].has_value()) CHECK(std::min<int64_t>(*size, 100'000) <= value_of(*extents[0], env).value_or(-1));
+      if (!whole && extents[0].has_value())
+        CHECK(std::min<int64_t>(*size, 100'000) <= value_of(*extents[0], env).value_or(-1));
       std::set<int64_t> touched;
       for (int k = 0; k < 200; ++k) {
         for (std::size_t i = 1; i < 5; ++i) {
@@ -193,7 +200,8 @@ TEST_CASE("regions hold every element that random loop nests touch") {
         }
       }
       if (!touched.empty()) ++num_boxes;
-      if (!touched.empty() && *touched.begin() == *lo && *touched.rbegin() == *lo + *size - 1) ++num_exact;
+      if (!touched.empty() && *touched.begin() == *lo && *touched.rbegin() == *lo + *size - 1)
+        ++num_exact;
     }
   }
   CHECK(num_boxes > 500);

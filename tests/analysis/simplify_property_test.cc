@@ -1,10 +1,10 @@
 // Invariants of the simplifier over random expressions.
-#include <catch2/catch.hpp>
-
 #include "ir/analysis/linear.h"
 #include "ir/analysis/simplify.h"
 #include "ir/equal.h"
 #include "tests/analysis/random_expr.h"
+
+#include <catch2/catch.hpp>
 
 namespace prunerc::ir {
 namespace {
@@ -32,10 +32,13 @@ std::string broken_invariant(ExprMaker& maker, Expr e, const VarRanges& ranges, 
     const std::optional<int64_t> found = value_of(simple, env);
     if (found != expected) {
       std::string at;
-      for (const auto& [id, v] : env.vars) at += " v" + std::to_string(id) + "=" + std::to_string(v);
-      for (const auto& [id, v] : env.params) at += " T" + std::to_string(id) + "=" + std::to_string(v);
+      for (const auto& [id, v] : env.vars)
+        at += " v" + std::to_string(id) + "=" + std::to_string(v);
+      for (const auto& [id, v] : env.params)
+        at += " T" + std::to_string(id) + "=" + std::to_string(v);
       return "value " + std::to_string(*expected) + " became " +
-             (found.has_value() ? std::to_string(*found) : "undefined") + " at" + at + " in " + show(simple);
+             (found.has_value() ? std::to_string(*found) : "undefined") + " at" + at + " in " +
+             show(simple);
     }
   }
   const Expr again = simplify(maker.b, simple, ranges, options);
@@ -75,7 +78,8 @@ TEST_CASE("every rule of the simplifier fires on random expressions or can be sw
   maker.with_data = true;
   const VarRanges ranges = maker.ranges();
   const SimplifyOptions counting = {.disabled_rules = {}, .rule_counts = &counts};
-  for (int i = 0; i < 3000; ++i) static_cast<void>(simplify(maker.b, maker.any(4), ranges, counting));
+  for (int i = 0; i < 3000; ++i)
+    static_cast<void>(simplify(maker.b, maker.any(4), ranges, counting));
   REQUIRE(counts.size() == simplify_rule_names().size());
   int num_used = 0;
   for (int64_t n : counts) num_used += n > 0 ? 1 : 0;

@@ -1,13 +1,13 @@
 // What the simplifier does to index arithmetic, conditions and statements.
 #include "ir/analysis/simplify.h"
 
-#include <catch2/catch.hpp>
-
 #include "ir/analysis/linear.h"
 #include "ir/equal.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
 #include "tests/analysis/random_expr.h"
+
+#include <catch2/catch.hpp>
 
 namespace prunerc::ir {
 namespace {
@@ -90,8 +90,8 @@ TEST_CASE("quotient and remainder of one division join again") {
   CHECK(s.simple(digits) == "(x % 12)");
   CHECK(s.simple(s.b.add(s.b.mul(q, s.c(12)), digits)) == "x");
   const Expr shifted = s.b.add(x, s.v(1));
-  CHECK(s.simple(s.b.add(s.b.mul(s.b.floordiv(shifted, s.c(5)), s.c(5)), s.b.floormod(shifted, s.c(5)))) ==
-        "(x + y)");
+  CHECK(s.simple(s.b.add(s.b.mul(s.b.floordiv(shifted, s.c(5)), s.c(5)),
+                         s.b.floormod(shifted, s.c(5)))) == "(x + y)");
 }
 
 TEST_CASE("a remainder does not join with the quotient of something else") {

@@ -1,11 +1,11 @@
 // Arithmetic over tile parameters: what is proved for all of them holds for each.
-#include <catch2/catch.hpp>
-
 #include "ir/analysis/linear.h"
 #include "ir/analysis/prove.h"
 #include "ir/analysis/region.h"
 #include "ir/analysis/simplify.h"
 #include "tests/analysis/random_expr.h"
+
+#include <catch2/catch.hpp>
 
 namespace prunerc::ir {
 namespace {
@@ -47,7 +47,7 @@ struct Sketch {
       }
     }
     const Expr l = random(rng, depth - 1);
-    const Expr divisor = rng.chance(0.6) ? params[rng.below(3)]
+    const Expr divisor = rng.chance(0.6)   ? params[rng.below(3)]
                          : rng.chance(0.5) ? b.mul(params[1], params[2])
                                            : b.int_imm(rng.between(1, 12));
     switch (rng.below(7)) {
@@ -122,7 +122,8 @@ TEST_CASE("proofs over perfect tiles hold for every instance") {
     const Expr condition = rng.chance(0.5) ? s.b.lt(lhs, rhs) : s.b.le(lhs, rhs);
     const Proof proof = prove(condition, s.ranges);
     bool always = true;
-    s.for_each_point([&](const Env& env) { always = always && value_of(condition, env).value() != 0; });
+    s.for_each_point(
+        [&](const Env& env) { always = always && value_of(condition, env).value() != 0; });
     INFO(show(condition));
     if (proof == Proof::kYes) CHECK(always);
     if (proof == Proof::kNo) CHECK(!always);
