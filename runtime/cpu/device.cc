@@ -122,7 +122,8 @@ JobOutcome CpuDevice::attempt(const Job& job, bool* died) {
     return {.measurement = failed(MeasureStatus::kWorkerError, message.error().message()),
             .outputs = {}};
   const TimingOptions timing = message->timing;
-  const int64_t run_limit = limit_of(timing.best_known_ns);
+  const bool plain = job.check == Check::kNone && !job.timing;
+  const int64_t run_limit = plain ? options_.plain_run_limit_ns : limit_of(timing.best_known_ns);
   const auto stage_limit = [&](Stage stage) {
     if (stage == Stage::kRunning) return run_limit;
     // Sampling ends after max_time; the run in flight then, and a first one in warm-up, come on

@@ -24,6 +24,9 @@ struct CpuDeviceOptions {
   /// No single run may take longer; a job with a best known time gets ten times that plus a second.
   /// Units: ns.
   int64_t run_limit_ns = 10'000'000'000;
+  /// The same for a job that is neither checked nor timed: a user's run or a reference, slow by
+  /// right.
+  int64_t plain_run_limit_ns = 120'000'000'000;
   /// For linking an object, and for filling inputs.
   int64_t load_limit_ns = 30'000'000'000;
   /// A worker is replaced after so many jobs, or after so long: what earlier kernels left behind
