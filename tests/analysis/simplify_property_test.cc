@@ -72,6 +72,40 @@ TEST_CASE("simplify keeps values, is idempotent and never doubles the size") {
   CHECK(num_changed > num_checked / 4);  // the test is not about constants alone
 }
 
+TEST_CASE("simplification under facts keeps the value wherever they hold") {
+  int num_compared = 0;
+  for (uint64_t seed = 0; seed < 3000; ++seed) {
+    ExprMaker maker(seed + 300'000);
+    maker.with_data = seed % 4 == 0;
+    maker.with_params = seed % 4 == 1;
+    std::vector<Expr> facts;
+    VarRanges ranges = maker.ranges();
+    for (uint64_t i = 0; i < 1 + seed % 3; ++i) {
+      facts.push_back(maker.condition(2));
+      ranges.assume(facts.back());
+    }
+    const Expr e = maker.any(4);
+    const Expr simple = simplify(maker.b, e, ranges);
+    CHECK(simplify(maker.b, simple, ranges).is(simple));
+    Rng points(seed, 6);
+    for (int i = 0; i < 40; ++i) {
+      const Env env = random_env(maker, points);
+      bool admitted = true;
+      for (Expr fact : facts) admitted = admitted && value_of(fact, env).value_or(0) != 0;
+      const std::optional<int64_t> expected = value_of(e, env);
+      if (!admitted || !expected.has_value()) continue;
+      ++num_compared;
+      if (value_of(simple, env) != expected) {
+        std::string given;
+        for (Expr fact : facts) given += show(fact) + "; ";
+        FAIL_CHECK("seed " << seed << ": " << show(e) << " became " << show(simple) << " given "
+                           << given);
+      }
+    }
+  }
+  CHECK(num_compared > 20'000);
+}
+
 TEST_CASE("every rule of the simplifier fires on random expressions or can be switched off alone") {
   std::vector<int64_t> counts;
   ExprMaker maker(99);
