@@ -1,6 +1,9 @@
 #include "codegen/storage_plan.h"
 
 #include <algorithm>
+#include <limits>
+#include <string>
+#include <vector>
 
 #include "ir/visit.h"
 
@@ -13,64 +16,96 @@ constexpr int64_t kMaxBufferBytes = int64_t{1} << 46;
 
 int64_t align_up(int64_t n) { return (n + kStorageAlignment - 1) / kStorageAlignment * kStorageAlignment; }
 
-// Bump offsets per part: an Alloc's range starts where the enclosing Allocs of the part end, so siblings share.
-struct Planner {
-  const Program& program;
-  StoragePlan plan;
-  int64_t stack_bytes = 0;
+// When a buffer holds values: positions of the first and last statement, loops below its Alloc counted as a whole.
+struct Lifetime {
+  int64_t first = std::numeric_limits<int64_t>::max();
+  int64_t last = -1;
+  bool in_parallel = false;
+  bool overlaps(const Lifetime& other) const { return first <= other.last && other.first <= last; }
+};
 
-  struct Tops {
-    int64_t shared = 0;
-    int64_t worker = 0;
+class Lifetimes {
+ public:
+  explicit Lifetimes(const Program& program) { visit_stmt(program.root()); }
+  const std::vector<BufferId>& order() const { return order_; }
+  const Lifetime& of(BufferId id) const { return lifetimes_.at(id); }
+
+ private:
+  struct OpenLoop {
+    int64_t begin;
+    std::vector<BufferId> used;  // buffers from outside that live until its end
   };
 
-  Result<void> visit_stmt(Stmt s, bool in_parallel, Tops tops) {
-    if (!s.defined()) return {};
-    if (const Alloc* alloc = s.as<Alloc>()) {
-      PRUNERC_TRY_VOID(place(*alloc, in_parallel, &tops));
-      return visit_stmt(alloc->body, in_parallel, tops);
-    }
-    if (const Loop* loop = s.as<Loop>()) {
-      return visit_stmt(loop->body, in_parallel || loop->loop_kind == LoopKind::kParallel, tops);
-    }
-    if (const Seq* seq = s.as<Seq>()) {
-      for (Stmt child : seq->stmts) PRUNERC_TRY_VOID(visit_stmt(child, in_parallel, tops));
-    } else if (const If* branch = s.as<If>()) {
-      PRUNERC_TRY_VOID(visit_stmt(branch->then_body, in_parallel, tops));
-      PRUNERC_TRY_VOID(visit_stmt(branch->else_body, in_parallel, tops));
-    }
-    return {};
+  void visit_stmt(Stmt s) {
+    if (!s.defined()) return;
+    if (const Alloc* alloc = s.as<Alloc>()) return visit_alloc(*alloc);
+    if (const Loop* loop = s.as<Loop>()) return visit_loop(*loop);
+    ++position_;
+    if (const Store* store = s.as<Store>()) use(store->buffer);
+    for_each_child(s, [&](Stmt child) { visit_stmt(child); }, [&](Expr e) {
+      walk(e, [&](Expr x) {
+        if (const Load* load = x.as<Load>()) use(load->buffer);
+        return true;
+      });
+    });
   }
 
-  Result<void> place(const Alloc& alloc, bool in_parallel, Tops* tops) {
-    PRUNERC_TRY(const int64_t bytes, buffer_bytes(program.buffer(alloc.buffer)));
-    Slot slot;
-    slot.size_bytes = bytes;
-    // The same buffer may be allocated in both versions of a guarded tile: it keeps its first slot.
-    if (plan.slots.count(alloc.buffer) != 0) slot = plan.slots[alloc.buffer];
-    const bool small = bytes <= kMaxStackBufferBytes && stack_bytes + bytes <= kMaxStackBytes;
-    if (plan.slots.count(alloc.buffer) != 0) {
-      int64_t* top = slot.place == Place::kShared ? &tops->shared : &tops->worker;
-      if (slot.place != Place::kStack) *top = std::max(*top, slot.offset + align_up(bytes));
-      return {};
-    }
-    if (small) {
-      stack_bytes += align_up(bytes);
-    } else if (in_parallel) {
-      slot.place = Place::kWorker;
-      slot.offset = tops->worker;
-      tops->worker += align_up(bytes);
-      plan.workspace_bytes_per_worker = std::max(plan.workspace_bytes_per_worker, tops->worker);
-    } else {
-      slot.place = Place::kShared;
-      slot.offset = tops->shared;
-      tops->shared += align_up(bytes);
-      plan.workspace_bytes = std::max(plan.workspace_bytes, tops->shared);
-    }
-    plan.slots[alloc.buffer] = slot;
-    return {};
+  void visit_alloc(const Alloc& alloc) {
+    const auto [it, is_new] = lifetimes_.emplace(alloc.buffer, Lifetime{});
+    // The same buffer may be allocated in both versions of a guarded tile.
+    if (is_new) order_.push_back(alloc.buffer);
+    it->second.in_parallel = num_parallel_ > 0;
+    depth_[alloc.buffer] = loops_.size();
+    visit_stmt(alloc.body);
   }
+
+  void visit_loop(const Loop& loop) {
+    ++position_;
+    num_parallel_ += loop.loop_kind == LoopKind::kParallel ? 1 : 0;
+    loops_.push_back({position_, {}});
+    visit_stmt(loop.body);
+    for (BufferId id : loops_.back().used) {
+      lifetimes_[id].last = std::max(lifetimes_[id].last, position_);
+    }
+    loops_.pop_back();
+    num_parallel_ -= loop.loop_kind == LoopKind::kParallel ? 1 : 0;
+  }
+
+  void use(BufferId id) {
+    const auto it = lifetimes_.find(id);
+    if (it == lifetimes_.end()) return;  // a parameter
+    Lifetime& life = it->second;
+    const std::size_t depth = depth_[id];
+    const bool in_loop = depth < loops_.size();
+    life.first = std::min(life.first, in_loop ? loops_[depth].begin : position_);
+    life.last = std::max(life.last, position_);
+    if (in_loop) loops_[depth].used.push_back(id);
+  }
+
+  int64_t position_ = 0;
+  int num_parallel_ = 0;
+  std::vector<OpenLoop> loops_;
+  std::unordered_map<BufferId, Lifetime> lifetimes_;
+  std::unordered_map<BufferId, std::size_t> depth_;  // loops around the Alloc
+  std::vector<BufferId> order_;                      // of first Allocs
 };
+
+// The lowest offset at which the buffer overlaps none that lives at the same time.
+int64_t first_fit(const StoragePlan& plan, const Lifetimes& lifetimes, BufferId id, const Slot& slot) {
+  std::vector<Slot> taken;
+  for (BufferId other : lifetimes.order()) {
+    const auto it = plan.slots.find(other);
+    if (it == plan.slots.end() || it->second.place != slot.place) continue;
+    if (lifetimes.of(id).overlaps(lifetimes.of(other))) taken.push_back(it->second);
+  }
+  std::sort(taken.begin(), taken.end(), [](const Slot& a, const Slot& b) { return a.offset < b.offset; });
+  int64_t offset = 0;
+  for (const Slot& t : taken) {
+    if (offset + slot.size_bytes <= t.offset) break;
+    offset = std::max(offset, t.offset + align_up(t.size_bytes));
+  }
+  return offset;
+}
 
 }  // namespace
 
@@ -100,9 +135,23 @@ Result<int64_t> buffer_bytes(const Buffer& buffer) {
 }
 
 Result<StoragePlan> plan_storage(const Program& lowered) {
-  Planner planner{lowered, {}, 0};
-  PRUNERC_TRY_VOID(planner.visit_stmt(lowered.root(), false, {}));
-  return std::move(planner.plan);
+  const Lifetimes lifetimes(lowered);
+  StoragePlan plan;
+  int64_t stack_bytes = 0;
+  for (BufferId id : lifetimes.order()) {
+    Slot slot;
+    PRUNERC_TRY(slot.size_bytes, buffer_bytes(lowered.buffer(id)));
+    if (slot.size_bytes <= kMaxStackBufferBytes && stack_bytes + slot.size_bytes <= kMaxStackBytes) {
+      stack_bytes += align_up(slot.size_bytes);
+    } else {
+      slot.place = lifetimes.of(id).in_parallel ? Place::kWorker : Place::kShared;
+      slot.offset = first_fit(plan, lifetimes, id, slot);
+      int64_t& total = slot.place == Place::kWorker ? plan.workspace_bytes_per_worker : plan.workspace_bytes;
+      total = std::max(total, slot.offset + align_up(slot.size_bytes));
+    }
+    plan.slots[id] = slot;
+  }
+  return plan;
 }
 
 }  // namespace prunerc::codegen

@@ -38,8 +38,9 @@ inline constexpr int64_t kMaxStackBytes = 64 * 1024;
 Result<int64_t> buffer_elems(const ir::Buffer& buffer);
 Result<int64_t> buffer_bytes(const ir::Buffer& buffer);
 
-/// Plans every Alloc of a lowered program. Buffers whose Allocs do not enclose one another share memory.
-/// Cost: O(size of the program). Errors: Unsupported.
+/// Plans every Alloc of a lowered program: small buffers go to the stack, large ones to the lowest offset at which they
+/// overlap none that holds values at the same time.
+/// Cost: O(size of the program + square of the number of large buffers). Errors: Unsupported.
 Result<StoragePlan> plan_storage(const ir::Program& lowered);
 
 }  // namespace prunerc::codegen
