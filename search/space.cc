@@ -31,9 +31,6 @@ std::vector<Variant> variants() {
   add("rotate", [](Variant& v) { v.rotate_reduction = true; });
   add("pack+rotate", [](Variant& v) { v.pack = true, v.rotate_reduction = true; });
   add("direct", [](Variant& v) { v.write_cache = false; });
-  add("pack+block", [](Variant& v) {
-    v.pack = true, v.block_reduction = true, v.write_cache = false;
-  });
   add("stages", [](Variant& v) { v.inline_stages = false; });
   add("split", [](Variant& v) { v.fuse_rows = false; });
   add("plain", [](Variant& v) { v.rfactor = false; });
@@ -137,8 +134,7 @@ bool tile_group(SketchContext& context, const Group& group, const Variant& varia
 Result<void> apply_variant(SketchContext& context, const Variant& variant) {
   inline_stages(context, variant);
   bool tiled = false;
-  const bool wants_tile = variant.pack || variant.rotate_reduction || variant.block_reduction ||
-                          !variant.write_cache;
+  const bool wants_tile = variant.pack || variant.rotate_reduction || !variant.write_cache;
   for (const Group& group : group_blocks(context.schedule)) {
     if ((group.tiled || group.dot) && tile_group(context, group, variant)) {
       tiled = tiled || group.tiled;

@@ -226,8 +226,8 @@ class Tuner {
       if (answers[i].evidence.empty()) {
         const std::optional<Measurement> verdict =
             ask_single(task, candidates[i], MeasureKind::kVerify, options_.seed + next_seed_++);
-        // Unverified and out of time: it stays a record, but wins nothing.
-        if (!verdict) return;
+        // Out of time, or verification itself failed: it stays a record, but wins nothing.
+        if (!verdict || verdict->status == MeasureStatus::kRunError) return;
         apply_verdict(answers[i], *verdict);
       }
       if (!answers[i].ok()) continue;

@@ -19,7 +19,6 @@ struct Variant {
   bool write_cache = true;          // accumulate a tile in a buffer of its own, then copy out
   bool pack = false;                // copy the panel that the vector axis runs along
   bool rotate_reduction = false;    // first reduction axis innermost: window axes and their masks go outside
-  bool block_reduction = false;     // a level of reduction tiles outside the register tile
   bool rfactor = true;              // partial results along a contiguous reduction axis
   bool fuse_rows = true;            // all stages of a row before the next row
 };

@@ -3,7 +3,6 @@
 //     for o, r, v { for k { C } }
 //   ~>
 //     for o * r0 * v0 parallel {                    one task: a block of rows times a block of columns
-//       [for k0]                                    block_reduction
 //       for v1 {
 //         [pack: the columns' panel, contiguous]
 //         for r1 {
@@ -31,7 +30,6 @@ const std::vector<int64_t> kRows = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16};
 const std::vector<int64_t> kVectors = {1, 2, 3, 4, 6};
 /// Tasks per axis.
 const std::vector<int64_t> kTasks = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
-const std::vector<int64_t> kReductionBlocks = {64, 128, 256, 512};
 /// A tile that covers this much more than its axis is left out.
 constexpr double kMaxWaste = 1.34;
 /// Accumulators that hide the latency of a multiply-add on two ports and leave registers for operands.
@@ -191,17 +189,6 @@ class TileRule {
       std::rotate(reductions.begin(), reductions.begin() + 1, reductions.end());
     }
     order = tasks;
-    if (variant_.block_reduction) {
-      // The longest axis is cut; what is outside accumulates in memory.
-      const auto longest = std::max_element(
-          reduce.begin(), reduce.end(),
-          [](const Axis& a, const Axis& b) { return a.extent < b.extent; });
-      const Int size = context_.pick(up_to(kReductionBlocks, longest->extent), 256);
-      PRUNERC_TRY(const std::vector<LoopId> parts,
-                  context_.schedule.split(longest->loop, {Int(-1), size}));
-      order.push_back(parts[0]);
-      std::replace(reductions.begin(), reductions.end(), longest->loop, parts[1]);
-    }
     order.push_back(vector_.tile);
     if (row_) order.push_back(row_->tile);
     tile_loop_ = order.back();
@@ -241,11 +228,9 @@ class TileRule {
       PRUNERC_TRY_VOID(mark_copy(loops, false));
     }
     if (!consumer_.valid()) return {};
-    // With reduction blocks outside, a tile is complete only after the last of them.
-    const LoopId place = variant_.block_reduction ? tasks_.back() : tile_loop_;
     PRUNERC_TRY(const std::vector<LoopId> loops,
-                context_.schedule.reverse_compute_at(consumer_, place));
-    return mark_copy(loops, !variant_.block_reduction);
+                context_.schedule.reverse_compute_at(consumer_, tile_loop_));
+    return mark_copy(loops, true);
   }
 
   Result<void> finish_tile() {
