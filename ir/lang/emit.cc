@@ -148,19 +148,24 @@ Expr Emitter::emit_read(const Node* node, const StageScope& scope) {
 }
 
 // The read of a copy of the tensor that is large enough for every subscript.
-std::optional<Expr> Emitter::padded_read(const Node* node, const std::vector<Expr>& indices,
-                                         Expr fill) {
+std::optional<Expr> Emitter::padded_read(const Node* node, std::vector<Expr> indices, Expr fill) {
   if (fill.as<ir::FloatImm>() == nullptr && fill.as<ir::IntImm>() == nullptr) return std::nullopt;
+  const std::vector<Doubt>& doubts = proofs_.doubts.at(node);
   std::vector<ir::Interval> box;
-  for (const Expr index : indices) {
+  for (size_t d = 0; d < indices.size(); ++d) {
+    indices[d] = ir::simplify(b_, indices[d], *ranges_);
+    if (!doubts[d].below && !doubts[d].above) {
+      box.push_back({0, node->tensor->shape[d] - 1});
+      continue;
+    }
     bool affine = true;
-    ir::walk(index, [&](Expr e) {
+    ir::walk(indices[d], [&](Expr e) {
       affine = affine && (e.as<ir::Add>() != nullptr || e.as<ir::Sub>() != nullptr ||
                           e.as<ir::Mul>() != nullptr || e.as<ir::Var>() != nullptr ||
                           e.as<ir::IntImm>() != nullptr);
       return affine;
     });
-    box.push_back(ir::interval_of(index, *ranges_));
+    box.push_back(ir::interval_of(indices[d], *ranges_));
     if (!affine || !box.back().is_bounded()) return std::nullopt;
   }
   const std::optional<ir::BufferId> buffer = pad_(node->tensor, box, fill);

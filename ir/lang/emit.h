@@ -72,7 +72,7 @@ class Emitter {
   ir::Expr emit_unary(const Node* node, const StageScope& scope);
   ir::Expr emit_binary(const Node* node, const StageScope& scope);
   ir::Expr emit_read(const Node* node, const StageScope& scope);
-  std::optional<ir::Expr> padded_read(const Node* node, const std::vector<ir::Expr>& indices,
+  std::optional<ir::Expr> padded_read(const Node* node, std::vector<ir::Expr> indices,
                                       ir::Expr fill);
 
   ir::IrBuilder& b_;
