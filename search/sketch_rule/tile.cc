@@ -33,7 +33,7 @@ const std::vector<int64_t> kTasks = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
 /// A tile that covers this much more than its axis is left out.
 constexpr double kMaxWaste = 1.34;
 /// Accumulators that hide the latency of a multiply-add on two ports and leave registers for operands.
-constexpr int64_t kPreferredRows = 6;
+constexpr int64_t kPreferredAccumulators = 24;
 constexpr int64_t kPreferredVectors = 4;
 
 struct TileAxes {
@@ -173,7 +173,8 @@ class TileRule {
     if (!axes.row) return {};
     const std::vector<int64_t> rows =
         without_waste(up_to(kRows, axes.row->extent), axes.row->extent, 1);
-    const Int num_rows = context_.pick(rows, kPreferredRows);
+    const Int num_rows = context_.pick(
+        rows, kPreferredAccumulators / std::max<int64_t>(1, num_vectors.value));
     PRUNERC_TRY(row_, tile_axis(context_, *axes.row, {num_rows}, 1,
                                 preferred_tasks(context_, axes.row->extent, false, variant_)));
     return {};

@@ -158,6 +158,20 @@ TEST_CASE("a candidate that computes a wrong result is a row of the breakdown an
   CHECK(ir::fingerprint(report.best_program).low % 3 != 0);
 }
 
+TEST_CASE("a verification that cannot be done convicts nobody, and nobody wins by it") {
+  TableMeasurer measurer([](const MeasureInput& input) {
+    Measurement m = hashed_time(input);
+    if (input.kind == MeasureKind::kVerify) m.status = MeasureStatus::kRunError;
+    return m;
+  });
+  Database db = memory_db();
+  const Outcome out = run({make_test_task("gemm")}, measurer, db, small_options(16));
+  CHECK(out.report.tasks[0].best_ns == 0);
+  CHECK(out.report.tasks[0].counts[0] == 16);
+  CHECK(db.top_k(1, 100).value().size() == 16);
+  CHECK_FALSE(db.best(1).value().has_value());
+}
+
 TEST_CASE("failures are counted by cause and stop nothing") {
   TableMeasurer measurer([](const MeasureInput& input) {
     Measurement m = hashed_time(input);
