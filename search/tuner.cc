@@ -239,16 +239,11 @@ class Tuner {
   // A stored best from an older session may lack a verdict.
   Result<void> verify_best(std::size_t task) {
     TaskState& state = states_[task];
-    for (const KnownCandidate& known : state.unverified_leaders()) {
-      Measurement measurement = known.measurement;
-      const std::optional<Measurement> verdict =
-          ask_single(task, known.candidate, MeasureKind::kVerify, options_.seed + next_seed_++);
-      if (!verdict) return {};
-      apply_verdict(measurement, *verdict);
-      PRUNERC_TRY_VOID(database_.put_verdict(
-          state.task_id, known.candidate.fingerprint.to_string(), measurement));
-      if (!measurement.ok()) continue;
-      state.set_best(known.candidate, measurement);
+    std::vector<KnownCandidate> leaders = state.unverified_leaders();
+    for (KnownCandidate& known : leaders) {
+      PRUNERC_TRY_VOID(verify(task, known));
+      if (!known.measurement.ok() || known.measurement.evidence.empty()) continue;
+      state.set_best(known.candidate, known.measurement);
       return {};
     }
     return {};
@@ -292,25 +287,32 @@ class Tuner {
                      [](const KnownCandidate& a, const KnownCandidate& b) {
                        return a.measurement.median_ns < b.measurement.median_ns;
                      });
+    bool crowned = false;
+    std::vector<Record> records;
     for (KnownCandidate& finalist : finalists) {
       Measurement& m = finalist.measurement;
       if (!m.ok()) continue;
-      if (m.evidence.empty()) {
-        const std::optional<Measurement> verdict = ask_single(
-            task, finalist.candidate, MeasureKind::kVerify, options_.seed + next_seed_++);
-        if (!verdict) return {};
-        apply_verdict(m, *verdict);
-        PRUNERC_TRY_VOID(database_.put_verdict(state.task_id,
-                                               finalist.candidate.fingerprint.to_string(), m));
-      }
+      if (!crowned && m.evidence.empty()) PRUNERC_TRY_VOID(verify(task, finalist));
       if (!m.ok()) continue;
+      // Losers are stored as well: their latest times rank them from now on, not their luckiest.
+      records.push_back(state.make_record(finalist.candidate, m, options_));
+      if (crowned || m.evidence.empty()) continue;
       log("final " + std::to_string(task) + " " + finalist.candidate.fingerprint.to_string() +
           " " + std::to_string(m.median_ns));
       state.set_best(finalist.candidate, m);
-      const Record record = state.make_record(finalist.candidate, m, options_);
-      return database_.put_records(state.task_id, std::span(&record, 1));
+      crowned = true;
     }
-    return {};
+    return database_.put_records(state.task_id, records);
+  }
+
+  // Has a known candidate verified and keeps the verdict; nothing changes if it could not be verified.
+  Result<void> verify(std::size_t task, KnownCandidate& known) {
+    const std::optional<Measurement> verdict =
+        ask_single(task, known.candidate, MeasureKind::kVerify, options_.seed + next_seed_++);
+    if (!verdict || verdict->status == MeasureStatus::kRunError) return {};
+    apply_verdict(known.measurement, *verdict);
+    return database_.put_verdict(states_[task].task_id, known.candidate.fingerprint.to_string(),
+                                 known.measurement);
   }
 
   Result<TuneReport> finish() {
