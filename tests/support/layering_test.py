@@ -50,6 +50,7 @@ PACKAGES = {
 WHOLE_TESTS = ["property", "golden", "fuzz", "bench", "examples", "tools"]
 # Tests of one layer that need a neighbour of the same layer, with the reason.
 TEST_NEIGHBOURS = {
+    "analysis": ["ir/interp"],  # The reference semantics say whether a simplified program still means the same.
     "codegen": ["runtime"],  # Running an artifact is the only way to see what it computes.
     "runtime": ["codegen"],  # A kernel to load and to time has to come from somewhere.
     "ir": ["ir/analysis", "ir/interp", "ir/fpv", "ir/lang"],  # The sub-packages of ir, whose tests may be sub-folders.

@@ -69,7 +69,9 @@ Result<void> fill(ir::Tensor& tensor, std::string_view description) {
     if (!args || (!args->numbers.empty() && args->numbers.size() != 2)) return unknown;
     const double low = args->numbers.empty() ? (kind == "rand:int" ? -4 : -1) : args->numbers[0];
     const double high = args->numbers.empty() ? (kind == "rand:int" ? 4 : 1) : args->numbers[1];
-    if (!(low <= high) || !std::isfinite(low) || !std::isfinite(high)) return unknown;
+    // Of a normal fill the numbers are mean and deviation, of the others the ends of a range.
+    const bool ordered = kind == "rand:normal" ? high >= 0 : low <= high;
+    if (!ordered || !std::isfinite(low) || !std::isfinite(high)) return unknown;
     if (std::fabs(low) > 1e18 || std::fabs(high) > 1e18) return unknown;
     const auto first = static_cast<int64_t>(std::ceil(low));
     const auto last = static_cast<int64_t>(std::floor(high));
