@@ -133,6 +133,11 @@ Result<CpuName> resolve_cpu(const ir::Target& target) {
   if (!machine->getMCSubtargetInfo()->isCPUStringValid(name.cpu)) {
     return error(Diag::kUnsupported, "the CPU '" + name.cpu + "'");
   }
+  PRUNERC_TRY(machine, make_machine(name));
+  // What the emitter takes for granted: without them operations would become calls of library functions.
+  if (!machine->getMCSubtargetInfo()->checkFeatures("+avx2,+fma,+f16c")) {
+    return error(Diag::kUnsupported, "the CPU '" + name.cpu + "', which lacks AVX2, FMA or F16C,");
+  }
   return name;
 }
 
