@@ -14,7 +14,7 @@ namespace {
 constexpr int kMaxDepth = 1000;
 // expr_size stops counting here, and what is larger is not touched: a tree with much sharing may be
 // exponentially large.
-constexpr int64_t kMaxSize = 100'000;
+constexpr int64_t kMaxSize = 20'000;
 
 void count_nodes(Expr e, int64_t* size) {
   if (++*size >= kMaxSize) return;
