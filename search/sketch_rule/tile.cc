@@ -42,6 +42,18 @@ struct TileAxes {
   std::vector<Axis> outer;  // other spatial axes
 };
 
+// How much the rows of a register tile along `row` share. 2: the vectors that are loaded (a product's columns; the pixels
+// of a convolution for all its output channels), so a vector serves every row. 1: only scalars. 0: nothing.
+int row_rank(const ir::Block& block, ir::VarId row, ir::VarId vector) {
+  if (!is_reused(block, row)) return 0;
+  const bool shares_vectors = std::all_of(
+      block.reads.begin(), block.reads.end(), [&](const ir::Access& access) {
+        return access.buffer == block.writes[0].buffer || !mentions(access, vector) ||
+               !mentions(access, row);
+      });
+  return shares_vectors ? 2 : 1;
+}
+
 std::optional<TileAxes> find_axes(const BlockFacts& facts) {
   if (facts.block == nullptr || !facts.trivial || facts.block->writes.size() != 1) {
     return std::nullopt;
@@ -56,11 +68,13 @@ std::optional<TileAxes> find_axes(const BlockFacts& facts) {
     }
   }
   if (!found) return std::nullopt;
+  int best = -1;
   for (const Axis& axis : facts.spatial) {
     if (axis.iter == axes.vector.iter || axis.extent == 1) continue;
-    // The innermost reused axis; else the innermost other one, whose rows share at least addresses.
-    const bool reused = is_reused(*facts.block, axis.var);
-    if (!axes.row || reused || !is_reused(*facts.block, axes.row->var)) axes.row = axis;
+    const int rank = row_rank(*facts.block, axis.var, axes.vector.var);
+    // The innermost of the best: its rows share at least addresses.
+    if (rank >= best) axes.row = axis;
+    best = std::max(best, rank);
   }
   for (const Axis& axis : facts.spatial) {
     const bool taken =
