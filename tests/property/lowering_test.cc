@@ -64,10 +64,7 @@ TEST_CASE("each lowering pass keeps the meaning of random scheduled programs") {
   for (int i = 0; i < num_cases(); ++i) {
     const uint64_t seed = first_seed() + static_cast<uint64_t>(i);
     Rng rng(seed, 4);
-    GenPolicy policy;
-    policy.max_elements = 200;
-    policy.max_iterations = 2048;
-    const Program base = random_program(rng, policy);
+    const Program base = random_program(rng, random_policy(rng));
     const std::vector<Tensor> inputs = random_inputs(base, rng);
     const std::vector<Tensor> expected = interpret_or_die(base, inputs);
     const schedule::Schedule s = random_schedule(base, rng);

@@ -95,11 +95,7 @@ void check_final(const Program& base, const Schedule& s) {
 
 void check_case(uint64_t seed, Tally* tally) {
   Rng rng(seed, 1);
-  GenPolicy policy;
-  policy.max_ops = 5;
-  policy.max_elements = 256;
-  policy.max_iterations = 2048;
-  const Program base = random_program(rng, policy);
+  const Program base = random_program(rng, random_policy(rng));
   const std::vector<Tensor> inputs = random_inputs(base, rng);
   const std::vector<Tensor> expected = interpret_or_die(base, inputs);
   Schedule s(base, Verify::kEachStep);

@@ -666,6 +666,19 @@ void Generator::operation() {
 
 }  // namespace
 
+GenPolicy random_policy(Rng& rng) {
+  GenPolicy policy;
+  policy.max_ops = static_cast<int>(rng.between(1, 8));
+  policy.max_rank = static_cast<int>(rng.between(1, 4));
+  policy.max_elements = rng.chance(0.3) ? 32 : 256;
+  policy.max_iterations = 2048;
+  policy.odd_extents = rng.chance(0.3) ? 0.9 : rng.chance(0.5) ? 0.5 : 0.1;
+  policy.only_f32 = rng.chance(0.4);
+  policy.transcendental = rng.chance(0.5);
+  policy.unusual = rng.chance(0.5);
+  return policy;
+}
+
 Program random_program(Rng& rng, const GenPolicy& policy) {
   const Rng start(rng.next());
   Roles roles;

@@ -25,6 +25,9 @@ struct GenPolicy {
   bool unusual = true;         // gathers, scans, two blocks that write one buffer
 };
 
+/// A policy of its own for each case: long and short programs, mostly odd or mostly even extents, one type or all.
+GenPolicy random_policy(Rng& rng);
+
 /// With inputs of random_inputs every sum is exact in any order, so that results may be compared
 /// bit by bit, and nothing overflows but integers, which wrap. The same generator state gives the
 /// same program.
