@@ -18,6 +18,7 @@ struct Lowered {
 
 // A target without a CPU name, or one without a vector width, is completed.
 Target completed(const Target& target) {
+  if (target.kind != TargetKind::kCpu) return target;  // resolve_cpu refuses it
   if (target.llvm_cpu.empty()) return host_target(target);
   Target t = target;
   if (t.vector_bytes == 0) t.vector_bytes = 32;

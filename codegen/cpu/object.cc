@@ -135,7 +135,8 @@ Result<CpuName> resolve_cpu(const ir::Target& target) {
   }
   PRUNERC_TRY(machine, make_machine(name));
   // What the emitter takes for granted: without them operations would become calls of library functions.
-  if (!machine->getMCSubtargetInfo()->checkFeatures("+avx2,+fma,+f16c")) {
+  const llvm::MCSubtargetInfo& cpu = *machine->getMCSubtargetInfo();
+  if (!cpu.checkFeatures("+avx2") || !cpu.checkFeatures("+fma") || !cpu.checkFeatures("+f16c")) {
     return error(Diag::kUnsupported, "the CPU '" + name.cpu + "', which lacks AVX2, FMA or F16C,");
   }
   return name;
