@@ -192,12 +192,26 @@ TEST_CASE("integers get whole numbers and reach both ends") {
 }
 
 TEST_CASE("descriptions that are none are refused") {
-  for (const std::string description :
-       {"", "rand", "rand:", "rand:dice", "rand:uniform(", "rand:uniform(1", "rand:uniform(1)",
-        "rand:uniform(1,2,3)", "rand:uniform(2,1)", "rand:uniform(a,b)", "rand:uniform(1,2)x",
-        "rand:uniform(nan,1)", "rand:uniform(-inf,inf)",
-        "rand:uniform:seed=", "rand:uniform:seed=-1", "rand:uniform:seed=1x", "rand:int(0.2,0.8)",
-        "rand:int(1e300,1e301)", "zeros "}) {
+  for (const std::string description : {"",
+                                        "rand",
+                                        "rand:",
+                                        "rand:dice",
+                                        "rand:uniform(",
+                                        "rand:uniform(1",
+                                        "rand:uniform(1)",
+                                        "rand:uniform(1,2,3)",
+                                        "rand:uniform(2,1)",
+                                        "rand:uniform(a,b)",
+                                        "rand:uniform(1,2)x",
+                                        "rand:normal(0,-1)",
+                                        "rand:uniform(nan,1)",
+                                        "rand:uniform(-inf,inf)",
+                                        "rand:uniform:seed=",
+                                        "rand:uniform:seed=-1",
+                                        "rand:uniform:seed=1x",
+                                        "rand:int(0.2,0.8)",
+                                        "rand:int(1e300,1e301)",
+                                        "zeros "}) {
     INFO(description);
     Tensor tensor(DType::kF32, {3});
     const Result<void> done = fill(tensor, description);

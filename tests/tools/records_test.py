@@ -21,7 +21,8 @@ class Records(command.CommandTest):
             self.assertEqual("heuristic", row["schedule"])
             self.assertGreater(row["median_ns"], 0)
             self.assertGreater(row["gflops"], 0)
-            self.assertGreaterEqual(len(row["samples_ns"]), 5)
+            # Fewer if other work keeps taking the CPU.
+            self.assertGreaterEqual(len(row["samples_ns"]), 1 if row["noisy"] else 5)
         table = self.prunerc("bench", self.ops, "--op", "dense", "--threads", "1").out
         self.assertRegex(table, r"\ndense +1 heuristic +[0-9.]+ [nu]s")
 
