@@ -1,4 +1,6 @@
 // Faults that random programs have found, reduced.
+#include "codegen/pipeline.h"
+#include "ir/printer.h"
 #include "schedule/schedule.h"
 #include "tests/support/check.h"
 
@@ -37,6 +39,49 @@ program p(A: f32[5, 32]) -> (C: f32[5]) {
   schedule::Schedule s(program, schedule::Verify::kEachStep);
   CHECK_DIAG(s.reorder({LoopId(1), LoopId(0)}), BlockOrderFixed);
   check_same_result(program, s.program(), 1);
+}
+
+TEST_CASE("a writer that its guard skips for a whole iteration covers no reader in it") {
+  const Program program = parse_or_die(R"(
+program p(A: f32[11, 1]) -> (C: f32[11, 1]) {
+  buffer T: f32[11, 1] global
+  for i in 11 @L0 { for j in 5 @L1 {
+    block "a" @B0 [v: S(11) = i, w: S(1) = j] where j < 1 {
+      reads A[v, 0]
+      writes T[v, 0]
+      T[v, w] = A[v, w]*2f32
+    }
+  } }
+  for i in 11 @L2 { for j in 1 @L3 {
+    block "c" @B1 [v: S(11) = i, w: S(1) = j] { C[v, w] = T[v, w] + 3f32 }
+  } }
+})");
+  schedule::Schedule s(program, schedule::Verify::kEachStep);
+  CHECK_DIAG(s.reverse_compute_at(BlockId(1), LoopId(1)), RegionNotCovered);
+  CHECK(s.program().is(program));
+}
+
+TEST_CASE("lanes of an element that does not exist are joined nowhere") {
+  const Program program = parse_or_die(R"(
+program p(A: i32[1, 5, 4]) -> (C: i32[1]) {
+  for i in 3 @L0 {
+    if i < 1 { C[i] = 0i32 }
+    for k in 5 @L1 { for l in 4 @L2 vectorized {
+      if i < 1 { C[i] = C[i] + A[i, k, l] }
+    } }
+  }
+})");
+  const Result<Target> target = target_from_string("cpu");
+  REQUIRE_OK(target);
+  bool has_lanes = false;
+  for (const codegen::Pass& pass : codegen::cpu_passes()) {
+    const Result<Program> after = pass.run(program, *target);
+    INFO("pass " << pass.name);
+    REQUIRE_OK(after);
+    check_same_result(program, *after, 1);
+    has_lanes = has_lanes || print(*after).find("C_lanes") != std::string::npos;
+  }
+  CHECK(has_lanes);  // the pass in question has something to do
 }
 
 }  // namespace
