@@ -71,7 +71,8 @@ std::vector<std::pair<int64_t, int>> prime_factors(int64_t n) {
   };
   if (n < 2) return out;
   strip(2);
-  for (int64_t p = 3; p <= n / p; p += 2) strip(p);
+  constexpr int64_t kLastTried = int64_t{1} << 20;
+  for (int64_t p = 3; p <= n / p && p <= kLastTried; p += 2) strip(p);
   if (n > 1) out.emplace_back(n, 1);
   return out;
 }

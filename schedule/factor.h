@@ -10,7 +10,8 @@
 
 namespace prunerc::schedule {
 
-/// Prime factors with multiplicity, ascending. Cost: O(sqrt(n)).
+/// Prime factors with multiplicity, ascending; none for n < 2. The last one may be composite if n
+/// exceeds 2^40, so that no number takes long. Cost: O(sqrt(n)), at most 2^20 steps.
 std::vector<std::pair<int64_t, int>> prime_factors(int64_t n);
 /// Divisors, ascending.
 std::vector<int64_t> divisors(int64_t n);

@@ -65,7 +65,10 @@ DecisionSpace Trace::decision_space(int idx) const {
     } else {
       space.num_tiles = static_cast<int>(std::get<Int>(instruction.operands[1]).value);
       space.max_innermost = std::get<Int>(instruction.operands[2]).value;
-      for (const int64_t tile : decisions[static_cast<std::size_t>(idx)]) space.extent *= tile;
+      for (const int64_t tile : decisions[static_cast<std::size_t>(idx)]) {
+        // Text may hold anything; a product that fits no extent describes no space.
+        if (__builtin_mul_overflow(space.extent, tile, &space.extent)) space.extent = 0;
+      }
     }
   }
   return space;

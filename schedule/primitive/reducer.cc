@@ -39,25 +39,26 @@ bool loads_element(Expr e, const Store& store) {
 
 bool is_unit(Expr extent) { return constant(extent) == 1; }
 
-// Do the spatial variables follow from the element that is written?
+// Do the spatial variables follow from the elements that are written? Dimensions that an instance
+// writes a whole interval of do not count.
 bool element_determines_spatial(IrBuilder& b, const Block& block, const Access& write) {
-  if (!is_point(write)) return false;
-  std::vector<const Var*> wanted;
   std::vector<Expr> indices;
+  for (const Range& range : write.region) {
+    if (is_unit(range.extent)) indices.push_back(range.min);
+  }
+  std::vector<const Var*> wanted;
   VarRanges ranges;
   bool bare = true;
   for (const IterVar& iter : block.iters) {
     ranges.bind(iter.var, iter.extent);
     if (iter.kind != IterKind::kSpatial || is_unit(iter.extent)) continue;
     wanted.push_back(iter.var);
-    bare &= std::any_of(write.region.begin(), write.region.end(), [&](const Range& range) {
-      const Var* var = range.min.as<Var>();
+    bare &= std::any_of(indices.begin(), indices.end(), [&](Expr index) {
+      const Var* var = index.as<Var>();
       return var != nullptr && var->id == iter.var->id;
     });
   }
-  if (bare) return true;
-  for (const Range& range : write.region) indices.push_back(range.min);
-  return detect_iter_map(b, indices, wanted, {}, ranges, IterMapLevel::kBijective).ok();
+  return bare || detect_iter_map(b, indices, wanted, {}, ranges, IterMapLevel::kBijective).ok();
 }
 
 // value >= 0 as a linear form; nullopt if the condition is no comparison of integers.

@@ -1,11 +1,14 @@
 #include "tests/schedule/apply.h"
 
+#include "ir/analysis/region.h"
 #include "ir/equal.h"
 #include "ir/printer.h"
+#include "ir/visit.h"
 #include "tests/support/check.h"
 
 #include <catch2/catch.hpp>
 
+#include <optional>
 #include <string>
 
 namespace prunerc::testing {
@@ -40,6 +43,50 @@ void check_replay(const ir::Program& base, const Schedule& s) {
 
 }  // namespace
 
+namespace {
+
+bool reads_own_element(const ir::Block& block, ir::BufferId buffer) {
+  for (const ir::Access& write : block.writes) {
+    if (write.buffer == buffer && block.init.defined()) return true;
+  }
+  return false;
+}
+
+// Declared regions contain what the body touches. A reduction need not declare its accumulator.
+void check_regions(const ir::Program& program) {
+  ir::walk(
+      program.root(),
+      [&](ir::Stmt s) {
+        const ir::Block* block = s.as<ir::Block>();
+        if (block == nullptr) return true;
+        ir::IrBuilder b(program);
+        ir::VarRanges ranges;
+        for (const ir::IterVar& iter : block->iters) ranges.bind(iter.var, iter.extent);
+        const ir::Regions found =
+            ir::infer_block_accesses(b, block->iters, block->init, block->body);
+        // Several declared regions of one buffer count together, by their hull.
+        auto declared = [&](const ir::BufferRegion& touched, std::span<const ir::Access> list) {
+          std::optional<ir::BufferRegion> all;
+          for (const ir::Access& access : list) {
+            if (access.buffer != touched.buffer) continue;
+            const ir::BufferRegion one{access.buffer, {access.region.begin(), access.region.end()}};
+            all = all ? hull(b, *all, one, ranges) : one;
+          }
+          return all && covers(b, *all, touched, ranges) != ir::Proof::kNo;
+        };
+        INFO("block @B" << block->id.value);
+        for (const ir::BufferRegion& touched : found.writes)
+          CHECK(declared(touched, block->writes));
+        for (const ir::BufferRegion& touched : found.reads) {
+          CHECK((declared(touched, block->reads) || reads_own_element(*block, touched.buffer)));
+        }
+        return true;
+      },
+      [](ir::Expr) {});
+}
+
+}  // namespace
+
 Schedule check_steps(std::string_view program, std::string_view steps) {
   INFO(std::string(steps));
   const ir::Program base = parse_or_die(program);
@@ -47,6 +94,7 @@ Schedule check_steps(std::string_view program, std::string_view steps) {
   REQUIRE_OK(apply_steps(s, steps));
   INFO(print(s.program()));
   check_same_result(base, s.program(), 1);
+  check_regions(s.program());
   check_replay(base, s);
   return s;
 }

@@ -181,6 +181,25 @@ TEST_CASE("malformed traces are errors") {
   CHECK_DIAG(replay(base, bad), TraceMalformed);
 }
 
+TEST_CASE("absurd decisions neither overflow nor hang") {
+  const std::string_view texts[] = {
+      "sample_perfect_tile(@L0, 2, 0) -> v0, v1 = [9223372036854775807, 9223372036854775807]",
+      "sample_perfect_tile(@L0, 2, 5) -> v0, v1 = [9223372036854775783, 1]",
+      "sample_perfect_tile(@L0, 2, 0) -> v0, v1 = [-4, 0]",
+      "sample_perfect_tile(@L0, 2, 0) -> v0, v1 = []",
+  };
+  for (const std::string_view text : texts) {
+    INFO(std::string(text));
+    const Result<Trace> trace = parse_trace(text);
+    REQUIRE_OK(trace);
+    CHECK(trace->decision_space(0).count() >= 0);
+    CHECK_DIAG(replay(parse_or_die(kMatmul), *trace), DecisionMismatch);
+    const Result<Schedule> repaired = replay(parse_or_die(kMatmul), *trace, {{}, Misfit::kRepair});
+    REQUIRE_OK(repaired);
+    CHECK(repaired->trace().decision_space(0).extent == 16);
+  }
+}
+
 TEST_CASE("queries answer from the current program") {
   Schedule s(parse_or_die(kDenseRelu));
   CHECK(s.blocks() == std::vector<BlockId>{BlockId(0), BlockId(1)});
