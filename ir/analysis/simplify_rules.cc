@@ -16,7 +16,6 @@ constexpr uint32_t kMinMax = bit(ExprKind::kMin) | bit(ExprKind::kMax);
 constexpr uint32_t kDivMod = bit(ExprKind::kFloorDiv) | bit(ExprKind::kFloorMod);
 constexpr uint32_t kCompare =
     bit(ExprKind::kEq) | bit(ExprKind::kNe) | bit(ExprKind::kLt) | bit(ExprKind::kLe);
-constexpr uint32_t kLogic = bit(ExprKind::kAnd) | bit(ExprKind::kOr);
 
 bool is_int_value(Expr e, int64_t value) {
   const IntImm* c = e.as<IntImm>();
