@@ -14,7 +14,7 @@ Error unsupported(const std::string& what) { return error(Diag::kUnsupported, wh
 
 class Finder {
  public:
-  explicit Finder(const Program& program) : program_(program), found_(program.buffers().size()) {}
+  explicit Finder(const Program& program) : found_(program.buffers().size()) {}
 
   Result<void> stmt(Stmt s);
   std::vector<std::vector<Producer>> take() { return std::move(found_); }
@@ -24,7 +24,6 @@ class Finder {
   Result<void> iters(const Block& b, Producer* out);
   Result<void> indices(const Block& b, Producer* out);
 
-  const Program& program_;
   std::vector<std::vector<Producer>> found_;
   std::unordered_map<int32_t, int64_t> loops_;  // extent of each enclosing loop variable
 };
