@@ -20,7 +20,8 @@ Term constant_term(int64_t value) {
 // Common factor of two products; the coefficient is positive.
 Term common_factor(const Term& a, const Term& b) {
   Term out;
-  out.coef = std::gcd(a.coef, b.coef);
+  // The least integer has no absolute value.
+  out.coef = a.coef == Interval::kNoLower ? 1 : std::gcd(a.coef, b.coef);
   int j = 0;
   for (Expr atom : a.factors()) {
     while (j < b.degree && compare_exprs(b.atoms[static_cast<std::size_t>(j)], atom) < 0) ++j;

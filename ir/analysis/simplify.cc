@@ -198,6 +198,7 @@ Expr Simplifier::emit_equality(ExprKind kind, Linear difference) {
 // g*A + B + k <= 0 says A <= f if every value of B + k gives the same f = floor(-(B + k) / g).
 Linear Simplifier::drop_small_part(const Linear& difference) {
   for (std::size_t i = 0; i < difference.terms.size(); ++i) {
+    if (difference.terms[i].coef == Interval::kNoLower) continue;
     const int64_t g = std::abs(difference.terms[i].coef);
     if (g <= 1) continue;
     Linear high;
