@@ -1,6 +1,7 @@
-// Hand-written schedules through code generation, on one thread, beside the limit of the machine: what emission can
-// reach when the schedule is good. `./dev bench codegen [--json OUT]`
+// Hand-written schedules through code generation, on one thread, beside the limit of the machine:
+// what emission can reach when the schedule is good. `./dev bench codegen [--json OUT]`
 #include "codegen/codegen.h"
+
 #include "ir/parser.h"
 #include "runtime/cpu/limits.h"
 #include "runtime/cpu/orc.h"
@@ -36,21 +37,26 @@ struct Row {
 // C = A B with a tile of mr x nr in registers; the panel of B is copied next to where it is used.
 std::string gemm(int mr, int nr) {
   const std::string m = std::to_string(mr), n = std::to_string(nr);
-  const std::string rows = std::to_string((1024 + mr - 1) / mr), columns = std::to_string(1024 / nr);
+  const std::string rows = std::to_string((1024 + mr - 1) / mr),
+                    columns = std::to_string(1024 / nr);
   const std::string guard = 1024 % mr == 0 ? "" : " where i*" + m + " + ii < 1024";
   return "program gemm(A: f32[1024, 1024], B: f32[1024, 1024]) -> (C: f32[1024, 1024]) {"
-         " buffer T: f32[1024, 1024] local buffer P: f32[1024, 1024] global for j in " + columns +
-         " @L0 parallel { for k in 1024 @L1 { for jj in " + n + " @L2 vectorized { block \"P\" @B0 [vk: S(1024) = k, vj: S(1024) = j*" + n +
+         " buffer T: f32[1024, 1024] local buffer P: f32[1024, 1024] global for j in " +
+         columns + " @L0 parallel { for k in 1024 @L1 { for jj in " + n +
+         " @L2 vectorized { block \"P\" @B0 [vk: S(1024) = k, vj: S(1024) = j*" + n +
          " + jj] { reads B[vk, vj] writes P[vk, vj] P[vk, vj] = B[vk, vj] } } } for i in " + rows +
          " @L3 { for k in 1024 @L4 { for ii in " + m + " @L5 unrolled { for jj in " + n +
          " @L6 vectorized { block \"T\" @B1 [vi: S(1024) = i*" + m + " + ii, vj: S(1024) = j*" + n +
-         " + jj, vk: R(1024) = k]" + guard + " { reads A[vi, vk], P[vk, vj] writes T[vi, vj] init { T[vi, vj] = 0f32 }"
-         " T[vi, vj] = T[vi, vj] + A[vi, vk]*P[vk, vj] } } } } for ii in " + m + " @L7 unrolled { for jj in " + n +
-         " @L8 vectorized { block \"C\" @B2 [vi: S(1024) = i*" + m + " + ii, vj: S(1024) = j*" + n + " + jj]" + guard +
-         " { reads T[vi, vj] writes C[vi, vj] C[vi, vj] = T[vi, vj] } } } } } }";
+         " + jj, vk: R(1024) = k]" + guard +
+         " { reads A[vi, vk], P[vk, vj] writes T[vi, vj] init { T[vi, vj] = 0f32 }"
+         " T[vi, vj] = T[vi, vj] + A[vi, vk]*P[vk, vj] } } } } for ii in " +
+         m + " @L7 unrolled { for jj in " + n +
+         " @L8 vectorized { block \"C\" @B2 [vi: S(1024) = i*" + m + " + ii, vj: S(1024) = j*" + n +
+         " + jj]" + guard + " { reads T[vi, vj] writes C[vi, vj] C[vi, vj] = T[vi, vj] } } } } } }";
 }
 
-constexpr const char* kConv = R"(program conv2d(X: f32[64, 56, 56], F: f32[64, 64, 3, 3]) -> (Y: f32[64, 56, 56]) {
+constexpr const char* kConv =
+    R"(program conv2d(X: f32[64, 56, 56], F: f32[64, 64, 3, 3]) -> (Y: f32[64, 56, 56]) {
   buffer T: f32[64, 56, 56] local
   for co in 16 @L0 parallel { for oh in 56 @L1 {
     for kh in 3 @L2 { for kw in 3 @L3 { for ci in 64 @L4 { for cc in 4 @L5 unrolled { for ow in 56 @L6 vectorized {
@@ -80,10 +86,13 @@ constexpr const char* kSoftmax = R"(program softmax(X: f32[1536, 128]) -> (Y: f3
   } })";
 
 double now_ns() {
-  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration<double, std::nano>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
-// Zeros. Buffers that all start at a page boundary collide in the first-level cache, so each starts elsewhere.
+// Zeros. Buffers that all start at a page boundary collide in the first-level cache, so each starts
+// elsewhere.
 class Memory {
  public:
   Memory(int64_t num_bytes, std::size_t index) : start_(64 * 7 * index) {
@@ -102,13 +111,15 @@ class Memory {
 };
 
 // Median time of one run over about half a second.
-double time_ns(const codegen::Artifact& artifact, PrunercKernel kernel, const PrunercLaunch* launch) {
+double time_ns(const codegen::Artifact& artifact, PrunercKernel kernel,
+               const PrunercLaunch* launch) {
   std::vector<Memory> memory;
   std::vector<void*> args;
   for (const codegen::ArtifactParam& param : artifact.params) {
     memory.emplace_back(codegen::size_bytes(param), memory.size());
     auto* values = static_cast<float*>(memory.back().data());
-    for (int64_t i = 0; i < codegen::num_elems(param); ++i) values[i] = static_cast<float>((i * 37) % 64) / 64;
+    for (int64_t i = 0; i < codegen::num_elems(param); ++i)
+      values[i] = static_cast<float>((i * 37) % 64) / 64;
     args.push_back(values);
   }
   const Memory workspace(codegen::total_workspace_bytes(artifact, 1), memory.size());
@@ -118,7 +129,9 @@ double time_ns(const codegen::Artifact& artifact, PrunercKernel kernel, const Pr
     kernel(args.data(), workspace.data(), launch);
     samples.push_back(now_ns() - before);
   }
-  std::nth_element(samples.begin(), samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2), samples.end());
+  std::nth_element(samples.begin(),
+                   samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2),
+                   samples.end());
   return samples[samples.size() / 2];
 }
 
@@ -141,8 +154,9 @@ void write_json(const std::string& path, const std::vector<Row>& rows) {
   std::fprintf(out, "{\"bench\": \"codegen\", \"machine\": \"%s\", \"rows\": [",
                codegen::host_target(ir::Target{}).llvm_cpu.c_str());
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    std::fprintf(out, "%s\n  {\"name\": \"%s\", \"value\": %.6g, \"unit\": \"%s\", \"goal\": %.6g}", i == 0 ? "" : ",",
-                 rows[i].name.c_str(), rows[i].value, rows[i].unit.c_str(), rows[i].goal);
+    std::fprintf(out, "%s\n  {\"name\": \"%s\", \"value\": %.6g, \"unit\": \"%s\", \"goal\": %.6g}",
+                 i == 0 ? "" : ",", rows[i].name.c_str(), rows[i].value, rows[i].unit.c_str(),
+                 rows[i].goal);
   }
   std::fprintf(out, "\n]}\n");
   std::fclose(out);

@@ -1,5 +1,5 @@
 // Time of the analyses on a tiled matrix product with a copied operand (12 loops, 2 blocks): what
-// one schedule primitive costs at most. Run: bazel run -c opt //tests/analysis:analysis_bench
+// one schedule primitive costs at most. Run: ./dev bench analysis
 #include "ir/analysis/dependence.h"
 #include "ir/analysis/region.h"
 #include "ir/analysis/simplify.h"
