@@ -30,7 +30,6 @@ std::vector<Variant> variants() {
   add("pack", [](Variant& v) { v.pack = true; });
   add("rotate", [](Variant& v) { v.rotate_reduction = true; });
   add("pack+rotate", [](Variant& v) { v.pack = true, v.rotate_reduction = true; });
-  add("direct", [](Variant& v) { v.write_cache = false; });
   add("stages", [](Variant& v) { v.inline_stages = false; });
   add("split", [](Variant& v) { v.fuse_rows = false; });
   add("plain", [](Variant& v) { v.rfactor = false; });
@@ -123,7 +122,14 @@ bool tile_group(SketchContext& context, const Group& group, const Variant& varia
     return group.dot ? tile_dot(context, group.blocks[0], epilogue, variant).ok()
                      : tile_block(context, group.blocks[0], epilogue, variant).ok();
   };
-  if (group.blocks.size() == 1) return apply(BlockId());
+  if (group.blocks.size() == 1 && apply(BlockId())) return true;
+  if (group.blocks.size() == 1) {
+    // Accumulating in place is slower, but needs no copy that might not be legal here.
+    Variant direct = variant;
+    direct.write_cache = false;
+    return group.tiled &&
+           tile_block(context, group.blocks[0], BlockId(), direct).ok();
+  }
   if (apply(group.blocks[1])) return true;
   if (!apply(BlockId())) return false;
   static_cast<void>(schedule_rows(context, {group.blocks[1]}, variant).ok());
@@ -134,7 +140,7 @@ bool tile_group(SketchContext& context, const Group& group, const Variant& varia
 Result<void> apply_variant(SketchContext& context, const Variant& variant) {
   inline_stages(context, variant);
   bool tiled = false;
-  const bool wants_tile = variant.pack || variant.rotate_reduction || !variant.write_cache;
+  const bool wants_tile = variant.pack || variant.rotate_reduction;
   for (const Group& group : group_blocks(context.schedule)) {
     if ((group.tiled || group.dot) && tile_group(context, group, variant)) {
       tiled = tiled || group.tiled;

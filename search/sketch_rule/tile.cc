@@ -30,6 +30,8 @@ const std::vector<int64_t> kRows = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16};
 const std::vector<int64_t> kVectors = {1, 2, 3, 4, 6};
 /// Tasks per axis.
 const std::vector<int64_t> kTasks = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
+/// Innermost reduction axes up to this extent are unrolled.
+constexpr int64_t kMaxUnrolledWindow = 4;
 /// A tile that covers this much more than its axis is left out.
 constexpr double kMaxWaste = 1.34;
 /// Accumulators that hide the latency of a multiply-add on two ports and leave registers for operands.
@@ -213,6 +215,13 @@ class TileRule {
     order.insert(order.end(), vector_.inner.begin(), vector_.inner.end());
     PRUNERC_TRY_VOID(context_.schedule.reorder(order));
     tasks_ = std::move(tasks);
+    // A window of three would leave its loop as often as it runs through it.
+    for (const Axis& axis : reduce) {
+      const bool innermost = axis.loop == reductions.back();
+      if (innermost && axis.extent > 1 && axis.extent <= kMaxUnrolledWindow) {
+        PRUNERC_TRY_VOID(context_.schedule.unroll(axis.loop));
+      }
+    }
     return {};
   }
 
