@@ -37,13 +37,15 @@ Result<Lowered> lower(const Program& program, const Target& target, const CpuOpt
 
 }  // namespace
 
-Result<Artifact> compile_cpu(const Program& scheduled, const Target& target, const CpuOptions& options) {
+Result<Artifact> compile_cpu(const Program& scheduled, const Target& target,
+                             const CpuOptions& options) {
   const Target t = completed(target);
   PRUNERC_TRY(const CpuName cpu, resolve_cpu(t));
   PRUNERC_TRY(const Lowered lowered, lower(scheduled, t, options));
   Artifact artifact;
   artifact.kind = ArtifactKind::kCpuObject;
-  PRUNERC_TRY(artifact.bytes, emit_object(lowered.program, lowered.plan, t, lowered.symbol, ObjectForm::kObject));
+  PRUNERC_TRY(artifact.bytes,
+              emit_object(lowered.program, lowered.plan, t, lowered.symbol, ObjectForm::kObject));
   artifact.entry = lowered.symbol;
   artifact.triple = cpu.triple;
   artifact.cpu = cpu.cpu;

@@ -2,13 +2,13 @@
 #ifndef PRUNERC_CODEGEN_CODEGEN_H_
 #define PRUNERC_CODEGEN_CODEGEN_H_
 
-#include <string>
-
 #include "codegen/artifact.h"
 #include "codegen/pipeline.h"
 #include "ir/program.h"
 #include "ir/support/result.h"
 #include "ir/target.h"
+
+#include <string>
 
 namespace prunerc::codegen {
 
@@ -32,11 +32,13 @@ enum class EmitKind : uint8_t {
   kHeader,        // .h: a C declaration of the entry with its parameters
 };
 
-/// The contents of such a file. Errors: those of compile_cpu, IoError (no linker for kSharedObject).
+/// The contents of such a file. Errors: those of compile_cpu, IoError (no linker for
+/// kSharedObject).
 Result<std::string> emit_cpu(const ir::Program& scheduled, const ir::Target& target, EmitKind kind,
                              const CpuOptions& options = {});
 
-/// The machine that runs this: CPU name, features and vector width as LLVM detects them, the rest from `base`.
+/// The machine that runs this: CPU name, features and vector width as LLVM detects them, the rest
+/// from `base`.
 ir::Target host_target(const ir::Target& base);
 
 /// The C header text of a compiled kernel.

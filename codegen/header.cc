@@ -18,11 +18,13 @@ const char* c_type(ir::DType dtype) {
   PRUNERC_UNREACHABLE("dtype");
 }
 
-// Comments must not be ended by a name; names are identifiers, but a header is read by compilers, so be sure.
+// Comments must not be ended by a name; names are identifiers, but a header is read by compilers,
+// so be sure.
 std::string plain(const std::string& name) {
   std::string out;
   for (char c : name) {
-    const bool ok = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    const bool ok =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
     out += ok ? c : '_';
   }
   return out;
@@ -39,22 +41,29 @@ std::string c_header(const Artifact& artifact) {
   out += "typedef void (*PrunercTask)(int64_t task, int32_t worker, void* closure);\n";
   out += "/* parallel_for runs tasks 0 .. num_tasks-1 and returns 0 when all have finished. */\n";
   out += "typedef struct PrunercLaunch {\n";
-  out += "  int32_t (*parallel_for)(const struct PrunercLaunch* self, int64_t num_tasks, PrunercTask body,\n";
-  out += "                          void* closure);\n  int32_t num_workers;\n  void* context;\n} PrunercLaunch;\n";
-  out += "typedef int32_t (*PrunercKernel)(void* const* args, void* workspace, const PrunercLaunch* launch);\n";
+  out +=
+      "  int32_t (*parallel_for)(const struct PrunercLaunch* self, int64_t num_tasks, PrunercTask "
+      "body,\n";
+  out +=
+      "                          void* closure);\n  int32_t num_workers;\n  void* context;\n} "
+      "PrunercLaunch;\n";
+  out +=
+      "typedef int32_t (*PrunercKernel)(void* const* args, void* workspace, const PrunercLaunch* "
+      "launch);\n";
   out += "#define PRUNERC_ALIGNMENT 64\n#endif\n\n";
   out += "/* args, each dense, row-major and aligned to 64 bytes:\n";
   for (std::size_t i = 0; i < artifact.params.size(); ++i) {
     const ArtifactParam& p = artifact.params[i];
-    out += " *   [" + std::to_string(i) + "] " + (p.role == ParamRole::kOutput ? "" : "const ") + c_type(p.dtype) +
-           " " + plain(p.name);
+    out += " *   [" + std::to_string(i) + "] " + (p.role == ParamRole::kOutput ? "" : "const ") +
+           c_type(p.dtype) + " " + plain(p.name);
     for (const int64_t extent : p.shape) out += "[" + std::to_string(extent) + "]";
     out += " (" + std::string(ir::to_string(p.dtype)) + ")\n";
   }
   out += " * workspace: " + std::to_string(artifact.workspace_bytes) + " + num_workers * " +
          std::to_string(artifact.workspace_bytes_per_worker) + " bytes, aligned to 64.\n";
   out += " * Returns 0. */\n";
-  out += "int32_t " + artifact.entry + "(void* const* args, void* workspace, const PrunercLaunch* launch);\n\n";
+  out += "int32_t " + artifact.entry +
+         "(void* const* args, void* workspace, const PrunercLaunch* launch);\n\n";
   out += "#define " + plain(artifact.entry) + "_WORKSPACE_BYTES(num_workers) (" +
          std::to_string(artifact.workspace_bytes) + "LL + (int64_t)(num_workers) * " +
          std::to_string(artifact.workspace_bytes_per_worker) + "LL)\n\n";

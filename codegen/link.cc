@@ -22,7 +22,8 @@ struct ScratchFolder {
   std::string path;
   ScratchFolder() {
     const char* base = std::getenv("TMPDIR");
-    std::string pattern = std::string(base != nullptr && *base != 0 ? base : "/tmp") + "/prunerc-link-XXXXXX";
+    std::string pattern =
+        std::string(base != nullptr && *base != 0 ? base : "/tmp") + "/prunerc-link-XXXXXX";
     if (mkdtemp(pattern.data()) != nullptr) path = pattern;
   }
   ~ScratchFolder() {
@@ -55,7 +56,8 @@ int run(const std::vector<std::string>& command) {
 
 Result<std::string> link_shared(std::string_view object) {
   const ScratchFolder folder;
-  if (folder.path.empty()) return error(Diag::kIoError, "make", "a temporary folder", std::strerror(errno));
+  if (folder.path.empty())
+    return error(Diag::kIoError, "make", "a temporary folder", std::strerror(errno));
   {
     std::ofstream out(folder.object(), std::ios::binary);
     out.write(object.data(), static_cast<std::streamsize>(object.size()));

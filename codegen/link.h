@@ -2,10 +2,10 @@
 #ifndef PRUNERC_CODEGEN_LINK_H_
 #define PRUNERC_CODEGEN_LINK_H_
 
+#include "ir/support/result.h"
+
 #include <string>
 #include <string_view>
-
-#include "ir/support/result.h"
 
 namespace prunerc::codegen {
 

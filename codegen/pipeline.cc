@@ -1,12 +1,12 @@
 #include "codegen/pipeline.h"
 
+#include "codegen/lower/lower.h"
+#include "ir/printer.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-
-#include "codegen/lower/lower.h"
-#include "ir/printer.h"
 
 namespace prunerc::codegen {
 namespace {
@@ -71,7 +71,8 @@ Result<ir::Program> lower_cpu(const ir::Program& program, const ir::Target& targ
     const bool disabled = std::find(options.disabled.begin(), options.disabled.end(), pass.name) !=
                           options.disabled.end();
     if (!pass.required) {
-      const bool beyond = options.max_optional_passes >= 0 && num_optional >= options.max_optional_passes;
+      const bool beyond =
+          options.max_optional_passes >= 0 && num_optional >= options.max_optional_passes;
       ++num_optional;
       if (disabled || beyond) continue;
     }

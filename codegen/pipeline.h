@@ -2,15 +2,15 @@
 #ifndef PRUNERC_CODEGEN_PIPELINE_H_
 #define PRUNERC_CODEGEN_PIPELINE_H_
 
+#include "ir/program.h"
+#include "ir/support/result.h"
+#include "ir/target.h"
+
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "ir/program.h"
-#include "ir/support/result.h"
-#include "ir/target.h"
 
 namespace prunerc::codegen {
 

@@ -1,11 +1,11 @@
 #include "codegen/storage_plan.h"
 
+#include "ir/visit.h"
+
 #include <algorithm>
 #include <limits>
 #include <string>
 #include <vector>
-
-#include "ir/visit.h"
 
 namespace prunerc::codegen {
 namespace {
@@ -14,9 +14,12 @@ using namespace ir;
 
 constexpr int64_t kMaxBufferBytes = int64_t{1} << 46;
 
-int64_t align_up(int64_t n) { return (n + kStorageAlignment - 1) / kStorageAlignment * kStorageAlignment; }
+int64_t align_up(int64_t n) {
+  return (n + kStorageAlignment - 1) / kStorageAlignment * kStorageAlignment;
+}
 
-// When a buffer holds values: positions of the first and last statement, loops below its Alloc counted as a whole.
+// When a buffer holds values: positions of the first and last statement, loops below its Alloc
+// counted as a whole.
 struct Lifetime {
   int64_t first = std::numeric_limits<int64_t>::max();
   int64_t last = -1;
@@ -42,12 +45,14 @@ class Lifetimes {
     if (const Loop* loop = s.as<Loop>()) return visit_loop(*loop);
     ++position_;
     if (const Store* store = s.as<Store>()) use(store->buffer);
-    for_each_child(s, [&](Stmt child) { visit_stmt(child); }, [&](Expr e) {
-      walk(e, [&](Expr x) {
-        if (const Load* load = x.as<Load>()) use(load->buffer);
-        return true;
-      });
-    });
+    for_each_child(
+        s, [&](Stmt child) { visit_stmt(child); },
+        [&](Expr e) {
+          walk(e, [&](Expr x) {
+            if (const Load* load = x.as<Load>()) use(load->buffer);
+            return true;
+          });
+        });
   }
 
   void visit_alloc(const Alloc& alloc) {
@@ -91,14 +96,16 @@ class Lifetimes {
 };
 
 // The lowest offset at which the buffer overlaps none that lives at the same time.
-int64_t first_fit(const StoragePlan& plan, const Lifetimes& lifetimes, BufferId id, const Slot& slot) {
+int64_t first_fit(const StoragePlan& plan, const Lifetimes& lifetimes, BufferId id,
+                  const Slot& slot) {
   std::vector<Slot> taken;
   for (BufferId other : lifetimes.order()) {
     const auto it = plan.slots.find(other);
     if (it == plan.slots.end() || it->second.place != slot.place) continue;
     if (lifetimes.of(id).overlaps(lifetimes.of(other))) taken.push_back(it->second);
   }
-  std::sort(taken.begin(), taken.end(), [](const Slot& a, const Slot& b) { return a.offset < b.offset; });
+  std::sort(taken.begin(), taken.end(),
+            [](const Slot& a, const Slot& b) { return a.offset < b.offset; });
   int64_t offset = 0;
   for (const Slot& t : taken) {
     if (offset + slot.size_bytes <= t.offset) break;
@@ -141,12 +148,14 @@ Result<StoragePlan> plan_storage(const Program& lowered) {
   for (BufferId id : lifetimes.order()) {
     Slot slot;
     PRUNERC_TRY(slot.size_bytes, buffer_bytes(lowered.buffer(id)));
-    if (slot.size_bytes <= kMaxStackBufferBytes && stack_bytes + slot.size_bytes <= kMaxStackBytes) {
+    if (slot.size_bytes <= kMaxStackBufferBytes &&
+        stack_bytes + slot.size_bytes <= kMaxStackBytes) {
       stack_bytes += align_up(slot.size_bytes);
     } else {
       slot.place = lifetimes.of(id).in_parallel ? Place::kWorker : Place::kShared;
       slot.offset = first_fit(plan, lifetimes, id, slot);
-      int64_t& total = slot.place == Place::kWorker ? plan.workspace_bytes_per_worker : plan.workspace_bytes;
+      int64_t& total =
+          slot.place == Place::kWorker ? plan.workspace_bytes_per_worker : plan.workspace_bytes;
       total = std::max(total, slot.offset + align_up(slot.size_bytes));
     }
     plan.slots[id] = slot;

@@ -1,22 +1,24 @@
-// Where the intermediate buffers of a lowered program live: on a thread's stack or at an offset of the workspace.
+// Where the intermediate buffers of a lowered program live: on a thread's stack or at an offset of
+// the workspace.
 #ifndef PRUNERC_CODEGEN_STORAGE_PLAN_H_
 #define PRUNERC_CODEGEN_STORAGE_PLAN_H_
-
-#include <cstdint>
-#include <unordered_map>
 
 #include "ir/program.h"
 #include "ir/support/result.h"
 
+#include <cstdint>
+#include <unordered_map>
+
 namespace prunerc::codegen {
 
-/// Stack: one per execution of the Alloc. Shared: in the part of the workspace that all workers see. Worker: in the
-/// part of the worker that runs the enclosing parallel loop's iteration.
+/// Stack: one per execution of the Alloc. Shared: in the part of the workspace that all workers
+/// see. Worker: in the part of the worker that runs the enclosing parallel loop's iteration.
 enum class Place : uint8_t { kStack, kShared, kWorker };
 
 struct Slot {
   Place place = Place::kStack;
-  int64_t offset = 0;      // bytes from the start of the part; a multiple of kStorageAlignment; 0 on the stack
+  int64_t offset =
+      0;  // bytes from the start of the part; a multiple of kStorageAlignment; 0 on the stack
   int64_t size_bytes = 0;  // of the buffer itself
   bool operator==(const Slot&) const = default;
 };
@@ -33,14 +35,14 @@ inline constexpr int64_t kMaxStackBufferBytes = 16 * 1024;
 /// All stack buffers of one kernel together.
 inline constexpr int64_t kMaxStackBytes = 64 * 1024;
 
-/// Number of elements and bytes of a buffer with constant shape. Errors: Unsupported (a shape that is not constant, or a
-/// size beyond 2^46 bytes).
+/// Number of elements and bytes of a buffer with constant shape. Errors: Unsupported (a shape that
+/// is not constant, or a size beyond 2^46 bytes).
 Result<int64_t> buffer_elems(const ir::Buffer& buffer);
 Result<int64_t> buffer_bytes(const ir::Buffer& buffer);
 
-/// Plans every Alloc of a lowered program: small buffers go to the stack, large ones to the lowest offset at which they
-/// overlap none that holds values at the same time.
-/// Cost: O(size of the program + square of the number of large buffers). Errors: Unsupported.
+/// Plans every Alloc of a lowered program: small buffers go to the stack, large ones to the lowest
+/// offset at which they overlap none that holds values at the same time. Cost: O(size of the
+/// program + square of the number of large buffers). Errors: Unsupported.
 Result<StoragePlan> plan_storage(const ir::Program& lowered);
 
 }  // namespace prunerc::codegen

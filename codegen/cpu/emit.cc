@@ -1,15 +1,15 @@
-// Emission of functions and statements.
+// Emission of statements and loops.
+#include "codegen/cpu/emitter.h"
+#include "codegen/lower/lanes.h"
+#include "codegen/lower/util.h"
+#include "ir/visit.h"
+
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Module.h>
 
 #include <algorithm>
 #include <set>
-
-#include "codegen/cpu/emitter.h"
-#include "codegen/lower/lanes.h"
-#include "codegen/lower/util.h"
-#include "ir/visit.h"
 
 namespace prunerc::codegen {
 
@@ -18,8 +18,8 @@ using llvm::Value;
 
 namespace {
 
-/// Loops are unrolled while the copies of one innermost statement stay below this: more would not fit the instruction
-/// cache and costs compile time in proportion.
+/// Loops are unrolled while the copies of one innermost statement stay below this: more would not
+/// fit the instruction cache and costs compile time in proportion.
 constexpr int64_t kMaxUnrolledCopies = 512;
 
 }  // namespace
@@ -119,53 +119,15 @@ void Emitter::bind_var(VarId id, Value* value, int64_t multiple, int64_t lo, int
   affine_memo_.clear();
 }
 
-// Memory of the current function; made in its first block, so that it is one fixed slot even inside loops.
+// Memory of the current function; made in its first block, so that it is one fixed slot even inside
+// loops.
 Value* Emitter::stack_slot(llvm::Type* type, int64_t count) {
   llvm::BasicBlock& entry = function_->getEntryBlock();
   llvm::IRBuilder<> at_entry(&entry, entry.begin());
-  llvm::AllocaInst* slot = at_entry.CreateAlloca(llvm::ArrayType::get(type, static_cast<uint64_t>(count)));
+  llvm::AllocaInst* slot =
+      at_entry.CreateAlloca(llvm::ArrayType::get(type, static_cast<uint64_t>(count)));
   slot->setAlignment(llvm::Align(kStorageAlignment));
   return slot;
-}
-
-llvm::Function* Emitter::make_function(std::string_view name, bool is_entry) {
-  llvm::Type* ptr = ir_.getPtrTy();
-  llvm::FunctionType* type =
-      is_entry ? llvm::FunctionType::get(ir_.getInt32Ty(), {ptr, ptr, ptr}, false)
-               : llvm::FunctionType::get(ir_.getVoidTy(), {ir_.getInt64Ty(), ir_.getInt32Ty(), ptr}, false);
-  llvm::Function* f = llvm::Function::Create(
-      type, is_entry ? llvm::GlobalValue::ExternalLinkage : llvm::GlobalValue::InternalLinkage,
-      llvm::StringRef(name.data(), name.size()), module_);
-  const std::string bits = std::to_string(vector_bytes_ * 8);
-  f->addFnAttr("prefer-vector-width", bits);
-  f->addFnAttr("min-legal-vector-width", bits);
-  f->addFnAttr("no-builtins");
-  f->addFnAttr(llvm::Attribute::NoUnwind);
-  return f;
-}
-
-Result<void> Emitter::emit_entry(std::string_view symbol) {
-  function_ = make_function(symbol, true);
-  function_->getArg(0)->addAttr(llvm::Attribute::NoAlias);
-  function_->getArg(1)->addAttr(llvm::Attribute::NoAlias);
-  ir_.SetInsertPoint(llvm::BasicBlock::Create(context_, "", function_));
-  llvm::MDNode* aligned = llvm::MDNode::get(
-      context_, {llvm::ConstantAsMetadata::get(ir_.getInt64(kStorageAlignment))});
-  for (std::size_t i = 0; i < program_.params().size(); ++i) {
-    Value* slot = ir_.CreateConstInBoundsGEP1_64(ir_.getPtrTy(), function_->getArg(0), i);
-    llvm::LoadInst* pointer = ir_.CreateLoad(ir_.getPtrTy(), slot);
-    pointer->setMetadata(llvm::LLVMContext::MD_align, aligned);
-    pointer->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
-    buffers_[program_.params()[i]] = pointer;
-  }
-  shared_workspace_ = function_->getArg(1);
-  launch_ = function_->getArg(2);
-  // Outside of parallel loops the first worker's part is used.
-  worker_workspace_ = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), shared_workspace_,
-                                                     static_cast<uint64_t>(plan_.workspace_bytes));
-  emit(program_.root());
-  ir_.CreateRet(ir_.getInt32(0));
-  return status_;
 }
 
 void Emitter::emit(Stmt s) {
@@ -178,7 +140,8 @@ void Emitter::emit(Stmt s) {
                },
                [&](const Loop& n) { emit_loop(n); },
                [&](const Block& n) {
-                 status_ = error(Diag::kInternal, "block '" + std::string(n.name) + "' was not lowered");
+                 status_ =
+                     error(Diag::kInternal, "block '" + std::string(n.name) + "' was not lowered");
                },
                [&](const Store& n) { emit_store(n); },
                [&](const If& n) { emit_if(n); },
@@ -191,12 +154,14 @@ void Emitter::emit_if(const If& branch) {
   if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition)) {
     return emit(known->isOne() ? branch.then_body : branch.else_body);
   }
-  if (const auto* known = llvm::dyn_cast<llvm::Constant>(condition); known != nullptr && lanes_ > 0) {
+  if (const auto* known = llvm::dyn_cast<llvm::Constant>(condition);
+      known != nullptr && lanes_ > 0) {
     if (known->isAllOnesValue()) return emit(branch.then_body);
     if (known->isNullValue()) return emit(branch.else_body);
   }
   Value* const saved = mask_;
-  // A branch even where lanes disagree: inside it at least one lane runs, so what is uniform may be touched.
+  // A branch even where lanes disagree: inside it at least one lane runs, so what is uniform may be
+  // touched.
   auto side = [&](Stmt body, Value* taken) {
     if (!body.defined()) return;
     auto* then_block = llvm::BasicBlock::Create(context_, "", function_);
@@ -222,10 +187,12 @@ void Emitter::emit_alloc(const Alloc& alloc) {
   Value* base = nullptr;
   switch (slot.place) {
     case Place::kStack: {
-      // Room on both sides for the masked-off lanes of one vector around a valid element (see on_private_stack).
+      // Room on both sides for the masked-off lanes of one vector around a valid element (see
+      // on_private_stack).
       const int64_t slack = 4 * vector_bytes_ / byte_size(buffer.dtype);
       llvm::Type* type = memory_type(buffer.dtype);
-      base = ir_.CreateConstInBoundsGEP1_64(type, stack_slot(type, elems + 2 * slack), static_cast<uint64_t>(slack));
+      base = ir_.CreateConstInBoundsGEP1_64(type, stack_slot(type, elems + 2 * slack),
+                                            static_cast<uint64_t>(slack));
       break;
     }
     case Place::kShared:
@@ -288,8 +255,9 @@ llvm::MDNode* Emitter::loop_metadata(int64_t unroll) {
   };
   std::vector<llvm::Metadata*> items = {nullptr, flag("llvm.loop.mustprogress", nullptr),
                                         flag("llvm.loop.vectorize.enable", ir_.getFalse())};
-  items.push_back(unroll > 1 ? flag("llvm.loop.unroll.count", ir_.getInt32(static_cast<uint32_t>(unroll)))
-                             : flag("llvm.loop.unroll.disable", nullptr));
+  items.push_back(unroll > 1
+                      ? flag("llvm.loop.unroll.count", ir_.getInt32(static_cast<uint32_t>(unroll)))
+                      : flag("llvm.loop.unroll.disable", nullptr));
   llvm::MDNode* id = llvm::MDNode::getDistinct(context_, items);
   id->replaceOperandWith(0, id);
   return id;
@@ -345,7 +313,8 @@ void Emitter::emit_unrolled(const Loop& loop, int64_t extent) {
 }
 
 void Emitter::emit_vectorized(const Loop& loop, int64_t extent) {
-  // Up to four registers of the widest type at once: independent instructions hide latency, more only spill.
+  // Up to four registers of the widest type at once: independent instructions hide latency, more
+  // only spill.
   const int64_t most = std::max<int64_t>(4 * vector_bytes_ / widest_bytes(loop.body), 4);
   const int64_t full = extent / most;
   constexpr int64_t kMaxChunkCopies = 4;
@@ -356,7 +325,8 @@ void Emitter::emit_vectorized(const Loop& loop, int64_t extent) {
       emit_vector_chunk(loop, ir_.CreateMul(i, i64(most), "", true, true), most, most);
     });
   }
-  // The rest in as few vectors as a register's width allows: 48 = 32 + 16, 24 = 16 + 8, 7 = 8 with a mask.
+  // The rest in as few vectors as a register's width allows: 48 = 32 + 16, 24 = 16 + 8, 7 = 8 with
+  // a mask.
   const int64_t native = std::max<int64_t>(most / 4, 1);
   int64_t done = full * most;
   while (done < extent) {
@@ -380,109 +350,14 @@ void Emitter::emit_vector_chunk(const Loop& loop, Value* base, int64_t multiple,
   lanes_ = lanes;
   lane_var_ = loop.var->id;
   if (active < lanes) {
-    mask_ = ir_.CreateICmpULT(lane_index(ir_.getInt32Ty()), splat(ir_.getInt32(static_cast<uint32_t>(active))));
+    mask_ = ir_.CreateICmpULT(lane_index(ir_.getInt32Ty()),
+                              splat(ir_.getInt32(static_cast<uint32_t>(active))));
     branch_mask_ = mask_;
   }
   emit(loop.body);
   mask_ = branch_mask_ = nullptr;
   lanes_ = 0;
   lane_var_ = {};
-}
-
-std::vector<BufferId> Emitter::buffers_used(Stmt s) const {
-  std::set<BufferId> used;
-  auto in_expr = [&](Expr e) {
-    walk(e, [&](Expr x) {
-      if (const Load* load = x.as<Load>()) used.insert(load->buffer);
-      return true;
-    });
-  };
-  walk(s, [&](Stmt x) {
-    if (const Store* store = x.as<Store>()) used.insert(store->buffer);
-    return true;
-  }, in_expr);
-  return {used.begin(), used.end()};
-}
-
-std::vector<VarId> Emitter::vars_used(Stmt s) const {
-  std::set<VarId> used;
-  walk(s, [](Stmt) { return true; }, [&](Expr e) {
-    walk(e, [&](Expr x) {
-      if (const Var* var = x.as<Var>()) used.insert(var->id);
-      return true;
-    });
-  });
-  return {used.begin(), used.end()};
-}
-
-// The body becomes a function of (task, worker, closure); the closure holds the outer pointers and loop variables.
-void Emitter::emit_parallel(const Loop& loop, Value* extent) {
-  std::vector<BufferId> buffers;
-  for (BufferId id : buffers_used(loop.body)) {
-    if (buffers_.count(id) != 0) buffers.push_back(id);
-  }
-  std::vector<VarId> vars;
-  for (VarId id : vars_used(loop.body)) {
-    if (vars_.count(id) != 0) vars.push_back(id);
-  }
-  llvm::Type* word = ir_.getInt64Ty();
-  llvm::Type* ptr = ir_.getPtrTy();
-  Value* closure = stack_slot(word, static_cast<int64_t>(2 + buffers.size() + vars.size()));
-  uint64_t slot = 0;
-  auto capture = [&](Value* v) {
-    ir_.CreateStore(v, ir_.CreateConstInBoundsGEP1_64(word, closure, slot++));
-  };
-  capture(shared_workspace_);
-  for (BufferId id : buffers) capture(buffers_[id]);
-  for (VarId id : vars) capture(vars_[id].value);
-
-  llvm::Function* const caller = function_;
-  const auto resume = ir_.saveIP();
-  const auto saved_vars = vars_;
-  const auto saved_buffers = buffers_;
-  Value* const saved_shared = shared_workspace_;
-  Value* const saved_worker = worker_workspace_;
-  PRUNERC_CHECK(mask_ == nullptr, "parallel loops are not inside vectors");
-  function_ = make_function("task." + std::to_string(num_tasks_functions_++), false);
-  in_parallel_ = true;
-  ir_.SetInsertPoint(llvm::BasicBlock::Create(context_, "", function_));
-  Value* inner = function_->getArg(2);
-  slot = 0;
-  auto restore = [&](llvm::Type* type) {
-    llvm::LoadInst* v = ir_.CreateLoad(type, ir_.CreateConstInBoundsGEP1_64(word, inner, slot++));
-    v->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
-    return v;
-  };
-  shared_workspace_ = restore(ptr);
-  Value* worker = ir_.CreateSExt(function_->getArg(1), word);
-  worker = ir_.CreateMul(worker, i64(plan_.workspace_bytes_per_worker));
-  worker_workspace_ = ir_.CreateInBoundsGEP(ir_.getInt8Ty(), shared_workspace_,
-                                            ir_.CreateAdd(worker, i64(plan_.workspace_bytes)));
-  for (BufferId id : buffers) buffers_[id] = restore(ptr);
-  for (VarId id : vars) vars_[id].value = restore(word);
-  const auto* known = llvm::dyn_cast<llvm::ConstantInt>(extent);
-  bind_var(loop.var->id, function_->getArg(0), 1, 0, known != nullptr ? known->getSExtValue() - 1 : INT64_MAX);
-  emit(loop.body);
-  ir_.CreateRetVoid();
-
-  llvm::Function* task = std::exchange(function_, caller);
-  in_parallel_ = false;
-  ir_.restoreIP(resume);
-  vars_ = saved_vars;
-  buffers_ = saved_buffers;
-  shared_workspace_ = saved_shared;
-  worker_workspace_ = saved_worker;
-  memo_.clear();
-  affine_memo_.clear();
-  Value* run = ir_.CreateLoad(ptr, launch_);  // the first field
-  llvm::FunctionType* type = llvm::FunctionType::get(ir_.getInt32Ty(), {ptr, word, ptr, ptr}, false);
-  Value* failed = ir_.CreateCall(type, run, {launch_, extent, task, closure});
-  auto* give_up = llvm::BasicBlock::Create(context_, "", function_);
-  auto* go_on = llvm::BasicBlock::Create(context_, "", function_);
-  ir_.CreateCondBr(ir_.CreateICmpNE(failed, ir_.getInt32(0)), give_up, go_on);
-  ir_.SetInsertPoint(give_up);
-  ir_.CreateRet(failed);
-  ir_.SetInsertPoint(go_on);
 }
 
 }  // namespace prunerc::codegen

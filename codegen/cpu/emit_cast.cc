@@ -1,8 +1,8 @@
 // Conversions between types, and between registers and memory.
+#include "codegen/cpu/emitter.h"
+
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
-
-#include "codegen/cpu/emitter.h"
 
 namespace prunerc::codegen {
 
@@ -49,7 +49,8 @@ Value* Emitter::to_memory(Value* v, DType dtype) {
 Value* Emitter::from_memory(Value* v, DType dtype) {
   switch (dtype) {
     case DType::kF16:
-      return ir_.CreateFPExt(ir_.CreateBitCast(v, like(ir_.getHalfTy(), v)), like(ir_.getFloatTy(), v));
+      return ir_.CreateFPExt(ir_.CreateBitCast(v, like(ir_.getHalfTy(), v)),
+                             like(ir_.getFloatTy(), v));
     case DType::kBF16: {
       Value* wide = ir_.CreateZExt(v, like(ir_.getInt32Ty(), v));
       wide = ir_.CreateShl(wide, llvm::ConstantInt::get(wide->getType(), 16));
@@ -86,13 +87,14 @@ Value* Emitter::cast(Value* v, DType from, DType to) {
       return round_register(v, to);
     }
     if (is_bool(to)) return ir_.CreateFCmpUNE(v, llvm::Constant::getNullValue(v->getType()));
-    return ir_.CreateIntrinsic(to == DType::kU8 ? llvm::Intrinsic::fptoui_sat : llvm::Intrinsic::fptosi_sat,
-                               {type, v->getType()}, {v});
+    return ir_.CreateIntrinsic(
+        to == DType::kU8 ? llvm::Intrinsic::fptoui_sat : llvm::Intrinsic::fptosi_sat,
+        {type, v->getType()}, {v});
   }
   const bool from_unsigned = from == DType::kU8 || is_bool(from);
   if (is_float(to)) {
-    // Wide integers go to the narrow types through f64 and a sticky bit, which keeps the rounding single
-    // for all values that an f64 holds exactly.
+    // Wide integers go to the narrow types through f64 and a sticky bit, which keeps the rounding
+    // single for all values that an f64 holds exactly.
     if (narrow && (from == DType::kI64 || from == DType::kI32)) {
       return round_register(f64_to_f32_odd(ir_.CreateSIToFP(v, like(ir_.getDoubleTy(), v))), to);
     }

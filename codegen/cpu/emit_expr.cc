@@ -1,12 +1,12 @@
 // Emission of values.
-#include <llvm/IR/IRBuilder.h>
-#include <llvm/IR/IntrinsicsX86.h>
-#include <llvm/IR/Module.h>
-
 #include "codegen/cpu/emitter.h"
 #include "codegen/cpu/vector_math.h"
 #include "codegen/lower/util.h"
 #include "ir/visit.h"
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/IR/Module.h>
 
 namespace prunerc::codegen {
 
@@ -73,24 +73,29 @@ Value* Emitter::arithmetic(ExprKind kind, DType dtype, Value* a, Value* b) {
     // The order of operands is that of minps and maxps, so that one instruction results.
     case ExprKind::kMin:
       return fp ? ir_.CreateSelect(ir_.CreateFCmpOLT(a, b), a, b)
-                : ir_.CreateBinaryIntrinsic(is_unsigned ? llvm::Intrinsic::umin : llvm::Intrinsic::smin, a, b);
+                : ir_.CreateBinaryIntrinsic(
+                      is_unsigned ? llvm::Intrinsic::umin : llvm::Intrinsic::smin, a, b);
     case ExprKind::kMax:
       return fp ? ir_.CreateSelect(ir_.CreateFCmpOGT(a, b), a, b)
-                : ir_.CreateBinaryIntrinsic(is_unsigned ? llvm::Intrinsic::umax : llvm::Intrinsic::smax, a, b);
+                : ir_.CreateBinaryIntrinsic(
+                      is_unsigned ? llvm::Intrinsic::umax : llvm::Intrinsic::smax, a, b);
     default: PRUNERC_UNREACHABLE("arithmetic kind");
   }
   return round_register(r, dtype);
 }
 
 Value* Emitter::eval_compare(const BinaryNode& node) {
-  if (node.lhs.dtype() == DType::kI64 && (node.kind == ExprKind::kLt || node.kind == ExprKind::kLe)) {
+  if (node.lhs.dtype() == DType::kI64 &&
+      (node.kind == ExprKind::kLt || node.kind == ExprKind::kLe)) {
     // The copies of unrolled loops decide many conditions that the loop as a whole could not.
     const Interval a = interval_of(node.lhs, ranges_), b = interval_of(node.rhs, ranges_);
     const bool strict = node.kind == ExprKind::kLt;
-    if (a.hi != Interval::kNoUpper && b.lo != Interval::kNoLower && (strict ? a.hi < b.lo : a.hi <= b.lo)) {
+    if (a.hi != Interval::kNoUpper && b.lo != Interval::kNoLower &&
+        (strict ? a.hi < b.lo : a.hi <= b.lo)) {
       return ir_.getTrue();
     }
-    if (a.lo != Interval::kNoLower && b.hi != Interval::kNoUpper && (strict ? b.hi <= a.lo : b.hi < a.lo)) {
+    if (a.lo != Interval::kNoLower && b.hi != Interval::kNoUpper &&
+        (strict ? b.hi <= a.lo : b.hi < a.lo)) {
       return ir_.getFalse();
     }
   }
@@ -116,8 +121,8 @@ Value* Emitter::eval_compare(const BinaryNode& node) {
   }
 }
 
-// lhs - rhs = base + stride * lane with stride +-1: compares the lane number, in 32 bits, with one clamped scalar.
-// 64-bit lanes would need several vectors for the same mask.
+// lhs - rhs = base + stride * lane with stride +-1: compares the lane number, in 32 bits, with one
+// clamped scalar. 64-bit lanes would need several vectors for the same mask.
 Value* Emitter::compare_lanes(const BinaryNode& node) {
   if (lanes_ == 0 || node.lhs.dtype() != DType::kI64) return nullptr;
   if (node.kind != ExprKind::kLt && node.kind != ExprKind::kLe) return nullptr;
@@ -225,8 +230,8 @@ Value* Emitter::eval_floor(const BinaryNode& node) {
   }
   align_shapes(a, b);
   if (nonneg) return is_div ? ir_.CreateUDiv(a, b) : ir_.CreateURem(a, b);
-  if (const auto* c = llvm::dyn_cast<llvm::ConstantInt>(b); c != nullptr && c->getValue().isPowerOf2() &&
-                                                            c->getValue().isStrictlyPositive()) {
+  if (const auto* c = llvm::dyn_cast<llvm::ConstantInt>(b);
+      c != nullptr && c->getValue().isPowerOf2() && c->getValue().isStrictlyPositive()) {
     const uint64_t shift = c->getValue().logBase2();
     if (is_div) return ir_.CreateAShr(a, llvm::ConstantInt::get(a->getType(), shift));
     return ir_.CreateAnd(a, llvm::ConstantInt::get(a->getType(), c->getZExtValue() - 1));

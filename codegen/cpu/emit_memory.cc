@@ -1,11 +1,11 @@
 // Indices, addresses and loads.
+#include "codegen/cpu/emitter.h"
+#include "ir/visit.h"
+
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
 #include <numeric>
-
-#include "codegen/cpu/emitter.h"
-#include "ir/visit.h"
 
 namespace prunerc::codegen {
 
@@ -14,7 +14,8 @@ using llvm::Value;
 
 namespace {
 
-/// Loads this far apart are made of whole vectors and shuffles; beyond it a gather touches less memory.
+/// Loads this far apart are made of whole vectors and shuffles; beyond it a gather touches less
+/// memory.
 constexpr int64_t kMaxShuffleStride = 4;
 
 int64_t gcd_of(int64_t a, int64_t b) { return std::gcd(a, b); }
@@ -65,7 +66,8 @@ std::optional<Affine> Emitter::affine_uncached(Expr e) {
         auto* c = llvm::dyn_cast<llvm::ConstantInt>(b->base);
         if (b->stride != 0 || c == nullptr || c->getSExtValue() <= 0) return std::nullopt;
         const int64_t divisor = c->getSExtValue();
-        // base is a multiple of g, g divides the divisor, and the lanes stay below g: they never carry.
+        // base is a multiple of g, g divides the divisor, and the lanes stay below g: they never
+        // carry.
         const int64_t g = gcd_of(a->multiple, divisor);
         const bool no_carry = a->stride > 0 && a->stride * (lanes_ - 1) < g;
         const bool whole_steps = a->stride % divisor == 0;
@@ -125,8 +127,9 @@ Value* Emitter::element(BufferId id, Value* offset, bool inbounds) {
   return inbounds ? ir_.CreateInBoundsGEP(type, base, offset) : ir_.CreateGEP(type, base, offset);
 }
 
-// A stack buffer under a statement's mask: some lane is valid, so all lanes are within the slack around the buffer and may
-// be read, and written with what they held. Unlike masked accesses, LLVM turns those into registers.
+// A stack buffer under a statement's mask: some lane is valid, so all lanes are within the slack
+// around the buffer and may be read, and written with what they held. Unlike masked accesses, LLVM
+// turns those into registers.
 bool Emitter::on_private_stack(BufferId id) const {
   const auto it = plan_.slots.find(id);
   return it != plan_.slots.end() && it->second.place == Place::kStack && mask_ == branch_mask_;
@@ -174,7 +177,8 @@ Value* Emitter::load(const Load& node) {
 Value* Emitter::load_scalar(BufferId id, Value* offset) {
   llvm::Type* type = memory_type(program_.buffer(id).dtype);
   const llvm::Align align(static_cast<uint64_t>(byte_size(program_.buffer(id).dtype)));
-  if (mask_ == branch_mask_) return tag(ir_.CreateAlignedLoad(type, element(id, offset, true), align), id);
+  if (mask_ == branch_mask_)
+    return tag(ir_.CreateAlignedLoad(type, element(id, offset, true), align), id);
   Value* pointer = ir_.CreateSelect(any(mask_), element(id, offset, false), dummy_element());
   return ir_.CreateAlignedLoad(type, pointer, align);
 }
@@ -192,7 +196,8 @@ Value* Emitter::load_contiguous(BufferId id, Value* offset) {
     return ir_.CreateAlignedLoad(type, pointer, align);
   }
   Value* zero = llvm::Constant::getNullValue(type);
-  return tag(ir_.CreateMaskedLoad(type, element(id, offset, false), align, vector_mask(), zero), id);
+  return tag(ir_.CreateMaskedLoad(type, element(id, offset, false), align, vector_mask(), zero),
+             id);
 }
 
 Value* Emitter::load_strided(BufferId id, Value* offset, int64_t stride) {
@@ -201,7 +206,8 @@ Value* Emitter::load_strided(BufferId id, Value* offset, int64_t stride) {
     Value* lanes = ir_.CreateMul(lane_index(ir_.getInt64Ty()), splat(i64(stride)));
     return load_gather(id, ir_.CreateAdd(splat(offset), lanes));
   }
-  // Whole vectors cover exactly the elements from the first to the last used: the last one ends at the last element.
+  // Whole vectors cover exactly the elements from the first to the last used: the last one ends at
+  // the last element.
   const int64_t span = stride * (lanes_ - 1) + 1;
   const int64_t parts = (span + lanes_ - 1) / lanes_;
   auto* type = llvm::FixedVectorType::get(memory_type(dtype), static_cast<unsigned>(lanes_));
@@ -235,7 +241,8 @@ Value* Emitter::load_gather(BufferId id, Value* offsets) {
   const llvm::Align align(static_cast<uint64_t>(byte_size(dtype)));
   Value* pointers = element(id, offsets, mask_ == nullptr);
   return tag(ir_.CreateMaskedGather(type, pointers, align, vector_mask(),
-                                    llvm::Constant::getNullValue(type)), id);
+                                    llvm::Constant::getNullValue(type)),
+             id);
 }
 
 }  // namespace prunerc::codegen

@@ -1,12 +1,12 @@
 // Emission of stores, and of reductions across the lanes of a vectorized loop.
+#include "codegen/cpu/emitter.h"
+#include "codegen/lower/lanes.h"
+#include "ir/visit.h"
+
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
 #include <cmath>
-
-#include "codegen/cpu/emitter.h"
-#include "codegen/lower/lanes.h"
-#include "ir/visit.h"
 
 namespace prunerc::codegen {
 
@@ -19,8 +19,8 @@ bool is_fma_type(DType t) { return t == DType::kF32 || t == DType::kF64; }
 
 }  // namespace
 
-// acc + a * b as one fused operation. Sums are reassociated by schedules anyway, so a rounding less is within the
-// contract; elsewhere products and sums round as written.
+// acc + a * b as one fused operation. Sums are reassociated by schedules anyway, so a rounding less
+// is within the contract; elsewhere products and sums round as written.
 Value* Emitter::contracted(const Store& store) {
   const std::optional<Accumulation> acc = accumulation(store);
   if (!acc || acc->kind != ExprKind::kAdd || !is_fma_type(store.value.dtype())) return nullptr;
@@ -73,7 +73,8 @@ bool Emitter::emit_vector_reduction(const Store& store) {
       low.push_back(static_cast<int>(i));
       high.push_back(static_cast<int>(i + half));
     }
-    v = arithmetic(acc->kind, dtype, ir_.CreateShuffleVector(v, low), ir_.CreateShuffleVector(v, high));
+    v = arithmetic(acc->kind, dtype, ir_.CreateShuffleVector(v, low),
+                   ir_.CreateShuffleVector(v, high));
   }
   v = ir_.CreateExtractElement(v, uint64_t{0});
   Value* const saved_mask = std::exchange(mask_, nullptr);
@@ -82,7 +83,8 @@ bool Emitter::emit_vector_reduction(const Store& store) {
   Value* old = from_memory(load_scalar(store.buffer, offset->base), dtype);
   Value* sum = arithmetic(acc->kind, dtype, old, v);
   const llvm::Align align(static_cast<uint64_t>(byte_size(dtype)));
-  tag(ir_.CreateAlignedStore(to_memory(sum, dtype), element(store.buffer, offset->base, true), align),
+  tag(ir_.CreateAlignedStore(to_memory(sum, dtype), element(store.buffer, offset->base, true),
+                             align),
       store.buffer);
   lanes_ = saved_lanes;
   mask_ = saved_mask;
@@ -95,9 +97,11 @@ void Emitter::write(BufferId id, std::span<const Expr> indices, Value* value) {
   const llvm::Align align(static_cast<uint64_t>(byte_size(dtype)));
   const std::optional<Affine> offset = flat_affine(id, indices);
   if (offset && offset->stride == 0) {
-    // One element for all lanes. Masks here come from branches, so some lane is active; lanes agree on the value.
+    // One element for all lanes. Masks here come from branches, so some lane is active; lanes agree
+    // on the value.
     if (value->getType()->isVectorTy()) value = ir_.CreateExtractElement(value, uint64_t{0});
-    tag(ir_.CreateAlignedStore(to_memory(value, dtype), element(id, offset->base, true), align), id);
+    tag(ir_.CreateAlignedStore(to_memory(value, dtype), element(id, offset->base, true), align),
+        id);
     return;
   }
   value = to_memory(splat(value), dtype);
@@ -121,7 +125,8 @@ void Emitter::write(BufferId id, std::span<const Expr> indices, Value* value) {
   } else {
     offsets = flat_vector(id, indices);
   }
-  tag(ir_.CreateMaskedScatter(value, element(id, offsets, mask_ == nullptr), align, vector_mask()), id);
+  tag(ir_.CreateMaskedScatter(value, element(id, offsets, mask_ == nullptr), align, vector_mask()),
+      id);
 }
 
 }  // namespace prunerc::codegen

@@ -2,6 +2,11 @@
 #ifndef PRUNERC_CODEGEN_CPU_EMITTER_H_
 #define PRUNERC_CODEGEN_CPU_EMITTER_H_
 
+#include "codegen/storage_plan.h"
+#include "ir/analysis/interval.h"
+#include "ir/program.h"
+#include "ir/support/result.h"
+
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -10,11 +15,6 @@
 #include <unordered_map>
 #include <utility>
 #include <vector>
-
-#include "codegen/storage_plan.h"
-#include "ir/analysis/interval.h"
-#include "ir/program.h"
-#include "ir/support/result.h"
 
 namespace llvm {
 class BasicBlock;
@@ -29,16 +29,17 @@ class Value;
 
 namespace prunerc::codegen {
 
-/// A pointer or index that moves by a constant step per lane: base + stride * lane. `multiple` divides base (0: base is 0).
+/// A pointer or index that moves by a constant step per lane: base + stride * lane. `multiple`
+/// divides base (0: base is 0).
 struct Affine {
   llvm::Value* base = nullptr;
   int64_t stride = 0;
   int64_t multiple = 1;
 };
 
-/// Emits a lowered program (loops, conditions, stores, allocations). Values are scalars where they are equal in all lanes
-/// of the vectorized loop being emitted, and vectors of `lanes_` elements elsewhere. f16 and bf16 values are held as f32
-/// that are exactly representable in their type.
+/// Emits a lowered program (loops, conditions, stores, allocations). Values are scalars where they
+/// are equal in all lanes of the vectorized loop being emitted, and vectors of `lanes_` elements
+/// elsewhere. f16 and bf16 values are held as f32 that are exactly representable in their type.
 /// Threads: one emitter belongs to one thread, as does its module.
 class Emitter {
  public:
@@ -127,8 +128,8 @@ class Emitter {
 
   struct VarInfo {
     llvm::Value* value = nullptr;
-    int64_t multiple = 1;       // divides value; 0: value is 0
-    int64_t lo = 0, hi = 0;     // inclusive
+    int64_t multiple = 1;    // divides value; 0: value is 0
+    int64_t lo = 0, hi = 0;  // inclusive
   };
   struct AliasInfo {
     llvm::MDNode* scope = nullptr;
@@ -158,7 +159,8 @@ class Emitter {
   ir::VarId lane_var_;
   // Lanes (or, outside vectors, whether at all) that may touch memory; null: all.
   llvm::Value* mask_ = nullptr;
-  // The part of mask_ that comes from statements: where it is in force, at least one of its lanes is set.
+  // The part of mask_ that comes from statements: where it is in force, at least one of its lanes
+  // is set.
   llvm::Value* branch_mask_ = nullptr;
   // Values of shared subexpressions within one statement.
   std::map<std::pair<const ir::ExprNode*, llvm::Value*>, llvm::Value*> memo_;

@@ -1,8 +1,10 @@
 #include "codegen/cpu/object.h"
 
+#include "codegen/cpu/emitter.h"
+
+#include <llvm/ADT/StringMap.h>
 #include <llvm/Analysis/CGSCCPassManager.h>
 #include <llvm/Analysis/LoopAnalysisManager.h>
-#include <llvm/ADT/StringMap.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/LegacyPassManager.h>
@@ -30,8 +32,6 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
-
-#include "codegen/cpu/emitter.h"
 
 namespace prunerc::codegen {
 namespace {
@@ -134,7 +134,8 @@ Result<CpuName> resolve_cpu(const ir::Target& target) {
     return error(Diag::kUnsupported, "the CPU '" + name.cpu + "'");
   }
   PRUNERC_TRY(machine, make_machine(name));
-  // What the emitter takes for granted: without them operations would become calls of library functions.
+  // What the emitter takes for granted: without them operations would become calls of library
+  // functions.
   const llvm::MCSubtargetInfo& cpu = *machine->getMCSubtargetInfo();
   if (!cpu.checkFeatures("+avx2") || !cpu.checkFeatures("+fma") || !cpu.checkFeatures("+f16c")) {
     return error(Diag::kUnsupported, "the CPU '" + name.cpu + "', which lacks AVX2, FMA or F16C,");
@@ -142,8 +143,9 @@ Result<CpuName> resolve_cpu(const ir::Target& target) {
   return name;
 }
 
-Result<std::string> emit_object(const ir::Program& lowered, const StoragePlan& plan, const ir::Target& target,
-                                std::string_view symbol, ObjectForm form) {
+Result<std::string> emit_object(const ir::Program& lowered, const StoragePlan& plan,
+                                const ir::Target& target, std::string_view symbol,
+                                ObjectForm form) {
   PRUNERC_TRY(const CpuName name, resolve_cpu(target));
   PRUNERC_TRY(std::unique_ptr<llvm::TargetMachine> machine, make_machine(name));
   llvm::LLVMContext context;

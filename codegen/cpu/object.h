@@ -1,15 +1,16 @@
-// LLVM modules to object code for a named CPU; and what the host is. No LLVM types in the interface.
+// LLVM modules to object code for a named CPU; and what the host is. No LLVM types in the
+// interface.
 #ifndef PRUNERC_CODEGEN_CPU_OBJECT_H_
 #define PRUNERC_CODEGEN_CPU_OBJECT_H_
-
-#include <cstdint>
-#include <string>
-#include <string_view>
 
 #include "codegen/storage_plan.h"
 #include "ir/program.h"
 #include "ir/support/result.h"
 #include "ir/target.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
 
 namespace prunerc::codegen {
 
@@ -25,10 +26,11 @@ Result<CpuName> resolve_cpu(const ir::Target& target);
 /// The machine that runs this: triple, CPU and features as LLVM detects them.
 CpuName host_cpu();
 
-/// Emits the lowered program as one function `symbol`, optimises it, and returns its bytes in the wanted form.
-/// Deterministic; any number of threads may call it at once. Errors: Unsupported, Internal.
-Result<std::string> emit_object(const ir::Program& lowered, const StoragePlan& plan, const ir::Target& target,
-                                std::string_view symbol, ObjectForm form);
+/// Emits the lowered program as one function `symbol`, optimises it, and returns its bytes in the
+/// wanted form. Deterministic; any number of threads may call it at once. Errors: Unsupported,
+/// Internal.
+Result<std::string> emit_object(const ir::Program& lowered, const StoragePlan& plan,
+                                const ir::Target& target, std::string_view symbol, ObjectForm form);
 
 }  // namespace prunerc::codegen
 

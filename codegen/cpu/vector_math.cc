@@ -1,12 +1,12 @@
 #include "codegen/cpu/vector_math.h"
 
-#include <llvm/IR/IRBuilder.h>
-
-#include <limits>
-
 #include "codegen/cpu/vector_math_ops.h"
 #include "codegen/cpu/vector_math_table.h"
 #include "ir/support/check.h"
+
+#include <llvm/IR/IRBuilder.h>
+
+#include <limits>
 
 namespace prunerc::codegen {
 namespace {
@@ -74,7 +74,8 @@ LogParts split_log(const MathOps& m, V x) {
   V ix = m.iadd(m.bits(x), m.ki(one - root));
   V f = m.sub(m.from_bits(m.iadd(m.iand(ix, m.ki(mantissa)), m.ki(root))), m.k(1));
   // Exponent bits under those of 2^52 (2^23) are a number without a conversion.
-  V exponent = f64 ? m.ior(m.lshr(ix, 52), m.ki(0x4330000000000000)) : m.ior(m.lshr(ix, 23), m.ki(0x4B000000));
+  V exponent = f64 ? m.ior(m.lshr(ix, 52), m.ki(0x4330000000000000))
+                   : m.ior(m.lshr(ix, 23), m.ki(0x4B000000));
   V e = m.sub(m.from_bits(exponent), m.k(f64 ? 4503599627370496.0 + 1023 : 8388608.0 + 127));
   return {f, m.select(is_tiny, m.sub(e, m.k(f64 ? 54 : 25)), e)};
 }
@@ -124,7 +125,8 @@ V emit_erf(const MathOps& m, V x) {
   V z = m.mul(x, x);
   V small = m.fma(a, m.is_f64() ? m.poly(kErfSmallF64, z) : m.poly(kErfSmallF32, z), a);
   V far = m.clamp(a, 1, m.is_f64() ? 6 : 4);
-  V log_erfc = m.is_f64() ? m.poly(kErfLargeF64, m.sub(far, m.k(3.5))) : m.poly(kErfLargeF32, m.sub(far, m.k(2.5)));
+  V log_erfc = m.is_f64() ? m.poly(kErfLargeF64, m.sub(far, m.k(3.5)))
+                          : m.poly(kErfLargeF32, m.sub(far, m.k(2.5)));
   V large = m.sub(m.k(1), emit_exp(m, log_erfc));
   V result = m.select(m.lt(a, m.k(1)), small, large);
   return m.copy_sign(m.select(m.is_nan(x), x, result), x);
@@ -148,7 +150,8 @@ Pair two_sum(const MathOps& m, V a, V b) {
   return {hi, m.add(m.sub(a, m.sub(hi, part)), m.sub(b, part))};
 }
 
-// ln(x) with about 2^-65 relative error for finite x > 0: the first two terms of the series in double length.
+// ln(x) with about 2^-65 relative error for finite x > 0: the first two terms of the series in
+// double length.
 Pair log_pair(const MathOps& m, V x) {
   const LogParts p = split_log(m, x);
   V denominator = m.add(p.f, m.k(2));
@@ -208,7 +211,8 @@ V emit_pow(const MathOps& m, V x, V y) {
   V is_odd = m.logical_and(is_integer, m.logical_not(m.eq(m.floor(half), half)));
   V negative = m.ilt(m.bits(x), m.ki(0));
   result = m.select(m.logical_and(negative, is_odd), m.neg(result), result);
-  V undefined = m.logical_and(m.logical_and(m.lt(x, zero), m.lt(a, inf)), m.logical_not(is_integer));
+  V undefined =
+      m.logical_and(m.logical_and(m.lt(x, zero), m.lt(a, inf)), m.logical_not(is_integer));
   result = m.select(undefined, m.k(kNan), result);
   result = m.select(m.is_nan(x), x, result);
   result = m.select(m.is_nan(y), y, result);
@@ -218,9 +222,11 @@ V emit_pow(const MathOps& m, V x, V y) {
 }
 
 constexpr MathAccuracy kAccuracy[] = {
-    {ir::Intrinsic::kExp, 1, 1},     {ir::Intrinsic::kLog, 1, 1},         {ir::Intrinsic::kRsqrt, 1.5, 1.5},
-    {ir::Intrinsic::kTanh, 2.5, 2.5}, {ir::Intrinsic::kErf, 2, 3},         {ir::Intrinsic::kSigmoid, 2.5, 2.5},
-    {ir::Intrinsic::kSin, 1, 1},     {ir::Intrinsic::kCos, 1, 1},         {ir::Intrinsic::kPow, 1, 1.5},
+    {ir::Intrinsic::kExp, 1, 1},       {ir::Intrinsic::kLog, 1, 1},
+    {ir::Intrinsic::kRsqrt, 1.5, 1.5}, {ir::Intrinsic::kTanh, 2.5, 2.5},
+    {ir::Intrinsic::kErf, 2, 3},       {ir::Intrinsic::kSigmoid, 2.5, 2.5},
+    {ir::Intrinsic::kSin, 1, 1},       {ir::Intrinsic::kCos, 1, 1},
+    {ir::Intrinsic::kPow, 1, 1.5},
 };
 
 }  // namespace

@@ -2,10 +2,10 @@
 #ifndef PRUNERC_CODEGEN_CPU_VECTOR_MATH_H_
 #define PRUNERC_CODEGEN_CPU_VECTOR_MATH_H_
 
+#include "ir/expr.h"
+
 #include <span>
 #include <string_view>
-
-#include "ir/expr.h"
 
 namespace llvm {
 class IRBuilderBase;
@@ -14,8 +14,9 @@ class Value;
 
 namespace prunerc::codegen {
 
-/// intrinsic(args) for f32 or f64 scalars or vectors, all of one type. No calls, no branches; see kMathTable for the
-/// accuracy. Special values follow C: exp(-inf) = 0, log(0) = -inf, log(<0) = NaN, pow(x, 0) = 1, ...
+/// intrinsic(args) for f32 or f64 scalars or vectors, all of one type. No calls, no branches; see
+/// kMathTable for the accuracy. Special values follow C: exp(-inf) = 0, log(0) = -inf, log(<0) =
+/// NaN, pow(x, 0) = 1, ...
 llvm::Value* emit_intrinsic(llvm::IRBuilderBase& b, ir::Intrinsic intrinsic,
                             std::span<llvm::Value* const> args);
 

@@ -21,7 +21,9 @@ MathOps::MathOps(llvm::IRBuilderBase& builder, V like)
 }
 
 V MathOps::k(double v) const { return llvm::ConstantFP::get(type_, v); }
-V MathOps::ki(int64_t v) const { return llvm::ConstantInt::get(int_type_, static_cast<uint64_t>(v)); }
+V MathOps::ki(int64_t v) const {
+  return llvm::ConstantInt::get(int_type_, static_cast<uint64_t>(v));
+}
 V MathOps::add(V a, V b) const { return ir.CreateFAdd(a, b); }
 V MathOps::sub(V a, V b) const { return ir.CreateFSub(a, b); }
 V MathOps::mul(V a, V b) const { return ir.CreateFMul(a, b); }

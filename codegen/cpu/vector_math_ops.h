@@ -13,7 +13,8 @@ class Value;
 
 namespace prunerc::codegen {
 
-/// Operations on values of one floating-point type, f32 or f64, scalar or vector, and the integers of its width.
+/// Operations on values of one floating-point type, f32 or f64, scalar or vector, and the integers
+/// of its width.
 class MathOps {
  public:
   using V = llvm::Value*;
@@ -21,7 +22,7 @@ class MathOps {
   MathOps(llvm::IRBuilderBase& builder, V like);
 
   bool is_f64() const { return f64_; }
-  V k(double v) const;        // constants
+  V k(double v) const;  // constants
   V ki(int64_t v) const;
   V add(V a, V b) const;
   V sub(V a, V b) const;

@@ -1,12 +1,12 @@
 // sin and cos: reduction to a quarter turn, then a polynomial of each.
+#include "codegen/cpu/vector_math_ops.h"
+#include "codegen/cpu/vector_math_table.h"
+
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
 #include <limits>
 #include <vector>
-
-#include "codegen/cpu/vector_math_ops.h"
-#include "codegen/cpu/vector_math_table.h"
 
 namespace prunerc::codegen {
 namespace {
@@ -16,7 +16,8 @@ using V = MathOps::V;
 constexpr double kTwoOverPi = 0.6366197723675814;
 // pi / 2 as a sum, each part rounded to nearest.
 constexpr double kPiOver2[] = {1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33};
-constexpr double kMagic = 6755399441055744.0;  // 1.5 * 2^52: its sum with x holds the integer nearest to x
+constexpr double kMagic =
+    6755399441055744.0;  // 1.5 * 2^52: its sum with x holds the integer nearest to x
 
 constexpr int kBigExponents = sizeof(kTwoPowModTwoPi) / sizeof(kTwoPowModTwoPi[0]);
 
@@ -27,7 +28,8 @@ llvm::GlobalVariable* table(llvm::Module& module, int part) {
   std::vector<double> column;
   for (const auto& row : kTwoPowModTwoPi) column.push_back(row[part]);
   llvm::Constant* data = llvm::ConstantDataArray::get(module.getContext(), column);
-  return new llvm::GlobalVariable(module, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, name);
+  return new llvm::GlobalVariable(module, data->getType(), true, llvm::GlobalValue::PrivateLinkage,
+                                  data, name);
 }
 
 // table[index], read only where `wanted`, `otherwise` elsewhere.
@@ -43,8 +45,8 @@ V look_up(const MathOps& m, int part, V index, V wanted, V otherwise) {
   return b.CreateMaskedGather(otherwise->getType(), pointers, llvm::Align(8), wanted, otherwise);
 }
 
-// x (an f32 held as f64) = n pi / 2 + r. Large x is M 2^e with an integer M of 24 bits, and equivalent to M times
-// (2^e modulo 2 pi), whose leading parts give exact products.
+// x (an f32 held as f64) = n pi / 2 + r. Large x is M 2^e with an integer M of 24 bits, and
+// equivalent to M times (2^e modulo 2 pi), whose leading parts give exact products.
 struct Reduced {
   V r, quadrant;
 };
@@ -52,7 +54,8 @@ Reduced reduce_f32(const MathOps& m, V x) {
   V exponent = m.iand(m.lshr(m.bits(x), 52), m.ki(0x7FF));
   V row = m.isub(exponent, m.ki(1023 + 23 + kFirstBigExponent));
   V is_big = m.logical_and(m.ilt(m.ki(-1), row), m.ilt(row, m.ki(kBigExponents)));
-  V scale = m.from_bits(m.shl(m.isub(m.ki(2 * 1023 + 23), exponent), 52));  // 2^(23 - exponent of x)
+  V scale =
+      m.from_bits(m.shl(m.isub(m.ki(2 * 1023 + 23), exponent), 52));  // 2^(23 - exponent of x)
   V factor = m.select(is_big, m.mul(x, scale), x);
   V part0 = look_up(m, 0, row, is_big, m.k(1));
   V part1 = look_up(m, 1, row, is_big, m.k(0));

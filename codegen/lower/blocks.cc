@@ -17,7 +17,8 @@ Stmt go(IrBuilder& b, Stmt s) {
     Stmt body = go(b, substitute(b, block->body, bindings));
     return block->guard.defined() && body.defined() ? b.if_then(block->guard, body) : body;
   }
-  return map_children(b, s, [&](Stmt child) { return go(b, child); }, [](Expr e) { return e; });
+  return map_children(
+      b, s, [&](Stmt child) { return go(b, child); }, [](Expr e) { return e; });
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
-#include <vector>
-
 #include "codegen/lower/lower.h"
 #include "ir/analysis/region.h"
 #include "ir/analysis/simplify.h"
 #include "ir/map.h"
 #include "ir/visit.h"
+
+#include <vector>
 
 namespace prunerc::codegen {
 namespace {
@@ -30,14 +30,16 @@ class Compaction {
       body = go(body);
       return body.is(alloc->body) ? s : b_.alloc(alloc->buffer, body);
     }
-    Stmt r = map_children(b_, s, [&](Stmt child) { return go(child); }, [](Expr e) { return e; });
+    Stmt r = map_children(
+        b_, s, [&](Stmt child) { return go(child); }, [](Expr e) { return e; });
     ranges_.rewind(mark);
     return r;
   }
 
   // The body with the buffer's new indices; its new shape is recorded.
   Stmt shrink(const Alloc& alloc) {
-    // A register tile is as large as its vectors, guarded or not: rows that overlap would not become registers.
+    // A register tile is as large as its vectors, guarded or not: rows that overlap would not
+    // become registers.
     std::optional<BufferRegion> region = touched(alloc, {false, false});
     if (!region) return alloc.body;
     Buffer buffer = b_.buffer(alloc.buffer);
@@ -74,7 +76,8 @@ class Compaction {
     int64_t bytes = byte_size(dtype);
     for (const std::optional<Expr>& extent : extents) {
       const IntImm* imm = extent ? extent->as<IntImm>() : nullptr;
-      if (imm == nullptr || imm->value < 1 || __builtin_mul_overflow(bytes, imm->value, &bytes)) return INT64_MAX;
+      if (imm == nullptr || imm->value < 1 || __builtin_mul_overflow(bytes, imm->value, &bytes))
+        return INT64_MAX;
     }
     return bytes;
   }
@@ -94,7 +97,8 @@ class Compaction {
   std::span<const Expr> shifted(std::span<const Expr> indices, const std::vector<Expr>& starts) {
     std::vector<Expr> moved;
     for (std::size_t d = 0; d < indices.size(); ++d) {
-      moved.push_back(starts[d].defined() ? simplify(b_, b_.sub(indices[d], starts[d]), ranges_) : indices[d]);
+      moved.push_back(starts[d].defined() ? simplify(b_, b_.sub(indices[d], starts[d]), ranges_)
+                                          : indices[d]);
     }
     return b_.copy(moved);
   }

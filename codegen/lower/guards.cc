@@ -1,14 +1,14 @@
-#include <algorithm>
-#include <map>
-#include <set>
-#include <vector>
-
 #include "codegen/lower/lower.h"
 #include "codegen/lower/util.h"
 #include "ir/analysis/linear.h"
 #include "ir/analysis/simplify.h"
 #include "ir/map.h"
 #include "ir/visit.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
 
 namespace prunerc::codegen {
 namespace {
@@ -33,14 +33,16 @@ class GuardHoisting {
   Program run(const Program& program) { return b_.finish(go(program.root(), true)); }
 
  private:
-  // `may_version`: tiles below may get a version without conditions. The slow version of a tile does not get another.
+  // `may_version`: tiles below may get a version without conditions. The slow version of a tile
+  // does not get another.
   Stmt go(Stmt s, bool may_version) {
     if (!s.defined()) return s;
     const Loop* loop = s.as<Loop>();
     if (loop == nullptr || is_tile_loop(*loop)) {
       const VarRanges::Mark mark = ranges_.mark();
       if (loop != nullptr) ranges_.bind(loop->var, loop->extent);
-      Stmt r = map_children(b_, s, [&](Stmt c) { return go(c, may_version); }, [](Expr e) { return e; });
+      Stmt r = map_children(
+          b_, s, [&](Stmt c) { return go(c, may_version); }, [](Expr e) { return e; });
       ranges_.rewind(mark);
       return r;
     }
@@ -61,7 +63,8 @@ class GuardHoisting {
     if (const If* branch = body.as<If>()) {
       // Conditions of the tile inside, under the facts of this branch.
       Stmt then_body = version(branch->then_body, may_version);
-      Stmt else_body = branch->else_body.defined() ? version(branch->else_body, may_version) : Stmt();
+      Stmt else_body =
+          branch->else_body.defined() ? version(branch->else_body, may_version) : Stmt();
       if (then_body.is(branch->then_body) && else_body.is(branch->else_body)) return body;
       return b_.if_then(branch->condition, then_body, else_body);
     }
@@ -125,7 +128,8 @@ class GuardHoisting {
   Stmt descend(Stmt body, bool may_version) { return go(body, may_version); }
 
   // Conditions of Ifs and Selects below s that mention no serial variable defined below s.
-  void find(Stmt s, std::vector<const Loop*>& tiles, std::set<VarId>& serial, std::vector<Candidate>* out) {
+  void find(Stmt s, std::vector<const Loop*>& tiles, std::set<VarId>& serial,
+            std::vector<Candidate>* out) {
     if (!s.defined()) return;
     if (const Loop* loop = s.as<Loop>()) {
       const bool tile = is_tile_loop(*loop) && loop->extent.as<IntImm>() != nullptr;
@@ -137,14 +141,16 @@ class GuardHoisting {
     }
     if (const If* branch = s.as<If>()) add(branch->condition, tiles, serial, out);
     if (const Store* store = s.as<Store>()) find_selects(store->value, tiles, serial, out);
-    for_each_child(s, [&](Stmt child) { find(child, tiles, serial, out); }, [](Expr) {});
+    for_each_child(
+        s, [&](Stmt child) { find(child, tiles, serial, out); }, [](Expr) {});
   }
 
   void find_selects(Expr e, const std::vector<const Loop*>& tiles, const std::set<VarId>& serial,
                     std::vector<Candidate>* out) {
     walk(e, [&](Expr x) {
       const Select* select = x.as<Select>();
-      // A select over plain values is as cheap as its condition; only guards of memory are worth code.
+      // A select over plain values is as cheap as its condition; only guards of memory are worth
+      // code.
       if (select != nullptr && (has_load(select->on_true) || has_load(select->on_false))) {
         std::vector<Candidate> all;
         add(select->condition, tiles, serial, &all);
@@ -156,13 +162,14 @@ class GuardHoisting {
     });
   }
 
-  static void add(Expr condition, const std::vector<const Loop*>& tiles, const std::set<VarId>& serial,
-                  std::vector<Candidate>* out) {
+  static void add(Expr condition, const std::vector<const Loop*>& tiles,
+                  const std::set<VarId>& serial, std::vector<Candidate>* out) {
     for (Expr c : conjuncts(condition)) {
       if (c.as<IntImm>() != nullptr || has_load(c)) continue;
       std::set<VarId> vars;
       collect_vars(c, &vars);
-      if (std::any_of(vars.begin(), vars.end(), [&](VarId v) { return serial.count(v) != 0; })) continue;
+      if (std::any_of(vars.begin(), vars.end(), [&](VarId v) { return serial.count(v) != 0; }))
+        continue;
       Candidate candidate{c, {}};
       for (const Loop* loop : tiles) {
         if (vars.count(loop->var->id) != 0) candidate.tile_loops.push_back(loop);
@@ -183,7 +190,8 @@ class GuardHoisting {
       inner.push_back(loop->var->id);
     }
     const Linear difference = to_linear(b_, node->lhs, ranges_) - to_linear(b_, node->rhs, ranges_);
-    const std::optional<Linear> worst = eliminate_vars(b_, difference, Bound::kUpper, ranges_, inner);
+    const std::optional<Linear> worst =
+        eliminate_vars(b_, difference, Bound::kUpper, ranges_, inner);
     ranges_.rewind(mark);
     if (!worst || worst->overflow) return {};
     const Expr most = to_expr(b_, *worst);
@@ -191,7 +199,8 @@ class GuardHoisting {
       if (mentions(most, v)) return {};
     }
     const Expr zero = b_.int_imm(0);
-    return simplify(b_, node->kind == ExprKind::kLt ? b_.lt(most, zero) : b_.le(most, zero), ranges_);
+    return simplify(b_, node->kind == ExprKind::kLt ? b_.lt(most, zero) : b_.le(most, zero),
+                    ranges_);
   }
 
   // s with the known conditions of Ifs and Selects replaced by their values.
@@ -235,7 +244,8 @@ class GuardHoisting {
     }
     if (!changed) return condition;
     Expr all = b_.bool_imm(true);
-    for (std::size_t i = 0; i < kept.size(); ++i) all = i == 0 ? kept[0] : b_.logical_and(all, kept[i]);
+    for (std::size_t i = 0; i < kept.size(); ++i)
+      all = i == 0 ? kept[0] : b_.logical_and(all, kept[i]);
     return all;
   }
 
@@ -281,7 +291,8 @@ class GuardHoisting {
     const Expr others = to_expr(b_, rest);
     if (mentions(others, loop.var->id)) return {};
     // factor * v + rest < 0  <=>  v < ceil(-rest / factor); for <= one more.
-    const Expr slack = b_.sub(b_.int_imm(node->kind == ExprKind::kLt ? factor - 1 : factor), others);
+    const Expr slack =
+        b_.sub(b_.int_imm(node->kind == ExprKind::kLt ? factor - 1 : factor), others);
     return simplify(b_, b_.max(b_.floordiv(slack, b_.int_imm(factor)), b_.int_imm(0)), ranges_);
   }
 

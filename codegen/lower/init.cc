@@ -1,13 +1,13 @@
+#include "codegen/lower/lower.h"
+#include "codegen/lower/util.h"
+#include "ir/map.h"
+#include "ir/visit.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
-
-#include "codegen/lower/lower.h"
-#include "codegen/lower/util.h"
-#include "ir/map.h"
-#include "ir/visit.h"
 
 namespace prunerc::codegen {
 namespace {
@@ -34,14 +34,16 @@ class InitLowering {
     if (const Block* block = s.as<Block>()) return go_block(s, *block);
     const bool barrier = s.as<If>() != nullptr || s.as<Alloc>() != nullptr;
     if (barrier) path_.push_back(nullptr);
-    Stmt r = map_children(b_, s, [&](Stmt child) { return go(child); }, [](Expr e) { return e; });
+    Stmt r = map_children(
+        b_, s, [&](Stmt child) { return go(child); }, [](Expr e) { return e; });
     if (barrier) path_.pop_back();
     return r;
   }
 
   Stmt go_loop(Stmt s, const Loop& loop) {
     path_.push_back(&loop);
-    Stmt r = map_children(b_, s, [&](Stmt child) { return go(child); }, [](Expr e) { return e; });
+    Stmt r = map_children(
+        b_, s, [&](Stmt child) { return go(child); }, [](Expr e) { return e; });
     path_.pop_back();
     const auto pending = before_.find(loop.id);
     if (pending == before_.end()) return r;
@@ -94,7 +96,8 @@ class InitLowering {
     return r;
   }
 
-  // Index in path_ of the loop before which the initialisation may run once for all; -1: there is none.
+  // Index in path_ of the loop before which the initialisation may run once for all; -1: there is
+  // none.
   int hoist_position(const Block& block) {
     const Bindings vars = bindings(block);
     int at = 0;
@@ -111,17 +114,20 @@ class InitLowering {
       const bool spatial = vars.spatial.count(loop->var->id) != 0;
       const bool reduce = vars.reduce.count(loop->var->id) != 0;
       const IntImm* extent = loop->extent.as<IntImm>();
-      // A loop of both kinds orders them in its own way; one of neither kind repeats the whole reduction.
+      // A loop of both kinds orders them in its own way; one of neither kind repeats the whole
+      // reduction.
       if (spatial && reduce) return -1;
       if (!spatial && !reduce && (extent == nullptr || extent->value != 1)) return -1;
       if (extent == nullptr) return -1;
       if (reduce) inner.insert(loop->var->id);
     }
-    if (!starts_at_zero(block, inner) || !alone(block, *path_[static_cast<std::size_t>(at)])) return -1;
+    if (!starts_at_zero(block, inner) || !alone(block, *path_[static_cast<std::size_t>(at)]))
+      return -1;
     return at;
   }
 
-  // The first iteration of the inner reduction loops is the one whose reduction iterations are all 0.
+  // The first iteration of the inner reduction loops is the one whose reduction iterations are all
+  // 0.
   bool starts_at_zero(const Block& block, const std::set<VarId>& inner) {
     const VarMap zeros = zero_map(inner);
     for (const IterVar& iter : block.iters) {
@@ -138,16 +144,20 @@ class InitLowering {
     const std::set<BufferId> written = stored_buffers(block.init);
     const std::set<BufferId> read = loaded_buffers(block.init);
     bool ok = true;
-    walk(Stmt(&loop), [&](Stmt s) {
-      if (s.as<Block>() == &block) return ok = ok && !intersects(read, stored_buffers(s)), false;
-      if (s.as<Block>() != nullptr || s.as<Store>() != nullptr) {
-        const std::set<BufferId> stored = stored_buffers(s);
-        ok = ok && !intersects(written, stored) && !intersects(written, loaded_buffers(s)) &&
-             !intersects(read, stored);
-        return false;
-      }
-      return true;
-    }, [](Expr) {});
+    walk(
+        Stmt(&loop),
+        [&](Stmt s) {
+          if (s.as<Block>() == &block)
+            return ok = ok && !intersects(read, stored_buffers(s)), false;
+          if (s.as<Block>() != nullptr || s.as<Store>() != nullptr) {
+            const std::set<BufferId> stored = stored_buffers(s);
+            ok = ok && !intersects(written, stored) && !intersects(written, loaded_buffers(s)) &&
+                 !intersects(read, stored);
+            return false;
+          }
+          return true;
+        },
+        [](Expr) {});
     return ok;
   }
 

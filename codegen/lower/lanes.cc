@@ -1,12 +1,12 @@
 #include "codegen/lower/lanes.h"
 
+#include "codegen/lower/util.h"
+#include "ir/visit.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
 #include <vector>
-
-#include "codegen/lower/util.h"
-#include "ir/visit.h"
 
 namespace prunerc::codegen {
 
@@ -22,7 +22,8 @@ bool same_indices(std::span<const Expr> a, std::span<const Expr> b) {
 
 bool is_element(Expr e, const Store& store) {
   const Load* load = e.as<Load>();
-  return load != nullptr && load->buffer == store.buffer && same_indices(load->indices, store.indices);
+  return load != nullptr && load->buffer == store.buffer &&
+         same_indices(load->indices, store.indices);
 }
 
 bool loads_from(Expr e, BufferId id) {
@@ -44,15 +45,17 @@ std::optional<Accumulation> accumulation(const Store& store) {
   if (k != ExprKind::kAdd && k != ExprKind::kMul && k != ExprKind::kMin && k != ExprKind::kMax) {
     return std::nullopt;
   }
-  if (is_element(node->lhs, store) && !loads_from(node->rhs, store.buffer)) return Accumulation{k, node->rhs};
-  if (is_element(node->rhs, store) && !loads_from(node->lhs, store.buffer)) return Accumulation{k, node->lhs};
+  if (is_element(node->lhs, store) && !loads_from(node->rhs, store.buffer))
+    return Accumulation{k, node->rhs};
+  if (is_element(node->rhs, store) && !loads_from(node->lhs, store.buffer))
+    return Accumulation{k, node->lhs};
   return std::nullopt;
 }
 
 namespace {
 
-// Whether lanes of the loop `v` may run in lockstep: what one lane stores, no other lane touches, except by an
-// accumulation into one element.
+// Whether lanes of the loop `v` may run in lockstep: what one lane stores, no other lane touches,
+// except by an accumulation into one element.
 struct LaneCheck {
   VarId v;
   bool ok = true;
@@ -147,7 +150,8 @@ struct LaneCheck {
       }
       std::vector<std::span<const Expr>> all = indices;
       if (read != loads.end()) all.insert(all.end(), read->second.begin(), read->second.end());
-      const bool uniform = std::none_of(all.begin(), all.end(), [&](auto a) { return mentions(a, v); });
+      const bool uniform =
+          std::none_of(all.begin(), all.end(), [&](auto a) { return mentions(a, v); });
       if (all.size() == 1 || (uniform && read == loads.end())) continue;
       if (!separated(all)) return false;
     }
@@ -177,10 +181,13 @@ int64_t widest_bytes(Stmt s) {
       return x.kind() != ExprKind::kLoad;
     });
   };
-  walk(s, [&](Stmt x) {
-    if (const Store* store = x.as<Store>()) expr(store->value);
-    return true;
-  }, [](Expr) {});
+  walk(
+      s,
+      [&](Stmt x) {
+        if (const Store* store = x.as<Store>()) expr(store->value);
+        return true;
+      },
+      [](Expr) {});
   return widest;
 }
 

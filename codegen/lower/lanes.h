@@ -2,10 +2,10 @@
 #ifndef PRUNERC_CODEGEN_LOWER_LANES_H_
 #define PRUNERC_CODEGEN_LOWER_LANES_H_
 
+#include "ir/program.h"
+
 #include <cstdint>
 #include <optional>
-
-#include "ir/program.h"
 
 namespace prunerc::codegen {
 
@@ -16,8 +16,8 @@ struct Accumulation {
 };
 std::optional<Accumulation> accumulation(const ir::Store& store);
 
-/// Whether the iterations of `loop` may run as lanes of vectors, in lockstep. A loop for which this does not hold is
-/// emitted as a serial loop, whatever its kind.
+/// Whether the iterations of `loop` may run as lanes of vectors, in lockstep. A loop for which this
+/// does not hold is emitted as a serial loop, whatever its kind.
 bool can_vectorize(const ir::Program& program, const ir::Loop& loop);
 
 /// Size of the widest register element that the values stored in s need. Units: bytes.

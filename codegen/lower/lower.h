@@ -1,4 +1,5 @@
-// The lowering passes: each takes a program and gives one with the same meaning, one step closer to machine code.
+// The lowering passes: each takes a program and gives one with the same meaning, one step closer to
+// machine code.
 #ifndef PRUNERC_CODEGEN_LOWER_LOWER_H_
 #define PRUNERC_CODEGEN_LOWER_LOWER_H_
 
@@ -11,19 +12,23 @@ namespace prunerc::codegen {
 /// Takes the initialisation out of reduction blocks.
 ///     for i { for k { block [i, k: R] { init C[i] = 0; C[i] += A[i, k] } } }
 /// ~>  for i { block { C[i] = 0 }  for k { block [i, k: R] { C[i] += A[i, k] } } }
-/// Where the reduction's loops do not allow that, the block tests whether all its reduction iterations are 0.
+/// Where the reduction's loops do not allow that, the block tests whether all its reduction
+/// iterations are 0.
 Result<ir::Program> lower_init(const ir::Program& program, const ir::Target& target);
 
-/// Gives each intermediate buffer its Alloc: around all its accesses, but outside of loops that carry values in it (those
-/// of reductions) and of vectorized loops (whose lanes need an element each).
+/// Gives each intermediate buffer its Alloc: around all its accesses, but outside of loops that
+/// carry values in it (those of reductions) and of vectorized loops (whose lanes need an element
+/// each).
 Result<ir::Program> place_buffers(const ir::Program& program, const ir::Target& target);
 
 /// Replaces blocks by their bodies: iteration variables by their bindings, guards by conditions.
-///     block [v: S = i * 4 + j] where i < 3 { T[v] = A[v] }  ~>  if (i < 3) { T[i * 4 + j] = A[i * 4 + j] }
+///     block [v: S = i * 4 + j] where i < 3 { T[v] = A[v] }  ~>  if (i < 3) { T[i * 4 + j] = A[i *
+///     4 + j] }
 Result<ir::Program> lower_blocks(const ir::Program& program, const ir::Target& target);
 
 /// Shrinks each intermediate to the hull of what is accessed below its Alloc.
-///     for i { alloc T[64, 64] { for j { T[i, j] = .. } } }  ~>  for i { alloc T[1, 64] { for j { T[0, j] = .. } } }
+///     for i { alloc T[64, 64] { for j { T[i, j] = .. } } }  ~>  for i { alloc T[1, 64] { for j {
+///     T[0, j] = .. } } }
 Result<ir::Program> compact_buffers(const ir::Program& program, const ir::Target& target);
 
 /// Gives a sum over a vectorized inner and a serial outer loop one accumulator per lane.

@@ -1,20 +1,20 @@
-#include <algorithm>
-#include <map>
-#include <set>
-#include <vector>
-
 #include "codegen/lower/lower.h"
 #include "codegen/lower/util.h"
 #include "ir/map.h"
 #include "ir/visit.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
 
 namespace prunerc::codegen {
 namespace {
 
 using namespace ir;
 
-// Where each intermediate is touched, as the loops around, outermost first; the Alloc goes into the innermost loop that
-// is common to all of them, or to the root.
+// Where each intermediate is touched, as the loops around, outermost first; the Alloc goes into the
+// innermost loop that is common to all of them, or to the root.
 class Placement {
  public:
   explicit Placement(const Program& program) : program_(program), b_(program) {}
@@ -48,7 +48,8 @@ class Placement {
       // Outside of blocks nothing says which loops carry values.
       touch(store->buffer, block_ == nullptr ? 0 : carried_);
     }
-    for_each_child(s, [&](Stmt child) { visit_stmt(child); }, [&](Expr e) { visit_expr(e); });
+    for_each_child(
+        s, [&](Stmt child) { visit_stmt(child); }, [&](Expr e) { visit_expr(e); });
   }
 
   void visit_expr(Expr e) {
@@ -67,8 +68,10 @@ class Placement {
       for (std::size_t i = 0; i < std::min(carried_, loops_.size()); ++i) {
         if (mentions(iter.binding, loops_[i]->var->id)) carried_ = i;
       }
-      // The binding may go through iteration variables of the block around: all of its loops may carry.
-      if (saved_block != nullptr && iter.kind != IterKind::kSpatial) carried_ = std::min(carried_, saved_carried);
+      // The binding may go through iteration variables of the block around: all of its loops may
+      // carry.
+      if (saved_block != nullptr && iter.kind != IterKind::kSpatial)
+        carried_ = std::min(carried_, saved_carried);
     }
     if (block.guard.defined()) visit_expr(block.guard);
     visit_stmt(block.init);
@@ -77,7 +80,8 @@ class Placement {
     carried_ = saved_carried;
   }
 
-  // The Alloc may be at most inside the first `depth` of the loops around, and not inside a vectorized one.
+  // The Alloc may be at most inside the first `depth` of the loops around, and not inside a
+  // vectorized one.
   void touch(BufferId id, std::size_t depth) {
     if (program_.buffer(id).role != BufferRole::kIntermediate) return;
     depth = std::min(depth, loops_.size());
@@ -101,7 +105,8 @@ class Placement {
 
   Stmt rebuild(Stmt s) {
     if (!s.defined()) return s;
-    Stmt r = map_children(b_, s, [&](Stmt child) { return rebuild(child); }, [](Expr e) { return e; });
+    Stmt r = map_children(
+        b_, s, [&](Stmt child) { return rebuild(child); }, [](Expr e) { return e; });
     const Loop* loop = r.as<Loop>();
     if (loop == nullptr) return r;
     const auto it = at_loop_.find(loop->id);

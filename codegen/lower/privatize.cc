@@ -1,14 +1,14 @@
-#include <algorithm>
-#include <limits>
-#include <set>
-#include <string>
-#include <vector>
-
 #include "codegen/lower/lanes.h"
 #include "codegen/lower/lower.h"
 #include "codegen/lower/util.h"
 #include "ir/map.h"
 #include "ir/visit.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <string>
+#include <vector>
 
 namespace prunerc::codegen {
 namespace {
@@ -20,7 +20,8 @@ constexpr int64_t kMaxCopies = 16;
 /// Independent accumulators that hide the latency of an addition.
 constexpr int64_t kLatencyCopies = 4;
 
-// A perfect nest of loops, the outermost serial and the innermost vectorized, around one accumulation.
+// A perfect nest of loops, the outermost serial and the innermost vectorized, around one
+// accumulation.
 struct Nest {
   std::vector<const Loop*> loops;
   const If* guard = nullptr;
@@ -58,7 +59,8 @@ class Privatization {
         if (r.defined()) return r;
       }
     }
-    return map_children(b_, s, [&](Stmt child) { return go(child); }, [](Expr e) { return e; });
+    return map_children(
+        b_, s, [&](Stmt child) { return go(child); }, [](Expr e) { return e; });
   }
 
   Expr identity(ExprKind kind, DType t) {
@@ -96,7 +98,8 @@ class Privatization {
     const Loop* const lanes = nest.loops.back();
     const Loop* const outer = nest.loops.front();
     if (!acc || nest.loops.size() < 2 || lanes->loop_kind != LoopKind::kVectorized) return {};
-    if (mentions(store.indices, lanes->var->id) || mentions(store.indices, outer->var->id)) return {};
+    if (mentions(store.indices, lanes->var->id) || mentions(store.indices, outer->var->id))
+      return {};
     // The element's index may move with loops inside: those give copies.
     std::vector<const Loop*> spatial;
     int64_t copies = 1;
@@ -114,8 +117,8 @@ class Privatization {
     return build(nest, *acc, spatial, copies, guard);
   }
 
-  // The part of the guard that decides whether the element exists at all (null: nothing does): the element is only
-  // touched under it. False if that part cannot be told from the rest.
+  // The part of the guard that decides whether the element exists at all (null: nothing does): the
+  // element is only touched under it. False if that part cannot be told from the rest.
   bool element_guard(const Nest& nest, const std::vector<const Loop*>& spatial, Expr* guard) {
     if (nest.guard == nullptr) return true;
     std::set<VarId> element_vars;
@@ -124,9 +127,8 @@ class Privatization {
       if (has_load(condition)) return false;
       std::set<VarId> vars;
       collect_vars(condition, &vars);
-      const bool on_element = std::any_of(vars.begin(), vars.end(), [&](VarId id) {
-        return element_vars.count(id) > 0;
-      });
+      const bool on_element = std::any_of(vars.begin(), vars.end(),
+                                          [&](VarId id) { return element_vars.count(id) > 0; });
       const bool on_reduction =
           std::any_of(nest.loops.begin(), nest.loops.end(), [&](const Loop* loop) {
             return vars.count(loop->var->id) > 0 &&
@@ -139,8 +141,8 @@ class Privatization {
     return true;
   }
 
-  Stmt build(const Nest& nest, const Accumulation& acc, const std::vector<const Loop*>& spatial, int64_t copies,
-             Expr guard) {
+  Stmt build(const Nest& nest, const Accumulation& acc, const std::vector<const Loop*>& spatial,
+             int64_t copies, Expr guard) {
     const Store& store = *nest.store;
     const Loop& lanes = *nest.loops.back();
     const Loop& outer = *nest.loops.front();
@@ -154,7 +156,8 @@ class Privatization {
     for (const Loop* loop : spatial) shape.push_back(loop->extent);
     shape.push_back(b_.int_imm(width));
     const std::string name = std::string(b_.buffer(store.buffer).name) + "_lanes";
-    const BufferId partial = b_.add_buffer(name, t, shape, Scope::kLocal, BufferRole::kIntermediate);
+    const BufferId partial =
+        b_.add_buffer(name, t, shape, Scope::kLocal, BufferRole::kIntermediate);
 
     // The same index tuple over the variables of each nest: [way, spatial..., lane].
     auto indices = [&](Expr way, const std::vector<NewLoop>& vars, Expr lane) {
@@ -215,7 +218,8 @@ class Privatization {
       const NewLoop l3 = fresh(lanes, LoopKind::kVectorized);
       const std::vector<Expr> first = indices(b_.int_imm(0), s3, Expr(l3.var));
       const std::vector<Expr> next = indices(b_.add(Expr(w3.var), b_.int_imm(1)), s3, Expr(l3.var));
-      Stmt join = b_.store(partial, first, b_.binary(acc.kind, b_.load(partial, first), b_.load(partial, next)));
+      Stmt join = b_.store(partial, first,
+                           b_.binary(acc.kind, b_.load(partial, first), b_.load(partial, next)));
       all.push_back(wrap(with(s3, {w3, l3}), join));
     }
     std::vector<NewLoop> s4 = fresh_spatial();

@@ -1,19 +1,20 @@
-#include <algorithm>
-#include <map>
-#include <set>
-
 #include "codegen/lower/lower.h"
 #include "codegen/lower/util.h"
 #include "codegen/storage_plan.h"
 #include "ir/map.h"
 #include "ir/visit.h"
 
+#include <algorithm>
+#include <map>
+#include <set>
+
 namespace prunerc::codegen {
 namespace {
 
 using namespace ir;
 
-/// A buffer up to this size may become registers: twice the register file of a core with 32 vectors of 64 bytes.
+/// A buffer up to this size may become registers: twice the register file of a core with 32 vectors
+/// of 64 bytes.
 constexpr int64_t kMaxTileBytes = 4096;
 /// One loop is unrolled up to this extent, and one buffer's loops together up to this many copies.
 constexpr int64_t kMaxTileExtent = 64;
@@ -35,7 +36,9 @@ struct TileLoops {
         const int64_t extent = constant_or(loop->extent, 0);
         // Parallel loops and the rest stay what they are: such a buffer is not a tile.
         const bool plain = loop->loop_kind == LoopKind::kSerial || is_tile_loop(*loop);
-        if (!plain || extent < 1 || (extent > kMaxTileExtent && loop->loop_kind == LoopKind::kSerial)) ok = false;
+        if (!plain || extent < 1 ||
+            (extent > kMaxTileExtent && loop->loop_kind == LoopKind::kSerial))
+          ok = false;
         indexing.insert(loop->id);
       }
     }
@@ -56,7 +59,8 @@ struct TileLoops {
       return;
     }
     if (const Store* store = s.as<Store>()) access(store->buffer, store->indices);
-    for_each_child(s, [&](Stmt child) { stmt(child); }, [&](Expr e) { expr(e); });
+    for_each_child(
+        s, [&](Stmt child) { stmt(child); }, [&](Expr e) { expr(e); });
   }
 };
 
@@ -77,13 +81,17 @@ class TileUnrolling {
       if (bytes.ok() && *bytes <= kMaxTileBytes) {
         TileLoops tile{alloc->buffer, {}, {}, true};
         tile.stmt(alloc->body);
-        if (tile.ok && fits(alloc->body, tile.indexing)) unrolled_.insert(tile.indexing.begin(), tile.indexing.end());
+        if (tile.ok && fits(alloc->body, tile.indexing))
+          unrolled_.insert(tile.indexing.begin(), tile.indexing.end());
       }
     }
-    for_each_child(s, [&](Stmt child) { find(child); }, [](Expr) {});
+    for_each_child(
+        s, [&](Stmt child) { find(child); }, [](Expr) {});
   }
 
-  static bool fits(Stmt body, const std::set<LoopId>& loops) { return size_with(body, loops) <= kMaxTileCode; }
+  static bool fits(Stmt body, const std::set<LoopId>& loops) {
+    return size_with(body, loops) <= kMaxTileCode;
+  }
 
   // code_size as if `loops` were unrolled.
   static int64_t size_with(Stmt s, const std::set<LoopId>& loops) {
@@ -95,15 +103,18 @@ class TileUnrolling {
       if (unrolls) copies = std::clamp<int64_t>(constant_or(loop->extent, 1), 1, 1024);
     }
     int64_t inside = s.as<Store>() != nullptr ? 1 : 0;
-    for_each_child(s, [&](Stmt child) { inside += size_with(child, loops); }, [](Expr) {});
+    for_each_child(
+        s, [&](Stmt child) { inside += size_with(child, loops); }, [](Expr) {});
     return std::min<int64_t>(copies * inside, int64_t{1} << 40);
   }
 
   Stmt rebuild(Stmt s) {
     if (!s.defined()) return s;
-    Stmt r = map_children(b_, s, [&](Stmt child) { return rebuild(child); }, [](Expr e) { return e; });
+    Stmt r = map_children(
+        b_, s, [&](Stmt child) { return rebuild(child); }, [](Expr e) { return e; });
     const Loop* loop = r.as<Loop>();
-    if (loop == nullptr || loop->loop_kind != LoopKind::kSerial || unrolled_.count(loop->id) == 0) return r;
+    if (loop == nullptr || loop->loop_kind != LoopKind::kSerial || unrolled_.count(loop->id) == 0)
+      return r;
     Loop changed = *loop;
     changed.loop_kind = LoopKind::kUnrolled;
     return b_.loop(changed);

@@ -1,8 +1,8 @@
 #include "codegen/lower/util.h"
 
-#include <algorithm>
-
 #include "ir/visit.h"
+
+#include <algorithm>
 
 namespace prunerc::codegen {
 
@@ -40,21 +40,26 @@ void collect_vars(Expr e, std::set<VarId>* out) {
 
 std::set<BufferId> stored_buffers(Stmt s) {
   std::set<BufferId> out;
-  walk(s, [&](Stmt x) {
-    if (const Store* store = x.as<Store>()) out.insert(store->buffer);
-    return true;
-  }, [](Expr) {});
+  walk(
+      s,
+      [&](Stmt x) {
+        if (const Store* store = x.as<Store>()) out.insert(store->buffer);
+        return true;
+      },
+      [](Expr) {});
   return out;
 }
 
 std::set<BufferId> loaded_buffers(Stmt s) {
   std::set<BufferId> out;
-  walk(s, [](Stmt) { return true; }, [&](Expr e) {
-    walk(e, [&](Expr x) {
-      if (const Load* load = x.as<Load>()) out.insert(load->buffer);
-      return true;
-    });
-  });
+  walk(
+      s, [](Stmt) { return true; },
+      [&](Expr e) {
+        walk(e, [&](Expr x) {
+          if (const Load* load = x.as<Load>()) out.insert(load->buffer);
+          return true;
+        });
+      });
   return out;
 }
 
@@ -83,7 +88,8 @@ int64_t code_size(Stmt s) {
     copies = std::clamp<int64_t>(constant_or(loop->extent, 1), 1, 1024);
   }
   int64_t inside = 1;
-  for_each_child(s, [&](Stmt child) { inside += code_size(child); }, [](Expr) {});
+  for_each_child(
+      s, [&](Stmt child) { inside += code_size(child); }, [](Expr) {});
   return std::min<int64_t>(copies * inside, int64_t{1} << 40);
 }
 

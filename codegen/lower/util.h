@@ -2,10 +2,10 @@
 #ifndef PRUNERC_CODEGEN_LOWER_UTIL_H_
 #define PRUNERC_CODEGEN_LOWER_UTIL_H_
 
+#include "ir/program.h"
+
 #include <set>
 #include <vector>
-
-#include "ir/program.h"
 
 namespace prunerc::codegen {
 

@@ -1,4 +1,5 @@
-// What comes out besides results: artifacts, symbols, targets, headers, instructions; and what is refused.
+// What comes out besides results: artifacts, symbols, targets, headers, instructions; and what is
+// refused.
 #include "codegen/codegen.h"
 #include "codegen/link.h"
 #include "codegen/storage_plan.h"
@@ -24,12 +25,17 @@ constexpr const char* kCopy = R"(program secret_name(secret_in: f32[40]) -> (sec
 // A 6 x 4 tile of vectors with `lanes` lanes, accumulated over k in a local buffer.
 std::string gemm_text(int lanes) {
   const std::string nr = std::to_string(4 * lanes);
-  return "program g(A: f32[96, 64], B: f32[64, 256]) -> (C: f32[96, 256]) { buffer T: f32[96, 256] local "
-         "for i in 16 @L0 { for j in " + std::to_string(64 / lanes) + " @L1 { for k in 64 @L2 { for ii in 6 @L3 unrolled { for jj in " +
-         nr + " @L4 vectorized { block \"T\" @B0 [vi: S(96) = i*6 + ii, vj: S(256) = j*" + nr +
-         " + jj, vk: R(64) = k] { reads A[vi, vk], B[vk, vj] writes T[vi, vj] init { T[vi, vj] = 0f32 } "
-         "T[vi, vj] = T[vi, vj] + A[vi, vk]*B[vk, vj] } } } } for ii in 6 @L5 unrolled { for jj in " + nr +
-         " @L6 vectorized { block \"C\" @B1 [vi: S(96) = i*6 + ii, vj: S(256) = j*" + nr +
+  return "program g(A: f32[96, 64], B: f32[64, 256]) -> (C: f32[96, 256]) { buffer T: f32[96, 256] "
+         "local "
+         "for i in 16 @L0 { for j in " +
+         std::to_string(64 / lanes) +
+         " @L1 { for k in 64 @L2 { for ii in 6 @L3 unrolled { for jj in " + nr +
+         " @L4 vectorized { block \"T\" @B0 [vi: S(96) = i*6 + ii, vj: S(256) = j*" + nr +
+         " + jj, vk: R(64) = k] { reads A[vi, vk], B[vk, vj] writes T[vi, vj] init { T[vi, vj] = "
+         "0f32 } "
+         "T[vi, vj] = T[vi, vj] + A[vi, vk]*B[vk, vj] } } } } for ii in 6 @L5 unrolled { for jj "
+         "in " +
+         nr + " @L6 vectorized { block \"C\" @B1 [vi: S(96) = i*6 + ii, vj: S(256) = j*" + nr +
          " + jj] { reads T[vi, vj] writes C[vi, vj] C[vi, vj] = T[vi, vj] } } } } } }";
 }
 
@@ -51,8 +57,9 @@ std::vector<std::string> hottest_loop(const std::string& assembly) {
   std::vector<std::string> best, current;
   std::string label;
   auto num_fma = [](const std::vector<std::string>& lines) {
-    return std::count_if(lines.begin(), lines.end(),
-                         [](const std::string& l) { return l.find("vfmadd") != std::string::npos; });
+    return std::count_if(lines.begin(), lines.end(), [](const std::string& l) {
+      return l.find("vfmadd") != std::string::npos;
+    });
   };
   for (std::string line; std::getline(in, line);) {
     if (line.substr(0, 3) == ".LB") {
@@ -84,8 +91,8 @@ TEST_CASE("an artifact describes its kernel") {
 }
 
 TEST_CASE("names of the program never reach the object") {
-  for (codegen::EmitKind kind : {codegen::EmitKind::kObject, codegen::EmitKind::kAssembly, codegen::EmitKind::kLlvmText,
-                                 codegen::EmitKind::kSharedObject}) {
+  for (codegen::EmitKind kind : {codegen::EmitKind::kObject, codegen::EmitKind::kAssembly,
+                                 codegen::EmitKind::kLlvmText, codegen::EmitKind::kSharedObject}) {
     CHECK(emitted(kCopy, Target{}, kind).find("secret") == std::string::npos);
   }
 }
@@ -99,21 +106,25 @@ TEST_CASE("the same program gives the same bytes") {
 }
 
 TEST_CASE("code for a named CPU uses its registers and no larger ones") {
-  const std::string haswell = emitted(gemm_text(8), named("cpu:haswell"), codegen::EmitKind::kAssembly);
+  const std::string haswell =
+      emitted(gemm_text(8), named("cpu:haswell"), codegen::EmitKind::kAssembly);
   CHECK(haswell.find("zmm") == std::string::npos);
   CHECK(haswell.find("ymm") != std::string::npos);
-  const std::string znver4 = emitted(gemm_text(16), named("cpu:znver4"), codegen::EmitKind::kAssembly);
+  const std::string znver4 =
+      emitted(gemm_text(16), named("cpu:znver4"), codegen::EmitKind::kAssembly);
   CHECK(znver4.find("zmm") != std::string::npos);
 }
 
 TEST_CASE("the accumulators of a register tile stay in registers") {
-  const std::string text = emitted(gemm_text(16), named("cpu:znver4"), codegen::EmitKind::kAssembly);
+  const std::string text =
+      emitted(gemm_text(16), named("cpu:znver4"), codegen::EmitKind::kAssembly);
   const std::vector<std::string> loop = hottest_loop(text);
   int64_t num_fma = 0, num_vector_stores = 0, num_stack = 0;
   for (const std::string& line : loop) {
     num_fma += line.find("vfmadd") != std::string::npos;
     num_stack += line.find("(%rsp") != std::string::npos;
-    num_vector_stores += line.find("vmov") != std::string::npos && line.find(", (%") != std::string::npos;
+    num_vector_stores +=
+        line.find("vmov") != std::string::npos && line.find(", (%") != std::string::npos;
   }
   INFO(text);
   CHECK(num_fma == 24);
@@ -122,11 +133,13 @@ TEST_CASE("the accumulators of a register tile stay in registers") {
 }
 
 TEST_CASE("an accumulation is fused, any other sum of a product is not") {
-  const std::string fused = emitted(gemm_text(16), named("cpu:znver4"), codegen::EmitKind::kAssembly);
+  const std::string fused =
+      emitted(gemm_text(16), named("cpu:znver4"), codegen::EmitKind::kAssembly);
   CHECK(fused.find("vfmadd") != std::string::npos);
-  const std::string plain = emitted(R"(program p(A: f32[16], B: f32[16]) -> (C: f32[16]) { for i in 16 @L0 vectorized {
+  const std::string plain =
+      emitted(R"(program p(A: f32[16], B: f32[16]) -> (C: f32[16]) { for i in 16 @L0 vectorized {
     block "C" @B0 [v: S(16) = i] { reads A[v], B[v] writes C[v] C[v] = A[v]*B[v] + A[v] } } })",
-                                    named("cpu:znver4"), codegen::EmitKind::kAssembly);
+              named("cpu:znver4"), codegen::EmitKind::kAssembly);
   CHECK(plain.find("vfmadd") == std::string::npos);
   CHECK(plain.find("vmulps") != std::string::npos);
 }
@@ -141,13 +154,15 @@ TEST_CASE("the header declares the entry and the size of its workspace") {
 
 TEST_CASE("intermediates that do not live at the same time share the workspace") {
   // A -> T -> U -> V: T and V may share.
-  std::string text = "program p(A: f32[50000]) -> (B: f32[50000]) { buffer T: f32[50000] global "
-                     "buffer U: f32[50000] global buffer V: f32[50000] global ";
+  std::string text =
+      "program p(A: f32[50000]) -> (B: f32[50000]) { buffer T: f32[50000] global "
+      "buffer U: f32[50000] global buffer V: f32[50000] global ";
   const char* names[] = {"A", "T", "U", "V", "B"};
   for (int i = 0; i < 4; ++i) {
     const std::string from = names[i], to = names[i + 1], id = std::to_string(i);
-    text += "for i in 50000 @L" + id + " { block \"" + to + "\" @B" + id + " [v: S(50000) = i] { reads " + from +
-            "[v] writes " + to + "[v] " + to + "[v] = " + from + "[v] + 1f32 } } ";
+    text += "for i in 50000 @L" + id + " { block \"" + to + "\" @B" + id +
+            " [v: S(50000) = i] { reads " + from + "[v] writes " + to + "[v] " + to +
+            "[v] = " + from + "[v] + 1f32 } } ";
   }
   const Program program = parse_or_die(text + "}");
   const Result<codegen::Artifact> artifact = codegen::compile_cpu(program, Target{});
@@ -160,7 +175,8 @@ TEST_CASE("intermediates that do not live at the same time share the workspace")
 TEST_CASE("a program with tile parameters is refused") {
   IrBuilder b("p");
   const Expr n = b.int_imm(8);
-  const BufferId out = b.add_buffer("Y", DType::kF32, std::vector<Expr>{n}, Scope::kGlobal, BufferRole::kOutput);
+  const BufferId out =
+      b.add_buffer("Y", DType::kF32, std::vector<Expr>{n}, Scope::kGlobal, BufferRole::kOutput);
   const ParamId param = b.add_param("t");
   const std::vector<ParamId> params = {param};
   b.add_tiles({b.copy(params), 8, TileKind::kPerfect, 0});
@@ -180,10 +196,12 @@ TEST_CASE("targets that are not a CPU, or a CPU that LLVM does not know, are ref
 
 TEST_CASE("an empty program and absurd sizes are refused") {
   CHECK_DIAG(codegen::compile_cpu(Program{}, Target{}), Unsupported);
-  CHECK_DIAG(codegen::compile_cpu(parse_or_die("program p(A: f32[4]) -> (B: f32[4]) { buffer T: f32[9000000000, 9000000000] "
-                                               "global for i in 4 @L0 { block \"B\" @B0 [v: S(4) = i] { reads A[v] writes "
-                                               "B[v] B[v] = A[v] } } }"),
-                                  Target{}),
+  CHECK_DIAG(codegen::compile_cpu(
+                 parse_or_die(
+                     "program p(A: f32[4]) -> (B: f32[4]) { buffer T: f32[9000000000, 9000000000] "
+                     "global for i in 4 @L0 { block \"B\" @B0 [v: S(4) = i] { reads A[v] writes "
+                     "B[v] B[v] = A[v] } } }"),
+                 Target{}),
              Unsupported);
 }
 

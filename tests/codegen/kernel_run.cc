@@ -58,7 +58,8 @@ class GuardedMemory {
   std::byte* start_ = nullptr;
 };
 
-int32_t run_backwards(const PrunercLaunch* self, int64_t num_tasks, PrunercTask body, void* closure) {
+int32_t run_backwards(const PrunercLaunch* self, int64_t num_tasks, PrunercTask body,
+                      void* closure) {
   for (int64_t i = num_tasks; i-- > 0;) {
     body(i, static_cast<int32_t>(i % self->num_workers), closure);
   }
@@ -73,7 +74,8 @@ Result<LoadedKernel> LoadedKernel::load(const codegen::Artifact& artifact) {
   std::string path = std::string(folder != nullptr ? folder : "/tmp") + "/kernel-XXXXXX";
   const int file = mkstemp(path.data());
   if (file < 0) return error(Diag::kIoError, "make", path, std::strerror(errno));
-  const bool written = write(file, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
+  const bool written =
+      write(file, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
   close(file);
   LoadedKernel kernel;
   kernel.artifact_ = artifact;
@@ -91,14 +93,16 @@ std::vector<Tensor> LoadedKernel::run(const std::vector<Tensor>& inputs, int num
   std::vector<void*> args;
   std::size_t next_input = 0;
   for (const codegen::ArtifactParam& param : artifact_.params) {
-    memory.push_back(std::make_unique<GuardedMemory>(static_cast<std::size_t>(codegen::size_bytes(param))));
+    memory.push_back(
+        std::make_unique<GuardedMemory>(static_cast<std::size_t>(codegen::size_bytes(param))));
     args.push_back(memory.back()->data());
     if (param.role == codegen::ParamRole::kInput) {
       const Tensor& t = inputs[next_input++];
       std::memcpy(args.back(), t.data.data(), t.data.size());
     }
   }
-  GuardedMemory workspace(static_cast<std::size_t>(codegen::total_workspace_bytes(artifact_, num_workers)));
+  GuardedMemory workspace(
+      static_cast<std::size_t>(codegen::total_workspace_bytes(artifact_, num_workers)));
   const PrunercLaunch launch = {run_backwards, num_workers, nullptr};
   const auto entry = reinterpret_cast<PrunercKernel>(entry_);
   CHECK(entry(args.data(), workspace.data(), &launch) == 0);
@@ -114,15 +118,17 @@ std::vector<Tensor> LoadedKernel::run(const std::vector<Tensor>& inputs, int num
   return outputs;
 }
 
-Result<std::vector<Tensor>> compile_and_run(const Program& program, const std::vector<Tensor>& inputs,
+Result<std::vector<Tensor>> compile_and_run(const Program& program,
+                                            const std::vector<Tensor>& inputs,
                                             const RunOptions& options) {
-  PRUNERC_TRY(const codegen::Artifact artifact, codegen::compile_cpu(program, options.target, options.compile));
+  PRUNERC_TRY(const codegen::Artifact artifact,
+              codegen::compile_cpu(program, options.target, options.compile));
   PRUNERC_TRY(const LoadedKernel kernel, LoadedKernel::load(artifact));
   return kernel.run(inputs, options.num_workers);
 }
 
-std::string compare_with_interpreter(const Program& reference, const Program& scheduled, uint64_t seed,
-                                     const RunOptions& options) {
+std::string compare_with_interpreter(const Program& reference, const Program& scheduled,
+                                     uint64_t seed, const RunOptions& options) {
   Rng rng(seed);
   const std::vector<Tensor> inputs = random_inputs(reference, rng);
   const Result<std::vector<Tensor>> expected = interpret(reference, inputs);

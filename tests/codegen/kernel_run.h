@@ -23,8 +23,9 @@ struct RunOptions {
 class LoadedKernel {
  public:
   static Result<LoadedKernel> load(const codegen::Artifact& artifact);
-  /// The outputs, in declared order. Every argument ends (up to alignment) at memory that faults, and starts after such
-  /// memory; tasks of parallel loops run in reverse order, one after the other.
+  /// The outputs, in declared order. Every argument ends (up to alignment) at memory that faults,
+  /// and starts after such memory; tasks of parallel loops run in reverse order, one after the
+  /// other.
   std::vector<ir::Tensor> run(const std::vector<ir::Tensor>& inputs, int num_workers) const;
 
  private:
@@ -34,13 +35,14 @@ class LoadedKernel {
 };
 
 /// Both in one.
-Result<std::vector<ir::Tensor>> compile_and_run(const ir::Program& program, const std::vector<ir::Tensor>& inputs,
+Result<std::vector<ir::Tensor>> compile_and_run(const ir::Program& program,
+                                                const std::vector<ir::Tensor>& inputs,
                                                 const RunOptions& options = {});
 
-/// "" if the compiled program gives the interpreter's bits on small whole numbers, else what differs. `reference` is
-/// interpreted, `scheduled` is compiled.
-std::string compare_with_interpreter(const ir::Program& reference, const ir::Program& scheduled, uint64_t seed,
-                                     const RunOptions& options = {});
+/// "" if the compiled program gives the interpreter's bits on small whole numbers, else what
+/// differs. `reference` is interpreted, `scheduled` is compiled.
+std::string compare_with_interpreter(const ir::Program& reference, const ir::Program& scheduled,
+                                     uint64_t seed, const RunOptions& options = {});
 
 }  // namespace prunerc::testing
 

@@ -22,14 +22,16 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // Y[i] = f(X[i]) (or f(X[i], Z[i])) in vectors, or without if lanes is 1.
-LoadedKernel function_kernel(const std::string& name, const std::string& type, int num_args, int lanes) {
+LoadedKernel function_kernel(const std::string& name, const std::string& type, int num_args,
+                             int lanes) {
   const std::string shape = type + "[" + std::to_string(kBatch) + "]";
   const std::string call = num_args == 1 ? name + "(X[v])" : name + "(X[v], Z[v])";
-  const std::string text = "program f(X: " + shape + (num_args == 1 ? "" : ", Z: " + shape) + ") -> (Y: " + shape +
-                           ") { for i in " + std::to_string(kBatch / lanes) + " @L0 { for j in " +
-                           std::to_string(lanes) + " @L1 vectorized { block \"Y\" @B0 [v: S(4096) = i*" +
-                           std::to_string(lanes) + " + j] { reads X[v]" + (num_args == 1 ? "" : ", Z[v]") +
-                           " writes Y[v] Y[v] = " + call + " } } } }";
+  const std::string text =
+      "program f(X: " + shape + (num_args == 1 ? "" : ", Z: " + shape) + ") -> (Y: " + shape +
+      ") { for i in " + std::to_string(kBatch / lanes) + " @L0 { for j in " +
+      std::to_string(lanes) + " @L1 vectorized { block \"Y\" @B0 [v: S(4096) = i*" +
+      std::to_string(lanes) + " + j] { reads X[v]" + (num_args == 1 ? "" : ", Z[v]") +
+      " writes Y[v] Y[v] = " + call + " } } } }";
   const Result<codegen::Artifact> artifact = codegen::compile_cpu(parse_or_die(text), Target{});
   REQUIRE_OK(artifact);
   Result<LoadedKernel> kernel = LoadedKernel::load(*artifact);
@@ -37,11 +39,13 @@ LoadedKernel function_kernel(const std::string& name, const std::string& type, i
   return *kernel;
 }
 
-// Distance in units of the last place of `want` rounded to the type; 0 for two NaNs or equal infinities.
+// Distance in units of the last place of `want` rounded to the type; 0 for two NaNs or equal
+// infinities.
 template <typename T, typename Wide>
 double ulps(T got, Wide want) {
   const T rounded = static_cast<T>(want);
-  if (std::isnan(rounded) || std::isnan(got)) return std::isnan(rounded) && std::isnan(got) ? 0 : 1e9;
+  if (std::isnan(rounded) || std::isnan(got))
+    return std::isnan(rounded) && std::isnan(got) ? 0 : 1e9;
   if (std::isinf(rounded) || std::isinf(got)) return rounded == got ? 0 : 1e9;
   if (rounded == 0 && got == 0) return std::signbit(rounded) == std::signbit(got) ? 0 : 1e9;
   constexpr int kDigits = std::numeric_limits<T>::digits;
@@ -66,7 +70,8 @@ const Function kFunctions[] = {
     {Intrinsic::kCos, std::cos, std::cos},
     {Intrinsic::kSigmoid, [](double x) { return 1 / (1 + std::exp(-x)); },
      [](long double x) { return 1 / (1 + std::exp(-x)); }},
-    {Intrinsic::kRsqrt, [](double x) { return 1 / std::sqrt(x); }, [](long double x) { return 1 / std::sqrt(x); }},
+    {Intrinsic::kRsqrt, [](double x) { return 1 / std::sqrt(x); },
+     [](long double x) { return 1 / std::sqrt(x); }},
 };
 
 double allowed(Intrinsic intrinsic, DType dtype) {
@@ -144,7 +149,8 @@ TEST_CASE("f64 functions keep the accuracy of their table") {
         const double any = std::bit_cast<double>(rng.next());
         x.push_back(round == 0 ? unit * 10 : round == 1 ? unit * 700 : periodic ? unit * 1e5 : any);
       }
-      const double special[] = {0.0, -0.0, kInf, -kInf, kNan, 5e-324, -5e-324, 1.0, -1.0, 710.0, -746.0};
+      const double special[] = {0.0,     -0.0, kInf, -kInf, kNan,  5e-324,
+                                -5e-324, 1.0,  -1.0, 710.0, -746.0};
       std::copy(std::begin(special), std::end(special), x.begin());
       const std::vector<Tensor> y = call<double>(kernel, {x});
       for (std::size_t i = 0; i < x.size(); ++i) {
@@ -159,7 +165,8 @@ TEST_CASE("f64 functions keep the accuracy of their table") {
 }
 
 TEST_CASE("powers are accurate and follow C in their special cases") {
-  const double special[] = {0.0, -0.0, 1, -1, 2, -2, 0.5, -0.5, kInf, -kInf, kNan, 3, -3, 1e-45, 3e38, -3e38, 1.5, 33};
+  const double special[] = {0.0,   -0.0, 1, -1, 2,     -2,   0.5,   -0.5, kInf,
+                            -kInf, kNan, 3, -3, 1e-45, 3e38, -3e38, 1.5,  33};
   const LoadedKernel f32 = function_kernel("pow", "f32", 2, 16);
   const LoadedKernel f64 = function_kernel("pow", "f64", 2, 8);
   Rng rng(3);
@@ -169,9 +176,10 @@ TEST_CASE("powers are accurate and follow C in their special cases") {
     for (int64_t i = 0; i < kBatch; ++i) {
       const auto n = static_cast<std::size_t>(i);
       const bool is_special = round == 0 && n < std::size(special) * std::size(special);
-      const double base = is_special ? special[n / std::size(special)] : static_cast<double>(rng.below(1000000)) / 1e3;
-      const double power =
-          is_special ? special[n % std::size(special)] : static_cast<double>(rng.between(-1000, 1000)) / 50;
+      const double base = is_special ? special[n / std::size(special)]
+                                     : static_cast<double>(rng.below(1000000)) / 1e3;
+      const double power = is_special ? special[n % std::size(special)]
+                                      : static_cast<double>(rng.between(-1000, 1000)) / 50;
       x.push_back(static_cast<float>(base));
       y.push_back(static_cast<float>(power));
       wide_x.push_back(base);
@@ -183,7 +191,9 @@ TEST_CASE("powers are accurate and follow C in their special cases") {
     for (std::size_t i = 0; i < x.size(); ++i) {
       const double want = std::pow(static_cast<double>(x[i]), static_cast<double>(y[i]));
       worst_f32 = std::max(worst_f32, ulps(element<float>(narrow[0], i), want));
-      worst_f64 = std::max(worst_f64, ulps(element<double>(wide[0], i), std::pow(static_cast<long double>(wide_x[i]), static_cast<long double>(wide_y[i]))));
+      worst_f64 = std::max(worst_f64, ulps(element<double>(wide[0], i),
+                                           std::pow(static_cast<long double>(wide_x[i]),
+                                                    static_cast<long double>(wide_y[i]))));
     }
     CHECK(worst_f32 <= allowed(Intrinsic::kPow, DType::kF32));
     CHECK(worst_f64 <= allowed(Intrinsic::kPow, DType::kF64));
@@ -205,7 +215,9 @@ TEST_CASE("f16 and bf16 functions are those of f32, rounded once more") {
       for (int64_t i = 0; i < kBatch; ++i) {
         const double want = round_to(dtype, std::exp(x.get(i)));
         const double got = y[0].get(i);
-        const bool same = std::isnan(want) ? std::isnan(got) : std::fabs(got - want) <= 1e-2 * std::fabs(want) || got == want;
+        const bool same = std::isnan(want)
+                              ? std::isnan(got)
+                              : std::fabs(got - want) <= 1e-2 * std::fabs(want) || got == want;
         num_wrong += same ? 0 : 1;
       }
       CHECK(num_wrong == 0);

@@ -20,10 +20,12 @@ void check_text(const std::string& text, uint64_t seed = 1) {
 }
 
 // Y[i] = value(X[i]) with X and Y of `extent` elements, in lanes of `kind`.
-std::string map_text(const std::string& from, const std::string& to, int extent, const std::string& value) {
+std::string map_text(const std::string& from, const std::string& to, int extent,
+                     const std::string& value) {
   const std::string n = std::to_string(extent);
   return "program p(X: " + from + "[" + n + "]) -> (Y: " + to + "[" + n + "]) { for i in " + n +
-         " @L0 vectorized { block \"Y\" @B0 [v: S(" + n + ") = i] { reads X[v] writes Y[v] Y[v] = " + value + " } } }";
+         " @L0 vectorized { block \"Y\" @B0 [v: S(" + n +
+         ") = i] { reads X[v] writes Y[v] Y[v] = " + value + " } } }";
 }
 
 // The result for given inputs, compared with the interpreter bit by bit.
@@ -38,15 +40,19 @@ void check_inputs(const std::string& text, const std::vector<Tensor>& inputs) {
 }  // namespace
 
 TEST_CASE("every extent of a vectorized loop is exact at its ends") {
-  for (int extent = 1; extent <= 40; ++extent) check_text(map_text("f32", "f32", extent, "X[v] + 1f32"));
-  for (int extent : {63, 64, 65, 127, 128, 300, 1000}) check_text(map_text("i8", "i32", extent, "i32(X[v]) * 3i32"));
+  for (int extent = 1; extent <= 40; ++extent)
+    check_text(map_text("f32", "f32", extent, "X[v] + 1f32"));
+  for (int extent : {63, 64, 65, 127, 128, 300, 1000})
+    check_text(map_text("i8", "i32", extent, "i32(X[v]) * 3i32"));
 }
 
 TEST_CASE("every pair of types converts as the interpreter does") {
-  const double interesting[] = {0,    -0.0, 1,      -1,     0.5,   -0.5, 1.5,        2.5,        127,       128,
-                                -128, -129, 255,    256,    300.7, -0.9, 65504,      65520,      1e10,      -1e10,
-                                3e38, 1e-8, 6e-8,   1e-40,  1e300, 1e19, 9223372e12, -9223372e12, 2147483647, -2147483648.0,
-                                1.0009765625, 1.00048828125, 33.33,  0.1, 1e30, 12345.678};
+  const double interesting[] = {
+      0,     -0.0,  1,          -1,          0.5,        -0.5,          1.5,          2.5,
+      127,   128,   -128,       -129,        255,        256,           300.7,        -0.9,
+      65504, 65520, 1e10,       -1e10,       3e38,       1e-8,          6e-8,         1e-40,
+      1e300, 1e19,  9223372e12, -9223372e12, 2147483647, -2147483648.0, 1.0009765625, 1.00048828125,
+      33.33, 0.1,   1e30,       12345.678};
   constexpr DType kTypes[] = {DType::kF64, DType::kF32, DType::kF16, DType::kBF16, DType::kI64,
                               DType::kI32, DType::kI8,  DType::kU8,  DType::kBool};
   const auto count = static_cast<int64_t>(std::size(interesting) + 3);
@@ -54,7 +60,7 @@ TEST_CASE("every pair of types converts as the interpreter does") {
     Tensor x(from, {count});
     for (int64_t i = 0; i < count; ++i) {
       const auto n = static_cast<std::size_t>(i);
-      double v = n < std::size(interesting)   ? interesting[n]
+      double v = n < std::size(interesting)    ? interesting[n]
                  : n == std::size(interesting) ? std::numeric_limits<double>::infinity()
                                                : -std::numeric_limits<double>::infinity();
       if (i + 1 == count) v = std::numeric_limits<double>::quiet_NaN();
@@ -70,7 +76,9 @@ TEST_CASE("every pair of types converts as the interpreter does") {
         x.set(count - 1, 1);
       }
       const std::string name(to_string(to));
-      check_inputs(map_text(std::string(to_string(from)), name, static_cast<int>(count), name + "(X[v])"), {x});
+      check_inputs(
+          map_text(std::string(to_string(from)), name, static_cast<int>(count), name + "(X[v])"),
+          {x});
     }
   }
 }
@@ -79,20 +87,23 @@ TEST_CASE("integers wrap, and division and remainder round down") {
   for (const std::string type : {"i64", "i32", "i8", "u8"}) {
     const DType dtype = *dtype_from_string(type);
     Tensor x(dtype, {16}), y(dtype, {16});
-    const int64_t a[] = {7, -7, 7, -7, 0, 100, -100, 127, min_int(dtype), max_int(dtype), 5, -5, 64, 3, 1, min_int(dtype)};
+    const int64_t a[] = {7, -7, 7,  -7, 0, 100,           -100, 127, min_int(dtype), max_int(dtype),
+                         5, -5, 64, 3,  1, min_int(dtype)};
     const int64_t b[] = {2, 2, -2, -2, 3, 7, 7, 127, 3, 10, 5, 5, -64, -4, -1, -1};
     for (int64_t i = 0; i < 16; ++i) {
       x.set_int(i, a[i]);
       y.set_int(i, b[i]);
     }
-    for (const std::string value : {"X[v] // Y[v]", "X[v] % Y[v]", "X[v] * Y[v] + X[v]", "min(X[v], Y[v])",
-                                    "max(X[v], Y[v])", "abs(X[v])", "select(X[v] < Y[v], X[v], Y[v])",
-                                    "X[v] - Y[v] * X[v]"}) {
+    for (const std::string value :
+         {"X[v] // Y[v]", "X[v] % Y[v]", "X[v] * Y[v] + X[v]", "min(X[v], Y[v])", "max(X[v], Y[v])",
+          "abs(X[v])", "select(X[v] < Y[v], X[v], Y[v])", "X[v] - Y[v] * X[v]"}) {
       for (const std::string kind : {"vectorized", ""}) {
-        check_inputs("program p(X: " + type + "[16], Y: " + type + "[16]) -> (Z: " + type + "[16]) { for i in 16 @L0 " +
-                         kind + " { block \"Z\" @B0 [v: S(16) = i] { reads X[v], Y[v] writes Z[v] Z[v] = " + value +
-                         " } } }",
-                     {x, y});
+        check_inputs(
+            "program p(X: " + type + "[16], Y: " + type + "[16]) -> (Z: " + type +
+                "[16]) { for i in 16 @L0 " + kind +
+                " { block \"Z\" @B0 [v: S(16) = i] { reads X[v], Y[v] writes Z[v] Z[v] = " + value +
+                " } } }",
+            {x, y});
       }
     }
   }
@@ -116,8 +127,8 @@ TEST_CASE("accesses with any stride, and gathers, are exact at the ends of their
       const std::string n = std::to_string(lanes), s = std::to_string(stride);
       const std::string size = std::to_string(stride * (lanes - 1) + 1);
       check_text("program p(X: f32[" + size + "]) -> (Y: f32[" + n + "]) { for i in " + n +
-                 " @L0 vectorized { block \"Y\" @B0 [v: S(" + n + ") = i] { reads X[v*" + s + "] writes Y[v] Y[v] = X[v*" +
-                 s + "] } } }");
+                 " @L0 vectorized { block \"Y\" @B0 [v: S(" + n + ") = i] { reads X[v*" + s +
+                 "] writes Y[v] Y[v] = X[v*" + s + "] } } }");
     }
   }
   check_text(R"(program p(X: f32[16]) -> (Y: f32[16]) { for i in 16 @L0 vectorized {
@@ -130,8 +141,9 @@ TEST_CASE("an accumulation over lanes combines all of them once") {
   for (const std::string type : {"f32", "f64", "i32", "f16"}) {
     for (const std::string op : {"C[i] + A[i, k]", "max(C[i], A[i, k])", "min(A[i, k], C[i])"}) {
       for (const std::string width : {"16", "7", "50"}) {
-        check_text("program p(A: " + type + "[3, 350]) -> (R: " + type + "[3]) { for x in 3 @L0 { for ko in " +
-                   std::to_string(350 / std::stoi(width)) + " @L1 { for ki in " + width +
+        check_text("program p(A: " + type + "[3, 350]) -> (R: " + type +
+                   "[3]) { for x in 3 @L0 { for ko in " + std::to_string(350 / std::stoi(width)) +
+                   " @L1 { for ki in " + width +
                    " @L2 vectorized { block \"C\" @B0 [i: S(3) = x, k: R(350) = ko*" + width +
                    " + ki] { reads A[i, k] writes R[i] init { R[i] = " + "0" + type + " } R[i] = " +
                    [&] {
@@ -146,7 +158,8 @@ TEST_CASE("an accumulation over lanes combines all of them once") {
 }
 
 TEST_CASE("a guarded accumulation over lanes leaves out what the guard does") {
-  check_text(R"(program p(A: f32[4, 30]) -> (R: f32[4]) { for x in 4 @L0 { for ko in 2 @L1 { for ki in 16 @L2 vectorized {
+  check_text(
+      R"(program p(A: f32[4, 30]) -> (R: f32[4]) { for x in 4 @L0 { for ko in 2 @L1 { for ki in 16 @L2 vectorized {
     block "R" @B0 [i: S(4) = x, k: R(30) = ko*16 + ki] where ko*16 + ki < 30 {
       reads A[i, k] writes R[i] init { R[i] = 0f32 } R[i] = R[i] + A[i, k] } } } } })");
 }
@@ -158,10 +171,12 @@ TEST_CASE("iterations that depend on each other are not run in lockstep") {
 }
 
 TEST_CASE("nested vectorized and parallel loops run") {
-  check_text(R"(program p(A: f32[6, 8, 16]) -> (B: f32[6, 8, 16]) { for i in 6 @L0 parallel { for j in 8 @L1 parallel {
+  check_text(
+      R"(program p(A: f32[6, 8, 16]) -> (B: f32[6, 8, 16]) { for i in 6 @L0 parallel { for j in 8 @L1 parallel {
     for k in 16 @L2 vectorized { block "B" @B0 [u: S(6) = i, v: S(8) = j, w: S(16) = k] {
       reads A[u, v, w] writes B[u, v, w] B[u, v, w] = A[u, v, w] * 2f32 } } } } })");
-  check_text(R"(program p(A: f32[6, 8]) -> (B: f32[6, 8]) { for i in 6 @L0 vectorized { for j in 8 @L1 vectorized {
+  check_text(
+      R"(program p(A: f32[6, 8]) -> (B: f32[6, 8]) { for i in 6 @L0 vectorized { for j in 8 @L1 vectorized {
     block "B" @B0 [u: S(6) = i, v: S(8) = j] { reads A[u, v] writes B[u, v] B[u, v] = A[u, v] + 1f32 } } } })");
 }
 
@@ -174,8 +189,10 @@ TEST_CASE("each worker has its own large intermediates") {
 }
 
 TEST_CASE("programs without loops, without work or of rank 0 compile") {
-  check_text(R"(program p(A: f32) -> (B: f32) { block "B" @B0 [] { reads A[] writes B[] B[] = A[] + 1f32 } })");
-  check_text(R"(program p(A: f32[1, 1]) -> (B: f32[1]) { for i in 1 @L0 vectorized { block "B" @B0 [v: S(1) = i] {
+  check_text(
+      R"(program p(A: f32) -> (B: f32) { block "B" @B0 [] { reads A[] writes B[] B[] = A[] + 1f32 } })");
+  check_text(
+      R"(program p(A: f32[1, 1]) -> (B: f32[1]) { for i in 1 @L0 vectorized { block "B" @B0 [v: S(1) = i] {
     reads A[v, 0] writes B[v] B[v] = A[v, 0] } } })");
 }
 
@@ -185,9 +202,11 @@ TEST_CASE("a register tile with guards on both sides of it is exact") {
       const std::string ms = std::to_string(m), ns = std::to_string(n);
       const std::string mo = std::to_string((m + 5) / 6), no = std::to_string((n + 31) / 32);
       const std::string guard = " where i*6 + ii < " + ms + " && j*32 + jj < " + ns;
-      check_text("program p(A: f32[" + ms + ", 9], B: f32[9, " + ns + "]) -> (C: f32[" + ms + ", " + ns +
-                 "]) { buffer T: f32[" + ms + ", " + ns + "] local for i in " + mo + " @L0 parallel { for j in " + no +
-                 " @L1 { for k in 9 @L2 { for ii in 6 @L3 unrolled { for jj in 32 @L4 vectorized { block \"T\" @B0 [vi: S(" +
+      check_text("program p(A: f32[" + ms + ", 9], B: f32[9, " + ns + "]) -> (C: f32[" + ms + ", " +
+                 ns + "]) { buffer T: f32[" + ms + ", " + ns + "] local for i in " + mo +
+                 " @L0 parallel { for j in " + no +
+                 " @L1 { for k in 9 @L2 { for ii in 6 @L3 unrolled { for jj in 32 @L4 vectorized { "
+                 "block \"T\" @B0 [vi: S(" +
                  ms + ") = i*6 + ii, vj: S(" + ns + ") = j*32 + jj, vk: R(9) = k]" + guard +
                  " { reads A[vi, vk], B[vk, vj] writes T[vi, vj] init { T[vi, vj] = 0f32 }"
                  " T[vi, vj] = T[vi, vj] + A[vi, vk]*B[vk, vj] } } } }"

@@ -21,7 +21,8 @@ GenPolicy exact_policy() {
   return policy;
 }
 
-// Every loop gets a random kind, legal or not: where lanes cannot go in lockstep the emitter must notice.
+// Every loop gets a random kind, legal or not: where lanes cannot go in lockstep the emitter must
+// notice.
 Program with_random_kinds(const Program& program, Rng& rng) {
   IrBuilder b(program);
   std::function<Stmt(Stmt)> go = [&](Stmt s) -> Stmt {
@@ -30,7 +31,9 @@ Program with_random_kinds(const Program& program, Rng& rng) {
     if (loop == nullptr || loop->loop_kind != LoopKind::kSerial) return r;
     Loop changed = *loop;
     const uint64_t kind = rng.below(4);
-    changed.loop_kind = kind < 2 ? LoopKind::kVectorized : kind == 2 ? LoopKind::kUnrolled : LoopKind::kSerial;
+    changed.loop_kind = kind < 2    ? LoopKind::kVectorized
+                        : kind == 2 ? LoopKind::kUnrolled
+                                    : LoopKind::kSerial;
     return b.loop(changed);
   };
   Stmt root = program.root().defined() ? go(program.root()) : program.root();
