@@ -21,7 +21,7 @@ class Verifier {
         positive(extent, "an extent of a buffer");
       }
     }
-    for (Expr e : program_.domain().constraints) expr(e);
+    domain(program_.domain());
     stmt(program_.root());
     if (failure_.empty()) return {};
     return failure_.front();
@@ -39,6 +39,30 @@ class Verifier {
       fail(Diag::kVerifyStructure,
            std::string(what) + " must be at least 1, found " + std::to_string(c->value));
     }
+  }
+
+  // Every tile parameter belongs to one tile vector or one choice.
+  void domain(const Domain& d) {
+    std::vector<int> owners(d.names.size(), 0);
+    auto own = [&](ParamId id) {
+      const auto i = static_cast<std::size_t>(id.value);
+      if (!id.valid() || i >= owners.size()) {
+        fail(Diag::kVerifyStructure, std::string("an unknown tile parameter is used"));
+      } else {
+        ++owners[i];
+      }
+    };
+    for (const TileVector& tiles : d.tiles) {
+      for (ParamId id : tiles.params) own(id);
+    }
+    for (const Choice& choice : d.choices) own(choice.param);
+    for (std::size_t i = 0; i < owners.size(); ++i) {
+      if (owners[i] == 1) continue;
+      fail(Diag::kVerifyStructure, "tile parameter $" + std::to_string(i) + " belongs to " +
+                                       std::to_string(owners[i]) +
+                                       " tile vectors or choices, needs exactly one");
+    }
+    for (Expr e : d.constraints) expr(e);
   }
 
   void define(const Var* v) {
