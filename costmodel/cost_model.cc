@@ -1,10 +1,10 @@
 #include "costmodel/cost_model.h"
 
-#include <cmath>
-
 #include "costmodel/latency/roofline.h"
 #include "ir/equal.h"
 #include "ir/support/rng.h"
+
+#include <cmath>
 
 namespace prunerc::costmodel {
 namespace {

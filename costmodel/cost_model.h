@@ -1,14 +1,15 @@
-// CostModel: relative scores of programs. Sees programs, never schedules, so that it can learn from text.
+// CostModel: relative scores of programs. Sees programs, never schedules, so that it can learn from
+// text.
 #ifndef PRUNERC_COSTMODEL_COST_MODEL_H_
 #define PRUNERC_COSTMODEL_COST_MODEL_H_
-
-#include <cstdint>
-#include <memory>
-#include <span>
 
 #include "ir/program.h"
 #include "ir/support/result.h"
 #include "ir/target.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
 
 namespace prunerc::costmodel {
 

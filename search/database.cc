@@ -1,14 +1,14 @@
 #include "search/database.h"
 
-#include <sqlite3.h>
-
-#include <charconv>
-#include <set>
-
 #include "ir/parser.h"
 #include "ir/support/hash.h"
 #include "schedule/trace.h"
 #include "search/sqlite.h"
+
+#include <sqlite3.h>
+
+#include <charconv>
+#include <set>
 
 namespace prunerc::search {
 namespace {
@@ -67,7 +67,8 @@ std::vector<double> parse_samples(std::string_view text) {
   return samples;
 }
 
-// Covers what a wrong answer could come from; SQLite itself does not notice a flipped bit inside a text.
+// Covers what a wrong answer could come from; SQLite itself does not notice a flipped bit inside a
+// text.
 int64_t checksum_of(const Record& record) {
   const Measurement& m = record.measurement;
   uint64_t h = hash_bytes(record.fingerprint);
@@ -252,10 +253,10 @@ Result<void> Database::put_records(int64_t task_id, std::span<const Record> reco
 Result<void> Database::put_verdict(int64_t task_id, const std::string& fingerprint,
                                    const Measurement& verdict) {
   PRUNERC_TRY(Transaction transaction, Transaction::begin(db_.get(), path_));
-  PRUNERC_TRY(Query select, Query::prepare(db_.get(), path_,
-                                           std::string(kRecordColumns) +
-                                               "WHERE task = ? AND fingerprint = ? AND "
-                                               "status = 'ok'"));
+  PRUNERC_TRY(Query select,
+              Query::prepare(db_.get(), path_,
+                             std::string(kRecordColumns) + "WHERE task = ? AND fingerprint = ? AND "
+                                                           "status = 'ok'"));
   select.bind(task_id).bind(fingerprint);
   std::vector<Record> changed;
   while (true) {
@@ -280,8 +281,7 @@ Result<void> Database::put_verdict(int64_t task_id, const std::string& fingerpri
 
 Result<std::vector<Record>> Database::select_records(const char* where, int64_t task_id,
                                                      int64_t limit) {
-  PRUNERC_TRY(Query query,
-              Query::prepare(db_.get(), path_, std::string(kRecordColumns) + where));
+  PRUNERC_TRY(Query query, Query::prepare(db_.get(), path_, std::string(kRecordColumns) + where));
   query.bind(task_id);
   std::vector<Record> records;
   std::set<std::string> seen;
@@ -309,11 +309,12 @@ Result<std::optional<Record>> Database::best(int64_t task_id) {
 }
 
 Result<std::vector<Record>> Database::top_k(int64_t task_id, int64_t k) {
-  return select_records("WHERE task = ? AND status = 'ok' AND NOT EXISTS (SELECT 1 FROM record "
-                        "later WHERE later.task = record.task AND later.fingerprint = "
-                        "record.fingerprint AND later.id > record.id AND later.status = 'ok') "
-                        "ORDER BY median_ns, id",
-                        task_id, k < 0 ? 0 : k);
+  return select_records(
+      "WHERE task = ? AND status = 'ok' AND NOT EXISTS (SELECT 1 FROM record "
+      "later WHERE later.task = record.task AND later.fingerprint = "
+      "record.fingerprint AND later.id > record.id AND later.status = 'ok') "
+      "ORDER BY median_ns, id",
+      task_id, k < 0 ? 0 : k);
 }
 
 Result<std::vector<Record>> Database::records(int64_t task_id) {
@@ -352,8 +353,8 @@ Result<std::vector<Finding>> Database::validate() {
   PRUNERC_TRY(const std::vector<TaskRow> tasks, list_tasks());
   for (const TaskRow& task : tasks) {
     const Result<ir::Program> program = ir::parse(task.key.program);
-    if (!program) findings.push_back({0, "task " + std::to_string(task.id) + ": " +
-                                             program.error().message()});
+    if (!program)
+      findings.push_back({0, "task " + std::to_string(task.id) + ": " + program.error().message()});
   }
   PRUNERC_TRY(Query query, Query::prepare(db_.get(), path_, kRecordColumns));
   while (true) {

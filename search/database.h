@@ -1,6 +1,11 @@
-// Database: every measurement that was ever made, on disk (SQLite, write-ahead log). Records explain themselves.
+// Database: every measurement that was ever made, on disk (SQLite, write-ahead log). Records
+// explain themselves.
 #ifndef PRUNERC_SEARCH_DATABASE_H_
 #define PRUNERC_SEARCH_DATABASE_H_
+
+#include "ir/support/result.h"
+#include "search/measurer.h"
+#include "search/task.h"
 
 #include <cstdint>
 #include <iosfwd>
@@ -10,10 +15,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "ir/support/result.h"
-#include "search/measurer.h"
-#include "search/task.h"
 
 struct sqlite3;
 
@@ -65,9 +66,9 @@ struct Finding {
   std::string problem;
 };
 
-/// An open store. Any number of processes may use one file; a write waits for the others up to 10 s.
-/// A record is acknowledged once put_records has returned: then it survives a crash of this process.
-/// Threads: one Database belongs to one thread at a time.
+/// An open store. Any number of processes may use one file; a write waits for the others up to 10
+/// s. A record is acknowledged once put_records has returned: then it survives a crash of this
+/// process. Threads: one Database belongs to one thread at a time.
 class Database {
  public:
   /// Opens or creates `path`; ":memory:" gives a store that ends with the process.

@@ -1,10 +1,11 @@
 // JSON lines: the exchange form of the store.
-#include <istream>
-#include <nlohmann/json.hpp>
-#include <ostream>
-
 #include "search/database.h"
 #include "search/sqlite.h"
+
+#include <nlohmann/json.hpp>
+
+#include <istream>
+#include <ostream>
 
 namespace prunerc::search {
 namespace {

@@ -1,9 +1,9 @@
 #include "search/measurer.h"
 
+#include "ir/support/check.h"
+
 #include <algorithm>
 #include <cmath>
-
-#include "ir/support/check.h"
 
 namespace prunerc::search {
 namespace {
@@ -51,7 +51,8 @@ std::optional<MeasureStatus> status_from_string(std::string_view text) {
 void summarize_samples(Measurement& measurement) {
   const double median = median_of(measurement.samples_ns);
   std::vector<double> deviations;
-  for (const double sample : measurement.samples_ns) deviations.push_back(std::abs(sample - median));
+  for (const double sample : measurement.samples_ns)
+    deviations.push_back(std::abs(sample - median));
   measurement.median_ns = median;
   measurement.spread = median > 0 ? median_of(std::move(deviations)) / median : 0;
 }

@@ -1,7 +1,11 @@
-// Measurer: who builds, times and verifies candidates. Search owns the interface; tools/ implements it with codegen and
-// runtime, tests with a table.
+// Measurer: who builds, times and verifies candidates. Search owns the interface; tools/ implements
+// it with codegen and runtime, tests with a table.
 #ifndef PRUNERC_SEARCH_MEASURER_H_
 #define PRUNERC_SEARCH_MEASURER_H_
+
+#include "ir/program.h"
+#include "schedule/trace.h"
+#include "search/task.h"
 
 #include <array>
 #include <chrono>
@@ -10,10 +14,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "ir/program.h"
-#include "schedule/trace.h"
-#include "search/task.h"
 
 namespace prunerc::search {
 
@@ -48,7 +48,8 @@ struct Measurement {
   double measure_s = 0;
   double verify_s = 0;
   std::string detail;    // the cause of a failure
-  std::string evidence;  // verification: what was compared and how far off, e.g. "65536 outputs, max error 0.3 of bound"
+  std::string evidence;  // verification: what was compared and how far off, e.g. "65536 outputs,
+                         // max error 0.3 of bound"
   bool operator==(const Measurement&) const = default;
   bool ok() const { return status == MeasureStatus::kOk; }
 };
@@ -76,13 +77,14 @@ struct MeasureOutcome {
 
 using Deadline = std::chrono::steady_clock::time_point;
 
-/// Asynchronous: builds run ahead of measuring, answers may come in any order, each request is answered once.
-/// Threads: submit and next are called from one thread.
+/// Asynchronous: builds run ahead of measuring, answers may come in any order, each request is
+/// answered once. Threads: submit and next are called from one thread.
 class Measurer {
  public:
   virtual ~Measurer() = default;
   virtual void submit(MeasureInput input) = 0;
-  /// An outcome as soon as there is one; nothing once `deadline` has passed or no request is pending.
+  /// An outcome as soon as there is one; nothing once `deadline` has passed or no request is
+  /// pending.
   virtual std::optional<MeasureOutcome> next(Deadline deadline) = 0;
 };
 

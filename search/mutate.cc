@@ -1,8 +1,8 @@
 #include "search/mutate.h"
 
-#include <algorithm>
-
 #include "schedule/schedule.h"
+
+#include <algorithm>
 
 namespace prunerc::search {
 namespace {

@@ -7,11 +7,12 @@
 
 namespace prunerc::search {
 
-/// One decision moves to a neighbour (an index by one step, a prime between two tiles) or, less often, anywhere.
-/// The parent itself if nothing can be changed.
+/// One decision moves to a neighbour (an index by one step, a prime between two tiles) or, less
+/// often, anywhere. The parent itself if nothing can be changed.
 Genome mutate(const SearchSpace& space, const Genome& parent, Rng& rng);
 
-/// Each decision from one of the parents, which must be of one sketch. Legal by construction as far as decisions go.
+/// Each decision from one of the parents, which must be of one sketch. Legal by construction as far
+/// as decisions go.
 Genome crossover(const Genome& mother, const Genome& father, Rng& rng);
 
 }  // namespace prunerc::search

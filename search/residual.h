@@ -1,15 +1,16 @@
-// What measuring taught about the cost model's errors: a correction learned from the nearest measured candidates.
+// What measuring taught about the cost model's errors: a correction learned from the nearest
+// measured candidates.
 #ifndef PRUNERC_SEARCH_RESIDUAL_H_
 #define PRUNERC_SEARCH_RESIDUAL_H_
 
-#include <vector>
-
 #include "search/sampler.h"
+
+#include <vector>
 
 namespace prunerc::search {
 
-/// Weighted mean of log(measured / predicted) over measured candidates of the same sketch, nearer ones first.
-/// Deterministic in the order of add().
+/// Weighted mean of log(measured / predicted) over measured candidates of the same sketch, nearer
+/// ones first. Deterministic in the order of add().
 class ResidualModel {
  public:
   /// A candidate that ran. Units: ns.

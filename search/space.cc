@@ -1,13 +1,13 @@
 #include "search/space.h"
 
-#include <algorithm>
-#include <limits>
-
 #include "costmodel/latency/roofline.h"
 #include "ir/equal.h"
 #include "ir/visit.h"
 #include "schedule/schedule.h"
 #include "search/sketch_rule/rule.h"
+
+#include <algorithm>
+#include <limits>
 
 namespace prunerc::search {
 namespace {
@@ -36,8 +36,8 @@ std::vector<Variant> variants() {
   return out;
 }
 
-// Same axes and extents, each element of the result read where the reader stands: broadcasts, transpositions and
-// paddings would need other tiles.
+// Same axes and extents, each element of the result read where the reader stands: broadcasts,
+// transpositions and paddings would need other tiles.
 bool reads_as_written(const ir::Block& writer, const ir::Block& reader) {
   std::vector<int64_t> written, read;
   for (const ir::IterVar& iter : writer.iters) {
@@ -66,7 +66,8 @@ bool reads_as_written(const ir::Block& writer, const ir::Block& reader) {
   return true;
 }
 
-// The single elementwise reader of a tiled block's result that can finish its tiles; invalid if there is none.
+// The single elementwise reader of a tiled block's result that can finish its tiles; invalid if
+// there is none.
 BlockId epilogue_of(const schedule::Schedule& schedule, BlockId block) {
   const std::vector<BlockId> readers = schedule.consumers(block);
   if (readers.size() != 1) return BlockId();
@@ -127,8 +128,7 @@ bool tile_group(SketchContext& context, const Group& group, const Variant& varia
     // Accumulating in place is slower, but needs no copy that might not be legal here.
     Variant direct = variant;
     direct.write_cache = false;
-    return group.tiled &&
-           tile_block(context, group.blocks[0], BlockId(), direct).ok();
+    return group.tiled && tile_block(context, group.blocks[0], BlockId(), direct).ok();
   }
   if (apply(group.blocks[1])) return true;
   if (!apply(BlockId())) return false;
@@ -136,7 +136,8 @@ bool tile_group(SketchContext& context, const Group& group, const Variant& varia
   return true;
 }
 
-// Does the variant ask for anything that this program has no use for? Then its sketch would be a copy of another one.
+// Does the variant ask for anything that this program has no use for? Then its sketch would be a
+// copy of another one.
 Result<void> apply_variant(SketchContext& context, const Variant& variant) {
   inline_stages(context, variant);
   bool tiled = false;

@@ -1,15 +1,16 @@
-// The search space of a task: sketches, each a trace whose decisions are free, and the way from decisions to programs.
+// The search space of a task: sketches, each a trace whose decisions are free, and the way from
+// decisions to programs.
 #ifndef PRUNERC_SEARCH_SPACE_H_
 #define PRUNERC_SEARCH_SPACE_H_
-
-#include <cstdint>
-#include <string>
-#include <vector>
 
 #include "ir/support/result.h"
 #include "schedule/trace.h"
 #include "search/strategy.h"
 #include "search/task.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
 
 namespace prunerc::search {
 

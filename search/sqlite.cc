@@ -73,7 +73,8 @@ Result<void> execute(sqlite3* db, const std::string& path, const char* sql) {
 }
 
 Result<Transaction> Transaction::begin(sqlite3* db, const std::string& path) {
-  // Immediate: a reader that upgrades later could find its snapshot outdated and fail without waiting.
+  // Immediate: a reader that upgrades later could find its snapshot outdated and fail without
+  // waiting.
   PRUNERC_TRY_VOID(execute(db, path, "BEGIN IMMEDIATE"));
   return Transaction(db, path);
 }

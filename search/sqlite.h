@@ -1,20 +1,22 @@
-// A prepared statement and a transaction as values: the few lines of C++ that SQLite's C interface needs here.
+// A prepared statement and a transaction as values: the few lines of C++ that SQLite's C interface
+// needs here.
 #ifndef PRUNERC_SEARCH_SQLITE_H_
 #define PRUNERC_SEARCH_SQLITE_H_
+
+#include "ir/support/result.h"
 
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 
-#include "ir/support/result.h"
-
 struct sqlite3;
 struct sqlite3_stmt;
 
 namespace prunerc::search {
 
-/// The error of the last call on `db` as a diagnostic: DatabaseCorrupt for damaged files, else DatabaseQuery.
+/// The error of the last call on `db` as a diagnostic: DatabaseCorrupt for damaged files, else
+/// DatabaseQuery.
 Error sqlite_error(sqlite3* db, const std::string& path);
 
 /// One statement. Parameters are bound in order; columns are read in order.

@@ -1,16 +1,17 @@
-// Strategy: proposes candidates and learns from answers. A pure state machine, deterministic in (seed, answers).
+// Strategy: proposes candidates and learns from answers. A pure state machine, deterministic in
+// (seed, answers).
 #ifndef PRUNERC_SEARCH_STRATEGY_H_
 #define PRUNERC_SEARCH_STRATEGY_H_
-
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <vector>
 
 #include "ir/program.h"
 #include "ir/support/hash.h"
 #include "schedule/trace.h"
 #include "search/measurer.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
 
 namespace prunerc::search {
 
@@ -24,7 +25,8 @@ struct Candidate {
   double score = 0;         // by the cost model: higher is better
 };
 
-/// Ask-tell. Answers must be told in the order in which they were asked for, but any number may be outstanding.
+/// Ask-tell. Answers must be told in the order in which they were asked for, but any number may be
+/// outstanding.
 class Strategy {
  public:
   virtual ~Strategy() = default;

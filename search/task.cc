@@ -1,10 +1,10 @@
 #include "search/task.h"
 
-#include <algorithm>
-
 #include "ir/analysis/flops.h"
 #include "ir/equal.h"
 #include "ir/printer.h"
+
+#include <algorithm>
 
 namespace prunerc::search {
 

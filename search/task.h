@@ -2,11 +2,11 @@
 #ifndef PRUNERC_SEARCH_TASK_H_
 #define PRUNERC_SEARCH_TASK_H_
 
-#include <string>
-
 #include "ir/program.h"
 #include "ir/support/hash.h"
 #include "ir/target.h"
+
+#include <string>
 
 namespace prunerc::search {
 

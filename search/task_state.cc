@@ -1,10 +1,10 @@
 #include "search/task_state.h"
 
-#include <algorithm>
-
 #include "ir/equal.h"
 #include "schedule/schedule.h"
 #include "search/evolution.h"
+
+#include <algorithm>
 
 namespace prunerc::search {
 namespace {
@@ -131,8 +131,8 @@ void TaskState::set_best(const Candidate& candidate, const Measurement& measurem
   }
 }
 
-void TaskState::update(std::span<const Candidate> candidates,
-                       std::span<const Measurement> answers, const TuneOptions& options) {
+void TaskState::update(std::span<const Candidate> candidates, std::span<const Measurement> answers,
+                       const TuneOptions& options) {
   const double before = report.curve.empty() ? 0 : report.curve.back().second;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     add_known(candidates[i], answers[i]);
@@ -188,7 +188,8 @@ int choose_task(std::span<const TaskState> states, const TuneOptions& options) {
     const TaskState& state = states[i];
     if (state.ended || (options.trials > 0 && state.asked >= options.trials)) continue;
     if (state.asked == 0) return static_cast<int>(i);
-    // Expected saving: what the recent trials saved, and a share that shrinks with the effort already spent.
+    // Expected saving: what the recent trials saved, and a share that shrinks with the effort
+    // already spent.
     double promise = 1;
     if (state.report.best_ns > 0) {
       const std::vector<std::pair<int64_t, double>>& curve = state.report.curve;

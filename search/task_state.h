@@ -1,16 +1,17 @@
-// TaskState: what tune() keeps for one task: its space, its strategy, what is known, and its row of the report.
+// TaskState: what tune() keeps for one task: its space, its strategy, what is known, and its row of
+// the report.
 #ifndef PRUNERC_SEARCH_TASK_STATE_H_
 #define PRUNERC_SEARCH_TASK_STATE_H_
-
-#include <map>
-#include <memory>
-#include <span>
-#include <vector>
 
 #include "ir/support/parallel.h"
 #include "search/space.h"
 #include "search/strategy.h"
 #include "search/tuner.h"
+
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
 
 namespace prunerc::search {
 
@@ -29,7 +30,8 @@ struct TaskState {
   int64_t answered = 0;  // of them, told back
   bool ended = false;
 
-  /// Reads the store (unless options.fresh), makes the space, primes the strategy with what is known.
+  /// Reads the store (unless options.fresh), makes the space, primes the strategy with what is
+  /// known.
   static Result<TaskState> make(const Task& task, Database& database,
                                 const costmodel::CostModel& model, ThreadPool& pool,
                                 const TuneOptions& options, uint64_t stream);
@@ -60,8 +62,8 @@ struct TaskState {
   std::map<Fingerprint, KnownCandidate> known_;
 };
 
-/// Index of the task that gets the next batch; -1 if none wants one. Every task has its turn first, then the one whose
-/// next trials are expected to save most time.
+/// Index of the task that gets the next batch; -1 if none wants one. Every task has its turn first,
+/// then the one whose next trials are expected to save most time.
 int choose_task(std::span<const TaskState> states, const TuneOptions& options);
 
 /// The sketch and its decisions in one line, for logs.

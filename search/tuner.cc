@@ -1,16 +1,16 @@
 #include "search/tuner.h"
 
+#include "ir/support/parallel.h"
+#include "search/evolution.h"
+#include "search/space.h"
+#include "search/task_state.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <deque>
 #include <map>
 #include <optional>
-
-#include "ir/support/parallel.h"
-#include "search/evolution.h"
-#include "search/space.h"
-#include "search/task_state.h"
 
 namespace prunerc::search {
 namespace {
@@ -65,8 +65,7 @@ class Tuner {
 
  private:
   Result<void> prepare() {
-    const costmodel::CostModel& model =
-        options_.model != nullptr ? *options_.model : *own_model_;
+    const costmodel::CostModel& model = options_.model != nullptr ? *options_.model : *own_model_;
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
       const auto began = Clock::now();
       PRUNERC_TRY(TaskState state, TaskState::make(tasks_[i], database_, model, pool_, options_,
@@ -199,9 +198,8 @@ class Tuner {
     }
     verify_winners(batch.task, candidates, answers);
     for (std::size_t i = 0; i < answers.size(); ++i) {
-      log("tell " + std::to_string(batch.task) + " " + candidates[i].fingerprint.to_string() +
-          " " + std::string(to_string(answers[i].status)) + " " +
-          std::to_string(answers[i].median_ns));
+      log("tell " + std::to_string(batch.task) + " " + candidates[i].fingerprint.to_string() + " " +
+          std::string(to_string(answers[i].status)) + " " + std::to_string(answers[i].median_ns));
     }
     PRUNERC_TRY_VOID(state.store(database_, candidates, answers, options_));
     const auto began = Clock::now();
@@ -297,15 +295,16 @@ class Tuner {
       // Losers are stored as well: their latest times rank them from now on, not their luckiest.
       records.push_back(state.make_record(finalist.candidate, m, options_));
       if (crowned || m.evidence.empty()) continue;
-      log("final " + std::to_string(task) + " " + finalist.candidate.fingerprint.to_string() +
-          " " + std::to_string(m.median_ns));
+      log("final " + std::to_string(task) + " " + finalist.candidate.fingerprint.to_string() + " " +
+          std::to_string(m.median_ns));
       state.set_best(finalist.candidate, m);
       crowned = true;
     }
     return database_.put_records(state.task_id, records);
   }
 
-  // Has a known candidate verified and keeps the verdict; nothing changes if it could not be verified.
+  // Has a known candidate verified and keeps the verdict; nothing changes if it could not be
+  // verified.
   Result<void> verify(std::size_t task, KnownCandidate& known) {
     const std::optional<Measurement> verdict =
         ask_single(task, known.candidate, MeasureKind::kVerify, options_.seed + next_seed_++);

@@ -2,6 +2,12 @@
 #ifndef PRUNERC_SEARCH_TUNER_H_
 #define PRUNERC_SEARCH_TUNER_H_
 
+#include "costmodel/cost_model.h"
+#include "ir/support/result.h"
+#include "search/database.h"
+#include "search/measurer.h"
+#include "search/task.h"
+
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -9,12 +15,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "costmodel/cost_model.h"
-#include "ir/support/result.h"
-#include "search/database.h"
-#include "search/measurer.h"
-#include "search/task.h"
 
 namespace prunerc::search {
 
@@ -52,8 +52,8 @@ struct TaskReport {
   StatusCounts counts = {};  // of this call's trials
   PhaseSeconds seconds;
   StopReason stop = StopReason::kTrials;
-  Record best;                // of best_ns
-  ir::Program best_program;   // undefined if there is none
+  Record best;                                    // of best_ns
+  ir::Program best_program;                       // undefined if there is none
   std::vector<std::pair<int64_t, double>> curve;  // (trial, best_ns) at each gain
 };
 
@@ -83,20 +83,21 @@ struct TuneOptions {
   /// The best so many are measured again in turns before one is declared the winner; 0: none.
   int finals = 4;
   uint64_t seed = 0;
-  int num_threads = 0;  // of the search itself; 0: one per hardware thread. Choices do not depend on it
+  int num_threads =
+      0;  // of the search itself; 0: one per hardware thread. Choices do not depend on it
   StrategyKind strategy = StrategyKind::kEvolution;
   const costmodel::CostModel* model = nullptr;  // null: the roofline
   bool fresh = false;                           // ignore what is stored
-  std::string timer;                            // description of how samples are taken, kept in records
+  std::string timer;  // description of how samples are taken, kept in records
   std::string version;
   const std::atomic<bool>* cancel = nullptr;  // set it to stop; what was answered is kept
   std::function<void(const TuneProgress&)> on_progress;
   std::function<void(std::string_view)> log;  // every choice and answer, one line each
 };
 
-/// Tunes all tasks, more effort where more can be gained. Deterministic in (options.seed, answers in submission order)
-/// unless a time limit ends it. A task for which nothing valid was found has best_ns 0.
-/// Errors: NoSketch; those of the database.
+/// Tunes all tasks, more effort where more can be gained. Deterministic in (options.seed, answers
+/// in submission order) unless a time limit ends it. A task for which nothing valid was found has
+/// best_ns 0. Errors: NoSketch; those of the database.
 Result<TuneReport> tune(std::span<const Task> tasks, Measurer& measurer, Database& database,
                         const TuneOptions& options);
 

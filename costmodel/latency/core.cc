@@ -6,7 +6,8 @@
 namespace prunerc::costmodel {
 namespace {
 
-/// Instructions a core can start per cycle besides what the ports below limit. Zen 4/5 and Golden Cove: 6 to 8.
+/// Instructions a core can start per cycle besides what the ports below limit. Zen 4/5 and Golden
+/// Cove: 6 to 8.
 constexpr double kIssueWidth = 5;
 /// Counter, compare, branch of a loop that is not unrolled.
 constexpr double kLoopCycles = 1;
@@ -17,12 +18,12 @@ constexpr double kDivideSlots = 8;
 constexpr double kDecodedCache = 1500;
 constexpr double kSlowDecode = 1.6;
 
-/// One accumulator too many and the register allocator moves most of them: measured on a Zen 5 core, 8 x 4 vectors take
-/// twice the time of 6 x 4 per multiply-add.
+/// One accumulator too many and the register allocator moves most of them: measured on a Zen 5
+/// core, 8 x 4 vectors take twice the time of 6 x 4 per multiply-add.
 constexpr double kSpillFactor = 1.8;
 
-/// The innermost loops that become straight-line code: all unrolled and vectorized loops with no serial loop inside,
-/// and a vectorized loop anywhere.
+/// The innermost loops that become straight-line code: all unrolled and vectorized loops with no
+/// serial loop inside, and a vectorized loop anywhere.
 struct Tile {
   std::vector<int> loops;  // depths
   int vector_loop = -1;
@@ -116,7 +117,8 @@ double guard_slots(const Nest& nest, double copies) {
   return nest.block != nullptr && nest.block->guard.defined() ? 1 + kGuardShare * copies : 0;
 }
 
-// A condition that stands still in the innermost loop is evaluated outside of it; its mask stays in a register.
+// A condition that stands still in the innermost loop is evaluated outside of it; its mask stays in
+// a register.
 double condition_slots(const NestTable& table, const Nest& nest, const Tile& tile, double copies) {
   double slots = 0;
   for (const NestCondition& c : nest.conditions) {
@@ -135,8 +137,7 @@ CoreCost core_cost(const NestTable& table, const Nest& nest, const ir::Target& t
     unrolled *= static_cast<double>(nest.loops[static_cast<std::size_t>(depth)].extent);
   }
   const double copies = unrolled * tile.vectors;
-  const double registers =
-      static_cast<double>(std::max<int64_t>(target.num_vector_registers, 16));
+  const double registers = static_cast<double>(std::max<int64_t>(target.num_vector_registers, 16));
 
   double loads = 0, stores = 0, latency = 0, setup = 0;
   CoreCost out;
@@ -147,7 +148,8 @@ CoreCost core_cost(const NestTable& table, const Nest& nest, const ir::Target& t
       loads += a.is_read ? cost.copies * cost.uops : 0;
       stores += a.is_write ? cost.copies * cost.uops : 0;
       if (a.is_read && !a.is_write) {
-        // A scalar that is broadcast is an operand in memory; vectors are held while the rows use them.
+        // A scalar that is broadcast is an operand in memory; vectors are held while the rows use
+        // them.
         out.tile_registers +=
             cost.moves_with_lanes ? std::min(cost.copies, std::max(1.0, tile.vectors)) : 0;
       }
@@ -167,9 +169,8 @@ CoreCost core_cost(const NestTable& table, const Nest& nest, const ir::Target& t
 
   const auto ports = static_cast<double>(std::max<int64_t>(1, target.fma_ports));
   const auto load_ports = static_cast<double>(std::max<int64_t>(1, target.load_ports));
-  const double slots =
-      copies * arithmetic_slots(nest.ops) + guard_slots(nest, copies) +
-      0.6 * condition_slots(table, nest, tile, copies);
+  const double slots = copies * arithmetic_slots(nest.ops) + guard_slots(nest, copies) +
+                       0.6 * condition_slots(table, nest, tile, copies);
   const double issue = (slots + 0.5 * loads + stores + 1) / kIssueWidth;
   double pass = std::max({slots / ports, loads / load_ports, stores, latency, issue});
   out.code_size = copies;
@@ -187,9 +188,10 @@ CoreCost core_cost(const NestTable& table, const Nest& nest, const ir::Target& t
     if (in_tile) continue;
     if (loop.kind == ir::LoopKind::kUnrolled) out.code_size *= extent;
     // Costs so far are those of one run of the loops inside; now they repeat.
-    overhead = overhead * extent + (innermost ? kLoopCycles * 0.5 * extent + setup / load_ports
-                                              : kLoopCycles * extent) +
-               kLoopExitCycles;
+    overhead =
+        overhead * extent +
+        (innermost ? kLoopCycles * 0.5 * extent + setup / load_ports : kLoopCycles * extent) +
+        kLoopExitCycles;
     passes *= extent;
     innermost = false;
   }

@@ -1,10 +1,10 @@
 #include "costmodel/latency/nest.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "ir/equal.h"
 #include "ir/visit.h"
+
+#include <algorithm>
+#include <cmath>
 
 namespace prunerc::costmodel {
 namespace {
@@ -19,7 +19,8 @@ int64_t constant_or_one(Expr e) {
   return imm != nullptr ? std::max<int64_t>(1, imm->value) : 1;
 }
 
-// Cost of an intrinsic on one vector in simple operations: lengths of the usual range reductions and polynomials.
+// Cost of an intrinsic on one vector in simple operations: lengths of the usual range reductions
+// and polynomials.
 double intrinsic_cost(Intrinsic intrinsic) {
   switch (intrinsic) {
     case Intrinsic::kExp: return 14;
@@ -58,8 +59,8 @@ struct BodyReader {
     a.element_bytes = ir::byte_size(program.buffer(buffer).dtype);
     (write ? a.is_write : a.is_read) = true;
     a.is_masked = masked;
-    nest.widest_bytes = nest.accesses.empty() ? a.element_bytes
-                                              : std::max(nest.widest_bytes, a.element_bytes);
+    nest.widest_bytes =
+        nest.accesses.empty() ? a.element_bytes : std::max(nest.widest_bytes, a.element_bytes);
     nest.accesses.push_back(std::move(a));
   }
 
@@ -124,9 +125,12 @@ struct BodyReader {
       case ExprKind::kCast: ops.simple += 1; return;
       case ExprKind::kCall: {
         const Intrinsic intrinsic = e.as<ir::Call>()->intrinsic;
-        if (intrinsic == Intrinsic::kSqrt) ops.divide += 1;
-        else if (intrinsic == Intrinsic::kFma) ops.add += 1, ops.mul += 1;
-        else ops.special += intrinsic_cost(intrinsic);
+        if (intrinsic == Intrinsic::kSqrt)
+          ops.divide += 1;
+        else if (intrinsic == Intrinsic::kFma)
+          ops.add += 1, ops.mul += 1;
+        else
+          ops.special += intrinsic_cost(intrinsic);
         return;
       }
       case ExprKind::kVar:
@@ -233,9 +237,8 @@ double NestTable::span(const Nest& nest, Expr e, int depth) const {
   if (const auto* var = e.as<ir::Var>()) {
     const int at = loop_at(nest, var->id);
     if (at >= 0) {
-      return at >= depth
-                 ? static_cast<double>(nest.loops[static_cast<std::size_t>(at)].extent - 1)
-                 : 0;
+      return at >= depth ? static_cast<double>(nest.loops[static_cast<std::size_t>(at)].extent - 1)
+                         : 0;
     }
     return span(nest, binding_[static_cast<std::size_t>(var->id.value)], depth);
   }
@@ -317,8 +320,7 @@ bool NestTable::depends(const Nest& nest, Expr e, int depth) const {
       if (at >= 0) {
         found = found || at == depth;
       } else {
-        found = found ||
-                depends(nest, binding_[static_cast<std::size_t>(var->id.value)], depth);
+        found = found || depends(nest, binding_[static_cast<std::size_t>(var->id.value)], depth);
       }
     }
     return !found;

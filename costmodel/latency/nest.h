@@ -1,11 +1,12 @@
-// Nests: a scheduled program as a list of innermost blocks with the loops around each, and how far its subscripts reach.
+// Nests: a scheduled program as a list of innermost blocks with the loops around each, and how far
+// its subscripts reach.
 #ifndef PRUNERC_COSTMODEL_LATENCY_NEST_H_
 #define PRUNERC_COSTMODEL_LATENCY_NEST_H_
 
+#include "ir/program.h"
+
 #include <cstdint>
 #include <vector>
-
-#include "ir/program.h"
 
 namespace prunerc::costmodel {
 
@@ -60,19 +61,23 @@ class NestTable {
   const std::vector<Nest>& nests() const { return nests_; }
   const ir::Program& program() const { return *program_; }
 
-  /// Largest minus smallest value of e while the nest's loops from `depth` inwards run and the others stand still.
+  /// Largest minus smallest value of e while the nest's loops from `depth` inwards run and the
+  /// others stand still.
   double span(const Nest& nest, ir::Expr e, int depth) const;
-  /// Number of different values of e under the same conditions: bounded by the span and by the number of iterations.
+  /// Number of different values of e under the same conditions: bounded by the span and by the
+  /// number of iterations.
   double distinct(const Nest& nest, ir::Expr e, int depth) const;
   /// Change of e for one step of loop `depth`; 0 if it does not depend on it.
   double step(const Nest& nest, ir::Expr e, int depth) const;
   bool depends(const Nest& nest, ir::Expr e, int depth) const;
 
-  /// Extents of a buffer as it will be allocated: parameters in full, intermediates compacted to what is used at once.
+  /// Extents of a buffer as it will be allocated: parameters in full, intermediates compacted to
+  /// what is used at once.
   const std::vector<double>& shape(ir::BufferId buffer) const {
     return shapes_[static_cast<std::size_t>(buffer.value)];
   }
-  /// Loops around everything that touches an intermediate buffer: it is reused, not spread, along these.
+  /// Loops around everything that touches an intermediate buffer: it is reused, not spread, along
+  /// these.
   int home_depth(ir::BufferId buffer) const {
     return home_depth_[static_cast<std::size_t>(buffer.value)];
   }

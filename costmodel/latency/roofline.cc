@@ -1,16 +1,17 @@
 #include "costmodel/latency/roofline.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "costmodel/latency/core.h"
 #include "costmodel/latency/nest.h"
 #include "costmodel/latency/traffic.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace prunerc::costmodel {
 namespace {
 
-// Bytes per cycle of one core where the platform was not measured; of the order that x86 server cores reach.
+// Bytes per cycle of one core where the platform was not measured; of the order that x86 server
+// cores reach.
 constexpr double kL2BytesPerCycle = 48;
 constexpr double kL3BytesPerCycle = 24;
 constexpr double kMemoryBytesPerCycle = 8;
@@ -99,8 +100,7 @@ LatencyEstimate estimate_latency(const ir::Program& program, const ir::Target& t
     out.total_ns += largest + kNotHidden * (sum - largest);
     // Nests of one parallel loop start together.
     if (spread.launches > 0 && spread.loop != last_parallel) {
-      const double launch =
-          target.platform.launch_ns > 0 ? target.platform.launch_ns : kLaunchNs;
+      const double launch = target.platform.launch_ns > 0 ? target.platform.launch_ns : kLaunchNs;
       out.launch_ns += spread.launches * launch;
     }
     last_parallel = spread.loop;

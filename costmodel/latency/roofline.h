@@ -1,4 +1,5 @@
-// An analytic estimate of how long a scheduled program runs on a CPU: arithmetic, loads, caches, threads.
+// An analytic estimate of how long a scheduled program runs on a CPU: arithmetic, loads, caches,
+// threads.
 #ifndef PRUNERC_COSTMODEL_LATENCY_ROOFLINE_H_
 #define PRUNERC_COSTMODEL_LATENCY_ROOFLINE_H_
 
@@ -7,7 +8,8 @@
 
 namespace prunerc::costmodel {
 
-/// Units: ns of the whole program, summed over its nests (they overlap within a nest, see DESIGN.md).
+/// Units: ns of the whole program, summed over its nests (they overlap within a nest, see
+/// DESIGN.md).
 struct LatencyEstimate {
   double total_ns = 0;
   double core_ns = 0;    // instructions, had every access hit L1
@@ -21,7 +23,8 @@ struct LatencyEstimate {
   double max_tile_registers = 0;
 };
 
-/// Cost: about 20 us for a tiled matrix product. Finite and positive for every program that verifies.
+/// Cost: about 20 us for a tiled matrix product. Finite and positive for every program that
+/// verifies.
 LatencyEstimate estimate_latency(const ir::Program& program, const ir::Target& target);
 
 }  // namespace prunerc::costmodel

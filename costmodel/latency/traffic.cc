@@ -18,8 +18,9 @@ struct Cache {
 
 /// What one access touches while the loops from some depth inwards run.
 struct Footprint {
-  double bytes = 0;      // whole lines
-  double occupied = 0;   // bytes of cache it takes: more than `bytes` where rows compete for few sets
+  double bytes = 0;  // whole lines
+  double occupied =
+      0;  // bytes of cache it takes: more than `bytes` where rows compete for few sets
 };
 
 Footprint footprint(const NestTable& table, const Nest& nest, const NestAccess& a, int depth,
@@ -57,8 +58,7 @@ Footprint footprint(const NestTable& table, const Nest& nest, const NestAccess& 
     const auto step = static_cast<int64_t>(line_stride);
     const auto sets = static_cast<int64_t>(cache.num_sets);
     if (line_stride == static_cast<double>(step)) {
-      const double starts =
-          static_cast<double>(step == 0 ? 1 : sets / std::gcd(step, sets));
+      const double starts = static_cast<double>(step == 0 ? 1 : sets / std::gcd(step, sets));
       const double used = std::min(cache.num_sets, starts * lines_per_row);
       if (rows > starts) out.occupied = out.bytes * cache.num_sets / used;
     }
@@ -89,7 +89,8 @@ int common_depth(const Nest& a, const Nest& b) {
   return static_cast<int>(depth);
 }
 
-/// Does an earlier nest leave what `a` reads in the cache? Then only the loops above `shared` bring it in.
+/// Does an earlier nest leave what `a` reads in the cache? Then only the loops above `shared` bring
+/// it in.
 bool is_resident(const NestTable& table, std::size_t nest_idx, const NestAccess& a,
                  const Cache& cache) {
   const std::vector<Nest>& nests = table.nests();
@@ -142,7 +143,8 @@ std::vector<Traffic> estimate_traffic(const NestTable& table, const ir::Target& 
   const double l1 = static_cast<double>(std::max<int64_t>(target.l1d_bytes, 32 * 1024));
   const double l2 = static_cast<double>(std::max<int64_t>(target.l2_bytes, 256 * 1024));
   const double l3 = static_cast<double>(std::max<int64_t>(target.l3_bytes, 4 * 1024 * 1024));
-  // 4 KiB and 64 KiB: what sets times lines make in every x86 core of the table, within a factor of two.
+  // 4 KiB and 64 KiB: what sets times lines make in every x86 core of the table, within a factor of
+  // two.
   const Cache caches[] = {
       {l1 * kUsableShare, 64, line}, {l2 * kUsableShare, 1024, line}, {l3 * kUsableShare, 1, line}};
   double whole = 0;

@@ -2,10 +2,10 @@
 #ifndef PRUNERC_COSTMODEL_LATENCY_TRAFFIC_H_
 #define PRUNERC_COSTMODEL_LATENCY_TRAFFIC_H_
 
-#include <vector>
-
 #include "costmodel/latency/nest.h"
 #include "ir/target.h"
+
+#include <vector>
 
 namespace prunerc::costmodel {
 

@@ -1,9 +1,9 @@
-#include <algorithm>
-
 #include "ir/analysis/loop_index.h"
 #include "ir/support/rng.h"
 #include "ir/visit.h"
 #include "search/sketch_rule/rule.h"
+
+#include <algorithm>
 
 namespace prunerc::search {
 
@@ -172,8 +172,7 @@ void combine_lanes(SketchContext& context, ir::BlockId block, int64_t lanes) {
   const schedule::Schedule before = context.schedule.fork();
   const auto apply = [&]() -> Result<void> {
     const std::vector<ir::LoopId> loops = context.schedule.loops_of(block);
-    PRUNERC_TRY(const ir::BlockId grouped,
-                split_sum(context, loops.back(), Int(1), kGroup));
+    PRUNERC_TRY(const ir::BlockId grouped, split_sum(context, loops.back(), Int(1), kGroup));
     const std::vector<ir::LoopId> inner = context.schedule.loops_of(grouped);
     PRUNERC_TRY_VOID(context.schedule.vectorize(inner.back()));
     PRUNERC_TRY_VOID(context.schedule.unroll(inner[inner.size() - 2]));

@@ -1,13 +1,16 @@
-// Rule "dot": products whose operands are contiguous along the reduction only (A[i,k] * B[j,k], matrix times vector).
+// Rule "dot": products whose operands are contiguous along the reduction only (A[i,k] * B[j,k],
+// matrix times vector).
 //
 //     for i, j { for k { C[i,j] += A[i,k] * B[j,k] } }
 //   ~>
 //     for tasks parallel { for j1, i1 {
 //       for k1 { for i2, j2 unrolled { for k2 vectorized { P[i,j,k2] += ... } } }
-//       for i2, j2 unrolled { for k2 { C[i,j] += P[i,j,k2] } }                       in groups of four
+//       for i2, j2 unrolled { for k2 { C[i,j] += P[i,j,k2] } }                       in groups of
+//       four
 //     } }
 //
-// The rows of a tile share the loads of the operand that does not move with them, and hide the latency of the sums.
+// The rows of a tile share the loads of the operand that does not move with them, and hide the
+// latency of the sums.
 
 #include "search/sketch_rule/rule.h"
 
@@ -37,12 +40,10 @@ struct Rows {
 
 Result<Rows> tile_rows(SketchContext& context, const Axis& axis) {
   const Int rows = context.pick(up_to(kRows, axis.extent), kPreferredRows);
-  PRUNERC_TRY(const std::vector<LoopId> parts,
-              context.schedule.split(axis.loop, {Int(-1), rows}));
+  PRUNERC_TRY(const std::vector<LoopId> parts, context.schedule.split(axis.loop, {Int(-1), rows}));
   const bool alone = context.target.num_threads <= 1;
   const Int tasks = context.pick(up_to(kTasks, axis.extent), alone ? 1 : 4);
-  PRUNERC_TRY(const std::vector<LoopId> outer,
-              context.schedule.split(parts[0], {tasks, Int(-1)}));
+  PRUNERC_TRY(const std::vector<LoopId> outer, context.schedule.split(parts[0], {tasks, Int(-1)}));
   return Rows{outer[0], outer[1], parts[1]};
 }
 

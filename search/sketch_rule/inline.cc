@@ -1,8 +1,9 @@
-// Rule "inline": an elementwise stage whose value is cheap, or has one reader that asks once, is computed where it is read.
-#include <algorithm>
-
+// Rule "inline": an elementwise stage whose value is cheap, or has one reader that asks once, is
+// computed where it is read.
 #include "ir/visit.h"
 #include "search/sketch_rule/rule.h"
+
+#include <algorithm>
 
 namespace prunerc::search {
 namespace {
@@ -69,7 +70,8 @@ void inline_stages(SketchContext& context, const Variant& variant) {
     if (block->writes.size() != 1) continue;
     const std::vector<ir::BlockId> readers = context.schedule.consumers(id);
     if (readers.empty() || !wants_inlining(context, *block, readers)) continue;
-    // Whether it is legal is for the primitive to say; a stage that stays is scheduled like any other.
+    // Whether it is legal is for the primitive to say; a stage that stays is scheduled like any
+    // other.
     static_cast<void>(context.schedule.compute_inline(id).ok());
   }
 }

@@ -1,4 +1,5 @@
-// Rule "rows": stages that work row by row (softmax, layernorm, row sums), and single elementwise stages.
+// Rule "rows": stages that work row by row (softmax, layernorm, row sums), and single elementwise
+// stages.
 //
 //     for i { for j { A } }   for i { for k { B: reduction } }   for i { for j { C } }
 //   ~>
@@ -9,10 +10,10 @@
 //     } }
 //
 // so that a row stays in the first-level cache between its stages.
-#include <algorithm>
-
 #include "ir/analysis/loop_index.h"
 #include "search/sketch_rule/rule.h"
+
+#include <algorithm>
 
 namespace prunerc::search {
 namespace {
@@ -37,8 +38,8 @@ class RowRule {
     std::vector<BlockId> inside, outside;
     for (std::size_t i = blocks_.size() - 1; i > 0; --i) {
       const BlockId id = blocks_[i - 1];
-      const bool moved = row.valid() && variant_.fuse_rows &&
-                         context_.schedule.compute_at(id, row).ok();
+      const bool moved =
+          row.valid() && variant_.fuse_rows && context_.schedule.compute_at(id, row).ok();
       (moved ? inside : outside).push_back(id);
     }
     inside.push_back(last);
@@ -87,11 +88,11 @@ class RowRule {
     }
     const int64_t tasks = std::max<int64_t>(1, context_.target.num_threads) * kTasksPerThread;
     const Int rows = context_.pick(up_to(kRowsPerTask, extent), ceil_div(extent, tasks));
-    PRUNERC_TRY(const std::vector<LoopId> parts,
-                context_.schedule.split(fused, {Int(-1), rows}));
+    PRUNERC_TRY(const std::vector<LoopId> parts, context_.schedule.split(fused, {Int(-1), rows}));
     task_ = parts[0];
     if (context_.target.num_threads > 1) {
-      // Stages join the rows later; a loop that they cannot run under in parallel is better known now.
+      // Stages join the rows later; a loop that they cannot run under in parallel is better known
+      // now.
       parallel_after_ = true;
     }
     return parts[1];
@@ -103,8 +104,8 @@ class RowRule {
     const int64_t lanes = context_.target.lanes(facts.element_bytes);
     const int64_t vectors = ceil_div(facts.spatial[0].extent, lanes);
     const int64_t tasks = std::max<int64_t>(1, context_.target.num_threads) * kTasksPerThread;
-    const Int size = context_.pick(up_to({1, 4, 16, 64, 256, 1024, 4096}, vectors),
-                                   ceil_div(vectors, tasks));
+    const Int size =
+        context_.pick(up_to({1, 4, 16, 64, 256, 1024, 4096}, vectors), ceil_div(vectors, tasks));
     // Sizes are counted in vectors so that only the last task has a tail.
     PRUNERC_TRY(const std::vector<LoopId> parts,
                 context_.schedule.split(facts.spatial[0].loop, {Int(-1), size, Int(lanes)}));
@@ -213,7 +214,8 @@ Result<BlockId> split_total(SketchContext& context, const BlockFacts& facts) {
 Result<void> schedule_rows(SketchContext& context, const std::vector<BlockId>& blocks,
                            const Variant& variant) {
   const schedule::Schedule before = context.schedule.fork();
-  // A total over everything has no rows: its outermost axis gives one partial result each, computed in parallel.
+  // A total over everything has no rows: its outermost axis gives one partial result each, computed
+  // in parallel.
   if (blocks.size() == 1 && variant.rfactor) {
     const BlockFacts facts = facts_of(context.schedule, blocks[0]);
     if (facts.trivial && facts.spatial.empty() && !facts.reduce.empty()) {

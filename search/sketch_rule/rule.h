@@ -1,26 +1,28 @@
-// What the sketch rules share: the schedule being built, decisions with heuristic defaults, and facts about blocks.
+// What the sketch rules share: the schedule being built, decisions with heuristic defaults, and
+// facts about blocks.
 #ifndef PRUNERC_SEARCH_SKETCH_RULE_RULE_H_
 #define PRUNERC_SEARCH_SKETCH_RULE_RULE_H_
-
-#include <cstdint>
-#include <string>
-#include <vector>
 
 #include "ir/program.h"
 #include "ir/target.h"
 #include "schedule/schedule.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
 
 namespace prunerc::search {
 
 /// Which structural alternative a sketch takes; every rule reads what concerns it.
 struct Variant {
   std::string name;
-  bool inline_stages = true;        // elementwise stages into their consumers
-  bool write_cache = true;          // accumulate a tile in a buffer of its own, then copy out
-  bool pack = false;                // copy the panel that the vector axis runs along
-  bool rotate_reduction = false;    // first reduction axis innermost: window axes and their masks go outside
-  bool rfactor = true;              // partial results along a contiguous reduction axis
-  bool fuse_rows = true;            // all stages of a row before the next row
+  bool inline_stages = true;  // elementwise stages into their consumers
+  bool write_cache = true;    // accumulate a tile in a buffer of its own, then copy out
+  bool pack = false;          // copy the panel that the vector axis runs along
+  bool rotate_reduction =
+      false;              // first reduction axis innermost: window axes and their masks go outside
+  bool rfactor = true;    // partial results along a contiguous reduction axis
+  bool fuse_rows = true;  // all stages of a row before the next row
 };
 
 /// The schedule under construction. Decisions made through it are recorded with their defaults.
@@ -29,7 +31,8 @@ struct SketchContext {
   const ir::Target& target;
 
   const ir::Program& program() const { return schedule.program(); }
-  /// One of the sorted values, the one nearest to `preferred` by default; a literal if there is no choice.
+  /// One of the sorted values, the one nearest to `preferred` by default; a literal if there is no
+  /// choice.
   schedule::Int pick(std::vector<int64_t> values, int64_t preferred);
 };
 
@@ -70,19 +73,23 @@ int64_t ceil_div(int64_t a, int64_t b);
 /// Of `values` those up to `limit` (at least the first one).
 std::vector<int64_t> up_to(std::vector<int64_t> values, int64_t limit);
 
-/// Splits a loop for vectors: [outer, unrolled, lanes]; the two inner ones are marked. Returns the outer loop.
+/// Splits a loop for vectors: [outer, unrolled, lanes]; the two inner ones are marked. Returns the
+/// outer loop.
 Result<ir::LoopId> vectorize_loop(SketchContext& context, ir::LoopId loop, int64_t extent,
                                   int64_t lanes, int64_t preferred_unroll);
 
-/// Cuts a reduction loop into `unroll * lanes` interleaved parts with a partial result each (the new buffer's last axis);
-/// returns the block that computes them. Its innermost loop runs over the parts.
+/// Cuts a reduction loop into `unroll * lanes` interleaved parts with a partial result each (the
+/// new buffer's last axis); returns the block that computes them. Its innermost loop runs over the
+/// parts.
 Result<ir::BlockId> split_sum(SketchContext& context, ir::LoopId loop, schedule::Int unroll,
                               int64_t lanes);
-/// Lets the block that combines partial results do so in groups of four first, instead of one long chain.
+/// Lets the block that combines partial results do so in groups of four first, instead of one long
+/// chain.
 void combine_lanes(SketchContext& context, ir::BlockId block, int64_t lanes);
 
-/// Fuses the loops (outermost first, directly nested) and makes the result parallel if there are threads for it.
-/// Where the program does not allow that for all of them, fewer are taken. Returns the innermost loop of the result.
+/// Fuses the loops (outermost first, directly nested) and makes the result parallel if there are
+/// threads for it. Where the program does not allow that for all of them, fewer are taken. Returns
+/// the innermost loop of the result.
 Result<ir::LoopId> parallelize(SketchContext& context, std::vector<ir::LoopId> loops);
 
 // The rules. Each changes the context's schedule or leaves it as it was.
@@ -90,8 +97,8 @@ Result<ir::LoopId> parallelize(SketchContext& context, std::vector<ir::LoopId> l
 /// inline.cc: elementwise stages disappear into their readers where that repeats no expensive work.
 void inline_stages(SketchContext& context, const Variant& variant);
 
-/// tile.cc: multi-level tiling of one reduction whose output axis can be vectorized; `consumer` (may be invalid) is the
-/// elementwise block that finishes its tiles.
+/// tile.cc: multi-level tiling of one reduction whose output axis can be vectorized; `consumer`
+/// (may be invalid) is the elementwise block that finishes its tiles.
 Result<void> tile_block(SketchContext& context, ir::BlockId block, ir::BlockId consumer,
                         const Variant& variant);
 /// An axis that some operand does not move along: its loads are shared by the rows of a tile.
@@ -99,12 +106,14 @@ bool is_reused(const ir::Block& block, ir::VarId var);
 /// Whether tile_block would find its axes.
 bool can_tile(const schedule::Schedule& schedule, ir::BlockId block);
 
-/// dot.cc: reductions whose operands are contiguous along the reduction only (products with a transposed operand).
+/// dot.cc: reductions whose operands are contiguous along the reduction only (products with a
+/// transposed operand).
 Result<void> tile_dot(SketchContext& context, ir::BlockId block, ir::BlockId epilogue,
                       const Variant& variant);
 bool can_tile_dot(const schedule::Schedule& schedule, ir::BlockId block);
 
-/// rows.cc: a chain of stages computed row by row under the outer loops of the last one; also single elementwise blocks.
+/// rows.cc: a chain of stages computed row by row under the outer loops of the last one; also
+/// single elementwise blocks.
 Result<void> schedule_rows(SketchContext& context, const std::vector<ir::BlockId>& blocks,
                            const Variant& variant);
 

@@ -1,22 +1,25 @@
-// Rule "tile": reductions with an output axis that can be vectorized (products, convolutions, windows).
+// Rule "tile": reductions with an output axis that can be vectorized (products, convolutions,
+// windows).
 //
 //     for o, r, v { for k { C } }
 //   ~>
-//     for o * r0 * v0 parallel {                    one task: a block of rows times a block of columns
+//     for o * r0 * v0 parallel {                    one task: a block of rows times a block of
+//     columns
 //       for v1 {
 //         [pack: the columns' panel, contiguous]
 //         for r1 {
-//           for k { for r2 unrolled { for v2 unrolled { for v3 vectorized { C } } } }    accumulators in registers
-//           copy-out or fused consumer, vectorized
+//           for k { for r2 unrolled { for v2 unrolled { for v3 vectorized { C } } } } accumulators
+//           in registers copy-out or fused consumer, vectorized
 //     } } }
 //
-// r is an axis along which some operand is reused, v the output's contiguous axis. The number of tasks per axis is decided
-// and what one task does is inferred, so any extent can be cut; tails are guarded.
-// Source: the structure SSRSRS of Ansor (Zheng et al., OSDI 2020), sections 4.1 and 4.2, and of GotoBLAS' panels.
+// r is an axis along which some operand is reused, v the output's contiguous axis. The number of
+// tasks per axis is decided and what one task does is inferred, so any extent can be cut; tails are
+// guarded. Source: the structure SSRSRS of Ansor (Zheng et al., OSDI 2020), sections 4.1 and 4.2,
+// and of GotoBLAS' panels.
+#include "search/sketch_rule/rule.h"
+
 #include <algorithm>
 #include <optional>
-
-#include "search/sketch_rule/rule.h"
 
 namespace prunerc::search {
 namespace {
@@ -34,7 +37,8 @@ const std::vector<int64_t> kTasks = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
 constexpr int64_t kMaxUnrolledWindow = 4;
 /// A tile that covers this much more than its axis is left out.
 constexpr double kMaxWaste = 1.34;
-/// Accumulators that hide the latency of a multiply-add on two ports and leave registers for operands.
+/// Accumulators that hide the latency of a multiply-add on two ports and leave registers for
+/// operands.
 constexpr int64_t kPreferredAccumulators = 24;
 constexpr int64_t kPreferredVectors = 4;
 
@@ -44,12 +48,13 @@ struct TileAxes {
   std::vector<Axis> outer;  // other spatial axes
 };
 
-// How much the rows of a register tile along `row` share. 2: the vectors that are loaded (a product's columns; the pixels
-// of a convolution for all its output channels), so a vector serves every row. 1: only scalars. 0: nothing.
+// How much the rows of a register tile along `row` share. 2: the vectors that are loaded (a
+// product's columns; the pixels of a convolution for all its output channels), so a vector serves
+// every row. 1: only scalars. 0: nothing.
 int row_rank(const ir::Block& block, ir::VarId row, ir::VarId vector) {
   if (!is_reused(block, row)) return 0;
-  const bool shares_vectors = std::all_of(
-      block.reads.begin(), block.reads.end(), [&](const ir::Access& access) {
+  const bool shares_vectors =
+      std::all_of(block.reads.begin(), block.reads.end(), [&](const ir::Access& access) {
         return access.buffer == block.writes[0].buffer || !mentions(access, vector) ||
                !mentions(access, row);
       });
@@ -79,8 +84,7 @@ std::optional<TileAxes> find_axes(const BlockFacts& facts) {
     best = std::max(best, rank);
   }
   for (const Axis& axis : facts.spatial) {
-    const bool taken =
-        axis.iter == axes.vector.iter || (axes.row && axis.iter == axes.row->iter);
+    const bool taken = axis.iter == axes.vector.iter || (axes.row && axis.iter == axes.row->iter);
     if (!taken) axes.outer.push_back(axis);
   }
   return axes;
@@ -120,8 +124,7 @@ Result<TiledAxis> tile_axis(SketchContext& context, const Axis& axis, std::vecto
   PRUNERC_TRY(const std::vector<LoopId> parts, context.schedule.split(axis.loop, factors));
   const Int tasks =
       context.pick(up_to(kTasks, std::max<int64_t>(1, axis.extent / least_tile)), preferred);
-  PRUNERC_TRY(const std::vector<LoopId> outer,
-              context.schedule.split(parts[0], {tasks, Int(-1)}));
+  PRUNERC_TRY(const std::vector<LoopId> outer, context.schedule.split(parts[0], {tasks, Int(-1)}));
   return TiledAxis{outer[0], outer[1], {parts.begin() + 1, parts.end()}};
 }
 
@@ -178,19 +181,18 @@ class TileRule {
   }
 
   Result<void> split_axes(const TileAxes& axes) {
-    const std::vector<int64_t> vectors =
-        without_waste(up_to(kVectors, ceil_div(axes.vector.extent, width_)), axes.vector.extent,
-                      width_);
+    const std::vector<int64_t> vectors = without_waste(
+        up_to(kVectors, ceil_div(axes.vector.extent, width_)), axes.vector.extent, width_);
     const int64_t wanted = axes.row ? kPreferredVectors : 2 * kPreferredVectors;
     const Int num_vectors = context_.pick(vectors, wanted);
-    PRUNERC_TRY(vector_, tile_axis(context_, axes.vector, {num_vectors, Int(width_)},
-                                   width_ * vectors[0],
-                                   preferred_tasks(context_, axes.vector.extent, true, variant_)));
+    PRUNERC_TRY(vector_,
+                tile_axis(context_, axes.vector, {num_vectors, Int(width_)}, width_ * vectors[0],
+                          preferred_tasks(context_, axes.vector.extent, true, variant_)));
     if (!axes.row) return {};
     const std::vector<int64_t> rows =
         without_waste(up_to(kRows, axes.row->extent), axes.row->extent, 1);
-    const Int num_rows = context_.pick(
-        rows, kPreferredAccumulators / std::max<int64_t>(1, num_vectors.value));
+    const Int num_rows =
+        context_.pick(rows, kPreferredAccumulators / std::max<int64_t>(1, num_vectors.value));
     PRUNERC_TRY(row_, tile_axis(context_, *axes.row, {num_rows}, 1,
                                 preferred_tasks(context_, axes.row->extent, false, variant_)));
     return {};
@@ -247,8 +249,7 @@ class TileRule {
 
   Result<void> place_copies() {
     for (const BlockId pack : packs_) {
-      PRUNERC_TRY(const std::vector<LoopId> loops,
-                  context_.schedule.compute_at(pack, panel_loop_));
+      PRUNERC_TRY(const std::vector<LoopId> loops, context_.schedule.compute_at(pack, panel_loop_));
       PRUNERC_TRY_VOID(mark_copy(loops, false));
     }
     if (!consumer_.valid()) return {};
@@ -285,7 +286,8 @@ bool can_tile(const schedule::Schedule& schedule, BlockId block) {
   const BlockFacts facts = facts_of(schedule, block);
   const std::optional<TileAxes> axes = find_axes(facts);
   if (!axes) return false;
-  // Every operand that moves with the vector axis must do so without gaps, or lanes would be gathered.
+  // Every operand that moves with the vector axis must do so without gaps, or lanes would be
+  // gathered.
   return std::all_of(
       facts.block->reads.begin(), facts.block->reads.end(), [&](const ir::Access& access) {
         if (!mentions(access, axes->vector.var)) return true;

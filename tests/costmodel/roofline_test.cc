@@ -1,12 +1,12 @@
 #include "costmodel/latency/roofline.h"
 
-#include <cmath>
-
 #include "costmodel/cost_model.h"
 #include "costmodel/latency/nest.h"
 #include "schedule/schedule.h"
 #include "tests/support/check.h"
 #include "tests/support/program_gen.h"
+
+#include <cmath>
 
 namespace prunerc {
 namespace {
@@ -27,7 +27,8 @@ ir::Program matmul(int64_t n) {
   return parse_or_die("program matmul(A: f32[" + e + ", " + e + "], B: f32[" + e + ", " + e +
                       "]) -> (C: f32[" + e + ", " + e + "]) { for i in " + e + " { for j in " + e +
                       " { for k in " + e + " { block \"C\" [vi: S(" + e + ") = i, vj: S(" + e +
-                      ") = j, vk: R(" + e + ") = k] { init { C[vi, vj] = 0f32 } C[vi, vj] = C[vi, vj] + "
+                      ") = j, vk: R(" + e +
+                      ") = k] { init { C[vi, vj] = 0f32 } C[vi, vj] = C[vi, vj] + "
                       "A[vi, vk] * B[vk, vj] } } } } }");
 }
 
@@ -173,7 +174,8 @@ TEST_CASE("every random program has a finite positive estimate, and a model scor
     INFO("case " << i);
     CHECK(std::isfinite(e.total_ns));
     CHECK(e.total_ns > 0);
-    for (const double part : {e.core_ns, e.l2_ns, e.l3_ns, e.memory_ns, e.launch_ns}) CHECK(part >= 0);
+    for (const double part : {e.core_ns, e.l2_ns, e.l3_ns, e.memory_ns, e.launch_ns})
+      CHECK(part >= 0);
     const ModelInput input = {&program, &target};
     Score scores[2];
     roofline->predict({&input, 1}, {&scores[0], 1});

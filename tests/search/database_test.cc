@@ -1,16 +1,16 @@
 #include "search/database.h"
 
-#include <csignal>
+#include "tests/search/programs.h"
+#include "tests/support/check.h"
+
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
-
-#include "tests/search/programs.h"
-#include "tests/support/check.h"
 
 namespace prunerc {
 namespace {
@@ -96,8 +96,9 @@ TEST_CASE("the best is the fastest verified record, and top_k names each candida
   Database db = open_or_die(fresh_path("best"));
   const int64_t id = db.put_task(make_test_task("gemm")).value();
   CHECK_FALSE(db.best(id).value().has_value());
-  std::vector<Record> records = {make_record(1, 300), make_record(2, 200), make_record(3, 100, false),
-                                 make_record(2, 210), make_record(4, 50)};
+  std::vector<Record> records = {make_record(1, 300), make_record(2, 200),
+                                 make_record(3, 100, false), make_record(2, 210),
+                                 make_record(4, 50)};
   records[4].measurement.status = MeasureStatus::kWrongResult;
   REQUIRE_OK(db.put_records(id, records));
   CHECK(db.best(id).value()->fingerprint == records[1].fingerprint);
@@ -110,7 +111,8 @@ TEST_CASE("the best is the fastest verified record, and top_k names each candida
 TEST_CASE("a later measurement of a candidate replaces the earlier one in the ranking") {
   Database db = open_or_die(fresh_path("finals"));
   const int64_t id = db.put_task(make_test_task("gemm")).value();
-  const std::vector<Record> records = {make_record(1, 100), make_record(2, 150), make_record(1, 180)};
+  const std::vector<Record> records = {make_record(1, 100), make_record(2, 150),
+                                       make_record(1, 180)};
   REQUIRE_OK(db.put_records(id, records));
   CHECK(db.best(id).value()->fingerprint == records[1].fingerprint);
   CHECK(db.top_k(id, 5).value()[1].measurement.median_ns == records[2].measurement.median_ns);
@@ -163,7 +165,8 @@ TEST_CASE("bad lines are counted and cost only themselves") {
   std::string text = "{\"schema\": 1}\nnot json\n[1, 2]\n" + line.substr(0, line.size() / 2) + "\n";
   for (const char* key : {"median_ns", "samples_ns", "seed", "trace", "seconds", "status"}) {
     std::string broken = line;
-    const std::size_t at = broken.find("\"" + std::string(key) + "\":") + std::string(key).size() + 3;
+    const std::size_t at =
+        broken.find("\"" + std::string(key) + "\":") + std::string(key).size() + 3;
     broken.replace(at, broken.find(",\"", at) - at, "{}");
     text += broken;
   }

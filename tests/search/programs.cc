@@ -18,7 +18,8 @@ const std::vector<NamedProgram>& operator_programs() {
     block "C" [vi: S(13) = i, vj: S(37) = j, vk: R(7) = k] {
       init { C[vi, vj] = 0f32 }
       C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj] } } } } })"},
-      {"dense_relu", R"(program dense_relu(A: f32[12, 16], B: f32[16, 40], b: f32[40]) -> (Y: f32[12, 40]) {
+      {"dense_relu",
+       R"(program dense_relu(A: f32[12, 16], B: f32[16, 40], b: f32[40]) -> (Y: f32[12, 40]) {
   buffer T: f32[12, 40] global
   for i in 12 { for j in 40 { for k in 16 {
     block "T" [vi: S(12) = i, vj: S(40) = j, vk: R(16) = k] {
@@ -27,7 +28,8 @@ const std::vector<NamedProgram>& operator_programs() {
   for i2 in 12 { for j2 in 40 {
     block "Y" [wi: S(12) = i2, wj: S(40) = j2] {
       Y[wi, wj] = max(T[wi, wj] + b[wj], 0f32) } } } })"},
-      {"batch_matmul", R"(program batch_matmul(A: f32[3, 9, 8], B: f32[3, 8, 33]) -> (C: f32[3, 9, 33]) {
+      {"batch_matmul",
+       R"(program batch_matmul(A: f32[3, 9, 8], B: f32[3, 8, 33]) -> (C: f32[3, 9, 33]) {
   for b in 3 { for i in 9 { for j in 33 { for k in 8 {
     block "C" [vb: S(3) = b, vi: S(9) = i, vj: S(33) = j, vk: R(8) = k] {
       init { C[vb, vi, vj] = 0f32 }
@@ -38,7 +40,8 @@ const std::vector<NamedProgram>& operator_programs() {
       init { Y[c, h, w] = 0f32 }
       Y[c, h, w] = Y[c, h, w] + select(0 <= h + r - 1 && h + r - 1 < 9 && 0 <= w + s - 1 && w + s - 1 < 18,
         X[i, h + r - 1, w + s - 1], 0f32) * F[c, i, r, s] } } } } } } } })"},
-      {"conv2d_relu", R"(program conv2d_relu(X: f32[4, 8, 20], F: f32[8, 4, 3, 3], b: f32[8]) -> (Y: f32[8, 6, 18]) {
+      {"conv2d_relu",
+       R"(program conv2d_relu(X: f32[4, 8, 20], F: f32[8, 4, 3, 3], b: f32[8]) -> (Y: f32[8, 6, 18]) {
   buffer T: f32[8, 6, 18] global
   for co in 8 { for oh in 6 { for ow in 18 { for ci in 4 { for kh in 3 { for kw in 3 {
     block "T" [c: S(8) = co, h: S(6) = oh, w: S(18) = ow, i: R(4) = ci, r: R(3) = kh, s: R(3) = kw] {

@@ -2,14 +2,14 @@
 #ifndef PRUNERC_TESTS_SEARCH_PROGRAMS_H_
 #define PRUNERC_TESTS_SEARCH_PROGRAMS_H_
 
+#include "search/measurer.h"
+#include "search/task.h"
+
 #include <deque>
 #include <functional>
 #include <map>
 #include <string>
 #include <vector>
-
-#include "search/measurer.h"
-#include "search/task.h"
 
 namespace prunerc::testing {
 
@@ -26,7 +26,8 @@ ir::Program operator_program(const std::string& name);
 /// A task on an AVX-512 machine of the target table.
 search::Task make_test_task(const std::string& name, int num_threads = 2);
 
-/// Answers after `delay` calls of next, in the order of submission or reversed within what is pending.
+/// Answers after `delay` calls of next, in the order of submission or reversed within what is
+/// pending.
 class TableMeasurer : public search::Measurer {
  public:
   using Formula = std::function<search::Measurement(const search::MeasureInput&)>;

@@ -1,7 +1,5 @@
 #include "search/space.h"
 
-#include <algorithm>
-
 #include "ir/equal.h"
 #include "ir/verify.h"
 #include "schedule/schedule.h"
@@ -10,6 +8,8 @@
 #include "tests/search/programs.h"
 #include "tests/support/check.h"
 #include "tests/support/program_gen.h"
+
+#include <algorithm>
 
 namespace prunerc {
 namespace {
@@ -24,7 +24,8 @@ SearchSpace space_of(const Task& task) {
   return std::move(space).value();
 }
 
-TEST_CASE("every sketch of every operator, with any decisions, is a legal program of the same meaning") {
+TEST_CASE(
+    "every sketch of every operator, with any decisions, is a legal program of the same meaning") {
   REQUIRE(operator_programs().size() >= 12);
   for (const NamedProgram& op : operator_programs()) {
     const Task task = make_test_task(op.name);
@@ -34,7 +35,8 @@ TEST_CASE("every sketch of every operator, with any decisions, is a legal progra
       for (int i = 0; i < num_cases(200) / 40 + 1; ++i) {
         Rng rng(first_seed(), s, static_cast<uint64_t>(i));
         const int sketch = static_cast<int>(s);
-        const Genome genome = i == 0 ? default_genome(space, sketch) : random_genome(space, sketch, rng);
+        const Genome genome =
+            i == 0 ? default_genome(space, sketch) : random_genome(space, sketch, rng);
         const Result<Candidate> made = instantiate(task, space, sketch, genome.decisions);
         INFO(op.name << " sketch " << space.sketches[s].name << " case " << i);
         // The heuristic decisions must be legal; drawn ones may be refused, with a reason.
@@ -62,7 +64,8 @@ TEST_CASE("random programs get a space whose candidates mean the same") {
     const SearchSpace space = space_of(task);
     for (std::size_t s = 0; s < space.sketches.size(); ++s) {
       const Genome genome = random_genome(space, static_cast<int>(s), rng);
-      const Result<Candidate> made = instantiate(task, space, static_cast<int>(s), genome.decisions);
+      const Result<Candidate> made =
+          instantiate(task, space, static_cast<int>(s), genome.decisions);
       if (!made) continue;
       INFO("seed " << seed << " sketch " << space.sketches[s].name);
       REQUIRE_OK(ir::verify(made->program));
@@ -78,7 +81,8 @@ TEST_CASE("a candidate's trace prints, parses and replays to the same program") 
     Rng rng(5);
     for (std::size_t s = 0; s < space.sketches.size(); ++s) {
       const Genome genome = random_genome(space, static_cast<int>(s), rng);
-      const Result<Candidate> made = instantiate(task, space, static_cast<int>(s), genome.decisions);
+      const Result<Candidate> made =
+          instantiate(task, space, static_cast<int>(s), genome.decisions);
       if (!made) continue;
       const Result<schedule::Trace> trace = schedule::parse_trace(schedule::print(made->trace));
       REQUIRE_OK(trace);
@@ -105,7 +109,8 @@ TEST_CASE("children of crossover and mutation stay in their sketch's space") {
     REQUIRE(mixed.decisions.size() == spaces.size());
     for (std::size_t d = 0; d < spaces.size(); ++d) {
       CHECK(spaces[d].contains(mutant.decisions[d]));
-      CHECK((mixed.decisions[d] == mother.decisions[d] || mixed.decisions[d] == father.decisions[d]));
+      CHECK(
+          (mixed.decisions[d] == mother.decisions[d] || mixed.decisions[d] == father.decisions[d]));
     }
     num_mixed += mixed != mother && mixed != father ? 1 : 0;
   }

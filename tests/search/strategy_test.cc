@@ -1,9 +1,4 @@
 // The parts of the evolutionary strategy, and the thread pool under it.
-#include <atomic>
-#include <cmath>
-#include <memory>
-#include <set>
-
 #include "ir/support/parallel.h"
 #include "schedule/schedule.h"
 #include "search/evolution.h"
@@ -12,13 +7,19 @@
 #include "tests/search/programs.h"
 #include "tests/support/check.h"
 
+#include <atomic>
+#include <cmath>
+#include <memory>
+#include <set>
+
 namespace prunerc {
 namespace {
 
 using namespace search;   // NOLINT: a test
 using namespace testing;  // NOLINT: a test
 
-TEST_CASE("the pool runs every index once and keeps the order of results for any number of threads") {
+TEST_CASE(
+    "the pool runs every index once and keeps the order of results for any number of threads") {
   for (const int num_threads : {1, 2, 5}) {
     ThreadPool pool(num_threads);
     CHECK(pool.num_threads() == num_threads);
@@ -44,7 +45,8 @@ TEST_CASE("candidates come back in the order of their genomes for any number of 
   std::vector<Genome> genomes;
   for (uint64_t i = 0; i < 24; ++i) {
     Rng rng(4, i);
-    genomes.push_back(random_genome(space, static_cast<int>(rng.below(space.sketches.size())), rng));
+    genomes.push_back(
+        random_genome(space, static_cast<int>(rng.below(space.sketches.size())), rng));
   }
   std::vector<Fingerprint> first;
   for (const int num_threads : {1, 2}) {
@@ -92,7 +94,8 @@ TEST_CASE("what a strategy was told it does not propose again") {
   strategy->tell(known, times);
   std::set<Fingerprint> told;
   for (const Candidate& candidate : known) told.insert(candidate.fingerprint);
-  for (const Candidate& candidate : strategy->ask(100)) CHECK(told.count(candidate.fingerprint) == 0);
+  for (const Candidate& candidate : strategy->ask(100))
+    CHECK(told.count(candidate.fingerprint) == 0);
 }
 
 TEST_CASE("the residual follows near measurements and forgets far ones") {

@@ -1,14 +1,14 @@
 #include "search/tuner.h"
 
-#include <algorithm>
-#include <set>
-
 #include "ir/equal.h"
 #include "schedule/schedule.h"
 #include "search/evolution.h"
 #include "search/space.h"
 #include "tests/search/programs.h"
 #include "tests/support/check.h"
+
+#include <algorithm>
+#include <set>
 
 namespace prunerc {
 namespace {
@@ -61,7 +61,8 @@ TEST_CASE("same seed and same times give the same search, byte for byte, for 1 a
       TuneOptions options = small_options(40);
       options.strategy = kind;
       options.num_threads = num_threads;
-      const Outcome out = run({make_test_task("gemm"), make_test_task("conv2d_relu")}, measurer, db, options);
+      const Outcome out =
+          run({make_test_task("gemm"), make_test_task("conv2d_relu")}, measurer, db, options);
       if (first.empty()) first = out.log;
       CHECK(out.log == first);
       CHECK(std::count(first.begin(), first.end(), '\n') >= 160);
@@ -104,7 +105,8 @@ TEST_CASE("the report's best is the fastest answer and was verified") {
   const Outcome out = run({make_test_task("dense_relu")}, measurer, db, options);
   const TaskReport& report = out.report.tasks[0];
   double fastest = 1e30;
-  for (const Record& record : records_of(db)) fastest = std::min(fastest, record.measurement.median_ns);
+  for (const Record& record : records_of(db))
+    fastest = std::min(fastest, record.measurement.median_ns);
   CHECK(report.best_ns == fastest);
   CHECK(report.verified);
   CHECK(report.evidence == "compared");

@@ -25,7 +25,8 @@ struct GenPolicy {
   bool unusual = true;         // gathers, scans, two blocks that write one buffer
 };
 
-/// A policy of its own for each case: long and short programs, mostly odd or mostly even extents, one type or all.
+/// A policy of its own for each case: long and short programs, mostly odd or mostly even extents,
+/// one type or all.
 GenPolicy random_policy(Rng& rng);
 
 /// With inputs of random_inputs every sum is exact in any order, so that results may be compared

@@ -1,4 +1,5 @@
-// The main function of a fuzzer's corpus test: runs LLVMFuzzerTestOneInput once on each file of the folders it is given.
+// The main function of a fuzzer's corpus test: runs LLVMFuzzerTestOneInput once on each file of the
+// folders it is given.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +26,8 @@ int main(int argc, char** argv) {
     std::printf("%s\n", input.c_str());
     std::fflush(stdout);
     std::ifstream file(input, std::ios::binary);
-    const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    const std::string bytes((std::istreambuf_iterator<char>(file)),
+                            std::istreambuf_iterator<char>());
     LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
   }
   std::printf("%zu passed, 0 failed\n", inputs.size());

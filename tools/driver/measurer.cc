@@ -1,5 +1,7 @@
 #include "tools/driver/measurer.h"
 
+#include "codegen/codegen.h"
+
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -8,8 +10,6 @@
 #include <thread>
 #include <utility>
 #include <vector>
-
-#include "codegen/codegen.h"
 
 namespace prunerc {
 namespace {
@@ -33,8 +33,9 @@ search::MeasureStatus to_search(runtime::MeasureStatus status) {
   PRUNERC_UNREACHABLE("runtime status");
 }
 
-// No kernel can be this fast: twice the arithmetic rate that one thread showed, on every thread. The measured rate of
-// all threads together is no bound, since other work may have taken a share of it then.
+// No kernel can be this fast: twice the arithmetic rate that one thread showed, on every thread.
+// The measured rate of all threads together is no bound, since other work may have taken a share of
+// it then.
 double impossible_ns(const search::Task& task) {
   const double threads = static_cast<double>(std::max<int64_t>(1, task.target.num_threads));
   const double gflops = 2 * threads * task.target.peak_gflops();
@@ -51,8 +52,7 @@ struct Built {
 Built build(search::MeasureInput input) {
   Built built;
   const auto start = std::chrono::steady_clock::now();
-  Result<codegen::Artifact> artifact =
-      codegen::compile_cpu(input.program, input.task->target, {});
+  Result<codegen::Artifact> artifact = codegen::compile_cpu(input.program, input.task->target, {});
   built.outcome.build_s = seconds_since(start);
   built.ok = artifact.ok();
   if (artifact.ok()) {
@@ -115,7 +115,8 @@ struct CpuMeasurer::Impl {
         return stopping || (!to_run.empty() && !(options.exclusive_timing && num_building > 0));
       });
       if (stopping) return;
-      // With exclusive timing whatever is built is run in one go: builders and timer take turns, both busy.
+      // With exclusive timing whatever is built is run in one go: builders and timer take turns,
+      // both busy.
       running = true;
       do {
         Built built = std::move(to_run.front());

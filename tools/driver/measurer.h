@@ -1,18 +1,20 @@
-// CpuMeasurer: builds candidates with codegen on threads, times and verifies them in the measuring child.
+// CpuMeasurer: builds candidates with codegen on threads, times and verifies them in the measuring
+// child.
 #ifndef PRUNERC_TOOLS_DRIVER_MEASURER_H_
 #define PRUNERC_TOOLS_DRIVER_MEASURER_H_
-
-#include <memory>
 
 #include "runtime/device.h"
 #include "search/measurer.h"
 #include "tools/driver/reference.h"
 
+#include <memory>
+
 namespace prunerc {
 
 struct MeasurerOptions {
   int num_builders = 2;
-  /// Builders stand still while a kernel is timed: needed when the kernel uses every hardware thread.
+  /// Builders stand still while a kernel is timed: needed when the kernel uses every hardware
+  /// thread.
   bool exclusive_timing = true;
   runtime::TimingOptions timing;
 };

@@ -1,20 +1,12 @@
 // The embeddable API: load an operator, tune it, compile it, run it. //:prunerc is this library.
 //
-//   prunerc::Operator op = *prunerc::load_operator({.file = "dense_relu.prn", .bindings = {{"M", "512"}}});
-//   prunerc::Session session = *prunerc::Session::open({.target = "cpu"});
+//   prunerc::Operator op = *prunerc::load_operator({.file = "dense_relu.prn", .bindings = {{"M",
+//   "512"}}}); prunerc::Session session = *prunerc::Session::open({.target = "cpu"});
 //   search::TuneReport report = *session.tune({&op, 1}, {.trials = 200});
 //   prunerc::Kernel kernel = *session.kernel(op);
 //   kernel.run({x, w, bias}, {y});
 #ifndef PRUNERC_TOOLS_DRIVER_PRUNERC_H_
 #define PRUNERC_TOOLS_DRIVER_PRUNERC_H_
-
-#include <map>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "codegen/artifact.h"
 #include "ir/program.h"
@@ -24,19 +16,28 @@
 #include "search/task.h"
 #include "search/tuner.h"
 
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
 namespace prunerc {
 
 inline constexpr const char* kVersion = "0.1.0";
 
-/// To be called first in main of a program that tunes: kernels under test run in a child that is the same program,
-/// started once more. Returns that child's exit status, or nothing in the program itself.
+/// To be called first in main of a program that tunes: kernels under test run in a child that is
+/// the same program, started once more. Returns that child's exit status, or nothing in the program
+/// itself.
 std::optional<int> serve_worker(int argc, char** argv);
 
 /// Which operator, with which sizes.
 struct OperatorRequest {
-  std::string file;        ///< path of a .prn or .prc file; empty if `text` or `expression` is given
-  std::string text;        ///< operator text; `file` then only names it in messages
-  std::string op;          ///< name, if the text has several operators
+  std::string file;  ///< path of a .prn or .prc file; empty if `text` or `expression` is given
+  std::string text;  ///< operator text; `file` then only names it in messages
+  std::string op;    ///< name, if the text has several operators
   std::string expression;  ///< "C[i,j] = sum[k] A[i,k] * B[k,j]" instead of a text
   std::map<std::string, std::string> bindings;  ///< "M" -> "512"
   std::map<std::string, std::string> dtypes;    ///< expression inputs; "" -> "f32" for all
@@ -52,12 +53,13 @@ struct Operator {
   ir::Program program;   ///< unscheduled
 };
 
-/// Reads, checks and binds one operator. Errors: IoError; OperatorText, whose detail holds all diagnostics rendered
-/// with their source lines.
+/// Reads, checks and binds one operator. Errors: IoError; OperatorText, whose detail holds all
+/// diagnostics rendered with their source lines.
 Result<Operator> load_operator(const OperatorRequest& request);
 
-/// Every operator of the file that can be bound with these sizes and its defaults; one name in `op` selects it.
-/// A file with one operator gives one. Errors: as load_operator, of the first that fails.
+/// Every operator of the file that can be bound with these sizes and its defaults; one name in `op`
+/// selects it. A file with one operator gives one. Errors: as load_operator, of the first that
+/// fails.
 Result<std::vector<Operator>> load_operators(const OperatorRequest& request);
 
 /// "$PRUNERC_DB", else prunerc/db.sqlite in the user's cache folder (created on first use).
@@ -75,17 +77,18 @@ enum class Effort : uint8_t {
 struct Choice {
   enum class Origin : uint8_t { kRecord, kHeuristic, kModel };
   Origin origin = Origin::kHeuristic;
-  ir::Program program;   ///< scheduled
+  ir::Program program;  ///< scheduled
   schedule::Trace trace;
-  double best_ns = 0;    ///< of the record; 0 otherwise
+  double best_ns = 0;  ///< of the record; 0 otherwise
 };
 std::string_view to_string(Choice::Origin origin);
 
 struct SessionOptions {
   std::string target = "cpu";
-  int threads = 0;        ///< of a kernel; 0: one per hardware thread
-  std::string database;   ///< empty: default_database()
-  std::vector<std::string> worker_command;  ///< argv of the measuring child; empty: this executable's `__worker`
+  int threads = 0;       ///< of a kernel; 0: one per hardware thread
+  std::string database;  ///< empty: default_database()
+  std::vector<std::string>
+      worker_command;  ///< argv of the measuring child; empty: this executable's `__worker`
 };
 
 class Kernel;
@@ -115,7 +118,8 @@ class Session {
   Result<Choice> choose(const Operator& op, Effort effort = Effort::kO0);
   Result<codegen::Artifact> compile(const Choice& choice) const;
 
-  /// Chooses, compiles and loads into this process. Errors: TargetNotHost; those of choose, compile, loading.
+  /// Chooses, compiles and loads into this process. Errors: TargetNotHost; those of choose,
+  /// compile, loading.
   Result<Kernel> kernel(const Operator& op);
 
  private:
@@ -124,7 +128,8 @@ class Session {
   std::unique_ptr<Impl> impl_;
 };
 
-/// A compiled operator in this process. Movable. Threads: run may be called from one thread at a time.
+/// A compiled operator in this process. Movable. Threads: run may be called from one thread at a
+/// time.
 class Kernel {
  public:
   static Result<Kernel> load(codegen::Artifact artifact, int num_threads);
@@ -133,8 +138,8 @@ class Kernel {
   ~Kernel();
 
   const codegen::Artifact& artifact() const;
-  /// One pointer per parameter in declared order; each array dense, row-major, 64-byte aligned and of the declared
-  /// size. Errors: KernelArguments, KernelFailed.
+  /// One pointer per parameter in declared order; each array dense, row-major, 64-byte aligned and
+  /// of the declared size. Errors: KernelArguments, KernelFailed.
   Result<void> run(std::span<const void* const> inputs, std::span<void* const> outputs);
 
  private:

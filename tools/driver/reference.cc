@@ -1,27 +1,28 @@
 #include "tools/driver/reference.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-
 #include "codegen/codegen.h"
 #include "ir/analysis/loop_index.h"
 #include "ir/interp/tensor.h"
 #include "ir/visit.h"
 #include "schedule/schedule.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
 namespace prunerc {
 namespace {
 
-/// Above this much arithmetic the unscheduled program is too slow to run whole; sampled outputs are checked alone.
+/// Above this much arithmetic the unscheduled program is too slow to run whole; sampled outputs are
+/// checked alone.
 constexpr double kMaxReferenceFlops = 2e10;
 /// Outputs evaluated in double, and block instances spent on them: about a quarter of a second.
 constexpr int64_t kMaxSampled = 2048;
 constexpr int64_t kMaxSampleSteps = 3'000'000;
-/// Allowed error in units of sqrt(K) roundings of the largest value. Source: the probabilistic bound of Higham and Mary
-/// 2019 with head-room for reassociated sums and vector math of a few ulp.
+/// Allowed error in units of sqrt(K) roundings of the largest value. Source: the probabilistic
+/// bound of Higham and Mary 2019 with head-room for reassociated sums and vector math of a few ulp.
 constexpr double kErrorFactor = 32;
 
 double unit_roundoff(ir::DType t) {
@@ -40,9 +41,9 @@ double unit_roundoff(ir::DType t) {
 }
 
 struct Facts {
-  bool exact = true;      // small whole inputs give the same bits in every order of evaluation
-  double reduction = 1;   // length of the longest reduction
-  double roundoff = 0;    // the coarsest float type that a value passes through
+  bool exact = true;     // small whole inputs give the same bits in every order of evaluation
+  double reduction = 1;  // length of the longest reduction
+  double roundoff = 0;   // the coarsest float type that a value passes through
 };
 
 void look(Facts& facts, ir::Expr e) {
@@ -52,10 +53,9 @@ void look(Facts& facts, ir::Expr e) {
     }
     if (part.as<ir::Div>() != nullptr) facts.exact = false;
     if (const ir::Call* call = part.as<ir::Call>()) {
-      facts.exact &= call->intrinsic == ir::Intrinsic::kAbs ||
-                     call->intrinsic == ir::Intrinsic::kFloor ||
-                     call->intrinsic == ir::Intrinsic::kCeil ||
-                     call->intrinsic == ir::Intrinsic::kRound;
+      facts.exact &=
+          call->intrinsic == ir::Intrinsic::kAbs || call->intrinsic == ir::Intrinsic::kFloor ||
+          call->intrinsic == ir::Intrinsic::kCeil || call->intrinsic == ir::Intrinsic::kRound;
     }
     if (const ir::FloatImm* imm = part.as<ir::FloatImm>()) {
       facts.exact &= std::isinf(imm->value) || imm->value * 16 == std::floor(imm->value * 16);
@@ -82,7 +82,8 @@ Facts facts_of(const ir::Program& program) {
         return true;
       },
       [&](ir::Expr e) { look(facts, e); });
-  // 8 * 8 * K must stay a whole number below 2^24; products of more factors leave that range, hence the head-room.
+  // 8 * 8 * K must stay a whole number below 2^24; products of more factors leave that range, hence
+  // the head-room.
   if (facts.reduction > (1 << 14) || facts.roundoff > unit_roundoff(ir::DType::kF32)) {
     facts.exact = false;
   }
@@ -97,7 +98,8 @@ ir::Tensor as_tensor(const codegen::ArtifactParam& param, const std::string& byt
   return tensor;
 }
 
-// The loop that runs along the block's last output axis, if its writes are points with that axis bare.
+// The loop that runs along the block's last output axis, if its writes are points with that axis
+// bare.
 ir::LoopId contiguous_loop(const ir::Program& program, ir::BlockId id) {
   const ir::LoopIndex index(program);
   const ir::Block* block = index.block(id);
@@ -114,8 +116,9 @@ ir::LoopId contiguous_loop(const ir::Program& program, ir::BlockId id) {
   return {};
 }
 
-// The unscheduled program with each block's contiguous output axis innermost and in vectors: a reduction's terms are
-// still added one after the other. A block that does not take this form stays as it is.
+// The unscheduled program with each block's contiguous output axis innermost and in vectors: a
+// reduction's terms are still added one after the other. A block that does not take this form stays
+// as it is.
 ir::Program plain_schedule(const ir::Program& base, const ir::Target& target) {
   schedule::Schedule plain(base);
   for (const ir::BlockId id : plain.blocks()) {
@@ -143,7 +146,8 @@ std::vector<runtime::InputSpec> References::inputs(const ir::Program& program, u
   for (ir::BufferId id : program.params()) {
     if (program.buffer(id).role != ir::BufferRole::kInput) continue;
     specs.push_back({exact ? runtime::Fill::kSmallInt : runtime::Fill::kUniform,
-                     hash_combine(seed, specs.size()), {}});
+                     hash_combine(seed, specs.size()),
+                     {}});
   }
   return specs;
 }
@@ -169,7 +173,8 @@ void References::evaluate_sample(const search::Task& task, uint64_t seed, Expect
     if (buffer.role != ir::BufferRole::kInput) continue;
     ir::Tensor tensor(buffer.dtype, ir::shape_of(buffer));
     const runtime::InputSpec& spec = specs[tensors.size()];
-    runtime::fill_tensor(spec.fill, spec.seed, tensor.dtype, tensor.num_elements(), tensor.data.data());
+    runtime::fill_tensor(spec.fill, spec.seed, tensor.dtype, tensor.num_elements(),
+                         tensor.data.data());
     tensors.push_back(std::move(tensor));
   }
   ir::ElementOptions options;
@@ -220,7 +225,8 @@ Result<const References::Expected*> References::expected(const search::Task& tas
 
 namespace {
 
-// Compares all elements with the unscheduled program's; false and result.what at the first difference.
+// Compares all elements with the unscheduled program's; false and result.what at the first
+// difference.
 bool compare_all(const std::string& name, const ir::Tensor& reference, const ir::Tensor& got,
                  double relative, Comparison& result) {
   const int64_t n = reference.num_elements();
@@ -235,8 +241,9 @@ bool compare_all(const std::string& name, const ir::Tensor& reference, const ir:
     const double g = got.get(i);
     const double difference = r == g || (std::isnan(r) && std::isnan(g)) ? 0 : std::fabs(r - g);
     if (!(difference <= bound)) {
-      result.what = fmt::format("{}[{}] is {:.9g}, the unscheduled program gives {:.9g} (allowed: {:.3g})",
-                                name, i, g, r, bound);
+      result.what =
+          fmt::format("{}[{}] is {:.9g}, the unscheduled program gives {:.9g} (allowed: {:.3g})",
+                      name, i, g, r, bound);
       return false;
     }
     if (bound > 0) result.worst = std::max(result.worst, difference / bound);
@@ -271,7 +278,8 @@ Result<Comparison> References::compare(const search::Task& task, uint64_t seed,
   for (ir::BufferId id : task.base.params()) {
     const ir::Buffer& buffer = task.base.buffer(id);
     if (buffer.role != ir::BufferRole::kOutput) continue;
-    if (i >= outputs.size()) return error(Diag::kInternal, std::string("the kernel gave too few outputs"));
+    if (i >= outputs.size())
+      return error(Diag::kInternal, std::string("the kernel gave too few outputs"));
     const codegen::ArtifactParam param{std::string(buffer.name), buffer.dtype, ir::shape_of(buffer),
                                        codegen::ParamRole::kOutput};
     const ir::Tensor got = as_tensor(param, outputs[i]);
@@ -287,13 +295,14 @@ Result<Comparison> References::compare(const search::Task& task, uint64_t seed,
   }
   result.ok = true;
   if (result.num_elems > 0) {
-    result.what = fmt::format("{} outputs equal to the unscheduled program{}", result.num_elems,
-                              want->relative == 0
-                                  ? std::string(" to the bit")
-                                  : fmt::format(", largest error {:.2g} of the bound", result.worst));
+    result.what = fmt::format(
+        "{} outputs equal to the unscheduled program{}", result.num_elems,
+        want->relative == 0 ? std::string(" to the bit")
+                            : fmt::format(", largest error {:.2g} of the bound", result.worst));
   }
   if (result.num_exact > 0) {
-    result.what += fmt::format("{}{} of them in double", result.what.empty() ? "" : ", ", result.num_exact);
+    result.what +=
+        fmt::format("{}{} of them in double", result.what.empty() ? "" : ", ", result.num_exact);
   }
   return result;
 }

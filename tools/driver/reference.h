@@ -1,30 +1,31 @@
-// What a task's outputs must be, and whether a candidate's are: architecture.md's "nothing unverified wins".
+// What a task's outputs must be, and whether a candidate's are: architecture.md's "nothing
+// unverified wins".
 #ifndef PRUNERC_TOOLS_DRIVER_REFERENCE_H_
 #define PRUNERC_TOOLS_DRIVER_REFERENCE_H_
-
-#include <string>
-#include <vector>
 
 #include "ir/interp/elements.h"
 #include "ir/support/result.h"
 #include "runtime/device.h"
 #include "search/task.h"
 
+#include <string>
+#include <vector>
+
 namespace prunerc {
 
 /// One comparison of outputs.
 struct Comparison {
   bool ok = false;
-  int64_t num_elems = 0;   ///< compared with the unscheduled program
-  int64_t num_exact = 0;   ///< of these, evaluated in double over the full reduction
-  double worst = 0;        ///< largest error as a part of its bound
-  std::string what;        ///< for people: the first difference, or what was compared
+  int64_t num_elems = 0;  ///< compared with the unscheduled program
+  int64_t num_exact = 0;  ///< of these, evaluated in double over the full reduction
+  double worst = 0;       ///< largest error as a part of its bound
+  std::string what;       ///< for people: the first difference, or what was compared
 };
 
-/// Says what a task's outputs must be on inputs that no candidate was timed on. Two sources: all outputs of the
-/// unscheduled program (its innermost output axis vectorized, so that it ends in reasonable time; sums keep their order),
-/// and a few thousand outputs in double over the full reduction (ir/interp/elements.h), each with its own bound.
-/// Threads: one call at a time.
+/// Says what a task's outputs must be on inputs that no candidate was timed on. Two sources: all
+/// outputs of the unscheduled program (its innermost output axis vectorized, so that it ends in
+/// reasonable time; sums keep their order), and a few thousand outputs in double over the full
+/// reduction (ir/interp/elements.h), each with its own bound. Threads: one call at a time.
 class References {
  public:
   explicit References(runtime::Device& device) : device_(device) {}
@@ -39,8 +40,8 @@ class References {
 
  private:
   struct Expected {
-    std::vector<std::string> outputs;  // empty: too slow to run whole
-    std::vector<std::vector<int64_t>> positions;        // evaluated in double, per output
+    std::vector<std::string> outputs;                    // empty: too slow to run whole
+    std::vector<std::vector<int64_t>> positions;         // evaluated in double, per output
     std::vector<std::vector<ir::Reference>> references;  // of these
     double relative = 0;  // allowed error against `outputs`, as a part of the largest value
   };
