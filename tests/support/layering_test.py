@@ -23,9 +23,10 @@ PACKAGES = {
     "ir/interp": (2, ["ir", "ir/support"]),
     "ir/fpv": (2, ["ir", "ir/support"]),
     "ir/lang": (2, ["ir", "ir/support", "ir/analysis"]),
-    "schedule": (3, ["ir", "ir/support", "ir/analysis"]),
+    "ir/tensor": (2, ["ir", "ir/support", "ir/analysis"]),
+    "schedule": (3, ["ir", "ir/support", "ir/analysis", "ir/tensor"]),
     "costmodel": (4, ["ir", "ir/support", "ir/analysis"]),
-    "codegen": (4, ["ir", "ir/support", "ir/analysis"]),
+    "codegen": (4, ["ir", "ir/support", "ir/analysis", "ir/tensor"]),
     # Plain data only: runtime loads bytes and knows no programs.
     "runtime": (4, ["ir/support", "ir/target.h", "ir/dtype.h", "codegen/artifact.h"]),
     "search": (
@@ -36,6 +37,7 @@ PACKAGES = {
             "ir/analysis",
             "ir/interp",
             "ir/fpv",
+            "ir/tensor",
             "schedule",
             "costmodel/cost_model.h",
             "costmodel/latency",
