@@ -2,11 +2,13 @@
 
 #include "codegen/lower/lower.h"
 #include "ir/printer.h"
+#include "ir/support/options.h"
+#include "ir/verify.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
+#include <string>
 
 namespace prunerc::codegen {
 namespace {
@@ -22,37 +24,28 @@ constexpr Pass kCpuPasses[] = {
     {"simplify", simplify_lowered, false},
 };
 
-// PRUNERC_DUMP=after:lower/*,after:lower/init
-bool wants_dump(std::string_view pass) {
-  const char* wanted = std::getenv("PRUNERC_DUMP");
-  if (wanted == nullptr) return false;
-  std::string_view rest = wanted;
-  while (!rest.empty()) {
-    const std::size_t comma = std::min(rest.find(','), rest.size());
-    std::string_view item = rest.substr(0, comma);
-    rest.remove_prefix(std::min(comma + 1, rest.size()));
-    constexpr std::string_view kPrefix = "after:lower/";
-    if (item.substr(0, kPrefix.size()) != kPrefix) continue;
-    item.remove_prefix(kPrefix.size());
-    if (item == "*" || item == pass) return true;
-  }
-  return false;
-}
-
-void dump(std::string_view pass, const ir::Program& before, const ir::Program& after) {
+void dump(const std::string& name, const ir::Program& before, const ir::Program& after) {
   const bool unchanged = before.root().is(after.root());
-  std::fprintf(stderr, "// after lower/%.*s%s\n", static_cast<int>(pass.size()), pass.data(),
-               unchanged ? " (unchanged)" : "");
-  if (!unchanged) std::fputs(ir::print(after).c_str(), stderr);
+  write_dump(unchanged ? name + " (unchanged)" : name, unchanged ? "" : ir::print(after));
 }
 
+// Every pass runs in here: what it made is verified, its time taken, its program dumped if asked
+// for.
 Result<ir::Program> run_pass(const Pass& pass, const ir::Program& program, const ir::Target& target,
                              const PipelineOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   PRUNERC_TRY(ir::Program result, pass.run(program, target));
   const std::chrono::duration<double, std::nano> elapsed = std::chrono::steady_clock::now() - start;
   if (options.times != nullptr) options.times->push_back({pass.name, elapsed.count()});
-  if (wants_dump(pass.name)) dump(pass.name, program, result);
+  const std::string name = "after:lower/" + std::string(pass.name);
+  if (debug_options().time_passes) {
+    std::fprintf(stderr, "%-24s %8.3f ms\n", name.c_str(), elapsed.count() * 1e-6);
+  }
+  if (debug_options().wants_dump(name)) dump(name, program, result);
+  if (const Result<void> sound = ir::verify(result); !sound.ok()) {
+    return with_detail(error(Diag::kInternal, name + ": " + sound.error().message()),
+                       ir::print(result));
+  }
   return result;
 }
 
@@ -60,25 +53,31 @@ Result<ir::Program> run_pass(const Pass& pass, const ir::Program& program, const
 
 std::span<const Pass> cpu_passes() { return kCpuPasses; }
 
-Result<ir::Program> lower_cpu(const ir::Program& program, const ir::Target& target,
-                              const PipelineOptions& options) {
+Result<ir::Program> run_passes(std::span<const Pass> passes, const ir::Program& program,
+                               const ir::Target& target, const PipelineOptions& options) {
   if (!program.domain().empty()) {
     return error(Diag::kUnsupported, "compiling a program with tile parameters");
   }
   ir::Program current = program;
+  const int64_t asked = debug_options().max_optional_passes;
+  const int64_t limit = asked >= 0 ? asked : options.max_optional_passes;
   int64_t num_optional = 0;
-  for (const Pass& pass : kCpuPasses) {
+  for (const Pass& pass : passes) {
     const bool disabled = std::find(options.disabled.begin(), options.disabled.end(), pass.name) !=
                           options.disabled.end();
     if (!pass.required) {
-      const bool beyond =
-          options.max_optional_passes >= 0 && num_optional >= options.max_optional_passes;
+      const bool beyond = limit >= 0 && num_optional >= limit;
       ++num_optional;
       if (disabled || beyond) continue;
     }
     PRUNERC_TRY(current, run_pass(pass, current, target, options));
   }
   return current;
+}
+
+Result<ir::Program> lower_cpu(const ir::Program& program, const ir::Target& target,
+                              const PipelineOptions& options) {
+  return run_passes(kCpuPasses, program, target, options);
 }
 
 }  // namespace prunerc::codegen

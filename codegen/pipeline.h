@@ -37,8 +37,14 @@ struct PipelineOptions {
   std::vector<PassTime>* times = nullptr;
 };
 
-/// Runs the table. PRUNERC_DUMP=after:lower/* (or after:lower/NAME) prints programs to stderr.
-/// Errors: those of the passes, Unsupported for programs that still have tile parameters.
+/// Runs the passes in order, and ir::verify on what each makes. The environment's PRUNERC_DUMP,
+/// PRUNERC_TIME and PRUNERC_BISECT (ir/support/options.def) apply.
+/// Errors: those of the passes; Internal with the program if a pass makes a malformed one;
+/// Unsupported for programs that still have tile parameters.
+Result<ir::Program> run_passes(std::span<const Pass> passes, const ir::Program& program,
+                               const ir::Target& target, const PipelineOptions& options = {});
+
+/// run_passes with cpu_passes.
 Result<ir::Program> lower_cpu(const ir::Program& program, const ir::Target& target,
                               const PipelineOptions& options = {});
 

@@ -137,6 +137,7 @@ void TaskState::update(std::span<const Candidate> candidates, std::span<const Me
   for (std::size_t i = 0; i < answers.size(); ++i) {
     add_known(candidates[i], answers[i]);
     ++report.counts[static_cast<std::size_t>(answers[i].status)];
+    if (!answers[i].ok() && report.failure.empty()) report.failure = answers[i].detail;
     ++report.trials;
     ++answered;
   }

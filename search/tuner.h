@@ -50,6 +50,7 @@ struct TaskReport {
   bool verified = false;      // the best was compared with the unscheduled program
   std::string evidence;
   StatusCounts counts = {};  // of this call's trials
+  std::string failure;       // what was said of the first trial that failed
   PhaseSeconds seconds;
   StopReason stop = StopReason::kTrials;
   Record best;                                    // of best_ns

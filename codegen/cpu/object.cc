@@ -1,6 +1,7 @@
 #include "codegen/cpu/object.h"
 
 #include "codegen/cpu/emitter.h"
+#include "ir/support/options.h"
 
 #include <llvm/ADT/StringMap.h>
 #include <llvm/Analysis/CGSCCPassManager.h>
@@ -28,6 +29,7 @@
 #include <llvm/Transforms/Scalar/LoopUnrollPass.h>
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
+#include <llvm/Transforms/Utils/Cloning.h>
 
 #include <algorithm>
 #include <memory>
@@ -106,6 +108,19 @@ std::string print_module(const llvm::Module& module) {
   return text;
 }
 
+// The bytes of an object, or the text of an assembly file.
+Result<std::string> emit_file(llvm::Module& module, llvm::TargetMachine& machine,
+                              llvm::CodeGenFileType type) {
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream out(bytes);
+  llvm::legacy::PassManager emit;
+  if (machine.addPassesToEmitFile(emit, out, nullptr, type, /*DisableVerify=*/true)) {
+    return error(Diag::kInternal, "LLVM cannot emit files for " + module.getTargetTriple());
+  }
+  emit.run(module);
+  return std::string(bytes.begin(), bytes.end());
+}
+
 }  // namespace
 
 CpuName host_cpu() {
@@ -169,18 +184,17 @@ Result<std::string> emit_object(const ir::Program& lowered, const StoragePlan& p
     return with_detail(error(Diag::kInternal, "emitted LLVM IR does not verify"), broken_out.str());
   }
   optimize(module, *machine);
+  if (debug_options().wants_dump("llvm")) write_dump("llvm", print_module(module));
   if (form == ObjectForm::kLlvmText) return print_module(module);
-
-  llvm::SmallVector<char, 0> bytes;
-  llvm::raw_svector_ostream out(bytes);
-  llvm::legacy::PassManager emit;
-  const auto type = form == ObjectForm::kObject ? llvm::CodeGenFileType::ObjectFile
-                                                : llvm::CodeGenFileType::AssemblyFile;
-  if (machine->addPassesToEmitFile(emit, out, nullptr, type, /*DisableVerify=*/true)) {
-    return error(Diag::kInternal, "LLVM cannot emit files for " + name.triple);
+  if (form == ObjectForm::kObject && debug_options().wants_dump("asm")) {
+    // Emission changes a module, so that the dump works on a copy of it.
+    PRUNERC_TRY(const std::string text, emit_file(*llvm::CloneModule(module), *machine,
+                                                  llvm::CodeGenFileType::AssemblyFile));
+    write_dump("asm", text);
   }
-  emit.run(module);
-  return std::string(bytes.begin(), bytes.end());
+  return emit_file(module, *machine,
+                   form == ObjectForm::kObject ? llvm::CodeGenFileType::ObjectFile
+                                               : llvm::CodeGenFileType::AssemblyFile);
 }
 
 }  // namespace prunerc::codegen

@@ -1,4 +1,4 @@
-// Numbers with an error bound: the arithmetic of reference values. Internal.
+// Numbers with an error bound: the arithmetic of reference values.
 #ifndef PRUNERC_IR_INTERP_BOUNDED_H_
 #define PRUNERC_IR_INTERP_BOUNDED_H_
 

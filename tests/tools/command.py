@@ -76,6 +76,9 @@ class CommandTest(unittest.TestCase):
         self.db = self.path("db.sqlite")
         self.environment = dict(os.environ, XDG_CACHE_HOME=self.cache, PRUNERC_DB=self.db)
 
+    def with_variables(self, variables):
+        return dict(self.environment, **variables)
+
     def path(self, name):
         return os.path.join(self.folder, name)
 

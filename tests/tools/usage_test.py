@@ -39,6 +39,39 @@ class Usage(command.CommandTest):
                 self.assertEqual("", result.out)
                 self.assertNotEqual("", result.err)
 
+    def test_the_debugging_switches_are_explained_and_checked(self):
+        help_text = self.prunerc("--help-debug").out
+        for variable, malformed in (
+            ("PRUNERC_DUMP", "before:lunch"),
+            ("PRUNERC_TIME", "tea"),
+            ("PRUNERC_BISECT", "lower:-1"),
+        ):
+            with self.subTest(variable=variable):
+                self.assertIn(f"  {variable}=", help_text)
+                result = self.prunerc("show", self.ops, "--op", "dense", env=self.with_variables({variable: malformed}), expect=2)
+                self.assertIn(variable, result.err)
+                self.assertEqual("", result.out)
+
+    def test_dumps_and_times_go_to_stderr_or_to_a_folder(self):
+        show = ["show", self.ops, "--op", "dense", "--stage", "asm"]
+        result = self.prunerc(*show, env=self.with_variables({"PRUNERC_DUMP": "after:lower/blocks,llvm", "PRUNERC_TIME": "passes"}))
+        self.assertIn("// after:lower/blocks\nprogram ", result.err)
+        self.assertNotIn("// after:lower/init", result.err)
+        self.assertIn("\n// llvm\n", result.err)
+        self.assertRegex(result.err, r"after:lower/simplify +\d+\.\d+ ms\n")
+        dumps = self.path("dumps")
+        plain = self.prunerc(*show)
+        quiet = self.prunerc(*show, env=self.with_variables({"PRUNERC_DUMP": "after:lower/*", "PRUNERC_DUMP_DIR": dumps}))
+        self.assertEqual(plain.out, quiet.out)
+        self.assertEqual(plain.err, quiet.err)
+        self.assertIn("00000-after-lower-init", os.listdir(dumps))
+
+    def test_bisection_leaves_out_optional_passes(self):
+        result = self.prunerc("show", self.ops, "--op", "dense", "--stage", "lowered",
+                              env=self.with_variables({"PRUNERC_BISECT": "lower:0", "PRUNERC_TIME": "passes"}))
+        self.assertIn("after:lower/blocks", result.err)
+        self.assertNotIn("after:lower/simplify", result.err)
+
     def test_a_bad_operator_ends_with_1_and_shows_the_place(self):
         bad = self.write("bad.prn", "op f(A: f32[4]) -> (B: f32[4]) {\n  B[i] = A[i] + C[i];\n}\n")
         for verb in (["tune"], ["show"], ["bench"], ["verify"], ["compile", "-o", self.path("x.o")]):
@@ -72,6 +105,12 @@ class Usage(command.CommandTest):
     def test_measuring_for_another_kind_of_machine_ends_with_5(self):
         result = self.prunerc("tune", self.ops, "--op", "dense", "--target", "cuda:sm_90a", expect=5)
         self.assertIn("compile", result.err)
+
+    def test_an_operator_that_no_candidate_can_run_ends_with_3_and_says_why(self):
+        huge = ["-e", "C[i] = A[i] * 2", "-D", "i=200000000000"]
+        result = self.prunerc("tune", *huge, "--trials", "2", expect=3)
+        self.assertIn("no candidate of 'expr' ran", result.err)
+        self.assertIn("not enough memory for the buffers", result.err)
 
     def test_offline_without_a_record_ends_with_6_and_writes_nothing(self):
         out = self.path("x.o")

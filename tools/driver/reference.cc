@@ -2,6 +2,7 @@
 
 #include "codegen/codegen.h"
 #include "ir/analysis/loop_index.h"
+#include "ir/interp/bounded.h"
 #include "ir/interp/tensor.h"
 #include "ir/visit.h"
 #include "schedule/schedule.h"
@@ -25,21 +26,6 @@ constexpr int64_t kMaxSampleSteps = 3'000'000;
 /// bound of Higham and Mary 2019 with head-room for reassociated sums and vector math of a few ulp.
 constexpr double kErrorFactor = 32;
 
-double unit_roundoff(ir::DType t) {
-  switch (t) {
-    case ir::DType::kF64: return 0x1p-53;
-    case ir::DType::kF32: return 0x1p-24;
-    case ir::DType::kF16: return 0x1p-11;
-    case ir::DType::kBF16: return 0x1p-8;
-    case ir::DType::kI64:
-    case ir::DType::kI32:
-    case ir::DType::kI8:
-    case ir::DType::kU8:
-    case ir::DType::kBool: return 0;
-  }
-  PRUNERC_UNREACHABLE("dtype");
-}
-
 struct Facts {
   bool exact = true;     // small whole inputs give the same bits in every order of evaluation
   double reduction = 1;  // length of the longest reduction
@@ -49,7 +35,7 @@ struct Facts {
 void look(Facts& facts, ir::Expr e) {
   ir::walk(e, [&](ir::Expr part) {
     if (ir::is_float(part.dtype())) {
-      facts.roundoff = std::max(facts.roundoff, unit_roundoff(part.dtype()));
+      facts.roundoff = std::max(facts.roundoff, ir::unit_roundoff(part.dtype()));
     }
     if (part.as<ir::Div>() != nullptr) facts.exact = false;
     if (const ir::Call* call = part.as<ir::Call>()) {
@@ -84,7 +70,7 @@ Facts facts_of(const ir::Program& program) {
       [&](ir::Expr e) { look(facts, e); });
   // 8 * 8 * K must stay a whole number below 2^24; products of more factors leave that range, hence
   // the head-room.
-  if (facts.reduction > (1 << 14) || facts.roundoff > unit_roundoff(ir::DType::kF32)) {
+  if (facts.reduction > (1 << 14) || facts.roundoff > ir::unit_roundoff(ir::DType::kF32)) {
     facts.exact = false;
   }
   return facts;

@@ -107,8 +107,8 @@ int tune(const TuneVerb& verb) {
   }
   for (const search::TaskReport& t : report->tasks) {
     if (t.best_ns > 0) continue;
-    fmt::print(stderr, "error: no candidate of '{}' ran and gave the right result: {}\n", t.name,
-               counts_text(t.counts));
+    fmt::print(stderr, "error: no candidate of '{}' ran and gave the right result: {}{}\n", t.name,
+               counts_text(t.counts), t.failure.empty() ? "" : " (" + t.failure + ")");
     return kNoCandidate;
   }
   return kSuccess;

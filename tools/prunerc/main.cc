@@ -1,20 +1,34 @@
 // The prunerc command line: verbs over the driver. `__worker` is the measuring child's entry, not
 // for people.
+#include "ir/support/options.h"
 #include "runtime/cpu/worker.h"
 #include "tools/prunerc/baseline.h"
 #include "tools/prunerc/cli.h"
 
+#include <fmt/format.h>
+
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 
 namespace prunerc::cli {
 namespace {
 
+int print_debug_help() {
+  fmt::print("Set in the environment:\n");
+  for (const DebugOptionRow& row : debug_option_rows()) {
+    fmt::print("  {:<34} {}\n", fmt::format("{}={}", row.variable, row.form), row.meaning);
+  }
+  return kSuccess;
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"prunerc: finds out how to run a tensor operator fast on this machine."};
   app.set_version_flag("--version", std::string("prunerc ") + kVersion);
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);
   app.fallthrough(false);
+  bool help_debug = false;
+  app.add_flag("--help-debug", help_debug, "explain the debugging switches of the environment");
   Action action;
   for (const AddVerb add : {add_tune, add_compile, add_run, add_bench, add_verify, add_show,
                             add_devices, add_doctor, add_db}) {
@@ -26,6 +40,14 @@ int run(int argc, char** argv) {
     const int code = app.exit(e);
     return code == 0 ? kSuccess : kUsage;
   }
+  if (help_debug) return print_debug_help();
+  if (!action) {
+    fmt::print(stderr, "A verb is required\nRun with --help for more information.\n");
+    return kUsage;
+  }
+  const Result<DebugOptions> debug =
+      parse_debug_options([](const char* name) -> const char* { return std::getenv(name); });
+  if (!debug.ok()) return fail(debug.error(), kUsage);
   return action();
 }
 
