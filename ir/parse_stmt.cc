@@ -1,6 +1,7 @@
 // Statements of program text.
 #include "ir/equal.h"
 #include "ir/parser_impl.h"
+#include "ir/thread_axis.h"
 #include "ir/visit.h"
 
 #include <optional>
@@ -92,6 +93,23 @@ Result<Stmt> Parser::stmt() {
   return store();
 }
 
+Result<LoopKind> Parser::loop_kind() {
+  if (peek().kind != TokenKind::kName) return LoopKind::kSerial;
+  std::string text(take().text);
+  const bool binds = text == "bind" && accept("(");
+  if (binds) {
+    // "block.x" arrives as three tokens.
+    PRUNERC_TRY(const std::string_view axis, name("a thread axis"));
+    PRUNERC_TRY_VOID(expect("."));
+    PRUNERC_TRY(const std::string_view dim, name("x, y or z"));
+    PRUNERC_TRY_VOID(expect(")"));
+    text = std::string(axis) + "." + std::string(dim);
+  }
+  const std::optional<LoopKind> kind = loop_kind_from_string(text);
+  if (kind && is_thread_axis(*kind) == binds) return *kind;
+  return error_at(peek().locus, Diag::kParseUnknownName, text.substr(0, 40));
+}
+
 Result<Stmt> Parser::loop() {
   PRUNERC_TRY(const std::string_view var_name, name("a loop variable"));
   PRUNERC_TRY_VOID(expect("in"));
@@ -99,21 +117,7 @@ Result<Stmt> Parser::loop() {
   PRUNERC_TRY(l.extent, expr(DType::kI64, "an extent"));
   PRUNERC_TRY(const int32_t id, id_number("L", -1));
   l.id = id < 0 ? b_.fresh_loop_id() : LoopId(id);
-  l.loop_kind = LoopKind::kSerial;
-  if (peek().kind == TokenKind::kName) {
-    // "block.x" arrives as three tokens.
-    std::string kind(take().text);
-    if (accept(".")) kind += "." + std::string(take().text);
-    bool known = false;
-#define PRUNERC_LOOP_KIND(Name, text) \
-  if (kind == text) {                 \
-    l.loop_kind = LoopKind::k##Name;  \
-    known = true;                     \
-  }
-#include "ir/loop_kind.def"
-#undef PRUNERC_LOOP_KIND
-    if (!known) return error_at(peek().locus, Diag::kParseUnknownName, kind.substr(0, 40));
-  }
+  PRUNERC_TRY(l.loop_kind, loop_kind());
   std::vector<Attr> found;
   if (at_attrs()) {
     PRUNERC_TRY(found, attrs());

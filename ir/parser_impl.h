@@ -65,6 +65,7 @@ class Parser {
   // Statements.
   Result<Stmt> body();  // "{" is taken already; takes "}"
   Result<Stmt> stmt();
+  Result<LoopKind> loop_kind();
   Result<Stmt> loop();
   Result<Stmt> block();
   Result<Stmt> store();

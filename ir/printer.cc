@@ -1,5 +1,6 @@
 #include "ir/printer.h"
 
+#include "ir/thread_axis.h"
 #include "ir/visit.h"
 
 #include <fmt/format.h>
@@ -224,8 +225,9 @@ class Printer {
   }
 
   void loop(const Loop& l) {
-    const std::string kind =
-        l.loop_kind == LoopKind::kSerial ? "" : " " + std::string(to_string(l.loop_kind));
+    std::string kind(to_string(l.loop_kind));
+    if (is_thread_axis(l.loop_kind)) kind = "bind(" + kind + ")";
+    kind = l.loop_kind == LoopKind::kSerial ? "" : " " + kind;
     const std::string extent = expr(l.extent);
     line("for {} in {} @L{}{}{} {{", var_name(l.var), extent, l.id.value, kind, attrs(l.attrs));
     body(l.body);

@@ -1,5 +1,6 @@
 #include "ir/verify.h"
 
+#include "ir/thread_axis.h"
 #include "ir/visit.h"
 
 #include <algorithm>
@@ -23,7 +24,7 @@ class Verifier {
     }
     domain(program_.domain());
     stmt(program_.root());
-    if (failure_.empty()) return {};
+    if (failure_.empty()) return check_thread_axes(program_.root());
     return failure_.front();
   }
 

@@ -242,7 +242,9 @@ void Emitter::emit_loop_kind(const Loop& loop) {
     case LoopKind::kThreadX:
     case LoopKind::kThreadY:
     case LoopKind::kThreadZ:
-    case LoopKind::kVThread: break;
+    case LoopKind::kVThreadX:
+    case LoopKind::kVThreadY:
+    case LoopKind::kVThreadZ: break;
   }
   emit_serial(loop, extent);
 }

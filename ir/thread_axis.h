@@ -1,0 +1,38 @@
+// Axes of a kernel launch: loops bound to block.x .. vthread.z.
+#ifndef PRUNERC_IR_THREAD_AXIS_H_
+#define PRUNERC_IR_THREAD_AXIS_H_
+
+#include "ir/stmt.h"
+#include "ir/support/result.h"
+
+#include <optional>
+#include <string_view>
+
+namespace prunerc::ir {
+
+/// Bound to block.*, thread.* or vthread.*.
+inline bool is_thread_axis(LoopKind kind) { return kind >= LoopKind::kBlockX; }
+/// block.*: one instance of the kernel's program each.
+inline bool is_block_axis(LoopKind kind) {
+  return kind >= LoopKind::kBlockX && kind <= LoopKind::kBlockZ;
+}
+/// thread.*: the threads of one block, which share memory and can combine partial results.
+inline bool is_lane_axis(LoopKind kind) {
+  return kind >= LoopKind::kThreadX && kind <= LoopKind::kThreadZ;
+}
+/// Iterations may run in any order or at once: parallel, vectorized or a thread axis.
+inline bool is_concurrent(LoopKind kind) {
+  return kind == LoopKind::kParallel || kind == LoopKind::kVectorized || is_thread_axis(kind);
+}
+std::optional<LoopKind> loop_kind_from_string(std::string_view name);
+
+/// A kernel is a loop with a thread axis that stands in no other such loop. In each: no axis stands
+/// inside itself, no block.* inside thread.* or vthread.*, nothing concurrent of the CPU (parallel)
+/// around or inside, and each block.* and thread.* has one extent wherever it occurs (vthread.* is
+/// expanded inside one thread, so that its extents are free).
+/// Errors: LoopNestedParallel, ThreadAxisExtent.
+Result<void> check_thread_axes(Stmt root);
+
+}  // namespace prunerc::ir
+
+#endif  // PRUNERC_IR_THREAD_AXIS_H_
