@@ -86,6 +86,14 @@ class Usage(command.CommandTest):
         result = self.prunerc("show", bad, expect=1)
         self.assertRegex(result.err, r"bad\.prc:\d+:\d+: ")
 
+    def test_a_program_text_that_touches_what_it_does_not_declare_ends_with_1(self):
+        bad = self.write("bad.prc", """program p(A: f32[9]) -> (B: f32[8]) {
+  for i in 8 @L0 { block "B" @B0 [v: S(8) = i] { reads A[v] writes B[v] B[v] = A[v + 1] } }
+}
+""")
+        result = self.prunerc("compile", bad, "-o", self.path("x.o"), expect=1)
+        self.assertIn("bad.prc: block @B0 accesses buffer 'A' outside its declared regions", result.err)
+
     def test_an_unknown_operator_or_parameter_ends_with_1(self):
         self.assertIn("nosuch", self.prunerc("tune", self.ops, "--op", "nosuch", expect=1).err)
         self.assertIn("Q", self.prunerc("show", self.ops, "--op", "dense", "-D", "Q=3", expect=1).err)

@@ -1,3 +1,4 @@
+#include "ir/analysis/declared.h"
 #include "ir/lang/lang.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
@@ -96,8 +97,11 @@ Result<Operator> from_prc(const OperatorRequest& request, std::string text) {
     return error(Diag::kOperatorText,
                  fmt::format("{}:{}", request.file, program.error().message()));
   }
-  if (const Result<void> sound = ir::verify(*program); !sound.ok()) {
-    return error(Diag::kOperatorText, fmt::format("{}: {}", request.file, sound.error().message()));
+  for (const auto check : {ir::verify, ir::verify_declared_regions}) {
+    if (const Result<void> sound = check(*program); !sound.ok()) {
+      return error(Diag::kOperatorText,
+                   fmt::format("{}: {}", request.file, sound.error().message()));
+    }
   }
   Operator op;
   op.name = program->name();
