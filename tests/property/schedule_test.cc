@@ -3,6 +3,7 @@
 #include "schedule/schedule.h"
 
 #include "ir/equal.h"
+#include "ir/fpv/fpv.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
 #include "ir/verify.h"
@@ -26,8 +27,9 @@ using namespace ir;        // NOLINT: a test
 using namespace testing;   // NOLINT: a test
 using namespace schedule;  // NOLINT: a test
 
-// "" if the program still does what it should, else what is wrong.
-std::string wrong(const Program& program, const std::vector<Tensor>& inputs,
+// "" if the program still does what it should, else what is wrong. Two judges: the interpreter on
+// small whole numbers, and the verifier, which sees races and undefined elements besides.
+std::string wrong(const Program& base, const Program& program, const std::vector<Tensor>& inputs,
                   const std::vector<Tensor>& expected) {
   const Result<void> verified = verify(program);
   if (!verified.ok()) return "verify: " + verified.error().message();
@@ -41,7 +43,8 @@ std::string wrong(const Program& program, const std::vector<Tensor>& inputs,
     const std::string difference = first_difference(expected, *outputs);
     if (!difference.empty()) return which + difference;
   }
-  return "";
+  const FpvVerdict verdict = check_equivalent(base, program);
+  return verdict.ok() ? "" : "verifier: " + to_string(verdict);
 }
 
 // The shortest trace found by dropping steps one at a time that still gives a wrong program.
@@ -52,7 +55,7 @@ Trace reduce(const Program& base, Trace trace, const std::vector<Tensor>& inputs
     if (shorter.instructions[i].is_sample()) continue;  // its decision would have to go, too
     shorter.instructions.erase(shorter.instructions.begin() + static_cast<std::ptrdiff_t>(i));
     const Result<Schedule> replayed = replay(base, shorter);
-    if (replayed.ok() && !wrong(replayed->program(), inputs, expected).empty()) {
+    if (replayed.ok() && !wrong(base, replayed->program(), inputs, expected).empty()) {
       trace = replayed->trace();
     }
   }
@@ -123,7 +126,7 @@ void check_case(uint64_t seed, Tally* tally) {
       continue;
     }
     ++tally->applied[kind];
-    const std::string problem = wrong(s.program(), inputs, expected);
+    const std::string problem = wrong(base, s.program(), inputs, expected);
     if (problem.empty()) continue;
     const Trace reduced = reduce(base, s.trace(), inputs, expected);
     INFO("seed " << seed << ": " << problem << "\nlast step " << step_text);

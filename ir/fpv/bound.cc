@@ -1,0 +1,245 @@
+#include "ir/fpv/bound.h"
+
+#include "ir/support/check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace prunerc::ir {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Of one value: degrees of numerator and denominator, coefficient bits, degree in integer inputs.
+struct Degree {
+  double num = 0, den = 0, bits = 0, ints = 0;
+  bool operator==(const Degree&) const = default;
+};
+
+constexpr Degree kAtom = {1, 0, 0, 0};
+
+Degree join(const Degree& a, const Degree& b) {
+  return {std::max(a.num, b.num), std::max(a.den, b.den), std::max(a.bits, b.bits),
+          std::max(a.ints, b.ints)};
+}
+// log2(2^a + 2^b).
+double log_sum(double a, double b) {
+  return std::max(a, b) + std::log2(1 + std::exp2(-std::fabs(a - b)));
+}
+Degree sum(const Degree& a, const Degree& b) {
+  if (a.den == 0 && b.den == 0) {
+    return {std::max(a.num, b.num), 0, log_sum(a.bits, b.bits), std::max(a.ints, b.ints)};
+  }
+  return {std::max(a.num + b.den, b.num + a.den), a.den + b.den, a.bits + b.bits + 1,
+          a.ints + b.ints};
+}
+Degree product(const Degree& a, const Degree& b) {
+  return {a.num + b.num, a.den + b.den, a.bits + b.bits, a.ints + b.ints};
+}
+Degree quotient(const Degree& a, const Degree& b) {
+  return product(a, {b.den, b.num, b.bits, b.ints});
+}
+
+// Of a constant as an integer times a power of two.
+double bits_of(double value) {
+  if (value == 0 || std::isinf(value) || std::isnan(value)) return 0;
+  int exponent = 0;
+  double fraction = std::frexp(std::fabs(value), &exponent);
+  int bits = 0;
+  for (; fraction != std::floor(fraction); ++bits) fraction *= 2;
+  return std::log2(fraction) + std::abs(exponent - bits);
+}
+
+class Analysis {
+ public:
+  explicit Analysis(const FpCode& code) : code_(code) {
+    for (const FpBuffer& buffer : code.buffers) {
+      Degree d;
+      if (buffer.role == BufferRole::kInput) {
+        d = is_float(buffer.dtype) ? kAtom : Degree{0, 0, 0, 1};
+      }
+      state_.push_back(d);
+    }
+  }
+
+  FpDegrees run() {
+    stmt(code_.root);
+    for (std::size_t b = 0; b < state_.size(); ++b) {
+      const Degree& d = state_[b];
+      out_.largest = std::max(out_.largest, d.num + d.den);
+      if (code_.buffers[b].role != BufferRole::kOutput) continue;
+      out_.numerator = std::max(out_.numerator, d.num);
+      out_.denominator = std::max(out_.denominator, d.den);
+      out_.bits = std::max(out_.bits, d.bits);
+      out_.int_degree = std::max(out_.int_degree, d.ints);
+    }
+    return out_;
+  }
+
+ private:
+  void stmt(int32_t index);
+  void loop(const FpStmt& s);
+  Degree value(int32_t e);
+  Degree call(const FpExpr& n);
+
+  const FpCode& code_;
+  std::vector<Degree> state_;
+  FpDegrees out_;
+};
+
+// The body's effect on the state, as often as the loop runs. What still grows after some
+// iterations is taken to go on growing as it did; faster growth has no bound.
+void Analysis::loop(const FpStmt& s) {
+  const FpExpr& extent = code_.exprs[static_cast<std::size_t>(s.expr)];
+  // An extent that is not constant is at most that of a buffer that it indexes.
+  const double count = extent.op == FpOp::kConstI ? static_cast<double>(extent.value)
+                                                  : static_cast<double>(code_.largest_extent);
+  std::vector<Degree> before;
+  std::vector<Degree> earlier;
+  constexpr int kTried = 4;
+  for (int i = 0; i < kTried; ++i) {
+    if (i >= static_cast<int>(count)) return;
+    earlier = before;
+    before = state_;
+    stmt(s.body);
+    if (state_ == before) return;
+  }
+  const auto extrapolate = [&](double Degree::*part, std::size_t b) {
+    const double last = state_[b].*part - before[b].*part;
+    const double previous = before[b].*part - earlier[b].*part;
+    if (last > previous * 1.01 + 1e-9) {
+      state_[b].*part = kInfinity;
+    } else if (last > 0 && last < previous * 0.95) {
+      // The logarithm of a sum: no further growth is faster than that of the logarithm.
+      state_[b].*part += 1 + std::log2(count / kTried);
+    } else if (last > 0) {
+      state_[b].*part += last * (count - kTried);
+    }
+  };
+  for (std::size_t b = 0; b < state_.size(); ++b) {
+    for (double Degree::*part : {&Degree::num, &Degree::den, &Degree::bits, &Degree::ints}) {
+      extrapolate(part, b);
+    }
+  }
+}
+
+void Analysis::stmt(int32_t index) {
+  if (index < 0) return;
+  const FpStmt& s = code_.stmts[static_cast<std::size_t>(index)];
+  switch (s.kind) {
+    case FpStmtKind::kSeq:
+      for (int32_t i = 0; i < s.count; ++i) {
+        stmt(code_.children[static_cast<std::size_t>(s.first + i)]);
+      }
+      return;
+    case FpStmtKind::kLoop:
+    case FpStmtKind::kLanes: return loop(s);
+    case FpStmtKind::kBlock: stmt(s.other); return stmt(s.body);
+    case FpStmtKind::kStore: {
+      const int32_t buffer = code_.accesses[static_cast<std::size_t>(s.slot)].buffer;
+      Degree& d = state_[static_cast<std::size_t>(buffer)];
+      d = join(d, value(s.expr));
+      return;
+    }
+    case FpStmtKind::kIf: stmt(s.body); return stmt(s.other);
+    case FpStmtKind::kForget: return;
+  }
+  PRUNERC_UNREACHABLE("statement kind");
+}
+
+Degree Analysis::call(const FpExpr& n) {
+  const Degree x = value(n.a);
+  switch (n.intrinsic) {
+    case Intrinsic::kExp:
+    case Intrinsic::kSigmoid:
+    case Intrinsic::kTanh:
+      out_.has_products_in_exp |= x.num > 1 || x.den > 0;
+      // 1 / (1 + e^-x).
+      return n.intrinsic == Intrinsic::kExp ? kAtom : Degree{1, 1, 2, 0};
+    case Intrinsic::kRsqrt: return {0, 1, 0, 0};
+    case Intrinsic::kLog:
+    case Intrinsic::kSqrt:
+    case Intrinsic::kErf:
+    case Intrinsic::kSin:
+    case Intrinsic::kCos:
+    case Intrinsic::kFloor:
+    case Intrinsic::kCeil:
+    case Intrinsic::kRound:
+    case Intrinsic::kPow:
+    case Intrinsic::kFma:
+    case Intrinsic::kAbs: return kAtom;
+  }
+  PRUNERC_UNREACHABLE("intrinsic");
+}
+
+Degree Analysis::value(int32_t e) {
+  const FpExpr& n = code_.exprs[static_cast<std::size_t>(e)];
+  switch (n.op) {
+    case FpOp::kConstI: return {0, 0, std::log2(1 + std::fabs(static_cast<double>(n.value))), 0};
+    case FpOp::kConstF:
+      return {0, 0, bits_of(code_.constants[static_cast<std::size_t>(n.value)].value), 0};
+    case FpOp::kAffine: {
+      Degree d;
+      const FpAffine& a = code_.affines[static_cast<std::size_t>(n.a)];
+      for (const FpAffine::Term& t : a.varying) d = sum(d, value(t.of));
+      for (const FpAffine::Term& t : a.terms) {
+        const int32_t node = code_.slots[static_cast<std::size_t>(t.of)].node;
+        if (node >= 0) d = sum(d, value(node));
+      }
+      return d;
+    }
+    case FpOp::kAddF:
+    case FpOp::kSubF:
+    case FpOp::kAddI:
+    case FpOp::kSubI: return sum(value(n.a), value(n.b));
+    case FpOp::kMulF:
+    case FpOp::kMulI: return product(value(n.a), value(n.b));
+    case FpOp::kDivF: return quotient(value(n.a), value(n.b));
+    case FpOp::kSelectI:
+    case FpOp::kSelectF:
+      out_.compares_data |= value(n.a).ints > 0;
+      return join(value(n.b), value(n.c));
+    case FpOp::kMinF:
+    case FpOp::kMaxF: return join(kAtom, join(value(n.a), value(n.b)));
+    case FpOp::kFloorDiv:
+    case FpOp::kFloorMod:
+    case FpOp::kMinI:
+    case FpOp::kMaxI:
+    case FpOp::kEqI:
+    case FpOp::kNeI:
+    case FpOp::kLtI:
+    case FpOp::kLeI:
+    case FpOp::kAnd:
+    case FpOp::kOr: {
+      // No polynomials: data makes them conditions.
+      const Degree d = join(value(n.a), value(n.b));
+      out_.compares_data |= d.ints > 0;
+      return d;
+    }
+    case FpOp::kEqF:
+    case FpOp::kNeF:
+    case FpOp::kLtF:
+    case FpOp::kLeF:
+    case FpOp::kTruth:
+    case FpOp::kToInt: return {0, 0, 0, 1};
+    case FpOp::kNot:
+    case FpOp::kWrap:
+    case FpOp::kToBool:
+    case FpOp::kAbsI:
+    case FpOp::kOfInt: return value(n.a);
+    case FpOp::kNarrow: return kAtom;
+    case FpOp::kLoadI:
+    case FpOp::kLoadF:
+      return state_[static_cast<std::size_t>(code_.accesses[static_cast<std::size_t>(n.a)].buffer)];
+    case FpOp::kCallF: return call(n);
+  }
+  PRUNERC_UNREACHABLE("operation");
+}
+
+}  // namespace
+
+FpDegrees find_degrees(const FpCode& code) { return Analysis(code).run(); }
+
+}  // namespace prunerc::ir

@@ -1,0 +1,24 @@
+// How likely a wrong program is to pass one test: degrees of what a program computes. Internal.
+#ifndef PRUNERC_IR_FPV_BOUND_H_
+#define PRUNERC_IR_FPV_BOUND_H_
+
+#include "ir/fpv/code.h"
+
+namespace prunerc::ir {
+
+/// Upper bounds over all elements of all buffers. Infinite where the degree grows faster than
+/// linearly in a loop.
+struct FpDegrees {
+  // Of output elements: numerator and denominator, in inputs, exponentials and hashes; logarithm of
+  // the largest coefficient; degree in integer inputs.
+  double numerator = 0, denominator = 0, bits = 0, int_degree = 0;
+  double largest = 0;                // numerator plus denominator, of any element
+  bool compares_data = false;        // a condition depends on integer data
+  bool has_products_in_exp = false;  // an exponent is not a sum of inputs and hashes
+};
+
+FpDegrees find_degrees(const FpCode& code);
+
+}  // namespace prunerc::ir
+
+#endif  // PRUNERC_IR_FPV_BOUND_H_

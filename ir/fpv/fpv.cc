@@ -1,0 +1,222 @@
+#include "ir/fpv/fpv.h"
+
+#include "ir/fpv/bound.h"
+#include "ir/fpv/machine.h"
+#include "ir/support/check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+namespace prunerc::ir {
+namespace {
+
+constexpr int kResamples = 3;
+// Orders that are drawn where values are compared, per 20 bits of the wanted bound.
+constexpr double kOrdersPerBit = 0.8;
+
+FpvVerdict verdict(VerdictKind kind, std::string text) {
+  FpvVerdict out;
+  out.kind = kind;
+  out.text = std::move(text);
+  return out;
+}
+
+std::vector<const FpBuffer*> parameters(const FpCode& code, BufferRole role) {
+  std::vector<const FpBuffer*> out;
+  for (const FpBuffer& buffer : code.buffers) {
+    if (buffer.role == role) out.push_back(&buffer);
+  }
+  return out;
+}
+
+bool same_parameters(const FpCode& a, const FpCode& b) {
+  for (BufferRole role : {BufferRole::kInput, BufferRole::kOutput}) {
+    const std::vector<const FpBuffer*> x = parameters(a, role);
+    const std::vector<const FpBuffer*> y = parameters(b, role);
+    const bool same = std::equal(
+        x.begin(), x.end(), y.begin(), y.end(), [](const FpBuffer* left, const FpBuffer* right) {
+          return left->dtype == right->dtype && left->shape == right->shape;
+        });
+    if (!same) return false;
+  }
+  return true;
+}
+
+// Largest probability of one value of an integer input.
+double mass_of_ints(const FpCode& code) {
+  double mass = 0;
+  for (const FpBuffer* input : parameters(code, BufferRole::kInput)) {
+    if (is_float(input->dtype)) continue;
+    const bool is_byte = input->dtype == DType::kI8 || input->dtype == DType::kU8;
+    mass = std::max(mass, is_bool(input->dtype) ? 0.5
+                          : is_byte             ? 1.0 / 256
+                                    : 0.5 / static_cast<double>(code.largest_extent + 3));
+  }
+  return mass;
+}
+
+// Chance that one test misses a difference: DESIGN.md, D3.
+double miss_of_one_test(const FpDegrees& a, const FpDegrees& b, bool has_exp, const FpCode& code,
+                        const FpWorld& world) {
+  const double p = world.p().m;
+  const double q = world.q().m;
+  // The difference of two fractions, over the common denominator.
+  const double degree = std::max(a.numerator + b.denominator, b.numerator + a.denominator);
+  const double bits = std::max(a.bits, b.bits) + 1 +
+                      (a.denominator + b.denominator > 0 ? std::min(a.bits, b.bits) : 0);
+  const bool from_all = p > 0x1p30;
+  // With exponentials only the residues modulo p count, and each exponential is a power of random
+  // elements of a subgroup of order q; without, a difference must vanish modulo p and modulo q.
+  double miss = has_exp ? degree / p + 4 * degree / q : degree / p * degree / q;
+  if (from_all) miss += std::floor(bits / (has_exp ? 30 : 59)) / kNumSafePrimes;
+  const auto hashes = static_cast<double>(world.num_hashes());
+  const auto lost = static_cast<double>(world.num_lost_hashes());
+  const double argument = std::max(a.largest, b.largest) * 2;
+  miss += hashes * hashes / 2 * argument * argument / (p * q) + lost * lost / 2 * argument / p;
+  const bool fractions = a.denominator + b.denominator > 0;
+  miss += mass_of_ints(code) *
+          (fractions ? a.int_degree + b.int_degree : std::max(a.int_degree, b.int_degree));
+  return std::min(miss, 1.0);
+}
+
+// The first output element that differs; nullopt if none does.
+std::optional<std::string> difference(const FpCode& spec_code, const FpMachine& spec,
+                                      const FpCode& code, const FpMachine& candidate) {
+  std::vector<int32_t> ours, theirs;
+  for (std::size_t b = 0; b < spec_code.buffers.size(); ++b) {
+    if (spec_code.buffers[b].role == BufferRole::kOutput) ours.push_back(static_cast<int32_t>(b));
+  }
+  for (std::size_t b = 0; b < code.buffers.size(); ++b) {
+    if (code.buffers[b].role == BufferRole::kOutput) theirs.push_back(static_cast<int32_t>(b));
+  }
+  for (std::size_t o = 0; o < ours.size(); ++o) {
+    const FpBuffer& buffer = spec_code.buffers[static_cast<std::size_t>(ours[o])];
+    const FpMemory& x = spec.memory(ours[o]);
+    const FpMemory& y = candidate.memory(theirs[o]);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(buffer.num_elements); ++i) {
+      bool same = false;
+      if (is_float(buffer.dtype)) {
+        // Only one side may have lost its residue modulo q.
+        const bool lost = ((x.q[i] | y.q[i]) & kLost) != 0;
+        same = x.p[i] == y.p[i] && (lost || x.q[i] == y.q[i]);
+      } else {
+        same = x.v[i] == y.v[i];
+      }
+      if (!same) return spec.element_name(ours[o], static_cast<int64_t>(i));
+    }
+  }
+  return std::nullopt;
+}
+
+class Check {
+ public:
+  Check(const FpCode& spec, const FpCode& candidate, const FpvOptions& options)
+      : spec_(spec),
+        candidate_(candidate),
+        options_(options),
+        spec_degrees_(find_degrees(spec)),
+        degrees_(find_degrees(candidate)) {}
+
+  FpvVerdict run();
+
+ private:
+  std::optional<FpvVerdict> test(uint64_t index, double* miss);
+
+  const FpCode& spec_;
+  const FpCode& candidate_;
+  const FpvOptions& options_;
+  FpDegrees spec_degrees_, degrees_;
+};
+
+// One world. A verdict ends the check.
+std::optional<FpvVerdict> Check::test(uint64_t index, double* miss) {
+  const bool compares = spec_.compares_floats || candidate_.compares_floats;
+  const OrderModel model = compares ? OrderModel::kOrdered : OrderModel::kSets;
+  for (uint64_t attempt = 0; attempt < kResamples; ++attempt) {
+    FpWorld world(Rng(options_.seed, index, attempt).next(), options_.primes, model);
+    FpMachine spec(spec_, world, options_.max_steps);
+    if (!spec.run() && !world.divided_by_zero()) {
+      const bool is_invalid = spec.failure() == FpFailure::kInvalid;
+      return verdict(VerdictKind::kUnsupported,
+                     (is_invalid ? "the reference is invalid: " : "") + spec.why());
+    }
+    if (world.divided_by_zero()) continue;
+    FpMachine candidate(candidate_, world, options_.max_steps);
+    if (!candidate.run() && !world.divided_by_zero()) {
+      return verdict(candidate.failure() == FpFailure::kInvalid ? VerdictKind::kInvalid
+                                                                : VerdictKind::kUnsupported,
+                     candidate.why());
+    }
+    if (world.divided_by_zero()) continue;
+    const std::optional<std::string> differs = difference(spec_, spec, candidate_, candidate);
+    if (differs) return verdict(VerdictKind::kNotEqual, "element " + *differs);
+    *miss = miss_of_one_test(spec_degrees_, degrees_, spec_.has_exp || candidate_.has_exp, spec_,
+                             world);
+    return std::nullopt;
+  }
+  return verdict(VerdictKind::kUnsupported, "division by zero");
+}
+
+FpvVerdict Check::run() {
+  FpvVerdict out;
+  out.kind = VerdictKind::kEqual;
+  out.assumes.private_exponents = spec_degrees_.has_products_in_exp || degrees_.has_products_in_exp;
+  out.assumes.orders = spec_.compares_floats || candidate_.compares_floats ||
+                       spec_.indexes_by_data || candidate_.indexes_by_data ||
+                       spec_degrees_.compares_data || degrees_.compares_data;
+  const int at_least =
+      out.assumes.orders ? static_cast<int>(std::ceil(-options_.log2_error * kOrdersPerBit)) : 1;
+  while (out.tests < options_.max_tests &&
+         (out.tests < at_least || out.log2_error > options_.log2_error)) {
+    double miss = 1;
+    std::optional<FpvVerdict> ended = test(static_cast<uint64_t>(out.tests), &miss);
+    ++out.tests;
+    if (ended) {
+      ended->tests = out.tests;
+      return *ended;
+    }
+    out.log2_error += std::log2(std::max(miss, 1e-300));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string_view to_string(VerdictKind kind) {
+  switch (kind) {
+    case VerdictKind::kEqual: return "equal";
+    case VerdictKind::kNotEqual: return "not equal";
+    case VerdictKind::kInvalid: return "invalid";
+    case VerdictKind::kUnsupported: return "unsupported";
+  }
+  PRUNERC_UNREACHABLE("verdict");
+}
+
+FpvVerdict check_equivalent(const Program& spec, const Program& candidate,
+                            const FpvOptions& options) {
+  const Result<FpCode> left = compile_fp(spec, options.spec_params, options.max_elements);
+  if (!left) return verdict(VerdictKind::kUnsupported, left.error().message());
+  const Result<FpCode> right =
+      compile_fp(candidate, options.candidate_params, options.max_elements);
+  if (!right) return verdict(VerdictKind::kUnsupported, right.error().message());
+  if (!same_parameters(*left, *right)) {
+    return verdict(VerdictKind::kInvalid, "the parameters are others");
+  }
+  return Check(*left, *right, options).run();
+}
+
+std::string to_string(const FpvVerdict& verdict) {
+  std::string out(to_string(verdict.kind));
+  if (!verdict.ok()) return out + ": " + verdict.text;
+  char number[32];
+  std::snprintf(number, sizeof(number), "2^%.0f", verdict.log2_error);
+  out += std::string(" (chance of error ") + number + ", " + std::to_string(verdict.tests) +
+         (verdict.tests == 1 ? " test" : " tests");
+  if (verdict.assumes.private_exponents) out += ", if exponents have inputs of their own";
+  if (verdict.assumes.orders) out += ", for what comparisons do not decide";
+  return out + ")";
+}
+
+}  // namespace prunerc::ir

@@ -1,0 +1,287 @@
+#include "ir/fpv/machine.h"
+
+#include "ir/support/check.h"
+
+#include <algorithm>
+
+namespace prunerc::ir {
+namespace {
+
+// Beyond what an expression of the deepest allowed nesting needs through slots.
+constexpr int32_t kSpareDepth = 64;
+
+}  // namespace
+
+FpMachine::FpMachine(const FpCode& code, FpWorld& world, int64_t max_steps)
+    : code_(code),
+      world_(world),
+      max_steps_(max_steps),
+      vars_(code.slots.size(), 0),
+      versions_(code.slots.size(), 0),
+      f_(static_cast<std::size_t>(code.depth + kSpareDepth)),
+      i_(static_cast<std::size_t>(code.depth + kSpareDepth)) {
+  for (const FpConstant& c : code.constants) constants_.push_back(world.of_float(c.value, c.dtype));
+}
+
+void FpMachine::set_inputs() {
+  memory_.assign(code_.buffers.size(), {});
+  uint64_t input = 0;
+  for (std::size_t b = 0; b < code_.buffers.size(); ++b) {
+    const FpBuffer& buffer = code_.buffers[b];
+    FpMemory& m = memory_[b];
+    const auto count = static_cast<std::size_t>(buffer.num_elements);
+    const bool is_input = buffer.role == BufferRole::kInput;
+    if (is_float(buffer.dtype)) {
+      m.p.assign(count, 0);
+      m.q.assign(count, 0);
+    } else {
+      m.v.assign(count, 0);
+    }
+    if (!is_input) m.written.assign(count, 0);
+    for (std::size_t level = 0; level < kNumConcurrencies && buffer.may_race; ++level) {
+      m.writer[level].assign(count, 0);
+      m.reader[level].assign(count, 0);
+    }
+    if (!is_input) continue;
+    // Inputs are numbered among themselves, so that two programs of one signature see the same.
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto position = static_cast<int64_t>(i);
+      if (is_float(buffer.dtype)) {
+        const FpValue value = world_.input(input, position);
+        m.p[i] = value.p;
+        m.q[i] = value.q;
+      } else {
+        m.v[i] = world_.int_input(buffer.dtype, input, position, code_.largest_extent);
+      }
+    }
+    ++input;
+  }
+}
+
+bool FpMachine::run() {
+  set_inputs();
+  exec(code_.root);
+  if (failed()) return false;
+  for (std::size_t b = 0; b < code_.buffers.size(); ++b) {
+    if (code_.buffers[b].role != BufferRole::kOutput) continue;
+    const FpMemory& m = memory_[b];
+    const auto at = std::find_if(m.written.begin(), m.written.end(),
+                                 [&](uint32_t stamp) { return stamp != m.stamp; });
+    if (at == m.written.end()) continue;
+    return fail(FpFailure::kInvalid,
+                "output element " + element_name(static_cast<int32_t>(b), at - m.written.begin()) +
+                    " is never written");
+  }
+  if (world_.undefined()) return fail(FpFailure::kUnsupported, "arithmetic on infinities");
+  if (world_.too_large()) return fail(FpFailure::kUnsupported, "so many maxima");
+  return true;
+}
+
+std::string FpMachine::element_name(int32_t buffer, int64_t position) const {
+  const FpBuffer& info = code_.buffers[static_cast<std::size_t>(buffer)];
+  std::string indices;
+  for (std::size_t d = info.shape.size(); d-- > 0;) {
+    indices = std::to_string(position % info.shape[d]) + (indices.empty() ? "" : ", ") + indices;
+    position /= info.shape[d];
+  }
+  return info.name + "[" + indices + "]";
+}
+
+bool FpMachine::step(int64_t n) {
+  if (failed()) return false;
+  steps_ += n;
+  if (steps_ <= max_steps_) return true;
+  return fail(FpFailure::kUnsupported, "more than " + std::to_string(max_steps_) + " steps");
+}
+
+int FpMachine::first_on() const {
+  for (int l = 0; l < n_; ++l) {
+    if (is_on(l)) return l;
+  }
+  return -1;
+}
+
+void FpMachine::exec(int32_t index) {
+  if (index < 0 || failed()) return;
+  const FpStmt& s = code_.stmts[static_cast<std::size_t>(index)];
+  switch (s.kind) {
+    case FpStmtKind::kSeq:
+      for (int32_t i = 0; i < s.count; ++i) {
+        exec(code_.children[static_cast<std::size_t>(s.first + i)]);
+      }
+      return;
+    case FpStmtKind::kLoop: return exec_loop(s);
+    case FpStmtKind::kLanes: return exec_lanes(s);
+    case FpStmtKind::kBlock: return exec_block(s);
+    case FpStmtKind::kStore: return exec_store(s);
+    case FpStmtKind::kIf: return exec_if(s);
+    case FpStmtKind::kForget:
+      for (int32_t i = 0; i < s.count; ++i) {
+        forget(code_.children[static_cast<std::size_t>(s.first + i)]);
+      }
+      return;
+  }
+  PRUNERC_UNREACHABLE("statement kind");
+}
+
+// Starts a region if the loop is the outermost one of its concurrency.
+void FpMachine::enter(const FpStmt& loop, Level* saved) {
+  Level& level = levels_[static_cast<std::size_t>(loop.concurrency)];
+  *saved = level;
+  uint32_t& next = next_thread_[static_cast<std::size_t>(loop.concurrency)];
+  if (!level.is_active) level.region = next++;
+  level.is_active = true;
+}
+
+void FpMachine::exec_loop(const FpStmt& s) {
+  eval_int(s.expr, 0);
+  const int64_t extent = i_[0].v[0];
+  const bool concurrent = s.concurrency != Concurrency::kNone;
+  const auto which = static_cast<std::size_t>(std::max(0, static_cast<int>(s.concurrency)));
+  // Concurrent iterations have no order: every other world takes the other one.
+  const bool backward = concurrent && !s.has_order && (world_.seed() & 1) != 0;
+  Level saved;
+  if (concurrent) enter(s, &saved);
+  for (int64_t i = 0; i < extent && step(1); ++i) {
+    if (concurrent) {
+      levels_[which].me = next_thread_[which]++;
+      levels_[which].lane_step = 0;
+    }
+    set_var(s.slot, backward ? extent - 1 - i : i);
+    exec(s.body);
+  }
+  if (concurrent) levels_[which] = saved;
+}
+
+void FpMachine::exec_lanes(const FpStmt& s) {
+  eval_int(s.expr, 0);
+  const int64_t extent = i_[0].v[0];
+  const bool concurrent = s.concurrency != Concurrency::kNone;
+  const auto which = static_cast<std::size_t>(std::max(0, static_cast<int>(s.concurrency)));
+  Level saved;
+  if (concurrent) enter(s, &saved);
+  for (int64_t start = 0; start < extent && !failed();) {
+    n_ = static_cast<int>(std::min<int64_t>(kLanes, extent - start));
+    set_var(s.slot, start);
+    if (s.one_at_a_time || (s.num_pairs > 0 && n_ > 1 && lanes_overlap(s))) n_ = 1;
+    if (!step(n_)) break;
+    if (concurrent) {
+      levels_[which].me = next_thread_[which];
+      levels_[which].lane_step = 1;
+      next_thread_[which] += static_cast<uint32_t>(n_);
+    }
+    const int lanes = n_;
+    exec(s.body);
+    start += lanes;
+  }
+  n_ = 1;
+  if (concurrent) levels_[which] = saved;
+}
+
+// Whether a store may touch what another access of the loop touches in another lane.
+bool FpMachine::lanes_overlap(const FpStmt& s) {
+  for (int32_t i = 0; i < s.num_pairs; ++i) {
+    const auto [store, other] = code_.pairs[static_cast<std::size_t>(s.first_pair + i)];
+    const FpAffine& a = code_.accesses[static_cast<std::size_t>(store)].flat;
+    const FpAffine& b = code_.accesses[static_cast<std::size_t>(other)].flat;
+    const int64_t a0 = base_of(a, 0);
+    const int64_t b0 = base_of(b, 0);
+    if (a0 == b0 && a.lane_coefficient == b.lane_coefficient && a.lane_coefficient != 0) continue;
+    const int64_t a1 = a0 + a.lane_coefficient * (n_ - 1);
+    const int64_t b1 = b0 + b.lane_coefficient * (n_ - 1);
+    if (std::max(a0, a1) < std::min(b0, b1) || std::max(b0, b1) < std::min(a0, a1)) continue;
+    return true;
+  }
+  return false;
+}
+
+// Runs s in the lanes where the condition is as wanted.
+void FpMachine::exec_under(int32_t s, const IntLanes& condition, bool wanted) {
+  if (s < 0 || failed()) return;
+  if (condition.is_uniform) {
+    if ((condition.v[0] != 0) == wanted) exec(s);
+    return;
+  }
+  Mask mask;
+  int count = 0;
+  for (int l = 0; l < n_; ++l) {
+    const bool on = is_on(l) && (condition.v[l] != 0) == wanted;
+    mask.on[l] = on ? 1 : 0;
+    count += on ? 1 : 0;
+  }
+  if (count == 0) return;
+  const Mask* saved = mask_;
+  mask_ = count == n_ ? nullptr : &mask;
+  exec(s);
+  mask_ = saved;
+}
+
+void FpMachine::exec_if(const FpStmt& s) {
+  eval_int(s.expr, 0);
+  if (failed()) return;
+  const IntLanes condition = i_[0];
+  exec_under(s.body, condition, true);
+  exec_under(s.other, condition, false);
+}
+
+void FpMachine::exec_block(const FpStmt& s) {
+  if (s.expr < 0) return exec_init(s);
+  eval_int(s.expr, 0);
+  if (failed()) return;
+  const IntLanes& guard = i_[0];
+  if (guard.is_uniform) {
+    if (guard.v[0] != 0) exec_init(s);
+    return;
+  }
+  Mask mask;
+  int count = 0;
+  for (int l = 0; l < n_; ++l) {
+    const bool on = is_on(l) && guard.v[l] != 0;
+    mask.on[l] = on ? 1 : 0;
+    count += on ? 1 : 0;
+  }
+  if (count == 0) return;
+  const Mask* saved = mask_;
+  mask_ = count == n_ ? nullptr : &mask;
+  exec_init(s);
+  mask_ = saved;
+}
+
+bool FpMachine::bind(const FpStmt& block, const FpIter& iter) {
+  eval_int(iter.extent, 0);
+  const IntLanes extent = i_[0];
+  eval_affine(iter.binding, 0);
+  if (failed()) return false;
+  for (int l = 0; l < n_; ++l) {
+    const int64_t value = i_[0].at(l);
+    if (!is_on(l) || (value >= 0 && value < extent.at(l))) continue;
+    return fail(FpFailure::kInvalid,
+                "variable '" + code_.names[static_cast<std::size_t>(iter.name)] + "' of block @B" +
+                    std::to_string(block.block) + " takes value " + std::to_string(value) +
+                    " outside its extent");
+  }
+  return true;
+}
+
+// The iteration variables, the init where all reduction iterations are 0, and the body.
+void FpMachine::exec_init(const FpStmt& s) {
+  IntLanes starts;
+  starts.set_uniform(1);
+  for (int32_t i = 0; i < s.count; ++i) {
+    const FpIter& iter = code_.iters[static_cast<std::size_t>(s.first + i)];
+    if (iter.needs_check && !bind(s, iter)) return;
+    if (s.other < 0 || !iter.is_reduce) continue;
+    eval_affine(iter.binding, 0);
+    if (failed()) return;
+    if (i_[0].is_uniform && starts.is_uniform) {
+      starts.v[0] &= i_[0].v[0] == 0 ? 1 : 0;
+      continue;
+    }
+    starts.spread(n_);
+    for (int l = 0; l < n_; ++l) starts.v[l] &= i_[0].at(l) == 0 ? 1 : 0;
+  }
+  exec_under(s.other, starts, true);
+  exec(s.body);
+}
+
+}  // namespace prunerc::ir

@@ -1,0 +1,135 @@
+// Runs FpCode in one FpWorld, with every check on. Internal.
+#ifndef PRUNERC_IR_FPV_MACHINE_H_
+#define PRUNERC_IR_FPV_MACHINE_H_
+
+#include "ir/fpv/code.h"
+#include "ir/fpv/lanes.h"
+#include "ir/fpv/world.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace prunerc::ir {
+
+/// The elements of one buffer, and what is known of each. An element is written if its stamp is the
+/// buffer's. Shadows, per concurrency, hold who last wrote and read it.
+struct FpMemory {
+  std::vector<uint32_t> p, q;  // floats
+  std::vector<int64_t> v;      // integers and bool
+  std::vector<uint32_t> written;
+  uint32_t stamp = 1;
+  std::array<std::vector<uint32_t>, kNumConcurrencies> writer, reader;
+  std::array<uint32_t, kNumConcurrencies> forgotten_at = {};  // older shadows mean nothing
+};
+
+enum class FpFailure : uint8_t { kNone, kInvalid, kUnsupported };
+
+class FpMachine {
+ public:
+  FpMachine(const FpCode& code, FpWorld& world, int64_t max_steps);
+
+  /// Runs from fresh inputs. False: see failure() and why().
+  bool run();
+  FpFailure failure() const { return failure_; }
+  const std::string& why() const { return why_; }
+  const FpMemory& memory(int32_t buffer) const { return memory_[static_cast<std::size_t>(buffer)]; }
+  int64_t steps() const { return steps_; }
+  /// "C[1, 2]".
+  std::string element_name(int32_t buffer, int64_t position) const;
+
+ private:
+  struct Place {  // of an access, in the lanes that run
+    bool is_affine = true;
+    bool in_bounds = true;  // in all lanes, masked ones included
+    int64_t base = 0, stride = 0;
+    int64_t at[kLanes];  // unless affine
+    int64_t position(int lane) const { return is_affine ? base + stride * lane : at[lane]; }
+  };
+  struct Level {  // the running iteration of the loops of one concurrency
+    bool is_active = false;
+    uint32_t region = 0;  // accesses before it happened before
+    uint32_t me = 0;      // of lane 0
+    uint32_t lane_step = 0;
+  };
+
+  // machine.cc
+  void set_inputs();
+  void exec(int32_t s);
+  void exec_loop(const FpStmt& s);
+  void exec_lanes(const FpStmt& s);
+  bool lanes_overlap(const FpStmt& s);
+  void exec_block(const FpStmt& s);
+  bool bind(const FpStmt& block, const FpIter& iter);
+  void exec_init(const FpStmt& s);
+  void exec_under(int32_t s, const IntLanes& condition, bool wanted);
+  void exec_if(const FpStmt& s);
+  void set_var(int32_t slot, int64_t value) {
+    vars_[static_cast<std::size_t>(slot)] = value;
+    ++version_;
+  }
+  void enter(const FpStmt& loop, Level* saved);
+  bool step(int64_t n);
+
+  // machine_memory.cc
+  void exec_store(const FpStmt& s);
+  void reduce(const FpStmt& s);
+  void load_floats(int32_t access, int d);
+  void load_ints(int32_t access, int d);
+  bool locate(const FpAccess& a, int d, Place* out);
+  bool check_bounds(const FpAccess& a, const FpAccess::Check& check, int d, Place* out);
+  bool check_written(const FpAccess& a, const Place& place);
+  bool note_reads(const FpAccess& a, const Place& place);
+  bool note_writes(const FpAccess& a, const Place& place);
+  bool races(const FpAccess& a, int level, int64_t position, uint32_t me, bool writes);
+  void forget(int32_t buffer);
+
+  // machine_expr.cc
+  void eval_float(int32_t e, int d);
+  void eval_int(int32_t e, int d);
+  void eval_affine(const FpAffine& a, int d);
+  void eval_arithmetic(const FpExpr& n, int d);
+  void eval_comparison(const FpExpr& n, int d);
+  void eval_logic(const FpExpr& n, int d);
+  void eval_unary(const FpExpr& n, int d);
+  void eval_scalar_calls(const FpExpr& n, int d);
+  template <typename Lanes, typename Eval>
+  void eval_select(const FpExpr& n, int d, std::vector<Lanes>& lanes, Eval eval);
+  int64_t base_of(const FpAffine& a, int d);
+  int64_t slot_value(int32_t slot, int d);
+
+  bool is_on(int lane) const { return mask_ == nullptr || mask_->on[lane] != 0; }
+  int first_on() const;
+  bool fail(FpFailure kind, std::string why) {
+    if (failure_ == FpFailure::kNone) {
+      failure_ = kind;
+      why_ = std::move(why);
+    }
+    return false;
+  }
+  bool failed() const { return failure_ != FpFailure::kNone; }
+
+  const FpCode& code_;
+  FpWorld& world_;
+  int64_t max_steps_;
+  std::vector<FpValue> constants_;
+  std::vector<int64_t> vars_;       // by slot
+  std::vector<uint64_t> versions_;  // of slots that are expressions: when they were evaluated
+  uint64_t version_ = 1;
+  std::vector<FloatLanes> f_;  // registers, by depth
+  std::vector<IntLanes> i_;
+  std::vector<FpMemory> memory_;
+  std::array<Level, kNumConcurrencies> levels_;
+  std::array<uint32_t, kNumConcurrencies> next_thread_ = {1, 1};
+  int n_ = 1;                   // lanes that run
+  const Mask* mask_ = nullptr;  // those that count; null: all
+  int64_t steps_ = 0;
+  FpFailure failure_ = FpFailure::kNone;
+  std::string why_;
+};
+
+}  // namespace prunerc::ir
+
+#endif  // PRUNERC_IR_FPV_MACHINE_H_

@@ -1,0 +1,265 @@
+#include "ir/fpv/machine.h"
+#include "ir/int_math.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace prunerc::ir {
+
+void FpMachine::forget(int32_t buffer) {
+  FpMemory& m = memory_[static_cast<std::size_t>(buffer)];
+  ++m.stamp;
+  // Iterations that run now are older: what they do to it from here on cannot race, it is theirs.
+  for (std::size_t level = 0; level < kNumConcurrencies; ++level) {
+    m.forgotten_at[level] = next_thread_[level]++;
+  }
+}
+
+bool FpMachine::check_bounds(const FpAccess& a, const FpAccess::Check& check, int d, Place* out) {
+  const auto outside = [&](int64_t index) {
+    return fail(FpFailure::kInvalid, "index " + std::to_string(index) + " of dimension " +
+                                         std::to_string(check.dim) + " is outside buffer '" +
+                                         code_.buffers[static_cast<std::size_t>(a.buffer)].name +
+                                         "'");
+  };
+  if (check.index.varying.empty()) {
+    const int64_t first = base_of(check.index, d);
+    const int64_t last = first + check.index.lane_coefficient * (n_ - 1);
+    if (std::min(first, last) >= 0 && std::max(first, last) < check.extent) return true;
+    for (int l = 0; l < n_; ++l) {
+      const int64_t index = first + check.index.lane_coefficient * l;
+      if (is_on(l) && (index < 0 || index >= check.extent)) return outside(index);
+    }
+  } else {
+    eval_affine(check.index, d);
+    for (int l = 0; l < n_ && !failed(); ++l) {
+      const int64_t index = i_[static_cast<std::size_t>(d)].at(l);
+      if (is_on(l) && (index < 0 || index >= check.extent)) return outside(index);
+    }
+  }
+  out->in_bounds = false;
+  return !failed();
+}
+
+// Where the access goes in each lane; false after a failure.
+bool FpMachine::locate(const FpAccess& a, int d, Place* out) {
+  if (a.flat.varying.empty()) {
+    out->base = base_of(a.flat, d);
+    out->stride = a.flat.lane_coefficient;
+  } else {
+    eval_affine(a.flat, d);
+    out->is_affine = false;
+    out->in_bounds = mask_ == nullptr;
+    for (int l = 0; l < n_; ++l) out->at[l] = i_[static_cast<std::size_t>(d)].at(l);
+  }
+  for (const FpAccess::Check& check : a.checks) {
+    if (!check_bounds(a, check, d, out)) return false;
+  }
+  return !failed();
+}
+
+bool FpMachine::check_written(const FpAccess& a, const Place& place) {
+  const FpMemory& m = memory_[static_cast<std::size_t>(a.buffer)];
+  if (m.written.empty()) return true;  // an input
+  const int lanes = place.is_affine && place.stride == 0 ? 1 : n_;
+  if (lanes == 1) {
+    if (m.written[static_cast<std::size_t>(place.position(first_on()))] == m.stamp) return true;
+  } else if (place.is_affine && place.stride == 1 && mask_ == nullptr) {
+    const uint32_t* at = m.written.data() + place.base;
+    uint32_t differ = 0;
+    for (int l = 0; l < lanes; ++l) differ |= at[l] ^ m.stamp;
+    if (differ == 0) return true;
+  }
+  for (int l = 0; l < n_; ++l) {
+    const int64_t position = place.position(l);
+    if (!is_on(l) || m.written[static_cast<std::size_t>(position)] == m.stamp) continue;
+    return fail(FpFailure::kInvalid,
+                element_name(a.buffer, position) + " is read before it is written");
+  }
+  return true;
+}
+
+bool FpMachine::races(const FpAccess& a, int level, int64_t position, uint32_t me, bool writes) {
+  const auto which = static_cast<std::size_t>(level);
+  FpMemory& m = memory_[static_cast<std::size_t>(a.buffer)];
+  const uint32_t since = std::max(levels_[which].region, m.forgotten_at[which]);
+  uint32_t& writer = m.writer[which][static_cast<std::size_t>(position)];
+  uint32_t& reader = m.reader[which][static_cast<std::size_t>(position)];
+  // A reader equal to the region's own name stands for several.
+  const bool wrote = writer > since && writer != me;
+  const bool read = reader >= since && reader != me;
+  if (writes) {
+    writer = me;
+    return wrote || read;
+  }
+  if (reader > since && reader != me) {
+    reader = since;
+  } else if (reader != since || reader == 0) {
+    reader = me;
+  }
+  return wrote;
+}
+
+bool FpMachine::note_reads(const FpAccess& a, const Place& place) {
+  for (int level = 0; level < kNumConcurrencies; ++level) {
+    const Level& running = levels_[static_cast<std::size_t>(level)];
+    if (!a.may_race[static_cast<std::size_t>(level)] || !running.is_active) continue;
+    for (int l = 0; l < n_; ++l) {
+      if (!is_on(l)) continue;
+      const uint32_t me = running.me + running.lane_step * static_cast<uint32_t>(l);
+      if (!races(a, level, place.position(l), me, false)) continue;
+      return fail(FpFailure::kInvalid, "concurrent iterations write and read " +
+                                           element_name(a.buffer, place.position(l)));
+    }
+  }
+  return true;
+}
+
+bool FpMachine::note_writes(const FpAccess& a, const Place& place) {
+  FpMemory& m = memory_[static_cast<std::size_t>(a.buffer)];
+  if (place.is_affine && place.stride == 1 && mask_ == nullptr) {
+    std::fill_n(m.written.data() + place.base, n_, m.stamp);
+  } else {
+    for (int l = 0; l < n_; ++l) {
+      if (is_on(l)) m.written[static_cast<std::size_t>(place.position(l))] = m.stamp;
+    }
+  }
+  for (int level = 0; level < kNumConcurrencies; ++level) {
+    const Level& running = levels_[static_cast<std::size_t>(level)];
+    if (!a.may_race[static_cast<std::size_t>(level)] || !running.is_active) continue;
+    for (int l = 0; l < n_; ++l) {
+      if (!is_on(l)) continue;
+      const uint32_t me = running.me + running.lane_step * static_cast<uint32_t>(l);
+      if (!races(a, level, place.position(l), me, true)) continue;
+      return fail(FpFailure::kInvalid, "concurrent iterations both touch " +
+                                           element_name(a.buffer, place.position(l)) +
+                                           ", and one writes it");
+    }
+  }
+  return true;
+}
+
+void FpMachine::load_floats(int32_t access, int d) {
+  const FpAccess& a = code_.accesses[static_cast<std::size_t>(access)];
+  FloatLanes& out = f_[static_cast<std::size_t>(d)];
+  Place place;
+  if (!locate(a, d, &place) || !check_written(a, place) || !note_reads(a, place)) {
+    return out.set_uniform({});
+  }
+  const FpMemory& m = memory_[static_cast<std::size_t>(a.buffer)];
+  if (place.is_affine && (place.stride == 0 || n_ == 1)) {
+    const auto at = static_cast<std::size_t>(place.position(first_on()));
+    return out.set_uniform({m.p[at], m.q[at]});
+  }
+  out.is_uniform = false;
+  if (place.is_affine && place.stride == 1 && (mask_ == nullptr || place.in_bounds)) {
+    std::memcpy(out.p, m.p.data() + place.base, sizeof(uint32_t) * static_cast<std::size_t>(n_));
+    std::memcpy(out.q, m.q.data() + place.base, sizeof(uint32_t) * static_cast<std::size_t>(n_));
+  } else {
+    for (int l = 0; l < n_; ++l) {
+      const auto at = static_cast<std::size_t>(is_on(l) ? place.position(l) : 0);
+      out.set(l, {m.p[at], m.q[at]});
+    }
+  }
+  for (int l = 0; mask_ != nullptr && l < n_; ++l) {
+    if (!is_on(l)) out.set(l, {});
+  }
+  out.find_flags(n_);
+}
+
+void FpMachine::load_ints(int32_t access, int d) {
+  const FpAccess& a = code_.accesses[static_cast<std::size_t>(access)];
+  Place place;
+  const bool ok = locate(a, d, &place) && check_written(a, place) && note_reads(a, place);
+  IntLanes& out = i_[static_cast<std::size_t>(d)];
+  if (!ok) return out.set_uniform(0);
+  const FpMemory& m = memory_[static_cast<std::size_t>(a.buffer)];
+  if (place.is_affine && (place.stride == 0 || n_ == 1)) {
+    return out.set_uniform(m.v[static_cast<std::size_t>(place.position(first_on()))]);
+  }
+  out.is_uniform = false;
+  for (int l = 0; l < n_; ++l) {
+    out.v[l] = is_on(l) ? m.v[static_cast<std::size_t>(place.position(l))] : 0;
+  }
+}
+
+// element = element op rest, in all lanes the same element.
+void FpMachine::reduce(const FpStmt& s) {
+  const FpAccess& a = code_.accesses[static_cast<std::size_t>(s.slot)];
+  const DType dtype = code_.buffers[static_cast<std::size_t>(a.buffer)].dtype;
+  if (s.is_float) {
+    eval_float(s.rest, 0);
+  } else {
+    eval_int(s.rest, 0);
+  }
+  Place place;
+  if (failed() || !locate(a, 1, &place) || !check_written(a, place) || !note_reads(a, place))
+    return;
+  FpMemory& m = memory_[static_cast<std::size_t>(a.buffer)];
+  const auto at = static_cast<std::size_t>(place.base);
+  if (s.is_float) {
+    FpValue value = {m.p[at], m.q[at]};
+    if (s.reduce_op == FpOp::kAddF) {
+      value = world_.add(value, sum_lanes(world_, f_[0], mask_, n_));
+    } else {
+      for (int l = 0; l < n_; ++l) {
+        if (!is_on(l)) continue;
+        const FpValue x = f_[0].at(l);
+        value = s.reduce_op == FpOp::kMulF   ? world_.mul(value, x)
+                : s.reduce_op == FpOp::kMaxF ? world_.max(dtype, value, x)
+                                             : world_.min(dtype, value, x);
+      }
+    }
+    m.p[at] = value.p;
+    m.q[at] = value.q;
+  } else {
+    int64_t value = m.v[at];
+    for (int l = 0; l < n_; ++l) {
+      if (!is_on(l)) continue;
+      const int64_t x = i_[0].at(l);
+      value = s.reduce_op == FpOp::kAddI   ? wrap_to(dtype, wrapping_add(value, x))
+              : s.reduce_op == FpOp::kMulI ? wrap_to(dtype, wrapping_mul(value, x))
+              : s.reduce_op == FpOp::kMaxI ? std::max(value, x)
+                                           : std::min(value, x);
+    }
+    m.v[at] = value;
+  }
+  note_writes(a, place);
+}
+
+void FpMachine::exec_store(const FpStmt& s) {
+  const FpAccess& a = code_.accesses[static_cast<std::size_t>(s.slot)];
+  const bool one_element = a.flat.lane_coefficient == 0 && a.flat.varying.empty();
+  if (s.reduce_op != FpOp::kConstI && one_element && n_ > 1) return reduce(s);
+  if (s.is_float) {
+    eval_float(s.expr, 0);
+  } else {
+    eval_int(s.expr, 0);
+  }
+  Place place;
+  if (failed() || !locate(a, 1, &place) || !note_writes(a, place)) return;
+  FpMemory& m = memory_[static_cast<std::size_t>(a.buffer)];
+  const bool is_dense = place.is_affine && place.stride == 1 && mask_ == nullptr;
+  if (!s.is_float) {
+    for (int l = 0; l < n_; ++l) {
+      if (is_on(l)) m.v[static_cast<std::size_t>(place.position(l))] = i_[0].at(l);
+    }
+    return;
+  }
+  FloatLanes& value = f_[0];
+  if (is_dense && n_ > 1) {
+    value.spread(n_);
+    std::memcpy(m.p.data() + place.base, value.p, sizeof(uint32_t) * static_cast<std::size_t>(n_));
+    std::memcpy(m.q.data() + place.base, value.q, sizeof(uint32_t) * static_cast<std::size_t>(n_));
+    return;
+  }
+  // In the order of the lanes: the last one stays.
+  for (int l = 0; l < n_; ++l) {
+    if (!is_on(l)) continue;
+    const auto at = static_cast<std::size_t>(place.position(l));
+    m.p[at] = value.at(l).p;
+    m.q[at] = value.at(l).q;
+  }
+}
+
+}  // namespace prunerc::ir

@@ -1,0 +1,79 @@
+#include "ir/fpv/value_set.h"
+
+#include <bit>
+
+namespace prunerc::ir {
+
+FpValue ValueSets::join(FpValue x, FpValue y) {
+  if (x == y) return x;
+  const int32_t a = set_of(x);
+  const int32_t b = set_of(y);
+  const int32_t both = merge(a, b);
+  if (at(both).sum == at(a).sum && at(both).sum2 == at(a).sum2) return x;
+  if (at(both).sum == at(b).sum && at(both).sum2 == at(b).sum2) return y;
+  const uint64_t h = hash_combine(at(both).sum ^ key_, at(both).sum2);
+  const uint64_t h2 = mix64(h + key_);
+  const FpValue out = {hash_below(static_cast<uint32_t>(h >> 32), p_),
+                       hash_below(static_cast<uint32_t>(h2 >> 32), q_)};
+  made_.emplace(out.word(), both);
+  return out;
+}
+
+int32_t ValueSets::set_of(FpValue x) {
+  const auto found = made_.find(x.word());
+  if (found != made_.end()) return found->second;
+  Node leaf;
+  leaf.prefix = hash_combine(key_, x.word());
+  leaf.sum = mix64(leaf.prefix ^ key_);
+  leaf.sum2 = mix64(leaf.prefix + 0x9E3779B97F4A7C15ULL);
+  return put(leaf);
+}
+
+// A node over two sets whose elements differ first in one bit.
+int32_t ValueSets::fork(int32_t a, int32_t b) {
+  const uint64_t differ = at(a).prefix ^ at(b).prefix;
+  Node node;
+  node.bit = uint64_t{1} << (63 - std::countl_zero(differ));
+  node.prefix = at(a).prefix & ~(node.bit | (node.bit - 1));
+  const bool a_is_one = (at(a).prefix & node.bit) != 0;
+  return with_children(node, a_is_one ? b : a, a_is_one ? a : b);
+}
+
+int32_t ValueSets::with_children(const Node& shape, int32_t zero, int32_t one) {
+  Node node = shape;
+  node.zero = zero;
+  node.one = one;
+  node.sum = at(zero).sum + at(one).sum;
+  node.sum2 = at(zero).sum2 + at(one).sum2;
+  return put(node);
+}
+
+// The union; `a` or `b` itself where it is one of them. Recursion is at most 64 deep.
+int32_t ValueSets::merge(int32_t a, int32_t b) {
+  if (a == b) return a;
+  const Node x = at(a);
+  const Node y = at(b);
+  if (x.sum == y.sum && x.sum2 == y.sum2) return a;
+  if (x.bit < y.bit) {
+    const int32_t merged = merge(b, a);
+    return merged;
+  }
+  // x branches at the higher bit (or both are leaves, which differ).
+  const uint64_t above = x.bit == 0 ? ~uint64_t{0} : ~(x.bit | (x.bit - 1));
+  if (((x.prefix ^ y.prefix) & above) != 0) return fork(a, b);
+  if (x.bit == y.bit) {
+    const int32_t zero = merge(x.zero, y.zero);
+    const int32_t one = merge(x.one, y.one);
+    if (zero == x.zero && one == x.one) return a;
+    if (zero == y.zero && one == y.one) return b;
+    return with_children(x, zero, one);
+  }
+  if ((y.prefix & x.bit) != 0) {
+    const int32_t one = merge(x.one, b);
+    return one == x.one ? a : with_children(x, x.zero, one);
+  }
+  const int32_t zero = merge(x.zero, b);
+  return zero == x.zero ? a : with_children(x, zero, x.one);
+}
+
+}  // namespace prunerc::ir

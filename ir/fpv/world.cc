@@ -1,0 +1,250 @@
+#include "ir/fpv/world.h"
+
+#include "ir/support/check.h"
+
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+namespace prunerc::ir {
+namespace {
+
+// Streams of the seed, and names of hashed functions that are no intrinsics.
+enum : uint64_t {
+  kPrimes = 1,
+  kKeys,
+  kInputs,
+  kIntInputs,
+  kConstant = 100,
+  kNarrow,
+  kToInt,
+  kOrder,
+};
+// Exact up to here; what is beyond is an opaque constant.
+constexpr int kMaxExponent = 200;
+
+uint32_t prime_for(uint64_t seed, const PrimeRange& range) {
+  Rng rng(seed, kPrimes);
+  return random_safe_prime(rng, range);
+}
+
+}  // namespace
+
+FpWorld::FpWorld(uint64_t seed, const PrimeRange& range, OrderModel order)
+    : seed_(seed),
+      key_(Rng(seed, kKeys).next()),
+      p_(prime_for(seed, range)),
+      q_((p_.m - 1) / 2),
+      order_(order),
+      small_limit_(p_.m > (1 << 20) ? 256 : 1),
+      max_sets_(key_ + 1, p_.m, q_.m),
+      min_sets_(key_ + 2, p_.m, q_.m) {
+  // Squares other than 1 generate the subgroup of order q, which is prime.
+  Rng rng(seed, kKeys, 1);
+  uint32_t omega = p_.one;
+  while (omega == p_.one) {
+    const auto root = static_cast<uint32_t>(1 + rng.below(p_.m - 1));
+    omega = p_.mul(root, root);
+  }
+  for (std::array<uint32_t, 1 << kWindow>& row : powers_) {
+    row[0] = p_.one;
+    for (std::size_t i = 1; i < row.size(); ++i) row[i] = p_.mul(row[i - 1], omega);
+    omega = p_.mul(row.back(), omega);
+  }
+  for (FpValue& low : lowest_) {
+    low.p = static_cast<uint32_t>(rng.below(p_.m));
+    low.q = static_cast<uint32_t>(rng.below(q_.m));
+  }
+}
+
+FpValue FpWorld::add(FpValue a, FpValue b) {
+  if (a.is_special() || b.is_special()) {
+    if (a.is_special() && b.is_special() && a != b) return undefined_value();
+    return a.is_special() ? a : b;
+  }
+  const bool lost = a.is_lost() || b.is_lost();
+  return {p_.add(a.p, b.p), lost ? kLost : q_.add(a.q, b.q)};
+}
+
+FpValue FpWorld::negate(FpValue a) const {
+  if (a == kPlusInfinity) return kMinusInfinity;
+  if (a == kMinusInfinity) return kPlusInfinity;
+  return {p_.sub(0, a.p), a.is_lost() ? kLost : q_.sub(0, a.q)};
+}
+
+FpValue FpWorld::mul(FpValue a, FpValue b) {
+  if (a.is_special() || b.is_special()) return undefined_value();
+  const bool lost = a.is_lost() || b.is_lost();
+  return {p_.mul(a.p, b.p), lost ? kLost : q_.mul(a.q, b.q)};
+}
+
+FpValue FpWorld::div(FpValue a, FpValue b) {
+  if (b.is_special() && !a.is_special()) return {};
+  if (a.is_special()) return undefined_value();
+  if (b.p == 0 || b.q == 0) {
+    divided_by_zero_ = true;
+    return {};
+  }
+  const bool lost = a.is_lost() || b.is_lost();
+  return {p_.mul(a.p, p_.inverse(b.p)), lost ? kLost : q_.mul(a.q, q_.inverse(b.q))};
+}
+
+FpValue FpWorld::of_int(int64_t value) const { return {p_.of(value), q_.of(value)}; }
+
+FpValue FpWorld::of_float(double value, DType dtype) {
+  if (std::isinf(value)) return value > 0 ? kPlusInfinity : kMinusInfinity;
+  // The identities of max and min over finite values.
+  if (value == -max_finite(dtype)) return lowest(dtype);
+  if (value == max_finite(dtype)) return highest(dtype);
+  int exponent = 0;
+  const double fraction = std::frexp(value, &exponent);
+  auto numerator = static_cast<int64_t>(std::ldexp(fraction, 53));
+  exponent -= 53;
+  while (numerator != 0 && numerator % 2 == 0) {
+    numerator /= 2;
+    ++exponent;
+  }
+  if (std::isnan(value) || std::abs(exponent) > kMaxExponent) {
+    const uint64_t bits = std::bit_cast<uint64_t>(value);
+    return hash(kConstant, {static_cast<uint32_t>(bits >> 32), static_cast<uint32_t>(bits)}, {});
+  }
+  return {p_.of_dyadic(numerator, exponent), q_.of_dyadic(numerator, exponent)};
+}
+
+FpValue FpWorld::input(uint64_t buffer, int64_t position) const {
+  const uint64_t h =
+      hash_combine(hash_combine(key_ + kInputs, buffer), static_cast<uint64_t>(position));
+  const uint64_t more = mix64(h ^ key_);
+  return {hash_below(static_cast<uint32_t>(h >> 32), p_.m),
+          hash_below(static_cast<uint32_t>(more >> 32), q_.m)};
+}
+
+int64_t FpWorld::int_input(DType dtype, uint64_t buffer, int64_t position, int64_t small) const {
+  const uint64_t h =
+      hash_combine(hash_combine(key_ + kIntInputs, buffer), static_cast<uint64_t>(position));
+  if (dtype == DType::kI8 || dtype == DType::kU8 || dtype == DType::kBool) {
+    return wrap_to(dtype, static_cast<int64_t>(dtype == DType::kBool ? h & 1 : h));
+  }
+  // Wide integers may be positions: half of them are near the extents of the program.
+  if ((h & 1) != 0) return static_cast<int64_t>((h >> 1) % static_cast<uint64_t>(small + 3)) - 1;
+  return static_cast<int64_t>(h >> 43) - (int64_t{1} << 20);
+}
+
+FpValue FpWorld::hash(uint64_t function, FpValue x, FpValue y) {
+  ++num_hashes_;
+  if (x.is_lost() || y.is_lost()) ++num_lost_hashes_;
+  const uint64_t h =
+      hash_combine(hash_combine(key_ ^ function * 0x9E3779B97F4A7C15ULL, x.word()), y.word());
+  const uint64_t more = mix64(h + key_);
+  return {hash_below(static_cast<uint32_t>(h >> 32), p_.m),
+          hash_below(static_cast<uint32_t>(more >> 32), q_.m)};
+}
+
+FpValue FpWorld::exp(FpValue x) {
+  if (x == kMinusInfinity) return {};
+  if (x == kPlusInfinity) return kPlusInfinity;
+  if (x.is_lost()) {
+    if (x.p == 0) return {p_.one, kLost};
+    return {hash(static_cast<uint64_t>(Intrinsic::kExp), x, {}).p, kLost};
+  }
+  const uint32_t e = q_.residue(x.q);
+  constexpr uint32_t kMask = (1 << kWindow) - 1;
+  const uint32_t low = p_.mul(powers_[0][e & kMask], powers_[1][e >> kWindow & kMask]);
+  return {p_.mul(low, powers_[2][e >> (2 * kWindow)]), kLost};
+}
+
+FpValue FpWorld::call(Intrinsic intrinsic, FpValue x, FpValue y) {
+  const FpValue one = {p_.one, q_.one};
+  int64_t whole = 0;
+  switch (intrinsic) {
+    case Intrinsic::kExp: return exp(x);
+    case Intrinsic::kSigmoid: return div(one, add(one, exp(negate(x))));
+    case Intrinsic::kTanh:
+      // 1 - 2 / (1 + e^2x).
+      return sub(one, div(add(one, one), add(one, exp(add(x, x)))));
+    case Intrinsic::kRsqrt: return div(one, call(Intrinsic::kSqrt, x, y));
+    case Intrinsic::kSqrt:
+      if (!is_nonzero(x) || x == one || x == kPlusInfinity) return x;
+      return hash(static_cast<uint64_t>(intrinsic), x, {});
+    case Intrinsic::kFloor:
+    case Intrinsic::kCeil:
+    case Intrinsic::kRound:
+      if (x.is_special() || small_int(x, &whole)) return x;
+      return hash(static_cast<uint64_t>(intrinsic), x, {});
+    case Intrinsic::kAbs:
+      if (x.is_special()) return kPlusInfinity;
+      if (small_int(x, &whole)) return of_int(std::abs(whole));
+      return hash(static_cast<uint64_t>(intrinsic), x, {});
+    case Intrinsic::kLog:
+    case Intrinsic::kErf:
+    case Intrinsic::kSin:
+    case Intrinsic::kCos: return hash(static_cast<uint64_t>(intrinsic), x, {});
+    case Intrinsic::kPow: return hash(static_cast<uint64_t>(intrinsic), x, y);
+    case Intrinsic::kFma: break;  // compiled to a product and a sum
+  }
+  PRUNERC_UNREACHABLE("intrinsic");
+}
+
+bool FpWorld::small_int(FpValue x, int64_t* value) const {
+  if (x.is_special()) return false;
+  const auto r = static_cast<int64_t>(p_.residue(x.p));
+  const int64_t v = r <= small_limit_ ? r : r - static_cast<int64_t>(p_.m);
+  if (v < -small_limit_) return false;
+  *value = v;
+  return x.is_lost() || x.q == q_.of(v);
+}
+
+FpValue FpWorld::narrow(DType to, FpValue x) {
+  int64_t whole = 0;
+  if (x.is_special() || small_int(x, &whole)) return x;
+  return hash(hash_combine(kNarrow, static_cast<uint64_t>(to)), x, {});
+}
+
+int64_t FpWorld::to_int(DType to, FpValue x) {
+  if (x == kPlusInfinity) return max_int(to);
+  if (x == kMinusInfinity) return min_int(to);
+  int64_t whole = 0;
+  if (small_int(x, &whole)) return saturate_to(to, static_cast<double>(whole));
+  const FpValue h = hash(hash_combine(kToInt, static_cast<uint64_t>(to)), x, {});
+  return wrap_to(to, static_cast<int32_t>(h.p * 2 + (h.q & 1)));
+}
+
+uint64_t FpWorld::rank(FpValue x) const {
+  constexpr uint64_t kStep = uint64_t{1} << 61;
+  if (x == kMinusInfinity) return 0;
+  if (x == kPlusInfinity) return 4 * kStep;
+  uint64_t nearer = 0;
+  for (DType t : {DType::kF64, DType::kF32, DType::kBF16, DType::kF16}) {  // largest range first
+    if (x == lowest(t)) return kStep + nearer;
+    if (x == highest(t)) return 3 * kStep - nearer;
+    ++nearer;
+  }
+  return 2 * kStep - kStep / 2 + (hash_combine(key_ + kOrder, x.word()) >> 5);
+}
+
+FpValue FpWorld::max(DType dtype, FpValue a, FpValue b) {
+  if (a == b || b == kMinusInfinity || a == kPlusInfinity) return a;
+  if (a == kMinusInfinity || b == kPlusInfinity) return b;
+  if (order_ == OrderModel::kOrdered) return less(a, b) ? b : a;
+  const FpValue low = lowest(dtype);
+  if (a == low) return b;
+  if (b == low) return a;
+  ++num_hashes_;
+  if (a.is_lost() || b.is_lost()) ++num_lost_hashes_;
+  return max_sets_.join(a, b);
+}
+
+FpValue FpWorld::min(DType dtype, FpValue a, FpValue b) {
+  if (a == b || b == kPlusInfinity || a == kMinusInfinity) return a;
+  if (a == kPlusInfinity || b == kMinusInfinity) return b;
+  if (order_ == OrderModel::kOrdered) return less(b, a) ? b : a;
+  const FpValue high = highest(dtype);
+  if (a == high) return b;
+  if (b == high) return a;
+  ++num_hashes_;
+  if (a.is_lost() || b.is_lost()) ++num_lost_hashes_;
+  return min_sets_.join(a, b);
+}
+
+}  // namespace prunerc::ir

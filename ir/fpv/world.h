@@ -1,0 +1,94 @@
+// FpWorld: one random choice of primes, root of unity, hash keys and inputs, and what each scalar
+// operation means in it.
+#ifndef PRUNERC_IR_FPV_WORLD_H_
+#define PRUNERC_IR_FPV_WORLD_H_
+
+#include "ir/expr.h"
+#include "ir/fpv/field.h"
+#include "ir/fpv/value.h"
+#include "ir/fpv/value_set.h"
+
+#include <array>
+#include <cstdint>
+
+namespace prunerc::ir {
+
+/// What max, min and comparisons of floats are. Sets: no order, comparisons must not occur.
+/// Ordered: one random total order of all values, for programs that compare them.
+enum class OrderModel : uint8_t { kSets, kOrdered };
+
+/// Threads: one at a time.
+class FpWorld {
+ public:
+  FpWorld(uint64_t seed, const PrimeRange& range, OrderModel order);
+
+  const Modulus& p() const { return p_; }
+  const Modulus& q() const { return q_; }
+  uint64_t seed() const { return seed_; }
+
+  // Field operations; infinities behave as in IEEE arithmetic where that does not depend on a sign.
+  FpValue add(FpValue a, FpValue b);
+  FpValue sub(FpValue a, FpValue b) { return add(a, negate(b)); }
+  FpValue mul(FpValue a, FpValue b);
+  FpValue div(FpValue a, FpValue b);
+  FpValue negate(FpValue a) const;
+
+  FpValue of_int(int64_t value) const;
+  FpValue of_float(double value, DType dtype);
+  /// A uniformly random value that depends on (buffer, position) alone.
+  FpValue input(uint64_t buffer, int64_t position) const;
+  int64_t int_input(DType dtype, uint64_t buffer, int64_t position, int64_t small) const;
+
+  FpValue call(Intrinsic intrinsic, FpValue x, FpValue y);
+  FpValue exp(FpValue x);
+  /// Rounding to a type that does not hold all values of the operand's.
+  FpValue narrow(DType to, FpValue x);
+  /// Conversion to an integer type: truncates and saturates.
+  int64_t to_int(DType to, FpValue x);
+  static bool is_nonzero(FpValue x) { return x.p != 0 || (x.q & ~kLost) != 0; }
+
+  FpValue max(DType dtype, FpValue a, FpValue b);
+  FpValue min(DType dtype, FpValue a, FpValue b);
+  bool less(FpValue a, FpValue b) const { return rank(a) < rank(b); }
+
+  /// A denominator was 0: the choice of inputs decides nothing.
+  bool divided_by_zero() const { return divided_by_zero_; }
+  /// An operation needed the sign of an infinite result.
+  bool undefined() const { return undefined_; }
+  /// Keyed hashes of values with and without a residue modulo q; joined values count as hashed.
+  int64_t num_hashes() const { return num_hashes_; }
+  int64_t num_lost_hashes() const { return num_lost_hashes_; }
+  bool too_large() const { return max_sets_.num_nodes() + min_sets_.num_nodes() > kMaxNodes; }
+
+ private:
+  static constexpr std::size_t kMaxNodes = std::size_t{1} << 24;
+  static constexpr int kWindow = 10;  // bits of an exponent looked up at once
+
+  FpValue hash(uint64_t function, FpValue x, FpValue y);
+  uint64_t rank(FpValue x) const;
+  FpValue lowest(DType dtype) const { return lowest_[static_cast<std::size_t>(dtype)]; }
+  FpValue highest(DType dtype) const { return negate(lowest(dtype)); }
+  /// Whether x is a whole number of magnitude at most small_limit_.
+  bool small_int(FpValue x, int64_t* value) const;
+  FpValue undefined_value() {
+    undefined_ = true;
+    return {};
+  }
+
+  uint64_t seed_;
+  uint64_t key_;
+  Modulus p_, q_;
+  OrderModel order_;
+  int64_t small_limit_;
+  std::array<FpValue, 4> lowest_;                             // by float type
+  std::array<std::array<uint32_t, 1 << kWindow>, 3> powers_;  // omega^(i * 2^(10 j)), mod p
+  ValueSets max_sets_, min_sets_;
+  bool divided_by_zero_ = false;
+  bool undefined_ = false;
+  int64_t num_hashes_ = 0;
+  int64_t num_lost_hashes_ = 0;
+};
+
+}  // namespace prunerc::ir
+
+#endif  // PRUNERC_IR_FPV_WORLD_H_

@@ -1,0 +1,111 @@
+// At small primes wrong programs do pass now and then: no more often than the computed bound says.
+#include "ir/fpv/fpv.h"
+#include "tests/support/check.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <string>
+
+namespace prunerc::ir {
+namespace {
+
+using namespace testing;  // NOLINT: a test
+
+// A product of vectors; `B` says which element of the second one goes with A[k].
+std::string dot(const std::string& b) {
+  return "program p(A: f32[6], B: f32[6]) -> (C: f32[1]) { C[0] = 0f32 for k in 6 { C[0] = C[0] + "
+         "A[k]*B[" +
+         b + "] } }";
+}
+
+// Sums of quotients with a denominator for each term.
+std::string quotients(const std::string& last) {
+  return "program p(A: f32[4], B: f32[4]) -> (C: f32[1]) { C[0] = 0f32 for k in 4 { C[0] = C[0] + "
+         "A[k]/B[" +
+         last + "] } }";
+}
+
+std::string prod(const std::string& index) {
+  return "program p(A: f32[6]) -> (C: f32[1]) { C[0] = 1f32 for k in 6 { C[0] = C[0]*A[" + index +
+         "] } }";
+}
+
+// One query over `keys` keys; `key` says which key row the k-th exponent is made of.
+std::string attention(int keys, const std::string& key) {
+  const std::string n = std::to_string(keys);
+  return "program p(Q: f32[3], K: f32[" + n + ", 3], V: f32[" + n + "]) -> (O: f32[1]) {\n" +
+         "buffer a: f32[" + n + "] global buffer l: f32[1] global buffer o: f32[1] global\n" +
+         "for k in " + n + " { a[k] = 0f32 for e in 3 { a[k] = a[k] + Q[e]*K[" + key +
+         ", e] } }\n l[0] = 0f32 o[0] = 0f32\n for k in " + n +
+         " { l[0] = l[0] + exp(a[k]) o[0] = o[0] + exp(a[k])*V[k] }\n O[0] = o[0]/l[0] }";
+}
+
+struct Rate {
+  double measured = 0;
+  double bound = 0;  // the largest of any run
+  int runs = 0;
+};
+
+Rate measure(const std::string& spec, const std::string& wrong, uint32_t prime, int runs) {
+  const Program left = parse_or_die(spec);
+  const Program right = parse_or_die(wrong);
+  FpvOptions options;
+  options.primes = {prime, prime + 1};
+  options.log2_error = 0;  // one test
+  Rate rate;
+  int passed = 0;
+  for (int i = 0; i < runs; ++i) {
+    options.seed = static_cast<uint64_t>(i) + 1;
+    const FpvVerdict verdict = check_equivalent(left, right, options);
+    if (verdict.kind == VerdictKind::kUnsupported) continue;  // a denominator was 0
+    ++rate.runs;
+    if (!verdict.ok()) continue;
+    ++passed;
+    rate.bound = std::max(rate.bound, std::exp2(verdict.log2_error));
+  }
+  rate.measured = static_cast<double>(passed) / std::max(1, rate.runs);
+  return rate;
+}
+
+// The measured rate is below the bound, and is not 0: at such primes the test would show nothing.
+void check_rate(const std::string& spec, const std::string& wrong, uint32_t prime, int runs) {
+  const Rate rate = measure(spec, wrong, prime, runs);
+  INFO("p = " << prime << ": " << rate.measured << " of " << rate.runs << " runs, bound "
+              << rate.bound << "\n"
+              << wrong);
+  CHECK(rate.runs > runs / 2);
+  CHECK(rate.measured > 0);
+  CHECK(rate.measured < rate.bound);
+}
+
+TEST_CASE("false accepts of sums of products stay under the bound") {
+  // Both residues must vanish: about 1 / (p q).
+  for (uint32_t prime : {23U, 47U}) {
+    check_rate(dot("k"), dot("(k + 1) % 6"), prime, 10000);
+    check_rate(dot("k"), dot("select(k == 5, 0, k)"), prime, 10000);
+  }
+}
+
+TEST_CASE("false accepts of products stay under the bound") {
+  for (uint32_t prime : {23U, 47U}) {
+    check_rate(prod("k"), prod("select(k == 5, 0, k)"), prime, 10000);
+  }
+}
+
+TEST_CASE("false accepts of fractions stay under the bound") {
+  for (uint32_t prime : {47U, 167U}) {
+    check_rate(quotients("k"), quotients("select(k == 3, 0, k)"), prime, 20000);
+  }
+}
+
+TEST_CASE("false accepts of exponentials stay under the bound, whatever their number") {
+  for (int keys : {2, 8, 32}) {
+    const std::string wrong = "select(k == 1, 0, k)";
+    check_rate(attention(keys, "k"), attention(keys, wrong), 167, 3000);
+    check_rate(attention(keys, "k"), attention(keys, wrong), 2039, 5000);
+  }
+}
+
+}  // namespace
+}  // namespace prunerc::ir

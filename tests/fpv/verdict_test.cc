@@ -1,0 +1,250 @@
+// What check_equivalent accepts, rejects and finds undefined, on programs written by hand.
+#include "ir/fpv/fpv.h"
+#include "tests/support/check.h"
+
+#include <catch2/catch.hpp>
+
+#include <string>
+
+namespace prunerc::ir {
+namespace {
+
+using namespace testing;  // NOLINT: a test
+
+FpvVerdict check(const std::string& spec, const std::string& candidate, double log2_error = -20) {
+  FpvOptions options;
+  options.log2_error = log2_error;
+  return check_equivalent(parse_or_die(spec), parse_or_die(candidate), options);
+}
+
+void accepts(const std::string& spec, const std::string& candidate) {
+  const FpvVerdict verdict = check(spec, candidate);
+  INFO(candidate << "\n" << to_string(verdict));
+  CHECK(verdict.kind == VerdictKind::kEqual);
+  CHECK(verdict.log2_error <= -20);
+}
+void rejects(const std::string& spec, const std::string& candidate) {
+  const FpvVerdict verdict = check(spec, candidate);
+  INFO(candidate << "\n" << to_string(verdict));
+  CHECK(verdict.kind == VerdictKind::kNotEqual);
+}
+void finds_invalid(const std::string& spec, const std::string& candidate, const std::string& why) {
+  const FpvVerdict verdict = check(spec, candidate);
+  INFO(candidate << "\n" << to_string(verdict));
+  CHECK(verdict.kind == VerdictKind::kInvalid);
+  CHECK(verdict.text.find(why) != std::string::npos);
+}
+
+const std::string kMatmul = R"(program p(A: f32[9, 70], B: f32[70, 11]) -> (C: f32[9, 11]) {
+  for i in 9 { for j in 11 { for k in 70 {
+    block "C" [vi: S(9) = i, vj: S(11) = j, vk: R(70) = k] {
+      init { C[vi, vj] = 0f32 }
+      C[vi, vj] = C[vi, vj] + A[vi, vk]*B[vk, vj]
+    } } } } })";
+
+TEST_CASE("a product in another order, tiled and with a vectorized inner loop is equal") {
+  accepts(kMatmul, R"(program p(A: f32[9, 70], B: f32[70, 11]) -> (C: f32[9, 11]) {
+  for i in 9 parallel { for jo in 3 { for k in 70 { for ji in 4 vectorized {
+    block "C" [vi: S(9) = i, vj: S(11) = jo*4 + ji, vk: R(70) = k] where jo*4 + ji < 11 {
+      init { C[vi, vj] = 0f32 }
+      C[vi, vj] = C[vi, vj] + B[vk, vj]*A[vi, vk]
+    } } } } } })");
+}
+
+TEST_CASE("partial sums are equal to one sum") {
+  accepts(kMatmul, R"(program p(A: f32[9, 70], B: f32[70, 11]) -> (C: f32[9, 11]) {
+  buffer T: f32[7, 9, 11] global
+  for f in 136*5 { if f < 7*9 { for j in 11 { for k in 10 {
+      block "P" [a: S(7) = f % 7, i: S(9) = f // 7, vj: S(11) = j, r: R(10) = k] {
+        init { T[a, i, vj] = 0f32 }
+        T[a, i, vj] = fma(A[i, a*10 + r], B[a*10 + r, vj], T[a, i, vj])
+      } } } } }
+  for i in 9 { for j in 11 { for a in 7 {
+    block "C" [vi: S(9) = i, vj: S(11) = j, va: R(7) = a] {
+      init { C[vi, vj] = 0f32 }
+      C[vi, vj] = C[vi, vj] + T[va, vi, vj]
+    } } } } })");
+}
+
+TEST_CASE("products that differ in one term, one operand or one element are not equal") {
+  const auto changed = [](const std::string& from, const std::string& to) {
+    std::string text = kMatmul;
+    const std::size_t at = text.find(from);
+    REQUIRE(at != std::string::npos);
+    return text.replace(at, from.size(), to);
+  };
+  rejects(kMatmul, changed("for k in 70", "for k in 69"));
+  rejects(kMatmul, changed("A[vi, vk]*B", "A[vi, (vk + 1) % 70]*B"));
+  rejects(kMatmul, changed("= 0f32", "= 1f32"));
+  rejects(kMatmul, changed("C[vi, vj] + A", "C[vi, vj] - A"));
+  rejects(kMatmul,
+          changed("A[vi, vk]*B", "select(vi == 8 && vj == 10 && vk == 69, 0f32, A[vi, vk])*B"));
+}
+
+TEST_CASE("what a program must not do is invalid, with its cause") {
+  const std::string spec = "program p(A: f32[8]) -> (C: f32[8]) { for i in 8 { C[i] = A[i] } }";
+  const auto body = [](const std::string& text) {
+    return "program p(A: f32[8]) -> (C: f32[8]) { buffer T: f32[16] global " + text + " }";
+  };
+  accepts(spec, body("for i in 8 { T[i] = A[i] } for i in 8 { C[i] = T[i] }"));
+  finds_invalid(spec, body("for i in 7 { C[i] = A[i] }"), "C[7] is never written");
+  finds_invalid(spec, body("for i in 7 { T[i] = A[i] } for i in 8 { C[i] = T[i] }"),
+                "T[7] is read before");
+  finds_invalid(spec, body("for i in 8 { C[i] = A[(i*3) // 2] }"), "outside buffer 'A'");
+  finds_invalid(spec, body("for i in 8 { C[i] = select(i < 9, A[(i*3) // 2], 0f32) }"),
+                "index 9 of dimension 0 is outside buffer 'A'");
+  finds_invalid(spec, body("for i in 8 { C[i // (i - 3)] = A[i] }"), "division");
+  finds_invalid(spec, body("for i in 8 { block \"b\" [v: S(7) = i] { C[v] = A[v] } }"),
+                "outside its extent");
+  finds_invalid(spec, "program p(A: f32[7]) -> (C: f32[8]) { for i in 8 { C[i] = A[i % 7] } }",
+                "parameters");
+}
+
+TEST_CASE("iterations that run at the same time must not meet in one element") {
+  const std::string spec = R"(program p(A: f32[8, 8]) -> (C: f32[8]) {
+    for i in 8 { C[i] = 0f32 for k in 8 { C[i] = C[i] + A[i, k] } } })";
+  const auto body = [](const std::string& text) {
+    return "program p(A: f32[8, 8]) -> (C: f32[8]) { buffer T: f32[8] global " + text + " }";
+  };
+  accepts(spec, body("for i in 8 parallel { C[i] = 0f32 for k in 8 { C[i] = C[i] + A[i, k] } }"));
+  finds_invalid(spec, body(R"(for i in 8 { C[i] = 0f32 }
+    for k in 8 parallel { for i in 8 { C[i] = C[i] + A[i, k] } })"),
+                "concurrent");
+  finds_invalid(spec, body(R"(for i in 8 { C[i] = 0f32
+    for k in 8 parallel { C[i] = C[i] + A[i, k] } })"),
+                "concurrent");
+  // Two writers of equal values are two writers.
+  finds_invalid(spec, body(R"(for i in 8 parallel { T[0] = 1f32 C[i] = 0f32
+    for k in 8 { C[i] = C[i] + A[i, k] } })"),
+                "concurrent");
+  // One loop after the other is no race.
+  accepts(spec,
+          body(R"(for i in 8 parallel { T[i] = A[i, 0] } for i in 8 parallel { C[i] = T[7 - i] }
+    for i in 8 parallel { C[i] = 0f32 for k in 8 { C[i] = C[i] + A[i, k] } })"));
+  // Threads of one block wait for each other between two loops; blocks of a grid do not.
+  accepts(spec, body(R"(for b in 2 bind(block.x) {
+      for t in 4 bind(thread.x) { T[b*4 + t] = A[b*4 + t, 0] }
+      for t in 4 bind(thread.x) { C[b*4 + t] = T[b*4 + 3 - t] }
+      for t in 4 bind(thread.x) { C[b*4 + t] = 0f32 for k in 8 { C[b*4 + t] = C[b*4 + t] + A[b*4 + t, k] } } })"));
+  finds_invalid(spec, body(R"(for b in 2 bind(block.x) {
+      for t in 4 bind(thread.x) { T[b*4 + t] = A[b*4 + t, 0] }
+      for t in 4 bind(thread.x) { C[b*4 + t] = T[7 - b*4 - t] } })"),
+                "read");
+}
+
+TEST_CASE("an intermediate of one iteration is not seen by the next") {
+  const std::string spec = "program p(A: f32[8]) -> (C: f32[8]) { for i in 8 { C[i] = A[0] } }";
+  // T lives inside of the loop: its value of the first iteration is gone in the second.
+  finds_invalid(spec, R"(program p(A: f32[8]) -> (C: f32[8]) { buffer T: f32[8] global
+    for i in 8 { for u in 2 {
+      block "t" [v: S(8) = i, w: S(2) = u] where i < 1 { T[0] = A[0] }
+      block "c" [v: S(8) = i, w: S(2) = u] { C[v] = T[0] } } } })",
+                "before it is written");
+}
+
+TEST_CASE("a scan in one loop sees what earlier iterations wrote") {
+  const std::string spec = R"(program p(A: f32[70]) -> (C: f32[70]) {
+    for i in 70 { C[i] = 0f32 for k in 70 { if k <= i { C[i] = C[i] + A[k] } } } })";
+  accepts(spec, R"(program p(A: f32[70]) -> (C: f32[70]) {
+    for i in 70 { C[i] = A[i] + select(0 < i, C[i - 1], 0f32) } })");
+  rejects(spec, R"(program p(A: f32[70]) -> (C: f32[70]) { buffer T: f32[70] global
+    for i in 70 { T[i] = 0f32 }
+    for i in 70 { C[i] = A[i] + select(0 < i, T[i - 1], 0f32) } })");
+  // Backwards, so that each lane overwrites what the next one reads.
+  accepts(
+      "program p(A: f32[70]) -> (C: f32[71]) { for i in 71 { C[i] = A[0] } }",
+      R"(program p(A: f32[70]) -> (C: f32[71]) { C[0] = A[0] for i in 70 { C[i + 1] = C[i] } })");
+}
+
+const std::string kSoftmax = R"(program p(X: f32[4, 12]) -> (Y: f32[4, 12]) {
+  buffer m: f32[4] global buffer s: f32[4] global
+  for i in 4 { for j in 12 { block "m" [v: S(4) = i, r: R(12) = j] {
+    init { m[v] = f32.ninf } m[v] = max(m[v], X[v, r]) } } }
+  for i in 4 { for j in 12 { block "s" [v: S(4) = i, r: R(12) = j] {
+    init { s[v] = 0f32 } s[v] = s[v] + exp(X[v, r] - m[v]) } } }
+  for i in 4 { for j in 12 { Y[i, j] = exp(X[i, j] - m[i])/s[i] } } })";
+
+// Rows in one pass: the sum is rescaled when the maximum grows.
+std::string online(const std::string& rescale, const std::string& last) {
+  return R"(program p(X: f32[4, 12]) -> (Y: f32[4, 12]) {
+  buffer m: f32[4] global buffer n: f32[4] global buffer s: f32[4] global
+  for i in 4 { m[i] = f32.ninf s[i] = 0f32
+    for t in 3 {
+      n[i] = m[i]
+      for j in 4 { n[i] = max(n[i], X[i, t*4 + j]) }
+      s[i] = s[i]*)" +
+         rescale + R"(
+      for j in 4 { s[i] = s[i] + exp(X[i, t*4 + j] - n[i]) }
+      m[i] = n[i]
+    }
+    for j in 12 { Y[i, j] = exp(X[i, j] - )" +
+         last + R"()/s[i] } } })";
+}
+
+TEST_CASE("softmax in one pass is equal, without its rescaling it is not") {
+  accepts(kSoftmax, online("exp(m[i] - n[i])", "m[i]"));
+  rejects(kSoftmax, online("1f32", "m[i]"));
+  rejects(kSoftmax, online("exp(m[i] - n[i])*exp(m[i] - n[i])", "m[i]"));
+  rejects(kSoftmax, online("exp(m[i] - n[i])", "X[i, 0]"));
+  // The maximum cancels as long as it is the same everywhere.
+  std::string other = kSoftmax;
+  other.replace(other.find("max(m[v], X[v, r])"), 18, "max(m[v], X[v, 0])");
+  accepts(kSoftmax, other);
+}
+
+TEST_CASE("the position of the largest value does not depend on the order of the search") {
+  const auto argmax = [](const std::string& loops, const std::string& position) {
+    return "program p(X: f32[5, 12]) -> (I: i64[5]) { buffer b: f32[5] global for i in 5 { I[i] = "
+           "0i64 - 1i64 "
+           "b[i] = f32.ninf " +
+           loops + " { if I[i] < 0i64 || b[i] < X[i, " + position + "] || X[i, " + position +
+           "] == b[i] && " + position + " < I[i] { I[i] = " + position + " b[i] = X[i, " +
+           position + "] } } } }";
+  };
+  accepts(argmax("for j in 12", "j"), argmax("for j in 12", "(11 - j)"));
+  accepts(argmax("for j in 12", "j"), argmax("for j in 12", "(j*5 % 12)"));
+  rejects(argmax("for j in 12", "j"), argmax("for j in 11", "j"));
+  rejects(argmax("for j in 12", "j"), argmax("for j in 12", "(j // 2 * 2)"));
+}
+
+TEST_CASE("integers are exact and wrap") {
+  const std::string spec = R"(program p(A: u8[40], B: i8[40]) -> (C: i32[1]) {
+    C[0] = 0i32 for k in 40 { C[0] = C[0] + i32(A[k])*i32(B[k]) } })";
+  accepts(spec, R"(program p(A: u8[40], B: i8[40]) -> (C: i32[1]) { buffer T: i32[4] global
+    for l in 4 { T[l] = 0i32 for k in 10 { T[l] = T[l] + i32(B[k*4 + l])*i32(A[k*4 + l]) } }
+    C[0] = T[0] + T[1] + (T[2] + T[3]) })");
+  rejects(spec, R"(program p(A: u8[40], B: i8[40]) -> (C: i32[1]) {
+    C[0] = 0i32 for k in 40 { C[0] = C[0] + i32(A[k])*i32(u8(B[k])) } })");
+}
+
+TEST_CASE("the wanted bound is reached with more tests") {
+  const FpvVerdict one = check(kMatmul, kMatmul, -20);
+  const FpvVerdict two = check(kMatmul, kMatmul, -64);
+  CHECK(one.log2_error <= -20);
+  CHECK(two.log2_error <= -64);
+  CHECK(one.tests < two.tests);
+  CHECK(one.assumes.none());
+}
+
+TEST_CASE("what is not supported is never called equal") {
+  const std::string spec =
+      "program p(A: f32[8]) -> (C: f32[8]) { for i in 8 { C[i] = A[i]/(A[i] - A[i]) } }";
+  CHECK(check(spec, spec).kind == VerdictKind::kUnsupported);
+  const std::string infinite =
+      "program p(A: f32[8]) -> (C: f32[8]) { for i in 8 { C[i] = A[i]*f32.inf } }";
+  CHECK(check(infinite, infinite).kind == VerdictKind::kUnsupported);
+  FpvOptions few;
+  few.max_steps = 10;
+  const Program program = parse_or_die(kMatmul);
+  CHECK(check_equivalent(program, program, few).kind == VerdictKind::kUnsupported);
+  FpvOptions small;
+  small.max_elements = 10;
+  CHECK(check_equivalent(program, program, small).kind == VerdictKind::kUnsupported);
+  // A reference that is itself undefined decides nothing.
+  const std::string undefined =
+      "program p(A: f32[8]) -> (C: f32[8]) { for i in 7 { C[i] = A[i] } }";
+  CHECK(check(undefined, undefined).kind == VerdictKind::kUnsupported);
+}
+
+}  // namespace
+}  // namespace prunerc::ir
