@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 
 namespace prunerc::schedule {
 namespace {
@@ -33,8 +34,8 @@ int64_t count_uncapped(int64_t extent, int num_tiles) {
   return out;
 }
 
-// A uniformly random distribution of `power` copies of `prime` over tiles [0, bins).
-void spread(int64_t prime, int power, int bins, Rng& rng, std::vector<int64_t>& tiles) {
+// A uniformly random distribution of `power` copies of `prime` over the `bins` tiles.
+void spread(int64_t prime, int power, int bins, Rng& rng, std::span<int64_t> tiles) {
   for (int bin = 0; bin < bins - 1; ++bin) {
     // The share of this bin is k with weight compositions(power - k, bins - bin - 1).
     int64_t pick =
@@ -49,6 +50,7 @@ void spread(int64_t prime, int power, int bins, Rng& rng, std::vector<int64_t>& 
     for (int k = 0; k < share; ++k) tiles[static_cast<std::size_t>(bin)] *= prime;
     power -= share;
   }
+  if (bins == 0) return;
   for (int k = 0; k < power; ++k) tiles[static_cast<std::size_t>(bins - 1)] *= prime;
 }
 
@@ -121,6 +123,60 @@ std::vector<int64_t> random_perfect_tile(int64_t extent, int num_tiles, int64_t 
   if (num_tiles > 1) {
     tiles = random_uncapped(extent / chosen, num_tiles - 1, rng);
     tiles.push_back(chosen);
+  }
+  return tiles;
+}
+
+namespace {
+
+// How often `prime` divides n.
+int multiplicity(int64_t n, int64_t prime) {
+  int out = 0;
+  for (; n % prime == 0; n /= prime) ++out;
+  return out;
+}
+
+// Ways to give `inner` of `power` equal primes to the last tiles and the rest to the first.
+int64_t ways(int power, int inner, int num_tiles, int partition) {
+  return saturating_mul(compositions(inner, num_tiles - partition),
+                        compositions(power - inner, partition));
+}
+
+}  // namespace
+
+int64_t count_partitioned_tiles(int64_t extent, int num_tiles, int partition,
+                                int64_t inner_factor) {
+  int64_t out = 1;
+  for (const auto& [prime, power] : prime_factors(extent)) {
+    int64_t total = 0;
+    for (int inner = multiplicity(inner_factor, prime); inner <= power; ++inner) {
+      if (__builtin_add_overflow(total, ways(power, inner, num_tiles, partition), &total)) {
+        return kMax;
+      }
+    }
+    out = saturating_mul(out, total);
+  }
+  return out;
+}
+
+std::vector<int64_t> random_partitioned_tile(int64_t extent, int num_tiles, int partition,
+                                             int64_t inner_factor, Rng& rng) {
+  std::vector<int64_t> tiles(static_cast<std::size_t>(num_tiles), 1);
+  const std::span<int64_t> all = tiles;
+  const auto cut = static_cast<std::size_t>(partition);
+  for (const auto& [prime, power] : prime_factors(extent)) {
+    const int least = multiplicity(inner_factor, prime);
+    int64_t total = 0;
+    for (int inner = least; inner <= power; ++inner) {
+      total += ways(power, inner, num_tiles, partition);
+    }
+    int64_t pick = static_cast<int64_t>(rng.below(static_cast<uint64_t>(total)));
+    int inner = least;
+    for (; pick >= ways(power, inner, num_tiles, partition); ++inner) {
+      pick -= ways(power, inner, num_tiles, partition);
+    }
+    spread(prime, inner, num_tiles - partition, rng, all.subspan(cut));
+    spread(prime, power - inner, partition, rng, all.first(cut));
   }
   return tiles;
 }

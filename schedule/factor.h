@@ -22,6 +22,12 @@ int64_t count_perfect_tiles(int64_t extent, int num_tiles, int64_t max_innermost
 std::vector<int64_t> random_perfect_tile(int64_t extent, int num_tiles, int64_t max_innermost,
                                          Rng& rng);
 
+/// The same for tiles of which those from `partition` on have a product that `inner_factor`
+/// divides; inner_factor must divide extent.
+int64_t count_partitioned_tiles(int64_t extent, int num_tiles, int partition, int64_t inner_factor);
+std::vector<int64_t> random_partitioned_tile(int64_t extent, int num_tiles, int partition,
+                                             int64_t inner_factor, Rng& rng);
+
 }  // namespace prunerc::schedule
 
 #endif  // PRUNERC_SCHEDULE_FACTOR_H_

@@ -63,9 +63,11 @@ const Primitive& primitive(PrimitiveKind kind);
 bool operands_fit(PrimitiveKind kind, std::span<const Operand> operands);
 
 /// What a sampling call may decide. Errors: LoopNotFound, LoopExtentNotConstant, TileCount,
-/// TileCap, CategoricalWeights.
+/// TileCap, TilePartition, CategoricalWeights, BlockNotFound, LocationStale.
 Result<DecisionSpace> sample_space(const ir::Program& program, PrimitiveKind kind,
                                    const Call& call);
+/// Codes of the places where a block can be computed; see Schedule::compute_locations.
+std::vector<int64_t> compute_locations(const ir::Program& program, ir::BlockId block);
 /// The nearest decision that fits: tiles that no longer divide give way from the innermost
 /// outwards.
 Decision repair_decision(const DecisionSpace& space, const Decision& decision);

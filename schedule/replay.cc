@@ -31,6 +31,7 @@ struct IdMap {
   }
   // False if the outputs differ in number or type.
   bool learn(const std::vector<Output>& recorded, const std::vector<Output>& actual) {
+    if (recorded.empty()) return true;  // left out by the person who wrote the text
     if (recorded.size() != actual.size()) return false;
     for (std::size_t i = 0; i < recorded.size(); ++i) {
       if (recorded[i].index() != actual[i].index()) return false;
@@ -53,36 +54,64 @@ Result<Decision> repaired(const Schedule& schedule, const Instruction& step, Dec
   return repair_decision(space, decision);
 }
 
-}  // namespace
+class Replay {
+ public:
+  Replay(const ir::Program& base, const Trace& trace, const ReplayOptions& options)
+      : schedule_(base, options.verify),
+        trace_(trace),
+        options_(options),
+        decisions_(options.decisions.empty() ? std::span<const Decision>(trace.decisions)
+                                             : options.decisions) {}
 
-Result<Schedule> replay(const ir::Program& base, const Trace& trace, ReplayOptions options) {
-  Schedule schedule(base, options.verify);
-  const std::span<const Decision> decisions =
-      options.decisions.empty() ? std::span<const Decision>(trace.decisions) : options.decisions;
-  IdMap ids;
-  std::size_t next_decision = 0;
-  for (std::size_t i = 0; i < trace.instructions.size(); ++i) {
-    Instruction step = trace.instructions[i];
+  Result<void> step(std::size_t i) {
+    Instruction step = trace_.instructions[i];
     const std::vector<Output> recorded = std::move(step.outputs);
     step.outputs.clear();
-    for (Operand& operand : step.operands) ids.apply(operand);
+    for (Operand& operand : step.operands) ids_.apply(operand);
     Decision decision;
     auto malformed = [&](const char* what) {
       return error(Diag::kTraceMalformed, static_cast<int64_t>(i),
                    std::string(to_string(step.primitive)), std::string(what));
     };
     if (step.is_sample()) {
-      if (next_decision >= decisions.size()) return malformed("no decision");
-      decision = decisions[next_decision++];
-      if (options.misfit == Misfit::kRepair) {
-        PRUNERC_TRY(decision, repaired(schedule, step, std::move(decision)));
+      if (next_decision_ >= decisions_.size()) return malformed("no decision");
+      decision = decisions_[next_decision_++];
+      if (options_.misfit == Misfit::kRepair) {
+        PRUNERC_TRY(decision, repaired(schedule_, step, std::move(decision)));
       }
     }
     PRUNERC_TRY(const std::vector<Output> actual,
-                schedule.apply(std::move(step), std::move(decision)));
-    if (!ids.learn(recorded, actual)) return malformed("other outputs than recorded");
+                schedule_.apply(std::move(step), std::move(decision)));
+    if (!ids_.learn(recorded, actual)) return malformed("other outputs than recorded");
+    return {};
   }
-  return schedule;
+
+  Schedule take() { return std::move(schedule_); }
+
+ private:
+  Schedule schedule_;
+  const Trace& trace_;
+  const ReplayOptions& options_;
+  std::span<const Decision> decisions_;
+  IdMap ids_;
+  std::size_t next_decision_ = 0;
+};
+
+}  // namespace
+
+Result<Schedule> replay(const ir::Program& base, const Trace& trace, ReplayOptions options) {
+  Replay replay(base, trace, options);
+  for (std::size_t i = 0; i < trace.instructions.size(); ++i) {
+    const bool ends = trace.instructions[i].primitive == PrimitiveKind::kEnterPostproc;
+    if (ends && options.part == Part::kSpace) break;
+    const Result<void> done = replay.step(i);
+    if (done.ok()) continue;
+    if (i >= options.lines.size()) return done.error();
+    ErrorData located = done.error().data();
+    located.locus = {options.lines[i], 1};
+    return Error(std::move(located));
+  }
+  return replay.take();
 }
 
 }  // namespace prunerc::schedule

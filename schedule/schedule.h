@@ -51,10 +51,25 @@ class Schedule {
   /// The named loops of one chain take this order; loops between them stay.
   Result<void> reorder(std::vector<ir::LoopId> loops);
 
+  /// Consecutive loops of the given sizes, one of which may be -1 (the rest), for one loop.
+  Result<std::vector<ir::LoopId>> loop_partition(ir::LoopId loop, std::vector<Int> sizes);
+  /// One loop for loops of one extent that follow each other, with their bodies in that order.
+  Result<ir::LoopId> merge(std::vector<ir::LoopId> loops);
+  /// A loop of one iteration around a loop or block.
+  Result<ir::LoopId> add_unit_loop(ir::LoopId loop);
+  Result<ir::LoopId> add_unit_loop(ir::BlockId block);
+  /// The block declares its variables in another order: position i takes the old order[i].
+  Result<void> reorder_block_iter_var(ir::BlockId block, const std::vector<int64_t>& order);
+
   // Loop kinds.
   Result<void> parallel(ir::LoopId loop);
   Result<void> vectorize(ir::LoopId loop);
   Result<void> unroll(ir::LoopId loop);
+  /// Axis of a kernel launch: "block.x" .. "vthread.z". A reduction loop can be a thread.* only.
+  Result<void> bind(ir::LoopId loop, std::string_view axis);
+  /// Statement c of the loop's body may run stages[c] iterations late, at place orders[c].
+  Result<void> software_pipeline(ir::LoopId loop, const std::vector<int64_t>& stages,
+                                 const std::vector<int64_t>& orders);
 
   // Where and whether a block is computed. The moves return the block's new loops below `loop`, one
   // per iteration variable whatever their extents, outermost first.
@@ -62,6 +77,11 @@ class Schedule {
   Result<std::vector<ir::LoopId>> reverse_compute_at(ir::BlockId block, ir::LoopId loop);
   Result<void> compute_inline(ir::BlockId block);
   Result<void> reverse_compute_inline(ir::BlockId block);
+  /// By a code of compute_locations: -2 inlines, -1 leaves the block where it is, k computes it at
+  /// the k-th loop around its first consumer.
+  Result<void> compute_at_location(ir::BlockId block, Int location);
+  /// Codes of the places where the block can be computed now; -1 is always one of them.
+  std::vector<int64_t> compute_locations(ir::BlockId block) const;
 
   // Caches: a full-shape buffer and a copy block at the outermost level, to be moved by
   // (reverse_)compute_at.
@@ -70,7 +90,16 @@ class Schedule {
   /// Block writes its `write_idx`-th written buffer through a copy in `scope`; returns the copy-out
   /// block.
   Result<ir::BlockId> cache_write(ir::BlockId block, int write_idx, ir::Scope scope);
+  /// Block reads and writes its `read_idx`-th read buffer through one copy; returns the blocks that
+  /// copy in and out.
+  Result<std::pair<ir::BlockId, ir::BlockId>> cache_inplace(ir::BlockId block, int read_idx,
+                                                            ir::Scope scope);
   Result<void> set_scope(ir::BlockId block, int write_idx, ir::Scope scope);
+  /// Rows of `axis` of the written buffer shall start at multiples of factor, plus offset elements.
+  Result<void> storage_align(ir::BlockId block, int write_idx, int axis, int64_t factor,
+                             int64_t offset);
+  /// Two copies of the written buffer may alternate from one iteration to the next.
+  Result<void> double_buffer(ir::BlockId block, int write_idx);
 
   // Reductions.
   /// The block's init becomes a block of its own in front of `loop`; returns it. The update keeps
@@ -81,15 +110,29 @@ class Schedule {
   /// that combines them.
   Result<ir::BlockId> rfactor(ir::LoopId loop, int factor_axis);
 
+  /// The epilogue, which adds to the reduction's result what does not depend on it, becomes part of
+  /// the reduction's init (for other reducers: joins by the same operation).
+  Result<void> fuse_reduction_epilogue(ir::BlockId reduction, ir::BlockId epilogue);
+
   // Attributes; an existing key is replaced.
   Result<void> annotate(ir::LoopId loop, std::string_view key, Int value);
   Result<void> annotate(ir::BlockId block, std::string_view key, Int value);
+  Result<void> unannotate(ir::LoopId loop, std::string_view key);
+  Result<void> unannotate(ir::BlockId block, std::string_view key);
+
+  /// What follows is postprocessing: a search neither mutates it nor replays it (Part::kSpace).
+  Result<void> enter_postproc();
 
   // Sampling: the only sources of decisions. Uniform over all ordered factorisations that fit.
   Result<std::vector<Int>> sample_perfect_tile(ir::LoopId loop, int num_tiles,
                                                int64_t max_innermost, Rng& rng);
   Result<Int> sample_categorical(std::vector<int64_t> values, std::vector<int64_t> weights,
                                  Rng& rng);
+  /// Tiles of which those from `partition` on have a product that `inner_factor` divides.
+  Result<std::vector<Int>> sample_partitioned_tile(ir::LoopId loop, int num_tiles, int partition,
+                                                   int64_t inner_factor, Rng& rng);
+  /// One of compute_locations, for compute_at_location.
+  Result<Int> sample_compute_location(ir::BlockId block, Rng& rng);
   /// The same with the decision given. Errors: DecisionMismatch.
   Result<std::vector<Int>> decide_perfect_tile(ir::LoopId loop, int num_tiles,
                                                int64_t max_innermost, Decision tiles);
@@ -110,13 +153,19 @@ class Schedule {
 /// What to do with a decision that does not fit the program it is replayed on.
 enum class Misfit : uint8_t { kError, kRepair };
 
+/// All of a trace, or what stands before enter_postproc.
+enum class Part : uint8_t { kWhole, kSpace };
+
 struct ReplayOptions {
-  std::span<const Decision> decisions;  // empty: the trace's own
+  std::span<const Decision> decisions = {};  // empty: the trace's own
   Misfit misfit = Misfit::kError;
   Verify verify = Verify::kNever;
+  Part part = Part::kWhole;
+  std::span<const int32_t> lines = {};  // of the script, by instruction: where an error is shown
 };
 
-/// Applies the trace to `base`. Recorded ids are mapped to those that this replay yields.
+/// Applies the trace to `base`. Recorded ids are mapped to those that this replay yields; outputs
+/// may be left out.
 /// Errors: those of the primitives; DecisionMismatch; TraceMalformed.
 Result<Schedule> replay(const ir::Program& base, const Trace& trace, ReplayOptions options = {});
 

@@ -33,7 +33,13 @@ std::string_view to_string(PrimitiveKind kind) {
 }
 
 int64_t DecisionSpace::count() const {
-  if (primitive == PrimitiveKind::kSampleCategorical) return static_cast<int64_t>(values.size());
+  if (primitive == PrimitiveKind::kSampleCategorical ||
+      primitive == PrimitiveKind::kSampleComputeLocation) {
+    return static_cast<int64_t>(values.size());
+  }
+  if (primitive == PrimitiveKind::kSamplePartitionedTile) {
+    return count_partitioned_tiles(extent, num_tiles, partition, inner_factor);
+  }
   return count_perfect_tiles(extent, num_tiles, max_innermost);
 }
 
@@ -42,13 +48,22 @@ bool DecisionSpace::contains(const Decision& decision) const {
     return decision.size() == 1 && decision[0] >= 0 &&
            decision[0] < static_cast<int64_t>(values.size());
   }
+  if (primitive == PrimitiveKind::kSampleComputeLocation) {
+    return decision.size() == 1 &&
+           std::find(values.begin(), values.end(), decision[0]) != values.end();
+  }
   if (static_cast<int>(decision.size()) != num_tiles) return false;
   int64_t rest = extent;
   for (const int64_t tile : decision) {
     if (tile < 1 || rest % tile != 0) return false;
     rest /= tile;
   }
-  return rest == 1 && (max_innermost == 0 || decision.back() <= max_innermost);
+  int64_t inner = 1;
+  for (std::size_t i = static_cast<std::size_t>(partition); i < decision.size(); ++i) {
+    if (rest == 1) inner *= decision[i];
+  }
+  return rest == 1 && inner % inner_factor == 0 &&
+         (max_innermost == 0 || decision.back() <= max_innermost);
 }
 
 DecisionSpace Trace::decision_space(int idx) const {
@@ -62,9 +77,17 @@ DecisionSpace Trace::decision_space(int idx) const {
     if (space.primitive == PrimitiveKind::kSampleCategorical) {
       space.values = literals(instruction.operands[0]);
       space.weights = literals(instruction.operands[1]);
+    } else if (space.primitive == PrimitiveKind::kSampleComputeLocation) {
+      space.values = literals(instruction.operands[1]);
+      space.weights.assign(space.values.size(), 1);
     } else {
       space.num_tiles = static_cast<int>(std::get<Int>(instruction.operands[1]).value);
-      space.max_innermost = std::get<Int>(instruction.operands[2]).value;
+      if (space.primitive == PrimitiveKind::kSamplePerfectTile) {
+        space.max_innermost = std::get<Int>(instruction.operands[2]).value;
+      } else {
+        space.partition = static_cast<int>(std::get<Int>(instruction.operands[2]).value);
+        space.inner_factor = std::max<int64_t>(std::get<Int>(instruction.operands[3]).value, 1);
+      }
       for (const int64_t tile : decisions[static_cast<std::size_t>(idx)]) {
         // Text may hold anything; a product that fits no extent describes no space.
         if (__builtin_mul_overflow(space.extent, tile, &space.extent)) space.extent = 0;

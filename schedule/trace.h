@@ -3,6 +3,7 @@
 #ifndef PRUNERC_SCHEDULE_TRACE_H_
 #define PRUNERC_SCHEDULE_TRACE_H_
 
+#include "ir/program.h"
 #include "ir/support/ids.h"
 #include "ir/support/result.h"
 
@@ -52,7 +53,8 @@ struct Instruction {
   bool is_sample() const { return primitive >= PrimitiveKind::kSamplePerfectTile; }
 };
 
-/// Perfect tile: the tile sizes, outermost first. Categorical: one index into the candidates.
+/// Tiles: the tile sizes, outermost first. Categorical: one index into the candidates. Compute
+/// location: one of the candidates.
 using Decision = std::vector<int64_t>;
 
 /// What may be decided at one sampling instruction.
@@ -64,7 +66,10 @@ struct DecisionSpace {
   int64_t extent = 1;
   int num_tiles = 1;
   int64_t max_innermost = 0;
-  // Categorical.
+  // Partitioned tile: moreover inner_factor divides the product of the tiles from `partition` on.
+  int partition = 0;
+  int64_t inner_factor = 1;
+  // Categorical, and the codes of places for a compute location (see Schedule).
   std::vector<int64_t> values;
   std::vector<int64_t> weights;
   /// Number of possible decisions (saturates at INT64_MAX).
@@ -78,11 +83,25 @@ struct Trace {
 
   bool operator==(const Trace&) const = default;
   int num_decisions() const { return static_cast<int>(decisions.size()); }
-  /// The space of decision `idx`. A perfect tile's extent is the product of the recorded tiles.
+  /// Those before enter_postproc, which a search may change.
+  int num_space_decisions() const;
+  /// The space of decision `idx`. A tile's extent is the product of the recorded tiles.
   DecisionSpace decision_space(int idx) const;
   /// The same trace with one decision replaced. O(size of the trace).
   Trace with_decision(int idx, Decision decision) const;
 };
+
+/// What stands before the first enter_postproc: the part that defines a space of candidates.
+Trace space_part(const Trace& trace);
+
+/// Without sampling whose values nobody uses; the other values are numbered anew. A replay gives
+/// the same program.
+Trace simplify(const Trace& trace);
+
+/// The same trace for a base with other ids: loops and blocks of `from` become those at the same
+/// place of `to`, in program order. Names do not matter. Errors: TraceMalformed if the programs
+/// have different numbers of loops or blocks.
+Result<Trace> transfer(const Trace& trace, const ir::Program& from, const ir::Program& to);
 
 /// One instruction per line:
 ///   sample_perfect_tile(@L0, 2, 16) -> v0, v1 = [32, 16]
@@ -90,6 +109,19 @@ struct Trace {
 std::string print(const Trace& trace);
 /// Inverse of print. Errors: ParseExpected, ParseNumber, ParseUnknownName.
 Result<Trace> parse_trace(std::string_view text);
+/// The same with the line of the text that each instruction starts in.
+struct TraceScript {
+  Trace trace;
+  std::vector<int32_t> lines;
+};
+/// A trace written by a person: outputs may be left out, # starts a comment.
+Result<TraceScript> parse_script(std::string_view text);
+
+/// {"steps": [{"do": "split", "with": ["@L0", ["v0", 4]], "gives": ["@L3", "@L4"]}, ..],
+///  "decisions": [[1, [32, 16]], ..]}; a decision names its step.
+std::string to_json(const Trace& trace);
+/// Inverse of to_json. Errors: TraceJson, ParseUnknownName.
+Result<Trace> trace_from_json(std::string_view text);
 
 }  // namespace prunerc::schedule
 

@@ -41,19 +41,22 @@ class Parser {
  public:
   explicit Parser(std::string_view input) : input_(input) {}
 
-  Result<Trace> run() {
-    Trace trace;
+  Result<TraceScript> run() {
+    TraceScript out;
     for (skip_space(); pos_ < input_.size(); skip_space()) {
-      PRUNERC_TRY_VOID(instruction(trace));
+      out.lines.push_back(line_);
+      PRUNERC_TRY_VOID(instruction(out.trace));
     }
-    return trace;
+    return out;
   }
 
  private:
   void skip_space() {
     while (pos_ < input_.size()) {
       const char c = input_[pos_];
-      if (c == '\n') {
+      if (c == '#') {
+        while (pos_ + 1 < input_.size() && input_[pos_ + 1] != '\n') ++pos_;
+      } else if (c == '\n') {
         ++line_;
         line_start_ = pos_ + 1;
       } else if (c != ' ' && c != '\t' && c != '\r') {
@@ -277,6 +280,11 @@ std::string print(const Trace& trace) {
   return out;
 }
 
-Result<Trace> parse_trace(std::string_view input) { return Parser(input).run(); }
+Result<TraceScript> parse_script(std::string_view input) { return Parser(input).run(); }
+
+Result<Trace> parse_trace(std::string_view input) {
+  PRUNERC_TRY(TraceScript script, parse_script(input));
+  return std::move(script.trace);
+}
 
 }  // namespace prunerc::schedule

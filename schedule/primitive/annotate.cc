@@ -1,13 +1,20 @@
-// annotate(loop or block, key, value):
-//     for i in N @L { ... }   ~>   for i in N @L {key = value} { ... }
+// annotate(loop or block, key, value):                       unannotate(loop or block, key):
+//     for i in N @L { ... }                                      for i in N @L {key = 1} { ... }
+//   ~>                                                         ~>
+//     for i in N @L {key = value} { ... }                        for i in N @L { ... }
 //
-// Requires: the key is an identifier. An attribute of that key is replaced.
+// Requires: annotate: the key is an identifier, and not one that a primitive sets after a check of
+// its own (pipeline.cc). An attribute of that key is replaced. unannotate: the key is there; a
+// pipeline goes as a whole, from its loop.
 // Legal because: attributes are hints; whoever reads one checks it.
 #include "schedule/primitive.h"
+#include "schedule/primitive/attributes.h"
 #include "schedule/primitive/site.h"
 
+#include <algorithm>
 #include <cctype>
 #include <string>
+#include <utility>
 
 namespace prunerc::schedule {
 namespace {
@@ -37,6 +44,9 @@ bool is_identifier(const std::string& key) {
 Result<AnnotatePlan> plan_annotate(Site site, std::span<const Attr> present, const std::string& key,
                                    int64_t value) {
   if (!is_identifier(key)) return error(Diag::kAttrKey, key);
+  if (const char* setter = setter_of(key)) {
+    return error(Diag::kAttrReserved, key, std::string(setter));
+  }
   AnnotatePlan plan;
   plan.site_ = std::move(site);
   plan.attrs_.assign(present.begin(), present.end());
@@ -51,17 +61,54 @@ Result<AnnotatePlan> plan_annotate(Site site, std::span<const Attr> present, con
 
 Applied apply_annotate(const Program& program, const AnnotatePlan& plan) {
   IrBuilder b(program);
-  std::vector<Attr> attrs = plan.attrs();
-  for (Attr& attr : attrs) attr.key = b.copy(attr.key);
-  Stmt changed;
-  if (const Loop* loop = plan.site().loop()) {
-    Loop copy = *loop;
-    copy.attrs = attrs;
-    changed = b.loop(copy);
-  } else {
-    Block copy = *plan.site().block();
-    copy.attrs = attrs;
-    changed = b.block(copy);
+  const Stmt changed = with_attrs(b, plan.site().path.back(), plan.attrs());
+  Applied out;
+  out.program = b.finish(replace_at(b, plan.site(), changed));
+  return out;
+}
+
+class UnannotatePlan {
+ public:
+  const Site& site() const { return site_; }
+  const std::string& key() const { return key_; }
+
+ private:
+  friend Result<UnannotatePlan> plan_unannotate(Site, const DiagArg&, const std::string&);
+  Site site_;
+  std::string key_;
+};
+
+Result<UnannotatePlan> plan_unannotate(Site site, const DiagArg& id, const std::string& key) {
+  const std::span<const Attr> present = attrs_of(site.path.back());
+  const bool found = std::any_of(present.begin(), present.end(),
+                                 [&](const Attr& attr) { return attr.key == key; });
+  if (!found) return error(Diag::kAttrMissing, id, key);
+  if (key == kPipelineStage || key == kPipelineOrder) {
+    return error(Diag::kAttrReserved, key, std::string("software_pipeline"));
+  }
+  UnannotatePlan plan;
+  plan.site_ = std::move(site);
+  plan.key_ = key;
+  return plan;
+}
+
+Applied apply_unannotate(const Program& program, const UnannotatePlan& plan) {
+  IrBuilder b(program);
+  Stmt changed = without_attr(b, plan.site().path.back(), plan.key());
+  if (plan.key() == kPipeline) {
+    // What the stages of its statements mean is said by the loop's attribute.
+    const Stmt body = changed.as<Loop>()->body;
+    changed = map_children(
+        b, changed,
+        [&](Stmt) {
+          std::vector<Stmt> children;
+          for (Stmt child : children_of(body)) {
+            children.push_back(
+                without_attr(b, without_attr(b, child, kPipelineStage), kPipelineOrder));
+          }
+          return b.seq(children);
+        },
+        [](Expr e) { return e; });
   }
   Applied out;
   out.program = b.finish(replace_at(b, plan.site(), changed));
@@ -86,6 +133,22 @@ Result<Applied> run<PrimitiveKind::kAnnotateBlock>(const Program& program, const
   PRUNERC_TRY(const AnnotatePlan plan,
               plan_annotate(std::move(site), present, call.text(1), call.integer(2)));
   return apply_annotate(program, plan);
+}
+
+template <>
+Result<Applied> run<PrimitiveKind::kUnannotateLoop>(const Program& program, const Call& call) {
+  PRUNERC_TRY(Site site, find_loop(program, call.loop(0)));
+  PRUNERC_TRY(const UnannotatePlan plan,
+              plan_unannotate(std::move(site), call.loop(0), call.text(1)));
+  return apply_unannotate(program, plan);
+}
+
+template <>
+Result<Applied> run<PrimitiveKind::kUnannotateBlock>(const Program& program, const Call& call) {
+  PRUNERC_TRY(Site site, find_block(program, call.block(0)));
+  PRUNERC_TRY(const UnannotatePlan plan,
+              plan_unannotate(std::move(site), call.block(0), call.text(1)));
+  return apply_unannotate(program, plan);
 }
 
 }  // namespace prunerc::schedule

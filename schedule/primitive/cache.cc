@@ -4,14 +4,17 @@
 //     for i { P: Y_local[i] = f(i) }                     for ax { copy: T_shared[ax] = T[ax] }
 //     for ax { copy: Y[ax] = Y_local[ax] }               for j { C: Y[j] = g(T_shared[j]) }
 //
+// cache_inplace(B, i, scope), where B: T[i] = f(T[i]): a copy in, B on the copy alone, a copy out.
+//
 // The copy has the buffer's full shape and stands beside the outermost statement that holds the
 // block; (reverse_)compute_at moves it and shrinks it to what is needed there.
 //
 // Requires: the block stands in no other block. cache_write: it is the sole writer, writes every
 // element, and nobody in the same outermost statement reads the buffer. cache_read: the block does
 // not write the buffer, and every element is written by a block of an earlier outermost statement
-// (or it is an input). Legal because: the copy carries final values, element by element. Cost:
-// O(size of the block).
+// (or it is an input). cache_inplace: B reads and writes the buffer, nobody else in its statement
+// touches it, and an earlier statement writes every element. Legal because: the copy carries final
+// values, element by element. Cost: O(size of the block).
 #include "ir/analysis/region.h"
 #include "schedule/primitive.h"
 #include "schedule/primitive/box.h"
@@ -32,7 +35,7 @@ struct CacheArgs {
   std::string scope;
 };
 
-enum class CacheKind : uint8_t { kRead, kWrite };
+enum class CacheKind : uint8_t { kRead, kWrite, kInplace };
 
 class CachePlan {
  public:
@@ -115,13 +118,41 @@ Result<void> check_read(const Flow& flow, std::size_t place, const Buffer& buffe
   return {};
 }
 
+Result<void> check_inplace(const Flow& flow, std::size_t place, const Buffer& buffer) {
+  const Block& block = *flow[place].block;
+  if (!writes(block, buffer.id)) {
+    return error(Diag::kBlockNotSimple, block.id, std::string("write what it reads"));
+  }
+  bool whole = false;
+  for (std::size_t other = 0; other < flow.blocks().size(); ++other) {
+    const bool touches =
+        reads(*flow[other].block, buffer.id) || writes(*flow[other].block, buffer.id);
+    if (other == place || !touches) continue;
+    if (same_statement(flow, other, place)) {
+      return error(Diag::kCacheReaderInside, flow[other].block->id, std::string(buffer.name));
+    }
+    whole = whole || (other < place && writes_all(flow, other, buffer));
+  }
+  if (!whole) return not_all(block, buffer);
+  return {};
+}
+
+Result<void> check_kind(const Flow& flow, std::size_t place, const Buffer& buffer, CacheKind kind) {
+  switch (kind) {
+    case CacheKind::kRead: return check_read(flow, place, buffer);
+    case CacheKind::kWrite: return check_write(flow, place, buffer);
+    case CacheKind::kInplace: return check_inplace(flow, place, buffer);
+  }
+  PRUNERC_UNREACHABLE("cache kind");
+}
+
 Result<CachePlan> plan_cache(const Program& program, const CacheArgs& args, CacheKind kind) {
   CachePlan plan;
   const Flow flow(program);
   PRUNERC_TRY(const std::size_t place, flow.find(args.block));
   PRUNERC_TRY(plan.site_, find_block(program, args.block));
   const Block& block = *flow[place].block;
-  const std::span<const Access> accesses = kind == CacheKind::kRead ? block.reads : block.writes;
+  const std::span<const Access> accesses = kind == CacheKind::kWrite ? block.writes : block.reads;
   if (args.index < 0 || args.index >= static_cast<int64_t>(accesses.size())) {
     return error(Diag::kAccessIndexRange, args.block, static_cast<int64_t>(accesses.size()),
                  args.index);
@@ -132,8 +163,7 @@ Result<CachePlan> plan_cache(const Program& program, const CacheArgs& args, Cach
   plan.buffer_ = accesses[static_cast<std::size_t>(args.index)].buffer;
   const Buffer& buffer = program.buffer(plan.buffer_);
   PRUNERC_TRY_VOID(check_constant_shape(block, buffer));
-  PRUNERC_TRY_VOID(kind == CacheKind::kRead ? check_read(flow, place, buffer)
-                                            : check_write(flow, place, buffer));
+  PRUNERC_TRY_VOID(check_kind(flow, place, buffer, kind));
   return plan;
 }
 
@@ -163,11 +193,12 @@ Stmt copy_nest(IrBuilder& b, const Buffer& shape_of, BufferId from, BufferId to,
   block.body = b.store(to, indices, b.load(from, indices));
   Stmt nest = b.block(block);
   outputs->push_back(block.id);
-  for (std::size_t d = 0; d < loop_vars.size(); ++d) outputs->push_back(b.fresh_loop_id());
+  std::vector<LoopId> ids;
+  for (std::size_t d = 0; d < loop_vars.size(); ++d) ids.push_back(b.fresh_loop_id());
   for (std::size_t d = loop_vars.size(); d-- > 0;) {
-    nest = make_loop(b, loop_vars[d], *constant(shape_of.shape[d]), nest,
-                     std::get<LoopId>((*outputs)[d + 1]));
+    nest = make_loop(b, loop_vars[d], *constant(shape_of.shape[d]), nest, ids[d]);
   }
+  outputs->insert(outputs->end(), ids.begin(), ids.end());
   return nest;
 }
 
@@ -178,20 +209,22 @@ Applied apply_cache(const Program& program, const CachePlan& plan, CacheKind kin
   const BufferId cache = b.add_buffer(std::string(original.name) + "_" + scope, original.dtype,
                                       original.shape, plan.scope(), BufferRole::kIntermediate);
   const std::string name(b.buffer(cache).name);
-  const bool is_read = kind == CacheKind::kRead;
   Applied out;
-  const Stmt copy = is_read
-                        ? copy_nest(b, original, original.id, cache, name, &out.outputs)
-                        : copy_nest(b, original, cache, original.id, name + "_out", &out.outputs);
+  std::vector<Stmt> statements;
+  if (kind != CacheKind::kWrite) {
+    statements.push_back(copy_nest(b, original, original.id, cache, name, &out.outputs));
+  }
   // The block's own regions are redirected with its body.
   const Stmt redirected =
       replace_buffers(b, plan.site().path.back(), BufferMap{{original.id, cache}});
   Site statement;
   statement.path.assign(plan.site().path.begin() + static_cast<std::ptrdiff_t>(plan.depth()),
                         plan.site().path.end());
-  const Stmt changed = replace_at(b, statement, redirected);
-  const Stmt both = is_read ? b.seq({copy, changed}) : b.seq({changed, copy});
-  out.program = b.finish(replace_at(b, plan.site(), both, plan.depth()));
+  statements.push_back(replace_at(b, statement, redirected));
+  if (kind != CacheKind::kRead) {
+    statements.push_back(copy_nest(b, original, cache, original.id, name + "_out", &out.outputs));
+  }
+  out.program = b.finish(replace_at(b, plan.site(), b.seq(statements), plan.depth()));
   return out;
 }
 
@@ -211,6 +244,11 @@ Result<Applied> run<PrimitiveKind::kCacheRead>(const Program& program, const Cal
 template <>
 Result<Applied> run<PrimitiveKind::kCacheWrite>(const Program& program, const Call& call) {
   return run_cache(program, call, CacheKind::kWrite);
+}
+
+template <>
+Result<Applied> run<PrimitiveKind::kCacheInplace>(const Program& program, const Call& call) {
+  return run_cache(program, call, CacheKind::kInplace);
 }
 
 }  // namespace prunerc::schedule

@@ -21,10 +21,11 @@
 // is covered by writes of the same iteration of the loops shared with its writer, none of which is
 // a reduction loop of it. Cost: O(accesses of the blocks involved).
 #include "ir/analysis/simplify.h"
+#include "ir/thread_axis.h"
 #include "schedule/primitive.h"
 #include "schedule/primitive/box.h"
+#include "schedule/primitive/concurrency.h"
 #include "schedule/primitive/flow.h"
-#include "schedule/primitive/independence.h"
 #include "schedule/primitive/iter_range.h"
 
 #include <algorithm>
@@ -49,8 +50,8 @@ class MovePlan {
   /// The statement of the loop's body before (producer) or after (consumer) which the nest goes.
   Stmt neighbour() const { return neighbour_; }
   Direction direction() const { return direction_; }
-  /// Parallel loops around the new place.
-  const std::vector<LoopId>& parallel() const { return parallel_; }
+  /// Parallel loops and thread axes around the new place.
+  const std::vector<LoopId>& concurrent() const { return concurrent_; }
 
  private:
   friend class MovePlanner;
@@ -58,7 +59,7 @@ class MovePlan {
   Site block_site_;
   LoopId loop_;
   Stmt nest_, neighbour_;
-  std::vector<LoopId> new_loops_, parallel_;
+  std::vector<LoopId> new_loops_, concurrent_;
   Direction direction_ = Direction::kProducer;
 };
 
@@ -115,7 +116,7 @@ Result<void> MovePlanner::find(BlockId block_id, LoopId loop_id) {
     if (loop->loop_kind == LoopKind::kVectorized) {
       return error(Diag::kLoopNotSerial, loop->id, std::string(to_string(loop->loop_kind)));
     }
-    if (loop->loop_kind == LoopKind::kParallel) plan_.parallel_.push_back(loop->id);
+    if (is_concurrent(loop->loop_kind)) plan_.concurrent_.push_back(loop->id);
   }
   ranges_ = ranges_at(program_, loop_site_);
   return {};
@@ -360,24 +361,12 @@ Applied apply_move(const MovePlan& plan) {
   return out;
 }
 
-// Iterations of the parallel loops around must stay independent, which is a question about the
-// result.
-Result<void> check_parallel(const Program& program, const std::vector<LoopId>& loops) {
-  for (const LoopId id : loops) {
-    IrBuilder b(program);
-    const Site site = find_loop_in(program.root(), id);
-    const Loop* loop = site.loop();
-    const BufferId buffer = dependent_buffer(b, program, site, {&loop, 1}, Privates::kOwn);
-    if (buffer.valid()) return error(Diag::kBlocksDepend, id, buffer);
-  }
-  return {};
-}
-
 Result<Applied> run_move(const Program& program, const Call& call, Direction direction) {
   PRUNERC_TRY(const MovePlan plan,
               MovePlanner(program, direction).plan(call.block(0), call.loop(1)));
   Applied moved = apply_move(plan);
-  PRUNERC_TRY_VOID(check_parallel(moved.program, plan.parallel()));
+  // Iterations of concurrent loops around must stay independent: a question about the result.
+  PRUNERC_TRY_VOID(recheck_concurrent(moved.program, plan.concurrent()));
   return moved;
 }
 

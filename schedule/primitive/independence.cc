@@ -243,21 +243,32 @@ bool accessed_outside(const Program& program, BufferId buffer, Stmt inside) {
 }  // namespace
 
 BufferId dependent_buffer(IrBuilder& b, const Program& program, const Site& top,
-                          std::span<const Loop* const> chain, Privates privates) {
+                          std::span<const Loop* const> chain, Privates privates,
+                          std::span<const BufferId> except) {
   Chain analysis(b, program, top, chain);
   const std::vector<BoxAccess> accesses = analysis.accesses();
-  std::vector<BufferId> done;
+  std::vector<BufferId> done(except.begin(), except.end());
   for (const BoxAccess& access : accesses) {
     const BufferId buffer = access.region.buffer;
     if (!access.is_write || std::find(done.begin(), done.end(), buffer) != done.end()) continue;
     done.push_back(buffer);
     if (analysis.disjoint_slabs(accesses, buffer)) continue;
-    const bool own =
-        privates == Privates::kOwn && program.buffer(buffer).role == BufferRole::kIntermediate &&
-        !accessed_outside(program, buffer, chain.back()) && analysis.covered(accesses, buffer);
+    const Buffer& about = program.buffer(buffer);
+    const bool may_own = privates == Privates::kOwn || (privates == Privates::kOwnUnlessShared &&
+                                                        about.scope != ir::Scope::kShared);
+    const bool own = may_own && about.role == BufferRole::kIntermediate &&
+                     !accessed_outside(program, buffer, chain.back()) &&
+                     analysis.covered(accesses, buffer);
     if (!own) return buffer;
   }
   return {};
+}
+
+bool lives_in_iteration(IrBuilder& b, const Program& program, const Site& site, BufferId buffer) {
+  const Loop* loop = site.loop();
+  Chain analysis(b, program, site, {&loop, 1});
+  return program.buffer(buffer).role == BufferRole::kIntermediate &&
+         !accessed_outside(program, buffer, loop) && analysis.covered(analysis.accesses(), buffer);
 }
 
 }  // namespace prunerc::schedule

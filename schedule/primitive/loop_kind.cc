@@ -1,16 +1,20 @@
-// parallel(loop), vectorize(loop), unroll(loop):
+// parallel(loop), vectorize(loop), unroll(loop), bind(loop, axis):
 //     for i in N @L { S(i) }   ~>   for i in N @L parallel { S(i) }        (vectorized, unrolled)
+//                              ~>   for i in N @L bind(thread.x) { S(i) }
 //
 // Requires: L serial with a constant extent. Parallel and vectorize: iterations touch disjoint
 // elements of every buffer that is written below, so a reduction over L is refused whatever kinds
 // its block declares. Parallel: an intermediate that lives inside one iteration is each iteration's
 // own. A parallel loop does not stand inside or around another parallel or vectorized one; a
-// vectorized loop has no other vectorized or parallel loop inside or around. Legal because:
-// iterations without common elements (one of them written) can run in any order or at once. Cost:
-// O(accesses below L).
+// vectorized loop has no other vectorized or parallel loop inside or around. Bind: the axes of the
+// kernel stay as ir/thread_axis.h wants them, one extent each; a thread.* loop may feed the
+// reduction of a known reducer, which the threads then combine; in scope shared nothing is a
+// thread's own. Legal because: iterations without common elements (one of them written) can run in
+// any order or at once. Cost: O(accesses below L).
+#include "ir/thread_axis.h"
 #include "ir/visit.h"
 #include "schedule/primitive.h"
-#include "schedule/primitive/independence.h"
+#include "schedule/primitive/concurrency.h"
 
 #include <string>
 
@@ -26,11 +30,14 @@ class LoopKindPlan {
 
  private:
   friend Result<LoopKindPlan> plan_loop_kind(const Program&, LoopId, LoopKind);
+  friend Result<LoopKindPlan> plan_bind(const Program&, LoopId, const std::string&);
   Site site_;
   LoopKind kind_ = LoopKind::kSerial;
 };
 
 bool conflicts(LoopKind wanted, LoopKind other, bool other_is_inside) {
+  // A thread may run vector instructions; nothing else mixes with a kernel.
+  if (is_thread_axis(other)) return wanted == LoopKind::kParallel || other_is_inside;
   if (other != LoopKind::kParallel && other != LoopKind::kVectorized) return false;
   // Vectorized inside parallel is the one nesting that makes sense.
   return other_is_inside ? wanted == other || wanted == LoopKind::kVectorized
@@ -69,11 +76,7 @@ Result<LoopKindPlan> plan_loop_kind(const Program& program, LoopId id, LoopKind 
   PRUNERC_TRY_VOID(constant_extent(*loop));
   if (kind == LoopKind::kUnrolled) return plan;
   PRUNERC_TRY_VOID(check_nesting(plan.site_, kind));
-  PRUNERC_TRY_VOID(check_holds_blocks(*loop));
-  IrBuilder b(program);
-  const Privates privates = kind == LoopKind::kParallel ? Privates::kOwn : Privates::kShared;
-  const BufferId buffer = dependent_buffer(b, program, plan.site_, {&loop, 1}, privates);
-  if (buffer.valid()) return error(Diag::kBlocksDepend, id, buffer);
+  PRUNERC_TRY_VOID(check_concurrent(program, plan.site_, kind));
   return plan;
 }
 
@@ -91,7 +94,29 @@ Result<Applied> run_loop_kind(const Program& program, const Call& call, LoopKind
   return apply_loop_kind(program, plan);
 }
 
+Result<LoopKindPlan> plan_bind(const Program& program, LoopId id, const std::string& axis) {
+  LoopKindPlan plan;
+  const std::optional<LoopKind> kind = loop_kind_from_string(axis);
+  if (!kind || !is_thread_axis(*kind)) return error(Diag::kThreadAxisUnknown, axis);
+  plan.kind_ = *kind;
+  PRUNERC_TRY(plan.site_, find_loop(program, id));
+  const Loop& loop = *plan.site_.loop();
+  if (loop.loop_kind != LoopKind::kSerial) {
+    return error(Diag::kLoopNotSerial, id, std::string(to_string(loop.loop_kind)));
+  }
+  PRUNERC_TRY_VOID(constant_extent(loop));
+  PRUNERC_TRY_VOID(check_concurrent(program, plan.site_, *kind));
+  PRUNERC_TRY_VOID(check_thread_axes(apply_loop_kind(program, plan).program.root()));
+  return plan;
+}
+
 }  // namespace
+
+template <>
+Result<Applied> run<PrimitiveKind::kBind>(const Program& program, const Call& call) {
+  PRUNERC_TRY(const LoopKindPlan plan, plan_bind(program, call.loop(0), call.text(1)));
+  return apply_loop_kind(program, plan);
+}
 
 template <>
 Result<Applied> run<PrimitiveKind::kParallel>(const Program& program, const Call& call) {

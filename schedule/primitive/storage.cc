@@ -1,10 +1,18 @@
 // set_scope(P, i, scope):
 //     buffer T: f32[N] global    ~>    buffer T: f32[N] local
+// storage_align(P, i, axis, factor, offset):
+//     P: T[..] = f               ~>    P {align_factor_i_axis = factor, ..}: T[..] = f
 //
-// Requires: the i-th written buffer of the block is an intermediate.
-// Legal because: a scope says where the buffer may live; lowering derives its place and size from
-// its accesses.
+// Requires: the i-th written buffer of the block is an intermediate; set_scope: in scope shared no
+// thread loses a copy of its own that it needs; storage_align: axis within the rank (negative:
+// from the end), factor from 1 on, offset from 0 below factor.
+// Legal because: a scope says where the buffer may live, an alignment how far apart its rows lie;
+// lowering derives place and size from the accesses.
+#include "ir/thread_axis.h"
+#include "ir/visit.h"
 #include "schedule/primitive.h"
+#include "schedule/primitive/attributes.h"
+#include "schedule/primitive/concurrency.h"
 #include "schedule/primitive/site.h"
 
 #include <string>
@@ -23,22 +31,41 @@ class ScopePlan {
   Buffer changed_;
 };
 
+Result<Buffer> written_intermediate(const Program& program, const Block& block, int64_t index) {
+  const std::span<const Access> writes = block.writes;
+  if (index < 0 || index >= static_cast<int64_t>(writes.size())) {
+    return error(Diag::kAccessIndexRange, block.id, static_cast<int64_t>(writes.size()), index);
+  }
+  const Buffer& buffer = program.buffer(writes[static_cast<std::size_t>(index)].buffer);
+  if (buffer.role != BufferRole::kIntermediate) {
+    return error(Diag::kBufferNotIntermediate, std::string(buffer.name));
+  }
+  return buffer;
+}
+
 Result<ScopePlan> plan_scope(const Program& program, BlockId id, int64_t index,
                              const std::string& name) {
   PRUNERC_TRY(const Site site, find_block(program, id));
-  const std::span<const Access> writes = site.block()->writes;
-  if (index < 0 || index >= static_cast<int64_t>(writes.size())) {
-    return error(Diag::kAccessIndexRange, id, static_cast<int64_t>(writes.size()), index);
-  }
   ScopePlan plan;
-  plan.changed_ = program.buffer(writes[static_cast<std::size_t>(index)].buffer);
-  if (plan.changed_.role != BufferRole::kIntermediate) {
-    return error(Diag::kBufferNotIntermediate, std::string(plan.changed_.name));
-  }
+  PRUNERC_TRY(plan.changed_, written_intermediate(program, *site.block(), index));
   const std::optional<Scope> scope = scope_from_string(name);
   if (!scope) return error(Diag::kScopeUnknown, name);
   plan.changed_.scope = *scope;
   return plan;
+}
+
+// Loops with a thread axis.
+std::vector<LoopId> bound_loops(const Program& program) {
+  std::vector<LoopId> out;
+  walk(
+      program.root(),
+      [&](Stmt s) {
+        const Loop* loop = s.as<Loop>();
+        if (loop != nullptr && is_thread_axis(loop->loop_kind)) out.push_back(loop->id);
+        return s.as<Block>() == nullptr;
+      },
+      [](Expr) {});
+  return out;
 }
 
 Applied apply_scope(const Program& program, const ScopePlan& plan) {
@@ -49,13 +76,71 @@ Applied apply_scope(const Program& program, const ScopePlan& plan) {
   return out;
 }
 
+class AlignPlan {
+ public:
+  const Site& site() const { return site_; }
+  const std::string& place() const { return place_; }
+  int64_t factor() const { return factor_; }
+  int64_t offset() const { return offset_; }
+
+ private:
+  friend Result<AlignPlan> plan_align(const Program&, const Call&);
+  Site site_;
+  std::string place_;  // "W_A": written buffer and axis
+  int64_t factor_ = 1, offset_ = 0;
+};
+
+Error bad_argument(const char* what, const std::string& wanted, int64_t found) {
+  return error(Diag::kAlignArgument, std::string(what), wanted, found);
+}
+
+Result<AlignPlan> plan_align(const Program& program, const Call& call) {
+  AlignPlan plan;
+  PRUNERC_TRY(plan.site_, find_block(program, call.block(0)));
+  PRUNERC_TRY(const Buffer buffer,
+              written_intermediate(program, *plan.site_.block(), call.integer(1)));
+  const int64_t rank = static_cast<int64_t>(buffer.shape.size());
+  const int64_t axis = call.integer(2);
+  if (axis < -rank || axis >= rank) {
+    return bad_argument("axis", "from " + std::to_string(-rank) + " below " + std::to_string(rank),
+                        axis);
+  }
+  plan.factor_ = call.integer(3);
+  plan.offset_ = call.integer(4);
+  if (plan.factor_ < 1) return bad_argument("factor", "at least 1", plan.factor_);
+  if (plan.offset_ < 0 || plan.offset_ >= plan.factor_) {
+    return bad_argument("offset", "from 0 below the factor", plan.offset_);
+  }
+  plan.place_ =
+      std::to_string(call.integer(1)) + "_" + std::to_string(axis < 0 ? axis + rank : axis);
+  return plan;
+}
+
+Applied apply_align(const Program& program, const AlignPlan& plan) {
+  IrBuilder b(program);
+  Stmt block = plan.site().path.back();
+  block = with_attr(b, block, std::string(kAlignFactor) + plan.place(), plan.factor());
+  block = with_attr(b, block, std::string(kAlignOffset) + plan.place(), plan.offset());
+  Applied out;
+  out.program = b.finish(replace_at(b, plan.site(), block));
+  return out;
+}
+
 }  // namespace
 
 template <>
 Result<Applied> run<PrimitiveKind::kSetScope>(const Program& program, const Call& call) {
   PRUNERC_TRY(const ScopePlan plan,
               plan_scope(program, call.block(0), call.integer(1), call.text(2)));
-  return apply_scope(program, plan);
+  Applied out = apply_scope(program, plan);
+  PRUNERC_TRY_VOID(recheck_concurrent(out.program, bound_loops(program)));
+  return out;
+}
+
+template <>
+Result<Applied> run<PrimitiveKind::kStorageAlign>(const Program& program, const Call& call) {
+  PRUNERC_TRY(const AlignPlan plan, plan_align(program, call));
+  return apply_align(program, plan);
 }
 
 }  // namespace prunerc::schedule

@@ -1,5 +1,6 @@
 #include "tests/property/random_step.h"
 
+#include "ir/analysis/loop_index.h"
 #include "ir/tile_space.h"
 #include "ir/visit.h"
 
@@ -86,6 +87,16 @@ class Chooser {
   RandomStep reorder();
   RandomStep move(PrimitiveKind kind);
   RandomStep sample();
+  RandomStep partition();
+  RandomStep merge();
+  RandomStep pipeline();
+  RandomStep epilogue();
+  RandomStep locate();
+  RandomStep iter_order();
+  std::string axis() {
+    return pick<std::string>({"block.x", "block.y", "thread.x", "thread.x", "thread.y", "vthread.x",
+                              nonsense() ? "thread.w" : "block.x"});
+  }
   static RandomStep make(PrimitiveKind kind, std::vector<Operand> operands) {
     return {{kind, std::move(operands), {}}, {}};
   }
@@ -153,7 +164,103 @@ RandomStep Chooser::move(PrimitiveKind kind) {
   return make(kind, {block, loop});
 }
 
+RandomStep Chooser::partition() {
+  const LoopFacts loop = any_loop();
+  std::vector<Int> sizes = {
+      Int(rng_.between(nonsense() ? -1 : 1, std::max<int64_t>(loop.extent, 1)))};
+  if (rng_.chance(0.3)) sizes.emplace_back(rng_.between(1, 3));
+  if (rng_.chance(0.9)) sizes.emplace_back(-1);
+  return make(PrimitiveKind::kLoopPartition, {loop.id, sizes});
+}
+
+// Rather two loops that follow each other.
+RandomStep Chooser::merge() {
+  std::vector<std::vector<LoopId>> pairs;
+  walk(
+      schedule_.program().root(),
+      [&](Stmt s) {
+        const Seq* seq = s.as<Seq>();
+        for (std::size_t i = 0; seq != nullptr && i + 1 < seq->stmts.size(); ++i) {
+          const Loop* first = seq->stmts[i].as<Loop>();
+          const Loop* second = seq->stmts[i + 1].as<Loop>();
+          if (first != nullptr && second != nullptr) pairs.push_back({first->id, second->id});
+        }
+        return true;
+      },
+      [](Expr) {});
+  if (pairs.empty() || nonsense()) pairs.push_back({any_loop().id, any_loop().id});
+  return make(PrimitiveKind::kMerge, {pick(pairs)});
+}
+
+RandomStep Chooser::pipeline() {
+  std::vector<std::pair<LoopId, int64_t>> loops;
+  walk(
+      schedule_.program().root(),
+      [&](Stmt s) {
+        const Loop* loop = s.as<Loop>();
+        const Seq* seq = loop == nullptr ? nullptr : loop->body.as<Seq>();
+        if (seq != nullptr) loops.emplace_back(loop->id, static_cast<int64_t>(seq->stmts.size()));
+        return true;
+      },
+      [](Expr) {});
+  if (loops.empty() || nonsense()) loops.emplace_back(any_loop().id, 1);
+  const auto [loop, count] = pick(loops);
+  std::vector<Int> stages;
+  std::vector<Int> orders;
+  for (int64_t i = 0; i < count; ++i) {
+    stages.emplace_back(rng_.chance(0.7) ? (i == 0 ? 0 : 1) : rng_.between(0, 2));
+    orders.emplace_back(i);
+  }
+  if (rng_.chance(0.2)) std::swap(orders.front(), orders.back());
+  return make(PrimitiveKind::kSoftwarePipeline, {loop, stages, orders});
+}
+
+RandomStep Chooser::epilogue() {
+  const BlockId block = any_block();
+  const std::vector<BlockId> consumers = schedule_.consumers(block);
+  return make(PrimitiveKind::kFuseReductionEpilogue,
+              {block, consumers.empty() || nonsense() ? any_block() : pick(consumers)});
+}
+
+RandomStep Chooser::locate() {
+  const BlockId block = any_block();
+  const std::vector<int64_t> codes = schedule_.compute_locations(block);
+  if (rng_.chance(0.5)) {
+    return make(PrimitiveKind::kComputeAtLocation,
+                {block, Int(nonsense() ? rng_.between(-3, 9) : pick(codes))});
+  }
+  const std::vector<Int> listed(codes.begin(), codes.end());
+  RandomStep step = make(PrimitiveKind::kSampleComputeLocation, {block, listed});
+  step.decision = {nonsense() ? int64_t{9} : pick(codes)};
+  return step;
+}
+
+RandomStep Chooser::iter_order() {
+  const BlockId block = any_block();
+  const LoopIndex index(schedule_.program());
+  const Block* found = index.block(block);
+  std::vector<Int> order;
+  for (std::size_t i = 0; found != nullptr && i < found->iters.size(); ++i) {
+    order.emplace_back(static_cast<int64_t>(i));
+  }
+  for (std::size_t i = order.size(); i > 1; --i) {
+    std::swap(order[i - 1], order[static_cast<std::size_t>(rng_.below(i))]);
+  }
+  if (nonsense()) order.emplace_back(0);
+  return make(PrimitiveKind::kReorderBlockIterVar, {block, order});
+}
+
 RandomStep Chooser::sample() {
+  if (rng_.chance(0.3)) {
+    const LoopFacts loop = any_loop();
+    const int levels = static_cast<int>(rng_.between(1, 3));
+    const int64_t factor = rng_.chance(0.5) ? 1 : 2;
+    RandomStep step = make(PrimitiveKind::kSamplePartitionedTile,
+                           {loop.id, Int(levels), Int(rng_.between(0, levels - 1)), Int(factor)});
+    step.decision.assign(static_cast<std::size_t>(levels), 1);
+    step.decision.back() = loop.extent;
+    return step;
+  }
   if (rng_.chance(0.2)) {
     RandomStep step = make(PrimitiveKind::kSampleCategorical,
                            {std::vector<Int>{1, 2, 4}, std::vector<Int>{1, 1, 2}});
@@ -199,6 +306,25 @@ RandomStep Chooser::step() {
       PrimitiveKind::kAnnotateBlock,
       PrimitiveKind::kSetScope,
       PrimitiveKind::kSamplePerfectTile,
+      PrimitiveKind::kBind,
+      PrimitiveKind::kBind,
+      PrimitiveKind::kBind,
+      PrimitiveKind::kLoopPartition,
+      PrimitiveKind::kMerge,
+      PrimitiveKind::kMerge,
+      PrimitiveKind::kAddUnitLoop,
+      PrimitiveKind::kAddUnitLoopBlock,
+      PrimitiveKind::kReorderBlockIterVar,
+      PrimitiveKind::kCacheInplace,
+      PrimitiveKind::kComputeAtLocation,
+      PrimitiveKind::kFuseReductionEpilogue,
+      PrimitiveKind::kFuseReductionEpilogue,
+      PrimitiveKind::kUnannotateLoop,
+      PrimitiveKind::kUnannotateBlock,
+      PrimitiveKind::kSoftwarePipeline,
+      PrimitiveKind::kDoubleBuffer,
+      PrimitiveKind::kStorageAlign,
+      PrimitiveKind::kEnterPostproc,
   };
   const PrimitiveKind kind = pick(kinds);
   switch (kind) {
@@ -225,7 +351,28 @@ RandomStep Chooser::step() {
       return make(kind, {any_loop().id, pick<std::string>({"unroll", "note"}), small()});
     case PrimitiveKind::kAnnotateBlock:
       return make(kind, {any_block(), pick<std::string>({"note", "not a key", ""}), small()});
+    case PrimitiveKind::kBind: return make(kind, {any_loop().id, axis()});
+    case PrimitiveKind::kLoopPartition: return partition();
+    case PrimitiveKind::kMerge: return merge();
+    case PrimitiveKind::kAddUnitLoop: return make(kind, {any_loop().id});
+    case PrimitiveKind::kAddUnitLoopBlock: return make(kind, {any_block()});
+    case PrimitiveKind::kReorderBlockIterVar: return iter_order();
+    case PrimitiveKind::kCacheInplace: return make(kind, {any_block(), small(), scope()});
+    case PrimitiveKind::kComputeAtLocation:
+    case PrimitiveKind::kSampleComputeLocation: return locate();
+    case PrimitiveKind::kFuseReductionEpilogue: return epilogue();
+    case PrimitiveKind::kUnannotateLoop:
+      return make(kind,
+                  {any_loop().id, pick<std::string>({"unroll", "note", "software_pipeline"})});
+    case PrimitiveKind::kUnannotateBlock:
+      return make(kind, {any_block(), pick<std::string>({"note", "double_buffer"})});
+    case PrimitiveKind::kSoftwarePipeline: return pipeline();
+    case PrimitiveKind::kDoubleBuffer: return make(kind, {any_block(), small()});
+    case PrimitiveKind::kStorageAlign:
+      return make(kind, {any_block(), Int(0), small(), Int(rng_.between(0, 32)), small()});
+    case PrimitiveKind::kEnterPostproc: return make(kind, {});
     case PrimitiveKind::kSamplePerfectTile:
+    case PrimitiveKind::kSamplePartitionedTile:
     case PrimitiveKind::kSampleCategorical: return sample();
   }
   return split();

@@ -63,8 +63,8 @@ Trace reduce(const Program& base, Trace trace, const std::vector<Tensor>& inputs
 }
 
 struct Tally {
-  std::array<int, 32> applied{};
-  std::array<int, 32> refused{};
+  std::array<int, 96> applied{};
+  std::array<int, 96> refused{};
   std::map<std::string, int> reasons;
 };
 

@@ -9,7 +9,7 @@ import command
 class Usage(command.CommandTest):
     def test_help_goes_to_stdout_and_names_every_verb(self):
         result = self.prunerc("--help")
-        for verb in ("tune", "compile", "run", "bench", "verify", "show", "devices", "doctor", "db"):
+        for verb in ("tune", "compile", "run", "bench", "verify", "show", "apply", "devices", "doctor", "db"):
             self.assertIn(f"\n  {verb} ", result.out)
         self.assertEqual("", result.err)
 

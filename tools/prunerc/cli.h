@@ -83,6 +83,7 @@ void add_run(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_verify(CLI::App& app, Action& action);
 void add_show(CLI::App& app, Action& action);
+void add_apply(CLI::App& app, Action& action);
 void add_devices(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
 void add_db(CLI::App& app, Action& action);

@@ -1,0 +1,27 @@
+// May the iterations of a loop run in any order or at once? Asked before a loop becomes parallel,
+// vectorized or a thread axis, and after a rewrite below one.
+#ifndef PRUNERC_SCHEDULE_PRIMITIVE_CONCURRENCY_H_
+#define PRUNERC_SCHEDULE_PRIMITIVE_CONCURRENCY_H_
+
+#include "ir/program.h"
+#include "schedule/primitive/site.h"
+
+#include <vector>
+
+namespace prunerc::schedule {
+
+/// Iterations of the loop at `site` touch disjoint elements of all that is written below, for a
+/// loop of `kind` (its own kind does not count). A thread.* loop may feed the reduction variables
+/// of a block whose reducer is known: then the threads combine what they have.
+/// Errors: BlocksDepend, CrossThreadReduction, BlockOrderFixed.
+Result<void> check_concurrent(const ir::Program& program, const Site& site, ir::LoopKind kind);
+
+/// The same for loops of a rewritten program that were concurrent before.
+Result<void> recheck_concurrent(const ir::Program& program, const std::vector<ir::LoopId>& loops);
+
+/// Ids of concurrent loops (parallel, thread axes) on the path, the last statement included.
+std::vector<ir::LoopId> concurrent_loops(const Site& site);
+
+}  // namespace prunerc::schedule
+
+#endif  // PRUNERC_SCHEDULE_PRIMITIVE_CONCURRENCY_H_

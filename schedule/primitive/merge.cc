@@ -1,0 +1,202 @@
+// merge(loops), in program order:
+//     for i in N @L0 { S(i) }
+//     for j in N @L1 { T(j) }
+//   ~>  merge([@L0, @L1])
+//     for m in N @L { S(m); T(m) }
+//
+// Requires: the loops follow each other directly, are serial, without attributes, of one constant
+// extent, and hold only loops and blocks; T(j) owes nothing to S(i) where j < i: in some dimension
+// what one writes and what the other touches are apart for all such iterations. Legal because:
+// T(j) now runs before S(i) exactly where j < i, and those commute.
+// Cost: O(accesses^2) proofs.
+#include "ir/analysis/prove.h"
+#include "ir/thread_axis.h"
+#include "schedule/primitive.h"
+#include "schedule/primitive/box.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace prunerc::schedule {
+namespace {
+
+using namespace ir;  // NOLINT(google-build-using-namespace)
+
+class MergePlan {
+ public:
+  const Site& site() const { return site_; }  // of the first loop
+  const std::vector<const Loop*>& loops() const { return loops_; }
+  int64_t extent() const { return extent_; }
+
+ private:
+  friend Result<MergePlan> plan_merge(const Program&, const std::vector<LoopId>&);
+  Site site_;
+  std::vector<const Loop*> loops_;
+  int64_t extent_ = 0;
+};
+
+Error misshapen(const Loop& loop, const char* what, const Loop& other) {
+  return error(Diag::kMergeShape, loop.id, std::string(what), other.id);
+}
+
+// The sequence that holds the first loop, with all of them side by side in it.
+Result<void> check_neighbours(const Site& site, const std::vector<const Loop*>& loops) {
+  const Seq* seq = site.path.size() < 2 ? nullptr : site.path[site.path.size() - 2].as<Seq>();
+  for (std::size_t i = 1; i < loops.size(); ++i) {
+    const auto first = seq == nullptr ? nullptr : seq->stmts.data();
+    const auto last = first + (seq == nullptr ? 0 : seq->stmts.size());
+    const auto at = std::find_if(first, last, [&](Stmt s) { return s.is(Stmt(loops[i - 1])); });
+    if (at == last || at + 1 == last || !(at + 1)->is(Stmt(loops[i]))) {
+      return misshapen(*loops[i], "directly follow", *loops[i - 1]);
+    }
+  }
+  return {};
+}
+
+// Two statements, the second of which gets ahead of the first.
+class Overtaking {
+ public:
+  Overtaking(const Program& program, const Site& site, const Loop& first, const Loop& second,
+             int64_t extent)
+      : b_(program),
+        before_(leaves(first.body)),
+        after_(leaves(second.body)),
+        ranges_(ranges_around_loop(program, site)) {
+    // i = j + 1 + d: all pairs of iterations with j < i, and a few with i outside its extent.
+    const Var* j = b_.fresh_var("j");
+    const Var* d = b_.fresh_var("d");
+    const int64_t steps = std::max<int64_t>(extent - 1, 1);
+    ranges_.bind(first.var, first.extent);
+    ranges_.bind(second.var, second.extent);
+    ranges_.bind(j, b_.int_imm(steps));
+    ranges_.bind(d, b_.int_imm(steps));
+    const Expr later = b_.add(b_.add(j, d), b_.int_imm(1));
+    ranges_.assume(b_.lt(later, b_.int_imm(extent)));
+    early_ = {{second.var->id, j}};
+    late_ = {{first.var->id, later}};
+  }
+
+  Result<void> check() {
+    for (const LeafBlock& from : before_) {
+      for (const LeafBlock& to : after_) PRUNERC_TRY_VOID(check(from, to));
+    }
+    return {};
+  }
+
+ private:
+  static VarRanges ranges_around_loop(const Program& program, const Site& site) {
+    Site outer = site;
+    outer.path.pop_back();
+    return ranges_at(program, outer);
+  }
+
+  BufferRegion region(const LeafBlock& leaf, const Access& access, const VarMap& map) {
+    BufferRegion box = access_box(b_, leaf, access, ranges_);
+    for (Range& range : box.box) {
+      range.min = substitute(b_, range.min, map);
+      range.extent = substitute(b_, range.extent, map);
+    }
+    return box;
+  }
+
+  bool apart(const BufferRegion& x, const BufferRegion& y) {
+    for (std::size_t d = 0; d < x.box.size(); ++d) {
+      const Expr x_end = b_.add(x.box[d].min, x.box[d].extent);
+      const Expr y_end = b_.add(y.box[d].min, y.box[d].extent);
+      if (prove_less_equal(x_end, y.box[d].min, ranges_) == Proof::kYes) return true;
+      if (prove_less_equal(y_end, x.box[d].min, ranges_) == Proof::kYes) return true;
+    }
+    return false;
+  }
+
+  Result<void> check(const LeafBlock& from, const LeafBlock& to) {
+    auto check_lists = [&](std::span<const Access> of_from,
+                           std::span<const Access> of_to) -> Result<void> {
+      for (const Access& x : of_from) {
+        for (const Access& y : of_to) {
+          if (x.buffer != y.buffer) continue;
+          if (apart(region(from, x, late_), region(to, y, early_))) continue;
+          return error(Diag::kMergeDepends, to.block->id, from.block->id, x.buffer);
+        }
+      }
+      return {};
+    };
+    PRUNERC_TRY_VOID(check_lists(from.block->writes, to.block->reads));
+    PRUNERC_TRY_VOID(check_lists(from.block->writes, to.block->writes));
+    return check_lists(from.block->reads, to.block->writes);
+  }
+
+  IrBuilder b_;
+  std::vector<LeafBlock> before_, after_;
+  VarRanges ranges_;
+  VarMap early_, late_;
+};
+
+Result<MergePlan> plan_merge(const Program& program, const std::vector<LoopId>& ids) {
+  if (ids.empty()) return error(Diag::kLoopListEmpty, std::string("merge"));
+  MergePlan plan;
+  PRUNERC_TRY(plan.site_, find_loop(program, ids[0]));
+  for (const LoopId id : ids) {
+    PRUNERC_TRY(const Site site, find_loop(program, id));
+    const Loop* loop = site.loop();
+    PRUNERC_TRY_VOID(check_plain(*loop));
+    PRUNERC_TRY_VOID(check_holds_blocks(*loop));
+    PRUNERC_TRY(const int64_t extent, constant_extent(*loop));
+    if (plan.loops_.empty()) plan.extent_ = extent;
+    plan.loops_.push_back(loop);
+    if (extent != plan.extent_) {
+      return misshapen(*loop, "have the same extent as", *plan.loops_[0]);
+    }
+  }
+  PRUNERC_TRY_VOID(check_neighbours(plan.site_, plan.loops_));
+  for (std::size_t x = 0; x < ids.size() && plan.extent_ > 1; ++x) {
+    for (std::size_t y = x + 1; y < ids.size(); ++y) {
+      PRUNERC_TRY_VOID(
+          Overtaking(program, plan.site_, *plan.loops_[x], *plan.loops_[y], plan.extent_).check());
+    }
+  }
+  return plan;
+}
+
+Applied apply_merge(const Program& program, const MergePlan& plan) {
+  IrBuilder b(program);
+  const Var* var = b.fresh_var(plan.loops()[0]->var->name);
+  const LoopId id = b.fresh_loop_id();
+  VarRanges ranges = ranges_at(program, plan.site());
+  ranges.bind(var, b.int_imm(plan.extent()));
+  std::vector<Stmt> bodies;
+  for (const Loop* loop : plan.loops()) {
+    bodies.push_back(rebind(b, loop->body, {{loop->var->id, Expr(var)}}, {}, ranges));
+  }
+  const Stmt merged = make_loop(b, var, plan.extent(), b.seq(bodies), id);
+  Applied out;
+  out.outputs = {id};
+  if (plan.loops().size() == 1) {
+    out.program = b.finish(replace_at(b, plan.site(), merged));
+    return out;
+  }
+  const std::size_t depth = plan.site().path.size() - 2;
+  std::vector<Stmt> statements;
+  for (Stmt s : plan.site().path[depth].as<Seq>()->stmts) {
+    const auto at = std::find_if(plan.loops().begin(), plan.loops().end(),
+                                 [&](const Loop* loop) { return s.is(Stmt(loop)); });
+    if (at == plan.loops().end()) statements.push_back(s);
+    if (at == plan.loops().begin()) statements.push_back(merged);
+  }
+  out.program = b.finish(replace_at(b, plan.site(), b.seq(statements), depth));
+  return out;
+}
+
+}  // namespace
+
+template <>
+Result<Applied> run<PrimitiveKind::kMerge>(const Program& program, const Call& call) {
+  PRUNERC_TRY(const MergePlan plan, plan_merge(program, call.loops(0)));
+  Applied out = apply_merge(program, plan);
+  // Kernels that were apart may now be one.
+  PRUNERC_TRY_VOID(check_thread_axes(out.program.root()));
+  return out;
+}
+
+}  // namespace prunerc::schedule

@@ -1,0 +1,136 @@
+// Annotations with a checked meaning: pipelines, double buffers, alignment; removing them.
+#include "ir/printer.h"
+#include "tests/schedule/apply.h"
+#include "tests/schedule/programs.h"
+#include "tests/support/check.h"
+
+#include <catch2/catch.hpp>
+
+namespace prunerc::testing {
+namespace {
+
+struct Case {
+  std::string_view program;
+  std::string_view steps;
+  std::string_view diag;  // empty: accepted
+};
+
+void check(const Case& c) {
+  if (c.diag.empty()) {
+    check_steps(c.program, c.steps);
+  } else {
+    check_rejected(c.program, c.steps, c.diag);
+  }
+}
+
+// Each iteration of @L0 fills T and uses it.
+constexpr std::string_view kStaged = R"(
+program staged(X: f32[8, 4]) -> (Y: f32[8, 4]) {
+  buffer T: f32[4] shared
+  buffer U: f32[4] local
+  for i in 8 @L0 {
+    for k in 4 @L1 { block "T" @B0 [v: S(8) = i, w: S(4) = k] { T[w] = X[v, w] } }
+    for k in 4 @L2 { block "U" @B1 [v: S(8) = i, w: S(4) = k] { U[w] = T[3 - w] + 1f32 } }
+    for k in 4 @L3 { block "Y" @B2 [v: S(8) = i, w: S(4) = k] { Y[v, w] = U[w]*2f32 } }
+  }
+})";
+
+// S outlives the iteration: the second statement adds to what the first one set.
+constexpr std::string_view kOutlives = R"(
+program outlives(X: f32[8]) -> (Y: f32[8], Z: f32[8]) {
+  for i in 8 @L0 {
+    block "Y" @B0 [v: S(8) = i] { Y[v] = X[v] }
+    block "Z" @B1 [v: S(8) = i] { Z[v] = Y[v] + 1f32 }
+  }
+})";
+
+TEST_CASE("software_pipeline keeps writers before readers") {
+  const Case cases[] = {
+      {kStaged, "software_pipeline(@L0, [0, 1, 2], [0, 1, 2])", ""},
+      {kStaged, "software_pipeline(@L0, [0, 1, 1], [2, 0, 1])", ""},
+      {kStaged, "software_pipeline(@L0, [0, 0, 0], [0, 1, 2])", ""},
+      {kOutlives, "software_pipeline(@L0, [0, 0], [0, 1])", ""},
+      {kMatmul, "software_pipeline(@L2, [0], [0])", ""},
+      {kStaged, "software_pipeline(@L0, [0, 1], [0, 1])", "PipelineShape"},
+      {kStaged, "software_pipeline(@L0, [0, 1, 1], [0, 1])", "PipelineShape"},
+      {kStaged, "software_pipeline(@L0, [0, 1, 16], [0, 1, 2])", "PipelineShape"},
+      {kStaged, "software_pipeline(@L0, [0, -1, 1], [0, 1, 2])", "PipelineShape"},
+      {kStaged, "software_pipeline(@L0, [0, 1, 1], [0, 1, 1])", "PermutationInvalid"},
+      {kStaged, "software_pipeline(@L0, [0, 1, 1], [0, 1, 3])", "PermutationInvalid"},
+      {kStaged, "software_pipeline(@L0, [1, 0, 1], [0, 1, 2])", "PipelineOrder"},
+      {kStaged, "software_pipeline(@L0, [0, 1, 1], [0, 2, 1])", "PipelineOrder"},
+      {kOutlives, "software_pipeline(@L0, [0, 1], [0, 1])", "PipelineOrder"},
+      {kOutlives, "unroll(@L0)\nsoftware_pipeline(@L0, [0, 0], [0, 1])", "LoopNotSerial"},
+      {kStaged, "software_pipeline(@L7, [0], [0])", "LoopNotFound"},
+  };
+  for (const Case& c : cases) check(c);
+}
+
+TEST_CASE("a pipeline is printed, and goes as a whole") {
+  const schedule::Schedule s = check_steps(kStaged, "software_pipeline(@L0, [0, 1, 1], [2, 0, 1])");
+  const std::string text = print(s.program());
+  CHECK(text.find("@L0 {software_pipeline = 2}") != std::string::npos);
+  CHECK(text.find("@L1 {pipeline_stage = 0, pipeline_order = 2}") != std::string::npos);
+  const schedule::Schedule gone =
+      check_steps(kStaged,
+                  "software_pipeline(@L0, [0, 1, 1], [2, 0, 1])\n"
+                  "unannotate_loop(@L0, \"software_pipeline\")\nsplit(@L1, [2, 2])");
+  CHECK(print(gone.program()).find("pipeline") == std::string::npos);
+}
+
+TEST_CASE("annotations are removed, reserved keys have their setters") {
+  const Case cases[] = {
+      {kMatmul, "annotate_loop(@L0, \"x\", 1)\nunannotate_loop(@L0, \"x\")\nsplit(@L0, [4, 4])",
+       ""},
+      {kMatmul, "annotate_block(@B0, \"x\", 1)\nunannotate_block(@B0, \"x\")", ""},
+      {kStaged, "double_buffer(@B0, 0)\nunannotate_block(@B0, \"double_buffer\")", ""},
+      {kMatmul, "unannotate_loop(@L0, \"x\")", "AttrMissing"},
+      {kMatmul, "annotate_block(@B0, \"x\", 1)\nunannotate_block(@B0, \"y\")", "AttrMissing"},
+      {kMatmul, "unannotate_loop(@L9, \"x\")", "LoopNotFound"},
+      {kMatmul, "unannotate_block(@B9, \"x\")", "BlockNotFound"},
+      {kStaged,
+       "software_pipeline(@L0, [0, 1, 2], [0, 1, 2])\nunannotate_loop(@L1, \"pipeline_stage\")",
+       "AttrReserved"},
+      {kMatmul, "annotate_loop(@L0, \"software_pipeline\", 2)", "AttrReserved"},
+      {kMatmul, "annotate_loop(@L0, \"pipeline_order\", 2)", "AttrReserved"},
+      {kMatmul, "annotate_block(@B0, \"double_buffer\", 0)", "AttrReserved"},
+      {kMatmul, "annotate_block(@B0, \"align_factor_0_0\", 8)", "AttrReserved"},
+      {kMatmul, "annotate_block(@B0, \"align_offset_0_0\", 8)", "AttrReserved"},
+  };
+  for (const Case& c : cases) check(c);
+}
+
+TEST_CASE("double_buffer needs a buffer that lives within an iteration") {
+  const Case cases[] = {
+      {kStaged, "double_buffer(@B0, 0)", ""},
+      {kStaged, "double_buffer(@B1, 0)", ""},
+      {kDenseRelu, "reverse_compute_at(@B1, @L0)\ndouble_buffer(@B0, 0)", ""},
+      {kStaged, "double_buffer(@B0, 1)", "AccessIndexRange"},
+      {kStaged, "double_buffer(@B2, 0)", "BufferNotIntermediate"},
+      {kDenseRelu, "double_buffer(@B0, 0)", "BlockNotSimple"},
+      {kStaged, "double_buffer(@B8, 0)", "BlockNotFound"},
+  };
+  for (const Case& c : cases) check(c);
+}
+
+TEST_CASE("storage_align says where rows start") {
+  const schedule::Schedule s = check_steps(kDenseRelu, "storage_align(@B0, 0, -2, 32, 8)");
+  CHECK(print(s.program()).find("{align_factor_0_0 = 32, align_offset_0_0 = 8}") !=
+        std::string::npos);
+  const Case cases[] = {
+      {kDenseRelu, "storage_align(@B0, 0, 0, 32, 0)\nstorage_align(@B0, 0, 0, 16, 4)", ""},
+      {kDenseRelu, "storage_align(@B0, 0, 1, 1, 0)", ""},
+      {kDenseRelu, "storage_align(@B0, 0, 2, 32, 8)", "AlignArgument"},
+      {kDenseRelu, "storage_align(@B0, 0, -3, 32, 8)", "AlignArgument"},
+      {kDenseRelu, "storage_align(@B0, 0, 0, 0, 0)", "AlignArgument"},
+      {kDenseRelu, "storage_align(@B0, 0, 0, 32, 32)", "AlignArgument"},
+      {kDenseRelu, "storage_align(@B0, 0, 0, 32, -1)", "AlignArgument"},
+      {kDenseRelu, "storage_align(@B0, 1, 0, 32, 8)", "AccessIndexRange"},
+      {kDenseRelu, "storage_align(@B1, 0, 0, 32, 8)", "BufferNotIntermediate"},
+      {kDenseRelu, "storage_align(@B7, 0, 0, 32, 8)", "BlockNotFound"},
+  };
+  for (const Case& c : cases) check(c);
+}
+
+}  // namespace
+}  // namespace prunerc::testing

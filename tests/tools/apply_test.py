@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""prunerc apply: a script over a program; what is wrong is shown with the script's line."""
+
+import command
+
+PROGRAM = """program matmul(A: f32[16, 32], B: f32[32, 16]) -> (C: f32[16, 16]) {
+  for i in 16 @L0 { for j in 16 @L1 { for k in 32 @L2 {
+    block "C" @B0 [vi: S(16) = i, vj: S(16) = j, vk: R(32) = k] {
+      init { C[vi, vj] = 0f32 }
+      C[vi, vj] = C[vi, vj] + A[vi, vk]*B[vk, vj]
+  } } } }
+}
+"""
+SCRIPT = """# one block of threads per tile of rows
+split(@L0, [4, 4])
+split(@L2, [-1, 8]) -> @L20, @L21   # labels of the script's own
+bind(@L3, "block.x")
+bind(@L1, "thread.x")
+unroll(@L21)
+"""
+
+
+class Apply(command.CommandTest):
+    def test_the_scheduled_program_goes_to_stdout(self):
+        result = self.prunerc("apply", self.write("p.prc", PROGRAM), self.write("s.txt", SCRIPT))
+        self.assertEqual("", result.err)
+        self.assertIn("@L3 bind(block.x) {", result.out)
+        self.assertIn("@L1 bind(thread.x) {", result.out)
+        self.assertIn("@L6 unrolled {", result.out)
+
+    def test_its_output_is_input_again(self):
+        first = self.prunerc("apply", self.write("p.prc", PROGRAM), self.write("s.txt", SCRIPT)).out
+        again = self.prunerc("apply", self.write("q.prc", first), self.write("e.txt", "\n# nothing\n"))
+        self.assertEqual(first, again.out)
+
+    def test_the_script_comes_back_as_a_trace(self):
+        program = self.write("p.prc", PROGRAM)
+        script = self.write("s.txt", SCRIPT)
+        trace = self.prunerc("apply", program, script, "--print", "trace").out
+        self.assertIn("split(@L2, [-1, 8]) -> @L5, @L6\n", trace)
+        self.assertEqual(
+            self.prunerc("apply", program, script).out,
+            self.prunerc("apply", program, self.write("t.txt", trace)).out,
+        )
+        self.assertEqual("bind", self.prunerc("apply", program, script, "--print", "json").json()["steps"][2]["do"])
+
+    def test_mistakes_are_shown_where_they_are(self):
+        program = self.write("p.prc", PROGRAM)
+        for text, place, message in (
+            ("split(@L0, [4, 4])\n\nbind(@L2, \"block.x\")\n", "s.txt:3:1: error: ", "takes part in the reduction"),
+            ("split(@L0, [4, 4]\n", "s.txt:2:1: error: ", "expected ','"),
+            ("frobnicate(@L0)\n", "s.txt:1:1: error: ", "unknown name 'frobnicate'"),
+            ("# hm\nsplit(@L0, [3, 4])\n", "s.txt:2:1: error: ", "split factors multiply to 12"),
+        ):
+            with self.subTest(text=text):
+                result = self.prunerc("apply", program, self.write("s.txt", text), expect=1)
+                self.assertEqual("", result.out)
+                self.assertIn(place, result.err)
+                self.assertIn(message, result.err)
+
+    def test_a_program_that_cannot_be_read(self):
+        script = self.write("s.txt", SCRIPT)
+        result = self.prunerc("apply", self.write("p.prc", "program p( {"), script, expect=1)
+        self.assertIn("p.prc:1:12: error: ", result.err)
+        twice = PROGRAM.replace("@L1", "@L0")
+        self.assertIn("@L0 appears twice", self.prunerc("apply", self.write("p.prc", twice), script, expect=1).err)
+        self.prunerc("apply", "none.prc", script, expect=5)
+        self.prunerc("apply", self.write("p.prc", PROGRAM), "none.txt", expect=5)
+        self.prunerc("apply", self.write("p.prc", PROGRAM), expect=2)
+
+
+if __name__ == "__main__":
+    command.main()
