@@ -48,7 +48,7 @@ class Apply(command.CommandTest):
         program = self.write("p.prc", PROGRAM)
         for text, place, message in (
             ("split(@L0, [4, 4])\n\nbind(@L2, \"block.x\")\n", "s.txt:3:1: error: ", "takes part in the reduction"),
-            ("split(@L0, [4, 4]\n", "s.txt:2:1: error: ", "expected ','"),
+            ("split(@L0, [4, 4]\n", "s.txt:2:1: error: ", "expected ')'"),
             ("frobnicate(@L0)\n", "s.txt:1:1: error: ", "unknown name 'frobnicate'"),
             ("# hm\nsplit(@L0, [3, 4])\n", "s.txt:2:1: error: ", "split factors multiply to 12"),
         ):

@@ -1,3 +1,4 @@
+#include "ir/analysis/declared.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
 #include "ir/verify.h"
@@ -46,6 +47,8 @@ int apply(const ApplyVerb& verb) {
   if (!program.ok()) return fail_in(verb.program, program.error());
   const Result<void> verified = ir::verify(*program);
   if (!verified.ok()) return fail_in(verb.program, verified.error());
+  const Result<void> declared = ir::verify_declared_regions(*program);
+  if (!declared.ok()) return fail_in(verb.program, declared.error());
   const Result<schedule::TraceScript> script = schedule::parse_script(*script_text);
   if (!script.ok()) return fail_in(verb.script, script.error());
   const Result<schedule::Schedule> done = schedule::replay(
