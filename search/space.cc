@@ -30,6 +30,8 @@ std::vector<Variant> variants() {
   add("pack", [](Variant& v) { v.pack = true; });
   add("rotate", [](Variant& v) { v.rotate_reduction = true; });
   add("pack+rotate", [](Variant& v) { v.pack = true, v.rotate_reduction = true; });
+  add("near", [](Variant& v) { v.near = true; });
+  add("near+rotate", [](Variant& v) { v.near = true, v.rotate_reduction = true; });
   add("stages", [](Variant& v) { v.inline_stages = false; });
   add("split", [](Variant& v) { v.fuse_rows = false; });
   add("plain", [](Variant& v) { v.rfactor = false; });
@@ -136,13 +138,28 @@ bool tile_group(SketchContext& context, const Group& group, const Variant& varia
   return true;
 }
 
+// Takes the stages that tile_block will move out of the other groups.
+void leave_stages_to_readers(const schedule::Schedule& schedule, std::vector<Group>* groups) {
+  for (const Group& reader : *groups) {
+    if (!reader.tiled) continue;
+    for (const BlockId stage : stages_of(schedule, reader.blocks[0])) {
+      for (Group& group : *groups) {
+        if (!group.tiled && !group.dot) std::erase(group.blocks, stage);
+      }
+    }
+  }
+  std::erase_if(*groups, [](const Group& group) { return group.blocks.empty(); });
+}
+
 // Does the variant ask for anything that this program has no use for? Then its sketch would be a
 // copy of another one.
 Result<void> apply_variant(SketchContext& context, const Variant& variant) {
   inline_stages(context, variant);
   bool tiled = false;
-  const bool wants_tile = variant.pack || variant.rotate_reduction;
-  for (const Group& group : group_blocks(context.schedule)) {
+  const bool wants_tile = variant.pack || variant.rotate_reduction || variant.near;
+  std::vector<Group> groups = group_blocks(context.schedule);
+  if (variant.near) leave_stages_to_readers(context.schedule, &groups);
+  for (const Group& group : groups) {
     if ((group.tiled || group.dot) && tile_group(context, group, variant)) {
       tiled = tiled || group.tiled;
       continue;

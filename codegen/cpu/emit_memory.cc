@@ -200,24 +200,41 @@ Value* Emitter::load_contiguous(BufferId id, Value* offset) {
              id);
 }
 
-Value* Emitter::load_strided(BufferId id, Value* offset, int64_t stride) {
+// The vector at `offset`, which is `start` elements behind the first lane's. Only multiples of the
+// stride are wanted, and of them only those of lanes that run.
+Value* Emitter::load_part(BufferId id, Value* offset, int64_t start, int64_t stride) {
   const DType dtype = program_.buffer(id).dtype;
-  if (mask_ != nullptr || stride < 2 || stride > kMaxShuffleStride) {
+  auto* type = llvm::FixedVectorType::get(memory_type(dtype), static_cast<unsigned>(lanes_));
+  const llvm::Align align(static_cast<uint64_t>(byte_size(dtype)));
+  if (mask_ == nullptr) {
+    return tag(ir_.CreateAlignedLoad(type, element(id, offset, true), align), id);
+  }
+  std::vector<int> wanted;
+  for (int64_t i = start; i < start + lanes_; ++i) {
+    wanted.push_back(static_cast<int>(i % stride == 0 ? i / stride : lanes_));
+  }
+  Value* lanes = vector_mask();
+  Value* mask =
+      ir_.CreateShuffleVector(lanes, llvm::Constant::getNullValue(lanes->getType()), wanted);
+  return tag(ir_.CreateMaskedLoad(type, element(id, offset, false), align, mask,
+                                  llvm::Constant::getNullValue(type)),
+             id);
+}
+
+Value* Emitter::load_strided(BufferId id, Value* offset, int64_t stride) {
+  if (stride < 2 || stride > kMaxShuffleStride) {
     Value* lanes = ir_.CreateMul(lane_index(ir_.getInt64Ty()), splat(i64(stride)));
     return load_gather(id, ir_.CreateAdd(splat(offset), lanes));
   }
   // Whole vectors cover exactly the elements from the first to the last used: the last one ends at
-  // the last element.
+  // the last element. Under a mask each reads what its lanes want, which costs a tenth of a gather.
   const int64_t span = stride * (lanes_ - 1) + 1;
   const int64_t parts = (span + lanes_ - 1) / lanes_;
-  auto* type = llvm::FixedVectorType::get(memory_type(dtype), static_cast<unsigned>(lanes_));
-  const llvm::Align align(static_cast<uint64_t>(byte_size(dtype)));
   Value* result = nullptr;
   for (int64_t part = 0; part < parts; ++part) {
     const bool is_last = part + 1 == parts;
     const int64_t start = is_last ? span - lanes_ : part * lanes_;
-    Value* at = ir_.CreateAdd(offset, i64(start), "", false, true);
-    Value* v = tag(ir_.CreateAlignedLoad(type, element(id, at, true), align), id);
+    Value* v = load_part(id, ir_.CreateAdd(offset, i64(start), "", false, true), start, stride);
     std::vector<int> shuffle(static_cast<std::size_t>(lanes_));
     for (int64_t lane = 0; lane < lanes_; ++lane) {
       const int64_t at_lane = lane * stride;

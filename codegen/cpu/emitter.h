@@ -108,6 +108,7 @@ class Emitter {
   llvm::Value* load(const ir::Load& node);
   llvm::Value* load_scalar(ir::BufferId buffer, llvm::Value* offset);
   llvm::Value* load_contiguous(ir::BufferId buffer, llvm::Value* offset);
+  llvm::Value* load_part(ir::BufferId id, llvm::Value* offset, int64_t start, int64_t stride);
   llvm::Value* load_strided(ir::BufferId buffer, llvm::Value* offset, int64_t stride);
   llvm::Value* load_gather(ir::BufferId buffer, llvm::Value* offsets);
   bool on_private_stack(ir::BufferId buffer) const;

@@ -144,6 +144,10 @@ class TileRule {
     if (variant_.pack && packed.empty()) {
       return error(Diag::kUnsupported, std::string("packing of this block"));
     }
+    if (variant_.near) stages_ = stages_of(context_.schedule, block_);
+    if (variant_.near && stages_.empty()) {
+      return error(Diag::kUnsupported, std::string("a block that reads no stage"));
+    }
     PRUNERC_TRY_VOID(add_copies(packed));
     PRUNERC_TRY_VOID(split_axes(*axes));
     PRUNERC_TRY_VOID(order_loops(*axes, facts.reduce));
@@ -203,6 +207,7 @@ class TileRule {
     for (const Axis& axis : axes.outer) tasks.push_back(axis.loop);
     if (row_) tasks.push_back(row_->task);
     tasks.push_back(vector_.task);
+    stage_loop_ = tasks[axes.outer.empty() ? 0 : axes.outer.size() - 1];
     for (const Axis& axis : reduce) reductions.push_back(axis.loop);
     if (variant_.rotate_reduction && reductions.size() > 1) {
       std::rotate(reductions.begin(), reductions.begin() + 1, reductions.end());
@@ -252,6 +257,11 @@ class TileRule {
       PRUNERC_TRY(const std::vector<LoopId> loops, context_.schedule.compute_at(pack, panel_loop_));
       PRUNERC_TRY_VOID(mark_copy(loops, false));
     }
+    for (const BlockId stage : stages_) {
+      PRUNERC_TRY(const std::vector<LoopId> loops,
+                  context_.schedule.compute_at(stage, stage_loop_));
+      PRUNERC_TRY_VOID(mark_copy(loops, false));
+    }
     if (!consumer_.valid()) return {};
     PRUNERC_TRY(const std::vector<LoopId> loops,
                 context_.schedule.reverse_compute_at(consumer_, tile_loop_));
@@ -269,9 +279,9 @@ class TileRule {
   int64_t width_ = 1;
   TiledAxis vector_;
   std::optional<TiledAxis> row_;
-  std::vector<BlockId> packs_;
+  std::vector<BlockId> packs_, stages_;
   std::vector<LoopId> tasks_;
-  LoopId tile_loop_, panel_loop_;
+  LoopId tile_loop_, panel_loop_, stage_loop_;
 };
 
 }  // namespace
@@ -280,6 +290,16 @@ bool is_reused(const ir::Block& block, ir::VarId var) {
   return std::any_of(block.reads.begin(), block.reads.end(), [&](const ir::Access& access) {
     return access.buffer != block.writes[0].buffer && !mentions(access, var);
   });
+}
+
+std::vector<BlockId> stages_of(const schedule::Schedule& schedule, BlockId block) {
+  std::vector<BlockId> found;
+  for (const BlockId id : schedule.producers(block)) {
+    const BlockFacts facts = facts_of(schedule, id);
+    const bool stage = facts.trivial && !facts.spatial.empty() && !is_reduction(*facts.block);
+    if (stage && schedule.consumers(id) == std::vector<BlockId>{block}) found.push_back(id);
+  }
+  return found;
 }
 
 bool can_tile(const schedule::Schedule& schedule, BlockId block) {

@@ -46,6 +46,27 @@ TEST_CASE("every extent of a vectorized loop is exact at its ends") {
     check_text(map_text("i8", "i32", extent, "i32(X[v]) * 3i32"));
 }
 
+// Y[i] = X[i * stride + offset] in 16 lanes at a time, the last of them under a mask.
+std::string strided_text(const std::string& type, int stride, int extent, int offset) {
+  const std::string n = std::to_string(extent);
+  const std::string size = std::to_string((extent - 1) * stride + offset + 1);
+  return "program p(X: " + type + "[" + size + "]) -> (Y: " + type + "[" + n + "]) { for o in " +
+         std::to_string((extent + 15) / 16) +
+         " @L0 { for l in 16 @L1 vectorized { block \"Y\" @B0 [v: S(" + n +
+         ") = o * 16 + l] where o * 16 + l < " + n + " { Y[v] = X[v * " + std::to_string(stride) +
+         " + " + std::to_string(offset) + "] } } } }";
+}
+
+TEST_CASE("strided loads read the lanes that run and nothing else") {
+  for (const char* type : {"f32", "f64", "i8"}) {
+    for (int stride : {2, 3, 4, 5}) {
+      for (int extent : {1, 2, 7, 8, 9, 15, 16, 17, 24, 31, 33, 56}) {
+        check_text(strided_text(type, stride, extent, stride % 2));
+      }
+    }
+  }
+}
+
 TEST_CASE("every pair of types converts as the interpreter does") {
   const double interesting[] = {
       0,     -0.0,  1,          -1,          0.5,        -0.5,          1.5,          2.5,
