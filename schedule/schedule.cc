@@ -284,6 +284,68 @@ Result<BlockId> Schedule::rfactor(LoopId loop, int factor_axis) {
   return std::get<BlockId>(outputs[0]);
 }
 
+Result<std::vector<LoopId>> Schedule::transform_layout(BlockId block, int write_idx,
+                                                       std::string_view map, std::vector<Int> pad) {
+  PRUNERC_TRY(const std::vector<Output> outputs,
+              apply(instruction(PrimitiveKind::kTransformLayout,
+                                {block, Int(write_idx), std::string(map), std::move(pad)})));
+  return outputs_of<LoopId>(outputs);
+}
+
+Result<BlockId> Schedule::reindex(BlockId block, std::string_view side, int index) {
+  PRUNERC_TRY(const std::vector<Output> outputs,
+              apply(instruction(PrimitiveKind::kReindex, {block, std::string(side), Int(index)})));
+  return std::get<BlockId>(outputs[0]);
+}
+
+Result<BlockId> Schedule::reindex_cache_read(BlockId block, int read_idx, ir::Scope scope,
+                                             std::string_view map) {
+  PRUNERC_TRY(
+      const std::vector<Output> outputs,
+      apply(instruction(PrimitiveKind::kReindexCacheRead,
+                        {block, Int(read_idx), std::string(to_string(scope)), std::string(map)})));
+  return std::get<BlockId>(outputs[0]);
+}
+
+Result<BlockId> Schedule::reindex_cache_write(BlockId block, int write_idx, ir::Scope scope,
+                                              std::string_view map) {
+  PRUNERC_TRY(
+      const std::vector<Output> outputs,
+      apply(instruction(PrimitiveKind::kReindexCacheWrite,
+                        {block, Int(write_idx), std::string(to_string(scope)), std::string(map)})));
+  return std::get<BlockId>(outputs[0]);
+}
+
+Result<std::vector<LoopId>> Schedule::transform_block_layout(BlockId block, std::string_view map) {
+  PRUNERC_TRY(const std::vector<Output> outputs,
+              apply(instruction(PrimitiveKind::kTransformBlockLayout, {block, std::string(map)})));
+  return outputs_of<LoopId>(outputs);
+}
+
+Result<std::vector<BlockId>> Schedule::pad_einsum(BlockId block, std::vector<Int> multiples) {
+  PRUNERC_TRY(const std::vector<Output> outputs,
+              apply(instruction(PrimitiveKind::kPadEinsum, {block, std::move(multiples)})));
+  return outputs_of<BlockId>(outputs);
+}
+
+Result<BlockId> Schedule::decompose_padding(BlockId block, LoopId loop) {
+  PRUNERC_TRY(const std::vector<Output> outputs,
+              apply(instruction(PrimitiveKind::kDecomposePadding, {block, loop})));
+  return std::get<BlockId>(outputs[0]);
+}
+
+Result<BlockId> Schedule::blockize(LoopId loop) {
+  PRUNERC_TRY(const std::vector<Output> outputs,
+              apply(instruction(PrimitiveKind::kBlockize, {loop})));
+  return std::get<BlockId>(outputs[0]);
+}
+
+Result<BlockId> Schedule::tensorize(LoopId loop, std::string_view intrinsic) {
+  PRUNERC_TRY(const std::vector<Output> outputs,
+              apply(instruction(PrimitiveKind::kTensorize, {loop, std::string(intrinsic)})));
+  return std::get<BlockId>(outputs[0]);
+}
+
 Result<void> Schedule::annotate(LoopId loop, std::string_view key, Int value) {
   PRUNERC_TRY_VOID(
       apply(instruction(PrimitiveKind::kAnnotateLoop, {loop, std::string(key), value})));

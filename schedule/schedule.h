@@ -113,6 +113,35 @@ class Schedule {
   /// The epilogue, which adds to the reduction's result what does not depend on it, becomes part of
   /// the reduction's init (for other reducers: joins by the same operation).
   Result<void> fuse_reduction_epilogue(ir::BlockId reduction, ir::BlockId epilogue);
+  // Layouts and tensor intrinsics.
+  /// The `write_idx`-th written buffer of the block, an intermediate, is laid out by an injective
+  /// map, "(i, j) -> (i // 16, j, i % 16)". With a value in `pad`, places that the map leaves free
+  /// are written with it, and the block's new loops are returned.
+  Result<std::vector<ir::LoopId>> transform_layout(ir::BlockId block, int write_idx,
+                                                   std::string_view map, std::vector<Int> pad = {});
+  /// Block reads or writes its `index`-th such buffer through a copy with one dimension per
+  /// variable of the subscripts; returns the copy block.
+  Result<ir::BlockId> reindex(ir::BlockId block, std::string_view side, int index);
+  /// The same with the copy in `scope`, laid out by an injective map from the block's variables.
+  Result<ir::BlockId> reindex_cache_read(ir::BlockId block, int read_idx, ir::Scope scope,
+                                         std::string_view map);
+  Result<ir::BlockId> reindex_cache_write(ir::BlockId block, int write_idx, ir::Scope scope,
+                                          std::string_view map);
+  /// The block's variables are replaced by their images under a bijective map, each a loop of its
+  /// own; returns the loops.
+  Result<std::vector<ir::LoopId>> transform_block_layout(ir::BlockId block, std::string_view map);
+  /// Extents of a sum of products are rounded up to multiples, one per variable, by copies of its
+  /// operands padded with 0; returns the blocks that copy.
+  Result<std::vector<ir::BlockId>> pad_einsum(ir::BlockId block, std::vector<Int> multiples);
+  /// A store of `select(inside, value, constant)` becomes a fill at `loop` and a store of the part
+  /// inside; returns the fill.
+  Result<ir::BlockId> decompose_padding(ir::BlockId block, ir::LoopId loop);
+  /// The nest of `loop` goes inside its one block, which then computes a tile per instance; returns
+  /// the block.
+  Result<ir::BlockId> blockize(ir::LoopId loop);
+  /// The nest of `loop` stands for a registered intrinsic (ir/tensor); blockized if it is outside
+  /// of blocks. Returns the block.
+  Result<ir::BlockId> tensorize(ir::LoopId loop, std::string_view intrinsic);
 
   // Attributes; an existing key is replaced.
   Result<void> annotate(ir::LoopId loop, std::string_view key, Int value);

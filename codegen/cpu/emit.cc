@@ -2,6 +2,7 @@
 #include "codegen/cpu/emitter.h"
 #include "codegen/lower/lanes.h"
 #include "codegen/lower/util.h"
+#include "ir/tensor/intrinsic.h"
 #include "ir/visit.h"
 
 #include <llvm/IR/IRBuilder.h>
@@ -207,6 +208,7 @@ void Emitter::emit_alloc(const Alloc& alloc) {
 }
 
 void Emitter::emit_loop(const Loop& loop) {
+  if (const std::optional<std::string_view> name = tensor_of(loop)) return emit_tensor(loop, *name);
   const VarRanges::Mark mark = ranges_.mark();
   emit_loop_kind(loop);
   ranges_.rewind(mark);

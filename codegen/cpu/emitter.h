@@ -6,6 +6,7 @@
 #include "ir/analysis/interval.h"
 #include "ir/program.h"
 #include "ir/support/result.h"
+#include "ir/tensor/intrinsic.h"
 
 #include <cstdint>
 #include <functional>
@@ -69,6 +70,11 @@ class Emitter {
   llvm::Value* stack_slot(llvm::Type* type, int64_t count);
   std::vector<ir::BufferId> buffers_used(ir::Stmt s) const;
   std::vector<ir::VarId> vars_used(ir::Stmt s) const;
+
+  // emit_tensor.cc: loops that stand for an instruction.
+  void emit_tensor(const ir::Loop& loop, std::string_view name);
+  llvm::Value* load_tensor(const ir::TensorOperand& operand, const ir::TensorMatch::Operand& at,
+                           llvm::Type* type);
 
   // emit_store.cc: stores and reductions.
   void emit_store(const ir::Store& store);

@@ -2,6 +2,8 @@
 
 #include "codegen/cpu/emitter.h"
 #include "ir/support/options.h"
+#include "ir/tensor/intrinsic.h"
+#include "ir/visit.h"
 
 #include <llvm/ADT/StringMap.h>
 #include <llvm/Analysis/CGSCCPassManager.h>
@@ -61,6 +63,39 @@ Result<std::unique_ptr<llvm::TargetMachine>> make_machine(const CpuName& name) {
                                   std::nullopt, llvm::CodeGenOptLevel::Default));
   if (machine == nullptr) return error(Diag::kUnsupported, "the CPU '" + name.cpu + "'");
   return machine;
+}
+
+bool has_features(const llvm::MCSubtargetInfo& cpu, const std::string& features) {
+  // Asked for a feature of another architecture LLVM would complain on stderr.
+  const auto known = cpu.getAllProcessorFeatures();
+  const bool is_known = std::any_of(known.begin(), known.end(), [&](const auto& feature) {
+    return features == "+" + std::string(feature.Key);
+  });
+  return is_known && cpu.checkFeatures(features);
+}
+
+// Does the CPU have every tensor intrinsic that the program asks for?
+Result<void> check_tensors(const ir::Program& program, const llvm::TargetMachine& machine) {
+  Result<void> out;
+  ir::walk(
+      program.root(),
+      [&](ir::Stmt s) {
+        const ir::Loop* loop = s.as<ir::Loop>();
+        const std::optional<std::string_view> name =
+            loop == nullptr ? std::nullopt : ir::tensor_of(*loop);
+        if (!name || !out.ok()) return out.ok();
+        const Result<const ir::TensorIntrinsic*> tensor = ir::find_tensor(*name);
+        if (!tensor.ok()) {
+          out = tensor.error();
+        } else if ((*tensor)->family != "cpu" ||
+                   !has_features(*machine.getMCSubtargetInfo(), (*tensor)->features)) {
+          out = error(Diag::kTensorTarget, (*tensor)->name, (*tensor)->needs(),
+                      machine.getTargetCPU().str());
+        }
+        return out.ok();
+      },
+      [](ir::Expr) {});
+  return out;
 }
 
 // Scalar clean-up and register promotion. Vectorizers are left out: the emitter writes the vectors.
@@ -163,6 +198,7 @@ Result<std::string> emit_object(const ir::Program& lowered, const StoragePlan& p
                                 ObjectForm form) {
   PRUNERC_TRY(const CpuName name, resolve_cpu(target));
   PRUNERC_TRY(std::unique_ptr<llvm::TargetMachine> machine, make_machine(name));
+  PRUNERC_TRY_VOID(check_tensors(lowered, *machine));
   llvm::LLVMContext context;
   llvm::Module module(llvm::StringRef(symbol.data(), symbol.size()), context);
   module.setTargetTriple(name.triple);

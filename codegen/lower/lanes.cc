@@ -1,6 +1,7 @@
 #include "codegen/lower/lanes.h"
 
 #include "codegen/lower/util.h"
+#include "ir/tensor/intrinsic.h"
 #include "ir/visit.h"
 
 #include <algorithm>
@@ -77,7 +78,8 @@ struct LaneCheck {
                    for (Stmt child : n.stmts) stmt(child);
                  },
                  [&](const Loop& n) {
-                   ok = ok && !mentions(n.extent, v) && !has_load(n.extent);
+                   // The instruction has lanes of its own.
+                   ok = ok && !tensor_of(n) && !mentions(n.extent, v) && !has_load(n.extent);
                    stmt(n.body);
                  },
                  [&](const Block&) { ok = false; },

@@ -2,6 +2,7 @@
 #include "codegen/lower/util.h"
 #include "codegen/storage_plan.h"
 #include "ir/map.h"
+#include "ir/tensor/intrinsic.h"
 #include "ir/visit.h"
 
 #include <algorithm>
@@ -98,6 +99,7 @@ class TileUnrolling {
     if (!s.defined()) return 0;
     int64_t copies = 1;
     if (const Loop* loop = s.as<Loop>()) {
+      if (tensor_of(*loop)) return 1;
       const bool unrolls = loop->loop_kind == LoopKind::kUnrolled ||
                            (loop->loop_kind == LoopKind::kSerial && loops.count(loop->id) != 0);
       if (unrolls) copies = std::clamp<int64_t>(constant_or(loop->extent, 1), 1, 1024);

@@ -168,6 +168,8 @@ struct FpCode {
   bool has_exp = false;
   bool indexes_by_data = false;
   int64_t largest_extent = 1;  // of a dimension of a buffer
+  // The same of parameters alone: what two programs of one signature agree on.
+  int64_t largest_param_extent = 1;
 };
 
 /// The program is well-formed (ir::verify). Errors: Unsupported, with what is not.

@@ -113,6 +113,9 @@ Result<void> FpCompiler::buffers(int64_t max_elements) {
       out.shape.push_back(value);
       out.num_elements *= value;
       code_.largest_extent = std::max(code_.largest_extent, value);
+      if (buffer.role != BufferRole::kIntermediate) {
+        code_.largest_param_extent = std::max(code_.largest_param_extent, value);
+      }
     }
     total += out.num_elements;
     if (total > max_elements) {

@@ -52,7 +52,7 @@ double mass_of_ints(const FpCode& code) {
     const bool is_byte = input->dtype == DType::kI8 || input->dtype == DType::kU8;
     mass = std::max(mass, is_bool(input->dtype) ? 0.5
                           : is_byte             ? 1.0 / 256
-                                    : 0.5 / static_cast<double>(code.largest_extent + 3));
+                                    : 0.5 / static_cast<double>(code.largest_param_extent + 3));
   }
   return mass;
 }

@@ -51,7 +51,7 @@ void FpMachine::set_inputs() {
         m.p[i] = value.p;
         m.q[i] = value.q;
       } else {
-        m.v[i] = world_.int_input(buffer.dtype, input, position, code_.largest_extent);
+        m.v[i] = world_.int_input(buffer.dtype, input, position, code_.largest_param_extent);
       }
     }
     ++input;

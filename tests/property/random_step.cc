@@ -1,6 +1,7 @@
 #include "tests/property/random_step.h"
 
 #include "ir/analysis/loop_index.h"
+#include "ir/tensor/intrinsic.h"
 #include "ir/tile_space.h"
 #include "ir/visit.h"
 
@@ -97,6 +98,10 @@ class Chooser {
     return pick<std::string>({"block.x", "block.y", "thread.x", "thread.x", "thread.y", "vthread.x",
                               nonsense() ? "thread.w" : "block.x"});
   }
+  RandomStep layout();
+  std::vector<int64_t> extents_of(BlockId id);
+  BlockId padded_block();
+  RandomStep tensorize();
   static RandomStep make(PrimitiveKind kind, std::vector<Operand> operands) {
     return {{kind, std::move(operands), {}}, {}};
   }
@@ -250,6 +255,106 @@ RandomStep Chooser::iter_order() {
   return make(PrimitiveKind::kReorderBlockIterVar, {block, order});
 }
 
+// "(i0, i1, i2) -> (...)": the indices in a random order, some cut in two, sometimes two fused.
+std::string random_index_map(std::span<const int64_t> shape, Rng& rng) {
+  std::vector<std::string> outputs;
+  std::string inputs;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    const std::string name = "i" + std::to_string(d);
+    inputs += (d > 0 ? ", " : "") + name;
+    const std::string by = std::to_string(rng.between(2, 5));
+    const int form = static_cast<int>(rng.below(8));
+    if (form < 3) {
+      outputs.push_back(name + " // " + by);
+      outputs.push_back(name + " % " + by);
+    } else if (form == 3) {
+      outputs.push_back(name + "*" + by + " + 1");
+    } else {
+      outputs.push_back(name);
+    }
+    if (outputs.size() >= 2 && rng.chance(0.15)) {
+      const std::string last = outputs.back();
+      outputs.pop_back();
+      outputs.back() = "(" + outputs.back() + ")*" + std::to_string(shape[d]) + " + " + last;
+    }
+  }
+  std::string out = "(" + inputs + ") -> (";
+  for (std::size_t i = outputs.size(); i > 0; --i) {
+    std::swap(outputs[i - 1], outputs[static_cast<std::size_t>(rng.below(i))]);
+    out += (i < outputs.size() ? ", " : "") + outputs[i - 1];
+  }
+  return out + ")";
+}
+
+// Extents of a block's variables.
+std::vector<int64_t> Chooser::extents_of(BlockId id) {
+  std::vector<int64_t> out;
+  walk(
+      schedule_.program().root(),
+      [&](Stmt s) {
+        const Block* block = s.as<Block>();
+        if (block == nullptr || block->id != id) return true;
+        for (const IterVar& iter : block->iters) {
+          const IntImm* extent = iter.extent.as<IntImm>();
+          out.push_back(extent != nullptr ? extent->value : 1);
+        }
+        return false;
+      },
+      [](Expr) {});
+  return out;
+}
+
+// Rather one that stores a select.
+BlockId Chooser::padded_block() {
+  std::vector<BlockId> found;
+  walk(
+      schedule_.program().root(),
+      [&](Stmt s) {
+        const Block* block = s.as<Block>();
+        const Store* store = block == nullptr ? nullptr : block->body.as<Store>();
+        if (store != nullptr && store->value.as<Select>() != nullptr) found.push_back(block->id);
+        return true;
+      },
+      [](Expr) {});
+  return found.empty() || nonsense() ? any_block() : pick(found);
+}
+
+RandomStep Chooser::layout() {
+  const BlockId id = any_block();
+  std::vector<int64_t> shape;
+  walk(
+      schedule_.program().root(),
+      [&](Stmt s) {
+        const Block* block = s.as<Block>();
+        if (block == nullptr || block->id != id || block->writes.empty()) return true;
+        for (Expr extent : schedule_.program().buffer(block->writes[0].buffer).shape) {
+          shape.push_back(extent.as<IntImm>() != nullptr ? extent.as<IntImm>()->value : 1);
+        }
+        return false;
+      },
+      [](Expr) {});
+  std::vector<Int> pad;
+  if (rng_.chance(0.5)) pad = {Int(rng_.between(-1, 2))};
+  const std::string map = nonsense() ? "(i) -> (i // 2" : random_index_map(shape, rng_);
+  return make(PrimitiveKind::kTransformLayout, {id, Int(nonsense() ? 1 : 0), map, pad});
+}
+
+// Rather a loop whose nest has the extents of an intrinsic.
+RandomStep Chooser::tensorize() {
+  const std::span<const TensorIntrinsic> all = tensor_intrinsics();
+  const TensorIntrinsic* chosen = &all[static_cast<std::size_t>(rng_.below(all.size()))];
+  LoopId id = any_loop().id;
+  for (const TensorIntrinsic& one : all) {
+    const int64_t first = one.block().iters[0].extent.as<IntImm>()->value;
+    for (const LoopFacts& loop : loops_) {
+      if (loop.extent != first || !rng_.chance(0.2)) continue;
+      chosen = &one;
+      id = loop.id;
+    }
+  }
+  return make(PrimitiveKind::kTensorize, {id, nonsense() ? "nothing" : chosen->name});
+}
+
 RandomStep Chooser::sample() {
   if (rng_.chance(0.3)) {
     const LoopFacts loop = any_loop();
@@ -305,6 +410,17 @@ RandomStep Chooser::step() {
       PrimitiveKind::kAnnotateLoop,
       PrimitiveKind::kAnnotateBlock,
       PrimitiveKind::kSetScope,
+      PrimitiveKind::kTransformLayout,
+      PrimitiveKind::kTransformLayout,
+      PrimitiveKind::kReindex,
+      PrimitiveKind::kReindexCacheRead,
+      PrimitiveKind::kReindexCacheWrite,
+      PrimitiveKind::kTransformBlockLayout,
+      PrimitiveKind::kTransformBlockLayout,
+      PrimitiveKind::kPadEinsum,
+      PrimitiveKind::kDecomposePadding,
+      PrimitiveKind::kBlockize,
+      PrimitiveKind::kTensorize,
       PrimitiveKind::kSamplePerfectTile,
       PrimitiveKind::kBind,
       PrimitiveKind::kBind,
@@ -371,6 +487,34 @@ RandomStep Chooser::step() {
     case PrimitiveKind::kStorageAlign:
       return make(kind, {any_block(), Int(0), small(), Int(rng_.between(0, 32)), small()});
     case PrimitiveKind::kEnterPostproc: return make(kind, {});
+    case PrimitiveKind::kTransformLayout: return layout();
+    case PrimitiveKind::kReindex:
+      return make(kind,
+                  {any_block(), pick<std::string>({"read", "read", "write", "side"}), small()});
+    case PrimitiveKind::kReindexCacheRead:
+    case PrimitiveKind::kReindexCacheWrite: {
+      const BlockId block = any_block();
+      return make(kind, {block, small(), scope(), random_index_map(extents_of(block), rng_)});
+    }
+    case PrimitiveKind::kTransformBlockLayout: {
+      const BlockId block = any_block();
+      return make(kind, {block, random_index_map(extents_of(block), rng_)});
+    }
+    case PrimitiveKind::kPadEinsum: {
+      const BlockId block = any_block();
+      std::vector<Int> multiples;
+      for (std::size_t i = 0; i < extents_of(block).size(); ++i) {
+        multiples.emplace_back(rng_.between(nonsense() ? 0 : 1, 5));
+      }
+      return make(kind, {block, multiples});
+    }
+    case PrimitiveKind::kDecomposePadding: {
+      const BlockId block = padded_block();
+      const std::vector<LoopId> chain = chain_of(block);
+      return make(kind, {block, chain.empty() || nonsense() ? any_loop().id : pick(chain)});
+    }
+    case PrimitiveKind::kBlockize: return make(kind, {any_loop().id});
+    case PrimitiveKind::kTensorize: return tensorize();
     case PrimitiveKind::kSamplePerfectTile:
     case PrimitiveKind::kSamplePartitionedTile:
     case PrimitiveKind::kSampleCategorical: return sample();
