@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 namespace prunerc::ir {
@@ -25,7 +26,11 @@ class Simplifier {
   Linear linear(Expr e);
 
   IrBuilder& builder() { return b_; }
-  VarRanges& ranges() { return ranges_; }
+  /// To be narrowed or widened: what was derived from the old ranges is forgotten.
+  VarRanges& change_ranges() {
+    forms_.clear();
+    return ranges_;
+  }
   const VarRanges& ranges() const { return ranges_; }
 
   /// Adds a condition (already simplified) as a fact.
@@ -54,6 +59,7 @@ class Simplifier {
     bool is_equality = false;
   };
 
+  Linear linear_of_arithmetic(Expr e);
   bool take_fuel() { return fuel_ > 0 && fuel_-- > 0; }
   bool may_wrap(const Linear& linear) const;
   Expr visit_arithmetic(Expr e);
@@ -92,6 +98,8 @@ class Simplifier {
   bool keep_loads_ = false;
   int64_t fuel_;
   int depth_ = 0;
+  // Normal forms found under the present ranges: rules ask for those of the same parts many times.
+  std::unordered_map<const ExprNode*, Linear> forms_;
 };
 
 /// A rule of simplify_rules.cc: null if it does not apply. The operands of `e` are simplified.

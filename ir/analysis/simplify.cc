@@ -12,6 +12,8 @@ namespace {
 
 // Deeper expressions are returned as they are: the recursion must not exhaust the stack.
 constexpr int kMaxDepth = 1000;
+// Normal forms found deeper may have been cut short by kMaxDepth, so they are not kept.
+constexpr int kMaxMemoDepth = 200;
 // expr_size stops counting here, and what is larger is not touched: a tree with much sharing may be
 // exponentially large.
 constexpr int64_t kMaxSize = 20'000;
@@ -119,6 +121,15 @@ Linear Simplifier::linear(Expr e) {
     return is_index_arithmetic(simple) && take_fuel() ? linear(simple) : Linear::of(simple);
   }
   if (depth_ >= kMaxDepth || !take_fuel()) return Linear::of(e);
+  if (const auto known = forms_.find(e.node()); known != forms_.end()) return known->second;
+  Linear form = linear_of_arithmetic(e);
+  // With fuel, depth or facts missing it came out worse than the next one to ask deserves.
+  const bool complete = fuel_ > 0 && depth_ < kMaxMemoDepth && !making_facts_;
+  if (complete) forms_.emplace(e.node(), form);
+  return form;
+}
+
+Linear Simplifier::linear_of_arithmetic(Expr e) {
   ++depth_;
   const BinaryNode* n = as_binary(e);
   const Linear a = linear(n->lhs);

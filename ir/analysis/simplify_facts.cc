@@ -31,6 +31,7 @@ bool is_total(Expr e) {
 }  // namespace
 
 void Simplifier::assume(Expr condition, bool holds) {
+  forms_.clear();
   if (holds) {
     ranges_.assume(condition);
   } else {
@@ -39,6 +40,7 @@ void Simplifier::assume(Expr condition, bool holds) {
 }
 
 void Simplifier::rewind(Mark mark) {
+  forms_.clear();
   ranges_.rewind(mark.ranges);
   // Forms made since the mark, even of earlier facts, may rest on narrower ranges.
   if (linear_facts_.size() > mark.num_facts) linear_facts_.resize(mark.num_facts);

@@ -37,7 +37,7 @@ class StmtSimplifier {
     const Expr extent = s_.visit(n.extent);
     if (const IntImm* c = extent.as<IntImm>(); c != nullptr && c->value <= 0) return {};
     const Simplifier::Mark outside = s_.mark();
-    s_.ranges().bind(n.var, extent);
+    s_.change_ranges().bind(n.var, extent);
     const Stmt body = visit(n.body);
     s_.rewind(outside);
     if (!body.defined()) return {};
@@ -87,7 +87,7 @@ class StmtSimplifier {
     }
     // The inside must stay right wherever the block is bound, so what the place says of its loops
     // is no fact there.
-    for (const IterVar& iter : iters) s_.ranges().bind(iter.var, iter.extent);
+    for (const IterVar& iter : iters) s_.change_ranges().bind(iter.var, iter.extent);
     std::vector<Access> accesses[2];
     std::vector<std::vector<Range>> boxes;
     boxes.reserve(n.reads.size() + n.writes.size());

@@ -5,6 +5,7 @@
 #include "ir/equal.h"
 #include "ir/visit.h"
 #include "schedule/primitive/box.h"
+#include "schedule/primitive/flow.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -44,6 +45,7 @@ class Chain {
     }
   }
 
+  /// Those of buffers that are written somewhere below: others make nothing depend on anything.
   std::vector<BoxAccess> accesses();
   bool disjoint_slabs(const std::vector<BoxAccess>& accesses, BufferId buffer);
   bool covered(const std::vector<BoxAccess>& accesses, BufferId buffer);
@@ -71,9 +73,14 @@ class Chain {
 
 std::vector<BoxAccess> Chain::accesses() {
   std::vector<BoxAccess> out;
+  const auto is_written = [this](BufferId buffer) {
+    return std::any_of(leaves_.begin(), leaves_.end(),
+                       [&](const LeafBlock& leaf) { return writes(*leaf.block, buffer); });
+  };
   for (std::size_t i = 0; i < leaves_.size(); ++i) {
     const LeafBlock& leaf = leaves_[i];
     for (const Access& access : leaf.block->reads) {
+      if (!is_written(access.buffer)) continue;
       out.push_back({access_box(b_, leaf, access, ranges_), false, i, &access});
     }
     for (const Access& access : leaf.block->writes) {
