@@ -1,5 +1,6 @@
 // Tensor intrinsics in compiled code: the right instruction, the interpreter's result, or a reason.
 #include "ir/printer.h"
+#include "schedule/mapping.h"
 #include "schedule/schedule.h"
 #include "tests/codegen/kernel_run.h"
 #include "tests/support/check.h"
@@ -91,6 +92,32 @@ TEST_CASE("bf16 dot products run as vdpbf16ps, exactly on small whole numbers") 
   const Result<std::string> text = codegen::emit_cpu(s, Target{}, codegen::EmitKind::kAssembly);
   REQUIRE_OK(text);
   CHECK(text->find("vdpbf16ps") != std::string::npos);
+}
+
+TEST_CASE("a convolution of bytes runs on the dot product that it is mapped onto") {
+  if (!host_has("+avx512vnni")) return;
+  const Program base = parse_or_die(
+      "program conv(X: u8[2, 6, 6, 5], W: i8[3, 3, 5, 20]) -> (Y: i32[2, 4, 4, 20]) { for n in 2 { "
+      "for h in 4 { for w in 4 { for f in 20 { for r in 3 { for s in 3 { for c in 5 { block \"Y\" "
+      "@B0 "
+      "[vn: S(2) = n, vh: S(4) = h, vw: S(4) = w, vf: S(20) = f, vr: R(3) = r, vs: R(3) = s, vc: "
+      "R(5) "
+      "= c] { init { Y[vn, vh, vw, vf] = 0i32 } Y[vn, vh, vw, vf] = Y[vn, vh, vw, vf] + i32(X[vn, "
+      "vh + "
+      "vr, vw + vs, vc])*i32(W[vr, vs, vc, vf]) } } } } } } } } }");
+  const auto mappings = schedule::tensor_mappings(base, BlockId(0), "x86_vpdpbusd_16x4");
+  REQUIRE_OK(mappings);
+  REQUIRE(mappings->size() == 7);
+  for (std::size_t i = 0; i < mappings->size(); i += 3) {
+    schedule::Schedule s(base, schedule::Verify::kEachStep);
+    REQUIRE_OK(schedule::apply_mapping(s, BlockId(0), (*mappings)[i]));
+    INFO(print(s.program()));
+    CHECK(compare_with_interpreter(base, s.program(), 5) == "");
+    const Result<std::string> text =
+        codegen::emit_cpu(s.program(), Target{}, codegen::EmitKind::kAssembly);
+    REQUIRE_OK(text);
+    CHECK(text->find("vpdpbusd") != std::string::npos);
+  }
 }
 
 TEST_CASE("machines without the instruction refuse instead of computing otherwise") {

@@ -182,6 +182,11 @@ const std::string kPacked =
     "transform_layout(@B1, 0, \"(k, j) -> (k // 4, j, k % 4)\", [])\n"
     "split(@L1, [2, 16])\nsplit(@L2, [2, 4])\nreorder([@L5, @L7, @L6, @L8])\n";
 
+TEST_CASE("hole: a tensorize mismatch is left as a scalar loop") {
+  // B's rows are not packed: an error with the difference, and the program is as it was.
+  check_rejected(kBytes, kTiles + "tensorize(@L4, \"x86_vpdpbusd_16x4\")", "TensorMismatch");
+}
+
 TEST_CASE("a nest that computes what an intrinsic does stands for it; no other does") {
   const std::string vnni = "\"x86_vpdpbusd_16x4\")";
   const Case cases[] = {

@@ -171,6 +171,12 @@ std::string reduction(std::string_view init, std::string_view update,
          std::string(init) + " } C[vi] = " + std::string(update) + " } } } }";
 }
 
+TEST_CASE("hole: pad_einsum's zero fill for reducers that are no sums") {
+  check_rejected(reduction("f32.ninf", "max(C[vi], A[vi, vk])"), "pad_einsum(@B0, [4, 4])",
+                 "EinsumForm");
+  check_rejected(reduction("1f32", "C[vi]*A[vi, vk]"), "pad_einsum(@B0, [4, 4])", "EinsumForm");
+}
+
 TEST_CASE("sums of products are padded with zeros, or the reason is said") {
   const std::string dot = reduction("0f32", "C[vi] + A[vi, vk]*B[vk]");
   const std::string sum = reduction("0f32", "C[vi] + A[vi, vk]");
