@@ -1,7 +1,9 @@
 #include "schedule/primitive/box.h"
 
 #include "ir/analysis/iter_map.h"
+#include "ir/analysis/simplify.h"
 #include "ir/equal.h"
+#include "ir/map.h"
 #include "ir/visit.h"
 #include "schedule/primitive/reducer.h"
 
@@ -97,23 +99,75 @@ BufferRegion domain_box(IrBuilder& b, const Block& block, const Access& access) 
   return relax_region(b, region, vars, ranges);
 }
 
+namespace {
+
+// Which elements an instance writes: one, or those of a tile as loops inside the block run.
+struct Written {
+  std::vector<Expr> indices;  // over the block's variables and those of the loops
+  std::vector<const Loop*> loops;
+};
+
+// Nullopt if the access is neither one element nor the only store in a nest of loops, or if it
+// declares more than the hull of what the loops store.
+std::optional<Written> written_elements(IrBuilder& b, const Block& block, const Access& access) {
+  Written out;
+  if (is_point(access)) {
+    for (const Range& range : access.region) out.indices.push_back(range.min);
+    return out;
+  }
+  Stmt s = block.body;
+  while (const Loop* loop = s.as<Loop>()) {
+    if (!constant(loop->extent)) return std::nullopt;
+    out.loops.push_back(loop);
+    s = loop->body;
+  }
+  const Store* store = s.as<Store>();
+  if (store == nullptr || store->buffer != access.buffer) return std::nullopt;
+  out.indices.assign(store->indices.begin(), store->indices.end());
+  VarRanges ranges;
+  for (const IterVar& iter : block.iters) ranges.bind(iter.var, iter.extent);
+  std::vector<VarId> inner;
+  BufferRegion stored{access.buffer, {}};
+  for (Expr index : out.indices) stored.box.push_back({index, b.int_imm(1)});
+  for (const Loop* loop : out.loops) {
+    ranges.bind(loop->var, loop->extent);
+    inner.push_back(loop->var->id);
+  }
+  stored = relax_region(b, stored, inner, ranges);
+  for (std::size_t d = 0; d < stored.box.size(); ++d) {
+    const Range& declared = access.region[d];
+    const bool same_min =
+        structural_equal(simplify(b, stored.box[d].min, ranges), simplify(b, declared.min, ranges));
+    const bool same_extent = structural_equal(simplify(b, stored.box[d].extent, ranges),
+                                              simplify(b, declared.extent, ranges));
+    if (!same_min || !same_extent) return std::nullopt;
+  }
+  return out;
+}
+
+}  // namespace
+
 bool writes_whole_domain_box(IrBuilder& b, const Block& block, const Access& access) {
-  if (!is_point(access)) return false;
+  const std::optional<Written> written = written_elements(b, block, access);
+  if (!written) return false;
   VarRanges ranges;
   std::vector<const Var*> vars;
   for (const IterVar& iter : block.iters) {
     ranges.bind(iter.var, iter.extent);
     vars.push_back(iter.var);
   }
-  std::vector<Expr> indices;
-  for (const Range& range : access.region) indices.push_back(range.min);
-  return steps_of_one(detect_iter_map(b, indices, vars, {}, ranges, IterMapLevel::kSurjective));
+  for (const Loop* loop : written->loops) {
+    ranges.bind(loop->var, loop->extent);
+    vars.push_back(loop->var);
+  }
+  return steps_of_one(
+      detect_iter_map(b, written->indices, vars, {}, ranges, IterMapLevel::kSurjective));
 }
 
 bool writes_whole_box(IrBuilder& b, const LeafBlock& leaf, const Access& access,
                       VarRanges& ranges) {
-  if (!is_point(access)) return false;
-  const BufferRegion bound = bound_region(b, *leaf.block, access);
+  const std::optional<Written> written = written_elements(b, *leaf.block, access);
+  if (!written) return false;
   const VarRanges::Mark mark = ranges.mark();
   std::vector<const Var*> vars;
   for (const Loop* loop : leaf.loops) {
@@ -124,8 +178,16 @@ bool writes_whole_box(IrBuilder& b, const LeafBlock& leaf, const Access& access,
   // ever writes.
   bool whole = guard_cuts_only_domain(b, *leaf.block, ranges) &&
                (!leaf.block->guard.defined() || !may_skip_silently(b, leaf, access, ranges));
+  for (const Loop* loop : written->loops) {
+    ranges.bind(loop->var, loop->extent);
+    vars.push_back(loop->var);
+  }
+  VarMap bindings;
+  for (const IterVar& iter : leaf.block->iters) bindings[iter.var->id] = iter.binding;
   std::vector<Expr> indices;
-  for (const Range& range : bound.box) indices.push_back(range.min);
+  for (Expr index : written->indices) {
+    indices.push_back(simplify(b, substitute(b, index, bindings), ranges));
+  }
   const IterMapResult found =
       detect_iter_map(b, indices, vars, {}, ranges, IterMapLevel::kSurjective);
   whole = whole && steps_of_one(found);

@@ -39,18 +39,32 @@ bool loads_element(Expr e, const Store& store) {
 
 bool is_unit(Expr extent) { return constant(extent) == 1; }
 
-// Do the spatial variables follow from the elements that are written? Dimensions that an instance
-// writes a whole interval of do not count.
-bool element_determines_spatial(IrBuilder& b, const Block& block, const Access& write) {
-  std::vector<Expr> indices;
-  for (const Range& range : write.region) {
-    if (is_unit(range.extent)) indices.push_back(range.min);
+// The number of the tile that the range is, if it is one: [E*q, E*q + E).
+Expr tile_number(IrBuilder& b, const Range& range, const VarRanges& ranges) {
+  const std::optional<int64_t> extent = constant(range.extent);
+  Linear min = to_linear(b, range.min, ranges);
+  if (!extent || *extent < 1 || min.overflow || min.constant % *extent != 0) return {};
+  min.constant /= *extent;
+  for (Term& term : min.terms) {
+    if (term.coef % *extent != 0) return {};
+    term.coef /= *extent;
   }
+  return to_expr(b, min);
+}
+
+// Do the spatial variables follow from the elements that are written? Dimensions that an instance
+// writes an interval of count by the number of the tile, or not at all.
+bool element_determines_spatial(IrBuilder& b, const Block& block, const Access& write) {
   std::vector<const Var*> wanted;
   VarRanges ranges;
+  for (const IterVar& iter : block.iters) ranges.bind(iter.var, iter.extent);
+  std::vector<Expr> indices;
+  for (const Range& range : write.region) {
+    const Expr index = is_unit(range.extent) ? range.min : tile_number(b, range, ranges);
+    if (index.defined()) indices.push_back(index);
+  }
   bool bare = true;
   for (const IterVar& iter : block.iters) {
-    ranges.bind(iter.var, iter.extent);
     if (iter.kind != IterKind::kSpatial || is_unit(iter.extent)) continue;
     wanted.push_back(iter.var);
     bare &= std::any_of(indices.begin(), indices.end(), [&](Expr index) {
@@ -86,10 +100,9 @@ bool implies(const Linear& fact, const Linear& goal, const VarRanges& ranges) {
   return false;
 }
 
-}  // namespace
-
-std::optional<Reducer> match_reducer(const Block& block) {
-  const Store* store = block.body.as<Store>();
+// The reducer of a body that is not the block's own: what loops inside it hold.
+std::optional<Reducer> match_reducer_in(const Block& block, Stmt body) {
+  const Store* store = body.as<Store>();
   const BinaryNode* value = store == nullptr ? nullptr : as_binary(store->value);
   if (value == nullptr || !is_reducer_op(value->kind)) return std::nullopt;
   for (const IterVar& iter : block.iters) {
@@ -103,6 +116,12 @@ std::optional<Reducer> match_reducer(const Block& block) {
   if (!left && !loads_element(value->rhs, *store)) return std::nullopt;
   if (loads_from(update, store->buffer)) return std::nullopt;
   return Reducer{value->kind, store, update};
+}
+
+}  // namespace
+
+std::optional<Reducer> match_reducer(const Block& block) {
+  return match_reducer_in(block, block.body);
 }
 
 Expr identity_of(IrBuilder& b, ExprKind op, DType dtype) {
@@ -149,7 +168,9 @@ std::string order_fault(IrBuilder& b, const Block& block) {
       }
     }
   }
-  if (has_reduce_iters(block) && !match_reducer(block)) {
+  Stmt inside = block.body;
+  while (const Loop* loop = inside.as<Loop>()) inside = loop->body;
+  if (has_reduce_iters(block) && !match_reducer_in(block, inside)) {
     return "its reduction is no sum, product, minimum or maximum into one element";
   }
   return {};

@@ -72,6 +72,21 @@ TEST_CASE("integer dot products run as vpdpbusd and give the interpreter's bits"
   }
 }
 
+TEST_CASE("loops around an intrinsic may be of any kind, and guarded") {
+  if (!host_has("+avx512vnni")) return;
+  const Program base = parse_or_die(product(kBytes, 5, 48, 24));
+  const Program s = scheduled(kBytes, base);
+  for (const char* steps :
+       {"vectorize(@L0)", "parallel(@L0)", "vectorize(@L5)", "unroll(@L5)\nunroll(@L7)",
+        "split(@L0, [-1, 4])\nunroll(@L10)\nparallel(@L5)",
+        "cache_write(@B0, 0, \"local\")\nreverse_compute_at(@B2, @L5)\nunroll(@L7)",
+        "decompose_reduction(@B0, @L7)\nsplit(@L0, [-1, 2])\nvectorize(@L11)"}) {
+    const Program changed = replayed(s, steps);
+    INFO(print(changed));
+    CHECK(compare_with_interpreter(base, changed, 6) == "");
+  }
+}
+
 TEST_CASE("the extremes of bytes do not saturate on the way") {
   if (!host_has("+avx512vnni")) return;
   const Program base = parse_or_die(product(kBytes, 2, 16, 8));

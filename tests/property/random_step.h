@@ -16,6 +16,10 @@ struct RandomStep {
 /// that does not exist.
 RandomStep random_step(const schedule::Schedule& s, Rng& rng);
 
+/// Maps a random block onto a random tensor intrinsic in a random way, by the steps that this
+/// takes; false, and nothing done, if no block has a mapping. Products of f32 have one.
+bool random_mapping(schedule::Schedule& s, Rng& rng);
+
 }  // namespace prunerc::testing
 
 #endif  // PRUNERC_TESTS_PROPERTY_RANDOM_STEP_H_

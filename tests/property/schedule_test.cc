@@ -102,6 +102,16 @@ void check_case(uint64_t seed, Tally* tally) {
   const std::vector<Tensor> inputs = random_inputs(base, rng);
   const std::vector<Tensor> expected = interpret_or_die(base, inputs);
   Schedule s(base, Verify::kEachStep);
+  // Random steps alone hardly ever make the tiles of an intrinsic.
+  Rng mapping_rng(seed, 2);
+  if (mapping_rng.chance(0.15) && random_mapping(s, mapping_rng)) {
+    for (const Instruction& step : s.trace().instructions) {
+      ++tally->applied[static_cast<std::size_t>(step.primitive)];
+    }
+    const std::string problem = wrong(base, s.program(), inputs, expected);
+    INFO("seed " << seed << ": " << problem << "\nmapping:\n" << print(s.trace()) << print(base));
+    if (!problem.empty()) FAIL_CHECK("a mapping changed what the program means");
+  }
   const int num_steps = static_cast<int>(rng.between(1, 18));
   for (int i = 0; i < num_steps; ++i) {
     const RandomStep step = random_step(s, rng);

@@ -132,6 +132,9 @@ TEST_CASE("a nest becomes one block that computes a tile, or the reason is said"
        "reorder([@L3, @L5, @L7, @L4, @L6, @L8])\nblockize(@L4)",
        ""},
       {kMatmul, "split(@L2, [8, 4])\nblockize(@L4)\ndecompose_reduction(@B0, @L3)", ""},
+      {kDenseRelu,
+       "split(@L1, [4, 4])\nreorder([@L5, @L2, @L6])\nblockize(@L6)\ncompute_at(@B0, @L3)", ""},
+      {kDenseRelu, "split(@L4, [4, 4])\nblockize(@L6)\nreverse_compute_at(@B1, @L0)", ""},
       {kMatmul, "split(@L1, [2, 8])\nblockize(@L4)\nreorder([@L3, @L0])", ""},
       {kMatmul, "split(@L1, [2, 8])\nreorder([@L2, @L4])\nblockize(@L4)\nparallel(@L3)", ""},
       {kChain, "split(@L0, [5, 2])\nblockize(@L4)", ""},
@@ -195,6 +198,12 @@ TEST_CASE("a nest that computes what an intrinsic does stands for it; no other d
       {kBytes, kPacked + "decompose_reduction(@B0, @L7)\ntensorize(@L6, " + vnni, ""},
       {kBytes, kPacked + "reorder([@L5, @L7, @L8, @L6])\ntensorize(@L8, " + vnni, ""},
       {kBytes, kPacked + "tensorize(@L6, " + vnni + "\ndecompose_reduction(@B0, @L7)", ""},
+      // Tiles are moved and exchanged as elements are.
+      {kBytes,
+       kPacked + "tensorize(@L6, " + vnni +
+           "\ncache_write(@B0, 0, \"local\")\nreverse_compute_at(@B2, @L5)",
+       ""},
+      {kBytes, kPacked + "tensorize(@L6, " + vnni + "\nreorder([@L7, @L5, @L0])", ""},
       {kBytes, kPacked + "tensorize(@L6, " + vnni + "\nunroll(@L7)\nparallel(@L0)", ""},
       {kBytes, kPacked + "annotate_loop(@L6, \"tensor_x86_vpdpbusd_16x4\", 1)", "AttrReserved"},
       {kBytes, kPacked + "tensorize(@L6, \"x86_nothing\")", "TensorUnknown"},

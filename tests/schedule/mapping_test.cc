@@ -31,6 +31,27 @@ program conv(X: f16[2, 9, 9, 5], W: f16[3, 3, 5, 6]) -> (Y: f32[2, 7, 7, 6]) {
   } } } } } } } }
 })";
 
+/// What `conv2d_f16_nhwc` of tools/std becomes: padding before, conversion after, one image.
+constexpr std::string_view kConvStages = R"(
+program conv2d_f16_nhwc(X: f16[1, 5, 6, 4], F: f16[3, 3, 4, 3]) -> (Y: f16[1, 5, 6, 3]) {
+  buffer Y_sum: f32[1, 5, 6, 3] global
+  buffer X_pad: f16[1, 7, 8, 4] global
+  for p0 in 1 @L0 { for p1 in 7 @L1 { for p2 in 8 @L2 { for p3 in 4 @L3 {
+    block "X_pad" @B1 [vp0: S(1) = p0, vp1: S(7) = p1, vp2: S(8) = p2, vp3: S(4) = p3] {
+      X_pad[vp0, vp1, vp2, vp3] = select(0 <= vp1 - 1 && vp1 - 1 < 5 && 0 <= vp2 - 1 && vp2 - 1 < 6, X[vp0, vp1 - 1, vp2 - 1, vp3], 0f16)
+  } } } } }
+  for n in 1 @L4 { for oh in 5 @L5 { for ow in 6 @L6 { for co in 3 @L7 {
+  for kh in 3 @L8 { for kw in 3 @L9 { for ci in 4 @L10 {
+    block "Y_sum" @B0 [vn: S(1) = n, voh: S(5) = oh, vow: S(6) = ow, vco: S(3) = co, vkh: R(3) = kh, vkw: R(3) = kw, vci: R(4) = ci] {
+      init { Y_sum[vn, voh, vow, vco] = 0f32 }
+      Y_sum[vn, voh, vow, vco] = Y_sum[vn, voh, vow, vco] + f32(X_pad[0, voh + vkh, vow + vkw, vci])*f32(F[vkh, vkw, vci, vco])
+  } } } } } } } }
+  for n in 1 @L11 { for oh in 5 @L12 { for ow in 6 @L13 { for co in 3 @L14 {
+    block "Y" @B2 [vn: S(1) = n, voh: S(5) = oh, vow: S(6) = ow, vco: S(3) = co] {
+      Y[vn, voh, vow, vco] = f16(Y_sum[vn, voh, vow, vco])
+  } } } } }
+})";
+
 constexpr std::string_view kBatched = R"(
 program batched(A: f16[3, 32, 16], B: f16[3, 16, 16]) -> (C: f32[3, 32, 16]) {
   for b in 3 @L0 { for i in 32 @L1 { for j in 16 @L2 { for k in 16 @L3 {
@@ -85,6 +106,13 @@ TEST_CASE("a convolution is mapped onto a matrix product, padded where it must b
   CHECK(std::is_sorted(all.begin(), all.end(),
                        [](const auto& x, const auto& y) { return x.useful > y.useful; }));
   check_mapping(kConvNhwc, best);
+}
+
+TEST_CASE("an operator of several stages is mapped where its product is") {
+  const std::vector<TensorMapping> all = mappings(kConvStages, "wmma_16x16x16_f16");
+  CHECK(all[0].extents == std::vector<int64_t>{30, 3, 36});
+  CHECK(all[0].padded == std::vector<int64_t>{32, 16, 48});
+  check_mapping(kConvStages, all[0]);
 }
 
 TEST_CASE("every mapping of a convolution computes the same") {

@@ -85,15 +85,31 @@ program rows(X: f32[6, 4]) -> (Y: f32[6, 4]) {
   } }
 })";
 
+// It declares a row and makes part of it.
+constexpr std::string_view kPartOfRows = R"(
+program part(X: f32[6, 4]) -> (Y: f32[6, 3]) {
+  buffer T: f32[6, 4] global
+  for i in 6 @L0 { block "T" @B0 [vi: S(6) = i] {
+    reads X[vi, 0 +: 4]
+    writes T[vi, 0 +: 4]
+    for j in 3 @L1 { T[vi, j] = X[vi, j]*2f32 }
+  } }
+  for i in 6 @L2 { for j in 3 @L3 {
+    block "Y" @B1 [vi: S(6) = i, vj: S(3) = j] { Y[vi, vj] = T[vi, vj] + 1f32 }
+  } }
+})";
+
 TEST_CASE("blocks that write a row at a time") {
   const Case cases[] = {
       {kRows, "compute_at(@B0, @L2)\nparallel(@L2)", ""},
       {kRows, "compute_at(@B0, @L3)", ""},
       {kRows, "split(@L2, [-1, 4])\ncompute_at(@B0, @L4)", ""},
       {kRows, "parallel(@L0)\nsplit(@L1, [2, 2])", ""},
-      {kRows, "reverse_compute_at(@B1, @L0)", "RegionNotCovered"},
+      {kRows, "reverse_compute_at(@B1, @L0)", ""},
+      {kRows, "cache_write(@B0, 0, \"local\")\nreverse_compute_at(@B2, @L0)", ""},
+      {kPartOfRows, "reverse_compute_at(@B1, @L0)", "RegionNotCovered"},
+      {kPartOfRows, "cache_write(@B0, 0, \"local\")", "RegionNotSolved"},
       {kRows, "compute_inline(@B0)", "BlockNotSimple"},
-      {kRows, "cache_write(@B0, 0, \"local\")", "RegionNotSolved"},
       {kRows, "reorder([@L1, @L0])", "LoopsNotNested"},
   };
   for (const Case& c : cases) check(c);
