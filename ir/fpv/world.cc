@@ -31,12 +31,13 @@ uint32_t prime_for(uint64_t seed, const PrimeRange& range) {
 
 }  // namespace
 
-FpWorld::FpWorld(uint64_t seed, const PrimeRange& range, OrderModel order)
+FpWorld::FpWorld(uint64_t seed, const PrimeRange& range, OrderModel order, InputModel inputs)
     : seed_(seed),
       key_(Rng(seed, kKeys).next()),
       p_(prime_for(seed, range)),
       q_((p_.m - 1) / 2),
       order_(order),
+      inputs_(inputs),
       small_limit_(p_.m > (1 << 20) ? 256 : 1),
       max_sets_(key_ + 1, p_.m, q_.m),
       min_sets_(key_ + 2, p_.m, q_.m) {
@@ -113,8 +114,10 @@ FpValue FpWorld::of_float(double value, DType dtype) {
 }
 
 FpValue FpWorld::input(uint64_t buffer, int64_t position) const {
-  const uint64_t h =
+  constexpr uint64_t kFew = 3;
+  uint64_t h =
       hash_combine(hash_combine(key_ + kInputs, buffer), static_cast<uint64_t>(position));
+  if (inputs_ == InputModel::kFewValues) h = hash_combine(key_, h % kFew);
   const uint64_t more = mix64(h ^ key_);
   return {hash_below(static_cast<uint32_t>(h >> 32), p_.m),
           hash_below(static_cast<uint32_t>(more >> 32), q_.m)};

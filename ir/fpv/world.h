@@ -17,10 +17,15 @@ namespace prunerc::ir {
 /// Ordered: one random total order of all values, for programs that compare them.
 enum class OrderModel : uint8_t { kSets, kOrdered };
 
+/// Inputs of floats: all different, or few values each of which occurs often, to see what happens
+/// between equals. The latter prove nothing about arithmetic.
+enum class InputModel : uint8_t { kAllDifferent, kFewValues };
+
 /// Threads: one at a time.
 class FpWorld {
  public:
-  FpWorld(uint64_t seed, const PrimeRange& range, OrderModel order);
+  FpWorld(uint64_t seed, const PrimeRange& range, OrderModel order,
+          InputModel inputs = InputModel::kAllDifferent);
 
   const Modulus& p() const { return p_; }
   const Modulus& q() const { return q_; }
@@ -35,7 +40,7 @@ class FpWorld {
 
   FpValue of_int(int64_t value) const;
   FpValue of_float(double value, DType dtype);
-  /// A uniformly random value that depends on (buffer, position) alone.
+  /// A random value that depends on (buffer, position) alone.
   FpValue input(uint64_t buffer, int64_t position) const;
   int64_t int_input(DType dtype, uint64_t buffer, int64_t position, int64_t small) const;
 
@@ -79,6 +84,7 @@ class FpWorld {
   uint64_t key_;
   Modulus p_, q_;
   OrderModel order_;
+  InputModel inputs_;
   int64_t small_limit_;
   std::array<FpValue, 4> lowest_;                             // by float type
   std::array<std::array<uint32_t, 1 << kWindow>, 3> powers_;  // omega^(i * 2^(10 j)), mod p

@@ -1,0 +1,46 @@
+// The verifier on many programs: random legal traces, which must pass, and mutants, which must not.
+#ifndef PRUNERC_TESTS_PROPERTY_FPV_RUNS_H_
+#define PRUNERC_TESTS_PROPERTY_FPV_RUNS_H_
+
+#include "schedule/trace.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace prunerc::testing {
+
+/// Each operator of the gallery in turn, rewritten by at least kTraceSteps random primitives.
+inline constexpr int kTraceSteps = 8;
+
+struct TraceTally {
+  int traces = 0;
+  int false_alarms = 0;
+  int unsupported = 0;
+  int non_dividing = 0;                     // traces with a split that leaves a tail
+  std::map<std::string, int> primitives;    // traces that have it
+  std::map<std::string, int> operators;     // traces of it
+  std::vector<std::string> alarms;          // the first few, with trace and program
+  double check_s = 0;
+};
+TraceTally run_traces(int num_traces, uint64_t seed);
+
+struct MutantTally {
+  int counted = 0;   // the interpreter differs or faults on small whole numbers
+  int accepted = 0;  // of these, called equal
+  int unsupported = 0;
+  int same = 0;      // not counted: the interpreter sees nothing
+  int same_caught = 0;  // of these, rejected all the same
+  std::map<std::string, int> kinds;   // of the counted
+  std::vector<std::string> accepted_texts;
+  std::vector<std::string> same_texts;  // what was not counted and passed: kind, operator
+  double check_s = 0;
+};
+/// Mutants of gallery operators, every other one after a few random primitives, until `num_counted`
+/// count.
+MutantTally run_mutants(int num_counted, uint64_t seed);
+
+}  // namespace prunerc::testing
+
+#endif  // PRUNERC_TESTS_PROPERTY_FPV_RUNS_H_

@@ -1,0 +1,159 @@
+#include "tests/support/operators.h"
+
+#include "ir/lang/lang.h"
+#include "ir/support/check.h"
+
+#include <cstdio>
+#include <map>
+#include <sstream>
+
+namespace prunerc::testing {
+namespace {
+
+struct Row {
+  const char* file;  // of the standard library; null: kOwn
+  const char* op;
+  const char* bindings;  // "M=5 N=7"
+};
+
+// Operators that the library lacks.
+constexpr const char* kOwn = R"(
+op two_results<M=6, N=9>(X: f32[M,N]) -> (S: f32[M], Q: f32[M]) {
+  S[i] = sum[j] X[i,j];
+  Q[i] = sum[j] X[i,j] * X[i,j];
+}
+op three_results<N=13>(X: f32[N], Y: f32[N]) -> (A: f32[N], B: f32[N], C: f32) {
+  A[i] = X[i] + Y[i];
+  B[i] = A[i] * X[i];
+  C    = sum[i] B[i];
+}
+op chain<M=7, N=5, K=11>(A: f32[M,K], B: f32[K,N], D: f32[N,M]) -> (E: f32[M,M]) {
+  let T[i,j] = sum[k] A[i,k] * B[k,j];
+  let R[i,j] = max(T[i,j], 0);
+  E[i,j] = sum[k] R[i,k] * D[k,j];
+}
+op residual_norm<M=6, N=10>(X: f32[M,N], R: f32[M,N]) -> (Y: f32[M,N], Z: f32[M,N]) {
+  Z[i,j] = X[i,j] + R[i,j];
+  let ms[i] = (sum[j] Z[i,j] * Z[i,j]) / N;
+  Y[i,j] = Z[i,j] * rsqrt(ms[i] + 0.00001);
+}
+op gelu_mlp<M=5, N=7, K=6>(X: f32[M,K], W: f32[K,N], V: f32[N,K]) -> (Y: f32[M,K]) {
+  let H[i,j] = sum[k] X[i,k] * W[k,j];
+  let G[i,j] = H[i,j] * 0.5 * (1 + erf(H[i,j] * 0.7071));
+  Y[i,k] = sum[j] G[i,j] * V[j,k];
+}
+op row_argmax_and_max<M=6, N=11>(X: f32[M,N]) -> (I: i64[M], V: f32[M]) {
+  I[i] = argmax[j] X[i,j];
+  V[i] = max[j] X[i,j];
+}
+op blur<N=19>(X: f32[N]) -> (Y: f32[N]) {
+  let A[i] = (X[i-1] or 0) + X[i] + (X[i+1] or 0);
+  Y[i] = (A[i-1] or 0) + A[i] + (A[i+1] or 0);
+}
+)";
+
+constexpr Row kRows[] = {
+    {"std/gemm.prn", "gemm_nn", "M=7 N=10 K=13"},
+    {"std/gemm.prn", "gemm_nn", "M=16 N=16 K=16"},
+    {"std/gemm.prn", "gemm_nt", "M=9 N=6 K=11"},
+    {"std/gemm.prn", "gemm_tn", "M=8 N=12 K=5"},
+    {"std/gemm.prn", "gemm_alpha_beta", "M=6 N=7 K=8"},
+    {"std/gemm.prn", "gemm_bias_relu", "M=11 N=8 K=6"},
+    {"std/gemm.prn", "gemm_bias_gelu", "M=5 N=9 K=7"},
+    {"std/gemm.prn", "gemm_silu", "M=6 N=6 K=10"},
+    {"std/gemm.prn", "gemm_f16", "M=7 N=8 K=9"},
+    {"std/gemm.prn", "gemm_f16_bias_gelu", "M=6 N=5 K=12"},
+    {"std/gemm.prn", "gemm_bf16", "M=8 N=7 K=10"},
+    {"std/gemm.prn", "gemm_f64", "M=5 N=11 K=6"},
+    {"std/gemm.prn", "batch_matmul", "B=3 M=5 N=6 K=7"},
+    {"std/gemm.prn", "batch_matmul_nt", "B=2 M=7 N=4 K=9"},
+    {"std/gemm.prn", "matvec", "M=13 K=17"},
+    {"std/gemm.prn", "outer", "M=11 N=13"},
+    {"std/gemm.prn", "dot", "N=67"},
+    {"std/conv.prn", "conv1d", "N=2 CI=4 W=13 CO=6 KW=3 S=2 P=1 D=2 G=2"},
+    {"std/conv.prn", "conv2d", "CI=4 H=7 W=9 CO=5 KH=3 KW=3"},
+    {"std/conv.prn", "conv2d", "CI=4 H=9 W=8 CO=6 KH=3 KW=2 S=2 P=1 D=2 G=2"},
+    {"std/conv.prn", "conv2d_bias_relu", "CI=3 H=7 W=6 CO=4 KH=3 KW=3"},
+    {"std/conv.prn", "conv2d_nhwc", "H=6 W=7 CI=3 CO=5 KH=3 KW=3 S=2"},
+    {"std/conv.prn", "conv2d_f16_nhwc", "H=5 W=6 CI=4 CO=3 KH=3 KW=3"},
+    {"std/conv.prn", "conv3d", "CI=2 L=4 H=5 W=5 CO=3 KL=2 KH=3 KW=2 P=1"},
+    {"std/conv.prn", "depthwise_conv2d", "C=5 H=9 W=7 S=2"},
+    {"std/conv.prn", "depthwise_conv2d_nhwc", "H=7 W=6 C=5"},
+    {"std/conv.prn", "conv_transpose2d", "CI=3 H=4 W=5 CO=2 KH=4 KW=3"},
+    {"std/norm.prn", "softmax", "M=5 N=11"},
+    {"std/norm.prn", "log_softmax", "M=6 N=7"},
+    {"std/norm.prn", "layer_norm", "M=5 N=9"},
+    {"std/norm.prn", "rms_norm", "M=7 N=8"},
+    {"std/norm.prn", "rms_norm_f16", "M=5 N=10"},
+    {"std/norm.prn", "batch_norm2d", "C=3 H=4 W=5"},
+    {"std/attention.prn", "attention", "H=2 T=5 S=6 E=4"},
+    {"std/attention.prn", "causal_attention", "H=2 T=6 E=3"},
+    {"std/attention.prn", "attention_f16", "H=1 T=5 S=4 E=4"},
+    {"std/attention.prn", "grouped_query_attention", "H=4 G=2 T=3 S=5 E=4"},
+    {"std/pool.prn", "max_pool2d", "C=3 H=9 W=7"},
+    {"std/pool.prn", "max_pool2d_nhwc", "H=7 W=8 C=3"},
+    {"std/pool.prn", "avg_pool2d", "C=2 H=8 W=9"},
+    {"std/pool.prn", "global_avg_pool2d", "C=5"},
+    {"std/pool.prn", "global_max_pool2d", "C=6 H=5 W=7"},
+    {"std/reduce.prn", "row_sum", "M=9 N=14"},
+    {"std/reduce.prn", "col_sum", "M=14 N=9"},
+    {"std/reduce.prn", "row_min", "M=6 N=13"},
+    {"std/reduce.prn", "row_prod", "M=5 N=6"},
+    {"std/reduce.prn", "row_argmax", "M=6 N=11"},
+    {"std/reduce.prn", "row_argmin", "M=7 N=9"},
+    {"std/reduce.prn", "total_sum", "M=7 N=11"},
+    {"std/reduce.prn", "frobenius", "M=6 N=8"},
+    {"std/reduce.prn", "all_finite", "N=37"},
+    {"std/reduce.prn", "count_positive", "M=6 N=9"},
+    {"std/reduce.prn", "row_mean", "M=8 N=12"},
+    {"std/reduce.prn", "row_variance", "M=6 N=10"},
+    {"std/reduce.prn", "cumsum", "M=4 N=11"},
+    {"std/elementwise.prn", "add_gelu", "M=7 N=9"},
+    {"std/elementwise.prn", "add_gelu_tanh", "M=6 N=7"},
+    {"std/elementwise.prn", "silu_mul", "M=8 N=9"},
+    {"std/elementwise.prn", "axpy", "N=61"},
+    {"std/elementwise.prn", "transpose2d", "M=9 N=12"},
+    {"std/elementwise.prn", "rope", "T=5 H=2 D=3"},
+    {"std/indexing.prn", "embedding", "V=17 D=5 T=7"},
+    {"std/indexing.prn", "gather_rows", "M=9 N=6 K=8"},
+    {"std/indexing.prn", "one_hot", "N=6 C=9"},
+    {"std/indexing.prn", "nll", "N=7 C=9"},
+    {"std/quantized.prn", "qgemm", "M=6 N=9 K=8"},
+    {"std/quantized.prn", "gemm_i8", "M=7 N=8 K=12"},
+    {"std/quantized.prn", "gemm_u8_zero_points", "M=6 N=5 K=9"},
+    {"std/quantized.prn", "quantize", "N=45"},
+    {"std/quantized.prn", "dequantize", "N=45"},
+    {nullptr, "two_results", ""},
+    {nullptr, "three_results", ""},
+    {nullptr, "chain", ""},
+    {nullptr, "residual_norm", ""},
+    {nullptr, "gelu_mlp", ""},
+    {nullptr, "row_argmax_and_max", ""},
+    {nullptr, "blur", ""},
+};
+
+}  // namespace
+
+std::vector<NamedProgram> operator_gallery() {
+  std::vector<NamedProgram> out;
+  for (const Row& row : kRows) {
+    lang::CompileInput input;
+    input.file_name = row.file != nullptr ? row.file : "own.prn";
+    input.text = row.file != nullptr ? *lang::import_std(row.file) : kOwn;
+    input.op = row.op;
+    input.import = lang::import_std;
+    std::stringstream words(row.bindings);
+    std::string word;
+    while (words >> word) {
+      const std::size_t equals = word.find('=');
+      input.bindings[word.substr(0, equals)] = word.substr(equals + 1);
+    }
+    const lang::LangResult compiled = lang::compile(input);
+    if (!compiled.program) std::fprintf(stderr, "%s", compiled.rendered.c_str());
+    PRUNERC_CHECK(compiled.program.has_value(), "an operator of the gallery compiles");
+    out.push_back({std::string(row.op) + " " + row.bindings, *compiled.program});
+  }
+  return out;
+}
+
+}  // namespace prunerc::testing

@@ -1,0 +1,24 @@
+// Operators for tests of whole programs: all kinds that the language has, small and with odd shapes.
+#ifndef PRUNERC_TESTS_SUPPORT_OPERATORS_H_
+#define PRUNERC_TESTS_SUPPORT_OPERATORS_H_
+
+#include "ir/program.h"
+
+#include <string>
+#include <vector>
+
+namespace prunerc::testing {
+
+struct NamedProgram {
+  std::string name;
+  ir::Program program;
+};
+
+/// At least 50: every operator of the standard library that has a small form, with odd extents,
+/// strides, dilations and groups, and operators of several results, fused epilogues and passes of
+/// their own. Aborts if one does not compile.
+std::vector<NamedProgram> operator_gallery();
+
+}  // namespace prunerc::testing
+
+#endif  // PRUNERC_TESTS_SUPPORT_OPERATORS_H_
