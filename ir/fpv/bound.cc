@@ -98,7 +98,7 @@ void Analysis::loop(const FpStmt& s) {
                                                   : static_cast<double>(code_.largest_extent);
   std::vector<Degree> before;
   std::vector<Degree> earlier;
-  constexpr int kTried = 4;
+  constexpr int kTried = 8;  // what is written late in an iteration is read early in the next
   for (int i = 0; i < kTried; ++i) {
     if (i >= static_cast<int>(count)) return;
     earlier = before;

@@ -202,12 +202,16 @@ void FpMachine::reduce(const FpStmt& s) {
     if (s.reduce_op == FpOp::kAddF) {
       value = world_.add(value, sum_lanes(world_, f_[0], mask_, n_));
     } else {
+      FpValue values[kLanes];
+      std::size_t count = 0;
       for (int l = 0; l < n_; ++l) {
-        if (!is_on(l)) continue;
-        const FpValue x = f_[0].at(l);
-        value = s.reduce_op == FpOp::kMulF   ? world_.mul(value, x)
-                : s.reduce_op == FpOp::kMaxF ? world_.max(dtype, value, x)
-                                             : world_.min(dtype, value, x);
+        if (is_on(l)) values[count++] = f_[0].at(l);
+      }
+      if (s.reduce_op == FpOp::kMulF) {
+        for (std::size_t i = 0; i < count; ++i) value = world_.mul(value, values[i]);
+      } else {
+        const Extreme which = s.reduce_op == FpOp::kMaxF ? Extreme::kMax : Extreme::kMin;
+        value = world_.extreme(which, dtype, value, std::span(values, count));
       }
     }
     m.p[at] = value.p;

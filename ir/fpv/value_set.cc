@@ -1,27 +1,62 @@
 #include "ir/fpv/value_set.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace prunerc::ir {
 
-FpValue ValueSets::join(FpValue x, FpValue y) {
-  if (x == y) return x;
-  const int32_t a = set_of(x);
-  const int32_t b = set_of(y);
-  const int32_t both = merge(a, b);
-  if (at(both).sum == at(a).sum && at(both).sum2 == at(a).sum2) return x;
-  if (at(both).sum == at(b).sum && at(both).sum2 == at(b).sum2) return y;
-  const uint64_t h = hash_combine(at(both).sum ^ key_, at(both).sum2);
-  const uint64_t h2 = mix64(h + key_);
+FpValue ValueSets::join(FpValue x, FpValue y) { return join(x, std::span(&y, 1)); }
+
+FpValue ValueSets::join(FpValue x, std::span<const FpValue> ys) {
+  const int32_t start = set_of(x);
+  int32_t all = start;
+  FpValue last = x;
+  int32_t last_set = start;
+  for (const FpValue& y : ys) {
+    if (y == x) continue;
+    last = y;
+    last_set = set_of(y);
+    all = merge(all, last_set);
+  }
+  if (same(all, start)) return x;
+  if (same(all, last_set)) return last;
+  return value_of(all);
+}
+
+FpValue ValueSets::value_of(int32_t set) {
+  const uint64_t h = hash_combine(at(set).sum ^ key_, at(set).sum2);
+  const uint64_t more = mix64(h + key_);
   const FpValue out = {hash_below(static_cast<uint32_t>(h >> 32), p_),
-                       hash_below(static_cast<uint32_t>(h2 >> 32), q_)};
-  made_.emplace(out.word(), both);
+                       hash_below(static_cast<uint32_t>(more >> 32), q_)};
+  remember(out.word(), set);
   return out;
 }
 
+ValueSets::Entry& ValueSets::entry_of(uint64_t word) {
+  std::size_t i = mix64(word) & (made_.size() - 1);
+  while (made_[i].set >= 0 && made_[i].word != word) i = (i + 1) & (made_.size() - 1);
+  return made_[i];
+}
+
+void ValueSets::remember(uint64_t word, int32_t set) {
+  if (2 * (num_made_ + 1) > made_.size()) {
+    std::vector<Entry> old(std::max<std::size_t>(64, 2 * made_.size()));
+    old.swap(made_);
+    for (const Entry& entry : old) {
+      if (entry.set >= 0) entry_of(entry.word) = entry;
+    }
+  }
+  Entry& entry = entry_of(word);
+  if (entry.set >= 0) return;
+  entry = {word, set};
+  ++num_made_;
+}
+
 int32_t ValueSets::set_of(FpValue x) {
-  const auto found = made_.find(x.word());
-  if (found != made_.end()) return found->second;
+  if (!made_.empty()) {
+    const Entry& entry = entry_of(x.word());
+    if (entry.set >= 0) return entry.set;
+  }
   Node leaf;
   leaf.prefix = hash_combine(key_, x.word());
   leaf.sum = mix64(leaf.prefix ^ key_);

@@ -5,7 +5,7 @@
 #include "ir/fpv/value.h"
 
 #include <cstdint>
-#include <unordered_map>
+#include <span>
 #include <vector>
 
 namespace prunerc::ir {
@@ -20,6 +20,8 @@ class ValueSets {
   ValueSets(uint64_t key, uint32_t p, uint32_t q) : key_(mix64(key)), p_(p), q_(q) {}
 
   FpValue join(FpValue x, FpValue y);
+  /// x joined with each of `ys`; what lies between is not remembered.
+  FpValue join(FpValue x, std::span<const FpValue> ys);
   /// Memory in use, for limits.
   std::size_t num_nodes() const { return nodes_.size(); }
 
@@ -32,7 +34,17 @@ class ValueSets {
     int32_t zero = -1, one = -1;
     bool operator==(const Node&) const = default;
   };
+  struct Entry {
+    uint64_t word = 0;
+    int32_t set = -1;  // -1: free
+  };
   int32_t set_of(FpValue x);
+  FpValue value_of(int32_t set);
+  bool same(int32_t a, int32_t b) const {
+    return at(a).sum == at(b).sum && at(a).sum2 == at(b).sum2;
+  }
+  Entry& entry_of(uint64_t word);
+  void remember(uint64_t word, int32_t set);
   int32_t merge(int32_t a, int32_t b);
   int32_t put(const Node& node) {
     nodes_.push_back(node);
@@ -45,7 +57,8 @@ class ValueSets {
   uint64_t key_;
   uint32_t p_, q_;
   std::vector<Node> nodes_;
-  std::unordered_map<uint64_t, int32_t> made_;  // word of a joined value -> its set
+  std::vector<Entry> made_;  // word of a joined value -> its set; open addressing
+  std::size_t num_made_ = 0;
 };
 
 }  // namespace prunerc::ir

@@ -115,8 +115,7 @@ FpValue FpWorld::of_float(double value, DType dtype) {
 
 FpValue FpWorld::input(uint64_t buffer, int64_t position) const {
   constexpr uint64_t kFew = 3;
-  uint64_t h =
-      hash_combine(hash_combine(key_ + kInputs, buffer), static_cast<uint64_t>(position));
+  uint64_t h = hash_combine(hash_combine(key_ + kInputs, buffer), static_cast<uint64_t>(position));
   if (inputs_ == InputModel::kFewValues) h = hash_combine(key_, h % kFew);
   const uint64_t more = mix64(h ^ key_);
   return {hash_below(static_cast<uint32_t>(h >> 32), p_.m),
@@ -135,8 +134,7 @@ int64_t FpWorld::int_input(DType dtype, uint64_t buffer, int64_t position, int64
 }
 
 FpValue FpWorld::hash(uint64_t function, FpValue x, FpValue y) {
-  ++num_hashes_;
-  if (x.is_lost() || y.is_lost()) ++num_lost_hashes_;
+  count_hashes(1, x.is_lost() || y.is_lost());
   const uint64_t h =
       hash_combine(hash_combine(key_ ^ function * 0x9E3779B97F4A7C15ULL, x.word()), y.word());
   const uint64_t more = mix64(h + key_);
@@ -233,8 +231,7 @@ FpValue FpWorld::max(DType dtype, FpValue a, FpValue b) {
   const FpValue low = lowest(dtype);
   if (a == low) return b;
   if (b == low) return a;
-  ++num_hashes_;
-  if (a.is_lost() || b.is_lost()) ++num_lost_hashes_;
+  count_hashes(1, a.is_lost() || b.is_lost());
   return max_sets_.join(a, b);
 }
 
@@ -245,9 +242,28 @@ FpValue FpWorld::min(DType dtype, FpValue a, FpValue b) {
   const FpValue high = highest(dtype);
   if (a == high) return b;
   if (b == high) return a;
-  ++num_hashes_;
-  if (a.is_lost() || b.is_lost()) ++num_lost_hashes_;
+  count_hashes(1, a.is_lost() || b.is_lost());
   return min_sets_.join(a, b);
+}
+
+FpValue FpWorld::extreme(Extreme which, DType dtype, FpValue a, std::span<const FpValue> values) {
+  const bool is_max = which == Extreme::kMax;
+  const auto one = [&](FpValue x, FpValue y) {
+    return is_max ? max(dtype, x, y) : min(dtype, x, y);
+  };
+  const FpValue neutral = is_max ? lowest(dtype) : highest(dtype);
+  bool plain = order_ == OrderModel::kSets && !a.is_special() && a != neutral;
+  bool lost = a.is_lost();
+  for (const FpValue& v : values) {
+    plain = plain && !v.is_special() && v != neutral;
+    lost = lost || v.is_lost();
+  }
+  if (plain) {
+    count_hashes(static_cast<int64_t>(values.size()), lost);
+    return (is_max ? max_sets_ : min_sets_).join(a, values);
+  }
+  for (const FpValue& v : values) a = one(a, v);
+  return a;
 }
 
 }  // namespace prunerc::ir

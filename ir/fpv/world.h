@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 namespace prunerc::ir {
 
@@ -20,6 +21,8 @@ enum class OrderModel : uint8_t { kSets, kOrdered };
 /// Inputs of floats: all different, or few values each of which occurs often, to see what happens
 /// between equals. The latter prove nothing about arithmetic.
 enum class InputModel : uint8_t { kAllDifferent, kFewValues };
+
+enum class Extreme : uint8_t { kMax, kMin };
 
 /// Threads: one at a time.
 class FpWorld {
@@ -54,6 +57,8 @@ class FpWorld {
 
   FpValue max(DType dtype, FpValue a, FpValue b);
   FpValue min(DType dtype, FpValue a, FpValue b);
+  /// The largest (smallest) of a and the values. Cost: less than one by one.
+  FpValue extreme(Extreme which, DType dtype, FpValue a, std::span<const FpValue> values);
   bool less(FpValue a, FpValue b) const { return rank(a) < rank(b); }
 
   /// A denominator was 0: the choice of inputs decides nothing.
@@ -69,6 +74,10 @@ class FpWorld {
   static constexpr std::size_t kMaxNodes = std::size_t{1} << 24;
   static constexpr int kWindow = 10;  // bits of an exponent looked up at once
 
+  void count_hashes(int64_t n, bool lost) {
+    num_hashes_ += n;
+    if (lost) num_lost_hashes_ += n;
+  }
   FpValue hash(uint64_t function, FpValue x, FpValue y);
   uint64_t rank(FpValue x) const;
   FpValue lowest(DType dtype) const { return lowest_[static_cast<std::size_t>(dtype)]; }

@@ -20,7 +20,7 @@ namespace {
 using namespace prunerc::ir;        // NOLINT: a source file of tests
 using namespace prunerc::schedule;  // NOLINT: a source file of tests
 
-constexpr std::size_t kShown = 5;
+constexpr std::size_t kShown = 12;
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -115,15 +115,14 @@ TraceTally run_traces(int num_traces, uint64_t seed) {
     FpvOptions options;
     options.seed = rng.next();
     const auto start = std::chrono::steady_clock::now();
-    const FpvVerdict verdict =
-        check_equivalent(base.program, trace.schedule.program(), options);
+    const FpvVerdict verdict = check_equivalent(base.program, trace.schedule.program(), options);
     tally.check_s += seconds_since(start);
     if (verdict.ok()) continue;
     ++(verdict.kind == VerdictKind::kUnsupported ? tally.unsupported : tally.false_alarms);
     if (tally.alarms.size() >= kShown) continue;
-    tally.alarms.push_back(base.name + " (seed " + std::to_string(seed) + ", " +
-                           std::to_string(i) + "): " + to_string(verdict) + "\n" +
-                           print(trace.schedule.trace()) + print(trace.schedule.program()));
+    tally.alarms.push_back(base.name + " (seed " + std::to_string(seed) + ", " + std::to_string(i) +
+                           "): " + to_string(verdict) + "\n" + print(trace.schedule.trace()) +
+                           print(trace.schedule.program()));
   }
   return tally;
 }
@@ -153,7 +152,8 @@ MutantTally run_mutants(int num_counted, uint64_t seed) {
       tally.same_caught += verdict.ok() ? 0 : 1;
       if (verdict.ok()) {
         tally.same_texts.push_back(name);
-        if (std::getenv("PRUNERC_TRACE")) tally.same_texts.back() += "\n" + print(original) + print(*mutant);
+        if (std::getenv("PRUNERC_TRACE"))
+          tally.same_texts.back() += "\n" + print(original) + print(*mutant);
       }
       continue;
     }

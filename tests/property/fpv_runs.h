@@ -18,10 +18,10 @@ struct TraceTally {
   int traces = 0;
   int false_alarms = 0;
   int unsupported = 0;
-  int non_dividing = 0;                     // traces with a split that leaves a tail
-  std::map<std::string, int> primitives;    // traces that have it
-  std::map<std::string, int> operators;     // traces of it
-  std::vector<std::string> alarms;          // the first few, with trace and program
+  int non_dividing = 0;                   // traces with a split that leaves a tail
+  std::map<std::string, int> primitives;  // traces that have it
+  std::map<std::string, int> operators;   // traces of it
+  std::vector<std::string> alarms;        // the first few, with trace and program
   double check_s = 0;
 };
 TraceTally run_traces(int num_traces, uint64_t seed);
@@ -30,9 +30,9 @@ struct MutantTally {
   int counted = 0;   // the interpreter differs or faults on small whole numbers
   int accepted = 0;  // of these, called equal
   int unsupported = 0;
-  int same = 0;      // not counted: the interpreter sees nothing
-  int same_caught = 0;  // of these, rejected all the same
-  std::map<std::string, int> kinds;   // of the counted
+  int same = 0;                      // not counted: the interpreter sees nothing
+  int same_caught = 0;               // of these, rejected all the same
+  std::map<std::string, int> kinds;  // of the counted
   std::vector<std::string> accepted_texts;
   std::vector<std::string> same_texts;  // what was not counted and passed: kind, operator
   double check_s = 0;

@@ -159,8 +159,8 @@ Stmt Mutator::block(const Block& old) {
     walk(iter.binding, [&](Expr e) {
       const Var* v = e.as<Var>();
       if (v != nullptr && swap.empty()) {
-        swap[v->id] = other->var->id != v->id ? Expr(other->var)
-                                              : b_.mul(Expr(other->var), b_.int_imm(2));
+        swap[v->id] =
+            other->var->id != v->id ? Expr(other->var) : b_.mul(Expr(other->var), b_.int_imm(2));
       }
       return true;
     });
@@ -212,8 +212,7 @@ std::optional<Program> mutate(const Program& program, MutantKind kind, Rng& rng)
   Mutator counter(program, kind, -1, rng);
   (void)counter.run();
   if (counter.num_places() == 0) return std::nullopt;
-  const auto chosen =
-      static_cast<int64_t>(rng.below(static_cast<uint64_t>(counter.num_places())));
+  const auto chosen = static_cast<int64_t>(rng.below(static_cast<uint64_t>(counter.num_places())));
   const Program mutant = Mutator(program, kind, chosen, rng.split(1)).run();
   if (!mutant.root().defined() || !verify(mutant).ok()) return std::nullopt;
   return mutant;

@@ -1,4 +1,5 @@
-// Operators for tests of whole programs: all kinds that the language has, small and with odd shapes.
+// Operators for tests of whole programs: all kinds that the language has, small and with odd
+// shapes.
 #ifndef PRUNERC_TESTS_SUPPORT_OPERATORS_H_
 #define PRUNERC_TESTS_SUPPORT_OPERATORS_H_
 

@@ -1,0 +1,209 @@
+// What the verifier must show: no false alarm, no accepted mutant, rates and times.
+#include "ir/fpv/fpv.h"
+#include "ir/lang/lang.h"
+#include "ir/parser.h"
+#include "ir/printer.h"
+#include "ir/support/check.h"
+#include "schedule/schedule.h"
+#include "schedule/shrink.h"
+#include "schedule/twin.h"
+#include "search/space.h"
+#include "tests/bench/dot_fraction.h"
+#include "tests/bench/schedule_rows.h"
+#include "tests/property/fpv_runs.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <sstream>
+
+namespace prunerc::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+void print_counts(const std::map<std::string, int>& counts) {
+  for (const auto& [name, count] : counts) std::printf("  %7d  %s\n", count, name.c_str());
+}
+
+// Operators at sizes that are tuned, of all kinds.
+struct Case {
+  const char* file;
+  const char* op;
+  const char* bindings;
+};
+constexpr Case kCases[] = {
+    {"std/gemm.prn", "gemm_nn", "M=512 N=512 K=512"},
+    {"std/gemm.prn", "gemm_bias_relu", "M=128 N=768 K=3072"},
+    {"std/gemm.prn", "gemm_f16_bias_gelu", "M=256 N=256 K=512"},
+    {"std/gemm.prn", "batch_matmul_nt", "B=8 M=256 N=256 K=64"},
+    {"std/conv.prn", "conv2d_bias_relu", ""},
+    {"std/conv.prn", "depthwise_conv2d", "C=96 H=112 W=112 S=2"},
+    {"std/norm.prn", "softmax", "M=1536 N=128"},
+    {"std/norm.prn", "layer_norm", "M=128 N=768"},
+    {"std/attention.prn", "attention", ""},
+    {"std/quantized.prn", "qgemm", ""},
+    {"std/pool.prn", "max_pool2d", ""},
+    {"std/reduce.prn", "row_argmax", ""},
+};
+
+ir::Program compile_case(const Case& c) {
+  lang::CompileInput input;
+  input.file_name = c.file;
+  input.text = *lang::import_std(c.file);
+  input.op = c.op;
+  input.import = lang::import_std;
+  std::stringstream words(c.bindings);
+  std::string word;
+  while (words >> word) {
+    const std::size_t equals = word.find('=');
+    input.bindings[word.substr(0, equals)] = word.substr(equals + 1);
+  }
+  lang::LangResult compiled = lang::compile(input);
+  PRUNERC_CHECK(compiled.program.has_value(), "the operator compiles");
+  return *compiled.program;
+}
+
+constexpr const char* kTwinProduct = R"(
+program p(A: f32[48, 64], B: f32[64, 96]) -> (C: f32[48, 96]) {
+  for i0 in 6 { for j0 in 3 { for k in 64 { for i1 in 8 { for j1 in 32 vectorized {
+    block "C" [vi: S(48) = i0*8 + i1, vj: S(96) = j0*32 + j1, vk: R(64) = k] {
+      init { C[vi, vj] = 0f32 }
+      C[vi, vj] = C[vi, vj] + A[vi, vk]*B[vk, vj]
+  } } } } } }
+})";
+
+double percentile(std::vector<double> values, double part) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  return values[static_cast<std::size_t>(part * static_cast<double>(values.size() - 1))];
+}
+
+}  // namespace
+
+std::vector<Row> dot_rows() {
+  const Result<std::vector<DotRow>> found = dot_fraction_rows();
+  if (!found.ok()) return {{"dot", 0, "", 1.0, found.error().message(), false}};
+  std::vector<Row> rows;
+  for (const DotRow& row : *found) {
+    rows.push_back({row.name, row.fraction, "of peak", row.goal, "", false});
+  }
+  return rows;
+}
+
+std::vector<Row> trace_rows(const Options& options) {
+  const testing::TraceTally tally = testing::run_traces(options.traces, options.seed);
+  std::printf("traces with each primitive:\n");
+  print_counts(tally.primitives);
+  std::printf("%d of %d traces have a split that leaves a tail; %zu operators; %.2f ms a check\n",
+              tally.non_dividing, tally.traces, tally.operators.size(),
+              1e3 * tally.check_s / std::max(1, tally.traces));
+  for (const std::string& alarm : tally.alarms) std::printf("ALARM %s\n", alarm.c_str());
+  const double part = static_cast<double>(tally.non_dividing) / std::max(1, tally.traces);
+  return {{"legal_traces", static_cast<double>(tally.traces), "traces", {}, "", false},
+          {"false_alarms", static_cast<double>(tally.false_alarms), "traces", 0.0, "", true},
+          {"traces_unsupported", static_cast<double>(tally.unsupported), "traces", 0.0, "", true},
+          {"trace_operators", static_cast<double>(tally.operators.size()), "operators", 40.0, "",
+           false},
+          {"traces_with_tail", part, "fraction", 0.3, "", false}};
+}
+
+std::vector<Row> mutant_rows(const Options& options) {
+  const testing::MutantTally tally = testing::run_mutants(options.mutants, options.seed);
+  std::printf("mutants by kind:\n");
+  print_counts(tally.kinds);
+  std::printf(
+      "%d counted (%d of them unsupported, which is no acceptance); %d not told apart by the "
+      "interpreter, %d of them rejected; the others:\n",
+      tally.counted, tally.unsupported, tally.same, tally.same_caught);
+  for (const std::string& text : tally.same_texts) std::printf("  %s\n", text.c_str());
+  for (const std::string& text : tally.accepted_texts) std::printf("ACCEPTED %s\n", text.c_str());
+  return {{"mutants", static_cast<double>(tally.counted), "mutants", {}, "", false},
+          {"mutants_accepted", static_cast<double>(tally.accepted), "mutants", 0.0, "", true}};
+}
+
+std::vector<Row> rate_rows(const Options& options) {
+  const Result<ir::Program> program = ir::parse(kTwinProduct);
+  PRUNERC_CHECK(program.ok(), "the text parses");
+  constexpr double kProducts = 48.0 * 64 * 96;
+  double best = 0;
+  for (int round = 0; round < 15; ++round) {
+    ir::FpvOptions check;
+    check.seed = options.seed + static_cast<uint64_t>(round);
+    const auto start = Clock::now();
+    const ir::FpvVerdict verdict = ir::check_equivalent(*program, *program, check);
+    // Two programs, two fields each.
+    const double rate = 4 * kProducts * verdict.tests / seconds_since(start);
+    PRUNERC_CHECK(verdict.ok(), "a program equals itself");
+    best = std::max(best, rate / 2);
+  }
+  return {{"fpv_mac_per_s", best, "1/s", 5e7, "multiply-adds a core, each in two fields", false}};
+}
+
+std::vector<Row> twin_rows(const Options& options) {
+  std::vector<double> times_ms;
+  std::map<std::string, int> outcomes;
+  for (const Case& c : kCases) {
+    const Result<ir::Target> target = ir::target_from_string("cpu:znver4");
+    PRUNERC_CHECK(target.ok(), "the target is known");
+    const search::Task task = search::make_task(c.op, compile_case(c), *target);
+    const Result<search::SearchSpace> space = search::make_space(task);
+    PRUNERC_CHECK(space.ok(), "the operator has a search space");
+    Rng rng(options.seed, static_cast<uint64_t>(&c - kCases));
+    std::vector<double> own_ms;
+    std::map<std::string, int> own;
+    for (int i = 0; i < options.candidates; ++i) {
+      const auto sketch = static_cast<int>(rng.below(space->sketches.size()));
+      const search::Sketch& s = space->sketches[static_cast<std::size_t>(sketch)];
+      std::vector<schedule::Decision> decisions;
+      for (const schedule::DecisionSpace& d : s.spaces) {
+        decisions.push_back(schedule::random_decision(d, rng));
+      }
+      const Result<search::Candidate> candidate =
+          search::instantiate(task, *space, sketch, decisions);
+      if (!candidate.ok()) continue;
+      const auto start = Clock::now();
+      const Result<schedule::Twin> twin = schedule::make_twin(task.base, candidate->trace);
+      std::string outcome = "no twin";
+      if (twin.ok()) {
+        ir::FpvOptions check;
+        check.max_steps = 6'000'000;  // as search does
+        const ir::FpvVerdict verdict = ir::check_equivalent(twin->base, twin->scheduled, check);
+        outcome = to_string(verdict.kind);
+        if (!verdict.ok()) std::printf("%s: %s\n", c.op, to_string(verdict).c_str());
+        if (std::getenv("PRUNERC_TRACE") != nullptr && seconds_since(start) > 0.05) {
+          std::printf(
+              "%.1f ms: %s, cost %lld and %lld\n%s%s", 1e3 * seconds_since(start),
+              to_string(verdict).c_str(), static_cast<long long>(schedule::cost_of(twin->base)),
+              static_cast<long long>(schedule::cost_of(twin->scheduled)),
+              schedule::print(candidate->trace).c_str(), ir::print(twin->scheduled).c_str());
+        }
+      } else {
+        std::printf("%s: %s\n", c.op, twin.error().message().c_str());
+        if (std::getenv("PRUNERC_TRACE") != nullptr) {
+          std::printf("%s", schedule::print(candidate->trace).c_str());
+        }
+      }
+      own_ms.push_back(1e3 * seconds_since(start));
+      ++own[outcome];
+      ++outcomes[outcome];
+    }
+    std::printf("  %-20s %3zu candidates, median %.1f ms, most %.1f ms;", c.op, own_ms.size(),
+                percentile(own_ms, 0.5), percentile(own_ms, 1));
+    for (const auto& [name, count] : own) std::printf(" %d %s", count, name.c_str());
+    std::printf("\n");
+    times_ms.insert(times_ms.end(), own_ms.begin(), own_ms.end());
+  }
+  const int others = static_cast<int>(times_ms.size()) - outcomes["equal"];
+  return {{"fpv_twin_median_ms", percentile(times_ms, 0.5), "ms", 20.0, "", true},
+          {"fpv_twin_p95_ms", percentile(times_ms, 0.95), "ms", 200.0, "", true},
+          {"fpv_twins", static_cast<double>(times_ms.size()), "candidates", {}, "", false},
+          {"fpv_twins_not_equal", static_cast<double>(others), "candidates", 0.0, "", true}};
+}
+
+}  // namespace prunerc::bench

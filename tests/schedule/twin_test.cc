@@ -1,0 +1,181 @@
+// Small twins: what shrinks with what, that tails stay tails, and that the verifier takes the pair.
+#include "schedule/twin.h"
+
+#include "ir/fpv/fpv.h"
+#include "ir/printer.h"
+#include "ir/verify.h"
+#include "schedule/schedule.h"
+#include "schedule/shrink.h"
+#include "tests/support/check.h"
+
+#include <catch2/catch.hpp>
+
+#include <string>
+
+namespace prunerc {
+namespace {
+
+using namespace ir;        // NOLINT: a test
+using namespace schedule;  // NOLINT: a test
+using namespace testing;   // NOLINT: a test
+
+const char* const kMatmul = R"(
+program p(A: f32[512, 300], B: f32[300, 500], bias: f32[500]) -> (C: f32[512, 500]) {
+  buffer T: f32[512, 500] global
+  for i in 512 @L0 { for j in 500 @L1 { for k in 300 @L2 {
+    block "T" @B0 [vi: S(512) = i, vj: S(500) = j, vk: R(300) = k] {
+      reads A[vi, vk], B[vk, vj]
+      writes T[vi, vj]
+      init { T[vi, vj] = 0f32 }
+      T[vi, vj] = T[vi, vj] + A[vi, vk]*B[vk, vj]
+  } } } }
+  for i in 512 @L3 { for j in 500 @L4 {
+    block "C" @B1 [vi: S(512) = i, vj: S(500) = j] {
+      reads T[vi, vj], bias[vj]
+      writes C[vi, vj]
+      C[vi, vj] = max(T[vi, vj] + bias[vj], 0f32)
+  } } }
+})";
+
+const char* const kConv = R"(
+program p(X: f32[64, 56], F: f32[32, 64, 3]) -> (Y: f32[32, 28]) {
+  buffer P: f32[64, 58] global
+  for c in 64 @L0 { for w in 58 @L1 {
+    block "pad" @B0 [vc: S(64) = c, vw: S(58) = w] {
+      reads X[vc, vw - 1]
+      writes P[vc, vw]
+      P[vc, vw] = select(1 <= vw && vw < 57, X[vc, vw - 1], 0f32)
+  } } }
+  for o in 32 @L2 { for w in 28 @L3 { for c in 64 @L4 { for k in 3 @L5 {
+    block "Y" @B1 [vo: S(32) = o, vw: S(28) = w, vc: R(64) = c, vk: R(3) = k] {
+      reads P[vc, vw*2 + vk], F[vo, vc, vk]
+      writes Y[vo, vw]
+      init { Y[vo, vw] = 0f32 }
+      Y[vo, vw] = Y[vo, vw] + P[vc, vw*2 + vk]*F[vo, vc, vk]
+  } } } } }
+})";
+
+std::string shape(const Program& program, const char* name) {
+  for (const Buffer& buffer : program.buffers()) {
+    if (buffer.name != name) continue;
+    std::string out;
+    for (Expr extent : buffer.shape) {
+      out += (out.empty() ? "" : " ") + std::to_string(extent.as<IntImm>()->value);
+    }
+    return out;
+  }
+  return "none";
+}
+
+void check_defined(const Program& program) {
+  INFO(print(program));
+  REQUIRE_OK(verify(program));
+  const FpvVerdict verdict = check_equivalent(program, program);
+  INFO(to_string(verdict));
+  CHECK(verdict.ok());
+}
+
+TEST_CASE("loops over one dimension shrink together, buffers with them") {
+  const Result<Program> small =
+      shrink(parse_or_die(kMatmul), {{LoopId(0), 12}, {LoopId(4), 10}}, {{LoopId(2), 7}});
+  REQUIRE_OK(small);
+  CHECK(shape(*small, "A") == "12 7");
+  CHECK(shape(*small, "B") == "7 10");
+  CHECK(shape(*small, "T") == "12 10");
+  CHECK(shape(*small, "bias") == "10");
+  check_defined(*small);
+}
+
+TEST_CASE("a padded input and its condition follow the convolution that reads it") {
+  const Result<Program> small = shrink(parse_or_die(kConv), {{LoopId(3), 6}, {LoopId(2), 4}},
+                                       {{LoopId(0), 5}, {LoopId(4), 5}});
+  REQUIRE_OK(small);
+  CHECK(shape(*small, "Y") == "4 6");
+  CHECK(shape(*small, "P") == "5 14");  // 58 - 2*(28 - 6)
+  CHECK(shape(*small, "X") == "5 12");
+  check_defined(*small);
+}
+
+TEST_CASE("what is small stays as it is") {
+  const Program base = parse_or_die(
+      "program p(A: f32[4]) -> (C: f32[4]) { for i in 4 @L0 { block \"c\" @B0 [v: S(4) = i] { "
+      "reads "
+      "A[v] writes C[v] C[v] = A[v] } } }");
+  Schedule s(base);
+  REQUIRE_OK(s.split(LoopId(0), {2, 2}));
+  const Result<Twin> twin = make_twin(base, s.trace());
+  REQUIRE_OK(twin);
+  CHECK(twin->is_true_shape);
+  CHECK(twin->base.is(base));
+}
+
+// Tiles of 16 (and 4 of them) in j, which leave a tail, and of 8 in i, which do not.
+Schedule tiled() {
+  Schedule s(parse_or_die(kMatmul));
+  const Result<std::vector<LoopId>> j = s.split(LoopId(1), {-1, 4, 16});
+  REQUIRE_OK(j);
+  const Result<std::vector<Int>> tiles = s.decide_perfect_tile(LoopId(0), 3, 0, {16, 4, 8});
+  REQUIRE_OK(tiles);
+  const Result<std::vector<LoopId>> i = s.split(LoopId(0), *tiles);
+  REQUIRE_OK(i);
+  REQUIRE_OK(s.reorder({(*i)[0], (*j)[0], (*i)[1], (*j)[1], LoopId(2), (*i)[2], (*j)[2]}));
+  REQUIRE_OK(s.vectorize((*j)[2]));
+  REQUIRE_OK(s.reverse_compute_at(BlockId(1), (*j)[1]));
+  const Result<LoopId> fused = s.fuse({(*i)[0], (*j)[0]});
+  REQUIRE_OK(fused);
+  REQUIRE_OK(s.parallel(*fused));
+  return s;
+}
+
+TEST_CASE("a twin keeps literal tile sizes, tails and structure, and is equal to its base") {
+  const Program base = parse_or_die(kMatmul);
+  const Schedule s = tiled();
+  const Result<Twin> twin = make_twin(base, s.trace());
+  REQUIRE_OK(twin);
+  CHECK_FALSE(twin->is_true_shape);
+  REQUIRE_OK(verify(twin->scheduled));
+  const std::string text = print(twin->scheduled);
+  INFO(text);
+  CHECK(text.find("in 16") != std::string::npos);
+  CHECK(text.find("vectorized") != std::string::npos);
+  CHECK(text.find("where") != std::string::npos);
+  CHECK(cost_of(twin->base) <= 200'000);
+  const FpvVerdict verdict = check_equivalent(twin->base, twin->scheduled);
+  INFO(to_string(verdict));
+  CHECK(verdict.ok());
+}
+
+TEST_CASE("a fault of the trace's result is seen on the twin as well") {
+  const Program base = parse_or_die(kMatmul);
+  const Schedule s = tiled();
+  Result<Twin> twin = make_twin(base, s.trace());
+  REQUIRE_OK(twin);
+  // The tail's condition is lost.
+  std::string text = print(twin->scheduled);
+  const std::size_t at = text.find(" where ");
+  REQUIRE(at != std::string::npos);
+  text.erase(at, text.find(" {", at) - at);
+  CHECK_FALSE(check_equivalent(twin->base, parse_or_die(text)).ok());
+}
+
+TEST_CASE("loops over parts of a dimension shrink on their own, extents that vary not at all") {
+  const Program base = parse_or_die(R"(
+program p(A: f32[3000], B: f32[5000]) -> (C: f32[1000, 8]) {
+  for i in 1000 @L0 { for j in 3 @L1 { block "a" @B0 [v: S(1000) = i, w: S(3) = j] {
+    reads A[v*3 + w] writes C[v, w] C[v, w] = A[v*3 + w] } } }
+  for i in 1000 @L2 { for j in 5 @L3 { block "b" @B1 [v: S(1000) = i, w: S(5) = j] {
+    reads B[v*5 + w] writes C[v, w + 3] C[v, w + 3] = B[v*5 + w] } } }
+})");
+  const Result<Program> small = shrink(base, {{LoopId(0), 10}}, {});
+  REQUIRE_OK(small);
+  CHECK(shape(*small, "A") == "30");
+  CHECK(shape(*small, "B") == "50");
+  check_defined(*small);
+  const Program varying = parse_or_die(R"(
+program p(A: f32[8]) -> (C: f32[8]) {
+  for i in 8 @L0 { for j in 1 + i @L1 { C[i] = A[i] } } })");
+  CHECK_DIAG(shrink(varying, {}, {}), Unsupported);
+}
+
+}  // namespace
+}  // namespace prunerc
