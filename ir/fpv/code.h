@@ -94,6 +94,10 @@ inline constexpr int kNumConcurrencies = 2;
 /// launch (blocks of a grid, CPU threads), or as threads of one block, which all wait at the end.
 enum class Concurrency : int8_t { kNone = -1, kGrid = 0, kThread = 1 };
 Concurrency concurrency_of(LoopKind kind);
+/// Which of the axes of its concurrency a loop is: iterations of one index of one axis are one and
+/// the same block or thread, in whatever loop they stand.
+inline constexpr int kNumAxes = 3;
+int axis_of(LoopKind kind);
 
 struct FpAccess {
   struct Check {  // of an index that may be outside
@@ -127,6 +131,7 @@ struct FpStmt {
   int32_t slot = -1;             // loops: variable; Store: access
   int32_t block = -1;            // Block: its id
   Concurrency concurrency = Concurrency::kNone;  // loops
+  int8_t axis = 0;                               // of its concurrency
   bool has_order = false;                        // loops: carries a reduction, whose init leads
   bool is_float = false;                         // Store
   bool one_at_a_time = false;                    // Lanes: lanes may depend on each other
@@ -167,6 +172,8 @@ struct FpCode {
   bool compares_floats = false;
   bool has_exp = false;
   bool indexes_by_data = false;
+  /// Largest extent of a loop of each axis, by concurrency.
+  std::array<std::array<int64_t, kNumAxes>, kNumConcurrencies> axes = {};
   int64_t largest_extent = 1;  // of a dimension of a buffer
   // The same of parameters alone: what two programs of one signature agree on.
   int64_t largest_param_extent = 1;

@@ -94,6 +94,25 @@ Concurrency concurrency_of(LoopKind kind) {
   PRUNERC_UNREACHABLE("loop kind");
 }
 
+int axis_of(LoopKind kind) {
+  switch (kind) {
+    case LoopKind::kSerial:
+    case LoopKind::kVectorized:
+    case LoopKind::kUnrolled:
+    case LoopKind::kParallel:
+    case LoopKind::kBlockX:
+    case LoopKind::kThreadX:
+    case LoopKind::kVThreadX: return 0;
+    case LoopKind::kBlockY:
+    case LoopKind::kThreadY:
+    case LoopKind::kVThreadY: return 1;
+    case LoopKind::kBlockZ:
+    case LoopKind::kThreadZ:
+    case LoopKind::kVThreadZ: return 2;
+  }
+  PRUNERC_UNREACHABLE("loop kind");
+}
+
 FpCompiler::FpCompiler(const Program& program, std::span<const int64_t> params)
     : program_(program), params_(params), homes_(find_homes(program)) {}
 
@@ -207,7 +226,13 @@ int32_t FpCompiler::loop(const Loop& n) {
   }
   FpStmt out;
   out.concurrency = concurrency_of(n.loop_kind);
+  out.axis = static_cast<int8_t>(axis_of(n.loop_kind));
   out.has_order = feeds_reduction(n);
+  if (out.concurrency != Concurrency::kNone) {
+    int64_t& most =
+        code_.axes[static_cast<std::size_t>(out.concurrency)][static_cast<std::size_t>(out.axis)];
+    most = std::max(most, extent.value_or(code_.largest_extent));
+  }
   out.expr = expr(n.extent, 0);
   const int64_t last = extent.value_or(0) - 1;
   // An extent that is not constant: nothing is known of the variable.

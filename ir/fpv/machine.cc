@@ -20,6 +20,14 @@ FpMachine::FpMachine(const FpCode& code, FpWorld& world, int64_t max_steps)
       versions_(code.slots.size(), 0),
       f_(static_cast<std::size_t>(code.depth + kSpareDepth)),
       i_(static_cast<std::size_t>(code.depth + kSpareDepth)) {
+  for (std::size_t level = 0; level < kNumConcurrencies; ++level) {
+    uint64_t stride = 1;
+    for (std::size_t axis = 0; axis < kNumAxes; ++axis) {
+      strides_[level][axis] = stride;
+      stride *= static_cast<uint64_t>(code.axes[level][axis]) + 1;
+    }
+    strides_[level][kNumAxes] = stride;
+  }
   for (const FpConstant& c : code.constants) constants_.push_back(world.of_float(c.value, c.dtype));
 }
 
@@ -124,13 +132,18 @@ void FpMachine::exec(int32_t index) {
   PRUNERC_UNREACHABLE("statement kind");
 }
 
-// Starts a region if the loop is the outermost one of its concurrency.
+// Starts a launch if the loop is the outermost one of its concurrency.
 void FpMachine::enter(const FpStmt& loop, Level* saved) {
-  Level& level = levels_[static_cast<std::size_t>(loop.concurrency)];
+  const auto which = static_cast<std::size_t>(loop.concurrency);
+  Level& level = levels_[which];
   *saved = level;
-  uint32_t& next = next_thread_[static_cast<std::size_t>(loop.concurrency)];
-  if (!level.is_active) level.region = next++;
+  if (level.is_active) return;
   level.is_active = true;
+  level.launch = next_name_[which];
+  level.me = level.launch;
+  level.lane_step = 0;
+  // One more name than there are threads: that of several.
+  next_name_[which] += strides_[which][kNumAxes] + 1;
 }
 
 void FpMachine::exec_loop(const FpStmt& s) {
@@ -138,16 +151,16 @@ void FpMachine::exec_loop(const FpStmt& s) {
   const int64_t extent = i_[0].v[0];
   const bool concurrent = s.concurrency != Concurrency::kNone;
   const auto which = static_cast<std::size_t>(std::max(0, static_cast<int>(s.concurrency)));
+  const uint64_t stride = strides_[which][static_cast<std::size_t>(s.axis)];
   // Concurrent iterations have no order: every other world takes the other one.
   const bool backward = concurrent && !s.has_order && (world_.seed() & 1) != 0;
   Level saved;
   if (concurrent) enter(s, &saved);
+  const uint64_t around = levels_[which].me;
   for (int64_t i = 0; i < extent && step(1); ++i) {
-    if (concurrent) {
-      levels_[which].me = next_thread_[which]++;
-      levels_[which].lane_step = 0;
-    }
-    set_var(s.slot, backward ? extent - 1 - i : i);
+    const int64_t index = backward ? extent - 1 - i : i;
+    if (concurrent) levels_[which].me = around + static_cast<uint64_t>(index + 1) * stride;
+    set_var(s.slot, index);
     exec(s.body);
   }
   if (concurrent) levels_[which] = saved;
@@ -160,15 +173,15 @@ void FpMachine::exec_lanes(const FpStmt& s) {
   const auto which = static_cast<std::size_t>(std::max(0, static_cast<int>(s.concurrency)));
   Level saved;
   if (concurrent) enter(s, &saved);
+  const uint64_t around = levels_[which].me;
+  if (concurrent) levels_[which].lane_step = strides_[which][static_cast<std::size_t>(s.axis)];
   for (int64_t start = 0; start < extent && !failed();) {
     n_ = static_cast<int>(std::min<int64_t>(kLanes, extent - start));
     set_var(s.slot, start);
     if (s.one_at_a_time || (s.num_pairs > 0 && n_ > 1 && lanes_overlap(s))) n_ = 1;
     if (!step(n_)) break;
     if (concurrent) {
-      levels_[which].me = next_thread_[which];
-      levels_[which].lane_step = 1;
-      next_thread_[which] += static_cast<uint32_t>(n_);
+      levels_[which].me = around + static_cast<uint64_t>(start + 1) * levels_[which].lane_step;
     }
     const int lanes = n_;
     exec(s.body);

@@ -21,8 +21,8 @@ struct FpMemory {
   std::vector<int64_t> v;      // integers and bool
   std::vector<uint32_t> written;
   uint32_t stamp = 1;
-  std::array<std::vector<uint32_t>, kNumConcurrencies> writer, reader;
-  std::array<uint32_t, kNumConcurrencies> forgotten_at = {};  // older shadows mean nothing
+  std::array<std::vector<uint64_t>, kNumConcurrencies> writer, reader;
+  std::array<uint64_t, kNumConcurrencies> forgotten_at = {};  // older shadows mean nothing
 };
 
 enum class FpFailure : uint8_t { kNone, kInvalid, kUnsupported };
@@ -48,11 +48,13 @@ class FpMachine {
     int64_t at[kLanes];  // unless affine
     int64_t position(int lane) const { return is_affine ? base + stride * lane : at[lane]; }
   };
-  struct Level {  // the running iteration of the loops of one concurrency
+  // The running iteration of the loops of one concurrency. A launch has a range of names; in it a
+  // thread's is the sum of (index + 1) * stride over the axes that it stands in.
+  struct Level {
     bool is_active = false;
-    uint32_t region = 0;  // accesses before it happened before
-    uint32_t me = 0;      // of lane 0
-    uint32_t lane_step = 0;
+    uint64_t launch = 0;  // what has a smaller name happened before
+    uint64_t me = 0;      // of lane 0
+    uint64_t lane_step = 0;
   };
 
   // machine.cc
@@ -83,7 +85,8 @@ class FpMachine {
   bool check_written(const FpAccess& a, const Place& place);
   bool note_reads(const FpAccess& a, const Place& place);
   bool note_writes(const FpAccess& a, const Place& place);
-  bool races(const FpAccess& a, int level, int64_t position, uint32_t me, bool writes);
+  bool races(const FpAccess& a, std::size_t level, int64_t position, uint64_t me, bool writes);
+  bool meets(std::size_t level, uint64_t a, uint64_t b) const;
   void forget(int32_t buffer);
 
   // machine_expr.cc
@@ -122,7 +125,8 @@ class FpMachine {
   std::vector<IntLanes> i_;
   std::vector<FpMemory> memory_;
   std::array<Level, kNumConcurrencies> levels_;
-  std::array<uint32_t, kNumConcurrencies> next_thread_ = {1, 1};
+  std::array<uint64_t, kNumConcurrencies> next_name_ = {1, 1};
+  std::array<std::array<uint64_t, kNumAxes + 1>, kNumConcurrencies> strides_ = {};  // last: of all
   int n_ = 1;                   // lanes that run
   const Mask* mask_ = nullptr;  // those that count; null: all
   int64_t steps_ = 0;

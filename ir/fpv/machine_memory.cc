@@ -11,7 +11,7 @@ void FpMachine::forget(int32_t buffer) {
   ++m.stamp;
   // Iterations that run now are older: what they do to it from here on cannot race, it is theirs.
   for (std::size_t level = 0; level < kNumConcurrencies; ++level) {
-    m.forgotten_at[level] = next_thread_[level]++;
+    m.forgotten_at[level] = next_name_[level]++;
   }
 }
 
@@ -79,34 +79,47 @@ bool FpMachine::check_written(const FpAccess& a, const Place& place) {
   return true;
 }
 
-bool FpMachine::races(const FpAccess& a, int level, int64_t position, uint32_t me, bool writes) {
-  const auto which = static_cast<std::size_t>(level);
+// Whether two names of one launch are those of different threads: in some axis that both stand in
+// they have different indices. What stands outside of an axis is every thread's along it.
+bool FpMachine::meets(std::size_t level, uint64_t a, uint64_t b) const {
+  const std::array<uint64_t, kNumAxes + 1>& strides = strides_[level];
+  const uint64_t launch = levels_[level].launch;
+  a -= launch;
+  b -= launch;
+  if (a == strides[kNumAxes] || b == strides[kNumAxes]) return true;  // several
+  for (std::size_t axis = kNumAxes; axis-- > 0;) {
+    const uint64_t x = a / strides[axis];
+    const uint64_t y = b / strides[axis];
+    if (x != 0 && y != 0 && x != y) return true;
+    a -= x * strides[axis];
+    b -= y * strides[axis];
+  }
+  return false;
+}
+
+bool FpMachine::races(const FpAccess& a, std::size_t level, int64_t position, uint64_t me,
+                      bool writes) {
   FpMemory& m = memory_[static_cast<std::size_t>(a.buffer)];
-  const uint32_t since = std::max(levels_[which].region, m.forgotten_at[which]);
-  uint32_t& writer = m.writer[which][static_cast<std::size_t>(position)];
-  uint32_t& reader = m.reader[which][static_cast<std::size_t>(position)];
-  // A reader equal to the region's own name stands for several.
-  const bool wrote = writer > since && writer != me;
-  const bool read = reader >= since && reader != me;
+  const uint64_t since = std::max(levels_[level].launch, m.forgotten_at[level]);
+  uint64_t& writer = m.writer[level][static_cast<std::size_t>(position)];
+  uint64_t& reader = m.reader[level][static_cast<std::size_t>(position)];
+  const bool wrote = writer > since && writer != me && meets(level, writer, me);
+  const bool read = reader > since && reader != me && meets(level, reader, me);
   if (writes) {
     writer = me;
     return wrote || read;
   }
-  if (reader > since && reader != me) {
-    reader = since;
-  } else if (reader != since || reader == 0) {
-    reader = me;
-  }
+  reader = read ? levels_[level].launch + strides_[level][kNumAxes] : me;
   return wrote;
 }
 
 bool FpMachine::note_reads(const FpAccess& a, const Place& place) {
-  for (int level = 0; level < kNumConcurrencies; ++level) {
-    const Level& running = levels_[static_cast<std::size_t>(level)];
-    if (!a.may_race[static_cast<std::size_t>(level)] || !running.is_active) continue;
+  for (std::size_t level = 0; level < kNumConcurrencies; ++level) {
+    const Level& running = levels_[level];
+    if (!a.may_race[level] || !running.is_active) continue;
     for (int l = 0; l < n_; ++l) {
       if (!is_on(l)) continue;
-      const uint32_t me = running.me + running.lane_step * static_cast<uint32_t>(l);
+      const uint64_t me = running.me + running.lane_step * static_cast<uint64_t>(l);
       if (!races(a, level, place.position(l), me, false)) continue;
       return fail(FpFailure::kInvalid, "concurrent iterations write and read " +
                                            element_name(a.buffer, place.position(l)));
@@ -124,12 +137,12 @@ bool FpMachine::note_writes(const FpAccess& a, const Place& place) {
       if (is_on(l)) m.written[static_cast<std::size_t>(place.position(l))] = m.stamp;
     }
   }
-  for (int level = 0; level < kNumConcurrencies; ++level) {
-    const Level& running = levels_[static_cast<std::size_t>(level)];
-    if (!a.may_race[static_cast<std::size_t>(level)] || !running.is_active) continue;
+  for (std::size_t level = 0; level < kNumConcurrencies; ++level) {
+    const Level& running = levels_[level];
+    if (!a.may_race[level] || !running.is_active) continue;
     for (int l = 0; l < n_; ++l) {
       if (!is_on(l)) continue;
-      const uint32_t me = running.me + running.lane_step * static_cast<uint32_t>(l);
+      const uint64_t me = running.me + running.lane_step * static_cast<uint64_t>(l);
       if (!races(a, level, place.position(l), me, true)) continue;
       return fail(FpFailure::kInvalid, "concurrent iterations both touch " +
                                            element_name(a.buffer, place.position(l)) +

@@ -22,6 +22,7 @@
 // a reduction loop of it. Cost: O(accesses of the blocks involved).
 #include "ir/analysis/simplify.h"
 #include "ir/thread_axis.h"
+#include "ir/visit.h"
 #include "schedule/primitive.h"
 #include "schedule/primitive/box.h"
 #include "schedule/primitive/concurrency.h"
@@ -62,6 +63,15 @@ class MovePlan {
   std::vector<LoopId> new_loops_, concurrent_;
   Direction direction_ = Direction::kProducer;
 };
+
+bool holds_load(Expr e) {
+  bool found = false;
+  walk(e, [&](Expr x) {
+    found = found || x.kind() == ExprKind::kLoad;
+    return !found;
+  });
+  return found;
+}
 
 class MovePlanner {
  public:
@@ -225,7 +235,13 @@ std::vector<IterRange> MovePlanner::iter_ranges() {
   BufferRegion box;
   if (direction_ == Direction::kProducer) {
     box_under_loop(mine.writes[0].buffer, /*of_writes=*/false, &box);
-    return solve_iters(b(), mine, mine.writes[0], box, ranges_);
+    std::vector<IterRange> found = solve_iters(b(), mine, mine.writes[0], box, ranges_);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      // A position that is read from a buffer is defined only where its reader's guard holds.
+      if (!found[i].min.defined() || !holds_load(found[i].min)) continue;
+      found[i] = {Expr(), *constant(mine.iters[i].extent)};
+    }
+    return found;
   }
   // One read decides for all variables, so that every instance finds its iteration; the others are
   // checked afterwards.
@@ -365,8 +381,14 @@ Result<Applied> run_move(const Program& program, const Call& call, Direction dir
   PRUNERC_TRY(const MovePlan plan,
               MovePlanner(program, direction).plan(call.block(0), call.loop(1)));
   Applied moved = apply_move(plan);
-  // Iterations of concurrent loops around must stay independent: a question about the result.
+  // Iterations of concurrent loops around must stay independent: a question about the result. At
+  // the old place as well: what was private to an iteration may now be read from outside.
   PRUNERC_TRY_VOID(recheck_concurrent(moved.program, plan.concurrent()));
+  std::vector<LoopId> left;
+  for (const LoopId id : concurrent_loops(plan.block_site())) {
+    if (find_loop(moved.program, id).ok()) left.push_back(id);
+  }
+  PRUNERC_TRY_VOID(recheck_concurrent(moved.program, left));
   return moved;
 }
 

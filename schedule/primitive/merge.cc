@@ -8,11 +8,14 @@
 // extent, and hold only loops and blocks; T(j) owes nothing to S(i) where j < i: in some dimension
 // what one writes and what the other touches are apart for all such iterations. Legal because:
 // T(j) now runs before S(i) exactly where j < i, and those commute.
-// Cost: O(accesses^2) proofs.
+// An intermediate that only the merged loops touch would live in one iteration of the new loop, so
+// what T reads of it must be written by the same iteration. Cost: O(accesses^2) proofs.
 #include "ir/analysis/prove.h"
 #include "ir/thread_axis.h"
 #include "schedule/primitive.h"
 #include "schedule/primitive/box.h"
+#include "schedule/primitive/flow.h"
+#include "schedule/primitive/independence.h"
 
 #include <algorithm>
 #include <string>
@@ -188,6 +191,42 @@ Applied apply_merge(const Program& program, const MergePlan& plan) {
   return out;
 }
 
+// Whether a buffer is touched below the loop and nowhere else.
+bool only_below(const Flow& flow, BufferId buffer, LoopId loop) {
+  const Flow::Span span = flow.under(loop);
+  for (const std::vector<std::size_t>& places : {flow.readers(buffer), flow.writers(buffer)}) {
+    for (const std::size_t place : places) {
+      if (place < span.first || place >= span.last) return false;
+    }
+  }
+  return true;
+}
+
+// Intermediates that live in the merged loop from now on hold nothing of its earlier iterations.
+Result<void> check_lives(const MergePlan& plan, const Applied& merged) {
+  if (plan.loops().size() < 2) return {};
+  const Program& program = merged.program;
+  const LoopId id = std::get<LoopId>(merged.outputs[0]);
+  PRUNERC_TRY(const Site site, find_loop(program, id));
+  const Flow flow(program);
+  IrBuilder b(program);
+  const std::vector<const Block*> below = leaf_blocks(site.loop()->body);
+  for (const Block* reader : below) {
+    for (const Access& read : reader->reads) {
+      const Buffer& buffer = program.buffer(read.buffer);
+      if (buffer.role != BufferRole::kIntermediate || !only_below(flow, buffer.id, id)) continue;
+      if (lives_in_iteration(b, program, site, buffer.id)) continue;
+      const auto writer = std::find_if(below.begin(), below.end(), [&](const Block* block) {
+        return block != reader && writes(*block, buffer.id);
+      });
+      // A buffer of one block alone is what it was.
+      if (writer == below.end()) continue;
+      return error(Diag::kMergeDepends, reader->id, (*writer)->id, buffer.id);
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 template <>
@@ -196,6 +235,7 @@ Result<Applied> run<PrimitiveKind::kMerge>(const Program& program, const Call& c
   Applied out = apply_merge(program, plan);
   // Kernels that were apart may now be one.
   PRUNERC_TRY_VOID(check_thread_axes(out.program.root()));
+  PRUNERC_TRY_VOID(check_lives(plan, out));
   return out;
 }
 
