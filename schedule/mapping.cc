@@ -16,6 +16,8 @@ namespace {
 
 /// More mappings than this are not listed: every subset of many variables would be.
 constexpr std::size_t kMaxMappings = 4096;
+/// Keeps sums of extents far from overflow.
+constexpr int64_t kMaxExtent = int64_t{1} << 40;
 
 // An operand of a product: an element, perhaps converted.
 struct Factor {
@@ -202,6 +204,7 @@ void Finder::finish(TensorMapping mapping, bool swapped) {
       if (__builtin_mul_overflow(fused, extent(i), &fused)) return;
     }
     const int64_t tile = *constant(tensor_->block().iters[t].extent);
+    if (fused > kMaxExtent) return;
     mapping.extents.push_back(fused);
     mapping.padded.push_back((fused + tile - 1) / tile * tile);
     useful *= static_cast<double>(fused) / static_cast<double>(mapping.padded.back());

@@ -246,14 +246,16 @@ bool IndexMap::uses(int output, int input) const {
 }
 
 int64_t IndexMap::round_up(int input, int64_t extent) const {
+  if (extent > kMaxExtent) return extent;
   int64_t multiple = 1;
   for (const Node& n : nodes_) {
     if (n.op != Op::kDiv && n.op != Op::kMod) continue;
     const Node& value = node(n.lhs);
     if (value.op != Op::kInput || value.value != input) continue;
-    const int64_t next = std::lcm(multiple, node(n.rhs).value);
-    if (next < 1 || next > kMaxExtent) return extent;
-    multiple = next;
+    const int64_t divisor = node(n.rhs).value;
+    const int64_t more = divisor / std::gcd(multiple, divisor);
+    if (more > kMaxExtent / multiple) return extent;
+    multiple *= more;
   }
   return (extent + multiple - 1) / multiple * multiple;
 }

@@ -170,7 +170,7 @@ class Matcher {
       steps[d] = step;
       const IntImm* extent = buffer.shape[d].as<IntImm>();
       if (extent == nullptr) return fail("a shape is not constant");
-      step *= extent->value;
+      if (__builtin_mul_overflow(step, extent->value, &step)) return fail("a shape is too large");
     }
     for (std::size_t d = 0; d < bound.indices.size(); ++d) {
       Linear base = Linear::of(bound.indices[d].constant);
@@ -184,7 +184,11 @@ class Matcher {
         if (loop == nest_.loops.size()) {
           base = base + Linear::of(term);
         } else if (term.degree == 1 && term.atoms[0].as<Var>() != nullptr) {
-          (*strides)[loop] += term.coef * steps[d];
+          int64_t moved = 0;
+          if (__builtin_mul_overflow(term.coef, steps[d], &moved) ||
+              __builtin_add_overflow((*strides)[loop], moved, &(*strides)[loop])) {
+            return fail("a stride is too large");
+          }
         } else {
           return fail("a subscript of '" + std::string(buffer.name) + "' is not affine");
         }

@@ -177,6 +177,7 @@ Result<EinsumPlan> EinsumPlanner::plan(BlockId id, const std::vector<int64_t>& m
   for (std::size_t i = 0; i < multiples.size(); ++i) {
     if (multiples[i] < 1 || multiples[i] > kMaxExtent) return unfit("a multiple is at least 1");
     const int64_t extent = *constant(block_->iters[i].extent);
+    if (extent > kMaxExtent) return unfit("an extent is too large");
     plan_.extents_.push_back(extent);
     plan_.padded_.push_back((extent + multiples[i] - 1) / multiples[i] * multiples[i]);
     if (plan_.padded_.back() > kMaxExtent) return unfit("an extent is too large");

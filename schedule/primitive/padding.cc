@@ -79,7 +79,10 @@ bool narrow(IrBuilder& b, const Block& block, Expr comparison, const VarRanges& 
   // coef*v + constant >= 0
   Linear value = to_linear(b, node.rhs, ranges) - to_linear(b, node.lhs, ranges);
   if (less) value.constant -= 1;
-  if (value.overflow || value.terms.size() != 1 || value.terms[0].degree != 1) return false;
+  constexpr int64_t kMaxBound = int64_t{1} << 60;
+  if (value.overflow || value.constant > kMaxBound || value.constant < -kMaxBound) return false;
+  if (value.terms.size() != 1 || value.terms[0].degree != 1) return false;
+  if (value.terms[0].coef > kMaxBound || value.terms[0].coef < -kMaxBound) return false;
   const Var* var = value.terms[0].atoms[0].as<Var>();
   for (std::size_t i = 0; i < block.iters.size(); ++i) {
     if (var == nullptr || block.iters[i].var->id != var->id) continue;
