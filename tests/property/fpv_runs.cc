@@ -10,6 +10,7 @@
 #include "tests/support/operators.h"
 #include "tests/support/program_gen.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <set>
@@ -57,10 +58,19 @@ struct RandomTrace {
   bool has_tail = false;
 };
 
-// Random steps until `wanted` of them have changed something.
+// Random steps until `wanted` of them have changed something. Some traces begin with the steps of a
+// mapping onto a tensor intrinsic: random ones alone hardly ever make its tiles.
 RandomTrace random_trace(const Program& base, int wanted, Rng& rng) {
   RandomTrace out{Schedule(base), {}, 0, false};
   constexpr int kAttempts = 150;
+  constexpr double kMapped = 0.1;
+  if (rng.chance(kMapped) && random_mapping(out.schedule, rng)) {
+    for (const Instruction& step : out.schedule.trace().instructions) {
+      out.primitives.insert(std::string(to_string(step.primitive)));
+      ++out.mutating;
+    }
+    wanted = std::max(wanted, out.mutating + 2);
+  }
   for (int i = 0; i < kAttempts && out.mutating < wanted; ++i) {
     const RandomStep step = random_step(out.schedule, rng);
     const Program before = out.schedule.program();
