@@ -72,7 +72,7 @@ Result<void> check_concurrent(const Program& program, const Site& site, LoopKind
     }
   }
   const BufferId buffer =
-      dependent_buffer(b, program, site, {&loop, 1}, privates_of(kind), combined);
+      dependent_buffer(b, program, site, {&loop, 1}, privates_of(kind), Effort::kExact, combined);
   if (buffer.valid()) return error(Diag::kBlocksDepend, loop->id, buffer);
   return {};
 }

@@ -1,5 +1,6 @@
 #include "schedule/primitive/independence.h"
 
+#include "ir/analysis/carried.h"
 #include "ir/analysis/linear.h"
 #include "ir/analysis/region.h"
 #include "ir/equal.h"
@@ -49,6 +50,7 @@ class Chain {
   std::vector<BoxAccess> accesses();
   bool disjoint_slabs(const std::vector<BoxAccess>& accesses, BufferId buffer);
   bool covered(const std::vector<BoxAccess>& accesses, BufferId buffer);
+  bool apart(BufferId buffer);
 
  private:
   // One dimension of one access: atoms of the chain with their coefficients, and the rest.
@@ -231,6 +233,39 @@ bool Chain::covered(const std::vector<BoxAccess>& accesses, BufferId buffer) {
   return true;
 }
 
+// Do two different iterations never touch one element, one of them writing? Element by element.
+bool Chain::apart(BufferId buffer) {
+  // Enough for what elimination leaves open in practice; a refusal costs as much as an answer.
+  constexpr ProveOptions kEffort = {.max_points = 20'000};
+  struct Found {
+    Touch touch;
+    bool writes;
+  };
+  std::vector<Found> found;
+  for (const LeafBlock& leaf : leaves_) {
+    for (const auto* list : {&leaf.block->reads, &leaf.block->writes}) {
+      for (const Access& access : *list) {
+        if (access.buffer != buffer) continue;
+        Touch touch{{}, {}, {}, bound_region(b_, *leaf.block, access)};
+        for (const Loop* loop : loops_) touch.chain.push_back({loop->var, loop->extent});
+        for (const Loop* loop : leaf.loops) touch.inner.push_back({loop->var, loop->extent});
+        if (leaf.block->guard.defined()) touch.conditions.push_back(leaf.block->guard);
+        found.push_back({std::move(touch), list == &leaf.block->writes});
+      }
+    }
+  }
+  for (std::size_t x = 0; x < found.size(); ++x) {
+    for (std::size_t y = x; y < found.size(); ++y) {
+      if (!found[x].writes && !found[y].writes) continue;
+      if (share_element(found[x].touch, found[y].touch, PointOrder::kDifferent, ranges_, kEffort) !=
+          Proof::kNo) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
 bool accessed_outside(const Program& program, BufferId buffer, Stmt inside) {
   bool found = false;
   walk(
@@ -250,7 +285,7 @@ bool accessed_outside(const Program& program, BufferId buffer, Stmt inside) {
 }  // namespace
 
 BufferId dependent_buffer(IrBuilder& b, const Program& program, const Site& top,
-                          std::span<const Loop* const> chain, Privates privates,
+                          std::span<const Loop* const> chain, Privates privates, Effort effort,
                           std::span<const BufferId> except) {
   Chain analysis(b, program, top, chain);
   const std::vector<BoxAccess> accesses = analysis.accesses();
@@ -266,7 +301,8 @@ BufferId dependent_buffer(IrBuilder& b, const Program& program, const Site& top,
     const bool own = may_own && about.role == BufferRole::kIntermediate &&
                      !accessed_outside(program, buffer, chain.back()) &&
                      analysis.covered(accesses, buffer);
-    if (!own) return buffer;
+    if (own || (effort == Effort::kExact && analysis.apart(buffer))) continue;
+    return buffer;
   }
   return {};
 }

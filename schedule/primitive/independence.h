@@ -16,10 +16,14 @@ namespace prunerc::schedule {
 /// Shared: it is like any other buffer. OwnUnlessShared: own, but not in scope shared.
 enum class Privates : uint8_t { kShared, kOwn, kOwnUnlessShared };
 
+/// Quick: by slabs (below). Exact: also by elimination over the integers (ir/analysis/carried.h),
+/// which costs about a hundred times as much where slabs do not suffice.
+enum class Effort : uint8_t { kQuick, kExact };
+
 /// A buffer through which two iterations of the nest `chain` (directly nested, outermost first;
 /// `top` is the site of its first loop) may depend on each other; an invalid id if there is none.
 /// Sound, not complete: an access that is no sum of loop variables, quotients and remainders counts
-/// as dependent.
+/// as dependent, and without effort also accesses of different forms.
 /// Buffers among `except` do not count.
 ///
 /// Method: all accesses of a written buffer, as a function of the chain's variables, must lie in
@@ -27,7 +31,7 @@ enum class Privates : uint8_t { kShared, kOwn, kOwnUnlessShared };
 /// atoms a1, a2, ..., and the atoms together must determine the iteration.
 ir::BufferId dependent_buffer(ir::IrBuilder& b, const ir::Program& program, const Site& top,
                               std::span<const ir::Loop* const> chain, Privates privates,
-                              std::span<const ir::BufferId> except = {});
+                              Effort effort, std::span<const ir::BufferId> except = {});
 
 /// Does the buffer live within one iteration of the loop at `site`: an intermediate, accessed only
 /// there, each read covered by a write before it in the same iteration? No if it is not proved.

@@ -10,6 +10,7 @@
 // T(j) now runs before S(i) exactly where j < i, and those commute.
 // An intermediate that only the merged loops touch would live in one iteration of the new loop, so
 // what T reads of it must be written by the same iteration. Cost: O(accesses^2) proofs.
+#include "ir/analysis/carried.h"
 #include "ir/analysis/prove.h"
 #include "ir/thread_axis.h"
 #include "schedule/primitive.h"
@@ -63,6 +64,8 @@ class Overtaking {
   Overtaking(const Program& program, const Site& site, const Loop& first, const Loop& second,
              int64_t extent)
       : b_(program),
+        first_(first),
+        second_(second),
         before_(leaves(first.body)),
         after_(leaves(second.body)),
         ranges_(ranges_around_loop(program, site)) {
@@ -113,6 +116,20 @@ class Overtaking {
     return false;
   }
 
+  // The same element by element, for subscripts that boxes do not separate.
+  bool never_meet(const LeafBlock& from, const Access& x, const LeafBlock& to, const Access& y) {
+    constexpr ProveOptions kEffort = {.max_points = 20'000};
+    return share_element(touch(to, y, second_), touch(from, x, first_), PointOrder::kBefore,
+                         ranges_, kEffort) == Proof::kNo;
+  }
+
+  Touch touch(const LeafBlock& leaf, const Access& access, const Loop& around) {
+    Touch out{{{around.var, around.extent}}, {}, {}, bound_region(b_, *leaf.block, access)};
+    for (const Loop* loop : leaf.loops) out.inner.push_back({loop->var, loop->extent});
+    if (leaf.block->guard.defined()) out.conditions.push_back(leaf.block->guard);
+    return out;
+  }
+
   Result<void> check(const LeafBlock& from, const LeafBlock& to) {
     auto check_lists = [&](std::span<const Access> of_from,
                            std::span<const Access> of_to) -> Result<void> {
@@ -120,6 +137,7 @@ class Overtaking {
         for (const Access& y : of_to) {
           if (x.buffer != y.buffer) continue;
           if (apart(region(from, x, late_), region(to, y, early_))) continue;
+          if (never_meet(from, x, to, y)) continue;
           return error(Diag::kMergeDepends, to.block->id, from.block->id, x.buffer);
         }
       }
@@ -131,6 +149,8 @@ class Overtaking {
   }
 
   IrBuilder b_;
+  const Loop& first_;
+  const Loop& second_;
   std::vector<LeafBlock> before_, after_;
   VarRanges ranges_;
   VarMap early_, late_;

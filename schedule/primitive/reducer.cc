@@ -1,9 +1,12 @@
 #include "schedule/primitive/reducer.h"
 
+#include "ir/analysis/carried.h"
 #include "ir/analysis/iter_map.h"
 #include "ir/analysis/linear.h"
 #include "ir/equal.h"
 #include "ir/visit.h"
+#include "schedule/iteration_kind.h"
+#include "schedule/primitive/accumulator.h"
 #include "schedule/primitive/box.h"
 
 #include <algorithm>
@@ -152,6 +155,36 @@ std::vector<Expr> conjuncts(Expr condition) {
   return out;
 }
 
+namespace {
+
+Touch touch_of(const Block& block, const Access& access, bool by_spatial_alone) {
+  Touch out{{}, {}, {}, {access.buffer, {access.region.begin(), access.region.end()}}};
+  for (const IterVar& iter : block.iters) {
+    const bool distinguishes = iter.kind == IterKind::kSpatial || !by_spatial_alone;
+    (distinguishes ? out.chain : out.inner).push_back({iter.var, iter.extent});
+  }
+  return out;
+}
+
+// Do instances that differ (in a spatial variable) never touch one element through x and y?
+Proof instances_meet(const Block& block, const Access& x, const Access& y, bool by_spatial_alone,
+                     const ProveOptions& options) {
+  return share_element(touch_of(block, x, by_spatial_alone), touch_of(block, y, by_spatial_alone),
+                       PointOrder::kDifferent, VarRanges(), options);
+}
+
+// One element, a tuple, or a tile of elements, each by a known operation.
+bool accumulates(IrBuilder& b, const Block& block) {
+  Stmt inside = block.body;
+  while (const Loop* loop = inside.as<Loop>()) inside = loop->body;
+  return match_reducer_in(block, inside).has_value() || match_accumulator(b, block).has_value();
+}
+
+/// What a primitive spends on a block whose subscripts have no closed form.
+constexpr ProveOptions kPrimitiveEffort = {.max_points = 20'000};
+
+}  // namespace
+
 std::string order_fault(IrBuilder& b, const Block& block) {
   for (const IterVar& iter : block.iters) {
     if (iter.kind == IterKind::kOpaque && !is_unit(iter.extent)) {
@@ -159,21 +192,48 @@ std::string order_fault(IrBuilder& b, const Block& block) {
     }
   }
   for (const Access& write : block.writes) {
-    if (!element_determines_spatial(b, block, write)) {
+    if (!element_determines_spatial(b, block, write) &&
+        instances_meet(block, write, write, true, kPrimitiveEffort) != Proof::kNo) {
       return "its spatial variables may write one element twice";
     }
     for (const Access& read : block.reads) {
-      if (read.buffer == write.buffer && !same_region(read, write)) {
+      if (read.buffer == write.buffer && !same_region(read, write) &&
+          instances_meet(block, read, write, false, kPrimitiveEffort) != Proof::kNo) {
         return "it reads other elements of a buffer that it writes";
       }
     }
   }
-  Stmt inside = block.body;
-  while (const Loop* loop = inside.as<Loop>()) inside = loop->body;
-  if (has_reduce_iters(block) && !match_reducer_in(block, inside)) {
+  if (has_reduce_iters(block) && !accumulates(b, block)) {
     return "its reduction is no sum, product, minimum or maximum into one element";
   }
   return {};
+}
+
+KindCheck check_iteration_kinds(const Program& program, const Block& block,
+                                const ProveOptions& options) {
+  KindCheck out;
+  auto note = [&](Proof meets, const char* reason) {
+    if (meets == Proof::kNo || out.proof == Proof::kNo) return;
+    out = {meets == Proof::kYes ? Proof::kNo : Proof::kUnknown, reason};
+  };
+  bool commute = true;  // instances touch nothing in common, whatever their kinds
+  for (const Access& write : block.writes) {
+    for (const auto* list : {&block.writes, &block.reads}) {
+      const bool both_write = list == &block.writes;
+      for (const Access& other : *list) {
+        if (other.buffer != write.buffer) continue;
+        note(instances_meet(block, write, other, true, options),
+             both_write ? "instances that differ in a spatial variable write one element"
+                        : "an instance reads what one of another spatial position writes");
+        commute = commute && instances_meet(block, write, other, false, options) == Proof::kNo;
+      }
+    }
+  }
+  IrBuilder b(program);
+  if (has_reduce_iters(block) && !commute && !accumulates(b, block)) {
+    note(Proof::kUnknown, "its reduction is no accumulation that is known to commute");
+  }
+  return out;
 }
 
 Result<void> check_instances_once(IrBuilder& b, const Block& block,

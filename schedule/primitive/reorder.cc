@@ -77,12 +77,9 @@ Result<std::vector<const Loop*>> find_chain(const Program& program, const Reorde
   return chain;
 }
 
-Result<void> check_order_free(const Program& program, const Site& top,
-                              std::span<const Loop* const> chain) {
-  PRUNERC_TRY_VOID(check_holds_blocks(*chain.back()));
-  IrBuilder b(program);
-  const BufferId buffer = dependent_buffer(b, program, top, chain, Privates::kOwn);
-  if (!buffer.valid()) return {};
+// Rule (b): one block whose instances commute.
+Result<void> check_commuting(IrBuilder& b, const Program& program, const Site& top,
+                             std::span<const Loop* const> chain, BufferId buffer) {
   const std::vector<LeafBlock> blocks = leaves(chain.back()->body);
   if (blocks.size() != 1) return error(Diag::kBlocksDepend, chain[0]->id, buffer);
   const LeafBlock& leaf = blocks[0];
@@ -94,6 +91,19 @@ Result<void> check_order_free(const Program& program, const Site& top,
   loops.insert(loops.end(), leaf.loops.begin(), leaf.loops.end());
   for (const Loop* loop : loops) ranges.bind(loop->var, loop->extent);
   return check_instances_once(b, *leaf.block, loops, ranges);
+}
+
+Result<void> check_order_free(const Program& program, const Site& top,
+                              std::span<const Loop* const> chain) {
+  PRUNERC_TRY_VOID(check_holds_blocks(*chain.back()));
+  IrBuilder b(program);
+  const BufferId buffer = dependent_buffer(b, program, top, chain, Privates::kOwn, Effort::kQuick);
+  if (!buffer.valid()) return {};
+  const Result<void> commuting = check_commuting(b, program, top, chain, buffer);
+  if (commuting.ok()) return {};
+  const bool apart =
+      !dependent_buffer(b, program, top, chain, Privates::kOwn, Effort::kExact).valid();
+  return apart ? Result<void>() : commuting;
 }
 
 Result<ReorderPlan> plan_reorder(const Program& program, const ReorderArgs& args) {

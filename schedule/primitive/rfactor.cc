@@ -9,8 +9,11 @@
 // B_rf's loops keep their ids; B keeps its block id and gets new loops: copies of the spatial loops
 // that stood inside the outermost reduction loop, then one over the new axis.
 //
-// Requires: B stands in no other block, has an init, accumulates through a known reducer from its
-// identity, is the sole writer of T; L is serial and feeds reduction variables only; from the
+// The accumulation may be one of tuples (accumulator.h: argmax, online softmax): then each of its
+// buffers gets a partial one.
+//
+// Requires: B stands in no other block, has an init, accumulates in a known way from nothing, is
+// the sole writer of T; L is serial and feeds reduction variables only; from the
 // outermost reduction loop down each loop holds one statement and none feeds a spatial and a
 // reduction variable; where the guard mentions L it holds at the start of every partial result;
 // each instance occurs once. Legal because: the reducer is associative and commutative. Float
@@ -19,6 +22,7 @@
 #include "ir/analysis/region.h"
 #include "ir/analysis/simplify.h"
 #include "schedule/primitive.h"
+#include "schedule/primitive/accumulator.h"
 #include "schedule/primitive/flow.h"
 #include "schedule/primitive/reducer.h"
 
@@ -36,7 +40,7 @@ class RfactorPlan {
   const Site& block_site() const { return block_site_; }
   const Block& block() const { return *block_site_.block(); }
   const Loop& loop() const { return *loop_; }
-  const Reducer& reducer() const { return *reducer_; }
+  const Accumulator& how() const { return *how_; }
   /// Loops from the outermost reduction loop down.
   const std::vector<const Loop*>& inner() const { return inner_; }
   std::size_t axis() const { return axis_; }
@@ -45,7 +49,7 @@ class RfactorPlan {
   friend Result<RfactorPlan> plan_rfactor(const Program&, LoopId, int64_t);
   Site block_site_;
   const Loop* loop_ = nullptr;
-  std::optional<Reducer> reducer_;
+  std::optional<Accumulator> how_;
   std::vector<const Loop*> inner_;
   std::size_t axis_ = 0;
 };
@@ -54,14 +58,6 @@ bool feeds_spatial(const Loop& loop, const Block& block) {
   return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
     return iter.kind == IterKind::kSpatial && mentions(iter.binding, loop.var->id);
   });
-}
-
-Result<void> check_reducer(const Block& block, const std::optional<Reducer>& reducer) {
-  const Store* init = block.init.as<Store>();
-  if (!reducer || init == nullptr || !is_identity(reducer->op, init->value)) {
-    return error(Diag::kReducerUnknown, block.id);
-  }
-  return {};
 }
 
 Result<void> check_loops(const Block& block, const Loop& loop,
@@ -117,19 +113,21 @@ Result<RfactorPlan> plan_rfactor(const Program& program, LoopId id, int64_t axis
     return error(Diag::kLoopNotReduction, id);
   }
   if (!block.init.defined()) return error(Diag::kBlockNoInit, block.id);
-  plan.reducer_ = match_reducer(block);
-  PRUNERC_TRY_VOID(check_reducer(block, plan.reducer_));
+  IrBuilder b(program);
+  plan.how_ = match_accumulator(b, block);
+  if (!plan.how_ || !starts_from_nothing(b, *plan.how_, block)) {
+    return error(Diag::kReducerUnknown, block.id);
+  }
   PRUNERC_TRY_VOID(check_sole_writer(flow, place));
   for (const Loop* loop : flow[place].loops) {
     if (!plan.inner_.empty() || feeds_reduction(*loop, block)) plan.inner_.push_back(loop);
   }
   PRUNERC_TRY_VOID(check_loops(block, *plan.loop_, plan.inner_));
-  const int64_t rank = static_cast<int64_t>(plan.reducer_->store->indices.size());
+  const int64_t rank = static_cast<int64_t>(plan.how_->targets[0]->indices.size());
   if (axis < -(rank + 1) || axis > rank) {
     return error(Diag::kAxisRange, axis, -(rank + 1), rank);
   }
   plan.axis_ = static_cast<std::size_t>(axis < 0 ? axis + rank + 1 : axis);
-  IrBuilder b(program);
   const std::string fault = order_fault(b, block);
   if (!fault.empty()) return error(Diag::kBlockOrderFixed, block.id, fault);
   PRUNERC_TRY_VOID(check_guard(b, block, *plan.loop_, flow[place].loops));
@@ -142,11 +140,13 @@ class RfactorRewriter {
       : program_(program), plan_(plan), b_(program) {}
 
   Applied run() {
-    const Buffer target = program_.buffer(plan_.reducer().store->buffer);
-    std::vector<Expr> shape(target.shape.begin(), target.shape.end());
-    shape.insert(shape.begin() + axis(), plan_.loop().extent);
-    partial_ = b_.add_buffer(std::string(target.name) + "_rf", target.dtype, shape, target.scope,
-                             BufferRole::kIntermediate);
+    for (const Store* store : plan_.how().targets) {
+      const Buffer target = program_.buffer(store->buffer);
+      std::vector<Expr> shape(target.shape.begin(), target.shape.end());
+      shape.insert(shape.begin() + axis(), plan_.loop().extent);
+      partial_.push_back(b_.add_buffer(std::string(target.name) + "_rf", target.dtype, shape,
+                                       target.scope, BufferRole::kIntermediate));
+    }
     const Stmt partial = partial_block();
     const Stmt combine = combine_nest();
     const Stmt root = replace_at(b_, plan_.block_site(), partial);
@@ -157,10 +157,14 @@ class RfactorRewriter {
 
  private:
   std::ptrdiff_t axis() const { return static_cast<std::ptrdiff_t>(plan_.axis()); }
-  std::vector<Expr> partial_indices(const VarMap& vars, Expr on_axis) {
-    std::vector<Expr> out;
-    for (Expr index : plan_.reducer().store->indices) out.push_back(substitute(b_, index, vars));
-    out.insert(out.begin() + axis(), on_axis);
+  std::vector<Target> partials(const VarMap& vars, Expr on_axis) {
+    std::vector<Expr> indices;
+    for (Expr index : plan_.how().targets[0]->indices) {
+      indices.push_back(substitute(b_, index, vars));
+    }
+    indices.insert(indices.begin() + axis(), on_axis);
+    std::vector<Target> out;
+    for (const BufferId buffer : partial_) out.push_back({buffer, indices});
     return out;
   }
 
@@ -200,14 +204,18 @@ class RfactorRewriter {
       if (iter.kind == IterKind::kSpatial) continue;
       by_iter[iter.var->id] = simplify(b_, substitute(b_, iter.binding, by_loop), ranges);
     }
-    const std::vector<Expr> indices = partial_indices(by_iter, on_axis);
-    const Reducer& reducer = plan_.reducer();
-    const Expr update = substitute(b_, reducer.update, by_iter);
-    const Expr sum = b_.binary(reducer.op, b_.load(partial_, indices), update);
-    const DType dtype = update.dtype();
+    const std::vector<Target> targets = partials(by_iter, on_axis);
+    const Accumulator& how = plan_.how();
+    std::vector<Expr> element;
+    for (Expr part : how.element) {
+      element.push_back(part.defined() ? substitute(b_, part, by_iter) : Expr());
+    }
     block.iters = iters;
-    block.init = reduces ? b_.store(partial_, indices, identity_of(b_, reducer.op, dtype)) : Stmt();
-    block.body = b_.store(partial_, indices, reduces ? sum : update);
+    // A sum of one element is that element; a tuple needs its step.
+    const bool accumulates = reduces || how.kind != AccumulatorKind::kSingle;
+    block.init = accumulates ? start_from_nothing(b_, how, targets) : Stmt();
+    block.body = accumulates ? accumulate(b_, how, targets, element)
+                             : b_.store(targets[0].buffer, targets[0].indices, element[0]);
     rebuild_accesses(b_, block);
     return b_.block(block);
   }
@@ -241,10 +249,12 @@ class RfactorRewriter {
     iters.push_back({axis_iter, plan_.loop().extent, IterKind::kReduce, axis_loop});
     block.iters = iters;
     if (old.guard.defined()) block.guard = start_guard(by_loop, ranges);
-    const Store& store = *plan_.reducer().store;
-    block.body = b_.store(store.buffer, store.indices,
-                          b_.binary(plan_.reducer().op, b_.load(store.buffer, store.indices),
-                                    b_.load(partial_, partial_indices({}, axis_iter))));
+    std::vector<Target> targets;
+    for (const Store* store : plan_.how().targets) {
+      targets.push_back({store->buffer, {store->indices.begin(), store->indices.end()}});
+    }
+    const std::vector<Target> from = partials({}, axis_iter);
+    block.body = accumulate(b_, plan_.how(), targets, element_of(b_, plan_.how(), from));
     rebuild_accesses(b_, block);
     return nest(copied, vars, axis_loop, b_.block(block));
   }
@@ -277,7 +287,7 @@ class RfactorRewriter {
   const Program& program_;
   const RfactorPlan& plan_;
   IrBuilder b_;
-  BufferId partial_;
+  std::vector<BufferId> partial_;  // one for each target
   Applied out_;
 };
 

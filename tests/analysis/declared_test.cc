@@ -22,7 +22,8 @@ TEST_CASE("regions that contain every access are accepted") {
   CHECK(check_declared_regions(copy("")) == Proof::kYes);
   CHECK(check_declared_regions(copy("reads A[v + 1] writes B[v]")) == Proof::kYes);
   CHECK(check_declared_regions(copy("reads A[0 +: 10] writes B[0 +: 8]")) == Proof::kYes);
-  CHECK(check_declared_regions(copy("reads A[v +: 3] writes B[v]", "A[v] + A[v + 2]")) == Proof::kYes);
+  CHECK(check_declared_regions(copy("reads A[v +: 3] writes B[v]", "A[v] + A[v + 2]")) ==
+        Proof::kYes);
 }
 
 TEST_CASE("a reduction need not declare that it reads its accumulator") {

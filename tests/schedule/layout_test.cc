@@ -62,8 +62,7 @@ TEST_CASE("the layout of an intermediate changes, or the reason is said") {
        layout("@B0", "(i) -> (i // 5, i % 5)") + "\n" + layout("@B0", "(a, b) -> (b, a)") +
            "\ncompute_at(@B0, @L1)",
        ""},
-      {kChain, layout("@B0", "(i) -> (i // 4, i % 4)") + "\ncompute_at(@B0, @L1)",
-       "BlockOrderFixed"},
+      {kChain, layout("@B0", "(i) -> (i // 4, i % 4)") + "\ncompute_at(@B0, @L1)", ""},
       {kStencil, "compute_at(@B0, @L1)\n" + layout("@B0", "(i) -> (i // 4, i % 4)"), ""},
       {kHalves, layout("@B1", "(i) -> (i % 5, i // 5)"), ""},
       {kChain, layout("@B2", "(i) -> (i)"), "LayoutForm"},
