@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -146,6 +147,26 @@ void check(const Program& base, const Trace& trace) {
   check_same(base, s);
 }
 
+// Scopes, axes, keys, maps and intrinsics: whatever some primitive takes as a string.
+constexpr std::string_view kStrings[] = {
+    "local",
+    "shared",
+    "global",
+    "thread.x",
+    "thread.y",
+    "block.x",
+    "vthread.x",
+    "note",
+    "read",
+    "write",
+    "(i) -> (i)",
+    "(i, j) -> (j, i)",
+    "(i, j) -> (i // 4, j, i % 4)",
+    "(i, j, k) -> (k, i, j)",
+    "(i) -> (i // 2, i % 2)",
+    "x86_vpdpbusd_16x4",
+};
+
 // One random instruction as text, its operands drawn by the primitive's row.
 std::string random_instruction(Rng& rng) {
   const auto kind = static_cast<PrimitiveKind>(rng.below(kNumPrimitives));
@@ -156,7 +177,7 @@ std::string random_instruction(Rng& rng) {
       case 'L': return "@L" + std::to_string(rng.below(10));
       case 'B': return "@B" + std::to_string(rng.below(4));
       case 'I': return std::to_string(rng.between(-1, rng.chance(0.5) ? 2 : 9));
-      default: return rng.chance(0.5) ? "\"local\"" : "\"shared\"";
+      default: return "\"" + std::string(kStrings[rng.below(std::size(kStrings))]) + "\"";
     }
   };
   for (std::size_t i = 0; i < row.operands.size(); ++i) {
