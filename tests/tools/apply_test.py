@@ -69,5 +69,40 @@ class Apply(command.CommandTest):
         self.prunerc("apply", self.write("p.prc", PROGRAM), expect=2)
 
 
+class Schedule(command.CommandTest):
+    """--schedule: verbs that make code take a script instead of a record."""
+
+    DENSE = "split(@L0, [-1, 4]) -> @L20, @L21\nunroll(@L21)\n"
+
+    def test_every_verb_that_makes_code_takes_a_script(self):
+        script = self.write("s.txt", self.DENSE)
+        op = [self.ops, "--op", "dense", "--schedule", script]
+        shown = self.prunerc("show", *op, "--stage", "scheduled")
+        self.assertIn("unrolled {", shown.out)
+        self.assertIn("schedule: script", shown.err)
+        self.prunerc("compile", *op, "-o", self.path("x.o"))
+        self.assertIn("right on 1 of 1 inputs", self.prunerc("verify", *op, "--seeds", "1").out)
+        self.assertEqual("script", self.prunerc("bench", *op, "--json").json()["rows"][0]["schedule"])
+        run = self.prunerc("run", *op, "--input", "X=ones", "--input", "W=ones", "--input", "bias=zeros",
+                           "--output", f"Y={self.path('y.npy')}")
+        self.assertNotIn("no record", run.err)
+        self.assertEqual([24.0] * (16 * 32), command.read_npy(self.path("y.npy"))[2])
+
+    def test_an_empty_script_is_the_program_as_written(self):
+        program = self.prunerc("show", self.ops, "--op", "dense").out
+        shown = self.prunerc("show", self.ops, "--op", "dense", "--schedule", "/dev/null", "--stage", "scheduled")
+        self.assertEqual(program, shown.out)
+
+    def test_a_script_that_cannot_be_applied_is_shown_with_its_line(self):
+        script = self.write("s.txt", self.DENSE + "parallel(@L2)\n")
+        for verb in (["show", "--stage", "asm"], ["compile", "-o", self.path("x.o")], ["bench"], ["verify"], ["run"]):
+            with self.subTest(verb=verb):
+                result = self.prunerc(*verb, self.ops, "--op", "dense", "--schedule", script,
+                                      *(["--input", "X=ones", "--input", "W=ones", "--input", "bias=ones"] if verb == ["run"] else []),
+                                      expect=1)
+                self.assertIn("s.txt:3:1: error: iterations of loop @L2 depend on each other", result.err)
+        self.prunerc("show", self.ops, "--op", "dense", "--schedule", "nowhere.txt", "--stage", "asm", expect=5)
+
+
 if __name__ == "__main__":
     command.main()

@@ -75,7 +75,7 @@ enum class Effort : uint8_t {
 
 /// A schedule for an operator and where it comes from.
 struct Choice {
-  enum class Origin : uint8_t { kRecord, kHeuristic, kModel };
+  enum class Origin : uint8_t { kRecord, kHeuristic, kModel, kScript };
   Origin origin = Origin::kHeuristic;
   ir::Program program;  ///< scheduled
   schedule::Trace trace;
@@ -116,6 +116,11 @@ class Session {
 
   /// The stored best, or the heuristic schedule (kO0), or the model's choice (kO1). Never measures.
   Result<Choice> choose(const Operator& op, Effort effort = Effort::kO0);
+  /// The schedule that a script makes (one primitive per line, as traces print; an empty one leaves
+  /// the program as it is written). Every step is checked. `name` stands in diagnostics.
+  /// Errors: OperatorText with the line of the script.
+  Result<Choice> apply_script(const Operator& op, std::string_view script,
+                              std::string_view name) const;
   Result<codegen::Artifact> compile(const Choice& choice) const;
 
   /// Chooses, compiles and loads into this process. Errors: TargetNotHost; those of choose,

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <fstream>
+#include <iterator>
 
 namespace prunerc::cli {
 namespace {
@@ -79,7 +81,20 @@ void MachineOptions::add_to(CLI::App& verb) {
       ->check(CLI::Range(0, 4096));
 }
 
-Result<Choice> choose(Session& session, const Operator& op, int effort) {
+void MachineOptions::add_script_to(CLI::App& verb) {
+  verb.add_option("--schedule", script,
+                  "apply this script, one primitive a line; /dev/null: the program as written");
+}
+
+Result<Choice> choose(Session& session, const Operator& op, const MachineOptions& machine,
+                      int effort) {
+  if (!machine.script.empty()) {
+    std::ifstream file(machine.script, std::ios::binary);
+    const std::string text((std::istreambuf_iterator<char>(file)),
+                           std::istreambuf_iterator<char>());
+    if (!file.is_open()) return error(Diag::kIoError, "read", machine.script, "no such file");
+    return session.apply_script(op, text, machine.script);
+  }
   Result<Choice> choice = session.choose(op);
   if (effort == 0 || !choice.ok() || choice->origin == Choice::Origin::kRecord) return choice;
   return session.choose(op, Effort::kO1);
@@ -99,12 +114,16 @@ std::optional<Prepared> prepare(const OperatorRequest& request, const MachineOpt
   if (!session.ok()) return failed(session.error(), exit_code(session.error()));
   if (!session->is_host())
     return failed(error(Diag::kTargetNotHost, machine.target), kDeviceProblem);
-  Result<Choice> choice = session->choose(*op);
-  if (!choice.ok()) return failed(choice.error(), kNoCandidate);
+  Result<Choice> choice = choose(*session, *op, machine, 0);
+  if (!choice.ok()) return failed(choice.error(), choice_code(choice.error(), machine));
   Result<codegen::Artifact> artifact = session->compile(*choice);
   if (!artifact.ok()) return failed(artifact.error(), kNoCandidate);
   return Prepared{std::move(op).value(), std::move(session).value(), std::move(choice).value(),
                   std::move(artifact).value()};
+}
+
+ExitCode choice_code(const Error& error, const MachineOptions& machine) {
+  return machine.script.empty() ? kNoCandidate : exit_code(error);
 }
 
 int fail(const Error& error, ExitCode code) {

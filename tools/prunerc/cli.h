@@ -46,10 +46,13 @@ struct MachineOptions {
   std::string target = "cpu";
   std::string database;  // empty: default_database()
   int threads = 0;       // 0: all hardware threads
+  std::string script;    // empty: the stored or a default schedule
 
   void add_to(CLI::App& verb);
   /// The same without --threads.
   void add_target_to(CLI::App& verb);
+  /// --schedule, for verbs that take one schedule.
+  void add_script_to(CLI::App& verb);
 };
 
 /// An operator with a schedule, compiled.
@@ -65,8 +68,12 @@ struct Prepared {
 std::optional<Prepared> prepare(const OperatorRequest& request, const MachineOptions& machine,
                                 ExitCode* code);
 
-/// The stored best, else the heuristic (effort 0) or the model's choice (effort 1).
-Result<Choice> choose(Session& session, const Operator& op, int effort);
+/// The script's schedule if there is one, else the stored best, else the heuristic (effort 0) or
+/// the model's choice (effort 1).
+Result<Choice> choose(Session& session, const Operator& op, const MachineOptions& machine,
+                      int effort);
+/// Exit code of a failed choice: a script that cannot be applied is bad input.
+ExitCode choice_code(const Error& error, const MachineOptions& machine);
 
 /// Prints "error: message" to stderr (or the message alone if it already has a place) and gives the
 /// exit code.

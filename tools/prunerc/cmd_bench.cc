@@ -142,6 +142,7 @@ void add_bench(CLI::App& app, Action& action) {
   auto args = std::make_shared<BenchVerb>();
   args->op.add_to(*verb, true);
   args->machine.add_target_to(*verb);
+  args->machine.add_script_to(*verb);
   verb->add_option("--threads", args->threads, "one row for each: 1,2 (default: all)")
       ->allow_extra_args(false)
       ->delimiter(',')

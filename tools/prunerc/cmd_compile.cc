@@ -72,8 +72,8 @@ int compile(CompileVerb verb) {
   Result<Session> session =
       Session::open({verb.machine.target, verb.machine.threads, verb.machine.database, {}});
   if (!session.ok()) return fail(session.error(), exit_code(session.error()));
-  const Result<Choice> choice = choose(*session, *op, verb.effort);
-  if (!choice.ok()) return fail(choice.error(), kNoCandidate);
+  const Result<Choice> choice = choose(*session, *op, verb.machine, verb.effort);
+  if (!choice.ok()) return fail(choice.error(), choice_code(choice.error(), verb.machine));
   if (verb.offline && choice->origin != Choice::Origin::kRecord) {
     fmt::print(stderr, "error: no record of '{}' for target {}\n", op->name, verb.machine.target);
     return kCacheMiss;
@@ -103,6 +103,7 @@ void add_compile(CLI::App& app, Action& action) {
   auto args = std::make_shared<CompileVerb>();
   args->op.add_to(*verb, true);
   args->machine.add_to(*verb);
+  args->machine.add_script_to(*verb);
   verb->add_option("-o,--output", args->outputs, "file to write; its suffix says what")
       ->required()
       ->allow_extra_args(false);

@@ -167,9 +167,9 @@ int run(const RunVerb& verb) {
   if (!session->is_host()) {
     return fail(error(Diag::kTargetNotHost, verb.machine.target), kDeviceProblem);
   }
-  const Result<Choice> choice = session->choose(*op);
-  if (!choice.ok()) return fail(choice.error(), kNoCandidate);
-  if (choice->origin != Choice::Origin::kRecord) {
+  const Result<Choice> choice = choose(*session, *op, verb.machine, 0);
+  if (!choice.ok()) return fail(choice.error(), choice_code(choice.error(), verb.machine));
+  if (choice->origin == Choice::Origin::kHeuristic) {
     fmt::print(stderr,
                "no record of '{}' for {}: using the heuristic schedule; `prunerc tune` finds a "
                "faster one\n",
@@ -207,6 +207,7 @@ void add_run(CLI::App& app, Action& action) {
   auto args = std::make_shared<RunVerb>();
   args->op.add_to(*verb, true);
   args->machine.add_to(*verb);
+  args->machine.add_script_to(*verb);
   verb->add_option("--input", args->inputs,
                    "A=@a.npy, or A=rand:uniform(-1,1):seed=7, ones, arange ...")
       ->allow_extra_args(false);

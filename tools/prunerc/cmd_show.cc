@@ -78,8 +78,8 @@ int show_lowered(const Choice& choice, const ir::Target& target) {
 }
 
 int show_scheduled(const ShowVerb& verb, Session& session, const Operator& op) {
-  const Result<Choice> choice = choose(session, op, verb.effort);
-  if (!choice.ok()) return fail(choice.error(), kNoCandidate);
+  const Result<Choice> choice = choose(session, op, verb.machine, verb.effort);
+  if (!choice.ok()) return fail(choice.error(), choice_code(choice.error(), verb.machine));
   fmt::print(stderr, "target: {}\nschedule: {}\n", describe(session.target()),
              to_string(choice->origin));
   if (verb.stage == "lowered") return show_lowered(*choice, session.target());
@@ -117,6 +117,7 @@ void add_show(CLI::App& app, Action& action) {
   auto args = std::make_shared<ShowVerb>();
   args->op.add_to(*verb, true);
   args->machine.add_to(*verb);
+  args->machine.add_script_to(*verb);
   verb->add_option("--stage", args->stage,
                    "ast: operators of the file; prc: program; sketches: the search space; trace, "
                    "scheduled: of the stored best or the heuristic; lowered; llvm; asm")

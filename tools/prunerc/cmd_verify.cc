@@ -226,6 +226,7 @@ void add_verify(CLI::App& app, Action& action) {
   auto args = std::make_shared<VerifyVerb>();
   args->op.add_to(*verb, true);
   args->machine.add_to(*verb);
+  args->machine.add_script_to(*verb);
   verb->add_option("--seeds", args->num_seeds, "number of fresh inputs")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
