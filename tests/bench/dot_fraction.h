@@ -18,9 +18,9 @@ struct DotRow {
 };
 
 /// Schedules C = A B (1024 x 1024 x 1024) by the scripts in tests/bench/dot, compares every element
-/// with a plain product, and times it on one thread in turns with the peak; best of each. Rows of
-/// instructions that this CPU lacks are left out. Errors: those of scheduling and compiling;
-/// KernelRun if an element is wrong.
+/// with a plain product, and times it on one thread in turns with the peak, by CPU time; best of
+/// each. Rows of instructions that this CPU lacks are left out. Errors: those of scheduling and
+/// compiling; KernelRun if an element is wrong.
 Result<std::vector<DotRow>> dot_fraction_rows();
 
 }  // namespace prunerc::bench

@@ -260,6 +260,24 @@ TEST_CASE("padding is taken apart into a fill and what is inside, or the reason 
   for (const Case& c : cases) check(c);
 }
 
+TEST_CASE("the methods give the blocks and loops that they make") {
+  schedule::Schedule s(parse_or_die(kConv), schedule::Verify::kEachStep);
+  const ir::BlockId pad(0), conv(1);
+  const Result<ir::BlockId> fill = s.decompose_padding(pad, ir::LoopId(0));
+  REQUIRE_OK(fill);
+  CHECK(s.producers(conv) == std::vector<ir::BlockId>{*fill, pad});
+  const Result<ir::BlockId> copy = s.reindex(conv, "read", 0);
+  REQUIRE_OK(copy);
+  CHECK(s.producers(conv) == std::vector<ir::BlockId>{*copy});
+  const std::vector<ir::LoopId> loops = s.loops_of(conv);
+  const Result<ir::BlockId> tile = s.blockize(loops[3]);
+  REQUIRE_OK(tile);
+  CHECK(*tile == conv);
+  CHECK(s.loops_of(conv) == std::vector<ir::LoopId>(loops.begin(), loops.begin() + 3));
+  CHECK_DIAG(s.tensorize(loops[3], "x86_vpdpbusd_16x4"), TensorMismatch);
+  check_same_result(parse_or_die(kConv), s.program(), 2);
+}
+
 TEST_CASE("what is inside of the padding runs without a condition") {
   const schedule::Schedule s = check_steps(kConv, "decompose_padding(@B0, @L0)");
   const std::string text = print(s.program());

@@ -3,9 +3,11 @@
 #include "ir/parser.h"
 #include "ir/tensor/registry.h"
 #include "tests/support/check.h"
+#include "tests/support/program_gen.h"
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -44,6 +46,20 @@ TEST_CASE("every registered text is an intrinsic with a name of its own") {
         "wmma_16x16x16_bf16", "wmma_16x16x16_s8", "mma_m16n8k16_f16", "mma_m16n8k16_bf16",
         "mma_m16n8k8_tf32", "mma_m16n8k32_s8", "ldmatrix_x4_f16"}) {
     CHECK(names.count(name) == 1);
+  }
+}
+
+TEST_CASE("every description runs, so that it says something") {
+  for (const TensorIntrinsic& t : tensor_intrinsics()) {
+    INFO(t.name);
+    Rng rng(3);
+    const std::vector<Tensor> inputs = random_inputs(t.description, rng);
+    const std::vector<Tensor> outputs = interpret_or_die(t.description, inputs);
+    REQUIRE(outputs.size() == 1);
+    CHECK(outputs[0].shape == shape_of(t, *std::find_if(t.operands.begin(), t.operands.end(),
+                                                        [](const TensorOperand& operand) {
+                                                          return operand.is_output;
+                                                        })));
   }
 }
 
