@@ -99,6 +99,14 @@ TEST_CASE("fragments of mma are those of the manual") {
         CHECK(element(name, 0, lane, i) == at);
       }
     }
+    // Two of them side by side are those of wmma.
+    for (int64_t i = 0; i < 8; ++i) {
+      At at = element("mma_m16n8k16_f16", 0, lane, i % 4);
+      at[1] += i < 4 ? 0 : 8;
+      for (const char* name : {"wmma_16x16x16_f16", "wmma_16x16x16_bf16", "wmma_16x16x16_s8"}) {
+        CHECK(element(name, 0, lane, i) == at);
+      }
+    }
     for (int64_t i = 0; i < 8; ++i) {
       const bool upper = i < 2 || (i >= 4 && i < 6);
       const At a = {upper ? group : group + 8, thread * 2 + (i & 1) + (i < 4 ? 0 : 8)};
