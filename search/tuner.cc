@@ -1,6 +1,7 @@
 #include "search/tuner.h"
 
 #include "ir/support/parallel.h"
+#include "search/equality.h"
 #include "search/evolution.h"
 #include "search/space.h"
 #include "search/task_state.h"
@@ -106,10 +107,36 @@ class Tuner {
     batch.answers.resize(batch.candidates.size());
     state.asked += static_cast<int64_t>(batch.candidates.size());
     in_flight_.push_back(std::move(batch));
+    refute(in_flight_.back());
     for (std::size_t i = 0; i < in_flight_.back().candidates.size(); ++i) {
       submit_candidate(in_flight_.back(), i);
     }
     return true;
+  }
+
+  // Candidates that nothing is known of and that do not compute the task are answered at once.
+  void refute(Batch& batch) {
+    TaskState& state = states_[batch.task];
+    std::vector<std::size_t> which;
+    for (std::size_t i = 0; i < batch.candidates.size() && options_.check; ++i) {
+      if (state.known(batch.candidates[i].fingerprint) == nullptr) which.push_back(i);
+    }
+    const std::vector<EqualityResult> results =
+        check_candidates(options_.check, *state.task, batch.candidates, which, kDraftLog2Error,
+                         options_.seed, pool_);
+    for (std::size_t i = 0; i < which.size(); ++i) {
+      const ir::FpvVerdict& verdict = results[i].verdict;
+      state.report.seconds.verify += results[i].seconds;
+      if (verdict.kind == ir::VerdictKind::kUnsupported) ++state.report.unchecked;
+      if (is_refuted(verdict)) answer(batch, which[i], refutation(verdict));
+    }
+  }
+
+  static Measurement refutation(const ir::FpvVerdict& verdict) {
+    Measurement m;
+    m.status = MeasureStatus::kNotEqual;
+    m.detail = to_string(verdict);
+    return m;
   }
 
   void submit_candidate(Batch& batch, std::size_t idx) {
@@ -117,6 +144,7 @@ class Tuner {
     TaskState& state = states_[batch.task];
     log("ask " + std::to_string(batch.task) + " " + candidate.fingerprint.to_string() + " " +
         describe_choice(candidate));
+    if (batch.answers[idx]) return;
     if (const Measurement* known = state.known(candidate.fingerprint)) {
       answer(batch, idx, *known);
       ++state.report.reused;
@@ -196,6 +224,7 @@ class Tuner {
       candidates.push_back(std::move(batch.candidates[i]));
       answers.push_back(*std::move(batch.answers[i]));
     }
+    prove(batch.task, candidates, answers);
     verify_winners(batch.task, candidates, answers);
     for (std::size_t i = 0; i < answers.size(); ++i) {
       log("tell " + std::to_string(batch.task) + " " + candidates[i].fingerprint.to_string() + " " +
@@ -208,6 +237,31 @@ class Tuner {
     state.update(candidates, answers, options_);
     progress(batch.task);
     return {};
+  }
+
+  // What is about to be stored as a result is checked once more, with other primes and inputs.
+  void prove(std::size_t task, std::span<const Candidate> candidates,
+             std::span<Measurement> answers) {
+    TaskState& state = states_[task];
+    std::vector<std::size_t> which;
+    for (std::size_t i = 0; i < answers.size() && options_.check; ++i) {
+      if (answers[i].ok() && state.known(candidates[i].fingerprint) == nullptr) which.push_back(i);
+    }
+    const std::vector<EqualityResult> results = check_candidates(
+        options_.check, *state.task, candidates, which, kStoredLog2Error, options_.seed, pool_);
+    for (std::size_t i = 0; i < which.size(); ++i) {
+      Measurement& m = answers[which[i]];
+      const ir::FpvVerdict& verdict = results[i].verdict;
+      state.report.seconds.verify += results[i].seconds;
+      m.verify_s += results[i].seconds;
+      if (verdict.ok()) proofs_[candidates[which[i]].fingerprint] = to_string(verdict);
+      if (is_refuted(verdict)) m = refutation(verdict);
+    }
+  }
+
+  void add_proof(const Candidate& candidate, Measurement* m) const {
+    const auto at = proofs_.find(candidate.fingerprint);
+    if (m->ok() && at != proofs_.end()) m->evidence += "; on a twin " + at->second;
   }
 
   void verify_winners(std::size_t task, std::span<const Candidate> candidates,
@@ -227,6 +281,7 @@ class Tuner {
         // Out of time, or verification itself failed: it stays a record, but wins nothing.
         if (!verdict || verdict->status == MeasureStatus::kRunError) return;
         apply_verdict(answers[i], *verdict);
+        add_proof(candidates[i], &answers[i]);
       }
       if (!answers[i].ok()) continue;
       state.set_best(candidates[i], answers[i]);
@@ -310,6 +365,7 @@ class Tuner {
         ask_single(task, known.candidate, MeasureKind::kVerify, options_.seed + next_seed_++);
     if (!verdict || verdict->status == MeasureStatus::kRunError) return {};
     apply_verdict(known.measurement, *verdict);
+    add_proof(known.candidate, &known.measurement);
     return database_.put_verdict(states_[task].task_id, known.candidate.fingerprint.to_string(),
                                  known.measurement);
   }
@@ -372,6 +428,7 @@ class Tuner {
   std::vector<TaskState> states_;
   std::deque<Batch> in_flight_;  // a deque: pending_ points into it
   std::map<int64_t, std::pair<Batch*, std::size_t>> pending_;
+  std::map<Fingerprint, std::string> proofs_;  // verdicts of what was proved equal
   int64_t next_id_ = 1;
   int64_t single_id_ = -1;
   uint64_t next_seed_ = 1;

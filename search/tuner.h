@@ -5,6 +5,7 @@
 #include "costmodel/cost_model.h"
 #include "ir/support/result.h"
 #include "search/database.h"
+#include "search/equality.h"
 #include "search/measurer.h"
 #include "search/task.h"
 
@@ -46,6 +47,7 @@ struct TaskReport {
   int64_t trials = 0;         // measured in this call
   int64_t reused = 0;         // known from the store and not measured again
   int64_t drafted = 0;        // proposals of the space that were instantiated and scored
+  int64_t unchecked = 0;      // asked for, and nothing is known of their equality before they run
   int64_t last_gain = 0;      // trial number of the last improvement
   bool verified = false;      // the best was compared with the unscheduled program
   std::string evidence;
@@ -87,6 +89,10 @@ struct TuneOptions {
   int num_threads =
       0;  // of the search itself; 0: one per hardware thread. Choices do not depend on it
   StrategyKind strategy = StrategyKind::kEvolution;
+  /// Asked of every candidate before it is built, to kDraftLog2Error, and of every one that ran before
+  /// it is stored, to kStoredLog2Error. Not equal and invalid ones are answered with kNotEqual.
+  /// Empty: none is checked.
+  EqualityCheck check = check_on_twin;
   const costmodel::CostModel* model = nullptr;  // null: the roofline
   bool fresh = false;                           // ignore what is stored
   std::string timer;  // description of how samples are taken, kept in records

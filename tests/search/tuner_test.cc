@@ -8,6 +8,7 @@
 #include "tests/support/check.h"
 
 #include <algorithm>
+#include <atomic>
 #include <set>
 
 namespace prunerc {
@@ -48,6 +49,7 @@ TuneOptions small_options(int64_t trials) {
   options.batch = 8;
   options.seed = 11;
   options.num_threads = 1;
+  options.check = {};  // most tests are about something else
   return options;
 }
 
@@ -61,6 +63,7 @@ TEST_CASE("same seed and same times give the same search, byte for byte, for 1 a
       TuneOptions options = small_options(40);
       options.strategy = kind;
       options.num_threads = num_threads;
+      if (kind == StrategyKind::kRandom) options.check = check_on_twin;
       const Outcome out =
           run({make_test_task("gemm"), make_test_task("conv2d_relu")}, measurer, db, options);
       if (first.empty()) first = out.log;
@@ -102,6 +105,7 @@ TEST_CASE("the report's best is the fastest answer and was verified") {
   Database db = memory_db();
   TuneOptions options = small_options(32);
   options.finals = 0;
+  options.check = check_on_twin;
   const Outcome out = run({make_test_task("dense_relu")}, measurer, db, options);
   const TaskReport& report = out.report.tasks[0];
   double fastest = 1e30;
@@ -109,7 +113,8 @@ TEST_CASE("the report's best is the fastest answer and was verified") {
     fastest = std::min(fastest, record.measurement.median_ns);
   CHECK(report.best_ns == fastest);
   CHECK(report.verified);
-  CHECK(report.evidence == "compared");
+  CHECK(report.evidence.find("compared; on a twin equal (chance of error 2^-") == 0);
+  CHECK(report.unchecked == 0);
   CHECK(report.gflops == Approx(2 * 12.0 * 16 * 40 / fastest).epsilon(0.1));
   CHECK(db.best(1).value()->measurement.median_ns == fastest);
   CHECK(report.stop == StopReason::kTrials);
@@ -158,6 +163,68 @@ TEST_CASE("a candidate that computes a wrong result is a row of the breakdown an
   CHECK(report.best_ns >= 1000);
   CHECK(db.best(1).value()->measurement.median_ns >= 1000);
   CHECK(ir::fingerprint(report.best_program).low % 3 != 0);
+}
+
+// Says that some candidates are not equal: asked for with either bound.
+EqualityCheck refuting(double bound, std::atomic<int>* num_refuted) {
+  return [=](const Task&, const schedule::Trace& trace, double log2_error, uint64_t) {
+    EqualityResult out;
+    out.verdict.kind = ir::VerdictKind::kEqual;
+    const bool is_one = hash_bytes(schedule::print(trace)) % 3 == 0;
+    if (log2_error == bound && is_one) {
+      out.verdict.kind = ir::VerdictKind::kNotEqual;
+      out.verdict.text = "element C[0]";
+      ++*num_refuted;
+    }
+    return out;
+  };
+}
+
+TEST_CASE("a candidate that is not equal to its task is never built") {
+  std::atomic<int> refuted = 0;
+  TableMeasurer measurer(hashed_time);
+  Database db = memory_db();
+  TuneOptions options = small_options(40);
+  options.finals = 0;
+  options.check = refuting(kDraftLog2Error, &refuted);
+  const Outcome out = run({make_test_task("gemm")}, measurer, db, options);
+  REQUIRE(refuted > 0);
+  CHECK(measurer.num_timed == 40 - refuted);
+  CHECK(out.report.tasks[0].counts[static_cast<std::size_t>(MeasureStatus::kNotEqual)] == refuted);
+  for (const Record& record : records_of(db)) {
+    if (record.measurement.status != MeasureStatus::kNotEqual) continue;
+    CHECK(record.measurement.detail == "not equal: element C[0]");
+  }
+}
+
+TEST_CASE("a candidate that the second check refutes is stored as such and does not win") {
+  std::atomic<int> refuted = 0;
+  TableMeasurer measurer(hashed_time);
+  Database db = memory_db();
+  TuneOptions options = small_options(40);
+  options.check = refuting(kStoredLog2Error, &refuted);
+  const Outcome out = run({make_test_task("gemm")}, measurer, db, options);
+  REQUIRE(refuted > 0);
+  CHECK(out.report.tasks[0].counts[static_cast<std::size_t>(MeasureStatus::kNotEqual)] == refuted);
+  double fastest = 1e30;
+  for (const Record& record : records_of(db)) {
+    if (record.measurement.ok()) fastest = std::min(fastest, record.measurement.median_ns);
+  }
+  CHECK(out.report.tasks[0].best_ns == fastest);
+}
+
+TEST_CASE("what cannot be checked is counted and goes on to the other checks") {
+  TableMeasurer measurer(hashed_time);
+  Database db = memory_db();
+  TuneOptions options = small_options(16);
+  options.finals = 0;
+  options.check = [](const Task&, const schedule::Trace&, double, uint64_t) {
+    return EqualityResult();
+  };
+  const Outcome out = run({make_test_task("gemm")}, measurer, db, options);
+  CHECK(out.report.tasks[0].unchecked == 16);
+  CHECK(measurer.num_timed == 16);
+  CHECK(out.report.tasks[0].evidence == "compared");
 }
 
 TEST_CASE("a verification that cannot be done convicts nobody, and nobody wins by it") {

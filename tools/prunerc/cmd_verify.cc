@@ -5,6 +5,7 @@
 #include "runtime/cpu/device.h"
 #include "runtime/fill.h"
 #include "schedule/schedule.h"
+#include "search/equality.h"
 #include "tools/driver/platform.h"
 #include "tools/driver/reference.h"
 #include "tools/prunerc/cli.h"
@@ -36,8 +37,9 @@ struct Verdict {
   Kind kind = Kind::kRight;
   std::string name;
   std::string schedule;
-  int num_seeds = 0;  // that were right
-  std::string what;   // the first difference, or what was compared
+  int num_seeds = 0;     // that were right
+  std::string what;      // the first difference, or what was compared
+  std::string equality;  // of the schedule, in finite fields; empty: not asked
 };
 
 std::string_view to_string(Verdict::Kind kind) {
@@ -130,8 +132,17 @@ Verdict check(const VerifyVerb& verb, const search::Task& task, const codegen::A
   return verdict;
 }
 
+// The schedule against the unscheduled program in finite fields, whatever the kernel gave.
+void check_schedule(const VerifyVerb& verb, const search::Task& task, const schedule::Trace& trace,
+                    Verdict* verdict) {
+  const search::EqualityResult result =
+      search::check_on_twin(task, trace, search::kStoredLog2Error, verb.seed);
+  verdict->equality = to_string(result.verdict);
+  if (search::is_refuted(result.verdict)) verdict->kind = Verdict::Kind::kWrong;
+}
+
 Verdict not_checked(const std::string& name, const std::string& why) {
-  return {Verdict::Kind::kNotChecked, name, "record", 0, why};
+  return {Verdict::Kind::kNotChecked, name, "record", 0, why, {}};
 }
 
 // The best record of a stored task, replayed and checked on this machine.
@@ -156,6 +167,7 @@ Verdict check_stored(const VerifyVerb& verb, const search::TaskRow& row,
   if (!artifact.ok()) return not_checked(row.name, artifact.error().message());
   Verdict verdict = check(verb, task, *artifact);
   verdict.schedule = fmt::format("record {}", best.id);
+  check_schedule(verb, task, *trace, &verdict);
   return verdict;
 }
 
@@ -171,11 +183,13 @@ int report(const VerifyVerb& verb, const std::vector<Verdict>& verdicts) {
                                 {"schedule", v.schedule},
                                 {"verdict", to_string(v.kind)},
                                 {"seeds", v.num_seeds},
-                                {"evidence", v.what}});
+                                {"evidence", v.what},
+                                {"equality", v.equality}});
       continue;
     }
     fmt::print("{} ({}): {} on {} of {} inputs; {}\n", v.name, v.schedule, to_string(v.kind),
                v.num_seeds, verb.num_seeds, v.what);
+    if (!v.equality.empty()) fmt::print("  schedule, in finite fields: {}\n", v.equality);
   }
   if (verb.json) fmt::print("{}\n", all.dump());
   if (wrong) fmt::print(stderr, "error: a result differs from that of the unscheduled program\n");
@@ -215,6 +229,7 @@ int verify(const VerifyVerb& verb) {
   if (!prepared) return code;
   Verdict verdict = check(verb, prepared->session.task(prepared->op), prepared->artifact);
   verdict.schedule = to_string(prepared->choice.origin);
+  check_schedule(verb, prepared->session.task(prepared->op), prepared->choice.trace, &verdict);
   return report(verb, {verdict});
 }
 

@@ -39,6 +39,7 @@ Json task_json(const search::TaskReport& t, const std::string& repro) {
           {"limit_fraction", t.limit_fraction},
           {"trials", t.trials},
           {"reused", t.reused},
+          {"unchecked", t.unchecked},
           {"drafted", t.drafted},
           {"verified", t.verified},
           {"evidence", t.evidence},
