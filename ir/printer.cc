@@ -1,5 +1,6 @@
 #include "ir/printer.h"
 
+#include "ir/canonical.h"
 #include "ir/thread_axis.h"
 #include "ir/visit.h"
 
@@ -62,12 +63,16 @@ std::string float_text(const FloatImm& imm) {
   return fmt::format("{}{}", static_cast<float>(imm.value), type);
 }
 
+/// As in the program, or by order of appearance (canonical.h).
+enum class Naming : uint8_t { kOwn, kCanonical };
+
 class Printer {
  public:
-  explicit Printer(const Program& program) : program_(program) {}
+  explicit Printer(const Program& program, Naming naming = Naming::kOwn)
+      : program_(program), naming_(naming) {}
 
   std::string program() {
-    line("program {}({}) -> ({}) {{", identifier(program_.name()), ports(BufferRole::kInput),
+    line("program {}({}) -> ({}) {{", own(program_.name(), "p"), ports(BufferRole::kInput),
          ports(BufferRole::kOutput));
     ++depth_;
     for (const Buffer& b : program_.buffers()) {
@@ -144,11 +149,21 @@ class Printer {
     return out;
   }
 
+  std::string own(std::string_view name, std::string_view canonical) const {
+    return naming_ == Naming::kOwn ? identifier(name) : std::string(canonical);
+  }
+
+  // Numbers of loops and blocks.
+  int32_t number(std::unordered_map<int32_t, int32_t>& seen, int32_t id) const {
+    if (naming_ == Naming::kOwn) return id;
+    return seen.try_emplace(id, static_cast<int32_t>(seen.size())).first->second;
+  }
+
   const std::string& unique(std::unordered_map<int32_t, std::string>& names, int32_t id,
                             std::string_view name) {
     const auto [entry, is_new] = names.try_emplace(id);
     if (!is_new) return entry->second;
-    const std::string base = identifier(name);
+    const std::string base = own(name, &names == &vars_ ? "v" : "t");
     std::string candidate = base;
     for (int i = 1; !used_.insert(candidate).second; ++i) {
       candidate = fmt::format("{}_{}", base, i);
@@ -229,7 +244,8 @@ class Printer {
     if (is_thread_axis(l.loop_kind)) kind = "bind(" + kind + ")";
     kind = l.loop_kind == LoopKind::kSerial ? "" : " " + kind;
     const std::string extent = expr(l.extent);
-    line("for {} in {} @L{}{}{} {{", var_name(l.var), extent, l.id.value, kind, attrs(l.attrs));
+    line("for {} in {} @L{}{}{} {{", var_name(l.var), extent, number(loops_, l.id.value), kind,
+         attrs(l.attrs));
     body(l.body);
   }
 
@@ -243,8 +259,8 @@ class Printer {
                            kKinds[static_cast<std::size_t>(iter.kind)], expr(iter.extent), binding);
     }
     const std::string guard = b.guard.defined() ? " where " + expr(b.guard) : "";
-    line("block \"{}\" @B{} [{}]{}{} {{", identifier(b.name), b.id.value, iters, attrs(b.attrs),
-         guard);
+    line("block \"{}\" @B{} [{}]{}{} {{", own(b.name, "b"), number(blocks_, b.id.value), iters,
+         attrs(b.attrs), guard);
     ++depth_;
     accesses("reads", b.reads);
     accesses("writes", b.writes);
@@ -288,15 +304,20 @@ class Printer {
   }
 
   const Program& program_;
+  Naming naming_;
   std::string out_;
   int depth_ = 0;
   std::unordered_map<int32_t, std::string> vars_, buffers_;
+  std::unordered_map<int32_t, int32_t> loops_, blocks_;
   std::unordered_set<std::string> used_;
 };
 
 }  // namespace
 
 std::string print(const Program& program) { return Printer(program).program(); }
+std::string print_canonical(const Program& program) {
+  return Printer(program, Naming::kCanonical).program();
+}
 std::string print(const Program& program, Stmt stmt) { return Printer(program).one(stmt); }
 std::string print(const Program& program, Expr expr) { return Printer(program).expr(expr); }
 

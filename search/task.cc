@@ -1,8 +1,8 @@
 #include "search/task.h"
 
 #include "ir/analysis/flops.h"
+#include "ir/canonical.h"
 #include "ir/equal.h"
-#include "ir/printer.h"
 
 #include <algorithm>
 
@@ -18,7 +18,9 @@ std::string target_key(const ir::Target& target) {
 Task make_task(std::string name, ir::Program base, ir::Target target) {
   Task task;
   task.name = std::move(name);
-  task.key.program = ir::print(base);
+  // A record holds ids, and names must not matter: both are brought into one form.
+  base = ir::renumber(base);
+  task.key.program = ir::print_canonical(base);
   task.key.target = target_key(target);
   FingerprintBuilder hash;
   const Fingerprint program = ir::fingerprint(base);

@@ -13,14 +13,14 @@ namespace prunerc::search {
 /// What the database compares on a hit; `hash` only finds the place.
 struct TaskKey {
   std::string hash;     // of the program's fingerprint and the target
-  std::string program;  // .prc text of the unscheduled program
+  std::string program;  // canonical text of the unscheduled program (ir/canonical.h)
   std::string target;   // text form without measured platform numbers, which differ from run to run
   bool operator==(const TaskKey&) const = default;
 };
 
 struct Task {
   std::string name;
-  ir::Program base;  // unscheduled
+  ir::Program base;  // unscheduled; loops and blocks numbered in program order
   ir::Target target;
   TaskKey key;
   std::string op_text;   // operator source, if any: kept in records

@@ -92,6 +92,20 @@ class Chooser {
   RandomStep merge();
   RandomStep pipeline();
   RandomStep epilogue();
+  RandomStep unannotate();
+  RandomStep inplace();
+  RandomStep double_buffer();
+  /// One of the blocks with the property; any block if there is none.
+  template <typename F>
+  BlockId block_such_that(const F& holds) {
+    const LoopIndex index(schedule_.program());
+    std::vector<BlockId> found;
+    for (const BlockId id : blocks_) {
+      const Block* block = index.block(id);
+      if (block != nullptr && holds(*block)) found.push_back(id);
+    }
+    return found.empty() || nonsense() ? any_block() : pick(found);
+  }
   RandomStep locate();
   RandomStep iter_order();
   std::string axis() {
@@ -220,11 +234,64 @@ RandomStep Chooser::pipeline() {
   return make(PrimitiveKind::kSoftwarePipeline, {loop, stages, orders});
 }
 
+// Rather a reduction into an intermediate and a reader of its result.
 RandomStep Chooser::epilogue() {
-  const BlockId block = any_block();
+  const BlockId block = block_such_that([](const Block& b) { return b.init.defined(); });
   const std::vector<BlockId> consumers = schedule_.consumers(block);
   return make(PrimitiveKind::kFuseReductionEpilogue,
               {block, consumers.empty() || nonsense() ? any_block() : pick(consumers)});
+}
+
+// Rather an attribute that is there.
+RandomStep Chooser::unannotate() {
+  std::vector<std::pair<LoopId, std::string>> of_loops;
+  std::vector<std::pair<BlockId, std::string>> of_blocks;
+  walk(
+      schedule_.program().root(),
+      [&](Stmt s) {
+        if (const Loop* loop = s.as<Loop>()) {
+          for (const Attr& a : loop->attrs) of_loops.emplace_back(loop->id, std::string(a.key));
+        }
+        if (const Block* block = s.as<Block>()) {
+          for (const Attr& a : block->attrs) of_blocks.emplace_back(block->id, std::string(a.key));
+        }
+        return true;
+      },
+      [](Expr) {});
+  if (of_loops.empty() || nonsense()) of_loops.emplace_back(any_loop().id, "note");
+  if (of_blocks.empty() || nonsense()) of_blocks.emplace_back(any_block(), "note");
+  if (rng_.chance(0.5)) {
+    const auto& [loop, key] = pick(of_loops);
+    return make(PrimitiveKind::kUnannotateLoop, {loop, key});
+  }
+  const auto& [block, key] = pick(of_blocks);
+  return make(PrimitiveKind::kUnannotateBlock, {block, key});
+}
+
+// Rather a block that reads what it writes.
+RandomStep Chooser::inplace() {
+  const auto own_read = [](const Block& block) {
+    for (std::size_t i = 0; i < block.reads.size(); ++i) {
+      for (const Access& write : block.writes) {
+        if (write.buffer == block.reads[i].buffer) return static_cast<int64_t>(i);
+      }
+    }
+    return int64_t{-1};
+  };
+  const BlockId id = block_such_that([&](const Block& b) { return own_read(b) >= 0; });
+  const Block* block = LoopIndex(schedule_.program()).block(id);
+  const int64_t index = block == nullptr ? -1 : own_read(*block);
+  return make(PrimitiveKind::kCacheInplace,
+              {id, index < 0 || nonsense() ? small() : Int(index), scope()});
+}
+
+// Rather a block that writes an intermediate.
+RandomStep Chooser::double_buffer() {
+  const BlockId block = block_such_that([&](const Block& b) {
+    return !b.writes.empty() &&
+           schedule_.program().buffer(b.writes[0].buffer).role == BufferRole::kIntermediate;
+  });
+  return make(PrimitiveKind::kDoubleBuffer, {block, nonsense() ? small() : Int(0)});
 }
 
 RandomStep Chooser::locate() {
@@ -473,17 +540,14 @@ RandomStep Chooser::step() {
     case PrimitiveKind::kAddUnitLoop: return make(kind, {any_loop().id});
     case PrimitiveKind::kAddUnitLoopBlock: return make(kind, {any_block()});
     case PrimitiveKind::kReorderBlockIterVar: return iter_order();
-    case PrimitiveKind::kCacheInplace: return make(kind, {any_block(), small(), scope()});
+    case PrimitiveKind::kCacheInplace: return inplace();
     case PrimitiveKind::kComputeAtLocation:
     case PrimitiveKind::kSampleComputeLocation: return locate();
     case PrimitiveKind::kFuseReductionEpilogue: return epilogue();
     case PrimitiveKind::kUnannotateLoop:
-      return make(kind,
-                  {any_loop().id, pick<std::string>({"unroll", "note", "software_pipeline"})});
-    case PrimitiveKind::kUnannotateBlock:
-      return make(kind, {any_block(), pick<std::string>({"note", "double_buffer"})});
+    case PrimitiveKind::kUnannotateBlock: return unannotate();
     case PrimitiveKind::kSoftwarePipeline: return pipeline();
-    case PrimitiveKind::kDoubleBuffer: return make(kind, {any_block(), small()});
+    case PrimitiveKind::kDoubleBuffer: return double_buffer();
     case PrimitiveKind::kStorageAlign:
       return make(kind, {any_block(), Int(0), small(), Int(rng_.between(0, 32)), small()});
     case PrimitiveKind::kEnterPostproc: return make(kind, {});

@@ -1,5 +1,6 @@
 #include "search/database.h"
 
+#include "schedule/schedule.h"
 #include "tests/search/programs.h"
 #include "tests/support/check.h"
 
@@ -81,6 +82,26 @@ TEST_CASE("a hit needs the full key, not only its hash") {
   REQUIRE_OK(db.put_task(task));
   task.key.program += " ";  // the same hash, another text
   CHECK_FALSE(db.find_task(task.key).value().has_value());
+}
+
+TEST_CASE("a renamed and renumbered operator finds its records, and they replay") {
+  Database db = open_or_die(fresh_path("renamed"));
+  const auto load = [](std::string_view text) {
+    return make_task("scale", testing::parse_or_die(text), make_test_task("gemm").target);
+  };
+  const Task plain = load(R"(program scale(A: f32[64]) -> (B: f32[64]) {
+    for i in 64 @L0 { block "B" @B0 [v: S(64) = i] { B[v] = A[v] + 1f32 } } })");
+  const Task renamed = load(R"(program other(first: f32[64]) -> (out: f32[64]) {
+    for a in 64 @L9 { block "x" @B4 [k: S(64) = a] { out[k] = first[k] + 1f32 } } })");
+  CHECK(plain.key == renamed.key);
+  const int64_t id = db.put_task(plain).value();
+  CHECK(db.find_task(renamed.key).value() == id);
+  const Result<schedule::Trace> trace =
+      schedule::parse_trace("split(@L0, [8, 8]) -> @L1, @L2\nparallel(@L1)\n");
+  REQUIRE_OK(trace);
+  const Result<schedule::Schedule> there = schedule::replay(renamed.base, *trace);
+  REQUIRE_OK(there);
+  CHECK(there->trace() == *trace);
 }
 
 TEST_CASE("measured platform numbers are not part of the key") {
