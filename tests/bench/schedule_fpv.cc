@@ -105,11 +105,18 @@ std::vector<Row> trace_rows(const Options& options) {
               1e3 * tally.check_s / std::max(1, tally.traces));
   for (const std::string& alarm : tally.alarms) std::printf("ALARM %s\n", alarm.c_str());
   const double part = static_cast<double>(tally.non_dividing) / std::max(1, tally.traces);
+  // The goal of 200 is for 10,000 traces.
+  const double wanted = 0.02 * tally.traces;
+  const auto rarest =
+      std::min_element(tally.primitives.begin(), tally.primitives.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
   return {{"legal_traces", static_cast<double>(tally.traces), "traces", {}, "", false},
           {"false_alarms", static_cast<double>(tally.false_alarms), "traces", 0.0, "", true},
           {"traces_unsupported", static_cast<double>(tally.unsupported), "traces", 0.0, "", true},
           {"trace_operators", static_cast<double>(tally.operators.size()), "operators", 40.0, "",
            false},
+          {"traces_of_rarest_primitive", static_cast<double>(rarest->second), "traces", wanted,
+           rarest->first, false},
           {"traces_with_tail", part, "fraction", 0.3, "", false}};
 }
 

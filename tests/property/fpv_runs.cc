@@ -58,29 +58,54 @@ struct RandomTrace {
   bool has_tail = false;
 };
 
-// Random steps until `wanted` of them have changed something. Some traces begin with the steps of a
-// mapping onto a tensor intrinsic: random ones alone hardly ever make its tiles.
-RandomTrace random_trace(const Program& base, int wanted, Rng& rng) {
-  RandomTrace out{Schedule(base), {}, 0, false};
-  constexpr int kAttempts = 150;
-  constexpr double kMapped = 0.1;
-  if (rng.chance(kMapped) && random_mapping(out.schedule, rng)) {
-    for (const Instruction& step : out.schedule.trace().instructions) {
-      out.primitives.insert(std::string(to_string(step.primitive)));
-      ++out.mutating;
-    }
-    wanted = std::max(wanted, out.mutating + 2);
+void apply(const RandomStep& step, RandomTrace* out) {
+  const Program before = out->schedule.program();
+  if (!out->schedule.apply(step.instruction, step.decision).ok()) return;
+  out->primitives.insert(std::string(to_string(step.instruction.primitive)));
+  if (step.instruction.is_sample()) return;
+  out->has_tail |= leaves_tail(before, step.instruction);
+  ++out->mutating;
+}
+
+// Draws steps until one of the named primitive is applied, or many were drawn in vain.
+void seek(std::string_view name, RandomTrace* out, Rng& rng) {
+  constexpr int kDraws = 1000;
+  for (int d = 0; d < kDraws && out->primitives.count(std::string(name)) == 0; ++d) {
+    const RandomStep step = random_step(out->schedule, rng);
+    if (to_string(step.instruction.primitive) == name) apply(step, out);
   }
+}
+
+// Random steps until `wanted` of them have changed something. `aim`: a primitive that comes first,
+// if it can; many fit only a program that is still simple.
+RandomTrace random_trace(const Program& base, int wanted, std::string_view aim, Rng& rng) {
+  RandomTrace out{Schedule(base), {}, 0, false};
+  if (aim == "cache_inplace") seek("decompose_reduction", &out, rng);
+  if (aim == "unannotate_loop") seek("annotate_loop", &out, rng);
+  if (aim == "unannotate_block") seek("annotate_block", &out, rng);
+  if (!aim.empty()) seek(aim, &out, rng);
+  constexpr int kAttempts = 150;
   for (int i = 0; i < kAttempts && out.mutating < wanted; ++i) {
-    const RandomStep step = random_step(out.schedule, rng);
-    const Program before = out.schedule.program();
-    if (!out.schedule.apply(step.instruction, step.decision).ok()) continue;
-    out.primitives.insert(std::string(to_string(step.instruction.primitive)));
-    if (step.instruction.is_sample()) continue;
-    out.has_tail |= leaves_tail(before, step.instruction);
-    ++out.mutating;
+    apply(random_step(out.schedule, rng), &out);
   }
   return out;
+}
+
+// One of those that the fewest traces have so far.
+std::string_view rare_primitive(const TraceTally& tally, Rng& rng) {
+  constexpr std::string_view kNames[] = {
+#define PRUNERC_PRIMITIVE(Name, text, operands, outputs) text,
+#include "schedule/primitive.def"
+#undef PRUNERC_PRIMITIVE
+  };
+  constexpr std::size_t kRarest = 4;
+  std::vector<std::pair<int, std::string_view>> counts;
+  for (std::string_view name : kNames) {
+    const auto at = tally.primitives.find(std::string(name));
+    counts.emplace_back(at != tally.primitives.end() ? at->second : 0, name);
+  }
+  std::sort(counts.begin(), counts.end());
+  return counts[rng.below(std::min(kRarest, counts.size()))].second;
 }
 
 // Whether outputs differ by more than rounding.
@@ -113,10 +138,20 @@ bool is_counted(const Program& spec, const Program& mutant, Rng& rng) {
 TraceTally run_traces(int num_traces, uint64_t seed) {
   const std::vector<NamedProgram> gallery = operator_gallery();
   TraceTally tally;
+  // How often a primitive that was aimed at was had, by operator.
+  std::map<std::string, std::map<std::size_t, int>> hits;
   for (uint64_t i = 0; tally.traces < num_traces; ++i) {
     Rng rng(seed, i);
-    const NamedProgram& base = gallery[i % gallery.size()];
-    const RandomTrace trace = random_trace(base.program, kTraceSteps, rng);
+    std::size_t which = i % gallery.size();
+    const std::string aim(rng.chance(0.5) ? rare_primitive(tally, rng) : "");
+    std::map<std::size_t, int>& found = hits[aim];
+    const auto best =
+        std::max_element(found.begin(), found.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (best != found.end() && best->second > 0 && rng.chance(0.7)) which = best->first;
+    const NamedProgram& base = gallery[which];
+    const RandomTrace trace = random_trace(base.program, kTraceSteps, aim, rng);
+    found[which] += trace.primitives.count(aim) != 0 ? 1 : -2;
     if (trace.mutating < kTraceSteps) continue;
     ++tally.traces;
     ++tally.operators[base.name];
@@ -144,7 +179,7 @@ MutantTally run_mutants(int num_counted, uint64_t seed) {
     Rng rng(seed, i, 1);
     const NamedProgram& base = gallery[rng.below(gallery.size())];
     const int steps = rng.chance(0.5) ? 0 : 5;
-    const Program original = random_trace(base.program, steps, rng).schedule.program();
+    const Program original = random_trace(base.program, steps, "", rng).schedule.program();
     // Kinds in turn, so that rare places are mutated as often as common ones.
     const auto kind = static_cast<MutantKind>(i % kNumMutantKinds);
     const std::optional<Program> mutant = mutate(original, kind, rng);

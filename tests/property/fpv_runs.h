@@ -11,7 +11,8 @@
 
 namespace prunerc::testing {
 
-/// Each operator of the gallery in turn, rewritten by at least kTraceSteps random primitives.
+/// Operators of the gallery in turn, each rewritten by at least kTraceSteps random primitives;
+/// every other trace is for a primitive that is rare so far.
 inline constexpr int kTraceSteps = 8;
 
 struct TraceTally {

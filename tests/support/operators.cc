@@ -46,6 +46,15 @@ op row_argmax_and_max<M=6, N=11>(X: f32[M,N]) -> (I: i64[M], V: f32[M]) {
   I[i] = argmax[j] X[i,j];
   V[i] = max[j] X[i,j];
 }
+op scale_shift<M=6, N=8>(X: f32[M,N], s: f32[N]) -> (Y: f32[M,N]) {
+  let A[i,j] = X[i,j] * s[j];
+  let B[i,j] = exp(A[i,j]);
+  Y[i,j] = B[i,j] + 1;
+}
+op matvec_residual<M=14, K=9>(A: f32[M,K], x: f32[K], r: f32[M]) -> (Y: f32[M]) {
+  let T[i] = sum[k] A[i,k] * x[k];
+  Y[i] = T[i] + r[i];
+}
 op blur<N=19>(X: f32[N]) -> (Y: f32[N]) {
   let A[i] = (X[i-1] or 0) + X[i] + (X[i+1] or 0);
   Y[i] = (A[i-1] or 0) + A[i] + (A[i+1] or 0);
@@ -58,6 +67,8 @@ constexpr Row kRows[] = {
     {"std/gemm.prn", "gemm_nt", "M=9 N=6 K=11"},
     {"std/gemm.prn", "gemm_tn", "M=8 N=12 K=5"},
     {"std/gemm.prn", "gemm_alpha_beta", "M=6 N=7 K=8"},
+    {"std/gemm.prn", "gemm_bias", "M=6 N=10 K=7"},
+    {"std/gemm.prn", "gemm_bias", "M=8 N=8 K=12"},
     {"std/gemm.prn", "gemm_bias_relu", "M=11 N=8 K=6"},
     {"std/gemm.prn", "gemm_bias_gelu", "M=5 N=9 K=7"},
     {"std/gemm.prn", "gemm_silu", "M=6 N=6 K=10"},
@@ -129,6 +140,8 @@ constexpr Row kRows[] = {
     {nullptr, "residual_norm", ""},
     {nullptr, "gelu_mlp", ""},
     {nullptr, "row_argmax_and_max", ""},
+    {nullptr, "scale_shift", ""},
+    {nullptr, "matvec_residual", ""},
     {nullptr, "blur", ""},
 };
 
