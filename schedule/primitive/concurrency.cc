@@ -1,6 +1,7 @@
 #include "schedule/primitive/concurrency.h"
 
 #include "ir/thread_axis.h"
+#include "ir/visit.h"
 #include "schedule/primitive/flow.h"
 #include "schedule/primitive/independence.h"
 #include "schedule/primitive/reducer.h"
@@ -91,6 +92,19 @@ std::vector<LoopId> concurrent_loops(const Site& site) {
     const Loop* loop = s.as<Loop>();
     if (loop != nullptr && is_concurrent(loop->loop_kind)) out.push_back(loop->id);
   }
+  return out;
+}
+
+std::vector<LoopId> concurrent_loops_in(Stmt s) {
+  std::vector<LoopId> out;
+  walk(
+      s,
+      [&](Stmt part) {
+        const Loop* loop = part.as<Loop>();
+        if (loop != nullptr && is_concurrent(loop->loop_kind)) out.push_back(loop->id);
+        return part.as<Block>() == nullptr;
+      },
+      [](Expr) {});
   return out;
 }
 

@@ -21,6 +21,8 @@ Result<void> recheck_concurrent(const ir::Program& program, const std::vector<ir
 
 /// Ids of concurrent loops (parallel, thread axes) on the path, the last statement included.
 std::vector<ir::LoopId> concurrent_loops(const Site& site);
+/// The same anywhere in a statement, vectorized loops included.
+std::vector<ir::LoopId> concurrent_loops_in(ir::Stmt s);
 
 }  // namespace prunerc::schedule
 

@@ -7,11 +7,13 @@
 // The first part keeps the ids of the loops and blocks inside; the others get new ones.
 //
 // Requires: L serial, without attributes, of constant extent; positive sizes that add up to the
-// extent, at most one inferred (-1); the copies are not too many.
+// extent, at most one inferred (-1); the copies are not too many; concurrent loops inside need no
+// intermediate of their own, which the copies would share.
 // Legal because: the same instances run in the same order.
 // Cost: O(size of what is below L, times the number of parts).
 #include "ir/visit.h"
 #include "schedule/primitive.h"
+#include "schedule/primitive/concurrency.h"
 #include "schedule/primitive/site.h"
 
 #include <string>
@@ -111,7 +113,13 @@ Applied apply_partition(const Program& program, const PartitionPlan& plan) {
 template <>
 Result<Applied> run<PrimitiveKind::kLoopPartition>(const Program& program, const Call& call) {
   PRUNERC_TRY(const PartitionPlan plan, plan_partition(program, call.loop(0), call.integers(1)));
-  return apply_partition(program, plan);
+  Applied out = apply_partition(program, plan);
+  // What an iteration of a concurrent loop inside had to itself, all copies of that loop now share.
+  for (const Output& part : out.outputs) {
+    PRUNERC_TRY(const Site site, find_loop(out.program, std::get<LoopId>(part)));
+    PRUNERC_TRY_VOID(recheck_concurrent(out.program, concurrent_loops_in(site.loop()->body)));
+  }
+  return out;
 }
 
 }  // namespace prunerc::schedule

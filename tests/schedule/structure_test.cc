@@ -68,6 +68,24 @@ program scatter(X: f32[8]) -> (Y: f32[4]) {
   for i in 4 @L1 { block "Z" @B1 [v: S(4) = i] { Y[v] = X[v] } }
 })";
 
+// Row sums: each thread has T of its row to itself, as long as the rows stand in one loop of
+// threads.
+constexpr std::string_view kOwnRows = R"(
+program p(A: f32[4, 6]) -> (B: f32[4, 6]) {
+  buffer T: f32[6] global
+  for i in 4 @L0 { for j in 6 @L1 {
+    block "T" @B0 [v: S(6) = j] { T[v] = A[0, v] }
+    block "B" @B1 [vi: S(4) = i, vj: S(6) = j] { B[vi, vj] = T[vj] + A[vi, vj] }
+  } }
+})";
+
+TEST_CASE(
+    "loop_partition refuses to let copies of a concurrent loop share what was each iteration's "
+    "own") {
+  check_rejected(kOwnRows, "reorder([@L1, @L0])\nparallel(@L0)\nloop_partition(@L1, [2, 4])",
+                 "BlocksDepend");
+}
+
 TEST_CASE("loop_partition cuts an iteration range") {
   const Case cases[] = {
       {kMatmul, "loop_partition(@L0, [4, 12])", ""},
