@@ -22,8 +22,8 @@ struct Caps {
   int64_t outer = 4;
   int64_t plain = 8;
 };
-constexpr Caps kLevels[] = {{kUncapped, 4, 8}, {8, 4, 8}, {4, 4, 8},
-                            {3, 4, 4},         {3, 2, 4}, {2, 2, 4}};
+constexpr Caps kLevels[] = {{kUncapped, 4, 8}, {kUncapped, 2, 4}, {8, 4, 8}, {4, 4, 8},
+                            {3, 4, 4},         {3, 2, 4},         {2, 2, 4}};
 
 // At most `cap`, and a multiple of the powers of two that the extent is a multiple of, so that
 // fused loops are divided as they were.

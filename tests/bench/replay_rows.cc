@@ -103,6 +103,13 @@ double traces_per_second(const ir::Program& base, const schedule::Trace& trace, 
 
 }  // namespace
 
+TracedProgram gpu_matmul() {
+  Result<ir::Program> program = ir::parse(kMatmul);
+  Result<schedule::Trace> trace = schedule::parse_trace(kTrace);
+  PRUNERC_CHECK(program.ok() && trace.ok(), "the texts parse");
+  return {*std::move(program), *std::move(trace)};
+}
+
 std::vector<Row> replay_rows() {
   const Result<ir::Program> base = ir::parse(kMatmul);
   PRUNERC_CHECK(base.ok(), "the base parses");

@@ -2,11 +2,9 @@
 #include "ir/fpv/fpv.h"
 #include "ir/lang/lang.h"
 #include "ir/parser.h"
-#include "ir/printer.h"
 #include "ir/support/check.h"
 #include "schedule/schedule.h"
-#include "schedule/shrink.h"
-#include "schedule/twin.h"
+#include "search/equality.h"
 #include "search/space.h"
 #include "tests/bench/dot_fraction.h"
 #include "tests/bench/schedule_rows.h"
@@ -84,6 +82,35 @@ double percentile(std::vector<double> values, double part) {
   return values[static_cast<std::size_t>(part * static_cast<double>(values.size() - 1))];
 }
 
+struct TwinTally {
+  std::vector<double> ms;
+  std::map<std::string, int> outcomes;
+
+  void report(const char* name, TwinTally* all) const {
+    std::printf("  %-20s %3zu candidates, median %.1f ms, most %.1f ms;", name, ms.size(),
+                percentile(ms, 0.5), percentile(ms, 1));
+    for (const auto& [outcome, count] : outcomes) {
+      std::printf(" %d %s", count, outcome.c_str());
+      all->outcomes[outcome] += count;
+    }
+    std::printf("\n");
+    all->ms.insert(all->ms.end(), ms.begin(), ms.end());
+  }
+};
+
+// As search does before it builds a candidate.
+void check_twin(const char* name, const ir::Program& base, const schedule::Trace& trace,
+                TwinTally* tally) {
+  search::Task task;
+  task.base = base;
+  const auto start = Clock::now();
+  const ir::FpvVerdict verdict =
+      search::check_on_twin(task, trace, search::kDraftLog2Error, 1).verdict;
+  tally->ms.push_back(1e3 * seconds_since(start));
+  ++tally->outcomes[std::string(to_string(verdict.kind))];
+  if (!verdict.ok()) std::printf("%s: %s\n", name, to_string(verdict).c_str());
+}
+
 }  // namespace
 
 std::vector<Row> dot_rows() {
@@ -153,8 +180,7 @@ std::vector<Row> rate_rows(const Options& options) {
 }
 
 std::vector<Row> twin_rows(const Options& options) {
-  std::vector<double> times_ms;
-  std::map<std::string, int> outcomes;
+  TwinTally all;
   for (const Case& c : kCases) {
     const Result<ir::Target> target = ir::target_from_string("cpu:znver4");
     PRUNERC_CHECK(target.ok(), "the target is known");
@@ -162,8 +188,7 @@ std::vector<Row> twin_rows(const Options& options) {
     const Result<search::SearchSpace> space = search::make_space(task);
     PRUNERC_CHECK(space.ok(), "the operator has a search space");
     Rng rng(options.seed, static_cast<uint64_t>(&c - kCases));
-    std::vector<double> own_ms;
-    std::map<std::string, int> own;
+    TwinTally own;
     for (int i = 0; i < options.candidates; ++i) {
       const auto sketch = static_cast<int>(rng.below(space->sketches.size()));
       const search::Sketch& s = space->sketches[static_cast<std::size_t>(sketch)];
@@ -174,42 +199,18 @@ std::vector<Row> twin_rows(const Options& options) {
       const Result<search::Candidate> candidate =
           search::instantiate(task, *space, sketch, decisions);
       if (!candidate.ok()) continue;
-      const auto start = Clock::now();
-      const Result<schedule::Twin> twin = schedule::make_twin(task.base, candidate->trace);
-      std::string outcome = "no twin";
-      if (twin.ok()) {
-        ir::FpvOptions check;
-        check.max_steps = 6'000'000;  // as search does
-        const ir::FpvVerdict verdict = ir::check_equivalent(twin->base, twin->scheduled, check);
-        outcome = to_string(verdict.kind);
-        if (!verdict.ok()) std::printf("%s: %s\n", c.op, to_string(verdict).c_str());
-        if (std::getenv("PRUNERC_TRACE") != nullptr && seconds_since(start) > 0.05) {
-          std::printf(
-              "%.1f ms: %s, cost %lld and %lld\n%s%s", 1e3 * seconds_since(start),
-              to_string(verdict).c_str(), static_cast<long long>(schedule::cost_of(twin->base)),
-              static_cast<long long>(schedule::cost_of(twin->scheduled)),
-              schedule::print(candidate->trace).c_str(), ir::print(twin->scheduled).c_str());
-        }
-      } else {
-        std::printf("%s: %s\n", c.op, twin.error().message().c_str());
-        if (std::getenv("PRUNERC_TRACE") != nullptr) {
-          std::printf("%s", schedule::print(candidate->trace).c_str());
-        }
-      }
-      own_ms.push_back(1e3 * seconds_since(start));
-      ++own[outcome];
-      ++outcomes[outcome];
+      check_twin(c.op, task.base, candidate->trace, &own);
     }
-    std::printf("  %-20s %3zu candidates, median %.1f ms, most %.1f ms;", c.op, own_ms.size(),
-                percentile(own_ms, 0.5), percentile(own_ms, 1));
-    for (const auto& [name, count] : own) std::printf(" %d %s", count, name.c_str());
-    std::printf("\n");
-    times_ms.insert(times_ms.end(), own_ms.begin(), own_ms.end());
+    own.report(c.op, &all);
   }
-  const int others = static_cast<int>(times_ms.size()) - outcomes["equal"];
-  return {{"fpv_twin_median_ms", percentile(times_ms, 0.5), "ms", 20.0, "", true},
-          {"fpv_twin_p95_ms", percentile(times_ms, 0.95), "ms", 200.0, "", true},
-          {"fpv_twins", static_cast<double>(times_ms.size()), "candidates", {}, "", false},
+  TwinTally gpu;
+  const TracedProgram matmul = gpu_matmul();
+  check_twin("gpu_matmul", matmul.program, matmul.trace, &gpu);
+  gpu.report("gpu_matmul", &all);
+  const int others = static_cast<int>(all.ms.size()) - all.outcomes["equal"];
+  return {{"fpv_twin_median_ms", percentile(all.ms, 0.5), "ms", 20.0, "", true},
+          {"fpv_twin_p95_ms", percentile(all.ms, 0.95), "ms", 200.0, "", true},
+          {"fpv_twins", static_cast<double>(all.ms.size()), "candidates", {}, "", false},
           {"fpv_twins_not_equal", static_cast<double>(others), "candidates", 0.0, "", true}};
 }
 

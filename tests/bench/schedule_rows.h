@@ -3,6 +3,9 @@
 #ifndef PRUNERC_TESTS_BENCH_SCHEDULE_ROWS_H_
 #define PRUNERC_TESTS_BENCH_SCHEDULE_ROWS_H_
 
+#include "ir/program.h"
+#include "schedule/trace.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -29,6 +32,13 @@ struct Options {
 /// Replays a CUDA-style matrix product of about 30 steps, with every step's legality checked as in
 /// a search (and once more with ir::verify after each step). Rows replay_gpu_matmul*.
 std::vector<Row> replay_rows();
+
+/// That trace and the program that it starts from.
+struct TracedProgram {
+  ir::Program program;
+  schedule::Trace trace;
+};
+TracedProgram gpu_matmul();
 
 /// Matrix products by dot-product instructions: dot_fraction.h.
 std::vector<Row> dot_rows();
