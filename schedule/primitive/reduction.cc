@@ -9,10 +9,12 @@
 //
 // Requires: B has an init, stands in no other block, is the sole writer of T; `loop` is around B;
 // no loop above it feeds a reduction variable; no loop feeds a spatial and a reduction variable;
-// each instance occurs once below `loop`. Legal because: the initialising instance is the first of
-// its element, and no other element is touched between. Cost: O(size of B and its loops).
+// each instance occurs once below `loop`; nobody in there writes what the init reads. Legal
+// because: the initialising instance is the first of its element, and no other element is touched
+// between. Cost: O(size of B and its loops).
 #include "ir/analysis/region.h"
 #include "ir/analysis/simplify.h"
+#include "ir/visit.h"
 #include "schedule/primitive.h"
 #include "schedule/primitive/flow.h"
 #include "schedule/primitive/reducer.h"
@@ -40,6 +42,20 @@ class DecomposePlan {
   LoopId loop_;
   std::vector<const Loop*> inner_;
 };
+
+bool init_reads_from(const Block& block, const Block& other) {
+  bool found = false;
+  walk(
+      block.init, [](Stmt) { return true; },
+      [&](Expr e) {
+        walk(e, [&](Expr part) {
+          const Load* load = part.as<Load>();
+          found = found || (load != nullptr && writes(other, load->buffer));
+          return !found;
+        });
+      });
+  return found;
+}
 
 Result<DecomposePlan> plan_decompose(const Program& program, BlockId id, LoopId loop_id) {
   DecomposePlan plan;
@@ -70,10 +86,14 @@ Result<DecomposePlan> plan_decompose(const Program& program, BlockId id, LoopId 
       }
     }
   }
-  // Whatever stands beside the block in these loops would see the elements initialised early.
+  // Whatever stands beside the block in these loops would see the elements initialised early, or
+  // write too late what the init reads.
   const Flow::Span span = flow.under(loop_id);
   for (std::size_t i = span.first; i < span.last; ++i) {
     if (i == place) continue;
+    if (init_reads_from(block, *flow[i].block)) {
+      return error(Diag::kBlockProducerLate, id, flow[i].block->id);
+    }
     for (const Access& access : block.writes) {
       if (reads(*flow[i].block, access.buffer)) {
         return error(Diag::kCacheReaderInside, flow[i].block->id,

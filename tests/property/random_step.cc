@@ -130,7 +130,7 @@ class Chooser {
 RandomStep Chooser::split() {
   const LoopFacts loop = any_loop();
   std::vector<Int> factors;
-  if (rng_.chance(0.4)) {
+  if (rng_.chance(0.33)) {
     for (int64_t t :
          TileSpace(loop.extent, 2 + static_cast<int>(rng_.below(2)), TileKind::kPerfect, 0)
              .sample(rng_)) {

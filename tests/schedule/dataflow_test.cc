@@ -162,6 +162,22 @@ TEST_CASE("set_scope moves intermediates only") {
   for (const Case& c : cases) check(c);
 }
 
+// The init reads T, which block @B1 computes inside or in front of the reduction loop @L1.
+std::string init_reads(bool inside) {
+  const std::string producer = "block \"T\" @B1 [v: S(4) = i] { T[v] = Bias[v] }";
+  return "program p(A: f32[4, 6], Bias: f32[4]) -> (C: f32[4]) { buffer T: f32[4] global "
+         "for i in 4 @L0 { " +
+         (inside ? "" : producer) + " for k in 6 @L1 { " + (inside ? producer : "") +
+         " block \"C\" @B0 [vi: S(4) = i, vk: R(6) = k] { init { C[vi] = T[vi] } "
+         "C[vi] = C[vi] + A[vi, vk] } } } }";
+}
+
+TEST_CASE("decompose_reduction keeps the init behind what writes its operands") {
+  check_steps(init_reads(false), "decompose_reduction(@B0, @L1)");
+  check_rejected(init_reads(true), "decompose_reduction(@B0, @L1)", "BlockProducerLate");
+  check_rejected(init_reads(false), "decompose_reduction(@B0, @L0)", "BlockProducerLate");
+}
+
 TEST_CASE("decompose_reduction takes the init out of the loop") {
   const Case cases[] = {
       {kMatmul, "decompose_reduction(@B0, @L2)", ""},
