@@ -381,14 +381,9 @@ Result<Applied> run_move(const Program& program, const Call& call, Direction dir
   PRUNERC_TRY(const MovePlan plan,
               MovePlanner(program, direction).plan(call.block(0), call.loop(1)));
   Applied moved = apply_move(plan);
-  // Iterations of concurrent loops around must stay independent: a question about the result. At
-  // the old place as well: what was private to an iteration may now be read from outside.
+  // Iterations of concurrent loops around must stay independent: a question about the result.
   PRUNERC_TRY_VOID(recheck_concurrent(moved.program, plan.concurrent()));
-  std::vector<LoopId> left;
-  for (const LoopId id : concurrent_loops(plan.block_site())) {
-    if (find_loop(moved.program, id).ok()) left.push_back(id);
-  }
-  PRUNERC_TRY_VOID(recheck_concurrent(moved.program, left));
+  PRUNERC_TRY_VOID(recheck_left(moved.program, plan.block_site()));
   return moved;
 }
 

@@ -86,6 +86,14 @@ Result<void> recheck_concurrent(const Program& program, const std::vector<LoopId
   return {};
 }
 
+Result<void> recheck_left(const Program& rewritten, const Site& old_place) {
+  std::vector<LoopId> left;
+  for (const LoopId id : concurrent_loops(old_place)) {
+    if (find_loop(rewritten, id).ok()) left.push_back(id);
+  }
+  return recheck_concurrent(rewritten, left);
+}
+
 std::vector<LoopId> concurrent_loops(const Site& site) {
   std::vector<LoopId> out;
   for (Stmt s : site.path) {

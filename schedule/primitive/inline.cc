@@ -15,6 +15,7 @@
 #include "ir/analysis/region.h"
 #include "ir/visit.h"
 #include "schedule/primitive.h"
+#include "schedule/primitive/concurrency.h"
 #include "schedule/primitive/flow.h"
 #include "schedule/primitive/pointwise.h"
 #include "schedule/primitive/reducer.h"
@@ -221,14 +222,18 @@ Applied apply_reverse_inline(const Program& program, const ReverseInlinePlan& pl
 template <>
 Result<Applied> run<PrimitiveKind::kComputeInline>(const Program& program, const Call& call) {
   PRUNERC_TRY(const InlinePlan plan, plan_inline(program, call.block(0)));
-  return apply_inline(program, plan);
+  Applied out = apply_inline(program, plan);
+  PRUNERC_TRY_VOID(recheck_left(out.program, plan.site()));
+  return out;
 }
 
 template <>
 Result<Applied> run<PrimitiveKind::kReverseComputeInline>(const Program& program,
                                                           const Call& call) {
   PRUNERC_TRY(const ReverseInlinePlan plan, plan_reverse_inline(program, call.block(0)));
-  return apply_reverse_inline(program, plan);
+  Applied out = apply_reverse_inline(program, plan);
+  PRUNERC_TRY_VOID(recheck_left(out.program, plan.consumer()));
+  return out;
 }
 
 }  // namespace prunerc::schedule

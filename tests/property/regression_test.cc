@@ -84,5 +84,46 @@ program p(A: i32[1, 5, 4]) -> (C: i32[1]) {
   CHECK(has_lanes);  // the pass in question has something to do
 }
 
+// T is private to each iteration of the parallel loop as long as both blocks stand in it.
+const char* const kPrivate = R"(
+program p(A: f32[3], X: f32[4, 3]) -> (Y: f32[4, 3]) {
+  buffer T: f32[3] global
+  buffer U: f32[4, 3] global
+  for i in 4 @L0 parallel {
+    for j in 3 @L1 { block "t" @B0 [v: S(3) = j] { T[v] = A[v]*2f32 } }
+    for j in 3 @L2 { block "u" @B1 [w: S(4) = i, v: S(3) = j] { U[w, v] = T[v] + X[w, v] } }
+  }
+  for i in 4 @L3 { for j in 3 @L4 {
+    block "y" @B2 [w: S(4) = i, v: S(3) = j] { Y[w, v] = U[w, v]*3f32 }
+  } }
+})";
+
+TEST_CASE("a reader does not leave the parallel loop that its source is private to") {
+  const Program program = parse_or_die(kPrivate);
+  schedule::Schedule s(program, schedule::Verify::kEachStep);
+  CHECK_DIAG(s.compute_inline(BlockId(1)), BlocksDepend);
+  CHECK(s.program().is(program));
+  CHECK_DIAG(s.compute_at(BlockId(1), LoopId(3)), BlocksDepend);
+  CHECK(s.program().is(program));
+}
+
+TEST_CASE("a producer at data's positions is computed whole, not where its reader's guard fails") {
+  const Program program = parse_or_die(R"(
+program p(X: f32[9], row: i64[7]) -> (Y: f32[7]) {
+  buffer T: f32[9] global
+  for i in 9 @L0 { block "t" @B0 [v: S(9) = i] { reads X[v] writes T[v] T[v] = X[v] } }
+  for k0 in 2 @L1 { for k1 in 4 @L2 {
+    block "y" @B1 [v: S(7) = k0*4 + k1] where k0*4 + k1 < 7 {
+      reads row[v], T[0 +: 9]
+      writes Y[v]
+      Y[v] = select(0 <= row[v] && row[v] < 9, T[row[v]], 0f32)
+    }
+  } }
+})");
+  schedule::Schedule s(program, schedule::Verify::kEachStep);
+  const auto moved = s.compute_at(BlockId(0), LoopId(2));
+  if (moved.ok()) check_same_result(program, s.program(), 1);
+}
+
 }  // namespace
 }  // namespace prunerc
