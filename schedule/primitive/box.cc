@@ -27,8 +27,24 @@ bool steps_of_one(const IterMapResult& found) {
   return true;
 }
 
-// An iteration variable of which the access says nothing (its domain has one value, say) may be out
-// of its domain, by the loops outside alone: then nothing is written, wherever the access points.
+// One iteration variable, scaled and shifted: different values give different subscripts.
+bool is_of_one_variable(const Block& block, Expr subscript) {
+  const auto count =
+      std::count_if(block.iters.begin(), block.iters.end(),
+                    [&](const IterVar& iter) { return mentions(subscript, iter.var->id); });
+  bool wraps = false;
+  walk(subscript, [&](Expr e) {
+    wraps = wraps || e.kind() == ExprKind::kFloorDiv || e.kind() == ExprKind::kFloorMod;
+    return !wraps;
+  });
+  return count == 1 && !wraps;
+}
+
+// A guard usually leaves out elements that nobody writes: those of iterations outside the domain.
+// Not so in two cases. An iteration variable of which the access says nothing (its domain has one
+// value, say) may be out of its domain, by the loops outside alone: then nothing is written,
+// wherever the access points. And in a subscript such as v0*4 + v1 with v1 below 4, a v1 that the
+// guard cuts off points at another tile's elements.
 bool may_skip_silently(IrBuilder& b, const LeafBlock& leaf, const Access& access,
                        const VarRanges& ranges) {
   const auto is_inner = [&](VarId id) {
@@ -36,16 +52,20 @@ bool may_skip_silently(IrBuilder& b, const LeafBlock& leaf, const Access& access
                        [&](const Loop* loop) { return loop->var->id == id; });
   };
   for (const IterVar& iter : leaf.block->iters) {
-    const bool is_seen =
-        std::any_of(access.region.begin(), access.region.end(),
-                    [&](const Range& range) { return mentions(range.min, iter.var->id); });
+    bool is_seen = false;
+    bool is_mixed = false;
+    for (const Range& range : access.region) {
+      if (!mentions(range.min, iter.var->id)) continue;
+      is_seen = true;
+      is_mixed = is_mixed || !is_of_one_variable(*leaf.block, range.min);
+    }
     bool depends_on_outside = false;
     walk(iter.binding, [&](Expr e) {
       const Var* var = e.as<Var>();
       depends_on_outside |= var != nullptr && !is_inner(var->id);
       return true;
     });
-    if (is_seen || !depends_on_outside) continue;
+    if (is_seen ? !is_mixed : !depends_on_outside) continue;
     const Interval reached = interval_of(to_linear(b, iter.binding, ranges), ranges);
     const std::optional<int64_t> extent = constant(iter.extent);
     if (!extent || reached.lo < 0 || reached.hi >= *extent) return true;

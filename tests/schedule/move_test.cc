@@ -181,6 +181,20 @@ TEST_CASE("compute_at says what is wrong") {
   for (const Case& c : cases) check(c);
 }
 
+// T's tiles of 4 columns, in a loop of 7 of which the guard cuts off 3: those are the next tile's.
+constexpr std::string_view kWideTiles = R"(
+program p(X: f32[8]) -> (Y: f32[8]) {
+  buffer T: f32[8] global
+  for o in 2 @L0 { for i in 7 @L1 {
+    block "T" @B0 [vo: S(2) = o, vi: S(4) = i] where i < 4 { T[vo*4 + vi] = X[vo*4 + vi] }
+  } }
+  for j in 8 @L2 { block "Y" @B1 [v: S(8) = j] { Y[v] = T[v] + 1f32 } }
+})";
+
+TEST_CASE("a guard that cuts off another tile's elements leaves a tile unfinished") {
+  check_rejected(kWideTiles, "reverse_compute_at(@B1, @L0)", "RegionNotCovered");
+}
+
 TEST_CASE("reverse_compute_at consumes what one iteration of the loop has made") {
   const Case cases[] = {
       {kChain, "reverse_compute_at(@B1, @L0)", ""},
