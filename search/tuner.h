@@ -89,9 +89,9 @@ struct TuneOptions {
   int num_threads =
       0;  // of the search itself; 0: one per hardware thread. Choices do not depend on it
   StrategyKind strategy = StrategyKind::kEvolution;
-  /// Asked of every candidate before it is built, to kDraftLog2Error, and of every one that ran before
-  /// it is stored, to kStoredLog2Error. Not equal and invalid ones are answered with kNotEqual.
-  /// Empty: none is checked.
+  /// Asked of every candidate before it is built, to kDraftLog2Error, and of every one that ran
+  /// before it is stored, to kStoredLog2Error. Not equal and invalid ones are answered with
+  /// kNotEqual. Empty: none is checked.
   EqualityCheck check = check_on_twin;
   const costmodel::CostModel* model = nullptr;  // null: the roofline
   bool fresh = false;                           // ignore what is stored
