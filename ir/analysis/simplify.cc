@@ -121,6 +121,9 @@ Linear Simplifier::linear(Expr e) {
     return is_index_arithmetic(simple) && take_fuel() ? linear(simple) : Linear::of(simple);
   }
   if (depth_ >= kMaxDepth || !take_fuel()) return Linear::of(e);
+  // Sums are cheap to make again; keeping them costs more than it saves.
+  const bool is_division = e.kind() == ExprKind::kFloorDiv || e.kind() == ExprKind::kFloorMod;
+  if (!is_division) return linear_of_arithmetic(e);
   if (const auto known = forms_.find(e.node()); known != forms_.end()) return known->second;
   Linear form = linear_of_arithmetic(e);
   // With fuel, depth or facts missing it came out worse than the next one to ask deserves.
