@@ -9,20 +9,6 @@
 namespace prunerc::testing {
 namespace {
 
-struct Case {
-  std::string_view program;
-  std::string_view steps;
-  std::string_view diag;  // empty: accepted
-};
-
-void check(const Case& c) {
-  if (c.diag.empty()) {
-    check_steps(c.program, c.steps);
-  } else {
-    check_rejected(c.program, c.steps, c.diag);
-  }
-}
-
 // Each iteration of @L0 fills T and uses it.
 constexpr std::string_view kStaged = R"(
 program staged(X: f32[8, 4]) -> (Y: f32[8, 4]) {

@@ -116,4 +116,12 @@ void check_rejected(std::string_view program, std::string_view steps, std::strin
   CHECK(s.trace() == before.trace());
 }
 
+void check(const Case& row) {
+  if (row.diag.empty()) {
+    check_steps(row.program, row.steps);
+  } else {
+    check_rejected(row.program, row.steps, row.diag);
+  }
+}
+
 }  // namespace prunerc::testing

@@ -5,6 +5,7 @@
 #include "ir/support/result.h"
 #include "schedule/schedule.h"
 
+#include <string>
 #include <string_view>
 
 namespace prunerc::testing {
@@ -20,6 +21,16 @@ schedule::Schedule check_steps(std::string_view program, std::string_view steps)
 /// All steps but the last apply; the last one must fail with that row of diag.def, without a
 /// change.
 void check_rejected(std::string_view program, std::string_view steps, std::string_view diag);
+
+/// A row of a table test: steps on a program, and the row of diag.def with which the last of them
+/// is refused (empty: all are accepted).
+struct Case {
+  Case(std::string_view on, std::string_view apply, std::string_view refused)
+      : program(on), steps(apply), diag(refused) {}
+  std::string program, steps, diag;
+};
+/// check_steps or check_rejected.
+void check(const Case& row);
 
 }  // namespace prunerc::testing
 

@@ -9,20 +9,6 @@
 namespace prunerc::testing {
 namespace {
 
-struct Case {
-  std::string_view program;
-  std::string_view steps;
-  std::string_view diag;  // empty: accepted
-};
-
-void check(const Case& c) {
-  if (c.diag.empty()) {
-    check_steps(c.program, c.steps);
-  } else {
-    check_rejected(c.program, c.steps, c.diag);
-  }
-}
-
 constexpr std::string_view kShapes = R"(
 program shapes(X: f32[4, 6], Unused: f32[2]) -> (Y: f32[6, 4], Z: f32[4]) {
   buffer T: f32[6, 1, 4] global

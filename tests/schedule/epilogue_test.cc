@@ -11,20 +11,6 @@
 namespace prunerc::testing {
 namespace {
 
-struct Case {
-  std::string program;
-  std::string_view steps;
-  std::string_view diag;  // empty: accepted
-};
-
-void check(const Case& c) {
-  if (c.diag.empty()) {
-    check_steps(c.program, c.steps);
-  } else {
-    check_rejected(c.program, c.steps, c.diag);
-  }
-}
-
 // T = reduction of X over k by `join` from `start`; Y[vj, vi] = `value`.
 std::string with_epilogue(const std::string& start, const std::string& join,
                           const std::string& value) {

@@ -12,20 +12,6 @@
 namespace prunerc::testing {
 namespace {
 
-struct Case {
-  std::string_view program;
-  std::string steps;
-  std::string_view diag;  // empty: accepted
-};
-
-void check(const Case& c) {
-  if (c.diag.empty()) {
-    check_steps(c.program, c.steps);
-  } else {
-    check_rejected(c.program, c.steps, c.diag);
-  }
-}
-
 std::string layout(std::string_view block, std::string_view map, std::string_view pad = "[]") {
   return "transform_layout(" + std::string(block) + ", 0, \"" + std::string(map) + "\", " +
          std::string(pad) + ")";

@@ -9,20 +9,6 @@
 namespace prunerc::testing {
 namespace {
 
-struct Case {
-  std::string_view program;
-  std::string_view steps;
-  std::string_view diag;  // empty: accepted
-};
-
-void check(const Case& c) {
-  if (c.diag.empty()) {
-    check_steps(c.program, c.steps);
-  } else {
-    check_rejected(c.program, c.steps, c.diag);
-  }
-}
-
 constexpr std::string_view kTwoBlocks = R"(
 program two(X: f32[8, 8]) -> (Y: f32[8, 8], Z: f32[8, 8]) {
   for i in 8 @L0 { for j in 8 @L1 {

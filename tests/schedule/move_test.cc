@@ -9,20 +9,6 @@
 namespace prunerc::testing {
 namespace {
 
-struct Case {
-  std::string_view program;
-  std::string_view steps;
-  std::string_view diag;  // empty: accepted
-};
-
-void check(const Case& c) {
-  if (c.diag.empty()) {
-    check_steps(c.program, c.steps);
-  } else {
-    check_rejected(c.program, c.steps, c.diag);
-  }
-}
-
 // Y is written by two blocks; T's two halves come from two blocks as well.
 constexpr std::string_view kHalves = R"(
 program halves(X: f32[8]) -> (Y: f32[8]) {

@@ -12,20 +12,6 @@
 namespace prunerc::testing {
 namespace {
 
-struct Case {
-  std::string_view program;
-  std::string steps;
-  std::string_view diag;  // empty: accepted
-};
-
-void check(const Case& c) {
-  if (c.diag.empty()) {
-    check_steps(c.program, c.steps);
-  } else {
-    check_rejected(c.program, c.steps, c.diag);
-  }
-}
-
 /// Y[v] = a window of X that may leave it: only the condition keeps it inside.
 constexpr std::string_view kWindow = R"(
 program window(X: f32[10]) -> (Y: f32[10]) {
