@@ -92,7 +92,7 @@ class Usage(command.CommandTest):
 }
 """)
         result = self.prunerc("compile", bad, "-o", self.path("x.o"), expect=1)
-        self.assertIn("bad.prc: block @B0 accesses buffer 'A' outside its declared regions", result.err)
+        self.assertIn("bad.prc: error: block @B0 accesses buffer 'A' outside its declared regions", result.err)
 
     def test_an_unknown_operator_or_parameter_ends_with_1(self):
         self.assertIn("nosuch", self.prunerc("tune", self.ops, "--op", "nosuch", expect=1).err)

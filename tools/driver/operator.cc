@@ -3,6 +3,7 @@
 #include "ir/parser.h"
 #include "ir/printer.h"
 #include "ir/verify.h"
+#include "schedule/schedule.h"
 #include "tools/driver/prunerc.h"
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 namespace prunerc {
 namespace {
@@ -91,16 +93,21 @@ Result<Operator> from_expression(const OperatorRequest& request) {
   return from_lang(lang::compile_expression(input), request, request.expression);
 }
 
+// "FILE:line:column: error: message", the form in which operator texts are refused, too.
+Error in_file(std::string_view file, const Error& error) {
+  ErrorData data = error.data();
+  const Locus at = std::exchange(data.locus, {});
+  const std::string place =
+      at.line > 0 ? fmt::format("{}:{}:{}", file, at.line, at.column) : std::string(file);
+  return prunerc::error(Diag::kOperatorText, fmt::format("{}: error: {}", place, message(data)));
+}
+
 Result<Operator> from_prc(const OperatorRequest& request, std::string text) {
   Result<ir::Program> program = ir::parse(text);
-  if (!program.ok()) {
-    return error(Diag::kOperatorText,
-                 fmt::format("{}:{}", request.file, program.error().message()));
-  }
+  if (!program.ok()) return in_file(request.file, program.error());
   for (const auto check : {ir::verify, ir::verify_declared_regions}) {
     if (const Result<void> sound = check(*program); !sound.ok()) {
-      return error(Diag::kOperatorText,
-                   fmt::format("{}: {}", request.file, sound.error().message()));
+      return in_file(request.file, sound.error());
     }
   }
   Operator op;
@@ -129,6 +136,16 @@ Result<std::string> text_of(const OperatorRequest& request) {
 }
 
 }  // namespace
+
+Result<Choice> apply_script(const Operator& op, const std::string& file) {
+  PRUNERC_TRY(const std::string text, read_text(file));
+  const Result<schedule::TraceScript> script = schedule::parse_script(text);
+  if (!script.ok()) return in_file(file, script.error());
+  const Result<schedule::Schedule> done = schedule::replay(
+      op.program, script->trace, {.verify = schedule::Verify::kEachStep, .lines = script->lines});
+  if (!done.ok()) return in_file(file, done.error());
+  return Choice{Choice::Origin::kScript, done->program(), done->trace(), 0};
+}
 
 Result<Operator> load_operator(const OperatorRequest& request) {
   if (!request.expression.empty()) return from_expression(request);

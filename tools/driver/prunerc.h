@@ -91,6 +91,11 @@ struct SessionOptions {
       worker_command;  ///< argv of the measuring child; empty: this executable's `__worker`
 };
 
+/// The schedule that the script in a file makes (one primitive per line, as traces print; an empty
+/// one leaves the program as it is written). Every step is checked.
+/// Errors: IoError; OperatorText with the line of the script.
+Result<Choice> apply_script(const Operator& op, const std::string& file);
+
 class Kernel;
 
 /// A target, a store and the means to measure. Threads: one call at a time.
@@ -116,11 +121,6 @@ class Session {
 
   /// The stored best, or the heuristic schedule (kO0), or the model's choice (kO1). Never measures.
   Result<Choice> choose(const Operator& op, Effort effort = Effort::kO0);
-  /// The schedule that a script makes (one primitive per line, as traces print; an empty one leaves
-  /// the program as it is written). Every step is checked. `name` stands in diagnostics.
-  /// Errors: OperatorText with the line of the script.
-  Result<Choice> apply_script(const Operator& op, std::string_view script,
-                              std::string_view name) const;
   Result<codegen::Artifact> compile(const Choice& choice) const;
 
   /// Chooses, compiles and loads into this process. Errors: TargetNotHost; those of choose,

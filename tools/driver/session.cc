@@ -149,23 +149,6 @@ Result<Choice> Session::choose(const Operator& op, Effort effort) {
   return Choice{Choice::Origin::kModel, drafted.program, std::move(drafted.trace), 0};
 }
 
-Result<Choice> Session::apply_script(const Operator& op, std::string_view script,
-                                     std::string_view name) const {
-  const auto refused = [&](const Error& error) {
-    ErrorData data = error.data();
-    const Locus at = std::exchange(data.locus, {});
-    const std::string place =
-        at.line > 0 ? fmt::format("{}:{}:{}", name, at.line, at.column) : std::string(name);
-    return prunerc::error(Diag::kOperatorText, fmt::format("{}: error: {}", place, message(data)));
-  };
-  const Result<schedule::TraceScript> parsed = schedule::parse_script(script);
-  if (!parsed.ok()) return refused(parsed.error());
-  const Result<schedule::Schedule> done = schedule::replay(
-      op.program, parsed->trace, {.verify = schedule::Verify::kEachStep, .lines = parsed->lines});
-  if (!done.ok()) return refused(done.error());
-  return Choice{Choice::Origin::kScript, done->program(), done->trace(), 0};
-}
-
 Result<codegen::Artifact> Session::compile(const Choice& choice) const {
   return codegen::compile_cpu(choice.program, impl_->target, {});
 }

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 
 namespace prunerc::cli {
 namespace {
@@ -88,13 +86,7 @@ void MachineOptions::add_script_to(CLI::App& verb) {
 
 Result<Choice> choose(Session& session, const Operator& op, const MachineOptions& machine,
                       int effort) {
-  if (!machine.script.empty()) {
-    std::ifstream file(machine.script, std::ios::binary);
-    const std::string text((std::istreambuf_iterator<char>(file)),
-                           std::istreambuf_iterator<char>());
-    if (!file.is_open()) return error(Diag::kIoError, "read", machine.script, "no such file");
-    return session.apply_script(op, text, machine.script);
-  }
+  if (!machine.script.empty()) return apply_script(op, machine.script);
   Result<Choice> choice = session.choose(op);
   if (effort == 0 || !choice.ok() || choice->origin == Choice::Origin::kRecord) return choice;
   return session.choose(op, Effort::kO1);
