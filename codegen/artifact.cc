@@ -6,7 +6,7 @@ namespace prunerc::codegen {
 namespace {
 
 constexpr uint32_t kMagic = 0x54524150;  // "PART"
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 
 /// No tensor or workspace of a runnable kernel is larger; keeps all size arithmetic far from
 /// overflow.
@@ -55,6 +55,136 @@ void write_param(WireWriter& writer, const ArtifactParam& param) {
   for (const int64_t extent : param.shape) writer.put(extent);
 }
 
+/// Limits of the CUDA driver; the first of each is that of x.
+constexpr std::array<int64_t, 3> kMaxGrid{(int64_t{1} << 31) - 1, 65535, 65535};
+constexpr std::array<int64_t, 3> kMaxBlock{1024, 1024, 64};
+constexpr int64_t kMaxThreads = 1024;
+constexpr int64_t kMaxSharedBytes = 1 << 20;
+constexpr size_t kMaxLaunches = 4096;
+constexpr int64_t kMaxBox = 256;
+constexpr int64_t kMaxMatrixExtent = int64_t{1} << 32;
+constexpr int64_t kTmaAlignment = 16;
+
+/// Bytes from where `arg` points to the end of what it points into; negative if it is none.
+int64_t bytes_behind(const Artifact& artifact, const LaunchArg& arg) {
+  if (arg.value < 0) return -1;
+  if (arg.kind == LaunchArgKind::kParam) {
+    const auto idx = static_cast<uint64_t>(arg.value);
+    return idx < artifact.params.size() ? size_bytes(artifact.params[idx]) : -1;
+  }
+  if (arg.kind != LaunchArgKind::kWorkspace || arg.value % kWorkspaceAlignment != 0) return -1;
+  return artifact.workspace_bytes - arg.value;
+}
+
+Result<void> check_tensor_map(const Artifact& artifact, const TensorMap& map) {
+  if (static_cast<int>(map.dtype) >= ir::kNumDTypes) return malformed("unknown element type");
+  const int64_t elem = ir::byte_size(map.dtype);
+  for (const int64_t extent : {map.rows, map.cols}) {
+    if (extent < 1 || extent > kMaxMatrixExtent)
+      return malformed("an extent of a tensor map is out of range");
+  }
+  if (map.pitch_bytes % kTmaAlignment != 0 || map.pitch_bytes < map.cols * elem ||
+      map.pitch_bytes > kMaxBytes / map.rows) {
+    return malformed("the pitch of a tensor map is out of range");
+  }
+  if (bytes_behind(artifact, map.base) < (map.rows - 1) * map.pitch_bytes + map.cols * elem) {
+    return malformed("a tensor map reaches beyond its buffer");
+  }
+  for (const int64_t extent : {map.box_rows, map.box_cols}) {
+    if (extent < 1 || extent > kMaxBox) return malformed("the box of a tensor map is out of range");
+  }
+  const int64_t row = map.box_cols * elem;
+  const int64_t swizzle = map.swizzle_bytes;
+  const bool known = swizzle == 0 || swizzle == 32 || swizzle == 64 || swizzle == 128;
+  if (!known || row % kTmaAlignment != 0 || (swizzle != 0 && row > swizzle))
+    return malformed("the box of a tensor map does not fit its swizzle");
+  return {};
+}
+
+Result<void> check_launch(const Artifact& artifact, const Launch& launch) {
+  if (!is_identifier(launch.kernel)) return malformed("a launch names no function");
+  int64_t num_threads = 1;
+  for (size_t axis = 0; axis < 3; ++axis) {
+    if (launch.grid[axis] < 1 || launch.grid[axis] > kMaxGrid[axis])
+      return malformed("the grid of a launch is out of range");
+    if (launch.block[axis] < 1 || launch.block[axis] > kMaxBlock[axis])
+      return malformed("the block of a launch is out of range");
+    num_threads *= launch.block[axis];
+  }
+  if (num_threads > kMaxThreads) return malformed("a launch has too many threads in a block");
+  if (launch.shared_bytes < 0 || launch.shared_bytes > kMaxSharedBytes)
+    return malformed("the shared memory of a launch is out of range");
+  if (launch.args.size() > kMaxParams || launch.tensor_maps.size() > kMaxParams)
+    return malformed("a launch has too many arguments");
+  for (const TensorMap& map : launch.tensor_maps) PRUNERC_TRY_VOID(check_tensor_map(artifact, map));
+  for (const LaunchArg& arg : launch.args) {
+    if (arg.kind > LaunchArgKind::kTensorMap) return malformed("unknown kind of argument");
+    const bool exists = arg.kind == LaunchArgKind::kTensorMap
+                            ? static_cast<uint64_t>(arg.value) < launch.tensor_maps.size()
+                            : bytes_behind(artifact, arg) >= 0;
+    if (!exists) return malformed("an argument of a launch does not exist");
+  }
+  return {};
+}
+
+Result<void> check_launches(const Artifact& artifact) {
+  const bool is_cpu = artifact.kind == ArtifactKind::kCpuObject;
+  if (is_cpu != artifact.launches.empty())
+    return malformed(is_cpu ? "a CPU kernel has launches" : "a CUDA kernel has no launch");
+  if (artifact.launches.size() > kMaxLaunches) return malformed("too many launches");
+  for (const Launch& launch : artifact.launches) PRUNERC_TRY_VOID(check_launch(artifact, launch));
+  return {};
+}
+
+LaunchArg read_launch_arg(WireReader& reader) {
+  LaunchArg arg;
+  arg.kind = reader.get<LaunchArgKind>();
+  arg.value = reader.get<int64_t>();
+  return arg;
+}
+
+void write_launch_arg(WireWriter& writer, const LaunchArg& arg) {
+  writer.put(arg.kind);
+  writer.put(arg.value);
+}
+
+Launch read_launch(WireReader& reader) {
+  Launch launch;
+  launch.kernel = reader.get_string();
+  for (int64_t& extent : launch.grid) extent = reader.get<int64_t>();
+  for (int64_t& extent : launch.block) extent = reader.get<int64_t>();
+  launch.shared_bytes = reader.get<int64_t>();
+  const uint64_t num_args = reader.get_count(9);  // a byte and a number
+  for (uint64_t i = 0; i < num_args; ++i) launch.args.push_back(read_launch_arg(reader));
+  const uint64_t num_maps = reader.get_count(58);  // an argument, a byte and six numbers
+  for (uint64_t i = 0; i < num_maps; ++i) {
+    TensorMap& map = launch.tensor_maps.emplace_back();
+    map.base = read_launch_arg(reader);
+    map.dtype = reader.get<ir::DType>();
+    for (int64_t* number :
+         {&map.rows, &map.cols, &map.pitch_bytes, &map.box_rows, &map.box_cols, &map.swizzle_bytes})
+      *number = reader.get<int64_t>();
+  }
+  return launch;
+}
+
+void write_launch(WireWriter& writer, const Launch& launch) {
+  writer.put_string(launch.kernel);
+  for (const int64_t extent : launch.grid) writer.put(extent);
+  for (const int64_t extent : launch.block) writer.put(extent);
+  writer.put(launch.shared_bytes);
+  writer.put(static_cast<uint64_t>(launch.args.size()));
+  for (const LaunchArg& arg : launch.args) write_launch_arg(writer, arg);
+  writer.put(static_cast<uint64_t>(launch.tensor_maps.size()));
+  for (const TensorMap& map : launch.tensor_maps) {
+    write_launch_arg(writer, map.base);
+    writer.put(map.dtype);
+    for (const int64_t number :
+         {map.rows, map.cols, map.pitch_bytes, map.box_rows, map.box_cols, map.swizzle_bytes})
+      writer.put(number);
+  }
+}
+
 }  // namespace
 
 int64_t num_elems(const ArtifactParam& param) {
@@ -87,7 +217,7 @@ Result<void> validate(const Artifact& artifact) {
   for (const int64_t bytes : {artifact.workspace_bytes, artifact.workspace_bytes_per_worker}) {
     if (bytes < 0 || bytes > kMaxBytes) return malformed("the workspace size is out of range");
   }
-  return {};
+  return check_launches(artifact);
 }
 
 std::string serialize(const Artifact& artifact) {
@@ -101,6 +231,8 @@ std::string serialize(const Artifact& artifact) {
   writer.put_string(artifact.cpu);
   writer.put(static_cast<uint64_t>(artifact.params.size()));
   for (const ArtifactParam& param : artifact.params) write_param(writer, param);
+  writer.put(static_cast<uint64_t>(artifact.launches.size()));
+  for (const Launch& launch : artifact.launches) write_launch(writer, launch);
   writer.put(artifact.workspace_bytes);
   writer.put(artifact.workspace_bytes_per_worker);
   writer.put(artifact.flops);
@@ -121,6 +253,8 @@ Result<Artifact> deserialize(std::string_view bytes) {
   const uint64_t num_params =
       reader.get_count(18);  // a parameter takes at least two counts and two bytes
   for (uint64_t i = 0; i < num_params; ++i) artifact.params.push_back(read_param(reader));
+  const uint64_t num_launches = reader.get_count(80);  // ten numbers or counts
+  for (uint64_t i = 0; i < num_launches; ++i) artifact.launches.push_back(read_launch(reader));
   artifact.workspace_bytes = reader.get<int64_t>();
   artifact.workspace_bytes_per_worker = reader.get<int64_t>();
   artifact.flops = reader.get<double>();

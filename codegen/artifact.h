@@ -5,6 +5,7 @@
 #include "ir/dtype.h"
 #include "ir/support/result.h"
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -31,16 +32,62 @@ struct ArtifactParam {
   bool operator==(const ArtifactParam&) const = default;
 };
 
+/// What one argument of a __global__ function is.
+enum class LaunchArgKind : uint8_t {
+  kParam,      ///< address of the artifact's parameter number `value`
+  kWorkspace,  ///< address `value` bytes into the workspace, a multiple of kWorkspaceAlignment
+  kTensorMap,  ///< the launch's tensor map number `value`, by value
+};
+
+struct LaunchArg {
+  LaunchArgKind kind = LaunchArgKind::kParam;
+  int64_t value = 0;
+
+  bool operator==(const LaunchArg&) const = default;
+};
+
+/// A dense row-major matrix of which TMA copies boxes to and from shared memory. What lies outside
+/// of the matrix reads as zero and is not written.
+struct TensorMap {
+  LaunchArg base;  ///< a parameter or a place in the workspace
+  ir::DType dtype = ir::DType::kF16;
+  int64_t rows = 0;
+  int64_t cols = 0;
+  int64_t pitch_bytes = 0;  ///< from a row to the next; a multiple of 16
+  int64_t box_rows = 0;     ///< of one copy; at most 256
+  int64_t box_cols = 0;
+  int64_t swizzle_bytes = 0;  ///< 0, 32, 64 or 128; a box's row is no longer unless it is 0
+
+  bool operator==(const TensorMap&) const = default;
+};
+
+/// Where buffers of a workspace may start. Units: bytes.
+inline constexpr int64_t kWorkspaceAlignment = 256;
+
+/// One launch of a __global__ function. An artifact's launches run in order, each after the end of
+/// the one before.
+struct Launch {
+  std::string kernel;  ///< the function's name
+  std::array<int64_t, 3> grid{1, 1, 1};
+  std::array<int64_t, 3> block{1, 1, 1};
+  int64_t shared_bytes = 0;  ///< dynamic shared memory of a block
+  std::vector<LaunchArg> args;
+  std::vector<TensorMap> tensor_maps;
+
+  bool operator==(const Launch&) const = default;
+};
+
 /// Plain data; can be cached, sent to another process, and compared.
 struct Artifact {
   ArtifactKind kind = ArtifactKind::kCpuObject;
-  std::string bytes;   ///< the object file itself
-  std::string entry;   ///< symbol of the kernel
+  std::string bytes;   ///< the object file, the cubin or the text itself
+  std::string entry;   ///< symbol of the kernel; with several launches that of the first
   std::string triple;  ///< "x86_64-unknown-linux-gnu"
-  std::string cpu;     ///< the CPU or SM that the code was made for: "znver4"
+  std::string cpu;     ///< the CPU or SM that the code was made for: "znver4", "sm_90a"
   std::vector<ArtifactParam>
-      params;                   ///< in the order of the kernel's arguments, inputs before outputs
-  int64_t workspace_bytes = 0;  ///< shared by all workers
+      params;                    ///< in the order of the kernel's arguments, inputs before outputs
+  std::vector<Launch> launches;  ///< of CUDA kinds, at least one; none for kCpuObject
+  int64_t workspace_bytes = 0;   ///< shared by all workers
   int64_t workspace_bytes_per_worker = 0;  ///< in addition, for each worker
   double flops = 0;  ///< arithmetic of one run, as the operator's definition counts it
   double bytes_moved =
@@ -57,7 +104,8 @@ int64_t size_bytes(const ArtifactParam& param);
 int64_t total_workspace_bytes(const Artifact& artifact, int num_workers);
 
 /// Checks what a runtime relies on: an entry, shapes whose sizes do not overflow, workspace sizes
-/// that are not absurd. Errors: ArtifactMalformed.
+/// that are not absurd, launches whose arguments exist and whose sizes CUDA can express, tensor
+/// maps within what they describe. Errors: ArtifactMalformed.
 Result<void> validate(const Artifact& artifact);
 
 /// A compact binary form, the same bytes for equal artifacts.

@@ -27,6 +27,89 @@ Artifact example() {
   return artifact;
 }
 
+/// A kernel of two launches, one of which copies boxes by TMA.
+Artifact cuda_example() {
+  Artifact artifact = example();
+  artifact.kind = ArtifactKind::kCudaSource;
+  artifact.cpu = "sm_90a";
+  artifact.params[0] = {.name = "A", .dtype = ir::DType::kBF16, .shape = {100, 72}};
+  artifact.launches = {{.kernel = "first",
+                        .grid = {132, 1, 1},
+                        .block = {384, 1, 1},
+                        .shared_bytes = 65536,
+                        .args = {{LaunchArgKind::kTensorMap, 0}, {LaunchArgKind::kWorkspace, 256}},
+                        .tensor_maps = {{.base = {LaunchArgKind::kParam, 0},
+                                         .dtype = ir::DType::kBF16,
+                                         .rows = 100,
+                                         .cols = 72,
+                                         .pitch_bytes = 144,
+                                         .box_rows = 64,
+                                         .box_cols = 64,
+                                         .swizzle_bytes = 128}}},
+                       {.kernel = "second",
+                        .block = {32, 2, 1},
+                        .args = {{LaunchArgKind::kWorkspace, 256}, {LaunchArgKind::kParam, 2}},
+                        .tensor_maps = {}}};
+  return artifact;
+}
+
+TEST_CASE("launches survive a round trip through bytes, cut or damaged ones never crash") {
+  const std::string bytes = serialize(cuda_example());
+  const Result<Artifact> back = deserialize(bytes);
+  REQUIRE(back.ok());
+  CHECK(*back == cuda_example());
+  for (size_t size = 0; size < bytes.size(); ++size)
+    REQUIRE(!deserialize(std::string_view(bytes).substr(0, size)).ok());
+  Rng rng(11);
+  for (int i = 0; i < 20'000; ++i) {
+    std::string damaged = bytes;
+    damaged[rng.below(damaged.size())] = static_cast<char>(rng.below(256));
+    const Result<Artifact> other = deserialize(damaged);
+    if (other.ok()) REQUIRE(validate(*other).ok());
+  }
+}
+
+TEST_CASE("launches that no GPU could run are refused") {
+  const auto is_refused = [](auto&& change) {
+    Artifact artifact = cuda_example();
+    change(artifact, artifact.launches[0], artifact.launches[0].tensor_maps[0]);
+    return !validate(artifact).ok();
+  };
+  const auto map_is_refused = [&](auto&& change) {
+    return is_refused([&](Artifact&, Launch&, TensorMap& map) { change(map); });
+  };
+  const auto launch_is_refused = [&](auto&& change) {
+    return is_refused([&](Artifact&, Launch& launch, TensorMap&) { change(launch); });
+  };
+  CHECK(validate(cuda_example()).ok());
+  CHECK(is_refused([](Artifact& a, Launch&, TensorMap&) { a.kind = ArtifactKind::kCpuObject; }));
+  CHECK(is_refused([](Artifact& a, Launch&, TensorMap&) { a.launches.clear(); }));
+  CHECK(is_refused([](Artifact& a, Launch&, TensorMap&) { a.workspace_bytes = 255; }));
+  CHECK(launch_is_refused([](Launch& l) { l.kernel = "a-b"; }));
+  CHECK(launch_is_refused([](Launch& l) { l.grid[1] = 65536; }));
+  CHECK(launch_is_refused([](Launch& l) { l.grid[0] = 0; }));
+  CHECK(launch_is_refused([](Launch& l) { l.block = {1024, 2, 1}; }));
+  CHECK(launch_is_refused([](Launch& l) { l.block[2] = 65; }));
+  CHECK(launch_is_refused([](Launch& l) { l.shared_bytes = -1; }));
+  CHECK(launch_is_refused([](Launch& l) { l.args[0].value = 1; }));
+  CHECK(launch_is_refused([](Launch& l) { l.args[1].value = 100; }));
+  CHECK(launch_is_refused([](Launch& l) { l.args[1] = {LaunchArgKind::kParam, 3}; }));
+  CHECK(launch_is_refused([](Launch& l) { l.args[1] = {LaunchArgKind::kParam, -1}; }));
+  CHECK(launch_is_refused([](Launch& l) { l.args[1].kind = static_cast<LaunchArgKind>(3); }));
+  CHECK(launch_is_refused([](Launch& l) { l.args.resize(300); }));
+  CHECK(map_is_refused([](TensorMap& m) { m.rows = 101; }));
+  CHECK(map_is_refused([](TensorMap& m) { m.rows = int64_t{1} << 62; }));
+  CHECK(map_is_refused([](TensorMap& m) { m.cols = 73; }));
+  CHECK(map_is_refused([](TensorMap& m) { m.pitch_bytes = 150; }));
+  CHECK(map_is_refused([](TensorMap& m) { m.pitch_bytes = 160; }));
+  CHECK(map_is_refused([](TensorMap& m) { m.box_rows = 257; }));
+  CHECK(map_is_refused([](TensorMap& m) { m.box_cols = 65; }));
+  CHECK(map_is_refused([](TensorMap& m) { m.box_cols = 72; }));
+  CHECK(map_is_refused([](TensorMap& m) { m.swizzle_bytes = 48; }));
+  CHECK(map_is_refused([](TensorMap& m) { m.base = {LaunchArgKind::kTensorMap, 0}; }));
+  CHECK(map_is_refused([](TensorMap& m) { m.dtype = static_cast<ir::DType>(50); }));
+}
+
 TEST_CASE("an artifact survives a round trip through bytes") {
   const Result<Artifact> back = deserialize(serialize(example()));
   REQUIRE(back.ok());
