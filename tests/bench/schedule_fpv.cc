@@ -9,6 +9,7 @@
 #include "tests/bench/dot_fraction.h"
 #include "tests/bench/schedule_rows.h"
 #include "tests/property/fpv_runs.h"
+#include "tests/support/gpu_programs.h"
 
 #include <algorithm>
 #include <chrono>
@@ -48,6 +49,26 @@ constexpr Case kCases[] = {
     {"std/quantized.prn", "qgemm", ""},
     {"std/pool.prn", "max_pool2d", ""},
     {"std/reduce.prn", "row_argmax", ""},
+};
+
+// The same with the schedules of tests/golden/gpu, which fit any shape.
+struct GpuCase {
+  const char* trace;
+  Case op;
+};
+constexpr GpuCase kGpuCases[] = {
+    {"matmul", {"std/gemm.prn", "gemm_nn", "M=512 N=500 K=512"}},
+    {"matmul_bias_relu", {"std/gemm.prn", "gemm_bias_relu", "M=128 N=768 K=3072"}},
+    {"batch_matmul", {"std/gemm.prn", "batch_matmul", "B=8 M=250 N=256 K=64"}},
+    {"conv2d_nhwc", {"std/conv.prn", "conv2d_nhwc", ""}},
+    {"depthwise_conv2d", {"std/conv.prn", "depthwise_conv2d", "C=96 H=111 W=111"}},
+    {"max_pool2d", {"std/pool.prn", "max_pool2d", ""}},
+    {"softmax", {"std/norm.prn", "softmax", "M=1536 N=127"}},
+    {"layer_norm", {"std/norm.prn", "layer_norm", "M=128 N=768"}},
+    {"row_sum", {"std/reduce.prn", "row_sum", "M=1024 N=1000"}},
+    {"row_argmax", {"std/reduce.prn", "row_argmax", ""}},
+    {"silu_mul", {"std/elementwise.prn", "silu_mul", "M=1024 N=1023"}},
+    {"transpose", {"std/elementwise.prn", "transpose2d", "M=1000 N=1024"}},
 };
 
 ir::Program compile_case(const Case& c) {
@@ -109,6 +130,24 @@ void check_twin(const char* name, const ir::Program& base, const schedule::Trace
   tally->ms.push_back(1e3 * seconds_since(start));
   ++tally->outcomes[std::string(to_string(verdict.kind))];
   if (!verdict.ok()) std::printf("%s: %s\n", name, to_string(verdict).c_str());
+}
+
+// Schedules written by hand, each once.
+void check_gpu_twins(TwinTally* all) {
+  const TracedProgram matmul = gpu_matmul();
+  TwinTally first;
+  check_twin("gpu_matmul", matmul.program, matmul.trace, &first);
+  first.report("gpu_matmul", all);
+  const Result<ir::Target> target = ir::target_from_string("cpu:znver4");
+  PRUNERC_CHECK(target.ok(), "the target is known");
+  for (const GpuCase& c : kGpuCases) {
+    // A task's ids are those of the schedules.
+    const search::Task task = search::make_task(c.op.op, compile_case(c.op), *target);
+    const std::string name = std::string("gpu ") + c.trace;
+    TwinTally own;
+    check_twin(name.c_str(), task.base, testing::gpu_trace(c.trace), &own);
+    own.report(name.c_str(), all);
+  }
 }
 
 }  // namespace
@@ -203,10 +242,7 @@ std::vector<Row> twin_rows(const Options& options) {
     }
     own.report(c.op, &all);
   }
-  TwinTally gpu;
-  const TracedProgram matmul = gpu_matmul();
-  check_twin("gpu_matmul", matmul.program, matmul.trace, &gpu);
-  gpu.report("gpu_matmul", &all);
+  check_gpu_twins(&all);
   const int others = static_cast<int>(all.ms.size()) - all.outcomes["equal"];
   return {{"fpv_twin_median_ms", percentile(all.ms, 0.5), "ms", 20.0, "", true},
           {"fpv_twin_p95_ms", percentile(all.ms, 0.95), "ms", 200.0, "", true},

@@ -1,0 +1,82 @@
+// The hand-written GPU schedules of tests/golden/gpu are legal, and compute what they shall.
+#include "ir/fpv/fpv.h"
+#include "ir/printer.h"
+#include "ir/thread_axis.h"
+#include "ir/verify.h"
+#include "ir/visit.h"
+#include "schedule/twin.h"
+#include "tests/support/check.h"
+#include "tests/support/gpu_programs.h"
+
+#include <catch2/catch.hpp>
+
+#include <set>
+#include <string>
+
+namespace prunerc {
+namespace {
+
+using namespace ir;        // NOLINT: a test
+using namespace schedule;  // NOLINT: a test
+using namespace testing;   // NOLINT: a test
+
+std::set<LoopKind> kinds_of(const Program& program) {
+  std::set<LoopKind> out;
+  walk(
+      program.root(),
+      [&](Stmt s) {
+        const Loop* loop = s.as<Loop>();
+        if (loop != nullptr) out.insert(loop->loop_kind);
+        return true;
+      },
+      [](Expr) {});
+  return out;
+}
+
+TEST_CASE("GPU schedules keep what their operators compute") {
+  const std::vector<GpuProgram> all = gpu_programs();
+  CHECK(all.size() >= 20);
+  for (const GpuProgram& one : all) {
+    INFO(one.name << "\n" << print(one.scheduled));
+    REQUIRE_OK(verify(one.scheduled));
+    REQUIRE_OK(check_thread_axes(one.scheduled.root()));
+    FpvOptions options;
+    options.log2_error = -40;
+    const FpvVerdict verdict = check_equivalent(one.base, one.scheduled, options);
+    INFO(to_string(verdict));
+    CHECK(verdict.ok());
+  }
+}
+
+TEST_CASE("GPU schedules have small twins that the verifier takes") {
+  for (const GpuProgram& one : gpu_programs()) {
+    INFO(one.name);
+    const Result<Twin> twin = make_twin(one.base, one.trace);
+    REQUIRE_OK(twin);
+    const FpvVerdict verdict = check_equivalent(twin->base, twin->scheduled);
+    INFO(to_string(verdict) << "\n" << print(twin->scheduled));
+    CHECK(verdict.ok());
+  }
+}
+
+TEST_CASE("every GPU schedule has blocks and threads, all axes and scopes occur") {
+  std::set<LoopKind> kinds;
+  std::set<Scope> scopes;
+  for (const GpuProgram& one : gpu_programs()) {
+    INFO(one.name);
+    const std::set<LoopKind> own = kinds_of(one.scheduled);
+    CHECK(own.count(LoopKind::kThreadX) == 1);
+    CHECK(own.count(LoopKind::kBlockX) == 1);
+    kinds.insert(own.begin(), own.end());
+    for (const Buffer& buffer : one.scheduled.buffers()) scopes.insert(buffer.scope);
+  }
+  for (LoopKind kind : {LoopKind::kBlockY, LoopKind::kBlockZ, LoopKind::kThreadY,
+                        LoopKind::kVThreadX, LoopKind::kVectorized, LoopKind::kUnrolled}) {
+    INFO(to_string(kind));
+    CHECK(kinds.count(kind) == 1);
+  }
+  CHECK(scopes.size() == 3);
+}
+
+}  // namespace
+}  // namespace prunerc
