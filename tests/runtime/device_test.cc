@@ -63,7 +63,7 @@ const std::vector<Verdict> kVerdicts = {
     {"writes_to_the_pipe", MeasureStatus::kCrash, "garbage"},
     {"abuses_the_workspace", MeasureStatus::kWrongResult, "outside of its workspace"},
     {"calls_the_system_library", MeasureStatus::kBuildError, "getpid"},
-    {"no_such_entry", MeasureStatus::kBuildError, "no_such_entry"},
+    {"no_such_entry", MeasureStatus::kBuildError, "cannot load kernel 'no_such_entry': "},
 };
 
 TEST_CASE("each kind of bad kernel gets its verdict, and the kernel after it is not affected") {
@@ -154,7 +154,9 @@ TEST_CASE("inputs of another size or number are refused") {
   const codegen::Artifact artifact = test_artifact("good");
   Job job = test_job(artifact);
   job.inputs = {{.fill = Fill::kBytes, .seed = 0, .bytes = "short"}};
-  CHECK(device.run(job).measurement.status == MeasureStatus::kWorkerError);
+  const Measurement refused = device.run(job).measurement;
+  CHECK(refused.status == MeasureStatus::kWorkerError);
+  CHECK(refused.detail.find("input 'A' needs 4000 bytes, found 5") != std::string::npos);
   job.inputs.clear();
   CHECK(device.run(job).measurement.status == MeasureStatus::kWorkerError);
   job.inputs.resize(2);
@@ -194,8 +196,10 @@ TEST_CASE("a command that is no worker is an error with a hint") {
   CHECK(CpuDevice(options).run(test_job(artifact)).measurement.detail.find("dispatch_worker") !=
         std::string::npos);
   options.worker_argv = {"/no/such/file"};
-  CHECK(CpuDevice(options).run(test_job(artifact)).measurement.status ==
-        MeasureStatus::kWorkerError);
+  const Measurement none = CpuDevice(options).run(test_job(artifact)).measurement;
+  INFO(none.detail);
+  CHECK(none.status == MeasureStatus::kWorkerError);
+  CHECK(none.detail.find("cannot start a worker process: ") != std::string::npos);
 }
 
 TEST_CASE("timing gives samples, a median and the repetitions") {

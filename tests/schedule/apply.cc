@@ -4,6 +4,7 @@
 #include "ir/equal.h"
 #include "ir/printer.h"
 #include "ir/visit.h"
+#include "tests/schedule/tally.h"
 #include "tests/support/check.h"
 
 #include <catch2/catch.hpp>
@@ -96,6 +97,7 @@ Schedule check_steps(std::string_view program, std::string_view steps) {
   check_same_result(base, s.program(), 1);
   check_regions(s.program());
   check_replay(base, s);
+  tally().accept(s.trace().instructions.back().primitive);
   return s;
 }
 
@@ -114,6 +116,9 @@ void check_rejected(std::string_view program, std::string_view steps, std::strin
   CHECK(diag_name(result.error().id()) == diag);
   CHECK(s.program().is(before.program()));
   CHECK(s.trace() == before.trace());
+  const Result<Trace> refused = schedule::parse_trace(steps.substr(last));
+  REQUIRE_OK(refused);
+  tally().refuse(refused->instructions.back().primitive);
 }
 
 void check(const Case& row) {

@@ -122,6 +122,7 @@ TEST_CASE("caches carry final values") {
       {kConv, "compute_inline(@B0)\ncache_read(@B1, 0, \"shared\")\ncompute_at(@B2, @L4)", ""},
       {kMatmul, "cache_write(@B0, 1, \"local\")", "AccessIndexRange"},
       {kMatmul, "cache_write(@B0, -1, \"local\")", "AccessIndexRange"},
+      {kChain, "cache_read(@B1, 0, \"shared\")", ""},
       {kMatmul, "cache_read(@B0, 7, \"local\")", "AccessIndexRange"},
       {kMatmul, "cache_write(@B0, 0, \"moon\")", "ScopeUnknown"},
       {kMatmul, "cache_write(@B3, 0, \"local\")", "BlockNotFound"},

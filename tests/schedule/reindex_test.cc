@@ -100,6 +100,8 @@ TEST_CASE("the copy of a reindexed block has the layout of the map") {
       {kMatmul, cache("write", "(i, j, k) -> (i, j, k)"), "ReindexForm"},
       {kMatmul, "reindex_cache_read(@B0, 0, \"nowhere\", \"(i, j, k) -> (i, k)\")", "ScopeUnknown"},
       {kMatmul, cache("write", "(i, j, k) -> (i, j)", "@B0", 1), "AccessIndexRange"},
+      {kMatmul, cache("write", "(i, j) -> (j, i)"), "IndexMapArity"},
+      {kMatmul, cache("write", "(i, j, k) -> (i // 2, j)"), "IndexMapNotInjective"},
   };
   for (const Case& c : cases) check(c);
 }

@@ -235,6 +235,29 @@ TEST_CASE("partitioned tiles say what is wrong") {
               "sample_partitioned_tile(@L0, 2, 1, 4) -> v0, v1 = [2, 8]\nsplit(@L0, [v0, v1])");
 }
 
+TEST_CASE("tiles and choices are drawn from their spaces, or the reason is said") {
+  const Case cases[] = {
+      {kMatmul, "sample_perfect_tile(@L0, 2, 0) -> v0, v1 = [4, 4]", ""},
+      {kMatmul, "sample_perfect_tile(@L2, 3, 8) -> v0, v1, v2 = [1, 4, 8]", ""},
+      {kChain, "sample_perfect_tile(@L0, 1, 0) -> v0 = [10]", ""},
+      {kMatmul, "sample_perfect_tile(@L0, 2, 4) -> v0, v1 = [2, 8]", "DecisionMismatch"},
+      {kMatmul, "sample_perfect_tile(@L0, 2, 0) -> v0, v1 = [4, 5]", "DecisionMismatch"},
+      {kMatmul, "sample_perfect_tile(@L0, 2, -1) -> v0, v1 = [4, 4]", "TileCap"},
+      {kMatmul, "sample_categorical([2, 4, 8], [1, 1, 2]) -> v0 = [2]", ""},
+      {kMatmul, "sample_categorical([3], [1]) -> v0 = [0]", ""},
+      {kMatmul, "sample_categorical([2, 4], [1, 0]) -> v0 = [0]\nsplit(@L0, [-1, v0])", ""},
+      {kMatmul, "sample_categorical([2, 4], [1, 1]) -> v0 = [2]", "DecisionMismatch"},
+      {kMatmul, "sample_categorical([2, 4], [1, -1]) -> v0 = [0]", "CategoricalWeights"},
+      {kMatmul, "sample_categorical([2, 4], [1]) -> v0 = [0]", "CategoricalWeights"},
+      {kMatmul, "sample_categorical([2, 4], [0, 0]) -> v0 = [0]", "CategoricalWeights"},
+      {kMatmul, "sample_partitioned_tile(@L0, 2, 1, 4) -> v0, v1 = [4, 4]", ""},
+      {kMatmul, "sample_partitioned_tile(@L2, 3, 1, 8) -> v0, v1, v2 = [2, 8, 2]", ""},
+      {kMatmul, "sample_partitioned_tile(@L1, 2, 0, 16) -> v0, v1 = [2, 8]", ""},
+      {kMatmul, "sample_partitioned_tile(@L1, 1, 0, 1) -> v0 = [16]", ""},
+  };
+  for (const Case& c : cases) check(c);
+}
+
 TEST_CASE("compute locations are the legal ones") {
   const ir::Program base = parse_or_die(kConv);
   const Schedule s(base);
@@ -252,6 +275,15 @@ TEST_CASE("compute locations are the legal ones") {
   check_rejected(kConv, "compute_at_location(@B0, -3)", "DecisionMismatch");
   check_rejected(kConv, "compute_at_location(@B1, -2)", "BlockNotSimple");
   check_rejected(kConv, "compute_at_location(@B9, -1)", "BlockNotFound");
+  check_rejected(kConv, "compute_at_location(@B1, 0)", "DecisionMismatch");
+  check_rejected(kDenseRelu, "compute_at_location(@B0, -2)", "BlockNotSimple");
+  check_rejected(kDenseRelu, "compute_at_location(@B0, 2)", "DecisionMismatch");
+  check_rejected(kSoftmax, "compute_at_location(@B1, 0)", "BlockConsumerOutside");
+  check_rejected(kSoftmax, "compute_at_location(@B0, -2)", "BlockNotSimple");
+  for (const std::string_view code : {"-1", "5"}) {
+    check_steps(kConv,
+                "sample_compute_location(@B0, [-2, -1, 5]) -> v0 = [" + std::string(code) + "]");
+  }
   check_rejected(kConv, "sample_compute_location(@B0, [-1, 2]) -> v0 = [3]", "DecisionMismatch");
   check_rejected(kConv, "sample_compute_location(@B0, [9]) -> v0 = [9]", "LocationStale");
   check_rejected(kConv, "sample_compute_location(@B9, [-1]) -> v0 = [-1]", "BlockNotFound");

@@ -207,6 +207,20 @@ TEST_CASE("what is not a database is refused with its name") {
   CHECK_DIAG(Database::open("/nonexistent/folder/x.db"), DatabaseOpen);
 }
 
+TEST_CASE("a file without the tables that it should have is refused with SQLite's words") {
+  const std::string path = fresh_path("renamed");
+  { open_or_die(path); }
+  std::stringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  std::string bytes = text.str();
+  const std::string table = "task";
+  for (std::size_t at = 0; (at = bytes.find(table, at)) != std::string::npos; ++at) bytes[at] = 'm';
+  std::ofstream(path, std::ios::binary) << bytes;
+  Result<Database> db = Database::open(path);
+  REQUIRE_OK(db);
+  CHECK_DIAG(db->put_task(make_test_task("gemm")), DatabaseQuery);
+}
+
 TEST_CASE("a file of a later schema is refused") {
   const std::string path = fresh_path("later");
   { open_or_die(path); }

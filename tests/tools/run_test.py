@@ -85,6 +85,11 @@ class Run(command.CommandTest):
                 result = self.prunerc("run", self.ops, "--op", "total", *arguments, expect=code)
                 self.assertEqual("", result.out)
                 self.assertIn("error: ", result.err)
+                if "A=@double.npy" in arguments:
+                    self.assertIn("error: 'A' needs f32[40], found f64[40]\n", result.err)
+                for role, option in (("input", "Z=ones"), ("output", "Z=z.npy")):
+                    if option in arguments:
+                        self.assertIn(f"error: operator 'total' has no {role} 'Z'\n", result.err)
         result = self.prunerc("run", self.ops, "--op", "total", "-D", "N=40", "--input", "A=@long.npy", expect=1)
         self.assertIn("40", result.err)
         self.assertIn("7", result.err)

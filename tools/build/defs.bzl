@@ -42,12 +42,21 @@ def prunerc_binary(name, srcs, deps = [], copts = [], **kwargs):
         **kwargs
     )
 
-def prunerc_cc_test(name, srcs, deps = [], data = [], size = "small", tags = [], copts = [], **kwargs):
-    """A test binary of Catch2 cases: its main comes from //third_party:catch2_main. Tag what needs it `gpu` or `slow`."""
+def prunerc_cc_test(
+        name,
+        srcs,
+        deps = [],
+        data = [],
+        size = "small",
+        tags = [],
+        copts = [],
+        main = "//third_party:catch2_main",
+        **kwargs):
+    """A test binary of Catch2 cases. Tag what needs it `gpu` or `slow`. `main` is None where srcs have a main function."""
     cc_test(
         name = name,
         srcs = srcs,
-        deps = deps + ["//third_party:catch2_main"],
+        deps = deps + ([main] if main else ["//third_party:catch2"]),
         data = data,
         size = size,
         tags = tags,
