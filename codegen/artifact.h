@@ -16,9 +16,10 @@ namespace prunerc::codegen {
 enum class ArtifactKind : uint8_t {
   kCpuObject,   ///< an ELF relocatable object; the entry has the ABI of runtime/kernel.h
   kCudaCubin,   ///< a cubin; the entry is a __global__ function
-  kCudaSource,  ///< CUDA C++ text, for targets that are executed on the host
+  kCudaSource,  ///< emitted kernel text, to be compiled for a GPU or for the host
+  kCudaHostObject,  ///< the same, compiled for the host: a shared object for runtime/cuda_host
 };
-inline constexpr int kNumArtifactKinds = 3;
+inline constexpr int kNumArtifactKinds = 4;
 
 enum class ParamRole : uint8_t { kInput, kOutput };
 

@@ -1,0 +1,285 @@
+// The wrappers that emitted kernels are written in, for NVRTC: CUDA C without any header.
+// prelude_host.cuh has the same names in C++. Nothing here is mentioned in a kernel but PR_* and pr_*.
+#define PR_KERNEL(threads, min_blocks) \
+  extern "C" __global__ __launch_bounds__(threads, min_blocks)
+#define PR_RESTRICT __restrict__
+#define PR_GRID_CONSTANT __grid_constant__
+#define PR_ALIGN(n) __align__(n)
+#define PR_FN static __device__ __forceinline__
+#define PR_SHARED(name, bytes) extern __shared__ PR_ALIGN(1024) unsigned char name[]
+
+typedef long long pr_i64;
+typedef unsigned long long pr_u64;
+struct PR_ALIGN(2) pr_f16 { unsigned short bits; };
+struct PR_ALIGN(2) pr_bf16 { unsigned short bits; };
+struct pr_tf32 {};
+struct PR_ALIGN(64) pr_tensor_map { unsigned char opaque[128]; };
+
+PR_FN int pr_block_x() { return blockIdx.x; }
+PR_FN int pr_block_y() { return blockIdx.y; }
+PR_FN int pr_block_z() { return blockIdx.z; }
+PR_FN int pr_thread_x() { return threadIdx.x; }
+PR_FN int pr_thread_y() { return threadIdx.y; }
+PR_FN int pr_thread_z() { return threadIdx.z; }
+
+// ---- Meeting points. ----
+PR_FN void pr_sync() { __syncthreads(); }
+PR_FN void pr_sync_warp() { __syncwarp(); }
+PR_FN void pr_bar_sync(int id, int threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+PR_FN void pr_bar_arrive(int id, int threads) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+template <class T> PR_FN T pr_shfl_down(T v, int n) { return __shfl_down_sync(~0u, v, n); }
+template <class T> PR_FN T pr_shfl_xor(T v, int n) { return __shfl_xor_sync(~0u, v, n); }
+template <class T> PR_FN T pr_shfl(T v, int lane) { return __shfl_sync(~0u, v, lane); }
+#define PR_SHFL_16(T, name, shfl) \
+  PR_FN T name(T v, int n) { return T{(unsigned short)shfl(~0u, (unsigned)v.bits, n)}; }
+PR_SHFL_16(pr_f16, pr_shfl_down, __shfl_down_sync)
+PR_SHFL_16(pr_f16, pr_shfl_xor, __shfl_xor_sync)
+PR_SHFL_16(pr_f16, pr_shfl, __shfl_sync)
+PR_SHFL_16(pr_bf16, pr_shfl_down, __shfl_down_sync)
+PR_SHFL_16(pr_bf16, pr_shfl_xor, __shfl_xor_sync)
+PR_SHFL_16(pr_bf16, pr_shfl, __shfl_sync)
+PR_FN void pr_atomic_add(float* p, float v) { atomicAdd(p, v); }
+PR_FN void pr_atomic_add(int* p, int v) { atomicAdd(p, v); }
+
+// ---- Conversions. ----
+PR_FN float pr_to_f32(pr_f16 v) {
+  float r;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(v.bits));
+  return r;
+}
+PR_FN float pr_to_f32(pr_bf16 v) { return __uint_as_float((unsigned)v.bits << 16); }
+PR_FN pr_f16 pr_to_f16(float v) {
+  pr_f16 r;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(r.bits) : "f"(v));
+  return r;
+}
+PR_FN pr_bf16 pr_to_bf16(float v) {
+  pr_bf16 r;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r.bits) : "f"(v));
+  return r;
+}
+PR_FN unsigned pr_to_tf32(float v) {
+  unsigned r;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(v));
+  return r;
+}
+// Two 16-bit values as one register of a fragment; `lo` has the lower index.
+PR_FN unsigned pr_pack(pr_f16 lo, pr_f16 hi) { return lo.bits | (unsigned)hi.bits << 16; }
+PR_FN unsigned pr_pack(pr_bf16 lo, pr_bf16 hi) { return lo.bits | (unsigned)hi.bits << 16; }
+
+// ---- Vector accesses: one instruction on each memory side. ----
+template <int BYTES> struct pr_vec_;
+template <> struct pr_vec_<1> { typedef unsigned char type; };
+template <> struct pr_vec_<2> { typedef unsigned short type; };
+template <> struct pr_vec_<4> { typedef unsigned type; };
+template <> struct pr_vec_<8> { typedef uint2 type; };
+template <> struct pr_vec_<16> { typedef uint4 type; };
+template <int BYTES> PR_FN void pr_copy(void* dst, const void* src) {
+  typedef typename pr_vec_<BYTES>::type V;
+  *(V*)dst = *(const V*)src;
+}
+PR_FN void pr_stcs_(unsigned short* p, unsigned short v) {
+  asm volatile("st.global.cs.u16 [%0], %1;" ::"l"(p), "h"(v) : "memory");
+}
+PR_FN void pr_stcs_(unsigned* p, unsigned v) {
+  asm volatile("st.global.cs.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
+}
+PR_FN void pr_stcs_(uint2* p, uint2 v) {
+  asm volatile("st.global.cs.v2.u32 [%0], {%1, %2};" ::"l"(p), "r"(v.x), "r"(v.y) : "memory");
+}
+PR_FN void pr_stcs_(uint4* p, uint4 v) {
+  asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z),
+               "r"(v.w)
+               : "memory");
+}
+template <int BYTES> PR_FN void pr_copy_stream(void* dst, const void* src) {
+  typedef typename pr_vec_<BYTES>::type V;
+  pr_stcs_((V*)dst, *(const V*)src);
+}
+template <int BYTES> PR_FN void pr_load(void* local, const void* src) {
+  const typename pr_vec_<BYTES>::type v = *(const typename pr_vec_<BYTES>::type*)src;
+  memcpy(local, &v, BYTES);
+}
+template <int BYTES> PR_FN void pr_store(void* dst, const void* local) {
+  typename pr_vec_<BYTES>::type v;
+  memcpy(&v, local, BYTES);
+  *(typename pr_vec_<BYTES>::type*)dst = v;
+}
+
+// ---- Asynchronous copies from global to shared memory. ----
+PR_FN unsigned pr_smem_(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
+template <int BYTES> PR_FN void pr_cp_async_zfill(void* dst, const void* src, bool valid) {
+  const int size = valid ? BYTES : 0;
+  if (BYTES == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(pr_smem_(dst)), "l"(src),
+                 "r"(size)
+                 : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(pr_smem_(dst)), "l"(src),
+                 "r"(size), "n"(BYTES)
+                 : "memory");
+}
+template <int BYTES> PR_FN void pr_cp_async(void* dst, const void* src) {
+  if (BYTES == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(pr_smem_(dst)), "l"(src)
+                 : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(pr_smem_(dst)), "l"(src),
+                 "n"(BYTES)
+                 : "memory");
+}
+PR_FN void pr_cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int N> PR_FN void pr_cp_async_wait() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+}
+
+// ---- Fragments: 8x8 matrices of 16-bit elements; lane 8*i + j gives row j of matrix i. ----
+#define PR_LDMATRIX(suffix, mods)                                                              \
+  PR_FN void pr_ldmatrix_x1##suffix(unsigned(&r)[1], const void* row) {                        \
+    asm volatile("ldmatrix.sync.aligned.m8n8.x1" mods ".shared.b16 {%0}, [%1];"                \
+                 : "=r"(r[0]) : "r"(pr_smem_(row)) : "memory");                                \
+  }                                                                                            \
+  PR_FN void pr_ldmatrix_x2##suffix(unsigned(&r)[2], const void* row) {                        \
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2" mods ".shared.b16 {%0, %1}, [%2];"            \
+                 : "=r"(r[0]), "=r"(r[1]) : "r"(pr_smem_(row)) : "memory");                    \
+  }                                                                                            \
+  PR_FN void pr_ldmatrix_x4##suffix(unsigned(&r)[4], const void* row) {                        \
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4" mods ".shared.b16 {%0, %1, %2, %3}, [%4];"    \
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])                              \
+                 : "r"(pr_smem_(row)) : "memory");                                             \
+  }
+PR_LDMATRIX(, "")
+PR_LDMATRIX(_trans, ".trans")
+
+// d += a * b in one warp.
+#define PR_MMA_16816(name, types)                                                              \
+  PR_FN void name(float(&d)[4], const unsigned(&a)[4], const unsigned(&b)[2]) {                \
+    asm volatile("mma.sync.aligned.m16n8k16.row.col." types                                    \
+                 " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"                      \
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                              \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));          \
+  }
+PR_MMA_16816(pr_mma_m16n8k16_f16, "f32.f16.f16.f32")
+PR_MMA_16816(pr_mma_m16n8k16_bf16, "f32.bf16.bf16.f32")
+PR_FN void pr_mma_m16n8k8_tf32(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"
+      " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+PR_FN void pr_mma_m16n8k32_s8(int (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
+      " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+// ---- wmma 16x16x16: which lane holds what is not to be known. `ld` counts elements. ----
+#define PR_OUT2(r) "=r"(r[0]), "=r"(r[1])
+#define PR_OUT4(r) PR_OUT2(r), "=r"(r[2]), "=r"(r[3])
+#define PR_OUT8(r) PR_OUT4(r), "=r"(r[4]), "=r"(r[5]), "=r"(r[6]), "=r"(r[7])
+#define PR_FROM2 "{%0,%1}, [%2], %3"
+#define PR_FROM4 "{%0,%1,%2,%3}, [%4], %5"
+#define PR_FROM8 "{%0,%1,%2,%3,%4,%5,%6,%7}, [%8], %9"
+#define PR_WMMA_LOAD(name, side, T, ptx, N)                                                    \
+  PR_FN void name(unsigned(&r)[N], const T* p, int ld) {                                       \
+    asm volatile("wmma.load." side ".m16n16k16." ptx " " PR_FROM##N ";"                        \
+                 : PR_OUT##N(r) : "l"(p), "r"(ld) : "memory");                                 \
+  }
+#define PR_WMMA_LOADS(T, ptx, N)                                          \
+  PR_WMMA_LOAD(pr_wmma_load_a, "a.sync.aligned.row", T, ptx, N)           \
+  PR_WMMA_LOAD(pr_wmma_load_b, "b.sync.aligned.row", T, ptx, N)           \
+  PR_WMMA_LOAD(pr_wmma_load_b_col, "b.sync.aligned.col", T, ptx, N)
+PR_WMMA_LOADS(pr_f16, "f16", 8)
+PR_WMMA_LOADS(pr_bf16, "bf16", 4)
+PR_WMMA_LOADS(signed char, "s8", 2)
+#define PR_ACC(c) c(d[0]), c(d[1]), c(d[2]), c(d[3]), c(d[4]), c(d[5]), c(d[6]), c(d[7])
+#define PR_IN2(v) "r"(v[0]), "r"(v[1])
+#define PR_IN4(v) PR_IN2(v), "r"(v[2]), "r"(v[3])
+#define PR_IN8(v) PR_IN4(v), "r"(v[4]), "r"(v[5]), "r"(v[6]), "r"(v[7])
+#define PR_D8 "{%0,%1,%2,%3,%4,%5,%6,%7}"
+#define PR_AB8 "{%8,%9,%10,%11,%12,%13,%14,%15}, {%16,%17,%18,%19,%20,%21,%22,%23}"
+#define PR_AB4 "{%8,%9,%10,%11}, {%12,%13,%14,%15}"
+#define PR_AB2 "{%8,%9}, {%10,%11}"
+// T repeats what the number of registers says, for readers.
+#define PR_WMMA(name, layout, D, C, ptx, N)                                                    \
+  template <class T> PR_FN void name(D(&d)[8], const unsigned(&a)[N], const unsigned(&b)[N]) { \
+    asm volatile("wmma.mma.sync.aligned.row." layout ".m16n16k16." ptx " " PR_D8 ", " PR_AB##N \
+                 ", " PR_D8 ";" : PR_ACC(C) : PR_IN##N(a), PR_IN##N(b));                       \
+  }
+#define PR_PLUSF(x) "+f"(x)
+#define PR_PLUSR(x) "+r"(x)
+#define PR_WMMAS(D, C, ptx, N)                    \
+  PR_WMMA(pr_wmma_mma, "row", D, C, ptx, N)       \
+  PR_WMMA(pr_wmma_mma_col, "col", D, C, ptx, N)
+PR_WMMAS(float, PR_PLUSF, "f32.f32", 8)
+PR_WMMAS(float, PR_PLUSF, "f32.bf16.bf16.f32", 4)
+PR_WMMAS(int, PR_PLUSR, "s32.s8.s8.s32", 2)
+#define PR_INF(x) "f"(x)
+#define PR_INR(x) "r"(x)
+PR_FN void pr_wmma_store(float* p, const float (&d)[8], int ld) {
+  asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.f32 [%8], " PR_D8 ", %9;" ::PR_ACC(PR_INF),
+               "l"(p), "r"(ld)
+               : "memory");
+}
+PR_FN void pr_wmma_store(int* p, const int (&d)[8], int ld) {
+  asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.s32 [%8], " PR_D8 ", %9;" ::PR_ACC(PR_INR),
+               "l"(p), "r"(ld)
+               : "memory");
+}
+
+// ---- Arithmetic as the language defines it. ----
+#define PR_MATH1(name, f, d)                  \
+  PR_FN float name(float x) { return f(x); }  \
+  PR_FN double name(double x) { return d(x); }
+PR_MATH1(pr_exp, expf, exp)
+PR_MATH1(pr_log, logf, log)
+PR_MATH1(pr_sqrt, sqrtf, sqrt)
+PR_MATH1(pr_rsqrt, rsqrtf, rsqrt)
+PR_MATH1(pr_tanh, tanhf, tanh)
+PR_MATH1(pr_erf, erff, erf)
+PR_MATH1(pr_sin, sinf, sin)
+PR_MATH1(pr_cos, cosf, cos)
+PR_MATH1(pr_floor, floorf, floor)
+PR_MATH1(pr_ceil, ceilf, ceil)
+PR_MATH1(pr_round, rintf, rint)  // half to even
+PR_MATH1(pr_abs, fabsf, fabs)
+PR_FN float pr_sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+PR_FN double pr_sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
+PR_FN float pr_pow(float x, float y) { return powf(x, y); }
+PR_FN double pr_pow(double x, double y) { return pow(x, y); }
+PR_FN float pr_fma(float x, float y, float z) { return fmaf(x, y, z); }
+PR_FN double pr_fma(double x, double y, double z) { return fma(x, y, z); }
+PR_FN int pr_abs(int x) { return x < 0 ? (int)(0u - (unsigned)x) : x; }
+PR_FN pr_i64 pr_abs(pr_i64 x) { return x < 0 ? (pr_i64)(0ull - (pr_u64)x) : x; }
+template <class T> PR_FN T pr_min(T a, T b) { return a < b ? a : b; }
+template <class T> PR_FN T pr_max(T a, T b) { return a > b ? a : b; }
+template <class T> PR_FN T pr_floordiv(T a, T b) {
+  if (b == -1) return T(0) - a;
+  const T q = a / b;
+  return q - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
+}
+template <class T> PR_FN T pr_floormod(T a, T b) {
+  if (b == -1) return 0;
+  const T rest = a % b;
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+template <class T> struct pr_int_;
+template <> struct pr_int_<signed char> { static const pr_i64 lo = -128, hi = 127; };
+template <> struct pr_int_<unsigned char> { static const pr_i64 lo = 0, hi = 255; };
+template <> struct pr_int_<int> { static const pr_i64 lo = -2147483647LL - 1, hi = 2147483647LL; };
+template <> struct pr_int_<pr_i64> {
+  static const pr_i64 lo = -9223372036854775807LL - 1, hi = 9223372036854775807LL;
+};
+// Truncates and saturates; NaN gives 0.
+template <class T, class F> PR_FN T pr_f2i(F x) {
+  if (x != x) return 0;
+  if (x <= (F)pr_int_<T>::lo) return (T)pr_int_<T>::lo;
+  return x >= (F)pr_int_<T>::hi ? (T)pr_int_<T>::hi : (T)x;
+}

@@ -1,0 +1,207 @@
+// mbarriers, and TMA: boxes of a matrix copied by an engine that counts bytes on an mbarrier.
+#include "runtime/cuda_host/annotate.h"
+#include "runtime/cuda_host/block.h"
+
+#include <bit>
+
+namespace prunerc::runtime::cuda_host {
+namespace {
+
+/// What the 8 bytes of an mbarrier hold. The layout is ours; the hardware's is not documented.
+struct Mbarrier {
+  uint16_t pending;     ///< arrivals that the phase waits for
+  uint16_t count : 15;  ///< arrivals that a phase needs
+  uint16_t parity : 1;  ///< of the phase that is running
+  int32_t tx;           ///< bytes that the phase waits for
+};
+static_assert(sizeof(Mbarrier) == sizeof(uint64_t));
+
+constexpr uint64_t kPoisoned = ~uint64_t{0};
+constexpr int kMaxArrivals = 32767;
+constexpr int kChunk = 16;  ///< bytes that a swizzle keeps together
+
+Mbarrier load(const uint64_t* bar) { return std::bit_cast<Mbarrier>(*bar); }
+void store(uint64_t* bar, Mbarrier state) { *bar = std::bit_cast<uint64_t>(state); }
+
+void check_bar(Thread& thread, const uint64_t* bar) {
+  if (!is_shared(*thread.block, bar, sizeof *bar) || reinterpret_cast<uintptr_t>(bar) % 8 != 0)
+    thread.block->fault(thread, "an mbarrier is not 8 aligned bytes of shared memory");
+}
+
+void check_initialised(Thread& thread, const uint64_t* bar) {
+  check_bar(thread, bar);
+  note_read(bar, sizeof *bar);
+  if (*bar == kPoisoned) thread.block->fault(thread, "an mbarrier is used before mbarrier.init");
+}
+
+/// Starts the next phase if nothing is missing from this one.
+bool complete_phase(Block& block, uint64_t* bar) {
+  Mbarrier state = load(bar);
+  if (state.pending != 0 || state.tx != 0) return false;
+  state.pending = state.count;
+  state.parity ^= 1;
+  store(bar, state);
+  block.wake_mbarrier(bar);
+  return true;
+}
+
+/// Calls fn(row, byte in the row, offset in shared memory, bytes) for each chunk of the box.
+template <typename Fn>
+void for_each_chunk(const BulkOp& op, Fn&& fn) {
+  const int64_t row_bytes = op.map.box_cols * op.map.elem_bytes;
+  for (int64_t row = 0; row < op.map.box_rows; ++row) {
+    for (int64_t at = 0; at < row_bytes; at += kChunk)
+      fn(row, at, swizzled(op.shared_offset + row * row_bytes + at, op.map.swizzle_bytes));
+  }
+}
+
+bool has_elem(const BulkOp& op, int64_t row, int64_t byte) {
+  const int64_t y = op.y + row;
+  const int64_t x = op.x + byte / op.map.elem_bytes;
+  return y >= 0 && y < op.map.rows && x >= 0 && x < op.map.cols;
+}
+
+unsigned char* global_byte(const BulkOp& op, int64_t row, int64_t byte) {
+  return op.map.base + (op.y + row) * op.map.pitch_bytes + int64_t{op.x} * op.map.elem_bytes + byte;
+}
+
+void land(Block& block, const BulkOp& op) {
+  for_each_chunk(op, [&](int64_t row, int64_t at, int64_t offset) {
+    for (int64_t i = 0; i < kChunk; ++i) {
+      block.shared()[offset + i] = has_elem(op, row, at + i) ? *global_byte(op, row, at + i) : 0;
+    }
+  });
+  Mbarrier state = load(op.bar);
+  state.tx -= static_cast<int32_t>(op.map.box_rows * op.map.box_cols * op.map.elem_bytes);
+  store(op.bar, state);
+  complete_phase(block, op.bar);
+}
+
+void send(Block& block, const BulkOp& op) {
+  for_each_chunk(op, [&](int64_t row, int64_t at, int64_t offset) {
+    for (int64_t i = 0; i < kChunk; ++i) {
+      if (has_elem(op, row, at + i)) *global_byte(op, row, at + i) = block.shared()[offset + i];
+    }
+  });
+}
+
+BulkOp make_op(Thread& thread, const PrHostTensorMap& map, const void* shared, int x, int y,
+               uint64_t* bar) {
+  Block& block = *thread.block;
+  const int64_t bytes = map.box_rows * map.box_cols * map.elem_bytes;
+  if (!is_shared(block, shared, bytes))
+    block.fault(thread, "a box of TMA is outside of shared memory");
+  const int64_t offset = static_cast<const unsigned char*>(shared) - block.shared();
+  // A swizzle repeats after eight rows of its width; a box that starts elsewhere would not look as
+  // its readers expect.
+  const int64_t alignment = map.swizzle_bytes == 0 ? 128 : 8 * map.swizzle_bytes;
+  if (offset % alignment != 0)
+    block.fault(thread, "a box of TMA is not aligned as its swizzle requires");
+  return {.map = map, .shared_offset = offset, .x = x, .y = y, .bar = bar};
+}
+
+void note_box(Thread& thread, const BulkOp& op, bool writes) {
+  const auto bytes = static_cast<size_t>(op.map.box_rows * op.map.box_cols * op.map.elem_bytes);
+  unsigned char* const at = thread.block->shared() + op.shared_offset;
+  if (writes) {
+    note_write(at, bytes);
+  } else {
+    note_read(at, bytes);
+  }
+}
+
+}  // namespace
+
+int64_t swizzled(int64_t offset, int64_t swizzle_bytes) {
+  // 128 bytes: bits 4..6 are xored with bits 7..9; 64: 4..5 with 7..8; 32: 4 with 7.
+  const int64_t mask = swizzle_bytes / kChunk - 1;
+  return swizzle_bytes == 0 ? offset : offset ^ ((offset >> 7 & mask) << 4);
+}
+
+void mbar_init(Thread& thread, uint64_t* bar, int count) {
+  check_bar(thread, bar);
+  if (count < 1 || count > kMaxArrivals)
+    thread.block->fault(thread, "an mbarrier counts at least one arrival");
+  note_write(bar, sizeof *bar);
+  const auto arrivals = static_cast<uint16_t>(count);
+  store(bar, {.pending = arrivals,
+              .count = static_cast<uint16_t>(arrivals & 0x7fff),
+              .parity = 0,
+              .tx = 0});
+}
+
+void mbar_expect_tx(Thread& thread, uint64_t* bar, int bytes) {
+  check_initialised(thread, bar);
+  release(bar);
+  Mbarrier state = load(bar);
+  if (state.pending == 0)
+    thread.block->fault(thread, "more arrivals at an mbarrier than it counts");
+  state.tx += bytes;
+  --state.pending;
+  store(bar, state);
+  complete_phase(*thread.block, bar);
+}
+
+void mbar_arrive(Thread& thread, uint64_t* bar) {
+  check_initialised(thread, bar);
+  release(bar);
+  Mbarrier state = load(bar);
+  if (state.pending == 0)
+    thread.block->fault(thread, "more arrivals at an mbarrier than it counts");
+  --state.pending;
+  store(bar, state);
+  const bool complete = complete_phase(*thread.block, bar);
+  if (complete && thread.block->mode() == AsyncMode::kLateMma)
+    thread.block->yield_to_waiter(thread, bar);
+}
+
+void mbar_wait(Thread& thread, uint64_t* bar, int parity) {
+  check_initialised(thread, bar);
+  while (load(bar).parity == (parity & 1)) thread.block->wait_mbarrier(thread, bar, parity);
+  thread.mbar = nullptr;
+  acquire(bar);
+}
+
+void tma_load(Thread& thread, void* dst, const PrHostTensorMap& map, int x, int y, uint64_t* bar) {
+  check_initialised(thread, bar);
+  const BulkOp op = make_op(thread, map, dst, x, y, bar);
+  note_box(thread, op, true);
+  release(bar);  // that the box is there is known through the mbarrier only
+  Block& block = *thread.block;
+  if (block.mode() != AsyncMode::kLazy) return land(block, op);
+  if (!block.bulk().push(op)) block.fault(thread, "more than 256 TMA loads in flight");
+}
+
+bool land_one(Block& block) {
+  if (block.bulk().size() == 0) return false;
+  land(block, block.bulk().pop());
+  return true;
+}
+
+void tma_store(Thread& thread, const PrHostTensorMap& map, const void* src, int x, int y) {
+  const BulkOp op = make_op(thread, map, src, x, y, nullptr);
+  note_box(thread, op, false);
+  if (!thread.stores.ops->push(op))
+    thread.block->fault(thread, "more than 16 TMA stores in flight");
+  ++thread.stores.open;
+  if (thread.block->mode() != AsyncMode::kLazy) send(*thread.block, op);
+}
+
+void tma_store_commit(Thread& thread) {
+  if (!thread.stores.groups.push(thread.stores.open))
+    thread.block->fault(thread, "more than 16 groups of TMA stores in flight");
+  thread.stores.open = 0;
+}
+
+void tma_store_wait(Thread& thread, int keep) {
+  StoreQueue& queue = thread.stores;
+  while (queue.groups.size() > keep) {
+    for (int left = queue.groups.pop(); left > 0; --left) {
+      const BulkOp op = queue.ops->pop();
+      note_box(thread, op, false);  // it may have been read until now
+      if (thread.block->mode() == AsyncMode::kLazy) send(*thread.block, op);
+    }
+  }
+}
+
+}  // namespace prunerc::runtime::cuda_host
