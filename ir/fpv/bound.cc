@@ -136,6 +136,7 @@ void Analysis::stmt(int32_t index) {
       return;
     case FpStmtKind::kLoop:
     case FpStmtKind::kLanes: return loop(s);
+    case FpStmtKind::kKernel: return stmt(s.body);
     case FpStmtKind::kBlock: stmt(s.other); return stmt(s.body);
     case FpStmtKind::kStore: {
       const int32_t buffer = code_.accesses[static_cast<std::size_t>(s.slot)].buffer;

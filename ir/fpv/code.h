@@ -109,6 +109,8 @@ struct FpAccess {
   FpAffine flat;
   std::vector<Check> checks;
   std::array<bool, kNumConcurrencies> may_race = {};
+  /// Bit a: threads along axis a combine what they store, so that it belongs to all of them.
+  uint8_t combined_axes = 0;
 };
 
 struct FpIter {
@@ -119,13 +121,13 @@ struct FpIter {
   bool needs_check = true;  // of being below the extent
 };
 
-enum class FpStmtKind : uint8_t { kSeq, kLoop, kLanes, kBlock, kStore, kIf, kForget };
+enum class FpStmtKind : uint8_t { kSeq, kLoop, kLanes, kBlock, kStore, kIf, kForget, kKernel };
 
 /// One statement; which fields count depends on the kind. -1: none.
 struct FpStmt {
   FpStmtKind kind = FpStmtKind::kSeq;
   int32_t first = 0, count = 0;  // Seq: children; Block: iterations; Forget: buffers
-  int32_t body = -1;             // Loop, Lanes, Block, If
+  int32_t body = -1;             // Loop, Lanes, Block, If, Kernel
   int32_t other = -1;            // Block: init; If: else
   int32_t expr = -1;             // loops: extent; Block: guard; If: condition; Store: value
   int32_t slot = -1;             // loops: variable; Store: access
@@ -147,6 +149,7 @@ struct FpBuffer {
   std::vector<int64_t> shape;
   int64_t num_elements = 1;
   bool may_race = false;
+  bool has_owners = false;  // of scope local, in the hands of several threads
 };
 
 struct FpConstant {

@@ -1,4 +1,5 @@
 #include "ir/fpv/compiler.h"
+#include "ir/thread_axis.h"
 #include "ir/visit.h"
 
 #include <algorithm>
@@ -19,49 +20,9 @@ bool holds_loop(Stmt s) {
       [&](Stmt x) {
         const Loop* loop = x.as<Loop>();
         const IntImm* extent = loop != nullptr ? loop->extent.as<IntImm>() : nullptr;
-        found = found || (loop != nullptr && (extent == nullptr || extent->value != 1));
-        return !found;
-      },
-      [](Expr) {});
-  return found;
-}
-
-bool mentions(Expr e, const Var& var) {
-  bool found = false;
-  walk(e, [&](Expr x) {
-    const Var* v = x.as<Var>();
-    found = found || (v != nullptr && v->id == var.id);
-    return !found;
-  });
-  return found;
-}
-
-bool feeds_reduction(const Loop& loop, const Block& block) {
-  return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
-    return iter.kind == IterKind::kReduce && mentions(iter.binding, *loop.var);
-  });
-}
-
-bool feeds_reduction(const Loop& loop) {
-  bool found = false;
-  walk(
-      loop.body,
-      [&](Stmt s) {
-        const Block* block = s.as<Block>();
-        found = found || (block != nullptr && feeds_reduction(loop, *block));
-        return !found && block == nullptr;
-      },
-      [](Expr) {});
-  return found;
-}
-
-bool stores_to(const Block& block, BufferId buffer) {
-  bool found = false;
-  walk(
-      Stmt(&block),
-      [&](Stmt s) {
-        const Store* store = s.as<Store>();
-        found = found || (store != nullptr && store->buffer == buffer);
+        // A kernel is more than its iterations.
+        found = found || (loop != nullptr && (extent == nullptr || extent->value != 1 ||
+                                              is_thread_axis(loop->loop_kind)));
         return !found;
       },
       [](Expr) {});
@@ -168,30 +129,6 @@ int32_t FpCompiler::new_slot(Interval range) {
   return static_cast<int32_t>(code_.slots.size()) - 1;
 }
 
-// Whether the iterations of a concurrent loop around share the buffer.
-std::array<bool, kNumConcurrencies> FpCompiler::races(BufferId buffer) const {
-  std::array<bool, kNumConcurrencies> out = {};
-  const BufferRole role = program_.buffer(buffer).role;
-  if (role == BufferRole::kInput) return out;
-  const auto home = homes_.find(buffer);
-  const std::size_t own = home != homes_.end() ? home->second.size() : 0;
-  for (std::size_t i = own; i < loops_.size(); ++i) {
-    const Concurrency c = concurrency_of(loops_[i]->loop_kind);
-    if (c == Concurrency::kNone) continue;
-    // Threads combine what they reduce together; who waits for whom there is not theirs to say.
-    const bool combines = c == Concurrency::kThread && block_ != nullptr &&
-                          feeds_reduction(*loops_[i], *block_) && stores_to(*block_, buffer);
-    if (combines) {
-      out[static_cast<std::size_t>(c)] = false;
-      return out;
-    }
-    // A buffer with an Alloc inside of the loop is not known to homes_; its shadow is forgotten
-    // there.
-    out[static_cast<std::size_t>(c)] = true;
-  }
-  return out;
-}
-
 // The loop's body, in front of it what its iterations start with: storage of their own.
 int32_t FpCompiler::with_resets(const Loop& n) {
   std::vector<int32_t> own;
@@ -215,6 +152,19 @@ int32_t FpCompiler::with_resets(const Loop& n) {
 }
 
 int32_t FpCompiler::loop(const Loop& n) {
+  const bool starts_kernel =
+      is_thread_axis(n.loop_kind) && std::none_of(loops_.begin(), loops_.end(), [](const Loop* l) {
+        return is_thread_axis(l->loop_kind);
+      });
+  const int32_t body = loop_alone(n);
+  if (!starts_kernel || body < 0) return body;
+  FpStmt kernel;
+  kernel.kind = FpStmtKind::kKernel;
+  kernel.body = body;
+  return put(kernel);
+}
+
+int32_t FpCompiler::loop_alone(const Loop& n) {
   const std::optional<int64_t> extent = constant_value(n.extent, params_);
   loops_.push_back(&n);
   int32_t result = -1;

@@ -362,6 +362,7 @@ int32_t FpCompiler::access(BufferId buffer, std::span<const Expr> indices, bool 
     out.flat = sum(scaled(out.flat, extent), index);
   }
   out.may_race = races(buffer);
+  find_owners(buffer, &out);
   code_.buffers[static_cast<std::size_t>(buffer.value)].may_race |=
       out.may_race[0] || out.may_race[1];
   code_.accesses.push_back(std::move(out));

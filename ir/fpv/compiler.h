@@ -13,6 +13,9 @@
 
 namespace prunerc::ir {
 
+/// A block below takes a reduction variable's value from the loop.
+bool feeds_reduction(const Loop& loop);
+
 class FpCompiler {
  public:
   FpCompiler(const Program& program, std::span<const int64_t> params);
@@ -55,6 +58,7 @@ class FpCompiler {
   int32_t put(const FpStmt& node);
   int32_t seq(const std::vector<int32_t>& children);
   int32_t loop(const Loop& n);
+  int32_t loop_alone(const Loop& n);
   int32_t lanes(const Loop& n, FpStmt out);
   int32_t block(const Block& n);
   int32_t store(const Store& n);
@@ -62,7 +66,12 @@ class FpCompiler {
   int32_t new_slot(Interval range);
   void find_dependences(FpStmt* out);
   bool may_overlap(const Touch& store, const Touch& other, FpStmt* out);
+
+  // Sharing among iterations: sharing.cc.
   std::array<bool, kNumConcurrencies> races(BufferId buffer) const;
+  std::size_t home_depth(BufferId buffer) const;
+  bool combines(const Loop& loop, BufferId buffer) const;
+  void find_owners(BufferId buffer, FpAccess* access);
 
   const Program& program_;
   std::span<const int64_t> params_;

@@ -50,6 +50,9 @@ void FpMachine::set_inputs() {
       m.writer[level].assign(count, 0);
       m.reader[level].assign(count, 0);
     }
+    for (std::size_t level = 0; level < kNumConcurrencies && buffer.has_owners; ++level) {
+      m.owner[level].assign(count, 0);
+    }
     if (!is_input) continue;
     // Inputs are numbered among themselves, so that two programs of one signature see the same.
     for (std::size_t i = 0; i < count; ++i) {
@@ -127,6 +130,11 @@ void FpMachine::exec(int32_t index) {
       for (int32_t i = 0; i < s.count; ++i) {
         forget(code_.children[static_cast<std::size_t>(s.first + i)]);
       }
+      return;
+    case FpStmtKind::kKernel:
+      kernel_ = ++num_kernels_;
+      exec(s.body);
+      kernel_ = 0;
       return;
   }
   PRUNERC_UNREACHABLE("statement kind");

@@ -15,13 +15,14 @@
 namespace prunerc::ir {
 
 /// The elements of one buffer, and what is known of each. An element is written if its stamp is the
-/// buffer's. Shadows, per concurrency, hold who last wrote and read it.
+/// buffer's. Shadows, per concurrency, hold who last wrote and read it, and in scope local which
+/// threads of which kernel have the value.
 struct FpMemory {
   std::vector<uint32_t> p, q;  // floats
   std::vector<int64_t> v;      // integers and bool
   std::vector<uint32_t> written;
   uint32_t stamp = 1;
-  std::array<std::vector<uint64_t>, kNumConcurrencies> writer, reader;
+  std::array<std::vector<uint64_t>, kNumConcurrencies> writer, reader, owner;
   std::array<uint64_t, kNumConcurrencies> forgotten_at = {};  // older shadows mean nothing
 };
 
@@ -88,6 +89,11 @@ class FpMachine {
   bool races(const FpAccess& a, std::size_t level, int64_t position, uint64_t me, bool writes);
   bool meets(std::size_t level, uint64_t a, uint64_t b) const;
   void forget(int32_t buffer);
+  // machine_owner.cc
+  bool check_owners(const FpAccess& a, const Place& place);
+  void note_owners(const FpAccess& a, const Place& place);
+  uint64_t holder(std::size_t level, int lane) const;
+  bool holds(std::size_t level, uint64_t owner, uint64_t reader) const;
 
   // machine_expr.cc
   void eval_float(int32_t e, int d);
@@ -127,8 +133,9 @@ class FpMachine {
   std::array<Level, kNumConcurrencies> levels_;
   std::array<uint64_t, kNumConcurrencies> next_name_ = {1, 1};
   std::array<std::array<uint64_t, kNumAxes + 1>, kNumConcurrencies> strides_ = {};  // last: of all
-  int n_ = 1;                   // lanes that run
-  const Mask* mask_ = nullptr;  // those that count; null: all
+  uint64_t kernel_ = 0, num_kernels_ = 0;  // that runs, 0: none; that were started
+  int n_ = 1;                              // lanes that run
+  const Mask* mask_ = nullptr;             // those that count; null: all
   int64_t steps_ = 0;
   FpFailure failure_ = FpFailure::kNone;
   std::string why_;

@@ -125,7 +125,7 @@ bool FpMachine::note_reads(const FpAccess& a, const Place& place) {
                                            element_name(a.buffer, place.position(l)));
     }
   }
-  return true;
+  return check_owners(a, place);
 }
 
 bool FpMachine::note_writes(const FpAccess& a, const Place& place) {
@@ -149,6 +149,7 @@ bool FpMachine::note_writes(const FpAccess& a, const Place& place) {
                                            ", and one writes it");
     }
   }
+  note_owners(a, place);
   return true;
 }
 

@@ -178,6 +178,11 @@ std::vector<Row> trace_rows(const Options& options) {
                        [](const auto& a, const auto& b) { return a.second < b.second; });
   return {{"legal_traces", static_cast<double>(tally.traces), "traces", {}, "", false},
           {"false_alarms", static_cast<double>(tally.false_alarms), "traces", 0.0, "", true},
+          {"strays_missed", static_cast<double>(tally.strays_missed), "traces", 0.0,
+           std::to_string(tally.strays) +
+               " more traces where threads take others' registers; data decides in " +
+               std::to_string(tally.strays_unknown),
+           true},
           {"traces_unsupported", static_cast<double>(tally.unsupported), "traces", 0.0, "", true},
           {"trace_operators", static_cast<double>(tally.operators.size()), "operators", 40.0, "",
            false},

@@ -1,5 +1,6 @@
 #include "tests/property/fpv_runs.h"
 
+#include "ir/analysis/ownership.h"
 #include "ir/fpv/fpv.h"
 #include "ir/interp/interpreter.h"
 #include "ir/printer.h"
@@ -153,21 +154,32 @@ TraceTally run_traces(int num_traces, uint64_t seed) {
     const RandomTrace trace = random_trace(base.program, kTraceSteps, aim, rng);
     found[which] += trace.primitives.count(aim) != 0 ? 1 : -2;
     if (trace.mutating < kTraceSteps) continue;
+    FpvOptions options;
+    options.seed = rng.next();
+    const auto describe = [&](const FpvVerdict& verdict) {
+      return base.name + " (seed " + std::to_string(seed) + ", " + std::to_string(i) +
+             "): " + to_string(verdict) + "\n" + print(trace.schedule.trace()) +
+             print(trace.schedule.program());
+    };
+    const Proof owned = check_ownership(trace.schedule.program()).proof;
+    if (owned != Proof::kYes) {
+      ++(owned == Proof::kNo ? tally.strays : tally.strays_unknown);
+      const FpvVerdict verdict = check_equivalent(base.program, trace.schedule.program(), options);
+      if (owned == Proof::kUnknown || verdict.kind == VerdictKind::kInvalid) continue;
+      ++tally.strays_missed;
+      if (tally.alarms.size() < kShown) tally.alarms.push_back("STRAY " + describe(verdict));
+      continue;
+    }
     ++tally.traces;
     ++tally.operators[base.name];
     for (const std::string& name : trace.primitives) ++tally.primitives[name];
     tally.non_dividing += trace.has_tail ? 1 : 0;
-    FpvOptions options;
-    options.seed = rng.next();
     const auto start = std::chrono::steady_clock::now();
     const FpvVerdict verdict = check_equivalent(base.program, trace.schedule.program(), options);
     tally.check_s += seconds_since(start);
     if (verdict.ok()) continue;
     ++(verdict.kind == VerdictKind::kUnsupported ? tally.unsupported : tally.false_alarms);
-    if (tally.alarms.size() >= kShown) continue;
-    tally.alarms.push_back(base.name + " (seed " + std::to_string(seed) + ", " + std::to_string(i) +
-                           "): " + to_string(verdict) + "\n" + print(trace.schedule.trace()) +
-                           print(trace.schedule.program()));
+    if (tally.alarms.size() < kShown) tally.alarms.push_back(describe(verdict));
   }
   return tally;
 }
@@ -180,6 +192,7 @@ MutantTally run_mutants(int num_counted, uint64_t seed) {
     const NamedProgram& base = gallery[rng.below(gallery.size())];
     const int steps = rng.chance(0.5) ? 0 : 5;
     const Program original = random_trace(base.program, steps, "", rng).schedule.program();
+    if (check_ownership(original).proof == Proof::kNo) continue;
     // Kinds in turn, so that rare places are mutated as often as common ones.
     const auto kind = static_cast<MutantKind>(i % kNumMutantKinds);
     const std::optional<Program> mutant = mutate(original, kind, rng);

@@ -19,6 +19,10 @@ struct TraceTally {
   int traces = 0;
   int false_alarms = 0;
   int unsupported = 0;
+  // Not among the traces: primitives bind loop by loop, so that threads of one loop may take
+  // registers of another's (ir/analysis/ownership.h). The verifier must call each invalid. Where
+  // data decides that, nothing is known.
+  int strays = 0, strays_missed = 0, strays_unknown = 0;
   int non_dividing = 0;                   // traces with a split that leaves a tail
   std::map<std::string, int> primitives;  // traces that have it
   std::map<std::string, int> operators;   // traces of it

@@ -1,15 +1,18 @@
 // The hand-written GPU schedules of tests/golden/gpu are legal, and compute what they shall.
+#include "ir/analysis/ownership.h"
 #include "ir/fpv/fpv.h"
 #include "ir/printer.h"
 #include "ir/thread_axis.h"
 #include "ir/verify.h"
 #include "ir/visit.h"
+#include "schedule/schedule.h"
 #include "schedule/twin.h"
 #include "tests/support/check.h"
 #include "tests/support/gpu_programs.h"
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -57,6 +60,45 @@ TEST_CASE("GPU schedules have small twins that the verifier takes") {
     INFO(to_string(verdict) << "\n" << print(twin->scheduled));
     CHECK(verdict.ok());
   }
+}
+
+TEST_CASE("registers of GPU schedules are read by the threads that hold them") {
+  for (const GpuProgram& one : gpu_programs()) {
+    INFO(one.name << "\n" << print(one.scheduled));
+    // Proved, not tried out.
+    const OwnershipCheck check = check_ownership(one.scheduled, {.max_points = 0});
+    INFO(check.reason);
+    CHECK(check.proof == Proof::kYes);
+  }
+}
+
+TEST_CASE("threads that take each other's registers are found, statically and in finite fields") {
+  const std::vector<GpuProgram> all = gpu_programs();
+  const auto at = std::find_if(all.begin(), all.end(),
+                               [](const GpuProgram& one) { return one.name == "matmul"; });
+  REQUIRE(at != all.end());
+  const GpuProgram& matmul = *at;
+  const std::pair<const char*, const char*> changes[] = {
+      // The copy out numbers its threads by columns, not by rows.
+      {"reorder([@L45, @L48, @L46, @L49, @L47, @L50])",
+       "reorder([@L45, @L48, @L49, @L46, @L47, @L50])"},
+      {"fuse([@L46, @L49])", "fuse([@L49, @L46])"},
+  };
+  std::string text = print(matmul.trace);
+  for (const auto& [from, to] : changes) {
+    const std::size_t line = text.find(from);
+    REQUIRE(line != std::string::npos);
+    text.replace(line, std::string(from).size(), to);
+  }
+  const Result<Trace> trace = parse_trace(text);
+  REQUIRE_OK(trace);
+  const Result<Schedule> done = replay(matmul.base, *trace);
+  REQUIRE_OK(done);
+  CHECK_DIAG(check_thread_ownership(done->program()), ThreadOwner);
+  const FpvVerdict verdict = check_equivalent(matmul.base, done->program());
+  CHECK(verdict.kind == VerdictKind::kInvalid);
+  INFO(verdict.text);
+  CHECK(verdict.text.find("of scope local is read by a thread") != std::string::npos);
 }
 
 TEST_CASE("every GPU schedule has blocks and threads, all axes and scopes occur") {

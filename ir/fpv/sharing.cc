@@ -1,0 +1,100 @@
+// Which accesses of concurrent iterations must be watched: of elements that they share, and of
+// registers that several threads might take for theirs.
+#include "ir/fpv/compiler.h"
+#include "ir/thread_axis.h"
+#include "ir/visit.h"
+
+#include <algorithm>
+
+namespace prunerc::ir {
+namespace {
+
+bool mentions(Expr e, const Var& var) {
+  bool found = false;
+  walk(e, [&](Expr x) {
+    const Var* v = x.as<Var>();
+    found = found || (v != nullptr && v->id == var.id);
+    return !found;
+  });
+  return found;
+}
+
+bool feeds_reduction(const Loop& loop, const Block& block) {
+  return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
+    return iter.kind == IterKind::kReduce && mentions(iter.binding, *loop.var);
+  });
+}
+
+bool stores_to(const Block& block, BufferId buffer) {
+  bool found = false;
+  walk(
+      Stmt(&block),
+      [&](Stmt s) {
+        const Store* store = s.as<Store>();
+        found = found || (store != nullptr && store->buffer == buffer);
+        return !found;
+      },
+      [](Expr) {});
+  return found;
+}
+
+}  // namespace
+
+bool feeds_reduction(const Loop& loop) {
+  bool found = false;
+  walk(
+      loop.body,
+      [&](Stmt s) {
+        const Block* block = s.as<Block>();
+        found = found || (block != nullptr && feeds_reduction(loop, *block));
+        return !found && block == nullptr;
+      },
+      [](Expr) {});
+  return found;
+}
+
+// Whether the iterations of a concurrent loop around share the buffer.
+std::array<bool, kNumConcurrencies> FpCompiler::races(BufferId buffer) const {
+  std::array<bool, kNumConcurrencies> out = {};
+  const BufferRole role = program_.buffer(buffer).role;
+  if (role == BufferRole::kInput) return out;
+  for (std::size_t i = home_depth(buffer); i < loops_.size(); ++i) {
+    const Concurrency c = concurrency_of(loops_[i]->loop_kind);
+    if (c == Concurrency::kNone) continue;
+    // Who waits for whom there is not the threads' to say.
+    if (combines(*loops_[i], buffer)) {
+      out[static_cast<std::size_t>(c)] = false;
+      return out;
+    }
+    // A buffer with an Alloc inside of the loop is not known to homes_; its shadow is forgotten
+    // there.
+    out[static_cast<std::size_t>(c)] = true;
+  }
+  return out;
+}
+
+std::size_t FpCompiler::home_depth(BufferId buffer) const {
+  const auto home = homes_.find(buffer);
+  return home != homes_.end() ? home->second.size() : 0;
+}
+
+// Whether threads along the loop combine what they reduce together.
+bool FpCompiler::combines(const Loop& loop, BufferId buffer) const {
+  return is_lane_axis(loop.loop_kind) && block_ != nullptr && feeds_reduction(loop, *block_) &&
+         stores_to(*block_, buffer);
+}
+
+// Scope local is every thread's own: whoever reads an element must have written it.
+void FpCompiler::find_owners(BufferId buffer, FpAccess* access) {
+  const Buffer& info = program_.buffer(buffer);
+  if (info.scope != Scope::kLocal || info.role != BufferRole::kIntermediate) return;
+  for (std::size_t i = home_depth(buffer); i < loops_.size(); ++i) {
+    if (!is_thread_axis(loops_[i]->loop_kind)) continue;
+    code_.buffers[static_cast<std::size_t>(buffer.value)].has_owners = true;
+    if (combines(*loops_[i], buffer)) {
+      access->combined_axes |= static_cast<uint8_t>(1 << axis_of(loops_[i]->loop_kind));
+    }
+  }
+}
+
+}  // namespace prunerc::ir
