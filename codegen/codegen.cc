@@ -1,9 +1,12 @@
 #include "codegen/codegen.h"
 
 #include "codegen/cpu/object.h"
+#include "codegen/cuda/print.h"
 #include "codegen/link.h"
 #include "codegen/storage_plan.h"
 #include "ir/equal.h"
+
+#include <algorithm>
 
 namespace prunerc::codegen {
 namespace {
@@ -35,6 +38,27 @@ Result<Lowered> lower(const Program& program, const Target& target, const CpuOpt
   return r;
 }
 
+void add_params(const Program& program, Artifact* artifact) {
+  for (BufferId id : program.params()) {
+    const Buffer& buffer = program.buffer(id);
+    ArtifactParam param;
+    param.name = std::string(buffer.name);
+    param.dtype = buffer.dtype;
+    for (Expr extent : buffer.shape) param.shape.push_back(extent.as<IntImm>()->value);
+    param.role = buffer.role == BufferRole::kOutput ? ParamRole::kOutput : ParamRole::kInput;
+    artifact->bytes_moved += static_cast<double>(size_bytes(param));
+    artifact->params.push_back(std::move(param));
+  }
+}
+
+// Where a kernel's argument is: among the parameters, or in the workspace.
+LaunchArg launch_arg(const Program& program, const GpuStorage& storage, BufferId id) {
+  const std::span<const BufferId> params = program.params();
+  const auto it = std::find(params.begin(), params.end(), id);
+  if (it != params.end()) return {LaunchArgKind::kParam, it - params.begin()};
+  return {LaunchArgKind::kWorkspace, storage.extents.at(id).offset};
+}
+
 }  // namespace
 
 Result<Artifact> compile_cpu(const Program& scheduled, const Target& target,
@@ -49,19 +73,41 @@ Result<Artifact> compile_cpu(const Program& scheduled, const Target& target,
   artifact.entry = lowered.symbol;
   artifact.triple = cpu.triple;
   artifact.cpu = cpu.cpu;
-  for (BufferId id : scheduled.params()) {
-    const Buffer& buffer = scheduled.buffer(id);
-    ArtifactParam param;
-    param.name = std::string(buffer.name);
-    param.dtype = buffer.dtype;
-    for (Expr extent : buffer.shape) param.shape.push_back(extent.as<IntImm>()->value);
-    param.role = buffer.role == BufferRole::kOutput ? ParamRole::kOutput : ParamRole::kInput;
-    artifact.bytes_moved += static_cast<double>(size_bytes(param));
-    artifact.params.push_back(std::move(param));
-  }
+  add_params(scheduled, &artifact);
   artifact.workspace_bytes = lowered.plan.workspace_bytes;
   artifact.workspace_bytes_per_worker = lowered.plan.workspace_bytes_per_worker;
   return artifact;
+}
+
+Result<Artifact> print_cuda_artifact(const Program& scheduled, const Target& target,
+                                     const CudaOptions& options) {
+  if (!scheduled.defined()) return error(Diag::kUnsupported, "compiling an empty program");
+  PRUNERC_TRY(const Program lowered, lower_gpu(scheduled, target, options.pipeline));
+  const std::string symbol = "prunerc_" + fingerprint(scheduled).to_string();
+  PRUNERC_TRY(const CudaText text, print_cuda(lowered, target, symbol));
+  Artifact artifact;
+  artifact.kind = ArtifactKind::kCudaSource;
+  artifact.bytes = text.text;
+  artifact.triple = "nvptx64-nvidia-cuda";
+  artifact.cpu = architecture_of(target);
+  add_params(scheduled, &artifact);
+  artifact.workspace_bytes = text.storage.workspace_bytes;
+  for (const KernelText& kernel : text.kernels) {
+    Launch launch;
+    launch.kernel = kernel.name;
+    launch.grid = kernel.blocks;
+    launch.block = kernel.threads;
+    launch.shared_bytes = kernel.shared_bytes;
+    for (BufferId id : kernel.args) launch.args.push_back(launch_arg(lowered, text.storage, id));
+    artifact.launches.push_back(std::move(launch));
+  }
+  if (!artifact.launches.empty()) artifact.entry = artifact.launches.front().kernel;
+  return artifact;
+}
+
+std::string architecture_of(const Target& target) {
+  const std::size_t colon = target.name.find(':');
+  return colon == std::string::npos ? "sm_80" : target.name.substr(colon + 1);
 }
 
 Result<std::string> emit_cpu(const Program& scheduled, const Target& target, EmitKind kind,

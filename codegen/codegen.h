@@ -23,6 +23,20 @@ struct CpuOptions {
 Result<Artifact> compile_cpu(const ir::Program& scheduled, const ir::Target& target,
                              const CpuOptions& options = {});
 
+struct CudaOptions {
+  PipelineOptions pipeline;
+};
+
+/// The program as CUDA text with its launches (ArtifactKind::kCudaSource): what NVRTC compiles and
+/// what runs on the host. The entry of launch i is `prunerc_<fingerprint>_k<i>`.
+/// Deterministic. Threads: any number at once.
+/// Errors: ThreadKernel, ThreadOwner, GpuLimit, Unsupported.
+Result<Artifact> print_cuda_artifact(const ir::Program& scheduled, const ir::Target& target,
+                                     const CudaOptions& options = {});
+
+/// "sm_90a" of "cuda:sm_90a".
+std::string architecture_of(const ir::Target& target);
+
 /// What `prunerc compile -o` can write.
 enum class EmitKind : uint8_t {
   kObject,        // .o

@@ -1,5 +1,6 @@
 #include "codegen/pipeline.h"
 
+#include "codegen/lower/gpu.h"
 #include "codegen/lower/lower.h"
 #include "ir/printer.h"
 #include "ir/support/options.h"
@@ -22,6 +23,14 @@ constexpr Pass kCpuPasses[] = {
     {"guards", hoist_guards, false},
     {"tiles", unroll_tiles, false},
     {"simplify", simplify_lowered, false},
+};
+
+constexpr Pass kGpuPasses[] = {
+    {"cross_thread", lower_cross_thread, true}, {"init", lower_init, true},
+    {"place", place_gpu_buffers, true},         {"blocks", lower_blocks, true},
+    {"registers", compact_registers, false},    {"compact", compact_buffers, false},
+    {"uniform", lower_uniform_stores, true},    {"simplify", simplify_lowered, false},
+    {"barriers", insert_barriers, true},
 };
 
 void dump(const std::string& name, const ir::Program& before, const ir::Program& after) {
@@ -52,6 +61,7 @@ Result<ir::Program> run_pass(const Pass& pass, const ir::Program& program, const
 }  // namespace
 
 std::span<const Pass> cpu_passes() { return kCpuPasses; }
+std::span<const Pass> gpu_passes() { return kGpuPasses; }
 
 Result<ir::Program> run_passes(std::span<const Pass> passes, const ir::Program& program,
                                const ir::Target& target, const PipelineOptions& options) {
@@ -78,6 +88,11 @@ Result<ir::Program> run_passes(std::span<const Pass> passes, const ir::Program& 
 Result<ir::Program> lower_cpu(const ir::Program& program, const ir::Target& target,
                               const PipelineOptions& options) {
   return run_passes(kCpuPasses, program, target, options);
+}
+
+Result<ir::Program> lower_gpu(const ir::Program& program, const ir::Target& target,
+                              const PipelineOptions& options) {
+  return run_passes(kGpuPasses, program, target, options);
 }
 
 }  // namespace prunerc::codegen

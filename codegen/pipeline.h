@@ -22,6 +22,7 @@ struct Pass {
 
 /// In order of execution.
 std::span<const Pass> cpu_passes();
+std::span<const Pass> gpu_passes();
 
 struct PassTime {
   std::string_view name;
@@ -46,6 +47,10 @@ Result<ir::Program> run_passes(std::span<const Pass> passes, const ir::Program& 
 
 /// run_passes with cpu_passes.
 Result<ir::Program> lower_cpu(const ir::Program& program, const ir::Target& target,
+                              const PipelineOptions& options = {});
+
+/// run_passes with gpu_passes.
+Result<ir::Program> lower_gpu(const ir::Program& program, const ir::Target& target,
                               const PipelineOptions& options = {});
 
 }  // namespace prunerc::codegen

@@ -1,3 +1,4 @@
+#include "codegen/lower/homes.h"
 #include "codegen/lower/lower.h"
 #include "codegen/lower/util.h"
 #include "ir/map.h"
@@ -13,23 +14,14 @@ namespace {
 
 using namespace ir;
 
-// Where each intermediate is touched, as the loops around, outermost first; the Alloc goes into the
-// innermost loop that is common to all of them, or to the root.
-class Placement {
+// Where each intermediate is touched, as the loops around, outermost first.
+class HomeFinder {
  public:
-  explicit Placement(const Program& program) : program_(program), b_(program) {}
+  explicit HomeFinder(const Program& program) : program_(program) {}
 
-  Program run() {
+  Homes run() {
     visit_stmt(program_.root());
-    for (const auto& [id, loops] : common_) {
-      if (loops.empty()) {
-        at_root_.push_back(id);
-      } else {
-        at_loop_[loops.back()->id].push_back(id);
-      }
-    }
-    Stmt root = wrap(at_root_, rebuild(program_.root()));
-    return b_.finish(root);
+    return std::move(common_);
   }
 
  private:
@@ -97,6 +89,24 @@ class Placement {
     common.resize(n);
   }
 
+  const Program& program_;
+  Loops loops_;
+  const Block* block_ = nullptr;
+  std::size_t carried_ = 0;  // number of outer loops that carry nothing in what the block writes
+  Homes common_;
+};
+
+class AllocInsertion {
+ public:
+  AllocInsertion(IrBuilder& b, const Homes& homes) : b_(b) {
+    for (const auto& [id, loops] : homes) {
+      (loops.empty() ? at_root_ : at_loop_[loops.back()->id]).push_back(id);
+    }
+  }
+
+  Stmt run(Stmt root) { return wrap(at_root_, rebuild(root)); }
+
+ private:
   Stmt wrap(const std::vector<BufferId>& buffers, Stmt body) {
     if (!body.defined()) return body;
     for (std::size_t i = buffers.size(); i-- > 0;) body = b_.alloc(buffers[i], body);
@@ -116,20 +126,22 @@ class Placement {
     return b_.loop(changed);
   }
 
-  const Program& program_;
-  IrBuilder b_;
-  Loops loops_;
-  const Block* block_ = nullptr;
-  std::size_t carried_ = 0;  // number of outer loops that carry nothing in what the block writes
-  std::map<BufferId, Loops> common_;
+  IrBuilder& b_;
   std::map<LoopId, std::vector<BufferId>> at_loop_;
   std::vector<BufferId> at_root_;
 };
 
 }  // namespace
 
+Homes find_homes(const Program& program) { return HomeFinder(program).run(); }
+
+Stmt insert_allocs(IrBuilder& b, const Program& program, const Homes& homes) {
+  return AllocInsertion(b, homes).run(program.root());
+}
+
 Result<Program> place_buffers(const Program& program, const Target&) {
-  return Placement(program).run();
+  IrBuilder b(program);
+  return b.finish(insert_allocs(b, program, find_homes(program)));
 }
 
 }  // namespace prunerc::codegen

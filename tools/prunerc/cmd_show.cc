@@ -71,9 +71,18 @@ int show_code(const Choice& choice, const ir::Target& target, codegen::EmitKind 
 }
 
 int show_lowered(const Choice& choice, const ir::Target& target) {
-  const Result<ir::Program> lowered = codegen::lower_cpu(choice.program, target);
+  const Result<ir::Program> lowered = target.kind == ir::TargetKind::kCpu
+                                          ? codegen::lower_cpu(choice.program, target)
+                                          : codegen::lower_gpu(choice.program, target);
   if (!lowered.ok()) return fail(lowered.error(), kNoCandidate);
   fmt::print("{}", ir::print(*lowered));
+  return kSuccess;
+}
+
+int show_cuda(const Choice& choice, const ir::Target& target) {
+  const Result<codegen::Artifact> artifact = codegen::print_cuda_artifact(choice.program, target);
+  if (!artifact.ok()) return fail(artifact.error(), kNoCandidate);
+  fmt::print("{}", artifact->bytes);
   return kSuccess;
 }
 
@@ -83,6 +92,7 @@ int show_scheduled(const ShowVerb& verb, Session& session, const Operator& op) {
   fmt::print(stderr, "target: {}\nschedule: {}\n", describe(session.target()),
              to_string(choice->origin));
   if (verb.stage == "lowered") return show_lowered(*choice, session.target());
+  if (verb.stage == "cuda") return show_cuda(*choice, session.target());
   if (verb.stage == "llvm")
     return show_code(*choice, session.target(), codegen::EmitKind::kLlvmText);
   if (verb.stage == "asm")
@@ -118,11 +128,12 @@ void add_show(CLI::App& app, Action& action) {
   args->op.add_to(*verb, true);
   args->machine.add_to(*verb);
   args->machine.add_script_to(*verb);
-  verb->add_option("--stage", args->stage,
-                   "ast: operators of the file; prc: program; sketches: the search space; trace, "
-                   "scheduled: of the stored best or the heuristic; lowered; llvm; asm")
-      ->check(
-          CLI::IsMember({"ast", "prc", "sketches", "trace", "scheduled", "lowered", "llvm", "asm"}))
+  verb->add_option(
+          "--stage", args->stage,
+          "ast: operators of the file; prc: program; sketches: the search space; trace, "
+          "scheduled: of the stored best or the heuristic; lowered; llvm; asm; cuda: the kernels")
+      ->check(CLI::IsMember(
+          {"ast", "prc", "sketches", "trace", "scheduled", "lowered", "llvm", "asm", "cuda"}))
       ->capture_default_str();
   verb->add_option("-O", args->effort, "without a record: 0 heuristic, 1 cost model")
       ->check(CLI::Range(0, 1));

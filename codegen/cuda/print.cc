@@ -1,0 +1,283 @@
+#include "codegen/cuda/print.h"
+
+#include "codegen/cuda/printer.h"
+#include "codegen/lower/util.h"
+#include "codegen/storage_plan.h"
+#include "ir/analysis/simplify.h"
+#include "ir/thread_axis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace prunerc::codegen {
+
+using namespace ir;
+
+namespace {
+
+constexpr std::string_view kThreadNames[] = {"tx", "ty", "tz"};
+constexpr std::string_view kBlockNames[] = {"bx", "by", "bz"};
+constexpr std::string_view kAxisLetters[] = {"x", "y", "z"};
+constexpr std::string_view kUnrollAttr = "unroll_max_step";
+
+}  // namespace
+
+KernelPrinter::KernelPrinter(const Program& program, const GpuStorage& storage,
+                             const Kernel& kernel)
+    : b_(program), storage_(storage), kernel_(kernel) {
+  for (const Loop* loop : kernel.grid) {
+    unroll_limit_ = std::max(unroll_limit_, attr_of(*loop, kUnrollAttr).value_or(0));
+  }
+}
+
+std::string KernelPrinter::fresh(std::string_view prefix) {
+  auto it = num_names_.find(prefix);
+  if (it == num_names_.end()) it = num_names_.emplace(std::string(prefix), 0).first;
+  return fmt::format("{}{}", prefix, it->second++);
+}
+
+void KernelPrinter::line(const std::string& text) {
+  out_.append(static_cast<std::size_t>(indent_) * 2, ' ');
+  out_ += text;
+  out_ += '\n';
+}
+
+void KernelPrinter::open(const std::string& text) {
+  line(text + " {");
+  ++indent_;
+}
+
+void KernelPrinter::close() {
+  --indent_;
+  line("}");
+}
+
+// Registers cannot be indexed: loops whose variables index local buffers must disappear.
+void KernelPrinter::find_unrolled() {
+  auto note = [&](BufferId id, std::span<const Expr> indices) {
+    if (buffer(id).scope != Scope::kLocal) return;
+    for (Expr index : indices) collect_vars(index, &unrolled_);
+  };
+  auto in_expr = [&](Expr e) {
+    walk(e, [&](Expr x) {
+      if (const Load* load = x.as<Load>()) note(load->buffer, load->indices);
+      return true;
+    });
+  };
+  walk(
+      kernel_.body,
+      [&](Stmt s) {
+        if (const Store* store = s.as<Store>()) note(store->buffer, store->indices);
+        return true;
+      },
+      in_expr);
+}
+
+// Number of statements after unrolling what must be unrolled.
+int64_t KernelPrinter::volume(Stmt s) const {
+  if (!s.defined()) return 0;
+  const Loop* loop = s.as<Loop>();
+  const IntImm* extent = loop != nullptr ? loop->extent.as<IntImm>() : nullptr;
+  if (loop != nullptr) {
+    const bool lanes = is_lane_axis(loop->loop_kind);
+    return volume(loop->body) * (extent != nullptr && !lanes ? extent->value : 1);
+  }
+  int64_t sum = s.as<Store>() != nullptr ? 1 : 0;
+  for_each_child(
+      s, [&](Stmt child) { sum += volume(child); }, [](Expr) {});
+  return sum;
+}
+
+bool KernelPrinter::must_unroll(const Loop& loop) const {
+  switch (loop.loop_kind) {
+    case LoopKind::kUnrolled:
+    case LoopKind::kVectorized:
+    case LoopKind::kVThreadX:
+    case LoopKind::kVThreadY:
+    case LoopKind::kVThreadZ: return true;
+    default: break;
+  }
+  if (unrolled_.count(loop.var->id) != 0) return true;
+  return !has_thread_loop(loop.body) && volume(Stmt(&loop)) <= unroll_limit_;
+}
+
+void KernelPrinter::declare_arguments(KernelText* out) {
+  std::set<BufferId> used = loaded_buffers(kernel_.body);
+  const std::set<BufferId> stored = stored_buffers(kernel_.body);
+  used.insert(stored.begin(), stored.end());
+  std::string params;
+  for (BufferId id : used) {
+    const Buffer& arg = buffer(id);
+    if (arg.scope != Scope::kGlobal) continue;
+    const bool is_stored = stored.count(id) != 0;
+    const std::string_view prefix = arg.role == BufferRole::kInput    ? "in"
+                                    : arg.role == BufferRole::kOutput ? "out"
+                                                                      : "tmp";
+    buffers_[id] = fresh(prefix);
+    params += fmt::format("{}{}{}* PR_RESTRICT {}", params.empty() ? "" : ", ",
+                          is_stored ? "" : "const ", memory_type(arg.dtype), buffers_[id]);
+    out->args.push_back(id);
+  }
+  out_ +=
+      fmt::format("PR_KERNEL({}, 1) void {}({}) {{\n", kernel_.num_threads(), out->name, params);
+}
+
+Result<std::string> KernelPrinter::print(KernelText* out) {
+  for (const Loop* loop : kernel_.grid) ranges_.bind(loop->var, loop->extent);
+  find_unrolled();
+  find_lane_dims(kernel_.body);
+  declare_arguments(out);
+  ++indent_;
+  for (BufferId id : stored_buffers(kernel_.body)) {
+    if (buffer(id).scope != Scope::kShared) continue;
+    const Extent& extent = storage_.extents.at(id);
+    out->shared_bytes = std::max(out->shared_bytes, extent.offset + extent.size_bytes);
+  }
+  if (out->shared_bytes > 0) line(fmt::format("PR_SHARED(smem, {});", out->shared_bytes));
+  for (const Loop* loop : kernel_.grid) {
+    const std::size_t axis = static_cast<std::size_t>(axis_of(loop->loop_kind));
+    vars_[loop->var->id] = kBlockNames[axis];
+    line(fmt::format("const int {} = pr_block_{}();", kBlockNames[axis], kAxisLetters[axis]));
+  }
+  for (std::size_t axis = 0; axis < kernel_.threads.size(); ++axis) {
+    if (kernel_.threads[axis] == 1) continue;
+    line(fmt::format("const int {} = pr_thread_{}();", kThreadNames[axis], kAxisLetters[axis]));
+  }
+  statement(kernel_.body);
+  close();
+  if (failed_) return *failed_;
+  return std::move(out_);
+}
+
+void KernelPrinter::statement(Stmt s) {
+  if (!s.defined() || failed_) return;
+  visit(s, Overload{
+               [&](const Seq& n) {
+                 for (Stmt child : n.stmts) statement(child);
+               },
+               [&](const Loop& n) { loop(n); },
+               [&](const Block& n) {
+                 failed_ = prunerc::error(Diag::kInternal,
+                                          "block " + std::string(n.name) + " was not lowered");
+               },
+               [&](const Store& n) { store(n); },
+               [&](const If& n) { branch(n); },
+               [&](const Alloc& n) { alloc(n); },
+           });
+}
+
+void KernelPrinter::loop(const Loop& loop) {
+  const VarRanges::Mark mark = ranges_.mark();
+  if (attr_of(loop, kSyncAttr).value_or(0) != 0) line("pr_sync();");
+  ranges_.bind(loop.var, loop.extent);
+  const IntImm* extent = loop.extent.as<IntImm>();
+  if (is_lane_axis(loop.loop_kind)) {
+    const std::size_t axis = static_cast<std::size_t>(axis_of(loop.loop_kind));
+    vars_[loop.var->id] = kernel_.threads[axis] == 1 ? "0" : kThreadNames[axis];
+    if (!shuffle_loop(loop)) statement(loop.body);
+  } else if (extent != nullptr && extent->value == 1) {
+    vars_[loop.var->id] = "0";
+    statement(loop.body);
+  } else if (loop.loop_kind == LoopKind::kVectorized) {
+    vector_loop(loop);
+  } else {
+    serial_loop(loop);
+  }
+  ranges_.rewind(mark);
+}
+
+void KernelPrinter::serial_loop(const Loop& loop) {
+  const std::string name = vars_[loop.var->id] = fresh("i");
+  line(must_unroll(loop) ? "#pragma unroll" : "#pragma unroll 1");
+  open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", name,
+                   within(index_value(loop.extent), Prec::kAdd)));
+  statement(loop.body);
+  close();
+}
+
+void KernelPrinter::alloc(const Alloc& alloc) {
+  const Buffer& here = buffer(alloc.buffer);
+  if (here.scope == Scope::kGlobal) return statement(alloc.body);
+  if (here.scope == Scope::kShared) {
+    buffers_[alloc.buffer] = fresh("sh");
+    line(fmt::format("{0}* const {1} = ({0}*)(smem + {2});", memory_type(here.dtype),
+                     buffers_[alloc.buffer], storage_.extents.at(alloc.buffer).offset));
+    return statement(alloc.body);
+  }
+  int64_t elems = 1;
+  const std::size_t first = num_lane_dims(alloc.buffer);
+  for (std::size_t d = first; d < here.shape.size(); ++d) {
+    elems *= here.shape[d].as<IntImm>()->value;
+  }
+  buffers_[alloc.buffer] = fresh("r");
+  line("{");
+  ++indent_;
+  line(fmt::format("{} {}[{}];", register_type(here.dtype), buffers_[alloc.buffer], elems));
+  statement(alloc.body);
+  close();
+}
+
+void KernelPrinter::branch(const If& branch) {
+  const VarRanges::Mark mark = ranges_.mark();
+  open(fmt::format("if ({})", value(branch.condition).text));
+  ranges_.assume(branch.condition);
+  statement(branch.then_body);
+  ranges_.rewind(mark);
+  if (branch.else_body.defined()) {
+    --indent_;
+    line("} else {");
+    ++indent_;
+    ranges_.assume_not(branch.condition);
+    statement(branch.else_body);
+    ranges_.rewind(mark);
+  }
+  close();
+}
+
+void KernelPrinter::store(const Store& store) {
+  const std::optional<Text> fused = contracted(store);
+  const Text reg = fused ? *fused : value(store.value);
+  const bool is_local = buffer(store.buffer).scope == Scope::kLocal;
+  line(fmt::format("{} = {};", element(store.buffer, store.indices),
+                   (is_local ? reg : to_memory(store.value.dtype(), reg)).text));
+}
+
+namespace {
+
+Result<void> check_limits(const KernelText& kernel, const Kernel& shape, const Target& target) {
+  const int64_t threads = shape.num_threads();
+  if (target.max_threads_per_block > 0 && threads > target.max_threads_per_block) {
+    return error(Diag::kGpuLimit, kernel.name, fmt::format("{} threads in a block", threads),
+                 target.max_threads_per_block);
+  }
+  if (target.smem_bytes_per_block > 0 && kernel.shared_bytes > target.smem_bytes_per_block) {
+    return error(Diag::kGpuLimit, kernel.name,
+                 fmt::format("{} bytes of shared memory", kernel.shared_bytes),
+                 target.smem_bytes_per_block);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<CudaText> print_cuda(const Program& lowered, const Target& target, std::string_view symbol) {
+  for (const Buffer& buffer : lowered.buffers()) PRUNERC_TRY_VOID(buffer_bytes(buffer));
+  PRUNERC_TRY(const std::vector<Kernel> kernels, find_kernels(lowered));
+  CudaText out;
+  PRUNERC_TRY(out.storage, plan_gpu_storage(lowered));
+  for (const Kernel& kernel : kernels) {
+    KernelText text;
+    text.name = fmt::format("{}_k{}", symbol, out.kernels.size());
+    text.blocks = kernel.blocks;
+    text.threads = kernel.threads;
+    PRUNERC_TRY(const std::string body, KernelPrinter(lowered, out.storage, kernel).print(&text));
+    PRUNERC_TRY_VOID(check_limits(text, kernel, target));
+    if (!out.text.empty()) out.text += '\n';
+    out.text += body;
+    out.kernels.push_back(std::move(text));
+  }
+  return out;
+}
+
+}  // namespace prunerc::codegen

@@ -1,0 +1,321 @@
+// Values and indices as C++ text.
+#include "codegen/cuda/printer.h"
+#include "codegen/lower/lanes.h"
+#include "codegen/lower/util.h"
+#include "ir/analysis/simplify.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+namespace prunerc::codegen {
+
+using namespace ir;
+
+std::string within(const Text& t, Prec at_least) {
+  return t.prec < at_least ? "(" + t.text + ")" : t.text;
+}
+
+std::string_view memory_type(DType t) {
+  switch (t) {
+    case DType::kF64: return "double";
+    case DType::kF32: return "float";
+    case DType::kF16: return "pr_f16";
+    case DType::kBF16: return "pr_bf16";
+    case DType::kI64: return "pr_i64";
+    case DType::kI32: return "int";
+    case DType::kI8: return "signed char";
+    case DType::kU8: return "unsigned char";
+    case DType::kBool: return "bool";
+  }
+  PRUNERC_UNREACHABLE("dtype");
+}
+
+std::string_view register_type(DType t) {
+  switch (t) {
+    case DType::kF64: return "double";
+    case DType::kF32:
+    case DType::kF16:
+    case DType::kBF16: return "float";
+    case DType::kI64: return "pr_i64";
+    case DType::kBool: return "bool";
+    default: return "int";
+  }
+}
+
+namespace {
+
+std::string function(std::string_view name, std::initializer_list<std::string> args) {
+  return fmt::format("{}({})", name, fmt::join(args, ", "));
+}
+
+std::string int_text(int64_t value) {
+  if (value == std::numeric_limits<int64_t>::min()) return "(-9223372036854775807ll - 1)";
+  if (value > std::numeric_limits<int32_t>::max() || value <= std::numeric_limits<int32_t>::min()) {
+    return fmt::format("{}ll", value);
+  }
+  return std::to_string(value);
+}
+
+Text integer(int64_t value) { return {int_text(value), value < 0 ? Prec::kUnary : Prec::kAtom}; }
+
+// The shortest text that reads back to the same value.
+Text floating(double value, DType dtype) {
+  const bool is_double = dtype == DType::kF64;
+  if (std::isnan(value))
+    return {is_double ? "pr_f64_from_bits(0x7ff8000000000000ull)"
+                      : "pr_f32_from_bits(0x7fc00000u)"};
+  if (std::isinf(value)) {
+    if (is_double)
+      return {value > 0 ? "pr_f64_from_bits(0x7ff0000000000000ull)"
+                        : "pr_f64_from_bits(0xfff0000000000000ull)"};
+    return {value > 0 ? "pr_f32_from_bits(0x7f800000u)" : "pr_f32_from_bits(0xff800000u)"};
+  }
+  std::string text =
+      is_double ? fmt::format("{}", value) : fmt::format("{}", static_cast<float>(value));
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  if (!is_double) text += "f";
+  return {text, std::signbit(value) ? Prec::kUnary : Prec::kAtom};
+}
+
+Text infix(const Text& a, std::string_view op, const Text& b, Prec prec) {
+  const Prec right = static_cast<Prec>(static_cast<int>(prec) + 1);
+  return {fmt::format("{} {} {}", within(a, prec), op, within(b, right)), prec};
+}
+
+}  // namespace
+
+bool KernelPrinter::fits_int(Expr e) const {
+  bool fits = true;
+  walk(e, [&](Expr x) {
+    if (x.dtype() != DType::kI64 || x.as<Load>() != nullptr || x.as<Cast>() != nullptr) {
+      fits = fits && x.dtype() == DType::kBool;
+      return fits;
+    }
+    const Interval range = interval_of(x, ranges_);
+    fits = fits && range.lo >= std::numeric_limits<int32_t>::min() &&
+           range.hi <= std::numeric_limits<int32_t>::max();
+    return fits;
+  });
+  return fits;
+}
+
+Text KernelPrinter::value(Expr e) {
+  if (e.dtype() == DType::kI64 && fits_int(e)) return index_value(e);
+  if (const auto it = loaded_.find(e.node()); it != loaded_.end()) return {it->second};
+  return visit(
+      e,
+      Overload{
+          [&](const Var& n) -> Text { return {vars_.at(n.id)}; },
+          [&](const TileParam&) -> Text {
+            failed_ =
+                prunerc::error(Diag::kUnsupported, "compiling a program with tile parameters");
+            return {"0"};
+          },
+          [&](const IntImm& n) -> Text {
+            if (n.dtype == DType::kBool) return {n.value != 0 ? "true" : "false"};
+            return integer(n.value);
+          },
+          [&](const FloatImm& n) -> Text { return floating(n.value, n.dtype); },
+          [&](const Not& n) -> Text {
+            return {"!" + within(value(n.operand), Prec::kUnary), Prec::kUnary};
+          },
+          [&](const Select& n) -> Text {
+            return {fmt::format("{} ? {} : {}", within(value(n.condition), Prec::kOr),
+                                within(value(n.on_true), Prec::kOr),
+                                within(value(n.on_false), Prec::kOr)),
+                    Prec::kSelect};
+          },
+          [&](const Cast& n) -> Text { return cast(n.operand.dtype(), n.dtype, value(n.operand)); },
+          [&](const Load& n) -> Text { return load(n); },
+          [&](const Call& n) -> Text { return call(n); },
+          [&](const Eq& n) -> Text { return compare(n); },
+          [&](const Ne& n) -> Text { return compare(n); },
+          [&](const Lt& n) -> Text { return compare(n); },
+          [&](const Le& n) -> Text { return compare(n); },
+          [&](const And& n) -> Text { return infix(value(n.lhs), "&&", value(n.rhs), Prec::kAnd); },
+          [&](const Or& n) -> Text { return infix(value(n.lhs), "||", value(n.rhs), Prec::kOr); },
+          [&](const FloorDiv& n) -> Text { return division(n); },
+          [&](const FloorMod& n) -> Text { return division(n); },
+          [&](const auto& n) -> Text {
+            return arithmetic(n.kind, n.dtype, value(n.lhs), value(n.rhs));
+          },
+      });
+}
+
+// Index arithmetic in int; only what fits_int has seen comes here, or all of it as 64-bit numbers.
+Text KernelPrinter::index_value(Expr e) {
+  if (const Var* v = e.as<Var>()) {
+    if (wide_index_) return {"(pr_i64)" + vars_.at(v->id), Prec::kUnary};
+    return {vars_.at(v->id)};
+  }
+  if (const IntImm* n = e.as<IntImm>(); n != nullptr && n->dtype == DType::kI64) {
+    return integer(n->value);
+  }
+  const BinaryNode* node = as_binary(e);
+  if (node == nullptr || e.dtype() != DType::kI64) return value(e);
+  switch (e.kind()) {
+    case ExprKind::kAdd: {
+      const IntImm* right = node->rhs.as<IntImm>();
+      if (right != nullptr && right->value < 0 && right->value > -(int64_t{1} << 31)) {
+        return infix(index_value(node->lhs), "-", integer(-right->value), Prec::kAdd);
+      }
+      return infix(index_value(node->lhs), "+", index_value(node->rhs), Prec::kAdd);
+    }
+    case ExprKind::kSub:
+      return infix(index_value(node->lhs), "-", index_value(node->rhs), Prec::kAdd);
+    case ExprKind::kMul:
+      return infix(index_value(node->lhs), "*", index_value(node->rhs), Prec::kMul);
+    case ExprKind::kMin:
+    case ExprKind::kMax:
+      return {function(e.kind() == ExprKind::kMin ? "pr_min" : "pr_max",
+                       {index_value(node->lhs).text, index_value(node->rhs).text})};
+    case ExprKind::kFloorDiv:
+    case ExprKind::kFloorMod: return division(*node);
+    default: return value(e);
+  }
+}
+
+// C++ truncates; where neither side is negative that is the same.
+Text KernelPrinter::division(const BinaryNode& node) {
+  const bool is_div = node.kind == ExprKind::kFloorDiv;
+  const bool is_index = node.dtype == DType::kI64;
+  const Text a = is_index ? index_value(node.lhs) : value(node.lhs);
+  const Text b = is_index ? index_value(node.rhs) : value(node.rhs);
+  if (is_index && interval_of(node.lhs, ranges_).lo >= 0 && interval_of(node.rhs, ranges_).lo > 0) {
+    return infix(a, is_div ? "/" : "%", b, Prec::kMul);
+  }
+  const Text r{function(is_div ? "pr_floordiv" : "pr_floormod", {a.text, b.text})};
+  // Of the smallest number and -1 the quotient wraps.
+  return is_index ? r : cast(DType::kI32, node.dtype, r);
+}
+
+Text KernelPrinter::compare(const BinaryNode& node) {
+  const Text a = value(node.lhs);
+  const Text b = value(node.rhs);
+  switch (node.kind) {
+    case ExprKind::kEq: return infix(a, "==", b, Prec::kEqual);
+    case ExprKind::kNe: return infix(a, "!=", b, Prec::kEqual);
+    case ExprKind::kLt: return infix(a, "<", b, Prec::kLess);
+    default: return infix(a, "<=", b, Prec::kLess);
+  }
+}
+
+Text KernelPrinter::arithmetic(ExprKind kind, DType dtype, const Text& a, const Text& b) {
+  if (kind == ExprKind::kMin || kind == ExprKind::kMax) {
+    // Typed, so that an index in int meets one in pr_i64.
+    const std::string name =
+        fmt::format("{}<{}>", kind == ExprKind::kMin ? "pr_min" : "pr_max", register_type(dtype));
+    return {function(name, {a.text, b.text})};
+  }
+  const bool is_product = kind == ExprKind::kMul || kind == ExprKind::kDiv;
+  const char* op = kind == ExprKind::kAdd   ? "+"
+                   : kind == ExprKind::kSub ? "-"
+                   : kind == ExprKind::kMul ? "*"
+                                            : "/";
+  const Prec prec = is_product ? Prec::kMul : Prec::kAdd;
+  switch (dtype) {
+    case DType::kF64:
+    case DType::kF32: return infix(a, op, b, prec);
+    case DType::kF16:
+    case DType::kBF16: return cast(DType::kF32, dtype, infix(a, op, b, prec));
+    default: break;
+  }
+  // Unsigned arithmetic wraps, as the language says; signed overflow would be undefined.
+  const std::string_view type = dtype == DType::kI64 ? "pr_u64" : "unsigned";
+  const Text ua{fmt::format("({}){}", type, within(a, Prec::kUnary)), Prec::kUnary};
+  const Text ub{fmt::format("({}){}", type, within(b, Prec::kUnary)), Prec::kUnary};
+  return {fmt::format("({})({})", memory_type(dtype), infix(ua, op, ub, prec).text), Prec::kUnary};
+}
+
+Text KernelPrinter::cast(DType from, DType to, const Text& v) {
+  if (from == to) return v;
+  if (to == DType::kF16) return {"pr_to_f32(pr_to_f16(" + cast(from, DType::kF32, v).text + "))"};
+  if (to == DType::kBF16) return {"pr_to_f32(pr_to_bf16(" + cast(from, DType::kF32, v).text + "))"};
+  const bool narrow = from == DType::kF16 || from == DType::kBF16;
+  if (to == DType::kF32 && narrow) return v;  // held as one
+  if (is_bool(to)) return {within(v, Prec::kLess) + " != 0", Prec::kEqual};
+  if (is_float(from) && is_int(to)) {
+    return {fmt::format("pr_f2i<{}>({})", memory_type(to), v.text)};
+  }
+  return {fmt::format("({}){}", memory_type(to), within(v, Prec::kUnary)), Prec::kUnary};
+}
+
+Text KernelPrinter::call(const Call& node) {
+  std::vector<std::string> args;
+  for (Expr arg : node.args) args.push_back(value(arg).text);
+  const Text r{fmt::format("pr_{}({})", to_string(node.intrinsic), fmt::join(args, ", "))};
+  const bool narrow = node.dtype == DType::kF16 || node.dtype == DType::kBF16;
+  if (narrow) return cast(DType::kF32, node.dtype, r);
+  const bool small = node.dtype == DType::kI8 || node.dtype == DType::kU8;
+  return small ? cast(DType::kI32, node.dtype, r) : r;
+}
+
+Text KernelPrinter::to_register(DType dtype, const Text& memory) {
+  const bool narrow = dtype == DType::kF16 || dtype == DType::kBF16;
+  return narrow ? Text{"pr_to_f32(" + memory.text + ")"} : memory;
+}
+
+Text KernelPrinter::to_memory(DType dtype, const Text& reg) {
+  if (dtype == DType::kF16) return {"pr_to_f16(" + reg.text + ")"};
+  if (dtype == DType::kBF16) return {"pr_to_bf16(" + reg.text + ")"};
+  return reg;
+}
+
+Text KernelPrinter::load(const Load& node) {
+  const Text memory{element(node.buffer, node.indices)};
+  return buffer(node.buffer).scope == Scope::kLocal ? memory : to_register(node.dtype, memory);
+}
+
+// element = element + a * b is one fused operation, here and on the CPU; others round as written.
+std::optional<Text> KernelPrinter::contracted(const Store& store) {
+  const std::optional<Accumulation> sum = accumulation(store);
+  const DType dtype = store.value.dtype();
+  if (!sum || sum->kind != ExprKind::kAdd || (dtype != DType::kF32 && dtype != DType::kF64)) {
+    return std::nullopt;
+  }
+  const Mul* product = sum->term.as<Mul>();
+  if (product == nullptr) return std::nullopt;
+  const BinaryNode* node = as_binary(store.value);
+  Expr rest = sum->term.is(node->rhs) ? node->lhs : node->rhs;
+  return Text{
+      function("pr_fma", {value(product->lhs).text, value(product->rhs).text, value(rest).text})};
+}
+
+bool KernelPrinter::is_wide(BufferId id) const {
+  int64_t elems = 1;
+  for (Expr extent : buffer(id).shape) elems *= extent.as<IntImm>()->value;
+  return elems > std::numeric_limits<int32_t>::max();
+}
+
+Expr KernelPrinter::flat(BufferId id, std::span<const Expr> indices) {
+  const Buffer& target = buffer(id);
+  Expr sum = b_.int_imm(0);
+  int64_t stride = 1;
+  const std::size_t first = num_lane_dims(id);
+  for (std::size_t d = indices.size(); d-- > first;) {
+    sum = b_.add(sum, b_.mul(indices[d], b_.int_imm(stride)));
+    stride *= target.shape[d].as<IntImm>()->value;
+  }
+  return simplify(b_, sum, ranges_);
+}
+
+std::string KernelPrinter::index_text(BufferId id, Expr flat_index) {
+  const bool saved = std::exchange(wide_index_, wide_index_ || is_wide(id));
+  const std::string text = index_value(flat_index).text;
+  wide_index_ = saved;
+  return text;
+}
+
+std::string KernelPrinter::element(BufferId id, std::span<const Expr> indices) {
+  return fmt::format("{}[{}]", buffers_.at(id), index_text(id, flat(id, indices)));
+}
+
+std::string KernelPrinter::address(BufferId id, Expr flat_index) {
+  const IntImm* constant = flat_index.as<IntImm>();
+  if (constant != nullptr && constant->value == 0) return buffers_.at(id);
+  return fmt::format("{} + {}", buffers_.at(id), index_text(id, flat_index));
+}
+
+}  // namespace prunerc::codegen

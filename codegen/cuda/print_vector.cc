@@ -1,0 +1,211 @@
+// Accesses of several elements at once, and values that travel between the lanes of a warp.
+#include "codegen/cuda/printer.h"
+#include "codegen/lower/lanes.h"
+#include "codegen/lower/util.h"
+#include "ir/analysis/linear.h"
+#include "ir/analysis/simplify.h"
+#include "ir/map.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace prunerc::codegen {
+
+using namespace ir;
+
+namespace {
+
+constexpr int64_t kMaxVectorBytes = 16;
+
+}  // namespace
+
+// The flat index at lane 0, if the lanes are neighbours and the first one stands at a multiple of
+// the vector.
+std::optional<Expr> KernelPrinter::lane_base(BufferId id, std::span<const Expr> indices,
+                                             const Loop& loop) {
+  const int64_t lanes = loop.extent.as<IntImm>()->value;
+  const Linear linear = to_linear(b_, flat(id, indices), ranges_);
+  if (linear.overflow || linear.has_data) return std::nullopt;
+  Linear base = linear;
+  bool found = false;
+  for (std::size_t t = 0; t < linear.terms.size(); ++t) {
+    const Term& term = linear.terms[t];
+    const bool lane = std::any_of(term.factors().begin(), term.factors().end(),
+                                  [&](Expr atom) { return mentions(atom, loop.var->id); });
+    if (!lane) continue;
+    const bool plain = term.degree == 1 && term.coef == 1 && term.atoms[0].as<Var>() != nullptr;
+    if (!plain || found) return std::nullopt;
+    found = true;
+    base = base - Linear::of(term);
+  }
+  if (!found || base.constant % lanes != 0 || coefficient_gcd(base) % lanes != 0) {
+    return std::nullopt;
+  }
+  return to_expr(b_, base);
+}
+
+void KernelPrinter::vector_loop(const Loop& loop) {
+  // A condition of all lanes stands before the access.
+  const If* branch = loop.body.as<If>();
+  if (branch != nullptr && !branch->else_body.defined() &&
+      !mentions(branch->condition, loop.var->id)) {
+    const VarRanges::Mark mark = ranges_.mark();
+    open(fmt::format("if ({})", value(branch->condition).text));
+    ranges_.assume(branch->condition);
+    Loop inner = loop;
+    inner.body = branch->then_body;
+    vector_loop(inner);
+    ranges_.rewind(mark);
+    return close();
+  }
+  const Store* store = loop.body.as<Store>();
+  const IntImm* extent = loop.extent.as<IntImm>();
+  const bool may = store != nullptr && extent != nullptr && can_vectorize_here(loop);
+  if (may && (vector_copy(loop, *store) || vector_store(loop, *store))) return;
+  serial_loop(loop);
+}
+
+bool KernelPrinter::can_vectorize_here(const Loop& loop) {
+  const Store& store = *loop.body.as<Store>();
+  // A lane that reads what another one writes needs them in order.
+  bool reads_own = false;
+  walk(store.value, [&](Expr e) {
+    const Load* load = e.as<Load>();
+    reads_own = reads_own || (load != nullptr && load->buffer == store.buffer);
+    return true;
+  });
+  return !reads_own && buffer(store.buffer).scope != Scope::kLocal;
+}
+
+namespace {
+
+// Pieces of at most 16 bytes: (first lane, lanes).
+std::vector<std::pair<int64_t, int64_t>> pieces(int64_t lanes, int64_t bytes) {
+  const int64_t step = std::min(lanes, kMaxVectorBytes / bytes);
+  std::vector<std::pair<int64_t, int64_t>> out;
+  for (int64_t at = 0; at < lanes; at += step) out.push_back({at, step});
+  return out;
+}
+
+bool is_vector(int64_t lanes, int64_t bytes) {
+  const bool power = lanes > 1 && (lanes & (lanes - 1)) == 0;
+  return power && lanes * bytes >= 2 && lanes * bytes <= 64;
+}
+
+}  // namespace
+
+// dst[base .. base + n) = src[base' .. base' + n)
+bool KernelPrinter::vector_copy(const Loop& loop, const Store& store) {
+  const Load* load = store.value.as<Load>();
+  const int64_t lanes = loop.extent.as<IntImm>()->value;
+  const int64_t bytes = byte_size(store.value.dtype());
+  if (load == nullptr || !is_vector(lanes, bytes)) return false;
+  if (buffer(load->buffer).scope == Scope::kLocal) return false;
+  const std::optional<Expr> to = lane_base(store.buffer, store.indices, loop);
+  const std::optional<Expr> from = lane_base(load->buffer, load->indices, loop);
+  if (!to || !from) return false;
+  for (const auto& [at, n] : pieces(lanes, bytes)) {
+    const Expr offset = b_.int_imm(at);
+    line(fmt::format("pr_copy<{}>({}, {});", n * bytes,
+                     address(store.buffer, simplify(b_, b_.add(*to, offset), ranges_)),
+                     address(load->buffer, simplify(b_, b_.add(*from, offset), ranges_))));
+  }
+  return true;
+}
+
+// Loads that need no condition come in vectors, the result goes out as one; between, a loop.
+bool KernelPrinter::vector_store(const Loop& loop, const Store& store) {
+  const int64_t lanes = loop.extent.as<IntImm>()->value;
+  const DType dtype = store.value.dtype();
+  const int64_t bytes = byte_size(dtype);
+  if (!is_vector(lanes, bytes)) return false;
+  const std::optional<Expr> to = lane_base(store.buffer, store.indices, loop);
+  if (!to) return false;
+  line("{");
+  ++indent_;
+  std::vector<const ExprNode*> bound;
+  const std::string lane = vars_[loop.var->id] = fresh("i");
+  load_vectors(store.value, loop, lane, &bound);
+  const std::string result = fresh("v");
+  line(fmt::format("{} {}[{}];", memory_type(dtype), result, lanes));
+  line("#pragma unroll");
+  line(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {2}[{0}] = {3};", lane, lanes, result,
+                   to_memory(dtype, value(store.value)).text));
+  for (const auto& [at, n] : pieces(lanes, bytes)) {
+    line(fmt::format("pr_store<{}>({}, {} + {});", n * bytes,
+                     address(store.buffer, simplify(b_, b_.add(*to, b_.int_imm(at)), ranges_)),
+                     result, at));
+  }
+  for (const ExprNode* node : bound) loaded_.erase(node);
+  close();
+  return true;
+}
+
+void KernelPrinter::load_vectors(Expr value, const Loop& loop, const std::string& lane,
+                                 std::vector<const ExprNode*>* bound) {
+  const int64_t lanes = loop.extent.as<IntImm>()->value;
+  walk(value, [&](Expr e) {
+    // What stands behind a condition must not be read without it.
+    if (e.as<Select>() != nullptr || e.as<And>() != nullptr || e.as<Or>() != nullptr) return false;
+    const Load* load = e.as<Load>();
+    if (load == nullptr) return true;
+    const int64_t bytes = byte_size(load->dtype);
+    if (buffer(load->buffer).scope == Scope::kLocal || loaded_.count(e.node()) != 0 ||
+        !is_vector(lanes, bytes)) {
+      return false;
+    }
+    const std::optional<Expr> from = lane_base(load->buffer, load->indices, loop);
+    if (!from) return false;
+    const std::string name = fresh("v");
+    line(fmt::format("{} {}[{}];", memory_type(load->dtype), name, lanes));
+    for (const auto& [at, n] : pieces(lanes, bytes)) {
+      line(
+          fmt::format("pr_load<{}>({} + {}, {});", n * bytes, name, at,
+                      address(load->buffer, simplify(b_, b_.add(*from, b_.int_imm(at)), ranges_))));
+    }
+    loaded_[e.node()] = to_register(load->dtype, {fmt::format("{}[{}]", name, lane)}).text;
+    bound->push_back(e.node());
+    return false;
+  });
+}
+
+// P[t] = P[t] op P[t + step], all lanes of a warp at once. Lanes beyond the condition compute what
+// nobody uses.
+bool KernelPrinter::shuffle_loop(const Loop& loop) {
+  const std::optional<int64_t> step = attr_of(loop, kShuffleAttr);
+  if (step) shuffle_body(loop.body, *step);
+  return step.has_value();
+}
+
+void KernelPrinter::shuffle_body(Stmt s, int64_t step) {
+  if (!s.defined()) return;
+  if (const If* branch = s.as<If>()) return shuffle_body(branch->then_body, step);
+  if (const Seq* seq = s.as<Seq>()) {
+    for (Stmt child : seq->stmts) shuffle_body(child, step);
+    return;
+  }
+  if (const Loop* inner = s.as<Loop>()) {
+    const VarRanges::Mark mark = ranges_.mark();
+    ranges_.bind(inner->var, inner->extent);
+    const std::string name = vars_[inner->var->id] = fresh("i");
+    line("#pragma unroll");
+    open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", name, index_value(inner->extent).text));
+    shuffle_body(inner->body, step);
+    close();
+    ranges_.rewind(mark);
+    return;
+  }
+  const Store* store = s.as<Store>();
+  const BinaryNode* node = store != nullptr ? as_binary(store->value) : nullptr;
+  if (node == nullptr) {
+    failed_ = prunerc::error(Diag::kInternal, "a shuffle of another form");
+    return;
+  }
+  const std::string mine = element(store->buffer, store->indices);
+  const Text other{fmt::format("pr_shfl_down({}, {})", mine, step)};
+  line(fmt::format("{} = {};", mine,
+                   arithmetic(node->kind, store->value.dtype(), {mine}, other).text));
+}
+
+}  // namespace prunerc::codegen

@@ -1,0 +1,119 @@
+// The printer of one kernel: names, ranges and the text so far. Internal to codegen/cuda.
+#ifndef PRUNERC_CODEGEN_CUDA_PRINTER_H_
+#define PRUNERC_CODEGEN_CUDA_PRINTER_H_
+
+#include "codegen/cuda/print.h"
+#include "ir/analysis/interval.h"
+#include "ir/builder.h"
+#include "ir/visit.h"
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace prunerc::codegen {
+
+/// C++ precedence of what a piece of text is made of, for as few parentheses as needed.
+enum class Prec : uint8_t { kSelect, kOr, kAnd, kEqual, kLess, kAdd, kMul, kUnary, kAtom };
+
+struct Text {
+  std::string text;
+  Prec prec = Prec::kAtom;
+};
+/// The text, in parentheses if it binds weaker than `at_least`.
+std::string within(const Text& t, Prec at_least);
+
+/// Type of an element in memory: "pr_f16".
+std::string_view memory_type(ir::DType t);
+/// Type that holds a value: f16 and bf16 are held as rounded floats, small integers as int.
+std::string_view register_type(ir::DType t);
+
+class KernelPrinter {
+ public:
+  KernelPrinter(const ir::Program& program, const GpuStorage& storage, const Kernel& kernel);
+
+  /// The function; null args of `out` are filled in.
+  Result<std::string> print(KernelText* out);
+
+ private:
+  // Statements (print.cc).
+  void statement(ir::Stmt s);
+  void loop(const ir::Loop& loop);
+  void serial_loop(const ir::Loop& loop);
+  void alloc(const ir::Alloc& alloc);
+  void branch(const ir::If& branch);
+  void store(const ir::Store& store);
+  void line(const std::string& text);
+  void open(const std::string& text);
+  void close();
+  bool must_unroll(const ir::Loop& loop) const;
+  int64_t volume(ir::Stmt s) const;
+  void declare_arguments(KernelText* out);
+  void find_unrolled();
+
+  // Which dimensions of registers are the thread itself (print_lanes.cc).
+  void find_lane_dims(ir::Stmt s);
+  void find_lane_dims(ir::Expr e);
+  void note_lanes(ir::BufferId id, std::span<const ir::Expr> indices, int64_t step);
+  std::size_t num_lane_dims(ir::BufferId id) const;
+
+  // Vector accesses (print_vector.cc).
+  void vector_loop(const ir::Loop& loop);
+  bool can_vectorize_here(const ir::Loop& loop);
+  bool vector_store(const ir::Loop& loop, const ir::Store& store);
+  void load_vectors(ir::Expr value, const ir::Loop& loop, const std::string& lane,
+                    std::vector<const ir::ExprNode*>* bound);
+  bool vector_copy(const ir::Loop& loop, const ir::Store& store);
+  std::optional<ir::Expr> lane_base(ir::BufferId id, std::span<const ir::Expr> indices,
+                                    const ir::Loop& loop);
+  bool shuffle_loop(const ir::Loop& loop);
+  void shuffle_body(ir::Stmt s, int64_t step);
+
+  // Values (print_expr.cc).
+  Text value(ir::Expr e);
+  Text index_value(ir::Expr e);
+  Text compare(const ir::BinaryNode& node);
+  Text arithmetic(ir::ExprKind kind, ir::DType dtype, const Text& a, const Text& b);
+  Text division(const ir::BinaryNode& node);
+  Text cast(ir::DType from, ir::DType to, const Text& v);
+  Text call(const ir::Call& node);
+  Text load(const ir::Load& node);
+  Text to_register(ir::DType dtype, const Text& memory);
+  Text to_memory(ir::DType dtype, const Text& reg);
+  std::optional<Text> contracted(const ir::Store& store);
+  bool fits_int(ir::Expr e) const;
+
+  // Places.
+  ir::Expr flat(ir::BufferId id, std::span<const ir::Expr> indices);
+  std::string element(ir::BufferId id, std::span<const ir::Expr> indices);
+  std::string address(ir::BufferId id, ir::Expr flat_index);
+  std::string index_text(ir::BufferId id, ir::Expr flat_index);
+  const ir::Buffer& buffer(ir::BufferId id) const { return b_.buffer(id); }
+  bool is_wide(ir::BufferId id) const;
+  std::string fresh(std::string_view prefix);
+
+  ir::IrBuilder b_;
+  const GpuStorage& storage_;
+  const Kernel& kernel_;
+  ir::VarRanges ranges_;
+  std::string out_;
+  int indent_ = 0;
+  std::unordered_map<ir::VarId, std::string> vars_;
+  std::unordered_map<ir::BufferId, std::string> buffers_;
+  std::map<std::string, int, std::less<>> num_names_;
+  std::set<ir::VarId> unrolled_;                         // index registers
+  std::map<ir::BufferId, std::size_t> lane_dims_;        // leading dimensions that are the thread
+  std::map<const ir::ExprNode*, std::string> loaded_;    // loads that a vector access did
+  std::array<const ir::Loop*, kNumThreadDims> lanes_{};  // while finding lane dimensions
+  int64_t shuffle_step_ = 0;
+  int64_t unroll_limit_ = 0;
+  bool wide_index_ = false;
+  std::optional<Error> failed_;
+};
+
+}  // namespace prunerc::codegen
+
+#endif  // PRUNERC_CODEGEN_CUDA_PRINTER_H_

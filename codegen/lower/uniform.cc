@@ -1,0 +1,107 @@
+#include "codegen/lower/gpu.h"
+#include "codegen/lower/kernel.h"
+#include "ir/map.h"
+#include "ir/thread_axis.h"
+#include "ir/visit.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+namespace prunerc::codegen {
+namespace {
+
+using namespace ir;
+
+constexpr LoopKind kLaneKinds[] = {LoopKind::kThreadX, LoopKind::kThreadY, LoopKind::kThreadZ};
+constexpr std::string_view kLaneNames[] = {"tx", "ty", "tz"};
+
+class UniformStores {
+ public:
+  UniformStores(IrBuilder& b, const Kernel& kernel) : b_(b), kernel_(kernel) {}
+
+  Stmt run() { return go(kernel_.body, {}); }
+
+ private:
+  using Axes = std::array<bool, kNumThreadDims>;
+
+  Stmt go(Stmt s, Axes inside) {
+    if (!s.defined()) return s;
+    if (const Loop* loop = s.as<Loop>(); loop != nullptr && is_lane_axis(loop->loop_kind)) {
+      inside[static_cast<std::size_t>(axis_of(loop->loop_kind))] = true;
+    } else if (!has_thread_loop(s)) {
+      if (!misses_axis(inside) || !stores(s, Where::kMemory)) return s;
+      if (!stores(s, Where::kRegisters)) return by_first_thread(s, inside);
+    }
+    return map_children(
+        b_, s, [&](Stmt child) { return go(child, inside); }, [](Expr e) { return e; });
+  }
+
+  bool misses_axis(const Axes& inside) const {
+    for (std::size_t a = 0; a < inside.size(); ++a) {
+      if (!inside[a] && kernel_.threads[a] > 1) return true;
+    }
+    return false;
+  }
+
+  enum class Where : uint8_t { kMemory, kRegisters };
+
+  // Does s store in shared or global memory, or in registers that outlive it?
+  bool stores(Stmt s, Where where) const {
+    std::vector<BufferId> own;
+    bool found = false;
+    walk(
+        s,
+        [&](Stmt x) {
+          if (const Alloc* alloc = x.as<Alloc>()) own.push_back(alloc->buffer);
+          const Store* store = x.as<Store>();
+          if (store == nullptr) return !found;
+          const bool is_local = b_.buffer(store->buffer).scope == Scope::kLocal;
+          const bool is_own = std::find(own.begin(), own.end(), store->buffer) != own.end();
+          found = found || (where == Where::kMemory ? !is_local : is_local && !is_own);
+          return !found;
+        },
+        [](Expr) {});
+    return found;
+  }
+
+  Stmt by_first_thread(Stmt s, const Axes& inside) {
+    std::vector<Loop> loops;
+    Expr is_first;
+    for (std::size_t a = 0; a < inside.size(); ++a) {
+      if (inside[a] || kernel_.threads[a] == 1) continue;
+      Loop loop{};
+      loop.id = b_.fresh_loop_id();
+      loop.var = b_.fresh_var(kLaneNames[a]);
+      loop.extent = b_.int_imm(kernel_.threads[a]);
+      loop.loop_kind = kLaneKinds[a];
+      Expr here = b_.eq(Expr(loop.var), b_.int_imm(0));
+      is_first = is_first.defined() ? b_.logical_and(is_first, here) : here;
+      loops.push_back(loop);
+    }
+    Stmt r = b_.if_then(is_first, s);
+    for (Loop& loop : loops) {
+      loop.body = r;
+      r = b_.loop(loop);
+    }
+    return r;
+  }
+
+  IrBuilder& b_;
+  const Kernel& kernel_;
+};
+
+}  // namespace
+
+Result<Program> lower_uniform_stores(const Program& program, const Target&) {
+  PRUNERC_TRY(const std::vector<Kernel> kernels, find_kernels(program));
+  IrBuilder b(program);
+  Stmt root = program.root();
+  for (const Kernel& kernel : kernels) {
+    Stmt body = UniformStores(b, kernel).run();
+    if (!body.is(kernel.body)) root = replace_stmt(b, root, kernel.body, body);
+  }
+  return b.finish(root);
+}
+
+}  // namespace prunerc::codegen
