@@ -46,6 +46,8 @@ PR_FN void pr_atomic_add(float* p, float v) { atomicAdd(p, v); }
 PR_FN void pr_atomic_add(int* p, int v) { atomicAdd(p, v); }
 
 // ---- Conversions. ----
+PR_FN float pr_f32_from_bits(unsigned bits) { return __uint_as_float(bits); }
+PR_FN double pr_f64_from_bits(pr_u64 bits) { return __longlong_as_double((pr_i64)bits); }
 PR_FN float pr_to_f32(pr_f16 v) {
   float r;
   asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(v.bits));

@@ -79,6 +79,12 @@ PR_FN unsigned pr_bits_(float v) {
 }
 typedef short pr_v8hi_ __attribute__((vector_size(16)));
 typedef float pr_v4sf_ __attribute__((vector_size(16)));
+PR_FN float pr_f32_from_bits(unsigned bits) { return pr_from_bits_(bits); }
+PR_FN double pr_f64_from_bits(pr_u64 bits) {
+  double v;
+  __builtin_memcpy(&v, &bits, 8);
+  return v;
+}
 PR_FN float pr_to_f32(pr_f16 v) {
   const pr_v8hi_ bits = {(short)v.bits, 0, 0, 0, 0, 0, 0, 0};
   return __builtin_ia32_vcvtph2ps(bits)[0];

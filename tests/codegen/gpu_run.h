@@ -1,0 +1,25 @@
+// Runs programs for a GPU on the host: lowered, printed as CUDA text, compiled as C++.
+#ifndef PRUNERC_TESTS_CODEGEN_GPU_RUN_H_
+#define PRUNERC_TESTS_CODEGEN_GPU_RUN_H_
+
+#include "ir/program.h"
+#include "ir/target.h"
+#include "runtime/cuda_host/options.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace prunerc::testing {
+
+ir::Target gpu_target(std::string_view name = "cuda-host:sm_80");
+
+/// "" if the program gives what the interpreter gives for `reference`, for small whole numbers and
+/// in each of the execution orders; else what differs, with the text.
+std::string compare_on_host(const ir::Program& reference, const ir::Program& scheduled,
+                            const ir::Target& target, uint64_t seed,
+                            std::span<const runtime::cuda_host::ExecutionOptions> orders);
+
+}  // namespace prunerc::testing
+
+#endif  // PRUNERC_TESTS_CODEGEN_GPU_RUN_H_
