@@ -83,7 +83,7 @@ std::vector<std::string> compile_command(const std::string& compiler,
         "-fno-strict-aliasing", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden"})
     command.emplace_back(flag);
   if (options.checker == HostChecker::kRace) {
-    for (const char* flag : {"-fsanitize=thread", "-g1", "-fno-omit-frame-pointer"})
+    for (const char* flag : {"-fsanitize=thread", "-g1", "-fno-omit-frame-pointer", "-DPR_CHECKED"})
       command.emplace_back(flag);
   }
   if (options.checker == HostChecker::kBounds) {

@@ -14,7 +14,7 @@ enum class HostChecker : uint8_t { kNone, kRace, kBounds };
 
 struct HostObjectOptions {
   HostChecker checker = HostChecker::kNone;
-  std::string compiler;  ///< empty: find_host_compiler
+  std::string compiler = {};  ///< empty: find_host_compiler
   int optimization = 1;  ///< level; 2 compiles longer and runs up to 1.7 times as fast
 };
 

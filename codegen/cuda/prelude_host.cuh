@@ -4,7 +4,12 @@
 #define PR_RESTRICT __restrict__
 #define PR_GRID_CONSTANT
 #define PR_ALIGN(n) __attribute__((aligned(n)))
+// A race checker names the calls that lead to an access; a wrapper that is not inlined is one.
+#ifdef PR_CHECKED
+#define PR_FN static __attribute__((noinline))
+#else
 #define PR_FN static inline __attribute__((always_inline))
+#endif
 #define PR_SHARED(name, bytes) unsigned char* const name = pr_shared_(bytes)
 
 typedef long long pr_i64;

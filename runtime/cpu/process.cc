@@ -25,7 +25,8 @@ namespace {
 constexpr int kFirstFreeFd = 10;
 /// A process that was killed is gone after this long, unless the kernel cannot end it.
 constexpr int64_t kReapLimitNs = 5'000'000'000;
-constexpr int64_t kMaxLogBytes = 2000;
+/// The report of a sanitizer fits.
+constexpr int64_t kMaxLogBytes = 8000;
 /// No request has so many stages; each frame restarts the clock, so their number bounds the time.
 constexpr int kMaxFrames = 1000;
 

@@ -1,6 +1,7 @@
 #include "runtime/cpu/runner.h"
 
 #include "runtime/cpu/buffer.h"
+#include "runtime/cpu/check.h"
 #include "runtime/cpu/clock.h"
 #include "runtime/cpu/fault.h"
 #include "runtime/cpu/limits.h"
@@ -23,9 +24,6 @@ constexpr int64_t kMaxFilledBytes = 256 << 20;
 /// Larger than any cache that we know of counts twice over: the last level may keep part of the
 /// lines.
 constexpr size_t kFlushBytes = 128 << 20;
-/// A NaN in every float type, and an odd number in every other type.
-constexpr unsigned char kPoisonA = 0xFF;
-constexpr unsigned char kPoisonB = 0x5A;
 
 Measurement failed(MeasureStatus status, std::string detail) {
   Measurement result;
@@ -60,19 +58,6 @@ Measurement one_run(double elapsed_ns) {
   result.detail = "far slower than the best known: run once, not checked further";
   summarize(&result);
   return result;
-}
-
-/// Moves all of `bytes` between a file and memory; false at the end of the file or on an error.
-template <typename F, typename T>
-bool transfer(F&& call, int fd, T* data, int64_t bytes, int64_t offset) {
-  while (bytes > 0) {
-    const ssize_t moved = call(fd, data, static_cast<size_t>(bytes), offset);
-    if (moved <= 0) return false;
-    data += moved;
-    bytes -= moved;
-    offset += moved;
-  }
-  return true;
 }
 
 }  // namespace
@@ -138,7 +123,7 @@ Measurement Runner::load(const JobMessage& job, Kernel* kernel) {
 bool Runner::fill_input(const InputMessage& input, const codegen::ArtifactParam& param,
                         unsigned char* to) {
   const int64_t bytes = codegen::size_bytes(param);
-  if (input.fill == Fill::kBytes) return transfer(pread, exchange_fd_, to, bytes, input.offset);
+  if (input.fill == Fill::kBytes) return read_all(exchange_fd_, to, bytes, input.offset);
   const int64_t count = codegen::num_elems(param);
   const auto key = std::make_tuple(input.fill, input.seed, param.dtype, count);
   const auto found = filled_.find(key);
@@ -223,32 +208,6 @@ Measurement Runner::execute(const Kernel& kernel, Arguments& arguments) {
   return ok();
 }
 
-namespace {
-
-/// Finds the first element of an output that differs between the two checking runs, and says which
-/// kind it is.
-std::optional<std::string> find_difference(const codegen::ArtifactParam& param,
-                                           const unsigned char* first,
-                                           const unsigned char* second) {
-  const auto elem_bytes = static_cast<size_t>(ir::byte_size(param.dtype));
-  const auto size = static_cast<size_t>(codegen::size_bytes(param));
-  if (size == 0 || std::memcmp(first, second, size) == 0) return std::nullopt;
-  size_t at = 0;
-  while (first[at] == second[at]) ++at;
-  at = at / elem_bytes * elem_bytes;
-  const auto holds = [&](const unsigned char* data, unsigned char value) {
-    return std::all_of(data + at, data + at + elem_bytes,
-                       [value](unsigned char byte) { return byte == value; });
-  };
-  const std::string element =
-      "element " + std::to_string(at / elem_bytes) + " of output '" + param.name + "' ";
-  if (holds(first, kPoisonA) && holds(second, kPoisonB)) return element + "is never written";
-  return element +
-         "differs between two runs on the same inputs: a race, or a read of unwritten memory";
-}
-
-}  // namespace
-
 Measurement Runner::check(const Kernel& kernel, const JobMessage& job,
                           const std::function<void(Stage)>& on_progress) {
   std::vector<Arguments> rounds(job.check == Check::kMemory ? 2 : 1);
@@ -281,7 +240,7 @@ Measurement Runner::write_outputs(const Kernel& kernel, const Arguments& argumen
     if (kernel.artifact.params[i].role == codegen::ParamRole::kInput) continue;
     const GuardedBuffer& buffer = arguments.params[i];
     const unsigned char* data = buffer.data();
-    if (!transfer(pwrite, exchange_fd_, data, buffer.size_bytes(), offset)) {
+    if (!write_all_at(exchange_fd_, data, buffer.size_bytes(), offset)) {
       return failed(MeasureStatus::kWorkerError, "not enough memory for the outputs");
     }
     offset += buffer.size_bytes();

@@ -5,6 +5,7 @@
 
 #include "runtime/cpu/message.h"
 #include "runtime/cpu/pool.h"
+#include "runtime/cpu/serve.h"
 #include "runtime/measure.h"
 
 #include <functional>
@@ -17,20 +18,20 @@
 namespace prunerc::runtime {
 
 /// The worker's end of a job.
-class Runner {
+class Runner final : public JobRunner {
  public:
   /// `exchange_fd` holds tensors given as bytes and receives outputs; `status` is where the stage
   /// is noted.
   Runner(const ConfigureMessage& configure, int exchange_fd, StatusPage* status);
-  ~Runner();
+  ~Runner() override;
 
   /// Loads, checks and times one kernel; calls `on_progress` before each step that may take long,
   /// with its stage.
-  Measurement run(const JobMessage& job, const std::function<void(Stage)>& on_progress);
+  Measurement run(const JobMessage& job, const std::function<void(Stage)>& on_progress) override;
 
   /// Loads all kernels, then times those that loaded in turn.
   std::vector<Measurement> compare(const CompareMessage& message,
-                                   const std::function<void(Stage)>& on_progress);
+                                   const std::function<void(Stage)>& on_progress) override;
 
  private:
   struct Kernel;

@@ -11,6 +11,7 @@ extern "C" {
 void* __tsan_get_current_fiber();
 void* __tsan_create_fiber(unsigned flags);
 void __tsan_destroy_fiber(void* fiber);
+void __tsan_set_fiber_name(void* fiber, const char* name);
 void __tsan_switch_to_fiber(void* fiber, unsigned flags);
 void __tsan_acquire(void* address);
 void __tsan_release(void* address);
@@ -36,6 +37,11 @@ enum class Checker : unsigned char { kNone, kRace, kBounds };
 inline constexpr Checker kChecker = Checker::kRace;
 inline void* current_fiber() { return __tsan_get_current_fiber(); }
 inline void* create_fiber() { return __tsan_create_fiber(0); }
+inline void* create_fiber(const char* name) {
+  void* const fiber = __tsan_create_fiber(0);
+  __tsan_set_fiber_name(fiber, name);
+  return fiber;
+}
 inline void destroy_fiber(void* fiber) { __tsan_destroy_fiber(fiber); }
 /// Without an order between the two: only barriers make one.
 inline void note_switch(void* to) { __tsan_switch_to_fiber(to, 1); }
@@ -48,6 +54,7 @@ inline void note_write(void* at, size_t size) { __tsan_write_range(at, size); }
 #else
 inline void* current_fiber() { return nullptr; }
 inline void* create_fiber() { return nullptr; }
+inline void* create_fiber(const char*) { return nullptr; }
 inline void destroy_fiber(void*) {}
 inline void note_switch(void*) {}
 inline void acquire(void*) {}

@@ -64,6 +64,15 @@ struct BulkOp {
   int64_t shared_offset;
   int x, y;
   uint64_t* bar;
+  int engine;  ///< of a store
+};
+
+/// To the race checker what reads a stored tile is a thread of its own, ordered after the issue and
+/// before the end of the wait.
+struct StoreEngine {
+  void* fiber = nullptr;
+  char issue_sync = 0;
+  char done_sync = 0;
 };
 
 /// Loads in flight, in lazy mode.

@@ -57,13 +57,19 @@ Block::Block(const BlockShape& shape, const ExecutionOptions& options)
     t.copies.ops = std::make_unique<Ring<CopyOp, CopyQueue::kMaxOps>>();
     t.stores.ops = std::make_unique<Ring<BulkOp, StoreQueue::kMaxOps>>();
   }
-  for (int i = 0; i < num_groups_; ++i)
-    groups_[static_cast<size_t>(i)].queue.ops = std::make_unique<Ring<MmaOp, MmaQueue::kMaxOps>>();
+  for (int i = 0; i < num_groups_; ++i) {
+    WarpGroup& group = groups_[static_cast<size_t>(i)];
+    group.queue.ops = std::make_unique<Ring<MmaOp, MmaQueue::kMaxOps>>();
+    group.engine = create_fiber("wgmma");
+  }
+  for (StoreEngine& engine : store_engines_) engine.fiber = create_fiber("TMA");
   main_fiber_ = current_fiber();
 }
 
 Block::~Block() {
   for (int i = 0; i < num_threads_; ++i) destroy_fiber(threads_[static_cast<size_t>(i)].race_fiber);
+  for (int i = 0; i < num_groups_; ++i) destroy_fiber(groups_[static_cast<size_t>(i)].engine);
+  for (StoreEngine& engine : store_engines_) destroy_fiber(engine.fiber);
   std::free(shared_);
 }
 
@@ -331,6 +337,19 @@ void Block::run_next(Thread& from) {
   leave_to_main(from);
 }
 
+void Block::abandon(Thread& from) {
+  // What threads did in the middle of their work comes before whatever happens to their memory.
+  for (int i = 0; i < num_threads_; ++i) {
+    note_switch(threads_[static_cast<size_t>(i)].race_fiber);
+    cuda_host::release(&end_sync_);
+  }
+  for (int i = 0; i < num_groups_; ++i) {
+    note_switch(groups_[static_cast<size_t>(i)].engine);
+    cuda_host::release(&end_sync_);
+  }
+  leave_to_main(from);
+}
+
 std::string Block::describe_deadlock() {
   int at_barrier = 0, at_collective = 0, at_mbarrier = 0, ended = 0;
   for (int i = 0; i < num_threads_; ++i) {
@@ -357,9 +376,7 @@ void Block::fault(const Thread& thread, std::string_view what) {
   std::snprintf(fault_.data(), fault_.size(), "%.*s (thread %d,%d,%d of block %d,%d,%d)",
                 static_cast<int>(what.size()), what.data(), view.thread[0], view.thread[1],
                 view.thread[2], view.block[0], view.block[1], view.block[2]);
-  Thread& self = threads_[static_cast<size_t>(thread.idx)];
-  cuda_host::release(&end_sync_);
-  leave_to_main(self);
+  abandon(threads_[static_cast<size_t>(thread.idx)]);
   std::abort();  // a block with a fault is never continued
 }
 

@@ -43,6 +43,7 @@ inline constexpr int kWarpSize = 32;
 inline constexpr int kWarpGroupSize = 128;
 inline constexpr int kMaxBlockThreads = 1024;
 inline constexpr int kNumBarriers = 16;
+inline constexpr int kNumStoreEngines = 16;
 
 struct Warp {
   std::array<Thread*, kWarpSize> lanes{};
@@ -63,6 +64,12 @@ struct WarpGroup {
   int arrived = 0;
   Meeting meeting = Meeting::kNone;
   MmaQueue queue;
+  /// To the race checker what reads operands is a thread of its own, which begins after the first
+  /// member has issued an operation and before which nobody who has waited for it continues.
+  /// Members get no order among themselves by it, as on a GPU.
+  void* engine = nullptr;
+  char issue_sync = 0;
+  char done_sync = 0;
 };
 
 struct Barrier {
@@ -108,6 +115,9 @@ class Block {
   unsigned char* shared() const { return shared_; }
   int64_t shared_bytes() const { return shape_.shared_bytes; }
   BulkQueue& bulk() { return bulk_; }
+  /// Stores take engines in turn, so that one's order does not hide what another does too early.
+  int next_store_engine() { return store_engine_ = (store_engine_ + 1) % kNumStoreEngines; }
+  StoreEngine& store_engine(int idx) { return store_engines_[static_cast<size_t>(idx)]; }
   Thread& thread(int idx) { return threads_[static_cast<size_t>(idx)]; }
 
  private:
@@ -121,6 +131,7 @@ class Block {
   Thread* pick(const Thread& after);
   void switch_to(Thread& from, Thread& to);
   void leave_to_main(Thread& from);
+  void abandon(Thread& from);
   void run_next(Thread& from);
   std::string describe_deadlock();
   uint64_t random();
@@ -136,6 +147,8 @@ class Block {
   std::unique_ptr<WarpGroup[]> groups_;
   std::array<Barrier, kNumBarriers> barriers_{};
   BulkQueue bulk_;
+  std::array<StoreEngine, kNumStoreEngines> store_engines_{};
+  int store_engine_ = 0;
   unsigned char* shared_ = nullptr;
   int alive_ = 0;
   PrHostKernel kernel_ = nullptr;

@@ -97,17 +97,22 @@ BulkOp make_op(Thread& thread, const PrHostTensorMap& map, const void* shared, i
   const int64_t alignment = map.swizzle_bytes == 0 ? 128 : 8 * map.swizzle_bytes;
   if (offset % alignment != 0)
     block.fault(thread, "a box of TMA is not aligned as its swizzle requires");
-  return {.map = map, .shared_offset = offset, .x = x, .y = y, .bar = bar};
+  return {.map = map, .shared_offset = offset, .x = x, .y = y, .bar = bar, .engine = 0};
 }
 
-void note_box(Thread& thread, const BulkOp& op, bool writes) {
-  const auto bytes = static_cast<size_t>(op.map.box_rows * op.map.box_cols * op.map.elem_bytes);
-  unsigned char* const at = thread.block->shared() + op.shared_offset;
-  if (writes) {
-    note_write(at, bytes);
-  } else {
-    note_read(at, bytes);
-  }
+void note_load(Thread& thread, const BulkOp& op) {
+  note_write(thread.block->shared() + op.shared_offset,
+             static_cast<size_t>(op.map.box_rows * op.map.box_cols * op.map.elem_bytes));
+}
+
+void note_store(Thread& thread, const BulkOp& op) {
+  StoreEngine& engine = thread.block->store_engine(op.engine);
+  note_switch(engine.fiber);
+  acquire(&engine.issue_sync);
+  note_read(thread.block->shared() + op.shared_offset,
+            static_cast<size_t>(op.map.box_rows * op.map.box_cols * op.map.elem_bytes));
+  release(&engine.done_sync);
+  note_switch(thread.race_fiber);
 }
 
 }  // namespace
@@ -165,7 +170,7 @@ void mbar_wait(Thread& thread, uint64_t* bar, int parity) {
 void tma_load(Thread& thread, void* dst, const PrHostTensorMap& map, int x, int y, uint64_t* bar) {
   check_initialised(thread, bar);
   const BulkOp op = make_op(thread, map, dst, x, y, bar);
-  note_box(thread, op, true);
+  note_load(thread, op);
   release(bar);  // that the box is there is known through the mbarrier only
   Block& block = *thread.block;
   if (block.mode() != AsyncMode::kLazy) return land(block, op);
@@ -179,8 +184,10 @@ bool land_one(Block& block) {
 }
 
 void tma_store(Thread& thread, const PrHostTensorMap& map, const void* src, int x, int y) {
-  const BulkOp op = make_op(thread, map, src, x, y, nullptr);
-  note_box(thread, op, false);
+  BulkOp op = make_op(thread, map, src, x, y, nullptr);
+  op.engine = thread.block->next_store_engine();
+  release(&thread.block->store_engine(op.engine).issue_sync);
+  note_store(thread, op);
   if (!thread.stores.ops->push(op))
     thread.block->fault(thread, "more than 16 TMA stores in flight");
   ++thread.stores.open;
@@ -198,7 +205,8 @@ void tma_store_wait(Thread& thread, int keep) {
   while (queue.groups.size() > keep) {
     for (int left = queue.groups.pop(); left > 0; --left) {
       const BulkOp op = queue.ops->pop();
-      note_box(thread, op, false);  // it may have been read until now
+      note_store(thread, op);  // it may have been read until now
+      acquire(&thread.block->store_engine(op.engine).done_sync);
       if (thread.block->mode() == AsyncMode::kLazy) send(*thread.block, op);
     }
   }

@@ -133,15 +133,35 @@ void perform(const Block& block, MmaOp& op) {
   }
 }
 
-/// Tells the race checker that this thread's share of the operands is read now.
-void note_reads(const Thread& thread, const PrHostWgmma& op) {
-  if constexpr (kChecker == Checker::kNone) return;
-  for (const Operand& o :
-       {parse(op.a, op.trans_a != 0, kRows), parse(op.b, op.trans_b != 0, op.n)}) {
-    for (int idx = thread.idx % kWarpGroupSize; idx < num_chunks(o); idx += kWarpGroupSize)
-      note_read(thread.block->shared() + chunk_offset(o, idx), kChunk);
+/// Tells the race checker that the operands of these are read now, by the warpgroup's engine.
+class EngineReads {
+ public:
+  EngineReads(Thread& thread, WarpGroup& group) : thread_(thread), group_(group) {
+    note_switch(group.engine);
+    acquire(&group.issue_sync);
   }
-}
+  ~EngineReads() {
+    release(&group_.done_sync);
+    note_switch(thread_.race_fiber);
+  }
+  EngineReads(const EngineReads&) = delete;
+  EngineReads& operator=(const EngineReads&) = delete;
+
+  void note(const PrHostWgmma& op) const {
+    if constexpr (kChecker != Checker::kRace) return;
+    for (const Operand& o :
+         {parse(op.a, op.trans_a != 0, kRows), parse(op.b, op.trans_b != 0, op.n)}) {
+      for (int idx = 0; idx < num_chunks(o); ++idx)
+        note_read(thread_.block->shared() + chunk_offset(o, idx), kChunk);
+    }
+  }
+
+ private:
+  Thread& thread_;
+  WarpGroup& group_;
+};
+
+bool is_first(const Thread& thread) { return thread.idx % kWarpGroupSize == 0; }
 
 void check(Thread& thread, const PrHostWgmma& op) {
   Block& block = *thread.block;
@@ -168,8 +188,8 @@ bool same(const PrHostWgmma& x, const PrHostWgmma& y) {
 
 void wgmma(Thread& thread, const PrHostWgmma& op) {
   check(thread, op);
-  note_reads(thread, op);
   thread.mma = op;
+  if (is_first(thread)) release(&thread.group->issue_sync);
   Block& block = *thread.block;
   block.group_op(thread, WarpGroup::Meeting::kMma, [&](WarpGroup& group) {
     MmaOp all{.op = op, .d = {}, .done = false};
@@ -178,6 +198,7 @@ void wgmma(Thread& thread, const PrHostWgmma& op) {
       if (!same(own, op)) block.fault(thread, "the threads of a warpgroup bring different wgmma");
       all.d[static_cast<size_t>(t)] = own.d;
     }
+    EngineReads(thread, group).note(op);
     if (block.mode() == AsyncMode::kEager) perform(block, all);
     if (!group.queue.ops->push(all)) block.fault(thread, "more than 128 wgmma without a wait");
     ++group.queue.open;
@@ -194,22 +215,19 @@ void wgmma_commit(Thread& thread) {
 }
 
 void wgmma_wait(Thread& thread, int keep) {
-  MmaQueue& queue = thread.group->queue;
-  // Operands may be read until here.
-  int op_idx = 0;
-  for (int g = 0; g < queue.groups.size() - keep; ++g) {
-    for (int left = queue.groups.at(g); left > 0; --left)
-      note_reads(thread, queue.ops->at(op_idx++).op);
-  }
   Block& block = *thread.block;
   block.group_op(thread, WarpGroup::Meeting::kWait, [&](WarpGroup& group) {
+    const EngineReads reads(thread, group);
     while (group.queue.groups.size() > keep) {
       for (int left = group.queue.groups.pop(); left > 0; --left) {
-        perform(block, group.queue.ops->at(0));
+        MmaOp& op = group.queue.ops->at(0);
+        reads.note(op.op);  // it may have read until now
+        perform(block, op);
         group.queue.ops->pop();
       }
     }
   });
+  acquire(&thread.group->done_sync);
 }
 
 }  // namespace prunerc::runtime::cuda_host
