@@ -5,7 +5,6 @@
 #include "ir/analysis/linear.h"
 #include "ir/equal.h"
 #include "ir/visit.h"
-#include "schedule/iteration_kind.h"
 #include "schedule/primitive/accumulator.h"
 #include "schedule/primitive/box.h"
 
@@ -157,33 +156,36 @@ std::vector<Expr> conjuncts(Expr condition) {
 
 namespace {
 
-Touch touch_of(const Block& block, const Access& access, bool by_spatial_alone) {
+Touch touch_of(const Block& block, const Access& access, InstancePairs pairs) {
   Touch out{{}, {}, {}, {access.buffer, {access.region.begin(), access.region.end()}}};
   for (const IterVar& iter : block.iters) {
-    const bool distinguishes = iter.kind == IterKind::kSpatial || !by_spatial_alone;
+    const bool distinguishes = iter.kind == IterKind::kSpatial || pairs == InstancePairs::kAll;
     (distinguishes ? out.chain : out.inner).push_back({iter.var, iter.extent});
   }
   return out;
-}
-
-// Do instances that differ (in a spatial variable) never touch one element through x and y?
-Proof instances_meet(const Block& block, const Access& x, const Access& y, bool by_spatial_alone,
-                     const ProveOptions& options) {
-  return share_element(touch_of(block, x, by_spatial_alone), touch_of(block, y, by_spatial_alone),
-                       PointOrder::kDifferent, VarRanges(), options);
-}
-
-// One element, a tuple, or a tile of elements, each by a known operation.
-bool accumulates(IrBuilder& b, const Block& block) {
-  Stmt inside = block.body;
-  while (const Loop* loop = inside.as<Loop>()) inside = loop->body;
-  return match_reducer_in(block, inside).has_value() || match_accumulator(b, block).has_value();
 }
 
 /// What a primitive spends on a block whose subscripts have no closed form.
 constexpr ProveOptions kPrimitiveEffort = {.max_points = 20'000};
 
 }  // namespace
+
+Proof instances_meet(const Block& block, const Access& x, const Access& y, InstancePairs pairs,
+                     const ProveOptions& options, const InstanceLimits& limits) {
+  Touch from = touch_of(block, x, pairs);
+  Touch to = touch_of(block, y, pairs);
+  for (Touch* touch : {&from, &to}) {
+    for (const Loop* loop : limits.loops) touch->inner.push_back({loop->var, loop->extent});
+    touch->conditions = limits.conditions;
+  }
+  return share_element(from, to, PointOrder::kDifferent, VarRanges(), options);
+}
+
+bool accumulates(IrBuilder& b, const Block& block) {
+  Stmt inside = block.body;
+  while (const Loop* loop = inside.as<Loop>()) inside = loop->body;
+  return match_reducer_in(block, inside).has_value() || match_accumulator(b, block).has_value();
+}
 
 std::string order_fault(IrBuilder& b, const Block& block) {
   for (const IterVar& iter : block.iters) {
@@ -193,12 +195,13 @@ std::string order_fault(IrBuilder& b, const Block& block) {
   }
   for (const Access& write : block.writes) {
     if (!element_determines_spatial(b, block, write) &&
-        instances_meet(block, write, write, true, kPrimitiveEffort) != Proof::kNo) {
+        instances_meet(block, write, write, InstancePairs::kSpatial, kPrimitiveEffort) !=
+            Proof::kNo) {
       return "its spatial variables may write one element twice";
     }
     for (const Access& read : block.reads) {
       if (read.buffer == write.buffer && !same_region(read, write) &&
-          instances_meet(block, read, write, false, kPrimitiveEffort) != Proof::kNo) {
+          instances_meet(block, read, write, InstancePairs::kAll, kPrimitiveEffort) != Proof::kNo) {
         return "it reads other elements of a buffer that it writes";
       }
     }
@@ -207,33 +210,6 @@ std::string order_fault(IrBuilder& b, const Block& block) {
     return "its reduction is no sum, product, minimum or maximum into one element";
   }
   return {};
-}
-
-KindCheck check_iteration_kinds(const Program& program, const Block& block,
-                                const ProveOptions& options) {
-  KindCheck out;
-  auto note = [&](Proof meets, const char* reason) {
-    if (meets == Proof::kNo || out.proof == Proof::kNo) return;
-    out = {meets == Proof::kYes ? Proof::kNo : Proof::kUnknown, reason};
-  };
-  bool commute = true;  // instances touch nothing in common, whatever their kinds
-  for (const Access& write : block.writes) {
-    for (const auto* list : {&block.writes, &block.reads}) {
-      const bool both_write = list == &block.writes;
-      for (const Access& other : *list) {
-        if (other.buffer != write.buffer) continue;
-        note(instances_meet(block, write, other, true, options),
-             both_write ? "instances that differ in a spatial variable write one element"
-                        : "an instance reads what one of another spatial position writes");
-        commute = commute && instances_meet(block, write, other, false, options) == Proof::kNo;
-      }
-    }
-  }
-  IrBuilder b(program);
-  if (has_reduce_iters(block) && !commute && !accumulates(b, block)) {
-    note(Proof::kUnknown, "its reduction is no accumulation that is known to commute");
-  }
-  return out;
 }
 
 Result<void> check_instances_once(IrBuilder& b, const Block& block,

@@ -3,9 +3,11 @@
 #ifndef PRUNERC_SCHEDULE_PRIMITIVE_REDUCER_H_
 #define PRUNERC_SCHEDULE_PRIMITIVE_REDUCER_H_
 
+#include "ir/analysis/prove.h"
 #include "ir/builder.h"
 #include "schedule/primitive/site.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +31,22 @@ bool is_identity(ir::ExprKind op, ir::Expr value);
 bool has_reduce_iters(const ir::Block& block);
 /// Conjuncts of a condition; none for null.
 std::vector<ir::Expr> conjuncts(ir::Expr condition);
+
+/// Which pairs of a block's instances a question is about: those that differ, or differ in a
+/// spatial variable.
+enum class InstancePairs : uint8_t { kAll, kSpatial };
+/// Which instances run: those of the whole domain, or those at points of the loops where the
+/// conditions (over loops' and iteration variables) hold.
+struct InstanceLimits {
+  std::vector<const ir::Loop*> loops;
+  std::vector<ir::Expr> conditions;
+};
+/// Does one of two such instances touch by x what the other touches by y?
+ir::Proof instances_meet(const ir::Block& block, const ir::Access& x, const ir::Access& y,
+                         InstancePairs pairs, const ir::ProveOptions& options,
+                         const InstanceLimits& limits = {});
+/// The block updates one element, a tuple, or a tile of elements, each by a known operation.
+bool accumulates(ir::IrBuilder& b, const ir::Block& block);
 
 /// Why the instances of a block must keep their order; empty if any order gives the same result.
 /// Spatial variables must determine the element that is written, reduction variables must

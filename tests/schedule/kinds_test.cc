@@ -68,6 +68,46 @@ TEST_CASE("hole: kinds are never verified against the body") {
   CHECK(kinds(nest("S", "S", "Y[v*v, w] = X[v, w]")) == Proof::kUnknown);
 }
 
+TEST_CASE("kinds are false only where instances that run contradict them") {
+  const auto guarded = [](const std::string& iters, const std::string& body) {
+    return kinds(
+        "program p(X: f32[64, 64]) -> (Y: f32[80, 64]) { for i in 8 @L0 { for j in 6 @L1 { "
+        "block \"b\" @B0 [" +
+        iters + " { " + body + " } } } }");
+  };
+  const std::string half = "Y[v // 2, w] = X[v, w]";
+  CHECK(guarded("v: S(8) = i, w: S(6) = j]", half) == Proof::kNo);
+  CHECK(guarded("v: S(8) = i, w: S(6) = j] where i % 2 == 0", half) == Proof::kYes);
+  CHECK(guarded("v: S(8) = i, w: S(6) = j] where i % 3 == 0", half) == Proof::kYes);
+  CHECK(guarded("v: S(8) = i, w: S(6) = j] where i < 2", half) == Proof::kNo);
+  CHECK(guarded("v: S(16) = i*2, w: S(6) = j]", half) == Proof::kYes);
+  CHECK(guarded("v: S(16) = i*2, w: S(6) = j]", "Y[v // 4, w] = X[v, w]") == Proof::kNo);
+  // Whether data lets two of them meet is not known.
+  CHECK(guarded("v: S(8) = i, w: S(6) = j]", "if X[v, w] < 0f32 { Y[v // 2, w] = X[v, w] }") ==
+        Proof::kUnknown);
+}
+
+TEST_CASE("a program's kinds are listed block by block, and refused where they are false") {
+  const auto program = [](const std::string& first, const std::string& second) {
+    return parse_or_die(
+        "program p(X: f32[8, 8]) -> (Y: f32[8], Z: f32[8]) { for i in 8 @L0 { for j in 8 "
+        "@L1 { block \"y\" @B0 [v: S(8) = i, w: " +
+        first +
+        "(8) = j] { init { Y[v] = 0f32 } Y[v] = Y[v] + X[v, w] } } } for i in 8 @L2 { block "
+        "\"z\" @B1 [v: " +
+        second + "(8) = i] { Z[v*v // 8] = Y[v] } } }");
+  };
+  const std::vector<schedule::DoubtfulKinds> found = schedule::doubtful_kinds(program("S", "S"));
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].block == BlockId(0));
+  CHECK(found[0].check.proof == Proof::kNo);
+  CHECK(found[1].block == BlockId(1));
+  CHECK(found[1].check.proof == Proof::kUnknown);
+  CHECK(schedule::doubtful_kinds(program("R", "O")).empty());
+  CHECK_DIAG(schedule::verify_iteration_kinds(program("S", "O")), IterationKind);
+  REQUIRE_OK(schedule::verify_iteration_kinds(program("R", "S")));
+}
+
 TEST_CASE("primitives take what is proved element by element") {
   // No slabs, no bijective map: 5 and 8 have no common differences below the extents.
   const std::string interleaved = nest("S", "S", "Y[v*5 + w*8, 0] = X[v, w]");

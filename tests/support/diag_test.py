@@ -30,18 +30,14 @@ EXCEPTIONS = {
 }
 # Rows whose tests are on the way. A row that has one must go from here.
 PENDING = [
-    "ThreadOwner",
     "ThreadKernel",
     "GpuLimit",
     "NvrtcMissing",
-    "NvrtcRejected",
-    "CubinMalformed",
     "HostCompiler",
     "HostRejected",
     "CudaMissing",
     "CudaCall",
     "ReducerForm",
-    "IterationKind",
 ]
 
 

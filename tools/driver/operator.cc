@@ -3,6 +3,7 @@
 #include "ir/parser.h"
 #include "ir/printer.h"
 #include "ir/verify.h"
+#include "schedule/iteration_kind.h"
 #include "schedule/schedule.h"
 #include "tools/driver/prunerc.h"
 
@@ -105,7 +106,8 @@ Error in_file(std::string_view file, const Error& error) {
 Result<Operator> from_prc(const OperatorRequest& request, std::string text) {
   Result<ir::Program> program = ir::parse(text);
   if (!program.ok()) return in_file(request.file, program.error());
-  for (const auto check : {ir::verify, ir::verify_declared_regions}) {
+  for (const auto check :
+       {ir::verify, ir::verify_declared_regions, schedule::verify_iteration_kinds}) {
     if (const Result<void> sound = check(*program); !sound.ok()) {
       return in_file(request.file, sound.error());
     }

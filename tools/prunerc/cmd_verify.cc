@@ -4,6 +4,7 @@
 #include "ir/verify.h"
 #include "runtime/cpu/device.h"
 #include "runtime/fill.h"
+#include "schedule/iteration_kind.h"
 #include "schedule/schedule.h"
 #include "search/equality.h"
 #include "tools/driver/platform.h"
@@ -37,9 +38,10 @@ struct Verdict {
   Kind kind = Kind::kRight;
   std::string name;
   std::string schedule;
-  int num_seeds = 0;     // that were right
-  std::string what;      // the first difference, or what was compared
-  std::string equality;  // of the schedule, in finite fields; empty: not asked
+  int num_seeds = 0;                    // that were right
+  std::string what;                     // the first difference, or what was compared
+  std::string equality;                 // of the schedule, in finite fields; empty: not asked
+  std::vector<std::string> kinds = {};  // blocks whose iteration kinds are not shown to be true
 };
 
 std::string_view to_string(Verdict::Kind kind) {
@@ -132,13 +134,26 @@ Verdict check(const VerifyVerb& verb, const search::Task& task, const codegen::A
   return verdict;
 }
 
+// Whether blocks are what they declare.
+void check_kinds(const ir::Program& program, Verdict* verdict) {
+  for (const schedule::DoubtfulKinds& one : schedule::doubtful_kinds(program)) {
+    if (one.check.proof == ir::Proof::kNo) verdict->kind = Verdict::Kind::kWrong;
+    const std::string line =
+        one.check.proof == ir::Proof::kNo
+            ? error(Diag::kIterationKind, one.block, one.check.reason).message()
+            : fmt::format("not shown of block @B{}: {}", one.block.value, one.check.reason);
+    verdict->kinds.push_back(line);
+  }
+}
+
 // The schedule against the unscheduled program in finite fields, whatever the kernel gave.
-void check_schedule(const VerifyVerb& verb, const search::Task& task, const schedule::Trace& trace,
+void check_schedule(const VerifyVerb& verb, const search::Task& task, const Choice& choice,
                     Verdict* verdict) {
   const search::EqualityResult result =
-      search::check_on_twin(task, trace, search::kStoredLog2Error, verb.seed);
+      search::check_on_twin(task, choice.trace, search::kStoredLog2Error, verb.seed);
   verdict->equality = to_string(result.verdict);
   if (search::is_refuted(result.verdict)) verdict->kind = Verdict::Kind::kWrong;
+  check_kinds(choice.program, verdict);
 }
 
 Verdict not_checked(const std::string& name, const std::string& why) {
@@ -167,7 +182,7 @@ Verdict check_stored(const VerifyVerb& verb, const search::TaskRow& row,
   if (!artifact.ok()) return not_checked(row.name, artifact.error().message());
   Verdict verdict = check(verb, task, *artifact);
   verdict.schedule = fmt::format("record {}", best.id);
-  check_schedule(verb, task, *trace, &verdict);
+  check_schedule(verb, task, {Choice::Origin::kRecord, scheduled->program(), *trace, 0}, &verdict);
   return verdict;
 }
 
@@ -184,12 +199,14 @@ int report(const VerifyVerb& verb, const std::vector<Verdict>& verdicts) {
                                 {"verdict", to_string(v.kind)},
                                 {"seeds", v.num_seeds},
                                 {"evidence", v.what},
-                                {"equality", v.equality}});
+                                {"equality", v.equality},
+                                {"kinds", v.kinds}});
       continue;
     }
     fmt::print("{} ({}): {} on {} of {} inputs; {}\n", v.name, v.schedule, to_string(v.kind),
                v.num_seeds, verb.num_seeds, v.what);
     if (!v.equality.empty()) fmt::print("  schedule, in finite fields: {}\n", v.equality);
+    for (const std::string& line : v.kinds) fmt::print("  iteration kinds: {}\n", line);
   }
   if (verb.json) fmt::print("{}\n", all.dump());
   if (wrong) fmt::print(stderr, "error: a result differs from that of the unscheduled program\n");
@@ -229,7 +246,10 @@ int verify(const VerifyVerb& verb) {
   if (!prepared) return code;
   Verdict verdict = check(verb, prepared->session.task(prepared->op), prepared->artifact);
   verdict.schedule = to_string(prepared->choice.origin);
-  check_schedule(verb, prepared->session.task(prepared->op), prepared->choice.trace, &verdict);
+  search::Task task = prepared->session.task(prepared->op);
+  // A script names loops and blocks as the program does, not as a record would.
+  if (prepared->choice.origin == Choice::Origin::kScript) task.base = prepared->op.program;
+  check_schedule(verb, task, prepared->choice, &verdict);
   return report(verb, {verdict});
 }
 
