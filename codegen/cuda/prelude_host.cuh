@@ -182,30 +182,37 @@ PR_MMA(pr_mma_m16n8k16_bf16, kPrHostMma16816BF16, float)
 PR_MMA(pr_mma_m16n8k8_tf32, kPrHostMma1688TF32, float)
 PR_MMA(pr_mma_m16n8k32_s8, kPrHostMma16832S8, int)
 
-// ---- wmma 16x16x16. Any places will do if all wrappers agree: those of two m16n8 fragments. ----
-PR_FN int pr_wmma_row_(int i) { return (pr_self_()->lane >> 2) + (i >> 1 & 1) * 8; }
-PR_FN int pr_wmma_col_(int i) { return (i >> 2) * 8 + (pr_self_()->lane & 3) * 2 + (i & 1); }
-template <class T, int N>
-PR_FN void pr_wmma_load_(unsigned (&r)[N], const T* p, int ld, int row_stride, int col_stride) {
-  if (((pr_address_)p & 31) != 0 || (ld * sizeof(T) & 15) != 0)
+// ---- wmma 16x16x16. Any places will do if all wrappers agree; these are the registry's. ----
+struct pr_place_ { int row, col; };
+PR_FN pr_place_ pr_wmma_ac_(int i) {
+  const int lane = pr_self_()->lane;
+  return {(lane >> 2) + (i >> 1 & 1) * 8, (i >> 2) * 8 + (lane & 3) * 2 + (i & 1)};
+}
+PR_FN pr_place_ pr_wmma_b_(int i) {
+  const int lane = pr_self_()->lane;
+  return {(i >> 1 & 1) * 8 + (lane & 3) * 2 + (i & 1), (i >> 2) * 8 + (lane >> 2)};
+}
+PR_FN void pr_wmma_aligned_(const void* p, long ld_bytes) {
+  if (((pr_address_)p & 31) != 0 || (ld_bytes & 15) != 0)
     pr_api_->fault(pr_self_(), "a matrix of wmma is not aligned");
-  T own[8];
-  for (int i = 0; i < 8; ++i)
-    own[i] = p[pr_wmma_row_(i) * row_stride + pr_wmma_col_(i) * col_stride];
+}
+template <class T, int N> PR_FN void pr_wmma_take_(unsigned (&r)[N], const T (&own)[8]) {
   __builtin_memcpy(r, own, sizeof own);
 }
 template <class T> struct pr_wmma_op_;
+#define PR_WMMA_LOAD(name, T, N, place, row_stride, col_stride)                                  \
+  PR_FN void name(unsigned(&r)[N], const T* p, int ld) {                                         \
+    pr_wmma_aligned_(p, ld * (long)sizeof(T));                                                   \
+    T own[8];                                                                                    \
+    for (int i = 0; i < 8; ++i)                                                                  \
+      own[i] = p[place(i).row * (row_stride) + place(i).col * (col_stride)];                     \
+    pr_wmma_take_(r, own);                                                                       \
+  }
 #define PR_WMMA(T, N, code)                                                                      \
   template <> struct pr_wmma_op_<T> { static constexpr PrHostOp op = code; };                    \
-  PR_FN void pr_wmma_load_a(unsigned(&r)[N], const T* p, int ld) {                               \
-    pr_wmma_load_(r, p, ld, ld, 1);                                                              \
-  }                                                                                              \
-  PR_FN void pr_wmma_load_b(unsigned(&r)[N], const T* p, int ld) {                               \
-    pr_wmma_load_(r, p, ld, ld, 1);                                                              \
-  }                                                                                              \
-  PR_FN void pr_wmma_load_b_col(unsigned(&r)[N], const T* p, int ld) {                           \
-    pr_wmma_load_(r, p, ld, 1, ld);                                                              \
-  }
+  PR_WMMA_LOAD(pr_wmma_load_a, T, N, pr_wmma_ac_, ld, 1)                                         \
+  PR_WMMA_LOAD(pr_wmma_load_b, T, N, pr_wmma_b_, ld, 1)                                          \
+  PR_WMMA_LOAD(pr_wmma_load_b_col, T, N, pr_wmma_b_, 1, ld)
 PR_WMMA(pr_f16, 8, kPrHostWmmaF16)
 PR_WMMA(pr_bf16, 4, kPrHostWmmaBF16)
 PR_WMMA(signed char, 2, kPrHostWmmaS8)
@@ -218,9 +225,8 @@ PR_FN void pr_wmma_mma_col(D (&d)[8], const unsigned (&a)[N], const unsigned (&b
   pr_warp_(pr_wmma_op_<T>::op, 0, 0, a, b, d);
 }
 template <class D> PR_FN void pr_wmma_store(D* p, const D (&d)[8], int ld) {
-  if (((pr_address_)p & 31) != 0 || (ld * sizeof(D) & 15) != 0)
-    pr_api_->fault(pr_self_(), "a matrix of wmma is not aligned");
-  for (int i = 0; i < 8; ++i) p[pr_wmma_row_(i) * ld + pr_wmma_col_(i)] = d[i];
+  pr_wmma_aligned_(p, ld * (long)sizeof(D));
+  for (int i = 0; i < 8; ++i) p[pr_wmma_ac_(i).row * ld + pr_wmma_ac_(i).col] = d[i];
 }
 
 // ---- Hopper. ----

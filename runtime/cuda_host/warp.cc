@@ -91,40 +91,34 @@ struct S8 {
   }
 };
 
-/// D[16, N] += A[16, K] * B[K, N]. A register holds E::kPerRegister neighbours along K: with p of
-/// them a lane has, in 8 rows and 4p columns, row lane/4 and columns lane%4*p + 0 .. p-1.
-/// A is 2x2 such tiles, down first; B two, along K; D is 8x8 tiles of pairs.
-template <typename E, int kN>
+/// D[16, 8] += A[16, K] * B[K, 8]. A register holds p = E::kPerRegister neighbours along K: a lane
+/// has, of a tile of 8 rows and 4p columns, row lane/4 and columns lane%4*p + 0 .. p-1. A is 2x2
+/// such tiles, down first; B two, transposed, along K; D two tiles of pairs.
+template <typename E>
 void multiply(Warp& warp) {
   using Acc = typename E::Acc;
   constexpr int p = E::kPerRegister;
-  constexpr int kTiles = kN / 8;
   constexpr int kK = 8 * p;
-  Acc a[16][kK], b[kK][kN], d[16][kN];
+  Acc a[16][kK], b[kK][8], d[16][8];
   for (int lane = 0; lane < kWarpSize; ++lane) {
     const int row = lane / 4, col = lane % 4;
-    const auto* ra = static_cast<const uint32_t*>(op_of(warp, lane).in0);
-    const auto* rb = static_cast<const uint32_t*>(op_of(warp, lane).in1);
-    const auto* rd = static_cast<const Acc*>(op_of(warp, lane).out);
+    const PrHostCollective& op = op_of(warp, lane);
+    const auto* ra = static_cast<const uint32_t*>(op.in0);
+    const auto* rb = static_cast<const uint32_t*>(op.in1);
     for (int i = 0; i < 4 * p; ++i)
       a[i / p % 2 * 8 + row][i / (2 * p) * 4 * p + col * p + i % p] = E::get(ra, i);
-    for (int t = 0; t < kTiles; ++t) {
-      for (int i = 0; i < 2 * p; ++i)
-        b[i / p * 4 * p + col * p + i % p][t * 8 + row] = E::get(rb, t * 2 * p + i);
-      for (int i = 0; i < 4; ++i) d[i / 2 * 8 + row][t * 8 + col * 2 + i % 2] = rd[t * 4 + i];
-    }
+    for (int i = 0; i < 2 * p; ++i) b[i / p * 4 * p + col * p + i % p][row] = E::get(rb, i);
+    for (int i = 0; i < 4; ++i)
+      d[i / 2 * 8 + row][col * 2 + i % 2] = static_cast<const Acc*>(op.out)[i];
   }
   for (int i = 0; i < 16; ++i) {
     for (int k = 0; k < kK; ++k) {
-      for (int j = 0; j < kN; ++j) d[i][j] += a[i][k] * b[k][j];
+      for (int j = 0; j < 8; ++j) d[i][j] += a[i][k] * b[k][j];
     }
   }
   for (int lane = 0; lane < kWarpSize; ++lane) {
     auto* const rd = static_cast<Acc*>(op_of(warp, lane).out);
-    for (int t = 0; t < kTiles; ++t) {
-      for (int i = 0; i < 4; ++i)
-        rd[t * 4 + i] = d[i / 2 * 8 + lane / 4][t * 8 + lane % 4 * 2 + i % 2];
-    }
+    for (int i = 0; i < 4; ++i) rd[i] = d[i / 2 * 8 + lane / 4][lane % 4 * 2 + i % 2];
   }
 }
 
@@ -139,7 +133,8 @@ void multiply_wmma(Warp& warp) {
     const PrHostCollective& op = op_of(warp, lane);
     for (int i = 0; i < 8; ++i) {
       a[row(lane, i)][col(lane, i)] = E::get(static_cast<const uint32_t*>(op.in0), i);
-      b[row(lane, i)][col(lane, i)] = E::get(static_cast<const uint32_t*>(op.in1), i);
+      b[i / 2 % 2 * 8 + lane % 4 * 2 + i % 2][i / 4 * 8 + lane / 4] =
+          E::get(static_cast<const uint32_t*>(op.in1), i);
       d[row(lane, i)][col(lane, i)] = static_cast<const Acc*>(op.out)[i];
     }
   }
@@ -187,10 +182,10 @@ void run_collective(Warp& warp) {
     case kPrHostLdMatrix: return load_matrices(warp, false);
     case kPrHostLdMatrixTrans: return load_matrices(warp, true);
     case kPrHostStMatrix: return store_matrices(warp);
-    case kPrHostMma16816F16: return multiply<F16, 8>(warp);
-    case kPrHostMma16816BF16: return multiply<BF16, 8>(warp);
-    case kPrHostMma1688TF32: return multiply<TF32, 8>(warp);
-    case kPrHostMma16832S8: return multiply<S8, 8>(warp);
+    case kPrHostMma16816F16: return multiply<F16>(warp);
+    case kPrHostMma16816BF16: return multiply<BF16>(warp);
+    case kPrHostMma1688TF32: return multiply<TF32>(warp);
+    case kPrHostMma16832S8: return multiply<S8>(warp);
     case kPrHostWmmaF16: return multiply_wmma<F16>(warp);
     case kPrHostWmmaBF16: return multiply_wmma<BF16>(warp);
     case kPrHostWmmaS8: return multiply_wmma<S8>(warp);
