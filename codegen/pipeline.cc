@@ -25,13 +25,22 @@ constexpr Pass kCpuPasses[] = {
     {"simplify", simplify_lowered, false},
 };
 
+// clang-format off
 constexpr Pass kGpuPasses[] = {
-    {"cross_thread", lower_cross_thread, true}, {"init", lower_init, true},
-    {"place", place_gpu_buffers, true},         {"blocks", lower_blocks, true},
-    {"registers", compact_registers, false},    {"compact", compact_buffers, false},
-    {"uniform", lower_uniform_stores, true},    {"simplify", simplify_lowered, false},
+    {"owners", check_owners, true},
+    {"cross_thread", lower_cross_thread, true},
+    {"init", lower_init, true},
+    {"threads", distribute_threads, true},
+    {"place", place_gpu_buffers, true},
+    {"blocks", lower_blocks, true},
+    {"registers", compact_registers, false},
+    {"compact", compact_buffers, false},
+    {"fragments", spread_fragments, true},
+    {"uniform", lower_uniform_stores, true},
+    {"simplify", simplify_lowered, false},
     {"barriers", insert_barriers, true},
 };
+// clang-format on
 
 void dump(const std::string& name, const ir::Program& before, const ir::Program& after) {
   const bool unchanged = before.root().is(after.root());

@@ -69,6 +69,11 @@ PR_FN unsigned pr_to_tf32(float v) {
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(v));
   return r;
 }
+// N registers of a larger array, as the instruction wants them.
+template <class T, int N, class U> PR_FN T (&pr_regs(U* first))[N] { return *(T(*)[N])first; }
+template <int N> PR_FN void pr_to_tf32(unsigned (&to)[N], const float* from) {
+  for (int i = 0; i < N; ++i) to[i] = pr_to_tf32(from[i]);
+}
 // Two 16-bit values as one register of a fragment; `lo` has the lower index.
 PR_FN unsigned pr_pack(pr_f16 lo, pr_f16 hi) { return lo.bits | (unsigned)hi.bits << 16; }
 PR_FN unsigned pr_pack(pr_bf16 lo, pr_bf16 hi) { return lo.bits | (unsigned)hi.bits << 16; }

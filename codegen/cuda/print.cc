@@ -125,6 +125,7 @@ void KernelPrinter::declare_arguments(KernelText* out) {
 
 Result<std::string> KernelPrinter::print(KernelText* out) {
   for (const Loop* loop : kernel_.grid) ranges_.bind(loop->var, loop->extent);
+  PRUNERC_TRY(fragments_, find_fragments(b_, kernel_.body));
   find_unrolled();
   find_lane_dims(kernel_.body);
   declare_arguments(out);
@@ -172,7 +173,20 @@ void KernelPrinter::loop(const Loop& loop) {
   if (attr_of(loop, kSyncAttr).value_or(0) != 0) line("pr_sync();");
   ranges_.bind(loop.var, loop.extent);
   const IntImm* extent = loop.extent.as<IntImm>();
-  if (is_lane_axis(loop.loop_kind)) {
+  const Var* const saved_lane = lane_;
+  const Expr saved_register = register_;
+  if (loop.loop_kind == LoopKind::kThreadX) lane_ = loop.var;
+  if (const std::optional<int64_t> run = attr_of(loop, kFragmentAttr)) {
+    const Loop* inner = loop.body.as<Loop>();
+    register_ = Expr(loop.var);
+    if (*run > 1 && inner != nullptr) {
+      register_ = b_.add(b_.mul(register_, b_.int_imm(*run)), Expr(inner->var));
+      ranges_.bind(inner->var, inner->extent);
+    }
+  }
+  if (const TensorIntrinsic* intrinsic = warp_intrinsic(loop)) {
+    tensor_loop(loop, *intrinsic);
+  } else if (is_lane_axis(loop.loop_kind)) {
     const std::size_t axis = static_cast<std::size_t>(axis_of(loop.loop_kind));
     vars_[loop.var->id] = kernel_.threads[axis] == 1 ? "0" : kThreadNames[axis];
     if (!shuffle_loop(loop)) statement(loop.body);
@@ -184,6 +198,8 @@ void KernelPrinter::loop(const Loop& loop) {
   } else {
     serial_loop(loop);
   }
+  lane_ = saved_lane;
+  register_ = saved_register;
   ranges_.rewind(mark);
 }
 
@@ -205,15 +221,14 @@ void KernelPrinter::alloc(const Alloc& alloc) {
                      buffers_[alloc.buffer], storage_.extents.at(alloc.buffer).offset));
     return statement(alloc.body);
   }
-  int64_t elems = 1;
-  const std::size_t first = num_lane_dims(alloc.buffer);
-  for (std::size_t d = first; d < here.shape.size(); ++d) {
-    elems *= here.shape[d].as<IntImm>()->value;
-  }
   buffers_[alloc.buffer] = fresh("r");
   line("{");
   ++indent_;
-  line(fmt::format("{} {}[{}];", register_type(here.dtype), buffers_[alloc.buffer], elems));
+  // Operands of tensor instructions are what the instruction reads, several elements to a register.
+  const bool is_fragment = fragments_.count(alloc.buffer) != 0;
+  line(fmt::format("{}{} {}[{}];", is_fragment ? "PR_ALIGN(16) " : "",
+                   is_fragment ? memory_type(here.dtype) : register_type(here.dtype),
+                   buffers_[alloc.buffer], num_registers(alloc.buffer)));
   statement(alloc.body);
   close();
 }
@@ -238,7 +253,8 @@ void KernelPrinter::branch(const If& branch) {
 void KernelPrinter::store(const Store& store) {
   const std::optional<Text> fused = contracted(store);
   const Text reg = fused ? *fused : value(store.value);
-  const bool is_local = buffer(store.buffer).scope == Scope::kLocal;
+  const bool is_local =
+      buffer(store.buffer).scope == Scope::kLocal && fragments_.count(store.buffer) == 0;
   line(fmt::format("{} = {};", element(store.buffer, store.indices),
                    (is_local ? reg : to_memory(store.value.dtype(), reg)).text));
 }

@@ -265,7 +265,9 @@ Text KernelPrinter::to_memory(DType dtype, const Text& reg) {
 
 Text KernelPrinter::load(const Load& node) {
   const Text memory{element(node.buffer, node.indices)};
-  return buffer(node.buffer).scope == Scope::kLocal ? memory : to_register(node.dtype, memory);
+  const bool is_value =
+      buffer(node.buffer).scope == Scope::kLocal && fragments_.count(node.buffer) == 0;
+  return is_value ? memory : to_register(node.dtype, memory);
 }
 
 // element = element + a * b is one fused operation, here and on the CPU; others round as written.
@@ -290,6 +292,7 @@ bool KernelPrinter::is_wide(BufferId id) const {
 }
 
 Expr KernelPrinter::flat(BufferId id, std::span<const Expr> indices) {
+  if (fragments_.count(id) != 0) return fragment_flat(id, indices);
   const Buffer& target = buffer(id);
   Expr sum = b_.int_imm(0);
   int64_t stride = 1;

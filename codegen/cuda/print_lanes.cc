@@ -22,7 +22,8 @@ void KernelPrinter::note_lanes(BufferId id, std::span<const Expr> indices, int64
   std::size_t n = 0;
   std::array<bool, kNumThreadDims> used{};
   while (n < indices.size()) {
-    bool found = false;
+    const IntImm* extent = buffer(id).shape[n].as<IntImm>();
+    bool found = extent != nullptr && extent->value == 1;
     for (std::size_t a = 0; a < lanes_.size() && !found; ++a) {
       if (lanes_[a] == nullptr || used[a]) continue;
       // In a shuffle the other element is that of thread + step.

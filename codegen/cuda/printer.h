@@ -3,6 +3,7 @@
 #define PRUNERC_CODEGEN_CUDA_PRINTER_H_
 
 #include "codegen/cuda/print.h"
+#include "codegen/lower/fragment.h"
 #include "ir/analysis/interval.h"
 #include "ir/builder.h"
 #include "ir/visit.h"
@@ -69,6 +70,16 @@ class KernelPrinter {
   bool vector_copy(const ir::Loop& loop, const ir::Store& store);
   std::optional<ir::Expr> lane_base(ir::BufferId id, std::span<const ir::Expr> indices,
                                     const ir::Loop& loop);
+  // Tensor instructions and their operands (print_tensor.cc).
+  void tensor_loop(const ir::Loop& loop, const ir::TensorIntrinsic& intrinsic);
+  std::string tensor_operand(const ir::TensorIntrinsic& intrinsic, std::size_t index,
+                             const ir::TensorMatch::Operand& at);
+  std::string row_address(const ir::TensorIntrinsic& intrinsic, const ir::TensorMatch::Operand& at);
+  ir::Expr fragment_flat(ir::BufferId id, std::span<const ir::Expr> indices);
+  std::optional<ir::Expr> fragment_offset(ir::BufferId id, std::span<const ir::Expr> indices,
+                                          ir::Expr lane, ir::Expr reg);
+  int64_t num_registers(ir::BufferId id);
+
   bool shuffle_loop(const ir::Loop& loop);
   void shuffle_body(ir::Stmt s, int64_t step);
 
@@ -109,6 +120,9 @@ class KernelPrinter {
   std::map<const ir::ExprNode*, std::string> loaded_;    // loads that a vector access did
   std::array<const ir::Loop*, kNumThreadDims> lanes_{};  // while finding lane dimensions
   int64_t shuffle_step_ = 0;
+  Fragments fragments_;
+  const ir::Var* lane_ = nullptr;  // of thread.x, where one is open
+  ir::Expr register_;              // of the fragment at hand
   int64_t unroll_limit_ = 0;
   bool wide_index_ = false;
   std::optional<Error> failed_;

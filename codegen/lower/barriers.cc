@@ -59,7 +59,7 @@ class Barriers {
   bool is_quiet(const Loop& loop) {
     std::vector<Touch> writes;
     Touch here;
-    if (is_lane_axis(loop.loop_kind) || !collect(Stmt(&loop), &here, &writes)) return false;
+    if (!collect(Stmt(&loop), &here, &writes)) return false;
     const std::set<BufferId> read = shared(loaded_buffers(Stmt(&loop)));
     for (std::size_t i = 0; i < writes.size(); ++i) {
       if (read.count(writes[i].region.buffer) != 0) return false;
@@ -94,6 +94,9 @@ class Barriers {
       const bool ok = !branch->else_body.defined() && collect(branch->then_body, here, writes);
       here->conditions.pop_back();
       return ok;
+    }
+    if (const Alloc* alloc = s.as<Alloc>()) {
+      return b_.buffer(alloc->buffer).scope == Scope::kLocal && collect(alloc->body, here, writes);
     }
     const Store* store = s.as<Store>();
     if (store == nullptr) return false;

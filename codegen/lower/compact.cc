@@ -16,7 +16,9 @@ constexpr int64_t kMaxTileBytes = 4096;
 
 class Compaction {
  public:
-  explicit Compaction(const Program& program) : b_(program) {}
+  // On a GPU registers are packed already, and no row of theirs may be moved: compact_registers.
+  Compaction(const Program& program, const Target& target)
+      : b_(program), skips_local_(target.kind != TargetKind::kCpu) {}
 
   Program run(const Program& program) { return b_.finish(go(program.root())); }
 
@@ -26,7 +28,8 @@ class Compaction {
     const VarRanges::Mark mark = ranges_.mark();
     if (const Loop* loop = s.as<Loop>()) ranges_.bind(loop->var, loop->extent);
     if (const Alloc* alloc = s.as<Alloc>()) {
-      Stmt body = shrink(*alloc);
+      const bool keep = skips_local_ && b_.buffer(alloc->buffer).scope == Scope::kLocal;
+      Stmt body = keep ? alloc->body : shrink(*alloc);
       body = go(body);
       return body.is(alloc->body) ? s : b_.alloc(alloc->buffer, body);
     }
@@ -125,12 +128,13 @@ class Compaction {
 
   IrBuilder b_;
   VarRanges ranges_;
+  bool skips_local_;
 };
 
 }  // namespace
 
-Result<Program> compact_buffers(const Program& program, const Target&) {
-  return Compaction(program).run(program);
+Result<Program> compact_buffers(const Program& program, const Target& target) {
+  return Compaction(program, target).run(program);
 }
 
 Result<Program> simplify_lowered(const Program& program, const Target&) {

@@ -8,6 +8,10 @@
 
 namespace prunerc::codegen {
 
+/// The program itself, if every thread finds in its registers what it reads there.
+/// Errors: ThreadOwner.
+Result<ir::Program> check_owners(const ir::Program& program, const ir::Target& target);
+
 /// Gives each thread of a cross-thread reduction a partial result and combines them: by shuffles
 /// inside of warps, through shared memory between them, by a tree in shared memory otherwise.
 ///     for k in 64 bind(thread.x) { block [i, k: R] { C[i] += A[i, k] } }
@@ -36,6 +40,13 @@ Result<ir::Program> place_gpu_buffers(const ir::Program& program, const ir::Targ
 ///     } } }
 /// ~>  .. L[t, v * 4 + i]
 Result<ir::Program> compact_registers(const ir::Program& program, const ir::Target& target);
+
+/// Lets each lane of a warp do what is done to the elements of tensor operands that it holds.
+///     for i in 16 { for j in 8 { Y[i, j] = C[i, j] } }  with C the result of mma_m16n8k16
+/// ~>  for l in 32 bind(thread.x) { for r in 2 { for e in 2 { Y[r * 8 + l // 4, l % 4 * 2 + e] = ..
+/// } } } Errors: ThreadKernel (indices that no loop over whole tiles gives), those of
+/// find_fragments.
+Result<ir::Program> spread_fragments(const ir::Program& program, const ir::Target& target);
 
 /// Lets one thread of each axis do what a statement outside of the axis' loops stores in shared or
 /// global memory: `for t bind(thread.x) { if (t == 0) .. }`.

@@ -48,6 +48,9 @@ inline constexpr std::string_view kSyncAttr = "sync";
 /// dimension is the thread: a shuffle inside of a warp.
 inline constexpr std::string_view kShuffleAttr = "shuffle";
 
+/// A loop over the registers of a fragment, in groups of `value` that the loop inside counts.
+inline constexpr std::string_view kFragmentAttr = "fragment";
+
 std::optional<int64_t> attr_of(const ir::Loop& loop, std::string_view key);
 
 }  // namespace prunerc::codegen

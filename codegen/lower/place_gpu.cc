@@ -1,6 +1,7 @@
 #include "codegen/lower/gpu.h"
 #include "codegen/lower/homes.h"
 #include "codegen/lower/kernel.h"
+#include "ir/analysis/ownership.h"
 #include "ir/thread_axis.h"
 
 #include <algorithm>
@@ -8,6 +9,11 @@
 namespace prunerc::codegen {
 
 using namespace ir;
+
+Result<Program> check_owners(const Program& program, const Target&) {
+  PRUNERC_TRY_VOID(check_thread_ownership(program));
+  return program;
+}
 
 Result<Program> place_gpu_buffers(const Program& program, const Target&) {
   IrBuilder b(program);

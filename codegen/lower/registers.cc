@@ -33,7 +33,8 @@ struct Subscript {
 // How one dimension is stored. Digits are packed without the gaps between them.
 struct Dimension {
   bool seen = false;
-  bool whole = false;  // kept as it was: some index has another form
+  bool whole = false;   // kept as it was: some index has another form
+  bool is_lane = true;  // the thread's number in a row, or that of another thread of the warp
   Linear base;
   int64_t low = 0, high = 0;  // of constant + digits
   bool same_digits = true;    // all accesses have these, and the same constant
@@ -75,7 +76,9 @@ class RegisterTile {
 
   Stmt run(Stmt body) {
     visit(body, Walk::kNote);
-    if (is_shuffled_) dims_[0].whole = true;
+    if (is_shuffled_) {
+      for (Dimension& dim : dims_) dim.whole = dim.whole || dim.is_lane;
+    }
     decide();
     return visit(body, Walk::kRewrite);
   }
@@ -200,6 +203,7 @@ class RegisterTile {
     for (std::size_t d = 0; d < indices.size(); ++d) {
       Dimension& dim = dims_[d];
       const std::optional<Subscript> s = split(indices[d]);
+      dim.is_lane = dim.is_lane && s && s->inner.empty() && is_lane(s->base);
       if (!s || (dim.seen && !(s->base == dim.base))) {
         dim.whole = true;
         continue;
@@ -208,7 +212,8 @@ class RegisterTile {
       for (const auto& [digit, term] : s->inner) high += digit.coefficient * (digit.extent - 1);
       const std::vector<Digit> digits = merged(s->inner);
       if (!dim.seen) {
-        dim = {true, dim.whole, s->base, s->constant, high, is_positional(digits), digits, 1};
+        dim = {true,   dim.whole, dim.is_lane, s->base, s->constant, high, is_positional(digits),
+               digits, 1};
         continue;
       }
       dim.same_digits =
@@ -216,6 +221,11 @@ class RegisterTile {
       dim.low = std::min(dim.low, s->constant);
       dim.high = std::max(dim.high, high);
     }
+  }
+
+  bool is_lane(const Linear& base) const {
+    return base.terms.size() == 1 && base.terms[0].coef == 1 && base.terms[0].degree == 1 &&
+           base.terms[0].atoms[0].is(Expr(lanes_[0]));
   }
 
   void decide() {

@@ -75,7 +75,10 @@ int axis_of(LoopKind kind) {
 }
 
 FpCompiler::FpCompiler(const Program& program, std::span<const int64_t> params)
-    : program_(program), params_(params), homes_(find_homes(program)) {}
+    : program_(program),
+      params_(params),
+      homes_(find_homes(program)),
+      warp_wide_(find_warp_wide(program)) {}
 
 Result<void> FpCompiler::buffers(int64_t max_elements) {
   int64_t total = 0;

@@ -6,6 +6,7 @@
 #include "ir/fpv/homes.h"
 
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -72,10 +73,12 @@ class FpCompiler {
   std::size_t home_depth(BufferId buffer) const;
   bool combines(const Loop& loop, BufferId buffer) const;
   void find_owners(BufferId buffer, FpAccess* access);
+  static std::set<BufferId> find_warp_wide(const Program& program);
 
   const Program& program_;
   std::span<const int64_t> params_;
   std::unordered_map<BufferId, std::vector<const Loop*>> homes_;
+  std::set<BufferId> warp_wide_;
   std::unordered_map<int32_t, FpAffine> vars_;        // by VarId
   std::unordered_multimap<uint64_t, int32_t> known_;  // hash of an expression -> its node
   std::unordered_map<int32_t, int32_t> temps_;        // node -> its slot

@@ -84,10 +84,45 @@ bool FpCompiler::combines(const Loop& loop, BufferId buffer) const {
          stores_to(*block_, buffer);
 }
 
+// Registers that instructions pass between the lanes of a warp: operands of tensor loops and what
+// is shuffled (codegen's lowering marks both by attributes). Along thread.x they are everyone's.
+std::set<BufferId> FpCompiler::find_warp_wide(const Program& program) {
+  std::set<BufferId> out;
+  auto note = [&](Stmt body) {
+    walk(
+        body,
+        [&](Stmt s) {
+          if (const Store* store = s.as<Store>()) out.insert(store->buffer);
+          return true;
+        },
+        [&](Expr e) {
+          walk(e, [&](Expr x) {
+            if (const Load* load = x.as<Load>()) out.insert(load->buffer);
+            return true;
+          });
+        });
+  };
+  walk(
+      program.root(),
+      [&](Stmt s) {
+        const Loop* loop = s.as<Loop>();
+        if (loop == nullptr) return true;
+        for (const Attr& attr : loop->attrs) {
+          if (attr.key == "shuffle" || attr.key.substr(0, 7) == "tensor_") note(loop->body);
+        }
+        return true;
+      },
+      [](Expr) {});
+  return out;
+}
+
 // Scope local is every thread's own: whoever reads an element must have written it.
 void FpCompiler::find_owners(BufferId buffer, FpAccess* access) {
   const Buffer& info = program_.buffer(buffer);
   if (info.scope != Scope::kLocal || info.role != BufferRole::kIntermediate) return;
+  if (warp_wide_.count(buffer) != 0) {
+    access->combined_axes |= static_cast<uint8_t>(1 << axis_of(LoopKind::kThreadX));
+  }
   for (std::size_t i = home_depth(buffer); i < loops_.size(); ++i) {
     if (!is_thread_axis(loops_[i]->loop_kind)) continue;
     code_.buffers[static_cast<std::size_t>(buffer.value)].has_owners = true;

@@ -84,6 +84,10 @@ struct TensorMatch {
   struct Operand {
     BufferId buffer;
     std::vector<Expr> base;  // indices of the first element, free of the nest's variables
+    /// Per dimension of the operand: elements of memory between neighbours, and the dimension of
+    /// the buffer in which they are neighbours (-1 if there is none).
+    std::vector<int64_t> strides;
+    std::vector<int> dims;
   };
   std::vector<Operand> operands;  // as TensorIntrinsic::operands
 };

@@ -71,7 +71,9 @@ class Matcher {
 
   TensorMatch result() const {
     TensorMatch out;
-    for (const Bound& bound : operands_) out.operands.push_back({bound.buffer, bound.base});
+    for (const Bound& bound : operands_) {
+      out.operands.push_back({bound.buffer, bound.base, bound.strides, bound.dims});
+    }
     return out;
   }
   const std::string& problem() const { return problem_; }
@@ -81,6 +83,8 @@ class Matcher {
     BufferId buffer;
     std::vector<Linear> indices;
     std::vector<Expr> base;
+    std::vector<int64_t> strides;  // per dimension of the operand
+    std::vector<int> dims;
   };
 
   bool fail(std::string problem) {
@@ -146,7 +150,7 @@ class Matcher {
       return fail("buffer '" + std::string(buffer.name) + "' holds " +
                   std::string(to_string(buffer.dtype)));
     }
-    Bound now{found, {}, {}};
+    Bound now{found, {}, {}, {}, {}};
     for (Expr index : found_indices) {
       now.indices.push_back(to_linear(b_, substitute(b_, index, nest_.units), ranges_));
     }
@@ -157,6 +161,7 @@ class Matcher {
     std::vector<int64_t> strides;
     if (!split(buffer, now, &strides)) return false;
     if (!strides_fit(operand, wanted_indices, buffer, strides)) return false;
+    note_dims(wanted_indices, strides, &now);
     operands_[at] = std::move(now);
     return true;
   }
@@ -196,6 +201,38 @@ class Matcher {
       bound.base.push_back(to_expr(b_, base));
     }
     return true;
+  }
+
+  // Along which dimension of the buffer each of the operand's runs.
+  void note_dims(std::span<const Expr> wanted_indices, const std::vector<int64_t>& strides,
+                 Bound* bound) const {
+    const std::span<const IterVar> vars = t_.block().iters;
+    for (Expr wanted : wanted_indices) {
+      const Var* var = wanted.as<Var>();
+      std::size_t v = 0;
+      while (v < vars.size() && (var == nullptr || vars[v].var->id != var->id)) ++v;
+      if (v == vars.size()) {
+        bound->strides.push_back(0);
+        bound->dims.push_back(-1);
+        continue;
+      }
+      const std::size_t loop = order_[v];
+      bound->strides.push_back(strides[loop]);
+      bound->dims.push_back(only_dim(*bound, nest_.loops[loop].var->id));
+    }
+  }
+
+  // The one dimension in which the variable counts, by 1; -1 if it is not so.
+  static int only_dim(const Bound& bound, VarId id) {
+    int only = -1;
+    for (std::size_t d = 0; d < bound.indices.size(); ++d) {
+      for (const Term& term : bound.indices[d].terms) {
+        if (!mentions(term.atoms[0], id)) continue;
+        if (only >= 0 || term.coef != 1) return -1;
+        only = static_cast<int>(d);
+      }
+    }
+    return only;
   }
 
   static bool mentions(Expr e, VarId id) {

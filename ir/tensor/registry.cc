@@ -63,6 +63,7 @@ std::span<const std::string_view> cpu_tensor_texts() { return kCpu; }
 std::vector<std::string_view> tensor_texts() {
   std::vector<std::string_view> out(std::begin(kCpu), std::end(kCpu));
   for (std::string_view text : cuda_tensor_texts()) out.push_back(text);
+  for (std::string_view text : ldmatrix_tensor_texts()) out.push_back(text);
   return out;
 }
 

@@ -10,6 +10,7 @@ namespace prunerc::ir {
 
 std::span<const std::string_view> cpu_tensor_texts();
 std::span<const std::string_view> cuda_tensor_texts();
+std::span<const std::string_view> ldmatrix_tensor_texts();
 /// Both.
 std::vector<std::string_view> tensor_texts();
 

@@ -69,7 +69,9 @@ std::vector<GpuProgram> gpu_programs() {
   for (const std::string& name : names) {
     const schedule::Trace trace = gpu_trace(name);
     out.push_back(load(name, trace));
-    out.push_back(load(name + "_ragged", trace));
+    if (std::filesystem::exists(data_folder() / (name + "_ragged.prc"))) {
+      out.push_back(load(name + "_ragged", trace));
+    }
   }
   return out;
 }

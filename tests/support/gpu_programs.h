@@ -20,8 +20,9 @@ struct GpuProgram {
   ir::Program scheduled;
 };
 
-/// Those of tests/golden/gpu: NAME.trace applied to NAME.prc and to NAME_ragged.prc, whose extents
-/// no tile divides. Small enough to be interpreted. Aborts if a file cannot be read or applied.
+/// Those of tests/golden/gpu: NAME.trace applied to NAME.prc and, where there is one, to
+/// NAME_ragged.prc, whose extents no tile divides. Small enough to be interpreted. Aborts if a file
+/// cannot be read or applied.
 std::vector<GpuProgram> gpu_programs();
 
 /// The schedule NAME.trace alone, for other shapes of the operator. Ids are those of a program that

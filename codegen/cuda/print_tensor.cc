@@ -1,0 +1,169 @@
+// Tensor instructions: their operands are registers of a warp (codegen/lower/fragment.h) or rows in
+// shared memory.
+#include "codegen/cuda/printer.h"
+#include "ir/analysis/linear.h"
+#include "ir/analysis/simplify.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace prunerc::codegen {
+
+using namespace ir;
+
+namespace {
+
+struct Instruction {
+  std::string_view call;      // TensorIntrinsic::call
+  std::string_view function;  // of the preludes
+};
+constexpr Instruction kInstructions[] = {
+    {"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "pr_mma_m16n8k16_f16"},
+    {"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", "pr_mma_m16n8k16_bf16"},
+    {"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "pr_mma_m16n8k8_tf32"},
+    {"mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", "pr_mma_m16n8k32_s8"},
+    {"ldmatrix.sync.aligned.m8n8.x4.shared.b16", "pr_ldmatrix_x4"},
+    {"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16", "pr_ldmatrix_x4_trans"},
+    {"ldmatrix.sync.aligned.m8n8.x2.shared.b16", "pr_ldmatrix_x2"},
+    {"ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16", "pr_ldmatrix_x2_trans"},
+};
+
+const Instruction* find_instruction(std::string_view call) {
+  for (const Instruction& one : kInstructions) {
+    if (one.call == call) return &one;
+  }
+  return nullptr;
+}
+
+constexpr int64_t kRegisterBytes = 4;
+
+}  // namespace
+
+int64_t KernelPrinter::num_registers(BufferId id) {
+  const Buffer& here = buffer(id);
+  const auto it = fragments_.find(id);
+  int64_t elems = 1;
+  for (std::size_t d = num_lane_dims(id); d < here.shape.size(); ++d) {
+    elems *= here.shape[d].as<IntImm>()->value;
+  }
+  return it == fragments_.end() ? elems : elems / it->second.lanes;
+}
+
+// The register of element `indices`, which thread `lane` holds as number `reg` of its tile.
+std::optional<Expr> KernelPrinter::fragment_offset(BufferId id, std::span<const Expr> indices,
+                                                   Expr lane, Expr reg) {
+  const Fragment& fragment = fragments_.at(id);
+  const std::optional<FragmentPlace> place =
+      place_in_fragment(b_, fragment, indices, lane, reg, ranges_);
+  if (!place) return std::nullopt;
+  const Buffer& here = buffer(id);
+  Expr offset = b_.int_imm(0);
+  auto digit = [&](Expr value, int64_t extent) {
+    offset = b_.add(b_.mul(offset, b_.int_imm(extent)), value);
+  };
+  for (std::size_t d = num_lane_dims(id); d < indices.size(); ++d) {
+    const int as_int = static_cast<int>(d);
+    if (as_int == fragment.dims[0] || as_int == fragment.dims[1]) continue;
+    digit(indices[d], here.shape[d].as<IntImm>()->value);
+  }
+  for (std::size_t d = 0; d < 2; ++d) {
+    const Expr extent = here.shape[static_cast<std::size_t>(fragment.dims[d])];
+    digit(place->tile[d], extent.as<IntImm>()->value / fragment.tile[d]);
+  }
+  digit(reg, fragment.registers);
+  return simplify(b_, offset, ranges_);
+}
+
+Expr KernelPrinter::fragment_flat(BufferId id, std::span<const Expr> indices) {
+  const bool inside = lane_ != nullptr && register_.defined();
+  const std::optional<Expr> offset =
+      inside ? fragment_offset(id, indices, Expr(lane_), register_) : std::nullopt;
+  if (offset) return *offset;
+  failed_ =
+      prunerc::error(Diag::kUnsupported, "an access to registers of a warp outside of its tiles");
+  return b_.int_imm(0);
+}
+
+// The address of the row that each lane gives to ldmatrix: lane i that of row i of the 8 x 8
+// matrices, which follow each other down the rows, then along them.
+std::string KernelPrinter::row_address(const TensorIntrinsic& intrinsic,
+                                       const TensorMatch::Operand& at) {
+  const bool is_pair = intrinsic.call.find(".x2.") != std::string::npos;
+  const bool is_transposed = intrinsic.call.find(".trans.") != std::string::npos;
+  const int64_t row_elems = 16 / byte_size(buffer(at.buffer).dtype);
+  const int64_t rows = is_pair && !is_transposed ? 8 : 16;
+  // Where the source is indexed with the columns first, its rows are the second dimension.
+  const std::size_t row_dim = at.strides[1] == 1 ? 0 : 1;
+  Expr base = flat(at.buffer, at.base);
+  const std::string lane = lane_ != nullptr ? vars_.at(lane_->id) : "tx";
+  std::string text =
+      fmt::format("{} + {} % {} * {}", address(at.buffer, base), lane, rows, at.strides[row_dim]);
+  if (!(is_pair && is_transposed)) {
+    text += fmt::format(" + {} / {} % 2 * {}", lane, rows, row_elems);
+  }
+  return text;
+}
+
+std::string KernelPrinter::tensor_operand(const TensorIntrinsic& intrinsic, std::size_t index,
+                                          const TensorMatch::Operand& at) {
+  if (fragments_.count(at.buffer) == 0) {
+    const bool is_row =
+        buffer(at.buffer).scope == Scope::kShared && intrinsic.call.substr(0, 8) == "ldmatrix";
+    if (is_row) return row_address(intrinsic, at);
+    failed_ = prunerc::error(
+        Diag::kTensorTarget, intrinsic.name,
+        "operand " + intrinsic.operands[index].name +
+            (intrinsic.call.substr(0, 8) == "ldmatrix" ? " in scope shared" : " in scope local"),
+        "this schedule");
+    return "";
+  }
+  const std::optional<Expr> offset =
+      fragment_offset(at.buffer, at.base, b_.int_imm(0), b_.int_imm(0));
+  if (!offset) {
+    failed_ = prunerc::error(Diag::kTensorTarget, intrinsic.name, "operands at whole tiles",
+                             "this schedule");
+    return "";
+  }
+  const DType dtype = buffer(at.buffer).dtype;
+  const int64_t count = intrinsic.operands[index].registers * byte_size(dtype) / kRegisterBytes;
+  if (!intrinsic.rounds.empty() && !intrinsic.operands[index].is_output) {
+    return address(at.buffer, *offset);
+  }
+  const bool is_sum = intrinsic.operands[index].is_output && byte_size(dtype) == kRegisterBytes;
+  return fmt::format("pr_regs<{}, {}>({})", is_sum ? register_type(dtype) : "unsigned", count,
+                     address(at.buffer, *offset));
+}
+
+void KernelPrinter::tensor_loop(const Loop& loop, const TensorIntrinsic& intrinsic) {
+  const Result<TensorMatch> match = match_tensor(b_, loop, intrinsic, ranges_);
+  if (!match.ok()) {
+    failed_ = match.error();
+    return;
+  }
+  const Instruction* instruction = find_instruction(intrinsic.call);
+  if (instruction == nullptr) {
+    failed_ = prunerc::error(Diag::kTensorTarget, intrinsic.name, intrinsic.needs(),
+                             std::string("the CUDA printer"));
+    return;
+  }
+  line("{");
+  ++indent_;
+  std::vector<std::string> args;
+  for (std::size_t i = 0; i < match->operands.size(); ++i) {
+    const TensorOperand& operand = intrinsic.operands[i];
+    std::string text = tensor_operand(intrinsic, i, match->operands[i]);
+    if (failed_) return;
+    if (!intrinsic.rounds.empty() && !operand.is_output) {
+      const std::string rounded = fresh("v");
+      line(fmt::format("unsigned {}[{}];", rounded, operand.registers));
+      line(fmt::format("pr_to_{}({}, {});", intrinsic.rounds, rounded, text));
+      text = rounded;
+    }
+    args.push_back(std::move(text));
+  }
+  line(fmt::format("{}({});", instruction->function, fmt::join(args, ", ")));
+  close();
+}
+
+}  // namespace prunerc::codegen
