@@ -1,0 +1,49 @@
+#include "runtime/cuda/device.h"
+
+#include "runtime/cuda/driver.h"
+
+#include <limits>
+
+namespace prunerc::runtime::cuda {
+namespace {
+
+/// A context costs half a second; CUPTI's buffers grow with the launches of a process.
+constexpr int kJobsPerWorker = 50;
+constexpr int64_t kWorkerAgeNs = int64_t{300} * 1'000'000'000;
+
+CpuDeviceOptions worker_options(const CudaDeviceOptions& options) {
+  CpuDeviceOptions result;
+  result.worker_argv = options.worker_argv;
+  // The driver reserves more addresses than any machine has memory.
+  result.memory_limit_bytes = std::numeric_limits<int64_t>::max();
+  result.run_limit_ns = options.run_limit_ns;
+  result.plain_run_limit_ns = options.run_limit_ns;
+  result.max_jobs_per_worker = kJobsPerWorker;
+  result.max_worker_age_ns = kWorkerAgeNs;
+  return result;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<CudaDevice>> CudaDevice::open(const CudaDeviceOptions& options) {
+  PRUNERC_TRY_VOID(driver());
+  return std::unique_ptr<CudaDevice>(new CudaDevice(options));
+}
+
+CudaDevice::CudaDevice(const CudaDeviceOptions& options)
+    : cache_(options.cache), workers_(worker_options(options)) {}
+
+JobOutcome CudaDevice::run(const Job& job) {
+  Job own = job;
+  if (own.timing) own.timing->cache = cache_;
+  return workers_.run(own);
+}
+
+std::vector<Measurement> CudaDevice::compare(std::span<const Job> jobs,
+                                             const TimingOptions& timing) {
+  TimingOptions own = timing;
+  own.cache = cache_;
+  return workers_.compare(jobs, own);
+}
+
+}  // namespace prunerc::runtime::cuda

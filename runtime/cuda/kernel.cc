@@ -1,0 +1,180 @@
+#include "runtime/cuda/kernel.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace prunerc::runtime::cuda {
+namespace {
+
+using codegen::LaunchArgKind;
+
+constexpr unsigned char kRedzone = 0xA5;
+/// More dynamic shared memory than this has to be asked for.
+constexpr int64_t kSharedWithoutAsking = 48 << 10;
+
+/// CUtensorMapDataType.
+int tensor_map_type(ir::DType dtype) {
+  switch (dtype) {
+    case ir::DType::kI8:
+    case ir::DType::kU8:
+    case ir::DType::kBool: return 0;
+    case ir::DType::kI32: return 3;
+    case ir::DType::kI64: return 5;
+    case ir::DType::kF16: return 6;
+    case ir::DType::kF32: return 7;
+    case ir::DType::kF64: return 8;
+    case ir::DType::kBF16: return 9;
+  }
+  return 0;
+}
+
+/// CUtensorMapSwizzle.
+int tensor_map_swizzle(int64_t bytes) {
+  return bytes == 128 ? 3 : bytes == 64 ? 2 : bytes == 32 ? 1 : 0;
+}
+
+Result<void> encode(const Driver& api, const codegen::TensorMap& map, DevicePtr base,
+                    TensorMapBits* bits) {
+  constexpr unsigned kRank = 2;
+  constexpr int kPromoteL2To128Bytes = 2;
+  const uint64_t extents[kRank] = {static_cast<uint64_t>(map.cols),
+                                   static_cast<uint64_t>(map.rows)};
+  const uint64_t strides[kRank - 1] = {static_cast<uint64_t>(map.pitch_bytes)};
+  const unsigned box[kRank] = {static_cast<unsigned>(map.box_cols),
+                               static_cast<unsigned>(map.box_rows)};
+  const unsigned elem_strides[kRank] = {1, 1};
+  PRUNERC_CUDA(api, cuTensorMapEncodeTiled, bits, tensor_map_type(map.dtype), kRank,
+               reinterpret_cast<void*>(base), extents, strides, box, elem_strides, 0,
+               tensor_map_swizzle(map.swizzle_bytes), kPromoteL2To128Bytes, 0);
+  return {};
+}
+
+}  // namespace
+
+Result<DeviceBuffer> DeviceBuffer::allocate(const Driver& api, int64_t bytes) {
+  DeviceBuffer buffer;
+  buffer.api_ = &api;
+  buffer.bytes_ = bytes;
+  const size_t whole = static_cast<size_t>(bytes) + 2 * kRedzoneBytes;
+  DevicePtr at = 0;
+  PRUNERC_CUDA(api, cuMemAlloc, &at, whole);
+  buffer.base_ = at;
+  PRUNERC_CUDA(api, cuMemsetD8Async, at, kRedzone, whole, nullptr);
+  return buffer;
+}
+
+DeviceBuffer::DeviceBuffer(DeviceBuffer&& other) noexcept
+    : api_(other.api_), base_(std::exchange(other.base_, 0)), bytes_(other.bytes_) {}
+
+DeviceBuffer::~DeviceBuffer() {
+  if (base_ != 0) api_->cuMemFree(base_);
+}
+
+Result<void> DeviceBuffer::fill(unsigned char value, Stream stream) const {
+  if (bytes_ == 0) return {};
+  PRUNERC_CUDA(*api_, cuMemsetD8Async, data(), value, static_cast<size_t>(bytes_), stream);
+  return {};
+}
+
+Result<void> DeviceBuffer::upload(const void* from) const {
+  if (bytes_ == 0) return {};
+  PRUNERC_CUDA(*api_, cuMemcpyHtoD, data(), from, static_cast<size_t>(bytes_));
+  return {};
+}
+
+Result<std::string> DeviceBuffer::download() const {
+  std::string bytes(static_cast<size_t>(bytes_), '\0');
+  if (bytes_ > 0) PRUNERC_CUDA(*api_, cuMemcpyDtoH, bytes.data(), data(), bytes.size());
+  return bytes;
+}
+
+Result<bool> DeviceBuffer::is_redzone_intact() const {
+  std::array<unsigned char, 2 * kRedzoneBytes> zones{};
+  PRUNERC_CUDA(*api_, cuMemcpyDtoH, zones.data(), base_, kRedzoneBytes);
+  PRUNERC_CUDA(*api_, cuMemcpyDtoH, zones.data() + kRedzoneBytes,
+               data() + static_cast<DevicePtr>(bytes_), kRedzoneBytes);
+  return std::all_of(zones.begin(), zones.end(), [](unsigned char b) { return b == kRedzone; });
+}
+
+/// The values of one launch's arguments, and their addresses.
+struct DeviceKernel::Bound {
+  std::vector<DevicePtr> pointers;
+  std::vector<TensorMapBits> maps;
+  std::vector<void*> addresses;
+};
+
+Result<DeviceKernel> DeviceKernel::load(const Driver& api, const codegen::Artifact& artifact) {
+  if (artifact.kind != codegen::ArtifactKind::kCudaCubin)
+    return error(Diag::kKernelLoad, artifact.entry, "it is not a cubin");
+  DeviceKernel kernel;
+  kernel.api_ = &api;
+  kernel.launches_ = artifact.launches;
+  kernel.bound_ = std::make_unique<std::vector<Bound>>();
+  if (const Result<void> loaded = check(
+          api, api.cuModuleLoadData(&kernel.module_, artifact.bytes.data()), "cuModuleLoadData");
+      !loaded.ok()) {
+    kernel.module_ = nullptr;
+    return error(Diag::kKernelLoad, artifact.entry, loaded.error().message());
+  }
+  for (const codegen::Launch& launch : kernel.launches_) {
+    Function function = nullptr;
+    if (api.cuModuleGetFunction(&function, kernel.module_, launch.kernel.c_str()) != 0)
+      return error(Diag::kKernelLoad, artifact.entry, "it has no function " + launch.kernel);
+    if (launch.shared_bytes > kSharedWithoutAsking) {
+      PRUNERC_CUDA(api, cuFuncSetAttribute, function, kFuncMaxDynamicShared,
+                   static_cast<int>(launch.shared_bytes));
+    }
+    kernel.functions_.push_back(function);
+  }
+  return kernel;
+}
+
+DeviceKernel::DeviceKernel(DeviceKernel&& other) noexcept
+    : api_(other.api_),
+      module_(std::exchange(other.module_, nullptr)),
+      launches_(std::move(other.launches_)),
+      functions_(std::move(other.functions_)),
+      bound_(std::move(other.bound_)) {}
+
+DeviceKernel::~DeviceKernel() {
+  if (module_ != nullptr) api_->cuModuleUnload(module_);
+}
+
+Result<void> DeviceKernel::bind(const std::vector<DevicePtr>& params, DevicePtr workspace) {
+  const auto place_of = [&](const codegen::LaunchArg& arg) {
+    return arg.kind == LaunchArgKind::kParam ? params[static_cast<size_t>(arg.value)]
+                                             : workspace + static_cast<DevicePtr>(arg.value);
+  };
+  bound_->clear();
+  for (const codegen::Launch& launch : launches_) {
+    Bound bound;
+    for (const codegen::TensorMap& map : launch.tensor_maps) {
+      PRUNERC_TRY_VOID(encode(*api_, map, place_of(map.base), &bound.maps.emplace_back()));
+    }
+    bound.pointers.resize(launch.args.size());
+    for (size_t i = 0; i < launch.args.size(); ++i) {
+      const codegen::LaunchArg& arg = launch.args[i];
+      if (arg.kind != LaunchArgKind::kTensorMap) bound.pointers[i] = place_of(arg);
+      bound.addresses.push_back(
+          arg.kind == LaunchArgKind::kTensorMap
+              ? static_cast<void*>(&bound.maps[static_cast<size_t>(arg.value)])
+              : &bound.pointers[i]);
+    }
+    bound_->push_back(std::move(bound));  // moving keeps what the addresses point to
+  }
+  return {};
+}
+
+Result<void> DeviceKernel::launch(Stream stream) const {
+  for (size_t i = 0; i < launches_.size(); ++i) {
+    const codegen::Launch& l = launches_[i];
+    const auto extent = [](int64_t n) { return static_cast<unsigned>(n); };
+    PRUNERC_CUDA(*api_, cuLaunchKernel, functions_[i], extent(l.grid[0]), extent(l.grid[1]),
+                 extent(l.grid[2]), extent(l.block[0]), extent(l.block[1]), extent(l.block[2]),
+                 extent(l.shared_bytes), stream, (*bound_)[i].addresses.data(), nullptr);
+  }
+  return {};
+}
+
+}  // namespace prunerc::runtime::cuda

@@ -1,0 +1,226 @@
+#include "runtime/cuda/runner.h"
+
+#include "runtime/cpu/buffer.h"
+#include "runtime/cpu/check.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace prunerc::runtime::cuda {
+namespace {
+
+using codegen::ArtifactParam;
+using codegen::ParamRole;
+
+Measurement failed(MeasureStatus status, std::string detail) {
+  Measurement result;
+  result.status = status;
+  result.detail = std::move(detail);
+  return result;
+}
+
+Measurement ok() { return failed(MeasureStatus::kOk, ""); }
+
+/// No device is the machine's fault, a cubin that does not load the build's, the rest the kernel's.
+Measurement failed_by(const Error& error) {
+  switch (error.id()) {
+    case Diag::kCudaMissing:
+    case Diag::kKernelInput:
+    case Diag::kIoError: return failed(MeasureStatus::kWorkerError, error.message());
+    case Diag::kArtifactMalformed:
+    case Diag::kKernelLoad: return failed(MeasureStatus::kBuildError, error.message());
+    default: return failed(MeasureStatus::kCrash, error.message());
+  }
+}
+
+}  // namespace
+
+struct CudaRunner::Prepared {
+  codegen::Artifact artifact;
+  std::optional<DeviceKernel> kernel;
+  std::vector<DeviceBuffer> params;
+  std::vector<uint64_t> input_hashes;
+  std::vector<DeviceBuffer> workspace;  ///< one
+};
+
+CudaRunner::CudaRunner(int exchange_fd, StatusPage* status)
+    : exchange_fd_(exchange_fd), status_(status) {}
+
+CudaRunner::~CudaRunner() = default;
+
+void CudaRunner::enter(Stage stage, const std::function<void(Stage)>& on_progress) {
+  __atomic_store_n(&status_->stage, static_cast<uint32_t>(stage), __ATOMIC_RELEASE);
+  on_progress(stage);
+}
+
+Result<void> CudaRunner::open() {
+  if (timer_) return {};
+  PRUNERC_TRY(api_, driver());
+  int device = 0;
+  Context context = nullptr;
+  PRUNERC_CUDA(*api_, cuDeviceGet, &device, 0);
+  PRUNERC_CUDA(*api_, cuDevicePrimaryCtxRetain, &context, device);
+  PRUNERC_CUDA(*api_, cuCtxSetCurrent, context);
+  PRUNERC_CUDA(*api_, cuStreamCreate, &stream_, 0);
+  PRUNERC_TRY(LaunchTimer timer, LaunchTimer::make(*api_, stream_));
+  timer_.emplace(std::move(timer));
+  return {};
+}
+
+Result<void> CudaRunner::prepare(const JobMessage& job, unsigned char poison, Prepared* prepared) {
+  PRUNERC_TRY(prepared->artifact, codegen::deserialize(job.artifact));
+  const codegen::Artifact& artifact = prepared->artifact;
+  PRUNERC_TRY(DeviceKernel kernel, DeviceKernel::load(*api_, artifact));
+  prepared->kernel.emplace(std::move(kernel));
+  std::vector<DevicePtr> places;
+  size_t input_idx = 0;
+  for (const ArtifactParam& param : artifact.params) {
+    const int64_t bytes = codegen::size_bytes(param);
+    PRUNERC_TRY(DeviceBuffer buffer, DeviceBuffer::allocate(*api_, bytes));
+    places.push_back(buffer.data());
+    prepared->params.push_back(std::move(buffer));
+    if (param.role == ParamRole::kOutput) {
+      PRUNERC_TRY_VOID(prepared->params.back().fill(poison, nullptr));
+      continue;
+    }
+    if (input_idx == job.inputs.size()) return error(Diag::kKernelInput, param.name, bytes, 0);
+    const InputMessage& input = job.inputs[input_idx++];
+    std::string host(static_cast<size_t>(bytes), '\0');
+    auto* const data = reinterpret_cast<unsigned char*>(host.data());
+    if (input.fill != Fill::kBytes) {
+      fill_tensor(input.fill, input.seed, param.dtype, codegen::num_elems(param), data);
+    } else if (!read_all(exchange_fd_, data, bytes, input.offset)) {
+      return error(Diag::kIoError, "read", param.name, "it is not in the exchange file");
+    }
+    prepared->input_hashes.push_back(hash_bytes(data, bytes));
+    PRUNERC_TRY_VOID(prepared->params.back().upload(host.data()));
+  }
+  PRUNERC_TRY(DeviceBuffer workspace, DeviceBuffer::allocate(*api_, artifact.workspace_bytes));
+  PRUNERC_TRY_VOID(workspace.fill(poison, nullptr));
+  const DevicePtr workspace_at = workspace.data();
+  prepared->workspace.push_back(std::move(workspace));
+  PRUNERC_TRY_VOID(prepared->kernel->bind(places, workspace_at));
+  PRUNERC_CUDA(*api_, cuCtxSynchronize);
+  return {};
+}
+
+Result<void> CudaRunner::run_once(const Prepared& prepared) {
+  PRUNERC_TRY_VOID(prepared.kernel->launch(stream_));
+  PRUNERC_CUDA(*api_, cuStreamSynchronize, stream_);
+  return {};
+}
+
+Result<std::string> CudaRunner::find_damage(const Prepared& prepared) {
+  size_t input_idx = 0;
+  for (size_t i = 0; i < prepared.params.size(); ++i) {
+    const ArtifactParam& param = prepared.artifact.params[i];
+    PRUNERC_TRY(const bool intact, prepared.params[i].is_redzone_intact());
+    if (!intact) return "the kernel wrote outside of '" + param.name + "'";
+    if (param.role == ParamRole::kOutput) continue;
+    PRUNERC_TRY(const std::string bytes, prepared.params[i].download());
+    if (hash_bytes(bytes.data(), static_cast<int64_t>(bytes.size())) !=
+        prepared.input_hashes[input_idx++])
+      return "the kernel wrote to its input '" + param.name + "'";
+  }
+  PRUNERC_TRY(const bool intact, prepared.workspace.front().is_redzone_intact());
+  return std::string(intact ? "" : "the kernel wrote outside of its workspace");
+}
+
+Measurement CudaRunner::check(const JobMessage& job,
+                              const std::function<void(Stage)>& on_progress) {
+  std::vector<std::string> first;
+  const size_t num_rounds = job.check == Check::kMemory ? 2 : 1;
+  for (size_t round = 0; round < num_rounds; ++round) {
+    enter(Stage::kPreparing, on_progress);
+    Prepared prepared;
+    Result<void> done = prepare(job, round == 0 ? kPoisonA : kPoisonB, &prepared);
+    if (!done.ok()) return failed_by(done.error());
+    enter(Stage::kRunning, on_progress);
+    done = run_once(prepared);
+    if (!done.ok()) return failed_by(done.error());
+    const Result<std::string> damage = find_damage(prepared);
+    if (!damage.ok()) return failed_by(damage.error());
+    if (!damage->empty()) return failed(MeasureStatus::kWrongResult, *damage);
+    size_t output_idx = 0;
+    for (size_t i = 0; i < prepared.params.size(); ++i) {
+      if (prepared.artifact.params[i].role == ParamRole::kInput) continue;
+      Result<std::string> bytes = prepared.params[i].download();
+      if (!bytes.ok()) return failed_by(bytes.error());
+      if (round == 0) {
+        first.push_back(*std::move(bytes));
+        continue;
+      }
+      const auto data = [](const std::string& text) {
+        return reinterpret_cast<const unsigned char*>(text.data());
+      };
+      const auto difference =
+          find_difference(prepared.artifact.params[i], data(first[output_idx++]), data(*bytes));
+      if (difference) return failed(MeasureStatus::kWrongResult, *difference);
+    }
+  }
+  int64_t offset = job.outputs_offset;
+  for (size_t i = 0; job.want_outputs && i < first.size(); ++i) {
+    const auto bytes = static_cast<int64_t>(first[i].size());
+    if (!write_all_at(exchange_fd_, reinterpret_cast<const unsigned char*>(first[i].data()), bytes,
+                      offset))
+      return failed(MeasureStatus::kWorkerError, "not enough memory for the outputs");
+    offset += bytes;
+  }
+  return ok();
+}
+
+Measurement CudaRunner::time(const JobMessage& job) {
+  Prepared prepared;
+  const Result<void> done = prepare(job, kPoisonB, &prepared);
+  if (!done.ok()) return failed_by(done.error());
+  Measurement result = time_launches(
+      [&](int64_t count) { return timer_->time(*prepared.kernel, job.timing.cache, count); },
+      job.timing);
+  if (result.status != MeasureStatus::kOk) return result;
+  const Result<double> canary = timer_->canary_ns();
+  if (!canary.ok()) return failed_by(canary.error());
+  result.canary_ns = *canary;
+  return result;
+}
+
+Measurement CudaRunner::run(const JobMessage& job, const std::function<void(Stage)>& on_progress) {
+  enter(Stage::kLoading, on_progress);
+  const Result<void> ready = open();
+  if (!ready.ok()) return failed_by(ready.error());
+  Measurement result = check(job, on_progress);
+  if (result.status == MeasureStatus::kOk && job.want_timing) {
+    enter(Stage::kTiming, on_progress);
+    result = time(job);
+  }
+  enter(Stage::kIdle, [](Stage) {});
+  return result;
+}
+
+std::vector<Measurement> CudaRunner::compare(const CompareMessage& message,
+                                             const std::function<void(Stage)>& on_progress) {
+  const size_t count = message.jobs.size();
+  enter(Stage::kLoading, on_progress);
+  if (const Result<void> ready = open(); !ready.ok()) return {count, failed_by(ready.error())};
+  std::vector<Measurement> results(count);
+  std::vector<Prepared> prepared(count);
+  std::vector<TimedLaunches> timed;
+  std::vector<size_t> timed_idx;
+  for (size_t i = 0; i < count; ++i) {
+    __atomic_store_n(&status_->job_idx, static_cast<uint32_t>(i), __ATOMIC_RELEASE);
+    const Result<void> done = prepare(message.jobs[i], kPoisonB, &prepared[i]);
+    if (!done.ok()) results[i] = failed_by(done.error());
+    if (!done.ok()) continue;
+    timed_idx.push_back(i);
+    timed.push_back([this, i, &prepared, &message](int64_t launches) {
+      __atomic_store_n(&status_->job_idx, static_cast<uint32_t>(i), __ATOMIC_RELEASE);
+      return timer_->time(*prepared[i].kernel, message.timing.cache, launches);
+    });
+  }
+  enter(Stage::kTiming, on_progress);
+  std::vector<Measurement> times = time_in_turn(timed, message.timing);
+  for (size_t i = 0; i < times.size(); ++i) results[timed_idx[i]] = std::move(times[i]);
+  enter(Stage::kIdle, [](Stage) {});
+  return results;
+}
+
+}  // namespace prunerc::runtime::cuda

@@ -1,0 +1,47 @@
+// Runs, checks and times cubins, inside a worker process that owns the context.
+#ifndef PRUNERC_RUNTIME_CUDA_RUNNER_H_
+#define PRUNERC_RUNTIME_CUDA_RUNNER_H_
+
+#include "runtime/cpu/serve.h"
+#include "runtime/cuda/timer.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace prunerc::runtime::cuda {
+
+/// The worker's end of a job. An error of a call is kCrash: errors of kernels are sticky, so the
+/// parent ends this process and the next job gets a fresh context.
+class CudaRunner final : public JobRunner {
+ public:
+  CudaRunner(int exchange_fd, StatusPage* status);
+  ~CudaRunner() override;
+
+  Measurement run(const JobMessage& job, const std::function<void(Stage)>& on_progress) override;
+  std::vector<Measurement> compare(const CompareMessage& message,
+                                   const std::function<void(Stage)>& on_progress) override;
+
+ private:
+  struct Prepared;
+  void enter(Stage stage, const std::function<void(Stage)>& on_progress);
+  /// The device, once. Errors: CudaMissing, CudaCall.
+  Result<void> open();
+  Result<void> prepare(const JobMessage& job, unsigned char poison, Prepared* prepared);
+  Result<void> run_once(const Prepared& prepared);
+  /// What the kernel did to memory that is not its own; empty if nothing.
+  Result<std::string> find_damage(const Prepared& prepared);
+  Measurement check(const JobMessage& job, const std::function<void(Stage)>& on_progress);
+  Measurement time(const JobMessage& job);
+
+  int exchange_fd_;
+  StatusPage* status_;
+  const Driver* api_ = nullptr;
+  Stream stream_ = nullptr;
+  std::optional<LaunchTimer> timer_;
+};
+
+}  // namespace prunerc::runtime::cuda
+
+#endif  // PRUNERC_RUNTIME_CUDA_RUNNER_H_

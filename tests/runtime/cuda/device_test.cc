@@ -1,0 +1,207 @@
+// What a GPU does to its callers, played by a driver without one (fake_cuda.cc); with a real one
+// the tests of code generation say more.
+#include "runtime/cuda/device.h"
+
+#include "runtime/cuda/driver.h"
+
+#include <catch2/catch.hpp>
+
+#include <cstdlib>
+
+namespace prunerc::runtime::cuda {
+namespace {
+
+using codegen::Artifact;
+using codegen::LaunchArgKind;
+using codegen::ParamRole;
+using ir::DType;
+
+constexpr const char* kFake = "tests/runtime/cuda/libfake_cuda.so";
+constexpr InputSpec kInput = {.fill = Fill::kIota, .seed = 0, .bytes = {}};
+
+/// Sets a variable for a scope: workers inherit it.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Variable() { unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+};
+
+struct FakeGpu {
+  Variable driver{"PRUNERC_LIBCUDA", kFake};
+  Variable cupti{"PRUNERC_CUPTI", kFake};
+  std::unique_ptr<CudaDevice> device = open();
+  static std::unique_ptr<CudaDevice> open() {
+    auto opened = CudaDevice::open({.worker_argv = {"tests/runtime/cuda/worker", "__cuda_worker"},
+                                    .run_limit_ns = 500'000'000});
+    if (!opened.ok()) FAIL(opened.error().message());
+    return std::move(opened).value();
+  }
+};
+
+/// A cubin of the fake driver with one function, launched `num_launches` times.
+Artifact make_artifact(const std::string& behaviour, int64_t ns, int num_launches = 1) {
+  Artifact artifact;
+  artifact.kind = codegen::ArtifactKind::kCudaCubin;
+  artifact.entry = "kernel";
+  artifact.bytes = "kernel " + behaviour + " " + std::to_string(ns);
+  artifact.params = {
+      {.name = "A", .dtype = DType::kF32, .shape = {64}},
+      {.name = "B", .dtype = DType::kF32, .shape = {64}, .role = ParamRole::kOutput}};
+  for (int i = 0; i < num_launches; ++i) {
+    artifact.launches.push_back({.kernel = "kernel",
+                                 .args = {{LaunchArgKind::kParam, 0}, {LaunchArgKind::kParam, 1}},
+                                 .tensor_maps = {}});
+  }
+  return artifact;
+}
+
+JobOutcome run(FakeGpu& gpu, const Artifact& artifact, bool timed = false) {
+  Job job;
+  job.artifact = &artifact;
+  job.inputs = {kInput};
+  job.want_outputs = true;
+  if (timed) job.timing = TimingOptions{};
+  return gpu.device->run(job);
+}
+
+TEST_CASE("a machine without a driver has no CUDA device, and says why") {
+  // The first question of this process decides, so another process is asked: its worker.
+  const Variable none("PRUNERC_LIBCUDA", "/no/such/libcuda.so.1");
+  CpuDevice workers({.worker_argv = {"tests/runtime/cuda/worker", "__cuda_worker"},
+                     .memory_limit_bytes = INT64_MAX});
+  const Artifact artifact = make_artifact("copy", 1000);
+  Job job;
+  job.artifact = &artifact;
+  job.inputs = {kInput};
+  const Measurement m = workers.run(job).measurement;
+  CHECK(m.status == MeasureStatus::kWorkerError);
+  CHECK(m.detail.find("no CUDA device") != std::string::npos);
+  CHECK(m.detail.find("/no/such/libcuda.so.1") != std::string::npos);
+}
+
+TEST_CASE("a driver without a device, and a library that is no driver, are no device") {
+  const Variable none("FAKE_NO_DEVICE", "1");
+  const Artifact artifact = make_artifact("copy", 1000);
+  Job job;
+  job.artifact = &artifact;
+  job.inputs = {kInput};
+  for (const char* library : {kFake, "libm.so.6"}) {
+    const Variable driver("PRUNERC_LIBCUDA", library);
+    CpuDevice workers({.worker_argv = {"tests/runtime/cuda/worker", "__cuda_worker"},
+                       .memory_limit_bytes = INT64_MAX});
+    const Measurement m = workers.run(job).measurement;
+    CHECK(m.status == MeasureStatus::kWorkerError);
+    CHECK(m.detail.find("no CUDA device") != std::string::npos);
+  }
+}
+
+TEST_CASE("a kernel that does what it should gives its outputs") {
+  FakeGpu gpu;
+  const JobOutcome outcome = run(gpu, make_artifact("copy", 1000));
+  CHECK(outcome.measurement.detail == "");
+  REQUIRE(outcome.measurement.status == MeasureStatus::kOk);
+  std::vector<float> values(64);
+  fill_tensor(Fill::kIota, 0, DType::kF32, 64, values.data());
+  CHECK(outcome.outputs.front() == std::string(reinterpret_cast<const char*>(values.data()), 256));
+}
+
+TEST_CASE("what a kernel does wrong is told apart") {
+  FakeGpu gpu;
+  const auto outcome_of = [&](const char* behaviour) {
+    return run(gpu, make_artifact(behaviour, 1000)).measurement;
+  };
+  const Measurement stray = outcome_of("stray");
+  CHECK(stray.status == MeasureStatus::kWrongResult);
+  CHECK(stray.detail == "the kernel wrote outside of 'B'");
+  const Measurement idle = outcome_of("idle");
+  CHECK(idle.status == MeasureStatus::kWrongResult);
+  CHECK(idle.detail == "element 0 of output 'B' is never written");
+  CHECK(outcome_of("clobber").detail == "the kernel wrote to its input 'A'");
+  CHECK(outcome_of("count").status == MeasureStatus::kWrongResult);
+}
+
+TEST_CASE("a sticky error ends the process that has it, and the next kernel runs") {
+  FakeGpu gpu;
+  const Measurement failed = run(gpu, make_artifact("fail", 1000)).measurement;
+  CHECK(failed.status == MeasureStatus::kCrash);
+  CHECK(failed.detail.find("CUDA_ERROR_ILLEGAL_ADDRESS") != std::string::npos);
+  CHECK(run(gpu, make_artifact("copy", 1000)).measurement.status == MeasureStatus::kOk);
+}
+
+TEST_CASE("a kernel that hangs is killed with its process, and the next one runs") {
+  FakeGpu gpu;
+  CHECK(run(gpu, make_artifact("hang", 1000)).measurement.status == MeasureStatus::kTimeout);
+  CHECK(run(gpu, make_artifact("copy", 1000)).measurement.status == MeasureStatus::kOk);
+}
+
+TEST_CASE("cubins that do not load are build errors") {
+  FakeGpu gpu;
+  Artifact artifact = make_artifact("copy", 1000);
+  artifact.bytes = "";
+  CHECK(run(gpu, artifact).measurement.status == MeasureStatus::kBuildError);
+  artifact = make_artifact("copy", 1000);
+  artifact.launches[0].kernel = "other";
+  CHECK(run(gpu, artifact).measurement.status == MeasureStatus::kBuildError);
+  artifact = make_artifact("copy", 1000);
+  artifact.kind = codegen::ArtifactKind::kCudaSource;
+  CHECK(run(gpu, artifact).measurement.status == MeasureStatus::kBuildError);
+}
+
+TEST_CASE("CUPTI times the kernels of a run, without launches and without what clears the L2") {
+  FakeGpu gpu;
+  const Measurement m = run(gpu, make_artifact("copy", 30'000, 2), true).measurement;
+  REQUIRE(m.status == MeasureStatus::kOk);
+  CHECK(m.median_ns == 60'000);
+  CHECK(m.detail == "timer=cupti, cold L2");
+  CHECK(m.canary_ns == Approx(12'000));
+  CHECK(m.samples_ns.size() == 200);
+}
+
+TEST_CASE("without complete records a graph between events times the kernel") {
+  for (const char* trouble : {"FAKE_NO_CUPTI", "FAKE_ZERO_TIMES", "FAKE_DROPPED"}) {
+    INFO(trouble);
+    const Variable set(trouble, "1");
+    FakeGpu gpu;
+    const Measurement m = run(gpu, make_artifact("copy", 30'000, 2), true).measurement;
+    REQUIRE(m.status == MeasureStatus::kOk);
+    CHECK(m.median_ns == Approx(60'000).epsilon(0.001));
+    CHECK(m.detail == "timer=graph, cold L2");
+  }
+}
+
+TEST_CASE("without graphs events do, less what an empty kernel takes") {
+  const Variable no_cupti("FAKE_NO_CUPTI", "1");
+  const Variable no_graph("FAKE_NO_GRAPH", "1");
+  FakeGpu gpu;
+  const Measurement m = run(gpu, make_artifact("copy", 30'000, 2), true).measurement;
+  INFO(m.detail);
+  REQUIRE(m.status == MeasureStatus::kOk);
+  CHECK(m.median_ns == Approx(60'000).epsilon(0.001));
+  CHECK(m.detail == "timer=events, cold L2");
+}
+
+TEST_CASE("several kernels are timed in turn, and one that fails does not spoil the others") {
+  FakeGpu gpu;
+  const Artifact slow = make_artifact("copy", 50'000), fast = make_artifact("copy", 20'000);
+  const Artifact broken = make_artifact("fail", 1000);
+  std::vector<Job> jobs(3);
+  jobs[0].artifact = &slow;
+  jobs[1].artifact = &broken;
+  jobs[2].artifact = &fast;
+  for (Job& job : jobs) job.inputs = {kInput};
+  const std::vector<Measurement> times = gpu.device->compare(jobs, TimingOptions{});
+  CHECK(times[1].status == MeasureStatus::kCrash);
+  jobs.erase(jobs.begin() + 1);
+  const std::vector<Measurement> good = gpu.device->compare(jobs, TimingOptions{});
+  CHECK(good[0].median_ns == 50'000);
+  CHECK(good[1].median_ns == 20'000);
+  CHECK(good[0].samples_ns.size() == 50);
+}
+
+}  // namespace
+}  // namespace prunerc::runtime::cuda

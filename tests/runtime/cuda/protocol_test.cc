@@ -1,0 +1,90 @@
+#include "runtime/cuda/protocol.h"
+
+#include <catch2/catch.hpp>
+
+namespace prunerc::runtime::cuda {
+namespace {
+
+/// Launches that take 10 us, the first five twice as long; counts what is asked for.
+struct Steady {
+  double ns = 10'000;
+  int64_t asked = 0;
+  Result<LaunchTimes> operator()(int64_t count) {
+    LaunchTimes times{.timer = TimerKind::kCupti, .ns = {}};
+    for (int64_t i = 0; i < count; ++i) times.ns.push_back(asked++ < 5 ? 2 * ns : ns);
+    return times;
+  }
+};
+
+TEST_CASE("launches fill 20 ms, but are at least as many as asked for and at most 200") {
+  for (const auto& [ns, expected] :
+       std::vector<std::pair<double, size_t>>{{10'000, 200}, {400'000, 25}, {1e7, 7}, {1e9, 3}}) {
+    Steady steady{.ns = ns};
+    const Measurement m = time_launches(std::ref(steady), TimingOptions{});
+    CHECK(m.status == MeasureStatus::kOk);
+    CHECK(m.samples_ns.size() == expected);
+  }
+}
+
+TEST_CASE("the first two launches do not count, and the median is the time") {
+  Steady steady;
+  const Measurement m = time_launches(std::ref(steady), TimingOptions{});
+  CHECK(m.median_ns == 10'000);
+  CHECK(m.samples_ns[0] == 20'000);  // the third
+  CHECK(m.detail == "timer=cupti");
+}
+
+TEST_CASE("a candidate that is clearly slower than the best known is left after three launches") {
+  Steady steady;
+  TimingOptions options;
+  options.best_known_ns = 1000;
+  const Measurement m = time_launches(std::ref(steady), options);
+  CHECK(m.status == MeasureStatus::kOk);
+  CHECK(steady.asked == 5);
+}
+
+TEST_CASE("a time that the hardware cannot reach is refused") {
+  Steady steady;
+  TimingOptions options;
+  options.min_possible_ns = 15'000;
+  CHECK(time_launches(std::ref(steady), options).status == MeasureStatus::kRejected);
+}
+
+TEST_CASE("an error of a launch is a crash") {
+  const TimedLaunches broken = [](int64_t) -> Result<LaunchTimes> {
+    return error(Diag::kCudaCall, "cuLaunchKernel", "CUDA_ERROR_X");
+  };
+  const Measurement m = time_launches(broken, TimingOptions{});
+  CHECK(m.status == MeasureStatus::kCrash);
+  CHECK(m.detail == "cuLaunchKernel failed: CUDA_ERROR_X");
+}
+
+TEST_CASE("when the timer changes on the way, earlier times are dropped") {
+  int64_t calls = 0;
+  const TimedLaunches changing = [&](int64_t count) -> Result<LaunchTimes> {
+    const bool late = ++calls > 2;
+    return LaunchTimes{
+        .timer = late ? TimerKind::kEvents : TimerKind::kCupti,
+        .ns = std::vector<double>(static_cast<size_t>(count), late ? 12'000 : 10'000)};
+  };
+  const Measurement m = time_launches(changing, TimingOptions{});
+  CHECK(m.detail == "timer=events");
+  CHECK(m.min_ns == 12'000);
+}
+
+TEST_CASE("kernels in turn get equal numbers of launches, and a broken one ends alone") {
+  Steady fast, slow{.ns = 30'000};
+  const TimedLaunches broken = [](int64_t) -> Result<LaunchTimes> {
+    return error(Diag::kCudaCall, "cuLaunchKernel", "CUDA_ERROR_X");
+  };
+  const std::vector<TimedLaunches> all = {std::ref(fast), broken, std::ref(slow)};
+  const std::vector<Measurement> times = time_in_turn(all, TimingOptions{});
+  CHECK(times[0].median_ns == 10'000);
+  CHECK(times[1].status == MeasureStatus::kCrash);
+  CHECK(times[2].median_ns == 30'000);
+  CHECK(times[0].samples_ns.size() == 50);
+  CHECK(times[2].samples_ns.size() == 50);
+}
+
+}  // namespace
+}  // namespace prunerc::runtime::cuda
