@@ -36,6 +36,7 @@ constexpr Pass kGpuPasses[] = {
     {"registers", compact_registers, false},
     {"compact", compact_buffers, false},
     {"fragments", spread_fragments, true},
+    {"pipelines", lower_pipelines, false},
     {"uniform", lower_uniform_stores, true},
     {"simplify", simplify_lowered, false},
     {"barriers", insert_barriers, true},

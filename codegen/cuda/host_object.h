@@ -15,7 +15,7 @@ enum class HostChecker : uint8_t { kNone, kRace, kBounds };
 struct HostObjectOptions {
   HostChecker checker = HostChecker::kNone;
   std::string compiler = {};  ///< empty: find_host_compiler
-  int optimization = 1;  ///< level; 2 compiles longer and runs up to 1.7 times as fast
+  int optimization = 1;       ///< level; 2 compiles longer and runs up to 1.7 times as fast
 };
 
 /// The first of $PRUNERC_CXX, g++, clang++ and c++ that can be started. Errors: HostCompiler.

@@ -170,7 +170,12 @@ void KernelPrinter::statement(Stmt s) {
 
 void KernelPrinter::loop(const Loop& loop) {
   const VarRanges::Mark mark = ranges_.mark();
+  if (const std::optional<int64_t> pending = attr_of(loop, kWaitAttr)) {
+    line(fmt::format("pr_cp_async_wait<{}>();", *pending));
+  }
   if (attr_of(loop, kSyncAttr).value_or(0) != 0) line("pr_sync();");
+  const bool was_async = is_async_;
+  is_async_ = is_async_ || attr_of(loop, kAsyncAttr);
   ranges_.bind(loop.var, loop.extent);
   const IntImm* extent = loop.extent.as<IntImm>();
   const Var* const saved_lane = lane_;
@@ -198,6 +203,8 @@ void KernelPrinter::loop(const Loop& loop) {
   } else {
     serial_loop(loop);
   }
+  if (attr_of(loop, kCommitAttr)) line("pr_cp_async_commit();");
+  is_async_ = was_async;
   lane_ = saved_lane;
   register_ = saved_register;
   ranges_.rewind(mark);

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace prunerc::codegen {
 
@@ -62,7 +63,8 @@ void KernelPrinter::vector_loop(const Loop& loop) {
   const Store* store = loop.body.as<Store>();
   const IntImm* extent = loop.extent.as<IntImm>();
   const bool may = store != nullptr && extent != nullptr && can_vectorize_here(loop);
-  if (may && (vector_copy(loop, *store) || vector_store(loop, *store))) return;
+  if (may && (vector_copy(loop, *store) || padded_copy(loop, *store) || vector_store(loop, *store)))
+    return;
   serial_loop(loop);
 }
 
@@ -107,9 +109,46 @@ bool KernelPrinter::vector_copy(const Loop& loop, const Store& store) {
   if (!to || !from) return false;
   for (const auto& [at, n] : pieces(lanes, bytes)) {
     const Expr offset = b_.int_imm(at);
-    line(fmt::format("pr_copy<{}>({}, {});", n * bytes,
+    const bool is_async = can_be_async(store, *load, n * bytes);
+    line(fmt::format("{}<{}>({}, {});", is_async ? "pr_cp_async" : "pr_copy", n * bytes,
                      address(store.buffer, simplify(b_, b_.add(*to, offset), ranges_)),
                      address(load->buffer, simplify(b_, b_.add(*from, offset), ranges_))));
+  }
+  return true;
+}
+
+// cp.async copies 4, 8 or 16 bytes from global to shared memory.
+bool KernelPrinter::can_be_async(const Store& store, const Load& load, int64_t bytes) const {
+  return is_async_ && bytes >= 4 && b_.buffer(store.buffer).scope == Scope::kShared &&
+         b_.buffer(load.buffer).scope == Scope::kGlobal;
+}
+
+// dst[..] = condition of all lanes ? src[..] : 0
+bool KernelPrinter::padded_copy(const Loop& loop, const Store& store) {
+  const Select* select = store.value.as<Select>();
+  if (select == nullptr || mentions(select->condition, loop.var->id)) return false;
+  const Load* load = select->on_true.as<Load>();
+  const int64_t lanes = loop.extent.as<IntImm>()->value;
+  const int64_t bytes = byte_size(store.value.dtype());
+  const FloatImm* zero = select->on_false.as<FloatImm>();
+  const IntImm* int_zero = select->on_false.as<IntImm>();
+  const bool is_zero = (zero != nullptr && zero->value == 0 && !std::signbit(zero->value)) ||
+                       (int_zero != nullptr && int_zero->value == 0);
+  if (load == nullptr || !is_zero || !is_vector(lanes, bytes)) return false;
+  const std::optional<Expr> to = lane_base(store.buffer, store.indices, loop);
+  const VarRanges::Mark mark = ranges_.mark();
+  ranges_.assume(select->condition);
+  const std::optional<Expr> from = lane_base(load->buffer, load->indices, loop);
+  ranges_.rewind(mark);
+  if (!to || !from) return false;
+  const std::string condition = value(select->condition).text;
+  for (const auto& [at, n] : pieces(lanes, bytes)) {
+    if (!can_be_async(store, *load, n * bytes)) return false;
+    const Expr offset = b_.int_imm(at);
+    line(fmt::format("pr_cp_async_zfill<{}>({}, {}, {});", n * bytes,
+                     address(store.buffer, simplify(b_, b_.add(*to, offset), ranges_)),
+                     address(load->buffer, simplify(b_, b_.add(*from, offset), ranges_)),
+                     condition));
   }
   return true;
 }

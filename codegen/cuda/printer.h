@@ -68,6 +68,8 @@ class KernelPrinter {
   void load_vectors(ir::Expr value, const ir::Loop& loop, const std::string& lane,
                     std::vector<const ir::ExprNode*>* bound);
   bool vector_copy(const ir::Loop& loop, const ir::Store& store);
+  bool padded_copy(const ir::Loop& loop, const ir::Store& store);
+  bool can_be_async(const ir::Store& store, const ir::Load& load, int64_t bytes) const;
   std::optional<ir::Expr> lane_base(ir::BufferId id, std::span<const ir::Expr> indices,
                                     const ir::Loop& loop);
   // Tensor instructions and their operands (print_tensor.cc).
@@ -125,6 +127,7 @@ class KernelPrinter {
   ir::Expr register_;              // of the fragment at hand
   int64_t unroll_limit_ = 0;
   bool wide_index_ = false;
+  bool is_async_ = false;  // copies into shared memory may be
   std::optional<Error> failed_;
 };
 

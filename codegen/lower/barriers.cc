@@ -112,8 +112,13 @@ class Barriers {
     if (!s.defined()) return;
     if (is_unit(s)) return unit(s);
     const VarRanges::Mark mark = ranges_.mark();
-    if (const Loop* loop = s.as<Loop>()) ranges_.bind(loop->var, loop->extent);
+    const Loop* loop = s.as<Loop>();
+    if (loop != nullptr) ranges_.bind(loop->var, loop->extent);
+    if (loop != nullptr && attr_of(*loop, kSyncAttr).value_or(0) != 0) meet();
+    const bool was_ahead = is_ahead_;
+    is_ahead_ = is_ahead_ || (loop != nullptr && attr_of(*loop, kAheadAttr));
     visit_parts(s);
+    is_ahead_ = was_ahead;
     ranges_.rewind(mark);
   }
 
@@ -128,9 +133,12 @@ class Barriers {
     const bool is_lane = is_lane_axis(loop.loop_kind);
     if (is_lane) lanes_.insert(loop.var->id);
     const IntImm* extent = loop.extent.as<IntImm>();
+    const bool is_pipeline = attr_of(loop, kPipelineAttr).has_value();
     visit(loop.body);
     // What one iteration leaves open meets the next one.
+    if (is_pipeline) arrive();
     if (!is_lane && (extent == nullptr || extent->value > 1)) visit(loop.body);
+    if (is_pipeline) arrive();
     if (is_lane) lanes_.erase(loop.var->id);
   }
 
@@ -148,16 +156,32 @@ class Barriers {
     num_divergent_ -= diverges ? 1 : 0;
   }
 
+  // All threads meet.
+  void meet() { open_ = ahead_ = {}; }
+  // What was fetched for later iterations counts from here on.
+  void arrive() { open_.add(std::exchange(ahead_, {})); }
+
+  bool conflicts(const Touched& before, const Touched& here) const {
+    return meets(before.writes, here.reads) || meets(before.writes, here.writes) ||
+           meets(before.reads, here.writes);
+  }
+
   // A statement inside of which no thread waits for another.
   void unit(Stmt s) {
+    const Loop* loop = s.as<Loop>();
+    const bool is_ahead = is_ahead_ || (loop != nullptr && attr_of(*loop, kAheadAttr));
+    const bool is_synced = loop != nullptr && attr_of(*loop, kSyncAttr).value_or(0) != 0;
     const Touched here{shared(loaded_buffers(s)), shared(stored_buffers(s))};
-    if (meets(open_.writes, here.reads) || meets(open_.writes, here.writes) ||
-        meets(open_.reads, here.writes)) {
-      if (num_divergent_ > 0) divergent_ = first_loop(s);
+    if (is_synced) {
+      meet();
+    } else if (conflicts(open_, here) || (is_ahead && conflicts(ahead_, here))) {
       synced_.insert(s.node());
-      open_ = {};
+      meet();
     }
-    open_.add(here);
+    if (synced_.count(s.node()) + (is_synced ? 1 : 0) > 0 && num_divergent_ > 0) {
+      divergent_ = first_loop(s);
+    }
+    (is_ahead ? ahead_ : open_).add(here);
   }
 
   static LoopId first_loop(Stmt s) {
@@ -197,6 +221,7 @@ class Barriers {
     const bool is_synced = synced_.count(s.node()) != 0;
     const Loop* loop = s.as<Loop>();
     if (loop == nullptr || !has_thread_loop(s)) return is_synced ? after_barrier(s) : s;
+    if (attr_of(*loop, kSyncAttr)) return s;
     Loop changed = *loop;
     std::vector<Attr> attrs(loop->attrs.begin(), loop->attrs.end());
     attrs.push_back({kSyncAttr, is_synced ? 1 : 0});
@@ -221,6 +246,8 @@ class Barriers {
   const GpuStorage& storage_;
   const Kernel& kernel_;
   Touched open_;
+  Touched ahead_;  // by fetches for later iterations
+  bool is_ahead_ = false;
   std::set<const StmtNode*> synced_;
   std::map<const StmtNode*, bool> quiet_;
   VarRanges ranges_;

@@ -48,6 +48,9 @@ Result<ir::Program> compact_registers(const ir::Program& program, const ir::Targ
 /// find_fragments.
 Result<ir::Program> spread_fragments(const ir::Program& program, const ir::Target& target);
 
+/// Lets fetches into shared memory run iterations ahead, as software_pipeline allows: pipelines.cc.
+Result<ir::Program> lower_pipelines(const ir::Program& program, const ir::Target& target);
+
 /// Lets one thread of each axis do what a statement outside of the axis' loops stores in shared or
 /// global memory: `for t bind(thread.x) { if (t == 0) .. }`.
 Result<ir::Program> lower_uniform_stores(const ir::Program& program, const ir::Target& target);

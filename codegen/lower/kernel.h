@@ -48,6 +48,16 @@ inline constexpr std::string_view kSyncAttr = "sync";
 /// dimension is the thread: a shuffle inside of a warp.
 inline constexpr std::string_view kShuffleAttr = "shuffle";
 
+/// Of a loop around copies into shared memory: they may be asynchronous (cp.async).
+inline constexpr std::string_view kAsyncAttr = "async";
+/// Such copies end one group of asynchronous ones after the loop.
+inline constexpr std::string_view kCommitAttr = "async_commit";
+/// Before the loop all groups but the last `value` must have arrived.
+inline constexpr std::string_view kWaitAttr = "async_wait";
+/// What the loop stores is read in later iterations of the loop around only.
+inline constexpr std::string_view kAheadAttr = "ahead";
+/// Of the loop around those.
+inline constexpr std::string_view kPipelineAttr = "software_pipeline";
 /// A loop over the registers of a fragment, in groups of `value` that the loop inside counts.
 inline constexpr std::string_view kFragmentAttr = "fragment";
 

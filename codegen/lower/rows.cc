@@ -107,25 +107,11 @@ class RowCopies {
   }
 
   Stmt rewrite(Stmt s) {
-    if (!s.defined()) return s;
-    const Store* store = s.as<Store>();
-    if (store != nullptr && store->buffer == id_) {
-      return b_.store(id_, with_rows(store->indices), rewrite(store->value));
-    }
-    return map_children(
-        b_, s, [&](Stmt child) { return rewrite(child); }, [&](Expr e) { return rewrite(e); });
-  }
-
-  Expr rewrite(Expr e) {
-    const Load* load = e.as<Load>();
-    if (load != nullptr && load->buffer == id_) return b_.load(id_, with_rows(load->indices));
-    return map_children(b_, e, [&](Expr child) { return rewrite(child); });
-  }
-
-  std::vector<Expr> with_rows(std::span<const Expr> indices) {
-    std::vector<Expr> out = row_iters_;
-    for (Expr index : indices) out.push_back(rewrite(index));
-    return out;
+    return map_indices(b_, s, {id_}, [&](std::span<const Expr> indices) {
+      std::vector<Expr> out = row_iters_;
+      out.insert(out.end(), indices.begin(), indices.end());
+      return out;
+    });
   }
 
   IrBuilder& b_;

@@ -1,5 +1,6 @@
 #include "codegen/lower/util.h"
 
+#include "ir/map.h"
 #include "ir/visit.h"
 
 #include <algorithm>
@@ -91,6 +92,51 @@ int64_t code_size(Stmt s) {
   for_each_child(
       s, [&](Stmt child) { inside += code_size(child); }, [](Expr) {});
   return std::min<int64_t>(copies * inside, int64_t{1} << 40);
+}
+
+namespace {
+
+class IndexMapping {
+ public:
+  using Indices = std::function<std::vector<Expr>(std::span<const Expr>)>;
+  IndexMapping(IrBuilder& b, const std::set<BufferId>& buffers, const Indices& f)
+      : b_(b), buffers_(buffers), f_(f) {}
+
+  Stmt run(Stmt s) {
+    if (!s.defined()) return s;
+    const Store* store = s.as<Store>();
+    if (store != nullptr && buffers_.count(store->buffer) != 0) {
+      return b_.store(store->buffer, f_(inner(store->indices)), run(store->value));
+    }
+    return map_children(
+        b_, s, [&](Stmt child) { return run(child); }, [&](Expr e) { return run(e); });
+  }
+
+ private:
+  Expr run(Expr e) {
+    const Load* load = e.as<Load>();
+    if (load != nullptr && buffers_.count(load->buffer) != 0) {
+      return b_.load(load->buffer, f_(inner(load->indices)));
+    }
+    return map_children(b_, e, [&](Expr child) { return run(child); });
+  }
+
+  std::vector<Expr> inner(std::span<const Expr> indices) {
+    std::vector<Expr> out;
+    for (Expr index : indices) out.push_back(run(index));
+    return out;
+  }
+
+  IrBuilder& b_;
+  const std::set<BufferId>& buffers_;
+  const Indices& f_;
+};
+
+}  // namespace
+
+Stmt map_indices(IrBuilder& b, Stmt s, const std::set<BufferId>& buffers,
+                 const std::function<std::vector<Expr>(std::span<const Expr>)>& f) {
+  return IndexMapping(b, buffers, f).run(s);
 }
 
 }  // namespace prunerc::codegen

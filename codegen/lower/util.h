@@ -2,8 +2,10 @@
 #ifndef PRUNERC_CODEGEN_LOWER_UTIL_H_
 #define PRUNERC_CODEGEN_LOWER_UTIL_H_
 
+#include "ir/builder.h"
 #include "ir/program.h"
 
+#include <functional>
 #include <set>
 #include <vector>
 
@@ -19,6 +21,10 @@ std::set<ir::BufferId> stored_buffers(ir::Stmt s);
 std::set<ir::BufferId> loaded_buffers(ir::Stmt s);
 /// The constant value of e, or `otherwise`.
 int64_t constant_or(ir::Expr e, int64_t otherwise);
+/// Every store and load of `buffers` below s with the indices that f makes of the old ones; their
+/// number may change (set_buffer comes first).
+ir::Stmt map_indices(ir::IrBuilder& b, ir::Stmt s, const std::set<ir::BufferId>& buffers,
+                     const std::function<std::vector<ir::Expr>(std::span<const ir::Expr>)>& f);
 /// The operands of a tree of &&.
 std::vector<ir::Expr> conjuncts(ir::Expr condition);
 /// Vectorized or unrolled: the loops whose copies form one tile of code.

@@ -30,11 +30,7 @@ EXCEPTIONS = {
 }
 # Rows whose tests are on the way. A row that has one must go from here.
 PENDING = [
-    "ThreadKernel",
-    "GpuLimit",
     "NvrtcMissing",
-    "HostCompiler",
-    "HostRejected",
     "CudaMissing",
     "CudaCall",
     "ReducerForm",

@@ -1,0 +1,127 @@
+// What the text of kernels must hold, and which programs have none.
+#include "codegen/codegen.h"
+#include "codegen/cuda/print.h"
+#include "ir/parser.h"
+#include "tests/codegen/gpu_run.h"
+#include "tests/support/check.h"
+#include "tests/support/gpu_programs.h"
+
+#include <catch2/catch.hpp>
+
+#include <string>
+
+namespace prunerc::testing {
+namespace {
+
+Result<codegen::Artifact> kernels_of(std::string_view text) {
+  return codegen::print_cuda_artifact(parse_or_die(text), gpu_target());
+}
+
+int count(const std::string& text, std::string_view part) {
+  int n = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
+  return n;
+}
+
+std::string text_of(std::string_view name) {
+  for (const GpuProgram& p : gpu_programs()) {
+    if (p.name != name) continue;
+    const Result<codegen::Artifact> artifact =
+        codegen::print_cuda_artifact(p.scheduled, gpu_target());
+    REQUIRE_OK(artifact);
+    return artifact->bytes;
+  }
+  FAIL("no such program");
+  return "";
+}
+
+TEST_CASE("schedules become the instructions that they ask for", "[gpu]") {
+  CHECK(count(text_of("matmul"), "pr_copy<16>") == 2);
+  CHECK(count(text_of("matmul"), "pr_sync();") == 2);
+  CHECK(count(text_of("softmax"), "pr_shfl_down") == 10);
+
+  const std::string mma = text_of("matmul_ldmatrix");
+  CHECK(count(mma, "pr_mma_m16n8k16_f16(") == 1);
+  CHECK(count(mma, "pr_ldmatrix_x4(") == 1);
+  CHECK(count(mma, "pr_ldmatrix_x4_trans(") == 1);
+
+  const std::string async = text_of("matmul_cp_async");
+  CHECK(count(async, "pr_cp_async<16>") == 4);
+  CHECK(count(async, "pr_cp_async_commit();") == 2);
+  CHECK(count(async, "pr_cp_async_wait<1>();") == 1);
+  CHECK(count(async, "pr_sync();") == 1);
+  CHECK(count(text_of("matmul_cp_async_padded"), "pr_cp_async_zfill<16>") == 4);
+}
+
+TEST_CASE("a program of several nests becomes a kernel each, with a workspace between", "[gpu]") {
+  const Result<codegen::Artifact> artifact = kernels_of(R"(
+program p(A: f32[8]) -> (B: f32[8]) {
+  buffer T: f32[8] global
+  for i in 8 bind(thread.x) { block "T" [v: S(8) = i] { T[v] = A[v] + 1f32 } }
+  for i in 8 bind(block.x) { block "B" [v: S(8) = i] { B[v] = T[7 - v] } }
+})");
+  REQUIRE_OK(artifact);
+  REQUIRE(artifact->launches.size() == 2);
+  CHECK(artifact->launches[0].block[0] == 8);
+  CHECK(artifact->launches[1].grid[0] == 8);
+  CHECK(artifact->launches[1].args[1].kind == codegen::LaunchArgKind::kWorkspace);
+  CHECK(artifact->workspace_bytes == 256);
+}
+
+TEST_CASE("programs that are no kernels are refused", "[gpu]") {
+  CHECK_DIAG(kernels_of(R"(
+program p(A: f32[4, 8]) -> (B: f32[4, 8]) {
+  for i in 4 { for j in 8 bind(thread.x) {
+    block "B" [v: S(4) = i, w: S(8) = j] { B[v, w] = A[v, w] } } }
+})"),
+             ThreadKernel);
+  CHECK_DIAG(kernels_of(R"(
+program p(A: f32[4, 8]) -> (B: f32[4, 8]) {
+  for i in 4 bind(block.y) { for k in 2 { for j in 4 bind(block.x) {
+    block "B" [v: S(4) = i, w: S(8) = k*4 + j] { B[v, w] = A[v, w] } } } }
+})"),
+             ThreadKernel);
+  CHECK_DIAG(kernels_of(R"(
+program p(A: f32[2048]) -> (B: f32[2048]) {
+  for i in 2048 bind(thread.x) { block "B" [v: S(2048) = i] { B[v] = A[v] } }
+})"),
+             GpuLimit);
+  CHECK_DIAG(kernels_of(R"(
+program p(A: f32[65536]) -> (B: f32[65536]) {
+  buffer T: f32[65536] shared
+  for b in 1 bind(block.x) {
+    for i in 256 bind(thread.x) { for j in 256 {
+      block "T" [v: S(65536) = i*256 + j] { T[v] = A[v] } } }
+    for i in 256 bind(thread.x) { for j in 256 {
+      block "B" [v: S(65536) = i*256 + j] { B[v] = T[65535 - v] } } }
+  }
+})"),
+             GpuLimit);
+  CHECK_DIAG(kernels_of(R"(
+program p(A: f32[8]) -> (B: f32[8]) {
+  buffer T: f32[8] local
+  for b in 1 bind(block.x) {
+    for i in 8 bind(thread.x) { block "T" [v: S(8) = i] { T[v] = A[v] } }
+    for i in 8 bind(thread.x) { block "B" [v: S(8) = i] { B[v] = T[7 - v] } }
+  }
+})"),
+             ThreadOwner);
+}
+
+TEST_CASE("a tensor loop whose operands are in the wrong place is refused", "[gpu]") {
+  CHECK_DIAG(kernels_of(R"(
+program p(A: f16[16, 16], B: f16[16, 8]) -> (C: f32[16, 8]) {
+  for b in 1 bind(block.x) { for w in 1 bind(thread.y) {
+    block "C" [vb: S(1) = b] {
+      reads A[0 +: 16, 0 +: 16], B[0 +: 16, 0 +: 8], C[0 +: 16, 0 +: 8]
+      writes C[0 +: 16, 0 +: 8]
+      for i in 16 { for j in 8 { C[i, j] = 0f32 } }
+      for i in 16 {tensor_mma_m16n8k16_f16 = 1} { for j in 8 { for k in 16 {
+        C[i, j] = C[i, j] + f32(A[i, k])*f32(B[k, j]) } } }
+    } } }
+})"),
+             TensorTarget);
+}
+
+}  // namespace
+}  // namespace prunerc::testing
