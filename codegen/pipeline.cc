@@ -35,6 +35,7 @@ constexpr Pass kGpuPasses[] = {
     {"blocks", lower_blocks, true},
     {"registers", compact_registers, false},
     {"compact", compact_buffers, false},
+    {"align", align_shared, false},
     {"fragments", spread_fragments, true},
     {"pipelines", lower_pipelines, false},
     {"uniform", lower_uniform_stores, true},

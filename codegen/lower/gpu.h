@@ -33,6 +33,9 @@ Result<ir::Program> distribute_threads(const ir::Program& program, const ir::Tar
 /// else global.
 Result<ir::Program> place_gpu_buffers(const ir::Program& program, const ir::Target& target);
 
+/// Lengthens the rows of shared buffers as storage_align has asked for, against bank conflicts.
+Result<ir::Program> align_shared(const ir::Program& program, const ir::Target& target);
+
 /// Shrinks buffers of scope local to what one thread touches, without gaps. Those that live in
 /// several thread loops get the thread as leading dimensions, so that the program keeps its
 /// meaning; the emitter drops them.

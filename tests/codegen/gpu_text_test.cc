@@ -45,6 +45,9 @@ TEST_CASE("schedules become the instructions that they ask for", "[gpu]") {
   CHECK(count(mma, "pr_ldmatrix_x4(") == 1);
   CHECK(count(mma, "pr_ldmatrix_x4_trans(") == 1);
 
+  // Rows of 32 halves, 8 more so that eight rows meet no bank twice: 64 * 40 and 32 * 72 elements.
+  CHECK(count(text_of("matmul_aligned"), "PR_SHARED(smem, 9728);") == 1);
+
   const std::string async = text_of("matmul_cp_async");
   CHECK(count(async, "pr_cp_async<16>") == 4);
   CHECK(count(async, "pr_cp_async_commit();") == 2);
