@@ -158,6 +158,12 @@ struct FpConstant {
   bool operator==(const FpConstant&) const = default;
 };
 
+/// Elements of an output that matter: for each dimension the first and the last index.
+struct FpWindow {
+  int32_t buffer = 0;
+  std::vector<std::pair<int64_t, int64_t>> box;  // none: no element
+};
+
 struct FpCode {
   std::vector<FpExpr> exprs;
   std::vector<FpAffine> affines;
@@ -180,7 +186,11 @@ struct FpCode {
   int64_t largest_extent = 1;  // of a dimension of a buffer
   // The same of parameters alone: what two programs of one signature agree on.
   int64_t largest_param_extent = 1;
+  std::vector<FpWindow> windows;  // of outputs, by buffer; others: all elements
 };
+
+/// Whether the element of the output matters.
+bool is_watched(const FpCode& code, int32_t buffer, int64_t position);
 
 /// The program is well-formed (ir::verify). Errors: Unsupported, with what is not.
 Result<FpCode> compile_fp(const Program& program, std::span<const int64_t> params,

@@ -55,6 +55,20 @@ Concurrency concurrency_of(LoopKind kind) {
   PRUNERC_UNREACHABLE("loop kind");
 }
 
+bool is_watched(const FpCode& code, int32_t buffer, int64_t position) {
+  for (const FpWindow& window : code.windows) {
+    if (window.buffer != buffer) continue;
+    if (window.box.empty()) return false;
+    const std::vector<int64_t>& shape = code.buffers[static_cast<std::size_t>(buffer)].shape;
+    for (std::size_t d = shape.size(); d-- > 0;) {
+      const int64_t index = position % shape[d];
+      if (index < window.box[d].first || index > window.box[d].second) return false;
+      position /= shape[d];
+    }
+  }
+  return true;
+}
+
 int axis_of(LoopKind kind) {
   switch (kind) {
     case LoopKind::kSerial:

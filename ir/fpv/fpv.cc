@@ -96,6 +96,7 @@ std::optional<std::string> difference(const FpCode& spec_code, const FpMachine& 
     const FpMemory& x = spec.memory(ours[o]);
     const FpMemory& y = candidate.memory(theirs[o]);
     for (std::size_t i = 0; i < static_cast<std::size_t>(buffer.num_elements); ++i) {
+      if (!is_watched(spec_code, ours[o], static_cast<int64_t>(i))) continue;
       bool same = false;
       if (is_float(buffer.dtype)) {
         // Only one side may have lost its residue modulo q.
@@ -108,6 +109,22 @@ std::optional<std::string> difference(const FpCode& spec_code, const FpMachine& 
     }
   }
   return std::nullopt;
+}
+
+void set_window(const FpvWindow& window, FpCode* code) {
+  int output = 0;
+  for (std::size_t b = 0; b < code->buffers.size(); ++b) {
+    const FpBuffer& buffer = code->buffers[b];
+    if (buffer.role != BufferRole::kOutput) continue;
+    FpWindow own = {static_cast<int32_t>(b), {}};
+    if (output++ == window.output) {
+      PRUNERC_CHECK(window.box.size() == buffer.shape.size(), "a window has the output's rank");
+      own.box = window.box;
+      // A scalar is one element.
+      if (own.box.empty()) continue;
+    }
+    code->windows.push_back(std::move(own));
+  }
 }
 
 class Check {
@@ -203,13 +220,16 @@ std::string_view to_string(VerdictKind kind) {
 
 FpvVerdict check_equivalent(const Program& spec, const Program& candidate,
                             const FpvOptions& options) {
-  const Result<FpCode> left = compile_fp(spec, options.spec_params, options.max_elements);
+  Result<FpCode> left = compile_fp(spec, options.spec_params, options.max_elements);
   if (!left) return verdict(VerdictKind::kUnsupported, left.error().message());
-  const Result<FpCode> right =
-      compile_fp(candidate, options.candidate_params, options.max_elements);
+  Result<FpCode> right = compile_fp(candidate, options.candidate_params, options.max_elements);
   if (!right) return verdict(VerdictKind::kUnsupported, right.error().message());
   if (!same_parameters(*left, *right)) {
     return verdict(VerdictKind::kInvalid, "the parameters are others");
+  }
+  if (options.window) {
+    set_window(*options.window, &*left);
+    set_window(*options.window, &*right);
   }
   return Check(*left, *right, options).run();
 }

@@ -7,8 +7,11 @@
 #include "ir/program.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace prunerc::ir {
 
@@ -38,12 +41,20 @@ struct FpvVerdict {
   bool ok() const { return kind == VerdictKind::kEqual; }
 };
 
+/// Elements of one output: for each dimension the first and the last index.
+struct FpvWindow {
+  int output = 0;  // counted among the outputs
+  std::vector<std::pair<int64_t, int64_t>> box;
+};
+
 struct FpvOptions {
   double log2_error = -20;  // wanted of Equal
   uint64_t seed = 1;        // of primes, keys and inputs; another seed is an independent check
   std::span<const int64_t> spec_params, candidate_params;  // of tile parameters, by ParamId
   int64_t max_steps = int64_t{1} << 32;                    // lanes of one run
   int64_t max_elements = int64_t{1} << 27;
+  /// Only these elements need be written, and are compared.
+  std::optional<FpvWindow> window = {};
   PrimeRange primes;   // for tests of the bound
   int max_tests = 64;  // Equal with a weaker bound if these are not enough
 };

@@ -76,12 +76,13 @@ bool FpMachine::run() {
   for (std::size_t b = 0; b < code_.buffers.size(); ++b) {
     if (code_.buffers[b].role != BufferRole::kOutput) continue;
     const FpMemory& m = memory_[b];
-    const auto at = std::find_if(m.written.begin(), m.written.end(),
-                                 [&](uint32_t stamp) { return stamp != m.stamp; });
-    if (at == m.written.end()) continue;
-    return fail(FpFailure::kInvalid,
-                "output element " + element_name(static_cast<int32_t>(b), at - m.written.begin()) +
-                    " is never written");
+    const auto buffer = static_cast<int32_t>(b);
+    for (std::size_t i = 0; i < m.written.size(); ++i) {
+      const auto position = static_cast<int64_t>(i);
+      if (m.written[i] == m.stamp || !is_watched(code_, buffer, position)) continue;
+      return fail(FpFailure::kInvalid,
+                  "output element " + element_name(buffer, position) + " is never written");
+    }
   }
   if (world_.undefined()) return fail(FpFailure::kUnsupported, "arithmetic on infinities");
   if (world_.too_large()) return fail(FpFailure::kUnsupported, "so many maxima");

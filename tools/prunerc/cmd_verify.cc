@@ -7,6 +7,7 @@
 #include "schedule/iteration_kind.h"
 #include "schedule/schedule.h"
 #include "search/equality.h"
+#include "search/sampled.h"
 #include "tools/driver/platform.h"
 #include "tools/driver/reference.h"
 #include "tools/prunerc/cli.h"
@@ -28,6 +29,7 @@ struct VerifyVerb {
   MachineOptions machine;
   int num_seeds = 3;
   uint64_t seed = 1;
+  std::string against;
   bool interpret = false;
   bool json = false;
 };
@@ -146,13 +148,28 @@ void check_kinds(const ir::Program& program, Verdict* verdict) {
   }
 }
 
-// The schedule against the unscheduled program in finite fields, whatever the kernel gave.
+// Two programs as they are, by samples if they are large.
+void check_programs(const VerifyVerb& verb, const ir::Program& spec, const ir::Program& program,
+                    Verdict* verdict) {
+  search::SampleOptions options;
+  options.seed = verb.seed;
+  const search::SampledVerdict found = search::check_programs(spec, program, options);
+  verdict->equality = search::to_string(found);
+  if (search::is_refuted(found.verdict)) verdict->kind = Verdict::Kind::kWrong;
+}
+
+// The schedule against the unscheduled program in finite fields, whatever the kernel gave: on a
+// small twin if the trace has one.
 void check_schedule(const VerifyVerb& verb, const search::Task& task, const Choice& choice,
                     Verdict* verdict) {
-  const search::EqualityResult result =
+  const search::EqualityResult twin =
       search::check_on_twin(task, choice.trace, search::kStoredLog2Error, verb.seed);
-  verdict->equality = to_string(result.verdict);
-  if (search::is_refuted(result.verdict)) verdict->kind = Verdict::Kind::kWrong;
+  if (twin.verdict.kind == ir::VerdictKind::kUnsupported) {
+    check_programs(verb, task.base, choice.program, verdict);
+  } else {
+    verdict->equality = to_string(twin.verdict);
+    if (search::is_refuted(twin.verdict)) verdict->kind = Verdict::Kind::kWrong;
+  }
   check_kinds(choice.program, verdict);
 }
 
@@ -205,7 +222,8 @@ int report(const VerifyVerb& verb, const std::vector<Verdict>& verdicts) {
     }
     fmt::print("{} ({}): {} on {} of {} inputs; {}\n", v.name, v.schedule, to_string(v.kind),
                v.num_seeds, verb.num_seeds, v.what);
-    if (!v.equality.empty()) fmt::print("  schedule, in finite fields: {}\n", v.equality);
+    const std::string what = verb.against.empty() ? "schedule" : "against " + verb.against;
+    if (!v.equality.empty()) fmt::print("  {}, in finite fields: {}\n", what, v.equality);
     for (const std::string& line : v.kinds) fmt::print("  iteration kinds: {}\n", line);
   }
   if (verb.json) fmt::print("{}\n", all.dump());
@@ -237,6 +255,14 @@ bool is_database(const std::string& path) {
   return suffix == ".sqlite" || suffix == ".db";
 }
 
+// The program of --against, which has no trace in common with the operator.
+Result<ir::Program> load_reference(const VerifyVerb& verb) {
+  OperatorRequest request;
+  request.file = verb.against;
+  PRUNERC_TRY(Operator op, load_operator(request));
+  return std::move(op.program);
+}
+
 int verify(const VerifyVerb& verb) {
   if (is_database(verb.op.file)) return verify_database(verb);
   const Result<OperatorRequest> request = verb.op.request();
@@ -249,7 +275,14 @@ int verify(const VerifyVerb& verb) {
   search::Task task = prepared->session.task(prepared->op);
   // A script names loops and blocks as the program does, not as a record would.
   if (prepared->choice.origin == Choice::Origin::kScript) task.base = prepared->op.program;
-  check_schedule(verb, task, prepared->choice, &verdict);
+  if (verb.against.empty()) {
+    check_schedule(verb, task, prepared->choice, &verdict);
+  } else {
+    const Result<ir::Program> reference = load_reference(verb);
+    if (!reference.ok()) return fail(reference.error(), exit_code(reference.error()));
+    check_programs(verb, *reference, prepared->choice.program, &verdict);
+    check_kinds(prepared->choice.program, &verdict);
+  }
   return report(verb, {verdict});
 }
 
@@ -266,6 +299,9 @@ void add_verify(CLI::App& app, Action& action) {
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   verb->add_option("--seed", args->seed, "of the first of them")->capture_default_str();
+  verb->add_option("--against", args->against,
+                   "compare in finite fields with the program of this file instead: whole, or on "
+                   "sampled tiles if they are large");
   verb->add_flag("--interpret", args->interpret,
                  "also compare the unscheduled program with the interpreter (slow)");
   verb->add_flag("--json", args->json, "one JSON object instead of lines");
