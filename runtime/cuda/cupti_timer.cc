@@ -96,19 +96,30 @@ bool bind(void* handle, Cupti& api) {
 #undef PRUNERC_CUPTI
 }
 
+struct Opened {
+  void* handle = nullptr;
+  std::string path;
+  std::string problem;
+};
+
+Opened open_library() {
+  constexpr std::string_view kNames[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
+  Opened opened;
+  for (const std::string& path : cuda_library_candidates("PRUNERC_CUPTI", kNames)) {
+    opened.handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    opened.path = path;
+    if (opened.handle != nullptr) break;
+    if (opened.problem.empty()) opened.problem = dlerror();
+  }
+  return opened;
+}
+
 /// Why there is no timer; empty if there is one.
 std::string start_once() {
-  constexpr std::string_view kNames[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
-  void* handle = nullptr;
-  std::string problem;
-  for (const std::string& path : cuda_library_candidates("PRUNERC_CUPTI", kNames)) {
-    handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (handle != nullptr) break;
-    if (problem.empty()) problem = dlerror();
-  }
-  if (handle == nullptr) return problem;
+  const Opened library = open_library();
+  if (library.handle == nullptr) return library.problem;
   Cupti& api = state().api;
-  if (!bind(handle, api)) return "CUPTI lacks functions";
+  if (!bind(library.handle, api)) return "CUPTI lacks functions";
   int code = api.cuptiActivityRegisterCallbacks(give_buffer, take_buffer);
   if (code == 0) code = api.cuptiActivityEnable(kKindConcurrentKernel);
   if (code == 0) return "";
@@ -124,6 +135,12 @@ Result<CuptiTimer*> CuptiTimer::start() {
   static const std::string problem = start_once();
   if (!problem.empty()) return error(Diag::kCudaMissing, problem);
   return &timer;
+}
+
+Result<std::string> find_cupti() {
+  const Opened opened = open_library();
+  if (opened.handle == nullptr) return error(Diag::kCudaMissing, opened.problem);
+  return opened.path;
 }
 
 void CuptiTimer::collect() {

@@ -30,6 +30,9 @@ class CuptiTimer {
   CuptiTimer() = default;
 };
 
+/// The library that start() would open; nothing is enabled. Errors: CudaMissing.
+Result<std::string> find_cupti();
+
 }  // namespace prunerc::runtime::cuda
 
 #endif  // PRUNERC_RUNTIME_CUDA_CUPTI_TIMER_H_

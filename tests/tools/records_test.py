@@ -105,8 +105,16 @@ class Records(command.CommandTest):
 
     def test_doctor_finds_this_machine_fit(self):
         result = self.prunerc("doctor")
-        for name in ("cpu", "cache folder", "database", "kernel", "linker", "noise"):
+        names = ("cpu", "cache folder", "database", "kernel", "linker", r"C\+\+ compiler", "nvrtc", "cupti", "gpu", "noise")
+        for name in names:
             self.assertRegex(result.out, rf"(?m)^(ok|warning) +{name} ")
+
+    def test_doctor_warns_of_parts_for_gpus_that_are_missing(self):
+        missing = {name: "/no/such/file" for name in ("PRUNERC_NVRTC", "PRUNERC_CUPTI", "PRUNERC_LIBCUDA", "PRUNERC_CXX")}
+        result = self.prunerc("doctor", env=dict(self.environment, **missing))
+        for name in (r"C\+\+ compiler", "nvrtc", "cupti"):
+            self.assertRegex(result.out, rf"(?m)^warning +{name} .*\n +fix: ")
+        self.assertRegex(result.out, r"(?m)^ok +gpu +no CUDA device: /no/such/file")
 
     def test_doctor_names_what_is_broken_and_how_to_mend_it(self):
         path = self.write("garbage.sqlite", "no database " * 100)

@@ -4,6 +4,8 @@
 #include "runtime/cpu/orc.h"
 #include "runtime/cpu/pool.h"
 #include "runtime/cpu/worker.h"
+#include "runtime/cuda/worker.h"
+#include "runtime/cuda_host/worker.h"
 #include "schedule/schedule.h"
 #include "search/evolution.h"
 #include "search/space.h"
@@ -68,7 +70,9 @@ std::string default_database() {
 }
 
 std::optional<int> serve_worker(int argc, char** argv) {
-  return runtime::dispatch_worker(argc, argv);
+  if (const auto status = runtime::dispatch_worker(argc, argv)) return status;
+  if (const auto status = runtime::cuda_host::dispatch_host_worker(argc, argv)) return status;
+  return runtime::cuda::dispatch_cuda_worker(argc, argv);
 }
 
 std::string_view to_string(Choice::Origin origin) {

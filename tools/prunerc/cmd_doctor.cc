@@ -1,7 +1,11 @@
 #include "codegen/codegen.h"
+#include "codegen/cuda/host_object.h"
+#include "codegen/cuda/nvrtc.h"
 #include "runtime/cpu/device.h"
 #include "runtime/cpu/host.h"
 #include "runtime/cpu/limits.h"
+#include "runtime/cuda/cupti_timer.h"
+#include "runtime/cuda/driver.h"
 #include "tools/driver/platform.h"
 #include "tools/driver/reference.h"
 #include "tools/prunerc/baseline.h"
@@ -113,6 +117,41 @@ Check check_linker() {
           "apt-get install lld (or gcc)"};
 }
 
+Check check_host_compiler() {
+  const Result<std::string> compiler = codegen::find_host_compiler();
+  if (compiler.ok()) return {State::kOk, "C++ compiler", *compiler, ""};
+  return {State::kWarning, "C++ compiler",
+          compiler.error().message() + "; kernels of GPUs cannot be run on this CPU",
+          "apt-get install g++, or name one in PRUNERC_CXX"};
+}
+
+Check check_nvrtc() {
+  const Result<codegen::NvrtcInfo> nvrtc = codegen::nvrtc_info();
+  if (nvrtc.ok())
+    return {State::kOk, "nvrtc", fmt::format("{}.{}, {}", nvrtc->major, nvrtc->minor, nvrtc->path),
+            ""};
+  return {State::kWarning, "nvrtc", nvrtc.error().message(),
+          "`./dev setup --cuda` installs it for this user; PRUNERC_NVRTC names a library"};
+}
+
+Check check_cupti() {
+  const Result<std::string> cupti = runtime::cuda::find_cupti();
+  if (cupti.ok()) return {State::kOk, "cupti", *cupti, ""};
+  return {State::kWarning, "cupti", "not found; CUDA events will time kernels",
+          "`./dev setup --cuda` installs it for this user; PRUNERC_CUPTI names a library"};
+}
+
+// A machine without a GPU is no mistake: kernels for one can be compiled and tested here.
+Check check_gpu() {
+  const Result<const runtime::cuda::Driver*> driver = runtime::cuda::driver();
+  if (!driver.ok()) return {State::kOk, "gpu", driver.error().message(), ""};
+  char name[128] = {};
+  int device = 0;
+  (*driver)->cuDeviceGet(&device, 0);
+  (*driver)->cuDeviceGetName(name, sizeof name - 1, device);
+  return {State::kOk, "gpu", name, ""};
+}
+
 // The same work twice a millisecond: how much its time varies tells how far timings can be trusted.
 Check check_noise() {
   std::vector<double> times;
@@ -147,6 +186,10 @@ int doctor(const std::string& database) {
   show(check_database(database));
   show(check_kernel());
   show(check_linker());
+  show(check_host_compiler());
+  show(check_nvrtc());
+  show(check_cupti());
+  show(check_gpu());
   show(check_noise());
   return failed ? kDeviceProblem : kSuccess;
 }

@@ -1,7 +1,7 @@
-// The prunerc command line: verbs over the driver. `__worker` is the measuring child's entry, not
-// for people.
+// The prunerc command line: verbs over the driver. A first argument that begins with `__` makes the
+// process a worker; people do not write it.
 #include "ir/support/options.h"
-#include "runtime/cpu/worker.h"
+#include "tools/driver/prunerc.h"
 #include "tools/prunerc/baseline.h"
 #include "tools/prunerc/cli.h"
 
@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
                  missing);
     return prunerc::cli::kDeviceProblem;
   }
-  if (const auto status = prunerc::runtime::dispatch_worker(argc, argv)) return *status;
+  if (const auto status = prunerc::serve_worker(argc, argv)) return *status;
   // The one catch of the project: third-party code may throw (out of memory, CLI11); nothing of
   // ours does.
   try {
