@@ -36,7 +36,7 @@ class Ring {
   void clear() { head_ = count_ = 0; }
 
  private:
-  std::array<T, kCapacity> items_{};
+  std::array<T, kCapacity> items_;  // not initialised: most queues stay empty
   int head_ = 0;
   int count_ = 0;
 };

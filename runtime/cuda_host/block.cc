@@ -39,7 +39,7 @@ Block::Block(const BlockShape& shape, const ExecutionOptions& options)
       num_threads_(static_cast<int>(count_threads(shape))),
       num_warps_((num_threads_ + kWarpSize - 1) / kWarpSize),
       num_groups_((num_threads_ + kWarpGroupSize - 1) / kWarpGroupSize),
-      stacks_(num_threads_),
+      stacks_(take_stacks(num_threads_)),
       threads_(std::make_unique<Thread[]>(static_cast<size_t>(num_threads_))),
       warps_(std::make_unique<Warp[]>(static_cast<size_t>(num_warps_))),
       groups_(std::make_unique<WarpGroup[]>(static_cast<size_t>(num_groups_))),
@@ -54,12 +54,12 @@ Block::Block(const BlockShape& shape, const ExecutionOptions& options)
     t.warp->lanes[static_cast<size_t>(t.warp->size++)] = &t;
     t.group->members[static_cast<size_t>(t.group->size++)] = &t;
     t.race_fiber = create_fiber();
-    t.copies.ops = std::make_unique<Ring<CopyOp, CopyQueue::kMaxOps>>();
-    t.stores.ops = std::make_unique<Ring<BulkOp, StoreQueue::kMaxOps>>();
+    t.copies.ops = std::make_unique_for_overwrite<Ring<CopyOp, CopyQueue::kMaxOps>>();
+    t.stores.ops = std::make_unique_for_overwrite<Ring<BulkOp, StoreQueue::kMaxOps>>();
   }
   for (int i = 0; i < num_groups_; ++i) {
     WarpGroup& group = groups_[static_cast<size_t>(i)];
-    group.queue.ops = std::make_unique<Ring<MmaOp, MmaQueue::kMaxOps>>();
+    group.queue.ops = std::make_unique_for_overwrite<Ring<MmaOp, MmaQueue::kMaxOps>>();
     group.engine = create_fiber("wgmma");
   }
   for (StoreEngine& engine : store_engines_) engine.fiber = create_fiber("TMA");
@@ -71,6 +71,9 @@ Block::~Block() {
   for (int i = 0; i < num_groups_; ++i) destroy_fiber(groups_[static_cast<size_t>(i)].engine);
   for (StoreEngine& engine : store_engines_) destroy_fiber(engine.fiber);
   std::free(shared_);
+  // What a thread that was abandoned left on its stack would still be forbidden to a bounds
+  // checker.
+  if (kChecker != Checker::kBounds) give_back(std::move(stacks_));
 }
 
 uint64_t Block::random() {
@@ -108,7 +111,7 @@ void Block::reset(std::array<int64_t, 3> position) {
     t.stores.ops->clear();
     t.stores.groups.clear();
     t.stores.open = 0;
-    t.view = stacks_.view(i);
+    t.view = stacks_->view(i);
     PrHostThread& view = *t.view;
     const int x = static_cast<int>(shape_.threads[0]);
     const int y = static_cast<int>(shape_.threads[1]);
@@ -121,12 +124,12 @@ void Block::reset(std::array<int64_t, 3> position) {
     view.shared = shared_;
     view.shared_bytes = shape_.shared_bytes;
     view.runtime = &t;
-    t.stack = stacks_.prepare(i, &Block::enter);
+    t.stack = stacks_->prepare(i, &Block::enter);
   }
 }
 
 std::string Block::run(std::array<int64_t, 3> position, PrHostKernel kernel, void** args) {
-  if (!stacks_.ok() || (shape_.shared_bytes > 0 && shared_ == nullptr))
+  if (!stacks_->ok() || (shape_.shared_bytes > 0 && shared_ == nullptr))
     return "no memory for the threads of a block";
   reset(position);
   kernel_ = kernel;
@@ -137,7 +140,7 @@ std::string Block::run(std::array<int64_t, 3> position, PrHostKernel kernel, voi
   starting = &first;
   cuda_host::release(&start_sync_);
   note_switch(first.race_fiber);
-  start_switch(&main_fake_, stacks_.bottom(first.idx), kPrHostStackBytes);
+  start_switch(&main_fake_, stacks_->bottom(first.idx), kPrHostStackBytes);
   prunerc_switch_stack(&main_stack_, first.stack);
   finish_switch(main_fake_, nullptr, nullptr);
   acquire(&end_sync_);
@@ -318,7 +321,7 @@ void Block::switch_to(Thread& from, Thread& to) {
   starting = &to;
   note_switch(to.race_fiber);
   start_switch(from.state == ThreadState::kDone ? nullptr : &from.fake_stack,
-               stacks_.bottom(to.idx), kPrHostStackBytes);
+               stacks_->bottom(to.idx), kPrHostStackBytes);
   prunerc_switch_stack(&from.stack, to.stack);
   finish_switch(from.fake_stack, nullptr, nullptr);
 }

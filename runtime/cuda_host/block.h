@@ -141,7 +141,7 @@ class Block {
   int num_threads_ = 0;
   int num_warps_ = 0;
   int num_groups_ = 0;
-  StackPool stacks_;
+  std::unique_ptr<StackPool> stacks_;
   std::unique_ptr<Thread[]> threads_;
   std::unique_ptr<Warp[]> warps_;
   std::unique_ptr<WarpGroup[]> groups_;

@@ -3,6 +3,9 @@
 #include <sys/mman.h>
 
 #include <cstdint>
+#include <mutex>
+#include <utility>
+#include <vector>
 
 // clang-format off: assembly, one instruction per line
 asm(R"(
@@ -38,9 +41,20 @@ constexpr int kNumSavedRegisters = 6;
 constexpr size_t kNumColours = 16;
 constexpr size_t kColourBytes = 832;
 
+/// Pools that nobody uses; as many as a machine has use for.
+constexpr size_t kMaxSpares = 64;
+struct Spares {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<StackPool>> pools;
+};
+Spares& spares() {
+  static Spares* const only = new Spares;
+  return *only;
+}
+
 }  // namespace
 
-StackPool::StackPool(int num_stacks) {
+StackPool::StackPool(int num_stacks) : size_(num_stacks) {
   const size_t bytes = static_cast<size_t>(num_stacks) * kPrHostStackBytes;
   mapping_bytes_ = bytes + kPrHostStackBytes;
   void* const at = mmap(nullptr, mapping_bytes_, PROT_READ | PROT_WRITE,
@@ -55,6 +69,26 @@ StackPool::StackPool(int num_stacks) {
 
 StackPool::~StackPool() {
   if (mapping_ != nullptr) munmap(mapping_, mapping_bytes_);
+}
+
+std::unique_ptr<StackPool> take_stacks(int num_stacks) {
+  {
+    const std::lock_guard lock(spares().mutex);
+    for (std::unique_ptr<StackPool>& pool : spares().pools) {
+      if (pool->size() < num_stacks) continue;
+      std::swap(pool, spares().pools.back());
+      std::unique_ptr<StackPool> found = std::move(spares().pools.back());
+      spares().pools.pop_back();
+      return found;
+    }
+  }
+  return std::make_unique<StackPool>(num_stacks);
+}
+
+void give_back(std::unique_ptr<StackPool> stacks) {
+  const std::lock_guard lock(spares().mutex);
+  if (stacks->ok() && spares().pools.size() < kMaxSpares)
+    spares().pools.push_back(std::move(stacks));
 }
 
 void* StackPool::prepare(int idx, void (*entry)()) const {

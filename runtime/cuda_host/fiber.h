@@ -5,6 +5,7 @@
 #include "runtime/cuda_host/abi.h"
 
 #include <cstddef>
+#include <memory>
 
 namespace prunerc::runtime::cuda_host {
 
@@ -17,6 +18,7 @@ class StackPool {
   StackPool(const StackPool&) = delete;
   StackPool& operator=(const StackPool&) = delete;
 
+  int size() const { return size_; }
   /// False if the machine has not enough address space.
   bool ok() const { return stacks_ != nullptr; }
   char* bottom(int idx) const { return stacks_ + static_cast<size_t>(idx) * kPrHostStackBytes; }
@@ -29,11 +31,17 @@ class StackPool {
  private:
   void* mapping_ = nullptr;
   size_t mapping_bytes_ = 0;
+  int size_ = 0;
   char* stacks_ = nullptr;
 };
 
+/// At least `num_stacks`, new or given back before: making the pages of stacks anew would cost more
+/// than running most kernels. Threads: any.
+std::unique_ptr<StackPool> take_stacks(int num_stacks);
+void give_back(std::unique_ptr<StackPool> stacks);
+
 /// Leaves the current stack, whose pointer goes to *from, for another. Saves what the x86-64 ABI
-/// makes a callee save; 12 ns (swapcontext makes two system calls and takes 17 times as long).
+/// makes a callee save, and nothing else: swapcontext would make two system calls.
 extern "C" void prunerc_switch_stack(void** from, void* to);
 
 }  // namespace prunerc::runtime::cuda_host
