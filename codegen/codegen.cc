@@ -83,14 +83,18 @@ Result<Artifact> print_cuda_artifact(const Program& scheduled, const Target& tar
                                      const CudaOptions& options) {
   if (!scheduled.defined()) return error(Diag::kUnsupported, "compiling an empty program");
   PRUNERC_TRY(const Program lowered, lower_gpu(scheduled, target, options.pipeline));
-  const std::string symbol = "prunerc_" + fingerprint(scheduled).to_string();
+  return print_lowered_cuda(lowered, target, "prunerc_" + fingerprint(scheduled).to_string());
+}
+
+Result<Artifact> print_lowered_cuda(const Program& lowered, const Target& target,
+                                    std::string_view symbol) {
   PRUNERC_TRY(const CudaText text, print_cuda(lowered, target, symbol));
   Artifact artifact;
   artifact.kind = ArtifactKind::kCudaSource;
   artifact.bytes = text.text;
   artifact.triple = "nvptx64-nvidia-cuda";
   artifact.cpu = architecture_of(target);
-  add_params(scheduled, &artifact);
+  add_params(lowered, &artifact);
   artifact.workspace_bytes = text.storage.workspace_bytes;
   for (const KernelText& kernel : text.kernels) {
     Launch launch;

@@ -9,6 +9,7 @@
 #include "ir/target.h"
 
 #include <string>
+#include <string_view>
 
 namespace prunerc::codegen {
 
@@ -33,6 +34,10 @@ struct CudaOptions {
 /// Errors: ThreadKernel, ThreadOwner, GpuLimit, Unsupported.
 Result<Artifact> print_cuda_artifact(const ir::Program& scheduled, const ir::Target& target,
                                      const CudaOptions& options = {});
+
+/// The same for a program that lower_gpu has made; kernels are called `symbol`_k0 and so on.
+Result<Artifact> print_lowered_cuda(const ir::Program& lowered, const ir::Target& target,
+                                    std::string_view symbol);
 
 /// "sm_90a" of "cuda:sm_90a".
 std::string architecture_of(const ir::Target& target);

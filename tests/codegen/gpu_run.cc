@@ -81,11 +81,19 @@ Target gpu_target(std::string_view name) {
 std::string compare_on_host(const Program& reference, const Program& scheduled,
                             const Target& target, uint64_t seed,
                             std::span<const runtime::cuda_host::ExecutionOptions> orders) {
+  const Result<Program> lowered = codegen::lower_gpu(scheduled, target);
+  if (!lowered.ok()) return "lower: " + lowered.error().message();
+  return compare_lowered_on_host(reference, *lowered, target, seed, orders);
+}
+
+std::string compare_lowered_on_host(const Program& reference, const Program& lowered,
+                                    const Target& target, uint64_t seed,
+                                    std::span<const runtime::cuda_host::ExecutionOptions> orders) {
   Rng rng(seed);
   const std::vector<Tensor> inputs = whole_numbers(reference, rng);
   const Result<std::vector<Tensor>> expected = interpret(reference, inputs);
   if (!expected.ok()) return "interpreter: " + expected.error().message();
-  const Result<codegen::Artifact> source = codegen::print_cuda_artifact(scheduled, target);
+  const Result<codegen::Artifact> source = codegen::print_lowered_cuda(lowered, target, "k");
   if (!source.ok()) return "print: " + source.error().message();
   if (const Result<void> valid = codegen::validate(*source); !valid.ok()) {
     return "artifact: " + valid.error().message();

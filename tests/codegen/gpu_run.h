@@ -20,6 +20,11 @@ std::string compare_on_host(const ir::Program& reference, const ir::Program& sch
                             const ir::Target& target, uint64_t seed,
                             std::span<const runtime::cuda_host::ExecutionOptions> orders);
 
+/// The same for a program that has been lowered already.
+std::string compare_lowered_on_host(const ir::Program& reference, const ir::Program& lowered,
+                                    const ir::Target& target, uint64_t seed,
+                                    std::span<const runtime::cuda_host::ExecutionOptions> orders);
+
 }  // namespace prunerc::testing
 
 #endif  // PRUNERC_TESTS_CODEGEN_GPU_RUN_H_
