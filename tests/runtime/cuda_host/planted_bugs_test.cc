@@ -1,9 +1,9 @@
 // Kernels in worker processes: plain, under the race checker, under the bounds checker; and what
 // each of them says of kernels with a planted bug.
-#include "runtime/cuda_host/device.h"
-
 #include "codegen/cuda/host_object.h"
+#include "runtime/cuda_host/device.h"
 #include "tests/runtime/cuda_host/kernels.h"
+#include "tests/support/cuda_host_device.h"
 
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
@@ -17,34 +17,10 @@ using testing::replace_nth;
 
 constexpr double kTolerance = 1e-6;
 
-HostDeviceOptions options_for(HostChecker checker) {
-  HostDeviceOptions options;
-  const char* const binary = checker == HostChecker::kRace     ? "runtime/cuda_host/race_worker"
-                             : checker == HostChecker::kBounds ? "runtime/cuda_host/bounds_worker"
-                                                               : "tests/runtime/cuda_host/worker";
-  options.worker_argv = {binary, "__cuda_host_worker"};
-  if (checker != HostChecker::kNone) options.memory = HostDeviceOptions::Memory::kUnlimited;
-  return options;
-}
-
-HostDevice& device_for(HostChecker checker) {
-  static HostDevice plain(options_for(HostChecker::kNone));
-  static HostDevice race(options_for(HostChecker::kRace));
-  static HostDevice bounds(options_for(HostChecker::kBounds));
-  return checker == HostChecker::kNone ? plain : checker == HostChecker::kRace ? race : bounds;
-}
-
 /// "" if the kernel does what it should, else what was found.
 std::string find_bug(const GemmCase& gemm, HostChecker checker) {
-  const Result<codegen::Artifact> object =
-      codegen::build_host_object(gemm.artifact, {.checker = checker});
-  if (!object.ok()) FAIL(object.error().message());
-  Job job;
-  job.artifact = &*object;
-  job.want_outputs = true;
-  for (const std::string& input : gemm.inputs)
-    job.inputs.push_back({.fill = Fill::kBytes, .bytes = input});
-  const JobOutcome outcome = device_for(checker).run(job);
+  const std::vector<std::string_view> inputs(gemm.inputs.begin(), gemm.inputs.end());
+  const JobOutcome outcome = testing::check_source_on_host(gemm.artifact, inputs, checker);
   if (outcome.measurement.status != MeasureStatus::kOk)
     return std::string(to_string(outcome.measurement.status)) + ": " + outcome.measurement.detail;
   const double error = testing::error_of(gemm, outcome.outputs.front());
@@ -260,7 +236,7 @@ TEST_CASE("a launch with less shared memory than the kernel declares is a fault"
 }
 
 TEST_CASE("a kernel that never ends is a timeout, and the next one runs") {
-  HostDeviceOptions options = options_for(HostChecker::kNone);
+  HostDeviceOptions options = testing::host_device_options(HostChecker::kNone);
   options.run_limit_ns = 300'000'000;
   HostDevice device(options);
   GemmCase gemm = small_sgemm();
@@ -277,7 +253,7 @@ TEST_CASE("a kernel that never ends is a timeout, and the next one runs") {
 }
 
 TEST_CASE("jobs that the host cannot do are refused") {
-  HostDevice& device = device_for(HostChecker::kNone);
+  HostDevice device(testing::host_device_options(HostChecker::kNone));
   const GemmCase gemm = small_sgemm();
   Job job;
   job.inputs.resize(2);
