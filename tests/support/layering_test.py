@@ -130,7 +130,7 @@ def check_project_include(path, target):
             return None
         if path.startswith("tests/support/operators."):
             return None  # Names operators by the language's texts; a target of its own.
-        if path.startswith("tests/support/cuda_host"):
+        if path.startswith(("tests/support/cuda_host", "tests/support/gpu.", "tests/support/gpu_worker.")):
             return None  # Compiles and runs kernels of GPUs; a target of its own.
         if folder == "support":
             return None if layer <= SUPPORT_LAYER else f"tests/support stays at or below layer {SUPPORT_LAYER}"

@@ -36,7 +36,7 @@ struct FakeGpu {
   Variable cupti{"PRUNERC_CUPTI", kFake};
   std::unique_ptr<CudaDevice> device = open();
   static std::unique_ptr<CudaDevice> open() {
-    auto opened = CudaDevice::open({.worker_argv = {"tests/runtime/cuda/worker", "__cuda_worker"},
+    auto opened = CudaDevice::open({.worker_argv = {"tests/support/gpu_worker", "__cuda_worker"},
                                     .run_limit_ns = 500'000'000});
     if (!opened.ok()) FAIL(opened.error().message());
     return std::move(opened).value();
@@ -72,7 +72,7 @@ JobOutcome run(FakeGpu& gpu, const Artifact& artifact, bool timed = false) {
 TEST_CASE("a machine without a driver has no CUDA device, and says why") {
   // The first question of this process decides, so another process is asked: its worker.
   const Variable none("PRUNERC_LIBCUDA", "/no/such/libcuda.so.1");
-  CpuDevice workers({.worker_argv = {"tests/runtime/cuda/worker", "__cuda_worker"},
+  CpuDevice workers({.worker_argv = {"tests/support/gpu_worker", "__cuda_worker"},
                      .memory_limit_bytes = INT64_MAX});
   const Artifact artifact = make_artifact("copy", 1000);
   Job job;
@@ -92,7 +92,7 @@ TEST_CASE("a driver without a device, and a library that is no driver, are no de
   job.inputs = {kInput};
   for (const char* library : {kFake, "libm.so.6"}) {
     const Variable driver("PRUNERC_LIBCUDA", library);
-    CpuDevice workers({.worker_argv = {"tests/runtime/cuda/worker", "__cuda_worker"},
+    CpuDevice workers({.worker_argv = {"tests/support/gpu_worker", "__cuda_worker"},
                        .memory_limit_bytes = INT64_MAX});
     const Measurement m = workers.run(job).measurement;
     CHECK(m.status == MeasureStatus::kWorkerError);
