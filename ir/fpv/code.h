@@ -189,8 +189,36 @@ struct FpCode {
   std::vector<FpWindow> windows;  // of outputs, by buffer; others: all elements
 };
 
-/// Whether the element of the output matters.
-bool is_watched(const FpCode& code, int32_t buffer, int64_t position);
+/// The window of an output; null: all elements matter.
+const FpWindow* window_of(const FpCode& code, int32_t buffer);
+
+/// Position of the first element of the output that matters and that `holds` is true of; -1: none.
+template <typename F>
+int64_t find_watched(const FpCode& code, int32_t buffer, const F& holds) {
+  const FpBuffer& info = code.buffers[static_cast<std::size_t>(buffer)];
+  const FpWindow* window = window_of(code, buffer);
+  if (window == nullptr) {
+    for (int64_t i = 0; i < info.num_elements; ++i) {
+      if (holds(i)) return i;
+    }
+    return -1;
+  }
+  if (window->box.empty()) return -1;
+  std::vector<int64_t> index;
+  for (const auto& [first, last] : window->box) index.push_back(first);
+  while (true) {
+    int64_t position = 0;
+    for (std::size_t d = 0; d < index.size(); ++d) position = position * info.shape[d] + index[d];
+    if (holds(position)) return position;
+    std::size_t d = index.size();
+    while (d > 0 && index[d - 1] == window->box[d - 1].second) {
+      index[d - 1] = window->box[d - 1].first;
+      --d;
+    }
+    if (d == 0) return -1;
+    ++index[d - 1];
+  }
+}
 
 /// The program is well-formed (ir::verify). Errors: Unsupported, with what is not.
 Result<FpCode> compile_fp(const Program& program, std::span<const int64_t> params,

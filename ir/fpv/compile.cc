@@ -55,18 +55,11 @@ Concurrency concurrency_of(LoopKind kind) {
   PRUNERC_UNREACHABLE("loop kind");
 }
 
-bool is_watched(const FpCode& code, int32_t buffer, int64_t position) {
+const FpWindow* window_of(const FpCode& code, int32_t buffer) {
   for (const FpWindow& window : code.windows) {
-    if (window.buffer != buffer) continue;
-    if (window.box.empty()) return false;
-    const std::vector<int64_t>& shape = code.buffers[static_cast<std::size_t>(buffer)].shape;
-    for (std::size_t d = shape.size(); d-- > 0;) {
-      const int64_t index = position % shape[d];
-      if (index < window.box[d].first || index > window.box[d].second) return false;
-      position /= shape[d];
-    }
+    if (window.buffer == buffer) return &window;
   }
-  return true;
+  return nullptr;
 }
 
 int axis_of(LoopKind kind) {

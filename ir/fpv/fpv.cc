@@ -95,18 +95,14 @@ std::optional<std::string> difference(const FpCode& spec_code, const FpMachine& 
     const FpBuffer& buffer = spec_code.buffers[static_cast<std::size_t>(ours[o])];
     const FpMemory& x = spec.memory(ours[o]);
     const FpMemory& y = candidate.memory(theirs[o]);
-    for (std::size_t i = 0; i < static_cast<std::size_t>(buffer.num_elements); ++i) {
-      if (!is_watched(spec_code, ours[o], static_cast<int64_t>(i))) continue;
-      bool same = false;
-      if (is_float(buffer.dtype)) {
-        // Only one side may have lost its residue modulo q.
-        const bool lost = ((x.q[i] | y.q[i]) & kLost) != 0;
-        same = x.p[i] == y.p[i] && (lost || x.q[i] == y.q[i]);
-      } else {
-        same = x.v[i] == y.v[i];
-      }
-      if (!same) return spec.element_name(ours[o], static_cast<int64_t>(i));
-    }
+    const int64_t differs = find_watched(spec_code, ours[o], [&](int64_t position) {
+      const auto i = static_cast<std::size_t>(position);
+      if (!is_float(buffer.dtype)) return x.v[i] != y.v[i];
+      // Only one side may have lost its residue modulo q.
+      const bool lost = ((x.q[i] | y.q[i]) & kLost) != 0;
+      return x.p[i] != y.p[i] || (!lost && x.q[i] != y.q[i]);
+    });
+    if (differs >= 0) return spec.element_name(ours[o], differs);
   }
   return std::nullopt;
 }

@@ -32,40 +32,49 @@ FpMachine::FpMachine(const FpCode& code, FpWorld& world, int64_t max_steps)
 }
 
 void FpMachine::set_inputs() {
-  memory_.assign(code_.buffers.size(), {});
-  uint64_t input = 0;
+  memory_.clear();
+  memory_.resize(code_.buffers.size());
+  // Inputs are numbered among themselves, so that two programs of one signature see the same.
+  int input = 0;
   for (std::size_t b = 0; b < code_.buffers.size(); ++b) {
     const FpBuffer& buffer = code_.buffers[b];
     FpMemory& m = memory_[b];
     const auto count = static_cast<std::size_t>(buffer.num_elements);
     const bool is_input = buffer.role == BufferRole::kInput;
     if (is_float(buffer.dtype)) {
-      m.p.assign(count, 0);
-      m.q.assign(count, 0);
+      m.p.reset(count);
+      m.q.reset(count);
     } else {
-      m.v.assign(count, 0);
+      m.v.reset(count);
     }
-    if (!is_input) m.written.assign(count, 0);
+    // Of a sample little is read.
+    const bool is_lazy = is_input && !code_.windows.empty();
+    if (!is_input || is_lazy) m.written.reset(count);
     for (std::size_t level = 0; level < kNumConcurrencies && buffer.may_race; ++level) {
-      m.writer[level].assign(count, 0);
-      m.reader[level].assign(count, 0);
+      m.writer[level].reset(count);
+      m.reader[level].reset(count);
     }
     for (std::size_t level = 0; level < kNumConcurrencies && buffer.has_owners; ++level) {
-      m.owner[level].assign(count, 0);
+      m.owner[level].reset(count);
     }
     if (!is_input) continue;
-    // Inputs are numbered among themselves, so that two programs of one signature see the same.
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto position = static_cast<int64_t>(i);
-      if (is_float(buffer.dtype)) {
-        const FpValue value = world_.input(input, position);
-        m.p[i] = value.p;
-        m.q[i] = value.q;
-      } else {
-        m.v[i] = world_.int_input(buffer.dtype, input, position, code_.largest_param_extent);
-      }
+    if (is_lazy) m.input = input;
+    for (int64_t i = 0; !is_lazy && i < buffer.num_elements; ++i) {
+      set_input(m, input, buffer.dtype, i);
     }
     ++input;
+  }
+}
+
+void FpMachine::set_input(FpMemory& m, int input, DType dtype, int64_t position) {
+  const auto at = static_cast<std::size_t>(position);
+  const auto which = static_cast<uint64_t>(input);
+  if (is_float(dtype)) {
+    const FpValue value = world_.input(which, position);
+    m.p[at] = value.p;
+    m.q[at] = value.q;
+  } else {
+    m.v[at] = world_.int_input(dtype, which, position, code_.largest_param_extent);
   }
 }
 
@@ -77,12 +86,12 @@ bool FpMachine::run() {
     if (code_.buffers[b].role != BufferRole::kOutput) continue;
     const FpMemory& m = memory_[b];
     const auto buffer = static_cast<int32_t>(b);
-    for (std::size_t i = 0; i < m.written.size(); ++i) {
-      const auto position = static_cast<int64_t>(i);
-      if (m.written[i] == m.stamp || !is_watched(code_, buffer, position)) continue;
-      return fail(FpFailure::kInvalid,
-                  "output element " + element_name(buffer, position) + " is never written");
-    }
+    const int64_t unwritten = find_watched(code_, buffer, [&](int64_t position) {
+      return m.written[static_cast<std::size_t>(position)] != m.stamp;
+    });
+    if (unwritten < 0) continue;
+    return fail(FpFailure::kInvalid,
+                "output element " + element_name(buffer, unwritten) + " is never written");
   }
   if (world_.undefined()) return fail(FpFailure::kUnsupported, "arithmetic on infinities");
   if (world_.too_large()) return fail(FpFailure::kUnsupported, "so many maxima");

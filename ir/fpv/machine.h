@@ -5,6 +5,7 @@
 #include "ir/fpv/code.h"
 #include "ir/fpv/lanes.h"
 #include "ir/fpv/world.h"
+#include "ir/fpv/zero_array.h"
 
 #include <array>
 #include <cstdint>
@@ -18,11 +19,12 @@ namespace prunerc::ir {
 /// buffer's. Shadows, per concurrency, hold who last wrote and read it, and in scope local which
 /// threads of which kernel have the value.
 struct FpMemory {
-  std::vector<uint32_t> p, q;  // floats
-  std::vector<int64_t> v;      // integers and bool
-  std::vector<uint32_t> written;
+  ZeroArray<uint32_t> p, q;  // floats
+  ZeroArray<int64_t> v;      // integers and bool
+  ZeroArray<uint32_t> written;
+  int input = -1;  // number of an input whose elements are made when they are read
   uint32_t stamp = 1;
-  std::array<std::vector<uint64_t>, kNumConcurrencies> writer, reader, owner;
+  std::array<ZeroArray<uint64_t>, kNumConcurrencies> writer, reader, owner;
   std::array<uint64_t, kNumConcurrencies> forgotten_at = {};  // older shadows mean nothing
 };
 
@@ -60,6 +62,8 @@ class FpMachine {
 
   // machine.cc
   void set_inputs();
+  void set_input(FpMemory& m, int input, DType dtype, int64_t position);
+  bool fill(const FpAccess& a, const Place& place);
   void exec(int32_t s);
   void exec_loop(const FpStmt& s);
   void exec_lanes(const FpStmt& s);

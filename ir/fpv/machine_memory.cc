@@ -58,8 +58,21 @@ bool FpMachine::locate(const FpAccess& a, int d, Place* out) {
   return !failed();
 }
 
+// Makes elements of an input that are read for the first time.
+bool FpMachine::fill(const FpAccess& a, const Place& place) {
+  FpMemory& m = memory_[static_cast<std::size_t>(a.buffer)];
+  for (int l = 0; l < n_; ++l) {
+    const int64_t position = is_on(l) ? place.position(l) : -1;
+    if (position < 0 || m.written[static_cast<std::size_t>(position)] == m.stamp) continue;
+    m.written[static_cast<std::size_t>(position)] = m.stamp;
+    set_input(m, m.input, code_.buffers[static_cast<std::size_t>(a.buffer)].dtype, position);
+  }
+  return true;
+}
+
 bool FpMachine::check_written(const FpAccess& a, const Place& place) {
   const FpMemory& m = memory_[static_cast<std::size_t>(a.buffer)];
+  if (m.input >= 0) return fill(a, place);
   if (m.written.empty()) return true;  // an input
   const int lanes = place.is_affine && place.stride == 0 ? 1 : n_;
   if (lanes == 1) {
