@@ -138,10 +138,10 @@ Expr IrBuilder::constant(double value, DType dtype) {
              : int_imm(is_bool(dtype) ? (value != 0 ? 1 : 0) : saturate_to(dtype, value), dtype);
 }
 
-const Var* IrBuilder::fresh_var(std::string_view name) {
+const Var* IrBuilder::fresh_var(std::string_view name, DType dtype) {
   Var n;
   n.kind = ExprKind::kVar;
-  n.dtype = DType::kI64;
+  n.dtype = dtype;
   n.id = VarId(next_.var++);
   n.name = name;
   n.hash = with(start_hash(n.kind, n.dtype), static_cast<int64_t>(n.id.value));
@@ -376,7 +376,19 @@ Stmt IrBuilder::block(const Block& description) {
   n.hash = with(with(n.hash, n.reads), n.writes);
   n.hash = with(with(with(n.hash, n.guard), n.init), n.body);
   n.hash = with(n.hash, n.attrs);
+  if (n.combiner != nullptr) n.hash = with(n.hash, n.combiner->results);
   return put(n);
+}
+
+const Combiner* IrBuilder::combiner(const Combiner& description) {
+  PRUNERC_CHECK(description.left.size() == description.results.size() &&
+                    description.right.size() == description.results.size(),
+                "a combiner has two variables for each result");
+  Combiner n;
+  n.left = arena_->copy(description.left);
+  n.right = arena_->copy(description.right);
+  n.results = arena_->copy(description.results);
+  return arena_->copy(std::span<const Combiner>(&n, 1)).data();
 }
 
 Stmt IrBuilder::store(BufferId buffer_id, std::span<const Expr> indices, Expr value) {

@@ -33,7 +33,7 @@ class IrBuilder {
   Expr float_imm(double value, DType dtype);  // rounded to dtype
   /// A constant of any type: rounded, or truncated and saturated.
   Expr constant(double value, DType dtype);
-  const Var* fresh_var(std::string_view name);
+  const Var* fresh_var(std::string_view name, DType dtype = DType::kI64);
   /// The same variable (id and name) as a node of this arena.
   const Var* copy_var(const Var& var);
   Expr param(ParamId id);
@@ -81,6 +81,7 @@ class IrBuilder {
   }
   Stmt loop(const Loop& description);    // kind and hash are filled in; spans are copied
   Stmt block(const Block& description);  // the same
+  const Combiner* combiner(const Combiner& description);  // copied
   Stmt store(BufferId buffer, std::span<const Expr> indices, Expr value);
   Stmt if_then(Expr condition, Stmt then_body, Stmt else_body = {});
   Stmt alloc(BufferId buffer, Stmt body);

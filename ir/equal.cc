@@ -2,6 +2,7 @@
 
 #include "ir/visit.h"
 
+#include <algorithm>
 #include <functional>
 #include <unordered_map>
 #include <vector>
@@ -133,7 +134,24 @@ class Canonical {
     accesses(b.reads);
     accesses(b.writes);
     stmt(b.init);
+    if (b.combiner != nullptr) combiner(*b.combiner);
     stmt(b.body);
+  }
+
+  // Its variables count by their places: blocks may share them.
+  void combiner(const Combiner& c) {
+    word(~uint64_t{0} - 2);
+    std::unordered_map<int32_t, uint64_t> mine;
+    for (const auto& list : {c.left, c.right}) {
+      for (const Var* v : list) {
+        mine.emplace(v->id.value, mine.size());
+        word(static_cast<uint64_t>(v->dtype));
+      }
+    }
+    vars_.swap(mine);
+    word(c.results.size());
+    for (Expr e : c.results) expr(e);
+    vars_.swap(mine);
   }
 
   void stmt(Stmt s) {
@@ -199,6 +217,17 @@ bool equal_exprs(std::span<const Expr> a, std::span<const Expr> b) {
     if (!structural_equal(a[i], b[i])) return false;
   }
   return true;
+}
+
+bool equal_vars(std::span<const Var* const> a, std::span<const Var* const> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Var* x, const Var* y) { return x->id == y->id; });
+}
+
+bool equal_combiners(const Combiner* a, const Combiner* b) {
+  if (a == b) return true;
+  return a != nullptr && b != nullptr && equal_vars(a->left, b->left) &&
+         equal_vars(a->right, b->right) && equal_exprs(a->results, b->results);
 }
 
 bool equal_iters(std::span<const IterVar> a, std::span<const IterVar> b) {
@@ -275,6 +304,7 @@ bool structural_equal(Stmt a, Stmt b) {
                                     equal_attrs(n.attrs, m->attrs) &&
                                     structural_equal(n.guard, m->guard) &&
                                     structural_equal(n.init, m->init) &&
+                                    equal_combiners(n.combiner, m->combiner) &&
                                     structural_equal(n.body, m->body);
                            },
                            [&](const Store& n) {

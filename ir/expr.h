@@ -57,7 +57,8 @@ class Expr {
 };
 static_assert(std::is_trivially_copyable_v<Expr> && sizeof(Expr) == sizeof(void*));
 
-/// A loop or block iteration variable; always i64. The name is for people; the id is the identity.
+/// A loop or block iteration variable, always i64; in a Combiner, a value of any type. The name is
+/// for people; the id is the identity.
 struct Var : ExprNode {
   static constexpr ExprKind kKind = ExprKind::kVar;
   VarId id;

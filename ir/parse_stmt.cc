@@ -206,6 +206,9 @@ Result<Stmt> Parser::block() {
     take();
     PRUNERC_TRY(blk.init, body());
   }
+  if (at("combine") && peek(1).text == "(") {
+    PRUNERC_TRY(blk.combiner, combiner(blk.init));
+  }
   const Locus locus = peek().locus;
   PRUNERC_TRY(blk.body, body());
   scope_.resize(outer);
@@ -214,6 +217,43 @@ Result<Stmt> Parser::block() {
   blk.reads = reads;
   blk.writes = writes;
   return b_.block(blk);
+}
+
+// combine (a, ..), (b, ..) -> (x, ..): one of each for every buffer that the init stores to.
+Result<const Combiner*> Parser::combiner(Stmt init) {
+  const Locus locus = take().locus;
+  const std::vector<BufferId> targets = stored_in_order(init);
+  if (targets.empty()) {
+    return error_at(locus, Diag::kParseExpected, "an init before its combiner", "'combine'");
+  }
+  const std::vector<std::pair<std::string_view, const Var*>> outer = std::exchange(scope_, {});
+  PRUNERC_TRY(const std::vector<const Var*> left, partial(targets));
+  PRUNERC_TRY_VOID(expect(","));
+  PRUNERC_TRY(const std::vector<const Var*> right, partial(targets));
+  PRUNERC_TRY_VOID(expect("->"));
+  PRUNERC_TRY_VOID(expect("("));
+  std::vector<Expr> results;
+  for (const BufferId target : targets) {
+    if (!results.empty()) PRUNERC_TRY_VOID(expect(","));
+    PRUNERC_TRY(const Expr result, expr(b_.buffer(target).dtype, "a result of a combiner"));
+    results.push_back(result);
+  }
+  PRUNERC_TRY_VOID(expect(")"));
+  scope_ = outer;
+  return b_.combiner({left, right, results});
+}
+
+Result<std::vector<const Var*>> Parser::partial(std::span<const BufferId> targets) {
+  PRUNERC_TRY_VOID(expect("("));
+  std::vector<const Var*> out;
+  for (const BufferId target : targets) {
+    if (!out.empty()) PRUNERC_TRY_VOID(expect(","));
+    PRUNERC_TRY(const std::string_view var_name, name("a name for a partial result"));
+    out.push_back(b_.fresh_var(var_name, b_.buffer(target).dtype));
+    scope_.push_back({var_name, out.back()});
+  }
+  PRUNERC_TRY_VOID(expect(")"));
+  return out;
 }
 
 Result<Access> Parser::access() {

@@ -77,6 +77,8 @@ class Parser {
   }
   Result<std::vector<Attr>> attrs();
   using Names = std::vector<std::pair<std::string_view, const Var*>>;
+  Result<const Combiner*> combiner(Stmt init);
+  Result<std::vector<const Var*>> partial(std::span<const BufferId> targets);
   Result<Names> iter_list(std::vector<IterVar>* iters);
   Result<std::vector<Access>> accesses();
   Result<Access> access();

@@ -37,10 +37,11 @@ int level(ExprKind kind) {
 
 bool is_reserved(std::string_view name) {
   static const std::unordered_set<std::string_view> kWords = {
-      "program", "buffer", "param",  "tiles", "choice", "require", "for",    "in",     "block",
-      "where",   "reads",  "writes", "init",  "if",     "else",    "alloc",  "true",   "false",
-      "min",     "max",    "select", "f64",   "f32",    "f16",     "bf16",   "i64",    "i32",
-      "i8",      "u8",     "bool",   "S",     "R",      "O",       "global", "shared", "local"};
+      "program", "buffer", "param",  "tiles",  "choice", "require", "for",  "in",
+      "block",   "where",  "reads",  "writes", "init",   "combine", "if",   "else",
+      "alloc",   "true",   "false",  "min",    "max",    "select",  "f64",  "f32",
+      "f16",     "bf16",   "i64",    "i32",    "i8",     "u8",      "bool", "S",
+      "R",       "O",      "global", "shared", "local"};
   return kWords.count(name) > 0;
 }
 
@@ -268,8 +269,25 @@ class Printer {
       line("init {{");
       body(b.init);
     }
+    if (b.combiner != nullptr) combiner(*b.combiner);
     --depth_;
     body(b.body);
+  }
+
+  // Names of its variables end with it: blocks may share them.
+  void combiner(const Combiner& c) {
+    const std::unordered_map<int32_t, std::string> outer = vars_;
+    const std::unordered_set<std::string> outer_used = used_;
+    const auto names = [&](std::span<const Var* const> vars) {
+      std::string out;
+      for (const Var* v : vars) out += (out.empty() ? "" : ", ") + var_name(v);
+      return out;
+    };
+    const std::string left = names(c.left);
+    const std::string right = names(c.right);
+    line("combine ({}), ({}) -> ({})", left, right, list(c.results));
+    vars_ = outer;
+    used_ = outer_used;
   }
 
   // The statements inside braces that are already open, and the closing brace.

@@ -109,7 +109,16 @@ class Copier {
     copy.guard = expr(n.guard);
     copy.init = stmt(n.init);
     copy.body = stmt(n.body);
+    if (n.combiner != nullptr) copy.combiner = combiner(*n.combiner);
     return b_.block(copy);
+  }
+
+  const Combiner* combiner(const Combiner& n) {
+    std::vector<const Var*> left, right;
+    for (const Var* v : n.left) left.push_back(var(v));
+    for (const Var* v : n.right) right.push_back(var(v));
+    const std::vector<Expr> results = list(n.results);
+    return b_.combiner({left, right, results});
   }
 
   IrBuilder& b_;

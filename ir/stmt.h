@@ -101,10 +101,19 @@ struct Access {
   std::span<const Range> region;
 };
 
+/// How two partial results of a reduction combine: results[t] is what the t-th buffer that the
+/// block's init stores to holds afterwards, elementwise, where left[t] and right[t] are what the
+/// partial results hold. Closed: mentions nothing else. A claim, which whoever relies on it checks.
+struct Combiner {
+  std::span<const Var*const> left, right;
+  std::span<const Expr> results;
+};
+
 /// A computation unit (TensorIR block and its realization in one node). The body mentions only the
 /// iteration variables and buffers. `guard` (null: always) is over the enclosing loops' variables:
 /// the instance runs only if it holds. `init` (null: none) runs first in the instance whose
-/// reduction iterations are all 0.
+/// reduction iterations are all 0. `combiner` (null: none) is for reductions whose body does not
+/// say by itself how partial results combine.
 struct Block : StmtNode {
   static constexpr StmtKind kKind = StmtKind::kBlock;
   BlockId id;
@@ -114,6 +123,7 @@ struct Block : StmtNode {
   Expr guard;
   Stmt init, body;
   std::span<const Attr> attrs;
+  const Combiner* combiner = nullptr;
 };
 
 /// buffer[indices] = value

@@ -154,10 +154,36 @@ class Verifier {
     accesses(b.reads);
     accesses(b.writes);
     stmt(b.init);
+    if (b.combiner != nullptr) combiner(b);
     stmt(b.body);
     scope_.resize(outer);
     visible_ = outer_visible;
     block_ = outer_block;
+  }
+
+  // Two variables and a result of the buffer's type for each buffer that the init stores to.
+  void combiner(const Block& b) {
+    const Combiner& c = *b.combiner;
+    const std::vector<BufferId> targets = stored_in_order(b.init);
+    bool fits = !targets.empty() && c.results.size() == targets.size();
+    for (std::size_t t = 0; fits && t < targets.size(); ++t) {
+      const DType dtype = program_.buffer(targets[t]).dtype;
+      fits =
+          c.left[t]->dtype == dtype && c.right[t]->dtype == dtype && c.results[t].dtype() == dtype;
+    }
+    const auto own = [&](const Var* v) {
+      return std::find(c.left.begin(), c.left.end(), v) != c.left.end() ||
+             std::find(c.right.begin(), c.right.end(), v) != c.right.end();
+    };
+    for (Expr result : c.results) {
+      walk(result, [&](Expr part) {
+        const Var* v = part.as<Var>();
+        fits = fits && (v == nullptr || own(v)) && part.as<Load>() == nullptr &&
+               part.as<TileParam>() == nullptr;
+        return fits;
+      });
+    }
+    if (!fits) fail(Diag::kVerifyStructure, "a combiner does not fit what its block's init stores");
   }
 
   void stmt(Stmt s) {

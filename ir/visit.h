@@ -7,7 +7,9 @@
 #include "ir/stmt.h"
 #include "ir/support/check.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace prunerc::ir {
 
@@ -130,6 +132,22 @@ void walk(Stmt s, FS&& fs, FE&& fe) {
   if (!s.defined() || !fs(s)) return;
   for_each_child(
       s, [&](Stmt child) { walk(child, fs, fe); }, [&](Expr child) { fe(child); });
+}
+
+/// The buffers that a statement stores to, in order of their first stores.
+inline std::vector<BufferId> stored_in_order(Stmt s) {
+  std::vector<BufferId> out;
+  walk(
+      s,
+      [&](Stmt part) {
+        const Store* store = part.as<Store>();
+        if (store != nullptr && std::find(out.begin(), out.end(), store->buffer) == out.end()) {
+          out.push_back(store->buffer);
+        }
+        return true;
+      },
+      [](Expr) {});
+  return out;
 }
 
 }  // namespace prunerc::ir

@@ -67,7 +67,7 @@ class KindProof {
         }
       }
     }
-    if (has_reduce_iters(block_) && !commute && !accumulates(b_, block_)) {
+    if (has_reduce_iters(block_) && !commute && !accumulation_fault(b_, block_).empty()) {
       note(Proof::kUnknown, "its reduction is no accumulation that is known to commute");
     }
     return out_;

@@ -7,6 +7,7 @@
 #include "ir/visit.h"
 #include "schedule/primitive/accumulator.h"
 #include "schedule/primitive/box.h"
+#include "schedule/primitive/combiner.h"
 
 #include <algorithm>
 #include <cmath>
@@ -181,10 +182,14 @@ Proof instances_meet(const Block& block, const Access& x, const Access& y, Insta
   return share_element(from, to, PointOrder::kDifferent, VarRanges(), options);
 }
 
-bool accumulates(IrBuilder& b, const Block& block) {
+std::string accumulation_fault(IrBuilder& b, const Block& block) {
   Stmt inside = block.body;
   while (const Loop* loop = inside.as<Loop>()) inside = loop->body;
-  return match_reducer_in(block, inside).has_value() || match_accumulator(b, block).has_value();
+  if (match_reducer_in(block, inside) || match_accumulator(b, block)) return {};
+  std::string fault;
+  if (find_combiner(b, block, &fault)) return {};
+  return fault.empty() ? "its reduction is no sum, product, minimum or maximum into one element"
+                       : "its combiner does not hold: " + fault;
 }
 
 std::string order_fault(IrBuilder& b, const Block& block) {
@@ -206,10 +211,7 @@ std::string order_fault(IrBuilder& b, const Block& block) {
       }
     }
   }
-  if (has_reduce_iters(block) && !accumulates(b, block)) {
-    return "its reduction is no sum, product, minimum or maximum into one element";
-  }
-  return {};
+  return has_reduce_iters(block) ? accumulation_fault(b, block) : std::string();
 }
 
 Result<void> check_instances_once(IrBuilder& b, const Block& block,

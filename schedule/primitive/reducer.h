@@ -45,8 +45,9 @@ struct InstanceLimits {
 ir::Proof instances_meet(const ir::Block& block, const ir::Access& x, const ir::Access& y,
                          InstancePairs pairs, const ir::ProveOptions& options,
                          const InstanceLimits& limits = {});
-/// The block updates one element, a tuple, or a tile of elements, each by a known operation.
-bool accumulates(ir::IrBuilder& b, const ir::Block& block);
+/// Why not every order of the block's instances gives the same: empty if it updates one element, a
+/// tuple, or a tile of elements, each by an operation that is known to combine.
+std::string accumulation_fault(ir::IrBuilder& b, const ir::Block& block);
 
 /// Why the instances of a block must keep their order; empty if any order gives the same result.
 /// Spatial variables must determine the element that is written, reduction variables must

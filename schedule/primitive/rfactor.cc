@@ -9,8 +9,9 @@
 // B_rf's loops keep their ids; B keeps its block id and gets new loops: copies of the spatial loops
 // that stood inside the outermost reduction loop, then one over the new axis.
 //
-// The accumulation may be one of tuples (accumulator.h: argmax, online softmax): then each of its
-// buffers gets a partial one.
+// The accumulation may be one of tuples: then each of its buffers gets a partial one. How partial
+// results combine is known (accumulator.h: argmax, online softmax), declared by the block or read
+// off its body (combiner.h).
 //
 // Requires: B stands in no other block, has an init, accumulates in a known way from nothing, is
 // the sole writer of T; L is serial and feeds reduction variables only; from the
@@ -23,10 +24,13 @@
 #include "ir/analysis/simplify.h"
 #include "schedule/primitive.h"
 #include "schedule/primitive/accumulator.h"
+#include "schedule/primitive/combiner.h"
 #include "schedule/primitive/flow.h"
+#include "schedule/primitive/nest.h"
 #include "schedule/primitive/reducer.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -40,18 +44,32 @@ class RfactorPlan {
   const Site& block_site() const { return block_site_; }
   const Block& block() const { return *block_site_.block(); }
   const Loop& loop() const { return *loop_; }
-  const Accumulator& how() const { return *how_; }
+  /// Either the one or the other.
+  const std::optional<Accumulator>& how() const { return how_; }
+  const std::optional<Tuple>& tuple() const { return tuple_; }
+  /// What gets a partial buffer: targets, and a tuple's scratch.
+  std::vector<const Store*> stores() const {
+    if (how_) return how_->targets;
+    std::vector<const Store*> out;
+    for (const TupleStore& s : tuple_->step) out.push_back(s.store);
+    return out;
+  }
+  /// The place of the new dimension among those of a buffer; negative axes count from the end.
+  std::size_t axis(const Store& store) const {
+    const int64_t rank = static_cast<int64_t>(store.indices.size());
+    return static_cast<std::size_t>(axis_ < 0 ? axis_ + rank + 1 : axis_);
+  }
   /// Loops from the outermost reduction loop down.
   const std::vector<const Loop*>& inner() const { return inner_; }
-  std::size_t axis() const { return axis_; }
 
  private:
   friend Result<RfactorPlan> plan_rfactor(const Program&, LoopId, int64_t);
   Site block_site_;
   const Loop* loop_ = nullptr;
   std::optional<Accumulator> how_;
+  std::optional<Tuple> tuple_;
   std::vector<const Loop*> inner_;
-  std::size_t axis_ = 0;
+  int64_t axis_ = 0;
 };
 
 bool feeds_spatial(const Loop& loop, const Block& block) {
@@ -115,19 +133,27 @@ Result<RfactorPlan> plan_rfactor(const Program& program, LoopId id, int64_t axis
   if (!block.init.defined()) return error(Diag::kBlockNoInit, block.id);
   IrBuilder b(program);
   plan.how_ = match_accumulator(b, block);
-  if (!plan.how_ || !starts_from_nothing(b, *plan.how_, block)) {
-    return error(Diag::kReducerUnknown, block.id);
+  if (plan.how_ && !starts_from_nothing(b, *plan.how_, block)) plan.how_.reset();
+  if (!plan.how_) {
+    std::string fault;
+    const std::optional<CombinedTuple> found = find_combiner(b, block, &fault);
+    if (!fault.empty()) return error(Diag::kReducerForm, block.id, fault);
+    if (!found) return error(Diag::kReducerUnknown, block.id);
+    plan.tuple_ = found->tuple;
   }
   PRUNERC_TRY_VOID(check_sole_writer(flow, place));
   for (const Loop* loop : flow[place].loops) {
     if (!plan.inner_.empty() || feeds_reduction(*loop, block)) plan.inner_.push_back(loop);
   }
   PRUNERC_TRY_VOID(check_loops(block, *plan.loop_, plan.inner_));
-  const int64_t rank = static_cast<int64_t>(plan.how_->targets[0]->indices.size());
+  int64_t rank = std::numeric_limits<int64_t>::max();
+  for (const Store* store : plan.stores()) {
+    rank = std::min(rank, static_cast<int64_t>(store->indices.size()));
+  }
   if (axis < -(rank + 1) || axis > rank) {
     return error(Diag::kAxisRange, axis, -(rank + 1), rank);
   }
-  plan.axis_ = static_cast<std::size_t>(axis < 0 ? axis + rank + 1 : axis);
+  plan.axis_ = axis;
   const std::string fault = order_fault(b, block);
   if (!fault.empty()) return error(Diag::kBlockOrderFixed, block.id, fault);
   PRUNERC_TRY_VOID(check_guard(b, block, *plan.loop_, flow[place].loops));
@@ -140,10 +166,9 @@ class RfactorRewriter {
       : program_(program), plan_(plan), b_(program) {}
 
   Applied run() {
-    for (const Store* store : plan_.how().targets) {
+    for (const Store* store : plan_.stores()) {
       const Buffer target = program_.buffer(store->buffer);
-      std::vector<Expr> shape(target.shape.begin(), target.shape.end());
-      shape.insert(shape.begin() + axis(), plan_.loop().extent);
+      const std::vector<Expr> shape = with_axis(*store, target.shape, plan_.loop().extent);
       partial_.push_back(b_.add_buffer(std::string(target.name) + "_rf", target.dtype, shape,
                                        target.scope, BufferRole::kIntermediate));
     }
@@ -156,16 +181,45 @@ class RfactorRewriter {
   }
 
  private:
-  std::ptrdiff_t axis() const { return static_cast<std::ptrdiff_t>(plan_.axis()); }
+  std::vector<Expr> with_axis(const Store& store, std::span<const Expr> dims, Expr added) const {
+    std::vector<Expr> out(dims.begin(), dims.end());
+    out.insert(out.begin() + static_cast<std::ptrdiff_t>(plan_.axis(store)), added);
+    return out;
+  }
+
   std::vector<Target> partials(const VarMap& vars, Expr on_axis) {
+    const Store& store = *plan_.stores()[0];
     std::vector<Expr> indices;
-    for (Expr index : plan_.how().targets[0]->indices) {
-      indices.push_back(substitute(b_, index, vars));
-    }
-    indices.insert(indices.begin() + axis(), on_axis);
+    for (Expr index : store.indices) indices.push_back(substitute(b_, index, vars));
+    indices = with_axis(store, indices, on_axis);
     std::vector<Target> out;
     for (const BufferId buffer : partial_) out.push_back({buffer, indices});
     return out;
+  }
+
+  // A tuple's init or body on the partial buffers.
+  Stmt on_partials(Stmt s, const VarMap& vars, Expr on_axis) {
+    const std::vector<const Store*> stores = plan_.stores();
+    for (std::size_t i = 0; i < stores.size(); ++i) {
+      const auto place = [&](std::span<const Expr> indices, const VarRanges&) {
+        return with_axis(*stores[i], indices, on_axis);
+      };
+      s = move_accesses(b_, s, stores[i]->buffer, partial_[i], place);
+    }
+    return substitute(b_, s, vars);
+  }
+
+  Stmt combine_tuple(Expr on_axis) {
+    const Tuple& tuple = *plan_.tuple();
+    // Read again, as nodes of the new program.
+    const Combiner& combiner = *read_combiner(b_, plan_.block())->combiner;
+    const std::vector<const Store*> stores = plan_.stores();
+    const auto right = [&](std::size_t target, std::span<const Expr> indices) {
+      const Store* store = tuple.result(target).store;
+      const auto at = std::find(stores.begin(), stores.end(), store) - stores.begin();
+      return b_.load(partial_[static_cast<std::size_t>(at)], with_axis(*store, indices, on_axis));
+    };
+    return combine_into(b_, tuple, combiner, right);
   }
 
   // The old block with the loop turned spatial, in the old loops.
@@ -204,20 +258,29 @@ class RfactorRewriter {
       if (iter.kind == IterKind::kSpatial) continue;
       by_iter[iter.var->id] = simplify(b_, substitute(b_, iter.binding, by_loop), ranges);
     }
+    block.iters = iters;
+    if (plan_.tuple()) {
+      block.init = on_partials(old.init, by_iter, on_axis);
+      block.body = on_partials(old.body, by_iter, on_axis);
+    } else {
+      accumulate_partial(block, by_iter, on_axis, reduces);
+    }
+    rebuild_accesses(b_, block);
+    return b_.block(block);
+  }
+
+  void accumulate_partial(Block& block, const VarMap& by_iter, Expr on_axis, bool reduces) {
     const std::vector<Target> targets = partials(by_iter, on_axis);
-    const Accumulator& how = plan_.how();
+    const Accumulator& how = *plan_.how();
     std::vector<Expr> element;
     for (Expr part : how.element) {
       element.push_back(part.defined() ? substitute(b_, part, by_iter) : Expr());
     }
-    block.iters = iters;
     // A sum of one element is that element; a tuple needs its step.
     const bool accumulates = reduces || how.kind != AccumulatorKind::kSingle;
     block.init = accumulates ? start_from_nothing(b_, how, targets) : Stmt();
     block.body = accumulates ? accumulate(b_, how, targets, element)
                              : b_.store(targets[0].buffer, targets[0].indices, element[0]);
-    rebuild_accesses(b_, block);
-    return b_.block(block);
   }
 
   // The old block id, now over the partial results.
@@ -249,12 +312,17 @@ class RfactorRewriter {
     iters.push_back({axis_iter, plan_.loop().extent, IterKind::kReduce, axis_loop});
     block.iters = iters;
     if (old.guard.defined()) block.guard = start_guard(by_loop, ranges);
-    std::vector<Target> targets;
-    for (const Store* store : plan_.how().targets) {
-      targets.push_back({store->buffer, {store->indices.begin(), store->indices.end()}});
+    if (plan_.tuple()) {
+      block.body = combine_tuple(axis_iter);
+      block.init = clone_with_fresh_ids(b_, block.init);
+    } else {
+      std::vector<Target> targets;
+      for (const Store* store : plan_.how()->targets) {
+        targets.push_back({store->buffer, {store->indices.begin(), store->indices.end()}});
+      }
+      const std::vector<Target> from = partials({}, axis_iter);
+      block.body = accumulate(b_, *plan_.how(), targets, element_of(b_, *plan_.how(), from));
     }
-    const std::vector<Target> from = partials({}, axis_iter);
-    block.body = accumulate(b_, plan_.how(), targets, element_of(b_, plan_.how(), from));
     rebuild_accesses(b_, block);
     return nest(copied, vars, axis_loop, b_.block(block));
   }

@@ -33,7 +33,6 @@ PENDING = [
     "NvrtcMissing",
     "CudaMissing",
     "CudaCall",
-    "ReducerForm",
 ]
 
 
