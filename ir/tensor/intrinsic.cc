@@ -133,9 +133,29 @@ Result<void> check_description(TensorIntrinsic& t) {
   return {};
 }
 
+// The description's parameters, as registers of lanes.
+Result<void> check_implementation(const TensorIntrinsic& t) {
+  const std::span<const BufferId> params = t.implementation.params();
+  bool fits = params.size() == t.description.params().size();
+  for (std::size_t i = 0; fits && i < params.size(); ++i) {
+    const Buffer& whole = t.description.buffer(t.description.params()[i]);
+    const Buffer& held = t.implementation.buffer(params[i]);
+    const auto operand = std::find_if(t.operands.begin(), t.operands.end(),
+                                      [&](const TensorOperand& o) { return o.buffer == whole.id; });
+    const auto extent = [&](std::size_t d) {
+      const IntImm* imm = held.shape[d].as<IntImm>();
+      return imm == nullptr ? -1 : imm->value;
+    };
+    fits = held.name == whole.name && held.dtype == whole.dtype && held.role == whole.role &&
+           held.shape.size() == 2 && extent(0) == t.lanes && extent(1) == operand->registers;
+  }
+  if (fits) return {};
+  return malformed(t.name + ": the implementation has the same parameters, as [lane, register]");
+}
+
 std::vector<TensorIntrinsic> load_registry() {
   std::vector<TensorIntrinsic> out;
-  for (std::string_view text : tensor_texts()) {
+  for (const std::string& text : tensor_texts()) {
     Result<TensorIntrinsic> one = parse_tensor(text);
     PRUNERC_CHECK(one.ok(), "every registered text is read by a test");
     out.push_back(std::move(one).value());
@@ -165,9 +185,15 @@ Result<TensorIntrinsic> parse_tensor(std::string_view text) {
     described = line == "describes";
     if (!described) PRUNERC_TRY_VOID(header_line(line, out));
   }
-  PRUNERC_TRY(out.description, parse(text));
+  constexpr std::string_view kImplements = "\nimplements\n";
+  const std::size_t end = std::min(text.find(kImplements), text.size());
+  PRUNERC_TRY(out.description, parse(text.substr(0, end)));
   PRUNERC_TRY_VOID(verify(out.description));
   PRUNERC_TRY_VOID(check_description(out));
+  if (end == text.size()) return out;
+  PRUNERC_TRY(out.implementation, parse(text.substr(end + kImplements.size())));
+  PRUNERC_TRY_VOID(verify(out.implementation));
+  PRUNERC_TRY_VOID(check_implementation(out));
   return out;
 }
 

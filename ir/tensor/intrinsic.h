@@ -44,6 +44,8 @@ struct TensorOperand {
 ///     operand B [4, 1] 4: (lane, reg) -> (lane, reg)
 ///     describes
 ///     program dot(A: u8[4], B: i8[16, 4]) -> (C: i32[16]) { ... one block ... }
+///     implements
+///     program lanes(A: u8[16, 4], B: i8[16, 4]) -> (C: i32[16, 1]) { ... }
 ///
 /// A stride is a number or `*` (any). `rounds WORD` says that operands are rounded to another type
 /// on the way in, so that the description is not exact.
@@ -56,6 +58,9 @@ struct TensorIntrinsic {
   int lanes = 1;
   std::vector<TensorOperand> operands;
   Program description;
+  /// How the lanes compute it: the same parameters as [lane, register], filled and read through the
+  /// fragments. Undefined for what moves data: there the fragments say it all.
+  Program implementation;
 
   const Block& block() const;  // of the description
   const Store& store() const;  // what the block does, its init aside

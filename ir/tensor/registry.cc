@@ -1,10 +1,13 @@
 #include "ir/tensor/registry.h"
 
+#include <iterator>
+#include <utility>
+
 namespace prunerc::ir {
 namespace {
 
 // A CPU's lane is one 32-bit element of the accumulator; four (two) narrow products go into each.
-constexpr std::string_view kCpu[] = {
+constexpr const char* kCpu[] = {
     R"(
 tensor x86_vpdpbusd_16x4
 needs cpu +avx512vnni
@@ -19,6 +22,14 @@ program dot(A: u8[4], B: i8[16, 4]) -> (C: i32[16]) {
     block "C" [vi: S(16) = i, vk: R(4) = k] {
       init { C[vi] = 0i32 }
       C[vi] = C[vi] + i32(A[vk])*i32(B[vi, vk])
+  } } }
+}
+implements
+program lanes(A: u8[16, 4], B: i8[16, 4]) -> (C: i32[16, 1]) {
+  for l in 16 { for k in 4 {
+    block "C" [vl: S(16) = l, vk: R(4) = k] {
+      init { C[vl, 0] = 0i32 }
+      C[vl, 0] = C[vl, 0] + i32(A[vl, vk])*i32(B[vl, vk])
   } } }
 })",
     // Pairs are added with one rounding each and denormals as zero: within the bound of a sum.
@@ -37,6 +48,14 @@ program dot(A: bf16[2], B: bf16[16, 2]) -> (C: f32[16]) {
       init { C[vi] = 0f32 }
       C[vi] = C[vi] + f32(A[vk])*f32(B[vi, vk])
   } } }
+}
+implements
+program lanes(A: bf16[16, 2], B: bf16[16, 2]) -> (C: f32[16, 1]) {
+  for l in 16 { for k in 2 {
+    block "C" [vl: S(16) = l, vk: R(2) = k] {
+      init { C[vl, 0] = 0f32 }
+      C[vl, 0] = C[vl, 0] + f32(A[vl, vk])*f32(B[vl, vk])
+  } } }
 })",
     R"(
 tensor arm_sdot_4x4
@@ -53,17 +72,25 @@ program dot(A: i8[4], B: i8[4, 4]) -> (C: i32[4]) {
       init { C[vi] = 0i32 }
       C[vi] = C[vi] + i32(A[vk])*i32(B[vi, vk])
   } } }
+}
+implements
+program lanes(A: i8[4, 4], B: i8[4, 4]) -> (C: i32[4, 1]) {
+  for l in 4 { for k in 4 {
+    block "C" [vl: S(4) = l, vk: R(4) = k] {
+      init { C[vl, 0] = 0i32 }
+      C[vl, 0] = C[vl, 0] + i32(A[vl, vk])*i32(B[vl, vk])
+  } } }
 })",
 };
 
 }  // namespace
 
-std::span<const std::string_view> cpu_tensor_texts() { return kCpu; }
+std::vector<std::string> cpu_tensor_texts() { return {std::begin(kCpu), std::end(kCpu)}; }
 
-std::vector<std::string_view> tensor_texts() {
-  std::vector<std::string_view> out(std::begin(kCpu), std::end(kCpu));
-  for (std::string_view text : cuda_tensor_texts()) out.push_back(text);
-  for (std::string_view text : ldmatrix_tensor_texts()) out.push_back(text);
+std::vector<std::string> tensor_texts() {
+  std::vector<std::string> out = cpu_tensor_texts();
+  for (std::string& text : cuda_tensor_texts()) out.push_back(std::move(text));
+  for (std::string_view text : ldmatrix_tensor_texts()) out.emplace_back(text);
   return out;
 }
 

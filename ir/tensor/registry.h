@@ -3,16 +3,17 @@
 #define PRUNERC_IR_TENSOR_REGISTRY_H_
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 namespace prunerc::ir {
 
-std::span<const std::string_view> cpu_tensor_texts();
-std::span<const std::string_view> cuda_tensor_texts();
+std::vector<std::string> cpu_tensor_texts();
+std::vector<std::string> cuda_tensor_texts();
 std::span<const std::string_view> ldmatrix_tensor_texts();
-/// Both.
-std::vector<std::string_view> tensor_texts();
+/// All.
+std::vector<std::string> tensor_texts();
 
 }  // namespace prunerc::ir
 

@@ -32,7 +32,7 @@ const TensorIntrinsic& tensor(std::string_view name) {
 
 TEST_CASE("every registered text is an intrinsic with a name of its own") {
   std::set<std::string> names;
-  for (const std::string_view text : tensor_texts()) {
+  for (const std::string& text : tensor_texts()) {
     const Result<TensorIntrinsic> read = parse_tensor(text);
     REQUIRE_OK(read);
     INFO(read->name);
@@ -61,6 +61,49 @@ TEST_CASE("every description runs, so that it says something") {
                                                           return operand.is_output;
                                                         })));
   }
+}
+
+// What the lanes hold of an operand.
+Tensor held(const TensorIntrinsic& t, const TensorOperand& operand, const Tensor& whole) {
+  Tensor out(whole.dtype, {t.lanes, operand.registers});
+  for (int64_t lane = 0; lane < t.lanes; ++lane) {
+    for (int64_t reg = 0; reg < operand.registers; ++reg) {
+      const std::vector<int64_t> at = operand.fragment.at(std::vector<int64_t>{lane, reg});
+      int64_t flat = 0;
+      for (std::size_t d = 0; d < at.size(); ++d) flat = flat * whole.shape[d] + at[d];
+      out.set(lane * operand.registers + reg, whole.get(flat));
+    }
+  }
+  return out;
+}
+
+TEST_CASE("lanes that compute as the implementation says hold what the description does") {
+  int checked = 0;
+  for (const TensorIntrinsic& t : tensor_intrinsics()) {
+    if (!t.implementation.defined()) continue;
+    INFO(t.name);
+    Rng rng(5);
+    std::vector<Tensor> inputs, registers;
+    const TensorOperand* output = nullptr;
+    for (const BufferId id : t.description.params()) {
+      const auto operand = std::find_if(t.operands.begin(), t.operands.end(),
+                                        [&](const TensorOperand& o) { return o.buffer == id; });
+      if (operand->is_output) {
+        output = &*operand;
+        continue;
+      }
+      const DType dtype = t.description.buffer(id).dtype;
+      const int64_t least = dtype == DType::kU8 ? 0 : -5;
+      inputs.push_back(random_ints(dtype, shape_of(t, *operand), least, 5, rng));
+      registers.push_back(held(t, *operand, inputs.back()));
+    }
+    REQUIRE(output != nullptr);
+    const std::vector<Tensor> whole = interpret_or_die(t.description, inputs);
+    const std::vector<Tensor> lanes = interpret_or_die(t.implementation, registers);
+    CHECK(first_difference({held(t, *output, whole[0])}, lanes).empty());
+    ++checked;
+  }
+  CHECK(checked == 10);  // all but ldmatrix
 }
 
 TEST_CASE("fragments hold each element once, or once in every lane") {
@@ -170,6 +213,15 @@ TEST_CASE("malformed intrinsics are refused") {
   CHECK_DIAG(parse_tensor(with("(lane, reg) -> (lane)", "(lane, reg) -> (line)")), IndexMapText);
   CHECK_DIAG(parse_tensor(with("= i]", "= i + 0*i]")), TensorText);
   CHECK_DIAG(parse_tensor(with("{ C[v] = A[v] }", "{ for k in 1 { C[v] = A[v] } }")), TensorText);
+  const auto implemented = [](std::string_view a, std::string_view c) {
+    return parse_tensor(std::string(kGood) + "\nimplements\nprogram lanes(A: " + std::string(a) +
+                        ") -> (C: " + std::string(c) +
+                        ") { for l in 2 { block \"C\" [v: S(2) = l] { C[v, 0] = A[v, 0] } } }");
+  };
+  REQUIRE_OK(implemented("f32[2, 1]", "f32[2, 1]"));
+  CHECK_DIAG(implemented("f32[2, 2]", "f32[2, 1]"), TensorText);
+  CHECK_DIAG(implemented("f32[4, 1]", "f32[2, 1]"), TensorText);
+  CHECK_DIAG(implemented("f32[2, 1], B: f32[2, 1]", "f32[2, 1]"), TensorText);
   CHECK_DIAG(find_tensor("x86_nothing"), TensorUnknown);
 }
 

@@ -126,6 +126,29 @@ class Usage(command.CommandTest):
         self.prunerc("compile", self.ops, "--op", "dense", "--require-tuned", "-o", out, expect=6)
         self.assertFalse(os.path.exists(out))
 
+    def test_mappings_are_ranked_and_one_becomes_a_script(self):
+        gemm = self.write(
+            "g.prn", "op g<M=20, N=24, K=10>(A: u8[M,K], B: i8[K,N]) -> (C: i32[M,N]) { C[i,j] = sum:i32[k] A[i,k] * B[k,j]; }\n"
+        )
+        listed = self.prunerc("show", gemm, "--stage", "mappings").out
+        self.assertIn("# x86_vpdpbusd_16x4 (cpu with +avx512vnni): 1\n", listed)
+        # 24 columns in registers of 16, 10 products in groups of 4.
+        self.assertRegex(listed, r"#    1\. vi = \(vj\), vk = \(vk\), outside \(vi\), 62% useful; 24x10 padded to 32x12, \d+ elements copied\n")
+        self.assertIn("# x86_vdpbf16ps_16x2: none: ", listed)
+        self.assertNotIn("mma_", listed)
+        self.assertIn("wmma_16x16x16_s8: none: ", self.prunerc("show", gemm, "--stage", "mappings", "--target", "cuda:sm_90a").out)
+        script = self.prunerc("show", gemm, "--stage", "mappings", "--tensor", "x86_vpdpbusd_16x4").out
+        program = self.prunerc("apply", gemm, self.write("m.trace", script)).out
+        self.assertIn("tensor_x86_vpdpbusd_16x4", program)
+        for arguments, code in (
+            (["--tensor", "x86_vpdpbusd"], 2),
+            (["--tensor", "wmma_16x16x16_s8"], 3),
+            (["--tensor", "x86_vpdpbusd_16x4", "--rank", "2"], 3),
+            (["--target", "cuda:sm_1"], 2),
+        ):
+            with self.subTest(arguments=arguments):
+                self.assertIn("error: ", self.prunerc("show", gemm, "--stage", "mappings", *arguments, expect=code).err)
+
     def test_an_expression_needs_no_file(self):
         result = self.prunerc("show", "-e", "C[i,j] = sum[k] A[i,k] * B[k,j]", "-D", "i=4,j=5,k=6")
         self.assertIn("A: f32[4, 6]", result.out)

@@ -5,6 +5,7 @@
 #include "search/space.h"
 #include "tools/prunerc/cli.h"
 #include "tools/prunerc/json.h"
+#include "tools/prunerc/mappings.h"
 
 #include <fmt/format.h>
 
@@ -21,6 +22,7 @@ struct ShowVerb {
   MachineOptions machine;
   std::string stage = "prc";
   int effort = 0;
+  MappingOptions mapping;
 };
 
 // The operators of a file as declared: what can be bound, what goes in and out.
@@ -113,6 +115,11 @@ int show(const ShowVerb& verb) {
     fmt::print("{}", ir::print(op->program));
     return kSuccess;
   }
+  if (verb.stage == "mappings") {
+    MappingOptions options = verb.mapping;
+    options.target = verb.machine.target;
+    return show_mappings(op->program, options);
+  }
   Result<Session> session =
       Session::open({verb.machine.target, verb.machine.threads, verb.machine.database, {}});
   if (!session.ok()) return fail(session.error(), exit_code(session.error()));
@@ -128,15 +135,20 @@ void add_show(CLI::App& app, Action& action) {
   args->op.add_to(*verb, true);
   args->machine.add_to(*verb);
   args->machine.add_script_to(*verb);
-  verb->add_option(
-          "--stage", args->stage,
-          "ast: operators of the file; prc: program; sketches: the search space; trace, "
-          "scheduled: of the stored best or the heuristic; lowered; llvm; asm; cuda: the kernels")
-      ->check(CLI::IsMember(
-          {"ast", "prc", "sketches", "trace", "scheduled", "lowered", "llvm", "asm", "cuda"}))
+  verb->add_option("--stage", args->stage,
+                   "ast: operators of the file; prc: program; mappings: onto tensor instructions; "
+                   "sketches: the search space; trace, scheduled: of the stored best or the "
+                   "heuristic; lowered; llvm; asm; cuda: the kernels")
+      ->check(CLI::IsMember({"ast", "prc", "mappings", "sketches", "trace", "scheduled", "lowered",
+                             "llvm", "asm", "cuda"}))
       ->capture_default_str();
   verb->add_option("-O", args->effort, "without a record: 0 heuristic, 1 cost model")
       ->check(CLI::Range(0, 1));
+  verb->add_option("--tensor", args->mapping.tensor,
+                   "mappings: onto this instruction alone, and a script that applies one");
+  verb->add_option("--rank", args->mapping.rank, "mappings: which one the script applies")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
   verb->callback([args, &action] { action = [args] { return show(*args); }; });
 }
 
