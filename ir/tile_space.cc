@@ -21,18 +21,6 @@ uint64_t saturating_add(uint64_t a, uint64_t b) {
   return __builtin_add_overflow(a, b, &out) ? kMaxCount : out;
 }
 
-/// Ways to distribute `items` equal things over `bins` levels: binomial(items + bins - 1, items).
-uint64_t compositions(int items, int bins) {
-  if (bins == 0) return items == 0 ? 1 : 0;
-  uint64_t out = 1;
-  for (int i = 1; i <= items; ++i) {
-    const uint64_t scaled = saturating_mul(out, static_cast<uint64_t>(bins - 1 + i));
-    if (scaled == kMaxCount) return kMaxCount;
-    out = scaled / static_cast<uint64_t>(i);
-  }
-  return out;
-}
-
 uint64_t count_uncapped(const std::vector<std::pair<int64_t, int>>& factors, int levels) {
   uint64_t out = 1;
   for (const auto& [prime, power] : factors) out = saturating_mul(out, compositions(power, levels));
@@ -59,6 +47,17 @@ int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
 }  // namespace
 
+uint64_t compositions(int items, int bins) {
+  if (bins == 0) return items == 0 ? 1 : 0;
+  uint64_t out = 1;
+  for (int i = 1; i <= items; ++i) {
+    const uint64_t scaled = saturating_mul(out, static_cast<uint64_t>(bins - 1 + i));
+    if (scaled == kMaxCount) return kMaxCount;
+    out = scaled / static_cast<uint64_t>(i);
+  }
+  return out;
+}
+
 std::vector<std::pair<int64_t, int>> prime_factors(int64_t n) {
   std::vector<std::pair<int64_t, int>> out;
   const auto strip = [&](int64_t p) {
@@ -68,7 +67,8 @@ std::vector<std::pair<int64_t, int>> prime_factors(int64_t n) {
   };
   if (n < 2) return out;
   strip(2);
-  for (int64_t p = 3; p <= n / p; p += 2) strip(p);
+  constexpr int64_t kLastTried = int64_t{1} << 20;
+  for (int64_t p = 3; p <= n / p && p <= kLastTried; p += 2) strip(p);
   if (n > 1) out.emplace_back(n, 1);
   return out;
 }

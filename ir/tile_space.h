@@ -13,10 +13,14 @@
 
 namespace prunerc::ir {
 
-/// Prime factors with their exponents, ascending. Cost: O(sqrt(n)) divisions.
+/// Prime factors with their exponents, ascending; none for n < 2. The last one may be composite if n
+/// exceeds 2^40, so that no number takes long. Cost: O(sqrt(n)) divisions, at most 2^20.
 std::vector<std::pair<int64_t, int>> prime_factors(int64_t n);
 /// All divisors, ascending.
 std::vector<int64_t> divisors(int64_t n);
+/// Ways to distribute `items` equal things over `bins` levels: binomial(items + bins - 1, items).
+/// Saturates at UINT64_MAX.
+uint64_t compositions(int items, int bins);
 
 /// Tile vectors (outermost first) of one extent. Perfect: their product is the extent. Covering:
 /// the outermost is ceildiv(extent, product of the rest), and the padded extent exceeds the extent

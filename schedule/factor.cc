@@ -14,16 +14,8 @@ int64_t saturating_mul(int64_t a, int64_t b) {
   return __builtin_mul_overflow(a, b, &out) ? kMax : out;
 }
 
-// Ways to distribute `items` equal things over `bins`: binomial(items + bins - 1, items).
 int64_t compositions(int items, int bins) {
-  if (bins == 0) return items == 0 ? 1 : 0;
-  int64_t out = 1;
-  for (int i = 1; i <= items; ++i) {
-    const int64_t scaled = saturating_mul(out, bins - 1 + i);
-    if (scaled == kMax) return kMax;
-    out = scaled / i;
-  }
-  return out;
+  return static_cast<int64_t>(std::min<uint64_t>(ir::compositions(items, bins), kMax));
 }
 
 int64_t count_uncapped(int64_t extent, int num_tiles) {
@@ -63,35 +55,6 @@ std::vector<int64_t> random_uncapped(int64_t extent, int num_tiles, Rng& rng) {
 }
 
 }  // namespace
-
-std::vector<std::pair<int64_t, int>> prime_factors(int64_t n) {
-  std::vector<std::pair<int64_t, int>> out;
-  auto strip = [&](int64_t p) {
-    int power = 0;
-    for (; n % p == 0; n /= p) ++power;
-    if (power > 0) out.emplace_back(p, power);
-  };
-  if (n < 2) return out;
-  strip(2);
-  constexpr int64_t kLastTried = int64_t{1} << 20;
-  for (int64_t p = 3; p <= n / p && p <= kLastTried; p += 2) strip(p);
-  if (n > 1) out.emplace_back(n, 1);
-  return out;
-}
-
-std::vector<int64_t> divisors(int64_t n) {
-  std::vector<int64_t> out = {1};
-  for (const auto& [prime, power] : prime_factors(n)) {
-    const std::size_t base = out.size();
-    int64_t scale = 1;
-    for (int k = 0; k < power; ++k) {
-      scale *= prime;
-      for (std::size_t i = 0; i < base; ++i) out.push_back(out[i] * scale);
-    }
-  }
-  std::sort(out.begin(), out.end());
-  return out;
-}
 
 int64_t count_perfect_tiles(int64_t extent, int num_tiles, int64_t max_innermost) {
   if (max_innermost == 0 || max_innermost >= extent) return count_uncapped(extent, num_tiles);

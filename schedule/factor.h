@@ -3,18 +3,16 @@
 #define PRUNERC_SCHEDULE_FACTOR_H_
 
 #include "ir/support/rng.h"
+#include "ir/tile_space.h"
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 namespace prunerc::schedule {
 
-/// Prime factors with multiplicity, ascending; none for n < 2. The last one may be composite if n
-/// exceeds 2^40, so that no number takes long. Cost: O(sqrt(n)), at most 2^20 steps.
-std::vector<std::pair<int64_t, int>> prime_factors(int64_t n);
-/// Divisors, ascending.
-std::vector<int64_t> divisors(int64_t n);
+using ir::divisors;
+using ir::prime_factors;
+
 /// Number of ways to write `extent` as an ordered product of `num_tiles` positive factors of which
 /// the last is at most `max_innermost` (0: no cap); saturates at INT64_MAX.
 int64_t count_perfect_tiles(int64_t extent, int num_tiles, int64_t max_innermost);

@@ -24,15 +24,6 @@ bool mentions(Expr e, std::span<const VarId> vars) {
   return found;
 }
 
-bool holds_load(Expr e) {
-  bool found = false;
-  walk(e, [&](Expr x) {
-    found = found || x.kind() == ExprKind::kLoad;
-    return !found;
-  });
-  return found;
-}
-
 Linear last_of(IrBuilder& b, const Range& range, const Linear& first, const VarRanges& ranges) {
   if (const IntImm* c = range.extent.as<IntImm>()) return first + (c->value - 1);
   return first + to_linear(b, range.extent, ranges) + -1;
@@ -71,6 +62,15 @@ Proof either(Proof a, Proof b) {
 }
 
 }  // namespace
+
+bool holds_load(Expr e) {
+  bool found = false;
+  walk(e, [&](Expr x) {
+    found = found || x.kind() == ExprKind::kLoad;
+    return !found;
+  });
+  return found;
+}
 
 BufferRegion bound_region(IrBuilder& b, const Block& block, const Access& access) {
   VarMap map;

@@ -20,6 +20,7 @@
 // it follows the loop, and so do no writers of its sources. For both: in the new place each source
 // is covered by writes of the same iteration of the loops shared with its writer, none of which is
 // a reduction loop of it. Cost: O(accesses of the blocks involved).
+#include "ir/analysis/region.h"
 #include "ir/analysis/simplify.h"
 #include "ir/thread_axis.h"
 #include "ir/visit.h"
@@ -63,15 +64,6 @@ class MovePlan {
   std::vector<LoopId> new_loops_, concurrent_;
   Direction direction_ = Direction::kProducer;
 };
-
-bool holds_load(Expr e) {
-  bool found = false;
-  walk(e, [&](Expr x) {
-    found = found || x.kind() == ExprKind::kLoad;
-    return !found;
-  });
-  return found;
-}
 
 class MovePlanner {
  public:
