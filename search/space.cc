@@ -3,7 +3,9 @@
 #include "costmodel/latency/roofline.h"
 #include "ir/equal.h"
 #include "ir/visit.h"
+#include "schedule/legality/gpu_limits.h"
 #include "schedule/schedule.h"
+#include "search/sketch_rule/gpu.h"
 #include "search/sketch_rule/rule.h"
 
 #include <algorithm>
@@ -36,48 +38,6 @@ std::vector<Variant> variants() {
   add("split", [](Variant& v) { v.fuse_rows = false; });
   add("plain", [](Variant& v) { v.rfactor = false; });
   return out;
-}
-
-// Same axes and extents, each element of the result read where the reader stands: broadcasts,
-// transpositions and paddings would need other tiles.
-bool reads_as_written(const ir::Block& writer, const ir::Block& reader) {
-  std::vector<int64_t> written, read;
-  for (const ir::IterVar& iter : writer.iters) {
-    const auto* extent = iter.extent.as<ir::IntImm>();
-    if (extent == nullptr) return false;
-    if (iter.kind == ir::IterKind::kSpatial) written.push_back(extent->value);
-  }
-  for (const ir::IterVar& iter : reader.iters) {
-    const auto* extent = iter.extent.as<ir::IntImm>();
-    if (extent == nullptr) return false;
-    read.push_back(extent->value);
-  }
-  if (written != read) return false;
-  for (const ir::Access& access : reader.reads) {
-    if (access.buffer != writer.writes[0].buffer) continue;
-    std::size_t next = 0;
-    for (const ir::Range& range : access.region) {
-      const auto* var = range.min.as<ir::Var>();
-      while (var != nullptr && next < reader.iters.size() &&
-             reader.iters[next].var->id != var->id) {
-        ++next;
-      }
-      if (var == nullptr || next++ >= reader.iters.size()) return false;
-    }
-  }
-  return true;
-}
-
-// The single elementwise reader of a tiled block's result that can finish its tiles; invalid if
-// there is none.
-BlockId epilogue_of(const schedule::Schedule& schedule, BlockId block) {
-  const std::vector<BlockId> readers = schedule.consumers(block);
-  if (readers.size() != 1) return BlockId();
-  const ir::Block* reader = find_block(schedule.program(), readers[0]);
-  const ir::Block* writer = find_block(schedule.program(), block);
-  if (reader == nullptr || writer == nullptr || is_reduction(*reader)) return BlockId();
-  const BlockFacts facts = facts_of(schedule, readers[0]);
-  return facts.trivial && reads_as_written(*writer, *reader) ? readers[0] : BlockId();
 }
 
 /// Blocks scheduled together: one tiled block with its epilogue, or a chain of rows.
@@ -205,12 +165,25 @@ Result<SearchSpace> make_space(const Task& task) {
   if (!task.base.defined()) {
     return error(Diag::kNoSketch, task.name, std::string("the program is empty"));
   }
-  for (const Variant& variant : variants()) {
+  const auto add = [&](const std::string& name, auto&& apply) {
     SketchContext context{schedule::Schedule(task.base), task.target};
-    if (!apply_variant(context, variant)) continue;
-    if (context.schedule.trace().instructions.empty()) continue;
-    if (find_sketch(space, context.schedule.trace()) >= 0) continue;
-    space.sketches.push_back(make_sketch(variant.name, context.schedule.trace()));
+    if (!apply(context)) return;
+    if (context.schedule.trace().instructions.empty()) return;
+    if (find_sketch(space, context.schedule.trace()) >= 0) return;
+    space.sketches.push_back(make_sketch(name, context.schedule.trace()));
+  };
+  if (task.target.kind != ir::TargetKind::kCpu) {
+    for (const GpuVariant& variant : gpu_variants()) {
+      add(variant.name, [&](SketchContext& c) { return apply_gpu_variant(c, variant); });
+    }
+    // Statements outside of kernels are nobody's to run.
+    if (space.sketches.empty()) {
+      return error(Diag::kNoSketch, task.name, std::string("no rule gives it kernels"));
+    }
+    return space;
+  }
+  for (const Variant& variant : variants()) {
+    add(variant.name, [&](SketchContext& c) { return apply_variant(c, variant); });
   }
   // The program as written: slow, but an answer.
   if (space.sketches.empty()) space.sketches.push_back(make_sketch("as written", {}));
@@ -227,6 +200,7 @@ Result<Candidate> instantiate(const Task& task, const SearchSpace& space, int sk
   PRUNERC_TRY(const schedule::Schedule replayed, schedule::replay(task.base, candidate.trace));
   candidate.program = ir::compact(replayed.program());
   candidate.fingerprint = ir::fingerprint(candidate.program);
+  PRUNERC_TRY_VOID(schedule::check_gpu_limits(candidate.program, task.target));
   const costmodel::LatencyEstimate estimate =
       costmodel::estimate_latency(candidate.program, task.target);
   if (estimate.code_size > kMaxCodeSize) {

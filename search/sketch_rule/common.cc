@@ -201,4 +201,48 @@ Result<ir::LoopId> parallelize(SketchContext& context, std::vector<ir::LoopId> l
   return innermost;
 }
 
+namespace {
+
+// Same axes and extents, each element of the result read where the reader stands: broadcasts,
+// transpositions and paddings would need other tiles.
+bool reads_as_written(const ir::Block& writer, const ir::Block& reader) {
+  std::vector<int64_t> written, read;
+  for (const ir::IterVar& iter : writer.iters) {
+    const auto* extent = iter.extent.as<ir::IntImm>();
+    if (extent == nullptr) return false;
+    if (iter.kind == ir::IterKind::kSpatial) written.push_back(extent->value);
+  }
+  for (const ir::IterVar& iter : reader.iters) {
+    const auto* extent = iter.extent.as<ir::IntImm>();
+    if (extent == nullptr) return false;
+    read.push_back(extent->value);
+  }
+  if (written != read) return false;
+  for (const ir::Access& access : reader.reads) {
+    if (access.buffer != writer.writes[0].buffer) continue;
+    std::size_t next = 0;
+    for (const ir::Range& range : access.region) {
+      const auto* var = range.min.as<ir::Var>();
+      while (var != nullptr && next < reader.iters.size() &&
+             reader.iters[next].var->id != var->id) {
+        ++next;
+      }
+      if (var == nullptr || next++ >= reader.iters.size()) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+ir::BlockId epilogue_of(const schedule::Schedule& schedule, ir::BlockId block) {
+  const std::vector<ir::BlockId> readers = schedule.consumers(block);
+  if (readers.size() != 1) return {};
+  const ir::Block* reader = find_block(schedule.program(), readers[0]);
+  const ir::Block* writer = find_block(schedule.program(), block);
+  if (reader == nullptr || writer == nullptr || is_reduction(*reader)) return {};
+  const BlockFacts facts = facts_of(schedule, readers[0]);
+  return facts.trivial && reads_as_written(*writer, *reader) ? readers[0] : ir::BlockId();
+}
+
 }  // namespace prunerc::search

@@ -68,6 +68,10 @@ bool is_contiguous(const ir::Access& access, ir::VarId var);
 /// Some operand's elements follow each other along `var`.
 bool reads_contiguously(const ir::Block& block, ir::VarId var);
 
+/// The single elementwise reader of a block's result that can finish its tiles; invalid if there is
+/// none.
+ir::BlockId epilogue_of(const schedule::Schedule& schedule, ir::BlockId block);
+
 /// Smallest power of two that is at least n.
 int64_t power_of_two(int64_t n);
 int64_t ceil_div(int64_t a, int64_t b);

@@ -1,0 +1,313 @@
+#include "schedule/legality/gpu_limits.h"
+
+#include "ir/analysis/region.h"
+#include "ir/tensor/intrinsic.h"
+#include "ir/thread_axis.h"
+#include "ir/visit.h"
+#include "schedule/primitive/attributes.h"
+#include "schedule/primitive/site.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace prunerc::schedule {
+
+using namespace ir;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+/// CUDA's own limits, the same for every architecture that it names.
+constexpr std::array<int64_t, 3> kMostGrid = {2147483647, 65535, 65535};
+constexpr std::array<int64_t, 3> kMostBlock = {1024, 1024, 64};
+/// Virtual threads are copies of code; what is written out takes NVRTC its time.
+constexpr int64_t kMostVthreads = 64;
+/// Addresses, counters and what else the simplest kernel holds.
+constexpr int64_t kBaseRegisters = 16;
+
+std::size_t dimension(LoopKind kind) {
+  return (static_cast<std::size_t>(kind) - static_cast<std::size_t>(LoopKind::kBlockX)) % 3;
+}
+
+bool is_vthread(LoopKind kind) {
+  return is_thread_axis(kind) && !is_block_axis(kind) && !is_lane_axis(kind);
+}
+
+int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
+// How a written buffer is to be stored, by the attributes of its writers.
+struct Storage {
+  std::map<int64_t, std::pair<int64_t, int64_t>> rows;  // axis to factor and offset
+  int64_t copies = 1;
+};
+
+// An access of a buffer in terms of the loops around its block, outermost first.
+struct Use {
+  BufferRegion region;
+  std::vector<const Loop*> loops;
+};
+
+// Measures one kernel.
+class Meter {
+ public:
+  Meter(const Program& program, const Loop& kernel) : b_(program), kernel_(kernel) {
+    read_attributes();
+  }
+
+  Result<GpuNeeds> run() {
+    out_.loop = kernel_.id;
+    PRUNERC_TRY_VOID(visit_stmt(&kernel_));
+    out_.registers = kBaseRegisters;
+    for (const auto& [buffer, uses] : uses_) {
+      const Scope scope = b_.buffer(buffer).scope;
+      if (scope == Scope::kShared) out_.smem_bytes += shared_bytes(buffer, uses);
+      if (scope == Scope::kLocal) out_.registers += (local_bytes(buffer, uses) + 3) / 4;
+    }
+    return out_;
+  }
+
+ private:
+  // Extents of the axes, how deep virtual threads multiply, and who touches what.
+  Result<void> visit_stmt(Stmt s) {
+    if (const Loop* loop = s.as<Loop>()) {
+      PRUNERC_TRY(const int64_t extent, constant_extent(*loop));
+      if (is_block_axis(loop->loop_kind)) out_.grid[dimension(loop->loop_kind)] = extent;
+      if (is_lane_axis(loop->loop_kind)) out_.block[dimension(loop->loop_kind)] = extent;
+      const int64_t outer = vthreads_;
+      if (is_vthread(loop->loop_kind)) vthreads_ *= extent;
+      out_.vthreads = std::max(out_.vthreads, vthreads_);
+      loops_.push_back(loop);
+      ranges_.bind(loop->var, loop->extent);
+      PRUNERC_TRY_VOID(visit_stmt(loop->body));
+      loops_.pop_back();
+      vthreads_ = outer;
+    } else if (const Block* block = s.as<Block>()) {
+      out_.name = block->name;
+      for (const auto* list : {&block->reads, &block->writes}) {
+        for (const Access& access : *list) {
+          uses_[access.buffer].push_back({bound_region(b_, *block, access), loops_});
+          int64_t& lanes = lanes_.try_emplace(access.buffer, 1).first->second;
+          lanes = std::max(lanes, lanes_of(*block));
+        }
+      }
+    } else if (const Seq* seq = s.as<Seq>()) {
+      for (Stmt child : seq->stmts) PRUNERC_TRY_VOID(visit_stmt(child));
+    } else if (const If* branch = s.as<If>()) {
+      PRUNERC_TRY_VOID(visit_stmt(branch->then_body));
+      if (branch->else_body.defined()) PRUNERC_TRY_VOID(visit_stmt(branch->else_body));
+    }
+    return {};
+  }
+
+  // The lanes that a tensor instruction in the block spreads its operands over; 1 without any.
+  static int64_t lanes_of(const Block& block) {
+    int64_t lanes = 1;
+    walk(
+        block.body,
+        [&](Stmt s) {
+          const Loop* loop = s.as<Loop>();
+          const std::optional<std::string_view> name =
+              loop == nullptr ? std::nullopt : tensor_of(*loop);
+          if (!name) return true;
+          const Result<const TensorIntrinsic*> tensor = find_tensor(*name);
+          if (tensor.ok()) lanes = std::max<int64_t>(lanes, (*tensor)->lanes);
+          return false;
+        },
+        [](Expr) {});
+    return lanes;
+  }
+
+  // The loops around all uses: inside them the buffer begins anew.
+  static std::size_t common_depth(const std::vector<Use>& uses) {
+    std::size_t depth = uses[0].loops.size();
+    for (const Use& use : uses) {
+      std::size_t same = 0;
+      while (same < std::min(depth, use.loops.size()) && use.loops[same] == uses[0].loops[same]) {
+        ++same;
+      }
+      depth = same;
+    }
+    return depth;
+  }
+
+  // The box that all threads of a block touch together, for the worst of its places.
+  int64_t shared_bytes(BufferId id, const std::vector<Use>& uses) {
+    const std::size_t depth = common_depth(uses);
+    std::optional<BufferRegion> all;
+    for (const Use& use : uses) {
+      std::vector<VarId> relaxed;
+      for (std::size_t i = 0; i < use.loops.size(); ++i) {
+        const LoopKind kind = use.loops[i]->loop_kind;
+        const bool thread = is_lane_axis(kind) || is_vthread(kind);
+        if (i >= depth || thread) relaxed.push_back(use.loops[i]->var->id);
+      }
+      const BufferRegion one = relax_region(b_, use.region, relaxed, ranges_);
+      all = all ? hull(b_, *all, one, ranges_) : one;
+    }
+    const std::vector<std::optional<Expr>> extents =
+        region_extents(b_, clip_to_buffer(b_, *all, ranges_), ranges_);
+    std::vector<int64_t> size;
+    for (std::size_t d = 0; d < extents.size(); ++d) size.push_back(bounded(id, d, extents[d]));
+    return bytes_of(id, size);
+  }
+
+  // A whole dimension where no bound is known.
+  int64_t bounded(BufferId id, std::size_t d, const std::optional<Expr>& extent) {
+    const int64_t whole = constant(b_.buffer(id).shape[d]).value_or(1);
+    return extent ? std::min(constant(*extent).value_or(whole), whole) : whole;
+  }
+
+  // The elements that one thread touches: a box may have gaps between its virtual threads.
+  int64_t local_bytes(BufferId id, const std::vector<Use>& uses) {
+    const std::size_t depth = common_depth(uses);
+    int64_t most = 0;
+    for (const Use& use : uses) {
+      std::vector<VarId> relaxed;
+      for (std::size_t i = depth; i < use.loops.size(); ++i) {
+        const LoopKind kind = use.loops[i]->loop_kind;
+        if (!is_block_axis(kind) && !is_lane_axis(kind)) relaxed.push_back(use.loops[i]->var->id);
+      }
+      const std::vector<std::optional<Expr>> extents =
+          region_extents(b_, relax_region(b_, use.region, relaxed, ranges_), ranges_);
+      int64_t elems = 1;
+      for (std::size_t d = 0; d < extents.size(); ++d) {
+        int64_t steps = constant(use.region.box[d].extent).value_or(1);
+        for (std::size_t i = depth; i < use.loops.size(); ++i) {
+          const Var* var = use.loops[i]->var;
+          const bool varies = std::find(relaxed.begin(), relaxed.end(), var->id) != relaxed.end() &&
+                              mentions(use.region.box[d].min, var->id);
+          if (varies) steps *= *constant(use.loops[i]->extent);
+        }
+        elems *= std::min(bounded(id, d, extents[d]), steps);
+      }
+      most = std::max(most, elems);
+    }
+    return most * byte_size(b_.buffer(id).dtype) / lanes_[id];
+  }
+
+  void read_attributes() {
+    int64_t stages = 1;
+    walk(
+        Stmt(&kernel_),
+        [&](Stmt s) {
+          for (const Attr& attr : attrs_of(s)) {
+            if (attr.key == kPipeline) stages = std::max(stages, attr.value);
+          }
+          const Block* block = s.as<Block>();
+          if (block == nullptr) return true;
+          for (std::size_t w = 0; w < block->writes.size(); ++w) read_attributes(*block, w);
+          return false;
+        },
+        [](Expr) {});
+    stages_ = stages;
+  }
+
+  void read_attributes(const Block& block, std::size_t write) {
+    Storage& storage = storage_[block.writes[write].buffer];
+    const std::string number = std::to_string(write);
+    for (const Attr& attr : block.attrs) {
+      if (attr.key == kDoubleBuffer && attr.value == static_cast<int64_t>(write)) {
+        storage.copies = 2;
+      }
+      for (std::size_t axis = 0; axis < block.writes[write].region.size(); ++axis) {
+        const std::string suffix = number + "_" + std::to_string(axis);
+        auto& row = storage.rows.try_emplace(static_cast<int64_t>(axis), 1, 0).first->second;
+        if (attr.key == std::string(kAlignFactor) + suffix) row.first = attr.value;
+        if (attr.key == std::string(kAlignOffset) + suffix) row.second = attr.value;
+      }
+    }
+  }
+
+  int64_t bytes_of(BufferId id, const std::vector<int64_t>& extents) {
+    const Storage& storage = storage_[id];
+    int64_t elems = 1;
+    for (std::size_t d = extents.size(); d-- > 0;) {
+      const auto row = storage.rows.find(static_cast<int64_t>(d));
+      if (row != storage.rows.end()) {
+        const auto& [factor, offset] = row->second;
+        elems = round_up(std::max<int64_t>(elems - offset, 0), factor) + offset;
+      }
+      elems *= extents[d];
+    }
+    return elems * std::max(storage.copies, stages_) * byte_size(b_.buffer(id).dtype);
+  }
+
+  IrBuilder b_;
+  const Loop& kernel_;
+  GpuNeeds out_;
+  std::map<BufferId, std::vector<Use>> uses_;
+  std::map<BufferId, int64_t> lanes_;  // that hold one copy of a buffer together
+  std::vector<const Loop*> loops_;
+  VarRanges ranges_;
+  int64_t vthreads_ = 1;
+  std::map<BufferId, Storage> storage_;
+  int64_t stages_ = 1;
+};
+
+// The kernels of a statement; what stands outside is told to `outside`.
+void find_kernels(Stmt s, std::vector<const Loop*>* kernels, bool* outside) {
+  const Loop* loop = s.as<Loop>();
+  if (loop != nullptr && is_thread_axis(loop->loop_kind)) {
+    kernels->push_back(loop);
+  } else if (loop != nullptr) {
+    find_kernels(loop->body, kernels, outside);
+  } else if (const Seq* seq = s.as<Seq>()) {
+    for (Stmt child : seq->stmts) find_kernels(child, kernels, outside);
+  } else {
+    *outside = true;
+  }
+}
+
+std::string limit(int64_t most, std::string_view what) {
+  return std::to_string(most) + " " + std::string(what);
+}
+
+Result<void> check(const GpuNeeds& needs, const Target& target) {
+  const auto fits = [&](int64_t have, int64_t most, std::string_view what) -> Result<void> {
+    if (most <= 0 || have <= most) return {};
+    return error(Diag::kGpuLimit, needs.name, limit(have, what), limit(most, what));
+  };
+  constexpr std::string_view kAxes[] = {"x", "y", "z"};
+  for (std::size_t d = 0; d < 3; ++d) {
+    PRUNERC_TRY_VOID(fits(needs.grid[d], kMostGrid[d], "blocks along " + std::string(kAxes[d])));
+    PRUNERC_TRY_VOID(
+        fits(needs.block[d], kMostBlock[d], "threads of a block along " + std::string(kAxes[d])));
+  }
+  PRUNERC_TRY_VOID(fits(needs.threads(), target.max_threads_per_block, "threads of a block"));
+  PRUNERC_TRY_VOID(fits(needs.vthreads, kMostVthreads, "virtual threads"));
+  PRUNERC_TRY_VOID(fits(needs.smem_bytes, target.smem_bytes_per_block, "bytes of shared memory"));
+  PRUNERC_TRY_VOID(fits(needs.registers, target.max_registers_per_thread, "registers of a thread"));
+  // Warps get their registers whole.
+  const int64_t lanes = round_up(needs.threads(), std::max<int64_t>(target.warp_size, 1));
+  return fits(needs.registers * lanes, target.registers_per_sm, "registers of a block");
+}
+
+}  // namespace
+
+Result<std::vector<GpuNeeds>> gpu_needs(const Program& program) {
+  PRUNERC_TRY_VOID(check_thread_axes(program.root()));
+  std::vector<const Loop*> kernels;
+  bool outside = false;
+  find_kernels(program.root(), &kernels, &outside);
+  std::vector<GpuNeeds> out;
+  for (const Loop* kernel : kernels) {
+    PRUNERC_TRY(GpuNeeds needs, Meter(program, *kernel).run());
+    out.push_back(std::move(needs));
+  }
+  return out;
+}
+
+Result<void> check_gpu_limits(const Program& program, const Target& target) {
+  if (target.kind == TargetKind::kCpu) return {};
+  PRUNERC_TRY(const std::vector<GpuNeeds> all, gpu_needs(program));
+  for (const GpuNeeds& needs : all) PRUNERC_TRY_VOID(check(needs, target));
+  std::vector<const Loop*> kernels;
+  bool outside = false;
+  find_kernels(program.root(), &kernels, &outside);
+  if (!outside) return {};
+  return error(Diag::kGpuLimit, std::string(program.name()),
+               std::string("statements outside of kernels"), std::string("kernels alone"));
+}
+
+}  // namespace prunerc::schedule

@@ -1,0 +1,42 @@
+// What the sketch rules for GPUs share: structural alternatives, and the ways to give a block a
+// kernel.
+#ifndef PRUNERC_SEARCH_SKETCH_RULE_GPU_H_
+#define PRUNERC_SEARCH_SKETCH_RULE_GPU_H_
+
+#include "search/sketch_rule/rule.h"
+
+#include <string>
+#include <vector>
+
+namespace prunerc::search {
+
+/// Which structural alternative a GPU sketch takes.
+struct GpuVariant {
+  std::string name;
+  bool inline_stages = true;       // elementwise stages into their readers, padding too
+  bool shared = true;              // operands of a tile through shared memory
+  bool threads_share_rows = true;  // the threads of a block reduce a row together
+  bool fuse_rows = true;           // a chain of stages in one kernel, a row for each block
+};
+std::vector<GpuVariant> gpu_variants();
+
+/// Every block of the program gets a kernel; blocks that no rule fits run on one thread.
+/// Errors: Unsupported if the variant asks for what this program has no use for.
+Result<void> apply_gpu_variant(SketchContext& context, const GpuVariant& variant);
+
+/// gpu_tile.cc: multi-level tiling of a reduction with reused operands; `consumer` (may be invalid)
+/// is the elementwise block that takes its tiles out of registers.
+Result<void> gpu_tile(SketchContext& context, ir::BlockId block, ir::BlockId consumer,
+                      const GpuVariant& variant);
+bool can_gpu_tile(const schedule::Schedule& schedule, ir::BlockId block);
+
+/// gpu_rows.cc: a chain of stages and reductions whose rows belong to one block of threads each.
+Result<void> gpu_rows(SketchContext& context, const std::vector<ir::BlockId>& blocks,
+                      const GpuVariant& variant);
+/// One block by itself: its spatial loops over blocks and threads, vectors of neighbours; one
+/// thread if it has none that are independent.
+Result<void> gpu_bind(SketchContext& context, ir::BlockId block);
+
+}  // namespace prunerc::search
+
+#endif  // PRUNERC_SEARCH_SKETCH_RULE_GPU_H_

@@ -1,0 +1,193 @@
+// Sketches for GPUs: every candidate is kernels alone, within the limits of its target, and
+// computes what the operator does, registers and shared memory included.
+#include "ir/fpv/fpv.h"
+#include "ir/printer.h"
+#include "ir/thread_axis.h"
+#include "ir/verify.h"
+#include "ir/visit.h"
+#include "schedule/legality/gpu_limits.h"
+#include "search/equality.h"
+#include "search/mutate.h"
+#include "search/sampler.h"
+#include "search/space.h"
+#include "tests/search/programs.h"
+#include "tests/support/check.h"
+#include "tests/support/program_gen.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace prunerc {
+namespace {
+
+using namespace search;   // NOLINT: a test
+using namespace testing;  // NOLINT: a test
+
+Task gpu_task(const std::string& name, const ir::Program& program) {
+  return make_task(name, program, *ir::target_from_string("cuda-host:sm_90a"));
+}
+
+// What a program is made of.
+struct Traits {
+  std::set<ir::LoopKind> kinds;
+  std::set<ir::Scope> scopes;
+  int most_siblings = 0;  // thread loops beside each other
+  bool has(ir::LoopKind kind) const { return kinds.count(kind) > 0; }
+};
+
+bool holds_threads(ir::Stmt s) {
+  bool found = false;
+  ir::walk(
+      s,
+      [&](ir::Stmt part) {
+        const ir::Loop* loop = part.as<ir::Loop>();
+        found = found || (loop != nullptr && ir::is_lane_axis(loop->loop_kind));
+        return !found;
+      },
+      [](ir::Expr) {});
+  return found;
+}
+
+Traits traits_of(const ir::Program& program) {
+  Traits out;
+  ir::walk(
+      program.root(),
+      [&](ir::Stmt s) {
+        if (const ir::Loop* loop = s.as<ir::Loop>()) out.kinds.insert(loop->loop_kind);
+        if (const ir::Seq* seq = s.as<ir::Seq>()) {
+          const auto count = std::count_if(seq->stmts.begin(), seq->stmts.end(), holds_threads);
+          out.most_siblings = std::max(out.most_siblings, static_cast<int>(count));
+        }
+        if (const ir::Block* block = s.as<ir::Block>()) {
+          for (const ir::Access& write : block->writes) {
+            out.scopes.insert(program.buffer(write.buffer).scope);
+          }
+        }
+        return true;
+      },
+      [](ir::Expr) {});
+  return out;
+}
+
+void check_candidate(const Task& task, const Candidate& candidate) {
+  INFO(ir::print(candidate.program));
+  REQUIRE_OK(ir::verify(candidate.program));
+  REQUIRE_OK(ir::check_thread_axes(candidate.program.root()));
+  REQUIRE_OK(schedule::check_gpu_limits(candidate.program, task.target));
+  const ir::FpvVerdict verdict = ir::check_equivalent(task.base, candidate.program);
+  INFO(to_string(verdict));
+  CHECK_FALSE(is_refuted(verdict));
+}
+
+TEST_CASE(
+    "every GPU sketch of every operator, with any decisions, is kernels of the same meaning") {
+  int num_made = 0, num_drawn = 0;
+  for (const NamedProgram& op : operator_programs()) {
+    const Task task = gpu_task(op.name, operator_program(op.name));
+    const Result<SearchSpace> space = make_space(task);
+    INFO(op.name);
+    REQUIRE_OK(space);
+    for (std::size_t s = 0; s < space->sketches.size(); ++s) {
+      for (int i = 0; i < num_cases(200) / 40 + 1; ++i) {
+        Rng rng(first_seed(), s, static_cast<uint64_t>(i));
+        const int sketch = static_cast<int>(s);
+        const Genome genome =
+            i == 0 ? default_genome(*space, sketch) : random_genome(*space, sketch, rng);
+        const Result<Candidate> made = instantiate(task, *space, sketch, genome.decisions);
+        INFO("sketch " << space->sketches[s].name << " case " << i);
+        if (i == 0) REQUIRE_OK(made);
+        ++num_drawn;
+        if (!made) continue;
+        ++num_made;
+        check_candidate(task, *made);
+      }
+    }
+  }
+  // Decisions are drawn alone, so some do not fit each other; most do.
+  CHECK(num_made * 10 >= num_drawn * 7);
+}
+
+TEST_CASE("GPU candidates are checked on their twins") {
+  for (const char* name : {"gemm_odd", "conv2d_relu", "softmax_like", "total_sum"}) {
+    const Task task = gpu_task(name, operator_program(name));
+    const Result<SearchSpace> space = make_space(task);
+    REQUIRE_OK(space);
+    for (const Sketch& sketch : space->sketches) {
+      INFO(name << " " << sketch.name << "\n" << schedule::print(sketch.trace));
+      const EqualityResult result = check_on_twin(task, sketch.trace, kDraftLog2Error, 1);
+      INFO(to_string(result.verdict));
+      CHECK_FALSE(is_refuted(result.verdict));
+    }
+  }
+}
+
+TEST_CASE("products are tiled through shared memory and registers") {
+  const Task task = gpu_task("gemm", operator_program("gemm_odd"));
+  const Result<SearchSpace> space = make_space(task);
+  REQUIRE_OK(space);
+  const Result<Candidate> made = instantiate(task, *space, 0, {});
+  REQUIRE_OK(made);
+  INFO(ir::print(made->program));
+  const Traits traits = traits_of(made->program);
+  for (const ir::LoopKind kind :
+       {ir::LoopKind::kBlockX, ir::LoopKind::kBlockY, ir::LoopKind::kThreadX,
+        ir::LoopKind::kThreadY, ir::LoopKind::kVThreadX, ir::LoopKind::kVectorized}) {
+    CHECK(traits.has(kind));
+  }
+  CHECK(traits.scopes.count(ir::Scope::kShared) == 1);
+  CHECK(traits.scopes.count(ir::Scope::kLocal) == 1);
+  // Two operands are fetched, then the threads compute.
+  CHECK(traits.most_siblings >= 3);
+}
+
+TEST_CASE("rows are reduced by the threads of a block, or by a thread each") {
+  const Task task = gpu_task("softmax", operator_program("softmax_like"));
+  const Result<SearchSpace> space = make_space(task);
+  REQUIRE_OK(space);
+  int shared = 0, alone = 0;
+  for (std::size_t s = 0; s < space->sketches.size(); ++s) {
+    const Result<Candidate> made = instantiate(task, *space, static_cast<int>(s), {});
+    REQUIRE_OK(made);
+    const Result<std::vector<schedule::GpuNeeds>> needs = schedule::gpu_needs(made->program);
+    REQUIRE_OK(needs);
+    const Traits traits = traits_of(made->program);
+    shared += needs->size() == 1 && traits.scopes.count(ir::Scope::kShared) > 0 ? 1 : 0;
+    alone += needs->size() == 1 && traits.scopes.count(ir::Scope::kShared) == 0 ? 1 : 0;
+  }
+  CHECK(shared >= 1);
+  CHECK(alone >= 1);
+}
+
+TEST_CASE("random programs get kernels that mean the same") {
+  for (int i = 0; i < num_cases(200) / 5; ++i) {
+    const uint64_t seed = first_seed() + static_cast<uint64_t>(i);
+    Rng rng(seed, 91);
+    GenPolicy policy;
+    policy.transcendental = false;
+    const ir::Program program = random_program(rng, policy);
+    const Task task = gpu_task("random", program);
+    const Result<SearchSpace> space = make_space(task);
+    INFO("seed " << seed << "\n" << ir::print(program));
+    REQUIRE_OK(space);
+    for (std::size_t s = 0; s < space->sketches.size(); ++s) {
+      const Genome genome = random_genome(*space, static_cast<int>(s), rng);
+      const Result<Candidate> made =
+          instantiate(task, *space, static_cast<int>(s), genome.decisions);
+      if (!made) continue;
+      INFO(space->sketches[s].name);
+      check_candidate(task, *made);
+    }
+  }
+}
+
+TEST_CASE("what a target cannot run is refused before it is lowered") {
+  Task task = gpu_task("gemm", operator_program("gemm_odd"));
+  const Result<SearchSpace> space = make_space(task);
+  REQUIRE_OK(space);
+  task.target.smem_bytes_per_block = 64;
+  CHECK_DIAG(instantiate(task, *space, 0, {}), GpuLimit);
+}
+
+}  // namespace
+}  // namespace prunerc
