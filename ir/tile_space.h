@@ -13,8 +13,8 @@
 
 namespace prunerc::ir {
 
-/// Prime factors with their exponents, ascending; none for n < 2. The last one may be composite if n
-/// exceeds 2^40, so that no number takes long. Cost: O(sqrt(n)) divisions, at most 2^20.
+/// Prime factors with their exponents, ascending; none for n < 2. The last one may be composite if
+/// n exceeds 2^40, so that no number takes long. Cost: O(sqrt(n)) divisions, at most 2^20.
 std::vector<std::pair<int64_t, int>> prime_factors(int64_t n);
 /// All divisors, ascending.
 std::vector<int64_t> divisors(int64_t n);

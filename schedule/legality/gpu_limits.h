@@ -22,8 +22,8 @@ struct GpuNeeds {
   std::array<int64_t, 3> block = {1, 1, 1};
   /// Virtual threads that one thread runs, at most.
   int64_t vthreads = 1;
-  /// Buffers in scope shared: the box that a block touches inside the loops that hold all uses, rows
-  /// as storage_align says, copies of double_buffer and software_pipeline. No two share their
+  /// Buffers in scope shared: the box that a block touches inside the loops that hold all uses,
+  /// rows as storage_align says, copies of double_buffer and software_pipeline. No two share their
   /// place.
   int64_t smem_bytes = 0;
   /// 4-byte registers that one thread's local buffers and some addresses take; a compiler needs
