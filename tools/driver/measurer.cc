@@ -1,6 +1,6 @@
 #include "tools/driver/measurer.h"
 
-#include "codegen/codegen.h"
+#include "tools/driver/backend.h"
 
 #include <algorithm>
 #include <chrono>
@@ -52,7 +52,7 @@ struct Built {
 Built build(search::MeasureInput input) {
   Built built;
   const auto start = std::chrono::steady_clock::now();
-  Result<codegen::Artifact> artifact = codegen::compile_cpu(input.program, input.task->target, {});
+  Result<codegen::Artifact> artifact = build_candidate(input.program, input.task->target);
   built.outcome.build_s = seconds_since(start);
   built.ok = artifact.ok();
   if (artifact.ok()) {
@@ -67,9 +67,9 @@ Built build(search::MeasureInput input) {
 
 }  // namespace
 
-struct CpuMeasurer::Impl {
-  Impl(runtime::Device& measured_on, const MeasurerOptions& wanted)
-      : device(measured_on), options(wanted), references(measured_on) {
+struct DeviceMeasurer::Impl {
+  Impl(runtime::Device& measured_on, runtime::Device& cpu, const MeasurerOptions& wanted)
+      : device(measured_on), options(wanted), references(cpu) {
     for (int i = 0; i < options.num_builders; ++i) threads.emplace_back([this] { build_loop(); });
     threads.emplace_back([this] { run_loop(); });
   }
@@ -200,11 +200,12 @@ struct CpuMeasurer::Impl {
   std::vector<std::thread> threads;
 };
 
-CpuMeasurer::CpuMeasurer(runtime::Device& device, const MeasurerOptions& options)
-    : impl_(std::make_unique<Impl>(device, options)) {}
-CpuMeasurer::~CpuMeasurer() = default;
+DeviceMeasurer::DeviceMeasurer(runtime::Device& device, runtime::Device& cpu,
+                               const MeasurerOptions& options)
+    : impl_(std::make_unique<Impl>(device, cpu, options)) {}
+DeviceMeasurer::~DeviceMeasurer() = default;
 
-void CpuMeasurer::submit(search::MeasureInput input) {
+void DeviceMeasurer::submit(search::MeasureInput input) {
   {
     const std::lock_guard lock(impl_->mutex);
     impl_->to_build.push_back(std::move(input));
@@ -213,7 +214,7 @@ void CpuMeasurer::submit(search::MeasureInput input) {
   impl_->changed.notify_all();
 }
 
-std::optional<search::MeasureOutcome> CpuMeasurer::next(search::Deadline deadline) {
+std::optional<search::MeasureOutcome> DeviceMeasurer::next(search::Deadline deadline) {
   if (impl_->num_pending == 0) return std::nullopt;
   std::unique_lock lock(impl_->mutex);
   if (!impl_->changed.wait_until(lock, deadline, [&] { return !impl_->done.empty(); })) {

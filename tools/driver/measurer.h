@@ -1,5 +1,5 @@
-// CpuMeasurer: builds candidates with codegen on threads, times and verifies them in the measuring
-// child.
+// DeviceMeasurer: builds candidates with codegen on threads, times and verifies them in the
+// measuring child.
 #ifndef PRUNERC_TOOLS_DRIVER_MEASURER_H_
 #define PRUNERC_TOOLS_DRIVER_MEASURER_H_
 
@@ -20,10 +20,11 @@ struct MeasurerOptions {
 };
 
 /// Threads: submit and next from one thread; destruction waits for what runs.
-class CpuMeasurer : public search::Measurer {
+class DeviceMeasurer : public search::Measurer {
  public:
-  CpuMeasurer(runtime::Device& device, const MeasurerOptions& options);
-  ~CpuMeasurer() override;
+  /// Kernels run on `device`; `cpu` computes what their outputs must be.
+  DeviceMeasurer(runtime::Device& device, runtime::Device& cpu, const MeasurerOptions& options);
+  ~DeviceMeasurer() override;
   void submit(search::MeasureInput input) override;
   std::optional<search::MeasureOutcome> next(search::Deadline deadline) override;
 

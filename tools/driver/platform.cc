@@ -1,8 +1,10 @@
 #include "tools/driver/platform.h"
 
+#include "codegen/cuda/host_object.h"
 #include "ir/support/hash.h"
 #include "runtime/cpu/host.h"
 #include "runtime/cpu/limits.h"
+#include "runtime/cuda/driver.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -114,8 +116,12 @@ Result<ir::Target> resolve_target(std::string_view text, int threads) {
 }
 
 bool runs_here(const ir::Target& target) {
-  return target.kind == ir::TargetKind::kCpu &&
-         target.vector_bytes <= runtime::host_target().vector_bytes;
+  switch (target.kind) {
+    case ir::TargetKind::kCpu: return target.vector_bytes <= runtime::host_target().vector_bytes;
+    case ir::TargetKind::kCuda: return runtime::cuda::driver().ok();
+    case ir::TargetKind::kCudaHost: return codegen::find_host_compiler().ok();
+  }
+  PRUNERC_UNREACHABLE("target kind");
 }
 
 }  // namespace prunerc

@@ -140,8 +140,11 @@ std::vector<runtime::InputSpec> References::inputs(const ir::Program& program, u
 
 void References::run_unscheduled(const search::Task& task, uint64_t seed, Expected* out) {
   if (task.flops > kMaxReferenceFlops) return;
+  // Candidates for a GPU are compared with what this machine's CPU computes.
+  const ir::Target target =
+      task.target.kind == ir::TargetKind::kCpu ? task.target : codegen::host_target(ir::Target{});
   const Result<codegen::Artifact> artifact =
-      codegen::compile_cpu(plain_schedule(task.base, task.target), task.target, {});
+      codegen::compile_cpu(plain_schedule(task.base, target), target, {});
   if (!artifact.ok()) return;
   runtime::Job job;
   job.artifact = &*artifact;

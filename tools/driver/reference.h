@@ -28,7 +28,8 @@ struct Comparison {
 /// reduction (ir/interp/elements.h), each with its own bound. Threads: one call at a time.
 class References {
  public:
-  explicit References(runtime::Device& device) : device_(device) {}
+  /// The device runs kernels for this machine's CPU.
+  explicit References(runtime::Device& cpu) : device_(cpu) {}
 
   /// The inputs that verification uses: floats in [-1, 1), small integers.
   static std::vector<runtime::InputSpec> inputs(const ir::Program& program, uint64_t seed);

@@ -1,6 +1,5 @@
 #include "codegen/codegen.h"
 #include "costmodel/cost_model.h"
-#include "runtime/cpu/device.h"
 #include "runtime/cpu/orc.h"
 #include "runtime/cpu/pool.h"
 #include "runtime/cpu/worker.h"
@@ -9,6 +8,7 @@
 #include "schedule/schedule.h"
 #include "search/evolution.h"
 #include "search/space.h"
+#include "tools/driver/backend.h"
 #include "tools/driver/measurer.h"
 #include "tools/driver/platform.h"
 #include "tools/driver/prunerc.h"
@@ -123,17 +123,23 @@ Result<search::TuneReport> Session::tune(std::span<const Operator> ops,
   if (!is_host()) return error(Diag::kTargetNotHost, impl_->target.name);
   std::vector<search::Task> tasks;
   for (const Operator& op : ops) tasks.push_back(task(op));
-  runtime::CpuDeviceOptions device_options;
-  device_options.num_threads = impl_->threads;
-  if (!impl_->worker_command.empty()) device_options.worker_argv = impl_->worker_command;
-  runtime::CpuDevice device(device_options);
+  if (impl_->target.kind == ir::TargetKind::kCudaHost) {
+    return error(Diag::kUnsupported, "tuning for " + impl_->target.name +
+                                         ", whose kernels run here but have no times that mean "
+                                         "anything,");
+  }
+  PRUNERC_TRY(const std::unique_ptr<runtime::Device> device,
+              open_device(impl_->target, impl_->threads, impl_->worker_command));
+  PRUNERC_TRY(const std::unique_ptr<runtime::Device> cpu,
+              open_device(ir::Target{}, impl_->threads, impl_->worker_command));
   const int hardware = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const bool on_cpu = impl_->target.kind == ir::TargetKind::kCpu;
   MeasurerOptions measurer_options;
-  measurer_options.exclusive_timing = impl_->threads >= hardware;
+  measurer_options.exclusive_timing = on_cpu && impl_->threads >= hardware;
   measurer_options.num_builders =
-      measurer_options.exclusive_timing ? hardware : hardware - impl_->threads;
-  CpuMeasurer measurer(device, measurer_options);
-  options.timer = timer_description(impl_->threads);
+      !on_cpu || measurer_options.exclusive_timing ? hardware : hardware - impl_->threads;
+  DeviceMeasurer measurer(*device, on_cpu ? *device : *cpu, measurer_options);
+  options.timer = on_cpu ? timer_description(impl_->threads) : "on the device, cold L2";
   options.version = kVersion;
   return search::tune(tasks, measurer, impl_->database, options);
 }
@@ -154,11 +160,14 @@ Result<Choice> Session::choose(const Operator& op, Effort effort) {
 }
 
 Result<codegen::Artifact> Session::compile(const Choice& choice) const {
-  return codegen::compile_cpu(choice.program, impl_->target, {});
+  return build_kernel(choice.program, impl_->target);
 }
 
 Result<Kernel> Session::kernel(const Operator& op) {
   if (!is_host()) return error(Diag::kTargetNotHost, impl_->target.name);
+  if (impl_->target.kind != ir::TargetKind::kCpu) {
+    return error(Diag::kUnsupported, "loading a kernel for " + impl_->target.name);
+  }
   PRUNERC_TRY(const Choice choice, choose(op));
   PRUNERC_TRY(codegen::Artifact artifact, compile(choice));
   return Kernel::load(std::move(artifact), impl_->threads);

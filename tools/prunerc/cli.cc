@@ -1,5 +1,8 @@
 #include "tools/prunerc/cli.h"
 
+#include "tools/driver/backend.h"
+#include "tools/driver/platform.h"
+
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -93,7 +96,7 @@ Result<Choice> choose(Session& session, const Operator& op, const MachineOptions
 }
 
 std::optional<Prepared> prepare(const OperatorRequest& request, const MachineOptions& machine,
-                                ExitCode* code) {
+                                ExitCode* code, Without device) {
   const auto failed = [code](const Error& error, ExitCode with) {
     *code = with;
     fail(error, with);
@@ -104,11 +107,13 @@ std::optional<Prepared> prepare(const OperatorRequest& request, const MachineOpt
   fmt::print(stderr, "{}", op->warnings);
   Result<Session> session = Session::open({machine.target, machine.threads, machine.database, {}});
   if (!session.ok()) return failed(session.error(), exit_code(session.error()));
-  if (!session->is_host())
+  const ir::Target target =
+      device == Without::kUseHost ? with_device(session->target()) : session->target();
+  if (!runs_here(target))
     return failed(error(Diag::kTargetNotHost, machine.target), kDeviceProblem);
   Result<Choice> choice = choose(*session, *op, machine, 0);
   if (!choice.ok()) return failed(choice.error(), choice_code(choice.error(), machine));
-  Result<codegen::Artifact> artifact = session->compile(*choice);
+  Result<codegen::Artifact> artifact = build_kernel(choice->program, target);
   if (!artifact.ok()) return failed(artifact.error(), kNoCandidate);
   return Prepared{std::move(op).value(), std::move(session).value(), std::move(choice).value(),
                   std::move(artifact).value()};

@@ -63,10 +63,13 @@ struct Prepared {
   codegen::Artifact artifact;
 };
 
+/// What to do for a GPU that this machine lacks: say so, or execute its kernels on the host.
+enum class Without : uint8_t { kFail, kUseHost };
+
 /// Loads, chooses and compiles. After a failure `code` is the exit code, and the reason was
 /// printed.
 std::optional<Prepared> prepare(const OperatorRequest& request, const MachineOptions& machine,
-                                ExitCode* code);
+                                ExitCode* code, Without device = Without::kFail);
 
 /// The script's schedule if there is one, else the stored best, else the heuristic (effort 0) or
 /// the model's choice (effort 1).

@@ -1,4 +1,4 @@
-#include "runtime/cpu/device.h"
+#include "tools/driver/backend.h"
 #include "tools/driver/reference.h"
 #include "tools/prunerc/cli.h"
 #include "tools/prunerc/display.h"
@@ -58,9 +58,13 @@ std::optional<Row> measure(const BenchVerb& verb, const OperatorRequest& request
   std::optional<Prepared> prepared = prepare(request, machine, code);
   if (!prepared) return std::nullopt;
   const search::Task task = prepared->session.task(prepared->op);
-  runtime::CpuDeviceOptions options;
-  options.num_threads = prepared->session.num_threads();
-  runtime::CpuDevice device(options);
+  const Result<std::unique_ptr<runtime::Device>> device =
+      open_device(prepared->session.target(), prepared->session.num_threads());
+  if (!device.ok()) {
+    *code = kDeviceProblem;
+    fail(device.error(), kDeviceProblem);
+    return std::nullopt;
+  }
   runtime::Job job;
   job.artifact = &prepared->artifact;
   job.inputs = References::inputs(task.base, verb.seed);
@@ -68,9 +72,9 @@ std::optional<Row> measure(const BenchVerb& verb, const OperatorRequest& request
   Row row;
   row.op = prepared->op.name;
   row.target = prepared->session.target().name;
-  row.threads = options.num_threads;
+  row.threads = prepared->session.num_threads();
   row.origin = prepared->choice.origin;
-  row.measurement = device.run(job).measurement;
+  row.measurement = (*device)->run(job).measurement;
   if (!row.measurement.has_time() || row.measurement.median_ns <= 0) {
     fmt::print(stderr, "error: the kernel was not timed: {}: {}\n",
                runtime::to_string(row.measurement.status), row.measurement.detail);

@@ -1,4 +1,5 @@
 #include "codegen/codegen.h"
+#include "tools/driver/backend.h"
 #include "tools/prunerc/cli.h"
 #include "tools/prunerc/json.h"
 
@@ -35,6 +36,14 @@ std::optional<codegen::EmitKind> kind_of(const std::string& path) {
   return std::nullopt;
 }
 
+std::optional<CudaFile> cuda_file_of(const std::string& path) {
+  const std::string suffix = std::filesystem::path(path).extension();
+  if (suffix == ".cu") return CudaFile::kSource;
+  if (suffix == ".ptx") return CudaFile::kPtx;
+  if (suffix == ".cubin") return CudaFile::kCubin;
+  return std::nullopt;
+}
+
 // The file appears whole or not at all.
 Result<void> write_file(const std::string& path, const std::string& bytes) {
   const std::string temporary = fmt::format("{}.tmp{}", path, ::getpid());
@@ -50,7 +59,15 @@ Result<void> write_file(const std::string& path, const std::string& bytes) {
 }
 
 Result<void> emit(const Choice& choice, const ir::Target& target, const std::string& path) {
-  PRUNERC_TRY(const std::string bytes, codegen::emit_cpu(choice.program, target, *kind_of(path)));
+  const std::optional<CudaFile> cuda = cuda_file_of(path);
+  const bool is_gpu = target.kind != ir::TargetKind::kCpu;
+  if (cuda.has_value() != is_gpu) {
+    return error(Diag::kUsageOption, "-o",
+                 fmt::format("a kernel for {} cannot be written to '{}'", target.name, path));
+  }
+  PRUNERC_TRY(const std::string bytes,
+              cuda ? emit_cuda(choice.program, target, *cuda)
+                   : codegen::emit_cpu(choice.program, target, *kind_of(path)));
   PRUNERC_TRY_VOID(write_file(path, bytes));
   fmt::print(stderr, "wrote {} ({} bytes)\n", path, bytes.size());
   return {};
@@ -58,10 +75,13 @@ Result<void> emit(const Choice& choice, const ir::Target& target, const std::str
 
 int compile(CompileVerb verb) {
   for (const std::string& path : verb.outputs) {
-    if (kind_of(path)) continue;
+    if (kind_of(path) || cuda_file_of(path)) continue;
     return fail(
         error(Diag::kUsageOption, "-o",
-              fmt::format("needs a name ending in .so, .o, .s, .ll or .h, found '{}'", path)),
+              fmt::format(
+                  "needs a name ending in .so, .o, .s, .ll or .h, or for a GPU in .cu, .ptx or "
+                  ".cubin, found '{}'",
+                  path)),
         kUsage);
   }
   const Result<OperatorRequest> request = verb.op.request();
@@ -83,7 +103,7 @@ int compile(CompileVerb verb) {
   // A library without its declaration is of little use: the header comes along.
   std::vector<std::string> outputs = verb.outputs;
   for (const std::string& path : verb.outputs) {
-    const codegen::EmitKind kind = *kind_of(path);
+    const std::optional<codegen::EmitKind> kind = kind_of(path);
     if (kind != codegen::EmitKind::kObject && kind != codegen::EmitKind::kSharedObject) continue;
     const std::string header = std::filesystem::path(path).replace_extension(".h");
     if (std::find(outputs.begin(), outputs.end(), header) == outputs.end())
@@ -99,7 +119,8 @@ int compile(CompileVerb verb) {
 }  // namespace
 
 void add_compile(CLI::App& app, Action& action) {
-  CLI::App* verb = app.add_subcommand("compile", "write a kernel: -o x.so, x.o, x.s, x.ll, x.h");
+  CLI::App* verb = app.add_subcommand(
+      "compile", "write a kernel: -o x.so, x.o, x.s, x.ll, x.h; for a GPU x.cu, x.ptx, x.cubin");
   auto args = std::make_shared<CompileVerb>();
   args->op.add_to(*verb, true);
   args->machine.add_to(*verb);

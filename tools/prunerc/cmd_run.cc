@@ -1,4 +1,4 @@
-#include "runtime/cpu/device.h"
+#include "tools/driver/backend.h"
 #include "tools/driver/npy.h"
 #include "tools/prunerc/cli.h"
 #include "tools/prunerc/display.h"
@@ -177,9 +177,9 @@ int run(const RunVerb& verb) {
   }
   const Result<codegen::Artifact> artifact = session->compile(*choice);
   if (!artifact.ok()) return fail(artifact.error(), kNoCandidate);
-  runtime::CpuDeviceOptions device_options;
-  device_options.num_threads = session->num_threads();
-  runtime::CpuDevice device(device_options);
+  const Result<std::unique_ptr<runtime::Device>> device =
+      open_device(session->target(), session->num_threads());
+  if (!device.ok()) return fail(device.error(), kDeviceProblem);
   runtime::Job job;
   job.artifact = &*artifact;
   for (const ir::Tensor& tensor : *tensors) {
@@ -189,7 +189,7 @@ int run(const RunVerb& verb) {
   }
   job.check = runtime::Check::kNone;
   job.want_outputs = true;
-  const runtime::JobOutcome outcome = device.run(job);
+  const runtime::JobOutcome outcome = (*device)->run(job);
   if (outcome.outputs.empty()) {
     fmt::print(stderr, "error: the kernel did not finish: {}: {}\n",
                runtime::to_string(outcome.measurement.status), outcome.measurement.detail);

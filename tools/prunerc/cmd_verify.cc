@@ -1,4 +1,3 @@
-#include "codegen/codegen.h"
 #include "ir/interp/interpreter.h"
 #include "ir/parser.h"
 #include "ir/verify.h"
@@ -8,6 +7,7 @@
 #include "schedule/schedule.h"
 #include "search/equality.h"
 #include "search/sampled.h"
+#include "tools/driver/backend.h"
 #include "tools/driver/platform.h"
 #include "tools/driver/reference.h"
 #include "tools/prunerc/cli.h"
@@ -97,17 +97,23 @@ bool agrees_with_interpreter(const search::Task& task, References& references, u
 Verdict check(const VerifyVerb& verb, const search::Task& task, const codegen::Artifact& artifact) {
   Verdict verdict;
   verdict.name = task.name;
-  runtime::CpuDeviceOptions options;
-  options.num_threads = static_cast<int>(std::max<int64_t>(1, task.target.num_threads));
-  runtime::CpuDevice device(options);
-  References references(device);
+  const int num_threads = static_cast<int>(std::max<int64_t>(1, task.target.num_threads));
+  const Result<std::unique_ptr<runtime::Device>> device =
+      open_device(with_device(task.target), num_threads);
+  runtime::CpuDevice cpu({.num_threads = num_threads});
+  References references(cpu);
+  if (!device.ok()) {
+    verdict.kind = Verdict::Kind::kNotChecked;
+    verdict.what = device.error().message();
+    return verdict;
+  }
   for (int i = 0; i < verb.num_seeds; ++i) {
     const uint64_t seed = verb.seed + static_cast<uint64_t>(i);
     runtime::Job job;
     job.artifact = &artifact;
     job.inputs = References::inputs(task.base, seed);
     job.want_outputs = true;
-    const runtime::JobOutcome ran = device.run(job);
+    const runtime::JobOutcome ran = (*device)->run(job);
     if (ran.measurement.status != runtime::MeasureStatus::kOk) {
       verdict.kind = ran.measurement.status == runtime::MeasureStatus::kWorkerError
                          ? Verdict::Kind::kNotChecked
@@ -187,7 +193,7 @@ Verdict check_stored(const VerifyVerb& verb, const search::TaskRow& row,
   }
   Result<ir::Target> target = ir::target_from_string(row.key.target);
   if (!target.ok()) return not_checked(row.name, target.error().message());
-  if (!runs_here(*target)) return not_checked(row.name, "made for " + target->name);
+  if (!runs_here(with_device(*target))) return not_checked(row.name, "made for " + target->name);
   const Result<schedule::Trace> trace = schedule::parse_trace(best.trace);
   if (!trace.ok()) return not_checked(row.name, trace.error().message());
   const Result<schedule::Schedule> scheduled = schedule::replay(*base, *trace);
@@ -195,7 +201,7 @@ Verdict check_stored(const VerifyVerb& verb, const search::TaskRow& row,
   const search::Task task =
       search::make_task(row.name, std::move(base).value(), std::move(target).value());
   const Result<codegen::Artifact> artifact =
-      codegen::compile_cpu(scheduled->program(), task.target, {});
+      build_kernel(scheduled->program(), with_device(task.target));
   if (!artifact.ok()) return not_checked(row.name, artifact.error().message());
   Verdict verdict = check(verb, task, *artifact);
   verdict.schedule = fmt::format("record {}", best.id);
@@ -268,7 +274,8 @@ int verify(const VerifyVerb& verb) {
   const Result<OperatorRequest> request = verb.op.request();
   if (!request.ok()) return fail(request.error(), kUsage);
   ExitCode code = kSuccess;
-  const std::optional<Prepared> prepared = prepare(*request, verb.machine, &code);
+  const std::optional<Prepared> prepared =
+      prepare(*request, verb.machine, &code, Without::kUseHost);
   if (!prepared) return code;
   Verdict verdict = check(verb, prepared->session.task(prepared->op), prepared->artifact);
   verdict.schedule = to_string(prepared->choice.origin);

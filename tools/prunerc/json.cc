@@ -78,6 +78,10 @@ Result<double> parse_duration(const std::string& text) {
 }
 
 std::string describe(const ir::Target& target) {
+  if (target.kind != ir::TargetKind::kCpu) {
+    return fmt::format("{}{}", target.name,
+                       target.kind == ir::TargetKind::kCudaHost ? ", executed on this CPU" : "");
+  }
   std::string out = fmt::format("{} {}, {}-byte vectors, {} thread(s)", target.name,
                                 target.llvm_cpu.empty() ? "host" : target.llvm_cpu,
                                 target.vector_bytes, target.num_threads);

@@ -1,0 +1,117 @@
+#include "tools/driver/backend.h"
+
+#include "codegen/codegen.h"
+#include "codegen/cuda/host_object.h"
+#include "codegen/cuda/nvrtc.h"
+#include "codegen/cuda/prelude.h"
+#include "runtime/cpu/device.h"
+#include "runtime/cuda/device.h"
+#include "runtime/cuda_host/device.h"
+#include "tools/driver/platform.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+namespace prunerc {
+namespace {
+
+codegen::NvrtcOptions nvrtc_options() {
+  const std::string folder = cache_folder();
+  return {folder.empty() ? "" : folder + "/cubins"};
+}
+
+struct CudaBuild {
+  codegen::Artifact artifact;
+  codegen::Cubin cubin;
+};
+
+Result<CudaBuild> build_cubin(const ir::Program& scheduled, const ir::Target& target) {
+  CudaBuild out;
+  PRUNERC_TRY(out.artifact, codegen::print_cuda_artifact(scheduled, target));
+  PRUNERC_TRY(out.cubin,
+              codegen::compile_cubin(out.artifact.bytes, out.artifact.cpu, nvrtc_options()));
+  out.artifact.kind = codegen::ArtifactKind::kCudaCubin;
+  out.artifact.bytes = out.cubin.bytes;
+  return out;
+}
+
+}  // namespace
+
+Result<codegen::Artifact> build_kernel(const ir::Program& scheduled, const ir::Target& target) {
+  switch (target.kind) {
+    case ir::TargetKind::kCpu: return codegen::compile_cpu(scheduled, target, {});
+    case ir::TargetKind::kCuda: {
+      PRUNERC_TRY(CudaBuild built, build_cubin(scheduled, target));
+      return std::move(built.artifact);
+    }
+    case ir::TargetKind::kCudaHost: {
+      PRUNERC_TRY(const codegen::Artifact source, codegen::print_cuda_artifact(scheduled, target));
+      return codegen::build_host_object(source, {});
+    }
+  }
+  PRUNERC_UNREACHABLE("target kind");
+}
+
+Result<codegen::Artifact> build_candidate(const ir::Program& scheduled, const ir::Target& target) {
+  if (target.kind != ir::TargetKind::kCuda) return build_kernel(scheduled, target);
+  PRUNERC_TRY(CudaBuild built, build_cubin(scheduled, target));
+  for (const codegen::SpillInfo& spill : built.cubin.spills) {
+    const int64_t bytes = spill.spill_store_bytes + spill.spill_load_bytes;
+    if (bytes == 0) continue;
+    return error(Diag::kGpuLimit, spill.kernel, fmt::format("{} bytes of spilled registers", bytes),
+                 int64_t{0});
+  }
+  if (built.cubin.serializes_wgmma) {
+    return error(Diag::kGpuLimit, built.artifact.entry, "wgmma one after the other", int64_t{0});
+  }
+  return std::move(built.artifact);
+}
+
+ir::Target with_device(const ir::Target& target) {
+  if (target.kind != ir::TargetKind::kCuda || runs_here(target)) return target;
+  ir::Target host = target;
+  host.kind = ir::TargetKind::kCudaHost;
+  return host;
+}
+
+Result<std::unique_ptr<runtime::Device>> open_device(
+    const ir::Target& target, int num_threads, const std::vector<std::string>& worker_command) {
+  // A command is that of a CPU worker; the others are the same executable with another argument.
+  std::optional<std::string> executable;
+  if (!worker_command.empty()) executable = worker_command.front();
+  if (target.kind == ir::TargetKind::kCpu) {
+    runtime::CpuDeviceOptions options;
+    options.num_threads = num_threads;
+    if (!worker_command.empty()) options.worker_argv = worker_command;
+    return std::unique_ptr<runtime::Device>(std::make_unique<runtime::CpuDevice>(options));
+  }
+  if (target.kind == ir::TargetKind::kCudaHost) {
+    runtime::cuda_host::HostDeviceOptions options;
+    if (executable) options.worker_argv.front() = *executable;
+    return std::unique_ptr<runtime::Device>(
+        std::make_unique<runtime::cuda_host::HostDevice>(options));
+  }
+  runtime::cuda::CudaDeviceOptions options;
+  if (executable) options.worker_argv.front() = *executable;
+  PRUNERC_TRY(std::unique_ptr<runtime::cuda::CudaDevice> device,
+              runtime::cuda::CudaDevice::open(options));
+  return std::unique_ptr<runtime::Device>(std::move(device));
+}
+
+Result<std::string> emit_cuda(const ir::Program& scheduled, const ir::Target& target,
+                              CudaFile file) {
+  PRUNERC_TRY(const codegen::Artifact source, codegen::print_cuda_artifact(scheduled, target));
+  switch (file) {
+    case CudaFile::kSource: return codegen::device_text(source.bytes, source.cpu);
+    case CudaFile::kPtx: return codegen::compile_ptx(source.bytes, source.cpu);
+    case CudaFile::kCubin: {
+      PRUNERC_TRY(const codegen::Cubin cubin,
+                  codegen::compile_cubin(source.bytes, source.cpu, nvrtc_options()));
+      return cubin.bytes;
+    }
+  }
+  PRUNERC_UNREACHABLE("cuda file");
+}
+
+}  // namespace prunerc

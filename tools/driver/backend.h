@@ -1,0 +1,40 @@
+// Kernels for any target, and the device that runs them.
+#ifndef PRUNERC_TOOLS_DRIVER_BACKEND_H_
+#define PRUNERC_TOOLS_DRIVER_BACKEND_H_
+
+#include "codegen/artifact.h"
+#include "ir/program.h"
+#include "ir/support/result.h"
+#include "ir/target.h"
+#include "runtime/device.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace prunerc {
+
+/// What the target's device takes: an object, a cubin by NVRTC, or for cuda-host a shared object by
+/// the C++ compiler. Errors: those of compile_cpu, print_cuda_artifact, compile_cubin,
+/// build_host_object.
+Result<codegen::Artifact> build_kernel(const ir::Program& scheduled, const ir::Target& target);
+
+/// The same for a search, which has no use for kernels that spill registers. Errors: moreover
+/// GpuLimit.
+Result<codegen::Artifact> build_candidate(const ir::Program& scheduled, const ir::Target& target);
+
+/// The target, or for a GPU that this machine lacks the host that executes its kernels.
+ir::Target with_device(const ir::Target& target);
+
+/// Errors: CudaMissing; Unsupported for a CPU that is not this one.
+Result<std::unique_ptr<runtime::Device>> open_device(
+    const ir::Target& target, int num_threads, const std::vector<std::string>& worker_command = {});
+
+/// The contents of `x.cu`, `x.ptx` or `x.cubin` for a GPU. Errors: those of build_kernel.
+enum class CudaFile : uint8_t { kSource, kPtx, kCubin };
+Result<std::string> emit_cuda(const ir::Program& scheduled, const ir::Target& target,
+                              CudaFile file);
+
+}  // namespace prunerc
+
+#endif  // PRUNERC_TOOLS_DRIVER_BACKEND_H_
