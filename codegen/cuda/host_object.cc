@@ -82,13 +82,15 @@ std::vector<std::string> compile_command(const std::string& compiler,
        {"-march=x86-64-v3", "-ffp-contract=off", "-fwrapv", "-fno-math-errno",
         "-fno-strict-aliasing", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden"})
     command.emplace_back(flag);
+  // Every reader of line numbers knows version 4 of DWARF.
   if (options.checker == HostChecker::kRace) {
-    for (const char* flag : {"-fsanitize=thread", "-g1", "-fno-omit-frame-pointer", "-DPR_CHECKED"})
+    for (const char* flag :
+         {"-fsanitize=thread", "-g1", "-gdwarf-4", "-fno-omit-frame-pointer", "-DPR_CHECKED"})
       command.emplace_back(flag);
   }
   if (options.checker == HostChecker::kBounds) {
     for (const char* flag : {"-fsanitize=address,bounds", "-fno-sanitize-recover=bounds", "-g1",
-                             "-fno-omit-frame-pointer"})
+                             "-gdwarf-4", "-fno-omit-frame-pointer"})
       command.emplace_back(flag);
   }
   for (const std::string& word :

@@ -2,9 +2,11 @@
 // the tests of code generation say more.
 #include "runtime/cuda/device.h"
 
+#include "runtime/cuda/cupti_timer.h"
 #include "runtime/cuda/driver.h"
 
 #include <catch2/catch.hpp>
+#include <dlfcn.h>
 
 #include <cstdlib>
 
@@ -82,6 +84,18 @@ TEST_CASE("a machine without a driver has no CUDA device, and says why") {
   CHECK(m.status == MeasureStatus::kWorkerError);
   CHECK(m.detail.find("no CUDA device") != std::string::npos);
   CHECK(m.detail.find("/no/such/libcuda.so.1") != std::string::npos);
+}
+
+TEST_CASE("CUPTI without a driver is no timer, whether its library is there or not") {
+  if (void* const real = dlopen("libcuda.so.1", RTLD_NOW)) {
+    dlclose(real);
+    WARN("skipped: this machine has a driver");
+    return;
+  }
+  // Its state is the process's, so this is the one case that starts it here.
+  const Result<CuptiTimer*> timer = CuptiTimer::start();
+  REQUIRE(!timer.ok());
+  CHECK(timer.error().id() == Diag::kCudaMissing);
 }
 
 TEST_CASE("a driver without a device, and a library that is no driver, are no device") {
