@@ -21,6 +21,24 @@ Measurement failed(MeasureStatus status, std::string detail) {
 
 Measurement ok() { return failed(MeasureStatus::kOk, ""); }
 
+const unsigned char* bytes_of(const std::string& text) {
+  return reinterpret_cast<const unsigned char*>(text.data());
+}
+
+std::optional<std::string> find_output_difference(const codegen::Artifact& artifact,
+                                                  const std::vector<std::string>& first,
+                                                  const std::vector<std::string>& second) {
+  size_t output_idx = 0;
+  for (const ArtifactParam& param : artifact.params) {
+    if (param.role == ParamRole::kInput) continue;
+    const auto difference =
+        find_difference(param, bytes_of(first[output_idx]), bytes_of(second[output_idx]));
+    if (difference) return difference;
+    ++output_idx;
+  }
+  return std::nullopt;
+}
+
 /// No device is the machine's fault, a cubin that does not load the build's, the rest the kernel's.
 Measurement failed_by(const Error& error) {
   switch (error.id()) {
@@ -67,6 +85,17 @@ Result<void> CudaRunner::open() {
   return {};
 }
 
+Result<std::string> CudaRunner::make_input(const InputMessage& input, const ArtifactParam& param) {
+  std::string bytes(static_cast<size_t>(codegen::size_bytes(param)), '\0');
+  auto* const data = reinterpret_cast<unsigned char*>(bytes.data());
+  if (input.fill != Fill::kBytes) {
+    fill_tensor(input.fill, input.seed, param.dtype, codegen::num_elems(param), data);
+  } else if (!read_all(exchange_fd_, data, codegen::size_bytes(param), input.offset)) {
+    return error(Diag::kIoError, "read", param.name, "it is not in the exchange file");
+  }
+  return bytes;
+}
+
 Result<void> CudaRunner::prepare(const JobMessage& job, unsigned char poison, Prepared* prepared) {
   PRUNERC_TRY(prepared->artifact, codegen::deserialize(job.artifact));
   const codegen::Artifact& artifact = prepared->artifact;
@@ -84,16 +113,9 @@ Result<void> CudaRunner::prepare(const JobMessage& job, unsigned char poison, Pr
       continue;
     }
     if (input_idx == job.inputs.size()) return error(Diag::kKernelInput, param.name, bytes, 0);
-    const InputMessage& input = job.inputs[input_idx++];
-    std::string host(static_cast<size_t>(bytes), '\0');
-    auto* const data = reinterpret_cast<unsigned char*>(host.data());
-    if (input.fill != Fill::kBytes) {
-      fill_tensor(input.fill, input.seed, param.dtype, codegen::num_elems(param), data);
-    } else if (!read_all(exchange_fd_, data, bytes, input.offset)) {
-      return error(Diag::kIoError, "read", param.name, "it is not in the exchange file");
-    }
-    prepared->input_hashes.push_back(hash_bytes(data, bytes));
-    PRUNERC_TRY_VOID(prepared->params.back().upload(host.data()));
+    PRUNERC_TRY(const std::string input, make_input(job.inputs[input_idx++], param));
+    prepared->input_hashes.push_back(hash_bytes(input.data(), bytes));
+    PRUNERC_TRY_VOID(prepared->params.back().upload(input.data()));
   }
   PRUNERC_TRY(DeviceBuffer workspace, DeviceBuffer::allocate(*api_, artifact.workspace_bytes));
   PRUNERC_TRY_VOID(workspace.fill(poison, nullptr));
@@ -126,43 +148,48 @@ Result<std::string> CudaRunner::find_damage(const Prepared& prepared) {
   return std::string(intact ? "" : "the kernel wrote outside of its workspace");
 }
 
+Result<std::vector<std::string>> CudaRunner::run_round(
+    const JobMessage& job, unsigned char poison, const std::function<void(Stage)>& on_progress,
+    Prepared* prepared) {
+  enter(Stage::kPreparing, on_progress);
+  PRUNERC_TRY_VOID(prepare(job, poison, prepared));
+  enter(Stage::kRunning, on_progress);
+  PRUNERC_TRY_VOID(run_once(*prepared));
+  std::vector<std::string> outputs;
+  for (size_t i = 0; i < prepared->params.size(); ++i) {
+    if (prepared->artifact.params[i].role == ParamRole::kInput) continue;
+    PRUNERC_TRY(std::string bytes, prepared->params[i].download());
+    outputs.push_back(std::move(bytes));
+  }
+  return outputs;
+}
+
 Measurement CudaRunner::check(const JobMessage& job,
                               const std::function<void(Stage)>& on_progress) {
   std::vector<std::string> first;
   const size_t num_rounds = job.check == Check::kMemory ? 2 : 1;
   for (size_t round = 0; round < num_rounds; ++round) {
-    enter(Stage::kPreparing, on_progress);
     Prepared prepared;
-    Result<void> done = prepare(job, round == 0 ? kPoisonA : kPoisonB, &prepared);
-    if (!done.ok()) return failed_by(done.error());
-    enter(Stage::kRunning, on_progress);
-    done = run_once(prepared);
-    if (!done.ok()) return failed_by(done.error());
+    Result<std::vector<std::string>> outputs =
+        run_round(job, round == 0 ? kPoisonA : kPoisonB, on_progress, &prepared);
+    if (!outputs.ok()) return failed_by(outputs.error());
     const Result<std::string> damage = find_damage(prepared);
     if (!damage.ok()) return failed_by(damage.error());
     if (!damage->empty()) return failed(MeasureStatus::kWrongResult, *damage);
-    size_t output_idx = 0;
-    for (size_t i = 0; i < prepared.params.size(); ++i) {
-      if (prepared.artifact.params[i].role == ParamRole::kInput) continue;
-      Result<std::string> bytes = prepared.params[i].download();
-      if (!bytes.ok()) return failed_by(bytes.error());
-      if (round == 0) {
-        first.push_back(*std::move(bytes));
-        continue;
-      }
-      const auto data = [](const std::string& text) {
-        return reinterpret_cast<const unsigned char*>(text.data());
-      };
-      const auto difference =
-          find_difference(prepared.artifact.params[i], data(first[output_idx++]), data(*bytes));
-      if (difference) return failed(MeasureStatus::kWrongResult, *difference);
+    if (round == 0) {
+      first = *std::move(outputs);
+      continue;
     }
+    const auto difference = find_output_difference(prepared.artifact, first, *outputs);
+    if (difference) return failed(MeasureStatus::kWrongResult, *difference);
   }
-  int64_t offset = job.outputs_offset;
-  for (size_t i = 0; job.want_outputs && i < first.size(); ++i) {
-    const auto bytes = static_cast<int64_t>(first[i].size());
-    if (!write_all_at(exchange_fd_, reinterpret_cast<const unsigned char*>(first[i].data()), bytes,
-                      offset))
+  return job.want_outputs ? write_outputs(first, job.outputs_offset) : ok();
+}
+
+Measurement CudaRunner::write_outputs(const std::vector<std::string>& outputs, int64_t offset) {
+  for (const std::string& output : outputs) {
+    const auto bytes = static_cast<int64_t>(output.size());
+    if (!write_all_at(exchange_fd_, bytes_of(output), bytes, offset))
       return failed(MeasureStatus::kWorkerError, "not enough memory for the outputs");
     offset += bytes;
   }

@@ -28,10 +28,16 @@ class CudaRunner final : public JobRunner {
   void enter(Stage stage, const std::function<void(Stage)>& on_progress);
   /// The device, once. Errors: CudaMissing, CudaCall.
   Result<void> open();
+  Result<std::string> make_input(const InputMessage& input, const codegen::ArtifactParam& param);
   Result<void> prepare(const JobMessage& job, unsigned char poison, Prepared* prepared);
   Result<void> run_once(const Prepared& prepared);
   /// What the kernel did to memory that is not its own; empty if nothing.
   Result<std::string> find_damage(const Prepared& prepared);
+  /// The outputs of one run on outputs and workspace filled with `poison`.
+  Result<std::vector<std::string>> run_round(const JobMessage& job, unsigned char poison,
+                                             const std::function<void(Stage)>& on_progress,
+                                             Prepared* prepared);
+  Measurement write_outputs(const std::vector<std::string>& outputs, int64_t offset);
   Measurement check(const JobMessage& job, const std::function<void(Stage)>& on_progress);
   Measurement time(const JobMessage& job);
 

@@ -159,6 +159,29 @@ Measurement HostRunner::execute(const codegen::Artifact& artifact, const KernelO
   return ok();
 }
 
+Measurement HostRunner::compare_outputs(const codegen::Artifact& artifact, const Round& first,
+                                        const Round& other) {
+  for (size_t i = 0; i < artifact.params.size(); ++i) {
+    if (artifact.params[i].role == ParamRole::kInput) continue;
+    const auto difference =
+        find_difference(artifact.params[i], first.params[i].data, other.params[i].data);
+    if (difference) return failed(MeasureStatus::kWrongResult, *difference);
+  }
+  return ok();
+}
+
+Measurement HostRunner::write_outputs(const codegen::Artifact& artifact, const Round& round,
+                                      int64_t offset) {
+  for (size_t i = 0; i < artifact.params.size(); ++i) {
+    if (artifact.params[i].role == ParamRole::kInput) continue;
+    const Memory& memory = round.params[i];
+    if (!write_all_at(exchange_fd_, memory.data, memory.bytes, offset))
+      return failed(MeasureStatus::kWorkerError, "not enough memory for the outputs");
+    offset += memory.bytes;
+  }
+  return ok();
+}
+
 Measurement HostRunner::check(const codegen::Artifact& artifact, const KernelObject& object,
                               const JobMessage& job,
                               const std::function<void(Stage)>& on_progress) {
@@ -178,23 +201,10 @@ Measurement HostRunner::check(const codegen::Artifact& artifact, const KernelObj
     options.num_threads = num_threads_;
     result = execute(artifact, object, options, &round);
     clear_fault_regions();
+    if (is_ok(result) && n > 0) result = compare_outputs(artifact, first, round);
     if (!is_ok(result)) return result;
-    for (size_t i = 0; n > 0 && i < artifact.params.size(); ++i) {
-      if (artifact.params[i].role == ParamRole::kInput) continue;
-      const auto difference =
-          find_difference(artifact.params[i], first.params[i].data, round.params[i].data);
-      if (difference) return failed(MeasureStatus::kWrongResult, *difference);
-    }
   }
-  int64_t offset = job.outputs_offset;
-  for (size_t i = 0; job.want_outputs && i < artifact.params.size(); ++i) {
-    if (artifact.params[i].role == ParamRole::kInput) continue;
-    const Memory& memory = first.params[i];
-    if (!write_all_at(exchange_fd_, memory.data, memory.bytes, offset))
-      return failed(MeasureStatus::kWorkerError, "not enough memory for the outputs");
-    offset += memory.bytes;
-  }
-  return ok();
+  return job.want_outputs ? write_outputs(artifact, first, job.outputs_offset) : ok();
 }
 
 Measurement HostRunner::run(const JobMessage& job, const std::function<void(Stage)>& on_progress) {

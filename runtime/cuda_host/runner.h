@@ -32,6 +32,9 @@ class HostRunner final : public JobRunner {
   Measurement prepare(const codegen::Artifact& artifact, const JobMessage& job, Round* round);
   Measurement execute(const codegen::Artifact& artifact, const KernelObject& object,
                       const ExecutionOptions& options, Round* round);
+  static Measurement compare_outputs(const codegen::Artifact& artifact, const Round& first,
+                                     const Round& other);
+  Measurement write_outputs(const codegen::Artifact& artifact, const Round& round, int64_t offset);
   Measurement check(const codegen::Artifact& artifact, const KernelObject& object,
                     const JobMessage& job, const std::function<void(Stage)>& on_progress);
 
