@@ -39,6 +39,10 @@ TEST_CASE("a tiled product gives the same result in every order of threads") {
   check_in_all_orders(testing::sgemm_tiled({.m = 70, .n = 100, .k = 37}));
 }
 
+TEST_CASE("a reduction over 1024 threads gives the same result in every order") {
+  check_in_all_orders(testing::row_sums({.m = 5, .n = 1, .k = 3001}));
+}
+
 TEST_CASE("a pipeline of cp.async, ldmatrix and mma gives the same result in every order") {
   check_in_all_orders(testing::hgemm_mma({.m = 100, .n = 128, .k = 224}));
 }

@@ -42,13 +42,15 @@ std::string random_matrix(DType dtype, int64_t count, uint64_t seed, std::vector
 }
 
 enum class BLayout { kRows, kColumns };
+enum class BValues { kRandom, kOnes };
 
 GemmCase make_gemm(std::string_view file, const std::string& constants, DType dtype,
-                   GemmShape shape, BLayout layout) {
+                   GemmShape shape, BLayout layout, BValues b_values = BValues::kRandom) {
   GemmCase gemm;
   std::vector<double> a, b;
   gemm.inputs = {random_matrix(dtype, shape.m * shape.k, 1, &a),
                  random_matrix(dtype, shape.k * shape.n, 2, &b)};
+  if (b_values == BValues::kOnes) b.assign(b.size(), 1.0);
   for (int64_t i = 0; i < shape.m; ++i) {
     for (int64_t j = 0; j < shape.n; ++j) {
       double sum = 0;
@@ -118,6 +120,18 @@ GemmCase sgemm_tiled(GemmShape shape) {
                     .grid = {ceil_div(shape.n, 64), ceil_div(shape.m, 64), 1},
                     .block = {256, 1, 1},
                     .shared_bytes = 8192,
+                    .args = {},
+                    .tensor_maps = {}});
+  return gemm;
+}
+
+GemmCase row_sums(GemmShape shape) {
+  PRUNERC_CHECK(shape.n == 1, "sums of rows are one column");
+  GemmCase gemm = make_gemm("row_sums", "", DType::kF32, shape, BLayout::kRows, BValues::kOnes);
+  add_launch(gemm, {.kernel = "row_sums",
+                    .grid = {shape.m, 1, 1},
+                    .block = {1024, 1, 1},
+                    .shared_bytes = 128,
                     .args = {},
                     .tensor_maps = {}});
   return gemm;

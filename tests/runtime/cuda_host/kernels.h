@@ -28,6 +28,9 @@ GemmCase hgemm_mma(GemmShape shape);
 /// n and k are multiples of 8 and 4; `num_blocks` blocks share the tiles.
 GemmCase hgemm_tma(GemmShape shape, int64_t num_blocks);
 
+/// The product with a column of ones, by reductions over 1024 threads; shape.n is 1.
+GemmCase row_sums(GemmShape shape);
+
 /// The text of kernels/NAME.cu.
 std::string kernel_text(std::string_view name);
 

@@ -33,6 +33,7 @@ constexpr HostChecker kAllCheckers[] = {HostChecker::kNone, HostChecker::kRace,
 // At least 2 * stages + 1 iterations, two tiles a block and ragged edges: less hides bugs.
 GemmCase small_sgemm() { return testing::sgemm_tiled({.m = 70, .n = 100, .k = 100}); }
 GemmCase small_mma() { return testing::hgemm_mma({.m = 100, .n = 64, .k = 256}); }
+GemmCase small_sums() { return testing::row_sums({.m = 5, .n = 1, .k = 3001}); }
 GemmCase small_tma() { return testing::hgemm_tma({.m = 200, .n = 136, .k = 584}, 2); }
 
 TEST_CASE("kernels without bugs are clean in all orders and under both checkers") {
@@ -40,6 +41,7 @@ TEST_CASE("kernels without bugs are clean in all orders and under both checkers"
     CHECK(find_bug(small_sgemm(), checker) == "");
     CHECK(find_bug(small_mma(), checker) == "");
     CHECK(find_bug(small_tma(), checker) == "");
+    CHECK(find_bug(small_sums(), checker) == "");
   }
 }
 
@@ -180,6 +182,25 @@ const std::vector<Planted>& planted_bugs() {
        "w",
        "",
        ""},
+      {"no barrier between the two steps of a reduction",
+       small_sums,
+       {{"pr_sync();  // partial sums are there", ""}},
+       "w",
+       "data race: write at kernel.cu:14, read at kernel.cu:17",
+       ""},
+      {"a reduction over half of the lanes",
+       small_sums,
+       {{"n = 16; n > 0", "n = 8; n > 0"}},
+       "wrong values",
+       "wrong values",
+       "wrong values"},
+      {"a shuffle that some lanes skip",
+       small_sums,
+       {{"    if (t == 0) c[row] = sum;",
+         "    if (t < 20) sum += pr_shfl(sum, 3);\n    if (t == 0) c[row] = sum;"}},
+       "a warp some of whose threads have ended",
+       "a warp some of whose threads have ended",
+       "a warp some of whose threads have ended"},
       {"a region that is one row short",
        small_sgemm,
        {{"e < BM * BK; e", "e < (BM - 1) * BK; e"}},
