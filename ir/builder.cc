@@ -367,6 +367,8 @@ Stmt IrBuilder::block(const Block& description) {
   n.reads = copy_accesses(description.reads);
   n.writes = copy_accesses(description.writes);
   if (const IntImm* c = n.guard.as<IntImm>(); c != nullptr && c->value != 0) n.guard = Expr();
+  // It says how results from the init on combine.
+  if (!n.init.defined()) n.combiner = nullptr;
   n.hash = with(start_hash(n.kind), static_cast<int64_t>(n.id.value));
   for (const IterVar& iter : n.iters) {
     n.hash = with(n.hash, static_cast<int64_t>(iter.var->id.value));

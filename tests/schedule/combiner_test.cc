@@ -173,6 +173,13 @@ TEST_CASE("the result of rfactor is a reduction that can be factored again") {
   check_steps(kSquares, "split(@L1, [4, 6])\nrfactor(@L2, 0)\nrfactor(@L4, 0)");
 }
 
+TEST_CASE("a combiner goes with the init that it starts from") {
+  const std::string text = print(check_close(kWelford, "decompose_reduction(@B0, @L1)").program());
+  INFO(text);
+  CHECK(text.find("combine") == std::string::npos);
+  check_rejected(kWelford, "decompose_reduction(@B0, @L1)\nrfactor(@L1, 0)", "BlockNoInit");
+}
+
 TEST_CASE("combiners that do not hold are refused, each with its reason") {
   const std::string other_mean = welford(
       "combine (n1, m1, s1), (n2, m2, s2) ->"

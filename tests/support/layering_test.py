@@ -61,6 +61,7 @@ SUPPORT_LAYER = 3
 # Headers of one folder of tests that another may include, with the reason.
 SHARED_TEST_HEADERS = {
     "tests/property/fpv_runs.h": ["bench"],  # The benchmark runs what the property test runs, only more of it.
+    "tests/codegen/gpu_run.h": ["property"],  # Candidates of the search run as hand-written schedules do.
 }
 
 # Third parties: how their headers begin, and where they may be included: folders, and whether in headers too.

@@ -20,6 +20,20 @@ unroll(@L21)
 """
 
 
+MOMENTS = """program moments(X: f32[5, 24]) -> (N: f32[5], Mean: f32[5], M2: f32[5]) {
+  for i in 5 @L0 { for k in 24 @L1 {
+    block "moments" @B0 [vi: S(5) = i, vk: R(24) = k] {
+      init { N[vi] = 0f32 Mean[vi] = 0f32 M2[vi] = 0f32 }
+      combine (n1, m1, s1), (n2, m2, s2) ->
+          (n1 + n2, m1 + (m2 - m1)*n2/(n1 + n2), s1 + s2 + (m2 - m1)*(m2 - m1)*n1*n2/(n1 + n2))
+      M2[vi] = M2[vi] + (X[vi, vk] - Mean[vi])*(X[vi, vk] - Mean[vi])*N[vi]/(N[vi] + 1f32)
+      Mean[vi] = Mean[vi] + (X[vi, vk] - Mean[vi])/(N[vi] + 1f32)
+      N[vi] = N[vi] + 1f32
+  } } }
+}
+"""
+
+
 class Apply(command.CommandTest):
     def test_the_scheduled_program_goes_to_stdout(self):
         result = self.prunerc("apply", self.write("p.prc", PROGRAM), self.write("s.txt", SCRIPT))
@@ -27,6 +41,16 @@ class Apply(command.CommandTest):
         self.assertIn("@L3 bind(block.x) {", result.out)
         self.assertIn("@L1 bind(thread.x) {", result.out)
         self.assertIn("@L6 unrolled {", result.out)
+
+    def test_a_reduction_of_ones_own_is_factored_compiled_and_verified(self):
+        program = self.write("m.prc", MOMENTS)
+        script = self.write("m.txt", "split(@L1, [4, 6])\nrfactor(@L2, -1)\nparallel(@L0)\n")
+        self.assertIn("Mean_rf[vi, vk_0]", self.prunerc("apply", program, script).out)
+        self.prunerc("verify", program, "--schedule", script, "--interpret")
+        wrong = self.write("w.prc", MOMENTS.replace("m1 + (m2 - m1)*n2/(n1 + n2)", "(m1 + m2)/2f32"))
+        refused = self.prunerc("apply", wrong, script, expect=1)
+        self.assertIn("m.txt:2:1: error: block @B0 ", refused.err)
+        self.assertIn("does not combine as its reducer does: a result combined with the init is another in 'Mean'", refused.err)
 
     def test_its_output_is_input_again(self):
         first = self.prunerc("apply", self.write("p.prc", PROGRAM), self.write("s.txt", SCRIPT)).out

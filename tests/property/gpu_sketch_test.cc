@@ -1,0 +1,55 @@
+// What the search proposes for a GPU becomes CUDA text that computes what the operator does.
+#include "ir/printer.h"
+#include "search/mutate.h"
+#include "search/sampler.h"
+#include "search/space.h"
+#include "tests/codegen/gpu_run.h"
+#include "tests/support/check.h"
+#include "tests/support/gpu_programs.h"
+
+#include <catch2/catch.hpp>
+
+#include <set>
+#include <string>
+
+namespace prunerc::testing {
+namespace {
+
+using runtime::cuda_host::AsyncMode;
+using runtime::cuda_host::ExecutionOptions;
+using runtime::cuda_host::ThreadOrder;
+
+// Each takes a compiler of C++ a second or two.
+const std::set<std::string> kPrograms = {
+    "matmul_ragged",     "matmul_bias_relu_ragged", "conv2d_nhwc_ragged",
+    "max_pool2d_ragged", "softmax_ragged",          "layer_norm_ragged",
+    "row_sum_ragged",    "silu_mul_ragged",         "transpose_ragged"};
+
+TEST_CASE("sketches for GPUs run on the host and give the interpreter's results", "[gpu]") {
+  const ir::Target target = gpu_target();
+  const ExecutionOptions orders[] = {
+      {.order = ThreadOrder::kAscending, .mode = AsyncMode::kEager},
+      {.order = ThreadOrder::kDescending, .mode = AsyncMode::kLazy},
+  };
+  int num_run = 0;
+  for (const GpuProgram& p : gpu_programs()) {
+    if (kPrograms.count(p.name) == 0) continue;
+    const search::Task task = search::make_task(p.name, p.base, target);
+    const Result<search::SearchSpace> space = search::make_space(task);
+    REQUIRE_OK(space);
+    for (std::size_t s = 0; s < space->sketches.size(); ++s) {
+      const Result<search::Candidate> made =
+          search::instantiate(task, *space, static_cast<int>(s), {});
+      INFO(p.name << " " << space->sketches[s].name);
+      REQUIRE_OK(made);
+      INFO(ir::print(made->program));
+      const std::string difference = compare_on_host(p.base, made->program, target, 1, orders);
+      CHECK(difference == "");
+      ++num_run;
+    }
+  }
+  CHECK(num_run >= 20);
+}
+
+}  // namespace
+}  // namespace prunerc::testing
