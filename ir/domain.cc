@@ -1,8 +1,7 @@
 #include "ir/domain.h"
 
-#include "ir/int_math.h"
+#include "ir/evaluate_int.h"
 #include "ir/tile_space.h"
-#include "ir/visit.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,48 +9,6 @@
 
 namespace prunerc::ir {
 namespace {
-
-std::optional<int64_t> binary_value(const BinaryNode& n, std::span<const int64_t> params) {
-  if (is_float(n.lhs.dtype())) return std::nullopt;
-  const std::optional<int64_t> lhs = evaluate_params(n.lhs, params);
-  if (!lhs) return std::nullopt;
-  if (n.kind == ExprKind::kAnd && *lhs == 0) return 0;
-  if (n.kind == ExprKind::kOr && *lhs != 0) return 1;
-  const std::optional<int64_t> rhs = evaluate_params(n.rhs, params);
-  if (!rhs) return std::nullopt;
-  const int64_t a = *lhs;
-  const int64_t b = *rhs;
-  switch (n.kind) {
-    case ExprKind::kAdd: return wrap_to(n.dtype, wrapping_add(a, b));
-    case ExprKind::kSub: return wrap_to(n.dtype, wrapping_sub(a, b));
-    case ExprKind::kMul: return wrap_to(n.dtype, wrapping_mul(a, b));
-    case ExprKind::kFloorDiv:
-      if (b == 0) return std::nullopt;
-      return wrap_to(n.dtype, floor_div(a, b));
-    case ExprKind::kFloorMod:
-      if (b == 0) return std::nullopt;
-      return floor_mod(a, b);
-    case ExprKind::kMin: return std::min(a, b);
-    case ExprKind::kMax: return std::max(a, b);
-    case ExprKind::kEq: return a == b;
-    case ExprKind::kNe: return a != b;
-    case ExprKind::kLt: return a < b;
-    case ExprKind::kLe: return a <= b;
-    case ExprKind::kAnd:
-    case ExprKind::kOr: return b;
-    case ExprKind::kDiv:
-    case ExprKind::kVar:
-    case ExprKind::kTileParam:
-    case ExprKind::kIntImm:
-    case ExprKind::kFloatImm:
-    case ExprKind::kNot:
-    case ExprKind::kSelect:
-    case ExprKind::kCast:
-    case ExprKind::kLoad:
-    case ExprKind::kCall: break;
-  }
-  return std::nullopt;
-}
 
 uint64_t saturating_mul(uint64_t a, uint64_t b) {
   uint64_t out = 0;
@@ -61,26 +18,11 @@ uint64_t saturating_mul(uint64_t a, uint64_t b) {
 }  // namespace
 
 std::optional<int64_t> evaluate_params(Expr e, std::span<const int64_t> params) {
-  if (const IntImm* c = e.as<IntImm>()) return c->value;
-  if (const TileParam* p = e.as<TileParam>()) {
-    const auto index = static_cast<std::size_t>(p->id.value);
+  return evaluate_int(e, [&](Expr leaf) -> std::optional<int64_t> {
+    const TileParam* p = leaf.as<TileParam>();
+    const auto index = p == nullptr ? params.size() : static_cast<std::size_t>(p->id.value);
     return index < params.size() ? std::optional(params[index]) : std::nullopt;
-  }
-  if (const BinaryNode* b = as_binary(e)) return binary_value(*b, params);
-  if (const Not* n = e.as<Not>()) {
-    const std::optional<int64_t> operand = evaluate_params(n->operand, params);
-    return operand ? std::optional<int64_t>(*operand == 0) : std::nullopt;
-  }
-  if (const Select* s = e.as<Select>()) {
-    const std::optional<int64_t> condition = evaluate_params(s->condition, params);
-    if (!condition) return std::nullopt;
-    return evaluate_params(*condition != 0 ? s->on_true : s->on_false, params);
-  }
-  if (const Cast* c = e.as<Cast>(); c != nullptr && !is_float(c->dtype)) {
-    const std::optional<int64_t> operand = evaluate_params(c->operand, params);
-    return operand ? std::optional(wrap_to(c->dtype, *operand)) : std::nullopt;
-  }
-  return std::nullopt;  // a variable, a load, a call or a float
+  });
 }
 
 bool satisfies_constraints(const Domain& domain, std::span<const int64_t> params) {
