@@ -20,6 +20,7 @@ constexpr std::string_view kThreadNames[] = {"tx", "ty", "tz"};
 constexpr std::string_view kBlockNames[] = {"bx", "by", "bz"};
 constexpr std::string_view kAxisLetters[] = {"x", "y", "z"};
 constexpr std::string_view kUnrollAttr = "unroll_max_step";
+constexpr int64_t kConditionVolume = 4;
 
 }  // namespace
 
@@ -74,7 +75,8 @@ void KernelPrinter::find_unrolled() {
       in_expr);
 }
 
-// Number of statements after unrolling what must be unrolled.
+// Number of statements after unrolling all of s. A condition counts as several: copies of a guarded
+// tile took NVRTC eight times as long as those of a plain one.
 int64_t KernelPrinter::volume(Stmt s) const {
   if (!s.defined()) return 0;
   const Loop* loop = s.as<Loop>();
@@ -84,6 +86,9 @@ int64_t KernelPrinter::volume(Stmt s) const {
     return volume(loop->body) * (extent != nullptr && !lanes ? extent->value : 1);
   }
   int64_t sum = s.as<Store>() != nullptr ? 1 : 0;
+  if (const If* branch = s.as<If>()) {
+    sum += kConditionVolume * static_cast<int64_t>(conjuncts(branch->condition).size());
+  }
   for_each_child(
       s, [&](Stmt child) { sum += volume(child); }, [](Expr) {});
   return sum;
