@@ -130,6 +130,16 @@ bool has_thread_loop(Stmt s) {
   return any_loop(s, [](const Loop& loop) { return is_lane_axis(loop.loop_kind); });
 }
 
+Stmt guard_phases(IrBuilder& b, Expr condition, Stmt s) {
+  const Loop* loop = s.as<Loop>();
+  if (loop == nullptr || !(is_lane_axis(loop->loop_kind) || has_thread_loop(loop->body))) {
+    return b.if_then(condition, s);
+  }
+  Loop copy = *loop;
+  copy.body = guard_phases(b, condition, loop->body);
+  return b.loop(copy);
+}
+
 bool is_phase(const Loop& loop) {
   if (!is_lane_axis(loop.loop_kind)) return false;
   const Loop* inner = loop.body.as<Loop>();

@@ -2,6 +2,7 @@
 #ifndef PRUNERC_CODEGEN_LOWER_KERNEL_H_
 #define PRUNERC_CODEGEN_LOWER_KERNEL_H_
 
+#include "ir/builder.h"
 #include "ir/program.h"
 #include "ir/support/result.h"
 
@@ -40,6 +41,10 @@ bool has_thread_loop(ir::Stmt s);
 /// A thread loop with something else than such a chain inside is not a phase: its iterations hold
 /// phases, between which the threads meet.
 bool is_phase(const ir::Loop& loop);
+
+/// s where the condition holds. The condition goes inside of thread loops, which stay directly in
+/// each other and keep their barriers: whether threads meet must not depend on it.
+ir::Stmt guard_phases(ir::IrBuilder& b, ir::Expr condition, ir::Stmt s);
 
 /// A loop that begins with a barrier carries this attribute with value 1; with 0, none is needed
 /// before it.

@@ -124,18 +124,9 @@ class Pipelining {
       if (i + 1 == p.fetch.size()) attrs.push_back({kCommitAttr, 1});
       Stmt s = with_attrs(*p.fetch[i], attrs);
       s = substitute(b_, in_copy(p, fetched, s), {{p.loop->var->id, at}});
-      out.push_back(clone_with_fresh_ids(b_, guarded(exists, s)));
+      out.push_back(clone_with_fresh_ids(b_, guard_phases(b_, exists, s)));
     }
     return b_.seq(out);
-  }
-
-  // The condition goes inside of the thread loops: whether they wait does not depend on it.
-  Stmt guarded(Expr condition, Stmt s) {
-    const Loop* loop = s.as<Loop>();
-    if (loop == nullptr || !has_thread_loop(s)) return b_.if_then(condition, s);
-    Loop copy = *loop;
-    copy.body = guarded(condition, loop->body);
-    return b_.loop(copy);
   }
 
   Stmt rewrite(const Pipeline& p) {

@@ -16,23 +16,7 @@ namespace {
 using namespace ir;
 
 bool touches(Stmt s, BufferId id) {
-  bool found = false;
-  auto in_expr = [&](Expr e) {
-    walk(e, [&](Expr x) {
-      const Load* load = x.as<Load>();
-      found = found || (load != nullptr && load->buffer == id);
-      return !found;
-    });
-  };
-  walk(
-      s,
-      [&](Stmt x) {
-        const Store* store = x.as<Store>();
-        found = found || (store != nullptr && store->buffer == id);
-        return !found;
-      },
-      in_expr);
-  return found;
+  return stored_buffers(s).count(id) != 0 || loaded_buffers(s).count(id) != 0;
 }
 
 // Is the buffer touched in a thread loop inside of s?
@@ -190,17 +174,8 @@ class Distribution {
 
   Stmt around(const Loop& row, Expr condition, Stmt s) {
     Loop copy = row;
-    copy.body = condition.defined() ? guarded(condition, s) : s;
+    copy.body = condition.defined() ? guard_phases(b_, condition, s) : s;
     return clone_with_fresh_ids(b_, b_.loop(copy));
-  }
-
-  // The condition goes inside of thread loops, which stay directly in each other.
-  Stmt guarded(Expr condition, Stmt s) {
-    const Loop* loop = s.as<Loop>();
-    if (loop == nullptr || !is_lane_axis(loop->loop_kind)) return b_.if_then(condition, s);
-    Loop copy = *loop;
-    copy.body = guarded(condition, loop->body);
-    return b_.loop(copy);
   }
 
   IrBuilder b_;

@@ -90,7 +90,7 @@ std::vector<std::string> cpu_tensor_texts() { return {std::begin(kCpu), std::end
 std::vector<std::string> tensor_texts() {
   std::vector<std::string> out = cpu_tensor_texts();
   for (std::string& text : cuda_tensor_texts()) out.push_back(std::move(text));
-  for (std::string_view text : ldmatrix_tensor_texts()) out.emplace_back(text);
+  for (std::string& text : ldmatrix_tensor_texts()) out.push_back(std::move(text));
   return out;
 }
 

@@ -134,27 +134,11 @@ std::string text_of(const Variant& v) {
                      s.k_loops[0], s.k_loops[1], s.k_loops[2], s.read_a, s.read_b);
 }
 
-// Matrix i // 2 goes to registers 2*i and 2*i + 1. What each lane gets from memory is its meaning.
-constexpr std::string_view kLdmatrix = R"(
-tensor ldmatrix_x4_f16
-needs cuda sm_80
-lanes 32
-call ldmatrix.sync.aligned.m8n8.x4.shared.b16
-operand D [*, *] 8: (lane, reg) -> (reg // 2 % 2*8 + lane // 4, reg // 4*8 + lane % 4*2 + reg % 2)
-operand S [*, 1] 8: (lane, reg) -> (reg // 2 % 2*8 + lane // 4, reg // 4*8 + lane % 4*2 + reg % 2)
-describes
-program load(S: f16[16, 16]) -> (D: f16[16, 16]) {
-  for i in 16 { for j in 16 {
-    block "D" [vi: S(16) = i, vj: S(16) = j] { D[vi, vj] = S[vi, vj] }
-  } }
-})";
-
 }  // namespace
 
 std::vector<std::string> cuda_tensor_texts() {
   std::vector<std::string> out;
   for (const Variant& v : kProducts) out.push_back(text_of(v));
-  out.emplace_back(kLdmatrix);
   return out;
 }
 

@@ -1,82 +1,88 @@
 #include "ir/tensor/registry.h"
 
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
 namespace prunerc::ir {
 namespace {
 
-// What a warp loads from rows of 16 bytes in shared memory into operands of mma. `trans` exchanges
-// the rows and columns of each 8 x 8 matrix of 16-bit elements: for B in row-major order.
-constexpr std::string_view kLdmatrix[] = {
-    // Two neighbouring operands B of mma_m16n8k16.
-    R"(
-tensor ldmatrix_x4_trans_f16
-needs cuda sm_80
-lanes 32
-call ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16
-operand D [*, *] 8: (lane, reg) -> (reg // 2 % 2*8 + lane % 4*2 + reg % 2, reg // 4*8 + lane // 4)
-operand S [*, 1] 8: (lane, reg) -> (reg // 2 % 2*8 + lane % 4*2 + reg % 2, reg // 4*8 + lane // 4)
-describes
-program load(S: f16[16, 16]) -> (D: f16[16, 16]) {
-  for i in 16 { for j in 16 {
-    block "D" [vi: S(16) = i, vj: S(16) = j] { D[vi, vj] = S[vi, vj] }
-  } }
-})",
-    R"(
-tensor ldmatrix_x2_trans_f16
-needs cuda sm_80
-lanes 32
-call ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16
-operand D [*, *] 4: (lane, reg) -> (reg // 2*8 + lane % 4*2 + reg % 2, lane // 4)
-operand S [*, 1] 4: (lane, reg) -> (reg // 2*8 + lane % 4*2 + reg % 2, lane // 4)
-describes
-program load(S: f16[16, 8]) -> (D: f16[16, 8]) {
-  for i in 16 { for j in 8 {
-    block "D" [vi: S(16) = i, vj: S(8) = j] { D[vi, vj] = S[vi, vj] }
-  } }
-})",
-    // B of mma from a matrix that is stored with k along the rows.
-    R"(
-tensor ldmatrix_x2_f16
-needs cuda sm_80
-lanes 32
-call ldmatrix.sync.aligned.m8n8.x2.shared.b16
-operand D [*, *] 4: (lane, reg) -> (reg // 2*8 + lane % 4*2 + reg % 2, lane // 4)
-operand S [*, 1] 4: (lane, reg) -> (lane // 4, reg // 2*8 + lane % 4*2 + reg % 2)
-describes
-program load(S: f16[8, 16]) -> (D: f16[16, 8]) {
-  for i in 16 { for j in 8 {
-    block "D" [vi: S(16) = i, vj: S(8) = j] { D[vi, vj] = S[vj, vi] }
-  } }
-})",
-    R"(
-tensor ldmatrix_x4_i8
-needs cuda sm_80
-lanes 32
-call ldmatrix.sync.aligned.m8n8.x4.shared.b16
-operand D [*, *] 16: (lane, reg) -> (reg // 4 % 2*8 + lane // 4, reg // 8*16 + lane % 4*4 + reg % 4)
-operand S [*, 1] 16: (lane, reg) -> (reg // 4 % 2*8 + lane // 4, reg // 8*16 + lane % 4*4 + reg % 4)
-describes
-program load(S: i8[16, 32]) -> (D: i8[16, 32]) {
-  for i in 16 { for j in 32 {
-    block "D" [vi: S(16) = i, vj: S(32) = j] { D[vi, vj] = S[vi, vj] }
-  } }
-})",
-    R"(
-tensor ldmatrix_x2_i8
-needs cuda sm_80
-lanes 32
-call ldmatrix.sync.aligned.m8n8.x2.shared.b16
-operand D [*, *] 8: (lane, reg) -> (reg // 4*16 + lane % 4*4 + reg % 4, lane // 4)
-operand S [*, 1] 8: (lane, reg) -> (lane // 4, reg // 4*16 + lane % 4*4 + reg % 4)
-describes
-program load(S: i8[8, 32]) -> (D: i8[32, 8]) {
-  for i in 32 { for j in 8 {
-    block "D" [vi: S(32) = i, vj: S(8) = j] { D[vi, vj] = S[vj, vi] }
-  } }
-})",
+// How 8 x 8 matrices of 16-bit units become an operand of mma: `row` and `column` say which element
+// of D a lane's register holds. What each lane gets from memory is its meaning. `call` exchanges
+// the rows and columns of each matrix where it says trans: for B in row-major order.
+struct Load {
+  const char* call;
+  int rows, columns, registers;
+  const char *row, *column;
+  bool by_columns;  // memory has D's columns as rows: B from a matrix with k along its rows
 };
+
+constexpr Load kA16 = {
+    "x4", 16, 16, 8, "reg // 2 % 2*8 + lane // 4", "reg // 4*8 + lane % 4*2 + reg % 2", false};
+// Two neighbouring operands B.
+constexpr Load kTwoB16 = {
+    "x4.trans", 16, 16, 8, "reg // 2 % 2*8 + lane % 4*2 + reg % 2", "reg // 4*8 + lane // 4",
+    false};
+constexpr Load kB16 = {"x2.trans",  16,   8, 4, "reg // 2*8 + lane % 4*2 + reg % 2",
+                       "lane // 4", false};
+constexpr Load kB16ByColumns = {"x2",        16,  8, 4, "reg // 2*8 + lane % 4*2 + reg % 2",
+                                "lane // 4", true};
+constexpr Load kA8 = {
+    "x4", 16, 32, 16, "reg // 4 % 2*8 + lane // 4", "reg // 8*16 + lane % 4*4 + reg % 4", false};
+constexpr Load kB8ByColumns = {"x2",        32,  8, 8, "reg // 4*16 + lane % 4*4 + reg % 4",
+                               "lane // 4", true};
+
+struct Variant {
+  const char* name;
+  const Load* load;
+  const char* type;
+};
+constexpr Variant kVariants[] = {
+    {"ldmatrix_x4_f16", &kA16, "f16"},
+    {"ldmatrix_x4_bf16", &kA16, "bf16"},
+    {"ldmatrix_x4_trans_f16", &kTwoB16, "f16"},
+    {"ldmatrix_x4_trans_bf16", &kTwoB16, "bf16"},
+    {"ldmatrix_x2_trans_f16", &kB16, "f16"},
+    {"ldmatrix_x2_trans_bf16", &kB16, "bf16"},
+    {"ldmatrix_x2_f16", &kB16ByColumns, "f16"},
+    {"ldmatrix_x2_bf16", &kB16ByColumns, "bf16"},
+    {"ldmatrix_x4_i8", &kA8, "i8"},
+    {"ldmatrix_x2_i8", &kB8ByColumns, "i8"},
+};
+
+// {0} name, {1} matrices, {2} registers, {3}, {4} row and column of D, {5}, {6} of S, {7} type,
+// {8}, {9} extents of D, {10}, {11} of S, {12}, {13} indices of S
+constexpr const char* kText = R"(
+tensor {0}
+needs cuda sm_80
+lanes 32
+call ldmatrix.sync.aligned.m8n8.{1}.shared.b16
+operand D [*, *] {2}: (lane, reg) -> ({3}, {4})
+operand S [*, 1] {2}: (lane, reg) -> ({5}, {6})
+describes
+program load(S: {7}[{10}, {11}]) -> (D: {7}[{8}, {9}]) {{
+  for i in {8} {{ for j in {9} {{
+    block "D" [vi: S({8}) = i, vj: S({9}) = j] {{ D[vi, vj] = S[{12}, {13}] }}
+  }} }}
+}}
+)";
+
+std::string text_of(const Variant& v) {
+  const Load& l = *v.load;
+  const bool turned = l.by_columns;
+  return fmt::format(kText, v.name, l.call, l.registers, l.row, l.column, turned ? l.column : l.row,
+                     turned ? l.row : l.column, v.type, l.rows, l.columns,
+                     turned ? l.columns : l.rows, turned ? l.rows : l.columns, turned ? "vj" : "vi",
+                     turned ? "vi" : "vj");
+}
 
 }  // namespace
 
-std::span<const std::string_view> ldmatrix_tensor_texts() { return kLdmatrix; }
+std::vector<std::string> ldmatrix_tensor_texts() {
+  std::vector<std::string> out;
+  for (const Variant& v : kVariants) out.push_back(text_of(v));
+  return out;
+}
 
 }  // namespace prunerc::ir

@@ -2,17 +2,15 @@
 // [--json OUT]. Programs for a GPU run on the host, under the race checker too, and must give what
 // the interpreter gives; NVRTC compiles each; bugs planted in lowered programs must be noticed.
 #include "codegen/codegen.h"
-#include "codegen/cuda/host_object.h"
 #include "codegen/cuda/nvrtc.h"
 #include "codegen/pipeline.h"
-#include "ir/interp/interpreter.h"
 #include "ir/support/check.h"
 #include "ir/support/parallel.h"
-#include "runtime/cuda_host/device.h"
-#include "runtime/cuda_host/worker.h"
 #include "search/sampler.h"
 #include "search/space.h"
+#include "tests/support/cuda_host_device.h"
 #include "tests/support/gpu_bugs.h"
+#include "tests/support/gpu_check.h"
 #include "tests/support/gpu_programs.h"
 #include "tests/support/operators.h"
 
@@ -22,9 +20,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -36,6 +31,7 @@ namespace prunerc::bench {
 namespace {
 
 using codegen::HostChecker;
+using testing::Expected;
 using Clock = std::chrono::steady_clock;
 
 struct Options {
@@ -45,10 +41,6 @@ struct Options {
   std::string arch = "sm_80";
 };
 
-/// Library functions on the host and in the interpreter differ by a few units in the last place.
-constexpr double kTolerance = 1e-4;
-constexpr double kNarrowTolerance = 2e-2;
-
 // ---- One program on the host.
 
 struct Program {
@@ -56,82 +48,15 @@ struct Program {
   ir::Program base, scheduled;
 };
 
-struct Expected {
-  std::vector<ir::Tensor> inputs, outputs;
-};
-
-Result<Expected> interpret_base(const ir::Program& base, uint64_t seed) {
-  Expected e;
-  Rng rng(seed);
-  for (ir::BufferId id : base.params()) {
-    const ir::Buffer& b = base.buffer(id);
-    if (b.role != ir::BufferRole::kInput) continue;
-    const bool is_unsigned = b.dtype == ir::DType::kU8 || b.dtype == ir::DType::kBool;
-    e.inputs.push_back(ir::random_ints(b.dtype, ir::shape_of(b), is_unsigned ? 0 : -3,
-                                       b.dtype == ir::DType::kBool ? 1 : 3, rng));
-  }
-  PRUNERC_TRY(e.outputs, ir::interpret(base, e.inputs));
-  return e;
-}
-
-std::string difference(const ir::Tensor& want, const std::string& bytes, std::size_t output) {
-  ir::Tensor got = want;
-  if (got.data.size() != bytes.size()) return "an output of another size";
-  std::memcpy(got.data.data(), bytes.data(), bytes.size());
-  const bool narrow = want.dtype == ir::DType::kF16 || want.dtype == ir::DType::kBF16;
-  const double tolerance = narrow ? kNarrowTolerance : kTolerance;
-  for (int64_t i = 0; i < want.num_elements(); ++i) {
-    const double a = want.get(i), b = got.get(i);
-    const bool equal =
-        a == b || (std::isnan(a) && std::isnan(b)) ||
-        (ir::is_float(want.dtype) && std::abs(a - b) <= tolerance * std::max(1.0, std::abs(a)));
-    if (!equal) return fmt::format("output {}, element {}: {}, not {}", output, i, b, a);
-  }
-  return "";
-}
-
-std::string worker_binary(HostChecker checker) {
-  const auto self = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-  const auto folder = self.parent_path().parent_path() / "runtime/cuda_host";
-  return (folder / (checker == HostChecker::kRace ? "race_worker" : "bounds_worker")).string();
-}
-
-// Devices of the calling thread.
-runtime::cuda_host::HostDevice& device_for(HostChecker checker) {
-  thread_local std::map<HostChecker, std::unique_ptr<runtime::cuda_host::HostDevice>> devices;
-  std::unique_ptr<runtime::cuda_host::HostDevice>& device = devices[checker];
-  if (device == nullptr) {
-    runtime::cuda_host::HostDeviceOptions options;
-    if (checker != HostChecker::kNone) {
-      options.worker_argv = {worker_binary(checker), runtime::cuda_host::kHostWorkerArgument};
-      options.memory = runtime::cuda_host::HostDeviceOptions::Memory::kUnlimited;
-    }
-    device = std::make_unique<runtime::cuda_host::HostDevice>(options);
-  }
-  return *device;
-}
-
 /// "" if the kernels do what they should, else what was found.
 std::string check_on_host(const codegen::Artifact& source, const Expected& expected,
                           HostChecker checker) {
-  const Result<codegen::Artifact> object = codegen::build_host_object(source, {.checker = checker});
-  if (!object.ok()) return "build: " + object.error().message();
-  runtime::Job job;
-  job.artifact = &*object;
-  job.want_outputs = true;
-  for (const ir::Tensor& t : expected.inputs) {
-    job.inputs.push_back({.fill = runtime::Fill::kBytes,
-                          .bytes = {reinterpret_cast<const char*>(t.data.data()), t.data.size()}});
-  }
-  const runtime::JobOutcome outcome = device_for(checker).run(job);
+  const runtime::JobOutcome outcome =
+      testing::check_source_on_host(source, expected.input_bytes(), checker);
   if (outcome.measurement.status != runtime::MeasureStatus::kOk) {
     return std::string(to_string(outcome.measurement.status)) + ": " + outcome.measurement.detail;
   }
-  for (std::size_t i = 0; i < expected.outputs.size(); ++i) {
-    std::string what = difference(expected.outputs[i], outcome.outputs[i], i);
-    if (!what.empty()) return what;
-  }
-  return "";
+  return testing::difference(expected, outcome.outputs);
 }
 
 // ---- Programs: written by hand, and drawn from the search space of each operator.
@@ -222,7 +147,7 @@ void check_program(const Program& p, const Options& options, Tally* tally) {
                      source.error().message().substr(0, 90)];
     return;
   }
-  const Result<Expected> expected = interpret_base(p.base, options.seed);
+  const Result<Expected> expected = testing::expected_outputs(p.base, options.seed);
   if (!expected.ok()) return fail("interpreter: " + expected.error().message());
   for (const HostChecker checker : {HostChecker::kNone, HostChecker::kRace}) {
     const std::string found = check_on_host(*source, *expected, checker);
@@ -285,7 +210,7 @@ std::optional<Planted> plant_one(const std::vector<testing::GpuProgram>& program
   const Result<codegen::Artifact> right = codegen::print_lowered_cuda(*lowered, target, "k");
   const Result<codegen::Artifact> source =
       codegen::print_lowered_cuda(testing::plant(*lowered, bug, site), target, "k");
-  const Result<Expected> expected = interpret_base(p.base, options.seed);
+  const Result<Expected> expected = testing::expected_outputs(p.base, options.seed);
   if (!right.ok() || !source.ok() || !expected.ok()) return std::nullopt;
   // Conditions of shuffles do not reach the text.
   if (right->bytes == source->bytes) return std::nullopt;
@@ -348,9 +273,6 @@ int run(const Options& options, const std::string& only, const std::string& json
 }  // namespace prunerc::bench
 
 int main(int argc, char** argv) {
-  if (const auto status = prunerc::runtime::cuda_host::dispatch_host_worker(argc, argv)) {
-    return *status;
-  }
   prunerc::bench::Options options;
   std::string only, json;
   CLI::App app("programs for a GPU on the host");

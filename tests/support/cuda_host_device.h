@@ -16,8 +16,9 @@ namespace prunerc::testing {
 runtime::cuda_host::HostDeviceOptions host_device_options(codegen::HostChecker checker);
 
 /// Compiles an artifact of kind kCudaSource and checks it (Check::kMemory) on these inputs, in a
-/// worker that later calls use again. A text that does not compile is kBuildError. Status and
-/// detail are those of runtime::cuda_host::HostDevice; outputs are there if the status is kOk.
+/// worker that later calls of the same thread use again. A text that does not compile is
+/// kBuildError. Status and detail are those of runtime::cuda_host::HostDevice; outputs are there if
+/// the status is kOk.
 runtime::JobOutcome check_source_on_host(const codegen::Artifact& source,
                                          std::span<const std::string_view> inputs,
                                          codegen::HostChecker checker);
