@@ -276,7 +276,8 @@ Proof share_element(const Touch& x, const Touch& y, PointOrder order, const VarR
   Proof all = Proof::kNo;
   for (std::size_t equal = 0; equal < x.chain.size(); ++equal) {
     for (const bool x_first : {true, false}) {
-      if (!x_first && order == PointOrder::kBefore) continue;
+      // Of one access with itself either point may come first: the questions are one.
+      if (!x_first && (order == PointOrder::kBefore || &x == &y)) continue;
       const Proof one = Question(x, y, outside).ask(equal, x_first, options);
       if (one == Proof::kYes) return one;
       if (one == Proof::kUnknown) all = one;
