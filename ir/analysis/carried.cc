@@ -115,18 +115,67 @@ class Translator {
     return out;
   }
 
-  // q with 0 <= value - by*q < by.
+  // floor(of / by), which is a variable of the system. One variable for equal quotients: digits of
+  // a fused index must be seen to belong together.
+  struct Quotient {
+    AffineRow of;
+    int64_t by;
+    std::size_t var;
+  };
+
   std::optional<AffineRow> quotient(const AffineRow& value, const AffineRow& divisor) {
     const int64_t by = divisor.constant;
-    if (!divisor.is_constant() || by < 1) return std::nullopt;
-    Interval range = Interval::point(value.constant);
-    for (std::size_t i = 0; i < value.coefs.size(); ++i) {
-      range = range + Interval::point(value.coefs[i]) * Interval{bounds_[i].lo, bounds_[i].hi};
+    if (!divisor.is_constant() || by < 1 || by > kLargest || !reach(value)) return std::nullopt;
+    if (const std::optional<Quotient> whole = unfold(value, by)) {
+      if (std::optional<AffineRow> out = reduced_quotient(whole->of, whole->by)) return out;
     }
-    if (!range.is_bounded() || range.lo < -kLargest || range.hi > kLargest) return std::nullopt;
+    return reduced_quotient(value, by);
+  }
+
+  // (rest + floor(of / d)) // by is (d*rest + of) // (d*by).
+  std::optional<Quotient> unfold(const AffineRow& value, int64_t by) {
+    for (const Quotient& inner : quotients_) {
+      if (inner.var >= value.coefs.size() || value.coefs[inner.var] != 1) continue;
+      AffineRow rest = value;
+      rest.add(inner.var, -1);
+      std::optional<AffineRow> of = sum(inner.of, rest, inner.by);
+      if (!of || by > kLargest / inner.by || !reach(*of)) continue;
+      return Quotient{std::move(*of), by * inner.by, 0};
+    }
+    return std::nullopt;
+  }
+
+  // Multiples of the divisor leave the quotient: (by*a + b) // by is a + b // by.
+  std::optional<AffineRow> reduced_quotient(AffineRow value, int64_t by) {
     AffineRow out;
-    out.add(add_var(floor_div(range.lo, by), floor_div(range.hi, by)), 1);
-    std::optional<AffineRow> rest = sum(value, out, -by);
+    for (std::size_t i = 0; i < value.coefs.size(); ++i) {
+      out.add(i, floor_div(value.coefs[i], by));
+      value.coefs[i] -= floor_div(value.coefs[i], by) * by;
+    }
+    out.constant = floor_div(value.constant, by);
+    value.constant -= out.constant * by;
+    while (!value.coefs.empty() && value.coefs.back() == 0) value.coefs.pop_back();
+    for (const Quotient& known : quotients_) {
+      if (known.by == by && known.of.coefs == value.coefs && known.of.constant == value.constant) {
+        out.add(known.var, 1);
+        return out;
+      }
+    }
+    const std::optional<std::size_t> var = add_quotient(value, by);
+    if (!var) return std::nullopt;
+    quotients_.push_back({std::move(value), by, *var});
+    out.add(*var, 1);
+    return out;
+  }
+
+  // q with 0 <= value - by*q < by.
+  std::optional<std::size_t> add_quotient(const AffineRow& value, int64_t by) {
+    const std::optional<Interval> range = reach(value);
+    if (!range) return std::nullopt;
+    const std::size_t var = add_var(floor_div(range->lo, by), floor_div(range->hi, by));
+    AffineRow whole;
+    whole.add(var, 1);
+    std::optional<AffineRow> rest = sum(value, whole, -by);
     if (!rest) return std::nullopt;
     system_.require_nonnegative(*rest);
     AffineRow below;
@@ -134,13 +183,24 @@ class Translator {
     std::optional<AffineRow> room = sum(below, *rest, -1);
     if (!room) return std::nullopt;
     system_.require_nonnegative(std::move(*room));
-    return out;
+    return var;
+  }
+
+  // The values of a row, if they stay far from overflow.
+  std::optional<Interval> reach(const AffineRow& value) const {
+    Interval range = Interval::point(value.constant);
+    for (std::size_t i = 0; i < value.coefs.size(); ++i) {
+      range = range + Interval::point(value.coefs[i]) * Interval{bounds_[i].lo, bounds_[i].hi};
+    }
+    if (!range.is_bounded() || range.lo < -kLargest || range.hi > kLargest) return std::nullopt;
+    return range;
   }
 
   const VarRanges& outside_;
   AffineSystem system_;
   std::vector<Interval> bounds_;  // by variable of the system
   Indices shared_;
+  std::vector<Quotient> quotients_;
 };
 
 // One question: both touches at points whose first `equal` chain axes agree, and where the next one

@@ -236,7 +236,7 @@ bool Chain::covered(const std::vector<BoxAccess>& accesses, BufferId buffer) {
 // Do two different iterations never touch one element, one of them writing? Element by element.
 bool Chain::apart(BufferId buffer) {
   // Enough for what elimination leaves open in practice; a refusal costs as much as an answer.
-  constexpr ProveOptions kEffort = {.max_points = 20'000};
+  constexpr ProveOptions kEffort = {.max_points = 5'000};
   struct Found {
     Touch touch;
     bool writes;

@@ -101,6 +101,28 @@ TEST_CASE("several blocks and inner loops") {
   CHECK(carried(text, LoopId(9)) == Set{});
 }
 
+TEST_CASE("digits of a fused index, simplified one by one, are seen to belong together") {
+  // v = 128i + j over 25088 places of [32, 28, 28]; "wide" adds one column that wraps around.
+  const auto share = [](int64_t width) {
+    IrBuilder b("fused");
+    const Var* i = b.fresh_var("i");
+    const Var* j = b.fresh_var("j");
+    const auto scaled = [&](const Var* var, int64_t by) { return b.mul(var, b.int_imm(by)); };
+    const Expr v = b.add(scaled(i, 128), j);
+    const Expr q = b.floordiv(b.add(scaled(i, 16), j), b.int_imm(28));
+    Touch x;
+    x.chain = {{i, b.int_imm(196)}};
+    x.inner = {{j, b.int_imm(width)}};
+    x.region.box = {{b.floordiv(v, b.int_imm(784)), b.int_imm(1)},
+                    {b.floormod(b.add(scaled(i, 4), q), b.int_imm(28)), b.int_imm(1)},
+                    {b.floormod(b.add(scaled(i, 16), j), b.int_imm(28)), b.int_imm(1)}};
+    const VarRanges none;
+    return share_element(x, x, PointOrder::kDifferent, none, {.max_points = 100});
+  };
+  CHECK(share(128) == Proof::kNo);
+  CHECK(share(129) == Proof::kYes);
+}
+
 TEST_CASE("random subscripts: the answer is that of trying all iterations") {
   int known = 0;
   const int num = testing::num_cases(1500);
@@ -115,7 +137,11 @@ TEST_CASE("random subscripts: the answer is that of trying all iterations") {
       Expr e =
           b.add(b.mul(i, b.int_imm(rng.between(-3, 6))), b.mul(k, b.int_imm(rng.between(0, 4))));
       e = b.add(e, b.int_imm(rng.between(0, 5)));
-      if (rng.chance(0.3)) e = b.floordiv(e, b.int_imm(rng.between(2, 4)));
+      // Quotients of sums with quotients: these are merged.
+      while (rng.chance(0.4)) {
+        e = b.floordiv(e, b.int_imm(rng.between(2, 4)));
+        if (rng.chance(0.5)) e = b.add(e, b.mul(i, b.int_imm(rng.between(-2, 3))));
+      }
       if (rng.chance(0.3)) e = b.floormod(e, b.int_imm(rng.between(2, 12)));
       return e;
     };
