@@ -187,6 +187,25 @@ void write_launch(WireWriter& writer, const Launch& launch) {
 
 }  // namespace
 
+int TensorMap::cuda_type() const {
+  switch (dtype) {
+    case ir::DType::kI8:
+    case ir::DType::kU8:
+    case ir::DType::kBool: return 0;
+    case ir::DType::kI32: return 3;
+    case ir::DType::kI64: return 5;
+    case ir::DType::kF16: return 6;
+    case ir::DType::kF32: return 7;
+    case ir::DType::kF64: return 8;
+    case ir::DType::kBF16: return 9;
+  }
+  return 0;
+}
+
+int TensorMap::cuda_swizzle() const {
+  return swizzle_bytes == 128 ? 3 : swizzle_bytes == 64 ? 2 : swizzle_bytes == 32 ? 1 : 0;
+}
+
 int64_t num_elems(const ArtifactParam& param) {
   int64_t count = 1;
   for (const int64_t extent : param.shape) count *= extent;

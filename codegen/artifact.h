@@ -14,9 +14,9 @@
 namespace prunerc::codegen {
 
 enum class ArtifactKind : uint8_t {
-  kCpuObject,   ///< an ELF relocatable object; the entry has the ABI of runtime/kernel.h
-  kCudaCubin,   ///< a cubin; the entry is a __global__ function
-  kCudaSource,  ///< emitted kernel text, to be compiled for a GPU or for the host
+  kCpuObject,       ///< an ELF relocatable object; the entry has the ABI of runtime/kernel.h
+  kCudaCubin,       ///< a cubin; the entry is a __global__ function
+  kCudaSource,      ///< emitted kernel text, to be compiled for a GPU or for the host
   kCudaHostObject,  ///< the same, compiled for the host: a shared object for runtime/cuda_host
 };
 inline constexpr int kNumArtifactKinds = 4;
@@ -60,6 +60,8 @@ struct TensorMap {
   int64_t swizzle_bytes = 0;  ///< 0, 32, 64 or 128; a box's row is no longer unless it is 0
 
   bool operator==(const TensorMap&) const = default;
+  int cuda_type() const;     ///< CUtensorMapDataType
+  int cuda_swizzle() const;  ///< CUtensorMapSwizzle
 };
 
 /// Where buffers of a workspace may start. Units: bytes.

@@ -9,7 +9,13 @@ if [[ "${1:-}" == --check ]]; then
   shift
 fi
 if [[ $# -gt 0 ]]; then
-  files=("$@")
+  files=()
+  for file in "$@"; do
+    case "$file" in
+      *.h | *.cc) files+=("$file") ;;
+      *) echo "format.sh: not C++, left as it is: $file" >&2 ;;
+    esac
+  done
 else
   mapfile -t files < <(git ls-files --cached --others --exclude-standard -- '*.h' '*.cc' | while read -r f; do [[ -f "$f" ]] && echo "$f"; done)
 fi

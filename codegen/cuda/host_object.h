@@ -18,9 +18,6 @@ struct HostObjectOptions {
   int optimization = 1;       ///< level; 2 compiles longer and runs up to 1.7 times as fast
 };
 
-/// The first of $PRUNERC_CXX, g++, clang++ and c++ that can be started. Errors: HostCompiler.
-Result<std::string> find_host_compiler();
-
 /// The artifact (kCudaSource) with its text replaced by a shared object (kCudaHostObject).
 /// Errors: HostCompiler, HostRejected (with the compiler's messages), IoError.
 Result<Artifact> build_host_object(const Artifact& source, const HostObjectOptions& options);

@@ -13,27 +13,6 @@ constexpr unsigned char kRedzone = 0xA5;
 /// More dynamic shared memory than this has to be asked for.
 constexpr int64_t kSharedWithoutAsking = 48 << 10;
 
-/// CUtensorMapDataType.
-int tensor_map_type(ir::DType dtype) {
-  switch (dtype) {
-    case ir::DType::kI8:
-    case ir::DType::kU8:
-    case ir::DType::kBool: return 0;
-    case ir::DType::kI32: return 3;
-    case ir::DType::kI64: return 5;
-    case ir::DType::kF16: return 6;
-    case ir::DType::kF32: return 7;
-    case ir::DType::kF64: return 8;
-    case ir::DType::kBF16: return 9;
-  }
-  return 0;
-}
-
-/// CUtensorMapSwizzle.
-int tensor_map_swizzle(int64_t bytes) {
-  return bytes == 128 ? 3 : bytes == 64 ? 2 : bytes == 32 ? 1 : 0;
-}
-
 Result<void> encode(const Driver& api, const codegen::TensorMap& map, DevicePtr base,
                     TensorMapBits* bits) {
   constexpr unsigned kRank = 2;
@@ -44,9 +23,9 @@ Result<void> encode(const Driver& api, const codegen::TensorMap& map, DevicePtr 
   const unsigned box[kRank] = {static_cast<unsigned>(map.box_cols),
                                static_cast<unsigned>(map.box_rows)};
   const unsigned elem_strides[kRank] = {1, 1};
-  PRUNERC_CUDA(api, cuTensorMapEncodeTiled, bits, tensor_map_type(map.dtype), kRank,
+  PRUNERC_CUDA(api, cuTensorMapEncodeTiled, bits, map.cuda_type(), kRank,
                reinterpret_cast<void*>(base), extents, strides, box, elem_strides, 0,
-               tensor_map_swizzle(map.swizzle_bytes), kPromoteL2To128Bytes, 0);
+               map.cuda_swizzle(), kPromoteL2To128Bytes, 0);
   return {};
 }
 

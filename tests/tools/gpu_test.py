@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Targets cuda and cuda-host: what works without a GPU, and what says why it does not."""
 
+import ctypes
 import os
+import re
+import subprocess
 
 import command
 
@@ -36,8 +39,28 @@ class Gpu(command.CommandTest):
             self.assertIn(part, text)
         self.assertNotIn("matmul_f16", text)
 
-    def test_what_cannot_be_is_said(self):
+    def test_a_library_says_what_it_lacks(self):
         path = os.path.join(self.folder, "k.so")
+        result = self.prunerc("compile", PROGRAM, *SCHEDULE, "--target", "cuda:sm_80", "-o", path, expect=None)
+        if "NVRTC" in result.err:
+            self.skipTest(result.err)
+        self.assertEqual(0, result.code)
+        with open(os.path.join(self.folder, "k.h"), encoding="utf-8") as file:
+            header = file.read()
+        self.assertIn("[2] out C: f32[128, 128]", header)
+        entry = re.search(r"int32_t (prunerc_\w+)\(", header)[1]
+        library = ctypes.CDLL(path)
+        reason = getattr(library, entry + "_error")
+        reason.restype = ctypes.c_char_p
+        self.assertEqual(1, getattr(library, entry)(None, 0, None))
+        self.assertEqual(b"0 arguments, not 3", reason())
+        source = os.path.join(self.folder, "k.c")
+        self.prunerc("compile", PROGRAM, *SCHEDULE, "--target", "cuda:sm_80", "-o", source)
+        strict = ["g++", "-x", "c", "-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", source]
+        subprocess.run(strict, check=True)
+
+    def test_what_cannot_be_is_said(self):
+        path = os.path.join(self.folder, "k.ll")
         result = self.prunerc("compile", PROGRAM, *SCHEDULE, "--target", "cuda:sm_80", "-o", path, expect=2)
         self.assertIn("a kernel for cuda:sm_80 cannot be written to", result.err)
         self.assertFalse(os.path.exists(path))

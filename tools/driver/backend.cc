@@ -1,6 +1,7 @@
 #include "tools/driver/backend.h"
 
 #include "codegen/codegen.h"
+#include "codegen/cuda/export.h"
 #include "codegen/cuda/host_object.h"
 #include "codegen/cuda/nvrtc.h"
 #include "codegen/cuda/prelude.h"
@@ -101,17 +102,18 @@ Result<std::unique_ptr<runtime::Device>> open_device(
 
 Result<std::string> emit_cuda(const ir::Program& scheduled, const ir::Target& target,
                               CudaFile file) {
-  PRUNERC_TRY(const codegen::Artifact source, codegen::print_cuda_artifact(scheduled, target));
-  switch (file) {
-    case CudaFile::kSource: return codegen::device_text(source.bytes, source.cpu);
-    case CudaFile::kPtx: return codegen::compile_ptx(source.bytes, source.cpu);
-    case CudaFile::kCubin: {
-      PRUNERC_TRY(const codegen::Cubin cubin,
-                  codegen::compile_cubin(source.bytes, source.cpu, nvrtc_options()));
-      return cubin.bytes;
-    }
+  if (file == CudaFile::kSource || file == CudaFile::kPtx) {
+    PRUNERC_TRY(const codegen::Artifact text, codegen::print_cuda_artifact(scheduled, target));
+    if (file == CudaFile::kSource) return codegen::device_text(text.bytes, text.cpu);
+    return codegen::compile_ptx(text.bytes, text.cpu);
   }
-  PRUNERC_UNREACHABLE("cuda file");
+  PRUNERC_TRY(const CudaBuild built, build_cubin(scheduled, target));
+  switch (file) {
+    case CudaFile::kLibrary: return codegen::build_cuda_library(built.artifact);
+    case CudaFile::kLauncher: return codegen::cuda_launcher_source(built.artifact);
+    case CudaFile::kHeader: return codegen::cuda_launcher_header(built.artifact);
+    default: return built.artifact.bytes;
+  }
 }
 
 }  // namespace prunerc

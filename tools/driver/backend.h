@@ -30,8 +30,17 @@ ir::Target with_device(const ir::Target& target);
 Result<std::unique_ptr<runtime::Device>> open_device(
     const ir::Target& target, int num_threads, const std::vector<std::string>& worker_command = {});
 
-/// The contents of `x.cu`, `x.ptx` or `x.cubin` for a GPU. Errors: those of build_kernel.
-enum class CudaFile : uint8_t { kSource, kPtx, kCubin };
+/// What `prunerc compile -o` can write for a GPU.
+enum class CudaFile : uint8_t {
+  kSource,    // .cu
+  kPtx,       // .ptx
+  kCubin,     // .cubin
+  kLibrary,   // .so: launches the cubin, for DLPack tensors
+  kLauncher,  // .c: the source of that library
+  kHeader,    // .h: its declarations
+};
+/// The contents of such a file. Errors: those of build_kernel, for a library those of
+/// build_cuda_library.
 Result<std::string> emit_cuda(const ir::Program& scheduled, const ir::Target& target,
                               CudaFile file);
 

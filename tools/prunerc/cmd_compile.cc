@@ -41,6 +41,9 @@ std::optional<CudaFile> cuda_file_of(const std::string& path) {
   if (suffix == ".cu") return CudaFile::kSource;
   if (suffix == ".ptx") return CudaFile::kPtx;
   if (suffix == ".cubin") return CudaFile::kCubin;
+  if (suffix == ".so") return CudaFile::kLibrary;
+  if (suffix == ".c") return CudaFile::kLauncher;
+  if (suffix == ".h") return CudaFile::kHeader;
   return std::nullopt;
 }
 
@@ -59,15 +62,15 @@ Result<void> write_file(const std::string& path, const std::string& bytes) {
 }
 
 Result<void> emit(const Choice& choice, const ir::Target& target, const std::string& path) {
-  const std::optional<CudaFile> cuda = cuda_file_of(path);
   const bool is_gpu = target.kind != ir::TargetKind::kCpu;
-  if (cuda.has_value() != is_gpu) {
+  const std::optional<CudaFile> cuda = cuda_file_of(path);
+  const std::optional<codegen::EmitKind> cpu = kind_of(path);
+  if (is_gpu ? !cuda : !cpu) {
     return error(Diag::kUsageOption, "-o",
                  fmt::format("a kernel for {} cannot be written to '{}'", target.name, path));
   }
-  PRUNERC_TRY(const std::string bytes,
-              cuda ? emit_cuda(choice.program, target, *cuda)
-                   : codegen::emit_cpu(choice.program, target, *kind_of(path)));
+  PRUNERC_TRY(const std::string bytes, is_gpu ? emit_cuda(choice.program, target, *cuda)
+                                              : codegen::emit_cpu(choice.program, target, *cpu));
   PRUNERC_TRY_VOID(write_file(path, bytes));
   fmt::print(stderr, "wrote {} ({} bytes)\n", path, bytes.size());
   return {};
@@ -79,8 +82,8 @@ int compile(CompileVerb verb) {
     return fail(
         error(Diag::kUsageOption, "-o",
               fmt::format(
-                  "needs a name ending in .so, .o, .s, .ll or .h, or for a GPU in .cu, .ptx or "
-                  ".cubin, found '{}'",
+                  "needs a name ending in .so, .o, .s, .ll or .h, or for a GPU in .so, .c, .h, "
+                  ".cubin, .ptx or .cu, found '{}'",
                   path)),
         kUsage);
   }
@@ -103,8 +106,8 @@ int compile(CompileVerb verb) {
   // A library without its declaration is of little use: the header comes along.
   std::vector<std::string> outputs = verb.outputs;
   for (const std::string& path : verb.outputs) {
-    const std::optional<codegen::EmitKind> kind = kind_of(path);
-    if (kind != codegen::EmitKind::kObject && kind != codegen::EmitKind::kSharedObject) continue;
+    const std::string suffix = std::filesystem::path(path).extension();
+    if (suffix != ".o" && suffix != ".so" && suffix != ".c") continue;
     const std::string header = std::filesystem::path(path).replace_extension(".h");
     if (std::find(outputs.begin(), outputs.end(), header) == outputs.end())
       outputs.push_back(header);
@@ -120,7 +123,8 @@ int compile(CompileVerb verb) {
 
 void add_compile(CLI::App& app, Action& action) {
   CLI::App* verb = app.add_subcommand(
-      "compile", "write a kernel: -o x.so, x.o, x.s, x.ll, x.h; for a GPU x.cu, x.ptx, x.cubin");
+      "compile",
+      "write a kernel: -o x.so, x.o, x.s, x.ll, x.h; for a GPU x.so, x.c, x.cubin, x.ptx, x.cu");
   auto args = std::make_shared<CompileVerb>();
   args->op.add_to(*verb, true);
   args->machine.add_to(*verb);

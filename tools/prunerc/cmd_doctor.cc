@@ -1,5 +1,5 @@
 #include "codegen/codegen.h"
-#include "codegen/cuda/host_object.h"
+#include "codegen/cuda/host_compiler.h"
 #include "codegen/cuda/nvrtc.h"
 #include "runtime/cpu/device.h"
 #include "runtime/cpu/host.h"

@@ -1,0 +1,207 @@
+#include "codegen/cuda/export.h"
+
+#include "codegen/cuda/host_compiler.h"
+#include "ir/support/check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+namespace prunerc::codegen {
+namespace {
+
+constexpr std::string_view kLauncher =
+#include "codegen/cuda/launcher_text.inc"
+    ;
+
+constexpr std::string_view kTypes = R"(
+typedef struct {
+  const char* name;
+  int code, bits, ndim, is_output;
+  const int64_t* shape;
+} pr_param;
+enum { PR_PARAM, PR_WORKSPACE, PR_MAP };
+typedef struct {
+  int kind;
+  int64_t value;
+} pr_arg;
+typedef struct {
+  pr_arg base;
+  int type, swizzle;
+  int64_t rows, cols, pitch_bytes, box_rows, box_cols;
+} pr_map;
+typedef struct {
+  const char* kernel;
+  unsigned grid[3], block[3];
+  int64_t shared_bytes;
+  int num_args, num_maps;
+  const pr_arg* args;
+  const pr_map* maps;
+} pr_launch;
+
+)";
+
+/// DLDataTypeCode.
+int dlpack_code(ir::DType dtype) {
+  switch (dtype) {
+    case ir::DType::kI64:
+    case ir::DType::kI32:
+    case ir::DType::kI8: return 0;
+    case ir::DType::kU8: return 1;
+    case ir::DType::kF64:
+    case ir::DType::kF32:
+    case ir::DType::kF16: return 2;
+    case ir::DType::kBF16: return 4;
+    case ir::DType::kBool: return 6;
+  }
+  PRUNERC_UNREACHABLE("dtype");
+}
+
+// Names are identifiers already; they stand in string literals and comments, so be sure.
+std::string plain(std::string_view name) {
+  std::string out;
+  for (const char c : name) {
+    const bool ok =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    out += ok ? c : '_';
+  }
+  return out;
+}
+
+// The entry is the first kernel's; the exported function stands for all.
+std::string symbol_of(const Artifact& artifact) {
+  constexpr std::string_view kFirst = "_k0";
+  std::string out = plain(artifact.entry);
+  if (out.ends_with(kFirst)) out.resize(out.size() - kFirst.size());
+  return out;
+}
+
+std::string literal(std::string_view bytes) {
+  constexpr std::size_t kBytesPerLine = 32;
+  std::string out;
+  out.reserve(bytes.size() * 4 + bytes.size() / kBytesPerLine * 6);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    if (i % kBytesPerLine == 0) out += i == 0 ? "    \"" : "\"\n    \"";
+    out += fmt::format("\\{:03o}", static_cast<unsigned char>(bytes[i]));
+  }
+  return out + (bytes.empty() ? "\"\"" : "\"");
+}
+
+std::string_view kind_name(LaunchArgKind kind) {
+  switch (kind) {
+    case LaunchArgKind::kParam: return "PR_PARAM";
+    case LaunchArgKind::kWorkspace: return "PR_WORKSPACE";
+    case LaunchArgKind::kTensorMap: return "PR_MAP";
+  }
+  PRUNERC_UNREACHABLE("argument kind");
+}
+
+std::string arg_text(const LaunchArg& arg) {
+  return fmt::format("{{{}, {}}}", kind_name(arg.kind), arg.value);
+}
+
+std::string params_text(const Artifact& artifact) {
+  std::string shapes, rows;
+  for (std::size_t i = 0; i < artifact.params.size(); ++i) {
+    const ArtifactParam& p = artifact.params[i];
+    shapes += fmt::format("static const int64_t pr_shape_{}[] = {{{}}};\n", i,
+                          p.shape.empty() ? "0" : fmt::format("{}", fmt::join(p.shape, ", ")));
+    rows += fmt::format("    {{\"{}\", {}, {}, {}, {}, pr_shape_{}}},\n", plain(p.name),
+                        dlpack_code(p.dtype), 8 * ir::byte_size(p.dtype), p.shape.size(),
+                        p.role == ParamRole::kOutput ? 1 : 0, i);
+  }
+  return shapes + "static const pr_param pr_params[] = {\n" + rows + "};\n";
+}
+
+std::string launches_text(const Artifact& artifact) {
+  std::string tables, rows;
+  for (std::size_t i = 0; i < artifact.launches.size(); ++i) {
+    const Launch& launch = artifact.launches[i];
+    std::string args, maps;
+    for (const LaunchArg& arg : launch.args) args += arg_text(arg) + ", ";
+    for (const TensorMap& m : launch.tensor_maps) {
+      maps +=
+          fmt::format("\n    {{{}, {}, {}, {}, {}, {}, {}, {}}},", arg_text(m.base), m.cuda_type(),
+                      m.cuda_swizzle(), m.rows, m.cols, m.pitch_bytes, m.box_rows, m.box_cols);
+    }
+    // C has no empty arrays.
+    tables += fmt::format("static const pr_arg pr_args_{}[] = {{{}}};\n", i,
+                          args.empty() ? "{0, 0}" : args);
+    tables += fmt::format("static const pr_map pr_maps_{}[] = {{{}}};\n", i,
+                          maps.empty() ? "{{0, 0}, 0, 0, 0, 0, 0, 0, 0}" : maps);
+    rows += fmt::format("    {{\"{}\", {{{}}}, {{{}}}, {}, {}, {}, pr_args_{}, pr_maps_{}}},\n",
+                        plain(launch.kernel), fmt::join(launch.grid, ", "),
+                        fmt::join(launch.block, ", "), launch.shared_bytes, launch.args.size(),
+                        launch.tensor_maps.size(), i, i);
+  }
+  return tables + "static const pr_launch pr_launches[] = {\n" + rows + "};\n";
+}
+
+std::string sizes_text(const Artifact& artifact) {
+  std::size_t args = 1, maps = 1;
+  for (const Launch& launch : artifact.launches) {
+    args = std::max(args, launch.args.size());
+    maps = std::max(maps, launch.tensor_maps.size());
+  }
+  return fmt::format(
+      "enum {{\n  PR_NUM_PARAMS = {},\n  PR_NUM_LAUNCHES = {},\n  PR_MAX_ARGS = {},\n"
+      "  PR_MAX_MAPS = {},\n}};\n#define PR_WORKSPACE_BYTES {}ULL\n\n",
+      artifact.params.size(), artifact.launches.size(), args, maps, artifact.workspace_bytes);
+}
+
+std::string exports_text(const std::string& entry) {
+  return fmt::format(
+      "\n#define PR_EXPORT __attribute__((visibility(\"default\")))\n"
+      "PR_EXPORT int32_t {0}(const void* const* tensors, int32_t num_tensors, void* stream) {{\n"
+      "  return pr_run((const pr_tensor* const*)tensors, num_tensors, stream);\n}}\n"
+      "PR_EXPORT const char* {0}_error(void) {{ return pr_message; }}\n",
+      entry);
+}
+
+}  // namespace
+
+std::string cuda_launcher_source(const Artifact& cubin) {
+  PRUNERC_CHECK(cubin.kind == ArtifactKind::kCudaCubin, "only a cubin can be launched");
+  std::string out = fmt::format("// {} for {}. Generated; build with cc -shared -fPIC.\n",
+                                symbol_of(cubin), plain(cubin.cpu));
+  for (const char* header : {"dlfcn.h", "pthread.h", "stdarg.h", "stdint.h", "stdio.h", "stdlib.h"})
+    out += fmt::format("#include <{}>\n", header);
+  out += kTypes;
+  out += sizes_text(cubin) + params_text(cubin) + launches_text(cubin);
+  out += "static const _Alignas(64) char pr_cubin[] =\n" + literal(cubin.bytes) + ";\n\n";
+  return out + std::string(kLauncher) + exports_text(symbol_of(cubin));
+}
+
+std::string cuda_launcher_header(const Artifact& cubin) {
+  const std::string entry = symbol_of(cubin);
+  std::string params;
+  for (std::size_t i = 0; i < cubin.params.size(); ++i) {
+    const ArtifactParam& p = cubin.params[i];
+    params += fmt::format(" *   [{}] {}{}: {}[{}]\n", i, p.role == ParamRole::kOutput ? "out " : "",
+                          plain(p.name), ir::to_string(p.dtype), fmt::join(p.shape, ", "));
+  }
+  return fmt::format(
+      "#ifndef PRUNERC_KERNEL_{0}\n#define PRUNERC_KERNEL_{0}\n\n#include <stdint.h>\n\n"
+      "#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n"
+      "/* For {1}. `tensors` are pointers to DLPack's DLTensor, all on one CUDA device, dense,\n"
+      " * row-major, aligned to 16 bytes, outputs apart from all others:\n{2}"
+      " * Puts the kernels into the stream (a cudaStream_t or CUstream; NULL is the default one)\n"
+      " * and does not wait for them. Any number of threads at once.\n"
+      " * Returns 0; 1 if an argument is wrong, 2 if CUDA fails: nothing is said of outputs then. "
+      "*/\n"
+      "int32_t {0}(const void* const* tensors, int32_t num_tensors, void* stream);\n\n"
+      "/* What went wrong in this thread's latest call that failed. */\n"
+      "const char* {0}_error(void);\n\n"
+      "#ifdef __cplusplus\n}}\n#endif\n\n#endif\n",
+      entry, plain(cubin.cpu), params);
+}
+
+Result<std::string> build_cuda_library(const Artifact& cubin) {
+  return compile_shared(
+      cuda_launcher_source(cubin),
+      {{"-x", "c", "-std=gnu11", "-O1", "-fvisibility=hidden", "-pthread"}, {"-ldl"}});
+}
+
+}  // namespace prunerc::codegen

@@ -1,0 +1,24 @@
+// Kernels of a cubin as a library that anything can call with DLPack tensors.
+#ifndef PRUNERC_CODEGEN_CUDA_EXPORT_H_
+#define PRUNERC_CODEGEN_CUDA_EXPORT_H_
+
+#include "codegen/artifact.h"
+
+#include <string>
+
+namespace prunerc::codegen {
+
+/// C11 that carries the cubin (kCudaCubin) and launches it through libcuda.so.1, which it opens at
+/// the first call. Needs no CUDA headers and no prunerc; what it exports is in
+/// cuda_launcher_header.
+std::string cuda_launcher_source(const Artifact& cubin);
+
+/// The declarations: `entry` takes DLPack tensors and a stream, `entry`_error says what went wrong.
+std::string cuda_launcher_header(const Artifact& cubin);
+
+/// The source as a shared library. Errors: HostCompiler, HostRejected, IoError.
+Result<std::string> build_cuda_library(const Artifact& cubin);
+
+}  // namespace prunerc::codegen
+
+#endif  // PRUNERC_CODEGEN_CUDA_EXPORT_H_

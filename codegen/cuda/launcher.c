@@ -1,0 +1,277 @@
+// Launches the kernels of an exported library. In front of it stand the tables and the cubin that
+// they describe; behind it the exported functions. Needs nothing but libcuda.so.1, at the first call.
+
+typedef struct {
+  void* data;
+  int32_t device_type, device_id;
+  int32_t ndim;
+  uint8_t code, bits;
+  uint16_t lanes;
+  int64_t* shape;
+  int64_t* strides;
+  uint64_t byte_offset;
+} pr_tensor;  // DLTensor
+
+enum { PR_OK = 0, PR_ARGUMENT = 1, PR_CUDA = 2 };
+enum { PR_MAX_DEVICES = 64, PR_TENSOR_ALIGNMENT = 16 };
+enum { PR_DLPACK_CUDA = 2, PR_DLPACK_CUDA_MANAGED = 13 };
+enum { PR_MAX_DYNAMIC_SHARED = 8, PR_SHARED_WITHOUT_ASKING = 48 << 10 };
+
+static __thread char pr_message[256];
+
+__attribute__((format(printf, 2, 3))) static int pr_fail(int code, const char* format, ...) {
+  va_list words;
+  va_start(words, format);
+  vsnprintf(pr_message, sizeof pr_message, format, words);
+  va_end(words);
+  return code;
+}
+
+// ---- the driver ----
+
+typedef uint64_t pr_address;
+typedef struct {
+  _Alignas(64) unsigned char opaque[128];
+} pr_map_bits;
+
+#define PR_DRIVER(X)                                                                               \
+  X(cuInit, cuInit, (unsigned))                                                                    \
+  X(cuGetErrorName, cuGetErrorName, (int, const char**))                                           \
+  X(cuDeviceGet, cuDeviceGet, (int*, int))                                                         \
+  X(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, (void**, int))                             \
+  X(cuCtxPushCurrent, cuCtxPushCurrent_v2, (void*))                                                \
+  X(cuCtxPopCurrent, cuCtxPopCurrent_v2, (void**))                                                 \
+  X(cuModuleLoadData, cuModuleLoadData, (void**, const void*))                                     \
+  X(cuModuleUnload, cuModuleUnload, (void*))                                                       \
+  X(cuModuleGetFunction, cuModuleGetFunction, (void**, void*, const char*))                        \
+  X(cuFuncSetAttribute, cuFuncSetAttribute, (void*, int, int))                                     \
+  X(cuMemAllocAsync, cuMemAllocAsync, (pr_address*, size_t, void*))                                \
+  X(cuMemFreeAsync, cuMemFreeAsync, (pr_address, void*))                                           \
+  X(cuTensorMapEncodeTiled, cuTensorMapEncodeTiled,                                                \
+    (pr_map_bits*, int, unsigned, void*, const uint64_t*, const uint64_t*, const unsigned*,        \
+     const unsigned*, int, int, int, int))                                                         \
+  X(cuLaunchKernel, cuLaunchKernel,                                                                \
+    (void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,   \
+     void**))
+
+#define PR_DECLARE(name, symbol, params) static int(*pr_##name) params;
+PR_DRIVER(PR_DECLARE)
+#undef PR_DECLARE
+
+static int pr_cuda(int code, const char* call) {
+  if (code == 0) return PR_OK;
+  const char* name = NULL;
+  if (pr_cuGetErrorName(code, &name) != 0 || name == NULL) name = "an unknown error";
+  return pr_fail(PR_CUDA, "%s: %s (%d)", call, name, code);
+}
+#define PR_TRY(name, ...)                                        \
+  do {                                                           \
+    const int pr_code = pr_cuda(pr_##name(__VA_ARGS__), #name);  \
+    if (pr_code != PR_OK) return pr_code;                        \
+  } while (0)
+
+static int pr_open_driver(void) {
+  const char* path = getenv("PRUNERC_LIBCUDA");
+  if (path == NULL || *path == 0) path = "libcuda.so.1";
+  void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (library == NULL) return pr_fail(PR_CUDA, "no CUDA driver: %s", dlerror());
+#define PR_FIND(name, symbol, params)                                        \
+  *(void**)&pr_##name = dlsym(library, #symbol);                             \
+  if (pr_##name == NULL) return pr_fail(PR_CUDA, "%s lacks " #symbol, path);
+  PR_DRIVER(PR_FIND)
+#undef PR_FIND
+  return pr_cuda(pr_cuInit(0), "cuInit");
+}
+
+// ---- the module, once for each device; kept until the process ends ----
+
+typedef struct {
+  int ready;
+  void* context;
+  void* functions[PR_NUM_LAUNCHES];
+} pr_loaded;
+
+static pr_loaded pr_devices[PR_MAX_DEVICES];
+static int pr_driver_ready;
+static pthread_mutex_t pr_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int pr_find_functions(void* module, pr_loaded* loaded) {
+  for (int i = 0; i < PR_NUM_LAUNCHES; ++i) {
+    const pr_launch* const launch = &pr_launches[i];
+    PR_TRY(cuModuleGetFunction, &loaded->functions[i], module, launch->kernel);
+    if (launch->shared_bytes > PR_SHARED_WITHOUT_ASKING) {
+      PR_TRY(cuFuncSetAttribute, loaded->functions[i], PR_MAX_DYNAMIC_SHARED,
+             (int)launch->shared_bytes);
+    }
+  }
+  return PR_OK;
+}
+
+static int pr_load_module(pr_loaded* loaded) {
+  void* module = NULL;
+  PR_TRY(cuModuleLoadData, &module, pr_cubin);
+  const int code = pr_find_functions(module, loaded);
+  if (code != PR_OK) pr_cuModuleUnload(module);
+  return code;
+}
+
+static int pr_prepare(int device, pr_loaded* loaded) {
+  if (!pr_driver_ready) {
+    const int code = pr_open_driver();
+    if (code != PR_OK) return code;
+    pr_driver_ready = 1;
+  }
+  if (loaded->ready) return PR_OK;
+  int handle = 0;
+  PR_TRY(cuDeviceGet, &handle, device);
+  if (loaded->context == NULL) PR_TRY(cuDevicePrimaryCtxRetain, &loaded->context, handle);
+  PR_TRY(cuCtxPushCurrent, loaded->context);
+  const int code = pr_load_module(loaded);
+  void* popped = NULL;
+  pr_cuCtxPopCurrent(&popped);
+  loaded->ready = code == PR_OK;
+  return code;
+}
+
+static int pr_on_device(int device, const pr_loaded** out) {
+  pthread_mutex_lock(&pr_lock);
+  const int code = pr_prepare(device, &pr_devices[device]);
+  pthread_mutex_unlock(&pr_lock);
+  *out = &pr_devices[device];
+  return code;
+}
+
+// ---- arguments ----
+
+static int64_t pr_size(const pr_param* p) {
+  int64_t bytes = p->bits / 8;
+  for (int d = 0; d < p->ndim; ++d) bytes *= p->shape[d];
+  return bytes;
+}
+
+static int pr_check_shape(const pr_tensor* t, const pr_param* p, int i) {
+  if (t->ndim != p->ndim)
+    return pr_fail(PR_ARGUMENT, "argument %d (%s) has %d dimensions, not %d", i, p->name,
+                   (int)t->ndim, p->ndim);
+  int64_t dense = 1;
+  for (int d = p->ndim - 1; d >= 0; --d) {
+    if (t->shape[d] != p->shape[d])
+      return pr_fail(PR_ARGUMENT, "argument %d (%s) has extent %lld in dimension %d, not %lld", i,
+                     p->name, (long long)t->shape[d], d, (long long)p->shape[d]);
+    // Where there is one index only, any stride will do.
+    if (t->strides != NULL && p->shape[d] != 1 && t->strides[d] != dense)
+      return pr_fail(PR_ARGUMENT, "argument %d (%s) is not dense and row-major", i, p->name);
+    dense *= p->shape[d];
+  }
+  return PR_OK;
+}
+
+static int pr_check(const pr_tensor* t, const pr_param* p, int i, int device) {
+  if (t == NULL) return pr_fail(PR_ARGUMENT, "argument %d (%s) is NULL", i, p->name);
+  if (t->device_type != PR_DLPACK_CUDA && t->device_type != PR_DLPACK_CUDA_MANAGED)
+    return pr_fail(PR_ARGUMENT, "argument %d (%s) is not on a CUDA device", i, p->name);
+  if (t->device_id < 0 || t->device_id >= PR_MAX_DEVICES || (i > 0 && t->device_id != device))
+    return pr_fail(PR_ARGUMENT, "argument %d (%s) is on device %d", i, p->name, (int)t->device_id);
+  // Older producers give bool as an unsigned byte.
+  const int is_bool = p->code == 6 && t->code == 1;
+  if ((t->code != p->code && !is_bool) || t->bits != p->bits || t->lanes != 1)
+    return pr_fail(PR_ARGUMENT, "argument %d (%s) has type code %d with %d bits x %d, not %d with %d",
+                   i, p->name, t->code, t->bits, t->lanes, p->code, p->bits);
+  const int code = pr_check_shape(t, p, i);
+  if (code != PR_OK) return code;
+  const pr_address at = (pr_address)(uintptr_t)t->data + t->byte_offset;
+  if (t->data == NULL || at % PR_TENSOR_ALIGNMENT != 0)
+    return pr_fail(PR_ARGUMENT, "argument %d (%s) is not aligned to %d bytes", i, p->name,
+                   PR_TENSOR_ALIGNMENT);
+  return PR_OK;
+}
+
+// Kernels read their inputs while they write.
+static int pr_check_overlap(const pr_address* at) {
+  for (int o = 0; o < PR_NUM_PARAMS; ++o) {
+    for (int i = 0; pr_params[o].is_output && i < PR_NUM_PARAMS; ++i) {
+      if (i == o || at[i] >= at[o] + (pr_address)pr_size(&pr_params[o])) continue;
+      if (at[o] >= at[i] + (pr_address)pr_size(&pr_params[i])) continue;
+      return pr_fail(PR_ARGUMENT, "argument %d (%s) overlaps argument %d (%s)", o,
+                     pr_params[o].name, i, pr_params[i].name);
+    }
+  }
+  return PR_OK;
+}
+
+// ---- launching ----
+
+static pr_address pr_place(const pr_arg* arg, const pr_address* at, pr_address workspace) {
+  return arg->kind == PR_PARAM ? at[arg->value] : workspace + (pr_address)arg->value;
+}
+
+static int pr_encode(const pr_map* map, pr_address base, pr_map_bits* bits) {
+  const uint64_t extents[2] = {(uint64_t)map->cols, (uint64_t)map->rows};
+  const uint64_t strides[1] = {(uint64_t)map->pitch_bytes};
+  const unsigned box[2] = {(unsigned)map->box_cols, (unsigned)map->box_rows};
+  const unsigned steps[2] = {1, 1};
+  const int promote_to_128_bytes = 2;
+  PR_TRY(cuTensorMapEncodeTiled, bits, map->type, 2, (void*)(uintptr_t)base, extents, strides, box,
+         steps, 0, map->swizzle, promote_to_128_bytes, 0);
+  return PR_OK;
+}
+
+static int pr_launch_one(const pr_launch* launch, void* function, const pr_address* at,
+                         pr_address workspace, void* stream) {
+  pr_map_bits maps[PR_MAX_MAPS];
+  pr_address values[PR_MAX_ARGS];
+  void* addresses[PR_MAX_ARGS];
+  for (int m = 0; m < launch->num_maps; ++m) {
+    const int code = pr_encode(&launch->maps[m], pr_place(&launch->maps[m].base, at, workspace),
+                               &maps[m]);
+    if (code != PR_OK) return code;
+  }
+  for (int a = 0; a < launch->num_args; ++a) {
+    const pr_arg* const arg = &launch->args[a];
+    if (arg->kind == PR_MAP) {
+      addresses[a] = &maps[arg->value];
+    } else {
+      values[a] = pr_place(arg, at, workspace);
+      addresses[a] = &values[a];
+    }
+  }
+  PR_TRY(cuLaunchKernel, function, launch->grid[0], launch->grid[1], launch->grid[2],
+         launch->block[0], launch->block[1], launch->block[2], (unsigned)launch->shared_bytes,
+         stream, addresses, NULL);
+  return PR_OK;
+}
+
+static int pr_launch_all(const pr_loaded* loaded, const pr_address* at, void* stream) {
+  pr_address workspace = 0;
+  if (PR_WORKSPACE_BYTES > 0) PR_TRY(cuMemAllocAsync, &workspace, PR_WORKSPACE_BYTES, stream);
+  int code = PR_OK;
+  for (int i = 0; code == PR_OK && i < PR_NUM_LAUNCHES; ++i) {
+    code = pr_launch_one(&pr_launches[i], loaded->functions[i], at, workspace, stream);
+  }
+  if (workspace != 0) {
+    const int freed = pr_cuda(pr_cuMemFreeAsync(workspace, stream), "cuMemFreeAsync");
+    if (code == PR_OK) code = freed;
+  }
+  return code;
+}
+
+static int pr_run(const pr_tensor* const* args, int num_args, void* stream) {
+  if (num_args != PR_NUM_PARAMS || args == NULL)
+    return pr_fail(PR_ARGUMENT, "%d arguments, not %d", args == NULL ? 0 : num_args, PR_NUM_PARAMS);
+  pr_address at[PR_NUM_PARAMS];
+  for (int i = 0; i < PR_NUM_PARAMS; ++i) {
+    const int code = pr_check(args[i], &pr_params[i], i, i > 0 ? args[0]->device_id : 0);
+    if (code != PR_OK) return code;
+    at[i] = (pr_address)(uintptr_t)args[i]->data + args[i]->byte_offset;
+  }
+  int code = pr_check_overlap(at);
+  if (code != PR_OK) return code;
+  const pr_loaded* loaded = NULL;
+  code = pr_on_device(args[0]->device_id, &loaded);
+  if (code != PR_OK) return code;
+  PR_TRY(cuCtxPushCurrent, loaded->context);
+  code = pr_launch_all(loaded, at, stream);
+  void* popped = NULL;
+  pr_cuCtxPopCurrent(&popped);
+  return code;
+}
