@@ -1,23 +1,60 @@
 #include "codegen/gpu_storage.h"
 
 #include "codegen/storage_plan.h"
+#include "ir/visit.h"
 
 #include <algorithm>
+#include <charconv>
+#include <string>
 #include <vector>
 
 namespace prunerc::codegen {
 
 using namespace ir;
 
+Result<std::map<BufferId, int64_t>> find_swizzles(const Program& lowered) {
+  std::map<BufferId, int64_t> out;
+  walk(
+      lowered.root(),
+      [&](Stmt s) {
+        const Loop* loop = s.as<Loop>();
+        if (loop == nullptr) return true;
+        for (const Attr& attr : loop->attrs) {
+          if (attr.key.substr(0, kSwizzleAttr.size()) != kSwizzleAttr) continue;
+          const std::string_view number = attr.key.substr(kSwizzleAttr.size());
+          uint32_t id = 0;
+          std::from_chars(number.data(), number.data() + number.size(), id);
+          if (lowered.buffer(BufferId(id)).scope == Scope::kShared) out[BufferId(id)] = attr.value;
+        }
+        return true;
+      },
+      [](Expr) {});
+  for (const auto& [id, bytes] : out) {
+    const Buffer& buffer = lowered.buffer(id);
+    const IntImm* columns = buffer.shape.empty() ? nullptr : buffer.shape.back().as<IntImm>();
+    if (columns != nullptr && columns->value * byte_size(buffer.dtype) % bytes == 0 &&
+        buffer.shape.size() >= 2) {
+      continue;
+    }
+    return error(Diag::kSwizzleForm, std::string(buffer.name), bytes,
+                 std::string("the rows of its tile are not whole panels"));
+  }
+  return out;
+}
+
 Result<GpuStorage> plan_gpu_storage(const Program& lowered) {
   const Lifetimes lifetimes(lowered);
   GpuStorage storage;
+  PRUNERC_TRY(storage.swizzles, find_swizzles(lowered));
   std::vector<Extent> shared, global;
   for (BufferId id : lifetimes.order()) {
     const Buffer& buffer = lowered.buffer(id);
     if (buffer.scope == Scope::kLocal) continue;
     const bool is_shared = buffer.scope == Scope::kShared;
-    const int64_t alignment = is_shared ? kSharedAlignment : kGlobalAlignment;
+    int64_t alignment = is_shared ? kSharedAlignment : kGlobalAlignment;
+    if (const auto it = storage.swizzles.find(id); it != storage.swizzles.end()) {
+      alignment = std::max(alignment, kSwizzleRows * it->second);
+    }
     std::vector<Extent>& placed = is_shared ? shared : global;
     Extent extent{id, 0, 0};
     PRUNERC_TRY(extent.size_bytes, buffer_bytes(buffer));

@@ -7,6 +7,8 @@
 #include "ir/support/result.h"
 
 #include <cstdint>
+#include <map>
+#include <string_view>
 #include <unordered_map>
 
 namespace prunerc::codegen {
@@ -14,15 +16,27 @@ namespace prunerc::codegen {
 inline constexpr int64_t kSharedAlignment = 128;  // one row of all banks
 inline constexpr int64_t kGlobalAlignment = 256;  // what the driver's allocations have
 
+/// `swizzle_<buffer> = bytes` of a loop around the Alloc of a shared buffer.
+inline constexpr std::string_view kSwizzleAttr = "swizzle_";
+/// A swizzle repeats after as many rows of its width: what it permutes must start at a multiple.
+inline constexpr int64_t kSwizzleRows = 8;
+/// Bytes that every swizzle keeps together.
+inline constexpr int64_t kSwizzlePiece = 16;
+
 struct GpuStorage {
   /// Of shared buffers: bytes from the start of the block's shared memory. Of global ones: of the
   /// workspace.
   std::unordered_map<ir::BufferId, Extent> extents;
   int64_t workspace_bytes = 0;
+  /// Of shared buffers that have one: the bytes of a panel's row.
+  std::map<ir::BufferId, int64_t> swizzles;
 };
 
+/// The buffers that are to be swizzled. Errors: SwizzleForm (rows that are not whole panels).
+Result<std::map<ir::BufferId, int64_t>> find_swizzles(const ir::Program& lowered);
+
 /// Buffers that never hold values at the same time share bytes. Errors: Unsupported (a shape that
-/// is not constant).
+/// is not constant), SwizzleForm.
 Result<GpuStorage> plan_gpu_storage(const ir::Program& lowered);
 
 }  // namespace prunerc::codegen

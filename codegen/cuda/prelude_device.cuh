@@ -117,6 +117,12 @@ template <int BYTES> PR_FN void pr_store(void* dst, const void* local) {
   *(typename pr_vec_<BYTES>::type*)dst = v;
 }
 
+// ---- Shared memory without bank conflicts. ----
+// Where element `i` of a swizzled buffer is: pieces of 16 bytes change places with the row.
+template <int W, int BYTES> PR_FN int pr_swizzled(int i) {
+  return i ^ (i / (128 / BYTES) & (W / 16 - 1)) * (16 / BYTES);
+}
+
 // ---- Asynchronous copies from global to shared memory. ----
 PR_FN unsigned pr_smem_(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
 template <int BYTES> PR_FN void pr_cp_async_zfill(void* dst, const void* src, bool valid) {

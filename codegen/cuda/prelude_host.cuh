@@ -151,6 +151,11 @@ template <int BYTES> PR_FN void pr_store(void* dst, const void* local) {
   *(V*)dst = v;
 }
 
+// ---- Shared memory without bank conflicts. ----
+template <int W, int BYTES> PR_FN int pr_swizzled(int i) {
+  return i ^ (i / (128 / BYTES) & (W / 16 - 1)) * (16 / BYTES);
+}
+
 // ---- Asynchronous copies from global to shared memory. ----
 template <int BYTES> PR_FN void pr_cp_async(void* dst, const void* src) {
   pr_api_->cp_async(pr_self_(), dst, src, BYTES, 1);

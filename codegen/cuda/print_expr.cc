@@ -293,6 +293,9 @@ bool KernelPrinter::is_wide(BufferId id) const {
 
 Expr KernelPrinter::flat(BufferId id, std::span<const Expr> indices) {
   if (fragments_.count(id) != 0) return fragment_flat(id, indices);
+  if (const auto it = storage_.swizzles.find(id); it != storage_.swizzles.end()) {
+    return flat_in_panels(id, indices, it->second);
+  }
   const Buffer& target = buffer(id);
   Expr sum = b_.int_imm(0);
   int64_t stride = 1;
@@ -308,7 +311,32 @@ std::string KernelPrinter::index_text(BufferId id, Expr flat_index) {
   const bool saved = std::exchange(wide_index_, wide_index_ || is_wide(id));
   const std::string text = index_value(flat_index).text;
   wide_index_ = saved;
-  return text;
+  return swizzled(id, text);
+}
+
+// Rows as wide as the swizzle follow each other, panel by panel: what TMA and wgmma take, and what
+// makes eight rows meet no bank twice however long the tile's rows are.
+Expr KernelPrinter::flat_in_panels(BufferId id, std::span<const Expr> indices, int64_t bytes) {
+  const Buffer& target = buffer(id);
+  const auto extent = [&](std::size_t d) { return target.shape[d].as<IntImm>()->value; };
+  const std::size_t rank = indices.size();
+  const int64_t width = bytes / byte_size(target.dtype);
+  Expr tile = b_.int_imm(0);
+  for (std::size_t d = 0; d + 2 < rank; ++d) {
+    tile = b_.add(b_.mul(tile, b_.int_imm(extent(d))), indices[d]);
+  }
+  Expr panel = b_.add(b_.mul(tile, b_.int_imm(extent(rank - 1) / width)),
+                      b_.floordiv(indices[rank - 1], b_.int_imm(width)));
+  Expr row = b_.add(b_.mul(panel, b_.int_imm(extent(rank - 2))), indices[rank - 2]);
+  Expr at =
+      b_.add(b_.mul(row, b_.int_imm(width)), b_.floormod(indices[rank - 1], b_.int_imm(width)));
+  return simplify(b_, at, ranges_);
+}
+
+std::string KernelPrinter::swizzled(BufferId id, const std::string& index) const {
+  const auto it = storage_.swizzles.find(id);
+  if (it == storage_.swizzles.end()) return index;
+  return fmt::format("pr_swizzled<{}, {}>({})", it->second, byte_size(b_.buffer(id).dtype), index);
 }
 
 std::string KernelPrinter::element(BufferId id, std::span<const Expr> indices) {

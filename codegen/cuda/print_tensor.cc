@@ -37,6 +37,7 @@ const Instruction* find_instruction(std::string_view call) {
 }
 
 constexpr int64_t kRegisterBytes = 4;
+constexpr int64_t kWarpLanes = 32;
 
 }  // namespace
 
@@ -95,6 +96,9 @@ std::string KernelPrinter::row_address(const TensorIntrinsic& intrinsic,
   const int64_t rows = is_pair && !is_transposed ? 8 : 16;
   // Where the source is indexed with the columns first, its rows are the second dimension.
   const std::size_t row_dim = at.strides[1] == 1 ? 0 : 1;
+  if (storage_.swizzles.count(at.buffer) != 0) {
+    return swizzled_row_address(at, rows, !(is_pair && is_transposed));
+  }
   Expr base = flat(at.buffer, at.base);
   const std::string lane = lane_ != nullptr ? vars_.at(lane_->id) : "tx";
   std::string text =
@@ -102,6 +106,37 @@ std::string KernelPrinter::row_address(const TensorIntrinsic& intrinsic,
   if (!(is_pair && is_transposed)) {
     text += fmt::format(" + {} / {} % 2 * {}", lane, rows, row_elems);
   }
+  return text;
+}
+
+// The same where the address is no sum.
+std::string KernelPrinter::swizzled_row_address(const TensorMatch::Operand& at, int64_t rows,
+                                                bool has_columns) {
+  const std::size_t row_dim = at.strides[1] == 1 ? 0 : 1;
+  std::vector<Expr> indices = at.base;
+  if (at.dims[0] < 0 || at.dims[1] < 0) {
+    failed_ = prunerc::error(Diag::kUnsupported, "rows of a swizzled matrix that cross its own");
+    return "";
+  }
+  const VarRanges::Mark mark = ranges_.mark();
+  const Var* lane = lane_;
+  if (lane == nullptr) {
+    lane = b_.fresh_var("lane");
+    vars_[lane->id] = "tx";
+    ranges_.bind(lane, b_.int_imm(kWarpLanes));
+  }
+  const auto shift = [&](std::size_t dim, Expr by) {
+    Expr& index = indices[static_cast<std::size_t>(at.dims[dim])];
+    index = b_.add(index, by);
+  };
+  shift(row_dim, b_.floormod(Expr(lane), b_.int_imm(rows)));
+  if (has_columns) {
+    const int64_t row_elems = kSwizzlePiece / byte_size(buffer(at.buffer).dtype);
+    Expr half = b_.floormod(b_.floordiv(Expr(lane), b_.int_imm(rows)), b_.int_imm(2));
+    shift(1 - row_dim, b_.mul(half, b_.int_imm(row_elems)));
+  }
+  const std::string text = address(at.buffer, flat(at.buffer, indices));
+  ranges_.rewind(mark);
   return text;
 }
 

@@ -77,6 +77,8 @@ class KernelPrinter {
   std::string tensor_operand(const ir::TensorIntrinsic& intrinsic, std::size_t index,
                              const ir::TensorMatch::Operand& at);
   std::string row_address(const ir::TensorIntrinsic& intrinsic, const ir::TensorMatch::Operand& at);
+  std::string swizzled_row_address(const ir::TensorMatch::Operand& at, int64_t rows,
+                                   bool has_columns);
   ir::Expr fragment_flat(ir::BufferId id, std::span<const ir::Expr> indices);
   std::optional<ir::Expr> fragment_offset(ir::BufferId id, std::span<const ir::Expr> indices,
                                           ir::Expr lane, ir::Expr reg);
@@ -101,6 +103,8 @@ class KernelPrinter {
 
   // Places.
   ir::Expr flat(ir::BufferId id, std::span<const ir::Expr> indices);
+  ir::Expr flat_in_panels(ir::BufferId id, std::span<const ir::Expr> indices, int64_t bytes);
+  std::string swizzled(ir::BufferId id, const std::string& index) const;
   std::string element(ir::BufferId id, std::span<const ir::Expr> indices);
   std::string address(ir::BufferId id, ir::Expr flat_index);
   std::string index_text(ir::BufferId id, ir::Expr flat_index);

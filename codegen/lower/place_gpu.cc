@@ -1,3 +1,4 @@
+#include "codegen/gpu_storage.h"
 #include "codegen/lower/gpu.h"
 #include "codegen/lower/homes.h"
 #include "codegen/lower/kernel.h"
@@ -69,9 +70,28 @@ std::vector<Alignment> alignments(const Program& program) {
   return out;
 }
 
+// What swizzle has asked for.
+std::map<BufferId, int64_t> swizzles(const Program& program) {
+  std::map<BufferId, int64_t> out;
+  walk(
+      program.root(),
+      [&](Stmt s) {
+        const Block* block = s.as<Block>();
+        for (std::size_t w = 0; block != nullptr && w < block->writes.size(); ++w) {
+          const std::string key = std::string(kSwizzleAttr) + std::to_string(w);
+          for (const Attr& attr : block->attrs) {
+            if (attr.key == key) out[block->writes[w].buffer] = attr.value;
+          }
+        }
+        return true;
+      },
+      [](Expr) {});
+  return out;
+}
+
 // Blocks vanish before shapes are known: what they ask for goes to the loop around the Alloc, as
-// attribute align_<buffer>_<axis> with both numbers in its value.
-Stmt note_alignments(IrBuilder& b, const Program& program, const Homes& homes, Stmt root) {
+// attribute align_<buffer>_<axis> with both numbers in its value, or swizzle_<buffer>.
+Stmt note_layouts(IrBuilder& b, const Program& program, const Homes& homes, Stmt root) {
   std::map<LoopId, std::vector<Attr>> by_loop;
   for (const Alignment& a : alignments(program)) {
     const auto home = homes.find(a.buffer);
@@ -80,6 +100,12 @@ Stmt note_alignments(IrBuilder& b, const Program& program, const Homes& homes, S
         std::string(kAlignAttr) + std::to_string(a.buffer.value) + "_" + std::to_string(a.axis);
     by_loop[home->second.back()->id].push_back(
         {b.copy(std::string_view(key)), (a.factor << 32) | a.offset});
+  }
+  for (const auto& [id, bytes] : swizzles(program)) {
+    const auto home = homes.find(id);
+    if (home == homes.end() || home->second.empty()) continue;
+    const std::string key = std::string(kSwizzleAttr) + std::to_string(id.value);
+    by_loop[home->second.back()->id].push_back({b.copy(std::string_view(key)), bytes});
   }
   if (by_loop.empty()) return root;
   const StmtFn go = [&](Stmt s) -> Stmt {
@@ -146,7 +172,7 @@ Result<Program> place_gpu_buffers(const Program& program, const Target&) {
     b.set_buffer(buffer);
   }
   Stmt root = insert_allocs(b, program, homes);
-  return b.finish(note_alignments(b, program, homes, root));
+  return b.finish(note_layouts(b, program, homes, root));
 }
 
 Result<Program> align_shared(const Program& program, const Target&) {

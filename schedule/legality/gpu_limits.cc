@@ -40,7 +40,11 @@ int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 struct Storage {
   std::map<int64_t, std::pair<int64_t, int64_t>> rows;  // axis to factor and offset
   int64_t copies = 1;
+  int64_t alignment = 1;  // of the first byte
 };
+
+/// A swizzle repeats after as many rows.
+constexpr int64_t kSwizzleRows = 8;
 
 // An access of a buffer in terms of the loops around its block, outermost first.
 struct Use {
@@ -210,6 +214,7 @@ class Meter {
       if (attr.key == kDoubleBuffer && attr.value == static_cast<int64_t>(write)) {
         storage.copies = 2;
       }
+      if (attr.key == std::string(kSwizzle) + number) storage.alignment = kSwizzleRows * attr.value;
       for (std::size_t axis = 0; axis < block.writes[write].region.size(); ++axis) {
         const std::string suffix = number + "_" + std::to_string(axis);
         auto& row = storage.rows.try_emplace(static_cast<int64_t>(axis), 1, 0).first->second;
@@ -230,7 +235,9 @@ class Meter {
       }
       elems *= extents[d];
     }
-    return elems * std::max(storage.copies, stages_) * byte_size(b_.buffer(id).dtype);
+    const int64_t bytes =
+        elems * std::max(storage.copies, stages_) * byte_size(b_.buffer(id).dtype);
+    return round_up(bytes, storage.alignment);
   }
 
   IrBuilder b_;

@@ -13,6 +13,7 @@ const char* setter_of(std::string_view key) {
     return "software_pipeline";
   }
   if (key == kDoubleBuffer) return "double_buffer";
+  if (key.substr(0, kSwizzle.size()) == kSwizzle) return "swizzle";
   if (key.substr(0, ir::kTensorAttr.size()) == ir::kTensorAttr) return "tensorize";
   const bool aligns = key.substr(0, kAlignFactor.size()) == kAlignFactor ||
                       key.substr(0, kAlignOffset.size()) == kAlignOffset;

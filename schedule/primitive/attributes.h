@@ -25,6 +25,9 @@ inline constexpr std::string_view kDoubleBuffer = "double_buffer";
 inline constexpr std::string_view kAlignFactor = "align_factor_";
 inline constexpr std::string_view kAlignOffset = "align_offset_";
 
+/// On a block: swizzle_W says by how many bytes its W-th written buffer is swizzled.
+inline constexpr std::string_view kSwizzle = "swizzle_";
+
 /// The primitive that alone sets the key; null for keys that anyone may set.
 const char* setter_of(std::string_view key);
 

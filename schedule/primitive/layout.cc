@@ -116,7 +116,8 @@ Result<void> LayoutPlanner::check_inside_blocks() {
   if (outside) return unfit("it is accessed outside of blocks");
   for (const LeafBlock& leaf : flow_.blocks()) {
     for (const Attr& attr : leaf.block->attrs) {
-      const bool aligns = attr.key.substr(0, kAlignFactor.size()) == kAlignFactor;
+      const bool aligns = attr.key.substr(0, kAlignFactor.size()) == kAlignFactor ||
+                          attr.key.substr(0, kSwizzle.size()) == kSwizzle;
       if (aligns && writes(*leaf.block, buffer_)) return unfit("its rows are aligned already");
     }
     if (!reads(*leaf.block, buffer_) && !writes(*leaf.block, buffer_)) continue;

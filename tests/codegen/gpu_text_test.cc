@@ -48,6 +48,12 @@ TEST_CASE("schedules become the instructions that they ask for", "[gpu]") {
   // Rows of 32 halves, 8 more so that eight rows meet no bank twice: 64 * 40 and 32 * 72 elements.
   CHECK(count(text_of("matmul_aligned"), "PR_SHARED(smem, 9728);") == 1);
 
+  // Both operands: stores and the rows of ldmatrix. No byte more than without.
+  const std::string swizzled = text_of("matmul_swizzled");
+  CHECK(count(swizzled, "pr_swizzled<64, 2>(") == 3);
+  CHECK(count(swizzled, "pr_swizzled<128, 2>(") == 3);
+  CHECK(count(swizzled, "PR_SHARED(smem, 24576);") == 1);
+
   const std::string async = text_of("matmul_cp_async");
   CHECK(count(async, "pr_cp_async<16>") == 4);
   CHECK(count(async, "pr_cp_async_commit();") == 2);
@@ -109,6 +115,20 @@ program p(A: f32[8]) -> (B: f32[8]) {
   }
 })"),
              ThreadOwner);
+}
+
+TEST_CASE("a tile whose rows are not whole panels cannot be swizzled", "[gpu]") {
+  CHECK_DIAG(kernels_of(R"(
+program p(A: f32[4, 48]) -> (B: f32[4, 48]) {
+  buffer T: f32[4, 48] shared
+  for b in 2 bind(block.x) {
+    for i in 4 bind(thread.y) { for j in 24 bind(thread.x) {
+      block "T" [v: S(4) = i, w: S(48) = b*24 + j] {swizzle_0 = 128} { T[v, w] = A[v, w] } } }
+    for i in 4 bind(thread.y) { for j in 24 bind(thread.x) {
+      block "B" [v: S(4) = i, w: S(48) = b*24 + j] { B[v, w] = T[v, w] } } }
+  }
+})"),
+             SwizzleForm);
 }
 
 TEST_CASE("a tensor loop whose operands are in the wrong place is refused", "[gpu]") {

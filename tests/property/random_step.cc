@@ -507,6 +507,7 @@ RandomStep Chooser::step() {
       PrimitiveKind::kSoftwarePipeline,
       PrimitiveKind::kDoubleBuffer,
       PrimitiveKind::kStorageAlign,
+      PrimitiveKind::kSwizzle,
       PrimitiveKind::kEnterPostproc,
   };
   const PrimitiveKind kind = pick(kinds);
@@ -550,6 +551,8 @@ RandomStep Chooser::step() {
     case PrimitiveKind::kDoubleBuffer: return double_buffer();
     case PrimitiveKind::kStorageAlign:
       return make(kind, {any_block(), Int(0), small(), Int(rng_.between(0, 32)), small()});
+    case PrimitiveKind::kSwizzle:
+      return make(kind, {any_block(), Int(0), Int(nonsense() ? 48 : 32 << rng_.below(3))});
     case PrimitiveKind::kEnterPostproc: return make(kind, {});
     case PrimitiveKind::kTransformLayout: return layout();
     case PrimitiveKind::kReindex:

@@ -123,5 +123,30 @@ TEST_CASE("storage_align says where rows start") {
   for (const Case& c : cases) check(c);
 }
 
+TEST_CASE("swizzle wants rows of panels in shared memory") {
+  const std::string shared = "set_scope(@B0, 0, \"shared\")\n";
+  const schedule::Schedule s = check_steps(kDenseRelu, shared + "swizzle(@B0, 0, 64)");
+  CHECK(print(s.program()).find("{swizzle_0 = 64}") != std::string::npos);
+  const std::string align = "storage_align(@B0, 0, 0, 32, 8)";
+  const Case cases[] = {
+      {kDenseRelu, shared + "swizzle(@B0, 0, 32)\nswizzle(@B0, 0, 64)", ""},
+      {kDenseRelu, shared + "swizzle(@B0, 0, 64)\nunannotate_block(@B0, \"swizzle_0\")\n" + align,
+       ""},
+      {kDenseRelu, shared + "swizzle(@B0, 0, 32)", ""},
+      {kDenseRelu, shared + "swizzle(@B0, 0, 48)", "SwizzleForm"},
+      {kDenseRelu, shared + "swizzle(@B0, 0, 0)", "SwizzleForm"},
+      {kDenseRelu, shared + "swizzle(@B0, 0, 128)", "SwizzleForm"},
+      {kDenseRelu, "swizzle(@B0, 0, 64)", "SwizzleForm"},
+      {kChain, "set_scope(@B0, 0, \"shared\")\nswizzle(@B0, 0, 32)", "SwizzleForm"},
+      {kDenseRelu, shared + align + "\nswizzle(@B0, 0, 64)", "SwizzleForm"},
+      {kDenseRelu, shared + "swizzle(@B0, 0, 64)\n" + align, "SwizzleForm"},
+      {kDenseRelu, shared + "swizzle(@B0, 1, 64)", "AccessIndexRange"},
+      {kDenseRelu, "swizzle(@B1, 0, 64)", "BufferNotIntermediate"},
+      {kDenseRelu, "swizzle(@B9, 0, 64)", "BlockNotFound"},
+      {kMatmul, "annotate_block(@B0, \"swizzle_0\", 64)", "AttrReserved"},
+  };
+  for (const Case& c : cases) check(c);
+}
+
 }  // namespace
 }  // namespace prunerc::testing

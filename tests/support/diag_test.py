@@ -32,6 +32,7 @@ EXCEPTIONS = {
 PENDING = [
     "NvrtcMissing",
     "CudaCall",
+    "BulkForm",
 ]
 
 

@@ -1,9 +1,13 @@
 #include "codegen/cuda/host_object.h"
+#include "runtime/cuda_host/async.h"
 #include "runtime/cuda_host/run.h"
 #include "tests/runtime/cuda_host/kernels.h"
 #include "tests/support/cuda_host.h"
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
+
+#include <set>
 
 namespace prunerc::runtime::cuda_host {
 namespace {
@@ -50,6 +54,43 @@ TEST_CASE("a pipeline of cp.async, ldmatrix and mma gives the same result in eve
 TEST_CASE(
     "a persistent kernel with TMA, mbarriers and wgmma gives the same result in every order") {
   check_in_all_orders(testing::hgemm_tma({.m = 200, .n = 136, .k = 584}, 2));
+}
+
+// Element i of the output: where element i of a swizzled buffer lies.
+codegen::Artifact swizzle_table(int width, int elem_bytes, int64_t elems) {
+  codegen::Artifact out;
+  out.kind = codegen::ArtifactKind::kCudaSource;
+  out.entry = "table";
+  out.bytes = fmt::format(
+      "PR_KERNEL(1, 1) void table(int* PR_RESTRICT out) {{\n"
+      "  for (int i = 0; i < {}; ++i) out[i] = pr_swizzled<{}, {}>(i);\n}}\n",
+      elems, width, elem_bytes);
+  out.params = {{"out", ir::DType::kI32, {elems}, codegen::ParamRole::kOutput}};
+  codegen::Launch& launch = out.launches.emplace_back();
+  launch.kernel = "table";
+  launch.args = {{codegen::LaunchArgKind::kParam, 0}};
+  return out;
+}
+
+TEST_CASE("a swizzle moves pieces of 16 bytes as the hardware does, and meets no bank twice") {
+  constexpr int64_t kBytes = 4096;
+  for (const int width : {32, 64, 128}) {
+    for (const int elem : {1, 2, 4}) {
+      INFO(width << " bytes, elements of " << elem);
+      const auto outputs =
+          testing::run_source_on_host(swizzle_table(width, elem, kBytes / elem), {}, {});
+      REQUIRE(outputs.ok());
+      const auto* const at = reinterpret_cast<const int*>(outputs->front().data());
+      for (int64_t i = 0; i < kBytes / elem; ++i) CHECK(at[i] * elem == swizzled(i * elem, width));
+      // What ldmatrix reads at once: a piece of eight rows. Eight times 16 bytes are all banks.
+      for (int64_t piece = 0; piece < width; piece += 16) {
+        std::set<int64_t> banks;
+        for (int64_t row = 8; row < 16; ++row)
+          banks.insert(at[(row * width + piece) / elem] * elem / 16 % 8);
+        CHECK(banks.size() == 8);
+      }
+    }
+  }
 }
 
 TEST_CASE("blocks may run on several host threads") {
