@@ -19,6 +19,7 @@ class Gpu(command.CommandTest):
         self.assertEqual("right", result["results"][0]["verdict"])
         self.assertEqual(3, result["results"][0]["seeds"])
         self.assertTrue(result["results"][0]["equality"].startswith("equal"))
+        self.assertRegex(result["results"][0]["races"], r"none among \d+ accesses in 2 blocks$")
 
     def test_verify_for_a_gpu_uses_the_host_where_there_is_none(self):
         if os.path.exists("/dev/nvidia0"):

@@ -100,6 +100,11 @@ Result<std::unique_ptr<runtime::Device>> open_device(
   return std::unique_ptr<runtime::Device>(std::move(device));
 }
 
+Result<codegen::RaceReport> check_races(const ir::Program& scheduled, const ir::Target& target) {
+  PRUNERC_TRY(const ir::Program lowered, codegen::lower_gpu(scheduled, target));
+  return codegen::find_races(lowered);
+}
+
 Result<std::string> emit_cuda(const ir::Program& scheduled, const ir::Target& target,
                               CudaFile file) {
   if (file == CudaFile::kSource || file == CudaFile::kPtx) {

@@ -3,6 +3,7 @@
 #define PRUNERC_TOOLS_DRIVER_BACKEND_H_
 
 #include "codegen/artifact.h"
+#include "codegen/races.h"
 #include "ir/program.h"
 #include "ir/support/result.h"
 #include "ir/target.h"
@@ -29,6 +30,10 @@ ir::Target with_device(const ir::Target& target);
 /// Errors: CudaMissing; Unsupported for a CPU that is not this one.
 Result<std::unique_ptr<runtime::Device>> open_device(
     const ir::Target& target, int num_threads, const std::vector<std::string>& worker_command = {});
+
+/// Whether threads of a block meet where they must, in the kernels that become of the program; for
+/// a GPU or cuda-host. Errors: those of lower_gpu.
+Result<codegen::RaceReport> check_races(const ir::Program& scheduled, const ir::Target& target);
 
 /// What `prunerc compile -o` can write for a GPU.
 enum class CudaFile : uint8_t {

@@ -43,6 +43,7 @@ struct Verdict {
   int num_seeds = 0;                    // that were right
   std::string what;                     // the first difference, or what was compared
   std::string equality;                 // of the schedule, in finite fields; empty: not asked
+  std::string races = {};               // of a GPU's threads; empty: not for a GPU
   std::vector<std::string> kinds = {};  // blocks whose iteration kinds are not shown to be true
 };
 
@@ -154,6 +155,24 @@ void check_kinds(const ir::Program& program, Verdict* verdict) {
   }
 }
 
+// Whether the threads of a GPU meet where they must.
+void check_threads(const ir::Program& program, const ir::Target& target, Verdict* verdict) {
+  if (target.kind == ir::TargetKind::kCpu) return;
+  const Result<codegen::RaceReport> report = check_races(program, target);
+  if (!report.ok()) {
+    verdict->races = report.error().message();
+    return;
+  }
+  verdict->races =
+      report->races.empty()
+          ? fmt::format("none among {} accesses in {} blocks{}", report->num_accesses,
+                        report->num_blocks, report->is_complete ? "" : ", where the replay ended")
+          : report->races.front();
+  if (report->num_unknown > 0)
+    verdict->races += fmt::format("; {} depend on data", report->num_unknown);
+  if (!report->races.empty()) verdict->kind = Verdict::Kind::kWrong;
+}
+
 // Two programs as they are, by samples if they are large.
 void check_programs(const VerifyVerb& verb, const ir::Program& spec, const ir::Program& program,
                     Verdict* verdict) {
@@ -206,6 +225,7 @@ Verdict check_stored(const VerifyVerb& verb, const search::TaskRow& row,
   Verdict verdict = check(verb, task, *artifact);
   verdict.schedule = fmt::format("record {}", best.id);
   check_schedule(verb, task, {Choice::Origin::kRecord, scheduled->program(), *trace, 0}, &verdict);
+  check_threads(scheduled->program(), task.target, &verdict);
   return verdict;
 }
 
@@ -223,6 +243,7 @@ int report(const VerifyVerb& verb, const std::vector<Verdict>& verdicts) {
                                 {"seeds", v.num_seeds},
                                 {"evidence", v.what},
                                 {"equality", v.equality},
+                                {"races", v.races},
                                 {"kinds", v.kinds}});
       continue;
     }
@@ -230,6 +251,7 @@ int report(const VerifyVerb& verb, const std::vector<Verdict>& verdicts) {
                v.num_seeds, verb.num_seeds, v.what);
     const std::string what = verb.against.empty() ? "schedule" : "against " + verb.against;
     if (!v.equality.empty()) fmt::print("  {}, in finite fields: {}\n", what, v.equality);
+    if (!v.races.empty()) fmt::print("  races between threads: {}\n", v.races);
     for (const std::string& line : v.kinds) fmt::print("  iteration kinds: {}\n", line);
   }
   if (verb.json) fmt::print("{}\n", all.dump());
@@ -290,6 +312,7 @@ int verify(const VerifyVerb& verb) {
     check_programs(verb, *reference, prepared->choice.program, &verdict);
     check_kinds(prepared->choice.program, &verdict);
   }
+  check_threads(prepared->choice.program, task.target, &verdict);
   return report(verb, {verdict});
 }
 

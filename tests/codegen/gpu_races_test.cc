@@ -1,0 +1,136 @@
+// Races are found by replaying addresses: none in what lowering makes, all of those planted.
+#include "codegen/pipeline.h"
+#include "codegen/races.h"
+#include "ir/printer.h"
+#include "tests/codegen/gpu_run.h"
+#include "tests/support/check.h"
+#include "tests/support/gpu_bugs.h"
+#include "tests/support/gpu_programs.h"
+
+#include <catch2/catch.hpp>
+
+#include <string>
+
+namespace prunerc::codegen {
+namespace {
+
+using testing::GpuBug;
+
+RaceReport races_of(const ir::Program& lowered) {
+  const Result<RaceReport> report = find_races(lowered);
+  if (!report.ok()) FAIL(report.error().message());
+  return *report;
+}
+
+TEST_CASE("what hand-written GPU schedules become has no races; a lost barrier is one", "[gpu]") {
+  int num_planted = 0;
+  for (const testing::GpuProgram& program : testing::gpu_programs()) {
+    if (program.name.substr(0, 10) == "row_argmax") continue;  // gpu_lower_test.cc
+    CAPTURE(program.name);
+    const Result<ir::Program> lowered = lower_gpu(program.scheduled, testing::gpu_target());
+    REQUIRE_OK(lowered);
+    const RaceReport report = races_of(*lowered);
+    INFO((report.races.empty() ? "" : report.races[0] + "\n" + ir::print(*lowered)));
+    CHECK(report.races.empty());
+    CHECK(report.is_complete);
+    CHECK(report.num_unknown == 0);
+    for (const GpuBug bug : {GpuBug::kLostBarrier, GpuBug::kWeakWait}) {
+      for (int site = 0; site < testing::count_sites(*lowered, bug); ++site) {
+        ++num_planted;
+        if (!races_of(testing::plant(*lowered, bug, site)).races.empty()) continue;
+        CAPTURE(to_string(bug), site);
+        // One thread reads there what it has written itself: a row is one warp's.
+        const bool is_one_warp =
+            program.name.substr(0, 10) == "layer_norm" || program.name.substr(0, 7) == "row_sum";
+        CHECK((is_one_warp && bug == GpuBug::kLostBarrier));
+      }
+    }
+  }
+  CHECK(num_planted > 50);
+}
+
+// Two phases of 4 threads around shared memory of 8 elements.
+std::string first_race(const std::string& store, const std::string& load,
+                       const std::string& first = "", const std::string& second = "") {
+  const RaceReport report = races_of(testing::parse_or_die(
+      "program p(X: f32[8], I: i64[8]) -> (Y: f32[8]) {\n  buffer S: f32[8] shared\n"
+      "  for b in 1 @L0 bind(block.x) { alloc S {\n    for t in 4 @L1 bind(thread.x) " +
+      first + " { " + store + " }\n    for u in 4 @L2 bind(thread.x) " + second + " { " + load +
+      " }\n  } }\n}\n"));
+  if (report.num_unknown > 0) return "unknown";
+  return report.races.empty() ? "" : report.races[0];
+}
+
+TEST_CASE("what a race is, and what is none", "[gpu]") {
+  const std::string sync = "{sync = 1}";
+  // Everybody reads what he has written.
+  CHECK(first_race("S[t] = X[t]", "Y[u] = S[u]") == "");
+  CHECK(
+      first_race("S[t] = X[t]", "Y[u] = S[3 - u]") ==
+      "S[3] is read by thread (0, 0, 0) after thread (3, 0, 0) wrote it, with no barrier between");
+  CHECK(first_race("S[t] = X[t]", "Y[u] = S[3 - u]", "", sync) == "");
+  CHECK(first_race("Y[t] = S[3 - t]", "S[u] = X[u]") ==
+        "S[0] is written by thread (0, 0, 0) after thread (3, 0, 0) read it, with no barrier "
+        "between");
+  CHECK(first_race("Y[t] = S[0]", "if u == 0 { S[0] = X[u] }") ==
+        "S[0] is written by thread (0, 0, 0) after several threads read it, with no barrier "
+        "between");
+  CHECK(first_race("Y[t] = S[0]", "if u == 4 { S[0] = X[u] }") == "");
+  CHECK(first_race("S[t // 2] = X[t]", "Y[u] = X[u]") ==
+        "S[0] is written by thread (1, 0, 0) after thread (0, 0, 0) wrote it, with no barrier "
+        "between");
+  // Only one side of a choice is read.
+  CHECK(first_race("S[t] = X[t]", "Y[u] = select(u < 4, S[u], S[0])") == "");
+  // Global memory is shared too.
+  CHECK(first_race("Y[t] = X[t]", "S[u] = Y[3 - u]").substr(0, 4) == "Y[3]");
+  // Copies are there after a wait, for others after a barrier.
+  const std::string fetch = "{async = 1, async_commit = 1}";
+  CHECK(first_race("S[t] = X[t]", "Y[u] = S[u]", fetch) ==
+        "S[0] is read by thread (0, 0, 0) while an asynchronous copy to it is under way");
+  CHECK(first_race("S[t] = X[t]", "Y[u] = S[u]", fetch, "{async_wait = 0}") == "");
+  CHECK(first_race("S[t] = X[t]", "Y[u] = S[u]", fetch, "{async_wait = 1, sync = 1}") ==
+        "S[0] is read by thread (0, 0, 0) while an asynchronous copy to it is under way");
+  CHECK(
+      first_race("S[t] = X[t]", "Y[u] = S[3 - u]", fetch, "{async_wait = 0}") ==
+      "S[3] is read by thread (0, 0, 0) after thread (3, 0, 0) wrote it, with no barrier between");
+  CHECK(first_race("S[t] = X[t]", "Y[u] = S[3 - u]", fetch, "{async_wait = 0, sync = 1}") == "");
+  // Data decides: said, not guessed.
+  CHECK(first_race("S[t] = X[t]", "Y[u] = S[I[u]]") == "unknown");
+  CHECK(first_race("S[t] = X[t]", "if I[u] < 3 { Y[u] = S[u] }") == "unknown");
+}
+
+TEST_CASE("buffers that share bytes share races, and a replay has an end", "[gpu]") {
+  const ir::Program program = testing::parse_or_die(R"(
+program p(X: f32[64]) -> (Y: f32[64]) {
+  buffer S: f32[64] shared
+  buffer T: i64[32] shared
+  for b in 3 @L0 bind(block.x) {
+    alloc S {
+      for t in 32 @L1 bind(thread.x) { S[t] = X[t] }
+      for u in 32 @L2 bind(thread.x) {sync = 1} { Y[u] = S[31 - u] }
+    }
+    alloc T {
+      for v in 32 @L3 bind(thread.x) { T[v] = 1 }
+      for w in 32 @L4 bind(thread.x) {sync = 1} { Y[w + 32] = f32(T[31 - w]) }
+    }
+  }
+}
+)");
+  const RaceReport report = races_of(program);
+  REQUIRE(report.races.size() == 10);
+  CHECK(report.races[0] ==
+        "T[0] is written by thread (0, 0, 0) after thread (31, 0, 0) read it, with no barrier "
+        "between");
+  CHECK(report.num_blocks == 2);
+  CHECK(report.num_accesses == 2 * 6 * 32);
+  const Result<RaceReport> one = find_races(program, {.max_blocks = 1, .max_races = 1});
+  REQUIRE_OK(one);
+  CHECK(one->races.size() == 1);
+  CHECK(one->num_blocks == 1);
+  const Result<RaceReport> cut = find_races(program, {.max_accesses = 40});
+  REQUIRE_OK(cut);
+  CHECK_FALSE(cut->is_complete);
+}
+
+}  // namespace
+}  // namespace prunerc::codegen
