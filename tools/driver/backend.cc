@@ -54,19 +54,33 @@ Result<codegen::Artifact> build_kernel(const ir::Program& scheduled, const ir::T
   PRUNERC_UNREACHABLE("target kind");
 }
 
-Result<codegen::Artifact> build_candidate(const ir::Program& scheduled, const ir::Target& target) {
-  if (target.kind != ir::TargetKind::kCuda) return build_kernel(scheduled, target);
-  PRUNERC_TRY(CudaBuild built, build_cubin(scheduled, target));
-  for (const codegen::SpillInfo& spill : built.cubin.spills) {
+Candidate build_candidate(const ir::Program& scheduled, const ir::Target& target) {
+  using search::MeasureStatus;
+  const auto rejected = [](MeasureStatus status, std::string why) {
+    return Candidate{{}, status, std::move(why)};
+  };
+  const auto failed = [&](const Error& error) {
+    const bool over = error.id() == Diag::kGpuLimit;
+    return rejected(over ? MeasureStatus::kOverLimit : MeasureStatus::kBuildError, error.message());
+  };
+  if (target.kind != ir::TargetKind::kCuda) {
+    Result<codegen::Artifact> artifact = build_kernel(scheduled, target);
+    if (!artifact.ok()) return failed(artifact.error());
+    return {std::move(*artifact), MeasureStatus::kOk, {}};
+  }
+  Result<CudaBuild> built = build_cubin(scheduled, target);
+  if (!built.ok()) return failed(built.error());
+  for (const codegen::SpillInfo& spill : built->cubin.spills) {
     const int64_t bytes = spill.spill_store_bytes + spill.spill_load_bytes;
     if (bytes == 0) continue;
-    return error(Diag::kGpuLimit, spill.kernel, fmt::format("{} bytes of spilled registers", bytes),
-                 int64_t{0});
+    return rejected(MeasureStatus::kSpills,
+                    fmt::format("kernel {} spills {} bytes", spill.kernel, bytes));
   }
-  if (built.cubin.serializes_wgmma) {
-    return error(Diag::kGpuLimit, built.artifact.entry, "wgmma one after the other", int64_t{0});
+  if (built->cubin.serializes_wgmma) {
+    return rejected(MeasureStatus::kSerialized,
+                    fmt::format("kernel {}: wgmma one after the other", built->artifact.entry));
   }
-  return std::move(built.artifact);
+  return {std::move(built->artifact), MeasureStatus::kOk, {}};
 }
 
 ir::Target with_device(const ir::Target& target) {

@@ -8,6 +8,7 @@
 #include "ir/support/result.h"
 #include "ir/target.h"
 #include "runtime/device.h"
+#include "search/measurer.h"
 
 #include <memory>
 #include <string>
@@ -20,9 +21,16 @@ namespace prunerc {
 /// build_host_object.
 Result<codegen::Artifact> build_kernel(const ir::Program& scheduled, const ir::Target& target);
 
-/// The same for a search, which has no use for kernels that spill registers. Errors: moreover
-/// GpuLimit.
-Result<codegen::Artifact> build_candidate(const ir::Program& scheduled, const ir::Target& target);
+/// What a search gets: a kernel, or why it is not worth a measurement.
+struct Candidate {
+  codegen::Artifact artifact;
+  search::MeasureStatus status = search::MeasureStatus::kOk;
+  std::string detail;  // the cause, unless ok
+};
+
+/// Like build_kernel; rejects moreover, by what the compiler says: kernels that spill registers or
+/// whose wgmma wait for each other.
+Candidate build_candidate(const ir::Program& scheduled, const ir::Target& target);
 
 /// The target, or for a GPU that this machine lacks the host that executes its kernels.
 ir::Target with_device(const ir::Target& target);

@@ -52,14 +52,13 @@ struct Built {
 Built build(search::MeasureInput input) {
   Built built;
   const auto start = std::chrono::steady_clock::now();
-  Result<codegen::Artifact> artifact = build_candidate(input.program, input.task->target);
+  Candidate candidate = build_candidate(input.program, input.task->target);
   built.outcome.build_s = seconds_since(start);
-  built.ok = artifact.ok();
-  if (artifact.ok()) {
-    built.artifact = std::move(artifact).value();
-  } else {
-    built.outcome.status = search::MeasureStatus::kBuildError;
-    built.outcome.detail = artifact.error().message();
+  built.ok = candidate.status == search::MeasureStatus::kOk;
+  built.artifact = std::move(candidate.artifact);
+  if (!built.ok) {
+    built.outcome.status = candidate.status;
+    built.outcome.detail = std::move(candidate.detail);
   }
   built.input = std::move(input);
   return built;
