@@ -162,7 +162,7 @@ std::string exports_text(const std::string& entry) {
 
 }  // namespace
 
-std::string cuda_launcher_source(const Artifact& cubin) {
+std::string cuda_launcher_source(const Artifact& cubin, std::string_view ptx) {
   PRUNERC_CHECK(cubin.kind == ArtifactKind::kCudaCubin, "only a cubin can be launched");
   std::string out = fmt::format("// {} for {}. Generated; build with cc -shared -fPIC.\n",
                                 symbol_of(cubin), plain(cubin.cpu));
@@ -170,7 +170,8 @@ std::string cuda_launcher_source(const Artifact& cubin) {
     out += fmt::format("#include <{}>\n", header);
   out += kTypes;
   out += sizes_text(cubin) + params_text(cubin) + launches_text(cubin);
-  out += "static const _Alignas(64) char pr_cubin[] =\n" + literal(cubin.bytes) + ";\n\n";
+  out += "static const _Alignas(64) char pr_cubin[] =\n" + literal(cubin.bytes) + ";\n";
+  out += "static const char pr_ptx[] =\n" + literal(ptx) + ";\n\n";
   return out + std::string(kLauncher) + exports_text(symbol_of(cubin));
 }
 
@@ -198,9 +199,9 @@ std::string cuda_launcher_header(const Artifact& cubin) {
       entry, plain(cubin.cpu), params);
 }
 
-Result<std::string> build_cuda_library(const Artifact& cubin) {
+Result<std::string> build_cuda_library(const Artifact& cubin, std::string_view ptx) {
   return compile_shared(
-      cuda_launcher_source(cubin),
+      cuda_launcher_source(cubin, ptx),
       {{"-x", "c", "-std=gnu11", "-O1", "-fvisibility=hidden", "-pthread"}, {"-ldl"}});
 }
 

@@ -5,19 +5,21 @@
 #include "codegen/artifact.h"
 
 #include <string>
+#include <string_view>
 
 namespace prunerc::codegen {
 
 /// C11 that carries the cubin (kCudaCubin) and launches it through libcuda.so.1, which it opens at
 /// the first call. Needs no CUDA headers and no prunerc; what it exports is in
-/// cuda_launcher_header.
-std::string cuda_launcher_source(const Artifact& cubin);
+/// cuda_launcher_header. `ptx` is for GPUs of later generations, which cannot run the cubin; empty:
+/// they get an error.
+std::string cuda_launcher_source(const Artifact& cubin, std::string_view ptx);
 
 /// The declarations: `entry` takes DLPack tensors and a stream, `entry`_error says what went wrong.
 std::string cuda_launcher_header(const Artifact& cubin);
 
 /// The source as a shared library. Errors: HostCompiler, HostRejected, IoError.
-Result<std::string> build_cuda_library(const Artifact& cubin);
+Result<std::string> build_cuda_library(const Artifact& cubin, std::string_view ptx);
 
 }  // namespace prunerc::codegen
 

@@ -15,7 +15,7 @@ typedef struct {
 enum { PR_OK = 0, PR_ARGUMENT = 1, PR_CUDA = 2 };
 enum { PR_MAX_DEVICES = 64, PR_TENSOR_ALIGNMENT = 16 };
 enum { PR_DLPACK_CUDA = 2, PR_DLPACK_CUDA_MANAGED = 13 };
-enum { PR_MAX_DYNAMIC_SHARED = 8, PR_SHARED_WITHOUT_ASKING = 48 << 10 };
+enum { PR_MAX_DYNAMIC_SHARED = 8, PR_SHARED_WITHOUT_ASKING = 48 << 10, PR_NO_BINARY = 209 };
 
 static __thread char pr_message[256];
 
@@ -109,7 +109,12 @@ static int pr_find_functions(void* module, pr_loaded* loaded) {
 
 static int pr_load_module(pr_loaded* loaded) {
   void* module = NULL;
-  PR_TRY(cuModuleLoadData, &module, pr_cubin);
+  int loaded_code = pr_cuModuleLoadData(&module, pr_cubin);
+  // A cubin runs on later GPUs of its generation only; the driver compiles PTX for all later ones.
+  if (loaded_code == PR_NO_BINARY && sizeof pr_ptx > 1) {
+    loaded_code = pr_cuModuleLoadData(&module, pr_ptx);
+  }
+  if (loaded_code != 0) return pr_cuda(loaded_code, "cuModuleLoadData");
   const int code = pr_find_functions(module, loaded);
   if (code != PR_OK) pr_cuModuleUnload(module);
   return code;

@@ -37,6 +37,14 @@ Result<CudaBuild> build_cubin(const ir::Program& scheduled, const ir::Target& ta
   return out;
 }
 
+// For GPUs of later generations; empty where the architecture has features of its own (sm_90a),
+// which they lack.
+Result<std::string> portable_ptx(const ir::Program& scheduled, const ir::Target& target) {
+  PRUNERC_TRY(const codegen::Artifact text, codegen::print_cuda_artifact(scheduled, target));
+  if (text.cpu.back() == 'a') return std::string();
+  return codegen::compile_ptx(text.bytes, text.cpu);
+}
+
 }  // namespace
 
 Result<codegen::Artifact> build_kernel(const ir::Program& scheduled, const ir::Target& target) {
@@ -127,9 +135,13 @@ Result<std::string> emit_cuda(const ir::Program& scheduled, const ir::Target& ta
     return codegen::compile_ptx(text.bytes, text.cpu);
   }
   PRUNERC_TRY(const CudaBuild built, build_cubin(scheduled, target));
+  std::string ptx;
+  if (file == CudaFile::kLibrary || file == CudaFile::kLauncher) {
+    PRUNERC_TRY(ptx, portable_ptx(scheduled, target));
+  }
   switch (file) {
-    case CudaFile::kLibrary: return codegen::build_cuda_library(built.artifact);
-    case CudaFile::kLauncher: return codegen::cuda_launcher_source(built.artifact);
+    case CudaFile::kLibrary: return codegen::build_cuda_library(built.artifact, ptx);
+    case CudaFile::kLauncher: return codegen::cuda_launcher_source(built.artifact, ptx);
     case CudaFile::kHeader: return codegen::cuda_launcher_header(built.artifact);
     default: return built.artifact.bytes;
   }

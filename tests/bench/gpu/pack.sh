@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds what a machine with a GPU needs and puts it, stripped, into FOLDER (default: tests/bench/gpu/build, which git
-# ignores): copy the source tree with that folder there and call run.sh.
+# ignores), for architecture $ARCH (default: sm_90a): copy the source tree with that folder there and call run.sh.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)"
 folder="${1:-$root/tests/bench/gpu/build}"
@@ -11,4 +11,8 @@ mkdir -p "$folder"
 for file in tools/prunerc/prunerc tests/runtime/cuda_host/silicon_test; do
   strip -o "$folder/$(basename "$file")" "$bin/$file"
 done
+# A library as users export it; built here, since a machine with a GPU may have neither NVRTC nor a compiler.
+example=tools/examples/gpu/matmul_f16
+"$bin/tools/prunerc/prunerc" compile "$example.prc" --schedule "$example.trace" --target "cuda:${ARCH:-sm_90a}" \
+  -o "$folder/matmul_f16.so" || echo "pack.sh: no exported library; ./dev setup --cuda installs NVRTC" >&2
 du -sh "$folder"

@@ -60,6 +60,11 @@ class Steps:
         skipped = "skipped" in out + err
         self.add("silicon", 1 if skipped else code, log=(out + err)[-4000:])
 
+    def export(self):
+        code, out, err = self.call("export", [sys.executable, os.path.join(self.options.root, "tests/bench/gpu/export.py"),
+                                              os.path.join(self.options.bin, "matmul_f16.so")], 60)
+        self.add("export", code, log=(out + err)[-1000:])
+
     def golden(self):
         right = wrong = 0
         log = []
@@ -123,7 +128,7 @@ def main():
     options.bin = options.bin or os.path.join(options.root, "tests/bench/gpu/build")
     options.json = options.json or os.path.join(options.root, "tests/bench/gpu/results.json")
     steps = Steps(options)
-    for step in (steps.doctor, steps.silicon, steps.golden, steps.peers, steps.tune):
+    for step in (steps.doctor, steps.silicon, steps.export, steps.golden, steps.peers, steps.tune):
         step()
     with open(options.json, "w", encoding="utf-8") as file:
         json.dump({"bench": "gpu", "arch": options.arch, "rows": steps.rows}, file, indent=1)

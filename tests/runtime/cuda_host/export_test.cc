@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -121,12 +122,12 @@ struct Exported {
   int32_t (*run)(const void* const*, int32_t, void*) = nullptr;
   const char* (*error)() = nullptr;
 
-  explicit Exported(const Artifact& source) {
+  explicit Exported(const Artifact& source, const std::string& ptx = "") {
     const Result<Artifact> object = build_host_object(source, {});
     if (!object.ok()) FAIL(object.error().message());
     artifact = *object;
     artifact.kind = ArtifactKind::kCudaCubin;
-    const Result<std::string> bytes = build_cuda_library(artifact);
+    const Result<std::string> bytes = build_cuda_library(artifact, ptx);
     if (!bytes.ok()) FAIL(bytes.error().message());
     library = std::make_unique<Library>(*bytes);
     run = library->find<int32_t(const void* const*, int32_t, void*)>(artifact.entry);
@@ -207,7 +208,7 @@ TEST_CASE("launches share a workspace that is allocated for the call; _k0 is not
   if (!object.ok()) FAIL(object.error().message());
   Artifact cubin = *object;
   cubin.kind = ArtifactKind::kCudaCubin;
-  const Result<std::string> bytes = build_cuda_library(cubin);
+  const Result<std::string> bytes = build_cuda_library(cubin, "");
   REQUIRE(bytes.ok());
   const Library library(*bytes);
   auto* const run = library.find<int32_t(const void* const*, int32_t, void*)>("pair");
@@ -304,7 +305,7 @@ TEST_CASE("what CUDA says is passed on, and the next call tries again") {
     CHECK(std::string(exported.error()) == "cuInit: an unknown error (100)");
   }
   {
-    const Setting old("FAKE_OLD_GPU", "1");
+    const Setting old("FAKE_OTHER_GPU", "1");
     CHECK(exported(call) == 2);
     CHECK(std::string(exported.error()) == "cuModuleLoadData: CUDA_ERROR_NO_BINARY_FOR_GPU (209)");
   }
@@ -314,15 +315,29 @@ TEST_CASE("what CUDA says is passed on, and the next call tries again") {
   CHECK(exported(call) == 0);
 }
 
+TEST_CASE("a GPU that the cubin is not for gets the PTX") {
+  const Setting driver("PRUNERC_LIBCUDA", kDriver);
+  const Setting other("FAKE_OTHER_GPU", "1");
+  const GemmCase gemm = testing::sgemm_tiled({.m = 8, .n = 16, .k = 8});
+  const Result<Artifact> object = build_host_object(gemm.artifact, {});
+  REQUIRE(object.ok());
+  const std::string path = std::string(std::getenv("TEST_TMPDIR")) + "/later";
+  std::ofstream(path, std::ios::binary) << object->bytes;
+  const Exported exported(gemm.artifact, "//ptx " + path);
+  const Call call(exported.artifact, gemm.inputs);
+  CHECK(exported(call) == 0);
+  CHECK(testing::error_of(gemm, call.output(exported.artifact)) < 1e-6);
+}
+
 TEST_CASE("without a compiler there is a source, and the reason why there is no library") {
   const Setting compiler("PRUNERC_CXX", "/no/such/compiler");
   Artifact cubin = two_launches();
   cubin.kind = ArtifactKind::kCudaCubin;
   cubin.bytes = std::string("\0\"\\?\xff", 5);
-  const Result<std::string> library = build_cuda_library(cubin);
+  const Result<std::string> library = build_cuda_library(cubin, "");
   REQUIRE(!library.ok());
   CHECK(library.error().message().find("PRUNERC_CXX names /no/such/compiler") != std::string::npos);
-  CHECK(cuda_launcher_source(cubin).find("\"\\000\\042\\134\\077\\377\"") != std::string::npos);
+  CHECK(cuda_launcher_source(cubin, "").find("\"\\000\\042\\134\\077\\377\"") != std::string::npos);
   CHECK(cuda_launcher_header(cubin).find("[1] out y: f32[64]") != std::string::npos);
 }
 
