@@ -1,0 +1,221 @@
+// Pruner's published analyzer: the symbols of products as its source would extract them, latencies
+// worked out by hand from its formulas, and what each penalty does.
+#include "costmodel/pruner/analyzer.h"
+#include "schedule/schedule.h"
+#include "tests/support/check.h"
+
+#include <string>
+
+namespace prunerc::costmodel {
+namespace {
+
+using schedule::Int;
+using schedule::Schedule;
+using testing::parse_or_die;
+
+ir::Program matmul(int64_t n) {
+  const std::string e = std::to_string(n);
+  return parse_or_die("program matmul(A: f32[" + e + ", " + e + "], B: f32[" + e + ", " + e +
+                      "]) -> (C: f32[" + e + ", " + e + "]) { for i in " + e + " { for j in " + e +
+                      " { for k in " + e + " { block \"C\" [vi: S(" + e + ") = i, vj: S(" + e +
+                      ") = j, vk: R(" + e +
+                      ") = k] { reads A[vi, vk], B[vk, vj] writes C[vi, vj] init { C[vi, vj] = "
+                      "0f32 } C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj] } } } } }");
+}
+
+// Tiles of 64 x 64 by threads of `own` x `own` sums, 16 steps of k at a time through shared memory.
+ir::Program tiled(int64_t n, int64_t own) {
+  const int64_t threads = 64 / own;
+  Schedule s(matmul(n));
+  const ir::BlockId sum = s.blocks()[0];
+  const std::vector<ir::LoopId> loops = s.loops_of(sum);
+  const ir::BlockId out = s.cache_write(sum, 0, ir::Scope::kLocal).value();
+  const auto i = s.split(loops[0], {Int(-1), Int(threads), Int(own)}).value();
+  const auto j = s.split(loops[1], {Int(-1), Int(threads), Int(own)}).value();
+  const auto k = s.split(loops[2], {Int(-1), Int(16)}).value();
+  REQUIRE_OK(s.reorder({i[0], j[0], k[0], i[1], j[1], k[1], i[2], j[2]}));
+  const auto o = s.reverse_compute_at(out, j[0]).value();
+  const auto oi = s.split(o[0], {Int(threads), Int(own)}).value();
+  const auto oj = s.split(o[1], {Int(threads), Int(own)}).value();
+  REQUIRE_OK(s.reorder({oi[0], oj[0], oi[1], oj[1]}));
+  std::vector<std::pair<ir::LoopId, ir::LoopId>> threads_of = {{oi[0], oj[0]}};
+  for (int operand = 0; operand < 2; ++operand) {
+    const ir::BlockId copy = s.cache_read(sum, operand, ir::Scope::kShared).value();
+    const ir::LoopId fused = s.fuse(s.compute_at(copy, k[0]).value()).value();
+    const auto f = s.split(fused, {Int(-1), Int(threads), Int(threads)}).value();
+    threads_of.push_back({f[1], f[2]});
+  }
+  const ir::BlockId init = s.decompose_reduction(sum, k[0]).value();
+  const std::vector<ir::LoopId> starts = s.loops_of(init);
+  threads_of.push_back({starts[2], starts[3]});
+  threads_of.push_back({i[1], j[1]});
+  for (const auto& [y, x] : threads_of) {
+    REQUIRE_OK(s.bind(y, "thread.y"));
+    REQUIRE_OK(s.bind(x, "thread.x"));
+  }
+  REQUIRE_OK(s.bind(i[0], "block.y"));
+  REQUIRE_OK(s.bind(j[0], "block.x"));
+  return s.program();
+}
+
+const StatementSymbols& of(const ir::Program& program, const std::vector<StatementSymbols>& all,
+                           const std::string& buffer) {
+  for (const StatementSymbols& s : all) {
+    if (program.buffer(s.buffer).name == buffer) return s;
+  }
+  FAIL("no statement writes " << buffer);
+  return all[0];
+}
+
+const PrunerDevice kA100 = find_pruner_device("a100_40").value();
+
+TEST_CASE("symbols of a tiled product are those that the source extracts") {
+  const ir::Program program = tiled(1024, 4);
+  const std::vector<StatementSymbols> all = pruner_symbols(program);
+  REQUIRE(all.size() == 4);
+  const StatementSymbols& sum = of(program, all, "C_local");
+  CHECK(sum.blocks == 256);
+  CHECK(sum.threads == 256);
+  CHECK(sum.flops_per_thread == 32768);
+  CHECK(sum.flops == 2147483648.0);
+  CHECK(sum.registers == 24);
+  CHECK(sum.accesses == 8208);
+  CHECK(sum.reuse == Approx(4.99220).epsilon(1e-5));
+  CHECK(sum.dram == 0);
+  for (const char* name : {"A_shared", "B_shared"}) {
+    const StatementSymbols& fill = of(program, all, name);
+    CHECK(fill.shared == 65536);
+    CHECK(fill.dram == 16777216);
+    CHECK(fill.dram_bytes == 4 * 16777216.0);
+    CHECK(fill.shared_bytes == 64 * 16 * 4);
+    CHECK(fill.flops == 0);
+  }
+  CHECK(of(program, all, "C").dram == 1048576);
+}
+
+TEST_CASE("released latencies, worked out by hand") {
+  const ir::Program large = tiled(1024, 4);
+  const std::vector<StatementSymbols> symbols = pruner_symbols(large);
+  const PrunerLatency t1 = pruner_latency(symbols, kA100, PrunerVersion::kRelease);
+  CHECK(t1.ms == Approx(0.188110).epsilon(1e-5));
+  for (const PrunerTerm& term : t1.terms) {
+    const std::string name(large.buffer(term.buffer).name);
+    if (name == "C_local") {
+      CHECK(term.compute_ms == Approx(0.167385).epsilon(1e-5));
+      CHECK(1 / term.penalties.reuse == Approx(1.20031).epsilon(1e-5));
+      CHECK(term.penalties.waves == Approx(0.790123).epsilon(1e-5));
+      CHECK(term.penalties.warps == 1);
+      CHECK(term.penalties.registers == 1);
+    } else {
+      CHECK(term.memory_ms == Approx(name == "C" ? 0.000628 : 0.010048).epsilon(1e-3));
+    }
+  }
+  const ir::Program small = tiled(128, 8);
+  const std::vector<StatementSymbols> few = pruner_symbols(small);
+  const StatementSymbols& sum = of(small, few, "C_local");
+  CHECK(sum.blocks == 4);
+  CHECK(sum.threads == 64);
+  CHECK(sum.flops == 4194304);
+  CHECK(sum.registers == 80);
+  CHECK(sum.accesses == 2112);
+  const PrunerLatency t2 = pruner_latency({&sum, 1}, kA100, PrunerVersion::kRelease);
+  CHECK(t2.ms == Approx(0.012948).epsilon(1e-4));
+  CHECK(t2.terms[0].penalties.waves == Approx(0.0185185).epsilon(1e-5));
+  // The model is one over that.
+  const auto model = make_pruner_model(PrunerVersion::kRelease, kA100);
+  const ModelInput input{&large, nullptr};
+  Score score;
+  model->predict({&input, 1}, {&score, 1});
+  CHECK(score.mean == Approx(5.3160).epsilon(1e-4));
+  CHECK(score.predicted_ns == Approx(188110).epsilon(1e-4));
+}
+
+TEST_CASE("each penalty of the paper acts on its own side") {
+  StatementSymbols s;
+  s.flops = 1e9;
+  s.dram_bytes = 1e6;
+  s.dram = 2.5e5;
+  s.blocks = 10 * kA100.num_sms;
+  s.threads = 128;
+  s.reuse = 1e9;
+  s.useful_bytes = s.transferred_bytes = 128;
+  const auto latency = [&](PrunerVersion version) {
+    return pruner_latency({&s, 1}, kA100, version).terms[0];
+  };
+  const PrunerTerm base = latency(PrunerVersion::kPaper);
+  CHECK(base.compute_ms == Approx(1e9 / 19490 / 1e6));
+  CHECK(base.memory_ms == Approx(1e6 / 1555 / 1e6));
+  const auto ratios = [&](PrunerVersion version, const PrunerTerm& before) {
+    const PrunerTerm now = latency(version);
+    return std::pair(now.compute_ms / before.compute_ms, now.memory_ms / before.memory_ms);
+  };
+  using Pair = std::pair<double, double>;
+  const auto near = [](Pair a, Pair b) {
+    return a.first == Approx(b.first) && a.second == Approx(b.second);
+  };
+  const StatementSymbols kept = s;
+  s.registers = 256;  // twice what there is: slower memory in the paper, arithmetic in the release
+  CHECK(near(ratios(PrunerVersion::kPaper, base), {1, 2}));
+  const PrunerTerm released = latency(PrunerVersion::kRelease);
+  s = kept;
+  CHECK(near(ratios(PrunerVersion::kRelease, released), {0.5, 1}));
+  s.threads = 33;  // two warps, one of them with one thread
+  CHECK(near(ratios(PrunerVersion::kPaper, base), {64.0 / 33, 1}));
+  s = kept;
+  s.blocks += 1;  // a wave of one block
+  CHECK(near(ratios(PrunerVersion::kPaper, base), {11.0 / (10 + 1 / kA100.num_sms), 1}));
+  s = kept;
+  s.transferred_bytes = 1024;
+  CHECK(near(ratios(PrunerVersion::kPaper, base), {1, 8}));
+  s = kept;
+  s.reuse = 1;
+  CHECK(near(ratios(PrunerVersion::kPaper, base), {2, 1}));
+  s = kept;
+  PrunerDevice little = kA100;
+  little.shared_bytes_per_sm = 1024;
+  s.shared_bytes = 4096;
+  CHECK(pruner_latency({&s, 1}, little, PrunerVersion::kPaper).terms[0].memory_ms ==
+        Approx(4 * base.memory_ms));
+}
+
+TEST_CASE("transactions are those of one warp's addresses") {
+  const auto copy = [](const std::string& index, const std::string& kinds) {
+    return parse_or_die(
+        "program p(X: f32[64, 64]) -> (Y: f32[64, 64]) { for b in 64 @L0 "
+        "bind(block.x) { for t in 16 @L1 bind(thread.x) { for v in 4 @L2 " +
+        kinds + " { block \"y\" @B0 [i: S(64) = b, j: S(64) = t*4 + v] { reads X[" + index +
+        "] writes Y[i, j] Y[i, j] = X[" + index + "] } } } } }");
+  };
+  const auto bytes = [](const ir::Program& program) {
+    const StatementSymbols s = pruner_symbols(program)[0];
+    return std::pair(s.useful_bytes, s.transferred_bytes);
+  };
+  using Pair = std::pair<double, double>;
+  // A row of 64 each way by vectors of four; without them every fourth element.
+  CHECK(bytes(copy("i, j", "vectorized")) == Pair(512, 512));
+  CHECK(bytes(copy("i, j", "")) == Pair(128, 512));
+  // Columns: 64 pieces of 32 bytes for 256 bytes, beside the row that is written.
+  CHECK(bytes(copy("j, i", "vectorized")) == Pair(512, 256 + 64 * 32));
+  // One element for all.
+  CHECK(bytes(copy("i, 0", "vectorized")) == Pair(256 + 4, 256 + 32));
+}
+
+TEST_CASE("devices: the published table, ours, and targets") {
+  CHECK(find_pruner_device("k80").value().peak_gflops == 8226);
+  CHECK(find_pruner_device("orin").value().num_sms == 16);
+  CHECK(find_pruner_device("a100").value().bandwidth_gb_s == 1935);
+  const Result<PrunerDevice> unknown = find_pruner_device("v100");
+  REQUIRE(!unknown.ok());
+  CHECK(unknown.error().id() == Diag::kTargetUnknown);
+  const ir::Target hopper = ir::target_from_string("cuda:sm_90a").value();
+  const PrunerDevice own = pruner_device(hopper);
+  CHECK(own.num_sms == static_cast<double>(hopper.num_sms));
+  CHECK(own.peak_gflops == hopper.peak_gflops());
+  for (const PrunerDevice& device : pruner_devices()) {
+    CHECK(device.peak_gflops > 1000);
+    CHECK(device.num_sms > 10);
+  }
+}
+
+}  // namespace
+}  // namespace prunerc::costmodel
