@@ -135,6 +135,7 @@ void for_each_field(T& t, F&& f) {
   f("smem_bytes_per_block", t.smem_bytes_per_block);
   f("smem_bytes_per_sm", t.smem_bytes_per_sm);
   f("fma_lanes_per_sm", t.fma_lanes_per_sm);
+  f("allow_tf32", t.allow_tf32);
   f("clock_ghz", t.platform.clock_ghz);
   f("fma_gflops", t.platform.fma_gflops);
   f("fma_gflops_all", t.platform.fma_gflops_all);

@@ -69,6 +69,9 @@ struct Target {
   int64_t smem_bytes_per_sm = 0;
   int64_t fma_lanes_per_sm = 0;  // f32 multiply-adds per cycle
 
+  /// 1: factors of f32 products may be rounded to tf32, which loses 13 of 24 bits.
+  int64_t allow_tf32 = 0;
+
   Platform platform;
   bool operator==(const Target&) const = default;
 

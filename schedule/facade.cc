@@ -62,10 +62,10 @@ Result<void> Schedule::bind(LoopId loop, std::string_view axis) {
   return only_success(apply({PrimitiveKind::kBind, {loop, std::string(axis)}, {}}));
 }
 
-Result<void> Schedule::software_pipeline(LoopId loop, const std::vector<int64_t>& stages,
+Result<void> Schedule::software_pipeline(LoopId loop, std::vector<Int> stages,
                                          const std::vector<int64_t>& orders) {
   return only_success(
-      apply({PrimitiveKind::kSoftwarePipeline, {loop, literals(stages), literals(orders)}, {}}));
+      apply({PrimitiveKind::kSoftwarePipeline, {loop, std::move(stages), literals(orders)}, {}}));
 }
 
 Result<void> Schedule::compute_at_location(BlockId block, Int location) {
@@ -115,6 +115,12 @@ Result<void> Schedule::unannotate(BlockId block, std::string_view key) {
 
 Result<void> Schedule::enter_postproc() {
   return only_success(apply({PrimitiveKind::kEnterPostproc, {}, {}}));
+}
+
+Result<Int> Schedule::product(std::vector<Int> factors) {
+  PRUNERC_TRY(const std::vector<Output> outputs,
+              apply({PrimitiveKind::kProduct, {std::move(factors)}, {}}));
+  return Int(values_.back(), std::get<ValueId>(outputs[0]));
 }
 
 Result<std::vector<Int>> Schedule::sample_partitioned_tile(LoopId loop, int num_tiles,

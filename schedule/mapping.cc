@@ -160,10 +160,16 @@ void Finder::masks(bool swapped) {
   }
   fitting_.assign(tensor_masks_.size(), {});
   for (std::size_t t = 0; t < tensor_masks_.size(); ++t) {
-    for (std::size_t i = 0; i < iter_masks_.size(); ++i) {
-      const bool same_kind = leaf_.block->iters[i].kind == tensor_->block().iters[t].kind;
-      if (iter_masks_[i] == tensor_masks_[t] && same_kind) {
-        fitting_[t].push_back(static_cast<int>(i));
+    const auto fits = [&](std::size_t i, bool unit) {
+      const IterVar& iter = leaf_.block->iters[i];
+      const bool alike = unit ? constant(iter.extent) == 1 : iter_masks_[i] == tensor_masks_[t];
+      return alike && iter.kind == tensor_->block().iters[t].kind;
+    };
+    // One row of a product has lost its variable: a subscript of extent 1 is 0.
+    for (const bool unit : {false, true}) {
+      if (!fitting_[t].empty()) break;
+      for (std::size_t i = 0; i < iter_masks_.size(); ++i) {
+        if (fits(i, unit)) fitting_[t].push_back(static_cast<int>(i));
       }
     }
   }
@@ -200,6 +206,7 @@ void Finder::finish(TensorMapping mapping, bool swapped) {
   for (std::size_t t = 0; t < mapping.fused.size(); ++t) {
     int64_t fused = 1;
     for (int i : mapping.fused[t]) {
+      if (used[static_cast<std::size_t>(i)]) return;
       used[static_cast<std::size_t>(i)] = true;
       if (__builtin_mul_overflow(fused, extent(i), &fused)) return;
     }

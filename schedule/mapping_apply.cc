@@ -142,7 +142,10 @@ Result<void> Application::fuse() {
 Result<void> Application::pad() {
   if (mapping_.padded == mapping_.extents) return {};
   std::vector<Int> multiples(num_outer(), Int(1));
-  for (const IterVar& iter : tensor_.block().iters) multiples.emplace_back(*constant(iter.extent));
+  for (std::size_t t = 0; t < mapping_.padded.size(); ++t) {
+    const bool pads = mapping_.padded[t] != mapping_.extents[t];
+    multiples.emplace_back(pads ? *constant(tensor_.block().iters[t].extent) : 1);
+  }
   PRUNERC_TRY_VOID(schedule_.pad_einsum(id_, multiples));
   return {};
 }

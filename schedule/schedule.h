@@ -68,7 +68,7 @@ class Schedule {
   /// Axis of a kernel launch: "block.x" .. "vthread.z". A reduction loop can be a thread.* only.
   Result<void> bind(ir::LoopId loop, std::string_view axis);
   /// Statement c of the loop's body may run stages[c] iterations late, at place orders[c].
-  Result<void> software_pipeline(ir::LoopId loop, const std::vector<int64_t>& stages,
+  Result<void> software_pipeline(ir::LoopId loop, std::vector<Int> stages,
                                  const std::vector<int64_t>& orders);
 
   // Where and whether a block is computed. The moves return the block's new loops below `loop`, one
@@ -145,6 +145,9 @@ class Schedule {
   /// The nest of `loop` stands for a registered intrinsic (ir/tensor); blockized if it is outside
   /// of blocks. Returns the block.
   Result<ir::BlockId> tensorize(ir::LoopId loop, std::string_view intrinsic);
+
+  /// A value for operands that several decisions make together, as the rows of a tile by warps.
+  Result<Int> product(std::vector<Int> factors);
 
   // Attributes; an existing key is replaced.
   Result<void> annotate(ir::LoopId loop, std::string_view key, Int value);

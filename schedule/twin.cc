@@ -85,6 +85,8 @@ class Tiling {
         sample(step, trace.decision_space(decision),
                trace.decisions[static_cast<std::size_t>(decision)]);
         ++decision;
+      } else if (step.primitive == PrimitiveKind::kProduct) {
+        multiply(step);
       } else if (step.primitive == PrimitiveKind::kSplit) {
         split(step);
       }
@@ -136,6 +138,21 @@ class Tiling {
     }
   }
 
+  Value value_of(const Int& item) {
+    return item.ref.valid() ? values_[item.ref.value] : Value{item.value, item.value};
+  }
+
+  void multiply(const Instruction& step) {
+    const ValueId* id = step.outputs.empty() ? nullptr : std::get_if<ValueId>(&step.outputs[0]);
+    if (id == nullptr) return;
+    Value product;
+    for (const Int& factor : std::get<std::vector<Int>>(step.operands[0])) {
+      const Value v = value_of(factor);
+      product = {product.value * v.value, product.small * v.small};
+    }
+    values_[id->value] = product;
+  }
+
   void split(const Instruction& step) {
     const auto found = parts_.find(std::get<LoopId>(step.operands[0]));
     if (found == parts_.end()) return;  // of a loop that some other primitive made
@@ -143,8 +160,7 @@ class Tiling {
     std::vector<Value> factors;
     int inferred = -1;
     for (const Int& factor : std::get<std::vector<Int>>(step.operands[1])) {
-      Value v = {factor.value, factor.value};
-      if (factor.ref.valid()) v = values_[factor.ref.value];
+      const Value v = value_of(factor);
       if (v.value == -1) {
         inferred = static_cast<int>(factors.size());
       } else {

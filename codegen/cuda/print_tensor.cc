@@ -86,8 +86,20 @@ Expr KernelPrinter::fragment_flat(BufferId id, std::span<const Expr> indices) {
   return b_.int_imm(0);
 }
 
+namespace {
+
+// Of four matrices, does the second one stand beside the first in the source, or below it?
+bool second_is_beside(const TensorIntrinsic& intrinsic, const TensorMatch::Operand& at) {
+  const TensorOperand& source = intrinsic.operands[1];
+  const int64_t second[] = {0, source.registers / 4};
+  const std::size_t column_dim = at.strides[1] == 1 ? 1 : 0;
+  return source.fragment.at(second)[column_dim] != 0;
+}
+
+}  // namespace
+
 // The address of the row that each lane gives to ldmatrix: lane i that of row i of the 8 x 8
-// matrices, which follow each other down the rows, then along them.
+// matrices.
 std::string KernelPrinter::row_address(const TensorIntrinsic& intrinsic,
                                        const TensorMatch::Operand& at) {
   const bool is_pair = intrinsic.call.find(".x2.") != std::string::npos;
@@ -101,6 +113,10 @@ std::string KernelPrinter::row_address(const TensorIntrinsic& intrinsic,
   }
   Expr base = flat(at.buffer, at.base);
   const std::string lane = lane_ != nullptr ? vars_.at(lane_->id) : "tx";
+  if (intrinsic.call.find(".x4.") != std::string::npos && second_is_beside(intrinsic, at)) {
+    return fmt::format("{0} + ({1} / 16 * 8 + {1} % 8) * {2} + {1} / 8 % 2 * {3}",
+                       address(at.buffer, base), lane, at.strides[row_dim], row_elems);
+  }
   std::string text =
       fmt::format("{} + {} % {} * {}", address(at.buffer, base), lane, rows, at.strides[row_dim]);
   if (!(is_pair && is_transposed)) {

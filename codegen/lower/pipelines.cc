@@ -42,6 +42,11 @@ std::optional<Pipeline> read_pipeline(const Loop& loop) {
   const IntImm* extent = loop.extent.as<IntImm>();
   if (out.depth < 1 || extent == nullptr) return std::nullopt;
   out.extent = extent->value;
+  // A fetch that is further ahead than the loop is long would never run inside of it, and what is
+  // waited for stands there.
+  const int64_t last_stage = out.depth;
+  out.depth = std::min(out.depth, out.extent - 1);
+  if (out.depth < 1) return std::nullopt;
   Stmt body = loop.body;
   while (const Alloc* alloc = body.as<Alloc>()) {
     out.allocs.push_back(alloc->buffer);
@@ -53,7 +58,7 @@ std::optional<Pipeline> read_pipeline(const Loop& loop) {
     const Loop* part = child.as<Loop>();
     const std::optional<int64_t> stage =
         part != nullptr ? attr_of(*part, kStageAttr) : std::nullopt;
-    if (!stage || (*stage != 0 && *stage != out.depth)) return std::nullopt;
+    if (!stage || (*stage != 0 && *stage != last_stage)) return std::nullopt;
     if (*stage == 0 && !out.rest.empty()) return std::nullopt;
     (*stage == 0 ? out.fetch : out.rest).push_back(part);
   }

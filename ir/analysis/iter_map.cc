@@ -172,12 +172,33 @@ class Detector {
     }
     if (limit >= product) return true;
     if (limit < 1) return fail(IterMapError::kPredicateConflict);
+    // Digits that the bound keeps at 0 or leaves whole are no part of what it cuts: with y < 64,
+    // 64*x + y < 16 is x < 1 and y < 16, and 64*x + y < 128 is x < 2.
+    while (sum.splits.size() > 1) {
+      const int64_t low = sum.splits[sum.splits.size() - 2].scale;
+      if (limit <= sum.splits[0].scale) {
+        Split top = sum.splits[0];
+        top.scale = 1;
+        add_cut({top}, 1);
+        sum.splits.erase(sum.splits.begin());
+      } else if (limit % low == 0) {
+        sum.splits.pop_back();
+        for (Split& s : sum.splits) s.scale /= low;
+        limit /= low;
+      } else {
+        break;
+      }
+    }
+    add_cut(std::move(sum.splits), limit);
+    return true;
+  }
+
+  void add_cut(std::vector<Split> digits, int64_t extent) {
     Mark mark;
-    mark.fused = sum.splits;
-    mark.extent = limit;
+    mark.fused = std::move(digits);
+    mark.extent = extent;
     mark.cut = true;
     marks_.push_back(std::move(mark));
-    return true;
   }
 
   // --- expressions
@@ -347,6 +368,7 @@ class Detector {
         std::sort(at.rbegin(), at.rend());
         for (std::size_t i : at)
           sum.splits.erase(sum.splits.begin() + static_cast<std::ptrdiff_t>(i));
+        if (marks_[m].extent == 1) break;
         sum.splits.push_back({static_cast<int32_t>(m), 1, marks_[m].extent, factor});
         sort(sum.splits);
         break;

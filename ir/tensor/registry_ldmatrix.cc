@@ -33,6 +33,15 @@ constexpr Load kA8 = {
 constexpr Load kB8ByColumns = {"x2",        32,  8, 8, "reg // 4*16 + lane % 4*4 + reg % 4",
                                "lane // 4", true};
 
+// A from a matrix with k along its rows.
+constexpr Load kA16ByColumns = {
+    "x4.trans", 16, 16, 8, "reg // 2 % 2*8 + lane // 4", "reg // 4*8 + lane % 4*2 + reg % 2", true};
+// Two neighbouring operands B.
+constexpr Load kTwoB16ByColumns = {
+    "x4", 16, 16, 8, "reg // 2 % 2*8 + lane % 4*2 + reg % 2", "reg // 4*8 + lane // 4", true};
+constexpr Load kTwoB8ByColumns = {
+    "x4", 32, 16, 16, "reg // 4 % 2*16 + lane % 4*4 + reg % 4", "reg // 8*8 + lane // 4", true};
+
 struct Variant {
   const char* name;
   const Load* load;
@@ -47,6 +56,11 @@ constexpr Variant kVariants[] = {
     {"ldmatrix_x2_trans_bf16", &kB16, "bf16"},
     {"ldmatrix_x2_f16", &kB16ByColumns, "f16"},
     {"ldmatrix_x2_bf16", &kB16ByColumns, "bf16"},
+    {"ldmatrix_x4_trans_a_f16", &kA16ByColumns, "f16"},
+    {"ldmatrix_x4_trans_a_bf16", &kA16ByColumns, "bf16"},
+    {"ldmatrix_x4_b_f16", &kTwoB16ByColumns, "f16"},
+    {"ldmatrix_x4_b_bf16", &kTwoB16ByColumns, "bf16"},
+    {"ldmatrix_x4_b_i8", &kTwoB8ByColumns, "i8"},
     {"ldmatrix_x4_i8", &kA8, "i8"},
     {"ldmatrix_x2_i8", &kB8ByColumns, "i8"},
 };

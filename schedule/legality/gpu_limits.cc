@@ -196,7 +196,10 @@ class Meter {
         Stmt(&kernel_),
         [&](Stmt s) {
           for (const Attr& attr : attrs_of(s)) {
-            if (attr.key == kPipeline) stages = std::max(stages, attr.value);
+            const Loop* loop = s.as<Loop>();
+            if (attr.key != kPipeline || loop == nullptr) continue;
+            stages =
+                std::max(stages, std::min(attr.value, constant(loop->extent).value_or(attr.value)));
           }
           const Block* block = s.as<Block>();
           if (block == nullptr) return true;

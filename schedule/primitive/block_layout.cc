@@ -98,7 +98,8 @@ Applied apply_block_layout(const Program& program, const BlockLayoutPlan& plan) 
     const Var* var = b.fresh_var("v" + std::to_string(d));
     iters.push_back({var, b.int_imm(shape[d]), plan.kinds()[d], loop_vars.back()});
     vars.emplace_back(var);
-    ranges.bind(var, b.int_imm(shape[d]));
+    // A variable of extent 1 stays in the subscripts, where it says which dimension is whose.
+    if (shape[d] != 1) ranges.bind(var, b.int_imm(shape[d]));
   }
   VarMap values;
   const std::vector<Expr> old = invert_layout(b, plan.map(), plan.layout(), vars, ranges);

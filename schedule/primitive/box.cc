@@ -184,6 +184,22 @@ bool writes_whole_domain_box(IrBuilder& b, const Block& block, const Access& acc
       detect_iter_map(b, written->indices, vars, {}, ranges, IterMapLevel::kSurjective));
 }
 
+namespace {
+
+// Subscripts in terms of loop variables.
+std::vector<Expr> bound_indices(IrBuilder& b, const Block& block, const Written& written,
+                                const VarRanges& ranges) {
+  VarMap bindings;
+  for (const IterVar& iter : block.iters) bindings[iter.var->id] = iter.binding;
+  std::vector<Expr> out;
+  for (Expr index : written.indices) {
+    out.push_back(simplify(b, substitute(b, index, bindings), ranges));
+  }
+  return out;
+}
+
+}  // namespace
+
 bool writes_whole_box(IrBuilder& b, const LeafBlock& leaf, const Access& access,
                       VarRanges& ranges) {
   const std::optional<Written> written = written_elements(b, *leaf.block, access);
@@ -202,17 +218,37 @@ bool writes_whole_box(IrBuilder& b, const LeafBlock& leaf, const Access& access,
     ranges.bind(loop->var, loop->extent);
     vars.push_back(loop->var);
   }
-  VarMap bindings;
-  for (const IterVar& iter : leaf.block->iters) bindings[iter.var->id] = iter.binding;
-  std::vector<Expr> indices;
-  for (Expr index : written->indices) {
-    indices.push_back(simplify(b, substitute(b, index, bindings), ranges));
-  }
+  const std::vector<Expr> indices = bound_indices(b, *leaf.block, *written, ranges);
   const IterMapResult found =
       detect_iter_map(b, indices, vars, {}, ranges, IterMapLevel::kSurjective);
   whole = whole && steps_of_one(found);
   ranges.rewind(mark);
   return whole;
+}
+
+std::optional<BufferRegion> guarded_box(IrBuilder& b, const LeafBlock& leaf, const Access& access,
+                                        VarRanges& ranges) {
+  if (!leaf.block->guard.defined()) return std::nullopt;
+  const std::optional<Written> written = written_elements(b, *leaf.block, access);
+  if (!written) return std::nullopt;
+  const VarRanges::Mark mark = ranges.mark();
+  std::vector<const Var*> vars;
+  for (const auto* loops : {&leaf.loops, &written->loops}) {
+    for (const Loop* loop : *loops) {
+      ranges.bind(loop->var, loop->extent);
+      vars.push_back(loop->var);
+    }
+  }
+  const std::vector<Expr> indices = bound_indices(b, *leaf.block, *written, ranges);
+  const IterMapResult found =
+      detect_iter_map(b, indices, vars, leaf.block->guard, ranges, IterMapLevel::kSurjective);
+  ranges.rewind(mark);
+  if (!steps_of_one(found)) return std::nullopt;
+  BufferRegion out{access.buffer, {}};
+  for (std::size_t d = 0; d < indices.size(); ++d) {
+    out.box.push_back({to_expr(b, found.map.indices[d].base), to_expr(b, found.map.extents[d])});
+  }
+  return out;
 }
 
 }  // namespace prunerc::schedule

@@ -6,6 +6,7 @@
 #include "ir/builder.h"
 #include "schedule/primitive/site.h"
 
+#include <optional>
 #include <span>
 
 namespace prunerc::schedule {
@@ -19,6 +20,11 @@ ir::BufferRegion access_box(ir::IrBuilder& b, const LeafBlock& leaf, const ir::A
 /// proved.
 bool writes_whole_box(ir::IrBuilder& b, const LeafBlock& leaf, const ir::Access& access,
                       ir::VarRanges& ranges);
+
+/// The box that is written when `leaf.loops` run, where the block's guard cuts it out of more: the
+/// tail of a fused loop, say. Nullopt without a guard, or if nothing is proved.
+std::optional<ir::BufferRegion> guarded_box(ir::IrBuilder& b, const LeafBlock& leaf,
+                                            const ir::Access& access, ir::VarRanges& ranges);
 
 /// Region of a block's access over its whole iteration domain.
 ir::BufferRegion domain_box(ir::IrBuilder& b, const ir::Block& block, const ir::Access& access);

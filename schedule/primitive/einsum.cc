@@ -7,6 +7,9 @@
 //     for i in 8 { for j in 7 { for k in 16 { B: .. C_pad[vi, vj] += A_pad[vi, vk]*W_pad[vk, vj] }
 //     } } for ax.. in 5, 7 { C: C[v, w] = C_pad[v, w] }
 //
+// An operand is copied if one of its variables has a multiple other than 1, also where the extent
+// is one already: which blocks there are does not depend on extents.
+//
 // Requires: a plain nest; the block is a sum of products, from 0, of elements of different buffers
 // with variables and constants as subscripts; its operands are written in earlier statements. Every
 // operand of a product has each padded reduction variable in its subscripts (one is enough for
@@ -45,10 +48,10 @@ class EinsumPlan {
   /// By the block's variables.
   const std::vector<int64_t>& extents() const { return extents_; }
   const std::vector<int64_t>& padded() const { return padded_; }
-  bool pads(const Factor& operand) const {
+  /// Whether the operand gets a copy: that must not depend on extents, as ids would.
+  bool copies(const Factor& operand) const {
     return std::any_of(operand.iters.begin(), operand.iters.end(), [&](int i) {
-      return i >= 0 &&
-             padded_[static_cast<std::size_t>(i)] != extents_[static_cast<std::size_t>(i)];
+      return i >= 0 && multiples_[static_cast<std::size_t>(i)] != 1;
     });
   }
 
@@ -57,7 +60,7 @@ class EinsumPlan {
   LeafBlock leaf_;
   std::vector<Factor> inputs_;
   Factor output_;
-  std::vector<int64_t> extents_, padded_;
+  std::vector<int64_t> multiples_, extents_, padded_;
 };
 
 class EinsumPlanner {
@@ -174,6 +177,7 @@ Result<EinsumPlan> EinsumPlanner::plan(BlockId id, const std::vector<int64_t>& m
     return unfit("it has " + std::to_string(block_->iters.size()) + " variables, found " +
                  std::to_string(multiples.size()) + " multiples");
   }
+  plan_.multiples_ = multiples;
   for (std::size_t i = 0; i < multiples.size(); ++i) {
     if (multiples[i] < 1 || multiples[i] > kMaxExtent) return unfit("a multiple is at least 1");
     const int64_t extent = *constant(block_->iters[i].extent);
@@ -199,13 +203,13 @@ class EinsumRewrite {
     std::vector<Stmt> all;
     Stmt nest = top_of(plan_.leaf());
     for (const Factor& input : plan_.inputs()) {
-      if (!plan_.pads(input)) continue;
+      if (!plan_.copies(input)) continue;
       const BufferId padded = add_padded(input);
       all.push_back(copy_in(input, padded));
       nest = redirect(nest, input, padded);
     }
     Stmt after;
-    if (plan_.pads(plan_.output())) {
+    if (plan_.copies(plan_.output())) {
       const BufferId padded = add_padded(plan_.output());
       after = copy_out(padded);
       nest = redirect(nest, plan_.output(), padded);
@@ -262,8 +266,9 @@ class EinsumRewrite {
         const Expr below = b_.lt(at[d], b_.int_imm(extent(iter)));
         inside = inside.defined() ? b_.logical_and(inside, below) : below;
       }
-      return b_.store(padded, at,
-                      b_.select(inside, b_.load(operand.buffer, at), b_.constant(0, dtype)));
+      const Expr element = b_.load(operand.buffer, at);
+      if (!inside.defined()) return b_.store(padded, at, element);
+      return b_.store(padded, at, b_.select(inside, element, b_.constant(0, dtype)));
     });
     out_.outputs.push_back(nest.outputs[0]);
     return nest.stmt;

@@ -219,9 +219,13 @@ bool Chain::covered(const std::vector<BoxAccess>& accesses, BufferId buffer) {
       // A reduction reads the element that its own init wrote.
       return writer.block->init.defined() && same_region(*write.declared, *read.declared);
     }
-    return write.leaf_idx < read.leaf_idx &&
-           covers(b_, write.region, read.region, ranges_) == Proof::kYes &&
-           writes_whole_box(b_, writer, *write.declared, ranges_);
+    if (write.leaf_idx >= read.leaf_idx) return false;
+    if (covers(b_, write.region, read.region, ranges_) == Proof::kYes &&
+        writes_whole_box(b_, writer, *write.declared, ranges_)) {
+      return true;
+    }
+    const std::optional<BufferRegion> cut = guarded_box(b_, writer, *write.declared, ranges_);
+    return cut && covers(b_, *cut, read.region, ranges_) == Proof::kYes;
   };
   for (const BoxAccess& read : accesses) {
     if (read.is_write || read.region.buffer != buffer) continue;

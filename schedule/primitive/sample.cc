@@ -2,6 +2,7 @@
 // cap (0: no cap). sample_partitioned_tile(loop, n, p, f) -> n tiles, f divides the product of
 // those from p on. sample_categorical(values, weights) -> one of the values.
 // sample_compute_location(block, codes) -> one of the codes that stand for a legal place now.
+// product(factors) -> the value that several decisions have together; decides nothing itself.
 //
 // The program stays as it is; the decision is recorded in the trace. Drawing is uniform over all
 // ordered factorisations (counted exactly, no rejection), or by the given relative weights.
@@ -20,6 +21,8 @@ using ir::Program;
 
 /// Deeper tilings have no use; bounds the work that a hostile trace can ask for.
 constexpr int64_t kMaxTiles = 16;
+/// Keeps every index far from overflow.
+constexpr int64_t kMaxProduct = int64_t{1} << 40;
 
 Result<DecisionSpace> tile_space(const Program& program, const Call& call) {
   PRUNERC_TRY(const Site site, find_loop(program, call.loop(0)));
@@ -135,6 +138,18 @@ Result<Applied> run<PrimitiveKind::kSampleComputeLocation>(const Program& progra
 template <>
 Result<Applied> run<PrimitiveKind::kEnterPostproc>(const Program& program, const Call&) {
   return Applied{program, {}, {}};
+}
+
+template <>
+Result<Applied> run<PrimitiveKind::kProduct>(const Program& program, const Call& call) {
+  int64_t product = 1;
+  for (const int64_t factor : call.integers(0)) {
+    if (factor < 1 || factor > kMaxProduct / product) {
+      return error(Diag::kProductRange, kMaxProduct);
+    }
+    product *= factor;
+  }
+  return Applied{program, {}, {product}};
 }
 
 template <>

@@ -25,6 +25,10 @@ Int SketchContext::pick(std::vector<int64_t> values, int64_t preferred) {
   return made.ok() ? *made : Int(chosen);
 }
 
+bool SketchContext::keeps(ir::BlockId block) const {
+  return std::find(keep.begin(), keep.end(), block) != keep.end();
+}
+
 const ir::Block* find_block(const ir::Program& program, ir::BlockId id) {
   return ir::LoopIndex(program).block(id);
 }

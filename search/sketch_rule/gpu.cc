@@ -45,6 +45,64 @@ void schedule_chain(SketchContext& context, const std::vector<BlockId>& chain,
   }
 }
 
+struct Shaped {
+  schedule::TensorMapping mapping;
+  MatrixProduct product;
+};
+
+// Every block that a tensor instruction can compute, as a matrix product by its n-th best mapping,
+// or by its last one if all have fewer.
+std::vector<Shaped> shape_products(SketchContext& context, const GpuVariant& variant) {
+  std::vector<Shaped> out;
+  if (variant.mapping == 0) return out;
+  const auto rank = static_cast<std::size_t>(variant.mapping);
+  bool is_last = false;
+  for (const BlockId id : context.schedule.blocks()) {
+    for (const std::string_view name : tensor_products(context.target)) {
+      const std::vector<schedule::TensorMapping> mappings =
+          matrix_mappings(context.schedule, id, name, rank);
+      if (mappings.empty()) continue;
+      is_last = is_last || mappings.size() == rank;
+      const schedule::Schedule before = context.schedule.fork();
+      Result<MatrixProduct> product = to_matrix_product(context, id, mappings.back());
+      if (product.ok()) {
+        out.push_back({mappings.back(), *std::move(product)});
+      } else {
+        context.schedule = before;
+      }
+      break;
+    }
+  }
+  if (!is_last) out.clear();
+  return out;
+}
+
+// Does some product come before the block?
+bool follows_product(const schedule::Schedule& s, BlockId block,
+                     const std::vector<Shaped>& products) {
+  const std::vector<BlockId> producers = s.producers(block);
+  return std::any_of(producers.begin(), producers.end(), [&](BlockId id) {
+    const bool is_product =
+        std::any_of(products.begin(), products.end(),
+                    [&](const Shaped& shaped) { return shaped.product.block == id; });
+    return is_product || follows_product(s, id, products);
+  });
+}
+
+// Copies of operands stay beside their product. So does the last stage between two products: it
+// belongs to the first one, which has its values in registers.
+void keep_operands(SketchContext& context, const std::vector<Shaped>& products) {
+  for (const Shaped& shaped : products) {
+    for (const BlockId copy : {shaped.product.a.copy, shaped.product.b.copy}) {
+      if (!copy.valid()) continue;
+      context.keep.push_back(copy);
+      for (const BlockId stage : context.schedule.producers(copy)) {
+        if (follows_product(context.schedule, stage, products)) context.keep.push_back(stage);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<GpuVariant> gpu_variants() {
@@ -55,13 +113,32 @@ std::vector<GpuVariant> gpu_variants() {
       {.name = "gpu+row per thread", .threads_share_rows = false},
       {.name = "gpu+split", .fuse_rows = false},
       {.name = "gpu+split+row per thread", .threads_share_rows = false, .fuse_rows = false},
+      {.name = "gpu+tensor", .mapping = 1},
+      {.name = "gpu+tensor 2", .mapping = 2},
+      {.name = "gpu+tensor 3", .mapping = 3},
+      {.name = "gpu+tensor+stages", .inline_stages = false, .mapping = 1},
   };
 }
 
 Result<void> apply_gpu_variant(SketchContext& context, const GpuVariant& variant) {
+  const std::vector<Shaped> products = shape_products(context, variant);
   Variant stages;
   stages.inline_stages = variant.inline_stages;
+  keep_operands(context, products);
   inline_stages(context, stages);
+  // What one product hands on to the next is its epilogue; fetches are their own.
+  std::erase_if(context.keep, [&](BlockId id) {
+    return std::none_of(products.begin(), products.end(), [&](const Shaped& shaped) {
+      return shaped.product.a.copy == id || shaped.product.b.copy == id;
+    });
+  });
+  std::size_t num_tensor = 0;
+  for (const Shaped& shaped : products) {
+    num_tensor += gpu_tensor(context, shaped.mapping, shaped.product).ok() ? 1 : 0;
+  }
+  if (variant.mapping > 0 && num_tensor == 0) {
+    return error(Diag::kUnsupported, std::string("tensor instructions for this program"));
+  }
   if (variant.inline_stages) inline_into_tiles(context);
   std::vector<BlockId> chain;
   const auto flush = [&] {

@@ -3,6 +3,7 @@
 #ifndef PRUNERC_SEARCH_SKETCH_RULE_GPU_H_
 #define PRUNERC_SEARCH_SKETCH_RULE_GPU_H_
 
+#include "search/sketch_rule/gpu_matrix.h"
 #include "search/sketch_rule/rule.h"
 
 #include <string>
@@ -17,6 +18,7 @@ struct GpuVariant {
   bool shared = true;              // operands of a tile through shared memory
   bool threads_share_rows = true;  // the threads of a block reduce a row together
   bool fuse_rows = true;           // a chain of stages in one kernel, a row for each block
+  int mapping = 0;                 // products by tensor instructions: the n-th best mapping, from 1
 };
 std::vector<GpuVariant> gpu_variants();
 
@@ -36,6 +38,13 @@ Result<void> gpu_rows(SketchContext& context, const std::vector<ir::BlockId>& bl
 /// One block by itself: its spatial loops over blocks and threads, vectors of neighbours; one
 /// thread if it has none that are independent.
 Result<void> gpu_bind(SketchContext& context, ir::BlockId block);
+
+/// gpu_tensor.cc: a matrix product by tensor instructions of a warp, operands in pipelines through
+/// shared memory.
+Result<void> gpu_tensor(SketchContext& context, const schedule::TensorMapping& mapping,
+                        MatrixProduct product);
+/// Intrinsics for products that the target has and its numbers allow, in order of preference.
+std::vector<std::string_view> tensor_products(const ir::Target& target);
 
 }  // namespace prunerc::search
 

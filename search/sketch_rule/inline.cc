@@ -66,7 +66,8 @@ void inline_stages(SketchContext& context, const Variant& variant) {
   if (!variant.inline_stages) return;
   for (const ir::BlockId id : context.schedule.blocks()) {
     const ir::Block* block = find_block(context.program(), id);
-    if (block == nullptr || is_reduction(*block) || block->init.defined()) continue;
+    if (context.keeps(id) || block == nullptr || is_reduction(*block) || block->init.defined())
+      continue;
     if (block->writes.size() != 1) continue;
     const std::vector<ir::BlockId> readers = context.schedule.consumers(id);
     if (readers.empty() || !wants_inlining(context, *block, readers)) continue;

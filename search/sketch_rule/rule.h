@@ -30,6 +30,9 @@ struct Variant {
 struct SketchContext {
   schedule::Schedule schedule;
   const ir::Target& target;
+  /// Blocks that some rule has plans for: nobody else inlines them or computes with them.
+  std::vector<ir::BlockId> keep = {};
+  bool keeps(ir::BlockId block) const;
 
   const ir::Program& program() const { return schedule.program(); }
   /// One of the sorted values, the one nearest to `preferred` by default; a literal if there is no

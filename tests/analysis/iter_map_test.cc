@@ -193,6 +193,27 @@ TEST_CASE("splits, fusions and guarded tails are recognised") {
   CHECK_FALSE(s.detect({s.v(0)}, {}, IterMapLevel::kBijective).ok());
 }
 
+TEST_CASE("a guard cuts the digits that it is about, however the bindings take them apart") {
+  // A tile of rows of 16, fetched by 8 x 16 threads, 4 elements each; the guard ends it early.
+  Loops s({8, 16, 4});
+  const Expr row = s.b.add(s.b.mul(s.v(0), s.c(4)), s.b.floordiv(s.v(1), s.c(4)));
+  const Expr column = s.b.add(s.b.mul(s.b.floormod(s.v(1), s.c(4)), s.c(4)), Expr(s.v(2)));
+  const Expr fused = s.b.add(s.b.mul(s.fuse(0, 1), s.c(4)), Expr(s.v(2)));
+  for (const int64_t rows : {1, 2, 4, 12, 20}) {
+    const std::vector<Expr> bindings = {row, column};
+    const Expr guard = s.b.lt(fused, s.c(rows * 16));
+    const IterMapResult found = s.detect(bindings, guard, IterMapLevel::kBijective);
+    CAPTURE(rows);
+    REQUIRE(found.ok());
+    CHECK(found.map.extents[0].is_constant(rows));
+    CHECK(found.map.extents[1].is_constant(16));
+    CHECK(broken(s, bindings, guard, found).empty());
+  }
+  // Half a row, and rows that end within what one thread of the first axis has.
+  CHECK_FALSE(s.detect({row, column}, s.b.lt(fused, s.c(40))).ok());
+  CHECK_FALSE(s.detect({row, column}, s.b.lt(fused, s.c(6 * 16))).ok());
+}
+
 TEST_CASE("maps that are not independent, affine or complete are refused with a reason") {
   Loops s({8, 16, 4});
   CHECK(s.detect({s.v(0), s.v(0)}).error == IterMapError::kNotIndependent);

@@ -2,6 +2,8 @@
 #include "tests/codegen/gpu_run.h"
 
 #include "codegen/codegen.h"
+#include "ir/parser.h"
+#include "schedule/schedule.h"
 #include "tests/support/check.h"
 #include "tests/support/gpu_bugs.h"
 #include "tests/support/gpu_programs.h"
@@ -28,6 +30,28 @@ TEST_CASE("hand-written GPU schedules run on the host", "[gpu]") {
     const std::string difference = compare_on_host(p.base, p.scheduled, target, 1, orders);
     INFO(difference);
     CHECK(difference.empty());
+  }
+}
+
+TEST_CASE("a pipeline may be deeper than its loop is long", "[gpu]") {
+  const ExecutionOptions orders[] = {
+      {.order = ThreadOrder::kDescending, .mode = AsyncMode::kLazy},
+      {.order = ThreadOrder::kAscending, .mode = AsyncMode::kEager},
+  };
+  for (const int64_t iterations : {1, 2, 3}) {
+    const std::string k = std::to_string(iterations * 32);
+    const Result<ir::Program> base = ir::parse(
+        "program p(A: f16[128, " + k + "], B: f16[" + k + ", 128]) -> (C: f32[128, 128]) {" +
+        " for i in 128 @L0 { for j in 128 @L1 { for k in " + k +
+        " @L2 { block \"C\" @B0 [vi: S(128) = i, vj: S(128) = j, vk: R(" + k +
+        ") = k] { init { C[vi, vj] = 0f32 }" +
+        " C[vi, vj] = C[vi, vj] + f32(A[vi, vk])*f32(B[vk, vj]) } } } } }");
+    REQUIRE_OK(base);
+    const Result<schedule::Schedule> done =
+        schedule::replay(*base, gpu_trace("matmul_cp_async"), {});
+    REQUIRE_OK(done);
+    CAPTURE(iterations);
+    CHECK(compare_on_host(*base, done->program(), gpu_target(), 1, orders) == "");
   }
 }
 

@@ -509,6 +509,7 @@ RandomStep Chooser::step() {
       PrimitiveKind::kStorageAlign,
       PrimitiveKind::kSwizzle,
       PrimitiveKind::kEnterPostproc,
+      PrimitiveKind::kProduct,
   };
   const PrimitiveKind kind = pick(kinds);
   switch (kind) {
@@ -567,6 +568,8 @@ RandomStep Chooser::step() {
       const BlockId block = any_block();
       return make(kind, {block, random_index_map(extents_of(block), rng_)});
     }
+    case PrimitiveKind::kProduct:
+      return make(kind, {std::vector<Int>{Int(rng_.between(nonsense() ? 0 : 1, 8)), small()}});
     case PrimitiveKind::kPadEinsum: {
       const BlockId block = any_block();
       std::vector<Int> multiples;

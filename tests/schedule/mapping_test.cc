@@ -139,6 +139,22 @@ TEST_CASE("operands of fixed strides are laid out tile by tile") {
   check_mapping(kBytes, all[0]);
 }
 
+TEST_CASE("one row of a product is a matrix of one row") {
+  constexpr std::string_view kRow = R"(
+program row(A: f16[1, 16], B: f16[16, 24]) -> (C: f32[1, 24]) {
+  for i in 1 @L0 { for j in 24 @L1 { for k in 16 @L2 {
+    block "C" @B0 [vi: S(1) = i, vj: S(24) = j, vk: R(16) = k] {
+      init { C[vi, vj] = 0f32 }
+      C[vi, vj] = C[vi, vj] + f32(A[0, vk])*f32(B[vk, vj])
+  } } } }
+})";
+  const std::vector<TensorMapping> all = mappings(kRow, "mma_m16n8k16_f16");
+  REQUIRE(all.size() == 2);
+  // The eight columns of the instruction waste less than its sixteen rows.
+  CHECK(all[0].padded == std::vector<int64_t>{32, 8, 16});
+  CHECK(all[1].padded == std::vector<int64_t>{16, 24, 16});
+}
+
 TEST_CASE("what has no mapping is refused with the reason") {
   auto find = [](std::string_view program, std::string_view intrinsic, int block = 0) {
     return schedule::tensor_mappings(parse_or_die(program), BlockId(block), intrinsic);

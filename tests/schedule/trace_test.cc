@@ -1,4 +1,5 @@
 // Traces, sampling, replay, queries.
+#include "ir/analysis/loop_index.h"
 #include "ir/equal.h"
 #include "ir/printer.h"
 #include "schedule/factor.h"
@@ -45,6 +46,25 @@ TEST_CASE("a trace with samples prints, parses and replays") {
   const Result<Schedule> again = replay(base, *parsed, {{}, Misfit::kError, Verify::kEachStep});
   REQUIRE_OK(again);
   CHECK(structural_equal(again->program(), s.program()));
+}
+
+TEST_CASE("a product follows the decisions that it is made of") {
+  const ir::Program base = parse_or_die(kMatmul);
+  Schedule s(base, Verify::kEachStep);
+  const Result<Int> warps = s.decide_categorical({1, 2, 4}, {1, 1, 1}, 1);
+  REQUIRE_OK(warps);
+  const Result<Int> rows = s.product({*warps, Int(4)});
+  REQUIRE_OK(rows);
+  CHECK(rows->value == 8);
+  REQUIRE_OK(s.split(LoopId(0), {Int(-1), *rows}));
+  CHECK(s.trace().num_decisions() == 1);
+  INFO(print(s.trace()));
+  CHECK(*parse_trace(print(s.trace())) == s.trace());
+  CHECK(*trace_from_json(to_json(s.trace())) == s.trace());
+  const Result<Schedule> other = replay(base, s.trace().with_decision(0, {2}));
+  REQUIRE_OK(other);
+  const ir::LoopIndex index(other->program());
+  CHECK(index.loop(other->loops_of(BlockId(0))[1])->extent.as<ir::IntImm>()->value == 16);
 }
 
 TEST_CASE("every decision of a trace can be replaced before replay") {

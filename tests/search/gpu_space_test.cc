@@ -1,6 +1,7 @@
 // Sketches for GPUs: every candidate is kernels alone, within the limits of its target, and
 // computes what the operator does, registers and shared memory included.
 #include "ir/fpv/fpv.h"
+#include "ir/parser.h"
 #include "ir/printer.h"
 #include "ir/thread_axis.h"
 #include "ir/verify.h"
@@ -178,6 +179,66 @@ TEST_CASE("random programs get kernels that mean the same") {
       INFO(space->sketches[s].name);
       check_candidate(task, *made);
     }
+  }
+}
+
+int num_tensor_sketches(const std::string& text, std::string_view target) {
+  const Task task = make_task("t", *ir::parse(text), *ir::target_from_string(target));
+  const Result<SearchSpace> space = make_space(task);
+  REQUIRE_OK(space);
+  return static_cast<int>(std::count_if(
+      space->sketches.begin(), space->sketches.end(),
+      [](const Sketch& sketch) { return sketch.name.find("tensor") != std::string::npos; }));
+}
+
+std::string product_text(const std::string& factor, const std::string& sum, int64_t rows) {
+  const std::string m = std::to_string(rows);
+  return "program p(A: " + factor + "[" + m + ", 48], B: " + factor + "[48, 40]) -> (C: " + sum +
+         "[" + m + ", 40]) { for i in " + m + " { for j in 40 { for k in 48 { block \"C\" [vi: S(" +
+         m + ") = i, vj: S(40) = j, vk: R(48) = k] { init { C[vi, vj] = 0" + sum +
+         " } C[vi, vj] = C[vi, vj] + " + sum + "(A[vi, vk])*" + sum + "(B[vk, vj]) } } } } }";
+}
+
+TEST_CASE("tensor instructions are proposed where target, types and precision allow") {
+  const std::string f16 = product_text("f16", "f32", 32);
+  CHECK(num_tensor_sketches(f16, "cuda-host:sm_80") >= 2);  // both orders of the operands
+  CHECK(num_tensor_sketches(f16, "cuda-host:sm_80 compute_capability=75") == 0);
+  CHECK(num_tensor_sketches(product_text("bf16", "f32", 32), "cuda:sm_90a") >= 2);
+  CHECK(num_tensor_sketches(product_text("i8", "i32", 32), "cuda:sm_80") >= 2);
+  CHECK(num_tensor_sketches(product_text("f64", "f64", 32), "cuda:sm_80") == 0);
+  // f32 loses bits in tf32, so that it must be asked for.
+  CHECK(num_tensor_sketches(product_text("f32", "f32", 32), "cuda:sm_80") == 0);
+  CHECK(num_tensor_sketches(product_text("f32", "f32", 32), "cuda:sm_80 allow_tf32=1") >= 2);
+}
+
+TEST_CASE(
+    "a tensor sketch pads to its tiles, whatever they are, and takes the smaller side for n") {
+  const ir::Program base = *ir::parse(product_text("f16", "f32", 3));
+  const Task task = make_task("t", base, *ir::target_from_string("cuda-host:sm_80"));
+  const Result<SearchSpace> space = make_space(task);
+  REQUIRE_OK(space);
+  const auto tensor =
+      std::find_if(space->sketches.begin(), space->sketches.end(),
+                   [](const Sketch& sketch) { return sketch.name == "gpu+tensor"; });
+  REQUIRE(tensor != space->sketches.end());
+  const int sketch = static_cast<int>(tensor - space->sketches.begin());
+  for (int i = 0; i < num_cases(200) / 10; ++i) {
+    Rng rng(first_seed(), static_cast<uint64_t>(i), 12);
+    const Genome genome =
+        i == 0 ? default_genome(*space, sketch) : random_genome(*space, sketch, rng);
+    const Result<Candidate> made = instantiate(task, *space, sketch, genome.decisions);
+    if (i == 0) REQUIRE_OK(made);
+    if (!made) continue;
+    check_candidate(task, *made);
+    const Traits traits = traits_of(made->program);
+    CHECK(traits.has(ir::LoopKind::kThreadY));
+    CHECK(traits.scopes.count(ir::Scope::kShared) == 1);
+    const Result<std::vector<schedule::GpuNeeds>> needs = schedule::gpu_needs(made->program);
+    REQUIRE_OK(needs);
+    // Copies and casts are fused: one kernel. Three rows are columns of the instruction: no more
+    // than eight of them along one axis of the grid.
+    REQUIRE(needs->size() == 1);
+    CHECK(needs->front().grid[0] == 1);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <map>
+#include <span>
 #include <sstream>
 
 namespace prunerc::testing {
@@ -145,14 +146,92 @@ constexpr Row kRows[] = {
     {nullptr, "blur", ""},
 };
 
-}  // namespace
+// What tensor instructions compute: sizes of a few tiles, even, ragged and prime; small rows.
+constexpr const char* kProducts = R"(
+op batched<B=3, M=40, N=48, K=32>(X: f16[B,M,K], Y: f16[B,N,K]) -> (Z: f16[B,M,N]) {
+  Z[b,i,j] = f16(sum:f32[k] X[b,i,k] * Y[b,j,k]);
+}
+op transposed<M=40, N=56, K=48>(A: f16[K,M], B: f16[N,K]) -> (C: f32[M,N]) {
+  C[i,j] = sum:f32[k] A[k,i] * B[j,k];
+}
+op turned<M=40, N=56, K=48>(A: f16[M,K], B: f16[K,N]) -> (C: f32[N,M]) {
+  C[j,i] = sum:f32[k] A[i,k] * B[k,j];
+}
+op bias_relu<M=64, N=64, K=64>(A: f16[M,K], B: f16[K,N], bias: f32[N]) -> (C: f16[M,N]) {
+  let T[i,j] = sum:f32[k] A[i,k] * B[k,j];
+  C[i,j] = f16(max(T[i,j] + bias[j], 0));
+}
+op residual<M=48, N=40, K=32>(A: bf16[M,K], B: bf16[K,N], R: f32[M,N]) -> (C: f32[M,N]) {
+  let T[i,j] = sum:f32[k] A[i,k] * B[k,j];
+  C[i,j] = T[i,j] * 0.5 + R[i,j];
+}
+op activated<M=48, N=40, K=32>(A: f16[M,K], B: f16[K,N]) -> (C: f32[M,N]) {
+  let T[i,k] = max(A[i,k], 0);
+  C[i,j] = sum:f32[k] T[i,k] * B[k,j];
+}
+op weights_8bit<M=32, N=48, K=64>(A: f16[M,K], W: i8[N,K], s: f16[N]) -> (C: f16[M,N]) {
+  let F[j,k] = f16(W[j,k]) * s[j];
+  C[i,j] = f16(sum:f32[k] A[i,k] * F[j,k]);
+}
+op requantised<M=48, N=40, K=96>(A: i8[M,K], B: i8[N,K], bias: i32[N], scale: f32[N])
+   -> (C: i8[M,N]) {
+  let T[i,j] = sum:i32[k] A[i,k] * B[j,k];
+  C[i,j] = i8(clamp(round(f32(T[i,j] + bias[j]) * scale[j]), -128, 127));
+}
+op two_products<M=32, N=48, K=32, L=40>(A: f16[M,K], B: f16[K,N], D: f16[N,L]) -> (E: f32[M,L]) {
+  let T[i,j] = f16(max(sum:f32[k] A[i,k] * B[k,j], 0));
+  E[i,l] = sum:f32[j] T[i,j] * D[j,l];
+}
+op conv_bias_relu<N=2, H=9, W=8, CI=16, CO=24, KH=3, KW=3, S=1, P=1>
+   (X: f16[N,H,W,CI], F: f16[KH,KW,CI,CO], b: f32[CO]) -> (Y: f16[N,OH,OW,CO])
+   where OH = (H + 2*P - KH)/S + 1, OW = (W + 2*P - KW)/S + 1 {
+  let T[n,oh,ow,co] = sum:f32[kh,kw,ci] (X[n, oh*S + kh - P, ow*S + kw - P, ci] or 0) * F[kh,kw,ci,co];
+  Y[n,oh,ow,co] = f16(max(T[n,oh,ow,co] + b[co], 0));
+}
+op conv_nchw<N=1, CI=8, H=8, W=8, CO=16, KH=3, KW=3, P=1>
+   (X: f16[N,CI,H,W], F: f16[CO,CI,KH,KW]) -> (Y: f32[N,CO,OH,OW])
+   where OH = H + 2*P - KH + 1, OW = W + 2*P - KW + 1 {
+  Y[n,co,oh,ow] = sum:f32[ci,kh,kw] (X[n,ci, oh + kh - P, ow + kw - P] or 0) * F[co,ci,kh,kw];
+}
+)";
 
-std::vector<NamedProgram> operator_gallery() {
+constexpr Row kTensorRows[] = {
+    {"std/gemm.prn", "gemm_f16", "M=64 N=64 K=64"},
+    {"std/gemm.prn", "gemm_f16", "M=104 N=72 K=88"},
+    {"std/gemm.prn", "gemm_f16", "M=67 N=53 K=71"},
+    {"std/gemm.prn", "gemm_f16", "M=1 N=64 K=64"},
+    {"std/gemm.prn", "gemm_f16", "M=8 N=40 K=64"},
+    {"std/gemm.prn", "gemm_f16", "M=17 N=33 K=40"},
+    {"std/gemm.prn", "gemm_f16_nt", "M=40 N=48 K=80"},
+    {"std/gemm.prn", "gemm_f16_bias_gelu", "M=48 N=64 K=32"},
+    {"std/gemm.prn", "gemm_bf16", "M=48 N=32 K=64"},
+    {"std/gemm.prn", "gemm_nn", "M=40 N=48 K=24"},
+    {"std/gemm.prn", "gemm_nt", "M=31 N=20 K=29"},
+    {"std/quantized.prn", "gemm_i8", "M=48 N=40 K=64"},
+    {"std/conv.prn", "conv2d_f16_nhwc", "N=1 H=8 W=8 CI=16 CO=32 KH=3 KW=3"},
+    {"std/conv.prn", "conv2d_f16_nhwc", "N=2 H=11 W=9 CI=8 CO=20 KH=3 KW=3 S=2"},
+    {"std/conv.prn", "conv2d_f16_nhwc", "N=1 H=7 W=9 CI=16 CO=24 KH=1 KW=1 P=0"},
+    {nullptr, "conv_bias_relu", ""},
+    {nullptr, "conv_nchw", ""},
+    {nullptr, "batched", ""},
+    {nullptr, "batched", "B=2 M=19 N=23 K=29"},
+    {nullptr, "transposed", ""},
+    {nullptr, "turned", ""},
+    {nullptr, "bias_relu", ""},
+    {nullptr, "residual", ""},
+    {nullptr, "activated", ""},
+    {nullptr, "weights_8bit", ""},
+    {nullptr, "requantised", ""},
+    {nullptr, "requantised", "M=33 N=17 K=50"},
+    {nullptr, "two_products", ""},
+};
+
+std::vector<NamedProgram> compile_rows(std::span<const Row> rows, const char* own) {
   std::vector<NamedProgram> out;
-  for (const Row& row : kRows) {
+  for (const Row& row : rows) {
     lang::CompileInput input;
     input.file_name = row.file != nullptr ? row.file : "own.prn";
-    input.text = row.file != nullptr ? *lang::import_std(row.file) : kOwn;
+    input.text = row.file != nullptr ? *lang::import_std(row.file) : own;
     input.op = row.op;
     input.import = lang::import_std;
     std::stringstream words(row.bindings);
@@ -168,5 +247,11 @@ std::vector<NamedProgram> operator_gallery() {
   }
   return out;
 }
+
+}  // namespace
+
+std::vector<NamedProgram> operator_gallery() { return compile_rows(kRows, kOwn); }
+
+std::vector<NamedProgram> tensor_operators() { return compile_rows(kTensorRows, kProducts); }
 
 }  // namespace prunerc::testing

@@ -20,6 +20,11 @@ struct NamedProgram {
 /// their own. Aborts if one does not compile.
 std::vector<NamedProgram> operator_gallery();
 
+/// Sums of products that tensor instructions can compute, each in f16, bf16, f32 or i8: several
+/// tiles large, with ragged, prime and small extents, batches, any order of dimensions, padding,
+/// strides, stages before and after.
+std::vector<NamedProgram> tensor_operators();
+
 }  // namespace prunerc::testing
 
 #endif  // PRUNERC_TESTS_SUPPORT_OPERATORS_H_

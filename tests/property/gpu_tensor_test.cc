@@ -1,0 +1,81 @@
+// Tensor instructions chosen by the search: every candidate is right on the host, in several orders
+// and under the race checker, and NVRTC takes it.
+#include "codegen/codegen.h"
+#include "codegen/cuda/nvrtc.h"
+#include "ir/printer.h"
+#include "search/sampler.h"
+#include "search/space.h"
+#include "tests/codegen/gpu_run.h"
+#include "tests/support/check.h"
+#include "tests/support/cuda_host_device.h"
+#include "tests/support/gpu_check.h"
+#include "tests/support/operators.h"
+#include "tests/support/program_gen.h"
+
+#include <catch2/catch.hpp>
+
+#include <map>
+#include <set>
+#include <string>
+
+namespace prunerc::testing {
+namespace {
+
+using runtime::cuda_host::AsyncMode;
+using runtime::cuda_host::ExecutionOptions;
+using runtime::cuda_host::ThreadOrder;
+
+constexpr ExecutionOptions kOrders[] = {
+    {.order = ThreadOrder::kAscending, .mode = AsyncMode::kEager},
+    {.order = ThreadOrder::kDescending, .mode = AsyncMode::kLazy},
+};
+
+ir::Target tensor_target() { return gpu_target("cuda-host:sm_80 allow_tf32=1"); }
+
+struct Drawn {
+  std::string name;
+  ir::Program base;
+  search::Candidate candidate;
+};
+
+// Of each operator's sketches with tensor instructions the default and `count` random candidates.
+std::vector<Drawn> draw(int count) {
+  std::vector<Drawn> out;
+  for (const NamedProgram& op : tensor_operators()) {
+    const search::Task task = search::make_task(op.name, op.program, tensor_target());
+    const Result<search::SearchSpace> space = search::make_space(task);
+    INFO(op.name);
+    REQUIRE_OK(space);
+    int num_sketches = 0;
+    for (std::size_t s = 0; s < space->sketches.size(); ++s) {
+      const std::string& name = space->sketches[s].name;
+      if (name.find("tensor") == std::string::npos) continue;
+      ++num_sketches;
+      Rng rng(first_seed(), s, 77);
+      for (int i = 0; i <= count; ++i) {
+        const int sketch = static_cast<int>(s);
+        const search::Genome genome = i == 0 ? search::default_genome(*space, sketch)
+                                             : search::random_genome(*space, sketch, rng);
+        Result<search::Candidate> made =
+            search::instantiate(task, *space, sketch, genome.decisions);
+        INFO(name << " " << i);
+        if (i == 0) REQUIRE_OK(made);
+        if (made.ok()) out.push_back({op.name + "/" + name, op.program, *std::move(made)});
+      }
+    }
+    CHECK(num_sketches >= 1);
+  }
+  return out;
+}
+
+TEST_CASE("tensor sketches run on the host and give the interpreter's results", "[gpu]") {
+  for (const Drawn& d : draw(num_cases(100) / 100)) {
+    INFO(d.name << "\n" << schedule::print(d.candidate.trace));
+    const std::string difference =
+        compare_on_host(d.base, d.candidate.program, tensor_target(), 1, kOrders);
+    CHECK(difference == "");
+  }
+}
+
+}  // namespace
+}  // namespace prunerc::testing
