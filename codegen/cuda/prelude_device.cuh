@@ -89,6 +89,12 @@ template <int BYTES> PR_FN void pr_copy(void* dst, const void* src) {
   typedef typename pr_vec_<BYTES>::type V;
   *(V*)dst = *(const V*)src;
 }
+template <int BYTES> PR_FN void pr_copy_zfill(void* dst, const void* src, bool valid) {
+  typedef typename pr_vec_<BYTES>::type V;
+  V v = {};
+  if (valid) v = *(const V*)src;
+  *(V*)dst = v;
+}
 PR_FN void pr_stcs_(unsigned short* p, unsigned short v) {
   asm volatile("st.global.cs.u16 [%0], %1;" ::"l"(p), "h"(v) : "memory");
 }

@@ -134,6 +134,16 @@ template <int BYTES> PR_FN void pr_copy(void* dst, const void* src) {
   pr_aligned_<BYTES>(src);
   *(V*)dst = *(const V*)src;
 }
+template <int BYTES> PR_FN void pr_copy_zfill(void* dst, const void* src, bool valid) {
+  typedef typename pr_vec_<BYTES>::type V __attribute__((may_alias));
+  pr_aligned_<BYTES>(dst);
+  V v = {};
+  if (valid) {
+    pr_aligned_<BYTES>(src);
+    v = *(const V*)src;
+  }
+  *(V*)dst = v;
+}
 template <int BYTES> PR_FN void pr_copy_stream(void* dst, const void* src) {
   pr_copy<BYTES>(dst, src);
 }

@@ -88,52 +88,21 @@ Expr KernelPrinter::fragment_flat(BufferId id, std::span<const Expr> indices) {
 
 namespace {
 
-// Of four matrices, does the second one stand beside the first in the source, or below it?
-bool second_is_beside(const TensorIntrinsic& intrinsic, const TensorMatch::Operand& at) {
+// Does the second 8 x 8 matrix of a load stand beside the first in the source, or below it?
+bool second_is_beside(const TensorIntrinsic& intrinsic, const TensorMatch::Operand& at,
+                      int64_t matrices) {
   const TensorOperand& source = intrinsic.operands[1];
-  const int64_t second[] = {0, source.registers / 4};
+  const int64_t second[] = {0, source.registers / matrices};
   const std::size_t column_dim = at.strides[1] == 1 ? 1 : 0;
   return source.fragment.at(second)[column_dim] != 0;
 }
 
 }  // namespace
 
-// The address of the row that each lane gives to ldmatrix: lane i that of row i of the 8 x 8
-// matrices.
+// The address of the row that each lane gives to ldmatrix: lane i that of row i % 8 of matrix
+// i / 8.
 std::string KernelPrinter::row_address(const TensorIntrinsic& intrinsic,
                                        const TensorMatch::Operand& at) {
-  const bool is_pair = intrinsic.call.find(".x2.") != std::string::npos;
-  const bool is_transposed = intrinsic.call.find(".trans.") != std::string::npos;
-  const int64_t row_elems = 16 / byte_size(buffer(at.buffer).dtype);
-  const int64_t rows = is_pair && !is_transposed ? 8 : 16;
-  // Where the source is indexed with the columns first, its rows are the second dimension.
-  const std::size_t row_dim = at.strides[1] == 1 ? 0 : 1;
-  if (storage_.swizzles.count(at.buffer) != 0) {
-    return swizzled_row_address(at, rows, !(is_pair && is_transposed));
-  }
-  Expr base = flat(at.buffer, at.base);
-  const std::string lane = lane_ != nullptr ? vars_.at(lane_->id) : "tx";
-  if (intrinsic.call.find(".x4.") != std::string::npos && second_is_beside(intrinsic, at)) {
-    return fmt::format("{0} + ({1} / 16 * 8 + {1} % 8) * {2} + {1} / 8 % 2 * {3}",
-                       address(at.buffer, base), lane, at.strides[row_dim], row_elems);
-  }
-  std::string text =
-      fmt::format("{} + {} % {} * {}", address(at.buffer, base), lane, rows, at.strides[row_dim]);
-  if (!(is_pair && is_transposed)) {
-    text += fmt::format(" + {} / {} % 2 * {}", lane, rows, row_elems);
-  }
-  return text;
-}
-
-// The same where the address is no sum.
-std::string KernelPrinter::swizzled_row_address(const TensorMatch::Operand& at, int64_t rows,
-                                                bool has_columns) {
-  const std::size_t row_dim = at.strides[1] == 1 ? 0 : 1;
-  std::vector<Expr> indices = at.base;
-  if (at.dims[0] < 0 || at.dims[1] < 0) {
-    failed_ = prunerc::error(Diag::kUnsupported, "rows of a swizzled matrix that cross its own");
-    return "";
-  }
   const VarRanges::Mark mark = ranges_.mark();
   const Var* lane = lane_;
   if (lane == nullptr) {
@@ -141,19 +110,43 @@ std::string KernelPrinter::swizzled_row_address(const TensorMatch::Operand& at, 
     vars_[lane->id] = "tx";
     ranges_.bind(lane, b_.int_imm(kWarpLanes));
   }
+  const int64_t matrices = intrinsic.call.find(".x4.") != std::string::npos ? 4 : 2;
+  const bool beside = second_is_beside(intrinsic, at, matrices);
+  const auto digit = [&](int64_t lower, int64_t extent) {
+    return b_.floormod(b_.floordiv(Expr(lane), b_.int_imm(lower)), b_.int_imm(extent));
+  };
+  // Lanes of the second and of the third matrix move on by these.
+  Expr row = beside ? digit(1, 8) : digit(1, 16);
+  Expr piece = beside ? digit(8, 2) : b_.int_imm(0);
+  if (matrices == 4 && beside) row = b_.add(b_.mul(digit(16, 2), b_.int_imm(8)), row);
+  if (matrices == 4 && !beside) piece = digit(16, 2);
+  const int64_t elems = kSwizzlePiece / byte_size(buffer(at.buffer).dtype);
+  const std::string text = row_address_at(at, row, b_.mul(piece, b_.int_imm(elems)));
+  ranges_.rewind(mark);
+  return text;
+}
+
+// The address `row` and `column` away from where the operand starts.
+std::string KernelPrinter::row_address_at(const TensorMatch::Operand& at, Expr row, Expr column) {
+  // Where the source is indexed with the columns first, its rows are the second dimension.
+  const std::size_t row_dim = at.strides[1] == 1 ? 0 : 1;
+  if (storage_.swizzles.count(at.buffer) == 0) {
+    Expr offset = b_.add(b_.mul(row, b_.int_imm(at.strides[row_dim])), column);
+    return address(at.buffer, flat(at.buffer, at.base)) + " + " +
+           index_value(simplify(b_, offset, ranges_)).text;
+  }
+  if (at.dims[0] < 0 || at.dims[1] < 0) {
+    failed_ = prunerc::error(Diag::kUnsupported, "rows of a swizzled matrix that cross its own");
+    return "";
+  }
+  std::vector<Expr> indices = at.base;
   const auto shift = [&](std::size_t dim, Expr by) {
     Expr& index = indices[static_cast<std::size_t>(at.dims[dim])];
     index = b_.add(index, by);
   };
-  shift(row_dim, b_.floormod(Expr(lane), b_.int_imm(rows)));
-  if (has_columns) {
-    const int64_t row_elems = kSwizzlePiece / byte_size(buffer(at.buffer).dtype);
-    Expr half = b_.floormod(b_.floordiv(Expr(lane), b_.int_imm(rows)), b_.int_imm(2));
-    shift(1 - row_dim, b_.mul(half, b_.int_imm(row_elems)));
-  }
-  const std::string text = address(at.buffer, flat(at.buffer, indices));
-  ranges_.rewind(mark);
-  return text;
+  shift(row_dim, row);
+  shift(1 - row_dim, column);
+  return address(at.buffer, flat(at.buffer, indices));
 }
 
 std::string KernelPrinter::tensor_operand(const TensorIntrinsic& intrinsic, std::size_t index,

@@ -123,32 +123,48 @@ bool KernelPrinter::can_be_async(const Store& store, const Load& load, int64_t b
          b_.buffer(load.buffer).scope == Scope::kGlobal;
 }
 
-// dst[..] = condition of all lanes ? src[..] : 0
+namespace {
+
+bool is_zero(Expr e) {
+  const FloatImm* real = e.as<FloatImm>();
+  const IntImm* integer = e.as<IntImm>();
+  return (real != nullptr && real->value == 0 && !std::signbit(real->value)) ||
+         (integer != nullptr && integer->value == 0);
+}
+
+}  // namespace
+
+// dst[..] = condition of all lanes ? src[..] : 0; conditions may stand inside each other, as the
+// padding of a window in that of a tile.
 bool KernelPrinter::padded_copy(const Loop& loop, const Store& store) {
-  const Select* select = store.value.as<Select>();
-  if (select == nullptr || mentions(select->condition, loop.var->id)) return false;
-  const Load* load = select->on_true.as<Load>();
+  Expr condition;
+  Expr value_inside = store.value;
+  while (const Select* select = value_inside.as<Select>()) {
+    if (mentions(select->condition, loop.var->id) || !is_zero(select->on_false)) return false;
+    condition =
+        condition.defined() ? b_.logical_and(condition, select->condition) : select->condition;
+    value_inside = select->on_true;
+  }
+  const Load* load = value_inside.as<Load>();
   const int64_t lanes = loop.extent.as<IntImm>()->value;
   const int64_t bytes = byte_size(store.value.dtype());
-  const FloatImm* zero = select->on_false.as<FloatImm>();
-  const IntImm* int_zero = select->on_false.as<IntImm>();
-  const bool is_zero = (zero != nullptr && zero->value == 0 && !std::signbit(zero->value)) ||
-                       (int_zero != nullptr && int_zero->value == 0);
-  if (load == nullptr || !is_zero || !is_vector(lanes, bytes)) return false;
+  if (load == nullptr || !condition.defined() || !is_vector(lanes, bytes) ||
+      buffer(load->buffer).scope == Scope::kLocal) {
+    return false;
+  }
   const std::optional<Expr> to = lane_base(store.buffer, store.indices, loop);
   const VarRanges::Mark mark = ranges_.mark();
-  ranges_.assume(select->condition);
+  ranges_.assume(condition);
   const std::optional<Expr> from = lane_base(load->buffer, load->indices, loop);
   ranges_.rewind(mark);
   if (!to || !from) return false;
-  const std::string condition = value(select->condition).text;
+  const std::string valid = value(condition).text;
   for (const auto& [at, n] : pieces(lanes, bytes)) {
-    if (!can_be_async(store, *load, n * bytes)) return false;
     const Expr offset = b_.int_imm(at);
-    line(fmt::format("pr_cp_async_zfill<{}>({}, {}, {});", n * bytes,
-                     address(store.buffer, simplify(b_, b_.add(*to, offset), ranges_)),
-                     address(load->buffer, simplify(b_, b_.add(*from, offset), ranges_)),
-                     condition));
+    const bool is_async = can_be_async(store, *load, n * bytes);
+    line(fmt::format("{}<{}>({}, {}, {});", is_async ? "pr_cp_async_zfill" : "pr_copy_zfill",
+                     n * bytes, address(store.buffer, simplify(b_, b_.add(*to, offset), ranges_)),
+                     address(load->buffer, simplify(b_, b_.add(*from, offset), ranges_)), valid));
   }
   return true;
 }

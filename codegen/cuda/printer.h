@@ -77,8 +77,7 @@ class KernelPrinter {
   std::string tensor_operand(const ir::TensorIntrinsic& intrinsic, std::size_t index,
                              const ir::TensorMatch::Operand& at);
   std::string row_address(const ir::TensorIntrinsic& intrinsic, const ir::TensorMatch::Operand& at);
-  std::string swizzled_row_address(const ir::TensorMatch::Operand& at, int64_t rows,
-                                   bool has_columns);
+  std::string row_address_at(const ir::TensorMatch::Operand& at, ir::Expr row, ir::Expr column);
   ir::Expr fragment_flat(ir::BufferId id, std::span<const ir::Expr> indices);
   std::optional<ir::Expr> fragment_offset(ir::BufferId id, std::span<const ir::Expr> indices,
                                           ir::Expr lane, ir::Expr reg);

@@ -211,6 +211,7 @@ class GpuTensor {
     PRUNERC_TRY(const LoopId fused, s_.fuse(loops));
     PRUNERC_TRY(const std::vector<LoopId> parts,
                 s_.split(fused, {Int(-1), warps_, Int(kLanes), context_.pick(widths, most)}));
+    PRUNERC_TRY_VOID(s_.unroll(parts[0]));
     PRUNERC_TRY_VOID(s_.vectorize(parts[3]));
     PRUNERC_TRY_VOID(s_.bind(parts[2], "thread.x"));
     PRUNERC_TRY_VOID(s_.bind(parts[1], "thread.y"));
@@ -228,6 +229,7 @@ class GpuTensor {
 
   Result<void> bind_all() {
     PRUNERC_TRY_VOID(s_.bind(warp_, "thread.y"));
+    PRUNERC_TRY_VOID(s_.unroll(k_[1]));
     if (top_.valid()) PRUNERC_TRY_VOID(s_.bind(top_, "block.z"));
     PRUNERC_TRY_VOID(s_.bind(m_.loops[0], "block.y"));
     PRUNERC_TRY_VOID(s_.bind(n_.loops[0], "block.x"));
