@@ -1,4 +1,4 @@
-// Accesses of several elements at once, and values that travel between the lanes of a warp.
+// Accesses of several elements at once.
 #include "codegen/cuda/printer.h"
 #include "codegen/lower/lanes.h"
 #include "codegen/lower/util.h"
@@ -223,44 +223,6 @@ void KernelPrinter::load_vectors(Expr value, const Loop& loop, const std::string
     bound->push_back(e.node());
     return false;
   });
-}
-
-// P[t] = P[t] op P[t + step], all lanes of a warp at once. Lanes beyond the condition compute what
-// nobody uses.
-bool KernelPrinter::shuffle_loop(const Loop& loop) {
-  const std::optional<int64_t> step = attr_of(loop, kShuffleAttr);
-  if (step) shuffle_body(loop.body, *step);
-  return step.has_value();
-}
-
-void KernelPrinter::shuffle_body(Stmt s, int64_t step) {
-  if (!s.defined()) return;
-  if (const If* branch = s.as<If>()) return shuffle_body(branch->then_body, step);
-  if (const Seq* seq = s.as<Seq>()) {
-    for (Stmt child : seq->stmts) shuffle_body(child, step);
-    return;
-  }
-  if (const Loop* inner = s.as<Loop>()) {
-    const VarRanges::Mark mark = ranges_.mark();
-    ranges_.bind(inner->var, inner->extent);
-    const std::string name = vars_[inner->var->id] = fresh("i");
-    line("#pragma unroll");
-    open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", name, index_value(inner->extent).text));
-    shuffle_body(inner->body, step);
-    close();
-    ranges_.rewind(mark);
-    return;
-  }
-  const Store* store = s.as<Store>();
-  const BinaryNode* node = store != nullptr ? as_binary(store->value) : nullptr;
-  if (node == nullptr) {
-    failed_ = prunerc::error(Diag::kInternal, "a shuffle of another form");
-    return;
-  }
-  const std::string mine = element(store->buffer, store->indices);
-  const Text other{fmt::format("pr_shfl_down({}, {})", mine, step)};
-  line(fmt::format("{} = {};", mine,
-                   arithmetic(node->kind, store->value.dtype(), {mine}, other).text));
 }
 
 }  // namespace prunerc::codegen

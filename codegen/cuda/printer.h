@@ -83,8 +83,11 @@ class KernelPrinter {
                                           ir::Expr lane, ir::Expr reg);
   int64_t num_registers(ir::BufferId id);
 
+  // What lanes give each other (print_shuffle.cc).
   bool shuffle_loop(const ir::Loop& loop);
   void shuffle_body(ir::Stmt s, int64_t step);
+  void fetch_shuffled(ir::Stmt s, int64_t step);
+  bool is_shuffled(const ir::Load& load, int64_t step);
 
   // Values (print_expr.cc).
   Text value(ir::Expr e);

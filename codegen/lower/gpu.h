@@ -18,7 +18,9 @@ Result<ir::Program> check_owners(const ir::Program& program, const ir::Target& t
 /// ~>  for t { P[t, i] = 0 }  for t { P[t, i] += A[i, t] }
 ///     for t {shuffle = 16} { P[t, i] += P[t + 16, i] } ..  for t { if (t % 32 == 0) S[t // 32, i]
 ///     = P[t, i] }  for w in 2 { C[i] += S[w, i] }
-/// Errors: Unsupported (a reducer of several results).
+/// Several results (argmax) combine as a tuple does: cross_thread_tuple.cc.
+/// Errors: Unsupported (a reducer that is not known to combine; a guard that relates its loops with
+/// others).
 Result<ir::Program> lower_cross_thread(const ir::Program& program, const ir::Target& target);
 
 /// Makes each thread loop stand around one phase: nothing is left in it between which threads meet.

@@ -1,13 +1,13 @@
 #include "schedule/primitive/reducer.h"
 
+#include "ir/analysis/accumulator.h"
 #include "ir/analysis/carried.h"
+#include "ir/analysis/combiner.h"
 #include "ir/analysis/iter_map.h"
 #include "ir/analysis/linear.h"
 #include "ir/equal.h"
 #include "ir/visit.h"
-#include "schedule/primitive/accumulator.h"
 #include "schedule/primitive/box.h"
-#include "schedule/primitive/combiner.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,28 +17,6 @@ namespace prunerc::schedule {
 using namespace ir;  // NOLINT(google-build-using-namespace)
 
 namespace {
-
-bool loads_from(Expr e, BufferId buffer) {
-  bool found = false;
-  walk(e, [&](Expr child) {
-    const Load* load = child.as<Load>();
-    found |= load != nullptr && load->buffer == buffer;
-    return !found;
-  });
-  return found;
-}
-
-bool is_reducer_op(ExprKind kind) {
-  return kind == ExprKind::kAdd || kind == ExprKind::kMul || kind == ExprKind::kMin ||
-         kind == ExprKind::kMax;
-}
-
-bool loads_element(Expr e, const Store& store) {
-  const Load* load = e.as<Load>();
-  return load != nullptr && load->buffer == store.buffer &&
-         std::equal(load->indices.begin(), load->indices.end(), store.indices.begin(),
-                    [](Expr x, Expr y) { return structural_equal(x, y); });
-}
 
 bool is_unit(Expr extent) { return constant(extent) == 1; }
 
@@ -103,37 +81,7 @@ bool implies(const Linear& fact, const Linear& goal, const VarRanges& ranges) {
   return false;
 }
 
-// The reducer of a body that is not the block's own: what loops inside it hold.
-std::optional<Reducer> match_reducer_in(const Block& block, Stmt body) {
-  const Store* store = body.as<Store>();
-  const BinaryNode* value = store == nullptr ? nullptr : as_binary(store->value);
-  if (value == nullptr || !is_reducer_op(value->kind)) return std::nullopt;
-  for (const IterVar& iter : block.iters) {
-    if (iter.kind == IterKind::kSpatial) continue;
-    for (Expr index : store->indices) {
-      if (mentions(index, iter.var->id)) return std::nullopt;
-    }
-  }
-  const bool left = loads_element(value->lhs, *store);
-  const Expr update = left ? value->rhs : value->lhs;
-  if (!left && !loads_element(value->rhs, *store)) return std::nullopt;
-  if (loads_from(update, store->buffer)) return std::nullopt;
-  return Reducer{value->kind, store, update};
-}
-
 }  // namespace
-
-std::optional<Reducer> match_reducer(const Block& block) {
-  return match_reducer_in(block, block.body);
-}
-
-Expr identity_of(IrBuilder& b, ExprKind op, DType dtype) {
-  if (op == ExprKind::kAdd) return b.constant(0, dtype);
-  if (op == ExprKind::kMul) return b.constant(1, dtype);
-  const bool is_min = op == ExprKind::kMin;
-  if (is_float(dtype)) return b.float_imm(is_min ? HUGE_VAL : -HUGE_VAL, dtype);
-  return b.int_imm(is_min ? max_int(dtype) : min_int(dtype), dtype);
-}
 
 bool is_identity(ExprKind op, Expr value) {
   IrBuilder b("identity");
@@ -185,7 +133,7 @@ Proof instances_meet(const Block& block, const Access& x, const Access& y, Insta
 std::string accumulation_fault(IrBuilder& b, const Block& block) {
   Stmt inside = block.body;
   while (const Loop* loop = inside.as<Loop>()) inside = loop->body;
-  if (match_reducer_in(block, inside) || match_accumulator(b, block)) return {};
+  if (match_reducer(block, inside) || match_accumulator(b, block)) return {};
   std::string fault;
   if (find_combiner(b, block, &fault)) return {};
   return fault.empty() ? "its reduction is no sum, product, minimum or maximum into one element"

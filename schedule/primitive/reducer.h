@@ -3,6 +3,7 @@
 #ifndef PRUNERC_SCHEDULE_PRIMITIVE_REDUCER_H_
 #define PRUNERC_SCHEDULE_PRIMITIVE_REDUCER_H_
 
+#include "ir/analysis/accumulator.h"
 #include "ir/analysis/prove.h"
 #include "ir/builder.h"
 #include "schedule/primitive/site.h"
@@ -14,18 +15,7 @@
 
 namespace prunerc::schedule {
 
-/// store: T[idx] = T[idx] op update, where update does not read T and idx is free of reduction
-/// variables.
-struct Reducer {
-  ir::ExprKind op;  // Add, Mul, Min or Max
-  const ir::Store* store;
-  ir::Expr update;
-};
-std::optional<Reducer> match_reducer(const ir::Block& block);
-
-/// The value e with (e op x) == x.
-ir::Expr identity_of(ir::IrBuilder& b, ir::ExprKind op, ir::DType dtype);
-/// Is `value` that constant?
+/// Is `value` the constant e with (e op x) == x?
 bool is_identity(ir::ExprKind op, ir::Expr value);
 
 bool has_reduce_iters(const ir::Block& block);

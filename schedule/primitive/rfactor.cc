@@ -19,12 +19,12 @@
 // reduction variable; where the guard mentions L it holds at the start of every partial result;
 // each instance occurs once. Legal because: the reducer is associative and commutative. Float
 // rounding may change. Cost: O(size of B and its loops).
+#include "ir/analysis/accumulator.h"
+#include "ir/analysis/combiner.h"
 #include "ir/analysis/prove.h"
 #include "ir/analysis/region.h"
 #include "ir/analysis/simplify.h"
 #include "schedule/primitive.h"
-#include "schedule/primitive/accumulator.h"
-#include "schedule/primitive/combiner.h"
 #include "schedule/primitive/flow.h"
 #include "schedule/primitive/nest.h"
 #include "schedule/primitive/reducer.h"
@@ -187,12 +187,12 @@ class RfactorRewriter {
     return out;
   }
 
-  std::vector<Target> partials(const VarMap& vars, Expr on_axis) {
+  std::vector<Held> partials(const VarMap& vars, Expr on_axis) {
     const Store& store = *plan_.stores()[0];
     std::vector<Expr> indices;
     for (Expr index : store.indices) indices.push_back(substitute(b_, index, vars));
     indices = with_axis(store, indices, on_axis);
-    std::vector<Target> out;
+    std::vector<Held> out;
     for (const BufferId buffer : partial_) out.push_back({buffer, indices});
     return out;
   }
@@ -270,7 +270,7 @@ class RfactorRewriter {
   }
 
   void accumulate_partial(Block& block, const VarMap& by_iter, Expr on_axis, bool reduces) {
-    const std::vector<Target> targets = partials(by_iter, on_axis);
+    const std::vector<Held> targets = partials(by_iter, on_axis);
     const Accumulator& how = *plan_.how();
     std::vector<Expr> element;
     for (Expr part : how.element) {
@@ -316,11 +316,11 @@ class RfactorRewriter {
       block.body = combine_tuple(axis_iter);
       block.init = clone_with_fresh_ids(b_, block.init);
     } else {
-      std::vector<Target> targets;
+      std::vector<Held> targets;
       for (const Store* store : plan_.how()->targets) {
         targets.push_back({store->buffer, {store->indices.begin(), store->indices.end()}});
       }
-      const std::vector<Target> from = partials({}, axis_iter);
+      const std::vector<Held> from = partials({}, axis_iter);
       block.body = accumulate(b_, *plan_.how(), targets, element_of(b_, *plan_.how(), from));
     }
     rebuild_accesses(b_, block);

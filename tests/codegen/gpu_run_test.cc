@@ -25,7 +25,6 @@ TEST_CASE("hand-written GPU schedules run on the host", "[gpu]") {
       {.order = ThreadOrder::kRandom, .mode = AsyncMode::kLateMma, .seed = 3},
   };
   for (const GpuProgram& p : gpu_programs()) {
-    if (p.name.substr(0, 10) == "row_argmax") continue;  // gpu_lower_test.cc
     CAPTURE(p.name);
     const std::string difference = compare_on_host(p.base, p.scheduled, target, 1, orders);
     INFO(difference);

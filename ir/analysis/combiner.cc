@@ -1,11 +1,12 @@
-#include "schedule/primitive/combiner.h"
+#include "ir/analysis/combiner.h"
 
+#include "ir/analysis/accumulator.h"
+#include "ir/analysis/leaf.h"
+#include "ir/analysis/real_value.h"
 #include "ir/equal.h"
 #include "ir/map.h"
 #include "ir/support/rng.h"
 #include "ir/visit.h"
-#include "schedule/primitive/real_value.h"
-#include "schedule/primitive/site.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,9 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace prunerc::schedule {
-
-using namespace ir;  // NOLINT(google-build-using-namespace)
+namespace prunerc::ir {
 
 namespace {
 
@@ -136,7 +135,7 @@ class Reduction {
   // Does the leaf depend on the element, or is it one for all instances of a sum?
   bool varies(Expr leaf) const {
     return std::any_of(block_.iters.begin(), block_.iters.end(), [&](const IterVar& iter) {
-      return iter.kind != IterKind::kSpatial && mentions(leaf, iter.var->id);
+      return iter.kind != IterKind::kSpatial && has_var(leaf, iter.var->id);
     });
   }
 
@@ -151,7 +150,7 @@ class Reduction {
   Sample position(Expr var, uint64_t owner) {
     int64_t extent = 1 << 20;
     for (const IterVar& iter : block_.iters) {
-      if (var.is(Expr(iter.var))) extent = constant(iter.extent).value_or(extent);
+      if (var.is(Expr(iter.var))) extent = constant_value(iter.extent).value_or(extent);
     }
     const int64_t at = (offset_ + turn_ * static_cast<int64_t>(owner)) % extent;
     return {0, at < 0 ? at + extent : at};
@@ -276,8 +275,8 @@ bool is_elementwise(const Tuple& tuple, const Combiner& combiner) {
   for (std::size_t t = 0; t < tuple.size(); ++t) {
     for (std::size_t other = 0; other < tuple.size(); ++other) {
       if (other == t || tuple.start[other].loops.empty()) continue;
-      if (mentions(combiner.results[t], combiner.left[other]->id) ||
-          mentions(combiner.results[t], combiner.right[other]->id)) {
+      if (has_var(combiner.results[t], combiner.left[other]->id) ||
+          has_var(combiner.results[t], combiner.right[other]->id)) {
         return false;
       }
     }
@@ -385,4 +384,19 @@ std::optional<CombinedTuple> find_combiner(IrBuilder& b, const Block& block, std
   return out;
 }
 
-}  // namespace prunerc::schedule
+std::optional<CombinedTuple> known_combination(IrBuilder& b, const Block& block) {
+  const std::optional<Accumulator> how =
+      block.combiner != nullptr ? std::nullopt : match_accumulator(b, block);
+  if (!how) {
+    std::string fault;
+    return find_combiner(b, block, &fault);
+  }
+  std::optional<Tuple> tuple = read_tuple(block);
+  if (!tuple || tuple->size() != how->targets.size()) return std::nullopt;
+  for (std::size_t t = 0; t < tuple->size(); ++t) {
+    if (tuple->start[t].store->buffer != how->targets[t]->buffer) return std::nullopt;
+  }
+  return CombinedTuple{std::move(*tuple), combiner_of(b, *how), {}};
+}
+
+}  // namespace prunerc::ir

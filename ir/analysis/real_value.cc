@@ -1,4 +1,4 @@
-#include "schedule/primitive/real_value.h"
+#include "ir/analysis/real_value.h"
 
 #include "ir/int_math.h"
 #include "ir/support/check.h"
@@ -7,9 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace prunerc::schedule {
-
-using namespace ir;  // NOLINT(google-build-using-namespace)
+namespace prunerc::ir {
 
 namespace {
 
@@ -140,4 +138,4 @@ bool same_value(DType dtype, Sample a, Sample b) {
   return std::fabs(a.real - b.real) <= kTolerance * scale;
 }
 
-}  // namespace prunerc::schedule
+}  // namespace prunerc::ir

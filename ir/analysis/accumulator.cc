@@ -1,28 +1,33 @@
-#include "schedule/primitive/accumulator.h"
+#include "ir/analysis/accumulator.h"
 
+#include "ir/analysis/leaf.h"
 #include "ir/equal.h"
+#include "ir/map.h"
 #include "ir/visit.h"
-#include "schedule/primitive/reducer.h"
 
 #include <algorithm>
+#include <cmath>
 
-namespace prunerc::schedule {
-
-using namespace ir;  // NOLINT(google-build-using-namespace)
+namespace prunerc::ir {
 
 namespace {
 
-Target target_of(const Store& store) {
+Held target_of(const Store& store) {
   return {store.buffer, {store.indices.begin(), store.indices.end()}};
 }
 
-std::vector<Target> targets_of(const Accumulator& how) {
-  std::vector<Target> out;
+std::vector<Held> targets_of(const Accumulator& how) {
+  std::vector<Held> out;
   for (const Store* store : how.targets) out.push_back(target_of(*store));
   return out;
 }
 
-Expr load(IrBuilder& b, const Target& target) { return b.load(target.buffer, target.indices); }
+Expr load(IrBuilder& b, const Held& target) { return b.load(target.buffer, target.indices); }
+
+bool is_reducer_op(ExprKind kind) {
+  return kind == ExprKind::kAdd || kind == ExprKind::kMul || kind == ExprKind::kMin ||
+         kind == ExprKind::kMax;
+}
 
 bool is_load_of(Expr e, const Store& store) {
   const Load* found = e.as<Load>();
@@ -55,7 +60,7 @@ std::vector<const Store*> two_stores(const Block& block) {
   for (const IterVar& iter : block.iters) {
     if (iter.kind == IterKind::kSpatial) continue;
     for (Expr index : first->indices) {
-      if (mentions(index, iter.var->id)) return {};
+      if (has_var(index, iter.var->id)) return {};
     }
   }
   return {first, second};
@@ -121,7 +126,7 @@ std::optional<Accumulator> match_softmax(IrBuilder& b, const Block& block) {
   return confirm(b, block, std::move(out));
 }
 
-Stmt step_best(IrBuilder& b, const Accumulator& how, std::span<const Target> targets,
+Stmt step_best(IrBuilder& b, const Accumulator& how, std::span<const Held> targets,
                std::span<const Expr> element) {
   const bool is_max = how.op == ExprKind::kMax;
   const Expr condition = element[0];
@@ -141,7 +146,7 @@ Stmt step_best(IrBuilder& b, const Accumulator& how, std::span<const Target> tar
                 b.store(targets[1].buffer, targets[1].indices, best)});
 }
 
-Stmt step_softmax(IrBuilder& b, std::span<const Target> targets, std::span<const Expr> element) {
+Stmt step_softmax(IrBuilder& b, std::span<const Held> targets, std::span<const Expr> element) {
   const Expr weight = element[0];
   const Expr x = element[1];
   const Expr largest = load(b, targets[1]);
@@ -158,6 +163,35 @@ Stmt step_softmax(IrBuilder& b, std::span<const Target> targets, std::span<const
 
 }  // namespace
 
+std::optional<Reducer> match_reducer(const Block& block, Stmt inside) {
+  const Store* store = inside.as<Store>();
+  const BinaryNode* value = store == nullptr ? nullptr : as_binary(store->value);
+  if (value == nullptr || !is_reducer_op(value->kind)) return std::nullopt;
+  for (const IterVar& iter : block.iters) {
+    if (iter.kind == IterKind::kSpatial) continue;
+    for (Expr index : store->indices) {
+      if (has_var(index, iter.var->id)) return std::nullopt;
+    }
+  }
+  const bool left = is_load_of(value->lhs, *store);
+  const Expr update = left ? value->rhs : value->lhs;
+  if (!left && !is_load_of(value->rhs, *store)) return std::nullopt;
+  if (holds_load_of(update, {&store, 1})) return std::nullopt;
+  return Reducer{value->kind, store, update};
+}
+
+std::optional<Reducer> match_reducer(const Block& block) {
+  return match_reducer(block, block.body);
+}
+
+Expr identity_of(IrBuilder& b, ExprKind op, DType dtype) {
+  if (op == ExprKind::kAdd) return b.constant(0, dtype);
+  if (op == ExprKind::kMul) return b.constant(1, dtype);
+  const bool is_min = op == ExprKind::kMin;
+  if (is_float(dtype)) return b.float_imm(is_min ? HUGE_VAL : -HUGE_VAL, dtype);
+  return b.int_imm(is_min ? max_int(dtype) : min_int(dtype), dtype);
+}
+
 std::optional<Accumulator> match_accumulator(IrBuilder& b, const Block& block) {
   if (const std::optional<Reducer> single = match_reducer(block)) {
     return Accumulator{AccumulatorKind::kSingle, single->op, {single->store}, {single->update}};
@@ -166,7 +200,7 @@ std::optional<Accumulator> match_accumulator(IrBuilder& b, const Block& block) {
   return found ? found : match_softmax(b, block);
 }
 
-Stmt accumulate(IrBuilder& b, const Accumulator& how, std::span<const Target> targets,
+Stmt accumulate(IrBuilder& b, const Accumulator& how, std::span<const Held> targets,
                 std::span<const Expr> element) {
   switch (how.kind) {
     case AccumulatorKind::kSingle:
@@ -178,16 +212,51 @@ Stmt accumulate(IrBuilder& b, const Accumulator& how, std::span<const Target> ta
   PRUNERC_UNREACHABLE("accumulator kind");
 }
 
-std::vector<Expr> element_of(IrBuilder& b, const Accumulator& how,
-                             std::span<const Target> partial) {
-  if (how.kind == AccumulatorKind::kSingle) return {load(b, partial[0])};
-  const Expr first = load(b, partial[0]);
-  const Expr second = load(b, partial[1]);
-  if (how.kind == AccumulatorKind::kSoftmax) return {first, second};
-  return {b.le(b.int_imm(0), first), second, first};
+namespace {
+
+// The element that a partial result with these values is.
+std::vector<Expr> element_of(IrBuilder& b, AccumulatorKind kind, std::span<const Expr> held) {
+  if (kind == AccumulatorKind::kSingle) return {held[0]};
+  if (kind == AccumulatorKind::kSoftmax) return {held[0], held[1]};
+  return {b.le(b.int_imm(0), held[0]), held[1], held[0]};
 }
 
-Stmt start_from_nothing(IrBuilder& b, const Accumulator& how, std::span<const Target> targets) {
+}  // namespace
+
+std::vector<Expr> element_of(IrBuilder& b, const Accumulator& how, std::span<const Held> partial) {
+  std::vector<Expr> held;
+  for (const Held& target : partial) held.push_back(load(b, target));
+  return element_of(b, how.kind, held);
+}
+
+const Combiner* combiner_of(IrBuilder& b, const Accumulator& how) {
+  std::vector<const Var*> left, right;
+  std::vector<Expr> held;
+  for (const Store* store : how.targets) {
+    const Buffer buffer = b.buffer(store->buffer);
+    left.push_back(b.fresh_var(buffer.name, buffer.dtype));
+    right.push_back(b.fresh_var(buffer.name, buffer.dtype));
+    held.push_back(Expr(right.back()));
+  }
+  const Stmt step = accumulate(b, how, targets_of(how), element_of(b, how.kind, held));
+  // No step reads what an earlier store of its own has changed, so that loads are what was held.
+  const ExprFn as_held = [&](Expr e) -> Expr {
+    for (std::size_t t = 0; t < how.targets.size(); ++t) {
+      if (is_load_of(e, *how.targets[t])) return left[t];
+    }
+    return map_children(b, e, as_held);
+  };
+  std::vector<Expr> results;
+  const auto add = [&](Stmt s) { results.push_back(as_held(s.as<Store>()->value)); };
+  if (const Seq* seq = step.as<Seq>()) {
+    for (Stmt s : seq->stmts) add(s);
+  } else {
+    add(step);
+  }
+  return b.combiner({left, right, results});
+}
+
+Stmt start_from_nothing(IrBuilder& b, const Accumulator& how, std::span<const Held> targets) {
   std::vector<Stmt> stores;
   for (std::size_t i = 0; i < targets.size(); ++i) {
     const DType dtype = b.buffer(targets[i].buffer).dtype;
@@ -204,4 +273,4 @@ bool starts_from_nothing(IrBuilder& b, const Accumulator& how, const Block& bloc
          structural_equal(block.init, start_from_nothing(b, how, targets_of(how)));
 }
 
-}  // namespace prunerc::schedule
+}  // namespace prunerc::ir

@@ -1,0 +1,102 @@
+// Reductions into several buffers whose iterations are threads.
+#include "codegen/pipeline.h"
+#include "ir/fpv/fpv.h"
+#include "ir/printer.h"
+#include "schedule/schedule.h"
+#include "tests/codegen/gpu_run.h"
+#include "tests/support/check.h"
+#include "tests/support/gpu_programs.h"
+
+#include <catch2/catch.hpp>
+
+#include <string>
+
+namespace prunerc::testing {
+namespace {
+
+using runtime::cuda_host::AsyncMode;
+using runtime::cuda_host::ExecutionOptions;
+using runtime::cuda_host::ThreadOrder;
+
+constexpr ExecutionOptions kOrders[] = {
+    {.order = ThreadOrder::kDescending, .mode = AsyncMode::kLazy},
+    {.order = ThreadOrder::kRandom, .mode = AsyncMode::kEager, .seed = 5},
+};
+
+ir::Program scheduled(const ir::Program& base, const std::string& script) {
+  const Result<schedule::TraceScript> parsed = schedule::parse_script(script);
+  REQUIRE_OK(parsed);
+  const Result<schedule::Schedule> done =
+      schedule::replay(base, parsed->trace, {.verify = schedule::Verify::kEachStep});
+  REQUIRE_OK(done);
+  return done->program();
+}
+
+// Threads that fill warps, part of one, several and none, along one axis and two.
+const char* const kShapes[] = {
+    "split(@L1, [-1, 7]) -> @L10, @L11\nbind(@L11, \"thread.x\")\n",
+    "split(@L1, [-1, 16]) -> @L10, @L11\nbind(@L11, \"thread.x\")\n",
+    "split(@L1, [-1, 128]) -> @L10, @L11\nbind(@L11, \"thread.x\")\n",
+    "split(@L1, [-1, 32]) -> @L10, @L11\nbind(@L11, \"thread.y\")\n",
+    "split(@L1, [-1, 3, 5]) -> @L10, @L11, @L12\nbind(@L12, \"thread.x\")\nbind(@L11, "
+    "\"thread.y\")\n",
+};
+
+TEST_CASE("tuples combine across threads of every shape, idle ones included", "[gpu]") {
+  const ir::Target target = gpu_target();
+  int tried = 0;
+  for (const GpuProgram& p : gpu_programs()) {
+    const bool has_scratch = p.name.rfind("row_argmax", 0) == 0 || p.name.rfind("row_soft", 0) == 0;
+    const bool is_plain = p.name.rfind("row_moments", 0) == 0 || p.name.rfind("row_att", 0) == 0;
+    if (!has_scratch && !is_plain) continue;
+    for (const char* const shape : kShapes) {
+      CAPTURE(p.name, shape);
+      std::string script = std::string(shape) + "bind(@L0, \"block.x\")\n";
+      if (has_scratch) script += "set_scope(@B0, 1, \"shared\")\n";
+      const ir::Program now = scheduled(p.base, script);
+      const Result<ir::Program> lowered = codegen::lower_gpu(now, target);
+      REQUIRE_OK(lowered);
+      const ir::FpvVerdict verdict = ir::check_equivalent(p.base, *lowered);
+      INFO(ir::to_string(verdict));
+      CHECK(verdict.ok());
+      const std::string found = compare_lowered_on_host(p.base, *lowered, target, 2, kOrders);
+      INFO(found);
+      CHECK(found.empty());
+      ++tried;
+    }
+  }
+  CHECK(tried == 40);
+}
+
+std::string pair(const std::string& body, const std::string& guard = "") {
+  return R"(
+program pair(X: f32[6, 32]) -> (P: f32[6], Q: f32[6]) {
+  for i in 6 @L0 bind(block.x) { for k in 32 @L1 bind(thread.x) {
+    block "pair" @B0 [vi: S(6) = i, vk: R(32) = k] )" +
+         guard + R"({
+      init { P[vi] = 0f32 Q[vi] = 0f32 }
+      )" +
+         body +
+         R"(
+  } } }
+})";
+}
+
+TEST_CASE("tuples across threads that do not combine are refused", "[gpu]") {
+  const ir::Target target = gpu_target();
+  const auto lowered = [&](const std::string& text) {
+    return codegen::lower_gpu(parse_or_die(text), target);
+  };
+  REQUIRE_OK(lowered(pair("P[vi] = P[vi] + X[vi, vk] Q[vi] = Q[vi] + X[vi, vk]*X[vi, vk]")));
+  // A recurrence; what it reads is none of its elements; another row's result.
+  CHECK_DIAG(lowered(pair("P[vi] = P[vi]*2f32 + X[vi, vk] Q[vi] = Q[vi] + P[vi]")), Unsupported);
+  CHECK_DIAG(lowered(pair("P[vi] = P[vi] + X[vi, vk] Q[vi] = Q[vi]*P[vi]")), Unsupported);
+  CHECK_DIAG(lowered(pair("P[vi] = P[vi] + X[vi, vk] Q[vi] = Q[vi] + P[5 - vi]")), Unsupported);
+  // Which threads take part depends on the row.
+  CHECK_DIAG(lowered(pair("P[vi] = P[vi] + X[vi, vk] Q[vi] = Q[vi] + X[vi, vk]*X[vi, vk]",
+                          "where k < i + 3 ")),
+             Unsupported);
+}
+
+}  // namespace
+}  // namespace prunerc::testing
