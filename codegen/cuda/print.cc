@@ -1,6 +1,7 @@
 #include "codegen/cuda/print.h"
 
 #include "codegen/cuda/printer.h"
+#include "codegen/lower/gpu.h"
 #include "codegen/lower/util.h"
 #include "codegen/storage_plan.h"
 #include "ir/analysis/simplify.h"
@@ -104,7 +105,7 @@ bool KernelPrinter::must_unroll(const Loop& loop) const {
     default: break;
   }
   if (unrolled_.count(loop.var->id) != 0) return true;
-  return !has_thread_loop(loop.body) && volume(Stmt(&loop)) <= unroll_limit_;
+  return !has_thread_loop(loop.body) && volume(Stmt(&loop)) * copies_ <= unroll_limit_;
 }
 
 void KernelPrinter::declare_arguments(KernelText* out) {
@@ -217,11 +218,16 @@ void KernelPrinter::loop(const Loop& loop) {
 
 void KernelPrinter::serial_loop(const Loop& loop) {
   const std::string name = vars_[loop.var->id] = fresh("i");
-  line(must_unroll(loop) ? "#pragma unroll" : "#pragma unroll 1");
+  const bool unrolls = must_unroll(loop);
+  const IntImm* extent = loop.extent.as<IntImm>();
+  const int64_t copies = copies_;
+  if (unrolls && extent != nullptr) copies_ *= extent->value;
+  line(unrolls ? "#pragma unroll" : "#pragma unroll 1");
   open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", name,
                    within(index_value(loop.extent), Prec::kAdd)));
   statement(loop.body);
   close();
+  copies_ = copies;
 }
 
 void KernelPrinter::alloc(const Alloc& alloc) {
@@ -289,7 +295,8 @@ Result<void> check_limits(const KernelText& kernel, const Kernel& shape, const T
 
 }  // namespace
 
-Result<CudaText> print_cuda(const Program& lowered, const Target& target, std::string_view symbol) {
+Result<CudaText> print_cuda(const Program& program, const Target& target, std::string_view symbol) {
+  const Program lowered = leave_out_guards(program);
   for (const Buffer& buffer : lowered.buffers()) PRUNERC_TRY_VOID(buffer_bytes(buffer));
   PRUNERC_TRY(const std::vector<Kernel> kernels, find_kernels(lowered));
   CudaText out;

@@ -131,7 +131,8 @@ class KernelPrinter {
   Fragments fragments_;
   const ir::Var* lane_ = nullptr;  // of thread.x, where one is open
   ir::Expr register_;              // of the fragment at hand
-  int64_t unroll_limit_ = 0;
+  int64_t unroll_limit_ = 0;  // statements and conditions of a loop, in all its copies
+  int64_t copies_ = 1;        // of the code at hand, by unrolled loops around it
   bool wide_index_ = false;
   bool is_async_ = false;  // copies into shared memory may be
   std::optional<Error> failed_;

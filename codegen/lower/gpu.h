@@ -66,6 +66,11 @@ Result<ir::Program> lower_uniform_stores(const ir::Program& program, const ir::T
 /// Errors: ThreadKernel (a barrier in code that only some threads reach).
 Result<ir::Program> insert_barriers(const ir::Program& program, const ir::Target& target);
 
+/// The lowered program for print_cuda, without conditions in the tiles that a thread computes where
+/// they do not matter or do not change (gpu_guards.cc). No program to check: it may read elements
+/// that were never written, for results that nobody reads.
+ir::Program leave_out_guards(const ir::Program& lowered);
+
 }  // namespace prunerc::codegen
 
 #endif  // PRUNERC_CODEGEN_LOWER_GPU_H_
