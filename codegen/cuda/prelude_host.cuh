@@ -167,10 +167,18 @@ template <int W, int BYTES> PR_FN int pr_swizzled(int i) {
 }
 
 // ---- Asynchronous copies from global to shared memory. ----
+// The copy is made by code without checks: these reads are what the bounds checker sees of it.
+PR_FN void pr_check_source_(const void* src, int bytes, bool valid) {
+#ifdef PR_BOUNDS
+  if (valid) (void)(((const volatile char*)src)[0] + ((const volatile char*)src)[bytes - 1]);
+#endif
+}
 template <int BYTES> PR_FN void pr_cp_async(void* dst, const void* src) {
+  pr_check_source_(src, BYTES, true);
   pr_api_->cp_async(pr_self_(), dst, src, BYTES, 1);
 }
 template <int BYTES> PR_FN void pr_cp_async_zfill(void* dst, const void* src, bool valid) {
+  pr_check_source_(src, BYTES, valid);
   pr_api_->cp_async(pr_self_(), dst, src, BYTES, valid);
 }
 PR_FN void pr_cp_async_commit() { pr_api_->cp_async_commit(pr_self_()); }
