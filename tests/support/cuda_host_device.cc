@@ -35,21 +35,14 @@ HostDeviceOptions host_device_options(HostChecker checker) {
   return options;
 }
 
-runtime::JobOutcome check_source_on_host(const codegen::Artifact& source,
+runtime::JobOutcome check_object_on_host(const codegen::Artifact& object,
                                          std::span<const std::string_view> inputs,
                                          HostChecker checker) {
   thread_local HostDevice plain(host_device_options(HostChecker::kNone));
   thread_local HostDevice race(host_device_options(HostChecker::kRace));
   thread_local HostDevice bounds(host_device_options(HostChecker::kBounds));
-  runtime::JobOutcome outcome;
-  const Result<codegen::Artifact> object = codegen::build_host_object(source, {.checker = checker});
-  if (!object.ok()) {
-    outcome.measurement.status = runtime::MeasureStatus::kBuildError;
-    outcome.measurement.detail = object.error().message();
-    return outcome;
-  }
   runtime::Job job;
-  job.artifact = &*object;
+  job.artifact = &object;
   job.want_outputs = true;
   for (const std::string_view input : inputs)
     job.inputs.push_back({.fill = runtime::Fill::kBytes, .seed = 0, .bytes = input});
@@ -57,6 +50,17 @@ runtime::JobOutcome check_source_on_host(const codegen::Artifact& source,
                        : checker == HostChecker::kRace ? race
                                                        : bounds;
   return device.run(job);
+}
+
+runtime::JobOutcome check_source_on_host(const codegen::Artifact& source,
+                                         std::span<const std::string_view> inputs,
+                                         HostChecker checker) {
+  const Result<codegen::Artifact> object = codegen::build_host_object(source, {.checker = checker});
+  if (object.ok()) return check_object_on_host(*object, inputs, checker);
+  runtime::JobOutcome outcome;
+  outcome.measurement.status = runtime::MeasureStatus::kBuildError;
+  outcome.measurement.detail = object.error().message();
+  return outcome;
 }
 
 }  // namespace prunerc::testing

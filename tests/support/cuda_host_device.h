@@ -23,6 +23,11 @@ runtime::JobOutcome check_source_on_host(const codegen::Artifact& source,
                                          std::span<const std::string_view> inputs,
                                          codegen::HostChecker checker);
 
+/// The same for an object of that kind (codegen::build_host_object): one for several inputs.
+runtime::JobOutcome check_object_on_host(const codegen::Artifact& object,
+                                         std::span<const std::string_view> inputs,
+                                         codegen::HostChecker checker);
+
 }  // namespace prunerc::testing
 
 #endif  // PRUNERC_TESTS_SUPPORT_CUDA_HOST_DEVICE_H_

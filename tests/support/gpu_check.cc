@@ -19,6 +19,8 @@ constexpr double kTolerance = 1e-4;
 /// Of f16 and bf16: a unit in the last place of the result, and of what went into it.
 constexpr double kNarrowTolerance = 2e-2;
 
+constexpr int64_t kLargestByte = 100;
+
 std::string first_difference(const Tensor& want, const Tensor& got, std::size_t output) {
   const bool narrow = want.dtype == DType::kF16 || want.dtype == DType::kBF16;
   const double tolerance = narrow ? kNarrowTolerance : kTolerance;
@@ -43,16 +45,18 @@ std::vector<std::string_view> Expected::input_bytes() const {
   return out;
 }
 
-Result<Expected> expected_outputs(const Program& program, uint64_t seed) {
+Result<Expected> expected_outputs(const Program& program, uint64_t seed, int64_t largest) {
   Expected out;
   Rng rng(seed);
   for (BufferId id : program.params()) {
     const Buffer& buffer = program.buffer(id);
     if (buffer.role != BufferRole::kInput) continue;
     const bool is_unsigned = buffer.dtype == DType::kU8 || buffer.dtype == DType::kBool;
-    const int64_t high = buffer.dtype == DType::kBool ? 1 : 3;
+    const int64_t high = buffer.dtype == DType::kBool   ? 1
+                         : byte_size(buffer.dtype) == 1 ? std::min(largest, kLargestByte)
+                                                        : largest;
     out.inputs.push_back(
-        random_ints(buffer.dtype, shape_of(buffer), is_unsigned ? 0 : -3, high, rng));
+        random_ints(buffer.dtype, shape_of(buffer), is_unsigned ? 0 : -high, high, rng));
   }
   PRUNERC_TRY(out.outputs, interpret(program, out.inputs));
   return out;

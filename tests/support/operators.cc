@@ -226,6 +226,26 @@ constexpr Row kTensorRows[] = {
     {nullptr, "two_products", ""},
 };
 
+constexpr Row kLargeRows[] = {
+    {"std/gemm.prn", "gemm_nn", "M=65 N=70 K=33"},
+    {"std/gemm.prn", "gemm_nn", "M=64 N=128 K=64"},
+    {"std/gemm.prn", "gemm_nt", "M=96 N=64 K=48"},
+    {"std/gemm.prn", "gemm_bias_gelu", "M=48 N=80 K=36"},
+    {"std/gemm.prn", "batch_matmul", "B=3 M=33 N=20 K=24"},
+    {"std/gemm.prn", "matvec", "M=65 K=260"},
+    {"std/conv.prn", "conv2d", "CI=8 H=14 W=14 CO=16 KH=3 KW=3"},
+    {"std/norm.prn", "softmax", "M=17 N=130"},
+    {"std/norm.prn", "layer_norm", "M=9 N=200"},
+    {"std/norm.prn", "rms_norm_f16", "M=8 N=128"},
+    {"std/attention.prn", "attention", "H=2 T=16 S=24 E=16"},
+    {"std/attention.prn", "attention_f16", "H=2 T=16 S=16 E=16"},
+    {"std/reduce.prn", "row_sum", "M=19 N=300"},
+    {"std/reduce.prn", "row_argmax", "M=7 N=200"},
+    {"std/reduce.prn", "col_sum", "M=200 N=33"},
+    {"std/elementwise.prn", "transpose2d", "M=65 N=70"},
+    {"std/quantized.prn", "qgemm", "M=32 N=48 K=64"},
+};
+
 std::vector<NamedProgram> compile_rows(std::span<const Row> rows, const char* own) {
   std::vector<NamedProgram> out;
   for (const Row& row : rows) {
@@ -253,5 +273,7 @@ std::vector<NamedProgram> compile_rows(std::span<const Row> rows, const char* ow
 std::vector<NamedProgram> operator_gallery() { return compile_rows(kRows, kOwn); }
 
 std::vector<NamedProgram> tensor_operators() { return compile_rows(kTensorRows, kProducts); }
+
+std::vector<NamedProgram> large_operators() { return compile_rows(kLargeRows, kOwn); }
 
 }  // namespace prunerc::testing

@@ -25,6 +25,10 @@ std::vector<NamedProgram> operator_gallery();
 /// strides, stages before and after.
 std::vector<NamedProgram> tensor_operators();
 
+/// Operators for the plain cores of a GPU at extents of some tiles each, odd ones and such that
+/// tiles divide. The interpreter still takes less than a second for each.
+std::vector<NamedProgram> large_operators();
+
 }  // namespace prunerc::testing
 
 #endif  // PRUNERC_TESTS_SUPPORT_OPERATORS_H_
