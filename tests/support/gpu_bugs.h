@@ -17,7 +17,7 @@ enum class GpuBug {
   kLostGuard,     // one condition before a store in memory is gone
   kNoZeroFill,    // what lies beyond the edge is fetched, not replaced by a constant
   kLostShuffle,   // one step of a reduction in a warp is gone
-  kWrongLane,     // one such step takes the value of the lane beside the right one
+  kWrongLane,     // one such step takes the value of the lane before the right one
 };
 inline constexpr int kNumGpuBugs = 9;
 std::string_view to_string(GpuBug bug);
