@@ -103,6 +103,12 @@ Result<Artifact> print_lowered_cuda(const Program& lowered, const Target& target
     launch.block = kernel.threads;
     launch.shared_bytes = kernel.shared_bytes;
     for (BufferId id : kernel.args) launch.args.push_back(launch_arg(lowered, text.storage, id));
+    for (const KernelMap& map : kernel.maps) {
+      launch.args.push_back(
+          {LaunchArgKind::kTensorMap, static_cast<int64_t>(launch.tensor_maps.size())});
+      launch.tensor_maps.push_back(map.map);
+      launch.tensor_maps.back().base = launch_arg(lowered, text.storage, map.from);
+    }
     artifact.launches.push_back(std::move(launch));
   }
   if (!artifact.launches.empty()) artifact.entry = artifact.launches.front().kernel;

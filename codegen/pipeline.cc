@@ -37,6 +37,7 @@ constexpr Pass kGpuPasses[] = {
     {"compact", compact_buffers, false},
     {"align", align_shared, false},
     {"fragments", spread_fragments, true},
+    {"rings", lower_rings, true},
     {"pipelines", lower_pipelines, false},
     {"uniform", lower_uniform_stores, true},
     {"simplify", simplify_lowered, false},

@@ -97,6 +97,10 @@ Result<void> Schedule::swizzle(BlockId block, int write_idx, int64_t bytes) {
   return only_success(apply({PrimitiveKind::kSwizzle, {block, Int(write_idx), Int(bytes)}, {}}));
 }
 
+Result<void> Schedule::bulk_copy(LoopId loop) {
+  return only_success(apply({PrimitiveKind::kBulkCopy, {loop}, {}}));
+}
+
 Result<void> Schedule::double_buffer(BlockId block, int write_idx) {
   return only_success(apply({PrimitiveKind::kDoubleBuffer, {block, Int(write_idx)}, {}}));
 }

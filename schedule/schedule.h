@@ -101,6 +101,8 @@ class Schedule {
   /// Rows of the written buffer, in panels of 32, 64 or 128 bytes, exchange their 16-byte pieces,
   /// so that eight rows meet no bank of shared memory twice.
   Result<void> swizzle(ir::BlockId block, int write_idx, int64_t bytes);
+  /// The nest, which copies a box of a matrix into shared memory, may be left to the copy engine.
+  Result<void> bulk_copy(ir::LoopId loop);
   /// Two copies of the written buffer may alternate from one iteration to the next.
   Result<void> double_buffer(ir::BlockId block, int write_idx);
 

@@ -26,8 +26,8 @@ constexpr int64_t kConditionVolume = 4;
 }  // namespace
 
 KernelPrinter::KernelPrinter(const Program& program, const GpuStorage& storage,
-                             const Kernel& kernel)
-    : b_(program), storage_(storage), kernel_(kernel) {
+                             const Kernel& kernel, const Target& target)
+    : b_(program), storage_(storage), kernel_(kernel), target_(target) {
   for (const Loop* loop : kernel.grid) {
     unroll_limit_ = std::max(unroll_limit_, attr_of(*loop, kUnrollAttr).value_or(0));
   }
@@ -104,12 +104,12 @@ bool KernelPrinter::must_unroll(const Loop& loop) const {
     case LoopKind::kVThreadZ: return true;
     default: break;
   }
-  if (unrolled_.count(loop.var->id) != 0) return true;
+  if (in_products_ || unrolled_.count(loop.var->id) != 0) return true;
   return !has_thread_loop(loop.body) && volume(Stmt(&loop)) * copies_ <= unroll_limit_;
 }
 
 void KernelPrinter::declare_arguments(KernelText* out) {
-  std::set<BufferId> used = loaded_buffers(kernel_.body);
+  std::set<BufferId> used = loaded_buffers(own_statements());
   const std::set<BufferId> stored = stored_buffers(kernel_.body);
   used.insert(stored.begin(), stored.end());
   std::string params;
@@ -125,8 +125,15 @@ void KernelPrinter::declare_arguments(KernelText* out) {
                           is_stored ? "" : "const ", memory_type(arg.dtype), buffers_[id]);
     out->args.push_back(id);
   }
-  out_ +=
-      fmt::format("PR_KERNEL({}, 1) void {}({}) {{\n", kernel_.num_threads(), out->name, params);
+  out->maps = maps_;
+  for (std::size_t i = 0; i < maps_.size(); ++i) {
+    params +=
+        fmt::format("{}const PR_GRID_CONSTANT pr_tensor_map map{}", params.empty() ? "" : ", ", i);
+  }
+  // One more row of threads brings what the others compute with.
+  if (!rings_.empty()) ++out->threads[1];
+  const int64_t threads = out->threads[0] * out->threads[1] * out->threads[2];
+  out_ += fmt::format("PR_KERNEL({}, 1) void {}({}) {{\n", threads, out->name, params);
 }
 
 Result<std::string> KernelPrinter::print(KernelText* out) {
@@ -134,6 +141,10 @@ Result<std::string> KernelPrinter::print(KernelText* out) {
   PRUNERC_TRY(fragments_, find_fragments(b_, kernel_.body));
   find_unrolled();
   find_lane_dims(kernel_.body);
+  find_rings(kernel_.body);
+  PRUNERC_TRY_VOID(check_specialised());
+  if (failed_) return *failed_;
+  writes_factors_ = multiplies_in_warpgroups() && stores_swizzled(own_statements());
   declare_arguments(out);
   ++indent_;
   for (BufferId id : stored_buffers(kernel_.body)) {
@@ -141,6 +152,7 @@ Result<std::string> KernelPrinter::print(KernelText* out) {
     const Extent& extent = storage_.extents.at(id);
     out->shared_bytes = std::max(out->shared_bytes, extent.offset + extent.size_bytes);
   }
+  place_mbarriers(out);
   if (out->shared_bytes > 0) line(fmt::format("PR_SHARED(smem, {});", out->shared_bytes));
   for (const Loop* loop : kernel_.grid) {
     const std::size_t axis = static_cast<std::size_t>(axis_of(loop->loop_kind));
@@ -148,17 +160,17 @@ Result<std::string> KernelPrinter::print(KernelText* out) {
     line(fmt::format("const int {} = pr_block_{}();", kBlockNames[axis], kAxisLetters[axis]));
   }
   for (std::size_t axis = 0; axis < kernel_.threads.size(); ++axis) {
-    if (kernel_.threads[axis] == 1) continue;
+    if (out->threads[axis] == 1) continue;
     line(fmt::format("const int {} = pr_thread_{}();", kThreadNames[axis], kAxisLetters[axis]));
   }
-  statement(kernel_.body);
+  rings_.empty() ? statement(kernel_.body) : both_sides(kernel_.body);
   close();
   if (failed_) return *failed_;
   return std::move(out_);
 }
 
 void KernelPrinter::statement(Stmt s) {
-  if (!s.defined() || failed_) return;
+  if (!s.defined() || failed_ || is_other_side(s)) return;
   visit(s, Overload{
                [&](const Seq& n) {
                  for (Stmt child : n.stmts) statement(child);
@@ -174,12 +186,36 @@ void KernelPrinter::statement(Stmt s) {
            });
 }
 
-void KernelPrinter::loop(const Loop& loop) {
-  const VarRanges::Mark mark = ranges_.mark();
+// Waits and the barrier in front of the loop.
+void KernelPrinter::meet(const Loop& loop) {
   if (const std::optional<int64_t> pending = attr_of(loop, kWaitAttr)) {
     line(fmt::format("pr_cp_async_wait<{}>();", *pending));
   }
-  if (attr_of(loop, kSyncAttr).value_or(0) != 0) line("pr_sync();");
+  if (attr_of(loop, kSyncAttr).value_or(0) == 0) return;
+  // wgmma reads memory past the way that stores take.
+  if (writes_factors_) line("pr_fence_proxy_async();");
+  line(side_ == Side::kCompute ? fmt::format("pr_bar_sync(1, {});", kernel_.num_threads())
+                               : "pr_sync();");
+}
+
+void KernelPrinter::loop(const Loop& loop) {
+  if (is_bulk_copy(loop)) return bulk_loop(loop);
+  if (side_ != Side::kBring) meet(loop);
+  const bool opens = !in_products_ && is_product_nest(Stmt(&loop));
+  if (opens) {
+    in_products_ = true;
+    line("pr_wgmma_fence();");
+  }
+  nest_of(loop);
+  if (opens) {
+    in_products_ = false;
+    line("pr_wgmma_commit();");
+    line("pr_wgmma_wait<0>();");
+  }
+}
+
+void KernelPrinter::nest_of(const Loop& loop) {
+  const VarRanges::Mark mark = ranges_.mark();
   const bool was_async = is_async_;
   is_async_ = is_async_ || attr_of(loop, kAsyncAttr);
   ranges_.bind(loop.var, loop.extent);
@@ -203,7 +239,7 @@ void KernelPrinter::loop(const Loop& loop) {
     if (!shuffle_loop(loop)) statement(loop.body);
   } else if (extent != nullptr && extent->value == 1) {
     vars_[loop.var->id] = "0";
-    statement(loop.body);
+    loop_body(loop);
   } else if (loop.loop_kind == LoopKind::kVectorized) {
     vector_loop(loop);
   } else {
@@ -225,20 +261,26 @@ void KernelPrinter::serial_loop(const Loop& loop) {
   line(unrolls ? "#pragma unroll" : "#pragma unroll 1");
   open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", name,
                    within(index_value(loop.extent), Prec::kAdd)));
-  statement(loop.body);
+  loop_body(loop);
   close();
   copies_ = copies;
+}
+
+void KernelPrinter::declare_shared(BufferId id) {
+  const std::string_view type = memory_type(buffer(id).dtype);
+  buffers_[id] = fresh("sh");
+  line(fmt::format("{0}* const {1} = ({0}*)(smem + {2});", type, buffers_[id],
+                   storage_.extents.at(id).offset));
 }
 
 void KernelPrinter::alloc(const Alloc& alloc) {
   const Buffer& here = buffer(alloc.buffer);
   if (here.scope == Scope::kGlobal) return statement(alloc.body);
   if (here.scope == Scope::kShared) {
-    buffers_[alloc.buffer] = fresh("sh");
-    line(fmt::format("{0}* const {1} = ({0}*)(smem + {2});", memory_type(here.dtype),
-                     buffers_[alloc.buffer], storage_.extents.at(alloc.buffer).offset));
+    if (side_ != Side::kBring) declare_shared(alloc.buffer);
     return statement(alloc.body);
   }
+  if (side_ == Side::kBring) return statement(alloc.body);
   buffers_[alloc.buffer] = fresh("r");
   line("{");
   ++indent_;
@@ -279,8 +321,8 @@ void KernelPrinter::store(const Store& store) {
 
 namespace {
 
-Result<void> check_limits(const KernelText& kernel, const Kernel& shape, const Target& target) {
-  const int64_t threads = shape.num_threads();
+Result<void> check_limits(const KernelText& kernel, const Target& target) {
+  const int64_t threads = kernel.threads[0] * kernel.threads[1] * kernel.threads[2];
   if (target.max_threads_per_block > 0 && threads > target.max_threads_per_block) {
     return error(Diag::kGpuLimit, kernel.name, fmt::format("{} threads in a block", threads),
                  target.max_threads_per_block);
@@ -306,8 +348,9 @@ Result<CudaText> print_cuda(const Program& program, const Target& target, std::s
     text.name = fmt::format("{}_k{}", symbol, out.kernels.size());
     text.blocks = kernel.blocks;
     text.threads = kernel.threads;
-    PRUNERC_TRY(const std::string body, KernelPrinter(lowered, out.storage, kernel).print(&text));
-    PRUNERC_TRY_VOID(check_limits(text, kernel, target));
+    PRUNERC_TRY(const std::string body,
+                KernelPrinter(lowered, out.storage, kernel, target).print(&text));
+    PRUNERC_TRY_VOID(check_limits(text, target));
     if (!out.text.empty()) out.text += '\n';
     out.text += body;
     out.kernels.push_back(std::move(text));

@@ -3,6 +3,7 @@
 #ifndef PRUNERC_CODEGEN_CUDA_PRINT_H_
 #define PRUNERC_CODEGEN_CUDA_PRINT_H_
 
+#include "codegen/artifact.h"
 #include "codegen/gpu_storage.h"
 #include "codegen/lower/kernel.h"
 #include "ir/program.h"
@@ -16,12 +17,21 @@
 
 namespace prunerc::codegen {
 
+/// A tensor map of a buffer; its base is filled in by who knows where buffers are.
+struct KernelMap {
+  ir::BufferId from;
+  TensorMap map;
+
+  bool operator==(const KernelMap&) const = default;
+};
+
 /// One __global__ function and how it is launched.
 struct KernelText {
   std::string name;
   Dim3 blocks, threads;
   int64_t shared_bytes = 0;
   std::vector<ir::BufferId> args;  ///< in the order of its parameters
+  std::vector<KernelMap> maps;     ///< parameters behind those
 };
 
 struct CudaText {
@@ -32,7 +42,7 @@ struct CudaText {
 
 /// Names of the program and its buffers do not reach the text. Deterministic.
 /// Errors: ThreadKernel; GpuLimit (threads, shared memory); Unsupported (shapes that are not
-/// constant).
+/// constant); SwizzleForm; BulkForm; TensorTarget.
 Result<CudaText> print_cuda(const ir::Program& lowered, const ir::Target& target,
                             std::string_view symbol);
 

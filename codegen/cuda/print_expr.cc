@@ -307,11 +307,15 @@ Expr KernelPrinter::flat(BufferId id, std::span<const Expr> indices) {
   return simplify(b_, sum, ranges_);
 }
 
-std::string KernelPrinter::index_text(BufferId id, Expr flat_index) {
+std::string KernelPrinter::plain_index_text(BufferId id, Expr flat_index) {
   const bool saved = std::exchange(wide_index_, wide_index_ || is_wide(id));
   const std::string text = index_value(flat_index).text;
   wide_index_ = saved;
-  return swizzled(id, text);
+  return text;
+}
+
+std::string KernelPrinter::index_text(BufferId id, Expr flat_index) {
+  return swizzled(id, plain_index_text(id, flat_index));
 }
 
 // Rows as wide as the swizzle follow each other, panel by panel: what TMA and wgmma take, and what
@@ -347,6 +351,12 @@ std::string KernelPrinter::address(BufferId id, Expr flat_index) {
   const IntImm* constant = flat_index.as<IntImm>();
   if (constant != nullptr && constant->value == 0) return buffers_.at(id);
   return fmt::format("{} + {}", buffers_.at(id), index_text(id, flat_index));
+}
+
+std::string KernelPrinter::plain_address(BufferId id, Expr flat_index) {
+  const IntImm* constant = flat_index.as<IntImm>();
+  if (constant != nullptr && constant->value == 0) return buffers_.at(id);
+  return fmt::format("{} + {}", buffers_.at(id), plain_index_text(id, flat_index));
 }
 
 }  // namespace prunerc::codegen

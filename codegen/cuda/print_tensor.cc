@@ -38,6 +38,8 @@ const Instruction* find_instruction(std::string_view call) {
 
 constexpr int64_t kRegisterBytes = 4;
 constexpr int64_t kWarpLanes = 32;
+/// Its features are not those of what comes after it.
+constexpr std::string_view kHopper = "sm_90a";
 
 }  // namespace
 
@@ -180,11 +182,16 @@ std::string KernelPrinter::tensor_operand(const TensorIntrinsic& intrinsic, std:
 }
 
 void KernelPrinter::tensor_loop(const Loop& loop, const TensorIntrinsic& intrinsic) {
+  if (intrinsic.features == kHopper && target_.name.find(kHopper) == std::string::npos) {
+    failed_ = prunerc::error(Diag::kTensorTarget, intrinsic.name, intrinsic.needs(), target_.name);
+    return;
+  }
   const Result<TensorMatch> match = match_tensor(b_, loop, intrinsic, ranges_);
   if (!match.ok()) {
     failed_ = match.error();
     return;
   }
+  if (is_wgmma(intrinsic)) return warpgroup_product(intrinsic, *match);
   const Instruction* instruction = find_instruction(intrinsic.call);
   if (instruction == nullptr) {
     failed_ = prunerc::error(Diag::kTensorTarget, intrinsic.name, intrinsic.needs(),

@@ -6,6 +6,8 @@
 #include "codegen/lower/fragment.h"
 #include "ir/analysis/interval.h"
 #include "ir/builder.h"
+#include "ir/tensor/bulk_copy.h"
+#include "ir/thread_axis.h"
 #include "ir/visit.h"
 
 #include <map>
@@ -32,9 +34,15 @@ std::string_view memory_type(ir::DType t);
 /// Type that holds a value: f16 and bf16 are held as rounded floats, small integers as int.
 std::string_view register_type(ir::DType t);
 
+/// wgmma: 128 threads, factors in shared memory.
+bool is_wgmma(const ir::TensorIntrinsic& intrinsic);
+/// Of K in one such product. Units: bytes of a factor's row.
+inline constexpr int64_t kWgmmaBytesOfK = 32;
+
 class KernelPrinter {
  public:
-  KernelPrinter(const ir::Program& program, const GpuStorage& storage, const Kernel& kernel);
+  KernelPrinter(const ir::Program& program, const GpuStorage& storage, const Kernel& kernel,
+                const ir::Target& target);
 
   /// The function; null args of `out` are filled in.
   Result<std::string> print(KernelText* out);
@@ -53,6 +61,9 @@ class KernelPrinter {
   bool must_unroll(const ir::Loop& loop) const;
   int64_t volume(ir::Stmt s) const;
   void declare_arguments(KernelText* out);
+  void declare_shared(ir::BufferId id);
+  void meet(const ir::Loop& loop);
+  void nest_of(const ir::Loop& loop);
   void find_unrolled();
 
   // Which dimensions of registers are the thread itself (print_lanes.cc).
@@ -83,6 +94,46 @@ class KernelPrinter {
                                           ir::Expr lane, ir::Expr reg);
   int64_t num_registers(ir::BufferId id);
 
+  // Products of warpgroups (print_wgmma.cc).
+  struct Factor {
+    std::string text;  // its descriptor
+    bool is_transposed;
+  };
+  bool is_product_nest(ir::Stmt s) const;
+  bool multiplies_in_warpgroups() const;
+  bool stores_swizzled(ir::Stmt s) const;
+  bool is_multiple(ir::Expr e, int64_t of);
+  std::optional<Factor> factor(const ir::TensorMatch::Operand& at, std::size_t k_dim,
+                               int64_t extent);
+  void warpgroup_product(const ir::TensorIntrinsic& intrinsic, const ir::TensorMatch& match);
+
+  // Rings (print_ring.cc).
+  enum class Side : uint8_t { kAll, kBring, kCompute };
+  struct Ring {
+    std::string name;
+    int64_t places = 1, bytes = 0;  // of all tiles of one place
+    int64_t offset = 0;             // of the mbarriers
+    std::set<ir::BufferId> buffers;
+    bool is_read_by_threads = false;
+    mutable std::string at;  // the place of the iteration at hand
+  };
+  struct BulkLoad {
+    ir::BulkCopy copy;
+    int64_t box_rows = 1, box_columns = 1;
+    std::ptrdiff_t map = 0;
+  };
+  ir::Stmt own_statements();
+  void find_rings(ir::Stmt s);
+  void note_bulk_copy(const ir::Loop& loop);
+  bool is_read_by_threads(const Ring& ring, ir::Stmt s) const;
+  void place_mbarriers(KernelText* out);
+  void begin_mbarriers();
+  void both_sides(ir::Stmt body);
+  bool is_other_side(ir::Stmt s) const;
+  void loop_body(const ir::Loop& loop);
+  void bulk_loop(const ir::Loop& loop);
+  Result<void> check_specialised() const;
+
   // What lanes give each other (print_shuffle.cc).
   bool shuffle_loop(const ir::Loop& loop);
   void shuffle_body(ir::Stmt s, int64_t step);
@@ -109,6 +160,9 @@ class KernelPrinter {
   std::string swizzled(ir::BufferId id, const std::string& index) const;
   std::string element(ir::BufferId id, std::span<const ir::Expr> indices);
   std::string address(ir::BufferId id, ir::Expr flat_index);
+  /// Of what is there before the swizzle.
+  std::string plain_address(ir::BufferId id, ir::Expr flat_index);
+  std::string plain_index_text(ir::BufferId id, ir::Expr flat_index);
   std::string index_text(ir::BufferId id, ir::Expr flat_index);
   const ir::Buffer& buffer(ir::BufferId id) const { return b_.buffer(id); }
   bool is_wide(ir::BufferId id) const;
@@ -117,6 +171,7 @@ class KernelPrinter {
   ir::IrBuilder b_;
   const GpuStorage& storage_;
   const Kernel& kernel_;
+  const ir::Target& target_;
   ir::VarRanges ranges_;
   std::string out_;
   int indent_ = 0;
@@ -131,6 +186,14 @@ class KernelPrinter {
   Fragments fragments_;
   const ir::Var* lane_ = nullptr;  // of thread.x, where one is open
   ir::Expr register_;              // of the fragment at hand
+  std::map<ir::LoopId, Ring> rings_;
+  std::map<ir::LoopId, BulkLoad> loads_;
+  std::vector<KernelMap> maps_;
+  Ring* open_ring_ = nullptr;           // while finding rings
+  const Ring* current_ring_ = nullptr;  // while printing
+  Side side_ = Side::kAll;
+  bool in_products_ = false;     // of a warpgroup
+  bool writes_factors_ = false;  // threads write what wgmma reads
   int64_t unroll_limit_ = 0;  // statements and conditions of a loop, in all its copies
   int64_t copies_ = 1;        // of the code at hand, by unrolled loops around it
   bool wide_index_ = false;

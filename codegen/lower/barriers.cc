@@ -4,6 +4,7 @@
 #include "codegen/lower/util.h"
 #include "ir/analysis/carried.h"
 #include "ir/map.h"
+#include "ir/tensor/bulk_copy.h"
 #include "ir/thread_axis.h"
 #include "ir/visit.h"
 
@@ -84,6 +85,7 @@ class Barriers {
                          [&](Stmt child) { return collect(child, here, writes); });
     }
     if (const Loop* loop = s.as<Loop>()) {
+      if (is_bulk_copy(*loop)) return true;  // as in unit
       here->chain.push_back({loop->var, loop->extent});
       const bool ok = collect(loop->body, here, writes);
       here->chain.pop_back();
@@ -169,6 +171,8 @@ class Barriers {
   // A statement inside of which no thread waits for another.
   void unit(Stmt s) {
     const Loop* loop = s.as<Loop>();
+    // Who reads a tile of a ring, and who overwrites it, waits at its mbarriers.
+    if (loop != nullptr && is_bulk_copy(*loop)) return;
     const bool is_ahead = is_ahead_ || (loop != nullptr && attr_of(*loop, kAheadAttr));
     const bool is_synced = loop != nullptr && attr_of(*loop, kSyncAttr).value_or(0) != 0;
     const Touched here{shared(loaded_buffers(s)), shared(stored_buffers(s))};

@@ -86,6 +86,7 @@ class FragmentFinder {
     }
     for (std::size_t i = 0; i < intrinsic.operands.size(); ++i) {
       const TensorMatch::Operand& at = match->operands[i];
+      if (intrinsic.operands[i].in_shared) continue;
       if (b_.buffer(at.buffer).scope != Scope::kLocal) continue;
       if (at.dims.size() != 2 || at.dims[0] < 0 || at.dims[1] < 0) return refuse(at.buffer);
       add(at.buffer, fragment_of(intrinsic, intrinsic.operands[i], at));

@@ -56,6 +56,10 @@ Result<ir::Program> spread_fragments(const ir::Program& program, const ir::Targe
 /// Lets fetches into shared memory run iterations ahead, as software_pipeline allows: pipelines.cc.
 Result<ir::Program> lower_pipelines(const ir::Program& program, const ir::Target& target);
 
+/// Gives what bulk copies bring a ring of places: rings.cc. Errors: ThreadKernel (bulk copies that
+/// stand elsewhere than at the front of a serial loop).
+Result<ir::Program> lower_rings(const ir::Program& program, const ir::Target& target);
+
 /// Lets one thread of each axis do what a statement outside of the axis' loops stores in shared or
 /// global memory: `for t bind(thread.x) { if (t == 0) .. }`.
 Result<ir::Program> lower_uniform_stores(const ir::Program& program, const ir::Target& target);

@@ -63,6 +63,8 @@ inline constexpr std::string_view kWaitAttr = "async_wait";
 inline constexpr std::string_view kAheadAttr = "ahead";
 /// Of the loop around those.
 inline constexpr std::string_view kPipelineAttr = "software_pipeline";
+/// A loop whose bulk copies fill `value` places in turn, each waited for by itself.
+inline constexpr std::string_view kRingAttr = "ring";
 /// A loop over the registers of a fragment, in groups of `value` that the loop inside counts.
 inline constexpr std::string_view kFragmentAttr = "fragment";
 

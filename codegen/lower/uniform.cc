@@ -1,6 +1,7 @@
 #include "codegen/lower/gpu.h"
 #include "codegen/lower/kernel.h"
 #include "ir/map.h"
+#include "ir/tensor/bulk_copy.h"
 #include "ir/thread_axis.h"
 #include "ir/visit.h"
 
@@ -27,8 +28,11 @@ class UniformStores {
 
   Stmt go(Stmt s, Axes inside) {
     if (!s.defined()) return s;
-    if (const Loop* loop = s.as<Loop>(); loop != nullptr && is_lane_axis(loop->loop_kind)) {
+    const Loop* loop = s.as<Loop>();
+    if (loop != nullptr && is_lane_axis(loop->loop_kind)) {
       inside[static_cast<std::size_t>(axis_of(loop->loop_kind))] = true;
+    } else if (loop != nullptr && is_bulk_copy(*loop)) {
+      return s;  // the engine does it
     } else if (!has_thread_loop(s)) {
       if (!misses_axis(inside) || !stores(s, Where::kMemory)) return s;
       if (!stores(s, Where::kRegisters)) return by_first_thread(s, inside);

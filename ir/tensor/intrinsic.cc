@@ -57,6 +57,11 @@ Result<TensorOperand> parse_operand(std::string_view s) {
     out.strides.push_back(stride);
   }
   s = trimmed(s.substr(close + 1));
+  if (s == "shared") {
+    out.in_shared = true;
+    out.registers = 0;
+    return out;
+  }
   const std::size_t colon = s.find(':');
   if (colon == std::string_view::npos) return malformed("an operand needs a fragment");
   std::string_view head = s.substr(0, colon);
@@ -121,8 +126,10 @@ Result<void> check_description(TensorIntrinsic& t) {
       operand.buffer = id;
       operand.is_output = buffer.role == BufferRole::kOutput;
       const std::size_t rank = buffer.shape.size();
-      if (operand.strides.size() != rank || operand.fragment.num_inputs() != 2 ||
-          operand.fragment.num_outputs() != static_cast<int>(rank)) {
+      const bool fits =
+          operand.in_shared || (operand.fragment.num_inputs() == 2 &&
+                                operand.fragment.num_outputs() == static_cast<int>(rank));
+      if (operand.strides.size() != rank || !fits) {
         return malformed(t.name + ": operand " + operand.name + " has another rank");
       }
     }

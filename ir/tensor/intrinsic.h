@@ -27,6 +27,8 @@ struct TensorOperand {
   std::vector<int64_t> strides;
   /// Every lane gets the whole operand.
   bool splat = false;
+  /// In shared memory, where all lanes read it together: no lane holds any of it.
+  bool in_shared = false;
   /// Elements that one lane holds.
   int registers = 1;
   /// (lane, register) -> element of the description's buffer. A bijection, unless splat.
@@ -47,8 +49,8 @@ struct TensorOperand {
 ///     implements
 ///     program lanes(A: u8[16, 4], B: i8[16, 4]) -> (C: i32[16, 1]) { ... }
 ///
-/// A stride is a number or `*` (any). `rounds WORD` says that operands are rounded to another type
-/// on the way in, so that the description is not exact.
+/// `operand A [*, *] shared` has no fragment. A stride is a number or `*` (any). `rounds WORD` says
+/// that operands are rounded to another type on the way in, so that the description is not exact.
 struct TensorIntrinsic {
   std::string name;
   std::string family;    // "cpu", "cuda": who can run it

@@ -91,6 +91,7 @@ std::vector<std::string> tensor_texts() {
   std::vector<std::string> out = cpu_tensor_texts();
   for (std::string& text : cuda_tensor_texts()) out.push_back(std::move(text));
   for (std::string& text : ldmatrix_tensor_texts()) out.push_back(std::move(text));
+  for (std::string& text : wgmma_tensor_texts()) out.push_back(std::move(text));
   return out;
 }
 

@@ -1,6 +1,7 @@
 #include "schedule/legality/gpu_limits.h"
 
 #include "ir/analysis/region.h"
+#include "ir/tensor/bulk_copy.h"
 #include "ir/tensor/intrinsic.h"
 #include "ir/thread_axis.h"
 #include "ir/visit.h"
@@ -62,6 +63,8 @@ class Meter {
   Result<GpuNeeds> run() {
     out_.loop = kernel_.id;
     PRUNERC_TRY_VOID(visit_stmt(&kernel_));
+    // The row of threads that brings what is copied in bulk.
+    if (copies_in_bulk_) ++out_.block[1];
     out_.registers = kBaseRegisters;
     for (const auto& [buffer, uses] : uses_) {
       const Scope scope = b_.buffer(buffer).scope;
@@ -81,6 +84,7 @@ class Meter {
       const int64_t outer = vthreads_;
       if (is_vthread(loop->loop_kind)) vthreads_ *= extent;
       out_.vthreads = std::max(out_.vthreads, vthreads_);
+      copies_in_bulk_ = copies_in_bulk_ || is_bulk_copy(*loop);
       loops_.push_back(loop);
       ranges_.bind(loop->var, loop->extent);
       PRUNERC_TRY_VOID(visit_stmt(loop->body));
@@ -88,6 +92,8 @@ class Meter {
       vthreads_ = outer;
     } else if (const Block* block = s.as<Block>()) {
       out_.name = block->name;
+      // Lanes of tensor instructions are thread.x, whether a loop says so or not.
+      out_.block[0] = std::max(out_.block[0], lanes_of(*block));
       for (const auto* list : {&block->reads, &block->writes}) {
         for (const Access& access : *list) {
           uses_[access.buffer].push_back({bound_region(b_, *block, access), loops_});
@@ -247,6 +253,7 @@ class Meter {
   const Loop& kernel_;
   GpuNeeds out_;
   std::map<BufferId, std::vector<Use>> uses_;
+  bool copies_in_bulk_ = false;
   std::map<BufferId, int64_t> lanes_;  // that hold one copy of a buffer together
   std::vector<const Loop*> loops_;
   VarRanges ranges_;

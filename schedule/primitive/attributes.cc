@@ -1,5 +1,6 @@
 #include "schedule/primitive/attributes.h"
 
+#include "ir/tensor/bulk_copy.h"
 #include "ir/tensor/intrinsic.h"
 
 #include <algorithm>
@@ -13,6 +14,7 @@ const char* setter_of(std::string_view key) {
     return "software_pipeline";
   }
   if (key == kDoubleBuffer) return "double_buffer";
+  if (key == ir::kBulkCopyAttr) return "bulk_copy";
   if (key.substr(0, kSwizzle.size()) == kSwizzle) return "swizzle";
   if (key.substr(0, ir::kTensorAttr.size()) == ir::kTensorAttr) return "tensorize";
   const bool aligns = key.substr(0, kAlignFactor.size()) == kAlignFactor ||

@@ -11,16 +11,16 @@
 namespace prunerc::testing {
 namespace {
 
-ir::Target gpu() {
-  const Result<ir::Target> target = ir::target_from_string("cuda-host:sm_80");
+ir::Target gpu(const std::string& arch) {
+  const Result<ir::Target> target = ir::target_from_string("cuda-host:" + arch);
   REQUIRE(target.ok());
   return *target;
 }
 
 TEST_CASE("hand-written GPU schedules keep their meaning in every pass", "[gpu]") {
-  const ir::Target target = gpu();
   for (const GpuProgram& p : gpu_programs()) {
     CAPTURE(p.name);
+    const ir::Target target = gpu(p.arch);
     ir::Program now = p.scheduled;
     for (const codegen::Pass& pass : codegen::gpu_passes()) {
       CAPTURE(pass.name);

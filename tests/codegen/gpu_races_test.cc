@@ -45,7 +45,9 @@ TEST_CASE("what hand-written GPU schedules become has no races; a lost barrier i
              {"layer_norm", "row_sum", "row_attention", "row_softmax_sum"}) {
           reads_own = reads_own || program.name.rfind(name, 0) == 0;
         }
-        CHECK((reads_own && bug == GpuBug::kLostBarrier));
+        // No element is in two tiles of a block, but the barrier is there as that is not proved.
+        const bool is_unneeded = program.name == "matmul_wgmma_persistent";
+        CHECK(((reads_own || is_unneeded) && bug == GpuBug::kLostBarrier));
       }
     }
   }

@@ -27,7 +27,7 @@ std::string text_of(std::string_view name) {
   for (const GpuProgram& p : gpu_programs()) {
     if (p.name != name) continue;
     const Result<codegen::Artifact> artifact =
-        codegen::print_cuda_artifact(p.scheduled, gpu_target());
+        codegen::print_cuda_artifact(p.scheduled, gpu_target("cuda-host:" + p.arch));
     REQUIRE_OK(artifact);
     return artifact->bytes;
   }

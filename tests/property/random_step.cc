@@ -508,6 +508,7 @@ RandomStep Chooser::step() {
       PrimitiveKind::kDoubleBuffer,
       PrimitiveKind::kStorageAlign,
       PrimitiveKind::kSwizzle,
+      PrimitiveKind::kBulkCopy,
       PrimitiveKind::kEnterPostproc,
       PrimitiveKind::kProduct,
   };
@@ -520,7 +521,8 @@ RandomStep Chooser::step() {
     case PrimitiveKind::kReverseComputeAt: return move(kind);
     case PrimitiveKind::kParallel:
     case PrimitiveKind::kVectorize:
-    case PrimitiveKind::kUnroll: return make(kind, {any_loop().id});
+    case PrimitiveKind::kUnroll:
+    case PrimitiveKind::kBulkCopy: return make(kind, {any_loop().id});
     case PrimitiveKind::kComputeInline:
     case PrimitiveKind::kReverseComputeInline: return make(kind, {any_block()});
     case PrimitiveKind::kCacheRead:

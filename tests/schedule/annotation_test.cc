@@ -148,5 +148,62 @@ TEST_CASE("swizzle wants rows of panels in shared memory") {
   for (const Case& c : cases) check(c);
 }
 
+// Tiles of 16 rows go through shared memory; beyond the 60th column there are zeros.
+constexpr std::string_view kTiles = R"(
+program tiles(A: f16[64, 64], P: f16[64, 60], Q: f16[64, 56]) -> (Y: f16[64, 64]) {
+  buffer S: f16[64, 64] shared
+  buffer T: f16[64, 64] shared
+  buffer U: f16[64, 64] shared
+  for b in 4 @L0 {
+    for i in 16 @L1 { for j in 64 @L2 {
+      block "S" @B0 [v: S(64) = b*16 + i, w: S(64) = j] { S[v, w] = A[v, w] } } }
+    for i in 16 @L3 { for j in 64 @L4 {
+      block "T" @B1 [v: S(64) = b*16 + i, w: S(64) = j] {
+        T[v, w] = select(w < 60, P[v, w], 0f16) } } }
+    for i in 16 @L5 { for j in 64 @L6 {
+      block "U" @B2 [v: S(64) = b*16 + i, w: S(64) = j] {
+        U[v, w] = select(w < 56, Q[v, w], 0f16) } } }
+    for i in 16 @L7 { for j in 64 @L8 {
+      block "Y" @B3 [v: S(64) = b*16 + i, w: S(64) = j] {
+        Y[v, w] = S[v, w] + T[v, w]*U[v, w] } } }
+  }
+})";
+
+std::string replaced(std::string_view text, std::string_view from, std::string_view to) {
+  std::string out(text);
+  out.replace(out.find(from), from.size(), to);
+  return out;
+}
+
+TEST_CASE("bulk_copy takes boxes of matrices with aligned rows into shared memory") {
+  const schedule::Schedule s = check_steps(kTiles, "bulk_copy(@L1)\nbulk_copy(@L5)");
+  CHECK(print(s.program()).find("for i in 16 @L1 {bulk_copy = 1}") != std::string::npos);
+  const std::string shorter = replaced(kTiles, "w < 56", "w < 55");
+  const std::string ones = replaced(kTiles, "Q[v, w], 0f16", "Q[v, w], 1f16");
+  const std::string sums =
+      replaced(kTiles, "{ S[v, w] = A[v, w] }", "{ S[v, w] = A[v, w] + 1f16 }");
+  const std::string turned = replaced(kTiles, "{ S[v, w] = A[v, w] }", "{ S[v, w] = A[w, v] }");
+  const Case cases[] = {
+      {kTiles, "bulk_copy(@L2)", ""},
+      {kTiles, "split(@L1, [2, 8])\nbulk_copy(@L10)", ""},
+      {kTiles, "bulk_copy(@L5)", ""},
+      {kTiles, "bulk_copy(@L1)\nbulk_copy(@L1)", "LoopHasAttr"},
+      {kTiles, "split(@L2, [2, 32])\nbulk_copy(@L1)", "BulkForm"},
+      {kTiles, "split(@L2, [16, 4])\nbulk_copy(@L10)", "BulkForm"},
+      {kTiles, "vectorize(@L2)\nbulk_copy(@L1)", "BulkForm"},
+      {kTiles, "bind(@L1, \"thread.x\")\nbulk_copy(@L2)", "BulkForm"},
+      {kTiles, "bulk_copy(@L3)", "BulkForm"},  // rows of 120 bytes
+      {kTiles, "bulk_copy(@L7)", "BulkForm"},
+      {kTiles, "bulk_copy(@L0)", "BulkForm"},
+      {shorter, "bulk_copy(@L5)", "BulkForm"},
+      {ones, "bulk_copy(@L5)", "BulkForm"},
+      {sums, "bulk_copy(@L1)", "BulkForm"},
+      {turned, "bulk_copy(@L1)", "BulkForm"},
+      {kTiles, "bulk_copy(@L19)", "LoopNotFound"},
+      {kTiles, "annotate_loop(@L1, \"bulk_copy\", 1)", "AttrReserved"},
+  };
+  for (const Case& c : cases) check(c);
+}
+
 }  // namespace
 }  // namespace prunerc::testing

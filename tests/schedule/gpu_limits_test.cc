@@ -31,6 +31,7 @@ TEST_CASE("hand-written GPU schedules fit every architecture") {
   for (const GpuProgram& one : gpu_programs()) {
     INFO(one.name);
     for (const char* name : {"cuda:sm_80", "cuda:sm_89", "cuda-host:sm_90a"}) {
+      if (one.arch == "sm_90a" && std::string_view(name) != "cuda-host:sm_90a") continue;
       REQUIRE_OK(schedule::check_gpu_limits(one.scheduled, *ir::target_from_string(name)));
     }
   }

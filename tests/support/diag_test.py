@@ -32,7 +32,6 @@ EXCEPTIONS = {
 PENDING = [
     "NvrtcMissing",
     "CudaCall",
-    "BulkForm",
 ]
 
 

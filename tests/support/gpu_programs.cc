@@ -49,6 +49,10 @@ GpuProgram load(const std::string& name, const schedule::Trace& trace) {
       schedule::replay(out.base, trace, {.verify = schedule::Verify::kEachStep}), name);
   out.trace = done.trace();
   out.scheduled = done.program();
+  const std::string text = schedule::print(done.trace());
+  const bool is_hopper =
+      text.find("wgmma") != std::string::npos || text.find("bulk_copy") != std::string::npos;
+  if (is_hopper) out.arch = "sm_90a";
   return out;
 }
 

@@ -18,6 +18,7 @@ struct GpuProgram {
   ir::Program base;
   schedule::Trace trace;
   ir::Program scheduled;
+  std::string arch = "sm_80";  // the least that has its instructions
 };
 
 /// Those of tests/golden/gpu: NAME.trace applied to NAME.prc and, where there is one, to

@@ -1,0 +1,42 @@
+// Copies of a box between a matrix in global memory and a tile in shared memory, as one TMA
+// instruction makes them.
+#ifndef PRUNERC_IR_TENSOR_BULK_COPY_H_
+#define PRUNERC_IR_TENSOR_BULK_COPY_H_
+
+#include "ir/analysis/interval.h"
+#include "ir/builder.h"
+#include "ir/program.h"
+#include "ir/support/result.h"
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace prunerc::ir {
+
+/// A loop over the rows of a box with this attribute may be done by the copy engine. It keeps its
+/// scalar meaning, as a tensor loop does.
+inline constexpr std::string_view kBulkCopyAttr = "bulk_copy";
+/// Addresses and distances that the engine deals with are multiples of this. Units: bytes.
+inline constexpr int64_t kBulkAlignment = 16;
+
+bool is_bulk_copy(const Loop& loop);
+
+/// to[.., i0 + i, j0 + j] = from's element (y + i, x + j) for i below rows and j below columns, 0
+/// where that lies outside of the matrix.
+struct BulkCopy {
+  BufferId to, from;
+  std::vector<Expr> base;  // indices of to[.., i0, j0]
+  int64_t rows = 1, columns = 1;
+  Expr y, x;
+  /// The buffer `from` as a matrix; in elements.
+  int64_t matrix_rows = 1, matrix_columns = 1, pitch = 1;
+};
+
+/// Recognises a loop nest around one store, before blocks are lowered (one block) or after.
+/// `ranges` knows the variables outside. Errors: BulkForm.
+Result<BulkCopy> match_bulk_copy(IrBuilder& b, const Loop& nest, const VarRanges& ranges);
+
+}  // namespace prunerc::ir
+
+#endif  // PRUNERC_IR_TENSOR_BULK_COPY_H_

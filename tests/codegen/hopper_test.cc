@@ -1,0 +1,212 @@
+// Hopper's path from schedules: wgmma, TMA, rings of mbarriers, a row of threads that brings tiles.
+#include "codegen/codegen.h"
+#include "codegen/cuda/nvrtc.h"
+#include "ir/parser.h"
+#include "tests/codegen/gpu_run.h"
+#include "tests/support/check.h"
+#include "tests/support/cuda_host_device.h"
+#include "tests/support/gpu_check.h"
+#include "tests/support/gpu_programs.h"
+
+#include <catch2/catch.hpp>
+
+#include <string>
+#include <vector>
+
+namespace prunerc::testing {
+namespace {
+
+using codegen::HostChecker;
+
+const ir::Target& hopper() {
+  static const ir::Target target = gpu_target("cuda-host:sm_90a");
+  return target;
+}
+
+std::vector<GpuProgram> hopper_programs() {
+  std::vector<GpuProgram> out = gpu_programs();
+  std::erase_if(out, [](const GpuProgram& p) { return p.arch != "sm_90a"; });
+  return out;
+}
+
+codegen::Artifact source_of(std::string_view name) {
+  for (const GpuProgram& p : hopper_programs()) {
+    if (p.name != name) continue;
+    const Result<codegen::Artifact> artifact = codegen::print_cuda_artifact(p.scheduled, hopper());
+    REQUIRE_OK(artifact);
+    return *artifact;
+  }
+  FAIL("no such program");
+  return {};
+}
+
+int count(const std::string& text, std::string_view part) {
+  int n = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
+  return n;
+}
+
+TEST_CASE("threads that write factors of wgmma pass a fence before each barrier") {
+  const std::string text = source_of("matmul_wgmma").bytes;
+  CHECK(count(text, "pr_wgmma<64, pr_f16, 0, 1>(") == 1);
+  CHECK(count(text, "pr_wgmma_fence();") == 1);
+  CHECK(count(text, "pr_wgmma_commit();") == 1);
+  CHECK(count(text, "pr_wgmma_wait<0>();") == 1);
+  CHECK(count(text, "pr_sync();") == 2);
+  CHECK(count(text, "pr_fence_proxy_async();\n") == 2);
+}
+
+TEST_CASE("a ring is brought by one row of threads and emptied by the others") {
+  const codegen::Artifact source = source_of("matmul_wgmma_tma");
+  const std::string& text = source.bytes;
+  CHECK(count(text, "PR_KERNEL(384, 1)") == 1);
+  CHECK(source.launches[0].block == std::array<int64_t, 3>{128, 3, 1});
+  CHECK(count(text, "pr_reg_dec<40>();") == 1);
+  CHECK(count(text, "pr_reg_inc<232>();") == 1);
+  CHECK(count(text, "pr_tma_load_2d(") == 2);
+  // 128 x 64 and 64 x 32 elements of two bytes.
+  CHECK(count(text, "20480);") == 1);
+  CHECK(count(text, "pr_mbar_init(empty0 + i, 2);") == 1);
+  CHECK(count(text, "pr_mbar_wait(") == 2);
+  // None but the one behind the initialisation of the mbarriers.
+  CHECK(count(text, "pr_sync();") == 1);
+  CHECK(count(text, "pr_fence_proxy_async();") == 0);
+  REQUIRE(source.launches[0].tensor_maps.size() == 2);
+  const codegen::TensorMap& a = source.launches[0].tensor_maps[0];
+  CHECK(a.box_rows == 128);
+  CHECK(a.box_cols == 64);
+  CHECK(a.swizzle_bytes == 128);
+  const codegen::TensorMap& b = source.launches[0].tensor_maps[1];
+  CHECK(b.box_rows == 64);
+  CHECK(b.box_cols == 32);
+  CHECK(b.swizzle_bytes == 64);
+}
+
+TEST_CASE("no two threads race in programs for Hopper, and none leaves its memory") {
+  for (const GpuProgram& p : hopper_programs()) {
+    CAPTURE(p.name);
+    const Result<Expected> expected = expected_outputs(p.base, 1);
+    REQUIRE_OK(expected);
+    const codegen::Artifact source = source_of(p.name);
+    for (const HostChecker checker : {HostChecker::kRace, HostChecker::kBounds}) {
+      const runtime::JobOutcome outcome =
+          check_source_on_host(source, expected->input_bytes(), checker);
+      INFO(outcome.measurement.detail << "\n" << source.bytes);
+      REQUIRE(outcome.measurement.status == runtime::MeasureStatus::kOk);
+      CHECK(difference(*expected, outcome.outputs) == "");
+    }
+  }
+}
+
+TEST_CASE("programs for Hopper compile without spills, and no wgmma waits for another") {
+  if (const auto nvrtc = codegen::nvrtc_info(); !nvrtc.ok()) {
+    WARN("skipped: " << nvrtc.error().message());
+    return;
+  }
+  for (const GpuProgram& p : hopper_programs()) {
+    CAPTURE(p.name);
+    const codegen::Artifact source = source_of(p.name);
+    const Result<codegen::Cubin> cubin = codegen::compile_cubin(source.bytes, "sm_90a", {});
+    REQUIRE_OK(cubin);
+    CHECK(!cubin->serializes_wgmma);
+    CHECK(cubin->info.kernels.front().stack_bytes == 0);
+  }
+}
+
+// A mistake in the waits of a ring. What is replaced, by what, and how often it is there.
+struct TextBug {
+  const char* name;
+  const char* from;
+  const char* to;
+};
+
+std::string first_replaced(std::string text, const TextBug& bug) {
+  const std::size_t at = text.find(bug.from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, std::string_view(bug.from).size(), bug.to);
+}
+
+TEST_CASE("mistakes in the waits of a ring are noticed") {
+  const TextBug bugs[] = {
+      {"no wait for a free place", "pr_mbar_wait(empty0 + at0, phase0 >> at0 & 1);", ""},
+      {"no wait for a full place", "pr_mbar_wait(full0 + at1, phase0 >> at1 & 1);", ""},
+      {"a place is free one arrival early", "pr_mbar_init(empty0 + i, 2);",
+       "pr_mbar_init(empty0 + i, 1);"},
+      {"a place is released before it is read", "pr_wgmma_wait<0>();", ""},
+      {"fewer bytes are expected", "20480);", "20464);"},
+      {"one phase too many", "unsigned phase0 = 0;", "unsigned phase0 = ~0u;"},
+  };
+  const codegen::Artifact right = source_of("matmul_wgmma_tma");
+  std::vector<GpuProgram> programs = hopper_programs();
+  std::erase_if(programs, [](const GpuProgram& p) { return p.name != "matmul_wgmma_tma"; });
+  const Result<Expected> expected = expected_outputs(programs.front().base, 1);
+  REQUIRE_OK(expected);
+  for (const TextBug& bug : bugs) {
+    CAPTURE(bug.name);
+    codegen::Artifact wrong = right;
+    wrong.bytes = first_replaced(right.bytes, bug);
+    bool noticed = false;
+    for (const HostChecker checker : {HostChecker::kNone, HostChecker::kRace}) {
+      const runtime::JobOutcome outcome =
+          check_source_on_host(wrong, expected->input_bytes(), checker);
+      noticed = noticed || outcome.measurement.status != runtime::MeasureStatus::kOk ||
+                !difference(*expected, outcome.outputs).empty();
+    }
+    CHECK(noticed);
+  }
+}
+
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  const std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+// One product of a warpgroup; `brings` stands before both copies.
+const std::string kProduct = R"(
+program p(A: f16[64, 64], B: f16[64, 64]) -> (C: f32[64, 64]) {
+  buffer S: f16[64, 64] shared
+  buffer T: f16[64, 64] shared
+  buffer R: f32[64, 64] local
+  for b in 1 bind(block.x) {
+    for w in 1 bind(thread.y) { for i in 64 { for j in 64 {
+      block "R0" [v: S(64) = i, x: S(64) = j] { R[v, x] = 0f32 } } } }
+    for k in 1 {
+      for i in 64 {bulk_copy = 1} { for j in 64 {
+        block "S" [v: S(64) = i, x: S(64) = j] {swizzle_0 = 128} { S[v, x] = A[v, x] } } }
+      for i in 64 {bulk_copy = 1} { for j in 64 {
+        block "T" [v: S(64) = i, x: S(64) = j] {swizzle_0 = 128} { T[v, x] = B[v, x] } } }
+      for w in 1 bind(thread.y) { for kk in 4 {
+        block "R" [v: S(4) = kk] {
+          reads R[0 +: 64, 0 +: 64], S[0 +: 64, v*16 +: 16], T[v*16 +: 16, 0 +: 64]
+          writes R[0 +: 64, 0 +: 64]
+          for i in 64 {tensor_wgmma_m64n64k16_f16 = 1} { for j in 64 { for kkk in 16 {
+            R[i, j] = R[i, j] + f32(S[i, v*16 + kkk])*f32(T[v*16 + kkk, j]) } } } } } }
+    }
+    for w in 1 bind(thread.y) { for i in 64 { for j in 64 {
+      block "C" [v: S(64) = i, x: S(64) = j] { C[v, x] = R[v, x] } } } }
+  }
+})";
+
+Result<codegen::Artifact> print(const std::string& text,
+                                std::string_view target = "cuda-host:sm_90a") {
+  return codegen::print_cuda_artifact(parse_or_die(text), gpu_target(target));
+}
+
+TEST_CASE("a ring may have one place") { REQUIRE_OK(print(kProduct)); }
+
+TEST_CASE("wgmma is refused before sm_90a, and on factors that lie otherwise") {
+  CHECK_DIAG(print(kProduct, "cuda-host:sm_80"), TensorTarget);
+  CHECK_DIAG(print(replaced(kProduct, " {swizzle_0 = 128}", "")), TensorTarget);
+}
+
+TEST_CASE("bulk copies are refused where no ring can hold them") {
+  CHECK_DIAG(print(replaced(kProduct, "for k in 1 {", "for k in 1 bind(thread.z) {")),
+             ThreadKernel);
+  CHECK_DIAG(print(replaced(kProduct, "S[v, x] = A[v, x]", "S[v, x] = A[v, x] + 1f16")), BulkForm);
+  CHECK_DIAG(print(replaced(kProduct, "S[v, x] = A[v, x]", "S[v, x] = A[x, v]")), BulkForm);
+  CHECK_DIAG(print(replaced(kProduct, "for k in 1 {", "for k in 1 unrolled {")), ThreadKernel);
+}
+
+}  // namespace
+}  // namespace prunerc::testing
