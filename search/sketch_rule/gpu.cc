@@ -27,6 +27,13 @@ void inline_into_tiles(SketchContext& context) {
   }
 }
 
+bool wgmma(SketchContext& context, BlockId block, const GpuVariant& variant) {
+  if (!can_gpu_wgmma(context, block)) return false;
+  const BlockId epilogue = epilogue_of(context.schedule, block);
+  if (epilogue.valid() && gpu_wgmma(context, block, epilogue, variant.wgmma).ok()) return true;
+  return gpu_wgmma(context, block, BlockId(), variant.wgmma).ok();
+}
+
 bool tile(SketchContext& context, BlockId block, const GpuVariant& variant) {
   const BlockId epilogue = epilogue_of(context.schedule, block);
   if (epilogue.valid() && gpu_tile(context, block, epilogue, variant).ok()) return true;
@@ -117,6 +124,18 @@ std::vector<GpuVariant> gpu_variants() {
       {.name = "gpu+tensor 2", .mapping = 2},
       {.name = "gpu+tensor 3", .mapping = 3},
       {.name = "gpu+tensor+stages", .inline_stages = false, .mapping = 1},
+      // Wide tiles for large products, small ones for few rows or columns, and without the engine.
+      {.name = "gpu+wgmma 128x128", .wgmma = {.warpgroups = 2, .columns = 128}},
+      {.name = "gpu+wgmma 128x256", .wgmma = {.warpgroups = 2, .columns = 256}},
+      {.name = "gpu+wgmma 128x192", .wgmma = {.warpgroups = 2, .columns = 192}},
+      {.name = "gpu+wgmma 192x128", .wgmma = {.warpgroups = 3, .columns = 128}},
+      {.name = "gpu+wgmma 64x256", .wgmma = {.warpgroups = 1, .columns = 256}},
+      {.name = "gpu+wgmma 64x128", .wgmma = {.warpgroups = 1, .columns = 128}},
+      {.name = "gpu+wgmma 64x64", .wgmma = {.warpgroups = 1, .columns = 64}},
+      {.name = "gpu+wgmma 64x32", .wgmma = {.warpgroups = 1, .columns = 32}},
+      {.name = "gpu+wgmma 128x128 threads",
+       .wgmma = {.warpgroups = 2, .columns = 128, .bulk = false}},
+      {.name = "gpu+wgmma 64x64 threads", .wgmma = {.warpgroups = 1, .columns = 64, .bulk = false}},
   };
 }
 
@@ -140,6 +159,8 @@ Result<void> apply_gpu_variant(SketchContext& context, const GpuVariant& variant
     return error(Diag::kUnsupported, std::string("tensor instructions for this program"));
   }
   if (variant.inline_stages) inline_into_tiles(context);
+  const bool wants_wgmma = variant.wgmma.warpgroups > 0;
+  bool found_wgmma = false;
   std::vector<BlockId> chain;
   const auto flush = [&] {
     if (!chain.empty()) schedule_chain(context, chain, variant);
@@ -147,10 +168,15 @@ Result<void> apply_gpu_variant(SketchContext& context, const GpuVariant& variant
   };
   for (const BlockId id : context.schedule.blocks()) {
     if (find_block(context.program(), id) == nullptr || in_kernel(context.schedule, id)) continue;
+    if (wants_wgmma && can_gpu_wgmma(context, id) && (flush(), wgmma(context, id, variant))) {
+      found_wgmma = true;
+      continue;
+    }
     if (can_gpu_tile(context.schedule, id) && (flush(), tile(context, id, variant))) continue;
     chain.push_back(id);
   }
   flush();
+  if (wants_wgmma && !found_wgmma) return error(Diag::kUnsupported, std::string("wgmma here"));
   // Whatever is left: a block that came with loops of its own shape.
   for (const BlockId id : context.schedule.blocks()) {
     if (!in_kernel(context.schedule, id)) PRUNERC_TRY_VOID(gpu_bind(context, id));

@@ -6,10 +6,18 @@
 #include "search/sketch_rule/gpu_matrix.h"
 #include "search/sketch_rule/rule.h"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace prunerc::search {
+
+/// A block's tile under the rule "wgmma".
+struct WgmmaTile {
+  int64_t warpgroups = 0;  // that compute, 64 rows each; 0: the rule is not taken
+  int64_t columns = 128;
+  bool bulk = true;  // by the copy engine, where rows allow it
+};
 
 /// Which structural alternative a GPU sketch takes.
 struct GpuVariant {
@@ -19,6 +27,7 @@ struct GpuVariant {
   bool threads_share_rows = true;  // the threads of a block reduce a row together
   bool fuse_rows = true;           // a chain of stages in one kernel, a row for each block
   int mapping = 0;                 // products by tensor instructions: the n-th best mapping, from 1
+  WgmmaTile wgmma = {};            // of matrix products on Hopper
 };
 std::vector<GpuVariant> gpu_variants();
 
@@ -31,6 +40,11 @@ Result<void> apply_gpu_variant(SketchContext& context, const GpuVariant& variant
 Result<void> gpu_tile(SketchContext& context, ir::BlockId block, ir::BlockId consumer,
                       const GpuVariant& variant);
 bool can_gpu_tile(const schedule::Schedule& schedule, ir::BlockId block);
+
+/// gpu_wgmma.cc: products of f16 or bf16 matrices by warpgroups, on sm_90a; `consumer` as above.
+Result<void> gpu_wgmma(SketchContext& context, ir::BlockId block, ir::BlockId consumer,
+                       const WgmmaTile& tile);
+bool can_gpu_wgmma(const SketchContext& context, ir::BlockId block);
 
 /// gpu_rows.cc: a chain of stages and reductions whose rows belong to one block of threads each.
 Result<void> gpu_rows(SketchContext& context, const std::vector<ir::BlockId>& blocks,
