@@ -16,7 +16,10 @@ TUNED = [
     ("row_sum_8192x8192", "tools/std/reduce.prn", "row_sum", "M=8192,N=8192", 0, 4 * 8192**2),
     ("silu_mul_8192x4096", "tools/std/elementwise.prn", "silu_mul", "M=8192,N=4096", 0, 3 * 4 * 8192 * 4096),
 ]
-HAND_WRITTEN = ("hgemm_4096", "tests/bench/gpu/hgemm_4096.prc", "tests/bench/gpu/hgemm.trace", 2 * 4096**3)
+HAND_WRITTEN = [
+    ("hgemm_4096", "tests/bench/gpu/hgemm_4096.prc", "tests/bench/gpu/hgemm.trace", 2 * 4096**3),
+    ("hgemm_wgmma_4096", "tests/bench/gpu/hgemm_4096.prc", "tests/bench/gpu/hgemm_wgmma.trace", 2 * 4096**3),
+]
 
 
 class Steps:
@@ -97,9 +100,11 @@ class Steps:
         self.add(name, code, **facts, log=out[-2000:])
 
     def tune(self):
-        name, program, trace, flops = HAND_WRITTEN
-        self.time_of(name, self.prunerc("bench", program, "--schedule", trace, "--target", self.target, "--json"), 120,
-                     flops, 0)
+        for name, program, trace, flops in HAND_WRITTEN:
+            if "wgmma" in trace and self.options.arch != "sm_90a":
+                continue
+            self.time_of(name, self.prunerc("bench", program, "--schedule", trace, "--target", self.target, "--json"),
+                         120, flops, 0)
         for name, file, op, bindings, flops, moved in TUNED:
             budget = max(10, min(120, self.left() / (len(TUNED) + 2)))
             self.call(name, self.prunerc("tune", file, "--op", op, "-D", bindings, "--target", self.target, "--time",
