@@ -57,7 +57,7 @@ Result<ir::Program> spread_fragments(const ir::Program& program, const ir::Targe
 Result<ir::Program> lower_pipelines(const ir::Program& program, const ir::Target& target);
 
 /// Gives what bulk copies bring a ring of places: rings.cc. Errors: ThreadKernel (bulk copies that
-/// stand elsewhere than at the front of a serial loop).
+/// do not stand in a serial loop, whose iterations they serve).
 Result<ir::Program> lower_rings(const ir::Program& program, const ir::Target& target);
 
 /// Lets one thread of each axis do what a statement outside of the axis' loops stores in shared or

@@ -93,12 +93,7 @@ class Rings {
     std::vector<BufferId> allocs;
     const std::vector<Stmt> all = parts(loop, &allocs);
     std::set<BufferId> brought;
-    bool computes = false;
     for (Stmt s : all) {
-      if (is_copy(s) && computes) {
-        return refuse(Stmt(&loop), loop, "a bulk copy follows what its other statements do");
-      }
-      computes = computes || !is_copy(s);
       if (is_copy(s)) brought.merge(stored_buffers(s));
       if (!is_copy(s) && holds_copy(s)) {
         return refuse(Stmt(&loop), loop, "bulk copies stand both in it and deeper inside");

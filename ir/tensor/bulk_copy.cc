@@ -152,6 +152,22 @@ class Matcher {
     return found;
   }
 
+  // Does the loop run over the rows of a matrix that has one, and a condition leave out all others?
+  bool is_only_row(const Loop& loop) {
+    const IntImm* rows = b_.buffer(nest_.from).shape[row_dim_].as<IntImm>();
+    const Linear first = Linear::of(1) - to_linear(b_, Expr(loop.var), ranges_);
+    return rows->value == 1 && from_[row_dim_].is_constant(0) &&
+           std::any_of(nest_.conditions.begin(), nest_.conditions.end(), [&](Expr condition) {
+             const Lt* less = condition.as<Lt>();
+             const Le* most = condition.as<Le>();
+             if (less != nullptr) {
+               return to_linear(b_, b_.sub(less->rhs, less->lhs), ranges_) == first;
+             }
+             return most != nullptr &&
+                    to_linear(b_, b_.sub(most->rhs, most->lhs), ranges_) + 1 == first;
+           });
+  }
+
   bool find_box(BulkCopy* out) {
     for (Expr e : nest_.to_indices) to_.push_back(to_linear(b_, e, ranges_));
     for (Expr e : nest_.from_indices) from_.push_back(to_linear(b_, e, ranges_));
@@ -160,7 +176,12 @@ class Matcher {
     for (const Loop* loop : nest_.loops) {
       const int64_t extent = loop->extent.as<IntImm>()->value;
       const std::optional<std::size_t> to = take(&to_, *loop);
-      const std::optional<std::size_t> from = take(&from_, *loop);
+      std::optional<std::size_t> from = take(&from_, *loop);
+      if (to && !from && is_only_row(*loop)) {
+        // Of a single row the index was simplified to 0; a condition says that there are no others.
+        from = row_dim_;
+        whole_[row_dim_] = to_linear(b_, Expr(loop->var), ranges_);
+      }
       if (!to || !from) return fail("a loop does not count along one dimension of both buffers");
       if (*to + 1 == to_.size() && *from + 1 == from_.size()) {
         out->columns = extent;

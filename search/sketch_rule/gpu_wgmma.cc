@@ -165,6 +165,7 @@ class GpuWgmma {
     if (!pads) return {};
     const ir::BufferId result = block().writes[0].buffer;
     PRUNERC_TRY(const std::vector<BlockId> made, s_.pad_einsum(block_, multiples));
+    padding_ = made;
     if (block().writes[0].buffer == result) return {};
     const BlockId crop = made.back();
     if (!consumer_.valid()) {
@@ -242,8 +243,7 @@ class GpuWgmma {
     for (const BlockId id : s_.blocks()) {
       const ir::Block* writer = find_block(s_.program(), id);
       const bool writes = writer->writes.size() == 1 && writer->writes[0].buffer == factor;
-      const auto* store = writes ? writer->body.as<ir::Store>() : nullptr;
-      if (store == nullptr || store->value.as<ir::Select>() == nullptr) continue;
+      if (!writes || std::find(padding_.begin(), padding_.end(), id) == padding_.end()) continue;
       PRUNERC_TRY_VOID(s_.set_scope(id, 0, ir::Scope::kShared));
       return id;
     }
@@ -296,6 +296,11 @@ class GpuWgmma {
       const auto* columns = s_.program().buffer(access.buffer).shape.back().as<ir::IntImm>();
       width = std::gcd(width, columns != nullptr ? columns->value : 1);
     }
+    // A warpgroup too many would fetch beyond the tile.
+    for (const int64_t extent : {kRows * tile_.warpgroups, tile_.columns}) {
+      if (kTileK * extent % (tile_.warpgroups * kThreads * width) == 0) continue;
+      return error(Diag::kUnsupported, std::string("a tile that threads do not divide"));
+    }
     PRUNERC_TRY(const LoopId all, s_.fuse(loops));
     PRUNERC_TRY(const std::vector<LoopId> parts,
                 s_.split(all, {Int(-1), Int(tile_.warpgroups), Int(kThreads), Int(width)}));
@@ -315,6 +320,7 @@ class GpuWgmma {
   schedule::Schedule& s_;
   BlockId block_, consumer_;
   const WgmmaTile tile_;
+  std::vector<BlockId> padding_;  // what pad_einsum has made
   LoopId blocks_, tile_loop_, ring_, warpgroup_, first_row_;
 };
 

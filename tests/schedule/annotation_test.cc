@@ -178,6 +178,18 @@ std::string replaced(std::string_view text, std::string_view from, std::string_v
 TEST_CASE("bulk_copy takes boxes of matrices with aligned rows into shared memory") {
   const schedule::Schedule s = check_steps(kTiles, "bulk_copy(@L1)\nbulk_copy(@L5)");
   CHECK(print(s.program()).find("for i in 16 @L1 {bulk_copy = 1}") != std::string::npos);
+  // One row and zeros below it; the same row again and again.
+  const std::string one_row = R"(
+program row(A: f16[1, 64]) -> (Y: f16[16, 64]) {
+  buffer S: f16[16, 64] shared
+  buffer T: f16[16, 64] shared
+  for i in 16 @L0 { for j in 64 @L1 {
+    block "S" @B0 [v: S(16) = i, w: S(64) = j] { S[v, w] = select(v < 1, A[0, w], 0f16) } } }
+  for i in 16 @L2 { for j in 64 @L3 {
+    block "T" @B1 [v: S(16) = i, w: S(64) = j] { T[v, w] = A[0, w] } } }
+  for i in 16 @L4 { for j in 64 @L5 {
+    block "Y" @B2 [v: S(16) = i, w: S(64) = j] { Y[v, w] = S[v, w] + T[v, w] } } }
+})";
   const std::string shorter = replaced(kTiles, "w < 56", "w < 55");
   const std::string ones = replaced(kTiles, "Q[v, w], 0f16", "Q[v, w], 1f16");
   const std::string sums =
@@ -187,6 +199,8 @@ TEST_CASE("bulk_copy takes boxes of matrices with aligned rows into shared memor
       {kTiles, "bulk_copy(@L2)", ""},
       {kTiles, "split(@L1, [2, 8])\nbulk_copy(@L10)", ""},
       {kTiles, "bulk_copy(@L5)", ""},
+      {one_row, "bulk_copy(@L0)", ""},
+      {one_row, "bulk_copy(@L2)", "BulkForm"},
       {kTiles, "bulk_copy(@L1)\nbulk_copy(@L1)", "LoopHasAttr"},
       {kTiles, "split(@L2, [2, 32])\nbulk_copy(@L1)", "BulkForm"},
       {kTiles, "split(@L2, [16, 4])\nbulk_copy(@L10)", "BulkForm"},
