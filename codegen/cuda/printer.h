@@ -194,8 +194,8 @@ class KernelPrinter {
   Side side_ = Side::kAll;
   bool in_products_ = false;     // of a warpgroup
   bool writes_factors_ = false;  // threads write what wgmma reads
-  int64_t unroll_limit_ = 0;  // statements and conditions of a loop, in all its copies
-  int64_t copies_ = 1;        // of the code at hand, by unrolled loops around it
+  int64_t unroll_limit_ = 0;     // statements and conditions of a loop, in all its copies
+  int64_t copies_ = 1;           // of the code at hand, by unrolled loops around it
   bool wide_index_ = false;
   bool is_async_ = false;  // copies into shared memory may be
   std::optional<Error> failed_;

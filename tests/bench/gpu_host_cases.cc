@@ -5,6 +5,7 @@
 #include "search/space.h"
 #include "tests/bench/gpu_host.h"
 #include "tests/support/gpu_programs.h"
+#include "tests/support/half_products.h"
 #include "tests/support/operators.h"
 
 #include <fmt/format.h>
@@ -129,7 +130,9 @@ std::vector<HostCase> host_cases(const GpuHostOptions& options) {
   std::vector<testing::NamedProgram> all = testing::tensor_operators();
   const std::size_t wanted = static_cast<std::size_t>(std::max(options.programs, 0));
   if (options.arch.empty()) {
-    draw(all, "sm_90a", options.seed, out.size() + wanted / kHopperShare, uses_hopper, &out);
+    std::vector<testing::NamedProgram> products = testing::half_products();
+    products.insert(products.end(), all.begin(), all.end());
+    draw(products, "sm_90a", options.seed, out.size() + wanted / kHopperShare, uses_hopper, &out);
   }
   for (testing::NamedProgram& op : testing::large_operators()) all.push_back(std::move(op));
   for (testing::NamedProgram& op : testing::operator_gallery()) all.push_back(std::move(op));
