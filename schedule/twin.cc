@@ -15,6 +15,8 @@ namespace {
 using ir::LoopId;
 
 constexpr int64_t kUncapped = std::numeric_limits<int64_t>::max();
+/// Times the cost of a twin: what a base may cost that is its own for want of a smaller one.
+constexpr int64_t kUnshrunk = 8;
 
 // How far sizes are cut down: sampled ones to `tile`, loops that nothing splits to `plain`.
 struct Caps {
@@ -240,6 +242,11 @@ Result<Twin> make_twin(const ir::Program& base, const Trace& trace, const TwinOp
     fewest = cost;
     best = std::move(twin);
     if (cost <= 2 * options.max_cost) break;
+  }
+  // Tiles that cut every extent, or index maps that name them, leave nothing to shrink.
+  if (!best.ok() && cost_of(base) <= kUnshrunk * options.max_cost) {
+    PRUNERC_TRY(const Schedule replayed, replay(base, trace));
+    return Twin{base, replayed.program(), true};
   }
   return best;
 }

@@ -26,6 +26,8 @@ constexpr std::array<int64_t, 3> kMostBlock = {1024, 1024, 64};
 constexpr int64_t kMostVthreads = 64;
 /// Addresses, counters and what else the simplest kernel holds.
 constexpr int64_t kBaseRegisters = 16;
+/// Where buffers in shared memory begin.
+constexpr int64_t kSharedAlignment = 128;
 
 std::size_t dimension(LoopKind kind) {
   return (static_cast<std::size_t>(kind) - static_cast<std::size_t>(LoopKind::kBlockX)) % 3;
@@ -47,11 +49,55 @@ struct Storage {
 /// A swizzle repeats after as many rows.
 constexpr int64_t kSwizzleRows = 8;
 
-// An access of a buffer in terms of the loops around its block, outermost first.
+// An access of a buffer in terms of the loops around its block, outermost first. Blocks are
+// counted.
 struct Use {
   BufferRegion region;
   std::vector<const Loop*> loops;
+  int block = 0;
 };
+
+// What a buffer takes from the first block to the last one between which its values live.
+struct Claim {
+  int first = 0, last = 0;
+  int64_t amount = 0;
+  bool meets(const Claim& other) const { return first <= other.last && other.first <= last; }
+};
+
+// The most that is claimed at one time.
+int64_t peak(const std::vector<Claim>& claims) {
+  int64_t most = 0;
+  for (const Claim& at : claims) {
+    int64_t sum = 0;
+    for (const Claim& other : claims) {
+      if (other.first <= at.first && at.first <= other.last) sum += other.amount;
+    }
+    most = std::max(most, sum);
+  }
+  return most;
+}
+
+// The bytes that first fit gives, as the planner of memory places buffers.
+int64_t placed(const std::vector<Claim>& claims) {
+  std::vector<std::pair<Claim, int64_t>> done;  // with offsets
+  int64_t end = 0;
+  for (const Claim& claim : claims) {
+    int64_t offset = 0;
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (const auto& [other, at] : done) {
+        if (!claim.meets(other) || offset >= at + other.amount || at >= offset + claim.amount) {
+          continue;
+        }
+        offset = round_up(at + other.amount, kSharedAlignment);
+        moved = true;
+      }
+    }
+    done.emplace_back(claim, offset);
+    end = std::max(end, offset + claim.amount);
+  }
+  return end;
+}
 
 // Measures one kernel.
 class Meter {
@@ -66,11 +112,22 @@ class Meter {
     // The row of threads that brings what is copied in bulk.
     if (copies_in_bulk_) ++out_.block[1];
     out_.registers = kBaseRegisters;
+    std::vector<Claim> shared, local;
     for (const auto& [buffer, uses] : uses_) {
       const Scope scope = b_.buffer(buffer).scope;
-      if (scope == Scope::kShared) out_.smem_bytes += shared_bytes(buffer, uses);
-      if (scope == Scope::kLocal) out_.registers += (local_bytes(buffer, uses) + 3) / 4;
+      Claim claim = lifetime(uses);
+      if (scope == Scope::kShared) {
+        claim.amount = shared_bytes(buffer, uses);
+        shared.push_back(claim);
+      } else if (scope == Scope::kLocal) {
+        claim.amount = (local_bytes(buffer, uses) + 3) / 4;
+        local.push_back(claim);
+      }
     }
+    std::stable_sort(shared.begin(), shared.end(),
+                     [](const Claim& x, const Claim& y) { return x.first < y.first; });
+    out_.smem_bytes = placed(shared);
+    out_.registers += peak(local);
     return out_;
   }
 
@@ -87,7 +144,9 @@ class Meter {
       copies_in_bulk_ = copies_in_bulk_ || is_bulk_copy(*loop);
       loops_.push_back(loop);
       ranges_.bind(loop->var, loop->extent);
+      const int first = num_blocks_;
       PRUNERC_TRY_VOID(visit_stmt(loop->body));
+      blocks_in_[loop] = {first, num_blocks_ - 1};
       loops_.pop_back();
       vthreads_ = outer;
     } else if (const Block* block = s.as<Block>()) {
@@ -96,11 +155,12 @@ class Meter {
       out_.block[0] = std::max(out_.block[0], lanes_of(*block));
       for (const auto* list : {&block->reads, &block->writes}) {
         for (const Access& access : *list) {
-          uses_[access.buffer].push_back({bound_region(b_, *block, access), loops_});
+          uses_[access.buffer].push_back({bound_region(b_, *block, access), loops_, num_blocks_});
           int64_t& lanes = lanes_.try_emplace(access.buffer, 1).first->second;
           lanes = std::max(lanes, lanes_of(*block));
         }
       }
+      ++num_blocks_;
     } else if (const Seq* seq = s.as<Seq>()) {
       for (Stmt child : seq->stmts) PRUNERC_TRY_VOID(visit_stmt(child));
     } else if (const If* branch = s.as<If>()) {
@@ -126,6 +186,20 @@ class Meter {
         },
         [](Expr) {});
     return lanes;
+  }
+
+  // From the first to the last block that uses the buffer; loops that the buffer outlives count
+  // whole.
+  Claim lifetime(const std::vector<Use>& uses) const {
+    const std::size_t depth = common_depth(uses);
+    Claim out = {uses[0].block, uses[0].block, 0};
+    for (const Use& use : uses) {
+      std::pair<int, int> blocks = {use.block, use.block};
+      if (use.loops.size() > depth) blocks = blocks_in_.at(use.loops[depth]);
+      out.first = std::min(out.first, blocks.first);
+      out.last = std::max(out.last, blocks.second);
+    }
+    return out;
   }
 
   // The loops around all uses: inside them the buffer begins anew.
@@ -256,6 +330,8 @@ class Meter {
   bool copies_in_bulk_ = false;
   std::map<BufferId, int64_t> lanes_;  // that hold one copy of a buffer together
   std::vector<const Loop*> loops_;
+  std::map<const Loop*, std::pair<int, int>> blocks_in_;  // first and last
+  int num_blocks_ = 0;
   VarRanges ranges_;
   int64_t vthreads_ = 1;
   std::map<BufferId, Storage> storage_;

@@ -23,11 +23,11 @@ struct GpuNeeds {
   /// Virtual threads that one thread runs, at most.
   int64_t vthreads = 1;
   /// Buffers in scope shared: the box that a block touches inside the loops that hold all uses,
-  /// rows as storage_align says, copies of double_buffer and software_pipeline. No two share their
-  /// place.
+  /// rows as storage_align says, copies of double_buffer and software_pipeline. Those that live at
+  /// different times share their place.
   int64_t smem_bytes = 0;
-  /// 4-byte registers that one thread's local buffers and some addresses take; a compiler needs
-  /// more.
+  /// 4-byte registers that one thread's local buffers take at one time, and some addresses; a
+  /// compiler needs more.
   int64_t registers = 0;
 
   int64_t threads() const { return block[0] * block[1] * block[2]; }

@@ -136,6 +136,11 @@ std::vector<GpuVariant> gpu_variants() {
       {.name = "gpu+wgmma 128x128 threads",
        .wgmma = {.warpgroups = 2, .columns = 128, .bulk = false}},
       {.name = "gpu+wgmma 64x64 threads", .wgmma = {.warpgroups = 1, .columns = 64, .bulk = false}},
+      {.name = "gpu+tensor+staged", .mapping = 1, .staged = true},
+      {.name = "gpu+tensor+split k",
+       .threads_share_rows = false,
+       .mapping = 1,
+       .split_reduction = true},
   };
 }
 
@@ -153,7 +158,7 @@ Result<void> apply_gpu_variant(SketchContext& context, const GpuVariant& variant
   });
   std::size_t num_tensor = 0;
   for (const Shaped& shaped : products) {
-    num_tensor += gpu_tensor(context, shaped.mapping, shaped.product).ok() ? 1 : 0;
+    num_tensor += gpu_tensor(context, shaped.mapping, shaped.product, variant).ok() ? 1 : 0;
   }
   if (variant.mapping > 0 && num_tensor == 0) {
     return error(Diag::kUnsupported, std::string("tensor instructions for this program"));

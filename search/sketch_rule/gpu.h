@@ -28,6 +28,8 @@ struct GpuVariant {
   bool fuse_rows = true;           // a chain of stages in one kernel, a row for each block
   int mapping = 0;                 // products by tensor instructions: the n-th best mapping, from 1
   WgmmaTile wgmma = {};            // of matrix products on Hopper
+  bool split_reduction = false;    // of these: parts of the sum in blocks of their own
+  bool staged = false;             // results go through shared memory, out of it in vectors
 };
 std::vector<GpuVariant> gpu_variants();
 
@@ -56,7 +58,7 @@ Result<void> gpu_bind(SketchContext& context, ir::BlockId block);
 /// gpu_tensor.cc: a matrix product by tensor instructions of a warp, operands in pipelines through
 /// shared memory.
 Result<void> gpu_tensor(SketchContext& context, const schedule::TensorMapping& mapping,
-                        MatrixProduct product);
+                        MatrixProduct product, const GpuVariant& variant);
 /// Intrinsics for products that the target has and its numbers allow, in order of preference.
 std::vector<std::string_view> tensor_products(const ir::Target& target);
 

@@ -14,6 +14,8 @@
 //       }
 //       for w bind(thread.y) { consumer, or copy-out: the lanes take what they hold }
 //     }
+// Staged: the consumer writes a tile in shared memory, from where all threads copy it in vectors.
+// Split k: the sum has parts, each a matrix of its own and blocks of its own; a second kernel adds.
 //
 // m = (block, warp, tile, 16), n = (block, warp, tile, pair, 8): ldmatrix loads B for two
 // instructions at once, so tiles along n are pairs where there are more than 8 columns. Extents are
@@ -24,6 +26,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <string>
 
 namespace prunerc::search {
@@ -40,6 +43,7 @@ const std::vector<int64_t> kWarps = {1, 2, 4};
 const std::vector<int64_t> kRowTiles = {1, 2, 4};
 const std::vector<int64_t> kColumnTiles = {1, 2, 4};
 const std::vector<int64_t> kDepthTiles = {1, 2, 4};
+const std::vector<int64_t> kParts = {2, 4, 8, 16};       // of a sum
 const std::vector<int64_t> kPipeline = {0, 1, 2, 3, 4};  // iterations that a fetch is ahead
 
 /// Least architecture with mma.sync of these shapes, cp.async and ldmatrix.
@@ -67,13 +71,19 @@ struct Cut {
 
 class GpuTensor {
  public:
-  GpuTensor(SketchContext& context, const schedule::TensorMapping& mapping, MatrixProduct* product)
-      : context_(context), s_(context.schedule), mapping_(mapping), p_(*product) {}
+  GpuTensor(SketchContext& context, const schedule::TensorMapping& mapping, MatrixProduct* product,
+            const GpuVariant& variant)
+      : context_(context),
+        s_(context.schedule),
+        mapping_(mapping),
+        p_(*product),
+        variant_(variant) {}
 
   Result<void> run() {
     const std::span<const ir::IterVar> iters = p_.tensor->block().iters;
     for (std::size_t t = 0; t < 3; ++t) tile_[t] = iters[t].extent.as<ir::IntImm>()->value;
     PRUNERC_TRY_VOID(decide());
+    if (variant_.split_reduction) PRUNERC_TRY_VOID(split_reduction());
     PRUNERC_TRY_VOID(s_.set_scope(p_.block, 0, ir::Scope::kLocal));
     PRUNERC_TRY_VOID(s_.set_scope(p_.a.copy, 0, ir::Scope::kShared));
     PRUNERC_TRY_VOID(s_.set_scope(p_.b.copy, 0, ir::Scope::kShared));
@@ -108,8 +118,38 @@ class GpuTensor {
     PRUNERC_TRY(n_rows_, s_.product({n_.tiles, Int(n_.unit)}));
     PRUNERC_TRY(const Int block_m, s_.product({m_.warps, m_rows_}));
     PRUNERC_TRY(const Int block_n, s_.product({n_.warps, n_rows_}));
-    PRUNERC_TRY(const Int block_k, s_.product({steps_, Int(tile_[2])}));
+    if (variant_.split_reduction) {
+      const int64_t most = k / (2 * tile_[2]);
+      if (most < kParts[0]) return error(Diag::kUnsupported, std::string("parts of this sum"));
+      parts_ = context_.pick(up_to(kParts, most), 4);
+    }
+    PRUNERC_TRY(const Int block_k, s_.product({parts_, steps_, Int(tile_[2])}));
     return pad_operands(context_, mapping_, {block_m, block_n, block_k}, &p_);
+  }
+
+  //     for m, n, k { C }  ~>  for part, m, n, k' { P[part, m, n] += .. }
+  //                            for m, n { for part { C[m, n] += P[part, m, n] } }
+  // The second nest is left to the rules for rows; the parts are blocks of the first one's grid.
+  Result<void> split_reduction() {
+    PRUNERC_TRY(const std::vector<LoopId> k, s_.split(p_.k, {parts_, Int(-1)}));
+    std::vector<LoopId> order = {k[0]};
+    for (const std::vector<LoopId>& loops : {p_.spatial, {p_.m, p_.n}, p_.reduce, {k[1]}}) {
+      order.insert(order.end(), loops.begin(), loops.end());
+    }
+    PRUNERC_TRY_VOID(s_.reorder(order));
+    PRUNERC_TRY(const BlockId parts, s_.rfactor(k[0], 0));
+    const ir::Block* block = find_block(s_.program(), parts);
+    for (std::size_t d = 0; d < block->writes[0].region.size(); ++d) {
+      const ir::Expr at = block->writes[0].region[d].min;
+      const std::size_t first = mapping_.outer.size();
+      if (mentions(at, block->iters[first].var->id)) p_.out_m = d;
+      if (mentions(at, block->iters[first + 1].var->id)) p_.out_n = d;
+    }
+    PRUNERC_TRY(p_.out, s_.cache_write(parts, 0, ir::Scope::kLocal));
+    p_.block = parts;
+    p_.spatial.insert(p_.spatial.begin(), k[0]);
+    p_.k = k[1];
+    return {};
   }
 
   Result<void> cut() {
@@ -142,6 +182,35 @@ class GpuTensor {
 
   // The lanes of a warp take out what they hold.
   Result<void> take_out() {
+    BlockId copy;
+    if (variant_.staged) {
+      PRUNERC_TRY(copy, s_.cache_write(p_.out, 0, ir::Scope::kShared));
+    }
+    PRUNERC_TRY_VOID(leave_registers());
+    return copy.valid() ? leave_shared(copy) : Result<void>();
+  }
+
+  // Rows of the result in vectors, by all threads together.
+  Result<void> leave_shared(BlockId copy) {
+    const ir::Block* block = find_block(s_.program(), copy);
+    const ir::Buffer& result = s_.program().buffer(block->writes[0].buffer);
+    const auto* row = result.shape.back().as<ir::IntImm>();
+    const int64_t bytes = ir::byte_size(result.dtype);
+    const int64_t wide = kFetchBytes / bytes;
+    const int64_t width = row != nullptr ? std::gcd(row->value, wide) : 1;
+    const int rank = static_cast<int>(result.shape.size());
+    PRUNERC_TRY(const std::vector<LoopId> loops, s_.reverse_compute_at(copy, n_.loops[0]));
+    PRUNERC_TRY(const LoopId fused, s_.fuse(loops));
+    PRUNERC_TRY(const std::vector<LoopId> parts,
+                s_.split(fused, {Int(-1), warps_, Int(kLanes), Int(width)}));
+    PRUNERC_TRY_VOID(s_.unroll(parts[0]));
+    PRUNERC_TRY_VOID(s_.vectorize(parts[3]));
+    PRUNERC_TRY_VOID(s_.bind(parts[2], "thread.x"));
+    PRUNERC_TRY_VOID(s_.bind(parts[1], "thread.y"));
+    return s_.storage_align(p_.out, 0, rank - 2, 2 * wide, wide);
+  }
+
+  Result<void> leave_registers() {
     PRUNERC_TRY(const std::vector<LoopId> loops, s_.reverse_compute_at(p_.out, n_.loops[0]));
     PRUNERC_TRY(const std::vector<LoopId> m, s_.split(loops[p_.out_m], {m_.warps, m_rows_}));
     PRUNERC_TRY(const std::vector<LoopId> n, s_.split(loops[p_.out_n], {n_.warps, n_rows_}));
@@ -241,10 +310,12 @@ class GpuTensor {
   schedule::Schedule& s_;
   const schedule::TensorMapping& mapping_;
   MatrixProduct& p_;
+  const GpuVariant& variant_;
   std::array<int64_t, 3> tile_ = {1, 1, 1};  // of the instruction: m, n, k
   Cut m_, n_;
   std::vector<LoopId> k_;  // iterations, instructions of one iteration, the instruction's own
   Int steps_, warps_, m_rows_, n_rows_;  // of k; of a block; of a warp
+  Int parts_ = 1;                        // of the sum, in blocks of their own
   LoopId top_, warp_;
   std::array<Registers, 2> registers_;  // of A and B
 };
@@ -263,9 +334,9 @@ std::vector<std::string_view> tensor_products(const ir::Target& target) {
 }
 
 Result<void> gpu_tensor(SketchContext& context, const schedule::TensorMapping& mapping,
-                        MatrixProduct product) {
+                        MatrixProduct product, const GpuVariant& variant) {
   const schedule::Schedule before = context.schedule.fork();
-  const Result<void> done = GpuTensor(context, mapping, &product).run();
+  const Result<void> done = GpuTensor(context, mapping, &product, variant).run();
   if (!done) context.schedule = before;
   return done;
 }

@@ -42,7 +42,7 @@ TEST_CASE("what hand-written GPU schedules become has no races; a lost barrier i
         // the last step of a tree is for one element of each thread.
         bool reads_own = false;
         for (const char* const name :
-             {"layer_norm", "row_sum", "row_attention", "row_softmax_sum"}) {
+             {"layer_norm", "row_sum", "row_attention", "row_softmax_sum", "attention_mma"}) {
           reads_own = reads_own || program.name.rfind(name, 0) == 0;
         }
         // No element is in two tiles of a block, but the barrier is there as that is not proved.

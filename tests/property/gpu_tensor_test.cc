@@ -77,5 +77,31 @@ TEST_CASE("tensor sketches run on the host and give the interpreter's results", 
   }
 }
 
+// Each takes a compiler of C++ and one of CUDA some seconds: one in eight, others with each seed.
+TEST_CASE("tensor sketches are free of races, and NVRTC takes them", "[gpu]") {
+  const std::vector<Drawn> all = draw(1);
+  int num_clean = 0;
+  for (std::size_t i = first_seed() % 8; i < all.size(); i += 8) {
+    const Drawn& d = all[i];
+    INFO(d.name << "\n" << schedule::print(d.candidate.trace));
+    const Result<codegen::Artifact> source =
+        codegen::print_cuda_artifact(d.candidate.program, tensor_target());
+    REQUIRE_OK(source);
+    const Result<Expected> expected = expected_outputs(d.base, 1);
+    REQUIRE_OK(expected);
+    const runtime::JobOutcome outcome =
+        check_source_on_host(*source, expected->input_bytes(), codegen::HostChecker::kRace);
+    INFO(outcome.measurement.detail);
+    REQUIRE(outcome.measurement.status == runtime::MeasureStatus::kOk);
+    CHECK(difference(*expected, outcome.outputs) == "");
+    const Result<codegen::Cubin> cubin = codegen::compile_cubin(source->bytes, "sm_80", {});
+    // Where there is no NVRTC the host alone has its say.
+    const bool is_missing = !cubin.ok() && cubin.error().id() != Diag::kNvrtcRejected;
+    CHECK((cubin.ok() || is_missing));
+    ++num_clean;
+  }
+  CHECK(num_clean >= 10);
+}
+
 }  // namespace
 }  // namespace prunerc::testing
