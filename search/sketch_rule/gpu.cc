@@ -124,6 +124,7 @@ std::vector<GpuVariant> gpu_variants() {
       {.name = "gpu+tensor 2", .mapping = 2},
       {.name = "gpu+tensor 3", .mapping = 3},
       {.name = "gpu+tensor+stages", .inline_stages = false, .mapping = 1},
+      {.name = "gpu+tensor+swizzle", .mapping = 1, .swizzled = true},
       // Wide tiles for large products, small ones for few rows or columns, and without the engine.
       {.name = "gpu+wgmma 128x128", .wgmma = {.warpgroups = 2, .columns = 128}},
       {.name = "gpu+wgmma 128x256", .wgmma = {.warpgroups = 2, .columns = 256}},

@@ -38,6 +38,8 @@ using schedule::Int;
 
 constexpr int64_t kLanes = 32;
 constexpr int64_t kFetchBytes = 16;
+/// The narrowest swizzle: every tile is whole panels of it, and eight rows meet no bank twice.
+constexpr int64_t kPanelBytes = 32;
 constexpr int64_t kSmall = 256;  // extents from here on get larger tiles by default
 const std::vector<int64_t> kWarps = {1, 2, 4};
 const std::vector<int64_t> kRowTiles = {1, 2, 4};
@@ -284,6 +286,10 @@ class GpuTensor {
     PRUNERC_TRY_VOID(s_.vectorize(parts[3]));
     PRUNERC_TRY_VOID(s_.bind(parts[2], "thread.x"));
     PRUNERC_TRY_VOID(s_.bind(parts[1], "thread.y"));
+    const int64_t unit = operand.k_last ? tile_[2] : &operand == &p_.a ? m_.unit : n_.unit;
+    if (variant_.swizzled && unit * bytes % kPanelBytes == 0) {
+      return s_.swizzle(operand.copy, 0, kPanelBytes);
+    }
     // Eight rows of 16 bytes for ldmatrix; four of eight elements where lanes walk down columns.
     const bool down = bytes == 4 && !operand.k_last;
     const int64_t offset = (down ? 2 : 1) * kFetchBytes / bytes;
