@@ -5,6 +5,7 @@
 #include "ir/tensor/intrinsic.h"
 #include "ir/thread_axis.h"
 #include "ir/visit.h"
+#include "schedule/legality/claims.h"
 #include "schedule/primitive/attributes.h"
 #include "schedule/primitive/site.h"
 
@@ -26,8 +27,6 @@ constexpr std::array<int64_t, 3> kMostBlock = {1024, 1024, 64};
 constexpr int64_t kMostVthreads = 64;
 /// Addresses, counters and what else the simplest kernel holds.
 constexpr int64_t kBaseRegisters = 16;
-/// Where buffers in shared memory begin.
-constexpr int64_t kSharedAlignment = 128;
 
 std::size_t dimension(LoopKind kind) {
   return (static_cast<std::size_t>(kind) - static_cast<std::size_t>(LoopKind::kBlockX)) % 3;
@@ -56,48 +55,6 @@ struct Use {
   std::vector<const Loop*> loops;
   int block = 0;
 };
-
-// What a buffer takes from the first block to the last one between which its values live.
-struct Claim {
-  int first = 0, last = 0;
-  int64_t amount = 0;
-  bool meets(const Claim& other) const { return first <= other.last && other.first <= last; }
-};
-
-// The most that is claimed at one time.
-int64_t peak(const std::vector<Claim>& claims) {
-  int64_t most = 0;
-  for (const Claim& at : claims) {
-    int64_t sum = 0;
-    for (const Claim& other : claims) {
-      if (other.first <= at.first && at.first <= other.last) sum += other.amount;
-    }
-    most = std::max(most, sum);
-  }
-  return most;
-}
-
-// The bytes that first fit gives, as the planner of memory places buffers.
-int64_t placed(const std::vector<Claim>& claims) {
-  std::vector<std::pair<Claim, int64_t>> done;  // with offsets
-  int64_t end = 0;
-  for (const Claim& claim : claims) {
-    int64_t offset = 0;
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (const auto& [other, at] : done) {
-        if (!claim.meets(other) || offset >= at + other.amount || at >= offset + claim.amount) {
-          continue;
-        }
-        offset = round_up(at + other.amount, kSharedAlignment);
-        moved = true;
-      }
-    }
-    done.emplace_back(claim, offset);
-    end = std::max(end, offset + claim.amount);
-  }
-  return end;
-}
 
 // Measures one kernel.
 class Meter {
