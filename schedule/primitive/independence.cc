@@ -53,6 +53,11 @@ class Chain {
   bool apart(BufferId buffer);
 
  private:
+  bool covers_box(const LeafBlock& writer, const Access& write, const LeafBlock& reader,
+                  const Access& read);
+  bool covers_in_common(const LeafBlock& writer, const Access& write, const LeafBlock& reader,
+                        const Access& read);
+
   // One dimension of one access: atoms of the chain with their coefficients, and the rest.
   struct Dim {
     std::vector<Term> atoms;
@@ -220,12 +225,9 @@ bool Chain::covered(const std::vector<BoxAccess>& accesses, BufferId buffer) {
       return writer.block->init.defined() && same_region(*write.declared, *read.declared);
     }
     if (write.leaf_idx >= read.leaf_idx) return false;
-    if (covers(b_, write.region, read.region, ranges_) == Proof::kYes &&
-        writes_whole_box(b_, writer, *write.declared, ranges_)) {
-      return true;
-    }
-    const std::optional<BufferRegion> cut = guarded_box(b_, writer, *write.declared, ranges_);
-    return cut && covers(b_, *cut, read.region, ranges_) == Proof::kYes;
+    const LeafBlock& reader = leaves_[read.leaf_idx];
+    return covers_box(writer, *write.declared, reader, *read.declared) ||
+           covers_in_common(writer, *write.declared, reader, *read.declared);
   };
   for (const BoxAccess& read : accesses) {
     if (read.is_write || read.region.buffer != buffer) continue;
@@ -235,6 +237,42 @@ bool Chain::covered(const std::vector<BoxAccess>& accesses, BufferId buffer) {
     if (!found) return false;
   }
   return true;
+}
+
+// Does the writer, in all its iterations, write what the reader reads in all of its own?
+bool Chain::covers_box(const LeafBlock& writer, const Access& write, const LeafBlock& reader,
+                       const Access& read) {
+  const BufferRegion needed = access_box(b_, reader, read, ranges_);
+  const BufferRegion written = access_box(b_, writer, write, ranges_);
+  if (covers(b_, written, needed, ranges_) == Proof::kYes &&
+      writes_whole_box(b_, writer, write, ranges_)) {
+    return true;
+  }
+  const std::optional<BufferRegion> cut = guarded_box(b_, writer, write, ranges_);
+  return cut && covers(b_, *cut, needed, ranges_) == Proof::kYes;
+}
+
+// The same in each iteration of the loops that both stand in: what several of them touch together
+// need not be a box.
+bool Chain::covers_in_common(const LeafBlock& writer, const Access& write, const LeafBlock& reader,
+                             const Access& read) {
+  std::size_t common = 0;
+  while (common < writer.loops.size() && common < reader.loops.size() &&
+         writer.loops[common] == reader.loops[common]) {
+    ++common;
+  }
+  if (common == 0) return false;
+  const auto inside = [&](const LeafBlock& leaf) {
+    return LeafBlock{leaf.block,
+                     {leaf.loops.begin() + static_cast<std::ptrdiff_t>(common), leaf.loops.end()}};
+  };
+  const VarRanges::Mark mark = ranges_.mark();
+  for (std::size_t i = 0; i < common; ++i) {
+    ranges_.bind(writer.loops[i]->var, writer.loops[i]->extent);
+  }
+  const bool ok = covers_box(inside(writer), write, inside(reader), read);
+  ranges_.rewind(mark);
+  return ok;
 }
 
 // Do two different iterations never touch one element, one of them writing? Element by element.

@@ -101,6 +101,35 @@ TEST_CASE("threads that take each other's registers are found, statically and in
   CHECK(verdict.text.find("of scope local is read by a thread") != std::string::npos);
 }
 
+TEST_CASE("blocks with several tiles bring each tile's operand themselves") {
+  // Tiles 8*t + b of a grid of 8 x 4: what all t of one b bring together is no box.
+  const auto grid = [](const std::string& row) {
+    return parse_or_die(R"(program p(X: f32[128, 4]) -> (Y: f32[128, 4]) {
+  buffer S: f32[128] shared
+  for b in 8 @L0 { for t in 4 @L1 {
+    for i in 16 @L2 {
+      block "bring" @B0 [v: S(128) = (t*8 + b) // 4 * 16 + i] { reads X[v, 0] writes S[v] S[v] = X[v, 0] }
+    }
+    for j in 16 @L3 {
+      block "use" @B1 [v: S(128) = (t*8 + b) // 4 * 16 + j, w: S(4) = (t*8 + b) % 4] {
+        reads S[)" + row +
+                        R"(]
+        writes Y[v, w]
+        Y[v, w] = S[)" + row +
+                        R"(]
+      }
+    }
+  } }
+})");
+  };
+  Schedule own(grid("v"));
+  REQUIRE_OK(own.bind(LoopId(0), "block.x"));
+  CHECK(check_equivalent(grid("v"), own.program()).ok());
+  // The next tile's is another block's.
+  Schedule other(grid("(v + 16) % 128"));
+  CHECK_FALSE(other.bind(LoopId(0), "block.x").ok());
+}
+
 TEST_CASE("every GPU schedule has blocks and threads, all axes and scopes occur") {
   std::set<LoopKind> kinds;
   std::set<Scope> scopes;
