@@ -187,6 +187,16 @@ void write_launch(WireWriter& writer, const Launch& launch) {
 
 }  // namespace
 
+std::string c_name(std::string_view name) {
+  std::string out;
+  for (const char c : name) {
+    const bool ok =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    out += ok ? c : '_';
+  }
+  return out;
+}
+
 int TensorMap::cuda_type() const {
   switch (dtype) {
     case ir::DType::kI8:

@@ -99,6 +99,10 @@ struct Artifact {
   bool operator==(const Artifact&) const = default;
 };
 
+/// The name with `_` for all that C identifiers do not have: names are identifiers already, but
+/// compilers read what they are written into, so be sure.
+std::string c_name(std::string_view name);
+
 /// Number of elements: the product of the shape. The artifact must be valid (validate below).
 int64_t num_elems(const ArtifactParam& param);
 int64_t size_bytes(const ArtifactParam& param);

@@ -1,6 +1,7 @@
 #include "codegen/gpu_storage.h"
 
 #include "codegen/storage_plan.h"
+#include "ir/tensor/bulk_copy.h"
 #include "ir/visit.h"
 
 #include <algorithm>

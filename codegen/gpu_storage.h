@@ -18,8 +18,6 @@ inline constexpr int64_t kGlobalAlignment = 256;  // what the driver's allocatio
 
 /// `swizzle_<buffer> = bytes` of a loop around the Alloc of a shared buffer.
 inline constexpr std::string_view kSwizzleAttr = "swizzle_";
-/// A swizzle repeats after as many rows of its width: what it permutes must start at a multiple.
-inline constexpr int64_t kSwizzleRows = 8;
 /// Bytes that every swizzle keeps together.
 inline constexpr int64_t kSwizzlePiece = 16;
 

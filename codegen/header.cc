@@ -18,22 +18,10 @@ const char* c_type(ir::DType dtype) {
   PRUNERC_UNREACHABLE("dtype");
 }
 
-// Comments must not be ended by a name; names are identifiers, but a header is read by compilers,
-// so be sure.
-std::string plain(const std::string& name) {
-  std::string out;
-  for (char c : name) {
-    const bool ok =
-        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-    out += ok ? c : '_';
-  }
-  return out;
-}
-
 }  // namespace
 
 std::string c_header(const Artifact& artifact) {
-  const std::string guard = "PRUNERC_KERNEL_" + plain(artifact.entry);
+  const std::string guard = "PRUNERC_KERNEL_" + c_name(artifact.entry);
   std::string out = "#ifndef " + guard + "\n#define " + guard + "\n\n#include <stdint.h>\n\n";
   out += "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
   out += "#ifndef PRUNERC_RUNTIME_KERNEL_H_\n#define PRUNERC_RUNTIME_KERNEL_H_\n";
@@ -55,7 +43,7 @@ std::string c_header(const Artifact& artifact) {
   for (std::size_t i = 0; i < artifact.params.size(); ++i) {
     const ArtifactParam& p = artifact.params[i];
     out += " *   [" + std::to_string(i) + "] " + (p.role == ParamRole::kOutput ? "" : "const ") +
-           c_type(p.dtype) + " " + plain(p.name);
+           c_type(p.dtype) + " " + c_name(p.name);
     for (const int64_t extent : p.shape) out += "[" + std::to_string(extent) + "]";
     out += " (" + std::string(ir::to_string(p.dtype)) + ")\n";
   }
@@ -64,7 +52,7 @@ std::string c_header(const Artifact& artifact) {
   out += " * Returns 0. */\n";
   out += "int32_t " + artifact.entry +
          "(void* const* args, void* workspace, const PrunercLaunch* launch);\n\n";
-  out += "#define " + plain(artifact.entry) + "_WORKSPACE_BYTES(num_workers) (" +
+  out += "#define " + c_name(artifact.entry) + "_WORKSPACE_BYTES(num_workers) (" +
          std::to_string(artifact.workspace_bytes) + "LL + (int64_t)(num_workers) * " +
          std::to_string(artifact.workspace_bytes_per_worker) + "LL)\n\n";
   out += "#ifdef __cplusplus\n}\n#endif\n\n#endif\n";

@@ -59,21 +59,10 @@ int dlpack_code(ir::DType dtype) {
   PRUNERC_UNREACHABLE("dtype");
 }
 
-// Names are identifiers already; they stand in string literals and comments, so be sure.
-std::string plain(std::string_view name) {
-  std::string out;
-  for (const char c : name) {
-    const bool ok =
-        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-    out += ok ? c : '_';
-  }
-  return out;
-}
-
 // The entry is the first kernel's; the exported function stands for all.
 std::string symbol_of(const Artifact& artifact) {
   constexpr std::string_view kFirst = "_k0";
-  std::string out = plain(artifact.entry);
+  std::string out = c_name(artifact.entry);
   if (out.ends_with(kFirst)) out.resize(out.size() - kFirst.size());
   return out;
 }
@@ -108,7 +97,7 @@ std::string params_text(const Artifact& artifact) {
     const ArtifactParam& p = artifact.params[i];
     shapes += fmt::format("static const int64_t pr_shape_{}[] = {{{}}};\n", i,
                           p.shape.empty() ? "0" : fmt::format("{}", fmt::join(p.shape, ", ")));
-    rows += fmt::format("    {{\"{}\", {}, {}, {}, {}, pr_shape_{}}},\n", plain(p.name),
+    rows += fmt::format("    {{\"{}\", {}, {}, {}, {}, pr_shape_{}}},\n", c_name(p.name),
                         dlpack_code(p.dtype), 8 * ir::byte_size(p.dtype), p.shape.size(),
                         p.role == ParamRole::kOutput ? 1 : 0, i);
   }
@@ -132,7 +121,7 @@ std::string launches_text(const Artifact& artifact) {
     tables += fmt::format("static const pr_map pr_maps_{}[] = {{{}}};\n", i,
                           maps.empty() ? "{{0, 0}, 0, 0, 0, 0, 0, 0, 0}" : maps);
     rows += fmt::format("    {{\"{}\", {{{}}}, {{{}}}, {}, {}, {}, pr_args_{}, pr_maps_{}}},\n",
-                        plain(launch.kernel), fmt::join(launch.grid, ", "),
+                        c_name(launch.kernel), fmt::join(launch.grid, ", "),
                         fmt::join(launch.block, ", "), launch.shared_bytes, launch.args.size(),
                         launch.tensor_maps.size(), i, i);
   }
@@ -165,7 +154,7 @@ std::string exports_text(const std::string& entry) {
 std::string cuda_launcher_source(const Artifact& cubin, std::string_view ptx) {
   PRUNERC_CHECK(cubin.kind == ArtifactKind::kCudaCubin, "only a cubin can be launched");
   std::string out = fmt::format("// {} for {}. Generated; build with cc -shared -fPIC.\n",
-                                symbol_of(cubin), plain(cubin.cpu));
+                                symbol_of(cubin), c_name(cubin.cpu));
   for (const char* header : {"dlfcn.h", "pthread.h", "stdarg.h", "stdint.h", "stdio.h", "stdlib.h"})
     out += fmt::format("#include <{}>\n", header);
   out += kTypes;
@@ -181,7 +170,7 @@ std::string cuda_launcher_header(const Artifact& cubin) {
   for (std::size_t i = 0; i < cubin.params.size(); ++i) {
     const ArtifactParam& p = cubin.params[i];
     params += fmt::format(" *   [{}] {}{}: {}[{}]\n", i, p.role == ParamRole::kOutput ? "out " : "",
-                          plain(p.name), ir::to_string(p.dtype), fmt::join(p.shape, ", "));
+                          c_name(p.name), ir::to_string(p.dtype), fmt::join(p.shape, ", "));
   }
   return fmt::format(
       "#ifndef PRUNERC_KERNEL_{0}\n#define PRUNERC_KERNEL_{0}\n\n#include <stdint.h>\n\n"
@@ -196,7 +185,7 @@ std::string cuda_launcher_header(const Artifact& cubin) {
       "/* What went wrong in this thread's latest call that failed. */\n"
       "const char* {0}_error(void);\n\n"
       "#ifdef __cplusplus\n}}\n#endif\n\n#endif\n",
-      entry, plain(cubin.cpu), params);
+      entry, c_name(cubin.cpu), params);
 }
 
 Result<std::string> build_cuda_library(const Artifact& cubin, std::string_view ptx) {

@@ -31,19 +31,6 @@ struct RegisterSplit {
 };
 constexpr RegisterSplit kRegisterSplits[] = {{2, 40, 232}, {3, 24, 160}};
 
-bool holds_bulk_copy(Stmt s) {
-  bool found = false;
-  walk(
-      s,
-      [&](Stmt x) {
-        const Loop* loop = x.as<Loop>();
-        found = found || (loop != nullptr && is_bulk_copy(*loop));
-        return !found;
-      },
-      [](Expr) {});
-  return found;
-}
-
 // s without what the engine does.
 Stmt without_copies(IrBuilder& b, Stmt s) {
   const Loop* loop = s.as<Loop>();

@@ -36,26 +36,13 @@ class Rings {
   }
 
  private:
-  static bool holds_copy(Stmt s) {
-    bool found = false;
-    walk(
-        s,
-        [&](Stmt x) {
-          const Loop* loop = x.as<Loop>();
-          found = found || (loop != nullptr && is_bulk_copy(*loop));
-          return !found;
-        },
-        [](Expr) {});
-    return found;
-  }
-
   Stmt refuse(Stmt s, const Loop& loop, const char* why) {
     if (!failed_) failed_ = error(Diag::kThreadKernel, loop.id, std::string(why));
     return s;
   }
 
   Stmt go(Stmt s) {
-    if (!s.defined() || failed_ || !holds_copy(s)) return s;
+    if (!s.defined() || failed_ || !holds_bulk_copy(s)) return s;
     if (const Loop* loop = s.as<Loop>()) {
       if (is_bulk_copy(*loop)) return refuse(s, *loop, "a bulk copy stands in no serial loop");
       if (loop->loop_kind != LoopKind::kSerial || loop->extent.as<IntImm>() == nullptr) {
@@ -95,7 +82,7 @@ class Rings {
     std::set<BufferId> brought;
     for (Stmt s : all) {
       if (is_copy(s)) brought.merge(stored_buffers(s));
-      if (!is_copy(s) && holds_copy(s)) {
+      if (!is_copy(s) && holds_bulk_copy(s)) {
         return refuse(Stmt(&loop), loop, "bulk copies stand both in it and deeper inside");
       }
     }

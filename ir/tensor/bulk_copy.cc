@@ -281,6 +281,19 @@ bool is_bulk_copy(const Loop& loop) {
                      [](const Attr& attr) { return attr.key == kBulkCopyAttr; });
 }
 
+bool holds_bulk_copy(Stmt s) {
+  bool found = false;
+  walk(
+      s,
+      [&](Stmt x) {
+        const Loop* loop = x.as<Loop>();
+        found = found || (loop != nullptr && is_bulk_copy(*loop));
+        return !found;
+      },
+      [](Expr) {});
+  return found;
+}
+
 Result<BulkCopy> match_bulk_copy(IrBuilder& b, const Loop& nest, const VarRanges& ranges) {
   Matcher matcher(b, ranges);
   std::optional<BulkCopy> found = matcher.run(nest);

@@ -19,8 +19,12 @@ namespace prunerc::ir {
 inline constexpr std::string_view kBulkCopyAttr = "bulk_copy";
 /// Addresses and distances that the engine deals with are multiples of this. Units: bytes.
 inline constexpr int64_t kBulkAlignment = 16;
+/// A swizzle repeats after as many rows of its width: what it permutes must start at a multiple.
+inline constexpr int64_t kSwizzleRows = 8;
 
 bool is_bulk_copy(const Loop& loop);
+/// Is s one, or has it one in it?
+bool holds_bulk_copy(Stmt s);
 
 /// to[.., i0 + i, j0 + j] = from's element (y + i, x + j) for i below rows and j below columns, 0
 /// where that lies outside of the matrix.

@@ -45,9 +45,6 @@ struct Storage {
   int64_t alignment = 1;  // of the first byte
 };
 
-/// A swizzle repeats after as many rows.
-constexpr int64_t kSwizzleRows = 8;
-
 // An access of a buffer in terms of the loops around its block, outermost first. Blocks are
 // counted.
 struct Use {

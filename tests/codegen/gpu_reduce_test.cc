@@ -14,15 +14,6 @@
 namespace prunerc::testing {
 namespace {
 
-using runtime::cuda_host::AsyncMode;
-using runtime::cuda_host::ExecutionOptions;
-using runtime::cuda_host::ThreadOrder;
-
-constexpr ExecutionOptions kOrders[] = {
-    {.order = ThreadOrder::kDescending, .mode = AsyncMode::kLazy},
-    {.order = ThreadOrder::kRandom, .mode = AsyncMode::kEager, .seed = 5},
-};
-
 ir::Program scheduled(const ir::Program& base, const std::string& script) {
   const Result<schedule::TraceScript> parsed = schedule::parse_script(script);
   REQUIRE_OK(parsed);
@@ -59,7 +50,7 @@ TEST_CASE("tuples combine across threads of every shape, idle ones included", "[
       const ir::FpvVerdict verdict = ir::check_equivalent(p.base, *lowered);
       INFO(ir::to_string(verdict));
       CHECK(verdict.ok());
-      const std::string found = compare_lowered_on_host(p.base, *lowered, target, 2, kOrders);
+      const std::string found = compare_lowered_on_host(p.base, *lowered, target, 2, kTwoOrders);
       INFO(found);
       CHECK(found.empty());
       ++tried;

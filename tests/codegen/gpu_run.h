@@ -14,6 +14,15 @@ namespace prunerc::testing {
 
 ir::Target gpu_target(std::string_view name = "cuda-host:sm_80");
 
+/// Two that differ in all that may differ: in many tests enough.
+inline constexpr runtime::cuda_host::ExecutionOptions kTwoOrders[] = {
+    {.order = runtime::cuda_host::ThreadOrder::kDescending,
+     .mode = runtime::cuda_host::AsyncMode::kLazy},
+    {.order = runtime::cuda_host::ThreadOrder::kRandom,
+     .mode = runtime::cuda_host::AsyncMode::kEager,
+     .seed = 5},
+};
+
 /// "" if the program gives what the interpreter gives for `reference`, for small whole numbers and
 /// in each of the execution orders; else what differs, with the text.
 std::string compare_on_host(const ir::Program& reference, const ir::Program& scheduled,

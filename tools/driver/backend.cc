@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <utility>
 
 namespace prunerc {
 namespace {
@@ -23,6 +24,7 @@ codegen::NvrtcOptions nvrtc_options() {
 }
 
 struct CudaBuild {
+  std::string text;
   codegen::Artifact artifact;
   codegen::Cubin cubin;
 };
@@ -33,16 +35,15 @@ Result<CudaBuild> build_cubin(const ir::Program& scheduled, const ir::Target& ta
   PRUNERC_TRY(out.cubin,
               codegen::compile_cubin(out.artifact.bytes, out.artifact.cpu, nvrtc_options()));
   out.artifact.kind = codegen::ArtifactKind::kCudaCubin;
-  out.artifact.bytes = out.cubin.bytes;
+  out.text = std::exchange(out.artifact.bytes, out.cubin.bytes);
   return out;
 }
 
 // For GPUs of later generations; empty where the architecture has features of its own (sm_90a),
 // which they lack.
-Result<std::string> portable_ptx(const ir::Program& scheduled, const ir::Target& target) {
-  PRUNERC_TRY(const codegen::Artifact text, codegen::print_cuda_artifact(scheduled, target));
-  if (text.cpu.back() == 'a') return std::string();
-  return codegen::compile_ptx(text.bytes, text.cpu);
+Result<std::string> portable_ptx(const CudaBuild& built) {
+  if (built.artifact.cpu.back() == 'a') return std::string();
+  return codegen::compile_ptx(built.text, built.artifact.cpu);
 }
 
 }  // namespace
@@ -137,7 +138,7 @@ Result<std::string> emit_cuda(const ir::Program& scheduled, const ir::Target& ta
   PRUNERC_TRY(const CudaBuild built, build_cubin(scheduled, target));
   std::string ptx;
   if (file == CudaFile::kLibrary || file == CudaFile::kLauncher) {
-    PRUNERC_TRY(ptx, portable_ptx(scheduled, target));
+    PRUNERC_TRY(ptx, portable_ptx(built));
   }
   switch (file) {
     case CudaFile::kLibrary: return codegen::build_cuda_library(built.artifact, ptx);
