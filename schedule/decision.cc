@@ -18,6 +18,34 @@ int64_t nearest_location(const std::vector<int64_t>& codes, int64_t wanted) {
   return best;
 }
 
+// Sizes that cover too much give way from the outermost inwards; single elements always fit.
+Decision nearest_covering(const DecisionSpace& space, const Decision& wanted) {
+  Decision out = wanted;
+  out.resize(static_cast<std::size_t>(space.num_tiles - 1), 1);
+  for (int64_t& tile : out) tile = std::clamp<int64_t>(tile, 1, space.extent);
+  if (space.max_innermost > 0 && !out.empty()) {
+    out.back() = std::min(out.back(), space.max_innermost);
+  }
+  for (std::size_t i = 0; i < out.size() && !space.contains(out); ++i) out[i] = 1;
+  return out;
+}
+
+ir::TileSpace covering_space(const DecisionSpace& space) {
+  return {space.extent, space.num_tiles, ir::TileKind::kCovering, space.max_innermost};
+}
+
+// A covering decision and the same with its outermost tile.
+Decision without_outermost(const std::vector<int64_t>& tiles) {
+  return {tiles.begin() + 1, tiles.end()};
+}
+std::vector<int64_t> with_outermost(const DecisionSpace& space, const Decision& decision) {
+  int64_t product = 1;
+  for (const int64_t tile : decision) product *= tile;
+  std::vector<int64_t> tiles = {(space.extent + product - 1) / product};
+  tiles.insert(tiles.end(), decision.begin(), decision.end());
+  return tiles;
+}
+
 }  // namespace
 
 Decision repair_decision(const DecisionSpace& space, const Decision& decision) {
@@ -28,6 +56,9 @@ Decision repair_decision(const DecisionSpace& space, const Decision& decision) {
   }
   if (space.primitive == PrimitiveKind::kSampleComputeLocation) {
     return {nearest_location(space.values, decision.empty() ? -1 : decision[0])};
+  }
+  if (space.primitive == PrimitiveKind::kSampleCoveringTile) {
+    return nearest_covering(space, decision);
   }
   Decision out = decision;
   out.resize(static_cast<std::size_t>(space.num_tiles), 1);
@@ -62,6 +93,9 @@ Decision random_decision(const DecisionSpace& space, Rng& rng) {
   if (space.primitive == PrimitiveKind::kSampleComputeLocation) {
     return {space.values[rng.below(space.values.size())]};
   }
+  if (space.primitive == PrimitiveKind::kSampleCoveringTile) {
+    return without_outermost(covering_space(space).sample(rng));
+  }
   int64_t total = 0;
   for (const int64_t weight : space.weights) total += weight;
   int64_t pick = static_cast<int64_t>(rng.below(static_cast<uint64_t>(total)));
@@ -85,6 +119,11 @@ Decision mutate_decision(const DecisionSpace& space, const Decision& decision, R
     std::copy_if(space.values.begin(), space.values.end(), std::back_inserter(others),
                  [&](int64_t code) { return code != decision[0]; });
     return others.empty() ? decision : Decision{others[rng.below(others.size())]};
+  }
+  if (space.primitive == PrimitiveKind::kSampleCoveringTile) {
+    const std::vector<std::vector<int64_t>> near =
+        covering_space(space).neighbours(with_outermost(space, decision));
+    return near.empty() ? decision : without_outermost(near[rng.below(near.size())]);
   }
   // All single moves of one prime from one tile to another that respect the cap.
   std::vector<Decision> neighbours;

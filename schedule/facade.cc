@@ -143,6 +143,20 @@ Result<std::vector<Int>> Schedule::sample_partitioned_tile(LoopId loop, int num_
   return out;
 }
 
+Result<std::vector<Int>> Schedule::decide_covering_tile(int64_t extent, int num_tiles,
+                                                        int64_t max_innermost, Decision inner) {
+  PRUNERC_TRY(const std::vector<Output> outputs,
+              apply({PrimitiveKind::kSampleCoveringTile,
+                     {Int(extent), Int(num_tiles), Int(max_innermost)},
+                     {}},
+                    inner));
+  std::vector<Int> out;
+  for (std::size_t i = 0; i < inner.size(); ++i) {
+    out.emplace_back(inner[i], std::get<ValueId>(outputs[i]));
+  }
+  return out;
+}
+
 Result<Int> Schedule::sample_compute_location(BlockId block, Rng& rng) {
   const std::vector<Operand> operands = {block, literals(compute_locations(block))};
   PRUNERC_TRY(const DecisionSpace space,

@@ -144,4 +144,17 @@ std::vector<int64_t> random_partitioned_tile(int64_t extent, int num_tiles, int 
   return tiles;
 }
 
+bool fits_covering(int64_t extent, int num_tiles, int64_t max_innermost,
+                   std::span<const int64_t> inner) {
+  if (static_cast<int>(inner.size()) + 1 != num_tiles) return false;
+  const int64_t limit = extent + extent / ir::TileSpace::kMaxWaste;
+  int64_t product = 1;
+  for (const int64_t tile : inner) {
+    if (tile < 1 || tile > limit / product) return false;
+    product *= tile;
+  }
+  if (max_innermost > 0 && !inner.empty() && inner.back() > max_innermost) return false;
+  return (extent + product - 1) / product * product <= limit;
+}
+
 }  // namespace prunerc::schedule

@@ -6,6 +6,7 @@
 #include "ir/tile_space.h"
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace prunerc::schedule {
@@ -25,6 +26,12 @@ std::vector<int64_t> random_perfect_tile(int64_t extent, int num_tiles, int64_t 
 int64_t count_partitioned_tiles(int64_t extent, int num_tiles, int partition, int64_t inner_factor);
 std::vector<int64_t> random_partitioned_tile(int64_t extent, int num_tiles, int partition,
                                              int64_t inner_factor, Rng& rng);
+
+/// Inner levels of a tiling that covers `extent`: the outermost level, ceildiv(extent, product of
+/// these), is left to split's -1. Whether they belong to the space of `num_tiles` levels in all
+/// (ir::TileSpace, kCovering). O(levels).
+bool fits_covering(int64_t extent, int num_tiles, int64_t max_innermost,
+                   std::span<const int64_t> inner);
 
 }  // namespace prunerc::schedule
 

@@ -168,6 +168,10 @@ class Schedule {
   /// Tiles of which those from `partition` on have a product that `inner_factor` divides.
   Result<std::vector<Int>> sample_partitioned_tile(ir::LoopId loop, int num_tiles, int partition,
                                                    int64_t inner_factor, Rng& rng);
+  /// The inner levels of a tiling of `num_tiles` levels that covers `extent`; split's -1 is the
+  /// outermost one.
+  Result<std::vector<Int>> decide_covering_tile(int64_t extent, int num_tiles,
+                                                int64_t max_innermost, Decision inner);
   /// One of compute_locations, for compute_at_location.
   Result<Int> sample_compute_location(ir::BlockId block, Rng& rng);
   /// The same with the decision given. Errors: DecisionMismatch.

@@ -40,6 +40,10 @@ int64_t DecisionSpace::count() const {
   if (primitive == PrimitiveKind::kSamplePartitionedTile) {
     return count_partitioned_tiles(extent, num_tiles, partition, inner_factor);
   }
+  if (primitive == PrimitiveKind::kSampleCoveringTile) {
+    const uint64_t count = ir::count_covering_tiles(extent, num_tiles, max_innermost);
+    return static_cast<int64_t>(std::min<uint64_t>(count, std::numeric_limits<int64_t>::max()));
+  }
   return count_perfect_tiles(extent, num_tiles, max_innermost);
 }
 
@@ -51,6 +55,9 @@ bool DecisionSpace::contains(const Decision& decision) const {
   if (primitive == PrimitiveKind::kSampleComputeLocation) {
     return decision.size() == 1 &&
            std::find(values.begin(), values.end(), decision[0]) != values.end();
+  }
+  if (primitive == PrimitiveKind::kSampleCoveringTile) {
+    return fits_covering(extent, num_tiles, max_innermost, decision);
   }
   if (static_cast<int>(decision.size()) != num_tiles) return false;
   int64_t rest = extent;
@@ -80,6 +87,10 @@ DecisionSpace Trace::decision_space(int idx) const {
     } else if (space.primitive == PrimitiveKind::kSampleComputeLocation) {
       space.values = literals(instruction.operands[1]);
       space.weights.assign(space.values.size(), 1);
+    } else if (space.primitive == PrimitiveKind::kSampleCoveringTile) {
+      space.extent = std::max<int64_t>(std::get<Int>(instruction.operands[0]).value, 1);
+      space.num_tiles = static_cast<int>(std::get<Int>(instruction.operands[1]).value);
+      space.max_innermost = std::get<Int>(instruction.operands[2]).value;
     } else {
       space.num_tiles = static_cast<int>(std::get<Int>(instruction.operands[1]).value);
       if (space.primitive == PrimitiveKind::kSamplePerfectTile) {

@@ -53,7 +53,8 @@ struct Instruction {
   bool is_sample() const { return primitive >= PrimitiveKind::kSamplePerfectTile; }
 };
 
-/// Tiles: the tile sizes, outermost first. Categorical: one index into the candidates. Compute
+/// Tiles: the tile sizes, outermost first; covering tiles leave out the outermost one, which is
+/// inferred. Categorical: one index into the candidates. Compute
 /// location: one of the candidates.
 using Decision = std::vector<int64_t>;
 
@@ -61,7 +62,8 @@ using Decision = std::vector<int64_t>;
 struct DecisionSpace {
   PrimitiveKind primitive = PrimitiveKind::kSampleCategorical;
   int instruction_idx = 0;
-  // Perfect tile: ordered factorisations of `extent` into `num_tiles`, the last at most
+  // Covering tile: the levels inside the outermost of a tiling that covers `extent` with at most a
+  // quarter of waste. Perfect tile: ordered factorisations of `extent` into `num_tiles`, the last at most
   // `max_innermost` (0: no cap).
   int64_t extent = 1;
   int num_tiles = 1;

@@ -1,6 +1,7 @@
 #include "schedule/twin.h"
 
 #include "ir/visit.h"
+#include "schedule/primitive.h"
 #include "schedule/schedule.h"
 #include "schedule/shrink.h"
 
@@ -60,9 +61,11 @@ Decision cut(const DecisionSpace& space, const Decision& decision, const Caps& c
     return out;
   }
   for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i] = std::min(out[i], i == 0 ? caps.outer : caps.tile);
+    const bool outermost = i == 0 && space.primitive != PrimitiveKind::kSampleCoveringTile;
+    out[i] = std::min(out[i], outermost ? caps.outer : caps.tile);
   }
-  return out;
+  const bool covers = space.primitive == PrimitiveKind::kSampleCoveringTile;
+  return covers ? repair_decision(space, out) : out;
 }
 
 // What a trace does to the extents of loops: follows splits of base loops and of their parts.

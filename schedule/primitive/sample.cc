@@ -1,6 +1,8 @@
 // sample_perfect_tile(loop, n, cap) -> n tiles whose product is the loop's extent, the last at most
 // cap (0: no cap). sample_partitioned_tile(loop, n, p, f) -> n tiles, f divides the product of
 // those from p on. sample_categorical(values, weights) -> one of the values.
+// sample_covering_tile(extent, n, cap) -> the n - 1 inner tiles of a tiling that covers the extent
+// with at most a quarter of waste; split infers the outermost (-1), so that any extent can be cut.
 // sample_compute_location(block, codes) -> one of the codes that stand for a legal place now.
 // product(factors) -> the value that several decisions have together; decides nothing itself.
 //
@@ -37,6 +39,22 @@ Result<DecisionSpace> tile_space(const Program& program, const Call& call) {
   space.max_innermost = call.integer(2);
   // A single tile has no freedom, so a cap below the extent leaves nothing.
   if (space.count() == 0) return error(Diag::kTileCap, call.integer(2));
+  return space;
+}
+
+Result<DecisionSpace> covering_space(const Call& call) {
+  DecisionSpace space;
+  space.primitive = PrimitiveKind::kSampleCoveringTile;
+  space.extent = call.integer(0);
+  if (space.extent < 1 || space.extent > ir::TileSpace::kMaxCoveringExtent) {
+    return error(Diag::kTileExtent, ir::TileSpace::kMaxCoveringExtent, space.extent);
+  }
+  if (call.integer(1) < 1 || call.integer(1) > kMaxTiles) {
+    return error(Diag::kTileCount, kMaxTiles, call.integer(1));
+  }
+  if (call.integer(2) < 0) return error(Diag::kTileCap, call.integer(2));
+  space.num_tiles = static_cast<int>(call.integer(1));
+  space.max_innermost = call.integer(2);
   return space;
 }
 
@@ -112,6 +130,7 @@ Result<DecisionSpace> sample_space(const Program& program, PrimitiveKind kind, c
   if (kind == PrimitiveKind::kSamplePerfectTile) return tile_space(program, call);
   if (kind == PrimitiveKind::kSamplePartitionedTile) return partition_space(program, call);
   if (kind == PrimitiveKind::kSampleComputeLocation) return location_space(program, call);
+  if (kind == PrimitiveKind::kSampleCoveringTile) return covering_space(call);
   return categorical_space(call);
 }
 
@@ -125,6 +144,12 @@ template <>
 Result<Applied> run<PrimitiveKind::kSamplePartitionedTile>(const Program& program,
                                                            const Call& call) {
   PRUNERC_TRY_VOID(decided_space(program, PrimitiveKind::kSamplePartitionedTile, call));
+  return Applied{program, {}, *call.decision};
+}
+
+template <>
+Result<Applied> run<PrimitiveKind::kSampleCoveringTile>(const Program& program, const Call& call) {
+  PRUNERC_TRY_VOID(decided_space(program, PrimitiveKind::kSampleCoveringTile, call));
   return Applied{program, {}, *call.decision};
 }
 

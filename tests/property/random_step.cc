@@ -409,6 +409,16 @@ RandomStep Chooser::sample() {
     step.decision = {rng_.between(0, nonsense() ? 5 : 2)};
     return step;
   }
+  if (rng_.chance(0.2)) {
+    const int64_t extent = nonsense() ? 0 : any_loop().extent;
+    const int levels = static_cast<int>(rng_.between(1, 3));
+    RandomStep step =
+        make(PrimitiveKind::kSampleCoveringTile, {Int(extent), Int(levels), Int(int64_t{0})});
+    const std::vector<int64_t> tiles =
+        TileSpace(std::max<int64_t>(extent, 1), levels, TileKind::kCovering, 0).sample(rng_);
+    step.decision.assign(tiles.begin() + 1, tiles.end());
+    return step;
+  }
   const LoopFacts loop = any_loop();
   const int64_t cap = rng_.chance(0.5) ? 0 : rng_.between(1, 16);
   const int levels = static_cast<int>(rng_.between(1, 3));
@@ -559,6 +569,7 @@ RandomStep Chooser::step() {
     case PrimitiveKind::kTensorize: return tensorize();
     case PrimitiveKind::kSamplePerfectTile:
     case PrimitiveKind::kSamplePartitionedTile:
+    case PrimitiveKind::kSampleCoveringTile:
     case PrimitiveKind::kSampleCategorical: return sample();
   }
   return split();

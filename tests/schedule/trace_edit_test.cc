@@ -235,6 +235,48 @@ TEST_CASE("partitioned tiles say what is wrong") {
               "sample_partitioned_tile(@L0, 2, 1, 4) -> v0, v1 = [2, 8]\nsplit(@L0, [v0, v1])");
 }
 
+TEST_CASE("covering tiles are counted and drawn from their space") {
+  Rng rng(5);
+  for (const int64_t extent : {1, 7, 12, 37}) {
+    for (const int64_t cap : {0, 1, 5}) {
+      DecisionSpace space;
+      space.primitive = PrimitiveKind::kSampleCoveringTile;
+      space.extent = extent;
+      space.num_tiles = 3;
+      space.max_innermost = cap;
+      std::set<Decision> all;
+      for (int64_t a = 1; a <= 2 * extent; ++a) {
+        for (int64_t b = 1; b <= 2 * extent; ++b) {
+          const int64_t covered = (extent + a * b - 1) / (a * b) * a * b;
+          const bool fits = covered * 4 <= extent * 5 && (cap == 0 || b <= cap);
+          CHECK(space.contains({a, b}) == fits);
+          if (fits) all.insert({a, b});
+        }
+      }
+      INFO("extent " << extent << " cap " << cap);
+      CHECK(space.count() == static_cast<int64_t>(all.size()));
+      std::set<Decision> seen;
+      const int draws = 60 * static_cast<int>(all.size());
+      for (int i = 0; i < draws; ++i) seen.insert(random_decision(space, rng));
+      CHECK(seen == all);
+      CHECK(space.contains(repair_decision(space, {5, 3})));
+      CHECK(space.contains(repair_decision(space, {})));
+      CHECK(space.contains(repair_decision(space, {1 << 20, 1 << 20})));
+      CHECK(space.contains(mutate_decision(space, random_decision(space, rng), rng)));
+    }
+  }
+}
+
+TEST_CASE("covering tiles cut loops that they do not divide") {
+  check_steps(kMatmul,
+              "sample_covering_tile(16, 3, 4) -> v0, v1 = [2, 3]\nsplit(@L0, [-1, v0, v1])");
+  check_rejected(kMatmul, "sample_covering_tile(0, 3, 4) -> v0, v1 = [2, 3]", "TileExtent");
+  check_rejected(kMatmul, "sample_covering_tile(16, 0, 4) -> v0 = [1]", "TileCount");
+  check_rejected(kMatmul, "sample_covering_tile(16, 3, -1) -> v0, v1 = [2, 3]", "TileCap");
+  check_rejected(kMatmul, "sample_covering_tile(16, 3, 4) -> v0, v1 = [2, 5]", "DecisionMismatch");
+  check_rejected(kMatmul, "sample_covering_tile(16, 2, 0) -> v0 = [11]", "DecisionMismatch");
+}
+
 TEST_CASE("tiles and choices are drawn from their spaces, or the reason is said") {
   const Case cases[] = {
       {kMatmul, "sample_perfect_tile(@L0, 2, 0) -> v0, v1 = [4, 4]", ""},
