@@ -32,6 +32,8 @@ std::vector<Variant> variants() {
   add("pack", [](Variant& v) { v.pack = true; });
   add("rotate", [](Variant& v) { v.rotate_reduction = true; });
   add("pack+rotate", [](Variant& v) { v.pack = true, v.rotate_reduction = true; });
+  add("block", [](Variant& v) { v.block_reduction = true; });
+  add("pack+block", [](Variant& v) { v.pack = true, v.block_reduction = true; });
   add("near", [](Variant& v) { v.near = true; });
   add("near+rotate", [](Variant& v) { v.near = true, v.rotate_reduction = true; });
   add("stages", [](Variant& v) { v.inline_stages = false; });
@@ -116,7 +118,8 @@ void leave_stages_to_readers(const schedule::Schedule& schedule, std::vector<Gro
 Result<void> apply_variant(SketchContext& context, const Variant& variant) {
   inline_stages(context, variant);
   bool tiled = false;
-  const bool wants_tile = variant.pack || variant.rotate_reduction || variant.near;
+  const bool wants_tile =
+      variant.pack || variant.rotate_reduction || variant.near || variant.block_reduction;
   std::vector<Group> groups = group_blocks(context.schedule);
   if (variant.near) leave_stages_to_readers(context.schedule, &groups);
   for (const Group& group : groups) {

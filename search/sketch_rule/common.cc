@@ -1,9 +1,12 @@
 #include "ir/analysis/loop_index.h"
 #include "ir/support/rng.h"
 #include "ir/visit.h"
+#include "schedule/factor.h"
 #include "search/sketch_rule/rule.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace prunerc::search {
 
@@ -23,6 +26,61 @@ Int SketchContext::pick(std::vector<int64_t> values, int64_t preferred) {
   Result<Int> made =
       schedule.decide_categorical(std::move(values), weights, static_cast<int64_t>(at));
   return made.ok() ? *made : Int(chosen);
+}
+
+namespace {
+
+// How much more than the extent tiles of these sizes cover, at least 1.
+double waste(int64_t extent, int64_t tile) {
+  return static_cast<double>(ceil_div(extent, tile) * tile) / static_cast<double>(extent);
+}
+
+/// Fewer elements of padding outweigh being near the preferred size by this.
+constexpr double kWasteWeight = 12;
+
+// The size near `preferred`, in ratio, that wastes little.
+int64_t size_near(int64_t extent, int64_t preferred, int64_t most) {
+  int64_t best = 1;
+  double best_cost = std::numeric_limits<double>::infinity();
+  preferred = std::clamp<int64_t>(preferred, 1, most);
+  const int64_t low = std::max<int64_t>(1, preferred / 2);
+  for (int64_t size = low; size <= std::min(most, 2 * preferred); ++size) {
+    const double ratio = static_cast<double>(size) / static_cast<double>(preferred);
+    const double cost = std::abs(std::log2(ratio)) + kWasteWeight * (waste(extent, size) - 1);
+    if (cost < best_cost) {
+      best_cost = cost;
+      best = size;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+std::vector<Int> SketchContext::cover(int64_t extent, std::vector<int64_t> preferred,
+                                      int64_t max_innermost) {
+  // From the innermost level outwards: what is left is the number of tiles.
+  int64_t rest = extent;
+  for (std::size_t i = preferred.size(); i-- > 0;) {
+    const bool capped = i + 1 == preferred.size() && max_innermost > 0;
+    preferred[i] = size_near(rest, preferred[i], capped ? std::min(rest, max_innermost) : rest);
+    rest = ceil_div(rest, preferred[i]);
+  }
+  const int levels = static_cast<int>(preferred.size()) + 1;
+  if (!schedule::fits_covering(extent, levels, max_innermost, preferred)) {
+    std::fill(preferred.begin(), preferred.end(), 1);
+  }
+  std::vector<Int> factors = {Int(-1)};
+  if (extent > 1) {
+    Result<std::vector<Int>> inner =
+        schedule.decide_covering_tile(extent, levels, max_innermost, preferred);
+    if (inner.ok()) {
+      factors.insert(factors.end(), inner->begin(), inner->end());
+      return factors;
+    }
+  }
+  factors.insert(factors.end(), preferred.begin(), preferred.end());
+  return factors;
 }
 
 bool SketchContext::keeps(ir::BlockId block) const {
@@ -145,9 +203,10 @@ std::vector<int64_t> up_to(std::vector<int64_t> values, int64_t limit) {
 Result<ir::LoopId> vectorize_loop(SketchContext& context, ir::LoopId loop, int64_t extent,
                                   int64_t lanes, int64_t preferred_unroll) {
   const int64_t width = extent >= lanes ? lanes : power_of_two(extent);
-  const Int unroll = context.pick(up_to({1, 2, 4, 8}, ceil_div(extent, width)), preferred_unroll);
-  PRUNERC_TRY(const std::vector<ir::LoopId> parts,
-              context.schedule.split(loop, {Int(-1), unroll, Int(width)}));
+  constexpr int64_t kMaxUnroll = 16;
+  std::vector<Int> factors = context.cover(ceil_div(extent, width), {preferred_unroll}, kMaxUnroll);
+  factors.push_back(Int(width));
+  PRUNERC_TRY(const std::vector<ir::LoopId> parts, context.schedule.split(loop, factors));
   PRUNERC_TRY_VOID(context.schedule.vectorize(parts[2]));
   PRUNERC_TRY_VOID(context.schedule.unroll(parts[1]));
   return parts[0];

@@ -21,8 +21,7 @@ using ir::BlockId;
 using ir::LoopId;
 using schedule::Int;
 
-const std::vector<int64_t> kRows = {1, 2, 3, 4, 5, 6, 8};
-const std::vector<int64_t> kTasks = {1, 2, 4, 8, 16, 32};
+constexpr int64_t kMaxRows = 8;
 /// Four by four accumulators: one load for two multiply-adds, and room in 32 registers.
 constexpr int64_t kPreferredRows = 4;
 
@@ -39,12 +38,12 @@ struct Rows {
 };
 
 Result<Rows> tile_rows(SketchContext& context, const Axis& axis) {
-  const Int rows = context.pick(up_to(kRows, axis.extent), kPreferredRows);
-  PRUNERC_TRY(const std::vector<LoopId> parts, context.schedule.split(axis.loop, {Int(-1), rows}));
-  const bool alone = context.target.num_threads <= 1;
-  const Int tasks = context.pick(up_to(kTasks, axis.extent), alone ? 1 : 4);
-  PRUNERC_TRY(const std::vector<LoopId> outer, context.schedule.split(parts[0], {tasks, Int(-1)}));
-  return Rows{outer[0], outer[1], parts[1]};
+  const int64_t tasks = context.target.num_threads <= 1 ? 1 : 4;
+  const int64_t tiles = ceil_div(ceil_div(axis.extent, kPreferredRows), tasks);
+  PRUNERC_TRY(const std::vector<LoopId> parts,
+              context.schedule.split(
+                  axis.loop, context.cover(axis.extent, {tiles, kPreferredRows}, kMaxRows)));
+  return Rows{parts[0], parts[1], parts[2]};
 }
 
 /// The block that adds up the lanes has its own copies of the rows' loops, and one over the lanes.

@@ -22,7 +22,7 @@ using ir::BlockId;
 using ir::LoopId;
 using schedule::Int;
 
-const std::vector<int64_t> kRowsPerTask = {1, 2, 4, 8, 16, 32, 64, 128};
+constexpr int64_t kMaxUnroll = 16;
 /// Tasks per thread that even out their ends.
 constexpr int64_t kTasksPerThread = 4;
 
@@ -87,8 +87,9 @@ class RowRule {
       PRUNERC_TRY(fused, context_.schedule.fuse(loops));
     }
     const int64_t tasks = std::max<int64_t>(1, context_.target.num_threads) * kTasksPerThread;
-    const Int rows = context_.pick(up_to(kRowsPerTask, extent), ceil_div(extent, tasks));
-    PRUNERC_TRY(const std::vector<LoopId> parts, context_.schedule.split(fused, {Int(-1), rows}));
+    PRUNERC_TRY(
+        const std::vector<LoopId> parts,
+        context_.schedule.split(fused, context_.cover(extent, {ceil_div(extent, tasks)}, 0)));
     task_ = parts[0];
     if (context_.target.num_threads > 1) {
       // Stages join the rows later; a loop that they cannot run under in parallel is better known
@@ -104,12 +105,13 @@ class RowRule {
     const int64_t lanes = context_.target.lanes(facts.element_bytes);
     const int64_t vectors = ceil_div(facts.spatial[0].extent, lanes);
     const int64_t tasks = std::max<int64_t>(1, context_.target.num_threads) * kTasksPerThread;
-    const Int size =
-        context_.pick(up_to({1, 4, 16, 64, 256, 1024, 4096}, vectors), ceil_div(vectors, tasks));
     // Sizes are counted in vectors so that only the last task has a tail.
+    std::vector<Int> factors = context_.cover(vectors, {ceil_div(vectors, tasks), 1}, kMaxUnroll);
+    factors.push_back(Int(lanes));
     PRUNERC_TRY(const std::vector<LoopId> parts,
-                context_.schedule.split(facts.spatial[0].loop, {Int(-1), size, Int(lanes)}));
-    PRUNERC_TRY_VOID(context_.schedule.vectorize(parts[2]));
+                context_.schedule.split(facts.spatial[0].loop, factors));
+    PRUNERC_TRY_VOID(context_.schedule.vectorize(parts[3]));
+    PRUNERC_TRY_VOID(context_.schedule.unroll(parts[2]));
     PRUNERC_TRY_VOID(parallelize(context_, {parts[0]}));
     done_ = true;
     return LoopId();
@@ -197,15 +199,16 @@ class RowRule {
 };
 
 /// Partial results of a total: enough for all threads, few enough to be added up by one.
-const std::vector<int64_t> kParts = {2, 4, 8, 16, 32, 64, 128};
+constexpr int64_t kMaxParts = 128;
 
 // The outermost axis of a total in parts, each of which becomes an element of a partial result.
 Result<BlockId> split_total(SketchContext& context, const BlockFacts& facts) {
   const Axis& outer = facts.reduce[0];
   const int64_t preferred = std::max<int64_t>(1, context.target.num_threads) * kTasksPerThread;
-  const Int parts = context.pick(up_to(kParts, outer.extent), preferred);
+  const int64_t parts = std::min({preferred, outer.extent, kMaxParts});
   PRUNERC_TRY(const std::vector<LoopId> loops,
-              context.schedule.split(outer.loop, {parts, Int(-1)}));
+              context.schedule.split(
+                  outer.loop, context.cover(outer.extent, {ceil_div(outer.extent, parts)}, 0)));
   return context.schedule.rfactor(loops[0], 0);
 }
 

@@ -16,9 +16,10 @@ namespace prunerc::search {
 /// Which structural alternative a sketch takes; every rule reads what concerns it.
 struct Variant {
   std::string name;
-  bool inline_stages = true;  // elementwise stages into their consumers
-  bool write_cache = true;    // accumulate a tile in a buffer of its own, then copy out
-  bool pack = false;          // copy the panel that the vector axis runs along
+  bool inline_stages = true;     // elementwise stages into their consumers
+  bool write_cache = true;       // accumulate a tile in a buffer of its own, then copy out
+  bool pack = false;             // copy the panel that the vector axis runs along
+  bool block_reduction = false;  // the longest reduction axis in parts, outside of the panels
   bool rotate_reduction =
       false;              // first reduction axis innermost: window axes and their masks go outside
   bool near = false;      // elementwise stages are computed inside of their reader's outer loops
@@ -38,6 +39,11 @@ struct SketchContext {
   /// One of the sorted values, the one nearest to `preferred` by default; a literal if there is no
   /// choice.
   schedule::Int pick(std::vector<int64_t> values, int64_t preferred);
+  /// Factors for split: inferred outermost, then inner levels that are decided, any that cover the
+  /// extent with little waste. By default near `preferred` (outermost of them first); the innermost
+  /// is at most `max_innermost` (0: no cap). Literals if there is no choice.
+  std::vector<schedule::Int> cover(int64_t extent, std::vector<int64_t> preferred,
+                                   int64_t max_innermost);
 };
 
 /// One iteration variable of a block whose loops are as the operator came.

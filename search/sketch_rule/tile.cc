@@ -6,7 +6,8 @@
 //     for o * r0 * v0 parallel {                    one task: a block of rows times a block of
 //     columns
 //       for v1 {
-//         [pack: the columns' panel, contiguous]
+//         [pack: the columns' panel, contiguous]         (block: k in parts outside of v1, the
+//         tiles added to where they lie)
 //         for r1 {
 //           for k { for r2 unrolled { for v2 unrolled { for v3 vectorized { C } } } } accumulators
 //           in registers copy-out or fused consumer, vectorized
@@ -28,19 +29,18 @@ using ir::BlockId;
 using ir::LoopId;
 using schedule::Int;
 
-/// Rows of the register tile that are tried, and vectors per row.
-const std::vector<int64_t> kRows = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16};
-const std::vector<int64_t> kVectors = {1, 2, 3, 4, 6};
-/// Tasks per axis.
-const std::vector<int64_t> kTasks = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
+/// Rows of the register tile at most, and vectors per row.
+constexpr int64_t kMaxRows = 16;
+constexpr int64_t kMaxVectors = 6;
 /// Innermost reduction axes up to this extent are unrolled.
 constexpr int64_t kMaxUnrolledWindow = 4;
-/// A tile that covers this much more than its axis is left out.
-constexpr double kMaxWaste = 1.34;
 /// Accumulators that hide the latency of a multiply-add on two ports and leave registers for
 /// operands.
 constexpr int64_t kPreferredAccumulators = 24;
 constexpr int64_t kPreferredVectors = 4;
+/// Iterations of a part of a reduction: enough to pay for reading the accumulators again.
+constexpr int64_t kMinPart = 16;
+constexpr int64_t kPreferredPart = 256;
 
 struct TileAxes {
   Axis vector;
@@ -90,23 +90,11 @@ std::optional<TileAxes> find_axes(const BlockFacts& facts) {
   return axes;
 }
 
-std::vector<int64_t> without_waste(const std::vector<int64_t>& values, int64_t extent,
-                                   int64_t unit) {
-  std::vector<int64_t> kept;
-  for (const int64_t value : values) {
-    const int64_t tile = value * unit;
-    const auto covered = static_cast<double>(ceil_div(extent, tile) * tile);
-    const auto least = static_cast<double>(ceil_div(extent, unit) * unit);
-    if (covered <= kMaxWaste * least) kept.push_back(value);
-  }
-  if (kept.empty()) kept.push_back(1);
-  return kept;
-}
-
 /// The loops of one tiled axis: tasks, tiles of a task, then the tile itself.
 struct TiledAxis {
   LoopId task, tile;
   std::vector<LoopId> inner;
+  int64_t size = 1;  // of a tile, in units, by default
 };
 
 int64_t preferred_tasks(const SketchContext& context, int64_t extent, bool is_vector,
@@ -117,15 +105,18 @@ int64_t preferred_tasks(const SketchContext& context, int64_t extent, bool is_ve
   return extent >= 256 ? 4 : 1;
 }
 
-Result<TiledAxis> tile_axis(SketchContext& context, const Axis& axis, std::vector<Int> tile,
-                            int64_t least_tile, int64_t preferred) {
-  std::vector<Int> factors = {Int(-1)};
-  factors.insert(factors.end(), tile.begin(), tile.end());
+// Cuts an axis of `units` (vectors, or single rows) into tasks, tiles of a task, and units of a
+// tile.
+Result<TiledAxis> tile_axis(SketchContext& context, const Axis& axis, int64_t units,
+                            int64_t preferred_tile, int64_t preferred_tasks, int64_t max_tile,
+                            int64_t width) {
+  const int64_t tiles = ceil_div(units, std::min(units, preferred_tile));
+  std::vector<Int> factors =
+      context.cover(units, {ceil_div(tiles, preferred_tasks), preferred_tile}, max_tile);
+  const int64_t tile = factors.back().value;
+  if (width > 0) factors.push_back(Int(width));
   PRUNERC_TRY(const std::vector<LoopId> parts, context.schedule.split(axis.loop, factors));
-  const Int tasks =
-      context.pick(up_to(kTasks, std::max<int64_t>(1, axis.extent / least_tile)), preferred);
-  PRUNERC_TRY(const std::vector<LoopId> outer, context.schedule.split(parts[0], {tasks, Int(-1)}));
-  return TiledAxis{outer[0], outer[1], {parts.begin() + 1, parts.end()}};
+  return TiledAxis{parts[0], parts[1], {parts.begin() + 2, parts.end()}, tile};
 }
 
 class TileRule {
@@ -178,27 +169,23 @@ class TileRule {
                   context_.schedule.cache_read(block_, read, ir::Scope::kGlobal));
       packs_.push_back(copy);
     }
-    if (!consumer_.valid() && variant_.write_cache) {
+    if (!consumer_.valid() && variant_.write_cache && !variant_.block_reduction) {
       PRUNERC_TRY(consumer_, context_.schedule.cache_write(block_, 0, ir::Scope::kLocal));
     }
     return {};
   }
 
   Result<void> split_axes(const TileAxes& axes) {
-    const std::vector<int64_t> vectors = without_waste(
-        up_to(kVectors, ceil_div(axes.vector.extent, width_)), axes.vector.extent, width_);
-    const int64_t wanted = axes.row ? kPreferredVectors : 2 * kPreferredVectors;
-    const Int num_vectors = context_.pick(vectors, wanted);
+    const int64_t units = ceil_div(axes.vector.extent, width_);
     PRUNERC_TRY(vector_,
-                tile_axis(context_, axes.vector, {num_vectors, Int(width_)}, width_ * vectors[0],
-                          preferred_tasks(context_, axes.vector.extent, true, variant_)));
+                tile_axis(context_, axes.vector, units, axes.row ? kPreferredVectors : kMaxVectors,
+                          preferred_tasks(context_, axes.vector.extent, true, variant_),
+                          kMaxVectors, width_));
     if (!axes.row) return {};
-    const std::vector<int64_t> rows =
-        without_waste(up_to(kRows, axes.row->extent), axes.row->extent, 1);
-    const Int num_rows =
-        context_.pick(rows, kPreferredAccumulators / std::max<int64_t>(1, num_vectors.value));
-    PRUNERC_TRY(row_, tile_axis(context_, *axes.row, {num_rows}, 1,
-                                preferred_tasks(context_, axes.row->extent, false, variant_)));
+    PRUNERC_TRY(
+        row_,
+        tile_axis(context_, *axes.row, axes.row->extent, kPreferredAccumulators / vector_.size,
+                  preferred_tasks(context_, axes.row->extent, false, variant_), kMaxRows, 0));
     return {};
   }
 
@@ -213,9 +200,10 @@ class TileRule {
       std::rotate(reductions.begin(), reductions.begin() + 1, reductions.end());
     }
     order = tasks;
+    if (variant_.block_reduction) PRUNERC_TRY_VOID(cut_reduction(reduce, &reductions, &order));
     order.push_back(vector_.tile);
     if (row_) order.push_back(row_->tile);
-    tile_loop_ = order.back();
+    tile_loop_ = variant_.block_reduction ? tasks.back() : order.back();
     panel_loop_ = vector_.tile;
     order.insert(order.end(), reductions.begin(), reductions.end());
     if (row_) order.insert(order.end(), row_->inner.begin(), row_->inner.end());
@@ -229,6 +217,25 @@ class TileRule {
         PRUNERC_TRY_VOID(context_.schedule.unroll(axis.loop));
       }
     }
+    return {};
+  }
+
+  // Parts of the longest reduction axis, outside of the tiles: a part's panels stay in the cache
+  // while all tiles of a task use them, and the tiles are added to where they lie.
+  Result<void> cut_reduction(const std::vector<Axis>& reduce, std::vector<LoopId>* reductions,
+                             std::vector<LoopId>* order) {
+    const Axis* longest = &reduce[0];
+    for (const Axis& axis : reduce) {
+      if (axis.extent > longest->extent) longest = &axis;
+    }
+    if (longest->extent < 2 * kMinPart) {
+      return error(Diag::kUnsupported, std::string("parts of this reduction"));
+    }
+    const std::vector<Int> factors = context_.cover(longest->extent, {kPreferredPart}, 0);
+    PRUNERC_TRY(const std::vector<LoopId> parts, context_.schedule.split(longest->loop, factors));
+    std::replace(reductions->begin(), reductions->end(), longest->loop, parts[1]);
+    order->push_back(parts[0]);
+    part_loop_ = parts[0];
     return {};
   }
 
@@ -265,10 +272,14 @@ class TileRule {
     if (!consumer_.valid()) return {};
     PRUNERC_TRY(const std::vector<LoopId> loops,
                 context_.schedule.reverse_compute_at(consumer_, tile_loop_));
-    return mark_copy(loops, true);
+    // The rows of a tile are few, those of a task are not.
+    return mark_copy(loops, !variant_.block_reduction);
   }
 
   Result<void> finish_tile() {
+    if (part_loop_.valid()) {
+      PRUNERC_TRY_VOID(context_.schedule.decompose_reduction(block_, part_loop_));
+    }
     PRUNERC_TRY_VOID(parallelize(context_, tasks_));
     return {};
   }
@@ -281,7 +292,7 @@ class TileRule {
   std::optional<TiledAxis> row_;
   std::vector<BlockId> packs_, stages_;
   std::vector<LoopId> tasks_;
-  LoopId tile_loop_, panel_loop_, stage_loop_;
+  LoopId tile_loop_, panel_loop_, stage_loop_, part_loop_;
 };
 
 }  // namespace
