@@ -1,0 +1,47 @@
+// DraftSpace: the search space as the draft sees it: genes, parameters, and the analyzer's symbols
+// of each sketch.
+#ifndef PRUNERC_SEARCH_DRAFT_DRAFT_SPACE_H_
+#define PRUNERC_SEARCH_DRAFT_DRAFT_SPACE_H_
+
+#include "costmodel/symbol/code.h"
+#include "search/draft/gene_table.h"
+#include "search/sampler.h"
+#include "search/space.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace prunerc::search {
+
+/// Which analyzer scores the draft.
+enum class Analyzer : uint8_t { kPrunerc, kPruner, kPrunerRelease };
+
+/// One sketch of which candidates can be scored without making their programs.
+struct DraftSketch {
+  int sketch = 0;                 // of the SearchSpace
+  std::vector<GeneTable> tables;  // by decision
+  /// By decision and level of its table: the parameter it sets; invalid where the program has none.
+  std::vector<std::vector<ir::ParamId>> params;
+  std::size_t num_params = 0;
+  costmodel::SymbolCode score;  // outputs: ns, and 1 where the candidate may run
+};
+
+struct DraftSpace {
+  std::vector<DraftSketch> sketches;
+  /// Sketches that have no parametric form, with the reason: these are drawn and replayed.
+  struct Left {
+    int sketch = 0;
+    std::string why;
+  };
+  std::vector<Left> left;
+  double derive_ms = 0;
+};
+
+/// Parametrizes every sketch and derives its symbols. Cost: some ms a sketch.
+DraftSpace make_draft_space(const Task& task, const SearchSpace& space, Analyzer analyzer,
+                            uint64_t seed);
+
+}  // namespace prunerc::search
+
+#endif  // PRUNERC_SEARCH_DRAFT_DRAFT_SPACE_H_

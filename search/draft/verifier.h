@@ -1,0 +1,46 @@
+// Verifier: orders drafted candidates by what was measured so far.
+#ifndef PRUNERC_SEARCH_DRAFT_VERIFIER_H_
+#define PRUNERC_SEARCH_DRAFT_VERIFIER_H_
+
+#include "costmodel/cost_model.h"
+#include "search/residual.h"
+#include "search/strategy.h"
+#include "search/task.h"
+
+#include <memory>
+#include <vector>
+
+namespace prunerc::search {
+
+/// A learned model, trained from scratch whenever its data has grown enough, and beside it the
+/// analyzer corrected by measured neighbours. While there are few measurements the second decides,
+/// then more and more the first.
+class Verifier {
+ public:
+  /// `blend` false: the model alone, as published.
+  Verifier(const Task& task, const costmodel::CostModel& model, bool blend)
+      : task_(task), model_(model), blend_(blend) {}
+
+  void add(const Candidate& candidate, const Measurement& measurement);
+  /// Trains if there is something new. Deterministic in the order of add().
+  void fit(uint64_t seed);
+  /// Sets `score`, higher is better, comparable among these only.
+  void score(std::vector<Candidate>& candidates) const;
+  std::size_t num_measured() const { return programs_.size(); }
+
+ private:
+  std::vector<double> analyzer_scores(const std::vector<Candidate>& candidates) const;
+
+  const Task& task_;
+  const costmodel::CostModel& model_;
+  bool blend_;
+  std::unique_ptr<costmodel::CostModel> learned_;
+  ResidualModel residual_;
+  std::vector<ir::Program> programs_;  // of what was measured
+  std::vector<double> median_ns_;      // 0: failed
+  std::size_t num_trained_ = 0;
+};
+
+}  // namespace prunerc::search
+
+#endif  // PRUNERC_SEARCH_DRAFT_VERIFIER_H_
