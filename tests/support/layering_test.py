@@ -42,6 +42,8 @@ PACKAGES = {
             "costmodel/cost_model.h",
             "costmodel/latency",
             "costmodel/feature",
+            "costmodel/pruner",
+            "costmodel/symbol",
         ],
     ),
     "tools": (6, None),  # None: everything but tests.
