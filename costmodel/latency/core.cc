@@ -1,7 +1,6 @@
 #include "costmodel/latency/core.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace prunerc::costmodel {
 namespace {
@@ -23,82 +22,62 @@ constexpr double kSlowDecode = 1.6;
 constexpr double kSpillFactor = 1.8;
 
 /// The innermost loops that become straight-line code: all unrolled and vectorized loops with no
-/// serial loop inside, and a vectorized loop anywhere.
+/// serial loop inside, and a vectorized loop anywhere. Loops of one iteration are none.
 struct Tile {
-  std::vector<int> loops;  // depths
+  std::vector<Sym> inside;     // truth, by loop: part of it
+  std::vector<Sym> is_serial;  // truth, by loop: the innermost one that stays a loop
+  Sym is_all = 1;              // truth: no loop stays
   int vector_loop = -1;
-  double lanes = 1;
-  double vectors = 1;  // registers per statement along the vectorized loop
-  int serial = -1;     // innermost loop that stays a loop
+  Sym lanes = 1;
+  Sym vectors = 1;  // registers per statement along the vectorized loop
 };
 
 Tile find_tile(const Nest& nest, const ir::Target& target) {
   Tile tile;
-  bool inside = true;
-  for (int i = static_cast<int>(nest.loops.size()) - 1; i >= 0; --i) {
-    const NestLoop& loop = nest.loops[static_cast<std::size_t>(i)];
-    const bool vectorized = loop.kind == ir::LoopKind::kVectorized && tile.vector_loop < 0;
-    if (vectorized) {
-      tile.vector_loop = i;
+  tile.inside.assign(nest.loops.size(), Sym(0));
+  tile.is_serial.assign(nest.loops.size(), Sym(0));
+  for (std::size_t i = nest.loops.size(); i-- > 0;) {
+    const NestLoop& loop = nest.loops[i];
+    if (loop.kind == ir::LoopKind::kVectorized && tile.vector_loop < 0) {
+      tile.vector_loop = static_cast<int>(i);
       const auto most = static_cast<double>(target.lanes(nest.widest_bytes));
-      tile.lanes = std::min(most, static_cast<double>(loop.extent));
-      tile.vectors = std::ceil(static_cast<double>(loop.extent) / most);
-    } else if (inside && (loop.kind == ir::LoopKind::kUnrolled || loop.extent == 1)) {
-      tile.loops.push_back(i);
-    } else {
-      if (inside) tile.serial = i;
-      inside = false;
+      tile.lanes = min(most, loop.extent);
+      tile.vectors = ceil(loop.extent / most);
+      continue;
     }
+    const Sym unrolled = loop.kind == ir::LoopKind::kUnrolled ? Sym(1) : equal(loop.extent, 1);
+    tile.inside[i] = both(tile.is_all, unrolled);
+    tile.is_serial[i] = both(tile.is_all, negate(unrolled));
+    tile.is_all = tile.inside[i];
   }
   return tile;
 }
 
-bool access_depends(const NestTable& table, const Nest& nest, const NestAccess& a, int depth) {
-  return std::any_of(a.indices.begin(), a.indices.end(),
-                     [&](ir::Expr e) { return table.depends(nest, e, depth); });
-}
-
-// Elements between neighbours along a loop in the buffer as allocated.
-double address_step(const NestTable& table, const Nest& nest, const NestAccess& a, int depth) {
-  double stride = 1;
-  double total = 0;
-  const std::vector<double>& shape = table.shape(a.buffer);
-  for (std::size_t d = a.indices.size(); d > 0; --d) {
-    total += stride * table.step(nest, a.indices[d - 1], depth);
-    stride *= shape[d - 1];
-  }
-  return total;
-}
-
 /// Operations on memory and registers of one access per pass through the tile.
 struct AccessCost {
-  double copies = 1;    // different places among the unrolled copies
-  double uops = 1;      // instructions to load or store one copy
-  bool in_loop = true;  // false: kept in registers over the serial loop
-  bool moves_with_lanes = false;
+  Sym copies = 1;   // different places among the unrolled copies
+  Sym uops = 1;     // instructions to load or store one copy
+  Sym in_loop = 1;  // truth; else kept in registers over the serial loop
+  Sym moves_with_lanes = 0;
 };
 
 AccessCost cost_of(const NestTable& table, const Nest& nest, const NestAccess& a,
                    const Tile& tile) {
   AccessCost cost;
-  for (const int depth : tile.loops) {
-    if (access_depends(table, nest, a, depth)) {
-      cost.copies *= static_cast<double>(nest.loops[static_cast<std::size_t>(depth)].extent);
-    }
+  cost.in_loop = tile.is_all;
+  for (std::size_t i = 0; i < nest.loops.size(); ++i) {
+    cost.in_loop = either(cost.in_loop, both(tile.is_serial[i], a.moves[i]));
+    if (nest.loops[i].kind != ir::LoopKind::kUnrolled) continue;
+    cost.copies *= select(both(tile.inside[i], a.moves[i]), nest.loops[i].extent, 1);
   }
-  if (tile.vector_loop >= 0) {
-    const double step = std::abs(address_step(table, nest, a, tile.vector_loop));
-    cost.moves_with_lanes = step != 0;
-    if (step == 1) {
-      cost.copies *= tile.vectors;
-    } else if (step != 0) {
-      // A gather or scatter moves lane by lane.
-      cost.copies *= tile.vectors;
-      cost.uops = tile.lanes * 1.5;
-    }
-  }
-  if (a.is_masked && tile.vector_loop >= 0) cost.uops += 1;
-  if (tile.serial >= 0 && !access_depends(table, nest, a, tile.serial)) cost.in_loop = false;
+  if (tile.vector_loop < 0) return cost;
+  const Sym step = abs(table.address_step(a, static_cast<std::size_t>(tile.vector_loop)));
+  cost.moves_with_lanes = both(negate(equal(step, 0)), less(1, tile.lanes));
+  cost.copies *= select(cost.moves_with_lanes, tile.vectors, 1);
+  // A gather or scatter moves lane by lane.
+  const Sym gathers = both(cost.moves_with_lanes, negate(equal(step, 1)));
+  cost.uops = select(gathers, tile.lanes * 1.5, 1);
+  if (a.is_masked) cost.uops += less(1, tile.lanes);
   return cost;
 }
 
@@ -113,89 +92,111 @@ double arithmetic_slots(const NestOps& ops) {
 /// Whole tiles run without their guard; what is left is the test per tile and the tail.
 constexpr double kGuardShare = 0.1;
 
-double guard_slots(const Nest& nest, double copies) {
-  return nest.block != nullptr && nest.block->guard.defined() ? 1 + kGuardShare * copies : 0;
+Sym guard_slots(const Nest& nest, Sym copies) {
+  return select(nest.is_guarded, 1 + kGuardShare * copies, 0);
 }
 
 // A condition that stands still in the innermost loop is evaluated outside of it; its mask stays in
 // a register.
-double condition_slots(const NestTable& table, const Nest& nest, const Tile& tile, double copies) {
-  double slots = 0;
+Sym condition_slots(const Nest& nest, const Tile& tile, Sym copies) {
+  Sym slots = 0;
   for (const NestCondition& c : nest.conditions) {
-    const bool moves = tile.serial >= 0 && table.depends(nest, c.condition, tile.serial);
-    slots += copies * (moves ? c.cost : 0.25);
+    Sym moves = 0;
+    for (std::size_t i = 0; i < nest.loops.size(); ++i) {
+      moves = either(moves, both(tile.is_serial[i], c.moves[i]));
+    }
+    slots += copies * select(moves, c.cost, 0.25);
   }
   return slots;
+}
+
+/// What one pass through the tile needs.
+struct Pass {
+  Sym copies = 1, loads = 0, stores = 0;
+  Sym latency = 0;  // of the accumulators' chain
+  Sym setup = 0;    // instructions before and after the serial loop
+  Sym registers = 0;
+};
+
+Pass count_pass(const NestTable& table, const Nest& nest, const Tile& tile,
+                const ir::Target& target) {
+  Pass pass;
+  pass.copies = tile.vectors;
+  for (std::size_t i = 0; i < nest.loops.size(); ++i) {
+    if (nest.loops[i].kind != ir::LoopKind::kUnrolled) continue;
+    pass.copies *= select(tile.inside[i], nest.loops[i].extent, 1);
+  }
+  const auto fma_latency = static_cast<double>(std::max<int64_t>(1, target.fma_latency_cycles));
+  for (const NestAccess& a : nest.accesses) {
+    const AccessCost cost = cost_of(table, nest, a, tile);
+    const Sym uops = cost.copies * cost.uops;
+    if (a.is_read) pass.loads += select(cost.in_loop, uops, 0);
+    if (a.is_write) pass.stores += select(cost.in_loop, uops, 0);
+    // A scalar that is broadcast is an operand in memory; vectors are held while the rows use them.
+    const Sym held = a.is_write
+                         ? Sym(0)
+                         : select(cost.moves_with_lanes, min(cost.copies, max(1, tile.vectors)), 0);
+    pass.registers += select(cost.in_loop, held, a.is_write ? cost.copies : 0);
+    pass.setup += select(cost.in_loop, 0, uops * ((a.is_read ? 1 : 0) + (a.is_write ? 1 : 0)));
+    if (!a.is_read || !a.is_write) continue;
+    const Sym chain = pass.copies / max(1, cost.copies);
+    pass.latency = max(pass.latency, select(cost.in_loop, 0, chain * fma_latency));
+  }
+  return pass;
+}
+
+// Cycles of the loops around the tile, besides the passes through it.
+Sym loop_overhead(const Nest& nest, const Tile& tile, Sym setup, double load_ports) {
+  Sym overhead = 0, is_innermost = 1;
+  for (std::size_t i = nest.loops.size(); i-- > 0;) {
+    if (static_cast<int>(i) == tile.vector_loop) continue;
+    const NestLoop& loop = nest.loops[i];
+    const Sym is_loop = negate(either(tile.inside[i], equal(loop.extent, 1)));
+    const Sym per_run = select(is_innermost, kLoopCycles * 0.5 * loop.extent + setup / load_ports,
+                               kLoopCycles * loop.extent);
+    overhead = select(is_loop, overhead * loop.extent + per_run + kLoopExitCycles, overhead);
+    is_innermost = both(is_innermost, negate(is_loop));
+  }
+  return overhead + select(is_innermost, setup, 0);
 }
 
 }  // namespace
 
 CoreCost core_cost(const NestTable& table, const Nest& nest, const ir::Target& target) {
   const Tile tile = find_tile(nest, target);
-  double unrolled = 1;
-  for (const int depth : tile.loops) {
-    unrolled *= static_cast<double>(nest.loops[static_cast<std::size_t>(depth)].extent);
-  }
-  const double copies = unrolled * tile.vectors;
+  Pass pass = count_pass(table, nest, tile, target);
   const double registers = static_cast<double>(std::max<int64_t>(target.num_vector_registers, 16));
-
-  double loads = 0, stores = 0, latency = 0, setup = 0;
   CoreCost out;
-  for (const NestAccess& a : nest.accesses) {
-    const AccessCost cost = cost_of(table, nest, a, tile);
-    const bool accumulates = a.is_read && a.is_write && !cost.in_loop;
-    if (cost.in_loop) {
-      loads += a.is_read ? cost.copies * cost.uops : 0;
-      stores += a.is_write ? cost.copies * cost.uops : 0;
-      if (a.is_read && !a.is_write) {
-        // A scalar that is broadcast is an operand in memory; vectors are held while the rows use
-        // them.
-        out.tile_registers +=
-            cost.moves_with_lanes ? std::min(cost.copies, std::max(1.0, tile.vectors)) : 0;
-      }
-      continue;
-    }
-    setup += cost.copies * cost.uops * ((a.is_read ? 1 : 0) + (a.is_write ? 1 : 0));
-    if (a.is_write) out.tile_registers += cost.copies;
-    if (!accumulates) continue;
-    const double chain = copies / std::max(1.0, cost.copies);
-    latency = std::max(
-        latency, chain * static_cast<double>(std::max<int64_t>(1, target.fma_latency_cycles)));
-  }
+  out.tile_registers = pass.registers;
   // What does not fit into registers is written and read in every pass.
-  const double spilled = std::max(0.0, out.tile_registers - registers);
-  loads += spilled;
-  stores += spilled;
+  const Sym spilled = max(0, pass.registers - registers);
+  pass.loads += spilled;
+  pass.stores += spilled;
 
   const auto ports = static_cast<double>(std::max<int64_t>(1, target.fma_ports));
   const auto load_ports = static_cast<double>(std::max<int64_t>(1, target.load_ports));
-  const double slots = copies * arithmetic_slots(nest.ops) + guard_slots(nest, copies) +
-                       0.6 * condition_slots(table, nest, tile, copies);
-  const double issue = (slots + 0.5 * loads + stores + 1) / kIssueWidth;
-  double pass = std::max({slots / ports, loads / load_ports, stores, latency, issue});
-  out.code_size = copies;
-  if (spilled > 0) pass *= kSpillFactor;
-  if (copies > kDecodedCache) pass *= kSlowDecode;
+  const Sym slots = pass.copies * arithmetic_slots(nest.ops) + guard_slots(nest, pass.copies) +
+                    0.6 * condition_slots(nest, tile, pass.copies);
+  const Sym issue = (slots + 0.5 * pass.loads + pass.stores + 1) / kIssueWidth;
+  Sym cycles =
+      max(max(slots / ports, pass.loads / load_ports), max(max(pass.stores, pass.latency), issue));
+  cycles *= select(less(0, spilled), kSpillFactor, 1);
+  cycles *= select(less(kDecodedCache, pass.copies), kSlowDecode, 1);
 
-  double passes = 1;
-  double overhead = 0;
-  bool innermost = true;
-  for (int i = static_cast<int>(nest.loops.size()) - 1; i >= 0; --i) {
-    const bool in_tile = i == tile.vector_loop ||
-                         std::find(tile.loops.begin(), tile.loops.end(), i) != tile.loops.end();
-    const NestLoop& loop = nest.loops[static_cast<std::size_t>(i)];
-    const auto extent = static_cast<double>(loop.extent);
-    if (in_tile) continue;
-    if (loop.kind == ir::LoopKind::kUnrolled) out.code_size *= extent;
-    // Costs so far are those of one run of the loops inside; now they repeat.
-    overhead =
-        overhead * extent +
-        (innermost ? kLoopCycles * 0.5 * extent + setup / load_ports : kLoopCycles * extent) +
-        kLoopExitCycles;
-    passes *= extent;
-    innermost = false;
+  out.code_size = pass.copies;
+  Sym passes = 1;
+  for (std::size_t i = 0; i < nest.loops.size(); ++i) {
+    const NestLoop& loop = nest.loops[i];
+    if (static_cast<int>(i) == tile.vector_loop) continue;
+    if (loop.kind == ir::LoopKind::kUnrolled) {
+      const Sym outside = select(tile.inside[i], 1, loop.extent);
+      out.code_size *= outside;
+      passes *= outside;
+    } else {
+      passes *= loop.extent;
+    }
   }
-  out.cycles = passes * pass + overhead + (innermost ? setup : 0);
+  out.cycles = passes * cycles + loop_overhead(nest, tile, pass.setup, load_ports);
   return out;
 }
 

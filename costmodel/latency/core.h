@@ -8,9 +8,9 @@
 namespace prunerc::costmodel {
 
 struct CoreCost {
-  double cycles = 0;     // of all iterations, on one core
-  double code_size = 0;  // statement instances in the code
-  double tile_registers = 0;
+  Sym cycles;     // of all iterations, on one core
+  Sym code_size;  // statement instances in the code
+  Sym tile_registers;
 };
 
 CoreCost core_cost(const NestTable& table, const Nest& nest, const ir::Target& target);

@@ -1,161 +1,18 @@
 #include "costmodel/latency/nest.h"
 
-#include "ir/equal.h"
+#include "costmodel/latency/body.h"
 #include "ir/visit.h"
 
 #include <algorithm>
-#include <cmath>
+#include <charconv>
+#include <string_view>
 
 namespace prunerc::costmodel {
 namespace {
 
 using ir::Expr;
 using ir::ExprKind;
-using ir::Intrinsic;
 using ir::Stmt;
-
-int64_t constant_or_one(Expr e) {
-  const auto* imm = e.as<ir::IntImm>();
-  return imm != nullptr ? std::max<int64_t>(1, imm->value) : 1;
-}
-
-// Cost of an intrinsic on one vector in simple operations: lengths of the usual range reductions
-// and polynomials.
-double intrinsic_cost(Intrinsic intrinsic) {
-  switch (intrinsic) {
-    case Intrinsic::kExp: return 14;
-    case Intrinsic::kLog: return 18;
-    case Intrinsic::kTanh: return 24;
-    case Intrinsic::kErf: return 26;
-    case Intrinsic::kSigmoid: return 22;
-    case Intrinsic::kSin:
-    case Intrinsic::kCos: return 22;
-    case Intrinsic::kPow: return 40;
-    case Intrinsic::kRsqrt: return 10;
-    case Intrinsic::kSqrt:
-    case Intrinsic::kFloor:
-    case Intrinsic::kCeil:
-    case Intrinsic::kRound:
-    case Intrinsic::kFma:
-    case Intrinsic::kAbs: return 1;
-  }
-  PRUNERC_UNREACHABLE("intrinsic");
-}
-
-// Gathers operations and accesses of one body.
-struct BodyReader {
-  const ir::Program& program;
-  Nest& nest;
-
-  void access(ir::BufferId buffer, std::span<const Expr> indices, bool write, bool masked) {
-    for (NestAccess& known : nest.accesses) {
-      if (known.buffer != buffer || !same(known.indices, indices)) continue;
-      (write ? known.is_write : known.is_read) = true;
-      return;
-    }
-    NestAccess a;
-    a.buffer = buffer;
-    a.indices.assign(indices.begin(), indices.end());
-    a.element_bytes = ir::byte_size(program.buffer(buffer).dtype);
-    (write ? a.is_write : a.is_read) = true;
-    a.is_masked = masked;
-    nest.widest_bytes =
-        nest.accesses.empty() ? a.element_bytes : std::max(nest.widest_bytes, a.element_bytes);
-    nest.accesses.push_back(std::move(a));
-  }
-
-  static bool same(const std::vector<Expr>& a, std::span<const Expr> b) {
-    if (a.size() != b.size()) return false;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-      if (!ir::structural_equal(a[i], b[i])) return false;
-    }
-    return true;
-  }
-
-  void expr(Expr e, bool masked) {
-    if (const auto* load = e.as<ir::Load>()) {
-      // A subscript may itself load (gather); plain index arithmetic costs nothing here.
-      for (Expr index : load->indices) {
-        ir::walk(index, [&](Expr part) {
-          if (part.as<ir::Load>() == nullptr) return true;
-          expr(part, masked);
-          return false;
-        });
-      }
-      access(load->buffer, load->indices, false, masked);
-      return;
-    }
-    if (const auto* select = e.as<ir::Select>()) {
-      condition(select->condition, masked);
-      expr(select->on_true, true);
-      expr(select->on_false, true);
-      return;
-    }
-    count(e);
-    ir::for_each_child(e, [&](Expr child) { expr(child, masked); });
-  }
-
-  void condition(Expr e, bool masked) {
-    const NestOps before = nest.ops;
-    expr(e, masked);
-    NestCondition found = {e, 1 + nest.ops.simple - before.simple};
-    nest.ops.simple = before.simple;
-    nest.conditions.push_back(found);
-  }
-
-  void count(Expr e) {
-    NestOps& ops = nest.ops;
-    switch (e.kind()) {
-      case ExprKind::kAdd:
-      case ExprKind::kSub: (ir::is_float(e.dtype()) ? ops.add : ops.simple) += 1; return;
-      case ExprKind::kMul: (ir::is_float(e.dtype()) ? ops.mul : ops.simple) += 1; return;
-      case ExprKind::kDiv: ops.divide += 1; return;
-      case ExprKind::kFloorDiv:
-      case ExprKind::kFloorMod:
-      case ExprKind::kMin:
-      case ExprKind::kMax:
-      case ExprKind::kEq:
-      case ExprKind::kNe:
-      case ExprKind::kLt:
-      case ExprKind::kLe:
-      case ExprKind::kAnd:
-      case ExprKind::kOr:
-      case ExprKind::kNot:
-      case ExprKind::kSelect:
-      case ExprKind::kCast: ops.simple += 1; return;
-      case ExprKind::kCall: {
-        const Intrinsic intrinsic = e.as<ir::Call>()->intrinsic;
-        if (intrinsic == Intrinsic::kSqrt)
-          ops.divide += 1;
-        else if (intrinsic == Intrinsic::kFma)
-          ops.add += 1, ops.mul += 1;
-        else
-          ops.special += intrinsic_cost(intrinsic);
-        return;
-      }
-      case ExprKind::kVar:
-      case ExprKind::kTileParam:
-      case ExprKind::kIntImm:
-      case ExprKind::kFloatImm:
-      case ExprKind::kLoad: return;
-    }
-  }
-
-  void stmt(Stmt s) {
-    if (!s.defined()) return;
-    if (const auto* store = s.as<ir::Store>()) {
-      expr(store->value, false);
-      access(store->buffer, store->indices, true, false);
-    } else if (const auto* branch = s.as<ir::If>()) {
-      expr(branch->condition, false);
-      stmt(branch->then_body);
-      stmt(branch->else_body);
-    } else {
-      ir::for_each_child(
-          s, [&](Stmt child) { stmt(child); }, [](Expr) {});
-    }
-  }
-};
 
 bool holds_block(Stmt s) {
   bool found = false;
@@ -169,18 +26,36 @@ bool holds_block(Stmt s) {
   return found;
 }
 
+// The value where every variable is 0; nullopt if that needs more than sums and products.
+std::optional<Poly> at_zero(ParamSpace& space, Expr e) {
+  if (e.as<ir::Var>() != nullptr) return Poly(0);
+  if (std::optional<Poly> p = space.polynomial(e)) return p;
+  const ir::BinaryNode* binary = ir::as_binary(e);
+  if (binary == nullptr) return std::nullopt;
+  const std::optional<Poly> l = at_zero(space, binary->lhs), r = at_zero(space, binary->rhs);
+  if (!l || !r) return std::nullopt;
+  if (e.kind() == ExprKind::kAdd) return *l + *r;
+  if (e.kind() == ExprKind::kMul) return space.multiply(*l, *r);
+  return std::nullopt;
+}
+
 }  // namespace
 
-NestTable::NestTable(const ir::Program& program) : program_(&program) {
+NestTable::NestTable(const ir::Program& program, ParamSpace& space)
+    : program_(&program), space_(&space) {
   binding_.resize(static_cast<std::size_t>(program.next_ids().var));
   collect(program.root(), nullptr);
   place_buffers();
+  shape_buffers();
+  stride_buffers();
 }
 
 void NestTable::collect(Stmt s, const ir::Block* block) {
   if (!s.defined()) return;
   if (const auto* loop = s.as<ir::Loop>()) {
-    stack_.push_back({loop->id, loop->var->id, constant_or_one(loop->extent), loop->loop_kind});
+    const Poly trips = space_->polynomial(loop->extent).value_or(Poly(1));
+    stack_.push_back(
+        {loop, loop->id, loop->var->id, space_->symbol(trips), trips, loop->loop_kind});
     collect(loop->body, block);
     stack_.pop_back();
   } else if (const auto* inner = s.as<ir::Block>()) {
@@ -197,6 +72,7 @@ void NestTable::collect_block(const ir::Block& block) {
   for (const ir::IterVar& iter : block.iters) {
     binding_[static_cast<std::size_t>(iter.var->id.value)] = iter.binding;
   }
+  read_alignment(block);
   if (block.init.defined()) add_nest(&block, block.init, true);
   if (holds_block(block.body) || block.body.as<ir::Loop>() != nullptr) {
     collect(block.body, &block);
@@ -205,127 +81,87 @@ void NestTable::collect_block(const ir::Block& block) {
   }
 }
 
+// schedule's storage_align: align_factor_W_A and align_offset_W_A say that rows of axis A of the
+// W-th written buffer start at multiples of factor, plus offset, in elements.
+void NestTable::read_alignment(const ir::Block& block) {
+  for (const ir::Attr& attr : block.attrs) {
+    for (const std::string_view prefix : {"align_factor_", "align_offset_"}) {
+      if (!attr.key.starts_with(prefix)) continue;
+      const char* const end = attr.key.data() + attr.key.size();
+      std::size_t write = 0, axis = 0;
+      const auto [bar, bad] = std::from_chars(attr.key.data() + prefix.size(), end, write);
+      if (bad != std::errc() || bar == end || write >= block.writes.size()) continue;
+      if (std::from_chars(bar + 1, end, axis).ec != std::errc()) continue;
+      const ir::BufferId buffer = block.writes[write].buffer;
+      auto at = std::find_if(alignments_.begin(), alignments_.end(), [&](const RowAlignment& r) {
+        return r.buffer == buffer && r.axis == axis;
+      });
+      if (at == alignments_.end()) at = alignments_.insert(at, {buffer, axis});
+      (prefix == "align_factor_" ? at->factor : at->offset) = attr.value;
+    }
+  }
+}
+
 void NestTable::add_nest(const ir::Block* block, Stmt body, bool is_init) {
   Nest nest;
   nest.block = block;
   nest.loops = stack_;
   nest.is_init = is_init;
-  BodyReader{*program_, nest}.stmt(body);
+  read_body(*program_, body, &nest);
   if (is_init) {
     // The init runs in the first reduction iteration only.
-    for (std::size_t i = 0; i < nest.loops.size(); ++i) {
-      for (const ir::IterVar& iter : block->iters) {
-        if (iter.kind != ir::IterKind::kSpatial &&
-            depends(nest, iter.binding, static_cast<int>(i))) {
-          nest.loops[i].extent = 1;
-        }
-      }
+    IndexReader reader(*space_, nest.loops, binding_);
+    std::vector<Sym> once(nest.loops.size());
+    for (const ir::IterVar& iter : block->iters) {
+      if (iter.kind == ir::IterKind::kSpatial) continue;
+      const std::vector<Sym> moves = reader.moves(iter.binding);
+      for (std::size_t i = 0; i < once.size(); ++i) once[i] = either(once[i], moves[i]);
+    }
+    for (std::size_t i = 0; i < once.size(); ++i) {
+      if (once[i].is(0)) continue;
+      nest.loops[i].extent = select(once[i], 1, nest.loops[i].extent);
+      nest.loops[i].trips = space_->poly(nest.loops[i].extent);
     }
   }
+  read_subscripts(&nest);
   nests_.push_back(std::move(nest));
 }
 
-int NestTable::loop_at(const Nest& nest, ir::VarId var) const {
-  for (std::size_t i = nest.loops.size(); i > 0; --i) {
-    if (nest.loops[i - 1].var == var) return static_cast<int>(i - 1);
+void NestTable::read_subscripts(Nest* nest) {
+  IndexReader reader(*space_, nest->loops, binding_);
+  if (nest->block != nullptr && nest->block->guard.defined()) {
+    nest->is_guarded = guarded(nest->block->guard, &reader);
   }
-  return -1;
-}
-
-double NestTable::span(const Nest& nest, Expr e, int depth) const {
-  if (!e.defined()) return 0;
-  if (const auto* var = e.as<ir::Var>()) {
-    const int at = loop_at(nest, var->id);
-    if (at >= 0) {
-      return at >= depth ? static_cast<double>(nest.loops[static_cast<std::size_t>(at)].extent - 1)
-                         : 0;
-    }
-    return span(nest, binding_[static_cast<std::size_t>(var->id.value)], depth);
-  }
-  if (const ir::BinaryNode* binary = ir::as_binary(e)) {
-    const double lhs = span(nest, binary->lhs, depth);
-    const double rhs = span(nest, binary->rhs, depth);
-    const auto* constant = binary->rhs.as<ir::IntImm>();
-    const double scale = constant != nullptr ? std::abs(static_cast<double>(constant->value)) : 0;
-    switch (e.kind()) {
-      case ExprKind::kMul: {
-        const auto* left = binary->lhs.as<ir::IntImm>();
-        if (constant != nullptr) return lhs * scale;
-        return left != nullptr ? rhs * std::abs(static_cast<double>(left->value)) : lhs + rhs;
-      }
-      case ExprKind::kFloorDiv: return scale > 0 ? std::floor(lhs / scale) : lhs;
-      case ExprKind::kFloorMod: return scale > 0 ? std::min(lhs, scale - 1) : lhs;
-      default: return lhs + rhs;
-    }
-  }
-  if (const auto* load = e.as<ir::Load>()) {
-    // Data-dependent: anywhere, once something it depends on moves.
-    double moved = 0;
-    for (Expr index : load->indices) moved += span(nest, index, depth);
-    return moved > 0 ? 1e6 : 0;
-  }
-  double total = 0;
-  ir::for_each_child(e, [&](Expr child) { total += span(nest, child, depth); });
-  return total;
-}
-
-double NestTable::distinct(const Nest& nest, Expr e, int depth) const {
-  const double reach = span(nest, e, depth) + 1;
-  double iterations = 1;
-  for (int i = depth; i < static_cast<int>(nest.loops.size()) && iterations < reach; ++i) {
-    if (depends(nest, e, i)) {
-      iterations *= static_cast<double>(nest.loops[static_cast<std::size_t>(i)].extent);
-    }
-  }
-  return std::min(reach, iterations);
-}
-
-double NestTable::step(const Nest& nest, Expr e, int depth) const {
-  if (!e.defined()) return 0;
-  if (const auto* var = e.as<ir::Var>()) {
-    const int at = loop_at(nest, var->id);
-    if (at >= 0) return at == depth ? 1 : 0;
-    return step(nest, binding_[static_cast<std::size_t>(var->id.value)], depth);
-  }
-  if (const ir::BinaryNode* binary = ir::as_binary(e)) {
-    const double lhs = step(nest, binary->lhs, depth);
-    const double rhs = step(nest, binary->rhs, depth);
-    const auto* constant = binary->rhs.as<ir::IntImm>();
-    const double scale = constant != nullptr ? static_cast<double>(constant->value) : 0;
-    switch (e.kind()) {
-      case ExprKind::kSub: return lhs - rhs;
-      case ExprKind::kMul: {
-        const auto* left = binary->lhs.as<ir::IntImm>();
-        if (constant != nullptr) return lhs * scale;
-        return left != nullptr ? rhs * static_cast<double>(left->value) : lhs + rhs;
-      }
-      case ExprKind::kFloorDiv: return scale != 0 ? lhs / scale : lhs;
-      case ExprKind::kFloorMod: return lhs;
-      default: return lhs + rhs;
-    }
-  }
-  if (e.as<ir::Load>() != nullptr) return depends(nest, e, depth) ? 4096 : 0;
-  if (const auto* select = e.as<ir::Select>()) return step(nest, select->on_true, depth);
-  double total = 0;
-  ir::for_each_child(e, [&](Expr child) { total += step(nest, child, depth); });
-  return total;
-}
-
-bool NestTable::depends(const Nest& nest, Expr e, int depth) const {
-  if (!e.defined()) return false;
-  bool found = false;
-  ir::walk(e, [&](Expr part) {
-    if (const auto* var = part.as<ir::Var>()) {
-      const int at = loop_at(nest, var->id);
-      if (at >= 0) {
-        found = found || at == depth;
-      } else {
-        found = found || depends(nest, binding_[static_cast<std::size_t>(var->id.value)], depth);
+  for (NestAccess& access : nest->accesses) {
+    access.moves.assign(nest->loops.size(), Sym(0));
+    for (const Expr index : access.indices) {
+      access.facts.push_back(reader.read(index));
+      for (std::size_t i = 0; i < access.moves.size(); ++i) {
+        access.moves[i] = either(access.moves[i], access.facts.back().moves[i]);
       }
     }
-    return !found;
-  });
-  return found;
+  }
+  for (NestCondition& c : nest->conditions) c.moves = reader.moves(c.condition);
+}
+
+// Truth: whether the condition fails for some iteration. Bounds of sums are decided and told to the
+// reader; what else there is may fail.
+Sym NestTable::guarded(Expr condition, IndexReader* reader) {
+  if (const auto* sides = condition.as<ir::And>()) {
+    const Sym first = guarded(sides->lhs, reader);
+    return either(first, guarded(sides->rhs, reader));
+  }
+  const auto* lt = condition.as<ir::Lt>();
+  const auto* le = condition.as<ir::Le>();
+  if (lt == nullptr && le == nullptr) return 1;
+  const ir::BinaryNode& sides = lt != nullptr ? static_cast<const ir::BinaryNode&>(*lt) : *le;
+  const std::optional<Poly> bound = space_->polynomial(sides.rhs);
+  const std::optional<Poly> first = at_zero(*space_, sides.lhs);
+  if (!bound || !first) return 1;
+  const Sym room = space_->symbol((lt != nullptr ? *bound - 1 : *bound) - *first);
+  const Sym span = reader->read(sides.lhs).reach[0] - 1;
+  reader->limit(sides.lhs, max(0, room));
+  return less(room, span);
 }
 
 void NestTable::place_buffers() {
@@ -349,27 +185,60 @@ void NestTable::place_buffers() {
       home_depth_[b] = common;
     }
   }
-  shapes_.resize(num_buffers);
-  for (std::size_t b = 0; b < num_buffers; ++b) {
+}
+
+void NestTable::shape_buffers() {
+  shapes_.resize(program_->buffers().size());
+  std::vector<std::vector<Sym>> full(shapes_.size());
+  for (std::size_t b = 0; b < shapes_.size(); ++b) {
     const ir::Buffer& buffer = program_->buffers()[b];
-    const bool compact = buffer.role == ir::BufferRole::kIntermediate;
-    if (!compact) home_depth_[b] = 0;
     for (const Expr extent : buffer.shape) {
-      shapes_[b].push_back(compact ? 1 : static_cast<double>(constant_or_one(extent)));
+      full[b].push_back(max(1, space_->value(extent).value_or(1)));
+    }
+    if (buffer.role == ir::BufferRole::kIntermediate) {
+      shapes_[b].assign(full[b].size(), Sym(1));
+    } else {
+      home_depth_[b] = 0;
+      shapes_[b] = full[b];
     }
   }
   for (const Nest& nest : nests_) {
     for (const NestAccess& access : nest.accesses) {
       const auto b = static_cast<std::size_t>(access.buffer.value);
-      const ir::Buffer& buffer = program_->buffers()[b];
-      if (buffer.role != ir::BufferRole::kIntermediate) continue;
-      for (std::size_t d = 0; d < access.indices.size(); ++d) {
-        const double full = static_cast<double>(constant_or_one(buffer.shape[d]));
-        const double used = span(nest, access.indices[d], home_depth_[b]) + 1;
-        shapes_[b][d] = std::max(shapes_[b][d], std::min(full, used));
+      if (program_->buffers()[b].role != ir::BufferRole::kIntermediate) continue;
+      for (std::size_t d = 0; d < access.facts.size(); ++d) {
+        const Sym used = access.facts[d].reach[static_cast<std::size_t>(home_depth_[b])];
+        shapes_[b][d] = max(shapes_[b][d], min(full[b][d], used));
       }
     }
   }
+}
+
+void NestTable::stride_buffers() {
+  for (std::size_t b = 0; b < shapes_.size(); ++b) {
+    std::vector<Sym> strides(shapes_[b].size());
+    Sym elements = 1;
+    for (std::size_t d = shapes_[b].size(); d-- > 0;) {
+      for (const RowAlignment& row : alignments_) {
+        if (row.buffer != program_->buffers()[b].id || row.axis != d) continue;
+        const auto factor = static_cast<double>(std::max<int64_t>(row.factor, 1));
+        const auto offset = static_cast<double>(row.offset);
+        elements = ceil(max(0, elements - offset) / factor) * factor + offset;
+      }
+      strides[d] = elements;
+      elements *= shapes_[b][d];
+    }
+    strides_.push_back(std::move(strides));
+  }
+}
+
+Sym NestTable::address_step(const NestAccess& a, std::size_t depth) const {
+  const std::vector<Sym>& stride = strides(a.buffer);
+  Sym total = 0;
+  for (std::size_t d = a.facts.size(); d > 0; --d) {
+    total += stride[d - 1] * a.facts[d - 1].step[depth];
+  }
+  return total;
 }
 
 }  // namespace prunerc::costmodel

@@ -1,8 +1,9 @@
 // Nests: a scheduled program as a list of innermost blocks with the loops around each, and how far
-// its subscripts reach.
+// its subscripts reach. Numbers are symbols over the program's tile parameters, if it has any.
 #ifndef PRUNERC_COSTMODEL_LATENCY_NEST_H_
 #define PRUNERC_COSTMODEL_LATENCY_NEST_H_
 
+#include "costmodel/latency/index.h"
 #include "ir/program.h"
 
 #include <cstdint>
@@ -10,17 +11,12 @@
 
 namespace prunerc::costmodel {
 
-struct NestLoop {
-  ir::LoopId id;
-  ir::VarId var;
-  int64_t extent = 1;
-  ir::LoopKind kind = ir::LoopKind::kSerial;
-};
-
 /// One load or store. Equal subscripts of one buffer are one access that may be both.
 struct NestAccess {
   ir::BufferId buffer;
   std::vector<ir::Expr> indices;  // over iteration and loop variables
+  std::vector<IndexFacts> facts;  // of each index
+  std::vector<Sym> moves;         // truth, by loop: whether it changes any index
   int64_t element_bytes = 4;
   bool is_read = false;
   bool is_write = false;
@@ -33,12 +29,14 @@ struct NestOps {
   double simple = 0;        // compare, select, min, max, cast, integer
   double divide = 0;        // divisions and square roots
   double special = 0;       // exp, erf, ... as inline polynomials: in simple operations
+  double calls = 0;         // the same: their number
 };
 
 /// A condition of a select and what evaluating it costs in simple operations.
 struct NestCondition {
   ir::Expr condition;
   double cost = 0;
+  std::vector<Sym> moves;  // truth, by loop
 };
 
 /// An innermost block (or a store outside any block) and its surroundings, outermost loop first.
@@ -49,32 +47,31 @@ struct Nest {
   NestOps ops;
   std::vector<NestCondition> conditions;
   int64_t widest_bytes = 4;  // of the elements accessed
+  Sym is_guarded = 0;        // truth: some instances do not run
   bool is_init = false;      // the block's init: runs once per output element
 };
 
 /// All nests of one program, in execution order, and what variables stand for.
-/// Borrows from the program. Cost: O(size of the program).
+/// Borrows from the program and the space. Cost: O(size of the program times its depth).
 class NestTable {
  public:
-  explicit NestTable(const ir::Program& program);
+  NestTable(const ir::Program& program, ParamSpace& space);
 
   const std::vector<Nest>& nests() const { return nests_; }
   const ir::Program& program() const { return *program_; }
+  ParamSpace& space() const { return *space_; }
 
-  /// Largest minus smallest value of e while the nest's loops from `depth` inwards run and the
-  /// others stand still.
-  double span(const Nest& nest, ir::Expr e, int depth) const;
-  /// Number of different values of e under the same conditions: bounded by the span and by the
-  /// number of iterations.
-  double distinct(const Nest& nest, ir::Expr e, int depth) const;
-  /// Change of e for one step of loop `depth`; 0 if it does not depend on it.
-  double step(const Nest& nest, ir::Expr e, int depth) const;
-  bool depends(const Nest& nest, ir::Expr e, int depth) const;
+  /// Elements between neighbours along a loop in the buffer as allocated.
+  Sym address_step(const NestAccess& a, std::size_t depth) const;
 
   /// Extents of a buffer as it will be allocated: parameters in full, intermediates compacted to
   /// what is used at once.
-  const std::vector<double>& shape(ir::BufferId buffer) const {
+  const std::vector<Sym>& shape(ir::BufferId buffer) const {
     return shapes_[static_cast<std::size_t>(buffer.value)];
+  }
+  /// Elements between neighbours along each dimension, alignment of rows included.
+  const std::vector<Sym>& strides(ir::BufferId buffer) const {
+    return strides_[static_cast<std::size_t>(buffer.value)];
   }
   /// Loops around everything that touches an intermediate buffer: it is reused, not spread, along
   /// these.
@@ -83,17 +80,29 @@ class NestTable {
   }
 
  private:
+  struct RowAlignment {
+    ir::BufferId buffer;
+    std::size_t axis;
+    int64_t factor = 1, offset = 0;
+  };
+
   void collect(ir::Stmt s, const ir::Block* block);
   void collect_block(const ir::Block& block);
   void add_nest(const ir::Block* block, ir::Stmt body, bool is_init);
+  void read_subscripts(Nest* nest);
+  Sym guarded(ir::Expr condition, IndexReader* reader);
+  void read_alignment(const ir::Block& block);
   void place_buffers();
-  int loop_at(const Nest& nest, ir::VarId var) const;
+  void shape_buffers();
+  void stride_buffers();
 
   const ir::Program* program_;
+  ParamSpace* space_;
   std::vector<Nest> nests_;
   std::vector<NestLoop> stack_;
   std::vector<ir::Expr> binding_;  // by VarId: of iteration variables
-  std::vector<std::vector<double>> shapes_;
+  std::vector<RowAlignment> alignments_;
+  std::vector<std::vector<Sym>> shapes_, strides_;
   std::vector<int> home_depth_;
 };
 

@@ -1,8 +1,6 @@
 #include "costmodel/latency/traffic.h"
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 
 namespace prunerc::costmodel {
 namespace {
@@ -12,72 +10,55 @@ constexpr double kUsableShare = 0.8;
 
 struct Cache {
   double bytes;
-  double num_sets;  // for conflicts of equal low address bits; 1: not modelled
-  double line;
+  double num_sets;  // for conflicts of equal low address bits; a power of two; 1: not modelled
 };
 
 /// What one access touches while the loops from some depth inwards run.
 struct Footprint {
-  double bytes = 0;  // whole lines
-  double occupied =
-      0;  // bytes of cache it takes: more than `bytes` where rows compete for few sets
+  Sym bytes;  // whole lines
+  Sym rows, lines_per_row;
+  Sym row_stride;  // bytes between rows that compete for sets; 0: none
 };
 
-Footprint footprint(const NestTable& table, const Nest& nest, const NestAccess& a, int depth,
-                    const Cache& cache) {
-  const std::vector<double>& shape = table.shape(a.buffer);
+Footprint footprint(const NestTable& table, const NestAccess& a, int depth, double line) {
+  const std::vector<Sym>& shape = table.shape(a.buffer);
+  const std::vector<Sym>& strides = table.strides(a.buffer);
   // Loops outside the buffer's home reuse the same memory.
-  const int from = std::max(depth, table.home_depth(a.buffer));
+  const auto from = static_cast<std::size_t>(std::max(depth, table.home_depth(a.buffer)));
   const auto element = static_cast<double>(a.element_bytes);
-  double run_bytes = element;  // contiguous along the innermost dimensions
-  double rows = 1;
-  double row_stride = element;
-  double conflict_stride = 0;
-  bool contiguous = true;
-  for (std::size_t d = a.indices.size(); d > 0; --d) {
-    const double extent = shape[d - 1];
-    const double touched = std::min(extent, table.distinct(nest, a.indices[d - 1], from));
-    if (contiguous) {
-      const double reach = std::min(extent, table.span(nest, a.indices[d - 1], from) + 1);
-      run_bytes = reach * row_stride;
-      contiguous = touched >= extent;
-    } else if (touched > 1 && rows == 1 && row_stride < cache.line) {
-      run_bytes = touched * row_stride;  // several steps share a line
-    } else if (touched > 1) {
-      if (conflict_stride == 0) conflict_stride = row_stride;
-      rows *= touched;
-    }
-    row_stride *= extent;
+  Sym run_bytes = element;  // contiguous along the innermost dimensions
+  Footprint out{0, 1, 1, 0};
+  Sym is_run = 1;  // truth: the dimensions so far are touched as a whole
+  for (std::size_t d = a.facts.size(); d-- > 0;) {
+    const Sym extent = shape[d];
+    const Sym stride = strides[d] * element;
+    const Sym touched = min(extent, a.facts[d].distinct[from]);
+    const Sym reach = min(extent, a.facts[d].reach[from]);
+    const Sym moves = both(negate(is_run), less(1, touched));
+    // Several steps share a line.
+    const Sym is_dense = both(moves, both(equal(out.rows, 1), less(stride, line)));
+    const Sym is_row = both(moves, negate(is_dense));
+    run_bytes = select(is_run, reach * stride, select(is_dense, touched * stride, run_bytes));
+    out.row_stride = select(both(is_row, equal(out.row_stride, 0)), stride, out.row_stride);
+    out.rows *= select(is_row, touched, 1);
+    is_run = both(is_run, less_equal(extent, touched));
   }
-  const double lines_per_row = std::max(1.0, std::ceil(run_bytes / cache.line));
-  Footprint out;
-  out.bytes = rows * lines_per_row * cache.line;
-  out.occupied = out.bytes;
-  if (rows > 1 && conflict_stride > 0 && cache.num_sets > 1) {
-    const double line_stride = std::fmod(conflict_stride / cache.line, cache.num_sets);
-    const auto step = static_cast<int64_t>(line_stride);
-    const auto sets = static_cast<int64_t>(cache.num_sets);
-    if (line_stride == static_cast<double>(step)) {
-      const double starts = static_cast<double>(step == 0 ? 1 : sets / std::gcd(step, sets));
-      const double used = std::min(cache.num_sets, starts * lines_per_row);
-      if (rows > starts) out.occupied = out.bytes * cache.num_sets / used;
-    }
-  }
+  out.lines_per_row = max(1, ceil(run_bytes / line));
+  out.bytes = out.rows * out.lines_per_row * line;
   return out;
 }
 
-double occupied(const NestTable& table, const Nest& nest, int depth, const Cache& cache) {
-  double total = 0;
-  for (const NestAccess& a : nest.accesses) {
-    total += footprint(table, nest, a, depth, cache).occupied;
-  }
-  return total;
-}
-
-bool depends(const NestTable& table, const Nest& nest, const NestAccess& a, int depth) {
-  if (depth < table.home_depth(a.buffer)) return false;
-  return std::any_of(a.indices.begin(), a.indices.end(),
-                     [&](ir::Expr e) { return table.depends(nest, e, depth); });
+// Bytes of cache that a footprint takes: more than its own where rows compete for few sets.
+Sym occupied(const Footprint& f, const Cache& cache, double line) {
+  if (cache.num_sets <= 1 || f.rows.is(1) || f.row_stride.is(0)) return f.bytes;
+  const Sym lines = f.row_stride / line;
+  const Sym step = lines - floor(lines / cache.num_sets) * cache.num_sets;
+  const Sym is_whole = equal(step, floor(step));
+  const Sym starts = select(equal(step, 0), 1,
+                            cache.num_sets / min(cache.num_sets, max(1, twos_part(floor(step)))));
+  const Sym used = min(cache.num_sets, starts * f.lines_per_row);
+  const Sym competes = both(both(is_whole, less(0, f.row_stride)), less(starts, f.rows));
+  return select(competes, f.bytes * (cache.num_sets / used), f.bytes);
 }
 
 int common_depth(const Nest& a, const Nest& b) {
@@ -89,51 +70,99 @@ int common_depth(const Nest& a, const Nest& b) {
   return static_cast<int>(depth);
 }
 
-/// Does an earlier nest leave what `a` reads in the cache? Then only the loops above `shared` bring
-/// it in.
-bool is_resident(const NestTable& table, std::size_t nest_idx, const NestAccess& a,
-                 const Cache& cache) {
-  const std::vector<Nest>& nests = table.nests();
-  const Nest& nest = nests[nest_idx];
-  for (std::size_t p = nest_idx; p > 0; --p) {
-    const Nest& earlier = nests[p - 1];
-    const bool touches =
-        std::any_of(earlier.accesses.begin(), earlier.accesses.end(),
-                    [&](const NestAccess& other) { return other.buffer == a.buffer; });
-    if (!touches) continue;
-    const int depth = common_depth(earlier, nest);
-    double total = 0;
-    for (std::size_t i = p - 1; i <= nest_idx; ++i) {
-      total += occupied(table, nests[i], depth, cache);
+class Estimator {
+ public:
+  Estimator(const NestTable& table, double line) : table_(table), line_(line) {
+    for (const Nest& nest : table.nests()) {
+      std::vector<std::vector<Footprint>> by_access;
+      for (const NestAccess& a : nest.accesses) {
+        std::vector<Footprint> by_depth;
+        for (int d = 0; d <= static_cast<int>(nest.loops.size()); ++d) {
+          by_depth.push_back(footprint(table, a, d, line));
+        }
+        by_access.push_back(std::move(by_depth));
+      }
+      footprints_.push_back(std::move(by_access));
     }
-    return total <= cache.bytes;
   }
-  return false;
-}
 
-double missed_bytes(const NestTable& table, std::size_t nest_idx, const Cache& cache,
-                    bool whole_fits) {
-  const Nest& nest = table.nests()[nest_idx];
-  const int num_loops = static_cast<int>(nest.loops.size());
-  int depth = num_loops;
-  while (depth > 0 && occupied(table, nest, depth - 1, cache) <= cache.bytes) --depth;
-  // Measurements repeat: what fits as a whole is there from the run before.
-  if (depth == 0 && whole_fits) return 0;
-  double total = 0;
-  for (const NestAccess& a : nest.accesses) {
-    double bytes = footprint(table, nest, a, depth, cache).bytes;
-    if (is_resident(table, nest_idx, a, cache)) continue;
-    for (int i = depth - 1; i >= 0; --i) {
-      // The loop just outside finds again what does not move with it.
-      if (i == depth - 1 && !depends(table, nest, a, i)) continue;
-      if (i < table.home_depth(a.buffer)) continue;
-      bytes *= static_cast<double>(nest.loops[static_cast<std::size_t>(i)].extent);
+  /// Bytes of all footprints of the whole program.
+  Sym whole() const {
+    Sym total = 0;
+    for (const auto& nest : footprints_) {
+      for (const auto& access : nest) total += access[0].bytes;
     }
-    // A written line is read first and written back later.
-    total += bytes * (a.is_write ? 2 : 1);
+    return total;
   }
-  return total;
-}
+
+  /// What a nest fetches from beyond the cache.
+  Sym missed_bytes(std::size_t nest_idx, const Cache& cache, Sym whole_fits) const {
+    const Nest& nest = table_.nests()[nest_idx];
+    const std::size_t num_loops = nest.loops.size();
+    // fits[d]: the loops from depth d inwards run within the cache.
+    std::vector<Sym> fits(num_loops + 1, Sym(1));
+    for (std::size_t d = num_loops; d-- > 0;) {
+      fits[d] = both(fits[d + 1], less_equal(occupied_at(nest_idx, d, cache), cache.bytes));
+    }
+    Sym total = 0;
+    for (std::size_t a = 0; a < nest.accesses.size(); ++a) {
+      const Sym resident = is_resident(nest_idx, nest.accesses[a], cache);
+      if (resident.is(1)) continue;
+      Sym bytes = fetched(nest_idx, a, num_loops);
+      for (std::size_t d = num_loops; d-- > 0;) {
+        bytes = select(fits[d], fetched(nest_idx, a, d), bytes);
+      }
+      // A written line is read first and written back later.
+      total += select(resident, 0, bytes * (nest.accesses[a].is_write ? 2 : 1));
+    }
+    // Measurements repeat: what fits as a whole is there from the run before.
+    return select(both(fits[0], whole_fits), 0, total);
+  }
+
+ private:
+  Sym occupied_at(std::size_t nest, std::size_t depth, const Cache& cache) const {
+    Sym total = 0;
+    for (const auto& access : footprints_[nest]) total += occupied(access[depth], cache, line_);
+    return total;
+  }
+
+  // Bytes that an access brings in if the cache holds what the loops from `depth` inwards touch.
+  Sym fetched(std::size_t nest_idx, std::size_t access, std::size_t depth) const {
+    const Nest& nest = table_.nests()[nest_idx];
+    const NestAccess& a = nest.accesses[access];
+    const auto home = static_cast<std::size_t>(table_.home_depth(a.buffer));
+    Sym bytes = footprints_[nest_idx][access][depth].bytes;
+    for (std::size_t i = home; i < depth; ++i) {
+      // The loop just outside finds again what does not move with it. If it has one iteration, the
+      // cache that holds what is inside it holds it too, and this depth is not the one.
+      bytes *= i + 1 == depth ? select(a.moves[i], nest.loops[i].extent, 1) : nest.loops[i].extent;
+    }
+    return bytes;
+  }
+
+  // Truth: an earlier nest leaves what `a` reads in the cache.
+  Sym is_resident(std::size_t nest_idx, const NestAccess& a, const Cache& cache) const {
+    const std::vector<Nest>& nests = table_.nests();
+    for (std::size_t p = nest_idx; p-- > 0;) {
+      const bool touches =
+          std::any_of(nests[p].accesses.begin(), nests[p].accesses.end(),
+                      [&](const NestAccess& other) { return other.buffer == a.buffer; });
+      if (!touches) continue;
+      const auto depth = static_cast<std::size_t>(common_depth(nests[p], nests[nest_idx]));
+      Sym total = 0;
+      for (std::size_t i = p; i <= nest_idx; ++i) {
+        const std::size_t within = std::min(depth, nests[i].loops.size());
+        total += occupied_at(i, within, cache);
+      }
+      return less_equal(total, cache.bytes);
+    }
+    return 0;
+  }
+
+  const NestTable& table_;
+  const double line_;
+  std::vector<std::vector<std::vector<Footprint>>> footprints_;  // by nest, access, depth
+};
 
 }  // namespace
 
@@ -146,18 +175,15 @@ std::vector<Traffic> estimate_traffic(const NestTable& table, const ir::Target& 
   // 4 KiB and 64 KiB: what sets times lines make in every x86 core of the table, within a factor of
   // two.
   const Cache caches[] = {
-      {l1 * kUsableShare, 64, line}, {l2 * kUsableShare, 1024, line}, {l3 * kUsableShare, 1, line}};
-  double whole = 0;
-  for (const Nest& nest : table.nests()) {
-    for (const NestAccess& a : nest.accesses) {
-      whole += footprint(table, nest, a, 0, caches[2]).bytes;
-    }
-  }
+      {l1 * kUsableShare, 64}, {l2 * kUsableShare, 1024}, {l3 * kUsableShare, 1}};
+  const Estimator estimator(table, line);
+  const Sym whole = estimator.whole();
   std::vector<Traffic> out(table.nests().size());
   for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i].l1_miss_bytes = missed_bytes(table, i, caches[0], whole <= caches[0].bytes);
-    out[i].l2_miss_bytes = missed_bytes(table, i, caches[1], whole <= caches[1].bytes);
-    out[i].l3_miss_bytes = missed_bytes(table, i, caches[2], whole <= caches[2].bytes);
+    const auto missed = [&](const Cache& cache) {
+      return estimator.missed_bytes(i, cache, less_equal(whole, cache.bytes));
+    };
+    out[i] = {missed(caches[0]), missed(caches[1]), missed(caches[2])};
   }
   return out;
 }

@@ -11,9 +11,9 @@ namespace prunerc::costmodel {
 
 /// Bytes that miss in each level, for the whole nest and all threads together.
 struct Traffic {
-  double l1_miss_bytes = 0;
-  double l2_miss_bytes = 0;
-  double l3_miss_bytes = 0;
+  Sym l1_miss_bytes;
+  Sym l2_miss_bytes;
+  Sym l3_miss_bytes;
 };
 
 /// One entry per nest of the table.

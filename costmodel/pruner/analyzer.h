@@ -5,6 +5,7 @@
 #include "costmodel/cost_model.h"
 #include "costmodel/pruner/device.h"
 #include "costmodel/pruner/symbols.h"
+#include "costmodel/symbol/code.h"
 
 #include <memory>
 #include <span>
@@ -13,24 +14,24 @@ namespace prunerc::costmodel {
 
 /// The penalties of one statement, as factors of a rate, in (0, 1]; 1: none.
 struct PrunerPenalties {
-  double registers = 1;     // l0,m: capacity of the register file
-  double reuse = 1;         // l0,c: operations per access of a thread
-  double shared = 1;        // l1,m: capacity of shared memory
-  double warps = 1;         // l1,c: threads that do not fill warps
-  double waves = 1;         // l2,c: blocks that do not fill the device
-  double transactions = 1;  // l2,m: bytes that are moved and not used
+  Sym registers = 1;     // l0,m: capacity of the register file
+  Sym reuse = 1;         // l0,c: operations per access of a thread
+  Sym shared = 1;        // l1,m: capacity of shared memory
+  Sym warps = 1;         // l1,c: threads that do not fill warps
+  Sym waves = 1;         // l2,c: blocks that do not fill the device
+  Sym transactions = 1;  // l2,m: bytes that are moved and not used
 };
 
 /// One statement's share of the latency.
 struct PrunerTerm {
   ir::BufferId buffer;
   PrunerPenalties penalties;
-  double compute_ms = 0;
-  double memory_ms = 0;
+  Sym compute_ms;
+  Sym memory_ms;
 };
 
 struct PrunerLatency {
-  double ms = 0;
+  Sym ms;
   std::vector<PrunerTerm> terms;
 };
 
@@ -44,12 +45,26 @@ enum class PrunerVersion : uint8_t {
   kPaper,
 };
 
+/// What is left out to see what it is worth: a penalty that is off is 1.
+struct PrunerOptions {
+  PrunerVersion version = PrunerVersion::kRelease;
+  bool registers = true, reuse = true, shared = true, warps = true, waves = true,
+       transactions = true;
+  bool memory = true;  // the memory part of every statement
+};
+
 /// Cost: O(statements).
 PrunerLatency pruner_latency(std::span<const StatementSymbols> statements,
-                             const PrunerDevice& device, PrunerVersion version);
+                             const PrunerDevice& device, const PrunerOptions& options);
+
+/// Batch evaluation over a sketch's parameters; outputs: ms, and whether the domain's constraints
+/// hold.
+SymbolCode derive_pruner(const ir::Program& sketch, const PrunerDevice& device,
+                         const PrunerOptions& options);
 
 /// Scores programs by 1 / latency in ms: higher is faster, as released.
-std::unique_ptr<CostModel> make_pruner_model(PrunerVersion version, const PrunerDevice& device);
+std::unique_ptr<CostModel> make_pruner_model(const PrunerOptions& options,
+                                             const PrunerDevice& device);
 
 }  // namespace prunerc::costmodel
 

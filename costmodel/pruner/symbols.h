@@ -1,7 +1,9 @@
-// The symbols of Pruner's analyzer, read off a scheduled program.
+// The symbols of Pruner's analyzer, read off a scheduled program: numbers, or expressions over a
+// sketch's tile parameters.
 #ifndef PRUNERC_COSTMODEL_PRUNER_SYMBOLS_H_
 #define PRUNERC_COSTMODEL_PRUNER_SYMBOLS_H_
 
+#include "costmodel/latency/nest.h"
 #include "ir/program.h"
 
 #include <cstdint>
@@ -13,27 +15,26 @@ namespace prunerc::costmodel {
 /// the paper has stands apart. S1 .. S8 are the paper's names as far as they are known.
 struct StatementSymbols {
   ir::BufferId buffer;
-  double flops_per_thread = 0;  // additions, subtractions, products, quotients; a MAC is two
-  double flops = 0;             // S8: of all threads
-  double registers = 0;         // S1: elements that one thread's tile of the result needs at once
-  double accesses = 0;          // of one thread
-  double shared = 0;            // what the threads of a block fetch in all
-  double dram = 0;              // elements from or to global memory, of all blocks
-  double reuse = 1;             // alpha: 1 + operations per access
-  double blocks = 1, threads = 1, vthreads = 1;  // S6, S4
+  Sym flops_per_thread;  // additions, subtractions, products, quotients; a MAC is two
+  Sym flops;             // S8: of all threads
+  Sym registers;         // S1: elements that one thread's tile of the result needs at once
+  Sym accesses;          // of one thread
+  Sym shared;            // what the threads of a block fetch in all
+  Sym dram;              // elements from or to global memory, of all blocks
+  Sym reuse = 1;         // alpha: 1 + operations per access
+  Sym blocks = 1, threads = 1, vthreads = 1;  // S6, S4
 
-  double dram_bytes = 0;         // S5
-  double shared_bytes = 0;       // S3: of the block's tile at one time
-  double useful_bytes = 0;       // S7: of one access of a warp to global memory ..
-  double transferred_bytes = 0;  // .. in whole transactions; 0: none
+  Sym dram_bytes;         // S5
+  Sym shared_bytes;       // S3: of the block's tile at one time
+  Sym useful_bytes;       // S7: of one access of a warp to global memory ..
+  Sym transferred_bytes;  // .. in whole transactions; 0: none
 };
 
 /// Statements in order of their first store; a buffer that is stored several times keeps the last
 /// store's symbols, and the sum of all accesses. `transaction_bytes` is what global memory moves at
 /// once. Pruner's source walks lowered loops before storage is flattened; a scheduled program has
-/// the same loops and subscripts. Cost: O(size of the program) and 64 subscripts per access.
-std::vector<StatementSymbols> pruner_symbols(const ir::Program& scheduled,
-                                             int64_t transaction_bytes = 32);
+/// the same loops and subscripts. Cost: O(size of the program).
+std::vector<StatementSymbols> pruner_symbols(const NestTable& table, double transaction_bytes = 32);
 
 }  // namespace prunerc::costmodel
 

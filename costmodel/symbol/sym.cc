@@ -83,20 +83,21 @@ SymRange unary_range(SymOp op, SymRange a) {
 
 }  // namespace
 
-SymGraph::SymGraph() : table_(1024, -1) { nodes_.reserve(512); }
+// Nothing is allocated for a program without parameters.
+SymGraph::SymGraph() = default;
 
 SymRange range_of(Sym a) {
   if (!a.is_constant()) return a.graph()->node(a.node()).range;
   return {a.value(), a.value(), std::floor(a.value()) == a.value()};
 }
 
-Sym SymGraph::handle(int32_t id) {
+Sym SymGraph::symbol(int32_t id) {
   const SymNode& n = node(id);
   return n.op == SymOp::kConstant ? Sym(n.value) : Sym(this, id);
 }
 
 void SymGraph::grow() {
-  table_.assign(table_.size() * 2, -1);
+  table_.assign(std::max<std::size_t>(1024, table_.size() * 2), -1);
   const std::size_t mask = table_.size() - 1;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     std::size_t at = hash_of(nodes_[i]) & mask;
@@ -106,6 +107,7 @@ void SymGraph::grow() {
 }
 
 int32_t SymGraph::intern_id(const SymNode& made) {
+  if (nodes_.size() * 2 >= table_.size()) grow();
   const std::size_t mask = table_.size() - 1;
   std::size_t at = hash_of(made) & mask;
   while (table_[at] >= 0) {
@@ -115,7 +117,6 @@ int32_t SymGraph::intern_id(const SymNode& made) {
   const auto id = static_cast<int32_t>(nodes_.size());
   table_[at] = id;
   nodes_.push_back(made);
-  if (nodes_.size() * 2 > table_.size()) grow();
   return id;
 }
 
@@ -234,7 +235,7 @@ Sym SymGraph::unary(SymOp op, Sym a) {
   const SymRange range = range_of(a);
   if ((op == SymOp::kCeil || op == SymOp::kFloor) && range.is_integer) return a;
   if (op == SymOp::kAbs && range.lo >= 0) return a;
-  if (op == SymOp::kNot && node(a.node()).op == SymOp::kNot) return handle(node(a.node()).a);
+  if (op == SymOp::kNot && node(a.node()).op == SymOp::kNot) return symbol(node(a.node()).a);
   SymNode n;
   n.op = op;
   n.a = node_of(a);
@@ -244,13 +245,13 @@ Sym SymGraph::unary(SymOp op, Sym a) {
 
 Sym SymGraph::select(Sym condition, Sym on_true, Sym on_false) {
   if (node(condition.node()).op == SymOp::kNot) {
-    return select(handle(node(condition.node()).a), on_false, on_true);
+    return select(symbol(node(condition.node()).a), on_false, on_true);
   }
   if (on_true.is(1) && on_false.is(0)) return condition;
   const auto chosen = [&](Sym s, bool taken) {
     if (s.is_constant() || node(s.node()).op != SymOp::kSelect) return s;
     const SymNode& inner = node(s.node());
-    return inner.a == condition.node() ? handle(taken ? inner.b : inner.c) : s;
+    return inner.a == condition.node() ? symbol(taken ? inner.b : inner.c) : s;
   };
   const Sym yes = chosen(on_true, true), no = chosen(on_false, false);
   if (yes.same(no)) return yes;

@@ -79,13 +79,14 @@ class SymGraph {
 
   const SymNode& node(int32_t id) const { return nodes_[static_cast<std::size_t>(id)]; }
   std::size_t size() const { return nodes_.size(); }
+  /// What stands for a node: constants are numbers.
+  Sym symbol(int32_t id);
   /// The node of a symbol; constants get one.
   int32_t node_of(Sym a);
 
  private:
   int32_t intern_id(const SymNode& node);
   Sym intern(const SymNode& node);
-  Sym handle(int32_t id);
   void grow();
 
   std::vector<SymNode> nodes_;

@@ -58,6 +58,11 @@ ir::Program tiled(int64_t n, int64_t own) {
   return s.program();
 }
 
+std::vector<StatementSymbols> symbols_of(const ir::Program& program) {
+  ParamSpace space(program.domain());
+  return pruner_symbols(NestTable(program, space));
+}
+
 const StatementSymbols& of(const ir::Program& program, const std::vector<StatementSymbols>& all,
                            const std::string& buffer) {
   for (const StatementSymbols& s : all) {
@@ -67,62 +72,64 @@ const StatementSymbols& of(const ir::Program& program, const std::vector<Stateme
   return all[0];
 }
 
+const PrunerOptions kRelease = {.version = PrunerVersion::kRelease};
+const PrunerOptions kPaper = {.version = PrunerVersion::kPaper};
 const PrunerDevice kA100 = find_pruner_device("a100_40").value();
 
 TEST_CASE("symbols of a tiled product are those that the source extracts") {
   const ir::Program program = tiled(1024, 4);
-  const std::vector<StatementSymbols> all = pruner_symbols(program);
+  const std::vector<StatementSymbols> all = symbols_of(program);
   REQUIRE(all.size() == 4);
   const StatementSymbols& sum = of(program, all, "C_local");
-  CHECK(sum.blocks == 256);
-  CHECK(sum.threads == 256);
-  CHECK(sum.flops_per_thread == 32768);
-  CHECK(sum.flops == 2147483648.0);
-  CHECK(sum.registers == 24);
-  CHECK(sum.accesses == 8208);
-  CHECK(sum.reuse == Approx(4.99220).epsilon(1e-5));
-  CHECK(sum.dram == 0);
+  CHECK(sum.blocks.value() == 256);
+  CHECK(sum.threads.value() == 256);
+  CHECK(sum.flops_per_thread.value() == 32768);
+  CHECK(sum.flops.value() == 2147483648.0);
+  CHECK(sum.registers.value() == 24);
+  CHECK(sum.accesses.value() == 8208);
+  CHECK(sum.reuse.value() == Approx(4.99220).epsilon(1e-5));
+  CHECK(sum.dram.value() == 0);
   for (const char* name : {"A_shared", "B_shared"}) {
     const StatementSymbols& fill = of(program, all, name);
-    CHECK(fill.shared == 65536);
-    CHECK(fill.dram == 16777216);
-    CHECK(fill.dram_bytes == 4 * 16777216.0);
-    CHECK(fill.shared_bytes == 64 * 16 * 4);
-    CHECK(fill.flops == 0);
+    CHECK(fill.shared.value() == 65536);
+    CHECK(fill.dram.value() == 16777216);
+    CHECK(fill.dram_bytes.value() == 4 * 16777216.0);
+    CHECK(fill.shared_bytes.value() == 64 * 16 * 4);
+    CHECK(fill.flops.value() == 0);
   }
-  CHECK(of(program, all, "C").dram == 1048576);
+  CHECK(of(program, all, "C").dram.value() == 1048576);
 }
 
 TEST_CASE("released latencies, worked out by hand") {
   const ir::Program large = tiled(1024, 4);
-  const std::vector<StatementSymbols> symbols = pruner_symbols(large);
-  const PrunerLatency t1 = pruner_latency(symbols, kA100, PrunerVersion::kRelease);
-  CHECK(t1.ms == Approx(0.188110).epsilon(1e-5));
+  const std::vector<StatementSymbols> symbols = symbols_of(large);
+  const PrunerLatency t1 = pruner_latency(symbols, kA100, kRelease);
+  CHECK(t1.ms.value() == Approx(0.188110).epsilon(1e-5));
   for (const PrunerTerm& term : t1.terms) {
     const std::string name(large.buffer(term.buffer).name);
     if (name == "C_local") {
-      CHECK(term.compute_ms == Approx(0.167385).epsilon(1e-5));
-      CHECK(1 / term.penalties.reuse == Approx(1.20031).epsilon(1e-5));
-      CHECK(term.penalties.waves == Approx(0.790123).epsilon(1e-5));
-      CHECK(term.penalties.warps == 1);
-      CHECK(term.penalties.registers == 1);
+      CHECK(term.compute_ms.value() == Approx(0.167385).epsilon(1e-5));
+      CHECK(1 / term.penalties.reuse.value() == Approx(1.20031).epsilon(1e-5));
+      CHECK(term.penalties.waves.value() == Approx(0.790123).epsilon(1e-5));
+      CHECK(term.penalties.warps.value() == 1);
+      CHECK(term.penalties.registers.value() == 1);
     } else {
-      CHECK(term.memory_ms == Approx(name == "C" ? 0.000628 : 0.010048).epsilon(1e-3));
+      CHECK(term.memory_ms.value() == Approx(name == "C" ? 0.000628 : 0.010048).epsilon(1e-3));
     }
   }
   const ir::Program small = tiled(128, 8);
-  const std::vector<StatementSymbols> few = pruner_symbols(small);
+  const std::vector<StatementSymbols> few = symbols_of(small);
   const StatementSymbols& sum = of(small, few, "C_local");
-  CHECK(sum.blocks == 4);
-  CHECK(sum.threads == 64);
-  CHECK(sum.flops == 4194304);
-  CHECK(sum.registers == 80);
-  CHECK(sum.accesses == 2112);
-  const PrunerLatency t2 = pruner_latency({&sum, 1}, kA100, PrunerVersion::kRelease);
-  CHECK(t2.ms == Approx(0.012948).epsilon(1e-4));
-  CHECK(t2.terms[0].penalties.waves == Approx(0.0185185).epsilon(1e-5));
+  CHECK(sum.blocks.value() == 4);
+  CHECK(sum.threads.value() == 64);
+  CHECK(sum.flops.value() == 4194304);
+  CHECK(sum.registers.value() == 80);
+  CHECK(sum.accesses.value() == 2112);
+  const PrunerLatency t2 = pruner_latency({&sum, 1}, kA100, kRelease);
+  CHECK(t2.ms.value() == Approx(0.012948).epsilon(1e-4));
+  CHECK(t2.terms[0].penalties.waves.value() == Approx(0.0185185).epsilon(1e-5));
   // The model is one over that.
-  const auto model = make_pruner_model(PrunerVersion::kRelease, kA100);
+  const auto model = make_pruner_model(kRelease, kA100);
   const ModelInput input{&large, nullptr};
   Score score;
   model->predict({&input, 1}, {&score, 1});
@@ -139,15 +146,16 @@ TEST_CASE("each penalty of the paper acts on its own side") {
   s.threads = 128;
   s.reuse = 1e9;
   s.useful_bytes = s.transferred_bytes = 128;
-  const auto latency = [&](PrunerVersion version) {
+  const auto latency = [&](const PrunerOptions& version) {
     return pruner_latency({&s, 1}, kA100, version).terms[0];
   };
-  const PrunerTerm base = latency(PrunerVersion::kPaper);
-  CHECK(base.compute_ms == Approx(1e9 / 19490 / 1e6));
-  CHECK(base.memory_ms == Approx(1e6 / 1555 / 1e6));
-  const auto ratios = [&](PrunerVersion version, const PrunerTerm& before) {
+  const PrunerTerm base = latency(kPaper);
+  CHECK(base.compute_ms.value() == Approx(1e9 / 19490 / 1e6));
+  CHECK(base.memory_ms.value() == Approx(1e6 / 1555 / 1e6));
+  const auto ratios = [&](const PrunerOptions& version, const PrunerTerm& before) {
     const PrunerTerm now = latency(version);
-    return std::pair(now.compute_ms / before.compute_ms, now.memory_ms / before.memory_ms);
+    return std::pair((now.compute_ms / before.compute_ms).value(),
+                     (now.memory_ms / before.memory_ms).value());
   };
   using Pair = std::pair<double, double>;
   const auto near = [](Pair a, Pair b) {
@@ -155,27 +163,27 @@ TEST_CASE("each penalty of the paper acts on its own side") {
   };
   const StatementSymbols kept = s;
   s.registers = 256;  // twice what there is: slower memory in the paper, arithmetic in the release
-  CHECK(near(ratios(PrunerVersion::kPaper, base), {1, 2}));
-  const PrunerTerm released = latency(PrunerVersion::kRelease);
+  CHECK(near(ratios(kPaper, base), {1, 2}));
+  const PrunerTerm released = latency(kRelease);
   s = kept;
-  CHECK(near(ratios(PrunerVersion::kRelease, released), {0.5, 1}));
+  CHECK(near(ratios(kRelease, released), {0.5, 1}));
   s.threads = 33;  // two warps, one of them with one thread
-  CHECK(near(ratios(PrunerVersion::kPaper, base), {64.0 / 33, 1}));
+  CHECK(near(ratios(kPaper, base), {64.0 / 33, 1}));
   s = kept;
   s.blocks += 1;  // a wave of one block
-  CHECK(near(ratios(PrunerVersion::kPaper, base), {11.0 / (10 + 1 / kA100.num_sms), 1}));
+  CHECK(near(ratios(kPaper, base), {11.0 / (10 + 1 / kA100.num_sms), 1}));
   s = kept;
   s.transferred_bytes = 1024;
-  CHECK(near(ratios(PrunerVersion::kPaper, base), {1, 8}));
+  CHECK(near(ratios(kPaper, base), {1, 8}));
   s = kept;
   s.reuse = 1;
-  CHECK(near(ratios(PrunerVersion::kPaper, base), {2, 1}));
+  CHECK(near(ratios(kPaper, base), {2, 1}));
   s = kept;
   PrunerDevice little = kA100;
   little.shared_bytes_per_sm = 1024;
   s.shared_bytes = 4096;
-  CHECK(pruner_latency({&s, 1}, little, PrunerVersion::kPaper).terms[0].memory_ms ==
-        Approx(4 * base.memory_ms));
+  CHECK(pruner_latency({&s, 1}, little, kPaper).terms[0].memory_ms.value() ==
+        Approx(4 * base.memory_ms.value()));
 }
 
 TEST_CASE("transactions are those of one warp's addresses") {
@@ -187,8 +195,8 @@ TEST_CASE("transactions are those of one warp's addresses") {
         "] writes Y[i, j] Y[i, j] = X[" + index + "] } } } } }");
   };
   const auto bytes = [](const ir::Program& program) {
-    const StatementSymbols s = pruner_symbols(program)[0];
-    return std::pair(s.useful_bytes, s.transferred_bytes);
+    const StatementSymbols s = symbols_of(program)[0];
+    return std::pair(s.useful_bytes.value(), s.transferred_bytes.value());
   };
   using Pair = std::pair<double, double>;
   // A row of 64 each way by vectors of four; without them every fourth element.

@@ -1,0 +1,79 @@
+// Index arithmetic over tile parameters as polynomials, in which sums of tiles telescope.
+#ifndef PRUNERC_COSTMODEL_LATENCY_POLY_H_
+#define PRUNERC_COSTMODEL_LATENCY_POLY_H_
+
+#include "costmodel/symbol/sym.h"
+#include "ir/domain.h"
+#include "ir/expr.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace prunerc::costmodel {
+
+/// coef * atoms[0] * .., the atoms (nodes of a graph) ascending; they may repeat.
+struct Monomial {
+  static constexpr int kMaxDegree = 12;
+  double coef = 0;
+  int32_t degree = 0;
+  std::array<int32_t, kMaxDegree> atoms;
+  std::span<const int32_t> factors() const {
+    return {atoms.data(), static_cast<std::size_t>(degree)};
+  }
+};
+
+/// constant + terms in order of their atoms, which differ. Without parameters: the constant alone.
+struct Poly {
+  double constant = 0;
+  std::vector<Monomial> terms;
+
+  Poly(double value = 0) : constant(value) {}  // NOLINT: numbers are polynomials
+  bool is_constant() const { return terms.empty(); }
+  bool is(double value) const { return terms.empty() && constant == value; }
+};
+
+Poly operator+(const Poly& a, const Poly& b);
+Poly operator-(const Poly& a, const Poly& b);
+Poly operator*(const Poly& a, double factor);
+
+/// The parameters of a sketch as symbols, with what is known of their tiles. Borrows the program's
+/// domain while it works.
+class ParamSpace {
+ public:
+  explicit ParamSpace(const ir::Domain& domain);
+
+  SymGraph& graph() { return *graph_; }
+  const std::shared_ptr<SymGraph>& shared_graph() const { return graph_; }
+
+  Sym param(ir::ParamId id) const { return params_[static_cast<std::size_t>(id.value)]; }
+  Poly poly(Sym s) const;
+  /// Products get bounds: those of tiles of one loop are at most its extent.
+  Sym symbol(const Poly& p);
+  /// The product of all tiles of a perfect vector is its extent.
+  Poly multiply(const Poly& a, const Poly& b);
+
+  /// An integer or truth value over parameters and constants; nullopt if it holds anything else.
+  std::optional<Sym> value(ir::Expr e);
+  std::optional<Poly> polynomial(ir::Expr e);
+
+ private:
+  struct Tile {
+    std::vector<int32_t> nodes;
+    double extent = 1;  // of the product of any of them: at most
+    bool is_perfect = false;
+  };
+  Monomial reduced(Monomial m) const;
+  double most(const Monomial& m) const;
+
+  std::shared_ptr<SymGraph> graph_;
+  std::vector<Sym> params_;
+  std::vector<Tile> tiles_;
+};
+
+}  // namespace prunerc::costmodel
+
+#endif  // PRUNERC_COSTMODEL_LATENCY_POLY_H_

@@ -1,0 +1,26 @@
+#include "costmodel/latency/program.h"
+
+#include "costmodel/latency/symbols.h"
+
+#include <chrono>
+
+namespace prunerc::costmodel {
+
+SymbolProgram derive(const ir::Program& sketch, const ir::Target& target) {
+  const auto start = std::chrono::steady_clock::now();
+  const LatencySymbols symbols = latency_symbols(sketch, target, Coefficients::kOpen);
+  SymbolProgram out;
+  std::vector<Sym> outputs = {symbols.total_ns, symbols.is_feasible};
+  out.score = SymbolCode(outputs);
+  outputs.push_back(symbols.launch_ns);
+  for (const LatencyTerm& term : symbols.terms) {
+    out.terms.push_back({term.name, outputs.size(), term.parts_ns.size()});
+    outputs.insert(outputs.end(), term.parts_ns.begin(), term.parts_ns.end());
+  }
+  out.parts = SymbolCode(outputs);
+  const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
+  out.derive_ms = spent.count();
+  return out;
+}
+
+}  // namespace prunerc::costmodel

@@ -1,0 +1,41 @@
+// A sketch's analyzer, ready for batches: derived once, then a column of scores for columns of
+// parameters.
+#ifndef PRUNERC_COSTMODEL_LATENCY_PROGRAM_H_
+#define PRUNERC_COSTMODEL_LATENCY_PROGRAM_H_
+
+#include "costmodel/latency/coefficients.h"
+#include "costmodel/symbol/code.h"
+#include "ir/program.h"
+#include "ir/target.h"
+
+#include <string>
+#include <vector>
+
+namespace prunerc::costmodel {
+
+/// Holds no handles of the sketch. Threads: may be read by several at once, with a scratch each.
+///
+///     const SymbolProgram program = derive(sketch, target);
+///     program.score.evaluate(columns, n, {{total_ns, is_feasible}}, scratch, coefficients);
+struct SymbolProgram {
+  /// Outputs: total ns; 1 if the domain's constraints hold and the device's limits are met, else 0.
+  SymbolCode score;
+  /// Outputs: as score's, then launches in ns, then for each term its parts by TermPart. For
+  /// calibration and for explaining.
+  SymbolCode parts;
+  struct Term {
+    std::string name;
+    std::size_t first = 0;  // output of its first part
+    std::size_t num_parts = 0;
+  };
+  std::vector<Term> terms;
+  double derive_ms = 0;
+};
+
+/// Coefficients are read from each evaluation's `coefficients`: hand_coefficients() or calibrated
+/// ones.
+SymbolProgram derive(const ir::Program& sketch, const ir::Target& target);
+
+}  // namespace prunerc::costmodel
+
+#endif  // PRUNERC_COSTMODEL_LATENCY_PROGRAM_H_

@@ -1,0 +1,25 @@
+#include "costmodel/latency/symbols.h"
+
+#include "costmodel/latency/cpu.h"
+#include "costmodel/latency/nest.h"
+
+namespace prunerc::costmodel {
+
+LatencySymbols latency_symbols(const ir::Program& program, const ir::Target& target,
+                               Coefficients coefficients) {
+  ParamSpace space(program.domain());
+  LatencySymbols out;
+  out.graph = space.shared_graph();
+  const NestTable table(program, space);
+  const TermModel model(*out.graph, coefficients);
+  add_cpu_terms(table, target, model, &out);
+  for (const ir::Expr constraint : program.domain().constraints) {
+    out.is_feasible = both(out.is_feasible, space.value(constraint).value_or(1));
+  }
+  for (const LatencyLimit& limit : out.limits) {
+    out.is_feasible = both(out.is_feasible, less_equal(limit.have, limit.most));
+  }
+  return out;
+}
+
+}  // namespace prunerc::costmodel

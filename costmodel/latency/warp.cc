@@ -1,0 +1,112 @@
+#include "costmodel/latency/warp.h"
+
+#include "ir/thread_axis.h"
+
+namespace prunerc::costmodel {
+namespace {
+
+constexpr double kWarp = 32;
+constexpr double kBanks = 32;
+constexpr double kBankBytes = 4;
+
+/// A loop whose iterations one warp runs at once, with the number of those.
+struct WarpLoop {
+  std::size_t depth;
+  Sym extent;
+  bool is_vector;
+};
+
+// The fastest first: lanes of a vector, then threads.
+std::vector<WarpLoop> warp_loops(const Nest& nest) {
+  std::vector<WarpLoop> out;
+  for (std::size_t i = nest.loops.size(); i-- > 0;) {
+    if (nest.loops[i].kind != ir::LoopKind::kVectorized) continue;
+    out.push_back({i, nest.loops[i].extent, true});
+  }
+  Sym left = kWarp;
+  for (const ir::LoopKind kind :
+       {ir::LoopKind::kThreadX, ir::LoopKind::kThreadY, ir::LoopKind::kThreadZ}) {
+    for (std::size_t i = 0; i < nest.loops.size(); ++i) {
+      if (nest.loops[i].kind != kind) continue;
+      const Sym extent = min(nest.loops[i].extent, left);
+      out.push_back({i, extent, false});
+      left = max(1, left / extent);
+    }
+  }
+  return out;
+}
+
+// Words of the lanes over the banks that they reach. A lane with several words is served in as many
+// rounds as a warp of such lanes moves multiples of 128 bytes.
+Sym rounds(const NestTable& table, const NestAccess& a, const std::vector<WarpLoop>& loops) {
+  const auto bytes = static_cast<double>(a.element_bytes);
+  Sym words = 1, banks = 1;
+  Sym lane_bytes = bytes;
+  for (const WarpLoop& loop : loops) {
+    const Sym step = abs(table.address_step(a, loop.depth)) * bytes;
+    if (loop.is_vector) {
+      lane_bytes *= select(equal(step, 0), 1, loop.extent);
+      words = max(1, ceil(lane_bytes / kBankBytes));
+      banks = min(kBanks, words);
+      continue;
+    }
+    // Neighbours within one word share it.
+    const Sym word_step = floor(step / kBankBytes);
+    const Sym others =
+        select(less(step, kBankBytes), max(1, loop.extent * step / kBankBytes), loop.extent);
+    const Sym moves = negate(equal(step, 0));
+    const Sym places =
+        kBanks /
+        min(kBanks, max(1, twos_part(min(1e9, select(less(step, kBankBytes), 1, word_step)))));
+    // `places` start banks; each holds what the loops inside reach, unless they overlap.
+    const Sym reached = min(kBanks, banks * min(others, places));
+    banks = select(moves, reached, banks);
+    words *= select(moves, others, 1);
+  }
+  return max(1, words / banks);
+}
+
+}  // namespace
+
+WarpRequest warp_request(const NestTable& table, const Nest& nest, const NestAccess& a,
+                         double granule) {
+  const std::vector<WarpLoop> loops = warp_loops(nest);
+  const auto bytes = static_cast<double>(a.element_bytes);
+  WarpRequest out;
+  out.lane_bytes = bytes;
+  out.useful_bytes = bytes;
+  Sym run = bytes, count = 1;  // pieces of contiguous bytes
+  for (const WarpLoop& loop : loops) {
+    const Sym step = abs(table.address_step(a, loop.depth)) * bytes;
+    const Sym stands = equal(step, 0);
+    const Sym joins = either(less_equal(step, run), less(step, granule));
+    run += select(joins, (loop.extent - 1) * step, 0);
+    count *= select(joins, 1, loop.extent);
+    out.useful_bytes *= select(stands, 1, loop.extent);
+    if (loop.is_vector) {
+      out.lane_bytes *= select(stands, 1, loop.extent);
+    } else {
+      out.lanes *= loop.extent;
+    }
+  }
+  out.pieces = count * ceil(run / granule);
+  out.shared_rounds = rounds(table, a, loops);
+  return out;
+}
+
+ThreadExtents thread_extents(const Nest& nest) {
+  ThreadExtents out;
+  for (const NestLoop& loop : nest.loops) {
+    if (ir::is_block_axis(loop.kind)) {
+      out.blocks *= loop.extent;
+    } else if (ir::is_lane_axis(loop.kind)) {
+      out.threads *= loop.extent;
+    } else {
+      out.per_thread *= loop.extent;
+      if (ir::is_thread_axis(loop.kind)) out.vthreads *= loop.extent;
+    }
+  }
+  return out;
+}
+
+}  // namespace prunerc::costmodel
