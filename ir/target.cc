@@ -34,20 +34,67 @@ constexpr CpuRow kCpus[] = {
 struct GpuRow {
   const char* name;
   int64_t compute_capability, num_sms, max_threads_per_sm, max_blocks_per_sm;
-  int64_t smem_bytes_per_block, smem_bytes_per_sm, fma_lanes_per_sm, l2_bytes;
+  int64_t smem_bytes_per_block, smem_bytes_per_sm, fma_lanes_per_sm, tensor_macs_per_sm, l2_bytes;
   double clock_ghz, memory_gbytes;
 };
 
+/// A device as sold: what differs from a row of the table above it.
+struct DeviceRow {
+  const char* name;
+  const char* base;       // of kGpus
+  const char* overrides;  // words that target_from_string reads
+};
+
 // CUDA C++ Programming Guide, table of compute capabilities; counts of the usual data-centre part
-// of each generation.
+// of each generation. Tensor rates: NVIDIA's architecture whitepapers (V100, Turing, A100, GA102,
+// Ada, H100), dense.
 constexpr GpuRow kGpus[] = {
-    {"sm_70", 70, 80, 2048, 32, 96 * kKiB, 96 * kKiB, 64, 6 * kMiB, 1.38, 900},
-    {"sm_75", 75, 40, 1024, 16, 64 * kKiB, 64 * kKiB, 64, 4 * kMiB, 1.59, 320},
-    {"sm_80", 80, 108, 2048, 32, 163 * kKiB, 164 * kKiB, 64, 40 * kMiB, 1.41, 1555},
-    {"sm_86", 86, 84, 1536, 16, 99 * kKiB, 100 * kKiB, 128, 6 * kMiB, 1.74, 696},
-    {"sm_89", 89, 142, 1536, 24, 99 * kKiB, 100 * kKiB, 128, 96 * kMiB, 2.52, 864},
-    {"sm_90", 90, 132, 2048, 32, 227 * kKiB, 228 * kKiB, 128, 50 * kMiB, 1.83, 3350},
-    {"sm_90a", 90, 132, 2048, 32, 227 * kKiB, 228 * kKiB, 128, 50 * kMiB, 1.83, 3350},
+    {"sm_70", 70, 80, 2048, 32, 96 * kKiB, 96 * kKiB, 64, 512, 6 * kMiB, 1.38, 900},
+    {"sm_75", 75, 40, 1024, 16, 64 * kKiB, 64 * kKiB, 64, 512, 4 * kMiB, 1.59, 320},
+    {"sm_80", 80, 108, 2048, 32, 163 * kKiB, 164 * kKiB, 64, 1024, 40 * kMiB, 1.41, 1555},
+    {"sm_86", 86, 84, 1536, 16, 99 * kKiB, 100 * kKiB, 128, 512, 6 * kMiB, 1.74, 696},
+    {"sm_89", 89, 142, 1536, 24, 99 * kKiB, 100 * kKiB, 128, 512, 96 * kMiB, 2.52, 864},
+    {"sm_90", 90, 132, 2048, 32, 227 * kKiB, 228 * kKiB, 128, 2048, 50 * kMiB, 1.83, 3350},
+    {"sm_90a", 90, 132, 2048, 32, 227 * kKiB, 228 * kKiB, 128, 2048, 50 * kMiB, 1.83, 3350},
+};
+
+// Data sheets of the devices; clocks are boost clocks, so that lanes times clock is the advertised
+// f32 rate. The published Pruner's table (costmodel/pruner/device.cc) has other numbers for two of
+// them: its K80 is the board of two dies, of which a CUDA device is one; its Orin is no module that
+// is sold.
+constexpr DeviceRow kDevices[] = {
+    // NVIDIA Tesla K80 (board specification), one GK210: 13 SMX of 192 lanes at 875
+    // MHz, 240 GB/s. No code is
+    // generated for its architecture.
+    {"k80", "sm_70",
+     "compute_capability=37 num_sms=13 max_blocks_per_sm=16 registers_per_sm=131072 "
+     "smem_bytes_per_block=49152 "
+     "smem_bytes_per_sm=114688 fma_lanes_per_sm=192 tensor_macs_per_sm=0 l2_bytes=1572864 "
+     "clock_ghz=0.875 "
+     "memory_bandwidth=2.4e11 memory_bandwidth_all=2.4e11"},
+    // NVIDIA T4 (data sheet 2019): 2560 cores, 8.1 TFLOP/s, 320 GB/s.
+    {"t4", "sm_75", ""},
+    // NVIDIA Titan V (product page): 5120 cores at 1455 MHz, 652.8 GB/s, 4.5 MB of L2.
+    {"titanv", "sm_70",
+     "l2_bytes=4718592 clock_ghz=1.455 memory_bandwidth=6.528e11 memory_bandwidth_all=6.528e11"},
+    // NVIDIA A100 (data sheet 2021): 19.5 TFLOP/s; 40 GB at 1555 GB/s, 80 GB (PCIe) at 1935 GB/s.
+    {"a100-40", "sm_80", ""},
+    {"a100", "sm_80", "memory_bandwidth=1.935e12 memory_bandwidth_all=1.935e12"},
+    // NVIDIA Jetson AGX Orin (data sheet): 64 GB: 2048 cores at 1.3 GHz; 32 GB: 1792
+    // cores at 930 MHz; both
+    // 204.8 GB/s. Limits of compute capability 8.7.
+    {"orin", "sm_80",
+     "compute_capability=87 num_sms=16 max_threads_per_sm=1536 max_blocks_per_sm=16 "
+     "fma_lanes_per_sm=128 l2_bytes=4194304 "
+     "clock_ghz=1.3 memory_bandwidth=2.048e11 memory_bandwidth_all=2.048e11"},
+    {"orin-32", "sm_80",
+     "compute_capability=87 num_sms=14 max_threads_per_sm=1536 max_blocks_per_sm=16 "
+     "fma_lanes_per_sm=128 l2_bytes=4194304 "
+     "clock_ghz=0.93 memory_bandwidth=2.048e11 memory_bandwidth_all=2.048e11"},
+    // NVIDIA H100 SXM (data sheet 2023): 66.9 TFLOP/s, 3.35 TB/s; H200 SXM (2023): the same
+    // die, 4.8 TB/s.
+    {"h100", "sm_90a", "clock_ghz=1.98"},
+    {"h200", "sm_90a", "clock_ghz=1.98 memory_bandwidth=4.8e12 memory_bandwidth_all=4.8e12"},
 };
 // clang-format on
 
@@ -86,6 +133,7 @@ Target gpu_target(const GpuRow& row, TargetKind kind) {
   t.smem_bytes_per_block = row.smem_bytes_per_block;
   t.smem_bytes_per_sm = row.smem_bytes_per_sm;
   t.fma_lanes_per_sm = row.fma_lanes_per_sm;
+  t.tensor_macs_per_sm = row.tensor_macs_per_sm;
   t.l2_bytes = row.l2_bytes;
   t.cache_line_bytes = 128;
   t.platform.clock_ghz = row.clock_ghz;
@@ -135,6 +183,7 @@ void for_each_field(T& t, F&& f) {
   f("smem_bytes_per_block", t.smem_bytes_per_block);
   f("smem_bytes_per_sm", t.smem_bytes_per_sm);
   f("fma_lanes_per_sm", t.fma_lanes_per_sm);
+  f("tensor_macs_per_sm", t.tensor_macs_per_sm);
   f("allow_tf32", t.allow_tf32);
   f("clock_ghz", t.platform.clock_ghz);
   f("fma_gflops", t.platform.fma_gflops);
@@ -223,6 +272,12 @@ std::vector<std::string> target_names() {
   return names;
 }
 
+std::vector<std::string> device_names() {
+  std::vector<std::string> names;
+  for (const DeviceRow& row : kDevices) names.push_back(std::string("cuda:") + row.name);
+  return names;
+}
+
 Result<Target> target_from_string(std::string_view text) {
   std::vector<std::string_view> words;
   while (!text.empty()) {
@@ -234,6 +289,12 @@ Result<Target> target_from_string(std::string_view text) {
     text.remove_prefix(size);
   }
   const std::string_view name = words.empty() ? std::string_view() : words[0];
+  for (const DeviceRow& row : kDevices) {
+    if (name != std::string("cuda:") + row.name) continue;
+    std::string full = std::string("cuda:") + row.base + " " + row.overrides;
+    for (std::size_t i = 1; i < words.size(); ++i) full += " " + std::string(words[i]);
+    return target_from_string(full);
+  }
   std::optional<Target> target = find_named(name);
   if (!target) return error(Diag::kTargetUnknown, joined_names(), std::string(name));
   for (std::size_t i = 1; i < words.size(); ++i) {

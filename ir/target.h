@@ -67,7 +67,8 @@ struct Target {
   int64_t max_registers_per_thread = 0;
   int64_t smem_bytes_per_block = 0;  // with the opt-in attribute
   int64_t smem_bytes_per_sm = 0;
-  int64_t fma_lanes_per_sm = 0;  // f32 multiply-adds per cycle
+  int64_t fma_lanes_per_sm = 0;    // f32 multiply-adds per cycle
+  int64_t tensor_macs_per_sm = 0;  // dense f16 multiply-adds of tensor instructions per cycle
 
   /// 1: factors of f32 products may be rounded to tf32, which loses 13 of 24 bits.
   int64_t allow_tf32 = 0;
@@ -86,6 +87,11 @@ struct Target {
 
 /// Names of the built-in table, "cpu" (an unnamed x86-64-v3 machine) first.
 std::vector<std::string> target_names();
+
+/// GPUs as sold, "cuda:a100": names that target_from_string takes besides those of the table. What
+/// they give is a target of the table with that device's numbers, for studies without the device
+/// and for builds for it.
+std::vector<std::string> device_names();
 
 /// A name, optionally followed by `field=value` words that override the table: "cpu:znver4
 /// num_cores=8". Errors: TargetUnknown, TargetField.

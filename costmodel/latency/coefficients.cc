@@ -5,6 +5,8 @@ namespace {
 
 /// Share of the smaller costs of a nest that the largest one does not hide.
 constexpr double kNotHidden = 0.3;
+/// Warps that wait leave the units to others: less is lost than on a CPU, and there are more parts.
+constexpr double kNotHiddenOnGpus = 0.12;
 
 }  // namespace
 
@@ -19,15 +21,15 @@ std::string_view to_string(TermPart part) {
   PRUNERC_UNREACHABLE("part of a term");
 }
 
-CoefficientValues hand_coefficients() {
+CoefficientValues hand_coefficients(ir::TargetKind kind) {
   CoefficientValues out;
   out.fill(1);
-  out[kNotHiddenSlot] = kNotHidden;
+  out[kNotHiddenSlot] = kind == ir::TargetKind::kCpu ? kNotHidden : kNotHiddenOnGpus;
   return out;
 }
 
-TermModel::TermModel(SymGraph& graph, Coefficients coefficients) {
-  const CoefficientValues hand = hand_coefficients();
+TermModel::TermModel(SymGraph& graph, ir::TargetKind kind, Coefficients coefficients) {
+  const CoefficientValues hand = hand_coefficients(kind);
   for (std::size_t i = 0; i < hand.size(); ++i) {
     values_[i] = coefficients == Coefficients::kConstant
                      ? Sym(hand[i])

@@ -3,6 +3,7 @@
 #define PRUNERC_COSTMODEL_LATENCY_COEFFICIENTS_H_
 
 #include "costmodel/symbol/sym.h"
+#include "ir/target.h"
 
 #include <array>
 #include <cstdint>
@@ -31,15 +32,15 @@ inline constexpr int kNotHiddenSlot = kNumTermParts + 1;
 inline constexpr int kNumCoefficients = kNumTermParts + 2;
 
 using CoefficientValues = std::array<double, kNumCoefficients>;
-/// Factors of 1, and the share that DESIGN.md D6 gives.
-CoefficientValues hand_coefficients();
+/// Factors of 1, and the share that DESIGN.md gives (D6, D11).
+CoefficientValues hand_coefficients(ir::TargetKind kind);
 
 enum class Coefficients : uint8_t { kConstant, kOpen };
 
 /// Combines parts with coefficients: the largest counts in full, of the others a share.
 class TermModel {
  public:
-  TermModel(SymGraph& graph, Coefficients coefficients);
+  TermModel(SymGraph& graph, ir::TargetKind kind, Coefficients coefficients);
   Sym total(const std::vector<Sym>& parts) const;
   Sym launch(Sym ns) const { return ns * values_[kLaunchSlot]; }
 

@@ -1,6 +1,7 @@
 #include "costmodel/latency/nest.h"
 
 #include "costmodel/latency/body.h"
+#include "ir/thread_axis.h"
 #include "ir/visit.h"
 
 #include <algorithm>
@@ -130,7 +131,7 @@ void NestTable::add_nest(const ir::Block* block, Stmt body, bool is_init) {
 void NestTable::read_subscripts(Nest* nest) {
   IndexReader reader(*space_, nest->loops, binding_);
   if (nest->block != nullptr && nest->block->guard.defined()) {
-    nest->is_guarded = guarded(nest->block->guard, &reader);
+    read_guard(nest->block->guard, &reader, nest);
   }
   for (NestAccess& access : nest->accesses) {
     access.moves.assign(nest->loops.size(), Sym(0));
@@ -144,24 +145,28 @@ void NestTable::read_subscripts(Nest* nest) {
   for (NestCondition& c : nest->conditions) c.moves = reader.moves(c.condition);
 }
 
-// Truth: whether the condition fails for some iteration. Bounds of sums are decided and told to the
-// reader; what else there is may fail.
-Sym NestTable::guarded(Expr condition, IndexReader* reader) {
+// Bounds of sums are decided, and told to the reader; what else there is may fail.
+void NestTable::read_guard(Expr condition, IndexReader* reader, Nest* nest) {
   if (const auto* sides = condition.as<ir::And>()) {
-    const Sym first = guarded(sides->lhs, reader);
-    return either(first, guarded(sides->rhs, reader));
+    read_guard(sides->lhs, reader, nest);
+    read_guard(sides->rhs, reader, nest);
+    return;
   }
   const auto* lt = condition.as<ir::Lt>();
   const auto* le = condition.as<ir::Le>();
-  if (lt == nullptr && le == nullptr) return 1;
-  const ir::BinaryNode& sides = lt != nullptr ? static_cast<const ir::BinaryNode&>(*lt) : *le;
-  const std::optional<Poly> bound = space_->polynomial(sides.rhs);
-  const std::optional<Poly> first = at_zero(*space_, sides.lhs);
-  if (!bound || !first) return 1;
-  const Sym room = space_->symbol((lt != nullptr ? *bound - 1 : *bound) - *first);
-  const Sym span = reader->read(sides.lhs).reach[0] - 1;
-  reader->limit(sides.lhs, max(0, room));
-  return less(room, span);
+  const ir::BinaryNode* sides = lt;
+  if (lt == nullptr) sides = le;
+  const std::optional<Poly> bound = sides ? space_->polynomial(sides->rhs) : std::nullopt;
+  const std::optional<Poly> first = sides ? at_zero(*space_, sides->lhs) : std::nullopt;
+  if (!bound || !first) {
+    nest->is_guarded = 1;
+    return;
+  }
+  const Sym room = max(0, space_->symbol((lt != nullptr ? *bound - 1 : *bound) - *first));
+  const Sym reach = reader->read(sides->lhs).reach[0];
+  reader->limit(sides->lhs, room);
+  nest->is_guarded = either(nest->is_guarded, less(room, reach - 1));
+  nest->active *= min(1, (room + 1) / reach);
 }
 
 void NestTable::place_buffers() {
@@ -189,29 +194,66 @@ void NestTable::place_buffers() {
 
 void NestTable::shape_buffers() {
   shapes_.resize(program_->buffers().size());
-  std::vector<std::vector<Sym>> full(shapes_.size());
+  full_.resize(shapes_.size());
   for (std::size_t b = 0; b < shapes_.size(); ++b) {
     const ir::Buffer& buffer = program_->buffers()[b];
     for (const Expr extent : buffer.shape) {
-      full[b].push_back(max(1, space_->value(extent).value_or(1)));
+      full_[b].push_back(max(1, space_->value(extent).value_or(1)));
     }
     if (buffer.role == ir::BufferRole::kIntermediate) {
-      shapes_[b].assign(full[b].size(), Sym(1));
+      shapes_[b].assign(full_[b].size(), Sym(1));
     } else {
       home_depth_[b] = 0;
-      shapes_[b] = full[b];
+      shapes_[b] = full_[b];
     }
   }
   for (const Nest& nest : nests_) {
     for (const NestAccess& access : nest.accesses) {
       const auto b = static_cast<std::size_t>(access.buffer.value);
-      if (program_->buffers()[b].role != ir::BufferRole::kIntermediate) continue;
-      for (std::size_t d = 0; d < access.facts.size(); ++d) {
-        const Sym used = access.facts[d].reach[static_cast<std::size_t>(home_depth_[b])];
-        shapes_[b][d] = max(shapes_[b][d], min(full[b][d], used));
+      const ir::Buffer& buffer = program_->buffers()[b];
+      if (buffer.role != ir::BufferRole::kIntermediate) continue;
+      // Threads share a buffer in shared memory, wherever their loops stand.
+      std::vector<bool> is_kept(nest.loops.size());
+      for (std::size_t i = 0; i < is_kept.size(); ++i) {
+        const ir::LoopKind kind = nest.loops[i].kind;
+        const bool is_thread = ir::is_thread_axis(kind) && !ir::is_block_axis(kind);
+        is_kept[i] = static_cast<int>(i) >= home_depth_[b] ||
+                     (buffer.scope == ir::Scope::kShared && is_thread);
+      }
+      const std::vector<Sym> used = box(nest, access, is_kept);
+      for (std::size_t d = 0; d < used.size(); ++d) {
+        shapes_[b][d] = max(shapes_[b][d], used[d]);
       }
     }
   }
+}
+
+std::vector<Sym> NestTable::box(const Nest& nest, const NestAccess& a,
+                                const std::vector<bool>& is_kept) const {
+  std::vector<NestLoop> loops = nest.loops;
+  bool is_suffix = true;  // what the facts by depth already say
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < loops.size(); ++i) {
+    if (!is_kept[i]) {
+      is_suffix = is_suffix && first == i;
+      first = i + 1;
+      loops[i].extent = 1;
+      loops[i].trips = 1;
+    }
+  }
+  const std::vector<Sym>& full = full_[static_cast<std::size_t>(a.buffer.value)];
+  std::vector<Sym> out;
+  if (is_suffix) {
+    for (std::size_t d = 0; d < a.facts.size(); ++d) {
+      out.push_back(min(full[d], a.facts[d].reach[first]));
+    }
+    return out;
+  }
+  IndexReader reader(*space_, loops, binding_);
+  for (std::size_t d = 0; d < a.indices.size(); ++d) {
+    out.push_back(min(full[d], reader.read(a.indices[d]).reach[0]));
+  }
+  return out;
 }
 
 void NestTable::stride_buffers() {

@@ -48,6 +48,7 @@ struct Nest {
   std::vector<NestCondition> conditions;
   int64_t widest_bytes = 4;  // of the elements accessed
   Sym is_guarded = 0;        // truth: some instances do not run
+  Sym active = 1;            // share of the instances that run
   bool is_init = false;      // the block's init: runs once per output element
 };
 
@@ -60,6 +61,11 @@ class NestTable {
   const std::vector<Nest>& nests() const { return nests_; }
   const ir::Program& program() const { return *program_; }
   ParamSpace& space() const { return *space_; }
+
+  /// Extents of the box that an access touches while the loops that are kept run and the others
+  /// stand still, within the buffer. Cost: that of reading the subscripts again.
+  std::vector<Sym> box(const Nest& nest, const NestAccess& a,
+                       const std::vector<bool>& is_kept) const;
 
   /// Elements between neighbours along a loop in the buffer as allocated.
   Sym address_step(const NestAccess& a, std::size_t depth) const;
@@ -90,7 +96,7 @@ class NestTable {
   void collect_block(const ir::Block& block);
   void add_nest(const ir::Block* block, ir::Stmt body, bool is_init);
   void read_subscripts(Nest* nest);
-  Sym guarded(ir::Expr condition, IndexReader* reader);
+  void read_guard(ir::Expr condition, IndexReader* reader, Nest* nest);
   void read_alignment(const ir::Block& block);
   void place_buffers();
   void shape_buffers();
@@ -102,7 +108,7 @@ class NestTable {
   std::vector<NestLoop> stack_;
   std::vector<ir::Expr> binding_;  // by VarId: of iteration variables
   std::vector<RowAlignment> alignments_;
-  std::vector<std::vector<Sym>> shapes_, strides_;
+  std::vector<std::vector<Sym>> full_, shapes_, strides_;
   std::vector<int> home_depth_;
 };
 

@@ -32,7 +32,7 @@ struct SymbolProgram {
   double derive_ms = 0;
 };
 
-/// Coefficients are read from each evaluation's `coefficients`: hand_coefficients() or calibrated
+/// Coefficients are read from each evaluation's `coefficients`: hand_coefficients or calibrated
 /// ones.
 SymbolProgram derive(const ir::Program& sketch, const ir::Target& target);
 

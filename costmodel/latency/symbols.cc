@@ -1,6 +1,7 @@
 #include "costmodel/latency/symbols.h"
 
 #include "costmodel/latency/cpu.h"
+#include "costmodel/latency/gpu.h"
 #include "costmodel/latency/nest.h"
 
 namespace prunerc::costmodel {
@@ -11,8 +12,12 @@ LatencySymbols latency_symbols(const ir::Program& program, const ir::Target& tar
   LatencySymbols out;
   out.graph = space.shared_graph();
   const NestTable table(program, space);
-  const TermModel model(*out.graph, coefficients);
-  add_cpu_terms(table, target, model, &out);
+  const TermModel model(*out.graph, target.kind, coefficients);
+  if (target.kind == ir::TargetKind::kCpu) {
+    add_cpu_terms(table, target, model, &out);
+  } else {
+    add_gpu_terms(table, target, model, &out);
+  }
   for (const ir::Expr constraint : program.domain().constraints) {
     out.is_feasible = both(out.is_feasible, space.value(constraint).value_or(1));
   }

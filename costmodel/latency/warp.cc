@@ -36,12 +36,14 @@ std::vector<WarpLoop> warp_loops(const Nest& nest) {
   return out;
 }
 
-// Words of the lanes over the banks that they reach. A lane with several words is served in as many
-// rounds as a warp of such lanes moves multiples of 128 bytes.
-Sym rounds(const NestTable& table, const NestAccess& a, const std::vector<WarpLoop>& loops) {
+// Different words of the lanes over the banks that they reach. A lane with several words is served
+// in as many rounds as a warp of such lanes moves multiples of 128 bytes.
+Sym rounds(const NestTable& table, const NestAccess& a, const std::vector<WarpLoop>& loops,
+           Sym width) {
   const auto bytes = static_cast<double>(a.element_bytes);
-  Sym words = 1, banks = 1;
-  Sym lane_bytes = bytes;
+  Sym lane_bytes = width * bytes;
+  Sym words = max(1, ceil(lane_bytes / kBankBytes));
+  Sym banks = min(kBanks, words);
   for (const WarpLoop& loop : loops) {
     const Sym step = abs(table.address_step(a, loop.depth)) * bytes;
     if (loop.is_vector) {
@@ -70,12 +72,17 @@ Sym rounds(const NestTable& table, const NestAccess& a, const std::vector<WarpLo
 
 WarpRequest warp_request(const NestTable& table, const Nest& nest, const NestAccess& a,
                          double granule) {
+  return warp_request(table, nest, a, granule, 1);
+}
+
+WarpRequest warp_request(const NestTable& table, const Nest& nest, const NestAccess& a,
+                         double granule, Sym width) {
   const std::vector<WarpLoop> loops = warp_loops(nest);
   const auto bytes = static_cast<double>(a.element_bytes);
   WarpRequest out;
-  out.lane_bytes = bytes;
-  out.useful_bytes = bytes;
-  Sym run = bytes, count = 1;  // pieces of contiguous bytes
+  out.lane_bytes = width * bytes;
+  out.useful_bytes = out.lane_bytes;
+  Sym run = out.lane_bytes, count = 1;  // pieces of contiguous bytes
   for (const WarpLoop& loop : loops) {
     const Sym step = abs(table.address_step(a, loop.depth)) * bytes;
     const Sym stands = equal(step, 0);
@@ -90,7 +97,7 @@ WarpRequest warp_request(const NestTable& table, const Nest& nest, const NestAcc
     }
   }
   out.pieces = count * ceil(run / granule);
-  out.shared_rounds = rounds(table, a, loops);
+  out.shared_rounds = rounds(table, a, loops, width);
   return out;
 }
 

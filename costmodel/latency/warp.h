@@ -21,6 +21,9 @@ struct WarpRequest {
 /// are taken as aligned and regular.
 WarpRequest warp_request(const NestTable& table, const Nest& nest, const NestAccess& access,
                          double granule);
+/// The same where each thread's access is `width` neighbours wide.
+WarpRequest warp_request(const NestTable& table, const Nest& nest, const NestAccess& access,
+                         double granule, Sym width);
 
 /// Threads along x, y and z, then what else there is.
 struct ThreadExtents {

@@ -89,7 +89,7 @@ TEST_CASE("time of an analyzer", "[.measure]") {
     std::vector<double> ns(points.size()), feasible(points.size());
     double* const outputs[] = {ns.data(), feasible.data()};
     SymbolScratch scratch;
-    const CoefficientValues coefficients = hand_coefficients();
+    const CoefficientValues coefficients = hand_coefficients(target.kind);
     double best = 1e9;
     for (int round = 0; round < 20; ++round) {
       const auto start = std::chrono::steady_clock::now();

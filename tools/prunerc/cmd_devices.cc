@@ -30,6 +30,27 @@ std::string rate_text(double bytes_per_second) {
   return bytes_per_second > 0 ? fmt::format("{:.1f}", bytes_per_second / kGiga) : "-";
 }
 
+// Dense products of f16, at the clock of the table.
+double tensor_gflops(const ir::Target& t) {
+  return 2.0 * static_cast<double>(t.num_sms * t.tensor_macs_per_sm) * t.platform.clock_ghz;
+}
+
+Json described() {
+  Json all = Json::array();
+  for (const std::string& name : ir::device_names()) {
+    const ir::Target d = *ir::target_from_string(name);
+    all.push_back({{"name", name},
+                   {"num_sms", d.num_sms},
+                   {"f32_gflops", d.peak_gflops()},
+                   {"tensor_f16_gflops", tensor_gflops(d)},
+                   {"memory_gbps", d.platform.memory_bandwidth / kGiga},
+                   {"smem_bytes_per_sm", d.smem_bytes_per_sm},
+                   {"l2_bytes", d.l2_bytes},
+                   {"text", ir::to_string(d)}});
+  }
+  return all;
+}
+
 void print_text(const ir::Target& t) {
   const ir::Platform& p = t.platform;
   fmt::print("cpu: {}\n", runtime::host_model_name());
@@ -49,6 +70,14 @@ void print_text(const ir::Target& t) {
              rate_text(p.l3_bandwidth_all));
   fmt::print("    memory GB/s       {:>10}   {:>10}\n", rate_text(p.memory_bandwidth),
              rate_text(p.memory_bandwidth_all));
+  fmt::print("described GPUs (for studies without the device; nothing here is measured):\n");
+  fmt::print("  name           SMs   f32 GFLOP/s  tensor f16  memory GB/s  shared/SM        L2\n");
+  for (const std::string& name : ir::device_names()) {
+    const ir::Target d = *ir::target_from_string(name);
+    fmt::print("  {:<14}{:>4}  {:>12.0f}  {:>10.0f}  {:>11}  {:>9}  {:>8}\n", name, d.num_sms,
+               d.peak_gflops(), tensor_gflops(d), rate_text(d.platform.memory_bandwidth),
+               size_text(d.smem_bytes_per_sm), size_text(d.l2_bytes));
+  }
   fmt::print("other targets (compile only, unless this machine runs them):");
   for (const std::string& name : ir::target_names()) {
     if (name != "cpu") fmt::print(" {}", name);
@@ -83,6 +112,7 @@ std::string to_json(const ir::Target& t) {
                     {"text", ir::to_string(t)}};
   return Json({{"schema", "prunerc.devices/1"},
                {"devices", Json::array({cpu})},
+               {"described", described()},
                {"targets", ir::target_names()}})
       .dump();
 }

@@ -1,0 +1,150 @@
+#include "costmodel/latency/gpu.h"
+
+#include "costmodel/latency/gpu_kernel.h"
+#include "costmodel/latency/gpu_nest.h"
+
+#include <algorithm>
+
+namespace prunerc::costmodel {
+namespace {
+
+/// Where not measured: an empty kernel in a stream.
+constexpr double kLaunchNs = 2500;
+/// Warp instructions that a multiprocessor starts per cycle: one per partition.
+constexpr double kIssueWidth = 4;
+/// Special functions per cycle and multiprocessor (CUDA C++ Programming Guide, throughput of native
+/// instructions).
+constexpr double kSpecialLanes = 16;
+/// Bytes per cycle between L2 and one multiprocessor.
+constexpr double kL2BytesPerSm = 64;
+/// Share of L2 that one kernel's data can use.
+constexpr double kUsableShare = 0.8;
+/// Registers that a thread holds besides its buffers: addresses, counters, operands in flight.
+constexpr double kMoreRegisters = 24;
+/// Registers are given to warps in pieces.
+constexpr double kRegisterPiece = 8;
+constexpr double kWarp = 32;
+
+struct Device {
+  explicit Device(const ir::Target& t) {
+    const auto some = [](int64_t value, double otherwise) {
+      return value > 0 ? static_cast<double>(value) : otherwise;
+    };
+    ghz = t.platform.clock_ghz > 0 ? t.platform.clock_ghz : 1.4;
+    sms = some(t.num_sms, 80);
+    fma_lanes = some(t.fma_lanes_per_sm, 64);
+    tensor_macs = some(t.tensor_macs_per_sm, fma_lanes);
+    warps_per_sm = some(t.max_threads_per_sm, 2048) / kWarp;
+    blocks_per_sm = some(t.max_blocks_per_sm, 32);
+    registers_per_sm = some(t.registers_per_sm, 65536);
+    smem_per_sm = some(t.smem_bytes_per_sm, 64 * 1024);
+    l2_bytes = some(t.l2_bytes, 4 * 1024 * 1024) * kUsableShare;
+    memory = t.platform.memory_bandwidth > 0 ? t.platform.memory_bandwidth * 1e-9 : 500;
+    l2 = t.platform.l2_bandwidth > 0 ? t.platform.l2_bandwidth * 1e-9 : sms * ghz * 32;
+    launch_ns = t.platform.launch_ns > 0 ? t.platform.launch_ns : kLaunchNs;
+  }
+  double ghz, sms, fma_lanes, tensor_macs, warps_per_sm, blocks_per_sm, registers_per_sm,
+      smem_per_sm, l2_bytes;
+  double memory, l2;  // bytes per ns
+  double launch_ns;
+};
+
+// Blocks that run on one multiprocessor at the same time; at least one, since limits are tested
+// elsewhere.
+Sym resident_blocks(const GpuKernel& k, const Device& d) {
+  const Sym warps = ceil(k.threads() / kWarp);
+  const Sym registers =
+      min(255, ceil((k.registers + kMoreRegisters) / kRegisterPiece) * kRegisterPiece);
+  Sym out = min(d.blocks_per_sm, floor(d.warps_per_sm / warps));
+  out = min(out, floor(d.registers_per_sm / (registers * warps * kWarp)));
+  out = min(out, select(less(0, k.smem_bytes), floor(d.smem_per_sm / max(1, k.smem_bytes)),
+                        d.blocks_per_sm));
+  return max(1, out);
+}
+
+// Bytes of memory that one run of a kernel must move: each buffer once, and again what does not
+// stay in L2.
+Sym memory_bytes(const NestTable& table, const GpuKernel& k, Sym l2_bytes, const Device& d) {
+  Sym unique = 0;
+  std::vector<ir::BufferId> known;
+  for (const std::size_t n : k.nests) {
+    const Nest& nest = table.nests()[n];
+    for (const NestAccess& a : nest.accesses) {
+      if (table.program().buffer(a.buffer).scope != ir::Scope::kGlobal) continue;
+      if (std::find(known.begin(), known.end(), a.buffer) != known.end()) continue;
+      known.push_back(a.buffer);
+      Sym bytes = static_cast<double>(a.element_bytes);
+      for (std::size_t i = 0; i < a.facts.size(); ++i) {
+        bytes *= min(table.shape(a.buffer)[i], a.facts[i].reach[0]);
+      }
+      unique += bytes;
+    }
+  }
+  const Sym lost = 1 - min(1, d.l2_bytes / max(1, unique));
+  return unique + max(0, l2_bytes - unique) * lost;
+}
+
+LatencyTerm term_of(const NestTable& table, const GpuKernel& k, const ir::Target& target,
+                    const Device& d, LatencySymbols* out) {
+  GpuNestCost sum;
+  for (const std::size_t n : k.nests) {
+    const GpuNestCost c = gpu_nest_cost(table, table.nests()[n], target);
+    sum.warp_instructions += c.warp_instructions;
+    sum.fma_lanes += c.fma_lanes;
+    sum.special_lanes += c.special_lanes;
+    sum.tensor_macs += c.tensor_macs;
+    sum.shared_rounds += c.shared_rounds;
+    sum.l2_bytes += c.l2_bytes;
+    sum.latency_cycles += c.latency_cycles;
+    out->code_size += c.code_size;
+  }
+  const Sym blocks = k.blocks();
+  // Blocks of the busiest multiprocessor, which share its units; rounds of those that fit at once,
+  // which wait for each other.
+  const Sym busiest = ceil(blocks / d.sms);
+  const Sym rounds = ceil(blocks / (d.sms * resident_blocks(k, d)));
+  const Sym per_ns = busiest / d.ghz;
+  const Sym l2_bytes = sum.l2_bytes * blocks;
+  LatencyTerm term;
+  term.name = k.name;
+  term.parts_ns.assign(kNumTermParts, Sym(0));
+  const auto part = [&](TermPart p) -> Sym& { return term.parts_ns[static_cast<std::size_t>(p)]; };
+  part(TermPart::kL2) = max(l2_bytes / d.l2, sum.l2_bytes / kL2BytesPerSm * per_ns);
+  part(TermPart::kMemory) = memory_bytes(table, k, l2_bytes, d) / d.memory;
+  part(TermPart::kIssue) = sum.warp_instructions / kIssueWidth * per_ns;
+  part(TermPart::kFma) = sum.fma_lanes / d.fma_lanes * per_ns;
+  part(TermPart::kSpecial) = sum.special_lanes / kSpecialLanes * per_ns;
+  part(TermPart::kTensor) = sum.tensor_macs / d.tensor_macs * per_ns;
+  part(TermPart::kShared) = sum.shared_rounds * per_ns;
+  part(TermPart::kLatency) = sum.latency_cycles * rounds / d.ghz;
+  return term;
+}
+
+}  // namespace
+
+void add_gpu_terms(const NestTable& table, const ir::Target& target, const TermModel& model,
+                   LatencySymbols* out) {
+  const Device device(target);
+  const std::vector<GpuKernel> kernels = gpu_kernels(table);
+  for (const GpuKernel& k : kernels) {
+    LatencyTerm term = term_of(table, k, target, device, out);
+    term.total_ns = model.total(term.parts_ns);
+    const auto part = [&](TermPart p) { return term.parts_ns[static_cast<std::size_t>(p)]; };
+    Sym slowest = 0;
+    for (const TermPart p : {TermPart::kIssue, TermPart::kFma, TermPart::kSpecial,
+                             TermPart::kTensor, TermPart::kShared, TermPart::kLatency}) {
+      slowest = max(slowest, part(p));
+    }
+    out->core_ns += slowest;
+    out->l2_ns += part(TermPart::kL2);
+    out->memory_ns += part(TermPart::kMemory);
+    out->launch_ns += device.launch_ns;
+    out->total_ns += term.total_ns;
+    out->max_tile_registers = max(out->max_tile_registers, k.registers);
+    out->terms.push_back(std::move(term));
+  }
+  out->total_ns += model.launch(out->launch_ns);
+  out->limits = gpu_limits(kernels, target);
+}
+
+}  // namespace prunerc::costmodel

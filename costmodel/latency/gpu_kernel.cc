@@ -1,0 +1,249 @@
+#include "costmodel/latency/gpu_kernel.h"
+
+#include "ir/thread_axis.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace prunerc::costmodel {
+namespace {
+
+/// CUDA's own limits, the same for every architecture that it names.
+constexpr double kMostGrid[] = {2147483647, 65535, 65535};
+constexpr double kMostBlock[] = {1024, 1024, 64};
+/// As schedule/legality/gpu_limits.cc has it.
+constexpr double kMostVthreads = 64;
+/// Addresses, counters and what else the simplest kernel holds.
+constexpr double kBaseRegisters = 16;
+constexpr double kRegisterBytes = 4;
+
+constexpr std::string_view kTensor = "tensor_";
+constexpr double kWarp = 32;
+constexpr double kWarpgroup = 128;
+
+std::size_t dimension(ir::LoopKind kind) {
+  return (static_cast<std::size_t>(kind) - static_cast<std::size_t>(ir::LoopKind::kBlockX)) % 3;
+}
+
+bool is_vthread(ir::LoopKind kind) {
+  return ir::is_thread_axis(kind) && !ir::is_block_axis(kind) && !ir::is_lane_axis(kind);
+}
+
+ir::LoopId kernel_of(const Nest& nest) {
+  for (const NestLoop& loop : nest.loops) {
+    if (ir::is_thread_axis(loop.kind)) return loop.id;
+  }
+  return {};
+}
+
+// Between which nests of the kernel a buffer lives: loops that it outlives count whole.
+struct Lifetime {
+  std::size_t first = 0, last = 0;
+  Sym bytes;
+};
+
+class Meter {
+ public:
+  Meter(const NestTable& table, GpuKernel* kernel) : table_(table), kernel_(*kernel) {}
+
+  void run() {
+    for (const std::size_t n : kernel_.nests) extents(table_.nests()[n]);
+    std::vector<Lifetime> shared, local;
+    for (const ir::Buffer& buffer : table_.program().buffers()) {
+      if (buffer.scope == ir::Scope::kGlobal) continue;
+      Lifetime life;
+      if (!lifetime(buffer.id, &life)) continue;
+      if (buffer.scope == ir::Scope::kShared) {
+        life.bytes = shared_bytes(buffer);
+        shared.push_back(life);
+      } else {
+        // Registers are whole.
+        life.bytes = ceil(local_bytes(buffer) / kRegisterBytes);
+        local.push_back(life);
+      }
+    }
+    kernel_.smem_bytes = peak(shared);
+    kernel_.registers = kBaseRegisters + peak(local);
+  }
+
+ private:
+  void extents(const Nest& nest) {
+    Sym vthreads = 1;
+    double lanes = 1;
+    for (const NestLoop& loop : nest.loops) {
+      if (ir::is_block_axis(loop.kind)) {
+        Sym& axis = kernel_.grid[dimension(loop.kind)];
+        axis = max(axis, loop.extent);
+      } else if (ir::is_lane_axis(loop.kind)) {
+        Sym& axis = kernel_.block[dimension(loop.kind)];
+        axis = max(axis, loop.extent);
+      } else if (is_vthread(loop.kind)) {
+        vthreads *= loop.extent;
+      }
+      lanes = std::max(lanes, tensor_lanes(*loop.loop));
+      for (const ir::Attr& attr : loop.loop->attrs) {
+        if (attr.key != "software_pipeline") continue;
+        stages_ = max(stages_, min(static_cast<double>(attr.value), loop.extent));
+      }
+    }
+    kernel_.vthreads = max(kernel_.vthreads, vthreads);
+    // Lanes of tensor instructions are thread.x, whether a loop says so or not.
+    kernel_.block[0] = max(kernel_.block[0], lanes);
+  }
+
+  bool lifetime(ir::BufferId buffer, Lifetime* out) const {
+    const auto home = static_cast<std::size_t>(table_.home_depth(buffer));
+    bool is_used = false;
+    for (std::size_t i = 0; i < kernel_.nests.size(); ++i) {
+      const Nest& nest = table_.nests()[kernel_.nests[i]];
+      if (!uses(nest, buffer)) continue;
+      std::size_t first = i, last = i;
+      const auto shares = [&](std::size_t other) {
+        const Nest& next = table_.nests()[kernel_.nests[other]];
+        return nest.loops.size() > home && next.loops.size() > home &&
+               next.loops[home].id == nest.loops[home].id;
+      };
+      while (first > 0 && shares(first - 1)) --first;
+      while (last + 1 < kernel_.nests.size() && shares(last + 1)) ++last;
+      out->first = is_used ? std::min(out->first, first) : first;
+      out->last = is_used ? std::max(out->last, last) : last;
+      is_used = true;
+    }
+    return is_used;
+  }
+
+  static bool uses(const Nest& nest, ir::BufferId buffer) {
+    return std::any_of(nest.accesses.begin(), nest.accesses.end(),
+                       [&](const NestAccess& a) { return a.buffer == buffer; });
+  }
+
+  Sym shared_bytes(const ir::Buffer& buffer) const {
+    const std::vector<Sym>& shape = table_.shape(buffer.id);
+    Sym elements = shape.empty() ? Sym(1) : shape[0] * table_.strides(buffer.id)[0];
+    double copies = 1;
+    for (const std::size_t n : kernel_.nests) {
+      const ir::Block* block = table_.nests()[n].block;
+      if (block == nullptr) continue;
+      for (const ir::Attr& attr : block->attrs) {
+        const auto write = static_cast<std::size_t>(attr.value);
+        if (attr.key == "double_buffer" && attr.value >= 0 && write < block->writes.size() &&
+            block->writes[write].buffer == buffer.id) {
+          copies = 2;
+        }
+      }
+    }
+    return elements * max(copies, stages_) * static_cast<double>(ir::byte_size(buffer.dtype));
+  }
+
+  // The elements that one thread touches, lanes of tensor instructions being several.
+  Sym local_bytes(const ir::Buffer& buffer) const {
+    const int home = table_.home_depth(buffer.id);
+    Sym most = 1;
+    double lanes = 1;
+    for (const std::size_t n : kernel_.nests) {
+      const Nest& nest = table_.nests()[n];
+      for (const NestAccess& a : nest.accesses) {
+        if (a.buffer != buffer.id) continue;
+        std::vector<bool> is_kept(nest.loops.size());
+        for (std::size_t i = 0; i < is_kept.size(); ++i) {
+          const ir::LoopKind kind = nest.loops[i].kind;
+          is_kept[i] =
+              static_cast<int>(i) >= home && !ir::is_block_axis(kind) && !ir::is_lane_axis(kind);
+          lanes = std::max(lanes, tensor_lanes(*nest.loops[i].loop));
+        }
+        most = max(most, distinct_elements(nest, a, is_kept));
+      }
+    }
+    return most * static_cast<double>(ir::byte_size(buffer.dtype)) / lanes;
+  }
+
+  // A box may have gaps between virtual threads: no more than there are iterations.
+  Sym distinct_elements(const Nest& nest, const NestAccess& a,
+                        const std::vector<bool>& is_kept) const {
+    const std::vector<Sym> box = table_.box(nest, a, is_kept);
+    Sym elements = 1;
+    for (std::size_t d = 0; d < box.size(); ++d) {
+      Sym steps = 1;
+      for (std::size_t i = 0; i < is_kept.size(); ++i) {
+        if (is_kept[i]) steps *= select(a.facts[d].moves[i], nest.loops[i].extent, 1);
+      }
+      elements *= min(box[d], steps);
+    }
+    return elements;
+  }
+
+  static Sym peak(const std::vector<Lifetime>& lives) {
+    Sym most = 0;
+    for (const Lifetime& at : lives) {
+      Sym total = 0;
+      for (const Lifetime& other : lives) {
+        if (other.first <= at.first && at.first <= other.last) total += other.bytes;
+      }
+      most = max(most, total);
+    }
+    return most;
+  }
+
+  const NestTable& table_;
+  GpuKernel& kernel_;
+  Sym stages_ = 1;
+};
+
+}  // namespace
+
+double tensor_lanes(const ir::Loop& loop) {
+  for (const ir::Attr& attr : loop.attrs) {
+    if (!attr.key.starts_with(kTensor)) continue;
+    return attr.key.find("wgmma") != attr.key.npos ? kWarpgroup : kWarp;
+  }
+  return 1;
+}
+
+std::size_t tensor_depth(const Nest& nest) {
+  for (std::size_t i = 0; i < nest.loops.size(); ++i) {
+    if (tensor_lanes(*nest.loops[i].loop) > 1) return i;
+  }
+  return nest.loops.size();
+}
+
+std::vector<GpuKernel> gpu_kernels(const NestTable& table) {
+  std::vector<GpuKernel> out;
+  for (std::size_t n = 0; n < table.nests().size(); ++n) {
+    const Nest& nest = table.nests()[n];
+    const ir::LoopId loop = kernel_of(nest);
+    if (out.empty() || out.back().loop != loop || !loop.valid()) {
+      out.emplace_back();
+      out.back().loop = loop;
+    }
+    if (nest.block != nullptr) out.back().name = nest.block->name;
+    out.back().nests.push_back(n);
+  }
+  for (GpuKernel& kernel : out) Meter(table, &kernel).run();
+  return out;
+}
+
+std::vector<LatencyLimit> gpu_limits(const std::vector<GpuKernel>& kernels,
+                                     const ir::Target& target) {
+  std::vector<LatencyLimit> out;
+  const auto add = [&](std::string what, Sym have, double most) {
+    // What holds for all candidates needs no test.
+    if (most > 0 && !less_equal(have, most).is(1)) out.push_back({std::move(what), have, most});
+  };
+  constexpr const char* kAxes[] = {"x", "y", "z"};
+  const auto warp = static_cast<double>(std::max<int64_t>(target.warp_size, 1));
+  for (const GpuKernel& k : kernels) {
+    for (std::size_t d = 0; d < 3; ++d) {
+      add("blocks along " + std::string(kAxes[d]), k.grid[d], kMostGrid[d]);
+      add("threads of a block along " + std::string(kAxes[d]), k.block[d], kMostBlock[d]);
+    }
+    add("threads of a block", k.threads(), static_cast<double>(target.max_threads_per_block));
+    add("virtual threads", k.vthreads, kMostVthreads);
+    add("bytes of shared memory", k.smem_bytes, static_cast<double>(target.smem_bytes_per_block));
+    add("registers of a thread", k.registers, static_cast<double>(target.max_registers_per_thread));
+    add("registers of a block", k.registers * (ceil(k.threads() / warp) * warp),
+        static_cast<double>(target.registers_per_sm));
+  }
+  return out;
+}
+
+}  // namespace prunerc::costmodel

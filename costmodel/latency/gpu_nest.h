@@ -1,0 +1,31 @@
+// What one nest of a kernel asks of a multiprocessor's units, for one block.
+#ifndef PRUNERC_COSTMODEL_LATENCY_GPU_NEST_H_
+#define PRUNERC_COSTMODEL_LATENCY_GPU_NEST_H_
+
+#include "costmodel/latency/nest.h"
+#include "ir/target.h"
+
+#include <vector>
+
+namespace prunerc::costmodel {
+
+/// Units: of one block and all its threads, unless they say otherwise.
+struct GpuNestCost {
+  Sym warp_instructions = 0;
+  Sym fma_lanes = 0;       // multiply-adds of f32, lanes that stand idle included
+  Sym special_lanes = 0;   // exponentials, reciprocals, roots
+  Sym tensor_macs = 0;     // multiply-adds of tensor instructions, in those of f16
+  Sym shared_rounds = 0;   // of 128 bytes each, of shared memory and L1
+  Sym l2_bytes = 0;        // whole sectors
+  Sym latency_cycles = 0;  // of one thread that runs alone
+  Sym code_size = 1;       // statement instances that the schedule writes out
+};
+
+/// Global memory moves sectors of this size.
+inline constexpr double kSectorBytes = 32;
+
+GpuNestCost gpu_nest_cost(const NestTable& table, const Nest& nest, const ir::Target& target);
+
+}  // namespace prunerc::costmodel
+
+#endif  // PRUNERC_COSTMODEL_LATENCY_GPU_NEST_H_

@@ -1,0 +1,288 @@
+// The analyzer on GPUs: the order of schedules that differ in one thing, limits, and sketches
+// against their instances.
+#include "costmodel/cost_model.h"
+#include "costmodel/latency/roofline.h"
+#include "costmodel/latency/symbols.h"
+#include "ir/printer.h"
+#include "ir/tile_space.h"
+#include "ir/visit.h"
+#include "schedule/legality/gpu_limits.h"
+#include "tests/costmodel/sketches.h"
+#include "tests/support/check.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace prunerc::costmodel {
+namespace {
+
+using testing::parse_or_die;
+
+const ir::Target kA100 = ir::target_from_string("cuda:a100").value();
+
+double ns(const ir::Program& program, const ir::Target& target = kA100) {
+  return estimate_latency(program, target).total_ns;
+}
+
+/// Of a GEMM: blocks, virtual threads, threads and registers of rows and columns, k, vectors.
+double gemm_ns(const std::vector<int64_t>& values) {
+  static const ir::Program sketch = gpu_gemm(1024, 1024, 1024);
+  return ns(instance(sketch, values));
+}
+
+double part_ns(const ir::Program& program, TermPart part, const ir::Target& target = kA100) {
+  const LatencySymbols s = latency_symbols(program, target);
+  double out = 0;
+  for (const LatencyTerm& term : s.terms) {
+    out += term.parts_ns[static_cast<std::size_t>(part)].value();
+  }
+  return out;
+}
+
+// Every thread copies elements at distance `step`; `lanes` of them in vectors.
+ir::Program copy(int64_t step, int64_t lanes) {
+  const int64_t chunks = 4 / lanes;
+  return parse_or_die(fmt::format(
+      R"(program p(X: f32[1024, 4096]) -> (Y: f32[1024, 4096]) {{
+  for b in 1024 @L0 bind(block.x) {{ for c in {chunks} @L1 {{ for t in 1024 @L2 bind(thread.x) {{ for v in {lanes} @L3 vectorized {{
+    block "Y" @B0 [i: S(1024) = b, j: S(4096) = {index}] {{ reads X[i, j] writes Y[i, j] Y[i, j] = X[i, j] }}
+  }} }} }} }} }})",
+      fmt::arg("chunks", chunks), fmt::arg("lanes", lanes),
+      fmt::arg("index", step == 1 ? fmt::format("(c * 1024 + t) * {} + v", lanes)
+                                  : fmt::format("t * 4 + c * {} + v", lanes))));
+}
+
+// Tiles of 32 x 32 through shared memory: columns are read from what rows wrote.
+ir::Program transpose(int64_t padding) {
+  const std::string align =
+      padding > 0 ? fmt::format(" {{align_factor_0_0=32, align_offset_0_0={}}}", padding) : "";
+  return parse_or_die(fmt::format(
+      R"(program p(X: f32[1024, 1024]) -> (Y: f32[1024, 1024]) {{
+  buffer S: f32[1024, 1024] shared
+  for by in 32 @L0 bind(block.y) {{ for bx in 32 @L1 bind(block.x) {{
+    for y in 32 @L2 bind(thread.y) {{ for x in 32 @L3 bind(thread.x) {{
+      block "S" @B0 [i: S(1024) = by * 32 + y, j: S(1024) = bx * 32 + x]{0} {{
+        reads X[i, j] writes S[i, j] S[i, j] = X[i, j] }} }} }}
+    for y in 32 @L4 bind(thread.y) {{ for x in 32 @L5 bind(thread.x) {{
+      block "Y" @B1 [i: S(1024) = bx * 32 + y, j: S(1024) = by * 32 + x] {{
+        reads S[j, i] writes Y[i, j] Y[i, j] = S[j, i] }} }} }}
+  }} }} }})",
+      align));
+}
+
+// A row of 1024 per block with this value.
+ir::Program map(const std::string& value) {
+  return parse_or_die(fmt::format(
+      R"(program p(X: f32[4096, 1024]) -> (Y: f32[4096, 1024]) {{
+  for b in 4096 @L0 bind(block.x) {{ for t in 256 @L1 bind(thread.x) {{ for v in 4 @L2 vectorized {{
+    block "Y" @B0 [i: S(4096) = b, j: S(1024) = t * 4 + v] {{
+      reads X[i, j] writes Y[i, j] Y[i, j] = {} }} }} }} }} }})",
+      value));
+}
+
+// A product of f16: each warp has 64 x 32 results in registers, by instructions or by fma.
+ir::Program half_product(bool is_tensor) {
+  const std::string loops =
+      is_tensor
+          ? R"(for i2 in 16 @L8 {tensor_mma_m16n8k16_f16=1} { for j2 in 8 @L9 { for k2 in 16 @L10 {)"
+          : R"(for k2 in 16 @L10 { for i2 in 16 @L8 { for j2 in 8 @L9 {)";
+  // Without the instruction, the 32 lanes of a warp share its tile of 64 x 32.
+  const std::string warp = is_tensor ? "for l in 1 @L11 {" : "for l in 32 @L11 bind(thread.x) {";
+  const std::string i =
+      is_tensor ? "by * 128 + w * 64 + i1 * 16 + i2" : "by * 128 + w * 64 + (i1 * 16 + i2)";
+  const std::string j = is_tensor ? "bx * 32 + j1 * 8 + j2" : "bx * 32 + (l * 8 + j2) % 32";
+  const std::string tiles =
+      is_tensor ? "for i1 in 4 @L6 { for j1 in 4 @L7 {" : "for i1 in 1 @L6 { for j1 in 1 @L7 {";
+  return parse_or_die(R"(program p(A: f16[2048, 2048], B: f16[2048, 2048]) -> (C: f32[2048, 2048]) {
+  buffer SA: f16[2048, 2048] shared
+  buffer SB: f16[2048, 2048] shared
+  for by in 16 @L0 bind(block.y) { for bx in 64 @L1 bind(block.x) { for k0 in 128 @L2 {
+    for f in 8 @L12 { for y in 2 @L13 bind(thread.y) { for x in 32 @L14 bind(thread.x) { for v in 4 @L15 vectorized {
+      block "SA" @B0 [i: S(2048) = by * 128 + (((f * 2 + y) * 32 + x) * 4 + v) // 16,
+                      k: S(2048) = k0 * 16 + (((f * 2 + y) * 32 + x) * 4 + v) % 16] {
+        reads A[i, k] writes SA[i, k] SA[i, k] = A[i, k] } } } } }
+    for f in 2 @L16 { for y in 2 @L17 bind(thread.y) { for x in 32 @L18 bind(thread.x) { for v in 4 @L19 vectorized {
+      block "SB" @B1 [k: S(2048) = k0 * 16 + (((f * 2 + y) * 32 + x) * 4 + v) // 32,
+                      j: S(2048) = bx * 32 + (((f * 2 + y) * 32 + x) * 4 + v) % 32] {
+        reads B[k, j] writes SB[k, j] SB[k, j] = B[k, j] } } } } }
+    for w in 2 @L4 bind(thread.y) { )" +
+                      warp + tiles + loops + R"(
+      block "C" @B2 [vi: S(2048) = )" +
+                      i + ", vj: S(2048) = " + j + R"(, vk: R(2048) = k0 * 16 + k2] {
+        reads SA[vi, vk], SB[vk, vj] writes C[vi, vj] init { C[vi, vj] = 0f32 }
+        C[vi, vj] = C[vi, vj] + f32(SA[vi, vk]) * f32(SB[vk, vj]) } } } } } } } } } } } })");
+}
+
+bool is_guarded(const ir::Program& program) {
+  bool out = false;
+  ir::walk(
+      program.root(),
+      [&](ir::Stmt s) {
+        const auto* block = s.as<ir::Block>();
+        out = out || (block != nullptr && block->guard.defined());
+        return true;
+      },
+      [](ir::Expr) {});
+  return out;
+}
+
+std::vector<std::vector<int64_t>> candidates(const ir::Program& sketch, int n, uint64_t seed) {
+  const ir::DomainSpace space(sketch.domain());
+  Rng rng(seed);
+  std::vector<std::vector<int64_t>> out;
+  for (int i = 0; i < n; ++i) out.push_back(space.sample(rng));
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a tile of registers beats one sum for each thread") {
+  const double one = gemm_ns({64, 1, 16, 1, 64, 1, 16, 1, 64, 16, 1});
+  const double tile = gemm_ns({16, 1, 16, 4, 16, 1, 16, 4, 64, 16, 4});
+  CHECK(tile < 0.7 * one);
+  // Within three times of what the multiply-adds alone take.
+  const double limit = 2.0 * 1024 * 1024 * 1024 / kA100.peak_gflops();
+  CHECK(tile > limit);
+  CHECK(tile < 3 * limit);
+}
+
+TEST_CASE("blocks for every multiprocessor beat few, and a wave that is full beats one begun") {
+  const double few = gemm_ns({1, 8, 16, 8, 2, 8, 16, 4, 128, 8, 4});
+  const double many = gemm_ns({16, 1, 16, 4, 16, 1, 16, 4, 128, 8, 4});
+  CHECK(many < 0.2 * few);
+  const auto with_blocks = [](int64_t blocks) {
+    return part_ns(parse_or_die(fmt::format(
+                       R"(program p(X: f32[{0}, 256]) -> (Y: f32[{0}, 256]) {{
+      for b in {0} @L0 bind(block.x) {{ for t in 256 @L1 bind(thread.x) {{ for k in 512 @L2 {{
+        block "Y" @B0 [i: S({0}) = b, j: S(256) = t, v: R(512) = k] {{ reads X[i, j] writes Y[i, j]
+          init {{ Y[i, j] = 0f32 }} Y[i, j] = Y[i, j] + X[i, j] * X[i, j] }} }} }} }} }})",
+                       blocks)),
+                   TermPart::kFma);
+  };
+  CHECK(with_blocks(109) == Approx(2 * with_blocks(108)));
+  CHECK(with_blocks(216) == Approx(with_blocks(109)));
+}
+
+TEST_CASE(
+    "neighbouring threads that read neighbours beat those that stride, and vectors single "
+    "elements") {
+  const ir::Program coalesced = copy(1, 1), strided = copy(4, 1);
+  // Reads find the rest of their sectors in L1, writes do not.
+  CHECK(part_ns(strided, TermPart::kL2) == Approx(2.5 * part_ns(coalesced, TermPart::kL2)));
+  CHECK(ns(strided) > 1.1 * ns(coalesced));
+  CHECK(part_ns(copy(1, 4), TermPart::kIssue) < 0.5 * part_ns(coalesced, TermPart::kIssue));
+  CHECK(ns(copy(1, 4)) < ns(coalesced));
+}
+
+TEST_CASE("padded rows in shared memory beat rows that meet in one bank") {
+  const double conflict = part_ns(transpose(0), TermPart::kShared);
+  const double padded = part_ns(transpose(1), TermPart::kShared);
+  // One of four accesses of a tile (two of them global) takes 32 rounds instead of one.
+  CHECK(conflict == Approx(padded * (3 + 32) / 4.0));
+  CHECK(ns(transpose(0)) > 1.5 * ns(transpose(1)));
+}
+
+TEST_CASE("statements without products cost memory, and functions cost their unit") {
+  const ir::Program add = map("X[i, j] + 1f32");
+  CHECK(part_ns(add, TermPart::kMemory) ==
+        Approx(2.0 * 4096 * 1024 * 4 / kA100.platform.memory_bandwidth * 1e9));
+  CHECK(part_ns(add, TermPart::kSpecial) == 0);
+  std::string deep = "X[i, j]";
+  for (int i = 0; i < 40; ++i) deep = "exp(" + deep + ")";
+  CHECK(part_ns(map(deep), TermPart::kSpecial) > part_ns(map(deep), TermPart::kMemory));
+  CHECK(ns(map(deep)) > 1.5 * ns(add));
+}
+
+TEST_CASE("tensor instructions beat multiply-adds where the device has them") {
+  const ir::Program tensor = half_product(true), plain = half_product(false);
+  CHECK(part_ns(tensor, TermPart::kTensor) > 0);
+  CHECK(part_ns(tensor, TermPart::kFma) < 0.05 * part_ns(plain, TermPart::kFma));
+  CHECK(ns(tensor) < 0.5 * ns(plain));
+  const double macs = 2048.0 * 2048 * 2048;
+  CHECK(part_ns(tensor, TermPart::kTensor) >
+        macs / (108 * 1024 * kA100.platform.clock_ghz) * 0.999);
+}
+
+TEST_CASE("faster memory and more multiprocessors are faster") {
+  const ir::Program program = map("X[i, j] + 1f32");
+  double last = 1e30;
+  for (const char* name : {"cuda:k80", "cuda:t4", "cuda:titanv", "cuda:a100-40", "cuda:a100",
+                           "cuda:h100", "cuda:h200"}) {
+    const double now = ns(program, ir::target_from_string(name).value());
+    INFO(name);
+    CHECK(now < last);
+    last = now;
+  }
+}
+
+TEST_CASE("models use the analyzer of the target's kind") {
+  const ir::Program program = copy(1, 4);
+  const ModelInput input = {&program, &kA100};
+  Score score;
+  make_roofline_model()->predict({&input, 1}, {&score, 1});
+  CHECK(score.predicted_ns == ns(program));
+}
+
+TEST_CASE("a sketch's numbers on a GPU are those of its instances") {
+  for (const NamedSketch& sketch : all_sketches()) {
+    const ir::Target target = ir::target_from_string(sketch.target).value();
+    if (target.kind == ir::TargetKind::kCpu) continue;
+    const LatencySymbols symbols = latency_symbols(sketch.program, target);
+    const Sym wanted[] = {symbols.total_ns,   symbols.core_ns,   symbols.l2_ns,
+                          symbols.memory_ns,  symbols.launch_ns, symbols.code_size,
+                          symbols.is_feasible};
+    int wrong = 0, num_equal = 0;
+    for (const std::vector<int64_t>& point : candidates(sketch.program, 400, 7)) {
+      const std::vector<double> params(point.begin(), point.end());
+      const std::vector<double> got = evaluate(wanted, params);
+      if (got[6] == 0) continue;
+      const ir::Program program = instance(sketch.program, point);
+      // With more threads than a fetch has elements, the guard simplifies subscripts of the
+      // instance.
+      if (is_guarded(program)) continue;
+      ++num_equal;
+      const LatencyEstimate e = estimate_latency(program, target);
+      const double expected[] = {e.total_ns,  e.core_ns,   e.l2_ns,
+                                 e.memory_ns, e.launch_ns, e.code_size};
+      for (std::size_t o = 0; o < 6; ++o) {
+        // Threads beyond a fetch's tile: what the guard says of single loops the sketch does not
+        // see.
+        const double tolerance = is_guarded(program) ? 0.1 : 1e-9;
+        if (std::abs(got[o] - expected[o]) <= tolerance * std::abs(expected[o])) continue;
+        if (++wrong > 3) continue;
+        UNSCOPED_INFO(sketch.name << " output " << o << ": " << got[o] << " for " << expected[o]
+                                  << "\n"
+                                  << ir::print(program));
+      }
+    }
+    INFO(sketch.name);
+    CHECK(wrong == 0);
+    CHECK(num_equal > 50);
+  }
+}
+
+TEST_CASE("no candidate is refused that the check of its instance lets pass") {
+  int num_refused = 0, num_missed = 0, num_illegal = 0;
+  for (const NamedSketch& sketch : all_sketches()) {
+    const ir::Target target = ir::target_from_string(sketch.target).value();
+    if (target.kind == ir::TargetKind::kCpu) continue;
+    const LatencySymbols symbols = latency_symbols(sketch.program, target);
+    for (const std::vector<int64_t>& point : candidates(sketch.program, 300, 9)) {
+      const std::vector<double> params(point.begin(), point.end());
+      const bool is_feasible = evaluate({&symbols.is_feasible, 1}, params)[0] != 0;
+      const bool is_legal =
+          schedule::check_gpu_limits(instance(sketch.program, point), target).ok();
+      INFO(sketch.name);
+      CHECK((is_feasible || !is_legal));
+      num_illegal += is_legal ? 0 : 1;
+      num_refused += is_feasible ? 0 : 1;
+      num_missed += is_feasible && !is_legal ? 1 : 0;
+    }
+  }
+  // Nearly all that are illegal are refused without an instance.
+  CHECK(num_refused > 50);
+  CHECK(num_missed * 20 < num_illegal);
+}
+
+}  // namespace prunerc::costmodel
