@@ -33,7 +33,7 @@ inline constexpr int kNumCoefficients = kNumTermParts + 2;
 
 using CoefficientValues = std::array<double, kNumCoefficients>;
 /// Factors of 1, and the share that DESIGN.md gives (D6, D11).
-CoefficientValues hand_coefficients(ir::TargetKind kind);
+CoefficientValues hand_coefficients(ir::TargetKind kind = ir::TargetKind::kCpu);
 
 enum class Coefficients : uint8_t { kConstant, kOpen };
 

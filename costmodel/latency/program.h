@@ -23,6 +23,7 @@ struct SymbolProgram {
   /// Outputs: as score's, then launches in ns, then for each term its parts by TermPart. For
   /// calibration and for explaining.
   SymbolCode parts;
+  static constexpr std::size_t kLaunchOutput = 2;
   struct Term {
     std::string name;
     std::size_t first = 0;  // output of its first part
@@ -32,9 +33,14 @@ struct SymbolProgram {
   double derive_ms = 0;
 };
 
-/// Coefficients are read from each evaluation's `coefficients`: hand_coefficients or calibrated
-/// ones.
-SymbolProgram derive(const ir::Program& sketch, const ir::Target& target);
+struct DeriveOptions {
+  /// Statement instances in the code that are too many to be built; 0: any number.
+  double max_code_size = 0;
+};
+
+/// Evaluations that bring no coefficients use the hand values.
+SymbolProgram derive(const ir::Program& sketch, const ir::Target& target,
+                     const DeriveOptions& options = {});
 
 }  // namespace prunerc::costmodel
 

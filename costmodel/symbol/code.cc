@@ -168,6 +168,7 @@ void SymbolCode::evaluate(std::span<const double* const> columns, std::size_t n,
   double* const buffers = scalars + rounded;
   double* const padded = buffers + num_buffers_ * kBlock;
   std::copy(scalars_.begin(), scalars_.end(), scalars);
+  if (coefficients.empty()) coefficients = defaults_;
   for (const Setting& s : settings_) {
     const auto slot = static_cast<std::size_t>(s.slot);
     scalars[s.scalar] = slot < coefficients.size() ? coefficients[slot] : 0;

@@ -29,11 +29,17 @@ class SymbolCode {
   explicit SymbolCode(std::span<const Sym> outputs);
 
   /// outputs[o][i] for i < n, from columns[p][i] where p is the ParamId; columns that the code does
-  /// not read may be null. Coefficients by slot, the same for all candidates. An output may be null
-  /// if it is not wanted. Same values as `evaluate`, bit for bit, for every n.
+  /// not read may be null. Coefficients by slot, the same for all candidates; none: the defaults.
+  /// An output may be null if it is not wanted. Same values as `evaluate`, bit for bit, for every
+  /// n.
   void evaluate(std::span<const double* const> columns, std::size_t n,
                 std::span<double* const> outputs, SymbolScratch& scratch,
                 std::span<const double> coefficients = {}) const;
+
+  /// Coefficients of evaluations that bring none; slots beyond them are 0.
+  void set_defaults(std::span<const double> coefficients) {
+    defaults_.assign(coefficients.begin(), coefficients.end());
+  }
 
   std::size_t num_outputs() const { return outputs_.size(); }
   /// Operations per candidate.
@@ -62,6 +68,7 @@ class SymbolCode {
 
   std::vector<double> scalars_;  // constants, and room for coefficients and what depends on them
   std::vector<Setting> settings_;
+  std::vector<double> defaults_;
   std::vector<Instruction> uniform_;  // the same for all candidates: once per call
   std::vector<Instruction> code_;
   std::vector<Operand> outputs_;

@@ -80,6 +80,28 @@ TEST_CASE("a sketch's numbers at each candidate are those of the candidate's pro
   }
 }
 
+TEST_CASE("a code that is too large is no candidate") {
+  const ir::Program sketch = cpu_gemm(96, 192, 128);
+  const ir::Target target = ir::target_from_string("cpu:icelake-server").value();
+  const LatencySymbols symbols = latency_symbols(sketch, target);
+  const SymbolProgram program = derive(sketch, target, {.max_code_size = 8});
+  const auto points = candidates(sketch, 200, 5);
+  const Columns columns(points);
+  std::vector<double> feasible(points.size());
+  double* const outputs[] = {nullptr, feasible.data()};
+  SymbolScratch scratch;
+  program.score.evaluate(columns.pointers, points.size(), outputs, scratch);
+  int num_large = 0;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const std::vector<double> params(points[i].begin(), points[i].end());
+    const bool is_large = evaluate({&symbols.code_size, 1}, params)[0] > 8;
+    CHECK(feasible[i] == (is_large ? 0 : 1));
+    num_large += is_large ? 1 : 0;
+  }
+  CHECK(num_large > 10);
+  CHECK(num_large < 190);
+}
+
 TEST_CASE("time of an analyzer", "[.measure]") {
   for (const NamedSketch& sketch : all_sketches()) {
     const ir::Target target = target_of(sketch);

@@ -225,6 +225,23 @@ TEST_CASE("what no output needs is not computed, and an unwanted output is not w
   CHECK(second[1] == 6);
 }
 
+TEST_CASE("coefficients are the call's, else the code's, else 0") {
+  SymGraph graph;
+  const Sym outputs[] = {graph.coefficient(0) + graph.coefficient(1) * 10};
+  SymbolCode code(outputs);
+  double result[3];
+  double* const out[] = {result};
+  SymbolScratch scratch;
+  code.evaluate({}, 3, out, scratch);
+  CHECK(result[2] == 0);
+  const double defaults[] = {2, 3}, own[] = {1};
+  code.set_defaults(defaults);
+  code.evaluate({}, 3, out, scratch);
+  CHECK(result[0] == 32);
+  code.evaluate({}, 3, out, scratch, own);
+  CHECK(result[0] == 1);
+}
+
 TEST_CASE("logarithms and powers are those of the standard library to the last digits") {
   Rng rng(5);
   for (int i = 0; i < 2000; ++i) {
