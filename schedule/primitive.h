@@ -3,6 +3,7 @@
 #ifndef PRUNERC_SCHEDULE_PRIMITIVE_H_
 #define PRUNERC_SCHEDULE_PRIMITIVE_H_
 
+#include "ir/builder.h"
 #include "ir/program.h"
 #include "ir/support/result.h"
 #include "schedule/trace.h"
@@ -15,11 +16,26 @@
 
 namespace prunerc::schedule {
 
+/// What a sampled value is in a sketch with tile parameters: factor * product of the parameters.
+struct OpenValue {
+  int64_t factor = 1;
+  std::vector<ir::ParamId> params;
+};
+
+/// What the operands of such a sketch stand for; see parametric.h.
+struct OpenValues {
+  std::span<const OpenValue> values;  // by ValueId
+  /// The same program under the recorded decisions, with the same ids: it answers what has no
+  /// answer for all values and decides a structure.
+  const ir::Program* witness = nullptr;
+};
+
 /// The operands of one application; references are resolved, so Int::value is what is meant. Types
 /// agree with the row.
 struct Call {
   std::span<const Operand> operands;
   const Decision* decision = nullptr;  // for sampling primitives
+  const OpenValues* open = nullptr;    // null: the program has no tile parameters
 
   ir::LoopId loop(std::size_t i) const { return std::get<ir::LoopId>(operands[i]); }
   ir::BlockId block(std::size_t i) const { return std::get<ir::BlockId>(operands[i]); }
@@ -33,6 +49,13 @@ struct Call {
     for (const Int& item : std::get<std::vector<Int>>(operands[i])) out.push_back(item.value);
     return out;
   }
+  /// The same as expressions: constants, or products of tile parameters.
+  std::vector<ir::Expr> sizes(ir::IrBuilder& b, std::size_t i) const {
+    std::vector<ir::Expr> out;
+    for (const Int& item : std::get<std::vector<Int>>(operands[i])) out.push_back(size(b, item));
+    return out;
+  }
+  ir::Expr size(ir::IrBuilder& b, const Int& item) const;
 };
 
 /// What an application yields: the new program, ids made by it, and for sampling the values chosen.

@@ -101,14 +101,14 @@ bool operands_fit(PrimitiveKind kind, std::span<const Operand> operands) {
 }
 
 Result<std::vector<Output>> Schedule::apply(Instruction step, Decision decision) {
-  const auto position = static_cast<int64_t>(trace_.instructions.size());
-  const std::string name(to_string(step.primitive));
-  if (!operands_fit(step.primitive, step.operands)) {
-    return error(Diag::kTraceMalformed, position, name, std::string("operands"));
-  }
-  if (!resolve(step.operands, values_)) {
-    return error(Diag::kTraceMalformed, position, name, std::string("unknown value"));
-  }
+  const auto malformed = [&](const char* what) {
+    return error(Diag::kTraceMalformed, static_cast<int64_t>(trace_.instructions.size()),
+                 std::string(to_string(step.primitive)), std::string(what));
+  };
+  if (!operands_fit(step.primitive, step.operands)) return malformed("operands");
+  if (!resolve(step.operands, values_)) return malformed("unknown value");
+  // Nothing is legal for all values at once; see parametric.h.
+  if (!program_.domain().empty()) return error(Diag::kParamBase, std::string(program_.name()));
   const Call call{step.operands, &decision};
   PRUNERC_TRY(Applied applied, primitive(step.primitive).apply(program_, call));
   if (verify_ == Verify::kEachStep) PRUNERC_TRY_VOID(ir::verify(applied.program));

@@ -54,7 +54,7 @@ class CachePlan {
 
 Result<void> check_constant_shape(const Block& block, const Buffer& buffer) {
   for (Expr extent : buffer.shape) {
-    if (!constant(extent)) {
+    if (!is_closed(extent)) {
       return error(Diag::kRegionNotSolved, block.id, std::string(buffer.name),
                    std::string("its shape is not constant"));
     }
@@ -163,7 +163,7 @@ Result<CachePlan> plan_cache(const Program& program, const CacheArgs& args, Cach
   plan.buffer_ = accesses[static_cast<std::size_t>(args.index)].buffer;
   const Buffer& buffer = program.buffer(plan.buffer_);
   PRUNERC_TRY_VOID(check_constant_shape(block, buffer));
-  PRUNERC_TRY_VOID(check_kind(flow, place, buffer, kind));
+  PRUNERC_TRY_VOID(on_instance(program, [&] { return check_kind(flow, place, buffer, kind); }));
   return plan;
 }
 
@@ -196,7 +196,7 @@ Stmt copy_nest(IrBuilder& b, const Buffer& shape_of, BufferId from, BufferId to,
   std::vector<LoopId> ids;
   for (std::size_t d = 0; d < loop_vars.size(); ++d) ids.push_back(b.fresh_loop_id());
   for (std::size_t d = loop_vars.size(); d-- > 0;) {
-    nest = make_loop(b, loop_vars[d], *constant(shape_of.shape[d]), nest, ids[d]);
+    nest = make_loop(b, loop_vars[d], shape_of.shape[d], nest, ids[d]);
   }
   outputs->insert(outputs->end(), ids.begin(), ids.end());
   return nest;

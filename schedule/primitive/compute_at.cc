@@ -29,9 +29,11 @@
 #include "schedule/primitive/concurrency.h"
 #include "schedule/primitive/flow.h"
 #include "schedule/primitive/iter_range.h"
+#include "schedule/primitive/move_plan.h"
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -40,42 +42,17 @@ namespace {
 
 using namespace ir;  // NOLINT(google-build-using-namespace)
 
-enum class Direction : uint8_t { kProducer, kConsumer };
-
-class MovePlan {
- public:
-  IrBuilder& builder() const { return *builder_; }
-  const Site& block_site() const { return block_site_; }
-  LoopId loop() const { return loop_; }
-  Stmt nest() const { return nest_; }
-  const std::vector<LoopId>& new_loops() const { return new_loops_; }
-  /// The statement of the loop's body before (producer) or after (consumer) which the nest goes.
-  Stmt neighbour() const { return neighbour_; }
-  Direction direction() const { return direction_; }
-  /// Parallel loops and thread axes around the new place.
-  const std::vector<LoopId>& concurrent() const { return concurrent_; }
-
- private:
-  friend class MovePlanner;
-  std::unique_ptr<IrBuilder> builder_;  // owns the nodes of the nest
-  Site block_site_;
-  LoopId loop_;
-  Stmt nest_, neighbour_;
-  std::vector<LoopId> new_loops_, concurrent_;
-  Direction direction_ = Direction::kProducer;
-};
-
 class MovePlanner {
  public:
-  MovePlanner(const Program& program, Direction direction)
-      : program_(program), flow_(program), direction_(direction) {
-    plan_.builder_ = std::make_unique<IrBuilder>(program);
-    plan_.direction_ = direction;
+  MovePlanner(const Program& program, Direction direction, const Program* witness = nullptr)
+      : program_(program), witness_(witness), flow_(program), direction_(direction) {
+    plan_.builder = std::make_unique<IrBuilder>(program);
+    plan_.direction = direction;
   }
   Result<MovePlan> plan(BlockId block, LoopId loop);
 
  private:
-  IrBuilder& b() { return *plan_.builder_; }
+  IrBuilder& b() { return *plan_.builder; }
   const LeafBlock& block() const { return flow_[place_]; }
   Result<void> find(BlockId block, LoopId loop);
   Result<void> check_producer();
@@ -83,12 +60,20 @@ class MovePlanner {
   void find_neighbour();
   bool box_under_loop(BufferId buffer, bool of_writes, BufferRegion* out);
   bool decides(const Access& read);
+  // A read, and where its block's variables run if it decides.
+  struct Decided {
+    std::size_t read = 0;
+    std::vector<IterRange> ranges;
+  };
+  std::optional<Decided> deciding_read();
+  std::optional<Decided> as_witness();
   std::vector<IterRange> iter_ranges();
   void build(const std::vector<IterRange>& ranges);
   Result<void> check_covered();
   bool covered_by(const LeafBlock& writer, const Access& read, std::size_t shared);
 
   const Program& program_;
+  const Program* witness_;  // null: the program has no tile parameters
   Flow flow_;
   Direction direction_;
   MovePlan plan_;
@@ -102,9 +87,9 @@ class MovePlanner {
 
 Result<void> MovePlanner::find(BlockId block_id, LoopId loop_id) {
   PRUNERC_TRY(place_, flow_.find(block_id));
-  PRUNERC_TRY(plan_.block_site_, find_block(program_, block_id));
+  PRUNERC_TRY(plan_.block_site, find_block(program_, block_id));
   PRUNERC_TRY(loop_site_, find_loop(program_, loop_id));
-  plan_.loop_ = loop_id;
+  plan_.loop = loop_id;
   if (loop_site_.scope() != nullptr) return error(Diag::kBlockNested, loop_site_.scope()->id);
   PRUNERC_TRY_VOID(check_holds_blocks(*loop_site_.loop()));
   for (const Loop* loop : block().loops) {
@@ -114,11 +99,11 @@ Result<void> MovePlanner::find(BlockId block_id, LoopId loop_id) {
   outer_ = loop_site_.outer_loops();
   outer_.push_back(loop_site_.loop());
   for (const Loop* loop : outer_) {
-    PRUNERC_TRY_VOID(constant_extent(*loop));
+    PRUNERC_TRY_VOID(check_extent(*loop));
     if (loop->loop_kind == LoopKind::kVectorized) {
       return error(Diag::kLoopNotSerial, loop->id, std::string(to_string(loop->loop_kind)));
     }
-    if (is_concurrent(loop->loop_kind)) plan_.concurrent_.push_back(loop->id);
+    if (is_concurrent(loop->loop_kind)) plan_.concurrent.push_back(loop->id);
   }
   ranges_ = ranges_at(program_, loop_site_);
   return {};
@@ -138,10 +123,10 @@ Result<void> MovePlanner::check_producer() {
     if (reader == place_) continue;
     any = true;
     if (reader < span_.first || reader >= span_.last || reader < place_) {
-      return error(Diag::kBlockConsumerOutside, flow_[reader].block->id, mine.id, plan_.loop_);
+      return error(Diag::kBlockConsumerOutside, flow_[reader].block->id, mine.id, plan_.loop);
     }
   }
-  if (!any) return error(Diag::kBlockNoConsumer, mine.id, std::string("consumer"), plan_.loop_);
+  if (!any) return error(Diag::kBlockNoConsumer, mine.id, std::string("consumer"), plan_.loop);
   return {};
 }
 
@@ -158,7 +143,7 @@ Result<void> MovePlanner::check_consumer() {
     }
   }
   if (!any || place_ < span_.last) {
-    return error(Diag::kBlockNoConsumer, mine.id, std::string("producer"), plan_.loop_);
+    return error(Diag::kBlockNoConsumer, mine.id, std::string("producer"), plan_.loop);
   }
   return {};
 }
@@ -176,11 +161,11 @@ void MovePlanner::find_neighbour() {
     for (const Block* other : leaf_blocks(child)) {
       bool related = false;
       if (direction_ == Direction::kProducer) {
-        related = !plan_.neighbour_.defined() && reads(*other, mine.writes[0].buffer);
+        related = !plan_.neighbour.defined() && reads(*other, mine.writes[0].buffer);
       } else {
         for (const Access& access : mine.reads) related |= writes(*other, access.buffer);
       }
-      if (related) plan_.neighbour_ = child;
+      if (related) plan_.neighbour = child;
     }
   }
 }
@@ -231,26 +216,49 @@ std::vector<IterRange> MovePlanner::iter_ranges() {
     for (std::size_t i = 0; i < found.size(); ++i) {
       // A position that is read from a buffer is defined only where its reader's guard holds.
       if (!found[i].min.defined() || !holds_load(found[i].min)) continue;
-      found[i] = {Expr(), *constant(mine.iters[i].extent)};
+      found[i] = {Expr(), mine.iters[i].extent};
     }
     return found;
   }
-  // One read decides for all variables, so that every instance finds its iteration; the others are
-  // checked afterwards.
-  std::vector<IterRange> best;
-  for (const IterVar& iter : mine.iters) best.push_back({Expr(), *constant(iter.extent)});
+  std::optional<Decided> decided = witness_ == nullptr ? deciding_read() : as_witness();
+  if (decided) return std::move(decided->ranges);
+  std::vector<IterRange> whole;
+  for (const IterVar& iter : mine.iters) whole.push_back({Expr(), iter.extent});
+  return whole;
+}
+
+// One read decides for all variables, so that every instance finds its iteration; the others are
+// checked afterwards.
+std::optional<MovePlanner::Decided> MovePlanner::deciding_read() {
+  const Block& mine = *block().block;
+  std::optional<Decided> best;
   int64_t fewest = -1;
-  for (const Access& access : mine.reads) {
+  BufferRegion box;
+  for (std::size_t r = 0; r < mine.reads.size(); ++r) {
+    const Access& access = mine.reads[r];
     if (!decides(access) || !box_under_loop(access.buffer, /*of_writes=*/true, &box)) continue;
     std::vector<IterRange> found = solve_iters(b(), mine, access, box, ranges_);
     int64_t whole = 0;
     for (const IterRange& range : found) whole += range.min.defined() ? 0 : 1;
     if (fewest < 0 || whole < fewest) {
       fewest = whole;
-      best = std::move(found);
+      best = {r, std::move(found)};
     }
   }
   return best;
+}
+
+// Which read decides is structure.
+std::optional<MovePlanner::Decided> MovePlanner::as_witness() {
+  MovePlanner there(*witness_, direction_);
+  if (!there.find(block().block->id, plan_.loop).ok()) return std::nullopt;
+  std::optional<Decided> decided = there.deciding_read();
+  if (!decided) return std::nullopt;
+  const Block& mine = *block().block;
+  const Access& access = mine.reads[decided->read];
+  BufferRegion box;
+  box_under_loop(access.buffer, /*of_writes=*/true, &box);
+  return Decided{decided->read, solve_iters(b(), mine, access, box, ranges_)};
 }
 
 // The block under its new loops.
@@ -262,8 +270,8 @@ void MovePlanner::build(const std::vector<IterRange>& iter_ranges) {
   for (std::size_t i = 0; i < iters.size(); ++i) {
     const Var* var = b().fresh_var("ax" + std::to_string(i));
     vars.push_back(var);
-    plan_.new_loops_.push_back(b().fresh_loop_id());
-    ranges_.bind(var, b().int_imm(iter_ranges[i].extent));
+    plan_.new_loops.push_back(b().fresh_loop_id());
+    ranges_.bind(var, iter_ranges[i].extent);
     iters[i].binding = iter_ranges[i].min.defined()
                            ? simplify(b(), b().add(iter_ranges[i].min, var), ranges_)
                            : Expr(var);
@@ -273,13 +281,13 @@ void MovePlanner::build(const std::vector<IterRange>& iter_ranges) {
   }
   copy.iters = iters;
   copy.guard = guard;
-  plan_.nest_ = b().block(copy);
-  moved_.block = plan_.nest_.as<Block>();
+  plan_.nest = b().block(copy);
+  moved_.block = plan_.nest.as<Block>();
   for (std::size_t i = iters.size(); i-- > 0;) {
-    plan_.nest_ = make_loop(b(), vars[i], iter_ranges[i].extent, plan_.nest_, plan_.new_loops_[i]);
+    plan_.nest = make_loop(b(), vars[i], iter_ranges[i].extent, plan_.nest, plan_.new_loops[i]);
   }
   moved_.loops = outer_;
-  Stmt s = plan_.nest_;
+  Stmt s = plan_.nest;
   for (const Loop* loop = s.as<Loop>(); loop != nullptr; loop = loop->body.as<Loop>()) {
     moved_.loops.push_back(loop);
   }
@@ -325,7 +333,7 @@ Result<void> MovePlanner::check_covered() {
     }
     if (shares && !covered) {
       return error(Diag::kRegionNotCovered, moved_.block->id,
-                   std::string(program_.buffer(read.buffer).name), plan_.loop_);
+                   std::string(program_.buffer(read.buffer).name), plan_.loop);
     }
   }
   return {};
@@ -339,43 +347,18 @@ Result<MovePlan> MovePlanner::plan(BlockId block_id, LoopId loop_id) {
   PRUNERC_TRY_VOID(check_movable(b(), flow_, place_));
   find_neighbour();
   build(iter_ranges());
-  PRUNERC_TRY_VOID(check_covered());
+  PRUNERC_TRY_VOID(on_instance(program_, [&] { return check_covered(); }));
   return std::move(plan_);
 }
 
-Applied apply_move(const MovePlan& plan) {
-  IrBuilder& b = plan.builder();
-  // The loop does not enclose the block, so taking the block out leaves the loop's own nodes as
-  // they are.
-  const Stmt without = replace_at(b, plan.block_site(), {});
-  const Site site = find_loop_in(without, plan.loop());
-  const Loop& loop = *site.loop();
-  const Stmt beside = plan.direction() == Direction::kProducer
-                          ? b.seq({plan.nest(), plan.neighbour()})
-                          : b.seq({plan.neighbour(), plan.nest()});
-  Loop copy = loop;
-  const Seq* seq = loop.body.as<Seq>();
-  if (seq == nullptr) {
-    copy.body = beside;
-  } else {
-    std::vector<Stmt> children(seq->stmts.begin(), seq->stmts.end());
-    *std::find_if(children.begin(), children.end(),
-                  [&](Stmt child) { return child.is(plan.neighbour()); }) = beside;
-    copy.body = b.seq(children);
-  }
-  Applied out;
-  out.program = b.finish(replace_at(b, site, b.loop(copy)));
-  out.outputs.assign(plan.new_loops().begin(), plan.new_loops().end());
-  return out;
-}
-
 Result<Applied> run_move(const Program& program, const Call& call, Direction direction) {
+  const Program* witness = call.open == nullptr ? nullptr : call.open->witness;
   PRUNERC_TRY(const MovePlan plan,
-              MovePlanner(program, direction).plan(call.block(0), call.loop(1)));
+              MovePlanner(program, direction, witness).plan(call.block(0), call.loop(1)));
   Applied moved = apply_move(plan);
   // Iterations of concurrent loops around must stay independent: a question about the result.
-  PRUNERC_TRY_VOID(recheck_concurrent(moved.program, plan.concurrent()));
-  PRUNERC_TRY_VOID(recheck_left(moved.program, plan.block_site()));
+  PRUNERC_TRY_VOID(recheck_concurrent(moved.program, plan.concurrent));
+  PRUNERC_TRY_VOID(recheck_left(moved.program, plan.block_site));
   return moved;
 }
 

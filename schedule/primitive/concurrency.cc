@@ -50,11 +50,9 @@ Result<void> check_combined(IrBuilder& b, const Program& program, const Site& si
   return check_instances_once(b, block, loops, ranges);
 }
 
-}  // namespace
-
-Result<void> check_concurrent(const Program& program, const Site& site, LoopKind kind) {
+// What `check_concurrent` says, of the loop's blocks.
+Result<void> check_iterations(const Program& program, const Site& site, LoopKind kind) {
   const Loop* loop = site.loop();
-  PRUNERC_TRY_VOID(check_holds_blocks(*loop));
   IrBuilder b(program);
   const std::vector<LeafBlock> blocks = leaves(loop->body);
   std::vector<BufferId> combined;
@@ -76,6 +74,13 @@ Result<void> check_concurrent(const Program& program, const Site& site, LoopKind
       dependent_buffer(b, program, site, {&loop, 1}, privates_of(kind), Effort::kExact, combined);
   if (buffer.valid()) return error(Diag::kBlocksDepend, loop->id, buffer);
   return {};
+}
+
+}  // namespace
+
+Result<void> check_concurrent(const Program& program, const Site& site, LoopKind kind) {
+  PRUNERC_TRY_VOID(check_holds_blocks(*site.loop()));
+  return on_instance(program, [&] { return check_iterations(program, site, kind); });
 }
 
 Result<void> recheck_concurrent(const Program& program, const std::vector<LoopId>& loops) {

@@ -27,13 +27,11 @@ class FusePlan {
  public:
   const Site& site() const { return site_; }
   const std::vector<const Loop*>& loops() const { return loops_; }
-  const std::vector<int64_t>& extents() const { return extents_; }
 
  private:
   friend Result<FusePlan> plan_fuse(const Program&, const FuseArgs&);
   Site site_;
   std::vector<const Loop*> loops_;
-  std::vector<int64_t> extents_;
 };
 
 Result<FusePlan> plan_fuse(const Program& program, const FuseArgs& args) {
@@ -52,13 +50,13 @@ Result<FusePlan> plan_fuse(const Program& program, const FuseArgs& args) {
       loop = inner;
     }
     PRUNERC_TRY_VOID(check_plain(*loop));
-    PRUNERC_TRY(const int64_t extent, constant_extent(*loop));
+    PRUNERC_TRY_VOID(check_extent(*loop));
+    const int64_t extent = constant(loop->extent).value_or(1);
     if (extent > kMaxExtent / product) {
       return error(Diag::kFuseExtentRange, static_cast<int64_t>(args.loops.size()), args.loops[0]);
     }
     product *= extent;
     plan.loops_.push_back(loop);
-    plan.extents_.push_back(extent);
   }
   return plan;
 }
@@ -66,26 +64,30 @@ Result<FusePlan> plan_fuse(const Program& program, const FuseArgs& args) {
 Applied apply_fuse(const Program& program, const FusePlan& plan) {
   IrBuilder b(program);
   std::string name;
-  int64_t product = 1;
+  // strides[i]: iterations of the loops inside the i-th.
+  std::vector<Expr> strides(plan.loops().size());
+  Expr product = b.int_imm(1);
+  for (std::size_t i = plan.loops().size(); i-- > 0;) {
+    strides[i] = product;
+    product = times(b, plan.loops()[i]->extent, product);
+  }
   for (std::size_t i = 0; i < plan.loops().size(); ++i) {
     name += (i > 0 ? "_" : "") + std::string(plan.loops()[i]->var->name);
-    product *= plan.extents()[i];
   }
   const Var* fused = b.fresh_var(name + (plan.loops().size() > 1 ? "_f" : ""));
   const LoopId id = b.fresh_loop_id();
   VarMap map;
-  int64_t stride = product;
+  bool outermost = true;
   for (std::size_t i = 0; i < plan.loops().size(); ++i) {
-    const int64_t extent = plan.extents()[i];
-    const bool outermost = stride == product;
-    stride /= extent;
-    const Expr digit = stride == 1 ? Expr(fused) : b.floordiv(fused, b.int_imm(stride));
-    const Expr wrapped = outermost ? digit : b.floormod(digit, b.int_imm(extent));
-    map[plan.loops()[i]->var->id] = extent == 1 ? b.int_imm(0) : wrapped;
+    const Expr extent = plan.loops()[i]->extent;
+    const Expr digit = is_one(strides[i]) ? Expr(fused) : b.floordiv(fused, strides[i]);
+    const Expr wrapped = outermost ? digit : b.floormod(digit, extent);
+    map[plan.loops()[i]->var->id] = is_one(extent) ? b.int_imm(0) : wrapped;
+    outermost = outermost && is_one(extent);
   }
   // The fused loop takes the place of the outermost one; its variable replaces all of theirs.
   VarRanges ranges = ranges_at(program, plan.site());
-  ranges.bind(fused, b.int_imm(product));
+  ranges.bind(fused, product);
   const Stmt body = rebind(b, plan.loops().back()->body, map, {}, ranges);
   Applied out;
   out.program = b.finish(replace_at(b, plan.site(), make_loop(b, fused, product, body, id)));

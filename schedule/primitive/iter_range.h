@@ -10,15 +10,17 @@
 
 namespace prunerc::schedule {
 
-/// [min, min + extent) of one iteration variable; null min: the whole domain.
+/// [min, min + extent) of one iteration variable; null min: the whole domain. The extent is a
+/// constant, or an expression over tile parameters.
 struct IterRange {
   ir::Expr min;
-  int64_t extent = 0;
+  ir::Expr extent;
 };
 
 /// One range per iteration variable of the block: a spatial variable that a subscript `var +
 /// constant` of `access` ties to a dimension of `box` runs over that interval; all others over
-/// their domain. Extents of the variables are constant.
+/// their domain. Extents of the variables are constant. With tile parameters a box may reach over
+/// the domain for some values: then min and extent say by these which of both it is.
 std::vector<IterRange> solve_iters(ir::IrBuilder& b, const ir::Block& block,
                                    const ir::Access& access, const ir::BufferRegion& box,
                                    const ir::VarRanges& ranges);

@@ -73,7 +73,7 @@ Result<LoopKindPlan> plan_loop_kind(const Program& program, LoopId id, LoopKind 
   if (loop->loop_kind != LoopKind::kSerial) {
     return error(Diag::kLoopNotSerial, id, std::string(to_string(loop->loop_kind)));
   }
-  PRUNERC_TRY_VOID(constant_extent(*loop));
+  PRUNERC_TRY_VOID(check_extent(*loop));
   if (kind == LoopKind::kUnrolled) return plan;
   PRUNERC_TRY_VOID(check_nesting(plan.site_, kind));
   PRUNERC_TRY_VOID(check_concurrent(program, plan.site_, kind));
@@ -104,7 +104,7 @@ Result<LoopKindPlan> plan_bind(const Program& program, LoopId id, const std::str
   if (loop.loop_kind != LoopKind::kSerial) {
     return error(Diag::kLoopNotSerial, id, std::string(to_string(loop.loop_kind)));
   }
-  PRUNERC_TRY_VOID(constant_extent(loop));
+  PRUNERC_TRY_VOID(check_extent(loop));
   PRUNERC_TRY_VOID(check_concurrent(program, plan.site_, *kind));
   PRUNERC_TRY_VOID(check_thread_axes(apply_loop_kind(program, plan).program.root()));
   return plan;

@@ -77,7 +77,7 @@ Result<DecomposePlan> plan_decompose(const Program& program, BlockId id, LoopId 
     const bool reduces = feeds_reduction(*loop, block);
     if (!below && reduces) return error(Diag::kReductionLoopAbove, loop->id, loop_id, id);
     if (!below) continue;
-    PRUNERC_TRY_VOID(constant_extent(*loop));
+    PRUNERC_TRY_VOID(check_extent(*loop));
     plan.inner_.push_back(loop);
     for (const IterVar& iter : block.iters) {
       if (reduces && iter.kind == IterKind::kSpatial && mentions(iter.binding, loop->var->id)) {
@@ -104,7 +104,8 @@ Result<DecomposePlan> plan_decompose(const Program& program, BlockId id, LoopId 
   IrBuilder b(program);
   VarRanges ranges = ranges_at(program, loop_site);
   for (const Loop* loop : plan.inner_) ranges.bind(loop->var, loop->extent);
-  PRUNERC_TRY_VOID(check_instances_once(b, block, plan.inner_, ranges));
+  PRUNERC_TRY_VOID(
+      on_instance(program, [&] { return check_instances_once(b, block, plan.inner_, ranges); }));
   return plan;
 }
 

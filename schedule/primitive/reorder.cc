@@ -63,7 +63,7 @@ Result<std::vector<const Loop*>> find_chain(const Program& program, const Reorde
   std::size_t seen = 0;
   for (const Loop* loop = top->loop(); loop != nullptr && seen < args.loops.size();
        loop = loop->body.as<Loop>()) {
-    PRUNERC_TRY_VOID(constant_extent(*loop));
+    PRUNERC_TRY_VOID(check_extent(*loop));
     chain.push_back(loop);
     if (named(args, loop->id)) ++seen;
   }
@@ -127,7 +127,8 @@ Result<ReorderPlan> plan_reorder(const Program& program, const ReorderArgs& args
       return error(Diag::kLoopNotSerial, loop->id, std::string(to_string(loop->loop_kind)));
     }
   }
-  PRUNERC_TRY_VOID(check_order_free(program, plan.site_, chain));
+  PRUNERC_TRY_VOID(
+      on_instance(program, [&] { return check_order_free(program, plan.site_, chain); }));
   return plan;
 }
 

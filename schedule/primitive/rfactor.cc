@@ -81,7 +81,7 @@ bool feeds_spatial(const Loop& loop, const Block& block) {
 Result<void> check_loops(const Block& block, const Loop& loop,
                          const std::vector<const Loop*>& inner) {
   for (std::size_t i = 0; i < inner.size(); ++i) {
-    PRUNERC_TRY_VOID(constant_extent(*inner[i]));
+    PRUNERC_TRY_VOID(check_extent(*inner[i]));
     if (feeds_spatial(*inner[i], block) && feeds_reduction(*inner[i], block)) {
       return error(Diag::kLoopNotReduction, inner[i]->id);
     }
@@ -154,9 +154,11 @@ Result<RfactorPlan> plan_rfactor(const Program& program, LoopId id, int64_t axis
     return error(Diag::kAxisRange, axis, -(rank + 1), rank);
   }
   plan.axis_ = axis;
-  const std::string fault = order_fault(b, block);
-  if (!fault.empty()) return error(Diag::kBlockOrderFixed, block.id, fault);
-  PRUNERC_TRY_VOID(check_guard(b, block, *plan.loop_, flow[place].loops));
+  PRUNERC_TRY_VOID(on_instance(program, [&]() -> Result<void> {
+    const std::string fault = order_fault(b, block);
+    if (!fault.empty()) return error(Diag::kBlockOrderFixed, block.id, fault);
+    return check_guard(b, block, *plan.loop_, flow[place].loops);
+  }));
   return plan;
 }
 
@@ -340,7 +342,7 @@ class RfactorRewriter {
             const Var* axis_loop, Stmt body) {
     std::vector<LoopId> ids;
     for (std::size_t i = 0; i <= copied.size(); ++i) ids.push_back(b_.fresh_loop_id());
-    body = make_loop(b_, axis_loop, *constant(plan_.loop().extent), body, ids.back());
+    body = make_loop(b_, axis_loop, plan_.loop().extent, body, ids.back());
     for (std::size_t i = copied.size(); i-- > 0;) {
       Loop copy = *copied[i];
       copy.id = ids[i];

@@ -150,6 +150,37 @@ Result<int64_t> constant_extent(const Loop& loop) {
   return *extent;
 }
 
+bool is_closed(Expr e) {
+  bool closed = true;
+  walk(e, [&](Expr part) {
+    closed = closed && part.kind() != ExprKind::kVar && part.kind() != ExprKind::kLoad;
+    return closed;
+  });
+  return closed;
+}
+
+Result<void> check_extent(const Loop& loop) {
+  const std::optional<int64_t> extent = constant(loop.extent);
+  if (extent ? *extent < 1 : !is_closed(loop.extent)) {
+    return error(Diag::kLoopExtentNotConstant, loop.id);
+  }
+  return {};
+}
+
+bool is_one(Expr e) { return constant(e) == 1; }
+
+Expr times(IrBuilder& b, Expr x, Expr y) {
+  if (is_one(x)) return y;
+  return is_one(y) ? x : b.mul(x, y);
+}
+
+Expr ceildiv(IrBuilder& b, Expr x, Expr y) {
+  if (is_one(y)) return x;
+  return b.floordiv(b.add(x, b.sub(y, b.int_imm(1))), y);
+}
+
+bool is_open(const Program& program) { return !program.domain().empty(); }
+
 Result<void> check_plain(const Loop& loop) {
   if (loop.loop_kind != LoopKind::kSerial) {
     return error(Diag::kLoopNotSerial, loop.id, std::string(to_string(loop.loop_kind)));
@@ -232,10 +263,14 @@ Stmt rebind(IrBuilder& b, Stmt s, const VarMap& map, Expr guard, VarRanges& rang
 }
 
 Stmt make_loop(IrBuilder& b, const Var* var, int64_t extent, Stmt body, LoopId id) {
+  return make_loop(b, var, b.int_imm(extent), body, id);
+}
+
+Stmt make_loop(IrBuilder& b, const Var* var, Expr extent, Stmt body, LoopId id) {
   Loop loop{};
   loop.id = id;
   loop.var = var;
-  loop.extent = b.int_imm(extent);
+  loop.extent = extent;
   loop.loop_kind = LoopKind::kSerial;
   loop.body = body;
   return b.loop(loop);

@@ -44,6 +44,26 @@ ir::VarRanges ranges_at(const ir::Program& program, const Site& site);
 std::optional<int64_t> constant(ir::Expr e);
 /// Errors: LoopExtentNotConstant.
 Result<int64_t> constant_extent(const ir::Loop& loop);
+/// Constant and at least 1; in a program with tile parameters, an expression over these. Errors:
+/// LoopExtentNotConstant.
+Result<void> check_extent(const ir::Loop& loop);
+/// No variables and no data: a constant, or an expression over tile parameters.
+bool is_closed(ir::Expr e);
+bool is_one(ir::Expr e);
+/// a*b and ceil(a / b), without factors of 1.
+ir::Expr times(ir::IrBuilder& b, ir::Expr x, ir::Expr y);
+ir::Expr ceildiv(ir::IrBuilder& b, ir::Expr x, ir::Expr y);
+
+/// Has the program tile parameters? Then it is made from a trace that is legal with its recorded
+/// decisions, and every instance that matters is replayed: what cannot be decided for all values is
+/// left to the instance (DESIGN.md, D30).
+bool is_open(const ir::Program& program);
+/// What `check` says of a program with numbers; of one with tile parameters nothing.
+template <typename Check>
+Result<void> on_instance(const ir::Program& program, const Check& check) {
+  return is_open(program) ? Result<void>() : check();
+}
+
 /// Serial and without attributes. Errors: LoopNotSerial, LoopHasAttr.
 Result<void> check_plain(const ir::Loop& loop);
 /// Only loops, sequences and blocks down to the outermost blocks inside. Errors:
@@ -66,6 +86,8 @@ ir::Stmt rebind(ir::IrBuilder& b, ir::Stmt s, const ir::VarMap& map, ir::Expr gu
                 ir::VarRanges& ranges);
 
 /// A serial loop with a fresh id around `body`.
+ir::Stmt make_loop(ir::IrBuilder& b, const ir::Var* var, ir::Expr extent, ir::Stmt body,
+                   ir::LoopId id);
 ir::Stmt make_loop(ir::IrBuilder& b, const ir::Var* var, int64_t extent, ir::Stmt body,
                    ir::LoopId id);
 bool mentions(ir::Expr e, ir::VarId var);

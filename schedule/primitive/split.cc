@@ -8,10 +8,14 @@
 // (-1, rounded up); a guarded split needs only blocks below, which take the guard. Legal because:
 // (i_0, i_1) -> i_0*f1 + i_1 is injective and keeps the order on the guarded domain; DESIGN.md, D7.
 // Cost: O(loops and bindings below L).
+#include "ir/analysis/linear.h"
+#include "ir/analysis/prove.h"
+#include "ir/analysis/simplify.h"
+#include "ir/equal.h"
 #include "schedule/primitive.h"
 #include "schedule/primitive/site.h"
 
-#include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -25,21 +29,21 @@ constexpr int64_t kMaxExtent = int64_t{1} << 40;
 
 struct SplitArgs {
   LoopId loop;
-  std::vector<int64_t> factors;
+  std::vector<int64_t> factors;  // with tile parameters: those of the witness
 };
 
 class SplitPlan {
  public:
+  IrBuilder& builder() const { return *builder_; }
   const Site& site() const { return site_; }
-  const std::vector<int64_t>& factors() const { return factors_; }
-  int64_t extent() const { return extent_; }
+  const std::vector<Expr>& factors() const { return factors_; }
   bool needs_guard() const { return needs_guard_; }
 
  private:
-  friend Result<SplitPlan> plan_split(const Program&, const SplitArgs&);
+  friend Result<SplitPlan> plan_split(const Program&, const Call&);
+  std::unique_ptr<IrBuilder> builder_;  // owns the factors
   Site site_;
-  std::vector<int64_t> factors_;
-  int64_t extent_ = 0;
+  std::vector<Expr> factors_;
   bool needs_guard_ = false;
 };
 
@@ -62,33 +66,74 @@ Result<int64_t> known_product(const SplitArgs& args, int* inferred) {
   return product;
 }
 
-Result<SplitPlan> plan_split(const Program& program, const SplitArgs& args) {
+// Do the factors cover the loop exactly? With tile parameters: for all their values, by the normal
+// form of the product.
+bool is_exact(IrBuilder& b, Expr product, Expr extent, const VarRanges& ranges) {
+  if (constant(product) && constant(extent)) return constant(product) == constant(extent);
+  return prove_equal(product, extent, ranges, {.max_points = 0}) == Proof::kYes ||
+         structural_equal(simplify(b, product, ranges), simplify(b, extent, ranges));
+}
+
+// ceil(extent / product). Where a covering tiling made the product, that is its outermost tile:
+// with x = c*t, ceil(n / x) = ceil(ceil(n / c) / t).
+Expr inferred_factor(IrBuilder& b, Expr extent, Expr product, const VarRanges& ranges) {
+  const std::optional<int64_t> whole = constant(extent);
+  const Linear form = to_linear(b, product, ranges);
+  const bool is_monomial = form.constant == 0 && form.terms.size() == 1 && !form.overflow;
+  if (whole && is_monomial && ranges.domain() != nullptr) {
+    for (const TileVector& tiles : ranges.domain()->tiles) {
+      if (tiles.kind != TileKind::kCovering) continue;
+      Expr inner = b.int_imm(1);
+      for (const ParamId id : tiles.params.subspan(1)) inner = times(b, inner, b.param(id));
+      const Linear of_tiles = to_linear(b, inner, ranges);
+      Term unit;
+      if (of_tiles.terms.size() != 1 || !divide_terms(form.terms[0], of_tiles.terms[0], &unit) ||
+          unit.degree != 0) {
+        continue;
+      }
+      if ((*whole + unit.coef - 1) / unit.coef == tiles.extent) return b.param(tiles.params[0]);
+    }
+  }
+  return simplify(b, ceildiv(b, extent, product), ranges);
+}
+
+Result<SplitPlan> plan_split(const Program& program, const Call& call) {
+  const SplitArgs args{call.loop(0), call.integers(1)};
   SplitPlan plan;
   PRUNERC_TRY(plan.site_, find_loop(program, args.loop));
   const Loop& loop = *plan.site_.loop();
   PRUNERC_TRY_VOID(check_plain(loop));
-  PRUNERC_TRY(plan.extent_, constant_extent(loop));
+  PRUNERC_TRY_VOID(check_extent(loop));
   if (args.factors.empty()) return error(Diag::kSplitNoFactor, args.loop);
   int inferred = -1;
-  PRUNERC_TRY(int64_t product, known_product(args, &inferred));
-  plan.factors_ = args.factors;
+  PRUNERC_TRY_VOID(known_product(args, &inferred));
+  plan.builder_ = std::make_unique<IrBuilder>(program);
+  IrBuilder& b = *plan.builder_;
+  plan.factors_ = call.sizes(b, 1);
+  const VarRanges ranges(program.domain());
+  Expr product = b.int_imm(1);
+  for (std::size_t i = 0; i < plan.factors_.size(); ++i) {
+    if (static_cast<int>(i) != inferred) product = times(b, product, plan.factors_[i]);
+  }
   if (inferred >= 0) {
-    const int64_t factor = (plan.extent_ + product - 1) / product;
+    const Expr factor = inferred_factor(b, loop.extent, product, ranges);
     plan.factors_[static_cast<std::size_t>(inferred)] = factor;
-    product *= factor;
+    product = times(b, product, factor);
   }
-  if (product < plan.extent_) {
-    return error(Diag::kSplitFactorMismatch, product, args.loop, plan.extent_);
+  const std::optional<int64_t> covered = constant(product);
+  const std::optional<int64_t> extent = constant(loop.extent);
+  if (covered && extent && *covered < *extent) {
+    return error(Diag::kSplitFactorMismatch, *covered, args.loop, *extent);
   }
-  plan.needs_guard_ = product > plan.extent_;
+  plan.needs_guard_ = !is_exact(b, product, loop.extent, ranges);
   if (plan.needs_guard_) PRUNERC_TRY_VOID(check_holds_blocks(loop));
   return plan;
 }
 
 Applied apply_split(const Program& program, const SplitPlan& plan) {
-  IrBuilder b(program);
+  IrBuilder& b = plan.builder();
   const Loop& loop = *plan.site().loop();
-  const std::vector<int64_t>& factors = plan.factors();
+  const std::vector<Expr>& factors = plan.factors();
   std::vector<const Var*> vars;
   std::vector<LoopId> ids;
   for (std::size_t i = 0; i < factors.size(); ++i) {
@@ -97,14 +142,14 @@ Applied apply_split(const Program& program, const SplitPlan& plan) {
   }
   VarRanges ranges = ranges_at(program, plan.site());
   Expr sum;
-  int64_t stride = 1;
+  Expr stride = b.int_imm(1);
   for (std::size_t i = factors.size(); i-- > 0;) {
-    ranges.bind(vars[i], b.int_imm(factors[i]));
-    const Expr term = stride == 1 ? Expr(vars[i]) : b.mul(vars[i], b.int_imm(stride));
+    ranges.bind(vars[i], factors[i]);
+    const Expr term = times(b, vars[i], stride);
     sum = sum.defined() ? b.add(term, sum) : term;
-    stride *= factors[i];
+    stride = times(b, factors[i], stride);
   }
-  const Expr guard = plan.needs_guard() ? b.lt(sum, b.int_imm(plan.extent())) : Expr();
+  const Expr guard = plan.needs_guard() ? b.lt(sum, loop.extent) : Expr();
   Stmt nest = rebind(b, loop.body, {{loop.var->id, sum}}, guard, ranges);
   for (std::size_t i = factors.size(); i-- > 0;) {
     nest = make_loop(b, vars[i], factors[i], nest, ids[i]);
@@ -119,7 +164,7 @@ Applied apply_split(const Program& program, const SplitPlan& plan) {
 
 template <>
 Result<Applied> run<PrimitiveKind::kSplit>(const Program& program, const Call& call) {
-  PRUNERC_TRY(const SplitPlan plan, plan_split(program, {call.loop(0), call.integers(1)}));
+  PRUNERC_TRY(const SplitPlan plan, plan_split(program, call));
   return apply_split(program, plan);
 }
 
