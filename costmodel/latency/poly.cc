@@ -210,13 +210,22 @@ std::optional<Poly> ParamSpace::polynomial(Expr e) {
   }
   const ir::BinaryNode* binary = ir::as_binary(e);
   if (binary == nullptr) return std::nullopt;
-  const std::optional<Poly> lhs = polynomial(binary->lhs), rhs = polynomial(binary->rhs);
-  if (!lhs || !rhs) return std::nullopt;
-  if (e.kind() == ExprKind::kAdd) return *lhs + *rhs;
-  if (e.kind() == ExprKind::kSub) return *lhs - *rhs;
-  if (e.kind() == ExprKind::kMul) return multiply(*lhs, *rhs);
+  if (const auto at = known_.find(binary); at != known_.end()) return at->second;
+  std::optional<Poly> p = of_binary(*binary);
+  known_.emplace(binary, p);
+  return p;
+}
+
+std::optional<Poly> ParamSpace::of_binary(const ir::BinaryNode& e) {
+  const std::optional<Poly> lhs = polynomial(e.lhs);
+  if (!lhs) return std::nullopt;
+  const std::optional<Poly> rhs = polynomial(e.rhs);
+  if (!rhs) return std::nullopt;
+  if (e.kind == ExprKind::kAdd) return *lhs + *rhs;
+  if (e.kind == ExprKind::kSub) return *lhs - *rhs;
+  if (e.kind == ExprKind::kMul) return multiply(*lhs, *rhs);
   const Sym l = symbol(*lhs), r = symbol(*rhs);
-  switch (e.kind()) {
+  switch (e.kind) {
     case ExprKind::kFloorDiv: return poly(floor(l / r));
     case ExprKind::kFloorMod: return poly(l - r * floor(l / r));
     case ExprKind::kMin: return poly(min(l, r));

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 namespace prunerc::costmodel {
@@ -40,8 +41,8 @@ Poly operator+(const Poly& a, const Poly& b);
 Poly operator-(const Poly& a, const Poly& b);
 Poly operator*(const Poly& a, double factor);
 
-/// The parameters of a sketch as symbols, with what is known of their tiles. Borrows the program's
-/// domain while it works.
+/// The parameters of a sketch as symbols, with what is known of their tiles. Serves the expressions
+/// of one program, which must live as long.
 class ParamSpace {
  public:
   explicit ParamSpace(const ir::Domain& domain);
@@ -66,12 +67,15 @@ class ParamSpace {
     double extent = 1;  // of the product of any of them: at most
     bool is_perfect = false;
   };
+  std::optional<Poly> of_binary(const ir::BinaryNode& e);
   Monomial reduced(Monomial m) const;
   double most(const Monomial& m) const;
 
   std::shared_ptr<SymGraph> graph_;
   std::vector<Sym> params_;
   std::vector<Tile> tiles_;
+  // Of sums and products that were asked for, since subscripts are read from the outside in.
+  std::unordered_map<const ir::ExprNode*, std::optional<Poly>> known_;
 };
 
 }  // namespace prunerc::costmodel

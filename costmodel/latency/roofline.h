@@ -23,7 +23,7 @@ struct LatencyEstimate {
   double max_tile_registers = 0;
 };
 
-/// Cost: about 20 us for a tiled matrix product. Finite and positive for every program that
+/// Cost: about 70 us for a tiled matrix product. Finite and positive for every program that
 /// verifies.
 LatencyEstimate estimate_latency(const ir::Program& program, const ir::Target& target);
 

@@ -1,0 +1,138 @@
+// The analyzer over the sketches that search makes: what a draft sees of a candidate is what its
+// program has.
+#include "costmodel/latency/program.h"
+#include "costmodel/latency/roofline.h"
+#include "costmodel/latency/symbols.h"
+#include "schedule/legality/gpu_limits.h"
+#include "schedule/parametric.h"
+#include "schedule/schedule.h"
+#include "search/mutate.h"
+#include "search/sampler.h"
+#include "search/space.h"
+#include "tests/search/programs.h"
+#include "tests/support/check.h"
+#include "tests/support/program_gen.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <numeric>
+
+namespace prunerc {
+namespace {
+
+using namespace costmodel;  // NOLINT: a test
+using namespace search;     // NOLINT: a test
+using namespace testing;    // NOLINT: a test
+
+struct Count {
+  int sketches = 0, candidates = 0;
+  int equal = 0;  // to 1e-9
+  int near = 0;   // to 10 %
+  int refused = 0, illegal = 0, wrongly_refused = 0;
+  double derive_ms = 0, most_derive_ms = 0;
+  double rank = 0;  // Spearman's, summed over sketches
+  int ranked = 0;
+};
+
+std::vector<double> ranks_of(const std::vector<double>& values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  std::vector<double> out(values.size());
+  for (std::size_t i = 0; i < order.size(); ++i) out[order[i]] = static_cast<double>(i);
+  return out;
+}
+
+double rank_correlation(const std::vector<double>& a, const std::vector<double>& b) {
+  const std::vector<double> x = ranks_of(a), y = ranks_of(b);
+  const auto n = static_cast<double>(x.size());
+  double d2 = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) d2 += (x[i] - y[i]) * (x[i] - y[i]);
+  return 1 - 6 * d2 / (n * (n * n - 1));
+}
+
+void compare(const Task& task, const SearchSpace& space, int sketch, int num_cases, Count* count) {
+  const Sketch& from = space.sketches[static_cast<std::size_t>(sketch)];
+  const Result<schedule::Parametric> made = schedule::parametrize(task.base, from.trace);
+  if (!made.ok()) return;
+  ++count->sketches;
+  const SymbolProgram program = derive(made->program, task.target);
+  count->derive_ms += program.derive_ms;
+  count->most_derive_ms = std::max(count->most_derive_ms, program.derive_ms);
+  const LatencySymbols symbols = latency_symbols(made->program, task.target);
+  std::vector<double> drafted, replayed_ns;
+  for (int i = 0; i < num_cases; ++i) {
+    Rng rng(first_seed(), static_cast<uint64_t>(sketch), static_cast<uint64_t>(i));
+    schedule::Trace candidate = from.trace;
+    candidate.decisions = random_genome(space, sketch, rng).decisions;
+    const Result<std::vector<int64_t>> values = param_values(*made, candidate.decisions);
+    const Result<schedule::Schedule> replayed = schedule::replay(task.base, candidate);
+    if (!values.ok() || !replayed.ok()) continue;
+    const std::vector<double> params(values->begin(), values->end());
+    const Sym wanted[] = {symbols.total_ns, symbols.is_feasible};
+    const std::vector<double> got = evaluate(wanted, params);
+    const bool is_legal = schedule::check_gpu_limits(replayed->program(), task.target).ok();
+    INFO(task.name << " " << from.name << " case " << i);
+    count->refused += got[1] == 0 ? 1 : 0;
+    count->illegal += is_legal ? 0 : 1;
+    const bool constraints = ir::satisfies_constraints(made->program.domain(), *values);
+    if (got[1] == 0 && is_legal && constraints) ++count->wrongly_refused;
+    if (got[1] == 0 || !is_legal) continue;
+    const double ns = estimate_latency(replayed->program(), task.target).total_ns;
+    ++count->candidates;
+    count->equal += std::abs(got[0] / ns - 1) < 1e-9 ? 1 : 0;
+    count->near += std::abs(got[0] / ns - 1) < 0.1 ? 1 : 0;
+    drafted.push_back(got[0]);
+    replayed_ns.push_back(ns);
+  }
+  if (drafted.size() < 5) return;
+  count->rank += rank_correlation(drafted, replayed_ns);
+  ++count->ranked;
+}
+
+void print(const char* what, const Count& c) {
+  std::cout << what << ": " << c.sketches << " sketches derived in " << c.derive_ms / c.sketches
+            << " ms (at most " << c.most_derive_ms << "); of " << c.candidates << " candidates "
+            << c.equal << " equal, " << c.near << " within 10 %; rank correlation "
+            << c.rank / std::max(1, c.ranked) << "; " << c.refused << " refused, " << c.illegal
+            << " illegal\n";
+}
+
+Count compare_all(const char* target_name, bool is_gpu) {
+  Count count;
+  for (const NamedProgram& op : operator_programs()) {
+    const Task task =
+        is_gpu ? make_task(op.name, operator_program(op.name), *ir::target_from_string(target_name))
+               : make_test_task(op.name);
+    const Result<SearchSpace> space = make_space(task);
+    REQUIRE_OK(space);
+    for (std::size_t s = 0; s < space->sketches.size(); ++s) {
+      compare(task, *space, static_cast<int>(s), num_cases(200) / 10, &count);
+    }
+  }
+  print(target_name, count);
+  return count;
+}
+
+TEST_CASE("what a draft sees of a candidate for a processor is what its program has") {
+  const Count c = compare_all("cpu", false);
+  CHECK(c.wrongly_refused == 0);
+  CHECK(c.equal > 0.99 * c.candidates);
+  CHECK(c.near == c.candidates);
+  CHECK(c.rank > 0.999 * c.ranked);
+}
+
+TEST_CASE("what a draft sees of a candidate for a GPU is what its program has") {
+  const Count c = compare_all("cuda-host:sm_80", true);
+  CHECK(c.wrongly_refused == 0);
+  // Guards of fetches by more threads than elements simplify subscripts of the program.
+  CHECK(c.equal > 0.6 * c.candidates);
+  CHECK(c.near > 0.98 * c.candidates);
+  CHECK(c.rank > 0.995 * c.ranked);
+  CHECK(c.refused > 0.9 * c.illegal);
+}
+
+}  // namespace
+}  // namespace prunerc
