@@ -110,10 +110,7 @@ class Evolution final : public Strategy {
     }
   }
 
-  Genome draw(Rng& rng) const {
-    const auto sketch = static_cast<int>(rng.below(space_.sketches.size()));
-    return random_genome(space_, sketch, rng);
-  }
+  Genome draw(Rng& rng) const { return random_genome(space_, random_sketch(space_, rng), rng); }
 
   // Fresh random genomes and the fastest measured ones.
   std::vector<Candidate> first_population(Rng& rng) {
@@ -144,7 +141,7 @@ class Evolution final : public Strategy {
     for (int attempt = 0; attempt < 4; ++attempt) {
       const Genome father = select();
       if (father.sketch != mother.sketch || father == mother) continue;
-      return crossover(mother, father, rng);
+      return crossover(space_, mother, father, rng);
     }
     return mutate(space_, mother, rng);
   }

@@ -47,9 +47,10 @@ struct Measurement {
   double build_s = 0;
   double measure_s = 0;
   double verify_s = 0;
-  std::string detail;    // the cause of a failure
-  std::string evidence;  // verification: what was compared and how far off, e.g. "65536 outputs,
-                         // max error 0.3 of bound"
+  bool disturbed = false;  // timed, but other work took the CPU in most samples
+  std::string detail;      // the cause of a failure
+  std::string evidence;    // verification: what was compared and how far off, e.g. "65536 outputs,
+                           // max error 0.3 of bound"
   bool operator==(const Measurement&) const = default;
   bool ok() const { return status == MeasureStatus::kOk; }
 };

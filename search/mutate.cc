@@ -1,6 +1,7 @@
 #include "search/mutate.h"
 
 #include "schedule/schedule.h"
+#include "search/members.h"
 
 #include <algorithm>
 
@@ -38,15 +39,20 @@ Genome mutate(const SearchSpace& space, const Genome& parent, Rng& rng) {
   const auto& spaces = space.sketches[static_cast<std::size_t>(parent.sketch)].spaces;
   change_one(spaces, child, rng);
   if (rng.chance(kSecondChange)) change_one(spaces, child, rng);
-  return child;
+  if (space.members == nullptr) return child;
+  const Members& members = *space.members;
+  const int member = members.nearest(parent.sketch, child.decisions,
+                                     members.find(parent.sketch, parent.decisions));
+  if (member < 0) return parent;
+  return {parent.sketch, members.candidate(member).trace.decisions};
 }
 
-Genome crossover(const Genome& mother, const Genome& father, Rng& rng) {
+Genome crossover(const SearchSpace& space, const Genome& mother, const Genome& father, Rng& rng) {
   Genome child = mother;
   for (std::size_t i = 0; i < child.decisions.size(); ++i) {
     if (rng.chance(0.5)) child.decisions[i] = father.decisions[i];
   }
-  return child;
+  return nearest_member(space, std::move(child));
 }
 
 }  // namespace prunerc::search

@@ -21,11 +21,17 @@ struct Genome {
   bool operator==(const Genome&) const = default;
 };
 
-/// Uniform over the sketch's decisions.
+/// Uniform over the sketches that have candidates.
+int random_sketch(const SearchSpace& space, Rng& rng);
+
+/// Uniform over the sketch's decisions, or over its members if the space has some.
 Genome random_genome(const SearchSpace& space, int sketch, Rng& rng);
 
-/// The sketch's heuristic decisions.
+/// The sketch's heuristic decisions, or the member nearest to them.
 Genome default_genome(const SearchSpace& space, int sketch);
+
+/// The member nearest in decisions; the genome itself in a space without members.
+Genome nearest_member(const SearchSpace& space, Genome genome);
 
 /// Instantiates and scores; entry i belongs to genomes[i] and is empty where the decisions give no
 /// legal program.

@@ -5,6 +5,7 @@
 #include "ir/visit.h"
 #include "schedule/legality/gpu_limits.h"
 #include "schedule/schedule.h"
+#include "search/members.h"
 #include "search/sketch_rule/gpu.h"
 #include "search/sketch_rule/rule.h"
 
@@ -136,6 +137,13 @@ Result<void> apply_variant(SketchContext& context, const Variant& variant) {
   return {};
 }
 
+int64_t saturating_multiply(int64_t a, int64_t b) {
+  int64_t out = 0;
+  return __builtin_mul_overflow(a, b, &out) ? std::numeric_limits<int64_t>::max() : out;
+}
+
+}  // namespace
+
 Sketch make_sketch(std::string name, schedule::Trace trace) {
   Sketch sketch;
   sketch.name = std::move(name);
@@ -144,14 +152,8 @@ Sketch make_sketch(std::string name, schedule::Trace trace) {
   return sketch;
 }
 
-int64_t saturating_multiply(int64_t a, int64_t b) {
-  int64_t out = 0;
-  return __builtin_mul_overflow(a, b, &out) ? std::numeric_limits<int64_t>::max() : out;
-}
-
-}  // namespace
-
 int64_t SearchSpace::size() const {
+  if (members != nullptr) return members->size();
   int64_t total = 0;
   for (const Sketch& sketch : sketches) {
     int64_t count = 1;
@@ -196,6 +198,12 @@ Result<SearchSpace> make_space(const Task& task) {
 Result<Candidate> instantiate(const Task& task, const SearchSpace& space, int sketch,
                               std::span<const schedule::Decision> decisions) {
   const Sketch& from = space.sketches[static_cast<std::size_t>(sketch)];
+  if (space.members != nullptr) {
+    const int member =
+        space.members->find(sketch, decisions.empty() ? from.trace.decisions : decisions);
+    if (member >= 0) return space.members->candidate(member);
+    return error(Diag::kUnsupported, "a candidate that the pool has no time of");
+  }
   Candidate candidate;
   candidate.sketch = sketch;
   candidate.trace = from.trace;

@@ -9,6 +9,7 @@
 #include "search/task.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,16 @@ struct Sketch {
   std::vector<schedule::DecisionSpace> spaces;  // by decision
 };
 
+/// A sketch of the trace with the spaces of its decisions.
+Sketch make_sketch(std::string name, schedule::Trace trace);
+
+class Members;
+
 struct SearchSpace {
   std::vector<Sketch> sketches;  // in the order of the rules
-  /// Number of decision vectors of all sketches together; saturates.
+  /// If set, only these candidates exist (members.h): sampler.h and mutate.h land on them.
+  std::shared_ptr<const Members> members;
+  /// Number of decision vectors of all sketches together, or of members; saturates.
   int64_t size() const;
 };
 
@@ -31,7 +39,8 @@ struct SearchSpace {
 /// Errors: NoSketch if not even the plain one could be made.
 Result<SearchSpace> make_space(const Task& task);
 
-/// The program that these decisions give. Errors: those of the primitives; CandidateTooLarge.
+/// The program that these decisions give. Errors: those of the primitives; CandidateTooLarge;
+/// Unsupported for what is not among the space's members.
 Result<Candidate> instantiate(const Task& task, const SearchSpace& space, int sketch,
                               std::span<const schedule::Decision> decisions);
 

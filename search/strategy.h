@@ -36,6 +36,8 @@ class Strategy {
                     std::span<const Measurement> measurements) = 0;
   /// Programs that were made and scored so far, to choose those that were proposed.
   virtual int64_t num_drafted() const = 0;
+  /// Part of the time spent in ask and tell that trained a model. Units: seconds.
+  virtual double learn_seconds() const { return 0; }
 };
 
 }  // namespace prunerc::search

@@ -2,7 +2,7 @@
 
 #include "ir/equal.h"
 #include "schedule/schedule.h"
-#include "search/evolution.h"
+#include "search/strategies.h"
 
 #include <algorithm>
 
@@ -11,8 +11,6 @@ namespace {
 
 /// A gain below this is noise and does not postpone an early stop.
 constexpr double kGain = 0.995;
-/// Trials over which the recent gain of a task is looked at.
-constexpr int64_t kGainWindow = 48;
 
 }  // namespace
 
@@ -21,19 +19,17 @@ Result<TaskState> TaskState::make(const Task& task, Database& database,
                                   const TuneOptions& options, uint64_t stream) {
   TaskState state;
   state.task = &task;
+  state.group = similarity_group(task);
   state.report.name = task.name;
   state.report.target = ir::to_string(task.target);
   state.report.timer = options.timer;
   state.report.seed = options.seed;
   state.report.weight = task.weight;
-  PRUNERC_TRY(SearchSpace space, make_space(task));
+  PRUNERC_TRY(SearchSpace space, options.space ? options.space(task) : make_space(task));
   state.space = std::make_unique<SearchSpace>(std::move(space));
   PRUNERC_TRY(state.task_id, database.put_task(task));
-  StrategyOptions strategy;
-  strategy.seed = options.seed;
-  strategy.stream = stream;
-  strategy.use_model = options.strategy == StrategyKind::kEvolution;
-  state.strategy = make_evolution(task, *state.space, model, pool, strategy);
+  const StrategyContext context = {task, *state.space, model, pool, options.seed, stream};
+  PRUNERC_TRY(state.strategy, make_strategy(options.strategy, context));
   if (!options.fresh) PRUNERC_TRY_VOID(state.load(database));
   return state;
 }
@@ -132,8 +128,8 @@ void TaskState::set_best(const Candidate& candidate, const Measurement& measurem
 }
 
 void TaskState::update(std::span<const Candidate> candidates, std::span<const Measurement> answers,
-                       const TuneOptions& options) {
-  const double before = report.curve.empty() ? 0 : report.curve.back().second;
+                       const TuneOptions& options, double seconds) {
+  const double before = report.curve.empty() ? 0 : report.curve.back().best_ns;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     add_known(candidates[i], answers[i]);
     ++report.counts[static_cast<std::size_t>(answers[i].status)];
@@ -143,12 +139,24 @@ void TaskState::update(std::span<const Candidate> candidates, std::span<const Me
   }
   if (report.best_ns > 0 && (before == 0 || report.best_ns < before)) {
     if (before == 0 || report.best_ns < before * kGain) report.last_gain = report.trials;
-    report.curve.emplace_back(report.trials, report.best_ns);
+    report.curve.push_back({report.trials, report.best_ns, seconds});
   }
+  best_by_round.push_back(report.best_ns);
   if (options.trials > 0 && answered >= options.trials) end(StopReason::kTrials);
   if (options.early_stop > 0 && report.trials - report.last_gain >= options.early_stop) {
     end(StopReason::kEarly);
   }
+}
+
+TaskProgress TaskState::progress(const TuneOptions& options) const {
+  TaskProgress out;
+  out.is_open = !ended && (options.trials <= 0 || asked < options.trials);
+  out.weight = report.weight;
+  out.flops = task->flops;
+  out.rounds = rounds_asked;
+  out.history = best_by_round;
+  out.group = group;
+  return out;
 }
 
 void TaskState::end(StopReason reason) {
@@ -180,38 +188,6 @@ Result<void> TaskState::store(Database& database, std::span<const Candidate> can
     records.push_back(make_record(candidates[i], answers[i], options));
   }
   return database.put_records(task_id, records);
-}
-
-int choose_task(std::span<const TaskState> states, const TuneOptions& options) {
-  int chosen = -1;
-  double best_promise = -1;
-  for (std::size_t i = 0; i < states.size(); ++i) {
-    const TaskState& state = states[i];
-    if (state.ended || (options.trials > 0 && state.asked >= options.trials)) continue;
-    if (state.asked == 0) return static_cast<int>(i);
-    // Expected saving: what the recent trials saved, and a share that shrinks with the effort
-    // already spent.
-    double promise = 1;
-    if (state.report.best_ns > 0) {
-      const std::vector<std::pair<int64_t, double>>& curve = state.report.curve;
-      double earlier = state.report.best_ns;
-      for (const auto& [trial, best] : curve) {
-        if (trial + kGainWindow >= state.report.trials) {
-          earlier = best;
-          break;
-        }
-        earlier = best;
-      }
-      const double recent = (earlier - state.report.best_ns) / kGainWindow;
-      const double ahead = state.report.best_ns / static_cast<double>(state.asked);
-      promise = state.report.weight * (0.2 * recent + 0.8 * ahead);
-    }
-    if (promise > best_promise) {
-      best_promise = promise;
-      chosen = static_cast<int>(i);
-    }
-  }
-  return chosen;
 }
 
 std::string describe_choice(const Candidate& candidate) {

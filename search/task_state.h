@@ -6,6 +6,7 @@
 #include "ir/support/parallel.h"
 #include "search/space.h"
 #include "search/strategy.h"
+#include "search/task_scheduler.h"
 #include "search/tuner.h"
 
 #include <map>
@@ -28,6 +29,9 @@ struct TaskState {
   TaskReport report;
   int64_t asked = 0;     // candidates handed out
   int64_t answered = 0;  // of them, told back
+  int rounds_asked = 0;
+  std::vector<double> best_by_round;  // best_ns after each settled batch
+  std::string group;                  // of tasks that are alike, for the scheduler
   bool ended = false;
 
   /// Reads the store (unless options.fresh), makes the space, primes the strategy with what is
@@ -47,7 +51,8 @@ struct TaskState {
   void count_time(const Measurement& measurement);
   void set_best(const Candidate& candidate, const Measurement& measurement);
   void update(std::span<const Candidate> candidates, std::span<const Measurement> answers,
-              const TuneOptions& options);
+              const TuneOptions& options, double seconds);
+  TaskProgress progress(const TuneOptions& options) const;
   void end(StopReason reason);
 
   Record make_record(const Candidate& candidate, const Measurement& measurement,
@@ -61,10 +66,6 @@ struct TaskState {
 
   std::map<Fingerprint, KnownCandidate> known_;
 };
-
-/// Index of the task that gets the next batch; -1 if none wants one. Every task has its turn first,
-/// then the one whose next trials are expected to save most time.
-int choose_task(std::span<const TaskState> states, const TuneOptions& options);
 
 /// The sketch and its decisions in one line, for logs.
 std::string describe_choice(const Candidate& candidate);

@@ -2,8 +2,8 @@
 
 #include "ir/support/parallel.h"
 #include "search/equality.h"
-#include "search/evolution.h"
 #include "search/space.h"
+#include "search/task_scheduler.h"
 #include "search/task_state.h"
 
 #include <algorithm>
@@ -81,8 +81,25 @@ class Tuner {
   bool cancelled() const {
     return options_.cancel != nullptr && options_.cancel->load(std::memory_order_relaxed);
   }
-  bool out_of_time() const {
-    return options_.time_s > 0 && seconds_since(start_) >= options_.time_s;
+  bool out_of_time() const { return options_.time_s > 0 && elapsed() >= options_.time_s; }
+  double elapsed() const {
+    if (options_.clock == TuneClock::kWall) return seconds_since(start_);
+    double total = 0;
+    for (const TaskState& state : states_) {
+      const PhaseSeconds& s = state.report.seconds;
+      total += s.build + s.measure + s.search + s.learn + s.verify;
+    }
+    return total;
+  }
+  // Asking and telling a strategy, with the time that it takes.
+  template <typename F>
+  static void timed(TaskState& state, F&& work) {
+    const auto began = Clock::now();
+    const double learned = state.strategy->learn_seconds();
+    work(*state.strategy);
+    const double learn = state.strategy->learn_seconds() - learned;
+    state.report.seconds.learn += learn;
+    state.report.seconds.search += std::max(0.0, seconds_since(began) - learn);
   }
   bool stopped() const { return cancelled() || device_losses_ >= kMaxDeviceLosses; }
 
@@ -91,14 +108,12 @@ class Tuner {
     if (out_of_time()) {
       for (TaskState& state : states_) state.end(StopReason::kTime);
     }
-    const int chosen = choose_task(states_, options_);
+    const int chosen = choose();
     if (chosen < 0) return false;
     TaskState& state = states_[static_cast<std::size_t>(chosen)];
     Batch batch;
     batch.task = static_cast<std::size_t>(chosen);
-    const auto began = Clock::now();
-    batch.candidates = state.strategy->ask(state.batch_size(options_));
-    state.report.seconds.search += seconds_since(began);
+    timed(state, [&](Strategy& strategy) { batch.candidates = strategy.ask(batch_size(state)); });
     state.report.drafted = state.strategy->num_drafted();
     if (batch.candidates.empty()) {
       state.end(StopReason::kExhausted);
@@ -106,12 +121,35 @@ class Tuner {
     }
     batch.answers.resize(batch.candidates.size());
     state.asked += static_cast<int64_t>(batch.candidates.size());
+    ++state.rounds_asked;
     in_flight_.push_back(std::move(batch));
     refute(in_flight_.back());
     for (std::size_t i = 0; i < in_flight_.back().candidates.size(); ++i) {
       submit_candidate(in_flight_.back(), i);
     }
     return true;
+  }
+
+  int choose() const {
+    std::vector<TaskProgress> progress;
+    for (const TaskState& state : states_) progress.push_back(state.progress(options_));
+    if (options_.total_trials > 0 && num_asked() >= options_.total_trials) return -1;
+    return choose_task(progress);
+  }
+
+  int64_t num_asked() const {
+    int64_t total = 0;
+    for (const TaskState& state : states_) total += state.asked;
+    return total;
+  }
+
+  // Every task gets its first batch from a budget that they share.
+  std::size_t batch_size(const TaskState& state) const {
+    const auto size = static_cast<int64_t>(state.batch_size(options_));
+    if (options_.total_trials <= 0) return static_cast<std::size_t>(size);
+    const auto share =
+        std::max<int64_t>(1, options_.total_trials / static_cast<int64_t>(states_.size()));
+    return static_cast<std::size_t>(std::min({size, share, options_.total_trials - num_asked()}));
   }
 
   // Candidates that nothing is known of and that do not compute the task are answered at once.
@@ -231,10 +269,8 @@ class Tuner {
           std::string(to_string(answers[i].status)) + " " + std::to_string(answers[i].median_ns));
     }
     PRUNERC_TRY_VOID(state.store(database_, candidates, answers, options_));
-    const auto began = Clock::now();
-    state.strategy->tell(candidates, answers);
-    state.report.seconds.search += seconds_since(began);
-    state.update(candidates, answers, options_);
+    timed(state, [&](Strategy& strategy) { strategy.tell(candidates, answers); });
+    state.update(candidates, answers, options_, elapsed());
     progress(batch.task);
     return {};
   }
@@ -376,7 +412,7 @@ class Tuner {
     for (TaskState& state : states_) {
       if (report.cancelled) state.end(StopReason::kCancelled);
       if (device_losses_ >= kMaxDeviceLosses) state.end(StopReason::kDeviceLost);
-      state.report.seconds.total = seconds_since(start_);
+      state.report.seconds.total = elapsed();
       report.total_weighted_ns += state.report.weight * state.report.best_ns;
       report.tasks.push_back(std::move(state.report));
     }
@@ -393,7 +429,9 @@ class Tuner {
       sum.learn += row.seconds.learn;
       sum.verify += row.seconds.verify;
     }
-    sum.total = seconds_since(start_);
+    sum.total = options_.clock == TuneClock::kWall
+                    ? seconds_since(start_)
+                    : sum.build + sum.measure + sum.search + sum.learn + sum.verify;
     return sum;
   }
 
@@ -408,8 +446,10 @@ class Tuner {
     for (TaskReport& row : rows) row.best_program = {};
     p.tasks = rows;
     p.current_task = static_cast<int>(current);
-    p.trials_total = options_.trials * static_cast<int64_t>(states_.size());
-    p.elapsed_s = seconds_since(start_);
+    p.trials_total = options_.total_trials > 0
+                         ? options_.total_trials
+                         : options_.trials * static_cast<int64_t>(states_.size());
+    p.elapsed_s = elapsed();
     p.seconds = sum_of(rows);
     options_.on_progress(p);
   }
@@ -437,10 +477,6 @@ class Tuner {
 };
 
 }  // namespace
-
-std::string_view to_string(StrategyKind kind) {
-  return kind == StrategyKind::kRandom ? "random" : "evolution";
-}
 
 std::string_view to_string(StopReason reason) {
   switch (reason) {

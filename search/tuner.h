@@ -7,6 +7,8 @@
 #include "search/database.h"
 #include "search/equality.h"
 #include "search/measurer.h"
+#include "search/space.h"
+#include "search/strategies.h"
 #include "search/task.h"
 
 #include <atomic>
@@ -19,8 +21,12 @@
 
 namespace prunerc::search {
 
-enum class StrategyKind : uint8_t { kRandom, kEvolution };
-std::string_view to_string(StrategyKind kind);
+/// What the time of a call is.
+enum class TuneClock : uint8_t {
+  kWall,
+  kRecorded,  // what searching and learning take, and the seconds that answers say of building and
+              // measuring, one after the other: a pool's answers come at once
+};
 
 /// Where time went. Build, measure and verify are summed over candidates and overlap each other.
 /// Units: seconds.
@@ -32,6 +38,13 @@ struct PhaseSeconds {
 /// Why tuning of a task ended.
 enum class StopReason : uint8_t { kTrials, kTime, kEarly, kExhausted, kCancelled, kDeviceLost };
 std::string_view to_string(StopReason reason);
+
+/// A gain: after so many trials of the task, so many seconds into the call.
+struct CurvePoint {
+  int64_t trial = 0;
+  double best_ns = 0;
+  double seconds = 0;  // by the call's clock
+};
 
 /// One row of the live table and of the final report.
 struct TaskReport {
@@ -55,9 +68,9 @@ struct TaskReport {
   std::string failure;       // what was said of the first trial that failed
   PhaseSeconds seconds;
   StopReason stop = StopReason::kTrials;
-  Record best;                                    // of best_ns
-  ir::Program best_program;                       // undefined if there is none
-  std::vector<std::pair<int64_t, double>> curve;  // (trial, best_ns) at each gain
+  Record best;                    // of best_ns
+  ir::Program best_program;       // undefined if there is none
+  std::vector<CurvePoint> curve;  // at each gain
 };
 
 struct TuneReport {
@@ -78,9 +91,10 @@ struct TuneProgress {
 };
 
 struct TuneOptions {
-  int64_t trials = 64;     // per task; 0: no limit
-  double time_s = 0;       // for all tasks together; 0: no limit
-  int64_t early_stop = 0;  // end a task after so many trials without a gain; 0: never
+  int64_t trials = 64;       // per task; 0: no limit
+  int64_t total_trials = 0;  // of all tasks together, given where they gain most; 0: no limit
+  double time_s = 0;         // for all tasks together; 0: no limit
+  int64_t early_stop = 0;    // end a task after so many trials without a gain; 0: never
   int batch = 16;
   int batches_in_flight = 2;  // builds of one batch overlap the measurement of the other
   /// The best so many are measured again in turns before one is declared the winner; 0: none.
@@ -94,17 +108,20 @@ struct TuneOptions {
   /// kNotEqual. Empty: none is checked.
   EqualityCheck check = check_on_twin;
   const costmodel::CostModel* model = nullptr;  // null: the roofline
-  bool fresh = false;                           // ignore what is stored
-  std::string timer;  // description of how samples are taken, kept in records
+  /// Makes the space of a task; empty: make_space.
+  std::function<Result<SearchSpace>(const Task&)> space;
+  TuneClock clock = TuneClock::kWall;
+  bool fresh = false;  // ignore what is stored
+  std::string timer;   // description of how samples are taken, kept in records
   std::string version;
   const std::atomic<bool>* cancel = nullptr;  // set it to stop; what was answered is kept
   std::function<void(const TuneProgress&)> on_progress;
   std::function<void(std::string_view)> log;  // every choice and answer, one line each
 };
 
-/// Tunes all tasks, more effort where more can be gained. Deterministic in (options.seed, answers
-/// in submission order) unless a time limit ends it. A task for which nothing valid was found has
-/// best_ns 0. Errors: NoSketch; those of the database.
+/// Tunes all tasks, more effort where more can be gained (task_scheduler.h). Deterministic in
+/// (options.seed, answers in submission order) unless a time limit ends it. A task for which
+/// nothing valid was found has best_ns 0. Errors: NoSketch; those of the database.
 Result<TuneReport> tune(std::span<const Task> tasks, Measurer& measurer, Database& database,
                         const TuneOptions& options);
 

@@ -103,7 +103,7 @@ TEST_CASE("children of crossover and mutation stay in their sketch's space") {
     const auto sketch = static_cast<int>(rng.below(space.sketches.size()));
     const Genome mother = random_genome(space, sketch, rng);
     const Genome father = random_genome(space, sketch, rng);
-    const Genome mixed = crossover(mother, father, rng);
+    const Genome mixed = crossover(space, mother, father, rng);
     const Genome mutant = mutate(space, mixed, rng);
     const auto& spaces = space.sketches[static_cast<std::size_t>(sketch)].spaces;
     REQUIRE(mixed.decisions.size() == spaces.size());

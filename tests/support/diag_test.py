@@ -32,6 +32,8 @@ EXCEPTIONS = {
 PENDING = [
     "NvrtcMissing",
     "CudaCall",
+    "ModelLibrary",
+    "ModelData",
 ]
 
 

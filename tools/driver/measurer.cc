@@ -1,6 +1,8 @@
 #include "tools/driver/measurer.h"
 
+#include "ir/equal.h"
 #include "tools/driver/backend.h"
+#include "tools/driver/kept.h"
 
 #include <algorithm>
 #include <chrono>
@@ -45,30 +47,54 @@ double impossible_ns(const search::Task& task) {
 struct Built {
   search::MeasureInput input;
   search::Measurement outcome;  // a failed build is final
-  codegen::Artifact artifact;
+  std::shared_ptr<const codegen::Artifact> artifact;
   bool ok = false;
 };
 
-Built build(search::MeasureInput input) {
+Built build(search::MeasureInput input, KeptKernels& kept) {
   Built built;
   const auto start = std::chrono::steady_clock::now();
-  Candidate candidate = build_candidate(input.program, input.task->target);
-  built.outcome.build_s = seconds_since(start);
-  built.ok = candidate.status == search::MeasureStatus::kOk;
-  built.artifact = std::move(candidate.artifact);
+  const Fingerprint program = ir::fingerprint(input.program);
+  built.artifact = kept.find(program);
+  built.ok = built.artifact != nullptr;
   if (!built.ok) {
+    Candidate candidate = build_candidate(input.program, input.task->target);
+    built.ok = candidate.status == search::MeasureStatus::kOk;
     built.outcome.status = candidate.status;
     built.outcome.detail = std::move(candidate.detail);
+    built.artifact = std::make_shared<const codegen::Artifact>(std::move(candidate.artifact));
+    if (built.ok) kept.keep(program, built.artifact);
   }
+  built.outcome.build_s = seconds_since(start);
   built.input = std::move(input);
   return built;
+}
+
+/// Fewer samples than these are not enough to tell good candidates apart.
+constexpr int64_t kSamplesBeforeCut = 20;
+
+// A candidate that needs all of its time for one run gets no second one.
+runtime::TimingOptions timing_of(const MeasurerOptions& options,
+                                 const search::MeasureInput& input) {
+  runtime::TimingOptions timing = options.timing;
+  timing.best_known_ns = input.best_ns;
+  timing.min_possible_ns = impossible_ns(*input.task);
+  if (options.cut_factor > 0 && input.best_ns > 0) {
+    const auto cut_ns = static_cast<int64_t>(options.cut_factor * input.best_ns);
+    timing.max_time_ns =
+        std::min(timing.max_time_ns, std::max(cut_ns, kSamplesBeforeCut * timing.min_sample_ns));
+  }
+  return timing;
 }
 
 }  // namespace
 
 struct DeviceMeasurer::Impl {
   Impl(runtime::Device& measured_on, runtime::Device& cpu, const MeasurerOptions& wanted)
-      : device(measured_on), options(wanted), references(cpu) {
+      : device(measured_on),
+        options(wanted),
+        references(cpu),
+        kept(static_cast<std::size_t>(std::max(0, wanted.kept_kernels))) {
     for (int i = 0; i < options.num_builders; ++i) threads.emplace_back([this] { build_loop(); });
     threads.emplace_back([this] { run_loop(); });
   }
@@ -95,7 +121,7 @@ struct DeviceMeasurer::Impl {
       to_build.pop_front();
       ++num_building;
       lock.unlock();
-      Built built = build(std::move(input));
+      Built built = build(std::move(input), kept);
       lock.lock();
       --num_building;
       if (built.ok) {
@@ -138,14 +164,13 @@ struct DeviceMeasurer::Impl {
   search::Measurement time(Built& built) {
     const auto start = std::chrono::steady_clock::now();
     runtime::Job job;
-    job.artifact = &built.artifact;
+    job.artifact = built.artifact.get();
     job.inputs = References::inputs(built.input.task->base, built.input.seed);
-    job.timing = options.timing;
-    job.timing->best_known_ns = built.input.best_ns;
-    job.timing->min_possible_ns = impossible_ns(*built.input.task);
+    job.timing = timing_of(options, built.input);
     const runtime::JobOutcome ran = device.run(job);
     search::Measurement& m = built.outcome;
     m.status = to_search(ran.measurement.status);
+    m.disturbed = ran.measurement.status == runtime::MeasureStatus::kNoisy;
     m.samples_ns = ran.measurement.samples_ns;
     m.detail = ran.measurement.detail;
     if (m.ok()) search::summarize_samples(m);
@@ -159,7 +184,7 @@ struct DeviceMeasurer::Impl {
     // Inputs that the candidate was not timed on.
     const uint64_t seed = built.input.seed ^ kVerifySeed;
     runtime::Job job;
-    job.artifact = &built.artifact;
+    job.artifact = built.artifact.get();
     job.inputs = References::inputs(built.input.task->base, seed);
     job.want_outputs = true;
     runtime::JobOutcome ran = device.run(job);
@@ -187,6 +212,7 @@ struct DeviceMeasurer::Impl {
   runtime::Device& device;
   const MeasurerOptions options;
   References references;
+  KeptKernels kept;
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<search::MeasureInput> to_build;

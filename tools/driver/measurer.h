@@ -17,6 +17,12 @@ struct MeasurerOptions {
   /// thread.
   bool exclusive_timing = true;
   runtime::TimingOptions timing;
+  /// A candidate whose single run takes more than so many times the best is not timed any further;
+  /// 0: no such limit.
+  double cut_factor = 0;
+  /// So many kernels stay built, those asked for last: finals and verification need no second
+  /// build.
+  int kept_kernels = 32;
 };
 
 /// Threads: submit and next from one thread; destruction waits for what runs.

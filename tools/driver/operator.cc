@@ -137,6 +137,17 @@ Result<std::string> text_of(const OperatorRequest& request) {
   return read_text(request.file);
 }
 
+// The request with those bindings that the operator has parameters for.
+OperatorRequest known_bindings(OperatorRequest request, const lang::OpInfo& info) {
+  std::erase_if(request.bindings, [&](const auto& binding) {
+    for (const lang::ParamInfo& param : info.params) {
+      if (param.name == binding.first) return false;
+    }
+    return true;
+  });
+  return request;
+}
+
 }  // namespace
 
 Result<Choice> apply_script(const Operator& op, const std::string& file) {
@@ -170,19 +181,27 @@ Result<std::vector<Operator>> load_operators(const OperatorRequest& request) {
     return ops;
   }
   for (const lang::OpInfo& info : listed.ops) {
-    OperatorRequest one = request;
+    OperatorRequest one = known_bindings(request, info);
     one.op = info.name;
-    // Each operator takes the bindings that it knows.
-    std::erase_if(one.bindings, [&](const auto& binding) {
-      for (const lang::ParamInfo& param : info.params) {
-        if (param.name == binding.first) return false;
-      }
-      return true;
-    });
     PRUNERC_TRY(Operator op, from_text(one, text));
     ops.push_back(std::move(op));
   }
   return ops;
+}
+
+Result<std::vector<Operator>> load_operators(std::span<const OperatorRequest> requests) {
+  std::vector<Operator> all;
+  for (const OperatorRequest& request : requests) {
+    OperatorRequest one = request;
+    if (requests.size() > 1) {
+      PRUNERC_TRY(const std::string text, text_of(request));
+      const lang::ListResult listed = lang::list_ops(request.file, text);
+      if (listed.ok && listed.ops.size() == 1) one = known_bindings(request, listed.ops[0]);
+    }
+    PRUNERC_TRY(std::vector<Operator> ops, load_operators(one));
+    for (Operator& op : ops) all.push_back(std::move(op));
+  }
+  return all;
 }
 
 }  // namespace prunerc

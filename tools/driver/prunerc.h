@@ -13,6 +13,7 @@
 #include "ir/support/result.h"
 #include "ir/target.h"
 #include "search/database.h"
+#include "search/recorder.h"
 #include "search/task.h"
 #include "search/tuner.h"
 
@@ -61,6 +62,8 @@ Result<Operator> load_operator(const OperatorRequest& request);
 /// selects it. A file with one operator gives one. Errors: as load_operator, of the first that
 /// fails.
 Result<std::vector<Operator>> load_operators(const OperatorRequest& request);
+/// Those of several files. With more than one, each operator takes the bindings that it knows.
+Result<std::vector<Operator>> load_operators(std::span<const OperatorRequest> requests);
 
 /// "$PRUNERC_DB", else prunerc/db.sqlite in the user's cache folder (created on first use).
 std::string default_database();
@@ -97,6 +100,7 @@ struct SessionOptions {
 Result<Choice> apply_script(const Operator& op, const std::string& file);
 
 class Kernel;
+struct MeasurerOptions;
 
 /// A target, a store and the means to measure. Threads: one call at a time.
 class Session {
@@ -119,6 +123,12 @@ class Session {
   /// Errors: those of search::tune; TargetNotHost.
   Result<search::TuneReport> tune(std::span<const Operator> ops, search::TuneOptions options);
 
+  /// Fills a pool with measured candidates of an operator, going on where it ends. An empty pool
+  /// (no sketches) becomes one of this operator and target; its seed and share_searched stay.
+  /// Errors: PoolMismatch; those of search::record_pool; TargetNotHost.
+  Result<search::RecordEnd> record(const Operator& op, const search::RecordOptions& options,
+                                   search::Pool* pool);
+
   /// The stored best, or the heuristic schedule (kO0), or the model's choice (kO1). Never measures.
   Result<Choice> choose(const Operator& op, Effort effort = Effort::kO0);
   Result<codegen::Artifact> compile(const Choice& choice) const;
@@ -129,7 +139,9 @@ class Session {
 
  private:
   struct Impl;
+  struct Bench;
   explicit Session(std::unique_ptr<Impl> impl);
+  Result<Bench> open_bench(MeasurerOptions options) const;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -13,10 +13,12 @@
 #include "tools/driver/platform.h"
 #include "tools/driver/prunerc.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <thread>
 #include <utility>
@@ -58,6 +60,29 @@ Result<std::optional<Choice>> stored_choice(search::Database& database, const se
 std::string timer_description(int threads) {
   return fmt::format("CLOCK_MONOTONIC, {} thread(s), warm caches, median of >=7 samples of >=1 ms",
                      threads);
+}
+
+/// Pools hold every candidate, also the slow ones: what is clearly slower than the best is sampled
+/// twice, and what is far slower runs once.
+constexpr double kPoolEarlyStop = 1.5;
+constexpr double kPoolCut = 10;
+
+// Rows of one file must be comparable.
+Result<void> check_same_recording(const search::Pool& pool, const search::Task& task,
+                                  const search::SearchSpace& space) {
+  const auto differs = [&](const char* what, const std::string& how) {
+    return error(Diag::kPoolMismatch, pool.op, std::string(what), how);
+  };
+  if (pool.program != task.key.program) return differs("operator", "start a new one");
+  const Result<ir::Target> target = ir::target_from_string(pool.platform);
+  if (!target || search::target_key(*target) != task.key.target) {
+    return differs("target", pool.platform);
+  }
+  bool same = pool.sketches.size() == space.sketches.size();
+  for (std::size_t i = 0; same && i < space.sketches.size(); ++i) {
+    same = pool.sketches[i].trace == space.sketches[i].trace;
+  }
+  return same ? Result<void>() : differs("space", "this build has other sketches");
 }
 
 }  // namespace
@@ -118,30 +143,65 @@ search::Task Session::task(const Operator& op) const {
   return task;
 }
 
-Result<search::TuneReport> Session::tune(std::span<const Operator> ops,
-                                         search::TuneOptions options) {
-  if (!is_host()) return error(Diag::kTargetNotHost, impl_->target.name);
-  std::vector<search::Task> tasks;
-  for (const Operator& op : ops) tasks.push_back(task(op));
-  if (impl_->target.kind == ir::TargetKind::kCudaHost) {
-    return error(Diag::kUnsupported, "tuning for " + impl_->target.name +
+// What measuring takes: the device, the CPU that knows the right results, and who uses both.
+struct Session::Bench {
+  std::unique_ptr<runtime::Device> device, cpu;
+  std::unique_ptr<DeviceMeasurer> measurer;
+  std::string timer;
+};
+
+Result<Session::Bench> Session::open_bench(MeasurerOptions options) const {
+  const ir::Target& target = impl_->target;
+  if (!is_host()) return error(Diag::kTargetNotHost, target.name);
+  if (target.kind == ir::TargetKind::kCudaHost) {
+    return error(Diag::kUnsupported, "tuning for " + target.name +
                                          ", whose kernels run here but have no times that mean "
                                          "anything,");
   }
-  PRUNERC_TRY(const std::unique_ptr<runtime::Device> device,
-              open_device(impl_->target, impl_->threads, impl_->worker_command));
-  PRUNERC_TRY(const std::unique_ptr<runtime::Device> cpu,
-              open_device(ir::Target{}, impl_->threads, impl_->worker_command));
+  Bench bench;
+  PRUNERC_TRY(bench.device, open_device(target, impl_->threads, impl_->worker_command));
+  PRUNERC_TRY(bench.cpu, open_device(ir::Target{}, impl_->threads, impl_->worker_command));
   const int hardware = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  const bool on_cpu = impl_->target.kind == ir::TargetKind::kCpu;
-  MeasurerOptions measurer_options;
-  measurer_options.exclusive_timing = on_cpu && impl_->threads >= hardware;
-  measurer_options.num_builders =
-      !on_cpu || measurer_options.exclusive_timing ? hardware : hardware - impl_->threads;
-  DeviceMeasurer measurer(*device, on_cpu ? *device : *cpu, measurer_options);
-  options.timer = on_cpu ? timer_description(impl_->threads) : "on the device, cold L2";
+  const bool on_cpu = target.kind == ir::TargetKind::kCpu;
+  options.exclusive_timing = on_cpu && impl_->threads >= hardware;
+  options.num_builders = !on_cpu || options.exclusive_timing ? hardware : hardware - impl_->threads;
+  bench.measurer =
+      std::make_unique<DeviceMeasurer>(*bench.device, on_cpu ? *bench.device : *bench.cpu, options);
+  bench.timer = on_cpu ? timer_description(impl_->threads) : "on the device, cold L2";
+  return bench;
+}
+
+Result<search::TuneReport> Session::tune(std::span<const Operator> ops,
+                                         search::TuneOptions options) {
+  // Before the bench: builders may still look at them when a search was stopped.
+  std::vector<search::Task> tasks;
+  for (const Operator& op : ops) tasks.push_back(task(op));
+  PRUNERC_TRY(const Bench bench, open_bench({}));
+  options.timer = bench.timer;
   options.version = kVersion;
-  return search::tune(tasks, measurer, impl_->database, options);
+  return search::tune(tasks, *bench.measurer, impl_->database, options);
+}
+
+Result<search::RecordEnd> Session::record(const Operator& op, const search::RecordOptions& options,
+                                          search::Pool* pool) {
+  MeasurerOptions measuring;
+  measuring.timing.early_stop_factor = kPoolEarlyStop;
+  measuring.cut_factor = kPoolCut;
+  measuring.kept_kernels = options.finals;
+  const search::Task own = task(op);
+  PRUNERC_TRY(const Bench bench, open_bench(measuring));
+  PRUNERC_TRY(const search::SearchSpace space, search::make_space(own));
+  if (pool->sketches.empty()) {
+    search::Pool fresh = search::make_pool(own, space);
+    fresh.seed = pool->seed;
+    fresh.share_searched = pool->share_searched;
+    fresh.timer = bench.timer;
+    fresh.version = kVersion;
+    fresh.created = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+    *pool = std::move(fresh);
+  }
+  PRUNERC_TRY_VOID(check_same_recording(*pool, own, space));
+  return search::record_pool(own, *bench.measurer, options, pool);
 }
 
 Result<Choice> Session::choose(const Operator& op, Effort effort) {

@@ -42,6 +42,11 @@ void OperatorOptions::add_to(CLI::App& verb, bool file_required) {
       ->allow_extra_args(false);
 }
 
+void OperatorOptions::add_several_to(CLI::App& verb) {
+  add_to(verb, true);
+  verb.add_option("files", more_files, "further operator files");
+}
+
 Result<OperatorRequest> OperatorOptions::request() const {
   OperatorRequest request;
   if (file.empty() == expression.empty()) {
@@ -62,8 +67,19 @@ Result<OperatorRequest> OperatorOptions::request() const {
   return request;
 }
 
+Result<std::vector<Operator>> OperatorOptions::load() const {
+  PRUNERC_TRY(const OperatorRequest first, request());
+  std::vector<OperatorRequest> requests = {first};
+  for (const std::string& more : more_files) {
+    requests.push_back(first);
+    requests.back().file = more;
+  }
+  return load_operators(requests);
+}
+
 std::string OperatorOptions::repro() const {
   std::string out = expression.empty() ? file : fmt::format("-e '{}'", expression);
+  for (const std::string& more : more_files) out += " " + more;
   if (!op.empty()) out += " --op " + op;
   if (!bindings.empty()) out += fmt::format(" -D {}", fmt::join(bindings, ","));
   if (!dtypes.empty()) out += fmt::format(" --dtype {}", fmt::join(dtypes, ","));
@@ -143,6 +159,9 @@ ExitCode exit_code(const Error& error) {
     case Diag::kDatabaseCorrupt:
     case Diag::kDatabaseVersion:
     case Diag::kDatabaseQuery:
+    case Diag::kPoolDamaged:
+    case Diag::kPoolVersion:
+    case Diag::kModelLibrary:
     case Diag::kKernelLoad:
     case Diag::kKernelRun:
     case Diag::kInternal: return kDeviceProblem;

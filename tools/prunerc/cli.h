@@ -29,6 +29,7 @@ enum ExitCode : int {
 /// Options that name an operator: FILE [--op NAME] [-D N=3,...] or -e EXPRESSION.
 struct OperatorOptions {
   std::string file;
+  std::vector<std::string> more_files;  // of verbs that take several
   std::string op;
   std::string expression;
   std::vector<std::string> bindings;
@@ -36,7 +37,11 @@ struct OperatorOptions {
   std::vector<std::string> shapes;
 
   void add_to(CLI::App& verb, bool file_required);
+  /// The same for a verb that takes any number of files.
+  void add_several_to(CLI::App& verb);
   Result<OperatorRequest> request() const;
+  /// All operators of all files.
+  Result<std::vector<Operator>> load() const;
   /// As a command line that a person can paste.
   std::string repro() const;
 };
@@ -97,6 +102,7 @@ void add_apply(CLI::App& app, Action& action);
 void add_devices(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
 void add_db(CLI::App& app, Action& action);
+void add_dataset(CLI::App& app, Action& action);
 
 }  // namespace prunerc::cli
 

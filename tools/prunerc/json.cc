@@ -26,7 +26,7 @@ Json task_json(const search::TaskReport& t, const std::string& repro) {
   }
   const Result<ir::Target> target = ir::target_from_string(t.target);
   Json curve = Json::array();
-  for (const auto& [trial, ns] : t.curve) curve.push_back({trial, ns});
+  for (const search::CurvePoint& p : t.curve) curve.push_back({p.trial, p.best_ns, p.seconds});
   return {{"schema", "prunerc.tune/1"},
           {"op", t.name},
           {"target", target.ok() ? target->name : t.target},

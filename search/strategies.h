@@ -1,0 +1,58 @@
+// The table of search strategies: what `--strategy` names. A new one is a row of strategy.def and
+// its factory.
+#ifndef PRUNERC_SEARCH_STRATEGIES_H_
+#define PRUNERC_SEARCH_STRATEGIES_H_
+
+#include "costmodel/cost_model.h"
+#include "ir/support/parallel.h"
+#include "ir/support/result.h"
+#include "search/space.h"
+#include "search/strategy.h"
+#include "search/task.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+namespace prunerc::search {
+
+enum class StrategyKind : uint8_t {
+#define PRUNERC_STRATEGY(Name, text, make, words) k##Name,
+#include "search/strategy.def"
+#undef PRUNERC_STRATEGY
+};
+
+inline constexpr int kNumStrategies = 0
+#define PRUNERC_STRATEGY(Name, text, make, words) +1
+#include "search/strategy.def"
+#undef PRUNERC_STRATEGY
+    ;
+
+/// "evolution".
+std::string_view to_string(StrategyKind kind);
+/// For people.
+std::string_view describe(StrategyKind kind);
+std::optional<StrategyKind> strategy_from_string(std::string_view text);
+
+/// What a strategy is made from. All of it outlives the strategy.
+struct StrategyContext {
+  const Task& task;
+  const SearchSpace& space;
+  const costmodel::CostModel& model;  // the analytic one, unless the caller chose another
+  ThreadPool& pool;
+  uint64_t seed = 0;
+  uint64_t stream = 0;  // tells tasks of one call apart
+};
+
+/// Errors: ModelLibrary for those that learn by a library that is not installed.
+Result<std::unique_ptr<Strategy>> make_strategy(StrategyKind kind, const StrategyContext& context);
+
+#define PRUNERC_STRATEGY(Name, text, make, words) \
+  Result<std::unique_ptr<Strategy>> make(const StrategyContext& context);
+#include "search/strategy.def"
+#undef PRUNERC_STRATEGY
+
+}  // namespace prunerc::search
+
+#endif  // PRUNERC_SEARCH_STRATEGIES_H_
