@@ -28,6 +28,7 @@ struct DraftOptions {
   int64_t children = 60'000;      // bred from the best of these
   int redraft_every = 2;          // rounds of this task
   double uniform_share = 0.1;     // of the draft: drawn, not chosen
+  double measured_share = 0.25;   // as many again: children of the fastest measured, liked or not
   double random_share = 0.1;      // of a batch: from the uniform sample (epsilon-greedy)
   double stratified_share = 0.4;  // of the draft: equal quotas for all sketches
   bool blend =

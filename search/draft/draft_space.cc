@@ -1,0 +1,62 @@
+#include "search/draft/draft_space.h"
+
+#include "costmodel/latency/program.h"
+#include "costmodel/pruner/analyzer.h"
+#include "schedule/parametric.h"
+
+#include <chrono>
+
+namespace prunerc::search {
+namespace {
+
+costmodel::SymbolCode score_code(const ir::Program& sketch, const Task& task, Analyzer analyzer) {
+  if (analyzer == Analyzer::kPrunerc) return costmodel::derive(sketch, task.target).score;
+  costmodel::PrunerOptions options;
+  options.version = analyzer == Analyzer::kPruner ? costmodel::PrunerVersion::kPaper
+                                                  : costmodel::PrunerVersion::kRelease;
+  return costmodel::derive_pruner(sketch, costmodel::pruner_device(task.target), options);
+}
+
+// Where each level of a decision goes. A covering tile's outermost level may have no parameter.
+std::vector<ir::ParamId> params_of(const GeneTable& table, const std::vector<ir::ParamId>& params) {
+  std::vector<ir::ParamId> out(table.num_levels());
+  const std::size_t skipped = out.size() - std::min(out.size(), params.size());
+  for (std::size_t l = skipped; l < out.size(); ++l) out[l] = params[l - skipped];
+  return out;
+}
+
+}  // namespace
+
+DraftSpace make_draft_space(const Task& task, const SearchSpace& space, Analyzer analyzer,
+                            uint64_t seed) {
+  const auto start = std::chrono::steady_clock::now();
+  DraftSpace out;
+  for (std::size_t i = 0; i < space.sketches.size(); ++i) {
+    const Sketch& sketch = space.sketches[i];
+    const Result<schedule::Parametric> parametric = schedule::parametrize(task.base, sketch.trace);
+    if (!parametric) {
+      out.left.push_back({static_cast<int>(i), parametric.error().message()});
+      continue;
+    }
+    DraftSketch made;
+    made.sketch = static_cast<int>(i);
+    made.num_params = parametric->program.domain().names.size();
+    made.score = score_code(parametric->program, task, analyzer);
+    for (std::size_t d = 0; d < sketch.spaces.size(); ++d) {
+      const std::vector<ir::ParamId>& params = parametric->params[d];
+      // A decision about structure stays as recorded: other values are other sketches.
+      if (params.empty()) {
+        made.tables.emplace_back(sketch.trace.decisions[d]);
+      } else {
+        made.tables.emplace_back(sketch.spaces[d], seed);
+      }
+      made.params.push_back(params_of(made.tables.back(), params));
+    }
+    out.sketches.push_back(std::move(made));
+  }
+  const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
+  out.derive_ms = spent.count();
+  return out;
+}
+
+}  // namespace prunerc::search

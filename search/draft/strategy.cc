@@ -1,0 +1,373 @@
+#include "search/draft/strategy.h"
+
+#include "costmodel/latency/coefficients.h"
+#include "search/draft/drafter.h"
+#include "search/draft/selection.h"
+#include "search/draft/verifier.h"
+#include "search/members.h"
+#include "search/mutate.h"
+#include "search/sampler.h"
+#include "search/strategies.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <set>
+
+namespace prunerc::search {
+namespace {
+
+/// A sketch without symbols is drawn and replayed so often for a draft.
+constexpr int kReplayedDraws = 96;
+/// Best measured candidates that breed along.
+constexpr std::size_t kMeasuredParents = 48;
+constexpr double kCrossoverShare = 0.3;
+/// Of the first batches no sketch gets more than this share, so that each is judged by
+/// measurements.
+constexpr double kMaxSketchShare = 0.5;
+constexpr int kOpenRounds = 3;
+/// Recall guard: the draft widens by this if what was found to be fastest stood behind its first
+/// quarter, and narrows again by the same.
+constexpr double kWiden = 1.5;
+constexpr double kGuardedPart = 0.25;
+
+bool better(const Candidate& a, const Candidate& b) {
+  if (a.score != b.score) return a.score > b.score;
+  return a.fingerprint < b.fingerprint;  // a total order: ties must not depend on anything else
+}
+
+class DraftStrategy final : public Strategy {
+ public:
+  DraftStrategy(const Task& task, const SearchSpace& space, const costmodel::CostModel& model,
+                ThreadPool& pool, const DraftOptions& options)
+      : task_(task),
+        space_(space),
+        pool_(pool),
+        options_(options),
+        draft_(make_draft_space(task, space, options.analyzer, options.seed)),
+        verifier_(task, model, options.blend),
+        draft_size_(static_cast<double>(options.draft_size)) {}
+
+  int64_t num_drafted() const override { return num_drafted_; }
+  double learn_seconds() const override { return learn_s_; }
+
+  std::vector<Candidate> ask(std::size_t n) override {
+    std::vector<Candidate> batch;
+    if (n == 0) return batch;
+    const uint64_t round = round_++;
+    if (round == 0) add_defaults(n, batch);
+    if (batch.size() >= n) return batch;
+    if (round % static_cast<uint64_t>(std::max(1, options_.redraft_every)) == 0 ||
+        drafted_.size() < n) {
+      redraft(round);
+    }
+    std::vector<Candidate> ranked = drafted_;
+    if (options_.verify == VerifySet::kDraftAndRandom) add_children(round, ranked);
+    verifier_.score(ranked);
+    std::stable_sort(ranked.begin(), ranked.end(), better);
+    const auto num_random = static_cast<std::size_t>(
+        options_.random_share * static_cast<double>(n) + (round % 2 == 0 ? 0.5 : 0.99));
+    const std::size_t wanted = n - std::min(n - batch.size(), num_random);
+    pick(ranked, wanted, round, batch);
+    pick(uniform_, n, kOpenRounds, batch);
+    // A draft may be poorer than the batch is long.
+    pick(ranked, n, kOpenRounds, batch);
+    if (batch.size() < n) add_random(n, round, batch);
+    return batch;
+  }
+
+  void tell(std::span<const Candidate> candidates,
+            std::span<const Measurement> measurements) override {
+    const auto start = std::chrono::steady_clock::now();
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      Candidate candidate = candidates[i];
+      seen_.insert(candidate.fingerprint);
+      if (candidate.predicted_ns <= 0) set_predicted(candidate);
+      verifier_.add(candidate, measurements[i]);
+      if (measurements[i].ok() && candidate.sketch >= 0) {
+        guard(candidate, measurements[i].median_ns);
+        measured_.push_back(
+            {{candidate.sketch, candidate.trace.decisions}, measurements[i].median_ns});
+      }
+    }
+    std::stable_sort(measured_.begin(), measured_.end(), [](const Measured& a, const Measured& b) {
+      return a.median_ns < b.median_ns;
+    });
+    verifier_.fit(options_.seed);
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+    learn_s_ += spent.count();
+  }
+
+ private:
+  struct Measured {
+    Genome genome;
+    double median_ns;
+  };
+
+  // Candidates restored from a store come without a prediction.
+  void set_predicted(Candidate& candidate) const {
+    if (candidate.sketch < 0) return;
+    Result<Candidate> made =
+        instantiate(task_, space_, candidate.sketch, candidate.trace.decisions);
+    if (made) candidate.predicted_ns = made->predicted_ns;
+  }
+
+  std::vector<Candidate> realize_all(std::span<const Genome> genomes) const {
+    std::vector<std::optional<Candidate>> made = pool_.map<std::optional<Candidate>>(
+        genomes.size(), [&](std::size_t i) -> std::optional<Candidate> {
+          Result<Candidate> one =
+              instantiate(task_, space_, genomes[i].sketch, genomes[i].decisions);
+          if (!one) return std::nullopt;
+          return std::move(one).value();
+        });
+    std::vector<Candidate> out;
+    std::set<Fingerprint> known;
+    for (std::optional<Candidate>& one : made) {
+      if (!one || seen_.count(one->fingerprint) > 0) continue;
+      if (known.insert(one->fingerprint).second) out.push_back(*std::move(one));
+    }
+    return out;
+  }
+
+  void add_defaults(std::size_t n, std::vector<Candidate>& batch) {
+    std::vector<Genome> genomes;
+    for (std::size_t i = 0; i < space_.sketches.size(); ++i) {
+      genomes.push_back(default_genome(space_, static_cast<int>(i)));
+    }
+    std::vector<Candidate> made = realize_all(genomes);
+    for (Candidate& c : made) c.score = -c.predicted_ns;
+    std::stable_sort(made.begin(), made.end(), better);
+    pick(made, n, kOpenRounds, batch);
+    num_drafted_ += static_cast<int64_t>(genomes.size());
+  }
+
+  Genome genome_of(const DraftPick& pick) const {
+    const DraftSketch& sketch = draft_.sketches[static_cast<std::size_t>(pick.sketch)];
+    Genome genome;
+    genome.sketch = sketch.sketch;
+    for (std::size_t d = 0; d < sketch.tables.size(); ++d) {
+      genome.decisions.push_back(sketch.tables[d].decision(pick.drafted.genes[d]));
+    }
+    return genome;
+  }
+
+  // The genome's genes; empty if it is of another sketch or not of its space.
+  static std::vector<int32_t> genes_of(DraftSketch& sketch, const Genome& genome) {
+    std::vector<int32_t> genes;
+    if (genome.sketch != sketch.sketch) return genes;
+    for (std::size_t d = 0; d < sketch.tables.size(); ++d) {
+      genes.push_back(sketch.tables[d].find(genome.decisions[d]));
+      if (genes.back() < 0) return {};
+    }
+    return genes;
+  }
+
+  SketchOffer offer_of(DraftSketch& sketch, uint64_t round) {
+    const auto coefficients = costmodel::hand_coefficients(task_.target.kind);
+    Drafter drafter(sketch, static_cast<std::size_t>(draft_size_), coefficients,
+                    hash_combine(options_.seed, hash_combine(options_.stream, round)));
+    for (const Measured& m : measured_) {
+      const std::vector<int32_t> genes = genes_of(sketch, m.genome);
+      if (genes.size() == sketch.tables.size()) drafter.exclude(genes);
+    }
+    for (std::size_t i = 0; i < std::min(kMeasuredParents, measured_.size()); ++i) {
+      const std::vector<int32_t> genes = genes_of(sketch, measured_[i].genome);
+      if (!genes.empty()) drafter.add_parent(genes);
+    }
+    if (space_.members != nullptr) {
+      for (const int member : space_.members->of_sketch(sketch.sketch)) {
+        const Candidate& c = space_.members->candidate(member);
+        const std::vector<int32_t> genes = genes_of(sketch, {c.sketch, c.trace.decisions});
+        if (!genes.empty()) drafter.propose(genes);
+      }
+      drafter.finish();
+    } else {
+      const auto parts = static_cast<int64_t>(draft_.sketches.size());
+      drafter.draw(options_.draws / parts);
+      drafter.breed(options_.children / parts);
+    }
+    return {drafter.best(),
+            {drafter.sample().begin(), drafter.sample().end()},
+            drafter.counts().scored};
+  }
+
+  void redraft(uint64_t round) {
+    std::vector<SketchOffer> offers = pool_.map<SketchOffer>(
+        draft_.sketches.size(), [&](std::size_t s) { return offer_of(draft_.sketches[s], round); });
+    for (const SketchOffer& offer : offers) num_drafted_ += offer.num_scored;
+    SelectionOptions selection;
+    selection.size = static_cast<std::size_t>(draft_size_);
+    selection.stratified_share = options_.stratified_share;
+    selection.uniform_share = options_.uniform_share;
+    std::vector<Genome> genomes;
+    for (const DraftPick& pick : select_draft(offers, draft_, selection)) {
+      genomes.push_back(genome_of(pick));
+    }
+    Rng rng(options_.seed, options_.stream, round);
+    add_neighbours(rng, &genomes);
+    for (const DraftSpace::Left& left : draft_.left) {
+      for (int i = 0; i < kReplayedDraws; ++i) {
+        genomes.push_back(random_genome(space_, left.sketch, rng));
+      }
+    }
+    drafted_ = realize_all(genomes);
+    rank_.clear();
+    for (std::size_t i = 0; i < drafted_.size(); ++i) rank_[drafted_[i].fingerprint] = i;
+    uniform_ = draw_uniform(offers);
+  }
+
+  // Mutations and crossovers of the fastest measured ones. The analyzer may be wrong about a whole
+  // region; what was measured there is right.
+  void add_neighbours(Rng& rng, std::vector<Genome>* genomes) const {
+    const std::size_t parents = std::min(kMeasuredParents, measured_.size());
+    const auto wanted = static_cast<int>(options_.measured_share * draft_size_);
+    for (int i = 0; parents > 0 && i < wanted; ++i) {
+      // The better of two drawn ranks.
+      const auto draw = [&] { return std::min(rng.below(parents), rng.below(parents)); };
+      const Genome& mother = measured_[draw()].genome;
+      const Genome& father = measured_[draw()].genome;
+      const bool cross = father.sketch == mother.sketch && rng.chance(kCrossoverShare);
+      genomes->push_back(cross ? crossover(space_, mother, father, rng)
+                               : mutate(space_, mother, rng));
+    }
+  }
+
+  // A few of each sketch's uniform sample, for the random share of the next batches.
+  std::vector<Candidate> draw_uniform(const std::vector<SketchOffer>& offers) const {
+    constexpr std::size_t kEach = 8;
+    std::vector<Genome> genomes;
+    for (std::size_t i = 0; i < kEach; ++i) {
+      for (std::size_t s = 0; s < offers.size(); ++s) {
+        const std::vector<Drafted>& sample = offers[s].sample;
+        if (i < sample.size()) genomes.push_back(genome_of({static_cast<int>(s), sample[i]}));
+      }
+    }
+    return realize_all(genomes);
+  }
+
+  // What the published code adds to the draft: random candidates, the best measured, and one
+  // generation of children of all.
+  void add_children(uint64_t round, std::vector<Candidate>& ranked) {
+    Rng rng = Rng(options_.seed, options_.stream, round).split(2);
+    std::vector<Genome> genomes;
+    const std::size_t size = ranked.size();
+    for (std::size_t i = 0; i < size; ++i) {
+      const auto sketch = static_cast<int>(rng.below(space_.sketches.size()));
+      genomes.push_back(random_genome(space_, sketch, rng));
+    }
+    const std::size_t elite = std::min(measured_.size(), size / 10);
+    for (std::size_t i = 0; i < elite; ++i) genomes.push_back(measured_[i].genome);
+    for (std::size_t i = 0; i < size; ++i) {
+      const Candidate& parent = ranked[rng.below(size)];
+      genomes.push_back(mutate(space_, {parent.sketch, parent.trace.decisions}, rng));
+    }
+    std::set<Fingerprint> known;
+    for (const Candidate& c : ranked) known.insert(c.fingerprint);
+    for (Candidate& made : realize_all(genomes)) {
+      if (known.insert(made.fingerprint).second) ranked.push_back(std::move(made));
+    }
+    num_drafted_ += static_cast<int64_t>(genomes.size());
+  }
+
+  void pick(const std::vector<Candidate>& from, std::size_t until, uint64_t round,
+            std::vector<Candidate>& batch) {
+    std::map<int, std::size_t> taken;
+    const bool open = round < kOpenRounds && space_.sketches.size() > 1;
+    const auto most =
+        open ? static_cast<std::size_t>(kMaxSketchShare * static_cast<double>(until)) + 1 : until;
+    for (const Candidate& candidate : from) {
+      if (batch.size() >= until) return;
+      if (taken[candidate.sketch] >= most) continue;
+      if (!seen_.insert(candidate.fingerprint).second) continue;
+      ++taken[candidate.sketch];
+      batch.push_back(candidate);
+    }
+  }
+
+  void add_random(std::size_t n, uint64_t round, std::vector<Candidate>& batch) {
+    constexpr int kMaxDrawFactor = 12;
+    Rng rng = Rng(options_.seed, options_.stream, round).split(1);
+    for (int attempt = 0; attempt < kMaxDrawFactor && batch.size() < n; ++attempt) {
+      std::vector<Genome> genomes;
+      for (std::size_t i = 0; i < 2 * (n - batch.size()) + 4; ++i) {
+        const auto sketch = static_cast<int>(rng.below(space_.sketches.size()));
+        genomes.push_back(random_genome(space_, sketch, rng));
+      }
+      num_drafted_ += static_cast<int64_t>(genomes.size());
+      pick(realize_all(genomes), n, kOpenRounds, batch);
+    }
+  }
+
+  // Recall guard: winners from the rear of the draft mean that the analyzer's order is poor here.
+  void guard(const Candidate& candidate, double median_ns) {
+    const auto at = rank_.find(candidate.fingerprint);
+    const bool is_best = measured_.empty() || median_ns < measured_[0].median_ns;
+    if (at == rank_.end() || !is_best || options_.max_draft_size <= options_.draft_size) return;
+    const double place = static_cast<double>(at->second) / static_cast<double>(rank_.size());
+    draft_size_ = place > kGuardedPart ? draft_size_ * kWiden : draft_size_ / kWiden;
+    draft_size_ = std::clamp(draft_size_, static_cast<double>(options_.draft_size),
+                             static_cast<double>(options_.max_draft_size));
+  }
+
+  const Task& task_;
+  const SearchSpace& space_;
+  ThreadPool& pool_;
+  DraftOptions options_;
+  DraftSpace draft_;
+  Verifier verifier_;
+  double draft_size_;
+  uint64_t round_ = 0;
+  int64_t num_drafted_ = 0;
+  double learn_s_ = 0;
+  std::vector<Candidate> drafted_;           // the draft, in the analyzer's order
+  std::map<Fingerprint, std::size_t> rank_;  // places in it
+  std::vector<Candidate> uniform_;
+  std::set<Fingerprint> seen_;      // asked for or told
+  std::vector<Measured> measured_;  // fastest first
+};
+
+}  // namespace
+
+DraftOptions published_draft(Analyzer analyzer, VerifySet verify) {
+  DraftOptions out;
+  out.analyzer = analyzer;
+  out.verify = verify;
+  out.max_draft_size = out.draft_size;
+  out.draws = 1536;
+  out.children = 2 * 1536;
+  out.uniform_share = 0;
+  out.measured_share = 0;
+  out.stratified_share = 0;
+  out.blend = false;
+  return out;
+}
+
+std::unique_ptr<Strategy> make_draft_strategy(const Task& task, const SearchSpace& space,
+                                              const costmodel::CostModel& model, ThreadPool& pool,
+                                              const DraftOptions& options) {
+  return std::make_unique<DraftStrategy>(task, space, model, pool, options);
+}
+
+namespace {
+
+Result<std::unique_ptr<Strategy>> make(const StrategyContext& context, DraftOptions options) {
+  options.seed = context.seed;
+  options.stream = context.stream;
+  return make_draft_strategy(context.task, context.space, context.model, context.pool, options);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Strategy>> make_pruner(const StrategyContext& context) {
+  return make(context, {});
+}
+
+Result<std::unique_ptr<Strategy>> make_pruner_paper(const StrategyContext& context) {
+  return make(context, published_draft(Analyzer::kPruner, VerifySet::kDraft));
+}
+
+Result<std::unique_ptr<Strategy>> make_pruner_release(const StrategyContext& context) {
+  return make(context, published_draft(Analyzer::kPrunerRelease, VerifySet::kDraftAndRandom));
+}
+
+}  // namespace prunerc::search

@@ -1,0 +1,167 @@
+// The strategy that drafts: legal, distinct, deterministic; learns where the fast candidates are.
+#include "ir/support/parallel.h"
+#include "ir/verify.h"
+#include "search/draft/strategy.h"
+#include "search/draft/verifier.h"
+#include "search/sampler.h"
+#include "search/strategies.h"
+#include "tests/search/programs.h"
+#include "tests/support/check.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <set>
+
+namespace prunerc {
+namespace {
+
+using namespace search;   // NOLINT: a test
+using namespace testing;  // NOLINT: a test
+
+Measurement timed(double ns) {
+  Measurement m;
+  m.status = MeasureStatus::kOk;
+  m.median_ns = ns;
+  m.samples_ns = {ns};
+  return m;
+}
+
+// What a search is to find: the more the tiles are like (3, .., 2), which no analyzer would
+// prefer, the faster.
+double hidden_ns(const Candidate& c) {
+  double ns = 1000;
+  for (const schedule::Decision& d : c.trace.decisions) {
+    ns += 100 * std::abs(static_cast<double>(d.back()) - 2);
+    ns += 70 * std::abs(static_cast<double>(d.front()) - 3);
+  }
+  return ns + 300 * static_cast<double>(c.sketch);
+}
+
+DraftOptions small() {
+  DraftOptions options;
+  options.draft_size = 48;
+  options.max_draft_size = 96;
+  options.draws = 2000;
+  options.children = 2000;
+  return options;
+}
+
+std::vector<Fingerprint> run(const Task& task, const DraftOptions& options, int num_threads,
+                             int rounds, std::vector<double>* times = nullptr) {
+  const SearchSpace space = make_space(task).value();
+  const auto model = costmodel::make_roofline_model();
+  ThreadPool pool(num_threads);
+  const std::unique_ptr<Strategy> strategy =
+      make_draft_strategy(task, space, *model, pool, options);
+  std::vector<Fingerprint> asked;
+  for (int round = 0; round < rounds; ++round) {
+    const std::vector<Candidate> batch = strategy->ask(8);
+    std::vector<Measurement> answers;
+    for (const Candidate& c : batch) {
+      CHECK(ir::verify(c.program).ok());
+      asked.push_back(c.fingerprint);
+      answers.push_back(timed(hidden_ns(c)));
+      if (times != nullptr) times->push_back(answers.back().median_ns);
+    }
+    strategy->tell(batch, answers);
+  }
+  CHECK(strategy->num_drafted() > static_cast<int64_t>(asked.size()));
+  return asked;
+}
+
+TEST_CASE("proposals are legal and distinct, and depend on neither threads nor chance") {
+  for (const char* name : {"gemm", "conv2d_relu", "softmax_like"}) {
+    INFO(name);
+    const Task task = make_test_task(name);
+    const std::vector<Fingerprint> one = run(task, small(), 1, 4);
+    CHECK(one.size() == 32);
+    CHECK(std::set<Fingerprint>(one.begin(), one.end()).size() == one.size());
+    CHECK(run(task, small(), 2, 4) == one);
+    DraftOptions other = small();
+    other.seed = 5;
+    CHECK(run(task, other, 2, 4) != one);
+  }
+}
+
+TEST_CASE("measurements steer the search away from the analyzer's order") {
+  const Task task = make_test_task("conv2d_relu");
+  std::vector<double> times;
+  run(task, small(), 2, 16, &times);
+  const auto mean = [&](std::size_t first) {
+    double sum = 0;
+    for (std::size_t i = first; i < first + 32; ++i) sum += times[i];
+    return sum / 32;
+  };
+  CHECK(mean(times.size() - 32) < mean(0));
+}
+
+TEST_CASE("the published variants search as well") {
+  const Task task = make_test_task("gemm");
+  for (const Analyzer analyzer : {Analyzer::kPruner, Analyzer::kPrunerRelease}) {
+    for (const VerifySet verify : {VerifySet::kDraft, VerifySet::kDraftAndRandom}) {
+      DraftOptions options = published_draft(analyzer, verify);
+      CHECK(options.draft_size == 512);
+      options.draft_size = options.max_draft_size = 32;
+      options.draws = 256;
+      options.children = 512;
+      const std::vector<Fingerprint> asked = run(task, options, 2, 2);
+      CHECK(std::set<Fingerprint>(asked.begin(), asked.end()).size() == 16);
+    }
+  }
+}
+
+TEST_CASE("a space of few candidates is asked for to its end and then no more") {
+  const Task task = make_test_task("total_sum", 1);
+  const SearchSpace space = make_space(task).value();
+  const auto model = costmodel::make_roofline_model();
+  ThreadPool pool(2);
+  const auto strategy = make_draft_strategy(task, space, *model, pool, small());
+  std::set<Fingerprint> all;
+  std::size_t round = 0;
+  for (; round < 200; ++round) {
+    const std::vector<Candidate> batch = strategy->ask(16);
+    if (batch.empty()) break;
+    std::vector<Measurement> answers;
+    for (const Candidate& c : batch) {
+      CHECK(all.insert(c.fingerprint).second);
+      answers.push_back(timed(hidden_ns(c)));
+    }
+    strategy->tell(batch, answers);
+  }
+  CHECK(round < 200);
+  CHECK(strategy->ask(16).empty());
+}
+
+TEST_CASE("the verifier keeps the analyzer's order until it was told something") {
+  const Task task = make_test_task("gemm");
+  const SearchSpace space = make_space(task).value();
+  const auto model = costmodel::make_roofline_model();
+  std::vector<Candidate> made;
+  Rng rng(3);
+  while (made.size() < 12) {
+    const Genome genome = random_genome(space, 0, rng);
+    Result<Candidate> one = instantiate(task, space, 0, genome.decisions);
+    if (one) made.push_back(std::move(one).value());
+  }
+  Verifier verifier(task, *model, true);
+  verifier.score(made);
+  for (std::size_t i = 1; i < made.size(); ++i) {
+    CHECK((made[i].score < made[i - 1].score) == (made[i].predicted_ns > made[i - 1].predicted_ns));
+  }
+  // The one that looked best fails: it falls behind.
+  const auto best = std::max_element(
+      made.begin(), made.end(), [](const auto& a, const auto& b) { return a.score < b.score; });
+  const double before = best->score;
+  Measurement failed;
+  failed.status = MeasureStatus::kTimeout;
+  verifier.add(*best, failed);
+  verifier.fit(1);
+  verifier.score(made);
+  CHECK(best->score < before);
+  std::vector<Candidate> none;
+  verifier.score(none);
+}
+
+}  // namespace
+}  // namespace prunerc
