@@ -2,6 +2,7 @@
 
 #include "ir/verify.h"
 #include "schedule/primitive.h"
+#include "schedule/primitive/attributes.h"
 #include "schedule/primitive/site.h"
 #include "schedule/schedule.h"
 
@@ -26,7 +27,7 @@ Expr Call::size(IrBuilder& b, const Int& item) const {
 int64_t OpenAttr::value(std::span<const int64_t> values) const {
   int64_t product = factor;
   for (const ParamId id : params) product *= values[static_cast<std::size_t>(id.value)];
-  return product;
+  return offset + std::max(least, product);
 }
 
 namespace {
@@ -51,6 +52,8 @@ bool takes_params(PrimitiveKind kind) {
   switch (kind) {
     case PrimitiveKind::kSplit:
     case PrimitiveKind::kProduct:
+    case PrimitiveKind::kPadEinsum:
+    case PrimitiveKind::kSoftwarePipeline:
     case PrimitiveKind::kAnnotateLoop:
     case PrimitiveKind::kAnnotateBlock: return true;
     default: return false;
@@ -79,7 +82,7 @@ class Opening {
     PRUNERC_TRY(Applied applied, primitive(recorded.primitive).apply(program_, call));
     if (applied.outputs != outputs) return malformed("its ids with parameters");
     program_ = std::move(applied.program);
-    return keep_attribute(recorded.primitive, operands);
+    return keep_attributes(recorded.primitive, operands);
   }
 
   Result<Parametric> finish(const Trace& trace) && {
@@ -194,16 +197,55 @@ class Opening {
     return {};
   }
 
-  Result<void> keep_attribute(PrimitiveKind kind, const std::vector<Operand>& operands) {
+  // Attributes hold numbers, so those that are parameters are kept beside the program.
+  Result<void> keep_attributes(PrimitiveKind kind, const std::vector<Operand>& operands) {
+    if (kind == PrimitiveKind::kSoftwarePipeline) return keep_pipeline(operands);
     if (kind != PrimitiveKind::kAnnotateLoop && kind != PrimitiveKind::kAnnotateBlock) return {};
-    const OpenValue value = open_value(std::get<Int>(operands[2]));
-    OpenAttr attr{{}, {}, std::get<std::string>(operands[1]), value.factor, value.params};
+    OpenAttr attr;
+    attr.key = std::get<std::string>(operands[1]);
     if (const LoopId* loop = std::get_if<LoopId>(&operands[0])) attr.loop = *loop;
     if (const BlockId* block = std::get_if<BlockId>(&operands[0])) attr.block = *block;
+    keep(std::move(attr), open_value(std::get<Int>(operands[2])));
+    return {};
+  }
+
+  void keep(OpenAttr attr, const OpenValue& value) {
     std::erase_if(attrs_, [&](const OpenAttr& other) {
       return other.loop == attr.loop && other.block == attr.block && other.key == attr.key;
     });
+    attr.factor = value.factor;
+    attr.params = value.params;
     if (!value.params.empty()) attrs_.push_back(std::move(attr));
+  }
+
+  // The stages of the statements, and their number on the loop: one more than the latest.
+  Result<void> keep_pipeline(const std::vector<Operand>& operands) {
+    PRUNERC_TRY(const Site site, find_loop(program_, std::get<LoopId>(operands[0])));
+    const std::vector<Stmt> children = children_of(site.loop()->body);
+    const std::vector<Int>& stages = std::get<std::vector<Int>>(operands[1]);
+    OpenAttr depth;
+    depth.loop = site.loop()->id;
+    depth.key = kPipeline;
+    depth.offset = 1;
+    OpenValue latest;
+    for (std::size_t i = 0; i < stages.size(); ++i) {
+      const OpenValue value = open_value(stages[i]);
+      if (value.params.empty()) {
+        depth.least = std::max(depth.least, value.factor);
+        continue;
+      }
+      if (!latest.params.empty()) {
+        return error(Diag::kParamOperand, std::string("a second stage of software_pipeline"),
+                     "v" + std::to_string(stages[i].ref.value));
+      }
+      latest = value;
+      OpenAttr stage;
+      if (const Loop* loop = children[i].as<Loop>()) stage.loop = loop->id;
+      if (const Block* block = children[i].as<Block>()) stage.block = block->id;
+      stage.key = kPipelineStage;
+      keep(std::move(stage), value);
+    }
+    keep(std::move(depth), latest);
     return {};
   }
 

@@ -16,14 +16,16 @@
 
 namespace prunerc::schedule {
 
-/// An attribute whose value is a parameter (or a product of several and a factor): the program
-/// holds the value of the recorded decisions.
+/// An attribute whose value is offset + max(least, factor * product of the parameters): the program
+/// holds that of the recorded decisions.
 struct OpenAttr {
   ir::LoopId loop;    // of either
   ir::BlockId block;  // kind
   std::string key;
   int64_t factor = 1;
   std::vector<ir::ParamId> params;
+  int64_t least = 0;
+  int64_t offset = 0;
   int64_t value(std::span<const int64_t> values) const;
 };
 

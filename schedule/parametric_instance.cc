@@ -42,6 +42,22 @@ bool multiply_out(IrBuilder& b, Linear* form, const VarRanges& ranges) {
   return false;
 }
 
+// An atom that has to be 0 for c*atom + rest <= 0, which is taken out of the form; null if there is
+// none.
+Expr take_zero(Linear* form, const VarRanges& ranges) {
+  for (const Term& term : form->terms) {
+    const Interval range = term.degree == 1 ? interval_of(term.atoms[0], ranges) : Interval::all();
+    if (term.coef <= 0 || range.lo != 0 || range.hi == 0) continue;
+    const Linear rest = *form - Linear::of(term);
+    const Interval least = interval_of(rest, ranges);
+    if (least.lo == Interval::kNoLower || least.lo + term.coef <= 0) continue;
+    const Expr atom = term.atoms[0];
+    *form = rest;
+    return atom;
+  }
+  return {};
+}
+
 // Does fact <= 0 give goal <= 0? With q*goal = p*fact + rest, for the p and q of each term that
 // both have, it is enough that rest < q.
 bool implies(const Linear& fact, const Linear& goal, const VarRanges& ranges) {
@@ -69,7 +85,7 @@ class GuardPruner {
     if (const Block* block = s.as<Block>()) {
       Block copy = *block;
       copy.guard = prune(block->guard);
-      if (copy.guard.defined() && !copy.guard.is(block->guard)) s = b_.block(copy);
+      if (!copy.guard.is(block->guard)) s = b_.block(copy);
     } else {
       s = map_children(
           b_, s, [&](Stmt child) { return go(child); }, [](Expr e) { return e; });
@@ -80,14 +96,9 @@ class GuardPruner {
 
  private:
   Expr prune(Expr guard) {
-    std::vector<Expr> all = conjuncts(guard);
+    std::vector<Expr> all;
     std::vector<std::optional<Linear>> forms;
-    for (Expr& e : all) {
-      forms.push_back(below_zero(b_, e, ranges_));
-      bool changed = false;
-      while (forms.back() && multiply_out(b_, &*forms.back(), ranges_)) changed = true;
-      if (changed) e = simplify(b_, b_.le(to_expr(b_, *forms.back()), b_.int_imm(0)), ranges_);
-    }
+    for (Expr e : conjuncts(guard)) add(e, &all, &forms);
     std::vector<bool> dropped(all.size(), false);
     for (std::size_t i = 0; i < all.size(); ++i) {
       for (std::size_t k = 0; k < all.size() && !dropped[i]; ++k) {
@@ -101,13 +112,39 @@ class GuardPruner {
       if (!dropped[i]) kept.push_back(all[i]);
       may_reorder = may_reorder && forms[i].has_value();
     }
-    if (may_reorder) {
-      std::sort(kept.begin(), kept.end(), [](Expr x, Expr y) { return compare_exprs(x, y) < 0; });
+    if (kept.size() < 2 || !may_reorder) return conjunction(kept);
+    // A conjunct may shorten those after it: that, too, shall follow one order.
+    const Expr shortened = simplify(b_, conjunction(sorted(kept)), ranges_);
+    return constant(shortened) == 1 ? Expr() : conjunction(sorted(conjuncts(shortened)));
+  }
+
+  // The condition and its form; where it says that something is 0, that is one of its own.
+  void add(Expr e, std::vector<Expr>* all, std::vector<std::optional<Linear>>* forms) {
+    std::optional<Linear> form = below_zero(b_, e, ranges_);
+    bool changed = false;
+    while (form && multiply_out(b_, &*form, ranges_)) changed = true;
+    while (form) {
+      const Expr zero = take_zero(&*form, ranges_);
+      if (!zero.defined()) break;
+      changed = true;
+      all->push_back(b_.lt(zero, b_.int_imm(1)));
+      forms->push_back(below_zero(b_, all->back(), ranges_));
     }
+    if (changed && form->is_constant() && form->constant <= 0) return;
+    if (changed) e = simplify(b_, b_.le(to_expr(b_, *form), b_.int_imm(0)), ranges_);
+    all->push_back(e);
+    forms->push_back(form);
+  }
+
+  static std::vector<Expr> sorted(std::vector<Expr> all) {
+    std::sort(all.begin(), all.end(), [](Expr x, Expr y) { return compare_exprs(x, y) < 0; });
+    return all;
+  }
+
+  Expr conjunction(const std::vector<Expr>& all) {
     Expr out;
-    for (Expr e : kept) out = out.defined() ? b_.logical_and(out, e) : e;
-    // A conjunct may shorten those after it: that, too, shall follow this order.
-    return kept.size() < 2 ? out : simplify(b_, out, ranges_);
+    for (Expr e : all) out = out.defined() ? b_.logical_and(out, e) : e;
+    return out;
   }
 
   IrBuilder& b_;

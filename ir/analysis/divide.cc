@@ -176,6 +176,8 @@ Linear Simplifier::divide_rest(const Linear& rest, const Term& divisor, Part par
     }
   } else if (is_within(rest, divisor)) {
     return quotient ? Linear::of(0) : rest;
+  } else if (const Linear next = rest + Linear::of(divisor); is_within(next, divisor)) {
+    return quotient ? Linear::of(-1) : next;
   }
   if (fuel_ > 0) {
     if (part == Part::kRemainder) {

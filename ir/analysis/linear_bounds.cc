@@ -197,14 +197,16 @@ std::optional<Linear> atom_at_end(IrBuilder& b, Expr atom, Bound bound, const Va
       return to_linear(b, b.binary(n->kind, to_expr(b, *x), to_expr(b, *y)), ranges);
     }
   }
-  const IntImm* divisor = n != nullptr ? n->rhs.as<IntImm>() : nullptr;
-  if (n != nullptr && n->kind == ExprKind::kFloorDiv && divisor != nullptr && divisor->value > 0) {
+  const bool divides = n != nullptr && n->kind == ExprKind::kFloorDiv;
+  if (divides && !is_inner(n->rhs, inner) && interval_of(n->rhs, ranges).lo > 0) {
     if (const std::optional<Linear> x = side(n->lhs)) {
       return to_linear(b, b.floordiv(to_expr(b, *x), n->rhs), ranges);
     }
   }
+  // A symbolic end cancels against others, which a bound of it would not.
   if (n != nullptr && n->kind == ExprKind::kFloorMod && !is_inner(n->rhs, inner) &&
-      interval_of(n->rhs, ranges).lo > 0 && !interval_of(atom, ranges).is_bounded()) {
+      interval_of(n->rhs, ranges).lo > 0 &&
+      (n->rhs.kind() != ExprKind::kIntImm || !interval_of(atom, ranges).is_bounded())) {
     return bound == Bound::kLower ? Linear::of(0) : to_linear(b, n->rhs, ranges) + -1;
   }
   const Interval range = interval_of(atom, ranges);

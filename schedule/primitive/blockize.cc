@@ -115,15 +115,16 @@ Result<std::vector<TiledIter>> tile_iters(IrBuilder& b, const Block& block, Loop
     return unfit(id, "its iterations are no tile: " + std::string(to_string(found.error)));
   std::vector<TiledIter> out;
   for (std::size_t i = 0; i < block.iters.size(); ++i) {
-    const std::optional<int64_t> extent = constant(block.iters[i].extent);
+    // A symbolic extent is padded to whole tiles, or the instance is refused.
+    const int64_t extent = constant(block.iters[i].extent).value_or(0);
     const Linear& reached = found.map.extents[i];
     const Interval interval = interval_of(to_linear(b, inner[i], ranges), ranges);
-    if (!extent || !reached.is_constant() || interval.lo != 0 ||
+    if (!is_closed(block.iters[i].extent) || !reached.is_constant() || interval.lo != 0 ||
         interval.hi != reached.constant - 1) {
       return unfit(id, quoted(block.iters[i]) + " does not run from 0 inside");
     }
     const std::optional<Linear> tile = divided(tiles[i], reached.constant);
-    if (!tile || *extent % reached.constant != 0) {
+    if (!tile || extent % reached.constant != 0) {
       return unfit(id, quoted(block.iters[i]) + " is not cut into tiles of " +
                            std::to_string(reached.constant));
     }
@@ -160,13 +161,16 @@ Result<BlockizePlan> plan_blockize(const Program& program, LoopId id) {
   for (const Loop* loop : plan.loops_) {
     if (loop != plan.loops_[0]) ranges.bind(loop->var, loop->extent);
   }
-  if (block.init.defined()) PRUNERC_TRY_VOID(check_init(b, block, id, plan.loops_));
+  if (block.init.defined()) {
+    PRUNERC_TRY_VOID(on_instance(program, [&] { return check_init(b, block, id, plan.loops_); }));
+  }
   PRUNERC_TRY(plan.iters_, tile_iters(b, block, id, plan.loops_, plan.site_.outer_loops(), ranges));
   return plan;
 }
 
-Applied apply_blockize(const BlockizePlan& plan) {
+Applied apply_blockize(const Program& program, const BlockizePlan& plan) {
   IrBuilder& b = plan.builder();
+  const VarRanges domain(program.domain());
   const Block& block = plan.block();
   Applied out;
   out.outputs.push_back(block.id);
@@ -190,13 +194,14 @@ Applied apply_blockize(const BlockizePlan& plan) {
         tiled.tile_extent == 1 ? Expr(var) : b.mul(var, b.int_imm(tiled.tile_extent));
     auto position = [&](Expr inner) { return constant(inner) == 0 ? start : b.add(start, inner); };
     // A variable of one tile has only the value 0.
-    const int64_t num_tiles = *constant(iters[i].extent) / tiled.tile_extent;
+    Expr num_tiles = b.floordiv(iters[i].extent, b.int_imm(tiled.tile_extent));
+    if (!constant(num_tiles)) num_tiles = simplify(b, num_tiles, domain);
     auto whole = [&](Expr inner) {
-      return num_tiles == 1 && tiled.tile_extent > 1 ? inner : position(inner);
+      return is_one(num_tiles) && tiled.tile_extent > 1 ? inner : position(inner);
     };
     body_map[iters[i].var->id] = whole(tiled.inner);
     init_map[iters[i].var->id] = whole(substitute(b, tiled.inner, init_vars));
-    iters[i] = {var, b.int_imm(num_tiles), iters[i].kind, tiled.tile};
+    iters[i] = {var, num_tiles, iters[i].kind, tiled.tile};
   }
   Block tile = block;
   tile.iters = iters;
@@ -215,8 +220,8 @@ Applied apply_blockize(const BlockizePlan& plan) {
     std::vector<LoopId> ids;
     for (std::size_t i = 0; i < init_loops.size(); ++i) ids.push_back(b.fresh_loop_id());
     for (std::size_t i = init_loops.size(); i-- > 0;) {
-      tile.init = make_loop(b, init_vars[init_loops[i]->var->id].as<Var>(),
-                            *constant(init_loops[i]->extent), tile.init, ids[i]);
+      tile.init = make_loop(b, init_vars[init_loops[i]->var->id].as<Var>(), init_loops[i]->extent,
+                            tile.init, ids[i]);
     }
     out.outputs.insert(out.outputs.end(), ids.begin(), ids.end());
   }
@@ -228,7 +233,7 @@ Applied apply_blockize(const BlockizePlan& plan) {
 template <>
 Result<Applied> run<PrimitiveKind::kBlockize>(const Program& program, const Call& call) {
   PRUNERC_TRY(const BlockizePlan plan, plan_blockize(program, call.loop(0)));
-  return apply_blockize(plan);
+  return apply_blockize(program, plan);
 }
 
 }  // namespace prunerc::schedule

@@ -42,7 +42,7 @@ class BlockizePlan {
 /// BlockUnderIf, BlockOrderFixed, BlockizeForm.
 Result<BlockizePlan> plan_blockize(const ir::Program& program, ir::LoopId loop);
 /// Outputs: the block, then the loops of its init.
-Applied apply_blockize(const BlockizePlan& plan);
+Applied apply_blockize(const ir::Program& program, const BlockizePlan& plan);
 
 }  // namespace prunerc::schedule
 

@@ -42,8 +42,12 @@ Result<BulkPlan> plan_bulk(const Program& program, LoopId id) {
     if (!is_lane_axis(outer->loop_kind)) continue;
     return error(Diag::kBulkForm, id, std::string("it stands in a loop over threads"));
   }
-  IrBuilder b(program);
-  PRUNERC_TRY_VOID(match_bulk_copy(b, *plan.site_.loop(), ranges_at(program, plan.site_)));
+  const auto matches = [&]() -> Result<void> {
+    IrBuilder b(program);
+    const auto found = match_bulk_copy(b, *plan.site_.loop(), ranges_at(program, plan.site_));
+    return found.ok() ? Result<void>() : Result<void>(found.error());
+  };
+  PRUNERC_TRY_VOID(on_instance(program, matches));
   return plan;
 }
 

@@ -17,6 +17,7 @@
 // Legal because: the products added are 0, which is the sum's identity; no other reducer is taken.
 // Elements of C_pad outside of C are dropped.
 #include "ir/analysis/region.h"
+#include "ir/analysis/simplify.h"
 #include "ir/map.h"
 #include "ir/visit.h"
 #include "schedule/primitive.h"
@@ -25,6 +26,7 @@
 #include "schedule/primitive/reducer.h"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -47,7 +49,8 @@ class EinsumPlan {
   const Factor& output() const { return output_; }
   /// By the block's variables.
   const std::vector<int64_t>& extents() const { return extents_; }
-  const std::vector<int64_t>& padded() const { return padded_; }
+  const std::vector<Expr>& padded() const { return padded_; }
+  IrBuilder& builder() const { return *builder_; }
   /// Whether the operand gets a copy: that must not depend on extents, as ids would.
   bool copies(const Factor& operand) const {
     return std::any_of(operand.iters.begin(), operand.iters.end(), [&](int i) {
@@ -60,13 +63,16 @@ class EinsumPlan {
   LeafBlock leaf_;
   std::vector<Factor> inputs_;
   Factor output_;
-  std::vector<int64_t> multiples_, extents_, padded_;
+  std::unique_ptr<IrBuilder> builder_;  // owns the padded extents
+  std::vector<int64_t> multiples_;      // with tile parameters: those of the witness
+  std::vector<int64_t> extents_;
+  std::vector<Expr> padded_;
 };
 
 class EinsumPlanner {
  public:
   explicit EinsumPlanner(const Program& program) : program_(program), flow_(program) {}
-  Result<EinsumPlan> plan(BlockId id, const std::vector<int64_t>& multiples);
+  Result<EinsumPlan> plan(const Call& call);
 
  private:
   Error unfit(std::string what) const {
@@ -146,7 +152,7 @@ Result<void> EinsumPlanner::check_zeros() {
   const bool exact = !is_float(program_.buffer(plan_.output_.buffer).dtype);
   for (std::size_t i = 0; i < block_->iters.size(); ++i) {
     const IterVar& iter = block_->iters[i];
-    const bool is_padded = plan_.padded_[i] != plan_.extents_[i];
+    const bool is_padded = constant(plan_.padded_[i]) != plan_.extents_[i];
     const int position = static_cast<int>(i);
     if (!is_padded) continue;
     if (iter.kind == IterKind::kSpatial) {
@@ -166,7 +172,9 @@ Result<void> EinsumPlanner::check_zeros() {
   return {};
 }
 
-Result<EinsumPlan> EinsumPlanner::plan(BlockId id, const std::vector<int64_t>& multiples) {
+Result<EinsumPlan> EinsumPlanner::plan(const Call& call) {
+  const BlockId id = call.block(0);
+  const std::vector<int64_t> multiples = call.integers(1);
   constexpr int64_t kMaxExtent = int64_t{1} << 40;
   PRUNERC_TRY(place_, flow_.find(id));
   plan_.leaf_ = flow_[place_];
@@ -183,21 +191,29 @@ Result<EinsumPlan> EinsumPlanner::plan(BlockId id, const std::vector<int64_t>& m
     const int64_t extent = *constant(block_->iters[i].extent);
     if (extent > kMaxExtent) return unfit("an extent is too large");
     plan_.extents_.push_back(extent);
-    plan_.padded_.push_back((extent + multiples[i] - 1) / multiples[i] * multiples[i]);
-    if (plan_.padded_.back() > kMaxExtent) return unfit("an extent is too large");
+    if ((extent + multiples[i] - 1) / multiples[i] * multiples[i] > kMaxExtent) {
+      return unfit("an extent is too large");
+    }
   }
-  IrBuilder b(program_);
+  plan_.builder_ = std::make_unique<IrBuilder>(program_);
+  IrBuilder& b = *plan_.builder_;
+  const VarRanges ranges(program_.domain());
+  for (const Expr multiple : call.sizes(b, 1)) {
+    const Expr extent = block_->iters[plan_.padded_.size()].extent;
+    const Expr padded = times(b, ceildiv(b, extent, multiple), multiple);
+    plan_.padded_.push_back(constant(padded) ? padded : simplify(b, padded, ranges));
+  }
   const std::string order = order_fault(b, *block_);
   if (!order.empty()) return error(Diag::kBlockOrderFixed, id, order);
   PRUNERC_TRY_VOID(find_operands());
-  PRUNERC_TRY_VOID(check_zeros());
+  PRUNERC_TRY_VOID(on_instance(program_, [&] { return check_zeros(); }));
   return std::move(plan_);
 }
 
 class EinsumRewrite {
  public:
   EinsumRewrite(const Program& program, const EinsumPlan& plan)
-      : program_(program), plan_(plan), b_(program) {}
+      : program_(program), plan_(plan), b_(plan.builder()) {}
 
   Applied run() {
     std::vector<Stmt> all;
@@ -224,10 +240,10 @@ class EinsumRewrite {
   }
 
  private:
-  int64_t padded_extent(const Factor& operand, std::size_t d) const {
+  Expr padded_extent(const Factor& operand, std::size_t d) const {
     const int iter = operand.iters[d];
     if (iter >= 0) return plan_.padded()[static_cast<std::size_t>(iter)];
-    return *constant(program_.buffer(operand.buffer).shape[d]);
+    return program_.buffer(operand.buffer).shape[d];
   }
   int64_t extent(int iter) const { return plan_.extents()[static_cast<std::size_t>(iter)]; }
 
@@ -235,7 +251,7 @@ class EinsumRewrite {
     const Buffer& buffer = program_.buffer(operand.buffer);
     std::vector<Expr> shape;
     for (std::size_t d = 0; d < operand.iters.size(); ++d) {
-      shape.push_back(b_.int_imm(padded_extent(operand, d)));
+      shape.push_back(padded_extent(operand, d));
     }
     return b_.add_buffer(std::string(buffer.name) + "_pad", buffer.dtype, shape, Scope::kGlobal,
                          BufferRole::kIntermediate);
@@ -252,7 +268,7 @@ class EinsumRewrite {
 
   Stmt copy_in(const Factor& operand, BufferId padded) {
     const DType dtype = program_.buffer(operand.buffer).dtype;
-    std::vector<int64_t> extents;
+    std::vector<Expr> extents;
     for (std::size_t d = 0; d < operand.iters.size(); ++d) {
       if (operand.iters[d] >= 0) extents.push_back(padded_extent(operand, d));
     }
@@ -262,7 +278,7 @@ class EinsumRewrite {
       Expr inside;
       for (std::size_t d = 0; d < at.size(); ++d) {
         const int iter = operand.iters[d];
-        if (iter < 0 || padded_extent(operand, d) == extent(iter)) continue;
+        if (iter < 0 || constant(padded_extent(operand, d)) == extent(iter)) continue;
         const Expr below = b_.lt(at[d], b_.int_imm(extent(iter)));
         inside = inside.defined() ? b_.logical_and(inside, below) : below;
       }
@@ -302,14 +318,14 @@ class EinsumRewrite {
       Loop copy = *loop;
       for (std::size_t i = 0; i < plan_.padded().size(); ++i) {
         const Var* var = plan_.leaf().block->iters[i].binding.as<Var>();
-        if (var->id == loop->var->id) copy.extent = b_.int_imm(plan_.padded()[i]);
+        if (var->id == loop->var->id) copy.extent = plan_.padded()[i];
       }
       copy.body = grow(loop->body);
       return b_.loop(copy);
     }
     Block copy = *s.as<Block>();
     std::vector<IterVar> iters(copy.iters.begin(), copy.iters.end());
-    for (std::size_t i = 0; i < iters.size(); ++i) iters[i].extent = b_.int_imm(plan_.padded()[i]);
+    for (std::size_t i = 0; i < iters.size(); ++i) iters[i].extent = plan_.padded()[i];
     copy.iters = iters;
     rebuild_accesses(b_, copy);
     return b_.block(copy);
@@ -317,7 +333,7 @@ class EinsumRewrite {
 
   const Program& program_;
   const EinsumPlan& plan_;
-  IrBuilder b_;
+  IrBuilder& b_;
   Applied out_;
 };
 
@@ -325,7 +341,7 @@ class EinsumRewrite {
 
 template <>
 Result<Applied> run<PrimitiveKind::kPadEinsum>(const Program& program, const Call& call) {
-  PRUNERC_TRY(const EinsumPlan plan, EinsumPlanner(program).plan(call.block(0), call.integers(1)));
+  PRUNERC_TRY(const EinsumPlan plan, EinsumPlanner(program).plan(call));
   return EinsumRewrite(program, plan).run();
 }
 

@@ -13,6 +13,7 @@
 // wherever it may be read, and each Y[v] depends on T[v] alone. Cost: O(size of the blocks
 // involved).
 #include "ir/analysis/region.h"
+#include "ir/equal.h"
 #include "ir/visit.h"
 #include "schedule/primitive.h"
 #include "schedule/primitive/concurrency.h"
@@ -168,12 +169,12 @@ Result<ReverseInlinePlan> plan_reverse_inline(const Program& program, BlockId id
     plan.producer_iter_[static_cast<std::size_t>(mine[d])] = (*theirs)[d];
     // The consumer must want all that the producer makes: then nothing is computed that was not
     // before.
-    const std::optional<int64_t> wanted =
-        constant(block.iters[static_cast<std::size_t>(mine[d])].extent);
-    const std::optional<int64_t> made =
-        (*theirs)[d] < 0 ? 1
-                         : constant(producer.iters[static_cast<std::size_t>((*theirs)[d])].extent);
-    if (!wanted || wanted != made) return unfit(block, "use all of the intermediate");
+    const Expr wanted = block.iters[static_cast<std::size_t>(mine[d])].extent;
+    const Expr made = (*theirs)[d] < 0
+                          ? b.int_imm(1)
+                          : producer.iters[static_cast<std::size_t>((*theirs)[d])].extent;
+    const bool whole = is_closed(wanted) && structural_equal(wanted, made);
+    if (!whole) return unfit(block, "use all of the intermediate");
   }
   for (const Access& access : block.reads) {
     for (const std::size_t source : flow.writers(access.buffer)) {

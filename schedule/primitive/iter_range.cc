@@ -82,6 +82,19 @@ bool begins_at_start(IrBuilder& b, Expr min, Expr extent, int64_t domain, const 
                   stays_below(b, *last + width, 2 * domain, ranges));
 }
 
+// Is 0 <= e for all variables and parameters?
+bool never_negative(IrBuilder& b, Expr e, const VarRanges& ranges) {
+  if (prove(b.le(b.int_imm(0), e), ranges, kQuick) == Proof::kYes) return true;
+  const Linear form = to_linear(b, e, ranges);
+  std::vector<VarId> vars;
+  walk(e, [&](Expr part) {
+    if (const Var* var = part.as<Var>()) vars.push_back(var->id);
+    return true;
+  });
+  const std::optional<Linear> least = eliminate_vars(b, form, Bound::kLower, ranges, vars);
+  return least && interval_of(*least, ranges).lo >= 0;
+}
+
 // The interval of one dimension of the box, unless it is no smaller than what `now` says.
 std::optional<IterRange> narrowed(IrBuilder& b, const IterRange& now, Expr min, Expr extent,
                                   const VarRanges& ranges) {
@@ -92,9 +105,9 @@ std::optional<IterRange> narrowed(IrBuilder& b, const IterRange& now, Expr min, 
   if (constant(is_less) == 1) return IterRange{min, extent};
   // If it never leaves the domain, then it begins at 0 where it is as large as that.
   const Expr start = now.min.defined() ? now.min : b.int_imm(0);
+  const Expr room = b.sub(b.add(start, now.extent), b.add(min, extent));
   const bool stays =
-      prove(b.le(start, min), ranges, kQuick) == Proof::kYes &&
-      prove(b.le(b.add(min, extent), b.add(start, now.extent)), ranges, kQuick) == Proof::kYes;
+      never_negative(b, b.sub(min, start), ranges) && never_negative(b, room, ranges);
   if (stays) return IterRange{min, extent};
   const std::optional<int64_t> domain = constant(now.extent);
   if (domain && !now.min.defined() && begins_at_start(b, min, extent, *domain, ranges)) {
@@ -114,8 +127,8 @@ Leaves leaves_domain(IrBuilder& b, const IterVar& iter, const IterRange& range,
   const std::optional<int64_t> extent = constant(range.extent);
   const Interval min = interval_of(to_linear(b, range.min, ranges), ranges);
   if (domain && extent) return {min.lo<0, min.hi> * domain - *extent};
-  const Expr end = b.add(range.min, range.extent);
-  return {min.lo < 0, prove(b.le(end, iter.extent), ranges, kQuick) != Proof::kYes};
+  const Expr room = b.sub(iter.extent, b.add(range.min, range.extent));
+  return {min.lo < 0 && !never_negative(b, range.min, ranges), !never_negative(b, room, ranges)};
 }
 
 }  // namespace

@@ -48,6 +48,13 @@ Stmt top_of(const LeafBlock& leaf) {
 
 NewNest make_nest(IrBuilder& b, std::string_view name, std::span<const int64_t> extents,
                   const NestBody& body) {
+  std::vector<Expr> constants;
+  for (const int64_t extent : extents) constants.push_back(b.int_imm(extent));
+  return make_nest(b, name, std::span<const Expr>(constants), body);
+}
+
+NewNest make_nest(IrBuilder& b, std::string_view name, std::span<const Expr> extents,
+                  const NestBody& body) {
   NewNest out;
   Block block{};
   block.id = b.fresh_block_id();
@@ -58,7 +65,7 @@ NewNest make_nest(IrBuilder& b, std::string_view name, std::span<const int64_t> 
   for (std::size_t d = 0; d < extents.size(); ++d) {
     loop_vars.push_back(b.fresh_var("ax" + std::to_string(d)));
     const Var* var = b.fresh_var("v" + std::to_string(d));
-    iters.push_back({var, b.int_imm(extents[d]), IterKind::kSpatial, loop_vars.back()});
+    iters.push_back({var, extents[d], IterKind::kSpatial, loop_vars.back()});
     vars.emplace_back(var);
   }
   block.iters = iters;

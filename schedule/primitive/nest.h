@@ -28,6 +28,8 @@ struct NewNest {
   std::vector<Output> outputs;  // the block, then its loops
 };
 using NestBody = std::function<ir::Stmt(std::span<const ir::Expr> vars)>;
+NewNest make_nest(ir::IrBuilder& b, std::string_view name, std::span<const ir::Expr> extents,
+                  const NestBody& body);
 NewNest make_nest(ir::IrBuilder& b, std::string_view name, std::span<const int64_t> extents,
                   const NestBody& body);
 

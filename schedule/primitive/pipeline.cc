@@ -99,25 +99,32 @@ Result<void> check_pair(const Program& program, const Site& site, const Pipeline
   return {};
 }
 
+Result<void> check_pairs(const Program& program, const Site& site, const PipelineArgs& args,
+                         const std::vector<Stmt>& children) {
+  for (std::size_t x = 0; x < children.size(); ++x) {
+    for (std::size_t y = x + 1; y < children.size(); ++y) {
+      for (const Block* from : leaf_blocks(children[x])) {
+        for (const Block* to : leaf_blocks(children[y])) {
+          PRUNERC_TRY_VOID(check_pair(program, site, args, x, y, *from, *to));
+        }
+      }
+    }
+  }
+  return {};
+}
+
 Result<PipelinePlan> plan_pipeline(const Program& program, const PipelineArgs& args) {
   PipelinePlan plan;
   plan.args_ = args;
   PRUNERC_TRY(plan.site_, find_loop(program, args.loop));
   const Loop& loop = *plan.site_.loop();
   PRUNERC_TRY_VOID(check_plain(loop));
-  PRUNERC_TRY_VOID(constant_extent(loop));
+  PRUNERC_TRY_VOID(check_extent(loop));
   PRUNERC_TRY_VOID(check_holds_blocks(loop));
   const std::vector<Stmt> children = children_of(loop.body);
   PRUNERC_TRY_VOID(check_shape(args, children));
-  for (std::size_t x = 0; x < children.size(); ++x) {
-    for (std::size_t y = x + 1; y < children.size(); ++y) {
-      for (const Block* from : leaf_blocks(children[x])) {
-        for (const Block* to : leaf_blocks(children[y])) {
-          PRUNERC_TRY_VOID(check_pair(program, plan.site_, args, x, y, *from, *to));
-        }
-      }
-    }
-  }
+  PRUNERC_TRY_VOID(
+      on_instance(program, [&] { return check_pairs(program, plan.site_, args, children); }));
   return plan;
 }
 
@@ -157,6 +164,7 @@ Result<DoubleBufferPlan> plan_double_buffer(const Program& program, BlockId id, 
     return error(Diag::kAccessIndexRange, id, static_cast<int64_t>(writes.size()), index);
   }
   const BufferId buffer = writes[static_cast<std::size_t>(index)].buffer;
+  if (is_open(program)) return plan;
   if (program.buffer(buffer).role != BufferRole::kIntermediate) {
     return error(Diag::kBufferNotIntermediate, std::string(program.buffer(buffer).name));
   }

@@ -44,13 +44,17 @@ Result<TensorizePlan> plan_tensorize(const Program& program, LoopId id, const st
     plan.blockized_ = {program, {block->id}, {}};
   } else {
     PRUNERC_TRY(const BlockizePlan blockize, plan_blockize(program, id));
-    plan.blockized_ = apply_blockize(blockize);
+    plan.blockized_ = apply_blockize(program, blockize);
   }
   PRUNERC_TRY(plan.site_, find_loop(plan.program(), id));
   PRUNERC_TRY_VOID(check_plain(*plan.site_.loop()));
-  IrBuilder b(plan.program());
-  PRUNERC_TRY_VOID(
-      match_tensor(b, *plan.site_.loop(), *plan.intrinsic_, ranges_at(plan.program(), plan.site_)));
+  const auto matches = [&]() -> Result<void> {
+    IrBuilder b(plan.program());
+    const VarRanges ranges = ranges_at(plan.program(), plan.site_);
+    const auto found = match_tensor(b, *plan.site_.loop(), *plan.intrinsic_, ranges);
+    return found.ok() ? Result<void>() : Result<void>(found.error());
+  };
+  PRUNERC_TRY_VOID(on_instance(program, matches));
   return plan;
 }
 
