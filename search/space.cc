@@ -17,9 +17,6 @@ namespace {
 
 using ir::BlockId;
 
-/// Code beyond this takes the back end seconds and the processor's front end forever.
-constexpr double kMaxCodeSize = 4000;
-
 /// Structures in the order in which they are tried; the plain one comes last and always works.
 std::vector<Variant> variants() {
   std::vector<Variant> out;

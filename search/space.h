@@ -35,6 +35,10 @@ struct SearchSpace {
   int64_t size() const;
 };
 
+/// Statement instances of a candidate's code at most: beyond this the back end takes seconds and
+/// the processor's front end forever.
+inline constexpr double kMaxCodeSize = 4000;
+
 /// Applies every sketch rule to the task's program. A rule that fails leaves its sketch out.
 /// Errors: NoSketch if not even the plain one could be made.
 Result<SearchSpace> make_space(const Task& task);

@@ -17,8 +17,8 @@ StrategyOptions options_of(const StrategyContext& context) {
 
 std::string_view to_string(StrategyKind kind) {
   switch (kind) {
-#define PRUNERC_STRATEGY(Name, text, make, words) \
-  case StrategyKind::k##Name:                     \
+#define PRUNERC_STRATEGY(Name, text, make, batch, in_flight, words) \
+  case StrategyKind::k##Name:                                       \
     return text;
 #include "search/strategy.def"
 #undef PRUNERC_STRATEGY
@@ -28,9 +28,20 @@ std::string_view to_string(StrategyKind kind) {
 
 std::string_view describe(StrategyKind kind) {
   switch (kind) {
-#define PRUNERC_STRATEGY(Name, text, make, words) \
-  case StrategyKind::k##Name:                     \
+#define PRUNERC_STRATEGY(Name, text, make, batch, in_flight, words) \
+  case StrategyKind::k##Name:                                       \
     return words;
+#include "search/strategy.def"
+#undef PRUNERC_STRATEGY
+  }
+  PRUNERC_UNREACHABLE("strategy");
+}
+
+StrategyRhythm rhythm_of(StrategyKind kind) {
+  switch (kind) {
+#define PRUNERC_STRATEGY(Name, text, make, batch, in_flight, words) \
+  case StrategyKind::k##Name:                                       \
+    return {batch, in_flight};
 #include "search/strategy.def"
 #undef PRUNERC_STRATEGY
   }
@@ -47,8 +58,8 @@ std::optional<StrategyKind> strategy_from_string(std::string_view text) {
 
 Result<std::unique_ptr<Strategy>> make_strategy(StrategyKind kind, const StrategyContext& context) {
   switch (kind) {
-#define PRUNERC_STRATEGY(Name, text, make, words) \
-  case StrategyKind::k##Name:                     \
+#define PRUNERC_STRATEGY(Name, text, make, batch, in_flight, words) \
+  case StrategyKind::k##Name:                                       \
     return make(context);
 #include "search/strategy.def"
 #undef PRUNERC_STRATEGY

@@ -18,13 +18,13 @@
 namespace prunerc::search {
 
 enum class StrategyKind : uint8_t {
-#define PRUNERC_STRATEGY(Name, text, make, words) k##Name,
+#define PRUNERC_STRATEGY(Name, text, make, batch, in_flight, words) k##Name,
 #include "search/strategy.def"
 #undef PRUNERC_STRATEGY
 };
 
 inline constexpr int kNumStrategies = 0
-#define PRUNERC_STRATEGY(Name, text, make, words) +1
+#define PRUNERC_STRATEGY(Name, text, make, batch, in_flight, words) +1
 #include "search/strategy.def"
 #undef PRUNERC_STRATEGY
     ;
@@ -34,6 +34,13 @@ std::string_view to_string(StrategyKind kind);
 /// For people.
 std::string_view describe(StrategyKind kind);
 std::optional<StrategyKind> strategy_from_string(std::string_view text);
+
+/// How a strategy wants to be asked.
+struct StrategyRhythm {
+  int batch = 16;     // candidates of one ask
+  int in_flight = 2;  // batches that are asked for before the first is answered
+};
+StrategyRhythm rhythm_of(StrategyKind kind);
 
 /// What a strategy is made from. All of it outlives the strategy.
 struct StrategyContext {
@@ -48,7 +55,7 @@ struct StrategyContext {
 /// Errors: ModelLibrary for those that learn by a library that is not installed.
 Result<std::unique_ptr<Strategy>> make_strategy(StrategyKind kind, const StrategyContext& context);
 
-#define PRUNERC_STRATEGY(Name, text, make, words) \
+#define PRUNERC_STRATEGY(Name, text, make, batch, in_flight, words) \
   Result<std::unique_ptr<Strategy>> make(const StrategyContext& context);
 #include "search/strategy.def"
 #undef PRUNERC_STRATEGY

@@ -42,7 +42,7 @@ class Tuner {
       : tasks_(tasks),
         measurer_(measurer),
         database_(database),
-        options_(options),
+        options_(with_rhythm(options)),
         pool_(options.num_threads),
         own_model_(options.model == nullptr ? costmodel::make_roofline_model() : nullptr),
         start_(Clock::now()) {}
@@ -65,6 +65,13 @@ class Tuner {
   }
 
  private:
+  static TuneOptions with_rhythm(TuneOptions options) {
+    const StrategyRhythm own = rhythm_of(options.strategy);
+    if (options.batch <= 0) options.batch = own.batch;
+    if (options.batches_in_flight <= 0) options.batches_in_flight = own.in_flight;
+    return options;
+  }
+
   Result<void> prepare() {
     const costmodel::CostModel& model = options_.model != nullptr ? *options_.model : *own_model_;
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
@@ -461,7 +468,7 @@ class Tuner {
   std::span<const Task> tasks_;
   Measurer& measurer_;
   Database& database_;
-  const TuneOptions& options_;
+  const TuneOptions options_;
   ThreadPool pool_;
   std::unique_ptr<costmodel::CostModel> own_model_;
   Clock::time_point start_;

@@ -91,12 +91,12 @@ struct TuneProgress {
 };
 
 struct TuneOptions {
-  int64_t trials = 64;       // per task; 0: no limit
-  int64_t total_trials = 0;  // of all tasks together, given where they gain most; 0: no limit
-  double time_s = 0;         // for all tasks together; 0: no limit
-  int64_t early_stop = 0;    // end a task after so many trials without a gain; 0: never
-  int batch = 16;
-  int batches_in_flight = 2;  // builds of one batch overlap the measurement of the other
+  int64_t trials = 64;        // per task; 0: no limit
+  int64_t total_trials = 0;   // of all tasks together, given where they gain most; 0: no limit
+  double time_s = 0;          // for all tasks together; 0: no limit
+  int64_t early_stop = 0;     // end a task after so many trials without a gain; 0: never
+  int batch = 0;              // 0: the strategy's own
+  int batches_in_flight = 0;  // builds of one batch overlap the measurement of the other; 0: own
   /// The best so many are measured again in turns before one is declared the winner; 0: none.
   int finals = 4;
   uint64_t seed = 0;

@@ -152,6 +152,19 @@ struct AstOperator {
   bool has_body_errors = false;
 };
 
+/// One line of a net: an operator with values for its parameters, used so many times.
+struct AstNetTask {
+  int64_t times = 1;
+  AstName op;
+  std::vector<std::pair<AstName, std::string_view>> bindings;  // values as written
+  std::optional<AstName> label;
+};
+
+struct AstNet {
+  AstName name;
+  std::vector<AstNetTask> tasks;
+};
+
 /// One parsed file; owns its expressions. Views point into the SourceSet.
 struct AstFile {
   AstFile() = default;
@@ -164,6 +177,7 @@ struct AstFile {
   std::vector<AstConst> consts;
   std::vector<AstFn> fns;
   std::vector<AstOperator> ops;
+  std::vector<AstNet> nets;
   std::deque<AstExpr> exprs;
 };
 

@@ -41,6 +41,23 @@ ParamInfo describe_param(const SourceSet& sources, const AstParam& param) {
   return info;
 }
 
+NetInfo describe_net(const SourceSet& sources, const AstNet& net) {
+  NetInfo info;
+  info.name = net.name.text;
+  for (const AstNetTask& task : net.tasks) {
+    NetTaskInfo line;
+    line.op = task.op.text;
+    if (task.label) line.label = task.label->text;
+    line.times = task.times;
+    for (const auto& [name, value] : task.bindings) {
+      line.bindings[std::string(name.text)] = std::string(value);
+    }
+    line.line = sources.line_column(task.op.range).first;
+    info.tasks.push_back(std::move(line));
+  }
+  return info;
+}
+
 }  // namespace
 
 LangResult finish_compile(const BoundOp* op, const SourceSet& sources, DiagSink& sink) {
@@ -86,6 +103,7 @@ ListResult list_ops(std::string file_name, std::string text, const ImportFn& imp
     for (const AstPort& port : op->outputs) info.outputs.push_back(describe_port(sources, port));
     result.ops.push_back(std::move(info));
   }
+  for (const AstNet* net : module.nets) result.nets.push_back(describe_net(sources, *net));
   result.ok = !sink.has_errors();
   result.rendered = render(sources, sink);
   return result;

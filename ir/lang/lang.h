@@ -93,8 +93,23 @@ struct OpInfo {
   std::vector<PortInfo> inputs, outputs;
 };
 
+/// A line of a net: an operator of the file or of its imports, with sizes, used so many times.
+struct NetTaskInfo {
+  std::string op;
+  std::string label;  // empty: none
+  int64_t times = 1;
+  std::map<std::string, std::string> bindings;
+  int line = 1;
+};
+
+struct NetInfo {
+  std::string name;
+  std::vector<NetTaskInfo> tasks;
+};
+
 struct ListResult {
   std::vector<OpInfo> ops;
+  std::vector<NetInfo> nets;
   std::string rendered;  // errors, as in LangResult
   bool ok = true;
 };

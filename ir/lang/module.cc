@@ -2,6 +2,8 @@
 
 #include "ir/lang/parser.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace prunerc::lang {
@@ -59,7 +61,26 @@ class Loader {
     for (const AstOperator& item : ast.ops) {
       if (declare_op(item.name)) (is_main ? module_.ops : module_.imported_ops).push_back(&item);
     }
+    if (is_main) check_nets(ast);
     states_[name] = State::kDone;
+  }
+
+  // Operators may stand below the net or come from anywhere.
+  void check_nets(const AstFile& ast) {
+    for (const AstNet& net : ast.nets) {
+      if (declare(net.name)) module_.nets.push_back(&net);
+      std::map<std::string_view, SourceRange> labels;
+      for (const AstNetTask& task : net.tasks) {
+        if (task.label) static_cast<void>(declare_in(labels, *task.label));
+        if (op_names_.contains(task.op.text)) continue;
+        std::vector<std::string_view> names;
+        for (const auto& [name, range] : op_names_) names.push_back(name);
+        SourceDiagnostic& diagnostic =
+            sink_.report<LangDiag::kUnknownOperator>(task.op.range, task.op.text);
+        const std::string_view close = closest_name(task.op.text, names);
+        if (!close.empty()) diagnostic.message += fmt::format("; did you mean '{}'?", close);
+      }
+    }
   }
 
   void import_file(const std::string& importer, const AstImport& item) {

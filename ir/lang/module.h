@@ -22,6 +22,7 @@ struct Module {
   std::map<std::string_view, const AstFn*> fns;
   std::vector<const AstOperator*> ops;  // of the main file
   std::vector<const AstOperator*> imported_ops;
+  std::vector<const AstNet*> nets;  // of the main file
 };
 
 /// Limits on what one main file may import.

@@ -44,7 +44,7 @@ void Parser::skip_statement() {
 }
 
 bool Parser::starts_item() const {
-  return at(Kind::kImport) || at(Kind::kConst) || at(Kind::kFn) || at(Kind::kOp);
+  return at(Kind::kImport) || at(Kind::kConst) || at(Kind::kFn) || at(Kind::kOp) || at_net();
 }
 
 void Parser::skip_item() {
@@ -66,7 +66,11 @@ void Parser::parse_item() {
     case Kind::kFn: ok = parse_fn(); break;
     case Kind::kOp: parse_operator(); return;
     default:
-      report_expected("'op', 'fn', 'const' or 'import'");
+      if (at_net()) {
+        ok = parse_net();
+        break;
+      }
+      report_expected("'op', 'fn', 'const', 'import' or 'net'");
       take();
       break;
   }

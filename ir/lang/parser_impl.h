@@ -42,6 +42,10 @@ class Parser {
   bool parse_const();
   bool parse_fn();
   void parse_operator();
+  bool at_net() const;
+  bool parse_net();
+  bool parse_net_task(AstNetTask& task);
+  bool parse_binding(AstNetTask& task);
   bool parse_header(AstOperator& op);
   bool parse_param(AstParam& param);
   bool parse_param_default(AstParam& param);

@@ -1,6 +1,7 @@
 #include "search/draft/strategy.h"
 
 #include "costmodel/latency/coefficients.h"
+#include "costmodel/xgb.h"
 #include "search/draft/drafter.h"
 #include "search/draft/selection.h"
 #include "search/draft/verifier.h"
@@ -350,10 +351,24 @@ std::unique_ptr<Strategy> make_draft_strategy(const Task& task, const SearchSpac
 
 namespace {
 
+/// Boosted trees from the measurements of this task. Without the library the analyzer, corrected by
+/// neighbours, decides alone.
+const costmodel::CostModel& learner(const StrategyContext& context) {
+  static const std::unique_ptr<costmodel::CostModel> trees = costmodel::make_xgb_model();
+  return costmodel::check_xgboost().ok() ? *trees : context.model;
+}
+
 Result<std::unique_ptr<Strategy>> make(const StrategyContext& context, DraftOptions options) {
   options.seed = context.seed;
   options.stream = context.stream;
-  return make_draft_strategy(context.task, context.space, context.model, context.pool, options);
+  return make_draft_strategy(context.task, context.space, learner(context), context.pool, options);
+}
+
+// The model decides there, so there must be one.
+Result<std::unique_ptr<Strategy>> make_published(const StrategyContext& context, Analyzer analyzer,
+                                                 VerifySet verify) {
+  PRUNERC_TRY_VOID(costmodel::check_xgboost());
+  return make(context, published_draft(analyzer, verify));
 }
 
 }  // namespace
@@ -363,11 +378,11 @@ Result<std::unique_ptr<Strategy>> make_pruner(const StrategyContext& context) {
 }
 
 Result<std::unique_ptr<Strategy>> make_pruner_paper(const StrategyContext& context) {
-  return make(context, published_draft(Analyzer::kPruner, VerifySet::kDraft));
+  return make_published(context, Analyzer::kPruner, VerifySet::kDraft);
 }
 
 Result<std::unique_ptr<Strategy>> make_pruner_release(const StrategyContext& context) {
-  return make(context, published_draft(Analyzer::kPrunerRelease, VerifySet::kDraftAndRandom));
+  return make_published(context, Analyzer::kPrunerRelease, VerifySet::kDraftAndRandom);
 }
 
 }  // namespace prunerc::search

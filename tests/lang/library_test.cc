@@ -127,6 +127,49 @@ TEST_CASE("a listing tells parameters, defaults and ports without binding them")
   CHECK(op.outputs[0].name == "Y");
 }
 
+TEST_CASE("a net lists operators with sizes, labels and how often they run") {
+  const lang::ListResult list = lang::list_ops("n.prn", R"(import "std/gemm.prn";
+net two {
+  3 * gemm_nn<M=64, N=-2, K=1> as first;
+  scale<T=f16, a=0.5>;   // defined below
+}
+op scale<N=8, a: float = 2, T: type = f32>(A: T[N]) -> (B: T[N]) { B[i] = A[i] * a; }
+net none { }
+)",
+                                               lang::import_std);
+  INFO(list.rendered);
+  CHECK(list.ok);
+  CHECK(list.ops.size() == 1);
+  REQUIRE(list.nets.size() == 2);
+  CHECK(list.nets[0].name == "two");
+  CHECK(list.nets[1].tasks.empty());
+  REQUIRE(list.nets[0].tasks.size() == 2);
+  const lang::NetTaskInfo& first = list.nets[0].tasks[0];
+  CHECK(first.op == "gemm_nn");
+  CHECK(first.label == "first");
+  CHECK(first.times == 3);
+  CHECK(first.line == 3);
+  CHECK(first.bindings == std::map<std::string, std::string>{{"M", "64"}, {"N", "-2"}, {"K", "1"}});
+  const lang::NetTaskInfo& second = list.nets[0].tasks[1];
+  CHECK(second.label.empty());
+  CHECK(second.times == 1);
+  CHECK(second.bindings == std::map<std::string, std::string>{{"T", "f16"}, {"a", "0.5"}});
+}
+
+TEST_CASE("malformed nets are refused; net is a word for names elsewhere") {
+  const std::string op = "op f<N=8>(net: f32[N]) -> (as: f32[N]) { as[i] = net[i]; }\n";
+  CHECK(lang::list_ops("n.prn", op + "net n { f; }").ok);
+  for (const char* net : {"net n", "net n { f }", "net n { 0 * f; }", "net n { 2 f; }",
+                          "net n { f<>; }", "net n { f<N>; }", "net n { f<N=i>; }", "net { f; }",
+                          "net n { f as; }", "net n { f; g; }", "net n { f as a; f as a; }",
+                          "net n { f; } net n { f; }", "net n { 99999999999999999999 * f; }"}) {
+    const lang::ListResult list = lang::list_ops("n.prn", op + net);
+    INFO(net);
+    CHECK_FALSE(list.ok);
+    CHECK(list.rendered.find("n.prn:2:") == 0);
+  }
+}
+
 TEST_CASE("parameters are bound from the shapes of inputs") {
   lang::CompileInput input;
   input.file_name = "x.prn";

@@ -235,6 +235,7 @@ TEST_CASE("strategies have names") {
     const auto kind = static_cast<StrategyKind>(i);
     CHECK(strategy_from_string(to_string(kind)) == kind);
     CHECK(!describe(kind).empty());
+    CHECK(rhythm_of(kind).batch >= rhythm_of(kind).in_flight);
   }
   CHECK(!strategy_from_string("luck"));
 }

@@ -32,8 +32,6 @@ EXCEPTIONS = {
 PENDING = [
     "NvrtcMissing",
     "CudaCall",
-    "ModelLibrary",
-    "ModelData",
 ]
 
 

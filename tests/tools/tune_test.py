@@ -66,6 +66,46 @@ class Tune(command.CommandTest):
         total = sum(task["best_ns"] for task in result["tasks"])
         self.assertAlmostEqual(total, result["total_weighted_ns"], delta=1e-6 * total)
 
+    def test_several_files_share_trials_and_weights(self):
+        one = self.write("one.prn", "op a<N=32>(A: f32[N]) -> (B: f32[N]) { B[i] = A[i] * 2; }\n")
+        two = self.write("two.prn", "op b<M=48>(A: f32[M]) -> (B: f32[M]) { B[i] = A[i] + 1; }\n")
+        result = self.prunerc("tune", one, two, "--weights", "3,1", "--trials", "4", "-D", "N=64", "--json").json()
+        self.assertEqual(["a", "b"], [task["op"] for task in result["tasks"]])
+        self.assertEqual(8, sum(task["trials"] for task in result["tasks"]))
+        total = 3 * result["tasks"][0]["best_ns"] + result["tasks"][1]["best_ns"]
+        self.assertAlmostEqual(total, result["total_weighted_ns"], delta=1e-6 * total)
+        wrong = self.prunerc("tune", one, two, "--weights", "3", expect=2)
+        self.assertIn("needs a number for each of 2 operators", wrong.err)
+
+    def test_a_net_is_tuned_as_a_list_with_weights(self):
+        net = self.write("net.prn", "op s<N=32>(A: f32[N]) -> (B: f32[N]) { B[i] = A[i] * 2; }\n"
+                                    "net n { 5 * s<N=64> as large; s; }\n")
+        result = self.prunerc("tune", net, "--trials", "2", "--json").json()
+        self.assertEqual(["large", "s"], [task["op"] for task in result["tasks"]])
+        total = 5 * result["tasks"][0]["best_ns"] + result["tasks"][1]["best_ns"]
+        self.assertAlmostEqual(total, result["total_weighted_ns"], delta=1e-6 * total)
+        listed = self.prunerc("tune", os.path.join(os.environ["TEST_SRCDIR"], os.environ["TEST_WORKSPACE"],
+                                                   "tools/std/nets/resnet50.prn"), "-O0").out
+        self.assertEqual(27, len(listed.splitlines()))
+
+    def test_every_strategy_replays_a_pool_without_a_device(self):
+        self.prunerc("dataset", "record", self.ops, "--op", "dense", "--threads", "1", "--candidates", "60",
+                     "--out", "d.pool")
+        for strategy in ("random", "grid", "evolution", "ansor", "metaschedule"):
+            arguments = ("tune", "--replay", "d.pool", "--strategy", strategy, "--trials", "24", "--seed", "5", "-v")
+            first = self.prunerc(*arguments)
+            self.assertRegex(first.out, r"^dense: [0-9.]+ [num]s ", strategy)
+            choices = [line for line in first.err.splitlines() if line.startswith(("ask ", "tell "))]
+            self.assertEqual(48, len(choices))
+            again = self.prunerc(*arguments).err.splitlines()
+            self.assertEqual(choices, [line for line in again if line.startswith(("ask ", "tell "))], strategy)
+        result = self.prunerc("tune", "--replay", "d.pool", "--strategy", "grid", "--trials", "1000", "--json").json()
+        self.assertEqual(60, result["trials"])
+        self.assertEqual("recorded", result["timer"])
+        self.assertEqual(3, len(result["curve"][0]))
+        self.assertIn("tune --replay d.pool", result["repro"])
+        self.assertEqual(0, os.path.exists(self.db) and self.records())
+
     def test_a_second_run_goes_on_and_fresh_starts_anew(self):
         arguments = ["tune", self.ops, "--op", "dense", "--json"]
         first = self.prunerc(*arguments, "--trials", "4").json()

@@ -148,6 +148,27 @@ OperatorRequest known_bindings(OperatorRequest request, const lang::OpInfo& info
   return request;
 }
 
+// Each line of each net is an operator; what the command line binds goes before what the net says.
+Result<std::vector<Operator>> from_nets(const OperatorRequest& request, const std::string& text,
+                                        const lang::ListResult& listed) {
+  std::vector<Operator> ops;
+  for (const lang::NetInfo& net : listed.nets) {
+    for (const lang::NetTaskInfo& line : net.tasks) {
+      OperatorRequest one = request;
+      one.op = line.op;
+      one.bindings = line.bindings;
+      for (const auto& [name, value] : request.bindings) {
+        if (one.bindings.contains(name)) one.bindings[name] = value;
+      }
+      PRUNERC_TRY(Operator op, from_text(one, text));
+      op.weight = static_cast<double>(line.times);
+      if (!line.label.empty()) op.name = line.label;
+      ops.push_back(std::move(op));
+    }
+  }
+  return ops;
+}
+
 }  // namespace
 
 Result<Choice> apply_script(const Operator& op, const std::string& file) {
@@ -175,6 +196,7 @@ Result<std::vector<Operator>> load_operators(const OperatorRequest& request) {
   }
   PRUNERC_TRY(const std::string text, text_of(request));
   const lang::ListResult listed = lang::list_ops(request.file, text);
+  if (listed.ok && !listed.nets.empty()) return from_nets(request, text, listed);
   if (!listed.ok || listed.ops.size() <= 1) {
     PRUNERC_TRY(Operator op, from_text(request, text));
     ops.push_back(std::move(op));

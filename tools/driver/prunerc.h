@@ -51,6 +51,7 @@ struct Operator {
   std::string source;    ///< its text, kept in records
   std::string bindings;  ///< "M=512,N=512"
   std::string warnings;  ///< rendered; empty if there are none
+  double weight = 1;     ///< how many times its net runs it
   ir::Program program;   ///< unscheduled
 };
 
@@ -60,7 +61,7 @@ Result<Operator> load_operator(const OperatorRequest& request);
 
 /// Every operator of the file that can be bound with these sizes and its defaults; one name in `op`
 /// selects it. A file with one operator gives one. Errors: as load_operator, of the first that
-/// fails.
+/// fails. Of a file with nets: their lines, each an operator named by its label.
 Result<std::vector<Operator>> load_operators(const OperatorRequest& request);
 /// Those of several files. With more than one, each operator takes the bindings that it knows.
 Result<std::vector<Operator>> load_operators(std::span<const OperatorRequest> requests);

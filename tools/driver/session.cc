@@ -140,6 +140,7 @@ search::Task Session::task(const Operator& op) const {
   search::Task task = search::make_task(op.name, op.program, impl_->target);
   task.op_text = op.source;
   task.bindings = op.bindings;
+  task.weight = op.weight;
   return task;
 }
 

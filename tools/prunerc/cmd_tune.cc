@@ -1,3 +1,4 @@
+#include "search/replay.h"
 #include "tools/prunerc/cli.h"
 #include "tools/prunerc/display.h"
 #include "tools/prunerc/json.h"
@@ -32,17 +33,59 @@ struct TuneVerb {
   bool json = false;
   bool verbose = false;
   std::string strategy = "evolution";
+  std::vector<std::string> replay;
+  std::vector<double> weights;
 };
 
 int64_t default_trials(int effort) { return effort >= 3 ? 1000 : 64; }
 
-std::string repro(const TuneVerb& verb, int64_t trials) {
-  std::string out = fmt::format("prunerc tune {} --target {} --trials {} --seed {}",
-                                verb.op.repro(), verb.machine.target, trials, verb.seed);
+int64_t trials_of(const TuneVerb& verb) {
+  if (verb.trials >= 0) return verb.trials;
+  return verb.time.empty() ? default_trials(verb.effort) : 0;
+}
+
+std::string repro(const TuneVerb& verb) {
+  std::string out = "prunerc tune";
+  if (verb.replay.empty()) {
+    out += fmt::format(" {} --target {}", verb.op.repro(), verb.machine.target);
+  } else {
+    out += fmt::format(" --replay {}", fmt::join(verb.replay, " "));
+  }
+  out += fmt::format(" --trials {} --seed {}", trials_of(verb), verb.seed);
+  if (!verb.weights.empty()) out += fmt::format(" --weights {}", fmt::join(verb.weights, ","));
   if (verb.machine.threads > 0) out += fmt::format(" --threads {}", verb.machine.threads);
   if (!verb.time.empty()) out += " --time " + verb.time;
   if (verb.strategy != "evolution") out += " --strategy " + verb.strategy;
-  return out + " --fresh";
+  return verb.replay.empty() ? out + " --fresh" : out;
+}
+
+Result<search::TuneOptions> options_of(const TuneVerb& verb, std::size_t num_tasks) {
+  search::TuneOptions options;
+  options.trials = trials_of(verb);
+  // Several operators share what they have together, so that it goes where it gains most.
+  if (num_tasks > 1) {
+    options.total_trials = options.trials * static_cast<int64_t>(num_tasks);
+    options.trials = 0;
+  }
+  if (!verb.time.empty()) {
+    PRUNERC_TRY(options.time_s, parse_duration(verb.time));
+  }
+  options.seed = verb.seed;
+  options.early_stop = verb.early_stop;
+  options.fresh = verb.fresh;
+  options.strategy = *search::strategy_from_string(verb.strategy);
+  return options;
+}
+
+Result<void> set_weights(const std::vector<double>& weights, std::vector<Operator>& ops) {
+  if (weights.empty()) return {};
+  if (weights.size() != ops.size()) {
+    return error(Diag::kUsageOption, "--weights",
+                 fmt::format("needs a number for each of {} operators, found {}", ops.size(),
+                             weights.size()));
+  }
+  for (std::size_t i = 0; i < ops.size(); ++i) ops[i].weight = weights[i];
+  return {};
 }
 
 void print_results(const search::TuneReport& report) {
@@ -64,25 +107,66 @@ int without_measuring(const TuneVerb& verb, Session& session, const std::vector<
   return kSuccess;
 }
 
-int tune(const TuneVerb& verb) {
-  Result<OperatorRequest> request = verb.op.request();
-  if (!request.ok()) return fail(request.error(), kUsage);
-  const Result<std::vector<Operator>> ops = load_operators(*request);
-  if (!ops.ok()) return fail(ops.error(), exit_code(ops.error()));
-  for (const Operator& op : *ops) fmt::print(stderr, "{}", op.warnings);
-  search::TuneOptions options;
-  options.trials =
-      verb.trials >= 0 ? verb.trials : (verb.time.empty() ? default_trials(verb.effort) : 0);
-  if (!verb.time.empty()) {
-    const Result<double> seconds = parse_duration(verb.time);
-    if (!seconds.ok()) return fail(seconds.error(), kUsage);
-    options.time_s = *seconds;
+int show_report(const TuneVerb& verb, const search::TuneReport& report, const std::string& again) {
+  print_results(report);
+  fmt::print(stderr, "repro: {}\n", again);
+  if (verb.json) fmt::print("{}\n", tune_json(report, again));
+  if (report.cancelled) {
+    fmt::print(stderr, "interrupted; what was measured is kept: run the same command to go on\n");
+    return kInterrupted;
   }
-  options.seed = verb.seed;
-  options.early_stop = verb.early_stop;
-  options.fresh = verb.fresh;
-  options.strategy =
-      verb.strategy == "random" ? search::StrategyKind::kRandom : search::StrategyKind::kEvolution;
+  for (const search::TaskReport& t : report.tasks) {
+    if (t.best_ns > 0) continue;
+    fmt::print(stderr, "error: no candidate of '{}' ran and gave the right result: {}{}\n", t.name,
+               counts_text(t.counts), t.failure.empty() ? "" : " (" + t.failure + ")");
+    return kNoCandidate;
+  }
+  return kSuccess;
+}
+
+// Rows that this build makes other programs of.
+std::string stale_text(const search::ReplayTask& task) {
+  const int stale = task.space.members->num_stale();
+  return stale == 0 ? "" : fmt::format(", {} left out: this build makes others of them", stale);
+}
+
+int replay(const TuneVerb& verb) {
+  ThreadPool threads(0);
+  std::vector<search::ReplayTask> tasks;
+  for (const std::string& path : verb.replay) {
+    const Result<search::Pool> pool = search::read_pool(path);
+    if (!pool.ok()) return fail(pool.error(), exit_code(pool.error()));
+    Result<search::ReplayTask> task = search::ReplayTask::make(*pool, threads);
+    if (!task.ok()) return fail(task.error(), exit_code(task.error()));
+    fmt::print(stderr, "{}: {} candidates of {}{}\n", path, task->space.members->size(), pool->op,
+               stale_text(*task));
+    tasks.push_back(std::move(task).value());
+    if (verb.weights.size() == verb.replay.size()) {
+      tasks.back().task.weight = verb.weights[tasks.size() - 1];
+    }
+  }
+  Result<search::TuneOptions> options = options_of(verb, tasks.size());
+  if (!options.ok()) return fail(options.error(), kUsage);
+  if (verb.verbose) options->log = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
+  options->cancel = &interrupted;
+  std::signal(SIGINT, on_interrupt);
+  const Result<search::TuneReport> report = search::replay(tasks, *options);
+  if (!report.ok()) return fail(report.error(), exit_code(report.error()));
+  Display("replay").finish(*report);
+  return show_report(verb, *report, repro(verb));
+}
+
+int tune(const TuneVerb& verb) {
+  if (!verb.replay.empty()) return replay(verb);
+  Result<std::vector<Operator>> ops = verb.op.load();
+  if (!ops.ok()) return fail(ops.error(), exit_code(ops.error()));
+  if (const Result<void> weighed = set_weights(verb.weights, *ops); !weighed.ok()) {
+    return fail(weighed.error(), kUsage);
+  }
+  for (const Operator& op : *ops) fmt::print(stderr, "{}", op.warnings);
+  Result<search::TuneOptions> wanted = options_of(verb, ops->size());
+  if (!wanted.ok()) return fail(wanted.error(), kUsage);
+  search::TuneOptions options = *std::move(wanted);
   Result<Session> session =
       Session::open({verb.machine.target, verb.machine.threads, verb.machine.database, {}});
   if (!session.ok()) return fail(session.error(), exit_code(session.error()));
@@ -97,21 +181,24 @@ int tune(const TuneVerb& verb) {
   const Result<search::TuneReport> report = session->tune(*ops, options);
   if (!report.ok()) return fail(report.error(), exit_code(report.error()));
   display.finish(*report);
-  const std::string again = repro(verb, options.trials);
-  print_results(*report);
-  fmt::print(stderr, "repro: {}\n", again);
-  if (verb.json) fmt::print("{}\n", tune_json(*report, again));
-  if (report->cancelled) {
-    fmt::print(stderr, "interrupted; what was measured is kept: run the same command to go on\n");
-    return kInterrupted;
+  return show_report(verb, *report, repro(verb));
+}
+
+std::vector<std::string> strategy_names() {
+  std::vector<std::string> names;
+  for (int i = 0; i < search::kNumStrategies; ++i) {
+    names.emplace_back(to_string(static_cast<search::StrategyKind>(i)));
   }
-  for (const search::TaskReport& t : report->tasks) {
-    if (t.best_ns > 0) continue;
-    fmt::print(stderr, "error: no candidate of '{}' ran and gave the right result: {}{}\n", t.name,
-               counts_text(t.counts), t.failure.empty() ? "" : " (" + t.failure + ")");
-    return kNoCandidate;
+  return names;
+}
+
+std::string strategy_help() {
+  std::string help = "how candidates are chosen:";
+  for (int i = 0; i < search::kNumStrategies; ++i) {
+    const auto kind = static_cast<search::StrategyKind>(i);
+    help += fmt::format("{} {} ({})", i == 0 ? "" : ";", to_string(kind), describe(kind));
   }
-  return kSuccess;
+  return help;
 }
 
 }  // namespace
@@ -119,10 +206,11 @@ int tune(const TuneVerb& verb) {
 void add_tune(CLI::App& app, Action& action) {
   CLI::App* verb = app.add_subcommand("tune", "search for a fast schedule and store it");
   auto args = std::make_shared<TuneVerb>();
-  args->op.add_to(*verb, true);
+  args->op.add_several_to(*verb);
   args->machine.add_to(*verb);
   verb->add_option("--trials", args->trials,
-                   "measured candidates per operator (-O2: 64, -O3: 1000)")
+                   "measured candidates per operator (-O2: 64, -O3: 1000); several operators share "
+                   "them")
       ->check(CLI::NonNegativeNumber);
   verb->add_option("--time", args->time, "stop after this long: 90s, 10m, 1h");
   verb->add_option("-O", args->effort, "effort: 0 heuristic, 1 cost model, 2 and 3 measure")
@@ -132,8 +220,15 @@ void add_tune(CLI::App& app, Action& action) {
                    "end an operator after so many trials without a gain")
       ->check(CLI::NonNegativeNumber);
   verb->add_flag("--fresh", args->fresh, "ignore stored records (they are kept)");
-  verb->add_option("--strategy", args->strategy, "evolution or random")
-      ->check(CLI::IsMember({"evolution", "random"}));
+  verb->add_option("--strategy", args->strategy, strategy_help())
+      ->check(CLI::IsMember(strategy_names()));
+  verb->add_option("--replay", args->replay,
+                   "search against the recorded times of these pools; no device is used");
+  verb->add_option("--weights", args->weights,
+                   "how much each operator counts in the sum, as in 3,1 (default: as its net says)")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::PositiveNumber);
   verb->add_flag("--json", args->json, "one JSON object as the last line on stdout");
   verb->add_flag("-v,--verbose", args->verbose, "log every choice and answer");
   verb->callback([args, &action] { action = [args] { return tune(*args); }; });

@@ -1,0 +1,40 @@
+// The 164 features of a statement that Ansor describes it by: operations, loop kinds, five buffers,
+// arithmetic intensity, allocation. One vector for each store of a scheduled program.
+#ifndef PRUNERC_COSTMODEL_FEATURE_STATEMENT_H_
+#define PRUNERC_COSTMODEL_FEATURE_STATEMENT_H_
+
+#include "ir/program.h"
+#include "ir/target.h"
+
+#include <array>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace prunerc::costmodel {
+
+inline constexpr int kNumStatementFeatures = 164;
+inline constexpr int kNumAccessFeatures = 18;
+inline constexpr int kNumFeatureBuffers = 5;
+
+/// In the order of statement.def.
+using StatementFeatures = std::array<float, kNumStatementFeatures>;
+
+/// One vector for each store, in program order, inits included. Extracted before lowering: buffers
+/// count with their declared extents, and loops with the kinds that the schedule gave them. Cost:
+/// about 0.1 ms for a tiled convolution.
+std::vector<StatementFeatures> statement_features(const ir::Program& program,
+                                                  const ir::Target& target);
+
+struct FeatureName {
+  std::string name;  // "float_mul", "B2.unique_bytes"
+  std::string unit;  // "log2", "flag", "ratio"
+};
+/// By index of a StatementFeatures.
+std::span<const FeatureName> statement_feature_names();
+/// Index of a name; -1 if there is none.
+int find_statement_feature(std::string_view name);
+
+}  // namespace prunerc::costmodel
+
+#endif  // PRUNERC_COSTMODEL_FEATURE_STATEMENT_H_

@@ -1,0 +1,248 @@
+#include "costmodel/xgb.h"
+
+#include "costmodel/xgb_library.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <string>
+
+namespace prunerc::costmodel {
+namespace {
+
+/// Training without a fall of the error by this part of it counts as standing still.
+constexpr double kLeastGain = 1e-3;
+/// Error below which labels are matched better than they are known.
+constexpr double kGoodEnough = 2e-3;
+constexpr int kMarginOnly = 1;
+
+// Rows of all programs below each other, and which program each row belongs to.
+struct Rows {
+  std::vector<float> data;
+  std::vector<std::size_t> owner;
+
+  explicit Rows(std::span<const ProgramFeatures* const> programs) {
+    for (std::size_t i = 0; i < programs.size(); ++i) {
+      for (const StatementFeatures& statement : *programs[i]) {
+        data.insert(data.end(), statement.begin(), statement.end());
+        owner.push_back(i);
+      }
+    }
+  }
+  std::size_t size() const { return owner.size(); }
+};
+
+class Matrix {
+ public:
+  static Result<Matrix> make(const XgbLibrary& library, const Rows& rows) {
+    Matrix matrix(library);
+    // No value stands for "missing": features are finite.
+    if (library.matrix_create(rows.data.data(), rows.size(), kNumStatementFeatures, NAN,
+                              &matrix.handle_) != 0) {
+      return error(Diag::kModelData, std::string(library.last_error()));
+    }
+    return matrix;
+  }
+  Matrix(Matrix&& other) noexcept
+      : library_(other.library_), handle_(std::exchange(other.handle_, nullptr)) {}
+  Matrix& operator=(Matrix&&) = delete;
+  ~Matrix() {
+    if (handle_ != nullptr) library_->matrix_free(handle_);
+  }
+  XgbLibrary::Handle get() const { return handle_; }
+
+ private:
+  explicit Matrix(const XgbLibrary& library) : library_(&library) {}
+  const XgbLibrary* library_;
+  XgbLibrary::Handle handle_ = nullptr;
+};
+
+}  // namespace
+
+struct TreeEnsemble::Impl {
+  XgbLibrary library;
+  XgbLibrary::Handle booster = nullptr;
+  std::mutex mutex;  // the library keeps a prediction in the booster
+  int num_trees = 0;
+
+  ~Impl() {
+    if (booster != nullptr) library.booster_free(booster);
+  }
+
+  bool configure(const TreeOptions& options) {
+    const std::pair<const char*, std::string> params[] = {
+        {"max_depth", std::to_string(options.max_depth)},
+        {"gamma", std::to_string(options.gamma)},
+        {"min_child_weight", std::to_string(options.min_child_weight)},
+        {"eta", std::to_string(options.eta)},
+        {"seed", std::to_string(options.seed)},
+        {"tree_method", "hist"},
+        {"nthread", "1"},
+        {"base_score", "0"},
+        {"verbosity", "0"},
+        // The gradient is ours.
+        {"disable_default_eval_metric", "1"},
+    };
+    return std::all_of(std::begin(params), std::end(params), [&](const auto& p) {
+      return library.set_param(booster, p.first, p.second.c_str()) == 0;
+    });
+  }
+
+  // Sum of the rows' scores by program. False if the library refuses.
+  bool score(const Matrix& matrix, const Rows& rows, std::vector<double>* sums) {
+    std::fill(sums->begin(), sums->end(), 0.0);
+    if (num_trees == 0) return true;
+    uint64_t length = 0;
+    const float* values = nullptr;
+    if (library.predict(booster, matrix.get(), kMarginOnly, 0, 0, &length, &values) != 0 ||
+        length != rows.size()) {
+      return false;
+    }
+    for (std::size_t i = 0; i < rows.size(); ++i) (*sums)[rows.owner[i]] += values[i];
+    return true;
+  }
+
+  bool train(const Matrix& matrix, const Rows& rows, std::span<const float> labels,
+             const TreeOptions& options) {
+    std::vector<float> gradient(rows.size()), hessian(rows.size());
+    std::vector<double> sums(labels.size());
+    double best = HUGE_VAL;
+    int standing = 0;
+    for (int tree = 0; tree < options.max_trees && standing < options.patience; ++tree) {
+      if (!score(matrix, rows, &sums)) return false;
+      double error = 0, weights = 0;
+      for (std::size_t i = 0; i < labels.size(); ++i) {
+        const double off = sums[i] - labels[i];
+        error += labels[i] * off * off;
+        weights += labels[i];
+      }
+      error = std::sqrt(error / std::max(weights, 1e-9));
+      if (error < kGoodEnough) break;
+      standing = error < best * (1 - kLeastGain) ? 0 : standing + 1;
+      best = std::min(best, error);
+      // Every row of a program is moved by what the program as a whole is off.
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        const std::size_t program = rows.owner[i];
+        const auto weight = static_cast<float>(std::max(labels[program], kLeastWeight));
+        gradient[i] = weight * static_cast<float>(sums[program] - labels[program]);
+        hessian[i] = weight;
+      }
+      if (library.boost(booster, matrix.get(), gradient.data(), hessian.data(), rows.size()) != 0) {
+        return false;
+      }
+      ++num_trees;
+    }
+    return true;
+  }
+
+  /// What did not run must still pull its like down.
+  static constexpr float kLeastWeight = 0.02f;
+};
+
+TreeEnsemble::TreeEnsemble(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+TreeEnsemble::TreeEnsemble(TreeEnsemble&&) noexcept = default;
+TreeEnsemble& TreeEnsemble::operator=(TreeEnsemble&&) noexcept = default;
+TreeEnsemble::~TreeEnsemble() = default;
+
+Result<TreeEnsemble> TreeEnsemble::fit(std::span<const ProgramFeatures* const> programs,
+                                       std::span<const float> labels, const TreeOptions& options) {
+  PRUNERC_TRY(XgbLibrary library, load_xgboost());
+  PRUNERC_CHECK(programs.size() == labels.size(), "a label for each program");
+  const Rows rows(programs);
+  if (rows.size() == 0) return error(Diag::kModelData, std::string("there are no statements"));
+  auto impl = std::make_unique<Impl>();
+  impl->library = library;
+  PRUNERC_TRY(const Matrix matrix, Matrix::make(impl->library, rows));
+  const XgbLibrary::Handle handle = matrix.get();
+  const bool trained = library.booster_create(&handle, 1, &impl->booster) == 0 &&
+                       impl->configure(options) && impl->train(matrix, rows, labels, options);
+  if (!trained) return error(Diag::kModelData, std::string(library.last_error()));
+  return TreeEnsemble(std::move(impl));
+}
+
+void TreeEnsemble::predict(std::span<const ProgramFeatures* const> programs,
+                           std::span<double> scores) const {
+  std::vector<double> sums(programs.size());
+  const Rows rows(programs);
+  if (rows.size() > 0) {
+    const Result<Matrix> matrix = Matrix::make(impl_->library, rows);
+    const std::lock_guard lock(impl_->mutex);
+    const bool scored = matrix.ok() && impl_->score(*matrix, rows, &sums);
+    PRUNERC_CHECK(scored, "finite features can always be scored");
+  }
+  std::copy(sums.begin(), sums.end(), scores.begin());
+}
+
+int TreeEnsemble::num_trees() const { return impl_->num_trees; }
+
+std::vector<float> throughput_labels(std::span<const Sample> samples) {
+  std::map<int32_t, double> best;
+  for (const Sample& s : samples) {
+    if (s.median_ns <= 0) continue;
+    double& of_task = best.emplace(s.task, s.median_ns).first->second;
+    of_task = std::min(of_task, s.median_ns);
+  }
+  std::vector<float> labels;
+  for (const Sample& s : samples) {
+    labels.push_back(s.median_ns > 0 ? static_cast<float>(best[s.task] / s.median_ns) : 0.0f);
+  }
+  return labels;
+}
+
+Result<void> check_xgboost() {
+  PRUNERC_TRY_VOID(load_xgboost());
+  return {};
+}
+
+namespace {
+
+std::vector<const ProgramFeatures*> pointers(const std::vector<ProgramFeatures>& features) {
+  std::vector<const ProgramFeatures*> out;
+  for (const ProgramFeatures& f : features) out.push_back(&f);
+  return out;
+}
+
+class XgbModel final : public CostModel {
+ public:
+  XgbModel(const TreeOptions& options, std::unique_ptr<TreeEnsemble> trees)
+      : options_(options), trees_(std::move(trees)) {}
+
+  void predict(std::span<const ModelInput> inputs, std::span<Score> scores) const override {
+    std::fill(scores.begin(), scores.end(), Score{});
+    if (trees_ == nullptr || inputs.empty()) return;
+    std::vector<ProgramFeatures> features;
+    for (const ModelInput& input : inputs) {
+      features.push_back(statement_features(*input.program, *input.target));
+    }
+    std::vector<double> values(inputs.size());
+    trees_->predict(pointers(features), values);
+    for (std::size_t i = 0; i < inputs.size(); ++i) scores[i].mean = values[i];
+  }
+
+  Result<std::unique_ptr<CostModel>> updated(std::span<const Sample> samples,
+                                             const FitOptions& fit) const override {
+    std::vector<ProgramFeatures> features;
+    for (const Sample& s : samples) {
+      features.push_back(statement_features(*s.input.program, *s.input.target));
+    }
+    TreeOptions options = options_;
+    options.seed = fit.seed;
+    PRUNERC_TRY(TreeEnsemble trees,
+                TreeEnsemble::fit(pointers(features), throughput_labels(samples), options));
+    return std::unique_ptr<CostModel>(
+        std::make_unique<XgbModel>(options_, std::make_unique<TreeEnsemble>(std::move(trees))));
+  }
+
+ private:
+  TreeOptions options_;
+  std::unique_ptr<TreeEnsemble> trees_;  // null before the first sample
+};
+
+}  // namespace
+
+std::unique_ptr<CostModel> make_xgb_model(const TreeOptions& options) {
+  return std::make_unique<XgbModel>(options, nullptr);
+}
+
+}  // namespace prunerc::costmodel

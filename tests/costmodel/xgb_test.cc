@@ -1,0 +1,156 @@
+#include "costmodel/xgb.h"
+
+#include "costmodel/xgb_library.h"
+#include "ir/support/rng.h"
+#include "tests/support/check.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace prunerc {
+namespace {
+
+using namespace costmodel;  // NOLINT: a test
+using namespace testing;    // NOLINT: a test
+
+// Programs of two statements whose throughput hangs on two of their features; the rest is noise.
+struct Synthetic {
+  std::vector<ProgramFeatures> features;
+  std::vector<float> labels;
+
+  Synthetic(int count, uint64_t seed) {
+    Rng rng(seed);
+    for (int i = 0; i < count; ++i) {
+      ProgramFeatures program(2);
+      double cost = 0;
+      for (StatementFeatures& statement : program) {
+        for (float& value : statement) value = static_cast<float>(rng.uniform());
+        cost +=
+            (0.2 + static_cast<double>(statement[3])) * (0.2 + static_cast<double>(statement[90]));
+      }
+      features.push_back(std::move(program));
+      labels.push_back(static_cast<float>(std::exp(-cost)));
+    }
+  }
+  std::vector<const ProgramFeatures*> pointers() const {
+    std::vector<const ProgramFeatures*> out;
+    for (const ProgramFeatures& f : features) out.push_back(&f);
+    return out;
+  }
+};
+
+// Part of all pairs that are in the right order.
+double concordance(const std::vector<double>& scores, const std::vector<float>& labels) {
+  double right = 0, all = 0;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (labels[i] == labels[j]) continue;
+      all += 1;
+      right += (labels[i] < labels[j]) == (scores[i] < scores[j]) ? 1 : 0;
+    }
+  }
+  return right / all;
+}
+
+// Without the library there is nothing to see but the error; `./dev setup` installs it.
+bool has_library() {
+  const Result<void> found = check_xgboost();
+  if (!found.ok()) CHECK(found.error().id() == Diag::kModelLibrary);
+  return found.ok();
+}
+
+TEST_CASE("a library that is not there is an error that says what to install") {
+  const Result<XgbLibrary> absent = load_xgboost("libthere_is_no_such_library.so");
+  CHECK_DIAG(absent, ModelLibrary);
+  CHECK(absent.error().message().find("install the Debian package libxgboost0") !=
+        std::string::npos);
+  // One that is no xgboost.
+  CHECK_DIAG(load_xgboost("libc.so.6"), ModelLibrary);
+}
+
+TEST_CASE("trees rank programs that they have not seen") {
+  if (!has_library()) return;
+  const Synthetic known(400, 1), others(200, 2);
+  const Result<TreeEnsemble> trees = TreeEnsemble::fit(known.pointers(), known.labels, {});
+  REQUIRE_OK(trees);
+  CHECK(trees->num_trees() > 5);
+  std::vector<double> on_known(400), on_others(200);
+  trees->predict(known.pointers(), on_known);
+  trees->predict(others.pointers(), on_others);
+  CHECK(concordance(on_known, known.labels) > 0.95);
+  CHECK(concordance(on_others, others.labels) > 0.75);
+}
+
+TEST_CASE("equal data gives equal trees") {
+  if (!has_library()) return;
+  const Synthetic data(120, 3);
+  std::vector<double> first(120), second(120);
+  TreeEnsemble::fit(data.pointers(), data.labels, {}).value().predict(data.pointers(), first);
+  TreeEnsemble::fit(data.pointers(), data.labels, {}).value().predict(data.pointers(), second);
+  CHECK(first == second);
+}
+
+TEST_CASE("nothing, one program, or programs that all failed are no reason to stop") {
+  if (!has_library()) return;
+  CHECK_DIAG(TreeEnsemble::fit({}, {}, {}), ModelData);
+  const ProgramFeatures empty;
+  const ProgramFeatures* pointer = &empty;
+  const float label = 1;
+  CHECK_DIAG(TreeEnsemble::fit({&pointer, 1}, {&label, 1}, {}), ModelData);
+  const Synthetic one(1, 4);
+  const Result<TreeEnsemble> trees = TreeEnsemble::fit(one.pointers(), one.labels, {});
+  REQUIRE_OK(trees);
+  double score = -1;
+  trees->predict(one.pointers(), {&score, 1});
+  CHECK(std::isfinite(score));
+  trees->predict({&pointer, 1}, {&score, 1});
+  CHECK(score == 0);
+  Synthetic failed(20, 5);
+  std::fill(failed.labels.begin(), failed.labels.end(), 0.0f);
+  std::vector<double> scores(20);
+  TreeEnsemble::fit(failed.pointers(), failed.labels, {})
+      .value()
+      .predict(failed.pointers(), scores);
+  for (const double s : scores) CHECK(std::abs(s) < 1e-3);
+}
+
+TEST_CASE("labels are throughputs relative to the best of their task; 0 for what did not run") {
+  std::vector<Sample> samples(5);
+  const double ns[] = {200, 100, 0, 30, 60};
+  for (std::size_t i = 0; i < 5; ++i) {
+    samples[i].median_ns = ns[i];
+    samples[i].task = i < 3 ? 0 : 1;
+  }
+  CHECK(throughput_labels(samples) == std::vector<float>{0.5f, 1.0f, 0.0f, 1.0f, 0.5f});
+}
+
+TEST_CASE("the cost model learns from programs") {
+  if (!has_library()) return;
+  const ir::Target target = *ir::target_from_string("cpu:icelake-server");
+  std::vector<ir::Program> programs;
+  std::vector<Sample> samples;
+  for (int n = 1; n <= 24; ++n) {
+    const std::string size = std::to_string(16 * n);
+    programs.push_back(parse_or_die("program p(X: f32[" + size + "]) -> (Y: f32[" + size +
+                                    "]) { for i in " + size + " { block \"Y\" [vi: S(" + size +
+                                    ") = i] { Y[vi] = X[vi] * 2f32 } } }"));
+  }
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    samples.push_back({{&programs[i], &target}, 0, 100.0 * static_cast<double>(i + 1)});
+  }
+  const std::unique_ptr<CostModel> empty = make_xgb_model();
+  std::vector<ModelInput> inputs;
+  for (const Sample& s : samples) inputs.push_back(s.input);
+  std::vector<Score> scores(inputs.size());
+  empty->predict(inputs, scores);
+  for (const Score& s : scores) CHECK(s.mean == 0);
+  Result<std::unique_ptr<CostModel>> learned = empty->updated(samples, {});
+  REQUIRE_OK(learned);
+  (*learned)->predict(inputs, scores);
+  CHECK(scores.front().mean > scores[12].mean);
+  CHECK(scores[3].mean > scores.back().mean);
+  CHECK_DIAG(empty->updated({}, {}), ModelData);
+}
+
+}  // namespace
+}  // namespace prunerc

@@ -1,0 +1,259 @@
+#include "costmodel/latency/nest.h"
+#include "costmodel/latency/symbols.h"
+#include "costmodel/pruner/analyzer.h"
+#include "ir/parser.h"
+#include "schedule/schedule.h"
+#include "search/pool.h"
+#include "search/task_state.h"
+#include "tools/driver/backend.h"
+#include "tools/driver/reference.h"
+#include "tools/prunerc/cli.h"
+#include "tools/prunerc/display.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <memory>
+
+namespace prunerc::cli {
+namespace {
+
+struct ExplainVerb {
+  std::string what;  // number of a record, a pool, or an operator file
+  OperatorOptions op;
+  MachineOptions machine;
+  int64_t row = -1;  // of a pool; -1: the best
+  int top = 1;
+};
+
+/// A candidate and what is known of its time.
+struct Subject {
+  std::string title;
+  search::Task task;
+  ir::Program program;
+  double measured_ns = 0;  // 0: not measured
+  double spread = 0;
+};
+
+std::string share_text(double ns, double measured_ns) {
+  return measured_ns > 0 ? fmt::format("{:.0f}%", 100 * ns / measured_ns) : "-";
+}
+
+// What each unit would take alone, nest by nest; columns of zeros are left out.
+void print_parts(const costmodel::LatencySymbols& symbols) {
+  std::vector<std::size_t> used;
+  for (std::size_t part = 0; part < costmodel::kNumTermParts; ++part) {
+    const bool any = std::any_of(symbols.terms.begin(), symbols.terms.end(), [&](const auto& term) {
+      return part < term.parts_ns.size() && term.parts_ns[part].value() > 0;
+    });
+    if (any) used.push_back(part);
+  }
+  std::string line = fmt::format("  {:<16}{:>12}", "nest", "total");
+  for (const std::size_t part : used) {
+    line += fmt::format("{:>12}", to_string(static_cast<costmodel::TermPart>(part)));
+  }
+  fmt::print("{}\n", line);
+  for (const costmodel::LatencyTerm& term : symbols.terms) {
+    line = fmt::format("  {:<16}{:>12}", term.name.substr(0, 16), time_text(term.total_ns.value()));
+    for (const std::size_t part : used) {
+      line += fmt::format("{:>12}", time_text(term.parts_ns[part].value()));
+    }
+    fmt::print("{}\n", line);
+  }
+  fmt::print("  {:<16}{:>12}\n", "launch", time_text(symbols.launch_ns.value()));
+}
+
+void print_estimate(const Subject& subject) {
+  const costmodel::LatencySymbols symbols =
+      costmodel::latency_symbols(subject.program, subject.task.target);
+  const double measured = subject.measured_ns, predicted = symbols.total_ns.value();
+  const double limit = search::limit_ns(subject.task);
+  fmt::print("  {:<16}{:>12}{:>8}\n", "", "time", "of it");
+  fmt::print("  {:<16}{:>12}{:>8}  spread {:.1f}%\n", "measured", time_text(measured),
+             share_text(measured, measured), 100 * subject.spread);
+  fmt::print("  {:<16}{:>12}{:>8}  by the analyzer\n", "predicted", time_text(predicted),
+             share_text(predicted, measured));
+  fmt::print("  {:<16}{:>12}{:>8}  arithmetic or compulsory traffic alone\n", "limit",
+             time_text(limit), share_text(limit, measured));
+  print_parts(symbols);
+  for (const costmodel::LatencyLimit& l : symbols.limits) {
+    fmt::print("  {:<16}{:>12.0f} of at most {:.0f}\n", l.what, l.have.value(), l.most);
+  }
+  fmt::print("  code {:.0f} statements, largest tile {:.0f} vector registers\n",
+             symbols.code_size.value(), symbols.max_tile_registers.value());
+}
+
+// The published penalties, as factors of a rate; for GPUs alone.
+void print_penalties(const Subject& subject) {
+  if (subject.task.target.kind == ir::TargetKind::kCpu) return;
+  const costmodel::PrunerDevice device = costmodel::pruner_device(subject.task.target);
+  for (const auto version :
+       {costmodel::PrunerVersion::kRelease, costmodel::PrunerVersion::kPaper}) {
+    costmodel::ParamSpace space(subject.program.domain());
+    const costmodel::NestTable table(subject.program, space);
+    const costmodel::PrunerLatency latency = costmodel::pruner_latency(
+        costmodel::pruner_symbols(table, device.transaction_bytes), device, {.version = version});
+    fmt::print("  Pruner, as {}: {}\n",
+               version == costmodel::PrunerVersion::kRelease ? "released" : "published",
+               time_text(1e6 * latency.ms.value()));
+    fmt::print("  {:<16}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}{:>12}{:>12}\n", "statement",
+               "registers", "reuse", "shared", "warps", "waves", "transact.", "compute", "memory");
+    for (const costmodel::PrunerTerm& t : latency.terms) {
+      const costmodel::PrunerPenalties& p = t.penalties;
+      fmt::print("  {:<16}{:>10.3f}{:>10.3f}{:>10.3f}{:>10.3f}{:>10.3f}{:>10.3f}{:>12}{:>12}\n",
+                 std::string(subject.program.buffer(t.buffer).name).substr(0, 16),
+                 p.registers.value(), p.reuse.value(), p.shared.value(), p.warps.value(),
+                 p.waves.value(), p.transactions.value(), time_text(1e6 * t.compute_ms.value()),
+                 time_text(1e6 * t.memory_ms.value()));
+    }
+  }
+}
+
+int explain(const std::vector<Subject>& subjects) {
+  for (const Subject& subject : subjects) {
+    fmt::print("{}\n", subject.title);
+    print_estimate(subject);
+    print_penalties(subject);
+  }
+  return kSuccess;
+}
+
+// --- records
+
+Result<Subject> from_record(const search::TaskRow& row, const search::Record& record) {
+  PRUNERC_TRY(ir::Program base, ir::parse(row.key.program));
+  PRUNERC_TRY(ir::Target target, ir::target_from_string(record.platform));
+  PRUNERC_TRY(const schedule::Trace trace, schedule::parse_trace(record.trace));
+  Subject subject;
+  subject.task = search::make_task(row.name, std::move(base), std::move(target));
+  PRUNERC_TRY(const schedule::Schedule replayed, schedule::replay(subject.task.base, trace));
+  subject.program = replayed.program();
+  subject.measured_ns = record.measurement.median_ns;
+  subject.spread = record.measurement.spread;
+  subject.title = fmt::format("record {}: {} {}, sketch {}, {}", record.id, row.name, row.bindings,
+                              record.sketch, describe(record.measurement.status));
+  return subject;
+}
+
+int explain_record(const ExplainVerb& verb, int64_t id) {
+  Result<search::Database> database = search::Database::open(
+      verb.machine.database.empty() ? default_database() : verb.machine.database);
+  if (!database.ok()) return fail(database.error(), exit_code(database.error()));
+  const Result<std::vector<search::TaskRow>> tasks = database->list_tasks();
+  if (!tasks.ok()) return fail(tasks.error(), exit_code(tasks.error()));
+  for (const search::TaskRow& row : *tasks) {
+    const Result<std::vector<search::Record>> records = database->records(row.id);
+    if (!records.ok()) return fail(records.error(), exit_code(records.error()));
+    for (const search::Record& record : *records) {
+      if (record.id != id) continue;
+      const Result<Subject> subject = from_record(row, record);
+      return subject.ok() ? explain({*subject}) : fail(subject.error(), kBadInput);
+    }
+  }
+  return fail(error(Diag::kUsageOption, "RECORD",
+                    fmt::format("no record {} in '{}'; `prunerc db best` names them", id,
+                                database->path())),
+              kCacheMiss);
+}
+
+// --- pools
+
+int explain_pool(const ExplainVerb& verb) {
+  const Result<search::Pool> pool = search::read_pool(verb.what);
+  if (!pool.ok()) return fail(pool.error(), exit_code(pool.error()));
+  const Result<search::Task> task = pool->task();
+  if (!task.ok()) return fail(task.error(), exit_code(task.error()));
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < pool->rows.size(); ++i) {
+    const bool wanted = verb.row < 0 ? pool->rows[i].ok() : static_cast<int64_t>(i) == verb.row;
+    if (wanted) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return pool->rows[a].median_ns < pool->rows[b].median_ns;
+  });
+  order.resize(std::min(order.size(), static_cast<std::size_t>(verb.top)));
+  std::vector<Subject> subjects;
+  for (const std::size_t i : order) {
+    const search::PoolRow& row = pool->rows[i];
+    const Result<search::Candidate> made =
+        search::instantiate(*task, pool->space(), row.sketch, row.decisions);
+    if (!made.ok()) return fail(made.error(), kBadInput);
+    const std::string title =
+        fmt::format("row {}: {} {}, sketch {}, {}, {}", i, pool->op, pool->bindings,
+                    pool->sketches[static_cast<std::size_t>(row.sketch)].name, describe(row.status),
+                    search::describe_choice(*made));
+    subjects.push_back({title, *task, made->program, row.median_ns, row.spread});
+  }
+  if (!subjects.empty()) return explain(subjects);
+  return fail(error(Diag::kUsageOption, "--row",
+                    fmt::format("'{}' has {} rows, and none that is meant ran", verb.what,
+                                pool->rows.size())),
+              kUsage);
+}
+
+// --- operators: the stored, chosen or scripted schedule, timed now
+
+int explain_operator(ExplainVerb verb) {
+  verb.op.file = verb.what;
+  const Result<OperatorRequest> request = verb.op.request();
+  if (!request.ok()) return fail(request.error(), kUsage);
+  ExitCode code = kSuccess;
+  std::optional<Prepared> prepared = prepare(*request, verb.machine, &code);
+  if (!prepared) return code;
+  Subject subject;
+  subject.task = prepared->session.task(prepared->op);
+  subject.program = prepared->choice.program;
+  const Result<std::unique_ptr<runtime::Device>> device =
+      open_device(prepared->session.target(), prepared->session.num_threads());
+  if (!device.ok()) return fail(device.error(), kDeviceProblem);
+  runtime::Job job;
+  job.artifact = &prepared->artifact;
+  job.inputs = References::inputs(subject.task.base, 0);
+  job.timing = runtime::TimingOptions{};
+  const runtime::Measurement m = (*device)->run(job).measurement;
+  if (!m.has_time()) {
+    fmt::print(stderr, "error: the kernel was not timed: {}: {}\n", runtime::to_string(m.status),
+               m.detail);
+    return kNoCandidate;
+  }
+  subject.measured_ns = m.median_ns;
+  subject.spread = m.spread;
+  subject.title = fmt::format("{} {}, {} schedule", prepared->op.name, prepared->op.bindings,
+                              to_string(prepared->choice.origin));
+  return explain({subject});
+}
+
+int run_explain(const ExplainVerb& verb) {
+  int64_t id = 0;
+  const char* const end = verb.what.data() + verb.what.size();
+  const auto [stop, code] = std::from_chars(verb.what.data(), end, id);
+  if (code == std::errc() && stop == end) return explain_record(verb, id);
+  if (verb.what.ends_with(".pool")) return explain_pool(verb);
+  return explain_operator(verb);
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app, Action& action) {
+  CLI::App* verb = app.add_subcommand(
+      "explain", "each part of the analytic model's estimate beside what was measured");
+  auto args = std::make_shared<ExplainVerb>();
+  verb->add_option("what", args->what,
+                   "number of a record (`prunerc db best`), a .pool, or an operator file, whose "
+                   "schedule is timed now")
+      ->required();
+  verb->add_option("--op", args->op.op, "operator of the file, if it has several");
+  verb->add_option("-D,--define", args->op.bindings, "bind parameters: -D M=512,N=512")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  args->machine.add_to(*verb);
+  args->machine.add_script_to(*verb);
+  verb->add_option("--row", args->row, "of a pool (default: the best)")
+      ->check(CLI::NonNegativeNumber);
+  verb->add_option("--top", args->top, "so many of a pool's best")->check(CLI::PositiveNumber);
+  verb->callback([args, &action] { action = [args] { return run_explain(*args); }; });
+}
+
+}  // namespace prunerc::cli
