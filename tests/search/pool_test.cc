@@ -57,7 +57,8 @@ RecordOptions small_options(int64_t candidates) {
   return options;
 }
 
-Pool recorded(const Task& task, int64_t candidates, double share_searched = 0.3) {
+// Asking the search takes a second: only tests that are about it do.
+Pool recorded(const Task& task, int64_t candidates, double share_searched = 0) {
   Pool pool = empty_pool(task, share_searched);
   TableMeasurer measurer(partly_failing);
   const Result<RecordEnd> end = record_pool(task, measurer, small_options(candidates), &pool);

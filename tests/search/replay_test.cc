@@ -32,7 +32,6 @@ Pool make_recorded(const char* name, int64_t candidates) {
   Result<SearchSpace> space = make_space(task);
   REQUIRE_OK(space);
   Pool pool = make_pool(task, *space);
-  pool.share_searched = 0.3;
   TableMeasurer measurer(recorded_answer);
   RecordOptions options;
   options.candidates = candidates;

@@ -13,7 +13,7 @@ class Explain(command.CommandTest):
         self.assertRegex(text, r"\n  limit +[0-9.]+ [num]s +[0-9]+%  arithmetic")
         self.assertRegex(text, r"\n  nest +total +core")
         # One line for each nest: a total and its parts.
-        self.assertRegex(text, r"\n  (T|Y) +([0-9.]+ [num]s|-) +([0-9.]+ [num]s|-)")
+        self.assertRegex(text, r"\n  1 \w+ +([0-9.]+ [num]s|-) +([0-9.]+ [num]s|-)")
         self.assertRegex(text, r"\n  launch +([0-9.]+ [num]s|-)\n")
         self.assertRegex(text, r"code [0-9]+ statements, largest tile [0-9]+ vector registers\n")
 

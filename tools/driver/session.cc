@@ -196,7 +196,8 @@ Result<search::RecordEnd> Session::record(const Operator& op, const search::Reco
     search::Pool fresh = search::make_pool(own, space);
     fresh.seed = pool->seed;
     fresh.share_searched = pool->share_searched;
-    fresh.timer = bench.timer;
+    fresh.timer = fmt::format("{}; beyond {} times the best 2 samples, beyond {} times one run",
+                              bench.timer, kPoolEarlyStop, kPoolCut);
     fresh.version = kVersion;
     fresh.created = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
     *pool = std::move(fresh);

@@ -55,8 +55,11 @@ void print_parts(const costmodel::LatencySymbols& symbols) {
     line += fmt::format("{:>12}", to_string(static_cast<costmodel::TermPart>(part)));
   }
   fmt::print("{}\n", line);
-  for (const costmodel::LatencyTerm& term : symbols.terms) {
-    line = fmt::format("  {:<16}{:>12}", term.name.substr(0, 16), time_text(term.total_ns.value()));
+  // Records keep no names of blocks, so nests are numbered.
+  for (std::size_t i = 0; i < symbols.terms.size(); ++i) {
+    const costmodel::LatencyTerm& term = symbols.terms[i];
+    line = fmt::format("  {:<16}{:>12}", fmt::format("{} {}", i + 1, term.name).substr(0, 16),
+                       time_text(term.total_ns.value()));
     for (const std::size_t part : used) {
       line += fmt::format("{:>12}", time_text(term.parts_ns[part].value()));
     }
