@@ -10,7 +10,8 @@ namespace prunerc::search {
 namespace {
 
 costmodel::SymbolCode score_code(const ir::Program& sketch, const Task& task, Analyzer analyzer) {
-  if (analyzer == Analyzer::kPrunerc) return costmodel::derive(sketch, task.target).score;
+  if (analyzer == Analyzer::kPrunerc)
+    return costmodel::derive(sketch, task.target, {kMaxCodeSize}).score;
   costmodel::PrunerOptions options;
   options.version = analyzer == Analyzer::kPruner ? costmodel::PrunerVersion::kPaper
                                                   : costmodel::PrunerVersion::kRelease;

@@ -67,7 +67,7 @@ std::vector<Row> rows_of(const std::string& name, const ReplayTask& task,
   int never = 0;
   for (int seed = 0; seed < options.seeds; ++seed) {
     const auto s = static_cast<uint64_t>(seed);
-    const std::optional<Run> ansor = run(task, StrategyKind::kEvolution, trials, s);
+    const std::optional<Run> ansor = run(task, StrategyKind::kAnsor, trials, s);
     const std::optional<Run> ours = run(task, StrategyKind::kPruner, trials, s);
     if (!ansor || !ours) return {};
     const Reached theirs = reach(*ansor, ansor->final_ns, trials);
