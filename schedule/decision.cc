@@ -30,8 +30,8 @@ Decision nearest_covering(const DecisionSpace& space, const Decision& wanted) {
   return out;
 }
 
-ir::TileSpace covering_space(const DecisionSpace& space) {
-  return {space.extent, space.num_tiles, ir::TileKind::kCovering, space.max_innermost};
+std::shared_ptr<const ir::TileSpace> covering_space(const DecisionSpace& space) {
+  return covering_tiles(space.extent, space.num_tiles, space.max_innermost);
 }
 
 // A covering decision and the same with its outermost tile.
@@ -94,7 +94,7 @@ Decision random_decision(const DecisionSpace& space, Rng& rng) {
     return {space.values[rng.below(space.values.size())]};
   }
   if (space.primitive == PrimitiveKind::kSampleCoveringTile) {
-    return without_outermost(covering_space(space).sample(rng));
+    return without_outermost(covering_space(space)->sample(rng));
   }
   int64_t total = 0;
   for (const int64_t weight : space.weights) total += weight;
@@ -122,7 +122,7 @@ Decision mutate_decision(const DecisionSpace& space, const Decision& decision, R
   }
   if (space.primitive == PrimitiveKind::kSampleCoveringTile) {
     const std::vector<std::vector<int64_t>> near =
-        covering_space(space).neighbours(with_outermost(space, decision));
+        covering_space(space)->neighbours(with_outermost(space, decision));
     return near.empty() ? decision : without_outermost(near[rng.below(near.size())]);
   }
   // All single moves of one prime from one tile to another that respect the cap.

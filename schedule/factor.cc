@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <mutex>
 #include <span>
+#include <tuple>
 
 namespace prunerc::schedule {
 namespace {
@@ -142,6 +145,26 @@ std::vector<int64_t> random_partitioned_tile(int64_t extent, int num_tiles, int 
     spread(prime, power - inner, partition, rng, all.first(cut));
   }
   return tiles;
+}
+
+std::shared_ptr<const ir::TileSpace> covering_tiles(int64_t extent, int num_tiles,
+                                                    int64_t max_innermost) {
+  using Key = std::tuple<int64_t, int, int64_t>;
+  /// A network has some hundred different axes.
+  constexpr std::size_t kMostKept = 512;
+  static std::mutex mutex;
+  static std::map<Key, std::shared_ptr<const ir::TileSpace>> kept;
+  const Key key(extent, num_tiles, max_innermost);
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (const auto found = kept.find(key); found != kept.end()) return found->second;
+  }
+  auto made = std::make_shared<const ir::TileSpace>(extent, num_tiles, ir::TileKind::kCovering,
+                                                    max_innermost);
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (kept.size() >= kMostKept) kept.clear();
+  kept.emplace(key, made);
+  return made;
 }
 
 bool fits_covering(int64_t extent, int num_tiles, int64_t max_innermost,

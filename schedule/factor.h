@@ -6,6 +6,7 @@
 #include "ir/tile_space.h"
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -27,6 +28,10 @@ int64_t count_partitioned_tiles(int64_t extent, int num_tiles, int partition, in
 std::vector<int64_t> random_partitioned_tile(int64_t extent, int num_tiles, int partition,
                                              int64_t inner_factor, Rng& rng);
 
+/// The tilings of `num_tiles` levels that cover `extent`. Kept for the next caller: making one for
+/// a long loop takes much longer than drawing from it. Threads: any.
+std::shared_ptr<const ir::TileSpace> covering_tiles(int64_t extent, int num_tiles,
+                                                    int64_t max_innermost);
 /// Inner levels of a tiling that covers `extent`: the outermost level, ceildiv(extent, product of
 /// these), is left to split's -1. Whether they belong to the space of `num_tiles` levels in all
 /// (ir::TileSpace, kCovering). O(levels).

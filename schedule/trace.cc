@@ -41,7 +41,7 @@ int64_t DecisionSpace::count() const {
     return count_partitioned_tiles(extent, num_tiles, partition, inner_factor);
   }
   if (primitive == PrimitiveKind::kSampleCoveringTile) {
-    const uint64_t count = ir::count_covering_tiles(extent, num_tiles, max_innermost);
+    const uint64_t count = covering_tiles(extent, num_tiles, max_innermost)->count();
     return static_cast<int64_t>(std::min<uint64_t>(count, std::numeric_limits<int64_t>::max()));
   }
   return count_perfect_tiles(extent, num_tiles, max_innermost);

@@ -2,9 +2,11 @@
 
 #include "ir/support/check.h"
 #include "ir/tile_space.h"
+#include "schedule/factor.h"
 #include "schedule/schedule.h"
 
 #include <algorithm>
+#include <memory>
 
 namespace prunerc::search {
 namespace {
@@ -22,9 +24,12 @@ bool is_covering(const schedule::DecisionSpace& space) {
 bool has_tile_space(const schedule::DecisionSpace& space) {
   return is_covering(space) || space.primitive == PrimitiveKind::kSamplePerfectTile;
 }
-ir::TileSpace tile_space(const schedule::DecisionSpace& space) {
-  const auto kind = is_covering(space) ? ir::TileKind::kCovering : ir::TileKind::kPerfect;
-  return {space.extent, space.num_tiles, kind, space.max_innermost};
+std::shared_ptr<const ir::TileSpace> tile_space(const schedule::DecisionSpace& space) {
+  if (is_covering(space)) {
+    return schedule::covering_tiles(space.extent, space.num_tiles, space.max_innermost);
+  }
+  return std::make_shared<const ir::TileSpace>(space.extent, space.num_tiles,
+                                               ir::TileKind::kPerfect, space.max_innermost);
 }
 
 }  // namespace
@@ -52,24 +57,22 @@ void GeneTable::list_all() {
     for (std::size_t i = 0; i < space_.values.size(); ++i) add({static_cast<int64_t>(i)});
     return;
   }
-  const ir::TileSpace tiles = tile_space(space_);
-  for (uint64_t rank = 0; rank < tiles.count(); ++rank) {
-    const std::vector<int64_t> all = tiles.unrank(rank);
+  const std::shared_ptr<const ir::TileSpace> tiles = tile_space(space_);
+  for (uint64_t rank = 0; rank < tiles->count(); ++rank) {
+    const std::vector<int64_t> all = tiles->unrank(rank);
     add(Decision(all.begin() + (is_covering(space_) ? 1 : 0), all.end()));
   }
 }
 
 void GeneTable::sample(uint64_t seed) {
   Rng rng(seed, static_cast<uint64_t>(space_.instruction_idx));
-  const bool fast = has_tile_space(space_);
-  const ir::TileSpace tiles =
-      fast ? tile_space(space_) : ir::TileSpace(1, 1, ir::TileKind::kPerfect, 0);
+  const auto tiles = has_tile_space(space_) ? tile_space(space_) : nullptr;
   for (int64_t i = 0; i < kMaxListed; ++i) {
-    if (!fast) {
+    if (tiles == nullptr) {
       add(schedule::random_decision(space_, rng));
       continue;
     }
-    const std::vector<int64_t> drawn = tiles.sample(rng);
+    const std::vector<int64_t> drawn = tiles->sample(rng);
     add(Decision(drawn.begin() + (is_covering(space_) ? 1 : 0), drawn.end()));
   }
 }
@@ -126,7 +129,7 @@ int32_t GeneTable::neighbour(int32_t gene, Rng& rng) {
     const std::vector<double> levels = levels_of(decisions_[at]);
     const std::vector<int64_t> tiles(levels.begin(), levels.end());
     std::vector<int32_t> found;
-    for (const std::vector<int64_t>& near : tile_space(space_).neighbours(tiles)) {
+    for (const std::vector<int64_t>& near : tile_space(space_)->neighbours(tiles)) {
       found.push_back(add(Decision(near.begin() + (is_covering(space_) ? 1 : 0), near.end())));
     }
     if (found.empty()) found.push_back(gene);

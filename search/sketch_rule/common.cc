@@ -43,8 +43,11 @@ int64_t size_near(int64_t extent, int64_t preferred, int64_t most) {
   int64_t best = 1;
   double best_cost = std::numeric_limits<double>::infinity();
   preferred = std::clamp<int64_t>(preferred, 1, most);
-  const int64_t low = std::max<int64_t>(1, preferred / 2);
-  for (int64_t size = low; size <= std::min(most, 2 * preferred); ++size) {
+  // Tiles of thousands waste little; those nearby do.
+  constexpr int64_t kMostTried = 4096;
+  const int64_t low = std::max<int64_t>({1, preferred / 2, preferred - kMostTried / 2});
+  const int64_t high = std::min({most, 2 * preferred, low + kMostTried});
+  for (int64_t size = low; size <= high; ++size) {
     const double ratio = static_cast<double>(size) / static_cast<double>(preferred);
     const double cost = std::abs(std::log2(ratio)) + kWasteWeight * (waste(extent, size) - 1);
     if (cost < best_cost) {
