@@ -102,7 +102,7 @@ struct TuneOptions {
   uint64_t seed = 0;
   int num_threads =
       0;  // of the search itself; 0: one per hardware thread. Choices do not depend on it
-  StrategyKind strategy = StrategyKind::kEvolution;
+  StrategyKind strategy = StrategyKind::kPruner;
   /// Asked of every candidate before it is built, to kDraftLog2Error, and of every one that ran
   /// before it is stored, to kStoredLog2Error. Not equal and invalid ones are answered with
   /// kNotEqual. Empty: none is checked.

@@ -24,8 +24,8 @@ struct DraftOptions {
   VerifySet verify = VerifySet::kDraft;
   int draft_size = 512;           // handed from the analyzer to the model
   int max_draft_size = 2048;      // what the recall guard may widen it to; equal: no guard
-  int64_t draws = 40'000;         // of a draft, over all sketches, uniform
-  int64_t children = 60'000;      // bred from the best of these
+  int64_t draws = 3'000;          // of a draft, over all sketches, uniform
+  int64_t children = 3'000;       // bred from the best of these
   int redraft_every = 2;          // rounds of this task
   double uniform_share = 0.1;     // of the draft: drawn, not chosen
   double measured_share = 0.25;   // as many again: children of the fastest measured, liked or not

@@ -45,6 +45,12 @@ std::vector<RateCase> rate_cases() {
           {"gpu/conv2d", make_bench_task(kConv, gpu)}};
 }
 
+double size_of(const DraftSketch& sketch) {
+  double size = 1;
+  for (const GeneTable& table : sketch.tables) size *= static_cast<double>(table.num_drawn());
+  return size;
+}
+
 // Rounds as a search makes them: half drawn, half bred, until the time is over.
 Row draft_rate(const std::string& name, ir::TargetKind kind, DraftSketch& sketch,
                const std::string& sketch_name, const DraftOptions& options) {
@@ -63,8 +69,8 @@ Row draft_rate(const std::string& name, ir::TargetKind kind, DraftSketch& sketch
   }
   const DraftCounts& counts = drafter.counts();
   const auto scored = static_cast<double>(counts.scored);
-  // The end of a space is nothing but repetitions.
-  const bool exhausted = spent < options.seconds;
+  // The end of a space is mostly repetitions.
+  const bool exhausted = scored > 0.5 * size_of(sketch);
   const std::optional<double> goal = exhausted ? std::nullopt : std::optional(1e6);
   return {fmt::format("draft_per_s/{}/{}{}", name, sketch_name, exhausted ? " (exhausted)" : ""),
           scored / spent, "1/s", goal,
@@ -97,11 +103,13 @@ Row whole_draft(const RateCase& c, const SearchSpace& space, const DraftOptions&
   DraftSpace draft = make_draft_space(c.task, space, Analyzer::kPrunerc, options.seed);
   const auto coefficients = costmodel::hand_coefficients(c.task.target.kind);
   int64_t scored = 0;
+  // Small sketches first: what they lack, the others make up for.
+  std::sort(draft.sketches.begin(), draft.sketches.end(),
+            [](const DraftSketch& a, const DraftSketch& b) { return size_of(a) < size_of(b); });
   const auto parts = static_cast<int64_t>(draft.sketches.size());
-  for (std::size_t s = 0; s < draft.sketches.size(); ++s) {
-    Drafter drafter(draft.sketches[s], 512, coefficients, options.seed);
-    const int64_t share = (kCandidates + parts - 1) / parts;
-    // Sketches with fewer candidates are exhausted.
+  for (int64_t s = 0; s < parts; ++s) {
+    Drafter drafter(draft.sketches[static_cast<std::size_t>(s)], 512, coefficients, options.seed);
+    const int64_t share = (kCandidates - scored + parts - s - 1) / (parts - s);
     int64_t before = -1;
     while (drafter.counts().scored < share && drafter.counts().scored > before) {
       before = drafter.counts().scored;

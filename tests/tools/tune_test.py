@@ -91,7 +91,7 @@ class Tune(command.CommandTest):
     def test_every_strategy_replays_a_pool_without_a_device(self):
         self.prunerc("dataset", "record", self.ops, "--op", "dense", "--threads", "1", "--candidates", "60",
                      "--out", "d.pool")
-        for strategy in ("random", "grid", "evolution", "ansor", "metaschedule"):
+        for strategy in ("pruner", "pruner-paper", "pruner-release", "random", "grid", "evolution", "ansor", "metaschedule"):
             arguments = ("tune", "--replay", "d.pool", "--strategy", strategy, "--trials", "24", "--seed", "5", "-v")
             first = self.prunerc(*arguments)
             self.assertRegex(first.out, r"^dense: [0-9.]+ [num]s ", strategy)

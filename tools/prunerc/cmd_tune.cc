@@ -32,7 +32,7 @@ struct TuneVerb {
   bool fresh = false;
   bool json = false;
   bool verbose = false;
-  std::string strategy = "evolution";
+  std::string strategy = "pruner";
   std::vector<std::string> replay;
   std::vector<double> weights;
 };
@@ -55,7 +55,7 @@ std::string repro(const TuneVerb& verb) {
   if (!verb.weights.empty()) out += fmt::format(" --weights {}", fmt::join(verb.weights, ","));
   if (verb.machine.threads > 0) out += fmt::format(" --threads {}", verb.machine.threads);
   if (!verb.time.empty()) out += " --time " + verb.time;
-  if (verb.strategy != "evolution") out += " --strategy " + verb.strategy;
+  if (verb.strategy != "pruner") out += " --strategy " + verb.strategy;
   return verb.replay.empty() ? out + " --fresh" : out;
 }
 
