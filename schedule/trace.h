@@ -63,8 +63,8 @@ struct DecisionSpace {
   PrimitiveKind primitive = PrimitiveKind::kSampleCategorical;
   int instruction_idx = 0;
   // Covering tile: the levels inside the outermost of a tiling that covers `extent` with at most a
-  // quarter of waste. Perfect tile: ordered factorisations of `extent` into `num_tiles`, the last at most
-  // `max_innermost` (0: no cap).
+  // quarter of waste. Perfect tile: ordered factorisations of `extent` into `num_tiles`, the last
+  // at most `max_innermost` (0: no cap).
   int64_t extent = 1;
   int num_tiles = 1;
   int64_t max_innermost = 0;

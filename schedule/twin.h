@@ -12,9 +12,9 @@
 namespace prunerc::schedule {
 
 struct TwinOptions {
-  /// A base that costs at most so much is its own twin, one of eight times as much if no smaller one
-  /// takes the trace; a larger one gets tile sizes cut down until
-  /// each of the two programs does, as far as that goes. Units: see cost_of.
+  /// A base that costs at most so much is its own twin, one of eight times as much if no smaller
+  /// one takes the trace; a larger one gets tile sizes cut down until each of the two programs
+  /// does, as far as that goes. Units: see cost_of.
   int64_t max_cost = 100'000;
 };
 
