@@ -4,22 +4,13 @@
 #define PRUNERC_TESTS_BENCH_DRAFT_ROWS_H_
 
 #include "search/task.h"
+#include "tests/bench/report.h"
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace prunerc::bench {
-
-struct Row {
-  std::string name;
-  double value = 0;
-  std::string unit;
-  std::optional<double> goal;
-  std::string note;      // for people
-  bool at_most = false;  // the goal is an upper limit
-};
 
 struct DraftOptions {
   double seconds = 2;  // CPU seconds for each rate

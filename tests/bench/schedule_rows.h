@@ -5,22 +5,13 @@
 
 #include "ir/program.h"
 #include "schedule/trace.h"
+#include "tests/bench/report.h"
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace prunerc::bench {
-
-struct Row {
-  std::string name;
-  double value = 0;
-  std::string unit;
-  std::optional<double> goal;
-  std::string note;      // for people
-  bool at_most = false;  // the goal is an upper limit: of times and faults
-};
 
 struct Options {
   int traces = 10'000;

@@ -5,7 +5,6 @@
 #include "costmodel/latency/symbols.h"
 #include "ir/printer.h"
 #include "ir/tile_space.h"
-#include "ir/visit.h"
 #include "schedule/legality/gpu_limits.h"
 #include "tests/costmodel/sketches.h"
 #include "tests/support/check.h"
@@ -112,19 +111,6 @@ ir::Program half_product(bool is_tensor) {
                       i + ", vj: S(2048) = " + j + R"(, vk: R(2048) = k0 * 16 + k2] {
         reads SA[vi, vk], SB[vk, vj] writes C[vi, vj] init { C[vi, vj] = 0f32 }
         C[vi, vj] = C[vi, vj] + f32(SA[vi, vk]) * f32(SB[vk, vj]) } } } } } } } } } } } })");
-}
-
-bool is_guarded(const ir::Program& program) {
-  bool out = false;
-  ir::walk(
-      program.root(),
-      [&](ir::Stmt s) {
-        const auto* block = s.as<ir::Block>();
-        out = out || (block != nullptr && block->guard.defined());
-        return true;
-      },
-      [](ir::Expr) {});
-  return out;
 }
 
 std::vector<std::vector<int64_t>> candidates(const ir::Program& sketch, int n, uint64_t seed) {

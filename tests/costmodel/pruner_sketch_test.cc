@@ -1,7 +1,6 @@
 // Pruner's published analyzer over sketches, and with single penalties left out.
 #include "costmodel/pruner/analyzer.h"
 #include "ir/tile_space.h"
-#include "ir/visit.h"
 #include "tests/costmodel/sketches.h"
 #include "tests/support/check.h"
 
@@ -11,19 +10,6 @@ namespace prunerc::costmodel {
 namespace {
 
 const PrunerDevice kA100 = find_pruner_device("a100_40").value();
-
-bool is_guarded(const ir::Program& program) {
-  bool out = false;
-  ir::walk(
-      program.root(),
-      [&](ir::Stmt s) {
-        const auto* block = s.as<ir::Block>();
-        out = out || (block != nullptr && block->guard.defined());
-        return true;
-      },
-      [](ir::Expr) {});
-  return out;
-}
 
 }  // namespace
 

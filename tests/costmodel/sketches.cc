@@ -3,6 +3,7 @@
 #include "ir/analysis/simplify.h"
 #include "ir/map.h"
 #include "ir/thread_axis.h"
+#include "ir/visit.h"
 #include "tests/support/check.h"
 
 #include <fmt/format.h>
@@ -177,6 +178,19 @@ ir::Program instance(const ir::Program& sketch, std::span<const int64_t> values)
   const ir::Stmt root = ir::map_exprs(
       b, sketch.root(), [&](ir::Expr e) { return ir::substitute_params(b, e, values); });
   return ir::simplify(b.finish(root));
+}
+
+bool is_guarded(const ir::Program& program) {
+  bool out = false;
+  ir::walk(
+      program.root(),
+      [&](ir::Stmt s) {
+        const auto* block = s.as<ir::Block>();
+        out = out || (block != nullptr && block->guard.defined());
+        return true;
+      },
+      [](ir::Expr) {});
+  return out;
 }
 
 }  // namespace prunerc::costmodel

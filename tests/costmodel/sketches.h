@@ -34,6 +34,9 @@ std::vector<NamedSketch> all_sketches();
 /// Numbers for the parameters, then simplified.
 ir::Program instance(const ir::Program& sketch, std::span<const int64_t> values);
 
+/// Whether some block of it has a guard.
+bool is_guarded(const ir::Program& program);
+
 }  // namespace prunerc::costmodel
 
 #endif  // PRUNERC_TESTS_COSTMODEL_SKETCHES_H_
