@@ -18,15 +18,6 @@ constexpr int kMaxDrawFactor = 12;
 constexpr double kMaxSketchShare = 0.5;
 constexpr int kOpenRounds = 3;
 
-Genome genome_of(const Candidate& candidate) {
-  return {candidate.sketch, candidate.trace.decisions};
-}
-
-bool better(const Candidate& a, const Candidate& b) {
-  if (a.score != b.score) return a.score > b.score;
-  return a.fingerprint < b.fingerprint;  // a total order: ties must not depend on anything else
-}
-
 class Evolution final : public Strategy {
  public:
   Evolution(const Task& task, const SearchSpace& space, const costmodel::CostModel& model,
@@ -102,7 +93,7 @@ class Evolution final : public Strategy {
       genomes.push_back(default_genome(space_, static_cast<int>(i)));
     }
     std::vector<Candidate> made = realize_all(genomes);
-    std::stable_sort(made.begin(), made.end(), better);
+    std::stable_sort(made.begin(), made.end(), scores_higher);
     for (Candidate& candidate : made) {
       if (batch.size() < n && seen_.insert(candidate.fingerprint).second) {
         batch.push_back(std::move(candidate));
@@ -150,7 +141,7 @@ class Evolution final : public Strategy {
   std::vector<Candidate> evolve(uint64_t round) {
     Rng rng(options_.seed, options_.stream, round);
     std::vector<Candidate> pool = first_population(rng);
-    std::stable_sort(pool.begin(), pool.end(), better);
+    std::stable_sort(pool.begin(), pool.end(), scores_higher);
     for (int g = 0; g < options_.generations && !pool.empty(); ++g) {
       const auto num_parents =
           std::min(pool.size(), static_cast<std::size_t>(options_.population) / 2);
@@ -159,7 +150,7 @@ class Evolution final : public Strategy {
       std::vector<Genome> children;
       for (int i = 0; i < options_.population; ++i) children.push_back(make_child(parents, rng));
       for (Candidate& child : realize_all(children)) pool.push_back(std::move(child));
-      std::stable_sort(pool.begin(), pool.end(), better);
+      std::stable_sort(pool.begin(), pool.end(), scores_higher);
       pool.erase(std::unique(pool.begin(), pool.end(),
                              [](const Candidate& a, const Candidate& b) {
                                return a.fingerprint == b.fingerprint;

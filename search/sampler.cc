@@ -5,6 +5,15 @@
 
 namespace prunerc::search {
 
+Genome genome_of(const Candidate& candidate) {
+  return {candidate.sketch, candidate.trace.decisions};
+}
+
+bool scores_higher(const Candidate& a, const Candidate& b) {
+  if (a.score != b.score) return a.score > b.score;
+  return a.fingerprint < b.fingerprint;
+}
+
 int random_sketch(const SearchSpace& space, Rng& rng) {
   if (space.members == nullptr) return static_cast<int>(rng.below(space.sketches.size()));
   const std::span<const int> sketches = space.members->sketches();

@@ -21,6 +21,12 @@ struct Genome {
   bool operator==(const Genome&) const = default;
 };
 
+/// Of an instantiated candidate.
+Genome genome_of(const Candidate& candidate);
+
+/// Higher score first. A total order: ties must not depend on anything but the programs.
+bool scores_higher(const Candidate& a, const Candidate& b);
+
 /// Uniform over the sketches that have candidates.
 int random_sketch(const SearchSpace& space, Rng& rng);
 

@@ -32,11 +32,6 @@ constexpr int kOpenRounds = 3;
 constexpr double kWiden = 1.5;
 constexpr double kGuardedPart = 0.25;
 
-bool better(const Candidate& a, const Candidate& b) {
-  if (a.score != b.score) return a.score > b.score;
-  return a.fingerprint < b.fingerprint;  // a total order: ties must not depend on anything else
-}
-
 class DraftStrategy final : public Strategy {
  public:
   DraftStrategy(const Task& task, const SearchSpace& space, const costmodel::CostModel& model,
@@ -65,7 +60,7 @@ class DraftStrategy final : public Strategy {
     std::vector<Candidate> ranked = drafted_;
     if (options_.verify == VerifySet::kDraftAndRandom) add_children(round, ranked);
     verifier_.score(ranked);
-    std::stable_sort(ranked.begin(), ranked.end(), better);
+    std::stable_sort(ranked.begin(), ranked.end(), scores_higher);
     const auto num_random = static_cast<std::size_t>(
         options_.random_share * static_cast<double>(n) + (round % 2 == 0 ? 0.5 : 0.99));
     const std::size_t wanted = n - std::min(n - batch.size(), num_random);
@@ -87,8 +82,7 @@ class DraftStrategy final : public Strategy {
       verifier_.add(candidate, measurements[i]);
       if (measurements[i].ok() && candidate.sketch >= 0) {
         guard(candidate, measurements[i].median_ns);
-        measured_.push_back(
-            {{candidate.sketch, candidate.trace.decisions}, measurements[i].median_ns});
+        measured_.push_back({genome_of(candidate), measurements[i].median_ns});
       }
     }
     std::stable_sort(measured_.begin(), measured_.end(), [](const Measured& a, const Measured& b) {
@@ -137,12 +131,12 @@ class DraftStrategy final : public Strategy {
     }
     std::vector<Candidate> made = realize_all(genomes);
     for (Candidate& c : made) c.score = -c.predicted_ns;
-    std::stable_sort(made.begin(), made.end(), better);
+    std::stable_sort(made.begin(), made.end(), scores_higher);
     pick(made, n, kOpenRounds, batch);
     num_drafted_ += static_cast<int64_t>(genomes.size());
   }
 
-  Genome genome_of(const DraftPick& pick) const {
+  Genome picked_genome(const DraftPick& pick) const {
     const DraftSketch& sketch = draft_.sketches[static_cast<std::size_t>(pick.sketch)];
     Genome genome;
     genome.sketch = sketch.sketch;
@@ -178,7 +172,7 @@ class DraftStrategy final : public Strategy {
     if (space_.members != nullptr) {
       for (const int member : space_.members->of_sketch(sketch.sketch)) {
         const Candidate& c = space_.members->candidate(member);
-        const std::vector<int32_t> genes = genes_of(sketch, {c.sketch, c.trace.decisions});
+        const std::vector<int32_t> genes = genes_of(sketch, genome_of(c));
         if (!genes.empty()) drafter.propose(genes);
       }
       drafter.finish();
@@ -202,7 +196,7 @@ class DraftStrategy final : public Strategy {
     selection.uniform_share = options_.uniform_share;
     std::vector<Genome> genomes;
     for (const DraftPick& pick : select_draft(offers, draft_, selection)) {
-      genomes.push_back(genome_of(pick));
+      genomes.push_back(picked_genome(pick));
     }
     Rng rng(options_.seed, options_.stream, round);
     add_neighbours(rng, &genomes);
@@ -240,7 +234,7 @@ class DraftStrategy final : public Strategy {
     for (std::size_t i = 0; i < kEach; ++i) {
       for (std::size_t s = 0; s < offers.size(); ++s) {
         const std::vector<Drafted>& sample = offers[s].sample;
-        if (i < sample.size()) genomes.push_back(genome_of({static_cast<int>(s), sample[i]}));
+        if (i < sample.size()) genomes.push_back(picked_genome({static_cast<int>(s), sample[i]}));
       }
     }
     return realize_all(genomes);
@@ -253,14 +247,14 @@ class DraftStrategy final : public Strategy {
     std::vector<Genome> genomes;
     const std::size_t size = ranked.size();
     for (std::size_t i = 0; i < size; ++i) {
-      const auto sketch = static_cast<int>(rng.below(space_.sketches.size()));
+      const int sketch = random_sketch(space_, rng);
       genomes.push_back(random_genome(space_, sketch, rng));
     }
     const std::size_t elite = std::min(measured_.size(), size / 10);
     for (std::size_t i = 0; i < elite; ++i) genomes.push_back(measured_[i].genome);
     for (std::size_t i = 0; i < size; ++i) {
       const Candidate& parent = ranked[rng.below(size)];
-      genomes.push_back(mutate(space_, {parent.sketch, parent.trace.decisions}, rng));
+      genomes.push_back(mutate(space_, genome_of(parent), rng));
     }
     std::set<Fingerprint> known;
     for (const Candidate& c : ranked) known.insert(c.fingerprint);
@@ -291,7 +285,7 @@ class DraftStrategy final : public Strategy {
     for (int attempt = 0; attempt < kMaxDrawFactor && batch.size() < n; ++attempt) {
       std::vector<Genome> genomes;
       for (std::size_t i = 0; i < 2 * (n - batch.size()) + 4; ++i) {
-        const auto sketch = static_cast<int>(rng.below(space_.sketches.size()));
+        const int sketch = random_sketch(space_, rng);
         genomes.push_back(random_genome(space_, sketch, rng));
       }
       num_drafted_ += static_cast<int64_t>(genomes.size());
