@@ -18,11 +18,14 @@ struct CpuRow {
   double clock_ghz;  // sustained with wide vectors
 };
 
-// Vendors' optimization manuals. znver4 starts a 512-bit multiply-add on both pipes together, hence
-// one port.
+// Vendors' optimization manuals; x86-64-vN are instruction sets that many machines run (-v2: SSE4
+// without fused multiply-adds: a product, then a sum). znver4 starts a 512-bit multiply-add on both
+// pipes together, hence one port.
 // clang-format off: a table
 constexpr CpuRow kCpus[] = {
     {"x86-64-v3", 32, 16, 2, 5, 2, 32 * kKiB, 256 * kKiB, 8 * kMiB, 4, 3.0},
+    {"x86-64-v2", 16, 16, 1, 8, 2, 32 * kKiB, 256 * kKiB, 8 * kMiB, 4, 3.0},
+    {"x86-64-v4", 64, 32, 2, 4, 2, 32 * kKiB, 1 * kMiB, 22 * kMiB, 16, 2.4},
     {"haswell", 32, 16, 2, 5, 2, 32 * kKiB, 256 * kKiB, 8 * kMiB, 4, 3.0},
     {"skylake-avx512", 64, 32, 2, 4, 2, 32 * kKiB, 1 * kMiB, 22 * kMiB, 16, 2.4},
     {"icelake-server", 64, 32, 2, 4, 2, 48 * kKiB, 1280 * kKiB, 48 * kMiB, 32, 2.6},

@@ -1,6 +1,7 @@
 #include "codegen/cpu/object.h"
 
 #include "codegen/cpu/emitter.h"
+#include "codegen/cpu/legalize.h"
 #include "ir/support/options.h"
 #include "ir/tensor/intrinsic.h"
 #include "ir/visit.h"
@@ -184,11 +185,9 @@ Result<CpuName> resolve_cpu(const ir::Target& target) {
     return error(Diag::kUnsupported, "the CPU '" + name.cpu + "'");
   }
   PRUNERC_TRY(machine, make_machine(name));
-  // What the emitter takes for granted: without them operations would become calls of library
-  // functions.
-  const llvm::MCSubtargetInfo& cpu = *machine->getMCSubtargetInfo();
-  if (!cpu.checkFeatures("+avx2") || !cpu.checkFeatures("+fma") || !cpu.checkFeatures("+f16c")) {
-    return error(Diag::kUnsupported, "the CPU '" + name.cpu + "', which lacks AVX2, FMA or F16C,");
+  // What the emitter takes for granted: rounding and minimums of vectors.
+  if (!machine->getMCSubtargetInfo()->checkFeatures("+sse4.2")) {
+    return error(Diag::kUnsupported, "the CPU '" + name.cpu + "', which lacks SSE4.2,");
   }
   return name;
 }
@@ -214,6 +213,10 @@ Result<std::string> emit_object(const ir::Program& lowered, const StoragePlan& p
     if (!name.features.empty()) f.addFnAttr("target-features", name.features);
   }
   if (form == ObjectForm::kRawLlvmText) return print_module(module);
+  const llvm::MCSubtargetInfo& cpu = *machine->getMCSubtargetInfo();
+  if (!cpu.checkFeatures("+fma") || !cpu.checkFeatures("+f16c")) {
+    PRUNERC_TRY_VOID(replace_fused(module, name.cpu));
+  }
   std::string broken;
   llvm::raw_string_ostream broken_out(broken);
   if (llvm::verifyModule(module, &broken_out)) {

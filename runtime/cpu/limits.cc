@@ -69,6 +69,22 @@ void fma_loop_ymm(int64_t iterations) {
       : "+r"(iterations)::"cc", PRUNERC_VECTOR_CLOBBERS);
 }
 
+// Without fused operations: six products and six sums for six multiply-adds.
+#define PRUNERC_SSE_ROW                                  \
+  "mulps %%xmm15, %%xmm0\n\t addps %%xmm15, %%xmm6\n\t"  \
+  "mulps %%xmm15, %%xmm1\n\t addps %%xmm15, %%xmm7\n\t"  \
+  "mulps %%xmm15, %%xmm2\n\t addps %%xmm15, %%xmm8\n\t"  \
+  "mulps %%xmm15, %%xmm3\n\t addps %%xmm15, %%xmm9\n\t"  \
+  "mulps %%xmm15, %%xmm4\n\t addps %%xmm15, %%xmm10\n\t" \
+  "mulps %%xmm15, %%xmm5\n\t addps %%xmm15, %%xmm11\n\t"
+
+void fma_loop_xmm(int64_t iterations) {
+  asm volatile(
+      "vzeroall\n\t"
+      "1:\n\t" PRUNERC_SSE_ROW PRUNERC_SSE_ROW "dec %0\n\t jnz 1b"
+      : "+r"(iterations)::"cc", PRUNERC_VECTOR_CLOBBERS);
+}
+
 #define PRUNERC_LOAD8(REG, SIZE)                                          \
   "vmovaps (%0), %%" REG "0\n\t vmovaps 1*" SIZE "(%0), %%" REG           \
   "1\n\t"                                                                 \
@@ -117,6 +133,31 @@ void copy_ymm(const char* from, const char* end, char* to) {
       : "+r"(from), "+r"(end), "+r"(to)::"cc", "memory", PRUNERC_VECTOR_CLOBBERS);
 }
 
+void read_xmm(const char* from, const char* end) {
+  asm volatile("1:\n\t" PRUNERC_LOAD8("xmm", "16") "add $128, %0\n\t cmp %1, %0\n\t jb 1b"
+               : "+r"(from)
+               : "r"(end)
+               : "cc", "memory", PRUNERC_VECTOR_CLOBBERS);
+}
+
+void copy_xmm(const char* from, const char* end, char* to) {
+  asm volatile("1:\n\t" PRUNERC_LOAD8("xmm", "16") PRUNERC_STORE8(
+                   "xmm", "16") "add $128, %0\n\t add $128, %2\n\t cmp %1, %0\n\t jb 1b"
+               : "+r"(from), "+r"(end), "+r"(to)::"cc", "memory", PRUNERC_VECTOR_CLOBBERS);
+}
+
+/// What is measured with: one width of registers.
+struct Loops {
+  int vector_bytes;
+  void (*fma)(int64_t iterations);
+  double flops;  // of an iteration of `fma`
+  void (*read)(const char* from, const char* end);
+  void (*copy)(const char* from, const char* end, char* to);
+};
+constexpr Loops kZmm = {64, fma_loop_zmm, 2 * kAccumulators * 16 * 2, read_zmm, copy_zmm};
+constexpr Loops kYmm = {32, fma_loop_ymm, 2 * kAccumulators * 8 * 2, read_ymm, copy_ymm};
+constexpr Loops kXmm = {16, fma_loop_xmm, 2 * kAccumulators * 4, read_xmm, copy_xmm};
+
 void dependent_adds(int64_t iterations) {
   int64_t sum = 0;
   asm volatile(
@@ -127,7 +168,10 @@ void dependent_adds(int64_t iterations) {
       : "cc");
 }
 
-bool has_zmm() { return __builtin_cpu_supports("avx512f"); }
+const Loops& loops_of(int vector_bytes) {
+  if (vector_bytes == 16) return kXmm;
+  return vector_bytes != 32 && __builtin_cpu_supports("avx512f") ? kZmm : kYmm;
+}
 
 /// A mapping that is given back on destruction; huge pages where the system has them, so that TLB
 /// misses do not count.
@@ -209,14 +253,13 @@ double best_rate(Pool& pool, int64_t sample_ns, const Work& work) {
   return static_cast<double>(iterations) * 1e9 / static_cast<double>(elapsed);
 }
 
-double measure_fma(Pool& pool, int64_t sample_ns) {
-  const auto loop = has_zmm() ? fma_loop_zmm : fma_loop_ymm;
-  const double rate = best_rate(pool, sample_ns, [&](int, int64_t n) { loop(n); });
-  const double flops = static_cast<double>(2 * kAccumulators * (has_zmm() ? 16 : 8) * 2);
-  return rate * flops * pool.num_threads() / 1e9;
+double measure_fma(Pool& pool, const Loops& loops, int64_t sample_ns) {
+  const double rate = best_rate(pool, sample_ns, [&](int, int64_t n) { loops.fma(n); });
+  return rate * loops.flops * pool.num_threads() / 1e9;
 }
 
-LevelBandwidth measure_level(Pool& pool, int64_t sample_ns, const char* name, int64_t bytes) {
+LevelBandwidth measure_level(Pool& pool, const Loops& loops, int64_t sample_ns, const char* name,
+                             int64_t bytes) {
   constexpr int64_t kStep = 512;
   LevelBandwidth level{.name = name, .footprint_bytes = bytes / (2 * kStep) * (2 * kStep)};
   std::vector<std::unique_ptr<Mapping>> buffers(static_cast<size_t>(pool.num_threads()));
@@ -228,14 +271,12 @@ LevelBandwidth measure_level(Pool& pool, int64_t sample_ns, const char* name, in
   const double gigabytes = static_cast<double>(size) * pool.num_threads() / 1e9;
   level.read_gbps = gigabytes * best_rate(pool, sample_ns, [&](int worker, int64_t n) {
                       const char* data = buffers[static_cast<size_t>(worker)]->data();
-                      for (int64_t i = 0; i < n; ++i)
-                        has_zmm() ? read_zmm(data, data + size) : read_ymm(data, data + size);
+                      for (int64_t i = 0; i < n; ++i) loops.read(data, data + size);
                     });
   level.copy_gbps = gigabytes * best_rate(pool, sample_ns, [&](int worker, int64_t n) {
                       char* data = buffers[static_cast<size_t>(worker)]->data();
                       char* middle = data + size / 2;
-                      for (int64_t i = 0; i < n; ++i)
-                        has_zmm() ? copy_zmm(data, middle, middle) : copy_ymm(data, middle, middle);
+                      for (int64_t i = 0; i < n; ++i) loops.copy(data, middle, middle);
                     });
   return level;
 }
@@ -244,17 +285,19 @@ ThreadLimits measure_threads(int num_threads, const LimitsOptions& options) {
   Pool pool({.num_threads = num_threads, .spin_ns = kSpinNs});
   ThreadLimits limits;
   limits.num_threads = num_threads;
-  limits.fma_gflops = measure_fma(pool, options.sample_ns);
+  const Loops& loops = loops_of(options.vector_bytes);
+  const auto level = [&](const char* name, int64_t bytes) {
+    limits.levels.push_back(measure_level(pool, loops, options.sample_ns, name, bytes));
+  };
+  limits.fma_gflops = measure_fma(pool, loops, options.sample_ns);
   const CacheSizes caches = host_caches();
   // Half a private cache, a quarter of the shared one at most: the measured lines must stay in
   // their level.
-  limits.levels.push_back(measure_level(pool, options.sample_ns, "L1", caches.l1d_bytes / 2));
-  limits.levels.push_back(measure_level(pool, options.sample_ns, "L2", caches.l2_bytes / 2));
+  level("L1", caches.l1d_bytes / 2);
+  level("L2", caches.l2_bytes / 2);
   const int64_t share = std::min(caches.l3_bytes / 4, caches.l3_bytes / 2 / num_threads);
-  if (share > caches.l2_bytes)
-    limits.levels.push_back(measure_level(pool, options.sample_ns, "L3", share));
-  limits.levels.push_back(measure_level(pool, options.sample_ns, "memory",
-                                        options.memory_footprint_bytes / num_threads));
+  if (share > caches.l2_bytes) level("L3", share);
+  level("memory", options.memory_footprint_bytes / num_threads);
   return limits;
 }
 
@@ -310,14 +353,14 @@ double read_bytes_per_second(const ThreadLimits& limits, const char* name) {
 
 }  // namespace
 
-double measure_fma_gflops(int num_threads, int64_t sample_ns) {
+double measure_fma_gflops(int num_threads, int64_t sample_ns, int vector_bytes) {
   Pool pool({.num_threads = num_threads, .spin_ns = kSpinNs});
-  return measure_fma(pool, sample_ns);
+  return measure_fma(pool, loops_of(vector_bytes), sample_ns);
 }
 
 double measure_copy_gbps(int num_threads, int64_t footprint_bytes, int64_t sample_ns) {
   Pool pool({.num_threads = num_threads, .spin_ns = kSpinNs});
-  return measure_level(pool, sample_ns, "", footprint_bytes).copy_gbps;
+  return measure_level(pool, loops_of(0), sample_ns, "", footprint_bytes).copy_gbps;
 }
 
 double canary_ns() {
@@ -334,7 +377,7 @@ double canary_ns() {
 MachineLimits measure_limits(const LimitsOptions& options) {
   const int num_threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   MachineLimits limits;
-  limits.vector_bytes = has_zmm() ? 64 : 32;
+  limits.vector_bytes = loops_of(options.vector_bytes).vector_bytes;
   {
     Pool pool({.num_threads = 1});
     const double rate =

@@ -31,7 +31,7 @@ struct ThreadLimits {
 };
 
 struct MachineLimits {
-  int vector_bytes = 0;  ///< register width that was measured: 64 or 32
+  int vector_bytes = 0;  ///< register width that was measured: 64, 32 or 16
   double clock_ghz = 0;  ///< from a chain of dependent additions
   double launch_ns = 0;  ///< fork-join of the pool with all threads, workers awake
   ThreadLimits one;      ///< one thread
@@ -46,15 +46,18 @@ struct LimitsOptions {
   int64_t sample_ns = 2'000'000;
   /// Bytes per thread for the memory level; must exceed the last cache.
   int64_t memory_footprint_bytes = 256 << 20;
+  /// Registers to measure with, as an instruction set has them: 64 AVX-512, 32 AVX2, 16 SSE4, whose
+  /// multiply-add is a product and a sum. 0, or wider than the CPU's: the widest.
+  int vector_bytes = 0;
 };
 
 /// Measures the limits; other work on the machine lowers them.
 /// Cost: under two seconds, most of it memory bandwidth.
 MachineLimits measure_limits(const LimitsOptions& options = {});
 
-/// f32 multiply-add rate of `num_threads` threads together.
-/// Units: GFLOP/s, of samples of `sample_ns` nanoseconds.
-double measure_fma_gflops(int num_threads, int64_t sample_ns);
+/// f32 multiply-add rate of `num_threads` threads together, with registers of `vector_bytes` (see
+/// LimitsOptions). Units: GFLOP/s, of samples of `sample_ns` nanoseconds.
+double measure_fma_gflops(int num_threads, int64_t sample_ns, int vector_bytes = 0);
 
 /// Copy bandwidth of `num_threads` threads that each go over `footprint_bytes`, source and target
 /// together. Units: GB/s, both sides counted.

@@ -190,7 +190,7 @@ TEST_CASE("targets that are not a CPU, or a CPU that LLVM does not know, are ref
   Target odd = named("cpu:haswell");
   odd.llvm_cpu = "pentium-of-tomorrow";
   CHECK_DIAG(codegen::compile_cpu(parse_or_die(kCopy), odd), Unsupported);
-  odd.llvm_cpu = "core2";  // known, but without AVX2, FMA and F16C
+  odd.llvm_cpu = "core2";  // known, but without SSE4.2
   CHECK_DIAG(codegen::compile_cpu(parse_or_die(kCopy), odd), Unsupported);
 }
 

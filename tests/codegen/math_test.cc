@@ -22,8 +22,8 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // Y[i] = f(X[i]) (or f(X[i], Z[i])) in vectors, or without if lanes is 1.
-LoadedKernel function_kernel(const std::string& name, const std::string& type, int num_args,
-                             int lanes) {
+Result<codegen::Artifact> function_code(const std::string& name, const std::string& type,
+                                        int num_args, int lanes, const Target& target) {
   const std::string shape = type + "[" + std::to_string(kBatch) + "]";
   const std::string call = num_args == 1 ? name + "(X[v])" : name + "(X[v], Z[v])";
   const std::string text =
@@ -32,7 +32,13 @@ LoadedKernel function_kernel(const std::string& name, const std::string& type, i
       std::to_string(lanes) + " @L1 vectorized { block \"Y\" @B0 [v: S(4096) = i*" +
       std::to_string(lanes) + " + j] { reads X[v]" + (num_args == 1 ? "" : ", Z[v]") +
       " writes Y[v] Y[v] = " + call + " } } } }";
-  const Result<codegen::Artifact> artifact = codegen::compile_cpu(parse_or_die(text), Target{});
+  return codegen::compile_cpu(parse_or_die(text), target);
+}
+
+// Without a target: for the host.
+LoadedKernel function_kernel(const std::string& name, const std::string& type, int num_args,
+                             int lanes, const Target& target = {}) {
+  const Result<codegen::Artifact> artifact = function_code(name, type, num_args, lanes, target);
   REQUIRE_OK(artifact);
   Result<LoadedKernel> kernel = LoadedKernel::load(*artifact);
   REQUIRE_OK(kernel);
@@ -101,8 +107,9 @@ T element(const Tensor& t, std::size_t i) {
 }
 
 // Largest error over the bit patterns 0, stride, 2 * stride, ...
-void check_f32(const Function& f, uint64_t stride, int lanes) {
-  const LoadedKernel kernel = function_kernel(std::string(to_string(f.intrinsic)), "f32", 1, lanes);
+void check_f32(const Function& f, uint64_t stride, int lanes, const Target& target = {}) {
+  const LoadedKernel kernel =
+      function_kernel(std::string(to_string(f.intrinsic)), "f32", 1, lanes, target);
   double worst = 0;
   float worst_at = 0;
   std::vector<float> x(kBatch);
@@ -130,6 +137,19 @@ TEST_CASE("f32 functions keep the accuracy of their table over sampled arguments
 
 TEST_CASE("scalar and odd-sized code of a function agrees with its vectors") {
   for (const Function& f : kFunctions) check_f32(f, 2000003, 1);
+}
+
+TEST_CASE("without fused multiply-adds f32 functions are as accurate, other types are refused") {
+  const Target sse4 = *target_from_string("cpu:x86-64-v2");
+  for (const Function& f : kFunctions) {
+    // These reduce their argument in f64.
+    if (f.intrinsic == Intrinsic::kSin || f.intrinsic == Intrinsic::kCos) continue;
+    check_f32(f, 500009, 4, sse4);
+  }
+  CHECK_DIAG(function_code("sin", "f32", 1, 4, sse4), Unsupported);
+  CHECK_DIAG(function_code("exp", "f64", 1, 2, sse4), Unsupported);
+  CHECK_DIAG(function_code("pow", "f32", 2, 4, sse4), Unsupported);
+  CHECK_DIAG(function_code("exp", "f16", 1, 4, sse4), Unsupported);
 }
 
 TEST_CASE("f32 functions keep the accuracy of their table over all arguments", "[.slow]") {

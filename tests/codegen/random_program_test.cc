@@ -107,6 +107,22 @@ TEST_CASE("a random legal schedule compiles to what the interpreter computes") {
   }
 }
 
+TEST_CASE("older instruction sets compute the same") {
+  GenPolicy policy = exact_policy();
+  policy.only_f32 = true;  // half precision is not for all of them
+  for (int i = 0; i < num_cases(40); ++i) {
+    const uint64_t seed = first_seed() + 4000 + static_cast<uint64_t>(i);
+    Rng rng(seed);
+    schedule::Schedule s(random_program(rng, policy));
+    const Program base = s.program();
+    for (int step = 0; step < 8; ++step) random_step(s, rng);
+    RunOptions options;
+    options.target = *target_from_string(i % 2 == 0 ? "cpu:x86-64-v2" : "cpu:x86-64-v3");
+    INFO("seed " << seed);
+    REQUIRE(compare_with_interpreter(base, s.program(), seed, options) == "");
+  }
+}
+
 TEST_CASE("lowering passes that may be left out may be left out") {
   std::vector<std::string_view> optional;
   for (const codegen::Pass& pass : codegen::cpu_passes()) {

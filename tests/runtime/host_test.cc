@@ -47,6 +47,24 @@ TEST_CASE("measured limits are ordered as a memory hierarchy is") {
   CHECK(platform.l1_bandwidth == Approx(limits.one.levels.front().read_gbps * 1e9));
 }
 
+TEST_CASE("narrower registers reach less") {
+  // A sample is short, so that one falls between other work.
+  constexpr int64_t kSampleNs = 300'000;
+  const double sse4 = measure_fma_gflops(1, kSampleNs, 16);
+  CHECK(sse4 > 2);
+  CHECK(measure_fma_gflops(1, kSampleNs, 32) > 1.5 * sse4);
+  LimitsOptions options;
+  options.sample_ns = 200'000;
+  options.memory_footprint_bytes = 64 << 20;
+  options.vector_bytes = 16;
+  const MachineLimits limits = measure_limits(options);
+  CHECK(limits.vector_bytes == 16);
+  for (const LevelBandwidth& level : limits.all.levels) {
+    CHECK(level.read_gbps > 0.5);
+    CHECK(level.copy_gbps > 0.5);
+  }
+}
+
 TEST_CASE("fills depend on the seed and the element only") {
   for (int i = 0; i < kNumFills; ++i) {
     const auto fill = static_cast<Fill>(i);

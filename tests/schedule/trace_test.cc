@@ -3,12 +3,14 @@
 #include "ir/equal.h"
 #include "ir/printer.h"
 #include "schedule/factor.h"
+#include "schedule/trace_tokens.h"
 #include "tests/schedule/apply.h"
 #include "tests/schedule/programs.h"
 #include "tests/support/check.h"
 
 #include <catch2/catch.hpp>
 
+#include <cmath>
 #include <set>
 
 namespace prunerc::testing {
@@ -46,6 +48,42 @@ TEST_CASE("a trace with samples prints, parses and replays") {
   const Result<Schedule> again = replay(base, *parsed, {{}, Misfit::kError, Verify::kEachStep});
   REQUIRE_OK(again);
   CHECK(structural_equal(again->program(), s.program()));
+}
+
+TEST_CASE("tokens are the steps with the values that were decided") {
+  const ir::Program base = parse_or_die(kMatmul);
+  Schedule s(base, Verify::kEachStep);
+  const Result<std::vector<Int>> tiles = s.decide_perfect_tile(LoopId(0), 2, 0, {4, 4});
+  REQUIRE_OK(tiles);
+  REQUIRE_OK(s.split(LoopId(0), *tiles));
+  const Result<Int> depth = s.decide_categorical({0, 15, 63}, {1, 2, 1}, 2);
+  REQUIRE_OK(depth);
+  REQUIRE_OK(s.annotate(LoopId(1), "unroll", *depth));
+  const TraceTokens tokens = trace_tokens(s.trace());
+  REQUIRE(tokens.num_rows == 2);  // the samples are where their values are used
+  REQUIRE(tokens.values.size() == 2 * kTokenWidth);
+  const auto at = [&](int row, int column) {
+    return tokens.values[static_cast<std::size_t>(row * kTokenWidth + column)];
+  };
+  for (const int row : {0, 1}) {
+    float kinds = 0;
+    for (int k = 0; k < kNumTokenKinds; ++k) kinds += at(row, k);
+    CHECK(kinds == 1);
+  }
+  CHECK(at(0, 0) == 1);               // a split
+  CHECK(at(0, kNumTokenKinds) == 0);  // of @L0
+  CHECK(at(0, kNumTokenKinds + 1) == Approx(std::log2(5)));
+  CHECK(at(1, 0) == 0);
+  CHECK(at(1, kNumTokenKinds) == 1);      // @L1
+  CHECK(at(1, kNumTokenKinds + 2) == 6);  // log2(1 + 63)
+  // Another decision changes numbers and nothing else; a trace without decisions does not crash.
+  const TraceTokens other = trace_tokens(s.trace().with_decision(1, {0}));
+  CHECK(other.num_rows == 2);
+  CHECK(other.values != tokens.values);
+  Trace bare = s.trace();
+  bare.decisions.clear();
+  CHECK(trace_tokens(bare).num_rows == 2);
+  CHECK(trace_tokens(Trace{}).num_rows == 0);
 }
 
 TEST_CASE("a product follows the decisions that it is made of") {

@@ -174,6 +174,13 @@ TEST_CASE("targets are this machine, a name of the table, or refused") {
   CHECK(host->num_threads == 1);
   CHECK(host->platform.fma_gflops > 0);
   CHECK(runs_here(*host));
+  const Result<ir::Target> sse4 = resolve_target("cpu:x86-64-v2", 1);
+  REQUIRE(sse4.ok());
+  CHECK(sse4->vector_bytes == 16);
+  CHECK(sse4->l2_bytes == host->l2_bytes);
+  CHECK(sse4->platform.fma_gflops > 0);
+  CHECK(sse4->platform.fma_gflops < host->platform.fma_gflops);
+  CHECK(runs_here(*sse4));
   CHECK(resolve_target("z80", 0).error().id() == Diag::kTargetUnknown);
   CHECK(resolve_target("cpu:haswell vector_bytes=many", 0).error().id() == Diag::kTargetField);
   SessionOptions options;

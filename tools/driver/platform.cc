@@ -23,10 +23,13 @@ int hardware_threads() {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-std::string platform_file() {
+// "" for the widest registers, or if there is no place to write.
+std::string platform_file(int64_t vector_bytes) {
   const std::string folder = cache_folder();
   if (folder.empty()) return "";
-  return fmt::format("{}/platform-{:016x}.txt", folder, hash_bytes(runtime::host_model_name()));
+  const std::string width = vector_bytes == 0 ? "" : fmt::format("-{}", vector_bytes);
+  return fmt::format("{}/platform-{:016x}{}.txt", folder, hash_bytes(runtime::host_model_name()),
+                     width);
 }
 
 // The kept limits are a target's text: what target_from_string reads back.
@@ -52,11 +55,13 @@ void write_platform(const std::string& path, const ir::Platform& platform) {
 
 // Limits kept from a time when other work had a part of the machine are too low: what is faster now
 // tells.
-bool is_outdated(const ir::Platform& kept) {
+bool is_outdated(const ir::Platform& kept, int vector_bytes) {
   constexpr int64_t kSampleNs = 1'000'000;
   constexpr double kDrift = 1.05;
-  return runtime::measure_fma_gflops(1, kSampleNs) > kDrift * kept.fma_gflops ||
-         runtime::measure_fma_gflops(hardware_threads(), kSampleNs) > kDrift * kept.fma_gflops_all;
+  const auto exceeds = [&](int num_threads, double limit) {
+    return runtime::measure_fma_gflops(num_threads, kSampleNs, vector_bytes) > kDrift * limit;
+  };
+  return exceeds(1, kept.fma_gflops) || exceeds(hardware_threads(), kept.fma_gflops_all);
 }
 
 ir::Platform larger_of(const ir::Platform& a, const ir::Platform& b) {
@@ -69,6 +74,20 @@ ir::Platform larger_of(const ir::Platform& a, const ir::Platform& b) {
     most.*field = std::max(a.*field, b.*field);
   }
   return most;
+}
+
+// Caches, cores and what a core does at once are the machine's, registers the instruction set's.
+ir::Target on_this_machine(const ir::Target& set) {
+  ir::Target t = runtime::host_target(set.name);
+  t.llvm_cpu = set.llvm_cpu;
+  t.llvm_features = set.llvm_features;
+  t.num_vector_registers = set.num_vector_registers;
+  // znver4's one port of 64 bytes is two of 32.
+  const bool halves = t.vector_bytes == 64 && set.vector_bytes < 64 && t.fma_ports == 1;
+  if (halves) t.fma_ports = t.load_ports = 2;
+  if (set.vector_bytes == 16) t.fma_latency_cycles = set.fma_latency_cycles;
+  t.vector_bytes = set.vector_bytes;
+  return t;
 }
 
 }  // namespace
@@ -86,12 +105,16 @@ std::string cache_folder() {
   return code ? "" : base;
 }
 
-ir::Platform host_platform(bool remeasure) {
-  const std::string path = platform_file();
+ir::Platform host_platform(bool remeasure, int64_t vector_bytes) {
+  if (vector_bytes >= runtime::host_target().vector_bytes) vector_bytes = 0;
+  const std::string path = platform_file(vector_bytes);
+  const int width = static_cast<int>(vector_bytes);
   ir::Platform kept;
   const bool has_kept = !remeasure && !path.empty() && read_platform(path, &kept);
-  if (has_kept && !is_outdated(kept)) return kept;
-  ir::Platform platform = runtime::to_platform(runtime::measure_limits());
+  if (has_kept && !is_outdated(kept, width)) return kept;
+  runtime::LimitsOptions options;
+  options.vector_bytes = width;
+  ir::Platform platform = runtime::to_platform(runtime::measure_limits(options));
   if (has_kept) platform = larger_of(platform, kept);
   if (!path.empty()) write_platform(path, platform);
   return platform;
@@ -105,7 +128,12 @@ Result<ir::Target> resolve_target(std::string_view text, int threads) {
     target.platform = host_platform();
   } else {
     PRUNERC_TRY(target, ir::target_from_string(text));
-    if (runs_here(target)) target.platform = host_platform();
+    if (target.kind == ir::TargetKind::kCpu && runs_here(target)) {
+      if (text.starts_with("cpu:x86-64-v") && text.find(' ') == std::string_view::npos) {
+        target = on_this_machine(target);
+      }
+      target.platform = host_platform(false, target.vector_bytes);
+    }
   }
   if (target.kind == ir::TargetKind::kCpu) {
     const int wanted = threads > 0 ? threads : hardware_threads();

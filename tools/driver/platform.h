@@ -17,10 +17,12 @@ std::string cache_folder();
 /// Limits of this machine: from the cache folder if they were measured on the same CPU, else
 /// measured now (about two seconds) and kept. Kept limits that the machine exceeds, since it was
 /// busy then, are measured again: per limit the larger value stays. `remeasure` ignores what is
-/// kept.
-ir::Platform host_platform(bool remeasure = false);
+/// kept. With registers of `vector_bytes`; 0: the widest.
+ir::Platform host_platform(bool remeasure = false, int64_t vector_bytes = 0);
 
-/// "cpu" is this machine with its measured limits; "cpu:NAME field=value" is a table entry.
+/// "cpu" is this machine with its measured limits; "cpu:NAME field=value" is a table entry. An
+/// instruction set ("cpu:x86-64-v3") that runs here is this machine, caches and cores, used with
+/// that set, and its limits are measured so.
 /// `threads` 0: all. Errors: TargetUnknown, TargetField.
 Result<ir::Target> resolve_target(std::string_view text, int threads);
 
