@@ -3,6 +3,7 @@
 #include "costmodel/cost_model.h"
 #include "ir/support/parallel.h"
 #include "search/evolution.h"
+#include "search/inbox.h"
 #include "search/sampler.h"
 
 #include <algorithm>
@@ -17,12 +18,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kPollInterval = std::chrono::milliseconds(50);
 /// One batch is built while the other is timed.
 constexpr std::size_t kBatchesInFlight = 2;
 /// Draws of a sketch in a row without anything new before it counts as exhausted.
 constexpr int kMaxBarrenDraws = 64;
-constexpr int kMaxDeviceLosses = 3;
 /// Turns in which the best are measured again; a machine that is never quiet ends with fewer
 /// samples.
 constexpr int kMaxFinalTurns = 8;
@@ -45,7 +44,7 @@ class Recorder {
  public:
   Recorder(const Task& task, Measurer& measurer, const RecordOptions& options, Pool* pool)
       : task_(task),
-        measurer_(measurer),
+        inbox_(measurer, options.cancel),
         options_(options),
         pool_(*pool),
         space_(pool->space()),
@@ -56,29 +55,25 @@ class Recorder {
 
   Result<RecordEnd> run() {
     PRUNERC_TRY_VOID(restore());
-    while (!stopped()) {
+    while (!inbox_.has_ended()) {
       while (in_flight_.size() < kBatchesInFlight && submit_batch()) {
       }
       if (in_flight_.empty()) break;
-      await([this] { return in_flight_.front().complete(); });
+      inbox_.wait_until([this] { return in_flight_.front().complete(); });
       PRUNERC_TRY_VOID(settle(in_flight_.front()));
       in_flight_.pop_front();
     }
     for (Batch& batch : in_flight_) PRUNERC_TRY_VOID(settle(batch));
     in_flight_.clear();
     const bool complete = num_wanted() <= 0 || exhausted_;
-    if (complete && !stopped()) PRUNERC_TRY_VOID(measure_finals());
-    if (device_losses_ >= kMaxDeviceLosses) return RecordEnd::kDeviceLost;
-    if (cancelled()) return RecordEnd::kCancelled;
+    if (complete && !inbox_.has_ended()) PRUNERC_TRY_VOID(measure_finals());
+    if (inbox_.has_lost_device()) return RecordEnd::kDeviceLost;
+    if (inbox_.is_cancelled()) return RecordEnd::kCancelled;
     if (!complete) return RecordEnd::kTime;
     return exhausted_ ? RecordEnd::kExhausted : RecordEnd::kComplete;
   }
 
  private:
-  bool cancelled() const {
-    return options_.cancel != nullptr && options_.cancel->load(std::memory_order_relaxed);
-  }
-  bool stopped() const { return cancelled() || device_losses_ >= kMaxDeviceLosses; }
   bool out_of_time() const {
     return options_.time_s > 0 &&
            std::chrono::duration<double>(Clock::now() - start_).count() >= options_.time_s;
@@ -201,9 +196,8 @@ class Recorder {
     }
   }
 
-  MeasureInput input_of(const Candidate& candidate, MeasureKind kind) {
+  MeasureInput input_of(const Candidate& candidate, MeasureKind kind) const {
     MeasureInput input;
-    input.id = next_id_++;
     input.kind = kind;
     input.task = &task_;
     input.program = candidate.program;
@@ -216,35 +210,18 @@ class Recorder {
     MeasureInput input = input_of(batch->drawn[idx].candidate, MeasureKind::kTime);
     const int best = pool_.best();
     if (best >= 0) input.best_ns = pool_.rows[static_cast<std::size_t>(best)].median_ns;
-    pending_[input.id] = {batch, idx};
-    measurer_.submit(std::move(input));
+    send(std::move(input), batch, idx);
+  }
+
+  void send(MeasureInput input, Batch* batch, std::size_t idx) {
+    inbox_.submit(std::move(input),
+                  [batch, idx](Measurement m) { answer(*batch, idx, std::move(m)); });
   }
 
   static void answer(Batch& batch, std::size_t idx, Measurement measurement) {
     if (batch.drawn[idx].answer) return;
     batch.drawn[idx].answer = std::move(measurement);
     ++batch.num_answers;
-  }
-
-  // Takes answers until `done` or the end.
-  template <typename F>
-  void await(F&& done) {
-    while (!done() && !stopped()) {
-      const auto deadline = Clock::now() + kPollInterval;
-      std::optional<MeasureOutcome> outcome = measurer_.next(deadline);
-      if (!outcome) {
-        // Nothing before the deadline: no request is left, yet an answer is missing.
-        if (Clock::now() < deadline) device_losses_ = kMaxDeviceLosses;
-        continue;
-      }
-      const auto at = pending_.find(outcome->id);
-      if (at == pending_.end()) continue;
-      const auto [batch, idx] = at->second;
-      pending_.erase(at);
-      const bool lost = outcome->measurement.status == MeasureStatus::kDeviceLost;
-      device_losses_ = lost ? device_losses_ + 1 : 0;
-      answer(*batch, idx, std::move(outcome->measurement));
-    }
   }
 
   Result<void> settle(Batch& batch) {
@@ -309,7 +286,7 @@ class Recorder {
       batch.drawn.push_back({std::move(made).value(), r.origin, {}});
     }
     std::vector<Measurement> sums(rows.size());
-    for (int turn = 0; turn < kMaxFinalTurns && !stopped(); ++turn) {
+    for (int turn = 0; turn < kMaxFinalTurns && !inbox_.has_ended(); ++turn) {
       if (!ask_all(&batch, MeasureKind::kTime)) return {};
       bool enough = true;
       for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -329,11 +306,9 @@ class Recorder {
     batch->num_answers = 0;
     for (std::size_t i = 0; i < batch->drawn.size(); ++i) {
       batch->drawn[i].answer.reset();
-      MeasureInput input = input_of(batch->drawn[i].candidate, kind);
-      pending_[input.id] = {batch, i};
-      measurer_.submit(std::move(input));
+      send(input_of(batch->drawn[i].candidate, kind), batch, i);
     }
-    await([&] { return batch->complete(); });
+    inbox_.wait_until([&] { return batch->complete(); });
     return batch->complete();
   }
 
@@ -363,7 +338,7 @@ class Recorder {
   }
 
   const Task& task_;
-  Measurer& measurer_;
+  Inbox inbox_;
   const RecordOptions& options_;
   Pool& pool_;
   const SearchSpace space_;
@@ -373,11 +348,8 @@ class Recorder {
   std::vector<int> barren_;  // by sketch: draws in a row that gave nothing new
   Clock::time_point start_;
   std::set<Fingerprint> seen_;
-  std::deque<Batch> in_flight_;  // a deque: pending_ points into it
-  std::map<int64_t, std::pair<Batch*, std::size_t>> pending_;
-  int64_t num_submitted_ = 0;  // and not yet rows
-  int64_t next_id_ = 1;
-  int device_losses_ = 0;
+  std::deque<Batch> in_flight_;  // a deque: what waits for answers refers to its batch
+  int64_t num_submitted_ = 0;    // and not yet rows
   bool exhausted_ = false;
 };
 

@@ -17,6 +17,8 @@
 
 namespace prunerc::search {
 
+class Calibrator;
+
 enum class StrategyKind : uint8_t {
 #define PRUNERC_STRATEGY(Name, text, make, batch, in_flight, words) k##Name,
 #include "search/strategy.def"
@@ -50,6 +52,9 @@ struct StrategyContext {
   ThreadPool& pool;
   uint64_t seed = 0;
   uint64_t stream = 0;  // tells tasks of one call apart
+  /// Shared by all tasks of a target: what one measures, the others' analyzers know. Null: each
+  /// strategy has its own.
+  Calibrator* calibrator = nullptr;
 };
 
 /// Errors: ModelLibrary for those that learn by a library that is not installed.

@@ -1,7 +1,10 @@
 #include "search/tuner.h"
 
 #include "ir/support/parallel.h"
+#include "search/draft/calibrator.h"
 #include "search/equality.h"
+#include "search/finals.h"
+#include "search/inbox.h"
 #include "search/space.h"
 #include "search/task_scheduler.h"
 #include "search/task_state.h"
@@ -17,11 +20,6 @@ namespace prunerc::search {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-/// How long next() may sleep before the tuner looks at the cancel flag again.
-constexpr auto kPollInterval = std::chrono::milliseconds(50);
-/// So many lost devices in a row end the call: nothing measured afterwards would mean anything.
-constexpr int kMaxDeviceLosses = 3;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -40,7 +38,7 @@ class Tuner {
   Tuner(std::span<const Task> tasks, Measurer& measurer, Database& database,
         const TuneOptions& options)
       : tasks_(tasks),
-        measurer_(measurer),
+        inbox_(measurer, options.cancel),
         database_(database),
         options_(with_rhythm(options)),
         pool_(options.num_threads),
@@ -49,18 +47,18 @@ class Tuner {
 
   Result<TuneReport> run() {
     PRUNERC_TRY_VOID(prepare());
-    while (!stopped()) {
+    while (!inbox_.has_ended()) {
       while (static_cast<int>(in_flight_.size()) < options_.batches_in_flight && submit_batch()) {
       }
       if (in_flight_.empty()) break;
-      await([this] { return in_flight_.front().complete(); });
+      inbox_.wait_until([this] { return in_flight_.front().complete(); });
       PRUNERC_TRY_VOID(settle(in_flight_.front()));
       in_flight_.pop_front();
     }
     // What was asked for and answered is kept, also when the user has had enough.
     for (Batch& batch : in_flight_) PRUNERC_TRY_VOID(settle(batch));
     in_flight_.clear();
-    if (!stopped()) PRUNERC_TRY_VOID(run_finals());
+    if (!inbox_.has_ended()) PRUNERC_TRY_VOID(run_finals());
     return finish();
   }
 
@@ -76,8 +74,12 @@ class Tuner {
     const costmodel::CostModel& model = options_.model != nullptr ? *options_.model : *own_model_;
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
       const auto began = Clock::now();
+      Calibrator& calibrator =
+          calibrators_
+              .try_emplace(target_key(tasks_[i].target), tasks_[i].target.kind, options_.seed)
+              .first->second;
       PRUNERC_TRY(TaskState state, TaskState::make(tasks_[i], database_, model, pool_, options_,
-                                                   /*stream=*/i));
+                                                   /*stream=*/i, &calibrator));
       state.report.seconds.search += seconds_since(began);
       states_.push_back(std::move(state));
     }
@@ -85,9 +87,6 @@ class Tuner {
     return {};
   }
 
-  bool cancelled() const {
-    return options_.cancel != nullptr && options_.cancel->load(std::memory_order_relaxed);
-  }
   bool out_of_time() const { return options_.time_s > 0 && elapsed() >= options_.time_s; }
   double elapsed() const {
     if (options_.clock == TuneClock::kWall) return seconds_since(start_);
@@ -108,7 +107,6 @@ class Tuner {
     state.report.seconds.learn += learn;
     state.report.seconds.search += std::max(0.0, seconds_since(began) - learn);
   }
-  bool stopped() const { return cancelled() || device_losses_ >= kMaxDeviceLosses; }
 
   // Asks the task that promises most; false if none wants more.
   bool submit_batch() {
@@ -196,14 +194,16 @@ class Tuner {
       return;
     }
     MeasureInput input;
-    input.id = next_id_++;
     input.task = state.task;
     input.program = candidate.program;
     input.trace = candidate.trace;
     input.best_ns = state.report.best_ns;
     input.seed = options_.seed;
-    pending_[input.id] = {&batch, idx};
-    measurer_.submit(std::move(input));
+    inbox_.submit(std::move(input), [this, &batch, idx](Measurement m) {
+      states_[batch.task].count_time(m);
+      answer(batch, idx, std::move(m));
+      progress(batch.task);
+    });
   }
 
   static void answer(Batch& batch, std::size_t idx, Measurement measurement) {
@@ -212,51 +212,22 @@ class Tuner {
     ++batch.num_answers;
   }
 
-  // Takes answers until `done` or the user stops.
-  template <typename F>
-  void await(F&& done) {
-    while (!done() && !stopped()) {
-      const auto deadline = Clock::now() + kPollInterval;
-      std::optional<MeasureOutcome> outcome = measurer_.next(deadline);
-      if (!outcome) {
-        // Nothing before the deadline: the measurer has no request left, yet an answer is missing.
-        if (Clock::now() < deadline) device_losses_ = kMaxDeviceLosses;
-        continue;
-      }
-      if (outcome->id == single_id_) {
-        single_answer_ = std::move(outcome->measurement);
-        continue;
-      }
-      const auto at = pending_.find(outcome->id);
-      if (at == pending_.end()) continue;
-      const auto [batch, idx] = at->second;
-      pending_.erase(at);
-      TaskState& state = states_[batch->task];
-      state.count_time(outcome->measurement);
-      const bool lost = outcome->measurement.status == MeasureStatus::kDeviceLost;
-      device_losses_ = lost ? device_losses_ + 1 : 0;
-      answer(*batch, idx, std::move(outcome->measurement));
-      progress(batch->task);
-    }
-  }
-
   // One request whose answer is needed now; other answers are kept meanwhile. Nullopt if stopped.
   std::optional<Measurement> ask_single(std::size_t task, const Candidate& candidate,
                                         MeasureKind kind, uint64_t seed) {
     MeasureInput input;
-    input.id = next_id_++;
     input.kind = kind;
     input.task = states_[task].task;
     input.program = candidate.program;
     input.trace = candidate.trace;
     input.seed = seed;
-    single_id_ = input.id;
-    single_answer_.reset();
-    measurer_.submit(std::move(input));
-    await([this] { return single_answer_.has_value(); });
-    single_id_ = -1;
-    if (single_answer_) states_[task].count_time(*single_answer_);
-    return std::exchange(single_answer_, std::nullopt);
+    std::optional<Measurement> answer;
+    const int64_t id =
+        inbox_.submit(std::move(input), [&](Measurement m) { answer = std::move(m); });
+    inbox_.wait_until([&] { return answer.has_value(); });
+    inbox_.forget(id);
+    if (answer) states_[task].count_time(*answer);
+    return answer;
   }
 
   // Records a batch: verifies what would be a new best, tells the strategy, stores.
@@ -345,21 +316,31 @@ class Tuner {
     return {};
   }
 
-  // The best few once more, in turns, so that one lucky sample does not decide.
+  // The best few once more, in turns, so that one lucky sample does not decide, and neither does a
+  // moment in which the machine had other work.
   Result<void> run_finals() {
-    constexpr int kRounds = 3;
     for (std::size_t t = 0; t < states_.size() && options_.finals > 1; ++t) {
       TaskState& state = states_[t];
       if (state.report.trials == 0) continue;
       std::vector<KnownCandidate> finalists = state.leaders(options_.finals);
       if (finalists.size() < 2) continue;
-      std::vector<std::vector<double>> medians(finalists.size());
-      for (int round = 0; round < kRounds; ++round) {
-        for (std::size_t i = 0; i < finalists.size(); ++i) {
+      std::vector<double> before;
+      for (const KnownCandidate& f : finalists) before.push_back(f.measurement.median_ns);
+      std::vector<FinalTurn> turns;
+      while (!is_decided(turns, before)) {
+        FinalTurn turn;
+        for (const KnownCandidate& finalist : finalists) {
           const std::optional<Measurement> m =
-              ask_single(t, finalists[i].candidate, MeasureKind::kTime, options_.seed);
+              ask_single(t, finalist.candidate, MeasureKind::kTime, options_.seed);
           if (!m) return {};
-          if (m->ok()) medians[i].push_back(m->median_ns);
+          turn.push_back(m->ok() ? m->median_ns : 0);
+        }
+        turns.push_back(std::move(turn));
+      }
+      std::vector<std::vector<double>> medians(finalists.size());
+      for (const std::size_t turn : quiet_turns(turns, before)) {
+        for (std::size_t i = 0; i < finalists.size(); ++i) {
+          if (turns[turn][i] > 0) medians[i].push_back(turns[turn][i]);
         }
       }
       PRUNERC_TRY_VOID(crown(t, finalists, medians));
@@ -415,10 +396,10 @@ class Tuner {
 
   Result<TuneReport> finish() {
     TuneReport report;
-    report.cancelled = cancelled();
+    report.cancelled = inbox_.is_cancelled();
     for (TaskState& state : states_) {
       if (report.cancelled) state.end(StopReason::kCancelled);
-      if (device_losses_ >= kMaxDeviceLosses) state.end(StopReason::kDeviceLost);
+      if (inbox_.has_lost_device()) state.end(StopReason::kDeviceLost);
       state.report.seconds.total = elapsed();
       report.total_weighted_ns += state.report.weight * state.report.best_ns;
       report.tasks.push_back(std::move(state.report));
@@ -466,21 +447,17 @@ class Tuner {
   }
 
   std::span<const Task> tasks_;
-  Measurer& measurer_;
+  Inbox inbox_;
   Database& database_;
   const TuneOptions options_;
   ThreadPool pool_;
   std::unique_ptr<costmodel::CostModel> own_model_;
   Clock::time_point start_;
+  std::map<std::string, Calibrator> calibrators_;  // by target; states_ refer to them
   std::vector<TaskState> states_;
-  std::deque<Batch> in_flight_;  // a deque: pending_ points into it
-  std::map<int64_t, std::pair<Batch*, std::size_t>> pending_;
+  std::deque<Batch> in_flight_;  // a deque: what waits for answers refers to its batch
   std::map<Fingerprint, std::string> proofs_;  // verdicts of what was proved equal
-  int64_t next_id_ = 1;
-  int64_t single_id_ = -1;
   uint64_t next_seed_ = 1;
-  std::optional<Measurement> single_answer_;
-  int device_losses_ = 0;
 };
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -103,6 +104,9 @@ struct TuneOptions {
   int num_threads =
       0;  // of the search itself; 0: one per hardware thread. Choices do not depend on it
   StrategyKind strategy = StrategyKind::kPruner;
+  /// Makes the strategy, for one with other settings than `strategy` has; that still says how it is
+  /// asked. Empty: make_strategy.
+  std::function<Result<std::unique_ptr<Strategy>>(const StrategyContext&)> make_strategy;
   /// Asked of every candidate before it is built, to kDraftLog2Error, and of every one that ran
   /// before it is stored, to kStoredLog2Error. Not equal and invalid ones are answered with
   /// kNotEqual. Empty: none is checked.

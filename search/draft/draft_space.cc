@@ -1,7 +1,5 @@
 #include "search/draft/draft_space.h"
 
-#include "costmodel/latency/program.h"
-#include "costmodel/pruner/analyzer.h"
 #include "schedule/parametric.h"
 
 #include <chrono>
@@ -9,13 +7,14 @@
 namespace prunerc::search {
 namespace {
 
-costmodel::SymbolCode score_code(const ir::Program& sketch, const Task& task, Analyzer analyzer) {
-  if (analyzer == Analyzer::kPrunerc)
-    return costmodel::derive(sketch, task.target, {kMaxCodeSize}).score;
-  costmodel::PrunerOptions options;
+costmodel::SymbolProgram symbols_of(const ir::Program& sketch, const Task& task, Analyzer analyzer,
+                                    costmodel::PrunerOptions options) {
+  if (analyzer == Analyzer::kPrunerc) return costmodel::derive(sketch, task.target, {kMaxCodeSize});
   options.version = analyzer == Analyzer::kPruner ? costmodel::PrunerVersion::kPaper
                                                   : costmodel::PrunerVersion::kRelease;
-  return costmodel::derive_pruner(sketch, costmodel::pruner_device(task.target), options);
+  costmodel::SymbolProgram out;
+  out.score = costmodel::derive_pruner(sketch, costmodel::pruner_device(task.target), options);
+  return out;
 }
 
 // Where each level of a decision goes. A covering tile's outermost level may have no parameter.
@@ -28,8 +27,33 @@ std::vector<ir::ParamId> params_of(const GeneTable& table, const std::vector<ir:
 
 }  // namespace
 
+std::vector<int32_t> genes_of(DraftSketch& sketch, std::span<const schedule::Decision> decisions) {
+  if (decisions.size() != sketch.tables.size()) return {};
+  std::vector<int32_t> genes;
+  for (std::size_t d = 0; d < decisions.size(); ++d) {
+    genes.push_back(sketch.tables[d].find(decisions[d]));
+    if (genes.back() < 0) return {};
+  }
+  return genes;
+}
+
+std::vector<std::vector<double>> columns_of(const DraftSketch& sketch,
+                                            std::span<const std::vector<int32_t>> genes) {
+  std::vector<std::vector<double>> columns(sketch.num_params, std::vector<double>(genes.size()));
+  for (std::size_t d = 0; d < sketch.tables.size(); ++d) {
+    for (std::size_t l = 0; l < sketch.params[d].size(); ++l) {
+      const ir::ParamId param = sketch.params[d][l];
+      if (!param.valid()) continue;
+      const double* const from = sketch.tables[d].column(l);
+      std::vector<double>& to = columns[static_cast<std::size_t>(param.value)];
+      for (std::size_t i = 0; i < genes.size(); ++i) to[i] = from[genes[i][d]];
+    }
+  }
+  return columns;
+}
+
 DraftSpace make_draft_space(const Task& task, const SearchSpace& space, Analyzer analyzer,
-                            uint64_t seed) {
+                            uint64_t seed, const costmodel::PrunerOptions& penalties) {
   const auto start = std::chrono::steady_clock::now();
   DraftSpace out;
   for (std::size_t i = 0; i < space.sketches.size(); ++i) {
@@ -42,7 +66,7 @@ DraftSpace make_draft_space(const Task& task, const SearchSpace& space, Analyzer
     DraftSketch made;
     made.sketch = static_cast<int>(i);
     made.num_params = parametric->program.domain().names.size();
-    made.score = score_code(parametric->program, task, analyzer);
+    made.symbols = symbols_of(parametric->program, task, analyzer, penalties);
     for (std::size_t d = 0; d < sketch.spaces.size(); ++d) {
       const std::vector<ir::ParamId>& params = parametric->params[d];
       // A decision about structure stays as recorded: other values are other sketches.

@@ -3,12 +3,14 @@
 #ifndef PRUNERC_SEARCH_DRAFT_DRAFT_SPACE_H_
 #define PRUNERC_SEARCH_DRAFT_DRAFT_SPACE_H_
 
-#include "costmodel/symbol/code.h"
+#include "costmodel/latency/program.h"
+#include "costmodel/pruner/analyzer.h"
 #include "search/draft/gene_table.h"
 #include "search/sampler.h"
 #include "search/space.h"
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,8 +26,16 @@ struct DraftSketch {
   /// By decision and level of its table: the parameter it sets; invalid where the program has none.
   std::vector<std::vector<ir::ParamId>> params;
   std::size_t num_params = 0;
-  costmodel::SymbolCode score;  // outputs: ns, and 1 where the candidate may run
+  /// Its parts are there for our analyzer only.
+  costmodel::SymbolProgram symbols;
 };
+
+/// By decision; empty if one of them does not belong to the sketch. New neighbours are added.
+std::vector<int32_t> genes_of(DraftSketch& sketch, std::span<const schedule::Decision> decisions);
+
+/// What the symbols read of these candidates: a column for each ParamId.
+std::vector<std::vector<double>> columns_of(const DraftSketch& sketch,
+                                            std::span<const std::vector<int32_t>> genes);
 
 struct DraftSpace {
   std::vector<DraftSketch> sketches;
@@ -38,9 +48,10 @@ struct DraftSpace {
   double derive_ms = 0;
 };
 
-/// Parametrizes every sketch and derives its symbols. Cost: some ms a sketch.
+/// Parametrizes every sketch and derives its symbols. Cost: some ms a sketch. `penalties`: of the
+/// published analyzers, which of them count.
 DraftSpace make_draft_space(const Task& task, const SearchSpace& space, Analyzer analyzer,
-                            uint64_t seed);
+                            uint64_t seed, const costmodel::PrunerOptions& penalties = {});
 
 }  // namespace prunerc::search
 

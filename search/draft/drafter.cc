@@ -142,7 +142,7 @@ std::size_t Drafter::take(std::size_t n, bool to_sample) {
   if (kept == 0) return 0;
   gather(kept);
   double* const outputs[] = {ns_.data(), fits_.data()};
-  sketch_.score.evaluate(column_of_, kept, outputs, scratch_, coefficients_);
+  sketch_.symbols.score.evaluate(column_of_, kept, outputs, scratch_, coefficients_);
   counts_.scored += static_cast<int64_t>(kept);
   for (std::size_t row = 0; row < kept; ++row) {
     if (fits_[row] == 0) continue;
@@ -160,7 +160,7 @@ void Drafter::gather(std::size_t n) {
     const int32_t* const genes = genes_[d].data();
     for (std::size_t level = 0; level < sketch_.params[d].size(); ++level) {
       const ir::ParamId param = sketch_.params[d][level];
-      if (!param.valid() || !sketch_.score.reads(param)) continue;
+      if (!param.valid() || !sketch_.symbols.score.reads(param)) continue;
       const double* const from = sketch_.tables[d].column(level);
       double* const to = columns_[static_cast<std::size_t>(param.value)].data();
       for (std::size_t row = 0; row < n; ++row) to[row] = from[genes[row]];

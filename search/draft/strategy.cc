@@ -1,14 +1,13 @@
 #include "search/draft/strategy.h"
 
-#include "costmodel/latency/coefficients.h"
 #include "costmodel/xgb.h"
+#include "search/draft/calibrator.h"
 #include "search/draft/drafter.h"
 #include "search/draft/selection.h"
 #include "search/draft/verifier.h"
 #include "search/members.h"
 #include "search/mutate.h"
 #include "search/sampler.h"
-#include "search/strategies.h"
 
 #include <algorithm>
 #include <chrono>
@@ -42,6 +41,9 @@ class DraftStrategy final : public Strategy {
         options_(options),
         draft_(make_draft_space(task, space, options.analyzer, options.seed)),
         verifier_(task, model, options.blend),
+        own_calibrator_(task.target.kind, options.seed),
+        calibrator_(options.calibrator != nullptr ? *options.calibrator : own_calibrator_),
+        coefficients_(costmodel::hand_coefficients(task.target.kind)),
         draft_size_(static_cast<double>(options.draft_size)) {}
 
   int64_t num_drafted() const override { return num_drafted_; }
@@ -88,6 +90,7 @@ class DraftStrategy final : public Strategy {
     std::stable_sort(measured_.begin(), measured_.end(), [](const Measured& a, const Measured& b) {
       return a.median_ns < b.median_ns;
     });
+    if (options_.calibrate) calibrate(candidates, measurements);
     verifier_.fit(options_.seed);
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
     learn_s_ += spent.count();
@@ -107,7 +110,7 @@ class DraftStrategy final : public Strategy {
     if (made) candidate.predicted_ns = made->predicted_ns;
   }
 
-  std::vector<Candidate> realize_all(std::span<const Genome> genomes) const {
+  std::vector<Candidate> realize_all(std::span<const Genome> genomes) {
     std::vector<std::optional<Candidate>> made = pool_.map<std::optional<Candidate>>(
         genomes.size(), [&](std::size_t i) -> std::optional<Candidate> {
           Result<Candidate> one =
@@ -120,6 +123,10 @@ class DraftStrategy final : public Strategy {
     for (std::optional<Candidate>& one : made) {
       if (!one || seen_.count(one->fingerprint) > 0) continue;
       if (known.insert(one->fingerprint).second) out.push_back(*std::move(one));
+    }
+    // An instance has the prediction of the hand values.
+    if (coefficients_ != costmodel::hand_coefficients(task_.target.kind)) {
+      for (Candidate& c : out) calibrated(c);
     }
     return out;
   }
@@ -146,20 +153,59 @@ class DraftStrategy final : public Strategy {
     return genome;
   }
 
-  // The genome's genes; empty if it is of another sketch or not of its space.
+  // Empty if the genome is of another sketch.
   static std::vector<int32_t> genes_of(DraftSketch& sketch, const Genome& genome) {
-    std::vector<int32_t> genes;
-    if (genome.sketch != sketch.sketch) return genes;
-    for (std::size_t d = 0; d < sketch.tables.size(); ++d) {
-      genes.push_back(sketch.tables[d].find(genome.decisions[d]));
-      if (genes.back() < 0) return {};
+    if (genome.sketch != sketch.sketch) return {};
+    return search::genes_of(sketch, genome.decisions);
+  }
+
+  // What ran teaches the analyzer, a sketch at a time.
+  void calibrate(std::span<const Candidate> candidates, std::span<const Measurement> measurements) {
+    for (DraftSketch& sketch : draft_.sketches) {
+      std::vector<std::vector<int32_t>> genes;
+      std::vector<double> measured_ns;
+      for (std::size_t i = 0; i < candidates.size(); ++i) {
+        if (!measurements[i].ok() || candidates[i].sketch != sketch.sketch) continue;
+        std::vector<int32_t> own = search::genes_of(sketch, candidates[i].trace.decisions);
+        if (own.empty()) continue;
+        genes.push_back(std::move(own));
+        measured_ns.push_back(measurements[i].median_ns);
+      }
+      calibrator_.add(sketch, genes, measured_ns, static_cast<int32_t>(options_.stream));
     }
-    return genes;
+    // Another task of the target may have moved the coefficients as well.
+    calibrator_.refit();
+    if (calibrator_.values() == coefficients_) return;
+    coefficients_ = calibrator_.values();
+    for (std::vector<Candidate>* list : {&drafted_, &uniform_}) {
+      for (Candidate& c : *list) calibrated(c);
+    }
+    verifier_.predict_again([this](const Genome& genome) { return calibrated_ns(genome); });
+  }
+
+  // ns by the coefficients as they are now; 0 for a sketch without symbols.
+  double calibrated_ns(const Genome& genome) {
+    for (DraftSketch& sketch : draft_.sketches) {
+      const std::vector<int32_t> genes = genes_of(sketch, genome);
+      if (genes.empty()) continue;
+      const std::vector<std::vector<double>> columns = columns_of(sketch, {&genes, 1});
+      std::vector<const double*> pointers;
+      for (const std::vector<double>& column : columns) pointers.push_back(column.data());
+      double ns = 0;
+      double* const outputs[] = {&ns, nullptr};
+      sketch.symbols.score.evaluate(pointers, 1, outputs, scratch_, coefficients_);
+      return ns;
+    }
+    return 0;
+  }
+
+  void calibrated(Candidate& candidate) {
+    const double ns = calibrated_ns(genome_of(candidate));
+    if (ns > 0) candidate.predicted_ns = ns;
   }
 
   SketchOffer offer_of(DraftSketch& sketch, uint64_t round) {
-    const auto coefficients = costmodel::hand_coefficients(task_.target.kind);
-    Drafter drafter(sketch, static_cast<std::size_t>(draft_size_), coefficients,
+    Drafter drafter(sketch, static_cast<std::size_t>(draft_size_), coefficients_,
                     hash_combine(options_.seed, hash_combine(options_.stream, round)));
     for (const Measured& m : measured_) {
       const std::vector<int32_t> genes = genes_of(sketch, m.genome);
@@ -228,7 +274,7 @@ class DraftStrategy final : public Strategy {
   }
 
   // A few of each sketch's uniform sample, for the random share of the next batches.
-  std::vector<Candidate> draw_uniform(const std::vector<SketchOffer>& offers) const {
+  std::vector<Candidate> draw_uniform(const std::vector<SketchOffer>& offers) {
     constexpr std::size_t kEach = 8;
     std::vector<Genome> genomes;
     for (std::size_t i = 0; i < kEach; ++i) {
@@ -310,6 +356,10 @@ class DraftStrategy final : public Strategy {
   DraftOptions options_;
   DraftSpace draft_;
   Verifier verifier_;
+  Calibrator own_calibrator_;
+  Calibrator& calibrator_;
+  costmodel::CoefficientValues coefficients_;  // in use
+  costmodel::SymbolScratch scratch_;
   double draft_size_;
   uint64_t round_ = 0;
   int64_t num_drafted_ = 0;
@@ -334,6 +384,7 @@ DraftOptions published_draft(Analyzer analyzer, VerifySet verify) {
   out.measured_share = 0;
   out.stratified_share = 0;
   out.blend = false;
+  out.calibrate = false;
   return out;
 }
 
@@ -352,23 +403,24 @@ const costmodel::CostModel& learner(const StrategyContext& context) {
   return costmodel::check_xgboost().ok() ? *trees : context.model;
 }
 
-Result<std::unique_ptr<Strategy>> make(const StrategyContext& context, DraftOptions options) {
-  options.seed = context.seed;
-  options.stream = context.stream;
-  return make_draft_strategy(context.task, context.space, learner(context), context.pool, options);
-}
-
 // The model decides there, so there must be one.
 Result<std::unique_ptr<Strategy>> make_published(const StrategyContext& context, Analyzer analyzer,
                                                  VerifySet verify) {
   PRUNERC_TRY_VOID(costmodel::check_xgboost());
-  return make(context, published_draft(analyzer, verify));
+  return make_draft(context, published_draft(analyzer, verify));
 }
 
 }  // namespace
 
+Result<std::unique_ptr<Strategy>> make_draft(const StrategyContext& context, DraftOptions options) {
+  options.seed = context.seed;
+  options.stream = context.stream;
+  options.calibrator = context.calibrator;
+  return make_draft_strategy(context.task, context.space, learner(context), context.pool, options);
+}
+
 Result<std::unique_ptr<Strategy>> make_pruner(const StrategyContext& context) {
-  return make(context, {});
+  return make_draft(context, {});
 }
 
 Result<std::unique_ptr<Strategy>> make_pruner_paper(const StrategyContext& context) {

@@ -6,7 +6,7 @@
 #include "costmodel/cost_model.h"
 #include "ir/support/parallel.h"
 #include "search/draft/draft_space.h"
-#include "search/strategy.h"
+#include "search/strategies.h"
 
 #include <cstdint>
 #include <memory>
@@ -31,6 +31,8 @@ struct DraftOptions {
   double measured_share = 0.25;   // as many again: children of the fastest measured, liked or not
   double random_share = 0.1;      // of a batch: from the uniform sample (epsilon-greedy)
   double stratified_share = 0.4;  // of the draft: equal quotas for all sketches
+  bool calibrate = true;          // the analyzer's coefficients follow the measurements
+  Calibrator* calibrator = nullptr;  // null: the strategy's own
   bool blend =
       true;  // few measurements: the analyzer's rank counts as well; false: the model alone
 };
@@ -45,6 +47,10 @@ DraftOptions published_draft(Analyzer analyzer, VerifySet verify);
 std::unique_ptr<Strategy> make_draft_strategy(const Task& task, const SearchSpace& space,
                                               const costmodel::CostModel& model, ThreadPool& pool,
                                               const DraftOptions& options);
+
+/// The same with boosted trees, or with the context's model where their library is missing. Seed
+/// and stream are the context's.
+Result<std::unique_ptr<Strategy>> make_draft(const StrategyContext& context, DraftOptions options);
 
 }  // namespace prunerc::search
 

@@ -28,13 +28,27 @@ std::vector<double> ranks(const std::vector<double>& scores) {
 
 void Verifier::add(const Candidate& candidate, const Measurement& measurement) {
   programs_.push_back(candidate.program);
+  genomes_.push_back({candidate.sketch, candidate.trace.decisions});
+  predicted_ns_.push_back(candidate.predicted_ns);
   median_ns_.push_back(measurement.ok() ? measurement.median_ns : 0);
-  if (candidate.sketch < 0) return;
-  const Genome genome{candidate.sketch, candidate.trace.decisions};
-  if (measurement.ok()) {
-    residual_.add(genome, candidate.predicted_ns, measurement.median_ns);
+  add_residual(programs_.size() - 1);
+}
+
+void Verifier::add_residual(std::size_t i) {
+  if (genomes_[i].sketch < 0) return;
+  if (median_ns_[i] > 0) {
+    residual_.add(genomes_[i], predicted_ns_[i], median_ns_[i]);
   } else {
-    residual_.add_failure(genome);
+    residual_.add_failure(genomes_[i]);
+  }
+}
+
+void Verifier::predict_again(const std::function<double(const Genome&)>& predict) {
+  residual_ = {};
+  for (std::size_t i = 0; i < genomes_.size(); ++i) {
+    const double ns = genomes_[i].sketch >= 0 ? predict(genomes_[i]) : 0;
+    if (ns > 0) predicted_ns_[i] = ns;
+    add_residual(i);
   }
 }
 

@@ -7,6 +7,7 @@
 #include "search/strategy.h"
 #include "search/task.h"
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -22,6 +23,8 @@ class Verifier {
       : task_(task), model_(model), blend_(blend) {}
 
   void add(const Candidate& candidate, const Measurement& measurement);
+  /// The analyzer has changed: what it says now of what was measured, in ns; 0: as before.
+  void predict_again(const std::function<double(const Genome&)>& predict);
   /// Trains if there is something new. Deterministic in the order of add().
   void fit(uint64_t seed);
   /// Sets `score`, higher is better, comparable among these only.
@@ -29,6 +32,7 @@ class Verifier {
   std::size_t num_measured() const { return programs_.size(); }
 
  private:
+  void add_residual(std::size_t i);
   std::vector<double> analyzer_scores(const std::vector<Candidate>& candidates) const;
 
   const Task& task_;
@@ -37,7 +41,9 @@ class Verifier {
   std::unique_ptr<costmodel::CostModel> learned_;
   ResidualModel residual_;
   std::vector<ir::Program> programs_;  // of what was measured
-  std::vector<double> median_ns_;      // 0: failed
+  std::vector<Genome> genomes_;
+  std::vector<double> predicted_ns_;
+  std::vector<double> median_ns_;  // 0: failed
   std::size_t num_trained_ = 0;
 };
 

@@ -1,6 +1,7 @@
 // The strategy that drafts: legal, distinct, deterministic; learns where the fast candidates are.
 #include "ir/support/parallel.h"
 #include "ir/verify.h"
+#include "search/draft/calibrator.h"
 #include "search/draft/strategy.h"
 #include "search/draft/verifier.h"
 #include "search/sampler.h"
@@ -94,6 +95,81 @@ TEST_CASE("measurements steer the search away from the analyzer's order") {
     return sum / 32;
   };
   CHECK(mean(times.size() - 32) < mean(0));
+}
+
+// Times of random candidates on a machine whose cores are slower than the hand values say and hide
+// everything else.
+struct OtherMachine {
+  DraftSpace draft;
+  costmodel::CoefficientValues truth;
+
+  OtherMachine(const Task& task, const SearchSpace& space)
+      : draft(make_draft_space(task, space, Analyzer::kPrunerc, 1)),
+        truth(costmodel::hand_coefficients(task.target.kind)) {
+    truth[0] *= 4;
+    truth[costmodel::kNotHiddenSlot] = 0;
+  }
+
+  void measure(int n_each, uint64_t seed, Calibrator* calibrator) {
+    Rng rng(seed, 7);
+    for (DraftSketch& sketch : draft.sketches) {
+      std::vector<std::vector<int32_t>> genes(static_cast<std::size_t>(n_each));
+      for (std::vector<int32_t>& one : genes) {
+        for (const GeneTable& table : sketch.tables) one.push_back(table.draw(rng));
+      }
+      const std::vector<std::vector<double>> columns = columns_of(sketch, genes);
+      std::vector<const double*> pointers;
+      for (const std::vector<double>& column : columns) pointers.push_back(column.data());
+      std::vector<double> ns(genes.size(), 1), fits(genes.size());
+      double* const outputs[] = {ns.data(), fits.data()};
+      costmodel::SymbolScratch scratch;
+      sketch.symbols.score.evaluate(pointers, genes.size(), outputs, scratch, truth);
+      calibrator->add(sketch, genes, ns, /*task=*/0);
+    }
+  }
+};
+
+TEST_CASE("a calibrator learns a machine from few candidates, and the same from the same") {
+  const Task task = make_test_task("conv2d_relu");
+  const SearchSpace space = make_space(task).value();
+  OtherMachine machine(task, space);
+  Calibrator one(task.target.kind, 3), two(task.target.kind, 3);
+  const costmodel::CoefficientValues hand = one.values();
+  machine.measure(1, 1, &one);
+  CHECK_FALSE(one.refit());  // so few say nothing
+  CHECK(one.values() == hand);
+  for (Calibrator* c : {&one, &two}) machine.measure(40, 2, c);
+  machine.measure(1, 1, &two);
+  CHECK(one.num_samples() == two.num_samples());
+  CHECK(one.refit());
+  CHECK_FALSE(one.refit());  // nothing new
+  CHECK(two.refit());
+  CHECK(one.last().is_kept);
+  CHECK(one.last().rank_after > one.last().rank_before);
+  CHECK(one.last().residual_after < 0.5 * one.last().residual_before);
+  CHECK(one.values() != hand);
+  Calibrator again(task.target.kind, 3);
+  machine.measure(1, 1, &again);
+  machine.measure(40, 2, &again);
+  again.refit();
+  CHECK(again.values() == one.values());
+}
+
+TEST_CASE("what a search measures reaches the calibrator that it shares, unless it is not wanted") {
+  const Task task = make_test_task("gemm");
+  Calibrator shared(task.target.kind, 0);
+  DraftOptions options = small();
+  options.calibrator = &shared;
+  const std::size_t num_asked = run(task, options, 2, 8).size();
+  CHECK(shared.num_samples() == num_asked);
+  options.calibrate = false;
+  run(task, options, 2, 2);
+  CHECK(shared.num_samples() == num_asked);
+  // The published analyzers have other formulas.
+  options.calibrate = true;
+  options.analyzer = Analyzer::kPrunerRelease;
+  run(task, options, 2, 2);
+  CHECK(shared.num_samples() == num_asked);
 }
 
 TEST_CASE("the published variants search as well") {

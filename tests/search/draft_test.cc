@@ -127,7 +127,7 @@ struct Toy {
     const costmodel::Sym ns =
         off(p[1], 8) + off(p[2], 4) + off(p[4], 6) + off(p[5], 4) + off(p[6], 4) + 1;
     const costmodel::Sym outputs[] = {ns, less_equal(p[2] * p[5], 40)};
-    sketch.score = costmodel::SymbolCode(outputs);
+    sketch.symbols.score = costmodel::SymbolCode(outputs);
   }
   double ns(const Drafted& drafted) const {
     const Decision& a = sketch.tables[0].decision(drafted.genes[0]);
@@ -189,7 +189,7 @@ TEST_CASE("a small space is exhausted and the drafter ends") {
   const costmodel::Sym outputs[] = {graph.param(ir::ParamId(0), 1, 8), 1};
   sketch.params = {{ir::ParamId(0)}};
   sketch.num_params = 1;
-  sketch.score = costmodel::SymbolCode(outputs);
+  sketch.symbols.score = costmodel::SymbolCode(outputs);
   Drafter drafter(sketch, 512, {}, 1);
   drafter.draw(1'000'000'000'000);
   drafter.breed(1'000'000'000'000);
