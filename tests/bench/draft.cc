@@ -1,5 +1,6 @@
-// The draft in numbers: ./dev bench draft [--only rate|quality|replay] [--json OUT]
+// The draft in numbers: ./dev bench draft [--only GROUP] [--json OUT]
 #include "tests/bench/draft_rows.h"
+#include "tools/driver/prunerc.h"
 
 #include <CLI/CLI.hpp>
 
@@ -9,11 +10,16 @@
 namespace prunerc::bench {
 namespace {
 
-int run(std::string_view only, const std::string& json, const DraftOptions& options) {
+int run(std::string_view only, const std::string& json, const DraftBenchOptions& options) {
   const Group groups[] = {
       {"rate", [&] { return rate_rows(options); }},
       {"quality", [&] { return quality_rows(options); }},
       {"replay", [&] { return replay_rows(options); }},
+      {"ablation", [&] { return ablation_rows(options); }},
+      {"o1", [&] { return o1_ratio_rows(options); }, /*on_request=*/true},
+      {"tvm", [&] { return tvm_ansor_rows(options); }, /*on_request=*/true},
+      {"live", [&] { return live_rows(options); }, /*on_request=*/true},
+      {"net", [&] { return net_rows(options); }, /*on_request=*/true},
   };
   return report("draft", groups, only, json);
 }
@@ -22,16 +28,27 @@ int run(std::string_view only, const std::string& json, const DraftOptions& opti
 }  // namespace prunerc::bench
 
 int main(int argc, char** argv) {
-  prunerc::bench::DraftOptions options;
+  if (const auto status = prunerc::serve_worker(argc, argv)) return *status;
+  prunerc::bench::DraftBenchOptions options;
   std::string only;
   std::string json;
   CLI::App app("the draft in numbers");
-  app.add_option("--only", only, "one group: rate, quality, replay");
+  app.add_option(
+      "--only", only,
+      "one group: rate, quality, replay, ablation, or one that runs on request alone, on "
+      "a quiet machine: o1, tvm, live, net");
   app.add_option("--seconds", options.seconds, "CPU seconds for each rate");
   app.add_option("--pools", options.pools, "folder of the pools");
   app.add_option("--bootstrap", options.bootstrap, "resamplings for each interval");
   app.add_option("--seeds", options.seeds, "of replayed searches");
   app.add_option("--trials", options.trials, "of replayed searches");
+  app.add_option("--ablation-trials", options.ablation_trials, "of each ablation's searches");
+  app.add_option("--variants", options.variants, "of the ablation, comma-separated (all)");
+  app.add_option("--live-seeds", options.live_seeds, "of searches beside TVM's figures");
+  app.add_option("--live-trials", options.live_trials, "of each live search of one task");
+  app.add_option("--net-trials", options.net_trials, "of each live search of the net");
+  app.add_option("--o1-trials", options.o1_trials, "of what -O1 is compared with");
+  app.add_option("--net", options.net, "file of the net");
   app.add_option("--seed", options.seed, "of everything random");
   app.add_option("--json", json, "write the rows to this file");
   CLI11_PARSE(app, argc, argv);

@@ -1,17 +1,18 @@
-#include "costmodel/latency/coefficients.h"
 #include "ir/support/rng.h"
+#include "search/draft/calibrator.h"
 #include "search/draft/draft_space.h"
-#include "search/pool.h"
+#include "tests/bench/draft_pools.h"
 #include "tests/bench/draft_rows.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <numeric>
+#include <optional>
+#include <span>
 
 namespace prunerc::bench {
 namespace {
@@ -25,61 +26,103 @@ struct Scored {
   std::string name, op_class;
   std::vector<double> measured_ns;
   std::map<std::string, std::vector<double>> predicted;  // by analyzer
+  std::map<std::string, std::vector<double>> ablated;    // by published analyzer and what it lacks
 };
 
-// "gemm_512-cpu.pool" is of class "gemm": what stands before the first "_".
-std::string class_of(const std::string& file) { return file.substr(0, file.find('_')); }
-
+// What an analyzer says of the rows, with coefficients fitted to the rows `known` (by index into
+// rows) if there are any.
 std::vector<double> predict(const Pool& pool, const Task& task, const std::vector<int>& rows,
-                            Analyzer analyzer) {
+                            Analyzer analyzer, const costmodel::PrunerOptions& penalties = {},
+                            std::span<const std::size_t> known = {}) {
   const SearchSpace space = pool.space();
-  DraftSpace draft = make_draft_space(task, space, analyzer, 1);
-  const auto coefficients = costmodel::hand_coefficients(task.target.kind);
+  DraftSpace draft = make_draft_space(task, space, analyzer, 1, penalties);
+  const auto of_sketch = [&](DraftSketch& sketch, const std::vector<std::size_t>& which,
+                             std::vector<std::size_t>* mine) {
+    std::vector<std::vector<int32_t>> genes;
+    for (const std::size_t i : which) {
+      const PoolRow& row = pool.rows[static_cast<std::size_t>(rows[i])];
+      if (row.sketch != sketch.sketch) continue;
+      genes.push_back(genes_of(sketch, row.decisions));
+      mine->push_back(i);
+    }
+    return genes;
+  };
+  Calibrator calibrator(task.target.kind, 1);
+  for (DraftSketch& sketch : draft.sketches) {
+    std::vector<std::size_t> mine;
+    const auto genes = of_sketch(sketch, {known.begin(), known.end()}, &mine);
+    std::vector<double> ns;
+    for (const std::size_t i : mine) {
+      ns.push_back(pool.rows[static_cast<std::size_t>(rows[i])].median_ns);
+    }
+    calibrator.add(sketch, genes, ns, 0);
+  }
+  calibrator.refit();
   std::vector<double> out(rows.size(), std::numeric_limits<double>::infinity());
+  std::vector<std::size_t> all(rows.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
   costmodel::SymbolScratch scratch;
   for (DraftSketch& sketch : draft.sketches) {
     std::vector<std::size_t> mine;
-    std::vector<std::vector<double>> columns(sketch.num_params);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const PoolRow& row = pool.rows[static_cast<std::size_t>(rows[i])];
-      if (row.sketch != sketch.sketch) continue;
-      for (std::size_t d = 0; d < sketch.tables.size(); ++d) {
-        const int32_t gene = sketch.tables[d].find(row.decisions[d]);
-        for (std::size_t l = 0; l < sketch.params[d].size(); ++l) {
-          const ir::ParamId param = sketch.params[d][l];
-          if (!param.valid()) continue;
-          columns[static_cast<std::size_t>(param.value)].push_back(
-              sketch.tables[d].column(l)[gene]);
-        }
-      }
-      mine.push_back(i);
-    }
+    const auto genes = of_sketch(sketch, all, &mine);
     if (mine.empty()) continue;
+    const std::vector<std::vector<double>> columns = columns_of(sketch, genes);
     std::vector<const double*> inputs;
     for (const std::vector<double>& column : columns) inputs.push_back(column.data());
     std::vector<double> ns(mine.size()), fits(mine.size());
     double* const outputs[] = {ns.data(), fits.data()};
-    sketch.score.evaluate(inputs, mine.size(), outputs, scratch, coefficients);
+    sketch.symbols.score.evaluate(inputs, mine.size(), outputs, scratch, calibrator.values());
     for (std::size_t i = 0; i < mine.size(); ++i) out[mine[i]] = ns[i];
   }
   return out;
 }
 
-Scored score(const std::filesystem::path& path) {
-  const Pool pool = read_pool(path.string()).value();
+/// The published analyzers with one thing left out.
+struct Ablation {
+  const char* name;
+  bool costmodel::PrunerOptions::*part;
+};
+constexpr Ablation kAblations[] = {
+    {"registers", &costmodel::PrunerOptions::registers},
+    {"reuse", &costmodel::PrunerOptions::reuse},
+    {"shared", &costmodel::PrunerOptions::shared},
+    {"warps", &costmodel::PrunerOptions::warps},
+    {"waves", &costmodel::PrunerOptions::waves},
+    {"transactions", &costmodel::PrunerOptions::transactions},
+    {"memory", &costmodel::PrunerOptions::memory},
+};
+
+/// So many measured candidates, drawn at random, calibrate the analyzer of the row `calibrated`.
+constexpr std::size_t kCalibrating = 128;
+
+Scored score(const NamedPool& named, uint64_t seed) {
+  const Pool& pool = named.pool;
   const Task task = pool.task().value();
   Scored out;
-  out.name = path.stem().string();
-  out.op_class = class_of(out.name);
+  out.name = named.name;
+  out.op_class = named.op_class;
   std::vector<int> rows;
   for (std::size_t i = 0; i < pool.rows.size(); ++i) {
     if (!pool.rows[i].ok()) continue;
     rows.push_back(static_cast<int>(i));
     out.measured_ns.push_back(pool.rows[i].median_ns);
   }
+  if (rows.empty()) return out;
   out.predicted["prunerc"] = predict(pool, task, rows, Analyzer::kPrunerc);
   out.predicted["paper"] = predict(pool, task, rows, Analyzer::kPruner);
   out.predicted["release"] = predict(pool, task, rows, Analyzer::kPrunerRelease);
+  std::vector<std::size_t> known;
+  Rng rng(seed, rows.size());
+  for (std::size_t i = 0; i < kCalibrating; ++i) known.push_back(rng.below(rows.size()));
+  out.predicted["calibrated"] = predict(pool, task, rows, Analyzer::kPrunerc, {}, known);
+  for (const Ablation& ablation : kAblations) {
+    costmodel::PrunerOptions without;
+    without.*ablation.part = false;
+    out.ablated[fmt::format("paper/{}", ablation.name)] =
+        predict(pool, task, rows, Analyzer::kPruner, without);
+    out.ablated[fmt::format("release/{}", ablation.name)] =
+        predict(pool, task, rows, Analyzer::kPrunerRelease, without);
+  }
   return out;
 }
 
@@ -160,28 +203,39 @@ double rank_correlation(const std::vector<double>& a, const std::vector<double>&
   return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;
 }
 
-struct Interval {
-  double lo = 0, hi = 0;
-};
-
-// 95 % of the values of `f` over pools resampled with replacement.
-Interval bootstrap(const Scored& pool, int times, uint64_t seed,
-                   const std::function<double(const std::vector<std::size_t>&)>& f) {
-  Rng rng(seed, pool.measured_ns.size());
-  std::vector<double> values;
+// Candidates of a pool resampled with replacement, each once.
+std::vector<std::size_t> resample(const Scored& pool, Rng& rng) {
   const std::size_t n = pool.measured_ns.size();
-  for (int t = 0; t < times; ++t) {
-    std::vector<std::size_t> chosen;
-    for (std::size_t i = 0; i < n; ++i) chosen.push_back(static_cast<std::size_t>(rng.below(n)));
-    std::sort(chosen.begin(), chosen.end());
-    chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
-    values.push_back(f(chosen));
+  std::vector<std::size_t> chosen;
+  for (std::size_t i = 0; i < n; ++i) chosen.push_back(static_cast<std::size_t>(rng.below(n)));
+  std::sort(chosen.begin(), chosen.end());
+  chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+  return chosen;
+}
+
+using Measure = std::function<double(const Scored&, const std::vector<std::size_t>&)>;
+
+double mean_over(std::span<const Scored> pools, const Measure& f) {
+  double sum = 0;
+  for (const Scored& pool : pools) sum += f(pool, everyone(pool));
+  return sum / static_cast<double>(pools.size());
+}
+
+// "95 %: 0.9 to 1": of the mean over pools, all resampled.
+std::string interval_of(std::span<const Scored> pools, const DraftBenchOptions& options,
+                        const Measure& f) {
+  Rng rng(options.seed, pools.size());
+  std::vector<double> values;
+  for (int t = 0; t < options.bootstrap; ++t) {
+    double sum = 0;
+    for (const Scored& pool : pools) sum += f(pool, resample(pool, rng));
+    values.push_back(sum / static_cast<double>(pools.size()));
   }
   std::sort(values.begin(), values.end());
   const auto at = [&](double q) {
     return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1))];
   };
-  return {at(0.025), at(0.975)};
+  return values.empty() ? "" : fmt::format("95 %: {:.3f} to {:.3f}", at(0.025), at(0.975));
 }
 
 void print_pool(const Scored& pool) {
@@ -206,73 +260,114 @@ void print_pool(const Scored& pool) {
   fmt::print("\n");
 }
 
-/// The worst pool of a class decides nothing alone: means over its pools.
-struct ClassMean {
-  int pools = 0;
-  std::map<std::string, double> sum;  // by row
-  void add(const std::string& row, double value) { sum[row] += value; }
-};
+Measure best_k_of(const std::string& analyzer, std::size_t size, std::size_t k) {
+  return [=](const Scored& pool, const std::vector<std::size_t>& chosen) {
+    return best_k(pool, pool.predicted.at(analyzer), chosen, size, k);
+  };
+}
+
+std::optional<double> goal_of(std::size_t size, std::size_t k) {
+  if (k != 1) return std::nullopt;
+  return size == 512 ? std::optional(0.995) : size == 128 ? std::optional(0.98) : std::nullopt;
+}
+
+// Best-k of every draft size with its interval, other analyzers and chance beside it.
+std::vector<Row> best_rows(const std::string& name, std::span<const Scored> pools,
+                           const DraftBenchOptions& options) {
+  std::vector<Row> rows;
+  for (const std::size_t size : kSizes) {
+    for (const std::size_t k : {1, 5, 20}) {
+      const Measure ours = best_k_of("prunerc", size, k);
+      std::string note = fmt::format("{}; release {:.3f}, paper {:.3f}, calibrated {:.3f}",
+                                     interval_of(pools, options, ours),
+                                     mean_over(pools, best_k_of("release", size, k)),
+                                     mean_over(pools, best_k_of("paper", size, k)),
+                                     mean_over(pools, best_k_of("calibrated", size, k)));
+      if (k == 1) {
+        const Measure random = [size](const Scored& pool, const std::vector<std::size_t>&) {
+          return random_best(pool, size);
+        };
+        note += fmt::format(", random {:.3f}", mean_over(pools, random));
+      }
+      rows.push_back({fmt::format("best{}_at_{}/{}", k, size, name), mean_over(pools, ours), "",
+                      goal_of(size, k), note});
+    }
+    const Measure release = best_k_of("release", size, 1);
+    rows.push_back({fmt::format("best1_at_{}_release/{}", size, name),
+                    mean_over(pools, release),
+                    "",
+                    {},
+                    interval_of(pools, options, release)});
+  }
+  return rows;
+}
+
+// Latencies of what is drafted, in units of the pool's best: 10, 50 and 90 % of them.
+std::vector<Row> space_rows(const std::string& name, std::span<const Scored> pools) {
+  constexpr std::size_t kSize = 128;
+  constexpr double kQuantiles[] = {0.1, 0.5, 0.9};
+  const auto quantile = [&](const std::string& analyzer, double q) {
+    return mean_over(pools, [&](const Scored& pool, const std::vector<std::size_t>& chosen) {
+      std::vector<double> draft = analyzer == "random"
+                                      ? pool.measured_ns
+                                      : drafted(pool, pool.predicted.at(analyzer), chosen, kSize);
+      std::sort(draft.begin(), draft.end());
+      const auto at = static_cast<std::size_t>(q * static_cast<double>(draft.size() - 1));
+      return draft[at] / least(pool, chosen);
+    });
+  };
+  std::string note = "medians; 10 and 90 %:";
+  for (const char* const analyzer : {"prunerc", "calibrated", "release", "paper", "random"}) {
+    note +=
+        fmt::format(" {} {:.2f} ({:.2f} to {:.2f})", analyzer, quantile(analyzer, kQuantiles[1]),
+                    quantile(analyzer, kQuantiles[0]), quantile(analyzer, kQuantiles[2]));
+  }
+  return {{"space_quality/" + name, quantile("prunerc", kQuantiles[1]), "x best", {}, note}};
+}
+
+// Best-1 of the published analyzers without each of their parts.
+std::vector<Row> penalty_rows(const std::string& name, std::span<const Scored> pools) {
+  std::vector<Row> rows;
+  for (const auto& [what, unused] : pools[0].ablated) {
+    const std::string whole = what.substr(0, what.find('/'));
+    const auto without = [&, what = what](std::size_t size) {
+      return mean_over(pools, [&](const Scored& pool, const std::vector<std::size_t>& chosen) {
+        return best_k(pool, pool.ablated.at(what), chosen, size, 1);
+      });
+    };
+    rows.push_back({fmt::format("best1_at_128_without/{}/{}", what, name),
+                    without(128),
+                    "",
+                    {},
+                    fmt::format("with it {:.3f}; @512 without {:.3f}, with {:.3f}",
+                                mean_over(pools, best_k_of(whole, 128, 1)), without(512),
+                                mean_over(pools, best_k_of(whole, 512, 1)))});
+  }
+  return rows;
+}
 
 }  // namespace
 
-std::vector<Row> quality_rows(const DraftOptions& options) {
-  std::vector<std::filesystem::path> files;
-  std::error_code missing;
-  for (const auto& entry : std::filesystem::directory_iterator(options.pools, missing)) {
-    if (entry.path().extension() == ".pool") files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
-  if (files.empty()) fmt::print("no pools in {}\n", options.pools);
+std::vector<Row> quality_rows(const DraftBenchOptions& options) {
   fmt::print("Best-1, Best-5 and Best-20 of drafts of several sizes:\n");
   std::vector<Row> rows;
-  std::map<std::string, ClassMean> classes;
-  for (const std::filesystem::path& file : files) {
-    const Scored pool = score(file);
+  std::map<std::string, std::vector<Scored>> classes;
+  for (const NamedPool& named : read_pools(options.pools)) {
+    Scored pool = score(named, options.seed);
     if (pool.measured_ns.empty()) continue;
     print_pool(pool);
-    ClassMean& mean = classes[pool.op_class];
-    ++mean.pools;
-    for (const std::size_t size : kSizes) {
-      for (const auto& [name, predicted] : pool.predicted) {
-        mean.add(fmt::format("{}@{}", name, size),
-                 best_k(pool, predicted, everyone(pool), size, 1));
-      }
-      mean.add(fmt::format("random@{}", size), random_best(pool, size));
-    }
-    const std::vector<double>& ours = pool.predicted.at("prunerc");
-    const Interval interval =
-        bootstrap(pool, options.bootstrap, options.seed,
-                  [&](const std::vector<std::size_t>& c) { return best_k(pool, ours, c, 128, 1); });
-    rows.push_back({"best1_at_128/task/" + pool.name, best_k(pool, ours, everyone(pool), 128, 1),
-                    "", 0.98, fmt::format("95 %: {:.3f} to {:.3f}", interval.lo, interval.hi)});
-    const std::vector<double> draft = drafted(pool, ours, everyone(pool), 128);
-    const double best = least(pool, everyone(pool));
-    rows.push_back(
-        {"space_quality/" + pool.name,
-         draft[draft.size() / 2] / best,
-         "x best",
-         {},
-         fmt::format("median of the 128 drafted; quartiles {:.2f} and {:.2f}",
-                     draft[draft.size() / 4] / best, draft[3 * draft.size() / 4] / best)});
+    const Measure ours = best_k_of("prunerc", 128, 1);
+    rows.push_back({"best1_at_128/task/" + pool.name, mean_over({&pool, 1}, ours), "",
+                    goal_of(128, 1), interval_of({&pool, 1}, options, ours)});
+    classes[pool.op_class].push_back(std::move(pool));
   }
-  for (const auto& [name, mean] : classes) {
-    const auto value = [&](const std::string& row) {
-      return mean.sum.at(row) / static_cast<double>(mean.pools);
-    };
-    for (const std::size_t size : kSizes) {
-      const std::optional<double> goal = size == 512   ? std::optional(0.995)
-                                         : size == 128 ? std::optional(0.98)
-                                                       : std::nullopt;
-      rows.push_back({fmt::format("best1_at_{}/{}", size, name),
-                      value(fmt::format("prunerc@{}", size)), "", goal,
-                      fmt::format("{} pools; random {:.3f}", mean.pools,
-                                  value(fmt::format("random@{}", size)))});
-      rows.push_back({fmt::format("best1_at_{}_release/{}", size, name),
-                      value(fmt::format("release@{}", size)),
-                      "",
-                      {},
-                      fmt::format("paper {:.3f}", value(fmt::format("paper@{}", size)))});
-    }
+  const auto add = [&](std::vector<Row> more) {
+    for (Row& row : more) rows.push_back(std::move(row));
+  };
+  for (const auto& [name, pools] : classes) {
+    add(best_rows(name, pools, options));
+    add(space_rows(name, pools));
+    add(penalty_rows(name, pools));
   }
   return rows;
 }

@@ -53,7 +53,7 @@ double size_of(const DraftSketch& sketch) {
 
 // Rounds as a search makes them: half drawn, half bred, until the time is over.
 Row draft_rate(const std::string& name, ir::TargetKind kind, DraftSketch& sketch,
-               const std::string& sketch_name, const DraftOptions& options) {
+               const std::string& sketch_name, const DraftBenchOptions& options) {
   constexpr int64_t kRound = 100'000;
   constexpr std::size_t kKeep = 512;
   const auto coefficients = costmodel::hand_coefficients(kind);
@@ -76,11 +76,12 @@ Row draft_rate(const std::string& name, ir::TargetKind kind, DraftSketch& sketch
           scored / spent, "1/s", goal,
           fmt::format("{} distinct of {} in {:.2f} CPU s, {:.0f} % feasible, {} operations each",
                       counts.scored, counts.proposed, spent,
-                      100 * static_cast<double>(counts.feasible) / scored, sketch.score.num_ops())};
+                      100 * static_cast<double>(counts.feasible) / scored,
+                      sketch.symbols.score.num_ops())};
 }
 
 // The same by a program for each candidate.
-Row replay_rate(const RateCase& c, const SearchSpace& space, const DraftOptions& options) {
+Row replay_rate(const RateCase& c, const SearchSpace& space, const DraftBenchOptions& options) {
   Rng rng(options.seed);
   const double start = thread_seconds();
   int64_t made = 0;
@@ -97,7 +98,7 @@ Row replay_rate(const RateCase& c, const SearchSpace& space, const DraftOptions&
 }
 
 // Derivation and 50,000 candidates of all sketches in one go.
-Row whole_draft(const RateCase& c, const SearchSpace& space, const DraftOptions& options) {
+Row whole_draft(const RateCase& c, const SearchSpace& space, const DraftBenchOptions& options) {
   constexpr int64_t kCandidates = 50'000;
   const double start = thread_seconds();
   DraftSpace draft = make_draft_space(c.task, space, Analyzer::kPrunerc, options.seed);
@@ -138,7 +139,7 @@ Task make_bench_task(const std::string& text, const std::string& target) {
   return make_task(name, *std::move(compiled.program), ir::target_from_string(target).value());
 }
 
-std::vector<Row> rate_rows(const DraftOptions& options) {
+std::vector<Row> rate_rows(const DraftBenchOptions& options) {
   std::vector<Row> rows;
   for (const RateCase& c : rate_cases()) {
     const SearchSpace space = make_space(c.task).value();

@@ -12,13 +12,20 @@
 
 namespace prunerc::bench {
 
-struct DraftOptions {
+struct DraftBenchOptions {
   double seconds = 2;  // CPU seconds for each rate
   uint64_t seed = 1;
   std::string pools = "tests/data/pools";  // folder
   int bootstrap = 400;                     // resamplings for each interval
   int seeds = 5;                           // of replayed searches
   int64_t trials = 1000;                   // of replayed searches
+  int64_t ablation_trials = 160;           // of those with something left out
+  std::string variants;                    // of the ablation, comma-separated; empty: all
+  int live_seeds = 3;                      // of searches beside TVM's figures
+  int64_t live_trials = 256;               // of each live search of one task
+  int64_t net_trials = 864;                // of a live search of a net
+  int64_t o1_trials = 64;                  // of what the answer without measuring is compared with
+  std::string net = "tools/std/nets/resnet50.prn";
 };
 
 /// The only operator of a .prn text on a target of the table.
@@ -26,11 +33,20 @@ search::Task make_bench_task(const std::string& text, const std::string& target)
 
 /// Candidates drafted per CPU second of one thread, by sketch; the one-time derivation; the same
 /// work by making every candidate's program.
-std::vector<Row> rate_rows(const DraftOptions& options);
+std::vector<Row> rate_rows(const DraftBenchOptions& options);
 /// How good the drafts of several analyzers are on measured pools.
-std::vector<Row> quality_rows(const DraftOptions& options);
+std::vector<Row> quality_rows(const DraftBenchOptions& options);
 /// Strategies against recorded times.
-std::vector<Row> replay_rows(const DraftOptions& options);
+std::vector<Row> replay_rows(const DraftBenchOptions& options);
+/// What parts of the default strategy are worth, against recorded times.
+std::vector<Row> ablation_rows(const DraftBenchOptions& options);
+/// The answer without measuring beside the tuned one.
+std::vector<Row> o1_ratio_rows(const DraftBenchOptions& options);
+/// Seconds until a search is as good as what is known of TVM's Ansor on this class of machine.
+std::vector<Row> tvm_ansor_rows(const DraftBenchOptions& options);
+/// Strategies by the wall clock: two tasks, and a net.
+std::vector<Row> live_rows(const DraftBenchOptions& options);
+std::vector<Row> net_rows(const DraftBenchOptions& options);
 
 }  // namespace prunerc::bench
 

@@ -34,7 +34,7 @@ int report(const std::string& bench, std::span<const Group> groups, std::string_
   fmt::print("{}\n{:<44} {:>14} {:<12} {:>10}\n", where, "row", "value", "unit", "goal");
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const Group& group : groups) {
-    if (!only.empty() && group.name != only) continue;
+    if (only.empty() ? group.on_request : group.name != only) continue;
     for (const Row& row : group.measure()) {
       fmt::print("{:<44} {:>14.4g} {:<12} {:>10} {}{}\n", row.name, row.value, row.unit,
                  row.goal ? fmt::format("{:.4g}", *row.goal) : "", row.note,

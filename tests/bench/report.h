@@ -24,6 +24,7 @@ struct Row {
 struct Group {
   std::string_view name;
   std::function<std::vector<Row>()> measure;
+  bool on_request = false;  // only where it is named
 };
 
 /// Measures the groups (or the one called `only`), prints each row when its group is done, and

@@ -1,0 +1,36 @@
+// How a search went: a falling curve, and where it was as good as another one.
+#ifndef PRUNERC_TESTS_BENCH_DRAFT_CURVE_H_
+#define PRUNERC_TESTS_BENCH_DRAFT_CURVE_H_
+
+#include "search/tuner.h"
+
+#include <string>
+#include <vector>
+
+namespace prunerc::bench {
+
+/// One number over the time of a search: the task's latency, or the weighted sum of all tasks',
+/// from when each has one.
+struct Curve {
+  std::vector<search::CurvePoint> points;
+  double final_ns = 0;
+  int64_t trials = 0;
+  search::PhaseSeconds seconds;
+};
+Curve curve_of(const search::TuneReport& report);
+
+/// Where a curve first was at most this high; its whole budget if it never was.
+struct Reached {
+  double trials = 0, seconds = 0;
+  bool ever = false;
+};
+Reached reach(const Curve& curve, double ns);
+
+/// Share of searching and learning.
+double overhead_of(const search::PhaseSeconds& seconds);
+/// For notes: seconds of each phase.
+std::string to_text(const search::PhaseSeconds& seconds);
+
+}  // namespace prunerc::bench
+
+#endif  // PRUNERC_TESTS_BENCH_DRAFT_CURVE_H_

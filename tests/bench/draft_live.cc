@@ -1,0 +1,241 @@
+// Searches on this machine, by the wall clock.
+#include "ir/support/check.h"
+#include "runtime/cpu/limits.h"
+#include "tests/bench/draft_curve.h"
+#include "tests/bench/draft_pools.h"
+#include "tests/bench/draft_rows.h"
+#include "tools/driver/prunerc.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <iterator>
+#include <memory>
+#include <string_view>
+
+namespace prunerc::bench {
+namespace {
+
+using search::StrategyKind;
+
+/// The operators and fractions of the multiply-add limit that reference measurements of Ansor are
+/// for: 256 trials with two threads.
+struct AnsorCase {
+  const char* name;
+  const char* text;
+  double flops;
+  double fraction;  // what Ansor reached
+  double seconds;   // that it took
+};
+constexpr AnsorCase kAnsorCases[] = {
+    {"gemm_512",
+     "op gemm_512(A: f32[512,512], B: f32[512,512]) -> (C: f32[512,512]) {\n"
+     "  C[i,j] = sum[k] A[i,k] * B[k,j];\n}\n",
+     2.0 * 512 * 512 * 512, 0.78, 356},
+    {"gemm_1024",
+     "op gemm_1024(A: f32[1024,1024], B: f32[1024,1024]) -> (C: f32[1024,1024]) {\n"
+     "  C[i,j] = sum[k] A[i,k] * B[k,j];\n}\n",
+     2.0 * 1024 * 1024 * 1024, 0.82, 478},
+    {"conv2d_64x56",
+     "op conv2d_64x56(X: f32[1,64,56,56], F: f32[64,64,3,3]) -> (Y: f32[1,64,56,56]) {\n"
+     "  Y[n,co,oh,ow] = sum[ci,kh,kw] (X[n, ci, oh + kh - 1, ow + kw - 1] or 0) * "
+     "F[co,ci,kh,kw];\n}\n",
+     2.0 * 56 * 56 * 64 * 64 * 9, 0.86, 434},
+    {"conv2d_nhwc_64x56",
+     "op conv2d_nhwc_64x56(X: f32[1,56,56,64], F: f32[3,3,64,64]) -> (Y: f32[1,56,56,64]) {\n"
+     "  Y[n,oh,ow,co] = sum[kh,kw,ci] (X[n, oh + kh - 1, ow + kw - 1, ci] or 0) * "
+     "F[kh,kw,ci,co];\n}\n",
+     2.0 * 56 * 56 * 64 * 64 * 9, 0.86, 434},
+};
+constexpr int kAnsorThreads = 2;
+/// A fifth of the seconds is asked for.
+constexpr double kFasterThanAnsor = 5;
+
+/// Tasks of the pools on which strategies are compared live.
+constexpr const char* kComparedTasks[] = {"conv_3x3", "gemm_bias_relu"};
+
+Session open_session(int threads) {
+  SessionOptions options;
+  options.threads = threads;
+  options.database = ":memory:";
+  return Session::open(options).value();
+}
+
+std::vector<Operator> operators_of(const std::string& file) {
+  OperatorRequest request;
+  request.file = file;
+  return load_operators(request).value();
+}
+
+// Empty if the search failed, which is said.
+std::optional<Curve> search_live(std::span<const Operator> ops, StrategyKind kind, int threads,
+                                 int64_t trials, int64_t total_trials, uint64_t seed) {
+  Session session = open_session(threads);
+  search::TuneOptions options;
+  options.strategy = kind;
+  options.trials = trials;
+  options.total_trials = total_trials;
+  options.seed = seed;
+  const Result<search::TuneReport> report = session.tune(ops, options);
+  if (!report.ok()) {
+    fmt::print("  {}: {}\n", search::to_string(kind), report.error().message());
+    return std::nullopt;
+  }
+  return curve_of(*report);
+}
+
+std::vector<Row> tvm_rows(const AnsorCase& c, const DraftBenchOptions& options) {
+  OperatorRequest request;
+  request.text = c.text;
+  request.file = c.name;
+  const Operator op = load_operator(request).value();
+  std::vector<double> seconds, fractions;
+  std::string ends;
+  int never = 0;
+  for (int seed = 0; seed < options.live_seeds; ++seed) {
+    // The clock wanders: the limit is taken beside each search.
+    double limit = runtime::measure_fma_gflops(kAnsorThreads, 20'000'000);
+    const std::optional<Curve> curve =
+        search_live({&op, 1}, StrategyKind::kPruner, kAnsorThreads, options.live_trials, 0,
+                    static_cast<uint64_t>(seed));
+    if (!curve) return {};
+    limit = std::max(limit, runtime::measure_fma_gflops(kAnsorThreads, 20'000'000));
+    const Reached there = reach(*curve, c.flops / (c.fraction * limit));
+    never += there.ever ? 0 : 1;
+    seconds.push_back(there.seconds);
+    fractions.push_back(c.flops / curve->final_ns / limit);
+    ends += fmt::format(" {:.2f}", fractions.back());
+  }
+  return {{fmt::format("seconds_to_tvm_ansor/{}", c.name), median(seconds), "s",
+           c.seconds / kFasterThanAnsor,
+           fmt::format("to {:.0f} % of the limit, {} seeds, {} never", 100 * c.fraction,
+                       options.live_seeds, never),
+           true},
+          {fmt::format("fraction_of_limit/{}", c.name), median(fractions), "", c.fraction,
+           fmt::format("after {} trials; by seed{}", options.live_trials, ends)}};
+}
+
+std::vector<Row> compared_rows(const std::string& name, std::span<const Operator> ops, int threads,
+                               int64_t trials, int64_t total_trials) {
+  const auto ansor = search_live(ops, StrategyKind::kAnsor, threads, trials, total_trials, 0);
+  const auto ours = search_live(ops, StrategyKind::kPruner, threads, trials, total_trials, 0);
+  if (!ansor || !ours) return {};
+  const Reached theirs = reach(*ansor, ansor->final_ns);
+  const Reached mine = reach(*ours, ansor->final_ns);
+  const search::PhaseSeconds& s = ours->seconds;
+  const std::string note =
+      fmt::format("{} trials, 1 seed{}; ends at {:.4g} us, ansor's at {:.4g} us", ours->trials,
+                  mine.ever ? "" : ", never", ours->final_ns / 1e3, ansor->final_ns / 1e3);
+  return {{"live_trials_to_ansor/" + name, theirs.trials / std::max(1.0, mine.trials), "x fewer",
+           3.0, note},
+          {"live_time_to_ansor/" + name, theirs.seconds / std::max(1e-9, mine.seconds), "x fewer",
+           3.0, to_text(ansor->seconds) + " for ansor"},
+          {"live_overhead_fraction/" + name, overhead_of(s), "", 0.1, to_text(s), true}};
+}
+
+struct FreeAligned {
+  void operator()(void* p) const { std::free(p); }
+};
+using Array = std::unique_ptr<void, FreeAligned>;
+
+/// A kernel of f32 arrays with arrays of its own, which hold ones.
+class Timed {
+ public:
+  Timed(const Session& session, const Choice& choice)
+      : kernel_(Kernel::load(session.compile(choice).value(), /*num_threads=*/1).value()) {
+    for (const codegen::ArtifactParam& param : kernel_.artifact().params) {
+      std::size_t size = 1;
+      for (const int64_t extent : param.shape) size *= static_cast<std::size_t>(extent);
+      arrays_.emplace_back(std::aligned_alloc(64, (size * sizeof(float) / 64 + 1) * 64));
+      auto* const floats = static_cast<float*>(arrays_.back().get());
+      std::fill(floats, floats + size, 1.0F);
+      (param.role == codegen::ParamRole::kInput ? inputs_ : outputs_).push_back(floats);
+    }
+  }
+
+  /// ns of one run, over a sample of some ms.
+  double sample_ns() {
+    using Clock = std::chrono::steady_clock;
+    constexpr std::chrono::milliseconds kSample(3);
+    int64_t runs = 0;
+    const auto start = Clock::now();
+    do {
+      std::vector<const void*> inputs(inputs_.begin(), inputs_.end());
+      PRUNERC_CHECK(kernel_.run(inputs, outputs_).ok(), "it ran before");
+      ++runs;
+    } while (Clock::now() - start < kSample);
+    const std::chrono::duration<double, std::nano> spent = Clock::now() - start;
+    return spent.count() / static_cast<double>(runs);
+  }
+
+ private:
+  Kernel kernel_;
+  std::vector<Array> arrays_;
+  std::vector<void*> inputs_, outputs_;
+};
+
+// The answer without measuring and the tuned one, in turns on one thread.
+std::vector<Row> o1_rows(const DraftBenchOptions& options) {
+  constexpr int kTurns = 15;
+  constexpr double kGoal = 1.5;
+  std::vector<Row> rows;
+  int good = 0;
+  const std::vector<Operator> ops = operators_of(options.pools + "/tasks.prn");
+  for (const Operator& op : ops) {
+    Session session = open_session(/*threads=*/1);
+    const Choice instant = session.choose(op, Effort::kO1).value();
+    search::TuneOptions tuning;
+    tuning.trials = options.o1_trials;
+    if (!session.tune({&op, 1}, tuning).ok()) continue;
+    Timed a(session, instant), b(session, session.choose(op).value());
+    std::vector<double> ratios;
+    for (int turn = 0; turn < kTurns; ++turn) {
+      const double instant_ns = a.sample_ns();
+      ratios.push_back(instant_ns / b.sample_ns());
+    }
+    std::sort(ratios.begin(), ratios.end());
+    good += median(ratios) <= kGoal ? 1 : 0;
+    rows.push_back(
+        {"o1_ratio/" + op.name, median(ratios), "x tuned", kGoal,
+         fmt::format("{} trials; quartiles of {} turns {:.2f} and {:.2f}", options.o1_trials,
+                     kTurns, ratios[kTurns / 4], ratios[3 * kTurns / 4]),
+         true});
+  }
+  rows.push_back({"o1_good", static_cast<double>(good), fmt::format("of {}", ops.size()), 10.0,
+                  "tasks within 1.5 x of the tuned latency"});
+  return rows;
+}
+
+}  // namespace
+
+std::vector<Row> o1_ratio_rows(const DraftBenchOptions& options) { return o1_rows(options); }
+
+std::vector<Row> tvm_ansor_rows(const DraftBenchOptions& options) {
+  std::vector<Row> rows;
+  for (const AnsorCase& c : kAnsorCases) {
+    for (Row& row : tvm_rows(c, options)) rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::vector<Row> live_rows(const DraftBenchOptions& options) {
+  std::vector<Row> rows;
+  const std::vector<Operator> ops = operators_of(options.pools + "/tasks.prn");
+  for (const char* name : kComparedTasks) {
+    const auto op =
+        std::find_if(ops.begin(), ops.end(), [&](const Operator& o) { return o.name == name; });
+    if (op == ops.end()) continue;
+    for (Row& row : compared_rows(name, {&*op, 1}, /*threads=*/1, options.live_trials, 0)) {
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+
+std::vector<Row> net_rows(const DraftBenchOptions& options) {
+  return compared_rows("resnet50", operators_of(options.net), kAnsorThreads, 0, options.net_trials);
+}
+
+}  // namespace prunerc::bench
