@@ -76,7 +76,7 @@ class Scratch {
 
  private:
   int row_;
-  std::vector<T> copy_, result_, transposed_, square_;
+  Vector<T> copy_, result_, transposed_, square_;
 };
 
 // Calls f(first, size, head, at) for each head of each segment; `at` is where its weights are.

@@ -14,9 +14,9 @@ namespace prunerc::costmodel::nn {
 
 template <typename T>
 struct AttentionCache {
-  Matrix<T> qkv;           // [rows, 3 width]: queries, keys, values
-  Matrix<T> mixed;         // [rows, width]: values as weighed, before the last product
-  std::vector<T> weights;  // [size, padded size] of each segment and head in turn
+  Matrix<T> qkv;      // [rows, 3 width]: queries, keys, values
+  Matrix<T> mixed;    // [rows, width]: values as weighed, before the last product
+  Vector<T> weights;  // [size, padded size] of each segment and head in turn
 };
 
 /// Shape: x, y are [rows, width]; each of the heads has width / heads columns.

@@ -17,10 +17,10 @@ enum class Statistics { kBatch, kRunning };
 template <typename T>
 struct BatchNormCache {
   Statistics statistics = Statistics::kBatch;
-  Matrix<T> normal;            // [rows, width]: before factor and offset
-  std::vector<T> mean;         // [width], of the batch
-  std::vector<T> variance;     // [width], of the batch, without the sample's correction
-  std::vector<T> inverse_std;  // [width], as used
+  Matrix<T> normal;       // [rows, width]: before factor and offset
+  Vector<T> mean;         // [width], of the batch
+  Vector<T> variance;     // [width], of the batch, without the sample's correction
+  Vector<T> inverse_std;  // [width], as used
 };
 
 /// Shape: x, y are [rows, width]. `buffers` are numbers that are not trained: the running mean and

@@ -12,8 +12,8 @@ namespace prunerc::costmodel::nn {
 
 template <typename T>
 struct LayerNormCache {
-  Matrix<T> normal;            // [rows, width]: before factor and offset
-  std::vector<T> inverse_std;  // [rows]
+  Matrix<T> normal;       // [rows, width]: before factor and offset
+  Vector<T> inverse_std;  // [rows]
 };
 
 /// Shape: x, y are [rows, width].

@@ -5,10 +5,33 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <new>
 #include <type_traits>
 #include <vector>
 
 namespace prunerc::costmodel::nn {
+
+/// Memory at multiples of a cache line. Eigen works on what lies before the first aligned address
+/// by other instructions than on the rest, so without this the last bits of results would depend on
+/// addresses.
+template <typename T>
+struct LineAllocator {
+  using value_type = T;
+  static constexpr std::align_val_t kLine{64};
+
+  LineAllocator() = default;
+  template <typename U>
+  LineAllocator(const LineAllocator<U>&) {}  // NOLINT: as allocators convert
+  T* allocate(std::size_t count) {
+    return static_cast<T*>(::operator new(count * sizeof(T), kLine));
+  }
+  void deallocate(T* data, std::size_t) { ::operator delete(data, kLine); }
+  bool operator==(const LineAllocator&) const = default;
+};
+
+/// Numbers that layers work on.
+template <typename T>
+using Vector = std::vector<T, LineAllocator<T>>;
 
 /// Borrowed. An empty view (no data) stands for "not wanted" where a function says so.
 template <typename T>
@@ -70,7 +93,7 @@ class Matrix {
  private:
   int rows_ = 0;
   int cols_ = 0;
-  std::vector<T> data_;
+  Vector<T> data_;
 };
 
 }  // namespace prunerc::costmodel::nn

@@ -3,6 +3,8 @@
 #ifndef PRUNERC_COSTMODEL_NN_OPTIMIZER_H_
 #define PRUNERC_COSTMODEL_NN_OPTIMIZER_H_
 
+#include "costmodel/nn/matrix.h"
+
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -24,7 +26,7 @@ struct OptimizerOptions {
 /// What an optimizer remembers between steps; starts empty.
 template <typename T>
 struct OptimizerState {
-  std::vector<T> mean, square;
+  Vector<T> mean, square;
   int64_t steps = 0;
 };
 

@@ -3,6 +3,8 @@
 #ifndef PRUNERC_COSTMODEL_NN_PARAMETERS_H_
 #define PRUNERC_COSTMODEL_NN_PARAMETERS_H_
 
+#include "costmodel/nn/matrix.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -33,7 +35,7 @@ struct Tensor {
 template <typename T>
 struct Parameters {
   std::vector<Tensor> tensors;  // their windows follow each other without gaps
-  std::vector<T> values;
+  Vector<T> values;
 
   /// Adds a tensor at its init value (0 for random ones); returns its offset.
   std::size_t add(std::string name, int rows, int cols, Init init);

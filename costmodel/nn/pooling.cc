@@ -90,7 +90,7 @@ void AttentionPool<T>::backward(const T* p, const Segments& segments, View<const
                                 T* g) const {
   const int depth = width / heads;
   const std::vector<std::size_t> offsets = weight_offsets(segments, heads);
-  std::vector<T> d_scores;
+  Vector<T> d_scores;
   for (int i = 0; i < segments.count(); ++i) {
     const int first = segments.first(i), size = segments.size(i), row = padded(size);
     if (size == 0) continue;

@@ -21,7 +21,7 @@ void sum_pool_backward(const Segments& segments, std::type_identity_t<View<const
 
 template <typename T>
 struct AttentionPoolCache {
-  std::vector<T> weights;  // [heads, padded size] of each segment in turn
+  Vector<T> weights;  // [heads, padded size] of each segment in turn
 };
 
 /// Each head has width / heads columns, whose rows it weighs by their product with its part of the

@@ -31,23 +31,21 @@ void run_shards(ThreadPool* pool, std::size_t count, const std::function<void(st
 }
 
 template <typename T>
-void add_in_order(ThreadPool* pool, const std::vector<std::vector<T>>& parts,
-                  std::vector<T>* total) {
+void add_in_order(ThreadPool* pool, const std::vector<Vector<T>>& parts, Vector<T>* total) {
   const std::size_t blocks = (total->size() + kBlock - 1) / kBlock;
   run_shards(pool, blocks, [&](std::size_t block) {
     const std::size_t first = block * kBlock;
     const std::size_t end = std::min(first + kBlock, total->size());
     T* const out = total->data();
-    for (const std::vector<T>& part : parts) {
+    for (const Vector<T>& part : parts) {
       const T* const in = part.data();
       for (std::size_t k = first; k < end; ++k) out[k] += in[k];
     }
   });
 }
 
-template void add_in_order<float>(ThreadPool*, const std::vector<std::vector<float>>&,
-                                  std::vector<float>*);
-template void add_in_order<double>(ThreadPool*, const std::vector<std::vector<double>>&,
-                                   std::vector<double>*);
+template void add_in_order<float>(ThreadPool*, const std::vector<Vector<float>>&, Vector<float>*);
+template void add_in_order<double>(ThreadPool*, const std::vector<Vector<double>>&,
+                                   Vector<double>*);
 
 }  // namespace prunerc::costmodel::nn

@@ -3,6 +3,7 @@
 #ifndef PRUNERC_COSTMODEL_NN_SHARDS_H_
 #define PRUNERC_COSTMODEL_NN_SHARDS_H_
 
+#include "costmodel/nn/matrix.h"
 #include "ir/support/parallel.h"
 
 #include <cstddef>
@@ -27,8 +28,7 @@ void run_shards(ThreadPool* pool, std::size_t count, const std::function<void(st
 
 /// total[k] += parts[0][k] + parts[1][k] + ..., in this order. Parts are as long as `total`.
 template <typename T>
-void add_in_order(ThreadPool* pool, const std::vector<std::vector<T>>& parts,
-                  std::vector<T>* total);
+void add_in_order(ThreadPool* pool, const std::vector<Vector<T>>& parts, Vector<T>* total);
 
 }  // namespace prunerc::costmodel::nn
 

@@ -91,7 +91,7 @@ void check_gradient(Rng& rng, const std::function<double()>& loss, std::span<T> 
     const double step = up - static_cast<double>(values[i]);
     values[i] = old;
     const double bend = std::abs(high + low - 2 * loss()) / std::abs(high - low);
-    if (std::is_same_v<T, float> && bend > kMostBend && ++bent <= most / 4) continue;
+    if (bend > kMostBend && ++bent <= 1 + most / 4) continue;
     const double found = (high - low) / step, given = static_cast<double>(gradient[i]);
     off += (found - given) * (found - given);
     all += std::max(found * found, given * given);
@@ -115,7 +115,7 @@ void check_layer(Rng& rng, costmodel::nn::Parameters<T>* parameters, Numbers<T>*
   const Numbers<T> y = forward();
   const Numbers<T> factors = random_matrix<T>(rng, y.rows(), y.cols());
   Numbers<T> dx(x->rows(), x->cols());
-  std::vector<T> g(parameters->values.size(), 0);
+  costmodel::nn::Vector<T> g(parameters->values.size(), 0);
   backward(factors, &dx, g.data());
   const auto loss = [&] { return weighted_sum(forward(), factors); };
   check_gradient<T>(rng, loss, parameters->values, g);

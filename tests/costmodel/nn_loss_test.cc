@@ -166,17 +166,18 @@ TEST_CASE("shards cover all items, and sums of their parts do not depend on thre
     CHECK(shards.size() <= 8);
   }
   Rng rng(1);
-  std::vector<std::vector<float>> parts(5, std::vector<float>(20000));
-  for (auto& part : parts) {
+  std::vector<Vector<float>> parts(5, Vector<float>(20000));
+  for (Vector<float>& part : parts) {
     for (float& value : part) value = static_cast<float>(rng.uniform());
   }
-  std::vector<float> alone(20000, 0);
+  Vector<float> alone(20000, 0);
   add_in_order<float>(nullptr, parts, &alone);
   for (const int threads : {2, 3}) {
     ThreadPool pool(threads);
-    std::vector<float> together(20000, 0);
+    Vector<float> together(20000, 0);
     add_in_order<float>(&pool, parts, &together);
-    CHECK(together == alone);
+    const bool is_same = together == alone;
+    CHECK(is_same);
   }
 }
 

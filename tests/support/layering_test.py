@@ -42,6 +42,7 @@ PACKAGES = {
             "costmodel/cost_model.h",
             "costmodel/latency",
             "costmodel/feature",
+            "costmodel/model",
             "costmodel/xgb.h",
             "costmodel/pruner",
             "costmodel/symbol",
