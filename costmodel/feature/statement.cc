@@ -1,360 +1,346 @@
 #include "costmodel/feature/statement.h"
 
-#include "costmodel/feature/stores.h"
+#include "costmodel/feature/layout.h"
+#include "costmodel/latency/nest.h"
 #include "ir/support/check.h"
 #include "ir/thread_axis.h"
 
 #include <algorithm>
-#include <cmath>
-#include <string_view>
-#include <tuple>
 
 namespace prunerc::costmodel {
 namespace {
 
 /// Bytes that move together.
 constexpr double kLineBytes = 64;
-constexpr int kIntensitySamples = 10;
 /// Of the eight places of a loop kind.
 constexpr int kNumPlaces = 8;
 
-double slog(double x) { return std::copysign(std::log2(std::abs(x) + 1), x); }
+/// Slots of one group in its order.
+template <std::size_t kSize>
+class Writer {
+ public:
+  Writer(LayoutBuilder* builder, std::array<Slot, kSize>* out) : builder_(*builder), out_(*out) {}
+  void raw(Sym value) { out_[at_++] = builder_.raw(value); }
+  void log(Sym value) { out_[at_++] = builder_.log(value); }
+  bool is_full() const { return at_ == kSize; }
 
-double product(std::span<const double> values) {
-  double out = 1;
-  for (const double v : values) out *= v;
-  return out;
-}
-
-// Product of the extents of loops first .. last.
-double iterations(const StoreNest& nest, std::size_t first, std::size_t last) {
-  double out = 1;
-  for (std::size_t i = first; i < last; ++i) out *= nest.loops[i].extent;
-  return out;
-}
-
-enum class Reuse : uint8_t { kLoop, kSerial, kNone };
+ private:
+  LayoutBuilder& builder_;
+  std::array<Slot, kSize>& out_;
+  std::size_t at_ = 0;
+};
 
 /// What one statement does to one buffer.
 struct BufferUse {
-  bool is_read = false, is_write = false;
-  double bytes = 0, unique_bytes = 0, lines = 0, unique_lines = 0;
-  Reuse reuse = Reuse::kNone;
-  double reuse_iterations = 0, reuse_bytes = 0, reuse_count = 0;
-  double stride = 0;
-
-  auto rank() const {
-    return std::make_tuple(reuse_bytes, unique_bytes, unique_lines,
-                           is_read && is_write ? 2
-                           : is_write          ? 1
-                                               : 0);
-  }
+  Sym bytes, unique_bytes, lines, unique_lines;
+  Sym by_loop = 0, serial = 0;  // truths
+  Sym reuse_iterations = 0, reuse_bytes = 0, reuse_count = 0;
+  Sym stride = 0;
 };
 
-class Writer {
- public:
-  explicit Writer(StatementFeatures* out) : out_(*out) {}
-  void raw(double value) { out_[at_++] = static_cast<float>(value); }
-  void log(double value) { raw(slog(value)); }
-  void one_hot(int chosen, int count) {
-    for (int i = 0; i < count; ++i) raw(i == chosen ? 1 : 0);
-  }
-  void skip(int count) { at_ += static_cast<std::size_t>(count); }
-  std::size_t at() const { return at_; }
-
- private:
-  StatementFeatures& out_;
-  std::size_t at_ = 0;
+/// What a store touches of one buffer.
+struct Touched {
+  ir::BufferId id;
+  double element_bytes = 4;
+  bool is_read = false, is_write = false;
+  std::vector<const NestAccess*> accesses;
+  std::vector<Sym> moves;  // truth, by loop: it changes some subscript and makes iterations
+  std::vector<Sym> bytes;  // by depth: while the loops from there inwards run
+  std::vector<Sym> box;    // elements by dimension, of all loops
 };
 
 class Extractor {
  public:
-  Extractor(const StoreTable& table, const StoreNest& nest, const ir::Target& target)
-      : table_(table), nest_(nest), target_(target) {
-    for (const StoreAccess& access : nest.accesses) {
-      if (std::find(buffers_.begin(), buffers_.end(), access.buffer) == buffers_.end()) {
-        buffers_.push_back(access.buffer);
-      }
+  Extractor(const NestTable& table, const StoreNest& store, const ir::Target& target,
+            LayoutBuilder* builder)
+      : table_(table), store_(store), loops_(store.nest->loops), target_(target), out_(*builder) {
+    const std::size_t n = loops_.size();
+    ParamSpace& space = table.space();
+    inner_.assign(n + 1, Sym(1));
+    Poly trips = 1;
+    for (std::size_t d = n; d-- > 0;) {
+      trips = space.multiply(trips, loops_[d].trips);
+      inner_[d] = space.symbol(trips);
+    }
+    for (const NestLoop& loop : loops_) present_.push_back(less(1, loop.extent));
+    for (const StoreAccess& access : store.accesses) touch(access);
+    total_bytes_.assign(n + 1, Sym(0));
+    for (Touched& t : touched_) {
+      measure(&t);
+      for (std::size_t d = 0; d <= n; ++d) total_bytes_[d] += t.bytes[d];
     }
   }
 
-  StatementFeatures extract() const {
-    StatementFeatures out = {};
-    Writer w(&out);
-    write_ops(w);
-    for (const ir::LoopKind kind :
-         {ir::LoopKind::kVectorized, ir::LoopKind::kUnrolled, ir::LoopKind::kParallel}) {
-      write_loops(w, kind);
-    }
-    write_launch(w);
-    write_buffers(w);
-    write_intensity(w);
-    write_allocation(w);
-    w.log(all());
-    w.log(static_cast<double>(nest_.loops.size()));
-    w.log(loops_of(ir::LoopKind::kUnrolled).empty() ? 0
-                                                    : product(loops_of(ir::LoopKind::kUnrolled)));
-    PRUNERC_CHECK(w.at() == kNumStatementFeatures, "statement.def and its writer agree");
+  StoreLayout extract() {
+    StoreLayout out;
+    write_loops(&out);
+    for (const Touched& t : touched_) out.uses.push_back(write_use(t));
+    write_curve(&out);
+    write_scopes(&out);
+    out.ops = out_.log(store_.ops.sum() * all());
     return out;
   }
 
  private:
-  double all() const { return iterations(nest_, 0, nest_.loops.size()); }
-  double element_bytes(ir::BufferId id) const {
-    return static_cast<double>(ir::byte_size(table_.program().buffer(id).dtype));
+  Sym all() const { return inner_[0]; }
+
+  void touch(const StoreAccess& access) {
+    const ir::BufferId id = access.place->buffer;
+    auto at = std::find_if(touched_.begin(), touched_.end(),
+                           [&](const Touched& t) { return t.id == id; });
+    if (at == touched_.end()) {
+      at = touched_.insert(at, Touched{});
+      at->id = id;
+      at->element_bytes = static_cast<double>(access.place->element_bytes);
+    }
+    at->accesses.push_back(access.place);
+    (access.is_write ? at->is_write : at->is_read) = true;
   }
 
-  void write_ops(Writer& w) const {
-    const double times = all();
-    for (const StoreOps::ByType* t : {&nest_.ops.of_float, &nest_.ops.of_int}) {
-      for (const double n :
-           {t->mad, t->add_sub, t->mul, t->div_mod, t->compare, t->math, t->other}) {
-        w.log(n * times);
+  // Of several accesses the largest in each dimension.
+  std::vector<Sym> box(const Touched& t, std::size_t depth) const {
+    std::vector<Sym> out = table_.declared_shape(t.id);
+    for (std::size_t d = 0; d < out.size(); ++d) {
+      Sym reach = 1;
+      for (const NestAccess* a : t.accesses) reach = max(reach, a->facts[d].reach[depth]);
+      out[d] = min(out[d], reach);
+    }
+    return out;
+  }
+
+  void measure(Touched* t) const {
+    for (std::size_t i = 0; i < loops_.size(); ++i) {
+      Sym moves = 0;
+      for (const NestAccess* a : t->accesses) moves = either(moves, a->moves[i]);
+      t->moves.push_back(both(present_[i], moves));
+    }
+    for (std::size_t d = 0; d <= loops_.size(); ++d) {
+      const std::vector<Sym> elements = box(*t, d);
+      Sym bytes = t->element_bytes;
+      for (const Sym extent : elements) bytes *= extent;
+      t->bytes.push_back(bytes);
+      if (d == 0) t->box = elements;
+    }
+  }
+
+  void write_loops(StoreLayout* out) {
+    Writer w(&out_, &out->loops);
+    for (const StoreOps::ByType* t : {&store_.ops.of_float, &store_.ops.of_int}) {
+      for (const Sym n : {t->mad, t->add_sub, t->mul, t->div_mod, t->compare, t->math, t->other}) {
+        w.log(n * all());
       }
     }
-    w.log(nest_.ops.of_bool * times);
-    w.log(nest_.ops.select * times);
+    w.log(store_.ops.of_bool * all());
+    w.log(store_.ops.select * all());
+    for (const ir::LoopKind kind :
+         {ir::LoopKind::kVectorized, ir::LoopKind::kUnrolled, ir::LoopKind::kParallel}) {
+      write_kind(w, kind);
+    }
+    write_launch(w);
+    PRUNERC_CHECK(w.is_full(), "feature.def and its writer agree");
   }
 
-  std::vector<double> loops_of(ir::LoopKind kind) const {
-    std::vector<double> out;
-    for (const StoreLoop& loop : nest_.loops) {
-      if (loop.kind == kind) out.push_back(loop.extent);
+  Sym product_of(ir::LoopKind kind) const {
+    Sym out = 1;
+    for (const NestLoop& loop : loops_) {
+      if (loop.kind == kind) out *= loop.extent;
     }
     return out;
   }
 
-  void write_loops(Writer& w, ir::LoopKind kind) const {
-    const std::vector<double> extents = loops_of(kind);
-    w.log(static_cast<double>(extents.size()));
-    w.log(extents.empty() ? 0 : product(extents));
-    w.log(extents.empty() ? 0 : extents.back());
-    w.one_hot(extents.empty() ? 0 : kNumPlaces - 1, kNumPlaces);
+  Sym any_of(ir::LoopKind kind) const {
+    Sym out = 0;
+    for (std::size_t i = 0; i < loops_.size(); ++i) {
+      if (loops_[i].kind == kind) out = either(out, present_[i]);
+    }
+    return out;
   }
 
-  void write_launch(Writer& w) const {
+  void write_kind(Writer<kNumLoopFeatures>& w, ir::LoopKind kind) const {
+    const Sym any = any_of(kind);
+    Sym count = 0, innermost = 0;
+    for (std::size_t i = 0; i < loops_.size(); ++i) {
+      if (loops_[i].kind != kind) continue;
+      count += present_[i];
+      innermost = select(present_[i], loops_[i].extent, innermost);
+    }
+    w.log(count);
+    w.log(select(any, product_of(kind), 0));
+    w.log(innermost);
+    w.raw(negate(any));
+    for (int place = 1; place + 1 < kNumPlaces; ++place) w.raw(0);
+    w.raw(any);
+  }
+
+  void write_launch(Writer<kNumLoopFeatures>& w) const {
     using ir::LoopKind;
-    w.raw(target_.kind == ir::TargetKind::kCpu ? 0 : 1);
     const bool on_gpu = target_.kind != ir::TargetKind::kCpu;
-    const auto write = [&](std::initializer_list<LoopKind> kinds) {
-      double extent = 1;
-      for (const LoopKind kind : kinds) extent *= product(loops_of(kind));
-      w.log(on_gpu ? extent : 0);
-    };
+    w.raw(on_gpu ? 1 : 0);
     for (const LoopKind kind : {LoopKind::kBlockX, LoopKind::kBlockY, LoopKind::kBlockZ,
                                 LoopKind::kThreadX, LoopKind::kThreadY, LoopKind::kThreadZ}) {
-      write({kind});
+      w.log(on_gpu ? product_of(kind) : 0);
     }
-    write({LoopKind::kVThreadX, LoopKind::kVThreadY, LoopKind::kVThreadZ});
+    const Sym vthreads = product_of(LoopKind::kVThreadX) * product_of(LoopKind::kVThreadY) *
+                         product_of(LoopKind::kVThreadZ);
+    w.log(on_gpu ? vthreads : 0);
   }
 
-  std::vector<const StoreAccess*> accesses_of(ir::BufferId id) const {
-    std::vector<const StoreAccess*> out;
-    for (const StoreAccess& access : nest_.accesses) {
-      if (access.buffer == id) out.push_back(&access);
+  // Distance in elements between two neighbours along a loop.
+  Sym stride(const NestAccess& a, std::size_t depth) const {
+    const std::vector<Sym>& extents = table_.declared_shape(a.buffer);
+    Sym total = 0, width = 1;
+    for (std::size_t d = extents.size(); d-- > 0;) {
+      total += width * a.facts[d].step[depth];
+      width *= extents[d];
     }
-    return out;
+    return abs(total);
   }
 
-  // Elements of the buffer that the loops from `depth` inwards touch: the largest of its accesses
-  // in each dimension.
-  std::vector<double> touched(ir::BufferId id, std::size_t depth) const {
-    std::vector<double> out;
-    for (const StoreAccess* access : accesses_of(id)) {
-      const std::vector<double> region = table_.region(nest_, *access, depth);
-      out.resize(region.size(), 1);
-      for (std::size_t d = 0; d < region.size(); ++d) out[d] = std::max(out[d], region[d]);
-    }
-    return out;
-  }
-
-  double touched_bytes(ir::BufferId id, std::size_t depth) const {
-    return product(touched(id, depth)) * element_bytes(id);
-  }
-  double all_touched_bytes(std::size_t depth) const {
-    double total = 0;
-    for (const ir::BufferId id : buffers_) total += touched_bytes(id, depth);
-    return total;
-  }
-
-  bool moves(ir::BufferId id, std::size_t depth) const {
-    for (const StoreAccess* access : accesses_of(id)) {
-      if (table_.moves(nest_, *access, depth)) return true;
-    }
-    return false;
-  }
-
-  BufferUse use_of(ir::BufferId id) const {
+  BufferUse use_of(const Touched& t) const {
     BufferUse use;
-    for (const StoreAccess* access : accesses_of(id)) {
-      (access->is_write ? use.is_write : use.is_read) = true;
+    use.bytes = all() * t.element_bytes;
+    use.unique_bytes = t.bytes[0];
+    use.unique_lines = max(1, use.unique_bytes / min(kLineBytes, run_bytes(t)));
+    // Innermost loops that leave the access where it is bring no line in.
+    Sym held = all(), share = 1;
+    for (std::size_t d = 0; d < loops_.size(); ++d) {
+      const Sym step = stride(*t.accesses.front(), d);
+      held = select(t.moves[d], inner_[d + 1], held);
+      share = select(t.moves[d], min(1, step * t.element_bytes / kLineBytes), share);
+      use.stride = select(present_[d], select(t.moves[d], step, 0), use.stride);
     }
-    measure_traffic(id, &use);
-    find_reuse(id, &use);
+    use.lines = max(1, all() / held * share);
+    find_reuse(t, &use);
     return use;
   }
 
-  void measure_traffic(ir::BufferId id, BufferUse* use) const {
-    const double bytes = element_bytes(id);
-    const std::size_t num_loops = nest_.loops.size();
-    use->bytes = all() * bytes;
-    use->unique_bytes = touched_bytes(id, 0);
-    // Innermost loops that leave the access where it is bring no line in.
-    std::size_t inner = num_loops;
-    while (inner > 0 && !moves(id, inner - 1)) --inner;
-    const double held = iterations(nest_, inner, num_loops);
-    double line_share = 1;
-    if (inner > 0) {
-      const double stride = table_.stride(nest_, *accesses_of(id).front(), inner - 1);
-      line_share = std::min(1.0, stride * bytes / kLineBytes);
-      if (inner == num_loops) use->stride = stride;
-    }
-    use->lines = std::max(1.0, all() / held * line_share);
-    use->unique_lines = std::max(1.0, use->unique_bytes / std::min(kLineBytes, run_bytes(id)));
-  }
-
   // Bytes that lie side by side in what is touched.
-  double run_bytes(ir::BufferId id) const {
-    const std::vector<double> region = touched(id, 0);
-    const std::vector<double> extents = table_.shape(id);
-    double run = element_bytes(id);
-    for (std::size_t d = region.size(); d-- > 0;) {
-      run *= region[d];
-      if (region[d] < extents[d]) break;
+  Sym run_bytes(const Touched& t) const {
+    const std::vector<Sym>& extents = table_.declared_shape(t.id);
+    Sym run = t.element_bytes, is_whole = 1;
+    for (std::size_t d = extents.size(); d-- > 0;) {
+      run *= select(is_whole, t.box[d], 1);
+      is_whole = both(is_whole, less_equal(extents[d], t.box[d]));
     }
     return run;
   }
 
-  void find_reuse(ir::BufferId id, BufferUse* use) const {
-    const std::size_t num_loops = nest_.loops.size();
-    const double num_accesses = static_cast<double>(accesses_of(id).size());
-    for (std::size_t depth = num_loops; depth-- > 0;) {
-      if (!moves(id, depth)) {
-        use->reuse = Reuse::kLoop;
-        use->reuse_count = nest_.loops[depth].extent;
-        use->reuse_iterations = iterations(nest_, depth + 1, num_loops);
-        use->reuse_bytes = all_touched_bytes(depth + 1);
-        return;
-      }
-      if (num_accesses > 1) {
-        use->reuse = Reuse::kSerial;
-        use->reuse_count = num_accesses - 1;
-        use->reuse_iterations = iterations(nest_, depth + 1, num_loops) / num_accesses;
-        use->reuse_bytes = all_touched_bytes(depth + 1) / num_accesses;
-        return;
-      }
+  // The innermost loop that makes iterations and leaves the buffer where it is, or comes to it
+  // again by another access, decides.
+  void find_reuse(const Touched& t, BufferUse* use) const {
+    const auto count = static_cast<double>(t.accesses.size());
+    for (std::size_t d = 0; d < loops_.size(); ++d) {
+      const Sym stays = both(present_[d], negate(t.moves[d]));
+      const Sym again = count > 1 ? t.moves[d] : Sym(0);
+      const auto set = [&](Sym* value, Sym by_loop, Sym serial) {
+        *value = select(stays, by_loop, select(again, serial, *value));
+      };
+      set(&use->by_loop, 1, 0);
+      set(&use->serial, 0, 1);
+      set(&use->reuse_count, loops_[d].extent, count - 1);
+      set(&use->reuse_iterations, inner_[d + 1], inner_[d + 1] / count);
+      set(&use->reuse_bytes, total_bytes_[d + 1], total_bytes_[d + 1] / count);
     }
   }
 
-  void write_buffers(Writer& w) const {
-    std::vector<BufferUse> uses;
-    for (const ir::BufferId id : buffers_) uses.push_back(use_of(id));
-    std::stable_sort(uses.begin(), uses.end(),
-                     [](const BufferUse& a, const BufferUse& b) { return a.rank() < b.rank(); });
-    for (std::size_t i = 0; i < kNumFeatureBuffers; ++i) {
-      if (i < uses.size()) {
-        write_use(w, uses[i]);
-      } else {
-        w.skip(kNumAccessFeatures);
-      }
-    }
-  }
-
-  static void write_use(Writer& w, const BufferUse& use) {
-    w.one_hot(use.is_read && use.is_write ? 2 : use.is_write ? 1 : 0, 3);
-    for (const double v : {use.bytes, use.unique_bytes, use.lines, use.unique_lines}) w.log(v);
-    w.one_hot(static_cast<int>(use.reuse), 3);
-    for (const double v : {use.reuse_iterations, use.reuse_bytes, use.reuse_count}) w.log(v);
+  UseLayout write_use(const Touched& t) {
+    const BufferUse use = use_of(t);
+    UseLayout out;
+    out.buffer = t.id;
+    Writer w(&out_, &out.slots);
+    w.raw(t.is_read && !t.is_write ? 1 : 0);
+    w.raw(t.is_write && !t.is_read ? 1 : 0);
+    w.raw(t.is_read && t.is_write ? 1 : 0);
+    const Sym volumes[] = {use.bytes, use.unique_bytes, use.lines, use.unique_lines};
+    for (const Sym v : volumes) w.log(v);
+    w.raw(use.by_loop);
+    w.raw(use.serial);
+    w.raw(negate(either(use.by_loop, use.serial)));
+    w.log(use.reuse_iterations);
+    w.log(use.reuse_bytes);
+    w.log(use.reuse_count);
     // Without reuse the traffic counts twice.
-    const double per = use.reuse_count > 0 ? use.reuse_count : 0.5;
-    for (const double v : {use.bytes, use.unique_bytes, use.lines, use.unique_lines}) {
-      w.log(v / per);
-    }
+    const Sym per = select(less(0, use.reuse_count), use.reuse_count, 0.5);
+    for (const Sym v : volumes) w.log(v / per);
     w.log(use.stride);
+    PRUNERC_CHECK(w.is_full(), "feature.def and its writer agree");
+    return out;
   }
 
-  // The curve of log2(operations) over log2(bytes) from the innermost loop outwards, read at equal
-  // steps of log2(operations).
-  void write_intensity(Writer& w) const {
-    std::vector<double> ops, ratio;
-    double total = std::max(1.0, nest_.ops.sum());
-    for (std::size_t depth = nest_.loops.size(); depth-- > 0;) {
-      total *= nest_.loops[depth].extent;
-      ops.push_back(std::log2(total));
-      ratio.push_back(ops.back() / std::max(1.0, std::log2(all_touched_bytes(depth))));
-    }
-    if (ops.empty() || ops.back() <= 0) return w.skip(kIntensitySamples);
-    for (int i = 0; i < kIntensitySamples; ++i) {
-      const double at = ops.back() * (i + 1) / kIntensitySamples;
-      const auto next =
-          static_cast<std::size_t>(std::lower_bound(ops.begin(), ops.end() - 1, at) - ops.begin());
-      const double x0 = next == 0 ? 0 : ops[next - 1], y0 = next == 0 ? 0 : ratio[next - 1];
-      const double width = ops[next] - x0;
-      const double part = width > 0 ? std::min(1.0, (at - x0) / width) : 1;
-      w.raw(y0 + part * (ratio[next] - y0));
+  void write_curve(StoreLayout* out) {
+    const Sym ops = max(1, store_.ops.sum());
+    for (std::size_t d = loops_.size(); d-- > 0;) {
+      const Sym at = log2(ops * inner_[d]);
+      const Sym ratio = at / max(1, log2(total_bytes_[d]));
+      out->curve.push_back({out_.raw(select(present_[d], at, -1)), out_.raw(ratio)});
     }
   }
 
-  void write_allocation(Writer& w) const {
-    const ir::BufferId id = nest_.store->buffer;
+  void write_scopes(StoreLayout* out) {
+    const ir::BufferId id = store_.store->buffer;
     const bool is_param = table_.program().buffer(id).role != ir::BufferRole::kIntermediate;
-    const std::size_t home = is_param ? 0 : table_.home_depth(id);
-    const double bytes = product(table_.shape(id)) * element_bytes(id);
-    const double outer = iterations(nest_, 0, std::min(home, nest_.loops.size()));
+    const auto home =
+        std::min(static_cast<std::size_t>(is_param ? 0 : table_.home_depth(id)), loops_.size());
+    Sym bytes = touched_.front().element_bytes;
+    for (const Sym extent : table_.declared_shape(id)) bytes *= extent;
+    Poly outside = 1;
+    for (std::size_t d = 0; d < home; ++d) {
+      outside = table_.space().multiply(outside, loops_[d].trips);
+    }
+    const Sym outer = table_.space().symbol(outside);
+    Sym count = 0;
+    for (const Sym present : present_) count += present;
+    Writer w(&out_, &out->scopes);
     w.log(bytes);
     w.log(bytes * outer);
     w.log(outer);
-    w.log(all() / outer);
+    w.log(inner_[home]);
+    w.log(all());
+    w.log(count);
+    w.log(select(any_of(ir::LoopKind::kUnrolled), product_of(ir::LoopKind::kUnrolled), 0));
+    PRUNERC_CHECK(w.is_full(), "feature.def and its writer agree");
   }
 
-  const StoreTable& table_;
-  const StoreNest& nest_;
+  const NestTable& table_;
+  const StoreNest& store_;
+  const std::vector<NestLoop>& loops_;
   const ir::Target& target_;
-  std::vector<ir::BufferId> buffers_;  // in order of their first access
+  LayoutBuilder& out_;
+  std::vector<Sym> present_;      // truth, by loop: makes iterations
+  std::vector<Sym> inner_;        // iterations of the loops from a depth inwards
+  std::vector<Sym> total_bytes_;  // that these touch of all buffers
+  std::vector<Touched> touched_;  // in order of their first access
 };
-
-std::vector<FeatureName> make_names() {
-  std::vector<FeatureName> names;
-  std::vector<FeatureName> of_buffer;
-  const auto flush = [&] {
-    for (int i = 0; i < kNumFeatureBuffers && !of_buffer.empty(); ++i) {
-      for (const FeatureName& f : of_buffer) {
-        names.push_back({"B" + std::to_string(i) + "." + f.name, f.unit});
-      }
-    }
-    of_buffer.clear();
-  };
-#define PRUNERC_STATEMENT_FEATURE(name, unit) flush(), names.push_back({#name, #unit});
-#define PRUNERC_ACCESS_FEATURE(name, unit) of_buffer.push_back({#name, #unit});
-#include "costmodel/feature/statement.def"
-#undef PRUNERC_STATEMENT_FEATURE
-#undef PRUNERC_ACCESS_FEATURE
-  return names;
-}
 
 }  // namespace
 
+void add_statements(const StoreTable& stores, const ir::Target& target, LayoutBuilder* out) {
+  for (const StoreNest& store : stores.stores()) {
+    StoreLayout made = Extractor(stores.table(), store, target, out).extract();
+    out->layout.stores.push_back(std::move(made));
+  }
+}
+
 std::vector<StatementFeatures> statement_features(const ir::Program& program,
                                                   const ir::Target& target) {
-  const StoreTable table(program);
-  std::vector<StatementFeatures> out;
-  for (const StoreNest& nest : table.nests()) {
-    out.push_back(Extractor(table, nest, target).extract());
+  ParamSpace space(program.domain());
+  const NestTable table(program, space);
+  LayoutBuilder builder;
+  add_statements(StoreTable(table), target, &builder);
+  PRUNERC_CHECK(builder.outputs.empty(), "a program without parameters");
+  std::vector<StatementFeatures> out(builder.layout.stores.size());
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    write_statement(builder.layout.stores[i], builder.layout.values.data(), &out[i]);
   }
   return out;
 }
 
 std::span<const FeatureName> statement_feature_names() {
-  static const std::vector<FeatureName> names = make_names();
-  return names;
+  return feature_names(FeatureGroup::kStatement);
 }
 
 int find_statement_feature(std::string_view name) {
-  const std::span<const FeatureName> names = statement_feature_names();
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (names[i].name == name) return static_cast<int>(i);
-  }
-  return -1;
+  return find_feature(FeatureGroup::kStatement, name);
 }
 
 }  // namespace prunerc::costmodel

@@ -3,12 +3,11 @@
 #ifndef PRUNERC_COSTMODEL_FEATURE_STATEMENT_H_
 #define PRUNERC_COSTMODEL_FEATURE_STATEMENT_H_
 
+#include "costmodel/feature/names.h"
 #include "ir/program.h"
 #include "ir/target.h"
 
 #include <array>
-#include <span>
-#include <string>
 #include <vector>
 
 namespace prunerc::costmodel {
@@ -17,19 +16,16 @@ inline constexpr int kNumStatementFeatures = 164;
 inline constexpr int kNumAccessFeatures = 18;
 inline constexpr int kNumFeatureBuffers = 5;
 
-/// In the order of statement.def.
+/// In the order of feature.def.
 using StatementFeatures = std::array<float, kNumStatementFeatures>;
 
 /// One vector for each store, in program order, inits included. Extracted before lowering: buffers
-/// count with their declared extents, and loops with the kinds that the schedule gave them. Cost:
-/// about 0.1 ms for a tiled convolution.
+/// count with their declared extents, and loops with the kinds that the schedule gave them; loops
+/// of one iteration count as absent. The program has no tile parameters. Cost: about 0.1 ms for a
+/// tiled convolution.
 std::vector<StatementFeatures> statement_features(const ir::Program& program,
                                                   const ir::Target& target);
 
-struct FeatureName {
-  std::string name;  // "float_mul", "B2.unique_bytes"
-  std::string unit;  // "log2", "flag", "ratio"
-};
 /// By index of a StatementFeatures.
 std::span<const FeatureName> statement_feature_names();
 /// Index of a name; -1 if there is none.

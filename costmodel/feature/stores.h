@@ -1,82 +1,56 @@
-// Stores: a scheduled program as its innermost stores, each with the loops around it, what one
-// iteration computes, and what its subscripts touch while some of the loops run.
+// Stores: a scheduled program, or a sketch, as its innermost stores, each with the loops around it,
+// what one iteration computes, and the places that it touches.
 #ifndef PRUNERC_COSTMODEL_FEATURE_STORES_H_
 #define PRUNERC_COSTMODEL_FEATURE_STORES_H_
 
-#include "ir/program.h"
+#include "costmodel/latency/nest.h"
 
-#include <cstdint>
-#include <optional>
-#include <unordered_map>
+#include <deque>
 #include <vector>
 
 namespace prunerc::costmodel {
 
-struct StoreLoop {
-  ir::LoopId id;
-  ir::VarId var;
-  double extent = 1;
-  ir::LoopKind kind = ir::LoopKind::kSerial;
-};
-
 /// One place that a store touches: the written element, or one that its value or subscripts read.
+/// Reads of equal subscripts count each time.
 struct StoreAccess {
-  ir::BufferId buffer;
-  std::vector<ir::Expr> indices;
+  const NestAccess* place = nullptr;
   bool is_write = false;
 };
 
-/// Operations of one iteration, by type and kind.
+/// Operations of one iteration, by type and kind. Index arithmetic counts as its linear form, so
+/// that it does not matter how far it has been simplified: factors other than 1, and terms but for
+/// one; of a comparison the constant is free.
 struct StoreOps {
   struct ByType {
-    double mad = 0, add_sub = 0, mul = 0, div_mod = 0, compare = 0, math = 0, other = 0;
+    Sym mad, add_sub, mul, div_mod, compare, math, other;
+    Sym sum() const { return mad + add_sub + mul + div_mod + compare + math + other; }
   };
   ByType of_float, of_int;
-  double of_bool = 0;
-  double select = 0;
-  double sum() const;
+  Sym of_bool;
+  Sym select;
+  Sym sum() const { return of_float.sum() + of_int.sum() + of_bool + select; }
 };
 
 struct StoreNest {
   const ir::Store* store = nullptr;
-  std::vector<StoreLoop> loops;  // outermost first; an init has no reduction loops
-  std::vector<StoreAccess> accesses;
+  const Nest* nest = nullptr;         // its loops; those that an init leaves out make one iteration
+  std::vector<StoreAccess> accesses;  // what is written, then what is read, as written
   StoreOps ops;
 };
 
-/// Borrows from the program.
+/// All stores in program order, an init before the body of its block. Borrows from the table.
+/// A loop whose first iteration alone passes the guard moves nothing: in programs, whose simplifier
+/// knows that, its variable is gone.
 class StoreTable {
  public:
-  explicit StoreTable(const ir::Program& program);
-
-  const std::vector<StoreNest>& nests() const { return nests_; }
-  const ir::Program& program() const { return *program_; }
-
-  /// Elements of each dimension that an access can touch while the loops from `depth` inwards run:
-  /// the largest subscript minus the smallest plus one, within the buffer. Exact for affine
-  /// subscripts without common terms, else an upper bound.
-  std::vector<double> region(const StoreNest& nest, const StoreAccess& access,
-                             std::size_t depth) const;
-  /// Distance in elements of the row-major buffer between two neighbours along a loop.
-  double stride(const StoreNest& nest, const StoreAccess& access, std::size_t depth) const;
-  bool moves(const StoreNest& nest, const StoreAccess& access, std::size_t depth) const;
-  /// Loops around everything that touches a buffer.
-  std::size_t home_depth(ir::BufferId buffer) const;
-  std::vector<double> shape(ir::BufferId buffer) const;
+  explicit StoreTable(const NestTable& table);
+  const std::vector<StoreNest>& stores() const { return stores_; }
+  const NestTable& table() const { return *table_; }
 
  private:
-  void collect(ir::Stmt s);
-  void collect_block(const ir::Block& block);
-  void add(const ir::Store& store, bool is_init);
-  double reach(const StoreNest& nest, ir::Expr e, std::size_t depth) const;
-  double step(ir::Expr e, ir::VarId var) const;
-  bool uses(ir::Expr e, ir::VarId var) const;
-
-  const ir::Program* program_;
-  std::vector<StoreNest> nests_;
-  std::vector<StoreLoop> stack_;
-  std::vector<ir::VarId> reduced_;                  // loops that the block at hand reduces over
-  std::unordered_map<int32_t, ir::Expr> bindings_;  // of iteration variables, by id
+  const NestTable* table_;
+  std::deque<Nest> guarded_;  // those that know more than the table's
+  std::vector<StoreNest> stores_;
 };
 
 }  // namespace prunerc::costmodel

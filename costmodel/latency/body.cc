@@ -66,16 +66,20 @@ struct BodyReader {
     return true;
   }
 
+  // A subscript may itself load; plain index arithmetic costs nothing here.
+  void gathers(std::span<const Expr> indices, bool masked) {
+    for (const Expr index : indices) {
+      ir::walk(index, [&](Expr part) {
+        if (part.as<ir::Load>() == nullptr) return true;
+        expr(part, masked);
+        return false;
+      });
+    }
+  }
+
   void expr(Expr e, bool masked) {
     if (const auto* load = e.as<ir::Load>()) {
-      // A subscript may itself load (gather); plain index arithmetic costs nothing here.
-      for (Expr index : load->indices) {
-        ir::walk(index, [&](Expr part) {
-          if (part.as<ir::Load>() == nullptr) return true;
-          expr(part, masked);
-          return false;
-        });
-      }
+      gathers(load->indices, masked);
       access(load->buffer, load->indices, false, masked);
       return;
     }
@@ -141,6 +145,7 @@ struct BodyReader {
     if (!s.defined()) return;
     if (const auto* store = s.as<ir::Store>()) {
       expr(store->value, false);
+      gathers(store->indices, false);
       access(store->buffer, store->indices, true, false);
     } else if (const auto* branch = s.as<ir::If>()) {
       expr(branch->condition, false);

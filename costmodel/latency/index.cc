@@ -28,10 +28,12 @@ IndexReader::Form IndexReader::of_var(const ir::Var& var) {
   for (std::size_t i = loops_.size(); i-- > 0;) {
     if (loops_[i].var != var.id) continue;
     Form f = still();
-    const Poly span = loops_[i].trips - 1;
+    const Sym runs = loops_[i].runs;
+    Poly span = loops_[i].trips - 1;
+    if (!runs.is(1)) span = space_.poly(select(runs, space_.symbol(span), 0));
     for (std::size_t d = 0; d <= i; ++d) f.span[d] = span;
-    f.step[i] = 1;
-    f.moves[i] = 1;
+    f.step[i] = space_.poly(runs);
+    f.moves[i] = runs;
     return f;
   }
   const Expr binding = bindings_[static_cast<std::size_t>(var.id.value)];

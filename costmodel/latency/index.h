@@ -21,6 +21,7 @@ struct NestLoop {
   Sym extent = 1;
   Poly trips = 1;  // the same number
   ir::LoopKind kind = ir::LoopKind::kSerial;
+  Sym runs = 1;  // truth: not only its first iteration passes the guard
 };
 
 /// Loops by depth, outermost first. Loops that make one iteration move nothing that counts.

@@ -15,12 +15,12 @@ using ir::Expr;
 using ir::ExprKind;
 using ir::Stmt;
 
-bool holds_block(Stmt s) {
+bool holds_loops(Stmt s) {
   bool found = false;
   ir::walk(
       s,
       [&](Stmt part) {
-        found = found || part.as<ir::Block>() != nullptr;
+        found = found || part.as<ir::Block>() != nullptr || part.as<ir::Loop>() != nullptr;
         return !found;
       },
       [](Expr) {});
@@ -75,7 +75,7 @@ void NestTable::collect_block(const ir::Block& block) {
   }
   read_alignment(block);
   if (block.init.defined()) add_nest(&block, block.init, true);
-  if (holds_block(block.body) || block.body.as<ir::Loop>() != nullptr) {
+  if (holds_loops(block.body)) {
     collect(block.body, &block);
   } else {
     add_nest(&block, block.body, false);
@@ -106,6 +106,7 @@ void NestTable::read_alignment(const ir::Block& block) {
 void NestTable::add_nest(const ir::Block* block, Stmt body, bool is_init) {
   Nest nest;
   nest.block = block;
+  nest.body = body;
   nest.loops = stack_;
   nest.is_init = is_init;
   read_body(*program_, body, &nest);
@@ -128,12 +129,15 @@ void NestTable::add_nest(const ir::Block* block, Stmt body, bool is_init) {
   nests_.push_back(std::move(nest));
 }
 
-void NestTable::read_subscripts(Nest* nest) {
+void NestTable::read_subscripts(Nest* nest) const {
+  nest->is_guarded = 0;
+  nest->active = 1;
   IndexReader reader(*space_, nest->loops, binding_);
   if (nest->block != nullptr && nest->block->guard.defined()) {
     read_guard(nest->block->guard, &reader, nest);
   }
   for (NestAccess& access : nest->accesses) {
+    access.facts.clear();
     access.moves.assign(nest->loops.size(), Sym(0));
     for (const Expr index : access.indices) {
       access.facts.push_back(reader.read(index));
@@ -146,7 +150,7 @@ void NestTable::read_subscripts(Nest* nest) {
 }
 
 // Bounds of sums are decided, and told to the reader; what else there is may fail.
-void NestTable::read_guard(Expr condition, IndexReader* reader, Nest* nest) {
+void NestTable::read_guard(Expr condition, IndexReader* reader, Nest* nest) const {
   if (const auto* sides = condition.as<ir::And>()) {
     read_guard(sides->lhs, reader, nest);
     read_guard(sides->rhs, reader, nest);

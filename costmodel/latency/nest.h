@@ -42,6 +42,7 @@ struct NestCondition {
 /// An innermost block (or a store outside any block) and its surroundings, outermost loop first.
 struct Nest {
   const ir::Block* block = nullptr;
+  ir::Stmt body;  // what it runs: stores, perhaps under conditions
   std::vector<NestLoop> loops;
   std::vector<NestAccess> accesses;
   NestOps ops;
@@ -67,6 +68,9 @@ class NestTable {
   std::vector<Sym> box(const Nest& nest, const NestAccess& a,
                        const std::vector<bool>& is_kept) const;
 
+  /// Reads all subscripts of a nest anew, after what is known of its loops has changed.
+  void read_subscripts(Nest* nest) const;
+
   /// Elements between neighbours along a loop in the buffer as allocated.
   Sym address_step(const NestAccess& a, std::size_t depth) const;
 
@@ -74,6 +78,10 @@ class NestTable {
   /// what is used at once.
   const std::vector<Sym>& shape(ir::BufferId buffer) const {
     return shapes_[static_cast<std::size_t>(buffer.value)];
+  }
+  /// Extents of a buffer as it is declared.
+  const std::vector<Sym>& declared_shape(ir::BufferId buffer) const {
+    return full_[static_cast<std::size_t>(buffer.value)];
   }
   /// Elements between neighbours along each dimension, alignment of rows included.
   const std::vector<Sym>& strides(ir::BufferId buffer) const {
@@ -95,8 +103,7 @@ class NestTable {
   void collect(ir::Stmt s, const ir::Block* block);
   void collect_block(const ir::Block& block);
   void add_nest(const ir::Block* block, ir::Stmt body, bool is_init);
-  void read_subscripts(Nest* nest);
-  void read_guard(ir::Expr condition, IndexReader* reader, Nest* nest);
+  void read_guard(ir::Expr condition, IndexReader* reader, Nest* nest) const;
   void read_alignment(const ir::Block& block);
   void place_buffers();
   void shape_buffers();

@@ -13,6 +13,7 @@ namespace {
 int run(std::string_view only, const std::string& json, const DraftBenchOptions& options) {
   const Group groups[] = {
       {"rate", [&] { return rate_rows(options); }},
+      {"features", [&] { return feature_rows(options); }},
       {"quality", [&] { return quality_rows(options); }},
       {"replay", [&] { return replay_rows(options); }},
       {"ablation", [&] { return ablation_rows(options); }},
@@ -35,7 +36,7 @@ int main(int argc, char** argv) {
   CLI::App app("the draft in numbers");
   app.add_option(
       "--only", only,
-      "one group: rate, quality, replay, ablation, or one that runs on request alone, on "
+      "one group: rate, features, quality, replay, ablation, or one that runs on request alone, on "
       "a quiet machine: o1, tvm, live, net");
   app.add_option("--seconds", options.seconds, "CPU seconds for each rate");
   app.add_option("--pools", options.pools, "folder of the pools");

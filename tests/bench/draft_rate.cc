@@ -23,11 +23,6 @@ double thread_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-struct RateCase {
-  std::string name;
-  Task task;
-};
-
 constexpr const char* kGemm =
     "op gemm(A: f32[1024,1024], B: f32[1024,1024]) -> (C: f32[1024,1024]) {\n"
     "  C[i,j] = sum[k] A[i,k] * B[k,j];\n}\n";
@@ -35,15 +30,6 @@ constexpr const char* kConv =
     "op conv2d(X: f32[1,64,56,56], F: f32[64,64,3,3]) -> (Y: f32[1,64,56,56]) {\n"
     "  Y[n,co,oh,ow] = sum[ci,kh,kw] (X[n, ci, oh + kh - 1, ow + kw - 1] or 0) * F[co,ci,kh,kw];\n"
     "}\n";
-
-std::vector<RateCase> rate_cases() {
-  const char* cpu = "cpu:znver4 num_threads=1";
-  const char* gpu = "cuda-host:sm_80";
-  return {{"cpu/gemm", make_bench_task(kGemm, cpu)},
-          {"cpu/conv2d", make_bench_task(kConv, cpu)},
-          {"gpu/gemm", make_bench_task(kGemm, gpu)},
-          {"gpu/conv2d", make_bench_task(kConv, gpu)}};
-}
 
 double size_of(const DraftSketch& sketch) {
   double size = 1;
@@ -128,6 +114,15 @@ Row whole_draft(const RateCase& c, const SearchSpace& space, const DraftBenchOpt
 }
 
 }  // namespace
+
+std::vector<RateCase> rate_cases() {
+  const char* cpu = "cpu:znver4 num_threads=1";
+  const char* gpu = "cuda-host:sm_80";
+  return {{"cpu/gemm", make_bench_task(kGemm, cpu)},
+          {"cpu/conv2d", make_bench_task(kConv, cpu)},
+          {"gpu/gemm", make_bench_task(kGemm, gpu)},
+          {"gpu/conv2d", make_bench_task(kConv, gpu)}};
+}
 
 Task make_bench_task(const std::string& text, const std::string& target) {
   lang::CompileInput input;

@@ -31,9 +31,18 @@ struct DraftBenchOptions {
 /// The only operator of a .prn text on a target of the table.
 search::Task make_bench_task(const std::string& text, const std::string& target);
 
+struct RateCase {
+  std::string name;
+  search::Task task;
+};
+/// A matrix product and a convolution, for a processor and a GPU.
+std::vector<RateCase> rate_cases();
+
 /// Candidates drafted per CPU second of one thread, by sketch; the one-time derivation; the same
 /// work by making every candidate's program.
 std::vector<Row> rate_rows(const DraftBenchOptions& options);
+/// Features of 512 candidates by the batch, and of one by its program.
+std::vector<Row> feature_rows(const DraftBenchOptions& options);
 /// How good the drafts of several analyzers are on measured pools.
 std::vector<Row> quality_rows(const DraftBenchOptions& options);
 /// Strategies against recorded times.

@@ -1,0 +1,32 @@
+// Names of all features, with their units and how models bring them to one scale: feature.def.
+#ifndef PRUNERC_COSTMODEL_FEATURE_NAMES_H_
+#define PRUNERC_COSTMODEL_FEATURE_NAMES_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace prunerc::costmodel {
+
+enum class FeatureGroup : uint8_t { kStatement, kTag, kFlow, kHardware };
+
+/// kByMax: divided by the largest value of the training data, as published. kFixed: divided by
+/// kFixedScale, for what hardly varies within one data set. kNone: as it is.
+enum class FeatureNormaliser : uint8_t { kNone, kByMax, kFixed };
+/// The base-2 logarithm of four thousand million: what has a logarithm comes between 0 and about 1.
+inline constexpr double kFixedScale = 32;
+
+struct FeatureName {
+  std::string name;  // "float_mul", "B2.unique_bytes"
+  std::string unit;  // "log2", "flag", "ratio"
+  FeatureNormaliser normaliser = FeatureNormaliser::kNone;
+};
+
+/// By index of the group's vector.
+std::span<const FeatureName> feature_names(FeatureGroup group);
+/// Index of a name in its group; -1 if there is none.
+int find_feature(FeatureGroup group, std::string_view name);
+
+}  // namespace prunerc::costmodel
+
+#endif  // PRUNERC_COSTMODEL_FEATURE_NAMES_H_
