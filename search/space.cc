@@ -34,6 +34,7 @@ std::vector<Variant> variants() {
   add("pack+block", [](Variant& v) { v.pack = true, v.block_reduction = true; });
   add("near", [](Variant& v) { v.near = true; });
   add("near+rotate", [](Variant& v) { v.near = true, v.rotate_reduction = true; });
+  add("turn", [](Variant& v) { v.turn = true; });
   add("stages", [](Variant& v) { v.inline_stages = false; });
   add("split", [](Variant& v) { v.fuse_rows = false; });
   add("plain", [](Variant& v) { v.rfactor = false; });
@@ -116,8 +117,8 @@ void leave_stages_to_readers(const schedule::Schedule& schedule, std::vector<Gro
 Result<void> apply_variant(SketchContext& context, const Variant& variant) {
   inline_stages(context, variant);
   bool tiled = false;
-  const bool wants_tile =
-      variant.pack || variant.rotate_reduction || variant.near || variant.block_reduction;
+  const bool wants_tile = variant.pack || variant.rotate_reduction || variant.near ||
+                          variant.block_reduction || variant.turn;
   std::vector<Group> groups = group_blocks(context.schedule);
   if (variant.near) leave_stages_to_readers(context.schedule, &groups);
   for (const Group& group : groups) {

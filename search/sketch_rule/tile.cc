@@ -15,8 +15,11 @@
 //
 // r is an axis along which some operand is reused, v the output's contiguous axis. The number of
 // tasks per axis is decided and what one task does is inferred, so any extent can be cut; tails are
-// guarded. Source: the structure SSRSRS of Ansor (Zheng et al., OSDI 2020), sections 4.1 and 4.2,
-// and of GotoBLAS' panels.
+// guarded.
+// Turned, v is another axis: a convolution's output channels instead of its pixels, whose windows
+// shift against the vectors and whose rows seldom fill them. The operand that runs along v
+// (weights) and the tile in registers are copied with v innermost. Source: the structure SSRSRS of
+// Ansor (Zheng et al., OSDI 2020), sections 4.1 and 4.2, and of GotoBLAS' panels.
 #include "search/sketch_rule/rule.h"
 
 #include <algorithm>
@@ -38,6 +41,9 @@ constexpr int64_t kMaxUnrolledWindow = 4;
 /// operands.
 constexpr int64_t kPreferredAccumulators = 24;
 constexpr int64_t kPreferredVectors = 4;
+/// Turned, the scalars of a row go through registers as well, and rows are what reuses the vectors,
+/// which come from L2.
+constexpr int64_t kPreferredTurnedVectors = 2;
 /// Iterations of a part of a reduction: enough to pay for reading the accumulators again.
 constexpr int64_t kMinPart = 16;
 constexpr int64_t kPreferredPart = 256;
@@ -90,6 +96,70 @@ std::optional<TileAxes> find_axes(const BlockFacts& facts) {
   return axes;
 }
 
+// Whether every subscript is one variable: then any order of them is a layout.
+bool is_plain(const ir::Access& access) {
+  return std::all_of(access.region.begin(), access.region.end(), [](const auto& range) {
+    return range.min.template as<ir::Var>() != nullptr ||
+           range.min.template as<ir::IntImm>() != nullptr;
+  });
+}
+
+// The operand that moves with `var` if it is the only one and plain; -1 otherwise.
+int turned_operand(const ir::Block& block, ir::VarId var) {
+  int found = -1;
+  for (std::size_t i = 0; i < block.reads.size(); ++i) {
+    const ir::Access& access = block.reads[i];
+    if (access.buffer == block.writes[0].buffer || !mentions(access, var)) continue;
+    if (found >= 0 || !is_plain(access)) return -1;
+    found = static_cast<int>(i);
+  }
+  return found;
+}
+
+// Some operand is read through a window that moves along `var`.
+bool has_window(const ir::Block& block, ir::VarId var) {
+  return std::any_of(block.reads.begin(), block.reads.end(), [&](const ir::Access& access) {
+    return access.buffer != block.writes[0].buffer && mentions(access, var) && !is_plain(access);
+  });
+}
+
+// The contiguous axis becomes the tile's rows, the longest that one operand alone moves along its
+// vectors.
+std::optional<TileAxes> find_turned_axes(const BlockFacts& facts) {
+  const std::optional<TileAxes> plain = find_axes(facts);
+  if (!plain || !has_window(*facts.block, plain->vector.var)) return std::nullopt;
+  if (!is_plain(facts.block->writes[0])) return std::nullopt;
+  TileAxes axes;
+  axes.row = plain->vector;
+  axes.vector.extent = 1;
+  for (const Axis& axis : facts.spatial) {
+    if (axis.iter == axes.row->iter || axis.extent <= axes.vector.extent) continue;
+    if (turned_operand(*facts.block, axis.var) >= 0) axes.vector = axis;
+  }
+  if (axes.vector.extent == 1) return std::nullopt;
+  for (const Axis& axis : facts.spatial) {
+    if (axis.iter != axes.vector.iter && axis.iter != axes.row->iter) axes.outer.push_back(axis);
+  }
+  return axes;
+}
+
+// "(a0, a1, a2) -> (a0, a2, a1)": those of the block's variables that the access mentions, `last`
+// at the end.
+std::string turning_map(const ir::Block& block, const ir::Access& access, ir::VarId last) {
+  std::string from, to, end;
+  for (std::size_t i = 0; i < block.iters.size(); ++i) {
+    const ir::VarId var = block.iters[i].var->id;
+    const std::string name = "a" + std::to_string(i);
+    from += (from.empty() ? "" : ", ") + name;
+    if (var == last) {
+      end = name;
+    } else if (mentions(access, var)) {
+      to += name + ", ";
+    }
+  }
+  return "(" + from + ") -> (" + to + end + ")";
+}
+
 /// The loops of one tiled axis: tasks, tiles of a task, then the tile itself.
 struct TiledAxis {
   LoopId task, tile;
@@ -126,8 +196,10 @@ class TileRule {
 
   Result<void> run() {
     const BlockFacts facts = facts_of(context_.schedule, block_);
-    const std::optional<TileAxes> axes = find_axes(facts);
-    if (!axes) return error(Diag::kUnsupported, std::string("tiling of this block"));
+    const std::optional<TileAxes> axes = variant_.turn ? find_turned_axes(facts) : find_axes(facts);
+    if (!axes || (variant_.turn && !variant_.write_cache)) {
+      return error(Diag::kUnsupported, std::string("tiling of this block"));
+    }
     const int64_t lanes = context_.target.lanes(facts.element_bytes);
     width_ = axes->vector.extent >= lanes ? lanes : power_of_two(axes->vector.extent);
     std::vector<int> packed;
@@ -139,7 +211,8 @@ class TileRule {
     if (variant_.near && stages_.empty()) {
       return error(Diag::kUnsupported, std::string("a block that reads no stage"));
     }
-    PRUNERC_TRY_VOID(add_copies(packed));
+    PRUNERC_TRY_VOID(variant_.turn ? add_turned_copies(*facts.block, axes->vector.var)
+                                   : add_copies(packed));
     PRUNERC_TRY_VOID(split_axes(*axes));
     PRUNERC_TRY_VOID(order_loops(*axes, facts.reduce));
     PRUNERC_TRY_VOID(mark_tile());
@@ -175,12 +248,62 @@ class TileRule {
     return {};
   }
 
+  Result<void> add_turned_copies(const ir::Block& block, ir::VarId vector) {
+    const int read = turned_operand(block, vector);
+    const ir::Access from = block.reads[static_cast<std::size_t>(read)];
+    const ir::Access to = block.writes[0];
+    const std::string from_map = turning_map(block, from, vector);
+    const std::string to_map = turning_map(block, to, vector);
+    const std::size_t from_dim = dim_of(from, vector);
+    const std::size_t num_dims = from.region.size();
+    turned_dim_ = dim_of(to, vector);
+    // From here on the block's program may be gone.
+    schedule::Schedule& s = context_.schedule;
+    PRUNERC_TRY(const BlockId copy,
+                s.reindex_cache_read(block_, read, ir::Scope::kGlobal, from_map));
+    PRUNERC_TRY_VOID(vectorize_copy(copy, from_dim, num_dims));
+    PRUNERC_TRY(const BlockId copy_out,
+                s.reindex_cache_write(block_, 0, ir::Scope::kLocal, to_map));
+    if (!consumer_.valid()) {
+      consumer_ = copy_out;
+      return {};
+    }
+    return s.compute_inline(copy_out);
+  }
+
+  static std::size_t dim_of(const ir::Access& access, ir::VarId var) {
+    std::size_t dim = 0;
+    while (dim < access.region.size() && !mentions(access.region[dim].min, var)) ++dim;
+    return dim;
+  }
+
+  // The operand is copied once, in parallel: it is what all tasks share. A copy has a loop for each
+  // subscript.
+  Result<void> vectorize_copy(BlockId copy, std::size_t dim, std::size_t num_dims) {
+    const BlockFacts facts = facts_of(context_.schedule, copy);
+    if (!facts.trivial || facts.spatial.size() != num_dims || num_dims < 2) {
+      return error(Diag::kUnsupported, std::string("a copy of this operand"));
+    }
+    std::vector<LoopId> loops;
+    for (std::size_t i = 0; i < num_dims; ++i) {
+      if (i != dim) loops.push_back(facts.spatial[i].loop);
+    }
+    PRUNERC_TRY(const std::vector<LoopId> parts,
+                context_.schedule.split(facts.spatial[dim].loop, {Int(-1), Int(width_)}));
+    std::vector<LoopId> order = loops;
+    order.insert(order.end(), parts.begin(), parts.end());
+    PRUNERC_TRY_VOID(context_.schedule.reorder(order));
+    PRUNERC_TRY_VOID(context_.schedule.vectorize(parts[1]));
+    static_cast<void>(parallelize(context_, loops).ok());
+    return {};
+  }
+
   Result<void> split_axes(const TileAxes& axes) {
     const int64_t units = ceil_div(axes.vector.extent, width_);
-    PRUNERC_TRY(vector_,
-                tile_axis(context_, axes.vector, units, axes.row ? kPreferredVectors : kMaxVectors,
-                          preferred_tasks(context_, axes.vector.extent, true, variant_),
-                          kMaxVectors, width_));
+    const int64_t shared = variant_.turn ? kPreferredTurnedVectors : kPreferredVectors;
+    PRUNERC_TRY(vector_, tile_axis(context_, axes.vector, units, axes.row ? shared : kMaxVectors,
+                                   preferred_tasks(context_, axes.vector.extent, true, variant_),
+                                   kMaxVectors, width_));
     if (!axes.row) return {};
     PRUNERC_TRY(
         row_,
@@ -210,7 +333,10 @@ class TileRule {
     order.insert(order.end(), vector_.inner.begin(), vector_.inner.end());
     PRUNERC_TRY_VOID(context_.schedule.reorder(order));
     tasks_ = std::move(tasks);
-    // A window of three would leave its loop as often as it runs through it.
+    // A window of three would leave its loop as often as it runs through it. Turned, its steps
+    // share the scalars of a row, and written out they would keep more of them than there are
+    // registers.
+    if (variant_.turn) return {};
     for (const Axis& axis : reduce) {
       const bool innermost = axis.loop == reductions.back();
       if (innermost && axis.extent > 1 && axis.extent <= kMaxUnrolledWindow) {
@@ -259,6 +385,22 @@ class TileRule {
     return {};
   }
 
+  // Vectors leave across the rows of the result.
+  Result<void> mark_turned(std::vector<LoopId> loops) {
+    if (turned_dim_ >= loops.size()) {
+      return error(Diag::kUnsupported, std::string("a copy of this result"));
+    }
+    PRUNERC_TRY(const std::vector<LoopId> parts,
+                context_.schedule.split(loops[turned_dim_], {Int(-1), Int(width_)}));
+    loops[turned_dim_] = parts[0];
+    std::vector<LoopId> order = loops;
+    order.push_back(parts[1]);
+    PRUNERC_TRY_VOID(context_.schedule.reorder(order));
+    PRUNERC_TRY_VOID(context_.schedule.vectorize(parts[1]));
+    for (const LoopId loop : loops) PRUNERC_TRY_VOID(context_.schedule.unroll(loop));
+    return {};
+  }
+
   Result<void> place_copies() {
     for (const BlockId pack : packs_) {
       PRUNERC_TRY(const std::vector<LoopId> loops, context_.schedule.compute_at(pack, panel_loop_));
@@ -272,6 +414,7 @@ class TileRule {
     if (!consumer_.valid()) return {};
     PRUNERC_TRY(const std::vector<LoopId> loops,
                 context_.schedule.reverse_compute_at(consumer_, tile_loop_));
+    if (variant_.turn) return mark_turned(loops);
     // The rows of a tile are few, those of a task are not.
     return mark_copy(loops, !variant_.block_reduction);
   }
@@ -288,6 +431,7 @@ class TileRule {
   BlockId block_, consumer_;
   const Variant& variant_;
   int64_t width_ = 1;
+  std::size_t turned_dim_ = 0;  // of the result, which the vectors run along
   TiledAxis vector_;
   std::optional<TiledAxis> row_;
   std::vector<BlockId> packs_, stages_;

@@ -183,7 +183,10 @@ TEST_CASE("the expected structures are there") {
     INFO(name);
     CHECK(has(gemm, name));
   }
+  CHECK(has(names("conv2d_relu"), "turn"));
   CHECK(has(names("conv2d"), "rotate"));
+  // Nothing to gain where vectors are loaded as they lie.
+  CHECK_FALSE(has(gemm, "turn"));
   CHECK(has(names("softmax_like"), "split"));
 }
 
