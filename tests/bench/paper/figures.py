@@ -1,0 +1,393 @@
+"""The figures: each function takes rows by name and returns a figure, or None where it has no such rows."""
+
+import io
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+import rows as results
+
+# Okabe and Ito's colours, told apart with every common colour blindness; markers and hatches for print.
+COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999"]
+MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*"]
+HATCHES = ["", "//", "..", "xx", "\\\\", "++", "--", "oo"]
+
+METRICS = {"top1": "Top-1", "top5": "Top-5", "pairwise": "pairwise accuracy"}
+
+plt.rcParams.update({
+    "figure.dpi": 110,
+    "font.size": 9,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#dddddd",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "hatch.linewidth": 0.4,
+})
+
+
+def panels(count, width=3.4, height=2.9, columns=3):
+    """Figure and `count` axes; a legend goes below."""
+    columns = min(columns, count)
+    lines = -(-count // columns)
+    figure, axes = plt.subplots(lines, columns, figsize=(max(4.5, width * columns), height * lines), squeeze=False,
+                                layout="constrained")
+    flat = list(axes.flat)
+    for unused in flat[count:]:
+        unused.set_visible(False)
+    return figure, flat[:count]
+
+
+def legend(figure, axes):
+    entries = {}
+    for axis in axes:
+        for handle, label in zip(*axis.get_legend_handles_labels()):
+            entries.setdefault(label, handle)
+    if entries:
+        figure.legend(entries.values(), entries.keys(), loc="upper center", bbox_to_anchor=(0.5, -0.01),
+                      ncols=min(6, len(entries)))
+
+
+def goal_line(axis, value, label, **style):
+    axis.axhline(value, color="#000000", linewidth=1, **{"linestyle": "--", **style}, label=label)
+
+
+def draw_curves(axis, curves, order):
+    """`curves`: {NAME: {x: Point}}; `order` fixes colour and marker of each name over all panels."""
+    for name, curve in curves.items():
+        style = order.index(name) % len(COLOURS)
+        xs = sorted(curve)
+        axis.plot(xs, [curve[x].value for x in xs], color=COLOURS[style], marker=MARKERS[style], markersize=4, label=name)
+        low, high = [curve[x].low for x in xs], [curve[x].high for x in xs]
+        if low != high:
+            axis.fill_between(xs, low, high, color=COLOURS[style], alpha=0.15, linewidth=0)
+
+
+def draw_bars(axis, groups, order):
+    """`groups`: {GROUP: {NAME: Point}}, a group of bars side by side for each."""
+    width = 0.8 / len(order)
+    for i, name in enumerate(order):
+        have = [(x, group[name]) for x, group in enumerate(groups.values()) if name in group]
+        if not have:
+            continue
+        points = [point for _, point in have]
+        errors = [[p.value - p.low for p in points], [p.high - p.value for p in points]]
+        style = i % len(COLOURS)
+        axis.bar([x - 0.4 + (i + 0.5) * width for x, _ in have], [p.value for p in points], width, label=name,
+                 color=COLOURS[style], hatch=HATCHES[style], edgecolor="white", linewidth=0.5,
+                 yerr=errors if any(map(any, errors)) else None, error_kw={"elinewidth": 1, "capsize": 2})
+    axis.set_xticks(range(len(groups)), groups.keys(), rotation=30 if len(groups) > 3 else 0,
+                    ha="right" if len(groups) > 3 else "center")
+    axis.grid(axis="x", visible=False)
+
+
+def draw_dots(axis, groups, order):
+    """As bars, but for values whose distance from zero says nothing: the axis need not begin there."""
+    for i, name in enumerate(order):
+        have = [(x, group[name]) for x, group in enumerate(groups.values()) if name in group]
+        style = i % len(COLOURS)
+        axis.errorbar([x - 0.35 + (i + 0.5) * 0.7 / len(order) for x, _ in have], [p.value for _, p in have],
+                      yerr=[[p.value - p.low for _, p in have], [p.high - p.value for _, p in have]], label=name,
+                      fmt=MARKERS[style], color=COLOURS[style], markersize=5, elinewidth=1, capsize=2)
+    axis.set_xticks(range(len(groups)), groups.keys(), rotation=30 if len(groups) > 3 else 0,
+                    ha="right" if len(groups) > 3 else "center")
+    for x in range(1, len(groups)):
+        axis.axvline(x - 0.5, color="#dddddd", linewidth=1)
+    axis.grid(axis="x", visible=False)
+
+
+def names_of(trees):
+    """All keys of some dicts, in the order in which they come."""
+    return list(dict.fromkeys(key for tree in trees for key in tree))
+
+
+def plain(row_by_name, unit=1.0):
+    """{NAME: {"": Point}} without ranges, for one bar each."""
+    return {name: results.Point(row.value / unit, row.value / unit, row.value / unit) for name, row in row_by_name.items()}
+
+
+RATE_KINDS = {
+    "": ("drafted", COLOURS[0], HATCHES[0]),
+    "exhausted": ("drafted, most of the space seen", COLOURS[5], HATCHES[2]),
+    "programs": ("a program for each", COLOURS[7], HATCHES[1]),
+}
+
+
+def draft_rates(rows):
+    cases = results.rates(rows)
+    if not cases:
+        return None
+    figure, axes = panels(len(cases), width=4.2, columns=2)
+    for axis, (case, sketches) in zip(axes, cases.items()):
+        for sketch, rate in sketches.items():
+            kind = next((kind for kind in ("programs", "exhausted") if kind in sketch), "")
+            label, colour, hatch = RATE_KINDS[kind]
+            axis.barh(sketch.removesuffix(" (exhausted)"), rate, color=colour, hatch=hatch, edgecolor="white", label=label)
+        axis.axvline(1e6, color="#000000", linestyle="--", linewidth=1, label="goal")
+        axis.set(title=case, xscale="log", xlim=(1e3, 1e7), xlabel="candidates / CPU second, one thread", ylabel="sketch")
+        axis.invert_yaxis()
+        axis.grid(axis="y", visible=False)
+    legend(figure, axes)
+    return figure
+
+
+def draft_best1(rows):
+    classes = results.draft_quality(rows)
+    if not classes:
+        return None
+    order = names_of(classes.values())
+    figure, axes = panels(len(classes))
+    for axis, (cls, analyzers) in zip(axes, classes.items()):
+        draw_curves(axis, analyzers, order)
+        sizes = sorted({size for curve in analyzers.values() for size in curve})
+        axis.set(title=cls, xlabel="candidates drafted", ylabel="Best-1 (1 = best of the pool)")
+        axis.set_xscale("log", base=2)
+        axis.set_xticks(sizes, sizes)
+    legend(figure, axes)
+    return figure
+
+
+def draft_penalties(rows):
+    analyzers = results.penalties(rows)
+    if not analyzers:
+        return None
+    figure, axes = panels(len(analyzers), columns=2)
+    for axis, (analyzer, parts) in zip(axes, analyzers.items()):
+        for y, (without, whole) in enumerate(parts.values()):
+            axis.plot([without, whole], [y, y], color=COLOURS[7], linewidth=1)
+            axis.plot(without, y, "o", color=COLOURS[1], label="without it" if y == 0 else None)
+            axis.plot(whole, y, "|", color=COLOURS[0], markersize=12, markeredgewidth=2, label="with all" if y == 0 else None)
+        axis.set_yticks(range(len(parts)), parts.keys())
+        axis.set(title=analyzer, xlabel="Best-1 of 512 drafted, mean of the classes", ylabel="penalty left out")
+    legend(figure, axes)
+    return figure
+
+
+def regrets(rows):
+    variants = results.values(rows, "regret")
+    if not variants:
+        return None
+    figure, (axis,) = panels(1, width=6, height=2.6)
+    axis.barh(list(variants), [row.value for row in variants.values()],
+              color=[COLOURS[0] if name == "all" else COLOURS[1] for name in variants])
+    axis.invert_yaxis()
+    axis.grid(axis="y", visible=False)
+    axis.set(xlabel="mean over trials of log2(best so far / best of the pool); less is better", ylabel="variant")
+    return figure
+
+
+def to_ansor(rows, live=""):
+    groups = {}
+    for label, name in (("trials", "trials_to_ansor"), ("seconds", "time_to_ansor")):
+        for task, point in plain(results.values(rows, live + name)).items():
+            groups.setdefault(task, {})[label] = point
+    if not groups:
+        return None
+    figure, (axis,) = panels(1, width=max(5, 0.8 * len(groups) + 3), height=3.4)
+    draw_bars(axis, groups, ["trials", "seconds"])
+    goal_line(axis, 1, "as many as Ansor", linestyle="-")
+    goal_line(axis, 3, "goal")
+    goal_line(axis, 2.6, "published mean, 3 GPUs", linestyle=":")
+    axis.set(ylabel="times fewer than Ansor's", xlabel="task")
+    legend(figure, [axis])
+    return figure
+
+
+def live_to_ansor(rows):
+    return to_ansor(rows, "live_")
+
+
+def tvm_seconds(rows):
+    tasks = results.values(rows, "seconds_to_tvm_ansor")
+    if not tasks:
+        return None
+    figure, (axis,) = panels(1, width=max(5, len(tasks) + 2), height=3.2)
+    draw_bars(axis, {task: {"ours": point} for task, point in plain(tasks).items()}, ["ours"])
+    for x, row in enumerate(tasks.values()):
+        if row.goal is not None:
+            axis.hlines(row.goal, x - 0.45, x + 0.45, color="#000000", linestyle="--", label="goal: a fifth of TVM's seconds")
+    axis.set(ylabel="seconds to what TVM's Ansor reached", xlabel="task")
+    legend(figure, [axis])
+    return figure
+
+
+def o1_ratios(rows):
+    tasks = results.values(rows, "o1_ratio")
+    if not tasks:
+        return None
+    figure, (axis,) = panels(1, width=max(5, 0.6 * len(tasks) + 2), height=3.4)
+    draw_bars(axis, {task: {"-O1": point} for task, point in plain(tasks).items()}, ["-O1"])
+    goal_line(axis, 1, "the tuned kernel", linestyle="-")
+    goal_line(axis, 1.5, "goal")
+    axis.set(ylabel="latency without measuring / tuned", xlabel="task")
+    legend(figure, [axis])
+    return figure
+
+
+def model_bars(rows):
+    metrics = results.accuracy(rows)
+    models = {}
+    for metric, by_model in metrics.items():
+        for model, curve in by_model.items():
+            if 100 in curve:
+                models.setdefault(model, {})[METRICS[metric]] = curve[100]
+    if not models:
+        return None
+    figure, (axis,) = panels(1, width=max(6, 1.2 * len(models)), height=3.4)
+    draw_dots(axis, models, [metric for metric in METRICS.values() if any(metric in scores for scores in models.values())])
+    axis.set(ylabel="score on tasks not seen in training\n(1 = always right)", xlabel="model")
+    legend(figure, [axis])
+    return figure
+
+
+def model_volumes(rows):
+    metrics = {m: c for m, c in results.accuracy(rows).items() if any(len(curve) > 1 for curve in c.values())}
+    if not metrics:
+        return None
+    order = names_of(metrics.values())
+    figure, axes = panels(len(metrics))
+    for axis, (metric, curves) in zip(axes, metrics.items()):
+        draw_curves(axis, curves, order)
+        percents = sorted({percent for curve in curves.values() for percent in curve})
+        axis.set(xlabel="training rows used (%)", ylabel=f"{METRICS[metric]} on tasks not seen", xscale="log")
+        axis.set_xticks(percents, percents)
+        axis.minorticks_off()
+    legend(figure, axes)
+    return figure
+
+
+def model_differences(rows):
+    metrics = results.differences(rows)
+    if not metrics:
+        return None
+    models = names_of(metrics.values())
+    most = max(len(classes) for by_model in metrics.values() for classes in by_model.values())
+    figure, axes = panels(len(metrics), width=4.6, height=0.11 * most * len(models) + 1.8, columns=2)
+    for axis, (metric, by_model) in zip(axes, metrics.items()):
+        classes = names_of(by_model.values())
+        for i, model in enumerate(models):
+            shift = (i + 0.5) / len(models) * 0.8 - 0.4
+            have = [(classes.index(cls) + shift, p) for cls, p in by_model.get(model, {}).items()]
+            axis.errorbar([p.value for _, p in have], [y for y, _ in have],
+                          xerr=[[p.value - p.low for _, p in have], [p.high - p.value for _, p in have]],
+                          fmt=MARKERS[i % len(MARKERS)], color=COLOURS[i % len(COLOURS)], markersize=4, elinewidth=1,
+                          label=model)
+        axis.axvline(0, color="#000000", linewidth=1)
+        axis.set_yticks(range(len(classes)), classes)
+        axis.invert_yaxis()
+        axis.set(xlabel=f"pacm less the model, {METRICS[metric]}; 95 %", ylabel="operator class")
+    legend(figure, axes)
+    return figure
+
+
+def pruning_curves(rows):
+    metrics = results.pruning(rows)
+    if not metrics:
+        return None
+    order = names_of({kind: 0 for kind in curves if kind != "all"} for curves in metrics.values())
+    figure, axes = panels(len(metrics), width=4.2, columns=2)
+    for axis, (metric, curves) in zip(axes, metrics.items()):
+        whole = curves.get("all", {}).get(0)
+        # Every kind starts from the same training with all rows.
+        draw_curves(axis, {k: {**({0: whole} if whole else {}), **c} for k, c in curves.items() if k != "all"}, order)
+        if whole:
+            goal_line(axis, whole.value, "all rows", linestyle="-")
+        axis.axvline(45, color="#000000", linestyle=":", linewidth=1, label="published: 45 % at no loss")
+        axis.set(xlabel="training rows removed (%)", ylabel=f"{METRICS[metric]} on tasks not seen")
+    legend(figure, axes)
+    return figure
+
+
+def transfer_curves(rows):
+    ways = results.transfer(rows)
+    if not ways:
+        return None
+    cases = [(way, metric, curves) for way, metrics in ways.items() for metric, curves in metrics.items()]
+    order = names_of(curves for _, _, curves in cases)
+    figure, axes = panels(len(cases), width=4.2, columns=2)
+    for axis, ((source, target), metric, curves) in zip(axes, cases):
+        draw_curves(axis, curves, order)
+        axis.set(title=f"{source} to {target}", xlabel="records of each task on the new platform", ylabel=METRICS[metric])
+    legend(figure, axes)
+    return figure
+
+
+# What the abstract says of these pairs.
+PUBLISHED_SPEEDUPS = {("pruner", "ansor"): 2.6, ("moa-pruner", "ansor"): 4.82, ("pruner-offline", "tenset"): 4.75,
+                      ("pruner-offline", "tlp"): 4.05}
+
+
+def published_speedup(pair):
+    strategy, baseline = pair
+    return next((x for (s, b), x in PUBLISHED_SPEEDUPS.items() if s == strategy and baseline.startswith(b)), None)
+
+
+def tuning_speedups(rows):
+    pairs = results.speedups(rows)
+    if not pairs:
+        return None
+    figure, (axis,) = panels(1, width=max(5, len(pairs) + 2), height=3.6)
+    draw_bars(axis, {f"{s}\nbeside {b}": {"ours": point} for (s, b), point in pairs.items()}, ["ours"])
+    for x, pair in enumerate(pairs):
+        published = published_speedup(pair)
+        if published is not None:
+            axis.hlines(published, x - 0.45, x + 0.45, color="#000000", linewidth=2, linestyle=":", label="published, GPUs")
+    goal_line(axis, 1, "no faster", linestyle="-")
+    axis.set(ylabel="times less search time to the\nbaseline's final latency", xlabel="strategy")
+    legend(figure, [axis])
+    return figure
+
+
+def tuning_latencies(rows):
+    tasks = results.final_latencies(rows)
+    if not tasks:
+        return None
+    order = names_of(tasks.values())
+    groups = {}
+    for task, by_strategy in tasks.items():
+        # Tasks differ by orders of magnitude: each in units of its fastest answer.
+        least = min((value for value in by_strategy.values() if value > 0), default=1)
+        groups[task] = {s: results.Point(v / least, v / least, v / least) for s, v in by_strategy.items()}
+    figure, (axis,) = panels(1, width=max(6, 1.1 * len(groups)), height=3.6)
+    draw_dots(axis, groups, order)
+    axis.set(ylabel="final latency / least of the task", xlabel="task")
+    legend(figure, [axis])
+    return figure
+
+
+# By claim: name of the picture, its title, what draws it (None where its rows are missing).
+FIGURES = {
+    "draft_throughput": [("draft_per_s", "Candidates drafted per CPU second", draft_rates)],
+    "draft_quality": [
+        ("draft_best1", "Best-1 by draft size and operator class", draft_best1),
+        ("draft_penalties", "The published analyzers without each penalty", draft_penalties),
+    ],
+    "ablation": [("ablation", "The default strategy with one thing changed", regrets)],
+    "search_vs_ansor": [("to_ansor", "Trials and seconds to Ansor's final latency, replayed", to_ansor)],
+    "search_live": [("live_to_ansor", "Trials and seconds to Ansor's final latency, live", live_to_ansor)],
+    "resnet50": [("resnet50_to_ansor", "ResNet-50: trials and seconds to Ansor's final latency", live_to_ansor)],
+    "seconds_to_tvm": [("tvm_seconds", "Seconds to what TVM's Ansor reached", tvm_seconds)],
+    "o1": [("o1_ratio", "Answers without measuring beside tuned ones", o1_ratios)],
+    "model_accuracy": [
+        ("model_accuracy", "Accuracy of the models on held-out tasks", model_bars),
+        ("model_volumes", "Accuracy by volume of training data", model_volumes),
+        ("model_differences", "Our model less each other, paired", model_differences),
+    ],
+    "data_pruning": [("data_pruning", "Accuracy after pruning the training data", pruning_curves)],
+    "transfer": [("transfer", "Accuracy on a new platform as its records arrive", transfer_curves)],
+    "end_to_end": [
+        ("speedups", "Search time to the baselines' final latency", tuning_speedups),
+        ("final_latencies", "Final latencies", tuning_latencies),
+    ],
+}
+
+
+def png_of(figure):
+    out = io.BytesIO()
+    # No version of the library in the file: the same rows give the same bytes.
+    figure.savefig(out, format="png", bbox_inches="tight", metadata={"Software": None})
+    plt.close(figure)
+    return out.getvalue()

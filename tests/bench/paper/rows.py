@@ -1,0 +1,232 @@
+"""Rows of result files: reading them, and the curves and bars that their names and notes hold. Draws nothing."""
+
+import json
+import math
+import re
+from dataclasses import dataclass
+
+BENCHES = ("draft", "costmodel")
+
+NUMBER = r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
+
+# Goals of these are upper limits, which the files do not say.
+AT_MOST = re.compile(
+    r"(draft_50000_s|(live_)?overhead_fraction|o1_ratio|seconds_to_tvm_ansor|features_512_ms|features_derive_ms)/"
+    r"|(infer_512_ms|update_2000_s)$"
+)
+
+
+class Damaged(Exception):
+    """A file that is not what a benchmark writes."""
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    value: float  # None where the benchmark had no number
+    unit: str = ""
+    goal: float = None
+    note: str = ""
+
+    def meets_goal(self):
+        """None without a goal."""
+        if self.goal is None or self.value is None:
+            return None
+        return self.value <= self.goal if AT_MOST.match(self.name) else self.value >= self.goal
+
+
+@dataclass(frozen=True)
+class Results:
+    bench: str
+    machine: str
+    rows: dict  # by name, in the order of the file
+
+
+@dataclass(frozen=True)
+class Point:
+    """A value with its range over seeds, or its interval; the same three times where there is none."""
+
+    value: float
+    low: float
+    high: float
+
+
+def number(value, what):
+    if value is None:
+        return None
+    try:
+        made = float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
+    except OverflowError:
+        made = math.nan
+    if not math.isfinite(made):
+        raise Damaged(f"{what} is not a number")
+    return made
+
+
+def text(fields, key, what):
+    value = fields.get(key, "")
+    if not isinstance(value, str):
+        raise Damaged(f"{what}: {key} is not a text")
+    return value
+
+
+def parse(content):
+    """Results of a file's text; None of a benchmark that is not drawn here. Raises Damaged."""
+    try:
+        data = json.loads(content)
+    except (ValueError, RecursionError) as problem:
+        raise Damaged(f"no JSON: {problem}") from None
+    if not isinstance(data, dict) or not isinstance(data.get("bench"), str):
+        raise Damaged("no results of a benchmark")
+    if data["bench"] not in BENCHES:
+        return None
+    if not isinstance(data.get("rows"), list):
+        raise Damaged("rows are missing")
+    rows = {}
+    for i, fields in enumerate(data["rows"]):
+        what = f"row {i}"
+        if not isinstance(fields, dict) or not isinstance(fields.get("name"), str) or "value" not in fields:
+            raise Damaged(f"{what} has no name or value")
+        what += f", {fields['name']}"
+        if fields["name"] in rows:
+            raise Damaged(f"{what}: is there twice")
+        rows[fields["name"]] = Row(
+            fields["name"],
+            number(fields["value"], f"{what}: value"),
+            text(fields, "unit", what),
+            number(fields.get("goal"), f"{what}: goal"),
+            text(fields, "note", what),
+        )
+    return Results(data["bench"], text(data, "machine", "the file"), rows)
+
+
+def read(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return parse(file.read())
+    except (OSError, UnicodeDecodeError) as problem:
+        raise Damaged(f"cannot be read: {problem}") from None
+
+
+def point(row):
+    """Of a row with a value. The first "A to B" of the note is its range."""
+    found = re.search(rf"({NUMBER}) to ({NUMBER})", row.note)
+    if found is None:
+        return Point(row.value, row.value, row.value)
+    # Notes are rounded, and an interval need not hold the value; bars that end short of it cannot be drawn.
+    return Point(row.value, min(row.value, float(found[1])), max(row.value, float(found[2])))
+
+
+def matching(rows, pattern):
+    """(match, row) of the rows with a value whose whole name matches."""
+    expression = re.compile(pattern)
+    for row in rows.values():
+        found = expression.fullmatch(row.name)
+        if found and row.value is not None:
+            yield found, row
+
+
+def put(tree, keys, leaf):
+    for key in keys[:-1]:
+        tree = tree.setdefault(key, {})
+    tree[keys[-1]] = leaf
+
+
+def values(rows, prefix):
+    """{REST: Row} of the rows PREFIX/REST, REST without a slash."""
+    return {found[1]: row for found, row in matching(rows, re.escape(prefix) + "/([^/]+)")}
+
+
+def mean(numbers):
+    return sum(numbers) / len(numbers)
+
+
+def rates(rows):
+    """{TARGET/OPERATOR: {SKETCH: per second}}; the sketch "programs" is that of a program for each candidate."""
+    out = {}
+    for found, row in matching(rows, r"draft_per_s/([^/]+/[^/]+)/(.+)"):
+        put(out, (found[1], found[2]), row.value)
+    for found, row in matching(rows, r"programs_per_s/([^/]+/[^/]+)"):
+        put(out, (found[1], "programs"), row.value)
+    return out
+
+
+def draft_quality(rows):
+    """{CLASS: {ANALYZER: {drafted: Point of Best-1}}}."""
+    out = {}
+    for found, row in matching(rows, r"best1_at_(\d+)/([^/]+)"):
+        size, cls = int(found[1]), found[2]
+        put(out, (cls, "prunerc", size), point(row))
+        for analyzer, value in re.findall(rf"\b(release|paper|calibrated|random) ({NUMBER})", row.note):
+            put(out, (cls, analyzer, size), Point(float(value), float(value), float(value)))
+    for found, row in matching(rows, r"best1_at_(\d+)_release/([^/]+)"):
+        put(out, (found[2], "release", int(found[1])), point(row))
+    return out
+
+
+def penalties(rows):
+    """{ANALYZER: {PART: (Best-1 at 512 drafted without it, with it)}}, means over the classes."""
+    found_in = {}
+    for found, row in matching(rows, r"best1_at_128_without/([^/]+)/([^/]+)/([^/]+)"):
+        both = re.search(rf"@512 without ({NUMBER}), with ({NUMBER})", row.note)
+        if both:
+            found_in.setdefault(found[1], {}).setdefault(found[2], []).append((float(both[1]), float(both[2])))
+    return {
+        analyzer: {part: tuple(mean(column) for column in zip(*pairs)) for part, pairs in parts.items()}
+        for analyzer, parts in found_in.items()
+    }
+
+
+def accuracy(rows):
+    """{METRIC: {MODEL: {percent of the training rows: Point}}}."""
+    out = {}
+    for found, row in matching(rows, r"(top1|top5|pairwise)/([^/@]+)(?:@(\d+)%)?"):
+        if not found[2].startswith("pacm_less_"):
+            put(out, (found[1], found[2], int(found[3] or 100)), point(row))
+    return out
+
+
+def differences(rows):
+    """{METRIC: {MODEL: {CLASS, or "all": Point of our score less the model's}}}."""
+    out = {}
+    for found, row in matching(rows, r"(top1|pairwise)/pacm_less_([^/]+)(?:/([^/]+))?"):
+        put(out, (found[1], found[2], found[3] or "all"), point(row))
+    return out
+
+
+def pruning(rows):
+    """{METRIC: {KIND: {percent removed: Point}}}; the kind "all" has removed nothing."""
+    out = {}
+    for found, row in matching(rows, r"(top1|pairwise)_pruned/([^/@]+)(?:@(\d+)%)?"):
+        put(out, (found[1], found[2], 100 - int(found[3] or 100)), point(row))
+    return out
+
+
+def transfer(rows):
+    """{(FROM, TO): {METRIC: {METHOD: {records of each task: Point}}}}."""
+    out = {}
+    for found, row in matching(rows, r"(top1|pairwise)/(.+?)_to_(.+)/([^/@]+)@(\d+)"):
+        put(out, ((found[2], found[3]), found[1], found[4], int(found[5])), point(row))
+    return out
+
+
+def speedups(rows):
+    """{(STRATEGY, BASELINE): Point}: of all tasks, or the mean of the tasks where only they are there."""
+    whole, tasks = {}, {}
+    for found, row in matching(rows, r"speedup/([^/]+?)_vs_([^/]+)(?:/(.+))?"):
+        key = (found[1], found[2])
+        if found[3] is None:
+            whole[key] = point(row)
+        else:
+            tasks.setdefault(key, []).append(row.value)
+    for key, numbers in tasks.items():
+        whole.setdefault(key, Point(mean(numbers), min(numbers), max(numbers)))
+    return whole
+
+
+def final_latencies(rows):
+    """{TASK: {STRATEGY: value}}; the task "all" where the row names none."""
+    out = {}
+    for found, row in matching(rows, r"final_latency/([^/]+)(?:/(.+))?"):
+        put(out, (found[2] or "all", found[1]), row.value)
+    return out
