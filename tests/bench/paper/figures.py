@@ -1,102 +1,9 @@
 """The figures: each function takes rows by name and returns a figure, or None where it has no such rows."""
 
-import io
-
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
-
 import rows as results
-
-# Okabe and Ito's colours, told apart with every common colour blindness; markers and hatches for print.
-COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999"]
-MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*"]
-HATCHES = ["", "//", "..", "xx", "\\\\", "++", "--", "oo"]
+from draw import COLOURS, HATCHES, draw_bars, draw_curves, draw_dots, goal_line, legend, look_of, panels
 
 METRICS = {"top1": "Top-1", "top5": "Top-5", "pairwise": "pairwise accuracy"}
-
-plt.rcParams.update({
-    "figure.dpi": 110,
-    "font.size": 9,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#dddddd",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "legend.frameon": False,
-    "hatch.linewidth": 0.4,
-})
-
-
-def panels(count, width=3.4, height=2.9, columns=3):
-    """Figure and `count` axes; a legend goes below."""
-    columns = min(columns, count)
-    lines = -(-count // columns)
-    figure, axes = plt.subplots(lines, columns, figsize=(max(4.5, width * columns), height * lines), squeeze=False,
-                                layout="constrained")
-    flat = list(axes.flat)
-    for unused in flat[count:]:
-        unused.set_visible(False)
-    return figure, flat[:count]
-
-
-def legend(figure, axes):
-    entries = {}
-    for axis in axes:
-        for handle, label in zip(*axis.get_legend_handles_labels()):
-            entries.setdefault(label, handle)
-    if entries:
-        figure.legend(entries.values(), entries.keys(), loc="upper center", bbox_to_anchor=(0.5, -0.01),
-                      ncols=min(6, len(entries)))
-
-
-def goal_line(axis, value, label, **style):
-    axis.axhline(value, color="#000000", linewidth=1, **{"linestyle": "--", **style}, label=label)
-
-
-def draw_curves(axis, curves, order):
-    """`curves`: {NAME: {x: Point}}; `order` fixes colour and marker of each name over all panels."""
-    for name, curve in curves.items():
-        style = order.index(name) % len(COLOURS)
-        xs = sorted(curve)
-        axis.plot(xs, [curve[x].value for x in xs], color=COLOURS[style], marker=MARKERS[style], markersize=4, label=name)
-        low, high = [curve[x].low for x in xs], [curve[x].high for x in xs]
-        if low != high:
-            axis.fill_between(xs, low, high, color=COLOURS[style], alpha=0.15, linewidth=0)
-
-
-def draw_bars(axis, groups, order):
-    """`groups`: {GROUP: {NAME: Point}}, a group of bars side by side for each."""
-    width = 0.8 / len(order)
-    for i, name in enumerate(order):
-        have = [(x, group[name]) for x, group in enumerate(groups.values()) if name in group]
-        if not have:
-            continue
-        points = [point for _, point in have]
-        errors = [[p.value - p.low for p in points], [p.high - p.value for p in points]]
-        style = i % len(COLOURS)
-        axis.bar([x - 0.4 + (i + 0.5) * width for x, _ in have], [p.value for p in points], width, label=name,
-                 color=COLOURS[style], hatch=HATCHES[style], edgecolor="white", linewidth=0.5,
-                 yerr=errors if any(map(any, errors)) else None, error_kw={"elinewidth": 1, "capsize": 2})
-    axis.set_xticks(range(len(groups)), groups.keys(), rotation=30 if len(groups) > 3 else 0,
-                    ha="right" if len(groups) > 3 else "center")
-    axis.grid(axis="x", visible=False)
-
-
-def draw_dots(axis, groups, order):
-    """As bars, but for values whose distance from zero says nothing: the axis need not begin there."""
-    for i, name in enumerate(order):
-        have = [(x, group[name]) for x, group in enumerate(groups.values()) if name in group]
-        style = i % len(COLOURS)
-        axis.errorbar([x - 0.35 + (i + 0.5) * 0.7 / len(order) for x, _ in have], [p.value for _, p in have],
-                      yerr=[[p.value - p.low for _, p in have], [p.high - p.value for _, p in have]], label=name,
-                      fmt=MARKERS[style], color=COLOURS[style], markersize=5, elinewidth=1, capsize=2)
-    axis.set_xticks(range(len(groups)), groups.keys(), rotation=30 if len(groups) > 3 else 0,
-                    ha="right" if len(groups) > 3 else "center")
-    for x in range(1, len(groups)):
-        axis.axvline(x - 0.5, color="#dddddd", linewidth=1)
-    axis.grid(axis="x", visible=False)
 
 
 def names_of(trees):
@@ -104,9 +11,9 @@ def names_of(trees):
     return list(dict.fromkeys(key for tree in trees for key in tree))
 
 
-def plain(row_by_name, unit=1.0):
+def plain(row_by_name):
     """{NAME: {"": Point}} without ranges, for one bar each."""
-    return {name: results.Point(row.value / unit, row.value / unit, row.value / unit) for name, row in row_by_name.items()}
+    return {name: results.Point(row.value, row.value, row.value) for name, row in row_by_name.items()}
 
 
 RATE_KINDS = {
@@ -273,8 +180,7 @@ def model_differences(rows):
             have = [(classes.index(cls) + shift, p) for cls, p in by_model.get(model, {}).items()]
             axis.errorbar([p.value for _, p in have], [y for y, _ in have],
                           xerr=[[p.value - p.low for _, p in have], [p.high - p.value for _, p in have]],
-                          fmt=MARKERS[i % len(MARKERS)], color=COLOURS[i % len(COLOURS)], markersize=4, elinewidth=1,
-                          label=model)
+                          **look_of(i), linestyle="", markersize=4, elinewidth=1, label=model)
         axis.axvline(0, color="#000000", linewidth=1)
         axis.set_yticks(range(len(classes)), classes)
         axis.invert_yaxis()
@@ -316,28 +222,45 @@ def transfer_curves(rows):
 
 
 # What the abstract says of these pairs.
-PUBLISHED_SPEEDUPS = {("pruner", "ansor"): 2.6, ("moa-pruner", "ansor"): 4.82, ("pruner-offline", "tenset"): 4.75,
-                      ("pruner-offline", "tlp"): 4.05}
+PUBLISHED_SPEEDUPS = {("pruner", "ansor"): 2.6, ("moa-pruner", "ansor"): 4.82, ("pruner-offline", "tenset-offline"): 4.75,
+                      ("pruner-offline", "tlp-offline"): 4.05}
+
+BESIDE = {"speedup": "times fewer seconds\nto the baseline's end", "trials": "times fewer trials\nto the baseline's end",
+          "final": "times faster\nat the end"}
 
 
-def published_speedup(pair):
-    strategy, baseline = pair
-    return next((x for (s, b), x in PUBLISHED_SPEEDUPS.items() if s == strategy and baseline.startswith(b)), None)
+def draw_beside(axis, baselines, order, published):
+    """Of each strategy the value of all tasks by baseline, small dots for the tasks, lines for what is published."""
+    strategies = names_of(baselines.values())
+    for i, baseline in enumerate(order):
+        look = look_of(i)
+        for strategy, tasks in baselines.get(baseline, {}).items():
+            x = strategies.index(strategy) - 0.35 + (i + 0.5) * 0.7 / len(order)
+            single = [value for task, value in tasks.items() if task != "all"]
+            axis.plot([x] * len(single), single, ".", color=look["color"], alpha=0.5, markersize=4)
+            if "all" in tasks:
+                axis.plot(x, tasks["all"], **look, markersize=7, linestyle="", label=f"beside {baseline}")
+            if (strategy, baseline) in published:
+                axis.plot(x, published[strategy, baseline], "_", color="#000000", markersize=14, markeredgewidth=2,
+                          linestyle="", label="published, GPUs")
+    axis.axhline(1, color="#000000", linewidth=1)
+    axis.set_xticks(range(len(strategies)), strategies)
+    axis.grid(axis="x", visible=False)
 
 
 def tuning_speedups(rows):
-    pairs = results.speedups(rows)
-    if not pairs:
+    measures = {prefix: baselines for prefix in BESIDE if (baselines := results.beside_baselines(rows, prefix))}
+    if not measures:
         return None
-    figure, (axis,) = panels(1, width=max(5, len(pairs) + 2), height=3.6)
-    draw_bars(axis, {f"{s}\nbeside {b}": {"ours": point} for (s, b), point in pairs.items()}, ["ours"])
-    for x, pair in enumerate(pairs):
-        published = published_speedup(pair)
-        if published is not None:
-            axis.hlines(published, x - 0.45, x + 0.45, color="#000000", linewidth=2, linestyle=":", label="published, GPUs")
-    goal_line(axis, 1, "no faster", linestyle="-")
-    axis.set(ylabel="times less search time to the\nbaseline's final latency", xlabel="strategy")
-    legend(figure, [axis])
+    order = names_of(measures.values())
+    figure, axes = panels(len(measures), width=9.5, height=2.7, columns=1)
+    for axis, (prefix, baselines) in zip(axes, measures.items()):
+        draw_beside(axis, baselines, order, PUBLISHED_SPEEDUPS if prefix == "speedup" else {})
+        axis.set(ylabel=BESIDE[prefix], xlabel="strategy; small dots: single tasks")
+        if prefix != "final":
+            axis.set_yscale("log", base=2)
+            axis.yaxis.set_major_formatter("{x:g}")
+    legend(figure, axes)
     return figure
 
 
@@ -346,14 +269,9 @@ def tuning_latencies(rows):
     if not tasks:
         return None
     order = names_of(tasks.values())
-    groups = {}
-    for task, by_strategy in tasks.items():
-        # Tasks differ by orders of magnitude: each in units of its fastest answer.
-        least = min((value for value in by_strategy.values() if value > 0), default=1)
-        groups[task] = {s: results.Point(v / least, v / least, v / least) for s, v in by_strategy.items()}
-    figure, (axis,) = panels(1, width=max(6, 1.1 * len(groups)), height=3.6)
-    draw_dots(axis, groups, order)
-    axis.set(ylabel="final latency / least of the task", xlabel="task")
+    figure, (axis,) = panels(1, width=max(6, 1.1 * len(tasks)), height=3.6)
+    draw_dots(axis, {task: {s: results.Point(v, v, v) for s, v in found.items()} for task, found in tasks.items()}, order)
+    axis.set(ylabel="least latency of the pool / final latency\n(1 = the best was found)", xlabel="task")
     legend(figure, [axis])
     return figure
 
@@ -383,11 +301,3 @@ FIGURES = {
         ("final_latencies", "Final latencies", tuning_latencies),
     ],
 }
-
-
-def png_of(figure):
-    out = io.BytesIO()
-    # No version of the library in the file: the same rows give the same bytes.
-    figure.savefig(out, format="png", bbox_inches="tight", metadata={"Software": None})
-    plt.close(figure)
-    return out.getvalue()

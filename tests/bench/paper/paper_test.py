@@ -118,7 +118,7 @@ class Reading(unittest.TestCase):
 class Views(unittest.TestCase):
     def test_nothing_comes_of_no_rows(self):
         for view in (results.rates, results.draft_quality, results.penalties, results.accuracy, results.differences,
-                     results.pruning, results.transfer, results.speedups, results.final_latencies):
+                     results.pruning, results.transfer, results.final_latencies):
             with self.subTest(view=view.__name__):
                 self.assertEqual({}, view({}))
                 self.assertEqual({}, view(rows_of(row("corpus_rows"), row("top1/"), row("/"), row("best1_at_x/conv"))))
@@ -168,15 +168,17 @@ class Views(unittest.TestCase):
                           ("znver5/1", "x86-64-v3/1"): {"pairwise": {"moa": {0: just(0.7)}}}}, results.transfer(rows))
         self.assertEqual({}, results.accuracy(rows))
 
-    def test_speedups_of_tasks_stand_in_for_those_of_all(self):
+    def test_speedups_are_by_baseline_strategy_and_task(self):
         rows = rows_of(row("speedup/pruner_vs_ansor", 2.0), row("speedup/pruner_vs_ansor/conv", 9.0),
-                       row("speedup/pruner-offline_vs_tlp/conv", 1.0), row("speedup/pruner-offline_vs_tlp/gemm", 2.0))
-        self.assertEqual({("pruner", "ansor"): just(2.0), ("pruner-offline", "tlp"): results.Point(1.5, 1.0, 2.0)},
-                         results.speedups(rows))
+                       row("speedup/moa-pruner-paper_vs_tlp-offline/gemm", 1.0), row("trials/pruner_vs_ansor", 7.0))
+        self.assertEqual({"ansor": {"pruner": {"all": 2.0, "conv": 9.0}}, "tlp-offline": {"moa-pruner-paper": {"gemm": 1.0}}},
+                         results.beside_baselines(rows, "speedup"))
+        self.assertEqual({"ansor": {"pruner": {"all": 7.0}}}, results.beside_baselines(rows, "trials"))
+        self.assertEqual({}, results.beside_baselines(rows, "final"))
 
     def test_final_latencies_are_by_task(self):
-        rows = rows_of(row("final_latency/pruner/conv", 2.0), row("final_latency/ansor/conv", 3.0), row("final_latency/pruner", 5.0))
-        self.assertEqual({"conv": {"pruner": 2.0, "ansor": 3.0}, "all": {"pruner": 5.0}}, results.final_latencies(rows))
+        rows = rows_of(row("final_latency/pruner/conv", 2.0), row("final_latency/ansor/conv", 3.0), row("final_latency/pruner/gemm", 5.0))
+        self.assertEqual({"conv": {"pruner": 2.0, "ansor": 3.0}, "gemm": {"pruner": 5.0}}, results.final_latencies(rows))
 
 
 class Claims(unittest.TestCase):
@@ -220,7 +222,8 @@ class Claims(unittest.TestCase):
             ("costmodel", "top1_pruned/all", "data_pruning"),
             ("costmodel", "top1/znver5/1_to_x86-64-v3/1/moa-paper@64", "transfer"),
             ("costmodel", "final_latency/moa-pruner/conv_3x3", "end_to_end"),
-            ("costmodel", "trials_to_ansor/pruner/conv_3x3", "end_to_end"),
+            ("costmodel", "final/pruner-untrained_vs_tenset-offline", "end_to_end"),
+            ("costmodel", "overhead/pruner/conv_3x3", "end_to_end"),
         ):
             with self.subTest(name=name):
                 owners = [claim.name for claim in claims.CLAIMS if claim.bench == bench and claim.has(name)]

@@ -13,6 +13,7 @@ import os
 import sys
 
 import claims
+import draw
 import figures
 import page
 import rows as results
@@ -45,12 +46,12 @@ def read_all(paths):
 def section_of(claim, path, read, suffix):
     rows = {name: row for name, row in read.rows.items() if claim.has(name)}
     section = page.Section(claim, os.path.basename(path), read.machine, list(rows.values()))
-    for name, title, draw in figures.FIGURES.get(claim.name, []):
-        figure = draw(rows)
+    for name, title, make in figures.FIGURES.get(claim.name, []):
+        figure = make(rows)
         if figure is None:
             say(f"no {name}.png from {os.path.basename(path)}: it has no such rows")
             continue
-        section.pictures.append(page.Picture(name + suffix, title, figures.png_of(figure)))
+        section.pictures.append(page.Picture(name + suffix, title, draw.png_of(figure)))
     return section
 
 

@@ -210,23 +210,17 @@ def transfer(rows):
     return out
 
 
-def speedups(rows):
-    """{(STRATEGY, BASELINE): Point}: of all tasks, or the mean of the tasks where only they are there."""
-    whole, tasks = {}, {}
-    for found, row in matching(rows, r"speedup/([^/]+?)_vs_([^/]+)(?:/(.+))?"):
-        key = (found[1], found[2])
-        if found[3] is None:
-            whole[key] = point(row)
-        else:
-            tasks.setdefault(key, []).append(row.value)
-    for key, numbers in tasks.items():
-        whole.setdefault(key, Point(mean(numbers), min(numbers), max(numbers)))
-    return whole
+def beside_baselines(rows, prefix):
+    """{BASELINE: {STRATEGY: {TASK, or "all": value}}} of the rows PREFIX/STRATEGY_vs_BASELINE[/TASK]."""
+    out = {}
+    for found, row in matching(rows, re.escape(prefix) + r"/([^/]+?)_vs_([^/]+)(?:/(.+))?"):
+        put(out, (found[2], found[1], found[3] or "all"), row.value)
+    return out
 
 
 def final_latencies(rows):
-    """{TASK: {STRATEGY: value}}; the task "all" where the row names none."""
+    """{TASK: {STRATEGY: value}}."""
     out = {}
-    for found, row in matching(rows, r"final_latency/([^/]+)(?:/(.+))?"):
-        put(out, (found[2] or "all", found[1]), row.value)
+    for found, row in matching(rows, r"final_latency/([^/]+)/(.+)"):
+        put(out, (found[2], found[1]), row.value)
     return out
