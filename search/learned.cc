@@ -1,6 +1,7 @@
 #include "search/learned.h"
 
 #include "schedule/schedule.h"
+#include "search/learn/candidate_model.h"
 #include "search/members.h"
 #include "search/sampler.h"
 
@@ -46,13 +47,13 @@ Genome mutate_one(const SearchSpace& space, const Genome& parent, double tile_sh
   return {parent.sketch, members.candidate(member).trace.decisions};
 }
 
-// Draws indices with chances proportional to scores; negative ones count as 0. All equal if no
-// score is positive.
+// Draws indices with chances proportional to scores above `zero`; those below count as 0. All
+// equal if no score is above.
 class Roulette {
  public:
-  explicit Roulette(const std::vector<Candidate>& of) {
+  Roulette(const std::vector<Candidate>& of, double zero) {
     double total = 0;
-    for (const Candidate& candidate : of) sums_.push_back(total += std::max(0.0, candidate.score));
+    for (const Candidate& c : of) sums_.push_back(total += std::max(0.0, c.score - zero));
   }
   std::size_t draw(Rng& rng) const {
     if (sums_.back() <= 0) return static_cast<std::size_t>(rng.below(sums_.size()));
@@ -68,7 +69,11 @@ class Roulette {
 class Learned final : public Strategy {
  public:
   Learned(const StrategyContext& context, const LearnedOptions& options)
-      : context_(context), options_(options) {}
+      : context_(context), options_(options) {
+    if (options.network == nullptr) return;
+    network_ = make_network_model(context.task, context.space, options.network,
+                                  static_cast<int32_t>(context.stream), context.pool);
+  }
 
   int64_t num_drafted() const override { return num_drafted_; }
   double learn_seconds() const override { return learn_seconds_; }
@@ -111,13 +116,17 @@ class Learned final : public Strategy {
   };
 
   FeaturesPtr features_of(const Candidate& candidate) const {
+    if (network_ != nullptr) return nullptr;
     const auto known = features_.find(candidate.fingerprint);
     if (known != features_.end()) return known->second;
     return std::make_shared<const ProgramFeatures>(
         costmodel::statement_features(candidate.program, context_.task.target));
   }
 
+  bool has_model() const { return network_ != nullptr || trees_ != nullptr; }
+
   bool is_training_due() const {
+    if (network_ != nullptr) return false;
     if (samples_.size() < static_cast<std::size_t>(options_.first_training)) return false;
     if (trees_ == nullptr) return true;
     const double grown = static_cast<double>(samples_.size() - num_trained_on_);
@@ -164,13 +173,19 @@ class Learned final : public Strategy {
     std::vector<const ProgramFeatures*> programs;
     for (Made& m : made) {
       if (!m.candidate) continue;
-      programs.push_back(m.features.get());
-      features_[m.candidate->fingerprint] = m.features;
+      if (network_ == nullptr) {
+        programs.push_back(m.features.get());
+        features_[m.candidate->fingerprint] = m.features;
+      }
       candidates.push_back(*std::move(m.candidate));
     }
     num_drafted_ += static_cast<int64_t>(candidates.size());
     std::vector<double> scores(candidates.size());
-    if (trees_ != nullptr) trees_->predict(programs, scores);
+    if (network_ != nullptr) {
+      scores = network_->scores(candidates);
+    } else if (trees_ != nullptr) {
+      trees_->predict(programs, scores);
+    }
     for (std::size_t i = 0; i < candidates.size(); ++i) candidates[i].score = scores[i];
     return candidates;
   }
@@ -212,7 +227,7 @@ class Learned final : public Strategy {
       }
     };
     offer(first);
-    if (trees_ == nullptr) return best;  // nothing to select by
+    if (!has_model()) return best;  // nothing to select by
     std::vector<Candidate> generation = first;
     for (int g = 0; g < options_.generations && !generation.empty(); ++g) {
       generation = next_generation(generation, rng);
@@ -222,7 +237,12 @@ class Learned final : public Strategy {
   }
 
   std::vector<Candidate> next_generation(const std::vector<Candidate>& parents, Rng& rng) {
-    const Roulette roulette(parents);
+    // Trees are taught labels from 0 on; a network's scores have no zero.
+    double zero = 0;
+    if (network_ != nullptr) {
+      for (const Candidate& c : parents) zero = std::min(zero, c.score);
+    }
+    const Roulette roulette(parents, zero);
     std::vector<Genome> genomes;
     for (int i = 0; i < options_.population; ++i) {
       const Candidate& parent = parents[roulette.draw(rng)];
@@ -254,6 +274,7 @@ class Learned final : public Strategy {
 
   const StrategyContext context_;
   const LearnedOptions options_;
+  std::unique_ptr<CandidateModel> network_;
   uint64_t round_ = 0;
   int64_t num_drafted_ = 0;
   double learn_seconds_ = 0;
@@ -281,8 +302,14 @@ LearnedOptions metaschedule_options() {
 
 Result<std::unique_ptr<Strategy>> make_learned(const StrategyContext& context,
                                                const LearnedOptions& options) {
-  PRUNERC_TRY_VOID(costmodel::check_xgboost());
+  if (options.network == nullptr) PRUNERC_TRY_VOID(costmodel::check_xgboost());
   return std::unique_ptr<Strategy>(std::make_unique<Learned>(context, options));
+}
+
+Result<std::unique_ptr<Strategy>> make_offline_learned(const StrategyContext& context) {
+  LearnedOptions options = ansor_options();
+  options.network = context.network;
+  return make_learned(context, options);
 }
 
 Result<std::unique_ptr<Strategy>> make_ansor(const StrategyContext& context) {

@@ -22,6 +22,8 @@ struct LearnedOptions {
   int first_training = 1;       // samples before the model says anything; random order until then
   double retrain_growth = 0;    // the data must have grown by this part since the last training
   costmodel::TreeOptions trees;
+  /// Asked instead of trees if it is there.
+  std::shared_ptr<OnlineModel> network;
 };
 
 /// Ansor's published settings: 2048 schedules, 4 generations, a model from scratch every round.
@@ -31,7 +33,7 @@ LearnedOptions ansor_options();
 LearnedOptions metaschedule_options();
 
 /// No heuristic schedules, no analytic model, no crossover: as published. Everything in `context`
-/// must outlive the strategy. Errors: ModelLibrary.
+/// must outlive the strategy. Errors: ModelLibrary, if there is no network.
 Result<std::unique_ptr<Strategy>> make_learned(const StrategyContext& context,
                                                const LearnedOptions& options);
 

@@ -2,6 +2,7 @@
 
 #include "ir/support/check.h"
 #include "search/evolution.h"
+#include "search/learn/network_use.h"
 
 namespace prunerc::search {
 namespace {
@@ -56,7 +57,11 @@ std::optional<StrategyKind> strategy_from_string(std::string_view text) {
   return std::nullopt;
 }
 
-Result<std::unique_ptr<Strategy>> make_strategy(StrategyKind kind, const StrategyContext& context) {
+Result<std::unique_ptr<Strategy>> make_strategy(StrategyKind kind, const StrategyContext& given) {
+  StrategyContext context = given;
+  if (const std::optional<NetworkUse> use = network_use(kind); use && context.network == nullptr) {
+    PRUNERC_TRY(context.network, open_network(*use, "", context.task.target.kind, context.seed));
+  }
   switch (kind) {
 #define PRUNERC_STRATEGY(Name, text, make, batch, in_flight, words) \
   case StrategyKind::k##Name:                                       \

@@ -18,6 +18,7 @@
 namespace prunerc::search {
 
 class Calibrator;
+class OnlineModel;
 
 enum class StrategyKind : uint8_t {
 #define PRUNERC_STRATEGY(Name, text, make, batch, in_flight, words) k##Name,
@@ -55,9 +56,12 @@ struct StrategyContext {
   /// Shared by all tasks of a target: what one measures, the others' analyzers know. Null: each
   /// strategy has its own.
   Calibrator* calibrator = nullptr;
+  /// Shared as well; null for strategies that ask no network (learn/network_use.h).
+  std::shared_ptr<OnlineModel> network = nullptr;
 };
 
-/// Errors: ModelLibrary for those that learn by a library that is not installed.
+/// A network that the strategy asks and the context lacks is opened for it alone. Errors:
+/// ModelLibrary for those that learn by a library that is not installed; ModelMissing.
 Result<std::unique_ptr<Strategy>> make_strategy(StrategyKind kind, const StrategyContext& context);
 
 #define PRUNERC_STRATEGY(Name, text, make, batch, in_flight, words) \

@@ -17,7 +17,7 @@ constexpr double kGain = 0.995;
 Result<TaskState> TaskState::make(const Task& task, Database& database,
                                   const costmodel::CostModel& model, ThreadPool& pool,
                                   const TuneOptions& options, uint64_t stream,
-                                  Calibrator* calibrator) {
+                                  Calibrator* calibrator, std::shared_ptr<OnlineModel> network) {
   TaskState state;
   state.task = &task;
   state.group = similarity_group(task);
@@ -29,8 +29,8 @@ Result<TaskState> TaskState::make(const Task& task, Database& database,
   PRUNERC_TRY(SearchSpace space, options.space ? options.space(task) : make_space(task));
   state.space = std::make_unique<SearchSpace>(std::move(space));
   PRUNERC_TRY(state.task_id, database.put_task(task));
-  const StrategyContext context = {task,         *state.space, model,     pool,
-                                   options.seed, stream,       calibrator};
+  const StrategyContext context = {task,         *state.space, model,      pool,
+                                   options.seed, stream,       calibrator, std::move(network)};
   PRUNERC_TRY(state.strategy, options.make_strategy ? options.make_strategy(context)
                                                     : make_strategy(options.strategy, context));
   if (!options.fresh) PRUNERC_TRY_VOID(state.load(database));

@@ -38,8 +38,8 @@ struct TaskState {
   /// known.
   static Result<TaskState> make(const Task& task, Database& database,
                                 const costmodel::CostModel& model, ThreadPool& pool,
-                                const TuneOptions& options, uint64_t stream,
-                                Calibrator* calibrator);
+                                const TuneOptions& options, uint64_t stream, Calibrator* calibrator,
+                                std::shared_ptr<OnlineModel> network);
 
   /// Null if the candidate was never measured.
   const Measurement* known(const Fingerprint& fingerprint) const;

@@ -5,6 +5,7 @@
 #include "search/equality.h"
 #include "search/finals.h"
 #include "search/inbox.h"
+#include "search/learn/network_use.h"
 #include "search/space.h"
 #include "search/task_scheduler.h"
 #include "search/task_state.h"
@@ -72,6 +73,12 @@ class Tuner {
 
   Result<void> prepare() {
     const costmodel::CostModel& model = options_.model != nullptr ? *options_.model : *own_model_;
+    std::shared_ptr<OnlineModel> network;
+    if (const std::optional<NetworkUse> use = network_use(options_.strategy);
+        use && !options_.make_strategy && !tasks_.empty()) {
+      PRUNERC_TRY(network, open_network(*use, options_.checkpoint, tasks_.front().target.kind,
+                                        options_.seed));
+    }
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
       const auto began = Clock::now();
       Calibrator& calibrator =
@@ -79,7 +86,7 @@ class Tuner {
               .try_emplace(target_key(tasks_[i].target), tasks_[i].target.kind, options_.seed)
               .first->second;
       PRUNERC_TRY(TaskState state, TaskState::make(tasks_[i], database_, model, pool_, options_,
-                                                   /*stream=*/i, &calibrator));
+                                                   /*stream=*/i, &calibrator, network));
       state.report.seconds.search += seconds_since(began);
       states_.push_back(std::move(state));
     }

@@ -107,6 +107,8 @@ struct TuneOptions {
   /// Makes the strategy, for one with other settings than `strategy` has; that still says how it is
   /// asked. Empty: make_strategy.
   std::function<Result<std::unique_ptr<Strategy>>(const StrategyContext&)> make_strategy;
+  /// File that the strategy's network starts from; empty: the built-in one, where there is one.
+  std::string checkpoint;
   /// Asked of every candidate before it is built, to kDraftLog2Error, and of every one that ran
   /// before it is stored, to kStoredLog2Error. Not equal and invalid ones are answered with
   /// kNotEqual. Empty: none is checked.

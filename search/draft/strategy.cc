@@ -33,14 +33,14 @@ constexpr double kGuardedPart = 0.25;
 
 class DraftStrategy final : public Strategy {
  public:
-  DraftStrategy(const Task& task, const SearchSpace& space, const costmodel::CostModel& model,
+  DraftStrategy(const Task& task, const SearchSpace& space, std::unique_ptr<CandidateModel> model,
                 ThreadPool& pool, const DraftOptions& options)
       : task_(task),
         space_(space),
         pool_(pool),
         options_(options),
         draft_(make_draft_space(task, space, options.analyzer, options.seed)),
-        verifier_(task, model, options.blend),
+        verifier_(std::move(model), options.blend),
         own_calibrator_(task.target.kind, options.seed),
         calibrator_(options.calibrator != nullptr ? *options.calibrator : own_calibrator_),
         coefficients_(costmodel::hand_coefficients(task.target.kind)),
@@ -389,46 +389,41 @@ DraftOptions published_draft(Analyzer analyzer, VerifySet verify) {
 }
 
 std::unique_ptr<Strategy> make_draft_strategy(const Task& task, const SearchSpace& space,
-                                              const costmodel::CostModel& model, ThreadPool& pool,
-                                              const DraftOptions& options) {
-  return std::make_unique<DraftStrategy>(task, space, model, pool, options);
+                                              std::unique_ptr<CandidateModel> model,
+                                              ThreadPool& pool, const DraftOptions& options) {
+  return std::make_unique<DraftStrategy>(task, space, std::move(model), pool, options);
 }
-
-namespace {
-
-/// Boosted trees from the measurements of this task. Without the library the analyzer, corrected by
-/// neighbours, decides alone.
-const costmodel::CostModel& learner(const StrategyContext& context) {
-  static const std::unique_ptr<costmodel::CostModel> trees = costmodel::make_xgb_model();
-  return costmodel::check_xgboost().ok() ? *trees : context.model;
-}
-
-// The model decides there, so there must be one.
-Result<std::unique_ptr<Strategy>> make_published(const StrategyContext& context, Analyzer analyzer,
-                                                 VerifySet verify) {
-  PRUNERC_TRY_VOID(costmodel::check_xgboost());
-  return make_draft(context, published_draft(analyzer, verify));
-}
-
-}  // namespace
 
 Result<std::unique_ptr<Strategy>> make_draft(const StrategyContext& context, DraftOptions options) {
   options.seed = context.seed;
   options.stream = context.stream;
   options.calibrator = context.calibrator;
-  return make_draft_strategy(context.task, context.space, learner(context), context.pool, options);
+  std::unique_ptr<CandidateModel> model;
+  if (context.network != nullptr) {
+    model = make_network_model(context.task, context.space, context.network,
+                               static_cast<int32_t>(context.stream), context.pool);
+  } else if (costmodel::check_xgboost().ok()) {
+    static const std::unique_ptr<costmodel::CostModel> trees = costmodel::make_xgb_model();
+    model = make_program_model(context.task, *trees);
+  }
+  return make_draft_strategy(context.task, context.space, std::move(model), context.pool, options);
 }
 
 Result<std::unique_ptr<Strategy>> make_pruner(const StrategyContext& context) {
   return make_draft(context, {});
 }
 
+Result<std::unique_ptr<Strategy>> make_pruner_trees(const StrategyContext& context) {
+  PRUNERC_TRY_VOID(costmodel::check_xgboost());
+  return make_draft(context, {});
+}
+
 Result<std::unique_ptr<Strategy>> make_pruner_paper(const StrategyContext& context) {
-  return make_published(context, Analyzer::kPruner, VerifySet::kDraft);
+  return make_draft(context, published_draft(Analyzer::kPruner, VerifySet::kDraft));
 }
 
 Result<std::unique_ptr<Strategy>> make_pruner_release(const StrategyContext& context) {
-  return make_published(context, Analyzer::kPrunerRelease, VerifySet::kDraftAndRandom);
+  return make_draft(context, published_draft(Analyzer::kPrunerRelease, VerifySet::kDraftAndRandom));
 }
 
 }  // namespace prunerc::search

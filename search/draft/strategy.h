@@ -3,9 +3,9 @@
 #ifndef PRUNERC_SEARCH_DRAFT_STRATEGY_H_
 #define PRUNERC_SEARCH_DRAFT_STRATEGY_H_
 
-#include "costmodel/cost_model.h"
 #include "ir/support/parallel.h"
 #include "search/draft/draft_space.h"
+#include "search/learn/candidate_model.h"
 #include "search/strategies.h"
 
 #include <cstdint>
@@ -41,15 +41,15 @@ struct DraftOptions {
 /// drafted every second round, one in ten at random, the model alone decides.
 DraftOptions published_draft(Analyzer analyzer, VerifySet verify);
 
-/// task, space, model and pool must outlive the strategy. `model` is what learns from the
-/// measurements (CostModel::updated); one that does not leaves the analyzer's order. The first
-/// candidates are the sketches' heuristic decisions, then the draft's.
+/// task, space and pool must outlive the strategy. `model` learns from the measurements; without
+/// one the analyzer, corrected by neighbours, decides alone. The first candidates are the sketches'
+/// heuristic decisions, then the draft's.
 std::unique_ptr<Strategy> make_draft_strategy(const Task& task, const SearchSpace& space,
-                                              const costmodel::CostModel& model, ThreadPool& pool,
-                                              const DraftOptions& options);
+                                              std::unique_ptr<CandidateModel> model,
+                                              ThreadPool& pool, const DraftOptions& options);
 
-/// The same with boosted trees, or with the context's model where their library is missing. Seed
-/// and stream are the context's.
+/// The same with the context's network; without one with boosted trees, if their library is there.
+/// Seed and stream are the context's.
 Result<std::unique_ptr<Strategy>> make_draft(const StrategyContext& context, DraftOptions options);
 
 }  // namespace prunerc::search

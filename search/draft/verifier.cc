@@ -9,8 +9,6 @@ namespace {
 
 /// Measurements with which model and corrected analyzer count alike.
 constexpr double kEven = 96;
-/// New data, as a part of the old, that make training worth its time.
-constexpr double kGrowth = 0.05;
 
 /// 1 for the best, 0 for the worst: scales of different models do not matter.
 std::vector<double> ranks(const std::vector<double>& scores) {
@@ -27,11 +25,11 @@ std::vector<double> ranks(const std::vector<double>& scores) {
 }  // namespace
 
 void Verifier::add(const Candidate& candidate, const Measurement& measurement) {
-  programs_.push_back(candidate.program);
-  genomes_.push_back({candidate.sketch, candidate.trace.decisions});
+  genomes_.push_back(genome_of(candidate));
   predicted_ns_.push_back(candidate.predicted_ns);
   median_ns_.push_back(measurement.ok() ? measurement.median_ns : 0);
-  add_residual(programs_.size() - 1);
+  add_residual(genomes_.size() - 1);
+  if (model_ != nullptr) model_->add(candidate, median_ns_.back());
 }
 
 void Verifier::add_residual(std::size_t i) {
@@ -53,15 +51,7 @@ void Verifier::predict_again(const std::function<double(const Genome&)>& predict
 }
 
 void Verifier::fit(uint64_t seed) {
-  const auto least = static_cast<double>(num_trained_) * (1 + kGrowth);
-  if (programs_.empty() || static_cast<double>(programs_.size()) <= least) return;
-  std::vector<costmodel::Sample> samples;
-  for (std::size_t i = 0; i < programs_.size(); ++i) {
-    samples.push_back({{&programs_[i], &task_.target}, 0, median_ns_[i]});
-  }
-  Result<std::unique_ptr<costmodel::CostModel>> made = model_.updated(samples, {seed});
-  if (made.ok() && *made != nullptr) learned_ = std::move(made).value();
-  num_trained_ = programs_.size();
+  if (model_ != nullptr) model_->learn(seed);
 }
 
 std::vector<double> Verifier::analyzer_scores(const std::vector<Candidate>& candidates) const {
@@ -76,21 +66,16 @@ std::vector<double> Verifier::analyzer_scores(const std::vector<Candidate>& cand
 void Verifier::score(std::vector<Candidate>& candidates) const {
   if (candidates.empty()) return;
   const std::vector<double> by_analyzer = analyzer_scores(candidates);
-  if (learned_ == nullptr) {
+  if (model_ == nullptr || !model_->is_trained()) {
     for (std::size_t i = 0; i < candidates.size(); ++i) candidates[i].score = by_analyzer[i];
     return;
   }
-  std::vector<costmodel::ModelInput> inputs;
-  for (const Candidate& c : candidates) inputs.push_back({&c.program, &task_.target});
-  std::vector<costmodel::Score> scores(candidates.size());
-  learned_->predict(inputs, scores);
+  const std::vector<double> by_model = model_->scores(candidates);
   if (!blend_) {
-    for (std::size_t i = 0; i < candidates.size(); ++i) candidates[i].score = scores[i].mean;
+    for (std::size_t i = 0; i < candidates.size(); ++i) candidates[i].score = by_model[i];
     return;
   }
-  std::vector<double> by_model;
-  for (const costmodel::Score& s : scores) by_model.push_back(s.mean);
-  const auto n = static_cast<double>(num_measured());
+  const double n = static_cast<double>(num_measured()) + model_->head_start();
   const double weight = n / (n + kEven);
   const std::vector<double> model_ranks = ranks(by_model);
   const std::vector<double> analyzer_ranks = ranks(by_analyzer);

@@ -2,49 +2,44 @@
 #ifndef PRUNERC_SEARCH_DRAFT_VERIFIER_H_
 #define PRUNERC_SEARCH_DRAFT_VERIFIER_H_
 
-#include "costmodel/cost_model.h"
+#include "search/learn/candidate_model.h"
 #include "search/residual.h"
 #include "search/strategy.h"
-#include "search/task.h"
 
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace prunerc::search {
 
-/// A learned model, trained from scratch whenever its data has grown enough, and beside it the
-/// analyzer corrected by measured neighbours. While there are few measurements the second decides,
-/// then more and more the first.
+/// A learned model, and beside it the analyzer corrected by measured neighbours. While there are
+/// few measurements the second decides, then more and more the first.
 class Verifier {
  public:
-  /// `blend` false: the model alone, as published.
-  Verifier(const Task& task, const costmodel::CostModel& model, bool blend)
-      : task_(task), model_(model), blend_(blend) {}
+  /// Without a model the analyzer decides. `blend` false: the model alone, as published.
+  Verifier(std::unique_ptr<CandidateModel> model, bool blend)
+      : model_(std::move(model)), blend_(blend) {}
 
   void add(const Candidate& candidate, const Measurement& measurement);
   /// The analyzer has changed: what it says now of what was measured, in ns; 0: as before.
   void predict_again(const std::function<double(const Genome&)>& predict);
-  /// Trains if there is something new. Deterministic in the order of add().
+  /// Learns if there is something new. Deterministic in the order of add().
   void fit(uint64_t seed);
   /// Sets `score`, higher is better, comparable among these only.
   void score(std::vector<Candidate>& candidates) const;
-  std::size_t num_measured() const { return programs_.size(); }
+  std::size_t num_measured() const { return genomes_.size(); }
 
  private:
   void add_residual(std::size_t i);
   std::vector<double> analyzer_scores(const std::vector<Candidate>& candidates) const;
 
-  const Task& task_;
-  const costmodel::CostModel& model_;
+  std::unique_ptr<CandidateModel> model_;
   bool blend_;
-  std::unique_ptr<costmodel::CostModel> learned_;
   ResidualModel residual_;
-  std::vector<ir::Program> programs_;  // of what was measured
-  std::vector<Genome> genomes_;
+  std::vector<Genome> genomes_;  // of what was measured
   std::vector<double> predicted_ns_;
   std::vector<double> median_ns_;  // 0: failed
-  std::size_t num_trained_ = 0;
 };
 
 }  // namespace prunerc::search

@@ -38,7 +38,7 @@ std::vector<Row> rows_of(const NamedPool& pool, const ReplayTask& task,
   for (int seed = 0; seed < options.seeds; ++seed) {
     const auto s = static_cast<uint64_t>(seed);
     const std::optional<Curve> ansor = run(task, StrategyKind::kAnsor, trials, s);
-    const std::optional<Curve> ours = run(task, StrategyKind::kPruner, trials, s);
+    const std::optional<Curve> ours = run(task, StrategyKind::kPrunerTrees, trials, s);
     if (!ansor || !ours) return {};
     const Reached theirs = reach(*ansor, ansor->final_ns);
     const Reached mine = reach(*ours, ansor->final_ns);

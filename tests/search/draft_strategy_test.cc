@@ -51,10 +51,9 @@ DraftOptions small() {
 std::vector<Fingerprint> run(const Task& task, const DraftOptions& options, int num_threads,
                              int rounds, std::vector<double>* times = nullptr) {
   const SearchSpace space = make_space(task).value();
-  const auto model = costmodel::make_roofline_model();
   ThreadPool pool(num_threads);
   const std::unique_ptr<Strategy> strategy =
-      make_draft_strategy(task, space, *model, pool, options);
+      make_draft_strategy(task, space, nullptr, pool, options);
   std::vector<Fingerprint> asked;
   for (int round = 0; round < rounds; ++round) {
     const std::vector<Candidate> batch = strategy->ask(8);
@@ -190,9 +189,8 @@ TEST_CASE("the published variants search as well") {
 TEST_CASE("a space of few candidates is asked for to its end and then no more") {
   const Task task = make_test_task("total_sum", 1);
   const SearchSpace space = make_space(task).value();
-  const auto model = costmodel::make_roofline_model();
   ThreadPool pool(2);
-  const auto strategy = make_draft_strategy(task, space, *model, pool, small());
+  const auto strategy = make_draft_strategy(task, space, nullptr, pool, small());
   std::set<Fingerprint> all;
   std::size_t round = 0;
   for (; round < 200; ++round) {
@@ -212,7 +210,6 @@ TEST_CASE("a space of few candidates is asked for to its end and then no more") 
 TEST_CASE("the verifier keeps the analyzer's order until it was told something") {
   const Task task = make_test_task("gemm");
   const SearchSpace space = make_space(task).value();
-  const auto model = costmodel::make_roofline_model();
   std::vector<Candidate> made;
   Rng rng(3);
   while (made.size() < 12) {
@@ -220,7 +217,7 @@ TEST_CASE("the verifier keeps the analyzer's order until it was told something")
     Result<Candidate> one = instantiate(task, space, 0, genome.decisions);
     if (one) made.push_back(std::move(one).value());
   }
-  Verifier verifier(task, *model, true);
+  Verifier verifier(nullptr, true);
   verifier.score(made);
   for (std::size_t i = 1; i < made.size(); ++i) {
     CHECK((made[i].score < made[i - 1].score) == (made[i].predicted_ns > made[i - 1].predicted_ns));

@@ -43,6 +43,7 @@ PACKAGES = {
             "costmodel/latency",
             "costmodel/feature",
             "costmodel/model",
+            "costmodel/pretrained",
             "costmodel/xgb.h",
             "costmodel/pruner",
             "costmodel/symbol",

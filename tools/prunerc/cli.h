@@ -103,6 +103,7 @@ void add_devices(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
 void add_db(CLI::App& app, Action& action);
 void add_dataset(CLI::App& app, Action& action);
+void add_model(CLI::App& app, Action& action);
 void add_explain(CLI::App& app, Action& action);
 
 }  // namespace prunerc::cli

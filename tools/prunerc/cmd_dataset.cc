@@ -1,3 +1,4 @@
+#include "search/learn/rows_file.h"
 #include "search/pool.h"
 #include "tools/prunerc/cli.h"
 #include "tools/prunerc/display.h"
@@ -38,6 +39,10 @@ struct DatasetVerb {
   bool resume = false;
   std::vector<std::string> pools;
   std::string file = "-";
+  std::string by;
+  double share = 0.25;
+  double keep = 0.5;
+  std::vector<std::string> held;
 };
 
 search::StatusCounts counts_of(const search::Pool& pool) {
@@ -303,6 +308,37 @@ int export_to(const DatasetVerb& verb) {
   return kSuccess;
 }
 
+// --- split, prune
+
+std::string rows_text(const search::Split& split) {
+  return fmt::format("{} rows train, {} test", split.train.size(), split.test.size());
+}
+
+// Of the selection's rows, those that train.
+int split(const DatasetVerb& verb) {
+  const std::optional<search::SplitKind> kind = search::split_from_string(verb.by);
+  const Result<search::Selection> from = search::read_selection(verb.pools);
+  if (!from.ok()) return fail(from.error(), exit_code(from.error()));
+  const search::Split made =
+      search::split_rows(from->corpus, from->split.train, *kind, verb.share, verb.held, verb.seed);
+  const Result<void> written = search::write_rows(from->corpus, made, verb.file);
+  if (!written.ok()) return fail(written.error(), kDeviceProblem);
+  fmt::print("{}: {}\n", verb.file, rows_text(made));
+  return kSuccess;
+}
+
+int prune(const DatasetVerb& verb) {
+  const std::optional<search::PruneKind> kind = search::prune_from_string(verb.by);
+  const Result<search::Selection> from = search::read_selection(verb.pools);
+  if (!from.ok()) return fail(from.error(), exit_code(from.error()));
+  search::Split made = from->split;
+  made.train = search::prune_rows(from->corpus, made.train, *kind, verb.keep, verb.seed);
+  const Result<void> written = search::write_rows(from->corpus, made, verb.file);
+  if (!written.ok()) return fail(written.error(), kDeviceProblem);
+  fmt::print("{}: {}, of {}\n", verb.file, rows_text(made), from->split.train.size());
+  return kSuccess;
+}
+
 void add_record(CLI::App& verb, const std::shared_ptr<DatasetVerb>& args, Action& action) {
   CLI::App* sub = verb.add_subcommand(
       "record", "measure candidates of an operator from all over its space into a pool");
@@ -338,6 +374,25 @@ void add_dataset(CLI::App& app, Action& action) {
     sub->callback([args, work, &action] { action = [args, work] { return work(*args); }; });
     return sub;
   };
+  CLI::App* sub = add("split", "part the rows for training and testing, into a rows file", split);
+  sub->add_option("--by", args->by, "within-task, by-task, by-target")
+      ->check(CLI::IsMember({"within-task", "by-task", "by-target"}))
+      ->default_val("by-task");
+  sub->add_option("--share", args->share, "part that tests")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  sub->add_option("--hold", args->held, "operators or targets that test, instead of drawn ones");
+  sub->add_option("--seed", args->seed, "of what is drawn")->capture_default_str();
+  sub->add_option("-o,--output", args->file, "rows file to write")->required();
+  sub = add("prune", "keep a part of the training rows, into a rows file", prune);
+  sub->add_option("--by", args->by, "random, quantile, class")
+      ->check(CLI::IsMember({"random", "quantile", "class"}))
+      ->default_val("quantile");
+  sub->add_option("--keep", args->keep, "part that is kept")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  sub->add_option("--seed", args->seed, "of what is drawn")->capture_default_str();
+  sub->add_option("-o,--output", args->file, "rows file to write")->required();
   add("list", "one line per pool", list);
   add("stats", "outcomes, times and sketches of pools", stats);
   add("export", "pools as JSON lines: a header, then the rows", export_to)

@@ -33,6 +33,7 @@ struct TuneVerb {
   bool json = false;
   bool verbose = false;
   std::string strategy = "pruner";
+  std::string checkpoint;
   std::vector<std::string> replay;
   std::vector<double> weights;
 };
@@ -56,6 +57,7 @@ std::string repro(const TuneVerb& verb) {
   if (verb.machine.threads > 0) out += fmt::format(" --threads {}", verb.machine.threads);
   if (!verb.time.empty()) out += " --time " + verb.time;
   if (verb.strategy != "pruner") out += " --strategy " + verb.strategy;
+  if (!verb.checkpoint.empty()) out += " --checkpoint " + verb.checkpoint;
   return verb.replay.empty() ? out + " --fresh" : out;
 }
 
@@ -74,6 +76,7 @@ Result<search::TuneOptions> options_of(const TuneVerb& verb, std::size_t num_tas
   options.early_stop = verb.early_stop;
   options.fresh = verb.fresh;
   options.strategy = *search::strategy_from_string(verb.strategy);
+  options.checkpoint = verb.checkpoint;
   return options;
 }
 
@@ -222,6 +225,8 @@ void add_tune(CLI::App& app, Action& action) {
   verb->add_flag("--fresh", args->fresh, "ignore stored records (they are kept)");
   verb->add_option("--strategy", args->strategy, strategy_help())
       ->check(CLI::IsMember(strategy_names()));
+  verb->add_option("--checkpoint", args->checkpoint,
+                   "model of `prunerc model train` to start from (default: the built-in one)");
   verb->add_option("--replay", args->replay,
                    "search against the recorded times of these pools; no device is used");
   verb->add_option("--weights", args->weights,

@@ -30,8 +30,9 @@ int run(int argc, char** argv) {
   bool help_debug = false;
   app.add_flag("--help-debug", help_debug, "explain the debugging switches of the environment");
   Action action;
-  for (const AddVerb add : {add_tune, add_compile, add_run, add_bench, add_verify, add_show,
-                            add_apply, add_devices, add_doctor, add_db, add_dataset, add_explain}) {
+  for (const AddVerb add :
+       {add_tune, add_compile, add_run, add_bench, add_verify, add_show, add_apply, add_devices,
+        add_doctor, add_db, add_dataset, add_model, add_explain}) {
     add(app, action);
   }
   try {

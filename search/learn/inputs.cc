@@ -1,0 +1,207 @@
+#include "search/learn/inputs.h"
+
+#include "schedule/trace_tokens.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace prunerc::search {
+
+using costmodel::ModelFeatures;
+using costmodel::model::Batch;
+using costmodel::model::NetworkKind;
+using costmodel::model::NetworkOptions;
+using costmodel::model::ProgramView;
+
+namespace {
+
+constexpr int kStatementInputs = costmodel::kNumStatementFeatures + costmodel::kNumTagFeatures;
+constexpr int kContextInputs =
+    costmodel::kNumHardwareFeatures + costmodel::kNumTagFeatures + kNumAnalyzerInputs;
+/// Ratios below this count as none at all.
+constexpr double kLeastRatio = 1.0 / 1024;
+constexpr int kTokenRows = 32;
+/// Candidates of one task for a thread.
+constexpr std::size_t kChunk = 64;
+
+/// One candidate's inputs, laid out for a ProgramView.
+class Row {
+ public:
+  Row(const NetworkOptions& network, const ModelFeatures& features, const AnalyzerInputs& analyzer)
+      : network_(network) {
+    for (const costmodel::StatementFeatures& s : features.statements) {
+      statements_.insert(statements_.end(), s.begin(), s.end());
+      statements_.insert(statements_.end(), features.tag.begin(), features.tag.end());
+    }
+    if (network.kind == NetworkKind::kPacmPaper) {
+      for (std::size_t i = 0; i < costmodel::kNumReleasedFlowSteps; ++i) {
+        flow_.insert(flow_.end(), features.paper_flow[i].begin(), features.paper_flow[i].end());
+      }
+    } else {
+      for (const costmodel::FlowFeatures& step : features.flow) {
+        flow_.insert(flow_.end(), step.begin(), step.end());
+      }
+    }
+    context_.insert(context_.end(), features.hardware.begin(), features.hardware.end());
+    context_.insert(context_.end(), features.tag.begin(), features.tag.end());
+    context_.insert(context_.end(), analyzer.begin(), analyzer.end());
+  }
+
+  Row(const NetworkOptions& network, const schedule::Trace& trace) : network_(network) {
+    tokens_ = schedule::trace_tokens(trace).values;
+    tokens_.resize(static_cast<std::size_t>(network.token_length) *
+                   static_cast<std::size_t>(network.token_inputs));
+  }
+
+  void append_to(Batch<float>* batch) const {
+    ProgramView view;
+    const auto rows = [](const std::vector<float>& values, int width) {
+      return costmodel::nn::View<const float>{
+          values.data(), static_cast<int>(values.size()) / width, width, width};
+    };
+    if (network_.kind == NetworkKind::kTlp) {
+      view.tokens = rows(tokens_, network_.token_inputs);
+    } else {
+      view.statements = rows(statements_, network_.statement_inputs);
+    }
+    if (network_.kind == NetworkKind::kPacm || network_.kind == NetworkKind::kPacmPaper) {
+      view.flow = rows(flow_, network_.flow_inputs);
+    }
+    if (network_.kind == NetworkKind::kPacm) view.context = rows(context_, network_.context_inputs);
+    append(view, batch);
+  }
+
+ private:
+  const NetworkOptions& network_;
+  std::vector<float> statements_, flow_, context_, tokens_;
+};
+
+}  // namespace
+
+NetworkOptions network_options(NetworkKind kind) {
+  NetworkOptions out;
+  out.kind = kind;
+  out.statement_inputs = kStatementInputs;
+  const bool published = kind == NetworkKind::kPacmPaper;
+  out.flow_inputs = published ? costmodel::kNumPaperFlowFeatures : costmodel::kNumFlowFeatures;
+  out.context_inputs = kContextInputs;
+  out.positions = costmodel::kMaxFlowSteps;
+  out.token_length = kTokenRows;
+  out.token_inputs = schedule::kTokenWidth;
+  return out;
+}
+
+InputSource::InputSource(const Task& task, const SearchSpace& space)
+    : task_(task),
+      space_(space),
+      tag_(costmodel::task_tag(task.base)),
+      limit_ns_(std::max(1.0, limit_ns(task))) {
+  for (const Sketch& sketch : space.sketches) {
+    sketches_.emplace_back();
+    Result<schedule::Parametric> parametric = schedule::parametrize(task.base, sketch.trace);
+    if (!parametric) continue;
+    costmodel::FeatureProgram program =
+        costmodel::derive_features(parametric->program, task.target, &task.base);
+    costmodel::SymbolProgram analyzer = costmodel::derive(parametric->program, task.target);
+    sketches_.back().emplace(
+        SketchFeatures{std::move(parametric).value(), std::move(program), std::move(analyzer)});
+  }
+}
+
+std::vector<AnalyzerInputs> InputSource::analyze(const costmodel::SymbolProgram& program,
+                                                 std::span<const double* const> columns,
+                                                 std::size_t n) const {
+  const std::size_t num_outputs = program.parts.num_outputs();
+  std::vector<double> values(num_outputs * n);
+  std::vector<double*> outputs;
+  for (std::size_t o = 0; o < num_outputs; ++o) outputs.push_back(values.data() + o * n);
+  costmodel::SymbolScratch scratch;
+  program.parts.evaluate(columns, n, outputs, scratch);
+  std::vector<AnalyzerInputs> out(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    std::array<double, kNumAnalyzerInputs> ns = {};
+    ns[0] = outputs[0][i];
+    ns[1] = outputs[costmodel::SymbolProgram::kLaunchOutput][i];
+    for (const costmodel::SymbolProgram::Term& term : program.terms) {
+      for (std::size_t p = 0; p < term.num_parts; ++p) ns[2 + p] += outputs[term.first + p][i];
+    }
+    for (std::size_t k = 0; k < ns.size(); ++k) {
+      out[i][k] = static_cast<float>(std::log2(std::max(kLeastRatio, ns[k] / limit_ns_)));
+    }
+  }
+  return out;
+}
+
+std::optional<InputSource::Described> InputSource::by_program(const Genome& genome) const {
+  const Result<Candidate> made = instantiate(task_, space_, genome.sketch, genome.decisions);
+  if (!made) return std::nullopt;
+  Described out;
+  out.features = costmodel::extract(made->program, task_.target);
+  out.features.tag = tag_;
+  out.analyzer = analyze(costmodel::derive(made->program, task_.target), {}, 1).front();
+  return out;
+}
+
+std::vector<bool> InputSource::append(const NetworkOptions& network,
+                                      std::span<const Genome> genomes, ThreadPool& pool,
+                                      Batch<float>* batch) const {
+  std::vector<std::optional<Row>> rows(genomes.size());
+  const std::size_t num_chunks = (genomes.size() + kChunk - 1) / kChunk;
+  pool.for_each(num_chunks, [&](std::size_t chunk) {
+    const std::size_t first = chunk * kChunk;
+    const std::size_t last = std::min(genomes.size(), first + kChunk);
+    if (network.kind == NetworkKind::kTlp) {
+      for (std::size_t i = first; i < last; ++i) {
+        schedule::Trace trace = space_.sketches[static_cast<std::size_t>(genomes[i].sketch)].trace;
+        trace.decisions = genomes[i].decisions;
+        rows[i].emplace(network, trace);
+      }
+      return;
+    }
+    costmodel::FeatureScratch scratch;
+    costmodel::FeatureBatch features;
+    for (std::size_t s = 0; s < sketches_.size(); ++s) {
+      std::vector<std::size_t> mine;
+      std::vector<std::vector<double>> columns;
+      for (std::size_t i = first; i < last; ++i) {
+        if (genomes[i].sketch != static_cast<int>(s)) continue;
+        const std::optional<SketchFeatures>& sketch = sketches_[s];
+        const Result<std::vector<int64_t>> values =
+            sketch ? schedule::param_values(sketch->parametric, genomes[i].decisions)
+                   : Result<std::vector<int64_t>>(std::vector<int64_t>());
+        if (!sketch || !values) {
+          if (const std::optional<Described> made = by_program(genomes[i])) {
+            rows[i].emplace(network, made->features, made->analyzer);
+          }
+          continue;
+        }
+        columns.resize(values->size());
+        for (std::size_t p = 0; p < values->size(); ++p) {
+          columns[p].push_back(static_cast<double>((*values)[p]));
+        }
+        mine.push_back(i);
+      }
+      if (mine.empty()) continue;
+      std::vector<const double*> inputs;
+      for (const std::vector<double>& column : columns) inputs.push_back(column.data());
+      costmodel::evaluate(sketches_[s]->program, inputs, mine.size(), &scratch, &features);
+      const std::vector<AnalyzerInputs> analyzer =
+          analyze(sketches_[s]->analyzer, inputs, mine.size());
+      for (std::size_t i = 0; i < mine.size(); ++i) {
+        rows[mine[i]].emplace(network, features.of(i), analyzer[i]);
+      }
+    }
+  });
+  std::vector<bool> legal(genomes.size());
+  const ModelFeatures none;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    legal[i] = rows[i].has_value();
+    if (!legal[i]) rows[i].emplace(network, none, AnalyzerInputs{});
+    rows[i]->append_to(batch);
+    rows[i].reset();
+  }
+  return legal;
+}
+
+}  // namespace prunerc::search

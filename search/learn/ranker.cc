@@ -1,0 +1,168 @@
+#include "search/learn/ranker.h"
+
+#include "costmodel/xgb.h"
+#include "ir/support/check.h"
+#include "ir/support/rng.h"
+#include "search/learn/inputs.h"
+
+#include <algorithm>
+#include <array>
+
+namespace prunerc::search {
+
+using costmodel::model::Dataset;
+using costmodel::model::Model;
+using costmodel::model::NetworkKind;
+using costmodel::model::NetworkOptions;
+
+namespace {
+
+struct RankerRow {
+  std::string_view name, words;
+};
+constexpr std::array kRankers = {
+#define PRUNERC_RANKER(Name, text, words) RankerRow{text, words},
+#include "search/learn/ranker.def"
+#undef PRUNERC_RANKER
+};
+
+class NetworkRanker final : public Ranker {
+ public:
+  explicit NetworkRanker(Model model) : model_(std::move(model)) {}
+  std::vector<float> scores(const Dataset& data, ThreadPool& threads) const override {
+    std::vector<costmodel::model::Prediction> made(static_cast<std::size_t>(data.size()));
+    std::vector<int32_t> task;
+    for (const costmodel::model::Outcome& o : data.outcomes) task.push_back(o.task);
+    costmodel::model::predict(model_, data.inputs, task, &threads, made);
+    std::vector<float> out;
+    for (const costmodel::model::Prediction& p : made) out.push_back(p.score);
+    return out;
+  }
+
+ private:
+  Model model_;
+};
+
+// The statements of each program, as trees take them: without the tag, which is one for a task.
+std::vector<costmodel::ProgramFeatures> statements_of(const Dataset& data) {
+  std::vector<costmodel::ProgramFeatures> out(static_cast<std::size_t>(data.size()));
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    for (int r = data.inputs.statement_begin[i]; r < data.inputs.statement_begin[i + 1]; ++r) {
+      const float* row = data.inputs.statements.row(r);
+      costmodel::StatementFeatures& features = out[i].emplace_back();
+      std::copy_n(row, features.size(), features.begin());
+    }
+  }
+  return out;
+}
+
+std::vector<const costmodel::ProgramFeatures*> pointers(
+    const std::vector<costmodel::ProgramFeatures>& features) {
+  std::vector<const costmodel::ProgramFeatures*> out;
+  for (const costmodel::ProgramFeatures& f : features) out.push_back(&f);
+  return out;
+}
+
+class TreeRanker final : public Ranker {
+ public:
+  explicit TreeRanker(costmodel::TreeEnsemble trees) : trees_(std::move(trees)) {}
+  std::vector<float> scores(const Dataset& data, ThreadPool&) const override {
+    const std::vector<costmodel::ProgramFeatures> features = statements_of(data);
+    std::vector<double> made(features.size());
+    trees_.predict(pointers(features), made);
+    return {made.begin(), made.end()};
+  }
+
+ private:
+  costmodel::TreeEnsemble trees_;
+};
+
+class RandomRanker final : public Ranker {
+ public:
+  explicit RandomRanker(uint64_t seed) : seed_(seed) {}
+  std::vector<float> scores(const Dataset& data, ThreadPool&) const override {
+    Rng rng(seed_);
+    std::vector<float> out;
+    for (int i = 0; i < data.size(); ++i) out.push_back(static_cast<float>(rng.uniform()));
+    return out;
+  }
+
+ private:
+  uint64_t seed_;
+};
+
+}  // namespace
+
+std::string_view to_string(RankerKind kind) {
+  return kRankers[static_cast<std::size_t>(kind)].name;
+}
+std::string_view describe(RankerKind kind) {
+  return kRankers[static_cast<std::size_t>(kind)].words;
+}
+
+std::optional<RankerKind> ranker_from_string(std::string_view text) {
+  for (std::size_t i = 0; i < kRankers.size(); ++i) {
+    if (kRankers[i].name == text) return static_cast<RankerKind>(i);
+  }
+  return std::nullopt;
+}
+
+std::optional<NetworkKind> network_of(RankerKind kind) {
+  return costmodel::model::network_kind_from_string(to_string(kind));
+}
+
+Recipe recipe_of(NetworkKind kind) {
+  Recipe out;
+  out.network = network_options(kind);
+  if (kind == NetworkKind::kPacm) {
+    out.members = 2;
+    // Chosen on the Zen 5 pools by three splits by task: more epochs and smaller decay fit the
+    // tasks that are known.
+    out.train.epochs = 10;
+    out.train.optimizer.weight_decay = 1e-4;
+    out.train.rank.even_share = 0.1;
+    return out;
+  }
+  out.train = costmodel::model::published_training();
+  if (kind == NetworkKind::kTensetMlp) out.train.patience = 8;
+  if (kind == NetworkKind::kTlp) {
+    out.train.batch = 1024;
+    out.train.patience = 0;
+  }
+  return out;
+}
+
+NetworkOptions inputs_of(RankerKind kind) {
+  return network_options(network_of(kind).value_or(NetworkKind::kTensetMlp));
+}
+
+Result<std::unique_ptr<Ranker>> train_ranker(RankerKind kind, const Dataset& data,
+                                             const RankerOptions& options, ThreadPool& threads,
+                                             const costmodel::model::Progress& progress) {
+  if (const std::optional<NetworkKind> network = network_of(kind)) {
+    Recipe recipe = recipe_of(*network);
+    if (options.epochs > 0) recipe.train.epochs = options.epochs;
+    if (options.members > 0) recipe.members = options.members;
+    recipe.train.seed = options.seed;
+    Model model = costmodel::model::make_model(recipe.network, recipe.members, options.seed);
+    model.feature_set = kFeatureSet;
+    PRUNERC_TRY_VOID(costmodel::model::train(data, recipe.train, &threads, &model, progress));
+    return make_ranker(std::move(model));
+  }
+  if (kind == RankerKind::kRandom) {
+    return std::unique_ptr<Ranker>(std::make_unique<RandomRanker>(options.seed));
+  }
+  costmodel::TreeOptions trees;
+  trees.seed = options.seed;
+  const std::vector<costmodel::ProgramFeatures> features = statements_of(data);
+  const std::vector<float> labels = costmodel::model::targets_of(data).label;
+  PRUNERC_TRY(costmodel::TreeEnsemble made,
+              costmodel::TreeEnsemble::fit(pointers(features), labels, trees));
+  return std::unique_ptr<Ranker>(std::make_unique<TreeRanker>(std::move(made)));
+}
+
+std::unique_ptr<Ranker> make_ranker(Model model) {
+  return std::make_unique<NetworkRanker>(std::move(model));
+}
+
+}  // namespace prunerc::search

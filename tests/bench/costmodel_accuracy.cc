@@ -1,0 +1,191 @@
+#include "ir/support/check.h"
+#include "ir/support/rng.h"
+#include "search/learn/quality.h"
+#include "search/learn/ranker.h"
+#include "tests/bench/costmodel_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <map>
+
+namespace prunerc::bench {
+
+using namespace search;  // NOLINT: a benchmark of search
+
+namespace {
+
+/// What one model reached on the held-out tasks of one split.
+struct Run {
+  int seed = 0;
+  std::map<int32_t, TaskQuality> tasks;
+};
+
+std::vector<RankerKind> wanted(const ModelOptions& options) {
+  std::vector<RankerKind> out;
+  for (int i = 0; i < kNumRankers; ++i) {
+    const auto kind = static_cast<RankerKind>(i);
+    const bool named = std::find(options.models.begin(), options.models.end(), to_string(kind)) !=
+                       options.models.end();
+    if (options.models.empty() || named) out.push_back(kind);
+  }
+  return out;
+}
+
+Run run_once(const Corpus& corpus, RankerKind kind, double volume, int seed,
+             const ModelOptions& options, ThreadPool& threads) {
+  const std::vector<CorpusRow> rows = all_rows(corpus);
+  const auto s = static_cast<uint64_t>(seed);
+  const Split split = split_rows(corpus, rows, SplitKind::kByTask, options.test_share, {}, s);
+  const std::vector<CorpusRow> kept =
+      volume < 1 ? search::prune_rows(corpus, split.train, PruneKind::kRandom, volume, s)
+                 : split.train;
+  const auto train = make_dataset(corpus, kept, inputs_of(kind), threads).value();
+  const auto test = make_dataset(corpus, split.test, inputs_of(kind), threads).value();
+  Run out;
+  out.seed = seed;
+  RankerOptions ranker;
+  ranker.seed = s;
+  ranker.epochs = options.epochs;
+  const Result<std::unique_ptr<Ranker>> made = train_ranker(kind, train, ranker, threads);
+  PRUNERC_CHECK(made.ok(), made.ok() ? "" : made.error().message().c_str());
+  for (const TaskQuality& task : quality_of(test, (*made)->scores(test, threads))) {
+    out.tasks[task.task] = task;
+  }
+  return out;
+}
+
+using Field = double TaskQuality::*;
+
+double mean_of(const std::map<int32_t, TaskQuality>& tasks, Field field) {
+  double sum = 0;
+  for (const auto& [task, quality] : tasks) sum += quality.*field;
+  return sum / static_cast<double>(std::max<std::size_t>(1, tasks.size()));
+}
+
+Row mean_row(const std::string& name, const std::vector<Run>& runs, Field field,
+             std::optional<double> goal) {
+  std::vector<double> means;
+  for (const Run& run : runs) means.push_back(mean_of(run.tasks, field));
+  double mean = 0;
+  for (const double m : means) mean += m / static_cast<double>(means.size());
+  const auto [low, high] = std::minmax_element(means.begin(), means.end());
+  return {name, mean, "", goal, fmt::format("{:.3f} to {:.3f}", *low, *high)};
+}
+
+// Mean of a's score less b's over all tasks and seeds, with a 95 % interval over resampled pairs.
+struct Difference {
+  double mean = 0, low = 0, high = 0;
+  std::size_t pairs = 0;
+};
+Difference paired(const std::vector<Run>& a, const std::vector<Run>& b, Field field,
+                  const std::function<bool(int32_t)>& counts, int resamplings) {
+  std::vector<double> differences;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    for (const auto& [task, quality] : a[i].tasks) {
+      const auto other = b[i].tasks.find(task);
+      if (other == b[i].tasks.end() || !counts(task)) continue;
+      differences.push_back(quality.*field - other->second.*field);
+    }
+  }
+  Difference out;
+  out.pairs = differences.size();
+  if (differences.empty()) return out;
+  const auto n = static_cast<double>(differences.size());
+  for (const double d : differences) out.mean += d / n;
+  std::vector<double> means;
+  Rng rng(7);
+  for (int r = 0; r < resamplings; ++r) {
+    double mean = 0;
+    for (std::size_t i = 0; i < differences.size(); ++i) {
+      mean += differences[rng.below(differences.size())] / n;
+    }
+    means.push_back(mean);
+  }
+  std::sort(means.begin(), means.end());
+  out.low = means[means.size() / 40];
+  out.high = means[means.size() - 1 - means.size() / 40];
+  return out;
+}
+
+Row difference_row(const std::string& name, const Difference& d) {
+  return {name, d.mean, "", std::nullopt,
+          fmt::format("95 %: {:+.3f} to {:+.3f}, {} pairs", d.low, d.high, d.pairs)};
+}
+
+}  // namespace
+
+Corpus bench_corpus(const ModelOptions& options) {
+  std::vector<std::string> paths;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(options.pools)) {
+    if (entry.path().extension() == ".pool") paths.push_back(entry.path().string());
+  }
+  std::sort(paths.begin(), paths.end());
+  Result<Corpus> corpus = read_corpus(paths);
+  PRUNERC_CHECK(corpus.ok(), corpus.ok() ? "" : corpus.error().message().c_str());
+  return std::move(corpus).value();
+}
+
+std::vector<Row> accuracy_rows(const ModelOptions& options) {
+  ThreadPool threads(0);
+  const Corpus corpus = bench_corpus(options);
+  std::vector<Row> out;
+  const std::size_t num_rows = all_rows(corpus).size();
+  out.push_back({"corpus_rows", static_cast<double>(num_rows), "rows", std::nullopt,
+                 fmt::format("{} pools, {} tasks, {} platforms", corpus.pools.size(),
+                             corpus.tasks.size(), corpus.platforms.size())});
+  std::map<RankerKind, std::vector<Run>> full;
+  for (const RankerKind kind : wanted(options)) {
+    for (const double volume : options.volumes) {
+      std::vector<Run> runs;
+      for (int seed = 1; seed <= options.seeds; ++seed) {
+        runs.push_back(run_once(corpus, kind, volume, seed, options, threads));
+        std::fprintf(stderr, "%s at %.0f %%, seed %d: top1 %.3f, top5 %.3f, pairwise %.3f\n",
+                     std::string(to_string(kind)).c_str(), 100 * volume, seed,
+                     mean_of(runs.back().tasks, &TaskQuality::top1),
+                     mean_of(runs.back().tasks, &TaskQuality::top5),
+                     mean_of(runs.back().tasks, &TaskQuality::pairwise));
+      }
+      const bool ours = kind == RankerKind::kPacm && volume == 1;
+      const std::string name = fmt::format("{}{}", to_string(kind),
+                                           volume < 1 ? fmt::format("@{:.0f}%", 100 * volume) : "");
+      out.push_back(mean_row("top1/" + name, runs, &TaskQuality::top1,
+                             ours ? std::optional(0.92) : std::nullopt));
+      out.push_back(mean_row("top5/" + name, runs, &TaskQuality::top5,
+                             ours ? std::optional(0.98) : std::nullopt));
+      out.push_back(mean_row("pairwise/" + name, runs, &TaskQuality::pairwise, std::nullopt));
+      if (volume == 1) full[kind] = std::move(runs);
+    }
+  }
+  if (!full.contains(RankerKind::kPacm)) return out;
+  std::map<std::string, std::vector<int32_t>> classes;
+  for (std::size_t p = 0; p < corpus.pools.size(); ++p) {
+    classes[class_of(corpus.pools[p])].push_back(corpus.task[p]);
+  }
+  for (const auto& [kind, runs] : full) {
+    if (kind == RankerKind::kPacm) continue;
+    const std::string against = fmt::format("pacm_less_{}", to_string(kind));
+    const auto all = [](int32_t) { return true; };
+    for (const auto& [name, field] :
+         {std::pair{"top1", &TaskQuality::top1}, std::pair{"pairwise", &TaskQuality::pairwise}}) {
+      out.push_back(
+          difference_row(fmt::format("{}/{}", name, against),
+                         paired(full[RankerKind::kPacm], runs, field, all, options.bootstrap)));
+      for (const auto& [cls, tasks] : classes) {
+        const auto mine = [&](int32_t t) {
+          return std::find(tasks.begin(), tasks.end(), t) != tasks.end();
+        };
+        out.push_back(
+            difference_row(fmt::format("{}/{}/{}", name, against, cls),
+                           paired(full[RankerKind::kPacm], runs, field, mine, options.bootstrap)));
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace prunerc::bench

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""`prunerc model` and `dataset split` and `prune`: from pools to a checkpoint, its quality, its use, and what is refused."""
+
+import json
+import os
+
+import command
+
+
+class Model(command.CommandTest):
+    def read(self, name):
+        with open(self.path(name), "rb") as file:
+            return file.read()
+
+    def pools(self):
+        out = []
+        for op in ("dense", "scale", "total"):
+            name = self.path(op + ".pool")
+            self.prunerc("dataset", "record", self.ops, "--op", op, "--threads", "1", "--candidates", "24", "--out", name)
+            out.append(name)
+        return out
+
+    def train(self, *data, out="m.model", kind="pacm"):
+        return self.prunerc("model", "train", *data, "--model", kind, "--epochs", "2", "--members", "1", "-o", self.path(out))
+
+    def test_a_model_is_trained_judged_used_and_exported(self):
+        pools = self.pools()
+        self.prunerc("dataset", "split", *pools, "--by", "within-task", "--share", "0.3", "-o", self.path("rows.json"))
+        rows = json.loads(self.read("rows.json"))
+        self.assertEqual("prunerc.rows/1", rows["schema"])
+        self.assertEqual(["dense", "scale", "total"], [pool["op"] for pool in rows["pools"]])
+        for pool in rows["pools"]:
+            self.assertFalse(set(pool["train"]) & set(pool["test"]))
+            self.assertTrue(pool["train"] and pool["test"])
+        pruned = self.prunerc("dataset", "prune", self.path("rows.json"), "--keep", "0.5", "-o", self.path("half.json"))
+        self.assertRegex(pruned.out, r"half.json: \d+ rows train, \d+ test, of \d+\n$")
+        self.assertRegex(self.train(self.path("rows.json")).out, r"m.model: pacm of 1 member\(s\), \d+ programs, ")
+        first = self.read("m.model")
+        self.train(self.path("rows.json"))
+        self.assertEqual(first, self.read("m.model"), "the same data and seed give the same model")
+        judged = self.prunerc("model", "eval", self.path("m.model"), self.path("rows.json"), "--json").json()
+        # A task with a single row in the test is no order.
+        self.assertGreaterEqual(len(judged["tasks"]), 2)
+        for field in ("top1", "top5", "pairwise"):
+            self.assertTrue(0 < judged[field] <= 1, judged)
+        self.assertLessEqual(judged["top1"], judged["top5"])
+        self.assertIn("mean of ", self.prunerc("model", "eval", self.path("m.model"), *pools).out)
+        self.prunerc("model", "export", self.path("m.model"), "-o", self.path("out"))
+        text = json.loads(self.read("out/model.json"))
+        self.assertEqual("pacm", text["kind"])
+        self.assertEqual(1, len(text["platforms"]))
+        for tensor in text["members"][0]:
+            _, shape, values = command.read_npy(self.path("out/" + tensor["file"]))
+            self.assertEqual(tuple(tensor["shape"]), shape)
+            self.assertTrue(all(abs(v) < 1e6 for v in values))
+        for strategy in ("pruner", "moa-pruner", "pruner-offline"):
+            tuned = self.prunerc("tune", "--replay", pools[0], "--strategy", strategy, "--checkpoint",
+                                 self.path("m.model"), "--trials", "20", "--json").json()
+            self.assertGreater(tuned["best_ns"], 0)
+
+    def test_offline_baselines_run_on_their_models(self):
+        pools = self.pools()[:1]
+        for kind, strategy in (("tenset-mlp", "tenset-offline"), ("tlp", "tlp-offline"), ("pacm-paper", "moa-pruner-paper")):
+            self.train(*pools, out=kind, kind=kind)
+            tuned = self.prunerc("tune", "--replay", pools[0], "--strategy", strategy, "--checkpoint", self.path(kind),
+                                 "--trials", "16", "--json").json()
+            self.assertGreater(tuned["best_ns"], 0)
+            missing = self.prunerc("tune", "--replay", pools[0], "--strategy", strategy, "--trials", "4", expect=None)
+            self.assertIn("needs a trained " + kind, missing.err)
+            self.assertNotEqual(0, missing.code)
+
+    def test_what_is_no_model_or_no_data_is_refused(self):
+        pools = self.pools()[:1]
+        self.assertIn("is none of pacm", self.prunerc("model", "train", *pools, "--model", "gpt", "-o", self.path("x"), expect=2).err)
+        self.assertFalse(os.path.exists(self.path("x")))
+        self.train(*pools)
+        data = self.read("m.model")
+        with open(self.path("cut.model"), "wb") as out:
+            out.write(data[: len(data) // 2])
+        self.assertIn("is damaged", self.prunerc("model", "eval", self.path("cut.model"), *pools, expect=1).err)
+        self.assertIn("is damaged", self.prunerc("tune", "--replay", *pools, "--strategy", "pruner", "--checkpoint",
+                                                 self.path("cut.model"), expect=None).err)
+        wrong = self.prunerc("tune", "--replay", *pools, "--strategy", "tlp-offline", "--checkpoint",
+                             self.path("m.model"), expect=None)
+        self.assertIn("is a pacm, wanted is a tlp", wrong.err)
+        self.assertIn("is a pacm", self.prunerc("model", "train", *pools, "--model", "tlp", "--from", self.path("m.model"),
+                                                "-o", self.path("y"), expect=2).err)
+        bad = self.write("bad.json", "{}")
+        self.assertIn("cannot be used", self.prunerc("model", "train", bad, "-o", self.path("z"), expect=1).err)
+        self.assertIn("cannot", self.prunerc("model", "eval", self.path("none.model"), *pools, expect=None).err)
+        self.prunerc("model", "train", expect=2)
+
+
+if __name__ == "__main__":
+    command.main()

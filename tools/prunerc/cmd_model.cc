@@ -1,0 +1,229 @@
+#include "costmodel/model/checkpoint.h"
+#include "search/learn/inputs.h"
+#include "search/learn/quality.h"
+#include "search/learn/ranker.h"
+#include "search/learn/rows_file.h"
+#include "tools/driver/npy.h"
+#include "tools/prunerc/cli.h"
+#include "tools/prunerc/json.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+namespace prunerc::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using costmodel::model::Dataset;
+using costmodel::model::Model;
+
+struct ModelVerb {
+  std::vector<std::string> data;  // pools and rows files
+  std::string kind = "pacm";
+  std::string model;  // checkpoint to read
+  std::string out;
+  int epochs = 0, members = 0, threads = 0;
+  uint64_t seed = 0;
+  bool json = false;
+};
+
+int fail_with(const Error& error) { return fail(error, exit_code(error)); }
+
+Result<Model> read_model(const std::string& path) {
+  PRUNERC_TRY(Model model, costmodel::model::read_checkpoint(path));
+  if (model.feature_set != search::kFeatureSet) {
+    return error(Diag::kModelFeatures, path, model.feature_set, std::string(search::kFeatureSet));
+  }
+  return model;
+}
+
+void show_epoch(int member, int epoch, const costmodel::model::EpochStats& stats) {
+  fmt::print(stderr, "member {}, epoch {}: loss {:.4f}", member, epoch, stats.loss);
+  if (!std::isnan(stats.pairwise)) fmt::print(stderr, ", held out {:.4f}", stats.pairwise);
+  fmt::print(stderr, "\n");
+}
+
+// --- train
+
+int train(const ModelVerb& verb) {
+  const auto kind = costmodel::model::network_kind_from_string(verb.kind);
+  if (!kind) {
+    return fail(error(Diag::kUsageOption, "--model",
+                      fmt::format("'{}' is none of pacm, pacm-paper, tenset-mlp, tlp", verb.kind)),
+                kUsage);
+  }
+  const Result<search::Selection> from = search::read_selection(verb.data);
+  if (!from.ok()) return fail_with(from.error());
+  search::Recipe recipe = search::recipe_of(*kind);
+  if (verb.members > 0) recipe.members = verb.members;
+  Model model = costmodel::model::make_model(recipe.network, recipe.members, verb.seed);
+  if (!verb.model.empty()) {
+    Result<Model> start = read_model(verb.model);
+    if (!start.ok()) return fail_with(start.error());
+    if (start->options.kind != *kind) {
+      return fail(error(Diag::kUsageOption, "--from",
+                        fmt::format("'{}' is a {}", verb.model, to_string(start->options.kind))),
+                  kUsage);
+    }
+    model = std::move(start).value();
+    recipe.train.start = costmodel::model::Start::kWarm;
+  }
+  if (verb.epochs > 0) recipe.train.epochs = verb.epochs;
+  recipe.train.seed = verb.seed;
+  recipe.train.validation = 0.1;
+  ThreadPool threads(verb.threads);
+  const Result<Dataset> data =
+      search::make_dataset(from->corpus, from->split.train, model.options, threads);
+  if (!data.ok()) return fail_with(data.error());
+  fmt::print(stderr, "{} programs of {} tasks on {} platforms\n", data->size(),
+             from->corpus.tasks.size(), from->corpus.platforms.size());
+  const auto report = costmodel::model::train(*data, recipe.train, &threads, &model, show_epoch);
+  if (!report.ok()) return fail_with(report.error());
+  model.feature_set = search::kFeatureSet;
+  model.platforms = from->corpus.platforms;
+  const Result<void> written = costmodel::model::write_checkpoint(model, kVersion, verb.out);
+  if (!written.ok()) return fail(written.error(), kDeviceProblem);
+  const double last = report->members.back().back().pairwise;
+  fmt::print("{}: {} of {} member(s), {} programs, pairwise accuracy of held-out ones {:.4f}\n",
+             verb.out, to_string(*kind), recipe.members, report->train_programs, last);
+  return kSuccess;
+}
+
+// --- eval
+
+int eval(const ModelVerb& verb) {
+  Result<Model> model = read_model(verb.model);
+  if (!model.ok()) return fail_with(model.error());
+  const Result<search::Selection> from = search::read_selection(verb.data);
+  if (!from.ok()) return fail_with(from.error());
+  ThreadPool threads(verb.threads);
+  const Result<Dataset> data =
+      search::make_dataset(from->corpus, from->split.test, model->options, threads);
+  if (!data.ok()) return fail_with(data.error());
+  const std::vector<float> scores =
+      search::make_ranker(std::move(model).value())->scores(*data, threads);
+  const std::vector<search::TaskQuality> tasks = search::quality_of(*data, scores);
+  const search::TaskQuality mean = search::mean_quality(tasks);
+  if (verb.json) {
+    Json rows = Json::array();
+    for (const search::TaskQuality& t : tasks) {
+      rows.push_back({{"task", from->corpus.tasks[static_cast<std::size_t>(t.task)]},
+                      {"programs", t.programs},
+                      {"top1", t.top1},
+                      {"top5", t.top5},
+                      {"pairwise", t.pairwise}});
+    }
+    fmt::print("{}\n", Json({{"schema", "prunerc.model_eval/1"},
+                             {"programs", data->size()},
+                             {"top1", mean.top1},
+                             {"top5", mean.top5},
+                             {"pairwise", mean.pairwise},
+                             {"tasks", rows}})
+                           .dump());
+    return kSuccess;
+  }
+  fmt::print("{:<44}{:>9}{:>8}{:>8}{:>10}\n", "task", "programs", "top-1", "top-5", "pairwise");
+  const auto line = [](const std::string& name, const search::TaskQuality& q) {
+    fmt::print("{:<44}{:>9}{:>8.3f}{:>8.3f}{:>10.3f}\n", name, q.programs, q.top1, q.top5,
+               q.pairwise);
+  };
+  for (const search::TaskQuality& t : tasks) {
+    line(from->corpus.tasks[static_cast<std::size_t>(t.task)], t);
+  }
+  line(fmt::format("mean of {} tasks", tasks.size()), mean);
+  return kSuccess;
+}
+
+// --- export
+
+// model.json and one .npy file for each tensor of each member.
+int export_to(const ModelVerb& verb) {
+  const Result<Model> model = costmodel::model::read_checkpoint(verb.model);
+  if (!model.ok()) return fail_with(model.error());
+  const std::filesystem::path folder = verb.out;
+  std::error_code code;
+  std::filesystem::create_directories(folder, code);
+  Json members = Json::array();
+  for (std::size_t m = 0; m < model->members.size(); ++m) {
+    Json tensors = Json::array();
+    for (const auto* part : {&model->members[m]->parameters, &model->members[m]->buffers}) {
+      for (const costmodel::nn::Tensor& slot : part->tensors) {
+        const std::string file = fmt::format("{}.{}.npy", m, slot.name);
+        ir::Tensor tensor(ir::DType::kF32, {slot.rows, slot.cols});
+        std::memcpy(tensor.data.data(), part->values.data() + slot.offset, tensor.data.size());
+        const Result<void> written = write_npy((folder / file).string(), tensor);
+        if (!written.ok()) return fail(written.error(), kDeviceProblem);
+        tensors.push_back({{"name", slot.name}, {"file", file}, {"shape", {slot.rows, slot.cols}}});
+      }
+    }
+    members.push_back(std::move(tensors));
+  }
+  const auto normaliser = [](const costmodel::model::Normaliser& n) {
+    return Json({{"kind", static_cast<int>(n.kind)}, {"mean", n.mean}, {"scale", n.scale}});
+  };
+  const Json text = {{"schema", "prunerc.model/1"},
+                     {"kind", std::string(to_string(model->options.kind))},
+                     {"feature_set", model->feature_set},
+                     {"platforms", model->platforms},
+                     {"normalisers",
+                      {{"statements", normaliser(model->normalisers.statements)},
+                       {"flow", normaliser(model->normalisers.flow)},
+                       {"context", normaliser(model->normalisers.context)},
+                       {"tokens", normaliser(model->normalisers.tokens)}}},
+                     {"members", members}};
+  std::ofstream file(folder / "model.json", std::ios::binary | std::ios::trunc);
+  file << text.dump(1) << '\n';
+  file.close();
+  if (!file) {
+    return fail(error(Diag::kIoError, "write", verb.out, "cannot be written"), kDeviceProblem);
+  }
+  fmt::print("{}: {} member(s)\n", verb.out, members.size());
+  return kSuccess;
+}
+
+}  // namespace
+
+void add_model(CLI::App& app, Action& action) {
+  CLI::App* verb = app.add_subcommand("model", "train, judge and export learned cost models");
+  verb->require_subcommand(1);
+  auto args = std::make_shared<ModelVerb>();
+  using Work = int (*)(const ModelVerb& verb);
+  const auto add = [&](const char* name, const char* help, Work work) {
+    CLI::App* sub = verb->add_subcommand(name, help);
+    sub->callback([args, work, &action] { action = [args, work] { return work(*args); }; });
+    return sub;
+  };
+  const auto add_data = [&](CLI::App* sub) {
+    sub->add_option("data", args->data, "pools, or rows files of `dataset split` and `prune`")
+        ->required();
+    sub->add_option("--threads", args->threads, "of the training itself (default: all)")
+        ->check(CLI::Range(0, 4096));
+  };
+  CLI::App* sub = add("train", "train a model on pools", train);
+  add_data(sub);
+  sub->add_option("--model", args->kind, "pacm, pacm-paper, tenset-mlp, tlp")
+      ->capture_default_str();
+  sub->add_option("-o,--output", args->out, "checkpoint to write")->required();
+  sub->add_option("--from", args->model, "checkpoint to go on from");
+  sub->add_option("--epochs", args->epochs, "passes over the data (default: as published, or ours)")
+      ->check(CLI::PositiveNumber);
+  sub->add_option("--members", args->members, "networks of the ensemble (default: the model's)")
+      ->check(CLI::Range(1, 16));
+  sub->add_option("--seed", args->seed, "of initial values and batches")->capture_default_str();
+  sub = add("eval", "top-1, top-5 and pairwise accuracy by task", eval);
+  sub->add_option("model", args->model, "checkpoint")->required();
+  add_data(sub);
+  sub->add_flag("--json", args->json, "one JSON object");
+  sub = add("export", "a checkpoint as model.json and .npy files", export_to);
+  sub->add_option("model", args->model, "checkpoint")->required();
+  sub->add_option("-o,--output", args->out, "folder to write")->required();
+}
+
+}  // namespace prunerc::cli
