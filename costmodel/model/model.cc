@@ -67,6 +67,18 @@ Model make_model(const NetworkOptions& options, int members, uint64_t seed) {
   return model;
 }
 
+Model with_statistics(Model model, nn::Statistics statistics) {
+  if (model.options.statistics == statistics) return model;
+  model.options.statistics = statistics;
+  for (std::unique_ptr<Network<float>>& member : model.members) {
+    std::unique_ptr<Network<float>> made = make_network<float>(model.options, 0);
+    made->parameters = member->parameters;
+    made->buffers = member->buffers;
+    member = std::move(made);
+  }
+  return model;
+}
+
 void predict(const Model& model, const Batch<float>& batch, std::span<const int32_t> task,
              ThreadPool* pool, std::span<Prediction> predictions) {
   PRUNERC_CHECK(static_cast<int>(predictions.size()) == batch.programs, "one for each program");

@@ -33,6 +33,9 @@ struct Model {
 /// Untrained. Member i is drawn by seed + i.
 Model make_model(const NetworkOptions& options, int members, uint64_t seed);
 
+/// The same model, its batch normalisation taking its statistics from elsewhere when it predicts.
+Model with_statistics(Model model, nn::Statistics statistics);
+
 struct Prediction {
   float score = 0;   // mean over members; higher is faster
   float stddev = 0;  // over members, after each one's mean over the task's candidates is taken off

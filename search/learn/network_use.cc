@@ -66,8 +66,9 @@ Result<std::shared_ptr<OnlineModel>> open_network(const NetworkUse& use,
     }
   }
   if (use.network == NetworkKind::kPacmPaper) {
-    model.options.statistics = use.batch_statistics ? costmodel::nn::Statistics::kBatch
-                                                    : costmodel::nn::Statistics::kRunning;
+    model = with_statistics(std::move(model), use.batch_statistics
+                                                  ? costmodel::nn::Statistics::kBatch
+                                                  : costmodel::nn::Statistics::kRunning);
   }
   const OnlineOptions options = online_options(use.online, model.options, seed);
   return std::make_shared<OnlineModel>(std::move(model), options);

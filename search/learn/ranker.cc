@@ -108,6 +108,7 @@ std::optional<RankerKind> ranker_from_string(std::string_view text) {
 }
 
 std::optional<NetworkKind> network_of(RankerKind kind) {
+  if (kind == RankerKind::kPacmPaperTrain) return NetworkKind::kPacmPaper;
   return costmodel::model::network_kind_from_string(to_string(kind));
 }
 
@@ -123,6 +124,7 @@ Recipe recipe_of(NetworkKind kind) {
     out.train.rank.even_share = 0.1;
     return out;
   }
+  out.network.statistics = costmodel::nn::Statistics::kRunning;
   out.train = costmodel::model::published_training();
   if (kind == NetworkKind::kTensetMlp) out.train.patience = 8;
   if (kind == NetworkKind::kTlp) {
@@ -147,7 +149,10 @@ Result<std::unique_ptr<Ranker>> train_ranker(RankerKind kind, const Dataset& dat
     Model model = costmodel::model::make_model(recipe.network, recipe.members, options.seed);
     model.feature_set = kFeatureSet;
     PRUNERC_TRY_VOID(costmodel::model::train(data, recipe.train, &threads, &model, progress));
-    return make_ranker(std::move(model));
+    const bool stays_training = kind == RankerKind::kPacmPaperTrain;
+    return make_ranker(
+        with_statistics(std::move(model), stays_training ? costmodel::nn::Statistics::kBatch
+                                                         : costmodel::nn::Statistics::kRunning));
   }
   if (kind == RankerKind::kRandom) {
     return std::unique_ptr<Ranker>(std::make_unique<RandomRanker>(options.seed));

@@ -285,6 +285,28 @@ TEST_CASE("every ranker learns an easy order but the random one") {
   CHECK_DIAG(train_ranker(RankerKind::kPacm, empty, {}, threads), ModelData);
 }
 
+TEST_CASE("batch statistics of the paper's model are taken from where they are said to be") {
+  const Corpus corpus = small_corpus();
+  ThreadPool threads(1);
+  const auto network = recipe_of(NetworkKind::kPacmPaper).network;
+  const Dataset data = make_dataset(corpus, all_rows(corpus), network, threads).value();
+  costmodel::model::Model model = costmodel::model::make_model(network, 1, 1);
+  costmodel::model::TrainOptions train = costmodel::model::published_training(3);
+  REQUIRE_OK(costmodel::model::train(data, train, &threads, &model));
+  // A program's score among all others and by itself.
+  Dataset one;
+  const costmodel::model::BatchView<float> first = slice(data.inputs, {0, 1});
+  one.add({first.statements, first.flow, first.context, first.tokens}, data.outcomes[0]);
+  for (const auto statistics :
+       {costmodel::nn::Statistics::kRunning, costmodel::nn::Statistics::kBatch}) {
+    const auto ranker = make_ranker(with_statistics(model, statistics));
+    const float among = ranker->scores(data, threads)[0];
+    const float alone = ranker->scores(one, threads)[0];
+    CHECK((among == Approx(alone).epsilon(1e-4)) ==
+          (statistics == costmodel::nn::Statistics::kRunning));
+  }
+}
+
 TEST_CASE("quality is what its words say") {
   Dataset data;
   data.inputs.programs = 5;
