@@ -240,6 +240,7 @@ class Learned final : public Strategy {
     // Trees are taught labels from 0 on; a network's scores have no zero.
     double zero = 0;
     if (network_ != nullptr) {
+      zero = parents.front().score;
       for (const Candidate& c : parents) zero = std::min(zero, c.score);
     }
     const Roulette roulette(parents, zero);

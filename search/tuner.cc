@@ -73,14 +73,15 @@ class Tuner {
 
   Result<void> prepare() {
     const costmodel::CostModel& model = options_.model != nullptr ? *options_.model : *own_model_;
-    std::shared_ptr<OnlineModel> network;
-    if (const std::optional<NetworkUse> use = network_use(options_.strategy);
-        use && !options_.make_strategy && !tasks_.empty()) {
-      PRUNERC_TRY(network, open_network(*use, options_.checkpoint, tasks_.front().target.kind,
-                                        options_.seed));
-    }
+    const std::optional<NetworkUse> use = network_use(options_.strategy);
+    std::map<ir::TargetKind, std::shared_ptr<OnlineModel>> networks;
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
       const auto began = Clock::now();
+      std::shared_ptr<OnlineModel>& network = networks[tasks_[i].target.kind];
+      if (use && !options_.make_strategy && network == nullptr) {
+        PRUNERC_TRY(network,
+                    open_network(*use, options_.checkpoint, tasks_[i].target.kind, options_.seed));
+      }
       Calibrator& calibrator =
           calibrators_
               .try_emplace(target_key(tasks_[i].target), tasks_[i].target.kind, options_.seed)

@@ -310,6 +310,13 @@ Result<TrainReport> train(const Dataset& data, const TrainOptions& options, Thre
       if (patience.is_over(curve.back().loss)) break;
     }
   }
+  for (const std::unique_ptr<Network<float>>& member : model->members) {
+    for (const float value : member->parameters.values) {
+      if (!std::isfinite(value)) {
+        return error(Diag::kModelData, std::string("training diverged: a parameter is not finite"));
+      }
+    }
+  }
   return report;
 }
 

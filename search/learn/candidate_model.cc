@@ -60,11 +60,7 @@ class NetworkModel final : public CandidateModel {
  public:
   NetworkModel(const Task& task, const SearchSpace& space, std::shared_ptr<OnlineModel> shared,
                int32_t number, ThreadPool& threads)
-      : source_(task, space),
-        shared_(std::move(shared)),
-        number_(number),
-        threads_(threads),
-        came_trained_(shared_->is_trained()) {}
+      : source_(task, space), shared_(std::move(shared)), number_(number), threads_(threads) {}
 
   void add(const Candidate& candidate, double median_ns) override {
     if (candidate.sketch < 0) return;
@@ -74,8 +70,10 @@ class NetworkModel final : public CandidateModel {
 
   void learn(uint64_t) override {
     costmodel::model::Batch<float> inputs;
-    source_.append(shared_->model().options, new_, threads_, &inputs);
+    const std::vector<bool> legal =
+        source_.append(shared_->model().options, new_, threads_, &inputs);
     for (std::size_t i = 0; i < new_.size(); ++i) {
+      if (!legal[i]) continue;
       const costmodel::model::BatchView<float> one = slice(inputs, {static_cast<int>(i), 1});
       shared_->records().add({one.statements, one.flow, one.context, one.tokens},
                              {new_ns_[i], number_, 0});
@@ -86,7 +84,7 @@ class NetworkModel final : public CandidateModel {
   }
 
   bool is_trained() const override { return shared_->is_trained(); }
-  double head_start() const override { return came_trained_ ? kHeadStart : 0; }
+  double head_start() const override { return shared_->came_trained() ? kHeadStart : 0; }
 
   std::vector<double> scores(std::span<const Candidate> candidates) const override {
     std::vector<Genome> genomes;
@@ -105,7 +103,6 @@ class NetworkModel final : public CandidateModel {
   std::shared_ptr<OnlineModel> shared_;
   int32_t number_;
   ThreadPool& threads_;
-  bool came_trained_;
   std::vector<Genome> new_;  // not handed on yet
   std::vector<double> new_ns_;
 };

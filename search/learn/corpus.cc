@@ -57,14 +57,27 @@ std::set<std::string> drawn(std::vector<std::string> names, double share, Least 
 
 // Tasks kept for testing, or by pruning: a share of each class. The operator counts, whatever the
 // platforms it was measured on.
-std::set<std::string> drawn_operators(const Corpus& corpus, double share, Least least, Rng& rng) {
+std::set<std::string> drawn_operators(const Corpus& corpus, std::span<const CorpusRow> rows,
+                                      double share, Least least, Rng& rng) {
   std::map<std::string, std::set<std::string>> classes;
-  for (const Pool& pool : corpus.pools) classes[class_of(pool)].insert(pool.program);
+  for (const auto& [pool, which] : by_pool(rows)) {
+    const Pool& p = corpus.pools[static_cast<std::size_t>(pool)];
+    classes[class_of(p)].insert(p.program);
+  }
   std::set<std::string> out;
   for (const auto& [name, programs] : classes) {
     out.merge(drawn({programs.begin(), programs.end()}, share, least, rng));
   }
   return out;
+}
+
+std::vector<std::string> platforms_of(const Corpus& corpus, std::span<const CorpusRow> rows) {
+  std::set<std::string> out;
+  for (const auto& [pool, which] : by_pool(rows)) {
+    const int32_t platform = corpus.platform[static_cast<std::size_t>(pool)];
+    out.insert(corpus.platforms[static_cast<std::size_t>(platform)]);
+  }
+  return {out.begin(), out.end()};
 }
 
 // So many of the rows `which`, evenly over the order of their times; failures stand at the end.
@@ -99,7 +112,8 @@ Result<Corpus> read_corpus(std::span<const std::string> paths) {
     const std::string platform = platform_of(pool);
     out.paths.push_back(path);
     out.platform.push_back(number_of(platform, out.platforms));
-    out.task.push_back(number_of(fmt::format("{} on {}", pool.op, platform), out.tasks));
+    const std::string bound = pool.bindings.empty() ? "" : " " + pool.bindings;
+    out.task.push_back(number_of(fmt::format("{}{} on {}", pool.op, bound, platform), out.tasks));
     out.pools.push_back(std::move(pool));
   }
   return out;
@@ -150,8 +164,8 @@ Split split_rows(const Corpus& corpus, std::span<const CorpusRow> rows, SplitKin
     const bool by_task = kind == SplitKind::kByTask;
     std::set<std::string> names(held.begin(), held.end());
     if (names.empty()) {
-      names = by_task ? drawn_operators(corpus, test_share, Least::kOneOther, rng)
-                      : drawn(corpus.platforms, test_share, Least::kOneOther, rng);
+      names = by_task ? drawn_operators(corpus, rows, test_share, Least::kOneOther, rng)
+                      : drawn(platforms_of(corpus, rows), test_share, Least::kOneOther, rng);
     }
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const auto p = static_cast<std::size_t>(rows[i].pool);
@@ -195,14 +209,20 @@ std::vector<CorpusRow> prune_rows(const Corpus& corpus, std::span<const CorpusRo
     for (const std::size_t i : order) kept[i] = true;
   } else {
     // Half of the saving by fewer tasks, half by fewer rows of each.
-    const double tasks = kind == PruneKind::kClass ? std::sqrt(keep) : 1;
     const std::set<std::string> chosen =
-        tasks < 1 ? drawn_operators(corpus, tasks, Least::kOne, rng) : std::set<std::string>();
+        drawn_operators(corpus, rows, std::sqrt(keep), Least::kOne, rng);
+    const auto is_chosen = [&](int pool) {
+      return kind != PruneKind::kClass ||
+             chosen.contains(corpus.pools[static_cast<std::size_t>(pool)].program);
+    };
+    std::size_t left = 0;
+    for (const CorpusRow& row : rows) left += is_chosen(row.pool) ? 1 : 0;
+    const double share = std::min(1.0, keep * static_cast<double>(rows.size()) /
+                                           static_cast<double>(std::max<std::size_t>(1, left)));
     for (const auto& [pool, which] : by_pool(rows)) {
-      if (tasks < 1 && !chosen.contains(corpus.pools[static_cast<std::size_t>(pool)].program))
-        continue;
+      if (!is_chosen(pool)) continue;
       const auto wanted =
-          static_cast<std::size_t>(std::round(keep / tasks * static_cast<double>(which.size())));
+          static_cast<std::size_t>(std::round(share * static_cast<double>(which.size())));
       for (const std::size_t i : along_quantiles(corpus, rows, which, wanted)) kept[i] = true;
     }
   }
@@ -212,6 +232,27 @@ std::vector<CorpusRow> prune_rows(const Corpus& corpus, std::span<const CorpusRo
   }
   return out;
 }
+
+namespace {
+
+// Does this build make the program that was measured? Asked of one row of each sketch.
+Result<void> check_build(const Pool& pool, const Task& task, const SearchSpace& space,
+                         std::span<const Genome> genomes, std::span<const PoolRow* const> rows) {
+  std::vector<bool> asked(space.sketches.size());
+  for (std::size_t i = 0; i < genomes.size(); ++i) {
+    const auto sketch = static_cast<std::size_t>(genomes[i].sketch);
+    if (sketch >= asked.size() || asked[sketch] || !rows[i]->ok()) continue;
+    asked[sketch] = true;
+    const Result<Candidate> made =
+        instantiate(task, space, genomes[i].sketch, genomes[i].decisions);
+    if (!made || static_cast<uint32_t>(made->fingerprint.low) != rows[i]->fingerprint) {
+      return error(Diag::kPoolStale, pool.op);
+    }
+  }
+  return {};
+}
+
+}  // namespace
 
 Result<costmodel::model::Dataset> make_dataset(const Corpus& corpus,
                                                std::span<const CorpusRow> rows,
@@ -225,10 +266,13 @@ Result<costmodel::model::Dataset> make_dataset(const Corpus& corpus,
     const SearchSpace space = pool.space();
     const InputSource source(task, space);
     std::vector<Genome> genomes;
+    std::vector<const PoolRow*> measured;
     for (const std::size_t i : which) {
       const PoolRow& row = row_of(corpus, rows[i]);
       genomes.push_back({row.sketch, row.decisions});
+      measured.push_back(&row);
     }
+    PRUNERC_TRY_VOID(check_build(pool, task, space, genomes, measured));
     costmodel::model::Batch<float> inputs;
     const std::vector<bool> legal = source.append(network, genomes, threads, &inputs);
     for (std::size_t i = 0; i < which.size(); ++i) {

@@ -28,8 +28,8 @@ struct CorpusRow {
 struct Corpus {
   std::vector<std::string> paths;
   std::vector<Pool> pools;
-  std::vector<int32_t> task;      // by pool: pools of one operator on one target have one number
-  std::vector<int32_t> platform;  // by pool
+  std::vector<int32_t> task;  // by pool: equal for one operator with equal bindings on one target
+  std::vector<int32_t> platform;              // by pool
   std::vector<std::string> tasks, platforms;  // their names
 };
 
@@ -71,8 +71,8 @@ std::vector<CorpusRow> prune_rows(const Corpus& corpus, std::span<const CorpusRo
                                   PruneKind kind, double keep, uint64_t seed);
 
 /// Inputs and times for a network; rows that this build makes no legal program of are left out.
-/// Task and platform numbers are the corpus's. Errors: those of the texts in a pool. Cost: some ms
-/// a sketch, then about 10 us a row.
+/// Task and platform numbers are the corpus's. Errors: those of the texts in a pool; PoolStale if
+/// this build makes other programs of its rows. Cost: some ms a sketch, then about 10 us a row.
 Result<costmodel::model::Dataset> make_dataset(const Corpus& corpus,
                                                std::span<const CorpusRow> rows,
                                                const costmodel::model::NetworkOptions& network,

@@ -153,6 +153,11 @@ std::vector<bool> InputSource::append(const NetworkOptions& network,
     const std::size_t last = std::min(genomes.size(), first + kChunk);
     if (network.kind == NetworkKind::kTlp) {
       for (std::size_t i = first; i < last; ++i) {
+        const auto sketch = static_cast<std::size_t>(genomes[i].sketch);
+        if (sketch >= space_.sketches.size() ||
+            genomes[i].decisions.size() != space_.sketches[sketch].trace.decisions.size()) {
+          continue;
+        }
         schedule::Trace trace = space_.sketches[static_cast<std::size_t>(genomes[i].sketch)].trace;
         trace.decisions = genomes[i].decisions;
         rows[i].emplace(network, trace);
@@ -197,7 +202,11 @@ std::vector<bool> InputSource::append(const NetworkOptions& network,
   const ModelFeatures none;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     legal[i] = rows[i].has_value();
-    if (!legal[i]) rows[i].emplace(network, none, AnalyzerInputs{});
+    if (!legal[i] && network.kind == NetworkKind::kTlp) {
+      rows[i].emplace(network, schedule::Trace{});
+    } else if (!legal[i]) {
+      rows[i].emplace(network, none, AnalyzerInputs{});
+    }
     rows[i]->append_to(batch);
     rows[i].reset();
   }

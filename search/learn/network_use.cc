@@ -33,10 +33,21 @@ std::optional<NetworkUse> network_use(StrategyKind kind) {
   }
 }
 
+Result<void> check_features(const Model& model, const std::string& path) {
+  const costmodel::model::NetworkOptions own = network_options(model.options.kind);
+  const costmodel::model::NetworkOptions& has = model.options;
+  const bool fits = has.statement_inputs == own.statement_inputs &&
+                    has.flow_inputs == own.flow_inputs &&
+                    has.context_inputs == own.context_inputs &&
+                    has.token_length == own.token_length && has.token_inputs == own.token_inputs;
+  if (fits && model.feature_set == kFeatureSet) return {};
+  return error(Diag::kModelFeatures, path, model.feature_set, std::string(kFeatureSet));
+}
+
 const Model* built_in_model(ir::TargetKind target) {
   static const Result<Model> cpu =
       costmodel::model::parse_checkpoint(costmodel::pretrained_cpu(), "built-in");
-  const bool fits = target == ir::TargetKind::kCpu && cpu.ok() && cpu->feature_set == kFeatureSet;
+  const bool fits = target == ir::TargetKind::kCpu && cpu.ok() && check_features(*cpu, "").ok();
   return fits ? &*cpu : nullptr;
 }
 
@@ -47,8 +58,9 @@ Result<std::shared_ptr<OnlineModel>> open_network(const NetworkUse& use,
   Model model;
   if (use.start != NetworkStart::kUntrained && !checkpoint.empty()) {
     PRUNERC_TRY(model, costmodel::model::read_checkpoint(checkpoint));
-    if (model.feature_set != kFeatureSet) {
-      return error(Diag::kModelFeatures, checkpoint, model.feature_set, std::string(kFeatureSet));
+    PRUNERC_TRY_VOID(check_features(model, checkpoint));
+    if (!model.has_normalisers && use.start == NetworkStart::kNeedCheckpoint) {
+      return error(Diag::kModelMissing, name);
     }
     if (model.options.kind != use.network) {
       return error(Diag::kModelKind, checkpoint, std::string(to_string(model.options.kind)), name);

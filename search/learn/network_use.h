@@ -33,12 +33,15 @@ struct NetworkUse {
 std::optional<NetworkUse> network_use(StrategyKind kind);
 
 /// What all tasks of a call share. `checkpoint`: a file; empty: the built-in model, which is a pacm
-/// and made for `target`'s kind of machine. Errors: ModelMissing if one is needed and there is
-/// none; ModelFeatures, UsageOption if the file is of another build or another network; those of
-/// reading.
+/// and made for `target`'s kind of machine. Errors: ModelMissing if one is needed and
+/// there is none, or it is untrained; ModelFeatures, ModelKind if the file is of another build or
+/// another network; those of reading.
 Result<std::shared_ptr<OnlineModel>> open_network(const NetworkUse& use,
                                                   const std::string& checkpoint,
                                                   ir::TargetKind target, uint64_t seed);
+
+/// Whether a model of a file takes the features that this build makes. Errors: ModelFeatures.
+Result<void> check_features(const costmodel::model::Model& model, const std::string& path);
 
 /// The model that is built in; none for this kind of machine. Parsed at the first call.
 const costmodel::model::Model* built_in_model(ir::TargetKind target);

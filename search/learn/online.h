@@ -19,7 +19,7 @@ enum class OnlineKind : uint8_t {
   kWarm,      // goes on from the last model, new records among old ones
   kMoaPaper,  // pruner.md 5: every 4th update from the momentum model, which follows by 1 %
   kMoa,       // ours: when the records have grown enough, from the momentum model, which follows
-              // with its buffers, faster where there are more records
+              // with its normalisers, faster where there are more records
 };
 
 struct OnlineOptions {
@@ -44,23 +44,29 @@ class OnlineModel {
   /// Records since the beginning; an update looks at all of them.
   costmodel::model::Dataset& records() { return records_; }
   const costmodel::model::Dataset& records() const { return records_; }
-  /// Learns, if it is time to. Failures of training (no two programs of one task yet) leave the
-  /// model as it is.
+  /// Learns, if there are new records and it is time to. Failures of training (no two programs of
+  /// one task yet) leave the model as it is.
   void update(ThreadPool& threads);
   /// Whether the model says anything: it came trained or was updated.
   bool is_trained() const { return is_trained_; }
+  /// Whether it was trained before the first record.
+  bool came_trained() const { return came_trained_; }
   const costmodel::model::Model& model() const { return working_; }
   int num_updates() const { return num_updates_; }
 
  private:
   bool is_due() const;
+  double momentum_keep() const;
+  costmodel::model::Model start_of_update(costmodel::model::TrainOptions* train) const;
 
   OnlineOptions options_;
   costmodel::model::Model working_;   // what predicts
   costmodel::model::Model momentum_;  // of the two kinds that have one
   costmodel::model::Dataset records_;
-  bool is_trained_ = false;
+  bool came_trained_;
+  bool is_trained_;
   int num_calls_ = 0;
+  int num_seen_ = 0;  // records at the last call
   int num_updates_ = 0;
   int num_learned_ = 0;  // records at the last update
 };

@@ -1,6 +1,7 @@
 #include "search/learn/quality.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace prunerc::search {
 
@@ -25,6 +26,7 @@ std::vector<TaskQuality> quality_of(const Dataset& data, std::span<const float> 
     task.platform = first.platform;
     task.programs = static_cast<int>(order.size());
     task.pairwise = costmodel::model::pairwise_accuracy(data, order, own);
+    if (std::isnan(task.pairwise)) continue;  // all equal: there is no order
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
       return scores[static_cast<std::size_t>(a)] > scores[static_cast<std::size_t>(b)];
     });

@@ -19,10 +19,10 @@ struct TaskQuality {
   double pairwise = 0;  // pairs in the right order
 };
 
-/// By task, those with at least two programs that ran. scores[i] is of program i.
+/// By task, those with at least two different times. scores[i] is of program i.
 std::vector<TaskQuality> quality_of(const costmodel::model::Dataset& data,
                                     std::span<const float> scores);
-/// Means over tasks.
+/// Means over tasks; the sum of their programs.
 TaskQuality mean_quality(std::span<const TaskQuality> tasks);
 
 }  // namespace prunerc::search

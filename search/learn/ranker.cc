@@ -30,12 +30,15 @@ class NetworkRanker final : public Ranker {
  public:
   explicit NetworkRanker(Model model) : model_(std::move(model)) {}
   std::vector<float> scores(const Dataset& data, ThreadPool& threads) const override {
-    std::vector<costmodel::model::Prediction> made(static_cast<std::size_t>(data.size()));
-    std::vector<int32_t> task;
-    for (const costmodel::model::Outcome& o : data.outcomes) task.push_back(o.task);
-    costmodel::model::predict(model_, data.inputs, task, &threads, made);
-    std::vector<float> out;
-    for (const costmodel::model::Prediction& p : made) out.push_back(p.score);
+    std::vector<float> out(static_cast<std::size_t>(data.size()));
+    // One task at a time, as searches ask: with batch statistics scores depend on the others.
+    for (const std::vector<int>& group : costmodel::model::groups_of(data)) {
+      std::vector<costmodel::model::Prediction> made(group.size());
+      costmodel::model::predict(model_, gather(data.inputs, group), {}, &threads, made);
+      for (std::size_t i = 0; i < group.size(); ++i) {
+        out[static_cast<std::size_t>(group[i])] = made[i].score;
+      }
+    }
     return out;
   }
 

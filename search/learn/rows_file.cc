@@ -2,9 +2,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
 
 namespace prunerc::search {
@@ -19,6 +21,7 @@ struct Part {
   std::string path, op;
   std::size_t num_rows = 0;
   std::vector<int> train, test;
+  bool is_whole = false;  // a pool by itself
 };
 
 Result<std::vector<Part>> parse(const std::string& path) {
@@ -30,7 +33,8 @@ Result<std::vector<Part>> parse(const std::string& path) {
   const auto damaged = [&](const char* why) {
     return error(Diag::kRowsFile, path, std::string(why));
   };
-  if (!json.is_object() || json.value("schema", "") != kSchema) return damaged("no such schema");
+  if (!json.is_object() || !json.contains("schema") || json["schema"] != kSchema)
+    return damaged("no such schema");
   if (!json.contains("pools") || !json["pools"].is_array()) return damaged("no list of pools");
   std::vector<Part> out;
   for (const Json& entry : json["pools"]) {
@@ -54,6 +58,11 @@ Result<std::vector<Part>> parse(const std::string& path) {
     if (!numbers("train", part.train) || !numbers("test", part.test)) {
       return damaged("a list of rows is none, or names rows that the pool does not have");
     }
+    const std::set<int> train(part.train.begin(), part.train.end());
+    const std::set<int> test(part.test.begin(), part.test.end());
+    const bool is_shared =
+        std::any_of(test.begin(), test.end(), [&](int row) { return train.contains(row); });
+    if (is_shared && train != test) return damaged("rows that test train as well");
     out.push_back(std::move(part));
   }
   return out;
@@ -80,7 +89,9 @@ Result<void> write_rows(const Corpus& corpus, const Split& split, const std::str
   const std::string draft = path + ".draft";
   {
     std::ofstream file(draft, std::ios::binary | std::ios::trunc);
-    file << Json({{"schema", kSchema}, {"pools", std::move(pools)}}).dump() << '\n';
+    file << Json({{"schema", kSchema}, {"pools", std::move(pools)}})
+                .dump(-1, ' ', false, Json::error_handler_t::replace)
+         << '\n';
     file.close();
     if (!file) return error(Diag::kIoError, "write", path, "cannot be written");
   }
@@ -94,7 +105,7 @@ Result<Selection> read_selection(std::span<const std::string> paths) {
   std::vector<std::string> files;
   for (const std::string& path : paths) {
     if (fs::path(path).extension() != ".json") {
-      parts.push_back({path, "", 0, {}, {}});
+      parts.push_back({path, "", 0, {}, {}, true});
       continue;
     }
     PRUNERC_TRY(const std::vector<Part> more, parse(path));
@@ -107,7 +118,7 @@ Result<Selection> read_selection(std::span<const std::string> paths) {
   for (std::size_t p = 0; p < parts.size(); ++p) {
     const Part& part = parts[p];
     const Pool& pool = out.corpus.pools[p];
-    if (part.op.empty()) {
+    if (part.is_whole) {
       for (const CorpusRow& row : all) {
         if (row.pool != static_cast<int>(p)) continue;
         out.split.train.push_back(row);

@@ -33,6 +33,7 @@ int main(int argc, char** argv) {
   app.add_option("--pools", options.pools, "folder of the pools");
   app.add_option("--models", options.models, "which models (default: all)")->delimiter(',');
   app.add_option("--seeds", options.seeds, "splits and initial values");
+  app.add_option("--first-seed", options.first_seed, "the others follow");
   app.add_option("--epochs", options.epochs, "of each training (default: the recipe's)");
   app.add_option("--test-share", options.test_share, "tasks of each class that are held out");
   app.add_option("--volumes", options.volumes, "parts of the training rows")->delimiter(',');

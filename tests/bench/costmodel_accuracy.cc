@@ -107,6 +107,7 @@ Difference paired(const std::vector<Run>& a, const std::vector<Run>& b, Field fi
     means.push_back(mean);
   }
   std::sort(means.begin(), means.end());
+  if (means.empty()) return out;
   out.low = means[means.size() / 40];
   out.high = means[means.size() - 1 - means.size() / 40];
   return out;
@@ -142,7 +143,8 @@ std::vector<Row> accuracy_rows(const ModelOptions& options) {
   for (const RankerKind kind : wanted(options)) {
     for (const double volume : options.volumes) {
       std::vector<Run> runs;
-      for (int seed = 1; seed <= options.seeds; ++seed) {
+      for (int i = 0; i < options.seeds; ++i) {
+        const int seed = options.first_seed + i;
         runs.push_back(run_once(corpus, kind, volume, seed, options, threads));
         std::fprintf(stderr, "%s at %.0f %%, seed %d: top1 %.3f, top5 %.3f, pairwise %.3f\n",
                      std::string(to_string(kind)).c_str(), 100 * volume, seed,

@@ -15,7 +15,8 @@ struct ModelOptions {
   std::string pools = "tests/data/pools";  // folder, with those inside it
   std::vector<std::string> models;         // empty: all
   int seeds = 3;
-  int epochs = 0;  // 0: each model's recipe
+  int first_seed = 101;  // recipes were chosen with seeds 1 to 3: others judge them
+  int epochs = 0;        // 0: each model's recipe
   double test_share = 0.25;
   std::vector<double> volumes = {0.1, 0.3, 1.0};  // parts of the training rows
   int bootstrap = 2000;

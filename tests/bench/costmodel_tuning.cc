@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -160,8 +161,10 @@ std::vector<Row> tuning_rows(const ModelOptions& options) {
           const Reached goal = reach(theirs[s], theirs[s].final_ns);
           const Reached got = reach(mine, theirs[s].final_ns);
           never += got.ever ? 0 : 1;
-          fewer_trials.push_back(goal.trials / std::max(1.0, got.trials));
-          fewer_seconds.push_back(goal.seconds / std::max(1e-9, got.seconds));
+          // A run that never got there counts with its budget, and never as a gain.
+          const double most = got.ever ? std::numeric_limits<double>::infinity() : 1;
+          fewer_trials.push_back(std::min(most, goal.trials / std::max(1.0, got.trials)));
+          fewer_seconds.push_back(std::min(most, goal.seconds / std::max(1e-9, got.seconds)));
           lower.push_back(theirs[s].final_ns / mine.final_ns);
         }
         trials.push_back(median(fewer_trials));

@@ -68,10 +68,11 @@ std::string recorded(const char* op, int num_threads, int64_t candidates) {
 
 constexpr int kRows = 64;
 
-// Four operators, one of them on two platforms.
+// Five operators, two of one class, one of them on two platforms.
 Corpus small_corpus() {
   const std::vector<std::string> paths = {
-      recorded("gemm", 1, kRows), recorded("dense_relu", 1, kRows), recorded("gemm", 2, kRows),
+      recorded("gemm_odd", 1, kRows),     recorded("gemm", 1, kRows),
+      recorded("dense_relu", 1, kRows),   recorded("gemm", 2, kRows),
       recorded("softmax_like", 1, kRows), recorded("conv2d_relu", 1, kRows)};
   Result<Corpus> corpus = read_corpus(paths);
   REQUIRE_OK(corpus);
@@ -87,10 +88,10 @@ std::set<std::pair<int, int>> as_set(const std::vector<CorpusRow>& rows) {
 TEST_CASE("a corpus tells tasks and platforms apart") {
   const Corpus corpus = small_corpus();
   CHECK(corpus.platforms.size() == 2);
-  CHECK(corpus.tasks.size() == 5);
+  CHECK(corpus.tasks.size() == 6);
   CHECK(corpus.platform[0] == corpus.platform[1]);
-  CHECK(corpus.platform[0] != corpus.platform[2]);
-  CHECK(corpus.task[0] != corpus.task[2]);
+  CHECK(corpus.platform[1] != corpus.platform[3]);
+  CHECK(corpus.task[1] != corpus.task[3]);
   for (const CorpusRow& row : all_rows(corpus)) {
     const Pool& pool = corpus.pools[static_cast<std::size_t>(row.pool)];
     REQUIRE(static_cast<std::size_t>(row.row) < pool.rows.size());
@@ -112,6 +113,7 @@ TEST_CASE("splits part the rows and nothing leaks") {
       both.merge(as_set(split.test));
       CHECK(both.size() == rows.size());
       CHECK(!split.train.empty());
+      CHECK(!split.test.empty());
       CHECK(as_set(split_rows(corpus, rows, kind, 0.3, {}, seed).test) == as_set(split.test));
       std::set<std::string> trained, tested;
       for (const CorpusRow& r : split.train) {
@@ -163,6 +165,15 @@ TEST_CASE("pruning keeps about what was asked for, and the fast ones") {
   CHECK(!prune_from_string("worst"));
 }
 
+TEST_CASE("a pool of another build is not learned from") {
+  Corpus corpus = small_corpus();
+  ThreadPool threads(1);
+  const auto network = network_options(NetworkKind::kPacm);
+  REQUIRE_OK(make_dataset(corpus, all_rows(corpus), network, threads));
+  for (PoolRow& row : corpus.pools[2].rows) row.fingerprint ^= 1;
+  CHECK_DIAG(make_dataset(corpus, all_rows(corpus), network, threads), PoolStale);
+}
+
 TEST_CASE("a rows file gives the split back, and a damaged one is refused") {
   const Corpus corpus = small_corpus();
   const Split split = split_rows(corpus, all_rows(corpus), SplitKind::kWithinTask, 0.3, {}, 2);
@@ -201,8 +212,12 @@ TEST_CASE("a rows file gives the split back, and a damaged one is refused") {
   CHECK_DIAG(refused(replaced("\"train\":[", "\"train\":[-1,")), RowsFile);
   CHECK_DIAG(refused(replaced("\"train\":[", "\"train\":[99999,")), RowsFile);
   CHECK_DIAG(refused(replaced("\"train\":", "\"strain\":")), RowsFile);
+  CHECK_DIAG(refused(replaced("\"prunerc.rows/1\"", "7")), RowsFile);
+  const std::string first_test = text.substr(text.find("\"test\":[") + 8);
+  const std::string row = first_test.substr(0, first_test.find_first_of(",]"));
+  CHECK_DIAG(refused(replaced("\"train\":[", "\"train\":[" + row + ",")), RowsFile);
   CHECK_DIAG(refused(replaced("\"rows\":64", "\"rows\":640")), RowsFile);
-  CHECK_DIAG(refused(replaced("\"op\":\"gemm\"", "\"op\":\"other\"")), RowsFile);
+  CHECK_DIAG(refused(replaced("\"op\":\"gemm\",", "\"op\":\"other\",")), RowsFile);
   CHECK_DIAG(refused(replaced("gemm1.pool", "gone.pool")), IoError);
 }
 
@@ -335,8 +350,19 @@ TEST_CASE("a network is opened from a file, from the built-in model, or untraine
   CHECK_DIAG(open_network(need, path, ir::TargetKind::kCpu, 1), ModelFeatures);
   model.feature_set = kFeatureSet;
   REQUIRE_OK(costmodel::model::write_checkpoint(model, "test", path));
-  REQUIRE_OK(open_network(need, path, ir::TargetKind::kCpu, 1));
-  NetworkUse other = need;
+  // It was never trained.
+  CHECK_DIAG(open_network(need, path, ir::TargetKind::kCpu, 1), ModelMissing);
+  NetworkUse perhaps = need;
+  perhaps.start = NetworkStart::kPreferCheckpoint;
+  REQUIRE_OK(open_network(perhaps, path, ir::TargetKind::kCpu, 1));
+  costmodel::model::NetworkOptions narrow = network_options(NetworkKind::kTensetMlp);
+  narrow.statement_inputs = 160;
+  costmodel::model::Model other_widths = costmodel::model::make_model(narrow, 1, 1);
+  other_widths.feature_set = kFeatureSet;
+  const std::string narrow_path = scratch_file("narrow.model");
+  REQUIRE_OK(costmodel::model::write_checkpoint(other_widths, "test", narrow_path));
+  CHECK_DIAG(open_network(perhaps, narrow_path, ir::TargetKind::kCpu, 1), ModelFeatures);
+  NetworkUse other = perhaps;
   other.network = NetworkKind::kTlp;
   CHECK_DIAG(open_network(other, path, ir::TargetKind::kCpu, 1), ModelKind);
   // Ours knows CPUs, and starts from nothing elsewhere.
@@ -347,6 +373,7 @@ TEST_CASE("a network is opened from a file, from the built-in model, or untraine
   REQUIRE_OK(gpu);
   CHECK((*cpu)->is_trained());
   CHECK(!(*gpu)->is_trained());
+  CHECK((*cpu)->came_trained());
   CHECK(!network_use(StrategyKind::kRandom));
 }
 
@@ -372,10 +399,8 @@ TEST_CASE("online models learn when they should, and equally for any number of t
         model.update(*threads);
         // Nothing new, nothing learned.
         const int updates = model.num_updates();
-        if (kind != OnlineKind::kMoaPaper) {
-          model.update(*threads);
-          CHECK(model.num_updates() == updates);
-        }
+        model.update(*threads);
+        CHECK(model.num_updates() == updates);
       }
       CHECK(model.is_trained());
       CHECK(model.num_updates() == (kind == OnlineKind::kMoaPaper ? 2 : 8));

@@ -89,6 +89,8 @@ class Model(command.CommandTest):
         self.assertIn("cannot be used", self.prunerc("model", "train", bad, "-o", self.path("z"), expect=1).err)
         self.assertIn("cannot", self.prunerc("model", "eval", self.path("none.model"), *pools, expect=None).err)
         self.prunerc("model", "train", expect=2)
+        self.assertIn("starts from none", self.prunerc("tune", "--replay", *pools, "--strategy", "random", "--checkpoint",
+                                                       self.path("m.model"), expect=2).err)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 #include "costmodel/model/checkpoint.h"
 #include "search/learn/inputs.h"
+#include "search/learn/network_use.h"
 #include "search/learn/quality.h"
 #include "search/learn/ranker.h"
 #include "search/learn/rows_file.h"
@@ -38,9 +39,7 @@ int fail_with(const Error& error) { return fail(error, exit_code(error)); }
 
 Result<Model> read_model(const std::string& path) {
   PRUNERC_TRY(Model model, costmodel::model::read_checkpoint(path));
-  if (model.feature_set != search::kFeatureSet) {
-    return error(Diag::kModelFeatures, path, model.feature_set, std::string(search::kFeatureSet));
-  }
+  PRUNERC_TRY_VOID(search::check_features(model, path));
   return model;
 }
 
@@ -92,7 +91,7 @@ int train(const ModelVerb& verb) {
   if (!written.ok()) return fail(written.error(), kDeviceProblem);
   const double last = report->members.back().back().pairwise;
   fmt::print("{}: {} of {} member(s), {} programs, pairwise accuracy of held-out ones {:.4f}\n",
-             verb.out, to_string(*kind), recipe.members, report->train_programs, last);
+             verb.out, to_string(*kind), model.members.size(), report->train_programs, last);
   return kSuccess;
 }
 
@@ -110,6 +109,9 @@ int eval(const ModelVerb& verb) {
   const std::vector<float> scores =
       search::make_ranker(std::move(model).value())->scores(*data, threads);
   const std::vector<search::TaskQuality> tasks = search::quality_of(*data, scores);
+  if (tasks.empty()) {
+    return fail_with(error(Diag::kModelData, std::string("no task has two rows that ran")));
+  }
   const search::TaskQuality mean = search::mean_quality(tasks);
   if (verb.json) {
     Json rows = Json::array();

@@ -1,3 +1,4 @@
+#include "search/learn/network_use.h"
 #include "search/replay.h"
 #include "tools/prunerc/cli.h"
 #include "tools/prunerc/display.h"
@@ -77,6 +78,11 @@ Result<search::TuneOptions> options_of(const TuneVerb& verb, std::size_t num_tas
   options.fresh = verb.fresh;
   options.strategy = *search::strategy_from_string(verb.strategy);
   options.checkpoint = verb.checkpoint;
+  const std::optional<search::NetworkUse> use = search::network_use(options.strategy);
+  if (!verb.checkpoint.empty() && (!use || use->start == search::NetworkStart::kUntrained)) {
+    return error(Diag::kUsageOption, "--checkpoint",
+                 fmt::format("the strategy {} starts from none", verb.strategy));
+  }
   return options;
 }
 
