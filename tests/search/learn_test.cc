@@ -3,6 +3,7 @@
 #include "costmodel/model/checkpoint.h"
 #include "costmodel/xgb.h"
 #include "ir/equal.h"
+#include "search/instant.h"
 #include "search/learn/inputs.h"
 #include "search/learn/network_use.h"
 #include "search/learn/online.h"
@@ -375,6 +376,18 @@ TEST_CASE("a network is opened from a file, from the built-in model, or untraine
   CHECK(!(*gpu)->is_trained());
   CHECK((*cpu)->came_trained());
   CHECK(!network_use(StrategyKind::kRandom));
+}
+
+TEST_CASE("an instant answer is a program of the space, and the same every time") {
+  for (const char* op : {"gemm", "conv2d_relu", "softmax_like"}) {
+    const Task task = make_test_task(op, 1);
+    const SearchSpace space = make_space(task).value();
+    ThreadPool one(1), two(2);
+    const Result<Candidate> answer = instant_candidate(task, space, one);
+    REQUIRE_OK(answer);
+    CHECK(find_sketch(space, answer->trace) == answer->sketch);
+    CHECK(instant_candidate(task, space, two)->fingerprint == answer->fingerprint);
+  }
 }
 
 TEST_CASE("online models learn when they should, and equally for any number of threads") {

@@ -1,12 +1,11 @@
 #include "codegen/codegen.h"
-#include "costmodel/cost_model.h"
 #include "runtime/cpu/orc.h"
 #include "runtime/cpu/pool.h"
 #include "runtime/cpu/worker.h"
 #include "runtime/cuda/worker.h"
 #include "runtime/cuda_host/worker.h"
 #include "schedule/schedule.h"
-#include "search/evolution.h"
+#include "search/instant.h"
 #include "search/space.h"
 #include "tools/driver/backend.h"
 #include "tools/driver/measurer.h"
@@ -25,23 +24,6 @@
 
 namespace prunerc {
 namespace {
-
-/// Candidates that -O1 has the search propose, by the cost model alone; it takes the best of them.
-constexpr std::size_t kModelCandidates = 32;
-
-// The best of the space in the model's eyes; nothing is run.
-Result<search::Candidate> model_candidate(const search::Task& task,
-                                          const search::SearchSpace& space) {
-  const std::unique_ptr<costmodel::CostModel> model = costmodel::make_roofline_model();
-  ThreadPool pool(std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
-  const std::unique_ptr<search::Strategy> strategy =
-      search::make_evolution(task, space, *model, pool, {});
-  std::vector<search::Candidate> drafted = strategy->ask(kModelCandidates);
-  if (drafted.empty()) return search::heuristic_candidate(task, space);
-  return *std::max_element(
-      drafted.begin(), drafted.end(),
-      [](const search::Candidate& a, const search::Candidate& b) { return a.score < b.score; });
-}
 
 // The fastest verified record that still gives a program: one of an older build may not.
 Result<std::optional<Choice>> stored_choice(search::Database& database, const search::Task& task) {
@@ -217,7 +199,8 @@ Result<Choice> Session::choose(const Operator& op, Effort effort) {
   if (effort != Effort::kO1) {
     return Choice{Choice::Origin::kHeuristic, heuristic.program, std::move(heuristic.trace), 0};
   }
-  PRUNERC_TRY(search::Candidate drafted, model_candidate(task, space));
+  ThreadPool pool(std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
+  PRUNERC_TRY(search::Candidate drafted, search::instant_candidate(task, space, pool));
   return Choice{Choice::Origin::kModel, drafted.program, std::move(drafted.trace), 0};
 }
 
