@@ -1,18 +1,14 @@
 #include "search/pool.h"
 
 #include "ir/parser.h"
+#include "ir/support/file.h"
 #include "ir/support/hash.h"
 #include "search/pool_columns.h"
 
-#include <fcntl.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 #include <zstd.h>
 
-#include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 
 namespace prunerc::search {
 namespace {
@@ -154,10 +150,6 @@ std::optional<std::string> unpack(std::string_view bytes) {
   return raw;
 }
 
-Error io_error(const char* what, const std::string& path) {
-  return error(Diag::kIoError, std::string(what), path, std::string(std::strerror(errno)));
-}
-
 }  // namespace
 
 std::string_view to_string(PoolOrigin origin) {
@@ -251,31 +243,12 @@ Result<Pool> parse_pool(std::string_view bytes, const std::string& path) {
 }
 
 Result<void> write_pool(const Pool& pool, const std::string& path) {
-  const std::string bytes = serialize(pool);
-  const std::string temporary = path + ".part";
-  const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file < 0) return io_error("write", temporary);
-  std::size_t written = 0;
-  while (written < bytes.size()) {
-    const ssize_t n = ::write(file, bytes.data() + written, bytes.size() - written);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) break;
-    written += static_cast<std::size_t>(n);
-  }
-  // On disk before it takes the old one's name: else a power failure could leave an empty file.
-  const bool synced = written == bytes.size() && ::fsync(file) == 0;
-  if (::close(file) != 0 || !synced || ::rename(temporary.c_str(), path.c_str()) != 0) {
-    return io_error("write", path);
-  }
-  return {};
+  return replace_file(path, serialize(pool));
 }
 
 Result<Pool> read_pool(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream bytes;
-  if (file) bytes << file.rdbuf();
-  if (!file) return io_error("read", path);
-  return parse_pool(bytes.view(), path);
+  PRUNERC_TRY(const std::string bytes, read_file(path));
+  return parse_pool(bytes, path);
 }
 
 }  // namespace prunerc::search

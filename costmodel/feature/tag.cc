@@ -31,16 +31,6 @@ bool is_one(Expr extent) {
   return imm != nullptr && imm->value == 1;
 }
 
-bool mentions(Expr e, ir::VarId var) {
-  bool found = false;
-  ir::walk(e, [&](Expr part) {
-    const auto* v = part.as<ir::Var>();
-    found = found || (v != nullptr && v->id == var);
-    return !found;
-  });
-  return found;
-}
-
 /// Calls f with every part of a value, subscripts left out.
 template <typename F>
 void walk_data(Expr value, F&& f) {
@@ -101,8 +91,9 @@ class Reader {
   void with_loops(const ir::Store& store) {
     std::vector<IterVar> inner;
     for (const ir::Loop* loop : loops_) {
-      const bool moves = std::any_of(store.indices.begin(), store.indices.end(),
-                                     [&](Expr index) { return mentions(index, loop->var->id); });
+      const bool moves = std::any_of(store.indices.begin(), store.indices.end(), [&](Expr index) {
+        return ir::mentions_var(index, loop->var->id);
+      });
       inner.push_back({loop->var, loop->extent,
                        moves ? ir::IterKind::kSpatial : ir::IterKind::kReduce, Expr()});
     }

@@ -11,16 +11,6 @@ namespace {
 
 using Loops = std::vector<const Loop*>;
 
-bool mentions_var(Expr e, VarId var) {
-  bool found = false;
-  walk(e, [&](Expr x) {
-    const Var* v = x.as<Var>();
-    found = found || (v != nullptr && v->id == var);
-    return !found;
-  });
-  return found;
-}
-
 class Homes {
  public:
   explicit Homes(const Program& program) : program_(program) {}

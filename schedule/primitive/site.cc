@@ -276,14 +276,6 @@ Stmt make_loop(IrBuilder& b, const Var* var, Expr extent, Stmt body, LoopId id) 
   return b.loop(loop);
 }
 
-bool mentions(Expr e, VarId var) {
-  bool found = false;
-  walk(e, [&](Expr child) {
-    const Var* v = child.as<Var>();
-    found |= v != nullptr && v->id == var;
-    return !found;
-  });
-  return found;
-}
+bool mentions(Expr e, VarId var) { return ir::mentions_var(e, var); }
 
 }  // namespace prunerc::schedule

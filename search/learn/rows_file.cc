@@ -1,13 +1,13 @@
 #include "search/learn/rows_file.h"
 
+#include "ir/support/file.h"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
-#include <sstream>
 
 namespace prunerc::search {
 namespace {
@@ -25,11 +25,8 @@ struct Part {
 };
 
 Result<std::vector<Part>> parse(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) return error(Diag::kIoError, "read", path, "cannot be read");
-  const Json json = Json::parse(text.str(), nullptr, /*allow_exceptions=*/false);
+  PRUNERC_TRY(const std::string text, read_file(path));
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   const auto damaged = [&](const char* why) {
     return error(Diag::kRowsFile, path, std::string(why));
   };
@@ -86,18 +83,8 @@ Result<void> write_rows(const Corpus& corpus, const Split& split, const std::str
          {"train", both.first},
          {"test", both.second}});
   }
-  const std::string draft = path + ".draft";
-  {
-    std::ofstream file(draft, std::ios::binary | std::ios::trunc);
-    file << Json({{"schema", kSchema}, {"pools", std::move(pools)}})
-                .dump(-1, ' ', false, Json::error_handler_t::replace)
-         << '\n';
-    file.close();
-    if (!file) return error(Diag::kIoError, "write", path, "cannot be written");
-  }
-  fs::rename(draft, path, code);
-  if (code) return error(Diag::kIoError, "write", path, code.message());
-  return {};
+  const Json text = {{"schema", kSchema}, {"pools", std::move(pools)}};
+  return replace_file(path, text.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 Result<Selection> read_selection(std::span<const std::string> paths) {

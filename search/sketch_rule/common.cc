@@ -139,15 +139,7 @@ BlockFacts facts_of(const schedule::Schedule& schedule, ir::BlockId id) {
   return facts;
 }
 
-bool mentions(Expr e, ir::VarId var) {
-  bool found = false;
-  ir::walk(e, [&](Expr part) {
-    const auto* v = part.as<ir::Var>();
-    found = found || (v != nullptr && v->id == var);
-    return !found;
-  });
-  return found;
-}
+bool mentions(Expr e, ir::VarId var) { return ir::mentions_var(e, var); }
 
 bool mentions(const ir::Access& access, ir::VarId var) {
   return std::any_of(access.region.begin(), access.region.end(), [&](const ir::Range& r) {

@@ -1,4 +1,5 @@
 #include "costmodel/model/checkpoint.h"
+#include "ir/support/file.h"
 #include "search/learn/inputs.h"
 #include "search/learn/network_use.h"
 #include "search/learn/quality.h"
@@ -15,7 +16,6 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 namespace prunerc::cli {
@@ -180,12 +180,8 @@ int export_to(const ModelVerb& verb) {
                        {"context", normaliser(model->normalisers.context)},
                        {"tokens", normaliser(model->normalisers.tokens)}}},
                      {"members", members}};
-  std::ofstream file(folder / "model.json", std::ios::binary | std::ios::trunc);
-  file << text.dump(1) << '\n';
-  file.close();
-  if (!file) {
-    return fail(error(Diag::kIoError, "write", verb.out, "cannot be written"), kDeviceProblem);
-  }
+  const Result<void> written = replace_file((folder / "model.json").string(), text.dump(1) + "\n");
+  if (!written.ok()) return fail(written.error(), kDeviceProblem);
   fmt::print("{}: {} member(s)\n", verb.out, members.size());
   return kSuccess;
 }

@@ -1,0 +1,21 @@
+// Whole files: read at once, replaced at once.
+#ifndef PRUNERC_IR_SUPPORT_FILE_H_
+#define PRUNERC_IR_SUPPORT_FILE_H_
+
+#include "ir/support/result.h"
+
+#include <string>
+#include <string_view>
+
+namespace prunerc {
+
+/// Errors: IoError.
+Result<std::string> read_file(const std::string& path);
+
+/// Writes beside the file, then takes its name: a reader, or who comes after a crash or a power
+/// failure, finds the old bytes or the new ones. Errors: IoError.
+Result<void> replace_file(const std::string& path, std::string_view bytes);
+
+}  // namespace prunerc
+
+#endif  // PRUNERC_IR_SUPPORT_FILE_H_
