@@ -131,7 +131,7 @@ void TaskState::set_best(const Candidate& candidate, const Measurement& measurem
 }
 
 void TaskState::update(std::span<const Candidate> candidates, std::span<const Measurement> answers,
-                       const TuneOptions& options, double seconds) {
+                       const TuneOptions& options, double seconds, int64_t trials_of_others) {
   const double before = report.curve.empty() ? 0 : report.curve.back().best_ns;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     add_known(candidates[i], answers[i]);
@@ -142,7 +142,8 @@ void TaskState::update(std::span<const Candidate> candidates, std::span<const Me
   }
   if (report.best_ns > 0 && (before == 0 || report.best_ns < before)) {
     if (before == 0 || report.best_ns < before * kGain) report.last_gain = report.trials;
-    report.curve.push_back({report.trials, report.best_ns, seconds});
+    report.curve.push_back(
+        {report.trials, report.best_ns, seconds, trials_of_others + report.trials});
   }
   best_by_round.push_back(report.best_ns);
   if (options.trials > 0 && answered >= options.trials) end(StopReason::kTrials);

@@ -52,7 +52,7 @@ struct TaskState {
   void count_time(const Measurement& measurement);
   void set_best(const Candidate& candidate, const Measurement& measurement);
   void update(std::span<const Candidate> candidates, std::span<const Measurement> answers,
-              const TuneOptions& options, double seconds);
+              const TuneOptions& options, double seconds, int64_t trials_of_others);
   TaskProgress progress(const TuneOptions& options) const;
   void end(StopReason reason);
 

@@ -256,7 +256,9 @@ class Tuner {
     }
     PRUNERC_TRY_VOID(state.store(database_, candidates, answers, options_));
     timed(state, [&](Strategy& strategy) { strategy.tell(candidates, answers); });
-    state.update(candidates, answers, options_, elapsed());
+    int64_t of_others = -state.report.trials;
+    for (const TaskState& s : states_) of_others += s.report.trials;
+    state.update(candidates, answers, options_, elapsed(), of_others);
     progress(batch.task);
     return {};
   }

@@ -44,7 +44,8 @@ std::string_view to_string(StopReason reason);
 struct CurvePoint {
   int64_t trial = 0;
   double best_ns = 0;
-  double seconds = 0;  // by the call's clock
+  double seconds = 0;      // by the call's clock
+  int64_t call_trial = 0;  // trials of all tasks by then
 };
 
 /// One row of the live table and of the final report.

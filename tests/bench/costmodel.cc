@@ -38,8 +38,6 @@ int main(int argc, char** argv) {
   app.add_option("--test-share", options.test_share, "tasks of each class that are held out");
   app.add_option("--volumes", options.volumes, "parts of the training rows")->delimiter(',');
   app.add_option("--bootstrap", options.bootstrap, "resamplings for each interval");
-  app.add_option("--checkpoint-pools", options.checkpoint_pools,
-                 "folder of the pools that checkpoints of replayed searches are trained on");
   app.add_option("--strategies", options.strategies, "of replayed searches")->delimiter(',');
   app.add_option("--trials", options.trials, "of replayed searches");
   app.add_option("--json", json, "write the rows to this file");

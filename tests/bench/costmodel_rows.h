@@ -21,8 +21,7 @@ struct ModelOptions {
   std::vector<double> volumes = {0.1, 0.3, 1.0};  // parts of the training rows
   int bootstrap = 2000;
   // Of replayed searches: the pools that are searched are those directly in `pools`.
-  std::string checkpoint_pools = "tests/data/pools/zen5";  // what checkpoints are trained on
-  std::vector<std::string> strategies;                     // empty: all
+  std::vector<std::string> strategies;  // empty: all
   int64_t trials = 600;
 };
 

@@ -14,7 +14,6 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <limits>
 #include <map>
 #include <optional>
 
@@ -25,32 +24,41 @@ using costmodel::model::NetworkKind;
 
 namespace {
 
-/// Searched pools: eight operators of several classes, of the machine that the checkpoints do not
-/// know.
+/// Searched pools: eight operators of several classes.
 constexpr const char* kTuned[] = {"gemm_256", "gemm_bias_relu", "gemm_odd",    "conv_3x3",
                                   "conv_1x1", "depthwise_3x3",  "softmax_512", "reduce_columns"};
+
+/// What a checkpoint was trained on: always other operators than the searched ones.
+enum class Known : uint8_t {
+  kNothing,
+  kOtherMachine,  // as momentum adaptation is published: from one device to another
+  kAll,           // this machine as well, as offline models are published, and as a user has it
+};
 
 struct Contestant {
   std::string name;
   StrategyKind strategy;
   /// What it starts from; none: nothing is given.
   std::optional<NetworkKind> checkpoint;
-  bool trained = true;
+  Known known = Known::kNothing;
 };
 const Contestant kContestants[] = {
     {"ansor", StrategyKind::kAnsor, {}},
-    {"tenset-offline", StrategyKind::kTensetOffline, NetworkKind::kTensetMlp},
-    {"tlp-offline", StrategyKind::kTlpOffline, NetworkKind::kTlp},
+    {"tenset-offline", StrategyKind::kTensetOffline, NetworkKind::kTensetMlp, Known::kAll},
+    {"tlp-offline", StrategyKind::kTlpOffline, NetworkKind::kTlp, Known::kAll},
     {"pruner-xgb", StrategyKind::kPrunerTrees, {}},
-    {"pruner-untrained", StrategyKind::kPruner, NetworkKind::kPacm, false},
-    {"pruner", StrategyKind::kPruner, NetworkKind::kPacm},
-    {"moa-pruner", StrategyKind::kMoaPruner, NetworkKind::kPacm},
-    {"pruner-offline", StrategyKind::kPrunerOffline, NetworkKind::kPacm},
+    {"pruner-untrained", StrategyKind::kPruner, NetworkKind::kPacm},
+    {"pruner", StrategyKind::kPruner, NetworkKind::kPacm, Known::kAll},
+    {"moa-pruner", StrategyKind::kMoaPruner, NetworkKind::kPacm, Known::kOtherMachine},
+    {"pruner-offline", StrategyKind::kPrunerOffline, NetworkKind::kPacm, Known::kAll},
     {"pruner-paper", StrategyKind::kPrunerPaper, {}},
-    {"moa-pruner-paper", StrategyKind::kMoaPrunerPaper, NetworkKind::kPacmPaper},
+    {"moa-pruner-paper", StrategyKind::kMoaPrunerPaper, NetworkKind::kPacmPaper,
+     Known::kOtherMachine},
 };
+/// Its pools are the searched ones: nobody's checkpoint counts them as another machine's.
+constexpr const char* kSearchedPlatform = "znver4/1";
 
-/// Checkpoints of networks that never saw the tuned operators, on any machine.
+/// Checkpoints of networks that never saw the searched operators.
 class Checkpoints {
  public:
   Checkpoints(const Corpus& corpus, const ModelOptions& options)
@@ -58,22 +66,28 @@ class Checkpoints {
     folder_ = std::filesystem::temp_directory_path() / fmt::format("prunerc-bench-{}", ::getpid());
     std::filesystem::create_directories(folder_);
     const std::vector<std::string> held(std::begin(kTuned), std::end(kTuned));
-    known_ = split_rows(corpus, all_rows(corpus), SplitKind::kByTask, 0, held, 1).train;
+    all_ = split_rows(corpus, all_rows(corpus), SplitKind::kByTask, 0, held, 1).train;
+    for (const CorpusRow& row : all_) {
+      const auto platform = corpus.platform[static_cast<std::size_t>(row.pool)];
+      const std::string& name = corpus.platforms[static_cast<std::size_t>(platform)];
+      if (name.find(kSearchedPlatform) == std::string::npos) others_.push_back(row);
+    }
   }
   ~Checkpoints() {
     std::error_code code;
     std::filesystem::remove_all(folder_, code);
   }
 
-  std::string path(NetworkKind kind, bool trained) {
-    const std::string name = fmt::format("{}-{}.model", to_string(kind), trained);
+  std::string path(NetworkKind kind, Known known) {
+    const std::string name = fmt::format("{}-{}.model", to_string(kind), static_cast<int>(known));
     const std::string path = (folder_ / name).string();
     if (std::filesystem::exists(path)) return path;
     Recipe recipe = recipe_of(kind);
     if (options_.epochs > 0) recipe.train.epochs = options_.epochs;
     auto model = costmodel::model::make_model(recipe.network, recipe.members, 1);
-    if (trained) {
-      const auto data = make_dataset(corpus_, known_, recipe.network, threads_).value();
+    if (known != Known::kNothing) {
+      const std::vector<CorpusRow>& rows = known == Known::kAll ? all_ : others_;
+      const auto data = make_dataset(corpus_, rows, recipe.network, threads_).value();
       PRUNERC_CHECK(costmodel::model::train(data, recipe.train, &threads_, &model).ok(), "trains");
       std::fprintf(stderr, "trained %s on %d programs\n", name.c_str(), data.size());
     }
@@ -87,8 +101,14 @@ class Checkpoints {
   const ModelOptions& options_;
   ThreadPool threads_{0};
   std::filesystem::path folder_;
-  std::vector<CorpusRow> known_;
+  std::vector<CorpusRow> all_, others_;
 };
+
+double mean_of(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double v : values) sum += v;
+  return values.empty() ? 0 : sum / static_cast<double>(values.size());
+}
 
 double geometric_mean(const std::vector<double>& values) {
   double sum = 0;
@@ -96,13 +116,20 @@ double geometric_mean(const std::vector<double>& values) {
   return values.empty() ? 0 : std::exp(sum / static_cast<double>(values.size()));
 }
 
+/// The published speedups (pruner.md 8.3).
+std::optional<double> goal_of(const std::string& name, std::string_view baseline) {
+  if (name == "pruner" && baseline == "ansor") return 2.6;
+  if (name == "moa-pruner" && baseline == "ansor") return 4.82;
+  if (name == "pruner-offline" && baseline == "tenset-offline") return 4.75;
+  if (name == "pruner-offline" && baseline == "tlp-offline") return 4.05;
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<Row> tuning_rows(const ModelOptions& options) {
   ThreadPool threads(0);
-  ModelOptions known = options;
-  known.pools = options.checkpoint_pools;
-  const Corpus corpus = bench_corpus(known);
+  const Corpus corpus = bench_corpus(options);
   Checkpoints checkpoints(corpus, options);
   std::vector<Contestant> contestants;
   for (const Contestant& c : kContestants) {
@@ -124,7 +151,7 @@ std::vector<Row> tuning_rows(const ModelOptions& options) {
         tuning.strategy = c.strategy;
         tuning.trials = trials;
         tuning.seed = static_cast<uint64_t>(seed);
-        if (c.checkpoint) tuning.checkpoint = checkpoints.path(*c.checkpoint, c.trained);
+        if (c.checkpoint) tuning.checkpoint = checkpoints.path(*c.checkpoint, c.known);
         const Result<TuneReport> report = replay({&task, 1}, tuning);
         PRUNERC_CHECK(report.ok(), report.ok() ? "" : report.error().message().c_str());
         const Curve curve = curve_of(*report);
@@ -152,47 +179,50 @@ std::vector<Row> tuning_rows(const ModelOptions& options) {
     if (!curves.contains(baseline)) continue;
     for (const Contestant& c : contestants) {
       if (c.name.find("pruner") == std::string::npos) continue;
-      std::vector<double> trials, seconds, final;
-      int never = 0;
+      const std::string versus = fmt::format("{}_vs_{}", c.name, baseline);
+      std::vector<double> trials, seconds, own_trials, own_seconds, final;
+      int never = 0, runs = 0;
       for (const auto& [task, theirs] : curves[baseline]) {
-        std::vector<double> fewer_trials, fewer_seconds, lower;
-        for (std::size_t s = 0; s < theirs.size(); ++s) {
-          const Curve& mine = curves[c.name][task][s];
-          const Reached goal = reach(theirs[s], theirs[s].final_ns);
-          const Reached got = reach(mine, theirs[s].final_ns);
-          never += got.ever ? 0 : 1;
-          // A run that never got there counts with its budget, and never as a gain.
-          const double most = got.ever ? std::numeric_limits<double>::infinity() : 1;
-          fewer_trials.push_back(std::min(most, goal.trials / std::max(1.0, got.trials)));
-          fewer_seconds.push_back(std::min(most, goal.seconds / std::max(1e-9, got.seconds)));
-          lower.push_back(theirs[s].final_ns / mine.final_ns);
+        std::vector<double> t, s, own_t, own_s, lower;
+        for (std::size_t i = 0; i < theirs.size(); ++i) {
+          const Gain gain = gain_over(theirs[i], curves[c.name][task][i]);
+          never += gain.ever ? 0 : 1;
+          ++runs;
+          t.push_back(gain.trials);
+          s.push_back(gain.seconds);
+          own_t.push_back(gain.own_trials);
+          own_s.push_back(gain.own_seconds);
+          lower.push_back(theirs[i].final_ns / curves[c.name][task][i].final_ns);
         }
-        trials.push_back(median(fewer_trials));
-        seconds.push_back(median(fewer_seconds));
+        trials.push_back(median(t));
+        seconds.push_back(median(s));
+        own_trials.push_back(median(own_t));
+        own_seconds.push_back(median(own_s));
         final.push_back(median(lower));
-        out.push_back({fmt::format("speedup/{}_vs_{}/{}", c.name, baseline, task),
+        out.push_back({fmt::format("speedup/{}/{}", versus, task),
                        seconds.back(),
                        "x fewer s",
                        {},
                        fmt::format("{:.2f} x fewer trials", trials.back())});
       }
       const std::string note =
-          fmt::format("geometric mean of {} tasks, {} runs never", trials.size(), never);
-      out.push_back({fmt::format("speedup/{}_vs_{}", c.name, baseline),
-                     geometric_mean(seconds),
+          fmt::format("{} tasks, {} of {} runs never", trials.size(), never, runs);
+      out.push_back({"speedup/" + versus, mean_of(seconds), "x fewer s", goal_of(c.name, baseline),
+                     fmt::format("mean; geometric {:.2f}; {}", geometric_mean(seconds), note)});
+      out.push_back({"trials/" + versus, mean_of(trials), "x fewer", goal_of(c.name, baseline),
+                     fmt::format("mean; geometric {:.2f}; {}", geometric_mean(trials), note)});
+      out.push_back({"speedup_own/" + versus,
+                     geometric_mean(own_seconds),
                      "x fewer s",
                      {},
-                     note});
-      out.push_back({fmt::format("trials/{}_vs_{}", c.name, baseline),
-                     geometric_mean(trials),
+                     "geometric mean, " + note});
+      out.push_back({"trials_own/" + versus,
+                     geometric_mean(own_trials),
                      "x fewer",
                      {},
-                     note});
-      out.push_back({fmt::format("final/{}_vs_{}", c.name, baseline),
-                     geometric_mean(final),
-                     "x faster",
-                     {},
-                     note});
+                     "geometric mean, " + note});
+      out.push_back(
+          {"final/" + versus, geometric_mean(final), "x faster", 1.0, "geometric mean, " + note});
     }
   }
   return out;

@@ -29,11 +29,11 @@ Curve curve_of(const search::TuneReport& report) {
     now[event.task] = event.point;
     search::CurvePoint sum;
     sum.seconds = event.point.seconds;
+    sum.trial = event.point.call_trial;
     bool is_whole = true;
     for (std::size_t t = 0; t < now.size(); ++t) {
       is_whole = is_whole && now[t].best_ns > 0;
       sum.best_ns += report.tasks[t].weight * now[t].best_ns;
-      sum.trial += now[t].trial;
     }
     if (is_whole) out.points.push_back(sum);
   }
@@ -47,6 +47,24 @@ Reached reach(const Curve& curve, double ns) {
     if (point.best_ns <= ns) return {static_cast<double>(point.trial), point.seconds, true};
   }
   return {static_cast<double>(curve.trials), curve.seconds.total, false};
+}
+
+Gain gain_over(const Curve& baseline, const Curve& ours) {
+  const Reached theirs = reach(baseline, baseline.final_ns);
+  const Reached mine = reach(ours, baseline.final_ns);
+  Gain out;
+  out.ever = mine.ever;
+  out.trials = static_cast<double>(baseline.trials) / std::max(1.0, mine.trials);
+  out.seconds = baseline.seconds.total / std::max(1e-9, mine.seconds);
+  out.own_trials = theirs.trials / std::max(1.0, mine.trials);
+  out.own_seconds = theirs.seconds / std::max(1e-9, mine.seconds);
+  // Who never got there has spent the budget and gained nothing.
+  if (!mine.ever) {
+    for (double* const gain : {&out.trials, &out.seconds, &out.own_trials, &out.own_seconds}) {
+      *gain = std::min(*gain, 1.0);
+    }
+  }
+  return out;
 }
 
 double overhead_of(const search::PhaseSeconds& seconds) {

@@ -9,8 +9,8 @@
 
 namespace prunerc::bench {
 
-/// One number over the time of a search: the task's latency, or the weighted sum of all tasks',
-/// from when each has one.
+/// One number over the time and the trials of a search: the task's latency, or the weighted sum of
+/// all tasks', from when each has one.
 struct Curve {
   std::vector<search::CurvePoint> points;
   double final_ns = 0;
@@ -25,6 +25,16 @@ struct Reached {
   bool ever = false;
 };
 Reached reach(const Curve& curve, double ns);
+
+/// How many times fewer trials and seconds ours needs to be as fast as the baseline is at its end:
+/// of the baseline's whole budget, as published speedups are (pruner.md 8.1), and of what the
+/// baseline itself had spent when it first was that fast.
+struct Gain {
+  double trials = 0, seconds = 0;
+  double own_trials = 0, own_seconds = 0;
+  bool ever = false;
+};
+Gain gain_over(const Curve& baseline, const Curve& ours);
 
 /// Share of searching and learning.
 double overhead_of(const search::PhaseSeconds& seconds);

@@ -137,16 +137,16 @@ std::vector<Row> compared_rows(const std::string& name, std::span<const Operator
   const auto ansor = search_live(ops, StrategyKind::kAnsor, threads, trials, total_trials, 0);
   const auto ours = search_live(ops, StrategyKind::kPruner, threads, trials, total_trials, 0);
   if (!ansor || !ours) return {};
-  const Reached theirs = reach(*ansor, ansor->final_ns);
-  const Reached mine = reach(*ours, ansor->final_ns);
+  const Gain gain = gain_over(*ansor, *ours);
   const search::PhaseSeconds& s = ours->seconds;
   const std::string note =
       fmt::format("{} trials, 1 seed{}; ends at {:.4g} us, ansor's at {:.4g} us", ours->trials,
-                  mine.ever ? "" : ", never", ours->final_ns / 1e3, ansor->final_ns / 1e3);
-  return {{"live_trials_to_ansor/" + name, theirs.trials / std::max(1.0, mine.trials), "x fewer",
-           3.0, note},
-          {"live_time_to_ansor/" + name, theirs.seconds / std::max(1e-9, mine.seconds), "x fewer",
-           3.0, to_text(ansor->seconds) + " for ansor"},
+                  gain.ever ? "" : ", never", ours->final_ns / 1e3, ansor->final_ns / 1e3);
+  return {{"live_trials_to_ansor/" + name, gain.trials, "x fewer", 3.0, note},
+          {"live_time_to_ansor/" + name, gain.seconds, "x fewer", 3.0,
+           to_text(ansor->seconds) + " for ansor"},
+          {"live_trials_to_ansor_own/" + name, gain.own_trials, "x fewer", {}, ""},
+          {"live_time_to_ansor_own/" + name, gain.own_seconds, "x fewer", {}, ""},
           {"live_overhead_fraction/" + name, overhead_of(s), "", 0.1, to_text(s), true}};
 }
 

@@ -32,7 +32,8 @@ std::vector<Row> rows_of(const NamedPool& pool, const ReplayTask& task,
   // A pool cannot give more trials than it holds; half of it is a hard enough target.
   const int64_t trials = std::min(options.trials, static_cast<int64_t>(task.rows.size()) / 2);
   const double best = best_of(pool.pool);
-  std::vector<double> fewer_trials, fewer_seconds, quality, ours_quality, overhead;
+  std::vector<double> fewer_trials, fewer_seconds, own_trials, own_seconds;
+  std::vector<double> quality, ours_quality, overhead;
   int never = 0;
   std::string split;
   for (int seed = 0; seed < options.seeds; ++seed) {
@@ -40,11 +41,12 @@ std::vector<Row> rows_of(const NamedPool& pool, const ReplayTask& task,
     const std::optional<Curve> ansor = run(task, StrategyKind::kAnsor, trials, s);
     const std::optional<Curve> ours = run(task, StrategyKind::kPrunerTrees, trials, s);
     if (!ansor || !ours) return {};
-    const Reached theirs = reach(*ansor, ansor->final_ns);
-    const Reached mine = reach(*ours, ansor->final_ns);
-    never += mine.ever ? 0 : 1;
-    fewer_trials.push_back(theirs.trials / std::max(1.0, mine.trials));
-    fewer_seconds.push_back(theirs.seconds / std::max(1e-9, mine.seconds));
+    const Gain gain = gain_over(*ansor, *ours);
+    never += gain.ever ? 0 : 1;
+    fewer_trials.push_back(gain.trials);
+    fewer_seconds.push_back(gain.seconds);
+    own_trials.push_back(gain.own_trials);
+    own_seconds.push_back(gain.own_seconds);
     quality.push_back(best / ansor->final_ns);
     ours_quality.push_back(best / ours->final_ns);
     overhead.push_back(overhead_of(ours->seconds));
@@ -55,6 +57,8 @@ std::vector<Row> rows_of(const NamedPool& pool, const ReplayTask& task,
   return {
       {"trials_to_ansor/" + pool.name, median(fewer_trials), "x fewer", 3.0, note},
       {"time_to_ansor/" + pool.name, median(fewer_seconds), "x fewer", 3.0, note},
+      {"trials_to_ansor_own/" + pool.name, median(own_trials), "x fewer", {}, note},
+      {"time_to_ansor_own/" + pool.name, median(own_seconds), "x fewer", {}, note},
       {"ansor_final/" + pool.name, median(quality), "of best", 0.97, "the pool's best over its"},
       {"pruner_final/" + pool.name,
        median(ours_quality),
