@@ -10,7 +10,6 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <functional>
 #include <map>
 
 namespace prunerc::bench {
@@ -77,37 +76,56 @@ Row mean_row(const std::string& name, const std::vector<Run>& runs, Field field,
   return {name, mean, "", goal, fmt::format("{:.3f} to {:.3f}", *low, *high)};
 }
 
-// Mean of a's score less b's over all tasks and seeds, with a 95 % interval over resampled pairs.
-struct Difference {
-  double mean = 0, low = 0, high = 0;
+/// Differences of one operator: its tasks on all platforms, of all seeds.
+struct Cluster {
+  double sum = 0;
   std::size_t pairs = 0;
 };
+
+// Mean of a's score less b's over all tasks and seeds. The 95 % interval resamples operators with
+// all their pairs: those of one operator resemble each other, whatever the platform and the seed.
+struct Difference {
+  double mean = 0, low = 0, high = 0;
+  std::size_t pairs = 0, operators = 0;
+};
+double mean_of(const std::vector<Cluster>& clusters) {
+  Cluster all;
+  for (const Cluster& c : clusters) {
+    all.sum += c.sum;
+    all.pairs += c.pairs;
+  }
+  return all.sum / static_cast<double>(std::max<std::size_t>(1, all.pairs));
+}
 Difference paired(const std::vector<Run>& a, const std::vector<Run>& b, Field field,
-                  const std::function<bool(int32_t)>& counts, int resamplings) {
-  std::vector<double> differences;
+                  const std::map<int32_t, std::string>& operators, int resamplings) {
+  std::map<std::string, Cluster> by_operator;
+  Difference out;
   for (std::size_t i = 0; i < a.size(); ++i) {
     for (const auto& [task, quality] : a[i].tasks) {
       const auto other = b[i].tasks.find(task);
-      if (other == b[i].tasks.end() || !counts(task)) continue;
-      differences.push_back(quality.*field - other->second.*field);
+      const auto name = operators.find(task);
+      if (other == b[i].tasks.end() || name == operators.end()) continue;
+      Cluster& cluster = by_operator[name->second];
+      cluster.sum += quality.*field - other->second.*field;
+      ++cluster.pairs;
+      ++out.pairs;
     }
   }
-  Difference out;
-  out.pairs = differences.size();
-  if (differences.empty()) return out;
-  const auto n = static_cast<double>(differences.size());
-  for (const double d : differences) out.mean += d / n;
+  std::vector<Cluster> clusters;
+  for (const auto& [name, cluster] : by_operator) clusters.push_back(cluster);
+  out.operators = clusters.size();
+  out.mean = mean_of(clusters);
+  if (clusters.empty() || resamplings == 0) return out;
   std::vector<double> means;
   Rng rng(7);
   for (int r = 0; r < resamplings; ++r) {
-    double mean = 0;
-    for (std::size_t i = 0; i < differences.size(); ++i) {
-      mean += differences[rng.below(differences.size())] / n;
+    std::vector<Cluster> drawn;
+    for (std::size_t i = 0; i < clusters.size(); ++i) {
+      drawn.push_back(clusters[rng.below(clusters.size())]);
     }
-    means.push_back(mean);
+    means.push_back(mean_of(drawn));
   }
   std::sort(means.begin(), means.end());
-  if (means.empty()) return out;
   out.low = means[means.size() / 40];
   out.high = means[means.size() - 1 - means.size() / 40];
   return out;
@@ -115,7 +133,8 @@ Difference paired(const std::vector<Run>& a, const std::vector<Run>& b, Field fi
 
 Row difference_row(const std::string& name, const Difference& d) {
   return {name, d.mean, "", std::nullopt,
-          fmt::format("95 %: {:+.3f} to {:+.3f}, {} pairs", d.low, d.high, d.pairs)};
+          fmt::format("95 %: {:+.3f} to {:+.3f} over resampled operators ({}), {} pairs", d.low,
+                      d.high, d.operators, d.pairs)};
 }
 
 }  // namespace
@@ -164,26 +183,20 @@ std::vector<Row> accuracy_rows(const ModelOptions& options) {
     }
   }
   if (!full.contains(RankerKind::kPacm)) return out;
-  std::map<std::string, std::vector<int32_t>> classes;
+  // Operators by task: all of them, then those of each class.
+  std::map<std::string, std::map<int32_t, std::string>> classes;
   for (std::size_t p = 0; p < corpus.pools.size(); ++p) {
-    classes[class_of(corpus.pools[p])].push_back(corpus.task[p]);
+    const Pool& pool = corpus.pools[p];
+    classes[""][corpus.task[p]] = classes["/" + class_of(pool)][corpus.task[p]] = pool.program;
   }
   for (const auto& [kind, runs] : full) {
     if (kind == RankerKind::kPacm) continue;
-    const std::string against = fmt::format("pacm_less_{}", to_string(kind));
-    const auto all = [](int32_t) { return true; };
-    for (const auto& [name, field] :
+    for (const auto& [metric, field] :
          {std::pair{"top1", &TaskQuality::top1}, std::pair{"pairwise", &TaskQuality::pairwise}}) {
-      out.push_back(
-          difference_row(fmt::format("{}/{}", name, against),
-                         paired(full[RankerKind::kPacm], runs, field, all, options.bootstrap)));
-      for (const auto& [cls, tasks] : classes) {
-        const auto mine = [&](int32_t t) {
-          return std::find(tasks.begin(), tasks.end(), t) != tasks.end();
-        };
-        out.push_back(
-            difference_row(fmt::format("{}/{}/{}", name, against, cls),
-                           paired(full[RankerKind::kPacm], runs, field, mine, options.bootstrap)));
+      for (const auto& [cls, operators] : classes) {
+        out.push_back(difference_row(
+            fmt::format("{}/pacm_less_{}{}", metric, to_string(kind), cls),
+            paired(full[RankerKind::kPacm], runs, field, operators, options.bootstrap)));
       }
     }
   }

@@ -1,207 +1,331 @@
+#include "costmodel/model/trainer.h"
 #include "ir/support/check.h"
 #include "ir/support/rng.h"
 #include "search/learn/online.h"
-#include "search/learn/quality.h"
 #include "search/learn/ranker.h"
+#include "search/replay.h"
+#include "search/strategies.h"
 #include "tests/bench/costmodel_rows.h"
+#include "tests/bench/costmodel_train.h"
+#include "tests/bench/draft_pools.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <map>
-#include <numeric>
+#include <memory>
+#include <set>
+#include <utility>
 
 namespace prunerc::bench {
 
 using namespace search;  // NOLINT: a benchmark of search
 using costmodel::model::Dataset;
 using costmodel::model::Model;
+using costmodel::model::NetworkKind;
 
 namespace {
 
-/// Shares of the training rows that pruning keeps.
-constexpr double kKept[] = {0.7, 0.55, 0.4, 0.25};
-/// Records of each task that arrive between two updates, and updates.
+/// Part of each class's operators that is judged, another one for each seed; checkpoints know the
+/// others.
+constexpr double kJudgedShare = 0.5;
+/// Records of each judged task that arrive between two updates, and updates.
 constexpr std::size_t kArriving = 8;
-constexpr int kUpdates = 8;
+constexpr std::size_t kUpdates = 8;
+/// Where searches are looked at.
+constexpr int64_t kTrials[] = {10, 20, 40, 80, 150};
+/// Searched pools of one seed.
+constexpr std::size_t kMostSearched = 8;
 
-struct Mean {
-  std::vector<double> values;
-  double mean() const {
-    return std::accumulate(values.begin(), values.end(), 0.0) /
-           static_cast<double>(std::max<std::size_t>(1, values.size()));
-  }
-  std::string range() const {
-    const auto [low, high] = std::minmax_element(values.begin(), values.end());
-    return values.empty() ? "" : fmt::format("{:.3f} to {:.3f}", *low, *high);
+enum class Tuning : uint8_t { kOfKind, kPublished };
+enum class From : uint8_t { kNothing, kCheckpoint };
+
+/// How a network meets a platform. In searches the published networks verify what the published
+/// analyzer drafts.
+struct Method {
+  const char* name;
+  NetworkKind network;
+  OnlineKind online;
+  From from;
+  Tuning tuning = Tuning::kOfKind;
+
+  StrategyKind strategy() const {
+    return network == NetworkKind::kPacmPaper ? StrategyKind::kPrunerPaper : StrategyKind::kPruner;
   }
 };
-
-Model train_on(const Dataset& data, RankerKind kind, uint64_t seed, const ModelOptions& options,
-               ThreadPool& threads) {
-  Recipe recipe = recipe_of(*network_of(kind));
-  if (options.epochs > 0) recipe.train.epochs = options.epochs;
-  recipe.train.seed = seed;
-  Model model = costmodel::model::make_model(recipe.network, recipe.members, seed);
-  const auto trained = costmodel::model::train(data, recipe.train, &threads, &model);
-  PRUNERC_CHECK(trained.ok(), trained.ok() ? "" : trained.error().message().c_str());
-  return model;
-}
-
-TaskQuality quality(const Model& model, const Dataset& test, ThreadPool& threads) {
-  return mean_quality(quality_of(test, make_ranker(model)->scores(test, threads)));
-}
-
-// Rows of the platform, each pool's in a drawn order: what arrives, and what is asked of.
-struct Stream {
-  std::vector<std::vector<CorpusRow>> arriving;  // by update
-  std::vector<CorpusRow> test;
+constexpr Method kMethods[] = {
+    {"frozen", NetworkKind::kPacm, OnlineKind::kFrozen, From::kCheckpoint},
+    {"scratch", NetworkKind::kPacm, OnlineKind::kScratch, From::kNothing},
+    {"warm", NetworkKind::kPacm, OnlineKind::kWarm, From::kCheckpoint},
+    {"moa", NetworkKind::kPacm, OnlineKind::kMoa, From::kCheckpoint},
+    {"scratch-paper", NetworkKind::kPacmPaper, OnlineKind::kScratch, From::kNothing},
+    {"fine-tune-published", NetworkKind::kPacmPaper, OnlineKind::kWarm, From::kCheckpoint,
+     Tuning::kPublished},
+    {"moa-paper", NetworkKind::kPacmPaper, OnlineKind::kMoaPaper, From::kCheckpoint},
 };
-Stream stream_of(const Corpus& corpus, int32_t platform, uint64_t seed) {
-  Stream out;
-  out.arriving.resize(kUpdates);
-  std::map<int, std::vector<CorpusRow>> by_pool;
+
+using Checkpoints = std::map<NetworkKind, Model>;
+
+OnlineModel start(const Method& method, const Checkpoints& checkpoints, uint64_t seed) {
+  const Recipe recipe = recipe_of(method.network);
+  Model model = method.from == From::kCheckpoint
+                    ? checkpoints.at(method.network)
+                    : costmodel::model::make_model(recipe.network, recipe.members, seed);
+  if (method.network == NetworkKind::kPacmPaper) {
+    model = with_statistics(std::move(model), costmodel::nn::Statistics::kRunning);
+  }
+  OnlineOptions options = online_options(method.online, recipe.network, seed);
+  if (method.tuning == Tuning::kPublished) {
+    options.train = costmodel::model::published_fine_tuning();
+    options.train.seed = seed;
+    options.growth = 0;
+  }
+  return OnlineModel(std::move(model), options);
+}
+
+Dataset select(const Dataset& data, const std::vector<int>& which) {
+  Dataset out;
+  out.inputs = gather(data.inputs, which);
+  for (const int i : which) out.outcomes.push_back(data.outcomes[static_cast<std::size_t>(i)]);
+  return out;
+}
+
+Dataset of_tasks(const Dataset& data, const std::set<int32_t>& tasks) {
+  std::vector<int> which;
+  for (int i = 0; i < data.size(); ++i) {
+    if (tasks.contains(data.outcomes[static_cast<std::size_t>(i)].task)) which.push_back(i);
+  }
+  return select(data, which);
+}
+
+/// From one platform to another, and which operators are judged there.
+struct Fold {
+  std::set<int32_t> known;            // tasks of the source: what checkpoints are trained on
+  std::set<int32_t> judged;           // tasks of the target
+  std::vector<std::size_t> searched;  // pools
+};
+
+// In turns one of each class, in the order of the pools.
+std::vector<std::size_t> some_of_each_class(const Corpus& corpus,
+                                            const std::vector<std::size_t>& pools) {
+  std::map<std::string, int> seen;
+  std::vector<std::pair<int, std::size_t>> order;
+  for (const std::size_t p : pools) order.emplace_back(seen[class_of(corpus.pools[p])]++, p);
+  std::sort(order.begin(), order.end());
+  std::vector<std::size_t> out;
+  for (const auto& [turn, pool] : order) {
+    if (out.size() < kMostSearched) out.push_back(pool);
+  }
+  return out;
+}
+
+std::vector<std::size_t> pools_of(const Corpus& corpus, int32_t platform) {
+  std::vector<std::size_t> out;
+  for (std::size_t p = 0; p < corpus.pools.size(); ++p) {
+    if (corpus.platform[p] == platform) out.push_back(p);
+  }
+  return out;
+}
+
+// Drawn among the operators that both platforms have: equal for both directions.
+Fold fold_of(const Corpus& corpus, int32_t source, int32_t target, uint64_t seed) {
+  std::set<std::string> shared, held;
+  for (const std::size_t p : pools_of(corpus, source)) shared.insert(corpus.pools[p].program);
+  std::vector<CorpusRow> rows;
   for (const CorpusRow& row : all_rows(corpus)) {
-    if (corpus.platform[static_cast<std::size_t>(row.pool)] == platform)
-      by_pool[row.pool].push_back(row);
+    const auto p = static_cast<std::size_t>(row.pool);
+    if (corpus.platform[p] == target && shared.contains(corpus.pools[p].program)) {
+      rows.push_back(row);
+    }
   }
+  std::set<std::size_t> judged;
+  for (const CorpusRow& row :
+       split_rows(corpus, rows, SplitKind::kByTask, kJudgedShare, {}, seed).test) {
+    judged.insert(static_cast<std::size_t>(row.pool));
+  }
+  Fold out;
+  for (const std::size_t p : judged) {
+    out.judged.insert(corpus.task[p]);
+    held.insert(corpus.pools[p].program);
+  }
+  for (const std::size_t p : pools_of(corpus, source)) {
+    if (!held.contains(corpus.pools[p].program)) out.known.insert(corpus.task[p]);
+  }
+  out.searched = some_of_each_class(corpus, {judged.begin(), judged.end()});
+  return out;
+}
+
+/// Programs of the judged tasks, each task's in a drawn order: what arrives, and what is asked of.
+struct Stream {
+  std::vector<std::vector<int>> arriving{kUpdates};  // by update
+  std::vector<int> test;
+};
+Stream stream_of(const Dataset& judged, uint64_t seed) {
+  Stream out;
   Rng rng(seed, 3);
-  for (auto& [pool, rows] : by_pool) {
-    for (std::size_t i = rows.size(); i > 1; --i) std::swap(rows[i - 1], rows[rng.below(i)]);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
+  for (std::vector<int>& programs : groups_of(judged)) {
+    for (std::size_t i = programs.size(); i > 1; --i) {
+      std::swap(programs[i - 1], programs[rng.below(i)]);
+    }
+    for (std::size_t i = 0; i < programs.size(); ++i) {
       const std::size_t update = i / kArriving;
-      (update < kUpdates ? out.arriving[update] : out.test).push_back(rows[i]);
+      (update < kUpdates ? out.arriving[update] : out.test).push_back(programs[i]);
     }
   }
   return out;
 }
 
-struct Method {
-  const char* name;
-  RankerKind model;
-  OnlineKind online;
-  bool from_checkpoint;
-};
-constexpr Method kMethods[] = {
-    {"frozen", RankerKind::kPacm, OnlineKind::kFrozen, true},
-    {"scratch", RankerKind::kPacm, OnlineKind::kScratch, false},
-    {"fine-tune", RankerKind::kPacm, OnlineKind::kWarm, true},
-    {"moa", RankerKind::kPacm, OnlineKind::kMoa, true},
-    {"scratch-paper", RankerKind::kPacmPaper, OnlineKind::kScratch, false},
-    {"moa-paper", RankerKind::kPacmPaper, OnlineKind::kMoaPaper, true},
-};
+// By "top1/METHOD@RECORDS" and so on, over seeds.
+using Spreads = std::map<std::string, Spread>;
 
-int32_t platform_number(const Corpus& corpus, const std::string& part) {
-  for (std::size_t i = 0; i < corpus.platforms.size(); ++i) {
-    if (corpus.platforms[i].find(part) != std::string::npos) return static_cast<int32_t>(i);
+void rank(const Method& method, const Dataset& judged, const Checkpoints& checkpoints,
+          uint64_t seed, ThreadPool& threads, const std::string& prefix, Spreads* out) {
+  const Stream stream = stream_of(judged, seed);
+  const Dataset test = select(judged, stream.test);
+  OnlineModel model = start(method, checkpoints, seed);
+  std::vector<int> seen;
+  for (std::size_t update = 0; update <= kUpdates; ++update) {
+    if (update > 0) {
+      const std::vector<int>& more = stream.arriving[update - 1];
+      seen.insert(seen.end(), more.begin(), more.end());
+      model.records() = select(judged, seen);
+      model.update(threads);
+    }
+    if (!model.is_trained()) continue;
+    const TaskQuality q = judge(model.model(), test, threads);
+    const std::string row = fmt::format("{}/{}@{}", prefix, method.name, update * kArriving);
+    (*out)["top1/" + row].values.push_back(q.top1);
+    (*out)["pairwise/" + row].values.push_back(q.pairwise);
   }
-  return -1;
 }
+
+// Best time of the pool / best so far, after each of kTrials.
+std::vector<double> search_with(const Method& method, const ReplayTask& task, double best_ns,
+                                const Checkpoints& checkpoints, uint64_t seed) {
+  TuneOptions tuning;
+  tuning.strategy = method.strategy();
+  tuning.trials = *std::prev(std::end(kTrials));
+  tuning.seed = seed;
+  tuning.make_strategy = [&](const StrategyContext& context) {
+    StrategyContext own = context;
+    own.network = std::make_shared<OnlineModel>(start(method, checkpoints, seed));
+    return make_strategy(method.strategy(), own);
+  };
+  const Result<TuneReport> report = replay({&task, 1}, tuning);
+  PRUNERC_CHECK(report.ok(), report.ok() ? "" : report.error().message().c_str());
+  std::vector<double> out;
+  for (const int64_t trials : kTrials) {
+    double found_ns = 0;
+    for (const CurvePoint& point : report->tasks.front().curve) {
+      if (point.trial <= trials) found_ns = point.best_ns;
+    }
+    out.push_back(found_ns > 0 ? best_ns / found_ns : 0);
+  }
+  return out;
+}
+
+class Bench {
+ public:
+  explicit Bench(const ModelOptions& options) : options_(options), corpus_(bench_corpus(options)) {}
+
+  // Both directions between two platforms.
+  void run(const std::string& one, const std::string& other) {
+    const int32_t a = platform_number(one), b = platform_number(other);
+    std::vector<CorpusRow> rows;
+    for (const CorpusRow& row : all_rows(corpus_)) {
+      const int32_t platform = corpus_.platform[static_cast<std::size_t>(row.pool)];
+      if (platform == a || platform == b) rows.push_back(row);
+    }
+    for (const NetworkKind kind : {NetworkKind::kPacm, NetworkKind::kPacmPaper}) {
+      data_[kind] = make_dataset(corpus_, rows, recipe_of(kind).network, threads_).value();
+    }
+    for (int i = 0; i < options_.seeds; ++i) {
+      const auto seed = static_cast<uint64_t>(options_.first_seed + i);
+      run_once(fmt::format("{}_to_{}", one, other), fold_of(corpus_, a, b, seed), seed);
+      run_once(fmt::format("{}_to_{}", other, one), fold_of(corpus_, b, a, seed), seed);
+    }
+  }
+
+  std::vector<Row> rows() const {
+    std::vector<Row> out;
+    for (const auto& [name, spread] : spreads_) {
+      const std::string note = name.starts_with("tuned/")
+                                   ? fmt::format("{}; {} tasks a seed", spread.range(), searched_)
+                                   : spread.range();
+      out.push_back({name, spread.mean(), "", std::nullopt, note});
+    }
+    return out;
+  }
+
+ private:
+  int32_t platform_number(const std::string& part) const {
+    for (std::size_t i = 0; i < corpus_.platforms.size(); ++i) {
+      if (corpus_.platforms[i].ends_with(part)) return static_cast<int32_t>(i);
+    }
+    PRUNERC_CHECK(false, "pools of both platforms");
+    return -1;
+  }
+
+  const ReplayTask& replayed(std::size_t pool) {
+    std::unique_ptr<ReplayTask>& task = replayed_[pool];
+    if (task == nullptr) {
+      task = std::make_unique<ReplayTask>(ReplayTask::make(corpus_.pools[pool], threads_).value());
+    }
+    return *task;
+  }
+
+  void run_once(const std::string& way, const Fold& fold, uint64_t seed) {
+    Checkpoints checkpoints;
+    for (const auto& [kind, data] : data_) {
+      checkpoints[kind] = train_network(of_tasks(data, fold.known), kind, seed, options_, threads_);
+    }
+    std::fprintf(stderr, "%s, seed %d: %zu tasks known, %zu judged\n", way.c_str(),
+                 static_cast<int>(seed), fold.known.size(), fold.judged.size());
+    for (const Method& method : kMethods) {
+      rank(method, of_tasks(data_[method.network], fold.judged), checkpoints, seed, threads_, way,
+           &spreads_);
+      tune(method, fold, checkpoints, seed, way);
+      const std::string row = fmt::format("{}/{}@", way, method.name);
+      const auto last = [&](const std::string& name) { return spreads_[name].values.back(); };
+      std::fprintf(stderr, "%s: top1 %.3f, tuned %.3f and %.3f\n", method.name,
+                   last(fmt::format("top1/{}{}", row, kArriving * kUpdates)),
+                   last(fmt::format("tuned/{}{}", row, kTrials[1])),
+                   last(fmt::format("tuned/{}{}", row, *std::prev(std::end(kTrials)))));
+    }
+  }
+
+  void tune(const Method& method, const Fold& fold, const Checkpoints& checkpoints, uint64_t seed,
+            const std::string& way) {
+    std::vector<double> sums(std::size(kTrials));
+    for (const std::size_t pool : fold.searched) {
+      const std::vector<double> found =
+          search_with(method, replayed(pool), best_of(corpus_.pools[pool]), checkpoints, seed);
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += found[i];
+    }
+    searched_ = fold.searched.size();
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      spreads_[fmt::format("tuned/{}/{}@{}", way, method.name, kTrials[i])].values.push_back(
+          sums[i] / static_cast<double>(fold.searched.size()));
+    }
+  }
+
+  const ModelOptions& options_;
+  ThreadPool threads_{0};
+  const Corpus corpus_;
+  std::map<NetworkKind, Dataset> data_;  // of both platforms
+  std::map<std::size_t, std::unique_ptr<ReplayTask>> replayed_;
+  std::size_t searched_ = 0;
+  Spreads spreads_;
+};
 
 }  // namespace
 
-std::vector<Row> prune_rows(const ModelOptions& options) {
-  ThreadPool threads(0);
-  const Corpus corpus = bench_corpus(options);
-  const RankerKind kind = RankerKind::kPacm;
-  const auto inputs = inputs_of(kind);
-  std::map<std::string, Mean> pairwise, top1, removed;
-  for (int i = 0; i < options.seeds; ++i) {
-    const int seed = options.first_seed + i;
-    const auto s = static_cast<uint64_t>(seed);
-    const Split split =
-        split_rows(corpus, all_rows(corpus), SplitKind::kByTask, options.test_share, {}, s);
-    const Dataset test = make_dataset(corpus, split.test, inputs, threads).value();
-    const auto run = [&](const std::string& name, const std::vector<CorpusRow>& rows) {
-      const Dataset train = make_dataset(corpus, rows, inputs, threads).value();
-      const TaskQuality q = quality(train_on(train, kind, s, options, threads), test, threads);
-      pairwise[name].values.push_back(q.pairwise);
-      top1[name].values.push_back(q.top1);
-      removed[name].values.push_back(1 - static_cast<double>(rows.size()) /
-                                             static_cast<double>(split.train.size()));
-      std::fprintf(stderr, "%s seed %d: pairwise %.4f, top1 %.3f\n", name.c_str(), seed, q.pairwise,
-                   q.top1);
-    };
-    run("all", split.train);
-    for (const double keep : kKept) {
-      for (const PruneKind prune : {PruneKind::kRandom, PruneKind::kQuantile, PruneKind::kClass}) {
-        run(fmt::format("{}@{:.0f}%", to_string(prune), 100 * keep),
-            search::prune_rows(corpus, split.train, prune, keep, s));
-      }
-    }
-  }
-  std::vector<Row> out;
-  double most = 0;
-  for (const auto& [name, values] : pairwise) {
-    out.push_back({"pairwise_pruned/" + name, values.mean(), "", std::nullopt, values.range()});
-    out.push_back({"top1_pruned/" + name, top1[name].mean(), "", std::nullopt, top1[name].range()});
-    if (values.mean() >= pairwise["all"].mean()) most = std::max(most, removed[name].mean());
-  }
-  out.push_back({"pruned_fraction", most, "", 0.45,
-                 "removed at no loss of mean pairwise accuracy, by the best of the kinds"});
-  return out;
-}
-
 std::vector<Row> transfer_rows(const ModelOptions& options) {
-  ThreadPool threads(0);
-  const Corpus corpus = bench_corpus(options);
-  const std::pair<const char*, const char*> ways[] = {{"x86-64-v3/1", "znver5/1"},
-                                                      {"znver5/1", "x86-64-v3/1"}};
-  std::vector<Row> out;
-  for (const auto& [from, to] : ways) {
-    const int32_t source = platform_number(corpus, from), target = platform_number(corpus, to);
-    PRUNERC_CHECK(source >= 0 && target >= 0, "pools of both platforms");
-    std::map<std::string, std::map<int, Mean>> top1, pairwise;
-    for (int i = 0; i < options.seeds; ++i) {
-      const int seed = options.first_seed + i;
-      const auto s = static_cast<uint64_t>(seed);
-      const Stream stream = stream_of(corpus, target, s);
-      std::vector<CorpusRow> known;
-      for (const CorpusRow& row : all_rows(corpus)) {
-        if (corpus.platform[static_cast<std::size_t>(row.pool)] == source) known.push_back(row);
-      }
-      std::map<RankerKind, Model> checkpoints;
-      for (const RankerKind kind : {RankerKind::kPacm, RankerKind::kPacmPaper}) {
-        checkpoints[kind] = train_on(make_dataset(corpus, known, inputs_of(kind), threads).value(),
-                                     kind, s, options, threads);
-      }
-      for (const Method& method : kMethods) {
-        const Dataset test =
-            make_dataset(corpus, stream.test, inputs_of(method.model), threads).value();
-        const Recipe recipe = recipe_of(*network_of(method.model));
-        OnlineModel model(method.from_checkpoint
-                              ? checkpoints[method.model]
-                              : costmodel::model::make_model(recipe.network, recipe.members, s),
-                          online_options(method.online, recipe.network, s));
-        std::vector<CorpusRow> seen;
-        for (int update = 0; update <= kUpdates; ++update) {
-          if (update > 0) {
-            const auto& more = stream.arriving[static_cast<std::size_t>(update - 1)];
-            seen.insert(seen.end(), more.begin(), more.end());
-            model.records() = make_dataset(corpus, seen, inputs_of(method.model), threads).value();
-            model.update(threads);
-          }
-          if (!model.is_trained()) continue;
-          const TaskQuality q = quality(model.model(), test, threads);
-          top1[method.name][update].values.push_back(q.top1);
-          pairwise[method.name][update].values.push_back(q.pairwise);
-        }
-        std::fprintf(stderr, "%s to %s, %s, seed %d: top1 %.3f\n", from, to, method.name, seed,
-                     top1[method.name][kUpdates].values.back());
-      }
-    }
-    for (const auto& [name, curve] : top1) {
-      for (const auto& [update, values] : curve) {
-        const std::string row = fmt::format("{}_to_{}/{}@{}", from, to, name,
-                                            static_cast<std::size_t>(update) * kArriving);
-        out.push_back({"top1/" + row, values.mean(), "", std::nullopt, values.range()});
-        const Mean& pairs = pairwise[name][update];
-        out.push_back({"pairwise/" + row, pairs.mean(), "", std::nullopt, pairs.range()});
-      }
-    }
-  }
-  return out;
+  Bench bench(options);
+  bench.run("x86-64-v3/1", "znver5/1");
+  return bench.rows();
 }
 
 }  // namespace prunerc::bench

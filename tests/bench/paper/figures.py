@@ -221,6 +221,23 @@ def transfer_curves(rows):
     return figure
 
 
+def transfer_searches(rows):
+    ways = results.transfer_searches(rows)
+    if not ways:
+        return None
+    order = names_of(ways.values())
+    figure, axes = panels(len(ways), width=4.6, height=3.6, columns=2)
+    for axis, ((source, target), curves) in zip(axes, ways.items()):
+        draw_curves(axis, curves, order)
+        trials = sorted({trial for curve in curves.values() for trial in curve})
+        axis.set(title=f"{source} to {target}", xlabel="trials", xscale="log",
+                 ylabel="least latency of the pool / best so far\n(1 = the best was found)")
+        axis.set_xticks(trials, trials)
+        axis.minorticks_off()
+    legend(figure, axes)
+    return figure
+
+
 # What the abstract says of these pairs.
 PUBLISHED_SPEEDUPS = {("pruner", "ansor"): 2.6, ("moa-pruner", "ansor"): 4.82, ("pruner-offline", "tenset-offline"): 4.75,
                       ("pruner-offline", "tlp-offline"): 4.05}
@@ -295,7 +312,10 @@ FIGURES = {
         ("model_differences", "Our model less each other, paired", model_differences),
     ],
     "data_pruning": [("data_pruning", "Accuracy after pruning the training data", pruning_curves)],
-    "transfer": [("transfer", "Accuracy on a new platform as its records arrive", transfer_curves)],
+    "transfer": [
+        ("transfer_searches", "Searches on a new platform", transfer_searches),
+        ("transfer", "Accuracy on a new platform as its records arrive", transfer_curves),
+    ],
     "end_to_end": [
         ("speedups", "Search time to the baselines' final latency", tuning_speedups),
         ("final_latencies", "Final latencies", tuning_latencies),

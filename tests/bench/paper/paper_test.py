@@ -118,7 +118,7 @@ class Reading(unittest.TestCase):
 class Views(unittest.TestCase):
     def test_nothing_comes_of_no_rows(self):
         for view in (results.rates, results.draft_quality, results.penalties, results.accuracy, results.differences,
-                     results.pruning, results.transfer, results.final_latencies):
+                     results.pruning, results.transfer, results.transfer_searches, results.final_latencies):
             with self.subTest(view=view.__name__):
                 self.assertEqual({}, view({}))
                 self.assertEqual({}, view(rows_of(row("corpus_rows"), row("top1/"), row("/"), row("best1_at_x/conv"))))
@@ -163,10 +163,16 @@ class Views(unittest.TestCase):
         self.assertEqual({"pairwise": {"all": {0: just(0.9)}, "quantile": {45: just(0.8)}}}, results.pruning(rows))
 
     def test_transfer_splits_names_with_slashes(self):
-        rows = rows_of(row("top1/x86-64-v3/1_to_znver5/1/fine-tune@16", 0.8), row("pairwise/znver5/1_to_x86-64-v3/1/moa@0", 0.7))
-        self.assertEqual({("x86-64-v3/1", "znver5/1"): {"top1": {"fine-tune": {16: just(0.8)}}},
+        rows = rows_of(row("top1/x86-64-v3/1_to_znver5/1/warm@16", 0.8), row("pairwise/znver5/1_to_x86-64-v3/1/moa@0", 0.7))
+        self.assertEqual({("x86-64-v3/1", "znver5/1"): {"top1": {"warm": {16: just(0.8)}}},
                           ("znver5/1", "x86-64-v3/1"): {"pairwise": {"moa": {0: just(0.7)}}}}, results.transfer(rows))
         self.assertEqual({}, results.accuracy(rows))
+
+    def test_searches_after_a_transfer_are_by_trials(self):
+        rows = rows_of(row("tuned/x86-64-v3/1_to_znver5/1/moa@20", 0.9, note="0.850 to 0.940; 8 tasks a seed"),
+                       row("top1/x86-64-v3/1_to_znver5/1/moa@16", 0.8))
+        self.assertEqual({("x86-64-v3/1", "znver5/1"): {"moa": {20: results.Point(0.9, 0.85, 0.94)}}},
+                         results.transfer_searches(rows))
 
     def test_speedups_are_by_baseline_strategy_and_task(self):
         rows = rows_of(row("speedup/pruner_vs_ansor", 2.0), row("speedup/pruner_vs_ansor/conv", 9.0),
@@ -221,6 +227,7 @@ class Claims(unittest.TestCase):
             ("costmodel", "update_2000_s", "model_speed"),
             ("costmodel", "top1_pruned/all", "data_pruning"),
             ("costmodel", "top1/znver5/1_to_x86-64-v3/1/moa-paper@64", "transfer"),
+            ("costmodel", "tuned/znver5/1_to_x86-64-v3/1/warm@150", "transfer"),
             ("costmodel", "final_latency/moa-pruner/conv_3x3", "end_to_end"),
             ("costmodel", "final/pruner-untrained_vs_tenset-offline", "end_to_end"),
             ("costmodel", "overhead/pruner/conv_3x3", "end_to_end"),

@@ -210,6 +210,14 @@ def transfer(rows):
     return out
 
 
+def transfer_searches(rows):
+    """{(FROM, TO): {METHOD: {trials: Point of the pool's best / best so far}}}."""
+    out = {}
+    for found, row in matching(rows, r"tuned/(.+?)_to_(.+)/([^/@]+)@(\d+)"):
+        put(out, ((found[1], found[2]), found[3], int(found[4])), point(row))
+    return out
+
+
 def beside_baselines(rows, prefix):
     """{BASELINE: {STRATEGY: {TASK, or "all": value}}} of the rows PREFIX/STRATEGY_vs_BASELINE[/TASK]."""
     out = {}
