@@ -129,14 +129,20 @@ std::vector<std::size_t> pools_of(const Corpus& corpus, int32_t platform) {
   return out;
 }
 
-// Drawn among the operators that both platforms have: equal for both directions.
+std::set<std::string> programs_of(const Corpus& corpus, const std::vector<std::size_t>& pools) {
+  std::set<std::string> out;
+  for (const std::size_t p : pools) out.insert(corpus.pools[p].program);
+  return out;
+}
+
+// Only operators that both platforms have: judged and known ones are equal for both directions.
 Fold fold_of(const Corpus& corpus, int32_t source, int32_t target, uint64_t seed) {
-  std::set<std::string> shared, held;
-  for (const std::size_t p : pools_of(corpus, source)) shared.insert(corpus.pools[p].program);
+  const std::set<std::string> on_source = programs_of(corpus, pools_of(corpus, source));
+  const std::set<std::string> on_target = programs_of(corpus, pools_of(corpus, target));
   std::vector<CorpusRow> rows;
   for (const CorpusRow& row : all_rows(corpus)) {
     const auto p = static_cast<std::size_t>(row.pool);
-    if (corpus.platform[p] == target && shared.contains(corpus.pools[p].program)) {
+    if (corpus.platform[p] == target && on_source.contains(corpus.pools[p].program)) {
       rows.push_back(row);
     }
   }
@@ -146,14 +152,13 @@ Fold fold_of(const Corpus& corpus, int32_t source, int32_t target, uint64_t seed
     judged.insert(static_cast<std::size_t>(row.pool));
   }
   Fold out;
-  for (const std::size_t p : judged) {
-    out.judged.insert(corpus.task[p]);
-    held.insert(corpus.pools[p].program);
-  }
-  for (const std::size_t p : pools_of(corpus, source)) {
-    if (!held.contains(corpus.pools[p].program)) out.known.insert(corpus.task[p]);
-  }
   out.searched = some_of_each_class(corpus, {judged.begin(), judged.end()});
+  const std::set<std::string> held = programs_of(corpus, {judged.begin(), judged.end()});
+  for (const std::size_t p : judged) out.judged.insert(corpus.task[p]);
+  for (const std::size_t p : pools_of(corpus, source)) {
+    const std::string& program = corpus.pools[p].program;
+    if (on_target.contains(program) && !held.contains(program)) out.known.insert(corpus.task[p]);
+  }
   return out;
 }
 
@@ -208,6 +213,7 @@ std::vector<double> search_with(const Method& method, const ReplayTask& task, do
   tuning.strategy = method.strategy();
   tuning.trials = *std::prev(std::end(kTrials));
   tuning.seed = seed;
+  tuning.num_threads = 1;  // searches run beside each other
   tuning.make_strategy = [&](const StrategyContext& context) {
     StrategyContext own = context;
     own.network = std::make_shared<OnlineModel>(start(method, checkpoints, seed));
@@ -268,12 +274,10 @@ class Bench {
     return -1;
   }
 
-  const ReplayTask& replayed(std::size_t pool) {
+  void prepare(std::size_t pool) {
     std::unique_ptr<ReplayTask>& task = replayed_[pool];
-    if (task == nullptr) {
-      task = std::make_unique<ReplayTask>(ReplayTask::make(corpus_.pools[pool], threads_).value());
-    }
-    return *task;
+    if (task != nullptr) return;
+    task = std::make_unique<ReplayTask>(ReplayTask::make(corpus_.pools[pool], threads_).value());
   }
 
   void run_once(const std::string& way, const Fold& fold, uint64_t seed) {
@@ -298,11 +302,15 @@ class Bench {
 
   void tune(const Method& method, const Fold& fold, const Checkpoints& checkpoints, uint64_t seed,
             const std::string& way) {
+    for (const std::size_t pool : fold.searched) prepare(pool);
+    const auto found = threads_.map<std::vector<double>>(fold.searched.size(), [&](std::size_t i) {
+      const std::size_t pool = fold.searched[i];
+      return search_with(method, *replayed_.at(pool), best_of(corpus_.pools[pool]), checkpoints,
+                         seed);
+    });
     std::vector<double> sums(std::size(kTrials));
-    for (const std::size_t pool : fold.searched) {
-      const std::vector<double> found =
-          search_with(method, replayed(pool), best_of(corpus_.pools[pool]), checkpoints, seed);
-      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += found[i];
+    for (const std::vector<double>& qualities : found) {
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += qualities[i];
     }
     searched_ = fold.searched.size();
     for (std::size_t i = 0; i < sums.size(); ++i) {
