@@ -115,7 +115,7 @@ Difference paired(const std::vector<Run>& a, const std::vector<Run>& b, Field fi
   for (const auto& [name, cluster] : by_operator) clusters.push_back(cluster);
   out.operators = clusters.size();
   out.mean = mean_of(clusters);
-  if (clusters.empty() || resamplings == 0) return out;
+  if (clusters.size() < 2 || resamplings == 0) return out;
   std::vector<double> means;
   Rng rng(7);
   for (int r = 0; r < resamplings; ++r) {
@@ -132,9 +132,12 @@ Difference paired(const std::vector<Run>& a, const std::vector<Run>& b, Field fi
 }
 
 Row difference_row(const std::string& name, const Difference& d) {
-  return {name, d.mean, "", std::nullopt,
-          fmt::format("95 %: {:+.3f} to {:+.3f} over resampled operators ({}), {} pairs", d.low,
-                      d.high, d.operators, d.pairs)};
+  const std::string note =
+      d.operators < 2
+          ? fmt::format("no interval: one operator, {} pairs", d.pairs)
+          : fmt::format("95 %: {:+.3f} to {:+.3f} over resampled operators ({}), {} pairs", d.low,
+                        d.high, d.operators, d.pairs);
+  return {name, d.mean, "", std::nullopt, note};
 }
 
 }  // namespace
@@ -194,9 +197,11 @@ std::vector<Row> accuracy_rows(const ModelOptions& options) {
     for (const auto& [metric, field] :
          {std::pair{"top1", &TaskQuality::top1}, std::pair{"pairwise", &TaskQuality::pairwise}}) {
       for (const auto& [cls, operators] : classes) {
-        out.push_back(difference_row(
-            fmt::format("{}/pacm_less_{}{}", metric, to_string(kind), cls),
-            paired(full[RankerKind::kPacm], runs, field, operators, options.bootstrap)));
+        const Difference d =
+            paired(full[RankerKind::kPacm], runs, field, operators, options.bootstrap);
+        if (d.pairs == 0) continue;
+        out.push_back(
+            difference_row(fmt::format("{}/pacm_less_{}{}", metric, to_string(kind), cls), d));
       }
     }
   }
