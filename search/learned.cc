@@ -82,6 +82,7 @@ class Learned final : public Strategy {
     std::vector<Candidate> batch;
     if (n == 0) return batch;
     Rng rng(context_.seed, context_.stream, round_++);
+    made_.clear();
     if (is_training_due()) train();
     const std::vector<Candidate> first = first_population(rng);
     const auto num_random = static_cast<std::size_t>(options_.eps_greedy * static_cast<double>(n));
@@ -154,30 +155,44 @@ class Learned final : public Strategy {
     learn_seconds_ += std::chrono::duration<double>(Clock::now() - began).count();
   }
 
+  /// A schedule of this round; no candidate: it is illegal.
+  struct Made {
+    std::optional<Candidate> candidate;
+    FeaturesPtr features;
+  };
+  using Key = std::pair<int, std::vector<schedule::Decision>>;
+  static Key key_of(const Genome& genome) { return {genome.sketch, genome.decisions}; }
+
+  // A generation holds many copies of the one before, which are made once.
+  void make_new(const std::vector<Genome>& genomes) {
+    std::vector<std::pair<const Genome*, Made*>> missing;
+    for (const Genome& genome : genomes) {
+      const auto [at, is_new] = made_.try_emplace(key_of(genome));
+      if (is_new) missing.emplace_back(&genome, &at->second);
+    }
+    context_.pool.for_each(missing.size(), [&](std::size_t i) {
+      const auto [genome, out] = missing[i];
+      Result<Candidate> result =
+          instantiate(context_.task, context_.space, genome->sketch, genome->decisions);
+      if (!result) return;
+      out->candidate = std::move(result).value();
+      out->features = features_of(*out->candidate);
+    });
+  }
+
   // Legal ones, scored, in the order of the genomes.
   std::vector<Candidate> realize_all(const std::vector<Genome>& genomes) {
-    struct Made {
-      std::optional<Candidate> candidate;
-      FeaturesPtr features;
-    };
-    std::vector<Made> made = context_.pool.map<Made>(genomes.size(), [&](std::size_t i) {
-      Made out;
-      Result<Candidate> result =
-          instantiate(context_.task, context_.space, genomes[i].sketch, genomes[i].decisions);
-      if (!result) return out;
-      out.candidate = std::move(result).value();
-      out.features = features_of(*out.candidate);
-      return out;
-    });
+    make_new(genomes);
     std::vector<Candidate> candidates;
     std::vector<const ProgramFeatures*> programs;
-    for (Made& m : made) {
-      if (!m.candidate) continue;
+    for (const Genome& genome : genomes) {
+      const Made& made = made_.at(key_of(genome));
+      if (!made.candidate) continue;
       if (network_ == nullptr) {
-        programs.push_back(m.features.get());
-        features_[m.candidate->fingerprint] = m.features;
+        programs.push_back(made.features.get());
+        features_[made.candidate->fingerprint] = made.features;
       }
-      candidates.push_back(*std::move(m.candidate));
+      candidates.push_back(*made.candidate);
     }
     num_drafted_ += static_cast<int64_t>(candidates.size());
     std::vector<double> scores(candidates.size());
@@ -283,6 +298,7 @@ class Learned final : public Strategy {
   std::set<Fingerprint> sampled_;  // told
   std::vector<Sampled> samples_;
   std::map<Fingerprint, FeaturesPtr> features_;
+  std::map<Key, Made> made_;  // in this round
   std::unique_ptr<costmodel::TreeEnsemble> trees_;
   std::size_t num_trained_on_ = 0;
 };

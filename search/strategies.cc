@@ -18,8 +18,8 @@ StrategyOptions options_of(const StrategyContext& context) {
 
 std::string_view to_string(StrategyKind kind) {
   switch (kind) {
-#define PRUNERC_STRATEGY(Name, text, make, batch, in_flight, words) \
-  case StrategyKind::k##Name:                                       \
+#define PRUNERC_STRATEGY(Name, text, make, batch, in_flight, first, words) \
+  case StrategyKind::k##Name:                                              \
     return text;
 #include "search/strategy.def"
 #undef PRUNERC_STRATEGY
@@ -29,8 +29,8 @@ std::string_view to_string(StrategyKind kind) {
 
 std::string_view describe(StrategyKind kind) {
   switch (kind) {
-#define PRUNERC_STRATEGY(Name, text, make, batch, in_flight, words) \
-  case StrategyKind::k##Name:                                       \
+#define PRUNERC_STRATEGY(Name, text, make, batch, in_flight, first, words) \
+  case StrategyKind::k##Name:                                              \
     return words;
 #include "search/strategy.def"
 #undef PRUNERC_STRATEGY
@@ -40,9 +40,9 @@ std::string_view describe(StrategyKind kind) {
 
 StrategyRhythm rhythm_of(StrategyKind kind) {
   switch (kind) {
-#define PRUNERC_STRATEGY(Name, text, make, batch, in_flight, words) \
-  case StrategyKind::k##Name:                                       \
-    return {batch, in_flight};
+#define PRUNERC_STRATEGY(Name, text, make, batch, in_flight, first, words) \
+  case StrategyKind::k##Name:                                              \
+    return {batch, in_flight, first};
 #include "search/strategy.def"
 #undef PRUNERC_STRATEGY
   }
@@ -63,8 +63,8 @@ Result<std::unique_ptr<Strategy>> make_strategy(StrategyKind kind, const Strateg
     PRUNERC_TRY(context.network, open_network(*use, "", context.task.target.kind, context.seed));
   }
   switch (kind) {
-#define PRUNERC_STRATEGY(Name, text, make, batch, in_flight, words) \
-  case StrategyKind::k##Name:                                       \
+#define PRUNERC_STRATEGY(Name, text, make, batch, in_flight, first, words) \
+  case StrategyKind::k##Name:                                              \
     return make(context);
 #include "search/strategy.def"
 #undef PRUNERC_STRATEGY

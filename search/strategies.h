@@ -21,13 +21,13 @@ class Calibrator;
 class OnlineModel;
 
 enum class StrategyKind : uint8_t {
-#define PRUNERC_STRATEGY(Name, text, make, batch, in_flight, words) k##Name,
+#define PRUNERC_STRATEGY(Name, text, make, batch, in_flight, first, words) k##Name,
 #include "search/strategy.def"
 #undef PRUNERC_STRATEGY
 };
 
 inline constexpr int kNumStrategies = 0
-#define PRUNERC_STRATEGY(Name, text, make, batch, in_flight, words) +1
+#define PRUNERC_STRATEGY(Name, text, make, batch, in_flight, first, words) +1
 #include "search/strategy.def"
 #undef PRUNERC_STRATEGY
     ;
@@ -42,6 +42,8 @@ std::optional<StrategyKind> strategy_from_string(std::string_view text);
 struct StrategyRhythm {
   int batch = 16;     // candidates of one ask
   int in_flight = 2;  // batches that are asked for before the first is answered
+  int first = 16;  // candidates of the first ask of a task among several: less than a batch where
+                   // the strategy knows something before it has measured anything
 };
 StrategyRhythm rhythm_of(StrategyKind kind);
 
@@ -64,7 +66,7 @@ struct StrategyContext {
 /// ModelLibrary for those that learn by a library that is not installed; ModelMissing.
 Result<std::unique_ptr<Strategy>> make_strategy(StrategyKind kind, const StrategyContext& context);
 
-#define PRUNERC_STRATEGY(Name, text, make, batch, in_flight, words) \
+#define PRUNERC_STRATEGY(Name, text, make, batch, in_flight, first, words) \
   Result<std::unique_ptr<Strategy>> make(const StrategyContext& context);
 #include "search/strategy.def"
 #undef PRUNERC_STRATEGY

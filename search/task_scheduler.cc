@@ -10,11 +10,13 @@ namespace {
 
 /// A task of which nothing ran is tried so often before others are preferred.
 constexpr int kMaxBarrenRounds = 3;
-/// A slow task stays in its group for so many rounds more than the others had.
-constexpr int kPatience = 5;
+/// A slow task stays in its group for so many full batches more than the others had.
+constexpr double kPatience = 5;
 constexpr double kGoldenRatio = 1.618;
 
-double best_of(const TaskProgress& task) { return task.history.empty() ? 0 : task.history.back(); }
+double best_of(const TaskProgress& task) {
+  return task.history.empty() ? 0 : task.history.back().best_ns;
+}
 
 double speed_of(const TaskProgress& task) {
   const double best = best_of(task);
@@ -26,16 +28,27 @@ double speed_of_group(std::span<const TaskProgress> tasks, int task,
                       const SchedulerOptions& options) {
   const TaskProgress& own = tasks[static_cast<std::size_t>(task)];
   double fastest = 0;
-  int most_rounds = 0;
+  double most_effort = 0;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (static_cast<int>(i) == task || own.group.empty() || tasks[i].group != own.group) continue;
     fastest = std::max(fastest, speed_of(tasks[i]));
-    most_rounds = std::max(most_rounds, tasks[i].rounds);
+    most_effort = std::max(most_effort, tasks[i].effort);
   }
   // What stays slow after that much effort is not of their kind.
   const bool stays_slow = speed_of(own) < fastest / options.beta;
-  if (stays_slow && own.rounds > kPatience + most_rounds) return 0;
+  if (stays_slow && own.effort > kPatience + most_effort) return 0;
   return fastest > 0 ? std::max(fastest, speed_of(own)) : 0;
+}
+
+// Gain per full batch over the last `window` of them; 0 if there were not so many.
+double recent_change(const TaskProgress& task, double window) {
+  const TaskProgress::Point& now = task.history.back();
+  for (auto then = task.history.rbegin() + 1; then != task.history.rend(); ++then) {
+    const double effort = now.effort - then->effort;
+    if (effort < window) continue;
+    return then->best_ns > 0 ? (now.best_ns - then->best_ns) / effort : 0;
+  }
+  return 0;
 }
 
 }  // namespace
@@ -43,17 +56,13 @@ double speed_of_group(std::span<const TaskProgress> tasks, int task,
 double expected_change(std::span<const TaskProgress> tasks, int task,
                        const SchedulerOptions& options) {
   const TaskProgress& own = tasks[static_cast<std::size_t>(task)];
+  if (own.history.empty()) return 0;
   const double best = best_of(own);
   if (best <= 0) {
     return own.rounds < kMaxBarrenRounds ? -std::numeric_limits<double>::infinity() : 0;
   }
-  const auto window = static_cast<std::size_t>(options.window);
-  double backward = 0;
-  if (own.history.size() > window) {
-    const double before = own.history[own.history.size() - 1 - window];
-    if (before > 0) backward = (best - before) / static_cast<double>(window);
-  }
-  double next = best - best / std::max(1, own.rounds);
+  const double backward = recent_change(own, options.window);
+  double next = best - best / std::max(1.0, own.effort);
   if (const double speed = speed_of_group(tasks, task, options); speed > 0) {
     next = std::min(next, options.beta * own.flops / speed);
   }

@@ -145,7 +145,7 @@ void TaskState::update(std::span<const Candidate> candidates, std::span<const Me
     report.curve.push_back(
         {report.trials, report.best_ns, seconds, trials_of_others + report.trials});
   }
-  best_by_round.push_back(report.best_ns);
+  best_by_round.push_back({answered, report.best_ns});
   if (options.trials > 0 && answered >= options.trials) end(StopReason::kTrials);
   if (options.early_stop > 0 && report.trials - report.last_gain >= options.early_stop) {
     end(StopReason::kEarly);
@@ -158,7 +158,13 @@ TaskProgress TaskState::progress(const TuneOptions& options) const {
   out.weight = report.weight;
   out.flops = task->flops;
   out.rounds = rounds_asked;
-  out.history = best_by_round;
+  const auto efforts = [&](int64_t trials) {
+    return static_cast<double>(trials) / std::max(1, options.batch);
+  };
+  out.effort = efforts(asked);
+  for (const CurvePoint& point : best_by_round) {
+    out.history.push_back({efforts(point.trial), point.best_ns});
+  }
   out.group = group;
   return out;
 }

@@ -30,8 +30,8 @@ struct TaskState {
   int64_t asked = 0;     // candidates handed out
   int64_t answered = 0;  // of them, told back
   int rounds_asked = 0;
-  std::vector<double> best_by_round;  // best_ns after each settled batch
-  std::string group;                  // of tasks that are alike, for the scheduler
+  std::vector<CurvePoint> best_by_round;  // after each settled batch; without seconds
+  std::string group;                      // of tasks that are alike, for the scheduler
   bool ended = false;
 
   /// Reads the store (unless options.fresh), makes the space, primes the strategy with what is

@@ -49,7 +49,7 @@ class Tuner {
   Result<TuneReport> run() {
     PRUNERC_TRY_VOID(prepare());
     while (!inbox_.has_ended()) {
-      while (static_cast<int>(in_flight_.size()) < options_.batches_in_flight && submit_batch()) {
+      while (has_room() && submit_batch()) {
       }
       if (in_flight_.empty()) break;
       inbox_.wait_until([this] { return in_flight_.front().complete(); });
@@ -68,6 +68,8 @@ class Tuner {
     const StrategyRhythm own = rhythm_of(options.strategy);
     if (options.batch <= 0) options.batch = own.batch;
     if (options.batches_in_flight <= 0) options.batches_in_flight = own.in_flight;
+    if (options.first_batch <= 0) options.first_batch = own.first;
+    options.first_batch = std::min(options.first_batch, options.batch);
     return options;
   }
 
@@ -116,6 +118,21 @@ class Tuner {
     state.report.seconds.search += std::max(0.0, seconds_since(began) - learn);
   }
 
+  // First batches of several tasks know nothing of each other's answers anyway: as long as these
+  // are small and come next, there are as many trials on their way as otherwise.
+  bool has_room() const {
+    if (static_cast<int>(in_flight_.size()) < options_.batches_in_flight) return true;
+    if (options_.first_batch >= options_.batch) return false;
+    const bool is_first = std::any_of(states_.begin(), states_.end(), [](const TaskState& state) {
+      return !state.ended && state.rounds_asked == 0;
+    });
+    std::size_t trials = static_cast<std::size_t>(options_.first_batch);
+    for (const Batch& batch : in_flight_) trials += batch.candidates.size();
+    const auto most = static_cast<std::size_t>(options_.batches_in_flight) *
+                      static_cast<std::size_t>(options_.batch);
+    return is_first && trials <= most;
+  }
+
   // Asks the task that promises most; false if none wants more.
   bool submit_batch() {
     if (out_of_time()) {
@@ -156,9 +173,14 @@ class Tuner {
     return total;
   }
 
-  // Every task gets its first batch from a budget that they share.
+  // Every task gets its first batch from a budget that they share. It is small where the strategy
+  // knows what is good before anything is measured: so the sum is known early, and the rest goes
+  // where it gains most.
   std::size_t batch_size(const TaskState& state) const {
-    const auto size = static_cast<int64_t>(state.batch_size(options_));
+    auto size = static_cast<int64_t>(state.batch_size(options_));
+    if (states_.size() > 1 && state.rounds_asked == 0) {
+      size = std::min<int64_t>(size, options_.first_batch);
+    }
     if (options_.total_trials <= 0) return static_cast<std::size_t>(size);
     const auto share =
         std::max<int64_t>(1, options_.total_trials / static_cast<int64_t>(states_.size()));

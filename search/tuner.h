@@ -98,6 +98,7 @@ struct TuneOptions {
   double time_s = 0;          // for all tasks together; 0: no limit
   int64_t early_stop = 0;     // end a task after so many trials without a gain; 0: never
   int batch = 0;              // 0: the strategy's own
+  int first_batch = 0;        // of a task among several; 0: the strategy's own
   int batches_in_flight = 0;  // builds of one batch overlap the measurement of the other; 0: own
   /// The best so many are measured again in turns before one is declared the winner; 0: none.
   int finals = 4;

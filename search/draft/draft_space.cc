@@ -3,6 +3,8 @@
 #include "schedule/parametric.h"
 
 #include <chrono>
+#include <functional>
+#include <optional>
 
 namespace prunerc::search {
 namespace {
@@ -23,6 +25,34 @@ std::vector<ir::ParamId> params_of(const GeneTable& table, const std::vector<ir:
   const std::size_t skipped = out.size() - std::min(out.size(), params.size());
   for (std::size_t l = skipped; l < out.size(); ++l) out[l] = params[l - skipped];
   return out;
+}
+
+Result<DraftSketch> sketch_of(const Task& task, const SearchSpace& space, int idx,
+                              Analyzer analyzer, uint64_t seed,
+                              const costmodel::PrunerOptions& penalties) {
+  const Sketch& sketch = space.sketches[static_cast<std::size_t>(idx)];
+  PRUNERC_TRY(const schedule::Parametric parametric,
+              schedule::parametrize(task.base, sketch.trace));
+  DraftSketch made;
+  made.sketch = idx;
+  made.num_params = parametric.program.domain().names.size();
+  made.symbols = symbols_of(parametric.program, task, analyzer, penalties);
+  for (std::size_t d = 0; d < sketch.spaces.size(); ++d) {
+    const std::vector<ir::ParamId>& params = parametric.params[d];
+    // A decision about structure stays as recorded: other values are other sketches.
+    if (params.empty()) {
+      made.tables.emplace_back(sketch.trace.decisions[d]);
+    } else {
+      made.tables.emplace_back(sketch.spaces[d], seed);
+    }
+    made.params.push_back(params_of(made.tables.back(), params));
+  }
+  return made;
+}
+
+void for_all(std::size_t n, ThreadPool* pool, const std::function<void(std::size_t)>& work) {
+  if (pool != nullptr) return pool->for_each(n, work);
+  for (std::size_t i = 0; i < n; ++i) work(i);
 }
 
 }  // namespace
@@ -53,31 +83,20 @@ std::vector<std::vector<double>> columns_of(const DraftSketch& sketch,
 }
 
 DraftSpace make_draft_space(const Task& task, const SearchSpace& space, Analyzer analyzer,
-                            uint64_t seed, const costmodel::PrunerOptions& penalties) {
+                            uint64_t seed, const costmodel::PrunerOptions& penalties,
+                            ThreadPool* pool) {
   const auto start = std::chrono::steady_clock::now();
+  std::vector<std::optional<Result<DraftSketch>>> made(space.sketches.size());
+  for_all(made.size(), pool, [&](std::size_t i) {
+    made[i] = sketch_of(task, space, static_cast<int>(i), analyzer, seed, penalties);
+  });
   DraftSpace out;
-  for (std::size_t i = 0; i < space.sketches.size(); ++i) {
-    const Sketch& sketch = space.sketches[i];
-    const Result<schedule::Parametric> parametric = schedule::parametrize(task.base, sketch.trace);
-    if (!parametric) {
-      out.left.push_back({static_cast<int>(i), parametric.error().message()});
-      continue;
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    if (made[i]->ok()) {
+      out.sketches.push_back(**std::move(made[i]));
+    } else {
+      out.left.push_back({static_cast<int>(i), made[i]->error().message()});
     }
-    DraftSketch made;
-    made.sketch = static_cast<int>(i);
-    made.num_params = parametric->program.domain().names.size();
-    made.symbols = symbols_of(parametric->program, task, analyzer, penalties);
-    for (std::size_t d = 0; d < sketch.spaces.size(); ++d) {
-      const std::vector<ir::ParamId>& params = parametric->params[d];
-      // A decision about structure stays as recorded: other values are other sketches.
-      if (params.empty()) {
-        made.tables.emplace_back(sketch.trace.decisions[d]);
-      } else {
-        made.tables.emplace_back(sketch.spaces[d], seed);
-      }
-      made.params.push_back(params_of(made.tables.back(), params));
-    }
-    out.sketches.push_back(std::move(made));
   }
   const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
   out.derive_ms = spent.count();

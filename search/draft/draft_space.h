@@ -5,6 +5,7 @@
 
 #include "costmodel/latency/program.h"
 #include "costmodel/pruner/analyzer.h"
+#include "ir/support/parallel.h"
 #include "search/draft/gene_table.h"
 #include "search/sampler.h"
 #include "search/space.h"
@@ -48,10 +49,11 @@ struct DraftSpace {
   double derive_ms = 0;
 };
 
-/// Parametrizes every sketch and derives its symbols. Cost: some ms a sketch. `penalties`: of the
-/// published analyzers, which of them count.
+/// Parametrizes every sketch and derives its symbols, by all threads of the pool if there is one.
+/// Cost: some ms a sketch. `penalties`: of the published analyzers, which of them count.
 DraftSpace make_draft_space(const Task& task, const SearchSpace& space, Analyzer analyzer,
-                            uint64_t seed, const costmodel::PrunerOptions& penalties = {});
+                            uint64_t seed, const costmodel::PrunerOptions& penalties = {},
+                            ThreadPool* pool = nullptr);
 
 }  // namespace prunerc::search
 

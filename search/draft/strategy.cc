@@ -39,8 +39,10 @@ class DraftStrategy final : public Strategy {
         space_(space),
         pool_(pool),
         options_(options),
-        draft_(make_draft_space(task, space, options.analyzer, options.seed)),
+        draft_(make_draft_space(task, space, options.analyzer, options.seed, {}, &pool)),
         verifier_(std::move(model), options.blend),
+        is_lazy_(space.members == nullptr && options.analyzer == Analyzer::kPrunerc &&
+                 options.verify == VerifySet::kDraft && !verifier_.needs_programs()),
         own_calibrator_(task.target.kind, options.seed),
         calibrator_(options.calibrator != nullptr ? *options.calibrator : own_calibrator_),
         coefficients_(costmodel::hand_coefficients(task.target.kind)),
@@ -80,6 +82,7 @@ class DraftStrategy final : public Strategy {
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       Candidate candidate = candidates[i];
       seen_.insert(candidate.fingerprint);
+      tried_.insert(key_of(candidate));
       if (candidate.predicted_ns <= 0) set_predicted(candidate);
       verifier_.add(candidate, measurements[i]);
       if (measurements[i].ok() && candidate.sketch >= 0) {
@@ -101,6 +104,12 @@ class DraftStrategy final : public Strategy {
     Genome genome;
     double median_ns;
   };
+
+  /// A candidate by its decisions.
+  using Key = std::pair<int, std::vector<schedule::Decision>>;
+  static Key key_of(const Candidate& candidate) {
+    return {candidate.sketch, candidate.trace.decisions};
+  }
 
   // Candidates restored from a store come without a prediction.
   void set_predicted(Candidate& candidate) const {
@@ -126,9 +135,66 @@ class DraftStrategy final : public Strategy {
     }
     // An instance has the prediction of the hand values.
     if (coefficients_ != costmodel::hand_coefficients(task_.target.kind)) {
-      for (Candidate& c : out) calibrated(c);
+      predict_again(out);
     }
     return out;
+  }
+
+  // Decides between equal scores as a program's fingerprint does: by no order that means anything.
+  static Fingerprint stand_in(const Genome& genome) {
+    Fingerprint out;
+    out.low = static_cast<uint64_t>(genome.sketch);
+    for (const schedule::Decision& decision : genome.decisions) {
+      for (const int64_t value : decision) {
+        out.low = hash_combine(out.low, static_cast<uint64_t>(value));
+      }
+    }
+    out.high = mix64(out.low);
+    return out;
+  }
+
+  // As realize_all, but where symbols say all that ranking asks for nothing is made: a replay costs
+  // a hundred times as much as a rank, and few of a draft are ever picked. pick() makes those.
+  std::vector<Candidate> prospects(std::span<const Genome> genomes) {
+    if (!is_lazy_) return realize_all(genomes);
+    std::vector<Candidate> out;
+    std::set<Key> known;
+    for (const Genome& genome : genomes) {
+      Candidate bare;
+      bare.sketch = genome.sketch;
+      bare.trace.decisions = genome.decisions;
+      bare.fingerprint = stand_in(genome);
+      Key key = key_of(bare);
+      if (tried_.contains(key) || !known.insert(std::move(key)).second) continue;
+      out.push_back(std::move(bare));
+    }
+    std::vector<Genome> without;
+    const std::vector<Symbolic> said = evaluate(genomes_of(out));
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      if (!said[i].is_known) without.push_back(genome_of(out[i]));
+      if (!said[i].is_known || !said[i].fits) continue;
+      out[i].predicted_ns = said[i].ns;
+      if (kept != i) out[kept] = std::move(out[i]);
+      ++kept;
+    }
+    out.resize(kept);
+    for (Candidate& made : realize_all(without)) out.push_back(std::move(made));
+    return out;
+  }
+
+  // Their programs; empty for what a primitive refuses.
+  std::vector<std::optional<Candidate>> made_of(std::vector<Candidate> some) const {
+    return pool_.map<std::optional<Candidate>>(
+        some.size(), [&](std::size_t i) -> std::optional<Candidate> {
+          Candidate& c = some[i];
+          if (c.program.defined()) return std::move(c);
+          Result<Candidate> made = instantiate(task_, space_, c.sketch, c.trace.decisions);
+          if (!made) return std::nullopt;
+          made->predicted_ns = c.predicted_ns;
+          made->score = c.score;
+          return std::move(made).value();
+        });
   }
 
   void add_defaults(std::size_t n, std::vector<Candidate>& batch) {
@@ -139,7 +205,8 @@ class DraftStrategy final : public Strategy {
     std::vector<Candidate> made = realize_all(genomes);
     for (Candidate& c : made) c.score = -c.predicted_ns;
     std::stable_sort(made.begin(), made.end(), scores_higher);
-    pick(made, n, kOpenRounds, batch);
+    // Where not all of them fit the draft has its say as well.
+    pick(made, made.size() <= n ? n : (n + 1) / 2, kOpenRounds, batch);
     num_drafted_ += static_cast<int64_t>(genomes.size());
   }
 
@@ -178,30 +245,57 @@ class DraftStrategy final : public Strategy {
     if (calibrator_.values() == coefficients_) return;
     coefficients_ = calibrator_.values();
     for (std::vector<Candidate>* list : {&drafted_, &uniform_}) {
-      for (Candidate& c : *list) calibrated(c);
+      predict_again(*list);
     }
-    verifier_.predict_again([this](const Genome& genome) { return calibrated_ns(genome); });
+    verifier_.predict_again([this](std::span<const Genome> genomes) {
+      std::vector<double> ns;
+      for (const Symbolic& said : evaluate(genomes)) ns.push_back(said.ns);
+      return ns;
+    });
   }
 
-  // ns by the coefficients as they are now; 0 for a sketch without symbols.
-  double calibrated_ns(const Genome& genome) {
+  /// What symbols say of a candidate.
+  struct Symbolic {
+    bool is_known = false;  // not of sketches without symbols
+    bool fits = false;
+    double ns = 0;
+  };
+
+  // By the coefficients as they are now, in blocks for each sketch.
+  std::vector<Symbolic> evaluate(std::span<const Genome> genomes) {
+    std::vector<Symbolic> out(genomes.size());
     for (DraftSketch& sketch : draft_.sketches) {
-      const std::vector<int32_t> genes = genes_of(sketch, genome);
-      if (genes.empty()) continue;
-      const std::vector<std::vector<double>> columns = columns_of(sketch, {&genes, 1});
+      std::vector<std::vector<int32_t>> genes;
+      std::vector<std::size_t> which;
+      for (std::size_t i = 0; i < genomes.size(); ++i) {
+        std::vector<int32_t> own = genes_of(sketch, genomes[i]);
+        if (own.empty()) continue;
+        genes.push_back(std::move(own));
+        which.push_back(i);
+      }
+      if (which.empty()) continue;
+      const std::vector<std::vector<double>> columns = columns_of(sketch, genes);
       std::vector<const double*> pointers;
       for (const std::vector<double>& column : columns) pointers.push_back(column.data());
-      double ns = 0;
-      double* const outputs[] = {&ns, nullptr};
-      sketch.symbols.score.evaluate(pointers, 1, outputs, scratch_, coefficients_);
-      return ns;
+      std::vector<double> ns(which.size()), fits(which.size());
+      double* const outputs[] = {ns.data(), fits.data()};
+      sketch.symbols.score.evaluate(pointers, which.size(), outputs, scratch_, coefficients_);
+      for (std::size_t i = 0; i < which.size(); ++i) out[which[i]] = {true, fits[i] != 0, ns[i]};
     }
-    return 0;
+    return out;
   }
 
-  void calibrated(Candidate& candidate) {
-    const double ns = calibrated_ns(genome_of(candidate));
-    if (ns > 0) candidate.predicted_ns = ns;
+  static std::vector<Genome> genomes_of(std::span<const Candidate> candidates) {
+    std::vector<Genome> out;
+    for (const Candidate& c : candidates) out.push_back(genome_of(c));
+    return out;
+  }
+
+  void predict_again(std::span<Candidate> candidates) {
+    const std::vector<Symbolic> said = evaluate(genomes_of(candidates));
+    for (std::size_t i = 0; i < said.size(); ++i) {
+      if (said[i].ns > 0) candidates[i].predicted_ns = said[i].ns;
+    }
   }
 
   SketchOffer offer_of(DraftSketch& sketch, uint64_t round) {
@@ -251,9 +345,9 @@ class DraftStrategy final : public Strategy {
         genomes.push_back(random_genome(space_, left.sketch, rng));
       }
     }
-    drafted_ = realize_all(genomes);
+    drafted_ = prospects(genomes);
     rank_.clear();
-    for (std::size_t i = 0; i < drafted_.size(); ++i) rank_[drafted_[i].fingerprint] = i;
+    for (std::size_t i = 0; i < drafted_.size(); ++i) rank_.emplace(key_of(drafted_[i]), i);
     uniform_ = draw_uniform(offers);
   }
 
@@ -283,7 +377,7 @@ class DraftStrategy final : public Strategy {
         if (i < sample.size()) genomes.push_back(picked_genome({static_cast<int>(s), sample[i]}));
       }
     }
-    return realize_all(genomes);
+    return prospects(genomes);
   }
 
   // What the published code adds to the draft: random candidates, the best measured, and one
@@ -316,13 +410,28 @@ class DraftStrategy final : public Strategy {
     const bool open = round < kOpenRounds && space_.sketches.size() > 1;
     const auto most =
         open ? static_cast<std::size_t>(kMaxSketchShare * static_cast<double>(until)) + 1 : until;
-    for (const Candidate& candidate : from) {
-      if (batch.size() >= until) return;
-      if (taken[candidate.sketch] >= most) continue;
-      if (!seen_.insert(candidate.fingerprint).second) continue;
-      ++taken[candidate.sketch];
-      batch.push_back(candidate);
+    for (std::size_t next = 0; next < from.size() && batch.size() < until;) {
+      // As many as are wanted; if some of them cannot be made, others follow.
+      std::vector<Candidate> some;
+      std::map<int, std::size_t> planned = taken;
+      for (; next < from.size() && some.size() < until - batch.size(); ++next) {
+        const Candidate& candidate = from[next];
+        if (planned[candidate.sketch] >= most || is_known(candidate)) continue;
+        ++planned[candidate.sketch];
+        some.push_back(candidate);
+      }
+      for (std::optional<Candidate>& made : made_of(std::move(some))) {
+        if (!made || !seen_.insert(made->fingerprint).second) continue;
+        ++taken[made->sketch];
+        batch.push_back(*std::move(made));
+      }
     }
+  }
+
+  // Asked for or told; of one that is not made yet: tried before. Remembers that it is tried now.
+  bool is_known(const Candidate& candidate) {
+    if (candidate.program.defined()) return seen_.contains(candidate.fingerprint);
+    return !tried_.insert(key_of(candidate)).second;
   }
 
   void add_random(std::size_t n, uint64_t round, std::vector<Candidate>& batch) {
@@ -341,7 +450,7 @@ class DraftStrategy final : public Strategy {
 
   // Recall guard: winners from the rear of the draft mean that the analyzer's order is poor here.
   void guard(const Candidate& candidate, double median_ns) {
-    const auto at = rank_.find(candidate.fingerprint);
+    const auto at = rank_.find(key_of(candidate));
     const bool is_best = measured_.empty() || median_ns < measured_[0].median_ns;
     if (at == rank_.end() || !is_best || options_.max_draft_size <= options_.draft_size) return;
     const double place = static_cast<double>(at->second) / static_cast<double>(rank_.size());
@@ -356,6 +465,7 @@ class DraftStrategy final : public Strategy {
   DraftOptions options_;
   DraftSpace draft_;
   Verifier verifier_;
+  const bool is_lazy_;  // candidates are made when they are picked
   Calibrator own_calibrator_;
   Calibrator& calibrator_;
   costmodel::CoefficientValues coefficients_;  // in use
@@ -364,10 +474,11 @@ class DraftStrategy final : public Strategy {
   uint64_t round_ = 0;
   int64_t num_drafted_ = 0;
   double learn_s_ = 0;
-  std::vector<Candidate> drafted_;           // the draft, in the analyzer's order
-  std::map<Fingerprint, std::size_t> rank_;  // places in it
+  std::vector<Candidate> drafted_;   // the draft, in the analyzer's order; maybe without programs
+  std::map<Key, std::size_t> rank_;  // places in it
   std::vector<Candidate> uniform_;
   std::set<Fingerprint> seen_;      // asked for or told
+  std::set<Key> tried_;             // told, or was to be picked
   std::vector<Measured> measured_;  // fastest first
 };
 

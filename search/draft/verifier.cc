@@ -41,11 +41,11 @@ void Verifier::add_residual(std::size_t i) {
   }
 }
 
-void Verifier::predict_again(const std::function<double(const Genome&)>& predict) {
+void Verifier::predict_again(const Predict& predict) {
   residual_ = {};
+  const std::vector<double> ns = predict(genomes_);
   for (std::size_t i = 0; i < genomes_.size(); ++i) {
-    const double ns = genomes_[i].sketch >= 0 ? predict(genomes_[i]) : 0;
-    if (ns > 0) predicted_ns_[i] = ns;
+    if (ns[i] > 0) predicted_ns_[i] = ns[i];
     add_residual(i);
   }
 }

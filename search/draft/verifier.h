@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -22,12 +23,16 @@ class Verifier {
       : model_(std::move(model)), blend_(blend) {}
 
   void add(const Candidate& candidate, const Measurement& measurement);
-  /// The analyzer has changed: what it says now of what was measured, in ns; 0: as before.
-  void predict_again(const std::function<double(const Genome&)>& predict);
+  /// What an analyzer says of each, in ns; 0: nothing.
+  using Predict = std::function<std::vector<double>(std::span<const Genome>)>;
+  /// The analyzer has changed: what it says now of what was measured; 0: as before.
+  void predict_again(const Predict& predict);
   /// Learns if there is something new. Deterministic in the order of add().
   void fit(uint64_t seed);
   /// Sets `score`, higher is better, comparable among these only.
   void score(std::vector<Candidate>& candidates) const;
+  /// Whether score reads programs; else decisions and predicted_ns are enough.
+  bool needs_programs() const { return model_ != nullptr && model_->needs_programs(); }
   std::size_t num_measured() const { return genomes_.size(); }
 
  private:

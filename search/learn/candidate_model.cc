@@ -60,7 +60,10 @@ class NetworkModel final : public CandidateModel {
  public:
   NetworkModel(const Task& task, const SearchSpace& space, std::shared_ptr<OnlineModel> shared,
                int32_t number, ThreadPool& threads)
-      : source_(task, space), shared_(std::move(shared)), number_(number), threads_(threads) {}
+      : source_(task, space, &threads),
+        shared_(std::move(shared)),
+        number_(number),
+        threads_(threads) {}
 
   void add(const Candidate& candidate, double median_ns) override {
     if (candidate.sketch < 0) return;
@@ -84,6 +87,7 @@ class NetworkModel final : public CandidateModel {
   }
 
   bool is_trained() const override { return shared_->is_trained(); }
+  bool needs_programs() const override { return false; }
   double head_start() const override { return shared_->came_trained() ? kHeadStart : 0; }
 
   std::vector<double> scores(std::span<const Candidate> candidates) const override {

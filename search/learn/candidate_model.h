@@ -27,6 +27,8 @@ class CandidateModel {
   virtual bool is_trained() const = 0;
   /// How many measurements of this task the model is worth before it has seen one.
   virtual double head_start() const { return 0; }
+  /// Whether scores and add read the candidates' programs, or their decisions alone.
+  virtual bool needs_programs() const { return true; }
   /// By candidate, higher is faster; comparable among these only.
   virtual std::vector<double> scores(std::span<const Candidate> candidates) const = 0;
 };

@@ -92,20 +92,26 @@ NetworkOptions network_options(NetworkKind kind) {
   return out;
 }
 
-InputSource::InputSource(const Task& task, const SearchSpace& space)
+InputSource::InputSource(const Task& task, const SearchSpace& space, ThreadPool* pool)
     : task_(task),
       space_(space),
       tag_(costmodel::task_tag(task.base)),
-      limit_ns_(std::max(1.0, limit_ns(task))) {
-  for (const Sketch& sketch : space.sketches) {
-    sketches_.emplace_back();
-    Result<schedule::Parametric> parametric = schedule::parametrize(task.base, sketch.trace);
-    if (!parametric) continue;
+      limit_ns_(std::max(1.0, limit_ns(task))),
+      sketches_(space.sketches.size()) {
+  const auto derive = [&](std::size_t i) {
+    Result<schedule::Parametric> parametric =
+        schedule::parametrize(task.base, space.sketches[i].trace);
+    if (!parametric) return;
     costmodel::FeatureProgram program =
         costmodel::derive_features(parametric->program, task.target, &task.base);
     costmodel::SymbolProgram analyzer = costmodel::derive(parametric->program, task.target);
-    sketches_.back().emplace(
+    sketches_[i].emplace(
         SketchFeatures{std::move(parametric).value(), std::move(program), std::move(analyzer)});
+  };
+  if (pool != nullptr) {
+    pool->for_each(sketches_.size(), derive);
+  } else {
+    for (std::size_t i = 0; i < sketches_.size(); ++i) derive(i);
   }
 }
 

@@ -38,7 +38,8 @@ costmodel::model::NetworkOptions network_options(costmodel::model::NetworkKind k
 /// Threads: append may be called from one at a time.
 class InputSource {
  public:
-  InputSource(const Task& task, const SearchSpace& space);
+  /// By all threads of the pool if there is one.
+  InputSource(const Task& task, const SearchSpace& space, ThreadPool* pool = nullptr);
 
   /// Adds the genomes' inputs in order, those that the network reads. Candidates of sketches
   /// without a parametric form are instantiated. Decisions are taken for those of the sketch; where

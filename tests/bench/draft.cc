@@ -17,6 +17,8 @@ int run(std::string_view only, const std::string& json, const DraftBenchOptions&
       {"quality", [&] { return quality_rows(options); }},
       {"replay", [&] { return replay_rows(options); }},
       {"ablation", [&] { return ablation_rows(options); }},
+      {"many", [&] { return many_cost_rows(options); }},
+      {"rhythm", [&] { return rhythm_rows(options); }},
       {"o1", [&] { return o1_ratio_rows(options); }, /*on_request=*/true},
       {"tvm", [&] { return tvm_ansor_rows(options); }, /*on_request=*/true},
       {"live", [&] { return live_rows(options); }, /*on_request=*/true},
@@ -34,10 +36,10 @@ int main(int argc, char** argv) {
   std::string only;
   std::string json;
   CLI::App app("the draft in numbers");
-  app.add_option(
-      "--only", only,
-      "one group: rate, features, quality, replay, ablation, or one that runs on request alone, on "
-      "a quiet machine: o1, tvm, live, net");
+  app.add_option("--only", only,
+                 "one group: rate, features, quality, replay, ablation, many, rhythm, or one that "
+                 "runs on request alone, on "
+                 "a quiet machine: o1, tvm, live, net");
   app.add_option("--seconds", options.seconds, "CPU seconds for each rate");
   app.add_option("--pools", options.pools, "folder of the pools");
   app.add_option("--bootstrap", options.bootstrap, "resamplings for each interval");

@@ -56,6 +56,10 @@ std::vector<Row> tvm_ansor_rows(const DraftBenchOptions& options);
 /// Strategies by the wall clock: two tasks, and a net.
 std::vector<Row> live_rows(const DraftBenchOptions& options);
 std::vector<Row> net_rows(const DraftBenchOptions& options);
+/// CPU time of the search itself, on the net's tasks with answers that take none.
+std::vector<Row> many_cost_rows(const DraftBenchOptions& options);
+/// The pools as tasks of one net: what first batches of several sizes are worth.
+std::vector<Row> rhythm_rows(const DraftBenchOptions& options);
 
 }  // namespace prunerc::bench
 

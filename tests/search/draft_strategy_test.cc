@@ -1,4 +1,5 @@
 // The strategy that drafts: legal, distinct, deterministic; learns where the fast candidates are.
+#include "ir/equal.h"
 #include "ir/support/parallel.h"
 #include "ir/verify.h"
 #include "search/draft/calibrator.h"
@@ -11,7 +12,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <set>
 
 namespace prunerc {
@@ -94,6 +97,76 @@ TEST_CASE("measurements steer the search away from the analyzer's order") {
     return sum / 32;
   };
   CHECK(mean(times.size() - 32) < mean(0));
+}
+
+/// Scores by decisions alone, or says that it reads programs; the same scores.
+class PlainModel final : public CandidateModel {
+ public:
+  PlainModel(bool reads_programs, int* num_scored)
+      : reads_programs_(reads_programs), num_scored_(num_scored) {}
+  void add(const Candidate&, double) override {}
+  void learn(uint64_t) override {}
+  bool is_trained() const override { return true; }
+  bool needs_programs() const override { return reads_programs_; }
+  std::vector<double> scores(std::span<const Candidate> candidates) const override {
+    std::vector<double> out;
+    for (const Candidate& c : candidates) {
+      CHECK((!reads_programs_ || c.program.defined()));
+      *num_scored_ += c.program.defined() ? 0 : 1;
+      out.push_back(-hidden_ns(c));
+    }
+    return out;
+  }
+
+ private:
+  bool reads_programs_;
+  int* num_scored_;
+};
+
+TEST_CASE("programs are made of what is picked, and nothing else changes the choice") {
+  for (const char* name : {"gemm", "conv2d_relu"}) {
+    INFO(name);
+    const Task task = make_test_task(name);
+    const SearchSpace space = make_space(task).value();
+    ThreadPool pool(2);
+    DraftOptions options = small();
+    options.blend = false;
+    std::vector<std::vector<Fingerprint>> asked(2);
+    for (const bool reads_programs : {false, true}) {
+      int num_bare = 0;
+      const std::unique_ptr<Strategy> strategy = make_draft_strategy(
+          task, space, std::make_unique<PlainModel>(reads_programs, &num_bare), pool, options);
+      const std::vector<Candidate> batch = strategy->ask(64);
+      for (const Candidate& c : batch) {
+        CHECK(ir::verify(c.program).ok());
+        CHECK(c.fingerprint == ir::fingerprint(c.program));
+        CHECK(c.predicted_ns > 0);
+        asked[reads_programs ? 1 : 0].push_back(c.fingerprint);
+      }
+      CHECK((num_bare > 0) == !reads_programs);
+    }
+    CHECK(asked[0].size() == 64);
+    CHECK(std::set<Fingerprint>(asked[0].begin(), asked[0].end()).size() == 64);
+    std::vector<Fingerprint> both;
+    for (std::vector<Fingerprint>& list : asked) std::sort(list.begin(), list.end());
+    std::set_intersection(asked[0].begin(), asked[0].end(), asked[1].begin(), asked[1].end(),
+                          std::back_inserter(both));
+    CHECK(both.size() >= 48);
+  }
+}
+
+TEST_CASE("a batch too small for all defaults leaves half of it to the draft") {
+  const Task task = make_test_task("conv2d_relu");
+  const SearchSpace space = make_space(task).value();
+  REQUIRE(space.sketches.size() > 4);
+  ThreadPool pool(1);
+  const auto strategy = make_draft_strategy(task, space, nullptr, pool, small());
+  int num_defaults = 0;
+  for (const Candidate& c : strategy->ask(4)) {
+    const Sketch& sketch = space.sketches[static_cast<std::size_t>(c.sketch)];
+    num_defaults += c.trace.decisions == sketch.trace.decisions ? 1 : 0;
+  }
+  CHECK(num_defaults == 2);
 }
 
 // Times of random candidates on a machine whose cores are slower than the hand values say and hide

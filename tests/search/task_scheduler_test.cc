@@ -11,12 +11,15 @@ namespace {
 using namespace search;   // NOLINT: a test
 using namespace testing;  // NOLINT: a test
 
-TaskProgress progress(double weight, std::vector<double> history, double flops = 1e6,
+TaskProgress progress(double weight, const std::vector<double>& history, double flops = 1e6,
                       std::string group = "") {
   TaskProgress out;
   out.weight = weight;
-  out.history = std::move(history);
+  for (const double ns : history) {
+    out.history.push_back({static_cast<double>(out.history.size() + 1), ns});
+  }
   out.rounds = static_cast<int>(out.history.size());
+  out.effort = out.rounds;
   out.flops = flops;
   out.group = std::move(group);
   return out;
@@ -41,6 +44,33 @@ TEST_CASE("the gradient is what the formula says") {
   // Two rounds are too few for the window.
   const std::vector<TaskProgress> young = {progress(1, {90, 80})};
   CHECK(expected_change(young, 0) == Approx(0.8 * -40));
+}
+
+TEST_CASE("batches of different sizes count by their trials") {
+  // A quarter of a batch, then full ones: (60 - 90) over the last three, 60 / 3.25 ahead.
+  TaskProgress task = progress(2, {90, 80, 70, 60});
+  for (TaskProgress::Point& point : task.history) point.effort -= 0.75;
+  task.effort = 3.25;
+  CHECK(expected_change({&task, 1}, 0) == Approx(2 * (0.2 * -10 + 0.8 * -60 / 3.25)));
+  // Quarters alone: "lately" is three full batches, so all twelve of them, and no less.
+  task = progress(1, {});
+  for (int i = 1; i <= 13; ++i) task.history.push_back({0.25 * i, 100.0 - i});
+  task.effort = 3.25;
+  CHECK(expected_change({&task, 1}, 0) == Approx(0.2 * -12.0 / 3 + 0.8 * -87 / 3.25));
+  task.history.erase(task.history.begin());
+  CHECK(expected_change({&task, 1}, 0) == Approx(0.8 * -87 / 3.25));
+  // A task with a quarter of a batch promises no more than one with a whole.
+  std::vector<TaskProgress> tasks = {progress(1, {100}), progress(1, {100})};
+  tasks[1].effort = tasks[1].history[0].effort = 0.25;
+  CHECK(expected_change(tasks, 0) == expected_change(tasks, 1));
+}
+
+TEST_CASE("a task whose first batch is still out is not asked again before others are") {
+  std::vector<TaskProgress> tasks = {progress(1, {}), progress(1, {50, 40})};
+  tasks[0].rounds = 1;
+  CHECK(choose_task(tasks) == 1);
+  tasks[1].is_open = false;
+  CHECK(choose_task(tasks) == 0);
 }
 
 TEST_CASE("a similar task that is faster promises a gain, within the factor beta") {
@@ -95,8 +125,9 @@ TEST_CASE("on synthetic curves the rounds go where they save most, and beat equa
   for (int round = 0; round < kRounds; ++round) {
     const auto chosen = static_cast<std::size_t>(choose_task(tasks));
     TaskProgress& task = tasks[chosen];
-    ++task.rounds;
-    task.history.push_back(curve(kinds[chosen].limit, kinds[chosen].rate, task.rounds));
+    task.effort = ++task.rounds;
+    task.history.push_back(
+        {task.effort, curve(kinds[chosen].limit, kinds[chosen].rate, task.rounds)});
   }
   CHECK(tasks[0].rounds > tasks[1].rounds);
   CHECK(tasks[1].rounds > tasks[2].rounds);

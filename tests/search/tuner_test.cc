@@ -75,6 +75,62 @@ TEST_CASE("same seed and same times give the same search, byte for byte, for 1 a
   }
 }
 
+// How many trials each "ask" of the log belongs to, task by task, in the order of asking.
+std::vector<int> asked_tasks(const std::string& log) {
+  std::vector<int> out;
+  for (std::size_t at = 0; at < log.size(); at = log.find('\n', at) + 1) {
+    if (log.compare(at, 4, "ask ") == 0) out.push_back(std::stoi(log.substr(at + 4)));
+  }
+  return out;
+}
+
+TEST_CASE("first batches of several tasks are small, then the rest goes where it gains most") {
+  std::string first;
+  for (const int num_threads : {1, 2}) {
+    TableMeasurer measurer(hashed_time, num_threads == 2);
+    Database db = memory_db();
+    TuneOptions options = small_options(0);
+    options.total_trials = 40;
+    options.first_batch = 2;
+    options.num_threads = num_threads;
+    options.finals = 0;
+    std::vector<Task> tasks = {make_test_task("gemm"), make_test_task("conv2d_relu"),
+                               make_test_task("row_sum")};
+    tasks[1].weight = 20;
+    const Outcome out = run(tasks, measurer, db, options);
+    if (first.empty()) first = out.log;
+    CHECK(out.log == first);
+    const std::vector<int> asked = asked_tasks(out.log);
+    REQUIRE(asked.size() == 40);
+    CHECK(std::vector<int>(asked.begin(), asked.begin() + 6) == std::vector<int>{0, 0, 1, 1, 2, 2});
+    // One task alone weighs nearly everything: full batches, of this task.
+    CHECK(std::count(asked.begin() + 6, asked.end(), 1) >= 24);
+    for (const TaskReport& report : out.report.tasks) CHECK(report.best_ns > 0);
+  }
+}
+
+TEST_CASE("a first batch is the strategy's own, never more than a batch, and whole for one task") {
+  CHECK(rhythm_of(StrategyKind::kPruner).first < rhythm_of(StrategyKind::kPruner).batch);
+  // The published searches keep to their batches.
+  for (const StrategyKind kind : {StrategyKind::kAnsor, StrategyKind::kMetaSchedule,
+                                  StrategyKind::kPrunerPaper, StrategyKind::kRandom}) {
+    CHECK(rhythm_of(kind).first == rhythm_of(kind).batch);
+  }
+  for (const bool is_alone : {true, false}) {
+    TableMeasurer measurer(hashed_time);
+    Database db = memory_db();
+    TuneOptions options = small_options(24);
+    options.first_batch = is_alone ? 2 : 64;
+    options.batches_in_flight = 1;
+    options.finals = 0;
+    std::vector<Task> tasks = {make_test_task("gemm")};
+    if (!is_alone) tasks.push_back(make_test_task("conv2d_relu"));
+    const Outcome out = run(tasks, measurer, db, options);
+    const std::vector<int> asked = asked_tasks(out.log);
+    CHECK(std::count(asked.begin(), asked.begin() + 8, 0) == 8);
+  }
+}
+
 TEST_CASE("another seed gives another search") {
   std::set<std::string> logs;
   for (const uint64_t seed : {1, 2, 3}) {
