@@ -32,6 +32,7 @@ std::vector<TaskQuality> quality_of(const Dataset& data, std::span<const float> 
     });
     const auto five =
         order.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(5, order.size()));
+    task.best_ns = best;
     task.top1 = best / ns(order[0]);
     task.top5 = best / ns(*std::min_element(order.begin(), five, faster));
     out.push_back(task);

@@ -14,6 +14,7 @@ namespace prunerc::search {
 struct TaskQuality {
   int32_t task = 0, platform = 0;
   int programs = 0;
+  double best_ns = 0;
   double top1 = 0;      // best time / time of the one with the highest score
   double top5 = 0;      // best time / best time among the five highest
   double pairwise = 0;  // pairs in the right order

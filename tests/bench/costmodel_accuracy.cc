@@ -10,7 +10,9 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <map>
+#include <set>
 
 namespace prunerc::bench {
 
@@ -35,11 +37,32 @@ std::vector<RankerKind> wanted(const ModelOptions& options) {
   return out;
 }
 
+// A share of the judged platform's operators is held out, whatever platform they were measured on.
+Split split_of(const Corpus& corpus, int seed, const ModelOptions& options) {
+  const auto s = static_cast<uint64_t>(seed);
+  const std::vector<CorpusRow> rows = all_rows(corpus);
+  const auto is_judged = [&](const CorpusRow& row) {
+    const auto platform = corpus.platform[static_cast<std::size_t>(row.pool)];
+    const std::string& name = corpus.platforms[static_cast<std::size_t>(platform)];
+    return name.find(options.test_platform) != std::string::npos;
+  };
+  std::vector<CorpusRow> judged;
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(judged), is_judged);
+  const Split drawn = split_rows(corpus, judged, SplitKind::kByTask, options.test_share, {}, s);
+  std::set<std::string> held;
+  for (const CorpusRow& row : drawn.test) {
+    held.insert(corpus.pools[static_cast<std::size_t>(row.pool)].program);
+  }
+  const std::vector<std::string> names(held.begin(), held.end());
+  Split out = split_rows(corpus, rows, SplitKind::kByTask, options.test_share, names, s);
+  out.test = drawn.test;
+  return out;
+}
+
 Run run_once(const Corpus& corpus, RankerKind kind, double volume, int seed,
              const ModelOptions& options, ThreadPool& threads) {
-  const std::vector<CorpusRow> rows = all_rows(corpus);
   const auto s = static_cast<uint64_t>(seed);
-  const Split split = split_rows(corpus, rows, SplitKind::kByTask, options.test_share, {}, s);
+  const Split split = split_of(corpus, seed, options);
   const std::vector<CorpusRow> kept =
       volume < 1 ? search::prune_rows(corpus, split.train, PruneKind::kRandom, volume, s)
                  : split.train;
@@ -64,6 +87,24 @@ double mean_of(const std::map<int32_t, TaskQuality>& tasks, Field field) {
   double sum = 0;
   for (const auto& [task, quality] : tasks) sum += quality.*field;
   return sum / static_cast<double>(std::max<std::size_t>(1, tasks.size()));
+}
+
+// As TenSet defines top-k (pruner.md 8.2): the best times' sum over the chosen ones' sum, so that
+// slow tasks count more.
+Row sums_row(const std::string& name, const std::vector<Run>& runs, Field field) {
+  std::vector<double> ratios;
+  double mean = 0;
+  for (const Run& run : runs) {
+    double best = 0, chosen = 0;
+    for (const auto& [task, quality] : run.tasks) {
+      best += quality.best_ns;
+      chosen += quality.best_ns / (quality.*field);
+    }
+    ratios.push_back(best / chosen);
+    mean += ratios.back() / static_cast<double>(runs.size());
+  }
+  const auto [low, high] = std::minmax_element(ratios.begin(), ratios.end());
+  return {name, mean, "", std::nullopt, fmt::format("{:.3f} to {:.3f}", *low, *high)};
 }
 
 Row mean_row(const std::string& name, const std::vector<Run>& runs, Field field,
@@ -182,6 +223,8 @@ std::vector<Row> accuracy_rows(const ModelOptions& options) {
       out.push_back(mean_row("top5/" + name, runs, &TaskQuality::top5,
                              ours ? std::optional(0.98) : std::nullopt));
       out.push_back(mean_row("pairwise/" + name, runs, &TaskQuality::pairwise, std::nullopt));
+      out.push_back(sums_row("top1_of_sums/" + name, runs, &TaskQuality::top1));
+      out.push_back(sums_row("top5_of_sums/" + name, runs, &TaskQuality::top5));
       if (volume == 1) full[kind] = std::move(runs);
     }
   }

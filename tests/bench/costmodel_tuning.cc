@@ -55,6 +55,8 @@ const Contestant kContestants[] = {
     {"moa-pruner-paper", StrategyKind::kMoaPrunerPaper, NetworkKind::kPacmPaper,
      Known::kOtherMachine},
 };
+/// A row of TLP costs twenty of another network's: it is trained on so many drawn ones.
+constexpr double kMostTlpRows = 20000;
 /// Its pools are the searched ones: nobody's checkpoint counts them as another machine's.
 constexpr const char* kSearchedPlatform = "znver4/1";
 
@@ -86,7 +88,11 @@ class Checkpoints {
     if (options_.epochs > 0) recipe.train.epochs = options_.epochs;
     auto model = costmodel::model::make_model(recipe.network, recipe.members, 1);
     if (known != Known::kNothing) {
-      const std::vector<CorpusRow>& rows = known == Known::kAll ? all_ : others_;
+      std::vector<CorpusRow> rows = known == Known::kAll ? all_ : others_;
+      if (kind == NetworkKind::kTlp && static_cast<double>(rows.size()) > kMostTlpRows) {
+        const double part = kMostTlpRows / static_cast<double>(rows.size());
+        rows = search::prune_rows(corpus_, rows, PruneKind::kRandom, part, 1);
+      }
       const auto data = make_dataset(corpus_, rows, recipe.network, threads_).value();
       PRUNERC_CHECK(costmodel::model::train(data, recipe.train, &threads_, &model).ok(), "trains");
       std::fprintf(stderr, "trained %s on %d programs\n", name.c_str(), data.size());

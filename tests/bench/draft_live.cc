@@ -132,22 +132,34 @@ std::vector<Row> tvm_rows(const AnsorCase& c, const DraftBenchOptions& options, 
                        ends, *limit)}};
 }
 
-std::vector<Row> compared_rows(const std::string& name, std::span<const Operator> ops, int threads,
-                               int64_t trials, int64_t total_trials) {
+// Each of `kinds` beside one search by `ansor`. The first one's rows have no suffix.
+std::vector<Row> compared_rows(const std::string& name, std::span<const Operator> ops,
+                               std::span<const StrategyKind> kinds, int threads, int64_t trials,
+                               int64_t total_trials) {
   const auto ansor = search_live(ops, StrategyKind::kAnsor, threads, trials, total_trials, 0);
-  const auto ours = search_live(ops, StrategyKind::kPruner, threads, trials, total_trials, 0);
-  if (!ansor || !ours) return {};
-  const Gain gain = gain_over(*ansor, *ours);
-  const search::PhaseSeconds& s = ours->seconds;
-  const std::string note =
-      fmt::format("{} trials, 1 seed{}; ends at {:.4g} us, ansor's at {:.4g} us", ours->trials,
-                  gain.ever ? "" : ", never", ours->final_ns / 1e3, ansor->final_ns / 1e3);
-  return {{"live_trials_to_ansor/" + name, gain.trials, "x fewer", 3.0, note},
-          {"live_time_to_ansor/" + name, gain.seconds, "x fewer", 3.0,
-           to_text(ansor->seconds) + " for ansor"},
-          {"live_trials_to_ansor_own/" + name, gain.own_trials, "x fewer", {}, ""},
-          {"live_time_to_ansor_own/" + name, gain.own_seconds, "x fewer", {}, ""},
-          {"live_overhead_fraction/" + name, overhead_of(s), "", 0.1, to_text(s), true}};
+  if (!ansor) return {};
+  std::vector<Row> out;
+  for (const StrategyKind kind : kinds) {
+    const auto ours = search_live(ops, kind, threads, trials, total_trials, 0);
+    if (!ours) continue;
+    const Gain gain = gain_over(*ansor, *ours);
+    const search::PhaseSeconds& s = ours->seconds;
+    const std::string row =
+        kind == kinds.front() ? name : fmt::format("{}@{}", name, search::to_string(kind));
+    const std::string note =
+        fmt::format("{} trials, 1 seed{}; ends at {:.4g} us, ansor's at {:.4g} us", ours->trials,
+                    gain.ever ? "" : ", never", ours->final_ns / 1e3, ansor->final_ns / 1e3);
+    out.push_back({"live_trials_to_ansor/" + row, gain.trials, "x fewer", 3.0, note});
+    out.push_back({"live_time_to_ansor/" + row, gain.seconds, "x fewer", 3.0,
+                   to_text(ansor->seconds) + " for ansor"});
+    out.push_back({"live_trials_to_ansor_own/" + row, gain.own_trials, "x fewer", {}, ""});
+    out.push_back({"live_time_to_ansor_own/" + row, gain.own_seconds, "x fewer", {}, ""});
+    out.push_back({"live_final/" + row, ansor->final_ns / ours->final_ns, "x faster", 1.0, ""});
+    out.push_back({"live_overhead_fraction/" + row, overhead_of(s), "", 0.1, to_text(s), true});
+    fmt::print("  {}: {:.2f} x fewer trials, {:.2f} x fewer s; {}\n", row, gain.trials,
+               gain.seconds, note);
+  }
+  return out;
 }
 
 struct FreeAligned {
@@ -243,7 +255,8 @@ std::vector<Row> live_rows(const DraftBenchOptions& options) {
     const auto op =
         std::find_if(ops.begin(), ops.end(), [&](const Operator& o) { return o.name == name; });
     if (op == ops.end()) continue;
-    for (Row& row : compared_rows(name, {&*op, 1}, /*threads=*/1, options.live_trials, 0)) {
+    constexpr StrategyKind kOurs[] = {StrategyKind::kPruner};
+    for (Row& row : compared_rows(name, {&*op, 1}, kOurs, /*threads=*/1, options.live_trials, 0)) {
       rows.push_back(std::move(row));
     }
   }
@@ -251,7 +264,10 @@ std::vector<Row> live_rows(const DraftBenchOptions& options) {
 }
 
 std::vector<Row> net_rows(const DraftBenchOptions& options) {
-  return compared_rows("resnet50", operators_of(options.net), kAnsorThreads, 0, options.net_trials);
+  constexpr StrategyKind kOurs[] = {StrategyKind::kPruner, StrategyKind::kMoaPruner,
+                                    StrategyKind::kPrunerOffline};
+  return compared_rows("resnet50", operators_of(options.net), kOurs, kAnsorThreads, 0,
+                       options.net_trials);
 }
 
 }  // namespace prunerc::bench

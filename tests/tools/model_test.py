@@ -32,6 +32,10 @@ class Model(command.CommandTest):
         for pool in rows["pools"]:
             self.assertFalse(set(pool["train"]) & set(pool["test"]))
             self.assertTrue(pool["train"] and pool["test"])
+        self.prunerc("dataset", "split", *pools, "--hold", "dense", "-o", self.path("by_task.json"))
+        for pool in json.loads(self.read("by_task.json"))["pools"]:
+            self.assertEqual(pool["op"] == "dense", bool(pool["test"]), "whole tasks are held out where nothing else is said")
+            self.assertNotEqual(bool(pool["train"]), bool(pool["test"]))
         pruned = self.prunerc("dataset", "prune", self.path("rows.json"), "--keep", "0.5", "-o", self.path("half.json"))
         self.assertRegex(pruned.out, r"half.json: \d+ rows train, \d+ test, of \d+\n$")
         self.assertRegex(self.train(self.path("rows.json")).out, r"m.model: pacm of 1 member\(s\), \d+ programs, ")

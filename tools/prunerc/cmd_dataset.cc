@@ -39,7 +39,8 @@ struct DatasetVerb {
   bool resume = false;
   std::vector<std::string> pools;
   std::string file = "-";
-  std::string by;
+  // Apart: a default is set when its option is made, whichever verb is called.
+  std::string split_by = "by-task", prune_by = "quantile";
   double share = 0.25;
   double keep = 0.5;
   std::vector<std::string> held;
@@ -316,7 +317,7 @@ std::string rows_text(const search::Split& split) {
 
 // Of the selection's rows, those that train.
 int split(const DatasetVerb& verb) {
-  const std::optional<search::SplitKind> kind = search::split_from_string(verb.by);
+  const std::optional<search::SplitKind> kind = search::split_from_string(verb.split_by);
   const Result<search::Selection> from = search::read_selection(verb.pools);
   if (!from.ok()) return fail(from.error(), exit_code(from.error()));
   const search::Split made =
@@ -328,7 +329,7 @@ int split(const DatasetVerb& verb) {
 }
 
 int prune(const DatasetVerb& verb) {
-  const std::optional<search::PruneKind> kind = search::prune_from_string(verb.by);
+  const std::optional<search::PruneKind> kind = search::prune_from_string(verb.prune_by);
   const Result<search::Selection> from = search::read_selection(verb.pools);
   if (!from.ok()) return fail(from.error(), exit_code(from.error()));
   search::Split made = from->split;
@@ -375,9 +376,9 @@ void add_dataset(CLI::App& app, Action& action) {
     return sub;
   };
   CLI::App* sub = add("split", "part the rows for training and testing, into a rows file", split);
-  sub->add_option("--by", args->by, "within-task, by-task, by-target")
+  sub->add_option("--by", args->split_by, "within-task, by-task, by-target")
       ->check(CLI::IsMember({"within-task", "by-task", "by-target"}))
-      ->default_val("by-task");
+      ->capture_default_str();
   sub->add_option("--share", args->share, "part that tests")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
@@ -385,9 +386,9 @@ void add_dataset(CLI::App& app, Action& action) {
   sub->add_option("--seed", args->seed, "of what is drawn")->capture_default_str();
   sub->add_option("-o,--output", args->file, "rows file to write")->required();
   sub = add("prune", "keep a part of the training rows, into a rows file", prune);
-  sub->add_option("--by", args->by, "random, quantile, class")
+  sub->add_option("--by", args->prune_by, "random, quantile, class")
       ->check(CLI::IsMember({"random", "quantile", "class"}))
-      ->default_val("quantile");
+      ->capture_default_str();
   sub->add_option("--keep", args->keep, "part that is kept")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();

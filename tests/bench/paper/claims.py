@@ -72,7 +72,7 @@ CLAIMS = [
         "As by replay, live on two operators, one seed, with the seconds of each phase.",
         "draft",
         "live",
-        r"live_(trials_to_ansor|time_to_ansor|overhead_fraction)/(?!resnet50$)",
+        r"live_(trials_to_ansor|time_to_ansor|trials_to_ansor_own|time_to_ansor_own|final|overhead_fraction)/(?!resnet50)",
     ),
     Claim(
         "resnet50",
@@ -82,7 +82,7 @@ CLAIMS = [
         "The 27 distinct subgraphs of ResNet-50 of batch 1 on the CPU, two threads, one seed, the gradient task scheduler.",
         "draft",
         "net",
-        r"live_(trials_to_ansor|time_to_ansor|overhead_fraction)/resnet50$",
+        r"live_(trials_to_ansor|time_to_ansor|trials_to_ansor_own|time_to_ansor_own|final|overhead_fraction)/resnet50",
     ),
     Claim(
         "seconds_to_tvm",
@@ -114,7 +114,7 @@ CLAIMS = [
         "of data; differences to ours paired over tasks and seeds.",
         "costmodel",
         "accuracy",
-        r"(top1|top5|pairwise)/[^/@]+(@\d+%)?$|(top1|pairwise)/pacm_less_|corpus_rows$",
+        r"(top1|top5|top1_of_sums|top5_of_sums|pairwise)/[^/@]+(@\d+%)?$|(top1|pairwise)/pacm_less_|corpus_rows$",
     ),
     Claim(
         "model_speed",
