@@ -25,9 +25,20 @@ struct alignas(64) TensorMapBits {
   std::array<unsigned char, 128> opaque;
 };
 
+inline constexpr int kAttrMaxThreadsPerBlock = 1;
+inline constexpr int kAttrWarpSize = 10;
+inline constexpr int kAttrClockKhz = 13;
+inline constexpr int kAttrNumSms = 16;
+inline constexpr int kAttrMemoryClockKhz = 36;
+inline constexpr int kAttrBusBits = 37;
+inline constexpr int kAttrL2Bytes = 38;
+inline constexpr int kAttrMaxThreadsPerSm = 39;
 inline constexpr int kAttrMajor = 75;
 inline constexpr int kAttrMinor = 76;
-inline constexpr int kAttrL2Bytes = 38;
+inline constexpr int kAttrSharedPerSm = 81;
+inline constexpr int kAttrRegistersPerSm = 82;
+inline constexpr int kAttrSharedPerBlock = 97;  // with the opt-in
+inline constexpr int kAttrMaxBlocksPerSm = 106;
 inline constexpr int kFuncMaxDynamicShared = 8;
 inline constexpr int kCaptureThreadLocal = 1;
 
@@ -35,6 +46,7 @@ inline constexpr int kCaptureThreadLocal = 1;
 /// declaration is for stands behind it.
 #define PRUNERC_CUDA_FUNCTIONS(X)                                                                \
   X(cuInit, cuInit, (unsigned flags))                                                            \
+  X(cuDriverGetVersion, cuDriverGetVersion, (int* version))                                      \
   X(cuDeviceGet, cuDeviceGet, (int* device, int ordinal))                                        \
   X(cuDeviceGetCount, cuDeviceGetCount, (int* count))                                            \
   X(cuDeviceGetName, cuDeviceGetName, (char* name, int size, int device))                        \
