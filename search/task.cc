@@ -12,6 +12,8 @@ std::string target_key(const ir::Target& target) {
   ir::Target fixed = target;
   const Result<ir::Target> named = ir::target_from_string(target.name);
   fixed.platform = named.ok() ? named->platform : ir::Platform{};
+  // Measured too, where the GPU is at hand.
+  if (named.ok()) fixed.tensor_macs_per_sm = named->tensor_macs_per_sm;
   return ir::to_string(fixed);
 }
 

@@ -3,7 +3,9 @@
 #include "runtime/cuda/limits_kernels.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <utility>
@@ -115,7 +117,8 @@ class ProbeList {
 
  private:
   /// Inputs and workspace come before the output in the kernel's arguments.
-  LimitProbe& add(LimitKind kind, const char* kernel, int64_t blocks, DType out, int64_t out_elems) {
+  LimitProbe& add(LimitKind kind, const char* kernel, int64_t blocks, DType out,
+                  int64_t out_elems) {
     LimitProbe& probe = probes_.emplace_back();
     probe.kind = kind;
     codegen::Artifact& a = probe.source;
@@ -131,11 +134,12 @@ class ProbeList {
                    .tensor_maps = {}}};
     return probe;
   }
-  static void add_input(LimitProbe& probe, const char* name, DType dtype, std::vector<int64_t> shape,
-                        InputSpec spec) {
+  static void add_input(LimitProbe& probe, const char* name, DType dtype,
+                        std::vector<int64_t> shape, InputSpec spec) {
     codegen::Artifact& a = probe.source;
     const auto at = static_cast<int64_t>(probe.inputs.size());
-    a.params.insert(a.params.begin() + at, {.name = name, .dtype = dtype, .shape = std::move(shape)});
+    a.params.insert(a.params.begin() + at,
+                    {.name = name, .dtype = dtype, .shape = std::move(shape)});
     std::vector<LaunchArg>& args = a.launches[0].args;
     args.back().value = at + 1;
     args.insert(args.end() - 1, {LaunchArgKind::kParam, at});
@@ -289,6 +293,21 @@ double* field_of(GpuLimits& limits, LimitKind kind) {
   PRUNERC_UNREACHABLE("limit kind");
 }
 
+struct LimitField {
+  const char* name;
+  double GpuLimits::*value;
+};
+constexpr LimitField kFields[] = {
+    {"launch_ns", &GpuLimits::launch_ns},
+    {"fma_gflops", &GpuLimits::fma_gflops},
+    {"tensor_gflops", &GpuLimits::tensor_gflops},
+    {"memory_read_gbps", &GpuLimits::memory_read_gbps},
+    {"memory_copy_gbps", &GpuLimits::memory_copy_gbps},
+    {"l2_read_gbps", &GpuLimits::l2_read_gbps},
+    {"shared_read_gbps", &GpuLimits::shared_read_gbps},
+};
+constexpr std::string_view kTimerField = "timer=";
+
 Result<Measurement> run_probe(Device& device, const LimitProbe& probe, const std::string& cubin) {
   codegen::Artifact compiled = probe.source;
   compiled.kind = codegen::ArtifactKind::kCudaCubin;
@@ -304,7 +323,8 @@ Result<Measurement> run_probe(Device& device, const LimitProbe& probe, const std
   const auto failed = [&](const std::string& why) {
     return error(Diag::kCudaCall, "measuring " + std::string(to_string(probe.kind)), why);
   };
-  if (!m.has_time() || m.min_ns <= 0) return failed(std::string(to_string(m.status)) + ": " + m.detail);
+  if (!m.has_time() || m.min_ns <= 0)
+    return failed(std::string(to_string(m.status)) + ": " + m.detail);
   if (outcome.outputs.size() != 1) return failed("it gave no output");
   if (!probe.expected.empty() && outcome.outputs[0] != probe.expected) {
     return failed(probe.source.entry + " computed something else");
@@ -327,6 +347,35 @@ std::string_view to_string(LimitKind kind) {
   PRUNERC_UNREACHABLE("limit kind");
 }
 
+std::string to_string(const GpuLimits& limits) {
+  std::string text;
+  for (const LimitField& field : kFields) {
+    std::array<char, 32> digits{};
+    const auto end =
+        std::to_chars(digits.data(), digits.data() + digits.size(), limits.*field.value).ptr;
+    text += std::string(field.name) + "=" + std::string(digits.data(), end) + " ";
+  }
+  return text + std::string(kTimerField) + limits.timer;
+}
+
+std::optional<GpuLimits> limits_from_string(std::string_view text) {
+  GpuLimits limits;
+  for (const LimitField& field : kFields) {
+    const std::string start = std::string(field.name) + "=";
+    if (!text.starts_with(start)) return std::nullopt;
+    text.remove_prefix(start.size());
+    double& value = limits.*field.value;
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (code != std::errc() || !std::isfinite(value) || value <= 0) return std::nullopt;
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    if (!text.starts_with(" ")) return std::nullopt;
+    text.remove_prefix(1);
+  }
+  if (!text.starts_with(kTimerField)) return std::nullopt;
+  limits.timer = text.substr(kTimerField.size(), text.find('\n') - kTimerField.size());
+  return limits;
+}
+
 std::vector<LimitProbe> limit_probes(const ir::Target& target, const ProbeSizes& sizes) {
   return ProbeList(target, sizes.scale).make();
 }
@@ -341,7 +390,8 @@ Result<GpuLimits> measure_limits(Device& device, const std::vector<LimitProbe>& 
     double* const field = field_of(limits, probe.kind);
     // An operation a nanosecond is a billion a second. What a launch costs is no limit but a usual
     // value.
-    *field = probe.kind == LimitKind::kLaunch ? m.median_ns : std::max(*field, probe.work / m.min_ns);
+    *field =
+        probe.kind == LimitKind::kLaunch ? m.median_ns : std::max(*field, probe.work / m.min_ns);
     limits.timer = m.detail;
   }
   return limits;

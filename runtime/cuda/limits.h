@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,13 +17,13 @@
 namespace prunerc::runtime::cuda {
 
 enum class LimitKind : uint8_t {
-  kLaunch,       ///< a kernel of one warp that does nothing
-  kFma,          ///< f32 multiply-adds
-  kTensor,       ///< f16 factors, f32 sums; the faster of wmma and, on sm_90a, wgmma
-  kMemoryRead,   ///< more than fits L2
-  kMemoryCopy,   ///< both sides counted
-  kL2Read,       ///< by all multiprocessors, more than fits their first level
-  kSharedRead,   ///< by all multiprocessors, 16 bytes a thread, no bank conflicts
+  kLaunch,      ///< a kernel of one warp that does nothing
+  kFma,         ///< f32 multiply-adds
+  kTensor,      ///< f16 factors, f32 sums; the faster of wmma and, on sm_90a, wgmma
+  kMemoryRead,  ///< more than fits L2
+  kMemoryCopy,  ///< both sides counted
+  kL2Read,      ///< by all multiprocessors, more than fits their first level
+  kSharedRead,  ///< by all multiprocessors, 16 bytes a thread, no bank conflicts
 };
 inline constexpr int kNumLimitKinds = 7;
 
@@ -62,6 +63,11 @@ struct GpuLimits {
 
   bool operator==(const GpuLimits&) const = default;
 };
+
+/// One line of words "field=value", which reads back to equal limits.
+std::string to_string(const GpuLimits& limits);
+/// Nothing if the text is not what to_string gave, or a limit is missing or not positive.
+std::optional<GpuLimits> limits_from_string(std::string_view text);
 
 /// A probe's text as a cubin for its `cpu`.
 using CompileProbe = std::function<Result<std::string>(const codegen::Artifact& source)>;

@@ -1,4 +1,5 @@
-// The kernels that measure a GPU's limits, written as emitted kernels are: they run on the host too.
+// The kernels that measure a GPU's limits, written as emitted kernels are: they run on the host
+// too.
 #ifndef PRUNERC_RUNTIME_CUDA_LIMITS_KERNELS_H_
 #define PRUNERC_RUNTIME_CUDA_LIMITS_KERNELS_H_
 

@@ -111,6 +111,10 @@ TEST_CASE("measured platform numbers are not part of the key") {
   CHECK(make_task("gemm", a.base, measured).key == a.key);
   measured.llvm_cpu = "znver4";
   CHECK_FALSE(make_task("gemm", a.base, measured).key == a.key);
+  ir::Target gpu = *ir::target_from_string("cuda:sm_80");
+  const Task b = make_task("gemm", a.base, gpu);
+  gpu.tensor_macs_per_sm = 987;
+  CHECK(make_task("gemm", a.base, gpu).key == b.key);
 }
 
 TEST_CASE("the best is the fastest verified record, and top_k names each candidate once") {

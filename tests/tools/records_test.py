@@ -103,6 +103,19 @@ class Records(command.CommandTest):
         self.assertIn("cpu:haswell", result["targets"])
         self.assertIn("f32 GFLOP/s", self.prunerc("devices").out)
 
+    def test_devices_describe_a_gpu_even_if_it_cannot_be_measured(self):
+        # A driver without a device takes no cubins.
+        driver = os.path.abspath("tests/runtime/cuda/libfake_cuda.so")
+        variables = self.with_variables({"PRUNERC_LIBCUDA": driver})
+        result = self.prunerc("devices", "--json", env=variables).json()
+        text = self.prunerc("devices", env=variables).out
+        gpu = result["devices"][1]
+        self.assertEqual(("cuda:sm_90a", "fake", 4), (gpu["target"], gpu["model"], gpu["num_sms"]))
+        self.assertNotIn("limits", gpu)
+        self.assertNotEqual("", gpu["not_measured"])
+        self.assertIn("gpu: fake, driver 13.0", text)
+        self.assertIn("not measured", text)
+
     def test_doctor_finds_this_machine_fit(self):
         result = self.prunerc("doctor")
         names = ("cpu", "cache folder", "database", "kernel", "linker", r"C\+\+ compiler", "nvrtc", "cupti", "gpu", "noise")

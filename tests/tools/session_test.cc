@@ -181,6 +181,13 @@ TEST_CASE("targets are this machine, a name of the table, or refused") {
   CHECK(sse4->platform.fma_gflops > 0);
   CHECK(sse4->platform.fma_gflops < host->platform.fma_gflops);
   CHECK(runs_here(*sse4));
+  // "cuda" is the device of this machine, if it has one; described ones are always there.
+  const Result<ir::Target> gpu = resolve_target("cuda num_sms=3", 0);
+  if (gpu.ok()) CHECK(gpu->num_sms == 3);
+  if (!gpu.ok()) CHECK(gpu.error().id() == Diag::kCudaMissing);
+  CHECK(resolve_target("cuda:a100 num_sms=3", 0)->num_sms == 3);
+  CHECK(resolve_target("cuda:sm_90a fma_gflops=7", 0)->platform.fma_gflops == 7);
+  CHECK(resolve_target("cuda:sm_90a fast=7", 0).error().id() == Diag::kTargetField);
   CHECK(resolve_target("z80", 0).error().id() == Diag::kTargetUnknown);
   CHECK(resolve_target("cpu:haswell vector_bytes=many", 0).error().id() == Diag::kTargetField);
   SessionOptions options;

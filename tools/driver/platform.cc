@@ -5,6 +5,7 @@
 #include "runtime/cpu/host.h"
 #include "runtime/cpu/limits.h"
 #include "runtime/cuda/driver.h"
+#include "tools/driver/gpu_platform.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -90,6 +91,23 @@ ir::Target on_this_machine(const ir::Target& set) {
   return t;
 }
 
+// The device at hand is what "cuda" means, and what its architecture's name means; words behind
+// the name override what it is and reaches. Another name is the table's.
+Result<ir::Target> gpu_target(std::string_view text) {
+  const std::size_t end = std::min(text.find_first_of(" \t\n"), text.size());
+  const std::string_view name = text.substr(0, end);
+  const bool is_own = name == "cuda";
+  if (!is_own) {
+    const Result<ir::Target> table = ir::target_from_string(text);
+    const bool is_device = table.ok() && table->name != name;  // "cuda:a100"
+    if (!table.ok() || is_device || !runtime::cuda::driver().ok()) return table;
+  }
+  const Result<GpuPlatform> gpu = gpu_platform();
+  if (!gpu.ok()) return is_own ? Result<ir::Target>(gpu.error()) : ir::target_from_string(text);
+  if (!is_own && gpu->target.name != name) return ir::target_from_string(text);
+  return ir::target_from_string(ir::to_string(gpu->target) + std::string(text.substr(end)));
+}
+
 }  // namespace
 
 std::string cache_folder() {
@@ -127,7 +145,9 @@ Result<ir::Target> resolve_target(std::string_view text, int threads) {
     target = runtime::host_target();
     target.platform = host_platform();
   } else {
-    PRUNERC_TRY(target, ir::target_from_string(text));
+    PRUNERC_TRY(target, text == "cuda" || text.starts_with("cuda ") || text.starts_with("cuda:")
+                            ? gpu_target(text)
+                            : ir::target_from_string(text));
     if (target.kind == ir::TargetKind::kCpu && runs_here(target)) {
       if (text.starts_with("cpu:x86-64-v") && text.find(' ') == std::string_view::npos) {
         target = on_this_machine(target);

@@ -23,7 +23,10 @@ ir::Platform host_platform(bool remeasure = false, int64_t vector_bytes = 0);
 /// "cpu" is this machine with its measured limits; "cpu:NAME field=value" is a table entry. An
 /// instruction set ("cpu:x86-64-v3") that runs here is this machine, caches and cores, used with
 /// that set, and its limits are measured so.
-/// `threads` 0: all. Errors: TargetUnknown, TargetField.
+/// "cuda" is the GPU of this machine by its attributes and measured limits (gpu_platform.h), and so
+/// is its architecture's name ("cuda:sm_90a"); words behind them override.
+/// `threads` 0: all. Errors: TargetUnknown, TargetField; CudaMissing and others of gpu_platform for
+/// "cuda".
 Result<ir::Target> resolve_target(std::string_view text, int threads);
 
 /// Whether this machine can execute code for the target.

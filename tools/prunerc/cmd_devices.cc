@@ -1,4 +1,5 @@
 #include "runtime/cpu/host.h"
+#include "tools/driver/gpu_platform.h"
 #include "tools/driver/platform.h"
 #include "tools/prunerc/cli.h"
 
@@ -51,7 +52,50 @@ Json described() {
   return all;
 }
 
-void print_text(const ir::Target& t) {
+void print_gpu(const GpuPlatform& gpu) {
+  const ir::Target& t = gpu.target;
+  fmt::print("gpu: {}, driver {}.{}\n", gpu.name, gpu.driver_version / 1000,
+             gpu.driver_version % 1000 / 10);
+  fmt::print("  code for        {}\n", t.name);
+  fmt::print("  attributes      {} SMs at {:.2f} GHz, L2 {}, shared {} per SM, {} per block\n",
+             t.num_sms, t.platform.clock_ghz, size_text(t.l2_bytes), size_text(t.smem_bytes_per_sm),
+             size_text(t.smem_bytes_per_block));
+  if (!gpu.limits) {
+    fmt::print("  not measured    {}\n", gpu.problem);
+    return;
+  }
+  const runtime::cuda::GpuLimits& l = *gpu.limits;
+  fmt::print("  measured limits ({})\n", l.timer);
+  fmt::print("    f32 GFLOP/s                {:>10.0f}\n", l.fma_gflops);
+  fmt::print("    f16 TensorCore GFLOP/s     {:>10.0f}\n", l.tensor_gflops);
+  fmt::print("    memory GB/s, read, copy    {:>10.0f} {:>10.0f}\n", l.memory_read_gbps,
+             l.memory_copy_gbps);
+  fmt::print("    L2 GB/s, read              {:>10.0f}\n", l.l2_read_gbps);
+  fmt::print("    shared memory GB/s, read   {:>10.0f}\n", l.shared_read_gbps);
+  fmt::print("    empty kernel               {:>10.2f} us\n", l.launch_ns / 1e3);
+}
+
+Json gpu_json(const GpuPlatform& gpu) {
+  const ir::Target& t = gpu.target;
+  Json json = {
+      {"target", t.name},        {"model", gpu.name},      {"driver_version", gpu.driver_version},
+      {"num_sms", t.num_sms},    {"l2_bytes", t.l2_bytes}, {"clock_ghz", t.platform.clock_ghz},
+      {"text", ir::to_string(t)}};
+  if (!gpu.limits) json["not_measured"] = gpu.problem;
+  if (!gpu.limits) return json;
+  const runtime::cuda::GpuLimits& l = *gpu.limits;
+  json["limits"] = {{"launch_ns", l.launch_ns},
+                    {"fma_gflops", l.fma_gflops},
+                    {"tensor_f16_gflops", l.tensor_gflops},
+                    {"memory_read_gbps", l.memory_read_gbps},
+                    {"memory_copy_gbps", l.memory_copy_gbps},
+                    {"l2_read_gbps", l.l2_read_gbps},
+                    {"shared_read_gbps", l.shared_read_gbps},
+                    {"timer", l.timer}};
+  return json;
+}
+
+void print_text(const ir::Target& t, const Result<GpuPlatform>& gpu) {
   const ir::Platform& p = t.platform;
   fmt::print("cpu: {}\n", runtime::host_model_name());
   fmt::print("  code for        {}, {}-byte vectors, {} vector registers\n", t.llvm_cpu,
@@ -70,6 +114,7 @@ void print_text(const ir::Target& t) {
              rate_text(p.l3_bandwidth_all));
   fmt::print("    memory GB/s       {:>10}   {:>10}\n", rate_text(p.memory_bandwidth),
              rate_text(p.memory_bandwidth_all));
+  if (gpu.ok()) print_gpu(*gpu);
   fmt::print("described GPUs (for studies without the device; nothing here is measured):\n");
   fmt::print("  name           SMs   f32 GFLOP/s  tensor f16  memory GB/s  shared/SM        L2\n");
   for (const std::string& name : ir::device_names()) {
@@ -85,7 +130,7 @@ void print_text(const ir::Target& t) {
   fmt::print("\n");
 }
 
-std::string to_json(const ir::Target& t) {
+std::string to_json(const ir::Target& t, const Result<GpuPlatform>& gpu) {
   const ir::Platform& p = t.platform;
   const Json limits = {{"clock_ghz", p.clock_ghz},
                        {"launch_ns", p.launch_ns},
@@ -110,8 +155,10 @@ std::string to_json(const ir::Target& t) {
                     {"num_threads", t.num_threads},
                     {"limits", limits},
                     {"text", ir::to_string(t)}};
+  Json devices = Json::array({cpu});
+  if (gpu.ok()) devices.push_back(gpu_json(*gpu));
   return Json({{"schema", "prunerc.devices/1"},
-               {"devices", Json::array({cpu})},
+               {"devices", devices},
                {"described", described()},
                {"targets", ir::target_names()}})
       .dump();
@@ -122,10 +169,15 @@ int devices(const DevicesVerb& verb) {
   host_platform(verb.remeasure);
   const Result<ir::Target> target = resolve_target("cpu", 0);
   if (!target.ok()) return fail(target.error(), kDeviceProblem);
+  const Result<GpuPlatform> gpu = gpu_platform(verb.remeasure);
+  // No GPU is no mistake; one that the driver has and cannot describe is worth a word.
+  if (!gpu.ok() && gpu.error().id() != Diag::kCudaMissing) {
+    fmt::print(stderr, "gpu: {}\n", gpu.error().message());
+  }
   if (verb.json) {
-    fmt::print("{}\n", to_json(*target));
+    fmt::print("{}\n", to_json(*target, gpu));
   } else {
-    print_text(*target);
+    print_text(*target, gpu);
   }
   return kSuccess;
 }

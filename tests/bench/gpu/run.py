@@ -58,6 +58,21 @@ class Steps:
         code, out, err = self.call("doctor", self.prunerc("doctor"), 60)
         self.add("doctor", code, log=out + err)
 
+    def platform(self):
+        """The limits of the device, measured now: what searches and cost models will take for its peaks."""
+        started = time.time()
+        code, out, err = self.call("platform", self.prunerc("devices", "--remeasure", "--json"), 60)
+        try:
+            gpu = next(device for device in json.loads(out)["devices"] if device["target"].startswith("cuda"))
+        except (LookupError, ValueError, StopIteration):
+            self.add("platform", code or 1, log=(out + err)[-2000:])
+            return
+        if "limits" not in gpu:
+            self.add("platform", 1, device=gpu["model"], log=gpu["not_measured"])
+            return
+        limits = {key: round(value, 1) if isinstance(value, float) else value for key, value in gpu["limits"].items()}
+        self.add("platform", code, device=gpu["model"], **limits, seconds=round(time.time() - started, 1), log=out)
+
     def silicon(self):
         code, out, err = self.call("silicon", [os.path.join(self.options.bin, "silicon_test")], 300)
         skipped = "skipped" in out + err
@@ -133,7 +148,7 @@ def main():
     options.bin = options.bin or os.path.join(options.root, "tests/bench/gpu/build")
     options.json = options.json or os.path.join(options.root, "tests/bench/gpu/results.json")
     steps = Steps(options)
-    for step in (steps.doctor, steps.silicon, steps.export, steps.golden, steps.peers, steps.tune):
+    for step in (steps.doctor, steps.platform, steps.silicon, steps.export, steps.golden, steps.peers, steps.tune):
         step()
     with open(options.json, "w", encoding="utf-8") as file:
         json.dump({"bench": "gpu", "arch": options.arch, "rows": steps.rows}, file, indent=1)

@@ -22,7 +22,7 @@ constexpr int kNotPermitted = 800;
 constexpr int kCuptiMaxLimit = 12;
 constexpr int kCuptiUnknown = 999;
 constexpr size_t kBytes = 256;
-constexpr size_t kLargestReal = 1 << 20;  // what only clears a cache is not really written
+constexpr size_t kLargestReal = 1 << 22;  // what only clears a cache is not really written
 constexpr uint64_t kMemsetNs = 60'000;
 constexpr uint64_t kLaunchNs = 2'000;  // what events see on top of a kernel
 
@@ -89,7 +89,23 @@ API cuDeviceGetCount(int* count) { return *count = 1, 0; }
 API cuDeviceGetName(char* name, int size, int) {
   return std::strncpy(name, "fake", static_cast<size_t>(size)), 0;
 }
-API cuDeviceGetAttribute(int* value, int, int) { return *value = 1 << 20, 0; }
+API cuDriverGetVersion(int* version) { return *version = 13000, 0; }
+API cuDeviceGetAttribute(int* value, int attribute, int) {
+  // Four multiprocessors of compute capability 9.0, at 1.5 GHz; 64 bits of memory at 1 GHz. A
+  // driver need not tell the width of a warp.
+  static const std::map<int, int> known = {
+      {75, 9},
+      {76, 0},
+      {16, 4},
+      {13, 1'500'000},
+      {36, 1'000'000},
+      {37, 64},
+      {10, 0},
+      {39, 2048},
+  };
+  const auto found = known.find(attribute);
+  return *value = found == known.end() ? 1 << 20 : found->second, 0;
+}
 API cuDevicePrimaryCtxRetain(void** context, int) { return *context = nullptr, sticky; }
 API cuCtxSetCurrent(void*) { return sticky; }
 API cuCtxSynchronize() { return sticky; }

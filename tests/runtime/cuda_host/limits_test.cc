@@ -91,8 +91,7 @@ TEST_CASE("the probes compile to cubins without spills") {
     }
     const ir::Target target = *ir::target_from_string("cuda:" + name);
     const std::vector<LimitProbe> probes = limit_probes(target);
-    const Result<codegen::Cubin> cubin =
-        codegen::compile_cubin(probes[0].source.bytes, arch, {});
+    const Result<codegen::Cubin> cubin = codegen::compile_cubin(probes[0].source.bytes, arch, {});
     INFO(arch);
     if (!cubin.ok()) FAIL(cubin.error().message());
     CHECK_FALSE(cubin->serializes_wgmma);
