@@ -7,6 +7,7 @@
 #include "ir/verify.h"
 #include "ir/visit.h"
 #include "schedule/legality/gpu_limits.h"
+#include "search/baseline_space.h"
 #include "search/equality.h"
 #include "search/mutate.h"
 #include "search/sampler.h"
@@ -248,6 +249,47 @@ TEST_CASE("what a target cannot run is refused before it is lowered") {
   REQUIRE_OK(space);
   task.target.smem_bytes_per_block = 64;
   CHECK_DIAG(instantiate(task, *space, 0, {}), GpuLimit);
+}
+
+std::vector<std::string> metaschedule_names(const std::string& factor, const std::string& sum,
+                                            std::string_view target) {
+  const Task task =
+      make_task("t", *ir::parse(product_text(factor, sum, 512)), *ir::target_from_string(target));
+  const Result<SearchSpace> space = make_space(task);
+  REQUIRE_OK(space);
+  std::vector<std::string> names;
+  for (const Sketch& sketch : metaschedule_space(*space).sketches) names.push_back(sketch.name);
+  return names;
+}
+
+TEST_CASE("MetaSchedule's space has the tensor instructions that MetaSchedule has") {
+  const auto has_tensor = [](const std::vector<std::string>& names) {
+    return std::any_of(names.begin(), names.end(), [](const std::string& name) {
+      return name.find("tensor") != std::string::npos || name.find("wgmma") != std::string::npos;
+    });
+  };
+  const auto has = [](const std::vector<std::string>& names, const char* name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  for (const char* target : {"cuda:sm_80", "cuda:sm_90a allow_tf32=1"}) {
+    const std::vector<std::string> half = metaschedule_names("f16", "f32", target);
+    INFO(target);
+    CHECK(has(half, "gpu"));
+    CHECK(has(half, "gpu+tensor"));
+    CHECK(has(half, "gpu+tensor+staged"));
+    for (const std::string& name : half) {
+      CHECK(name.find("wgmma") == std::string::npos);
+      CHECK(name.find("split k") == std::string::npos);
+      CHECK(name.find("tensor 2") == std::string::npos);
+    }
+    CHECK(has_tensor(metaschedule_names("i8", "i32", target)));
+    // It has no instructions for these; its other sketches stay.
+    for (const char* factor : {"bf16", "f32"}) {
+      const std::vector<std::string> none = metaschedule_names(factor, "f32", target);
+      CHECK(has(none, "gpu"));
+      CHECK_FALSE(has_tensor(none));
+    }
+  }
 }
 
 }  // namespace
