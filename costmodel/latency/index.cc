@@ -3,6 +3,7 @@
 #include "ir/equal.h"
 #include "ir/visit.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace prunerc::costmodel {
@@ -144,24 +145,81 @@ IndexReader::Form IndexReader::of_binary(ExprKind kind, const ir::BinaryNode& e)
   return sum;
 }
 
+bool IndexReader::is_linear(Expr e) {
+  if (space_.polynomial(e)) return true;
+  if (const auto* var = e.as<ir::Var>()) {
+    return std::any_of(loops_.begin(), loops_.end(),
+                       [&](const NestLoop& loop) { return loop.var == var->id; });
+  }
+  const ir::BinaryNode* sides = ir::as_binary(e);
+  if (sides == nullptr) return false;
+  if (e.kind() == ExprKind::kMul) {
+    return (space_.polynomial(sides->lhs) && is_linear(sides->rhs)) ||
+           (space_.polynomial(sides->rhs) && is_linear(sides->lhs));
+  }
+  const bool is_sum = e.kind() == ExprKind::kAdd || e.kind() == ExprKind::kSub;
+  return is_sum && is_linear(sides->lhs) && is_linear(sides->rhs);
+}
+
+void IndexReader::limit(Expr e, Sym most) {
+  Limit known{e, most, {}};
+  if (is_linear(e)) known.steps = form(e).step;
+  limits_.push_back(std::move(known));
+}
+
+// The guard of a fused copy and its subscripts are made by different primitives, which order
+// factors and terms each in their own way.
+bool IndexReader::is_limited_by(const Limit& limit, Expr e, const Form& f) {
+  if (limit.e.hash() == e.hash() && ir::structural_equal(limit.e, e)) return true;
+  if (!limit.steps || !is_linear(e)) return false;
+  for (std::size_t i = 0; i < loops_.size(); ++i) {
+    if (!((*limit.steps)[i] - f.step[i]).is(0)) return false;
+  }
+  return true;
+}
+
 IndexReader::Form IndexReader::limited(Expr e) {
   Form f = form(e);
-  for (const auto& [known, most] : limits_) {
-    if (known.hash() != e.hash() || !ir::structural_equal(known, e)) continue;
+  for (const Limit& limit : limits_) {
+    if (!is_limited_by(limit, e, f)) continue;
     for (Poly& span : f.span) {
-      if (!span.is(0)) span = space_.poly(min(space_.symbol(span), most));
+      if (!span.is(0)) span = space_.poly(min(space_.symbol(span), limit.most));
     }
   }
   return f;
+}
+
+// Where parameters alone decide, an instance has one side only: a tile that covers its whole
+// dimension begins at 0, whatever loops its start would follow.
+IndexReader::Form IndexReader::of_select(const ir::Select& e) {
+  const std::optional<Sym> condition = space_.value(e.condition);
+  if (!condition) {
+    Form sum = form(e.condition);
+    add(&sum, form(e.on_true), 1);
+    add(&sum, form(e.on_false), 1);
+    sum.step = form(e.on_true).step;
+    return sum;
+  }
+  Form out = form(e.on_true);
+  const Form other = form(e.on_false);
+  const auto choose = [&](Poly* a, const Poly& b) {
+    if (!(*a - b).is(0)) *a = space_.poly(select(*condition, space_.symbol(*a), space_.symbol(b)));
+  };
+  for (std::size_t d = 0; d < out.span.size(); ++d) choose(&out.span[d], other.span[d]);
+  for (std::size_t i = 0; i < loops_.size(); ++i) {
+    choose(&out.step[i], other.step[i]);
+    out.moves[i] = select(*condition, out.moves[i], other.moves[i]);
+  }
+  return out;
 }
 
 IndexReader::Form IndexReader::form(Expr e) {
   if (const auto* var = e.as<ir::Var>()) return of_var(*var);
   if (const ir::BinaryNode* binary = ir::as_binary(e)) return of_binary(e.kind(), *binary);
   if (const auto* load = e.as<ir::Load>()) return of_data(load->indices);
+  if (const auto* choice = e.as<ir::Select>()) return of_select(*choice);
   Form sum = still();
   ir::for_each_child(e, [&](Expr child) { add(&sum, form(child), 1); });
-  if (const auto* select = e.as<ir::Select>()) sum.step = form(select->on_true).step;
   return sum;
 }
 

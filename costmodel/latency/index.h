@@ -7,6 +7,7 @@
 #include "ir/expr.h"
 #include "ir/stmt.h"
 
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -46,7 +47,7 @@ class IndexReader {
   IndexFacts read(ir::Expr e);
   /// From now on e is known not to exceed its smallest value by more than this where it is divided:
   /// what the guard of a fused copy says.
-  void limit(ir::Expr e, Sym most) { limits_.push_back({e, most}); }
+  void limit(ir::Expr e, Sym most);
   /// Truth, by loop: whether it changes e.
   std::vector<Sym> moves(ir::Expr e) { return form(e).moves; }
 
@@ -57,9 +58,18 @@ class IndexReader {
     std::vector<Poly> step;
     std::vector<Sym> moves;
   };
+  struct Limit {
+    ir::Expr e;
+    Sym most;
+    std::optional<std::vector<Poly>> steps;  // if e is a sum over loops
+  };
   Form still() const;
   Form form(ir::Expr e);
   Form limited(ir::Expr e);
+  Form of_select(const ir::Select& e);
+  /// A sum of loops times polynomials: its steps are all there is to know.
+  bool is_linear(ir::Expr e);
+  bool is_limited_by(const Limit& limit, ir::Expr e, const Form& f);
   Form of_var(const ir::Var& var);
   Form of_binary(ir::ExprKind kind, const ir::BinaryNode& e);
   Form scaled(const Form& f, const Poly& factor);
@@ -75,7 +85,7 @@ class IndexReader {
   std::span<const NestLoop> loops_;
   std::span<const ir::Expr> bindings_;
   std::unordered_map<ir::VarId, Form> known_;
-  std::vector<std::pair<ir::Expr, Sym>> limits_;
+  std::vector<Limit> limits_;
 };
 
 }  // namespace prunerc::costmodel

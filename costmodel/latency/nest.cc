@@ -254,6 +254,10 @@ std::vector<Sym> NestTable::box(const Nest& nest, const NestAccess& a,
     return out;
   }
   IndexReader reader(*space_, loops, binding_);
+  if (nest.block != nullptr && nest.block->guard.defined()) {
+    Nest limited;  // what the guard says besides is of no interest
+    read_guard(nest.block->guard, &reader, &limited);
+  }
   for (std::size_t d = 0; d < a.indices.size(); ++d) {
     out.push_back(min(full[d], reader.read(a.indices[d]).reach[0]));
   }

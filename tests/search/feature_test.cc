@@ -29,6 +29,7 @@ struct Count {
   double most = 0;       // farthest off
   double derive_ms = 0, most_derive_ms = 0;
   int tags_differ = 0;
+  int wider = 0;                     // buffers that a batch takes for larger than the program's
   std::map<std::string, int> which;  // names of different features, without the buffer
 };
 
@@ -57,6 +58,7 @@ bool compare(const Vector& got, const Vector& wanted, FeatureGroup group, Count*
     count->different += 1;
     count->most = std::max(count->most, off);
     const std::string& name = feature_names(group)[f].name;
+    count->wider += name == "alloc_bytes" && got[f] > wanted[f] ? 1 : 0;
     ++count->which[(group == FeatureGroup::kFlow ? "flow." : "") + name.substr(name.find('.') + 1)];
   }
   return same;
@@ -148,9 +150,12 @@ TEST_CASE("a batch has the features of the candidates' programs, on a processor"
 
 TEST_CASE("a batch has the features of the candidates' programs, on a GPU") {
   const Count c = compare_all("cuda-host:sm_80", true);
-  // Fetches of fewer elements than threads: their guard shortens subscripts of the program.
+  // Fetches of fewer elements than threads: the guard's sum is no longer to be seen in a program's
+  // simplified subscripts, so the program's buffer looks larger than the sketch's.
   CHECK(c.equal > 0.95 * c.candidates);
-  CHECK(c.different < 0.002 * c.values);
+  CHECK(c.different < 0.0005 * c.values);
+  CHECK(c.most < 2);
+  CHECK(c.wider == 0);
   CHECK(c.tags_differ == 0);
 }
 
