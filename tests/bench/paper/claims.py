@@ -59,11 +59,12 @@ CLAIMS = [
         "search_vs_ansor",
         "Search beside Ansor's, replayed",
         f"2.6 times less search time than Ansor's final latency takes, mean of three GPUs ({PRUNER}, abstract).",
-        "Times fewer trials and recorded seconds until our search with boosted trees is as fast as `ansor` at the end of its budget; "
-        "median over seeds; a search that never gets there counts with its whole budget.",
+        "The whole budget of `ansor` in trials and recorded seconds over what our search with boosted trees needs to be as fast as "
+        "`ansor` is at its end; median over seeds; a search that never gets there counts as 1 at most. `_own`: over what `ansor` "
+        "itself had spent when it first was that fast.",
         "draft",
         "replay",
-        r"trials_to_ansor/[^/]+$|time_to_ansor/[^/]+$|ansor_final/|pruner_final/|overhead_fraction/",
+        r"trials_to_ansor(_own)?/[^/]+$|time_to_ansor(_own)?/[^/]+$|ansor_final/|pruner_final/|overhead_fraction/",
     ),
     Claim(
         "search_live",
@@ -154,10 +155,11 @@ CLAIMS = [
         "Times less search time to the baseline's final latency: online 2.6 beside Ansor, 4.82 with momentum adaptation; "
         f"offline 4.75 beside TenSetMLP and 4.05 beside TLP ({PRUNER}, abstract).",
         "The same for `pruner`, `moa-pruner` and `pruner-offline`, with the published forms and boosted trees beside them, by "
-        "replay on the CPU with several seeds; checkpoints know neither the tasks nor the machine. Final latencies.",
+        "replay on the CPU with several seeds; checkpoints know other operators, those of momentum adaptation other machines "
+        "as well. Final latencies.",
         "costmodel",
         "tuning",
-        r"(speedup|trials|final|final_latency|overhead)/",
+        r"(speedup|speedup_own|trials|trials_own|final|final_latency|overhead)/",
     ),
 ]
 
