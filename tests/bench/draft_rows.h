@@ -23,7 +23,7 @@ struct DraftBenchOptions {
   std::string variants;                    // of the ablation, comma-separated; empty: all
   int live_seeds = 3;                      // of searches beside TVM's figures
   int64_t live_trials = 256;               // of each live search of one task
-  int64_t net_trials = 864;                // of a live search of a net
+  int64_t net_trials = 1500;               // of a live search of a net
   int64_t o1_trials = 64;                  // of what the answer without measuring is compared with
   std::string net = "tools/std/nets/resnet50.prn";
 };

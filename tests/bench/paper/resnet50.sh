@@ -3,7 +3,7 @@
 #   less (logs of the release of Pruner, ASPLOS'25, arXiv 2402.02361).
 # Here: The 27 distinct subgraphs of ResNet-50 of batch 1 on the CPU, two threads, one seed, the gradient task
 #   scheduler.
-# Work: By the wall clock, on a quiet machine: 2 strategies x 864 trials for all tasks together (`--net-trials`).
+# Work: By the wall clock, on a quiet machine: 4 strategies x 1,500 trials for all tasks together (`--net-trials`).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
 TIMEFORMAT="%0lR of wall time"
