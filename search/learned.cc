@@ -82,7 +82,6 @@ class Learned final : public Strategy {
     std::vector<Candidate> batch;
     if (n == 0) return batch;
     Rng rng(context_.seed, context_.stream, round_++);
-    made_.clear();
     if (is_training_due()) train();
     const std::vector<Candidate> first = first_population(rng);
     const auto num_random = static_cast<std::size_t>(options_.eps_greedy * static_cast<double>(n));
@@ -91,6 +90,7 @@ class Learned final : public Strategy {
     take_random(first, n, rng, &batch);
     take(best, n, &batch);
     take_random(first, n, rng, &batch);
+    made_.clear();
     return batch;
   }
 

@@ -68,7 +68,9 @@ class Tuner {
     const StrategyRhythm own = rhythm_of(options.strategy);
     if (options.batch <= 0) options.batch = own.batch;
     if (options.batches_in_flight <= 0) options.batches_in_flight = own.in_flight;
-    if (options.first_batch <= 0) options.first_batch = own.first;
+    // A strategy whose first batch is as large as the others has none of its own.
+    const int first = own.first < own.batch ? own.first : options.batch;
+    if (options.first_batch <= 0) options.first_batch = first;
     options.first_batch = std::min(options.first_batch, options.batch);
     return options;
   }
@@ -83,6 +85,8 @@ class Tuner {
       if (use && !options_.make_strategy && network == nullptr) {
         PRUNERC_TRY(network,
                     open_network(*use, options_.checkpoint, tasks_[i].target.kind, options_.seed));
+        // Small first batches are for candidates that somebody trained has chosen.
+        if (!network->came_trained()) options_.first_batch = options_.batch;
       }
       Calibrator& calibrator =
           calibrators_
@@ -481,7 +485,7 @@ class Tuner {
   std::span<const Task> tasks_;
   Inbox inbox_;
   Database& database_;
-  const TuneOptions options_;
+  TuneOptions options_;
   ThreadPool pool_;
   std::unique_ptr<costmodel::CostModel> own_model_;
   Clock::time_point start_;

@@ -217,7 +217,7 @@ class ProbeList {
     probe.expected = bytes_of(std::vector<float>(static_cast<std::size_t>(threads), sum));
   }
 
-  /// A reader's sum over `vectors` vectors of the workspace.
+  /// A reader's sum over `words` words of the workspace.
   static std::string sums(int64_t threads, int64_t words) {
     const auto sum = static_cast<uint32_t>(kWorkspaceWord * words);
     return bytes_of(std::vector<uint32_t>(static_cast<std::size_t>(threads), sum));

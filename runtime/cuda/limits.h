@@ -72,7 +72,8 @@ std::optional<GpuLimits> limits_from_string(std::string_view text);
 /// A probe's text as a cubin for its `cpu`.
 using CompileProbe = std::function<Result<std::string>(const codegen::Artifact& source)>;
 
-/// Runs each probe, compares what it computed, times it; the best time counts. The device's caches
+/// Runs each probe, compares what it computed, times it; the best time counts, of
+/// the empty launch the median. The device's caches
 /// must stay warm between launches (CudaDeviceOptions::cache). One cubin serves all probes.
 /// Errors: those of `compile`; CudaCall, which names the probe that failed and why.
 /// Cost: under two seconds, a third of it the compiler's and the context's.

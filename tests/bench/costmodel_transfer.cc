@@ -36,6 +36,8 @@ constexpr std::size_t kArriving = 8;
 constexpr std::size_t kUpdates = 8;
 /// Where searches are looked at.
 constexpr int64_t kTrials[] = {10, 20, 40, 80, 150};
+/// Of every method: a gain is known when its batch ends.
+constexpr int kBatch = 10;
 /// Searched pools of one seed.
 constexpr std::size_t kMostSearched = 8;
 
@@ -212,6 +214,7 @@ std::vector<double> search_with(const Method& method, const ReplayTask& task, do
   TuneOptions tuning;
   tuning.strategy = method.strategy();
   tuning.trials = *std::prev(std::end(kTrials));
+  tuning.batch = kBatch;
   tuning.seed = seed;
   tuning.num_threads = 1;  // searches run beside each other
   tuning.make_strategy = [&](const StrategyContext& context) {

@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include <mutex>
+
 namespace prunerc {
 namespace {
 
@@ -61,6 +63,8 @@ Result<GpuPlatform> find_gpu(bool remeasure) {
 }  // namespace
 
 Result<GpuPlatform> gpu_platform(bool remeasure) {
+  static std::mutex mutex;
+  const std::lock_guard<std::mutex> lock(mutex);
   static Result<GpuPlatform> found = find_gpu(remeasure);
   static bool is_first = true;
   if (remeasure && !is_first) found = find_gpu(remeasure);

@@ -4,7 +4,7 @@
 # Here: The same for `pruner`, `moa-pruner` and `pruner-offline`, with the published forms and boosted trees beside
 #   them, by replay on the CPU with several seeds; checkpoints know other operators, those of momentum
 #   adaptation other machines as well. Final latencies.
-# Work: 4 trainings; replays: 10 strategies (`--strategies pruner,ansor`) x 8 pools x 3 seeds (`--seeds`) of up to
+# Work: 5 trainings; replays: 10 strategies (`--strategies pruner,ansor`) x 8 pools x 3 seeds (`--seeds`) of up to
 #   600 trials (`--trials`).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."

@@ -94,14 +94,7 @@ API cuDeviceGetAttribute(int* value, int attribute, int) {
   // Four multiprocessors of compute capability 9.0, at 1.5 GHz; 64 bits of memory at 1 GHz. A
   // driver need not tell the width of a warp.
   static const std::map<int, int> known = {
-      {75, 9},
-      {76, 0},
-      {16, 4},
-      {13, 1'500'000},
-      {36, 1'000'000},
-      {37, 64},
-      {10, 0},
-      {39, 2048},
+      {75, 9}, {76, 0}, {16, 4}, {13, 1'500'000}, {36, 1'000'000}, {37, 64}, {10, 0}, {39, 2048},
   };
   const auto found = known.find(attribute);
   return *value = found == known.end() ? 1 << 20 : found->second, 0;
