@@ -1,6 +1,7 @@
 #include "search/strategies.h"
 
 #include "ir/support/check.h"
+#include "search/baseline_space.h"
 #include "search/evolution.h"
 #include "search/learn/network_use.h"
 
@@ -55,6 +56,12 @@ std::optional<StrategyKind> strategy_from_string(std::string_view text) {
     if (to_string(kind) == text) return kind;
   }
   return std::nullopt;
+}
+
+SearchSpace space_of(StrategyKind kind, const Task& task, SearchSpace space) {
+  const bool is_cut =
+      kind == StrategyKind::kMetaSchedule && task.target.kind != ir::TargetKind::kCpu;
+  return is_cut ? metaschedule_space(std::move(space)) : std::move(space);
 }
 
 Result<std::unique_ptr<Strategy>> make_strategy(StrategyKind kind, const StrategyContext& given) {

@@ -47,6 +47,10 @@ struct StrategyRhythm {
 };
 StrategyRhythm rhythm_of(StrategyKind kind);
 
+/// The part of a task's space that a strategy may have: all of it, but for `metaschedule` on GPUs
+/// (baseline_space.h; the dot rules of processors are its own).
+SearchSpace space_of(StrategyKind kind, const Task& task, SearchSpace space);
+
 /// What a strategy is made from. All of it outlives the strategy.
 struct StrategyContext {
   const Task& task;

@@ -2,7 +2,6 @@
 
 #include "ir/equal.h"
 #include "schedule/schedule.h"
-#include "search/baseline_space.h"
 #include "search/strategies.h"
 
 #include <algorithm>
@@ -28,11 +27,9 @@ Result<TaskState> TaskState::make(const Task& task, Database& database,
   state.report.seed = options.seed;
   state.report.weight = task.weight;
   PRUNERC_TRY(SearchSpace space, options.space ? options.space(task) : make_space(task));
-  // A space that is given, and the dot rules of processors, are taken as they are.
-  const bool is_own = !options.space && !options.make_strategy;
-  if (is_own && options.strategy == StrategyKind::kMetaSchedule &&
-      task.target.kind != ir::TargetKind::kCpu) {
-    space = metaschedule_space(std::move(space));
+  // A space that is given is taken as it is.
+  if (!options.space && !options.make_strategy) {
+    space = space_of(options.strategy, task, std::move(space));
   }
   state.space = std::make_unique<SearchSpace>(std::move(space));
   PRUNERC_TRY(state.task_id, database.put_task(task));
