@@ -24,6 +24,8 @@ constexpr double kMoreRegisters = 24;
 /// Registers are given to warps in pieces.
 constexpr double kRegisterPiece = 8;
 constexpr double kWarp = 32;
+/// Bytes per cycle and multiprocessor from shared memory: a round.
+constexpr double kRoundBytes = 128;
 
 struct Device {
   explicit Device(const ir::Target& t) {
@@ -42,11 +44,18 @@ struct Device {
     memory = t.platform.memory_bandwidth > 0 ? t.platform.memory_bandwidth * 1e-9 : 500;
     l2 = t.platform.l2_bandwidth > 0 ? t.platform.l2_bandwidth * 1e-9 : sms * ghz * 32;
     launch_ns = t.platform.launch_ns > 0 ? t.platform.launch_ns : kLaunchNs;
+    // What was measured, where it was: in cycles of the stated clock.
+    const double cycles_per_ns = sms * ghz;
+    if (t.platform.fma_gflops > 0) fma_lanes = t.platform.fma_gflops / 2 / cycles_per_ns;
+    if (t.platform.l1_bandwidth > 0) {
+      shared_rounds = t.platform.l1_bandwidth * 1e-9 / kRoundBytes / cycles_per_ns;
+    }
   }
   double ghz, sms, fma_lanes, tensor_macs, warps_per_sm, blocks_per_sm, registers_per_sm,
       smem_per_sm, l2_bytes;
   double memory, l2;  // bytes per ns
   double launch_ns;
+  double shared_rounds = 1;  // per cycle and multiprocessor
 };
 
 // Blocks that run on one multiprocessor at the same time; at least one, since limits are tested
@@ -115,7 +124,7 @@ LatencyTerm term_of(const NestTable& table, const GpuKernel& k, const ir::Target
   part(TermPart::kFma) = sum.fma_lanes / d.fma_lanes * per_ns;
   part(TermPart::kSpecial) = sum.special_lanes / kSpecialLanes * per_ns;
   part(TermPart::kTensor) = sum.tensor_macs / d.tensor_macs * per_ns;
-  part(TermPart::kShared) = sum.shared_rounds * per_ns;
+  part(TermPart::kShared) = sum.shared_rounds / d.shared_rounds * per_ns;
   part(TermPart::kLatency) = sum.latency_cycles * rounds / d.ghz;
   return term;
 }

@@ -1,36 +1,20 @@
 #include "ir/analysis/iter_map.h"
 
+#include "ir/analysis/digits.h"
 #include "ir/analysis/linear.h"
 #include "ir/analysis/simplify.h"
 #include "ir/visit.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <iterator>
 
 namespace prunerc::ir {
 namespace {
 
-// (mark // lower) % extent * scale; lower * extent divides the mark's extent.
-struct Split {
-  int32_t mark = -1;
-  int64_t lower = 1;
-  int64_t extent = 1;
-  int64_t scale = 1;
-};
-
-// Largest scale first.
-struct Sum {
-  std::vector<Split> splits;
-  Linear base;
-};
-
-struct Mark {
-  const Var* var = nullptr;  // null: fused
-  std::vector<Split> fused;  // mixed radix digits, largest scale first, the last of scale 1
-  int64_t extent = 1;
-  bool cut = false;  // the guard ends it before the product of its digits
-};
+// Larger steps belong to no tensor.
+constexpr int64_t kMaxScale = int64_t{1} << 50;
 
 class Detector {
  public:
@@ -41,12 +25,13 @@ class Detector {
     IterMapResult result;
     if (!make_leaves()) return failed(IterMapError::kSymbolic, -1);
     if (guard.defined() && !add_guard(guard)) return failed(failure_, -1);
-    std::vector<Sum> sums;
+    std::vector<DigitSum> sums;
     for (std::size_t i = 0; i < bindings.size(); ++i) {
-      Sum sum;
+      DigitSum sum;
       if (!detect(bindings[i], &sum)) return failed(failure_, static_cast<int32_t>(i));
       sums.push_back(std::move(sum));
     }
+    hoist(sums);
     std::vector<int64_t> extents;
     bool overlaps = false;
     for (std::size_t i = 0; i < sums.size(); ++i) {
@@ -86,13 +71,28 @@ class Detector {
       const IntImm* c = extent.as<IntImm>();
       // Facts narrow intervals; the extent alone is the loop's.
       if (c == nullptr && (extent.defined() || range.lo != 0 || !range.is_bounded())) return false;
-      Mark mark;
+      DigitMark mark;
       mark.var = var;
       mark.extent = c != nullptr ? c->value : range.hi + 1;
       if (mark.extent < 1) return false;
+      depths_.push_back(static_cast<int32_t>(marks_.size()));
       marks_.push_back(std::move(mark));
     }
     return true;
+  }
+
+  int32_t add_fused(std::vector<Digit> digits, int64_t extent, bool cut) {
+    DigitMark mark;
+    mark.fused = std::move(digits);
+    mark.extent = extent;
+    mark.cut = cut;
+    int32_t depth = 0;
+    for (const Digit& d : mark.fused) {
+      depth = std::max(depth, depths_[static_cast<std::size_t>(d.mark)]);
+    }
+    depths_.push_back(depth);
+    marks_.push_back(std::move(mark));
+    return static_cast<int32_t>(marks_.size()) - 1;
   }
 
   int32_t leaf(VarId id) const {
@@ -114,11 +114,11 @@ class Detector {
   // --- guards
 
   bool add_guard(Expr guard) {
-    std::vector<std::pair<Sum, int64_t>> bounds;  // sum < limit
+    std::vector<std::pair<DigitSum, int64_t>> bounds;  // sum < limit
     if (!split_guard(guard, &bounds)) return false;
     // A bound over few digits may be part of one over more.
     std::stable_sort(bounds.begin(), bounds.end(), [](const auto& x, const auto& y) {
-      return x.first.splits.size() < y.first.splits.size();
+      return x.first.digits.size() < y.first.digits.size();
     });
     for (auto& [sum, limit] : bounds) {
       if (!add_bound(sum, limit)) return false;
@@ -126,7 +126,7 @@ class Detector {
     return true;
   }
 
-  bool split_guard(Expr guard, std::vector<std::pair<Sum, int64_t>>* bounds) {
+  bool split_guard(Expr guard, std::vector<std::pair<DigitSum, int64_t>>* bounds) {
     if (const And* both = guard.as<And>()) {
       return split_guard(both->lhs, bounds) && split_guard(both->rhs, bounds);
     }
@@ -139,77 +139,72 @@ class Detector {
     // lhs < rhs as sum - limit < 0.
     const Linear difference =
         to_linear(b_, compare->lhs, ranges_) - to_linear(b_, compare->rhs, ranges_);
-    Sum sum;
+    DigitSum sum;
     if (!from_linear(difference, &sum)) {
       failure_ = IterMapError::kPredicateUnsupported;  // whatever it is in the guard
       return false;
     }
-    if (!sum.base.is_constant()) return fail(IterMapError::kPredicateUnsupported);
+    if (!sum.base.is_constant() || any_below_one(sum.digits)) {
+      return fail(IterMapError::kPredicateUnsupported);
+    }
     const int64_t limit = (less ? 0 : 1) - sum.base.constant;
     sum.base = Linear::of(0);
     bounds->emplace_back(std::move(sum), limit);
     return true;
   }
 
-  bool add_bound(Sum sum, int64_t limit) {
+  bool add_bound(DigitSum sum, int64_t limit) {
     replace_cut(sum);
     int64_t product = 1;
-    if (sum.splits.empty()) {
+    if (sum.digits.empty()) {
       return limit > 0 || fail(IterMapError::kPredicateConflict);
     }
     // A common factor: 4*x < 10 is x < 3.
-    const int64_t unit = sum.splits.back().scale;
-    for (Split& s : sum.splits) {
+    const int64_t unit = sum.digits.back().scale;
+    for (Digit& s : sum.digits) {
       if (s.scale % unit != 0) return fail(IterMapError::kPredicateUnsupported);
       s.scale /= unit;
     }
     limit = floor_div(limit + unit - 1, unit);
-    if (!is_mixed_radix(sum.splits, &product)) {
+    if (!is_mixed_radix(sum.digits, &product)) {
       // A bound that no value reaches says nothing.
       int64_t largest = 0;
-      for (const Split& s : sum.splits) largest += (s.extent - 1) * s.scale;
+      for (const Digit& s : sum.digits) largest += (s.extent - 1) * s.scale;
       return largest < limit || fail(IterMapError::kPredicateConflict);
     }
     if (limit >= product) return true;
     if (limit < 1) return fail(IterMapError::kPredicateConflict);
     // Digits that the bound keeps at 0 or leaves whole are no part of what it cuts: with y < 64,
-    // 64*x + y < 16 is x < 1 and y < 16, and 64*x + y < 128 is x < 2.
-    while (sum.splits.size() > 1) {
-      const int64_t low = sum.splits[sum.splits.size() - 2].scale;
-      if (limit <= sum.splits[0].scale) {
-        Split top = sum.splits[0];
+    // 64*x + y < 16 is x < 1 and y < 16, 64*x + y < 128 is x < 2, and 64*x + y < 96 is
+    // 2*x + y // 32 < 3.
+    while (sum.digits.size() > 1) {
+      if (limit <= sum.digits[0].scale) {
+        Digit top = sum.digits[0];
         top.scale = 1;
-        add_cut({top}, 1);
-        sum.splits.erase(sum.splits.begin());
-      } else if (limit % low == 0) {
-        sum.splits.pop_back();
-        for (Split& s : sum.splits) s.scale /= low;
-        limit /= low;
-      } else {
-        break;
+        add_fused({top}, 1, true);
+        sum.digits.erase(sum.digits.begin());
+        continue;
       }
+      const int64_t rest = strip_digits(sum.digits, limit);
+      if (rest == limit) break;
+      limit = rest;
     }
-    add_cut(std::move(sum.splits), limit);
+    add_fused(std::move(sum.digits), limit, true);
     return true;
-  }
-
-  void add_cut(std::vector<Split> digits, int64_t extent) {
-    Mark mark;
-    mark.fused = std::move(digits);
-    mark.extent = extent;
-    mark.cut = true;
-    marks_.push_back(std::move(mark));
   }
 
   // --- expressions
 
-  bool detect(Expr e, Sum* out) {
+  bool detect(Expr e, DigitSum* out) {
     if (!from_linear(to_linear(b_, e, ranges_), out)) return fail(IterMapError::kNotAffine);
+    if (any_below_one(out->digits)) return fail(IterMapError::kNotAffine);
     replace_cut(*out);
     return true;
   }
 
-  bool from_linear(const Linear& linear, Sum* out) {
+  // Scales may be negative until quotients around are lifted. A modulus other than 0: multiples of
+  // it do not matter.
+  bool from_linear(const Linear& linear, DigitSum* out, int64_t modulus = 0) {
     if (linear.overflow) return fail(IterMapError::kNotAffine);
     out->base = Linear::of(linear.constant);
     for (const Term& term : linear.terms) {
@@ -223,43 +218,31 @@ class Detector {
         continue;
       }
       if (factors.size() != 1) return fail(IterMapError::kNotAffine);
-      Split split;
+      Digit digit;
       bool vanishes = false;
-      if (!atom_split(factors[0], &split, &vanishes)) return false;
-      if (vanishes) continue;
-      split.scale *= term.coef;
-      if (split.scale < 1) return fail(IterMapError::kNotAffine);
-      out->splits.push_back(split);
+      std::vector<Digit> pulled;
+      if (!atom_digit(factors[0], &digit, &vanishes, &pulled)) return false;
+      if (!vanishes) pulled.push_back(digit);
+      for (Digit& part : pulled) {
+        if (__builtin_mul_overflow(part.scale, term.coef, &part.scale) ||
+            std::abs(part.scale) > kMaxScale) {
+          return fail(IterMapError::kNotAffine);
+        }
+        add_digit(out->digits, part);
+      }
     }
-    sort(out->splits);
-    join_digits(out->splits);
+    if (modulus > 0) {
+      for (Digit& digit : out->digits) digit.scale = floor_mod(digit.scale, modulus);
+      std::erase_if(out->digits, [](const Digit& d) { return d.scale == 0; });
+    }
+    sort_digits(out->digits);
+    join_digits(out->digits);
     return true;
   }
 
-  static void sort(std::vector<Split>& splits) {
-    std::stable_sort(splits.begin(), splits.end(), [](const Split& x, const Split& y) {
-      return x.scale != y.scale ? x.scale > y.scale : x.mark < y.mark;
-    });
-  }
-
-  // (m // 4) * 4 + m % 4 is m again.
-  static void join_digits(std::vector<Split>& splits) {
-    for (std::size_t i = 0; i + 1 < splits.size();) {
-      const Split& high = splits[i];
-      const Split& low = splits[i + 1];
-      if (high.mark == low.mark && high.lower == low.lower * low.extent &&
-          high.scale == low.scale * low.extent) {
-        splits[i] = {low.mark, low.lower, low.extent * high.extent, low.scale};
-        splits.erase(splits.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-        i = i > 0 ? i - 1 : 0;
-      } else {
-        ++i;
-      }
-    }
-  }
-
-  // A variable, or a quotient or remainder of a sum, as one digit of one mark.
-  bool atom_split(Expr atom, Split* out, bool* vanishes) {
+  // A variable, or a quotient or remainder of a sum, as one digit of one mark. `pulled`: what else
+  // it is a sum of, since the simplifier had taken its opposite out.
+  bool atom_digit(Expr atom, Digit* out, bool* vanishes, std::vector<Digit>* pulled) {
     if (const Var* v = atom.as<Var>()) {
       const int32_t mark = leaf(v->id);
       *out = {mark, 1, marks_[static_cast<std::size_t>(mark)].extent, 1};
@@ -273,15 +256,16 @@ class Detector {
     const IntImm* divisor = n->rhs.as<IntImm>();
     if (divisor == nullptr) return fail(IterMapError::kSymbolic);
     if (divisor->value < 1) return fail(IterMapError::kNotAffine);
-    Sum inner;
-    if (!detect(n->lhs, &inner)) return false;
+    const int64_t c = divisor->value;
+    DigitSum inner;
+    if (!from_linear(to_linear(b_, n->lhs, ranges_), &inner, quotient ? 0 : c)) return false;
+    if (!lift(inner, c, quotient ? pulled : nullptr)) return fail(IterMapError::kDivisorMismatch);
     if (!inner.base.is_constant(0)) return fail(IterMapError::kNotAffine);
-    if (inner.splits.empty()) {
+    if (inner.digits.empty()) {
       *vanishes = true;
       return true;
     }
     if (!as_single(inner, out)) return false;
-    const int64_t c = divisor->value;
     if (c >= out->extent) {
       *vanishes = quotient;
       return true;
@@ -297,81 +281,92 @@ class Detector {
     return true;
   }
 
+  // Puts the sum below a divisor into a form that as_single takes, if there is one. False if a
+  // scale stays below 1.
+  bool lift(DigitSum& inner, int64_t divisor, std::vector<Digit>* pulled) {
+    int64_t product = 1;
+    DigitSum as_it_is = inner;
+    if (!any_below_one(inner.digits)) replace_cut(as_it_is);
+    if (is_mixed_radix(as_it_is.digits, &product)) {
+      inner = std::move(as_it_is);
+      return true;
+    }
+    lift_digits(inner.digits, divisor, depths_, pulled);
+    if (any_below_one(inner.digits)) return false;
+    join_digits(inner.digits);
+    replace_cut(inner);
+    return true;
+  }
+
   // The sum as a digit of scale 1: itself, or all of a fused mark.
-  bool as_single(const Sum& sum, Split* out) {
-    if (sum.splits.size() == 1 && sum.splits[0].scale == 1) {
-      *out = sum.splits[0];
+  bool as_single(const DigitSum& sum, Digit* out) {
+    if (sum.digits.size() == 1 && sum.digits[0].scale == 1) {
+      *out = sum.digits[0];
       return true;
     }
     int64_t product = 1;
-    if (!is_mixed_radix(sum.splits, &product)) return fail(IterMapError::kDivisorMismatch);
+    if (!is_mixed_radix(sum.digits, &product)) return fail(IterMapError::kDivisorMismatch);
     for (std::size_t i = 0; i < marks_.size(); ++i) {
-      if (!marks_[i].cut && same(marks_[i].fused, sum.splits)) {
+      if (!marks_[i].cut && same(marks_[i].fused, sum.digits)) {
         *out = {static_cast<int32_t>(i), 1, product, 1};
         return true;
       }
     }
-    Mark mark;
-    mark.fused = sum.splits;
-    mark.extent = product;
-    marks_.push_back(std::move(mark));
-    *out = {static_cast<int32_t>(marks_.size()) - 1, 1, product, 1};
+    *out = {add_fused(sum.digits, product, false), 1, product, 1};
     return true;
   }
 
-  static bool same(const std::vector<Split>& x, const std::vector<Split>& y) {
+  static bool same(const std::vector<Digit>& x, const std::vector<Digit>& y) {
     if (x.size() != y.size() || x.empty()) return false;
     for (std::size_t i = 0; i < x.size(); ++i) {
-      if (x[i].mark != y[i].mark || x[i].lower != y[i].lower || x[i].extent != y[i].extent ||
-          x[i].scale != y[i].scale) {
-        return false;
-      }
+      if (!same_place(x[i], y[i]) || x[i].scale != y[i].scale) return false;
     }
-    return true;
-  }
-
-  // Scales 1, e0, e0*e1, ...
-  static bool is_mixed_radix(const std::vector<Split>& splits, int64_t* product) {
-    int64_t expected = 1;
-    for (auto s = splits.rbegin(); s != splits.rend(); ++s) {
-      if (s->scale != expected || s->extent > (int64_t{1} << 40) / expected) return false;
-      expected *= s->extent;
-    }
-    *product = expected;
     return true;
   }
 
   // Where all digits of a cut mark stand in the sum with one common factor, the mark takes their
   // place.
-  void replace_cut(Sum& sum) {
+  void replace_cut(DigitSum& sum) {
     for (std::size_t m = 0; m < marks_.size(); ++m) {
-      if (!marks_[m].cut) continue;
-      const std::vector<Split>& digits = marks_[m].fused;
-      for (const Split& candidate : sum.splits) {
-        if (candidate.mark != digits.back().mark || candidate.lower != digits.back().lower ||
-            candidate.extent != digits.back().extent) {
-          continue;
+      if (marks_[m].cut) replace_cut(sum, static_cast<int32_t>(m));
+    }
+  }
+
+  void replace_cut(DigitSum& sum, int32_t cut) {
+    const DigitMark& mark = marks_[static_cast<std::size_t>(cut)];
+    std::vector<Digit> digits = refined(sum.digits, mark.fused);
+    const auto find = [&](const Digit& wanted) {
+      return std::find_if(digits.begin(), digits.end(),
+                          [&](const Digit& d) { return same_place(d, wanted); });
+    };
+    const auto last = find(mark.fused.back());
+    if (last == digits.end()) return;
+    const int64_t factor = last->scale;
+    for (const Digit& digit : mark.fused) {
+      const auto at = find(digit);
+      if (at == digits.end() || at->scale != digit.scale * factor) return;
+      digits.erase(at);
+    }
+    if (mark.extent != 1) digits.push_back({cut, 1, mark.extent, factor});
+    sort_digits(digits);
+    join_digits(digits);
+    sum.digits = std::move(digits);
+  }
+
+  // One iterator for digits that lie in each other's: of 4*x + y, both the sum's remainder by 6 and
+  // x // 9 are digits of the sum.
+  void hoist(std::vector<DigitSum>& sums) const {
+    std::vector<char> used(marks_.size(), 0);
+    for (const DigitSum& sum : sums) {
+      for (const Digit& d : sum.digits) used[static_cast<std::size_t>(d.mark)] = 1;
+    }
+    for (std::size_t m = marks_.size(); m-- > 0;) {
+      if (used[m] == 0 || marks_[m].var != nullptr || marks_[m].cut) continue;
+      for (DigitSum& sum : sums) {
+        for (Digit& d : sum.digits) {
+          if (d.mark != static_cast<int32_t>(m)) embed_digit(d, marks_, static_cast<int32_t>(m));
         }
-        const int64_t factor = candidate.scale;
-        std::vector<std::size_t> at;
-        for (const Split& digit : digits) {
-          for (std::size_t i = 0; i < sum.splits.size(); ++i) {
-            const Split& s = sum.splits[i];
-            if (s.mark == digit.mark && s.lower == digit.lower && s.extent == digit.extent &&
-                s.scale == digit.scale * factor) {
-              at.push_back(i);
-              break;
-            }
-          }
-        }
-        if (at.size() != digits.size()) continue;
-        std::sort(at.rbegin(), at.rend());
-        for (std::size_t i : at)
-          sum.splits.erase(sum.splits.begin() + static_cast<std::ptrdiff_t>(i));
-        if (marks_[m].extent == 1) break;
-        sum.splits.push_back({static_cast<int32_t>(m), 1, marks_[m].extent, factor});
-        sort(sum.splits);
-        break;
+        join_digits(sum.digits);
       }
     }
   }
@@ -380,12 +375,12 @@ class Detector {
 
   // Number of values that the sum takes; false if they leave gaps that are not those of a common
   // scale.
-  static bool traverse(const Sum& sum, int64_t* extent, bool* overlaps) {
+  static bool traverse(const DigitSum& sum, int64_t* extent, bool* overlaps) {
     *extent = 1;
-    if (sum.splits.empty()) return true;
-    const int64_t unit = sum.splits.back().scale;
+    if (sum.digits.empty()) return true;
+    const int64_t unit = sum.digits.back().scale;
     int64_t reach = 1;  // values so far, in units
-    for (auto s = sum.splits.rbegin(); s != sum.splits.rend(); ++s) {
+    for (auto s = sum.digits.rbegin(); s != sum.digits.rend(); ++s) {
       if (s->scale % unit != 0) return false;
       const int64_t step = s->scale / unit;
       if (step > reach) return false;
@@ -397,31 +392,33 @@ class Detector {
   }
 
   // Are the digits used apart from each other? `complete`: together they make up every loop.
-  IterMapError check_uses(const std::vector<Sum>& sums, bool* complete) {
-    std::vector<std::vector<Split>> uses(marks_.size());
-    for (const Sum& sum : sums) {
-      for (const Split& s : sum.splits) uses[static_cast<std::size_t>(s.mark)].push_back(s);
+  IterMapError check_uses(const std::vector<DigitSum>& sums, bool* complete) {
+    std::vector<std::vector<Digit>> uses(marks_.size());
+    for (const DigitSum& sum : sums) {
+      for (const Digit& s : sum.digits) uses[static_cast<std::size_t>(s.mark)].push_back(s);
     }
     // A fused mark stands after its digits' marks, and it uses them up; so does a cut that no index
     // mentions.
     for (std::size_t m = marks_.size(); m-- > 0;) {
       if (marks_[m].var != nullptr || (uses[m].empty() && !marks_[m].cut)) continue;
-      for (const Split& digit : marks_[m].fused) {
+      for (const Digit& digit : marks_[m].fused) {
         uses[static_cast<std::size_t>(digit.mark)].push_back(digit);
       }
     }
     for (std::size_t m = 0; m < marks_.size(); ++m) {
-      std::vector<Split>& used = uses[m];
+      std::vector<Digit>& used = uses[m];
       std::sort(used.begin(), used.end(),
-                [](const Split& x, const Split& y) { return x.lower < y.lower; });
+                [](const Digit& x, const Digit& y) { return x.lower < y.lower; });
       int64_t reached = 1;
-      for (const Split& s : used) {
+      for (const Digit& s : used) {
         if (s.lower < reached) {
-          const bool by_guard = std::any_of(marks_.begin(), marks_.end(), [&](const Mark& mark) {
-            return mark.cut &&
-                   std::any_of(mark.fused.begin(), mark.fused.end(),
-                               [&](const Split& d) { return d.mark == static_cast<int32_t>(m); });
-          });
+          const bool by_guard =
+              std::any_of(marks_.begin(), marks_.end(), [&](const DigitMark& mark) {
+                return mark.cut &&
+                       std::any_of(mark.fused.begin(), mark.fused.end(), [&](const Digit& d) {
+                         return d.mark == static_cast<int32_t>(m);
+                       });
+              });
           return by_guard ? IterMapError::kPredicateConflict : IterMapError::kNotIndependent;
         }
         if (s.lower % reached != 0) return IterMapError::kNotIndependent;
@@ -441,16 +438,16 @@ class Detector {
     t.coef = value;
     return t;
   }
-  static IterSum public_sum(const std::vector<Split>& splits, const Linear& base) {
+  static IterSum public_sum(const std::vector<Digit>& splits, const Linear& base) {
     IterSum out;
     out.base = base;
-    for (const Split& s : splits) {
+    for (const Digit& s : splits) {
       out.splits.push_back({s.mark, number(s.lower), number(s.extent), number(s.scale)});
     }
     return out;
   }
-  void fill(IterMap& map, const std::vector<Sum>& sums, const std::vector<int64_t>& extents) {
-    for (const Mark& mark : marks_) {
+  void fill(IterMap& map, const std::vector<DigitSum>& sums, const std::vector<int64_t>& extents) {
+    for (const DigitMark& mark : marks_) {
       IterMark out;
       if (mark.var != nullptr) out.var = mark.var;
       out.fused = public_sum(mark.fused, Linear::of(0));
@@ -458,7 +455,7 @@ class Detector {
       map.marks.push_back(std::move(out));
     }
     for (std::size_t i = 0; i < sums.size(); ++i) {
-      map.indices.push_back(public_sum(sums[i].splits, sums[i].base));
+      map.indices.push_back(public_sum(sums[i].digits, sums[i].base));
       map.extents.push_back(Linear::of(extents[i]));
     }
   }
@@ -466,7 +463,8 @@ class Detector {
   IrBuilder& b_;
   std::span<const Var* const> loops_;
   const VarRanges& ranges_;
-  std::vector<Mark> marks_;
+  std::vector<DigitMark> marks_;
+  std::vector<int32_t> depths_;  // by mark: position of its innermost loop
   IterMapError failure_ = IterMapError::kNone;
 };
 

@@ -46,6 +46,7 @@ class Simplifier {
   std::optional<bool> decide_not_positive(const Linear& difference);
   /// Tighter than interval_of: facts count too.
   Interval interval_with_facts(const Linear& linear);
+  int64_t multiplied_out(const Linear& linear);
   /// The value of a bool expression if ranges and facts give it.
   std::optional<bool> decide(Expr condition);
 

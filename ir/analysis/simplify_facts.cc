@@ -88,7 +88,25 @@ Interval Simplifier::interval_with_facts(const Linear& linear) {
     result.hi = std::min(result.hi, below.hi);
     result.lo = std::max(result.lo, above.lo);
   }
+  result.hi = std::min(result.hi, multiplied_out(linear));
   return result;
+}
+
+// With c > 0, rest + c*(x // d) <= (d*rest + c*x) // d: a fact may be about that sum. The bound of
+// the first quotient alone; others in x or in the rest are seen to in turn.
+int64_t Simplifier::multiplied_out(const Linear& linear) {
+  for (const Term& t : linear.terms) {
+    const FloorDiv* n = t.degree == 1 ? t.atoms[0].as<FloorDiv>() : nullptr;
+    const IntImm* divisor = n != nullptr ? n->rhs.as<IntImm>() : nullptr;
+    if (divisor == nullptr || divisor->value < 1 || t.coef < 1) continue;
+    const Linear inner = this->linear(n->lhs);
+    if (may_wrap(inner)) continue;
+    const Linear sum = (linear - Linear::of(t)) * divisor->value + inner * t.coef;
+    if (sum.overflow) continue;
+    const int64_t hi = interval_with_facts(sum).hi;
+    return hi == Interval::kNoUpper ? hi : floor_div(hi, divisor->value);
+  }
+  return Interval::kNoUpper;
 }
 
 std::optional<bool> Simplifier::decide_not_positive(const Linear& difference) {

@@ -239,9 +239,13 @@ std::optional<BufferRegion> guarded_box(IrBuilder& b, const LeafBlock& leaf, con
       vars.push_back(loop->var);
     }
   }
+  // The tail of a split cuts the box; the edge of the buffer leaves out only what nobody writes.
+  const Expr guard = may_skip_silently(b, leaf, access, ranges)
+                         ? leaf.block->guard
+                         : guard_within_domain(b, *leaf.block, ranges);
   const std::vector<Expr> indices = bound_indices(b, *leaf.block, *written, ranges);
   const IterMapResult found =
-      detect_iter_map(b, indices, vars, leaf.block->guard, ranges, IterMapLevel::kSurjective);
+      detect_iter_map(b, indices, vars, guard, ranges, IterMapLevel::kSurjective);
   ranges.rewind(mark);
   if (!steps_of_one(found)) return std::nullopt;
   BufferRegion out{access.buffer, {}};

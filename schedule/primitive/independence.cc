@@ -1,12 +1,15 @@
 #include "schedule/primitive/independence.h"
 
 #include "ir/analysis/carried.h"
+#include "ir/analysis/iter_map.h"
 #include "ir/analysis/linear.h"
 #include "ir/analysis/region.h"
+#include "ir/analysis/simplify.h"
 #include "ir/equal.h"
 #include "ir/visit.h"
 #include "schedule/primitive/box.h"
 #include "schedule/primitive/flow.h"
+#include "schedule/primitive/reducer.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -40,6 +43,10 @@ class Chain {
         loops_(loops),
         leaves_(leaves(loops.back()->body)),
         ranges_(ranges_at(program, top)) {
+    for (Stmt s : top.path) {
+      const Loop* loop = s.as<Loop>();
+      if (loop != nullptr && loop != loops[0]) outer_.push_back(loop);
+    }
     for (const Loop* loop : loops) {
       if (loop != loops[0]) ranges_.bind(loop->var, loop->extent);
       extents_.push_back(constant(loop->extent).value_or(0));
@@ -50,6 +57,7 @@ class Chain {
   std::vector<BoxAccess> accesses();
   bool disjoint_slabs(const std::vector<BoxAccess>& accesses, BufferId buffer);
   bool covered(const std::vector<BoxAccess>& accesses, BufferId buffer);
+  bool writes_once(BufferId buffer);
   bool apart(BufferId buffer);
 
  private:
@@ -73,6 +81,7 @@ class Chain {
 
   IrBuilder& b_;
   std::span<const Loop* const> loops_;
+  std::vector<const Loop*> outer_;  // around the chain, outermost first
   std::vector<int64_t> extents_;
   std::vector<LeafBlock> leaves_;
   VarRanges ranges_;
@@ -226,7 +235,10 @@ bool Chain::covered(const std::vector<BoxAccess>& accesses, BufferId buffer) {
     }
     if (write.leaf_idx >= read.leaf_idx) return false;
     const LeafBlock& reader = leaves_[read.leaf_idx];
-    return covers_box(writer, *write.declared, reader, *read.declared) ||
+    // Loops that both stand in: what their later iterations write comes too late for earlier reads.
+    const bool in_turns =
+        !writer.loops.empty() && !reader.loops.empty() && writer.loops[0] == reader.loops[0];
+    return (!in_turns && covers_box(writer, *write.declared, reader, *read.declared)) ||
            covers_in_common(writer, *write.declared, reader, *read.declared);
   };
   for (const BoxAccess& read : accesses) {
@@ -244,12 +256,14 @@ bool Chain::covers_box(const LeafBlock& writer, const Access& write, const LeafB
                        const Access& read) {
   const BufferRegion needed = access_box(b_, reader, read, ranges_);
   const BufferRegion written = access_box(b_, writer, write, ranges_);
-  if (covers(b_, written, needed, ranges_) == Proof::kYes &&
-      writes_whole_box(b_, writer, write, ranges_)) {
-    return true;
-  }
+  // A window over the edge of the buffer reads only what is inside.
+  const auto is_covered_by = [&](const BufferRegion& box) {
+    return covers(b_, box, needed, ranges_) == Proof::kYes ||
+           covers(b_, box, clip_to_buffer(b_, needed, ranges_), ranges_) == Proof::kYes;
+  };
+  if (is_covered_by(written) && writes_whole_box(b_, writer, write, ranges_)) return true;
   const std::optional<BufferRegion> cut = guarded_box(b_, writer, write, ranges_);
-  return cut && covers(b_, *cut, needed, ranges_) == Proof::kYes;
+  return cut && is_covered_by(*cut);
 }
 
 // The same in each iteration of the loops that both stand in: what several of them touch together
@@ -273,6 +287,47 @@ bool Chain::covers_in_common(const LeafBlock& writer, const Access& write, const
   const bool ok = covers_box(inside(writer), write, inside(reader), read);
   ranges_.rewind(mark);
   return ok;
+}
+
+// Is the buffer accessed by one block alone, each instance at one element of its own? So it is if
+// the element determines the iteration: of the chain and what is inside, or of some loops around as
+// well, which a fused index may need (only what differs inside counts then).
+bool Chain::writes_once(BufferId buffer) {
+  const LeafBlock* writer = nullptr;
+  const Access* write = nullptr;
+  for (const LeafBlock& leaf : leaves_) {
+    for (const auto* list : {&leaf.block->writes, &leaf.block->reads}) {
+      for (const Access& access : *list) {
+        if (access.buffer != buffer) continue;
+        if (writer != nullptr && (writer != &leaf || !same_region(*write, access))) return false;
+        writer = &leaf;
+        write = &access;
+      }
+    }
+  }
+  if (writer == nullptr || !is_point(*write)) return false;
+  const VarRanges::Mark mark = ranges_.mark();
+  std::vector<const Var*> vars;
+  for (const Loop* loop : outer_) vars.push_back(loop->var);
+  for (const Loop* loop : loops_) vars.push_back(loop->var);
+  for (const Loop* loop : writer->loops) {
+    ranges_.bind(loop->var, loop->extent);
+    vars.push_back(loop->var);
+  }
+  std::vector<Expr> indices;
+  for (const Range& range : bound_region(b_, *writer->block, *write).box) {
+    indices.push_back(simplify(b_, range.min, ranges_));
+  }
+  // Instances that the edge of the domain leaves out may be thought to run: that makes it harder.
+  const Expr guard = guard_within_domain(b_, *writer->block, ranges_);
+  bool found = false;
+  for (std::size_t first = outer_.size() + 1; first-- > 0 && !found;) {
+    found = detect_iter_map(b_, indices, std::span(vars).subspan(first), guard, ranges_,
+                            IterMapLevel::kBijective)
+                .ok();
+  }
+  ranges_.rewind(mark);
+  return found;
 }
 
 // Do two different iterations never touch one element, one of them writing? Element by element.
@@ -343,7 +398,10 @@ BufferId dependent_buffer(IrBuilder& b, const Program& program, const Site& top,
     const bool own = may_own && about.role == BufferRole::kIntermediate &&
                      !accessed_outside(program, buffer, chain.back()) &&
                      analysis.covered(accesses, buffer);
-    if (own || (effort == Effort::kExact && analysis.apart(buffer))) continue;
+    if (own ||
+        (effort == Effort::kExact && (analysis.writes_once(buffer) || analysis.apart(buffer)))) {
+      continue;
+    }
     return buffer;
   }
   return {};

@@ -197,8 +197,8 @@ Result<void> check_instances_once(IrBuilder& b, const Block& block,
   return {};
 }
 
-bool guard_cuts_only_domain(IrBuilder& b, const Block& block, const VarRanges& ranges) {
-  if (!block.guard.defined()) return true;
+Expr guard_within_domain(IrBuilder& b, const Block& block, const VarRanges& ranges) {
+  if (!block.guard.defined()) return {};
   std::vector<Linear> facts;
   for (const IterVar& iter : block.iters) {
     const Linear binding = to_linear(b, iter.binding, ranges);
@@ -207,15 +207,19 @@ bool guard_cuts_only_domain(IrBuilder& b, const Block& block, const VarRanges& r
     facts.push_back(binding);
     facts.push_back(below);
   }
+  Expr out;
   for (Expr conjunct : conjuncts(block.guard)) {
     const std::optional<Linear> goal = nonnegative(b, conjunct, ranges);
-    if (!goal) return false;
-    const bool implied = std::any_of(facts.begin(), facts.end(), [&](const Linear& fact) {
-      return implies(fact, *goal, ranges);
-    });
-    if (!implied) return false;
+    const bool implied = goal && std::any_of(facts.begin(), facts.end(), [&](const Linear& fact) {
+                           return implies(fact, *goal, ranges);
+                         });
+    if (!implied) out = out.defined() ? b.logical_and(out, conjunct) : conjunct;
   }
-  return true;
+  return out;
+}
+
+bool guard_cuts_only_domain(IrBuilder& b, const Block& block, const VarRanges& ranges) {
+  return !guard_within_domain(b, block, ranges).defined();
 }
 
 }  // namespace prunerc::schedule

@@ -51,8 +51,10 @@ Result<void> check_instances_once(ir::IrBuilder& b, const ir::Block& block,
                                   const std::vector<const ir::Loop*>& loops,
                                   const ir::VarRanges& ranges);
 
-/// Does the guard cut off nothing but values outside the iteration variables' extents? `ranges`
-/// knows the loops.
+/// The part of the guard that cuts off more than values outside the iteration variables' extents;
+/// null if none does. `ranges` knows the loops.
+ir::Expr guard_within_domain(ir::IrBuilder& b, const ir::Block& block, const ir::VarRanges& ranges);
+/// Does the guard cut off nothing but values outside the iteration variables' extents?
 bool guard_cuts_only_domain(ir::IrBuilder& b, const ir::Block& block, const ir::VarRanges& ranges);
 
 }  // namespace prunerc::schedule

@@ -116,6 +116,7 @@ std::vector<GpuVariant> gpu_variants() {
   return {
       {.name = "gpu"},
       {.name = "gpu+stages", .inline_stages = false},
+      {.name = "gpu+outer row", .outer_row = true},
       {.name = "gpu+direct", .shared = false},
       {.name = "gpu+row per thread", .threads_share_rows = false},
       {.name = "gpu+split", .fuse_rows = false},

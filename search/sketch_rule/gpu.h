@@ -24,6 +24,7 @@ struct GpuVariant {
   std::string name;
   bool inline_stages = true;       // elementwise stages into their readers, padding too
   bool shared = true;              // operands of a tile through shared memory
+  bool outer_row = false;          // tiles along the outermost axis with reuse, not the innermost
   bool threads_share_rows = true;  // the threads of a block reduce a row together
   bool fuse_rows = true;           // a chain of stages in one kernel, a row for each block
   int mapping = 0;                 // products by tensor instructions: the n-th best mapping, from 1

@@ -46,7 +46,7 @@ struct Axes {
   std::size_t longest = 0;  // of the reduction axes: the one that is cut
 };
 
-std::optional<Axes> find_axes(const BlockFacts& facts) {
+std::optional<Axes> find_axes(const BlockFacts& facts, bool outer_row = false) {
   if (facts.block == nullptr || !facts.trivial || facts.block->writes.size() != 1 ||
       facts.block->body.as<ir::Store>() == nullptr || facts.reduce.empty()) {
     return std::nullopt;
@@ -59,8 +59,9 @@ std::optional<Axes> find_axes(const BlockFacts& facts) {
   if (!column) return std::nullopt;
   for (const Axis& axis : facts.spatial) {
     if (axis.iter == column->iter || axis.extent == 1) continue;
-    // The innermost axis along which some operand is reused.
-    if (is_reused(*facts.block, axis.var)) row = axis;
+    // The innermost axis along which some operand is reused, or the outermost: of a convolution
+    // rows of pixels, which share the weights, or channels, which share the window.
+    if (is_reused(*facts.block, axis.var) && !(outer_row && row)) row = axis;
   }
   if (!row && !is_reused(*facts.block, column->var)) return std::nullopt;
   axes.column = *column;
@@ -96,7 +97,7 @@ class GpuTile {
 
   Result<void> run() {
     const BlockFacts facts = facts_of(s_, block_);
-    const std::optional<Axes> axes = find_axes(facts);
+    const std::optional<Axes> axes = find_axes(facts, variant_.outer_row);
     if (!axes) return error(Diag::kUnsupported, std::string("tiling of this block"));
     const std::vector<int> fetched = shared_operands(*facts.block, *axes);
     const std::vector<std::size_t> places = places_of(*facts.block, *axes);

@@ -209,9 +209,48 @@ TEST_CASE("a guard cuts the digits that it is about, however the bindings take t
     CHECK(found.map.extents[1].is_constant(16));
     CHECK(broken(s, bindings, guard, found).empty());
   }
-  // Half a row, and rows that end within what one thread of the first axis has.
+  // Half a row.
   CHECK_FALSE(s.detect({row, column}, s.b.lt(fused, s.c(40))).ok());
-  CHECK_FALSE(s.detect({row, column}, s.b.lt(fused, s.c(6 * 16))).ok());
+}
+
+TEST_CASE("threads that fetch a tile together, whatever its sides") {
+  // Outer steps, threads and a vector fused, then taken apart by the sides: what a shared window of
+  // a convolution is fetched by. The simplifier reduces quotients and remainders of the sum.
+  int num_tails = 0;
+  for (uint64_t seed = 0; seed < 600; ++seed) {
+    Rng rng(seed, 29);
+    const int64_t threads = int64_t{1} << rng.between(1, 5);
+    const int64_t vector = int64_t{1} << rng.between(0, 2);
+    std::vector<int64_t> sides = {rng.between(1, 4), rng.between(1, 9), rng.between(1, 9)};
+    sides[2] = (sides[2] + vector - 1) / vector * vector;
+    const int64_t total = sides[0] * sides[1] * sides[2];
+    const int64_t per_step = threads * vector;
+    Loops s({(total + per_step - 1) / per_step, threads, vector});
+    Expr at = s.b.add(s.b.mul(s.fuse(0, 1), s.c(vector)), Expr(s.v(2)));
+    const std::vector<Expr> bindings = {
+        s.b.floordiv(at, s.c(sides[1] * sides[2])),
+        s.b.floormod(s.b.floordiv(at, s.c(sides[2])), s.c(sides[1])),
+        s.b.floormod(at, s.c(sides[2])),
+    };
+    std::vector<Expr> reduced;
+    for (Expr e : bindings) reduced.push_back(simplify(s.b, e, s.ranges));
+    const Expr guard = total % per_step == 0 ? Expr() : s.b.lt(at, s.c(total));
+    num_tails += guard.defined() ? 1 : 0;
+    for (const std::vector<Expr>& form : {bindings, reduced}) {
+      const IterMapResult found = s.detect(form, guard, IterMapLevel::kBijective);
+      INFO("seed " << seed << ": " << sides[0] << "x" << sides[1] << "x" << sides[2] << " by "
+                   << threads << "x" << vector << ": " << show(form[0]) << "; " << show(form[1])
+                   << "; " << show(form[2]));
+      REQUIRE(std::string(to_string(found.error)) == "no error");
+      for (std::size_t i = 0; i < 3; ++i) CHECK(found.map.extents[i].is_constant(sides[i]));
+      CHECK(broken(s, form, guard, found).empty());
+      // One element less than whole rows is no box.
+      if (guard.defined() && sides[2] > 1 && sides[0] * sides[1] > 1) {
+        CHECK_FALSE(s.detect(form, s.b.lt(at, s.c(total - 1)), IterMapLevel::kBijective).ok());
+      }
+    }
+  }
+  CHECK(num_tails > 300);
 }
 
 TEST_CASE("maps that are not independent, affine or complete are refused with a reason") {

@@ -202,6 +202,20 @@ TEST_CASE("faster memory and more multiprocessors are faster") {
   }
 }
 
+TEST_CASE("measured rates take the place of the table's") {
+  ir::Target slow = kA100;
+  slow.platform.fma_gflops = kA100.peak_gflops() / 2;
+  const std::vector<int64_t> values = {16, 1, 16, 4, 16, 1, 16, 4, 64, 16, 4};
+  const ir::Program tile = instance(gpu_gemm(1024, 1024, 1024), values);
+  CHECK(part_ns(tile, TermPart::kFma, slow) ==
+        Approx(2 * part_ns(tile, TermPart::kFma)).epsilon(1e-9));
+  // 64 bytes of 128 in a cycle of each multiprocessor.
+  slow = kA100;
+  slow.platform.l1_bandwidth = 64e9 * static_cast<double>(kA100.num_sms) * kA100.platform.clock_ghz;
+  CHECK(part_ns(transpose(1), TermPart::kShared, slow) ==
+        Approx(2 * part_ns(transpose(1), TermPart::kShared)).epsilon(1e-9));
+}
+
 TEST_CASE("models use the analyzer of the target's kind") {
   const ir::Program program = copy(1, 4);
   const ModelInput input = {&program, &kA100};

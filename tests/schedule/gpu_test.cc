@@ -11,6 +11,7 @@
 #include "tests/support/gpu_programs.h"
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
@@ -128,6 +129,69 @@ TEST_CASE("blocks with several tiles bring each tile's operand themselves") {
   // The next tile's is another block's.
   Schedule other(grid("(v + 16) % 128"));
   CHECK_FALSE(other.bind(LoopId(0), "block.x").ok());
+}
+
+TEST_CASE("blocks bring windows that lie over an edge, all threads together") {
+  // 5 of 10 rows for each b, with one above and one below, for each of 4 channels c: the threads t
+  // bring 7 rows of 14 in steps of 16, the last of which is cut.
+  const auto window = [](const std::string& flat, const std::string& first, int rows_of_14) {
+    const std::string row = fmt::format("{} + ({}) // 14", first, flat);
+    return parse_or_die(fmt::format(
+        R"(program p(X: f32[10, 14]) -> (Y: f32[4, 10, 14]) {{
+  buffer S: f32[10, 14] shared
+  for c in 4 @L0 {{ for b in 2 @L1 {{
+    for f in 7 @L2 {{ for t in 8 @L3 {{ for v in 2 @L4 {{
+      block "bring" @B0 [i: S(10) = {row}, j: S(14) = ({flat}) % 14]
+          where 0 <= {row} && {row} < 10 && {flat} < {limit} {{
+        reads X[i, j] writes S[i, j] S[i, j] = X[i, j] }}
+    }} }} }}
+    for y in 5 @L5 {{ for x in 14 @L6 {{ for d in 3 @L7 {{
+      block "use" @B1 [p: S(4) = c, q: S(10) = b * 5 + y, r: S(14) = x, k: R(3) = d] {{
+        reads S[q + k - 1, r] writes Y[p, q, r] init {{ Y[p, q, r] = 0f32 }}
+        Y[p, q, r] = Y[p, q, r] + select(0 <= q + k - 1 && q + k - 1 < 10, S[q + k - 1, r], 0f32) }}
+    }} }} }}
+  }} }}
+}})",
+        fmt::arg("row", row), fmt::arg("flat", flat), fmt::arg("limit", rows_of_14)));
+  };
+  const std::string flat = "f * 16 + t * 2 + v";
+  const Program base = window(flat, "b * 5 - 1", 7 * 14);
+  Schedule all(base);
+  REQUIRE_OK(all.bind(LoopId(3), "thread.x"));
+  REQUIRE_OK(all.bind(LoopId(1), "block.x"));
+  REQUIRE_OK(all.bind(LoopId(0), "block.y"));
+  CHECK(check_equivalent(base, all.program()).ok());
+  // A row or an element less than is read, and a row that is another block's to bring.
+  for (const int limit : {6 * 14, 7 * 14 - 1}) {
+    Schedule less(window(flat, "b * 5 - 1", limit));
+    CHECK_FALSE(less.bind(LoopId(1), "block.x").ok());
+    CHECK_FALSE(less.bind(LoopId(0), "block.x").ok());
+  }
+  Schedule shifted(window(flat, "b * 5", 7 * 14));
+  CHECK_FALSE(shifted.bind(LoopId(1), "block.x").ok());
+  // Neighbouring threads that write one element.
+  Schedule overlapping(window("f * 16 + t + v", "b * 5 - 1", 7 * 14));
+  CHECK_FALSE(overlapping.bind(LoopId(3), "thread.x").ok());
+}
+
+TEST_CASE("what an iteration writes after a read does not cover the read") {
+  // For c = 1 the first read finds what c = 0 wrote last.
+  const auto program = [](const char* at) {
+    return parse_or_die(fmt::format(R"(program p(X: f32[2, 2]) -> (Y: f32[2, 2]) {{
+  buffer S: f32[2] global
+  for c in 2 @L0 {{ for b in 2 @L1 {{
+    block "bring" @B0 [i: S(2) = c, j: S(2) = b] {{ reads X[i, j] writes S[j] S[j] = X[i, j] }}
+    block "use" @B1 [i: S(2) = c, j: S(2) = b] {{
+      reads S[{0}] writes Y[i, j] Y[i, j] = S[{0}] }}
+  }} }}
+}})",
+                                    at));
+  };
+  Schedule later(program("(i + j) % 2"));
+  CHECK_FALSE(later.bind(LoopId(0), "block.x").ok());
+  CHECK_FALSE(later.parallel(LoopId(0)).ok());
+  Schedule own(program("j"));
+  REQUIRE_OK(own.bind(LoopId(0), "block.x"));
 }
 
 TEST_CASE("every GPU schedule has blocks and threads, all axes and scopes occur") {

@@ -143,6 +143,28 @@ TEST_CASE("products are tiled through shared memory and registers") {
   CHECK(traits.most_siblings >= 3);
 }
 
+TEST_CASE("windows of convolutions are tiled through shared memory, by rows and by channels") {
+  for (const char* name : {"conv2d", "conv2d_relu"}) {
+    const Task task = gpu_task(name, operator_program(name));
+    const Result<SearchSpace> space = make_space(task);
+    REQUIRE_OK(space);
+    int num_tiled = 0;
+    for (std::size_t s = 0; s < space->sketches.size(); ++s) {
+      if (space->sketches[s].name != "gpu" && space->sketches[s].name != "gpu+outer row") continue;
+      const Result<Candidate> made = instantiate(task, *space, static_cast<int>(s), {});
+      REQUIRE_OK(made);
+      INFO(name << " " << space->sketches[s].name << "\n" << ir::print(made->program));
+      const Traits traits = traits_of(made->program);
+      CHECK(traits.scopes.count(ir::Scope::kShared) == 1);
+      CHECK(traits.scopes.count(ir::Scope::kLocal) == 1);
+      // Two operands are fetched, then the threads compute.
+      CHECK(traits.most_siblings >= 3);
+      ++num_tiled;
+    }
+    CHECK(num_tiled == 2);
+  }
+}
+
 TEST_CASE("rows are reduced by the threads of a block, or by a thread each") {
   const Task task = gpu_task("softmax", operator_program("softmax_like"));
   const Result<SearchSpace> space = make_space(task);

@@ -79,7 +79,7 @@ TEST_CASE("layouts know their image, their padding and their inverse") {
       {"(i, j) -> (i // 4, j, i % 4)", {8, 5}, {2, 5, 4}, false, true},
       {"(i, j) -> (i // 4, j, i % 4)", {7, 5}, {2, 5, 4}, true, true},
       {"(i, j) -> (i*5 + j)", {3, 5}, {15}, false, true},
-      {"(i, j) -> ((i*6 + j) // 4, (i*6 + j) % 4)", {2, 6}, {3, 4}, false, false},
+      {"(i, j) -> ((i*6 + j) // 4, (i*6 + j) % 4)", {2, 6}, {3, 4}, false, true},
       {"(i) -> (i*2)", {5}, {9}, true, false},
       {"(i, j) -> (i*8 + j)", {3, 5}, {21}, true, false},
       {"(i) -> (9 - i)", {10}, {10}, false, false},

@@ -2,11 +2,11 @@
 #include "tools/driver/gpu_platform.h"
 
 #include "ir/support/file.h"
-#include "ir/support/hash.h"
+#include "runtime/cuda/attributes.h"
+#include "runtime/cuda/driver.h"
 #include "tools/driver/platform.h"
 
 #include <catch2/catch.hpp>
-#include <fmt/format.h>
 
 #include <cstdlib>
 
@@ -26,8 +26,13 @@ TEST_CASE("kept limits are the device's under every name of it, and words overri
                                            .l2_read_gbps = 50,
                                            .shared_read_gbps = 400,
                                            .timer = "timer=graph"};
+  const Result<const runtime::cuda::Driver*> api = runtime::cuda::driver();
+  REQUIRE(api.ok());
+  const auto device = runtime::cuda::describe_device(**api);
+  REQUIRE(device.ok());
   const std::string path =
-      fmt::format("{}/platform-gpu-{:016x}.txt", cache_folder(), hash_bytes("fake, driver 13000"));
+      limits_file({device->name, device->driver_version, device->target, {}, {}});
+  CHECK(path != limits_file({device->name, device->driver_version + 1, device->target, {}, {}}));
   const std::string text = to_string(limits) + "\n";
   REQUIRE(replace_file(path, text).ok());
 

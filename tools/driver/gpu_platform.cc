@@ -11,18 +11,12 @@
 #include <fmt/format.h>
 
 #include <mutex>
+#include <vector>
 
 namespace prunerc {
 namespace {
 
 namespace cuda = runtime::cuda;
-
-std::string limits_file(const GpuPlatform& gpu) {
-  const std::string folder = cache_folder();
-  if (folder.empty()) return "";
-  const std::string key = fmt::format("{}, driver {}", gpu.name, gpu.driver_version);
-  return fmt::format("{}/platform-gpu-{:016x}.txt", folder, hash_bytes(key));
-}
 
 Result<cuda::GpuLimits> measure(const ir::Target& target) {
   PRUNERC_TRY(const std::unique_ptr<cuda::CudaDevice> device,
@@ -61,6 +55,15 @@ Result<GpuPlatform> find_gpu(bool remeasure) {
 }
 
 }  // namespace
+
+std::string limits_file(const GpuPlatform& gpu) {
+  const std::string folder = cache_folder();
+  if (folder.empty()) return "";
+  const std::vector<cuda::LimitProbe> probes = cuda::limit_probes(gpu.target);
+  const std::string key = fmt::format("{}, driver {}, probes {:016x}", gpu.name, gpu.driver_version,
+                                      hash_bytes(probes.front().source.bytes));
+  return fmt::format("{}/platform-gpu-{:016x}.txt", folder, hash_bytes(key));
+}
 
 Result<GpuPlatform> gpu_platform(bool remeasure) {
   static std::mutex mutex;
