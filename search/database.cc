@@ -41,18 +41,6 @@ constexpr const char* kRecordColumns =
     "measure_s, verify_s, detail, evidence, platform, timer, seed, version, created, checksum "
     "FROM record ";
 
-std::string print_samples(const std::vector<double>& samples) {
-  std::string out;
-  char text[32];
-  for (const double sample : samples) {
-    const auto [end, code] = std::to_chars(text, text + sizeof(text), sample);
-    if (code != std::errc()) continue;
-    if (!out.empty()) out += ' ';
-    out.append(text, end);
-  }
-  return out;
-}
-
 std::vector<double> parse_samples(std::string_view text) {
   std::vector<double> samples;
   const char* at = text.data();
@@ -132,6 +120,18 @@ Result<void> migrate(sqlite3* db, const std::string& path) {
 }
 
 }  // namespace
+
+std::string print_samples(const std::vector<double>& samples) {
+  std::string out;
+  char text[32];
+  for (const double sample : samples) {
+    const auto [end, code] = std::to_chars(text, text + sizeof(text), sample);
+    if (code != std::errc()) continue;
+    if (!out.empty()) out += ' ';
+    out.append(text, end);
+  }
+  return out;
+}
 
 void Database::Close::operator()(sqlite3* db) const { sqlite3_close_v2(db); }
 

@@ -31,6 +31,9 @@ struct TaskRow {
   double best_ns = 0;       // of verified records, 0 if none; filled by list_tasks
 };
 
+/// Samples as the store writes them: the shortest text that reads back to the same numbers.
+std::string print_samples(const std::vector<double>& samples);
+
 /// One measurement of one candidate. With its TaskRow it can be replayed and checked anywhere.
 struct Record {
   int64_t id = 0;           // 0 before it is stored

@@ -156,10 +156,13 @@ Result<ImportCounts> Database::import_lines(std::istream& in) {
       continue;
     }
     PRUNERC_TRY(const int64_t task_id, put_task_row(task));
+    // A candidate may have been measured twice within a second: the samples tell.
     PRUNERC_TRY(Query query, Query::prepare(db_.get(), path_,
                                             "SELECT COUNT(*) FROM record WHERE task = ? AND "
-                                            "fingerprint = ? AND created = ? AND trace = ?"));
+                                            "fingerprint = ? AND created = ? AND trace = ? AND "
+                                            "samples = ?"));
     query.bind(task_id).bind(record.fingerprint).bind(record.created).bind(record.trace);
+    query.bind(print_samples(record.measurement.samples_ns));
     PRUNERC_TRY_VOID(query.step());
     if (query.int_column() > 0) {
       ++counts.num_known;

@@ -35,13 +35,12 @@ EqualityResult check_on_twin(const Task& task, const schedule::Trace& trace, dou
 
 std::vector<EqualityResult> check_candidates(const EqualityCheck& check, const Task& task,
                                              std::span<const Candidate> candidates,
-                                             std::span<const std::size_t> which, double log2_error,
-                                             uint64_t seed, ThreadPool& pool) {
-  return pool.map<EqualityResult>(which.size(), [&](std::size_t i) {
-    const Candidate& candidate = candidates[which[i]];
-    const uint64_t own = hash_combine(hash_combine(seed, candidate.fingerprint.low),
-                                      static_cast<uint64_t>(-log2_error));
-    return check(task, candidate.trace, log2_error, own);
+                                             std::span<const EqualityQuestion> questions,
+                                             uint64_t round, uint64_t seed, ThreadPool& pool) {
+  return pool.map<EqualityResult>(questions.size(), [&](std::size_t i) {
+    const Candidate& candidate = candidates[questions[i].candidate];
+    const uint64_t own = hash_combine(hash_combine(seed, candidate.fingerprint.low), round);
+    return check(task, candidate.trace, questions[i].log2_error, own);
   });
 }
 

@@ -41,12 +41,18 @@ inline bool is_refuted(const ir::FpvVerdict& verdict) {
   return verdict.kind == ir::VerdictKind::kNotEqual || verdict.kind == ir::VerdictKind::kInvalid;
 }
 
-/// The candidates at `which`, checked by the pool; results in that order, whatever thread made
-/// them. Each has a seed of its own, which depends on its program.
+struct EqualityQuestion {
+  std::size_t candidate = 0;
+  double log2_error = kDraftLog2Error;
+};
+
+/// Asks about candidates by the pool; results in the questions' order, whatever thread made them.
+/// Each has a seed of its own, which depends on its program and on `round`: verdicts of two rounds
+/// are independent, so that both are wrong with the product of their chances.
 std::vector<EqualityResult> check_candidates(const EqualityCheck& check, const Task& task,
                                              std::span<const Candidate> candidates,
-                                             std::span<const std::size_t> which, double log2_error,
-                                             uint64_t seed, ThreadPool& pool);
+                                             std::span<const EqualityQuestion> questions,
+                                             uint64_t round, uint64_t seed, ThreadPool& pool);
 
 }  // namespace prunerc::search
 

@@ -34,6 +34,7 @@ class Inbox {
   /// Several losses in a row, or a measurer that owes answers and has none: nothing measured
   /// afterwards would mean anything.
   bool has_lost_device() const;
+  double busy_seconds() const { return measurer_.busy_seconds(); }
   bool has_ended() const { return is_cancelled() || has_lost_device(); }
 
  private:

@@ -87,6 +87,8 @@ class Measurer {
   /// An outcome as soon as there is one; nothing once `deadline` has passed or no request is
   /// pending.
   virtual std::optional<MeasureOutcome> next(Deadline deadline) = 0;
+  /// Wall seconds so far in which there was something to build or to run; 0 if nobody counts.
+  virtual double busy_seconds() const { return 0; }
 };
 
 }  // namespace prunerc::search

@@ -10,7 +10,6 @@
 #include <chrono>
 #include <deque>
 #include <map>
-#include <numeric>
 #include <set>
 
 namespace prunerc::search {
@@ -183,10 +182,10 @@ class Recorder {
     if (!options_.check) return;
     std::vector<Candidate> candidates;
     for (const Drawn& d : batch.drawn) candidates.push_back(d.candidate);
-    std::vector<std::size_t> which(candidates.size());
-    std::iota(which.begin(), which.end(), 0);
+    std::vector<EqualityQuestion> questions;
+    for (std::size_t i = 0; i < candidates.size(); ++i) questions.push_back({i, kDraftLog2Error});
     const std::vector<EqualityResult> results = check_candidates(
-        options_.check, task_, candidates, which, kDraftLog2Error, pool_.seed, threads_);
+        options_.check, task_, candidates, questions, /*round=*/0, pool_.seed, threads_);
     for (std::size_t i = 0; i < results.size(); ++i) {
       if (!is_refuted(results[i].verdict)) continue;
       Measurement m;

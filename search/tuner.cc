@@ -30,6 +30,7 @@ struct Batch {
   std::size_t task = 0;
   std::vector<Candidate> candidates;
   std::vector<std::optional<Measurement>> answers;
+  std::vector<ir::FpvVerdict> verdicts;  // of the first check
   std::size_t num_answers = 0;
   bool complete() const { return num_answers == candidates.size(); }
 };
@@ -44,7 +45,8 @@ class Tuner {
         options_(with_rhythm(options)),
         pool_(options.num_threads),
         own_model_(options.model == nullptr ? costmodel::make_roofline_model() : nullptr),
-        start_(Clock::now()) {}
+        start_(Clock::now()),
+        busy_before_(inbox_.busy_seconds()) {}
 
   Result<TuneReport> run() {
     PRUNERC_TRY_VOID(prepare());
@@ -111,6 +113,14 @@ class Tuner {
     }
     return total;
   }
+  double busy() const {
+    if (options_.clock == TuneClock::kWall) return inbox_.busy_seconds() - busy_before_;
+    double total = 0;
+    for (const TaskState& state : states_) {
+      total += state.report.seconds.build + state.report.seconds.measure;
+    }
+    return total;
+  }
   // Asking and telling a strategy, with the time that it takes.
   template <typename F>
   static void timed(TaskState& state, F&& work) {
@@ -154,6 +164,7 @@ class Tuner {
       return true;  // another task may have some
     }
     batch.answers.resize(batch.candidates.size());
+    batch.verdicts.resize(batch.candidates.size());
     state.asked += static_cast<int64_t>(batch.candidates.size());
     ++state.rounds_asked;
     in_flight_.push_back(std::move(batch));
@@ -194,18 +205,20 @@ class Tuner {
   // Candidates that nothing is known of and that do not compute the task are answered at once.
   void refute(Batch& batch) {
     TaskState& state = states_[batch.task];
-    std::vector<std::size_t> which;
+    std::vector<EqualityQuestion> questions;
     for (std::size_t i = 0; i < batch.candidates.size() && options_.check; ++i) {
-      if (state.known(batch.candidates[i].fingerprint) == nullptr) which.push_back(i);
+      const bool is_new = state.known(batch.candidates[i].fingerprint) == nullptr;
+      if (is_new) questions.push_back({i, kDraftLog2Error});
     }
-    const std::vector<EqualityResult> results =
-        check_candidates(options_.check, *state.task, batch.candidates, which, kDraftLog2Error,
-                         options_.seed, pool_);
-    for (std::size_t i = 0; i < which.size(); ++i) {
+    const std::vector<EqualityResult> results = check_candidates(
+        options_.check, *state.task, batch.candidates, questions, 0, options_.seed, pool_);
+    for (std::size_t i = 0; i < questions.size(); ++i) {
       const ir::FpvVerdict& verdict = results[i].verdict;
+      const std::size_t at = questions[i].candidate;
       state.report.seconds.verify += results[i].seconds;
       if (verdict.kind == ir::VerdictKind::kUnsupported) ++state.report.unchecked;
-      if (is_refuted(verdict)) answer(batch, which[i], refutation(verdict));
+      if (is_refuted(verdict)) answer(batch, at, refutation(verdict));
+      batch.verdicts[at] = verdict;
     }
   }
 
@@ -269,12 +282,14 @@ class Tuner {
     TaskState& state = states_[batch.task];
     std::vector<Candidate> candidates;
     std::vector<Measurement> answers;
+    std::vector<ir::FpvVerdict> verdicts;
     for (std::size_t i = 0; i < batch.candidates.size(); ++i) {
       if (!batch.answers[i]) continue;  // stopped before it was measured
+      verdicts.push_back(batch.verdicts[i]);
       candidates.push_back(std::move(batch.candidates[i]));
       answers.push_back(*std::move(batch.answers[i]));
     }
-    prove(batch.task, candidates, answers);
+    prove(batch.task, candidates, verdicts, answers);
     verify_winners(batch.task, candidates, answers);
     for (std::size_t i = 0; i < answers.size(); ++i) {
       log("tell " + std::to_string(batch.task) + " " + candidates[i].fingerprint.to_string() + " " +
@@ -289,23 +304,31 @@ class Tuner {
     return {};
   }
 
-  // What is about to be stored as a result is checked once more, with other primes and inputs.
+  // What is about to be stored as a result is checked once more, with other primes and inputs: at
+  // least as far as before, and until both verdicts together are as sure as wanted.
   void prove(std::size_t task, std::span<const Candidate> candidates,
-             std::span<Measurement> answers) {
+             std::span<const ir::FpvVerdict> before, std::span<Measurement> answers) {
     TaskState& state = states_[task];
-    std::vector<std::size_t> which;
+    std::vector<EqualityQuestion> questions;
     for (std::size_t i = 0; i < answers.size() && options_.check; ++i) {
-      if (answers[i].ok() && state.known(candidates[i].fingerprint) == nullptr) which.push_back(i);
+      const bool is_new = state.known(candidates[i].fingerprint) == nullptr;
+      const double known = before[i].ok() ? before[i].log2_error : 0;
+      const double wanted = std::min(kDraftLog2Error, kStoredLog2Error - known);
+      if (answers[i].ok() && is_new) questions.push_back({i, wanted});
     }
     const std::vector<EqualityResult> results = check_candidates(
-        options_.check, *state.task, candidates, which, kStoredLog2Error, options_.seed, pool_);
-    for (std::size_t i = 0; i < which.size(); ++i) {
-      Measurement& m = answers[which[i]];
-      const ir::FpvVerdict& verdict = results[i].verdict;
+        options_.check, *state.task, candidates, questions, 1, options_.seed, pool_);
+    for (std::size_t i = 0; i < questions.size(); ++i) {
+      const std::size_t at = questions[i].candidate;
+      ir::FpvVerdict verdict = results[i].verdict;
       state.report.seconds.verify += results[i].seconds;
-      m.verify_s += results[i].seconds;
-      if (verdict.ok()) proofs_[candidates[which[i]].fingerprint] = to_string(verdict);
-      if (is_refuted(verdict)) m = refutation(verdict);
+      answers[at].verify_s += results[i].seconds;
+      if (verdict.ok() && before[at].ok()) {
+        verdict.log2_error += before[at].log2_error;
+        verdict.tests += before[at].tests;
+      }
+      if (verdict.ok()) proofs_[candidates[at].fingerprint] = to_string(verdict);
+      if (is_refuted(verdict)) answers[at] = refutation(verdict);
     }
   }
 
@@ -437,6 +460,7 @@ class Tuner {
       if (report.cancelled) state.end(StopReason::kCancelled);
       if (inbox_.has_lost_device()) state.end(StopReason::kDeviceLost);
       state.report.seconds.total = elapsed();
+      state.report.seconds.busy = busy();
       report.total_weighted_ns += state.report.weight * state.report.best_ns;
       report.tasks.push_back(std::move(state.report));
     }
@@ -456,6 +480,7 @@ class Tuner {
     sum.total = options_.clock == TuneClock::kWall
                     ? seconds_since(start_)
                     : sum.build + sum.measure + sum.search + sum.learn + sum.verify;
+    sum.busy = busy();
     return sum;
   }
 
@@ -489,6 +514,7 @@ class Tuner {
   ThreadPool pool_;
   std::unique_ptr<costmodel::CostModel> own_model_;
   Clock::time_point start_;
+  double busy_before_;
   std::map<std::string, Calibrator> calibrators_;  // by target; states_ refer to them
   std::vector<TaskState> states_;
   std::deque<Batch> in_flight_;  // a deque: what waits for answers refers to its batch

@@ -34,6 +34,9 @@ enum class TuneClock : uint8_t {
 struct PhaseSeconds {
   double build = 0, measure = 0, search = 0, learn = 0, verify = 0;
   double total = 0;  // wall clock
+  /// Of the total of a call: the time in which something was being built or measured. What is left
+  /// is what a call spends on everything else.
+  double busy = 0;
 };
 
 /// Why tuning of a task ended.
@@ -112,8 +115,8 @@ struct TuneOptions {
   /// File that the strategy's network starts from; empty: the built-in one, where there is one.
   std::string checkpoint;
   /// Asked of every candidate before it is built, to kDraftLog2Error, and of every one that ran
-  /// before it is stored, to kStoredLog2Error. Not equal and invalid ones are answered with
-  /// kNotEqual. Empty: none is checked.
+  /// before it is stored, for what is then missing to kStoredLog2Error. Not equal and invalid ones
+  /// are answered with kNotEqual. Empty: none is checked.
   EqualityCheck check = check_on_twin;
   const costmodel::CostModel* model = nullptr;  // null: the roofline
   /// Makes the space of a task; empty: make_space.

@@ -156,6 +156,8 @@ bool SymbolCode::reads(ir::ParamId param) const {
   return std::binary_search(params_.begin(), params_.end(), param.value);
 }
 
+static_assert(SymbolCode::kBlock % kKernelStep == 0);
+
 void SymbolCode::evaluate(std::span<const double* const> columns, std::size_t n,
                           std::span<double* const> outputs, SymbolScratch& scratch,
                           std::span<const double> coefficients) const {
@@ -189,19 +191,20 @@ void SymbolCode::evaluate(std::span<const double* const> columns, std::size_t n,
   };
   for (std::size_t first = 0; first < n; first += kBlock) {
     const std::size_t size = std::min(kBlock, n - first);
+    const std::size_t run = (size + kKernelStep - 1) / kKernelStep * kKernelStep;
     for (std::size_t p = 0; p < params_.size(); ++p) {
       const auto id = static_cast<std::size_t>(params_[p]);
       block[id] = columns[id] + first;
-      if (size == kBlock) continue;
+      if (size == run) continue;
       // The last candidate again, so that nothing runs on numbers that are none.
       double* const copy = padded + p * kBlock;
       std::copy_n(columns[id] + first, size, copy);
-      std::fill(copy + size, copy + kBlock, copy[size - 1]);
+      std::fill(copy + size, copy + run, copy[size - 1]);
       block[id] = copy;
     }
     for (const Instruction& i : code_) {
       run_operation(i.op, buffers + static_cast<std::size_t>(i.result) * kBlock, address(i.a),
-                    address(i.b), address(i.c));
+                    address(i.b), address(i.c), run);
     }
     for (std::size_t o = 0; o < outputs_.size(); ++o) {
       if (outputs[o] == nullptr) continue;

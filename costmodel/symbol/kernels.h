@@ -14,9 +14,13 @@ struct BlockOperand {
   bool is_scalar = false;
 };
 
-/// out[i] = op(a[i], b[i], c[i]) for one block of SymbolCode::kBlock values. `out` is none of
-/// the operands' blocks.
-void run_operation(SymOp op, double* out, BlockOperand a, BlockOperand b, BlockOperand c);
+/// Counts of values are multiples of this, so that loops have no remainders.
+inline constexpr std::size_t kKernelStep = 32;
+
+/// out[i] = op(a[i], b[i], c[i]) for the first n values of a block; n is a multiple of kKernelStep.
+/// `out` is none of the operands' blocks.
+void run_operation(SymOp op, double* out, BlockOperand a, BlockOperand b, BlockOperand c,
+                   std::size_t n);
 
 }  // namespace prunerc::costmodel
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
+#include <utility>
 
 namespace prunerc::search {
 
@@ -23,7 +25,30 @@ constexpr int kContextInputs =
 constexpr double kLeastRatio = 1.0 / 1024;
 constexpr int kTokenRows = 32;
 /// Candidates of one task for a thread.
-constexpr std::size_t kChunk = 64;
+constexpr std::size_t kPortion = 128;
+
+/// Candidates of one sketch, as many as a thread takes at a time: code runs on blocks of them, and
+/// a ranking mixes all sketches.
+struct Portion {
+  int sketch = -1;
+  std::vector<std::size_t> which;
+};
+
+std::vector<Portion> portions_of(std::span<const Genome> genomes) {
+  std::map<int, Portion> open;
+  std::vector<Portion> out;
+  for (std::size_t i = 0; i < genomes.size(); ++i) {
+    Portion& portion = open[genomes[i].sketch];
+    portion.sketch = genomes[i].sketch;
+    portion.which.push_back(i);
+    if (portion.which.size() < kPortion) continue;
+    out.push_back(std::exchange(portion, {}));
+  }
+  for (auto& [sketch, portion] : open) {
+    if (!portion.which.empty()) out.push_back(std::move(portion));
+  }
+  return out;
+}
 
 /// One candidate's inputs, laid out for a ProgramView.
 class Row {
@@ -153,55 +178,48 @@ std::vector<bool> InputSource::append(const NetworkOptions& network,
                                       std::span<const Genome> genomes, ThreadPool& pool,
                                       Batch<float>* batch) const {
   std::vector<std::optional<Row>> rows(genomes.size());
-  const std::size_t num_chunks = (genomes.size() + kChunk - 1) / kChunk;
-  pool.for_each(num_chunks, [&](std::size_t chunk) {
-    const std::size_t first = chunk * kChunk;
-    const std::size_t last = std::min(genomes.size(), first + kChunk);
+  const std::vector<Portion> portions = portions_of(genomes);
+  pool.for_each(portions.size(), [&](std::size_t p) {
+    const std::vector<std::size_t>& which = portions[p].which;
+    const auto s = static_cast<std::size_t>(portions[p].sketch);
+    if (portions[p].sketch < 0 || s >= sketches_.size()) return;
     if (network.kind == NetworkKind::kTlp) {
-      for (std::size_t i = first; i < last; ++i) {
-        const auto sketch = static_cast<std::size_t>(genomes[i].sketch);
-        if (sketch >= space_.sketches.size() ||
-            genomes[i].decisions.size() != space_.sketches[sketch].trace.decisions.size()) {
-          continue;
-        }
-        schedule::Trace trace = space_.sketches[static_cast<std::size_t>(genomes[i].sketch)].trace;
+      for (const std::size_t i : which) {
+        schedule::Trace trace = space_.sketches[s].trace;
+        if (genomes[i].decisions.size() != trace.decisions.size()) continue;
         trace.decisions = genomes[i].decisions;
         rows[i].emplace(network, trace);
       }
       return;
     }
+    const std::optional<SketchFeatures>& sketch = sketches_[s];
+    std::vector<std::size_t> mine;
+    std::vector<std::vector<double>> columns;
+    for (const std::size_t i : which) {
+      const Result<std::vector<int64_t>> values =
+          sketch ? schedule::param_values(sketch->parametric, genomes[i].decisions)
+                 : Result<std::vector<int64_t>>(std::vector<int64_t>());
+      if (!sketch || !values) {
+        if (const std::optional<Described> made = by_program(genomes[i])) {
+          rows[i].emplace(network, made->features, made->analyzer);
+        }
+        continue;
+      }
+      columns.resize(values->size());
+      for (std::size_t k = 0; k < values->size(); ++k) {
+        columns[k].push_back(static_cast<double>((*values)[k]));
+      }
+      mine.push_back(i);
+    }
+    if (mine.empty()) return;
+    std::vector<const double*> inputs;
+    for (const std::vector<double>& column : columns) inputs.push_back(column.data());
     costmodel::FeatureScratch scratch;
     costmodel::FeatureBatch features;
-    for (std::size_t s = 0; s < sketches_.size(); ++s) {
-      std::vector<std::size_t> mine;
-      std::vector<std::vector<double>> columns;
-      for (std::size_t i = first; i < last; ++i) {
-        if (genomes[i].sketch != static_cast<int>(s)) continue;
-        const std::optional<SketchFeatures>& sketch = sketches_[s];
-        const Result<std::vector<int64_t>> values =
-            sketch ? schedule::param_values(sketch->parametric, genomes[i].decisions)
-                   : Result<std::vector<int64_t>>(std::vector<int64_t>());
-        if (!sketch || !values) {
-          if (const std::optional<Described> made = by_program(genomes[i])) {
-            rows[i].emplace(network, made->features, made->analyzer);
-          }
-          continue;
-        }
-        columns.resize(values->size());
-        for (std::size_t p = 0; p < values->size(); ++p) {
-          columns[p].push_back(static_cast<double>((*values)[p]));
-        }
-        mine.push_back(i);
-      }
-      if (mine.empty()) continue;
-      std::vector<const double*> inputs;
-      for (const std::vector<double>& column : columns) inputs.push_back(column.data());
-      costmodel::evaluate(sketches_[s]->program, inputs, mine.size(), &scratch, &features);
-      const std::vector<AnalyzerInputs> analyzer =
-          analyze(sketches_[s]->analyzer, inputs, mine.size());
-      for (std::size_t i = 0; i < mine.size(); ++i) {
-        rows[mine[i]].emplace(network, features.of(i), analyzer[i]);
-      }
+    costmodel::evaluate(sketch->program, inputs, mine.size(), &scratch, &features);
+    const std::vector<AnalyzerInputs> analyzer = analyze(sketch->analyzer, inputs, mine.size());
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+      rows[mine[i]].emplace(network, features.of(i), analyzer[i]);
     }
   });
   std::vector<bool> legal(genomes.size());

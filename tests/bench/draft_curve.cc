@@ -67,6 +67,10 @@ Gain gain_over(const Curve& baseline, const Curve& ours) {
   return out;
 }
 
+double unhidden_of(const search::PhaseSeconds& seconds) {
+  return (seconds.total - seconds.busy) / std::max(1e-9, seconds.total);
+}
+
 double overhead_of(const search::PhaseSeconds& seconds) {
   return (seconds.search + seconds.learn) / std::max(1e-9, seconds.total);
 }

@@ -36,7 +36,9 @@ struct Gain {
 };
 Gain gain_over(const Curve& baseline, const Curve& ours);
 
-/// Share of searching and learning.
+/// Share of the wall time in which nothing was being built or measured.
+double unhidden_of(const search::PhaseSeconds& seconds);
+/// Share of searching and learning, also while something is built or measured meanwhile.
 double overhead_of(const search::PhaseSeconds& seconds);
 /// For notes: seconds of each phase.
 std::string to_text(const search::PhaseSeconds& seconds);

@@ -156,6 +156,10 @@ std::vector<Row> compared_rows(const std::string& name, std::span<const Operator
     out.push_back({"live_time_to_ansor_own/" + row, gain.own_seconds, "x fewer", {}, ""});
     out.push_back({"live_final/" + row, ansor->final_ns / ours->final_ns, "x faster", 1.0, ""});
     out.push_back({"live_overhead_fraction/" + row, overhead_of(s), "", 0.1, to_text(s), true});
+    out.push_back(
+        {"live_unhidden_fraction/" + row, unhidden_of(s), "", 0.1,
+         fmt::format("nothing built or measured for {:.1f} of {:.1f} s", s.total - s.busy, s.total),
+         true});
     fmt::print("  {}: {:.2f} x fewer trials, {:.2f} x fewer s; {}\n", row, gain.trials,
                gain.seconds, note);
   }

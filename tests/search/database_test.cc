@@ -162,15 +162,19 @@ TEST_CASE("a verdict changes every row of the candidate") {
 TEST_CASE("JSON lines carry everything, and importing twice adds nothing") {
   Database from = open_or_die(fresh_path("export"));
   const int64_t id = from.put_task(make_test_task("gemm")).value();
-  const std::vector<Record> records = {make_record(1, 100.25), make_record(2, 200.125, false)};
+  std::vector<Record> records = {make_record(1, 100.25), make_record(2, 200.125, false)};
+  // The first again within the same second, as the finals measure it.
+  records.push_back(records[0]);
+  records[2].measurement.samples_ns = {100.5, 100.75};
+  for (Record& record : records) record.created = "2026-11-22T10:00:00Z";
   REQUIRE_OK(from.put_records(id, records));
   std::stringstream lines;
-  CHECK(from.export_lines(lines).value() == 2);
+  CHECK(from.export_lines(lines).value() == 3);
 
   Database to = open_or_die(fresh_path("import"));
   std::stringstream first(lines.str()), second(lines.str());
-  CHECK(to.import_lines(first).value().num_records == 2);
-  CHECK(to.import_lines(second).value().num_known == 2);
+  CHECK(to.import_lines(first).value().num_records == 3);
+  CHECK(to.import_lines(second).value().num_known == 3);
   const std::optional<int64_t> found = to.find_task(make_test_task("gemm").key).value();
   REQUIRE(found.has_value());
   CHECK(to.records(*found).value()[1].measurement == records[1].measurement);

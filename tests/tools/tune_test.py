@@ -8,7 +8,7 @@ import time
 
 import command
 
-SECONDS = ("build", "measure", "search", "learn", "verify", "total")
+SECONDS = ("build", "measure", "search", "learn", "verify", "total", "busy")
 KEYS = (
     "schema", "op", "target", "seed", "timer", "best_ns", "gflops", "gbps", "limit_fraction", "trials", "verified",
     "seconds", "failures", "repro",
@@ -30,6 +30,7 @@ class Tune(command.CommandTest):
         self.assertIs(True, task["verified"])
         for key in SECONDS:
             self.assertGreaterEqual(task["seconds"][key], 0)
+        self.assertLessEqual(task["seconds"]["busy"], task["seconds"]["total"])
 
     def test_the_result_is_on_stdout_and_the_table_on_stderr(self):
         result = self.prunerc("tune", self.ops, "--op", "dense", "--trials", "4", "--seed", "3")

@@ -127,7 +127,7 @@ struct DeviceMeasurer::Impl {
       if (built.ok) {
         to_run.push_back(std::move(built));
       } else {
-        done.push_back({built.input.id, std::move(built.outcome)});
+        finish({built.input.id, std::move(built.outcome)});
       }
       changed.notify_all();
     }
@@ -149,12 +149,22 @@ struct DeviceMeasurer::Impl {
         lock.unlock();
         search::MeasureOutcome outcome{built.input.id, run(built)};
         lock.lock();
-        done.push_back(std::move(outcome));
+        finish(std::move(outcome));
         changed.notify_all();
       } while (!stopping && options.exclusive_timing && !to_run.empty());
       running = false;
       changed.notify_all();
     }
+  }
+
+  // Both with the lock held.
+  void begin(search::MeasureInput input) {
+    if (num_open++ == 0) busy_since = std::chrono::steady_clock::now();
+    to_build.push_back(std::move(input));
+  }
+  void finish(search::MeasureOutcome outcome) {
+    if (--num_open == 0) busy_s += seconds_since(busy_since);
+    done.push_back(std::move(outcome));
   }
 
   search::Measurement run(Built& built) {
@@ -221,6 +231,9 @@ struct DeviceMeasurer::Impl {
   int num_building = 0;
   bool running = false;
   bool stopping = false;
+  int64_t num_open = 0;  // submitted and not done
+  std::chrono::steady_clock::time_point busy_since;
+  double busy_s = 0;        // without the time since then
   int64_t num_pending = 0;  // submitted and not yet handed out; caller's thread only
   std::vector<std::thread> threads;
 };
@@ -233,10 +246,15 @@ DeviceMeasurer::~DeviceMeasurer() = default;
 void DeviceMeasurer::submit(search::MeasureInput input) {
   {
     const std::lock_guard lock(impl_->mutex);
-    impl_->to_build.push_back(std::move(input));
+    impl_->begin(std::move(input));
   }
   ++impl_->num_pending;
   impl_->changed.notify_all();
+}
+
+double DeviceMeasurer::busy_seconds() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->busy_s + (impl_->num_open > 0 ? seconds_since(impl_->busy_since) : 0);
 }
 
 std::optional<search::MeasureOutcome> DeviceMeasurer::next(search::Deadline deadline) {

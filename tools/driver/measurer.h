@@ -33,6 +33,7 @@ class DeviceMeasurer : public search::Measurer {
   ~DeviceMeasurer() override;
   void submit(search::MeasureInput input) override;
   std::optional<search::MeasureOutcome> next(search::Deadline deadline) override;
+  double busy_seconds() const override;
 
  private:
   struct Impl;

@@ -12,8 +12,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json seconds_json(const search::PhaseSeconds& s) {
-  return {{"build", s.build}, {"measure", s.measure}, {"search", s.search},
-          {"learn", s.learn}, {"verify", s.verify},   {"total", s.total}};
+  return {{"build", s.build},   {"measure", s.measure}, {"search", s.search}, {"learn", s.learn},
+          {"verify", s.verify}, {"total", s.total},     {"busy", s.busy}};
 }
 
 Json task_json(const search::TaskReport& t, const std::string& repro) {
