@@ -194,6 +194,11 @@ Corpus bench_corpus(const ModelOptions& options) {
   return std::move(corpus).value();
 }
 
+// "@30%"; nothing for all rows.
+std::string volume_suffix(double volume) {
+  return volume < 1 ? fmt::format("@{:.0f}%", 100 * volume) : "";
+}
+
 std::vector<Row> accuracy_rows(const ModelOptions& options) {
   ThreadPool threads(0);
   const Corpus corpus = bench_corpus(options);
@@ -202,6 +207,9 @@ std::vector<Row> accuracy_rows(const ModelOptions& options) {
   out.push_back({"corpus_rows", static_cast<double>(num_rows), "rows", std::nullopt,
                  fmt::format("{} pools, {} tasks, {} platforms", corpus.pools.size(),
                              corpus.tasks.size(), corpus.platforms.size())});
+  // Models are compared at the largest volume.
+  double most = 0;
+  for (const double volume : options.volumes) most = std::max(most, volume);
   std::map<RankerKind, std::vector<Run>> full;
   for (const RankerKind kind : wanted(options)) {
     for (const double volume : options.volumes) {
@@ -216,8 +224,7 @@ std::vector<Row> accuracy_rows(const ModelOptions& options) {
                      mean_of(runs.back().tasks, &TaskQuality::pairwise));
       }
       const bool ours = kind == RankerKind::kPacm && volume == 1;
-      const std::string name = fmt::format("{}{}", to_string(kind),
-                                           volume < 1 ? fmt::format("@{:.0f}%", 100 * volume) : "");
+      const std::string name = std::string(to_string(kind)) + volume_suffix(volume);
       out.push_back(mean_row("top1/" + name, runs, &TaskQuality::top1,
                              ours ? std::optional(0.92) : std::nullopt));
       out.push_back(mean_row("top5/" + name, runs, &TaskQuality::top5,
@@ -225,7 +232,7 @@ std::vector<Row> accuracy_rows(const ModelOptions& options) {
       out.push_back(mean_row("pairwise/" + name, runs, &TaskQuality::pairwise, std::nullopt));
       out.push_back(sums_row("top1_of_sums/" + name, runs, &TaskQuality::top1));
       out.push_back(sums_row("top5_of_sums/" + name, runs, &TaskQuality::top5));
-      if (volume == 1) full[kind] = std::move(runs);
+      if (volume == most) full[kind] = std::move(runs);
     }
   }
   if (!full.contains(RankerKind::kPacm)) return out;
@@ -244,7 +251,9 @@ std::vector<Row> accuracy_rows(const ModelOptions& options) {
             paired(full[RankerKind::kPacm], runs, field, operators, options.bootstrap);
         if (d.pairs == 0) continue;
         out.push_back(
-            difference_row(fmt::format("{}/pacm_less_{}{}", metric, to_string(kind), cls), d));
+            difference_row(fmt::format("{}/pacm_less_{}{}{}", metric, to_string(kind),
+                                       volume_suffix(most), cls),
+                           d));
       }
     }
   }
