@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
 
@@ -65,6 +66,12 @@ Result<std::vector<Part>> parse(const std::string& path) {
   return out;
 }
 
+// By its name or its first character, since files are named by people.
+bool is_rows_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return fs::path(path).extension() == ".json" || file.get() == '{';
+}
+
 }  // namespace
 
 Result<void> write_rows(const Corpus& corpus, const Split& split, const std::string& path) {
@@ -91,7 +98,7 @@ Result<Selection> read_selection(std::span<const std::string> paths) {
   std::vector<Part> parts;
   std::vector<std::string> files;
   for (const std::string& path : paths) {
-    if (fs::path(path).extension() != ".json") {
+    if (!is_rows_file(path)) {
       parts.push_back({path, "", 0, {}, {}, true});
       continue;
     }

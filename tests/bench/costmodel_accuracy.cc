@@ -250,10 +250,9 @@ std::vector<Row> accuracy_rows(const ModelOptions& options) {
         const Difference d =
             paired(full[RankerKind::kPacm], runs, field, operators, options.bootstrap);
         if (d.pairs == 0) continue;
-        out.push_back(
-            difference_row(fmt::format("{}/pacm_less_{}{}{}", metric, to_string(kind),
-                                       volume_suffix(most), cls),
-                           d));
+        out.push_back(difference_row(
+            fmt::format("{}/pacm_less_{}{}{}", metric, to_string(kind), volume_suffix(most), cls),
+            d));
       }
     }
   }

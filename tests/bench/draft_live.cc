@@ -71,13 +71,15 @@ std::vector<Operator> operators_of(const std::string& file) {
 
 // Empty if the search failed, which is said.
 std::optional<Curve> search_live(std::span<const Operator> ops, StrategyKind kind, int threads,
-                                 int64_t trials, int64_t total_trials, uint64_t seed) {
+                                 int64_t trials, int64_t total_trials, uint64_t seed,
+                                 const std::string& checkpoint = "") {
   Session session = open_session(threads);
   search::TuneOptions options;
   options.strategy = kind;
   options.trials = trials;
   options.total_trials = total_trials;
   options.seed = seed;
+  options.checkpoint = checkpoint;
   const Result<search::TuneReport> report = session.tune(ops, options);
   if (!report.ok()) {
     fmt::print("  {}: {}\n", search::to_string(kind), report.error().message());
@@ -132,29 +134,51 @@ std::vector<Row> tvm_rows(const AnsorCase& c, const DraftBenchOptions& options, 
                        ends, *limit)}};
 }
 
-// Each of `kinds` beside one search by `ansor`. The first one's rows have no suffix.
+// What is asked for beside ansor, and what is published beside trained models without updates
+// (Pruner, ASPLOS'25, abstract).
+double wanted_beside(StrategyKind baseline) {
+  if (baseline == StrategyKind::kTensetOffline) return 4.75;
+  if (baseline == StrategyKind::kTlpOffline) return 4.05;
+  return 3.0;
+}
+
+// Each of `kinds` beside one search by the baseline. The first one's rows have no suffix.
 std::vector<Row> compared_rows(const std::string& name, std::span<const Operator> ops,
                                std::span<const StrategyKind> kinds, int threads, int64_t trials,
-                               int64_t total_trials) {
-  const auto ansor = search_live(ops, StrategyKind::kAnsor, threads, trials, total_trials, 0);
-  if (!ansor) return {};
+                               int64_t total_trials, const DraftBenchOptions& options) {
+  const std::optional<StrategyKind> baseline = search::strategy_from_string(options.live_baseline);
+  if (!baseline) {
+    fmt::print("  no strategy '{}'\n", options.live_baseline);
+    return {};
+  }
+  const std::string_view other = search::to_string(*baseline);
+  const double wanted = wanted_beside(*baseline);
+  const auto theirs =
+      search_live(ops, *baseline, threads, trials, total_trials, 0, options.live_checkpoint);
+  if (!theirs) return {};
   std::vector<Row> out;
   for (const StrategyKind kind : kinds) {
     const auto ours = search_live(ops, kind, threads, trials, total_trials, 0);
     if (!ours) continue;
-    const Gain gain = gain_over(*ansor, *ours);
+    const Gain gain = gain_over(*theirs, *ours);
     const search::PhaseSeconds& s = ours->seconds;
     const std::string row =
         kind == kinds.front() ? name : fmt::format("{}@{}", name, search::to_string(kind));
-    const std::string note =
-        fmt::format("{} trials, 1 seed{}; ends at {:.4g} us, ansor's at {:.4g} us", ours->trials,
-                    gain.ever ? "" : ", never", ours->final_ns / 1e3, ansor->final_ns / 1e3);
-    out.push_back({"live_trials_to_ansor/" + row, gain.trials, "x fewer", 3.0, note});
-    out.push_back({"live_time_to_ansor/" + row, gain.seconds, "x fewer", 3.0,
-                   to_text(ansor->seconds) + " for ansor"});
-    out.push_back({"live_trials_to_ansor_own/" + row, gain.own_trials, "x fewer", {}, ""});
-    out.push_back({"live_time_to_ansor_own/" + row, gain.own_seconds, "x fewer", {}, ""});
-    out.push_back({"live_final/" + row, ansor->final_ns / ours->final_ns, "x faster", 1.0, ""});
+    const std::string final_name = *baseline == StrategyKind::kAnsor
+                                       ? std::string("live_final/")
+                                       : fmt::format("live_final_{}/", other);
+    const std::string note = fmt::format(
+        "{} trials, 1 seed{}; ends at {:.4g} us, {}'s at {:.4g} us", ours->trials,
+        gain.ever ? "" : ", never", ours->final_ns / 1e3, other, theirs->final_ns / 1e3);
+    out.push_back(
+        {fmt::format("live_trials_to_{}/{}", other, row), gain.trials, "x fewer", wanted, note});
+    out.push_back({fmt::format("live_time_to_{}/{}", other, row), gain.seconds, "x fewer", wanted,
+                   to_text(theirs->seconds) + fmt::format(" for {}", other)});
+    out.push_back(
+        {fmt::format("live_trials_to_{}_own/{}", other, row), gain.own_trials, "x fewer", {}, ""});
+    out.push_back(
+        {fmt::format("live_time_to_{}_own/{}", other, row), gain.own_seconds, "x fewer", {}, ""});
+    out.push_back({final_name + row, theirs->final_ns / ours->final_ns, "x faster", 1.0, ""});
     out.push_back({"live_overhead_fraction/" + row, overhead_of(s), "", 0.1, to_text(s), true});
     out.push_back(
         {"live_unhidden_fraction/" + row, unhidden_of(s), "", 0.1,
@@ -260,7 +284,8 @@ std::vector<Row> live_rows(const DraftBenchOptions& options) {
         std::find_if(ops.begin(), ops.end(), [&](const Operator& o) { return o.name == name; });
     if (op == ops.end()) continue;
     constexpr StrategyKind kOurs[] = {StrategyKind::kPruner};
-    for (Row& row : compared_rows(name, {&*op, 1}, kOurs, /*threads=*/1, options.live_trials, 0)) {
+    for (Row& row :
+         compared_rows(name, {&*op, 1}, kOurs, /*threads=*/1, options.live_trials, 0, options)) {
       rows.push_back(std::move(row));
     }
   }
@@ -270,8 +295,11 @@ std::vector<Row> live_rows(const DraftBenchOptions& options) {
 std::vector<Row> net_rows(const DraftBenchOptions& options) {
   constexpr StrategyKind kOurs[] = {StrategyKind::kPruner, StrategyKind::kMoaPruner,
                                     StrategyKind::kPrunerOffline};
-  return compared_rows("resnet50", operators_of(options.net), kOurs, kAnsorThreads, 0,
-                       options.net_trials);
+  // A trained model that learns nothing is compared with ours that learns nothing.
+  const bool is_offline = options.live_baseline != search::to_string(StrategyKind::kAnsor);
+  const auto ours = std::span(kOurs).subspan(is_offline ? 2 : 0);
+  return compared_rows("resnet50", operators_of(options.net), ours, kAnsorThreads, 0,
+                       options.net_trials, options);
 }
 
 }  // namespace prunerc::bench

@@ -38,6 +38,12 @@ class Model(command.CommandTest):
             self.assertNotEqual(bool(pool["train"]), bool(pool["test"]))
         pruned = self.prunerc("dataset", "prune", self.path("rows.json"), "--keep", "0.5", "-o", self.path("half.json"))
         self.assertRegex(pruned.out, r"half.json: \d+ rows train, \d+ test, of \d+\n$")
+        # Of whole pools, under any name: what is left out tests, and both commands go together.
+        self.prunerc("dataset", "prune", *pools, "--keep", "0.5", "-o", self.path("half.rows"))
+        for pool in json.loads(self.read("half.rows"))["pools"]:
+            self.assertFalse(set(pool["train"]) & set(pool["test"]))
+            self.assertEqual(pool["rows"], len(pool["train"]) + len(pool["test"]))
+        self.assertRegex(self.train(self.path("half.rows")).out, r"m.model: pacm of 1 member\(s\), \d+ programs, ")
         self.assertRegex(self.train(self.path("rows.json")).out, r"m.model: pacm of 1 member\(s\), \d+ programs, ")
         first = self.read("m.model")
         self.train(self.path("rows.json"))

@@ -14,6 +14,8 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <set>
+#include <utility>
 
 namespace prunerc::cli {
 namespace {
@@ -334,6 +336,12 @@ int prune(const DatasetVerb& verb) {
   if (!from.ok()) return fail(from.error(), exit_code(from.error()));
   search::Split made = from->split;
   made.train = search::prune_rows(from->corpus, made.train, *kind, verb.keep, verb.seed);
+  // Rows of whole pools train and test; of those that still train none may test.
+  std::set<std::pair<int, int>> trains;
+  for (const search::CorpusRow& row : made.train) trains.emplace(row.pool, row.row);
+  std::erase_if(made.test, [&](const search::CorpusRow& row) {
+    return trains.contains({row.pool, row.row});
+  });
   const Result<void> written = search::write_rows(from->corpus, made, verb.file);
   if (!written.ok()) return fail(written.error(), kDeviceProblem);
   fmt::print("{}: {}, of {}\n", verb.file, rows_text(made), from->split.train.size());
