@@ -35,7 +35,7 @@ bool same_place(const Digit& x, const Digit& y);
 void sort_digits(std::vector<Digit>& digits);
 // (m // 4) * 4 + m % 4 is m again; expects and keeps order.
 void join_digits(std::vector<Digit>& digits);
-// Adds to the digit that is there already.
+// Adds the digit, or its scale to that of the same digit; one of scale 0 goes.
 void add_digit(std::vector<Digit>& digits, const Digit& digit);
 // Scales 1, e0, e0*e1, ...?
 bool is_mixed_radix(const std::vector<Digit>& digits, int64_t* product);

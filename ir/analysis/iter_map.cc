@@ -180,8 +180,10 @@ class Detector {
     while (sum.digits.size() > 1) {
       if (limit <= sum.digits[0].scale) {
         Digit top = sum.digits[0];
+        const bool leaves_rest_whole = limit == top.scale;
         top.scale = 1;
         add_fused({top}, 1, true);
+        if (leaves_rest_whole) return true;
         sum.digits.erase(sum.digits.begin());
         continue;
       }

@@ -139,7 +139,7 @@ std::optional<Digit> Chain::as_digit(Expr atom) const {
 std::optional<Chain::Dim> Chain::dim(const Range& range) {
   const std::optional<int64_t> extent = constant(range.extent);
   const Linear linear = to_linear(b_, range.min, ranges_);
-  if (!extent || linear.overflow) return std::nullopt;
+  if (!extent || linear.overflow || holds_load(range.min)) return std::nullopt;
   Dim out;
   out.extent = *extent;
   out.rest = Linear::of(linear.constant);
@@ -256,6 +256,12 @@ bool Chain::covers_box(const LeafBlock& writer, const Access& write, const LeafB
                        const Access& read) {
   const BufferRegion needed = access_box(b_, reader, read, ranges_);
   const BufferRegion written = access_box(b_, writer, write, ranges_);
+  // What an edge leaves out nobody writes, as far as this block is the only one that writes.
+  const bool is_only_writer =
+      std::none_of(leaves_.begin(), leaves_.end(), [&](const LeafBlock& leaf) {
+        return leaf.block != writer.block && writes(*leaf.block, write.buffer);
+      });
+  if (!is_only_writer && writer.block->guard.defined()) return false;
   // A window over the edge of the buffer reads only what is inside.
   const auto is_covered_by = [&](const BufferRegion& box) {
     return covers(b_, box, needed, ranges_) == Proof::kYes ||
@@ -317,6 +323,11 @@ bool Chain::writes_once(BufferId buffer) {
   std::vector<Expr> indices;
   for (const Range& range : bound_region(b_, *writer->block, *write).box) {
     indices.push_back(simplify(b_, range.min, ranges_));
+    // Data may differ in each iteration.
+    if (holds_load(range.min)) {
+      ranges_.rewind(mark);
+      return false;
+    }
   }
   // Instances that the edge of the domain leaves out may be thought to run: that makes it harder.
   const Expr guard = guard_within_domain(b_, *writer->block, ranges_);

@@ -211,6 +211,17 @@ TEST_CASE("a guard cuts the digits that it is about, however the bindings take t
   }
   // Half a row.
   CHECK_FALSE(s.detect({row, column}, s.b.lt(fused, s.c(40))).ok());
+  // The bound is about the topmost loop alone: the others are whole.
+  Loops t({4, 8, 8});
+  const Expr three = t.b.add(t.b.mul(t.fuse(0, 1), t.c(8)), Expr(t.v(2)));
+  for (const std::vector<Expr>& bindings :
+       {std::vector<Expr>{t.v(1), t.v(2)},
+        std::vector<Expr>{t.b.floordiv(t.v(1), t.c(2)), t.b.floormod(t.v(1), t.c(2)), t.v(2)}}) {
+    const Expr guard = t.b.lt(three, t.c(64));
+    const IterMapResult found = t.detect(bindings, guard, IterMapLevel::kBijective);
+    REQUIRE(found.ok());
+    CHECK(broken(t, bindings, guard, found).empty());
+  }
 }
 
 TEST_CASE("threads that fetch a tile together, whatever its sides") {

@@ -134,6 +134,12 @@ std::vector<Row> tvm_rows(const AnsorCase& c, const DraftBenchOptions& options, 
                        ends, *limit)}};
 }
 
+// A trained model that learns nothing is compared with ours that learns nothing.
+bool is_offline(const DraftBenchOptions& options) {
+  return options.live_baseline == search::to_string(StrategyKind::kTensetOffline) ||
+         options.live_baseline == search::to_string(StrategyKind::kTlpOffline);
+}
+
 // What is asked for beside ansor, and what is published beside trained models without updates
 // (Pruner, ASPLOS'25, abstract).
 double wanted_beside(StrategyKind baseline) {
@@ -283,7 +289,8 @@ std::vector<Row> live_rows(const DraftBenchOptions& options) {
     const auto op =
         std::find_if(ops.begin(), ops.end(), [&](const Operator& o) { return o.name == name; });
     if (op == ops.end()) continue;
-    constexpr StrategyKind kOurs[] = {StrategyKind::kPruner};
+    const StrategyKind kOurs[] = {is_offline(options) ? StrategyKind::kPrunerOffline
+                                                      : StrategyKind::kPruner};
     for (Row& row :
          compared_rows(name, {&*op, 1}, kOurs, /*threads=*/1, options.live_trials, 0, options)) {
       rows.push_back(std::move(row));
@@ -295,9 +302,7 @@ std::vector<Row> live_rows(const DraftBenchOptions& options) {
 std::vector<Row> net_rows(const DraftBenchOptions& options) {
   constexpr StrategyKind kOurs[] = {StrategyKind::kPruner, StrategyKind::kMoaPruner,
                                     StrategyKind::kPrunerOffline};
-  // A trained model that learns nothing is compared with ours that learns nothing.
-  const bool is_offline = options.live_baseline != search::to_string(StrategyKind::kAnsor);
-  const auto ours = std::span(kOurs).subspan(is_offline ? 2 : 0);
+  const auto ours = std::span(kOurs).subspan(is_offline(options) ? 2 : 0);
   return compared_rows("resnet50", operators_of(options.net), ours, kAnsorThreads, 0,
                        options.net_trials, options);
 }

@@ -194,6 +194,30 @@ TEST_CASE("what an iteration writes after a read does not cover the read") {
   REQUIRE_OK(own.bind(LoopId(0), "block.x"));
 }
 
+TEST_CASE("what one block leaves out another may have written an iteration before") {
+  // "last" writes beyond what "first" does; the read of it in the next iteration is real.
+  const Program base = parse_or_die(R"(program p(X: f32[4, 6]) -> (Y: f32[4, 8]) {
+  buffer S: f32[8] global
+  for i in 4 @L0 {
+    for j in 8 @L1 {
+      block "first" @B0 [v: S(4) = i, w: S(6) = j] where j < 6 {
+        reads X[v, w] writes S[w] S[w] = X[v, w] }
+    }
+    for k in 8 @L2 {
+      block "use" @B1 [v: S(4) = i, w: S(8) = k] {
+        reads S[w] writes Y[v, w] Y[v, w] = select(0 < v || w < 6, S[w], 0f32) }
+    }
+    for m in 2 @L3 {
+      block "last" @B2 [v: S(4) = i, w: S(2) = m] {
+        reads X[v, w] writes S[w + 6] S[w + 6] = X[v, w] }
+    }
+  }
+})");
+  Schedule s(base);
+  CHECK_FALSE(s.parallel(LoopId(0)).ok());
+  CHECK_FALSE(s.bind(LoopId(0), "block.x").ok());
+}
+
 TEST_CASE("every GPU schedule has blocks and threads, all axes and scopes occur") {
   std::set<LoopKind> kinds;
   std::set<Scope> scopes;

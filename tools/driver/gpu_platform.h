@@ -21,11 +21,11 @@ struct GpuPlatform {
 };
 
 /// Where the limits of a device of this name are kept; empty without a cache folder. Another driver
-/// and other probes have another file.
+/// and other kernels that probe have another file.
 std::string limits_file(const GpuPlatform& gpu);
 
 /// Device 0. Limits come from the cache folder if they were measured on a device of this name under
-/// this driver by these probes, else they are measured now (about a second) and kept; `remeasure`
+/// this driver by these kernels, else they are measured now (about a second) and kept; `remeasure`
 /// ignores what is kept. Asked once per process, but for `remeasure`. Errors: CudaMissing,
 /// CudaCall, TargetUnknown.
 Result<GpuPlatform> gpu_platform(bool remeasure = false);
