@@ -61,7 +61,7 @@ bool any_below_one(const std::vector<Digit>& digits) {
   return std::any_of(digits.begin(), digits.end(), [](const Digit& d) { return d.scale < 1; });
 }
 
-bool lift_digits(std::vector<Digit>& digits, int64_t divisor, const std::vector<int32_t>& depths,
+void lift_digits(std::vector<Digit>& digits, int64_t divisor, const std::vector<int32_t>& depths,
                  std::vector<Digit>* pulled) {
   std::vector<Digit> left = digits;
   std::stable_sort(left.begin(), left.end(), [&](const Digit& x, const Digit& y) {
@@ -76,7 +76,7 @@ bool lift_digits(std::vector<Digit>& digits, int64_t divisor, const std::vector<
     const auto next = std::find_if(left.begin(), left.end(), [&](const Digit& d) {
       return (expected - d.scale) % divisor == 0;
     });
-    if (next == left.end() || next->extent > kMaxExtent / expected) return false;
+    if (next == left.end() || next->extent > kMaxExtent / expected) return;
     Digit digit = *next;
     left.erase(next);
     Digit part = digit;
@@ -89,7 +89,6 @@ bool lift_digits(std::vector<Digit>& digits, int64_t divisor, const std::vector<
   sort_digits(out);
   digits = std::move(out);
   if (pulled != nullptr) pulled->insert(pulled->end(), taken.begin(), taken.end());
-  return true;
 }
 
 int64_t strip_digits(std::vector<Digit>& digits, int64_t divisor) {

@@ -45,9 +45,9 @@ bool any_below_one(const std::vector<Digit>& digits);
 // f + (2*f + g) // 6, one form for equal values, in which f and g are no longer digits of one
 // number. This goes back: adds multiples of `divisor` to scales until they are those of a mixed
 // radix. What that takes from the quotient is appended to `pulled` (null for a remainder). Inner
-// loops (`depths`, by mark) become lower digits where several could. False, and nothing changed, if
-// there is no such radix.
-bool lift_digits(std::vector<Digit>& digits, int64_t divisor, const std::vector<int32_t>& depths,
+// loops (`depths`, by mark) become lower digits where several could. Nothing changes if there is no
+// such radix.
+void lift_digits(std::vector<Digit>& digits, int64_t divisor, const std::vector<int32_t>& depths,
                  std::vector<Digit>* pulled);
 
 // Of digits of a mixed radix: their quotient by a factor of `divisor`, as far as whole parts of low
