@@ -23,6 +23,7 @@ constexpr Pass kCpuPasses[] = {
     {"guards", hoist_guards, false},
     {"tiles", unroll_tiles, false},
     {"simplify", simplify_lowered, false},
+    {"lanes", fill_lanes, false},
 };
 
 // clang-format off

@@ -48,6 +48,12 @@ Result<ir::Program> unroll_tiles(const ir::Program& program, const ir::Target& t
 /// Index arithmetic in normal form, conditions decided from ranges.
 Result<ir::Program> simplify_lowered(const ir::Program& program, const ir::Target& target);
 
+/// Lets all lanes of a vector run where its first one does, if what the others write is read by
+/// nobody: no blends in the tail of a tile.
+///     alloc T[16] { for i in 16 vectorized { if (i < 12) { T[i] = A[k + i] } } .. }
+/// ~>  alloc T[16] { for i in 16 vectorized { T[i] = select(i < 12, A[k + i], 0) } .. }
+Result<ir::Program> fill_lanes(const ir::Program& program, const ir::Target& target);
+
 }  // namespace prunerc::codegen
 
 #endif  // PRUNERC_CODEGEN_LOWER_LOWER_H_
