@@ -34,12 +34,23 @@ bool mentions_any(const Linear& linear, const std::set<VarId>& vars) {
   return std::any_of(found.begin(), found.end(), [&](VarId v) { return vars.count(v) > 0; });
 }
 
+/// One loop that moves an index: digits of equal loops give equal elements.
+struct Digit {
+  int64_t step = 0, extent = 0;
+  bool is_lane = false;
+  auto operator<=>(const Digit&) const = default;
+};
+
 /// One load or store of a buffer below its Alloc.
 struct Access {
   bool is_store = false;
-  Linear last;  // the index of the last dimension
+  bool may_fill = false;  // in lanes, for a store that could lose its guard
+  Linear last;            // the index of the last dimension
   int64_t most = 0;
   std::vector<Linear> ends;  // a guard lets it run only where last < end
+  /// What moves `last` below the Alloc, by step; none: not as a number of digits.
+  std::optional<std::vector<Digit>> digits;
+  Linear rest;  // of `last`, besides them
 };
 
 // Collects the accesses of one buffer below its Alloc.
@@ -55,19 +66,26 @@ class AccessReader {
     if (!s.defined() || !ok) return;
     if (const Loop* loop = s.as<Loop>()) {
       const VarRanges::Mark mark = ranges_.mark();
+      const Loop* const outer = lanes_;
       expr(loop->extent);
       ranges_.bind(loop->var, loop->extent);
       inside_.insert(loop->var->id);
+      if (loop->loop_kind == LoopKind::kVectorized && lanes_ == nullptr) lanes_ = loop;
       stmt(loop->body);
+      lanes_ = outer;
       ranges_.rewind(mark);
     } else if (const If* branch = s.as<If>()) {
       expr(branch->condition);
       guarded(branch->condition, [&] { stmt(branch->then_body); });
       stmt(branch->else_body);
     } else {
-      if (const Store* store = s.as<Store>()) access(store->buffer, store->indices, true);
+      if (const Store* store = s.as<Store>()) {
+        for_intermediate_ = b_.buffer(store->buffer).role == BufferRole::kIntermediate;
+        access(store->buffer, store->indices, true);
+      }
       for_each_child(
           s, [&](Stmt child) { stmt(child); }, [&](Expr e) { expr(e); });
+      for_intermediate_ = false;
     }
   }
 
@@ -100,52 +118,101 @@ class AccessReader {
     }
     Access a;
     a.is_store = is_store;
+    a.may_fill = lanes_ != nullptr && for_intermediate_;
     a.last = to_linear(b_, indices.back(), ranges_);
     a.most = interval_of(a.last, ranges_).hi;
     for (const Linear& d : guards_) {
       const Linear end = a.last - d;
       if (!end.overflow && !mentions_any(end, inside_)) a.ends.push_back(end);
     }
+    read_digits(&a);
     accesses.push_back(std::move(a));
+  }
+
+  void read_digits(Access* a) const {
+    std::vector<Digit> digits;
+    a->rest = Linear::of(a->last.constant);
+    for (const Term& term : a->last.terms) {
+      if (!mentions_any(Linear::of(term), inside_)) {
+        a->rest = a->rest + Linear::of(term);
+        continue;
+      }
+      const Var* var = term.degree == 1 ? term.atoms[0].as<Var>() : nullptr;
+      const Expr extent = var == nullptr ? Expr() : ranges_.extent(var->id);
+      if (!extent.defined() || extent.as<IntImm>() == nullptr) return;
+      const int64_t n = extent.as<IntImm>()->value;
+      const bool is_lane = lanes_ != nullptr && var->id == lanes_->var->id;
+      if (n > 1) digits.push_back({term.coef, n, is_lane});
+    }
+    std::sort(digits.begin(), digits.end());
+    int64_t span = 1;
+    for (const Digit& d : digits) {
+      if (d.step < span) return;
+      span += d.step * (d.extent - 1);
+    }
+    a->digits = std::move(digits);
   }
 
   IrBuilder& b_;
   VarRanges& ranges_;
   const BufferId buffer_;
-  std::set<VarId> inside_;      // loops below the Alloc
-  std::vector<Linear> guards_;  // differences below 0
+  const Loop* lanes_ = nullptr;    // the vectorized loop around
+  bool for_intermediate_ = false;  // the store around
+  std::set<VarId> inside_;         // loops below the Alloc
+  std::vector<Linear> guards_;     // differences below 0
 };
 
 class LaneFilling {
  public:
-  explicit LaneFilling(const Program& program) : program_(program), b_(program) {}
+  explicit LaneFilling(const Program& program) : b_(program) {}
 
-  Program run() { return b_.finish(go(program_.root())); }
+  Program run(const Program& program) { return b_.finish(go(program.root())); }
 
  private:
+  /// A buffer of which nobody reads what lies at `end` or beyond in its last dimension.
+  struct Spare {
+    Linear end;
+    int num_filled = 0;  // stores so far
+  };
+
   Stmt go(Stmt s) {
     if (!s.defined()) return s;
     if (const Loop* loop = s.as<Loop>()) return go_loop(*loop, s);
     if (const Alloc* alloc = s.as<Alloc>(); alloc != nullptr && lanes_ == nullptr) {
-      const std::optional<Linear> end = spare_end(*alloc);
-      if (end) ends_.insert_or_assign(alloc->buffer, *end);
-      const Stmt r = children(s);
-      ends_.erase(alloc->buffer);
-      return r;
+      return go_alloc(*alloc, s);
     }
-    if (const If* branch = s.as<If>(); branch != nullptr && lanes_ != nullptr) {
-      if (const Stmt filled = fill(*branch); filled.defined()) return filled;
-    }
-    return children(s);
+    const If* branch = s.as<If>();
+    if (branch == nullptr || lanes_ == nullptr) return children(s);
+    if (const Stmt filled = fill(*branch); filled.defined()) return filled;
+    const bool depends = mentions(branch->condition, lanes_->var->id);
+    num_lane_conditions_ += depends ? 1 : 0;
+    const Stmt r = children(s);
+    num_lane_conditions_ -= depends ? 1 : 0;
+    return r;
+  }
+
+  Stmt go_alloc(const Alloc& alloc, Stmt s) {
+    int num_guarded = 0;
+    const std::optional<Linear> end = spare_end(alloc, &num_guarded);
+    if (!end) return children(s);
+    spare_.insert_or_assign(alloc.buffer, Spare{*end});
+    Stmt r = children(s);
+    const bool is_whole = spare_.at(alloc.buffer).num_filled == num_guarded;
+    spare_.erase(alloc.buffer);
+    // Where some lanes stay unwritten, none may be read.
+    return is_whole ? r : children(s);
   }
 
   Stmt go_loop(const Loop& loop, Stmt s) {
     if (tensor_of(loop)) return s;
     const VarRanges::Mark mark = ranges_.mark();
     const Loop* const outer = lanes_;
+    const bool depends = lanes_ != nullptr && mentions(loop.extent, lanes_->var->id);
     ranges_.bind(loop.var, loop.extent);
     if (loop.loop_kind == LoopKind::kVectorized && lanes_ == nullptr) lanes_ = &loop;
+    num_lane_conditions_ += depends ? 1 : 0;
     const Stmt r = children(s);
+    num_lane_conditions_ -= depends ? 1 : 0;
     lanes_ = outer;
     ranges_.rewind(mark);
     return r;
@@ -157,8 +224,9 @@ class LaneFilling {
   }
 
   // The number from which on, along the last dimension, nobody reads the buffer: each load stays
-  // below it or is guarded so, and the guarded accesses all have room for whole vectors.
-  std::optional<Linear> spare_end(const Alloc& alloc) {
+  // below it or is guarded so. Stores, and loads that may lose their guard, go through the same
+  // elements in the same vectors, for which there is room: a lane that is read has been written.
+  std::optional<Linear> spare_end(const Alloc& alloc, int* num_guarded) {
     const Buffer& buffer = b_.buffer(alloc.buffer);
     const IntImm* row = buffer.shape.empty() ? nullptr : buffer.shape.back().as<IntImm>();
     if (row == nullptr) return {};
@@ -166,86 +234,109 @@ class LaneFilling {
     reader.stmt(alloc.body);
     if (!reader.ok) return {};
     for (const Access& first : reader.accesses) {
-      if (!first.is_store) continue;
+      if (!first.is_store || !first.digits || first.most >= row->value) continue;
       for (const Linear& end : first.ends) {
-        const bool holds = first.most < row->value &&
-                           std::all_of(reader.accesses.begin(), reader.accesses.end(),
-                                       [&](const Access& a) { return respects(a, end, first); });
-        if (holds) return end;
+        const auto respects = [&](const Access& a) {
+          const bool is_below = end.is_constant() && a.most < end.constant;
+          if (!a.is_store && (is_below || !is_guarded(a, end))) return is_below;
+          const bool is_like_first = a.digits == first.digits && a.rest == first.rest;
+          return is_like_first || !(a.is_store || a.may_fill);
+        };
+        if (!std::all_of(reader.accesses.begin(), reader.accesses.end(), respects)) continue;
+        *num_guarded = static_cast<int>(
+            std::count_if(reader.accesses.begin(), reader.accesses.end(),
+                          [&](const Access& a) { return a.is_store && is_guarded(a, end); }));
+        return end;
       }
     }
     return {};
   }
 
-  static bool respects(const Access& a, const Linear& end, const Access& first) {
-    if (end.is_constant() && a.most < end.constant) return true;
-    const bool is_guarded = std::find(a.ends.begin(), a.ends.end(), end) != a.ends.end();
-    return is_guarded ? a.most == first.most : a.is_store;
+  static bool is_guarded(const Access& a, const Linear& end) {
+    return std::find(a.ends.begin(), a.ends.end(), end) != a.ends.end();
   }
 
   // The branch for a whole vector: it runs where its first lane does. Null if a lane that it left
-  // out could be seen.
+  // out could be seen, or if anything else depends on the lane.
   Stmt fill(const If& branch) {
-    if (branch.else_body.defined()) return {};
+    if (branch.else_body.defined() || num_lane_conditions_ > 0) return {};
     Expr kept;
     std::vector<Expr> dropped;
     for (Expr c : conjuncts(branch.condition)) {
-      const std::optional<Linear> d = difference_of(b_, c, ranges_);
       Expr stays = c;
-      if (d && grows_with_lanes(*d) && only_spare(branch.then_body, *d)) {
+      if (mentions(c, lanes_->var->id)) {
+        const std::optional<Linear> d = difference_of(b_, c, ranges_);
+        if (!d || !grows_with_lanes(*d) || !only_spare(branch.then_body, *d)) return {};
         dropped.push_back(c);
         const VarMap first = {{lanes_->var->id, b_.int_imm(0)}};
         stays = simplify(b_, substitute(b_, c, first), ranges_);
       }
-      if (stays.as<IntImm>() != nullptr && stays.as<IntImm>()->value == 1) continue;
+      const IntImm* decided = stays.as<IntImm>();
+      if (decided != nullptr && decided->value == 0) return {};
+      if (decided != nullptr) continue;
       kept = kept.defined() ? b_.logical_and(kept, stays) : stays;
     }
     if (dropped.empty()) return {};
     Stmt body = branch.then_body;
     for (Expr c : dropped) body = without(body, c);
-    body = go(body);
+    count_stores(body);
     return kept.defined() ? b_.if_then(kept, body) : body;
   }
 
+  // The lane variable stands in one term, which it makes larger.
   bool grows_with_lanes(const Linear& d) const {
-    return std::any_of(d.terms.begin(), d.terms.end(), [&](const Term& term) {
-      const Var* var = term.degree == 1 ? term.atoms[0].as<Var>() : nullptr;
-      return var != nullptr && var->id == lanes_->var->id && term.coef > 0;
-    });
+    int64_t step = 0;
+    for (const Term& term : d.terms) {
+      if (!mentions(term.factors(), lanes_->var->id)) continue;
+      if (step != 0 || term.degree != 1 || term.atoms[0].as<Var>() == nullptr) return false;
+      step = term.coef;
+    }
+    return step > 0;
   }
 
   bool is_spare(BufferId id, std::span<const Expr> indices, const Linear& d) {
-    const auto it = ends_.find(id);
-    return it != ends_.end() && !mentions(indices.first(indices.size() - 1), lanes_->var->id) &&
-           to_linear(b_, indices.back(), ranges_) - d == it->second;
+    const auto it = spare_.find(id);
+    return it != spare_.end() && !mentions(indices.first(indices.size() - 1), lanes_->var->id) &&
+           to_linear(b_, indices.back(), ranges_) - d == it->second.end;
   }
 
-  // Does s store nothing but what nobody reads where d >= 0?
+  // Are there but stores of what nobody reads where d >= 0?
   bool only_spare(Stmt s, const Linear& d) {
     if (const Store* store = s.as<Store>()) return is_spare(store->buffer, store->indices, d);
-    if (s.as<Alloc>() != nullptr || s.as<Loop>() != nullptr) return false;
-    bool all = true;
+    const Seq* seq = s.as<Seq>();
+    return seq != nullptr && std::all_of(seq->stmts.begin(), seq->stmts.end(),
+                                         [&](Stmt child) { return only_spare(child, d); });
+  }
+
+  void count_stores(Stmt s) {
+    if (const Store* store = s.as<Store>()) ++spare_.at(store->buffer).num_filled;
     for_each_child(
-        s, [&](Stmt child) { all = all && only_spare(child, d); }, [](Expr) {});
-    return all;
+        s, [&](Stmt child) { count_stores(child); }, [](Expr) {});
   }
 
-  // s with loads that need the condition made to depend on it.
+  // The stores with loads that need the condition made to depend on it.
   Stmt without(Stmt s, Expr condition) {
-    const Linear d = *difference_of(b_, condition, ranges_);
-    if (const Store* store = s.as<Store>()) {
-      Expr value = may_trap(store->value) ? guarded(store->value, condition)
-                                          : safe(store->value, condition, d);
-      return value.is(store->value) ? s : b_.store(store->buffer, store->indices, value);
+    const Store* store = s.as<Store>();
+    if (store == nullptr) {
+      return map_children(
+          b_, s, [&](Stmt child) { return without(child, condition); }, [](Expr e) { return e; });
     }
-    return map_children(
-        b_, s, [&](Stmt child) { return without(child, condition); },
-        [&](Expr e) { return has_load(e) ? safe(e, condition, d) : e; });
+    const Linear d = *difference_of(b_, condition, ranges_);
+    const Expr value = may_trap(store->value) ? guarded(store->value, condition)
+                                              : safe(store->value, condition, d, true);
+    return value.is(store->value) ? s : b_.store(store->buffer, store->indices, value);
   }
 
-  Expr safe(Expr e, Expr condition, const Linear& d) {
-    if (const Load* load = e.as<Load>()) return is_safe(*load, d) ? e : guarded(e, condition);
-    return map_children(b_, e, [&](Expr child) { return safe(child, condition, d); });
+  // `is_uniform`: what does not mention the lane is evaluated for the first lane as well.
+  Expr safe(Expr e, Expr condition, const Linear& d, bool is_uniform) {
+    if (const Load* load = e.as<Load>()) {
+      return is_safe(*load, d, is_uniform) ? e : guarded(e, condition);
+    }
+    // Lazy operands: the first lane may not come to them.
+    const bool is_lazy =
+        e.kind() == ExprKind::kSelect || e.kind() == ExprKind::kAnd || e.kind() == ExprKind::kOr;
+    const bool all = is_uniform && !(is_lazy && mentions(e, lanes_->var->id));
+    return map_children(b_, e, [&](Expr child) { return safe(child, condition, d, all); });
   }
 
   Expr guarded(Expr e, Expr condition) {
@@ -253,10 +344,9 @@ class LaneFilling {
   }
 
   // What the first lane loads as well, spare lanes of a row that is there, or an input's element.
-  bool is_safe(const Load& load, const Linear& d) {
-    if (!mentions(load.indices, lanes_->var->id) || is_spare(load.buffer, load.indices, d)) {
-      return true;
-    }
+  bool is_safe(const Load& load, const Linear& d, bool is_uniform) {
+    if (load.indices.empty() || is_spare(load.buffer, load.indices, d)) return true;
+    if (is_uniform && !mentions(load.indices, lanes_->var->id)) return true;
     const Buffer& buffer = b_.buffer(load.buffer);
     if (buffer.role != BufferRole::kInput) return false;
     for (std::size_t i = 0; i < load.indices.size(); ++i) {
@@ -268,30 +358,30 @@ class LaneFilling {
     return true;
   }
 
+  // A division of whole numbers whose divisor is not known.
   static bool may_trap(Expr e) {
     bool found = false;
     walk(e, [&](Expr x) {
       const BinaryNode* node = as_binary(x);
-      const bool divides = node != nullptr && !is_float(x.dtype()) &&
-                           (x.kind() == ExprKind::kFloorDiv || x.kind() == ExprKind::kFloorMod ||
-                            x.kind() == ExprKind::kDiv);
+      const bool divides =
+          node != nullptr && (x.kind() == ExprKind::kFloorDiv || x.kind() == ExprKind::kFloorMod);
       found = found || (divides && node->rhs.as<IntImm>() == nullptr);
       return !found;
     });
     return found;
   }
 
-  const Program& program_;
   IrBuilder b_;
   VarRanges ranges_;
-  const Loop* lanes_ = nullptr;      // the vectorized loop around
-  std::map<BufferId, Linear> ends_;  // of buffers with spare lanes
+  const Loop* lanes_ = nullptr;  // the vectorized loop around
+  int num_lane_conditions_ = 0;  // Ifs and loops inside of it that depend on the lane
+  std::map<BufferId, Spare> spare_;
 };
 
 }  // namespace
 
 Result<Program> fill_lanes(const Program& program, const Target&) {
-  return LaneFilling(program).run();
+  return LaneFilling(program).run(program);
 }
 
 }  // namespace prunerc::codegen

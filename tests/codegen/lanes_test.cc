@@ -48,6 +48,8 @@ schedule::Schedule tiled(const Program& base, Rng& rng) {
   const std::vector<BlockId> blocks = s.blocks();
   const BlockId sum = blocks[0], last = blocks[1];
   const int64_t lanes = int64_t{1} << rng.between(1, 4);
+  // Mostly the same everywhere, as in the search's sketches.
+  const auto other = [&] { return rng.chance(0.8) ? lanes : int64_t{1} << rng.between(1, 4); };
   const bool packs = rng.chance(0.6);
   BlockId packed;
   if (packs) packed = s.cache_read(sum, 1, Scope::kGlobal).value();
@@ -58,12 +60,13 @@ schedule::Schedule tiled(const Program& base, Rng& rng) {
   REQUIRE_OK(s.vectorize(j[2]));
   REQUIRE_OK(s.unroll(j[1]));
   REQUIRE_OK(s.unroll(i[1]));
-  if (packs) {
-    const auto at = s.compute_at(packed, j[0]).value();
-    REQUIRE_OK(s.vectorize(s.split(at.back(), {Int(-1), Int(lanes)}).value().back()));
-  }
-  const auto at = s.reverse_compute_at(last, j[0]).value();
-  REQUIRE_OK(s.vectorize(s.split(at.back(), {Int(-1), Int(lanes)}).value().back()));
+  const auto vectors = [&](LoopId loop) {
+    const auto parts = s.split(loop, {Int(-1), Int(other())}).value();
+    if (rng.chance(0.9)) REQUIRE_OK(s.vectorize(parts[1]));
+    if (rng.chance(0.7)) REQUIRE_OK(s.unroll(parts[0]));
+  };
+  if (packs) vectors(s.compute_at(packed, j[0]).value().back());
+  vectors(s.reverse_compute_at(last, j[0]).value().back());
   return s;
 }
 
@@ -78,6 +81,7 @@ std::string tail(const std::string& body, int row = 16) {
   return fmt::format(R"(
 program p(X: f32[40], Q: i32[40]) -> (Y: f32[12]) {{
   buffer T: f32[{}] local
+  buffer U: f32[16] local
   alloc T {{ {} }}
 }})",
                      row, body);
@@ -179,8 +183,58 @@ TEST_CASE("lanes that could be seen keep their condition") {
   CHECK(
       unchanged(tail("for i in 16 @L0 vectorized { if 4 <= i { T[i] = X[i] } } "
                      "for i in 16 @L1 vectorized { if 4 <= i { Y[i - 4] = T[i] } }")));
-  // A loop that reaches further than what is written.
-  CHECK(unchanged(tail("for i in 14 @L0 vectorized { if i < 12 { T[i] = X[i] } } " + kRead)));
+  // Another condition of the lane: which lanes run is not the first one's to say.
+  CHECK(unchanged(
+      tail("for i in 16 @L0 vectorized { if i < 12 && Q[i] < 3i32 { T[i] = X[i] } } " + kRead)));
+  CHECK(
+      unchanged(tail("for i in 16 @L0 vectorized { if i < 12 { if 7i32 // Q[i] < 3i32 { "
+                     "T[i] = X[i] } } } " +
+                     kRead)));
+  CHECK(
+      unchanged(tail("for k in 6 @L0 { for i in 16 @L1 vectorized { if i < 12 && 4 <= i { "
+                     "T[i] = X[7 - k] } } } " +
+                     kRead)));
+  CHECK(
+      unchanged(tail("for i in 16 @L1 vectorized { for k in i @L2 { if i < 12 { "
+                     "T[i] = X[k] } } } " +
+                     kRead)));
+  // The first lane is not the one that runs longest.
+  CHECK(
+      unchanged(tail("for v in 8 @L0 { for i in 16 @L1 vectorized { "
+                     "if i - 3*(i % 8) + 16 + v < 20 { T[i - 3*(i % 8) + 16 + v] = X[i] } } } "
+                     "Y[0] = T[9]",
+                     40)));
+  // Lanes that nobody wrote: no vectors, and a first value for the others alone.
+  CHECK(
+      unchanged(tail("for i in 16 @L0 unrolled { if i < 12 { T[i] = X[i] } } "
+                     "for i in 16 @L1 vectorized { if i < 12 { T[i] = T[i] + X[i] } } " +
+                     kRead)));
+  CHECK(
+      unchanged(tail("for i in 12 @L0 vectorized { T[i] = X[i] } "
+                     "for i in 16 @L1 vectorized { if i < 12 { T[i] = T[i] + X[i] } } " +
+                     kRead)));
+}
+
+TEST_CASE("what other vectors have written is no spare lane's to read") {
+  for (const char* const write : {"for v in 2 @L0 unrolled { for i in 8 @L1 vectorized { if v*8 + "
+                                  "i < 7 { T[v*8 + i] = X[i] } } }",
+                                  "for i in 14 @L0 vectorized { if i < 7 { T[i] = X[i] } }"}) {
+    const std::string text = print(filled(
+        parse_or_die(tail(std::string(write) +
+                          " alloc U { for j in 16 @L2 vectorized { if j < 7 { U[j] = T[j] } } "
+                          "for k in 16 @L3 vectorized { if k < 7 { Y[k] = U[k] } } }"))));
+    INFO(text);
+    CHECK(text.find("U[j] = select(j < 7, T[j], 0f32)") != std::string::npos);
+  }
+}
+
+TEST_CASE("a load that only some lanes come to keeps its condition") {
+  const std::string text =
+      print(filled(parse_or_die(tail("for k in 8 @L2 { for i in 16 @L0 vectorized { if i < 12 { "
+                                     "T[i] = select(i < 3 || 9 < i, X[k*6], 0f32) } } } " +
+                                     kRead))));
+  INFO(text);
+  CHECK(text.find("select(i < 12, X[k*6], 0f32)") != std::string::npos);
 }
 
 TEST_CASE("a division by data stays where it was") {
