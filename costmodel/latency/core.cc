@@ -10,9 +10,14 @@ namespace {
 constexpr double kIssueWidth = 5;
 /// Counter, compare, branch of a loop that is not unrolled.
 constexpr double kLoopCycles = 1;
-/// Leaving a loop: one mispredicted branch now and then, and refilling the pipeline.
-constexpr double kLoopExitCycles = 6;
+/// Leaving a loop: one mispredicted branch now and then, and refilling the pipeline. Predictors
+/// know the end of a short one.
+constexpr double kLoopExitCycles = 6, kShortExitCycles = 1;
+constexpr double kShortLoop = 32;
 constexpr double kDivideSlots = 8;
+/// Loads of single elements started per cycle: a Zen 4 core starts one load of 64 bytes, but two of
+/// what fits half a register.
+constexpr double kScalarLoadPorts = 2;
 /// Beyond so many statement instances the loop body leaves the decoded-instruction cache.
 constexpr double kDecodedCache = 1500;
 constexpr double kSlowDecode = 1.6;
@@ -98,6 +103,20 @@ double arithmetic_slots(const NestOps& ops) {
 /// Whole tiles run without their guard; what is left is the test per tile and the tail.
 constexpr double kGuardShare = 0.1;
 
+/// Times that something is done which loops below do not change: it moves out of these.
+Sym runs_of(const Nest& nest, const Tile& tile, const std::vector<Sym>& moves) {
+  Sym runs = 1, moved = 0;
+  for (std::size_t i = nest.loops.size(); i-- > 0;) {
+    if (static_cast<int>(i) == tile.vector_loop) continue;
+    const Sym is_loop = both(negate(tile.inside[i]), less(1, nest.loops[i].extent));
+    moved = either(moved, both(is_loop, moves[i]));
+    runs *= select(both(moved, is_loop), nest.loops[i].extent, 1);
+  }
+  return runs;
+}
+
+// Charged in each pass, though the test of a whole tile stands outside: tiles that reach beyond the
+// end waste more than their share of the rows.
 Sym guard_slots(const Nest& nest, Sym copies) {
   return select(nest.is_guarded, 1 + kGuardShare * copies, 0);
 }
@@ -119,8 +138,9 @@ Sym condition_slots(const Nest& nest, const Tile& tile, Sym copies) {
 /// What one pass through the tile needs.
 struct Pass {
   Sym copies = 1, loads = 0, stores = 0;
+  Sym scalars = 0;  // loads of one element for all lanes, mostly operands of arithmetic
   Sym latency = 0;  // of the accumulators' chain
-  Sym setup = 0;    // instructions before and after the serial loop
+  Sym setup = 0;    // loads and stores outside of the serial loops, of the whole nest
   Sym registers = 0;
 };
 
@@ -132,38 +152,50 @@ Pass count_pass(const NestTable& table, const Nest& nest, const Tile& tile,
     if (nest.loops[i].kind != ir::LoopKind::kUnrolled) continue;
     pass.copies *= select(tile.inside[i], nest.loops[i].extent, 1);
   }
+  Sym begins = 1;  // of the innermost loop
+  for (std::size_t i = 0; i < nest.loops.size(); ++i) {
+    if (static_cast<int>(i) == tile.vector_loop) continue;
+    begins *= select(either(tile.inside[i], tile.is_serial[i]), 1, nest.loops[i].extent);
+  }
   const auto fma_latency = static_cast<double>(std::max<int64_t>(1, target.fma_latency_cycles));
   for (const NestAccess& a : nest.accesses) {
     const AccessCost cost = cost_of(table, nest, a, tile);
     const Sym uops = cost.copies * cost.uops;
-    if (a.is_read) pass.loads += select(cost.in_loop, uops, 0);
+    if (a.is_read) {
+      const Sym loads = select(cost.in_loop, uops, 0);
+      pass.loads += select(cost.moves_with_lanes, loads, 0);
+      pass.scalars += select(cost.moves_with_lanes, 0, loads);
+    }
     if (a.is_write) pass.stores += select(cost.in_loop, uops, 0);
     // A scalar that is broadcast is an operand in memory; vectors are held while the rows use them.
     const Sym held = a.is_write
                          ? Sym(0)
                          : select(cost.moves_with_lanes, min(cost.copies, max(1, tile.vectors)), 0);
     pass.registers += select(cost.in_loop, held, a.is_write ? cost.copies : 0);
-    pass.setup += select(cost.in_loop, 0, uops * ((a.is_read ? 1 : 0) + (a.is_write ? 1 : 0)));
+    const double ways = (a.is_read ? 1 : 0) + (a.is_write ? 1 : 0);
+    const Sym runs = a.is_write ? runs_of(nest, tile, a.moves) : begins;
+    pass.setup += select(cost.in_loop, 0, uops * ways * runs);
     if (!a.is_read || !a.is_write) continue;
-    const Sym chain = pass.copies / max(1, cost.copies);
-    pass.latency = max(pass.latency, select(cost.in_loop, 0, chain * fma_latency));
+    const Sym links = pass.copies / max(1, cost.copies);
+    pass.latency = max(pass.latency, select(cost.in_loop, 0, links * fma_latency));
   }
   return pass;
 }
 
-// Cycles of the loops around the tile, besides the passes through it.
-Sym loop_overhead(const Nest& nest, const Tile& tile, Sym setup, double load_ports) {
+// Cycles of the loops around the tile, besides the passes through it: the innermost one's counter
+// runs beside them.
+Sym loop_overhead(const Nest& nest, const Tile& tile) {
   Sym overhead = 0, is_innermost = 1;
   for (std::size_t i = nest.loops.size(); i-- > 0;) {
     if (static_cast<int>(i) == tile.vector_loop) continue;
     const NestLoop& loop = nest.loops[i];
     const Sym is_loop = negate(either(tile.inside[i], equal(loop.extent, 1)));
-    const Sym per_run = select(is_innermost, kLoopCycles * 0.5 * loop.extent + setup / load_ports,
-                               kLoopCycles * loop.extent);
-    overhead = select(is_loop, overhead * loop.extent + per_run + kLoopExitCycles, overhead);
+    const Sym counter = select(is_innermost, 0, kLoopCycles * loop.extent);
+    const Sym exit = select(less_equal(loop.extent, kShortLoop), kShortExitCycles, kLoopExitCycles);
+    overhead = select(is_loop, overhead * loop.extent + counter + exit, overhead);
     is_innermost = both(is_innermost, negate(is_loop));
   }
-  return overhead + select(is_innermost, setup, 0);
+  return overhead;
 }
 
 }  // namespace
@@ -183,9 +215,12 @@ CoreCost core_cost(const NestTable& table, const Nest& nest, const ir::Target& t
   const auto load_ports = static_cast<double>(std::max<int64_t>(1, target.load_ports));
   const Sym slots = pass.copies * arithmetic_slots(nest.ops) + guard_slots(nest, pass.copies) +
                     0.6 * condition_slots(nest, tile, pass.copies);
-  const Sym issue = (slots + 0.5 * pass.loads + pass.stores + 1) / kIssueWidth;
-  Sym cycles =
-      max(max(slots / ports, pass.loads / load_ports), max(max(pass.stores, pass.latency), issue));
+  const Sym instructions = slots + 0.5 * (pass.loads + pass.scalars) + pass.stores + 1;
+  const Sym loading =
+      pass.loads / load_ports + pass.scalars / std::max(load_ports, kScalarLoadPorts);
+  Sym cycles = max(max(slots / ports, loading),
+                   max(max(pass.stores, pass.latency), instructions / kIssueWidth));
+  cycles = max(cycles, kLoopCycles);
   cycles *= select(less(0, spilled), kSpillFactor, 1);
   cycles *= select(less(kDecodedCache, pass.copies), kSlowDecode, 1);
 
@@ -202,7 +237,7 @@ CoreCost core_cost(const NestTable& table, const Nest& nest, const ir::Target& t
       passes *= loop.extent;
     }
   }
-  out.cycles = passes * cycles + loop_overhead(nest, tile, pass.setup, load_ports);
+  out.cycles = passes * cycles + loop_overhead(nest, tile) + pass.setup / load_ports;
   return out;
 }
 

@@ -102,41 +102,51 @@ class Estimator {
     // fits[d]: the loops from depth d inwards run within the cache.
     std::vector<Sym> fits(num_loops + 1, Sym(1));
     for (std::size_t d = num_loops; d-- > 0;) {
-      fits[d] = both(fits[d + 1], less_equal(occupied_at(nest_idx, d, cache), cache.bytes));
+      fits[d] = both(fits[d + 1], less_equal(bytes_at(nest_idx, d), cache.bytes));
     }
     Sym total = 0;
     for (std::size_t a = 0; a < nest.accesses.size(); ++a) {
       const Sym resident = is_resident(nest_idx, nest.accesses[a], cache);
       if (resident.is(1)) continue;
       Sym bytes = fetched(nest_idx, a, num_loops);
+      // Rows that compete for few sets drive each other out, and nothing else.
+      Sym stays = 1;
       for (std::size_t d = num_loops; d-- > 0;) {
-        bytes = select(fits[d], fetched(nest_idx, a, d), bytes);
+        const Sym own = occupied(footprints_[nest_idx][a][d], cache, line_);
+        stays = both(both(stays, fits[d]), less_equal(own, cache.bytes));
+        bytes = select(stays, fetched(nest_idx, a, d), bytes);
       }
-      // A written line is read first and written back later.
-      total += select(resident, 0, bytes * (nest.accesses[a].is_write ? 2 : 1));
+      // A written line is read first and written back later. Measurements repeat: what fits as a
+      // whole is there from the run before.
+      const Sym is_warm = either(resident, both(stays, whole_fits));
+      total += select(is_warm, 0, bytes * (nest.accesses[a].is_write ? 2 : 1));
     }
-    // Measurements repeat: what fits as a whole is there from the run before.
-    return select(both(fits[0], whole_fits), 0, total);
+    return total;
   }
 
  private:
+  Sym bytes_at(std::size_t nest, std::size_t depth) const {
+    Sym total = 0;
+    for (const auto& access : footprints_[nest]) total += access[depth].bytes;
+    return total;
+  }
+
   Sym occupied_at(std::size_t nest, std::size_t depth, const Cache& cache) const {
     Sym total = 0;
     for (const auto& access : footprints_[nest]) total += occupied(access[depth], cache, line_);
     return total;
   }
 
-  // Bytes that an access brings in if the cache holds what the loops from `depth` inwards touch.
+  // Bytes that an access brings in if the cache holds what the loops from `depth` inwards touch:
+  // the loop just outside finds again what its last iteration touched, parts of lines included, and
+  // so brings in its own footprint; those further out begin anew.
   Sym fetched(std::size_t nest_idx, std::size_t access, std::size_t depth) const {
     const Nest& nest = table_.nests()[nest_idx];
     const NestAccess& a = nest.accesses[access];
     const auto home = static_cast<std::size_t>(table_.home_depth(a.buffer));
-    Sym bytes = footprints_[nest_idx][access][depth].bytes;
-    for (std::size_t i = home; i < depth; ++i) {
-      // The loop just outside finds again what does not move with it. If it has one iteration, the
-      // cache that holds what is inside it holds it too, and this depth is not the one.
-      bytes *= i + 1 == depth ? select(a.moves[i], nest.loops[i].extent, 1) : nest.loops[i].extent;
-    }
+    const std::size_t outside = depth > home ? depth - 1 : depth;
+    Sym bytes = footprints_[nest_idx][access][outside].bytes;
+    for (std::size_t i = home; i < outside; ++i) bytes *= nest.loops[i].extent;
     return bytes;
   }
 

@@ -132,6 +132,34 @@ TEST_CASE("rows that compete for few cache sets cost traffic that a packed panel
   CHECK(b.total_ns < a.total_ns);
 }
 
+TEST_CASE("rows that drive each other out leave other data in the cache") {
+  // Twice the rows of A for each row of B: half as many rows of B, and A's lines are found again by
+  // the next steps.
+  const auto fetched_ns = [](int64_t rows) {
+    return estimate_latency(tiled(512, rows, 1).program(), machine()).l2_ns;
+  };
+  CHECK(fetched_ns(16) < 0.7 * fetched_ns(8));
+}
+
+TEST_CASE("sums stay in registers over all loops that leave them alone") {
+  Schedule nested = tiled(256, 8, 2);
+  const auto k = nested.loops_of(nested.blocks()[0])[2];
+  REQUIRE_OK(nested.split(k, {Int(-1), Int(4)}));
+  const double plain = estimate_latency(tiled(256, 8, 2).program(), machine()).core_ns;
+  const double split = estimate_latency(nested.program(), machine()).core_ns;
+  CHECK(split > plain);
+  CHECK(split < 1.1 * plain);
+}
+
+TEST_CASE("elements for all lanes do not take the port of a whole vector") {
+  ir::Target zen4 = ir::target_from_string("cpu:znver4").value();
+  zen4.num_threads = 1;
+  // One vector and eight elements a step, or two and eight for twice the products.
+  const double one = estimate_latency(tiled(256, 8, 1).program(), zen4).core_ns;
+  const double two = estimate_latency(tiled(256, 8, 2).program(), zen4).core_ns;
+  CHECK(one < 1.1 * two);
+}
+
 TEST_CASE("a stage that follows in the same row finds it in the cache") {
   const char* text = R"(program t(X: f32[4096, 512]) -> (Y: f32[4096, 512]) {
     buffer T: f32[4096, 512] global
