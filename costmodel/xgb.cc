@@ -107,7 +107,7 @@ struct TreeEnsemble::Impl {
              const TreeOptions& options) {
     std::vector<float> gradient(rows.size()), hessian(rows.size());
     std::vector<double> sums(labels.size());
-    double best = HUGE_VAL;
+    double mark = HUGE_VAL;  // the error that a fall is measured from
     int standing = 0;
     for (int tree = 0; tree < options.max_trees && standing < options.patience; ++tree) {
       if (!score(matrix, rows, &sums)) return false;
@@ -119,8 +119,10 @@ struct TreeEnsemble::Impl {
       }
       error = std::sqrt(error / std::max(weights, 1e-9));
       if (error < kGoodEnough) break;
-      standing = error < best * (1 - kLeastGain) ? 0 : standing + 1;
-      best = std::min(best, error);
+      // Many small falls are one: training goes on while trees together still gain something.
+      const bool falls = error < mark * (1 - kLeastGain);
+      if (falls) mark = error;
+      standing = falls ? 0 : standing + 1;
       // Every row of a program is moved by what the program as a whole is off.
       for (std::size_t i = 0; i < rows.size(); ++i) {
         const std::size_t program = rows.owner[i];
