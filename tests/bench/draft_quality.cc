@@ -1,6 +1,7 @@
 #include "ir/support/rng.h"
 #include "search/draft/calibrator.h"
 #include "search/draft/draft_space.h"
+#include "search/draft/selection.h"
 #include "tests/bench/draft_pools.h"
 #include "tests/bench/draft_rows.h"
 
@@ -10,6 +11,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -21,21 +23,33 @@ using namespace search;  // NOLINT: a benchmark of search
 
 constexpr std::size_t kSizes[] = {64, 128, 256, 512};
 
+/// What an analyzer says of candidates, and what a draft needs to know of them.
+struct Predicted {
+  std::vector<double> ns;
+  std::vector<std::size_t> sketch;  // of the space, by candidate
+  std::vector<std::vector<int32_t>> genes;
+  std::shared_ptr<const DraftSpace> space;
+};
+
 /// One pool as numbers: what was measured of every candidate that ran, and what analyzers say.
+/// "prunerc" is the draft as a search selects it, "order" the same analyzer's order alone.
 struct Scored {
   std::string name, op_class;
   std::vector<double> measured_ns;
-  std::map<std::string, std::vector<double>> predicted;  // by analyzer
-  std::map<std::string, std::vector<double>> ablated;    // by published analyzer and what it lacks
+  std::vector<bool> is_uniform;
+  std::map<std::string, Predicted> predicted;          // by analyzer
+  std::map<std::string, std::vector<double>> ablated;  // by published analyzer and what it lacks
 };
 
 // What an analyzer says of the rows, with coefficients fitted to the rows `known` (by index into
 // rows) if there are any.
-std::vector<double> predict(const Pool& pool, const Task& task, const std::vector<int>& rows,
-                            Analyzer analyzer, const costmodel::PrunerOptions& penalties = {},
-                            std::span<const std::size_t> known = {}) {
+Predicted predict(const Pool& pool, const Task& task, const std::vector<int>& rows,
+                  Analyzer analyzer, const costmodel::PrunerOptions& penalties = {},
+                  std::span<const std::size_t> known = {}) {
   const SearchSpace space = pool.space();
-  DraftSpace draft = make_draft_space(task, space, analyzer, 1, penalties);
+  const auto made =
+      std::make_shared<DraftSpace>(make_draft_space(task, space, analyzer, 1, penalties));
+  DraftSpace& draft = *made;
   const auto of_sketch = [&](DraftSketch& sketch, const std::vector<std::size_t>& which,
                              std::vector<std::size_t>* mine) {
     std::vector<std::vector<int32_t>> genes;
@@ -58,11 +72,14 @@ std::vector<double> predict(const Pool& pool, const Task& task, const std::vecto
     calibrator.add(sketch, genes, ns, 0);
   }
   calibrator.refit();
-  std::vector<double> out(rows.size(), std::numeric_limits<double>::infinity());
+  Predicted out{std::vector<double>(rows.size(), std::numeric_limits<double>::infinity()),
+                std::vector<std::size_t>(rows.size()),
+                std::vector<std::vector<int32_t>>(rows.size()), made};
   std::vector<std::size_t> all(rows.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
   costmodel::SymbolScratch scratch;
-  for (DraftSketch& sketch : draft.sketches) {
+  for (std::size_t s = 0; s < draft.sketches.size(); ++s) {
+    DraftSketch& sketch = draft.sketches[s];
     std::vector<std::size_t> mine;
     const auto genes = of_sketch(sketch, all, &mine);
     if (mine.empty()) continue;
@@ -72,7 +89,11 @@ std::vector<double> predict(const Pool& pool, const Task& task, const std::vecto
     std::vector<double> ns(mine.size()), fits(mine.size());
     double* const outputs[] = {ns.data(), fits.data()};
     sketch.symbols.score.evaluate(inputs, mine.size(), outputs, scratch, calibrator.values());
-    for (std::size_t i = 0; i < mine.size(); ++i) out[mine[i]] = ns[i];
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+      out.ns[mine[i]] = ns[i];
+      out.sketch[mine[i]] = s;
+      out.genes[mine[i]] = genes[i];
+    }
   }
   return out;
 }
@@ -106,9 +127,11 @@ Scored score(const NamedPool& named, uint64_t seed) {
     if (!pool.rows[i].ok()) continue;
     rows.push_back(static_cast<int>(i));
     out.measured_ns.push_back(pool.rows[i].median_ns);
+    out.is_uniform.push_back(pool.rows[i].origin == PoolOrigin::kUniform);
   }
   if (rows.empty()) return out;
   out.predicted["prunerc"] = predict(pool, task, rows, Analyzer::kPrunerc);
+  out.predicted["order"] = out.predicted["prunerc"];
   out.predicted["paper"] = predict(pool, task, rows, Analyzer::kPruner);
   out.predicted["release"] = predict(pool, task, rows, Analyzer::kPrunerRelease);
   std::vector<std::size_t> known;
@@ -119,25 +142,65 @@ Scored score(const NamedPool& named, uint64_t seed) {
     costmodel::PrunerOptions without;
     without.*ablation.part = false;
     out.ablated[fmt::format("paper/{}", ablation.name)] =
-        predict(pool, task, rows, Analyzer::kPruner, without);
+        predict(pool, task, rows, Analyzer::kPruner, without).ns;
     out.ablated[fmt::format("release/{}", ablation.name)] =
-        predict(pool, task, rows, Analyzer::kPrunerRelease, without);
+        predict(pool, task, rows, Analyzer::kPrunerRelease, without).ns;
   }
   return out;
 }
 
-// Measured times of the candidates that make the draft. `chosen`: the candidates that exist.
-std::vector<double> drafted(const Scored& pool, const std::vector<double>& predicted,
-                            std::vector<std::size_t> chosen, std::size_t size) {
+std::vector<double> sorted_times(const Scored& pool, std::span<const std::size_t> chosen) {
+  std::vector<double> out;
+  for (const std::size_t i : chosen) out.push_back(pool.measured_ns[i]);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+// Measured times of those that stand first in the order. `chosen`: the candidates that exist.
+std::vector<double> first_of(const Scored& pool, const std::vector<double>& predicted,
+                             std::vector<std::size_t> chosen, std::size_t size) {
   size = std::min(size, chosen.size());
   std::partial_sort(chosen.begin(), chosen.begin() + static_cast<std::ptrdiff_t>(size),
                     chosen.end(), [&](std::size_t a, std::size_t b) {
                       return predicted[a] != predicted[b] ? predicted[a] < predicted[b] : a < b;
                     });
-  std::vector<double> out;
-  for (std::size_t i = 0; i < size; ++i) out.push_back(pool.measured_ns[chosen[i]]);
-  std::sort(out.begin(), out.end());
-  return out;
+  return sorted_times(pool, std::span(chosen).first(size));
+}
+
+// The same of those that a search would select: quotas of the sketches, clusters, a uniform share.
+std::vector<double> selected_of(const Scored& pool, const Predicted& predicted,
+                                const std::vector<std::size_t>& chosen, std::size_t size) {
+  std::vector<SketchOffer> offers(predicted.space->sketches.size());
+  for (const std::size_t i : chosen) {
+    SketchOffer& offer = offers[predicted.sketch[i]];
+    const Drafted candidate{predicted.ns[i], i, predicted.genes[i]};
+    offer.best.push_back(candidate);
+    if (pool.is_uniform[i]) offer.sample.push_back(candidate);
+  }
+  for (std::size_t s = 0; s < offers.size(); ++s) {
+    std::sort(offers[s].best.begin(), offers[s].best.end(), [](const auto& a, const auto& b) {
+      return a.ns != b.ns ? a.ns < b.ns : a.key < b.key;
+    });
+    Rng rng(1, s);
+    std::vector<Drafted>& sample = offers[s].sample;
+    for (std::size_t i = 0; i < sample.size(); ++i) {
+      std::swap(sample[i], sample[i + rng.below(sample.size() - i)]);
+    }
+  }
+  SelectionOptions options;
+  options.size = std::min(size, chosen.size());
+  std::vector<std::size_t> picked;
+  for (const DraftPick& pick : select_draft(offers, *predicted.space, options)) {
+    picked.push_back(pick.drafted.key);
+  }
+  return sorted_times(pool, picked);
+}
+
+std::vector<double> drafted(const Scored& pool, const std::string& analyzer,
+                            const std::vector<std::size_t>& chosen, std::size_t size) {
+  const Predicted& predicted = pool.predicted.at(analyzer);
+  return analyzer == "prunerc" ? selected_of(pool, predicted, chosen, size)
+                               : first_of(pool, predicted.ns, chosen, size);
 }
 
 std::vector<std::size_t> everyone(const Scored& pool) {
@@ -153,9 +216,8 @@ double least(const Scored& pool, const std::vector<std::size_t>& chosen) {
 }
 
 // Best of all over the k-th best of the draft (pruner.md 8: the drafter's measure).
-double best_k(const Scored& pool, const std::vector<double>& predicted,
-              const std::vector<std::size_t>& chosen, std::size_t size, std::size_t k) {
-  const std::vector<double> draft = drafted(pool, predicted, chosen, size);
+double best_k(const Scored& pool, const std::vector<double>& draft,
+              const std::vector<std::size_t>& chosen, std::size_t k) {
   return draft.empty() ? 0 : least(pool, chosen) / draft[std::min(k, draft.size()) - 1];
 }
 
@@ -244,25 +306,25 @@ void print_pool(const Scored& pool) {
   const double median = sorted[sorted.size() / 2];
   fmt::print("{}: {} ran, best {:.1f} us, median {:.2f} x best, worst {:.2f} x\n", pool.name,
              sorted.size(), sorted[0] / 1e3, median / sorted[0], sorted.back() / sorted[0]);
+  const std::vector<std::size_t> all = everyone(pool);
   for (const auto& [name, predicted] : pool.predicted) {
-    fmt::print("  {:<8} rank correlation {:+.3f};", name,
-               rank_correlation(pool.measured_ns, predicted));
+    fmt::print("  {:<10} rank correlation {:+.3f};", name,
+               rank_correlation(pool.measured_ns, predicted.ns));
     for (const std::size_t size : kSizes) {
-      fmt::print("  @{}: {:.3f} {:.3f} {:.3f}", size,
-                 best_k(pool, predicted, everyone(pool), size, 1),
-                 best_k(pool, predicted, everyone(pool), size, 5),
-                 best_k(pool, predicted, everyone(pool), size, 20));
+      const std::vector<double> draft = drafted(pool, name, all, size);
+      fmt::print("  @{}: {:.3f} {:.3f} {:.3f}", size, best_k(pool, draft, all, 1),
+                 best_k(pool, draft, all, 5), best_k(pool, draft, all, 20));
     }
     fmt::print("\n");
   }
-  fmt::print("  {:<8}                         ", "random");
+  fmt::print("  {:<10}                         ", "random");
   for (const std::size_t size : kSizes) fmt::print("  @{}: {:.3f}", size, random_best(pool, size));
   fmt::print("\n");
 }
 
 Measure best_k_of(const std::string& analyzer, std::size_t size, std::size_t k) {
   return [=](const Scored& pool, const std::vector<std::size_t>& chosen) {
-    return best_k(pool, pool.predicted.at(analyzer), chosen, size, k);
+    return best_k(pool, drafted(pool, analyzer, chosen, size), chosen, k);
   };
 }
 
@@ -278,11 +340,13 @@ std::vector<Row> best_rows(const std::string& name, std::span<const Scored> pool
   for (const std::size_t size : kSizes) {
     for (const std::size_t k : {1, 5, 20}) {
       const Measure ours = best_k_of("prunerc", size, k);
-      std::string note = fmt::format("{}; release {:.3f}, paper {:.3f}, calibrated {:.3f}",
-                                     interval_of(pools, options, ours),
-                                     mean_over(pools, best_k_of("release", size, k)),
-                                     mean_over(pools, best_k_of("paper", size, k)),
-                                     mean_over(pools, best_k_of("calibrated", size, k)));
+      std::string note = fmt::format(
+          "{}; order alone {:.3f}, calibrated {:.3f}, release {:.3f}, "
+          "paper {:.3f}",
+          interval_of(pools, options, ours), mean_over(pools, best_k_of("order", size, k)),
+          mean_over(pools, best_k_of("calibrated", size, k)),
+          mean_over(pools, best_k_of("release", size, k)),
+          mean_over(pools, best_k_of("paper", size, k)));
       if (k == 1) {
         const Measure random = [size](const Scored& pool, const std::vector<std::size_t>&) {
           return random_best(pool, size);
@@ -308,9 +372,8 @@ std::vector<Row> space_rows(const std::string& name, std::span<const Scored> poo
   constexpr double kQuantiles[] = {0.1, 0.5, 0.9};
   const auto quantile = [&](const std::string& analyzer, double q) {
     return mean_over(pools, [&](const Scored& pool, const std::vector<std::size_t>& chosen) {
-      std::vector<double> draft = analyzer == "random"
-                                      ? pool.measured_ns
-                                      : drafted(pool, pool.predicted.at(analyzer), chosen, kSize);
+      std::vector<double> draft =
+          analyzer == "random" ? pool.measured_ns : drafted(pool, analyzer, chosen, kSize);
       std::sort(draft.begin(), draft.end());
       const auto at = static_cast<std::size_t>(q * static_cast<double>(draft.size() - 1));
       return draft[at] / least(pool, chosen);
@@ -332,7 +395,7 @@ std::vector<Row> penalty_rows(const std::string& name, std::span<const Scored> p
     const std::string whole = what.substr(0, what.find('/'));
     const auto without = [&, what = what](std::size_t size) {
       return mean_over(pools, [&](const Scored& pool, const std::vector<std::size_t>& chosen) {
-        return best_k(pool, pool.ablated.at(what), chosen, size, 1);
+        return best_k(pool, first_of(pool, pool.ablated.at(what), chosen, size), chosen, 1);
       });
     };
     rows.push_back({fmt::format("best1_at_128_without/{}/{}", what, name),
