@@ -18,6 +18,9 @@ constexpr double kDivideSlots = 8;
 /// Loads of single elements started per cycle: a Zen 4 core starts one load of 64 bytes, but two of
 /// what fits half a register.
 constexpr double kScalarLoadPorts = 2;
+/// Operations that wait for others fill the schedulers of the vector units (64 places on Zen 4): a
+/// chain that is shorter runs beside the next one.
+constexpr double kWaiting = 64;
 /// Beyond so many statement instances the loop body leaves the decoded-instruction cache.
 constexpr double kDecodedCache = 1500;
 constexpr double kSlowDecode = 1.6;
@@ -140,6 +143,7 @@ struct Pass {
   Sym copies = 1, loads = 0, stores = 0;
   Sym scalars = 0;  // loads of one element for all lanes, mostly operands of arithmetic
   Sym latency = 0;  // of the accumulators' chain
+  Sym chain = 0;    // passes until it begins anew
   Sym setup = 0;    // loads and stores outside of the serial loops, of the whole nest
   Sym registers = 0;
 };
@@ -152,10 +156,11 @@ Pass count_pass(const NestTable& table, const Nest& nest, const Tile& tile,
     if (nest.loops[i].kind != ir::LoopKind::kUnrolled) continue;
     pass.copies *= select(tile.inside[i], nest.loops[i].extent, 1);
   }
-  Sym begins = 1;  // of the innermost loop
+  Sym begins = 1, passes = 1;  // begins: of the innermost loop
   for (std::size_t i = 0; i < nest.loops.size(); ++i) {
     if (static_cast<int>(i) == tile.vector_loop) continue;
     begins *= select(either(tile.inside[i], tile.is_serial[i]), 1, nest.loops[i].extent);
+    passes *= select(tile.inside[i], 1, nest.loops[i].extent);
   }
   const auto fma_latency = static_cast<double>(std::max<int64_t>(1, target.fma_latency_cycles));
   for (const NestAccess& a : nest.accesses) {
@@ -178,6 +183,7 @@ Pass count_pass(const NestTable& table, const Nest& nest, const Tile& tile,
     if (!a.is_read || !a.is_write) continue;
     const Sym links = pass.copies / max(1, cost.copies);
     pass.latency = max(pass.latency, select(cost.in_loop, 0, links * fma_latency));
+    pass.chain = max(pass.chain, select(cost.in_loop, 0, passes / runs));
   }
   return pass;
 }
@@ -213,13 +219,15 @@ CoreCost core_cost(const NestTable& table, const Nest& nest, const ir::Target& t
 
   const auto ports = static_cast<double>(std::max<int64_t>(1, target.fma_ports));
   const auto load_ports = static_cast<double>(std::max<int64_t>(1, target.load_ports));
-  const Sym slots = pass.copies * arithmetic_slots(nest.ops) + guard_slots(nest, pass.copies) +
-                    0.6 * condition_slots(nest, tile, pass.copies);
+  const Sym arithmetic = pass.copies * arithmetic_slots(nest.ops);
+  const Sym slots =
+      arithmetic + guard_slots(nest, pass.copies) + 0.6 * condition_slots(nest, tile, pass.copies);
   const Sym instructions = slots + 0.5 * (pass.loads + pass.scalars) + pass.stores + 1;
   const Sym loading =
       pass.loads / load_ports + pass.scalars / std::max(load_ports, kScalarLoadPorts);
-  Sym cycles = max(max(slots / ports, loading),
-                   max(max(pass.stores, pass.latency), instructions / kIssueWidth));
+  const Sym latency = pass.latency * min(1, pass.chain * arithmetic / kWaiting);
+  Sym cycles =
+      max(max(slots / ports, loading), max(max(pass.stores, latency), instructions / kIssueWidth));
   cycles = max(cycles, kLoopCycles);
   cycles *= select(less(0, spilled), kSpillFactor, 1);
   cycles *= select(less(kDecodedCache, pass.copies), kSlowDecode, 1);

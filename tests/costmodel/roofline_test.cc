@@ -151,6 +151,18 @@ TEST_CASE("sums stay in registers over all loops that leave them alone") {
   CHECK(split < 1.1 * plain);
 }
 
+TEST_CASE("short chains run beside each other, long ones wait") {
+  // One accumulator a tile, over blocks of the sum: 4 steps before it is stored, or 128.
+  const auto core_ns = [](int64_t steps) {
+    Schedule s = tiled(256, 1, 1);
+    const auto loops = s.loops_of(s.blocks()[0]);
+    const auto k = s.split(loops[2], {Int(-1), Int(steps)}).value();
+    REQUIRE_OK(s.reorder({k[0], loops[0], loops[1], k[1]}));
+    return estimate_latency(s.program(), machine()).core_ns;
+  };
+  CHECK(core_ns(4) < 0.8 * core_ns(128));
+}
+
 TEST_CASE("elements for all lanes do not take the port of a whole vector") {
   ir::Target zen4 = ir::target_from_string("cpu:znver4").value();
   zen4.num_threads = 1;
