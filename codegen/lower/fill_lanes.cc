@@ -44,8 +44,9 @@ struct Digit {
 /// One load or store of a buffer below its Alloc.
 struct Access {
   bool is_store = false;
-  bool may_fill = false;  // in lanes, for a store that could lose its guard
-  Linear last;            // the index of the last dimension
+  bool may_fill = false;    // in lanes, for a store that could lose its guard
+  int lane_conditions = 0;  // around it that depend on the lane
+  Linear last;              // the index of the last dimension
   int64_t most = 0;
   std::vector<Linear> ends;  // a guard lets it run only where last < end
   /// What moves `last` below the Alloc, by step; none: not as a number of digits.
@@ -70,14 +71,18 @@ class AccessReader {
       expr(loop->extent);
       ranges_.bind(loop->var, loop->extent);
       inside_.insert(loop->var->id);
+      const bool depends = on_lane(loop->extent);
       if (loop->loop_kind == LoopKind::kVectorized && lanes_ == nullptr) lanes_ = loop;
-      stmt(loop->body);
+      // Lanes that run for another time are no guard of ours.
+      conditioned(depends ? 2 : 0, [&] { stmt(loop->body); });
       lanes_ = outer;
       ranges_.rewind(mark);
     } else if (const If* branch = s.as<If>()) {
       expr(branch->condition);
-      guarded(branch->condition, [&] { stmt(branch->then_body); });
-      stmt(branch->else_body);
+      int of_then = 0;
+      for (Expr c : conjuncts(branch->condition)) of_then += on_lane(c) ? 1 : 0;
+      guarded(branch->condition, [&] { conditioned(of_then, [&] { stmt(branch->then_body); }); });
+      conditioned(of_then > 0 ? 2 : 0, [&] { stmt(branch->else_body); });
     } else {
       if (const Store* store = s.as<Store>()) {
         for_intermediate_ = b_.buffer(store->buffer).role == BufferRole::kIntermediate;
@@ -100,6 +105,15 @@ class AccessReader {
     guards_.resize(before);
   }
 
+  template <typename F>
+  void conditioned(int more, F&& body) {
+    lane_conditions_ += more;
+    body();
+    lane_conditions_ -= more;
+  }
+
+  bool on_lane(Expr e) const { return lanes_ != nullptr && mentions(e, lanes_->var->id); }
+
   void expr(Expr e) {
     if (const Select* select = e.as<Select>()) {
       expr(select->condition);
@@ -112,12 +126,15 @@ class AccessReader {
 
   void access(BufferId id, std::span<const Expr> indices, bool is_store) {
     if (id != buffer_) return;
-    if (indices.empty() || has_load(indices.back())) {
+    // The lane moves along the last dimension and no other.
+    if (indices.empty() || has_load(indices.back()) ||
+        std::any_of(indices.begin(), indices.end() - 1, [&](Expr e) { return on_lane(e); })) {
       ok = false;
       return;
     }
     Access a;
     a.is_store = is_store;
+    a.lane_conditions = lane_conditions_;
     a.may_fill = lanes_ != nullptr && for_intermediate_;
     a.last = to_linear(b_, indices.back(), ranges_);
     a.most = interval_of(a.last, ranges_).hi;
@@ -158,8 +175,9 @@ class AccessReader {
   const BufferId buffer_;
   const Loop* lanes_ = nullptr;    // the vectorized loop around
   bool for_intermediate_ = false;  // the store around
-  std::set<VarId> inside_;         // loops below the Alloc
-  std::vector<Linear> guards_;     // differences below 0
+  int lane_conditions_ = 0;
+  std::set<VarId> inside_;      // loops below the Alloc
+  std::vector<Linear> guards_;  // differences below 0
 };
 
 class LaneFilling {
@@ -193,14 +211,19 @@ class LaneFilling {
 
   Stmt go_alloc(const Alloc& alloc, Stmt s) {
     int num_guarded = 0;
-    const std::optional<Linear> end = spare_end(alloc, &num_guarded);
+    const std::optional<Linear> end =
+        refused_.contains(&alloc) ? std::nullopt : spare_end(alloc, &num_guarded);
     if (!end) return children(s);
+    const std::map<BufferId, Spare> before = spare_;
     spare_.insert_or_assign(alloc.buffer, Spare{*end});
     Stmt r = children(s);
     const bool is_whole = spare_.at(alloc.buffer).num_filled == num_guarded;
     spare_.erase(alloc.buffer);
+    if (is_whole) return r;
     // Where some lanes stay unwritten, none may be read.
-    return is_whole ? r : children(s);
+    refused_.insert(&alloc);
+    spare_ = before;
+    return children(s);
   }
 
   Stmt go_loop(const Loop& loop, Stmt s) {
@@ -235,10 +258,15 @@ class LaneFilling {
     if (!reader.ok) return {};
     for (const Access& first : reader.accesses) {
       if (!first.is_store || !first.digits || first.most >= row->value) continue;
+      if (std::none_of(first.digits->begin(), first.digits->end(),
+                       [](const Digit& d) { return d.is_lane; })) {
+        continue;
+      }
       for (const Linear& end : first.ends) {
         const auto respects = [&](const Access& a) {
           const bool is_below = end.is_constant() && a.most < end.constant;
           if (!a.is_store && (is_below || !is_guarded(a, end))) return is_below;
+          if (a.is_store && a.lane_conditions != (is_guarded(a, end) ? 1 : 0)) return false;
           const bool is_like_first = a.digits == first.digits && a.rest == first.rest;
           return is_like_first || !(a.is_store || a.may_fill);
         };
@@ -327,7 +355,7 @@ class LaneFilling {
     return value.is(store->value) ? s : b_.store(store->buffer, store->indices, value);
   }
 
-  // `is_uniform`: what does not mention the lane is evaluated for the first lane as well.
+  // `is_uniform`: the first lane comes here as well.
   Expr safe(Expr e, Expr condition, const Linear& d, bool is_uniform) {
     if (const Load* load = e.as<Load>()) {
       return is_safe(*load, d, is_uniform) ? e : guarded(e, condition);
@@ -345,8 +373,9 @@ class LaneFilling {
 
   // What the first lane loads as well, spare lanes of a row that is there, or an input's element.
   bool is_safe(const Load& load, const Linear& d, bool is_uniform) {
-    if (load.indices.empty() || is_spare(load.buffer, load.indices, d)) return true;
-    if (is_uniform && !mentions(load.indices, lanes_->var->id)) return true;
+    const bool is_like_first =
+        !mentions(load.indices, lanes_->var->id) || is_spare(load.buffer, load.indices, d);
+    if (is_uniform && is_like_first) return true;
     const Buffer& buffer = b_.buffer(load.buffer);
     if (buffer.role != BufferRole::kInput) return false;
     for (std::size_t i = 0; i < load.indices.size(); ++i) {
@@ -376,6 +405,7 @@ class LaneFilling {
   const Loop* lanes_ = nullptr;  // the vectorized loop around
   int num_lane_conditions_ = 0;  // Ifs and loops inside of it that depend on the lane
   std::map<BufferId, Spare> spare_;
+  std::set<const Alloc*> refused_;  // some lanes stay unwritten
 };
 
 }  // namespace

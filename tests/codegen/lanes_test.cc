@@ -204,6 +204,24 @@ TEST_CASE("lanes that could be seen keep their condition") {
                      "if i - 3*(i % 8) + 16 + v < 20 { T[i - 3*(i % 8) + 16 + v] = X[i] } } } "
                      "Y[0] = T[9]",
                      40)));
+  // First values up to another end, or by another condition.
+  const std::string add =
+      "for i in 16 @L1 vectorized { if i < 12 { T[i] = T[i] + X[i] } } " + kRead;
+  CHECK(unchanged(tail("for i in 16 @L0 vectorized { if i < 13 { T[i] = 0f32 } } " + add)));
+  CHECK(unchanged(
+      tail("for i in 16 @L0 vectorized { if i < 11 || i == 11 { T[i] = 0f32 } } " + add)));
+  CHECK(unchanged(tail(
+      "for i in 16 @L0 vectorized { if 11 < i { Y[0] = X[0] } else { T[i] = 0f32 } } " + add)));
+  // The lane in two dimensions.
+  CHECK(unchanged(R"(
+program p(X: f32[40]) -> (Y: f32[12]) {
+  buffer T: f32[2, 16] local
+  alloc T {
+    for i in 16 @L0 vectorized { T[i // 12, i] = X[i] }
+    for i in 16 @L1 vectorized { if i < 12 { T[0, i] = T[0, i] + X[i] } }
+    for i in 16 @L2 vectorized { if i < 12 { Y[i] = T[0, i] } }
+  }
+})"));
   // Lanes that nobody wrote: no vectors, and a first value for the others alone.
   CHECK(
       unchanged(tail("for i in 16 @L0 unrolled { if i < 12 { T[i] = X[i] } } "
@@ -226,6 +244,16 @@ TEST_CASE("what other vectors have written is no spare lane's to read") {
     INFO(text);
     CHECK(text.find("U[j] = select(j < 7, T[j], 0f32)") != std::string::npos);
   }
+}
+
+TEST_CASE("an intermediate that cannot be filled leaves the one around it alone") {
+  // U has a store beside which Y is written; so has T, which is stored in U's scope as well.
+  const std::string text = tail(
+      "for i in 16 @L0 vectorized { if i < 12 { T[i] = X[i] Y[i] = X[i] } } "
+      "alloc U { for i in 16 @L1 vectorized { if i < 12 { U[i] = X[i] Y[i] = X[i] } } "
+      "for i in 16 @L2 vectorized { if i < 12 { T[i] = T[i] + X[i] } } "
+      "for i in 16 @L3 vectorized { if i < 12 { Y[i] = U[i] + T[i] } } }");
+  CHECK(unchanged(text));
 }
 
 TEST_CASE("a load that only some lanes come to keeps its condition") {
