@@ -1,4 +1,5 @@
 #include "codegen/lower/lower.h"
+#include "codegen/lower/spare.h"
 #include "codegen/lower/util.h"
 #include "ir/analysis/linear.h"
 #include "ir/analysis/simplify.h"
@@ -16,169 +17,6 @@ namespace prunerc::codegen {
 namespace {
 
 using namespace ir;
-
-/// A condition as `difference < 0`; nullopt if it is no comparison by order.
-std::optional<Linear> difference_of(IrBuilder& b, Expr condition, const VarRanges& ranges) {
-  const BinaryNode* node = as_binary(condition);
-  if (node == nullptr || node->lhs.dtype() != DType::kI64 || has_load(condition)) return {};
-  if (node->kind != ExprKind::kLt && node->kind != ExprKind::kLe) return {};
-  const Linear out = to_linear(b, node->lhs, ranges) - to_linear(b, node->rhs, ranges);
-  return node->kind == ExprKind::kLe ? out + int64_t{-1} : out;
-}
-
-bool mentions_any(const Linear& linear, const std::set<VarId>& vars) {
-  std::set<VarId> found;
-  for (const Term& term : linear.terms) {
-    for (Expr atom : term.factors()) collect_vars(atom, &found);
-  }
-  return std::any_of(found.begin(), found.end(), [&](VarId v) { return vars.count(v) > 0; });
-}
-
-/// One loop that moves an index: digits of equal loops give equal elements.
-struct Digit {
-  int64_t step = 0, extent = 0;
-  bool is_lane = false;
-  auto operator<=>(const Digit&) const = default;
-};
-
-/// One load or store of a buffer below its Alloc.
-struct Access {
-  bool is_store = false;
-  bool may_fill = false;    // in lanes, for a store that could lose its guard
-  int lane_conditions = 0;  // around it that depend on the lane
-  Linear last;              // the index of the last dimension
-  int64_t most = 0;
-  std::vector<Linear> ends;  // a guard lets it run only where last < end
-  /// What moves `last` below the Alloc, by step; none: not as a number of digits.
-  std::optional<std::vector<Digit>> digits;
-  Linear rest;  // of `last`, besides them
-};
-
-// Collects the accesses of one buffer below its Alloc.
-class AccessReader {
- public:
-  AccessReader(IrBuilder& b, VarRanges& ranges, BufferId buffer)
-      : b_(b), ranges_(ranges), buffer_(buffer) {}
-
-  bool ok = true;
-  std::vector<Access> accesses;
-
-  void stmt(Stmt s) {
-    if (!s.defined() || !ok) return;
-    if (const Loop* loop = s.as<Loop>()) {
-      const VarRanges::Mark mark = ranges_.mark();
-      const Loop* const outer = lanes_;
-      expr(loop->extent);
-      ranges_.bind(loop->var, loop->extent);
-      inside_.insert(loop->var->id);
-      const bool depends = on_lane(loop->extent);
-      if (loop->loop_kind == LoopKind::kVectorized && lanes_ == nullptr) lanes_ = loop;
-      // Lanes that run for another time are no guard of ours.
-      conditioned(depends ? 2 : 0, [&] { stmt(loop->body); });
-      lanes_ = outer;
-      ranges_.rewind(mark);
-    } else if (const If* branch = s.as<If>()) {
-      expr(branch->condition);
-      int of_then = 0;
-      for (Expr c : conjuncts(branch->condition)) of_then += on_lane(c) ? 1 : 0;
-      guarded(branch->condition, [&] { conditioned(of_then, [&] { stmt(branch->then_body); }); });
-      conditioned(of_then > 0 ? 2 : 0, [&] { stmt(branch->else_body); });
-    } else {
-      if (const Store* store = s.as<Store>()) {
-        for_intermediate_ = b_.buffer(store->buffer).role == BufferRole::kIntermediate;
-        access(store->buffer, store->indices, true);
-      }
-      for_each_child(
-          s, [&](Stmt child) { stmt(child); }, [&](Expr e) { expr(e); });
-      for_intermediate_ = false;
-    }
-  }
-
- private:
-  template <typename F>
-  void guarded(Expr condition, F&& body) {
-    const std::size_t before = guards_.size();
-    for (Expr c : conjuncts(condition)) {
-      if (std::optional<Linear> d = difference_of(b_, c, ranges_)) guards_.push_back(*d);
-    }
-    body();
-    guards_.resize(before);
-  }
-
-  template <typename F>
-  void conditioned(int more, F&& body) {
-    lane_conditions_ += more;
-    body();
-    lane_conditions_ -= more;
-  }
-
-  bool on_lane(Expr e) const { return lanes_ != nullptr && mentions(e, lanes_->var->id); }
-
-  void expr(Expr e) {
-    if (const Select* select = e.as<Select>()) {
-      expr(select->condition);
-      guarded(select->condition, [&] { expr(select->on_true); });
-      return expr(select->on_false);
-    }
-    if (const Load* load = e.as<Load>()) access(load->buffer, load->indices, false);
-    for_each_child(e, [&](Expr child) { expr(child); });
-  }
-
-  void access(BufferId id, std::span<const Expr> indices, bool is_store) {
-    if (id != buffer_) return;
-    // The lane moves along the last dimension and no other.
-    if (indices.empty() || has_load(indices.back()) ||
-        std::any_of(indices.begin(), indices.end() - 1, [&](Expr e) { return on_lane(e); })) {
-      ok = false;
-      return;
-    }
-    Access a;
-    a.is_store = is_store;
-    a.lane_conditions = lane_conditions_;
-    a.may_fill = lanes_ != nullptr && for_intermediate_;
-    a.last = to_linear(b_, indices.back(), ranges_);
-    a.most = interval_of(a.last, ranges_).hi;
-    for (const Linear& d : guards_) {
-      const Linear end = a.last - d;
-      if (!end.overflow && !mentions_any(end, inside_)) a.ends.push_back(end);
-    }
-    read_digits(&a);
-    accesses.push_back(std::move(a));
-  }
-
-  void read_digits(Access* a) const {
-    std::vector<Digit> digits;
-    a->rest = Linear::of(a->last.constant);
-    for (const Term& term : a->last.terms) {
-      if (!mentions_any(Linear::of(term), inside_)) {
-        a->rest = a->rest + Linear::of(term);
-        continue;
-      }
-      const Var* var = term.degree == 1 ? term.atoms[0].as<Var>() : nullptr;
-      const Expr extent = var == nullptr ? Expr() : ranges_.extent(var->id);
-      if (!extent.defined() || extent.as<IntImm>() == nullptr) return;
-      const int64_t n = extent.as<IntImm>()->value;
-      const bool is_lane = lanes_ != nullptr && var->id == lanes_->var->id;
-      if (n > 1) digits.push_back({term.coef, n, is_lane});
-    }
-    std::sort(digits.begin(), digits.end());
-    int64_t span = 1;
-    for (const Digit& d : digits) {
-      if (d.step < span) return;
-      span += d.step * (d.extent - 1);
-    }
-    a->digits = std::move(digits);
-  }
-
-  IrBuilder& b_;
-  VarRanges& ranges_;
-  const BufferId buffer_;
-  const Loop* lanes_ = nullptr;    // the vectorized loop around
-  bool for_intermediate_ = false;  // the store around
-  int lane_conditions_ = 0;
-  std::set<VarId> inside_;      // loops below the Alloc
-  std::vector<Linear> guards_;  // differences below 0
-};
 
 class LaneFilling {
  public:
@@ -210,14 +48,13 @@ class LaneFilling {
   }
 
   Stmt go_alloc(const Alloc& alloc, Stmt s) {
-    int num_guarded = 0;
-    const std::optional<Linear> end =
-        refused_.contains(&alloc) ? std::nullopt : spare_end(alloc, &num_guarded);
-    if (!end) return children(s);
+    const std::optional<SpareEnd> found =
+        refused_.contains(&alloc) ? std::nullopt : spare_end(b_, alloc, ranges_);
+    if (!found) return children(s);
     const std::map<BufferId, Spare> before = spare_;
-    spare_.insert_or_assign(alloc.buffer, Spare{*end});
+    spare_.insert_or_assign(alloc.buffer, Spare{found->end});
     Stmt r = children(s);
-    const bool is_whole = spare_.at(alloc.buffer).num_filled == num_guarded;
+    const bool is_whole = spare_.at(alloc.buffer).num_filled == found->num_stores;
     spare_.erase(alloc.buffer);
     if (is_whole) return r;
     // Where some lanes stay unwritten, none may be read.
@@ -244,44 +81,6 @@ class LaneFilling {
   Stmt children(Stmt s) {
     return map_children(
         b_, s, [&](Stmt child) { return go(child); }, [](Expr e) { return e; });
-  }
-
-  // The number from which on, along the last dimension, nobody reads the buffer: each load stays
-  // below it or is guarded so. Stores, and loads that may lose their guard, go through the same
-  // elements in the same vectors, for which there is room: a lane that is read has been written.
-  std::optional<Linear> spare_end(const Alloc& alloc, int* num_guarded) {
-    const Buffer& buffer = b_.buffer(alloc.buffer);
-    const IntImm* row = buffer.shape.empty() ? nullptr : buffer.shape.back().as<IntImm>();
-    if (row == nullptr) return {};
-    AccessReader reader(b_, ranges_, alloc.buffer);
-    reader.stmt(alloc.body);
-    if (!reader.ok) return {};
-    for (const Access& first : reader.accesses) {
-      if (!first.is_store || !first.digits || first.most >= row->value) continue;
-      if (std::none_of(first.digits->begin(), first.digits->end(),
-                       [](const Digit& d) { return d.is_lane; })) {
-        continue;
-      }
-      for (const Linear& end : first.ends) {
-        const auto respects = [&](const Access& a) {
-          const bool is_below = end.is_constant() && a.most < end.constant;
-          if (!a.is_store && (is_below || !is_guarded(a, end))) return is_below;
-          if (a.is_store && a.lane_conditions != (is_guarded(a, end) ? 1 : 0)) return false;
-          const bool is_like_first = a.digits == first.digits && a.rest == first.rest;
-          return is_like_first || !(a.is_store || a.may_fill);
-        };
-        if (!std::all_of(reader.accesses.begin(), reader.accesses.end(), respects)) continue;
-        *num_guarded = static_cast<int>(
-            std::count_if(reader.accesses.begin(), reader.accesses.end(),
-                          [&](const Access& a) { return a.is_store && is_guarded(a, end); }));
-        return end;
-      }
-    }
-    return {};
-  }
-
-  static bool is_guarded(const Access& a, const Linear& end) {
-    return std::find(a.ends.begin(), a.ends.end(), end) != a.ends.end();
   }
 
   // The branch for a whole vector: it runs where its first lane does. Null if a lane that it left

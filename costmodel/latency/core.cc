@@ -140,6 +140,7 @@ Sym condition_slots(const Nest& nest, const Tile& tile, Sym copies) {
 
 /// What one pass through the tile needs.
 struct Pass {
+  Sym passes = 1;  // how many there are
   Sym copies = 1, loads = 0, stores = 0;
   Sym scalars = 0;  // loads of one element for all lanes, mostly operands of arithmetic
   Sym latency = 0;  // of the accumulators' chain
@@ -156,11 +157,11 @@ Pass count_pass(const NestTable& table, const Nest& nest, const Tile& tile,
     if (nest.loops[i].kind != ir::LoopKind::kUnrolled) continue;
     pass.copies *= select(tile.inside[i], nest.loops[i].extent, 1);
   }
-  Sym begins = 1, passes = 1;  // begins: of the innermost loop
+  Sym begins = 1;  // of the innermost loop
   for (std::size_t i = 0; i < nest.loops.size(); ++i) {
     if (static_cast<int>(i) == tile.vector_loop) continue;
     begins *= select(either(tile.inside[i], tile.is_serial[i]), 1, nest.loops[i].extent);
-    passes *= select(tile.inside[i], 1, nest.loops[i].extent);
+    pass.passes *= select(tile.inside[i], 1, nest.loops[i].extent);
   }
   const auto fma_latency = static_cast<double>(std::max<int64_t>(1, target.fma_latency_cycles));
   for (const NestAccess& a : nest.accesses) {
@@ -183,7 +184,7 @@ Pass count_pass(const NestTable& table, const Nest& nest, const Tile& tile,
     if (!a.is_read || !a.is_write) continue;
     const Sym links = pass.copies / max(1, cost.copies);
     pass.latency = max(pass.latency, select(cost.in_loop, 0, links * fma_latency));
-    pass.chain = max(pass.chain, select(cost.in_loop, 0, passes / runs));
+    pass.chain = max(pass.chain, select(cost.in_loop, 0, pass.passes / runs));
   }
   return pass;
 }
@@ -233,19 +234,12 @@ CoreCost core_cost(const NestTable& table, const Nest& nest, const ir::Target& t
   cycles *= select(less(kDecodedCache, pass.copies), kSlowDecode, 1);
 
   out.code_size = pass.copies;
-  Sym passes = 1;
   for (std::size_t i = 0; i < nest.loops.size(); ++i) {
     const NestLoop& loop = nest.loops[i];
-    if (static_cast<int>(i) == tile.vector_loop) continue;
-    if (loop.kind == ir::LoopKind::kUnrolled) {
-      const Sym outside = select(tile.inside[i], 1, loop.extent);
-      out.code_size *= outside;
-      passes *= outside;
-    } else {
-      passes *= loop.extent;
-    }
+    if (static_cast<int>(i) == tile.vector_loop || loop.kind != ir::LoopKind::kUnrolled) continue;
+    out.code_size *= select(tile.inside[i], 1, loop.extent);
   }
-  out.cycles = passes * cycles + loop_overhead(nest, tile) + pass.setup / load_ports;
+  out.cycles = pass.passes * cycles + loop_overhead(nest, tile) + pass.setup / load_ports;
   return out;
 }
 
