@@ -17,9 +17,6 @@ using costmodel::model::NetworkOptions;
 
 namespace {
 
-/// Of boosted trees on the rows of many tasks; they stop before that.
-constexpr int kOfflineTrees = 600;
-
 struct RankerRow {
   std::string_view name, words;
 };
@@ -165,8 +162,6 @@ Result<std::unique_ptr<Ranker>> train_ranker(RankerKind kind, const Dataset& dat
   }
   costmodel::TreeOptions trees;
   trees.seed = options.seed;
-  // Many tasks at once take more trees than the samples of one search.
-  trees.max_trees = kOfflineTrees;
   const std::vector<costmodel::ProgramFeatures> features = statements_of(data);
   const std::vector<float> labels = costmodel::model::targets_of(data).label;
   PRUNERC_TRY(costmodel::TreeEnsemble made,
