@@ -15,6 +15,8 @@ namespace {
 constexpr double kLeastGain = 1e-3;
 /// Error below which labels are matched better than they are known.
 constexpr double kGoodEnough = 2e-3;
+/// What did not run must still pull its like down.
+constexpr float kLeastWeight = 0.02f;
 constexpr int kMarginOnly = 1;
 
 // Rows of all programs below each other, and which program each row belongs to.
@@ -104,31 +106,34 @@ struct TreeEnsemble::Impl {
   }
 
   bool train(const Matrix& matrix, const Rows& rows, std::span<const float> labels,
-             const TreeOptions& options) {
+             std::span<const float> weights, const TreeOptions& options) {
     std::vector<float> gradient(rows.size()), hessian(rows.size());
+    std::vector<float> num_rows(labels.size());
+    for (const std::size_t program : rows.owner) ++num_rows[program];
     std::vector<double> sums(labels.size());
     double mark = HUGE_VAL;  // the error that a fall is measured from
     int standing = 0;
     for (int tree = 0; tree < options.max_trees && standing < options.patience; ++tree) {
       if (!score(matrix, rows, &sums)) return false;
-      double error = 0, weights = 0;
+      double error = 0, sum_of_weights = 0;
       for (std::size_t i = 0; i < labels.size(); ++i) {
         const double off = sums[i] - labels[i];
-        error += labels[i] * off * off;
-        weights += labels[i];
+        error += weights[i] * off * off;
+        sum_of_weights += weights[i];
       }
-      error = std::sqrt(error / std::max(weights, 1e-9));
+      error = std::sqrt(error / std::max(sum_of_weights, 1e-9));
       if (error < kGoodEnough) break;
       // Many small falls are one: training goes on while trees together still gain something.
       const bool falls = error < mark * (1 - kLeastGain);
       if (falls) mark = error;
       standing = falls ? 0 : standing + 1;
-      // Every row of a program is moved by what the program as a whole is off.
+      // Every row of a program is moved by what the program as a whole is off, together as far as
+      // one row alone would be: without their number in the second derivative ten statements
+      // overshoot, and training diverges.
       for (std::size_t i = 0; i < rows.size(); ++i) {
         const std::size_t program = rows.owner[i];
-        const auto weight = static_cast<float>(std::max(labels[program], kLeastWeight));
-        gradient[i] = weight * static_cast<float>(sums[program] - labels[program]);
-        hessian[i] = weight;
+        gradient[i] = weights[program] * static_cast<float>(sums[program] - labels[program]);
+        hessian[i] = weights[program] * num_rows[program];
       }
       if (library.boost(booster, matrix.get(), gradient.data(), hessian.data(), rows.size()) != 0) {
         return false;
@@ -137,9 +142,6 @@ struct TreeEnsemble::Impl {
     }
     return true;
   }
-
-  /// What did not run must still pull its like down.
-  static constexpr float kLeastWeight = 0.02f;
 };
 
 TreeEnsemble::TreeEnsemble(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -147,10 +149,28 @@ TreeEnsemble::TreeEnsemble(TreeEnsemble&&) noexcept = default;
 TreeEnsemble& TreeEnsemble::operator=(TreeEnsemble&&) noexcept = default;
 TreeEnsemble::~TreeEnsemble() = default;
 
+TreeOptions trees_of_many_tasks() {
+  TreeOptions out;
+  out.max_depth = 6;
+  out.gamma = 0.003;
+  out.min_child_weight = 2;
+  out.max_trees = 300;
+  return out;
+}
+
 Result<TreeEnsemble> TreeEnsemble::fit(std::span<const ProgramFeatures* const> programs,
                                        std::span<const float> labels, const TreeOptions& options) {
+  std::vector<float> weights;
+  for (const float label : labels) weights.push_back(std::max(label, kLeastWeight));
+  return fit(programs, labels, weights, options);
+}
+
+Result<TreeEnsemble> TreeEnsemble::fit(std::span<const ProgramFeatures* const> programs,
+                                       std::span<const float> labels,
+                                       std::span<const float> weights, const TreeOptions& options) {
   PRUNERC_TRY(XgbLibrary library, load_xgboost());
-  PRUNERC_CHECK(programs.size() == labels.size(), "a label for each program");
+  PRUNERC_CHECK(programs.size() == labels.size() && labels.size() == weights.size(),
+                "a label and a weight for each program");
   const Rows rows(programs);
   if (rows.size() == 0) return error(Diag::kModelData, std::string("there are no statements"));
   auto impl = std::make_unique<Impl>();
@@ -158,7 +178,8 @@ Result<TreeEnsemble> TreeEnsemble::fit(std::span<const ProgramFeatures* const> p
   PRUNERC_TRY(const Matrix matrix, Matrix::make(impl->library, rows));
   const XgbLibrary::Handle handle = matrix.get();
   const bool trained = library.booster_create(&handle, 1, &impl->booster) == 0 &&
-                       impl->configure(options) && impl->train(matrix, rows, labels, options);
+                       impl->configure(options) &&
+                       impl->train(matrix, rows, labels, weights, options);
   if (!trained) return error(Diag::kModelData, std::string(library.last_error()));
   return TreeEnsemble(std::move(impl));
 }

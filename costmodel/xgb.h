@@ -28,6 +28,10 @@ struct TreeOptions {
   uint64_t seed = 0;
 };
 
+/// For programs of many tasks: those of TenSet's XGBModelInternal, shallower and of more rows a
+/// leaf.
+TreeOptions trees_of_many_tasks();
+
 /// Features of one program: a vector for each statement.
 using ProgramFeatures = std::vector<StatementFeatures>;
 
@@ -41,6 +45,10 @@ class TreeEnsemble {
   /// library refuses.
   static Result<TreeEnsemble> fit(std::span<const ProgramFeatures* const> programs,
                                   std::span<const float> labels, const TreeOptions& options);
+  /// Any finite labels, higher is faster, and positive weights.
+  static Result<TreeEnsemble> fit(std::span<const ProgramFeatures* const> programs,
+                                  std::span<const float> labels, std::span<const float> weights,
+                                  const TreeOptions& options);
   TreeEnsemble(TreeEnsemble&&) noexcept;
   TreeEnsemble& operator=(TreeEnsemble&&) noexcept;
   ~TreeEnsemble();

@@ -66,6 +66,19 @@ std::vector<const costmodel::ProgramFeatures*> pointers(
   return out;
 }
 
+// Throughputs less their task's mean. Scores are sums over statements: with labels that are all
+// positive a program would seem the faster the more statements it has.
+std::vector<float> labels_within_tasks(const Dataset& data) {
+  std::vector<float> labels = costmodel::model::targets_of(data).label;
+  for (const std::vector<int>& group : costmodel::model::groups_of(data)) {
+    double sum = 0;
+    for (const int i : group) sum += labels[static_cast<std::size_t>(i)];
+    const auto mean = static_cast<float>(sum / static_cast<double>(group.size()));
+    for (const int i : group) labels[static_cast<std::size_t>(i)] -= mean;
+  }
+  return labels;
+}
+
 class TreeRanker final : public Ranker {
  public:
   explicit TreeRanker(costmodel::TreeEnsemble trees) : trees_(std::move(trees)) {}
@@ -160,12 +173,13 @@ Result<std::unique_ptr<Ranker>> train_ranker(RankerKind kind, const Dataset& dat
   if (kind == RankerKind::kRandom) {
     return std::unique_ptr<Ranker>(std::make_unique<RandomRanker>(options.seed));
   }
-  costmodel::TreeOptions trees;
+  costmodel::TreeOptions trees = costmodel::trees_of_many_tasks();
   trees.seed = options.seed;
   const std::vector<costmodel::ProgramFeatures> features = statements_of(data);
-  const std::vector<float> labels = costmodel::model::targets_of(data).label;
+  const std::vector<float> labels = labels_within_tasks(data);
+  const std::vector<float> even(labels.size(), 1.0F);
   PRUNERC_TRY(costmodel::TreeEnsemble made,
-              costmodel::TreeEnsemble::fit(pointers(features), labels, trees));
+              costmodel::TreeEnsemble::fit(pointers(features), labels, even, trees));
   return std::unique_ptr<Ranker>(std::make_unique<TreeRanker>(std::move(made)));
 }
 
