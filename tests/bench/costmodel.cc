@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cstdio>
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -44,5 +46,9 @@ int main(int argc, char** argv) {
   app.add_option("--trials", options.trials, "of replayed searches");
   app.add_option("--json", json, "write the rows to this file");
   CLI11_PARSE(app, argc, argv);
+  if (!std::filesystem::is_directory(options.pools)) {
+    std::fprintf(stderr, "%s is no folder of pools\n", options.pools.c_str());
+    return 2;
+  }
   return prunerc::bench::run(only, json, options);
 }

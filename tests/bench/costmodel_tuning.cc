@@ -186,10 +186,11 @@ std::vector<Row> tuning_rows(const ModelOptions& options) {
     for (const Contestant& c : contestants) {
       if (c.name.find("pruner") == std::string::npos) continue;
       const std::string versus = fmt::format("{}_vs_{}", c.name, baseline);
-      std::vector<double> trials, seconds, own_trials, own_seconds, final;
+      std::vector<double> trials, seconds, own_trials, own_seconds, near_trials, near_seconds,
+          final;
       int never = 0, runs = 0;
       for (const auto& [task, theirs] : curves[baseline]) {
-        std::vector<double> t, s, own_t, own_s, lower;
+        std::vector<double> t, s, own_t, own_s, near_t, near_s, lower;
         for (std::size_t i = 0; i < theirs.size(); ++i) {
           const Gain gain = gain_over(theirs[i], curves[c.name][task][i]);
           never += gain.ever ? 0 : 1;
@@ -198,12 +199,16 @@ std::vector<Row> tuning_rows(const ModelOptions& options) {
           s.push_back(gain.seconds);
           own_t.push_back(gain.own_trials);
           own_s.push_back(gain.own_seconds);
+          near_t.push_back(gain.near_trials);
+          near_s.push_back(gain.near_seconds);
           lower.push_back(theirs[i].final_ns / curves[c.name][task][i].final_ns);
         }
         trials.push_back(median(t));
         seconds.push_back(median(s));
         own_trials.push_back(median(own_t));
         own_seconds.push_back(median(own_s));
+        near_trials.push_back(median(near_t));
+        near_seconds.push_back(median(near_s));
         final.push_back(median(lower));
         out.push_back({fmt::format("speedup/{}/{}", versus, task),
                        seconds.back(),
@@ -227,6 +232,16 @@ std::vector<Row> tuning_rows(const ModelOptions& options) {
                      "x fewer",
                      {},
                      "geometric mean, " + note});
+      out.push_back({"speedup_near/" + versus,
+                     geometric_mean(near_seconds),
+                     "x fewer s",
+                     {},
+                     "geometric mean, to within 1 % of that end"});
+      out.push_back({"trials_near/" + versus,
+                     geometric_mean(near_trials),
+                     "x fewer",
+                     {},
+                     "geometric mean, to within 1 % of that end"});
       out.push_back(
           {"final/" + versus, geometric_mean(final), "x faster", 1.0, "geometric mean, " + note});
     }

@@ -49,21 +49,36 @@ Reached reach(const Curve& curve, double ns) {
   return {static_cast<double>(curve.trials), curve.seconds.total, false};
 }
 
+namespace {
+
+// Who never got there has spent the budget and gained nothing.
+double times_fewer(double theirs, double mine, double least, bool ever) {
+  const double gain = theirs / std::max(least, mine);
+  return ever ? gain : std::min(gain, 1.0);
+}
+double fewer_trials(double theirs, const Reached& mine) {
+  return times_fewer(theirs, mine.trials, 1.0, mine.ever);
+}
+double fewer_seconds(double theirs, const Reached& mine) {
+  return times_fewer(theirs, mine.seconds, 1e-9, mine.ever);
+}
+
+}  // namespace
+
 Gain gain_over(const Curve& baseline, const Curve& ours) {
   const Reached theirs = reach(baseline, baseline.final_ns);
   const Reached mine = reach(ours, baseline.final_ns);
+  const double near_ns = baseline.final_ns * (1 + kNearEnd);
+  const Reached theirs_near = reach(baseline, near_ns);
+  const Reached mine_near = reach(ours, near_ns);
   Gain out;
   out.ever = mine.ever;
-  out.trials = static_cast<double>(baseline.trials) / std::max(1.0, mine.trials);
-  out.seconds = baseline.seconds.total / std::max(1e-9, mine.seconds);
-  out.own_trials = theirs.trials / std::max(1.0, mine.trials);
-  out.own_seconds = theirs.seconds / std::max(1e-9, mine.seconds);
-  // Who never got there has spent the budget and gained nothing.
-  if (!mine.ever) {
-    for (double* const gain : {&out.trials, &out.seconds, &out.own_trials, &out.own_seconds}) {
-      *gain = std::min(*gain, 1.0);
-    }
-  }
+  out.trials = fewer_trials(static_cast<double>(baseline.trials), mine);
+  out.seconds = fewer_seconds(baseline.seconds.total, mine);
+  out.own_trials = fewer_trials(theirs.trials, mine);
+  out.own_seconds = fewer_seconds(theirs.seconds, mine);
+  out.near_trials = fewer_trials(theirs_near.trials, mine_near);
+  out.near_seconds = fewer_seconds(theirs_near.seconds, mine_near);
   return out;
 }
 

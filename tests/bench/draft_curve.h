@@ -28,12 +28,15 @@ Reached reach(const Curve& curve, double ns);
 
 /// How many times fewer trials and seconds ours needs to be as fast as the baseline is at its end:
 /// of the baseline's whole budget, as published speedups are (pruner.md 8.1), and of what the
-/// baseline itself had spent when it first was that fast.
+/// baseline itself had spent when it first was that fast. `near_*`: the latter for both to come
+/// within kNearEnd of that end, since times differ by more from one recording to the next.
 struct Gain {
   double trials = 0, seconds = 0;
   double own_trials = 0, own_seconds = 0;
+  double near_trials = 0, near_seconds = 0;
   bool ever = false;
 };
+inline constexpr double kNearEnd = 0.01;
 Gain gain_over(const Curve& baseline, const Curve& ours);
 
 /// Share of the wall time in which nothing was being built or measured.

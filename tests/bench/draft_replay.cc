@@ -33,6 +33,7 @@ std::vector<Row> rows_of(const NamedPool& pool, const ReplayTask& task,
   const int64_t trials = std::min(options.trials, static_cast<int64_t>(task.rows.size()) / 2);
   const double best = best_of(pool.pool);
   std::vector<double> fewer_trials, fewer_seconds, own_trials, own_seconds;
+  std::vector<double> near_trials, near_seconds;
   std::vector<double> quality, ours_quality, overhead;
   int never = 0;
   std::string split;
@@ -47,6 +48,8 @@ std::vector<Row> rows_of(const NamedPool& pool, const ReplayTask& task,
     fewer_seconds.push_back(gain.seconds);
     own_trials.push_back(gain.own_trials);
     own_seconds.push_back(gain.own_seconds);
+    near_trials.push_back(gain.near_trials);
+    near_seconds.push_back(gain.near_seconds);
     quality.push_back(best / ansor->final_ns);
     ours_quality.push_back(best / ours->final_ns);
     overhead.push_back(overhead_of(ours->seconds));
@@ -59,6 +62,8 @@ std::vector<Row> rows_of(const NamedPool& pool, const ReplayTask& task,
       {"time_to_ansor/" + pool.name, median(fewer_seconds), "x fewer", 3.0, note},
       {"trials_to_ansor_own/" + pool.name, median(own_trials), "x fewer", {}, note},
       {"time_to_ansor_own/" + pool.name, median(own_seconds), "x fewer", {}, note},
+      {"trials_to_ansor_near/" + pool.name, median(near_trials), "x fewer", {}, note},
+      {"time_to_ansor_near/" + pool.name, median(near_seconds), "x fewer", {}, note},
       {"ansor_final/" + pool.name, median(quality), "of best", 0.97, "the pool's best over its"},
       {"pruner_final/" + pool.name,
        median(ours_quality),

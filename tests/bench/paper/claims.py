@@ -64,7 +64,7 @@ CLAIMS = [
         "itself had spent when it first was that fast.",
         "draft",
         "replay",
-        r"trials_to_ansor(_own)?/[^/]+$|time_to_ansor(_own)?/[^/]+$|ansor_final/|pruner_final/|overhead_fraction/",
+        r"trials_to_ansor(_own|_near)?/[^/]+$|time_to_ansor(_own|_near)?/[^/]+$|ansor_final/|pruner_final/|overhead_fraction/",
     ),
     Claim(
         "search_live",
@@ -159,7 +159,7 @@ CLAIMS = [
         "as well. Final latencies.",
         "costmodel",
         "tuning",
-        r"(speedup|speedup_own|trials|trials_own|final|final_latency|overhead)/",
+        r"(speedup|speedup_own|speedup_near|trials|trials_own|trials_near|final|final_latency|overhead)/",
     ),
 ]
 
