@@ -33,7 +33,9 @@ int main(int argc, char** argv) {
   CLI::App app("the learned models in numbers");
   app.add_option("--only", only, "one group: accuracy, speed, prune, transfer, tuning");
   app.add_option("--pools", options.pools, "folder of the pools");
-  app.add_option("--models", options.models, "which models (default: all)")->delimiter(',');
+  app.add_option("--models", options.models,
+                 "which models, or methods of `transfer` (default: all)")
+      ->delimiter(',');
   app.add_option("--seeds", options.seeds, "splits and initial values");
   app.add_option("--first-seed", options.first_seed, "the others follow");
   app.add_option("--epochs", options.epochs, "of each training (default: the recipe's)");

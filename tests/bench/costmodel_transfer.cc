@@ -283,14 +283,24 @@ class Bench {
     task = std::make_unique<ReplayTask>(ReplayTask::make(corpus_.pools[pool], threads_).value());
   }
 
+  bool is_wanted(const Method& method) const {
+    const std::vector<std::string>& named = options_.models;
+    return named.empty() || std::find(named.begin(), named.end(), method.name) != named.end();
+  }
+
   void run_once(const std::string& way, const Fold& fold, uint64_t seed) {
     Checkpoints checkpoints;
     for (const auto& [kind, data] : data_) {
+      const bool is_used =
+          std::any_of(std::begin(kMethods), std::end(kMethods),
+                      [&](const Method& m) { return m.network == kind && is_wanted(m); });
+      if (!is_used) continue;
       checkpoints[kind] = train_network(of_tasks(data, fold.known), kind, seed, options_, threads_);
     }
     std::fprintf(stderr, "%s, seed %d: %zu tasks known, %zu judged\n", way.c_str(),
                  static_cast<int>(seed), fold.known.size(), fold.judged.size());
     for (const Method& method : kMethods) {
+      if (!is_wanted(method)) continue;
       rank(method, of_tasks(data_[method.network], fold.judged), checkpoints, seed, threads_, way,
            &spreads_);
       tune(method, fold, checkpoints, seed, way);

@@ -109,7 +109,7 @@ std::vector<Row> tvm_rows(const AnsorCase& c, const DraftBenchOptions& options, 
   for (int seed = 0; seed < options.live_seeds; ++seed) {
     const std::optional<Curve> curve =
         search_live({&op, 1}, StrategyKind::kPruner, kAnsorThreads, options.live_trials, 0,
-                    static_cast<uint64_t>(seed));
+                    options.live_first_seed + static_cast<uint64_t>(seed));
     if (!curve) return {};
     curves.push_back(*curve);
     *limit = std::max(*limit, fma_limit());
@@ -159,12 +159,13 @@ std::vector<Row> compared_rows(const std::string& name, std::span<const Operator
   }
   const std::string_view other = search::to_string(*baseline);
   const double wanted = wanted_beside(*baseline);
-  const auto theirs =
-      search_live(ops, *baseline, threads, trials, total_trials, 0, options.live_checkpoint);
+  const auto theirs = search_live(ops, *baseline, threads, trials, total_trials,
+                                  options.live_first_seed, options.live_checkpoint);
   if (!theirs) return {};
   std::vector<Row> out;
   for (const StrategyKind kind : kinds) {
-    const auto ours = search_live(ops, kind, threads, trials, total_trials, 0);
+    const auto ours =
+        search_live(ops, kind, threads, trials, total_trials, options.live_first_seed);
     if (!ours) continue;
     const Gain gain = gain_over(*theirs, *ours);
     const search::PhaseSeconds& s = ours->seconds;
@@ -184,6 +185,16 @@ std::vector<Row> compared_rows(const std::string& name, std::span<const Operator
         {fmt::format("live_trials_to_{}_own/{}", other, row), gain.own_trials, "x fewer", {}, ""});
     out.push_back(
         {fmt::format("live_time_to_{}_own/{}", other, row), gain.own_seconds, "x fewer", {}, ""});
+    out.push_back({fmt::format("live_trials_to_{}_near/{}", other, row),
+                   gain.near_trials,
+                   "x fewer",
+                   {},
+                   "both to within 1 % of that end"});
+    out.push_back({fmt::format("live_time_to_{}_near/{}", other, row),
+                   gain.near_seconds,
+                   "x fewer",
+                   {},
+                   "both to within 1 % of that end"});
     out.push_back({final_name + row, theirs->final_ns / ours->final_ns, "x faster", 1.0, ""});
     out.push_back({"live_overhead_fraction/" + row, overhead_of(s), "", 0.1, to_text(s), true});
     out.push_back(

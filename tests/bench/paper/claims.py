@@ -73,7 +73,7 @@ CLAIMS = [
         "As by replay, live on two operators, one seed, with the seconds of each phase.",
         "draft",
         "live",
-        r"live_(trials_to_ansor|time_to_ansor|trials_to_ansor_own|time_to_ansor_own|final|overhead_fraction|unhidden_fraction)/(?!resnet50)",
+        r"live_(trials_to_ansor|time_to_ansor|(trials|time)_to_ansor_(own|near)|final|overhead_fraction|unhidden_fraction)/(?!resnet50)",
     ),
     Claim(
         "resnet50",
@@ -83,7 +83,7 @@ CLAIMS = [
         "The 27 distinct subgraphs of ResNet-50 of batch 1 on the CPU, two threads, one seed, the gradient task scheduler.",
         "draft",
         "net",
-        r"live_(trials_to_ansor|time_to_ansor|trials_to_ansor_own|time_to_ansor_own|final|overhead_fraction|unhidden_fraction)/resnet50",
+        r"live_(trials_to_ansor|time_to_ansor|(trials|time)_to_ansor_(own|near)|final|overhead_fraction|unhidden_fraction)/resnet50",
     ),
     Claim(
         "seconds_to_tvm",
