@@ -47,7 +47,8 @@ int main(int argc, char** argv) {
   app.add_option("--trials", options.trials, "of replayed searches");
   app.add_option("--ablation-trials", options.ablation_trials, "of each ablation's searches");
   app.add_option("--variants", options.variants, "of the ablation, comma-separated (all)");
-  app.add_option("--live-seeds", options.live_seeds, "of searches beside TVM's figures");
+  app.add_option("--live-seeds", options.live_seeds,
+                 "of searches beside TVM's figures and live ones of one task");
   app.add_option("--live-first-seed", options.live_first_seed, "of live searches");
   app.add_option("--live-trials", options.live_trials, "of each live search of one task");
   app.add_option("--net-trials", options.net_trials, "of each live search of the net");

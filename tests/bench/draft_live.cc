@@ -12,7 +12,9 @@
 #include <chrono>
 #include <cstdlib>
 #include <iterator>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 namespace prunerc::bench {
@@ -148,61 +150,115 @@ double wanted_beside(StrategyKind baseline) {
   return 3.0;
 }
 
-// Each of `kinds` beside one search by the baseline. The first one's rows have no suffix.
+/// One seed's searches by the baseline and by one of ours.
+struct Pair {
+  Curve theirs, ours;
+  Gain gain;
+};
+
+// Medians over seeds; notes say what each seed gave.
+std::vector<Row> pair_rows(const std::string& row, std::string_view other, double wanted,
+                           const std::string& final_name, std::span<const Pair> pairs) {
+  const auto by_seed = [&](auto value) {
+    std::vector<double> out;
+    for (const Pair& pair : pairs) out.push_back(value(pair));
+    return out;
+  };
+  // "1.2 to 3.4 by seed (1.2 2 3.4)", or nothing for a single seed.
+  const auto listed = [](const std::vector<double>& values) -> std::string {
+    if (values.size() < 2) return "";
+    std::string all;
+    for (const double v : values) all += fmt::format("{}{:.4g}", all.empty() ? "" : " ", v);
+    const auto [low, high] = std::minmax_element(values.begin(), values.end());
+    return fmt::format("{:.4g} to {:.4g} by seed ({})", *low, *high, all);
+  };
+  int never = 0;
+  for (const Pair& pair : pairs) never += pair.gain.ever ? 0 : 1;
+  const auto ends = [](const Curve& curve) { return fmt::format(" {:.4g}", curve.final_ns / 1e3); };
+  std::string our_ends, their_ends;
+  for (const Pair& pair : pairs) {
+    our_ends += ends(pair.ours);
+    their_ends += ends(pair.theirs);
+  }
+  const std::string note = fmt::format(
+      "{} trials, {} seed{}, {} never; ends at{} us, {}'s at{} us", pairs.front().ours.trials,
+      pairs.size(), pairs.size() == 1 ? "" : "s", never, our_ends, other, their_ends);
+  const std::string near = "both to within 1 % of that end";
+  const search::PhaseSeconds& last = pairs.back().ours.seconds;
+  std::vector<Row> out;
+  const auto add = [&](const std::string& name, auto value, const char* unit,
+                       std::optional<double> goal, const std::string& words, bool at_most = false) {
+    const std::vector<double> values = by_seed(value);
+    std::string text = listed(values);
+    if (!text.empty() && !words.empty()) text += "; ";
+    out.push_back({name, median(values), unit, goal, text + words, at_most});
+  };
+  const auto to = [&](const char* what, const char* which) {
+    return fmt::format("live_{}_to_{}{}/{}", what, other, which, row);
+  };
+  add(
+      to("trials", ""), [](const Pair& p) { return p.gain.trials; }, "x fewer", wanted, note);
+  add(
+      to("time", ""), [](const Pair& p) { return p.gain.seconds; }, "x fewer", wanted,
+      to_text(pairs.back().theirs.seconds) + fmt::format(" for {}", other));
+  add(
+      to("trials", "_own"), [](const Pair& p) { return p.gain.own_trials; }, "x fewer", {}, "");
+  add(
+      to("time", "_own"), [](const Pair& p) { return p.gain.own_seconds; }, "x fewer", {}, "");
+  add(
+      to("trials", "_near"), [](const Pair& p) { return p.gain.near_trials; }, "x fewer", {}, near);
+  add(
+      to("time", "_near"), [](const Pair& p) { return p.gain.near_seconds; }, "x fewer", {}, near);
+  add(
+      final_name + row, [](const Pair& p) { return p.theirs.final_ns / p.ours.final_ns; },
+      "x faster", 1.0, "");
+  add(
+      "live_overhead_fraction/" + row, [](const Pair& p) { return overhead_of(p.ours.seconds); },
+      "", 0.1, to_text(last), true);
+  add(
+      "live_unhidden_fraction/" + row, [](const Pair& p) { return unhidden_of(p.ours.seconds); },
+      "", 0.1,
+      fmt::format("nothing built or measured for {:.1f} of {:.1f} s", last.total - last.busy,
+                  last.total),
+      true);
+  fmt::print("  {}: {:.2f} x fewer trials, {:.2f} x fewer s; {}\n", row, out[0].value, out[1].value,
+             note);
+  return out;
+}
+
+// Each of `kinds` beside searches by the baseline. The first one's rows have no suffix.
 std::vector<Row> compared_rows(const std::string& name, std::span<const Operator> ops,
-                               std::span<const StrategyKind> kinds, int threads, int64_t trials,
-                               int64_t total_trials, const DraftBenchOptions& options) {
+                               std::span<const StrategyKind> kinds, int threads, int seeds,
+                               int64_t trials, int64_t total_trials,
+                               const DraftBenchOptions& options) {
   const std::optional<StrategyKind> baseline = search::strategy_from_string(options.live_baseline);
   if (!baseline) {
     fmt::print("  no strategy '{}'\n", options.live_baseline);
     return {};
   }
   const std::string_view other = search::to_string(*baseline);
-  const double wanted = wanted_beside(*baseline);
-  const auto theirs = search_live(ops, *baseline, threads, trials, total_trials,
-                                  options.live_first_seed, options.live_checkpoint);
-  if (!theirs) return {};
+  std::map<StrategyKind, std::vector<Pair>> pairs;
+  for (int i = 0; i < seeds; ++i) {
+    const uint64_t seed = options.live_first_seed + static_cast<uint64_t>(i);
+    const auto theirs =
+        search_live(ops, *baseline, threads, trials, total_trials, seed, options.live_checkpoint);
+    if (!theirs) return {};
+    for (const StrategyKind kind : kinds) {
+      const auto ours = search_live(ops, kind, threads, trials, total_trials, seed);
+      if (ours) pairs[kind].push_back({*theirs, *ours, gain_over(*theirs, *ours)});
+    }
+  }
+  const std::string final_name = *baseline == StrategyKind::kAnsor
+                                     ? std::string("live_final/")
+                                     : fmt::format("live_final_{}/", other);
   std::vector<Row> out;
   for (const StrategyKind kind : kinds) {
-    const auto ours =
-        search_live(ops, kind, threads, trials, total_trials, options.live_first_seed);
-    if (!ours) continue;
-    const Gain gain = gain_over(*theirs, *ours);
-    const search::PhaseSeconds& s = ours->seconds;
+    if (pairs[kind].empty()) continue;
     const std::string row =
         kind == kinds.front() ? name : fmt::format("{}@{}", name, search::to_string(kind));
-    const std::string final_name = *baseline == StrategyKind::kAnsor
-                                       ? std::string("live_final/")
-                                       : fmt::format("live_final_{}/", other);
-    const std::string note = fmt::format(
-        "{} trials, 1 seed{}; ends at {:.4g} us, {}'s at {:.4g} us", ours->trials,
-        gain.ever ? "" : ", never", ours->final_ns / 1e3, other, theirs->final_ns / 1e3);
-    out.push_back(
-        {fmt::format("live_trials_to_{}/{}", other, row), gain.trials, "x fewer", wanted, note});
-    out.push_back({fmt::format("live_time_to_{}/{}", other, row), gain.seconds, "x fewer", wanted,
-                   to_text(theirs->seconds) + fmt::format(" for {}", other)});
-    out.push_back(
-        {fmt::format("live_trials_to_{}_own/{}", other, row), gain.own_trials, "x fewer", {}, ""});
-    out.push_back(
-        {fmt::format("live_time_to_{}_own/{}", other, row), gain.own_seconds, "x fewer", {}, ""});
-    out.push_back({fmt::format("live_trials_to_{}_near/{}", other, row),
-                   gain.near_trials,
-                   "x fewer",
-                   {},
-                   "both to within 1 % of that end"});
-    out.push_back({fmt::format("live_time_to_{}_near/{}", other, row),
-                   gain.near_seconds,
-                   "x fewer",
-                   {},
-                   "both to within 1 % of that end"});
-    out.push_back({final_name + row, theirs->final_ns / ours->final_ns, "x faster", 1.0, ""});
-    out.push_back({"live_overhead_fraction/" + row, overhead_of(s), "", 0.1, to_text(s), true});
-    out.push_back(
-        {"live_unhidden_fraction/" + row, unhidden_of(s), "", 0.1,
-         fmt::format("nothing built or measured for {:.1f} of {:.1f} s", s.total - s.busy, s.total),
-         true});
-    fmt::print("  {}: {:.2f} x fewer trials, {:.2f} x fewer s; {}\n", row, gain.trials,
-               gain.seconds, note);
+    for (Row& made : pair_rows(row, other, wanted_beside(*baseline), final_name, pairs[kind])) {
+      out.push_back(std::move(made));
+    }
   }
   return out;
 }
@@ -302,8 +358,8 @@ std::vector<Row> live_rows(const DraftBenchOptions& options) {
     if (op == ops.end()) continue;
     const StrategyKind kOurs[] = {is_offline(options) ? StrategyKind::kPrunerOffline
                                                       : StrategyKind::kPruner};
-    for (Row& row :
-         compared_rows(name, {&*op, 1}, kOurs, /*threads=*/1, options.live_trials, 0, options)) {
+    for (Row& row : compared_rows(name, {&*op, 1}, kOurs, /*threads=*/1, options.live_seeds,
+                                  options.live_trials, 0, options)) {
       rows.push_back(std::move(row));
     }
   }
@@ -314,7 +370,7 @@ std::vector<Row> net_rows(const DraftBenchOptions& options) {
   constexpr StrategyKind kOurs[] = {StrategyKind::kPruner, StrategyKind::kMoaPruner,
                                     StrategyKind::kPrunerOffline};
   const auto ours = std::span(kOurs).subspan(is_offline(options) ? 2 : 0);
-  return compared_rows("resnet50", operators_of(options.net), ours, kAnsorThreads, 0,
+  return compared_rows("resnet50", operators_of(options.net), ours, kAnsorThreads, /*seeds=*/1, 0,
                        options.net_trials, options);
 }
 
