@@ -28,7 +28,7 @@ struct OnlineOptions {
   /// The records must have grown by this part since the last update. Published kinds update always.
   double growth = 0.1;
   /// Records that are enough for the momentum model to go half of the way to the working one.
-  double half_way = 2000;
+  double half_way = 256;
 };
 
 /// The options that go with a kind, for networks of the kind of `model`.
