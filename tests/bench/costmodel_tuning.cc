@@ -186,64 +186,52 @@ std::vector<Row> tuning_rows(const ModelOptions& options) {
     for (const Contestant& c : contestants) {
       if (c.name.find("pruner") == std::string::npos) continue;
       const std::string versus = fmt::format("{}_vs_{}", c.name, baseline);
-      std::vector<double> trials, seconds, own_trials, own_seconds, near_trials, near_seconds,
-          final;
+      std::vector<Gain> medians;  // by task
       int never = 0, runs = 0;
       for (const auto& [task, theirs] : curves[baseline]) {
-        std::vector<double> t, s, own_t, own_s, near_t, near_s, lower;
+        std::vector<Gain> gains;
         for (std::size_t i = 0; i < theirs.size(); ++i) {
-          const Gain gain = gain_over(theirs[i], curves[c.name][task][i]);
-          never += gain.ever ? 0 : 1;
+          gains.push_back(gain_over(theirs[i], curves[c.name][task][i]));
+          never += gains.back().ever ? 0 : 1;
           ++runs;
-          t.push_back(gain.trials);
-          s.push_back(gain.seconds);
-          own_t.push_back(gain.own_trials);
-          own_s.push_back(gain.own_seconds);
-          near_t.push_back(gain.near_trials);
-          near_s.push_back(gain.near_seconds);
-          lower.push_back(theirs[i].final_ns / curves[c.name][task][i].final_ns);
         }
-        trials.push_back(median(t));
-        seconds.push_back(median(s));
-        own_trials.push_back(median(own_t));
-        own_seconds.push_back(median(own_s));
-        near_trials.push_back(median(near_t));
-        near_seconds.push_back(median(near_s));
-        final.push_back(median(lower));
+        medians.push_back(median_of(gains));
         out.push_back({fmt::format("speedup/{}/{}", versus, task),
-                       seconds.back(),
+                       medians.back().seconds,
                        "x fewer s",
                        {},
-                       fmt::format("{:.2f} x fewer trials", trials.back())});
+                       fmt::format("{:.2f} x fewer trials", medians.back().trials)});
       }
+      const auto of = [&](double Gain::*field) { return values_of(medians, field); };
+      const std::vector<double> trials = of(&Gain::trials), seconds = of(&Gain::seconds);
       const std::string note =
-          fmt::format("{} tasks, {} of {} runs never", trials.size(), never, runs);
+          fmt::format("{} tasks, {} of {} runs never", medians.size(), never, runs);
       out.push_back({"speedup/" + versus, mean_of(seconds), "x fewer s", goal_of(c.name, baseline),
                      fmt::format("mean; geometric {:.2f}; {}", geometric_mean(seconds), note)});
       out.push_back({"trials/" + versus, mean_of(trials), "x fewer", goal_of(c.name, baseline),
                      fmt::format("mean; geometric {:.2f}; {}", geometric_mean(trials), note)});
       out.push_back({"speedup_own/" + versus,
-                     geometric_mean(own_seconds),
+                     geometric_mean(of(&Gain::own_seconds)),
                      "x fewer s",
                      {},
                      "geometric mean, " + note});
       out.push_back({"trials_own/" + versus,
-                     geometric_mean(own_trials),
+                     geometric_mean(of(&Gain::own_trials)),
                      "x fewer",
                      {},
                      "geometric mean, " + note});
       out.push_back({"speedup_near/" + versus,
-                     geometric_mean(near_seconds),
+                     geometric_mean(of(&Gain::near_seconds)),
                      "x fewer s",
                      {},
                      "geometric mean, to within 1 % of that end"});
       out.push_back({"trials_near/" + versus,
-                     geometric_mean(near_trials),
+                     geometric_mean(of(&Gain::near_trials)),
                      "x fewer",
                      {},
                      "geometric mean, to within 1 % of that end"});
-      out.push_back(
-          {"final/" + versus, geometric_mean(final), "x faster", 1.0, "geometric mean, " + note});
+      out.push_back({"final/" + versus, geometric_mean(of(&Gain::final)), "x faster", 1.0,
+                     "geometric mean, " + note});
     }
   }
   return out;

@@ -1,5 +1,7 @@
 #include "tests/bench/draft_curve.h"
 
+#include "tests/bench/draft_pools.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -73,12 +75,30 @@ Gain gain_over(const Curve& baseline, const Curve& ours) {
   const Reached mine_near = reach(ours, near_ns);
   Gain out;
   out.ever = mine.ever;
+  out.final = baseline.final_ns / ours.final_ns;
   out.trials = fewer_trials(static_cast<double>(baseline.trials), mine);
   out.seconds = fewer_seconds(baseline.seconds.total, mine);
   out.own_trials = fewer_trials(theirs.trials, mine);
   out.own_seconds = fewer_seconds(theirs.seconds, mine);
   out.near_trials = fewer_trials(theirs_near.trials, mine_near);
   out.near_seconds = fewer_seconds(theirs_near.seconds, mine_near);
+  return out;
+}
+
+std::vector<double> values_of(std::span<const Gain> gains, double Gain::*field) {
+  std::vector<double> out;
+  for (const Gain& gain : gains) out.push_back(gain.*field);
+  return out;
+}
+
+Gain median_of(std::span<const Gain> gains) {
+  Gain out;
+  for (double Gain::*const field :
+       {&Gain::trials, &Gain::seconds, &Gain::own_trials, &Gain::own_seconds, &Gain::near_trials,
+        &Gain::near_seconds, &Gain::final}) {
+    out.*field = median(values_of(gains, field));
+  }
+  out.ever = std::all_of(gains.begin(), gains.end(), [](const Gain& gain) { return gain.ever; });
   return out;
 }
 

@@ -4,6 +4,7 @@
 
 #include "search/tuner.h"
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,10 +35,15 @@ struct Gain {
   double trials = 0, seconds = 0;
   double own_trials = 0, own_seconds = 0;
   double near_trials = 0, near_seconds = 0;
+  double final = 0;  // the baseline's latency at its end over ours
   bool ever = false;
 };
 inline constexpr double kNearEnd = 0.01;
 Gain gain_over(const Curve& baseline, const Curve& ours);
+/// One field of each.
+std::vector<double> values_of(std::span<const Gain> gains, double Gain::*field);
+/// Field by field; `ever` if all of them are.
+Gain median_of(std::span<const Gain> gains);
 
 /// Share of the wall time in which nothing was being built or measured.
 double unhidden_of(const search::PhaseSeconds& seconds);

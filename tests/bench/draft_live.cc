@@ -210,8 +210,7 @@ std::vector<Row> pair_rows(const std::string& row, std::string_view other, doubl
   add(
       to("time", "_near"), [](const Pair& p) { return p.gain.near_seconds; }, "x fewer", {}, near);
   add(
-      final_name + row, [](const Pair& p) { return p.theirs.final_ns / p.ours.final_ns; },
-      "x faster", 1.0, "");
+      final_name + row, [](const Pair& p) { return p.gain.final; }, "x faster", 1.0, "");
   add(
       "live_overhead_fraction/" + row, [](const Pair& p) { return overhead_of(p.ours.seconds); },
       "", 0.1, to_text(last), true);

@@ -32,8 +32,7 @@ std::vector<Row> rows_of(const NamedPool& pool, const ReplayTask& task,
   // A pool cannot give more trials than it holds; half of it is a hard enough target.
   const int64_t trials = std::min(options.trials, static_cast<int64_t>(task.rows.size()) / 2);
   const double best = best_of(pool.pool);
-  std::vector<double> fewer_trials, fewer_seconds, own_trials, own_seconds;
-  std::vector<double> near_trials, near_seconds;
+  std::vector<Gain> gains;
   std::vector<double> quality, ours_quality, overhead;
   int never = 0;
   std::string split;
@@ -42,14 +41,8 @@ std::vector<Row> rows_of(const NamedPool& pool, const ReplayTask& task,
     const std::optional<Curve> ansor = run(task, StrategyKind::kAnsor, trials, s);
     const std::optional<Curve> ours = run(task, StrategyKind::kPrunerTrees, trials, s);
     if (!ansor || !ours) return {};
-    const Gain gain = gain_over(*ansor, *ours);
-    never += gain.ever ? 0 : 1;
-    fewer_trials.push_back(gain.trials);
-    fewer_seconds.push_back(gain.seconds);
-    own_trials.push_back(gain.own_trials);
-    own_seconds.push_back(gain.own_seconds);
-    near_trials.push_back(gain.near_trials);
-    near_seconds.push_back(gain.near_seconds);
+    gains.push_back(gain_over(*ansor, *ours));
+    never += gains.back().ever ? 0 : 1;
     quality.push_back(best / ansor->final_ns);
     ours_quality.push_back(best / ours->final_ns);
     overhead.push_back(overhead_of(ours->seconds));
@@ -57,13 +50,14 @@ std::vector<Row> rows_of(const NamedPool& pool, const ReplayTask& task,
   }
   const std::string note =
       fmt::format("{} trials, {} seeds, {} never", trials, options.seeds, never);
+  const Gain gain = median_of(gains);
   return {
-      {"trials_to_ansor/" + pool.name, median(fewer_trials), "x fewer", 3.0, note},
-      {"time_to_ansor/" + pool.name, median(fewer_seconds), "x fewer", 3.0, note},
-      {"trials_to_ansor_own/" + pool.name, median(own_trials), "x fewer", {}, note},
-      {"time_to_ansor_own/" + pool.name, median(own_seconds), "x fewer", {}, note},
-      {"trials_to_ansor_near/" + pool.name, median(near_trials), "x fewer", {}, note},
-      {"time_to_ansor_near/" + pool.name, median(near_seconds), "x fewer", {}, note},
+      {"trials_to_ansor/" + pool.name, gain.trials, "x fewer", 3.0, note},
+      {"time_to_ansor/" + pool.name, gain.seconds, "x fewer", 3.0, note},
+      {"trials_to_ansor_own/" + pool.name, gain.own_trials, "x fewer", {}, note},
+      {"time_to_ansor_own/" + pool.name, gain.own_seconds, "x fewer", {}, note},
+      {"trials_to_ansor_near/" + pool.name, gain.near_trials, "x fewer", {}, note},
+      {"time_to_ansor_near/" + pool.name, gain.near_seconds, "x fewer", {}, note},
       {"ansor_final/" + pool.name, median(quality), "of best", 0.97, "the pool's best over its"},
       {"pruner_final/" + pool.name,
        median(ours_quality),
