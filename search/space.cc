@@ -83,8 +83,9 @@ std::vector<Group> group_blocks(const schedule::Schedule& schedule) {
 // The group with its tiles; false if this variant does not fit it.
 bool tile_group(SketchContext& context, const Group& group, const Variant& variant) {
   const auto apply = [&](BlockId epilogue) {
-    return group.dot ? tile_dot(context, group.blocks[0], epilogue, variant).ok()
-                     : tile_block(context, group.blocks[0], epilogue, variant).ok();
+    return group.dot && !variant.turn
+               ? tile_dot(context, group.blocks[0], epilogue, variant).ok()
+               : tile_block(context, group.blocks[0], epilogue, variant).ok();
   };
   if (group.blocks.size() == 1 && apply(BlockId())) return true;
   if (group.blocks.size() == 1) {
@@ -123,7 +124,7 @@ Result<void> apply_variant(SketchContext& context, const Variant& variant) {
   if (variant.near) leave_stages_to_readers(context.schedule, &groups);
   for (const Group& group : groups) {
     if ((group.tiled || group.dot) && tile_group(context, group, variant)) {
-      tiled = tiled || group.tiled;
+      tiled = tiled || group.tiled || variant.turn;
       continue;
     }
     // A block that nothing can be done with stays as it is.

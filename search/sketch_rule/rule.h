@@ -23,7 +23,7 @@ struct Variant {
   bool rotate_reduction =
       false;              // first reduction axis innermost: window axes and their masks go outside
   bool near = false;      // elementwise stages are computed inside of their reader's outer loops
-  bool turn = false;      // vectors along an axis that the result does not have innermost (tile.cc)
+  bool turn = false;      // an operand is copied with another axis innermost (tile.cc)
   bool rfactor = true;    // partial results along a contiguous reduction axis
   bool fuse_rows = true;  // all stages of a row before the next row
 };

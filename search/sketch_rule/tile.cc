@@ -18,8 +18,10 @@
 // guarded.
 // Turned, v is another axis: a convolution's output channels instead of its pixels, whose windows
 // shift against the vectors and whose rows seldom fill them. The operand that runs along v
-// (weights) and the tile in registers are copied with v innermost. Source: the structure SSRSRS of
-// Ansor (Zheng et al., OSDI 2020), sections 4.1 and 4.2, and of GotoBLAS' panels.
+// (weights) and the tile in registers are copied with v innermost. In a product with a transposed
+// operand (B[j,k]) v stays, and that operand alone is copied, since lanes would be gathered.
+// Source: the structure SSRSRS of Ansor (Zheng et al., OSDI 2020), sections 4.1 and 4.2, and of
+// GotoBLAS' panels.
 #include "search/sketch_rule/rule.h"
 
 #include <algorithm>
@@ -116,6 +118,15 @@ int turned_operand(const ir::Block& block, ir::VarId var) {
   return found;
 }
 
+// The operand that moves with `var` if it is the only one, plain, and its elements along `var` do
+// not follow each other; -1 otherwise.
+int gathered_operand(const ir::Block& block, ir::VarId var) {
+  const int found = turned_operand(block, var);
+  const bool follow =
+      found >= 0 && is_contiguous(block.reads[static_cast<std::size_t>(found)], var);
+  return follow ? -1 : found;
+}
+
 // Some operand is read through a window that moves along `var`.
 bool has_window(const ir::Block& block, ir::VarId var) {
   return std::any_of(block.reads.begin(), block.reads.end(), [&](const ir::Access& access) {
@@ -196,8 +207,13 @@ class TileRule {
 
   Result<void> run() {
     const BlockFacts facts = facts_of(context_.schedule, block_);
-    const std::optional<TileAxes> axes = variant_.turn ? find_turned_axes(facts) : find_axes(facts);
-    if (!axes || (variant_.turn && !variant_.write_cache)) {
+    std::optional<TileAxes> axes = find_axes(facts);
+    if (axes && variant_.turn) {
+      transposed_ = gathered_operand(*facts.block, axes->vector.var);
+      if (transposed_ < 0) axes = find_turned_axes(facts);
+      turn_ = transposed_ < 0;
+    }
+    if (!axes || (turn_ && !variant_.write_cache)) {
       return error(Diag::kUnsupported, std::string("tiling of this block"));
     }
     const int64_t lanes = context_.target.lanes(facts.element_bytes);
@@ -211,8 +227,9 @@ class TileRule {
     if (variant_.near && stages_.empty()) {
       return error(Diag::kUnsupported, std::string("a block that reads no stage"));
     }
-    PRUNERC_TRY_VOID(variant_.turn ? add_turned_copies(*facts.block, axes->vector.var)
-                                   : add_copies(packed));
+    const ir::VarId vector = axes->vector.var;
+    if (transposed_ >= 0) PRUNERC_TRY_VOID(copy_turned(*facts.block, transposed_, vector));
+    PRUNERC_TRY_VOID(turn_ ? add_turned_copies(*facts.block, vector) : add_copies(packed));
     PRUNERC_TRY_VOID(split_axes(*axes));
     PRUNERC_TRY_VOID(order_loops(*axes, facts.reduce));
     PRUNERC_TRY_VOID(mark_tile());
@@ -248,20 +265,21 @@ class TileRule {
     return {};
   }
 
-  Result<void> add_turned_copies(const ir::Block& block, ir::VarId vector) {
-    const int read = turned_operand(block, vector);
+  // An operand with the vector axis innermost. The block's program may be gone afterwards.
+  Result<void> copy_turned(const ir::Block& block, int read, ir::VarId vector) {
     const ir::Access from = block.reads[static_cast<std::size_t>(read)];
-    const ir::Access to = block.writes[0];
-    const std::string from_map = turning_map(block, from, vector);
-    const std::string to_map = turning_map(block, to, vector);
-    const std::size_t from_dim = dim_of(from, vector);
-    const std::size_t num_dims = from.region.size();
-    turned_dim_ = dim_of(to, vector);
-    // From here on the block's program may be gone.
-    schedule::Schedule& s = context_.schedule;
     PRUNERC_TRY(const BlockId copy,
-                s.reindex_cache_read(block_, read, ir::Scope::kGlobal, from_map));
-    PRUNERC_TRY_VOID(vectorize_copy(copy, from_dim, num_dims));
+                context_.schedule.reindex_cache_read(block_, read, ir::Scope::kGlobal,
+                                                     turning_map(block, from, vector)));
+    return vectorize_copy(copy, dim_of(from, vector), from.region.size());
+  }
+
+  Result<void> add_turned_copies(const ir::Block& block, ir::VarId vector) {
+    const ir::Access to = block.writes[0];
+    const std::string to_map = turning_map(block, to, vector);
+    turned_dim_ = dim_of(to, vector);
+    PRUNERC_TRY_VOID(copy_turned(block, turned_operand(block, vector), vector));
+    schedule::Schedule& s = context_.schedule;
     PRUNERC_TRY(const BlockId copy_out,
                 s.reindex_cache_write(block_, 0, ir::Scope::kLocal, to_map));
     if (!consumer_.valid()) {
@@ -300,7 +318,7 @@ class TileRule {
 
   Result<void> split_axes(const TileAxes& axes) {
     const int64_t units = ceil_div(axes.vector.extent, width_);
-    const int64_t shared = variant_.turn ? kPreferredTurnedVectors : kPreferredVectors;
+    const int64_t shared = turn_ ? kPreferredTurnedVectors : kPreferredVectors;
     PRUNERC_TRY(vector_, tile_axis(context_, axes.vector, units, axes.row ? shared : kMaxVectors,
                                    preferred_tasks(context_, axes.vector.extent, true, variant_),
                                    kMaxVectors, width_));
@@ -336,7 +354,7 @@ class TileRule {
     // A window of three would leave its loop as often as it runs through it. Turned, its steps
     // share the scalars of a row, and written out they would keep more of them than there are
     // registers.
-    if (variant_.turn) return {};
+    if (turn_) return {};
     for (const Axis& axis : reduce) {
       const bool innermost = axis.loop == reductions.back();
       if (innermost && axis.extent > 1 && axis.extent <= kMaxUnrolledWindow) {
@@ -414,7 +432,7 @@ class TileRule {
     if (!consumer_.valid()) return {};
     PRUNERC_TRY(const std::vector<LoopId> loops,
                 context_.schedule.reverse_compute_at(consumer_, tile_loop_));
-    if (variant_.turn) return mark_turned(loops);
+    if (turn_) return mark_turned(loops);
     // The rows of a tile are few, those of a task are not.
     return mark_copy(loops, !variant_.block_reduction);
   }
@@ -431,6 +449,8 @@ class TileRule {
   BlockId block_, consumer_;
   const Variant& variant_;
   int64_t width_ = 1;
+  bool turn_ = false;           // vectors along an axis that the result does not have innermost
+  int transposed_ = -1;         // the operand that is copied because its lanes would be gathered
   std::size_t turned_dim_ = 0;  // of the result, which the vectors run along
   TiledAxis vector_;
   std::optional<TiledAxis> row_;

@@ -40,8 +40,8 @@ int main(int argc, char** argv) {
   app.add_option("--first-seed", options.first_seed, "the others follow");
   app.add_option("--epochs", options.epochs, "of each training (default: the recipe's)");
   app.add_option("--test-share", options.test_share, "tasks of each class that are held out");
-  app.add_option("--test-platform", options.test_platform,
-                 "platforms that have this in their names are judged, the others only train");
+  app.add_option("--test-pools", options.test_pools,
+                 "pools that have this in their paths are judged, the others only train");
   app.add_option("--volumes", options.volumes, "parts of the training rows")->delimiter(',');
   app.add_option("--bootstrap", options.bootstrap, "resamplings for each interval");
   app.add_option("--strategies", options.strategies, "of replayed searches")->delimiter(',');

@@ -3,6 +3,7 @@
 #include "search/learn/quality.h"
 #include "search/learn/ranker.h"
 #include "tests/bench/costmodel_rows.h"
+#include "tests/bench/costmodel_train.h"
 
 #include <fmt/format.h>
 
@@ -10,9 +11,7 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <iterator>
 #include <map>
-#include <set>
 
 namespace prunerc::bench {
 
@@ -37,32 +36,10 @@ std::vector<RankerKind> wanted(const ModelOptions& options) {
   return out;
 }
 
-// A share of the judged platform's operators is held out, whatever platform they were measured on.
-Split split_of(const Corpus& corpus, int seed, const ModelOptions& options) {
-  const auto s = static_cast<uint64_t>(seed);
-  const std::vector<CorpusRow> rows = all_rows(corpus);
-  const auto is_judged = [&](const CorpusRow& row) {
-    const auto platform = corpus.platform[static_cast<std::size_t>(row.pool)];
-    const std::string& name = corpus.platforms[static_cast<std::size_t>(platform)];
-    return name.find(options.test_platform) != std::string::npos;
-  };
-  std::vector<CorpusRow> judged;
-  std::copy_if(rows.begin(), rows.end(), std::back_inserter(judged), is_judged);
-  const Split drawn = split_rows(corpus, judged, SplitKind::kByTask, options.test_share, {}, s);
-  std::set<std::string> held;
-  for (const CorpusRow& row : drawn.test) {
-    held.insert(corpus.pools[static_cast<std::size_t>(row.pool)].program);
-  }
-  const std::vector<std::string> names(held.begin(), held.end());
-  Split out = split_rows(corpus, rows, SplitKind::kByTask, options.test_share, names, s);
-  out.test = drawn.test;
-  return out;
-}
-
 Run run_once(const Corpus& corpus, RankerKind kind, double volume, int seed,
              const ModelOptions& options, ThreadPool& threads) {
   const auto s = static_cast<uint64_t>(seed);
-  const Split split = split_of(corpus, seed, options);
+  const Split split = split_by_operator(corpus, seed, options);
   const std::vector<CorpusRow> kept =
       volume < 1 ? search::prune_rows(corpus, split.train, PruneKind::kRandom, volume, s)
                  : split.train;

@@ -30,8 +30,7 @@ std::vector<Row> prune_rows(const ModelOptions& options) {
   for (int i = 0; i < options.seeds; ++i) {
     const int seed = options.first_seed + i;
     const auto s = static_cast<uint64_t>(seed);
-    const Split split =
-        split_rows(corpus, all_rows(corpus), SplitKind::kByTask, options.test_share, {}, s);
+    const Split split = split_by_operator(corpus, seed, options);
     const Dataset test = make_dataset(corpus, split.test, inputs, threads).value();
     const auto run = [&](const std::string& name, const std::vector<CorpusRow>& rows) {
       const Dataset train = make_dataset(corpus, rows, inputs, threads).value();

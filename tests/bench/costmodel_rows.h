@@ -18,7 +18,7 @@ struct ModelOptions {
   int first_seed = 101;  // recipes were chosen with seeds 1 to 3: others judge them
   int epochs = 0;        // 0: each model's recipe
   double test_share = 0.25;
-  std::string test_platform;  // "znver5/1": tasks of others only train; empty: all are judged
+  std::string test_pools;  // "zen5/": pools of other paths only train; empty: all are judged
   std::vector<double> volumes = {0.1, 0.3, 1.0};  // parts of the training rows
   int bootstrap = 2000;
   // Of replayed searches: the pools that are searched are those directly in `pools`.

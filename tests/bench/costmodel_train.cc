@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
+#include <set>
 
 namespace prunerc::bench {
 
@@ -22,6 +24,25 @@ double Spread::mean() const {
 std::string Spread::range() const {
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
   return values.empty() ? "" : fmt::format("{:.3f} to {:.3f}", *low, *high);
+}
+
+Split split_by_operator(const Corpus& corpus, int seed, const ModelOptions& options) {
+  const auto s = static_cast<uint64_t>(seed);
+  const std::vector<CorpusRow> rows = all_rows(corpus);
+  std::vector<CorpusRow> judged;
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(judged), [&](const CorpusRow& row) {
+    const std::string& path = corpus.paths[static_cast<std::size_t>(row.pool)];
+    return path.find(options.test_pools) != std::string::npos;
+  });
+  const Split drawn = split_rows(corpus, judged, SplitKind::kByTask, options.test_share, {}, s);
+  std::set<std::string> held;
+  for (const CorpusRow& row : drawn.test) {
+    held.insert(corpus.pools[static_cast<std::size_t>(row.pool)].program);
+  }
+  const std::vector<std::string> names(held.begin(), held.end());
+  Split out = split_rows(corpus, rows, SplitKind::kByTask, options.test_share, names, s);
+  out.test = drawn.test;
+  return out;
 }
 
 Model train_network(const Dataset& data, costmodel::model::NetworkKind kind, uint64_t seed,

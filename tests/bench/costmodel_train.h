@@ -5,6 +5,7 @@
 #include "costmodel/model/dataset.h"
 #include "costmodel/model/model.h"
 #include "ir/support/parallel.h"
+#include "search/learn/corpus.h"
 #include "search/learn/quality.h"
 #include "tests/bench/costmodel_rows.h"
 
@@ -21,6 +22,11 @@ struct Spread {
   /// "0.910 to 0.930".
   std::string range() const;
 };
+
+/// A share of the judged pools' operators is held out, of each class, from training on every
+/// platform; another one for each seed.
+search::Split split_by_operator(const search::Corpus& corpus, int seed,
+                                const ModelOptions& options);
 
 /// Trained from nothing by its recipe.
 costmodel::model::Model train_network(const costmodel::model::Dataset& data,

@@ -34,6 +34,26 @@ const std::vector<NamedProgram>& operator_programs() {
     block "C" [vb: S(3) = b, vi: S(9) = i, vj: S(33) = j, vk: R(8) = k] {
       init { C[vb, vi, vj] = 0f32 }
       C[vb, vi, vj] = C[vb, vi, vj] + A[vb, vi, vk] * B[vb, vk, vj] } } } } } })"},
+      {"gemm_nt", R"(program gemm_nt(A: f32[13, 40], B: f32[29, 40]) -> (C: f32[13, 29]) {
+  for i in 13 { for j in 29 { for k in 40 {
+    block "C" [vi: S(13) = i, vj: S(29) = j, vk: R(40) = k] {
+      init { C[vi, vj] = 0f32 }
+      C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vj, vk] } } } } })"},
+      {"linear_relu",
+       R"(program linear_relu(X: f32[12, 16], W: f32[40, 16], b: f32[40]) -> (Y: f32[12, 40]) {
+  buffer T: f32[12, 40] global
+  for i in 12 { for j in 40 { for k in 16 {
+    block "T" [vi: S(12) = i, vj: S(40) = j, vk: R(16) = k] {
+      init { T[vi, vj] = 0f32 }
+      T[vi, vj] = T[vi, vj] + X[vi, vk] * W[vj, vk] } } } }
+  for i2 in 12 { for j2 in 40 {
+    block "Y" [wi: S(12) = i2, wj: S(40) = j2] {
+      Y[wi, wj] = max(T[wi, wj] + b[wj], 0f32) } } } })"},
+      {"scores", R"(program scores(Q: f32[3, 9, 17], K: f32[3, 21, 17]) -> (C: f32[3, 9, 21]) {
+  for b in 3 { for i in 9 { for j in 21 { for k in 17 {
+    block "C" [vb: S(3) = b, vi: S(9) = i, vj: S(21) = j, vk: R(17) = k] {
+      init { C[vb, vi, vj] = 0f32 }
+      C[vb, vi, vj] = C[vb, vi, vj] + Q[vb, vi, vk] * K[vb, vj, vk] } } } } } })"},
       {"conv2d", R"(program conv2d(X: f32[5, 9, 18], F: f32[6, 5, 3, 3]) -> (Y: f32[6, 9, 18]) {
   for co in 6 { for oh in 9 { for ow in 18 { for ci in 5 { for kh in 3 { for kw in 3 {
     block "Y" [c: S(6) = co, h: S(9) = oh, w: S(18) = ow, i: R(5) = ci, r: R(3) = kh, s: R(3) = kw] {
