@@ -118,13 +118,18 @@ int turned_operand(const ir::Block& block, ir::VarId var) {
   return found;
 }
 
-// The operand that moves with `var` if it is the only one, plain, and its elements along `var` do
-// not follow each other; -1 otherwise.
-int gathered_operand(const ir::Block& block, ir::VarId var) {
-  const int found = turned_operand(block, var);
-  const bool follow =
-      found >= 0 && is_contiguous(block.reads[static_cast<std::size_t>(found)], var);
-  return follow ? -1 : found;
+// The operands whose elements along `var` do not follow each other; none if one of them is not
+// plain.
+std::vector<int> gathered_operands(const ir::Block& block, ir::VarId var) {
+  std::vector<int> found;
+  for (std::size_t i = 0; i < block.reads.size(); ++i) {
+    const ir::Access& access = block.reads[i];
+    if (access.buffer == block.writes[0].buffer || !mentions(access, var)) continue;
+    if (is_contiguous(access, var)) continue;
+    if (!is_plain(access)) return {};
+    found.push_back(static_cast<int>(i));
+  }
+  return found;
 }
 
 // Some operand is read through a window that moves along `var`.
@@ -208,10 +213,11 @@ class TileRule {
   Result<void> run() {
     const BlockFacts facts = facts_of(context_.schedule, block_);
     std::optional<TileAxes> axes = find_axes(facts);
+    std::vector<int> gathered;
     if (axes && variant_.turn) {
-      transposed_ = gathered_operand(*facts.block, axes->vector.var);
-      if (transposed_ < 0) axes = find_turned_axes(facts);
-      turn_ = transposed_ < 0;
+      gathered = gathered_operands(*facts.block, axes->vector.var);
+      if (gathered.empty()) axes = find_turned_axes(facts);
+      turn_ = gathered.empty();
     }
     if (!axes || (turn_ && !variant_.write_cache)) {
       return error(Diag::kUnsupported, std::string("tiling of this block"));
@@ -228,7 +234,7 @@ class TileRule {
       return error(Diag::kUnsupported, std::string("a block that reads no stage"));
     }
     const ir::VarId vector = axes->vector.var;
-    if (transposed_ >= 0) PRUNERC_TRY_VOID(copy_turned(*facts.block, transposed_, vector));
+    if (!gathered.empty()) PRUNERC_TRY_VOID(copy_turned(*facts.block, gathered, vector));
     PRUNERC_TRY_VOID(turn_ ? add_turned_copies(*facts.block, vector) : add_copies(packed));
     PRUNERC_TRY_VOID(split_axes(*axes));
     PRUNERC_TRY_VOID(order_loops(*axes, facts.reduce));
@@ -265,20 +271,33 @@ class TileRule {
     return {};
   }
 
-  // An operand with the vector axis innermost. The block's program may be gone afterwards.
-  Result<void> copy_turned(const ir::Block& block, int read, ir::VarId vector) {
-    const ir::Access from = block.reads[static_cast<std::size_t>(read)];
-    PRUNERC_TRY(const BlockId copy,
-                context_.schedule.reindex_cache_read(block_, read, ir::Scope::kGlobal,
-                                                     turning_map(block, from, vector)));
-    return vectorize_copy(copy, dim_of(from, vector), from.region.size());
+  // Operands with the vector axis innermost. The block's program may be gone after the first.
+  Result<void> copy_turned(const ir::Block& block, const std::vector<int>& reads,
+                           ir::VarId vector) {
+    struct Turned {
+      int read;
+      std::string map;
+      std::size_t dim, num_dims;
+    };
+    std::vector<Turned> turned;
+    for (const int read : reads) {
+      const ir::Access& from = block.reads[static_cast<std::size_t>(read)];
+      turned.push_back(
+          {read, turning_map(block, from, vector), dim_of(from, vector), from.region.size()});
+    }
+    for (const Turned& t : turned) {
+      PRUNERC_TRY(const BlockId copy,
+                  context_.schedule.reindex_cache_read(block_, t.read, ir::Scope::kGlobal, t.map));
+      PRUNERC_TRY_VOID(vectorize_copy(copy, t.dim, t.num_dims));
+    }
+    return {};
   }
 
   Result<void> add_turned_copies(const ir::Block& block, ir::VarId vector) {
     const ir::Access to = block.writes[0];
     const std::string to_map = turning_map(block, to, vector);
     turned_dim_ = dim_of(to, vector);
-    PRUNERC_TRY_VOID(copy_turned(block, turned_operand(block, vector), vector));
+    PRUNERC_TRY_VOID(copy_turned(block, {turned_operand(block, vector)}, vector));
     schedule::Schedule& s = context_.schedule;
     PRUNERC_TRY(const BlockId copy_out,
                 s.reindex_cache_write(block_, 0, ir::Scope::kLocal, to_map));
@@ -450,7 +469,6 @@ class TileRule {
   const Variant& variant_;
   int64_t width_ = 1;
   bool turn_ = false;           // vectors along an axis that the result does not have innermost
-  int transposed_ = -1;         // the operand that is copied because its lanes would be gathered
   std::size_t turned_dim_ = 0;  // of the result, which the vectors run along
   TiledAxis vector_;
   std::optional<TiledAxis> row_;

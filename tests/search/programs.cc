@@ -54,6 +54,12 @@ const std::vector<NamedProgram>& operator_programs() {
     block "C" [vb: S(3) = b, vi: S(9) = i, vj: S(21) = j, vk: R(17) = k] {
       init { C[vb, vi, vj] = 0f32 }
       C[vb, vi, vj] = C[vb, vi, vj] + Q[vb, vi, vk] * K[vb, vj, vk] } } } } } })"},
+      {"gemm_nt_sum",
+       R"(program gemm_nt_sum(A: f32[9, 16], B: f32[35, 16], D: f32[35, 16]) -> (C: f32[9, 35]) {
+  for i in 9 { for j in 35 { for k in 16 {
+    block "C" [vi: S(9) = i, vj: S(35) = j, vk: R(16) = k] {
+      init { C[vi, vj] = 0f32 }
+      C[vi, vj] = C[vi, vj] + A[vi, vk] * (B[vj, vk] + D[vj, vk]) } } } } })"},
       {"conv2d", R"(program conv2d(X: f32[5, 9, 18], F: f32[6, 5, 3, 3]) -> (Y: f32[6, 9, 18]) {
   for co in 6 { for oh in 9 { for ow in 18 { for ci in 5 { for kh in 3 { for kw in 3 {
     block "Y" [c: S(6) = co, h: S(9) = oh, w: S(18) = ow, i: R(5) = ci, r: R(3) = kh, s: R(3) = kw] {

@@ -148,7 +148,7 @@ TEST_CASE("the heuristic candidate needs no search and is far from the program a
 }
 
 TEST_CASE("a product with a transposed operand gets vectors and register tiles without a search") {
-  for (const char* name : {"linear_relu", "scores"}) {
+  for (const char* name : {"linear_relu", "scores", "gemm_nt_sum"}) {
     const Task task = make_test_task(name, 1);
     const Candidate made = heuristic_candidate(task, space_of(task)).value();
     const std::string trace = schedule::print(made.trace);
@@ -198,7 +198,7 @@ TEST_CASE("the expected structures are there") {
   CHECK(has(names("conv2d_relu"), "turn"));
   CHECK(has(names("conv2d"), "rotate"));
   // A transposed operand is copied however short the reduction is; sums of lanes need a long one.
-  for (const char* name : {"gemm_nt", "linear_relu", "scores"}) {
+  for (const char* name : {"gemm_nt", "linear_relu", "scores", "gemm_nt_sum"}) {
     INFO(name);
     CHECK(has(names(name), "turn"));
   }
