@@ -29,6 +29,11 @@ constexpr double kSlowDecode = 1.6;
 /// core, 8 x 4 vectors take twice the time of 6 x 4 per multiply-add.
 constexpr double kSpillFactor = 1.8;
 
+/// An accumulator whose lanes are masked stays in memory: the compiler keeps no masked store in a
+/// register, and the next masked load waits for it. Measured on Zen 4 and 5 cores: 30 cycles from
+/// one update to the next, 4 for each of several.
+constexpr double kMaskedLatency = 30, kMaskedCycles = 4;
+
 /// The innermost loops that become straight-line code: all unrolled and vectorized loops with no
 /// serial loop inside, and a vectorized loop anywhere. Loops of one iteration are none.
 struct Tile {
@@ -63,19 +68,62 @@ Tile find_tile(const Nest& nest, const ir::Target& target) {
 
 /// Operations on memory and registers of one access per pass through the tile.
 struct AccessCost {
-  Sym copies = 1;   // different places among the unrolled copies
-  Sym uops = 1;     // instructions to load or store one copy
-  Sym in_loop = 1;  // truth; else kept in registers over the serial loop
+  Sym copies = 1;     // different places among the unrolled copies
+  Sym instances = 1;  // unrolled copies that move it
+  Sym uops = 1;       // accesses of L1 for one copy
+  Sym in_loop = 1;    // truth; else kept in registers over the serial loop
   Sym moves_with_lanes = 0;
 };
+
+/// Part of what overlapping windows share that is in registers at a time. Measured: any value from
+/// a quarter to 0.7 orders depthwise convolutions alike.
+constexpr double kHeldRows = 0.4;
 
 /// Largest step between lanes that is loaded as vectors (interleaved accesses of the back end).
 /// Measured on a Zen 4 core: a depthwise convolution of stride 2 takes a tenth of what gathers
 /// would.
 constexpr double kShuffledStep = 4;
 
-AccessCost cost_of(const NestTable& table, const Nest& nest, const NestAccess& a,
-                   const Tile& tile) {
+// Places that the unrolled copies touch. Rows of a window that overlap are loaded once: 4 rows of
+// outputs read 6 rows of inputs in 3 x 4 instances.
+Sym different_places(const Nest& nest, const NestAccess& a, const Tile& tile) {
+  Sym places = 1;
+  for (const IndexFacts& index : a.facts) {
+    Sym values = 1, span = 1;
+    for (std::size_t i = 0; i < nest.loops.size(); ++i) {
+      if (nest.loops[i].kind != ir::LoopKind::kUnrolled) continue;
+      const Sym counts = both(tile.inside[i], index.moves[i]);
+      values *= select(counts, nest.loops[i].extent, 1);
+      span += select(counts, (nest.loops[i].extent - 1) * max(1, abs(index.step[i])), 0);
+    }
+    places *= min(values, span);
+  }
+  return places;
+}
+
+/// Bytes of a cache line.
+constexpr double kLineBytes = 64;
+
+// Accesses more for each vector because it reaches into a second line: of 64 bytes nearly all do
+// that do not begin at a line. Where neighbours along a loop are not whole vectors apart, one
+// iteration in so many is aligned. Cores that load half a vector at a time (Zen 4) lose half of it.
+Sym crossings(const NestTable& table, const Nest& nest, const NestAccess& a, const Tile& tile,
+              const ir::Target& target) {
+  const double line = kLineBytes / static_cast<double>(a.element_bytes);
+  const double lost = std::min(1.0, 0.5 * static_cast<double>(target.load_ports));
+  Sym aligned = 1;
+  // Loops outside the buffer's home find it in the same place.
+  for (auto i = static_cast<std::size_t>(table.home_depth(a.buffer)); i < nest.loops.size(); ++i) {
+    if (static_cast<int>(i) == tile.vector_loop) continue;
+    const Sym step = abs(table.address_step(a, i));
+    const Sym shifts = both(less(0, step), less(twos_part(step), tile.lanes));
+    aligned *= select(shifts, 1 / max(1, min(line, nest.loops[i].extent)), 1);
+  }
+  return lost * (1 - aligned) * (tile.lanes - 1) / line;
+}
+
+AccessCost cost_of(const NestTable& table, const Nest& nest, const NestAccess& a, const Tile& tile,
+                   const ir::Target& target) {
   AccessCost cost;
   cost.in_loop = tile.is_all;
   for (std::size_t i = 0; i < nest.loops.size(); ++i) {
@@ -83,14 +131,19 @@ AccessCost cost_of(const NestTable& table, const Nest& nest, const NestAccess& a
     if (nest.loops[i].kind != ir::LoopKind::kUnrolled) continue;
     cost.copies *= select(both(tile.inside[i], a.moves[i]), nest.loops[i].extent, 1);
   }
+  cost.instances = cost.copies;
+  cost.copies = min(cost.copies, different_places(nest, a, tile));
   if (tile.vector_loop < 0) return cost;
   const Sym step = abs(table.address_step(a, static_cast<std::size_t>(tile.vector_loop)));
   cost.moves_with_lanes = both(negate(equal(step, 0)), less(1, tile.lanes));
   cost.copies *= select(cost.moves_with_lanes, tile.vectors, 1);
+  cost.instances *= select(cost.moves_with_lanes, tile.vectors, 1);
   // A gather or scatter moves lane by lane; small steps are whole vectors and shuffles.
   const Sym gathers = both(cost.moves_with_lanes, negate(equal(step, 1)));
   const Sym apart = select(less_equal(step, kShuffledStep), 1.25 * step, tile.lanes * 1.5);
   cost.uops = select(gathers, apart, 1);
+  const Sym is_vector = both(cost.moves_with_lanes, less_equal(step, kShuffledStep));
+  cost.uops *= select(is_vector, 1 + crossings(table, nest, a, tile, target), 1);
   if (a.is_masked) cost.uops += less(1, tile.lanes);
   return cost;
 }
@@ -147,6 +200,9 @@ struct Pass {
   Sym chain = 0;    // passes until it begins anew
   Sym setup = 0;    // loads and stores outside of the serial loops, of the whole nest
   Sym registers = 0;
+  // Of accumulators that stay in memory where their lanes are masked: how many updates there are,
+  // and how many of them wait for each other.
+  Sym masked_updates = 0, masked_links = 0;
 };
 
 Pass count_pass(const NestTable& table, const Nest& nest, const Tile& tile,
@@ -164,8 +220,11 @@ Pass count_pass(const NestTable& table, const Nest& nest, const Tile& tile,
     pass.passes *= select(tile.inside[i], 1, nest.loops[i].extent);
   }
   const auto fma_latency = static_cast<double>(std::max<int64_t>(1, target.fma_latency_cycles));
+  // AVX-512 instructions broadcast an operand in memory.
+  const bool has_broadcast = target.num_vector_registers >= 32;
+  Sym scalars = 0;
   for (const NestAccess& a : nest.accesses) {
-    const AccessCost cost = cost_of(table, nest, a, tile);
+    const AccessCost cost = cost_of(table, nest, a, tile, target);
     const Sym uops = cost.copies * cost.uops;
     if (a.is_read) {
       const Sym loads = select(cost.in_loop, uops, 0);
@@ -173,19 +232,35 @@ Pass count_pass(const NestTable& table, const Nest& nest, const Tile& tile,
       pass.scalars += select(cost.moves_with_lanes, 0, loads);
     }
     if (a.is_write) pass.stores += select(cost.in_loop, uops, 0);
-    // A scalar that is broadcast is an operand in memory; vectors are held while the rows use them.
-    const Sym held = a.is_write
-                         ? Sym(0)
-                         : select(cost.moves_with_lanes, min(cost.copies, max(1, tile.vectors)), 0);
-    pass.registers += select(cost.in_loop, held, a.is_write ? cost.copies : 0);
+    // What several instances use stays in registers: vectors of the operand that the rows share,
+    // and a part of the rows that windows share. The scalars of the other operand pass through one
+    // register, unless each is used once, as an operand in memory that is broadcast.
+    const Sym is_shared = less(cost.copies, pass.copies);
+    const Sym overlaps = less(cost.copies, cost.instances);
+    const Sym vectors = select(is_shared, select(overlaps, kHeldRows, 1) * cost.copies, 1);
+    const Sym scalar = has_broadcast ? is_shared : Sym(1);
+    if (a.is_write) {
+      pass.registers += select(cost.in_loop, 0, cost.copies);
+    } else {
+      pass.registers += select(both(cost.in_loop, cost.moves_with_lanes), vectors, 0);
+      scalars = max(scalars, select(both(cost.in_loop, negate(cost.moves_with_lanes)), scalar, 0));
+    }
     const double ways = (a.is_read ? 1 : 0) + (a.is_write ? 1 : 0);
     const Sym runs = a.is_write ? runs_of(nest, tile, a.moves) : begins;
     pass.setup += select(cost.in_loop, 0, uops * ways * runs);
     if (!a.is_read || !a.is_write) continue;
     const Sym links = pass.copies / max(1, cost.copies);
     pass.latency = max(pass.latency, select(cost.in_loop, 0, links * fma_latency));
+    const bool is_memory = table.home_depth(a.buffer) == 0 &&
+                           table.program().buffer(a.buffer).scope == ir::Scope::kGlobal;
+    if (is_memory) {
+      const Sym updates = both(negate(cost.in_loop), cost.moves_with_lanes);
+      pass.masked_updates += select(updates, cost.copies * links, 0);
+      pass.masked_links = max(pass.masked_links, select(updates, links, 0));
+    }
     pass.chain = max(pass.chain, select(cost.in_loop, 0, pass.passes / runs));
   }
+  pass.registers += scalars;
   return pass;
 }
 
@@ -232,6 +307,10 @@ CoreCost core_cost(const NestTable& table, const Nest& nest, const ir::Target& t
   cycles = max(cycles, kLoopCycles);
   cycles *= select(less(0, spilled), kSpillFactor, 1);
   cycles *= select(less(kDecodedCache, pass.copies), kSlowDecode, 1);
+
+  const Sym masked =
+      max(cycles, max(pass.masked_links * kMaskedLatency, pass.masked_updates * kMaskedCycles));
+  cycles += nest.masked * (masked - cycles);
 
   out.code_size = pass.copies;
   for (std::size_t i = 0; i < nest.loops.size(); ++i) {

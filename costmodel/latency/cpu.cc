@@ -17,6 +17,10 @@ constexpr double kMemoryBytesPerCycle = 8;
 /// Fork and join of a warm thread pool where not measured.
 constexpr double kLaunchNs = 3000;
 
+/// Cycles for a line that no prefetcher has brought while as many others are under way as a core
+/// can have: of reaching each level after the one before.
+constexpr double kL2VisitCycles = 2, kL3VisitCycles = 3, kMemoryVisitCycles = 12;
+
 struct Rates {
   double ghz = 3.0;
   Sym l2, l3, memory;  // bytes per ns, of as many threads as work
@@ -83,15 +87,19 @@ void add_cpu_terms(const NestTable& table, const ir::Target& target, const TermM
     const Sym uneven = spread.share * spread.threads;
     LatencyTerm term;
     if (nest.block != nullptr) term.name = nest.block->name;
-    term.parts_ns = {core.cycles * spread.share / rates.ghz,
-                     traffic[i].l1_miss_bytes / rates.l2 * uneven,
-                     traffic[i].l2_miss_bytes / rates.l3 * uneven,
-                     traffic[i].l3_miss_bytes / rates.memory * uneven};
+    const Sym waiting = traffic[i].l1_miss_visits * kL2VisitCycles +
+                        traffic[i].l2_miss_visits * kL3VisitCycles +
+                        traffic[i].l3_miss_visits * kMemoryVisitCycles;
+    term.parts_ns = {
+        core.cycles * spread.share / rates.ghz, traffic[i].l1_miss_bytes / rates.l2 * uneven,
+        traffic[i].l2_miss_bytes / rates.l3 * uneven,
+        traffic[i].l3_miss_bytes / rates.memory * uneven, waiting * spread.share / rates.ghz};
     term.total_ns = model.total(term.parts_ns);
     out->core_ns += term.parts_ns[0];
     out->l2_ns += term.parts_ns[1];
     out->l3_ns += term.parts_ns[2];
     out->memory_ns += term.parts_ns[3];
+    out->latency_ns += term.parts_ns[4];
     out->total_ns += term.total_ns;
     // Nests of one parallel loop start together.
     if (spread.loop.valid() && spread.loop != last_parallel) {

@@ -131,6 +131,7 @@ void NestTable::add_nest(const ir::Block* block, Stmt body, bool is_init) {
 
 void NestTable::read_subscripts(Nest* nest) const {
   nest->is_guarded = 0;
+  nest->masked = 0;
   nest->active = 1;
   IndexReader reader(*space_, nest->loops, binding_);
   if (nest->block != nullptr && nest->block->guard.defined()) {
@@ -167,10 +168,21 @@ void NestTable::read_guard(Expr condition, IndexReader* reader, Nest* nest) cons
     return;
   }
   const Sym room = max(0, space_->symbol((lt != nullptr ? *bound - 1 : *bound) - *first));
-  const Sym reach = reader->read(sides->lhs).reach[0];
+  const IndexFacts facts = reader->read(sides->lhs);
+  const Sym reach = facts.reach[0];
   reader->limit(sides->lhs, room);
   nest->is_guarded = either(nest->is_guarded, less(room, reach - 1));
   nest->active *= min(1, (room + 1) / reach);
+  // The last of the vectors along the guarded axis is cut, unless the axis ends with a whole one.
+  Sym vectors = 1, lanes = 1;
+  for (std::size_t i = 0; i < nest->loops.size(); ++i) {
+    const NestLoop& loop = nest->loops[i];
+    const bool is_vector = loop.kind == ir::LoopKind::kVectorized;
+    (is_vector ? lanes : vectors) *= select(facts.moves[i], loop.extent, 1);
+  }
+  const Sym whole = floor((room + 1) / lanes) * lanes;
+  const Sym is_cut = both(less(1, lanes), both(less(whole, room + 1), less(room, reach - 1)));
+  nest->masked = max(nest->masked, select(is_cut, 1 / vectors, 0));
 }
 
 void NestTable::place_buffers() {

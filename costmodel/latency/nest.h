@@ -49,6 +49,7 @@ struct Nest {
   std::vector<NestCondition> conditions;
   int64_t widest_bytes = 4;  // of the elements accessed
   Sym is_guarded = 0;        // truth: some instances do not run
+  Sym masked = 0;            // share of the vectors of which some lanes do not run
   Sym active = 1;            // share of the instances that run
   bool is_init = false;      // the block's init: runs once per output element
 };

@@ -12,6 +12,7 @@ LatencyEstimate estimate_latency(const ir::Program& program, const ir::Target& t
           .l2_ns = s.l2_ns.value(),
           .l3_ns = s.l3_ns.value(),
           .memory_ns = s.memory_ns.value(),
+          .latency_ns = s.latency_ns.value(),
           .launch_ns = s.launch_ns.value(),
           .code_size = s.code_size.value(),
           .max_tile_registers = s.max_tile_registers.value()};

@@ -12,11 +12,12 @@ namespace prunerc::costmodel {
 /// DESIGN.md).
 struct LatencyEstimate {
   double total_ns = 0;
-  double core_ns = 0;    // instructions, had every access hit L1
-  double l2_ns = 0;      // traffic between L1 and L2
-  double l3_ns = 0;      // traffic between L2 and L3
-  double memory_ns = 0;  // traffic between L3 and memory
-  double launch_ns = 0;  // starting parallel loops
+  double core_ns = 0;     // instructions, had every access hit L1
+  double l2_ns = 0;       // traffic between L1 and L2
+  double l3_ns = 0;       // traffic between L2 and L3
+  double memory_ns = 0;   // traffic between L3 and memory
+  double latency_ns = 0;  // waiting for lines that no prefetcher brought
+  double launch_ns = 0;   // starting parallel loops
   /// Statement instances in the emitted code: unrolled copies times vectors.
   double code_size = 0;
   /// Vector registers that the largest accumulator tile needs.

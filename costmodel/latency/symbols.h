@@ -37,8 +37,9 @@ struct LatencySymbols {
   Sym l2_ns;      // traffic between L1 and L2
   Sym l3_ns;      // traffic between L2 and L3; none on a GPU
   Sym memory_ns;  // traffic to memory
-  Sym launch_ns;  // starting parallel loops or kernels
-  Sym code_size;  // statement instances in the code
+  Sym latency_ns = 0;  // CPU: lines that no prefetcher brought; a GPU counts it in core_ns
+  Sym launch_ns;       // starting parallel loops or kernels
+  Sym code_size;       // statement instances in the code
   Sym max_tile_registers;
   std::vector<LatencyTerm> terms;
   std::vector<LatencyLimit> limits;

@@ -61,6 +61,40 @@ Sym occupied(const Footprint& f, const Cache& cache, double line) {
   return select(competes, f.bytes * (cache.num_sets / used), f.bytes);
 }
 
+/// Rows that prefetchers follow at a time: with as many, half of them are forgotten between two
+/// visits. Measured on Zen 4 and 5 cores: columns of 1024 reduced over tiles of r rows a page apart
+/// take 35 us for r = 4, 50 for 14, 72 for 26, 100 for 45 and 130 for 150.
+constexpr double kFollowedRows = 30;
+
+/// Neighbouring lines that an access takes before it jumps, and the share of the jumps that no
+/// prefetcher foresees.
+struct Visits {
+  Sym lines = 1, share = 0;
+};
+
+// by_depth: footprints of the loops from each depth inwards. The unrolled loops inside all others
+// are one visit, in whatever order.
+Visits visits_of(const Nest& nest, const std::vector<Footprint>& by_depth) {
+  Visits out;
+  Sym rows = 1, is_tile = 1, is_open = 1;
+  for (std::size_t d = nest.loops.size(); d-- > 0;) {
+    const NestLoop& loop = nest.loops[d];
+    const bool is_unrolled =
+        loop.kind == ir::LoopKind::kUnrolled || loop.kind == ir::LoopKind::kVectorized;
+    if (!is_unrolled) is_tile = both(is_tile, equal(loop.extent, 1));
+    const Footprint& f = by_depth[d];
+    const Sym has_rows = less(1, f.rows);
+    // Where rows grow it has been at all of them and comes back to go on with each.
+    const Sym comes_back = both(has_rows, less(out.lines, f.lines_per_row));
+    is_open = either(is_tile, both(is_open, negate(comes_back)));
+    out.lines =
+        select(either(is_tile, both(is_open, negate(has_rows))), f.lines_per_row, out.lines);
+    rows = select(either(is_tile, both(is_open, has_rows)), f.rows, rows);
+  }
+  out.share = rows * rows / (rows * rows + kFollowedRows * kFollowedRows);
+  return out;
+}
+
 int common_depth(const Nest& a, const Nest& b) {
   std::size_t depth = 0;
   while (depth < a.loops.size() && depth < b.loops.size() &&
@@ -82,6 +116,10 @@ class Estimator {
         }
         by_access.push_back(std::move(by_depth));
       }
+      visits_.emplace_back();
+      for (const std::vector<Footprint>& by_depth : by_access) {
+        visits_.back().push_back(visits_of(nest, by_depth));
+      }
       footprints_.push_back(std::move(by_access));
     }
   }
@@ -95,8 +133,11 @@ class Estimator {
     return total;
   }
 
+  struct Missed {
+    Sym bytes = 0, visits = 0;  // visits: as in Traffic
+  };
   /// What a nest fetches from beyond the cache.
-  Sym missed_bytes(std::size_t nest_idx, const Cache& cache, Sym whole_fits) const {
+  Missed missed(std::size_t nest_idx, const Cache& cache, Sym whole_fits) const {
     const Nest& nest = table_.nests()[nest_idx];
     const std::size_t num_loops = nest.loops.size();
     // fits[d]: the loops from depth d inwards run within the cache.
@@ -104,7 +145,7 @@ class Estimator {
     for (std::size_t d = num_loops; d-- > 0;) {
       fits[d] = both(fits[d + 1], less_equal(bytes_at(nest_idx, d), cache.bytes));
     }
-    Sym total = 0;
+    Missed total;
     for (std::size_t a = 0; a < nest.accesses.size(); ++a) {
       const Sym resident = is_resident(nest_idx, nest.accesses[a], cache);
       if (resident.is(1)) continue;
@@ -119,7 +160,9 @@ class Estimator {
       // A written line is read first and written back later. Measurements repeat: what fits as a
       // whole is there from the run before.
       const Sym is_warm = either(resident, both(stays, whole_fits));
-      total += select(is_warm, 0, bytes * (nest.accesses[a].is_write ? 2 : 1));
+      total.bytes += select(is_warm, 0, bytes * (nest.accesses[a].is_write ? 2 : 1));
+      const Visits& visits = visits_[nest_idx][a];
+      total.visits += select(is_warm, 0, bytes / line_ / visits.lines * visits.share);
     }
     return total;
   }
@@ -172,6 +215,7 @@ class Estimator {
   const NestTable& table_;
   const double line_;
   std::vector<std::vector<std::vector<Footprint>>> footprints_;  // by nest, access, depth
+  std::vector<std::vector<Visits>> visits_;                      // by nest, access
 };
 
 }  // namespace
@@ -191,9 +235,12 @@ std::vector<Traffic> estimate_traffic(const NestTable& table, const ir::Target& 
   std::vector<Traffic> out(table.nests().size());
   for (std::size_t i = 0; i < out.size(); ++i) {
     const auto missed = [&](const Cache& cache) {
-      return estimator.missed_bytes(i, cache, less_equal(whole, cache.bytes));
+      return estimator.missed(i, cache, less_equal(whole, cache.bytes));
     };
-    out[i] = {missed(caches[0]), missed(caches[1]), missed(caches[2])};
+    const auto l1_missed = missed(caches[0]), l2_missed = missed(caches[1]),
+               l3_missed = missed(caches[2]);
+    out[i] = {l1_missed.bytes,  l2_missed.bytes,  l3_missed.bytes,
+              l1_missed.visits, l2_missed.visits, l3_missed.visits};
   }
   return out;
 }

@@ -14,6 +14,9 @@ struct Traffic {
   Sym l1_miss_bytes;
   Sym l2_miss_bytes;
   Sym l3_miss_bytes;
+  /// Of the lines that miss in each level those that no prefetcher has brought: the first of each
+  /// run of neighbours, where too many runs go on at a time.
+  Sym l1_miss_visits, l2_miss_visits, l3_miss_visits;
 };
 
 /// One entry per nest of the table.

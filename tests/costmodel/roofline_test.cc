@@ -172,6 +172,118 @@ TEST_CASE("elements for all lanes do not take the port of a whole vector") {
   CHECK(one < 1.1 * two);
 }
 
+/// A depthwise convolution; `rows` of outputs unrolled, and one of the window's axes.
+Schedule depthwise(int64_t width, int64_t rows, bool kernel_rows) {
+  const std::string w = std::to_string(width), padded = std::to_string(width + 16);
+  Schedule s(parse_or_die("program d(X: f32[34, " + padded + "], F: f32[3, 3]) -> (Y: f32[32, " +
+                          w + "]) { for i in 32 { for j in " + w +
+                          " { for a in 3 { for b in 3 { block \"Y\" [vi: S(32) = i, vj: S(" + w +
+                          ") = j, va: R(3) = a, vb: R(3) = b] { init { Y[vi, vj] = 0f32 } "
+                          "Y[vi, vj] = Y[vi, vj] + X[vi + va, vj + vb] * F[va, vb] } } } } } }"));
+  const auto loops = s.loops_of(s.blocks()[0]);
+  const auto i = s.split(loops[0], {Int(-1), Int(rows)}).value();
+  const auto j = s.split(loops[1], {Int(-1), Int(16)}).value();
+  const ir::LoopId unrolled = kernel_rows ? loops[2] : loops[3];
+  const ir::LoopId serial = kernel_rows ? loops[3] : loops[2];
+  REQUIRE_OK(s.reorder({i[0], j[0], serial, unrolled, i[1], j[1]}));
+  REQUIRE_OK(s.unroll(unrolled));
+  REQUIRE_OK(s.unroll(i[1]));
+  REQUIRE_OK(s.vectorize(j[1]));
+  return s;
+}
+
+double core(const Schedule& s) { return estimate_latency(s.program(), machine()).core_ns; }
+
+TEST_CASE("rows that the windows of unrolled outputs share are loaded once") {
+  // 8 + 2 rows instead of 3 * 8.
+  CHECK(core(depthwise(128, 8, true)) < 0.8 * core(depthwise(128, 8, false)));
+  // One row of outputs shares nothing.
+  CHECK(core(depthwise(128, 1, true)) == Approx(core(depthwise(128, 1, false))));
+}
+
+TEST_CASE("vectors that begin within a line take two accesses") {
+  const auto copy = [](int64_t width) {
+    const std::string w = std::to_string(width);
+    Schedule s(parse_or_die("program t(X: f32[64, " + w +
+                            "]) -> (Y: f32[64, 96]) { for i in 64 { "
+                            "for j in 96 { block \"Y\" [vi: S(64) = i, vj: S(96) = j] { "
+                            "Y[vi, vj] = X[vi, vj] * X[vi, vj + 16] } } } }"));
+    const auto loops = s.loops_of(s.blocks()[0]);
+    const auto j = s.split(loops[1], {Int(-1), Int(16)}).value();
+    REQUIRE_OK(s.vectorize(j[1]));
+    return core(s);
+  };
+  CHECK(copy(113) > 1.2 * copy(112));
+  CHECK(copy(128) == Approx(copy(112)));
+}
+
+TEST_CASE("a scalar that several vectors use takes a register") {
+  // 7 * 4 accumulators and 4 vectors fill 32 registers.
+  const auto registers = [](int64_t rows, int64_t vectors) {
+    return estimate_latency(tiled(256, rows, vectors).program(), machine()).max_tile_registers;
+  };
+  CHECK(registers(7, 4) == 33);
+  CHECK(registers(6, 4) == 29);
+  // Used once, it is an operand in memory.
+  CHECK(registers(8, 1) == 9);
+}
+
+TEST_CASE("sums with masked lanes stay in memory unless they have a tile of their own") {
+  const auto product = [](int64_t n) {
+    const std::string e = std::to_string(n);
+    Schedule s(parse_or_die("program m(A: f32[64, 64], B: f32[64, " + e + "]) -> (C: f32[64, " + e +
+                            "]) { for i in 64 { for j in " + e +
+                            " { for k in 64 { block \"C\" [vi: S(64) = i, vj: S(" + e +
+                            ") = j, vk: R(64) = k] { init { C[vi, vj] = 0f32 } C[vi, vj] = "
+                            "C[vi, vj] + A[vi, vk] * B[vk, vj] } } } } }"));
+    return s;
+  };
+  const auto tile = [](Schedule* s, ir::BlockId block) {
+    const auto loops = s->loops_of(block);
+    const auto i = s->split(loops[0], {Int(-1), Int(8)}).value();
+    const auto j = s->split(loops[1], {Int(-1), Int(16)}).value();
+    REQUIRE_OK(s->reorder({i[0], j[0], loops[2], i[1], j[1]}));
+    REQUIRE_OK(s->unroll(i[1]));
+    REQUIRE_OK(s->vectorize(j[1]));
+    return j[0];
+  };
+  const auto direct = [&](int64_t n) {
+    Schedule s = product(n);
+    tile(&s, s.blocks()[0]);
+    return core(s);
+  };
+  const auto cached = [&](int64_t n) {
+    Schedule s = product(n);
+    const ir::BlockId block = s.blocks()[0];
+    const ir::BlockId out = s.cache_write(block, 0, ir::Scope::kLocal).value();
+    const ir::LoopId at = tile(&s, block);
+    REQUIRE_OK(s.reverse_compute_at(out, at));
+    return core(s);
+  };
+  CHECK(direct(61) > 1.5 * direct(64));
+  CHECK(direct(61) > 1.5 * cached(61));
+  CHECK(direct(64) < 1.1 * cached(64));
+}
+
+TEST_CASE("rows that prefetchers lose between two visits are waited for") {
+  // Columns in memory order over tiles of rows that lie a page apart.
+  const auto waiting = [](int64_t rows) {
+    Schedule s(parse_or_die(R"(program t(X: f32[768, 1024]) -> (Y: f32[1024]) {
+      for j in 1024 { for i in 768 { block "Y" [vj: S(1024) = j, vi: R(768) = i] {
+        init { Y[vj] = 0f32 } Y[vj] = Y[vj] + X[vi, vj] } } } })"));
+    const auto loops = s.loops_of(s.blocks()[0]);
+    const auto j = s.split(loops[0], {Int(-1), Int(16)}).value();
+    const auto i = s.split(loops[1], {Int(-1), Int(rows)}).value();
+    REQUIRE_OK(s.reorder({i[0], j[0], i[1], j[1]}));
+    REQUIRE_OK(s.vectorize(j[1]));
+    return estimate_latency(s.program(), machine()).latency_ns;
+  };
+  CHECK(waiting(96) > 1.5 * waiting(32));
+  CHECK(waiting(32) > 3 * waiting(12));
+  CHECK(waiting(4) < 0.05 * waiting(96));
+  CHECK(waiting(768) < 1.3 * waiting(96));
+}
+
 TEST_CASE("a stage that follows in the same row finds it in the cache") {
   const char* text = R"(program t(X: f32[4096, 512]) -> (Y: f32[4096, 512]) {
     buffer T: f32[4096, 512] global
@@ -217,7 +329,7 @@ TEST_CASE("every random program has a finite positive estimate, and a model scor
     INFO("case " << i);
     CHECK(std::isfinite(e.total_ns));
     CHECK(e.total_ns > 0);
-    for (const double part : {e.core_ns, e.l2_ns, e.l3_ns, e.memory_ns, e.launch_ns})
+    for (const double part : {e.core_ns, e.l2_ns, e.l3_ns, e.memory_ns, e.latency_ns, e.launch_ns})
       CHECK(part >= 0);
     const ModelInput input = {&program, &target};
     Score scores[2];
