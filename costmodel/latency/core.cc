@@ -1,5 +1,7 @@
 #include "costmodel/latency/core.h"
 
+#include "costmodel/latency/traffic.h"
+
 #include <algorithm>
 
 namespace prunerc::costmodel {
@@ -101,15 +103,12 @@ Sym different_places(const Nest& nest, const NestAccess& a, const Tile& tile) {
   return places;
 }
 
-/// Bytes of a cache line.
-constexpr double kLineBytes = 64;
-
 // Accesses more for each vector because it reaches into a second line: of 64 bytes nearly all do
 // that do not begin at a line. Where neighbours along a loop are not whole vectors apart, one
 // iteration in so many is aligned. Cores that load half a vector at a time (Zen 4) lose half of it.
 Sym crossings(const NestTable& table, const Nest& nest, const NestAccess& a, const Tile& tile,
               const ir::Target& target) {
-  const double line = kLineBytes / static_cast<double>(a.element_bytes);
+  const double line = line_bytes(target) / static_cast<double>(a.element_bytes);
   const double lost = std::min(1.0, 0.5 * static_cast<double>(target.load_ports));
   Sym aligned = 1;
   // Loops outside the buffer's home find it in the same place.

@@ -62,7 +62,7 @@ Sym occupied(const Footprint& f, const Cache& cache, double line) {
 }
 
 /// Rows that prefetchers follow at a time: with as many, half of them are forgotten between two
-/// visits. Measured on Zen 4 and 5 cores: columns of 1024 reduced over tiles of r rows a page apart
+/// visits. Measured on a Zen 4 core: columns of 1024 reduced over tiles of r rows a page apart
 /// take 35 us for r = 4, 50 for 14, 72 for 26, 100 for 45 and 130 for 150.
 constexpr double kFollowedRows = 30;
 
@@ -220,9 +220,12 @@ class Estimator {
 
 }  // namespace
 
+double line_bytes(const ir::Target& target) {
+  return target.cache_line_bytes > 0 ? static_cast<double>(target.cache_line_bytes) : 64.0;
+}
+
 std::vector<Traffic> estimate_traffic(const NestTable& table, const ir::Target& target) {
-  const double line =
-      target.cache_line_bytes > 0 ? static_cast<double>(target.cache_line_bytes) : 64.0;
+  const double line = line_bytes(target);
   const double l1 = static_cast<double>(std::max<int64_t>(target.l1d_bytes, 32 * 1024));
   const double l2 = static_cast<double>(std::max<int64_t>(target.l2_bytes, 256 * 1024));
   const double l3 = static_cast<double>(std::max<int64_t>(target.l3_bytes, 4 * 1024 * 1024));

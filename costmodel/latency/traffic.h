@@ -19,6 +19,9 @@ struct Traffic {
   Sym l1_miss_visits, l2_miss_visits, l3_miss_visits;
 };
 
+/// Of a cache line; 64 where the target does not say.
+double line_bytes(const ir::Target& target);
+
 /// One entry per nest of the table.
 std::vector<Traffic> estimate_traffic(const NestTable& table, const ir::Target& target);
 

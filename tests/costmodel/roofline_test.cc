@@ -226,6 +226,9 @@ TEST_CASE("a scalar that several vectors use takes a register") {
   CHECK(registers(6, 4) == 29);
   // Used once, it is an operand in memory.
   CHECK(registers(8, 1) == 9);
+  // Not without AVX-512: 7 * 2 accumulators of 8 lanes, 2 vectors, and the scalar.
+  const ir::Target avx2 = ir::target_from_string("cpu:haswell").value();
+  CHECK(estimate_latency(tiled(256, 7, 1).program(), avx2).max_tile_registers == 17);
 }
 
 TEST_CASE("sums with masked lanes stay in memory unless they have a tile of their own") {
