@@ -6,17 +6,6 @@
 #include <cmath>
 
 namespace prunerc::search {
-namespace {
-
-double median_of(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
-
-}  // namespace
 
 std::string_view to_string(MeasureStatus status) {
   switch (status) {
@@ -46,6 +35,14 @@ std::optional<MeasureStatus> status_from_string(std::string_view text) {
     if (to_string(status) == text) return status;
   }
   return std::nullopt;
+}
+
+double median_of(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
 void summarize_samples(Measurement& measurement) {

@@ -55,6 +55,9 @@ struct Measurement {
   bool ok() const { return status == MeasureStatus::kOk; }
 };
 
+/// The middle value, or the mean of the two; 0 of none.
+double median_of(std::vector<double> values);
+
 /// Median and spread from the samples; status stays.
 void summarize_samples(Measurement& measurement);
 

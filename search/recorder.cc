@@ -21,9 +21,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kBatchesInFlight = 2;
 /// Draws of a sketch in a row without anything new before it counts as exhausted.
 constexpr int kMaxBarrenDraws = 64;
-/// Turns in which the best are measured again; a machine that is never quiet ends with fewer
-/// samples.
-constexpr int kMaxFinalTurns = 8;
 
 struct Drawn {
   Candidate candidate;
@@ -195,24 +192,15 @@ class Recorder {
     }
   }
 
-  MeasureInput input_of(const Candidate& candidate, MeasureKind kind) const {
+  void submit(Batch* batch, std::size_t idx) {
+    const Candidate& candidate = batch->drawn[idx].candidate;
     MeasureInput input;
-    input.kind = kind;
     input.task = &task_;
     input.program = candidate.program;
     input.trace = candidate.trace;
     input.seed = pool_.seed;
-    return input;
-  }
-
-  void submit(Batch* batch, std::size_t idx) {
-    MeasureInput input = input_of(batch->drawn[idx].candidate, MeasureKind::kTime);
     const int best = pool_.best();
     if (best >= 0) input.best_ns = pool_.rows[static_cast<std::size_t>(best)].median_ns;
-    send(std::move(input), batch, idx);
-  }
-
-  void send(MeasureInput input, Batch* batch, std::size_t idx) {
     inbox_.submit(std::move(input),
                   [batch, idx](Measurement m) { answer(*batch, idx, std::move(m)); });
   }
@@ -259,81 +247,16 @@ class Recorder {
 
   Result<void> save() { return options_.save ? options_.save(pool_) : Result<void>(); }
 
-  std::vector<std::size_t> finalists() const {
-    std::vector<std::size_t> order;
-    for (std::size_t i = 0; i < pool_.rows.size(); ++i) {
-      if (pool_.rows[i].ok()) order.push_back(i);
-    }
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return pool_.rows[a].median_ns < pool_.rows[b].median_ns;
-    });
-    order.resize(std::min(order.size(), static_cast<std::size_t>(options_.finals)));
-    return order;
-  }
-
-  // The best once more, in turns, so that all of them see the same moments of the machine; then
-  // their outputs are compared.
+  // The best once more, in turns, unless they have been: then those at the margin may have changed
+  // places with others, the first half has not.
   Result<void> measure_finals() {
-    const std::vector<std::size_t> rows = finalists();
+    const RemeasureOptions core{.best = (options_.finals.best + 1) / 2, .within = 0};
+    const std::vector<std::size_t> rows = contenders(pool_, core);
     const auto is_final = [&](std::size_t i) { return pool_.rows[i].is_final; };
-    if (std::all_of(rows.begin(), rows.end(), is_final)) return save();
-    Batch batch;
-    for (const std::size_t row : rows) {
-      const PoolRow& r = pool_.rows[row];
-      Result<Candidate> made = instantiate(task_, space_, r.sketch, r.decisions);
-      if (!made) return error(Diag::kPoolStale, pool_.op);
-      batch.drawn.push_back({std::move(made).value(), r.origin, {}});
-    }
-    std::vector<Measurement> sums(rows.size());
-    for (int turn = 0; turn < kMaxFinalTurns && !inbox_.has_ended(); ++turn) {
-      if (!ask_all(&batch, MeasureKind::kTime)) return {};
-      bool enough = true;
-      for (std::size_t i = 0; i < rows.size(); ++i) {
-        enough = add_samples(*batch.drawn[i].answer, &sums[i]) && enough;
-      }
-      if (enough) break;
-    }
-    if (!ask_all(&batch, MeasureKind::kVerify)) return {};
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      finish_row(sums[i], *batch.drawn[i].answer, &pool_.rows[rows[i]]);
+    if (!std::all_of(rows.begin(), rows.end(), is_final)) {
+      PRUNERC_TRY_VOID(remeasure(task_, inbox_, options_.finals, &pool_));
     }
     return save();
-  }
-
-  // False if the recording ended meanwhile.
-  bool ask_all(Batch* batch, MeasureKind kind) {
-    batch->num_answers = 0;
-    for (std::size_t i = 0; i < batch->drawn.size(); ++i) {
-      batch->drawn[i].answer.reset();
-      send(input_of(batch->drawn[i].candidate, kind), batch, i);
-    }
-    inbox_.wait_until([&] { return batch->complete(); });
-    return batch->complete();
-  }
-
-  // Whether there are enough now.
-  bool add_samples(const Measurement& from, Measurement* sum) const {
-    sum->status = from.status;
-    if (!from.ok()) return true;
-    sum->disturbed = sum->disturbed || from.disturbed;
-    sum->samples_ns.insert(sum->samples_ns.end(), from.samples_ns.begin(), from.samples_ns.end());
-    return sum->samples_ns.size() >= static_cast<std::size_t>(options_.final_samples);
-  }
-
-  static void finish_row(Measurement& sum, const Measurement& verdict, PoolRow* row) {
-    if (sum.samples_ns.empty()) return;  // it ran before and did not now: its first time stays
-    summarize_samples(sum);
-    row->is_final = true;
-    row->disturbed = sum.disturbed;
-    row->num_samples = static_cast<int>(sum.samples_ns.size());
-    row->median_ns = sum.median_ns;
-    row->spread = sum.spread;
-    row->verified = verdict.ok();
-    if (verdict.status == MeasureStatus::kWrongResult) {
-      row->status = verdict.status;
-      row->median_ns = 0;
-    }
-    *row = rounded(std::move(*row));
   }
 
   const Task& task_;

@@ -6,6 +6,7 @@
 #include "search/equality.h"
 #include "search/measurer.h"
 #include "search/pool.h"
+#include "search/remeasure.h"
 
 #include <atomic>
 #include <cstdint>
@@ -18,9 +19,8 @@ struct RecordOptions {
   double time_s = 0;          // stop collecting after so long; 0: no limit
   int num_threads = 0;        // of the search itself; 0: one per hardware thread
   int batch = 32;             // rows between two calls of `save`
-  /// The best so many are measured again, in turns and to so many samples, once all rows are there.
-  int finals = 100;
-  int final_samples = 20;
+  /// The rows that are measured again once all are there.
+  RemeasureOptions finals;
   /// Asked of every candidate before it is built; what it refutes is a row without a time. Empty:
   /// none is checked.
   EqualityCheck check = check_on_twin;

@@ -29,6 +29,9 @@ inline constexpr std::string_view kFeatureSet = "prunerc.features/3";
 /// analyzer; a model that sees its reasons learns where they are wrong.
 inline constexpr int kNumAnalyzerInputs = 2 + costmodel::kNumTermParts;
 using AnalyzerInputs = std::array<float, kNumAnalyzerInputs>;
+/// Where its latency is in a row of `Batch::context`.
+inline constexpr int kAnalyzerLatencyColumn =
+    costmodel::kNumHardwareFeatures + costmodel::kNumTagFeatures;
 
 /// Options of a network of this kind with the widths that InputSource gives it. TLP's matrix has
 /// 32 rows, so that the longest trace of a CPU sketch fits.

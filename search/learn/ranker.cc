@@ -93,6 +93,20 @@ class TreeRanker final : public Ranker {
   costmodel::TreeEnsemble trees_;
 };
 
+// Inputs are not normalised, as nothing is fitted.
+class AnalyzerRanker final : public Ranker {
+ public:
+  std::vector<float> scores(const Dataset& data, ThreadPool&) const override {
+    PRUNERC_CHECK(data.size() == 0 || data.inputs.context.cols() > kAnalyzerLatencyColumn,
+                  "the inputs of pacm");
+    std::vector<float> out;
+    for (int i = 0; i < data.size(); ++i) {
+      out.push_back(-data.inputs.context(i, kAnalyzerLatencyColumn));
+    }
+    return out;
+  }
+};
+
 class RandomRanker final : public Ranker {
  public:
   explicit RandomRanker(uint64_t seed) : seed_(seed) {}
@@ -151,6 +165,8 @@ Recipe recipe_of(NetworkKind kind) {
 }
 
 NetworkOptions inputs_of(RankerKind kind) {
+  // What the analyzer says is among the inputs of our own network.
+  if (kind == RankerKind::kAnalyzer) return network_options(NetworkKind::kPacm);
   return network_options(network_of(kind).value_or(NetworkKind::kTensetMlp));
 }
 
@@ -169,6 +185,9 @@ Result<std::unique_ptr<Ranker>> train_ranker(RankerKind kind, const Dataset& dat
     return make_ranker(
         with_statistics(std::move(model), stays_training ? costmodel::nn::Statistics::kBatch
                                                          : costmodel::nn::Statistics::kRunning));
+  }
+  if (kind == RankerKind::kAnalyzer) {
+    return std::unique_ptr<Ranker>(std::make_unique<AnalyzerRanker>());
   }
   if (kind == RankerKind::kRandom) {
     return std::unique_ptr<Ranker>(std::make_unique<RandomRanker>(options.seed));

@@ -59,7 +59,7 @@ std::string recorded(const char* op, int num_threads, int64_t candidates) {
   options.candidates = candidates;
   options.num_threads = 1;
   options.batch = 16;
-  options.finals = 4;
+  options.finals = {.best = 4, .within = 0, .turns = 3};
   options.check = {};
   TableMeasurer measurer(modelled_time);
   REQUIRE_OK(record_pool(task, measurer, options, &pool));
@@ -292,6 +292,8 @@ TEST_CASE("every ranker learns an easy order but the random one") {
     INFO(to_string(kind) << ": pairwise " << quality.pairwise);
     if (kind == RankerKind::kRandom) {
       CHECK(quality.pairwise < 0.65);
+    } else if (kind == RankerKind::kAnalyzer) {
+      CHECK(quality.pairwise > 0.98);  // the times are its own
     } else {
       CHECK(quality.pairwise > 0.65);
     }

@@ -52,7 +52,7 @@ RecordOptions small_options(int64_t candidates) {
   options.candidates = candidates;
   options.num_threads = 1;
   options.batch = 8;
-  options.finals = 10;
+  options.finals = {.best = 10, .within = 0, .turns = 3};
   options.check = {};
   return options;
 }

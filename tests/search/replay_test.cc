@@ -36,7 +36,7 @@ Pool make_recorded(const char* name, int64_t candidates) {
   RecordOptions options;
   options.candidates = candidates;
   options.num_threads = 1;
-  options.finals = 8;
+  options.finals = {.best = 8, .within = 0, .turns = 3};
   options.check = {};
   REQUIRE_OK(record_pool(task, measurer, options, &pool));
   return pool;

@@ -34,7 +34,7 @@ class Dataset(command.CommandTest):
             if row["status"] == "ok":
                 self.assertGreater(row["median_ns"], 0)
                 self.assertGreater(row["samples"], 0)
-                # All are among the best hundred.
+                # All are among the best fifty.
                 self.assertTrue(row["final"] and row["verified"], row)
         self.assertLess(os.path.getsize(self.path("dense.pool")), 40_000)
 
@@ -49,6 +49,27 @@ class Dataset(command.CommandTest):
         other = self.prunerc("dataset", "record", self.ops, "--op", "dense", "-D", "M=17", "--threads", "1", "--out",
                              "p.pool", "--resume", expect=1)
         self.assertIn("the pool 'dense' was recorded with another operator: ", other.err)
+
+    def test_the_best_are_measured_again(self):
+        self.record("r.pool", "--candidates", "16")
+        first = self.exported("r.pool")
+        out = self.prunerc("dataset", "remeasure", "r.pool", "--threads", "1", "--best", "3", "--within", "0", "--turns", "2").out
+        self.assertRegex(out, r"^r.pool: 3 rows in 2 turns, best [0-9.]+ [num]s; what was the best takes [0-9.]+ times as long\n$")
+        second = self.exported("r.pool")
+        self.assertEqual(first[0], second[0])
+        changed = [a for a, b in zip(first[1:], second[1:]) if a != b]
+        self.assertEqual(3, len(changed))
+        times = sorted(row["median_ns"] for row in first[1:] if row["status"] == "ok")
+        self.assertEqual(times[:3], sorted(row["median_ns"] for row in changed))
+        kept = ("sketch", "decisions", "origin", "status", "seconds", "final", "verified")
+        for a, b in zip(first[1:], second[1:]):
+            self.assertEqual([a[key] for key in kept], [b[key] for key in kept])
+        before = open(self.path("r.pool"), "rb").read()
+        other = self.prunerc("dataset", "remeasure", "r.pool", "--threads", "2", expect=1)
+        self.assertIn("the pool 'dense' was recorded with another target: ", other.err)
+        self.assertIn("cannot read", self.prunerc("dataset", "remeasure", "none.pool", expect=5).err)
+        self.assertIn("--turns", self.prunerc("dataset", "remeasure", "r.pool", "--turns", "0", expect=2).err)
+        self.assertEqual(before, open(self.path("r.pool"), "rb").read())
 
     def test_a_kill_loses_a_batch_at_most(self):
         arguments = ["dataset", "record", self.ops, "--op", "dense", "--threads", "1", "--out", "k.pool",

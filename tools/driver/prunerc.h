@@ -17,6 +17,7 @@
 #include "search/task.h"
 #include "search/tuner.h"
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
@@ -129,6 +130,12 @@ class Session {
   /// Errors: PoolMismatch; those of search::record_pool; TargetNotHost.
   Result<search::RecordEnd> record(const Operator& op, const search::RecordOptions& options,
                                    search::Pool* pool);
+
+  /// Times the pool's best rows anew, on the machine at hand. `cancel` may be null; only what is
+  /// complete changes the pool. Errors: PoolMismatch if the pool is of another target; those of
+  /// search::remeasure; TargetNotHost.
+  Result<search::RemeasureEnd> remeasure(const search::RemeasureOptions& options,
+                                         const std::atomic<bool>* cancel, search::Pool* pool);
 
   /// The stored best, or the heuristic schedule (kO0), or the model's choice (kO1). Never measures.
   Result<Choice> choose(const Operator& op, Effort effort = Effort::kO0);

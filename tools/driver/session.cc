@@ -5,6 +5,7 @@
 #include "runtime/cuda/worker.h"
 #include "runtime/cuda_host/worker.h"
 #include "schedule/schedule.h"
+#include "search/inbox.h"
 #include "search/instant.h"
 #include "search/space.h"
 #include "tools/driver/backend.h"
@@ -49,6 +50,12 @@ std::string timer_description(int threads) {
 constexpr double kPoolEarlyStop = 1.5;
 constexpr double kPoolCut = 10;
 
+Result<void> check_same_target(const search::Pool& pool, const std::string& target_key) {
+  const Result<ir::Target> target = ir::target_from_string(pool.platform);
+  if (target.ok() && search::target_key(*target) == target_key) return {};
+  return error(Diag::kPoolMismatch, pool.op, std::string("target"), pool.platform);
+}
+
 // Rows of one file must be comparable.
 Result<void> check_same_recording(const search::Pool& pool, const search::Task& task,
                                   const search::SearchSpace& space) {
@@ -56,10 +63,7 @@ Result<void> check_same_recording(const search::Pool& pool, const search::Task& 
     return error(Diag::kPoolMismatch, pool.op, std::string(what), how);
   };
   if (pool.program != task.key.program) return differs("operator", "start a new one");
-  const Result<ir::Target> target = ir::target_from_string(pool.platform);
-  if (!target || search::target_key(*target) != task.key.target) {
-    return differs("target", pool.platform);
-  }
+  PRUNERC_TRY_VOID(check_same_target(pool, task.key.target));
   bool same = pool.sketches.size() == space.sketches.size();
   for (std::size_t i = 0; same && i < space.sketches.size(); ++i) {
     same = pool.sketches[i].trace == space.sketches[i].trace;
@@ -170,7 +174,7 @@ Result<search::RecordEnd> Session::record(const Operator& op, const search::Reco
   MeasurerOptions measuring;
   measuring.timing.early_stop_factor = kPoolEarlyStop;
   measuring.cut_factor = kPoolCut;
-  measuring.kept_kernels = options.finals;
+  measuring.kept_kernels = static_cast<int>(options.candidates);
   const search::Task own = task(op);
   PRUNERC_TRY(const Bench bench, open_bench(measuring));
   PRUNERC_TRY(const search::SearchSpace space, search::make_space(own));
@@ -186,6 +190,18 @@ Result<search::RecordEnd> Session::record(const Operator& op, const search::Reco
   }
   PRUNERC_TRY_VOID(check_same_recording(*pool, own, space));
   return search::record_pool(own, *bench.measurer, options, pool);
+}
+
+Result<search::RemeasureEnd> Session::remeasure(const search::RemeasureOptions& options,
+                                                const std::atomic<bool>* cancel,
+                                                search::Pool* pool) {
+  PRUNERC_TRY(const search::Task own, pool->task());
+  PRUNERC_TRY_VOID(check_same_target(*pool, search::target_key(impl_->target)));
+  MeasurerOptions measuring;
+  measuring.kept_kernels = static_cast<int>(search::contenders(*pool, options).size());
+  PRUNERC_TRY(const Bench bench, open_bench(measuring));
+  search::Inbox inbox(*bench.measurer, cancel);
+  return search::remeasure(own, inbox, options, pool);
 }
 
 Result<Choice> Session::choose(const Operator& op, Effort effort) {

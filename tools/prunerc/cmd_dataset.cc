@@ -1,5 +1,6 @@
 #include "search/learn/rows_file.h"
 #include "search/pool.h"
+#include "search/remeasure.h"
 #include "tools/prunerc/cli.h"
 #include "tools/prunerc/display.h"
 #include "tools/prunerc/json.h"
@@ -46,6 +47,7 @@ struct DatasetVerb {
   double share = 0.25;
   double keep = 0.5;
   std::vector<std::string> held;
+  search::RemeasureOptions remeasure;
 };
 
 search::StatusCounts counts_of(const search::Pool& pool) {
@@ -156,6 +158,50 @@ int record(const DatasetVerb& verb) {
   for (const Operator& op : *ops) {
     fmt::print(stderr, "{}", op.warnings);
     const int code = record_one(verb, *session, op, time_s);
+    if (code != kSuccess) return code;
+  }
+  return kSuccess;
+}
+
+// --- remeasure
+
+int remeasure_one(const DatasetVerb& verb, Session& session, const std::string& path) {
+  Result<search::Pool> pool = search::read_pool(path);
+  if (!pool.ok()) return fail(pool.error(), exit_code(pool.error()));
+  const std::vector<std::size_t> rows = search::contenders(*pool, verb.remeasure);
+  const Result<search::RemeasureEnd> end = session.remeasure(verb.remeasure, &interrupted, &*pool);
+  if (!end.ok()) return fail(end.error(), exit_code(end.error()));
+  switch (*end) {
+    case search::RemeasureEnd::kComplete: break;
+    case search::RemeasureEnd::kNothingRan:
+      fmt::print("{}: unchanged: no row ran\n", path);
+      return kNoCandidate;
+    case search::RemeasureEnd::kCancelled:
+      fmt::print("{}: unchanged: interrupted\n", path);
+      return kInterrupted;
+    case search::RemeasureEnd::kDeviceLost:
+      fmt::print("{}: unchanged: the device was lost\n", path);
+      return kDeviceProblem;
+  }
+  const Result<void> written = search::write_pool(*pool, path);
+  if (!written.ok()) return fail(written.error(), kDeviceProblem);
+  const search::PoolRow& before = pool->rows[rows.front()];
+  const std::string was =
+      before.ok() ? fmt::format("takes {:.3f} times as long", before.median_ns / best_ns(*pool))
+                  : fmt::format("is no candidate: {}", describe(before.status));
+  fmt::print("{}: {} rows in {} turns, best {}; what was the best {}\n", path, rows.size(),
+             verb.remeasure.turns, time_text(best_ns(*pool)), was);
+  return kSuccess;
+}
+
+int remeasure(const DatasetVerb& verb) {
+  Result<Session> session =
+      Session::open({verb.machine.target, verb.machine.threads, verb.machine.database, {}});
+  if (!session.ok()) return fail(session.error(), exit_code(session.error()));
+  std::signal(SIGINT, on_interrupt);
+  std::signal(SIGTERM, on_interrupt);
+  for (const std::string& path : verb.pools) {
+    const int code = remeasure_one(verb, *session, path);
     if (code != kSuccess) return code;
   }
   return kSuccess;
@@ -383,7 +429,19 @@ void add_dataset(CLI::App& app, Action& action) {
     sub->callback([args, work, &action] { action = [args, work] { return work(*args); }; });
     return sub;
   };
-  CLI::App* sub = add("split", "part the rows for training and testing, into a rows file", split);
+  CLI::App* sub = add("remeasure", "time the best rows of pools anew, in turns", remeasure);
+  args->machine.add_to(*sub);
+  sub->add_option("--best", args->remeasure.best, "rows of the shortest times")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  sub->add_option("--within", args->remeasure.within,
+                  "and those that take at most this part longer than the best")
+      ->check(CLI::Range(0.0, 10.0))
+      ->capture_default_str();
+  sub->add_option("--turns", args->remeasure.turns, "times that each is measured")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  sub = add("split", "part the rows for training and testing, into a rows file", split);
   sub->add_option("--by", args->split_by, "within-task, by-task, by-target")
       ->check(CLI::IsMember({"within-task", "by-task", "by-target"}))
       ->capture_default_str();
