@@ -1,6 +1,6 @@
 #include "search/members.h"
 
-#include "search/recorder.h"
+#include "search/restore.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,6 +4,7 @@
 #include "ir/support/parallel.h"
 #include "search/evolution.h"
 #include "search/inbox.h"
+#include "search/restore.h"
 #include "search/sampler.h"
 
 #include <algorithm>
@@ -33,8 +34,6 @@ struct Batch {
   std::size_t num_answers = 0;
   bool complete() const { return num_answers == drawn.size(); }
 };
-
-uint32_t low_bits(const Fingerprint& print) { return static_cast<uint32_t>(print.low); }
 
 class Recorder {
  public:
@@ -280,19 +279,6 @@ class Recorder {
 Result<RecordEnd> record_pool(const Task& task, Measurer& measurer, const RecordOptions& options,
                               Pool* pool) {
   return Recorder(task, measurer, options, pool).run();
-}
-
-std::vector<std::optional<Candidate>> restore_rows(const Pool& pool, const Task& task,
-                                                   ThreadPool& threads) {
-  const SearchSpace space = pool.space();
-  return threads.map<std::optional<Candidate>>(
-      pool.rows.size(), [&](std::size_t i) -> std::optional<Candidate> {
-        const PoolRow& row = pool.rows[i];
-        Result<Candidate> made = instantiate(task, space, row.sketch, row.decisions);
-        if (!made || low_bits(made->fingerprint) != row.fingerprint) return std::nullopt;
-        made->score = 0;
-        return std::move(made).value();
-      });
 }
 
 }  // namespace prunerc::search

@@ -44,11 +44,6 @@ enum class RecordEnd : uint8_t {
 Result<RecordEnd> record_pool(const Task& task, Measurer& measurer, const RecordOptions& options,
                               Pool* pool);
 
-/// The candidate of each row, made by all threads; empty where this build makes another program of
-/// it than was measured.
-std::vector<std::optional<Candidate>> restore_rows(const Pool& pool, const Task& task,
-                                                   ThreadPool& threads);
-
 }  // namespace prunerc::search
 
 #endif  // PRUNERC_SEARCH_RECORDER_H_

@@ -1,6 +1,6 @@
 #include "search/remeasure.h"
 
-#include "search/sampler.h"
+#include "search/restore.h"
 
 #include <algorithm>
 #include <cmath>
@@ -36,12 +36,9 @@ Result<std::vector<Contender>> restore(const Task& task, const Pool& pool,
   const SearchSpace space = pool.space();
   std::vector<Contender> out;
   for (const std::size_t row : rows) {
-    const PoolRow& r = pool.rows[row];
-    Result<Candidate> made = instantiate(task, space, r.sketch, r.decisions);
-    if (!made || static_cast<uint32_t>(made->fingerprint.low) != r.fingerprint) {
-      return error(Diag::kPoolStale, pool.op);
-    }
-    out.push_back({row, std::move(made).value(), {}, {}, r.verified});
+    std::optional<Candidate> made = restore_row(task, space, pool.rows[row]);
+    if (!made) return error(Diag::kPoolStale, pool.op);
+    out.push_back({row, *std::move(made), {}, {}, pool.rows[row].verified});
   }
   return out;
 }

@@ -6,6 +6,7 @@
 #include "search/pool.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -30,7 +31,7 @@ struct TurnTime {
 std::vector<TurnTime> join_turns(std::span<const std::vector<double>> turns);
 
 /// Why remeasuring ended; only what is complete changes the pool.
-enum class RemeasureEnd { kComplete, kNothingRan, kCancelled, kDeviceLost };
+enum class RemeasureEnd : uint8_t { kComplete, kNothingRan, kCancelled, kDeviceLost };
 
 /// Times the contenders anew, in turns, so that all of them see the same moments of the machine,
 /// and compares the outputs of those that nobody has verified. A row that computes something wrong,

@@ -2,6 +2,7 @@
 
 #include "ir/equal.h"
 #include "search/recorder.h"
+#include "search/restore.h"
 #include "tests/search/programs.h"
 #include "tests/support/check.h"
 

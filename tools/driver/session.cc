@@ -49,6 +49,9 @@ std::string timer_description(int threads) {
 /// twice, and what is far slower runs once.
 constexpr double kPoolEarlyStop = 1.5;
 constexpr double kPoolCut = 10;
+/// A recording keeps as many kernels for its finals, some ten kilobytes each; of more it builds
+/// some twice.
+constexpr int64_t kMostKept = 1000;
 
 Result<void> check_same_target(const search::Pool& pool, const std::string& target_key) {
   const Result<ir::Target> target = ir::target_from_string(pool.platform);
@@ -174,7 +177,7 @@ Result<search::RecordEnd> Session::record(const Operator& op, const search::Reco
   MeasurerOptions measuring;
   measuring.timing.early_stop_factor = kPoolEarlyStop;
   measuring.cut_factor = kPoolCut;
-  measuring.kept_kernels = static_cast<int>(options.candidates);
+  measuring.kept_kernels = static_cast<int>(std::min(options.candidates, kMostKept));
   const search::Task own = task(op);
   PRUNERC_TRY(const Bench bench, open_bench(measuring));
   PRUNERC_TRY(const search::SearchSpace space, search::make_space(own));

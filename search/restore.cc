@@ -1,0 +1,24 @@
+#include "search/restore.h"
+
+#include <utility>
+
+namespace prunerc::search {
+
+uint32_t low_bits(const Fingerprint& print) { return static_cast<uint32_t>(print.low); }
+
+std::optional<Candidate> restore_row(const Task& task, const SearchSpace& space,
+                                     const PoolRow& row) {
+  Result<Candidate> made = instantiate(task, space, row.sketch, row.decisions);
+  if (!made || low_bits(made->fingerprint) != row.fingerprint) return std::nullopt;
+  made->score = 0;
+  return std::move(made).value();
+}
+
+std::vector<std::optional<Candidate>> restore_rows(const Pool& pool, const Task& task,
+                                                   ThreadPool& threads) {
+  const SearchSpace space = pool.space();
+  return threads.map<std::optional<Candidate>>(
+      pool.rows.size(), [&](std::size_t i) { return restore_row(task, space, pool.rows[i]); });
+}
+
+}  // namespace prunerc::search
