@@ -4,6 +4,7 @@
 #include "ir/visit.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace prunerc::costmodel {
 namespace {
@@ -40,6 +41,7 @@ double intrinsic_cost(Intrinsic intrinsic) {
 struct BodyReader {
   const ir::Program& program;
   Nest& nest;
+  bool in_condition = false;
 
   void access(ir::BufferId buffer, std::span<const Expr> indices, bool write, bool masked) {
     for (NestAccess& known : nest.accesses) {
@@ -89,25 +91,29 @@ struct BodyReader {
       expr(select->on_false, true);
       return;
     }
-    count(e);
+    NestOps own = ops_of(e);
+    add(own, &nest.ops);
+    if (in_condition) own.simple = 0;  // counted there
+    if (own.add + own.mul + own.simple + own.divide + own.special > 0) add(own, &work_of(e).ops);
     ir::for_each_child(e, [&](Expr child) { expr(child, masked); });
   }
 
   void condition(Expr e, bool masked) {
     const NestOps before = nest.ops;
+    const bool was_inside = std::exchange(in_condition, true);
     expr(e, masked);
-    NestCondition found = {e, 1 + nest.ops.simple - before.simple, {}};
+    in_condition = was_inside;
+    nest.conditions.push_back({e, 1 + nest.ops.simple - before.simple, {}});
     nest.ops.simple = before.simple;
-    nest.conditions.push_back(found);
   }
 
-  void count(Expr e) {
-    NestOps& ops = nest.ops;
+  static NestOps ops_of(Expr e) {
+    NestOps ops;
     switch (e.kind()) {
       case ExprKind::kAdd:
-      case ExprKind::kSub: (ir::is_float(e.dtype()) ? ops.add : ops.simple) += 1; return;
-      case ExprKind::kMul: (ir::is_float(e.dtype()) ? ops.mul : ops.simple) += 1; return;
-      case ExprKind::kDiv: ops.divide += 1; return;
+      case ExprKind::kSub: (ir::is_float(e.dtype()) ? ops.add : ops.simple) = 1; break;
+      case ExprKind::kMul: (ir::is_float(e.dtype()) ? ops.mul : ops.simple) = 1; break;
+      case ExprKind::kDiv: ops.divide = 1; break;
       case ExprKind::kFloorDiv:
       case ExprKind::kFloorMod:
       case ExprKind::kMin:
@@ -120,25 +126,69 @@ struct BodyReader {
       case ExprKind::kOr:
       case ExprKind::kNot:
       case ExprKind::kSelect:
-      case ExprKind::kCast: ops.simple += 1; return;
+      case ExprKind::kCast: ops.simple = 1; break;
       case ExprKind::kCall: {
         const Intrinsic intrinsic = e.as<ir::Call>()->intrinsic;
         if (intrinsic == Intrinsic::kSqrt)
-          ops.divide += 1;
+          ops.divide = 1;
         else if (intrinsic == Intrinsic::kFma)
-          ops.add += 1, ops.mul += 1;
+          ops.add = 1, ops.mul = 1;
         else {
-          ops.special += intrinsic_cost(intrinsic);
-          ops.calls += 1;
+          ops.special = intrinsic_cost(intrinsic);
+          ops.calls = 1;
         }
-        return;
+        break;
       }
       case ExprKind::kVar:
       case ExprKind::kTileParam:
       case ExprKind::kIntImm:
       case ExprKind::kFloatImm:
-      case ExprKind::kLoad: return;
+      case ExprKind::kLoad: break;
     }
+    return ops;
+  }
+
+  static void add(const NestOps& part, NestOps* sum) {
+    sum->add += part.add;
+    sum->mul += part.mul;
+    sum->simple += part.simple;
+    sum->divide += part.divide;
+    sum->special += part.special;
+    sum->calls += part.calls;
+  }
+
+  // Of what an operation reads: at most a few sets in one body.
+  NestWork& work_of(Expr e) {
+    std::vector<Expr> variables;
+    ir::walk(e, [&](Expr part) {
+      const auto* var = part.as<ir::Var>();
+      if (var != nullptr && !stands_still(*var) && !contains(variables, *var)) {
+        variables.push_back(part);
+      }
+      return true;
+    });
+    for (NestWork& known : nest.work) {
+      if (known.variables.size() != variables.size()) continue;
+      const bool is_same = std::all_of(variables.begin(), variables.end(), [&](Expr v) {
+        return contains(known.variables, *v.as<ir::Var>());
+      });
+      if (is_same) return known;
+    }
+    nest.work.push_back({{}, std::move(variables), {}});
+    return nest.work.back();
+  }
+
+  bool stands_still(const ir::Var& var) const {
+    if (nest.block == nullptr) return false;
+    return std::any_of(nest.block->iters.begin(), nest.block->iters.end(), [&](const auto& iter) {
+      const auto* extent = iter.extent.template as<ir::IntImm>();
+      return iter.var->id == var.id && extent != nullptr && extent->value == 1;
+    });
+  }
+
+  static bool contains(const std::vector<Expr>& variables, const ir::Var& var) {
+    return std::any_of(variables.begin(), variables.end(),
+                       [&](Expr v) { return v.as<ir::Var>()->id == var.id; });
   }
 
   void stmt(Stmt s) {

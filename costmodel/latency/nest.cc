@@ -42,6 +42,15 @@ std::optional<Poly> at_zero(ParamSpace& space, Expr e) {
 
 }  // namespace
 
+int common_depth(const Nest& a, const Nest& b) {
+  std::size_t depth = 0;
+  while (depth < a.loops.size() && depth < b.loops.size() &&
+         a.loops[depth].id == b.loops[depth].id) {
+    ++depth;
+  }
+  return static_cast<int>(depth);
+}
+
 NestTable::NestTable(const ir::Program& program, ParamSpace& space)
     : program_(&program), space_(&space) {
   binding_.resize(static_cast<std::size_t>(program.next_ids().var));
@@ -49,6 +58,7 @@ NestTable::NestTable(const ir::Program& program, ParamSpace& space)
   place_buffers();
   shape_buffers();
   stride_buffers();
+  find_registers();
 }
 
 void NestTable::collect(Stmt s, const ir::Block* block) {
@@ -148,6 +158,15 @@ void NestTable::read_subscripts(Nest* nest) const {
     }
   }
   for (NestCondition& c : nest->conditions) c.moves = reader.moves(c.condition);
+  for (NestWork& work : nest->work) {
+    work.moves.assign(nest->loops.size(), Sym(0));
+    for (const Expr variable : work.variables) {
+      const std::vector<Sym> moves = reader.moves(variable);
+      for (std::size_t i = 0; i < moves.size(); ++i) {
+        work.moves[i] = either(work.moves[i], moves[i]);
+      }
+    }
+  }
 }
 
 // Bounds of sums are decided, and told to the reader; what else there is may fail.
@@ -206,6 +225,7 @@ void NestTable::place_buffers() {
       home_depth_[b] = common;
     }
   }
+  common_depth_ = home_depth_;
 }
 
 void NestTable::shape_buffers() {
@@ -242,6 +262,42 @@ void NestTable::shape_buffers() {
       }
     }
   }
+}
+
+// A parameter that one nest writes goes to memory; what several write in turn, as a sum and its
+// start do, need not in between.
+void NestTable::find_registers() {
+  std::vector<int> writers(program_->buffers().size(), 0);
+  for (const Nest& nest : nests_) {
+    for (const NestAccess& a : nest.accesses) {
+      if (a.is_write) ++writers[static_cast<std::size_t>(a.buffer.value)];
+    }
+  }
+  for (std::size_t b = 0; b < writers.size(); ++b) {
+    const bool is_intermediate = program_->buffers()[b].role == ir::BufferRole::kIntermediate;
+    in_registers_.push_back(writers[b] > (is_intermediate ? 0 : 1) ? 1 : 0);
+  }
+  for (const Nest& nest : nests_) {
+    for (const NestAccess& a : nest.accesses) {
+      const auto b = static_cast<std::size_t>(a.buffer.value);
+      for (auto i = static_cast<std::size_t>(common_depth_[b]); i < nest.loops.size(); ++i) {
+        const NestLoop& loop = nest.loops[i];
+        if (loop.kind == ir::LoopKind::kUnrolled || loop.kind == ir::LoopKind::kVectorized) {
+          continue;
+        }
+        const Sym stands = either(equal(loop.extent, 1), negate(a.moves[i]));
+        in_registers_[b] = both(in_registers_[b], stands);
+      }
+    }
+  }
+}
+
+bool NestTable::is_touched_after(const Nest& nest, ir::BufferId buffer) const {
+  return std::any_of(nests_.begin() + (&nest - nests_.data()) + 1, nests_.end(),
+                     [&](const Nest& later) {
+                       return std::any_of(later.accesses.begin(), later.accesses.end(),
+                                          [&](const NestAccess& a) { return a.buffer == buffer; });
+                     });
 }
 
 std::vector<Sym> NestTable::box(const Nest& nest, const NestAccess& a,

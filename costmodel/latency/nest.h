@@ -32,6 +32,14 @@ struct NestOps {
   double calls = 0;         // the same: their number
 };
 
+/// Operations that read the same variables: what no loop inside changes moves out of it, and
+/// unrolled copies that agree are one.
+struct NestWork {
+  NestOps ops;
+  std::vector<ir::Expr> variables;
+  std::vector<Sym> moves;  // truth, by loop
+};
+
 /// A condition of a select and what evaluating it costs in simple operations.
 struct NestCondition {
   ir::Expr condition;
@@ -46,6 +54,7 @@ struct Nest {
   std::vector<NestLoop> loops;
   std::vector<NestAccess> accesses;
   NestOps ops;
+  std::vector<NestWork> work;  // the same by what they read, without conditions
   std::vector<NestCondition> conditions;
   int64_t widest_bytes = 4;  // of the elements accessed
   Sym is_guarded = 0;        // truth: some instances do not run
@@ -93,6 +102,13 @@ class NestTable {
   int home_depth(ir::BufferId buffer) const {
     return home_depth_[static_cast<std::size_t>(buffer.value)];
   }
+  /// Truth: wherever the written buffer is touched, unrolled code names its elements, so that the
+  /// compiler keeps them in registers.
+  Sym in_registers(ir::BufferId buffer) const {
+    return in_registers_[static_cast<std::size_t>(buffer.value)];
+  }
+  /// Whether a later nest touches the buffer.
+  bool is_touched_after(const Nest& nest, ir::BufferId buffer) const;
 
  private:
   struct RowAlignment {
@@ -109,6 +125,7 @@ class NestTable {
   void place_buffers();
   void shape_buffers();
   void stride_buffers();
+  void find_registers();
 
   const ir::Program* program_;
   ParamSpace* space_;
@@ -117,8 +134,12 @@ class NestTable {
   std::vector<ir::Expr> binding_;  // by VarId: of iteration variables
   std::vector<RowAlignment> alignments_;
   std::vector<std::vector<Sym>> full_, shapes_, strides_;
-  std::vector<int> home_depth_;
+  std::vector<int> home_depth_, common_depth_;  // common: the same, of parameters as well
+  std::vector<Sym> in_registers_;
 };
+
+/// Loops around both, outermost first.
+int common_depth(const Nest& a, const Nest& b);
 
 }  // namespace prunerc::costmodel
 

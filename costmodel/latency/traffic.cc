@@ -1,16 +1,23 @@
 #include "costmodel/latency/traffic.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace prunerc::costmodel {
 namespace {
 
-/// Share of a cache that data can use before replacement starts to hurt.
-constexpr double kUsableShare = 0.8;
+/// Parts of a cache: data that needs no more than the first is all there when it comes round again,
+/// of what reaches the second nothing is.
+constexpr double kUsableShare = 0.8, kLostShare = 1.2;
 
 struct Cache {
   double bytes;
   double num_sets;  // for conflicts of equal low address bits; a power of two; 1: not modelled
+
+  /// Part of so many bytes that is still there when they come round again.
+  Sym kept(Sym touched) const {
+    return max(0, min(1, (kLostShare - touched / bytes) / (kLostShare - kUsableShare)));
+  }
 };
 
 /// What one access touches while the loops from some depth inwards run.
@@ -95,15 +102,6 @@ Visits visits_of(const Nest& nest, const std::vector<Footprint>& by_depth) {
   return out;
 }
 
-int common_depth(const Nest& a, const Nest& b) {
-  std::size_t depth = 0;
-  while (depth < a.loops.size() && depth < b.loops.size() &&
-         a.loops[depth].id == b.loops[depth].id) {
-    ++depth;
-  }
-  return static_cast<int>(depth);
-}
-
 class Estimator {
  public:
   Estimator(const NestTable& table, double line) : table_(table), line_(line) {
@@ -124,60 +122,61 @@ class Estimator {
     }
   }
 
-  /// Bytes of all footprints of the whole program.
+  /// Bytes of all that the program touches.
   Sym whole() const {
-    Sym total = 0;
-    for (const auto& nest : footprints_) {
-      for (const auto& access : nest) total += access[0].bytes;
-    }
-    return total;
+    return touched(0, footprints_.size(), [&](std::size_t nest, std::size_t access) {
+      return footprints_[nest][access][0].bytes;
+    });
   }
 
   struct Missed {
     Sym bytes = 0, visits = 0;  // visits: as in Traffic
   };
-  /// What a nest fetches from beyond the cache.
-  Missed missed(std::size_t nest_idx, const Cache& cache, Sym whole_fits) const {
+  /// What a nest fetches from beyond the cache. all_kept: part of the program's data that stays
+  /// from one run to the next.
+  Missed missed(std::size_t nest_idx, const Cache& cache, Sym all_kept) const {
     const Nest& nest = table_.nests()[nest_idx];
     const std::size_t num_loops = nest.loops.size();
-    // fits[d]: the loops from depth d inwards run within the cache.
-    std::vector<Sym> fits(num_loops + 1, Sym(1));
-    for (std::size_t d = num_loops; d-- > 0;) {
-      fits[d] = both(fits[d + 1], less_equal(bytes_at(nest_idx, d), cache.bytes));
+    std::vector<Sym> bytes_at(num_loops, Sym(0));  // of all accesses, by depth
+    for (std::size_t d = 0; d < num_loops; ++d) {
+      for (const auto& access : footprints_[nest_idx]) bytes_at[d] += access[d].bytes;
     }
     Missed total;
     for (std::size_t a = 0; a < nest.accesses.size(); ++a) {
-      const Sym resident = is_resident(nest_idx, nest.accesses[a], cache);
+      const Sym resident = resident_part(nest_idx, nest.accesses[a], cache);
       if (resident.is(1)) continue;
       Sym bytes = fetched(nest_idx, a, num_loops);
       // Rows that compete for few sets drive each other out, and nothing else.
       Sym stays = 1;
       for (std::size_t d = num_loops; d-- > 0;) {
         const Sym own = occupied(footprints_[nest_idx][a][d], cache, line_);
-        stays = both(both(stays, fits[d]), less_equal(own, cache.bytes));
-        bytes = select(stays, fetched(nest_idx, a, d), bytes);
+        stays = min(stays, cache.kept(max(bytes_at[d], own)));
+        bytes += stays * min(0, fetched(nest_idx, a, d) - bytes);
       }
       // A written line is read first and written back later. Measurements repeat: what fits as a
       // whole is there from the run before.
-      const Sym is_warm = either(resident, both(stays, whole_fits));
-      total.bytes += select(is_warm, 0, bytes * (nest.accesses[a].is_write ? 2 : 1));
+      bytes *= 1 - max(resident, min(stays, all_kept));
+      total.bytes += bytes * (nest.accesses[a].is_write ? 2 : 1);
       const Visits& visits = visits_[nest_idx][a];
-      total.visits += select(is_warm, 0, bytes / line_ / visits.lines * visits.share);
+      total.visits += bytes / line_ / visits.lines * visits.share;
     }
     return total;
   }
 
  private:
-  Sym bytes_at(std::size_t nest, std::size_t depth) const {
-    Sym total = 0;
-    for (const auto& access : footprints_[nest]) total += access[depth].bytes;
-    return total;
-  }
-
-  Sym occupied_at(std::size_t nest, std::size_t depth, const Cache& cache) const {
-    Sym total = 0;
-    for (const auto& access : footprints_[nest]) total += occupied(access[depth], cache, line_);
-    return total;
+  // Bytes of all that nests first..last-1 touch: a buffer counts with the most that one access
+  // does.
+  template <typename BytesOf>
+  Sym touched(std::size_t first, std::size_t last, const BytesOf& bytes_of) const {
+    std::vector<Sym> most(table_.program().buffers().size(), Sym(0));
+    for (std::size_t i = first; i < last; ++i) {
+      const std::vector<NestAccess>& accesses = table_.nests()[i].accesses;
+      for (std::size_t a = 0; a < accesses.size(); ++a) {
+        Sym& of_buffer = most[static_cast<std::size_t>(accesses[a].buffer.value)];
+        of_buffer = max(of_buffer, bytes_of(i, a));
+      }
+    }
+    return std::accumulate(most.begin(), most.end(), Sym(0));
   }
 
   // Bytes that an access brings in if the cache holds what the loops from `depth` inwards touch:
@@ -193,8 +192,8 @@ class Estimator {
     return bytes;
   }
 
-  // Truth: an earlier nest leaves what `a` reads in the cache.
-  Sym is_resident(std::size_t nest_idx, const NestAccess& a, const Cache& cache) const {
+  // Part of what `a` touches that an earlier nest leaves in the cache.
+  Sym resident_part(std::size_t nest_idx, const NestAccess& a, const Cache& cache) const {
     const std::vector<Nest>& nests = table_.nests();
     for (std::size_t p = nest_idx; p-- > 0;) {
       const bool touches =
@@ -202,12 +201,10 @@ class Estimator {
                       [&](const NestAccess& other) { return other.buffer == a.buffer; });
       if (!touches) continue;
       const auto depth = static_cast<std::size_t>(common_depth(nests[p], nests[nest_idx]));
-      Sym total = 0;
-      for (std::size_t i = p; i <= nest_idx; ++i) {
+      return cache.kept(touched(p, nest_idx + 1, [&](std::size_t i, std::size_t access) {
         const std::size_t within = std::min(depth, nests[i].loops.size());
-        total += occupied_at(i, within, cache);
-      }
-      return less_equal(total, cache.bytes);
+        return occupied(footprints_[i][access][within], cache, line_);
+      }));
     }
     return 0;
   }
@@ -231,14 +228,13 @@ std::vector<Traffic> estimate_traffic(const NestTable& table, const ir::Target& 
   const double l3 = static_cast<double>(std::max<int64_t>(target.l3_bytes, 4 * 1024 * 1024));
   // 4 KiB and 64 KiB: what sets times lines make in every x86 core of the table, within a factor of
   // two.
-  const Cache caches[] = {
-      {l1 * kUsableShare, 64}, {l2 * kUsableShare, 1024}, {l3 * kUsableShare, 1}};
+  const Cache caches[] = {{l1, 64}, {l2, 1024}, {l3, 1}};
   const Estimator estimator(table, line);
   const Sym whole = estimator.whole();
   std::vector<Traffic> out(table.nests().size());
   for (std::size_t i = 0; i < out.size(); ++i) {
     const auto missed = [&](const Cache& cache) {
-      return estimator.missed(i, cache, less_equal(whole, cache.bytes));
+      return estimator.missed(i, cache, cache.kept(whole));
     };
     const auto l1_missed = missed(caches[0]), l2_missed = missed(caches[1]),
                l3_missed = missed(caches[2]);

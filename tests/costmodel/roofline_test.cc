@@ -136,7 +136,7 @@ TEST_CASE("rows that drive each other out leave other data in the cache") {
   // Twice the rows of A for each row of B: half as many rows of B, and A's lines are found again by
   // the next steps.
   const auto fetched_ns = [](int64_t rows) {
-    return estimate_latency(tiled(512, rows, 1).program(), machine()).l2_ns;
+    return estimate_latency(tiled(768, rows, 1).program(), machine()).l2_ns;
   };
   CHECK(fetched_ns(16) < 0.7 * fetched_ns(8));
 }
@@ -147,7 +147,7 @@ TEST_CASE("sums stay in registers over all loops that leave them alone") {
   REQUIRE_OK(nested.split(k, {Int(-1), Int(4)}));
   const double plain = estimate_latency(tiled(256, 8, 2).program(), machine()).core_ns;
   const double split = estimate_latency(nested.program(), machine()).core_ns;
-  CHECK(split > plain);
+  CHECK(split >= plain);
   CHECK(split < 1.1 * plain);
 }
 
