@@ -1,29 +1,11 @@
 #include "search/draft/verifier.h"
 
+#include "search/learn/join.h"
+
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace prunerc::search {
-namespace {
-
-/// Measurements with which model and corrected analyzer count alike.
-constexpr double kEven = 96;
-
-/// 1 for the best, 0 for the worst: scales of different models do not matter.
-std::vector<double> ranks(const std::vector<double>& scores) {
-  std::vector<std::size_t> order(scores.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return scores[a] < scores[b]; });
-  std::vector<double> out(scores.size());
-  const double most = std::max<double>(1, static_cast<double>(scores.size()) - 1);
-  for (std::size_t i = 0; i < order.size(); ++i) out[order[i]] = static_cast<double>(i) / most;
-  return out;
-}
-
-}  // namespace
-
 void Verifier::add(const Candidate& candidate, const Measurement& measurement) {
   genomes_.push_back(genome_of(candidate));
   predicted_ns_.push_back(candidate.predicted_ns);
@@ -76,12 +58,8 @@ void Verifier::score(std::vector<Candidate>& candidates) const {
     return;
   }
   const double n = static_cast<double>(num_measured()) + model_->head_start();
-  const double weight = n / (n + kEven);
-  const std::vector<double> model_ranks = ranks(by_model);
-  const std::vector<double> analyzer_ranks = ranks(by_analyzer);
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    candidates[i].score = weight * model_ranks[i] + (1 - weight) * analyzer_ranks[i];
-  }
+  const std::vector<double> joined = join_ranks(by_model, by_analyzer, model_weight(n));
+  for (std::size_t i = 0; i < candidates.size(); ++i) candidates[i].score = joined[i];
 }
 
 }  // namespace prunerc::search

@@ -1,6 +1,7 @@
 #include "search/learn/candidate_model.h"
 
 #include "search/learn/inputs.h"
+#include "search/learn/join.h"
 #include "search/sampler.h"
 
 #include <utility>
@@ -10,9 +11,6 @@ namespace {
 
 /// New data, as a part of the old, that make training worth its time.
 constexpr double kGrowth = 0.05;
-/// Measurements of a task that a network from a checkpoint makes up for, about: what the replayed
-/// searches like best.
-constexpr double kHeadStart = 64;
 
 class ProgramModel final : public CandidateModel {
  public:

@@ -4,6 +4,7 @@
 #include "ir/support/check.h"
 #include "ir/support/rng.h"
 #include "search/learn/inputs.h"
+#include "search/learn/join.h"
 
 #include <algorithm>
 #include <array>
@@ -107,6 +108,33 @@ class AnalyzerRanker final : public Ranker {
   }
 };
 
+/// What orders a search's draft until something is measured.
+class VerifierRanker final : public Ranker {
+ public:
+  explicit VerifierRanker(Model model) : network_(std::move(model)) {}
+  std::vector<float> scores(const Dataset& data, ThreadPool& threads) const override {
+    const std::vector<float> by_model = network_.scores(data, threads);
+    const std::vector<float> by_analyzer = analyzer_.scores(data, threads);
+    std::vector<float> out(by_model.size());
+    for (const std::vector<int>& group : costmodel::model::groups_of(data)) {
+      std::vector<double> model, analyzer;
+      for (const int i : group) {
+        model.push_back(by_model[static_cast<std::size_t>(i)]);
+        analyzer.push_back(by_analyzer[static_cast<std::size_t>(i)]);
+      }
+      const std::vector<double> joined = join_ranks(model, analyzer, model_weight(kHeadStart));
+      for (std::size_t i = 0; i < group.size(); ++i) {
+        out[static_cast<std::size_t>(group[i])] = static_cast<float>(joined[i]);
+      }
+    }
+    return out;
+  }
+
+ private:
+  NetworkRanker network_;
+  AnalyzerRanker analyzer_;
+};
+
 class RandomRanker final : public Ranker {
  public:
   explicit RandomRanker(uint64_t seed) : seed_(seed) {}
@@ -139,6 +167,7 @@ std::optional<RankerKind> ranker_from_string(std::string_view text) {
 
 std::optional<NetworkKind> network_of(RankerKind kind) {
   if (kind == RankerKind::kPacmPaperTrain) return NetworkKind::kPacmPaper;
+  if (kind == RankerKind::kVerifier) return NetworkKind::kPacm;
   return costmodel::model::network_kind_from_string(to_string(kind));
 }
 
@@ -181,6 +210,9 @@ Result<std::unique_ptr<Ranker>> train_ranker(RankerKind kind, const Dataset& dat
     Model model = costmodel::model::make_model(recipe.network, recipe.members, options.seed);
     model.feature_set = kFeatureSet;
     PRUNERC_TRY_VOID(costmodel::model::train(data, recipe.train, &threads, &model, progress));
+    if (kind == RankerKind::kVerifier) {
+      return std::unique_ptr<Ranker>(std::make_unique<VerifierRanker>(std::move(model)));
+    }
     const bool stays_training = kind == RankerKind::kPacmPaperTrain;
     return make_ranker(
         with_statistics(std::move(model), stays_training ? costmodel::nn::Statistics::kBatch

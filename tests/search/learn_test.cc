@@ -5,6 +5,7 @@
 #include "ir/equal.h"
 #include "search/instant.h"
 #include "search/learn/inputs.h"
+#include "search/learn/join.h"
 #include "search/learn/network_use.h"
 #include "search/learn/online.h"
 #include "search/learn/quality.h"
@@ -270,6 +271,19 @@ TEST_CASE("inputs from sketches are those of the programs") {
   costmodel::model::Batch<float> none;
   CHECK(source.append(network, genomes, threads, &none) == std::vector<bool>{false});
   CHECK(none.programs == 1);
+}
+
+TEST_CASE("joined ranks follow orders and no scales, and the model's weight grows") {
+  const std::vector<double> model = {5, 1, 3}, analyzer = {1e-9, 3e-9, 2e-9};
+  CHECK(join_ranks(model, analyzer, 1) == std::vector<double>{1, 0, 0.5});
+  CHECK(join_ranks(model, analyzer, 0) == std::vector<double>{0, 1, 0.5});
+  CHECK(join_ranks(model, analyzer, 0.75) == std::vector<double>{0.75, 0.25, 0.5});
+  CHECK(join_ranks({}, {}, 0.5).empty());
+  CHECK(join_ranks(std::vector<double>{7}, std::vector<double>{-7}, 0.5) == std::vector<double>{0});
+  CHECK(model_weight(0) == 0);
+  CHECK(model_weight(96) == 0.5);
+  CHECK(model_weight(kHeadStart) < 0.5);
+  CHECK(model_weight(1e6) > 0.999);
 }
 
 TEST_CASE("every ranker learns an easy order but the random one") {
