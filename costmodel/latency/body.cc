@@ -41,6 +41,7 @@ double intrinsic_cost(Intrinsic intrinsic) {
 struct BodyReader {
   const ir::Program& program;
   Nest& nest;
+  std::vector<ir::BufferId> stored;
   bool in_condition = false;
 
   void access(ir::BufferId buffer, std::span<const Expr> indices, bool write, bool masked) {
@@ -160,22 +161,29 @@ struct BodyReader {
   // Of what an operation reads: at most a few sets in one body.
   NestWork& work_of(Expr e) {
     std::vector<Expr> variables;
+    bool is_carried = false;
     ir::walk(e, [&](Expr part) {
       const auto* var = part.as<ir::Var>();
+      const auto* load = part.as<ir::Load>();
+      is_carried = is_carried || (load != nullptr && is_stored(load->buffer));
       if (var != nullptr && !stands_still(*var) && !contains(variables, *var)) {
         variables.push_back(part);
       }
       return true;
     });
-    for (NestWork& known : nest.work) {
-      if (known.variables.size() != variables.size()) continue;
-      const bool is_same = std::all_of(variables.begin(), variables.end(), [&](Expr v) {
-        return contains(known.variables, *v.as<ir::Var>());
-      });
-      if (is_same) return known;
-    }
-    nest.work.push_back({{}, std::move(variables), {}});
-    return nest.work.back();
+    const auto at = std::find_if(nest.work.begin(), nest.work.end(), [&](const NestWork& known) {
+      return known.variables.size() == variables.size() &&
+             std::all_of(variables.begin(), variables.end(),
+                         [&](Expr v) { return contains(known.variables, *v.as<ir::Var>()); });
+    });
+    NestWork& work = at != nest.work.end() ? *at : nest.work.emplace_back();
+    work.variables = std::move(variables);
+    work.is_carried = work.is_carried || is_carried;
+    return work;
+  }
+
+  bool is_stored(ir::BufferId buffer) const {
+    return std::find(stored.begin(), stored.end(), buffer) != stored.end();
   }
 
   bool stands_still(const ir::Var& var) const {
@@ -211,7 +219,15 @@ struct BodyReader {
 }  // namespace
 
 void read_body(const ir::Program& program, Stmt body, Nest* nest) {
-  BodyReader{program, *nest}.stmt(body);
+  BodyReader reader{program, *nest, {}};
+  ir::walk(
+      body,
+      [&](Stmt s) {
+        if (const auto* store = s.as<ir::Store>()) reader.stored.push_back(store->buffer);
+        return true;
+      },
+      [](Expr) {});
+  reader.stmt(body);
 }
 
 }  // namespace prunerc::costmodel

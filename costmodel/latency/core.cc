@@ -84,12 +84,10 @@ struct Work {
 };
 
 Work count_work(const Nest& nest, const Tile& tile, Sym copies) {
-  std::size_t most = 0;
-  for (const NestWork& part : nest.work) most = std::max(most, part.variables.size());
   Work out;
   for (const NestWork& part : nest.work) {
     const double slots = arithmetic_slots(part.ops);
-    if (part.variables.size() == most) {
+    if (part.is_carried) {
       out.in_pass += copies * slots;
       continue;
     }
@@ -178,51 +176,56 @@ Pass count_pass(const NestTable& table, const Nest& nest, const Tile& tile,
   return pass;
 }
 
-// Loops that the nest before this one runs in as well, and has paid for. A block's init runs in
-// the first iteration of the loops of its sum, so these are not.
-std::size_t shared_loops(const NestTable& table, const Nest& nest) {
-  if (&nest == &table.nests().front()) return 0;
+// Truth, by loop: the nest before this one runs in it as well, and has paid for it. A block's init
+// runs in the first iteration of the loops of its sum, so these are not, nor what is inside them.
+std::vector<Sym> shared_loops(const NestTable& table, const Nest& nest) {
+  std::vector<Sym> shared(nest.loops.size(), Sym(0));
+  if (&nest == &table.nests().front()) return shared;
   const Nest& before = *(&nest - 1);
   const auto common = static_cast<std::size_t>(common_depth(before, nest));
-  std::size_t shared = 0;
-  while (shared < common && equal(before.loops[shared].extent, nest.loops[shared].extent).is(1)) {
-    ++shared;
+  Sym so_far = 1;
+  for (std::size_t i = 0; i < common; ++i) {
+    so_far = both(so_far, equal(before.loops[i].extent, nest.loops[i].extent));
+    shared[i] = so_far;
   }
   return shared;
 }
 
-// Truth: a loop of its own stays around the tile.
-Sym has_loop(const Nest& nest, const Tile& tile, std::size_t shared) {
-  Sym out = shared == 0 ? 1 : 0;
-  for (std::size_t i = shared; i < nest.loops.size(); ++i) {
+// Truth: a loop of its own stays around the tile, or it runs in none of another's.
+Sym has_loop(const Nest& nest, const Tile& tile, const std::vector<Sym>& shared) {
+  Sym out = shared.empty() ? Sym(1) : negate(shared[0]);
+  for (std::size_t i = 0; i < nest.loops.size(); ++i) {
     if (static_cast<int>(i) == tile.vector_loop) continue;
-    out = either(out, both(negate(tile.inside[i]), less(1, nest.loops[i].extent)));
+    const Sym stays = both(negate(tile.inside[i]), less(1, nest.loops[i].extent));
+    out = either(out, both(negate(shared[i]), stays));
   }
   return out;
 }
 
 // Cycles of leaving its own loops around the tile.
-Sym exit_cycles(const Nest& nest, const Tile& tile, std::size_t shared) {
+Sym exit_cycles(const Nest& nest, const Tile& tile, const std::vector<Sym>& shared) {
   Sym cycles = 0;
   for (std::size_t i = nest.loops.size(); i-- > 0;) {
     if (static_cast<int>(i) == tile.vector_loop) continue;
     const NestLoop& loop = nest.loops[i];
     const Sym is_loop = negate(either(tile.inside[i], equal(loop.extent, 1)));
-    const Sym own =
-        i < shared ? Sym(0) : select(less_equal(loop.extent, kShortLoop), 0, kLoopExitCycles);
+    const Sym is_free = either(shared[i], less_equal(loop.extent, kShortLoop));
+    const Sym own = select(is_free, 0, kLoopExitCycles);
     cycles = select(is_loop, cycles * loop.extent + own, cycles);
   }
   return cycles;
 }
 
-// Cycles in which a nest waits for what an earlier one of the same iteration has summed up.
+// Cycles in which a nest waits for what earlier ones of the same iteration have summed up, or made
+// of that: a mean, a root.
 Sym waiting(const NestTable& table, const Nest& nest, const Tile& tile) {
   Sym cycles = 0;
   if (tile.vector_loop < 0) return cycles;
   for (const NestAccess& a : nest.accesses) {
-    if (a.is_write) continue;
-    Sym runs = table.home_depth(a.buffer) == 0 ? 0 : 1;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(table.home_depth(a.buffer)); ++i) {
+    const auto home = static_cast<std::size_t>(table.home_depth(a.buffer));
+    if (a.is_write || home == 0 || !table.is_of_sums(a.buffer)) continue;
+    Sym runs = 1;
+    for (std::size_t i = 0; i < home; ++i) {
       runs *= nest.loops[i].extent;
     }
     const Sym moves = a.moves[static_cast<std::size_t>(tile.vector_loop)];
@@ -237,7 +240,7 @@ Sym waiting(const NestTable& table, const Nest& nest, const Tile& tile) {
 CoreCost core_cost(const NestTable& table, const Nest& nest, const ir::Target& target) {
   const Tile tile = find_tile(nest, target);
   Pass pass = count_pass(table, nest, tile, target);
-  const double registers = static_cast<double>(std::max<int64_t>(target.num_vector_registers, 16));
+  const double registers = vector_registers(target);
   CoreCost out;
   out.tile_registers = pass.registers;
   // What does not fit into registers is written and read in every pass.
@@ -256,7 +259,7 @@ CoreCost core_cost(const NestTable& table, const Nest& nest, const ir::Target& t
   const Sym latency = pass.latency * min(1, pass.chain * work.in_pass / kWaiting);
   Sym cycles =
       max(max(slots / ports, loading), max(max(pass.stores, latency), instructions / kIssueWidth));
-  const std::size_t shared = shared_loops(table, nest);
+  const std::vector<Sym> shared = shared_loops(table, nest);
   cycles = max(cycles, select(has_loop(nest, tile, shared), kLoopCycles, 0));
   cycles *= select(less(0, spilled), kSpillFactor, 1);
   cycles *= select(less(kDecodedCache, pass.copies), kSlowDecode, 1);

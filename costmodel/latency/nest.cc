@@ -36,8 +36,14 @@ std::optional<Poly> at_zero(ParamSpace& space, Expr e) {
   const std::optional<Poly> l = at_zero(space, binary->lhs), r = at_zero(space, binary->rhs);
   if (!l || !r) return std::nullopt;
   if (e.kind() == ExprKind::kAdd) return *l + *r;
+  if (e.kind() == ExprKind::kSub) return *l - *r;
   if (e.kind() == ExprKind::kMul) return space.multiply(*l, *r);
   return std::nullopt;
+}
+
+template <typename Test>
+bool has_access(const Nest& nest, const Test& test) {
+  return std::any_of(nest.accesses.begin(), nest.accesses.end(), test);
 }
 
 }  // namespace
@@ -59,6 +65,8 @@ NestTable::NestTable(const ir::Program& program, ParamSpace& space)
   shape_buffers();
   stride_buffers();
   find_registers();
+  number_slices();
+  find_sums();
 }
 
 void NestTable::collect(Stmt s, const ir::Block* block) {
@@ -264,6 +272,26 @@ void NestTable::shape_buffers() {
   }
 }
 
+// Parts of a packed buffer begin apart, and what cannot be told begins at its start.
+void NestTable::number_slices() {
+  std::vector<std::vector<std::vector<Poly>>> begins(program_->buffers().size());
+  for (Nest& nest : nests_) {
+    for (NestAccess& a : nest.accesses) {
+      std::vector<Poly> begin;
+      for (const Expr index : a.indices) {
+        begin.push_back(at_zero(*space_, index).value_or(Poly(0)));
+      }
+      auto& known = begins[static_cast<std::size_t>(a.buffer.value)];
+      const auto at = std::find_if(known.begin(), known.end(), [&](const auto& other) {
+        return std::equal(begin.begin(), begin.end(), other.begin(),
+                          [](const Poly& x, const Poly& y) { return (x - y).is(0); });
+      });
+      a.slice = static_cast<int>(at - known.begin());
+      if (at == known.end()) known.push_back(std::move(begin));
+    }
+  }
+}
+
 // A parameter that one nest writes goes to memory; what several write in turn, as a sum and its
 // start do, need not in between.
 void NestTable::find_registers() {
@@ -280,24 +308,40 @@ void NestTable::find_registers() {
   for (const Nest& nest : nests_) {
     for (const NestAccess& a : nest.accesses) {
       const auto b = static_cast<std::size_t>(a.buffer.value);
-      for (auto i = static_cast<std::size_t>(common_depth_[b]); i < nest.loops.size(); ++i) {
+      // A sum whose start shares all its loops is indexed all the same inside the sum's own.
+      const bool is_sum = a.is_read && a.is_write;
+      Sym in_sum = 0;
+      for (std::size_t i = 0; i < nest.loops.size(); ++i) {
         const NestLoop& loop = nest.loops[i];
-        if (loop.kind == ir::LoopKind::kUnrolled || loop.kind == ir::LoopKind::kVectorized) {
-          continue;
-        }
-        const Sym stands = either(equal(loop.extent, 1), negate(a.moves[i]));
-        in_registers_[b] = both(in_registers_[b], stands);
+        const Sym is_indexed = both(less(1, loop.extent), a.moves[i]);
+        const bool is_named =
+            loop.kind == ir::LoopKind::kUnrolled || loop.kind == ir::LoopKind::kVectorized;
+        const Sym counts = static_cast<int>(i) >= common_depth_[b] ? Sym(1) : in_sum;
+        if (!is_named) in_registers_[b] = both(in_registers_[b], negate(both(counts, is_indexed)));
+        if (is_sum) in_sum = either(in_sum, both(less(1, loop.extent), negate(a.moves[i])));
       }
     }
   }
 }
 
-bool NestTable::is_touched_after(const Nest& nest, ir::BufferId buffer) const {
-  return std::any_of(nests_.begin() + (&nest - nests_.data()) + 1, nests_.end(),
-                     [&](const Nest& later) {
-                       return std::any_of(later.accesses.begin(), later.accesses.end(),
-                                          [&](const NestAccess& a) { return a.buffer == buffer; });
-                     });
+bool NestTable::is_written_after(const Nest& nest, ir::BufferId buffer) const {
+  return std::any_of(
+      nests_.begin() + (&nest - nests_.data()) + 1, nests_.end(), [&](const Nest& later) {
+        return has_access(later,
+                          [&](const NestAccess& a) { return a.buffer == buffer && a.is_write; });
+      });
+}
+
+void NestTable::find_sums() {
+  is_of_sums_.resize(program_->buffers().size());
+  for (const Nest& nest : nests_) {
+    const bool reads_sums = has_access(nest, [&](const NestAccess& a) {
+      return a.is_read && (a.is_write || is_of_sums(a.buffer));
+    });
+    for (const NestAccess& a : nest.accesses) {
+      if (a.is_write && reads_sums) is_of_sums_[static_cast<std::size_t>(a.buffer.value)] = true;
+    }
+  }
 }
 
 std::vector<Sym> NestTable::box(const Nest& nest, const NestAccess& a,

@@ -21,6 +21,7 @@ struct NestAccess {
   bool is_read = false;
   bool is_write = false;
   bool is_masked = false;  // guarded by a select
+  int slice = 0;           // of a buffer: equal where all variables at 0 mean the same element
 };
 
 /// Operations of one instance, by what they cost a core.
@@ -37,7 +38,8 @@ struct NestOps {
 struct NestWork {
   NestOps ops;
   std::vector<ir::Expr> variables;
-  std::vector<Sym> moves;  // truth, by loop
+  bool is_carried = false;  // reads what the body stores: done anew by every instance
+  std::vector<Sym> moves;   // truth, by loop
 };
 
 /// A condition of a select and what evaluating it costs in simple operations.
@@ -54,7 +56,7 @@ struct Nest {
   std::vector<NestLoop> loops;
   std::vector<NestAccess> accesses;
   NestOps ops;
-  std::vector<NestWork> work;  // the same by what they read, without conditions
+  std::vector<NestWork> work;  // the same by what they read, but for what conditions count
   std::vector<NestCondition> conditions;
   int64_t widest_bytes = 4;  // of the elements accessed
   Sym is_guarded = 0;        // truth: some instances do not run
@@ -107,8 +109,12 @@ class NestTable {
   Sym in_registers(ir::BufferId buffer) const {
     return in_registers_[static_cast<std::size_t>(buffer.value)];
   }
-  /// Whether a later nest touches the buffer.
-  bool is_touched_after(const Nest& nest, ir::BufferId buffer) const;
+  /// Whether a later nest writes the buffer; `nest` is one of nests(), no copy.
+  bool is_written_after(const Nest& nest, ir::BufferId buffer) const;
+  /// Whether it holds what a nest has summed up there, or what was made of such.
+  bool is_of_sums(ir::BufferId buffer) const {
+    return is_of_sums_[static_cast<std::size_t>(buffer.value)];
+  }
 
  private:
   struct RowAlignment {
@@ -126,6 +132,8 @@ class NestTable {
   void shape_buffers();
   void stride_buffers();
   void find_registers();
+  void number_slices();
+  void find_sums();
 
   const ir::Program* program_;
   ParamSpace* space_;
@@ -136,6 +144,7 @@ class NestTable {
   std::vector<std::vector<Sym>> full_, shapes_, strides_;
   std::vector<int> home_depth_, common_depth_;  // common: the same, of parameters as well
   std::vector<Sym> in_registers_;
+  std::vector<bool> is_of_sums_;
 };
 
 /// Loops around both, outermost first.

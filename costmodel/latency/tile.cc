@@ -65,6 +65,10 @@ void spread_over_lanes(const NestTable& table, const Nest& nest, const NestAcces
 
 }  // namespace
 
+double vector_registers(const ir::Target& target) {
+  return static_cast<double>(std::max<int64_t>(target.num_vector_registers, 16));
+}
+
 Tile find_tile(const Nest& nest, const ir::Target& target) {
   Tile tile;
   tile.inside.assign(nest.loops.size(), Sym(0));
@@ -98,10 +102,12 @@ AccessCost cost_of(const NestTable& table, const Nest& nest, const NestAccess& a
   cost.instances = cost.copies;
   cost.copies = min(cost.copies, different_places(nest, a, tile));
   if (tile.vector_loop >= 0) spread_over_lanes(table, nest, a, tile, target, &cost);
-  const auto registers = static_cast<double>(target.num_vector_registers);
-  const Sym is_register = both(table.in_registers(a.buffer), less_equal(cost.copies, registers));
+  // Counted as this nest moves it: where another reads lane by lane what was written as vectors, it
+  // pays a load for each, about what taking a lane out of a register costs.
+  const Sym is_register =
+      both(table.in_registers(a.buffer), less_equal(cost.copies, vector_registers(target)));
   const bool is_left = table.program().buffer(a.buffer).role != ir::BufferRole::kIntermediate &&
-                       !table.is_touched_after(nest, a.buffer);
+                       !table.is_written_after(nest, a.buffer);
   cost.reads = a.is_read ? negate(is_register) : Sym(0);
   cost.writes = !a.is_write ? Sym(0) : is_left ? Sym(1) : negate(is_register);
   return cost;

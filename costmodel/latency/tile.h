@@ -21,6 +21,9 @@ struct Tile {
   Sym vectors = 1;  // registers per statement along the vectorized loop
 };
 
+/// Vector registers of the target; at least 16, which every x86 core has.
+double vector_registers(const ir::Target& target);
+
 Tile find_tile(const Nest& nest, const ir::Target& target);
 
 /// Operations on memory and registers of one access per pass through the tile.
@@ -33,6 +36,7 @@ struct AccessCost {
   Sym reads = 0, writes = 0;  // truth: whether it loads, stores; else it never leaves registers
 };
 
+/// `nest` is one of table.nests(), no copy.
 AccessCost cost_of(const NestTable& table, const Nest& nest, const NestAccess& a, const Tile& tile,
                    const ir::Target& target);
 

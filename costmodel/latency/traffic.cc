@@ -1,7 +1,8 @@
 #include "costmodel/latency/traffic.h"
 
 #include <algorithm>
-#include <numeric>
+#include <map>
+#include <utility>
 
 namespace prunerc::costmodel {
 namespace {
@@ -164,19 +165,22 @@ class Estimator {
   }
 
  private:
-  // Bytes of all that nests first..last-1 touch: a buffer counts with the most that one access
-  // does.
+  // Bytes of all that nests first..last-1 touch: a slice of a buffer counts with the most that one
+  // access does.
   template <typename BytesOf>
   Sym touched(std::size_t first, std::size_t last, const BytesOf& bytes_of) const {
-    std::vector<Sym> most(table_.program().buffers().size(), Sym(0));
+    std::map<std::pair<int32_t, int>, Sym> most;
     for (std::size_t i = first; i < last; ++i) {
       const std::vector<NestAccess>& accesses = table_.nests()[i].accesses;
       for (std::size_t a = 0; a < accesses.size(); ++a) {
-        Sym& of_buffer = most[static_cast<std::size_t>(accesses[a].buffer.value)];
-        of_buffer = max(of_buffer, bytes_of(i, a));
+        Sym& of_slice =
+            most.try_emplace({accesses[a].buffer.value, accesses[a].slice}).first->second;
+        of_slice = max(of_slice, bytes_of(i, a));
       }
     }
-    return std::accumulate(most.begin(), most.end(), Sym(0));
+    Sym total = 0;
+    for (const auto& [slice, bytes] : most) total += bytes;
+    return total;
   }
 
   // Bytes that an access brings in if the cache holds what the loops from `depth` inwards touch:
@@ -196,9 +200,10 @@ class Estimator {
   Sym resident_part(std::size_t nest_idx, const NestAccess& a, const Cache& cache) const {
     const std::vector<Nest>& nests = table_.nests();
     for (std::size_t p = nest_idx; p-- > 0;) {
-      const bool touches =
-          std::any_of(nests[p].accesses.begin(), nests[p].accesses.end(),
-                      [&](const NestAccess& other) { return other.buffer == a.buffer; });
+      const bool touches = std::any_of(nests[p].accesses.begin(), nests[p].accesses.end(),
+                                       [&](const NestAccess& other) {
+                                         return other.buffer == a.buffer && other.slice == a.slice;
+                                       });
       if (!touches) continue;
       const auto depth = static_cast<std::size_t>(common_depth(nests[p], nests[nest_idx]));
       return cache.kept(touched(p, nest_idx + 1, [&](std::size_t i, std::size_t access) {

@@ -22,7 +22,7 @@
 namespace prunerc::search {
 
 /// Changes with the meaning of any feature: a checkpoint names the one that it was trained on.
-inline constexpr std::string_view kFeatureSet = "prunerc.features/4";
+inline constexpr std::string_view kFeatureSet = "prunerc.features/5";
 
 /// What the analyzer says of a candidate, as an input of our own network: its latency, launches and
 /// the time of each unit, each as log2 of the ratio to the task's lower limit. The draft is by this

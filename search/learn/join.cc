@@ -14,11 +14,16 @@ constexpr double kEven = 96;
 std::vector<double> ranks(std::span<const double> scores) {
   std::vector<std::size_t> order(scores.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return scores[a] < scores[b]; });
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return scores[a] < scores[b]; });
   std::vector<double> out(scores.size());
   const double most = std::max<double>(1, static_cast<double>(scores.size()) - 1);
-  for (std::size_t i = 0; i < order.size(); ++i) out[order[i]] = static_cast<double>(i) / most;
+  for (std::size_t i = 0; i < order.size();) {
+    std::size_t end = i + 1;
+    while (end < order.size() && scores[order[end]] == scores[order[i]]) ++end;
+    const double rank = static_cast<double>(i + end - 1) / 2 / most;
+    for (; i < end; ++i) out[order[i]] = rank;
+  }
   return out;
 }
 

@@ -16,7 +16,7 @@ inline constexpr double kHeadStart = 64;
 double model_weight(double num_measured);
 
 /// Weighted means of ranks, 1 for the best and 0 for the worst, so that scales do not matter.
-/// Higher scores are better. Of equal scores the later one ranks higher. Cost: O(n log n).
+/// Higher scores are better, equal ones share their mean rank. Cost: O(n log n).
 std::vector<double> join_ranks(std::span<const double> model, std::span<const double> analyzer,
                                double model_weight);
 

@@ -57,6 +57,7 @@ TEST_CASE("a result is stored once, whatever its sum begins with") {
   const std::string serial = R"(for i2 in 16 {
     block "Z" [wi: S(4096) = i0 * 16 + i2] { Y[wi] = 0f32 } })";
   CHECK(core_ns(vector) < core_ns(serial));
+  CHECK(core_ns(vector) < 1.05 * core_ns(""));
 }
 
 std::string scaled_rows(const std::string& factor) {
@@ -78,6 +79,70 @@ TEST_CASE("what a row has in common is computed once for it") {
   CHECK(estimate(scaled_rows("(1f32 / sqrt(S[vi] + 1f32))")).core_ns < 1.5 * plain);
 }
 
+TEST_CASE("what reads the running result is done anew every time") {
+  const auto core_ns = [](const std::string& update) {
+    return estimate(
+               "program s(X: f32[256, 512]) -> (Y: f32[256]) { for i in 256 { for k in 512 { "
+               "block \"Y\" [vi: S(256) = i, vk: R(512) = k] { init { Y[vi] = 0f32 } "
+               "Y[vi] = " +
+               update + " } } } }")
+        .core_ns;
+  };
+  CHECK(core_ns("exp(Y[vi]) + X[vi, vk]") > 1.5 * core_ns("Y[vi] + X[vi, vk]"));
+}
+
+TEST_CASE("what a row has in common is computed once, also where nothing else is computed") {
+  const auto core_ns = [](const std::string& value) {
+    return estimate(
+               "program s(S: f32[256], G: f32[512]) -> (Y: f32[256, 512]) { for i in 256 { "
+               "for j0 in 32 { for j1 in 16 vectorized { block \"Y\" [vi: S(256) = i, "
+               "vj: S(512) = j0 * 16 + j1] { Y[vi, vj] = " +
+               value + " } } } } }")
+        .core_ns;
+  };
+  CHECK(core_ns("exp(S[vi])") < 1.5 * core_ns("S[vi]"));
+  CHECK(core_ns("exp(G[vj])") > 3 * core_ns("G[vj]"));
+}
+
+// A product with the sum's loop outside of its columns: 1,024 sums a row of C.
+std::string outer_product(bool own_start) {
+  const std::string start = R"(for z0 in 64 { for z1 in 16 vectorized {
+      block "Z" [wi: S(64) = i, wj: S(1024) = z0 * 16 + z1] { C[wi, wj] = 0f32 } } })";
+  return fmt::format(R"(program s(A: f32[64, 512], B: f32[512, 1024]) -> (C: f32[64, 1024]) {{
+    for i in 64 {{ {0} for k in 512 {{ for j0 in 64 {{ for j1 in 16 vectorized {{
+      block "C" [vi: S(64) = i, vj: S(1024) = j0 * 16 + j1, vk: R(512) = k] {{
+        {1} C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj] }} }} }} }} }} }})",
+                     own_start ? start : "", own_start ? "" : "init { C[vi, vj] = 0f32 }");
+}
+
+TEST_CASE("a row of sums that comes round again is in memory, wherever it starts") {
+  ir::Target target = ir::target_from_string("cpu:znver4").value();
+  target.num_threads = 1;
+  const double inside = estimate_latency(parse_or_die(outer_product(false)), target).core_ns;
+  const double outside = estimate_latency(parse_or_die(outer_product(true)), target).core_ns;
+  CHECK(inside > 0.9 * outside);
+  CHECK(inside < 1.1 * outside);
+}
+
+TEST_CASE("what a later nest reads of a result is stored for good all the same") {
+  // The sums are an output, too, or end where they are read.
+  const auto core_ns = [](bool is_output) {
+    return estimate(fmt::format(
+                        R"(program s(X: f32[4096, 64]) -> (Y: f32[4096]{0}) {{ {1}
+      for i0 in 256 {{
+        for z in 16 vectorized {{ block "Z" [zi: S(4096) = i0 * 16 + z] {{ T[zi] = 0f32 }} }}
+        for k in 64 {{ for i1 in 16 vectorized {{
+          block "T" [vi: S(4096) = i0 * 16 + i1, vk: R(64) = k] {{
+            T[vi] = T[vi] + X[vi, vk] }} }} }}
+        for i2 in 16 vectorized {{ block "Y" [wi: S(4096) = i0 * 16 + i2] {{
+          Y[wi] = T[wi] * T[wi] }} }} }} }})",
+                        is_output ? ", T: f32[4096]" : "",
+                        is_output ? "" : "buffer T: f32[4096] global"))
+        .core_ns;
+  };
+  CHECK(core_ns(true) > core_ns(false));
+}
+
 // Reads X twice, one pass after the other.
 double beyond_l2(int64_t rows) {
   const LatencyEstimate e = estimate(fmt::format(
@@ -95,6 +160,23 @@ double beyond_l2(int64_t rows) {
 TEST_CASE("data that two passes read is one set of data in the cache") {
   // Icelake's L2 is 1.25 MiB: 0.75 of it for X, which would be too much if it counted twice.
   CHECK(beyond_l2(240) == 0);
+}
+
+TEST_CASE("parts of a packed buffer are so many sets of data") {
+  // Icelake's L2 is 1.25 MiB.
+  const auto l3_ns = [](int64_t begin, int64_t columns) {
+    return estimate(fmt::format(
+                        R"(program s(X: f32[512, 1040]) -> (A: f32[512], B: f32[512]) {{
+      for i in 512 {{ for j in {1} {{ block "A" [vi: S(512) = i, vj: R({1}) = j] {{
+        init {{ A[vi] = 0f32 }} A[vi] = A[vi] + X[vi, vj] }} }} }}
+      for i1 in 512 {{ for j1 in {1} {{ block "B" [wi: S(512) = i1, wj: R({1}) = j1] {{
+        init {{ B[wi] = 0f32 }} B[wi] = B[wi] + X[wi, wj + {0}] }} }} }} }})",
+                        begin, columns))
+        .l3_ns;
+  };
+  CHECK(l3_ns(0, 384) == 0);   // the same 0.75 MiB twice
+  CHECK(l3_ns(384, 384) > 0);  // 1.5 MiB
+  CHECK(l3_ns(512, 512) > l3_ns(384, 384));
 }
 
 TEST_CASE("a cache loses by and by what is larger than it") {
@@ -126,6 +208,13 @@ TEST_CASE("a row that waits for its total costs more than rows whose totals are 
   // 40 to 100 cycles a row at 2 to 4 GHz.
   CHECK(by_rows - apart > 64 * 10);
   CHECK(by_rows - apart < 64 * 50);
+  // What is no sum is there in time.
+  const auto element = [](bool by) {
+    std::string text = normalised(by);
+    text.replace(text.find("S[vi] + X[vi, vj]"), 17, "X[vi, vj] * 2f32");
+    return estimate(text).core_ns;
+  };
+  CHECK(element(true) - element(false) < 64 * 10);
 }
 
 }  // namespace

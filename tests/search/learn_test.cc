@@ -279,11 +279,47 @@ TEST_CASE("joined ranks follow orders and no scales, and the model's weight grow
   CHECK(join_ranks(model, analyzer, 0) == std::vector<double>{0, 1, 0.5});
   CHECK(join_ranks(model, analyzer, 0.75) == std::vector<double>{0.75, 0.25, 0.5});
   CHECK(join_ranks({}, {}, 0.5).empty());
+  // Equal scores are equal, wherever they stand.
+  const std::vector<double> ties = {1, 2, 1}, none = {0, 0, 0};
+  CHECK(join_ranks(ties, none, 1) == std::vector<double>{0.25, 1, 0.25});
+  CHECK(join_ranks(ties, none, 0) == std::vector<double>{0.5, 0.5, 0.5});
   CHECK(join_ranks(std::vector<double>{7}, std::vector<double>{-7}, 0.5) == std::vector<double>{0});
   CHECK(model_weight(0) == 0);
   CHECK(model_weight(96) == 0.5);
   CHECK(model_weight(kHeadStart) < 0.5);
   CHECK(model_weight(1e6) > 0.999);
+}
+
+TEST_CASE("the verifier's order is joined from pacm's and the analyzer's, task by task") {
+  const Corpus corpus = small_corpus();
+  ThreadPool threads(2);
+  const Split split = split_rows(corpus, all_rows(corpus), SplitKind::kWithinTask, 0.25, {}, 1);
+  const Dataset train =
+      make_dataset(corpus, split.train, inputs_of(RankerKind::kPacm), threads).value();
+  const Dataset test =
+      make_dataset(corpus, split.test, inputs_of(RankerKind::kPacm), threads).value();
+  RankerOptions options;
+  options.epochs = 1;
+  options.members = 1;
+  const auto scores_of = [&](RankerKind kind) {
+    const std::vector<float> scores =
+        train_ranker(kind, train, options, threads).value()->scores(test, threads);
+    return std::vector<double>(scores.begin(), scores.end());
+  };
+  const std::vector<double> model = scores_of(RankerKind::kPacm);
+  const std::vector<double> analyzer = scores_of(RankerKind::kAnalyzer);
+  const std::vector<double> joined = scores_of(RankerKind::kVerifier);
+  for (const std::vector<int>& group : costmodel::model::groups_of(test)) {
+    std::vector<double> by_model, by_analyzer, found;
+    for (const int row : group) {
+      by_model.push_back(model[static_cast<std::size_t>(row)]);
+      by_analyzer.push_back(analyzer[static_cast<std::size_t>(row)]);
+      found.push_back(joined[static_cast<std::size_t>(row)]);
+    }
+    const std::vector<double> expected =
+        join_ranks(by_model, by_analyzer, model_weight(kHeadStart));
+    for (std::size_t r = 0; r < group.size(); ++r) CHECK(found[r] == Approx(expected[r]));
+  }
 }
 
 TEST_CASE("every ranker learns an easy order but the random one") {
