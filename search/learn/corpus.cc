@@ -181,6 +181,27 @@ Split split_rows(const Corpus& corpus, std::span<const CorpusRow> rows, SplitKin
   return out;
 }
 
+Result<void> check_split(const Corpus& corpus, SplitKind kind, std::span<const std::string> held,
+                         const Split& split) {
+  std::set<std::string> names;
+  for (const std::vector<CorpusRow>* rows : {&split.train, &split.test}) {
+    if (kind == SplitKind::kByTarget) {
+      for (std::string& name : platforms_of(corpus, *rows)) names.insert(std::move(name));
+    }
+    if (kind != SplitKind::kByTask) continue;
+    for (const auto& [pool, which] : by_pool(*rows)) {
+      const Pool& p = corpus.pools[static_cast<std::size_t>(pool)];
+      names.insert({p.program, p.op});
+    }
+  }
+  for (const std::string& name : held) {
+    if (!names.contains(name)) return error(Diag::kSplitHeld, std::string(to_string(kind)), name);
+  }
+  if (split.train.empty()) return error(Diag::kSplitOneSided, std::string("trains"));
+  if (split.test.empty()) return error(Diag::kSplitOneSided, std::string("tests"));
+  return {};
+}
+
 std::string_view to_string(PruneKind kind) {
   switch (kind) {
     case PruneKind::kRandom: return "random";

@@ -58,6 +58,10 @@ struct Split {
 /// names the platforms; without names the share is drawn.
 Split split_rows(const Corpus& corpus, std::span<const CorpusRow> rows, SplitKind kind,
                  double test_share, std::span<const std::string> held, uint64_t seed);
+/// Errors: SplitHeld if a held name is of no operator (by task) or platform (by target) of the
+/// rows; SplitOneSided if nothing trains or nothing tests.
+Result<void> check_split(const Corpus& corpus, SplitKind kind, std::span<const std::string> held,
+                         const Split& split);
 
 /// How a corpus is thinned out (pruner.md 6): at random; along the quantiles of each task's times,
 /// which keeps the fast ones and what they are told from; the same for a limited number of tasks of

@@ -141,6 +141,15 @@ TEST_CASE("splits part the rows and nothing leaks") {
   for (const CorpusRow& r : named.test) {
     CHECK(corpus.pools[static_cast<std::size_t>(r.pool)].op == "conv2d_relu");
   }
+  CHECK(check_split(corpus, SplitKind::kByTask, held, named).ok());
+  const std::vector<std::string> unknown = {"conv2d_relu", "conv3d_relu"};
+  CHECK_DIAG(check_split(corpus, SplitKind::kByTask, unknown, named), SplitHeld);
+  // Names of operators are none of targets, and within tasks nothing is held out by name.
+  CHECK_DIAG(check_split(corpus, SplitKind::kByTarget, held, named), SplitHeld);
+  CHECK_DIAG(check_split(corpus, SplitKind::kWithinTask, held, named), SplitHeld);
+  CHECK_DIAG(check_split(corpus, SplitKind::kByTask, {}, {named.train, {}}), SplitOneSided);
+  CHECK_DIAG(check_split(corpus, SplitKind::kByTask, {}, {{}, named.test}), SplitOneSided);
+  CHECK(check_split(corpus, SplitKind::kByTarget, corpus.platforms, named).ok());
   CHECK(!split_from_string("by-luck"));
 }
 

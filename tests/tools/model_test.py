@@ -99,6 +99,10 @@ class Model(command.CommandTest):
         self.assertIn("cannot be used", self.prunerc("model", "train", bad, "-o", self.path("z"), expect=1).err)
         self.assertIn("cannot", self.prunerc("model", "eval", self.path("none.model"), *pools, expect=None).err)
         self.prunerc("model", "train", expect=2)
+        for words, said in ((("--hold", "denes"), "cannot hold out 'denes'"), (("--by", "by-target"), "nothing tests"),
+                            (("--share", "1", "--by", "within-task"), "nothing trains")):
+            self.assertIn(said, self.prunerc("dataset", "split", *pools, *words, "-o", self.path("rows.json"), expect=1).err)
+        self.assertFalse(os.path.exists(self.path("rows.json")))
         self.assertIn("starts from none", self.prunerc("tune", "--replay", *pools, "--strategy", "random", "--checkpoint",
                                                        self.path("m.model"), expect=2).err)
 

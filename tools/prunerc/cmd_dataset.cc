@@ -370,6 +370,8 @@ int split(const DatasetVerb& verb) {
   if (!from.ok()) return fail(from.error(), exit_code(from.error()));
   const search::Split made =
       search::split_rows(from->corpus, from->split.train, *kind, verb.share, verb.held, verb.seed);
+  const Result<void> parted = search::check_split(from->corpus, *kind, verb.held, made);
+  if (!parted.ok()) return fail(parted.error(), exit_code(parted.error()));
   const Result<void> written = search::write_rows(from->corpus, made, verb.file);
   if (!written.ok()) return fail(written.error(), kDeviceProblem);
   fmt::print("{}: {}\n", verb.file, rows_text(made));
