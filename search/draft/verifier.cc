@@ -6,6 +6,7 @@
 #include <cmath>
 
 namespace prunerc::search {
+
 void Verifier::add(const Candidate& candidate, const Measurement& measurement) {
   genomes_.push_back(genome_of(candidate));
   predicted_ns_.push_back(candidate.predicted_ns);

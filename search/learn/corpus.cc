@@ -80,6 +80,18 @@ std::vector<std::string> platforms_of(const Corpus& corpus, std::span<const Corp
   return {out.begin(), out.end()};
 }
 
+// By what a pool can be held out.
+std::vector<std::string> names_of(const Corpus& corpus, int32_t pool, SplitKind kind) {
+  const auto p = static_cast<std::size_t>(pool);
+  switch (kind) {
+    case SplitKind::kWithinTask: return {};
+    case SplitKind::kByTask: return {corpus.pools[p].program, corpus.pools[p].op};
+    case SplitKind::kByTarget:
+      return {corpus.platforms[static_cast<std::size_t>(corpus.platform[p])]};
+  }
+  PRUNERC_UNREACHABLE("split");
+}
+
 // So many of the rows `which`, evenly over the order of their times; failures stand at the end.
 std::vector<std::size_t> along_quantiles(const Corpus& corpus, std::span<const CorpusRow> rows,
                                          std::vector<std::size_t> which, std::size_t wanted) {
@@ -167,12 +179,11 @@ Split split_rows(const Corpus& corpus, std::span<const CorpusRow> rows, SplitKin
       names = by_task ? drawn_operators(corpus, rows, test_share, Least::kOneOther, rng)
                       : drawn(platforms_of(corpus, rows), test_share, Least::kOneOther, rng);
     }
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const auto p = static_cast<std::size_t>(rows[i].pool);
-      const Pool& pool = corpus.pools[p];
-      is_test[i] =
-          by_task ? names.contains(pool.program) || names.contains(pool.op)
-                  : names.contains(corpus.platforms[static_cast<std::size_t>(corpus.platform[p])]);
+    for (const auto& [pool, which] : by_pool(rows)) {
+      const std::vector<std::string> own = names_of(corpus, pool, kind);
+      const bool tests = std::any_of(own.begin(), own.end(),
+                                     [&](const std::string& name) { return names.contains(name); });
+      for (const std::size_t i : which) is_test[i] = tests;
     }
   }
   Split out;
@@ -185,13 +196,8 @@ Result<void> check_split(const Corpus& corpus, SplitKind kind, std::span<const s
                          const Split& split) {
   std::set<std::string> names;
   for (const std::vector<CorpusRow>* rows : {&split.train, &split.test}) {
-    if (kind == SplitKind::kByTarget) {
-      for (std::string& name : platforms_of(corpus, *rows)) names.insert(std::move(name));
-    }
-    if (kind != SplitKind::kByTask) continue;
     for (const auto& [pool, which] : by_pool(*rows)) {
-      const Pool& p = corpus.pools[static_cast<std::size_t>(pool)];
-      names.insert({p.program, p.op});
+      for (std::string& name : names_of(corpus, pool, kind)) names.insert(std::move(name));
     }
   }
   for (const std::string& name : held) {

@@ -14,8 +14,9 @@ constexpr double kEven = 96;
 std::vector<double> ranks(std::span<const double> scores) {
   std::vector<std::size_t> order(scores.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return scores[a] < scores[b]; });
+  // Stable, since a score that is no number may spoil the order and nothing else.
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return scores[a] < scores[b]; });
   std::vector<double> out(scores.size());
   const double most = std::max<double>(1, static_cast<double>(scores.size()) - 1);
   for (std::size_t i = 0; i < order.size();) {
