@@ -1,25 +1,28 @@
 #include "tests/bench/report.h"
 
+#include "runtime/cpu/host.h"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <chrono>
 #include <cstdio>
 #include <fstream>
-#include <thread>
 
 namespace prunerc::bench {
 namespace {
 
+// "AMD EPYC, 2 threads (znver5)": virtual machines often hide which EPYC they are.
 std::string machine() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    const std::size_t colon = line.find(": ");
-    if (line.rfind("model name", 0) == 0 && colon != std::string::npos) {
-      return fmt::format("{}, {} threads", line.substr(colon + 2),
-                         std::thread::hardware_concurrency());
-    }
-  }
-  return "unknown";
+  return fmt::format("{} ({})", runtime::host_model_name(), runtime::host_isa().llvm_cpu);
+}
+
+// "2026-11-23", UTC.
+std::string today() {
+  const auto now = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
+  const std::chrono::year_month_day day{now};
+  return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(day.year()),
+                     static_cast<unsigned>(day.month()), static_cast<unsigned>(day.day()));
 }
 
 bool misses(const Row& row) {
@@ -49,8 +52,9 @@ int report(const std::string& bench, std::span<const Group> groups, std::string_
   }
   if (json.empty()) return 0;
   std::ofstream out(json);
-  out << nlohmann::ordered_json{{"bench", bench}, {"machine", where}, {"rows", rows}}.dump(1)
-      << "\n";
+  const nlohmann::ordered_json all{
+      {"bench", bench}, {"machine", where}, {"date", today()}, {"rows", rows}};
+  out << all.dump(1) << "\n";
   return out.good() ? 0 : 1;
 }
 

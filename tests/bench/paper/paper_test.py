@@ -45,6 +45,11 @@ class Reading(unittest.TestCase):
         self.assertEqual(("draft", "a machine"), (read.bench, read.machine))
         self.assertEqual([results.Row("b", 2.0, "ms", 3.0, "one"), results.Row("a", None)], list(read.rows.values()))
 
+    def test_the_day_of_a_measurement_is_said_where_it_is_known(self):
+        content = json.dumps({"bench": "draft", "machine": "a machine", "date": "2026-11-23", "rows": []})
+        self.assertEqual("a machine, 2026-11-23", results.parse(content).machine)
+        self.rejects(content.replace('"2026-11-23"', "20261123"), "date is not a text")
+
     def test_other_benchmarks_are_none_of_ours_whatever_their_rows_are(self):
         self.assertIsNone(results.parse('{"bench": "cpu", "rows": [[1, 2]]}'))
 

@@ -38,7 +38,7 @@ class Row:
 @dataclass(frozen=True)
 class Results:
     bench: str
-    machine: str
+    machine: str  # and the day, which files of before 2026-11-23 lack
     rows: dict  # by name, in the order of the file
 
 
@@ -97,7 +97,8 @@ def parse(content):
             number(fields.get("goal"), f"{what}: goal"),
             text(fields, "note", what),
         )
-    return Results(data["bench"], text(data, "machine", "the file"), rows)
+    machine, date = (text(data, key, "the file") for key in ("machine", "date"))
+    return Results(data["bench"], f"{machine}, {date}" if date else machine, rows)
 
 
 def read(path):
