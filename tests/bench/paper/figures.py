@@ -135,17 +135,20 @@ def o1_ratios(rows):
 
 
 def model_bars(rows):
+    """Of the largest part of the training rows that any model was given; models without it are left out."""
     metrics = results.accuracy(rows)
+    percents = [percent for by_model in metrics.values() for curve in by_model.values() for percent in curve]
+    if not percents:
+        return None
     models = {}
     for metric, by_model in metrics.items():
         for model, curve in by_model.items():
-            if 100 in curve:
-                models.setdefault(model, {})[METRICS[metric]] = curve[100]
-    if not models:
-        return None
+            if max(percents) in curve:
+                models.setdefault(model, {})[METRICS[metric]] = curve[max(percents)]
     figure, (axis,) = panels(1, width=max(6, 1.2 * len(models)), height=3.4)
     draw_dots(axis, models, [metric for metric in METRICS.values() if any(metric in scores for scores in models.values())])
-    axis.set(ylabel="score on tasks not seen in training\n(1 = always right)", xlabel="model")
+    axis.set(ylabel="score on tasks not seen in training\n(1 = always right)",
+             xlabel=f"model, {max(percents)} % of the training rows")
     legend(figure, [axis])
     return figure
 
