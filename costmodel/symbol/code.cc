@@ -1,11 +1,24 @@
 #include "costmodel/symbol/code.h"
 
-#include "costmodel/symbol/kernels.h"
-
 #include <algorithm>
 #include <unordered_map>
 
 namespace prunerc::costmodel {
+namespace {
+
+constexpr std::size_t kLine = kKernelAlignment / sizeof(double);
+
+constexpr std::size_t whole_lines(std::size_t doubles) {
+  return (doubles + kLine - 1) / kLine * kLine;
+}
+
+// The first double of a cache line, up to kLine - 1 further on.
+double* on_line(double* memory) {
+  const auto at = reinterpret_cast<uintptr_t>(memory) / sizeof(double);
+  return memory + (whole_lines(at) - at);
+}
+
+}  // namespace
 
 /// Orders what the outputs need, tells what is the same for all candidates from what is not, and
 /// gives blocks to values while they live.
@@ -24,14 +37,23 @@ class SymbolCompiler {
     std::sort(code_.params_.begin(), code_.params_.end());
     count_uses(outputs);
     for (const int32_t id : order_) emit(id);
+    std::vector<Operand> from;
     for (const Sym s : outputs) {
-      code_.outputs_.push_back(s.is_constant() ? constant(s.value()) : operand(s.node()));
+      from.push_back(s.is_constant() ? constant(s.value()) : operand(s.node()));
     }
+    link(from);
   }
 
  private:
-  using Place = SymbolCode::Place;
-  using Operand = SymbolCode::Operand;
+  enum class Place : uint8_t { kScalar, kColumn, kBuffer };
+  struct Operand {
+    Place place = Place::kScalar;
+    int32_t index = 0;  // of the scalar, ParamId, of the buffer
+  };
+  struct Step {
+    SymOp op = SymOp::kAdd;
+    Operand result, a, b, c;
+  };
 
   // Operands first, the deeper side first: few values wait for others.
   void order(std::span<const Sym> outputs) {
@@ -93,15 +115,13 @@ class SymbolCompiler {
     if (n.op == SymOp::kCoefficient) {
       code_.settings_.push_back({operand(id).index, n.a});
     } else if (n.op != SymOp::kConstant) {
-      code_.uniform_.push_back(instruction(n, operand(id).index));
+      const Step s = step(n, operand(id));
+      code_.uniform_.push_back({s.op, s.result.index, s.a.index, s.b.index, s.c.index});
     }
   }
 
-  SymbolCode::Instruction instruction(const SymNode& n, int32_t result) {
-    SymbolCode::Instruction out;
-    out.op = n.op;
-    out.result = result;
-    out.a = operand(n.a);
+  Step step(const SymNode& n, Operand result) {
+    Step out{n.op, result, operand(n.a), {}, {}};
     if (!is_unary(n.op)) out.b = operand(n.b);
     if (n.op == SymOp::kSelect) out.c = operand(n.c);
     return out;
@@ -132,7 +152,7 @@ class SymbolCompiler {
       free_.pop_back();
     }
     operand(id) = {Place::kBuffer, block};
-    code_.code_.push_back(instruction(graph_->node(id), block));
+    steps_.push_back(step(graph_->node(id), operand(id)));
     for_each_operand(id, [&](int32_t o) {
       if (--uses_[static_cast<std::size_t>(o)] == 0 && in_block(o)) {
         free_.push_back(operand(o).index);
@@ -140,8 +160,33 @@ class SymbolCompiler {
     });
   }
 
+  // Where things are is known when all of them are.
+  SymbolCode::Offset offset(Operand o) const {
+    const std::size_t columns = whole_lines(code_.scalars_.size());
+    std::size_t at = static_cast<std::size_t>(o.index);
+    if (o.place == Place::kScalar) return o.index;
+    if (o.place == Place::kColumn) {
+      const auto found = std::lower_bound(code_.params_.begin(), code_.params_.end(), o.index);
+      at = static_cast<std::size_t>(found - code_.params_.begin());
+    } else {
+      at += code_.params_.size();
+    }
+    return static_cast<SymbolCode::Offset>(columns + at * SymbolCode::kBlock);
+  }
+
+  void link(std::span<const Operand> outputs) {
+    const auto is_uniform = [](Operand o) { return o.place == Place::kScalar; };
+    for (const Step& s : steps_) {
+      const Uniform uniform{is_uniform(s.a), is_uniform(s.b), is_uniform(s.c)};
+      code_.code_.push_back(
+          {kernel_of(s.op, uniform), offset(s.result), offset(s.a), offset(s.b), offset(s.c)});
+    }
+    for (const Operand o : outputs) code_.outputs_.push_back({offset(o), is_uniform(o)});
+  }
+
   SymbolCode& code_;
   const SymGraph* graph_ = nullptr;
+  std::vector<Step> steps_;  // of code_
   std::vector<int32_t> order_;
   std::vector<bool> done_, uniform_;
   std::vector<Operand> operand_;
@@ -157,62 +202,44 @@ bool SymbolCode::reads(ir::ParamId param) const {
 }
 
 static_assert(SymbolCode::kBlock % kKernelStep == 0);
+static_assert(SymbolCode::kBlock % kLine == 0);
 
 void SymbolCode::evaluate(std::span<const double* const> columns, std::size_t n,
                           std::span<double* const> outputs, SymbolScratch& scratch,
                           std::span<const double> coefficients) const {
-  const std::size_t num_columns =
-      params_.empty() ? 0 : static_cast<std::size_t>(params_.back()) + 1;
-  // Scalars, blocks of intermediate values, and padded columns of the last block.
-  const std::size_t rounded = (scalars_.size() + 7) / 8 * 8;
-  scratch.memory.resize(rounded + (num_buffers_ + params_.size()) * kBlock);
-  double* const scalars = scratch.memory.data();
-  double* const buffers = scalars + rounded;
-  double* const padded = buffers + num_buffers_ * kBlock;
-  std::copy(scalars_.begin(), scalars_.end(), scalars);
+  const std::size_t blocks = whole_lines(scalars_.size());
+  scratch.memory.resize(kLine + blocks + (params_.size() + num_buffers_) * kBlock);
+  double* const memory = on_line(scratch.memory.data());
+  std::copy(scalars_.begin(), scalars_.end(), memory);
   if (coefficients.empty()) coefficients = defaults_;
   for (const Setting& s : settings_) {
     const auto slot = static_cast<std::size_t>(s.slot);
-    scalars[s.scalar] = slot < coefficients.size() ? coefficients[slot] : 0;
+    memory[s.scalar] = slot < coefficients.size() ? coefficients[slot] : 0;
   }
-  for (const Instruction& i : uniform_) {
-    const double a = scalars[i.a.index], b = scalars[i.b.index];
-    scalars[i.result] =
-        i.op == SymOp::kSelect ? (a != 0 ? b : scalars[i.c.index]) : apply(i.op, a, b);
+  for (const ScalarInstruction& i : uniform_) {
+    const double a = memory[i.a], b = memory[i.b];
+    memory[i.result] = i.op == SymOp::kSelect ? (a != 0 ? b : memory[i.c]) : apply(i.op, a, b);
   }
-  std::vector<const double*> block(num_columns, nullptr);
-  const auto address = [&](Operand o) -> BlockOperand {
-    switch (o.place) {
-      case Place::kScalar: return {scalars + o.index, true};
-      case Place::kColumn: return {block[static_cast<std::size_t>(o.index)], false};
-      case Place::kBuffer: break;
-    }
-    return {buffers + static_cast<std::size_t>(o.index) * kBlock, false};
-  };
   for (std::size_t first = 0; first < n; first += kBlock) {
     const std::size_t size = std::min(kBlock, n - first);
     const std::size_t run = (size + kKernelStep - 1) / kKernelStep * kKernelStep;
     for (std::size_t p = 0; p < params_.size(); ++p) {
-      const auto id = static_cast<std::size_t>(params_[p]);
-      block[id] = columns[id] + first;
-      if (size == run) continue;
+      const double* const from = columns[static_cast<std::size_t>(params_[p])] + first;
+      double* const block = memory + blocks + p * kBlock;
+      std::copy_n(from, size, block);
       // The last candidate again, so that nothing runs on numbers that are none.
-      double* const copy = padded + p * kBlock;
-      std::copy_n(columns[id] + first, size, copy);
-      std::fill(copy + size, copy + run, copy[size - 1]);
-      block[id] = copy;
+      std::fill(block + size, block + run, from[size - 1]);
     }
     for (const Instruction& i : code_) {
-      run_operation(i.op, buffers + static_cast<std::size_t>(i.result) * kBlock, address(i.a),
-                    address(i.b), address(i.c), run);
+      i.run(memory + i.result, memory + i.a, memory + i.b, memory + i.c, run);
     }
     for (std::size_t o = 0; o < outputs_.size(); ++o) {
       if (outputs[o] == nullptr) continue;
-      const BlockOperand from = address(outputs_[o]);
-      if (from.is_scalar) {
-        std::fill_n(outputs[o] + first, size, *from.data);
+      const double* const from = memory + outputs_[o].from;
+      if (outputs_[o].is_scalar) {
+        std::fill_n(outputs[o] + first, size, *from);
       } else {
-        std::copy_n(from.data, size, outputs[o] + first);
+        std::copy_n(from, size, outputs[o] + first);
       }
     }
   }

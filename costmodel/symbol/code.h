@@ -2,6 +2,7 @@
 #ifndef PRUNERC_COSTMODEL_SYMBOL_CODE_H_
 #define PRUNERC_COSTMODEL_SYMBOL_CODE_H_
 
+#include "costmodel/symbol/kernels.h"
 #include "costmodel/symbol/sym.h"
 
 #include <cstddef>
@@ -50,28 +51,33 @@ class SymbolCode {
   bool reads(ir::ParamId param) const;
 
  private:
-  enum class Place : uint8_t { kScalar, kColumn, kBuffer };
-  struct Operand {
-    Place place = Place::kScalar;
-    int32_t index = 0;
-  };
+  /// Of one thread's memory, in doubles: scalars, then a block for each parameter that is read,
+  /// then blocks of intermediate values.
+  using Offset = int32_t;
   struct Instruction {
+    Kernel run = nullptr;
+    Offset result = 0, a = 0, b = 0, c = 0;
+  };
+  struct ScalarInstruction {
     SymOp op = SymOp::kAdd;
-    int32_t result = 0;  // buffer, or scalar
-    Operand a, b, c;
+    Offset result = 0, a = 0, b = 0, c = 0;
   };
   struct Setting {
-    int32_t scalar = 0;
+    Offset scalar = 0;
     int32_t slot = 0;  // of the coefficient
+  };
+  struct Output {
+    Offset from = 0;
+    bool is_scalar = false;
   };
   friend class SymbolCompiler;
 
   std::vector<double> scalars_;  // constants, and room for coefficients and what depends on them
   std::vector<Setting> settings_;
   std::vector<double> defaults_;
-  std::vector<Instruction> uniform_;  // the same for all candidates: once per call
+  std::vector<ScalarInstruction> uniform_;  // the same for all candidates: once per call
   std::vector<Instruction> code_;
-  std::vector<Operand> outputs_;
+  std::vector<Output> outputs_;
   std::vector<int32_t> params_;  // read, ascending
   std::size_t num_buffers_ = 0;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace prunerc::search {
 namespace {
@@ -30,11 +31,11 @@ Drafter::Drafter(DraftSketch& sketch, std::size_t keep, std::span<const double> 
       keep_(std::max<std::size_t>(keep, 1)),
       coefficients_(coefficients.begin(), coefficients.end()),
       rng_(seed, static_cast<uint64_t>(sketch.sketch)),
-      genes_(sketch.tables.size(), std::vector<int32_t>(kBlock)),
+      genes_(sketch.tables.size(), std::vector<int32_t>(2 * kBlock)),
       columns_(sketch.num_params, std::vector<double>(kBlock)),
       ns_(kBlock),
       fits_(kBlock),
-      keys_(kBlock),
+      keys_(2 * kBlock),
       worst_(std::numeric_limits<double>::infinity()) {
   for (const std::vector<double>& column : columns_) column_of_.push_back(column.data());
 }
@@ -52,8 +53,9 @@ void Drafter::put(std::size_t row, std::span<const int32_t> genes) {
 }
 
 void Drafter::exclude(std::span<const int32_t> genes) {
-  put(0, genes);
-  seen_.insert(key_of(0));
+  const std::size_t free = num_waiting_ + num_proposed_;
+  put(free, genes);
+  seen_.insert(key_of(free));
 }
 
 void Drafter::add_parent(std::span<const int32_t> genes) {
@@ -61,13 +63,15 @@ void Drafter::add_parent(std::span<const int32_t> genes) {
 }
 
 void Drafter::propose(std::span<const int32_t> genes) {
-  put(num_proposed_++, genes);
-  if (num_proposed_ == kBlock) finish();
+  put(num_waiting_ + num_proposed_++, genes);
+  if (num_proposed_ < kBlock) return;
+  num_proposed_ = 0;
+  take(kBlock, true);
 }
 
 void Drafter::finish() {
-  take(num_proposed_, true);
-  num_proposed_ = 0;
+  take(std::exchange(num_proposed_, 0), true);
+  score(num_waiting_, true);
 }
 
 void Drafter::draw(int64_t n) {
@@ -76,13 +80,15 @@ void Drafter::draw(int64_t n) {
     const std::size_t size = static_cast<std::size_t>(std::min<int64_t>(n, kBlock));
     for (std::size_t d = 0; d < genes_.size(); ++d) {
       const GeneTable& table = sketch_.tables[d];
-      for (std::size_t row = 0; row < size; ++row) genes_[d][row] = table.draw(rng_);
+      int32_t* const genes = genes_[d].data() + num_waiting_;
+      for (std::size_t row = 0; row < size; ++row) genes[row] = table.draw(rng_);
     }
     const std::size_t num_new = take(size, true);
     const bool few = static_cast<double>(num_new) < kLeastNew * static_cast<double>(size);
     fruitless = few ? fruitless + 1 : 0;
     n -= static_cast<int64_t>(size);
   }
+  score(num_waiting_, true);
 }
 
 void Drafter::breed_row(std::size_t row, std::span<const Drafted> parents) {
@@ -118,33 +124,42 @@ void Drafter::breed(int64_t n) {
     n -= generation;
     for (int64_t left = generation; left > 0; left -= static_cast<int64_t>(kBlock)) {
       const auto size = static_cast<std::size_t>(std::min<int64_t>(left, kBlock));
-      for (std::size_t row = 0; row < size; ++row) breed_row(row, parents);
+      for (std::size_t row = 0; row < size; ++row) breed_row(num_waiting_ + row, parents);
       const std::size_t num_new = take(size, false);
       const bool few = static_cast<double>(num_new) < kLeastNew * static_cast<double>(size);
       fruitless = few ? fruitless + 1 : 0;
     }
+    score(num_waiting_, false);
   }
 }
 
 std::size_t Drafter::take(std::size_t n, bool to_sample) {
   counts_.proposed += static_cast<int64_t>(n);
-  for (std::size_t row = 0; row < n; ++row) {
+  const std::size_t end = num_waiting_ + n;
+  for (std::size_t row = num_waiting_; row < end; ++row) {
     keys_[row] = key_of(row);
     seen_.prefetch(keys_[row]);
   }
-  std::size_t kept = 0;
-  for (std::size_t row = 0; row < n; ++row) {
+  std::size_t kept = num_waiting_;
+  for (std::size_t row = num_waiting_; row < end; ++row) {
     if (!seen_.insert(keys_[row])) continue;
     keys_[kept] = keys_[row];
     for (std::vector<int32_t>& genes : genes_) genes[kept] = genes[row];
     ++kept;
   }
-  if (kept == 0) return 0;
-  gather(kept);
+  const std::size_t num_new = kept - num_waiting_;
+  num_waiting_ = kept;
+  if (num_waiting_ >= kBlock) score(kBlock, to_sample);
+  return num_new;
+}
+
+void Drafter::score(std::size_t n, bool to_sample) {
+  if (n == 0) return;
+  gather(n);
   double* const outputs[] = {ns_.data(), fits_.data()};
-  sketch_.symbols.score.evaluate(column_of_, kept, outputs, scratch_, coefficients_);
-  counts_.scored += static_cast<int64_t>(kept);
-  for (std::size_t row = 0; row < kept; ++row) {
+  sketch_.symbols.score.evaluate(column_of_, n, outputs, scratch_, coefficients_);
+  counts_.scored += static_cast<int64_t>(n);
+  for (std::size_t row = 0; row < n; ++row) {
     if (fits_[row] == 0) continue;
     ++counts_.feasible;
     if (ns_[row] < worst_) offer(ns_[row], keys_[row], row);
@@ -152,7 +167,13 @@ std::size_t Drafter::take(std::size_t n, bool to_sample) {
     sample_.push_back({ns_[row], keys_[row], {}});
     for (const std::vector<int32_t>& genes : genes_) sample_.back().genes.push_back(genes[row]);
   }
-  return kept;
+  const auto move_up = [&](auto& rows) {
+    std::copy(rows.begin() + static_cast<std::ptrdiff_t>(n),
+              rows.begin() + static_cast<std::ptrdiff_t>(num_waiting_), rows.begin());
+  };
+  move_up(keys_);
+  for (std::vector<int32_t>& genes : genes_) move_up(genes);
+  num_waiting_ -= n;
 }
 
 void Drafter::gather(std::size_t n) {

@@ -28,9 +28,10 @@ struct DraftCounts {
   int64_t feasible = 0;  // of them within the limits
 };
 
-/// Distinct candidates in blocks: draw or breed, leave out what was seen, evaluate the symbols,
-/// offer to the best. Nothing is allocated for a candidate that is not kept. Deterministic in the
-/// seed and the calls. Threads: belongs to one; drafters of different sketches are independent.
+/// Distinct candidates in blocks: draw or breed, leave out what was seen, evaluate the symbols of
+/// whole blocks, offer to the best. Nothing is allocated for a candidate that is not kept.
+/// Deterministic in the seed and the calls. Threads: belongs to one; drafters of different sketches
+/// are independent.
 class Drafter {
  public:
   /// Keeps up to `keep` candidates. `coefficients` are the analyzer's; may be empty for a code
@@ -64,8 +65,11 @@ class Drafter {
   uint64_t key_of(std::size_t row) const;
   void put(std::size_t row, std::span<const int32_t> genes);
   void breed_row(std::size_t row, std::span<const Drafted> parents);
-  /// Scores rows [0, n) of the block; returns how many were new.
+  /// Of the n rows behind the waiting ones the new ones wait too, and a full block is scored.
+  /// Returns how many were new.
   std::size_t take(std::size_t n, bool to_sample);
+  /// Scores the first n of the waiting rows; the others move up.
+  void score(std::size_t n, bool to_sample);
   void gather(std::size_t n);
   void offer(double ns, uint64_t key, std::size_t row);
   void prune();
@@ -76,12 +80,13 @@ class Drafter {
   Rng rng_;
   KeySet seen_;
   DraftCounts counts_;
-  std::vector<std::vector<int32_t>> genes_;   // by decision: one block
+  std::vector<std::vector<int32_t>> genes_;   // by decision: two blocks
   std::vector<std::vector<double>> columns_;  // by parameter: one block
   std::vector<const double*> column_of_;      // by parameter
   std::vector<double> ns_, fits_;
   std::vector<uint64_t> keys_;
-  std::size_t num_proposed_ = 0;  // rows of a block of given candidates
+  std::size_t num_waiting_ = 0;   // new rows that are not scored yet, less than a block
+  std::size_t num_proposed_ = 0;  // rows behind them of a block of given candidates
   costmodel::SymbolScratch scratch_;
   double worst_ = 0;  // what a newcomer must beat once `keep` are held
   std::vector<Drafted> held_;

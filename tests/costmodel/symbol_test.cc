@@ -1,11 +1,14 @@
 // Numbers over tile parameters: folding, common parts, and batches that equal one by one.
 #include "costmodel/symbol/code.h"
+#include "costmodel/symbol/kernels.h"
 #include "costmodel/symbol/sym.h"
 #include "ir/support/rng.h"
 #include "tests/support/check.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <limits>
 #include <thread>
 
 namespace prunerc::costmodel {
@@ -180,6 +183,44 @@ TEST_CASE("batches of random expressions equal direct evaluation, for every size
     }
     CHECK(wrong == 0);
     for (const auto& column : batch) CHECK(column[n] == -77);
+  }
+}
+
+TEST_CASE("every operation has the same bits with either kind of vectors, and as a single one") {
+  constexpr std::size_t kValues = 2 * kKernelStep;
+  const auto bits = [](double x) { return std::bit_cast<uint64_t>(x); };
+  // Of every sign and size; what rounds, what is an integer, and what is not finite.
+  std::vector<double> some = {0, -0.0, 1, -1, 0.5, 2, 3, 1e-300, -1e300, 4503599627370495, 1e6};
+  some.push_back(std::numeric_limits<double>::infinity());
+  Rng rng(11);
+  while (some.size() < 40) some.push_back(std::exp2(80 * rng.uniform() - 40));
+  const auto fill = [&](std::vector<double>& values, bool is_uniform) {
+    for (double& v : values) v = some[rng.below(some.size())];
+    if (is_uniform) std::fill(values.begin(), values.end(), values[0]);
+  };
+  std::vector<double> a(kValues), b(kValues), c(kValues), narrow(kValues), wide(kValues);
+  for (int o = static_cast<int>(SymOp::kAdd); o <= static_cast<int>(SymOp::kSelect); ++o) {
+    const auto op = static_cast<SymOp>(o);
+    for (int which = 0; which < 8; ++which) {
+      const Uniform uniform{(which & 1) != 0, (which & 2) != 0, (which & 4) != 0};
+      if (op != SymOp::kSelect && uniform.a && (uniform.b || is_unary(op))) continue;
+      for (int round = 0; round < 20; ++round) {
+        fill(a, uniform.a);
+        fill(b, uniform.b);
+        fill(c, uniform.c);
+        kernel_of(op, uniform, false)(narrow.data(), a.data(), b.data(), c.data(), kValues);
+        if (has_wide_vectors()) {
+          kernel_of(op, uniform, true)(wide.data(), a.data(), b.data(), c.data(), kValues);
+        }
+        for (std::size_t i = 0; i < kValues; ++i) {
+          const double one =
+              op == SymOp::kSelect ? (a[i] != 0 ? b[i] : c[i]) : apply(op, a[i], b[i]);
+          const bool same = std::isnan(one) ? std::isnan(narrow[i]) : bits(one) == bits(narrow[i]);
+          CHECK(same);
+          if (has_wide_vectors() && !std::isnan(one)) CHECK(bits(one) == bits(wide[i]));
+        }
+      }
+    }
   }
 }
 
