@@ -162,16 +162,15 @@ class SymbolCompiler {
 
   // Where things are is known when all of them are.
   SymbolCode::Offset offset(Operand o) const {
-    const std::size_t columns = whole_lines(code_.scalars_.size());
-    std::size_t at = static_cast<std::size_t>(o.index);
     if (o.place == Place::kScalar) return o.index;
+    auto at = static_cast<std::size_t>(o.index);
     if (o.place == Place::kColumn) {
       const auto found = std::lower_bound(code_.params_.begin(), code_.params_.end(), o.index);
       at = static_cast<std::size_t>(found - code_.params_.begin());
     } else {
       at += code_.params_.size();
     }
-    return static_cast<SymbolCode::Offset>(columns + at * SymbolCode::kBlock);
+    return code_.first_block() + static_cast<SymbolCode::Offset>(at * SymbolCode::kBlock);
   }
 
   void link(std::span<const Operand> outputs) {
@@ -197,6 +196,10 @@ class SymbolCompiler {
 
 SymbolCode::SymbolCode(std::span<const Sym> outputs) { SymbolCompiler(this, outputs); }
 
+SymbolCode::Offset SymbolCode::first_block() const {
+  return static_cast<Offset>(whole_lines(scalars_.size()));
+}
+
 bool SymbolCode::reads(ir::ParamId param) const {
   return std::binary_search(params_.begin(), params_.end(), param.value);
 }
@@ -207,8 +210,9 @@ static_assert(SymbolCode::kBlock % kLine == 0);
 void SymbolCode::evaluate(std::span<const double* const> columns, std::size_t n,
                           std::span<double* const> outputs, SymbolScratch& scratch,
                           std::span<const double> coefficients) const {
-  const std::size_t blocks = whole_lines(scalars_.size());
-  scratch.memory.resize(kLine + blocks + (params_.size() + num_buffers_) * kBlock);
+  const auto blocks = static_cast<std::size_t>(first_block());
+  const std::size_t needed = kLine + blocks + (params_.size() + num_buffers_) * kBlock;
+  if (scratch.memory.size() < needed) scratch.memory.resize(needed);
   double* const memory = on_line(scratch.memory.data());
   std::copy(scalars_.begin(), scalars_.end(), memory);
   if (coefficients.empty()) coefficients = defaults_;

@@ -21,7 +21,7 @@ struct SymbolScratch {
 /// several threads at once, with a scratch each.
 class SymbolCode {
  public:
-  /// Candidates per block: every operation runs over one block at a time. Twenty blocks fit into
+  /// Candidates per block: every operation runs over one block at a time. Sixteen blocks fit into
   /// the smallest L1.
   static constexpr std::size_t kBlock = 256;
 
@@ -71,6 +71,8 @@ class SymbolCode {
     bool is_scalar = false;
   };
   friend class SymbolCompiler;
+
+  Offset first_block() const;
 
   std::vector<double> scalars_;  // constants, and room for coefficients and what depends on them
   std::vector<Setting> settings_;

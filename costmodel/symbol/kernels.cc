@@ -10,7 +10,7 @@ using Values = const double* __restrict;
 template <typename F>
 inline void for_each_value(std::size_t n, F&& f) {
   for (std::size_t first = 0; first < n; first += kKernelStep) {
-    for (std::size_t i = first; i < first + kKernelStep; ++i) f(i);
+    for (std::size_t i = 0; i < kKernelStep; ++i) f(first + i);
   }
 }
 
@@ -93,10 +93,13 @@ Kernel kernel_of(SymOp op, Uniform uniform, bool wide_vectors) {
                      : kernel<Choose>(uniform.b, uniform.c, wide_vectors);
   }
   return dispatch(op, [&]<SymOp kOp>() {
-    if constexpr (is_unary(kOp)) return kernel<ApplyUnary<kOp>>(wide_vectors);
-    if (uniform.a) return kernel<Apply<kOp, true, false>>(wide_vectors);
-    return uniform.b ? kernel<Apply<kOp, false, true>>(wide_vectors)
-                     : kernel<Apply<kOp, false, false>>(wide_vectors);
+    if constexpr (is_unary(kOp)) {
+      return kernel<ApplyUnary<kOp>>(wide_vectors);
+    } else {
+      if (uniform.a) return kernel<Apply<kOp, true, false>>(wide_vectors);
+      return uniform.b ? kernel<Apply<kOp, false, true>>(wide_vectors)
+                       : kernel<Apply<kOp, false, false>>(wide_vectors);
+    }
   });
 }
 

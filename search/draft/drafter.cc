@@ -75,6 +75,7 @@ void Drafter::finish() {
 }
 
 void Drafter::draw(int64_t n) {
+  finish();
   int fruitless = 0;
   while (n > 0 && fruitless < kFruitlessBlocks) {
     const std::size_t size = static_cast<std::size_t>(std::min<int64_t>(n, kBlock));
@@ -114,6 +115,7 @@ void Drafter::breed_row(std::size_t row, std::span<const Drafted> parents) {
 }
 
 void Drafter::breed(int64_t n) {
+  finish();
   if (genes_.empty()) return;
   int fruitless = 0;
   while (n > 0 && fruitless < kFruitlessBlocks) {

@@ -44,7 +44,8 @@ class Drafter {
   /// A parent for breed() besides the best, for instance one that was measured as fast.
   void add_parent(std::span<const int32_t> genes);
 
-  /// A given candidate, among others of a list; finish() scores what is left of the last block.
+  /// A given candidate, among others of a list; finish(), draw() and breed() score what is left of
+  /// the last block.
   void propose(std::span<const int32_t> genes);
   void finish();
 

@@ -147,7 +147,8 @@ std::vector<std::vector<double>> run(const SymbolCode& code, const Columns& colu
   std::vector<std::vector<double>> out(code.num_outputs(), std::vector<double>(n + 1, -77));
   std::vector<double*> pointers;
   for (auto& column : out) pointers.push_back(column.data());
-  SymbolScratch scratch;
+  // What another code left behind.
+  SymbolScratch scratch{std::vector<double>(1 << 16, std::nan(""))};
   code.evaluate(columns.pointers, n, pointers, scratch, coefs);
   return out;
 }
@@ -157,8 +158,8 @@ std::vector<std::vector<double>> run(const SymbolCode& code, const Columns& colu
 TEST_CASE("batches of random expressions equal direct evaluation, for every size") {
   Rng rng(11);
   for (int round = 0; round < 60; ++round) {
-    const std::size_t n = std::vector<std::size_t>{1, 5, 255, 256, 257, 700}[rng.below(6)];
-    const std::vector<Sample> all = samples(rng, n);
+    const std::size_t n = std::vector<std::size_t>{0, 1, 5, 255, 256, 257, 700}[rng.below(7)];
+    const std::vector<Sample> all = samples(rng, std::max<std::size_t>(n, 1));
     SymGraph graph;
     Maker maker(graph, rng, all);
     std::vector<Pair> made;
@@ -189,38 +190,65 @@ TEST_CASE("batches of random expressions equal direct evaluation, for every size
 TEST_CASE("every operation has the same bits with either kind of vectors, and as a single one") {
   constexpr std::size_t kValues = 2 * kKernelStep;
   const auto bits = [](double x) { return std::bit_cast<uint64_t>(x); };
+  // Which NaN is not said.
+  const auto same = [&](double x, double y) {
+    return bits(x) == bits(y) || (std::isnan(x) && std::isnan(y));
+  };
   // Of every sign and size; what rounds, what is an integer, and what is not finite.
   std::vector<double> some = {0, -0.0, 1, -1, 0.5, 2, 3, 1e-300, -1e300, 4503599627370495, 1e6};
   some.push_back(std::numeric_limits<double>::infinity());
   Rng rng(11);
   while (some.size() < 40) some.push_back(std::exp2(80 * rng.uniform() - 40));
-  const auto fill = [&](std::vector<double>& values, bool is_uniform) {
-    for (double& v : values) v = some[rng.below(some.size())];
-    if (is_uniform) std::fill(values.begin(), values.end(), values[0]);
-  };
-  std::vector<double> a(kValues), b(kValues), c(kValues), narrow(kValues), wide(kValues);
+  std::vector<double> values[3], out(kValues);
+  for (std::vector<double>& v : values) v.resize(kValues);
   for (int o = static_cast<int>(SymOp::kAdd); o <= static_cast<int>(SymOp::kSelect); ++o) {
     const auto op = static_cast<SymOp>(o);
+    const bool has_b = !is_unary(op), has_c = op == SymOp::kSelect;
     for (int which = 0; which < 8; ++which) {
-      const Uniform uniform{(which & 1) != 0, (which & 2) != 0, (which & 4) != 0};
-      if (op != SymOp::kSelect && uniform.a && (uniform.b || is_unary(op))) continue;
+      const bool of_all[] = {(which & 1) != 0, (which & 2) != 0, (which & 4) != 0};
+      if (!has_c && (of_all[2] || (of_all[0] && (of_all[1] || !has_b)))) continue;
+      const auto operand = [&](int k, std::size_t i) { return values[k][of_all[k] ? 0 : i]; };
       for (int round = 0; round < 20; ++round) {
-        fill(a, uniform.a);
-        fill(b, uniform.b);
-        fill(c, uniform.c);
-        kernel_of(op, uniform, false)(narrow.data(), a.data(), b.data(), c.data(), kValues);
-        if (has_wide_vectors()) {
-          kernel_of(op, uniform, true)(wide.data(), a.data(), b.data(), c.data(), kValues);
+        for (std::vector<double>& v : values) {
+          for (double& x : v) x = some[rng.below(some.size())];
         }
-        for (std::size_t i = 0; i < kValues; ++i) {
-          const double one =
-              op == SymOp::kSelect ? (a[i] != 0 ? b[i] : c[i]) : apply(op, a[i], b[i]);
-          const bool same = std::isnan(one) ? std::isnan(narrow[i]) : bits(one) == bits(narrow[i]);
-          CHECK(same);
-          if (has_wide_vectors() && !std::isnan(one)) CHECK(bits(one) == bits(wide[i]));
+        // Operands that are not there are not read; of those that are the same for all, one value.
+        const double *a = values[0].data(), *b = has_b ? values[1].data() : nullptr,
+                     *c = has_c ? values[2].data() : nullptr;
+        for (const bool wide : {false, true}) {
+          if (wide && !has_wide_vectors()) continue;
+          kernel_of(op, {of_all[0], of_all[1], of_all[2]}, wide)(out.data(), a, b, c, kValues);
+          for (std::size_t i = 0; i < kValues; ++i) {
+            const double one = has_c ? (operand(0, i) != 0 ? operand(1, i) : operand(2, i))
+                                     : apply(op, operand(0, i), has_b ? operand(1, i) : 0);
+            CHECK(same(one, out[i]));
+          }
         }
       }
     }
+  }
+}
+
+TEST_CASE("codes in turn in one scratch do not disturb each other") {
+  Rng rng(12);
+  const std::vector<Sample> all = samples(rng, 300);
+  const Columns columns(all);
+  std::vector<SymbolCode> codes;
+  std::vector<std::vector<std::vector<double>>> expected;
+  for (int i = 0; i < 6; ++i) {
+    SymGraph graph;
+    Maker maker(graph, rng, all);
+    const std::vector<Sym> outputs = {maker.make(i).symbol, maker.make(2).symbol};
+    codes.emplace_back(outputs);
+    expected.push_back(run(codes.back(), columns, all.size(), all[0].coefficients));
+  }
+  SymbolScratch scratch;
+  for (int round = 0; round < 30; ++round) {
+    const std::size_t which = rng.below(codes.size());
+    std::vector<std::vector<double>> out(2, std::vector<double>(all.size() + 1, -77));
+    double* const pointers[] = {out[0].data(), out[1].data()};
+    codes[which].evaluate(columns.pointers, all.size(), pointers, scratch, all[0].coefficients);
+    CHECK(out == expected[which]);
   }
 }
 

@@ -182,33 +182,60 @@ TEST_CASE("the drafter keeps the best of what it scores, each once") {
   CHECK(drafter.best()[63].ns <= best[63].ns);
 }
 
-TEST_CASE("given candidates are all scored, whatever is excluded or finished between them") {
+TEST_CASE("candidates that wait for a full block are scored as if each came alone") {
   Toy toy;
-  Drafter drafter(toy.sketch, 64, {}, 5);
   std::vector<std::vector<int32_t>> all;
   for (int32_t a = 0; a < toy.sketch.tables[0].size(); ++a) {
     for (int32_t b = 0; b < toy.sketch.tables[1].size(); ++b) all.push_back({a, b, (a + b) % 4});
   }
   Rng rng(3);
   for (std::size_t i = all.size(); i-- > 1;) std::swap(all[i], all[rng.below(i + 1)]);
+  // Every third is excluded just before, every seventh comes twice.
+  const auto go = [&](Drafter& drafter, std::size_t finish_every) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (i % 3 == 0) drafter.exclude(all[i]);
+      drafter.propose(all[i]);
+      if (i % 7 == 0) drafter.propose(all[i]);
+      if (i % finish_every == 0) drafter.finish();
+    }
+    drafter.finish();
+  };
+  Drafter waiting(toy.sketch, 64, {}, 5), alone(toy.sketch, 64, {}, 5);
+  go(waiting, 1000);
+  go(alone, 1);
   std::vector<double> truth;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    // Every third is excluded just before, every seventh comes twice.
-    if (i % 3 == 0) drafter.exclude(all[i]);
-    drafter.propose(all[i]);
-    if (i % 7 == 0) drafter.propose(all[i]);
-    if (i % 1000 == 500) drafter.finish();
     const Drafted drafted{0, 0, all[i]};
     if (i % 3 != 0 && toy.fits(drafted)) truth.push_back(toy.ns(drafted));
   }
-  drafter.finish();
   REQUIRE(truth.size() > 1000);
-  CHECK(drafter.counts().feasible == static_cast<int64_t>(truth.size()));
-  CHECK(drafter.counts().scored == static_cast<int64_t>(all.size() - (all.size() + 2) / 3));
   std::sort(truth.begin(), truth.end());
-  const std::vector<Drafted> best = drafter.best();
-  REQUIRE(best.size() == 64);
-  for (std::size_t i = 0; i < best.size(); ++i) CHECK(best[i].ns == truth[i]);
+  const auto equal = [](std::span<const Drafted> a, std::span<const Drafted> b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+      return x.ns == y.ns && x.key == y.key && x.genes == y.genes;
+    });
+  };
+  CHECK(equal(waiting.best(), alone.best()));
+  CHECK(equal(waiting.sample(), alone.sample()));
+  for (const Drafter* drafter : {&waiting, &alone}) {
+    CHECK(drafter->counts().feasible == static_cast<int64_t>(truth.size()));
+    CHECK(drafter->counts().scored == static_cast<int64_t>(all.size() - (all.size() + 2) / 3));
+    const std::vector<Drafted> best = drafter->best();
+    REQUIRE(best.size() == 64);
+    for (std::size_t i = 0; i < best.size(); ++i) CHECK(best[i].ns == truth[i]);
+  }
+}
+
+TEST_CASE("drawing and breeding score what was given before") {
+  Toy toy;
+  Drafter drafter(toy.sketch, 64, {}, 5);
+  const int32_t first[] = {0, 0, 0}, second[] = {1, 1, 1};
+  drafter.propose(first);
+  drafter.draw(0);
+  CHECK(drafter.counts().scored == 1);
+  drafter.propose(second);
+  drafter.breed(0);
+  CHECK(drafter.counts().scored == 2);
 }
 
 TEST_CASE("a small space is exhausted and the drafter ends") {
