@@ -67,6 +67,7 @@ SUPPORT_LAYER = 3
 SHARED_TEST_HEADERS = {
     "tests/property/fpv_runs.h": ["bench"],  # The benchmark runs what the property test runs, only more of it.
     "tests/codegen/gpu_run.h": ["property"],  # Candidates of the search run as hand-written schedules do.
+    "tests/search/programs.h": ["golden"],  # What strategies ask for is recorded on the operators of their tests.
 }
 
 # Third parties: how their headers begin, and where they may be included: folders, and whether in headers too.
