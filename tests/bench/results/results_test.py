@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""What is read from results, which claim it belongs to, and the page that is made of it."""
+"""What is read from results, which claim it belongs to, and the tables that are made of it."""
 
-import base64
 import glob
-import html.parser
 import json
 import os
 import random
+import shutil
 import sys
 import tempfile
 import unittest
@@ -14,16 +13,20 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import claims
-import page
+import layouts
 import rows as results
+import tables
 
 
 def row(name, value=1.0, unit="", goal=None, note=""):
     return {"name": name, "value": value, "unit": unit, "goal": goal, "note": note}
 
 
-def file_of(*rows, bench="draft"):
-    return json.dumps({"bench": bench, "machine": "a machine", "rows": rows}, indent=1)
+FACTS = {"machine": "a machine", "date": "2026-11-23", "commit": "0123456789ab", "seeds": [1]}
+
+
+def file_of(*rows, bench="draft", **facts):
+    return json.dumps({"bench": bench, **FACTS, **facts, "rows": rows}, indent=1)
 
 
 def rows_of(*rows):
@@ -45,16 +48,16 @@ class Reading(unittest.TestCase):
         self.assertEqual(("draft", "a machine"), (read.bench, read.machine))
         self.assertEqual([results.Row("b", 2.0, "ms", 3.0, "one"), results.Row("a", None)], list(read.rows.values()))
 
-    def test_the_day_of_a_measurement_is_said_where_it_is_known(self):
-        content = json.dumps({"bench": "draft", "machine": "a machine", "date": "2026-11-23", "rows": []})
-        self.assertEqual("a machine, 2026-11-23", results.parse(content).machine)
-        self.rejects(content.replace('"2026-11-23"', "20261123"), "date is not a text")
-
-    def test_other_benchmarks_are_none_of_ours_whatever_their_rows_are(self):
-        self.assertIsNone(results.parse('{"bench": "cpu", "rows": [[1, 2]]}'))
+    def test_machine_date_commit_and_seeds_are_wanted(self):
+        self.rejects(file_of(machine=""), "names no machine")
+        self.rejects(file_of(date="yesterday"), "names no date")
+        self.rejects(file_of(date=20261123), "date is not a text")
+        self.rejects(file_of(commit=""), "names no commit")
+        for seeds in ([], 3, ["1"], [True], None):
+            self.rejects(file_of(seeds=seeds), "names no seeds")
 
     def test_no_beginning_of_a_file_is_read(self):
-        content = file_of(row("top1/pacm", 0.9, note="0.8 to 1.0"), bench="costmodel")
+        content = file_of(row("top1/pacm", 0.9, note="0.8 to 1.0"), bench="costmodel").rstrip()
         for length in range(len(content)):
             with self.assertRaises(results.Damaged, msg=content[:length]):
                 results.parse(content[:length])
@@ -193,27 +196,6 @@ class Views(unittest.TestCase):
 
 
 class Claims(unittest.TestCase):
-    def text(self, name):
-        with open(os.path.join(HERE, name), encoding="utf-8") as file:
-            return file.read()
-
-    def test_each_claim_has_a_script_and_each_script_a_claim(self):
-        scripts = {os.path.basename(path) for path in glob.glob(os.path.join(HERE, "*.sh"))} - {"plot.sh"}
-        self.assertEqual({claim.name + ".sh" for claim in claims.CLAIMS}, scripts)
-        for claim in claims.CLAIMS:
-            with self.subTest(claim=claim.name):
-                command = f"./dev bench {claim.bench} --only {claim.group} --json tests/bench/results/{claim.name}.json"
-                script = self.text(claim.name + ".sh")
-                self.assertIn(f'\ntime {command} "$@"\n', script)
-                self.assertTrue(os.access(os.path.join(HERE, claim.name + ".sh"), os.X_OK))
-                self.assertLess(0, script.index("\n# Published: "))
-                self.assertLess(script.index("\n# Published: "), script.index("\n# Here: "))
-
-    def test_the_readme_has_a_line_for_each_claim(self):
-        lines = self.text("README.md").splitlines()
-        for claim in claims.CLAIMS:
-            self.assertEqual(1, sum(f"| `{claim.name}.sh` |" in line for line in lines), claim.name)
-
     def test_a_row_belongs_to_one_claim(self):
         for bench, name, owner in (
             ("draft", "draft_per_s/gpu/conv2d/gpu+row per thread (exhausted)", "draft_throughput"),
@@ -241,80 +223,92 @@ class Claims(unittest.TestCase):
                 owners = [claim.name for claim in claims.CLAIMS if claim.bench == bench and claim.has(name)]
                 self.assertEqual([owner], owners)
 
-    def test_a_claims_own_file_goes_first(self):
-        accuracy = next(claim for claim in claims.CLAIMS if claim.name == "model_accuracy")
-        mine, other = (results.parse(file_of(row("top1/pacm"), bench="costmodel")) for _ in range(2))
-        files = {"a/all.json": other, "a/model_accuracy.json": mine,
-                 "a/draft.json": results.parse(file_of(row("top1/pacm"))),
-                 "a/speed.json": results.parse(file_of(row("infer_512_ms"), bench="costmodel"))}
-        self.assertEqual(["a/model_accuracy.json"], claims.sources_of(accuracy, files, prefer_own=True))
-        self.assertEqual(["a/all.json", "a/model_accuracy.json"], claims.sources_of(accuracy, files, prefer_own=False))
-        del files["a/model_accuracy.json"]
-        self.assertEqual(["a/all.json"], claims.sources_of(accuracy, files, prefer_own=True))
-
-
-class Tags(html.parser.HTMLParser):
-    """Whether tags close in order, what they load, and the texts."""
-
-    EMPTY = {"meta", "img"}
-
-    def __init__(self):
-        super().__init__()
-        self.open, self.names, self.loads, self.texts = [], [], [], []
-
-    def handle_starttag(self, tag, attributes):
-        self.names.append(tag)
-        self.loads += [value for name, value in attributes if name in ("src", "href", "style")]
-        if tag not in self.EMPTY:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open and self.open[-1] == tag, (tag, self.open)
-        self.open.pop()
-
-    def handle_data(self, data):
-        self.texts.append(data)
-
-
-class Page(unittest.TestCase):
-    HOSTILE = '<script src="http://elsewhere"></script> & "more" </table>'
-
-    def section(self, **fields):
-        values = {"claim": claims.CLAIMS[0], "source": "results.json", "machine": "a machine", "rows": []}
-        return page.Section(**{**values, **fields})
-
-    def tags(self, sections, missing=()):
-        tags = Tags()
-        tags.feed(page.page_html(sections, missing))
-        tags.close()
-        self.assertEqual([], tags.open)
-        return tags
-
-    def test_it_loads_nothing_and_shows_hostile_text_as_text(self):
-        picture = page.Picture("name", self.HOSTILE, b"\x89PNG...")
-        rows = [results.Row(self.HOSTILE, 1.5, self.HOSTILE, 2.0, self.HOSTILE)]
-        tags = self.tags([self.section(source=self.HOSTILE, machine=self.HOSTILE, rows=rows, pictures=[picture])])
-        self.assertNotIn("script", tags.names)
-        self.assertEqual(1, len(tags.loads))
-        head, data = tags.loads[0].split(",")
-        self.assertEqual(("data:image/png;base64", picture.png), (head, base64.b64decode(data)))
-        self.assertEqual(3, tags.texts.count(self.HOSTILE))
-
-    def test_goals_are_counted_and_values_that_are_missing_shown(self):
-        rows = [results.Row("top1/pacm", 0.93, goal=0.92), results.Row("top5/pacm", 0.9, goal=0.98), results.Row("x", None)]
-        texts = self.tags([self.section(rows=rows)]).texts
-        self.assertIn("1 of 2 met", texts)
-        self.assertIn("none", texts)
-
-    def test_claims_without_results_are_named(self):
-        text = "".join(self.tags([], claims.CLAIMS).texts)
+    def test_each_claim_has_a_layout_and_a_file_of_its_benchmark(self):
+        self.assertEqual({claim.name for claim in claims.CLAIMS}, set(layouts.LAYOUTS))
+        files = tables.read_all(HERE)
         for claim in claims.CLAIMS:
-            self.assertIn(f"tests/bench/paper/{claim.name}.sh", text)
+            with self.subTest(claim=claim.name):
+                self.assertEqual({claim.bench}, {read.bench for read in tables.files_of(claim, files).values()})
 
-    def test_the_short_text_has_the_pictures_of_each_section(self):
-        text = page.page_markdown([self.section(pictures=[page.Picture("some", "Some", b"")]), self.section()])
-        self.assertIn("\n![Some](some.png)\n", text)
-        self.assertEqual(1, text.count("\n## "))
+
+class Tables(unittest.TestCase):
+    """On a copy of the results, with one thing changed."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        for path in glob.glob(os.path.join(HERE, "*.json")) + [os.path.join(HERE, "README.md")]:
+            shutil.copyfile(path, os.path.join(self.folder, os.path.basename(path)))
+
+    def change(self, name, old, new):
+        path = os.path.join(self.folder, name)
+        content = tables.read_text(path)
+        self.assertIn(old, content)
+        tables.write(path, content.replace(old, new, 1))
+
+    def refused(self, reason):
+        with self.assertRaises(tables.Refused) as caught:
+            tables.check(self.folder, [])
+        self.assertIn(reason, str(caught.exception))
+
+    def test_the_page_is_what_the_files_say(self):
+        self.assertEqual([], tables.check(HERE, []), "run tests/bench/results/tables.py")
+
+    def test_the_readme_is_what_the_files_say(self):
+        readme = os.path.join(HERE, "..", "..", "..", "README.md")
+        self.assertEqual([], tables.check(HERE, [readme]), "run tests/bench/results/tables.py --update README.md")
+
+    def test_a_changed_value_is_noticed(self):
+        self.assertEqual([], tables.check(self.folder, []))
+        self.change("resnet50.json", '"value":13.88888888888889', '"value":14.88888888888889')
+        self.assertIn("not what the JSON files say", tables.check(self.folder, [])[0])
+
+    def test_a_changed_table_is_noticed(self):
+        self.change("README.md", "| 0 of 1 |", "| 1 of 1 |")
+        self.assertIn("not what the JSON files say", tables.check(self.folder, [])[0])
+
+    def test_results_without_machine_date_commit_or_seeds_are_refused(self):
+        for key in ("machine", "date", "commit", "seeds"):
+            with self.subTest(key=key):
+                self.setUp()
+                self.change("o1.json", f'"{key}":', f'"no {key}":')
+                self.refused(f"o1.json: names no {key}")
+
+    def test_only_committed_code_counts(self):
+        for commit in ("unknown", "bf4a52659a8d-dirty"):
+            with self.subTest(commit=commit):
+                self.setUp()
+                self.change("o1.json", "bf4a52659a8d", commit)
+                self.refused(f"no committed code was measured: {commit}")
+
+    def test_a_file_that_no_table_shows_is_refused(self):
+        shutil.copyfile(os.path.join(HERE, "o1.json"), os.path.join(self.folder, "forgotten.json"))
+        self.refused("no entry of claims.py shows forgotten")
+
+    def test_no_table_is_longer_than_thirty_rows(self):
+        files = tables.read_all(HERE)
+        for claim in claims.CLAIMS:
+            for caption, table in layouts.LAYOUTS[claim.name](tables.files_of(claim, files)):
+                with self.subTest(claim=claim.name, caption=caption):
+                    self.assertLess(1, len(table), "it shows something")
+                    self.assertGreaterEqual(31, len(table))
+                    self.assertEqual({len(table[0])}, set(map(len, table)))
+
+    def test_a_rival_ahead_is_marked(self):
+        rows = [row("gemm/t1/prunerc", 99.0), row("gemm/t1/onednn", 100.0), row("gemm/t1/eigen", 50.0), row("gemm/t1/limit", 200.0)]
+        behind = layouts.kernels({"cpu": results.parse(file_of(*rows, bench="cpu"))}, 1)
+        self.assertEqual(["gemm", "", "99", "100 (onednn)", "0.990 ▼", "200", "50 %"], behind[1])
+        rows[0]["value"] = 101.0
+        ahead = layouts.kernels({"cpu": results.parse(file_of(*rows, bench="cpu"))}, 1)
+        self.assertEqual("1.010", ahead[1][4])
+        self.assertEqual("2 of 3 ▼", layouts.never(results.Row("x", 1.0, note="400 trials, 3 seeds, 2 never; ends"), (0, 1, 2)))
+        self.assertEqual("0.5 x ▼", layouts.gain(results.Row("x", 0.5)))
+
+    def test_the_small_table_goes_between_its_marks_alone(self):
+        text = f"before\n{tables.BEGIN}\nold\n{tables.END}\nafter\n"
+        self.assertEqual(f"before\n{tables.BEGIN}\nnew\n{tables.END}\nafter\n", tables.update(text, "new"))
+        self.assertEqual("no marks", tables.update("no marks", "new"))
+        self.assertGreaterEqual(12, len(tables.small_table(HERE).splitlines()))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,9 @@
-"""Rows of result files: reading them, and the curves and bars that their names and notes hold. Draws nothing."""
+"""Results files: reading them, and the curves and bars that their rows' names and notes hold."""
 
 import json
 import math
 import re
 from dataclasses import dataclass
-
-BENCHES = ("draft", "costmodel")
 
 NUMBER = r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
 
@@ -38,8 +36,17 @@ class Row:
 @dataclass(frozen=True)
 class Results:
     bench: str
-    machine: str  # and the day, which files of before 2026-11-23 lack
+    machine: str
+    date: str
+    commit: str  # of the code that was measured
+    seeds: tuple
+    history: str  # how date, commit and seeds came to be known, if not when the file was written
     rows: dict  # by name, in the order of the file
+
+    def short_machine(self):
+        """"znver5" of "AMD EPYC, 2 threads (znver5)"."""
+        found = re.search(r"\((\w+)\)$", self.machine)
+        return found[1] if found else self.machine
 
 
 @dataclass(frozen=True)
@@ -71,15 +78,13 @@ def text(fields, key, what):
 
 
 def parse(content):
-    """Results of a file's text; None of a benchmark that is not drawn here. Raises Damaged."""
+    """Results of a file's text. Raises Damaged, also where machine, date, commit or seeds are missing."""
     try:
         data = json.loads(content)
     except (ValueError, RecursionError) as problem:
         raise Damaged(f"no JSON: {problem}") from None
     if not isinstance(data, dict) or not isinstance(data.get("bench"), str):
         raise Damaged("no results of a benchmark")
-    if data["bench"] not in BENCHES:
-        return None
     if not isinstance(data.get("rows"), list):
         raise Damaged("rows are missing")
     rows = {}
@@ -97,8 +102,17 @@ def parse(content):
             number(fields.get("goal"), f"{what}: goal"),
             text(fields, "note", what),
         )
-    machine, date = (text(data, key, "the file") for key in ("machine", "date"))
-    return Results(data["bench"], f"{machine}, {date}" if date else machine, rows)
+    machine, date, commit, history = (text(data, key, "the file") for key in ("machine", "date", "commit", "history"))
+    if not machine:
+        raise Damaged("names no machine")
+    if not re.fullmatch(r"20\d\d-[01]\d-[0-3]\d", date):
+        raise Damaged("names no date")
+    if not commit:
+        raise Damaged("names no commit")
+    seeds = data.get("seeds")
+    if not isinstance(seeds, list) or not seeds or not all(type(seed) is int for seed in seeds):
+        raise Damaged("names no seeds")
+    return Results(data["bench"], machine, date, commit, tuple(seeds), history, rows)
 
 
 def read(path):
