@@ -6,13 +6,16 @@
 #include "runtime/cpu/limits.h"
 #include "runtime/cpu/orc.h"
 #include "runtime/cpu/pool.h"
+#include "tests/bench/report.h"
+
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,13 +28,6 @@ struct Case {
   double work = 0;  // operations or bytes of one run
   std::string unit;
   double goal = 0;  // part of the multiply-add limit; 0: none
-};
-
-struct Row {
-  std::string name;
-  double value = 0;
-  std::string unit;
-  double goal = 0;
 };
 
 // C = A B with a tile of mr x nr in registers; the panel of B is copied next to where it is used.
@@ -135,36 +131,24 @@ double time_ns(const codegen::Artifact& artifact, PrunercKernel kernel,
   return samples[samples.size() / 2];
 }
 
-Result<std::vector<Row>> run(const Case& c, double limit) {
+std::vector<bench::Row> rows_of(const Case& c, double limit) {
   const runtime::Pool pool({.num_threads = 1});
-  PRUNERC_TRY(const ir::Program program, ir::parse(c.text));
-  PRUNERC_TRY(const codegen::Artifact warm, codegen::compile_cpu(program, ir::Target{}));
+  const ir::Program program = ir::parse(c.text).value();
+  codegen::compile_cpu(program, ir::Target{}).value();  // the first one is slower
   const double start = now_ns();
-  PRUNERC_TRY(const codegen::Artifact artifact, codegen::compile_cpu(program, ir::Target{}));
+  const codegen::Artifact artifact = codegen::compile_cpu(program, ir::Target{}).value();
   const double compile_ms = (now_ns() - start) / 1e6;
-  PRUNERC_TRY(const runtime::LoadedKernel kernel, runtime::load_kernel(artifact));
+  const runtime::LoadedKernel kernel = runtime::load_kernel(artifact).value();
   const double ns = time_ns(artifact, kernel.entry(), pool.launch());
-  return std::vector<Row>{{c.name + "/t1/hand", c.work / ns, c.unit, c.goal * limit},
-                          {c.name + "/compile", compile_ms, "ms", 100}};
+  std::optional<double> goal;
+  if (c.goal > 0) goal = c.goal * limit;
+  return {{c.name + "/t1/hand", c.work / ns, c.unit, goal, ""},
+          {c.name + "/compile", compile_ms, "ms", 100, "", /*at_most=*/true}};
 }
 
-void write_json(const std::string& path, const std::vector<Row>& rows) {
-  std::FILE* out = std::fopen(path.c_str(), "w");
-  if (out == nullptr) return std::perror(path.c_str());
-  std::fprintf(out, "{\"bench\": \"codegen\", \"machine\": \"%s\", \"rows\": [",
-               codegen::host_target(ir::Target{}).llvm_cpu.c_str());
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    std::fprintf(out, "%s\n  {\"name\": \"%s\", \"value\": %.6g, \"unit\": \"%s\", \"goal\": %.6g}",
-                 i == 0 ? "" : ",", rows[i].name.c_str(), rows[i].value, rows[i].unit.c_str(),
-                 rows[i].goal);
-  }
-  std::fprintf(out, "\n]}\n");
-  std::fclose(out);
-}
-
-int main_with(const std::string& json) {
+std::vector<bench::Row> all_rows() {
   const double limit = runtime::measure_fma_gflops(1, 50'000'000);
-  std::vector<Row> rows = {{"fma/t1/limit", limit, "GFLOP/s", 0}};
+  std::vector<bench::Row> rows = {{"fma/t1/limit", limit, "GFLOP/s", std::nullopt, ""}};
   const std::vector<Case> cases = {
       {"gemm_1024_6x64", gemm(6, 64), 2.0 * 1024 * 1024 * 1024, "GFLOP/s", 0.6},
       {"gemm_1024_12x32", gemm(12, 32), 2.0 * 1024 * 1024 * 1024, "GFLOP/s", 0.6},
@@ -172,30 +156,20 @@ int main_with(const std::string& json) {
       {"softmax_1536x128", kSoftmax, 1536.0 * 128 * 4 * 2, "GB/s", 0},
   };
   for (const Case& c : cases) {
-    const Result<std::vector<Row>> result = run(c, limit);
-    if (!result.ok()) {
-      std::fprintf(stderr, "%s: %s\n", c.name.c_str(), result.error().message().c_str());
-      return 1;
-    }
-    rows.insert(rows.end(), result->begin(), result->end());
+    for (bench::Row& row : rows_of(c, limit)) rows.push_back(std::move(row));
   }
-  for (const Row& row : rows) {
-    std::printf("%-28s %10.1f %-8s", row.name.c_str(), row.value, row.unit.c_str());
-    if (row.goal > 0) std::printf("  goal %.1f", row.goal);
-    std::printf("\n");
-  }
-  if (!json.empty()) write_json(json, rows);
-  return 0;
+  return rows;
 }
 
 }  // namespace
 }  // namespace prunerc
 
 int main(int argc, char** argv) {
-  const bool has_json = argc == 3 && std::strcmp(argv[1], "--json") == 0;
-  if (argc != 1 && !has_json) {
-    std::fprintf(stderr, "usage: codegen [--json OUT]\n");
-    return 2;
-  }
-  return prunerc::main_with(has_json ? argv[2] : "");
+  std::string json;
+  CLI::App app("hand-written schedules through code generation");
+  app.add_option("--json", json, "write the rows to this file");
+  CLI11_PARSE(app, argc, argv);
+  constexpr uint64_t kNoSeed = 0;  // nothing is random
+  const prunerc::bench::Group groups[] = {{"hand", prunerc::all_rows, {kNoSeed}}};
+  return prunerc::bench::report("codegen", groups, /*only=*/"", json);
 }

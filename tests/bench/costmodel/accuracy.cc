@@ -66,8 +66,7 @@ double mean_of(const std::map<int32_t, TaskQuality>& tasks, Field field) {
   return sum / static_cast<double>(std::max<std::size_t>(1, tasks.size()));
 }
 
-// As TenSet defines top-k (pruner.md 8.2): the best times' sum over the chosen ones' sum, so that
-// slow tasks count more.
+// TenSet's top-k: the best times' sum over the chosen ones' sum, so that slow tasks count more.
 Row sums_row(const std::string& name, const std::vector<Run>& runs, Field field) {
   std::vector<double> ratios;
   double mean = 0;

@@ -122,7 +122,7 @@ double geometric_mean(const std::vector<double>& values) {
   return values.empty() ? 0 : std::exp(sum / static_cast<double>(values.size()));
 }
 
-/// The published speedups (pruner.md 8.3).
+/// The published speedups (Pruner, ASPLOS'25, arXiv 2402.02361, abstract).
 std::optional<double> goal_of(const std::string& name, std::string_view baseline) {
   if (name == "pruner" && baseline == "ansor") return 2.6;
   if (name == "moa-pruner" && baseline == "ansor") return 4.82;

@@ -1,4 +1,5 @@
 #include "search/replay.h"
+
 #include "search/strategies.h"
 #include "tests/bench/draft/curve.h"
 #include "tests/bench/draft/pools.h"

@@ -1,9 +1,10 @@
+#include "tests/bench/gpu_host/cases.h"
+
 #include "codegen/codegen.h"
 #include "ir/support/check.h"
 #include "ir/support/rng.h"
 #include "search/sampler.h"
 #include "search/space.h"
-#include "tests/bench/gpu_host/cases.h"
 #include "tests/support/gpu_programs.h"
 #include "tests/support/half_products.h"
 #include "tests/support/operators.h"

@@ -189,8 +189,7 @@ std::vector<Row> tally(const std::vector<HostCase>& cases, const std::vector<Out
   for (const auto& [reason, n] : refused) fmt::print("  refused {}: {}\n", n, reason);
   std::string for_archs;
   for (const auto& [arch, n] : archs) for_archs += fmt::format(", {} for {}", n, arch);
-  return {{"programs", static_cast<double>(cases.size()) - num_refused, "programs",
-           std::nullopt,
+  return {{"programs", static_cast<double>(cases.size()) - num_refused, "programs", std::nullopt,
            fmt::format("{} operators{}; {} more were refused", ops.size(), for_archs, num_refused)},
           {"programs_ok", static_cast<double>(num_ok), "programs", std::nullopt,
            "values in six orders, no race, compiled, resources as in the log"},

@@ -1,5 +1,6 @@
 // What the verifier must show: no false alarm, no accepted mutant, rates and times.
 #include "ir/fpv/fpv.h"
+
 #include "ir/lang/lang.h"
 #include "ir/parser.h"
 #include "ir/support/check.h"
