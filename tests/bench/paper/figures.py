@@ -95,10 +95,10 @@ def to_ansor(rows, live=""):
         return None
     figure, (axis,) = panels(1, width=max(5, 0.8 * len(groups) + 3), height=3.4)
     draw_bars(axis, groups, ["trials", "seconds"])
-    goal_line(axis, 1, "as many as Ansor", linestyle="-")
+    goal_line(axis, 1, "as many as ansor", linestyle="-")
     goal_line(axis, 3, "goal")
     goal_line(axis, 2.6, "published mean, 3 GPUs", linestyle=":")
-    axis.set(ylabel="times fewer than Ansor's", xlabel="task")
+    axis.set(ylabel="times fewer than ansor's", xlabel="task")
     legend(figure, [axis])
     return figure
 
@@ -304,9 +304,9 @@ FIGURES = {
         ("draft_penalties", "The published analyzers without each penalty", draft_penalties),
     ],
     "ablation": [("ablation", "The default strategy with one thing changed", regrets)],
-    "search_vs_ansor": [("to_ansor", "Trials and seconds to Ansor's final latency, replayed", to_ansor)],
-    "search_live": [("live_to_ansor", "Trials and seconds to Ansor's final latency, live", live_to_ansor)],
-    "resnet50": [("resnet50_to_ansor", "ResNet-50: trials and seconds to Ansor's final latency", live_to_ansor)],
+    "search_vs_ansor": [("to_ansor", "Trials and seconds to ansor's final latency, replayed", to_ansor)],
+    "search_live": [("live_to_ansor", "Trials and seconds to ansor's final latency, live", live_to_ansor)],
+    "resnet50": [("resnet50_to_ansor", "ResNet-50: trials and seconds to ansor's final latency", live_to_ansor)],
     "seconds_to_tvm": [("tvm_seconds", "Seconds to what TVM's Ansor reached", tvm_seconds)],
     "o1": [("o1_ratio", "Answers without measuring beside tuned ones", o1_ratios)],
     "model_accuracy": [

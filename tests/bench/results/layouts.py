@@ -78,8 +78,8 @@ def kernels(files, threads):
                 continue
             peer = max(by_who, key=lambda who: by_who[who].value)
             ratio = ours.value / by_who[peer].value
-            table.append([case, ours.unit, shown(ours.value), f"{shown(by_who[peer].value)} ({peer})",
-                          f"{ratio:.3f}" + (BEHIND if ratio < 1 else ""), shown(limit.value), share(ours.value / limit.value)])
+            table.append([case, ours.unit, f"{ours.value:.1f}", f"{by_who[peer].value:.1f} ({peer})",
+                          f"{ratio:.3f}" + (BEHIND if ratio < 1 else ""), f"{limit.value:.1f}", share(ours.value / limit.value)])
     return table
 
 

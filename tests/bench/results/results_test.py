@@ -297,7 +297,7 @@ class Tables(unittest.TestCase):
     def test_a_rival_ahead_is_marked(self):
         rows = [row("gemm/t1/prunerc", 99.0), row("gemm/t1/onednn", 100.0), row("gemm/t1/eigen", 50.0), row("gemm/t1/limit", 200.0)]
         behind = layouts.kernels({"cpu": results.parse(file_of(*rows, bench="cpu"))}, 1)
-        self.assertEqual(["gemm", "", "99", "100 (onednn)", "0.990 ▼", "200", "50 %"], behind[1])
+        self.assertEqual(["gemm", "", "99.0", "100.0 (onednn)", "0.990 ▼", "200.0", "50 %"], behind[1])
         rows[0]["value"] = 101.0
         ahead = layouts.kernels({"cpu": results.parse(file_of(*rows, bench="cpu"))}, 1)
         self.assertEqual("1.010", ahead[1][4])
