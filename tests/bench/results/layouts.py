@@ -10,6 +10,10 @@ import rows as results
 BEHIND = " ▼"
 
 
+def marked(text, is_behind):
+    return text + (BEHIND if is_behind else "")
+
+
 def shown(value):
     """Three significant digits; thousands in full."""
     if value is None:
@@ -35,14 +39,14 @@ def gain(row):
         return ""
     point = results.point(row) if " by seed " in row.note else results.Point(row.value, row.value, row.value)
     spread = f" ({shown(point.low)} to {shown(point.high)})" if point.low != point.high else ""
-    return f"{shown(row.value)} x{spread}" + (BEHIND if row.value < 1 else "")
+    return marked(f"{shown(row.value)} x{spread}", row.value < 1)
 
 
 def end(row):
     """The baseline's latency at its end over ours: "1.035 x (0.990 to 1.008)"."""
     point = results.point(row)
     spread = f" ({point.low:.3f} to {point.high:.3f})" if point.low != point.high else ""
-    return f"{row.value:.4g} x{spread}" + (BEHIND if row.value < 1 else "")
+    return marked(f"{row.value:.4g} x{spread}", row.value < 1)
 
 
 def spread_of(values, show=shown):
@@ -59,11 +63,17 @@ def never(row, seeds):
     found = re.search(r"(\d+) never", row.note)
     if found is None:
         return ""
-    return f"{found[1]} of {len(seeds)}" + (BEHIND if 2 * int(found[1]) > len(seeds) else "")
+    return marked(f"{found[1]} of {len(seeds)}", 2 * int(found[1]) > len(seeds))
 
 
 def class_of(task):
     return re.split(r"[_\d]", task)[0]
+
+
+def rate(row):
+    """One decimal, and the range over rounds where the file has it."""
+    point = results.point(row)
+    return f"{row.value:.1f}" + (f" ({point.low:.1f} to {point.high:.1f})" if point.low != point.high else "")
 
 
 def kernels(files, threads):
@@ -78,8 +88,8 @@ def kernels(files, threads):
                 continue
             peer = max(by_who, key=lambda who: by_who[who].value)
             ratio = ours.value / by_who[peer].value
-            table.append([case, ours.unit, f"{ours.value:.1f}", f"{by_who[peer].value:.1f} ({peer})",
-                          f"{ratio:.3f}" + (BEHIND if ratio < 1 else ""), f"{limit.value:.1f}", share(ours.value / limit.value)])
+            table.append([case, ours.unit, rate(ours), f"{rate(by_who[peer])} ({peer})",
+                          marked(f"{ratio:.3f}", ratio < 1), f"{limit.value:.1f}", share(ours.value / limit.value)])
     return table
 
 
@@ -96,7 +106,7 @@ def seconds_to_tvm(files):
             missed = never(row, read.seeds)
             # The goal is a fifth of what TVM's search took.
             table.append([task, read.short_machine(), "never" if missed.endswith(BEHIND) else shown(row.value), shown(5 * row.goal),
-                          f"{reached.value:.2f}" + (BEHIND if reached.value < reached.goal else ""),
+                          marked(f"{reached.value:.2f}", reached.value < reached.goal),
                           by_seed[1] if by_seed else "", f"{reached.goal:.2f}", missed])
     return [("", [table[0]] + sorted(table[1:], key=lambda line: line[0]))]
 
@@ -112,9 +122,10 @@ def live(files):
                 continue
             get = lambda name: read.rows.get(f"{name}/{task}")
             name, _, strategy = task.partition("@")
-            table.append([read.short_machine(), name, strategy or ("pruner" if other == "ansor" else "pruner-offline"), other, gain(row),
+            first, final = ("pruner", "live_final") if other == "ansor" else ("pruner-offline", f"live_final_{other}")
+            table.append([read.short_machine(), name, strategy or first, other, gain(row),
                           gain(get(f"live_time_to_{other}")), gain(get(f"live_time_to_{other}_own")),
-                          gain(get(f"live_time_to_{other}_near")), end(get("live_final" if other == "ansor" else f"live_final_{other}")), share(get("live_overhead_fraction").value),
+                          gain(get(f"live_time_to_{other}_near")), end(get(final)), share(get("live_overhead_fraction").value),
                           never(row, read.seeds)])
     return [("", table)]
 
@@ -130,7 +141,7 @@ def o1(files):
         table.append([cls, str(len(found[machines[0]]))] + [spread_of(found[m], lambda v: f"{v:.2f}") for m in machines])
     good = [read.rows["o1_good"] for read in files.values()]
     table.append(["within 1.5 x", good[0].unit] + [shown(row.value) for row in good])
-    return [("Latency without measuring over the tuned one, median (least to most); below 1 the tuned kernel is the slower one", table)]
+    return [("Latency without measuring over the tuned one, median (least to most); below 1 the tuned kernel is slower", table)]
 
 
 def draft_throughput(files):
@@ -153,7 +164,8 @@ def beside_rivals(curves, size, ours, rivals):
     have = [curves[who][size] for who in rivals if size in curves.get(who, {})]
     mine = curves[ours][size]
     behind = any(f"{p.value:.3f}" > f"{mine.value:.3f}" for p in have)
-    return [part(mine) + (BEHIND if behind else "")] + [part(curves[who][size]) if size in curves.get(who, {}) else "" for who in rivals]
+    others = [part(curves[who][size]) if size in curves.get(who, {}) else "" for who in rivals]
+    return [marked(part(mine), behind)] + others
 
 
 def draft_quality(files):
@@ -168,12 +180,14 @@ def draft_quality(files):
     spaces = [["class", "prunerc"] + rivals]
     for cls, row in results.values(read.rows, "space_quality").items():
         middle = {who: float(value) for who, value in re.findall(rf"(\w+) ({results.NUMBER}) \(", row.note)}
-        behind = BEHIND if min(middle.values()) == min(middle[w] for w in rivals) < middle["prunerc"] else ""
-        spaces.append([cls, shown(middle["prunerc"]) + behind] + [shown(middle[who]) for who in rivals])
+        behind = min(middle[who] for who in rivals) < middle["prunerc"]
+        spaces.append([cls, marked(shown(middle["prunerc"]), behind)] + [shown(middle[who]) for who in rivals])
     tables.append(("Median latency of the 128 drafted, in units of the best", spaces))
     without = [["analyzer", "penalty", "best of 512 without it", "with it"]]
     for analyzer, parts in results.penalties(read.rows).items():
-        without += [[analyzer, name, f"{a:.3f}", f"{b:.3f}" + (BEHIND if f"{a:.3f}" > f"{b:.3f}" else "")] for name, (a, b) in parts.items()]
+        for name, pair in parts.items():
+            left_out, whole = (f"{value:.3f}" for value in pair)
+            without.append([analyzer, name, left_out, marked(whole, left_out > whole)])
     return tables + [("The published analyzers with one penalty left out, means over the classes", without)]
 
 
@@ -183,11 +197,11 @@ def ablation(files):
     pools = {}
     for found, row in results.matching(read.rows, r"regret/([^/]+)/([^/]+)"):
         pools.setdefault(found[2], {})[found[1]] = row.value
-    table = [["variant", "mean log2(best so far / best)", "pools where it is worse than all", "where it is better", "range of the difference"]]
+    table = [["variant", "mean log2(best so far / best)", "pools where it is worse", "better", "range of the difference"]]
     for variant, row in means.items():
         differences = [value - pools["all"][pool] for pool, value in pools[variant].items()]
-        behind = BEHIND if variant != "all" and row.value < means["all"].value else ""
-        table.append([variant, f"{row.value:.4f}{behind}", str(sum(d > 0 for d in differences)), str(sum(d < 0 for d in differences)),
+        worse, better = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
+        table.append([variant, marked(f"{row.value:.4f}", row.value < means["all"].value), str(worse), str(better),
                       "" if variant == "all" else f"{min(differences):+.3f} to {max(differences):+.3f}"])
     return [("▼ marks what does better when a part is left out", table)]
 
@@ -198,15 +212,16 @@ def replays(files):
               "searching and learning", "never"]]
     for task, row in results.values(read.rows, "trials_to_ansor").items():
         get = lambda name: read.rows[f"{name}/{task}"]
-        ours, theirs = get("pruner_final").value, get("ansor_final").value
+        ours, theirs = (f"{get(name).value:.3f}" for name in ("pruner_final", "ansor_final"))
         table.append([task, gain(row), gain(get("time_to_ansor")), gain(get("trials_to_ansor_own")), gain(get("time_to_ansor_own")),
-                      gain(get("time_to_ansor_near")), f"{ours:.3f}" + (BEHIND if f"{ours:.3f}" < f"{theirs:.3f}" else ""), f"{theirs:.3f}",
+                      gain(get("time_to_ansor_near")), marked(ours, ours < theirs), theirs,
                       share(get("overhead_fraction").value), never(row, read.seeds)])
     return [("Medians over seeds", table)]
 
 
 def end_to_end(files):
-    pairs = [["ours", "beside", "seconds", "geometric", "trials", "geometric", "seconds, own", "seconds, near", "end, theirs / ours", "never"]]
+    pairs = [["ours", "beside", "seconds", "geometric", "trials", "geometric", "seconds, own", "seconds, near",
+              "end, theirs / ours", "never"]]
     finals, overheads, tasks = {}, {}, {}
     for read in files.values():
         for found, row in results.matching(read.rows, r"speedup/([^/]+)_vs_([^/]+)"):
@@ -226,10 +241,10 @@ def end_to_end(files):
     ends = [["operator"] + strategies]
     for task, by in finals.items():
         best = max(by.values())
-        ends.append([task] + [f"{by[s]:.3f}" + (BEHIND if f"{by[s]:.3f}" < f"{best:.3f}" else "") if s in by else "" for s in strategies])
+        ends.append([task] + [marked(f"{by[s]:.3f}", f"{by[s]:.3f}" < f"{best:.3f}") if s in by else "" for s in strategies])
     ends.append(["searching and learning"] + [spread_of(overheads[s], share) for s in strategies])
-    return [("Means over eight operators", pairs),
-            ("Seconds by operator", [["operator"] + columns] + [[task] + [by.get(c, "") for c in columns] for task, by in tasks.items()]),
+    by_operator = [["operator"] + columns] + [[task] + [by.get(c, "") for c in columns] for task, by in tasks.items()]
+    return [("Means over eight operators", pairs), ("Seconds by operator", by_operator),
             ("End, of the pool's best, medians over seeds; ▼ where another strategy ends faster", ends)]
 
 
@@ -250,7 +265,7 @@ def model_accuracy(files):
             point = scores[metric].get(model, {}).get(percent)
             rivals = [c[percent].value for m, c in scores[metric].items() if percent in c and m not in OURS]
             behind = point and model in OURS and f"{max(rivals, default=0):.3f}" > f"{point.value:.3f}"
-            cells.append((part(point) if point else "") + (BEHIND if behind else ""))
+            cells.append(marked(part(point) if point else "", behind))
         table.append([model, f"{percent} %"] + cells)
     less = [["`pacm` less", "file", "top-1 (95 %)", "pairwise (95 %)", "classes where it is surely behind in top-1"]]
     for file, read in files.items():
@@ -259,8 +274,8 @@ def model_accuracy(files):
             points = [classes["all"], found["pairwise"][model]["all"]] if "all" in classes else []
             if points:
                 worse = [cls for cls, p in classes.items() if p.high < 0]
-                less.append([model, file] + [f"{p.value:+.3f} ({p.low:+.3f} to {p.high:+.3f})" + (BEHIND if p.value < 0 else "") for p in points]
-                            + [", ".join(worse)])
+                cells = [marked(f"{p.value:+.3f} ({p.low:+.3f} to {p.high:+.3f})", p.value < 0) for p in points]
+                less.append([model, file] + cells + [", ".join(worse)])
     return [("Means over cases, with the range over seeds", table), ("Paired differences", less)]
 
 
@@ -278,8 +293,8 @@ def data_pruning(files):
     whole = {metric: found[metric]["all"][0] for metric in ("pairwise", "top1")}
     lines = sorted({(percent, kind) for kind, curve in found["pairwise"].items() for percent in curve})
     for percent, kind in lines:
-        table.append([kind, f"{percent} %"] + [part(found[m][kind][percent]) + (BEHIND if found[m][kind][percent].value < whole[m].value else "")
-                                               for m in ("pairwise", "top1")])
+        points = {metric: found[metric][kind][percent] for metric in whole}
+        table.append([kind, f"{percent} %"] + [marked(part(p), p.value < whole[metric].value) for metric, p in points.items()])
     return [("▼ marks a loss beside all rows", table)]
 
 
@@ -301,7 +316,7 @@ def transfer(files):
             for column in columns.values():
                 best = max(p.value for m, p in column.items() if m not in MINE)
                 behind = method in MINE and f"{best:.3f}" > f"{column[method].value:.3f}"
-                cells.append(part(column[method]) + (BEHIND if behind else ""))
+                cells.append(marked(part(column[method]), behind))
             table.append([method] + cells)
         tables.append((f"{way[0]} to {way[1]}; `warm` and `moa` are ours", table))
     return tables

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -229,6 +230,20 @@ class Claims(unittest.TestCase):
         for claim in claims.CLAIMS:
             with self.subTest(claim=claim.name):
                 self.assertEqual({claim.bench}, {read.bench for read in tables.files_of(claim, files).values()})
+
+
+class Measure(unittest.TestCase):
+    SCRIPT = os.path.join(HERE, "..", "paper", "measure.py")
+
+    def test_without_arguments_it_lists_every_claim(self):
+        done = subprocess.run([sys.executable, self.SCRIPT], capture_output=True, text=True, check=True)
+        for claim in claims.CLAIMS:
+            self.assertIn(f"\n{claim.name}: {claim.title}\n", "\n" + done.stdout)
+            self.assertIn(f"  {claim.command()}\n", done.stdout)
+
+    def test_an_unknown_claim_is_named(self):
+        done = subprocess.run([sys.executable, self.SCRIPT, "nothing"], capture_output=True, text=True)
+        self.assertEqual((2, True), (done.returncode, "no claim 'nothing'" in done.stderr))
 
 
 class Tables(unittest.TestCase):

@@ -106,7 +106,8 @@ def small_table(folder):
         mark = lambda line: line[2] + (layouts.BEHIND if line[4].endswith(layouts.BEHIND) else "")
         table.append([one[0], one[1], mark(one), one[3], mark(two), two[3]])
     return "\n".join(table_text(table) + [
-        "", f"Medians on {read.machine}, {read.date}, commit `{read.commit}`; ▼: the peer is ahead. All results: `tests/bench/results/README.md`."])
+        "", f"Medians on {read.machine}, {read.date}, commit `{read.commit}`; ▼: the peer is ahead. All results:",
+        "`tests/bench/results/README.md`."])
 
 
 def update(text, table):
