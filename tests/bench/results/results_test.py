@@ -323,7 +323,8 @@ class Tables(unittest.TestCase):
         text = f"before\n{tables.BEGIN}\nold\n{tables.END}\nafter\n"
         self.assertEqual(f"before\n{tables.BEGIN}\nnew\n{tables.END}\nafter\n", tables.update(text, "new"))
         self.assertEqual("no marks", tables.update("no marks", "new"))
-        self.assertGreaterEqual(12, len(tables.small_table(HERE).splitlines()))
+        rows = [line for line in tables.small_table(HERE).splitlines() if line.startswith("|")]
+        self.assertGreaterEqual(12, len(rows), "a head and ten rows")
 
 
 if __name__ == "__main__":
