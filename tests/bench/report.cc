@@ -7,7 +7,10 @@
 
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
+#include <numeric>
+#include <set>
 
 namespace prunerc::bench {
 namespace {
@@ -29,33 +32,69 @@ bool misses(const Row& row) {
   return row.goal && (row.at_most ? row.value > *row.goal : row.value < *row.goal);
 }
 
+std::string commit() {
+  const char* const given = std::getenv("PRUNERC_COMMIT");
+  return given != nullptr && *given != '\0' ? given : "unknown";
+}
+
+nlohmann::ordered_json to_json(const Row& row) {
+  nlohmann::ordered_json out{
+      {"name", row.name}, {"value", row.value}, {"unit", row.unit}, {"goal", nullptr}};
+  if (row.goal) out["goal"] = *row.goal;
+  out["note"] = row.note;
+  return out;
+}
+
+// A line for each row, so that a new measurement of one row changes one line.
+bool write(const std::string& path, const nlohmann::ordered_json& facts,
+           std::span<const nlohmann::ordered_json> rows) {
+  std::ofstream out(path);
+  out << "{\n";
+  for (const auto& [name, value] : facts.items()) {
+    out << " " << nlohmann::ordered_json(name).dump() << ": " << value.dump() << ",\n";
+  }
+  out << " \"rows\": [";
+  std::string_view separator = "\n";
+  for (const nlohmann::ordered_json& row : rows) {
+    out << separator << "  " << row.dump();
+    separator = ",\n";
+  }
+  out << "\n ]\n}\n";
+  return out.good();
+}
+
 }  // namespace
+
+std::vector<uint64_t> seeds_from(uint64_t first, int count) {
+  std::vector<uint64_t> out(static_cast<std::size_t>(count));
+  std::iota(out.begin(), out.end(), first);
+  return out;
+}
 
 int report(const std::string& bench, std::span<const Group> groups, std::string_view only,
            const std::string& json) {
   const std::string where = machine();
   fmt::print("{}\n{:<44} {:>14} {:<12} {:>10}\n", where, "row", "value", "unit", "goal");
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  std::vector<nlohmann::ordered_json> rows;
+  std::set<uint64_t> seeds;
   for (const Group& group : groups) {
     if (only.empty() ? group.on_request : group.name != only) continue;
+    seeds.insert(group.seeds.begin(), group.seeds.end());
     for (const Row& row : group.measure()) {
       fmt::print("{:<44} {:>14.4g} {:<12} {:>10} {}{}\n", row.name, row.value, row.unit,
                  row.goal ? fmt::format("{:.4g}", *row.goal) : "", row.note,
                  misses(row) ? " MISSES ITS GOAL" : "");
       std::fflush(stdout);
-      rows.push_back({{"name", row.name},
-                      {"value", row.value},
-                      {"unit", row.unit},
-                      {"goal", row.goal ? nlohmann::ordered_json(*row.goal) : nullptr},
-                      {"note", row.note}});
+      rows.push_back(to_json(row));
     }
   }
   if (json.empty()) return 0;
-  std::ofstream out(json);
-  const nlohmann::ordered_json all{
-      {"bench", bench}, {"machine", where}, {"date", today()}, {"rows", rows}};
-  out << all.dump(1) << "\n";
-  return out.good() ? 0 : 1;
+  const nlohmann::ordered_json facts{{"bench", bench},
+                                     {"machine", where},
+                                     {"date", today()},
+                                     {"commit", commit()},
+                                     {"seeds", seeds}};
+  return write(json, facts, rows) ? 0 : 1;
 }
 
 }  // namespace prunerc::bench

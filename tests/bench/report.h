@@ -2,6 +2,7 @@
 #ifndef PRUNERC_TESTS_BENCH_REPORT_H_
 #define PRUNERC_TESTS_BENCH_REPORT_H_
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -24,11 +25,16 @@ struct Row {
 struct Group {
   std::string_view name;
   std::function<std::vector<Row>()> measure;
-  bool on_request = false;  // only where it is named
+  std::vector<uint64_t> seeds;  // of everything random in it
+  bool on_request = false;      // only where it is named
 };
 
+/// `count` seeds from `first` on.
+std::vector<uint64_t> seeds_from(uint64_t first, int count);
+
 /// Measures the groups (or the one called `only`), prints each row when its group is done, and
-/// writes them to `json` unless that is empty. Returns the exit status.
+/// writes them to `json` unless that is empty, with machine, date, seeds and the commit that
+/// `./dev bench` names in PRUNERC_COMMIT ("unknown" without it). Returns the exit status.
 int report(const std::string& bench, std::span<const Group> groups, std::string_view only,
            const std::string& json);
 

@@ -66,6 +66,9 @@ SUPPORT_LAYER = 3
 # Headers of one folder of tests that another may include, with the reason.
 SHARED_TEST_HEADERS = {
     "tests/property/fpv_runs.h": ["bench"],  # The benchmark runs what the property test runs, only more of it.
+    "tests/bench/report.h": ["bench"],  # Every benchmark writes its results in the same form.
+    "tests/bench/draft/curve.h": ["bench"],  # Replayed searches of drafts and of learned models are compared alike.
+    "tests/bench/draft/pools.h": ["bench"],
     "tests/codegen/gpu_run.h": ["property"],  # Candidates of the search run as hand-written schedules do.
     "tests/search/programs.h": ["golden"],  # What strategies ask for is recorded on the operators of their tests.
 }

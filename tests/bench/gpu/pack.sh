@@ -15,4 +15,8 @@ done
 example=tools/examples/gpu/matmul_f16
 "$bin/tools/prunerc/prunerc" compile "$example.prc" --schedule "$example.trace" --target "cuda:${ARCH:-sm_90a}" \
   -o "$folder/matmul_f16.so" || echo "pack.sh: no exported library; ./dev setup --cuda installs NVRTC" >&2
+# Results name the code that they are of; the machine with a GPU may have no repository.
+commit="$(git rev-parse --short=12 HEAD 2>/dev/null || echo "${PRUNERC_COMMIT:-unknown}")"
+[[ -z "$(git status --porcelain -- . ':!*.md' ':!tests/bench/results' 2>/dev/null)" ]] || commit+=-dirty
+echo "$commit" >"$folder/commit"
 du -sh "$folder"

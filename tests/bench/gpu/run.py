@@ -1,6 +1,7 @@
 """The steps of run.sh. Each is a row of the results, with its output if it failed; none stops the others."""
 
 import argparse
+import datetime
 import glob
 import json
 import os
@@ -22,12 +23,16 @@ HAND_WRITTEN = [
 ]
 
 
+SEED = 0  # of every search and fill
+
+
 class Steps:
     def __init__(self, options):
         self.options = options
         self.end = time.time() + 60 * options.minutes
         self.rows = []
         self.target = "cuda:" + options.arch
+        self.machine = "unknown"  # until the platform is known
 
     def left(self):
         return self.end - time.time()
@@ -67,6 +72,7 @@ class Steps:
         except (LookupError, ValueError, StopIteration):
             self.add("platform", code or 1, log=(out + err)[-2000:])
             return
+        self.machine = gpu["model"]
         if "limits" not in gpu:
             self.add("platform", 1, device=gpu["model"], log=gpu["not_measured"])
             return
@@ -122,7 +128,7 @@ class Steps:
                          120, flops, 0)
         for name, file, op, bindings, flops, moved in TUNED:
             budget = max(10, min(120, self.left() / (len(TUNED) + 2)))
-            self.call(name, self.prunerc("tune", file, "--op", op, "-D", bindings, "--target", self.target, "--time",
+            self.call(name, self.prunerc("tune", file, "--op", op, "-D", bindings, "--target", self.target, "--seed", str(SEED), "--time",
                                          f"{budget:.0f}s"), budget + 120)
             self.time_of(name, self.prunerc("bench", file, "--op", op, "-D", bindings, "--target", self.target,
                                             "--json"), 120, flops, moved)
@@ -137,6 +143,15 @@ class Steps:
             self.add("peers", code or 1, log=(out + err)[-1000:])
 
 
+def commit_of(folder):
+    """What pack.sh wrote beside the binaries."""
+    try:
+        with open(os.path.join(folder, "commit"), encoding="utf-8") as file:
+            return file.read().strip()
+    except OSError:
+        return "unknown"
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--root", required=True)
@@ -148,10 +163,12 @@ def main():
     options.bin = options.bin or os.path.join(options.root, "tests/bench/gpu/build")
     options.json = options.json or os.path.join(options.root, "tests/bench/gpu/results.json")
     steps = Steps(options)
+    today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
     for step in (steps.doctor, steps.platform, steps.silicon, steps.export, steps.golden, steps.peers, steps.tune):
         step()
     with open(options.json, "w", encoding="utf-8") as file:
-        json.dump({"bench": "gpu", "arch": options.arch, "rows": steps.rows}, file, indent=1)
+        facts = {"bench": "gpu", "machine": steps.machine, "date": today, "commit": commit_of(options.bin), "seeds": [SEED]}
+        json.dump({**facts, "arch": options.arch, "rows": steps.rows}, file, indent=1)
     failed = [row["name"] for row in steps.rows if not row["ok"]]
     print(f"{len(steps.rows) - len(failed)} of {len(steps.rows)} steps are ok; {options.json}")
     return 1 if failed else 0

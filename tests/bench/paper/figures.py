@@ -11,7 +11,7 @@ def names_of(trees):
     return list(dict.fromkeys(key for tree in trees for key in tree))
 
 
-def plain(row_by_name):
+def without_ranges(row_by_name):
     """{NAME: {"": Point}} without ranges, for one bar each."""
     return {name: results.Point(row.value, row.value, row.value) for name, row in row_by_name.items()}
 
@@ -89,16 +89,16 @@ def regrets(rows):
 def to_ansor(rows, live=""):
     groups = {}
     for label, name in (("trials", "trials_to_ansor"), ("seconds", "time_to_ansor")):
-        for task, point in plain(results.values(rows, live + name)).items():
+        for task, point in without_ranges(results.values(rows, live + name)).items():
             groups.setdefault(task, {})[label] = point
     if not groups:
         return None
     figure, (axis,) = panels(1, width=max(5, 0.8 * len(groups) + 3), height=3.4)
     draw_bars(axis, groups, ["trials", "seconds"])
-    goal_line(axis, 1, "as many as Ansor", linestyle="-")
+    goal_line(axis, 1, "as many as ansor", linestyle="-")
     goal_line(axis, 3, "goal")
     goal_line(axis, 2.6, "published mean, 3 GPUs", linestyle=":")
-    axis.set(ylabel="times fewer than Ansor's", xlabel="task")
+    axis.set(ylabel="times fewer than ansor's", xlabel="task")
     legend(figure, [axis])
     return figure
 
@@ -112,7 +112,7 @@ def tvm_seconds(rows):
     if not tasks:
         return None
     figure, (axis,) = panels(1, width=max(5, len(tasks) + 2), height=3.2)
-    draw_bars(axis, {task: {"ours": point} for task, point in plain(tasks).items()}, ["ours"])
+    draw_bars(axis, {task: {"ours": point} for task, point in without_ranges(tasks).items()}, ["ours"])
     for x, row in enumerate(tasks.values()):
         if row.goal is not None:
             axis.hlines(row.goal, x - 0.45, x + 0.45, color="#000000", linestyle="--", label="goal: a fifth of TVM's seconds")
@@ -126,7 +126,7 @@ def o1_ratios(rows):
     if not tasks:
         return None
     figure, (axis,) = panels(1, width=max(5, 0.6 * len(tasks) + 2), height=3.4)
-    draw_bars(axis, {task: {"-O1": point} for task, point in plain(tasks).items()}, ["-O1"])
+    draw_bars(axis, {task: {"-O1": point} for task, point in without_ranges(tasks).items()}, ["-O1"])
     goal_line(axis, 1, "the tuned kernel", linestyle="-")
     goal_line(axis, 1.5, "goal")
     axis.set(ylabel="latency without measuring / tuned", xlabel="task")
@@ -304,9 +304,9 @@ FIGURES = {
         ("draft_penalties", "The published analyzers without each penalty", draft_penalties),
     ],
     "ablation": [("ablation", "The default strategy with one thing changed", regrets)],
-    "search_vs_ansor": [("to_ansor", "Trials and seconds to Ansor's final latency, replayed", to_ansor)],
-    "search_live": [("live_to_ansor", "Trials and seconds to Ansor's final latency, live", live_to_ansor)],
-    "resnet50": [("resnet50_to_ansor", "ResNet-50: trials and seconds to Ansor's final latency", live_to_ansor)],
+    "search_vs_ansor": [("to_ansor", "Trials and seconds to ansor's final latency, replayed", to_ansor)],
+    "search_live": [("live_to_ansor", "Trials and seconds to ansor's final latency, live", live_to_ansor)],
+    "resnet50": [("resnet50_to_ansor", "ResNet-50: trials and seconds to ansor's final latency", live_to_ansor)],
     "seconds_to_tvm": [("tvm_seconds", "Seconds to what TVM's Ansor reached", tvm_seconds)],
     "o1": [("o1_ratio", "Answers without measuring beside tuned ones", o1_ratios)],
     "model_accuracy": [

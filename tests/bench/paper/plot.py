@@ -1,65 +1,41 @@
 #!/usr/bin/env python3
-"""Draws what the result files hold: PNGs, and one HTML page with them and all rows.
+"""Draws what the results files hold, a PNG a figure.
 
 usage: tests/bench/paper/plot.sh [--out FOLDER] [FILES]
 
-Without FILES: of each claim ../results/NAME.json, or, where that is missing, every file there that has its rows. What is
-missing is skipped with a word; a damaged file is as well, and makes the exit status 1.
+Without FILES: of each claim ../results/NAME.json. What is missing is skipped with a word; a damaged file is as well, and
+makes the exit status 1.
 """
 
 import argparse
-import glob
 import os
 import sys
 
+HERE = os.path.dirname(os.path.abspath(__file__))
+RESULTS = os.path.join(os.path.dirname(HERE), "results")
+sys.path.insert(0, RESULTS)
 import claims
 import draw
 import figures
-import page
 import rows as results
-
-HERE = os.path.dirname(os.path.abspath(__file__))
-RESULTS = os.path.join(os.path.dirname(HERE), "results")
 
 
 def say(message):
     print(f"plot: {message}", file=sys.stderr)
 
 
-def read_all(paths):
-    """({path: Results}, number of damaged files)."""
-    out, damaged = {}, 0
-    for path in paths:
-        try:
-            read = results.read(path)
-        except results.Damaged as problem:
-            say(f"{path} is skipped: {problem}")
-            damaged += 1
-            continue
-        if read is None:
-            say(f"{path} is skipped: nothing of it is drawn here")
-        else:
-            out[path] = read
-    return out, damaged
-
-
-def section_of(claim, path, read, suffix):
+def pictures_of(claim, read, suffix):
+    """{file name: PNG}."""
     rows = {name: row for name, row in read.rows.items() if claim.has(name)}
-    section = page.Section(claim, os.path.basename(path), read.machine, list(rows.values()))
+    out = {}
     for name, title, make in figures.FIGURES.get(claim.name, []):
         figure = make(rows)
         if figure is None:
-            say(f"no {name}.png from {os.path.basename(path)}: it has no such rows")
+            say(f"no {name}.png: there are no such rows")
             continue
-        section.pictures.append(page.Picture(name + suffix, title, draw.png_of(figure)))
-    return section
-
-
-def remove_old(folder):
-    """Pictures of ours that this run may not draw again."""
-    for name in (figure[0] for some in figures.FIGURES.values() for figure in some):
-        for old in glob.glob(os.path.join(folder, name + ".png")) + glob.glob(os.path.join(folder, name + "_[0-9].png")):
-            os.remove(old)
+        figure.suptitle(f"{title}\n{read.machine}, {read.date}, commit {read.commit}", fontsize=9)
+        out[f"{name}{suffix}.png"] = draw.png_of(figure)
+    return out
 
 
 def main():
@@ -68,26 +44,23 @@ def main():
     parser.add_argument("--out", default=os.path.join(HERE, "plots"), help="folder (default: plots beside this file)")
     options = parser.parse_args()
 
-    files, damaged = read_all(options.files or sorted(glob.glob(os.path.join(RESULTS, "*.json"))))
-    sections, missing = [], []
-    for claim in claims.CLAIMS:
-        sources = claims.sources_of(claim, files, prefer_own=not options.files)
-        if not sources:
-            say(f"{claim.name}: not measured yet")
-            missing.append(claim)
-        for i, path in enumerate(sources):
-            sections.append(section_of(claim, path, files[path], f"_{i + 1}" if len(sources) > 1 else ""))
-
+    files, damaged = {}, 0
+    for path in options.files or [os.path.join(RESULTS, claim.name + ".json") for claim in claims.CLAIMS if claim.rows]:
+        try:
+            files[path] = results.read(path)
+        except results.Damaged as problem:
+            say(f"{path} is skipped: {problem}")
+            damaged += 1
     os.makedirs(options.out, exist_ok=True)
-    remove_old(options.out)
-    for section in sections:
-        for picture in section.pictures:
-            with open(os.path.join(options.out, picture.name + ".png"), "wb") as out:
-                out.write(picture.png)
-    for name, content in (("index.html", page.page_html(sections, missing)), ("README.md", page.page_markdown(sections))):
-        with open(os.path.join(options.out, name), "w", encoding="utf-8") as out:
-            out.write(content)
-    say(f"{sum(len(section.pictures) for section in sections)} plots and index.html in {options.out}")
+    drawn = 0
+    for claim in claims.CLAIMS:
+        sources = [read for read in files.values() if read.bench == claim.bench and any(map(claim.has, read.rows))]
+        for i, read in enumerate(sources):
+            for name, png in pictures_of(claim, read, f"_{i + 1}" if len(sources) > 1 else "").items():
+                with open(os.path.join(options.out, name), "wb") as out:
+                    out.write(png)
+                drawn += 1
+    say(f"{drawn} plots in {options.out}")
     return 1 if damaged else 0
 
 

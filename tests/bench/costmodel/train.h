@@ -1,0 +1,42 @@
+// What the benchmarks of costmodel that train networks share.
+#ifndef PRUNERC_TESTS_BENCH_COSTMODEL_TRAIN_H_
+#define PRUNERC_TESTS_BENCH_COSTMODEL_TRAIN_H_
+
+#include "costmodel/model/dataset.h"
+#include "costmodel/model/model.h"
+#include "ir/support/parallel.h"
+#include "search/learn/corpus.h"
+#include "search/learn/quality.h"
+#include "tests/bench/costmodel/rows.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace prunerc::bench {
+
+/// One number of several seeds.
+struct Spread {
+  std::vector<double> values;
+  double mean() const;
+  /// "0.910 to 0.930".
+  std::string range() const;
+};
+
+/// A share of the judged pools' operators is held out, of each class, from training on every
+/// platform; another one for each seed.
+search::Split split_by_operator(const search::Corpus& corpus, int seed,
+                                const ModelOptions& options);
+
+/// Trained from nothing by its recipe.
+costmodel::model::Model train_network(const costmodel::model::Dataset& data,
+                                      costmodel::model::NetworkKind kind, uint64_t seed,
+                                      const ModelOptions& options, ThreadPool& threads);
+
+/// Mean over the tasks of `test`.
+search::TaskQuality judge(const costmodel::model::Model& model,
+                          const costmodel::model::Dataset& test, ThreadPool& threads);
+
+}  // namespace prunerc::bench
+
+#endif  // PRUNERC_TESTS_BENCH_COSTMODEL_TRAIN_H_

@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+"""Our best kernels beside OpenBLAS, oneDNN, Eigen and the machine's limit, in one run.
+
+Each measurement is a process of its own, so that no idle thread pool takes a core from another; the rounds visit all of
+them in turn, and a process that lost its CPU is run again. Only ratios inside one run count: the clock of a shared
+machine wanders.
+
+usage: ./dev bench cpu [--trials N] [--rounds N] [--threads 1,2] [--cases A,B] [--db PATH] [--peers-only] [--json OUT]
+"""
+
+import argparse
+import datetime
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+PEERS = ["openblas", "onednn", "eigen"]
+RETRIES = 2
+SEED = 0  # of each search
+
+# How to call our compiler for each case: the operator of ops.prn and its parameters.
+OURS = {
+    "gemm_512": ("gemm", "M=512,N=512,K=512"),
+    "gemm_1024": ("gemm", "M=1024,N=1024,K=1024"),
+    "gemm_128x768x3072": ("gemm", "M=128,N=768,K=3072"),
+    "conv2d_64x56_3x3": ("conv2d", "CI=64,CO=64,H=56,W=56,KH=3,S=1,P=1"),
+    "dw_96x112_3x3s2": ("depthwise", "C=96,H=112,W=112,KH=3,S=2,P=1"),
+    "softmax_1536x128": ("softmax", "M=1536,N=128"),
+    "layernorm_128x768": ("layernorm", "M=128,N=768"),
+    "dense_relu": ("dense_relu", "M=512,N=512,K=512"),
+}
+
+# What our rows are to reach: a part of another row of the same case and number of threads.
+GOALS = {
+    "gemm_1024": (0.6, "limit"),
+    "conv2d_64x56_3x3": (0.5, "onednn"),
+    "softmax_1536x128": (1.0, "onednn"),
+    "layernorm_128x768": (1.0, "onednn"),
+}
+
+
+def folder_of_binaries():
+    # Not resolved: Bazel puts a link to this file beside the binaries.
+    return os.path.dirname(os.path.abspath(sys.argv[0]))
+
+
+def last_json(text):
+    for line in reversed(text.splitlines()):
+        if line.startswith("{"):
+            return json.loads(line)
+    return None
+
+
+def machine():
+    model = "x86-64"
+    has_avx512 = False
+    with open("/proc/cpuinfo", encoding="utf-8") as info:
+        for line in info:
+            if line.startswith("model name"):
+                model = line.split(":", 1)[1].strip()
+            if line.startswith("flags"):
+                has_avx512 = "avx512f" in line.split()
+    return "%s, %d threads" % (model, os.cpu_count()), has_avx512
+
+
+def peer_environment(threads, has_avx512):
+    env = dict(os.environ, OMP_NUM_THREADS=str(threads), OPENBLAS_NUM_THREADS=str(threads), OMP_WAIT_POLICY="active")
+    if has_avx512:
+        # Debian's OpenBLAS does not know newer CPUs and falls back to 256-bit code.
+        env["OPENBLAS_CORETYPE"] = "SkylakeX"
+    return env
+
+
+class Bench:
+    def __init__(self, options):
+        self.options = options
+        self.bin = folder_of_binaries()
+        self.peers_binary = os.path.join(self.bin, "peers")
+        self.prunerc = os.path.join(self.bin, "..", "..", "..", "tools", "prunerc", "prunerc")
+        self.operators = os.path.join(os.path.dirname(os.path.realpath(__file__)), "ops.prn")
+        self.machine, self.has_avx512 = machine()
+        self.times = {}  # (case, threads, who) -> [ns of each round]
+        self.noisy = set()
+        self.tuned = {}
+        listed = subprocess.run([self.peers_binary, "list"], stdout=subprocess.PIPE, check=True, text=True).stdout
+        self.cases = {c["case"]: c for c in map(json.loads, listed.splitlines())}
+        for name in options.cases:
+            if name not in self.cases:
+                sys.exit("cpu: no case '%s'; there are %s" % (name, ", ".join(self.cases)))
+
+    def keep(self, case, threads, who, ns, status):
+        self.times.setdefault((case, threads, who), []).append(ns)
+        if status == "noisy":
+            self.noisy.add((case, threads, who))
+
+    def time_peer(self, case, threads, who):
+        command = [self.peers_binary, who, case, str(threads)]
+        env = peer_environment(threads, self.has_avx512)
+        best = None
+        for _ in range(1 + RETRIES):
+            done = subprocess.run(command, stdout=subprocess.PIPE, env=env, text=True, timeout=120)
+            row = last_json(done.stdout)
+            if done.returncode != 0 or row is None:
+                return
+            if best is None or row["ns"] < best["ns"]:
+                best = row
+            if row["status"] == "ok":
+                break
+        self.keep(case, threads, who, best["ns"], row["status"])
+
+    def call_ours(self, verb, case, threads, *more):
+        operator, bindings = OURS[case]
+        command = [self.prunerc, verb, self.operators, "--op", operator, "-D", bindings, "--threads", str(threads)]
+        command += ["--db", self.options.db, "--json"] + list(more)
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        answer = last_json(done.stdout)
+        if done.returncode != 0 or answer is None:
+            reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
+            print("cpu: prunerc %s %s: exit %d: %s" % (verb, case, done.returncode, reason), file=sys.stderr)
+            return None
+        return answer
+
+    def tune(self, case, threads):
+        print("cpu: tuning %s on %d thread(s)" % (case, threads), file=sys.stderr)
+        answer = self.call_ours("tune", case, threads, "--trials", str(self.options.trials), "--seed", str(SEED))
+        if answer is not None:
+            self.tuned[(case, threads)] = answer
+
+    def time_ours(self, case, threads):
+        row = None
+        for _ in range(1 + RETRIES):
+            answer = self.call_ours("bench", case, threads)
+            if answer is None or not answer.get("rows"):
+                return
+            again = answer["rows"][0]
+            if row is None or again["median_ns"] < row["median_ns"]:
+                row = again
+            if not again["noisy"]:
+                break
+        self.keep(case, threads, "prunerc", row["median_ns"], "noisy" if again["noisy"] else "ok")
+
+    def run(self):
+        pairs = [(case, threads) for threads in self.options.threads for case in self.options.cases]
+        if self.options.trials > 0 and not self.options.peers_only:
+            for case, threads in pairs:
+                self.tune(case, threads)
+        for _ in range(self.options.rounds):
+            for case, threads in pairs:
+                self.time_peer(case, threads, "limit")
+                if not self.options.peers_only:
+                    self.time_ours(case, threads)
+                for who in PEERS:
+                    self.time_peer(case, threads, who)
+        # A tuned kernel that could not be timed again still has the time of its search.
+        for (case, threads), answer in self.tuned.items():
+            if (case, threads, "prunerc") not in self.times and answer.get("best_ns"):
+                self.keep(case, threads, "prunerc", answer["best_ns"], "ok")
+                self.noisy.add((case, threads, "prunerc"))
+
+    def rate(self, case, ns):
+        """In the case's unit: GFLOP/s, or GB/s of compulsory traffic."""
+        facts = self.cases[case]
+        return (facts["bytes"] if facts["memory_bound"] else facts["flops"]) / ns
+
+    def value(self, case, threads, who):
+        times = self.times.get((case, threads, who))
+        if not times:
+            return None
+        # A limit is what was reached at any moment; the others are typical times.
+        return self.rate(case, min(times) if who == "limit" else statistics.median(times))
+
+    def rows(self):
+        result = []
+        for threads in self.options.threads:
+            for case in self.options.cases:
+                for who in ["prunerc"] + PEERS + ["limit"]:
+                    value = self.value(case, threads, who)
+                    if value is None:
+                        continue
+                    goal = None
+                    if who == "prunerc" and case in GOALS:
+                        part, of = GOALS[case]
+                        other = self.value(case, threads, of)
+                        goal = part * other if other is not None else None
+                    result.append({
+                        "name": "%s/t%d/%s" % (case, threads, who),
+                        "value": round(value, 3),
+                        "unit": "GB/s" if self.cases[case]["memory_bound"] else "GFLOP/s",
+                        "goal": None if goal is None else round(goal, 3),
+                        "note": "%.4g to %.4g" % tuple(
+                            self.rate(case, pick(self.times[case, threads, who])) for pick in (max, min)),
+                        "noisy": (case, threads, who) in self.noisy,
+                    })
+        return result
+
+    def print_table(self, rows):
+        by_name = {row["name"]: row for row in rows}
+        print("%s; medians of %d rounds; * = the CPUs were shared with other work" % (self.machine, self.options.rounds))
+        for threads in self.options.threads:
+            print("\n%-20s %7s %11s %11s %11s %11s %11s %8s" %
+                  ("%d thread(s)" % threads, "unit", "prunerc", *PEERS, "limit", "of limit"))
+            for case in self.options.cases:
+                def cell(who):
+                    row = by_name.get("%s/t%d/%s" % (case, threads, who))
+                    return "-" if row is None else "%.1f%s" % (row["value"], "*" if row["noisy"] else "")
+                ours = self.value(case, threads, "prunerc")
+                limit = self.value(case, threads, "limit")
+                share = "-" if not ours or not limit else "%.0f%%" % (100 * ours / limit)
+                unit = "GB/s" if self.cases[case]["memory_bound"] else "GFLOP/s"
+                print("%-20s %7s %11s %11s %11s %11s %11s %8s" %
+                      (case, unit, cell("prunerc"), *[cell(p) for p in PEERS], cell("limit"), share))
+        missed = [r for r in rows if r["goal"] is not None and r["value"] < r["goal"]]
+        for row in missed:
+            print("below its goal: %s: %.1f %s, goal %.1f" % (row["name"], row["value"], row["unit"], row["goal"]))
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(prog="./dev bench cpu", description=__doc__.splitlines()[0])
+    parser.add_argument("--trials", type=int, default=200, help="measured candidates per operator (default 200; 0: what the database has)")
+    parser.add_argument("--rounds", type=int, default=3, help="visits of each measurement (default 3)")
+    parser.add_argument("--threads", default="1,2", help="numbers of threads (default 1,2)")
+    parser.add_argument("--cases", default=",".join(OURS), help="which cases (default: all)")
+    parser.add_argument("--db", help="tuning database to resume from (default: a fresh one)")
+    parser.add_argument("--peers-only", action="store_true", help="the peers and the limits only")
+    parser.add_argument("--json", help="write the rows to this file")
+    options = parser.parse_args()
+    options.threads = [int(t) for t in options.threads.split(",")]
+    options.cases = options.cases.split(",")
+    return options
+
+
+def main():
+    options = parse_arguments()
+    with tempfile.TemporaryDirectory(prefix="prunerc-bench") as scratch:
+        options.db = options.db or os.path.join(scratch, "bench.db")
+        bench = Bench(options)
+        bench.run()
+    rows = bench.rows()
+    bench.print_table(rows)
+    if options.json:
+        facts = {
+            "bench": "cpu",
+            "machine": bench.machine,
+            "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
+            "commit": os.environ.get("PRUNERC_COMMIT") or "unknown",
+            "seeds": [SEED],
+        }
+        with open(options.json, "w", encoding="utf-8") as out:
+            out.write("{\n" + "".join(" %s: %s,\n" % (json.dumps(k), json.dumps(v)) for k, v in facts.items()) + ' "rows": [\n')
+            out.write(",\n".join("  " + json.dumps(row) for row in rows) + "\n ]\n}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,292 @@
+"""What is measured, one entry for each results file: what was published, what is measured here, by which command, what is
+unfair or unknown about it, and which rows say it. The page of tables, the plots and measure.py are made from this list."""
+
+import re
+from dataclasses import dataclass
+
+OWN_ANSOR = (
+    "`ansor` is our implementation of its algorithm in this engine, with the same sketches, compiler and timer: not TVM, and no "
+    "measure of TVM."
+)
+WHOLE_BUDGET = (
+    "`trials` and `seconds` are the baseline's whole budget over what ours needs to be as fast as the baseline is at its end, as in the "
+    "paper, which flatters whoever is compared with a baseline that ended early; `own` divides what the baseline itself had spent when "
+    "it first was that fast, `near` does so for both to come within 1 % of that end. The latter two are the fair ones."
+)
+OLD_TREES = (
+    "The files of the Xeon and the Zen 4 are of earlier code than the Zen 5's; in them the boosted trees of `ansor` were weaker than "
+    "they should be (costmodel/DESIGN.md)."
+)
+
+
+@dataclass(frozen=True)
+class Claim:
+    name: str  # of results/NAME.json; NAME-OTHER.json has other machines, NAME_OTHER.json other rivals
+    title: str
+    here: str
+    bench: str  # ./dev bench BENCH
+    group: str = ""  # --only GROUP
+    rows: str = ""  # pattern of the names of the rows that belong to it; empty: nothing is drawn of it
+    published: str = ""
+    arguments: str = ""  # that the stored file was measured with, beside the defaults
+    unfair: tuple = ()
+
+    def has(self, row_name):
+        return bool(self.rows) and re.match(self.rows, row_name) is not None
+
+    def command(self):
+        only = f" --only {self.group}" if self.group else ""
+        more = f" {self.arguments}" if self.arguments else ""
+        return f"./dev bench {self.bench}{only}{more} --json tests/bench/results/{self.name}.json"
+
+
+CLAIMS = [
+    Claim(
+        name="cpu-zen5-2core",
+        title="Kernels beside OpenBLAS, oneDNN and Eigen",
+        here=("Each operator is tuned, then our best kernel, each library that has the operator and the machine's limit are "
+              "timed in turns, each in a process of its own; medians of three rounds. GFLOP/s, or GB/s of compulsory "
+              "traffic for softmax and layer norm."),
+        bench="cpu",
+        arguments="--threads 1,2 --trials 100",
+        unfair=(
+            ("Our kernels are tuned for exactly these shapes; a library takes any. The libraries are those of Debian 12, "
+             "not the newest, set up to be hard to beat: OpenBLAS told of AVX-512, oneDNN with packed weights, Eigen "
+             "compiled for this machine."),
+            "One run on a virtual machine; the file has no spread (later runs store the range of their rounds).",
+        ),
+    ),
+    Claim(
+        name="seconds_to_tvm",
+        title="Seconds to what the real Ansor reached",
+        here=("Seconds until `pruner` reaches the fraction of the multiply-add limit that TVM's Ansor ended with; the goal "
+              "is a fifth of Ansor's seconds."),
+        bench="draft",
+        group="tvm",
+        rows=r"seconds_to_tvm_ansor/|fraction_of_limit/",
+        unfair=(
+            ("TVM's figures are of one run of TVM 0.9 each, on a machine of this class, not on these and not beside ours; "
+             "there is no results file of them."),
+            ("Fractions are of the highest rate of multiply-adds seen beside each run, which moves by some per cent from "
+             "day to day, and with it what has to be reached."),
+        ),
+    ),
+    Claim(
+        name="resnet50",
+        title="ResNet-50 beside `ansor` and offline models, by the wall clock",
+        here=("The 27 distinct subgraphs of ResNet-50 of batch 1 on the CPU, two threads, one seed, the gradient task "
+              "scheduler. Beside a trained model that learns nothing while it searches: `--live-baseline tenset-offline "
+              "--live-checkpoint FILE` (`tlp-offline`)."),
+        bench="draft",
+        group="net",
+        rows=r"live_(trials_to_ansor|time_to_ansor|(trials|time)_to_ansor_(own|near)|final|overhead_fraction|unhidden_fraction)/resnet50",
+        published=("ResNet-50 of batch 1 on an A100: Ansor's final latency after 1,930 s instead of 6,691 s, 3.47 times less "
+                   "(logs of the release of Pruner, ASPLOS'25, arXiv 2402.02361)."),
+        unfair=(
+            ("1,500 trials for 27 operators are 55 for each, fewer than one batch of 64 in `ansor`: its model hardly "
+             "learns anything before the budget ends. \"14 x\" is an artefact of that budget and says nothing about a search "
+             "with enough trials."),
+            "One search each, one seed: single searches vary by more than the strategies differ.",
+            OWN_ANSOR,
+            WHOLE_BUDGET,
+            OLD_TREES,
+            "The built-in model was trained on EPYCs alone, on other operators than these.",
+            ("The offline models were trained on a part of all pools' rows (TenSet's on 30 %, on the Xeon a quarter; TLP's on a "
+             "tenth, on the Xeon a twelfth and with fewer epochs); no model's data has an operator of ResNet-50."),
+        ),
+    ),
+    Claim(
+        name="search_live",
+        title="Two operators beside `ansor`, by the wall clock",
+        here="Searches of two operators by `pruner` and by `ansor`, one thread; medians over seeds.",
+        bench="draft",
+        group="live",
+        rows=r"live_(trials_to_ansor|time_to_ansor|(trials|time)_to_ansor_(own|near)|final|overhead_fraction|unhidden_fraction)/(?!resnet50)",
+        published="At 2,000 trials each, 84.1 % of Ansor's whole compile time (Pruner, ASPLOS'25, arXiv 2402.02361, Table 7).",
+        arguments="--live-trials 400",
+        unfair=(
+            OWN_ANSOR,
+            WHOLE_BUDGET,
+            OLD_TREES,
+            ("Both operators are among the pools that the built-in model was trained on. One search each on the Xeon and "
+             "the Zen 4."),
+        ),
+    ),
+    Claim(
+        name="end_to_end",
+        title="Search with the learned models",
+        here=("The same for `pruner`, `moa-pruner` and `pruner-offline`, with the published forms and boosted trees beside "
+              "them, by replay on the CPU with several seeds; checkpoints know other operators, those of momentum "
+              "adaptation other machines as well. Final latencies."),
+        bench="costmodel",
+        group="tuning",
+        rows=r"(speedup|speedup_own|speedup_near|trials|trials_own|trials_near|final|final_latency|overhead)/",
+        published=("Times less search time to the baseline's final latency: online 2.6 beside Ansor, 4.82 with momentum "
+                   "adaptation; offline 4.75 beside TenSetMLP and 4.05 beside TLP (Pruner, ASPLOS'25, arXiv 2402.02361, "
+                   "abstract)."),
+        arguments="--seeds 5 --trials 1000",
+        unfair=(
+            WHOLE_BUDGET,
+            OWN_ANSOR,
+            ("Replays on eight pools of 2,000 candidates of a Zen 4; with 1,000 trials a baseline nearly always finds the "
+             "pool's best, so most of its budget is spent after it got there. Arithmetic means, as published, are led by "
+             "two operators; geometric means stand beside them."),
+            ("`tlp` was trained on 20,000 drawn rows. Replayed seconds leave out what a live search spends on making "
+             "programs."),
+        ),
+    ),
+    Claim(
+        name="search_vs_ansor",
+        title="Boosted trees beside `ansor`, replayed",
+        here=("The whole budget of `ansor` in trials and recorded seconds over what our search with boosted trees needs to "
+              "be as fast as `ansor` is at its end; median over seeds; a search that never gets there counts as 1 at most. "
+              "`_own`: over what `ansor` itself had spent when it first was that fast."),
+        bench="draft",
+        group="replay",
+        rows=r"trials_to_ansor(_own|_near)?/[^/]+$|time_to_ansor(_own|_near)?/[^/]+$|ansor_final/|pruner_final/|overhead_fraction/",
+        published=("2.6 times less search time than Ansor's final latency takes, mean of three GPUs (Pruner, ASPLOS'25, arXiv "
+                   "2402.02361, abstract)."),
+        unfair=(
+            OWN_ANSOR,
+            WHOLE_BUDGET,
+            ("A pool holds 2,000 candidates and a search has 1,000 trials, so that the baseline nearly always ends at the "
+             "pool's best."),
+            ("Of an earlier analyzer than the other files of the Zen 5. Replayed seconds leave out what a live search "
+             "spends on making programs."),
+        ),
+    ),
+    Claim(
+        name="o1",
+        title="Answers without measuring",
+        here="Latency of what `-O1` chooses without measuring, over that of the tuned kernel, in turns on one thread.",
+        bench="draft",
+        group="o1",
+        rows=r"o1_ratio/|o1_good$",
+        published=("No such mode. The draft's share shows after one round a task: ResNet-50 on an A100 is at 2.26 ms instead of "
+                   "3.07 ms after 270 trials (logs of the release of Pruner, ASPLOS'25, arXiv 2402.02361)."),
+        arguments="--o1-trials 48",
+        unfair=(
+            ("The built-in model has seen all of these operators. 48 trials are few: a longer search would be ahead by "
+             "more."),
+        ),
+    ),
+    Claim(
+        name="draft_throughput",
+        title="How fast candidates are drafted",
+        here=("Distinct candidates drawn or bred, checked, scored and offered to the best 512, per CPU second of one "
+              "thread; beside them a program built for each candidate."),
+        bench="draft",
+        group="rate",
+        rows=r"draft_per_s/|derive_ms/|draft_50000_s/|programs_per_s/",
+        published=("The draft takes load off the learned model: 512 candidates a round instead of 8,000 (Pruner, ASPLOS'25, "
+                   "arXiv 2402.02361, around Table 7). Nothing is said of candidates per second."),
+        unfair=(
+            ("Rates of sketches whose space is nearly exhausted are lower, since most proposals repeat; they stand apart. "
+             "The files of the other machines are of an earlier, simpler analyzer and earlier kernels."),
+        ),
+    ),
+    Claim(
+        name="draft_quality",
+        title="How good the draft is",
+        here=("The same on pools measured on the CPU, by operator class, for 64 to 512 drafted, with the published "
+              "analyzers and chance beside ours; the published analyzers with each penalty left out."),
+        bench="draft",
+        group="quality",
+        rows=r"best\d+_at_\d+|space_quality/",
+        published=("TenSet's T4 programs, 4,000 a subgraph, 512 drafted: Best-1 0.995; 0.880 without the penalties of compute, "
+                   "0.930 without those of memory (Pruner, ASPLOS'25, arXiv 2402.02361, Table 10)."),
+        unfair=(
+            ("The pools are of one machine (Zen 4, one thread) and one recording of each candidate: best rows are partly "
+             "lucky timings."),
+            "`release` and `paper` are the published analyzers, written for GPUs; here they order candidates for a CPU.",
+        ),
+    ),
+    Claim(
+        name="ablation",
+        title="What the parts of the search are worth",
+        here=("The default strategy with one thing changed, by replay on every pool: how far the best so far is from the "
+              "pool's best, mean over trials."),
+        bench="draft",
+        group="ablation",
+        rows=r"regret/",
+        published=("Without the draft, both search time and final latency rise, offline too (Pruner, ASPLOS'25, arXiv "
+                   "2402.02361, Tables 12 and 13)."),
+        arguments="--seeds 3",
+        unfair=(
+            ("By replay: a pool holds what was recorded, not all that a search could propose. Differences are smaller than "
+             "those between pools."),
+        ),
+    ),
+    Claim(
+        name="model_accuracy",
+        title="Learned models on operators that they have not seen",
+        here=("Top-1, Top-5 and pairwise accuracy of six models on held-out tasks of CPU pools, several seeds, at several "
+              "volumes of data; differences to ours paired over tasks and seeds."),
+        bench="costmodel",
+        group="accuracy",
+        rows=r"(top1|top5|top1_of_sums|top5_of_sums|pairwise)/[^/@]+(@\d+%)?$|(top1|pairwise)/pacm_less_|corpus_rows$",
+        published=("Top-1 / Top-5 on TenSet: T4 PaCM 0.892 / 0.962, TenSetMLP 0.859 / 0.941, TLP 0.862 / 0.935; K80 PaCM 0.897 / "
+                   "0.969, TenSetMLP 0.878 / 0.958, TLP 0.880 / 0.947 (Pruner, ASPLOS'25, arXiv 2402.02361, Table 11). PaCM "
+                   "needs less data (Fig. 15)."),
+        arguments="--volumes 0.1,0.3 --test-pools zen5/",
+        unfair=(
+            "`tlp` was trained at the smaller volume alone, since the larger would take half an hour a split.",
+            ("`verifier` (its order and the analyzer's, as a search joins them) and `analyzer` (which learns nothing) are "
+             "ours too; published figures are of GPUs and TenSet's programs."),
+            "Labels of an operator's best rows are medians of seven turns, the others are single recordings.",
+        ),
+    ),
+    Claim(
+        name="model_speed",
+        title="What the learned model costs",
+        here=("Milliseconds of 512 candidates with their features, and seconds of an online update with 2,000 records, on "
+              "two threads."),
+        bench="costmodel",
+        group="speed",
+        rows=r"infer_512_ms$|features_512_ms$|update_2000_s$",
+        published=("No time of a prediction or an update is given; peak GPU memory of the model 1,694 MB, of TenSetMLP 1,546 MB, "
+                   "of TLP 4,812 MB (Pruner, ASPLOS'25, arXiv 2402.02361)."),
+    ),
+    Claim(
+        name="data_pruning",
+        title="How much training data can go",
+        here=("Pairwise and Top-1 accuracy on held-out tasks after pruning by chance, by quantiles of the latency and by "
+              "operator class."),
+        bench="costmodel",
+        group="prune",
+        rows=r"pairwise_pruned/|top1_pruned/|pruned_fraction$",
+        published="Up to 45 % of the data removed at no loss of pairwise accuracy (Verma et al., arXiv 2304.05430).",
+        arguments="--pools tests/data/pools/zen5",
+        unfair=(
+            "Pools of 224 or 700 rows an operator, fewer than the published data set has: there is less to leave out.",
+        ),
+    ),
+    Claim(
+        name="transfer",
+        title="From one platform to another",
+        here=("A model of one instruction set meets another, and operators that it never saw: replayed searches by trials, "
+              "and accuracy on the rows that have not arrived yet by records of each task that have; AVX2 to AVX-512 and "
+              "back."),
+        bench="costmodel",
+        group="transfer",
+        rows=r"(top1|pairwise|tuned)/.+_to_.+@\d+$",
+        published=("Momentum adaptation of a K80 checkpoint: 4.82 times less search time than Ansor (Pruner, ASPLOS'25, arXiv "
+                   "2402.02361, abstract). Hardware features: 25 to 40 % of the baseline's tuning time on hardware not seen "
+                   "before (Verma et al., arXiv 2304.05430)."),
+        unfair=(
+            ("Both \"platforms\" are instruction sets of one machine: AVX2 (`x86-64-v3`) and AVX-512 (`znver5`), 16 "
+             "operators. For the first ten trials nothing has been learnt; what ranks them is the checkpoint or, from "
+             "scratch, the analyzer."),
+        ),
+    ),
+    Claim(
+        name="schedule-zen4-2core",
+        title="The schedule language and its verifier",
+        here=("Rates of replaying and verifying schedules, products by dot-product instructions as a part of the "
+              "instruction's own rate, and counts of false alarms and of faulty programs that passed."),
+        bench="schedule",
+        unfair=(
+            "No rival: nothing else checks these schedules.",
+        ),
+    ),
+]

@@ -1,0 +1,331 @@
+#!/usr/bin/env python3
+"""What is read from results, which claim it belongs to, and the tables that are made of it."""
+
+import glob
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import claims
+import layouts
+import rows as results
+import tables
+
+
+def row(name, value=1.0, unit="", goal=None, note=""):
+    return {"name": name, "value": value, "unit": unit, "goal": goal, "note": note}
+
+
+FACTS = {"machine": "a machine", "date": "2026-11-23", "commit": "0123456789ab", "seeds": [1]}
+
+
+def file_of(*rows, bench="draft", **facts):
+    return json.dumps({"bench": bench, **FACTS, **facts, "rows": rows}, indent=1)
+
+
+def rows_of(*rows):
+    return results.parse(file_of(*rows)).rows
+
+
+def just(value):
+    return results.Point(value, value, value)
+
+
+class Reading(unittest.TestCase):
+    def rejects(self, content, reason):
+        with self.assertRaises(results.Damaged) as caught:
+            results.parse(content)
+        self.assertIn(reason, str(caught.exception))
+
+    def test_rows_keep_their_fields_and_order(self):
+        read = results.parse(file_of(row("b", 2, "ms", 3, "one"), row("a", None)))
+        self.assertEqual(("draft", "a machine"), (read.bench, read.machine))
+        self.assertEqual([results.Row("b", 2.0, "ms", 3.0, "one"), results.Row("a", None)], list(read.rows.values()))
+
+    def test_machine_date_commit_and_seeds_are_wanted(self):
+        self.rejects(file_of(machine=""), "names no machine")
+        self.rejects(file_of(date="yesterday"), "names no date")
+        self.rejects(file_of(date=20261123), "date is not a text")
+        self.rejects(file_of(commit=""), "names no commit")
+        for seeds in ([], 3, ["1"], [True], None):
+            self.rejects(file_of(seeds=seeds), "names no seeds")
+
+    def test_no_beginning_of_a_file_is_read(self):
+        content = file_of(row("top1/pacm", 0.9, note="0.8 to 1.0"), bench="costmodel").rstrip()
+        for length in range(len(content)):
+            with self.assertRaises(results.Damaged, msg=content[:length]):
+                results.parse(content[:length])
+
+    def test_what_is_no_result_is_rejected(self):
+        self.rejects("[]", "no results of a benchmark")
+        self.rejects("3", "no results of a benchmark")
+        self.rejects('{"rows": []}', "no results of a benchmark")
+        self.rejects('{"bench": 1, "rows": []}', "no results of a benchmark")
+        self.rejects('{"bench": "draft"}', "rows are missing")
+        self.rejects('{"bench": "draft", "rows": {}}', "rows are missing")
+        self.rejects('{"bench": "draft", "machine": 7, "rows": []}', "machine is not a text")
+        self.rejects("[" * 100_000, "no JSON")
+
+    def test_damaged_rows_are_rejected_by_name(self):
+        self.rejects(file_of([]), "row 0 has no name or value")
+        self.rejects(file_of({"name": "x"}), "row 0 has no name or value")
+        self.rejects(file_of({"value": 1}), "row 0 has no name or value")
+        self.rejects(file_of(row("x"), row(3)), "row 1 has no name or value")
+        self.rejects(file_of(row("x"), row("x", 2)), "row 1, x: is there twice")
+        self.rejects(file_of(row("x", note=5)), "row 0, x: note is not a text")
+        self.rejects(file_of(row("x", unit=None)), "row 0, x: unit is not a text")
+        self.rejects(file_of(row("x", goal="3")), "row 0, x: goal is not a number")
+
+    def test_values_that_are_no_numbers_are_rejected(self):
+        for value in ("0.5", True, [], {}, float("nan"), float("inf"), 10**400):
+            with self.subTest(value=value):
+                self.rejects(file_of(row("x", value)), "row 0, x: value is not a number")
+        self.rejects(file_of(row("x")).replace("1.0", "1e999"), "value is not a number")
+
+    def test_files_that_cannot_be_read_are_rejected(self):
+        with self.assertRaises(results.Damaged):
+            results.read(os.path.join(HERE, "no_such_file.json"))
+        with tempfile.NamedTemporaryFile(dir=os.environ.get("TEST_TMPDIR")) as file:
+            file.write(b'{"bench": "\xff"}')
+            file.flush()
+            with self.assertRaises(results.Damaged):
+                results.read(file.name)
+
+    def test_goals_are_lower_limits_but_of_times_and_shares(self):
+        self.assertTrue(results.Row("top1/pacm", 0.93, goal=0.92).meets_goal())
+        self.assertFalse(results.Row("top1/pacm", 0.91, goal=0.92).meets_goal())
+        self.assertIsNone(results.Row("top1/pacm", 0.91).meets_goal())
+        self.assertIsNone(results.Row("top1/pacm", None, goal=0.92).meets_goal())
+        for name in ("infer_512_ms", "update_2000_s", "overhead_fraction/gemm", "live_overhead_fraction/resnet50", "o1_ratio/x",
+                     "seconds_to_tvm_ansor/x", "draft_50000_s/cpu/gemm"):
+            with self.subTest(name=name):
+                self.assertTrue(results.Row(name, 1, goal=2).meets_goal())
+                self.assertFalse(results.Row(name, 3, goal=2).meets_goal())
+
+    def test_the_first_range_of_a_note_is_the_rows(self):
+        self.assertEqual(results.Point(0.9, 0.88, 0.93), results.point(results.Row("x", 0.9, note="0.88 to 0.93")))
+        self.assertEqual(results.Point(0.0, -0.01, 0.02),
+                         results.point(results.Row("x", 0.0, note="95 %: -0.010 to +0.020, 3 to 4 pairs")))
+        self.assertEqual(just(0.5), results.point(results.Row("x", 0.5, note="nan to nan, to 78 % of the limit")))
+
+    def test_no_range_ends_short_of_its_value(self):
+        rng = random.Random(1)
+        for _ in range(300):
+            value, a, b = (rng.uniform(-2, 2) for _ in range(3))
+            point = results.point(results.Row("x", value, note=f"95 %: {min(a, b):+.3f} to {max(a, b):+.3e}"))
+            self.assertLessEqual(point.low, point.value)
+            self.assertGreaterEqual(point.high, point.value)
+
+
+class Views(unittest.TestCase):
+    def test_nothing_comes_of_no_rows(self):
+        for view in (results.rates, results.draft_quality, results.penalties, results.accuracy, results.differences,
+                     results.pruning, results.transfer, results.transfer_searches, results.final_latencies):
+            with self.subTest(view=view.__name__):
+                self.assertEqual({}, view({}))
+                self.assertEqual({}, view(rows_of(row("corpus_rows"), row("top1/"), row("/"), row("best1_at_x/conv"))))
+
+    def test_rows_without_a_value_are_left_out(self):
+        self.assertEqual({}, results.accuracy(rows_of(row("top1/pacm", None))))
+        self.assertEqual({}, results.values(rows_of(row("regret/all", None)), "regret"))
+
+    def test_rates_stand_beside_those_of_programs(self):
+        rows = rows_of(row("draft_per_s/cpu/gemm/pack+block", 3e6), row("programs_per_s/cpu/gemm", 5e3), row("derive_ms/cpu/gemm"))
+        self.assertEqual({"cpu/gemm": {"pack+block": 3e6, "programs": 5e3}}, results.rates(rows))
+
+    def test_draft_quality_reads_other_analyzers_from_the_note(self):
+        note = "95 %: 0.96 to 0.99; release 0.900, paper 0.910, calibrated 0.985, random 0.800"
+        rows = rows_of(row("best1_at_128/conv", 0.98, note=note), row("best5_at_128/conv"), row("best1_at_128/task/conv_3x3"),
+                       row("best1_at_128_release/conv", 0.9, note="95 %: 0.85 to 0.92"))
+        found = results.draft_quality(rows)
+        self.assertEqual(["conv"], list(found))
+        self.assertEqual({128: results.Point(0.98, 0.96, 0.99)}, found["conv"]["prunerc"])
+        self.assertEqual({128: results.Point(0.9, 0.85, 0.92)}, found["conv"]["release"])
+        self.assertEqual({128: just(0.8)}, found["conv"]["random"])
+
+    def test_penalties_are_means_over_classes(self):
+        rows = rows_of(row("best1_at_128_without/paper/waves/conv", 0.7, note="with it 0.8; @512 without 0.9, with 1.0"),
+                       row("best1_at_128_without/paper/waves/gemm", 0.7, note="with it 0.8; @512 without 0.5, with 0.8"),
+                       row("best1_at_128_without/paper/warps/gemm", 0.7, note="cut off"))
+        self.assertEqual(["waves"], list(results.penalties(rows)["paper"]))
+        without, whole = results.penalties(rows)["paper"]["waves"]
+        self.assertAlmostEqual(0.7, without)
+        self.assertAlmostEqual(0.9, whole)
+
+    def test_accuracy_and_differences_do_not_mix(self):
+        rows = rows_of(row("top1/pacm", 0.9), row("top1/pacm@30%", 0.8), row("pairwise/tenset-mlp", 0.7),
+                       row("top1/pacm_less_xgb", 0.1, note="95 %: +0.05 to +0.15, 9 pairs"), row("top1/pacm_less_xgb/conv", -0.1))
+        self.assertEqual({"top1": {"pacm": {100: just(0.9), 30: just(0.8)}}, "pairwise": {"tenset-mlp": {100: just(0.7)}}},
+                         results.accuracy(rows))
+        self.assertEqual({"top1": {"xgb": {"all": results.Point(0.1, 0.05, 0.15), "conv": just(-0.1)}}},
+                         results.differences(rows))
+
+    def test_pruning_counts_what_is_removed(self):
+        rows = rows_of(row("pairwise_pruned/all", 0.9), row("pairwise_pruned/quantile@55%", 0.8), row("pruned_fraction", 0.45))
+        self.assertEqual({"pairwise": {"all": {0: just(0.9)}, "quantile": {45: just(0.8)}}}, results.pruning(rows))
+
+    def test_transfer_splits_names_with_slashes(self):
+        rows = rows_of(row("top1/x86-64-v3/1_to_znver5/1/warm@16", 0.8), row("pairwise/znver5/1_to_x86-64-v3/1/moa@0", 0.7))
+        self.assertEqual({("x86-64-v3/1", "znver5/1"): {"top1": {"warm": {16: just(0.8)}}},
+                          ("znver5/1", "x86-64-v3/1"): {"pairwise": {"moa": {0: just(0.7)}}}}, results.transfer(rows))
+        self.assertEqual({}, results.accuracy(rows))
+
+    def test_searches_after_a_transfer_are_by_trials(self):
+        rows = rows_of(row("tuned/x86-64-v3/1_to_znver5/1/moa@20", 0.9, note="0.850 to 0.940; 8 tasks a seed"),
+                       row("top1/x86-64-v3/1_to_znver5/1/moa@16", 0.8))
+        self.assertEqual({("x86-64-v3/1", "znver5/1"): {"moa": {20: results.Point(0.9, 0.85, 0.94)}}},
+                         results.transfer_searches(rows))
+
+    def test_speedups_are_by_baseline_strategy_and_task(self):
+        rows = rows_of(row("speedup/pruner_vs_ansor", 2.0), row("speedup/pruner_vs_ansor/conv", 9.0),
+                       row("speedup/moa-pruner-paper_vs_tlp-offline/gemm", 1.0), row("trials/pruner_vs_ansor", 7.0))
+        self.assertEqual({"ansor": {"pruner": {"all": 2.0, "conv": 9.0}}, "tlp-offline": {"moa-pruner-paper": {"gemm": 1.0}}},
+                         results.beside_baselines(rows, "speedup"))
+        self.assertEqual({"ansor": {"pruner": {"all": 7.0}}}, results.beside_baselines(rows, "trials"))
+        self.assertEqual({}, results.beside_baselines(rows, "final"))
+
+    def test_final_latencies_are_by_task(self):
+        rows = rows_of(row("final_latency/pruner/conv", 2.0), row("final_latency/ansor/conv", 3.0), row("final_latency/pruner/gemm", 5.0))
+        self.assertEqual({"conv": {"pruner": 2.0, "ansor": 3.0}, "gemm": {"pruner": 5.0}}, results.final_latencies(rows))
+
+
+class Claims(unittest.TestCase):
+    def test_a_row_belongs_to_one_claim(self):
+        for bench, name, owner in (
+            ("draft", "draft_per_s/gpu/conv2d/gpu+row per thread (exhausted)", "draft_throughput"),
+            ("draft", "best20_at_64/softmax", "draft_quality"),
+            ("draft", "best1_at_128/task/conv_3x3", "draft_quality"),
+            ("draft", "best1_at_128_without/paper/memory/conv", "draft_quality"),
+            ("draft", "regret/conv_3x3/no_quotas", "ablation"),
+            ("draft", "trials_to_ansor/gemm_odd", "search_vs_ansor"),
+            ("draft", "overhead_fraction/gemm_odd", "search_vs_ansor"),
+            ("draft", "live_time_to_ansor/conv_3x3", "search_live"),
+            ("draft", "live_time_to_ansor/resnet50", "resnet50"),
+            ("draft", "seconds_to_tvm_ansor/gemm_512", "seconds_to_tvm"),
+            ("draft", "o1_good", "o1"),
+            ("costmodel", "top5/pacm-paper@10%", "model_accuracy"),
+            ("costmodel", "pairwise/pacm_less_tlp/depthwise", "model_accuracy"),
+            ("costmodel", "update_2000_s", "model_speed"),
+            ("costmodel", "top1_pruned/all", "data_pruning"),
+            ("costmodel", "top1/znver5/1_to_x86-64-v3/1/moa-paper@64", "transfer"),
+            ("costmodel", "tuned/znver5/1_to_x86-64-v3/1/warm@150", "transfer"),
+            ("costmodel", "final_latency/moa-pruner/conv_3x3", "end_to_end"),
+            ("costmodel", "final/pruner-untrained_vs_tenset-offline", "end_to_end"),
+            ("costmodel", "overhead/pruner/conv_3x3", "end_to_end"),
+        ):
+            with self.subTest(name=name):
+                owners = [claim.name for claim in claims.CLAIMS if claim.bench == bench and claim.has(name)]
+                self.assertEqual([owner], owners)
+
+    def test_each_claim_has_a_layout_and_a_file_of_its_benchmark(self):
+        self.assertEqual({claim.name for claim in claims.CLAIMS}, set(layouts.LAYOUTS))
+        files = tables.read_all(HERE)
+        for claim in claims.CLAIMS:
+            with self.subTest(claim=claim.name):
+                self.assertEqual({claim.bench}, {read.bench for read in tables.files_of(claim, files).values()})
+
+
+class Measure(unittest.TestCase):
+    SCRIPT = os.path.join(HERE, "..", "paper", "measure.py")
+
+    def test_without_arguments_it_lists_every_claim(self):
+        done = subprocess.run([sys.executable, self.SCRIPT], capture_output=True, text=True, check=True)
+        for claim in claims.CLAIMS:
+            self.assertIn(f"\n{claim.name}: {claim.title}\n", "\n" + done.stdout)
+            self.assertIn(f"  {claim.command()}\n", done.stdout)
+
+    def test_an_unknown_claim_is_named(self):
+        done = subprocess.run([sys.executable, self.SCRIPT, "nothing"], capture_output=True, text=True)
+        self.assertEqual((2, True), (done.returncode, "no claim 'nothing'" in done.stderr))
+
+
+class Tables(unittest.TestCase):
+    """On a copy of the results, with one thing changed."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        for path in glob.glob(os.path.join(HERE, "*.json")) + [os.path.join(HERE, "README.md")]:
+            shutil.copyfile(path, os.path.join(self.folder, os.path.basename(path)))
+
+    def change(self, name, old, new):
+        path = os.path.join(self.folder, name)
+        content = tables.read_text(path)
+        self.assertIn(old, content)
+        tables.write(path, content.replace(old, new, 1))
+
+    def refused(self, reason):
+        with self.assertRaises(tables.Refused) as caught:
+            tables.check(self.folder, [])
+        self.assertIn(reason, str(caught.exception))
+
+    def test_the_page_is_what_the_files_say(self):
+        self.assertEqual([], tables.check(HERE, []), "run tests/bench/results/tables.py")
+
+    def test_the_readme_is_what_the_files_say(self):
+        readme = os.path.join(HERE, "..", "..", "..", "README.md")
+        self.assertEqual([], tables.check(HERE, [readme]), "run tests/bench/results/tables.py --update README.md")
+
+    def test_a_changed_value_is_noticed(self):
+        self.assertEqual([], tables.check(self.folder, []))
+        self.change("resnet50.json", '"value":13.88888888888889', '"value":14.88888888888889')
+        self.assertIn("not what the JSON files say", tables.check(self.folder, [])[0])
+
+    def test_a_changed_table_is_noticed(self):
+        self.change("README.md", "| 0 of 1 |", "| 1 of 1 |")
+        self.assertIn("not what the JSON files say", tables.check(self.folder, [])[0])
+
+    def test_results_without_machine_date_commit_or_seeds_are_refused(self):
+        for key in ("machine", "date", "commit", "seeds"):
+            with self.subTest(key=key):
+                self.setUp()
+                self.change("o1.json", f'"{key}":', f'"no {key}":')
+                self.refused(f"o1.json: names no {key}")
+
+    def test_only_committed_code_counts(self):
+        for commit in ("unknown", "bf4a52659a8d-dirty"):
+            with self.subTest(commit=commit):
+                self.setUp()
+                self.change("o1.json", "bf4a52659a8d", commit)
+                self.refused(f"no committed code was measured: {commit}")
+
+    def test_a_file_that_no_table_shows_is_refused(self):
+        shutil.copyfile(os.path.join(HERE, "o1.json"), os.path.join(self.folder, "forgotten.json"))
+        self.refused("no entry of claims.py shows forgotten")
+
+    def test_no_table_is_longer_than_thirty_rows(self):
+        files = tables.read_all(HERE)
+        for claim in claims.CLAIMS:
+            for caption, table in layouts.LAYOUTS[claim.name](tables.files_of(claim, files)):
+                with self.subTest(claim=claim.name, caption=caption):
+                    self.assertLess(1, len(table), "it shows something")
+                    self.assertGreaterEqual(31, len(table))
+                    self.assertEqual({len(table[0])}, set(map(len, table)))
+
+    def test_a_rival_ahead_is_marked(self):
+        rows = [row("gemm/t1/prunerc", 99.0), row("gemm/t1/onednn", 100.0), row("gemm/t1/eigen", 50.0), row("gemm/t1/limit", 200.0)]
+        behind = layouts.kernels({"cpu": results.parse(file_of(*rows, bench="cpu"))}, 1)
+        self.assertEqual(["gemm", "", "99.0", "100.0 (onednn)", "0.990 ▼", "200.0", "50 %"], behind[1])
+        rows[0]["value"] = 101.0
+        ahead = layouts.kernels({"cpu": results.parse(file_of(*rows, bench="cpu"))}, 1)
+        self.assertEqual("1.010", ahead[1][4])
+        self.assertEqual("2 of 3 ▼", layouts.never(results.Row("x", 1.0, note="400 trials, 3 seeds, 2 never; ends"), (0, 1, 2)))
+        self.assertEqual("0.5 x ▼", layouts.gain(results.Row("x", 0.5)))
+
+    def test_the_small_table_goes_between_its_marks_alone(self):
+        text = f"before\n{tables.BEGIN}\nold\n{tables.END}\nafter\n"
+        self.assertEqual(f"before\n{tables.BEGIN}\nnew\n{tables.END}\nafter\n", tables.update(text, "new"))
+        self.assertEqual("no marks", tables.update("no marks", "new"))
+        rows = [line for line in tables.small_table(HERE).splitlines() if line.startswith("|")]
+        self.assertGreaterEqual(12, len(rows), "a head and ten rows")
+
+
+if __name__ == "__main__":
+    unittest.main()
