@@ -4,7 +4,8 @@
 Pages are all .md files but those of third parties. Checked are links, the files and folders that pages name, citations of
 decisions in pages and sources, the budgets of each README.md and each decision, and that no decision has a date and no page
 of a source folder a measured number. What a script writes into a page, between `<!-- NAME:begin -->` and
-`<!-- NAME:end -->`, counts towards no budget but that of the root's README.md, and may have numbers.
+`<!-- NAME:end -->` or below a first line "Made by `SCRIPT`", counts towards no budget but that of the root's README.md, and
+may have numbers.
 
 usage: docs_test.py [ROOT]
 """
@@ -92,7 +93,9 @@ def without_spans(text):
 
 
 def without_generated(text):
-    """The page with its generated parts made empty."""
+    """The page with its generated parts made empty; all of it where it begins by saying what made it."""
+    if re.match(r"# [^\n]*\n\nMade by `", text):
+        return ""
     return re.sub(r"<!-- ([\w-]+):begin -->.*?<!-- \1:end -->", lambda part: "\n" * part[0].count("\n"), text,
                   flags=re.S)
 
@@ -518,6 +521,7 @@ class TheChecksCanFail(unittest.TestCase):
         self.right("a\n" * FOLDER_README_LINES)
         self.wrong("a\n" * (FOLDER_README_LINES + 1), "111 lines")
         self.right("<!-- t:begin -->\n" + "a\n" * FOLDER_README_LINES + "<!-- t:end -->\n")
+        self.right("# Results\n\nMade by `tools/prunerc/cmd_run.cc`.\n" + "a\n" * FOLDER_README_LINES)
         self.wrong("a\n" * (README_LINES + 1), "121 lines", path="README.md")
         self.wrong("a " * (README_WORDS + 1), "1101 words", path="README.md")
         self.wrong("<!-- t:begin -->\n" + "a\n" * README_LINES + "<!-- t:end -->\n", "122 lines", path="README.md")
