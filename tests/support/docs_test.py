@@ -399,7 +399,9 @@ def check_tree(tree):
         if path.endswith("DESIGN.md"):
             problems += design_problems(path, text)
     for path in sorted(p for p in tree.files if p.endswith(CITING) and is_ours(p)):
-        problems += citation_problems(tree, path, tree.read(path), numbers)
+        text = tree.read(path)
+        if path.endswith(".md") or "DESIGN.md" in text:
+            problems += citation_problems(tree, path, text, numbers)
     return problems
 
 
