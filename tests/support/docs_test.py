@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Fails if a page names what does not exist, is longer than its budget, or holds a measurement typed by hand.
 
-Pages are all .md files but those of third parties. Checked are links, the files and folders that pages name, citations of
-decisions in pages and sources, the budgets of each README.md and each decision, and that no decision has a date and no page
-of a source folder a measured number. What a script writes into a page, between `<!-- NAME:begin -->` and
+Pages are all .md files but those of third parties. Checked are links, the files and folders that pages and comments name,
+citations of decisions in pages and sources, the budgets of each README.md and each decision, and that no decision has a date
+and no page of a source folder a measured number. What a script writes into a page, between `<!-- NAME:begin -->` and
 `<!-- NAME:end -->` or below a first line "Made by `SCRIPT`", counts towards no budget but that of the root's README.md, and
 may have numbers.
 
@@ -19,8 +19,8 @@ import tempfile
 import unittest
 
 TOP_FOLDERS = ["codegen", "costmodel", "ir", "runtime", "schedule", "search", "tests", "third_party", "tools"]
-# Files that may cite a decision.
-CITING = (".md", ".h", ".cc", ".def", ".py", ".bzl", ".sh", ".prn")
+# Files that may cite a decision or name a file.
+CITING = (".md", ".h", ".cc", ".def", ".py", ".bzl", ".bazel", ".sh", ".prn")
 
 README_LINES = 120
 README_WORDS = 1100
@@ -49,6 +49,8 @@ class Tree:
             here = "" if here == "." else here
             self.folders.update(posixpath.join(here, f) for f in folders)
             self.files.update(posixpath.join(here, name) for name in names)
+        # What git ignores is there once it was made.
+        self.made = set(re.findall(r"^/([^*\n]+?)/?$", self.read(".gitignore"), re.M) if ".gitignore" in self.files else [])
 
     def read(self, path):
         with open(os.path.join(self.root, path), encoding="utf-8") as file:
@@ -60,7 +62,7 @@ class Tree:
         if path == ".":
             return True
         if not re.search(r"[*?]", path):
-            return path in self.files or path in self.folders
+            return path in self.files or path in self.folders or path in self.made
         return any(fnmatch.fnmatchcase(p, path) for p in self.files | self.folders)
 
     def has_below(self, folder, name):
@@ -234,6 +236,21 @@ def name_problems(tree, path, text):
     return problems
 
 
+COMMENT = re.compile(r"(?:^|\s)(?://+|#|/\*|\*) (.*)$", re.M)
+NAMED = re.compile(rf"(?<![\w/.<\"-])(?:{'|'.join(TOP_FOLDERS)})/{PATH}")
+
+
+def comment_problems(tree, path, text):
+    """Files and folders named in comments of a source, by the path from the root."""
+    problems = []
+    for comment in COMMENT.finditer(text):
+        for word in NAMED.finditer(comment[1]):
+            name = clean(word[0])
+            if is_path(name, True) and not exists(tree, path, name):
+                problems.append(f"{path}:{line_of(text, comment.start(1))}: names {name}, which does not exist")
+    return problems
+
+
 # --- decisions -----------------------------------------------------------------------------------------------------
 
 DECISION = re.compile(r"^(?:\*\*D(\d+)\b|(\d+)\. \*\*|#+ D(\d+)\b)", re.M)
@@ -302,11 +319,8 @@ def citation_problems(tree, path, text, numbers):
 
     def check(offset, page, cited):
         where = f"{path}:{line_of(text, offset)}"
-        if page not in numbers:
-            problems.append(f"{where}: cites {page}, which does not exist")
-            return
         for number in re.findall(r"\d+", cited):
-            if int(number) not in numbers[page]:
+            if int(number) not in numbers.get(page, ()):
                 problems.append(f"{where}: cites D{number}, which {page} does not have")
 
     flat, places = joined(text)
@@ -402,6 +416,8 @@ def check_tree(tree):
         text = tree.read(path)
         if path.endswith(".md") or "DESIGN.md" in text:
             problems += citation_problems(tree, path, text, numbers)
+        if not path.endswith(".md"):
+            problems += comment_problems(tree, path, text)
     return problems
 
 
@@ -484,6 +500,13 @@ class TheChecksCanFail(unittest.TestCase):
                    "`lower/NAME`, `top1/MODEL`, `ns/op`\n```\n#include <stdio.h>\nsrcs = [\"app.cc\"]\n```\n",
                    path="tools/prunerc/README.md")
 
+    def test_files_that_comments_name_exist(self):
+        self.wrong("int a;  // See ir/stmt.h.\n", "ir/type.h:1: names ir/stmt.h", path="ir/type.h")
+        self.wrong("# As search/tune does.\n", "names search/tune", path="ir/BUILD.bazel")
+        self.right("// ir/expr.h (ir/support)\n#include \"ir/stmt.h\"\nconst char* a = \"ir/stmt.h\";\n", path="ir/type.h")
+        self.write(".gitignore", "/ir/made.txt\n")
+        self.right("// Writes ir/made.txt.\n", path="ir/type.h")
+
     def test_decisions_that_are_cited_exist(self):
         page = "DESIGN" + ".md"
         self.wrong(f"// Why: {page}, D3.\n", "ir/type.h:1: cites D3, which ir/DESIGN.md does not have", path="ir/type.h")
@@ -491,7 +514,7 @@ class TheChecksCanFail(unittest.TestCase):
         self.wrong(f"# ir/{page}'s D9\n", "cites D9", path="tests/support/a.py")
         self.wrong(f"// ({page} gives (D1, D4))\n", "cites D4", path="ir/type.h")
         self.wrong(f"// {page}, 5\n", "cites D5", path="ir/type.h")
-        self.wrong(f"// search/{page}, D1\n", "cites search/DESIGN.md, which does not exist", path="ir/type.h")
+        self.wrong(f"x = 'search/{page}, D1'\n", "which search/DESIGN.md does not have", path="search/a.py")
         self.wrong("As before (ir, D1 and D8).\n", "cites D8", path="ir/README.md")
         self.wrong("**D1. A.** As in D5.\n", "cites D5", path="ir/DESIGN.md")
         self.right(f"// {page}, D1 and D2; ir/{page}'s D2\n", path="ir/type.h")
@@ -510,7 +533,7 @@ class TheChecksCanFail(unittest.TestCase):
         self.wrong("We decided.\n", "no decision was found", path="ir/DESIGN.md")
 
     def test_numbers_are_measured_not_typed(self):
-        for number in ("12 ms", "1.4 x", "1.4 times", "35 %", "35%", "260 GFLOP/s", "0.3 s", "3 GB/s", "0.921", "2.4 M a second"):
+        for number in ("12 ms", "1.4 x", "1.4 times", "35 %", "35%", "260 GFLOP/s", "0.3 s", "3 GB/s", "0.921", "2 M a second"):
             self.wrong(f"It takes {number} now.\n", "is measured")
         self.wrong("**D1. A.** It took 12 ms.\n", "ir/DESIGN.md:1: '12 ms' is measured", path="ir/DESIGN.md")
         self.wrong("It takes 12 ms (`gpu.json`).\n", "is measured")

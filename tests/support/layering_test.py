@@ -113,9 +113,6 @@ def allows(allowed, path):
             return True
         if entry not in PACKAGES and path.startswith(entry + "/"):
             return True
-        # A single header of a concept may have siblings: costmodel/latency.h is costmodel/latency.
-        if entry not in PACKAGES and path == entry + ".h":
-            return True
     return False
 
 
