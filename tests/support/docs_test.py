@@ -175,7 +175,9 @@ def exists(tree, path, name):
         if any(tree.has(p) for p in paths):
             return True
         if "/" not in one:
-            return tree.has_below(folder, one)
+            # In a page of ir/lang a file of tests/lang may go without its folder, too.
+            below = [folder, "tests/" + folder, "tests/" + posixpath.basename(folder)]
+            return any(tree.has_below(place, one) for place in below)
         # What files have in common stands for them: costmodel/latency, tools/examples/gpu/matmul_f16.
         return any(tree.has(p + ".*") for p in paths)
 
@@ -213,10 +215,18 @@ def clean(word):
 LISTED = re.compile(r"^(?:[*-]|\||\d+\.) `([\w/{},*-]+)/`", re.M)
 
 
+# "with `reverse(@L)` as the example": files of that name are made by who follows the page.
+EXAMPLE = re.compile(r"`(\w+)[^`]*`[^.`]*\bas the example")
+
+
 def name_problems(tree, path, text):
     problems = []
+    examples = EXAMPLE.findall(text)
 
     def check(offset, name, in_code):
+        made = any(stem in name.rsplit("/", 1)[-1] for stem in examples)
+        if made and tree.has(posixpath.dirname(name)):
+            return
         if is_path(name, in_code) and not exists(tree, path, name):
             problems.append(f"{path}:{line_of(text, offset)}: names {name}, which does not exist")
 
@@ -291,7 +301,7 @@ MORE = r"(?:(?:, | and |, and | to )D\d+)*"
 # A page with numbers after it.
 CITATION = re.compile(rf"((?:[\w/]+/)?DESIGN\.md)(?:, (D?\d+{MORE})|(?:'s| \w+)? \(?(D\d+{MORE}))")
 # In pages a folder will do.
-OF_FOLDER = re.compile(rf"\b((?:{'|'.join(TOP_FOLDERS)})[\w/]*), (D\d+{MORE})")
+OF_FOLDER = re.compile(rf"\b((?:{'|'.join(TOP_FOLDERS)})[\w/]*)(?:,|'s) (D\d+{MORE})")
 # Within DESIGN.md a number alone is the page's own.
 OWN = re.compile(r"(?<![\w/])D(\d+)\b")
 
@@ -500,6 +510,12 @@ class TheChecksCanFail(unittest.TestCase):
                    "`lower/NAME`, `top1/MODEL`, `ns/op`\n```\n#include <stdio.h>\nsrcs = [\"app.cc\"]\n```\n",
                    path="tools/prunerc/README.md")
 
+    def test_files_of_an_example_are_made_by_the_reader(self):
+        page = "Add a node, with `add(a, b)` (a sum) as the example. Write `ir/add.h` and `ir/support/add_test.cc`.\n"
+        self.right(page)
+        self.wrong(page + "See `ir/sub.h`.\n", "ir/README.md:2: names ir/sub.h")
+        self.wrong(page + "See `ir/nodes/add.h`.\n", "ir/README.md:2: names ir/nodes/add.h")
+
     def test_files_that_comments_name_exist(self):
         self.wrong("int a;  // See ir/stmt.h.\n", "ir/type.h:1: names ir/stmt.h", path="ir/type.h")
         self.wrong("# As search/tune does.\n", "names search/tune", path="ir/BUILD.bazel")
@@ -516,6 +532,7 @@ class TheChecksCanFail(unittest.TestCase):
         self.wrong(f"// {page}, 5\n", "cites D5", path="ir/type.h")
         self.wrong(f"x = 'search/{page}, D1'\n", "which search/DESIGN.md does not have", path="search/a.py")
         self.wrong("As before (ir, D1 and D8).\n", "cites D8", path="ir/README.md")
+        self.wrong("So ir's D6 holds.\n", "cites D6", path="ir/README.md")
         self.wrong("**D1. A.** As in D5.\n", "cites D5", path="ir/DESIGN.md")
         self.right(f"// {page}, D1 and D2; ir/{page}'s D2\n", path="ir/type.h")
 
