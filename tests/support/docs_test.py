@@ -215,8 +215,8 @@ def clean(word):
 LISTED = re.compile(r"^(?:[*-]|\||\d+\.) `([\w/{},*-]+)/`", re.M)
 
 
-# "with `reverse(@L)` as the example": files of that name are made by who follows the page.
-EXAMPLE = re.compile(r"`(\w+)[^`]*`[^.`]*\bas the example")
+# "with `reverse(@L)` as the example", "for `reverse` put your own name": files of that name are made by who follows the page.
+EXAMPLE = re.compile(r"`(\w+)[^`]*`(?:[^.`]*\bas the example| put your own\b)")
 
 
 def name_problems(tree, path, text):
@@ -515,6 +515,7 @@ class TheChecksCanFail(unittest.TestCase):
         self.right(page)
         self.wrong(page + "See `ir/sub.h`.\n", "ir/README.md:2: names ir/sub.h")
         self.wrong(page + "See `ir/nodes/add.h`.\n", "ir/README.md:2: names ir/nodes/add.h")
+        self.right("For `add` put your own name. Write `ir/add.h`.\n")
 
     def test_files_that_comments_name_exist(self):
         self.wrong("int a;  // See ir/stmt.h.\n", "ir/type.h:1: names ir/stmt.h", path="ir/type.h")
