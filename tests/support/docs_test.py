@@ -215,13 +215,17 @@ def clean(word):
 LISTED = re.compile(r"^(?:[*-]|\||\d+\.) `([\w/{},*-]+)/`", re.M)
 
 
-# "with `reverse(@L)` as the example", "for `reverse` put your own name": files of that name are made by who follows the page.
-EXAMPLE = re.compile(r"`(\w+)[^`]*`(?:[^.`]*\bas the example| put your own\b)")
+def examples_of(path, text):
+    """What a how-to page's first paragraph names: files of that name are made by who follows the page."""
+    if not posixpath.basename(path).startswith("ADD_A_"):
+        return []
+    paragraph = re.split(r"\n\n", text + "\n\n\n\n")[1]
+    return re.findall(r"`(\w{4,})[^`]*`", paragraph)
 
 
 def name_problems(tree, path, text):
     problems = []
-    examples = EXAMPLE.findall(text)
+    examples = examples_of(path, text)
 
     def check(offset, name, in_code):
         made = any(stem in name.rsplit("/", 1)[-1] for stem in examples)
@@ -511,11 +515,11 @@ class TheChecksCanFail(unittest.TestCase):
                    path="tools/prunerc/README.md")
 
     def test_files_of_an_example_are_made_by_the_reader(self):
-        page = "Add a node, with `add(a, b)` (a sum) as the example. Write `ir/add.h` and `ir/support/add_test.cc`.\n"
-        self.right(page)
-        self.wrong(page + "See `ir/sub.h`.\n", "ir/README.md:2: names ir/sub.h")
-        self.wrong(page + "See `ir/nodes/add.h`.\n", "ir/README.md:2: names ir/nodes/add.h")
-        self.right("For `add` put your own name. Write `ir/add.h`.\n")
+        page = "# Add a node\n\nAn hour, with `sum(a, b)`\nand `product`.\n\nWrite `ir/product.h`, `ir/support/product_test.cc`.\n"
+        self.right(page, path="ir/ADD_A_NODE.md")
+        self.wrong(page + "See `ir/sum.h`.\n", "ir/ADD_A_NODE.md:7: names ir/sum.h", path="ir/ADD_A_NODE.md")
+        self.wrong(page + "See `ir/nodes/product.h`.\n", ":7: names ir/nodes/product.h", path="ir/ADD_A_NODE.md")
+        self.wrong("# Nodes\n\nWith `product`.\n\nSee `ir/product.h`.\n", "names ir/product.h", path="ir/README.md")
 
     def test_files_that_comments_name_exist(self):
         self.wrong("int a;  // See ir/stmt.h.\n", "ir/type.h:1: names ir/stmt.h", path="ir/type.h")
