@@ -1,10 +1,10 @@
 #include "ir/analysis/combiner.h"
 
 #include "ir/analysis/accumulator.h"
-#include "ir/analysis/leaf.h"
 #include "ir/analysis/real_value.h"
 #include "ir/equal.h"
 #include "ir/map.h"
+#include "ir/query.h"
 #include "ir/support/rng.h"
 #include "ir/visit.h"
 
@@ -135,7 +135,7 @@ class Reduction {
   // Does the leaf depend on the element, or is it one for all instances of a sum?
   bool varies(Expr leaf) const {
     return std::any_of(block_.iters.begin(), block_.iters.end(), [&](const IterVar& iter) {
-      return iter.kind != IterKind::kSpatial && has_var(leaf, iter.var->id);
+      return iter.kind != IterKind::kSpatial && mentions(leaf, iter.var->id);
     });
   }
 
@@ -275,8 +275,8 @@ bool is_elementwise(const Tuple& tuple, const Combiner& combiner) {
   for (std::size_t t = 0; t < tuple.size(); ++t) {
     for (std::size_t other = 0; other < tuple.size(); ++other) {
       if (other == t || tuple.start[other].loops.empty()) continue;
-      if (has_var(combiner.results[t], combiner.left[other]->id) ||
-          has_var(combiner.results[t], combiner.right[other]->id)) {
+      if (mentions(combiner.results[t], combiner.left[other]->id) ||
+          mentions(combiner.results[t], combiner.right[other]->id)) {
         return false;
       }
     }

@@ -130,18 +130,6 @@ Interval abs_interval(const Call& n, const VarRanges& ranges) {
 
 }  // namespace
 
-int64_t floor_div(int64_t a, int64_t b) {
-  if (b == -1) return static_cast<int64_t>(0 - static_cast<uint64_t>(a));
-  const int64_t q = a / b;
-  return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
-}
-
-int64_t floor_mod(int64_t a, int64_t b) {
-  if (b == -1) return 0;
-  const int64_t r = a % b;
-  return r != 0 && ((r < 0) != (b < 0)) ? r + b : r;
-}
-
 Interval operator+(Interval a, Interval b) { return {add_ends(a.lo, b.lo), add_ends(a.hi, b.hi)}; }
 Interval operator-(Interval a, Interval b) {
   return {add_ends(a.lo, negate_end(b.hi)), add_ends(a.hi, negate_end(b.lo))};

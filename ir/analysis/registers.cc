@@ -1,6 +1,7 @@
 #include "ir/analysis/registers.h"
 
 #include "ir/map.h"
+#include "ir/query.h"
 #include "ir/visit.h"
 
 #include <algorithm>
@@ -9,16 +10,6 @@
 
 namespace prunerc::ir {
 namespace {
-
-bool mentions(Expr e, const Loop& loop) {
-  bool found = false;
-  walk(e, [&](Expr x) {
-    const Var* var = x.as<Var>();
-    found = found || (var != nullptr && var->id == loop.var->id);
-    return !found;
-  });
-  return found;
-}
 
 class Finder {
  public:
@@ -80,7 +71,7 @@ class Finder {
       loads(iter.binding);
       if (iter.kind == IterKind::kSpatial) continue;
       for (std::size_t i = 0; i < std::min(carried_, loops_.size()); ++i) {
-        if (mentions(iter.binding, *loops_[i])) carried_ = i;
+        if (mentions(iter.binding, loops_[i]->var->id)) carried_ = i;
       }
     }
     if (n.guard.defined()) {
@@ -123,7 +114,7 @@ class Finder {
     for (Expr index : indices) use.element.push_back(substitute(b_, index, bindings_));
     for (const Loop* loop : loops_) {
       use.combined.push_back(writes && block_ != nullptr && is_lane_axis(loop->loop_kind) &&
-                             feeds_reduction(*loop, *block_));
+                             reduces_over(*block_, *loop));
     }
     join_home(use);
     uses_.push_back(std::move(use));
@@ -151,12 +142,6 @@ class Finder {
 };
 
 }  // namespace
-
-bool feeds_reduction(const Loop& loop, const Block& block) {
-  return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
-    return iter.kind == IterKind::kReduce && mentions(iter.binding, loop);
-  });
-}
 
 std::size_t kernel_of(const std::vector<const Loop*>& path) {
   const auto at = std::find_if(path.begin(), path.end(),

@@ -46,8 +46,6 @@ inline bool is_unit(const Loop& loop) {
 inline bool has_owner(const Loop& loop) {
   return (is_block_axis(loop.loop_kind) || is_lane_axis(loop.loop_kind)) && !is_unit(loop);
 }
-/// The loop gives a value to a reduction variable of the block.
-bool feeds_reduction(const Loop& loop, const Block& block);
 
 /// Replays all accesses of the buffers in `homes`.
 OwnershipCheck replay_registers(const Program& program, const RegisterHomes& homes,

@@ -2,6 +2,7 @@
 // register last.
 #include "ir/analysis/evaluate.h"
 #include "ir/analysis/registers.h"
+#include "ir/query.h"
 #include "ir/visit.h"
 
 #include <algorithm>
@@ -242,7 +243,7 @@ class Replay {
     const auto [at, is_new] = combined_.try_emplace(id);
     for (std::size_t i = 0; is_new && block_ != nullptr && i < loops_.size(); ++i) {
       const bool combines =
-          is_lane_axis(loops_[i]->loop_kind) && feeds_reduction(*loops_[i], *block_);
+          is_lane_axis(loops_[i]->loop_kind) && reduces_over(*block_, *loops_[i]);
       if (combines) at->second.push_back(loops_[i]);
     }
     return at->second;

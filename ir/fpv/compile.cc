@@ -1,4 +1,5 @@
 #include "ir/fpv/compiler.h"
+#include "ir/query.h"
 #include "ir/thread_axis.h"
 #include "ir/visit.h"
 
@@ -187,7 +188,7 @@ int32_t FpCompiler::loop_alone(const Loop& n) {
   FpStmt out;
   out.concurrency = concurrency_of(n.loop_kind);
   out.axis = static_cast<int8_t>(axis_of(n.loop_kind));
-  out.has_order = feeds_reduction(n);
+  out.has_order = carries_reduction(n);
   if (out.concurrency != Concurrency::kNone) {
     int64_t& most =
         code_.axes[static_cast<std::size_t>(out.concurrency)][static_cast<std::size_t>(out.axis)];

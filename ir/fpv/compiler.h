@@ -14,9 +14,6 @@
 
 namespace prunerc::ir {
 
-/// A block below takes a reduction variable's value from the loop.
-bool feeds_reduction(const Loop& loop);
-
 class FpCompiler {
  public:
   FpCompiler(const Program& program, std::span<const int64_t> params);

@@ -1,5 +1,6 @@
 #include "ir/fpv/homes.h"
 
+#include "ir/query.h"
 #include "ir/visit.h"
 
 #include <algorithm>
@@ -51,7 +52,7 @@ class Homes {
     for (const IterVar& iter : b.iters) {
       if (iter.kind == IterKind::kSpatial) continue;
       for (std::size_t i = 0; i < std::min(carried_, loops_.size()); ++i) {
-        if (mentions_var(iter.binding, loops_[i]->var->id)) carried_ = i;
+        if (mentions(iter.binding, loops_[i]->var->id)) carried_ = i;
       }
       // A binding may go through iteration variables of the block around.
       if (was_in_block) carried_ = std::min(carried_, was_carried);

@@ -1,6 +1,7 @@
 // Which accesses of concurrent iterations must be watched: of elements that they share, and of
 // registers that several threads might take for theirs.
 #include "ir/fpv/compiler.h"
+#include "ir/query.h"
 #include "ir/thread_axis.h"
 #include "ir/visit.h"
 
@@ -8,22 +9,6 @@
 
 namespace prunerc::ir {
 namespace {
-
-bool mentions(Expr e, const Var& var) {
-  bool found = false;
-  walk(e, [&](Expr x) {
-    const Var* v = x.as<Var>();
-    found = found || (v != nullptr && v->id == var.id);
-    return !found;
-  });
-  return found;
-}
-
-bool feeds_reduction(const Loop& loop, const Block& block) {
-  return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
-    return iter.kind == IterKind::kReduce && mentions(iter.binding, *loop.var);
-  });
-}
 
 bool stores_to(const Block& block, BufferId buffer) {
   bool found = false;
@@ -39,19 +24,6 @@ bool stores_to(const Block& block, BufferId buffer) {
 }
 
 }  // namespace
-
-bool feeds_reduction(const Loop& loop) {
-  bool found = false;
-  walk(
-      loop.body,
-      [&](Stmt s) {
-        const Block* block = s.as<Block>();
-        found = found || (block != nullptr && feeds_reduction(loop, *block));
-        return !found && block == nullptr;
-      },
-      [](Expr) {});
-  return found;
-}
 
 // Whether the iterations of a concurrent loop around share the buffer.
 std::array<bool, kNumConcurrencies> FpCompiler::races(BufferId buffer) const {
@@ -80,7 +52,7 @@ std::size_t FpCompiler::home_depth(BufferId buffer) const {
 
 // Whether threads along the loop combine what they reduce together.
 bool FpCompiler::combines(const Loop& loop, BufferId buffer) const {
-  return is_lane_axis(loop.loop_kind) && block_ != nullptr && feeds_reduction(loop, *block_) &&
+  return is_lane_axis(loop.loop_kind) && block_ != nullptr && reduces_over(*block_, loop) &&
          stores_to(*block_, buffer);
 }
 
