@@ -75,8 +75,11 @@ program matmul(A: f32[8, 8], B: f32[8, 8]) -> (C: f32[8, 8]) {
   } } } }
 })";
 
-// for i in 4 { for p { for q { T[write] = .. } } for p { for q { .. = T[read] } } } with random
-// subscripts and guards.
+// With random subscripts and guards:
+//   for i in 4 {
+//     for p { for q { T[write] = .. } }
+//     for p { for q { .. = T[read] } }
+//   }
 struct TilePair {
   struct Side {
     Expr binding, guard;

@@ -80,8 +80,8 @@ ir::Program cpu_conv2d(int64_t c, int64_t s, int64_t o) {
 }
 
 ir::Program gpu_gemm(int64_t m, int64_t n, int64_t k) {
-  // Blocks are inferred from the tiles below; threads are $0 by $3, one thread has $1 x $2 by $4 x
-  // $5.
+  // Blocks are inferred from the tiles below; threads are $0 by $3, one thread has
+  // $1 x $2 by $4 x $5.
   return parse_or_die(fmt::format(
       R"(program gemm(A: f32[{m}, {k}], B: f32[{k}, {n}]) -> (C: f32[{m}, {n}]) {{
   buffer L: f32[{m}, {n}] local
