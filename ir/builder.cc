@@ -1,5 +1,6 @@
 #include "ir/builder.h"
 
+#include "ir/int_math.h"
 #include "ir/support/check.h"
 #include "ir/support/hash.h"
 
@@ -36,32 +37,15 @@ uint64_t with(uint64_t h, std::span<const Access> accesses) {
 bool is_compare(ExprKind k) { return k >= ExprKind::kEq && k <= ExprKind::kLe; }
 bool is_logic(ExprKind k) { return k == ExprKind::kAnd || k == ExprKind::kOr; }
 
-int64_t floor_div(int64_t a, int64_t b) {
-  if (b == -1) return static_cast<int64_t>(0 - static_cast<uint64_t>(a));
-  const int64_t q = a / b;
-  return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
-}
-
-int64_t wrap_mul(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-}
-int64_t wrap_add(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-}
-int64_t wrap_sub(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
-}
-
 // The operation on exact integers; false if it has no value (division by zero) or is not an integer
 // operation.
 bool fold_int(ExprKind kind, int64_t a, int64_t b, int64_t* out) {
   switch (kind) {
-    case ExprKind::kAdd: *out = wrap_add(a, b); return true;
-    case ExprKind::kSub: *out = wrap_sub(a, b); return true;
-    case ExprKind::kMul: *out = wrap_mul(a, b); return true;
+    case ExprKind::kAdd: *out = wrapping_add(a, b); return true;
+    case ExprKind::kSub: *out = wrapping_sub(a, b); return true;
+    case ExprKind::kMul: *out = wrapping_mul(a, b); return true;
     case ExprKind::kFloorDiv: return b != 0 && (*out = floor_div(a, b), true);
-    case ExprKind::kFloorMod:
-      return b != 0 && (*out = b == -1 ? 0 : wrap_sub(a, wrap_mul(floor_div(a, b), b)), true);
+    case ExprKind::kFloorMod: return b != 0 && (*out = floor_mod(a, b), true);
     case ExprKind::kMin: *out = a < b ? a : b; return true;
     case ExprKind::kMax: *out = a > b ? a : b; return true;
     case ExprKind::kEq: *out = a == b; return true;

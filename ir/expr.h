@@ -114,8 +114,8 @@ struct Select : ExprNode {
   static constexpr ExprKind kKind = ExprKind::kSelect;
   Expr condition, on_true, on_false;
 };
-/// Conversion: float to int truncates and saturates (NaN gives 0), int to int wraps, to bool is !=
-/// 0.
+/// Conversion: float to int truncates and saturates (NaN gives 0), int to int wraps, to bool is
+/// x != 0.
 struct Cast : ExprNode {
   static constexpr ExprKind kKind = ExprKind::kCast;
   Expr operand;

@@ -21,6 +21,12 @@ inline int64_t floor_div(int64_t a, int64_t b) {
   if (b == -1) return wrapping_sub(0, a);
   return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
 }
+/// Of numbers whose quotient fits.
+inline __int128 floor_div(__int128 a, __int128 b) {
+  return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
+}
+/// Rounds towards infinity; b is not 0.
+inline int64_t ceil_div(int64_t a, int64_t b) { return -floor_div(-a, b); }
 /// The remainder of floor_div, with the sign of b; b is not 0.
 inline int64_t floor_mod(int64_t a, int64_t b) {
   if (b == -1) return 0;

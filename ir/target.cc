@@ -66,15 +66,13 @@ constexpr GpuRow kGpus[] = {
 // them: its K80 is the board of two dies, of which a CUDA device is one; its Orin is no module that
 // is sold.
 constexpr DeviceRow kDevices[] = {
-    // NVIDIA Tesla K80 (board specification), one GK210: 13 SMX of 192 lanes at 875
-    // MHz, 240 GB/s. No code is
-    // generated for its architecture.
+    // NVIDIA Tesla K80 (board specification), one GK210: 13 SMX of 192 lanes at 875 MHz, 240 GB/s.
+    // No code is generated for its architecture.
     {"k80", "sm_70",
      "compute_capability=37 num_sms=13 max_blocks_per_sm=16 registers_per_sm=131072 "
-     "smem_bytes_per_block=49152 "
-     "smem_bytes_per_sm=114688 fma_lanes_per_sm=192 tensor_macs_per_sm=0 l2_bytes=1572864 "
-     "clock_ghz=0.875 "
-     "memory_bandwidth=2.4e11 memory_bandwidth_all=2.4e11"},
+     "smem_bytes_per_block=49152 smem_bytes_per_sm=114688 fma_lanes_per_sm=192 "
+     "tensor_macs_per_sm=0 l2_bytes=1572864 clock_ghz=0.875 memory_bandwidth=2.4e11 "
+     "memory_bandwidth_all=2.4e11"},
     // NVIDIA T4 (data sheet 2019): 2560 cores, 8.1 TFLOP/s, 320 GB/s.
     {"t4", "sm_75", ""},
     // NVIDIA Titan V (product page): 5120 cores at 1455 MHz, 652.8 GB/s, 4.5 MB of L2.
@@ -83,17 +81,16 @@ constexpr DeviceRow kDevices[] = {
     // NVIDIA A100 (data sheet 2021): 19.5 TFLOP/s; 40 GB at 1555 GB/s, 80 GB (PCIe) at 1935 GB/s.
     {"a100-40", "sm_80", ""},
     {"a100", "sm_80", "memory_bandwidth=1.935e12 memory_bandwidth_all=1.935e12"},
-    // NVIDIA Jetson AGX Orin (data sheet): 64 GB: 2048 cores at 1.3 GHz; 32 GB: 1792
-    // cores at 930 MHz; both
-    // 204.8 GB/s. Limits of compute capability 8.7.
+    // NVIDIA Jetson AGX Orin (data sheet): 64 GB: 2048 cores at 1.3 GHz; 32 GB: 1792 cores at
+    // 930 MHz; both 204.8 GB/s. Limits of compute capability 8.7.
     {"orin", "sm_80",
      "compute_capability=87 num_sms=16 max_threads_per_sm=1536 max_blocks_per_sm=16 "
-     "fma_lanes_per_sm=128 l2_bytes=4194304 "
-     "clock_ghz=1.3 memory_bandwidth=2.048e11 memory_bandwidth_all=2.048e11"},
+     "fma_lanes_per_sm=128 l2_bytes=4194304 clock_ghz=1.3 memory_bandwidth=2.048e11 "
+     "memory_bandwidth_all=2.048e11"},
     {"orin-32", "sm_80",
      "compute_capability=87 num_sms=14 max_threads_per_sm=1536 max_blocks_per_sm=16 "
-     "fma_lanes_per_sm=128 l2_bytes=4194304 "
-     "clock_ghz=0.93 memory_bandwidth=2.048e11 memory_bandwidth_all=2.048e11"},
+     "fma_lanes_per_sm=128 l2_bytes=4194304 clock_ghz=0.93 memory_bandwidth=2.048e11 "
+     "memory_bandwidth_all=2.048e11"},
     // NVIDIA H100 SXM (data sheet 2023): 66.9 TFLOP/s, 3.35 TB/s; H200 SXM (2023): the same
     // die, 4.8 TB/s. Tensor rates are advertised at a lower clock, 989 TFLOP/s of f16.
     {"h100", "sm_90a", "clock_ghz=1.98"},

@@ -1,5 +1,6 @@
 #include "ir/tile_space.h"
 
+#include "ir/int_math.h"
 #include "ir/support/check.h"
 
 #include <algorithm>
@@ -42,8 +43,6 @@ void unrank_shares(int64_t prime, int power, uint64_t rank, std::span<int64_t> t
     power -= share;
   }
 }
-
-int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
 }  // namespace
 

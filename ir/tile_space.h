@@ -57,8 +57,8 @@ class TileSpace {
   std::vector<std::vector<int64_t>> neighbours(std::span<const int64_t> tiles) const;
 
  private:
-  /// How many ordered tuples of `k` positive integers have a product of at most x, for every x =
-  /// bound / t.
+  /// How many ordered tuples of `k` positive integers have a product of at most x, for every
+  /// x = bound / t.
   class ProductCounts {
    public:
     ProductCounts() = default;

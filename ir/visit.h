@@ -134,17 +134,6 @@ void walk(Stmt s, FS&& fs, FE&& fe) {
       s, [&](Stmt child) { walk(child, fs, fe); }, [&](Expr child) { fe(child); });
 }
 
-/// Does the variable occur in the expression?
-inline bool mentions_var(Expr e, VarId var) {
-  bool found = false;
-  walk(e, [&](Expr part) {
-    const Var* v = part.as<Var>();
-    found = found || (v != nullptr && v->id == var);
-    return !found;
-  });
-  return found;
-}
-
 /// The buffers that a statement stores to, in order of their first stores.
 inline std::vector<BufferId> stored_in_order(Stmt s) {
   std::vector<BufferId> out;

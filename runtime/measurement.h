@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace prunerc::runtime {
@@ -43,6 +44,14 @@ struct Measurement {
   bool has_time() const { return status == MeasureStatus::kOk || status == MeasureStatus::kNoisy; }
   bool operator==(const Measurement&) const = default;
 };
+
+/// A measurement without times.
+inline Measurement failed(MeasureStatus status, std::string detail) {
+  Measurement result;
+  result.status = status;
+  result.detail = std::move(detail);
+  return result;
+}
 
 enum class CacheState : uint8_t {
   kWarm,     ///< buffers stay where the run before left them, as in a chain of operators

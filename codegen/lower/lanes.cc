@@ -27,16 +27,6 @@ bool is_element(Expr e, const Store& store) {
          same_indices(load->indices, store.indices);
 }
 
-bool loads_from(Expr e, BufferId id) {
-  bool found = false;
-  walk(e, [&](Expr x) {
-    const Load* load = x.as<Load>();
-    found = found || (load != nullptr && load->buffer == id);
-    return !found;
-  });
-  return found;
-}
-
 }  // namespace
 
 std::optional<Accumulation> accumulation(const Store& store) {

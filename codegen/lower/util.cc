@@ -9,29 +9,6 @@ namespace prunerc::codegen {
 
 using namespace ir;
 
-bool mentions(Expr e, VarId id) {
-  bool found = false;
-  walk(e, [&](Expr x) {
-    const Var* var = x.as<Var>();
-    found = found || (var != nullptr && var->id == id);
-    return !found;
-  });
-  return found;
-}
-
-bool mentions(std::span<const Expr> items, VarId id) {
-  return std::any_of(items.begin(), items.end(), [&](Expr e) { return mentions(e, id); });
-}
-
-bool has_load(Expr e) {
-  bool found = false;
-  walk(e, [&](Expr x) {
-    found = found || x.kind() == ExprKind::kLoad;
-    return !found;
-  });
-  return found;
-}
-
 void collect_vars(Expr e, std::set<VarId>* out) {
   walk(e, [&](Expr x) {
     if (const Var* var = x.as<Var>()) out->insert(var->id);
@@ -64,19 +41,7 @@ std::set<BufferId> loaded_buffers(Stmt s) {
   return out;
 }
 
-int64_t constant_or(Expr e, int64_t otherwise) {
-  const IntImm* imm = e.as<IntImm>();
-  return imm != nullptr ? imm->value : otherwise;
-}
-
-std::vector<Expr> conjuncts(Expr condition) {
-  if (const And* both = condition.as<And>()) {
-    std::vector<Expr> all = conjuncts(both->lhs);
-    for (Expr e : conjuncts(both->rhs)) all.push_back(e);
-    return all;
-  }
-  return {condition};
-}
+int64_t constant_or(Expr e, int64_t otherwise) { return constant_value(e).value_or(otherwise); }
 
 bool is_tile_loop(const Loop& loop) {
   return loop.loop_kind == LoopKind::kVectorized || loop.loop_kind == LoopKind::kUnrolled;

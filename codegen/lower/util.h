@@ -4,6 +4,7 @@
 
 #include "ir/builder.h"
 #include "ir/program.h"
+#include "ir/query.h"
 
 #include <functional>
 #include <set>
@@ -11,11 +12,6 @@
 
 namespace prunerc::codegen {
 
-/// Does e mention the variable?
-bool mentions(ir::Expr e, ir::VarId id);
-bool mentions(std::span<const ir::Expr> items, ir::VarId id);
-/// Does e read memory?
-bool has_load(ir::Expr e);
 void collect_vars(ir::Expr e, std::set<ir::VarId>* out);
 std::set<ir::BufferId> stored_buffers(ir::Stmt s);
 std::set<ir::BufferId> loaded_buffers(ir::Stmt s);
@@ -25,8 +21,6 @@ int64_t constant_or(ir::Expr e, int64_t otherwise);
 /// number may change (set_buffer comes first).
 ir::Stmt map_indices(ir::IrBuilder& b, ir::Stmt s, const std::set<ir::BufferId>& buffers,
                      const std::function<std::vector<ir::Expr>(std::span<const ir::Expr>)>& f);
-/// The operands of a tree of &&.
-std::vector<ir::Expr> conjuncts(ir::Expr condition);
 /// Vectorized or unrolled: the loops whose copies form one tile of code.
 bool is_tile_loop(const ir::Loop& loop);
 /// Number of statements, copies of unrolled loops counted.

@@ -1,5 +1,6 @@
 #include "costmodel/feature/tag.h"
 
+#include "ir/query.h"
 #include "ir/visit.h"
 
 #include <algorithm>
@@ -92,7 +93,7 @@ class Reader {
     std::vector<IterVar> inner;
     for (const ir::Loop* loop : loops_) {
       const bool moves = std::any_of(store.indices.begin(), store.indices.end(), [&](Expr index) {
-        return ir::mentions_var(index, loop->var->id);
+        return ir::mentions(index, loop->var->id);
       });
       inner.push_back({loop->var, loop->extent,
                        moves ? ir::IterKind::kSpatial : ir::IterKind::kReduce, Expr()});

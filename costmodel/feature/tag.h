@@ -18,9 +18,9 @@ using TaskTag = std::array<float, kNumTagFeatures>;
 ///   max, min, add: occur in what is stored (not in subscripts).
 ///   conv2d, depthwise: a sum of products over a sliding window, with channels in it or without.
 ///   winograd: products of transformed tiles, batched over two dimensions, in a program that reads
-///   overlapping tiles.
+///       overlapping tiles.
 ///   dense, batch_matmul: a sum of products without a window, where no or some dimension of the
-///   result moves both factors.
+///       result moves both factors.
 ///   softmax: exponentials of differences, a largest element and a sum.
 TaskTag task_tag(const ir::Program& program);
 

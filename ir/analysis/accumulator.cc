@@ -1,8 +1,8 @@
 #include "ir/analysis/accumulator.h"
 
-#include "ir/analysis/leaf.h"
 #include "ir/equal.h"
 #include "ir/map.h"
+#include "ir/query.h"
 #include "ir/visit.h"
 
 #include <algorithm>
@@ -36,14 +36,9 @@ bool is_load_of(Expr e, const Store& store) {
                     [](Expr x, Expr y) { return structural_equal(x, y); });
 }
 
-bool holds_load_of(Expr e, std::span<const Store* const> stores) {
-  bool found = false;
-  walk(e, [&](Expr part) {
-    const Load* l = part.as<Load>();
-    for (const Store* store : stores) found |= l != nullptr && l->buffer == store->buffer;
-    return !found;
-  });
-  return found;
+bool loads_from_any(Expr e, std::span<const Store* const> stores) {
+  return std::any_of(stores.begin(), stores.end(),
+                     [&](const Store* store) { return loads_from(e, store->buffer); });
 }
 
 // Two stores to different buffers at one place that reduction variables do not decide.
@@ -60,7 +55,7 @@ std::vector<const Store*> two_stores(const Block& block) {
   for (const IterVar& iter : block.iters) {
     if (iter.kind == IterKind::kSpatial) continue;
     for (Expr index : first->indices) {
-      if (has_var(index, iter.var->id)) return {};
+      if (mentions(index, iter.var->id)) return {};
     }
   }
   return {first, second};
@@ -69,7 +64,7 @@ std::vector<const Store*> two_stores(const Block& block) {
 // The accumulator if its step, built anew from the element, is the block's body.
 std::optional<Accumulator> confirm(IrBuilder& b, const Block& block, Accumulator found) {
   for (Expr part : found.element) {
-    if (part.defined() && holds_load_of(part, found.targets)) return std::nullopt;
+    if (part.defined() && loads_from_any(part, found.targets)) return std::nullopt;
   }
   const Stmt step = accumulate(b, found, targets_of(found), found.element);
   if (!structural_equal(step, block.body)) return std::nullopt;
@@ -170,13 +165,13 @@ std::optional<Reducer> match_reducer(const Block& block, Stmt inside) {
   for (const IterVar& iter : block.iters) {
     if (iter.kind == IterKind::kSpatial) continue;
     for (Expr index : store->indices) {
-      if (has_var(index, iter.var->id)) return std::nullopt;
+      if (mentions(index, iter.var->id)) return std::nullopt;
     }
   }
   const bool left = is_load_of(value->lhs, *store);
   const Expr update = left ? value->rhs : value->lhs;
   if (!left && !is_load_of(value->rhs, *store)) return std::nullopt;
-  if (holds_load_of(update, {&store, 1})) return std::nullopt;
+  if (loads_from(update, store->buffer)) return std::nullopt;
   return Reducer{value->kind, store, update};
 }
 

@@ -28,8 +28,8 @@ Expr identity_of(IrBuilder& b, ExprKind op, DType dtype);
 
 /// kSingle: T = T op x.
 /// kBest (argmax, argmin): position P and value V of the best element so far; x at position p where
-/// c holds takes its place if it is better, or as good and earlier, or if nothing was taken (P <
-/// 0):
+/// c holds takes its place if it is better, or as good and earlier, or if nothing was taken
+/// (P < 0):
 ///     P = select(c && (P < 0 || (V < x || x == V && p < P)), p, P);  V = select(c, max(V, x), V)
 /// kSoftmax: sum S of weights w * exp(x - M) under the largest exponent M:
 ///     S = S*exp(M - max(M, x)) + w*exp(x - max(M, x));  M = max(M, x)

@@ -1,6 +1,7 @@
 #include "ir/analysis/carried.h"
 
 #include "ir/analysis/feasible.h"
+#include "ir/query.h"
 #include "ir/visit.h"
 
 #include <algorithm>
@@ -11,11 +12,6 @@ namespace prunerc::ir {
 namespace {
 
 using Indices = std::unordered_map<VarId, std::size_t>;
-
-std::optional<int64_t> constant_of(Expr e) {
-  const IntImm* imm = e.defined() ? e.as<IntImm>() : nullptr;
-  return imm == nullptr ? std::nullopt : std::optional<int64_t>(imm->value);
-}
 
 /// Far from overflow in all sums that are formed here.
 constexpr int64_t kLargest = int64_t{1} << 45;
@@ -29,7 +25,7 @@ class Translator {
 
   /// False if the extent is no usable constant.
   bool bind(const Axis& axis, Indices& to) {
-    const std::optional<int64_t> extent = constant_of(axis.extent);
+    const std::optional<int64_t> extent = constant_value(axis.extent);
     if (!extent || *extent < 1 || *extent > kLargest) return false;
     to[axis.var->id] = add_var(0, *extent - 1);
     return true;
@@ -38,7 +34,7 @@ class Translator {
   /// Nullopt if the expression is not affine (with quotients and remainders by constants).
   std::optional<AffineRow> row(Expr e, const Indices& local) {
     AffineRow out;
-    if (const std::optional<int64_t> value = constant_of(e)) {
+    if (const std::optional<int64_t> value = constant_value(e)) {
       out.constant = *value;
       return out;
     }
@@ -260,7 +256,7 @@ class Question {
   std::optional<AffineRow> place(const Touch& touch, const Indices& vars, std::size_t d) {
     const Range& range = touch.region.box[d];
     std::optional<AffineRow> out = translator_.row(range.min, vars);
-    const std::optional<int64_t> extent = constant_of(range.extent);
+    const std::optional<int64_t> extent = constant_value(range.extent);
     if (!out || !extent || *extent < 1 || *extent > kLargest) return std::nullopt;
     if (*extent > 1) {
       exact_ = false;

@@ -1,10 +1,10 @@
 #include "ir/analysis/combiner.h"
 
 #include "ir/analysis/accumulator.h"
-#include "ir/analysis/leaf.h"
 #include "ir/analysis/real_value.h"
 #include "ir/equal.h"
 #include "ir/map.h"
+#include "ir/query.h"
 #include "ir/support/rng.h"
 #include "ir/visit.h"
 
@@ -78,7 +78,7 @@ class Reduction {
     num_elements_ = 0;
     fits_ = true;
     offset_ = rng_.between(0, 1 << 20);
-    turn_ = rng_.chance(0.5) ? 1 : -1;
+    direction_ = rng_.chance(0.5) ? 1 : -1;
   }
   int fresh_element() {
     const int element = num_elements_++;
@@ -135,7 +135,7 @@ class Reduction {
   // Does the leaf depend on the element, or is it one for all instances of a sum?
   bool varies(Expr leaf) const {
     return std::any_of(block_.iters.begin(), block_.iters.end(), [&](const IterVar& iter) {
-      return iter.kind != IterKind::kSpatial && has_var(leaf, iter.var->id);
+      return iter.kind != IterKind::kSpatial && mentions(leaf, iter.var->id);
     });
   }
 
@@ -152,7 +152,7 @@ class Reduction {
     for (const IterVar& iter : block_.iters) {
       if (var.is(Expr(iter.var))) extent = constant_value(iter.extent).value_or(extent);
     }
-    const int64_t at = (offset_ + turn_ * static_cast<int64_t>(owner)) % extent;
+    const int64_t at = (offset_ + direction_ * static_cast<int64_t>(owner)) % extent;
     return {0, at < 0 ? at + extent : at};
   }
 
@@ -186,7 +186,7 @@ class Reduction {
   std::unordered_map<uint64_t, Sample> leaves_;
   std::vector<double> recent_;
   int num_elements_ = 0;
-  int64_t offset_ = 0, turn_ = 1;
+  int64_t offset_ = 0, direction_ = 1;
 };
 
 DType dtype_of(const Tuple& tuple, std::size_t t) { return tuple.start[t].store->value.dtype(); }
@@ -275,8 +275,8 @@ bool is_elementwise(const Tuple& tuple, const Combiner& combiner) {
   for (std::size_t t = 0; t < tuple.size(); ++t) {
     for (std::size_t other = 0; other < tuple.size(); ++other) {
       if (other == t || tuple.start[other].loops.empty()) continue;
-      if (has_var(combiner.results[t], combiner.left[other]->id) ||
-          has_var(combiner.results[t], combiner.right[other]->id)) {
+      if (mentions(combiner.results[t], combiner.left[other]->id) ||
+          mentions(combiner.results[t], combiner.right[other]->id)) {
         return false;
       }
     }

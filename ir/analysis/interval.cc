@@ -1,6 +1,7 @@
 #include "ir/analysis/interval.h"
 
 #include "ir/builder.h"
+#include "ir/query.h"
 #include "ir/visit.h"
 
 #include <algorithm>
@@ -60,17 +61,6 @@ Interval type_range(DType t) {
   return is_float(t) ? Interval::all() : Interval{min_int(t), max_int(t)};
 }
 
-// Data that is not made of variables, parameters and constants alone: its arithmetic may wrap.
-bool holds_data(Expr e) {
-  bool found = false;
-  walk(e, [&](Expr x) {
-    const ExprKind k = x.kind();
-    found = found || k == ExprKind::kLoad || k == ExprKind::kCast || k == ExprKind::kCall;
-    return !found;
-  });
-  return found;
-}
-
 Interval arithmetic(const BinaryNode& n, Expr e, const VarRanges& ranges) {
   const Interval a = interval_of(n.lhs, ranges);
   const Interval b = interval_of(n.rhs, ranges);
@@ -87,7 +77,7 @@ Interval arithmetic(const BinaryNode& n, Expr e, const VarRanges& ranges) {
   }
   const Interval fits = type_range(n.dtype);
   if (n.dtype != DType::kI64) return fits.contains(result) ? result : fits;
-  return result.is_bounded() || !holds_data(e) ? result : fits;
+  return result.is_bounded() || !has_data(e) ? result : fits;
 }
 
 Interval truth(bool always, bool never) {
@@ -129,18 +119,6 @@ Interval abs_interval(const Call& n, const VarRanges& ranges) {
 }
 
 }  // namespace
-
-int64_t floor_div(int64_t a, int64_t b) {
-  if (b == -1) return static_cast<int64_t>(0 - static_cast<uint64_t>(a));
-  const int64_t q = a / b;
-  return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
-}
-
-int64_t floor_mod(int64_t a, int64_t b) {
-  if (b == -1) return 0;
-  const int64_t r = a % b;
-  return r != 0 && ((r < 0) != (b < 0)) ? r + b : r;
-}
 
 Interval operator+(Interval a, Interval b) { return {add_ends(a.lo, b.lo), add_ends(a.hi, b.hi)}; }
 Interval operator-(Interval a, Interval b) {

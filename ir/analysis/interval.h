@@ -4,6 +4,7 @@
 
 #include "ir/domain.h"
 #include "ir/expr.h"
+#include "ir/int_math.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -43,10 +44,6 @@ Interval min(Interval a, Interval b);
 Interval max(Interval a, Interval b);
 Interval intersect(Interval a, Interval b);
 Interval hull(Interval a, Interval b);
-
-/// Floor division and modulo of numbers; b must not be 0.
-int64_t floor_div(int64_t a, int64_t b);
-int64_t floor_mod(int64_t a, int64_t b);
 
 /// What is known where an expression stands: variables v with 0 <= v < extent, tile parameters,
 /// conditions that hold. Borrows the expressions. Scopes nest by mark() and rewind(). Index

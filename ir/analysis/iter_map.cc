@@ -3,6 +3,7 @@
 #include "ir/analysis/digits.h"
 #include "ir/analysis/linear.h"
 #include "ir/analysis/simplify.h"
+#include "ir/query.h"
 #include "ir/visit.h"
 
 #include <algorithm>
@@ -103,12 +104,7 @@ class Detector {
   }
 
   bool mentions_loop(Expr e) const {
-    bool found = false;
-    walk(e, [&](Expr part) {
-      if (const Var* v = part.as<Var>()) found |= leaf(v->id) >= 0;
-      return !found;
-    });
-    return found;
+    return any_var(e, [&](VarId id) { return leaf(id) >= 0; });
   }
 
   // --- guards

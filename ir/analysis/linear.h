@@ -44,8 +44,7 @@ struct Linear {
   int64_t constant = 0;
   std::vector<Term> terms;
   bool overflow = false;  // a coefficient left 64 bits: the value must not be used
-  bool has_data =
-      false;  // holds values from buffers, whose sum may wrap unless its interval is bounded
+  bool has_data = false;  // holds values from buffers: may wrap unless its interval is bounded
 
   static Linear of(int64_t value);
   static Linear of(Expr atom);

@@ -1,6 +1,7 @@
 // Bounds of normal forms: variables at the ends of their ranges, tile parameters from their least
 // value.
 #include "ir/analysis/linear.h"
+#include "ir/query.h"
 #include "ir/visit.h"
 
 #include <algorithm>
@@ -168,18 +169,6 @@ std::optional<int64_t> symbolic_bound(Linear linear, Bound bound, const VarRange
   return bound == Bound::kLower ? result.lo : result.hi;
 }
 
-bool is_inner(Expr e, std::span<const VarId> inner) {
-  if (const Var* v = e.as<Var>())
-    return std::find(inner.begin(), inner.end(), v->id) != inner.end();
-  bool found = false;
-  walk(e, [&](Expr x) {
-    const Var* v = x.as<Var>();
-    found = found || (v != nullptr && std::find(inner.begin(), inner.end(), v->id) != inner.end());
-    return !found;
-  });
-  return found;
-}
-
 Bound opposite(Bound bound) { return bound == Bound::kLower ? Bound::kUpper : Bound::kLower; }
 
 // The least or largest value of an atom that holds inner variables, as a normal form over the
@@ -198,13 +187,13 @@ std::optional<Linear> atom_at_end(IrBuilder& b, Expr atom, Bound bound, const Va
     }
   }
   const bool divides = n != nullptr && n->kind == ExprKind::kFloorDiv;
-  if (divides && !is_inner(n->rhs, inner) && interval_of(n->rhs, ranges).lo > 0) {
+  if (divides && !mentions(n->rhs, inner) && interval_of(n->rhs, ranges).lo > 0) {
     if (const std::optional<Linear> x = side(n->lhs)) {
       return to_linear(b, b.floordiv(to_expr(b, *x), n->rhs), ranges);
     }
   }
   // A symbolic end cancels against others, which a bound of it would not.
-  if (n != nullptr && n->kind == ExprKind::kFloorMod && !is_inner(n->rhs, inner) &&
+  if (n != nullptr && n->kind == ExprKind::kFloorMod && !mentions(n->rhs, inner) &&
       interval_of(n->rhs, ranges).lo > 0 &&
       (n->rhs.kind() != ExprKind::kIntImm || !interval_of(atom, ranges).is_bounded())) {
     return bound == Bound::kLower ? Linear::of(0) : to_linear(b, n->rhs, ranges) + -1;
@@ -224,7 +213,7 @@ std::optional<Linear> eliminate_atoms(IrBuilder& b, Linear linear, Bound bound,
     rest.degree = 0;
     Expr replaced;
     for (Expr atom : t.factors()) {
-      if (atom.kind() == ExprKind::kVar || !is_inner(atom, inner)) {
+      if (atom.kind() == ExprKind::kVar || !mentions(atom, inner)) {
         rest.atoms[static_cast<std::size_t>(rest.degree++)] = atom;
       } else if (replaced.defined()) {
         return std::nullopt;
@@ -257,7 +246,7 @@ bool eliminate_plain(const Linear& linear, Bound bound, const VarRanges& ranges,
   out->terms.reserve(linear.terms.size());
   for (const Term& t : linear.terms) {
     if (std::none_of(t.factors().begin(), t.factors().end(),
-                     [&](Expr atom) { return is_inner(atom, inner); })) {
+                     [&](Expr atom) { return mentions(atom, inner); })) {
       out->terms.push_back(t);
       continue;
     }

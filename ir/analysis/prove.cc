@@ -2,6 +2,7 @@
 
 #include "ir/analysis/evaluate.h"
 #include "ir/analysis/simplifier.h"
+#include "ir/query.h"
 #include "ir/visit.h"
 
 #include <algorithm>
@@ -82,12 +83,7 @@ class PointSet {
 
  private:
   bool touches(Expr e) const {
-    bool found = false;
-    walk(e, [&](Expr x) {
-      if (const Var* v = x.as<Var>()) found = found || knows(v->id);
-      return !found;
-    });
-    return found;
+    return any_var(e, [&](VarId id) { return knows(id); });
   }
   bool knows(VarId id) const {
     return std::any_of(point_.vars.begin(), point_.vars.end(),

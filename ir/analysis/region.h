@@ -57,8 +57,6 @@ void rebuild_accesses(IrBuilder& b, Block& block, const VarRanges& outer = {});
 /// bindings).
 BufferRegion bound_region(IrBuilder& b, const Block& block, const Access& access);
 
-bool holds_load(Expr e);
-
 /// Hull of a region over the inner variables (each within its range of `ranges`); the rest stays
 /// symbolic. Nullopt for a dimension that cannot be bounded is replaced by the buffer's whole
 /// extent.

@@ -3,6 +3,7 @@
 #include "ir/analysis/region.h"
 #include "ir/analysis/simplify.h"
 #include "ir/map.h"
+#include "ir/query.h"
 #include "ir/visit.h"
 
 #include <algorithm>
@@ -12,16 +13,6 @@ namespace {
 
 Range whole_dimension(IrBuilder& b, BufferId buffer, std::size_t dim) {
   return {b.int_imm(0), b.buffer(buffer).shape[dim]};
-}
-
-bool mentions(Expr e, std::span<const VarId> vars) {
-  bool found = false;
-  walk(e, [&](Expr x) {
-    const Var* v = x.as<Var>();
-    found = found || (v != nullptr && std::find(vars.begin(), vars.end(), v->id) != vars.end());
-    return !found;
-  });
-  return found;
 }
 
 Linear last_of(IrBuilder& b, const Range& range, const Linear& first, const VarRanges& ranges) {
@@ -63,15 +54,6 @@ Proof either(Proof a, Proof b) {
 
 }  // namespace
 
-bool holds_load(Expr e) {
-  bool found = false;
-  walk(e, [&](Expr x) {
-    found = found || x.kind() == ExprKind::kLoad;
-    return !found;
-  });
-  return found;
-}
-
 BufferRegion bound_region(IrBuilder& b, const Block& block, const Access& access) {
   VarMap map;
   for (const IterVar& iter : block.iters) map.emplace(iter.var->id, iter.binding);
@@ -89,7 +71,7 @@ BufferRegion relax_region(IrBuilder& b, const BufferRegion& region, std::span<co
   out.buffer = region.buffer;
   for (std::size_t i = 0; i < region.box.size(); ++i) {
     const Range& range = region.box[i];
-    if (holds_load(range.min) || holds_load(range.extent)) {
+    if (has_load(range.min) || has_load(range.extent)) {
       out.box.push_back(whole_dimension(b, region.buffer, i));
       continue;
     }

@@ -6,6 +6,7 @@
 #include "ir/analysis/region.h"
 #include "ir/analysis/simplify.h"
 #include "ir/equal.h"
+#include "ir/query.h"
 #include "ir/visit.h"
 
 #include <algorithm>
@@ -14,18 +15,9 @@
 namespace prunerc::ir {
 namespace {
 
-bool mentions_any(const Term& t, std::span<const Loop* const> loops) {
-  bool found = false;
-  for (Expr atom : t.factors()) {
-    walk(atom, [&](Expr x) {
-      const Var* v = x.as<Var>();
-      found = found || (v != nullptr && std::any_of(loops.begin(), loops.end(), [&](const Loop* l) {
-                          return l->var->id == v->id;
-                        }));
-      return !found;
-    });
-  }
-  return found;
+bool mentions_loop(const Term& term, std::span<const Loop* const> loops) {
+  return std::any_of(loops.begin(), loops.end(),
+                     [&](const Loop* loop) { return mentions(term.factors(), loop->var->id); });
 }
 
 // One level of the comparison: the position just inside `common` (null: the scope itself).
@@ -165,7 +157,7 @@ class CoverCheck {
       Linear base = Linear::of(first.constant);
       Linear step;
       for (const Term& t : first.terms) {
-        (mentions_any(t, loops) ? step : base).terms.push_back(t);
+        (mentions_loop(t, loops) ? step : base).terms.push_back(t);
       }
       steps.push_back(to_expr(b_, step));
       bases.push_back(base);

@@ -1,6 +1,7 @@
 #include "ir/analysis/registers.h"
 
 #include "ir/map.h"
+#include "ir/query.h"
 #include "ir/visit.h"
 
 #include <algorithm>
@@ -10,16 +11,6 @@
 namespace prunerc::ir {
 namespace {
 
-bool mentions(Expr e, const Loop& loop) {
-  bool found = false;
-  walk(e, [&](Expr x) {
-    const Var* var = x.as<Var>();
-    found = found || (var != nullptr && var->id == loop.var->id);
-    return !found;
-  });
-  return found;
-}
-
 class Finder {
  public:
   Finder(IrBuilder& b, const Program& program) : b_(b), program_(program) {}
@@ -28,10 +19,10 @@ class Finder {
     stmt(program_.root());
     Registers out;
     for (RegisterUse& use : uses_) {
-      if (is_shared(use)) out.homes.emplace(use.buffer, homes_.at(use.buffer));
+      if (is_shared(use)) out.alloc_points.emplace(use.buffer, alloc_points_.at(use.buffer));
     }
     for (RegisterUse& use : uses_) {
-      if (out.homes.count(use.buffer) > 0) out.uses.push_back(std::move(use));
+      if (out.alloc_points.count(use.buffer) > 0) out.uses.push_back(std::move(use));
     }
     return out;
   }
@@ -39,8 +30,8 @@ class Finder {
  private:
   // Several threads, or kernels, may have the buffer.
   bool is_shared(const RegisterUse& use) {
-    if (allocated_.count(use.buffer) > 0) homes_.at(use.buffer).clear();
-    const std::size_t own = homes_.at(use.buffer).size();
+    if (allocated_.count(use.buffer) > 0) alloc_points_.at(use.buffer).clear();
+    const std::size_t own = alloc_points_.at(use.buffer).size();
     for (std::size_t i = own; i < use.path.size(); ++i) {
       if (is_thread_axis(use.path[i]->loop_kind)) return true;
     }
@@ -80,7 +71,7 @@ class Finder {
       loads(iter.binding);
       if (iter.kind == IterKind::kSpatial) continue;
       for (std::size_t i = 0; i < std::min(carried_, loops_.size()); ++i) {
-        if (mentions(iter.binding, *loops_[i])) carried_ = i;
+        if (mentions(iter.binding, loops_[i]->var->id)) carried_ = i;
       }
     }
     if (n.guard.defined()) {
@@ -123,19 +114,19 @@ class Finder {
     for (Expr index : indices) use.element.push_back(substitute(b_, index, bindings_));
     for (const Loop* loop : loops_) {
       use.combined.push_back(writes && block_ != nullptr && is_lane_axis(loop->loop_kind) &&
-                             feeds_reduction(*loop, *block_));
+                             reduces_over(*block_, *loop));
     }
-    join_home(use);
+    join_alloc_point(use);
     uses_.push_back(std::move(use));
   }
 
-  void join_home(const RegisterUse& use) {
+  void join_alloc_point(const RegisterUse& use) {
     const std::vector<const Loop*> here(use.path.begin(),
                                         use.path.begin() + static_cast<std::ptrdiff_t>(use.depth));
-    const auto [at, is_new] = homes_.emplace(use.buffer, here);
-    std::vector<const Loop*>& home = at->second;
-    const auto end = std::mismatch(home.begin(), home.end(), here.begin(), here.end()).first;
-    home.erase(end, home.end());
+    const auto [at, is_new] = alloc_points_.emplace(use.buffer, here);
+    std::vector<const Loop*>& loops = at->second;
+    const auto end = std::mismatch(loops.begin(), loops.end(), here.begin(), here.end()).first;
+    loops.erase(end, loops.end());
   }
 
   IrBuilder& b_;
@@ -146,17 +137,11 @@ class Finder {
   const Block* block_ = nullptr;
   std::size_t carried_ = 0;  // loops outside of the first one that the block around reduces over
   std::vector<RegisterUse> uses_;
-  RegisterHomes homes_;
+  RegisterAllocPoints alloc_points_;
   std::unordered_set<BufferId> allocated_;
 };
 
 }  // namespace
-
-bool feeds_reduction(const Loop& loop, const Block& block) {
-  return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
-    return iter.kind == IterKind::kReduce && mentions(iter.binding, loop);
-  });
-}
 
 std::size_t kernel_of(const std::vector<const Loop*>& path) {
   const auto at = std::find_if(path.begin(), path.end(),

@@ -1,8 +1,8 @@
 #include "ir/analysis/tuple.h"
 
-#include "ir/analysis/leaf.h"
 #include "ir/equal.h"
 #include "ir/map.h"
+#include "ir/query.h"
 #include "ir/visit.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ bool same_indices(std::span<const Expr> a, std::span<const Expr> b) {
 bool visits_once(const TupleStore& s) {
   return std::all_of(s.loops.begin(), s.loops.end(), [&](const Loop* loop) {
     const auto uses = std::count_if(s.store->indices.begin(), s.store->indices.end(),
-                                    [&](Expr index) { return has_var(index, loop->var->id); });
+                                    [&](Expr index) { return mentions(index, loop->var->id); });
     const auto bare = std::count_if(s.store->indices.begin(), s.store->indices.end(),
                                     [&](Expr index) { return index.is(Expr(loop->var)); });
     return uses == 1 && bare == 1 && constant_value(loop->extent).has_value();
@@ -62,7 +62,7 @@ bool place_is_fixed(const Block& block, const TupleStore& s) {
       return fixed;
     });
     for (const IterVar& iter : block.iters) {
-      fixed &= iter.kind == IterKind::kSpatial || !has_var(index, iter.var->id);
+      fixed &= iter.kind == IterKind::kSpatial || !mentions(index, iter.var->id);
     }
     if (!fixed) return false;
   }
@@ -172,7 +172,7 @@ class Combination {
   // Does another pending result read what target t holds?
   bool needed(std::size_t t, const std::vector<std::size_t>& pending) const {
     return std::any_of(pending.begin(), pending.end(), [&](std::size_t other) {
-      return other != t && has_var(combiner_.results[other], combiner_.left[t]->id);
+      return other != t && mentions(combiner_.results[other], combiner_.left[t]->id);
     });
   }
 

@@ -10,8 +10,6 @@ namespace {
 // Facts are propagated into nested sums this deep; each level evaluates intervals of the siblings.
 constexpr int kMaxNarrowDepth = 8;
 
-int64_t ceil_div(int64_t a, int64_t b) { return -floor_div(-a, b); }
-
 }  // namespace
 
 VarRanges::VarRanges(const Domain& domain) : domain_(&domain) {

@@ -1,4 +1,5 @@
 #include "ir/fpv/compiler.h"
+#include "ir/query.h"
 #include "ir/thread_axis.h"
 #include "ir/visit.h"
 
@@ -84,7 +85,7 @@ int axis_of(LoopKind kind) {
 FpCompiler::FpCompiler(const Program& program, std::span<const int64_t> params)
     : program_(program),
       params_(params),
-      homes_(find_homes(program)),
+      alloc_points_(find_alloc_points(program)),
       warp_wide_(find_warp_wide(program)) {}
 
 Result<void> FpCompiler::buffers(int64_t max_elements) {
@@ -144,8 +145,8 @@ int32_t FpCompiler::with_resets(const Loop& n) {
   std::vector<int32_t> own;
   for (const FpBuffer& buffer : code_.buffers) {
     const auto id = static_cast<int32_t>(&buffer - code_.buffers.data());
-    const auto home = homes_.find(BufferId(id));
-    if (home != homes_.end() && !home->second.empty() && home->second.back() == &n) {
+    const auto point = alloc_points_.find(BufferId(id));
+    if (point != alloc_points_.end() && !point->second.empty() && point->second.back() == &n) {
       own.push_back(id);
     }
   }
@@ -187,7 +188,7 @@ int32_t FpCompiler::loop_alone(const Loop& n) {
   FpStmt out;
   out.concurrency = concurrency_of(n.loop_kind);
   out.axis = static_cast<int8_t>(axis_of(n.loop_kind));
-  out.has_order = feeds_reduction(n);
+  out.has_order = carries_reduction(n);
   if (out.concurrency != Concurrency::kNone) {
     int64_t& most =
         code_.axes[static_cast<std::size_t>(out.concurrency)][static_cast<std::size_t>(out.axis)];

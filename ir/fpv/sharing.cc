@@ -1,6 +1,7 @@
 // Which accesses of concurrent iterations must be watched: of elements that they share, and of
 // registers that several threads might take for theirs.
 #include "ir/fpv/compiler.h"
+#include "ir/query.h"
 #include "ir/thread_axis.h"
 #include "ir/visit.h"
 
@@ -8,22 +9,6 @@
 
 namespace prunerc::ir {
 namespace {
-
-bool mentions(Expr e, const Var& var) {
-  bool found = false;
-  walk(e, [&](Expr x) {
-    const Var* v = x.as<Var>();
-    found = found || (v != nullptr && v->id == var.id);
-    return !found;
-  });
-  return found;
-}
-
-bool feeds_reduction(const Loop& loop, const Block& block) {
-  return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
-    return iter.kind == IterKind::kReduce && mentions(iter.binding, *loop.var);
-  });
-}
 
 bool stores_to(const Block& block, BufferId buffer) {
   bool found = false;
@@ -40,25 +25,12 @@ bool stores_to(const Block& block, BufferId buffer) {
 
 }  // namespace
 
-bool feeds_reduction(const Loop& loop) {
-  bool found = false;
-  walk(
-      loop.body,
-      [&](Stmt s) {
-        const Block* block = s.as<Block>();
-        found = found || (block != nullptr && feeds_reduction(loop, *block));
-        return !found && block == nullptr;
-      },
-      [](Expr) {});
-  return found;
-}
-
 // Whether the iterations of a concurrent loop around share the buffer.
 std::array<bool, kNumConcurrencies> FpCompiler::races(BufferId buffer) const {
   std::array<bool, kNumConcurrencies> out = {};
   const BufferRole role = program_.buffer(buffer).role;
   if (role == BufferRole::kInput) return out;
-  for (std::size_t i = home_depth(buffer); i < loops_.size(); ++i) {
+  for (std::size_t i = alloc_depth(buffer); i < loops_.size(); ++i) {
     const Concurrency c = concurrency_of(loops_[i]->loop_kind);
     if (c == Concurrency::kNone) continue;
     // Who waits for whom there is not the threads' to say.
@@ -66,21 +38,21 @@ std::array<bool, kNumConcurrencies> FpCompiler::races(BufferId buffer) const {
       out[static_cast<std::size_t>(c)] = false;
       return out;
     }
-    // A buffer with an Alloc inside of the loop is not known to homes_; its shadow is forgotten
+    // A buffer with an Alloc inside of the loop is not in alloc_points_; its shadow is forgotten
     // there.
     out[static_cast<std::size_t>(c)] = true;
   }
   return out;
 }
 
-std::size_t FpCompiler::home_depth(BufferId buffer) const {
-  const auto home = homes_.find(buffer);
-  return home != homes_.end() ? home->second.size() : 0;
+std::size_t FpCompiler::alloc_depth(BufferId buffer) const {
+  const auto point = alloc_points_.find(buffer);
+  return point != alloc_points_.end() ? point->second.size() : 0;
 }
 
 // Whether threads along the loop combine what they reduce together.
 bool FpCompiler::combines(const Loop& loop, BufferId buffer) const {
-  return is_lane_axis(loop.loop_kind) && block_ != nullptr && feeds_reduction(loop, *block_) &&
+  return is_lane_axis(loop.loop_kind) && block_ != nullptr && reduces_over(*block_, loop) &&
          stores_to(*block_, buffer);
 }
 
@@ -123,7 +95,7 @@ void FpCompiler::find_owners(BufferId buffer, FpAccess* access) {
   if (warp_wide_.count(buffer) != 0) {
     access->combined_axes |= static_cast<uint8_t>(1 << axis_of(LoopKind::kThreadX));
   }
-  for (std::size_t i = home_depth(buffer); i < loops_.size(); ++i) {
+  for (std::size_t i = alloc_depth(buffer); i < loops_.size(); ++i) {
     if (!is_thread_axis(loops_[i]->loop_kind)) continue;
     code_.buffers[static_cast<std::size_t>(buffer.value)].has_owners = true;
     if (combines(*loops_[i], buffer)) {

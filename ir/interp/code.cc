@@ -1,8 +1,8 @@
 #include "ir/interp/code.h"
 
 #include "ir/interp/tensor.h"
+#include "ir/query.h"
 #include "ir/thread_axis.h"
-#include "ir/visit.h"
 
 #include <unordered_map>
 
@@ -180,27 +180,6 @@ int32_t Compiler::block(const Block& n) {
   return put(out);
 }
 
-bool feeds_reduction(const Loop& loop) {
-  bool found = false;
-  walk(
-      loop.body,
-      [&](Stmt s) {
-        const Block* block = s.as<Block>();
-        if (block == nullptr) return true;
-        for (const IterVar& iter : block->iters) {
-          if (iter.kind != IterKind::kReduce) continue;
-          walk(iter.binding, [&](Expr e) {
-            const Var* var = e.as<Var>();
-            found |= var != nullptr && var->id == loop.var->id;
-            return !found;
-          });
-        }
-        return false;
-      },
-      [](Expr) {});
-  return found;
-}
-
 int32_t Compiler::stmt(Stmt s) {
   if (!s.defined()) return -1;
   CodeStmt out;
@@ -213,7 +192,7 @@ int32_t Compiler::stmt(Stmt s) {
     code_.children.insert(code_.children.end(), compiled.begin(), compiled.end());
   } else if (const Loop* loop = s.as<Loop>()) {
     // Threads that combine partial results have no order of their own; the init must come first.
-    out.is_serial = !is_concurrent(loop->loop_kind) || feeds_reduction(*loop);
+    out.is_serial = !is_concurrent(loop->loop_kind) || carries_reduction(*loop);
     out.expr = expr(loop->extent);
     out.slot = slot(*loop->var);
     out.body = stmt(loop->body);

@@ -1,5 +1,6 @@
 // Implicit and explicit conversions, constant folding and the built-in functions of Typing.
 
+#include "ir/int_math.h"
 #include "ir/lang/typing.h"
 
 #include <algorithm>
@@ -14,11 +15,6 @@ namespace {
 
 double as_double(const Node* node) {
   return node->kind == NodeKind::kFloat ? node->float_value : static_cast<double>(node->int_value);
-}
-
-int64_t floor_div(int64_t a, int64_t b) {
-  const int64_t quotient = a / b;
-  return quotient * b != a && ((a < 0) != (b < 0)) ? quotient - 1 : quotient;
 }
 
 template <typename T>
@@ -107,7 +103,7 @@ const Node* Typing::fold_int(const AstExpr& expr, const Node* lhs, const Node* r
         }
         break;
       }
-      value = floor_div(a, b);
+      value = ir::floor_div(a, b);
       inexact = expr.op == AstOp::kDiv && value * b != a;
       if (expr.op == AstOp::kMod) value = a - value * b;
       break;

@@ -1,5 +1,6 @@
 // Exact ranges by evaluation at every point of small index domains.
 
+#include "ir/int_math.h"
 #include "ir/lang/range.h"
 
 #include <algorithm>
@@ -13,11 +14,6 @@ namespace {
 
 /// A domain with more points is not enumerated.
 constexpr int64_t kMaxPoints = 1'000'000;
-
-int64_t floor_div(int64_t a, int64_t b) {
-  const int64_t quotient = a / b;
-  return quotient * b != a && ((a < 0) != (b < 0)) ? quotient - 1 : quotient;
-}
 
 using Point = std::vector<int64_t>;  // by IndexVar::number
 
@@ -101,7 +97,7 @@ class Evaluator {
       case AstOp::kDiv:
       case AstOp::kMod: {
         if (b == 0 || (b == -1 && a == INT64_MIN)) return std::nullopt;
-        const int64_t quotient = floor_div(a, b);
+        const int64_t quotient = ir::floor_div(a, b);
         value = node->op == AstOp::kDiv ? quotient : a - quotient * b;
         break;
       }

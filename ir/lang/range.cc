@@ -1,11 +1,15 @@
 #include "ir/lang/range.h"
 
+#include "ir/int_math.h"
+
 #include <algorithm>
 #include <unordered_map>
 
 namespace prunerc::lang {
 
 using ir::DType;
+
+using ir::floor_div;
 
 namespace {
 
@@ -17,11 +21,6 @@ constexpr size_t kMaxInequalities = 12;
 constexpr size_t kMaxFacts = 64;
 constexpr int kMaxSharpened = 200;  // sums per query
 constexpr int kNarrowRounds = 3;
-
-Wide floor_div(Wide a, Wide b) {
-  const Wide quotient = a / b;
-  return quotient * b != a && ((a < 0) != (b < 0)) ? quotient - 1 : quotient;
-}
 
 struct WideRange {
   Wide lo, hi;
@@ -388,7 +387,7 @@ void FactSet::narrow_by(const LinearForm& form) {
     const Wide needed = -(total - largest[i]);  // factor * index >= needed
     ValueRange range = range_of(term->index);
     if (factor > 0) {
-      range.lo = clamp64(std::max<Wide>(range.lo, -floor_div(-needed, factor)));
+      range.lo = clamp64(std::max<Wide>(range.lo, -floor_div(-needed, Wide{factor})));
     } else {
       range.hi = clamp64(std::min<Wide>(range.hi, floor_div(-needed, -Wide{factor})));
     }

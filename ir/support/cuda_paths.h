@@ -9,11 +9,12 @@
 
 namespace prunerc {
 
-/// What to try to open, best first: only what the environment variable `variable` names if it is
-/// set, else files
-/// called one of `names` that exist in a toolkit ($CUDA_HOME, $CUDA_PATH, /usr/local/cuda), in what
-/// `./dev setup --cuda` installed ($XDG_CACHE_HOME/prunerc/cuda or ~/.cache/prunerc/cuda) and in
-/// the packages of $VIRTUAL_ENV, and then the bare names, for the system's own search.
+/// What to try to open, best first. If the environment variable `variable` is set, only what it
+/// names; else each of `names`
+///   - in a toolkit: $CUDA_HOME, $CUDA_PATH, /usr/local/cuda;
+///   - where `./dev setup --cuda` put it: $XDG_CACHE_HOME/prunerc/cuda or ~/.cache/prunerc/cuda;
+///   - in the packages of $VIRTUAL_ENV;
+/// as far as the files exist, and then the bare names, for the system's own search.
 std::vector<std::string> cuda_library_candidates(const char* variable,
                                                  std::span<const std::string_view> names);
 

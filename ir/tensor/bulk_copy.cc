@@ -4,6 +4,7 @@
 #include "ir/analysis/prove.h"
 #include "ir/analysis/simplify.h"
 #include "ir/map.h"
+#include "ir/query.h"
 #include "ir/visit.h"
 
 #include <algorithm>
@@ -27,15 +28,6 @@ bool is_zero(Expr e) {
   const IntImm* i = e.as<IntImm>();
   return (f != nullptr && f->value == 0 && !std::signbit(f->value)) ||
          (i != nullptr && i->value == 0);
-}
-
-void add_conjuncts(Expr condition, std::vector<Expr>* out) {
-  if (const And* both = condition.as<And>()) {
-    add_conjuncts(both->lhs, out);
-    add_conjuncts(both->rhs, out);
-  } else {
-    out->push_back(condition);
-  }
 }
 
 class Matcher {
@@ -73,11 +65,11 @@ class Matcher {
         }
         s = loop->body;
       } else if (const If* branch = s.as<If>(); branch != nullptr && !branch->else_body.defined()) {
-        add_conjuncts(substitute(b_, branch->condition, values), &nest_.conditions);
+        add_conditions(substitute(b_, branch->condition, values));
         s = branch->then_body;
       } else if (const Block* block = s.as<Block>(); block != nullptr && !block->init.defined()) {
         if (block->guard.defined()) {
-          add_conjuncts(substitute(b_, block->guard, values), &nest_.conditions);
+          add_conditions(substitute(b_, block->guard, values));
         }
         VarMap iters;
         for (const IterVar& iter : block->iters) {
@@ -94,11 +86,15 @@ class Matcher {
     return read_store(*store, values);
   }
 
+  void add_conditions(Expr all) {
+    for (Expr condition : conjuncts(all)) nest_.conditions.push_back(condition);
+  }
+
   bool read_store(const Store& store, const VarMap& values) {
     Expr value = store.value;
     if (const Select* select = value.as<Select>()) {
       if (!is_zero(select->on_false)) return fail("the engine fills with zeros only");
-      add_conjuncts(substitute(b_, select->condition, values), &nest_.conditions);
+      add_conditions(substitute(b_, select->condition, values));
       value = select->on_true;
     }
     const Load* load = value.as<Load>();
@@ -131,17 +127,7 @@ class Matcher {
     for (std::size_t d = 0; d < indices->size(); ++d) {
       const std::vector<Term> terms = (*indices)[d].terms;
       for (const Term& term : terms) {
-        const auto factors = term.factors();
-        const bool here = std::any_of(factors.begin(), factors.end(), [&](Expr atom) {
-          bool in = false;
-          walk(atom, [&](Expr e) {
-            const Var* var = e.as<Var>();
-            in = in || (var != nullptr && var->id == loop.var->id);
-            return !in;
-          });
-          return in;
-        });
-        if (!here) continue;
+        if (!mentions(term.factors(), loop.var->id)) continue;
         if (found || term.degree != 1 || term.coef != 1 || term.atoms[0].as<Var>() == nullptr) {
           return std::nullopt;
         }

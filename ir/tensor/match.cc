@@ -2,6 +2,7 @@
 // free; all else must agree, strides included, or the instruction would read other elements.
 #include "ir/analysis/linear.h"
 #include "ir/map.h"
+#include "ir/query.h"
 #include "ir/tensor/intrinsic.h"
 #include "ir/visit.h"
 
@@ -233,16 +234,6 @@ class Matcher {
       }
     }
     return only;
-  }
-
-  static bool mentions(Expr e, VarId id) {
-    bool found = false;
-    walk(e, [&](Expr x) {
-      const Var* var = x.as<Var>();
-      found = found || (var != nullptr && var->id == id);
-      return !found;
-    });
-    return found;
   }
 
   bool strides_fit(const TensorOperand& operand, std::span<const Expr> wanted_indices,

@@ -65,8 +65,8 @@ constexpr Variant kVariants[] = {
     {"ldmatrix_x2_i8", &kB8ByColumns, "i8"},
 };
 
-// {0} name, {1} matrices, {2} registers, {3}, {4} row and column of D, {5}, {6} of S, {7} type,
-// {8}, {9} extents of D, {10}, {11} of S, {12}, {13} indices of S
+// {0} name, {1} matrices, {2} registers, {3}, {4} row and column of D, {5}, {6} of S,
+// {7} type, {8}, {9} extents of D, {10}, {11} of S, {12}, {13} indices of S
 constexpr const char* kText = R"(
 tensor {0}
 needs cuda sm_80

@@ -29,8 +29,8 @@ constexpr Type kTypes[] = {
 /// The hardware has every multiple of 8 up to 256; other widths are several instructions.
 constexpr int kColumns[] = {8, 16, 32, 64, 96, 128, 192, 256};
 
-// {0} columns, {1} k, {2} name of the type, {3} PTX types, {4} rounds, {5}, {6} strides, {7}
-// registers, {8} type of the factors, {9} of the sum
+// {0} columns, {1} k, {2} name of the type, {3} PTX types, {4} rounds, {5}, {6} strides,
+// {7} registers, {8} type of the factors, {9} of the sum
 constexpr const char* kText = R"(
 tensor wgmma_m64n{0}k{1}_{2}
 needs cuda sm_90a

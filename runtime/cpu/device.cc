@@ -19,13 +19,6 @@ constexpr double kSoftLimitFactor = 10;
 constexpr int64_t kSoftLimitSlackNs = 1'000'000'000;
 constexpr double kMemoryShare = 0.8;
 
-Measurement failed(MeasureStatus status, std::string detail) {
-  Measurement result;
-  result.status = status;
-  result.detail = std::move(detail);
-  return result;
-}
-
 int64_t default_memory_limit() {
   const double bytes =
       static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));

@@ -25,13 +25,6 @@ constexpr int64_t kMaxFilledBytes = 256 << 20;
 /// lines.
 constexpr size_t kFlushBytes = 128 << 20;
 
-Measurement failed(MeasureStatus status, std::string detail) {
-  Measurement result;
-  result.status = status;
-  result.detail = std::move(detail);
-  return result;
-}
-
 Measurement ok() {
   Measurement result;
   result.status = MeasureStatus::kOk;

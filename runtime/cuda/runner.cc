@@ -12,13 +12,6 @@ namespace {
 using codegen::ArtifactParam;
 using codegen::ParamRole;
 
-Measurement failed(MeasureStatus status, std::string detail) {
-  Measurement result;
-  result.status = status;
-  result.detail = std::move(detail);
-  return result;
-}
-
 Measurement ok() { return failed(MeasureStatus::kOk, ""); }
 
 const unsigned char* bytes_of(const std::string& text) {

@@ -35,13 +35,6 @@ constexpr ExecutionOptions kCheckedOrders[kNumCheckedOrders] = {
     {.order = ThreadOrder::kAscending, .mode = AsyncMode::kLateMma},
 };
 
-Measurement failed(MeasureStatus status, std::string detail) {
-  Measurement result;
-  result.status = status;
-  result.detail = std::move(detail);
-  return result;
-}
-
 Measurement ok() { return failed(MeasureStatus::kOk, ""); }
 bool is_ok(const Measurement& result) { return result.status == MeasureStatus::kOk; }
 

@@ -292,15 +292,15 @@ class Meter {
   int64_t stages_ = 1;
 };
 
-// The kernels of a statement; what stands outside is told to `outside`.
-void find_kernels(Stmt s, std::vector<const Loop*>* kernels, bool* outside) {
+// The outermost loops with a thread axis; `outside`: there are statements in none.
+void outermost_axes(Stmt s, std::vector<const Loop*>* kernels, bool* outside) {
   const Loop* loop = s.as<Loop>();
   if (loop != nullptr && is_thread_axis(loop->loop_kind)) {
     kernels->push_back(loop);
   } else if (loop != nullptr) {
-    find_kernels(loop->body, kernels, outside);
+    outermost_axes(loop->body, kernels, outside);
   } else if (const Seq* seq = s.as<Seq>()) {
-    for (Stmt child : seq->stmts) find_kernels(child, kernels, outside);
+    for (Stmt child : seq->stmts) outermost_axes(child, kernels, outside);
   } else {
     *outside = true;
   }
@@ -336,7 +336,7 @@ Result<std::vector<GpuNeeds>> gpu_needs(const Program& program) {
   PRUNERC_TRY_VOID(check_thread_axes(program.root()));
   std::vector<const Loop*> kernels;
   bool outside = false;
-  find_kernels(program.root(), &kernels, &outside);
+  outermost_axes(program.root(), &kernels, &outside);
   std::vector<GpuNeeds> out;
   for (const Loop* kernel : kernels) {
     PRUNERC_TRY(GpuNeeds needs, Meter(program, *kernel).run());
@@ -351,7 +351,7 @@ Result<void> check_gpu_limits(const Program& program, const Target& target) {
   for (const GpuNeeds& needs : all) PRUNERC_TRY_VOID(check(needs, target));
   std::vector<const Loop*> kernels;
   bool outside = false;
-  find_kernels(program.root(), &kernels, &outside);
+  outermost_axes(program.root(), &kernels, &outside);
   if (!outside) return {};
   return error(Diag::kGpuLimit, std::string(program.name()),
                std::string("statements outside of kernels"), std::string("kernels alone"));

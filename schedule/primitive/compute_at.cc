@@ -215,7 +215,7 @@ std::vector<IterRange> MovePlanner::iter_ranges() {
     std::vector<IterRange> found = solve_iters(b(), mine, mine.writes[0], box, ranges_);
     for (std::size_t i = 0; i < found.size(); ++i) {
       // A position that is read from a buffer is defined only where its reader's guard holds.
-      if (!found[i].min.defined() || !holds_load(found[i].min)) continue;
+      if (!found[i].min.defined() || !has_load(found[i].min)) continue;
       found[i] = {Expr(), mine.iters[i].extent};
     }
     return found;

@@ -139,7 +139,7 @@ std::optional<Digit> Chain::as_digit(Expr atom) const {
 std::optional<Chain::Dim> Chain::dim(const Range& range) {
   const std::optional<int64_t> extent = constant(range.extent);
   const Linear linear = to_linear(b_, range.min, ranges_);
-  if (!extent || linear.overflow || holds_load(range.min)) return std::nullopt;
+  if (!extent || linear.overflow || has_load(range.min)) return std::nullopt;
   Dim out;
   out.extent = *extent;
   out.rest = Linear::of(linear.constant);
@@ -324,7 +324,7 @@ bool Chain::writes_once(BufferId buffer) {
   for (const Range& range : bound_region(b_, *writer->block, *write).box) {
     indices.push_back(simplify(b_, range.min, ranges_));
     // Data may differ in each iteration.
-    if (holds_load(range.min)) {
+    if (has_load(range.min)) {
       ranges_.rewind(mark);
       return false;
     }

@@ -94,15 +94,6 @@ bool has_reduce_iters(const Block& block) {
   });
 }
 
-std::vector<Expr> conjuncts(Expr condition) {
-  if (!condition.defined()) return {};
-  const And* both = condition.as<And>();
-  if (both == nullptr) return {condition};
-  std::vector<Expr> out = conjuncts(both->lhs);
-  for (Expr e : conjuncts(both->rhs)) out.push_back(e);
-  return out;
-}
-
 namespace {
 
 Touch touch_of(const Block& block, const Access& access, InstancePairs pairs) {

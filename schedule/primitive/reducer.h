@@ -19,8 +19,6 @@ namespace prunerc::schedule {
 bool is_identity(ir::ExprKind op, ir::Expr value);
 
 bool has_reduce_iters(const ir::Block& block);
-/// Conjuncts of a condition; none for null.
-std::vector<ir::Expr> conjuncts(ir::Expr condition);
 
 /// Which pairs of a block's instances a question is about: those that differ, or differ in a
 /// spatial variable.

@@ -276,6 +276,4 @@ Stmt make_loop(IrBuilder& b, const Var* var, Expr extent, Stmt body, LoopId id) 
   return b.loop(loop);
 }
 
-bool mentions(Expr e, VarId var) { return ir::mentions_var(e, var); }
-
 }  // namespace prunerc::schedule

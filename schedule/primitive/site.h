@@ -6,6 +6,7 @@
 #include "ir/builder.h"
 #include "ir/map.h"
 #include "ir/program.h"
+#include "ir/query.h"
 #include "ir/support/result.h"
 
 #include <cstdint>
@@ -90,7 +91,6 @@ ir::Stmt make_loop(ir::IrBuilder& b, const ir::Var* var, ir::Expr extent, ir::St
                    ir::LoopId id);
 ir::Stmt make_loop(ir::IrBuilder& b, const ir::Var* var, int64_t extent, ir::Stmt body,
                    ir::LoopId id);
-bool mentions(ir::Expr e, ir::VarId var);
 
 }  // namespace prunerc::schedule
 

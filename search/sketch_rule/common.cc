@@ -139,8 +139,6 @@ BlockFacts facts_of(const schedule::Schedule& schedule, ir::BlockId id) {
   return facts;
 }
 
-bool mentions(Expr e, ir::VarId var) { return ir::mentions_var(e, var); }
-
 bool mentions(const ir::Access& access, ir::VarId var) {
   return std::any_of(access.region.begin(), access.region.end(), [&](const ir::Range& r) {
     return mentions(r.min, var) || mentions(r.extent, var);

@@ -4,6 +4,7 @@
 #define PRUNERC_SEARCH_SKETCH_RULE_RULE_H_
 
 #include "ir/program.h"
+#include "ir/query.h"
 #include "ir/target.h"
 #include "schedule/schedule.h"
 
@@ -70,7 +71,6 @@ bool is_reduction(const ir::Block& block);
 /// Change of the subscript `index` for one step of `var`; nullopt if it is not affine in it.
 /// Conditions inside are ignored: a guarded subscript counts as what it is where it is valid.
 int64_t step_of(ir::Expr index, ir::VarId var);
-bool mentions(ir::Expr e, ir::VarId var);
 bool mentions(const ir::Access& access, ir::VarId var);
 /// The buffer's last subscript moves by one with `var` and no other subscript does.
 bool is_contiguous(const ir::Access& access, ir::VarId var);

@@ -1,5 +1,6 @@
 #include "tests/analysis/random_expr.h"
 
+#include "ir/query.h"
 #include "ir/visit.h"
 
 namespace prunerc::ir {
@@ -25,15 +26,6 @@ std::optional<int64_t> floor_quotient(int64_t a, int64_t b) {
   int64_t q = a / b;
   if (q * b != a && (a < 0) != (b < 0)) --q;
   return q;
-}
-
-bool holds_loads(Expr e) {
-  bool found = false;
-  walk(e, [&](Expr x) {
-    found = found || x.kind() == ExprKind::kLoad;
-    return true;
-  });
-  return found;
 }
 
 }  // namespace
@@ -156,7 +148,7 @@ std::optional<int64_t> value_of(Expr e, const Env& env) {
   const std::optional<int64_t> b = value_of(n->rhs, env);
   if (!b.has_value()) return std::nullopt;
   const auto wrapped = [&](uint64_t v) { return wrap_to(n->dtype, static_cast<int64_t>(v)); };
-  const bool may_wrap = n->dtype != DType::kI64 || holds_loads(e);
+  const bool may_wrap = n->dtype != DType::kI64 || has_load(e);
   switch (n->kind) {
     case ExprKind::kAdd:
       return may_wrap ? wrapped(static_cast<uint64_t>(*a) + static_cast<uint64_t>(*b))

@@ -1,5 +1,6 @@
-#include "ir/fpv/homes.h"
+#include "ir/fpv/alloc_points.h"
 
+#include "ir/query.h"
 #include "ir/visit.h"
 
 #include <algorithm>
@@ -11,9 +12,9 @@ namespace {
 
 using Loops = std::vector<const Loop*>;
 
-class Homes {
+class AllocPointFinder {
  public:
-  explicit Homes(const Program& program) : program_(program) {}
+  explicit AllocPointFinder(const Program& program) : program_(program) {}
 
   std::unordered_map<BufferId, Loops> run() {
     stmt(program_.root());
@@ -51,7 +52,7 @@ class Homes {
     for (const IterVar& iter : b.iters) {
       if (iter.kind == IterKind::kSpatial) continue;
       for (std::size_t i = 0; i < std::min(carried_, loops_.size()); ++i) {
-        if (mentions_var(iter.binding, loops_[i]->var->id)) carried_ = i;
+        if (mentions(iter.binding, loops_[i]->var->id)) carried_ = i;
       }
       // A binding may go through iteration variables of the block around.
       if (was_in_block) carried_ = std::min(carried_, was_carried);
@@ -88,8 +89,8 @@ class Homes {
 
 }  // namespace
 
-std::unordered_map<BufferId, Loops> find_homes(const Program& program) {
-  return Homes(program).run();
+std::unordered_map<BufferId, Loops> find_alloc_points(const Program& program) {
+  return AllocPointFinder(program).run();
 }
 
 }  // namespace prunerc::ir
