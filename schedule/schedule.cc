@@ -3,7 +3,7 @@
 #include "ir/verify.h"
 #include "ir/visit.h"
 #include "schedule/primitive.h"
-#include "schedule/primitive/site.h"
+#include "schedule/rewrite/site.h"
 
 #include <algorithm>
 #include <string>

@@ -5,9 +5,9 @@
 #include "ir/tensor/intrinsic.h"
 #include "ir/thread_axis.h"
 #include "ir/visit.h"
-#include "schedule/legality/claims.h"
-#include "schedule/primitive/attributes.h"
-#include "schedule/primitive/site.h"
+#include "schedule/legality/live_range.h"
+#include "schedule/rewrite/attributes.h"
+#include "schedule/rewrite/site.h"
 
 #include <algorithm>
 #include <map>

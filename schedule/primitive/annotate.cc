@@ -8,8 +8,8 @@
 // pipeline goes as a whole, from its loop.
 // Legal because: attributes are hints; whoever reads one checks it.
 #include "schedule/primitive.h"
-#include "schedule/primitive/attributes.h"
-#include "schedule/primitive/site.h"
+#include "schedule/rewrite/attributes.h"
+#include "schedule/rewrite/site.h"
 
 #include <algorithm>
 #include <cctype>

@@ -26,8 +26,8 @@
 #include "ir/analysis/linear.h"
 #include "ir/analysis/region.h"
 #include "ir/analysis/simplify.h"
-#include "schedule/primitive/flow.h"
-#include "schedule/primitive/reducer.h"
+#include "schedule/legality/dataflow.h"
+#include "schedule/legality/instance_order.h"
 
 #include <algorithm>
 #include <string>

@@ -4,7 +4,7 @@
 
 #include "ir/builder.h"
 #include "schedule/primitive.h"
-#include "schedule/primitive/site.h"
+#include "schedule/rewrite/site.h"
 
 #include <cstdint>
 #include <memory>

@@ -15,8 +15,8 @@
 
 #include "ir/thread_axis.h"
 #include "schedule/primitive.h"
-#include "schedule/primitive/attributes.h"
-#include "schedule/primitive/site.h"
+#include "schedule/rewrite/attributes.h"
+#include "schedule/rewrite/site.h"
 
 #include <string>
 

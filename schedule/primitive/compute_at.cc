@@ -24,12 +24,12 @@
 #include "ir/analysis/simplify.h"
 #include "ir/thread_axis.h"
 #include "ir/visit.h"
+#include "schedule/legality/access_region.h"
+#include "schedule/legality/concurrency.h"
+#include "schedule/legality/dataflow.h"
+#include "schedule/legality/iter_domain.h"
 #include "schedule/primitive.h"
-#include "schedule/primitive/box.h"
-#include "schedule/primitive/concurrency.h"
-#include "schedule/primitive/flow.h"
-#include "schedule/primitive/iter_range.h"
-#include "schedule/primitive/move_plan.h"
+#include "schedule/rewrite/move.h"
 
 #include <algorithm>
 #include <memory>

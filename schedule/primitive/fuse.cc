@@ -7,7 +7,7 @@
 // constant extent. Legal because: f -> (f // N, f % N) is a bijection that keeps the lexicographic
 // order; DESIGN.md, D7. Cost: O(loops and bindings below).
 #include "schedule/primitive.h"
-#include "schedule/primitive/site.h"
+#include "schedule/rewrite/site.h"
 
 #include <string>
 #include <utility>

@@ -13,10 +13,10 @@
 #include "ir/analysis/carried.h"
 #include "ir/analysis/prove.h"
 #include "ir/thread_axis.h"
+#include "schedule/legality/access_region.h"
+#include "schedule/legality/dataflow.h"
+#include "schedule/legality/loop_dependence.h"
 #include "schedule/primitive.h"
-#include "schedule/primitive/box.h"
-#include "schedule/primitive/flow.h"
-#include "schedule/primitive/independence.h"
 
 #include <algorithm>
 #include <string>

@@ -15,9 +15,9 @@
 //       initialising one first.
 // Legal because: (a) has no dependences at all; (b) only reassociates the reducer. Float rounding
 // may change. Cost: O(loops) for the rewrite.
+#include "schedule/legality/instance_order.h"
+#include "schedule/legality/loop_dependence.h"
 #include "schedule/primitive.h"
-#include "schedule/primitive/independence.h"
-#include "schedule/primitive/reducer.h"
 
 #include <algorithm>
 #include <string>

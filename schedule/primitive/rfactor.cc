@@ -24,10 +24,10 @@
 #include "ir/analysis/prove.h"
 #include "ir/analysis/region.h"
 #include "ir/analysis/simplify.h"
+#include "schedule/legality/dataflow.h"
+#include "schedule/legality/instance_order.h"
 #include "schedule/primitive.h"
-#include "schedule/primitive/flow.h"
-#include "schedule/primitive/nest.h"
-#include "schedule/primitive/reducer.h"
+#include "schedule/rewrite/nest.h"
 
 #include <algorithm>
 #include <limits>

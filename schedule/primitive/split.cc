@@ -13,7 +13,7 @@
 #include "ir/analysis/simplify.h"
 #include "ir/equal.h"
 #include "schedule/primitive.h"
-#include "schedule/primitive/site.h"
+#include "schedule/rewrite/site.h"
 
 #include <memory>
 #include <string>
