@@ -15,11 +15,11 @@ using namespace ir;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-Privates privates_of(LoopKind kind) {
-  if (kind == LoopKind::kVectorized) return Privates::kShared;
+Privatization privatization_of(LoopKind kind) {
+  if (kind == LoopKind::kVectorized) return Privatization::kNever;
   // Threads of a block see one copy of its shared memory.
   const bool inside_block = is_thread_axis(kind) && !is_block_axis(kind);
-  return inside_block ? Privates::kOwnUnlessShared : Privates::kOwn;
+  return inside_block ? Privatization::kUnlessShared : Privatization::kAlways;
 }
 
 Error no_combination(const Loop& loop, const Block& block, LoopKind kind) {
@@ -70,8 +70,8 @@ Result<void> check_iterations(const Program& program, const Site& site, LoopKind
       }
     }
   }
-  const BufferId buffer =
-      dependent_buffer(b, program, site, {&loop, 1}, privates_of(kind), Effort::kExact, combined);
+  const BufferId buffer = dependent_buffer(b, program, site, {&loop, 1}, privatization_of(kind),
+                                           Effort::kExact, combined);
   if (buffer.valid()) return error(Diag::kBlocksDepend, loop->id, buffer);
   return {};
 }
@@ -91,7 +91,7 @@ Result<void> recheck_concurrent(const Program& program, const std::vector<LoopId
   return {};
 }
 
-Result<void> recheck_left(const Program& rewritten, const Site& old_place) {
+Result<void> recheck_concurrent_around(const Program& rewritten, const Site& old_place) {
   std::vector<LoopId> left;
   for (const LoopId id : concurrent_loops(old_place)) {
     if (find_loop(rewritten, id).ok()) left.push_back(id);

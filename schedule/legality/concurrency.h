@@ -21,7 +21,7 @@ Result<void> recheck_concurrent(const ir::Program& program, const std::vector<ir
 
 /// The same for the concurrent loops around a place that a block was taken away from, as far as
 /// they are left: what was private to an iteration may now be read from outside.
-Result<void> recheck_left(const ir::Program& rewritten, const Site& old_place);
+Result<void> recheck_concurrent_around(const ir::Program& rewritten, const Site& old_place);
 
 /// Ids of concurrent loops (parallel, thread axes) on the path, the last statement included.
 std::vector<ir::LoopId> concurrent_loops(const Site& site);

@@ -74,7 +74,7 @@ bool covers_domain(IrBuilder& b, const Program& program, const LeafBlock& leaf) 
   return true;
 }
 
-Result<std::size_t> Flow::find(BlockId id) const {
+Result<std::size_t> Dataflow::find(BlockId id) const {
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     if (blocks_[i].block->id != id) continue;
     if (holds_block(blocks_[i].block->body)) return error(Diag::kBlockNested, id);
@@ -91,7 +91,7 @@ Result<std::size_t> Flow::find(BlockId id) const {
   return error(Diag::kBlockNested, id);
 }
 
-std::vector<std::size_t> Flow::writers(BufferId buffer) const {
+std::vector<std::size_t> Dataflow::writers(BufferId buffer) const {
   std::vector<std::size_t> out;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     if (writes(*blocks_[i].block, buffer)) out.push_back(i);
@@ -99,7 +99,7 @@ std::vector<std::size_t> Flow::writers(BufferId buffer) const {
   return out;
 }
 
-std::vector<std::size_t> Flow::readers(BufferId buffer) const {
+std::vector<std::size_t> Dataflow::readers(BufferId buffer) const {
   std::vector<std::size_t> out;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     if (reads(*blocks_[i].block, buffer)) out.push_back(i);
@@ -107,7 +107,7 @@ std::vector<std::size_t> Flow::readers(BufferId buffer) const {
   return out;
 }
 
-Flow::Span Flow::under(LoopId id) const {
+Dataflow::Span Dataflow::under(LoopId id) const {
   Span span;
   bool any = false;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
@@ -119,6 +119,10 @@ Flow::Span Flow::under(LoopId id) const {
     }
   }
   return span;
+}
+
+bool Dataflow::same_statement(std::size_t x, std::size_t y) const {
+  return x == y || shared_loops(blocks_[x].loops, blocks_[y].loops) > 0;
 }
 
 bool reads(const Block& block, BufferId buffer) { return touches(block.reads, buffer); }
@@ -136,7 +140,7 @@ bool feeds_reduction(const Loop& loop, const Block& block) {
   });
 }
 
-Result<void> check_sole_writer(const Flow& flow, std::size_t block) {
+Result<void> check_sole_writer(const Dataflow& flow, std::size_t block) {
   const Block& mine = *flow[block].block;
   for (const Access& access : mine.writes) {
     for (const std::size_t writer : flow.writers(access.buffer)) {
@@ -148,8 +152,8 @@ Result<void> check_sole_writer(const Flow& flow, std::size_t block) {
   return {};
 }
 
-Result<void> check_sources_final(IrBuilder& b, const Flow& flow, std::size_t block) {
-  if (is_open(flow.program())) return {};
+Result<void> check_sources_final(IrBuilder& b, const Dataflow& flow, std::size_t block) {
+  if (is_parametric(flow.program())) return {};
   const LeafBlock& mine = flow[block];
   for (const Access& access : mine.block->reads) {
     for (const std::size_t writer : flow.writers(access.buffer)) {
@@ -174,8 +178,8 @@ Result<void> check_sources_final(IrBuilder& b, const Flow& flow, std::size_t blo
   return {};
 }
 
-Result<void> check_movable(IrBuilder& b, const Flow& flow, std::size_t block) {
-  if (is_open(flow.program())) return {};
+Result<void> check_movable(IrBuilder& b, const Dataflow& flow, std::size_t block) {
+  if (is_parametric(flow.program())) return {};
   const LeafBlock& mine = flow[block];
   const std::string fault = order_fault(b, *mine.block);
   if (!fault.empty()) return error(Diag::kBlockOrderFixed, mine.block->id, fault);

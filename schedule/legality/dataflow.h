@@ -13,9 +13,10 @@
 namespace prunerc::schedule {
 
 /// Borrows from the program.
-class Flow {
+class Dataflow {
  public:
-  explicit Flow(const ir::Program& program) : program_(program), blocks_(leaves(program.root())) {}
+  explicit Dataflow(const ir::Program& program)
+      : program_(program), blocks_(leaves(program.root())) {}
 
   const ir::Program& program() const { return program_; }
   /// Outermost blocks in execution order, with all loops around.
@@ -33,6 +34,8 @@ class Flow {
     std::size_t last = 0;
   };
   Span under(ir::LoopId loop) const;
+  /// Do both blocks stand in the same outermost statement?
+  bool same_statement(std::size_t x, std::size_t y) const;
 
  private:
   const ir::Program& program_;
@@ -51,17 +54,14 @@ bool feeds_reduction(const ir::Loop& loop, const ir::Block& block);
 /// it is not proved.
 bool covers_domain(ir::IrBuilder& b, const ir::Program& program, const LeafBlock& leaf);
 
-/// Does every instance of the block's iteration domain run?
-bool covers_domain(ir::IrBuilder& b, const ir::Program& program, const LeafBlock& leaf);
-
 /// `block` is the only writer of each buffer that it writes. Errors: BufferManyWriters.
-Result<void> check_sole_writer(const Flow& flow, std::size_t block);
+Result<void> check_sole_writer(const Dataflow& flow, std::size_t block);
 /// What the block reads has its final value where the block stands, and keeps it. Errors:
 /// SourceOverwritten, ReductionNotFinished, BlockOrderFixed.
-Result<void> check_sources_final(ir::IrBuilder& b, const Flow& flow, std::size_t block);
+Result<void> check_sources_final(ir::IrBuilder& b, const Dataflow& flow, std::size_t block);
 /// Instances may be repeated and reordered, and cover the whole iteration domain. Errors:
 /// BlockOrderFixed, BlockNoInit, BlockNotSimple.
-Result<void> check_movable(ir::IrBuilder& b, const Flow& flow, std::size_t block);
+Result<void> check_movable(ir::IrBuilder& b, const Dataflow& flow, std::size_t block);
 
 }  // namespace prunerc::schedule
 

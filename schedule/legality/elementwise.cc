@@ -9,19 +9,12 @@ namespace prunerc::schedule {
 
 using namespace ir;  // NOLINT(google-build-using-namespace)
 
-namespace {
-
-Error unfit(const Block& block, const char* what) {
+Error not_simple(const Block& block, const char* what) {
   return error(Diag::kBlockNotSimple, block.id, std::string(what));
 }
 
-}  // namespace
-
-// For each dimension the iteration variable that is the whole subscript (its position), or -1 for
-// constant 0. Nullopt if a subscript is something else, a variable comes twice, or one of extent
-// above 1 is missing.
-std::optional<std::vector<int>> plain_subscripts(const Block& block,
-                                                 std::span<const Expr> indices) {
+std::optional<std::vector<int>> variable_subscripts(const Block& block,
+                                                    std::span<const Expr> indices) {
   std::vector<int> out;
   for (Expr index : indices) {
     const Var* var = index.as<Var>();
@@ -45,38 +38,30 @@ std::optional<std::vector<int>> plain_subscripts(const Block& block,
   return out;
 }
 
-Expr replace_loads(IrBuilder& b, Expr e, BufferId buffer,
-                   const std::function<Expr(std::span<const Expr>)>& make) {
-  const Expr mapped =
-      map_children(b, e, [&](Expr child) { return replace_loads(b, child, buffer, make); });
-  const Load* load = mapped.as<Load>();
-  return load != nullptr && load->buffer == buffer ? make(load->indices) : mapped;
-}
-
-Result<void> check_pure_store(const Flow& flow, std::size_t place) {
+Result<void> check_pure_store(const Dataflow& flow, std::size_t place) {
   const Block& block = *flow[place].block;
   for (const IterVar& iter : block.iters) {
-    if (iter.kind != IterKind::kSpatial) return unfit(block, "have spatial variables only");
+    if (iter.kind != IterKind::kSpatial) return not_simple(block, "have spatial variables only");
   }
-  if (block.init.defined()) return unfit(block, "have no init");
+  if (block.init.defined()) return not_simple(block, "have no init");
   const Store* store = block.body.as<Store>();
-  if (store == nullptr) return unfit(block, "be a single store");
-  if (reads(block, store->buffer)) return unfit(block, "not read what it writes");
+  if (store == nullptr) return not_simple(block, "be a single store");
+  if (reads(block, store->buffer)) return not_simple(block, "not read what it writes");
   return check_sole_writer(flow, place);
 }
 
-Result<std::vector<int>> link_subscripts(const Block& block, BufferId link) {
+Result<std::vector<int>> load_subscripts(const Block& block, BufferId link) {
   std::optional<std::vector<int>> common;
   bool same = true;
   walk(block.body.as<Store>()->value, [&](Expr e) {
     const Load* load = e.as<Load>();
     if (load == nullptr || load->buffer != link) return true;
-    const std::optional<std::vector<int>> found = plain_subscripts(block, load->indices);
+    const std::optional<std::vector<int>> found = variable_subscripts(block, load->indices);
     same &= found.has_value() && (!common || *common == *found);
     common = found;
     return true;
   });
-  if (!same || !common) return unfit(block, "read the intermediate at distinct variables");
+  if (!same || !common) return not_simple(block, "read the intermediate at distinct variables");
   return *common;
 }
 

@@ -213,7 +213,7 @@ Expr guard_within_domain(IrBuilder& b, const Block& block, const VarRanges& rang
     const bool implied = goal && std::any_of(facts.begin(), facts.end(), [&](const Linear& fact) {
                            return implies(fact, *goal, ranges);
                          });
-    if (!implied) out = out.defined() ? b.logical_and(out, conjunct) : conjunct;
+    if (!implied) out = conjoin(b, out, conjunct);
   }
   return out;
 }

@@ -163,7 +163,7 @@ Expr bounds_guard(IrBuilder& b, const IterVar& iter, const IterRange& range,
   if (leaves.below) guard = b.le(b.int_imm(0), iter.binding);
   if (leaves.above) {
     const Expr below = b.lt(iter.binding, iter.extent);
-    guard = guard.defined() ? b.logical_and(guard, below) : below;
+    guard = conjoin(b, guard, below);
   }
   return guard;
 }

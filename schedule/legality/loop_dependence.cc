@@ -393,8 +393,8 @@ bool accessed_outside(const Program& program, BufferId buffer, Stmt inside) {
 }  // namespace
 
 BufferId dependent_buffer(IrBuilder& b, const Program& program, const Site& top,
-                          std::span<const Loop* const> chain, Privates privates, Effort effort,
-                          std::span<const BufferId> except) {
+                          std::span<const Loop* const> chain, Privatization privatization,
+                          Effort effort, std::span<const BufferId> except) {
   Chain analysis(b, program, top, chain);
   const std::vector<BoxAccess> accesses = analysis.accesses();
   std::vector<BufferId> done(except.begin(), except.end());
@@ -404,8 +404,9 @@ BufferId dependent_buffer(IrBuilder& b, const Program& program, const Site& top,
     done.push_back(buffer);
     if (analysis.disjoint_slabs(accesses, buffer)) continue;
     const Buffer& about = program.buffer(buffer);
-    const bool may_own = privates == Privates::kOwn || (privates == Privates::kOwnUnlessShared &&
-                                                        about.scope != ir::Scope::kShared);
+    const bool may_own =
+        privatization == Privatization::kAlways ||
+        (privatization == Privatization::kUnlessShared && about.scope != ir::Scope::kShared);
     const bool own = may_own && about.role == BufferRole::kIntermediate &&
                      !accessed_outside(program, buffer, chain.back()) &&
                      analysis.covered(accesses, buffer);

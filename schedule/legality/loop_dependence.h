@@ -11,10 +11,10 @@
 
 namespace prunerc::schedule {
 
-/// What to think of an intermediate that is accessed only inside the loops and whose reads are
-/// covered by writes before them in the same iteration. Own: every iteration has its own copy.
-/// Shared: it is like any other buffer. OwnUnlessShared: own, but not in scope shared.
-enum class Privates : uint8_t { kShared, kOwn, kOwnUnlessShared };
+/// Whether an intermediate that is accessed only inside the loops, and whose reads are covered by
+/// writes before them in the same iteration, counts as private: each iteration then has a copy of
+/// its own. Never: it is like any other buffer. UnlessShared: not in scope shared.
+enum class Privatization : uint8_t { kNever, kAlways, kUnlessShared };
 
 /// Quick: by slabs (below). Exact: also by elimination over the integers (ir/analysis/carried.h),
 /// which costs about a hundred times as much where slabs do not suffice.
@@ -30,7 +30,7 @@ enum class Effort : uint8_t { kQuick, kExact };
 /// slabs c1*a1 + c2*a2 + ... + [lo, hi) that are pairwise disjoint for different values of the
 /// atoms a1, a2, ..., and the atoms together must determine the iteration.
 ir::BufferId dependent_buffer(ir::IrBuilder& b, const ir::Program& program, const Site& top,
-                              std::span<const ir::Loop* const> chain, Privates privates,
+                              std::span<const ir::Loop* const> chain, Privatization privatization,
                               Effort effort, std::span<const ir::BufferId> except = {});
 
 /// Does the buffer live within one iteration of the loop at `site`: an intermediate, accessed only

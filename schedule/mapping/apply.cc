@@ -1,6 +1,7 @@
 // A mapping applied: copies of the operands as matrices, fused variables, padding, layouts, tiles.
 #include "ir/visit.h"
 #include "schedule/mapping/mapping.h"
+#include "schedule/mapping/text.h"
 #include "schedule/rewrite/site.h"
 
 #include <algorithm>
@@ -28,12 +29,6 @@ std::string inputs_text(const Block& block) {
     out += (i > 0 ? ", v" : "v") + std::to_string(i);
   }
   return "(" + out + ") -> (";
-}
-
-std::string joined(const std::vector<std::string>& items) {
-  std::string out;
-  for (const std::string& item : items) out += (out.empty() ? "" : ", ") + item;
-  return out;
 }
 
 class Application {

@@ -1,8 +1,11 @@
 #include "schedule/mapping/mapping.h"
 
 #include "ir/visit.h"
+#include "schedule/legality/canonical_nest.h"
 #include "schedule/legality/dataflow.h"
 #include "schedule/legality/instance_order.h"
+#include "schedule/mapping/text.h"
+#include "schedule/rewrite/buffer.h"
 #include "schedule/rewrite/nest.h"
 
 #include <algorithm>
@@ -16,8 +19,6 @@ namespace {
 
 /// More mappings than this are not listed: every subset of many variables would be.
 constexpr std::size_t kMaxMappings = 4096;
-/// Keeps sums of extents far from overflow.
-constexpr int64_t kMaxExtent = int64_t{1} << 40;
 
 // An operand of a product: an element, perhaps converted.
 struct Factor {
@@ -98,10 +99,10 @@ class Finder {
 };
 
 Result<void> Finder::read_block() {
-  const Flow flow(program_);
+  const Dataflow flow(program_);
   PRUNERC_TRY(const std::size_t place, flow.find(id_));
   leaf_ = flow[place];
-  const std::string fault = plain_nest_fault(program_, leaf_);
+  const std::string fault = canonical_nest_fault(program_, leaf_);
   if (!fault.empty()) return none(fault);
   const std::optional<Product> product = product_of(*leaf_.block);
   if (!product) return none("it is no sum of products of two buffers");
@@ -258,12 +259,6 @@ Result<std::vector<TensorMapping>> Finder::run() {
            std::make_tuple(-y.useful, y.copied_elems, y.outer.size());
   });
   return std::move(found_);
-}
-
-std::string joined(const std::vector<std::string>& items) {
-  std::string out;
-  for (const std::string& item : items) out += (out.empty() ? "" : ", ") + item;
-  return out;
 }
 
 }  // namespace

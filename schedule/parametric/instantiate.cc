@@ -143,7 +143,7 @@ class GuardPruner {
 
   Expr conjunction(const std::vector<Expr>& all) {
     Expr out;
-    for (Expr e : all) out = out.defined() ? b_.logical_and(out, e) : e;
+    for (Expr e : all) out = conjoin(b_, out, e);
     return out;
   }
 

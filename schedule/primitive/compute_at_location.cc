@@ -1,8 +1,11 @@
-// compute_at_location(P, code): the place that sample_compute_location chose.
-//     -2: compute_inline(P)    -1: nothing    k: compute_at(P, k-th loop around the first consumer)
-//
-// Requires: the code is one of compute_locations; what that primitive requires.
-// Legal because: that primitive is.
+// compute_at_location(@P, code): the place that sample_compute_location chose.
+// Needs: the code is one of compute_locations: -2 is compute_inline(@P), -1 leaves @P where it is,
+// k is compute_at(@P, the k-th loop around the first consumer). After: as that primitive leaves it.
+//   for i in 8 { block @P [v: S(8) = i] { T[v] = X[v] } }
+//   for j in 8 { block @C [v: S(8) = j] { Y[v] = T[v] } }
+// ~> compute_at_location(@P, 0)
+//   for j in 8 { for ax0 in 1 { block @P [v: S(8) = j + ax0] { T[v] = X[v] } }
+//                block @C [v: S(8) = j] { Y[v] = T[v] } }
 #include "schedule/legality/dataflow.h"
 #include "schedule/primitive.h"
 #include "schedule/rewrite/site.h"
@@ -19,7 +22,7 @@ constexpr int64_t kInline = -2;
 constexpr int64_t kStay = -1;
 
 // Loops around the first reader of what the block writes.
-std::vector<const Loop*> consumer_loops(const Flow& flow, BlockId id) {
+std::vector<const Loop*> consumer_loops(const Dataflow& flow, BlockId id) {
   for (std::size_t place = 0; place < flow.blocks().size(); ++place) {
     if (flow[place].block->id != id) continue;
     for (std::size_t reader = place + 1; reader < flow.blocks().size(); ++reader) {
@@ -47,7 +50,7 @@ std::vector<int64_t> compute_locations(const Program& program, BlockId block) {
   std::vector<int64_t> out;
   if (inlined(program, block).ok()) out.push_back(kInline);
   out.push_back(kStay);
-  const Flow flow(program);
+  const Dataflow flow(program);
   const std::vector<const Loop*> loops = consumer_loops(flow, block);
   for (std::size_t k = 0; k < loops.size(); ++k) {
     // A loop of one iteration is the same place as the one outside it.
@@ -67,7 +70,7 @@ Result<Applied> run<PrimitiveKind::kComputeAtLocation>(const Program& program, c
     PRUNERC_TRY(out, inlined(program, call.block(0)));
     return out;
   }
-  const Flow flow(program);
+  const Dataflow flow(program);
   const std::vector<const Loop*> loops = consumer_loops(flow, call.block(0));
   if (code < 0 || code >= static_cast<int64_t>(loops.size())) {
     return error(Diag::kDecisionMismatch, std::to_string(code), std::string("compute_at_location"));

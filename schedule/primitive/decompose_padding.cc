@@ -1,15 +1,11 @@
-// decompose_padding(P, loop):
-//     for h in 10 @L { for w in 10 {
-//       P: T[vh, vw] = select(1 <= vh && vh < 9 && 1 <= vw && vw < 9, X[vh - 1, vw - 1], 0) } }
-//   ~>  decompose_padding(@P, @L)
-//     for h in 10 { for w in 10 { P_fill: T[vh, vw] = 0 } }
-//     for h in 8 @L { for w in 8 { P: T[vh + 1, vw + 1] = X[vh + 1 - 1, vw + 1 - 1] } }
-//
-// Requires: the block is one store of a select with a constant second branch, its variables are
-// spatial, it does not read what it writes; the condition bounds single variables; the loops from
-// `loop` on are plain, straight around the block, one per variable. Variables of loops above are
-// kept, their bounds become the guard of what is inside.
-// Legal because: inside the box the condition holds, outside it fails, and the fill comes first.
+// decompose_padding(@P, @L): a padded copy becomes a fill and a copy of what is inside. Needs: one
+// store of a select with a constant second branch; spatial variables, of which the condition bounds
+// single ones; loops from @L on serial, straight around the block, one per variable. After: the
+// condition holds inside the box and fails outside; bounds of loops above become a guard.
+//   for j in 8 @L { block @P [v: S(8) = j] { Y[v] = select(1 <= v && v < 7, X[v - 1], 0f32) } }
+// ~>
+//   for j in 8 { block "Y_fill" @B1 [v: S(8) = j] { Y[v] = 0f32 } }
+//   for j in 6 @L { block @P [v: S(6) = j] { Y[v + 1] = X[v] } }
 #include "ir/analysis/linear.h"
 #include "ir/analysis/region.h"
 #include "ir/analysis/simplify.h"
@@ -34,28 +30,21 @@ struct Box {
   int64_t hi = 0;
 };
 
-class PaddingPlan {
- public:
-  const Site& site() const { return site_; }
-  const Block& block() const { return *block_; }
-  const std::vector<const Loop*>& inner() const { return inner_; }
+struct PaddingPlan {
+  Site site;  // of the loop
+  const Block* block = nullptr;
+  std::vector<const Loop*> inner;
   /// By the block's variables.
-  const std::vector<Box>& box() const { return box_; }
+  std::vector<Box> box;
+
   /// The loop of `inner` that is the variable, null for one of the loops above.
   const Loop* loop_of(std::size_t iter) const {
-    const Var* var = block_->iters[iter].binding.as<Var>();
-    for (const Loop* loop : inner_) {
+    const Var* var = block->iters[iter].binding.as<Var>();
+    for (const Loop* loop : inner) {
       if (var != nullptr && loop->var->id == var->id) return loop;
     }
     return nullptr;
   }
-
- private:
-  friend Result<PaddingPlan> plan_padding(const Program&, BlockId, LoopId);
-  Site site_;  // of the loop
-  const Block* block_ = nullptr;
-  std::vector<const Loop*> inner_;
-  std::vector<Box> box_;
 };
 
 Error unfit(BlockId id, std::string what) { return error(Diag::kPaddingForm, id, std::move(what)); }
@@ -115,17 +104,17 @@ Result<void> check_block(const Block& block) {
 
 Result<PaddingPlan> plan_padding(const Program& program, BlockId id, LoopId loop_id) {
   PaddingPlan plan;
-  const Flow flow(program);
+  const Dataflow flow(program);
   PRUNERC_TRY(const std::size_t place, flow.find(id));
-  PRUNERC_TRY(plan.site_, find_loop(program, loop_id));
-  plan.block_ = flow[place].block;
-  const Block& block = plan.block();
+  PRUNERC_TRY(plan.site, find_loop(program, loop_id));
+  plan.block = flow[place].block;
+  const Block& block = *plan.block;
   PRUNERC_TRY_VOID(check_block(block));
-  Stmt inside(plan.site_.loop());
+  Stmt inside(plan.site.loop());
   while (const Loop* loop = inside.as<Loop>()) {
-    PRUNERC_TRY_VOID(check_plain(*loop));
+    PRUNERC_TRY_VOID(check_serial(*loop));
     PRUNERC_TRY_VOID(constant_extent(*loop));
-    plan.inner_.push_back(loop);
+    plan.inner.push_back(loop);
     inside = loop->body;
   }
   if (!inside.is(Stmt(&block))) return error(Diag::kLoopNotAround, loop_id, id);
@@ -134,25 +123,25 @@ Result<PaddingPlan> plan_padding(const Program& program, BlockId id, LoopId loop
   for (std::size_t i = 0; i < block.iters.size(); ++i) {
     const IterVar& iter = block.iters[i];
     ranges.bind(iter.var, iter.extent);
-    plan.box_.push_back({0, *constant(iter.extent)});
+    plan.box.push_back({0, *constant(iter.extent)});
     const Loop* loop = plan.loop_of(i);
-    const bool inner = std::any_of(plan.inner_.begin(), plan.inner_.end(), [&](const Loop* l) {
+    const bool inner = std::any_of(plan.inner.begin(), plan.inner.end(), [&](const Loop* l) {
       return mentions(iter.binding, l->var->id);
     });
     const bool whole = loop != nullptr && constant(loop->extent) == constant(iter.extent);
     if (inner && !whole) return unfit(id, "a loop inside is not one variable");
     bound += loop != nullptr ? 1 : 0;
   }
-  if (bound != plan.inner_.size()) return unfit(id, "a loop inside is not one variable");
+  if (bound != plan.inner.size()) return unfit(id, "a loop inside is not one variable");
   IrBuilder b(program);
   for (Expr comparison : conjuncts(padding_of(block)->condition)) {
-    if (!narrow(b, block, comparison, ranges, plan.box_)) {
+    if (!narrow(b, block, comparison, ranges, plan.box)) {
       return unfit(id, "the condition is no bound of single variables");
     }
   }
   bool all = true;
-  for (std::size_t i = 0; i < plan.box_.size(); ++i) {
-    const Box& box = plan.box_[i];
+  for (std::size_t i = 0; i < plan.box.size(); ++i) {
+    const Box& box = plan.box[i];
     if (box.lo >= box.hi) return unfit(id, "no instance is inside");
     all &= box.lo == 0 && box.hi == *constant(block.iters[i].extent);
   }
@@ -162,14 +151,14 @@ Result<PaddingPlan> plan_padding(const Program& program, BlockId id, LoopId loop
 
 // The block under copies of the loops, storing the constant.
 Stmt fill_nest(IrBuilder& b, const PaddingPlan& plan, std::vector<Output>* outputs) {
-  const Block& block = plan.block();
+  const Block& block = *plan.block;
   const Store& store = *block.body.as<Store>();
   Block fill = block;
   fill.id = b.fresh_block_id();
   const std::string name = std::string(block.name) + "_fill";
   fill.name = name;
   VarMap loops, vars;
-  for (const Loop* loop : plan.inner()) loops[loop->var->id] = b.fresh_var(loop->var->name);
+  for (const Loop* loop : plan.inner) loops[loop->var->id] = b.fresh_var(loop->var->name);
   std::vector<IterVar> iters(block.iters.begin(), block.iters.end());
   for (IterVar& iter : iters) {
     const Var* var = b.fresh_var(iter.var->name);
@@ -183,10 +172,10 @@ Stmt fill_nest(IrBuilder& b, const PaddingPlan& plan, std::vector<Output>* outpu
   fill.body = b.store(store.buffer, at, padding_of(block)->on_false);
   rebuild_accesses(b, fill);
   outputs->push_back(fill.id);
-  for (std::size_t i = 0; i < plan.inner().size(); ++i) outputs->push_back(b.fresh_loop_id());
+  for (std::size_t i = 0; i < plan.inner.size(); ++i) outputs->push_back(b.fresh_loop_id());
   Stmt nest = b.block(fill);
-  for (std::size_t i = plan.inner().size(); i-- > 0;) {
-    const Loop& loop = *plan.inner()[i];
+  for (std::size_t i = plan.inner.size(); i-- > 0;) {
+    const Loop& loop = *plan.inner[i];
     nest = make_loop(b, loops[loop.var->id].as<Var>(), *constant(loop.extent), nest,
                      std::get<LoopId>((*outputs)[i + 1]));
   }
@@ -195,18 +184,18 @@ Stmt fill_nest(IrBuilder& b, const PaddingPlan& plan, std::vector<Output>* outpu
 
 // The block under its loops, cut to the box.
 Stmt inside_nest(IrBuilder& b, const PaddingPlan& plan) {
-  const Block& block = plan.block();
+  const Block& block = *plan.block;
   const Store& store = *block.body.as<Store>();
   Block inside = block;
   std::vector<IterVar> iters(block.iters.begin(), block.iters.end());
   VarMap shift;
   VarRanges ranges;
-  std::vector<int64_t> extents(plan.inner().size());
+  std::vector<int64_t> extents(plan.inner.size());
   auto guard = [&](Expr condition) {
     inside.guard = inside.guard.defined() ? b.logical_and(inside.guard, condition) : condition;
   };
   for (std::size_t i = 0; i < iters.size(); ++i) {
-    const Box box = plan.box()[i];
+    const Box box = plan.box[i];
     const Loop* loop = plan.loop_of(i);
     if (loop == nullptr) {
       if (box.lo > 0) guard(b.le(b.int_imm(box.lo), iters[i].binding));
@@ -214,8 +203,8 @@ Stmt inside_nest(IrBuilder& b, const PaddingPlan& plan) {
     } else {
       iters[i].extent = b.int_imm(box.hi - box.lo);
       if (box.lo > 0) shift[iters[i].var->id] = b.add(Expr(iters[i].var), b.int_imm(box.lo));
-      const auto at = std::find(plan.inner().begin(), plan.inner().end(), loop);
-      extents[static_cast<std::size_t>(at - plan.inner().begin())] = box.hi - box.lo;
+      const auto at = std::find(plan.inner.begin(), plan.inner.end(), loop);
+      extents[static_cast<std::size_t>(at - plan.inner.begin())] = box.hi - box.lo;
     }
     ranges.bind(iters[i].var, iters[i].extent);
   }
@@ -226,8 +215,8 @@ Stmt inside_nest(IrBuilder& b, const PaddingPlan& plan) {
   inside.body = b.store(store.buffer, at, moved(padding_of(block)->on_true));
   rebuild_accesses(b, inside);
   Stmt nest = b.block(inside);
-  for (std::size_t i = plan.inner().size(); i-- > 0;) {
-    const Loop& loop = *plan.inner()[i];
+  for (std::size_t i = plan.inner.size(); i-- > 0;) {
+    const Loop& loop = *plan.inner[i];
     nest = make_loop(b, loop.var, extents[i], nest, loop.id);
   }
   return nest;
@@ -238,7 +227,7 @@ Applied apply_padding(const Program& program, const PaddingPlan& plan) {
   Applied out;
   const Stmt fill = fill_nest(b, plan, &out.outputs);
   const Stmt inside = inside_nest(b, plan);
-  out.program = b.finish(replace_at(b, plan.site(), b.seq({fill, inside})));
+  out.program = b.finish(replace_at(b, plan.site, b.seq({fill, inside})));
   return out;
 }
 

@@ -1,17 +1,11 @@
-// decompose_reduction(B, loop):
-//     for i { for k @L { B: [i, k]  init { T[i] = e }  T[i] = T[i] + f(i, k) } }
-//   ~>  decompose_reduction(B, @L)
-//     for i { B_init: T[i] = e
-//             for k @L { B: T[i] = T[i] + f(i, k) } }
-//
-// The spatial loops from `loop` downwards are copied for the init; the guard is taken where the
-// reduction loops are 0.
-//
-// Requires: B has an init, stands in no other block, is the sole writer of T; `loop` is around B;
-// no loop above it feeds a reduction variable; no loop feeds a spatial and a reduction variable;
-// each instance occurs once below `loop`; nobody in there writes what the init reads. Legal
-// because: the initialising instance is the first of its element, and no other element is touched
-// between. Cost: O(size of B and its loops).
+// decompose_reduction(@B, @L): the init of a reduction becomes a block of its own in front of @L.
+// Needs: @L around @B, no loop above it feeds a reduction variable, and none feeds both kinds; each
+// instance once below @L; sole writer; nobody in there writes what the init reads. After: elements
+// are initialised before their first update; spatial loops from @L on are copied for that.
+//   for k in 8 @L { block @B [r: R(8) = k] { init { T[0] = 0f32 } T[0] = T[0] + X[r] } }
+// ~>
+//   block "T_init" @B1 [] { T[0] = 0f32 }
+//   for k in 8 @L { block @B [r: R(8) = k] { T[0] = T[0] + X[r] } }
 #include "ir/analysis/region.h"
 #include "ir/analysis/simplify.h"
 #include "ir/visit.h"
@@ -28,19 +22,13 @@ namespace {
 
 using namespace ir;  // NOLINT(google-build-using-namespace)
 
-class DecomposePlan {
- public:
-  const Site& block_site() const { return block_site_; }
-  const Block& block() const { return *block_site_.block(); }
-  LoopId loop() const { return loop_; }
+struct DecomposePlan {
+  Site block_site;
+  LoopId loop;
   /// Loops from `loop` down to the block.
-  const std::vector<const Loop*>& inner() const { return inner_; }
+  std::vector<const Loop*> inner;
 
- private:
-  friend Result<DecomposePlan> plan_decompose(const Program&, BlockId, LoopId);
-  Site block_site_;
-  LoopId loop_;
-  std::vector<const Loop*> inner_;
+  const Block& block() const { return *block_site.block(); }
 };
 
 bool init_reads_from(const Block& block, const Block& other) {
@@ -59,11 +47,11 @@ bool init_reads_from(const Block& block, const Block& other) {
 
 Result<DecomposePlan> plan_decompose(const Program& program, BlockId id, LoopId loop_id) {
   DecomposePlan plan;
-  plan.loop_ = loop_id;
-  const Flow flow(program);
+  plan.loop = loop_id;
+  const Dataflow flow(program);
   PRUNERC_TRY(const std::size_t place, flow.find(id));
   PRUNERC_TRY(const Site loop_site, find_loop(program, loop_id));
-  PRUNERC_TRY(plan.block_site_, find_block(program, id));
+  PRUNERC_TRY(plan.block_site, find_block(program, id));
   const Block& block = plan.block();
   if (!block.init.defined()) return error(Diag::kBlockNoInit, id);
   PRUNERC_TRY_VOID(check_sole_writer(flow, place));
@@ -78,7 +66,7 @@ Result<DecomposePlan> plan_decompose(const Program& program, BlockId id, LoopId 
     if (!below && reduces) return error(Diag::kReductionLoopAbove, loop->id, loop_id, id);
     if (!below) continue;
     PRUNERC_TRY_VOID(check_extent(*loop));
-    plan.inner_.push_back(loop);
+    plan.inner.push_back(loop);
     for (const IterVar& iter : block.iters) {
       if (reduces && iter.kind == IterKind::kSpatial && mentions(iter.binding, loop->var->id)) {
         return error(Diag::kBlockNotSimple, id,
@@ -88,7 +76,7 @@ Result<DecomposePlan> plan_decompose(const Program& program, BlockId id, LoopId 
   }
   // Whatever stands beside the block in these loops would see the elements initialised early, or
   // write too late what the init reads.
-  const Flow::Span span = flow.under(loop_id);
+  const Dataflow::Span span = flow.under(loop_id);
   for (std::size_t i = span.first; i < span.last; ++i) {
     if (i == place) continue;
     if (init_reads_from(block, *flow[i].block)) {
@@ -103,9 +91,9 @@ Result<DecomposePlan> plan_decompose(const Program& program, BlockId id, LoopId 
   }
   IrBuilder b(program);
   VarRanges ranges = ranges_at(program, loop_site);
-  for (const Loop* loop : plan.inner_) ranges.bind(loop->var, loop->extent);
+  for (const Loop* loop : plan.inner) ranges.bind(loop->var, loop->extent);
   PRUNERC_TRY_VOID(
-      on_instance(program, [&] { return check_instances_once(b, block, plan.inner_, ranges); }));
+      on_instance(program, [&] { return check_instances_once(b, block, plan.inner, ranges); }));
   return plan;
 }
 
@@ -115,9 +103,9 @@ Applied apply_decompose(const Program& program, const DecomposePlan& plan) {
   VarMap at_start;  // reduction loops at 0, spatial ones replaced by their copies
   std::vector<const Loop*> copied;
   std::vector<const Var*> vars;
-  const Site loop_site = find_loop_in(program.root(), plan.loop());
+  const Site loop_site = find_loop_in(program.root(), plan.loop);
   VarRanges ranges = ranges_at(program, loop_site);
-  for (const Loop* loop : plan.inner()) {
+  for (const Loop* loop : plan.inner) {
     if (feeds_reduction(*loop, block)) {
       at_start[loop->var->id] = b.int_imm(0);
       continue;
@@ -165,8 +153,8 @@ Applied apply_decompose(const Program& program, const DecomposePlan& plan) {
   Block update = block;
   update.init = Stmt();
   rebuild_accesses(b, update);
-  const Stmt root = replace_at(b, plan.block_site(), b.block(update));
-  const Site site = find_loop_in(root, plan.loop());
+  const Stmt root = replace_at(b, plan.block_site, b.block(update));
+  const Site site = find_loop_in(root, plan.loop);
   out.program = b.finish(replace_at(b, site, b.seq({nest, site.path.back()})));
   return out;
 }

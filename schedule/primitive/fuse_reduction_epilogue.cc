@@ -1,16 +1,11 @@
-// fuse_reduction_epilogue(R, E):
-//     for i { for k { R: init { T[i] = 0 }  T[i] = T[i] + f(i, k) } }
-//     for j { E: Y[j] = T[j] + g(j) }
-//   ~>
-//     for i { for k { R: init { Y[i] = g(i) }  Y[i] = Y[i] + f(i, k) } }
-//
-// Requires: R accumulates one intermediate T through a known reducer with one init store, is its
-// only writer, E its only reader; E is a pointwise block over all of T that writes distinct
-// elements and whose value joins T[j], once, with terms free of T by the operation of the reducer;
-// the terms' sources are final where R stands; nobody before E reads Y. Legal because: the
-// operation is associative and commutative, so a term may come first instead of last. Any other
-// operation is refused: clipping, max(T[j], 0) of a sum say, is not the sum of clipped parts. Float
-// rounding may change. Cost: O(size of R and E).
+// fuse_reduction_epilogue(@R, @E): terms that an epilogue adds to a result become its start.
+// Needs: @R accumulates an intermediate T by a known reducer; @E alone reads T, is elementwise over
+// all of it, and joins T once with terms free of T by the reducer's operation (DESIGN.md, D18).
+// After: a term comes first instead of last; floats may round otherwise.
+//   block @R [v: S(4) = i, r: R(8) = k] { init { T[v] = 0f32 } T[v] = T[v] + X[v, r] }
+//   block @E [v: S(4) = j] { Y[v] = T[v] + Z[v] }
+// ~>
+//   block @R [v: S(4) = i, r: R(8) = k] { init { Y[v] = Z[v] } Y[v] = Y[v] + X[v, r] }
 #include "ir/analysis/region.h"
 #include "ir/visit.h"
 #include "schedule/legality/dataflow.h"
@@ -27,21 +22,12 @@ namespace {
 
 using namespace ir;  // NOLINT(google-build-using-namespace)
 
-class EpiloguePlan {
- public:
-  const Site& reduction() const { return reduction_; }
-  const Site& epilogue() const { return epilogue_; }
-  const Reducer& reducer() const { return *reducer_; }
-  const std::vector<Expr>& terms() const { return terms_; }
+struct EpiloguePlan {
+  Site reduction, epilogue;
+  std::optional<Reducer> reducer;
+  std::vector<Expr> terms;
   /// For each variable of E the variable of R; null for one of a single value.
-  const std::vector<const Var*>& reduction_vars() const { return reduction_vars_; }
-
- private:
-  friend class EpiloguePlanner;
-  Site reduction_, epilogue_;
-  std::optional<Reducer> reducer_;
-  std::vector<Expr> terms_;
-  std::vector<const Var*> reduction_vars_;
+  std::vector<const Var*> reduction_vars;
 };
 
 class EpiloguePlanner {
@@ -63,7 +49,7 @@ class EpiloguePlanner {
   void collect_terms(Expr value);
 
   const Program& program_;
-  Flow flow_;
+  Dataflow flow_;
   std::size_t r_ = 0, e_ = 0;
   BufferId link_;
   EpiloguePlan plan_;
@@ -71,10 +57,10 @@ class EpiloguePlanner {
 
 Result<void> EpiloguePlanner::check_reduction() {
   if (!r().init.defined()) return error(Diag::kBlockNoInit, r().id);
-  plan_.reducer_ = match_reducer(r());
+  plan_.reducer = match_reducer(r());
   const Store* init = r().init.as<Store>();
-  if (!plan_.reducer_ || init == nullptr) return error(Diag::kReducerUnknown, r().id);
-  link_ = plan_.reducer_->store->buffer;
+  if (!plan_.reducer || init == nullptr) return error(Diag::kReducerUnknown, r().id);
+  link_ = plan_.reducer->store->buffer;
   const Buffer& buffer = program_.buffer(link_);
   if (buffer.role != BufferRole::kIntermediate) {
     return error(Diag::kBufferNotIntermediate, std::string(buffer.name));
@@ -95,8 +81,8 @@ Result<void> EpiloguePlanner::check_link() {
 
 void EpiloguePlanner::collect_terms(Expr value) {
   const BinaryNode* node = as_binary(value);
-  if (node == nullptr || value.kind() != plan_.reducer_->op) {
-    plan_.terms_.push_back(value);
+  if (node == nullptr || value.kind() != plan_.reducer->op) {
+    plan_.terms.push_back(value);
     return;
   }
   collect_terms(node->lhs);
@@ -115,23 +101,23 @@ Result<void> EpiloguePlanner::match_terms() {
     return found;
   };
   std::vector<Expr> free;
-  for (Expr term : plan_.terms_) {
+  for (Expr term : plan_.terms) {
     if (!holds_link(term)) free.push_back(term);
     if (holds_link(term) && term.as<Load>() == nullptr) {
       return unfit("join its result to other terms by the operation of the reduction");
     }
   }
-  if (free.size() + 1 != plan_.terms_.size()) return unfit("use its result once");
-  plan_.terms_ = std::move(free);
+  if (free.size() + 1 != plan_.terms.size()) return unfit("use its result once");
+  plan_.terms = std::move(free);
   return {};
 }
 
 Result<void> EpiloguePlanner::match_vars() {
   const Store& sink = *e().body.as<Store>();
-  if (!plain_subscripts(e(), sink.indices)) return unfit("write at distinct variables");
-  PRUNERC_TRY(const std::vector<int> mine, link_subscripts(e(), link_));
-  const std::span<const Expr> theirs = plan_.reducer_->store->indices;
-  plan_.reduction_vars_.assign(e().iters.size(), nullptr);
+  if (!variable_subscripts(e(), sink.indices)) return unfit("write at distinct variables");
+  PRUNERC_TRY(const std::vector<int> mine, load_subscripts(e(), link_));
+  const std::span<const Expr> theirs = plan_.reducer->store->indices;
+  plan_.reduction_vars.assign(e().iters.size(), nullptr);
   std::vector<VarId> used;
   for (std::size_t d = 0; d < theirs.size(); ++d) {
     const Var* var = theirs[d].as<Var>();
@@ -148,7 +134,7 @@ Result<void> EpiloguePlanner::match_vars() {
                     : constant(e().iters[static_cast<std::size_t>(mine[d])].extent);
     if (!known || !is_new || !made || made != wanted) return unfit("use all of its result");
     if (var != nullptr) used.push_back(var->id);
-    if (mine[d] >= 0) plan_.reduction_vars_[static_cast<std::size_t>(mine[d])] = var;
+    if (mine[d] >= 0) plan_.reduction_vars[static_cast<std::size_t>(mine[d])] = var;
   }
   for (const IterVar& iter : r().iters) {
     const bool is_used = std::find(used.begin(), used.end(), iter.var->id) != used.end();
@@ -177,8 +163,8 @@ Result<void> EpiloguePlanner::check_sources() {
 Result<EpiloguePlan> EpiloguePlanner::plan(BlockId reduction, BlockId epilogue) {
   PRUNERC_TRY(r_, flow_.find(reduction));
   PRUNERC_TRY(e_, flow_.find(epilogue));
-  PRUNERC_TRY(plan_.reduction_, find_block(program_, reduction));
-  PRUNERC_TRY(plan_.epilogue_, find_block(program_, epilogue));
+  PRUNERC_TRY(plan_.reduction, find_block(program_, reduction));
+  PRUNERC_TRY(plan_.epilogue, find_block(program_, epilogue));
   PRUNERC_TRY_VOID(check_reduction());
   PRUNERC_TRY_VOID(check_link());
   PRUNERC_TRY_VOID(match_terms());
@@ -189,20 +175,20 @@ Result<EpiloguePlan> EpiloguePlanner::plan(BlockId reduction, BlockId epilogue) 
 
 Applied apply_epilogue(const Program& program, const EpiloguePlan& plan) {
   IrBuilder b(program);
-  const Block& epilogue = *plan.epilogue().block();
+  const Block& epilogue = *plan.epilogue.block();
   const Store& sink = *epilogue.body.as<Store>();
   VarMap map;
   for (std::size_t i = 0; i < epilogue.iters.size(); ++i) {
-    const Var* var = plan.reduction_vars()[i];
+    const Var* var = plan.reduction_vars[i];
     map[epilogue.iters[i].var->id] = var == nullptr ? b.int_imm(0) : Expr(var);
   }
   std::vector<Expr> indices;
   for (Expr index : sink.indices) indices.push_back(substitute(b, index, map));
-  const Reducer& reducer = plan.reducer();
-  Block block = *plan.reduction().block();
+  const Reducer& reducer = *plan.reducer;
+  Block block = *plan.reduction.block();
   Expr start = block.init.as<Store>()->value;
-  for (std::size_t i = 0; i < plan.terms().size(); ++i) {
-    const Expr term = substitute(b, plan.terms()[i], map);
+  for (std::size_t i = 0; i < plan.terms.size(); ++i) {
+    const Expr term = substitute(b, plan.terms[i], map);
     start = i == 0 && is_identity(reducer.op, start) ? term : b.binary(reducer.op, start, term);
   }
   block.init = b.store(sink.buffer, indices, start);
@@ -214,9 +200,7 @@ Applied apply_epilogue(const Program& program, const EpiloguePlan& plan) {
     if (at == nullptr) return map_children(b, s, rewrite, [](Expr e) { return e; });
     return at->id == block.id ? b.block(block) : s;
   };
-  Applied out;
-  out.program = b.finish(rewrite(replace_at(b, plan.epilogue(), {})));
-  return out;
+  return {b.finish(rewrite(replace_at(b, plan.epilogue, {}))), {}, {}};
 }
 
 }  // namespace

@@ -1,16 +1,11 @@
-// loop_partition(loop, sizes):
-//     for i in N @L { S(i) }
-//   ~>  loop_partition(@L, [n0, n1])
-//     for i_0 in n0 @L0 { S(i_0) }
-//     for i_1 in n1 @L1 { S(n0 + i_1) }
-//
-// The first part keeps the ids of the loops and blocks inside; the others get new ones.
-//
-// Requires: L serial, without attributes, of constant extent; positive sizes that add up to the
-// extent, at most one inferred (-1); the copies are not too many; concurrent loops inside need no
-// intermediate of their own, which the copies would share.
-// Legal because: the same instances run in the same order.
-// Cost: O(size of what is below L, times the number of parts).
+// loop_partition(@L, [3, -1]): a range is cut into consecutive loops; the first keeps the ids
+// inside. Needs: @L serial, without attributes; sizes that add up to the extent, at most one
+// inferred (-1); concurrent loops inside hold no private intermediate, which the copies would
+// share. After: the same instances in the same order.
+//   for i in 10 @L { block @B [v: S(10) = i] { T[v] = X[v] } }
+// ~>
+//   for i_0 in 3 @L0 { block @B [v: S(10) = i_0] { T[v] = X[v] } }
+//   for i_1 in 7 @L1 { block @B1 [v: S(10) = i_1 + 3] { T[v] = X[v] } }
 #include "ir/visit.h"
 #include "schedule/legality/concurrency.h"
 #include "schedule/primitive.h"
@@ -27,15 +22,9 @@ using namespace ir;  // NOLINT(google-build-using-namespace)
 /// Partitions of partitions multiply; a program of more statements than this is of no use.
 constexpr int64_t kMaxStatements = 1024;
 
-class PartitionPlan {
- public:
-  const Site& site() const { return site_; }
-  const std::vector<int64_t>& sizes() const { return sizes_; }
-
- private:
-  friend Result<PartitionPlan> plan_partition(const Program&, LoopId, std::vector<int64_t>);
-  Site site_;
-  std::vector<int64_t> sizes_;
+struct PartitionPlan {
+  Site site;
+  std::vector<int64_t> sizes;
 };
 
 Result<std::vector<int64_t>> complete_sizes(LoopId loop, std::vector<int64_t> sizes,
@@ -73,30 +62,30 @@ int64_t num_statements(Stmt s) {
 Result<PartitionPlan> plan_partition(const Program& program, LoopId id,
                                      std::vector<int64_t> sizes) {
   PartitionPlan plan;
-  PRUNERC_TRY(plan.site_, find_loop(program, id));
-  const Loop& loop = *plan.site_.loop();
-  PRUNERC_TRY_VOID(check_plain(loop));
+  PRUNERC_TRY(plan.site, find_loop(program, id));
+  const Loop& loop = *plan.site.loop();
+  PRUNERC_TRY_VOID(check_serial(loop));
   PRUNERC_TRY(const int64_t extent, constant_extent(loop));
   if (sizes.empty()) return error(Diag::kPartitionSizes, id, extent, int64_t{0});
   const int64_t copies = num_statements(loop.body) * static_cast<int64_t>(sizes.size()) +
                          num_statements(program.root());
   if (copies > kMaxStatements) return error(Diag::kCandidateTooLarge, copies, kMaxStatements);
-  PRUNERC_TRY(plan.sizes_, complete_sizes(id, std::move(sizes), extent));
+  PRUNERC_TRY(plan.sizes, complete_sizes(id, std::move(sizes), extent));
   return plan;
 }
 
 Applied apply_partition(const Program& program, const PartitionPlan& plan) {
   IrBuilder b(program);
-  const Loop& loop = *plan.site().loop();
+  const Loop& loop = *plan.site.loop();
   Applied out;
   std::vector<Stmt> parts;
   int64_t start = 0;
-  for (std::size_t p = 0; p < plan.sizes().size(); ++p) {
-    const int64_t size = plan.sizes()[p];
+  for (std::size_t p = 0; p < plan.sizes.size(); ++p) {
+    const int64_t size = plan.sizes[p];
     const Var* var = b.fresh_var(std::string(loop.var->name) + "_" + std::to_string(p));
     const LoopId id = b.fresh_loop_id();
     out.outputs.emplace_back(id);
-    VarRanges ranges = ranges_at(program, plan.site());
+    VarRanges ranges = ranges_at(program, plan.site);
     ranges.bind(var, b.int_imm(size));
     const Expr index = start == 0 ? Expr(var) : b.add(var, b.int_imm(start));
     const Stmt body = p == 0 ? loop.body : clone_with_fresh_ids(b, loop.body);
@@ -104,7 +93,7 @@ Applied apply_partition(const Program& program, const PartitionPlan& plan) {
         make_loop(b, var, size, rebind(b, body, {{loop.var->id, index}}, {}, ranges), id));
     start += size;
   }
-  out.program = b.finish(replace_at(b, plan.site(), b.seq(parts)));
+  out.program = b.finish(replace_at(b, plan.site, b.seq(parts)));
   return out;
 }
 

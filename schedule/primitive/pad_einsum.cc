@@ -1,28 +1,20 @@
-// pad_einsum(B, multiples):
-//     for i in 5 { for j in 7 { for k in 9 {
-//       B: [vi, vj, vk]  init { C[vi, vj] = 0 }  C[vi, vj] += A[vi, vk]*W[vk, vj] } } }
-//   ~>  pad_einsum(@B, [4, 1, 8])
-//     for ax.. in 8, 16 { A_pad: A_pad[v, w] = select(v < 5 && w < 9, A[v, w], 0) }
-//     for ax.. in 16, 7 { W_pad: W_pad[v, w] = select(v < 9, W[v, w], 0) }
-//     for i in 8 { for j in 7 { for k in 16 { B: .. C_pad[vi, vj] += A_pad[vi, vk]*W_pad[vk, vj] }
-//     } } for ax.. in 5, 7 { C: C[v, w] = C_pad[v, w] }
-//
-// An operand is copied if one of its variables has a multiple other than 1, also where the extent
-// is one already: which blocks there are does not depend on extents.
-//
-// Requires: a plain nest; the block is a sum of products, from 0, of elements of different buffers
-// with variables and constants as subscripts; its operands are written in earlier statements. Every
-// operand of a product has each padded reduction variable in its subscripts (one is enough for
-// integers: a float that is not padded could be infinite, and 0 times that is no 0).
-// Legal because: the products added are 0, which is the sum's identity; no other reducer is taken.
-// Elements of C_pad outside of C are dropped.
+// pad_einsum(@B, [4]): a sum of products is rounded up by operands padded with 0. Needs: a
+// canonical nest; a sum from 0 of products of elements of different buffers, whose padding is known
+// to make each added product 0 (DESIGN.md, D24). After: what is beyond the output is dropped; which
+// copies there are depends on the multiples, never on extents.
+//   for k in 6 { block @B [v: R(6) = k] { init { C[0] = 0f32 } C[0] = C[0] + A[v]*W[v] } }
+// ~>
+//   block "A_pad" @B1 [v0: S(8) = ax0] { A_pad[v0] = select(v0 < 6, A[v0], 0f32) }  W_pad alike
+//   for k in 8 { block @B [v: R(8) = k] { .. C[0] = C[0] + A_pad[v]*W_pad[v] } }
 #include "ir/analysis/region.h"
 #include "ir/analysis/simplify.h"
 #include "ir/map.h"
 #include "ir/visit.h"
+#include "schedule/legality/canonical_nest.h"
 #include "schedule/legality/dataflow.h"
 #include "schedule/legality/instance_order.h"
 #include "schedule/primitive.h"
+#include "schedule/rewrite/buffer.h"
 #include "schedule/rewrite/nest.h"
 
 #include <algorithm>
@@ -42,31 +34,22 @@ struct Factor {
   std::vector<Expr> indices;
 };
 
-class EinsumPlan {
- public:
-  const LeafBlock& leaf() const { return leaf_; }
-  const std::vector<Factor>& inputs() const { return inputs_; }
-  const Factor& output() const { return output_; }
+struct EinsumPlan {
+  LeafBlock leaf;
+  std::vector<Factor> inputs;
+  Factor output;
+  std::unique_ptr<IrBuilder> builder;  // owns the padded extents
+  std::vector<int64_t> multiples;      // with tile parameters: those of the witness
   /// By the block's variables.
-  const std::vector<int64_t>& extents() const { return extents_; }
-  const std::vector<Expr>& padded() const { return padded_; }
-  IrBuilder& builder() const { return *builder_; }
+  std::vector<int64_t> extents;
+  std::vector<Expr> padded;
+
   /// Whether the operand gets a copy: that must not depend on extents, as ids would.
   bool copies(const Factor& operand) const {
     return std::any_of(operand.iters.begin(), operand.iters.end(), [&](int i) {
-      return i >= 0 && multiples_[static_cast<std::size_t>(i)] != 1;
+      return i >= 0 && multiples[static_cast<std::size_t>(i)] != 1;
     });
   }
-
- private:
-  friend class EinsumPlanner;
-  LeafBlock leaf_;
-  std::vector<Factor> inputs_;
-  Factor output_;
-  std::unique_ptr<IrBuilder> builder_;  // owns the padded extents
-  std::vector<int64_t> multiples_;      // with tile parameters: those of the witness
-  std::vector<int64_t> extents_;
-  std::vector<Expr> padded_;
 };
 
 class EinsumPlanner {
@@ -84,7 +67,7 @@ class EinsumPlanner {
   Result<void> check_zeros();
 
   const Program& program_;
-  Flow flow_;
+  Dataflow flow_;
   std::size_t place_ = 0;
   const Block* block_ = nullptr;
   EinsumPlan plan_;
@@ -122,10 +105,10 @@ Result<void> EinsumPlanner::factors(Expr e) {
   const Load* load = e.as<Load>();
   if (load == nullptr) return unfit("it is no sum of products of elements");
   PRUNERC_TRY(Factor found, operand(load->buffer, load->indices));
-  for (const Factor& other : plan_.inputs_) {
+  for (const Factor& other : plan_.inputs) {
     if (other.buffer == found.buffer) return unfit("a buffer stands twice in the product");
   }
-  plan_.inputs_.push_back(std::move(found));
+  plan_.inputs.push_back(std::move(found));
   return {};
 }
 
@@ -136,9 +119,9 @@ Result<void> EinsumPlanner::find_operands() {
       !is_identity(ExprKind::kAdd, init->value)) {
     return unfit("0 is the identity of sums from 0 alone");
   }
-  PRUNERC_TRY(plan_.output_, operand(reducer->store->buffer, reducer->store->indices));
+  PRUNERC_TRY(plan_.output, operand(reducer->store->buffer, reducer->store->indices));
   PRUNERC_TRY_VOID(factors(reducer->update));
-  for (const Factor& input : plan_.inputs_) {
+  for (const Factor& input : plan_.inputs) {
     for (const std::size_t writer : flow_.writers(input.buffer)) {
       if (writer > place_)
         return error(Diag::kBlockProducerLate, block_->id, flow_[writer].block->id);
@@ -149,22 +132,22 @@ Result<void> EinsumPlanner::find_operands() {
 
 // What is added is 0 wherever a reduction variable is beyond its extent.
 Result<void> EinsumPlanner::check_zeros() {
-  const bool exact = !is_float(program_.buffer(plan_.output_.buffer).dtype);
+  const bool exact = !is_float(program_.buffer(plan_.output.buffer).dtype);
   for (std::size_t i = 0; i < block_->iters.size(); ++i) {
     const IterVar& iter = block_->iters[i];
-    const bool is_padded = constant(plan_.padded_[i]) != plan_.extents_[i];
+    const bool is_padded = constant(plan_.padded[i]) != plan_.extents[i];
     const int position = static_cast<int>(i);
     if (!is_padded) continue;
     if (iter.kind == IterKind::kSpatial) {
-      const std::vector<int>& written = plan_.output_.iters;
+      const std::vector<int>& written = plan_.output.iters;
       if (std::find(written.begin(), written.end(), position) != written.end()) continue;
       return unfit("'" + std::string(iter.var->name) + "' is in no subscript of the output");
     }
     std::size_t zeros = 0;
-    for (const Factor& input : plan_.inputs_) {
+    for (const Factor& input : plan_.inputs) {
       zeros += std::count(input.iters.begin(), input.iters.end(), position) > 0 ? 1 : 0;
     }
-    if (zeros < (exact ? 1 : plan_.inputs_.size())) {
+    if (zeros < (exact ? 1 : plan_.inputs.size())) {
       return unfit("a product with '" + std::string(iter.var->name) +
                    "' beyond its extent is not known to be 0");
     }
@@ -175,33 +158,32 @@ Result<void> EinsumPlanner::check_zeros() {
 Result<EinsumPlan> EinsumPlanner::plan(const Call& call) {
   const BlockId id = call.block(0);
   const std::vector<int64_t> multiples = call.integers(1);
-  constexpr int64_t kMaxExtent = int64_t{1} << 40;
   PRUNERC_TRY(place_, flow_.find(id));
-  plan_.leaf_ = flow_[place_];
-  block_ = plan_.leaf_.block;
-  const std::string fault = plain_nest_fault(program_, plan_.leaf_);
+  plan_.leaf = flow_[place_];
+  block_ = plan_.leaf.block;
+  const std::string fault = canonical_nest_fault(program_, plan_.leaf);
   if (!fault.empty()) return unfit(fault);
   if (multiples.size() != block_->iters.size()) {
     return unfit("it has " + std::to_string(block_->iters.size()) + " variables, found " +
                  std::to_string(multiples.size()) + " multiples");
   }
-  plan_.multiples_ = multiples;
+  plan_.multiples = multiples;
   for (std::size_t i = 0; i < multiples.size(); ++i) {
     if (multiples[i] < 1 || multiples[i] > kMaxExtent) return unfit("a multiple is at least 1");
     const int64_t extent = *constant(block_->iters[i].extent);
     if (extent > kMaxExtent) return unfit("an extent is too large");
-    plan_.extents_.push_back(extent);
+    plan_.extents.push_back(extent);
     if ((extent + multiples[i] - 1) / multiples[i] * multiples[i] > kMaxExtent) {
       return unfit("an extent is too large");
     }
   }
-  plan_.builder_ = std::make_unique<IrBuilder>(program_);
-  IrBuilder& b = *plan_.builder_;
+  plan_.builder = std::make_unique<IrBuilder>(program_);
+  IrBuilder& b = *plan_.builder;
   const VarRanges ranges(program_.domain());
   for (const Expr multiple : call.sizes(b, 1)) {
-    const Expr extent = block_->iters[plan_.padded_.size()].extent;
+    const Expr extent = block_->iters[plan_.padded.size()].extent;
     const Expr padded = times(b, ceildiv(b, extent, multiple), multiple);
-    plan_.padded_.push_back(constant(padded) ? padded : simplify(b, padded, ranges));
+    plan_.padded.push_back(constant(padded) ? padded : simplify(b, padded, ranges));
   }
   const std::string order = order_fault(b, *block_);
   if (!order.empty()) return error(Diag::kBlockOrderFixed, id, order);
@@ -213,28 +195,28 @@ Result<EinsumPlan> EinsumPlanner::plan(const Call& call) {
 class EinsumRewrite {
  public:
   EinsumRewrite(const Program& program, const EinsumPlan& plan)
-      : program_(program), plan_(plan), b_(plan.builder()) {}
+      : program_(program), plan_(plan), b_(*plan.builder) {}
 
   Applied run() {
     std::vector<Stmt> all;
-    Stmt nest = top_of(plan_.leaf());
-    for (const Factor& input : plan_.inputs()) {
+    Stmt nest = top_of(plan_.leaf);
+    for (const Factor& input : plan_.inputs) {
       if (!plan_.copies(input)) continue;
       const BufferId padded = add_padded(input);
       all.push_back(copy_in(input, padded));
       nest = redirect(nest, input, padded);
     }
     Stmt after;
-    if (plan_.copies(plan_.output())) {
-      const BufferId padded = add_padded(plan_.output());
+    if (plan_.copies(plan_.output)) {
+      const BufferId padded = add_padded(plan_.output);
       after = copy_out(padded);
-      nest = redirect(nest, plan_.output(), padded);
+      nest = redirect(nest, plan_.output, padded);
     }
     all.push_back(grow(nest));
     if (after.defined()) all.push_back(after);
     Site site;
     if (program_.root().as<Seq>() != nullptr) site.path.push_back(program_.root());
-    site.path.push_back(top_of(plan_.leaf()));
+    site.path.push_back(top_of(plan_.leaf));
     out_.program = b_.finish(replace_at(b_, site, b_.seq(all)));
     return std::move(out_);
   }
@@ -242,10 +224,10 @@ class EinsumRewrite {
  private:
   Expr padded_extent(const Factor& operand, std::size_t d) const {
     const int iter = operand.iters[d];
-    if (iter >= 0) return plan_.padded()[static_cast<std::size_t>(iter)];
+    if (iter >= 0) return plan_.padded[static_cast<std::size_t>(iter)];
     return program_.buffer(operand.buffer).shape[d];
   }
-  int64_t extent(int iter) const { return plan_.extents()[static_cast<std::size_t>(iter)]; }
+  int64_t extent(int iter) const { return plan_.extents[static_cast<std::size_t>(iter)]; }
 
   BufferId add_padded(const Factor& operand) {
     const Buffer& buffer = program_.buffer(operand.buffer);
@@ -280,7 +262,7 @@ class EinsumRewrite {
         const int iter = operand.iters[d];
         if (iter < 0 || constant(padded_extent(operand, d)) == extent(iter)) continue;
         const Expr below = b_.lt(at[d], b_.int_imm(extent(iter)));
-        inside = inside.defined() ? b_.logical_and(inside, below) : below;
+        inside = conjoin(b_, inside, below);
       }
       const Expr element = b_.load(operand.buffer, at);
       if (!inside.defined()) return b_.store(padded, at, element);
@@ -291,7 +273,7 @@ class EinsumRewrite {
   }
 
   Stmt copy_out(BufferId padded) {
-    const Factor& operand = plan_.output();
+    const Factor& operand = plan_.output;
     std::vector<int64_t> extents;
     for (int iter : operand.iters) {
       if (iter >= 0) extents.push_back(extent(iter));
@@ -316,16 +298,16 @@ class EinsumRewrite {
   Stmt grow(Stmt s) {
     if (const Loop* loop = s.as<Loop>()) {
       Loop copy = *loop;
-      for (std::size_t i = 0; i < plan_.padded().size(); ++i) {
-        const Var* var = plan_.leaf().block->iters[i].binding.as<Var>();
-        if (var->id == loop->var->id) copy.extent = plan_.padded()[i];
+      for (std::size_t i = 0; i < plan_.padded.size(); ++i) {
+        const Var* var = plan_.leaf.block->iters[i].binding.as<Var>();
+        if (var->id == loop->var->id) copy.extent = plan_.padded[i];
       }
       copy.body = grow(loop->body);
       return b_.loop(copy);
     }
     Block copy = *s.as<Block>();
     std::vector<IterVar> iters(copy.iters.begin(), copy.iters.end());
-    for (std::size_t i = 0; i < iters.size(); ++i) iters[i].extent = plan_.padded()[i];
+    for (std::size_t i = 0; i < iters.size(); ++i) iters[i].extent = plan_.padded[i];
     copy.iters = iters;
     rebuild_accesses(b_, copy);
     return b_.block(copy);

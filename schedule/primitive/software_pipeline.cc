@@ -1,22 +1,11 @@
-// software_pipeline(loop, stages, orders):             double_buffer(B, i):
-//     for k in N @L { P: T[..] = f(k)                     for k in N @L { B: T[..] = f(k)
-//                     C: Y[..] = g(T[..]) }                               C: Y[..] = g(T[..]) }
-//   ~>  software_pipeline(@L, [0, 1], [0, 1])           ~>
-//     for k in N @L {software_pipeline = 2} {             for k in N @L { B: {double_buffer = i} ..
-//       P {pipeline_stage = 0, pipeline_order = 0}                        C: .. }
-//       C {pipeline_stage = 1, pipeline_order = 1} }
-//
-// Annotations that promise what a target's lowering needs: statement c of iteration k may run in
-// time step k + stage(c), at place order(c) of it; two copies of a buffer may alternate from one
-// iteration to the next. The meaning of the program stays as it is.
-//
-// Requires, pipeline: the loop is serial; one stage and one place per statement of its body; stages
-// from 0 upwards; the order is a permutation. For each two statements of which one writes what the
-// other touches: if the buffer lives within one iteration, writer before reader also in the
-// pipelined order (each stage gets copies of its own); else equal stages and the order of the
-// program. double_buffer: the buffer lives within one iteration of a loop around B.
-// Legal because: within a buffer's iteration the order of writes and reads stays; other buffers are
-// touched in the old order altogether, as equal stages do not overtake each other.
+// software_pipeline(@L, [0, 1], [0, 1]): statement c of iteration k may run in step k + stage(c).
+// Needs: @L serial; one stage and place per statement; of two of which one writes what the other
+// touches, the writer stays first, and if the buffer outlives an iteration their stages are equal.
+// After: within an iteration writes still precede reads; equal stages keep their order.
+//   for k in 4 @L { for i in 8 { block @P .. } for i in 8 { block @C .. } }
+// ~>
+//   for k in 4 {software_pipeline = 2} { for i in 8 {pipeline_stage = 0, pipeline_order = 0} ..
+//                                        for i in 8 {pipeline_stage = 1, pipeline_order = 1} .. }
 #include "schedule/legality/dataflow.h"
 #include "schedule/legality/loop_dependence.h"
 #include "schedule/primitive.h"
@@ -38,15 +27,9 @@ struct PipelineArgs {
   std::vector<int64_t> stages, orders;
 };
 
-class PipelinePlan {
- public:
-  const Site& site() const { return site_; }
-  const PipelineArgs& args() const { return args_; }
-
- private:
-  friend Result<PipelinePlan> plan_pipeline(const Program&, const PipelineArgs&);
-  Site site_;
-  PipelineArgs args_;
+struct PipelinePlan {
+  Site site;
+  PipelineArgs args;
 };
 
 Error shape(const PipelineArgs& args, const std::string& wanted, int64_t found) {
@@ -115,76 +98,31 @@ Result<void> check_pairs(const Program& program, const Site& site, const Pipelin
 
 Result<PipelinePlan> plan_pipeline(const Program& program, const PipelineArgs& args) {
   PipelinePlan plan;
-  plan.args_ = args;
-  PRUNERC_TRY(plan.site_, find_loop(program, args.loop));
-  const Loop& loop = *plan.site_.loop();
-  PRUNERC_TRY_VOID(check_plain(loop));
+  plan.args = args;
+  PRUNERC_TRY(plan.site, find_loop(program, args.loop));
+  const Loop& loop = *plan.site.loop();
+  PRUNERC_TRY_VOID(check_serial(loop));
   PRUNERC_TRY_VOID(check_extent(loop));
   PRUNERC_TRY_VOID(check_holds_blocks(loop));
   const std::vector<Stmt> children = children_of(loop.body);
   PRUNERC_TRY_VOID(check_shape(args, children));
   PRUNERC_TRY_VOID(
-      on_instance(program, [&] { return check_pairs(program, plan.site_, args, children); }));
+      on_instance(program, [&] { return check_pairs(program, plan.site, args, children); }));
   return plan;
 }
 
 Applied apply_pipeline(const Program& program, const PipelinePlan& plan) {
   IrBuilder b(program);
-  const PipelineArgs& args = plan.args();
-  std::vector<Stmt> children = children_of(plan.site().loop()->body);
+  const PipelineArgs& args = plan.args;
+  std::vector<Stmt> children = children_of(plan.site.loop()->body);
   for (std::size_t i = 0; i < children.size(); ++i) {
     children[i] = with_attr(b, children[i], kPipelineStage, args.stages[i]);
     children[i] = with_attr(b, children[i], kPipelineOrder, args.orders[i]);
   }
-  Loop copy = *plan.site().loop();
+  Loop copy = *plan.site.loop();
   copy.body = b.seq(children);
   const int64_t depth = 1 + *std::max_element(args.stages.begin(), args.stages.end());
-  Applied out;
-  out.program = b.finish(replace_at(b, plan.site(), with_attr(b, b.loop(copy), kPipeline, depth)));
-  return out;
-}
-
-class DoubleBufferPlan {
- public:
-  const Site& site() const { return site_; }
-  int64_t index() const { return index_; }
-
- private:
-  friend Result<DoubleBufferPlan> plan_double_buffer(const Program&, BlockId, int64_t);
-  Site site_;
-  int64_t index_ = 0;
-};
-
-Result<DoubleBufferPlan> plan_double_buffer(const Program& program, BlockId id, int64_t index) {
-  DoubleBufferPlan plan;
-  plan.index_ = index;
-  PRUNERC_TRY(plan.site_, find_block(program, id));
-  const std::span<const Access> writes = plan.site_.block()->writes;
-  if (index < 0 || index >= static_cast<int64_t>(writes.size())) {
-    return error(Diag::kAccessIndexRange, id, static_cast<int64_t>(writes.size()), index);
-  }
-  const BufferId buffer = writes[static_cast<std::size_t>(index)].buffer;
-  if (is_open(program)) return plan;
-  if (program.buffer(buffer).role != BufferRole::kIntermediate) {
-    return error(Diag::kBufferNotIntermediate, std::string(program.buffer(buffer).name));
-  }
-  IrBuilder b(program);
-  for (const Loop* loop : plan.site_.outer_loops()) {
-    const Site site = find_loop_in(program.root(), loop->id);
-    if (check_holds_blocks(*loop).ok() && lives_in_iteration(b, program, site, buffer)) {
-      return plan;
-    }
-  }
-  return error(Diag::kBlockNotSimple, id,
-               std::string("write a buffer that lives within an iteration of a loop around"));
-}
-
-Applied apply_double_buffer(const Program& program, const DoubleBufferPlan& plan) {
-  IrBuilder b(program);
-  Applied out;
-  out.program = b.finish(replace_at(
-      b, plan.site(), with_attr(b, plan.site().path.back(), kDoubleBuffer, plan.index())));
-  return out;
+  return {b.finish(replace_at(b, plan.site, with_attr(b, b.loop(copy), kPipeline, depth))), {}, {}};
 }
 
 }  // namespace
@@ -194,13 +132,6 @@ Result<Applied> run<PrimitiveKind::kSoftwarePipeline>(const Program& program, co
   PRUNERC_TRY(const PipelinePlan plan,
               plan_pipeline(program, {call.loop(0), call.integers(1), call.integers(2)}));
   return apply_pipeline(program, plan);
-}
-
-template <>
-Result<Applied> run<PrimitiveKind::kDoubleBuffer>(const Program& program, const Call& call) {
-  PRUNERC_TRY(const DoubleBufferPlan plan,
-              plan_double_buffer(program, call.block(0), call.integer(1)));
-  return apply_double_buffer(program, plan);
 }
 
 }  // namespace prunerc::schedule

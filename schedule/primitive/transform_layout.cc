@@ -1,23 +1,19 @@
-// transform_layout(P, i, map, [pad]):
-//     P: T[v, w] = e        C: .. T[x, y] ..
-//   ~>  transform_layout(@P, 0, "(i, j) -> (i // 4, j, i % 4)", [])
-//     P: T[v // 4, w, v % 4] = e        C: .. T[x // 4, y, x % 4] ..
-//
-// T takes the shape of the map's image. Places of the image that belong to no element are never
-// read. With a value given they are written by P, whose nest then runs over the image:
-//     for a { for b { for c { P: T[a, b, c] = select(a*4 + c < N, e[v := a*4 + c, w := b], pad) } }
-//     }
-//
-// Requires: T is an intermediate (a parameter's layout is the caller's: cache_read and cache_write
-// give it a copy) of constant shape, accessed inside of blocks only; the map is injective on its
-// shape. A value needs one writer in a plain nest: spatial variables, one store to each of them.
-// Legal because: an injective map keeps different elements apart, and every access is moved alike.
+// transform_layout(@P, 0, "(i) -> (i // 4, i % 4)", [0]): a buffer is laid out by an injective map.
+// Needs: an intermediate of constant shape, accessed inside of blocks only; to pad with a value,
+// one writer in a canonical nest, one store (DESIGN.md, D23). After: every access is moved alike.
+//   for i in 10 { block @P [v: S(10) = i] { T[v] = X[v] } }  .. Y[v] = T[v] ..
+// ~>
+//   for ax0 in 3 { for ax1 in 4 { block @P [v0: S(3) = ax0, v1: S(4) = ax1] {
+//     T[v0, v1] = select(v0*4 + v1 < 10, X[v0*4 + v1], 0f32) } } }  .. Y[v] = T[v // 4, v % 4] ..
 #include "ir/analysis/simplify.h"
 #include "ir/tensor/index_map.h"
+#include "ir/tensor/intrinsic.h"
 #include "ir/visit.h"
+#include "schedule/legality/canonical_nest.h"
 #include "schedule/legality/dataflow.h"
 #include "schedule/primitive.h"
 #include "schedule/rewrite/attributes.h"
+#include "schedule/rewrite/buffer.h"
 #include "schedule/rewrite/nest.h"
 
 #include <algorithm>
@@ -37,15 +33,9 @@ struct LayoutArgs {
   std::vector<int64_t> pad;
 };
 
-class LayoutPlan {
- public:
-  const Program& program() const { return program_; }
-  const std::vector<Output>& outputs() const { return outputs_; }
-
- private:
-  friend class LayoutPlanner;
-  Program program_;
-  std::vector<Output> outputs_;
+struct LayoutPlan {
+  Program program;
+  std::vector<Output> outputs;
 };
 
 class LayoutPlanner {
@@ -66,7 +56,7 @@ class LayoutPlanner {
 
   const Program& program_;
   IrBuilder b_;
-  Flow flow_;
+  Dataflow flow_;
   BufferId buffer_;
   IndexMap map_;
   Layout layout_;
@@ -75,12 +65,7 @@ class LayoutPlanner {
 
 Result<void> LayoutPlanner::check_buffer(const LayoutArgs& args) {
   PRUNERC_TRY(const Site site, find_block(program_, args.block));
-  const std::span<const Access> writes = site.block()->writes;
-  if (args.index < 0 || args.index >= static_cast<int64_t>(writes.size())) {
-    return error(Diag::kAccessIndexRange, args.block, static_cast<int64_t>(writes.size()),
-                 args.index);
-  }
-  buffer_ = writes[static_cast<std::size_t>(args.index)].buffer;
+  PRUNERC_TRY(buffer_, accessed_buffer(*site.block(), site.block()->writes, args.index));
   const Buffer& buffer = program_.buffer(buffer_);
   if (buffer.role != BufferRole::kIntermediate) {
     return unfit("it is a parameter, whose layout is the caller's; cache_read or cache_write it");
@@ -135,7 +120,7 @@ Result<void> LayoutPlanner::check_padder() {
   writer_ = writers[0];
   const LeafBlock& leaf = flow_[writer_];
   const Block& block = *leaf.block;
-  const std::string fault = plain_nest_fault(program_, leaf);
+  const std::string fault = canonical_nest_fault(program_, leaf);
   if (!fault.empty()) return unfit("its writer cannot pad: " + fault);
   const Store* store = block.body.as<Store>();
   if (store == nullptr || block.init.defined() || reads(block, buffer_)) {
@@ -188,7 +173,7 @@ Stmt LayoutPlanner::padded_nest(const LeafBlock& writer, Expr pad, std::vector<O
       values[store.indices[d].as<Var>()->id] = element[d];
       if (layout_.whole[d] == layout_.domain[d]) continue;
       const Expr below = b_.lt(element[d], b_.int_imm(layout_.domain[d]));
-      inside = inside.defined() ? b_.logical_and(inside, below) : below;
+      inside = conjoin(b_, inside, below);
     }
     const Expr value = substitute(b_, store.value, values);
     return b_.store(buffer_, vars, inside.defined() ? b_.select(inside, value, pad) : value);
@@ -204,6 +189,32 @@ Stmt LayoutPlanner::padded_nest(const LeafBlock& writer, Expr pad, std::vector<O
     return b_.block(copy);
   };
   return rename(nest.stmt);
+}
+
+// Every loop that stands for a tensor intrinsic still computes it.
+Result<void> check_tensors(const Program& program) {
+  Result<void> out;
+  walk(
+      program.root(),
+      [&](Stmt s) {
+        const Loop* loop = s.as<Loop>();
+        const std::optional<std::string_view> name =
+            loop == nullptr ? std::nullopt : tensor_of(*loop);
+        if (!name || !out.ok()) return out.ok();
+        const Result<const TensorIntrinsic*> tensor = find_tensor(*name);
+        if (!tensor.ok()) {
+          out = tensor.error();
+          return false;
+        }
+        const Site site = find_loop_in(program.root(), loop->id);
+        IrBuilder b(program);
+        const Result<TensorMatch> match =
+            match_tensor(b, *loop, **tensor, ranges_at(program, site));
+        if (!match.ok()) out = match.error();
+        return out.ok();
+      },
+      [](Expr) {});
+  return out;
 }
 
 Result<LayoutPlan> LayoutPlanner::plan(const LayoutArgs& args) {
@@ -225,7 +236,7 @@ Result<LayoutPlan> LayoutPlanner::plan(const LayoutArgs& args) {
     const Expr pad = is_float(dtype) ? b_.constant(static_cast<double>(args.pad[0]), dtype)
                                      : b_.int_imm(args.pad[0], dtype);
     const Stmt top = top_of(writer);
-    const Stmt nest = padded_nest(writer, pad, &out.outputs_);
+    const Stmt nest = padded_nest(writer, pad, &out.outputs);
     // The writer goes last: its new store has its place already.
     StmtFn each = [&](Stmt s) -> Stmt {
       if (s.is(top)) return nest;
@@ -236,8 +247,8 @@ Result<LayoutPlan> LayoutPlanner::plan(const LayoutArgs& args) {
   } else {
     root = move_accesses(b_, root, buffer_, buffer_, moved);
   }
-  out.program_ = b_.finish(root);
-  PRUNERC_TRY_VOID(check_tensors(out.program_));
+  out.program = b_.finish(root);
+  PRUNERC_TRY_VOID(check_tensors(out.program));
   return out;
 }
 
@@ -247,7 +258,7 @@ template <>
 Result<Applied> run<PrimitiveKind::kTransformLayout>(const Program& program, const Call& call) {
   PRUNERC_TRY(const LayoutPlan plan, LayoutPlanner(program).plan({call.block(0), call.integer(1),
                                                                   call.text(2), call.integers(3)}));
-  return Applied{plan.program(), plan.outputs(), {}};
+  return Applied{plan.program, plan.outputs, {}};
 }
 
 }  // namespace prunerc::schedule

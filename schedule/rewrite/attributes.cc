@@ -54,6 +54,12 @@ Stmt with_attr(IrBuilder& b, Stmt s, std::string_view key, int64_t value) {
   return with_attrs(b, s, attrs);
 }
 
+Applied with_attr_at(const Program& program, const Site& site, std::string_view key,
+                     int64_t value) {
+  IrBuilder b(program);
+  return {b.finish(replace_at(b, site, with_attr(b, site.path.back(), key, value))), {}, {}};
+}
+
 Stmt without_attr(IrBuilder& b, Stmt s, std::string_view key) {
   const std::span<const Attr> present = attrs_of(s);
   std::vector<Attr> attrs;

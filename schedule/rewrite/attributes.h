@@ -4,6 +4,8 @@
 
 #include "ir/builder.h"
 #include "ir/stmt.h"
+#include "schedule/primitive.h"
+#include "schedule/rewrite/site.h"
 
 #include <cstdint>
 #include <span>
@@ -36,6 +38,9 @@ std::span<const ir::Attr> attrs_of(ir::Stmt s);
 ir::Stmt with_attrs(ir::IrBuilder& b, ir::Stmt loop_or_block, std::span<const ir::Attr> attrs);
 /// Adds or replaces.
 ir::Stmt with_attr(ir::IrBuilder& b, ir::Stmt loop_or_block, std::string_view key, int64_t value);
+/// The program with an attribute of the loop or block at `site` added or replaced.
+Applied with_attr_at(const ir::Program& program, const Site& site, std::string_view key,
+                     int64_t value);
 ir::Stmt without_attr(ir::IrBuilder& b, ir::Stmt loop_or_block, std::string_view key);
 
 /// The statements of a sequence; the statement itself otherwise.

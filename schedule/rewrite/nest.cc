@@ -2,49 +2,14 @@
 
 #include "ir/analysis/region.h"
 #include "ir/map.h"
-#include "ir/tensor/intrinsic.h"
 #include "ir/visit.h"
+#include "schedule/rewrite/site.h"
 
 #include <utility>
 
 namespace prunerc::schedule {
 
 using namespace ir;  // NOLINT(google-build-using-namespace)
-
-std::string plain_nest_fault(const Program& program, const LeafBlock& leaf) {
-  const Block& block = *leaf.block;
-  if (block.guard.defined()) return "its instances are guarded";
-  if (leaf.loops.size() != block.iters.size()) return "it has other loops than variables";
-  for (const IterVar& iter : block.iters) {
-    const Var* var = iter.binding.as<Var>();
-    bool bound = false;
-    for (const Loop* loop : leaf.loops) {
-      bound |= var != nullptr && loop->var->id == var->id && constant(loop->extent) &&
-               constant(loop->extent) == constant(iter.extent);
-    }
-    if (!bound) return "variable '" + std::string(iter.var->name) + "' is not one loop";
-  }
-  for (std::size_t i = 0; i < leaf.loops.size(); ++i) {
-    if (!check_plain(*leaf.loops[i]).ok()) return "its loops are not plain";
-    const Stmt inside = leaf.loops[i]->body;
-    const bool straight =
-        i + 1 < leaf.loops.size() ? inside.is(Stmt(leaf.loops[i + 1])) : inside.is(Stmt(&block));
-    if (!straight) return "other statements share its loops";
-    for (std::size_t k = 0; k < i; ++k) {
-      if (leaf.loops[k]->var->id == leaf.loops[i]->var->id) return "its loops share a variable";
-    }
-  }
-  const Stmt top = top_of(leaf);
-  bool outermost = program.root().is(top);
-  if (const Seq* seq = program.root().as<Seq>()) {
-    for (Stmt child : seq->stmts) outermost |= child.is(top);
-  }
-  return outermost ? "" : "it stands inside another statement";
-}
-
-Stmt top_of(const LeafBlock& leaf) {
-  return leaf.loops.empty() ? Stmt(leaf.block) : Stmt(leaf.loops[0]);
-}
 
 NewNest make_nest(IrBuilder& b, std::string_view name, std::span<const int64_t> extents,
                   const NestBody& body) {
@@ -146,39 +111,12 @@ Stmt move_accesses(IrBuilder& b, Stmt s, BufferId from, BufferId to, const Index
   return AccessMover(b, from, to, f).go(s);
 }
 
-std::optional<std::vector<int64_t>> constant_shape(const Buffer& buffer) {
-  std::vector<int64_t> out;
-  for (Expr extent : buffer.shape) {
-    const std::optional<int64_t> known = constant(extent);
-    if (!known) return std::nullopt;
-    out.push_back(*known);
-  }
-  return out;
-}
-
-Result<void> check_tensors(const Program& program) {
-  Result<void> out;
-  walk(
-      program.root(),
-      [&](Stmt s) {
-        const Loop* loop = s.as<Loop>();
-        const std::optional<std::string_view> name =
-            loop == nullptr ? std::nullopt : tensor_of(*loop);
-        if (!name || !out.ok()) return out.ok();
-        const Result<const TensorIntrinsic*> tensor = find_tensor(*name);
-        if (!tensor.ok()) {
-          out = tensor.error();
-          return false;
-        }
-        const Site site = find_loop_in(program.root(), loop->id);
-        IrBuilder b(program);
-        const Result<TensorMatch> match =
-            match_tensor(b, *loop, **tensor, ranges_at(program, site));
-        if (!match.ok()) out = match.error();
-        return out.ok();
-      },
-      [](Expr) {});
-  return out;
+Expr replace_loads(IrBuilder& b, Expr e, BufferId buffer,
+                   const std::function<Expr(std::span<const Expr>)>& make) {
+  const Expr mapped =
+      map_children(b, e, [&](Expr child) { return replace_loads(b, child, buffer, make); });
+  const Load* load = mapped.as<Load>();
+  return load != nullptr && load->buffer == buffer ? make(load->indices) : mapped;
 }
 
 }  // namespace prunerc::schedule

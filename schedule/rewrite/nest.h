@@ -1,26 +1,18 @@
-// Whole nests of one block: the plain form that layouts and padding rebuild, and its making.
+// New nests of one block, and accesses that change their buffer or subscripts.
 #ifndef PRUNERC_SCHEDULE_REWRITE_NEST_H_
 #define PRUNERC_SCHEDULE_REWRITE_NEST_H_
 
+#include "ir/analysis/interval.h"
 #include "ir/builder.h"
-#include "schedule/legality/dataflow.h"
 #include "schedule/primitive.h"
 
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
 namespace prunerc::schedule {
-
-/// "" if the block's loops are its iteration variables, one each, plain, of the same constant
-/// extents, straight around it from the outermost statement on, without a guard; else what they are
-/// not.
-std::string plain_nest_fault(const ir::Program& program, const LeafBlock& leaf);
-/// The first loop of such a nest, or the block if it has none.
-ir::Stmt top_of(const LeafBlock& leaf);
 
 /// A block under one serial loop per variable, all new. `body` gets the variables.
 struct NewNest {
@@ -40,12 +32,9 @@ using IndexFn =
 ir::Stmt move_accesses(ir::IrBuilder& b, ir::Stmt s, ir::BufferId from, ir::BufferId to,
                        const IndexFn& f);
 
-/// Constant shape of a buffer; empty optional if it has another.
-std::optional<std::vector<int64_t>> constant_shape(const ir::Buffer& buffer);
-
-/// Every loop below `root` that stands for a tensor intrinsic still computes it. Errors:
-/// TensorMismatch, TensorUnknown.
-Result<void> check_tensors(const ir::Program& program);
+/// Replaces every load of `buffer` by make(indices).
+ir::Expr replace_loads(ir::IrBuilder& b, ir::Expr e, ir::BufferId buffer,
+                       const std::function<ir::Expr(std::span<const ir::Expr>)>& make);
 
 }  // namespace prunerc::schedule
 

@@ -1,22 +1,5 @@
-// reindex(C, "read", i):                              reindex(C, "write", i):
-//     C: Y[v] += A[v*2 + r]*..                            C: Y[v // 8, v % 8] = f(v)
-//   ~>                                                  ~>
-//     copy: T[v, r] = A[v*2 + r]                          C: T[v] = f(v)
-//     C: Y[v] += T[v, r]*..                               copy: Y[v // 8, v % 8] = T[v]
-//
-// reindex_cache_read(C, i, scope, map) and reindex_cache_write: T is indexed by map(variables of C)
-// instead, "(v, r) -> (r, v // 4, v % 4)", and lies in the scope.
-//
-// T has one element for each value of the variables in the subscripts. The copy is a nest of its
-// own beside the outermost statement that holds the block, as with cache_read and cache_write.
-//
-// Requires: the block stands in no other block; it accesses the buffer with one tuple of subscripts
-// over its variables; the map uses the same variables and is injective on them. Read: the block
-// does not write the buffer; writers come in earlier statements; each instance reads, and all of
-// the domain runs, unless the buffer is an input and the subscripts stay inside of it. Write: the
-// block is the sole writer, its instances may be reordered, all of its domain runs, it is one
-// store, and nobody in the same statement reads the buffer.
-// Legal because: the copy carries the element of each instance, and final values.
+#include "schedule/rewrite/reindex.h"
+
 #include "ir/analysis/linear.h"
 #include "ir/analysis/simplify.h"
 #include "ir/equal.h"
@@ -24,7 +7,7 @@
 #include "ir/visit.h"
 #include "schedule/legality/dataflow.h"
 #include "schedule/legality/instance_order.h"
-#include "schedule/primitive.h"
+#include "schedule/rewrite/buffer.h"
 #include "schedule/rewrite/nest.h"
 
 #include <algorithm>
@@ -37,39 +20,15 @@ namespace {
 
 using namespace ir;  // NOLINT(google-build-using-namespace)
 
-enum class Side : uint8_t { kRead, kWrite };
-
-struct ReindexArgs {
-  BlockId block;
-  Side side;
-  int64_t index;
-  std::string scope;
-  std::string map;  // "": the variables themselves
-};
-
-class ReindexPlan {
- public:
-  Side side() const { return side_; }
-  const Site& site() const { return site_; }
-  BufferId buffer() const { return buffer_; }
-  Scope scope() const { return scope_; }
-  const std::vector<Expr>& subscripts() const { return subscripts_; }
-  const std::vector<bool>& used() const { return used_; }
-  const IndexMap& map() const { return map_; }
-  const Layout& layout() const { return layout_; }
-  /// Depth in the site's path of the outermost statement that holds the block.
-  std::size_t depth() const { return site_.path[0].as<Seq>() != nullptr ? 1 : 0; }
-
- private:
-  friend class ReindexPlanner;
-  Side side_ = Side::kRead;
-  Site site_;
-  BufferId buffer_;
-  Scope scope_ = Scope::kGlobal;
-  std::vector<Expr> subscripts_;  // over the block's variables
-  std::vector<bool> used_;        // by the block's variables: in the subscripts
-  IndexMap map_;                  // from all of the block's variables
-  Layout layout_;
+struct ReindexPlan {
+  Side side = Side::kRead;
+  Site site;
+  BufferId buffer;
+  Scope scope = Scope::kGlobal;
+  std::vector<Expr> subscripts;  // over the block's variables
+  std::vector<bool> used;        // by the block's variables: in the subscripts
+  IndexMap map;                  // from all of the block's variables
+  Layout layout;
 };
 
 class ReindexPlanner {
@@ -79,7 +38,7 @@ class ReindexPlanner {
 
  private:
   Error unfit(std::string what) const {
-    return error(Diag::kReindexForm, block_->id, std::string(program_.buffer(plan_.buffer_).name),
+    return error(Diag::kReindexForm, block_->id, std::string(program_.buffer(plan_.buffer).name),
                  std::move(what));
   }
   void visit_expr(Expr e, bool conditional);
@@ -92,7 +51,7 @@ class ReindexPlanner {
   bool stays_inside();
 
   const Program& program_;
-  Flow flow_;
+  Dataflow flow_;
   std::size_t place_ = 0;
   const Block* block_ = nullptr;
   ReindexPlan plan_;
@@ -103,15 +62,15 @@ class ReindexPlanner {
 
 void ReindexPlanner::found(std::span<const Expr> indices, bool conditional) {
   conditional_ |= conditional;
-  if (!any_) plan_.subscripts_.assign(indices.begin(), indices.end());
+  if (!any_) plan_.subscripts.assign(indices.begin(), indices.end());
   any_ = true;
-  several_ |= !std::equal(indices.begin(), indices.end(), plan_.subscripts_.begin(),
+  several_ |= !std::equal(indices.begin(), indices.end(), plan_.subscripts.begin(),
                           [](Expr x, Expr y) { return structural_equal(x, y); });
 }
 
 void ReindexPlanner::visit_expr(Expr e, bool conditional) {
   const Load* load = e.as<Load>();
-  if (load != nullptr && load->buffer == plan_.buffer_) found(load->indices, conditional);
+  if (load != nullptr && load->buffer == plan_.buffer) found(load->indices, conditional);
   const ExprKind kind = e.kind();
   const bool lazy = kind == ExprKind::kSelect || kind == ExprKind::kAnd || kind == ExprKind::kOr;
   for_each_child(e, [&](Expr child) { visit_expr(child, conditional || lazy); });
@@ -120,7 +79,7 @@ void ReindexPlanner::visit_expr(Expr e, bool conditional) {
 void ReindexPlanner::visit_stmt(Stmt s, bool conditional) {
   if (!s.defined()) return;
   const Store* store = s.as<Store>();
-  if (store != nullptr && store->buffer == plan_.buffer_) found(store->indices, conditional);
+  if (store != nullptr && store->buffer == plan_.buffer) found(store->indices, conditional);
   const bool branch = s.as<If>() != nullptr;
   for_each_child(
       s, [&](Stmt child) { visit_stmt(child, conditional || branch); },
@@ -133,12 +92,12 @@ Result<void> ReindexPlanner::find_access() {
   if (!any_) return unfit("it does not access it");
   if (several_) return unfit("it accesses it at several places");
   for (const IterVar& iter : block_->iters) {
-    plan_.used_.push_back(std::any_of(plan_.subscripts_.begin(), plan_.subscripts_.end(),
-                                      [&](Expr e) { return mentions(e, iter.var->id); }));
+    plan_.used.push_back(std::any_of(plan_.subscripts.begin(), plan_.subscripts.end(),
+                                     [&](Expr e) { return mentions(e, iter.var->id); }));
     if (!constant(iter.extent)) return unfit("an extent is not constant");
   }
   bool own = true;
-  for (Expr e : plan_.subscripts_) {
+  for (Expr e : plan_.subscripts) {
     walk(e, [&](Expr x) {
       const Var* var = x.as<Var>();
       own &= x.as<Load>() == nullptr;
@@ -156,7 +115,7 @@ Result<void> ReindexPlanner::find_map(const ReindexArgs& args) {
   const auto num_iters = static_cast<int>(block_->iters.size());
   std::vector<int64_t> domain;
   for (std::size_t i = 0; i < block_->iters.size(); ++i) {
-    domain.push_back(plan_.used_[i] ? *constant(block_->iters[i].extent) : 1);
+    domain.push_back(plan_.used[i] ? *constant(block_->iters[i].extent) : 1);
   }
   if (args.map.empty()) {
     // Variables that are not in the subscripts have no dimension.
@@ -164,19 +123,19 @@ Result<void> ReindexPlanner::find_map(const ReindexArgs& args) {
     for (int i = 0; i < num_iters; ++i) {
       const std::string name = "v" + std::to_string(i);
       inputs += (i > 0 ? ", " : "") + name;
-      if (!plan_.used_[static_cast<std::size_t>(i)]) continue;
+      if (!plan_.used[static_cast<std::size_t>(i)]) continue;
       outputs += (outputs.empty() ? "" : ", ") + name;
     }
-    PRUNERC_TRY(plan_.map_, IndexMap::parse("(" + inputs + ") -> (" + outputs + ")"));
+    PRUNERC_TRY(plan_.map, IndexMap::parse("(" + inputs + ") -> (" + outputs + ")"));
   } else {
-    PRUNERC_TRY(plan_.map_, IndexMap::parse(args.map));
+    PRUNERC_TRY(plan_.map, IndexMap::parse(args.map));
   }
-  PRUNERC_TRY(plan_.layout_, make_layout(plan_.map_, domain));
+  PRUNERC_TRY(plan_.layout, make_layout(plan_.map, domain));
   for (int i = 0; i < num_iters; ++i) {
     bool in_map = false;
-    for (int o = 0; o < plan_.map_.num_outputs(); ++o) in_map |= plan_.map_.uses(o, i);
+    for (int o = 0; o < plan_.map.num_outputs(); ++o) in_map |= plan_.map.uses(o, i);
     const auto at = static_cast<std::size_t>(i);
-    if (constant(block_->iters[at].extent) != 1 && in_map != plan_.used_[at]) {
+    if (constant(block_->iters[at].extent) != 1 && in_map != plan_.used[at]) {
       return unfit("the map and the subscripts use different variables");
     }
   }
@@ -185,43 +144,39 @@ Result<void> ReindexPlanner::find_map(const ReindexArgs& args) {
 
 bool ReindexPlanner::stays_inside() {
   IrBuilder b(program_);
-  const Buffer& buffer = program_.buffer(plan_.buffer_);
+  const Buffer& buffer = program_.buffer(plan_.buffer);
   VarRanges ranges;
   for (const IterVar& iter : block_->iters) ranges.bind(iter.var, iter.extent);
-  for (std::size_t d = 0; d < plan_.subscripts_.size(); ++d) {
-    const Interval reached = interval_of(to_linear(b, plan_.subscripts_[d], ranges), ranges);
+  for (std::size_t d = 0; d < plan_.subscripts.size(); ++d) {
+    const Interval reached = interval_of(to_linear(b, plan_.subscripts[d], ranges), ranges);
     const std::optional<int64_t> extent = constant(buffer.shape[d]);
     if (!extent || reached.lo < 0 || reached.hi >= *extent) return false;
   }
   return true;
 }
 
-bool same_statement(const Flow& flow, std::size_t x, std::size_t y) {
-  return x == y || shared_loops(flow[x].loops, flow[y].loops) > 0;
-}
-
 Result<void> ReindexPlanner::check_read() {
-  if (writes(*block_, plan_.buffer_)) {
+  if (writes(*block_, plan_.buffer)) {
     return error(Diag::kBlockNotSimple, block_->id, std::string("not write what it reindexes"));
   }
-  for (const std::size_t writer : flow_.writers(plan_.buffer_)) {
-    if (writer > place_ || same_statement(flow_, writer, place_)) {
+  for (const std::size_t writer : flow_.writers(plan_.buffer)) {
+    if (writer > place_ || flow_.same_statement(writer, place_)) {
       return error(Diag::kBlockProducerLate, block_->id, flow_[writer].block->id);
     }
   }
   IrBuilder b(program_);
   if (!conditional_ && covers_domain(b, program_, flow_[place_])) return {};
-  const bool is_input = program_.buffer(plan_.buffer_).role == BufferRole::kInput;
+  const bool is_input = program_.buffer(plan_.buffer).role == BufferRole::kInput;
   if (is_input && stays_inside()) return {};
   return unfit("not every instance reads it, and some might not be able to");
 }
 
 Result<void> ReindexPlanner::check_write() {
   PRUNERC_TRY_VOID(check_sole_writer(flow_, place_));
-  for (const std::size_t reader : flow_.readers(plan_.buffer_)) {
-    if (reader == place_ || !same_statement(flow_, reader, place_)) continue;
+  for (const std::size_t reader : flow_.readers(plan_.buffer)) {
+    if (reader == place_ || !flow_.same_statement(reader, place_)) continue;
     return error(Diag::kCacheReaderInside, flow_[reader].block->id,
-                 std::string(program_.buffer(plan_.buffer_).name));
+                 std::string(program_.buffer(plan_.buffer).name));
   }
   const bool is_store = block_->body.as<Store>() != nullptr &&
                         (!block_->init.defined() || block_->init.as<Store>() != nullptr);
@@ -232,11 +187,11 @@ Result<void> ReindexPlanner::check_write() {
   if (has_reduce_iters(*block_) && !block_->init.defined()) {
     return error(Diag::kBlockNoInit, block_->id);
   }
-  if (!block_->init.defined() && reads(*block_, plan_.buffer_)) {
+  if (!block_->init.defined() && reads(*block_, plan_.buffer)) {
     return unfit("it reads what it writes");
   }
   for (std::size_t i = 0; i < block_->iters.size(); ++i) {
-    if (plan_.used_[i] && block_->iters[i].kind != IterKind::kSpatial) {
+    if (plan_.used[i] && block_->iters[i].kind != IterKind::kSpatial) {
       return unfit("a reduction variable is in the subscripts");
     }
   }
@@ -248,19 +203,15 @@ Result<void> ReindexPlanner::check_write() {
 
 Result<ReindexPlan> ReindexPlanner::plan(const ReindexArgs& args) {
   PRUNERC_TRY(place_, flow_.find(args.block));
-  PRUNERC_TRY(plan_.site_, find_block(program_, args.block));
+  PRUNERC_TRY(plan_.site, find_block(program_, args.block));
   block_ = flow_[place_].block;
-  plan_.side_ = args.side;
+  plan_.side = args.side;
   const std::span<const Access> accesses =
       args.side == Side::kRead ? block_->reads : block_->writes;
-  if (args.index < 0 || args.index >= static_cast<int64_t>(accesses.size())) {
-    return error(Diag::kAccessIndexRange, args.block, static_cast<int64_t>(accesses.size()),
-                 args.index);
-  }
-  plan_.buffer_ = accesses[static_cast<std::size_t>(args.index)].buffer;
+  PRUNERC_TRY(plan_.buffer, accessed_buffer(*block_, accesses, args.index));
   const std::optional<Scope> scope = scope_from_string(args.scope);
   if (!scope) return error(Diag::kScopeUnknown, args.scope);
-  plan_.scope_ = *scope;
+  plan_.scope = *scope;
   PRUNERC_TRY_VOID(find_access());
   PRUNERC_TRY_VOID(find_map(args));
   PRUNERC_TRY_VOID(args.side == Side::kRead ? check_read() : check_write());
@@ -269,18 +220,18 @@ Result<ReindexPlan> ReindexPlanner::plan(const ReindexArgs& args) {
 
 Applied apply_reindex(const Program& program, const ReindexPlan& plan) {
   IrBuilder b(program);
-  const Block& block = *plan.site().block();
-  const Buffer original = program.buffer(plan.buffer());
+  const Block& block = *plan.site.block();
+  const Buffer original = program.buffer(plan.buffer);
   std::vector<Expr> shape;
-  for (int64_t extent : plan.layout().shape) shape.push_back(b.int_imm(extent));
+  for (int64_t extent : plan.layout.shape) shape.push_back(b.int_imm(extent));
   const BufferId cache = b.add_buffer(std::string(original.name) + "_reindex", original.dtype,
-                                      shape, plan.scope(), BufferRole::kIntermediate);
+                                      shape, plan.scope, BufferRole::kIntermediate);
   std::vector<int64_t> extents;
-  for (std::size_t i = 0; i < plan.used().size(); ++i) {
-    if (plan.used()[i]) extents.push_back(plan.layout().domain[i]);
+  for (std::size_t i = 0; i < plan.used.size(); ++i) {
+    if (plan.used[i]) extents.push_back(plan.layout.domain[i]);
   }
   auto place = [&](std::span<const Expr> vars, const VarRanges& ranges) {
-    std::vector<Expr> out = plan.map().apply(b, vars);
+    std::vector<Expr> out = plan.map.apply(b, vars);
     for (Expr& e : out) e = simplify(b, e, ranges);
     return out;
   };
@@ -289,60 +240,37 @@ Applied apply_reindex(const Program& program, const ReindexPlan& plan) {
     std::vector<Expr> all;  // by the block's variables
     VarMap values;
     VarRanges ranges;
-    for (std::size_t i = 0, next = 0; i < plan.used().size(); ++i) {
-      all.push_back(plan.used()[i] ? vars[next++] : b.int_imm(0));
+    for (std::size_t i = 0, next = 0; i < plan.used.size(); ++i) {
+      all.push_back(plan.used[i] ? vars[next++] : b.int_imm(0));
       values[block.iters[i].var->id] = all.back();
     }
     for (std::size_t i = 0; i < vars.size(); ++i) {
       ranges.bind(vars[i].as<Var>(), b.int_imm(extents[i]));
     }
     std::vector<Expr> outside;
-    for (Expr e : plan.subscripts()) outside.push_back(substitute(b, e, values));
+    for (Expr e : plan.subscripts) outside.push_back(substitute(b, e, values));
     const std::vector<Expr> inside = place(all, ranges);
-    if (plan.side() == Side::kRead) return b.store(cache, inside, b.load(original.id, outside));
+    if (plan.side == Side::kRead) return b.store(cache, inside, b.load(original.id, outside));
     return b.store(original.id, outside, b.load(cache, inside));
   });
   std::vector<Expr> own;
   for (std::size_t i = 0; i < block.iters.size(); ++i) {
-    own.push_back(plan.used()[i] ? Expr(block.iters[i].var) : b.int_imm(0));
+    own.push_back(plan.used[i] ? Expr(block.iters[i].var) : b.int_imm(0));
   }
   const Stmt moved = move_accesses(
-      b, plan.site().path.back(), original.id, cache,
+      b, plan.site.path.back(), original.id, cache,
       [&](std::span<const Expr>, const VarRanges& ranges) { return place(own, ranges); });
-  Site statement;
-  statement.path.assign(plan.site().path.begin() + static_cast<std::ptrdiff_t>(plan.depth()),
-                        plan.site().path.end());
-  const Stmt changed = replace_at(b, statement, moved);
+  const Stmt changed = replace_at(b, plan.site.outermost_statement(), moved);
   const Stmt both =
-      plan.side() == Side::kRead ? b.seq({copy.stmt, changed}) : b.seq({changed, copy.stmt});
-  return {b.finish(replace_at(b, plan.site(), both, plan.depth())), copy.outputs, {}};
-}
-
-Result<Applied> run_reindex(const Program& program, const ReindexArgs& args) {
-  PRUNERC_TRY(const ReindexPlan plan, ReindexPlanner(program).plan(args));
-  return apply_reindex(program, plan);
+      plan.side == Side::kRead ? b.seq({copy.stmt, changed}) : b.seq({changed, copy.stmt});
+  return {b.finish(replace_at(b, plan.site, both, plan.site.outermost_depth())), copy.outputs, {}};
 }
 
 }  // namespace
 
-template <>
-Result<Applied> run<PrimitiveKind::kReindex>(const Program& program, const Call& call) {
-  const std::string& side = call.text(1);
-  if (side != "read" && side != "write") return error(Diag::kAccessSide, side);
-  return run_reindex(program, {call.block(0), side == "read" ? Side::kRead : Side::kWrite,
-                               call.integer(2), "global", ""});
-}
-
-template <>
-Result<Applied> run<PrimitiveKind::kReindexCacheRead>(const Program& program, const Call& call) {
-  return run_reindex(program,
-                     {call.block(0), Side::kRead, call.integer(1), call.text(2), call.text(3)});
-}
-
-template <>
-Result<Applied> run<PrimitiveKind::kReindexCacheWrite>(const Program& program, const Call& call) {
-  return run_reindex(program,
-                     {call.block(0), Side::kWrite, call.integer(1), call.text(2), call.text(3)});
+Result<Applied> run_reindex(const Program& program, const ReindexArgs& args) {
+  PRUNERC_TRY(const ReindexPlan plan, ReindexPlanner(program).plan(args));
+  return apply_reindex(program, plan);
 }
 
 }  // namespace prunerc::schedule

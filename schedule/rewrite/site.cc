@@ -51,11 +51,6 @@ Stmt with_child(IrBuilder& b, Stmt parent, Stmt from, Stmt to) {
       b, parent, [&](Stmt child) { return child.is(from) ? to : child; }, [](Expr e) { return e; });
 }
 
-Expr conjoin(IrBuilder& b, Expr x, Expr y) {
-  if (!x.defined()) return y;
-  return y.defined() ? b.logical_and(x, y) : x;
-}
-
 Stmt rebind_block(IrBuilder& b, const Block& block, const VarMap& map, Expr guard,
                   const VarRanges& ranges) {
   std::vector<IterVar> iters(block.iters.begin(), block.iters.end());
@@ -179,9 +174,14 @@ Expr ceildiv(IrBuilder& b, Expr x, Expr y) {
   return b.floordiv(b.add(x, b.sub(y, b.int_imm(1))), y);
 }
 
-bool is_open(const Program& program) { return !program.domain().empty(); }
+Expr conjoin(IrBuilder& b, Expr x, Expr y) {
+  if (!x.defined()) return y;
+  return y.defined() ? b.logical_and(x, y) : x;
+}
 
-Result<void> check_plain(const Loop& loop) {
+bool is_parametric(const Program& program) { return !program.domain().empty(); }
+
+Result<void> check_serial(const Loop& loop) {
   if (loop.loop_kind != LoopKind::kSerial) {
     return error(Diag::kLoopNotSerial, loop.id, std::string(to_string(loop.loop_kind)));
   }

@@ -25,6 +25,12 @@ struct Site {
   std::vector<const ir::Loop*> outer_loops() const;
   /// The nearest enclosing block; null at the outermost level.
   const ir::Block* scope() const;
+  /// Depth in the path of the outermost statement: a child of the root if that is a sequence.
+  std::size_t outermost_depth() const { return path[0].as<ir::Seq>() != nullptr ? 1 : 0; }
+  /// The part of the path from there on.
+  Site outermost_statement() const {
+    return {{path.begin() + static_cast<std::ptrdiff_t>(outermost_depth()), path.end()}};
+  }
 };
 
 /// Errors: LoopNotFound, BlockNotFound. Cost: O(size), no expression is visited.
@@ -41,6 +47,9 @@ ir::Stmt replace_at(ir::IrBuilder& b, const Site& site, ir::Stmt to);
 /// What is known inside the last statement of the path if it is a loop, around it if it is a block.
 ir::VarRanges ranges_at(const ir::Program& program, const Site& site);
 
+/// Keeps every index of a padded domain far from overflow.
+inline constexpr int64_t kMaxExtent = int64_t{1} << 40;
+
 std::optional<int64_t> constant(ir::Expr e);
 /// Errors: LoopExtentNotConstant.
 Result<int64_t> constant_extent(const ir::Loop& loop);
@@ -53,19 +62,21 @@ bool is_one(ir::Expr e);
 /// a*b and ceil(a / b), without factors of 1.
 ir::Expr times(ir::IrBuilder& b, ir::Expr x, ir::Expr y);
 ir::Expr ceildiv(ir::IrBuilder& b, ir::Expr x, ir::Expr y);
+/// x && y, either of which may be null.
+ir::Expr conjoin(ir::IrBuilder& b, ir::Expr x, ir::Expr y);
 
 /// Has the program tile parameters? Then it is made from a trace that is legal with its recorded
 /// decisions, and every instance that matters is replayed: what cannot be decided for all values is
 /// left to the instance (DESIGN.md, D30).
-bool is_open(const ir::Program& program);
+bool is_parametric(const ir::Program& program);
 /// What `check` says of a program with numbers; of one with tile parameters nothing.
 template <typename Check>
 Result<void> on_instance(const ir::Program& program, const Check& check) {
-  return is_open(program) ? Result<void>() : check();
+  return is_parametric(program) ? Result<void>() : check();
 }
 
 /// Serial and without attributes. Errors: LoopNotSerial, LoopHasAttr.
-Result<void> check_plain(const ir::Loop& loop);
+Result<void> check_serial(const ir::Loop& loop);
 /// Only loops, sequences and blocks down to the outermost blocks inside. Errors:
 /// LoopHoldsStatement.
 Result<void> check_holds_blocks(const ir::Loop& loop);
