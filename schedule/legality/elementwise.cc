@@ -50,12 +50,12 @@ Result<void> check_pure_store(const Dataflow& flow, std::size_t place) {
   return check_sole_writer(flow, place);
 }
 
-Result<std::vector<int>> load_subscripts(const Block& block, BufferId link) {
+Result<std::vector<int>> load_subscripts(const Block& block, BufferId buffer) {
   std::optional<std::vector<int>> common;
   bool same = true;
   walk(block.body.as<Store>()->value, [&](Expr e) {
     const Load* load = e.as<Load>();
-    if (load == nullptr || load->buffer != link) return true;
+    if (load == nullptr || load->buffer != buffer) return true;
     const std::optional<std::vector<int>> found = variable_subscripts(block, load->indices);
     same &= found.has_value() && (!common || *common == *found);
     common = found;

@@ -23,9 +23,9 @@ std::optional<std::vector<int>> variable_subscripts(const ir::Block& block,
 /// Errors: BlockNotSimple, BufferManyWriters.
 Result<void> check_pure_store(const Dataflow& flow, std::size_t place);
 
-/// The subscripts, plain and all the same, of the block's loads of a buffer; `block` is a single
+/// The subscripts, variables and all the same, of the block's loads of a buffer; `block` is a single
 /// store. Errors: BlockNotSimple.
-Result<std::vector<int>> load_subscripts(const ir::Block& block, ir::BufferId link);
+Result<std::vector<int>> load_subscripts(const ir::Block& block, ir::BufferId buffer);
 
 }  // namespace prunerc::schedule
 

@@ -44,16 +44,17 @@ bool element_determines_spatial(IrBuilder& b, const Block& block, const Access& 
     const Expr index = is_unit(range.extent) ? range.min : tile_number(b, range, ranges);
     if (index.defined()) indices.push_back(index);
   }
-  bool bare = true;
+  bool each_is_subscript = true;
   for (const IterVar& iter : block.iters) {
     if (iter.kind != IterKind::kSpatial || is_unit(iter.extent)) continue;
     wanted.push_back(iter.var);
-    bare &= std::any_of(indices.begin(), indices.end(), [&](Expr index) {
+    each_is_subscript &= std::any_of(indices.begin(), indices.end(), [&](Expr index) {
       const Var* var = index.as<Var>();
       return var != nullptr && var->id == iter.var->id;
     });
   }
-  return bare || detect_iter_map(b, indices, wanted, {}, ranges, IterMapLevel::kBijective).ok();
+  return each_is_subscript ||
+         detect_iter_map(b, indices, wanted, {}, ranges, IterMapLevel::kBijective).ok();
 }
 
 // value >= 0 as a linear form; nullopt if the condition is no comparison of integers.

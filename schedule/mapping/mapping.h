@@ -36,7 +36,7 @@ struct TensorMapping {
 /// "C <- m: (n, h, w), k: (kh, kw, ci), outer: (), 75% useful".
 std::string to_string(const ir::Program& program, ir::BlockId block, const TensorMapping& mapping);
 
-/// Every mapping of a sum of products in a plain nest: which operand is which, and which of the
+/// Every mapping of a sum of products in its canonical nest: which operand is which, and which of the
 /// variables that fit (same operands, same kind) are fused. Ranked by useful products, then by what
 /// is copied, then by fewer loops outside. Errors: BlockNotFound, BlockNested, TensorUnknown,
 /// TensorNoMapping.

@@ -60,9 +60,9 @@ bool takes_params(PrimitiveKind kind) {
 }
 
 /// Replays the trace twice side by side: as recorded, which is the witness, and open.
-class Opening {
+class Parametrizer {
  public:
-  explicit Opening(const Program& base) : witness_(base), program_(base) {}
+  explicit Parametrizer(const Program& base) : witness_(base), program_(base) {}
 
   Result<void> step(const Instruction& recorded, const Decision* decision) {
     const Program before = witness_.program();
@@ -279,7 +279,7 @@ const Choice* choice_of(const Parametric& sketch, ParamId id) {
 
 Result<Parametric> parametrize(const Program& base, const Trace& trace) {
   if (!base.domain().empty()) return error(Diag::kParamBase, std::string(base.name()));
-  Opening opening(base);
+  Parametrizer opening(base);
   std::size_t next_decision = 0;
   for (std::size_t i = 0; i < trace.instructions.size(); ++i) {
     const Instruction& instruction = trace.instructions[i];

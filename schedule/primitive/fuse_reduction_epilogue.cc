@@ -42,7 +42,7 @@ class EpiloguePlanner {
     return error(Diag::kEpilogueForm, e().id, r().id, std::string(what));
   }
   Result<void> check_reduction();
-  Result<void> check_link();
+  Result<void> check_epilogue();
   Result<void> match_terms();
   Result<void> match_vars();
   Result<void> check_sources();
@@ -51,7 +51,7 @@ class EpiloguePlanner {
   const Program& program_;
   Dataflow flow_;
   std::size_t r_ = 0, e_ = 0;
-  BufferId link_;
+  BufferId result_;
   EpiloguePlan plan_;
 };
 
@@ -60,17 +60,17 @@ Result<void> EpiloguePlanner::check_reduction() {
   plan_.reducer = match_reducer(r());
   const Store* init = r().init.as<Store>();
   if (!plan_.reducer || init == nullptr) return error(Diag::kReducerUnknown, r().id);
-  link_ = plan_.reducer->store->buffer;
-  const Buffer& buffer = program_.buffer(link_);
+  result_ = plan_.reducer->store->buffer;
+  const Buffer& buffer = program_.buffer(result_);
   if (buffer.role != BufferRole::kIntermediate) {
     return error(Diag::kBufferNotIntermediate, std::string(buffer.name));
   }
   return check_sole_writer(flow_, r_);
 }
 
-Result<void> EpiloguePlanner::check_link() {
-  if (e_ < r_ || !reads(e(), link_)) return unfit("read its result");
-  if (flow_.readers(link_).size() > (reads(r(), link_) ? 2u : 1u)) {
+Result<void> EpiloguePlanner::check_epilogue() {
+  if (e_ < r_ || !reads(e(), result_)) return unfit("read its result");
+  if (flow_.readers(result_).size() > (reads(r(), result_) ? 2u : 1u)) {
     return unfit("be the only reader of its result");
   }
   PRUNERC_TRY_VOID(check_pure_store(flow_, e_));
@@ -91,19 +91,19 @@ void EpiloguePlanner::collect_terms(Expr value) {
 
 Result<void> EpiloguePlanner::match_terms() {
   collect_terms(e().body.as<Store>()->value);
-  auto holds_link = [&](Expr term) {
+  auto reads_result = [&](Expr term) {
     bool found = false;
     walk(term, [&](Expr part) {
       const Load* load = part.as<Load>();
-      found |= load != nullptr && load->buffer == link_;
+      found |= load != nullptr && load->buffer == result_;
       return !found;
     });
     return found;
   };
   std::vector<Expr> free;
   for (Expr term : plan_.terms) {
-    if (!holds_link(term)) free.push_back(term);
-    if (holds_link(term) && term.as<Load>() == nullptr) {
+    if (!reads_result(term)) free.push_back(term);
+    if (reads_result(term) && term.as<Load>() == nullptr) {
       return unfit("join its result to other terms by the operation of the reduction");
     }
   }
@@ -115,18 +115,18 @@ Result<void> EpiloguePlanner::match_terms() {
 Result<void> EpiloguePlanner::match_vars() {
   const Store& sink = *e().body.as<Store>();
   if (!variable_subscripts(e(), sink.indices)) return unfit("write at distinct variables");
-  PRUNERC_TRY(const std::vector<int> mine, load_subscripts(e(), link_));
-  const std::span<const Expr> theirs = plan_.reducer->store->indices;
+  PRUNERC_TRY(const std::vector<int> mine, load_subscripts(e(), result_));
+  const std::span<const Expr> stored = plan_.reducer->store->indices;
   plan_.reduction_vars.assign(e().iters.size(), nullptr);
   std::vector<VarId> used;
-  for (std::size_t d = 0; d < theirs.size(); ++d) {
-    const Var* var = theirs[d].as<Var>();
+  for (std::size_t d = 0; d < stored.size(); ++d) {
+    const Var* var = stored[d].as<Var>();
     const auto iter = std::find_if(r().iters.begin(), r().iters.end(), [&](const IterVar& it) {
       return var != nullptr && it.var->id == var->id && it.kind == IterKind::kSpatial;
     });
     const bool is_new =
         var == nullptr || std::find(used.begin(), used.end(), var->id) == used.end();
-    const bool known = iter != r().iters.end() || constant(theirs[d]) == 0;
+    const bool known = iter != r().iters.end() || constant(stored[d]) == 0;
     const std::optional<int64_t> made =
         iter == r().iters.end() ? std::optional<int64_t>(1) : constant(iter->extent);
     const std::optional<int64_t> wanted =
@@ -147,7 +147,7 @@ Result<void> EpiloguePlanner::match_vars() {
 
 Result<void> EpiloguePlanner::check_sources() {
   for (const Access& access : e().reads) {
-    if (access.buffer == link_) continue;
+    if (access.buffer == result_) continue;
     for (const std::size_t source : flow_.writers(access.buffer)) {
       if (source >= r_ || shared_loops(flow_[source].loops, flow_[r_].loops) > 0) {
         return error(Diag::kBlockProducerLate, r().id, flow_[source].block->id);
@@ -166,7 +166,7 @@ Result<EpiloguePlan> EpiloguePlanner::plan(BlockId reduction, BlockId epilogue) 
   PRUNERC_TRY(plan_.reduction, find_block(program_, reduction));
   PRUNERC_TRY(plan_.epilogue, find_block(program_, epilogue));
   PRUNERC_TRY_VOID(check_reduction());
-  PRUNERC_TRY_VOID(check_link());
+  PRUNERC_TRY_VOID(check_epilogue());
   PRUNERC_TRY_VOID(match_terms());
   PRUNERC_TRY_VOID(match_vars());
   PRUNERC_TRY_VOID(check_sources());

@@ -48,10 +48,10 @@ Result<void> check_neighbours(const Site& site, const std::vector<const Loop*>& 
 }
 
 // Two statements, the second of which gets ahead of the first.
-class Overtaking {
+class MergeDependence {
  public:
-  Overtaking(const Program& program, const Site& site, const Loop& first, const Loop& second,
-             int64_t extent)
+  MergeDependence(const Program& program, const Site& site, const Loop& first, const Loop& second,
+                  int64_t extent)
       : b_(program),
         first_(first),
         second_(second),
@@ -165,7 +165,7 @@ Result<MergePlan> plan_merge(const Program& program, const std::vector<LoopId>& 
   for (std::size_t x = 0; x < ids.size() && plan.extent > 1; ++x) {
     for (std::size_t y = x + 1; y < ids.size(); ++y) {
       PRUNERC_TRY_VOID(
-          Overtaking(program, plan.site, *plan.loops[x], *plan.loops[y], plan.extent).check());
+          MergeDependence(program, plan.site, *plan.loops[x], *plan.loops[y], plan.extent).check());
     }
   }
   return plan;

@@ -31,25 +31,27 @@ struct ReverseInlinePlan {
   std::vector<int> producer_iter;
 };
 
-// The intermediate that the block reads and a block writes; all its loads must have the same plain
-// subscripts.
+// The intermediate that the block reads and a block writes; all its loads must have the same
+// subscripts, distinct variables.
 Result<BufferId> find_intermediate(const Dataflow& flow, std::size_t place) {
   const Block& block = *flow[place].block;
-  BufferId link;
+  BufferId intermediate;
   for (const Access& access : block.reads) {
     const Buffer& buffer = flow.program().buffer(access.buffer);
     if (buffer.role != BufferRole::kIntermediate || flow.readers(buffer.id).size() != 1 ||
-        buffer.id == link) {
+        buffer.id == intermediate) {
       continue;
     }
     const std::vector<std::size_t> writers = flow.writers(buffer.id);
     const Block* writer = writers.size() == 1 ? flow[writers[0]].block : nullptr;
     if (writer == nullptr || writer->init.defined() || has_reduce_iters(*writer)) continue;
-    if (link.valid()) return not_simple(block, "read one intermediate that nobody else reads");
-    link = buffer.id;
+    if (intermediate.valid())
+      return not_simple(block, "read one intermediate that nobody else reads");
+    intermediate = buffer.id;
   }
-  if (!link.valid()) return not_simple(block, "read one intermediate that nobody else reads");
-  return link;
+  if (!intermediate.valid())
+    return not_simple(block, "read one intermediate that nobody else reads");
+  return intermediate;
 }
 
 Result<ReverseInlinePlan> plan_reverse_inline(const Program& program, BlockId id) {
@@ -69,19 +71,19 @@ Result<ReverseInlinePlan> plan_reverse_inline(const Program& program, BlockId id
   plan.producer = producer.id;
   PRUNERC_TRY_VOID(flow.find(producer.id));
   PRUNERC_TRY_VOID(check_pure_store(flow, writer));
-  const std::optional<std::vector<int>> theirs =
+  const std::optional<std::vector<int>> stored =
       variable_subscripts(producer, producer.body.as<Store>()->indices);
-  if (!theirs) return not_simple(producer, "store to distinct variables");
+  if (!stored) return not_simple(producer, "store to distinct variables");
   plan.producer_iter.assign(block.iters.size(), -1);
   for (std::size_t d = 0; d < mine.size(); ++d) {
     if (mine[d] < 0) continue;
-    plan.producer_iter[static_cast<std::size_t>(mine[d])] = (*theirs)[d];
+    plan.producer_iter[static_cast<std::size_t>(mine[d])] = (*stored)[d];
     // The consumer must want all that the producer makes: then nothing is computed that was not
     // before.
     const Expr wanted = block.iters[static_cast<std::size_t>(mine[d])].extent;
-    const Expr made = (*theirs)[d] < 0
+    const Expr made = (*stored)[d] < 0
                           ? b.int_imm(1)
-                          : producer.iters[static_cast<std::size_t>((*theirs)[d])].extent;
+                          : producer.iters[static_cast<std::size_t>((*stored)[d])].extent;
     const bool whole = is_closed(wanted) && structural_equal(wanted, made);
     if (!whole) return not_simple(block, "use all of the intermediate");
   }

@@ -30,7 +30,7 @@ struct RfactorPlan {
   Site block_site;
   const Loop* loop = nullptr;
   /// Either the one or the other.
-  std::optional<Accumulator> how;
+  std::optional<Accumulator> accumulator;
   std::optional<Tuple> tuple;
   /// Loops from the outermost reduction loop down.
   std::vector<const Loop*> inner;
@@ -39,7 +39,7 @@ struct RfactorPlan {
   const Block& block() const { return *block_site.block(); }
   /// What gets a partial buffer: targets, and a tuple's scratch.
   std::vector<const Store*> stores() const {
-    if (how) return how->targets;
+    if (accumulator) return accumulator->targets;
     std::vector<const Store*> out;
     for (const TupleStore& s : tuple->step) out.push_back(s.store);
     return out;
@@ -111,9 +111,10 @@ Result<RfactorPlan> plan_rfactor(const Program& program, LoopId id, int64_t axis
   }
   if (!block.init.defined()) return error(Diag::kBlockNoInit, block.id);
   IrBuilder b(program);
-  plan.how = match_accumulator(b, block);
-  if (plan.how && !starts_from_nothing(b, *plan.how, block)) plan.how.reset();
-  if (!plan.how) {
+  plan.accumulator = match_accumulator(b, block);
+  if (plan.accumulator && !starts_from_nothing(b, *plan.accumulator, block))
+    plan.accumulator.reset();
+  if (!plan.accumulator) {
     std::string fault;
     const std::optional<CombinedTuple> found = find_combiner(b, block, &fault);
     if (!fault.empty()) return error(Diag::kReducerForm, block.id, fault);
@@ -252,15 +253,15 @@ class RfactorRewriter {
 
   void accumulate_partial(Block& block, const VarMap& by_iter, Expr on_axis, bool reduces) {
     const std::vector<Held> targets = partials(by_iter, on_axis);
-    const Accumulator& how = *plan_.how;
+    const Accumulator& accumulator = *plan_.accumulator;
     std::vector<Expr> element;
-    for (Expr part : how.element) {
+    for (Expr part : accumulator.element) {
       element.push_back(part.defined() ? substitute(b_, part, by_iter) : Expr());
     }
     // A sum of one element is that element; a tuple needs its step.
-    const bool accumulates = reduces || how.kind != AccumulatorKind::kSingle;
-    block.init = accumulates ? start_from_nothing(b_, how, targets) : Stmt();
-    block.body = accumulates ? accumulate(b_, how, targets, element)
+    const bool accumulates = reduces || accumulator.kind != AccumulatorKind::kSingle;
+    block.init = accumulates ? start_from_nothing(b_, accumulator, targets) : Stmt();
+    block.body = accumulates ? accumulate(b_, accumulator, targets, element)
                              : b_.store(targets[0].buffer, targets[0].indices, element[0]);
   }
 
@@ -298,11 +299,12 @@ class RfactorRewriter {
       block.init = clone_with_fresh_ids(b_, block.init);
     } else {
       std::vector<Held> targets;
-      for (const Store* store : plan_.how->targets) {
+      for (const Store* store : plan_.accumulator->targets) {
         targets.push_back({store->buffer, {store->indices.begin(), store->indices.end()}});
       }
       const std::vector<Held> from = partials({}, axis_iter);
-      block.body = accumulate(b_, *plan_.how, targets, element_of(b_, *plan_.how, from));
+      block.body =
+          accumulate(b_, *plan_.accumulator, targets, element_of(b_, *plan_.accumulator, from));
     }
     rebuild_accesses(b_, block);
     return nest(copied, vars, axis_loop, b_.block(block));

@@ -55,11 +55,11 @@ Stmt rebind_block(IrBuilder& b, const Block& block, const VarMap& map, Expr guar
                   const VarRanges& ranges) {
   std::vector<IterVar> iters(block.iters.begin(), block.iters.end());
   for (IterVar& iter : iters) {
-    // A bare variable becomes the new expression as it is: that one is in normal form already.
-    const bool bare = iter.binding.as<Var>() != nullptr;
+    // A variable alone becomes the new expression as it is: that one is in normal form already.
+    const bool is_variable = iter.binding.as<Var>() != nullptr;
     const Expr binding = substitute(b, iter.binding, map);
     if (binding.is(iter.binding)) continue;
-    iter.binding = bare ? binding : simplify(b, binding, ranges);
+    iter.binding = is_variable ? binding : simplify(b, binding, ranges);
   }
   Block copy = block;
   copy.iters = iters;

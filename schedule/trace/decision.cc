@@ -121,9 +121,10 @@ Decision mutate_decision(const DecisionSpace& space, const Decision& decision, R
     return others.empty() ? decision : Decision{others[rng.below(others.size())]};
   }
   if (space.primitive == PrimitiveKind::kSampleCoveringTile) {
-    const std::vector<std::vector<int64_t>> near =
+    const std::vector<std::vector<int64_t>> neighbours =
         covering_space(space)->neighbours(with_outermost(space, decision));
-    return near.empty() ? decision : without_outermost(near[rng.below(near.size())]);
+    return neighbours.empty() ? decision
+                              : without_outermost(neighbours[rng.below(neighbours.size())]);
   }
   // All single moves of one prime from one tile to another that respect the cap.
   std::vector<Decision> neighbours;

@@ -184,8 +184,8 @@ class Slicer {
     const int64_t middle = range.lo + (range.hi - range.lo) / 2;
     const Interval low = {range.lo, middle};
     const Interval high = {middle + 1, range.hi};
-    const auto near = find(unit, loop, end == End::kFirst ? low : high, end, budget);
-    return near ? near : find(unit, loop, end == End::kFirst ? high : low, end, budget);
+    const auto found = find(unit, loop, end == End::kFirst ? low : high, end, budget);
+    return found ? found : find(unit, loop, end == End::kFirst ? high : low, end, budget);
   }
 
   // The smallest intervals around all points where the unit may write something needed.

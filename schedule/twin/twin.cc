@@ -19,11 +19,11 @@ constexpr int64_t kUncapped = std::numeric_limits<int64_t>::max();
 /// Times the cost of a twin: what a base may cost that is its own for want of a smaller one.
 constexpr int64_t kUnshrunk = 8;
 
-// How far sizes are cut down: sampled ones to `tile`, loops that nothing splits to `plain`.
+// How far sizes are cut down: sampled ones to `tile`, loops that nothing splits to `unsplit`.
 struct Caps {
   int64_t tile = kUncapped;
   int64_t outer = 4;
-  int64_t plain = 8;
+  int64_t unsplit = 8;
 };
 constexpr Caps kLevels[] = {{kUncapped, 4, 8}, {kUncapped, 2, 4}, {8, 4, 8}, {4, 4, 8},
                             {3, 4, 4},         {3, 2, 4},         {2, 2, 4}};
@@ -191,7 +191,7 @@ class Tiling {
 
   int64_t small_extent(const Part& part) const {
     if (part.children.empty()) {
-      return part.small > 0 ? part.small : small_like(part.extent, caps_.plain);
+      return part.small > 0 ? part.small : small_like(part.extent, caps_.unsplit);
     }
     int64_t product = 1;
     for (const LoopId child : part.children) product *= small_extent(parts_.at(child));
