@@ -1,4 +1,4 @@
-// What buffers take while they live: room that several have after each other is counted once.
+// Live ranges of buffers: room that several have after each other is counted once.
 #ifndef PRUNERC_SCHEDULE_LEGALITY_LIVE_RANGE_H_
 #define PRUNERC_SCHEDULE_LEGALITY_LIVE_RANGE_H_
 
@@ -8,17 +8,17 @@
 namespace prunerc::schedule {
 
 /// What a buffer takes from the first block to the last one between which its values live.
-struct Claim {
+struct LiveRange {
   int first = 0, last = 0;
   int64_t amount = 0;
-  bool meets(const Claim& other) const { return first <= other.last && other.first <= last; }
+  bool meets(const LiveRange& other) const { return first <= other.last && other.first <= last; }
 };
 
-/// The most that is claimed at one time.
-int64_t peak(const std::vector<Claim>& claims);
+/// The most that is taken at one time.
+int64_t peak_amount(const std::vector<LiveRange>& ranges);
 
 /// The bytes that first fit gives, in this order, as the planner of shared memory places buffers.
-int64_t placed(const std::vector<Claim>& claims);
+int64_t first_fit_bytes(const std::vector<LiveRange>& ranges);
 
 }  // namespace prunerc::schedule
 
