@@ -4,7 +4,7 @@
 //   for i in 8 { block @P [v: S(8) = i] { T[v] = X[v] } }
 //   for j in 8 { block @C [v: S(8) = j] { Y[v] = T[v] } }
 // ~> compute_at_location(@P, 0)
-//   for j in 8 { for ax0 in 1 { block @P [v: S(8) = j + ax0] { T[v] = X[v] } }
+//   for j in 8 { for ax0 in 1 { block @P [v: S(8) = j] { T[v] = X[v] } }
 //                block @C [v: S(8) = j] { Y[v] = T[v] } }
 #include "schedule/legality/dataflow.h"
 #include "schedule/primitive.h"
