@@ -6,7 +6,7 @@
 #include "ir/builder.h"
 #include "ir/program.h"
 #include "ir/support/result.h"
-#include "schedule/trace.h"
+#include "schedule/trace/trace.h"
 
 #include <cstdint>
 #include <span>

@@ -5,7 +5,7 @@
 #include "ir/program.h"
 #include "ir/support/result.h"
 #include "ir/support/rng.h"
-#include "schedule/trace.h"
+#include "schedule/trace/trace.h"
 
 #include <cstdint>
 #include <span>

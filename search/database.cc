@@ -2,7 +2,7 @@
 
 #include "ir/parser.h"
 #include "ir/support/hash.h"
-#include "schedule/trace.h"
+#include "schedule/trace/trace.h"
 #include "search/sqlite.h"
 
 #include <sqlite3.h>

@@ -1,6 +1,6 @@
 #include "search/equality.h"
 
-#include "schedule/twin.h"
+#include "schedule/twin/twin.h"
 
 #include <chrono>
 

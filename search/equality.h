@@ -5,7 +5,7 @@
 
 #include "ir/fpv/fpv.h"
 #include "ir/support/parallel.h"
-#include "schedule/trace.h"
+#include "schedule/trace/trace.h"
 #include "search/strategy.h"
 #include "search/task.h"
 
@@ -30,7 +30,7 @@ struct EqualityResult {
 using EqualityCheck = std::function<EqualityResult(const Task& task, const schedule::Trace& trace,
                                                    double log2_error, uint64_t seed)>;
 
-/// Replays the trace on a twin and compares it with the twin's base (schedule/twin.h,
+/// Replays the trace on a twin and compares it with the twin's base (schedule/twin/twin.h,
 /// ir/fpv/fpv.h). A trace without a twin, or whose twin takes too long, is Unsupported. Cost: 10 ms
 /// at 2^-20 for most operators, at most about 0.1 s and 1 s.
 EqualityResult check_on_twin(const Task& task, const schedule::Trace& trace, double log2_error,

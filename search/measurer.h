@@ -4,7 +4,7 @@
 #define PRUNERC_SEARCH_MEASURER_H_
 
 #include "ir/program.h"
-#include "schedule/trace.h"
+#include "schedule/trace/trace.h"
 #include "search/task.h"
 
 #include <array>

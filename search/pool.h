@@ -4,7 +4,7 @@
 #define PRUNERC_SEARCH_POOL_H_
 
 #include "ir/support/result.h"
-#include "schedule/trace.h"
+#include "schedule/trace/trace.h"
 #include "search/measurer.h"
 #include "search/space.h"
 #include "search/task.h"

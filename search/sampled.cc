@@ -2,8 +2,8 @@
 
 #include "ir/support/check.h"
 #include "ir/support/rng.h"
-#include "schedule/shrink.h"
-#include "schedule/slice.h"
+#include "schedule/twin/shrink.h"
+#include "schedule/twin/slice.h"
 
 #include <algorithm>
 #include <cmath>

@@ -20,7 +20,7 @@ struct SampleOptions {
 };
 
 /// What was compared. An output is cut into tiles of at most kTileElements elements; each sample is
-/// one tile with all that it is made of (schedule/slice.h).
+/// one tile with all that it is made of (schedule/twin/slice.h).
 struct SampledVerdict {
   ir::FpvVerdict verdict;  // Equal: of what was compared, with the bound for that
   bool is_whole = false;   // every element was

@@ -4,7 +4,7 @@
 #define PRUNERC_SEARCH_SPACE_H_
 
 #include "ir/support/result.h"
-#include "schedule/trace.h"
+#include "schedule/trace/trace.h"
 #include "search/strategy.h"
 #include "search/task.h"
 

@@ -5,7 +5,7 @@
 
 #include "ir/program.h"
 #include "ir/support/hash.h"
-#include "schedule/trace.h"
+#include "schedule/trace/trace.h"
 #include "search/measurer.h"
 
 #include <cstddef>

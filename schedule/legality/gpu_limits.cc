@@ -5,9 +5,9 @@
 #include "ir/tensor/intrinsic.h"
 #include "ir/thread_axis.h"
 #include "ir/visit.h"
-#include "schedule/legality/claims.h"
-#include "schedule/primitive/attributes.h"
-#include "schedule/primitive/site.h"
+#include "schedule/legality/live_range.h"
+#include "schedule/rewrite/attributes.h"
+#include "schedule/rewrite/site.h"
 
 #include <algorithm>
 #include <map>
@@ -66,22 +66,22 @@ class Meter {
     // The row of threads that brings what is copied in bulk.
     if (copies_in_bulk_) ++out_.block[1];
     out_.registers = kBaseRegisters;
-    std::vector<Claim> shared, local;
+    std::vector<LiveRange> shared, local;
     for (const auto& [buffer, uses] : uses_) {
       const Scope scope = b_.buffer(buffer).scope;
-      Claim claim = lifetime(uses);
+      LiveRange range = lifetime(uses);
       if (scope == Scope::kShared) {
-        claim.amount = shared_bytes(buffer, uses);
-        shared.push_back(claim);
+        range.amount = shared_bytes(buffer, uses);
+        shared.push_back(range);
       } else if (scope == Scope::kLocal) {
-        claim.amount = (local_bytes(buffer, uses) + 3) / 4;
-        local.push_back(claim);
+        range.amount = (local_bytes(buffer, uses) + 3) / 4;
+        local.push_back(range);
       }
     }
     std::stable_sort(shared.begin(), shared.end(),
-                     [](const Claim& x, const Claim& y) { return x.first < y.first; });
-    out_.smem_bytes = placed(shared);
-    out_.registers += peak(local);
+                     [](const LiveRange& x, const LiveRange& y) { return x.first < y.first; });
+    out_.smem_bytes = first_fit_bytes(shared);
+    out_.registers += peak_amount(local);
     return out_;
   }
 
@@ -144,9 +144,9 @@ class Meter {
 
   // From the first to the last block that uses the buffer; loops that the buffer outlives count
   // whole.
-  Claim lifetime(const std::vector<Use>& uses) const {
+  LiveRange lifetime(const std::vector<Use>& uses) const {
     const std::size_t depth = common_depth(uses);
-    Claim out = {uses[0].block, uses[0].block, 0};
+    LiveRange out = {uses[0].block, uses[0].block, 0};
     for (const Use& use : uses) {
       std::pair<int, int> blocks = {use.block, use.block};
       if (use.loops.size() > depth) blocks = blocks_in_.at(use.loops[depth]);

@@ -1,43 +1,43 @@
-// blockize(loop):
-//     for i0 { for k0 { for i1 in 16 @L { for k1 in 4 {
-//       B: [vi: S = i0*16 + i1, vk: R = k0*4 + k1]  init { T[vi] = e }  T[vi] = T[vi] + f(vi, vk) }
-//       } } }
-//   ~>  blockize(@L)
-//     for i0 { for k0 {
-//       B: [vi: S = i0, vk: R = k0]
-//          init { for i1 in 16 { T[vi*16 + i1] = e } }
-//          for i1 in 16 @L { for k1 in 4 { T[vi*16 + i1] = T[vi*16 + i1] + f(vi*16 + i1, vk*4 + k1)
-//          } } } }
-//
-// The inner block dissolves: its body stands in the loops, so that a block stays one node
-// (ir/DESIGN.md, D6) and every analysis sees stores in loops.
-//
-// Requires: plain loops straight around one block; each binding is a tile number over the loops
-// outside, times the tile's extent, plus a position over the loops inside; the positions run
-// through the tile, each once; tiles divide the domain; the guard says nothing of the loops inside.
-// With an init: the block's instances may be reordered, and no loop inside feeds both spatial and
-// reduction variables.
-// Legal because: instances run in the old order; the tile's elements are initialised together where
-// the outer reduction variables are 0, which is before the first update of each, as no instance
-// touches the element of another.
-#include "schedule/primitive/blockize.h"
-
+// blockize(@L): a nest goes inside its one block, which then computes a tile per instance (D21).
+// Needs: serial loops straight around the block; each binding is a tile's number times its extent
+// plus a position that runs through the tile once; the guard says nothing of the loops inside; with
+// an init instances may be reordered. After: old order; a tile is initialised before its first
+// update.
+//   for o in 4 { for i in 16 @L { block @B [v: S(64) = o*16 + i] { T[v] = X[v] } } }
+// ~>
+//   for o in 4 { block @B [v: S(4) = o] { for i in 16 @L { T[v*16 + i] = X[v*16 + i] } } }
 #include "ir/analysis/iter_map.h"
 #include "ir/analysis/linear.h"
 #include "ir/analysis/region.h"
 #include "ir/analysis/simplify.h"
-#include "schedule/primitive/flow.h"
-#include "schedule/primitive/reducer.h"
+#include "schedule/legality/dataflow.h"
+#include "schedule/legality/instance_order.h"
+#include "schedule/primitive.h"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 
 namespace prunerc::schedule {
+namespace {
 
 using namespace ir;  // NOLINT(google-build-using-namespace)
 
-namespace {
+// An iteration variable as tile * tile_extent + inner.
+struct TiledIter {
+  Expr tile;   // over the loops outside
+  Expr inner;  // over the loops that go inside, in [0, tile_extent)
+  int64_t tile_extent = 1;
+};
+
+struct BlockizePlan {
+  std::unique_ptr<IrBuilder> builder;  // owns the expressions
+  Site site;
+  const Block* block = nullptr;
+  std::vector<const Loop*> loops;  // go inside the block, outermost first
+  std::vector<TiledIter> iters;    // by the block's iteration variables
+};
 
 Error unfit(LoopId loop, std::string what) {
   return error(Diag::kBlockizeForm, loop, std::move(what));
@@ -133,51 +133,49 @@ Result<std::vector<TiledIter>> tile_iters(IrBuilder& b, const Block& block, Loop
   return out;
 }
 
-}  // namespace
-
 Result<BlockizePlan> plan_blockize(const Program& program, LoopId id) {
   BlockizePlan plan;
-  PRUNERC_TRY(plan.site_, find_loop(program, id));
-  Stmt body(plan.site_.loop());
+  PRUNERC_TRY(plan.site, find_loop(program, id));
+  Stmt body(plan.site.loop());
   while (const Loop* loop = body.as<Loop>()) {
-    PRUNERC_TRY_VOID(check_plain(*loop));
+    PRUNERC_TRY_VOID(check_serial(*loop));
     PRUNERC_TRY_VOID(constant_extent(*loop));
-    plan.loops_.push_back(loop);
+    plan.loops.push_back(loop);
     body = loop->body;
   }
-  plan.block_ = body.as<Block>();
-  if (plan.block_ == nullptr) return unfit(id, "it must be loops straight around one block");
-  const Block& block = *plan.block_;
-  PRUNERC_TRY_VOID(Flow(program).find(block.id));
+  plan.block = body.as<Block>();
+  if (plan.block == nullptr) return unfit(id, "it must be loops straight around one block");
+  const Block& block = *plan.block;
+  PRUNERC_TRY_VOID(Dataflow(program).find(block.id));
   for (const IterVar& iter : block.iters) {
     if (iter.kind == IterKind::kOpaque) return unfit(id, quoted(iter) + " is opaque");
   }
-  if (block.guard.defined() && mentions_any(block.guard, plan.loops_)) {
+  if (block.guard.defined() && mentions_any(block.guard, plan.loops)) {
     return unfit(id, "the guard depends on the loops inside");
   }
-  plan.builder_ = std::make_unique<IrBuilder>(program);
-  IrBuilder& b = *plan.builder_;
-  VarRanges ranges = ranges_at(program, plan.site_);
-  for (const Loop* loop : plan.loops_) {
-    if (loop != plan.loops_[0]) ranges.bind(loop->var, loop->extent);
+  plan.builder = std::make_unique<IrBuilder>(program);
+  IrBuilder& b = *plan.builder;
+  VarRanges ranges = ranges_at(program, plan.site);
+  for (const Loop* loop : plan.loops) {
+    if (loop != plan.loops[0]) ranges.bind(loop->var, loop->extent);
   }
   if (block.init.defined()) {
-    PRUNERC_TRY_VOID(on_instance(program, [&] { return check_init(b, block, id, plan.loops_); }));
+    PRUNERC_TRY_VOID(on_instance(program, [&] { return check_init(b, block, id, plan.loops); }));
   }
-  PRUNERC_TRY(plan.iters_, tile_iters(b, block, id, plan.loops_, plan.site_.outer_loops(), ranges));
+  PRUNERC_TRY(plan.iters, tile_iters(b, block, id, plan.loops, plan.site.outer_loops(), ranges));
   return plan;
 }
 
 Applied apply_blockize(const Program& program, const BlockizePlan& plan) {
-  IrBuilder& b = plan.builder();
+  IrBuilder& b = *plan.builder;
   const VarRanges domain(program.domain());
-  const Block& block = plan.block();
+  const Block& block = *plan.block;
   Applied out;
   out.outputs.push_back(block.id);
   VarMap body_map, init_map, init_vars;
   std::vector<const Loop*> init_loops;
   if (block.init.defined()) {
-    for (const Loop* loop : plan.loops()) {
+    for (const Loop* loop : plan.loops) {
       if (feeds_reduction(*loop, block)) {
         init_vars[loop->var->id] = b.int_imm(0);
         continue;
@@ -188,7 +186,7 @@ Applied apply_blockize(const Program& program, const BlockizePlan& plan) {
   }
   std::vector<IterVar> iters(block.iters.begin(), block.iters.end());
   for (std::size_t i = 0; i < iters.size(); ++i) {
-    const TiledIter& tiled = plan.iters()[i];
+    const TiledIter& tiled = plan.iters[i];
     const Var* var = b.fresh_var(iters[i].var->name);
     const Expr start =
         tiled.tile_extent == 1 ? Expr(var) : b.mul(var, b.int_imm(tiled.tile_extent));
@@ -207,11 +205,11 @@ Applied apply_blockize(const Program& program, const BlockizePlan& plan) {
   tile.iters = iters;
   VarRanges ranges;
   for (const IterVar& iter : iters) ranges.bind(iter.var, iter.extent);
-  for (const Loop* loop : plan.loops()) ranges.bind(loop->var, loop->extent);
+  for (const Loop* loop : plan.loops) ranges.bind(loop->var, loop->extent);
   tile.body = map_exprs(b, substitute(b, block.body, body_map),
                         [&](Expr e) { return simplify(b, e, ranges); });
-  for (std::size_t i = plan.loops().size(); i-- > 0;) {
-    Loop copy = *plan.loops()[i];
+  for (std::size_t i = plan.loops.size(); i-- > 0;) {
+    Loop copy = *plan.loops[i];
     copy.body = tile.body;
     tile.body = b.loop(copy);
   }
@@ -226,9 +224,11 @@ Applied apply_blockize(const Program& program, const BlockizePlan& plan) {
     out.outputs.insert(out.outputs.end(), ids.begin(), ids.end());
   }
   rebuild_accesses(b, tile);
-  out.program = b.finish(replace_at(b, plan.site(), b.block(tile)));
+  out.program = b.finish(replace_at(b, plan.site, b.block(tile)));
   return out;
 }
+
+}  // namespace
 
 template <>
 Result<Applied> run<PrimitiveKind::kBlockize>(const Program& program, const Call& call) {

@@ -1,22 +1,16 @@
-// bulk_copy(loop):
-//     for i in 64 @L { for j in 64 { P: S[i, j] = A[y + i, x + j] } }
-//   ~>  bulk_copy(@L)
-//     for i in 64 @L {bulk_copy = 1} { for j in 64 { P: S[i, j] = A[y + i, x + j] } }
-//
-// The nest keeps its scalar meaning; the attribute says that the copy engine (TMA) brings the box,
-// which code generation compares again. Threads learn from an mbarrier that it has come.
-//
-// Requires: a plain loop in no loop over threads, around loops and one block that copies to scope
-// shared from scope global; one loop over rows of both buffers and one over columns, columns last
-// in both; values that are elements, or zeros exactly where the matrix ends; rows that are 16 bytes
-// wide, or a multiple, and as far apart in the matrix.
-// Legal because: nothing changes but an attribute.
+// bulk_copy(@L): a copy into shared memory is left to the copy engine (TMA). Needs: a serial loop
+// in no loop over threads; one block that copies from global to shared, rows and columns in both,
+// zeros exactly where the matrix ends, rows of whole 16 bytes and as far apart. After: the same
+// program with an attribute; code generation compares again.
+//   for i in 64 @L { for j in 64 { block @P [v: S(64) = i, w: S(64) = j] { S[v, w] = A[v, w] } } }
+// ~>
+//   for i in 64 @L {bulk_copy = 1} { for j in 64 { block @P [v: S(64) = i, w: S(64) = j] { .. } } }
 #include "ir/tensor/bulk_copy.h"
 
 #include "ir/thread_axis.h"
 #include "schedule/primitive.h"
-#include "schedule/primitive/attributes.h"
-#include "schedule/primitive/site.h"
+#include "schedule/rewrite/attributes.h"
+#include "schedule/rewrite/site.h"
 
 #include <string>
 
@@ -25,46 +19,28 @@ namespace {
 
 using namespace ir;  // NOLINT(google-build-using-namespace)
 
-class BulkPlan {
- public:
-  const Site& site() const { return site_; }
-
- private:
-  friend Result<BulkPlan> plan_bulk(const Program&, LoopId);
-  Site site_;
-};
-
-Result<BulkPlan> plan_bulk(const Program& program, LoopId id) {
-  BulkPlan plan;
-  PRUNERC_TRY(plan.site_, find_loop(program, id));
-  PRUNERC_TRY_VOID(check_plain(*plan.site_.loop()));
-  for (const Loop* outer : plan.site_.outer_loops()) {
+Result<Site> plan_bulk_copy(const Program& program, LoopId id) {
+  PRUNERC_TRY(Site site, find_loop(program, id));
+  PRUNERC_TRY_VOID(check_serial(*site.loop()));
+  for (const Loop* outer : site.outer_loops()) {
     if (!is_lane_axis(outer->loop_kind)) continue;
     return error(Diag::kBulkForm, id, std::string("it stands in a loop over threads"));
   }
   const auto matches = [&]() -> Result<void> {
     IrBuilder b(program);
-    const auto found = match_bulk_copy(b, *plan.site_.loop(), ranges_at(program, plan.site_));
+    const auto found = match_bulk_copy(b, *site.loop(), ranges_at(program, site));
     return found.ok() ? Result<void>() : Result<void>(found.error());
   };
   PRUNERC_TRY_VOID(on_instance(program, matches));
-  return plan;
-}
-
-Applied apply_bulk(const Program& program, const BulkPlan& plan) {
-  IrBuilder b(program);
-  Applied out;
-  out.program =
-      b.finish(replace_at(b, plan.site(), with_attr(b, plan.site().path.back(), kBulkCopyAttr, 1)));
-  return out;
+  return site;
 }
 
 }  // namespace
 
 template <>
 Result<Applied> run<PrimitiveKind::kBulkCopy>(const Program& program, const Call& call) {
-  PRUNERC_TRY(const BulkPlan plan, plan_bulk(program, call.loop(0)));
-  return apply_bulk(program, plan);
+  PRUNERC_TRY(const Site site, plan_bulk_copy(program, call.loop(0)));
+  return with_attr_at(program, site, kBulkCopyAttr, 1);
 }
 
 }  // namespace prunerc::schedule

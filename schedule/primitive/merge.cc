@@ -1,22 +1,18 @@
-// merge(loops), in program order:
-//     for i in N @L0 { S(i) }
-//     for j in N @L1 { T(j) }
-//   ~>  merge([@L0, @L1])
-//     for m in N @L { S(m); T(m) }
-//
-// Requires: the loops follow each other directly, are serial, without attributes, of one constant
-// extent, and hold only loops and blocks; T(j) owes nothing to S(i) where j < i: in some dimension
-// what one writes and what the other touches are apart for all such iterations. Legal because:
-// T(j) now runs before S(i) exactly where j < i, and those commute.
-// An intermediate that only the merged loops touch would live in one iteration of the new loop, so
-// what T reads of it must be written by the same iteration. Cost: O(accesses^2) proofs.
+// merge([@L0, @L1]): loops that follow each other become one, with their bodies in that order.
+// Needs: one extent, serial, without attributes, only loops and blocks inside; iteration j of the
+// second owes nothing to an iteration i > j of the first, which it now precedes (DESIGN.md, D17).
+// After: what a block reads of an intermediate of that loop is written in the same iteration.
+//   for i in 8 @L0 { block @P [v: S(8) = i] { T[v] = X[v] } }
+//   for j in 8 @L1 { block @C [v: S(8) = j] { Y[v] = T[v] } }
+// ~>
+//   for i in 8 @L { block @P [v: S(8) = i] { T[v] = X[v] } block @C [v: S(8) = i] { Y[v] = T[v] } }
 #include "ir/analysis/carried.h"
 #include "ir/analysis/prove.h"
 #include "ir/thread_axis.h"
+#include "schedule/legality/access_region.h"
+#include "schedule/legality/dataflow.h"
+#include "schedule/legality/loop_dependence.h"
 #include "schedule/primitive.h"
-#include "schedule/primitive/box.h"
-#include "schedule/primitive/flow.h"
-#include "schedule/primitive/independence.h"
 
 #include <algorithm>
 #include <string>
@@ -27,17 +23,10 @@ namespace {
 
 using namespace ir;  // NOLINT(google-build-using-namespace)
 
-class MergePlan {
- public:
-  const Site& site() const { return site_; }  // of the first loop
-  const std::vector<const Loop*>& loops() const { return loops_; }
-  int64_t extent() const { return extent_; }
-
- private:
-  friend Result<MergePlan> plan_merge(const Program&, const std::vector<LoopId>&);
-  Site site_;
-  std::vector<const Loop*> loops_;
-  int64_t extent_ = 0;
+struct MergePlan {
+  Site site;
+  std::vector<const Loop*> loops;
+  int64_t extent = 0;
 };
 
 Error misshapen(const Loop& loop, const char* what, const Loop& other) {
@@ -59,10 +48,10 @@ Result<void> check_neighbours(const Site& site, const std::vector<const Loop*>& 
 }
 
 // Two statements, the second of which gets ahead of the first.
-class Overtaking {
+class MergeDependence {
  public:
-  Overtaking(const Program& program, const Site& site, const Loop& first, const Loop& second,
-             int64_t extent)
+  MergeDependence(const Program& program, const Site& site, const Loop& first, const Loop& second,
+                  int64_t extent)
       : b_(program),
         first_(first),
         second_(second),
@@ -159,24 +148,24 @@ class Overtaking {
 Result<MergePlan> plan_merge(const Program& program, const std::vector<LoopId>& ids) {
   if (ids.empty()) return error(Diag::kLoopListEmpty, std::string("merge"));
   MergePlan plan;
-  PRUNERC_TRY(plan.site_, find_loop(program, ids[0]));
+  PRUNERC_TRY(plan.site, find_loop(program, ids[0]));
   for (const LoopId id : ids) {
     PRUNERC_TRY(const Site site, find_loop(program, id));
     const Loop* loop = site.loop();
-    PRUNERC_TRY_VOID(check_plain(*loop));
+    PRUNERC_TRY_VOID(check_serial(*loop));
     PRUNERC_TRY_VOID(check_holds_blocks(*loop));
     PRUNERC_TRY(const int64_t extent, constant_extent(*loop));
-    if (plan.loops_.empty()) plan.extent_ = extent;
-    plan.loops_.push_back(loop);
-    if (extent != plan.extent_) {
-      return misshapen(*loop, "have the same extent as", *plan.loops_[0]);
+    if (plan.loops.empty()) plan.extent = extent;
+    plan.loops.push_back(loop);
+    if (extent != plan.extent) {
+      return misshapen(*loop, "have the same extent as", *plan.loops[0]);
     }
   }
-  PRUNERC_TRY_VOID(check_neighbours(plan.site_, plan.loops_));
-  for (std::size_t x = 0; x < ids.size() && plan.extent_ > 1; ++x) {
+  PRUNERC_TRY_VOID(check_neighbours(plan.site, plan.loops));
+  for (std::size_t x = 0; x < ids.size() && plan.extent > 1; ++x) {
     for (std::size_t y = x + 1; y < ids.size(); ++y) {
       PRUNERC_TRY_VOID(
-          Overtaking(program, plan.site_, *plan.loops_[x], *plan.loops_[y], plan.extent_).check());
+          MergeDependence(program, plan.site, *plan.loops[x], *plan.loops[y], plan.extent).check());
     }
   }
   return plan;
@@ -184,36 +173,36 @@ Result<MergePlan> plan_merge(const Program& program, const std::vector<LoopId>& 
 
 Applied apply_merge(const Program& program, const MergePlan& plan) {
   IrBuilder b(program);
-  const Var* var = b.fresh_var(plan.loops()[0]->var->name);
+  const Var* var = b.fresh_var(plan.loops[0]->var->name);
   const LoopId id = b.fresh_loop_id();
-  VarRanges ranges = ranges_at(program, plan.site());
-  ranges.bind(var, b.int_imm(plan.extent()));
+  VarRanges ranges = ranges_at(program, plan.site);
+  ranges.bind(var, b.int_imm(plan.extent));
   std::vector<Stmt> bodies;
-  for (const Loop* loop : plan.loops()) {
+  for (const Loop* loop : plan.loops) {
     bodies.push_back(rebind(b, loop->body, {{loop->var->id, Expr(var)}}, {}, ranges));
   }
-  const Stmt merged = make_loop(b, var, plan.extent(), b.seq(bodies), id);
+  const Stmt merged = make_loop(b, var, plan.extent, b.seq(bodies), id);
   Applied out;
   out.outputs = {id};
-  if (plan.loops().size() == 1) {
-    out.program = b.finish(replace_at(b, plan.site(), merged));
+  if (plan.loops.size() == 1) {
+    out.program = b.finish(replace_at(b, plan.site, merged));
     return out;
   }
-  const std::size_t depth = plan.site().path.size() - 2;
+  const std::size_t depth = plan.site.path.size() - 2;
   std::vector<Stmt> statements;
-  for (Stmt s : plan.site().path[depth].as<Seq>()->stmts) {
-    const auto at = std::find_if(plan.loops().begin(), plan.loops().end(),
+  for (Stmt s : plan.site.path[depth].as<Seq>()->stmts) {
+    const auto at = std::find_if(plan.loops.begin(), plan.loops.end(),
                                  [&](const Loop* loop) { return s.is(Stmt(loop)); });
-    if (at == plan.loops().end()) statements.push_back(s);
-    if (at == plan.loops().begin()) statements.push_back(merged);
+    if (at == plan.loops.end()) statements.push_back(s);
+    if (at == plan.loops.begin()) statements.push_back(merged);
   }
-  out.program = b.finish(replace_at(b, plan.site(), b.seq(statements), depth));
+  out.program = b.finish(replace_at(b, plan.site, b.seq(statements), depth));
   return out;
 }
 
 // Whether a buffer is touched below the loop and nowhere else.
-bool only_below(const Flow& flow, BufferId buffer, LoopId loop) {
-  const Flow::Span span = flow.under(loop);
+bool only_below(const Dataflow& flow, BufferId buffer, LoopId loop) {
+  const Dataflow::Span span = flow.under(loop);
   for (const std::vector<std::size_t>& places : {flow.readers(buffer), flow.writers(buffer)}) {
     for (const std::size_t place : places) {
       if (place < span.first || place >= span.last) return false;
@@ -224,11 +213,11 @@ bool only_below(const Flow& flow, BufferId buffer, LoopId loop) {
 
 // Intermediates that live in the merged loop from now on hold nothing of its earlier iterations.
 Result<void> check_lives(const MergePlan& plan, const Applied& merged) {
-  if (plan.loops().size() < 2) return {};
+  if (plan.loops.size() < 2) return {};
   const Program& program = merged.program;
   const LoopId id = std::get<LoopId>(merged.outputs[0]);
   PRUNERC_TRY(const Site site, find_loop(program, id));
-  const Flow flow(program);
+  const Dataflow flow(program);
   IrBuilder b(program);
   const std::vector<const Block*> below = leaf_blocks(site.loop()->body);
   for (const Block* reader : below) {

@@ -1,23 +1,13 @@
-// reorder(loops):
-//     for i in M @L0 { for j in N @L1 { S(i, j) } }
-//   ~>  reorder(@L1, @L0)
-//     for j in N @L1 { for i in M @L0 { S(i, j) } }
-//
-// The named loops of one chain take the named order in the places they have; loops between them
-// stay where they are.
-//
-// Requires: the named loops stand on a chain in which each loop is the only statement of the one
-// before, of constant extents; and one of
-//   (a) iterations of the whole permuted segment touch disjoint parts of every buffer that is
-//   written there, or (b) one block below whose instances may run in any order: spatial variables
-//   determine the element written, and
-//       reduction variables accumulate through a known reducer, each instance once, the
-//       initialising one first.
-// Legal because: (a) has no dependences at all; (b) only reassociates the reducer. Float rounding
-// may change. Cost: O(loops) for the rewrite.
+// reorder([@L1, @L0]): loops of one chain take the named order in the places they have. Needs: a
+// chain in which each loop is the only statement of the one before; and either iterations of the
+// permuted segment touch disjoint parts of all that is written there, or one block whose instances
+// may run in any order (D8). After: no dependence is reversed, or only a reducer reassociated.
+//   for i in 4 @L0 { for j in 8 @L1 { block @B [v: S(4) = i, w: S(8) = j] { T[v, w] = X[v, w] } } }
+// ~>
+//   for j in 8 @L1 { for i in 4 @L0 { block @B [v: S(4) = i, w: S(8) = j] { T[v, w] = X[v, w] } } }
+#include "schedule/legality/instance_order.h"
+#include "schedule/legality/loop_dependence.h"
 #include "schedule/primitive.h"
-#include "schedule/primitive/independence.h"
-#include "schedule/primitive/reducer.h"
 
 #include <algorithm>
 #include <string>
@@ -28,47 +18,36 @@ namespace {
 
 using namespace ir;  // NOLINT(google-build-using-namespace)
 
-struct ReorderArgs {
-  std::vector<LoopId> loops;
+struct ReorderPlan {
+  Site site;                       // the outermost loop of the segment
+  std::vector<const Loop*> order;  // new order of the segment
+  Stmt body;                       // below the segment
 };
 
-class ReorderPlan {
- public:
-  const Site& site() const { return site_; }
-  const std::vector<const Loop*>& order() const { return order_; }
-  Stmt body() const { return body_; }
-
- private:
-  friend Result<ReorderPlan> plan_reorder(const Program&, const ReorderArgs&);
-  Site site_;                       // the outermost loop of the segment
-  std::vector<const Loop*> order_;  // new order of the segment
-  Stmt body_;                       // below the segment
-};
-
-bool named(const ReorderArgs& args, LoopId id) {
-  return std::find(args.loops.begin(), args.loops.end(), id) != args.loops.end();
+bool named(const std::vector<LoopId>& ids, LoopId id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
 // The chain from the outermost named loop down to the innermost named one.
-Result<std::vector<const Loop*>> find_chain(const Program& program, const ReorderArgs& args,
+Result<std::vector<const Loop*>> find_chain(const Program& program, const std::vector<LoopId>& ids,
                                             Site* top) {
-  for (std::size_t i = 0; i < args.loops.size(); ++i) {
-    PRUNERC_TRY(Site site, find_loop(program, args.loops[i]));
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    PRUNERC_TRY(Site site, find_loop(program, ids[i]));
     if (i == 0 || site.path.size() < top->path.size()) *top = std::move(site);
     for (std::size_t k = 0; k < i; ++k) {
-      if (args.loops[k] == args.loops[i]) return error(Diag::kLoopNamedTwice, args.loops[i]);
+      if (ids[k] == ids[i]) return error(Diag::kLoopNamedTwice, ids[i]);
     }
   }
   std::vector<const Loop*> chain;
   std::size_t seen = 0;
-  for (const Loop* loop = top->loop(); loop != nullptr && seen < args.loops.size();
+  for (const Loop* loop = top->loop(); loop != nullptr && seen < ids.size();
        loop = loop->body.as<Loop>()) {
     PRUNERC_TRY_VOID(check_extent(*loop));
     chain.push_back(loop);
-    if (named(args, loop->id)) ++seen;
+    if (named(ids, loop->id)) ++seen;
   }
-  if (seen < args.loops.size()) {
-    for (LoopId id : args.loops) {
+  if (seen < ids.size()) {
+    for (LoopId id : ids) {
       const bool found =
           std::any_of(chain.begin(), chain.end(), [&](const Loop* loop) { return loop->id == id; });
       if (!found) return error(Diag::kLoopsNotNested, id, chain.back()->id);
@@ -97,30 +76,31 @@ Result<void> check_order_free(const Program& program, const Site& top,
                               std::span<const Loop* const> chain) {
   PRUNERC_TRY_VOID(check_holds_blocks(*chain.back()));
   IrBuilder b(program);
-  const BufferId buffer = dependent_buffer(b, program, top, chain, Privates::kOwn, Effort::kQuick);
+  const BufferId buffer =
+      dependent_buffer(b, program, top, chain, Privatization::kAlways, Effort::kQuick);
   if (!buffer.valid()) return {};
   const Result<void> commuting = check_commuting(b, program, top, chain, buffer);
   if (commuting.ok()) return {};
   const bool apart =
-      !dependent_buffer(b, program, top, chain, Privates::kOwn, Effort::kExact).valid();
+      !dependent_buffer(b, program, top, chain, Privatization::kAlways, Effort::kExact).valid();
   return apart ? Result<void>() : commuting;
 }
 
-Result<ReorderPlan> plan_reorder(const Program& program, const ReorderArgs& args) {
-  if (args.loops.empty()) return error(Diag::kLoopListEmpty, std::string("reorder"));
+Result<ReorderPlan> plan_reorder(const Program& program, const std::vector<LoopId>& ids) {
+  if (ids.empty()) return error(Diag::kLoopListEmpty, std::string("reorder"));
   ReorderPlan plan;
-  PRUNERC_TRY(const std::vector<const Loop*> chain, find_chain(program, args, &plan.site_));
-  plan.body_ = chain.back()->body;
+  PRUNERC_TRY(const std::vector<const Loop*> chain, find_chain(program, ids, &plan.site));
+  plan.body = chain.back()->body;
   std::size_t next = 0;
   for (const Loop* loop : chain) {
-    if (named(args, loop->id)) {
-      const LoopId wanted = args.loops[next++];
+    if (named(ids, loop->id)) {
+      const LoopId wanted = ids[next++];
       loop = *std::find_if(chain.begin(), chain.end(),
                            [&](const Loop* other) { return other->id == wanted; });
     }
-    plan.order_.push_back(loop);
+    plan.order.push_back(loop);
   }
-  if (plan.order_ == chain) return plan;
+  if (plan.order == chain) return plan;
   for (const Loop* loop : chain) {
     // What a parallel or vectorized loop promises holds for the loops around it as they are.
     if (loop->loop_kind != LoopKind::kSerial && loop->loop_kind != LoopKind::kUnrolled) {
@@ -128,28 +108,26 @@ Result<ReorderPlan> plan_reorder(const Program& program, const ReorderArgs& args
     }
   }
   PRUNERC_TRY_VOID(
-      on_instance(program, [&] { return check_order_free(program, plan.site_, chain); }));
+      on_instance(program, [&] { return check_order_free(program, plan.site, chain); }));
   return plan;
 }
 
 Applied apply_reorder(const Program& program, const ReorderPlan& plan) {
   IrBuilder b(program);
-  Stmt nest = plan.body();
-  for (std::size_t i = plan.order().size(); i-- > 0;) {
-    Loop copy = *plan.order()[i];
+  Stmt nest = plan.body;
+  for (std::size_t i = plan.order.size(); i-- > 0;) {
+    Loop copy = *plan.order[i];
     copy.body = nest;
     nest = b.loop(copy);
   }
-  Applied out;
-  out.program = b.finish(replace_at(b, plan.site(), nest));
-  return out;
+  return {b.finish(replace_at(b, plan.site, nest)), {}, {}};
 }
 
 }  // namespace
 
 template <>
 Result<Applied> run<PrimitiveKind::kReorder>(const Program& program, const Call& call) {
-  PRUNERC_TRY(const ReorderPlan plan, plan_reorder(program, {call.loops(0)}));
+  PRUNERC_TRY(const ReorderPlan plan, plan_reorder(program, call.loops(0)));
   return apply_reorder(program, plan);
 }
 

@@ -1,33 +1,20 @@
-// rfactor(loop, axis):
-//     for i { for k in K @L { for m { B: [i, k, m]  init { T[i] = 0 }  T[i] = T[i] + f(i, k, m) } }
-//     }
-//   ~>  rfactor(@L, 1)
-//     for i {
-//       for k in K @L { for m { B_rf: [i, k, m]  init { T_rf[i, k] = 0 }  T_rf[i, k] = T_rf[i, k] +
-//       f(i, k, m) } } for k' in K   { B: init { T[i] = 0 }  T[i] = T[i] + T_rf[i, k'] } }
-//
-// B_rf's loops keep their ids; B keeps its block id and gets new loops: copies of the spatial loops
-// that stood inside the outermost reduction loop, then one over the new axis.
-//
-// The accumulation may be one of tuples: then each of its buffers gets a partial one. How partial
-// results combine is known (accumulator.h: argmax, online softmax), declared by the block or read
-// off its body (combiner.h).
-//
-// Requires: B stands in no other block, has an init, accumulates in a known way from nothing, is
-// the sole writer of T; L is serial and feeds reduction variables only; from the
-// outermost reduction loop down each loop holds one statement and none feeds a spatial and a
-// reduction variable; where the guard mentions L it holds at the start of every partial result;
-// each instance occurs once. Legal because: the reducer is associative and commutative. Float
-// rounding may change. Cost: O(size of B and its loops).
+// rfactor(@L, 0): partial results of a reduction loop, one per iteration, on a new axis.
+// Needs: a known, declared or found combiner (DESIGN.md, D27); @L serial, for reduction variables
+// only, in a chain from the outermost reduction loop down; each instance once; where the guard
+// mentions @L it holds at the start of each partial result. After: floats may round otherwise.
+//   for k in 8 @L { block @B [r: R(8) = k] { init { T[0] = 0f32 } T[0] = T[0] + X[r] } }
+// ~>
+//   for k in 8 @L { block "T_rf" @B1 [r: S(8) = k] { T_rf[r, 0] = X[r] } }
+//   for k in 8 { block @B [r: R(8) = k] { init { T[0] = 0f32 } T[0] = T[0] + T_rf[r, 0] } }
 #include "ir/analysis/accumulator.h"
 #include "ir/analysis/combiner.h"
 #include "ir/analysis/prove.h"
 #include "ir/analysis/region.h"
 #include "ir/analysis/simplify.h"
+#include "schedule/legality/dataflow.h"
+#include "schedule/legality/instance_order.h"
 #include "schedule/primitive.h"
-#include "schedule/primitive/flow.h"
-#include "schedule/primitive/nest.h"
-#include "schedule/primitive/reducer.h"
+#include "schedule/rewrite/nest.h"
 
 #include <algorithm>
 #include <limits>
@@ -39,37 +26,29 @@ namespace {
 
 using namespace ir;  // NOLINT(google-build-using-namespace)
 
-class RfactorPlan {
- public:
-  const Site& block_site() const { return block_site_; }
-  const Block& block() const { return *block_site_.block(); }
-  const Loop& loop() const { return *loop_; }
+struct RfactorPlan {
+  Site block_site;
+  const Loop* loop = nullptr;
   /// Either the one or the other.
-  const std::optional<Accumulator>& how() const { return how_; }
-  const std::optional<Tuple>& tuple() const { return tuple_; }
+  std::optional<Accumulator> accumulator;
+  std::optional<Tuple> tuple;
+  /// Loops from the outermost reduction loop down.
+  std::vector<const Loop*> inner;
+  int64_t axis = 0;
+
+  const Block& block() const { return *block_site.block(); }
   /// What gets a partial buffer: targets, and a tuple's scratch.
   std::vector<const Store*> stores() const {
-    if (how_) return how_->targets;
+    if (accumulator) return accumulator->targets;
     std::vector<const Store*> out;
-    for (const TupleStore& s : tuple_->step) out.push_back(s.store);
+    for (const TupleStore& s : tuple->step) out.push_back(s.store);
     return out;
   }
   /// The place of the new dimension among those of a buffer; negative axes count from the end.
-  std::size_t axis(const Store& store) const {
+  std::size_t axis_in(const Store& store) const {
     const int64_t rank = static_cast<int64_t>(store.indices.size());
-    return static_cast<std::size_t>(axis_ < 0 ? axis_ + rank + 1 : axis_);
+    return static_cast<std::size_t>(axis < 0 ? axis + rank + 1 : axis);
   }
-  /// Loops from the outermost reduction loop down.
-  const std::vector<const Loop*>& inner() const { return inner_; }
-
- private:
-  friend Result<RfactorPlan> plan_rfactor(const Program&, LoopId, int64_t);
-  Site block_site_;
-  const Loop* loop_ = nullptr;
-  std::optional<Accumulator> how_;
-  std::optional<Tuple> tuple_;
-  std::vector<const Loop*> inner_;
-  int64_t axis_ = 0;
 };
 
 bool feeds_spatial(const Loop& loop, const Block& block) {
@@ -118,34 +97,35 @@ Result<void> check_guard(IrBuilder& b, const Block& block, const Loop& loop,
 
 Result<RfactorPlan> plan_rfactor(const Program& program, LoopId id, int64_t axis) {
   RfactorPlan plan;
-  const Flow flow(program);
+  const Dataflow flow(program);
   PRUNERC_TRY(const Site loop_site, find_loop(program, id));
-  plan.loop_ = loop_site.loop();
-  PRUNERC_TRY_VOID(check_plain(*plan.loop_));
-  const std::vector<const Block*> below = leaf_blocks(plan.loop_->body);
+  plan.loop = loop_site.loop();
+  PRUNERC_TRY_VOID(check_serial(*plan.loop));
+  const std::vector<const Block*> below = leaf_blocks(plan.loop->body);
   if (below.size() != 1) return error(Diag::kLoopNotReduction, id);
   const Block& block = *below[0];
   PRUNERC_TRY(const std::size_t place, flow.find(block.id));
-  PRUNERC_TRY(plan.block_site_, find_block(program, block.id));
-  if (!feeds_reduction(*plan.loop_, block) || feeds_spatial(*plan.loop_, block)) {
+  PRUNERC_TRY(plan.block_site, find_block(program, block.id));
+  if (!feeds_reduction(*plan.loop, block) || feeds_spatial(*plan.loop, block)) {
     return error(Diag::kLoopNotReduction, id);
   }
   if (!block.init.defined()) return error(Diag::kBlockNoInit, block.id);
   IrBuilder b(program);
-  plan.how_ = match_accumulator(b, block);
-  if (plan.how_ && !starts_from_nothing(b, *plan.how_, block)) plan.how_.reset();
-  if (!plan.how_) {
+  plan.accumulator = match_accumulator(b, block);
+  if (plan.accumulator && !starts_from_nothing(b, *plan.accumulator, block))
+    plan.accumulator.reset();
+  if (!plan.accumulator) {
     std::string fault;
     const std::optional<CombinedTuple> found = find_combiner(b, block, &fault);
     if (!fault.empty()) return error(Diag::kReducerForm, block.id, fault);
     if (!found) return error(Diag::kReducerUnknown, block.id);
-    plan.tuple_ = found->tuple;
+    plan.tuple = found->tuple;
   }
   PRUNERC_TRY_VOID(check_sole_writer(flow, place));
   for (const Loop* loop : flow[place].loops) {
-    if (!plan.inner_.empty() || feeds_reduction(*loop, block)) plan.inner_.push_back(loop);
+    if (!plan.inner.empty() || feeds_reduction(*loop, block)) plan.inner.push_back(loop);
   }
-  PRUNERC_TRY_VOID(check_loops(block, *plan.loop_, plan.inner_));
+  PRUNERC_TRY_VOID(check_loops(block, *plan.loop, plan.inner));
   int64_t rank = std::numeric_limits<int64_t>::max();
   for (const Store* store : plan.stores()) {
     rank = std::min(rank, static_cast<int64_t>(store->indices.size()));
@@ -153,11 +133,11 @@ Result<RfactorPlan> plan_rfactor(const Program& program, LoopId id, int64_t axis
   if (axis < -(rank + 1) || axis > rank) {
     return error(Diag::kAxisRange, axis, -(rank + 1), rank);
   }
-  plan.axis_ = axis;
+  plan.axis = axis;
   PRUNERC_TRY_VOID(on_instance(program, [&]() -> Result<void> {
     const std::string fault = order_fault(b, block);
     if (!fault.empty()) return error(Diag::kBlockOrderFixed, block.id, fault);
-    return check_guard(b, block, *plan.loop_, flow[place].loops);
+    return check_guard(b, block, *plan.loop, flow[place].loops);
   }));
   return plan;
 }
@@ -170,14 +150,14 @@ class RfactorRewriter {
   Applied run() {
     for (const Store* store : plan_.stores()) {
       const Buffer target = program_.buffer(store->buffer);
-      const std::vector<Expr> shape = with_axis(*store, target.shape, plan_.loop().extent);
+      const std::vector<Expr> shape = with_axis(*store, target.shape, plan_.loop->extent);
       partial_.push_back(b_.add_buffer(std::string(target.name) + "_rf", target.dtype, shape,
                                        target.scope, BufferRole::kIntermediate));
     }
     const Stmt partial = partial_block();
     const Stmt combine = combine_nest();
-    const Stmt root = replace_at(b_, plan_.block_site(), partial);
-    const Site site = find_loop_in(root, plan_.inner()[0]->id);
+    const Stmt root = replace_at(b_, plan_.block_site, partial);
+    const Site site = find_loop_in(root, plan_.inner[0]->id);
     out_.program = b_.finish(replace_at(b_, site, b_.seq({site.path.back(), combine})));
     return std::move(out_);
   }
@@ -185,7 +165,7 @@ class RfactorRewriter {
  private:
   std::vector<Expr> with_axis(const Store& store, std::span<const Expr> dims, Expr added) const {
     std::vector<Expr> out(dims.begin(), dims.end());
-    out.insert(out.begin() + static_cast<std::ptrdiff_t>(plan_.axis(store)), added);
+    out.insert(out.begin() + static_cast<std::ptrdiff_t>(plan_.axis_in(store)), added);
     return out;
   }
 
@@ -212,7 +192,7 @@ class RfactorRewriter {
   }
 
   Stmt combine_tuple(Expr on_axis) {
-    const Tuple& tuple = *plan_.tuple();
+    const Tuple& tuple = *plan_.tuple;
     // Read again, as nodes of the new program.
     const Combiner& combiner = *read_combiner(b_, plan_.block())->combiner;
     const std::vector<const Store*> stores = plan_.stores();
@@ -246,9 +226,9 @@ class RfactorRewriter {
     const Var* on_axis = nullptr;
     VarRanges ranges;
     bool reduces = false;
-    for (const Loop* loop : plan_.inner()) {
+    for (const Loop* loop : plan_.inner) {
       if (!feeds_reduction(*loop, old)) continue;
-      const bool factored = loop == &plan_.loop();
+      const bool factored = loop == &*plan_.loop;
       const Var* var = add("v" + std::string(loop->var->name), loop->extent,
                            factored ? IterKind::kSpatial : IterKind::kReduce, loop->var);
       by_loop[loop->var->id] = var;
@@ -261,7 +241,7 @@ class RfactorRewriter {
       by_iter[iter.var->id] = simplify(b_, substitute(b_, iter.binding, by_loop), ranges);
     }
     block.iters = iters;
-    if (plan_.tuple()) {
+    if (plan_.tuple) {
       block.init = on_partials(old.init, by_iter, on_axis);
       block.body = on_partials(old.body, by_iter, on_axis);
     } else {
@@ -273,15 +253,15 @@ class RfactorRewriter {
 
   void accumulate_partial(Block& block, const VarMap& by_iter, Expr on_axis, bool reduces) {
     const std::vector<Held> targets = partials(by_iter, on_axis);
-    const Accumulator& how = *plan_.how();
+    const Accumulator& accumulator = *plan_.accumulator;
     std::vector<Expr> element;
-    for (Expr part : how.element) {
+    for (Expr part : accumulator.element) {
       element.push_back(part.defined() ? substitute(b_, part, by_iter) : Expr());
     }
     // A sum of one element is that element; a tuple needs its step.
-    const bool accumulates = reduces || how.kind != AccumulatorKind::kSingle;
-    block.init = accumulates ? start_from_nothing(b_, how, targets) : Stmt();
-    block.body = accumulates ? accumulate(b_, how, targets, element)
+    const bool accumulates = reduces || accumulator.kind != AccumulatorKind::kSingle;
+    block.init = accumulates ? start_from_nothing(b_, accumulator, targets) : Stmt();
+    block.body = accumulates ? accumulate(b_, accumulator, targets, element)
                              : b_.store(targets[0].buffer, targets[0].indices, element[0]);
   }
 
@@ -292,7 +272,7 @@ class RfactorRewriter {
     std::vector<const Loop*> copied;
     std::vector<const Var*> vars;
     VarRanges ranges;
-    for (const Loop* loop : plan_.inner()) {
+    for (const Loop* loop : plan_.inner) {
       if (feeds_reduction(*loop, old)) {
         by_loop[loop->var->id] = b_.int_imm(0);
         continue;
@@ -302,8 +282,8 @@ class RfactorRewriter {
       by_loop[loop->var->id] = vars.back();
       ranges.bind(vars.back(), loop->extent);
     }
-    const Var* axis_loop = b_.fresh_var(plan_.loop().var->name);
-    const Var* axis_iter = b_.fresh_var("v" + std::string(plan_.loop().var->name));
+    const Var* axis_loop = b_.fresh_var(plan_.loop->var->name);
+    const Var* axis_iter = b_.fresh_var("v" + std::string(plan_.loop->var->name));
     Block block = old;
     std::vector<IterVar> iters;
     for (const IterVar& iter : old.iters) {
@@ -311,19 +291,20 @@ class RfactorRewriter {
       iters.push_back(iter);
       iters.back().binding = substitute(b_, iter.binding, by_loop);
     }
-    iters.push_back({axis_iter, plan_.loop().extent, IterKind::kReduce, axis_loop});
+    iters.push_back({axis_iter, plan_.loop->extent, IterKind::kReduce, axis_loop});
     block.iters = iters;
     if (old.guard.defined()) block.guard = start_guard(by_loop, ranges);
-    if (plan_.tuple()) {
+    if (plan_.tuple) {
       block.body = combine_tuple(axis_iter);
       block.init = clone_with_fresh_ids(b_, block.init);
     } else {
       std::vector<Held> targets;
-      for (const Store* store : plan_.how()->targets) {
+      for (const Store* store : plan_.accumulator->targets) {
         targets.push_back({store->buffer, {store->indices.begin(), store->indices.end()}});
       }
       const std::vector<Held> from = partials({}, axis_iter);
-      block.body = accumulate(b_, *plan_.how(), targets, element_of(b_, *plan_.how(), from));
+      block.body =
+          accumulate(b_, *plan_.accumulator, targets, element_of(b_, *plan_.accumulator, from));
     }
     rebuild_accesses(b_, block);
     return nest(copied, vars, axis_loop, b_.block(block));
@@ -332,7 +313,7 @@ class RfactorRewriter {
   // The guard where all reduction loops are 0.
   Expr start_guard(const VarMap& by_loop, const VarRanges& ranges) {
     VarRanges known = ranges;
-    for (const Loop* loop : plan_.block_site().outer_loops()) {
+    for (const Loop* loop : plan_.block_site.outer_loops()) {
       known.bind(loop->var, loop->extent);
     }
     return simplify(b_, substitute(b_, plan_.block().guard, by_loop), known);
@@ -342,7 +323,7 @@ class RfactorRewriter {
             const Var* axis_loop, Stmt body) {
     std::vector<LoopId> ids;
     for (std::size_t i = 0; i <= copied.size(); ++i) ids.push_back(b_.fresh_loop_id());
-    body = make_loop(b_, axis_loop, plan_.loop().extent, body, ids.back());
+    body = make_loop(b_, axis_loop, plan_.loop->extent, body, ids.back());
     for (std::size_t i = copied.size(); i-- > 0;) {
       Loop copy = *copied[i];
       copy.id = ids[i];

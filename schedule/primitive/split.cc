@@ -1,19 +1,17 @@
-// split(loop, factors):
-//     for i in N @L { S(i) }
-//   ~>
-//     for i_0 in f0 @L0 { for i_1 in f1 @L1 { S(i_0*f1 + i_1)  where i_0*f1 + i_1 < N, unless f0*f1
-//     = N } }
-//
-// Requires: L serial, without attributes; N and the factors constant; at most one factor inferred
-// (-1, rounded up); a guarded split needs only blocks below, which take the guard. Legal because:
-// (i_0, i_1) -> i_0*f1 + i_1 is injective and keeps the order on the guarded domain; DESIGN.md, D7.
-// Cost: O(loops and bindings below L).
+// split(@L, [-1, 4]): a loop becomes a nest, outermost first; one factor may be inferred, rounded
+// up. Needs: @L serial, without attributes; where the factors reach over the extent, only blocks
+// below, which take the guard. After: the old iterations in the old order, each once (DESIGN.md,
+// D7).
+//   for i in 10 @L { block @B [v: S(10) = i] { T[v] = X[v] } }
+// ~>
+//   for i_0 in 3 @L0 { for i_1 in 4 @L1 {
+//     block @B [v: S(10) = i_0*4 + i_1] where i_0*4 + i_1 < 10 { T[v] = X[v] } } }
 #include "ir/analysis/linear.h"
 #include "ir/analysis/prove.h"
 #include "ir/analysis/simplify.h"
 #include "ir/equal.h"
 #include "schedule/primitive.h"
-#include "schedule/primitive/site.h"
+#include "schedule/rewrite/site.h"
 
 #include <memory>
 #include <string>
@@ -24,27 +22,16 @@ namespace {
 
 using namespace ir;  // NOLINT(google-build-using-namespace)
 
-// Keeps every index of the padded domain far from overflow.
-constexpr int64_t kMaxExtent = int64_t{1} << 40;
-
 struct SplitArgs {
   LoopId loop;
   std::vector<int64_t> factors;  // with tile parameters: those of the witness
 };
 
-class SplitPlan {
- public:
-  IrBuilder& builder() const { return *builder_; }
-  const Site& site() const { return site_; }
-  const std::vector<Expr>& factors() const { return factors_; }
-  bool needs_guard() const { return needs_guard_; }
-
- private:
-  friend Result<SplitPlan> plan_split(const Program&, const Call&);
-  std::unique_ptr<IrBuilder> builder_;  // owns the factors
-  Site site_;
-  std::vector<Expr> factors_;
-  bool needs_guard_ = false;
+struct SplitPlan {
+  std::unique_ptr<IrBuilder> builder;  // owns the factors
+  Site site;
+  std::vector<Expr> factors;
+  bool needs_guard = false;
 };
 
 // Product of the given factors; the position of the inferred one (or -1) goes to `inferred`.
@@ -100,24 +87,24 @@ Expr inferred_factor(IrBuilder& b, Expr extent, Expr product, const VarRanges& r
 Result<SplitPlan> plan_split(const Program& program, const Call& call) {
   const SplitArgs args{call.loop(0), call.integers(1)};
   SplitPlan plan;
-  PRUNERC_TRY(plan.site_, find_loop(program, args.loop));
-  const Loop& loop = *plan.site_.loop();
-  PRUNERC_TRY_VOID(check_plain(loop));
+  PRUNERC_TRY(plan.site, find_loop(program, args.loop));
+  const Loop& loop = *plan.site.loop();
+  PRUNERC_TRY_VOID(check_serial(loop));
   PRUNERC_TRY_VOID(check_extent(loop));
   if (args.factors.empty()) return error(Diag::kSplitNoFactor, args.loop);
   int inferred = -1;
   PRUNERC_TRY_VOID(known_product(args, &inferred));
-  plan.builder_ = std::make_unique<IrBuilder>(program);
-  IrBuilder& b = *plan.builder_;
-  plan.factors_ = call.sizes(b, 1);
+  plan.builder = std::make_unique<IrBuilder>(program);
+  IrBuilder& b = *plan.builder;
+  plan.factors = call.sizes(b, 1);
   const VarRanges ranges(program.domain());
   Expr product = b.int_imm(1);
-  for (std::size_t i = 0; i < plan.factors_.size(); ++i) {
-    if (static_cast<int>(i) != inferred) product = times(b, product, plan.factors_[i]);
+  for (std::size_t i = 0; i < plan.factors.size(); ++i) {
+    if (static_cast<int>(i) != inferred) product = times(b, product, plan.factors[i]);
   }
   if (inferred >= 0) {
     const Expr factor = inferred_factor(b, loop.extent, product, ranges);
-    plan.factors_[static_cast<std::size_t>(inferred)] = factor;
+    plan.factors[static_cast<std::size_t>(inferred)] = factor;
     product = times(b, product, factor);
   }
   const std::optional<int64_t> covered = constant(product);
@@ -125,22 +112,22 @@ Result<SplitPlan> plan_split(const Program& program, const Call& call) {
   if (covered && extent && *covered < *extent) {
     return error(Diag::kSplitFactorMismatch, *covered, args.loop, *extent);
   }
-  plan.needs_guard_ = !is_exact(b, product, loop.extent, ranges);
-  if (plan.needs_guard_) PRUNERC_TRY_VOID(check_holds_blocks(loop));
+  plan.needs_guard = !is_exact(b, product, loop.extent, ranges);
+  if (plan.needs_guard) PRUNERC_TRY_VOID(check_holds_blocks(loop));
   return plan;
 }
 
 Applied apply_split(const Program& program, const SplitPlan& plan) {
-  IrBuilder& b = plan.builder();
-  const Loop& loop = *plan.site().loop();
-  const std::vector<Expr>& factors = plan.factors();
+  IrBuilder& b = *plan.builder;
+  const Loop& loop = *plan.site.loop();
+  const std::vector<Expr>& factors = plan.factors;
   std::vector<const Var*> vars;
   std::vector<LoopId> ids;
   for (std::size_t i = 0; i < factors.size(); ++i) {
     vars.push_back(b.fresh_var(std::string(loop.var->name) + "_" + std::to_string(i)));
     ids.push_back(b.fresh_loop_id());
   }
-  VarRanges ranges = ranges_at(program, plan.site());
+  VarRanges ranges = ranges_at(program, plan.site);
   Expr sum;
   Expr stride = b.int_imm(1);
   for (std::size_t i = factors.size(); i-- > 0;) {
@@ -149,13 +136,13 @@ Applied apply_split(const Program& program, const SplitPlan& plan) {
     sum = sum.defined() ? b.add(term, sum) : term;
     stride = times(b, factors[i], stride);
   }
-  const Expr guard = plan.needs_guard() ? b.lt(sum, loop.extent) : Expr();
+  const Expr guard = plan.needs_guard ? b.lt(sum, loop.extent) : Expr();
   Stmt nest = rebind(b, loop.body, {{loop.var->id, sum}}, guard, ranges);
   for (std::size_t i = factors.size(); i-- > 0;) {
     nest = make_loop(b, vars[i], factors[i], nest, ids[i]);
   }
   Applied out;
-  out.program = b.finish(replace_at(b, plan.site(), nest));
+  out.program = b.finish(replace_at(b, plan.site, nest));
   out.outputs.assign(ids.begin(), ids.end());
   return out;
 }

@@ -1,6 +1,6 @@
 #include "search/draft/draft_space.h"
 
-#include "schedule/parametric.h"
+#include "schedule/parametric/parametric.h"
 
 #include <chrono>
 #include <functional>

@@ -2,8 +2,8 @@
 
 #include "ir/support/check.h"
 #include "ir/tile_space.h"
-#include "schedule/factor.h"
 #include "schedule/schedule.h"
+#include "schedule/trace/factor.h"
 
 #include <algorithm>
 #include <memory>

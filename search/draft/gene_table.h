@@ -4,7 +4,7 @@
 #define PRUNERC_SEARCH_DRAFT_GENE_TABLE_H_
 
 #include "ir/support/rng.h"
-#include "schedule/trace.h"
+#include "schedule/trace/trace.h"
 
 #include <cstdint>
 #include <map>

@@ -1,6 +1,6 @@
 #include "search/learn/inputs.h"
 
-#include "schedule/trace_tokens.h"
+#include "schedule/trace/tokens.h"
 
 #include <algorithm>
 #include <array>

@@ -8,7 +8,7 @@
 #include "costmodel/model/batch.h"
 #include "costmodel/model/options.h"
 #include "ir/support/parallel.h"
-#include "schedule/parametric.h"
+#include "schedule/parametric/parametric.h"
 #include "search/sampler.h"
 #include "search/space.h"
 #include "search/task.h"

@@ -1,7 +1,7 @@
 #include "ir/analysis/loop_index.h"
 #include "ir/support/rng.h"
 #include "ir/visit.h"
-#include "schedule/factor.h"
+#include "schedule/trace/factor.h"
 #include "search/sketch_rule/rule.h"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 #define PRUNERC_SEARCH_SKETCH_RULE_GPU_MATRIX_H_
 
 #include "ir/tensor/intrinsic.h"
-#include "schedule/mapping.h"
+#include "schedule/mapping/mapping.h"
 #include "search/sketch_rule/rule.h"
 
 #include <array>

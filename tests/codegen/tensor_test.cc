@@ -1,6 +1,6 @@
 // Tensor intrinsics in compiled code: the right instruction, the interpreter's result, or a reason.
 #include "ir/printer.h"
-#include "schedule/mapping.h"
+#include "schedule/mapping/mapping.h"
 #include "schedule/schedule.h"
 #include "tests/codegen/kernel_run.h"
 #include "tests/support/check.h"

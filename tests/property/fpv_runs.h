@@ -2,7 +2,7 @@
 #ifndef PRUNERC_TESTS_PROPERTY_FPV_RUNS_H_
 #define PRUNERC_TESTS_PROPERTY_FPV_RUNS_H_
 
-#include "schedule/trace.h"
+#include "schedule/trace/trace.h"
 
 #include <cstdint>
 #include <map>

@@ -1,5 +1,5 @@
 #include "ir/tensor/intrinsic.h"
-#include "schedule/mapping.h"
+#include "schedule/mapping/mapping.h"
 #include "tests/property/random_step.h"
 
 #include <vector>

@@ -1,5 +1,5 @@
 // Slices of programs that random primitives made: equal to the operator's on their boxes.
-#include "schedule/slice.h"
+#include "schedule/twin/slice.h"
 
 #include "ir/analysis/ownership.h"
 #include "ir/fpv/fpv.h"

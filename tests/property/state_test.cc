@@ -1,8 +1,7 @@
 // Facts that are kept across random edits are those of a new analysis.
-#include "schedule/state.h"
-
 #include "ir/analysis/loop_index.h"
 #include "ir/printer.h"
+#include "schedule/legality/block_state.h"
 #include "schedule/schedule.h"
 #include "tests/property/random_step.h"
 #include "tests/support/check.h"

@@ -6,7 +6,7 @@
 #include "ir/verify.h"
 #include "ir/visit.h"
 #include "schedule/schedule.h"
-#include "schedule/twin.h"
+#include "schedule/twin/twin.h"
 #include "tests/support/check.h"
 #include "tests/support/gpu_programs.h"
 

@@ -2,7 +2,7 @@
 #include "ir/map.h"
 #include "ir/printer.h"
 #include "ir/visit.h"
-#include "schedule/iteration_kind.h"
+#include "schedule/legality/iteration_kind.h"
 #include "tests/schedule/apply.h"
 #include "tests/schedule/programs.h"
 #include "tests/support/check.h"

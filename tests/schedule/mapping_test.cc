@@ -1,5 +1,5 @@
 // Mappings of operators onto tensor intrinsics.
-#include "schedule/mapping.h"
+#include "schedule/mapping/mapping.h"
 
 #include "ir/fpv/fpv.h"
 #include "ir/printer.h"

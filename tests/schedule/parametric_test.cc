@@ -1,5 +1,5 @@
 // Traces with open decisions: what the program says of its parameters, and what is refused.
-#include "schedule/parametric.h"
+#include "schedule/parametric/parametric.h"
 
 #include "ir/equal.h"
 #include "ir/printer.h"

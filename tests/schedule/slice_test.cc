@@ -1,10 +1,10 @@
 // What is left out of a slice does not matter for its box, what is left in is little.
-#include "schedule/slice.h"
+#include "schedule/twin/slice.h"
 
 #include "ir/fpv/fpv.h"
 #include "ir/printer.h"
 #include "ir/visit.h"
-#include "schedule/shrink.h"
+#include "schedule/twin/shrink.h"
 #include "tests/schedule/programs.h"
 #include "tests/support/check.h"
 #include "tests/support/gpu_programs.h"

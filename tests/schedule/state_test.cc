@@ -1,7 +1,6 @@
 // The facts about blocks as values.
-#include "schedule/state.h"
-
 #include "ir/analysis/loop_index.h"
+#include "schedule/legality/block_state.h"
 #include "schedule/schedule.h"
 #include "tests/schedule/programs.h"
 #include "tests/support/check.h"

@@ -3,7 +3,7 @@
 #ifndef PRUNERC_TESTS_SCHEDULE_TALLY_H_
 #define PRUNERC_TESTS_SCHEDULE_TALLY_H_
 
-#include "schedule/trace.h"
+#include "schedule/trace/trace.h"
 
 #include <array>
 #include <cstddef>

@@ -1,8 +1,8 @@
 // Traces as data: JSON, simplification, postprocessing, other bases; partitioned tiles and places.
 #include "ir/equal.h"
 #include "ir/printer.h"
-#include "schedule/factor.h"
 #include "schedule/primitive.h"
+#include "schedule/trace/factor.h"
 #include "tests/schedule/apply.h"
 #include "tests/schedule/programs.h"
 #include "tests/support/check.h"

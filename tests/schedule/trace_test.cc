@@ -2,8 +2,8 @@
 #include "ir/analysis/loop_index.h"
 #include "ir/equal.h"
 #include "ir/printer.h"
-#include "schedule/factor.h"
-#include "schedule/trace_tokens.h"
+#include "schedule/trace/factor.h"
+#include "schedule/trace/tokens.h"
 #include "tests/schedule/apply.h"
 #include "tests/schedule/programs.h"
 #include "tests/support/check.h"
@@ -285,6 +285,31 @@ TEST_CASE("a fork is independent") {
   CHECK(s.trace().instructions.size() == 1);
   CHECK(fork.trace().instructions.size() == 2);
   CHECK_FALSE(structural_equal(s.program(), fork.program()));
+}
+
+TEST_CASE("the trace in the README replays as printed") {
+  const std::string readme = read_test_file("schedule/README.md");
+  const std::string indent = "\n      ";
+  std::string text;
+  for (std::size_t at = readme.find(indent); at != std::string::npos;
+       at = readme.find(indent, at)) {
+    at += indent.size();
+    text += readme.substr(at, readme.find('\n', at) - at) + "\n";
+    at = readme.find('\n', at);
+  }
+  const Result<Trace> trace = parse_trace(text);
+  REQUIRE_OK(trace);
+  const ir::Program base = parse_or_die(R"(
+program matmul(A: f32[512, 8], B: f32[8, 16]) -> (C: f32[512, 16]) {
+  for i in 512 @L0 { for j in 16 @L1 { for k in 8 @L2 {
+    block "C" @B0 [vi: S(512) = i, vj: S(16) = j, vk: R(8) = k] {
+      init { C[vi, vj] = 0f32 }
+      C[vi, vj] = C[vi, vj] + A[vi, vk]*B[vk, vj]
+  } } } }
+})");
+  const Result<Schedule> replayed = replay(base, *trace);
+  REQUIRE_OK(replayed);
+  CHECK(print(replayed->trace()) == text);
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 // Small twins: what shrinks with what, that tails stay tails, and that the verifier takes the pair.
-#include "schedule/twin.h"
+#include "schedule/twin/twin.h"
 
 #include "ir/fpv/fpv.h"
 #include "ir/printer.h"
 #include "ir/verify.h"
 #include "schedule/schedule.h"
-#include "schedule/shrink.h"
+#include "schedule/twin/shrink.h"
 #include "tests/support/check.h"
 
 #include <catch2/catch.hpp>

@@ -4,7 +4,7 @@
 #include "costmodel/latency/roofline.h"
 #include "costmodel/latency/symbols.h"
 #include "schedule/legality/gpu_limits.h"
-#include "schedule/parametric.h"
+#include "schedule/parametric/parametric.h"
 #include "schedule/schedule.h"
 #include "search/mutate.h"
 #include "search/sampler.h"

@@ -2,7 +2,7 @@
 // that search makes of every operator.
 #include "costmodel/feature/batch.h"
 #include "costmodel/feature/names.h"
-#include "schedule/parametric.h"
+#include "schedule/parametric/parametric.h"
 #include "search/sampler.h"
 #include "search/space.h"
 #include "tests/search/programs.h"

@@ -2,7 +2,7 @@
 
 #include "ir/equal.h"
 #include "ir/printer.h"
-#include "schedule/parametric.h"
+#include "schedule/parametric/parametric.h"
 #include "schedule/schedule.h"
 #include "search/mutate.h"
 #include "search/sampler.h"

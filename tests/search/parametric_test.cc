@@ -1,6 +1,6 @@
 // Parametric sketches: numbers for the parameters give what a replay of the trace with the same
 // decisions gives, for every sketch of every operator.
-#include "schedule/parametric.h"
+#include "schedule/parametric/parametric.h"
 
 #include "search/space.h"
 #include "tests/search/parametric_check.h"

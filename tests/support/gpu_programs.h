@@ -4,7 +4,7 @@
 #define PRUNERC_TESTS_SUPPORT_GPU_PROGRAMS_H_
 
 #include "ir/program.h"
-#include "schedule/trace.h"
+#include "schedule/trace/trace.h"
 
 #include <string>
 #include <string_view>

@@ -3,7 +3,7 @@
 #include "ir/parser.h"
 #include "ir/printer.h"
 #include "ir/verify.h"
-#include "schedule/iteration_kind.h"
+#include "schedule/legality/iteration_kind.h"
 #include "schedule/schedule.h"
 #include "tools/driver/prunerc.h"
 

@@ -3,7 +3,7 @@
 #include "ir/verify.h"
 #include "runtime/cpu/device.h"
 #include "runtime/fill.h"
-#include "schedule/iteration_kind.h"
+#include "schedule/legality/iteration_kind.h"
 #include "schedule/schedule.h"
 #include "search/equality.h"
 #include "search/sampled.h"

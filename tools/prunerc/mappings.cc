@@ -3,7 +3,7 @@
 #include "ir/target.h"
 #include "ir/tensor/intrinsic.h"
 #include "ir/visit.h"
-#include "schedule/mapping.h"
+#include "schedule/mapping/mapping.h"
 #include "tools/prunerc/cli.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 #include "costmodel/feature/batch.h"
-#include "schedule/parametric.h"
+#include "schedule/parametric/parametric.h"
 #include "search/sampler.h"
 #include "search/space.h"
 #include "tests/bench/draft/rows.h"

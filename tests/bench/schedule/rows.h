@@ -4,7 +4,7 @@
 #define PRUNERC_TESTS_BENCH_SCHEDULE_ROWS_H_
 
 #include "ir/program.h"
-#include "schedule/trace.h"
+#include "schedule/trace/trace.h"
 #include "tests/bench/report.h"
 
 #include <cstdint>

@@ -1,0 +1,68 @@
+#include "schedule/legality/elementwise.h"
+
+#include "ir/visit.h"
+
+#include <algorithm>
+#include <string>
+
+namespace prunerc::schedule {
+
+using namespace ir;  // NOLINT(google-build-using-namespace)
+
+Error not_simple(const Block& block, const char* what) {
+  return error(Diag::kBlockNotSimple, block.id, std::string(what));
+}
+
+std::optional<std::vector<int>> variable_subscripts(const Block& block,
+                                                    std::span<const Expr> indices) {
+  std::vector<int> out;
+  for (Expr index : indices) {
+    const Var* var = index.as<Var>();
+    const auto found = std::find_if(
+        block.iters.begin(), block.iters.end(),
+        [&](const IterVar& iter) { return var != nullptr && iter.var->id == var->id; });
+    const int position = static_cast<int>(found - block.iters.begin());
+    if (found == block.iters.end()) {
+      if (constant(index) != 0) return std::nullopt;
+      out.push_back(-1);
+    } else if (std::find(out.begin(), out.end(), position) != out.end()) {
+      return std::nullopt;
+    } else {
+      out.push_back(position);
+    }
+  }
+  for (std::size_t i = 0; i < block.iters.size(); ++i) {
+    const bool used = std::find(out.begin(), out.end(), static_cast<int>(i)) != out.end();
+    if (!used && constant(block.iters[i].extent) != 1) return std::nullopt;
+  }
+  return out;
+}
+
+Result<void> check_pure_store(const Dataflow& flow, std::size_t place) {
+  const Block& block = *flow[place].block;
+  for (const IterVar& iter : block.iters) {
+    if (iter.kind != IterKind::kSpatial) return not_simple(block, "have spatial variables only");
+  }
+  if (block.init.defined()) return not_simple(block, "have no init");
+  const Store* store = block.body.as<Store>();
+  if (store == nullptr) return not_simple(block, "be a single store");
+  if (reads(block, store->buffer)) return not_simple(block, "not read what it writes");
+  return check_sole_writer(flow, place);
+}
+
+Result<std::vector<int>> load_subscripts(const Block& block, BufferId buffer) {
+  std::optional<std::vector<int>> common;
+  bool same = true;
+  walk(block.body.as<Store>()->value, [&](Expr e) {
+    const Load* load = e.as<Load>();
+    if (load == nullptr || load->buffer != buffer) return true;
+    const std::optional<std::vector<int>> found = variable_subscripts(block, load->indices);
+    same &= found.has_value() && (!common || *common == *found);
+    common = found;
+    return true;
+  });
+  if (!same || !common) return not_simple(block, "read the intermediate at distinct variables");
+  return *common;
+}
+
+}  // namespace prunerc::schedule

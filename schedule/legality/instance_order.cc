@@ -1,0 +1,217 @@
+#include "schedule/legality/instance_order.h"
+
+#include "ir/analysis/accumulator.h"
+#include "ir/analysis/carried.h"
+#include "ir/analysis/combiner.h"
+#include "ir/analysis/iter_map.h"
+#include "ir/analysis/linear.h"
+#include "ir/equal.h"
+#include "ir/visit.h"
+#include "schedule/legality/access_region.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace prunerc::schedule {
+
+using namespace ir;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+bool is_unit(Expr extent) { return constant(extent) == 1; }
+
+// The number of the tile that the range is, if it is one: [E*q, E*q + E).
+Expr tile_number(IrBuilder& b, const Range& range, const VarRanges& ranges) {
+  const std::optional<int64_t> extent = constant(range.extent);
+  Linear min = to_linear(b, range.min, ranges);
+  if (!extent || *extent < 1 || min.overflow || min.constant % *extent != 0) return {};
+  min.constant /= *extent;
+  for (Term& term : min.terms) {
+    if (term.coef % *extent != 0) return {};
+    term.coef /= *extent;
+  }
+  return to_expr(b, min);
+}
+
+// Do the spatial variables follow from the elements that are written? Dimensions that an instance
+// writes an interval of count by the number of the tile, or not at all.
+bool element_determines_spatial(IrBuilder& b, const Block& block, const Access& write) {
+  std::vector<const Var*> wanted;
+  VarRanges ranges;
+  for (const IterVar& iter : block.iters) ranges.bind(iter.var, iter.extent);
+  std::vector<Expr> indices;
+  for (const Range& range : write.region) {
+    const Expr index = is_unit(range.extent) ? range.min : tile_number(b, range, ranges);
+    if (index.defined()) indices.push_back(index);
+  }
+  bool each_is_subscript = true;
+  for (const IterVar& iter : block.iters) {
+    if (iter.kind != IterKind::kSpatial || is_unit(iter.extent)) continue;
+    wanted.push_back(iter.var);
+    each_is_subscript &= std::any_of(indices.begin(), indices.end(), [&](Expr index) {
+      const Var* var = index.as<Var>();
+      return var != nullptr && var->id == iter.var->id;
+    });
+  }
+  return each_is_subscript ||
+         detect_iter_map(b, indices, wanted, {}, ranges, IterMapLevel::kBijective).ok();
+}
+
+// value >= 0 as a linear form; nullopt if the condition is no comparison of integers.
+std::optional<Linear> nonnegative(IrBuilder& b, Expr condition, const VarRanges& ranges) {
+  const BinaryNode* node = as_binary(condition);
+  const bool less = condition.kind() == ExprKind::kLt;
+  if (node == nullptr || (!less && condition.kind() != ExprKind::kLe)) return std::nullopt;
+  if (node->lhs.dtype() != DType::kI64) return std::nullopt;
+  Linear out = to_linear(b, node->rhs, ranges) - to_linear(b, node->lhs, ranges);
+  if (less) out.constant -= 1;
+  return out;
+}
+
+// Does fact >= 0 imply goal >= 0? With fact = q*goal + rest and rest <= q - 1 it does, since then
+// q*goal >= 1 - q.
+bool implies(const Linear& fact, const Linear& goal, const VarRanges& ranges) {
+  if (goal.terms.empty()) return goal.constant >= 0;
+  for (const Term& term : fact.terms) {
+    if (compare_atoms(term, goal.terms[0]) != 0) continue;
+    const int64_t q = term.coef / goal.terms[0].coef;
+    if (q < 1) return false;
+    const Interval rest = interval_of(fact - goal * q, ranges);
+    return rest.hi <= q - 1;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool is_identity(ExprKind op, Expr value) {
+  IrBuilder b("identity");
+  return structural_equal(value, identity_of(b, op, value.dtype()));
+}
+
+bool has_reduce_iters(const Block& block) {
+  return std::any_of(block.iters.begin(), block.iters.end(), [](const IterVar& iter) {
+    return iter.kind == IterKind::kReduce && !is_unit(iter.extent);
+  });
+}
+
+namespace {
+
+Touch touch_of(const Block& block, const Access& access, InstancePairs pairs) {
+  Touch out{{}, {}, {}, {access.buffer, {access.region.begin(), access.region.end()}}};
+  for (const IterVar& iter : block.iters) {
+    const bool distinguishes = iter.kind == IterKind::kSpatial || pairs == InstancePairs::kAll;
+    (distinguishes ? out.chain : out.inner).push_back({iter.var, iter.extent});
+  }
+  return out;
+}
+
+/// What a primitive spends on a block whose subscripts have no closed form.
+constexpr ProveOptions kPrimitiveEffort = {.max_points = 20'000};
+
+}  // namespace
+
+Proof instances_meet(const Block& block, const Access& x, const Access& y, InstancePairs pairs,
+                     const ProveOptions& options, const InstanceLimits& limits) {
+  Touch from = touch_of(block, x, pairs);
+  Touch to = touch_of(block, y, pairs);
+  for (Touch* touch : {&from, &to}) {
+    for (const Loop* loop : limits.loops) touch->inner.push_back({loop->var, loop->extent});
+    touch->conditions = limits.conditions;
+  }
+  return share_element(from, to, PointOrder::kDifferent, VarRanges(), options);
+}
+
+std::string accumulation_fault(IrBuilder& b, const Block& block) {
+  Stmt inside = block.body;
+  while (const Loop* loop = inside.as<Loop>()) inside = loop->body;
+  if (match_reducer(block, inside) || match_accumulator(b, block)) return {};
+  std::string fault;
+  if (find_combiner(b, block, &fault)) return {};
+  return fault.empty() ? "its reduction is no sum, product, minimum or maximum into one element"
+                       : "its combiner does not hold: " + fault;
+}
+
+std::string order_fault(IrBuilder& b, const Block& block) {
+  for (const IterVar& iter : block.iters) {
+    if (iter.kind == IterKind::kOpaque && !is_unit(iter.extent)) {
+      return "variable '" + std::string(iter.var->name) + "' is opaque";
+    }
+  }
+  for (const Access& write : block.writes) {
+    if (!element_determines_spatial(b, block, write) &&
+        instances_meet(block, write, write, InstancePairs::kSpatial, kPrimitiveEffort) !=
+            Proof::kNo) {
+      return "its spatial variables may write one element twice";
+    }
+    for (const Access& read : block.reads) {
+      if (read.buffer == write.buffer && !same_region(read, write) &&
+          instances_meet(block, read, write, InstancePairs::kAll, kPrimitiveEffort) != Proof::kNo) {
+        return "it reads other elements of a buffer that it writes";
+      }
+    }
+  }
+  return has_reduce_iters(block) ? accumulation_fault(b, block) : std::string();
+}
+
+Result<void> check_instances_once(IrBuilder& b, const Block& block,
+                                  const std::vector<const Loop*>& loops, const VarRanges& ranges) {
+  std::vector<const Var*> vars;
+  for (const Loop* loop : loops) vars.push_back(loop->var);
+  std::vector<Expr> bindings;
+  for (const IterVar& iter : block.iters) bindings.push_back(iter.binding);
+  // What is injective without the guard is so with it; a guard may relate loops that are not asked
+  // about.
+  IterMapResult found = detect_iter_map(b, bindings, vars, {}, ranges, IterMapLevel::kBijective);
+  if (!found.ok() && block.guard.defined()) {
+    found = detect_iter_map(b, bindings, vars, block.guard, ranges, IterMapLevel::kBijective);
+  }
+  if (!found.ok()) {
+    return error(Diag::kBlockOrderFixed, block.id, std::string(to_string(found.error)));
+  }
+  for (std::size_t i = 0; i < bindings.size(); ++i) {
+    if (block.iters[i].kind == IterKind::kSpatial) continue;
+    bool from_zero = found.map.indices[i].base.is_constant(0);
+    for (const IterSplit& split : found.map.indices[i].splits) {
+      // A part of several loops fused together does not ascend in another order of these loops.
+      const IterMark& mark = found.map.marks[static_cast<std::size_t>(split.mark)];
+      const bool is_loop = mark.var.defined();
+      const bool is_whole = split.lower.degree == 0 && split.lower.coef == 1 &&
+                            compare_atoms(split.extent, mark.extent) == 0 &&
+                            split.extent.coef == mark.extent.coef;
+      from_zero &= split.scale.coef > 0 && (is_loop || is_whole);
+    }
+    if (!from_zero) {
+      return error(Diag::kBlockOrderFixed, block.id,
+                   std::string("a reduction variable does not ascend from 0"));
+    }
+  }
+  return {};
+}
+
+Expr guard_within_domain(IrBuilder& b, const Block& block, const VarRanges& ranges) {
+  if (!block.guard.defined()) return {};
+  std::vector<Linear> facts;
+  for (const IterVar& iter : block.iters) {
+    const Linear binding = to_linear(b, iter.binding, ranges);
+    Linear below = to_linear(b, iter.extent, ranges) - binding;
+    below.constant -= 1;
+    facts.push_back(binding);
+    facts.push_back(below);
+  }
+  Expr out;
+  for (Expr conjunct : conjuncts(block.guard)) {
+    const std::optional<Linear> goal = nonnegative(b, conjunct, ranges);
+    const bool implied = goal && std::any_of(facts.begin(), facts.end(), [&](const Linear& fact) {
+                           return implies(fact, *goal, ranges);
+                         });
+    if (!implied) out = conjoin(b, out, conjunct);
+  }
+  return out;
+}
+
+bool guard_cuts_only_domain(IrBuilder& b, const Block& block, const VarRanges& ranges) {
+  return !guard_within_domain(b, block, ranges).defined();
+}
+
+}  // namespace prunerc::schedule

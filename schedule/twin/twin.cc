@@ -1,0 +1,257 @@
+#include "schedule/twin/twin.h"
+
+#include "ir/visit.h"
+#include "schedule/primitive.h"
+#include "schedule/schedule.h"
+#include "schedule/twin/shrink.h"
+
+#include <algorithm>
+#include <limits>
+#include <unordered_map>
+#include <vector>
+
+namespace prunerc::schedule {
+namespace {
+
+using ir::LoopId;
+
+constexpr int64_t kUncapped = std::numeric_limits<int64_t>::max();
+/// Times the cost of a twin: what a base may cost that is its own for want of a smaller one.
+constexpr int64_t kUnshrunk = 8;
+
+// How far sizes are cut down: sampled ones to `tile`, loops that nothing splits to `unsplit`.
+struct Caps {
+  int64_t tile = kUncapped;
+  int64_t outer = 4;
+  int64_t unsplit = 8;
+};
+constexpr Caps kLevels[] = {{kUncapped, 4, 8}, {kUncapped, 2, 4}, {8, 4, 8}, {4, 4, 8},
+                            {3, 4, 4},         {3, 2, 4},         {2, 2, 4}};
+
+// At most `cap`, and a multiple of the powers of two that the extent is a multiple of, so that
+// fused loops are divided as they were.
+int64_t small_like(int64_t extent, int64_t cap) {
+  if (extent <= cap) return extent;
+  if (extent % 2 != 0) return cap - 1;
+  return extent % 4 != 0 && cap > 2 ? cap - 2 : cap;
+}
+
+// The decision with smaller sizes, none of them 1 that was not.
+Decision cut(const DecisionSpace& space, const Decision& decision, const Caps& caps) {
+  if (caps.tile == kUncapped && space.primitive == PrimitiveKind::kSampleCategorical)
+    return decision;
+  Decision out = decision;
+  if (space.primitive == PrimitiveKind::kSampleCategorical) {
+    const auto now = static_cast<std::size_t>(decision[0]);
+    if (now >= space.values.size() || space.values[now] <= caps.tile) return out;
+    // The largest value that is allowed; the smallest that is not 1 if none is. Divisors of what it
+    // was come first: they divide what it divided.
+    bool has_divisor = false;
+    for (std::size_t i = 0; i < space.values.size(); ++i) {
+      const int64_t best = space.values[static_cast<std::size_t>(out[0])];
+      const int64_t value = space.values[i];
+      if (value < 2 || value >= space.values[now]) continue;
+      const bool divides = space.values[now] % value == 0;
+      if (has_divisor && !divides) continue;
+      const bool better = best > caps.tile ? value < best : value > best && value <= caps.tile;
+      if (better || (divides && !has_divisor && value <= caps.tile))
+        out[0] = static_cast<int64_t>(i);
+      has_divisor = has_divisor || (divides && value <= caps.tile);
+    }
+    return out;
+  }
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const bool outermost = i == 0 && space.primitive != PrimitiveKind::kSampleCoveringTile;
+    out[i] = std::min(out[i], outermost ? caps.outer : caps.tile);
+  }
+  const bool covers = space.primitive == PrimitiveKind::kSampleCoveringTile;
+  return covers ? repair_decision(space, out) : out;
+}
+
+// What a trace does to the extents of loops: follows splits of base loops and of their parts.
+class Tiling {
+ public:
+  Tiling(const ir::Program& base, const Trace& trace, const Caps& caps) : caps_(caps) {
+    ir::walk(
+        base.root(),
+        [&](ir::Stmt s) {
+          const ir::Loop* loop = s.as<ir::Loop>();
+          const ir::IntImm* extent = loop != nullptr ? loop->extent.as<ir::IntImm>() : nullptr;
+          if (extent != nullptr) {
+            base_.push_back(loop->id);
+            parts_[loop->id].extent = extent->value;
+          }
+          return true;
+        },
+        [](ir::Expr) {});
+    int decision = 0;
+    for (const Instruction& step : trace.instructions) {
+      if (step.is_sample()) {
+        sample(step, trace.decision_space(decision),
+               trace.decisions[static_cast<std::size_t>(decision)]);
+        ++decision;
+      } else if (step.primitive == PrimitiveKind::kProduct) {
+        multiply(step);
+      } else if (step.primitive == PrimitiveKind::kSplit) {
+        split(step);
+      }
+    }
+  }
+
+  const std::vector<Decision>& decisions() const { return decisions_; }
+  /// Extents of the base loops that are split.
+  LoopExtents wanted() const {
+    LoopExtents out;
+    for (const LoopId id : base_) {
+      const Part& part = parts_.at(id);
+      if (!part.children.empty()) out[id] = small_extent(part);
+    }
+    return out;
+  }
+  /// Those of the others.
+  LoopExtents others() const {
+    LoopExtents out;
+    for (const LoopId id : base_) {
+      const Part& part = parts_.at(id);
+      if (part.children.empty()) out[id] = small_extent(part);
+    }
+    return out;
+  }
+
+ private:
+  struct Part {
+    int64_t extent = 1;
+    int64_t small = 0;                 // what a factor becomes; 0: as the caps say
+    int64_t tile = 1, small_tile = 1;  // product of the given factors, before and after
+    std::vector<LoopId> children;
+  };
+  struct Value {
+    int64_t value = 1, small = 1;
+  };
+
+  void sample(const Instruction& step, const DecisionSpace& space, const Decision& decision) {
+    const Decision small = cut(space, decision, caps_);
+    decisions_.push_back(small);
+    for (std::size_t i = 0; i < step.outputs.size(); ++i) {
+      const ValueId* id = std::get_if<ValueId>(&step.outputs[i]);
+      if (id == nullptr) continue;
+      const bool is_choice = space.primitive == PrimitiveKind::kSampleCategorical;
+      const auto at = [&](const Decision& d) {
+        return is_choice ? space.values[static_cast<std::size_t>(d[0])] : i < d.size() ? d[i] : 1;
+      };
+      values_[id->value] = {at(decision), at(small)};
+    }
+  }
+
+  Value value_of(const Int& item) {
+    return item.ref.valid() ? values_[item.ref.value] : Value{item.value, item.value};
+  }
+
+  void multiply(const Instruction& step) {
+    const ValueId* id = step.outputs.empty() ? nullptr : std::get_if<ValueId>(&step.outputs[0]);
+    if (id == nullptr) return;
+    Value product;
+    for (const Int& factor : std::get<std::vector<Int>>(step.operands[0])) {
+      const Value v = value_of(factor);
+      product = {product.value * v.value, product.small * v.small};
+    }
+    values_[id->value] = product;
+  }
+
+  void split(const Instruction& step) {
+    const auto found = parts_.find(std::get<LoopId>(step.operands[0]));
+    if (found == parts_.end()) return;  // of a loop that some other primitive made
+    Part whole = found->second;
+    std::vector<Value> factors;
+    int inferred = -1;
+    for (const Int& factor : std::get<std::vector<Int>>(step.operands[1])) {
+      const Value v = value_of(factor);
+      if (v.value == -1) {
+        inferred = static_cast<int>(factors.size());
+      } else {
+        whole.tile *= v.value;
+        whole.small_tile *= v.small;
+      }
+      factors.push_back(v);
+    }
+    if (inferred >= 0) {
+      const int64_t rest = (whole.extent + whole.tile - 1) / whole.tile;
+      factors[static_cast<std::size_t>(inferred)] = {rest, small_like(rest, caps_.outer)};
+    }
+    for (std::size_t i = 0; i < factors.size() && i < step.outputs.size(); ++i) {
+      const LoopId child = std::get<LoopId>(step.outputs[i]);
+      Part part;
+      part.extent = factors[i].value;
+      part.small = factors[i].small;
+      parts_[child] = part;
+      whole.children.push_back(child);
+    }
+    found->second = whole;
+  }
+
+  int64_t small_extent(const Part& part) const {
+    if (part.children.empty()) {
+      return part.small > 0 ? part.small : small_like(part.extent, caps_.unsplit);
+    }
+    int64_t product = 1;
+    for (const LoopId child : part.children) product *= small_extent(parts_.at(child));
+    // A tail stays a tail: of the same length where the tile has its old size.
+    const int64_t tail = part.extent % part.tile;
+    if (tail != 0 && part.small_tile > 1) {
+      const int64_t most = part.small_tile - 1;
+      const int64_t left =
+          std::clamp(tail * part.small_tile / part.tile, std::min({tail, most, int64_t{2}}), most);
+      product = product - part.small_tile + left;
+    }
+    return std::clamp<int64_t>(product, 1, part.extent);
+  }
+
+  Caps caps_;
+  std::vector<LoopId> base_;
+  std::unordered_map<LoopId, Part> parts_;
+  std::unordered_map<int32_t, Value> values_;
+  std::vector<Decision> decisions_;
+};
+
+Result<Twin> make_small(const ir::Program& base, const Trace& trace, const Caps& caps) {
+  const Tiling tiling(base, trace, caps);
+  Twin twin;
+  PRUNERC_TRY(twin.base, shrink(base, tiling.wanted(), tiling.others()));
+  ReplayOptions options;
+  options.decisions = tiling.decisions();
+  options.misfit = Misfit::kRepair;
+  PRUNERC_TRY(const Schedule replayed, replay(twin.base, trace, options));
+  twin.scheduled = replayed.program();
+  return twin;
+}
+
+}  // namespace
+
+Result<Twin> make_twin(const ir::Program& base, const Trace& trace, const TwinOptions& options) {
+  if (cost_of(base) <= options.max_cost) {
+    PRUNERC_TRY(const Schedule replayed, replay(base, trace));
+    return Twin{base, replayed.program(), true};
+  }
+  Result<Twin> best = error(Diag::kUnsupported, "a twin of this shape");
+  int64_t fewest = kUncapped;
+  for (const Caps& caps : kLevels) {
+    Result<Twin> twin = make_small(base, trace, caps);
+    if (!twin.ok()) {
+      if (!best.ok()) best = std::move(twin);
+      continue;
+    }
+    const int64_t cost = cost_of(twin->base) + cost_of(twin->scheduled);
+    if (cost >= fewest) continue;
+    fewest = cost;
+    best = std::move(twin);
+    if (cost <= 2 * options.max_cost) break;
+  }
+  // Tiles that cut every extent, or index maps that name them, leave nothing to shrink.
+  if (!best.ok() && cost_of(base) <= kUnshrunk * options.max_cost) {
+    PRUNERC_TRY(const Schedule replayed, replay(base, trace));
+    return Twin{base, replayed.program(), true};
+  }
+  return best;
+}
+
+}  // namespace prunerc::schedule
