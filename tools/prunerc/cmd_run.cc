@@ -149,24 +149,21 @@ int run(const RunVerb& verb) {
   const auto outputs = named(verb.outputs, "--output");
   if (!outputs.ok()) return fail(outputs.error(), kUsage);
   Result<Tensors> files = read_files(*inputs);
-  if (!files.ok()) return fail(files.error(), exit_code(files.error()));
+  if (!files.ok()) return fail(files.error());
   for (const auto& [name, tensor] : *files) {
     if (!tensor.shape.empty()) request->shapes.try_emplace(name, shape_text(tensor.shape));
   }
   const Result<Operator> op = load_operator(*request);
-  if (!op.ok()) return fail(op.error(), exit_code(op.error()));
+  if (!op.ok()) return fail(op.error());
   fmt::print(stderr, "{}", op->warnings);
   if (const Result<void> known = check_outputs(*op, *outputs); !known.ok()) {
     return fail(known.error(), kBadInput);
   }
   const Result<std::vector<ir::Tensor>> tensors = gather(*op, *inputs, std::move(*files));
-  if (!tensors.ok()) return fail(tensors.error(), exit_code(tensors.error()));
-  Result<Session> session =
-      Session::open({verb.machine.target, verb.machine.threads, verb.machine.database, {}});
-  if (!session.ok()) return fail(session.error(), exit_code(session.error()));
-  if (!session->is_host()) {
-    return fail(error(Diag::kTargetNotHost, verb.machine.target), kDeviceProblem);
-  }
+  if (!tensors.ok()) return fail(tensors.error());
+  Result<Session> session = verb.machine.open();
+  if (!session.ok()) return fail(session.error());
+  if (!session->is_host()) return fail(error(Diag::kTargetNotHost, verb.machine.target));
   const Result<Choice> choice = choose(*session, *op, verb.machine, 0);
   if (!choice.ok()) return fail(choice.error(), choice_code(choice.error(), verb.machine));
   if (choice->origin == Choice::Origin::kHeuristic) {
@@ -191,29 +188,34 @@ int run(const RunVerb& verb) {
   job.want_outputs = true;
   const runtime::JobOutcome outcome = (*device)->run(job);
   if (outcome.outputs.empty()) {
-    fmt::print(stderr, "error: the kernel did not finish: {}: {}\n",
-               runtime::to_string(outcome.measurement.status), outcome.measurement.detail);
-    return kDeviceProblem;
+    return fail(
+        fmt::format("the kernel did not finish: {}: {}",
+                    runtime::to_string(outcome.measurement.status), outcome.measurement.detail),
+        "`prunerc doctor` checks that kernels run here; smaller sizes (-D) need less memory",
+        kDeviceProblem);
   }
   const Result<void> delivered = deliver(*op, outcome.outputs, *outputs);
-  if (!delivered.ok()) return fail(delivered.error(), exit_code(delivered.error()));
+  if (!delivered.ok()) return fail(delivered.error());
   return kSuccess;
 }
 
 }  // namespace
 
-void add_run(CLI::App& app, Action& action) {
-  CLI::App* verb = app.add_subcommand("run", "run an operator on .npy files or named fills");
+void add_run(CLI::App& verb, Action& action) {
   auto args = std::make_shared<RunVerb>();
-  args->op.add_to(*verb, true);
-  args->machine.add_to(*verb);
-  args->machine.add_script_to(*verb);
-  verb->add_option("--input", args->inputs,
-                   "A=@a.npy, or A=rand:uniform(-1,1):seed=7, ones, arange ...")
+  args->op.add_to(verb);
+  args->machine.add_to(verb);
+  args->machine.add_script_to(verb);
+  verb.add_option("--input", args->inputs,
+                  "A=@a.npy, or A= with one of zeros, ones, arange, rand:uniform(a,b):seed=n,"
+                  " rand:normal(mean,deviation):seed=n, rand:int(a,b):seed=n")
+      ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
-  verb->add_option("--output", args->outputs, "C=c.npy; without any, outputs are summarised")
+  verb.add_option("--output", args->outputs, "C=c.npy; without any, outputs are summarised")
+      ->type_name("NAME=FILE")
       ->allow_extra_args(false);
-  verb->callback([args, &action] { action = [args] { return run(*args); }; });
+  in_group(verb, "Arrays");
+  verb.callback([args, &action] { action = [args] { return run(*args); }; });
 }
 
 }  // namespace prunerc::cli
