@@ -62,7 +62,7 @@ class Help(command.CommandTest):
     def test_options_stand_under_headings(self):
         page = self.page("tune")
         headings = re.findall(r"^([A-Z][a-z ]+):$", page, re.M)
-        self.assertEqual(["Operator", "Machine", "How much", "Search", "Output", "Examples"], headings)
+        self.assertEqual(["Operator", "Machine", "Budget", "Search", "Output", "Examples"], headings)
         # What CLI11 knows is there: values, choices, defaults, what is required.
         self.assertIn("metaschedule", page)
         self.assertRegex(page, r"--target TARGET .*\(default: cpu\)")

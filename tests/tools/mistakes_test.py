@@ -83,7 +83,7 @@ class Mistakes(command.CommandTest):
             (["tune", self.ops, "--trails", "3"], 2, "'prunerc tune' has no option '--trails'", "did you mean '--trials'"),
             (["tune", self.ops, "--trials", "many"], 2, "--trials: .*many.*not in range 0 to", "prunerc tune --help"),
             (["tune", self.ops, "--time", "soon"], 2, "needs a duration such as 90s", "--help"),
-            (["tune", self.ops, "--strategy", "prunr"], 2, "prunr not in .*metaschedule", "prunerc tune --help"),
+            (["tune", self.ops, "--strategy", "prunr"], 2, "prunr not in .*metaschedule", "did you mean 'pruner'"),
             (["tune", self.ops, "--target", "z80"], 2, "a target is one of .*found 'z80'", "prunerc devices"),
             (["tune", self.ops, "--target", "cpu foo=3"], 2, "'foo'", "prunerc devices --json"),
             (["show", self.ops, "--op", "dense", "-D", "M"], 2, "needs NAME=VALUE, found 'M'", "--help"),
@@ -123,6 +123,7 @@ class Mistakes(command.CommandTest):
             ([*total, "--input", "A=@none.npy"], 5, "cannot read 'none.npy'", "check that the path exists"),
             ([*total, "--input", "A=ones", "--input", "Z=ones"], 1, "has no input 'Z'", "--stage ast"),
             ([*total, "--input", "A=rand:dice"], 2, "unknown fill 'rand:dice'; known: zeros", None),
+            ([*total, "--input", "Z=ones"], 1, "has no input 'Z'", "--stage ast"),
             (total, 2, "'A' .* is missing; give A=@file.npy", "--help"),
         ):
             self.check(arguments, code, said, hint)
@@ -138,7 +139,7 @@ class Mistakes(command.CommandTest):
             (["compile", *dense, "-o", "/nowhere/x.o"], 5, "cannot write '/nowhere/x.o'", "you may read or write"),
             (["compile", *dense, "--offline", "-o", "x.o"], 6, "no record of 'dense'", "`prunerc tune`"),
             (["db", "best"], 6, "no verified record", "`prunerc tune FILE`"),
-            (["explain", "77777"], 6, "no record 77777", "--help"),
+            (["explain", "77777"], 6, "no record 77777", "prunerc db best"),
             (["tune", *dense, "--target", "cuda:sm_80"], 5, "use --target cpu, or compile", None),
             (["tune", "--replay", "none.pool"], 5, "cannot read 'none.pool'", "check that the path exists"),
             (["dataset", "stats", self.write("bad.pool", "x")], 5, "is damaged", "prunerc dataset record"),

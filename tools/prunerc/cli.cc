@@ -43,7 +43,9 @@ std::string_view hint_of_text(std::string_view message) {
   if (place.find(".prc") != place.npos) {
     return "`prunerc show FILE.prn` prints a program in this form, to compare with";
   }
-  return "`prunerc apply` with the lines before this one prints the loops and blocks that it meets";
+  return "`prunerc apply` with the lines before this one prints the loops and blocks that it "
+         "meets; "
+         "schedule/README.md lists the primitives";
 }
 
 }  // namespace
@@ -140,7 +142,8 @@ void add_database_to(CLI::App& verb, std::string* database) {
 }
 
 void MachineOptions::add_target_to(CLI::App& verb) {
-  verb.add_option("--target", target, "what to make code for; cpu: this machine, cuda: its GPU")
+  verb.add_option("--target", target,
+                  "what code is for: cpu, this machine; cuda, its GPU; others of `prunerc devices`")
       ->type_name("TARGET")
       ->capture_default_str();
   add_database_to(verb, &database);
@@ -164,9 +167,10 @@ void MachineOptions::add_script_to(CLI::App& verb) {
 
 Result<Session> MachineOptions::open() const {
   if (target == "cpu" && !is_host_measured()) {
-    fmt::print(stderr, "measuring this machine once, about two seconds: {}\n",
-               cache_folder().empty() ? "there is no cache folder to keep it in"
-                                      : "kept in " + cache_folder());
+    const std::string folder = cache_folder();
+    fmt::print(
+        stderr, "measuring this machine, about two seconds; {}\n",
+        folder.empty() ? "there is no cache folder to keep it in" : "once only, kept in " + folder);
   }
   return Session::open({target, threads, database, {}});
 }

@@ -160,10 +160,8 @@ int explain_record(const ExplainVerb& verb, int64_t id) {
       return subject.ok() ? explain({*subject}) : of_another_build(verb.what, subject.error());
     }
   }
-  return fail(error(Diag::kUsageOption, "RECORD",
-                    fmt::format("no record {} in '{}'; `prunerc db best` names them", id,
-                                database->path())),
-              kCacheMiss);
+  return fail(fmt::format("no record {} in '{}'", id, database->path()),
+              "`prunerc db best` prints the numbers of records", kCacheMiss);
 }
 
 // --- pools

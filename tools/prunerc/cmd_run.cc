@@ -10,6 +10,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <utility>
 
 namespace prunerc::cli {
 namespace {
@@ -55,12 +56,27 @@ Result<Tensors> read_files(const std::map<std::string, std::string>& inputs) {
   return tensors;
 }
 
+// Whether the operator has an input or an output of each name.
+Result<void> check_names(const Operator& op, ir::BufferRole role,
+                         const std::map<std::string, std::string>& names) {
+  for (const auto& [name, value] : names) {
+    bool is_known = false;
+    for (ir::BufferId id : op.program.params()) {
+      const ir::Buffer& port = op.program.buffer(id);
+      is_known |= port.name == name && port.role == role;
+    }
+    if (is_known) continue;
+    return error(Diag::kUsageUnknownTensor, op.name,
+                 std::string(role == ir::BufferRole::kInput ? "input" : "output"), name);
+  }
+  return {};
+}
+
 // One tensor per input port, from files and fills.
 Result<std::vector<ir::Tensor>> gather(const Operator& op,
                                        const std::map<std::string, std::string>& inputs,
                                        Tensors files) {
   std::vector<ir::Tensor> tensors;
-  std::size_t num_used = 0;
   for (ir::BufferId id : op.program.params()) {
     const ir::Buffer& port = op.program.buffer(id);
     if (port.role != ir::BufferRole::kInput) continue;
@@ -73,7 +89,6 @@ Result<std::vector<ir::Tensor>> gather(const Operator& op,
           fmt::format("'{0}' ({1}) is missing; give {0}=@file.npy or {0}=rand:uniform(-1,1)", name,
                       type_text(port.dtype, shape)));
     }
-    ++num_used;
     if (const auto file = files.find(name); file != files.end()) {
       if (file->second.dtype != port.dtype || file->second.shape != shape) {
         return error(Diag::kUsageShape, name, type_text(port.dtype, shape),
@@ -86,28 +101,7 @@ Result<std::vector<ir::Tensor>> gather(const Operator& op,
     PRUNERC_TRY_VOID(fill(tensor, given->second));
     tensors.push_back(std::move(tensor));
   }
-  if (num_used == inputs.size()) return tensors;
-  for (const auto& [name, source] : inputs) {
-    bool known = false;
-    for (ir::BufferId id : op.program.params()) {
-      const ir::Buffer& port = op.program.buffer(id);
-      known |= port.name == name && port.role == ir::BufferRole::kInput;
-    }
-    if (!known) return error(Diag::kUsageUnknownTensor, op.name, "input", name);
-  }
   return tensors;
-}
-
-Result<void> check_outputs(const Operator& op, const std::map<std::string, std::string>& outputs) {
-  for (const auto& [name, path] : outputs) {
-    bool known = false;
-    for (ir::BufferId id : op.program.params()) {
-      const ir::Buffer& port = op.program.buffer(id);
-      known |= port.name == name && port.role == ir::BufferRole::kOutput;
-    }
-    if (!known) return error(Diag::kUsageUnknownTensor, op.name, "output", name);
-  }
-  return {};
 }
 
 void print_summary(const std::string& name, const ir::Tensor& tensor) {
@@ -156,8 +150,10 @@ int run(const RunVerb& verb) {
   const Result<Operator> op = load_operator(*request);
   if (!op.ok()) return fail(op.error());
   fmt::print(stderr, "{}", op->warnings);
-  if (const Result<void> known = check_outputs(*op, *outputs); !known.ok()) {
-    return fail(known.error(), kBadInput);
+  for (const auto& [role, names] : {std::pair(ir::BufferRole::kInput, &*inputs),
+                                    std::pair(ir::BufferRole::kOutput, &*outputs)}) {
+    const Result<void> known = check_names(*op, role, *names);
+    if (!known.ok()) return fail(known.error());
   }
   const Result<std::vector<ir::Tensor>> tensors = gather(*op, *inputs, std::move(*files));
   if (!tensors.ok()) return fail(tensors.error());

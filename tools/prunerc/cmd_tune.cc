@@ -279,7 +279,7 @@ void add_tune(CLI::App& verb, Action& action) {
   verb.add_option("-O", args->effort, "effort: 0 heuristic, 1 cost model, 2 and 3 measure")
       ->type_name("N")
       ->check(CLI::Range(0, 3));
-  in_group(verb, "How much");
+  in_group(verb, "Budget");
   verb.add_option("--strategy", args->strategy, strategy_help())
       ->type_name("NAME")
       ->check(CLI::IsMember(strategy_names()))

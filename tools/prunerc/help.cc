@@ -14,11 +14,11 @@ namespace {
 constexpr std::size_t kColumns = 100;
 
 // "TEXT:{a,b}" and "N:INT in [0 - 1]" are CLI11's: the value's name and what its checks say.
-std::vector<std::string> choices_of(const std::string& type_name) {
+std::vector<std::string> choices_of(const std::string& text) {
   std::vector<std::string> choices;
-  const std::size_t open = type_name.find(":{");
+  const std::size_t open = text.find('{');
   if (open == std::string::npos) return choices;
-  const std::string list = type_name.substr(open + 2, type_name.find('}', open) - open - 2);
+  const std::string list = text.substr(open + 1, text.find('}', open) - open - 1);
   for (std::size_t start = 0; start <= list.size();) {
     const std::size_t end = std::min(list.find(',', start), list.size());
     choices.push_back(list.substr(start, end - start));
@@ -165,6 +165,13 @@ std::string usage_line(const CLI::App& verb) {
     out += option.is_required ? " " + value : fmt::format(" [{}]", value);
   }
   return out + (has_options ? " [OPTIONS]" : "");
+}
+
+std::string did_you_mean_choice(const std::string& message) {
+  const std::size_t start = message.find(": ");
+  const std::size_t end = message.find(" not in {");
+  if (start == std::string::npos || end == std::string::npos) return "";
+  return did_you_mean(message.substr(start + 2, end - start - 2), choices_of(message));
 }
 
 int fail_unknown_verb(const CLI::App& parent, const std::string& word) {

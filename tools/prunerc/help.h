@@ -41,6 +41,9 @@ std::string usage_line(const CLI::App& verb);
 int fail_unknown_verb(const CLI::App& parent, const std::string& word);
 int fail_unknown_option(const CLI::App& verb, const std::string& word);
 
+/// "did you mean 'pruner'? " of CLI11's "--strategy: prunr not in {pruner,...}", or nothing.
+std::string did_you_mean_choice(const std::string& message);
+
 /// What `--help` prints. The program's page is at most 24 lines of 100 columns.
 std::string help_page(const CLI::App& verb);
 /// prunerc(1) in the man macros of troff.

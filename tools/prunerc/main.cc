@@ -29,17 +29,20 @@ int explain(const CLI::ParseError& e, const CLI::App& program) {
   while (!verb->get_subcommands().empty()) verb = verb->get_subcommands().back();
   const std::string help =
       fmt::format("`prunerc {}{}--help`", full_name(*verb), full_name(*verb).empty() ? "" : " ");
-  if (e.get_name() == "ExtrasError") {
+  if (dynamic_cast<const CLI::ExtrasError*>(&e) != nullptr) {
     const std::string word = verb->remaining().front();
     if (word.starts_with("-")) return fail_unknown_option(*verb, word);
     if (!verb->get_subcommands({}).empty()) return fail_unknown_verb(*verb, word);
     return fail(fmt::format("'{}' is one argument too many", word), help + " has examples", kUsage);
   }
-  if (e.get_name() == "RequiredError" && !verb->get_subcommands({}).empty()) {
+  const bool is_missing = dynamic_cast<const CLI::RequiredError*>(&e) != nullptr;
+  if (is_missing && !verb->get_subcommands({}).empty()) {
     return fail(fmt::format("'prunerc {}' needs a verb", full_name(*verb)), help + " lists them",
                 kUsage);
   }
-  return fail(e.what(), help + " has the forms of options, with examples", kUsage);
+  return fail(e.what(),
+              did_you_mean_choice(e.what()) + help + " has the forms of options, with examples",
+              kUsage);
 }
 
 int run(int argc, char** argv) {
