@@ -244,11 +244,11 @@ std::string fish_action(const Candidates& found) {
   if (!found.words.empty()) return fmt::format("-x -a '{}'", fmt::join(found.words, " "));
   if (!found.has_files) return "-x";
   if (found.suffixes.empty()) return "-r -F";
-  std::string out = "-x -a '";
+  std::string calls;
   for (const std::string& suffix : found.suffixes) {
-    out += fmt::format("(__fish_complete_suffix .{})", suffix);
+    calls += fmt::format("{}(__fish_complete_suffix .{})", calls.empty() ? "" : " ", suffix);
   }
-  return out + "'";
+  return fmt::format("-x -a '{}'", calls);
 }
 
 std::string fish_verb(const CLI::App& app) {

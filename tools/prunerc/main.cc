@@ -29,14 +29,17 @@ int explain(const CLI::ParseError& e, const CLI::App& program) {
   while (!verb->get_subcommands().empty()) verb = verb->get_subcommands().back();
   const std::string help =
       fmt::format("`prunerc {}{}--help`", full_name(*verb), full_name(*verb).empty() ? "" : " ");
-  if (dynamic_cast<const CLI::ExtrasError*>(&e) != nullptr) {
-    const std::string word = verb->remaining().front();
-    if (word.starts_with("-")) return fail_unknown_option(*verb, word);
-    if (!verb->get_subcommands({}).empty()) return fail_unknown_verb(*verb, word);
-    return fail(fmt::format("'{}' is one argument too many", word), help + " has examples", kUsage);
+  const bool has_verbs = !verb->get_subcommands({}).empty();
+  const std::vector<std::string> rest = verb->remaining();
+  if (!rest.empty()) {
+    if (rest.front().starts_with("-")) return fail_unknown_option(*verb, rest.front());
+    if (has_verbs) return fail_unknown_verb(*verb, rest.front());
+    if (dynamic_cast<const CLI::ExtrasError*>(&e) != nullptr) {
+      return fail(fmt::format("'{}' is one argument too many", rest.front()),
+                  help + " has examples", kUsage);
+    }
   }
-  const bool is_missing = dynamic_cast<const CLI::RequiredError*>(&e) != nullptr;
-  if (is_missing && !verb->get_subcommands({}).empty()) {
+  if (has_verbs && verb != &program) {
     return fail(fmt::format("'prunerc {}' needs a verb", full_name(*verb)), help + " lists them",
                 kUsage);
   }
