@@ -65,7 +65,7 @@ class Help(command.CommandTest):
         self.assertEqual(["Operator", "Machine", "Budget", "Search", "Output", "Examples"], headings)
         # What CLI11 knows is there: values, choices, defaults, what is required.
         self.assertIn("metaschedule", page)
-        self.assertRegex(page, r"--target TARGET .*\(default: cpu\)")
+        self.assertRegex(page, r"(?s)--target TARGET .*\(default: cpu\)")
         self.assertRegex(self.page("dataset", "split"), r"(?s)-o, --output FILE\.json .*\(required\)")
 
     def test_every_example_runs_as_it_is_written(self):

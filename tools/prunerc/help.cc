@@ -33,7 +33,7 @@ std::string wrapped(std::string_view text, std::size_t indent, std::size_t width
   std::size_t column = indent;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find(' '), text.size());
-    if (column > indent && column + end > width) {
+    if (column > indent && column + 1 + end > width) {
       out += "\n" + std::string(indent, ' ');
       column = indent;
     }
