@@ -29,7 +29,7 @@ Result<std::string> read_file(const std::string& path) {
 Result<void> replace_file(const std::string& path, std::string_view bytes) {
   const std::string temporary = path + ".part";
   const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file < 0) return io_error("write", temporary);
+  if (file < 0) return io_error("write", path);
   std::size_t written = 0;
   while (written < bytes.size()) {
     const ssize_t n = ::write(file, bytes.data() + written, bytes.size() - written);

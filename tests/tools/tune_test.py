@@ -39,6 +39,28 @@ class Tune(command.CommandTest):
             self.assertIn(part, result.err)
         self.assertNotIn("\x1b", result.err)
 
+    def test_the_plan_comes_first_and_fits_four_lines(self):
+        fresh = self.with_variables({"XDG_CACHE_HOME": self.path("fresh")})
+        tune = ["tune", self.ops, "--op", "dense", "-D", "M=8"]
+        lines = self.prunerc(*tune, "--trials", "2", env=fresh).err.splitlines()
+        for line, wanted in zip(lines, (
+            f"measuring this machine, .*kept in {self.path('fresh')}/prunerc",
+            r"target: cpu .* \d+ thread\(s\)",
+            f"plan: dense M=8 by strategy pruner, 2 trials; records go to {self.db}",
+            r"time: about \d+ s: one trial of dense takes \d+\.\d+ s; Ctrl-C ends it and keeps what was measured",
+        )):
+            self.assertRegex(line, f"^{wanted}")
+        again = self.prunerc(*tune, "--time", "1s", env=fresh).err
+        self.assertNotIn("measuring", again)
+        self.assertIn("as many trials as the time allows", again)
+        self.assertIn("time: it ends after 1s; Ctrl-C", again)
+
+    def test_quiet_leaves_results_alone(self):
+        result = self.prunerc("tune", self.ops, "--op", "dense", "--trials", "2", "--quiet", "--json")
+        self.assertEqual("", result.err)
+        self.assertRegex(result.out.splitlines()[0], "^dense: ")
+        self.check_task(result.json(), "dense")
+
     def test_json_is_the_last_line_and_has_every_key(self):
         task = self.prunerc("tune", self.ops, "--op", "dense", "--trials", "4", "--json", "--threads", "1").json()
         self.check_task(task, "dense")

@@ -138,6 +138,12 @@ ir::Platform host_platform(bool remeasure, int64_t vector_bytes) {
   return platform;
 }
 
+bool is_host_measured() {
+  ir::Platform kept;
+  const std::string path = platform_file(0);
+  return !path.empty() && read_platform(path, &kept);
+}
+
 Result<ir::Target> resolve_target(std::string_view text, int threads) {
   const bool host = text == "cpu";
   ir::Target target;

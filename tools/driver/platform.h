@@ -20,6 +20,9 @@ std::string cache_folder();
 /// kept. With registers of `vector_bytes`; 0: the widest.
 ir::Platform host_platform(bool remeasure = false, int64_t vector_bytes = 0);
 
+/// Whether limits of this machine are kept, so that host_platform need not measure.
+bool is_host_measured();
+
 /// "cpu" is this machine with its measured limits; "cpu:NAME field=value" is a table entry. An
 /// instruction set ("cpu:x86-64-v3") that runs here is this machine, caches and cores, used with
 /// that set, and its limits are measured so.

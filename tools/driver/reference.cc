@@ -84,8 +84,8 @@ ir::Tensor as_tensor(const codegen::ArtifactParam& param, const std::string& byt
   return tensor;
 }
 
-// The loop that runs along the block's last output axis, if its writes are points with that axis
-// bare.
+// The loop that runs along the block's last output axis, if the block writes that axis at one of
+// its variables as it is.
 ir::LoopId contiguous_loop(const ir::Program& program, ir::BlockId id) {
   const ir::LoopIndex index(program);
   const ir::Block* block = index.block(id);
@@ -105,10 +105,10 @@ ir::LoopId contiguous_loop(const ir::Program& program, ir::BlockId id) {
 // The unscheduled program with each block's contiguous output axis innermost and in vectors: a
 // reduction's terms are still added one after the other. A block that does not take this form stays
 // as it is.
-ir::Program plain_schedule(const ir::Program& base, const ir::Target& target) {
-  schedule::Schedule plain(base);
-  for (const ir::BlockId id : plain.blocks()) {
-    schedule::Schedule attempt = plain.fork();
+ir::Program reference_schedule(const ir::Program& base, const ir::Target& target) {
+  schedule::Schedule scheduled(base);
+  for (const ir::BlockId id : scheduled.blocks()) {
+    schedule::Schedule attempt = scheduled.fork();
     const ir::LoopId loop = contiguous_loop(base, id);
     if (!loop.valid()) continue;
     const auto parts = attempt.split(loop, {-1, std::max<int64_t>(1, target.vector_bytes / 4)});
@@ -119,9 +119,9 @@ ir::Program plain_schedule(const ir::Program& base, const ir::Target& target) {
     }
     order.insert(order.end(), parts->begin(), parts->end());
     if (!attempt.reorder(order).ok() || !attempt.vectorize(parts->back()).ok()) continue;
-    plain = attempt;
+    scheduled = attempt;
   }
-  return plain.program();
+  return scheduled.program();
 }
 
 }  // namespace
@@ -144,7 +144,7 @@ void References::run_unscheduled(const search::Task& task, uint64_t seed, Expect
   const ir::Target target =
       task.target.kind == ir::TargetKind::kCpu ? task.target : codegen::host_target(ir::Target{});
   const Result<codegen::Artifact> artifact =
-      codegen::compile_cpu(plain_schedule(task.base, target), target, {});
+      codegen::compile_cpu(reference_schedule(task.base, target), target, {});
   if (!artifact.ok()) return;
   runtime::Job job;
   job.artifact = &*artifact;

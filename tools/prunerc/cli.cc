@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdio>
 
 namespace prunerc::cli {
@@ -24,27 +25,75 @@ Result<std::vector<std::pair<std::string, std::string>>> pairs(
   return found;
 }
 
+std::atomic<bool> interrupted{false};
+
+void on_interrupt(int) {
+  interrupted.store(true);
+  std::signal(SIGINT, SIG_DFL);
+}
+
+// What to do about an operator, a program or a script that is wrong, as the place in front tells.
+std::string_view hint_of_text(std::string_view message) {
+  const std::string_view place = message.substr(0, message.find(": error: "));
+  if (place.starts_with("<")) return "";  // of the command line itself
+  if (place.find(".prn") != place.npos) {
+    return "`prunerc show FILE --stage ast` lists operators, parameters and ports; "
+           "ir/lang/README.md describes the language";
+  }
+  if (place.find(".prc") != place.npos) {
+    return "`prunerc show FILE.prn` prints a program in this form, to compare with";
+  }
+  return "`prunerc apply` with the lines before this one prints the loops and blocks that it "
+         "meets; "
+         "schedule/README.md lists the primitives";
+}
+
 }  // namespace
 
-void OperatorOptions::add_to(CLI::App& verb, bool file_required) {
-  CLI::Option* positional = verb.add_option("file", file, "operator file (.prn or .prc)");
-  CLI::Option* inline_text = verb.add_option(
-      "-e,--expression", expression, "operator in one line: 'C[i,j] = sum[k] A[i,k] * B[k,j]'");
-  if (file_required) inline_text->excludes(positional);
-  verb.add_option("--op", op, "operator of the file, if it has several");
+const std::atomic<bool>& catch_interrupts() {
+  std::signal(SIGINT, on_interrupt);
+  std::signal(SIGTERM, on_interrupt);
+  return interrupted;
+}
+
+void in_group(CLI::App& verb, const char* heading) {
+  // CLI11's name of the group of all that have none.
+  constexpr const char* kNone = "Options";
+  for (CLI::Option* option : verb.get_options()) {
+    if (option != verb.get_help_ptr() && option->get_group() == kNone) option->group(heading);
+  }
+}
+
+void OperatorOptions::add_choice_to(CLI::App& verb) {
+  verb.add_option("--op", op, "operator of the file, if it has several")->type_name("NAME");
   verb.add_option("-D,--define", bindings, "bind parameters: -D M=512,N=512")
+      ->type_name("NAME=VALUE")
       ->delimiter(',')
-      ->allow_extra_args(false);
-  verb.add_option("--dtype", dtypes, "types of -e's inputs: f16, or A=f16,B=f16")
-      ->allow_extra_args(false)
-      ->delimiter(',');
-  verb.add_option("--shape", shapes, "shape of one of -e's inputs: A=64x64")
       ->allow_extra_args(false);
 }
 
+void OperatorOptions::add_to(CLI::App& verb) {
+  CLI::Option* positional =
+      verb.add_option("file", file, "operator file")->type_name("FILE.prn|prc");
+  verb.add_option("-e,--expression", expression,
+                  "operator in one line: 'C[i,j] = sum[k] A[i,k] * B[k,j]'")
+      ->type_name("TEXT")
+      ->excludes(positional);
+  add_choice_to(verb);
+  verb.add_option("--dtype", dtypes, "types of -e's inputs: f16, or A=f16,B=f16")
+      ->type_name("TYPE")
+      ->allow_extra_args(false)
+      ->delimiter(',');
+  verb.add_option("--shape", shapes, "shape of one of -e's inputs: A=64x64")
+      ->type_name("NAME=SHAPE")
+      ->allow_extra_args(false);
+  in_group(verb, "Operator");
+}
+
 void OperatorOptions::add_several_to(CLI::App& verb) {
-  add_to(verb, true);
-  verb.add_option("files", more_files, "further operator files");
+  add_to(verb);
+  verb.add_option("files", more_files, "further operator files")->type_name("FILE.prn|prc");
+  in_group(verb, "Operator");
 }
 
 Result<OperatorRequest> OperatorOptions::request() const {
@@ -87,20 +136,43 @@ std::string OperatorOptions::repro() const {
   return out;
 }
 
+void add_database_to(CLI::App& verb, std::string* database) {
+  verb.add_option("--db", *database, "tuning database (default: $PRUNERC_DB or the user's cache)")
+      ->type_name("FILE.sqlite|db");
+}
+
 void MachineOptions::add_target_to(CLI::App& verb) {
-  verb.add_option("--target", target, "cpu (this machine), cpu:NAME")->capture_default_str();
-  verb.add_option("--db", database, "tuning database (default: $PRUNERC_DB or the user's cache)");
+  verb.add_option("--target", target,
+                  "what code is for: cpu, this machine; cuda, its GPU; others of `prunerc devices`")
+      ->type_name("TARGET")
+      ->capture_default_str();
+  add_database_to(verb, &database);
+  in_group(verb, "Machine");
 }
 
 void MachineOptions::add_to(CLI::App& verb) {
   add_target_to(verb);
   verb.add_option("--threads", threads, "threads of a kernel (default: all)")
+      ->type_name("N")
       ->check(CLI::Range(0, 4096));
+  in_group(verb, "Machine");
 }
 
 void MachineOptions::add_script_to(CLI::App& verb) {
   verb.add_option("--schedule", script,
-                  "apply this script, one primitive a line; /dev/null: the program as written");
+                  "apply this script, one primitive a line; /dev/null: the program as written")
+      ->type_name("FILE");
+  in_group(verb, "Schedule");
+}
+
+Result<Session> MachineOptions::open() const {
+  if (target == "cpu" && !is_host_measured()) {
+    const std::string folder = cache_folder();
+    fmt::print(
+        stderr, "measuring this machine, about two seconds; {}\n",
+        folder.empty() ? "there is no cache folder to keep it in" : "once only, kept in " + folder);
+  }
+  return Session::open({target, threads, database, {}});
 }
 
 Result<Choice> choose(Session& session, const Operator& op, const MachineOptions& machine,
@@ -112,25 +184,23 @@ Result<Choice> choose(Session& session, const Operator& op, const MachineOptions
 }
 
 std::optional<Prepared> prepare(const OperatorRequest& request, const MachineOptions& machine,
-                                ExitCode* code, Without device) {
-  const auto failed = [code](const Error& error, ExitCode with) {
+                                int* code, Without device) {
+  const auto failed = [code](int with) {
     *code = with;
-    fail(error, with);
     return std::nullopt;
   };
   Result<Operator> op = load_operator(request);
-  if (!op.ok()) return failed(op.error(), exit_code(op.error()));
+  if (!op.ok()) return failed(fail(op.error()));
   fmt::print(stderr, "{}", op->warnings);
-  Result<Session> session = Session::open({machine.target, machine.threads, machine.database, {}});
-  if (!session.ok()) return failed(session.error(), exit_code(session.error()));
+  Result<Session> session = machine.open();
+  if (!session.ok()) return failed(fail(session.error()));
   const ir::Target target =
       device == Without::kUseHost ? with_device(session->target()) : session->target();
-  if (!runs_here(target))
-    return failed(error(Diag::kTargetNotHost, machine.target), kDeviceProblem);
+  if (!runs_here(target)) return failed(fail(error(Diag::kTargetNotHost, machine.target)));
   Result<Choice> choice = choose(*session, *op, machine, 0);
-  if (!choice.ok()) return failed(choice.error(), choice_code(choice.error(), machine));
+  if (!choice.ok()) return failed(fail(choice.error(), choice_code(choice.error(), machine)));
   Result<codegen::Artifact> artifact = build_kernel(choice->program, target);
-  if (!artifact.ok()) return failed(artifact.error(), kNoCandidate);
+  if (!artifact.ok()) return failed(fail(artifact.error(), kNoCandidate));
   return Prepared{std::move(op).value(), std::move(session).value(), std::move(choice).value(),
                   std::move(artifact).value()};
 }
@@ -139,13 +209,28 @@ ExitCode choice_code(const Error& error, const MachineOptions& machine) {
   return machine.script.empty() ? kNoCandidate : exit_code(error);
 }
 
-int fail(const Error& error, ExitCode code) {
-  const std::string text = error.message();
+std::string_view hint_of(const Error& error) {
+  switch (error.id()) {
+#define PRUNERC_HINT(Row, text) \
+  case Diag::k##Row:            \
+    return text;
+#include "tools/prunerc/hints.def"
+#undef PRUNERC_HINT
+    case Diag::kOperatorText: return hint_of_text(error.message());
+    default: return "";
+  }
+}
+
+int fail(std::string_view message, std::string_view hint, ExitCode code) {
   // A rendered source diagnostic stands for itself: "file:line:col: error: ...".
-  const bool rendered = text.find(": error: ") != std::string::npos;
-  fmt::print(stderr, "{}{}\n", rendered ? "" : "error: ", text);
+  const bool is_rendered = message.find(": error: ") != std::string_view::npos;
+  fmt::print(stderr, "{}{}\n", is_rendered ? "" : "error: ", message);
+  if (!hint.empty()) fmt::print(stderr, "hint: {}\n", hint);
   return code;
 }
+
+int fail(const Error& error, ExitCode code) { return fail(error.message(), hint_of(error), code); }
+int fail(const Error& error) { return fail(error, exit_code(error)); }
 
 ExitCode exit_code(const Error& error) {
   switch (error.id()) {

@@ -1,30 +1,35 @@
-// What the verbs of the command line share: exit codes, common options, the registry of verbs.
+// What the verbs of the command line share: exit codes, common options, messages.
 #ifndef PRUNERC_TOOLS_PRUNERC_CLI_H_
 #define PRUNERC_TOOLS_PRUNERC_CLI_H_
 
 #include "ir/support/result.h"
 #include "tools/driver/prunerc.h"
+#include "tools/prunerc/verbs.h"
 
 #include <CLI/CLI.hpp>
 
-#include <functional>
+#include <atomic>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace prunerc::cli {
 
-/// Exit codes of every verb (documented in README.md). Scripts rely on them.
+/// Exit codes of every verb (exit_codes() in verbs.h says what they mean). Scripts rely on them.
 enum ExitCode : int {
   kSuccess = 0,
-  kBadInput = 1,            // a diagnostic about the user's input was printed
-  kUsage = 2,               // the command line itself
-  kNoCandidate = 3,         // nothing ran successfully
-  kVerificationFailed = 4,  // a result differs from the reference
-  kDeviceProblem = 5,       // device, toolkit or file system
-  kCacheMiss = 6,           // --offline and no record
+  kBadInput = 1,
+  kUsage = 2,
+  kNoCandidate = 3,
+  kVerificationFailed = 4,
+  kDeviceProblem = 5,
+  kCacheMiss = 6,
   kInterrupted = 130,
 };
+
+/// Puts the options that were declared since the last call under one heading of the help page.
+void in_group(CLI::App& verb, const char* heading);
 
 /// Options that name an operator: FILE [--op NAME] [-D N=3,...] or -e EXPRESSION.
 struct OperatorOptions {
@@ -36,9 +41,11 @@ struct OperatorOptions {
   std::vector<std::string> dtypes;
   std::vector<std::string> shapes;
 
-  void add_to(CLI::App& verb, bool file_required);
+  void add_to(CLI::App& verb);
   /// The same for a verb that takes any number of files.
   void add_several_to(CLI::App& verb);
+  /// --op and -D alone.
+  void add_choice_to(CLI::App& verb);
   Result<OperatorRequest> request() const;
   /// All operators of all files.
   Result<std::vector<Operator>> load() const;
@@ -58,7 +65,12 @@ struct MachineOptions {
   void add_target_to(CLI::App& verb);
   /// --schedule, for verbs that take one schedule.
   void add_script_to(CLI::App& verb);
+  /// Says so on stderr if the machine is measured first. Errors: those of Session::open.
+  Result<Session> open() const;
 };
+
+/// --db of a verb that needs no machine.
+void add_database_to(CLI::App& verb, std::string* database);
 
 /// An operator with a schedule, compiled.
 struct Prepared {
@@ -74,7 +86,7 @@ enum class Without : uint8_t { kFail, kUseHost };
 /// Loads, chooses and compiles. After a failure `code` is the exit code, and the reason was
 /// printed.
 std::optional<Prepared> prepare(const OperatorRequest& request, const MachineOptions& machine,
-                                ExitCode* code, Without device = Without::kFail);
+                                int* code, Without device = Without::kFail);
 
 /// The script's schedule if there is one, else the stored best, else the heuristic (effort 0) or
 /// the model's choice (effort 1).
@@ -83,28 +95,49 @@ Result<Choice> choose(Session& session, const Operator& op, const MachineOptions
 /// Exit code of a failed choice: a script that cannot be applied is bad input.
 ExitCode choice_code(const Error& error, const MachineOptions& machine);
 
-/// Prints "error: message" to stderr (or the message alone if it already has a place) and gives the
-/// exit code.
+/// Prints "error: message" to stderr (or the message alone if it already has a place) and, where
+/// hints.def has one, "hint: what to do next"; gives the exit code, by default exit_code(error).
 int fail(const Error& error, ExitCode code);
+int fail(const Error& error);
+/// The same for what is no Error.
+int fail(std::string_view message, std::string_view hint, ExitCode code);
 /// The exit code that fits an error that has no better one.
 ExitCode exit_code(const Error& error);
+/// What to do about an error, of hints.def; empty if the message says it.
+std::string_view hint_of(const Error& error);
 
-/// A verb registers its options with `app` and its work with `actions`; main runs the chosen one.
-using Action = std::function<int()>;
-using AddVerb = void (*)(CLI::App& app, Action& action);
-void add_tune(CLI::App& app, Action& action);
-void add_compile(CLI::App& app, Action& action);
-void add_run(CLI::App& app, Action& action);
-void add_bench(CLI::App& app, Action& action);
-void add_verify(CLI::App& app, Action& action);
-void add_show(CLI::App& app, Action& action);
-void add_apply(CLI::App& app, Action& action);
-void add_devices(CLI::App& app, Action& action);
-void add_doctor(CLI::App& app, Action& action);
-void add_db(CLI::App& app, Action& action);
-void add_dataset(CLI::App& app, Action& action);
-void add_model(CLI::App& app, Action& action);
-void add_explain(CLI::App& app, Action& action);
+/// From now on the first Ctrl-C or SIGTERM sets the flag, so that work ends in order; a second
+/// Ctrl-C is the system's.
+const std::atomic<bool>& catch_interrupts();
+
+void add_tune(CLI::App& verb, Action& action);
+void add_compile(CLI::App& verb, Action& action);
+void add_run(CLI::App& verb, Action& action);
+void add_bench(CLI::App& verb, Action& action);
+void add_verify(CLI::App& verb, Action& action);
+void add_show(CLI::App& verb, Action& action);
+void add_apply(CLI::App& verb, Action& action);
+void add_explain(CLI::App& verb, Action& action);
+void add_db_ls(CLI::App& verb, Action& action);
+void add_db_best(CLI::App& verb, Action& action);
+void add_db_export(CLI::App& verb, Action& action);
+void add_db_import(CLI::App& verb, Action& action);
+void add_db_stats(CLI::App& verb, Action& action);
+void add_db_validate(CLI::App& verb, Action& action);
+void add_dataset_record(CLI::App& verb, Action& action);
+void add_dataset_remeasure(CLI::App& verb, Action& action);
+void add_dataset_list(CLI::App& verb, Action& action);
+void add_dataset_stats(CLI::App& verb, Action& action);
+void add_dataset_split(CLI::App& verb, Action& action);
+void add_dataset_prune(CLI::App& verb, Action& action);
+void add_dataset_export(CLI::App& verb, Action& action);
+void add_model_train(CLI::App& verb, Action& action);
+void add_model_eval(CLI::App& verb, Action& action);
+void add_model_export(CLI::App& verb, Action& action);
+void add_devices(CLI::App& verb, Action& action);
+void add_doctor(CLI::App& verb, Action& action);
+void add_help(CLI::App& verb, Action& action);
+void add_completion(CLI::App& verb, Action& action);
 
 }  // namespace prunerc::cli
 

@@ -20,10 +20,10 @@ int apply(const ApplyVerb& verb) {
   const Result<OperatorRequest> request = verb.op.request();
   if (!request.ok()) return fail(request.error(), kUsage);
   const Result<Operator> op = load_operator(*request);
-  if (!op.ok()) return fail(op.error(), exit_code(op.error()));
+  if (!op.ok()) return fail(op.error());
   fmt::print(stderr, "{}", op->warnings);
   const Result<Choice> done = apply_script(*op, verb.script);
-  if (!done.ok()) return fail(done.error(), exit_code(done.error()));
+  if (!done.ok()) return fail(done.error());
   if (verb.form == "trace") {
     fmt::print("{}", schedule::print(done->trace));
   } else if (verb.form == "json") {
@@ -36,16 +36,20 @@ int apply(const ApplyVerb& verb) {
 
 }  // namespace
 
-void add_apply(CLI::App& app, Action& action) {
-  CLI::App* verb = app.add_subcommand("apply", "apply a schedule script to an operator or program");
+void add_apply(CLI::App& verb, Action& action) {
   auto args = std::make_shared<ApplyVerb>();
-  args->op.add_to(*verb, true);
-  verb->add_option("script", args->script, "one primitive per line, as in a trace")->required();
-  verb->add_option("--print", args->form,
-                   "prc: the scheduled program; trace, json: the script with its outputs")
+  args->op.add_to(verb);
+  verb.add_option("script", args->script, "one primitive per line, as in a trace")
+      ->type_name("SCRIPT")
+      ->required();
+  in_group(verb, "Operator");
+  verb.add_option("--print", args->form,
+                  "prc: the scheduled program; trace, json: the script with its outputs")
+      ->type_name("FORM")
       ->check(CLI::IsMember({"prc", "trace", "json"}))
       ->capture_default_str();
-  verb->callback([args, &action] { action = [args] { return apply(*args); }; });
+  in_group(verb, "Output");
+  verb.callback([args, &action] { action = [args] { return apply(*args); }; });
 }
 
 }  // namespace prunerc::cli

@@ -50,7 +50,7 @@ runtime::TimingOptions timing_options(const BenchVerb& verb) {
 }
 
 std::optional<Row> measure(const BenchVerb& verb, const OperatorRequest& request, int threads,
-                           ExitCode* code) {
+                           int* code) {
   MachineOptions machine = verb.machine;
   machine.threads = threads;
   // An empty store has no record.
@@ -61,8 +61,7 @@ std::optional<Row> measure(const BenchVerb& verb, const OperatorRequest& request
   const Result<std::unique_ptr<runtime::Device>> device =
       open_device(prepared->session.target(), prepared->session.num_threads());
   if (!device.ok()) {
-    *code = kDeviceProblem;
-    fail(device.error(), kDeviceProblem);
+    *code = fail(device.error(), kDeviceProblem);
     return std::nullopt;
   }
   runtime::Job job;
@@ -76,9 +75,7 @@ std::optional<Row> measure(const BenchVerb& verb, const OperatorRequest& request
   row.origin = prepared->choice.origin;
   row.measurement = (*device)->run(job).measurement;
   if (!row.measurement.has_time() || row.measurement.median_ns <= 0) {
-    fmt::print(stderr, "error: the kernel was not timed: {}: {}\n",
-               runtime::to_string(row.measurement.status), row.measurement.detail);
-    *code = kNoCandidate;
+    *code = not_timed(row.measurement);
     return std::nullopt;
   }
   row.gflops = task.flops / row.measurement.median_ns;
@@ -126,7 +123,7 @@ int bench(const BenchVerb& verb) {
   if (!request.ok()) return fail(request.error(), kUsage);
   std::vector<Row> rows;
   for (const int threads : verb.threads.empty() ? std::vector<int>{0} : verb.threads) {
-    ExitCode code = kSuccess;
+    int code = kSuccess;
     std::optional<Row> row = measure(verb, *request, threads, &code);
     if (!row) return code;
     rows.push_back(std::move(*row));
@@ -141,24 +138,30 @@ int bench(const BenchVerb& verb) {
 
 }  // namespace
 
-void add_bench(CLI::App& app, Action& action) {
-  CLI::App* verb = app.add_subcommand("bench", "time the stored best (or the heuristic schedule)");
+void add_bench(CLI::App& verb, Action& action) {
   auto args = std::make_shared<BenchVerb>();
-  args->op.add_to(*verb, true);
-  args->machine.add_target_to(*verb);
-  args->machine.add_script_to(*verb);
-  verb->add_option("--threads", args->threads, "one row for each: 1,2 (default: all)")
+  args->op.add_to(verb);
+  args->machine.add_target_to(verb);
+  verb.add_option("--threads", args->threads, "one row for each: 1,2 (default: all)")
+      ->type_name("N")
       ->allow_extra_args(false)
       ->delimiter(',')
       ->check(CLI::Range(1, 4096));
-  verb->add_option("--samples", args->samples, "at least so many")
+  in_group(verb, "Machine");
+  args->machine.add_script_to(verb);
+  verb.add_flag("--heuristic", args->heuristic,
+                "time the heuristic schedule even if there is a record");
+  in_group(verb, "Schedule");
+  verb.add_option("--samples", args->samples, "at least so many")
+      ->type_name("N")
       ->check(CLI::Range(3, 10000))
       ->capture_default_str();
-  verb->add_option("--seed", args->seed, "of the input data")->capture_default_str();
-  verb->add_flag("--heuristic", args->heuristic, "time candidate 0 even if there is a record");
-  verb->add_flag("--cold", args->cold, "overwrite the caches before each run");
-  verb->add_flag("--json", args->json, "one JSON object instead of the table");
-  verb->callback([args, &action] { action = [args] { return bench(*args); }; });
+  verb.add_option("--seed", args->seed, "of the input data")->type_name("N")->capture_default_str();
+  verb.add_flag("--cold", args->cold, "overwrite the caches before each run");
+  in_group(verb, "Timing");
+  verb.add_flag("--json", args->json, "one JSON object instead of the table");
+  in_group(verb, "Output");
+  verb.callback([args, &action] { action = [args] { return bench(*args); }; });
 }
 
 }  // namespace prunerc::cli

@@ -1,17 +1,14 @@
 #include "codegen/codegen.h"
+#include "ir/support/file.h"
 #include "tools/driver/backend.h"
 #include "tools/prunerc/cli.h"
 #include "tools/prunerc/json.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 
@@ -47,20 +44,6 @@ std::optional<CudaFile> cuda_file_of(const std::string& path) {
   return std::nullopt;
 }
 
-// The file appears whole or not at all.
-Result<void> write_file(const std::string& path, const std::string& bytes) {
-  const std::string temporary = fmt::format("{}.tmp{}", path, ::getpid());
-  std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    const std::string reason = std::strerror(errno);
-    std::remove(temporary.c_str());
-    return error(Diag::kIoError, "write", path, reason);
-  }
-  return {};
-}
-
 Result<void> emit(const Choice& choice, const ir::Target& target, const std::string& path) {
   const bool is_gpu = target.kind != ir::TargetKind::kCpu;
   const std::optional<CudaFile> cuda = cuda_file_of(path);
@@ -71,7 +54,7 @@ Result<void> emit(const Choice& choice, const ir::Target& target, const std::str
   }
   PRUNERC_TRY(const std::string bytes, is_gpu ? emit_cuda(choice.program, target, *cuda)
                                               : codegen::emit_cpu(choice.program, target, *cpu));
-  PRUNERC_TRY_VOID(write_file(path, bytes));
+  PRUNERC_TRY_VOID(replace_file(path, bytes));
   fmt::print(stderr, "wrote {} ({} bytes)\n", path, bytes.size());
   return {};
 }
@@ -90,16 +73,18 @@ int compile(CompileVerb verb) {
   const Result<OperatorRequest> request = verb.op.request();
   if (!request.ok()) return fail(request.error(), kUsage);
   const Result<Operator> op = load_operator(*request);
-  if (!op.ok()) return fail(op.error(), exit_code(op.error()));
+  if (!op.ok()) return fail(op.error());
   fmt::print(stderr, "{}", op->warnings);
-  Result<Session> session =
-      Session::open({verb.machine.target, verb.machine.threads, verb.machine.database, {}});
-  if (!session.ok()) return fail(session.error(), exit_code(session.error()));
+  Result<Session> session = verb.machine.open();
+  if (!session.ok()) return fail(session.error());
   const Result<Choice> choice = choose(*session, *op, verb.machine, verb.effort);
   if (!choice.ok()) return fail(choice.error(), choice_code(choice.error(), verb.machine));
   if (verb.offline && choice->origin != Choice::Origin::kRecord) {
-    fmt::print(stderr, "error: no record of '{}' for target {}\n", op->name, verb.machine.target);
-    return kCacheMiss;
+    return fail(fmt::format("no record of '{}' for target {} in {}", op->name, verb.machine.target,
+                            session->database().path()),
+                "`prunerc tune`, with the same operator and machine, makes one; `prunerc db ls` "
+                "lists what there is",
+                kCacheMiss);
   }
   fmt::print(stderr, "target: {}\nschedule: {}\n", describe(session->target()),
              to_string(choice->origin));
@@ -114,28 +99,32 @@ int compile(CompileVerb verb) {
   }
   for (const std::string& path : outputs) {
     const Result<void> written = emit(*choice, session->target(), path);
-    if (!written.ok()) return fail(written.error(), exit_code(written.error()));
+    if (!written.ok()) return fail(written.error());
   }
   return kSuccess;
 }
 
 }  // namespace
 
-void add_compile(CLI::App& app, Action& action) {
-  CLI::App* verb = app.add_subcommand(
-      "compile",
-      "write a kernel: -o x.so, x.o, x.s, x.ll, x.h; for a GPU x.so, x.c, x.cubin, x.ptx, x.cu");
+void add_compile(CLI::App& verb, Action& action) {
   auto args = std::make_shared<CompileVerb>();
-  args->op.add_to(*verb, true);
-  args->machine.add_to(*verb);
-  args->machine.add_script_to(*verb);
-  verb->add_option("-o,--output", args->outputs, "file to write; its suffix says what")
+  args->op.add_to(verb);
+  args->machine.add_to(verb);
+  args->machine.add_script_to(verb);
+  verb.add_option("-O", args->effort, "without a record: 0 heuristic, 1 cost model")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1));
+  verb.add_flag("--offline,--require-tuned", args->offline, "fail (6) if there is no record");
+  in_group(verb, "Schedule");
+  verb.add_option(
+          "-o,--output", args->outputs,
+          "file to write; its suffix says what: for a CPU .so .o .s .ll .h, for a GPU .so .c"
+          " .h .cubin .ptx .cu")
+      ->type_name("FILE.so|o|s|ll|h|c|cubin|ptx|cu")
       ->required()
       ->allow_extra_args(false);
-  verb->add_option("-O", args->effort, "without a record: 0 heuristic, 1 cost model")
-      ->check(CLI::Range(0, 1));
-  verb->add_flag("--offline,--require-tuned", args->offline, "fail (6) if there is no record");
-  verb->callback([args, &action] { action = [args] { return compile(*args); }; });
+  in_group(verb, "Output");
+  verb.callback([args, &action] { action = [args] { return compile(*args); }; });
 }
 
 }  // namespace prunerc::cli

@@ -184,12 +184,11 @@ int devices(const DevicesVerb& verb) {
 
 }  // namespace
 
-void add_devices(CLI::App& app, Action& action) {
-  CLI::App* verb = app.add_subcommand("devices", "describe this machine and its measured limits");
+void add_devices(CLI::App& verb, Action& action) {
   auto args = std::make_shared<DevicesVerb>();
-  verb->add_flag("--json", args->json, "one JSON object");
-  verb->add_flag("--remeasure", args->remeasure, "measure again instead of using what is kept");
-  verb->callback([args, &action] { action = [args] { return devices(*args); }; });
+  verb.add_flag("--json", args->json, "one JSON object");
+  verb.add_flag("--remeasure", args->remeasure, "measure again instead of using what is kept");
+  verb.callback([args, &action] { action = [args] { return devices(*args); }; });
 }
 
 }  // namespace prunerc::cli

@@ -196,12 +196,10 @@ int doctor(const std::string& database) {
 
 }  // namespace
 
-void add_doctor(CLI::App& app, Action& action) {
-  CLI::App* verb =
-      app.add_subcommand("doctor", "check that this machine can compile, run and time");
+void add_doctor(CLI::App& verb, Action& action) {
   auto database = std::make_shared<std::string>();
-  verb->add_option("--db", *database, "tuning database (default: $PRUNERC_DB or the user's cache)");
-  verb->callback([database, &action] { action = [database] { return doctor(*database); }; });
+  add_database_to(verb, database.get());
+  verb.callback([database, &action] { action = [database] { return doctor(*database); }; });
 }
 
 }  // namespace prunerc::cli

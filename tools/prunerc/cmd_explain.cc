@@ -123,6 +123,11 @@ int explain(const std::vector<Subject>& subjects) {
   return kSuccess;
 }
 
+int of_another_build(const std::string& what, const Error& error) {
+  return fail(fmt::format("{} gives no program in this build: {}", what, error.message()),
+              "it is of another build: tune or record its operator again", kBadInput);
+}
+
 // --- records
 
 Result<Subject> from_record(const search::TaskRow& row, const search::Record& record) {
@@ -143,31 +148,29 @@ Result<Subject> from_record(const search::TaskRow& row, const search::Record& re
 int explain_record(const ExplainVerb& verb, int64_t id) {
   Result<search::Database> database = search::Database::open(
       verb.machine.database.empty() ? default_database() : verb.machine.database);
-  if (!database.ok()) return fail(database.error(), exit_code(database.error()));
+  if (!database.ok()) return fail(database.error());
   const Result<std::vector<search::TaskRow>> tasks = database->list_tasks();
-  if (!tasks.ok()) return fail(tasks.error(), exit_code(tasks.error()));
+  if (!tasks.ok()) return fail(tasks.error());
   for (const search::TaskRow& row : *tasks) {
     const Result<std::vector<search::Record>> records = database->records(row.id);
-    if (!records.ok()) return fail(records.error(), exit_code(records.error()));
+    if (!records.ok()) return fail(records.error());
     for (const search::Record& record : *records) {
       if (record.id != id) continue;
       const Result<Subject> subject = from_record(row, record);
-      return subject.ok() ? explain({*subject}) : fail(subject.error(), kBadInput);
+      return subject.ok() ? explain({*subject}) : of_another_build(verb.what, subject.error());
     }
   }
-  return fail(error(Diag::kUsageOption, "RECORD",
-                    fmt::format("no record {} in '{}'; `prunerc db best` names them", id,
-                                database->path())),
-              kCacheMiss);
+  return fail(fmt::format("no record {} in '{}'", id, database->path()),
+              "`prunerc db best` prints the numbers of records", kCacheMiss);
 }
 
 // --- pools
 
 int explain_pool(const ExplainVerb& verb) {
   const Result<search::Pool> pool = search::read_pool(verb.what);
-  if (!pool.ok()) return fail(pool.error(), exit_code(pool.error()));
+  if (!pool.ok()) return fail(pool.error());
   const Result<search::Task> task = pool->task();
-  if (!task.ok()) return fail(task.error(), exit_code(task.error()));
+  if (!task.ok()) return fail(task.error());
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < pool->rows.size(); ++i) {
     const bool wanted = verb.row < 0 ? pool->rows[i].ok() : static_cast<int64_t>(i) == verb.row;
@@ -182,7 +185,8 @@ int explain_pool(const ExplainVerb& verb) {
     const search::PoolRow& row = pool->rows[i];
     const Result<search::Candidate> made =
         search::instantiate(*task, pool->space(), row.sketch, row.decisions);
-    if (!made.ok()) return fail(made.error(), kBadInput);
+    if (!made.ok())
+      return of_another_build(fmt::format("row {} of {}", i, verb.what), made.error());
     const std::string title =
         fmt::format("row {}: {} {}, sketch {}, {}, {}", i, pool->op, pool->bindings,
                     pool->sketches[static_cast<std::size_t>(row.sketch)].name, describe(row.status),
@@ -202,7 +206,7 @@ int explain_operator(ExplainVerb verb) {
   verb.op.file = verb.what;
   const Result<OperatorRequest> request = verb.op.request();
   if (!request.ok()) return fail(request.error(), kUsage);
-  ExitCode code = kSuccess;
+  int code = kSuccess;
   std::optional<Prepared> prepared = prepare(*request, verb.machine, &code);
   if (!prepared) return code;
   Subject subject;
@@ -216,11 +220,7 @@ int explain_operator(ExplainVerb verb) {
   job.inputs = References::inputs(subject.task.base, 0);
   job.timing = runtime::TimingOptions{};
   const runtime::Measurement m = (*device)->run(job).measurement;
-  if (!m.has_time()) {
-    fmt::print(stderr, "error: the kernel was not timed: {}: {}\n", runtime::to_string(m.status),
-               m.detail);
-    return kNoCandidate;
-  }
+  if (!m.has_time()) return not_timed(m);
   subject.measured_ns = m.median_ns;
   subject.spread = m.spread;
   subject.title = fmt::format("{} {}, {} schedule", prepared->op.name, prepared->op.bindings,
@@ -239,24 +239,25 @@ int run_explain(const ExplainVerb& verb) {
 
 }  // namespace
 
-void add_explain(CLI::App& app, Action& action) {
-  CLI::App* verb = app.add_subcommand(
-      "explain", "each part of the analytic model's estimate beside what was measured");
+void add_explain(CLI::App& verb, Action& action) {
   auto args = std::make_shared<ExplainVerb>();
-  verb->add_option("what", args->what,
-                   "number of a record (`prunerc db best`), a .pool, or an operator file, whose "
-                   "schedule is timed now")
+  verb.add_option("what", args->what,
+                  "number of a record (`prunerc db best`), a .pool, or an operator file, whose "
+                  "schedule is timed now")
+      ->type_name("ID|FILE.prn|prc|pool")
       ->required();
-  verb->add_option("--op", args->op.op, "operator of the file, if it has several");
-  verb->add_option("-D,--define", args->op.bindings, "bind parameters: -D M=512,N=512")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  args->machine.add_to(*verb);
-  args->machine.add_script_to(*verb);
-  verb->add_option("--row", args->row, "of a pool (default: the best)")
+  args->op.add_choice_to(verb);
+  in_group(verb, "Candidate");
+  args->machine.add_to(verb);
+  args->machine.add_script_to(verb);
+  verb.add_option("--row", args->row, "of a pool (default: the best)")
+      ->type_name("N")
       ->check(CLI::NonNegativeNumber);
-  verb->add_option("--top", args->top, "so many of a pool's best")->check(CLI::PositiveNumber);
-  verb->callback([args, &action] { action = [args] { return run_explain(*args); }; });
+  verb.add_option("--top", args->top, "so many of a pool's best")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  in_group(verb, "Pools");
+  verb.callback([args, &action] { action = [args] { return run_explain(*args); }; });
 }
 
 }  // namespace prunerc::cli

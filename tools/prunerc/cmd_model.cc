@@ -35,8 +35,6 @@ struct ModelVerb {
   bool json = false;
 };
 
-int fail_with(const Error& error) { return fail(error, exit_code(error)); }
-
 Result<Model> read_model(const std::string& path) {
   PRUNERC_TRY(Model model, costmodel::model::read_checkpoint(path));
   PRUNERC_TRY_VOID(search::check_features(model, path));
@@ -53,19 +51,14 @@ void show_epoch(int member, int epoch, const costmodel::model::EpochStats& stats
 
 int train(const ModelVerb& verb) {
   const auto kind = costmodel::model::network_kind_from_string(verb.kind);
-  if (!kind) {
-    return fail(error(Diag::kUsageOption, "--model",
-                      fmt::format("'{}' is none of pacm, pacm-paper, tenset-mlp, tlp", verb.kind)),
-                kUsage);
-  }
   const Result<search::Selection> from = search::read_selection(verb.data);
-  if (!from.ok()) return fail_with(from.error());
+  if (!from.ok()) return fail(from.error());
   search::Recipe recipe = search::recipe_of(*kind);
   if (verb.members > 0) recipe.members = verb.members;
   Model model = costmodel::model::make_model(recipe.network, recipe.members, verb.seed);
   if (!verb.model.empty()) {
     Result<Model> start = read_model(verb.model);
-    if (!start.ok()) return fail_with(start.error());
+    if (!start.ok()) return fail(start.error());
     if (start->options.kind != *kind) {
       return fail(error(Diag::kUsageOption, "--from",
                         fmt::format("'{}' is a {}", verb.model, to_string(start->options.kind))),
@@ -80,11 +73,11 @@ int train(const ModelVerb& verb) {
   ThreadPool threads(verb.threads);
   const Result<Dataset> data =
       search::make_dataset(from->corpus, from->split.train, model.options, threads);
-  if (!data.ok()) return fail_with(data.error());
+  if (!data.ok()) return fail(data.error());
   fmt::print(stderr, "{} programs of {} tasks on {} platforms\n", data->size(),
              from->corpus.tasks.size(), from->corpus.platforms.size());
   const auto report = costmodel::model::train(*data, recipe.train, &threads, &model, show_epoch);
-  if (!report.ok()) return fail_with(report.error());
+  if (!report.ok()) return fail(report.error());
   model.feature_set = search::kFeatureSet;
   model.platforms = from->corpus.platforms;
   const Result<void> written = costmodel::model::write_checkpoint(model, kVersion, verb.out);
@@ -99,18 +92,18 @@ int train(const ModelVerb& verb) {
 
 int eval(const ModelVerb& verb) {
   Result<Model> model = read_model(verb.model);
-  if (!model.ok()) return fail_with(model.error());
+  if (!model.ok()) return fail(model.error());
   const Result<search::Selection> from = search::read_selection(verb.data);
-  if (!from.ok()) return fail_with(from.error());
+  if (!from.ok()) return fail(from.error());
   ThreadPool threads(verb.threads);
   const Result<Dataset> data =
       search::make_dataset(from->corpus, from->split.test, model->options, threads);
-  if (!data.ok()) return fail_with(data.error());
+  if (!data.ok()) return fail(data.error());
   const std::vector<float> scores =
       search::make_ranker(std::move(model).value())->scores(*data, threads);
   const std::vector<search::TaskQuality> tasks = search::quality_of(*data, scores);
   if (tasks.empty()) {
-    return fail_with(error(Diag::kModelData, std::string("no task has two rows that ran")));
+    return fail(error(Diag::kModelData, std::string("no task has two rows that ran")));
   }
   const search::TaskQuality mean = search::mean_quality(tasks);
   if (verb.json) {
@@ -148,7 +141,7 @@ int eval(const ModelVerb& verb) {
 // model.json and one .npy file for each tensor of each member.
 int export_to(const ModelVerb& verb) {
   const Result<Model> model = costmodel::model::read_checkpoint(verb.model);
-  if (!model.ok()) return fail_with(model.error());
+  if (!model.ok()) return fail(model.error());
   const std::filesystem::path folder = verb.out;
   std::error_code code;
   std::filesystem::create_directories(folder, code);
@@ -186,42 +179,62 @@ int export_to(const ModelVerb& verb) {
   return kSuccess;
 }
 
+using Work = int (*)(const ModelVerb& verb);
+
+std::shared_ptr<ModelVerb> add(CLI::App& verb, Action& action, Work work) {
+  auto args = std::make_shared<ModelVerb>();
+  verb.callback([args, work, &action] { action = [args, work] { return work(*args); }; });
+  return args;
+}
+
+void add_checkpoint(CLI::App& verb, const std::shared_ptr<ModelVerb>& args) {
+  verb.add_option("model", args->model, "checkpoint")->type_name("FILE.model")->required();
+}
+
+void add_data(CLI::App& verb, const std::shared_ptr<ModelVerb>& args) {
+  verb.add_option("data", args->data, "pools, or rows files of `dataset split` and `prune`")
+      ->type_name("FILE.pool|json")
+      ->required();
+  verb.add_option("--threads", args->threads, "of the work itself (default: all)")
+      ->type_name("N")
+      ->check(CLI::Range(0, 4096));
+}
+
 }  // namespace
 
-void add_model(CLI::App& app, Action& action) {
-  CLI::App* verb = app.add_subcommand("model", "train, judge and export learned cost models");
-  verb->require_subcommand(1);
-  auto args = std::make_shared<ModelVerb>();
-  using Work = int (*)(const ModelVerb& verb);
-  const auto add = [&](const char* name, const char* help, Work work) {
-    CLI::App* sub = verb->add_subcommand(name, help);
-    sub->callback([args, work, &action] { action = [args, work] { return work(*args); }; });
-    return sub;
-  };
-  const auto add_data = [&](CLI::App* sub) {
-    sub->add_option("data", args->data, "pools, or rows files of `dataset split` and `prune`")
-        ->required();
-    sub->add_option("--threads", args->threads, "of the training itself (default: all)")
-        ->check(CLI::Range(0, 4096));
-  };
-  CLI::App* sub = add("train", "train a model on pools", train);
-  add_data(sub);
-  sub->add_option("--model", args->kind, "pacm, pacm-paper, tenset-mlp, tlp")
+void add_model_train(CLI::App& verb, Action& action) {
+  auto args = add(verb, action, train);
+  add_data(verb, args);
+  verb.add_option("--model", args->kind, "the network")
+      ->type_name("KIND")
+      ->check(CLI::IsMember({"pacm", "pacm-paper", "tenset-mlp", "tlp"}))
       ->capture_default_str();
-  sub->add_option("-o,--output", args->out, "checkpoint to write")->required();
-  sub->add_option("--from", args->model, "checkpoint to go on from");
-  sub->add_option("--epochs", args->epochs, "passes over the data (default: as published, or ours)")
+  verb.add_option("-o,--output", args->out, "checkpoint to write")
+      ->type_name("FILE.model")
+      ->required();
+  verb.add_option("--from", args->model, "checkpoint to go on from")->type_name("FILE.model");
+  verb.add_option("--epochs", args->epochs, "passes over the data (default: as published, or ours)")
+      ->type_name("N")
       ->check(CLI::PositiveNumber);
-  sub->add_option("--members", args->members, "networks of the ensemble (default: the model's)")
+  verb.add_option("--members", args->members, "networks of the ensemble (default: the model's)")
+      ->type_name("N")
       ->check(CLI::Range(1, 16));
-  sub->add_option("--seed", args->seed, "of initial values and batches")->capture_default_str();
-  sub = add("eval", "top-1, top-5 and pairwise accuracy by task", eval);
-  sub->add_option("model", args->model, "checkpoint")->required();
-  add_data(sub);
-  sub->add_flag("--json", args->json, "one JSON object");
-  sub = add("export", "a checkpoint as model.json and .npy files", export_to);
-  sub->add_option("model", args->model, "checkpoint")->required();
-  sub->add_option("-o,--output", args->out, "folder to write")->required();
+  verb.add_option("--seed", args->seed, "of initial values and batches")
+      ->type_name("N")
+      ->capture_default_str();
+}
+
+void add_model_eval(CLI::App& verb, Action& action) {
+  auto args = add(verb, action, eval);
+  add_checkpoint(verb, args);
+  add_data(verb, args);
+  verb.add_flag("--json", args->json, "one JSON object");
+}
+
+void add_model_export(CLI::App& verb, Action& action) {
+  auto args = add(verb, action, export_to);
+  add_checkpoint(verb, args);
+  verb.add_option("-o,--output", args->out, "folder to write")->type_name("FOLDER")->required();
 }
 
 }  // namespace prunerc::cli

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <utility>
 
 namespace prunerc::cli {
 namespace {
@@ -55,12 +56,27 @@ Result<Tensors> read_files(const std::map<std::string, std::string>& inputs) {
   return tensors;
 }
 
+// Whether the operator has an input or an output of each name.
+Result<void> check_names(const Operator& op, ir::BufferRole role,
+                         const std::map<std::string, std::string>& names) {
+  for (const auto& [name, value] : names) {
+    bool is_known = false;
+    for (ir::BufferId id : op.program.params()) {
+      const ir::Buffer& port = op.program.buffer(id);
+      is_known |= port.name == name && port.role == role;
+    }
+    if (is_known) continue;
+    return error(Diag::kUsageUnknownTensor, op.name,
+                 std::string(role == ir::BufferRole::kInput ? "input" : "output"), name);
+  }
+  return {};
+}
+
 // One tensor per input port, from files and fills.
 Result<std::vector<ir::Tensor>> gather(const Operator& op,
                                        const std::map<std::string, std::string>& inputs,
                                        Tensors files) {
   std::vector<ir::Tensor> tensors;
-  std::size_t num_used = 0;
   for (ir::BufferId id : op.program.params()) {
     const ir::Buffer& port = op.program.buffer(id);
     if (port.role != ir::BufferRole::kInput) continue;
@@ -73,7 +89,6 @@ Result<std::vector<ir::Tensor>> gather(const Operator& op,
           fmt::format("'{0}' ({1}) is missing; give {0}=@file.npy or {0}=rand:uniform(-1,1)", name,
                       type_text(port.dtype, shape)));
     }
-    ++num_used;
     if (const auto file = files.find(name); file != files.end()) {
       if (file->second.dtype != port.dtype || file->second.shape != shape) {
         return error(Diag::kUsageShape, name, type_text(port.dtype, shape),
@@ -86,28 +101,7 @@ Result<std::vector<ir::Tensor>> gather(const Operator& op,
     PRUNERC_TRY_VOID(fill(tensor, given->second));
     tensors.push_back(std::move(tensor));
   }
-  if (num_used == inputs.size()) return tensors;
-  for (const auto& [name, source] : inputs) {
-    bool known = false;
-    for (ir::BufferId id : op.program.params()) {
-      const ir::Buffer& port = op.program.buffer(id);
-      known |= port.name == name && port.role == ir::BufferRole::kInput;
-    }
-    if (!known) return error(Diag::kUsageUnknownTensor, op.name, "input", name);
-  }
   return tensors;
-}
-
-Result<void> check_outputs(const Operator& op, const std::map<std::string, std::string>& outputs) {
-  for (const auto& [name, path] : outputs) {
-    bool known = false;
-    for (ir::BufferId id : op.program.params()) {
-      const ir::Buffer& port = op.program.buffer(id);
-      known |= port.name == name && port.role == ir::BufferRole::kOutput;
-    }
-    if (!known) return error(Diag::kUsageUnknownTensor, op.name, "output", name);
-  }
-  return {};
 }
 
 void print_summary(const std::string& name, const ir::Tensor& tensor) {
@@ -149,24 +143,23 @@ int run(const RunVerb& verb) {
   const auto outputs = named(verb.outputs, "--output");
   if (!outputs.ok()) return fail(outputs.error(), kUsage);
   Result<Tensors> files = read_files(*inputs);
-  if (!files.ok()) return fail(files.error(), exit_code(files.error()));
+  if (!files.ok()) return fail(files.error());
   for (const auto& [name, tensor] : *files) {
     if (!tensor.shape.empty()) request->shapes.try_emplace(name, shape_text(tensor.shape));
   }
   const Result<Operator> op = load_operator(*request);
-  if (!op.ok()) return fail(op.error(), exit_code(op.error()));
+  if (!op.ok()) return fail(op.error());
   fmt::print(stderr, "{}", op->warnings);
-  if (const Result<void> known = check_outputs(*op, *outputs); !known.ok()) {
-    return fail(known.error(), kBadInput);
+  for (const auto& [role, names] : {std::pair(ir::BufferRole::kInput, &*inputs),
+                                    std::pair(ir::BufferRole::kOutput, &*outputs)}) {
+    const Result<void> known = check_names(*op, role, *names);
+    if (!known.ok()) return fail(known.error());
   }
   const Result<std::vector<ir::Tensor>> tensors = gather(*op, *inputs, std::move(*files));
-  if (!tensors.ok()) return fail(tensors.error(), exit_code(tensors.error()));
-  Result<Session> session =
-      Session::open({verb.machine.target, verb.machine.threads, verb.machine.database, {}});
-  if (!session.ok()) return fail(session.error(), exit_code(session.error()));
-  if (!session->is_host()) {
-    return fail(error(Diag::kTargetNotHost, verb.machine.target), kDeviceProblem);
-  }
+  if (!tensors.ok()) return fail(tensors.error());
+  Result<Session> session = verb.machine.open();
+  if (!session.ok()) return fail(session.error());
+  if (!session->is_host()) return fail(error(Diag::kTargetNotHost, verb.machine.target));
   const Result<Choice> choice = choose(*session, *op, verb.machine, 0);
   if (!choice.ok()) return fail(choice.error(), choice_code(choice.error(), verb.machine));
   if (choice->origin == Choice::Origin::kHeuristic) {
@@ -191,29 +184,34 @@ int run(const RunVerb& verb) {
   job.want_outputs = true;
   const runtime::JobOutcome outcome = (*device)->run(job);
   if (outcome.outputs.empty()) {
-    fmt::print(stderr, "error: the kernel did not finish: {}: {}\n",
-               runtime::to_string(outcome.measurement.status), outcome.measurement.detail);
-    return kDeviceProblem;
+    return fail(
+        fmt::format("the kernel did not finish: {}: {}",
+                    runtime::to_string(outcome.measurement.status), outcome.measurement.detail),
+        "`prunerc doctor` checks that kernels run here; smaller sizes (-D) need less memory",
+        kDeviceProblem);
   }
   const Result<void> delivered = deliver(*op, outcome.outputs, *outputs);
-  if (!delivered.ok()) return fail(delivered.error(), exit_code(delivered.error()));
+  if (!delivered.ok()) return fail(delivered.error());
   return kSuccess;
 }
 
 }  // namespace
 
-void add_run(CLI::App& app, Action& action) {
-  CLI::App* verb = app.add_subcommand("run", "run an operator on .npy files or named fills");
+void add_run(CLI::App& verb, Action& action) {
   auto args = std::make_shared<RunVerb>();
-  args->op.add_to(*verb, true);
-  args->machine.add_to(*verb);
-  args->machine.add_script_to(*verb);
-  verb->add_option("--input", args->inputs,
-                   "A=@a.npy, or A=rand:uniform(-1,1):seed=7, ones, arange ...")
+  args->op.add_to(verb);
+  args->machine.add_to(verb);
+  args->machine.add_script_to(verb);
+  verb.add_option("--input", args->inputs,
+                  "A=@a.npy, or A= with one of zeros, ones, arange, rand:uniform(a,b):seed=n,"
+                  " rand:normal(mean,deviation):seed=n, rand:int(a,b):seed=n")
+      ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
-  verb->add_option("--output", args->outputs, "C=c.npy; without any, outputs are summarised")
+  verb.add_option("--output", args->outputs, "C=c.npy; without any, outputs are summarised")
+      ->type_name("NAME=FILE")
       ->allow_extra_args(false);
-  verb->callback([args, &action] { action = [args] { return run(*args); }; });
+  in_group(verb, "Arrays");
+  verb.callback([args, &action] { action = [args] { return run(*args); }; });
 }
 
 }  // namespace prunerc::cli

@@ -1,6 +1,7 @@
 #include "codegen/codegen.h"
 #include "ir/lang/lang.h"
 #include "ir/printer.h"
+#include "ir/support/file.h"
 #include "schedule/schedule.h"
 #include "search/space.h"
 #include "tools/prunerc/cli.h"
@@ -10,9 +11,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <fstream>
 #include <memory>
-#include <sstream>
 
 namespace prunerc::cli {
 namespace {
@@ -27,12 +26,9 @@ struct ShowVerb {
 
 // The operators of a file as declared: what can be bound, what goes in and out.
 int show_ast(const ShowVerb& verb) {
-  std::ifstream file(verb.op.file, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file)
-    return fail(error(Diag::kIoError, "read", verb.op.file, "no such file"), kDeviceProblem);
-  const lang::ListResult listed = lang::list_ops(verb.op.file, text.str());
+  const Result<std::string> text = read_file(verb.op.file);
+  if (!text.ok()) return fail(text.error());
+  const lang::ListResult listed = lang::list_ops(verb.op.file, *text);
   fmt::print(stderr, "{}", listed.rendered);
   if (!listed.ok) return kBadInput;
   const auto ports = [](const std::vector<lang::PortInfo>& infos) {
@@ -109,7 +105,7 @@ int show(const ShowVerb& verb) {
   const Result<OperatorRequest> request = verb.op.request();
   if (!request.ok()) return fail(request.error(), kUsage);
   const Result<Operator> op = load_operator(*request);
-  if (!op.ok()) return fail(op.error(), exit_code(op.error()));
+  if (!op.ok()) return fail(op.error());
   fmt::print(stderr, "{}", op->warnings);
   if (verb.stage == "prc") {
     fmt::print("{}", ir::print(op->program));
@@ -120,36 +116,40 @@ int show(const ShowVerb& verb) {
     options.target = verb.machine.target;
     return show_mappings(op->program, options);
   }
-  Result<Session> session =
-      Session::open({verb.machine.target, verb.machine.threads, verb.machine.database, {}});
-  if (!session.ok()) return fail(session.error(), exit_code(session.error()));
+  Result<Session> session = verb.machine.open();
+  if (!session.ok()) return fail(session.error());
   if (verb.stage == "sketches") return show_sketches(session->task(*op));
   return show_scheduled(verb, *session, *op);
 }
 
 }  // namespace
 
-void add_show(CLI::App& app, Action& action) {
-  CLI::App* verb = app.add_subcommand("show", "print an operator at any stage of its way to code");
+void add_show(CLI::App& verb, Action& action) {
   auto args = std::make_shared<ShowVerb>();
-  args->op.add_to(*verb, true);
-  args->machine.add_to(*verb);
-  args->machine.add_script_to(*verb);
-  verb->add_option("--stage", args->stage,
-                   "ast: operators of the file; prc: program; mappings: onto tensor instructions; "
-                   "sketches: the search space; trace, scheduled: of the stored best or the "
-                   "heuristic; lowered; llvm; asm; cuda: the kernels")
+  args->op.add_to(verb);
+  args->machine.add_to(verb);
+  args->machine.add_script_to(verb);
+  verb.add_option("-O", args->effort, "without a record: 0 heuristic, 1 cost model")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1));
+  in_group(verb, "Schedule");
+  verb.add_option("--stage", args->stage,
+                  "ast: operators of the file; prc: program; mappings: onto tensor instructions; "
+                  "sketches: the search space; trace, scheduled: of the stored best or the "
+                  "heuristic; lowered; llvm; asm; cuda: the kernels")
+      ->type_name("STAGE")
       ->check(CLI::IsMember({"ast", "prc", "mappings", "sketches", "trace", "scheduled", "lowered",
                              "llvm", "asm", "cuda"}))
       ->capture_default_str();
-  verb->add_option("-O", args->effort, "without a record: 0 heuristic, 1 cost model")
-      ->check(CLI::Range(0, 1));
-  verb->add_option("--tensor", args->mapping.tensor,
-                   "mappings: onto this instruction alone, and a script that applies one");
-  verb->add_option("--rank", args->mapping.rank, "mappings: which one the script applies")
+  verb.add_option("--tensor", args->mapping.tensor,
+                  "mappings: onto this instruction alone, and a script that applies one")
+      ->type_name("NAME");
+  verb.add_option("--rank", args->mapping.rank, "mappings: which one the script applies")
+      ->type_name("N")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
-  verb->callback([args, &action] { action = [args] { return show(*args); }; });
+  in_group(verb, "Output");
+  verb.callback([args, &action] { action = [args] { return show(*args); }; });
 }
 
 }  // namespace prunerc::cli

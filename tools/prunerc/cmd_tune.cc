@@ -1,26 +1,19 @@
 #include "search/learn/network_use.h"
 #include "search/replay.h"
+#include "tools/driver/backend.h"
+#include "tools/driver/reference.h"
 #include "tools/prunerc/cli.h"
 #include "tools/prunerc/display.h"
 #include "tools/prunerc/json.h"
 
 #include <fmt/format.h>
 
-#include <atomic>
-#include <csignal>
+#include <chrono>
 #include <cstdio>
 #include <memory>
 
 namespace prunerc::cli {
 namespace {
-
-std::atomic<bool> interrupted{false};
-
-// The first Ctrl-C ends the search in order; the second one is the system's.
-void on_interrupt(int) {
-  interrupted.store(true);
-  std::signal(SIGINT, SIG_DFL);
-}
 
 struct TuneVerb {
   OperatorOptions op;
@@ -33,6 +26,7 @@ struct TuneVerb {
   bool fresh = false;
   bool json = false;
   bool verbose = false;
+  bool quiet = false;
   std::string strategy = "pruner";
   std::string checkpoint;
   std::vector<std::string> replay;
@@ -118,7 +112,7 @@ int without_measuring(const TuneVerb& verb, Session& session, const std::vector<
 
 int show_report(const TuneVerb& verb, const search::TuneReport& report, const std::string& again) {
   print_results(report);
-  fmt::print(stderr, "repro: {}\n", again);
+  if (!verb.quiet) fmt::print(stderr, "repro: {}\n", again);
   if (verb.json) fmt::print("{}\n", tune_json(report, again));
   if (report.cancelled) {
     fmt::print(stderr, "interrupted; what was measured is kept: run the same command to go on\n");
@@ -126,9 +120,12 @@ int show_report(const TuneVerb& verb, const search::TuneReport& report, const st
   }
   for (const search::TaskReport& t : report.tasks) {
     if (t.best_ns > 0) continue;
-    fmt::print(stderr, "error: no candidate of '{}' ran and gave the right result: {}{}\n", t.name,
-               counts_text(t.counts), t.failure.empty() ? "" : " (" + t.failure + ")");
-    return kNoCandidate;
+    return fail(fmt::format("no candidate of '{}' ran and gave the right result: {}{}", t.name,
+                            counts_text(t.counts), t.failure.empty() ? "" : " (" + t.failure + ")"),
+                t.trials == 0 ? "more --trials or --time"
+                              : "smaller sizes (-D) need less memory and time; `prunerc doctor` "
+                                "checks that kernels run here",
+                kNoCandidate);
   }
   return kSuccess;
 }
@@ -144,52 +141,104 @@ int replay(const TuneVerb& verb) {
   std::vector<search::ReplayTask> tasks;
   for (const std::string& path : verb.replay) {
     const Result<search::Pool> pool = search::read_pool(path);
-    if (!pool.ok()) return fail(pool.error(), exit_code(pool.error()));
+    if (!pool.ok()) return fail(pool.error());
     Result<search::ReplayTask> task = search::ReplayTask::make(*pool, threads);
-    if (!task.ok()) return fail(task.error(), exit_code(task.error()));
-    fmt::print(stderr, "{}: {} candidates of {}{}\n", path, task->space.members->size(), pool->op,
-               stale_text(*task));
+    if (!task.ok()) return fail(task.error());
+    if (!verb.quiet) {
+      fmt::print(stderr, "{}: {} candidates of {}{}\n", path, task->space.members->size(), pool->op,
+                 stale_text(*task));
+    }
     tasks.push_back(std::move(task).value());
     if (verb.weights.size() == verb.replay.size()) {
       tasks.back().task.weight = verb.weights[tasks.size() - 1];
     }
   }
   Result<search::TuneOptions> options = options_of(verb, tasks.size());
-  if (!options.ok()) return fail(options.error(), kUsage);
+  if (!options.ok()) return fail(options.error());
   if (verb.verbose) options->log = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
-  options->cancel = &interrupted;
-  std::signal(SIGINT, on_interrupt);
+  options->cancel = &catch_interrupts();
   const Result<search::TuneReport> report = search::replay(tasks, *options);
-  if (!report.ok()) return fail(report.error(), exit_code(report.error()));
-  Display("replay").finish(*report);
+  if (!report.ok()) return fail(report.error());
+  if (!verb.quiet) Display("replay").finish(*report);
   return show_report(verb, *report, repro(verb));
+}
+
+// --- the plan, before anything is measured
+
+std::string clock_estimate(double seconds) {
+  if (seconds < 100) return fmt::format("about {:.0f} s", std::max(1.0, seconds));
+  if (seconds < 5400) return fmt::format("about {:.0f} min", seconds / 60);
+  return fmt::format("about {:.1f} h", seconds / 3600);
+}
+
+// What one trial takes here: a kernel built and timed as the search does it. 0: it cannot be told.
+// Cost: one trial.
+double trial_seconds(Session& session, const Operator& op) {
+  const auto start = std::chrono::steady_clock::now();
+  const Result<Choice> choice = session.choose(op);
+  if (!choice.ok()) return 0;
+  const Result<codegen::Artifact> artifact = build_kernel(choice->program, session.target());
+  if (!artifact.ok()) return 0;
+  const Result<std::unique_ptr<runtime::Device>> device =
+      open_device(session.target(), session.num_threads());
+  if (!device.ok()) return 0;
+  runtime::Job job;
+  job.artifact = &*artifact;
+  job.inputs = References::inputs(op.program, 0);
+  job.timing = runtime::TimingOptions{};
+  if (!(*device)->run(job).measurement.has_time()) return 0;
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::string budget_text(const TuneVerb& verb, int64_t num_trials, Session& session,
+                        const Operator& op) {
+  if (!verb.time.empty() && num_trials == 0) return "it ends after " + verb.time;
+  const double trial = trial_seconds(session, op);
+  if (trial == 0) return "how long it takes cannot be told beforehand";
+  const std::string all = clock_estimate(trial * static_cast<double>(num_trials));
+  return fmt::format("{}: one trial of {} takes {:.2f} s{}", all, op.name, trial,
+                     verb.time.empty() ? "" : ", and it ends after " + verb.time);
+}
+
+void print_plan(const TuneVerb& verb, const std::vector<Operator>& ops, Session& session) {
+  const int64_t num_trials = trials_of(verb) * static_cast<int64_t>(ops.size());
+  const std::string what =
+      ops.size() == 1 ? ops[0].name + (ops[0].bindings.empty() ? "" : " " + ops[0].bindings)
+                      : fmt::format("{} operators", ops.size());
+  fmt::print(
+      stderr, "plan: {} by strategy {}, {}; records go to {}\n", what, verb.strategy,
+      num_trials == 0 ? "as many trials as the time allows" : fmt::format("{} trials", num_trials),
+      session.database().path());
+  fmt::print(stderr, "time: {}; Ctrl-C ends it and keeps what was measured\n",
+             budget_text(verb, num_trials, session, ops[0]));
 }
 
 int tune(const TuneVerb& verb) {
   if (!verb.replay.empty()) return replay(verb);
   Result<std::vector<Operator>> ops = verb.op.load();
-  if (!ops.ok()) return fail(ops.error(), exit_code(ops.error()));
+  if (!ops.ok()) return fail(ops.error());
   if (const Result<void> weighed = set_weights(verb.weights, *ops); !weighed.ok()) {
-    return fail(weighed.error(), kUsage);
+    return fail(weighed.error());
   }
   for (const Operator& op : *ops) fmt::print(stderr, "{}", op.warnings);
   Result<search::TuneOptions> wanted = options_of(verb, ops->size());
-  if (!wanted.ok()) return fail(wanted.error(), kUsage);
+  if (!wanted.ok()) return fail(wanted.error());
   search::TuneOptions options = *std::move(wanted);
-  Result<Session> session =
-      Session::open({verb.machine.target, verb.machine.threads, verb.machine.database, {}});
-  if (!session.ok()) return fail(session.error(), exit_code(session.error()));
+  Result<Session> session = verb.machine.open();
+  if (!session.ok()) return fail(session.error());
   if (verb.effort <= 1) return without_measuring(verb, *session, *ops);
-  fmt::print(stderr, "target: {}\n", describe(session->target()));
+  if (!session->is_host()) return fail(error(Diag::kTargetNotHost, session->target().name));
+  if (!verb.quiet) {
+    fmt::print(stderr, "target: {}\n", describe(session->target()));
+    print_plan(verb, *ops, *session);
+  }
   Display display(verb.machine.target);
-  options.on_progress = [&](const search::TuneProgress& p) { display.show(p); };
+  if (!verb.quiet) options.on_progress = [&](const search::TuneProgress& p) { display.show(p); };
   if (verb.verbose) options.log = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
-  options.cancel = &interrupted;
-  std::signal(SIGINT, on_interrupt);
-  std::signal(SIGTERM, on_interrupt);
+  options.cancel = &catch_interrupts();
   const Result<search::TuneReport> report = session->tune(*ops, options);
-  if (!report.ok()) return fail(report.error(), exit_code(report.error()));
-  display.finish(*report);
+  if (!report.ok()) return fail(report.error());
+  if (!verb.quiet) display.finish(*report);
   return show_report(verb, *report, repro(verb));
 }
 
@@ -212,37 +261,51 @@ std::string strategy_help() {
 
 }  // namespace
 
-void add_tune(CLI::App& app, Action& action) {
-  CLI::App* verb = app.add_subcommand("tune", "search for a fast schedule and store it");
+void add_tune(CLI::App& verb, Action& action) {
   auto args = std::make_shared<TuneVerb>();
-  args->op.add_several_to(*verb);
-  args->machine.add_to(*verb);
-  verb->add_option("--trials", args->trials,
-                   "measured candidates per operator (-O2: 64, -O3: 1000); several operators share "
-                   "them")
+  args->op.add_several_to(verb);
+  args->machine.add_to(verb);
+  verb.add_option("--trials", args->trials,
+                  "measured candidates per operator (-O2: 64, -O3: 1000); several operators share "
+                  "them")
+      ->type_name("N")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
+  verb.add_option("--time", args->time, "stop after this long: 90s, 10m, 1h")
+      ->type_name("DURATION");
+  verb.add_option("--early-stop", args->early_stop,
+                  "end an operator after so many trials without a gain")
+      ->type_name("N")
       ->check(CLI::NonNegativeNumber);
-  verb->add_option("--time", args->time, "stop after this long: 90s, 10m, 1h");
-  verb->add_option("-O", args->effort, "effort: 0 heuristic, 1 cost model, 2 and 3 measure")
+  verb.add_option("-O", args->effort, "effort: 0 heuristic, 1 cost model, 2 and 3 measure")
+      ->type_name("N")
       ->check(CLI::Range(0, 3));
-  verb->add_option("--seed", args->seed, "of every random choice")->capture_default_str();
-  verb->add_option("--early-stop", args->early_stop,
-                   "end an operator after so many trials without a gain")
-      ->check(CLI::NonNegativeNumber);
-  verb->add_flag("--fresh", args->fresh, "ignore stored records (they are kept)");
-  verb->add_option("--strategy", args->strategy, strategy_help())
-      ->check(CLI::IsMember(strategy_names()));
-  verb->add_option("--checkpoint", args->checkpoint,
-                   "model of `prunerc model train` to start from (default: the built-in one)");
-  verb->add_option("--replay", args->replay,
-                   "search against the recorded times of these pools; no device is used");
-  verb->add_option("--weights", args->weights,
-                   "how much each operator counts in the sum, as in 3,1 (default: as its net says)")
+  in_group(verb, "Budget");
+  verb.add_option("--strategy", args->strategy, strategy_help())
+      ->type_name("NAME")
+      ->check(CLI::IsMember(strategy_names()))
+      ->capture_default_str();
+  verb.add_option("--checkpoint", args->checkpoint,
+                  "model of `prunerc model train` to start from (default: the built-in one)")
+      ->type_name("FILE.model");
+  verb.add_option("--seed", args->seed, "of every random choice")
+      ->type_name("N")
+      ->capture_default_str();
+  verb.add_flag("--fresh", args->fresh, "ignore stored records (they are kept)");
+  verb.add_option("--weights", args->weights,
+                  "how much each operator counts in the sum, as in 3,1 (default: as its net says)")
+      ->type_name("NUMBER")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::PositiveNumber);
-  verb->add_flag("--json", args->json, "one JSON object as the last line on stdout");
-  verb->add_flag("-v,--verbose", args->verbose, "log every choice and answer");
-  verb->callback([args, &action] { action = [args] { return tune(*args); }; });
+  verb.add_option("--replay", args->replay,
+                  "search against the recorded times of these pools; no device is used")
+      ->type_name("FILE.pool");
+  in_group(verb, "Search");
+  verb.add_flag("--json", args->json, "one JSON object as the last line on stdout");
+  verb.add_flag("-v,--verbose", args->verbose, "log every choice and answer");
+  verb.add_flag("-q,--quiet", args->quiet, "on stderr nothing but warnings and errors");
+  in_group(verb, "Output");
+  verb.callback([args, &action] { action = [args] { return tune(*args); }; });
 }
 
 }  // namespace prunerc::cli

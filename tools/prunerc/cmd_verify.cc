@@ -255,23 +255,28 @@ int report(const VerifyVerb& verb, const std::vector<Verdict>& verdicts) {
     for (const std::string& line : v.kinds) fmt::print("  iteration kinds: {}\n", line);
   }
   if (verb.json) fmt::print("{}\n", all.dump());
-  if (wrong) fmt::print(stderr, "error: a result differs from that of the unscheduled program\n");
-  return wrong ? kVerificationFailed : unknown ? kDeviceProblem : kSuccess;
+  if (wrong) {
+    return fail("a result differs from that of the unscheduled program",
+                "`prunerc tune --fresh` finds another schedule; please report this one: `prunerc "
+                "db best` prints it",
+                kVerificationFailed);
+  }
+  return unknown ? kDeviceProblem : kSuccess;
 }
 
 int verify_database(const VerifyVerb& verb) {
   std::error_code code;
   if (!std::filesystem::exists(verb.op.file, code)) {
-    return fail(error(Diag::kIoError, "read", verb.op.file, "no such file"), kDeviceProblem);
+    return fail(error(Diag::kIoError, "read", verb.op.file, "no such file"));
   }
   Result<search::Database> database = search::Database::open(verb.op.file);
-  if (!database.ok()) return fail(database.error(), exit_code(database.error()));
+  if (!database.ok()) return fail(database.error());
   const Result<std::vector<search::TaskRow>> tasks = database->list_tasks();
-  if (!tasks.ok()) return fail(tasks.error(), exit_code(tasks.error()));
+  if (!tasks.ok()) return fail(tasks.error());
   std::vector<Verdict> verdicts;
   for (const search::TaskRow& row : *tasks) {
     const Result<std::optional<search::Record>> best = database->best(row.id);
-    if (!best.ok()) return fail(best.error(), exit_code(best.error()));
+    if (!best.ok()) return fail(best.error());
     if (*best) verdicts.push_back(check_stored(verb, row, **best));
   }
   if (verdicts.empty()) fmt::print(stderr, "no verified record in {}\n", verb.op.file);
@@ -295,7 +300,7 @@ int verify(const VerifyVerb& verb) {
   if (is_database(verb.op.file)) return verify_database(verb);
   const Result<OperatorRequest> request = verb.op.request();
   if (!request.ok()) return fail(request.error(), kUsage);
-  ExitCode code = kSuccess;
+  int code = kSuccess;
   const std::optional<Prepared> prepared =
       prepare(*request, verb.machine, &code, Without::kUseHost);
   if (!prepared) return code;
@@ -308,7 +313,7 @@ int verify(const VerifyVerb& verb) {
     check_schedule(verb, task, prepared->choice, &verdict);
   } else {
     const Result<ir::Program> reference = load_reference(verb);
-    if (!reference.ok()) return fail(reference.error(), exit_code(reference.error()));
+    if (!reference.ok()) return fail(reference.error());
     check_programs(verb, *reference, prepared->choice.program, &verdict);
     check_kinds(prepared->choice.program, &verdict);
   }
@@ -318,24 +323,29 @@ int verify(const VerifyVerb& verb) {
 
 }  // namespace
 
-void add_verify(CLI::App& app, Action& action) {
-  CLI::App* verb = app.add_subcommand(
-      "verify", "compare the stored best (or all of DB.sqlite) with the unscheduled program");
+void add_verify(CLI::App& verb, Action& action) {
   auto args = std::make_shared<VerifyVerb>();
-  args->op.add_to(*verb, true);
-  args->machine.add_to(*verb);
-  args->machine.add_script_to(*verb);
-  verb->add_option("--seeds", args->num_seeds, "number of fresh inputs")
+  args->op.add_to(verb);
+  args->machine.add_to(verb);
+  args->machine.add_script_to(verb);
+  verb.get_option("file")->type_name("FILE.prn|prc|sqlite|db");
+  verb.add_option("--seeds", args->num_seeds, "number of fresh inputs")
+      ->type_name("N")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
-  verb->add_option("--seed", args->seed, "of the first of them")->capture_default_str();
-  verb->add_option("--against", args->against,
-                   "compare in finite fields with the program of this file instead: whole, or on "
-                   "sampled tiles if they are large");
-  verb->add_flag("--interpret", args->interpret,
-                 "also compare the unscheduled program with the interpreter (slow)");
-  verb->add_flag("--json", args->json, "one JSON object instead of lines");
-  verb->callback([args, &action] { action = [args] { return verify(*args); }; });
+  verb.add_option("--seed", args->seed, "of the first of them")
+      ->type_name("N")
+      ->capture_default_str();
+  verb.add_option("--against", args->against,
+                  "compare in finite fields with the program of this file instead: whole, or on "
+                  "sampled tiles if they are large")
+      ->type_name("FILE.prn|prc");
+  verb.add_flag("--interpret", args->interpret,
+                "also compare the unscheduled program with the interpreter (slow)");
+  in_group(verb, "What is compared");
+  verb.add_flag("--json", args->json, "one JSON object instead of lines");
+  in_group(verb, "Output");
+  verb.callback([args, &action] { action = [args] { return verify(*args); }; });
 }
 
 }  // namespace prunerc::cli

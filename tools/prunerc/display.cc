@@ -1,5 +1,7 @@
 #include "tools/prunerc/display.h"
 
+#include "tools/prunerc/cli.h"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -50,12 +52,36 @@ std::string counts_text(const search::StatusCounts& counts) {
   return out.empty() ? "none" : out;
 }
 
+search::StatusCounts counts_of(const search::Pool& pool) {
+  search::StatusCounts counts = {};
+  for (const search::PoolRow& row : pool.rows) ++counts[static_cast<std::size_t>(row.status)];
+  return counts;
+}
+
+double best_ns(const search::Pool& pool) {
+  const int best = pool.best();
+  return best < 0 ? 0 : pool.rows[static_cast<std::size_t>(best)].median_ns;
+}
+
+std::string target_text(const std::string& text) {
+  const Result<ir::Target> target = ir::target_from_string(text);
+  return target.ok() ? fmt::format("{}/{}", target->name, target->num_threads) : "?";
+}
+
 std::string phases_text(const search::PhaseSeconds& s) {
   const double sum = std::max(1e-9, s.search + s.build + s.measure + s.learn + s.verify);
   return fmt::format(
       "search {:.0f}% | build {:.0f}% | measure {:.0f}% | verify {:.0f}% | learn {:.0f}%",
       100 * s.search / sum, 100 * s.build / sum, 100 * s.measure / sum, 100 * s.verify / sum,
       100 * s.learn / sum);
+}
+
+int not_timed(const runtime::Measurement& m) {
+  return fail(
+      fmt::format("the kernel was not timed: {}: {}", runtime::to_string(m.status), m.detail),
+      "`prunerc doctor` checks that kernels run and can be timed here; smaller sizes (-D)"
+      " need less memory and time",
+      kNoCandidate);
 }
 
 Display::Display(std::string target)

@@ -3,6 +3,8 @@
 #ifndef PRUNERC_TOOLS_PRUNERC_DISPLAY_H_
 #define PRUNERC_TOOLS_PRUNERC_DISPLAY_H_
 
+#include "runtime/device.h"
+#include "search/pool.h"
 #include "search/tuner.h"
 
 #include <chrono>
@@ -14,10 +16,19 @@ namespace prunerc::cli {
 std::string time_text(double ns);
 /// "412 ok, 37 timeout, 2 wrong result": statuses that occurred, ok first.
 std::string counts_text(const search::StatusCounts& counts);
+/// Outcomes of a pool's rows.
+search::StatusCounts counts_of(const search::Pool& pool);
+/// Of the fastest row; 0 if none ran. Units: ns.
+double best_ns(const search::Pool& pool);
+/// "znver4/2": name and threads of a target that is kept as text.
+std::string target_text(const std::string& target);
 /// "search 31%, build 44%, measure 19%, verify 6%": shares of their sum.
 std::string phases_text(const search::PhaseSeconds& seconds);
 
-/// Shows TuneProgress. Colour and redrawing only on a terminal and unless NO_COLOR is set.
+/// Prints that a kernel was not timed, and why; gives the exit code.
+int not_timed(const runtime::Measurement& measurement);
+
+/// Shows TuneProgress; redraws only on a terminal.
 class Display {
  public:
   explicit Display(std::string target);

@@ -4,6 +4,7 @@
 #include "tools/driver/prunerc.h"
 #include "tools/prunerc/baseline.h"
 #include "tools/prunerc/cli.h"
+#include "tools/prunerc/help.h"
 
 #include <fmt/format.h>
 
@@ -22,33 +23,56 @@ int print_debug_help() {
   return kSuccess;
 }
 
+// What was meant by a command line that CLI11 refuses: the verb as far as it was read.
+int explain(const CLI::ParseError& e, const CLI::App& program) {
+  const CLI::App* verb = &program;
+  while (!verb->get_subcommands().empty()) verb = verb->get_subcommands().back();
+  const std::string help =
+      fmt::format("`prunerc {}{}--help`", full_name(*verb), full_name(*verb).empty() ? "" : " ");
+  const bool has_verbs = !verb->get_subcommands({}).empty();
+  const std::vector<std::string> rest = verb->remaining();
+  if (!rest.empty()) {
+    if (rest.front().starts_with("-")) return fail_unknown_option(*verb, rest.front());
+    if (has_verbs) return fail_unknown_verb(*verb, rest.front());
+    if (dynamic_cast<const CLI::ExtrasError*>(&e) != nullptr) {
+      return fail(fmt::format("'{}' is one argument too many", rest.front()),
+                  help + " has examples", kUsage);
+    }
+  }
+  if (has_verbs && verb != &program) {
+    return fail(fmt::format("'prunerc {}' needs a verb", full_name(*verb)), help + " lists them",
+                kUsage);
+  }
+  return fail(e.what(),
+              did_you_mean_choice(e.what()) + help + " has the forms of options, with examples",
+              kUsage);
+}
+
 int run(int argc, char** argv) {
-  CLI::App app{"prunerc: finds out how to run a tensor operator fast on this machine."};
+  CLI::App app{"", "prunerc"};
+  app.formatter_fn([](const CLI::App* verb, const std::string&, CLI::AppFormatMode) {
+    return help_page(*verb);
+  });
   app.set_version_flag("--version", std::string("prunerc ") + kVersion);
   app.require_subcommand(0, 1);
   app.fallthrough(false);
   bool help_debug = false;
   app.add_flag("--help-debug", help_debug, "explain the debugging switches of the environment");
   Action action;
-  for (const AddVerb add :
-       {add_tune, add_compile, add_run, add_bench, add_verify, add_show, add_apply, add_devices,
-        add_doctor, add_db, add_dataset, add_model, add_explain}) {
-    add(app, action);
-  }
+  add_verbs(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    const int code = app.exit(e);
-    return code == 0 ? kSuccess : kUsage;
+    return e.get_exit_code() == 0 ? app.exit(e) : explain(e, app);
   }
   if (help_debug) return print_debug_help();
   if (!action) {
-    fmt::print(stderr, "A verb is required\nRun with --help for more information.\n");
-    return kUsage;
+    return fail("a verb is required",
+                "`prunerc --help` lists them; `prunerc tune FILE.prn` finds a fast kernel", kUsage);
   }
   const Result<DebugOptions> debug =
       parse_debug_options([](const char* name) -> const char* { return std::getenv(name); });
-  if (!debug.ok()) return fail(debug.error(), kUsage);
+  if (!debug.ok()) return fail(debug.error());
   return action();
 }
 
