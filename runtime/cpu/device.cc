@@ -19,13 +19,6 @@ constexpr double kSoftLimitFactor = 10;
 constexpr int64_t kSoftLimitSlackNs = 1'000'000'000;
 constexpr double kMemoryShare = 0.8;
 
-Measurement failed(MeasureStatus status, std::string detail) {
-  Measurement result;
-  result.status = status;
-  result.detail = std::move(detail);
-  return result;
-}
-
 int64_t default_memory_limit() {
   const double bytes =
       static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
@@ -78,8 +71,7 @@ Measurement from_talk(const TalkResult& talk) {
 
 /// After any other end, memory of the worker may be damaged.
 bool leaves_worker_clean(MeasureStatus status) {
-  return status == MeasureStatus::kOk || status == MeasureStatus::kNoisy ||
-         status == MeasureStatus::kBuildError;
+  return status == MeasureStatus::kOk || status == MeasureStatus::kBuildError;
 }
 
 }  // namespace
@@ -105,13 +97,13 @@ Measurement CpuDevice::ensure_worker() {
     const ConfigureMessage configure = {.num_threads = std::max(1, options_.num_threads),
                                         .memory_limit_bytes = options_.memory_limit_bytes};
     auto started = WorkerProcess::start(options_.worker_argv, configure, now_ns() + kStartLimitNs);
-    if (!started.ok()) return failed(MeasureStatus::kWorkerError, started.error().message());
+    if (!started.ok()) return failed(MeasureStatus::kDeviceLost, started.error().message());
     worker_ = std::move(started).value();
     jobs_of_worker_ = 0;
     ++num_started_;
   }
   ++jobs_of_worker_;
-  return failed(MeasureStatus::kOk, "");
+  return succeeded();
 }
 
 JobOutcome CpuDevice::attempt(const Job& job, bool* died) {
@@ -119,7 +111,7 @@ JobOutcome CpuDevice::attempt(const Job& job, bool* died) {
   int64_t offset = kExchangeDataOffset;
   Result<JobMessage> message = make_message(job, *worker_, &offset);
   if (!message.ok())
-    return {.measurement = failed(MeasureStatus::kWorkerError, message.error().message()),
+    return {.measurement = failed(MeasureStatus::kDeviceLost, message.error().message()),
             .outputs = {}};
   const TimingOptions timing = message->timing;
   const bool plain = job.check == Check::kNone && !job.timing;
@@ -133,7 +125,7 @@ JobOutcome CpuDevice::attempt(const Job& job, bool* died) {
   };
   const Frame request{.type = FrameType::kRun, .payload = encode(*message)};
   if (request.payload.size() > kMaxFrameBytes) {
-    return {.measurement = failed(MeasureStatus::kWorkerError, "the object is too large to send"),
+    return {.measurement = failed(MeasureStatus::kDeviceLost, "the object is too large to send"),
             .outputs = {}};
   }
   const TalkResult talk = worker_->talk(request, stage_limit);
@@ -144,7 +136,7 @@ JobOutcome CpuDevice::attempt(const Job& job, bool* died) {
     return outcome;
   }
   for (const codegen::ArtifactParam& param : job.artifact->params) {
-    if (!job.want_outputs || !outcome.measurement.has_time()) break;
+    if (!job.want_outputs || !outcome.measurement.ok()) break;
     if (param.role == codegen::ParamRole::kInput) continue;
     const int64_t bytes = codegen::size_bytes(param);
     if (!worker_->read_exchange(offset, bytes, &outcome.outputs.emplace_back())) {
@@ -184,7 +176,7 @@ std::vector<Measurement> CpuDevice::attempt_compare(std::span<const Job> jobs,
   int64_t offset = kExchangeDataOffset;
   for (const Job& job : jobs) {
     Result<JobMessage> one = make_message(job, *worker_, &offset);
-    if (!one.ok()) return {jobs.size(), failed(MeasureStatus::kWorkerError, one.error().message())};
+    if (!one.ok()) return {jobs.size(), failed(MeasureStatus::kDeviceLost, one.error().message())};
     message.jobs.push_back(*std::move(one));
   }
   const auto num_jobs = static_cast<int64_t>(jobs.size());
@@ -194,7 +186,7 @@ std::vector<Measurement> CpuDevice::attempt_compare(std::span<const Job> jobs,
   };
   const Frame request{.type = FrameType::kCompare, .payload = encode(message)};
   if (request.payload.size() > kMaxFrameBytes) {
-    return {jobs.size(), failed(MeasureStatus::kWorkerError, "the objects are too large to send")};
+    return {jobs.size(), failed(MeasureStatus::kDeviceLost, "the objects are too large to send")};
   }
   const TalkResult talk = worker_->talk(request, stage_limit);
   if (talk.status == TalkStatus::kAnswered) {

@@ -25,21 +25,6 @@ constexpr int64_t kMaxFilledBytes = 256 << 20;
 /// lines.
 constexpr size_t kFlushBytes = 128 << 20;
 
-Measurement failed(MeasureStatus status, std::string detail) {
-  Measurement result;
-  result.status = status;
-  result.detail = std::move(detail);
-  return result;
-}
-
-Measurement ok() {
-  Measurement result;
-  result.status = MeasureStatus::kOk;
-  return result;
-}
-
-bool is_ok(const Measurement& result) { return result.status == MeasureStatus::kOk; }
-
 /// A first run this much slower than the best known is not due to cold caches and fresh pages.
 constexpr double kHopelessFactor = 10;
 constexpr double kHopelessFloorNs = 20e6;
@@ -52,7 +37,7 @@ bool is_hopeless(const JobMessage& job, double elapsed_ns) {
 }
 
 Measurement one_run(double elapsed_ns) {
-  Measurement result = ok();
+  Measurement result = succeeded();
   result.samples_ns = {elapsed_ns};
   result.runs_per_sample = 1;
   result.detail = "far slower than the best known: run once, not checked further";
@@ -114,10 +99,10 @@ Measurement Runner::load(const JobMessage& job, Kernel* kernel) {
   const auto& params = kernel->artifact.params;
   if (std::count_if(params.begin(), params.end(), is_input) !=
       static_cast<std::ptrdiff_t>(job.inputs.size())) {
-    return failed(MeasureStatus::kWorkerError,
+    return failed(MeasureStatus::kDeviceLost,
                   "the job has another number of inputs than the kernel");
   }
-  return ok();
+  return succeeded();
 }
 
 bool Runner::fill_input(const InputMessage& input, const codegen::ArtifactParam& param,
@@ -149,7 +134,7 @@ Measurement Runner::prepare(const Kernel& kernel, Round round, Arguments* argume
                                                         : Placement::kStaggered;
   const unsigned char poison = round == Round::kFirst ? kPoisonA : kPoisonB;
   const auto no_memory = [] {
-    return failed(MeasureStatus::kWorkerError, "not enough memory for the buffers");
+    return failed(MeasureStatus::kDeviceLost, "not enough memory for the buffers");
   };
   // Asked beforehand: the system promises more memory than there is, and then ends whatever touches
   // it.
@@ -170,7 +155,7 @@ Measurement Runner::prepare(const Kernel& kernel, Round round, Arguments* argume
       continue;
     }
     if (!fill_input(kernel.inputs[input_idx++], param, buffer.data())) {
-      return failed(MeasureStatus::kWorkerError,
+      return failed(MeasureStatus::kDeviceLost,
                     "input '" + param.name + "' is not in the exchange file");
     }
     const bool hashed = round != Round::kTiming;
@@ -180,14 +165,14 @@ Measurement Runner::prepare(const Kernel& kernel, Round round, Arguments* argume
   if (arguments->workspace.data() == nullptr) return no_memory();
   arguments->workspace.poison(poison);
   add_fault_region(arguments->workspace, "workspace");
-  return ok();
+  return succeeded();
 }
 
 Measurement Runner::execute(const Kernel& kernel, Arguments& arguments) {
   const int32_t code =
       kernel.code->entry()(arguments.pointers.data(), arguments.workspace.data(), pool_.launch());
   if (code != 0)
-    return failed(MeasureStatus::kRejected, "the kernel returned " + std::to_string(code));
+    return failed(MeasureStatus::kRunError, "the kernel returned " + std::to_string(code));
   size_t input_idx = 0;
   for (size_t i = 0; i < arguments.params.size(); ++i) {
     const codegen::ArtifactParam& param = kernel.artifact.params[i];
@@ -205,7 +190,7 @@ Measurement Runner::execute(const Kernel& kernel, Arguments& arguments) {
   if (!arguments.workspace.is_redzone_intact()) {
     return failed(MeasureStatus::kWrongResult, "the kernel wrote outside of its workspace");
   }
-  return ok();
+  return succeeded();
 }
 
 Measurement Runner::check(const Kernel& kernel, const JobMessage& job,
@@ -215,11 +200,11 @@ Measurement Runner::check(const Kernel& kernel, const JobMessage& job,
   for (size_t i = 0; i < rounds.size(); ++i) {
     enter(Stage::kPreparing, on_progress);
     Measurement result = prepare(kernel, i == 0 ? Round::kFirst : Round::kSecond, &rounds[i]);
-    if (!is_ok(result)) return result;
+    if (!result.ok()) return result;
     enter(Stage::kRunning, on_progress);
     const int64_t started_ns = now_ns();
     result = execute(kernel, rounds[i]);
-    if (!is_ok(result)) return result;
+    if (!result.ok()) return result;
     const auto elapsed_ns = static_cast<double>(now_ns() - started_ns);
     if (is_hopeless(job, elapsed_ns)) return one_run(elapsed_ns);
   }
@@ -231,7 +216,7 @@ Measurement Runner::check(const Kernel& kernel, const JobMessage& job,
         find_difference(param, rounds[0].params[i].data(), rounds[1].params[i].data());
     if (difference) return failed(MeasureStatus::kWrongResult, *difference);
   }
-  return job.want_outputs ? write_outputs(kernel, rounds[0], job.outputs_offset) : ok();
+  return job.want_outputs ? write_outputs(kernel, rounds[0], job.outputs_offset) : succeeded();
 }
 
 Measurement Runner::write_outputs(const Kernel& kernel, const Arguments& arguments,
@@ -241,11 +226,11 @@ Measurement Runner::write_outputs(const Kernel& kernel, const Arguments& argumen
     const GuardedBuffer& buffer = arguments.params[i];
     const unsigned char* data = buffer.data();
     if (!write_all_at(exchange_fd_, data, buffer.size_bytes(), offset)) {
-      return failed(MeasureStatus::kWorkerError, "not enough memory for the outputs");
+      return failed(MeasureStatus::kDeviceLost, "not enough memory for the outputs");
     }
     offset += buffer.size_bytes();
   }
-  return ok();
+  return succeeded();
 }
 
 void Runner::flush_caches() {
@@ -283,13 +268,13 @@ Measurement Runner::run(const JobMessage& job, const std::function<void(Stage)>&
   Kernel kernel;
   enter(Stage::kLoading, on_progress);
   Measurement result = load(job, &kernel);
-  if (is_ok(result)) result = check(kernel, job, on_progress);
-  if (is_ok(result) && job.want_timing && result.samples_ns.empty()) {
+  if (result.ok()) result = check(kernel, job, on_progress);
+  if (result.ok() && job.want_timing && result.samples_ns.empty()) {
     Arguments arguments;
     clear_fault_regions();
     enter(Stage::kPreparing, on_progress);
     result = prepare(kernel, Round::kTiming, &arguments);
-    if (is_ok(result)) {
+    if (result.ok()) {
       enter(Stage::kTiming, on_progress);
       pool_.set_spin_ns(kSpinWhileTimingNs);
       result = time_kernel(
@@ -317,8 +302,8 @@ std::vector<Measurement> Runner::compare(const CompareMessage& message,
     __atomic_store_n(&status_->job_idx, static_cast<uint32_t>(i), __ATOMIC_RELEASE);
     enter(Stage::kLoading, on_progress);
     results[i] = load(message.jobs[i], &kernels[i]);
-    if (is_ok(results[i])) results[i] = prepare(kernels[i], Round::kTiming, &arguments[i]);
-    if (!is_ok(results[i])) continue;
+    if (results[i].ok()) results[i] = prepare(kernels[i], Round::kTiming, &arguments[i]);
+    if (!results[i].ok()) continue;
     timed_idx.push_back(i);
     timed.push_back([this, i, &kernels, &arguments, &message](int64_t runs) {
       __atomic_store_n(&status_->job_idx, static_cast<uint32_t>(i), __ATOMIC_RELEASE);

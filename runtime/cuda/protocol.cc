@@ -16,13 +16,6 @@ constexpr int64_t kMaxLaunches = 200;
 constexpr int64_t kRoundsInTurn = 10;
 constexpr int64_t kLaunchesInTurn = 5;
 
-Measurement failed(MeasureStatus status, std::string detail) {
-  Measurement result;
-  result.status = status;
-  result.detail = std::move(detail);
-  return result;
-}
-
 /// Appends; false if the launches failed, and then *result says so. A number of one timer is not
 /// compared with one of another: when the ladder goes down, what was taken before is dropped.
 bool take(const TimedLaunches& launch, int64_t count, Measurement* result, TimerKind* timer) {
@@ -45,7 +38,7 @@ void finish(Measurement* result, TimerKind timer, const TimingOptions& options) 
   result->detail = "timer=" + std::string(to_string(timer));
   if (options.cache == CacheState::kFlushed) result->detail += ", cold L2";
   if (result->median_ns < options.min_possible_ns)
-    *result = failed(MeasureStatus::kRejected, "a time below what the hardware can do: " +
+    *result = failed(MeasureStatus::kRunError, "a time below what the hardware can do: " +
                                                    std::to_string(result->median_ns) + " ns");
 }
 

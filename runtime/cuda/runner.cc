@@ -12,15 +12,6 @@ namespace {
 using codegen::ArtifactParam;
 using codegen::ParamRole;
 
-Measurement failed(MeasureStatus status, std::string detail) {
-  Measurement result;
-  result.status = status;
-  result.detail = std::move(detail);
-  return result;
-}
-
-Measurement ok() { return failed(MeasureStatus::kOk, ""); }
-
 const unsigned char* bytes_of(const std::string& text) {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
@@ -44,7 +35,7 @@ Measurement failed_by(const Error& error) {
   switch (error.id()) {
     case Diag::kCudaMissing:
     case Diag::kKernelInput:
-    case Diag::kIoError: return failed(MeasureStatus::kWorkerError, error.message());
+    case Diag::kIoError: return failed(MeasureStatus::kDeviceLost, error.message());
     case Diag::kArtifactMalformed:
     case Diag::kKernelLoad: return failed(MeasureStatus::kBuildError, error.message());
     default: return failed(MeasureStatus::kCrash, error.message());
@@ -183,17 +174,17 @@ Measurement CudaRunner::check(const JobMessage& job,
     const auto difference = find_output_difference(prepared.artifact, first, *outputs);
     if (difference) return failed(MeasureStatus::kWrongResult, *difference);
   }
-  return job.want_outputs ? write_outputs(first, job.outputs_offset) : ok();
+  return job.want_outputs ? write_outputs(first, job.outputs_offset) : succeeded();
 }
 
 Measurement CudaRunner::write_outputs(const std::vector<std::string>& outputs, int64_t offset) {
   for (const std::string& output : outputs) {
     const auto bytes = static_cast<int64_t>(output.size());
     if (!write_all_at(exchange_fd_, bytes_of(output), bytes, offset))
-      return failed(MeasureStatus::kWorkerError, "not enough memory for the outputs");
+      return failed(MeasureStatus::kDeviceLost, "not enough memory for the outputs");
     offset += bytes;
   }
-  return ok();
+  return succeeded();
 }
 
 Measurement CudaRunner::time(const JobMessage& job) {

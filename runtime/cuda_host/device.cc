@@ -122,10 +122,8 @@ JobOutcome HostDevice::run(const Job& job) {
 }
 
 std::vector<Measurement> HostDevice::compare(std::span<const Job> jobs, const TimingOptions&) {
-  Measurement refused;
-  refused.status = MeasureStatus::kRejected;
-  refused.detail = "the host stands in for a GPU: its times mean nothing";
-  return {jobs.size(), refused};
+  return {jobs.size(),
+          failed(MeasureStatus::kRunError, "the host stands in for a GPU: its times mean nothing")};
 }
 
 }  // namespace prunerc::runtime::cuda_host

@@ -28,7 +28,7 @@ class HostDevice final : public Device {
   explicit HostDevice(HostDeviceOptions options);
 
   JobOutcome run(const Job& job) override;
-  /// Every measurement is kRejected.
+  /// Every measurement is kRunError.
   std::vector<Measurement> compare(std::span<const Job> jobs, const TimingOptions& timing) override;
 
  private:

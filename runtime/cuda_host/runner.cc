@@ -35,16 +35,6 @@ constexpr ExecutionOptions kCheckedOrders[kNumCheckedOrders] = {
     {.order = ThreadOrder::kAscending, .mode = AsyncMode::kLateMma},
 };
 
-Measurement failed(MeasureStatus status, std::string detail) {
-  Measurement result;
-  result.status = status;
-  result.detail = std::move(detail);
-  return result;
-}
-
-Measurement ok() { return failed(MeasureStatus::kOk, ""); }
-bool is_ok(const Measurement& result) { return result.status == MeasureStatus::kOk; }
-
 std::span<const ExecutionOptions> orders_of(Check check) {
   const std::span<const ExecutionOptions> all =
       kChecker == Checker::kNone ? std::span<const ExecutionOptions>(kOrders) : kCheckedOrders;
@@ -103,7 +93,7 @@ void HostRunner::enter(Stage stage, const std::function<void(Stage)>& on_progres
 Measurement HostRunner::prepare(const codegen::Artifact& artifact, const JobMessage& job,
                                 Round* round) {
   const auto no_memory = [] {
-    return failed(MeasureStatus::kWorkerError, "not enough memory for the buffers");
+    return failed(MeasureStatus::kDeviceLost, "not enough memory for the buffers");
   };
   size_t input_idx = 0;
   for (const ArtifactParam& param : artifact.params) {
@@ -116,12 +106,12 @@ Measurement HostRunner::prepare(const codegen::Artifact& artifact, const JobMess
       continue;
     }
     if (input_idx == job.inputs.size())
-      return failed(MeasureStatus::kWorkerError, "the job has too few inputs");
+      return failed(MeasureStatus::kDeviceLost, "the job has too few inputs");
     const InputMessage& input = job.inputs[input_idx++];
     if (input.fill != Fill::kBytes) {
       fill_tensor(input.fill, input.seed, param.dtype, codegen::num_elems(param), memory.data);
     } else if (!read_all(exchange_fd_, memory.data, memory.bytes, input.offset)) {
-      return failed(MeasureStatus::kWorkerError,
+      return failed(MeasureStatus::kDeviceLost,
                     "input '" + param.name + "' is not in the exchange file");
     }
     round->input_hashes.push_back(hash_bytes(memory.data, memory.bytes));
@@ -129,7 +119,7 @@ Measurement HostRunner::prepare(const codegen::Artifact& artifact, const JobMess
   if (!round->workspace.allocate(artifact.workspace_bytes, round->placement, 0)) return no_memory();
   if (kChecker != Checker::kBounds) add_fault_region(round->workspace.guarded, "workspace");
   round->workspace.poison(round->poison);
-  return ok();
+  return succeeded();
 }
 
 Measurement HostRunner::execute(const codegen::Artifact& artifact, const KernelObject& object,
@@ -156,7 +146,7 @@ Measurement HostRunner::execute(const codegen::Artifact& artifact, const KernelO
   }
   if (!round->workspace.is_redzone_intact())
     return failed(MeasureStatus::kWrongResult, "the kernel wrote outside of its workspace");
-  return ok();
+  return succeeded();
 }
 
 Measurement HostRunner::compare_outputs(const codegen::Artifact& artifact, const Round& first,
@@ -167,7 +157,7 @@ Measurement HostRunner::compare_outputs(const codegen::Artifact& artifact, const
         find_difference(artifact.params[i], first.params[i].data, other.params[i].data);
     if (difference) return failed(MeasureStatus::kWrongResult, *difference);
   }
-  return ok();
+  return succeeded();
 }
 
 Measurement HostRunner::write_outputs(const codegen::Artifact& artifact, const Round& round,
@@ -176,10 +166,10 @@ Measurement HostRunner::write_outputs(const codegen::Artifact& artifact, const R
     if (artifact.params[i].role == ParamRole::kInput) continue;
     const Memory& memory = round.params[i];
     if (!write_all_at(exchange_fd_, memory.data, memory.bytes, offset))
-      return failed(MeasureStatus::kWorkerError, "not enough memory for the outputs");
+      return failed(MeasureStatus::kDeviceLost, "not enough memory for the outputs");
     offset += memory.bytes;
   }
-  return ok();
+  return succeeded();
 }
 
 Measurement HostRunner::check(const codegen::Artifact& artifact, const KernelObject& object,
@@ -195,16 +185,16 @@ Measurement HostRunner::check(const codegen::Artifact& artifact, const KernelObj
     round.poison = n == 0 ? kPoisonA : kPoisonB;
     clear_fault_regions();
     Measurement result = prepare(artifact, job, &round);
-    if (!is_ok(result)) return result;
+    if (!result.ok()) return result;
     enter(Stage::kRunning, on_progress);
     ExecutionOptions options = orders[n];
     options.num_threads = num_threads_;
     result = execute(artifact, object, options, &round);
     clear_fault_regions();
-    if (is_ok(result) && n > 0) result = compare_outputs(artifact, first, round);
-    if (!is_ok(result)) return result;
+    if (result.ok() && n > 0) result = compare_outputs(artifact, first, round);
+    if (!result.ok()) return result;
   }
-  return job.want_outputs ? write_outputs(artifact, first, job.outputs_offset) : ok();
+  return job.want_outputs ? write_outputs(artifact, first, job.outputs_offset) : succeeded();
 }
 
 Measurement HostRunner::run(const JobMessage& job, const std::function<void(Stage)>& on_progress) {
@@ -214,7 +204,7 @@ Measurement HostRunner::run(const JobMessage& job, const std::function<void(Stag
   if (artifact->kind != codegen::ArtifactKind::kCudaHostObject)
     return failed(MeasureStatus::kBuildError, "the artifact is not compiled for the host");
   if (job.want_timing)
-    return failed(MeasureStatus::kRejected, "the host stands in for a GPU: its times mean nothing");
+    return failed(MeasureStatus::kRunError, "the host stands in for a GPU: its times mean nothing");
   const Result<KernelObject> object = KernelObject::load(artifact->entry, artifact->bytes);
   if (!object.ok()) return failed(MeasureStatus::kBuildError, object.error().message());
   Measurement result = check(*artifact, *object, job, on_progress);
@@ -226,7 +216,7 @@ std::vector<Measurement> HostRunner::compare(const CompareMessage& message,
                                              const std::function<void(Stage)>& on_progress) {
   enter(Stage::kTiming, on_progress);
   return {message.jobs.size(),
-          failed(MeasureStatus::kRejected, "the host stands in for a GPU: its times mean nothing")};
+          failed(MeasureStatus::kRunError, "the host stands in for a GPU: its times mean nothing")};
 }
 
 }  // namespace prunerc::runtime::cuda_host

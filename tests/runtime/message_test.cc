@@ -33,7 +33,8 @@ JobMessage example_job() {
 
 Measurement example_measurement() {
   Measurement measurement;
-  measurement.status = MeasureStatus::kNoisy;
+  measurement.status = MeasureStatus::kOk;
+  measurement.disturbed = true;
   measurement.samples_ns = {1.5, 2.5};
   measurement.median_ns = 2;
   measurement.detail = "text";

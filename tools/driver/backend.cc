@@ -64,7 +64,6 @@ Result<codegen::Artifact> build_kernel(const ir::Program& scheduled, const ir::T
 }
 
 Candidate build_candidate(const ir::Program& scheduled, const ir::Target& target) {
-  using search::MeasureStatus;
   const auto rejected = [](MeasureStatus status, std::string why) {
     return Candidate{{}, status, std::move(why)};
   };

@@ -75,9 +75,9 @@ std::optional<Row> measure(const BenchVerb& verb, const OperatorRequest& request
   row.threads = prepared->session.num_threads();
   row.origin = prepared->choice.origin;
   row.measurement = (*device)->run(job).measurement;
-  if (!row.measurement.has_time() || row.measurement.median_ns <= 0) {
+  if (!row.measurement.ok() || row.measurement.median_ns <= 0) {
     fmt::print(stderr, "error: the kernel was not timed: {}: {}\n",
-               runtime::to_string(row.measurement.status), row.measurement.detail);
+               describe(row.measurement.status), row.measurement.detail);
     *code = kNoCandidate;
     return std::nullopt;
   }
@@ -92,11 +92,10 @@ void print_table(const std::vector<Row>& rows) {
              "schedule", "median", "spread", "GFLOP/s", "GB/s", "%limit", "samples");
   for (const Row& row : rows) {
     const runtime::Measurement& m = row.measurement;
-    const bool noisy = m.status == runtime::MeasureStatus::kNoisy;
     fmt::print("{:<24} {:>3} {:<9} {:>11} {:>6.1f}% {:>9.2f} {:>8.2f} {:>6.0f}% {:>7}{}\n",
                row.op.substr(0, 24), row.threads, to_string(row.origin), time_text(m.median_ns),
                100 * m.spread, row.gflops, row.gbps, 100 * row.limit_fraction, m.samples_ns.size(),
-               noisy ? "  noisy: other work took CPU time" : "");
+               m.disturbed ? "  noisy: other work took CPU time" : "");
   }
 }
 
@@ -113,7 +112,7 @@ std::string rows_json(const BenchVerb& verb, const std::vector<Row>& rows) {
                            {"min_ns", row.measurement.min_ns},
                            {"spread", row.measurement.spread},
                            {"samples_ns", row.measurement.samples_ns},
-                           {"noisy", row.measurement.status == runtime::MeasureStatus::kNoisy},
+                           {"noisy", row.measurement.disturbed},
                            {"gflops", row.gflops},
                            {"gbps", row.gbps},
                            {"limit_fraction", row.limit_fraction}});

@@ -216,9 +216,8 @@ int explain_operator(ExplainVerb verb) {
   job.inputs = References::inputs(subject.task.base, 0);
   job.timing = runtime::TimingOptions{};
   const runtime::Measurement m = (*device)->run(job).measurement;
-  if (!m.has_time()) {
-    fmt::print(stderr, "error: the kernel was not timed: {}: {}\n", runtime::to_string(m.status),
-               m.detail);
+  if (!m.ok()) {
+    fmt::print(stderr, "error: the kernel was not timed: {}: {}\n", describe(m.status), m.detail);
     return kNoCandidate;
   }
   subject.measured_ns = m.median_ns;

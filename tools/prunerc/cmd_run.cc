@@ -192,7 +192,7 @@ int run(const RunVerb& verb) {
   const runtime::JobOutcome outcome = (*device)->run(job);
   if (outcome.outputs.empty()) {
     fmt::print(stderr, "error: the kernel did not finish: {}: {}\n",
-               runtime::to_string(outcome.measurement.status), outcome.measurement.detail);
+               describe(outcome.measurement.status), outcome.measurement.detail);
     return kDeviceProblem;
   }
   const Result<void> delivered = deliver(*op, outcome.outputs, *outputs);

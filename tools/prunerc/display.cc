@@ -41,11 +41,11 @@ std::string time_text(double ns) {
 
 std::string counts_text(const search::StatusCounts& counts) {
   std::string out;
-  for (int i = 0; i < search::kNumStatuses; ++i) {
+  for (int i = 0; i < kNumMeasureStatuses; ++i) {
     const int64_t n = counts[static_cast<std::size_t>(i)];
     if (n == 0) continue;
-    const auto status = static_cast<search::MeasureStatus>(i);
-    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", n, search::describe(status));
+    const auto status = static_cast<MeasureStatus>(i);
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", n, describe(status));
   }
   return out.empty() ? "none" : out;
 }

@@ -18,11 +18,10 @@ Json seconds_json(const search::PhaseSeconds& s) {
 
 Json task_json(const search::TaskReport& t, const std::string& repro) {
   Json failures = Json::object();
-  for (int i = 0; i < search::kNumStatuses; ++i) {
-    const auto status = static_cast<search::MeasureStatus>(i);
+  for (int i = 0; i < kNumMeasureStatuses; ++i) {
+    const auto status = static_cast<MeasureStatus>(i);
     const int64_t n = t.counts[static_cast<std::size_t>(i)];
-    if (status != search::MeasureStatus::kOk && n > 0)
-      failures[std::string(search::to_string(status))] = n;
+    if (status != MeasureStatus::kOk && n > 0) failures[std::string(to_string(status))] = n;
   }
   const Result<ir::Target> target = ir::target_from_string(t.target);
   Json curve = Json::array();

@@ -81,7 +81,7 @@ TEST_CASE("a machine without a driver has no CUDA device, and says why") {
   job.artifact = &artifact;
   job.inputs = {kInput};
   const Measurement m = workers.run(job).measurement;
-  CHECK(m.status == MeasureStatus::kWorkerError);
+  CHECK(m.status == MeasureStatus::kDeviceLost);
   CHECK(m.detail.find("no CUDA device") != std::string::npos);
   CHECK(m.detail.find("/no/such/libcuda.so.1") != std::string::npos);
 }
@@ -109,7 +109,7 @@ TEST_CASE("a driver without a device, and a library that is no driver, are no de
     CpuDevice workers({.worker_argv = {"tests/support/gpu_worker", "__cuda_worker"},
                        .memory_limit_bytes = INT64_MAX});
     const Measurement m = workers.run(job).measurement;
-    CHECK(m.status == MeasureStatus::kWorkerError);
+    CHECK(m.status == MeasureStatus::kDeviceLost);
     CHECK(m.detail.find("no CUDA device") != std::string::npos);
   }
 }
