@@ -1,6 +1,6 @@
 #include "runtime/cpu/limits.h"
 
-#include "runtime/cpu/clock.h"
+#include "runtime/clock.h"
 #include "runtime/cpu/host.h"
 #include "runtime/cpu/pool.h"
 

@@ -1,11 +1,11 @@
 #include "runtime/cpu/runner.h"
 
-#include "runtime/cpu/buffer.h"
-#include "runtime/cpu/check.h"
-#include "runtime/cpu/clock.h"
-#include "runtime/cpu/fault.h"
+#include "runtime/clock.h"
 #include "runtime/cpu/limits.h"
 #include "runtime/cpu/orc.h"
+#include "runtime/worker/buffer.h"
+#include "runtime/worker/check.h"
+#include "runtime/worker/fault.h"
 
 #include <unistd.h>
 
@@ -69,20 +69,14 @@ struct Runner::Arguments {
 };
 
 Runner::Runner(const ConfigureMessage& configure, int exchange_fd, StatusPage* status)
-    : memory_limit_bytes_(configure.memory_limit_bytes > 0 ? configure.memory_limit_bytes
+    : JobRunner(exchange_fd, status),
+      memory_limit_bytes_(configure.memory_limit_bytes > 0 ? configure.memory_limit_bytes
                                                            : INT64_MAX),
-      exchange_fd_(exchange_fd),
-      status_(status),
       pool_({.num_threads = configure.num_threads,
              .spin_ns = kSpinOtherwiseNs,
              .on_thread_start = [](int) { prepare_thread_for_faults(); }}) {}
 
 Runner::~Runner() = default;
-
-void Runner::enter(Stage stage, const std::function<void(Stage)>& on_progress) {
-  __atomic_store_n(&status_->stage, static_cast<uint32_t>(stage), __ATOMIC_RELEASE);
-  on_progress(stage);
-}
 
 Measurement Runner::load(const JobMessage& job, Kernel* kernel) {
   Result<codegen::Artifact> artifact = codegen::deserialize(job.artifact);
@@ -105,10 +99,10 @@ Measurement Runner::load(const JobMessage& job, Kernel* kernel) {
   return succeeded();
 }
 
-bool Runner::fill_input(const InputMessage& input, const codegen::ArtifactParam& param,
-                        unsigned char* to) {
+bool Runner::fill_or_copy(const InputMessage& input, const codegen::ArtifactParam& param,
+                          unsigned char* to) {
   const int64_t bytes = codegen::size_bytes(param);
-  if (input.fill == Fill::kBytes) return read_all(exchange_fd_, to, bytes, input.offset);
+  if (input.fill == Fill::kBytes) return fill_input(input, param, to);
   const int64_t count = codegen::num_elems(param);
   const auto key = std::make_tuple(input.fill, input.seed, param.dtype, count);
   const auto found = filled_.find(key);
@@ -117,7 +111,7 @@ bool Runner::fill_input(const InputMessage& input, const codegen::ArtifactParam&
     // An earlier kernel may have written there.
     if (hash_bytes(to, bytes) == found->second->hash) return true;
   }
-  fill_tensor(input.fill, input.seed, param.dtype, count, to);
+  fill_input(input, param, to);
   if (found == filled_.end() && filled_bytes_ + bytes <= kMaxFilledBytes) {
     auto tensor = std::make_unique<Tensor>();
     tensor->bytes.assign(reinterpret_cast<const char*>(to), static_cast<size_t>(bytes));
@@ -154,7 +148,7 @@ Measurement Runner::prepare(const Kernel& kernel, Round round, Arguments* argume
       buffer.poison(poison);
       continue;
     }
-    if (!fill_input(kernel.inputs[input_idx++], param, buffer.data())) {
+    if (!fill_or_copy(kernel.inputs[input_idx++], param, buffer.data())) {
       return failed(MeasureStatus::kDeviceLost,
                     "input '" + param.name + "' is not in the exchange file");
     }
@@ -194,7 +188,7 @@ Measurement Runner::execute(const Kernel& kernel, Arguments& arguments) {
 }
 
 Measurement Runner::check(const Kernel& kernel, const JobMessage& job,
-                          const std::function<void(Stage)>& on_progress) {
+                          const OnProgress& on_progress) {
   std::vector<Arguments> rounds(job.check == Check::kMemory ? 2 : 1);
   clear_fault_regions();
   for (size_t i = 0; i < rounds.size(); ++i) {
@@ -224,11 +218,8 @@ Measurement Runner::write_outputs(const Kernel& kernel, const Arguments& argumen
   for (size_t i = 0; i < arguments.params.size(); ++i) {
     if (kernel.artifact.params[i].role == codegen::ParamRole::kInput) continue;
     const GuardedBuffer& buffer = arguments.params[i];
-    const unsigned char* data = buffer.data();
-    if (!write_all_at(exchange_fd_, data, buffer.size_bytes(), offset)) {
-      return failed(MeasureStatus::kDeviceLost, "not enough memory for the outputs");
-    }
-    offset += buffer.size_bytes();
+    const Measurement written = write_output(buffer.data(), buffer.size_bytes(), &offset);
+    if (!written.ok()) return written;
   }
   return succeeded();
 }
@@ -264,7 +255,7 @@ RawSample Runner::sample(const Kernel& kernel, Arguments& arguments, CacheState 
   return result;
 }
 
-Measurement Runner::run(const JobMessage& job, const std::function<void(Stage)>& on_progress) {
+Measurement Runner::run(const JobMessage& job, const OnProgress& on_progress) {
   Kernel kernel;
   enter(Stage::kLoading, on_progress);
   Measurement result = load(job, &kernel);
@@ -284,13 +275,13 @@ Measurement Runner::run(const JobMessage& job, const std::function<void(Stage)>&
       result.canary_ns = canary_ns();
     }
   }
-  enter(Stage::kIdle, [](Stage) {});
+  leave();
   clear_fault_regions();
   return result;
 }
 
 std::vector<Measurement> Runner::compare(const CompareMessage& message,
-                                         const std::function<void(Stage)>& on_progress) {
+                                         const OnProgress& on_progress) {
   const size_t num_jobs = message.jobs.size();
   std::vector<Measurement> results(num_jobs);
   std::vector<Kernel> kernels(num_jobs);
@@ -299,14 +290,14 @@ std::vector<Measurement> Runner::compare(const CompareMessage& message,
   std::vector<size_t> timed_idx;
   clear_fault_regions();
   for (size_t i = 0; i < num_jobs; ++i) {
-    __atomic_store_n(&status_->job_idx, static_cast<uint32_t>(i), __ATOMIC_RELEASE);
+    enter_job(i);
     enter(Stage::kLoading, on_progress);
     results[i] = load(message.jobs[i], &kernels[i]);
     if (results[i].ok()) results[i] = prepare(kernels[i], Round::kTiming, &arguments[i]);
     if (!results[i].ok()) continue;
     timed_idx.push_back(i);
     timed.push_back([this, i, &kernels, &arguments, &message](int64_t runs) {
-      __atomic_store_n(&status_->job_idx, static_cast<uint32_t>(i), __ATOMIC_RELEASE);
+      enter_job(i);
       return sample(kernels[i], arguments[i], message.timing.cache, runs);
     });
   }
@@ -319,7 +310,7 @@ std::vector<Measurement> Runner::compare(const CompareMessage& message,
     times[i].canary_ns = canary;
     results[timed_idx[i]] = std::move(times[i]);
   }
-  enter(Stage::kIdle, [](Stage) {});
+  leave();
   clear_fault_regions();
   return results;
 }

@@ -11,8 +11,8 @@ namespace {
 constexpr int kJobsPerWorker = 50;
 constexpr int64_t kWorkerAgeNs = int64_t{300} * 1'000'000'000;
 
-CpuDeviceOptions worker_options(const CudaDeviceOptions& options) {
-  CpuDeviceOptions result;
+WorkerOptions worker_options(const CudaDeviceOptions& options) {
+  WorkerOptions result;
   result.worker_argv = options.worker_argv;
   // The driver reserves more addresses than any machine has memory.
   result.memory_limit_bytes = std::numeric_limits<int64_t>::max();

@@ -9,8 +9,8 @@
 namespace prunerc::runtime::cuda_host {
 namespace {
 
-CpuDeviceOptions worker_options(const HostDeviceOptions& options) {
-  CpuDeviceOptions result;
+WorkerOptions worker_options(const HostDeviceOptions& options) {
+  WorkerOptions result;
   result.num_threads = options.num_threads;
   result.worker_argv = options.worker_argv;
   result.run_limit_ns = options.run_limit_ns;

@@ -1,9 +1,9 @@
 #include "runtime/cuda_host/runner.h"
 
-#include "runtime/cpu/buffer.h"
-#include "runtime/cpu/check.h"
-#include "runtime/cpu/fault.h"
 #include "runtime/cuda_host/annotate.h"
+#include "runtime/worker/buffer.h"
+#include "runtime/worker/check.h"
+#include "runtime/worker/fault.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -81,14 +81,8 @@ struct HostRunner::Round {
 };
 
 HostRunner::HostRunner(const ConfigureMessage& configure, int exchange_fd, StatusPage* status)
-    : num_threads_(kChecker == Checker::kNone ? configure.num_threads : 1),
-      exchange_fd_(exchange_fd),
-      status_(status) {}
-
-void HostRunner::enter(Stage stage, const std::function<void(Stage)>& on_progress) {
-  __atomic_store_n(&status_->stage, static_cast<uint32_t>(stage), __ATOMIC_RELEASE);
-  on_progress(stage);
-}
+    : JobRunner(exchange_fd, status),
+      num_threads_(kChecker == Checker::kNone ? configure.num_threads : 1) {}
 
 Measurement HostRunner::prepare(const codegen::Artifact& artifact, const JobMessage& job,
                                 Round* round) {
@@ -107,10 +101,7 @@ Measurement HostRunner::prepare(const codegen::Artifact& artifact, const JobMess
     }
     if (input_idx == job.inputs.size())
       return failed(MeasureStatus::kDeviceLost, "the job has too few inputs");
-    const InputMessage& input = job.inputs[input_idx++];
-    if (input.fill != Fill::kBytes) {
-      fill_tensor(input.fill, input.seed, param.dtype, codegen::num_elems(param), memory.data);
-    } else if (!read_all(exchange_fd_, memory.data, memory.bytes, input.offset)) {
+    if (!fill_input(job.inputs[input_idx++], param, memory.data)) {
       return failed(MeasureStatus::kDeviceLost,
                     "input '" + param.name + "' is not in the exchange file");
     }
@@ -165,16 +156,14 @@ Measurement HostRunner::write_outputs(const codegen::Artifact& artifact, const R
   for (size_t i = 0; i < artifact.params.size(); ++i) {
     if (artifact.params[i].role == ParamRole::kInput) continue;
     const Memory& memory = round.params[i];
-    if (!write_all_at(exchange_fd_, memory.data, memory.bytes, offset))
-      return failed(MeasureStatus::kDeviceLost, "not enough memory for the outputs");
-    offset += memory.bytes;
+    const Measurement written = write_output(memory.data, memory.bytes, &offset);
+    if (!written.ok()) return written;
   }
   return succeeded();
 }
 
 Measurement HostRunner::check(const codegen::Artifact& artifact, const KernelObject& object,
-                              const JobMessage& job,
-                              const std::function<void(Stage)>& on_progress) {
+                              const JobMessage& job, const OnProgress& on_progress) {
   Round first;
   const std::span<const ExecutionOptions> orders = orders_of(job.check);
   for (size_t n = 0; n < orders.size(); ++n) {
@@ -197,7 +186,7 @@ Measurement HostRunner::check(const codegen::Artifact& artifact, const KernelObj
   return job.want_outputs ? write_outputs(artifact, first, job.outputs_offset) : succeeded();
 }
 
-Measurement HostRunner::run(const JobMessage& job, const std::function<void(Stage)>& on_progress) {
+Measurement HostRunner::run(const JobMessage& job, const OnProgress& on_progress) {
   enter(Stage::kLoading, on_progress);
   Result<codegen::Artifact> artifact = codegen::deserialize(job.artifact);
   if (!artifact.ok()) return failed(MeasureStatus::kBuildError, artifact.error().message());
@@ -208,12 +197,12 @@ Measurement HostRunner::run(const JobMessage& job, const std::function<void(Stag
   const Result<KernelObject> object = KernelObject::load(artifact->entry, artifact->bytes);
   if (!object.ok()) return failed(MeasureStatus::kBuildError, object.error().message());
   Measurement result = check(*artifact, *object, job, on_progress);
-  enter(Stage::kIdle, [](Stage) {});
+  leave();
   return result;
 }
 
 std::vector<Measurement> HostRunner::compare(const CompareMessage& message,
-                                             const std::function<void(Stage)>& on_progress) {
+                                             const OnProgress& on_progress) {
   enter(Stage::kTiming, on_progress);
   return {message.jobs.size(),
           failed(MeasureStatus::kRunError, "the host stands in for a GPU: its times mean nothing")};

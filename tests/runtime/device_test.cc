@@ -1,6 +1,6 @@
 #include "runtime/cpu/device.h"
 
-#include "runtime/cpu/clock.h"
+#include "runtime/clock.h"
 #include "tests/runtime/kernels.h"
 
 #include <catch2/catch.hpp>
@@ -81,7 +81,7 @@ TEST_CASE("each kind of bad kernel gets its verdict, and the kernel after it is 
 
 TEST_CASE("a kernel that hangs is killed at the limit") {
   for (const char* entry : {"hangs", "hangs_in_a_worker", "sends_half_a_frame"}) {
-    CpuDeviceOptions options = test_options(2);
+    WorkerOptions options = test_options(2);
     options.run_limit_ns = 300'000'000;
     CpuDevice device(options);
     const codegen::Artifact artifact = test_artifact(entry);
@@ -127,7 +127,7 @@ TEST_CASE("a kernel that forks does not disturb the next one") {
 }
 
 TEST_CASE("a process is replaced after its share of jobs") {
-  CpuDeviceOptions options = test_options();
+  WorkerOptions options = test_options();
   options.max_jobs_per_worker = 3;
   CpuDevice device(options);
   for (int i = 0; i < 7; ++i) CHECK(works(device));
@@ -180,7 +180,7 @@ TEST_CASE("an object that is garbage is a build error") {
 }
 
 TEST_CASE("buffers that do not fit are the machine's failure, not the kernel's") {
-  CpuDeviceOptions options = test_options();
+  WorkerOptions options = test_options();
   options.memory_limit_bytes = int64_t{1} << 30;
   CpuDevice device(options);
   codegen::Artifact artifact = test_artifact("good");
@@ -190,7 +190,7 @@ TEST_CASE("buffers that do not fit are the machine's failure, not the kernel's")
 }
 
 TEST_CASE("a command that is no worker is an error with a hint") {
-  CpuDeviceOptions options = test_options();
+  WorkerOptions options = test_options();
   const codegen::Artifact artifact = test_artifact("good");
   options.worker_argv = {"/bin/true"};
   CHECK(CpuDevice(options).run(test_job(artifact)).measurement.detail.find("dispatch_worker") !=

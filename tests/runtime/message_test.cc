@@ -1,8 +1,8 @@
-#include "runtime/cpu/message.h"
+#include "runtime/worker/message.h"
 
 #include "ir/support/rng.h"
-#include "runtime/cpu/clock.h"
-#include "runtime/cpu/frame.h"
+#include "runtime/clock.h"
+#include "runtime/worker/frame.h"
 
 #include <catch2/catch.hpp>
 #include <unistd.h>

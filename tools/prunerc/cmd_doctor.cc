@@ -85,7 +85,7 @@ Check check_kernel() {
     return {State::kFailed, "compiler", artifact.error().message(),
             "this CPU may be too new for LLVM 19; try --target cpu:haswell"};
   }
-  runtime::CpuDevice device(runtime::CpuDeviceOptions{});
+  runtime::CpuDevice device;
   runtime::Job job;
   job.artifact = &*artifact;
   job.inputs = References::inputs(op->program, 1);

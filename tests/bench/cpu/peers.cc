@@ -2,7 +2,7 @@
 //
 // usage: peers PEER CASE THREADS      PEER: openblas onednn eigen limit
 //        peers list                   the cases, one line of JSON each
-#include "runtime/cpu/clock.h"
+#include "runtime/clock.h"
 #include "runtime/cpu/limits.h"
 #include "runtime/fill.h"
 #include "runtime/measure.h"

@@ -1,4 +1,4 @@
-#include "runtime/cpu/message.h"
+#include "runtime/worker/message.h"
 
 #include "ir/support/wire.h"
 
