@@ -169,8 +169,8 @@ Measurement time_kernel(const TimedRun& run, const TimingOptions& options) {
   return finish(series, options);
 }
 
-std::vector<Measurement> time_in_turn(std::span<const TimedRun> runs,
-                                      const TimingOptions& options) {
+std::vector<Measurement> time_interleaved(std::span<const TimedRun> runs,
+                                          const TimingOptions& options) {
   std::vector<Series> all(runs.size());
   for (size_t i = 0; i < runs.size(); ++i) {
     all[i].run = &runs[i];

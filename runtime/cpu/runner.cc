@@ -303,7 +303,7 @@ std::vector<Measurement> Runner::compare(const CompareMessage& message,
   }
   enter(Stage::kTiming, on_progress);
   pool_.set_spin_ns(kSpinWhileTimingNs);
-  std::vector<Measurement> times = time_in_turn(timed, message.timing);
+  std::vector<Measurement> times = time_interleaved(timed, message.timing);
   pool_.set_spin_ns(kSpinOtherwiseNs);
   const double canary = canary_ns();
   for (size_t i = 0; i < times.size(); ++i) {

@@ -17,7 +17,7 @@ WorkerOptions worker_options(const CudaDeviceOptions& options) {
   // The driver reserves more addresses than any machine has memory.
   result.memory_limit_bytes = std::numeric_limits<int64_t>::max();
   result.run_limit_ns = options.run_limit_ns;
-  result.plain_run_limit_ns = options.run_limit_ns;
+  result.unchecked_run_limit_ns = options.run_limit_ns;
   result.max_jobs_per_worker = kJobsPerWorker;
   result.max_worker_age_ns = kWorkerAgeNs;
   return result;

@@ -225,7 +225,7 @@ std::vector<Measurement> CudaRunner::compare(const CompareMessage& message,
     });
   }
   enter(Stage::kTiming, on_progress);
-  std::vector<Measurement> times = time_in_turn(timed, message.timing);
+  std::vector<Measurement> times = time_interleaved(timed, message.timing);
   for (size_t i = 0; i < times.size(); ++i) results[timed_idx[i]] = std::move(times[i]);
   leave();
   return results;

@@ -14,7 +14,7 @@ WorkerOptions worker_options(const HostDeviceOptions& options) {
   result.num_threads = options.num_threads;
   result.worker_argv = options.worker_argv;
   result.run_limit_ns = options.run_limit_ns;
-  result.plain_run_limit_ns = options.run_limit_ns;
+  result.unchecked_run_limit_ns = options.run_limit_ns;
   if (options.memory == HostDeviceOptions::Memory::kUnlimited)
     result.memory_limit_bytes = std::numeric_limits<int64_t>::max();
   return result;

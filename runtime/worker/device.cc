@@ -114,8 +114,9 @@ JobOutcome WorkerDevice::attempt(const Job& job, bool* died) {
     return {.measurement = failed(MeasureStatus::kDeviceLost, message.error().message()),
             .outputs = {}};
   const TimingOptions timing = message->timing;
-  const bool plain = job.check == Check::kNone && !job.timing;
-  const int64_t run_limit = plain ? options_.plain_run_limit_ns : limit_of(timing.best_known_ns);
+  const bool unchecked = job.check == Check::kNone && !job.timing;
+  const int64_t run_limit =
+      unchecked ? options_.unchecked_run_limit_ns : limit_of(timing.best_known_ns);
   const auto stage_limit = [&](Stage stage) {
     if (stage == Stage::kRunning) return run_limit;
     // Sampling ends after max_time; the run in flight then, and a first one in warm-up, come on

@@ -17,7 +17,7 @@ struct WorkerOptions {
   /// Threads that kernels run on, exactly.
   int num_threads = 1;
   /// Command that starts a worker; its main must call serve_if_asked.
-  std::vector<std::string> worker_argv;
+  std::vector<std::string> worker_argv = {};
   /// Address space of a worker; 0 takes four fifths of the machine's memory. Units: bytes.
   int64_t memory_limit_bytes = 0;
   /// No single run may take longer; a job with a best known time gets ten times that plus a second.
@@ -25,7 +25,7 @@ struct WorkerOptions {
   int64_t run_limit_ns = 10'000'000'000;
   /// The same for a job that is neither checked nor timed: a user's run or a reference, slow by
   /// right.
-  int64_t plain_run_limit_ns = 120'000'000'000;
+  int64_t unchecked_run_limit_ns = 120'000'000'000;
   /// For linking an object, and for filling inputs.
   int64_t load_limit_ns = 30'000'000'000;
   /// A worker is replaced after so many jobs, or after so long: what earlier kernels left behind

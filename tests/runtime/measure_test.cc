@@ -131,7 +131,7 @@ TEST_CASE("kernels timed in turn meet a drifting machine alike") {
     };
   };
   const std::vector<TimedRun> runs = {drifting(1.02e6), drifting(1e6), drifting(1.1e6)};
-  const std::vector<Measurement> results = time_in_turn(runs, {});
+  const std::vector<Measurement> results = time_interleaved(runs, {});
   REQUIRE(results.size() == 3);
   CHECK(results[0].samples_ns.size() == results[1].samples_ns.size());
   CHECK(results[0].median_ns / results[1].median_ns == Approx(1.02).epsilon(0.005));

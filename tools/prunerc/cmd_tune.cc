@@ -97,10 +97,12 @@ Result<void> set_weights(const std::vector<double>& weights, std::vector<Operato
   return {};
 }
 
-void print_results(const search::TuneReport& report) {
-  for (const search::TaskReport& t : report.tasks) {
-    fmt::print("{}: {} ({:.2f} GFLOP/s, {:.2f} GB/s, {:.0f}% of the limit), {}\n", t.name,
-               time_text(t.best_ns), t.gflops, t.gbps, 100 * t.limit_fraction,
+void print_results(const search::TuneReport& report, std::span<const LimitShare> shares) {
+  for (std::size_t i = 0; i < report.tasks.size(); ++i) {
+    const search::TaskReport& t = report.tasks[i];
+    fmt::print("{}: {} ({:.2f} GFLOP/s, {:.2f} GB/s, {:.0f}% of the limit{}), {}\n", t.name,
+               time_text(t.best_ns), t.gflops, t.gbps, 100 * shares[i].fraction,
+               shares[i].note.empty() ? "" : ", " + shares[i].note,
                t.verified ? "verified: " + t.evidence : "not verified");
   }
   if (report.tasks.size() > 1) fmt::print("total: {}\n", time_text(report.total_weighted_ns));
@@ -116,10 +118,11 @@ int without_measuring(const TuneVerb& verb, Session& session, const std::vector<
   return kSuccess;
 }
 
-int show_report(const TuneVerb& verb, const search::TuneReport& report, const std::string& again) {
-  print_results(report);
+int show_report(const TuneVerb& verb, const search::TuneReport& report,
+                std::span<const LimitShare> shares, const std::string& again) {
+  print_results(report, shares);
   fmt::print(stderr, "repro: {}\n", again);
-  if (verb.json) fmt::print("{}\n", tune_json(report, again));
+  if (verb.json) fmt::print("{}\n", tune_json(report, shares, again));
   if (report.cancelled) {
     fmt::print(stderr, "interrupted; what was measured is kept: run the same command to go on\n");
     return kInterrupted;
@@ -161,8 +164,11 @@ int replay(const TuneVerb& verb) {
   std::signal(SIGINT, on_interrupt);
   const Result<search::TuneReport> report = search::replay(tasks, *options);
   if (!report.ok()) return fail(report.error(), exit_code(report.error()));
-  Display("replay").finish(*report);
-  return show_report(verb, *report, repro(verb));
+  std::vector<search::Task> measured;
+  for (const search::ReplayTask& task : tasks) measured.push_back(task.task);
+  const std::vector<LimitShare> shares = shares_of_limits(measured, report->tasks, nullptr);
+  Display("replay", {}).finish(*report, shares);
+  return show_report(verb, *report, shares, repro(verb));
 }
 
 int tune(const TuneVerb& verb) {
@@ -181,7 +187,9 @@ int tune(const TuneVerb& verb) {
   if (!session.ok()) return fail(session.error(), exit_code(session.error()));
   if (verb.effort <= 1) return without_measuring(verb, *session, *ops);
   fmt::print(stderr, "target: {}\n", describe(session->target()));
-  Display display(verb.machine.target);
+  std::vector<search::Task> tasks;
+  for (const Operator& op : *ops) tasks.push_back(session->task(op));
+  Display display(verb.machine.target, tasks);
   options.on_progress = [&](const search::TuneProgress& p) { display.show(p); };
   if (verb.verbose) options.log = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
   options.cancel = &interrupted;
@@ -189,8 +197,10 @@ int tune(const TuneVerb& verb) {
   std::signal(SIGTERM, on_interrupt);
   const Result<search::TuneReport> report = session->tune(*ops, options);
   if (!report.ok()) return fail(report.error(), exit_code(report.error()));
-  display.finish(*report);
-  return show_report(verb, *report, repro(verb));
+  const std::vector<LimitShare> shares =
+      shares_of_limits(tasks, report->tasks, remeasure_here(session->target()));
+  display.finish(*report, shares);
+  return show_report(verb, *report, shares, repro(verb));
 }
 
 std::vector<std::string> strategy_names() {

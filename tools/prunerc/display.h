@@ -4,9 +4,12 @@
 #define PRUNERC_TOOLS_PRUNERC_DISPLAY_H_
 
 #include "search/tuner.h"
+#include "tools/driver/limits.h"
 
 #include <chrono>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace prunerc::cli {
 
@@ -17,18 +20,26 @@ std::string counts_text(const search::StatusCounts& counts);
 /// "search 31%, build 44%, measure 19%, verify 6%": shares of their sum.
 std::string phases_text(const search::PhaseSeconds& seconds);
 
+/// Of each task, in order; null as `remeasure` where nothing may be measured.
+std::vector<LimitShare> shares_of_limits(std::span<const search::Task> tasks,
+                                         std::span<const search::TaskReport> reports,
+                                         const Remeasure& remeasure);
+
 /// Shows TuneProgress. Colour and redrawing only on a terminal and unless NO_COLOR is set.
 class Display {
  public:
-  explicit Display(std::string target);
+  /// `tasks` as in the progress to come.
+  Display(std::string target, std::vector<search::Task> tasks);
   void show(const search::TuneProgress& progress);
-  /// The last state, once more, in full.
-  void finish(const search::TuneReport& report);
+  /// The last state, once more, in full. `shares`: one of each task.
+  void finish(const search::TuneReport& report, std::span<const LimitShare> shares);
 
  private:
-  std::string table(std::span<const search::TaskReport> tasks) const;
+  std::string table(std::span<const search::TaskReport> tasks,
+                    std::span<const LimitShare> shares) const;
 
   std::string target_;
+  std::vector<search::Task> tasks_;
   bool is_terminal_;
   int lines_drawn_ = 0;
   std::chrono::steady_clock::time_point last_{};
