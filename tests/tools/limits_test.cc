@@ -15,8 +15,8 @@ using runtime::CacheState;
 // 4 cores and 8 threads; each level half as fast as the one before, all threads together four times one.
 ir::Target machine(int64_t threads) {
   ir::Target t = *ir::target_from_string(
-      "cpu num_cores=4 l1d_bytes=1000 l2_bytes=8000 l3_bytes=100000 fma_gflops=64 "
-      "fma_gflops_all=256 l1_bandwidth=8e9 l2_bandwidth=4e9 l2_bandwidth_all=16e9 "
+      "cpu num_cores=4 l1d_bytes=1000 l2_bytes=8000 l3_bytes=100000 fma_gflops=6.4 "
+      "fma_gflops_all=25.6 l1_bandwidth=8e9 l2_bandwidth=4e9 l2_bandwidth_all=16e9 "
       "l3_bandwidth=2e9 l3_bandwidth_all=8e9 memory_bandwidth=1e9 memory_bandwidth_all=4e9");
   t.num_threads = threads;
   return t;
@@ -33,11 +33,13 @@ search::Task copying(int64_t threads) {
   return task_of("op negate<N=1000>(A: f32[N]) -> (B: f32[N]) { B[i] = -A[i]; }", machine(threads));
 }
 
-// 12 KB for 1,960,000 operations.
-search::Task computing(int64_t threads, const char* dtype = "f32") {
-  const std::string text = std::string("op dense<N=100>(A: ") + dtype + "[N,N], B: " + dtype +
-                           "[N,N]) -> (C: f32[N,N]) { C[i,j] = sum[k](A[i,k] * B[k,j]); }";
-  return task_of(text.c_str(), machine(threads));
+// 19,200 bytes for 128,000 operations.
+search::Task computing(int64_t threads) {
+  return task_of(
+      "op dense<N=40>(A: f32[N,N], B: f32[N,N]) -> (C: f32[N,N]) {"
+      "  C[i,j] = sum[k] A[i,k] * B[k,j];"
+      "}",
+      machine(threads));
 }
 
 TEST_CASE("data are held against the innermost level that has them") {
@@ -74,10 +76,15 @@ TEST_CASE("a limit is the slower of arithmetic and traffic") {
   CHECK(limit_of(copying(8)).ns == Approx(8000 / 16.0));
   const search::Task dense = computing(1);
   CHECK(limit_of(dense).unit == LimitUnit::kArithmetic);
-  CHECK(limit_of(dense).ns == Approx(dense.flops / 64));
-  CHECK(limit_of(computing(8)).ns == Approx(dense.flops / 256));
+  CHECK(limit_of(dense).ns == Approx(dense.flops / 6.4));
+  CHECK(limit_of(computing(8)).ns == Approx(dense.flops / 25.6));
   // Registers hold four times as many bytes as floats.
-  CHECK(limit_of(computing(1, "i8")).ns < limit_of(dense).ns / 3);
+  const search::Task bytes = task_of(
+      "op sum<N=40>(A: i8[N,N], B: i8[N,N]) -> (C: i32[N,N]) {"
+      "  C[i,j] = sum[k] i32(A[i,k]) * i32(B[k,j]);"
+      "}",
+      machine(1));
+  CHECK(limit_of(bytes).ns == Approx(bytes.flops / (4 * 6.4)));
 }
 
 TEST_CASE("a level that nobody measured is bounded by the one before it") {
@@ -85,7 +92,7 @@ TEST_CASE("a level that nobody measured is bounded by the one before it") {
   task.target.platform.l2_bandwidth = 0;
   CHECK(limit_of(task).unit == LimitUnit::kL1);
   task.target.platform = {};
-  task.target.platform.fma_gflops = 64;
+  task.target.platform.fma_gflops = 6.4;
   CHECK(limit_of(task).unit == LimitUnit::kArithmetic);
 }
 
