@@ -177,8 +177,10 @@ void raise_to(const ThreadLimits& least, ThreadLimits* limits) {
 }
 
 double measure_launch(int num_threads) {
+  /// Workers stay awake from one launch to the next.
+  constexpr int64_t kSpinNs = 50'000'000;
   if (num_threads == 1) return 0;
-  Pool pool({.num_threads = num_threads});
+  Pool pool({.num_threads = num_threads, .spin_ns = kSpinNs});
   struct Meeting {
     std::atomic<int> arrived{0};
     int num_threads = 0;
