@@ -11,8 +11,8 @@
 
 namespace prunerc::runtime {
 
-/// What a device says of one kernel. Of the list of statuses it uses kOk, kBuildError and those from
-/// kTimeout on but kNoisy.
+/// What a device says of one kernel. Of the list of statuses it uses kOk, kBuildError and those
+/// from kTimeout on but kNoisy.
 struct Measurement {
   MeasureStatus status = MeasureStatus::kDeviceLost;
   std::vector<double> samples_ns;  ///< time of one run, one value per sample, in the order taken

@@ -8,7 +8,8 @@ namespace prunerc::runtime {
 
 class CpuDevice final : public WorkerDevice {
  public:
-  /// Without a command in the options, workers are this executable; its main must call dispatch_worker.
+  /// Without a command in the options, workers are this executable; its main must call
+  /// dispatch_worker.
   explicit CpuDevice(WorkerOptions options = {});
 };
 

@@ -20,8 +20,8 @@ struct Rate {
   bool operator==(const Rate&) const = default;
 };
 
-/// Takes a sample of each in turn, `num_rounds` times, so that a burst of other work meets all of them once and not one
-/// of them every time.
+/// Takes a sample of each in turn, `num_rounds` times, so that a burst of other work meets all of
+/// them once and not one of them every time.
 std::vector<Rate> sample_in_rounds(std::span<const std::function<double()>> samples,
                                    int num_rounds);
 
@@ -60,7 +60,8 @@ struct MachineLimits {
 };
 
 struct LimitsOptions {
-  /// Length of one sample; each limit is the best of ten: short samples fit between other work. Units: ns.
+  /// Length of one sample; each limit is the best of ten: short samples fit between other work.
+  /// Units: ns.
   int64_t sample_ns = 2'000'000;
   /// Bytes per thread for the memory level; must exceed the last cache.
   int64_t memory_footprint_bytes = 256 << 20;
@@ -69,7 +70,8 @@ struct LimitsOptions {
   int vector_bytes = 0;
 };
 
-/// Measures the limits, in rounds over all of them. Cost: about two seconds, most of it memory bandwidth.
+/// Measures the limits, in rounds over all of them. Cost: about two seconds, most of it memory
+/// bandwidth.
 MachineLimits measure_limits(const LimitsOptions& options = {});
 
 /// f32 multiply-add rate of `num_threads` threads together, with registers of `vector_bytes` (see

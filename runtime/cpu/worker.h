@@ -1,4 +1,5 @@
-// The process that CPU kernels under test run in: the same executable, started with a hidden first argument.
+// The process that CPU kernels under test run in: the same executable, started with a hidden first
+// argument.
 #ifndef PRUNERC_RUNTIME_CPU_WORKER_H_
 #define PRUNERC_RUNTIME_CPU_WORKER_H_
 
@@ -8,8 +9,8 @@ namespace prunerc::runtime {
 
 inline constexpr const char* kWorkerArgument = "__worker";
 
-/// To be called first in main of every executable that measures: serves jobs and returns the exit status if the
-/// arguments say that this process is a worker, else nothing.
+/// To be called first in main of every executable that measures: serves jobs and returns the exit
+/// status if the arguments say that this process is a worker, else nothing.
 std::optional<int> dispatch_worker(int argc, char** argv);
 
 }  // namespace prunerc::runtime

@@ -1,4 +1,5 @@
-// Runs kernels in worker processes: whatever a kernel does is an outcome, and the next kernel is not affected.
+// Runs kernels in worker processes: whatever a kernel does is an outcome, and the next kernel is
+// not affected.
 #ifndef PRUNERC_RUNTIME_WORKER_DEVICE_H_
 #define PRUNERC_RUNTIME_WORKER_DEVICE_H_
 

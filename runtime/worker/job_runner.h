@@ -1,4 +1,5 @@
-// What runs the jobs of a worker process: an interface, and the steps that are alike for every kind of kernel.
+// What runs the jobs of a worker process: an interface, and the steps that are alike for every kind
+// of kernel.
 #ifndef PRUNERC_RUNTIME_WORKER_JOB_RUNNER_H_
 #define PRUNERC_RUNTIME_WORKER_JOB_RUNNER_H_
 

@@ -1,4 +1,5 @@
-// What the parent and a worker agree on: messages as plain data, the memory that both map, descriptors.
+// What the parent and a worker agree on: messages as plain data, the memory that both map,
+// descriptors.
 #ifndef PRUNERC_RUNTIME_WORKER_MESSAGE_H_
 #define PRUNERC_RUNTIME_WORKER_MESSAGE_H_
 

@@ -20,9 +20,9 @@ enum class FatalSignals : uint8_t {
   kLeave,   ///< to a sanitizer, which knows more
 };
 
-/// To be called first in main: if the first argument is `argument`, serves requests until the parent closes its pipe, and
-/// returns the exit status if it cannot begin; else returns nothing. The process ends at once when the parent dies, even
-/// if a kernel is running.
+/// To be called first in main: if the first argument is `argument`, serves requests until the
+/// parent closes its pipe, and returns the exit status if it cannot begin; else returns nothing.
+/// The process ends at once when the parent dies, even if a kernel is running.
 std::optional<int> serve_if_asked(int argc, char** argv, std::string_view argument,
                                   FatalSignals signals, const MakeRunner& make_runner);
 

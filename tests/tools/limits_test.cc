@@ -12,7 +12,8 @@ namespace {
 
 using runtime::CacheState;
 
-// 4 cores and 8 threads; each level half as fast as the one before, all threads together four times one.
+// 4 cores and 8 threads; each level half as fast as the one before, all threads together four times
+// one.
 ir::Target machine(int64_t threads) {
   ir::Target t = *ir::target_from_string(
       "cpu num_cores=4 l1d_bytes=1000 l2_bytes=8000 l3_bytes=100000 fma_gflops=6.4 "

@@ -24,13 +24,14 @@ struct HostLimits {
   bool operator==(const HostLimits&) const = default;
 };
 
-/// What the cache folder keeps: a target's text in the first line, the spreads as another's in the second.
+/// What the cache folder keeps: a target's text in the first line, the spreads as another's in the
+/// second.
 std::string to_string(const HostLimits& limits);
 /// Reads it back; a first line alone will do. Nothing if the text is something else.
 std::optional<HostLimits> host_limits_from_string(std::string_view text);
 
-/// What rates measured just now say of limits that were kept. A kept limit that is exceeded was measured while other work
-/// had a part of the machine; at another clock all limits are others.
+/// What rates measured just now say of limits that were kept. A kept limit that is exceeded was
+/// measured while other work had a part of the machine; at another clock all limits are others.
 enum class KeptLimits : uint8_t { kCurrent, kExceeded, kOtherClock };
 /// `now` has the clock and the rates of multiply-adds.
 KeptLimits judge_kept(const ir::Platform& kept, const ir::Platform& now);
@@ -38,8 +39,9 @@ KeptLimits judge_kept(const ir::Platform& kept, const ir::Platform& now);
 /// Limit by limit, the larger one with its spread.
 HostLimits larger_of(const HostLimits& a, const HostLimits& b);
 
-/// Limits of this machine: from the cache folder if they were measured on the same CPU and judge_kept says that they hold,
-/// else measured now (about two seconds) and kept. With registers of `vector_bytes`; 0: the widest.
+/// Limits of this machine: from the cache folder if they were measured on the same CPU and
+/// judge_kept says that they hold, else measured now (about two seconds) and kept. With registers
+/// of `vector_bytes`; 0: the widest.
 HostLimits host_limits(int64_t vector_bytes = 0);
 
 /// Measures now and keeps that; limit by limit the larger one if `kept` is given.

@@ -14,7 +14,8 @@ namespace prunerc::cli {
 
 /// One line, schema "prunerc.tune/1": op target seed timer best_ns gflops gbps limit_fraction limit
 /// limit_note trials verified seconds{build measure search learn verify total} failures{status:
-/// count} repro; several operators: tasks of that form and total_weighted_ns. `shares`: of each task.
+/// count} repro; several operators: tasks of that form and total_weighted_ns. `shares`: of each
+/// task.
 std::string tune_json(const search::TuneReport& report, std::span<const LimitShare> shares,
                       const std::string& repro);
 
