@@ -1,7 +1,6 @@
 #include "runtime/measure.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 namespace prunerc::runtime {
@@ -121,21 +120,21 @@ bool is_done(const Series& series, const TimingOptions& options) {
 void sample_once(Series& series) { series.keep(series.take()); }
 
 Measurement finish(const Series& series, const TimingOptions& options) {
-  Measurement result;
-  result.status = MeasureStatus::kOk;
+  Measurement result = succeeded();
   result.samples_ns = series.clean_ns;
   result.runs_per_sample = series.runs_per_sample;
   result.num_disturbed = static_cast<int64_t>(series.disturbed_ns.size());
   const size_t needed =
       std::min(kMinCleanSamples, static_cast<size_t>(std::max(options.min_samples, 1)));
   if (series.clean_ns.size() < needed && !series.disturbed_ns.empty()) {
-    result.status = MeasureStatus::kNoisy;
+    result.disturbed = true;
     result.samples_ns.insert(result.samples_ns.end(), series.disturbed_ns.begin(),
                              series.disturbed_ns.end());
   }
   summarize(&result);
   if (result.min_ns <= 0 || result.min_ns < options.min_possible_ns) {
-    result.status = MeasureStatus::kRejected;
+    result.status = MeasureStatus::kRunError;
+    result.disturbed = false;
     result.detail = "a run took " + std::to_string(result.min_ns) + " ns, less than the possible " +
                     std::to_string(options.min_possible_ns) + " ns";
   }
@@ -143,12 +142,6 @@ Measurement finish(const Series& series, const TimingOptions& options) {
 }
 
 }  // namespace
-
-std::string_view to_string(MeasureStatus status) {
-  constexpr std::array<std::string_view, kNumMeasureStatuses> kNames = {
-      "ok", "noisy", "build error", "timeout", "crash", "wrong result", "rejected", "worker error"};
-  return kNames[static_cast<size_t>(status)];
-}
 
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -176,8 +169,8 @@ Measurement time_kernel(const TimedRun& run, const TimingOptions& options) {
   return finish(series, options);
 }
 
-std::vector<Measurement> time_in_turn(std::span<const TimedRun> runs,
-                                      const TimingOptions& options) {
+std::vector<Measurement> time_interleaved(std::span<const TimedRun> runs,
+                                          const TimingOptions& options) {
   std::vector<Series> all(runs.size());
   for (size_t i = 0; i < runs.size(); ++i) {
     all[i].run = &runs[i];

@@ -30,7 +30,8 @@ Measurement time_kernel(const TimedRun& run, const TimingOptions& options);
 
 /// Times several kernels in turn, one sample each per round in a rotating order, so that a drift of
 /// the machine meets all of them alike. Returns one measurement per kernel, in their order.
-std::vector<Measurement> time_in_turn(std::span<const TimedRun> runs, const TimingOptions& options);
+std::vector<Measurement> time_interleaved(std::span<const TimedRun> runs,
+                                          const TimingOptions& options);
 
 /// Middle of the values (mean of the middle two); 0 if there are none.
 double median(std::vector<double> values);

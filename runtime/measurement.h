@@ -2,48 +2,43 @@
 #ifndef PRUNERC_RUNTIME_MEASUREMENT_H_
 #define PRUNERC_RUNTIME_MEASUREMENT_H_
 
+#include "ir/support/measure_status.h"
+
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace prunerc::runtime {
 
-enum class MeasureStatus : uint8_t {
-  kOk,
-  /// Timed, but too few samples had the CPUs to themselves. What the calling thread lost to other
-  /// work is taken off, which leaves what that work did to the caches: good enough to rank.
-  kNoisy,
-  kBuildError,  ///< the object cannot be linked
-  kTimeout,
-  kCrash,        ///< a signal, an exit, or garbage from the process that ran the kernel
-  kWrongResult,  ///< unwritten or unstable outputs, a write to an input or outside of a buffer
-  kRejected,     ///< the kernel reported failure, or a time that cannot be true
-  kWorkerError,  ///< not the kernel's fault: no worker process, no memory
-};
-inline constexpr int kNumMeasureStatuses = 8;
-
-/// "wrong result".
-std::string_view to_string(MeasureStatus status);
-
+/// What a device says of one kernel. Of the list of statuses it uses kOk, kBuildError and those
+/// from kTimeout on but kNoisy.
 struct Measurement {
-  MeasureStatus status = MeasureStatus::kWorkerError;
+  MeasureStatus status = MeasureStatus::kDeviceLost;
   std::vector<double> samples_ns;  ///< time of one run, one value per sample, in the order taken
   double median_ns = 0;
   double min_ns = 0;
   double spread = 0;  ///< median absolute deviation / median
   int64_t runs_per_sample = 0;
-  int64_t num_disturbed =
-      0;  ///< samples that lost a CPU to other work; left out above unless the status is kNoisy
-  double canary_ns =
-      0;  ///< a fixed instruction chain just after: compare between measurements for clock drift
+  /// Samples that lost a CPU to other work; left out above unless `disturbed`.
+  int64_t num_disturbed = 0;
+  /// Too few samples had the CPUs to themselves. What the calling thread lost to other work is
+  /// taken off, which leaves what that work did to the caches: good enough to rank.
+  bool disturbed = false;
+  /// A fixed instruction chain just after: compare between measurements for clock drift.
+  double canary_ns = 0;
   std::string detail;  ///< for people: what went wrong, and where
 
-  /// True if the times are there.
-  bool has_time() const { return status == MeasureStatus::kOk || status == MeasureStatus::kNoisy; }
+  bool ok() const { return status == MeasureStatus::kOk; }
   bool operator==(const Measurement&) const = default;
 };
+
+/// A run that went well, not timed.
+inline Measurement succeeded() {
+  Measurement result;
+  result.status = MeasureStatus::kOk;
+  return result;
+}
 
 /// A measurement without times.
 inline Measurement failed(MeasureStatus status, std::string detail) {

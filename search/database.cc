@@ -75,7 +75,7 @@ std::optional<Record> read_record(Query& query) {
   record.fingerprint = query.text_column();
   record.sketch = query.text_column();
   record.trace = query.text_column();
-  const std::optional<MeasureStatus> status = status_from_string(query.text_column());
+  const std::optional<MeasureStatus> status = measure_status_from_string(query.text_column());
   m.median_ns = query.double_column();
   m.spread = query.double_column();
   m.samples_ns = parse_samples(query.text_column());

@@ -110,7 +110,7 @@ bool from_line(const std::string& text, TaskRow& task, Record& record) {
   record.sketch = reader.text("sketch");
   record.trace = reader.text("trace");
   Measurement& m = record.measurement;
-  const std::optional<MeasureStatus> status = status_from_string(reader.text("status"));
+  const std::optional<MeasureStatus> status = measure_status_from_string(reader.text("status"));
   if (!status || !read_times(json, m)) return false;
   m.status = *status;
   m.median_ns = reader.number("median_ns");

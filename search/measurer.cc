@@ -1,41 +1,9 @@
 #include "search/measurer.h"
 
-#include "ir/support/check.h"
-
 #include <algorithm>
 #include <cmath>
 
 namespace prunerc::search {
-
-std::string_view to_string(MeasureStatus status) {
-  switch (status) {
-#define PRUNERC_STATUS(Name, text, words) \
-  case MeasureStatus::k##Name:            \
-    return text;
-#include "search/status.def"
-#undef PRUNERC_STATUS
-  }
-  PRUNERC_UNREACHABLE("measurement status");
-}
-
-std::string_view describe(MeasureStatus status) {
-  switch (status) {
-#define PRUNERC_STATUS(Name, text, words) \
-  case MeasureStatus::k##Name:            \
-    return words;
-#include "search/status.def"
-#undef PRUNERC_STATUS
-  }
-  PRUNERC_UNREACHABLE("measurement status");
-}
-
-std::optional<MeasureStatus> status_from_string(std::string_view text) {
-  for (int i = 0; i < kNumStatuses; ++i) {
-    const auto status = static_cast<MeasureStatus>(i);
-    if (to_string(status) == text) return status;
-  }
-  return std::nullopt;
-}
 
 double median_of(std::vector<double> values) {
   if (values.empty()) return 0;

@@ -4,6 +4,7 @@
 #define PRUNERC_SEARCH_MEASURER_H_
 
 #include "ir/program.h"
+#include "ir/support/measure_status.h"
 #include "schedule/trace/trace.h"
 #include "search/task.h"
 
@@ -12,31 +13,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace prunerc::search {
 
-enum class MeasureStatus : uint8_t {
-#define PRUNERC_STATUS(Name, text, words) k##Name,
-#include "search/status.def"
-#undef PRUNERC_STATUS
-};
-
-inline constexpr int kNumStatuses = 0
-#define PRUNERC_STATUS(Name, text, words) +1
-#include "search/status.def"
-#undef PRUNERC_STATUS
-    ;
-
-/// "wrong_result": the name in records and JSON.
-std::string_view to_string(MeasureStatus status);
-/// "wrong result": for people.
-std::string_view describe(MeasureStatus status);
-std::optional<MeasureStatus> status_from_string(std::string_view text);
-
 /// Number of outcomes of each status, indexed by it.
-using StatusCounts = std::array<int64_t, kNumStatuses>;
+using StatusCounts = std::array<int64_t, kNumMeasureStatuses>;
 
 /// What is known after building, running or verifying one candidate.
 struct Measurement {

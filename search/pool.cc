@@ -61,7 +61,7 @@ Json header_json(const Pool& pool) {
   for (std::size_t i = 0; i < pool.sketches.size(); ++i) {
     header["sketches"].push_back(sketch_json(pool.sketches[i], pool.draws[i]));
   }
-  for (int i = 0; i < kNumStatuses; ++i) {
+  for (int i = 0; i < kNumMeasureStatuses; ++i) {
     const std::string& example = pool.examples[static_cast<std::size_t>(i)];
     if (!example.empty()) {
       header["examples"][std::string(to_string(static_cast<MeasureStatus>(i)))] = example;
@@ -130,7 +130,7 @@ bool read_header(const std::string& text, Pool* pool, std::size_t* num_rows) {
     if (!read_sketch(sketch, pool)) return false;
   }
   for (const auto& [key, value] : examples->items()) {
-    const std::optional<MeasureStatus> status = status_from_string(key);
+    const std::optional<MeasureStatus> status = measure_status_from_string(key);
     if (!status || !value.is_string()) return false;
     pool->examples[static_cast<std::size_t>(*status)] = value.get<std::string>();
   }

@@ -59,9 +59,10 @@ struct Pool {
   double share_searched = 0;
   int64_t num_batches = 0;  // drawn so far: where a recording goes on
   std::vector<Sketch> sketches;
-  std::vector<SketchDraws> draws;                  // by sketch
-  std::array<std::string, kNumStatuses> examples;  // by status: what was said of the first failure
-  std::vector<PoolRow> rows;                       // in the order of measuring
+  std::vector<SketchDraws> draws;  // by sketch
+  std::array<std::string, kNumMeasureStatuses>
+      examples;               // by status: what was said of the first failure
+  std::vector<PoolRow> rows;  // in the order of measuring
 
   /// The task as it was tuned, from the texts. Errors: those of the parser, TargetUnknown,
   /// TargetField.

@@ -149,7 +149,8 @@ bool decode_rows(std::string_view bytes, std::size_t num_rows, Pool* pool) {
   constexpr uint64_t kAny = ~uint64_t{0};
   constexpr uint64_t kMaxCode = uint64_t{1} << 20;
   column(pool->sketches.size(), [](PoolRow& r, uint64_t v) { r.sketch = static_cast<int>(v); });
-  column(kNumStatuses, [](PoolRow& r, uint64_t v) { r.status = static_cast<MeasureStatus>(v); });
+  column(kNumMeasureStatuses,
+         [](PoolRow& r, uint64_t v) { r.status = static_cast<MeasureStatus>(v); });
   column(16, [](PoolRow& r, uint64_t v) { set_flags(v, &r); });
   column(kMaxCode, [](PoolRow& r, uint64_t v) { r.num_samples = static_cast<int>(v); });
   column(64 * kTimeSteps,

@@ -5,10 +5,25 @@
 #include "ir/target.h"
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace prunerc::runtime {
+
+/// The best of several samples: other work on the machine lowers a rate, nothing raises it.
+struct Rate {
+  double best = 0;
+  double spread = 0;  ///< how far the median stays behind the best: (best - median) / best
+
+  bool operator==(const Rate&) const = default;
+};
+
+/// Takes a sample of each in turn, `num_rounds` times, so that a burst of other work meets all of
+/// them once and not one of them every time.
+std::vector<Rate> sample_in_rounds(std::span<const std::function<double()>> samples,
+                                   int num_rounds);
 
 /// One memory level under streaming loops. Units: GB/s (1e9 bytes a second); a copy counts both its
 /// sides.
@@ -17,6 +32,8 @@ struct LevelBandwidth {
   int64_t footprint_bytes = 0;  ///< working set of each thread while measured
   double read_gbps = 0;
   double copy_gbps = 0;
+  double read_spread = 0;  ///< as Rate::spread
+  double copy_spread = 0;
 
   bool operator==(const LevelBandwidth&) const = default;
 };
@@ -25,6 +42,7 @@ struct LevelBandwidth {
 struct ThreadLimits {
   int num_threads = 1;
   double fma_gflops = 0;  ///< f32 multiply-adds, two flops each, with the widest registers
+  double fma_spread = 0;
   std::vector<LevelBandwidth> levels;
 
   bool operator==(const ThreadLimits&) const = default;
@@ -33,6 +51,7 @@ struct ThreadLimits {
 struct MachineLimits {
   int vector_bytes = 0;  ///< register width that was measured: 64, 32 or 16
   double clock_ghz = 0;  ///< from a chain of dependent additions
+  double clock_spread = 0;
   double launch_ns = 0;  ///< fork-join of the pool with all threads, workers awake
   ThreadLimits one;      ///< one thread
   ThreadLimits all;      ///< all hardware threads
@@ -41,8 +60,8 @@ struct MachineLimits {
 };
 
 struct LimitsOptions {
-  /// Length of one measurement; each limit is the best of ten: short samples fit between other
-  /// work. Units: ns.
+  /// Length of one sample; each limit is the best of ten: short samples fit between other work.
+  /// Units: ns.
   int64_t sample_ns = 2'000'000;
   /// Bytes per thread for the memory level; must exceed the last cache.
   int64_t memory_footprint_bytes = 256 << 20;
@@ -51,8 +70,8 @@ struct LimitsOptions {
   int vector_bytes = 0;
 };
 
-/// Measures the limits; other work on the machine lowers them.
-/// Cost: under two seconds, most of it memory bandwidth.
+/// Measures the limits, in rounds over all of them. Cost: about two seconds, most of it memory
+/// bandwidth.
 MachineLimits measure_limits(const LimitsOptions& options = {});
 
 /// f32 multiply-add rate of `num_threads` threads together, with registers of `vector_bytes` (see
@@ -63,12 +82,17 @@ double measure_fma_gflops(int num_threads, int64_t sample_ns, int vector_bytes =
 /// together. Units: GB/s, both sides counted.
 double measure_copy_gbps(int num_threads, int64_t footprint_bytes, int64_t sample_ns);
 
+/// The clock from a chain of dependent additions. Units: GHz.
+double measure_clock_ghz(int64_t sample_ns);
+
 /// Nanoseconds that a fixed chain of dependent additions takes now: rises when the clock falls or
 /// the core is shared. Cost: about 20 microseconds.
 double canary_ns();
 
 /// Copies measured limits into the form that search and cost models read.
 ir::Platform to_platform(const MachineLimits& limits);
+/// Their spreads, each in its limit's field.
+ir::Platform to_spreads(const MachineLimits& limits);
 
 }  // namespace prunerc::runtime
 

@@ -1,6 +1,6 @@
 #include "runtime/cpu/pool.h"
 
-#include "runtime/cpu/clock.h"
+#include "runtime/clock.h"
 
 #include <immintrin.h>
 #include <linux/futex.h>

@@ -1,11 +1,11 @@
 #include "runtime/cpu/runner.h"
 
-#include "runtime/cpu/buffer.h"
-#include "runtime/cpu/check.h"
-#include "runtime/cpu/clock.h"
-#include "runtime/cpu/fault.h"
+#include "runtime/clock.h"
 #include "runtime/cpu/limits.h"
 #include "runtime/cpu/orc.h"
+#include "runtime/worker/buffer.h"
+#include "runtime/worker/check.h"
+#include "runtime/worker/fault.h"
 
 #include <unistd.h>
 
@@ -25,14 +25,6 @@ constexpr int64_t kMaxFilledBytes = 256 << 20;
 /// lines.
 constexpr size_t kFlushBytes = 128 << 20;
 
-Measurement ok() {
-  Measurement result;
-  result.status = MeasureStatus::kOk;
-  return result;
-}
-
-bool is_ok(const Measurement& result) { return result.status == MeasureStatus::kOk; }
-
 /// A first run this much slower than the best known is not due to cold caches and fresh pages.
 constexpr double kHopelessFactor = 10;
 constexpr double kHopelessFloorNs = 20e6;
@@ -45,7 +37,7 @@ bool is_hopeless(const JobMessage& job, double elapsed_ns) {
 }
 
 Measurement one_run(double elapsed_ns) {
-  Measurement result = ok();
+  Measurement result = succeeded();
   result.samples_ns = {elapsed_ns};
   result.runs_per_sample = 1;
   result.detail = "far slower than the best known: run once, not checked further";
@@ -77,20 +69,14 @@ struct Runner::Arguments {
 };
 
 Runner::Runner(const ConfigureMessage& configure, int exchange_fd, StatusPage* status)
-    : memory_limit_bytes_(configure.memory_limit_bytes > 0 ? configure.memory_limit_bytes
+    : JobRunner(exchange_fd, status),
+      memory_limit_bytes_(configure.memory_limit_bytes > 0 ? configure.memory_limit_bytes
                                                            : INT64_MAX),
-      exchange_fd_(exchange_fd),
-      status_(status),
       pool_({.num_threads = configure.num_threads,
              .spin_ns = kSpinOtherwiseNs,
              .on_thread_start = [](int) { prepare_thread_for_faults(); }}) {}
 
 Runner::~Runner() = default;
-
-void Runner::enter(Stage stage, const std::function<void(Stage)>& on_progress) {
-  __atomic_store_n(&status_->stage, static_cast<uint32_t>(stage), __ATOMIC_RELEASE);
-  on_progress(stage);
-}
 
 Measurement Runner::load(const JobMessage& job, Kernel* kernel) {
   Result<codegen::Artifact> artifact = codegen::deserialize(job.artifact);
@@ -107,16 +93,16 @@ Measurement Runner::load(const JobMessage& job, Kernel* kernel) {
   const auto& params = kernel->artifact.params;
   if (std::count_if(params.begin(), params.end(), is_input) !=
       static_cast<std::ptrdiff_t>(job.inputs.size())) {
-    return failed(MeasureStatus::kWorkerError,
+    return failed(MeasureStatus::kDeviceLost,
                   "the job has another number of inputs than the kernel");
   }
-  return ok();
+  return succeeded();
 }
 
-bool Runner::fill_input(const InputMessage& input, const codegen::ArtifactParam& param,
-                        unsigned char* to) {
+bool Runner::fill_or_copy(const InputMessage& input, const codegen::ArtifactParam& param,
+                          unsigned char* to) {
   const int64_t bytes = codegen::size_bytes(param);
-  if (input.fill == Fill::kBytes) return read_all(exchange_fd_, to, bytes, input.offset);
+  if (input.fill == Fill::kBytes) return fill_input(input, param, to);
   const int64_t count = codegen::num_elems(param);
   const auto key = std::make_tuple(input.fill, input.seed, param.dtype, count);
   const auto found = filled_.find(key);
@@ -125,7 +111,7 @@ bool Runner::fill_input(const InputMessage& input, const codegen::ArtifactParam&
     // An earlier kernel may have written there.
     if (hash_bytes(to, bytes) == found->second->hash) return true;
   }
-  fill_tensor(input.fill, input.seed, param.dtype, count, to);
+  fill_input(input, param, to);
   if (found == filled_.end() && filled_bytes_ + bytes <= kMaxFilledBytes) {
     auto tensor = std::make_unique<Tensor>();
     tensor->bytes.assign(reinterpret_cast<const char*>(to), static_cast<size_t>(bytes));
@@ -142,7 +128,7 @@ Measurement Runner::prepare(const Kernel& kernel, Round round, Arguments* argume
                                                         : Placement::kStaggered;
   const unsigned char poison = round == Round::kFirst ? kPoisonA : kPoisonB;
   const auto no_memory = [] {
-    return failed(MeasureStatus::kWorkerError, "not enough memory for the buffers");
+    return failed(MeasureStatus::kDeviceLost, "not enough memory for the buffers");
   };
   // Asked beforehand: the system promises more memory than there is, and then ends whatever touches
   // it.
@@ -162,8 +148,8 @@ Measurement Runner::prepare(const Kernel& kernel, Round round, Arguments* argume
       buffer.poison(poison);
       continue;
     }
-    if (!fill_input(kernel.inputs[input_idx++], param, buffer.data())) {
-      return failed(MeasureStatus::kWorkerError,
+    if (!fill_or_copy(kernel.inputs[input_idx++], param, buffer.data())) {
+      return failed(MeasureStatus::kDeviceLost,
                     "input '" + param.name + "' is not in the exchange file");
     }
     const bool hashed = round != Round::kTiming;
@@ -173,14 +159,14 @@ Measurement Runner::prepare(const Kernel& kernel, Round round, Arguments* argume
   if (arguments->workspace.data() == nullptr) return no_memory();
   arguments->workspace.poison(poison);
   add_fault_region(arguments->workspace, "workspace");
-  return ok();
+  return succeeded();
 }
 
 Measurement Runner::execute(const Kernel& kernel, Arguments& arguments) {
   const int32_t code =
       kernel.code->entry()(arguments.pointers.data(), arguments.workspace.data(), pool_.launch());
   if (code != 0)
-    return failed(MeasureStatus::kRejected, "the kernel returned " + std::to_string(code));
+    return failed(MeasureStatus::kRunError, "the kernel returned " + std::to_string(code));
   size_t input_idx = 0;
   for (size_t i = 0; i < arguments.params.size(); ++i) {
     const codegen::ArtifactParam& param = kernel.artifact.params[i];
@@ -198,21 +184,21 @@ Measurement Runner::execute(const Kernel& kernel, Arguments& arguments) {
   if (!arguments.workspace.is_redzone_intact()) {
     return failed(MeasureStatus::kWrongResult, "the kernel wrote outside of its workspace");
   }
-  return ok();
+  return succeeded();
 }
 
 Measurement Runner::check(const Kernel& kernel, const JobMessage& job,
-                          const std::function<void(Stage)>& on_progress) {
+                          const OnProgress& on_progress) {
   std::vector<Arguments> rounds(job.check == Check::kMemory ? 2 : 1);
   clear_fault_regions();
   for (size_t i = 0; i < rounds.size(); ++i) {
     enter(Stage::kPreparing, on_progress);
     Measurement result = prepare(kernel, i == 0 ? Round::kFirst : Round::kSecond, &rounds[i]);
-    if (!is_ok(result)) return result;
+    if (!result.ok()) return result;
     enter(Stage::kRunning, on_progress);
     const int64_t started_ns = now_ns();
     result = execute(kernel, rounds[i]);
-    if (!is_ok(result)) return result;
+    if (!result.ok()) return result;
     const auto elapsed_ns = static_cast<double>(now_ns() - started_ns);
     if (is_hopeless(job, elapsed_ns)) return one_run(elapsed_ns);
   }
@@ -224,7 +210,7 @@ Measurement Runner::check(const Kernel& kernel, const JobMessage& job,
         find_difference(param, rounds[0].params[i].data(), rounds[1].params[i].data());
     if (difference) return failed(MeasureStatus::kWrongResult, *difference);
   }
-  return job.want_outputs ? write_outputs(kernel, rounds[0], job.outputs_offset) : ok();
+  return job.want_outputs ? write_outputs(kernel, rounds[0], job.outputs_offset) : succeeded();
 }
 
 Measurement Runner::write_outputs(const Kernel& kernel, const Arguments& arguments,
@@ -232,13 +218,10 @@ Measurement Runner::write_outputs(const Kernel& kernel, const Arguments& argumen
   for (size_t i = 0; i < arguments.params.size(); ++i) {
     if (kernel.artifact.params[i].role == codegen::ParamRole::kInput) continue;
     const GuardedBuffer& buffer = arguments.params[i];
-    const unsigned char* data = buffer.data();
-    if (!write_all_at(exchange_fd_, data, buffer.size_bytes(), offset)) {
-      return failed(MeasureStatus::kWorkerError, "not enough memory for the outputs");
-    }
-    offset += buffer.size_bytes();
+    const Measurement written = write_output(buffer.data(), buffer.size_bytes(), &offset);
+    if (!written.ok()) return written;
   }
-  return ok();
+  return succeeded();
 }
 
 void Runner::flush_caches() {
@@ -272,17 +255,17 @@ RawSample Runner::sample(const Kernel& kernel, Arguments& arguments, CacheState 
   return result;
 }
 
-Measurement Runner::run(const JobMessage& job, const std::function<void(Stage)>& on_progress) {
+Measurement Runner::run(const JobMessage& job, const OnProgress& on_progress) {
   Kernel kernel;
   enter(Stage::kLoading, on_progress);
   Measurement result = load(job, &kernel);
-  if (is_ok(result)) result = check(kernel, job, on_progress);
-  if (is_ok(result) && job.want_timing && result.samples_ns.empty()) {
+  if (result.ok()) result = check(kernel, job, on_progress);
+  if (result.ok() && job.want_timing && result.samples_ns.empty()) {
     Arguments arguments;
     clear_fault_regions();
     enter(Stage::kPreparing, on_progress);
     result = prepare(kernel, Round::kTiming, &arguments);
-    if (is_ok(result)) {
+    if (result.ok()) {
       enter(Stage::kTiming, on_progress);
       pool_.set_spin_ns(kSpinWhileTimingNs);
       result = time_kernel(
@@ -292,13 +275,13 @@ Measurement Runner::run(const JobMessage& job, const std::function<void(Stage)>&
       result.canary_ns = canary_ns();
     }
   }
-  enter(Stage::kIdle, [](Stage) {});
+  leave();
   clear_fault_regions();
   return result;
 }
 
 std::vector<Measurement> Runner::compare(const CompareMessage& message,
-                                         const std::function<void(Stage)>& on_progress) {
+                                         const OnProgress& on_progress) {
   const size_t num_jobs = message.jobs.size();
   std::vector<Measurement> results(num_jobs);
   std::vector<Kernel> kernels(num_jobs);
@@ -307,27 +290,27 @@ std::vector<Measurement> Runner::compare(const CompareMessage& message,
   std::vector<size_t> timed_idx;
   clear_fault_regions();
   for (size_t i = 0; i < num_jobs; ++i) {
-    __atomic_store_n(&status_->job_idx, static_cast<uint32_t>(i), __ATOMIC_RELEASE);
+    enter_job(i);
     enter(Stage::kLoading, on_progress);
     results[i] = load(message.jobs[i], &kernels[i]);
-    if (is_ok(results[i])) results[i] = prepare(kernels[i], Round::kTiming, &arguments[i]);
-    if (!is_ok(results[i])) continue;
+    if (results[i].ok()) results[i] = prepare(kernels[i], Round::kTiming, &arguments[i]);
+    if (!results[i].ok()) continue;
     timed_idx.push_back(i);
     timed.push_back([this, i, &kernels, &arguments, &message](int64_t runs) {
-      __atomic_store_n(&status_->job_idx, static_cast<uint32_t>(i), __ATOMIC_RELEASE);
+      enter_job(i);
       return sample(kernels[i], arguments[i], message.timing.cache, runs);
     });
   }
   enter(Stage::kTiming, on_progress);
   pool_.set_spin_ns(kSpinWhileTimingNs);
-  std::vector<Measurement> times = time_in_turn(timed, message.timing);
+  std::vector<Measurement> times = time_interleaved(timed, message.timing);
   pool_.set_spin_ns(kSpinOtherwiseNs);
   const double canary = canary_ns();
   for (size_t i = 0; i < times.size(); ++i) {
     times[i].canary_ns = canary;
     results[timed_idx[i]] = std::move(times[i]);
   }
-  enter(Stage::kIdle, [](Stage) {});
+  leave();
   clear_fault_regions();
   return results;
 }

@@ -3,12 +3,11 @@
 #ifndef PRUNERC_RUNTIME_CPU_RUNNER_H_
 #define PRUNERC_RUNTIME_CPU_RUNNER_H_
 
-#include "runtime/cpu/message.h"
 #include "runtime/cpu/pool.h"
-#include "runtime/cpu/serve.h"
 #include "runtime/measure.h"
+#include "runtime/worker/message.h"
+#include "runtime/worker/serve.h"
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -27,11 +26,11 @@ class Runner final : public JobRunner {
 
   /// Loads, checks and times one kernel; calls `on_progress` before each step that may take long,
   /// with its stage.
-  Measurement run(const JobMessage& job, const std::function<void(Stage)>& on_progress) override;
+  Measurement run(const JobMessage& job, const OnProgress& on_progress) override;
 
   /// Loads all kernels, then times those that loaded in turn.
   std::vector<Measurement> compare(const CompareMessage& message,
-                                   const std::function<void(Stage)>& on_progress) override;
+                                   const OnProgress& on_progress) override;
 
  private:
   struct Kernel;
@@ -39,21 +38,18 @@ class Runner final : public JobRunner {
   struct Tensor;
   enum class Round : uint8_t;
 
-  void enter(Stage stage, const std::function<void(Stage)>& on_progress);
   Measurement load(const JobMessage& job, Kernel* kernel);
   Measurement prepare(const Kernel& kernel, Round round, Arguments* arguments);
-  bool fill_input(const InputMessage& input, const codegen::ArtifactParam& param,
-                  unsigned char* to);
+  /// As fill_input, from a copy if this worker made the same one before.
+  bool fill_or_copy(const InputMessage& input, const codegen::ArtifactParam& param,
+                    unsigned char* to);
   Measurement execute(const Kernel& kernel, Arguments& arguments);
-  Measurement check(const Kernel& kernel, const JobMessage& job,
-                    const std::function<void(Stage)>& on_progress);
+  Measurement check(const Kernel& kernel, const JobMessage& job, const OnProgress& on_progress);
   Measurement write_outputs(const Kernel& kernel, const Arguments& arguments, int64_t offset);
   RawSample sample(const Kernel& kernel, Arguments& arguments, CacheState cache, int64_t runs);
   void flush_caches();
 
   int64_t memory_limit_bytes_;
-  int exchange_fd_;
-  StatusPage* status_;
   Pool pool_;
   std::vector<char> flush_;
   // Inputs of a batch repeat; filling them anew would cost more than many kernels. Keyed by what

@@ -11,13 +11,13 @@ namespace {
 constexpr int kJobsPerWorker = 50;
 constexpr int64_t kWorkerAgeNs = int64_t{300} * 1'000'000'000;
 
-CpuDeviceOptions worker_options(const CudaDeviceOptions& options) {
-  CpuDeviceOptions result;
+WorkerOptions worker_options(const CudaDeviceOptions& options) {
+  WorkerOptions result;
   result.worker_argv = options.worker_argv;
   // The driver reserves more addresses than any machine has memory.
   result.memory_limit_bytes = std::numeric_limits<int64_t>::max();
   result.run_limit_ns = options.run_limit_ns;
-  result.plain_run_limit_ns = options.run_limit_ns;
+  result.unchecked_run_limit_ns = options.run_limit_ns;
   result.max_jobs_per_worker = kJobsPerWorker;
   result.max_worker_age_ns = kWorkerAgeNs;
   return result;

@@ -3,7 +3,7 @@
 #define PRUNERC_RUNTIME_CUDA_DEVICE_H_
 
 #include "ir/support/result.h"
-#include "runtime/cpu/device.h"
+#include "runtime/worker/device.h"
 
 #include <memory>
 #include <string>
@@ -33,7 +33,7 @@ class CudaDevice final : public Device {
  private:
   explicit CudaDevice(const CudaDeviceOptions& options);
   CacheState cache_;
-  CpuDevice workers_;
+  WorkerDevice workers_;
 };
 
 }  // namespace prunerc::runtime::cuda

@@ -323,8 +323,7 @@ Result<Measurement> run_probe(Device& device, const LimitProbe& probe, const std
   const auto failed = [&](const std::string& why) {
     return error(Diag::kCudaCall, "measuring " + std::string(to_string(probe.kind)), why);
   };
-  if (!m.has_time() || m.min_ns <= 0)
-    return failed(std::string(to_string(m.status)) + ": " + m.detail);
+  if (!m.ok() || m.min_ns <= 0) return failed(std::string(to_string(m.status)) + ": " + m.detail);
   if (outcome.outputs.size() != 1) return failed("it gave no output");
   if (!probe.expected.empty() && outcome.outputs[0] != probe.expected) {
     return failed(probe.source.entry + " computed something else");

@@ -13,8 +13,8 @@ constexpr int64_t kFirstLaunches = 3;
 constexpr double kSamplingNs = 20e6;
 constexpr int64_t kMinLaunches = 5;
 constexpr int64_t kMaxLaunches = 200;
-constexpr int64_t kRoundsInTurn = 10;
-constexpr int64_t kLaunchesInTurn = 5;
+constexpr int64_t kRounds = 10;
+constexpr int64_t kLaunchesPerRound = 5;
 
 /// Appends; false if the launches failed, and then *result says so. A number of one timer is not
 /// compared with one of another: when the ladder goes down, what was taken before is dropped.
@@ -38,7 +38,7 @@ void finish(Measurement* result, TimerKind timer, const TimingOptions& options) 
   result->detail = "timer=" + std::string(to_string(timer));
   if (options.cache == CacheState::kFlushed) result->detail += ", cold L2";
   if (result->median_ns < options.min_possible_ns)
-    *result = failed(MeasureStatus::kRejected, "a time below what the hardware can do: " +
+    *result = failed(MeasureStatus::kRunError, "a time below what the hardware can do: " +
                                                    std::to_string(result->median_ns) + " ns");
 }
 
@@ -75,8 +75,8 @@ Measurement time_launches(const TimedLaunches& launch, const TimingOptions& opti
   return result;
 }
 
-std::vector<Measurement> time_in_turn(std::span<const TimedLaunches> launches,
-                                      const TimingOptions& options) {
+std::vector<Measurement> time_interleaved(std::span<const TimedLaunches> launches,
+                                          const TimingOptions& options) {
   const size_t count = launches.size();
   std::vector<Measurement> results(count);
   std::vector<TimerKind> timers(count, TimerKind::kEvents);
@@ -85,11 +85,11 @@ std::vector<Measurement> time_in_turn(std::span<const TimedLaunches> launches,
     alive[i] = take(launches[i], kWarmUpLaunches, &results[i], &timers[i]) ? 1 : 0;
     if (alive[i] != 0) results[i].samples_ns.clear();
   }
-  for (int64_t round = 0; round < kRoundsInTurn; ++round) {
+  for (int64_t round = 0; round < kRounds; ++round) {
     for (size_t i = 0; i < count; ++i) {
       const size_t at = (i + static_cast<size_t>(round)) % count;
       if (alive[at] == 0) continue;
-      alive[at] = take(launches[at], kLaunchesInTurn, &results[at], &timers[at]) ? 1 : 0;
+      alive[at] = take(launches[at], kLaunchesPerRound, &results[at], &timers[at]) ? 1 : 0;
     }
   }
   for (size_t i = 0; i < count; ++i) finish(&results[i], timers[i], options);

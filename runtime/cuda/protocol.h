@@ -31,8 +31,8 @@ Measurement time_launches(const TimedLaunches& launch, const TimingOptions& opti
 
 /// Several kernels in turn, some launches each per round, in a rotating order: clocks and
 /// temperature meet all alike. At least 50 launches each.
-std::vector<Measurement> time_in_turn(std::span<const TimedLaunches> launches,
-                                      const TimingOptions& options);
+std::vector<Measurement> time_interleaved(std::span<const TimedLaunches> launches,
+                                          const TimingOptions& options);
 
 }  // namespace prunerc::runtime::cuda
 

@@ -1,7 +1,7 @@
 #include "runtime/cuda/runner.h"
 
-#include "runtime/cpu/buffer.h"
-#include "runtime/cpu/check.h"
+#include "runtime/worker/buffer.h"
+#include "runtime/worker/check.h"
 
 #include <algorithm>
 #include <utility>
@@ -11,8 +11,6 @@ namespace {
 
 using codegen::ArtifactParam;
 using codegen::ParamRole;
-
-Measurement ok() { return failed(MeasureStatus::kOk, ""); }
 
 const unsigned char* bytes_of(const std::string& text) {
   return reinterpret_cast<const unsigned char*>(text.data());
@@ -37,7 +35,7 @@ Measurement failed_by(const Error& error) {
   switch (error.id()) {
     case Diag::kCudaMissing:
     case Diag::kKernelInput:
-    case Diag::kIoError: return failed(MeasureStatus::kWorkerError, error.message());
+    case Diag::kIoError: return failed(MeasureStatus::kDeviceLost, error.message());
     case Diag::kArtifactMalformed:
     case Diag::kKernelLoad: return failed(MeasureStatus::kBuildError, error.message());
     default: return failed(MeasureStatus::kCrash, error.message());
@@ -54,15 +52,9 @@ struct CudaRunner::Prepared {
   std::vector<DeviceBuffer> workspace;  ///< one
 };
 
-CudaRunner::CudaRunner(int exchange_fd, StatusPage* status)
-    : exchange_fd_(exchange_fd), status_(status) {}
+CudaRunner::CudaRunner(int exchange_fd, StatusPage* status) : JobRunner(exchange_fd, status) {}
 
 CudaRunner::~CudaRunner() = default;
-
-void CudaRunner::enter(Stage stage, const std::function<void(Stage)>& on_progress) {
-  __atomic_store_n(&status_->stage, static_cast<uint32_t>(stage), __ATOMIC_RELEASE);
-  on_progress(stage);
-}
 
 Result<void> CudaRunner::open() {
   if (timer_) return {};
@@ -81,9 +73,7 @@ Result<void> CudaRunner::open() {
 Result<std::string> CudaRunner::make_input(const InputMessage& input, const ArtifactParam& param) {
   std::string bytes(static_cast<size_t>(codegen::size_bytes(param)), '\0');
   auto* const data = reinterpret_cast<unsigned char*>(bytes.data());
-  if (input.fill != Fill::kBytes) {
-    fill_tensor(input.fill, input.seed, param.dtype, codegen::num_elems(param), data);
-  } else if (!read_all(exchange_fd_, data, codegen::size_bytes(param), input.offset)) {
+  if (!fill_input(input, param, data)) {
     return error(Diag::kIoError, "read", param.name, "it is not in the exchange file");
   }
   return bytes;
@@ -141,9 +131,9 @@ Result<std::string> CudaRunner::find_damage(const Prepared& prepared) {
   return std::string(intact ? "" : "the kernel wrote outside of its workspace");
 }
 
-Result<std::vector<std::string>> CudaRunner::run_round(
-    const JobMessage& job, unsigned char poison, const std::function<void(Stage)>& on_progress,
-    Prepared* prepared) {
+Result<std::vector<std::string>> CudaRunner::run_round(const JobMessage& job, unsigned char poison,
+                                                       const OnProgress& on_progress,
+                                                       Prepared* prepared) {
   enter(Stage::kPreparing, on_progress);
   PRUNERC_TRY_VOID(prepare(job, poison, prepared));
   enter(Stage::kRunning, on_progress);
@@ -157,8 +147,7 @@ Result<std::vector<std::string>> CudaRunner::run_round(
   return outputs;
 }
 
-Measurement CudaRunner::check(const JobMessage& job,
-                              const std::function<void(Stage)>& on_progress) {
+Measurement CudaRunner::check(const JobMessage& job, const OnProgress& on_progress) {
   std::vector<std::string> first;
   const size_t num_rounds = job.check == Check::kMemory ? 2 : 1;
   for (size_t round = 0; round < num_rounds; ++round) {
@@ -176,17 +165,16 @@ Measurement CudaRunner::check(const JobMessage& job,
     const auto difference = find_output_difference(prepared.artifact, first, *outputs);
     if (difference) return failed(MeasureStatus::kWrongResult, *difference);
   }
-  return job.want_outputs ? write_outputs(first, job.outputs_offset) : ok();
+  return job.want_outputs ? write_outputs(first, job.outputs_offset) : succeeded();
 }
 
 Measurement CudaRunner::write_outputs(const std::vector<std::string>& outputs, int64_t offset) {
   for (const std::string& output : outputs) {
-    const auto bytes = static_cast<int64_t>(output.size());
-    if (!write_all_at(exchange_fd_, bytes_of(output), bytes, offset))
-      return failed(MeasureStatus::kWorkerError, "not enough memory for the outputs");
-    offset += bytes;
+    const Measurement written =
+        write_output(bytes_of(output), static_cast<int64_t>(output.size()), &offset);
+    if (!written.ok()) return written;
   }
-  return ok();
+  return succeeded();
 }
 
 Measurement CudaRunner::time(const JobMessage& job) {
@@ -203,7 +191,7 @@ Measurement CudaRunner::time(const JobMessage& job) {
   return result;
 }
 
-Measurement CudaRunner::run(const JobMessage& job, const std::function<void(Stage)>& on_progress) {
+Measurement CudaRunner::run(const JobMessage& job, const OnProgress& on_progress) {
   enter(Stage::kLoading, on_progress);
   const Result<void> ready = open();
   if (!ready.ok()) return failed_by(ready.error());
@@ -212,12 +200,12 @@ Measurement CudaRunner::run(const JobMessage& job, const std::function<void(Stag
     enter(Stage::kTiming, on_progress);
     result = time(job);
   }
-  enter(Stage::kIdle, [](Stage) {});
+  leave();
   return result;
 }
 
 std::vector<Measurement> CudaRunner::compare(const CompareMessage& message,
-                                             const std::function<void(Stage)>& on_progress) {
+                                             const OnProgress& on_progress) {
   const size_t count = message.jobs.size();
   enter(Stage::kLoading, on_progress);
   if (const Result<void> ready = open(); !ready.ok()) return {count, failed_by(ready.error())};
@@ -226,20 +214,20 @@ std::vector<Measurement> CudaRunner::compare(const CompareMessage& message,
   std::vector<TimedLaunches> timed;
   std::vector<size_t> timed_idx;
   for (size_t i = 0; i < count; ++i) {
-    __atomic_store_n(&status_->job_idx, static_cast<uint32_t>(i), __ATOMIC_RELEASE);
+    enter_job(i);
     const Result<void> done = prepare(message.jobs[i], kPoisonB, &prepared[i]);
     if (!done.ok()) results[i] = failed_by(done.error());
     if (!done.ok()) continue;
     timed_idx.push_back(i);
     timed.push_back([this, i, &prepared, &message](int64_t launches) {
-      __atomic_store_n(&status_->job_idx, static_cast<uint32_t>(i), __ATOMIC_RELEASE);
+      enter_job(i);
       return timer_->time(*prepared[i].kernel, message.timing.cache, launches);
     });
   }
   enter(Stage::kTiming, on_progress);
-  std::vector<Measurement> times = time_in_turn(timed, message.timing);
+  std::vector<Measurement> times = time_interleaved(timed, message.timing);
   for (size_t i = 0; i < times.size(); ++i) results[timed_idx[i]] = std::move(times[i]);
-  enter(Stage::kIdle, [](Stage) {});
+  leave();
   return results;
 }
 

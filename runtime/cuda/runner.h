@@ -2,8 +2,8 @@
 #ifndef PRUNERC_RUNTIME_CUDA_RUNNER_H_
 #define PRUNERC_RUNTIME_CUDA_RUNNER_H_
 
-#include "runtime/cpu/serve.h"
 #include "runtime/cuda/timer.h"
+#include "runtime/worker/serve.h"
 
 #include <functional>
 #include <memory>
@@ -19,13 +19,12 @@ class CudaRunner final : public JobRunner {
   CudaRunner(int exchange_fd, StatusPage* status);
   ~CudaRunner() override;
 
-  Measurement run(const JobMessage& job, const std::function<void(Stage)>& on_progress) override;
+  Measurement run(const JobMessage& job, const OnProgress& on_progress) override;
   std::vector<Measurement> compare(const CompareMessage& message,
-                                   const std::function<void(Stage)>& on_progress) override;
+                                   const OnProgress& on_progress) override;
 
  private:
   struct Prepared;
-  void enter(Stage stage, const std::function<void(Stage)>& on_progress);
   /// The device, once. Errors: CudaMissing, CudaCall.
   Result<void> open();
   Result<std::string> make_input(const InputMessage& input, const codegen::ArtifactParam& param);
@@ -35,14 +34,11 @@ class CudaRunner final : public JobRunner {
   Result<std::string> find_damage(const Prepared& prepared);
   /// The outputs of one run on outputs and workspace filled with `poison`.
   Result<std::vector<std::string>> run_round(const JobMessage& job, unsigned char poison,
-                                             const std::function<void(Stage)>& on_progress,
-                                             Prepared* prepared);
+                                             const OnProgress& on_progress, Prepared* prepared);
   Measurement write_outputs(const std::vector<std::string>& outputs, int64_t offset);
-  Measurement check(const JobMessage& job, const std::function<void(Stage)>& on_progress);
+  Measurement check(const JobMessage& job, const OnProgress& on_progress);
   Measurement time(const JobMessage& job);
 
-  int exchange_fd_;
-  StatusPage* status_;
   const Driver* api_ = nullptr;
   Stream stream_ = nullptr;
   std::optional<LaunchTimer> timer_;

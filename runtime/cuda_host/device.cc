@@ -9,12 +9,12 @@
 namespace prunerc::runtime::cuda_host {
 namespace {
 
-CpuDeviceOptions worker_options(const HostDeviceOptions& options) {
-  CpuDeviceOptions result;
+WorkerOptions worker_options(const HostDeviceOptions& options) {
+  WorkerOptions result;
   result.num_threads = options.num_threads;
   result.worker_argv = options.worker_argv;
   result.run_limit_ns = options.run_limit_ns;
-  result.plain_run_limit_ns = options.run_limit_ns;
+  result.unchecked_run_limit_ns = options.run_limit_ns;
   if (options.memory == HostDeviceOptions::Memory::kUnlimited)
     result.memory_limit_bytes = std::numeric_limits<int64_t>::max();
   return result;
@@ -122,10 +122,8 @@ JobOutcome HostDevice::run(const Job& job) {
 }
 
 std::vector<Measurement> HostDevice::compare(std::span<const Job> jobs, const TimingOptions&) {
-  Measurement refused;
-  refused.status = MeasureStatus::kRejected;
-  refused.detail = "the host stands in for a GPU: its times mean nothing";
-  return {jobs.size(), refused};
+  return {jobs.size(),
+          failed(MeasureStatus::kRunError, "the host stands in for a GPU: its times mean nothing")};
 }
 
 }  // namespace prunerc::runtime::cuda_host

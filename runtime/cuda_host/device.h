@@ -2,7 +2,7 @@
 #ifndef PRUNERC_RUNTIME_CUDA_HOST_DEVICE_H_
 #define PRUNERC_RUNTIME_CUDA_HOST_DEVICE_H_
 
-#include "runtime/cpu/device.h"
+#include "runtime/worker/device.h"
 
 #include <string>
 #include <string_view>
@@ -28,11 +28,11 @@ class HostDevice final : public Device {
   explicit HostDevice(HostDeviceOptions options);
 
   JobOutcome run(const Job& job) override;
-  /// Every measurement is kRejected.
+  /// Every measurement is kRunError.
   std::vector<Measurement> compare(std::span<const Job> jobs, const TimingOptions& timing) override;
 
  private:
-  CpuDevice workers_;
+  WorkerDevice workers_;
 };
 
 /// A sanitizer's report in one line: "data race: write at kernel.cu:26, read at kernel.cu:31";

@@ -1,7 +1,7 @@
 #include "runtime/cuda_host/run.h"
 
-#include "runtime/cpu/buffer.h"
 #include "runtime/cuda_host/launch.h"
+#include "runtime/worker/buffer.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,9 +1,9 @@
 #include "runtime/cuda_host/runner.h"
 
-#include "runtime/cpu/buffer.h"
-#include "runtime/cpu/check.h"
-#include "runtime/cpu/fault.h"
 #include "runtime/cuda_host/annotate.h"
+#include "runtime/worker/buffer.h"
+#include "runtime/worker/check.h"
+#include "runtime/worker/fault.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -34,9 +34,6 @@ constexpr ExecutionOptions kCheckedOrders[kNumCheckedOrders] = {
     {.order = ThreadOrder::kAscending, .mode = AsyncMode::kEager},
     {.order = ThreadOrder::kAscending, .mode = AsyncMode::kLateMma},
 };
-
-Measurement ok() { return failed(MeasureStatus::kOk, ""); }
-bool is_ok(const Measurement& result) { return result.status == MeasureStatus::kOk; }
 
 std::span<const ExecutionOptions> orders_of(Check check) {
   const std::span<const ExecutionOptions> all =
@@ -84,19 +81,13 @@ struct HostRunner::Round {
 };
 
 HostRunner::HostRunner(const ConfigureMessage& configure, int exchange_fd, StatusPage* status)
-    : num_threads_(kChecker == Checker::kNone ? configure.num_threads : 1),
-      exchange_fd_(exchange_fd),
-      status_(status) {}
-
-void HostRunner::enter(Stage stage, const std::function<void(Stage)>& on_progress) {
-  __atomic_store_n(&status_->stage, static_cast<uint32_t>(stage), __ATOMIC_RELEASE);
-  on_progress(stage);
-}
+    : JobRunner(exchange_fd, status),
+      num_threads_(kChecker == Checker::kNone ? configure.num_threads : 1) {}
 
 Measurement HostRunner::prepare(const codegen::Artifact& artifact, const JobMessage& job,
                                 Round* round) {
   const auto no_memory = [] {
-    return failed(MeasureStatus::kWorkerError, "not enough memory for the buffers");
+    return failed(MeasureStatus::kDeviceLost, "not enough memory for the buffers");
   };
   size_t input_idx = 0;
   for (const ArtifactParam& param : artifact.params) {
@@ -109,12 +100,9 @@ Measurement HostRunner::prepare(const codegen::Artifact& artifact, const JobMess
       continue;
     }
     if (input_idx == job.inputs.size())
-      return failed(MeasureStatus::kWorkerError, "the job has too few inputs");
-    const InputMessage& input = job.inputs[input_idx++];
-    if (input.fill != Fill::kBytes) {
-      fill_tensor(input.fill, input.seed, param.dtype, codegen::num_elems(param), memory.data);
-    } else if (!read_all(exchange_fd_, memory.data, memory.bytes, input.offset)) {
-      return failed(MeasureStatus::kWorkerError,
+      return failed(MeasureStatus::kDeviceLost, "the job has too few inputs");
+    if (!fill_input(job.inputs[input_idx++], param, memory.data)) {
+      return failed(MeasureStatus::kDeviceLost,
                     "input '" + param.name + "' is not in the exchange file");
     }
     round->input_hashes.push_back(hash_bytes(memory.data, memory.bytes));
@@ -122,7 +110,7 @@ Measurement HostRunner::prepare(const codegen::Artifact& artifact, const JobMess
   if (!round->workspace.allocate(artifact.workspace_bytes, round->placement, 0)) return no_memory();
   if (kChecker != Checker::kBounds) add_fault_region(round->workspace.guarded, "workspace");
   round->workspace.poison(round->poison);
-  return ok();
+  return succeeded();
 }
 
 Measurement HostRunner::execute(const codegen::Artifact& artifact, const KernelObject& object,
@@ -149,7 +137,7 @@ Measurement HostRunner::execute(const codegen::Artifact& artifact, const KernelO
   }
   if (!round->workspace.is_redzone_intact())
     return failed(MeasureStatus::kWrongResult, "the kernel wrote outside of its workspace");
-  return ok();
+  return succeeded();
 }
 
 Measurement HostRunner::compare_outputs(const codegen::Artifact& artifact, const Round& first,
@@ -160,7 +148,7 @@ Measurement HostRunner::compare_outputs(const codegen::Artifact& artifact, const
         find_difference(artifact.params[i], first.params[i].data, other.params[i].data);
     if (difference) return failed(MeasureStatus::kWrongResult, *difference);
   }
-  return ok();
+  return succeeded();
 }
 
 Measurement HostRunner::write_outputs(const codegen::Artifact& artifact, const Round& round,
@@ -168,16 +156,14 @@ Measurement HostRunner::write_outputs(const codegen::Artifact& artifact, const R
   for (size_t i = 0; i < artifact.params.size(); ++i) {
     if (artifact.params[i].role == ParamRole::kInput) continue;
     const Memory& memory = round.params[i];
-    if (!write_all_at(exchange_fd_, memory.data, memory.bytes, offset))
-      return failed(MeasureStatus::kWorkerError, "not enough memory for the outputs");
-    offset += memory.bytes;
+    const Measurement written = write_output(memory.data, memory.bytes, &offset);
+    if (!written.ok()) return written;
   }
-  return ok();
+  return succeeded();
 }
 
 Measurement HostRunner::check(const codegen::Artifact& artifact, const KernelObject& object,
-                              const JobMessage& job,
-                              const std::function<void(Stage)>& on_progress) {
+                              const JobMessage& job, const OnProgress& on_progress) {
   Round first;
   const std::span<const ExecutionOptions> orders = orders_of(job.check);
   for (size_t n = 0; n < orders.size(); ++n) {
@@ -188,38 +174,38 @@ Measurement HostRunner::check(const codegen::Artifact& artifact, const KernelObj
     round.poison = n == 0 ? kPoisonA : kPoisonB;
     clear_fault_regions();
     Measurement result = prepare(artifact, job, &round);
-    if (!is_ok(result)) return result;
+    if (!result.ok()) return result;
     enter(Stage::kRunning, on_progress);
     ExecutionOptions options = orders[n];
     options.num_threads = num_threads_;
     result = execute(artifact, object, options, &round);
     clear_fault_regions();
-    if (is_ok(result) && n > 0) result = compare_outputs(artifact, first, round);
-    if (!is_ok(result)) return result;
+    if (result.ok() && n > 0) result = compare_outputs(artifact, first, round);
+    if (!result.ok()) return result;
   }
-  return job.want_outputs ? write_outputs(artifact, first, job.outputs_offset) : ok();
+  return job.want_outputs ? write_outputs(artifact, first, job.outputs_offset) : succeeded();
 }
 
-Measurement HostRunner::run(const JobMessage& job, const std::function<void(Stage)>& on_progress) {
+Measurement HostRunner::run(const JobMessage& job, const OnProgress& on_progress) {
   enter(Stage::kLoading, on_progress);
   Result<codegen::Artifact> artifact = codegen::deserialize(job.artifact);
   if (!artifact.ok()) return failed(MeasureStatus::kBuildError, artifact.error().message());
   if (artifact->kind != codegen::ArtifactKind::kCudaHostObject)
     return failed(MeasureStatus::kBuildError, "the artifact is not compiled for the host");
   if (job.want_timing)
-    return failed(MeasureStatus::kRejected, "the host stands in for a GPU: its times mean nothing");
+    return failed(MeasureStatus::kRunError, "the host stands in for a GPU: its times mean nothing");
   const Result<KernelObject> object = KernelObject::load(artifact->entry, artifact->bytes);
   if (!object.ok()) return failed(MeasureStatus::kBuildError, object.error().message());
   Measurement result = check(*artifact, *object, job, on_progress);
-  enter(Stage::kIdle, [](Stage) {});
+  leave();
   return result;
 }
 
 std::vector<Measurement> HostRunner::compare(const CompareMessage& message,
-                                             const std::function<void(Stage)>& on_progress) {
+                                             const OnProgress& on_progress) {
   enter(Stage::kTiming, on_progress);
   return {message.jobs.size(),
-          failed(MeasureStatus::kRejected, "the host stands in for a GPU: its times mean nothing")};
+          failed(MeasureStatus::kRunError, "the host stands in for a GPU: its times mean nothing")};
 }
 
 }  // namespace prunerc::runtime::cuda_host

@@ -2,9 +2,9 @@
 #ifndef PRUNERC_RUNTIME_CUDA_HOST_RUNNER_H_
 #define PRUNERC_RUNTIME_CUDA_HOST_RUNNER_H_
 
-#include "runtime/cpu/serve.h"
 #include "runtime/cuda_host/options.h"
 #include "runtime/cuda_host/run.h"
+#include "runtime/worker/serve.h"
 
 #include <functional>
 #include <memory>
@@ -20,15 +20,14 @@ class HostRunner final : public JobRunner {
  public:
   HostRunner(const ConfigureMessage& configure, int exchange_fd, StatusPage* status);
 
-  Measurement run(const JobMessage& job, const std::function<void(Stage)>& on_progress) override;
+  Measurement run(const JobMessage& job, const OnProgress& on_progress) override;
   std::vector<Measurement> compare(const CompareMessage& message,
-                                   const std::function<void(Stage)>& on_progress) override;
+                                   const OnProgress& on_progress) override;
 
  private:
   struct Memory;
   struct Round;
 
-  void enter(Stage stage, const std::function<void(Stage)>& on_progress);
   Measurement prepare(const codegen::Artifact& artifact, const JobMessage& job, Round* round);
   Measurement execute(const codegen::Artifact& artifact, const KernelObject& object,
                       const ExecutionOptions& options, Round* round);
@@ -36,11 +35,9 @@ class HostRunner final : public JobRunner {
                                      const Round& other);
   Measurement write_outputs(const codegen::Artifact& artifact, const Round& round, int64_t offset);
   Measurement check(const codegen::Artifact& artifact, const KernelObject& object,
-                    const JobMessage& job, const std::function<void(Stage)>& on_progress);
+                    const JobMessage& job, const OnProgress& on_progress);
 
   int num_threads_;
-  int exchange_fd_;
-  StatusPage* status_;
 };
 
 }  // namespace prunerc::runtime::cuda_host

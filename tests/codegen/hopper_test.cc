@@ -92,7 +92,7 @@ TEST_CASE("no two threads race in programs for Hopper, and none leaves its memor
       const runtime::JobOutcome outcome =
           check_source_on_host(source, expected->input_bytes(), checker);
       INFO(outcome.measurement.detail << "\n" << source.bytes);
-      REQUIRE(outcome.measurement.status == runtime::MeasureStatus::kOk);
+      REQUIRE(outcome.measurement.status == MeasureStatus::kOk);
       CHECK(difference(*expected, outcome.outputs) == "");
     }
   }
@@ -149,7 +149,7 @@ TEST_CASE("mistakes in the waits of a ring are noticed") {
     for (const HostChecker checker : {HostChecker::kNone, HostChecker::kRace}) {
       const runtime::JobOutcome outcome =
           check_source_on_host(wrong, expected->input_bytes(), checker);
-      noticed = noticed || outcome.measurement.status != runtime::MeasureStatus::kOk ||
+      noticed = noticed || outcome.measurement.status != MeasureStatus::kOk ||
                 !difference(*expected, outcome.outputs).empty();
     }
     CHECK(noticed);

@@ -1,8 +1,8 @@
 // What a worker process may send and what an artifact cache may hold: any bytes. The first byte
 // picks the reader.
 #include "codegen/artifact.h"
-#include "runtime/cpu/frame.h"
-#include "runtime/cpu/message.h"
+#include "runtime/worker/frame.h"
+#include "runtime/worker/message.h"
 
 #include <cstdlib>
 #include <string_view>

@@ -83,7 +83,7 @@ TEST_CASE("tensor sketches are free of races, and NVRTC takes them", "[gpu]") {
     const runtime::JobOutcome outcome =
         check_source_on_host(*source, expected->input_bytes(), codegen::HostChecker::kRace);
     INFO(outcome.measurement.detail);
-    REQUIRE(outcome.measurement.status == runtime::MeasureStatus::kOk);
+    REQUIRE(outcome.measurement.status == MeasureStatus::kOk);
     CHECK(difference(*expected, outcome.outputs) == "");
     const Result<codegen::Cubin> cubin = codegen::compile_cubin(source->bytes, "sm_80", {});
     // Where there is no NVRTC the host alone has its say.

@@ -1,6 +1,6 @@
 #include "runtime/cpu/device.h"
 
-#include "runtime/cpu/clock.h"
+#include "runtime/clock.h"
 #include "tests/runtime/kernels.h"
 
 #include <catch2/catch.hpp>
@@ -46,7 +46,7 @@ const std::vector<Verdict> kVerdicts = {
     {"good_parallel", MeasureStatus::kOk, ""},
     {"calls_expf", MeasureStatus::kOk, ""},
     {"uses_its_workspace", MeasureStatus::kOk, ""},
-    {"reports_failure", MeasureStatus::kRejected, "returned 7"},
+    {"reports_failure", MeasureStatus::kRunError, "returned 7"},
     {"reads_past_the_end", MeasureStatus::kCrash, "past the end of 'A'"},
     {"writes_past_the_end", MeasureStatus::kWrongResult, "outside of 'C'"},
     {"writes_before_the_start", MeasureStatus::kWrongResult, "outside of 'C'"},
@@ -81,7 +81,7 @@ TEST_CASE("each kind of bad kernel gets its verdict, and the kernel after it is 
 
 TEST_CASE("a kernel that hangs is killed at the limit") {
   for (const char* entry : {"hangs", "hangs_in_a_worker", "sends_half_a_frame"}) {
-    CpuDeviceOptions options = test_options(2);
+    WorkerOptions options = test_options(2);
     options.run_limit_ns = 300'000'000;
     CpuDevice device(options);
     const codegen::Artifact artifact = test_artifact(entry);
@@ -127,7 +127,7 @@ TEST_CASE("a kernel that forks does not disturb the next one") {
 }
 
 TEST_CASE("a process is replaced after its share of jobs") {
-  CpuDeviceOptions options = test_options();
+  WorkerOptions options = test_options();
   options.max_jobs_per_worker = 3;
   CpuDevice device(options);
   for (int i = 0; i < 7; ++i) CHECK(works(device));
@@ -155,12 +155,12 @@ TEST_CASE("inputs of another size or number are refused") {
   Job job = test_job(artifact);
   job.inputs = {{.fill = Fill::kBytes, .seed = 0, .bytes = "short"}};
   const Measurement refused = device.run(job).measurement;
-  CHECK(refused.status == MeasureStatus::kWorkerError);
+  CHECK(refused.status == MeasureStatus::kDeviceLost);
   CHECK(refused.detail.find("input 'A' needs 4000 bytes, found 5") != std::string::npos);
   job.inputs.clear();
-  CHECK(device.run(job).measurement.status == MeasureStatus::kWorkerError);
+  CHECK(device.run(job).measurement.status == MeasureStatus::kDeviceLost);
   job.inputs.resize(2);
-  CHECK(device.run(job).measurement.status == MeasureStatus::kWorkerError);
+  CHECK(device.run(job).measurement.status == MeasureStatus::kDeviceLost);
   CHECK(works(device));
 }
 
@@ -180,17 +180,17 @@ TEST_CASE("an object that is garbage is a build error") {
 }
 
 TEST_CASE("buffers that do not fit are the machine's failure, not the kernel's") {
-  CpuDeviceOptions options = test_options();
+  WorkerOptions options = test_options();
   options.memory_limit_bytes = int64_t{1} << 30;
   CpuDevice device(options);
   codegen::Artifact artifact = test_artifact("good");
   artifact.workspace_bytes = int64_t{1} << 38;
-  CHECK(device.run(test_job(artifact)).measurement.status == MeasureStatus::kWorkerError);
+  CHECK(device.run(test_job(artifact)).measurement.status == MeasureStatus::kDeviceLost);
   CHECK(works(device));
 }
 
 TEST_CASE("a command that is no worker is an error with a hint") {
-  CpuDeviceOptions options = test_options();
+  WorkerOptions options = test_options();
   const codegen::Artifact artifact = test_artifact("good");
   options.worker_argv = {"/bin/true"};
   CHECK(CpuDevice(options).run(test_job(artifact)).measurement.detail.find("dispatch_worker") !=
@@ -198,7 +198,7 @@ TEST_CASE("a command that is no worker is an error with a hint") {
   options.worker_argv = {"/no/such/file"};
   const Measurement none = CpuDevice(options).run(test_job(artifact)).measurement;
   INFO(none.detail);
-  CHECK(none.status == MeasureStatus::kWorkerError);
+  CHECK(none.status == MeasureStatus::kDeviceLost);
   CHECK(none.detail.find("cannot start a worker process: ") != std::string::npos);
 }
 
@@ -209,7 +209,7 @@ TEST_CASE("timing gives samples, a median and the repetitions") {
   job.timing = TimingOptions{};
   const Measurement result = device.run(job).measurement;
   INFO(to_string(result.status) << ": " << result.detail);
-  REQUIRE(result.has_time());
+  REQUIRE(result.ok());
   CHECK(result.samples_ns.size() >= 1);
   CHECK(result.median_ns > 10);
   CHECK(result.median_ns < 10'000'000);
@@ -241,8 +241,8 @@ TEST_CASE("a comparison orders kernels and survives one that crashes") {
   REQUIRE(results.size() == 4);
   CHECK(results[1].status == MeasureStatus::kCrash);
   CHECK(results[3].status == MeasureStatus::kBuildError);
-  REQUIRE(results[0].has_time());
-  REQUIRE(results[2].has_time());
+  REQUIRE(results[0].ok());
+  REQUIRE(results[2].ok());
   CHECK(results[0].min_ns > 4 * results[2].min_ns);
   CHECK(works(device));
 }

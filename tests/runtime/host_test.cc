@@ -7,7 +7,10 @@
 
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <set>
+#include <string>
+#include <vector>
 
 namespace prunerc::runtime {
 namespace {
@@ -42,9 +45,38 @@ TEST_CASE("measured limits are ordered as a memory hierarchy is") {
   }
   // The first level feeds two registers a multiply-add at most.
   CHECK(limits.one.levels.front().read_gbps < 4 * limits.one.fma_gflops);
+  // Kept of every limit: some sample was no better than the best.
+  CHECK(limits.one.fma_spread >= 0);
+  CHECK(limits.one.fma_spread < 1);
+  CHECK(to_spreads(limits).fma_gflops == limits.one.fma_spread);
+  CHECK(to_spreads(limits).memory_bandwidth_all == limits.all.levels.back().read_spread);
   const ir::Platform platform = to_platform(limits);
   CHECK(platform.fma_gflops == limits.one.fma_gflops);
   CHECK(platform.l1_bandwidth == Approx(limits.one.levels.front().read_gbps * 1e9));
+}
+
+TEST_CASE("a burst of other work lowers no limit, and shows in its spread") {
+  // A clock of our own: each sample is a tick, and other work has ticks 8 to 15.
+  int tick = 0;
+  std::string order;
+  const auto probe = [&](char name, double rate) {
+    return [&tick, &order, name, rate] {
+      order += name;
+      const bool disturbed = tick >= 8 && tick < 16;
+      ++tick;
+      return disturbed ? rate / 4 : rate;
+    };
+  };
+  const std::vector<std::function<double()>> probes = {probe('a', 100), probe('b', 40)};
+  const std::vector<Rate> rates = sample_in_rounds(probes, 10);
+  CHECK(order.substr(0, 6) == "ababab");
+  REQUIRE(rates.size() == 2);
+  CHECK(rates[0] == Rate{100, 0});
+  CHECK(rates[1] == Rate{40, 0});
+  // Rounds 5 to 8 of 8 here: half of the samples are low, so the median is.
+  tick = 0;
+  CHECK(sample_in_rounds(probes, 8)[0] == Rate{100, 0.375});
+  CHECK(sample_in_rounds(probes, 0)[0] == Rate{});
 }
 
 TEST_CASE("narrower registers reach less") {

@@ -29,8 +29,8 @@ Job test_job(const codegen::Artifact& artifact) {
   return job;
 }
 
-CpuDeviceOptions test_options(int num_threads) {
-  CpuDeviceOptions options;
+WorkerOptions test_options(int num_threads) {
+  WorkerOptions options;
   options.num_threads = num_threads;
   options.worker_argv = {"tests/runtime/worker", "__worker"};
   options.run_limit_ns = 2'000'000'000;

@@ -16,7 +16,7 @@ codegen::Artifact test_artifact(const std::string& entry);
 Job test_job(const codegen::Artifact& artifact);
 
 /// Options with short limits.
-CpuDeviceOptions test_options(int num_threads = 1);
+WorkerOptions test_options(int num_threads = 1);
 
 }  // namespace prunerc::runtime
 

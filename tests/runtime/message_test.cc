@@ -1,8 +1,8 @@
-#include "runtime/cpu/message.h"
+#include "runtime/worker/message.h"
 
 #include "ir/support/rng.h"
-#include "runtime/cpu/clock.h"
-#include "runtime/cpu/frame.h"
+#include "runtime/clock.h"
+#include "runtime/worker/frame.h"
 
 #include <catch2/catch.hpp>
 #include <unistd.h>
@@ -33,7 +33,8 @@ JobMessage example_job() {
 
 Measurement example_measurement() {
   Measurement measurement;
-  measurement.status = MeasureStatus::kNoisy;
+  measurement.status = MeasureStatus::kOk;
+  measurement.disturbed = true;
   measurement.samples_ns = {1.5, 2.5};
   measurement.median_ns = 2;
   measurement.detail = "text";

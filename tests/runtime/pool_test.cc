@@ -1,6 +1,6 @@
 #include "runtime/cpu/pool.h"
 
-#include "runtime/cpu/clock.h"
+#include "runtime/clock.h"
 
 #include <catch2/catch.hpp>
 #include <unistd.h>

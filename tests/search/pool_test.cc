@@ -173,7 +173,7 @@ TEST_CASE("columns that do not fit their sketches are refused, checksum or not")
     p.rows[3].decisions.clear();
   });
   is_refused([](Pool& p) { p.rows[3].decisions[0][0] = 1 << 20; });
-  is_refused([](Pool& p) { p.rows[3].status = static_cast<MeasureStatus>(kNumStatuses); });
+  is_refused([](Pool& p) { p.rows[3].status = static_cast<MeasureStatus>(kNumMeasureStatuses); });
   is_refused([](Pool& p) { p.rows[3].status = MeasureStatus::kOk, p.rows[3].median_ns = 0; });
 }
 

@@ -164,7 +164,7 @@ std::optional<search::MeasureOutcome> TableMeasurer::next(search::Deadline) {
 
 search::Measurement hashed_time(const search::MeasureInput& input) {
   search::Measurement m;
-  m.status = search::MeasureStatus::kOk;
+  m.status = MeasureStatus::kOk;
   const Fingerprint print = ir::fingerprint(input.program);
   m.samples_ns.push_back(1000 + static_cast<double>(print.low % 1000));
   if (input.kind == search::MeasureKind::kVerify) m.evidence = "compared";

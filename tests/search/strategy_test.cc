@@ -124,13 +124,13 @@ TEST_CASE("failures make their neighbourhood look slow, and senseless times are 
 
 TEST_CASE("statuses have names that read back, and medians are medians") {
   std::set<std::string_view> names;
-  for (int i = 0; i < kNumStatuses; ++i) {
+  for (int i = 0; i < kNumMeasureStatuses; ++i) {
     const auto status = static_cast<MeasureStatus>(i);
     CHECK(names.insert(to_string(status)).second);
     CHECK_FALSE(describe(status).empty());
-    CHECK(status_from_string(to_string(status)) == status);
+    CHECK(measure_status_from_string(to_string(status)) == status);
   }
-  CHECK_FALSE(status_from_string("nonsense").has_value());
+  CHECK_FALSE(measure_status_from_string("nonsense").has_value());
   Measurement m;
   m.samples_ns = {5, 1, 9, 3};
   summarize_samples(m);

@@ -58,7 +58,7 @@ runtime::JobOutcome check_source_on_host(const codegen::Artifact& source,
   const Result<codegen::Artifact> object = codegen::build_host_object(source, {.checker = checker});
   if (object.ok()) return check_object_on_host(*object, inputs, checker);
   runtime::JobOutcome outcome;
-  outcome.measurement.status = runtime::MeasureStatus::kBuildError;
+  outcome.measurement.status = MeasureStatus::kBuildError;
   outcome.measurement.detail = object.error().message();
   return outcome;
 }

@@ -27,7 +27,7 @@ runtime::JobOutcome check_source_on_gpu(const codegen::Artifact& source,
   runtime::JobOutcome outcome;
   Result<codegen::Cubin> cubin = codegen::compile_cubin(source.bytes, source.cpu, {});
   if (!cubin.ok()) {
-    outcome.measurement.status = runtime::MeasureStatus::kBuildError;
+    outcome.measurement.status = MeasureStatus::kBuildError;
     outcome.measurement.detail = cubin.error().message();
     return outcome;
   }

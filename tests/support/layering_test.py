@@ -28,7 +28,12 @@ PACKAGES = {
     "costmodel": (4, ["ir", "ir/support", "ir/analysis"]),
     "codegen": (4, ["ir", "ir/support", "ir/analysis", "ir/tensor"]),
     # Plain data only: runtime loads bytes and knows no programs.
-    "runtime": (4, ["ir/support", "ir/target.h", "ir/dtype.h", "codegen/artifact.h"]),
+    "runtime": (4, ["ir/support", "ir/target.h", "ir/dtype.h", "codegen/artifact.h", "runtime/worker"]),
+    # What workers of all kinds share: no kind of them.
+    "runtime/worker": (
+        4,
+        ["ir/support", "codegen/artifact.h", "runtime/clock.h", "runtime/device.h", "runtime/kernel.h"],
+    ),
     "search": (
         5,
         [
@@ -59,7 +64,7 @@ WHOLE_TESTS = ["property", "golden", "fuzz", "bench", "examples", "tools"]
 TEST_NEIGHBOURS = {
     "analysis": ["ir/interp"],  # The reference semantics say whether a simplified program still means the same.
     "codegen": ["runtime"],  # Running an artifact is the only way to see what it computes.
-    "runtime": ["codegen"],  # A kernel to load and to time has to come from somewhere.
+    "runtime": ["codegen", "runtime/worker"],  # A kernel to load and to time has to come from somewhere.
     "ir": ["ir/analysis", "ir/interp", "ir/fpv", "ir/lang"],  # The sub-packages of ir, whose tests may be sub-folders.
 }
 SUPPORT_LAYER = 3
@@ -270,6 +275,7 @@ class TheRulesCanFail(unittest.TestCase):
         self.right("runtime/cpu/device.cc", '"ir/target.h"')
         self.wrong("runtime/cpu/device.cc", '"codegen/codegen.h"', "may not see")
         self.wrong("runtime/cpu/device.cc", '"ir/expr.h"', "may not see")
+        self.wrong("runtime/worker/serve.cc", '"runtime/cpu/pool.h"', "may not see")
 
     def test_third_parties_stay_in_their_folders(self):
         self.wrong("search/tuner.cc", '"llvm/IR/Module.h"', "belongs to")

@@ -10,8 +10,6 @@
 namespace prunerc {
 namespace {
 
-using search::MeasureStatus;
-
 Candidate build(const std::string& text, const std::string& target = "cuda:sm_80") {
   const Result<ir::Program> program = ir::parse(text);
   if (!program.ok()) FAIL(program.error().message());

@@ -10,7 +10,7 @@ class Explain(command.CommandTest):
     def check_parts(self, text):
         self.assertRegex(text, r"\n  measured +[0-9.]+ [num]s +100%  spread ")
         self.assertRegex(text, r"\n  predicted +[0-9.]+ [num]s +[0-9]+%  by the analyzer\n")
-        self.assertRegex(text, r"\n  limit +[0-9.]+ [num]s +[0-9]+%  arithmetic")
+        self.assertRegex(text, r"\n  limit +[0-9.]+ [num]s +[0-9]+%  (arithmetic|L1|L2|L3|memory)")
         self.assertRegex(text, r"\n  nest +total +core")
         # One line for each nest: a total and its parts.
         self.assertRegex(text, r"\n  1 \w+ +([0-9.]+ [num]s|-) +([0-9.]+ [num]s|-)")

@@ -114,7 +114,7 @@ TEST_CASE("a verified record is chosen, and one that no longer fits is not") {
   search::Record record;
   record.fingerprint = std::string(32, '1');
   record.trace = schedule::print(heuristic->trace);
-  record.measurement.status = search::MeasureStatus::kOk;
+  record.measurement.status = MeasureStatus::kOk;
   record.measurement.samples_ns = {5};
   record.measurement.median_ns = 5;
   REQUIRE(session.database().put_records(*task, {&record, 1}).ok());

@@ -64,7 +64,6 @@ Result<codegen::Artifact> build_kernel(const ir::Program& scheduled, const ir::T
 }
 
 Candidate build_candidate(const ir::Program& scheduled, const ir::Target& target) {
-  using search::MeasureStatus;
   const auto rejected = [](MeasureStatus status, std::string why) {
     return Candidate{{}, status, std::move(why)};
   };
@@ -105,7 +104,7 @@ Result<std::unique_ptr<runtime::Device>> open_device(
   std::optional<std::string> executable;
   if (!worker_command.empty()) executable = worker_command.front();
   if (target.kind == ir::TargetKind::kCpu) {
-    runtime::CpuDeviceOptions options;
+    runtime::WorkerOptions options;
     options.num_threads = num_threads;
     if (!worker_command.empty()) options.worker_argv = worker_command;
     return std::unique_ptr<runtime::Device>(std::make_unique<runtime::CpuDevice>(options));

@@ -24,7 +24,7 @@ Result<codegen::Artifact> build_kernel(const ir::Program& scheduled, const ir::T
 /// What a search gets: a kernel, or why it is not worth a measurement.
 struct Candidate {
   codegen::Artifact artifact;
-  search::MeasureStatus status = search::MeasureStatus::kOk;
+  MeasureStatus status = MeasureStatus::kOk;
   std::string detail;  // the cause, unless ok
 };
 

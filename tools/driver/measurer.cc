@@ -20,21 +20,6 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-search::MeasureStatus to_search(runtime::MeasureStatus status) {
-  switch (status) {
-    case runtime::MeasureStatus::kOk: return search::MeasureStatus::kOk;
-    // A time all the same: on a machine that is never idle a search must still end with an answer.
-    case runtime::MeasureStatus::kNoisy: return search::MeasureStatus::kOk;
-    case runtime::MeasureStatus::kBuildError: return search::MeasureStatus::kBuildError;
-    case runtime::MeasureStatus::kTimeout: return search::MeasureStatus::kTimeout;
-    case runtime::MeasureStatus::kCrash: return search::MeasureStatus::kCrash;
-    case runtime::MeasureStatus::kWrongResult: return search::MeasureStatus::kWrongResult;
-    case runtime::MeasureStatus::kRejected: return search::MeasureStatus::kRunError;
-    case runtime::MeasureStatus::kWorkerError: return search::MeasureStatus::kDeviceLost;
-  }
-  PRUNERC_UNREACHABLE("runtime status");
-}
-
 // No kernel can be this fast: twice the arithmetic rate that one thread showed, on every thread.
 // The measured rate of all threads together is no bound, since other work may have taken a share of
 // it then.
@@ -59,7 +44,7 @@ Built build(search::MeasureInput input, KeptKernels& kept) {
   built.ok = built.artifact != nullptr;
   if (!built.ok) {
     Candidate candidate = build_candidate(input.program, input.task->target);
-    built.ok = candidate.status == search::MeasureStatus::kOk;
+    built.ok = candidate.status == MeasureStatus::kOk;
     built.outcome.status = candidate.status;
     built.outcome.detail = std::move(candidate.detail);
     built.artifact = std::make_shared<const codegen::Artifact>(std::move(candidate.artifact));
@@ -179,8 +164,8 @@ struct DeviceMeasurer::Impl {
     job.timing = timing_of(options, built.input);
     const runtime::JobOutcome ran = device.run(job);
     search::Measurement& m = built.outcome;
-    m.status = to_search(ran.measurement.status);
-    m.disturbed = ran.measurement.status == runtime::MeasureStatus::kNoisy;
+    m.status = ran.measurement.status;
+    m.disturbed = ran.measurement.disturbed;
     m.samples_ns = ran.measurement.samples_ns;
     m.detail = ran.measurement.detail;
     if (m.ok()) search::summarize_samples(m);
@@ -198,16 +183,16 @@ struct DeviceMeasurer::Impl {
     job.inputs = References::inputs(built.input.task->base, seed);
     job.want_outputs = true;
     runtime::JobOutcome ran = device.run(job);
-    m.status = to_search(ran.measurement.status);
+    m.status = ran.measurement.status;
     m.detail = ran.measurement.detail;
     if (m.ok()) {
       const Result<Comparison> comparison =
           references.compare(*built.input.task, seed, ran.outputs);
       if (!comparison.ok()) {
-        m.status = search::MeasureStatus::kRunError;
+        m.status = MeasureStatus::kRunError;
         m.detail = "no reference: " + comparison.error().message();
       } else if (!comparison->ok) {
-        m.status = search::MeasureStatus::kWrongResult;
+        m.status = MeasureStatus::kWrongResult;
         m.detail = comparison->what;
       } else {
         m.evidence = comparison->what;

@@ -1,6 +1,7 @@
 #include "tools/driver/platform.h"
 
 #include "codegen/cuda/host_compiler.h"
+#include "ir/support/file.h"
 #include "ir/support/hash.h"
 #include "runtime/cpu/host.h"
 #include "runtime/cpu/limits.h"
@@ -8,13 +9,10 @@
 #include "tools/driver/gpu_platform.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <thread>
 
 namespace prunerc {
@@ -33,48 +31,24 @@ std::string platform_file(int64_t vector_bytes) {
                      width);
 }
 
-// The kept limits are a target's text: what target_from_string reads back.
-bool read_platform(const std::string& path, ir::Platform* platform) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file || text.view().empty()) return false;
-  const Result<ir::Target> target = ir::target_from_string(text.str());
-  if (!target.ok() || target->platform.fma_gflops <= 0) return false;
-  *platform = target->platform;
-  return true;
-}
-
-void write_platform(const std::string& path, const ir::Platform& platform) {
-  ir::Target carrier = *ir::target_from_string("cpu");
-  carrier.platform = platform;
-  const std::string temporary = fmt::format("{}.{}", path, ::getpid());
-  std::ofstream(temporary) << ir::to_string(carrier) << '\n';
-  std::error_code code;
-  std::filesystem::rename(temporary, path, code);
-}
-
-// Limits kept from a time when other work had a part of the machine are too low: what is faster now
-// tells.
-bool is_outdated(const ir::Platform& kept, int vector_bytes) {
+ir::Platform rates_now(int vector_bytes) {
   constexpr int64_t kSampleNs = 1'000'000;
-  constexpr double kDrift = 1.05;
-  const auto exceeds = [&](int num_threads, double limit) {
-    return runtime::measure_fma_gflops(num_threads, kSampleNs, vector_bytes) > kDrift * limit;
-  };
-  return exceeds(1, kept.fma_gflops) || exceeds(hardware_threads(), kept.fma_gflops_all);
+  ir::Platform now;
+  now.clock_ghz = runtime::measure_clock_ghz(kSampleNs);
+  now.fma_gflops = runtime::measure_fma_gflops(1, kSampleNs, vector_bytes);
+  now.fma_gflops_all = runtime::measure_fma_gflops(hardware_threads(), kSampleNs, vector_bytes);
+  return now;
 }
 
-ir::Platform larger_of(const ir::Platform& a, const ir::Platform& b) {
-  ir::Platform most = a;
-  for (double ir::Platform::*field :
-       {&ir::Platform::clock_ghz, &ir::Platform::fma_gflops, &ir::Platform::fma_gflops_all,
-        &ir::Platform::l1_bandwidth, &ir::Platform::l2_bandwidth, &ir::Platform::l3_bandwidth,
-        &ir::Platform::memory_bandwidth, &ir::Platform::l2_bandwidth_all,
-        &ir::Platform::l3_bandwidth_all, &ir::Platform::memory_bandwidth_all}) {
-    most.*field = std::max(a.*field, b.*field);
-  }
-  return most;
+// 0 for the widest registers.
+int64_t width_of(int64_t vector_bytes) {
+  return vector_bytes >= runtime::host_target().vector_bytes ? 0 : vector_bytes;
+}
+
+std::optional<HostLimits> read_limits(const std::string& path) {
+  const Result<std::string> text =
+      path.empty() ? Result<std::string>(std::string()) : read_file(path);
+  return text.ok() ? host_limits_from_string(*text) : std::nullopt;
 }
 
 // Caches, cores and what a core does at once are the machine's, registers the instruction set's.
@@ -123,19 +97,71 @@ std::string cache_folder() {
   return code ? "" : base;
 }
 
-ir::Platform host_platform(bool remeasure, int64_t vector_bytes) {
-  if (vector_bytes >= runtime::host_target().vector_bytes) vector_bytes = 0;
-  const std::string path = platform_file(vector_bytes);
-  const int width = static_cast<int>(vector_bytes);
-  ir::Platform kept;
-  const bool has_kept = !remeasure && !path.empty() && read_platform(path, &kept);
-  if (has_kept && !is_outdated(kept, width)) return kept;
+std::string to_string(const HostLimits& limits) {
+  ir::Target carrier = *ir::target_from_string("cpu");
+  carrier.platform = limits.best;
+  std::string text = ir::to_string(carrier) + '\n';
+  carrier.platform = limits.spread;
+  return text + ir::to_string(carrier) + '\n';
+}
+
+std::optional<HostLimits> host_limits_from_string(std::string_view text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const Result<ir::Target> best = ir::target_from_string(text.substr(0, end));
+  if (!best.ok() || best->platform.fma_gflops <= 0) return std::nullopt;
+  text.remove_prefix(std::min(end + 1, text.size()));
+  const Result<ir::Target> spread = ir::target_from_string(text);
+  return HostLimits{best->platform, spread.ok() ? spread->platform : ir::Platform{}};
+}
+
+KeptLimits judge_kept(const ir::Platform& kept, const ir::Platform& now) {
+  // Below a sample's own noise; the clock of a busy machine moves by a few steps of its boost.
+  constexpr double kDrift = 1.05;
+  constexpr double kClockDrift = 1.1;
+  if (now.clock_ghz > kClockDrift * kept.clock_ghz || now.clock_ghz * kClockDrift < kept.clock_ghz)
+    return KeptLimits::kOtherClock;
+  const bool exceeded = now.fma_gflops > kDrift * kept.fma_gflops ||
+                        now.fma_gflops_all > kDrift * kept.fma_gflops_all;
+  return exceeded ? KeptLimits::kExceeded : KeptLimits::kCurrent;
+}
+
+HostLimits larger_of(const HostLimits& a, const HostLimits& b) {
+  HostLimits most = a;
+  for (double ir::Platform::*field :
+       {&ir::Platform::clock_ghz, &ir::Platform::fma_gflops, &ir::Platform::fma_gflops_all,
+        &ir::Platform::l1_bandwidth, &ir::Platform::l2_bandwidth, &ir::Platform::l3_bandwidth,
+        &ir::Platform::memory_bandwidth, &ir::Platform::l2_bandwidth_all,
+        &ir::Platform::l3_bandwidth_all, &ir::Platform::memory_bandwidth_all}) {
+    if (b.best.*field <= a.best.*field) continue;
+    most.best.*field = b.best.*field;
+    most.spread.*field = b.spread.*field;
+  }
+  return most;
+}
+
+HostLimits host_limits(int64_t vector_bytes) {
+  const int64_t width = width_of(vector_bytes);
+  const std::optional<HostLimits> kept = read_limits(platform_file(width));
+  if (!kept) return measure_host(width);
+  switch (judge_kept(kept->best, rates_now(static_cast<int>(width)))) {
+    case KeptLimits::kCurrent: return *kept;
+    case KeptLimits::kExceeded: return measure_host(width, kept);
+    case KeptLimits::kOtherClock: return measure_host(width);
+  }
+  PRUNERC_UNREACHABLE("kept limits");
+}
+
+HostLimits measure_host(int64_t vector_bytes, const std::optional<HostLimits>& kept) {
+  const int64_t width = width_of(vector_bytes);
   runtime::LimitsOptions options;
-  options.vector_bytes = width;
-  ir::Platform platform = runtime::to_platform(runtime::measure_limits(options));
-  if (has_kept) platform = larger_of(platform, kept);
-  if (!path.empty()) write_platform(path, platform);
-  return platform;
+  options.vector_bytes = static_cast<int>(width);
+  const runtime::MachineLimits measured = runtime::measure_limits(options);
+  HostLimits limits = {runtime::to_platform(measured), runtime::to_spreads(measured)};
+  if (kept) limits = larger_of(limits, *kept);
+  const std::string path = platform_file(width);
+  // A folder that cannot be written to costs the next process two seconds, and nothing else.
+  if (!path.empty()) static_cast<void>(replace_file(path, to_string(limits)));
+  return limits;
 }
 
 bool is_host_measured() {
@@ -149,7 +175,7 @@ Result<ir::Target> resolve_target(std::string_view text, int threads) {
   ir::Target target;
   if (host) {
     target = runtime::host_target();
-    target.platform = host_platform();
+    target.platform = host_limits().best;
   } else {
     PRUNERC_TRY(target, text == "cuda" || text.starts_with("cuda ") || text.starts_with("cuda:")
                             ? gpu_target(text)
@@ -158,7 +184,7 @@ Result<ir::Target> resolve_target(std::string_view text, int threads) {
       if (text.starts_with("cpu:x86-64-v") && text.find(' ') == std::string_view::npos) {
         target = on_this_machine(target);
       }
-      target.platform = host_platform(false, target.vector_bytes);
+      target.platform = host_limits(target.vector_bytes).best;
     }
   }
   if (target.kind == ir::TargetKind::kCpu) {

@@ -5,6 +5,8 @@
 #include "ir/support/result.h"
 #include "ir/target.h"
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,11 +16,37 @@ namespace prunerc {
 /// to write.
 std::string cache_folder();
 
-/// Limits of this machine: from the cache folder if they were measured on the same CPU, else
-/// measured now (about two seconds) and kept. Kept limits that the machine exceeds, since it was
-/// busy then, are measured again: per limit the larger value stays. `remeasure` ignores what is
-/// kept. With registers of `vector_bytes`; 0: the widest.
-ir::Platform host_platform(bool remeasure = false, int64_t vector_bytes = 0);
+/// Limits of a machine, and in the same fields how far the median sample stayed behind each
+/// (runtime::Rate::spread); 0 where nobody knows.
+struct HostLimits {
+  ir::Platform best;
+  ir::Platform spread;
+  bool operator==(const HostLimits&) const = default;
+};
+
+/// What the cache folder keeps: a target's text in the first line, the spreads as another's in the
+/// second.
+std::string to_string(const HostLimits& limits);
+/// Reads it back; a first line alone will do. Nothing if the text is something else.
+std::optional<HostLimits> host_limits_from_string(std::string_view text);
+
+/// What rates measured just now say of limits that were kept. A kept limit that is exceeded was
+/// measured while other work had a part of the machine; at another clock all limits are others.
+enum class KeptLimits : uint8_t { kCurrent, kExceeded, kOtherClock };
+/// `now` has the clock and the rates of multiply-adds.
+KeptLimits judge_kept(const ir::Platform& kept, const ir::Platform& now);
+
+/// Limit by limit, the larger one with its spread.
+HostLimits larger_of(const HostLimits& a, const HostLimits& b);
+
+/// Limits of this machine: from the cache folder if they were measured on the same CPU and
+/// judge_kept says that they hold, else measured now (about two seconds) and kept. With registers
+/// of `vector_bytes`; 0: the widest.
+HostLimits host_limits(int64_t vector_bytes = 0);
+
+/// Measures now and keeps that; limit by limit the larger one if `kept` is given.
+HostLimits measure_host(int64_t vector_bytes = 0,
+                        const std::optional<HostLimits>& kept = std::nullopt);
 
 /// Whether limits of this machine are kept, so that host_platform need not measure.
 bool is_host_measured();

@@ -1,4 +1,5 @@
 #include "tools/driver/backend.h"
+#include "tools/driver/limits.h"
 #include "tools/driver/reference.h"
 #include "tools/prunerc/cli.h"
 #include "tools/prunerc/display.h"
@@ -36,7 +37,7 @@ struct Row {
   runtime::Measurement measurement;
   double gflops = 0;
   double gbps = 0;
-  double limit_fraction = 0;
+  LimitShare share;
 };
 
 runtime::TimingOptions timing_options(const BenchVerb& verb) {
@@ -74,26 +75,26 @@ std::optional<Row> measure(const BenchVerb& verb, const OperatorRequest& request
   row.threads = prepared->session.num_threads();
   row.origin = prepared->choice.origin;
   row.measurement = (*device)->run(job).measurement;
-  if (!row.measurement.has_time() || row.measurement.median_ns <= 0) {
+  if (!row.measurement.ok() || row.measurement.median_ns <= 0) {
     *code = not_timed(row.measurement);
     return std::nullopt;
   }
   row.gflops = task.flops / row.measurement.median_ns;
   row.gbps = task.bytes / row.measurement.median_ns;
-  row.limit_fraction = search::limit_ns(task) / row.measurement.median_ns;
+  row.share = share_of_limit(task, row.measurement.median_ns, remeasure_here(task.target),
+                             job.timing->cache);
   return row;
 }
 
 void print_table(const std::vector<Row>& rows) {
-  fmt::print("{:<24} {:>3} {:<9} {:>11} {:>7} {:>9} {:>8} {:>7} {:>7}\n", "operator", "thr",
-             "schedule", "median", "spread", "GFLOP/s", "GB/s", "%limit", "samples");
+  fmt::print("{:<24} {:>3} {:<9} {:>11} {:>7} {:>9} {:>8} {:>7} {}\n", "operator", "thr",
+             "schedule", "median", "spread", "GFLOP/s", "GB/s", "samples", "  of limit");
   for (const Row& row : rows) {
     const runtime::Measurement& m = row.measurement;
-    const bool noisy = m.status == runtime::MeasureStatus::kNoisy;
-    fmt::print("{:<24} {:>3} {:<9} {:>11} {:>6.1f}% {:>9.2f} {:>8.2f} {:>6.0f}% {:>7}{}\n",
+    fmt::print("{:<24} {:>3} {:<9} {:>11} {:>6.1f}% {:>9.2f} {:>8.2f} {:>7}   {}{}\n",
                row.op.substr(0, 24), row.threads, to_string(row.origin), time_text(m.median_ns),
-               100 * m.spread, row.gflops, row.gbps, 100 * row.limit_fraction, m.samples_ns.size(),
-               noisy ? "  noisy: other work took CPU time" : "");
+               100 * m.spread, row.gflops, row.gbps, m.samples_ns.size(), to_string(row.share),
+               m.disturbed ? "  noisy: other work took CPU time" : "");
   }
 }
 
@@ -110,10 +111,12 @@ std::string rows_json(const BenchVerb& verb, const std::vector<Row>& rows) {
                            {"min_ns", row.measurement.min_ns},
                            {"spread", row.measurement.spread},
                            {"samples_ns", row.measurement.samples_ns},
-                           {"noisy", row.measurement.status == runtime::MeasureStatus::kNoisy},
+                           {"noisy", row.measurement.disturbed},
                            {"gflops", row.gflops},
                            {"gbps", row.gbps},
-                           {"limit_fraction", row.limit_fraction}});
+                           {"limit_fraction", row.share.fraction},
+                           {"limit", to_string(row.share.limit.unit)},
+                           {"limit_note", row.share.note}});
   }
   return all.dump();
 }

@@ -110,10 +110,10 @@ void print_stats(const std::string& path, const search::Pool& pool) {
   print_quantiles(pool, search::PoolOrigin::kUniform);
   print_quantiles(pool, search::PoolOrigin::kSearched);
   print_sketches(pool);
-  for (int i = 0; i < search::kNumStatuses; ++i) {
+  for (int i = 0; i < kNumMeasureStatuses; ++i) {
     const std::string& example = pool.examples[static_cast<std::size_t>(i)];
     if (example.empty()) continue;
-    fmt::print("{}: {}\n", describe(static_cast<search::MeasureStatus>(i)), example);
+    fmt::print("{}: {}\n", describe(static_cast<MeasureStatus>(i)), example);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include <cstdio>
 #include <memory>
+#include <utility>
 
 namespace prunerc::cli {
 namespace {
@@ -29,6 +30,35 @@ std::string size_text(int64_t bytes) {
 
 std::string rate_text(double bytes_per_second) {
   return bytes_per_second > 0 ? fmt::format("{:.1f}", bytes_per_second / kGiga) : "-";
+}
+
+// A limit of one thread and of all.
+struct LimitRow {
+  const char* name;
+  const char* key;
+  const char* key_all;
+  double ir::Platform::*one;
+  double ir::Platform::*all;  // null: not measured
+  double scale;
+};
+constexpr LimitRow kLimitRows[] = {
+    {"f32 GFLOP/s", "fma_gflops", "fma_gflops_all", &ir::Platform::fma_gflops,
+     &ir::Platform::fma_gflops_all, 1},
+    {"L1 GB/s", "l1_gbps", "", &ir::Platform::l1_bandwidth, nullptr, kGiga},
+    {"L2 GB/s", "l2_gbps", "l2_gbps_all", &ir::Platform::l2_bandwidth,
+     &ir::Platform::l2_bandwidth_all, kGiga},
+    {"L3 GB/s", "l3_gbps", "l3_gbps_all", &ir::Platform::l3_bandwidth,
+     &ir::Platform::l3_bandwidth_all, kGiga},
+    {"memory GB/s", "memory_gbps", "memory_gbps_all", &ir::Platform::memory_bandwidth,
+     &ir::Platform::memory_bandwidth_all, kGiga},
+};
+
+// "98.1 -3%": the best sample, and how far the median stayed behind it.
+std::string limit_text(const ir::Platform& limits, const ir::Platform& spreads,
+                       double ir::Platform::*field, double scale) {
+  if (field == nullptr || limits.*field <= 0) return "-";
+  return fmt::format("{:.1f} {:>5}", limits.*field / scale,
+                     fmt::format("-{:.0f}%", 100 * spreads.*field));
 }
 
 // Dense products of f16, at the clock of the table.
@@ -95,7 +125,7 @@ Json gpu_json(const GpuPlatform& gpu) {
   return json;
 }
 
-void print_text(const ir::Target& t, const Result<GpuPlatform>& gpu) {
+void print_text(const ir::Target& t, const ir::Platform& spread, const Result<GpuPlatform>& gpu) {
   const ir::Platform& p = t.platform;
   fmt::print("cpu: {}\n", runtime::host_model_name());
   fmt::print("  code for        {}, {}-byte vectors, {} vector registers\n", t.llvm_cpu,
@@ -105,15 +135,12 @@ void print_text(const ir::Target& t, const Result<GpuPlatform>& gpu) {
   fmt::print("  threads         {} hardware, {} cores\n", t.num_threads, t.num_cores);
   fmt::print("  clock           {:.2f} GHz (from a chain of dependent additions)\n", p.clock_ghz);
   fmt::print("  parallel loop   {:.2f} us to start and join\n", p.launch_ns / 1e3);
-  fmt::print("  measured limits     one thread  all threads\n");
-  fmt::print("    f32 GFLOP/s       {:>10.1f}   {:>10.1f}\n", p.fma_gflops, p.fma_gflops_all);
-  fmt::print("    L1 GB/s           {:>10}   {:>10}\n", rate_text(p.l1_bandwidth), "-");
-  fmt::print("    L2 GB/s           {:>10}   {:>10}\n", rate_text(p.l2_bandwidth),
-             rate_text(p.l2_bandwidth_all));
-  fmt::print("    L3 GB/s           {:>10}   {:>10}\n", rate_text(p.l3_bandwidth),
-             rate_text(p.l3_bandwidth_all));
-  fmt::print("    memory GB/s       {:>10}   {:>10}\n", rate_text(p.memory_bandwidth),
-             rate_text(p.memory_bandwidth_all));
+  fmt::print(
+      "  measured limits       one thread       all threads   (best; how far the median stayed)\n");
+  for (const LimitRow& row : kLimitRows) {
+    fmt::print("    {:<14}{:>18}{:>18}\n", row.name, limit_text(p, spread, row.one, row.scale),
+               limit_text(p, spread, row.all, row.scale));
+  }
   if (gpu.ok()) print_gpu(*gpu);
   fmt::print("described GPUs (for studies without the device; nothing here is measured):\n");
   fmt::print("  name           SMs   f32 GFLOP/s  tensor f16  memory GB/s  shared/SM        L2\n");
@@ -130,19 +157,19 @@ void print_text(const ir::Target& t, const Result<GpuPlatform>& gpu) {
   fmt::print("\n");
 }
 
-std::string to_json(const ir::Target& t, const Result<GpuPlatform>& gpu) {
+std::string to_json(const ir::Target& t, const ir::Platform& spread,
+                    const Result<GpuPlatform>& gpu) {
   const ir::Platform& p = t.platform;
-  const Json limits = {{"clock_ghz", p.clock_ghz},
-                       {"launch_ns", p.launch_ns},
-                       {"fma_gflops", p.fma_gflops},
-                       {"fma_gflops_all", p.fma_gflops_all},
-                       {"l1_gbps", p.l1_bandwidth / kGiga},
-                       {"l2_gbps", p.l2_bandwidth / kGiga},
-                       {"l2_gbps_all", p.l2_bandwidth_all / kGiga},
-                       {"l3_gbps", p.l3_bandwidth / kGiga},
-                       {"l3_gbps_all", p.l3_bandwidth_all / kGiga},
-                       {"memory_gbps", p.memory_bandwidth / kGiga},
-                       {"memory_gbps_all", p.memory_bandwidth_all / kGiga}};
+  Json limits = {{"clock_ghz", p.clock_ghz}, {"launch_ns", p.launch_ns}};
+  Json spreads = {{"clock_ghz", spread.clock_ghz}};
+  for (const LimitRow& row : kLimitRows) {
+    for (const auto& [key, field] :
+         {std::pair(row.key, row.one), std::pair(row.key_all, row.all)}) {
+      if (field == nullptr) continue;
+      limits[key] = p.*field / row.scale;
+      spreads[key] = spread.*field;
+    }
+  }
   const Json cpu = {{"target", t.name},
                     {"model", runtime::host_model_name()},
                     {"llvm_cpu", t.llvm_cpu},
@@ -154,6 +181,7 @@ std::string to_json(const ir::Target& t, const Result<GpuPlatform>& gpu) {
                     {"num_cores", t.num_cores},
                     {"num_threads", t.num_threads},
                     {"limits", limits},
+                    {"limit_spreads", spreads},
                     {"text", ir::to_string(t)}};
   Json devices = Json::array({cpu});
   if (gpu.ok()) devices.push_back(gpu_json(*gpu));
@@ -166,7 +194,7 @@ std::string to_json(const ir::Target& t, const Result<GpuPlatform>& gpu) {
 
 int devices(const DevicesVerb& verb) {
   if (verb.remeasure) fmt::print(stderr, "measuring this machine; keep it idle for two seconds\n");
-  host_platform(verb.remeasure);
+  const ir::Platform spread = (verb.remeasure ? measure_host() : host_limits()).spread;
   const Result<ir::Target> target = resolve_target("cpu", 0);
   if (!target.ok()) return fail(target.error(), kDeviceProblem);
   const Result<GpuPlatform> gpu = gpu_platform(verb.remeasure);
@@ -175,9 +203,9 @@ int devices(const DevicesVerb& verb) {
     fmt::print(stderr, "gpu: {}\n", gpu.error().message());
   }
   if (verb.json) {
-    fmt::print("{}\n", to_json(*target, gpu));
+    fmt::print("{}\n", to_json(*target, spread, gpu));
   } else {
-    print_text(*target, gpu);
+    print_text(*target, spread, gpu);
   }
   return kSuccess;
 }

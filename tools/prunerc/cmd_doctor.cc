@@ -85,19 +85,19 @@ Check check_kernel() {
     return {State::kFailed, "compiler", artifact.error().message(),
             "this CPU may be too new for LLVM 19; try --target cpu:haswell"};
   }
-  runtime::CpuDevice device(runtime::CpuDeviceOptions{});
+  runtime::CpuDevice device;
   runtime::Job job;
   job.artifact = &*artifact;
   job.inputs = References::inputs(op->program, 1);
   job.timing.emplace();
   const runtime::Measurement m = device.run(job).measurement;
-  if (m.has_time()) {
+  if (m.ok()) {
     return {
         State::kOk, "kernel",
         fmt::format("compiled for {}, ran in a worker, {}", artifact->cpu, time_text(m.median_ns)),
         ""};
   }
-  return {State::kFailed, "kernel", fmt::format("{}: {}", runtime::to_string(m.status), m.detail),
+  return {State::kFailed, "kernel", fmt::format("{}: {}", describe(m.status), m.detail),
           "a worker is this program started again: allow it to start processes (ulimit -u), shared "
           "memory files and half of the memory"};
 }

@@ -6,6 +6,7 @@
 #include "search/pool.h"
 #include "search/task_state.h"
 #include "tools/driver/backend.h"
+#include "tools/driver/limits.h"
 #include "tools/driver/reference.h"
 #include "tools/prunerc/cli.h"
 #include "tools/prunerc/display.h"
@@ -35,6 +36,7 @@ struct Subject {
   ir::Program program;
   double measured_ns = 0;  // 0: not measured
   double spread = 0;
+  Remeasure remeasure = nullptr;  // null: measured elsewhere or long ago
 };
 
 std::string share_text(double ns, double measured_ns) {
@@ -72,14 +74,15 @@ void print_estimate(const Subject& subject) {
   const costmodel::LatencySymbols symbols =
       costmodel::latency_symbols(subject.program, subject.task.target);
   const double measured = subject.measured_ns, predicted = symbols.total_ns.value();
-  const double limit = search::limit_ns(subject.task);
+  const LimitShare share = share_of_limit(subject.task, measured, subject.remeasure);
   fmt::print("  {:<16}{:>12}{:>8}\n", "", "time", "of it");
   fmt::print("  {:<16}{:>12}{:>8}  spread {:.1f}%\n", "measured", time_text(measured),
              share_text(measured, measured), 100 * subject.spread);
   fmt::print("  {:<16}{:>12}{:>8}  by the analyzer\n", "predicted", time_text(predicted),
              share_text(predicted, measured));
-  fmt::print("  {:<16}{:>12}{:>8}  arithmetic or compulsory traffic alone\n", "limit",
-             time_text(limit), share_text(limit, measured));
+  fmt::print("  {:<16}{:>12}{:>8}  {} alone{}\n", "limit", time_text(share.limit.ns),
+             share_text(share.limit.ns, measured), to_string(share.limit.unit),
+             share.note.empty() ? "" : ", " + share.note);
   print_parts(symbols);
   for (const costmodel::LatencyLimit& l : symbols.limits) {
     fmt::print("  {:<16}{:>12.0f} of at most {:.0f}\n", l.what, l.have.value(), l.most);
@@ -191,7 +194,7 @@ int explain_pool(const ExplainVerb& verb) {
         fmt::format("row {}: {} {}, sketch {}, {}, {}", i, pool->op, pool->bindings,
                     pool->sketches[static_cast<std::size_t>(row.sketch)].name, describe(row.status),
                     search::describe_choice(*made));
-    subjects.push_back({title, *task, made->program, row.median_ns, row.spread});
+    subjects.push_back({title, *task, made->program, row.median_ns, row.spread, nullptr});
   }
   if (!subjects.empty()) return explain(subjects);
   return fail(error(Diag::kUsageOption, "--row",
@@ -220,9 +223,10 @@ int explain_operator(ExplainVerb verb) {
   job.inputs = References::inputs(subject.task.base, 0);
   job.timing = runtime::TimingOptions{};
   const runtime::Measurement m = (*device)->run(job).measurement;
-  if (!m.has_time()) return not_timed(m);
+  if (!m.ok()) return not_timed(m);
   subject.measured_ns = m.median_ns;
   subject.spread = m.spread;
+  subject.remeasure = remeasure_here(subject.task.target);
   subject.title = fmt::format("{} {}, {} schedule", prepared->op.name, prepared->op.bindings,
                               to_string(prepared->choice.origin));
   return explain({subject});

@@ -186,7 +186,7 @@ int run(const RunVerb& verb) {
   if (outcome.outputs.empty()) {
     return fail(
         fmt::format("the kernel did not finish: {}: {}",
-                    runtime::to_string(outcome.measurement.status), outcome.measurement.detail),
+                    describe(outcome.measurement.status), outcome.measurement.detail),
         "`prunerc doctor` checks that kernels run here; smaller sizes (-D) need less memory",
         kDeviceProblem);
   }

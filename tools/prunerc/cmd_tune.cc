@@ -91,10 +91,12 @@ Result<void> set_weights(const std::vector<double>& weights, std::vector<Operato
   return {};
 }
 
-void print_results(const search::TuneReport& report) {
-  for (const search::TaskReport& t : report.tasks) {
-    fmt::print("{}: {} ({:.2f} GFLOP/s, {:.2f} GB/s, {:.0f}% of the limit), {}\n", t.name,
-               time_text(t.best_ns), t.gflops, t.gbps, 100 * t.limit_fraction,
+void print_results(const search::TuneReport& report, std::span<const LimitShare> shares) {
+  for (std::size_t i = 0; i < report.tasks.size(); ++i) {
+    const search::TaskReport& t = report.tasks[i];
+    fmt::print("{}: {} ({:.2f} GFLOP/s, {:.2f} GB/s, {:.0f}% of the limit{}), {}\n", t.name,
+               time_text(t.best_ns), t.gflops, t.gbps, 100 * shares[i].fraction,
+               shares[i].note.empty() ? "" : ", " + shares[i].note,
                t.verified ? "verified: " + t.evidence : "not verified");
   }
   if (report.tasks.size() > 1) fmt::print("total: {}\n", time_text(report.total_weighted_ns));
@@ -110,10 +112,11 @@ int without_measuring(const TuneVerb& verb, Session& session, const std::vector<
   return kSuccess;
 }
 
-int show_report(const TuneVerb& verb, const search::TuneReport& report, const std::string& again) {
-  print_results(report);
+int show_report(const TuneVerb& verb, const search::TuneReport& report,
+                std::span<const LimitShare> shares, const std::string& again) {
+  print_results(report, shares);
   if (!verb.quiet) fmt::print(stderr, "repro: {}\n", again);
-  if (verb.json) fmt::print("{}\n", tune_json(report, again));
+  if (verb.json) fmt::print("{}\n", tune_json(report, shares, again));
   if (report.cancelled) {
     fmt::print(stderr, "interrupted; what was measured is kept: run the same command to go on\n");
     return kInterrupted;
@@ -159,8 +162,11 @@ int replay(const TuneVerb& verb) {
   options->cancel = &catch_interrupts();
   const Result<search::TuneReport> report = search::replay(tasks, *options);
   if (!report.ok()) return fail(report.error());
-  if (!verb.quiet) Display("replay").finish(*report);
-  return show_report(verb, *report, repro(verb));
+  std::vector<search::Task> measured;
+  for (const search::ReplayTask& task : tasks) measured.push_back(task.task);
+  const std::vector<LimitShare> shares = shares_of_limits(measured, report->tasks, nullptr);
+  if (!verb.quiet) Display("replay", {}).finish(*report, shares);
+  return show_report(verb, *report, shares, repro(verb));
 }
 
 // --- the plan, before anything is measured
@@ -186,7 +192,7 @@ double trial_seconds(Session& session, const Operator& op) {
   job.artifact = &*artifact;
   job.inputs = References::inputs(op.program, 0);
   job.timing = runtime::TimingOptions{};
-  if (!(*device)->run(job).measurement.has_time()) return 0;
+  if (!(*device)->run(job).measurement.ok()) return 0;
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
@@ -232,14 +238,18 @@ int tune(const TuneVerb& verb) {
     fmt::print(stderr, "target: {}\n", describe(session->target()));
     print_plan(verb, *ops, *session);
   }
-  Display display(verb.machine.target);
+  std::vector<search::Task> tasks;
+  for (const Operator& op : *ops) tasks.push_back(session->task(op));
+  Display display(verb.machine.target, tasks);
   if (!verb.quiet) options.on_progress = [&](const search::TuneProgress& p) { display.show(p); };
   if (verb.verbose) options.log = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
   options.cancel = &catch_interrupts();
   const Result<search::TuneReport> report = session->tune(*ops, options);
   if (!report.ok()) return fail(report.error());
-  if (!verb.quiet) display.finish(*report);
-  return show_report(verb, *report, repro(verb));
+  const std::vector<LimitShare> shares =
+      shares_of_limits(tasks, report->tasks, remeasure_here(session->target()));
+  if (!verb.quiet) display.finish(*report, shares);
+  return show_report(verb, *report, shares, repro(verb));
 }
 
 std::vector<std::string> strategy_names() {

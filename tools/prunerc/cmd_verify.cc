@@ -115,13 +115,12 @@ Verdict check(const VerifyVerb& verb, const search::Task& task, const codegen::A
     job.inputs = References::inputs(task.base, seed);
     job.want_outputs = true;
     const runtime::JobOutcome ran = (*device)->run(job);
-    if (ran.measurement.status != runtime::MeasureStatus::kOk) {
-      verdict.kind = ran.measurement.status == runtime::MeasureStatus::kWorkerError
+    if (!ran.measurement.ok()) {
+      verdict.kind = ran.measurement.status == MeasureStatus::kDeviceLost
                          ? Verdict::Kind::kNotChecked
                          : Verdict::Kind::kWrong;
-      verdict.what =
-          fmt::format("seed {}: {}: {}", seed, runtime::to_string(ran.measurement.status),
-                      ran.measurement.detail);
+      verdict.what = fmt::format("seed {}: {}: {}", seed, describe(ran.measurement.status),
+                                 ran.measurement.detail);
       return verdict;
     }
     const Result<Comparison> comparison = references.compare(task, seed, ran.outputs);

@@ -43,11 +43,11 @@ std::string time_text(double ns) {
 
 std::string counts_text(const search::StatusCounts& counts) {
   std::string out;
-  for (int i = 0; i < search::kNumStatuses; ++i) {
+  for (int i = 0; i < kNumMeasureStatuses; ++i) {
     const int64_t n = counts[static_cast<std::size_t>(i)];
     if (n == 0) continue;
-    const auto status = static_cast<search::MeasureStatus>(i);
-    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", n, search::describe(status));
+    const auto status = static_cast<MeasureStatus>(i);
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", n, describe(status));
   }
   return out.empty() ? "none" : out;
 }
@@ -78,26 +78,40 @@ std::string phases_text(const search::PhaseSeconds& s) {
 
 int not_timed(const runtime::Measurement& m) {
   return fail(
-      fmt::format("the kernel was not timed: {}: {}", runtime::to_string(m.status), m.detail),
+      fmt::format("the kernel was not timed: {}: {}", describe(m.status), m.detail),
       "`prunerc doctor` checks that kernels run and can be timed here; smaller sizes (-D)"
       " need less memory and time",
       kNoCandidate);
 }
 
-Display::Display(std::string target)
-    : target_(std::move(target)), is_terminal_(::isatty(STDERR_FILENO) != 0) {}
+Display::Display(std::string target, std::vector<search::Task> tasks)
+    : target_(std::move(target)),
+      tasks_(std::move(tasks)),
+      is_terminal_(::isatty(STDERR_FILENO) != 0) {}
 
-std::string Display::table(std::span<const search::TaskReport> tasks) const {
+std::vector<LimitShare> shares_of_limits(std::span<const search::Task> tasks,
+                                         std::span<const search::TaskReport> reports,
+                                         const Remeasure& remeasure) {
+  std::vector<LimitShare> shares;
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    shares.push_back(share_of_limit(tasks[i], reports[i].best_ns, remeasure));
+  }
+  return shares;
+}
+
+std::string Display::table(std::span<const search::TaskReport> tasks,
+                           std::span<const LimitShare> shares) const {
   std::string out =
       fmt::format("  {:>3} {:<28} {:>3} {:>11} {:>9} {:>8} {:>6} {:>7} {:>8}  {}\n", "id", "task",
                   "w", "best", "GFLOP/s", "GB/s", "%limit", "trials", "drafted", "last gain");
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const search::TaskReport& t = tasks[i];
     out += fmt::format(
-        "  {:>3} {:<28} {:>3.0f} {:>11} {:>9.2f} {:>8.2f} {:>5.0f}% {:>7} {:>8}  {}\n", i,
+        "  {:>3} {:<28} {:>3.0f} {:>11} {:>9.2f} {:>8.2f} {:>5.0f}% {:>7} {:>8}  {}{}\n", i,
         t.name.substr(0, 28), t.weight, time_text(t.best_ns), t.gflops, t.gbps,
-        100 * t.limit_fraction, t.trials, t.drafted,
-        t.last_gain == 0 ? std::string("-") : fmt::format("{} trials ago", t.trials - t.last_gain));
+        100 * shares[i].fraction, t.trials, t.drafted,
+        t.last_gain == 0 ? std::string("-") : fmt::format("{} trials ago", t.trials - t.last_gain),
+        shares[i].note.empty() ? "" : "  " + shares[i].note);
   }
   return out;
 }
@@ -125,7 +139,9 @@ void Display::show(const search::TuneProgress& progress) {
                time_text(t.best_ns), t.gflops, counts_text(sum_counts(progress.tasks)));
     return;
   }
-  text += table(progress.tasks.first(std::min(progress.tasks.size(), kMaxRows)));
+  const auto shown = progress.tasks.first(std::min(progress.tasks.size(), kMaxRows));
+  // Nothing is measured again while candidates are.
+  text += table(shown, shares_of_limits(tasks_, shown, nullptr));
   text += fmt::format("  tuning time: {}\n  candidates: {}\n", phases_text(progress.seconds),
                       counts_text(sum_counts(progress.tasks)));
   if (lines_drawn_ > 0) fmt::print(stderr, "\x1b[{}A\x1b[J", lines_drawn_);
@@ -133,14 +149,14 @@ void Display::show(const search::TuneProgress& progress) {
   lines_drawn_ = static_cast<int>(std::count(text.begin(), text.end(), '\n'));
 }
 
-void Display::finish(const search::TuneReport& report) {
+void Display::finish(const search::TuneReport& report, std::span<const LimitShare> shares) {
   if (lines_drawn_ > 0) fmt::print(stderr, "\x1b[{}A\x1b[J", lines_drawn_);
   lines_drawn_ = 0;
   int64_t trials = 0;
   for (const search::TaskReport& t : report.tasks) trials += t.trials;
   fmt::print(stderr, "tuned {} on {}: {} trials in {}\n{}",
              report.tasks.size() == 1 ? "1 task" : fmt::format("{} tasks", report.tasks.size()),
-             target_, trials, clock_text(report.seconds.total), table(report.tasks));
+             target_, trials, clock_text(report.seconds.total), table(report.tasks, shares));
   fmt::print(stderr, "  tuning time: {}\n  candidates: {}\n", phases_text(report.seconds),
              counts_text(sum_counts(report.tasks)));
 }

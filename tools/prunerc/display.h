@@ -6,9 +6,12 @@
 #include "runtime/device.h"
 #include "search/pool.h"
 #include "search/tuner.h"
+#include "tools/driver/limits.h"
 
 #include <chrono>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace prunerc::cli {
 
@@ -28,18 +31,26 @@ std::string phases_text(const search::PhaseSeconds& seconds);
 /// Prints that a kernel was not timed, and why; gives the exit code.
 int not_timed(const runtime::Measurement& measurement);
 
+/// Of each task, in order; null as `remeasure` where nothing may be measured.
+std::vector<LimitShare> shares_of_limits(std::span<const search::Task> tasks,
+                                         std::span<const search::TaskReport> reports,
+                                         const Remeasure& remeasure);
+
 /// Shows TuneProgress; redraws only on a terminal.
 class Display {
  public:
-  explicit Display(std::string target);
+  /// `tasks` as in the progress to come.
+  Display(std::string target, std::vector<search::Task> tasks);
   void show(const search::TuneProgress& progress);
-  /// The last state, once more, in full.
-  void finish(const search::TuneReport& report);
+  /// The last state, once more, in full. `shares`: one of each task.
+  void finish(const search::TuneReport& report, std::span<const LimitShare> shares);
 
  private:
-  std::string table(std::span<const search::TaskReport> tasks) const;
+  std::string table(std::span<const search::TaskReport> tasks,
+                    std::span<const LimitShare> shares) const;
 
   std::string target_;
+  std::vector<search::Task> tasks_;
   bool is_terminal_;
   int lines_drawn_ = 0;
   std::chrono::steady_clock::time_point last_{};

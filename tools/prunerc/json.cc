@@ -16,13 +16,12 @@ Json seconds_json(const search::PhaseSeconds& s) {
           {"verify", s.verify}, {"total", s.total},     {"busy", s.busy}};
 }
 
-Json task_json(const search::TaskReport& t, const std::string& repro) {
+Json task_json(const search::TaskReport& t, const LimitShare& share, const std::string& repro) {
   Json failures = Json::object();
-  for (int i = 0; i < search::kNumStatuses; ++i) {
-    const auto status = static_cast<search::MeasureStatus>(i);
+  for (int i = 0; i < kNumMeasureStatuses; ++i) {
+    const auto status = static_cast<MeasureStatus>(i);
     const int64_t n = t.counts[static_cast<std::size_t>(i)];
-    if (status != search::MeasureStatus::kOk && n > 0)
-      failures[std::string(search::to_string(status))] = n;
+    if (status != MeasureStatus::kOk && n > 0) failures[std::string(to_string(status))] = n;
   }
   const Result<ir::Target> target = ir::target_from_string(t.target);
   Json curve = Json::array();
@@ -36,7 +35,9 @@ Json task_json(const search::TaskReport& t, const std::string& repro) {
           {"best_ns", t.best_ns},
           {"gflops", t.gflops},
           {"gbps", t.gbps},
-          {"limit_fraction", t.limit_fraction},
+          {"limit_fraction", share.fraction},
+          {"limit", to_string(share.limit.unit)},
+          {"limit_note", share.note},
           {"trials", t.trials},
           {"reused", t.reused},
           {"unchecked", t.unchecked},
@@ -51,14 +52,17 @@ Json task_json(const search::TaskReport& t, const std::string& repro) {
 
 }  // namespace
 
-std::string tune_json(const search::TuneReport& report, const std::string& repro) {
+std::string tune_json(const search::TuneReport& report, std::span<const LimitShare> shares,
+                      const std::string& repro) {
   if (report.tasks.size() == 1) {
-    Json one = task_json(report.tasks[0], repro);
+    Json one = task_json(report.tasks[0], shares[0], repro);
     one["seconds"] = seconds_json(report.seconds);
     return one.dump();
   }
   Json all = {{"schema", "prunerc.tune/1"}, {"tasks", Json::array()}};
-  for (const search::TaskReport& t : report.tasks) all["tasks"].push_back(task_json(t, repro));
+  for (std::size_t i = 0; i < report.tasks.size(); ++i) {
+    all["tasks"].push_back(task_json(report.tasks[i], shares[i], repro));
+  }
   all["total_weighted_ns"] = report.total_weighted_ns;
   all["seconds"] = seconds_json(report.seconds);
   all["repro"] = repro;

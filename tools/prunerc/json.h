@@ -5,15 +5,19 @@
 #include "ir/support/result.h"
 #include "ir/target.h"
 #include "search/tuner.h"
+#include "tools/driver/limits.h"
 
+#include <span>
 #include <string>
 
 namespace prunerc::cli {
 
-/// One line, schema "prunerc.tune/1": op target seed timer best_ns gflops gbps limit_fraction
-/// trials verified seconds{build measure search learn verify total} failures{status: count} repro;
-/// several operators: tasks of that form and total_weighted_ns.
-std::string tune_json(const search::TuneReport& report, const std::string& repro);
+/// One line, schema "prunerc.tune/1": op target seed timer best_ns gflops gbps limit_fraction limit
+/// limit_note trials verified seconds{build measure search learn verify total} failures{status:
+/// count} repro; several operators: tasks of that form and total_weighted_ns. `shares`: of each
+/// task.
+std::string tune_json(const search::TuneReport& report, std::span<const LimitShare> shares,
+                      const std::string& repro);
 
 /// "90s", "10m", "1h", "45" (seconds). Units: seconds. Errors: UsageOption.
 Result<double> parse_duration(const std::string& text);

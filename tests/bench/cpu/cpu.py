@@ -208,7 +208,9 @@ class Bench:
                     return "-" if row is None else "%.1f%s" % (row["value"], "*" if row["noisy"] else "")
                 ours = self.value(case, threads, "prunerc")
                 limit = self.value(case, threads, "limit")
-                share = "-" if not ours or not limit else "%.0f%%" % (100 * ours / limit)
+                share = "-" if not ours or not limit else "%.0f%%" % (100 * min(1, ours / limit))
+                if ours and limit and ours > limit:
+                    share += ", limit raised to what ran"
                 unit = "GB/s" if self.cases[case]["memory_bound"] else "GFLOP/s"
                 print("%-20s %7s %11s %11s %11s %11s %11s %8s" %
                       (case, unit, cell("prunerc"), *[cell(p) for p in PEERS], cell("limit"), share))

@@ -2,7 +2,7 @@
 //
 // usage: peers PEER CASE THREADS      PEER: openblas onednn eigen limit
 //        peers list                   the cases, one line of JSON each
-#include "runtime/cpu/clock.h"
+#include "runtime/clock.h"
 #include "runtime/cpu/limits.h"
 #include "runtime/fill.h"
 #include "runtime/measure.h"
@@ -61,7 +61,7 @@ void print_row(const Case& which, std::string_view peer, int num_threads,
       "{\"case\":\"%s\",\"peer\":\"%s\",\"threads\":%d,\"ns\":%.1f,\"min_ns\":%.1f,\"spread\":%.4f,"
       "\"status\":\"%s\",\"checksum\":%.6g}\n",
       which.name.data(), peer.data(), num_threads, m.median_ns, m.min_ns, m.spread,
-      runtime::to_string(m.status).data(), checksum);
+      m.disturbed ? "noisy" : to_string(m.status).data(), checksum);
 }
 
 int time_peer(const Case& which, std::string_view name, int num_threads) {
@@ -111,7 +111,7 @@ int run(int argc, char** argv) {
     if (which.name != argv[2]) continue;
     if (std::string_view(argv[1]) != "limit") return time_peer(which, argv[1], num_threads);
     runtime::Measurement limit;
-    limit.status = runtime::MeasureStatus::kOk;
+    limit.status = MeasureStatus::kOk;
     limit.median_ns = limit.min_ns = limit_ns(which, num_threads);
     print_row(which, "limit", num_threads, limit, 0);
     return 0;

@@ -27,7 +27,7 @@ std::string check_on_host(const codegen::Artifact& source,
   for (const Expected* e : expected) {
     const runtime::JobOutcome outcome =
         testing::check_object_on_host(*object, e->input_bytes(), checker);
-    if (outcome.measurement.status != runtime::MeasureStatus::kOk) {
+    if (outcome.measurement.status != MeasureStatus::kOk) {
       return std::string(to_string(outcome.measurement.status)) + ": " + outcome.measurement.detail;
     }
     std::string found = testing::difference(*e, outcome.outputs);

@@ -74,14 +74,14 @@ JobOutcome run(FakeGpu& gpu, const Artifact& artifact, bool timed = false) {
 TEST_CASE("a machine without a driver has no CUDA device, and says why") {
   // The first question of this process decides, so another process is asked: its worker.
   const Variable none("PRUNERC_LIBCUDA", "/no/such/libcuda.so.1");
-  CpuDevice workers({.worker_argv = {"tests/support/gpu_worker", "__cuda_worker"},
-                     .memory_limit_bytes = INT64_MAX});
+  WorkerDevice workers({.worker_argv = {"tests/support/gpu_worker", "__cuda_worker"},
+                        .memory_limit_bytes = INT64_MAX});
   const Artifact artifact = make_artifact("copy", 1000);
   Job job;
   job.artifact = &artifact;
   job.inputs = {kInput};
   const Measurement m = workers.run(job).measurement;
-  CHECK(m.status == MeasureStatus::kWorkerError);
+  CHECK(m.status == MeasureStatus::kDeviceLost);
   CHECK(m.detail.find("no CUDA device") != std::string::npos);
   CHECK(m.detail.find("/no/such/libcuda.so.1") != std::string::npos);
 }
@@ -106,10 +106,10 @@ TEST_CASE("a driver without a device, and a library that is no driver, are no de
   job.inputs = {kInput};
   for (const char* library : {kFake, "libm.so.6"}) {
     const Variable driver("PRUNERC_LIBCUDA", library);
-    CpuDevice workers({.worker_argv = {"tests/support/gpu_worker", "__cuda_worker"},
-                       .memory_limit_bytes = INT64_MAX});
+    WorkerDevice workers({.worker_argv = {"tests/support/gpu_worker", "__cuda_worker"},
+                          .memory_limit_bytes = INT64_MAX});
     const Measurement m = workers.run(job).measurement;
-    CHECK(m.status == MeasureStatus::kWorkerError);
+    CHECK(m.status == MeasureStatus::kDeviceLost);
     CHECK(m.detail.find("no CUDA device") != std::string::npos);
   }
 }

@@ -284,14 +284,14 @@ TEST_CASE("jobs that the host cannot do are refused") {
   REQUIRE(object.ok());
   job.artifact = &*object;
   job.timing = TimingOptions{};
-  CHECK(device.run(job).measurement.status == MeasureStatus::kRejected);
+  CHECK(device.run(job).measurement.status == MeasureStatus::kRunError);
   job.timing.reset();
   job.inputs.resize(1);
-  CHECK(device.run(job).measurement.status == MeasureStatus::kWorkerError);
+  CHECK(device.run(job).measurement.status == MeasureStatus::kDeviceLost);
   job.inputs.resize(2);
   object->bytes = object->bytes.substr(0, 100);
   CHECK(device.run(job).measurement.status == MeasureStatus::kBuildError);
-  CHECK(device.compare(std::span(&job, 1), {})[0].status == MeasureStatus::kRejected);
+  CHECK(device.compare(std::span(&job, 1), {})[0].status == MeasureStatus::kRunError);
 }
 
 TEST_CASE("the compiler's refusal and a missing compiler are different errors") {

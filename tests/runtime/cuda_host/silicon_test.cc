@@ -10,7 +10,6 @@ namespace prunerc::testing {
 namespace {
 
 using runtime::JobOutcome;
-using runtime::MeasureStatus;
 
 /// Tensor cores truncate where the host rounds.
 constexpr double kTolerance = 1e-3;

@@ -1,7 +1,7 @@
-#include "runtime/cpu/serve.h"
+#include "runtime/worker/serve.h"
 
-#include "runtime/cpu/fault.h"
-#include "runtime/cpu/frame.h"
+#include "runtime/worker/fault.h"
+#include "runtime/worker/frame.h"
 
 #include <poll.h>
 #include <sys/mman.h>
@@ -104,22 +104,28 @@ class Server {
   std::unique_ptr<JobRunner> runner_;
 };
 
-}  // namespace
-
-int serve_jobs(const WorkerEnds& fds, FatalSignals signals, const MakeRunner& make_runner) {
-  StatusPage* const status = map_status(fds.exchange);
+int serve(FatalSignals signals, const MakeRunner& make_runner) {
+  StatusPage* const status = map_status(kWorkerExchangeFd);
   if (status == nullptr) return kExitProtocol;
   if (signals == FatalSignals::kReport)
     install_fault_handlers(status->detail, sizeof status->detail);
-  die_with_parent(fds.in);
-  Server server(fds.out, fds.exchange, status, make_runner);
+  die_with_parent(kWorkerInFd);
+  Server server(kWorkerOutFd, kWorkerExchangeFd, status, make_runner);
   FrameParser parser;
   Frame request;
-  while (read_frame(fds.in, parser, -1, &request) == ReadStatus::kFrame) {
+  while (read_frame(kWorkerInFd, parser, -1, &request) == ReadStatus::kFrame) {
     if (!server.serve(request)) _exit(kExitProtocol);
   }
   // Not by returning: destructors of what kernels may have overwritten must not run.
   _exit(0);
+}
+
+}  // namespace
+
+std::optional<int> serve_if_asked(int argc, char** argv, std::string_view argument,
+                                  FatalSignals signals, const MakeRunner& make_runner) {
+  if (argc < 2 || argv[1] != argument) return std::nullopt;
+  return serve(signals, make_runner);
 }
 
 }  // namespace prunerc::runtime

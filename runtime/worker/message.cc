@@ -1,4 +1,4 @@
-#include "runtime/cpu/message.h"
+#include "runtime/worker/message.h"
 
 #include "ir/support/wire.h"
 
@@ -12,7 +12,7 @@ namespace {
 // before it allocates.
 constexpr uint64_t kMinInputBytes = 17;
 constexpr uint64_t kMinJobBytes = 84;
-constexpr uint64_t kMinMeasurementBytes = 65;
+constexpr uint64_t kMinMeasurementBytes = 66;
 
 void put(WireWriter& writer, const TimingOptions& timing) {
   writer.put(timing.min_sample_ns);
@@ -90,6 +90,7 @@ void put(WireWriter& writer, const Measurement& measurement) {
   writer.put(measurement.spread);
   writer.put(measurement.runs_per_sample);
   writer.put(measurement.num_disturbed);
+  writer.put(static_cast<uint8_t>(measurement.disturbed));
   writer.put(measurement.canary_ns);
   writer.put_string(measurement.detail);
 }
@@ -110,9 +111,10 @@ bool get(WireReader& reader, Measurement* measurement) {
   measurement->spread = get_finite();
   measurement->runs_per_sample = reader.get<int64_t>();
   measurement->num_disturbed = reader.get<int64_t>();
+  const bool valid = get_flag(reader, &measurement->disturbed);
   measurement->canary_ns = get_finite();
   measurement->detail = reader.get_string();
-  return finite && static_cast<int>(measurement->status) < kNumMeasureStatuses;
+  return finite && valid && static_cast<int>(measurement->status) < kNumMeasureStatuses;
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// What checking a kernel needs wherever it runs: poison, a comparison of two runs, whole transfers.
-#ifndef PRUNERC_RUNTIME_CPU_CHECK_H_
-#define PRUNERC_RUNTIME_CPU_CHECK_H_
+// What checking a kernel needs wherever it runs: poison, and a comparison of two runs.
+#ifndef PRUNERC_RUNTIME_WORKER_CHECK_H_
+#define PRUNERC_RUNTIME_WORKER_CHECK_H_
 
 #include "codegen/artifact.h"
 
@@ -19,10 +19,6 @@ inline constexpr unsigned char kPoisonB = 0x5A;
 std::optional<std::string> find_difference(const codegen::ArtifactParam& param,
                                            const unsigned char* first, const unsigned char* second);
 
-/// Moves all of `bytes` between a file and memory; false at the end of the file or on an error.
-bool read_all(int fd, unsigned char* to, int64_t bytes, int64_t offset);
-bool write_all_at(int fd, const unsigned char* from, int64_t bytes, int64_t offset);
-
 }  // namespace prunerc::runtime
 
-#endif  // PRUNERC_RUNTIME_CPU_CHECK_H_
+#endif  // PRUNERC_RUNTIME_WORKER_CHECK_H_

@@ -1,4 +1,4 @@
-#include "runtime/cpu/fault.h"
+#include "runtime/worker/fault.h"
 
 #include <signal.h>
 #include <sys/mman.h>

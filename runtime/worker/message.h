@@ -1,6 +1,7 @@
-// What frames between the parent and a worker carry, as plain data, and the memory that both map.
-#ifndef PRUNERC_RUNTIME_CPU_MESSAGE_H_
-#define PRUNERC_RUNTIME_CPU_MESSAGE_H_
+// What the parent and a worker agree on: messages as plain data, the memory that both map,
+// descriptors.
+#ifndef PRUNERC_RUNTIME_WORKER_MESSAGE_H_
+#define PRUNERC_RUNTIME_WORKER_MESSAGE_H_
 
 #include "runtime/device.h"
 
@@ -73,6 +74,14 @@ struct StatusPage {
 };
 inline constexpr int64_t kExchangeDataOffset = 4096;
 
+// Where a worker finds its ends of the pipes and the shared exchange file.
+inline constexpr int kWorkerInFd = 3;
+inline constexpr int kWorkerOutFd = 4;
+inline constexpr int kWorkerExchangeFd = 5;
+
+/// Set in a worker's environment; a worker never starts workers.
+inline constexpr const char* kWorkerVariable = "PRUNERC_IN_WORKER";
+
 }  // namespace prunerc::runtime
 
-#endif  // PRUNERC_RUNTIME_CPU_MESSAGE_H_
+#endif  // PRUNERC_RUNTIME_WORKER_MESSAGE_H_

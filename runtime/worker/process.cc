@@ -1,7 +1,6 @@
-#include "runtime/cpu/process.h"
+#include "runtime/worker/process.h"
 
-#include "runtime/cpu/clock.h"
-#include "runtime/cpu/worker.h"
+#include "runtime/clock.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -274,26 +273,13 @@ TalkResult WorkerProcess::talk(const Frame& request,
 }
 
 bool WorkerProcess::write_exchange(std::string_view bytes, int64_t offset) {
-  while (!bytes.empty()) {
-    const ssize_t written = pwrite(exchange_, bytes.data(), bytes.size(), offset);
-    if (written <= 0) return false;
-    bytes.remove_prefix(static_cast<size_t>(written));
-    offset += written;
-  }
-  return true;
+  return write_all_at(exchange_, reinterpret_cast<const unsigned char*>(bytes.data()),
+                      static_cast<int64_t>(bytes.size()), offset);
 }
 
 bool WorkerProcess::read_exchange(int64_t offset, int64_t num_bytes, std::string* bytes) const {
   bytes->resize(static_cast<size_t>(num_bytes));
-  char* to = bytes->data();
-  while (num_bytes > 0) {
-    const ssize_t got = pread(exchange_, to, static_cast<size_t>(num_bytes), offset);
-    if (got <= 0) return false;
-    to += got;
-    num_bytes -= got;
-    offset += got;
-  }
-  return true;
+  return read_all_at(exchange_, reinterpret_cast<unsigned char*>(bytes->data()), num_bytes, offset);
 }
 
 }  // namespace prunerc::runtime

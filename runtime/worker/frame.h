@@ -1,6 +1,6 @@
 // Length-prefixed frames over a pipe between the parent and a worker process.
-#ifndef PRUNERC_RUNTIME_CPU_FRAME_H_
-#define PRUNERC_RUNTIME_CPU_FRAME_H_
+#ifndef PRUNERC_RUNTIME_WORKER_FRAME_H_
+#define PRUNERC_RUNTIME_WORKER_FRAME_H_
 
 #include <cstdint>
 #include <optional>
@@ -49,6 +49,9 @@ class FrameParser {
 
 /// Writes everything, over short writes and interrupts; false if the other end is gone.
 bool write_all(int fd, std::string_view bytes);
+/// Moves all of `bytes` between a file and memory; false at the end of the file or on an error.
+bool read_all_at(int fd, unsigned char* to, int64_t bytes, int64_t offset);
+bool write_all_at(int fd, const unsigned char* from, int64_t bytes, int64_t offset);
 
 enum class ReadStatus : uint8_t { kFrame, kEnd, kBroken, kDeadline };
 
@@ -58,4 +61,4 @@ ReadStatus read_frame(int fd, FrameParser& parser, int64_t deadline_ns, Frame* f
 
 }  // namespace prunerc::runtime
 
-#endif  // PRUNERC_RUNTIME_CPU_FRAME_H_
+#endif  // PRUNERC_RUNTIME_WORKER_FRAME_H_

@@ -1,4 +1,4 @@
-#include "runtime/cpu/buffer.h"
+#include "runtime/worker/buffer.h"
 
 #include "ir/support/hash.h"
 #include "runtime/kernel.h"

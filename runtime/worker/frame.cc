@@ -1,7 +1,7 @@
-#include "runtime/cpu/frame.h"
+#include "runtime/worker/frame.h"
 
 #include "ir/support/wire.h"
-#include "runtime/cpu/clock.h"
+#include "runtime/clock.h"
 
 #include <poll.h>
 #include <unistd.h>
@@ -21,6 +21,18 @@ int poll_timeout_ms(int64_t deadline_ns) {
   if (deadline_ns < 0) return -1;
   const int64_t left_ns = deadline_ns - now_ns();
   return static_cast<int>(std::clamp<int64_t>((left_ns + 999'999) / 1'000'000, 0, 1 << 30));
+}
+
+template <typename F, typename T>
+bool transfer(F&& call, int fd, T* data, int64_t bytes, int64_t offset) {
+  while (bytes > 0) {
+    const ssize_t moved = call(fd, data, static_cast<size_t>(bytes), offset);
+    if (moved <= 0) return false;
+    data += moved;
+    bytes -= moved;
+    offset += moved;
+  }
+  return true;
 }
 
 }  // namespace
@@ -64,6 +76,14 @@ bool write_all(int fd, std::string_view bytes) {
     }
   }
   return true;
+}
+
+bool read_all_at(int fd, unsigned char* to, int64_t bytes, int64_t offset) {
+  return transfer(pread, fd, to, bytes, offset);
+}
+
+bool write_all_at(int fd, const unsigned char* from, int64_t bytes, int64_t offset) {
+  return transfer(pwrite, fd, from, bytes, offset);
 }
 
 ReadStatus read_frame(int fd, FrameParser& parser, int64_t deadline_ns, Frame* frame) {

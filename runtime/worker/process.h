@@ -1,10 +1,10 @@
 // A worker process as its parent sees it: start, talk with deadlines, find out how it died.
-#ifndef PRUNERC_RUNTIME_CPU_PROCESS_H_
-#define PRUNERC_RUNTIME_CPU_PROCESS_H_
+#ifndef PRUNERC_RUNTIME_WORKER_PROCESS_H_
+#define PRUNERC_RUNTIME_WORKER_PROCESS_H_
 
 #include "ir/support/result.h"
-#include "runtime/cpu/frame.h"
-#include "runtime/cpu/message.h"
+#include "runtime/worker/frame.h"
+#include "runtime/worker/message.h"
 
 #include <sys/types.h>
 
@@ -67,4 +67,4 @@ class WorkerProcess {
 
 }  // namespace prunerc::runtime
 
-#endif  // PRUNERC_RUNTIME_CPU_PROCESS_H_
+#endif  // PRUNERC_RUNTIME_WORKER_PROCESS_H_

@@ -1,6 +1,6 @@
 // The monotonic clock and a few process counters, in nanoseconds.
-#ifndef PRUNERC_RUNTIME_CPU_CLOCK_H_
-#define PRUNERC_RUNTIME_CPU_CLOCK_H_
+#ifndef PRUNERC_RUNTIME_CLOCK_H_
+#define PRUNERC_RUNTIME_CLOCK_H_
 
 #include <time.h>
 
@@ -22,4 +22,4 @@ inline int64_t thread_cpu_ns() { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
 }  // namespace prunerc::runtime
 
-#endif  // PRUNERC_RUNTIME_CPU_CLOCK_H_
+#endif  // PRUNERC_RUNTIME_CLOCK_H_

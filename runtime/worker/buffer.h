@@ -1,7 +1,7 @@
 // Memory for kernels under test: guard pages on both sides, a chosen place between them, poison and
 // redzones.
-#ifndef PRUNERC_RUNTIME_CPU_BUFFER_H_
-#define PRUNERC_RUNTIME_CPU_BUFFER_H_
+#ifndef PRUNERC_RUNTIME_WORKER_BUFFER_H_
+#define PRUNERC_RUNTIME_WORKER_BUFFER_H_
 
 #include <cstdint>
 #include <string>
@@ -52,4 +52,4 @@ uint64_t hash_bytes(const void* data, int64_t size_bytes);
 
 }  // namespace prunerc::runtime
 
-#endif  // PRUNERC_RUNTIME_CPU_BUFFER_H_
+#endif  // PRUNERC_RUNTIME_WORKER_BUFFER_H_

@@ -1,8 +1,8 @@
 // Turns a fatal signal of a kernel into one line of text that the parent process can read.
-#ifndef PRUNERC_RUNTIME_CPU_FAULT_H_
-#define PRUNERC_RUNTIME_CPU_FAULT_H_
+#ifndef PRUNERC_RUNTIME_WORKER_FAULT_H_
+#define PRUNERC_RUNTIME_WORKER_FAULT_H_
 
-#include "runtime/cpu/buffer.h"
+#include "runtime/worker/buffer.h"
 
 #include <string_view>
 
@@ -26,4 +26,4 @@ void add_fault_region(const GuardedBuffer& buffer, std::string_view name);
 
 }  // namespace prunerc::runtime
 
-#endif  // PRUNERC_RUNTIME_CPU_FAULT_H_
+#endif  // PRUNERC_RUNTIME_WORKER_FAULT_H_
