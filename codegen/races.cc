@@ -1,7 +1,7 @@
 #include "codegen/races.h"
 
 #include "codegen/gpu_storage.h"
-#include "codegen/lower/kernel.h"
+#include "codegen/lower/analysis/kernel.h"
 #include "codegen/storage_plan.h"
 #include "ir/evaluate_int.h"
 #include "ir/tensor/bulk_copy.h"

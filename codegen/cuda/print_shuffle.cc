@@ -1,7 +1,7 @@
 // Values that travel between the lanes of a warp.
 #include "codegen/cuda/printer.h"
-#include "codegen/lower/kernel.h"
-#include "codegen/lower/util.h"
+#include "codegen/lower/analysis/kernel.h"
+#include "codegen/lower/analysis/queries.h"
 #include "ir/analysis/prove.h"
 
 #include <fmt/format.h>
@@ -55,7 +55,7 @@ void KernelPrinter::fetch_shuffled(Stmt s, int64_t step) {
   std::vector<VarId> inner;
   const auto fetch = [&](const Load& load) {
     const bool is_inner = std::any_of(inner.begin(), inner.end(),
-                                      [&](VarId id) { return mentions(load.indices, id); });
+                                      [&](VarId id) { return any_mentions(load.indices, id); });
     if (is_inner || loaded_.count(&load) != 0 || !is_shuffled(load, step)) return;
     const std::string fetched =
         fmt::format("pr_shfl_down({}, {})", element(load.buffer, load.indices), step);

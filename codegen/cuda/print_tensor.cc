@@ -1,4 +1,4 @@
-// Tensor instructions: their operands are registers of a warp (codegen/lower/fragment.h) or rows in
+// Tensor instructions: their operands are registers of a warp (codegen/lower/analysis/fragment.h) or rows in
 // shared memory.
 #include "codegen/cuda/printer.h"
 #include "ir/analysis/linear.h"

@@ -1,7 +1,7 @@
 // Accesses of several elements at once.
 #include "codegen/cuda/printer.h"
-#include "codegen/lower/lanes.h"
-#include "codegen/lower/util.h"
+#include "codegen/lower/analysis/vectorization.h"
+#include "codegen/lower/analysis/queries.h"
 #include "ir/analysis/linear.h"
 #include "ir/analysis/simplify.h"
 #include "ir/map.h"
@@ -33,7 +33,7 @@ std::optional<Expr> KernelPrinter::lane_base(BufferId id, std::span<const Expr> 
   for (std::size_t t = 0; t < linear.terms.size(); ++t) {
     const Term& term = linear.terms[t];
     const bool lane = std::any_of(term.factors().begin(), term.factors().end(),
-                                  [&](Expr atom) { return mentions(atom, loop.var->id); });
+                                  [&](Expr atom) { return mentions_var(atom, loop.var->id); });
     if (!lane) continue;
     const bool plain = term.degree == 1 && term.coef == 1 && term.atoms[0].as<Var>() != nullptr;
     if (!plain || found) return std::nullopt;
@@ -50,7 +50,7 @@ void KernelPrinter::vector_loop(const Loop& loop) {
   // A condition of all lanes stands before the access.
   const If* branch = loop.body.as<If>();
   if (branch != nullptr && !branch->else_body.defined() &&
-      !mentions(branch->condition, loop.var->id)) {
+      !mentions_var(branch->condition, loop.var->id)) {
     const VarRanges::Mark mark = ranges_.mark();
     open(fmt::format("if ({})", value(branch->condition).text));
     ranges_.assume(branch->condition);
@@ -140,7 +140,7 @@ bool KernelPrinter::padded_copy(const Loop& loop, const Store& store) {
   Expr condition;
   Expr value_inside = store.value;
   while (const Select* select = value_inside.as<Select>()) {
-    if (mentions(select->condition, loop.var->id) || !is_zero(select->on_false)) return false;
+    if (mentions_var(select->condition, loop.var->id) || !is_zero(select->on_false)) return false;
     condition =
         condition.defined() ? b_.logical_and(condition, select->condition) : select->condition;
     value_inside = select->on_true;

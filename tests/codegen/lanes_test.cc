@@ -1,5 +1,5 @@
 // Tails of tiles: all lanes of a vector run where what the spare ones write is read by nobody.
-#include "codegen/lower/lower.h"
+#include "codegen/lower/passes.h"
 #include "codegen/pipeline.h"
 #include "ir/printer.h"
 #include "schedule/schedule.h"
@@ -18,7 +18,7 @@ using namespace testing;  // NOLINT: a test
 using schedule::Int;
 
 Program filled(const Program& program) {
-  const Result<Program> out = codegen::fill_lanes(program, *target_from_string("cpu"));
+  const Result<Program> out = codegen::unmask_vector_tails(program, *target_from_string("cpu"));
   REQUIRE_OK(out);
   return *out;
 }
@@ -102,7 +102,7 @@ TEST_CASE("tiles of any size and their tails compute what the interpreter comput
     const Program scheduled = tiled(base, rng).program();
     const std::vector<Tensor> inputs = random_inputs(base, rng);
     const std::vector<Tensor> expected = interpret_or_die(base, inputs);
-    const std::string_view disabled[] = {"lanes"};
+    const std::string_view disabled[] = {"unmask_vector_tails"};
     const Target target = *target_from_string("cpu");
     const Program before =
         codegen::lower_cpu(scheduled, target,
