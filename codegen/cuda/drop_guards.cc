@@ -3,7 +3,8 @@
 //
 // Some vanish. If every store into an element of the registers R stands behind row < M, elements
 // with row >= M are never set, so nobody may read them, and setting them changes nothing:
-//     for r { for k { for c { if row(r) < M && col(c) < N && k < K { R[r, c] = R[r, c] + A[r, k]*B[k, c] } } } }
+//     for r { for k { for c {
+//       if row(r) < M && col(c) < N && k < K { R[r, c] = R[r, c] + A[r, k]*B[k, c] } } } }
 // ~>  for r { for k { for c { if k < K { R[r, c] = R[r, c] + A[r, k]*B[k, c] } } } }
 // where A and B have those elements at all: their tiles in shared memory do, a matrix does not.
 // What they hold there may never have been written, which IR has no meaning for. So this is done to
@@ -14,7 +15,7 @@
 #include "codegen/cuda/drop_guards.h"
 
 #include "codegen/lower/analysis/kernel.h"
-#include "codegen/lower/analysis/queries.h"
+#include "codegen/lower/analysis/statements.h"
 #include "ir/analysis/carried.h"
 #include "ir/analysis/prove.h"
 #include "ir/tensor/intrinsic.h"

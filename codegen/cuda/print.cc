@@ -2,7 +2,7 @@
 
 #include "codegen/cuda/drop_guards.h"
 #include "codegen/cuda/printer.h"
-#include "codegen/lower/analysis/queries.h"
+#include "codegen/lower/analysis/statements.h"
 #include "codegen/storage_plan.h"
 #include "ir/analysis/simplify.h"
 #include "ir/thread_axis.h"
@@ -195,7 +195,7 @@ void KernelPrinter::meet(const Loop& loop) {
   // wgmma reads memory past the way that stores take.
   if (writes_factors_) line("pr_fence_proxy_async();");
   line(role_ == Role::kConsumer ? fmt::format("pr_bar_sync(1, {});", kernel_.num_threads())
-                               : "pr_sync();");
+                                : "pr_sync();");
 }
 
 void KernelPrinter::loop(const Loop& loop) {

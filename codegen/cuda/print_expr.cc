@@ -1,7 +1,7 @@
 // Values and indices as C++ text.
 #include "codegen/cuda/printer.h"
+#include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/analysis/vectorization.h"
-#include "codegen/lower/analysis/queries.h"
 #include "ir/analysis/simplify.h"
 
 #include <fmt/format.h>

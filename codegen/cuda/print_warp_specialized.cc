@@ -3,7 +3,7 @@
 // computes. Both run the same loops; they wait for each other at two mbarriers for each stage of a
 // ring buffer, `full` and `empty`, whose phases each of them counts in one bit for each stage.
 #include "codegen/cuda/printer.h"
-#include "codegen/lower/analysis/queries.h"
+#include "codegen/lower/analysis/statements.h"
 #include "ir/analysis/simplify.h"
 
 #include <fmt/format.h>
@@ -22,8 +22,8 @@ constexpr int64_t kWarpGroup = 128;
 constexpr int64_t kMaxBox = 256;
 constexpr int64_t kUnswizzledAlignment = 128;
 
-/// Registers of a thread of the producer and of the consumer, by the consumer's number of warpgroups:
-/// together at most 64 Ki. One warpgroup has all that it can name without. Source: PTX ISA,
+/// Registers of a thread of the producer and of the consumer, by the consumer's number of
+/// warpgroups: together at most 64 Ki. One has all that it can name without. Source: PTX ISA,
 /// setmaxnreg.
 struct RegisterSplit {
   int64_t warpgroups;

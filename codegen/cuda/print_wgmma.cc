@@ -1,7 +1,7 @@
 // Products of a warpgroup: sums in the registers of its 128 threads, factors in swizzled shared
 // memory, named by descriptors.
 #include "codegen/cuda/printer.h"
-#include "codegen/lower/analysis/queries.h"
+#include "codegen/lower/analysis/statements.h"
 #include "ir/analysis/linear.h"
 
 #include <fmt/format.h>

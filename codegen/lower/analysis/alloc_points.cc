@@ -1,6 +1,6 @@
 #include "codegen/lower/analysis/alloc_points.h"
 
-#include "codegen/lower/analysis/queries.h"
+#include "codegen/lower/analysis/statements.h"
 
 #include <algorithm>
 #include <map>

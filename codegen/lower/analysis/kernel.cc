@@ -1,6 +1,6 @@
 #include "codegen/lower/analysis/kernel.h"
 
-#include "codegen/lower/analysis/queries.h"
+#include "codegen/lower/analysis/statements.h"
 #include "ir/thread_axis.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "codegen/lower/analysis/vectorization.h"
 
-#include "codegen/lower/analysis/queries.h"
+#include "codegen/lower/analysis/statements.h"
 #include "ir/tensor/intrinsic.h"
 
 #include <algorithm>

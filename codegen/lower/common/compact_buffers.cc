@@ -1,10 +1,10 @@
 // Intermediates shrink to the hull of what is accessed below their Allocs.
 // Before: a buffer has the shape that the program declares. After: that of one execution of its
-// Alloc, as far as regions are known. A guard cuts off what lies beyond it, except from buffers that
-// may become registers: rows of whole vectors must not overlap.
-//     buffer T: f32[64, 64]  for i in 64 { alloc T { for j in 64 { T[i, j] = A[i, j] } } }
-// ~>  buffer T: f32[1, 64]   for i in 64 { alloc T { for j in 64 { T[0, j] = A[i, j] } } }
-#include "codegen/lower/analysis/queries.h"
+// Alloc, as far as regions are known. A guard cuts off what lies beyond it, except from buffers
+// that may become registers: rows of whole vectors must not overlap.
+//     buffer T: f32[8, 4] local  for i in 8 { alloc T { for j in 4 { T[i, j] = A[i, j] }  .. } }
+// ~>  buffer T: f32[1, 4] local  for i in 8 { alloc T { for j in 4 { T[0, j] = A[i, j] }  .. } }
+#include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/passes.h"
 #include "ir/analysis/region.h"
 #include "ir/analysis/simplify.h"

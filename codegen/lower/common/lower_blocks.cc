@@ -1,9 +1,10 @@
 // Blocks become their bodies: iteration variables their bindings, guards conditions.
 // Before: no block has an init. After: there are no blocks, only loops, conditions, stores, Allocs.
-//     for i in 3 { for j in 4 { block "T" [v: S(10) = i*4 + j] where i*4 + j < 10 { T[v] = A[v] } } }
+//     for i in 3 { for j in 4 {
+//       block "T" [v: S(10) = i*4 + j] where i*4 + j < 10 { T[v] = A[v] } } }
 // ~>  for i in 3 { for j in 4 { if i*4 + j < 10 { T[i*4 + j] = A[i*4 + j] } } }
+#include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/passes.h"
-#include "codegen/lower/analysis/queries.h"
 
 namespace prunerc::codegen {
 namespace {

@@ -6,8 +6,8 @@
 // ~>  for i in 8 {
 //       block "C_init" [vi: S(8) = i] { C[vi] = 0f32 }
 //       for k in 16 { block "C" [vi: S(8) = i, vk: R(16) = k] { C[vi] = C[vi] + A[vi, vk] } } }
+#include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/passes.h"
-#include "codegen/lower/analysis/queries.h"
 
 #include <algorithm>
 #include <map>

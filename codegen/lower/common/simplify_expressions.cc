@@ -2,9 +2,8 @@
 // Before and after: any program. Later passes compare indices, and emission prints what is left.
 //     for i in 4 { if i*2 < 8 { B[i + i + 0] = A[(i*8 + 3) // 8] } }
 // ~>  for i in 4 { B[i*2] = A[i] }
-#include "ir/analysis/simplify.h"
-
 #include "codegen/lower/passes.h"
+#include "ir/analysis/simplify.h"
 
 namespace prunerc::codegen {
 

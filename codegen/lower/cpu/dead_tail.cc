@@ -1,6 +1,6 @@
 #include "codegen/lower/cpu/dead_tail.h"
 
-#include "codegen/lower/analysis/queries.h"
+#include "codegen/lower/analysis/statements.h"
 
 #include <algorithm>
 #include <set>

@@ -1,11 +1,11 @@
 // Conditions leave loops, so that whole tiles run without them.
 // Before: guards stand where blocks stood. After: a tile has a version in which those that hold for
-// all its copies are gone; one that is decided outside of a loop stands there, or shortens the loop.
-//     for i in 3 { for ii in 4 unrolled { if i*4 + ii < 10 { S } } }
+// all its copies are gone; one that is decided outside of a loop stands there, or shortens it.
+//     for i in 3 { for j in 4 unrolled { if i*4 + j < 10 { T[i*4 + j] = A[i*4 + j] } } }
 // ~>  for i in 3 {
-//       if i*4 + 3 < 10 { for ii in 4 unrolled { S } }
-//       else { for ii in 4 unrolled { if i*4 + ii < 10 { S } } } }
-#include "codegen/lower/analysis/queries.h"
+//       if i < 2 { for j in 4 unrolled { T[i*4 + j] = A[i*4 + j] } }
+//       else { for j in 4 unrolled { if i*4 + j < 10 { T[i*4 + j] = A[i*4 + j] } } } }
+#include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/passes.h"
 #include "ir/analysis/linear.h"
 #include "ir/analysis/simplify.h"

@@ -1,12 +1,12 @@
 // Sums over a vectorized inner and a serial outer loop get one accumulator per lane.
-// Before: lanes accumulate into one element. After: into a vector of their own (up to four, which
-// hides the latency of an addition), which is summed up once, behind the loops.
-//     for ko in 8 { for ki in 16 vectorized { S[i] = S[i] + A[ko*16 + ki] } }
-// ~>  alloc S_lanes {
-//       for ki in 16 vectorized { S_lanes[0, ki] = -0f32 }
-//       for ko in 8 { for ki in 16 vectorized { S_lanes[0, ki] = S_lanes[0, ki] + A[ko*16 + ki] } }
-//       for ki in 16 vectorized { S[i] = S[i] + S_lanes[0, ki] } }
-#include "codegen/lower/analysis/queries.h"
+// Before: lanes accumulate into one element. After: into vectors of their own, as many as hide the
+// latency of an addition; they are added up once, behind the loops.
+//     for ko in 8 { for ki in 16 vectorized { C[i] = C[i] + A[ko*16 + ki] } }
+// ~>  alloc C_lanes { for w in 4 unrolled { for ki in 16 vectorized { C_lanes[w, ki] = -0f32 } }
+//       for ko in 2 { for w in 4 unrolled { for ki in 16 vectorized {
+//         C_lanes[w, ki] = C_lanes[w, ki] + A[(ko*4 + w)*16 + ki] } } }
+//       ..  for ki in 16 vectorized { C[i] = C[i] + C_lanes[0, ki] } }
+#include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/analysis/vectorization.h"
 #include "codegen/lower/passes.h"
 #include "ir/analysis/accumulator.h"

@@ -3,7 +3,7 @@
 // others would write, all of them run where the first one does; loads that they may not do are 0.
 //     alloc T { for i in 16 vectorized { if i < 12 { T[i] = A[k + i] } }  .. }
 // ~>  alloc T { for i in 16 vectorized { T[i] = select(i < 12, A[k + i], 0f32) }  .. }
-#include "codegen/lower/analysis/queries.h"
+#include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/cpu/dead_tail.h"
 #include "codegen/lower/passes.h"
 #include "ir/analysis/linear.h"

@@ -2,7 +2,7 @@
 // Before: a tile may be indexed by serial loops. After: as far as code stays small, by none.
 //     alloc T { for i in 4 { T[i] = 0f32 }  .. }
 // ~>  alloc T { for i in 4 unrolled { T[i] = 0f32 }  .. }
-#include "codegen/lower/analysis/queries.h"
+#include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/passes.h"
 #include "codegen/storage_plan.h"
 #include "ir/tensor/intrinsic.h"

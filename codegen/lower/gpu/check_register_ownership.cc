@@ -1,8 +1,8 @@
 // Changes nothing: asks whether every thread finds in its registers what it reads there.
 // Before: buffers of scope local are declared as one for all threads. After: each thread reads only
 // elements that it wrote itself, so that each may have its own part of them.
-//     for t in 32 bind(thread.x) { L[t] = A[t] }  for t in 32 bind(thread.x) { B[t] = L[t] }       yes
-//     for t in 32 bind(thread.x) { L[t] = A[t] }  for t in 32 bind(thread.x) { B[t] = L[31 - t] }  no
+//     for t in 32 bind(thread.x) { L[t] = A[t] }
+//     for t in 32 bind(thread.x) { B[t] = L[t] }        L[31 - t] would be refused
 #include "codegen/lower/passes.h"
 #include "ir/analysis/ownership.h"
 

@@ -1,12 +1,12 @@
 // Registers shrink to what one thread touches, without gaps.
-// Before: a buffer of scope local has one tile for all threads. After: only the digits of an index that
-// count inside of a thread are left, packed; a buffer that lives in several thread loops gets the
-// thread as leading dimensions, so that the program keeps its meaning. The printer drops those.
-//     buffer L: f32[128]    for v in 2 bind(vthread.x) { for t in 16 bind(thread.x) { for i in 4 {
-//                             L[v*64 + t*4 + i] = 0f32 } } }  .. and more loops over t
-// ~>  buffer L: f32[16, 8]  .. { L[t, v*4 + i] = 0f32 } ..
+// Before: a buffer of scope local has one tile for all threads. After: only the digits of an index
+// that count inside of a thread are left, packed; a buffer that lives in several thread loops gets
+// the thread as leading dimensions, so that the program keeps its meaning. The printer drops those.
+//     buffer L: f32[128] local    for v in 2 bind(vthread.x) { for t in 16 bind(thread.x) {
+//                                   for i in 4 { L[v*64 + t*4 + i] = 0f32 } } }  ..
+// ~>  buffer L: f32[16, 8] local  ..  L[t, v*4 + i] = 0f32 ..
 #include "codegen/lower/analysis/kernel.h"
-#include "codegen/lower/analysis/queries.h"
+#include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/passes.h"
 #include "ir/analysis/linear.h"
 #include "ir/analysis/simplify.h"

@@ -1,13 +1,14 @@
-// Reductions of tuples across threads: argmax, online softmax, means with variances. Each thread has
-// a partial tuple; how two of them combine is known (ir/analysis/combiner.h).
-//     for k in 64 bind(thread.x) { block "PV" [vi: S(8) = i, vk: R(64) = k] { P[vi] = ..  V[vi] = .. } }
-// ~>  for k in 64 .. { p[k, i] = .. v[k, i] = .. }  the inits, then the steps, of the thread's instances
-//     for k in 64 .. {shuffle = 16} { if k % 32 < 16 { p[k, i] = .. v[k, i] = .. } }  with p, v of k + 16
-//     for k in 64 .. { if k % 32 == 0 { pw[k // 32, i] = p[k, i]  vw[k // 32, i] = v[k, i] } }
-//     pl = ..  vl = ..  for w in 2 { pl = ..  vl = .. }  P[i] = pl  V[i] = vl     with pw, vw of w
+// Reductions of tuples across threads: argmax, online softmax, means with variances. Each thread
+// has a partial tuple (p, v); how two of them combine is known (ir/analysis/combiner.h).
+//     for k in 64 bind(thread.x) {
+//       block "PV" [vi: S(8) = i, vk: R(64) = k] { P[vi] = ..  V[vi] = .. } }
+// ~>  for k in 64 bind(thread.x) { p[k, i] = ..  v[k, i] = .. }         the inits; then the steps
+//     for k in 64 bind(thread.x) {shuffle = 16} { if k % 32 < 16 { p[k, i] = ..  v[k, i] = .. } }
+//     for k in 64 bind(thread.x) { if k % 32 == 0 { pw[k // 32, i] = p[k, i]  vw[..] = v[k, i] } }
+//     pl = ..  vl = ..  for w in 2 { pl = ..  vl = .. }  P[i] = pl  V[i] = vl
 // A thread that no instance fell to has nothing to combine, and the combiner may make no number of
-// two such (0/0 in a mean). Where that can happen the tuple gets one more part: has it an instance?
-#include "codegen/lower/analysis/queries.h"
+// two such (0/0 in a mean). Where that can happen the tuple gets a flag: has it an instance?
+#include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/gpu/reduction_site.h"
 #include "ir/analysis/combiner.h"
 #include "ir/analysis/prove.h"
@@ -50,10 +51,10 @@ class TupleSplit {
       const Place here = own.with(lanes);
       return b_.seq({redirect(site_.block->body, here), flag(here, 1)});
     });
-    out_.after = combine_rounds(
-        b_, site_, [&](const std::vector<Expr>& mine, const std::vector<Expr>& other) {
-          return combined(own.with(mine), own.with(other));
-        });
+    out_.after = combine_rounds(b_, site_,
+                                [&](const std::vector<Expr>& mine, const std::vector<Expr>& other) {
+                                  return combined(own.with(mine), own.with(other));
+                                });
     if (site_.by_warps()) {
       finish_warps(own);
     } else {

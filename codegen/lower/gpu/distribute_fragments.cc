@@ -7,7 +7,7 @@
 //         Y[ti*16 + (reg*8 + lane // 4), tj*8 + (lane % 4*2 + e)] = C[..] } } } } }
 #include "codegen/lower/analysis/fragment.h"
 #include "codegen/lower/analysis/kernel.h"
-#include "codegen/lower/analysis/queries.h"
+#include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/passes.h"
 #include "ir/analysis/linear.h"
 #include "ir/thread_axis.h"

@@ -8,7 +8,7 @@
 //     for y in 4 bind(thread.y) { for x in 8 bind(thread.x) { B[y, x] = T[y, 7 - x] } }
 #include "codegen/lower/analysis/alloc_points.h"
 #include "codegen/lower/analysis/kernel.h"
-#include "codegen/lower/analysis/queries.h"
+#include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/passes.h"
 #include "ir/thread_axis.h"
 
@@ -27,9 +27,8 @@ bool touches(Stmt s, BufferId id) {
 
 // Is the buffer touched in a thread loop inside of s?
 bool touched_by_threads(Stmt s, BufferId id) {
-  return any_loop(s, [&](const Loop& loop) {
-    return is_lane_axis(loop.loop_kind) && touches(loop.body, id);
-  });
+  return any_loop(
+      s, [&](const Loop& loop) { return is_lane_axis(loop.loop_kind) && touches(loop.body, id); });
 }
 
 // Array expansion: a buffer that the threads of a row share gets one copy per row, by leading
@@ -83,9 +82,7 @@ class ArrayExpansion {
     return b_.copy(out);
   }
 
-  Stmt rewrite(Stmt s) {
-    return add_leading_indices(b_, s, {id_}, row_iters_);
-  }
+  Stmt rewrite(Stmt s) { return add_leading_indices(b_, s, {id_}, row_iters_); }
 
   IrBuilder& b_;
   BufferId id_;

@@ -1,10 +1,10 @@
 // One thread does what a statement outside of the thread loops stores in shared or global memory.
-// Before: such a statement stands for one execution, but every thread runs the text. After: for each
-// axis that it does not stand in, thread 0 alone stores.
-//     S[0] = A[0]
-// ~>  for tx in 32 bind(thread.x) { if tx == 0 { S[0] = A[0] } }
+// Before: such a statement stands for one execution, but every thread runs the text. After: for
+// each axis that it does not stand in, thread 0 alone stores.
+//     C[b] = W[0] + W[1]
+// ~>  for tx in 64 bind(thread.x) { if tx == 0 { C[b] = W[0] + W[1] } }
 #include "codegen/lower/analysis/kernel.h"
-#include "codegen/lower/analysis/queries.h"
+#include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/passes.h"
 #include "ir/tensor/bulk_copy.h"
 #include "ir/thread_axis.h"

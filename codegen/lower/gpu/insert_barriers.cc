@@ -1,13 +1,12 @@
-// Barriers where a thread may touch what another one touched since the last one, one of them writing.
-// Before: threads are taken to meet after every loop over them. After: such loops have an attribute
-// that says whether the threads meet before it. Memory is planned first: buffers that share bytes
-// count as one.
-//     for t in 32 bind(thread.x) { S[t] = A[t] }  for t in 32 bind(thread.x) { B[t] = S[31 - t] }
-// ~>  for t in 32 bind(thread.x) {sync = 0} { S[t] = A[t] }
-//     for t in 32 bind(thread.x) {sync = 1} { B[t] = S[31 - t] }
+// Barriers where a thread may touch what another one touched since the last one.
+// Before: threads are taken to meet after every loop over them. After: an attribute of such loops
+// says whether they meet before it. Memory is planned first: buffers that share bytes are one.
+//     for t in 32 bind(thread.x) { T[t] = A[t] }  for t in 32 bind(thread.x) { B[t] = T[31 - t] }
+// ~>  for t in 32 bind(thread.x) {sync = 0} { T[t] = A[t] }
+//     for t in 32 bind(thread.x) {sync = 1} { B[t] = T[31 - t] }
 #include "codegen/gpu_storage.h"
 #include "codegen/lower/analysis/kernel.h"
-#include "codegen/lower/analysis/queries.h"
+#include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/passes.h"
 #include "ir/analysis/carried.h"
 #include "ir/tensor/bulk_copy.h"

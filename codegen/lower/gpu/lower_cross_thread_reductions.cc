@@ -1,13 +1,12 @@
 // Reductions over threads become partial results that shuffles and shared memory combine.
-// Before: an iteration of a reduction is a thread. After: each thread has a partial result (P, in
-// registers where shuffles combine them), warps leave theirs in shared memory (S), and every thread
-// puts these together; other counts of threads halve them in shared memory. All of it is blocks in
-// loops over threads. Several results at once (argmax) go the same way: cross_thread_tuple.cc.
-//     for k in 64 bind(thread.x) { block "C" [vi: S(8) = i, vk: R(64) = k] { C[vi] = C[vi] + A[vi, vk] } }
-// ~>  for k in 64 .. { P[k, i] = 0f32 }  for k in 64 .. { P[k, i] = P[k, i] + A[i, k] }
-//     for k in 64 .. {shuffle = 16} { if k % 32 < 16 { P[k, i] = P[k, i] + P[k + 16, i] } }  .. 8, 4, 2, 1
-//     for k in 64 .. { if k % 32 == 0 { S[k // 32, i] = P[k, i] } }  C[i] = C[i] + (S[0, i] + S[1, i])
-#include "codegen/lower/analysis/queries.h"
+// Before: iterations of a reduction are threads. After: each has a partial result (P). Shuffles
+// combine those of a warp; one of each goes to shared memory (W), and every thread adds these up.
+// What does not fill warps is halved in shared memory. Tuples (argmax): cross_thread_tuple.cc.
+//     for k in 64 bind(thread.x) { block "C" [vi: S(8) = b, vk: R(64) = k] { init { .. } .. } }
+// ~>  for k .. { P[k, b] = 0f32 }  for k .. { P[k, b] = P[k, b] + A[b, k] }
+//     for k .. {shuffle = 16} { if k % 32 < 16 { P[k, b] = P[k, b] + P[k + 16, b] } }  .. = 8, ..
+//     for k .. { if k % 32 == 0 { W[k // 32, b] = P[k, b] } }  C[b] = 0f32 + (W[0, b] + W[1, b])
+#include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/analysis/vectorization.h"
 #include "codegen/lower/gpu/reduction_site.h"
 #include "codegen/lower/passes.h"

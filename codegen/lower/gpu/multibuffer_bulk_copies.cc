@@ -1,13 +1,13 @@
 // What bulk copies bring gets a ring buffer of several stages.
-// Before: a serial loop copies tiles and computes with them. After: the tiles of iteration k are in
-// stage k % n of buffers that live as long as the kernel. The program stays sequential; the printer
-// makes a producer and a consumer of it, which may be several tiles apart.
-//     for k in 8 {software_pipeline = 3} { alloc A {
-//       for i in 64 {bulk_copy = 1} { A[i] = X[k*64 + i] }  for y in 4 bind(thread.y) { .. A[y] } } }
-// ~>  alloc A { for k in 8 {ring_buffer = 3} {
-//       for i in 64 {bulk_copy = 1} { A[k % 3, i] = X[k*64 + i] }  for y .. { .. A[k % 3, y] } } }
+// Before: a serial loop copies tiles and computes with them. After: the tile of iteration k is in
+// stage k % n of a buffer that lives as long as the kernel. The program stays sequential; the
+// printer makes a producer and a consumer of it, which may be several tiles apart.
+//     for k in 8 {software_pipeline = 3} { alloc T {
+//       for i in 64 {bulk_copy = 1} { T[i] = A[k*64 + i] }  for t .. { .. T[t] } } }
+// ~>  alloc T { for k in 8 {ring_buffer = 3} {
+//       for i in 64 {bulk_copy = 1} { T[k % 3, i] = A[k*64 + i] }  for t .. { .. T[k % 3, t] } } }
 #include "codegen/lower/analysis/kernel.h"
-#include "codegen/lower/analysis/queries.h"
+#include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/passes.h"
 #include "ir/tensor/bulk_copy.h"
 
@@ -27,7 +27,7 @@ class Multibuffering {
   Result<Stmt> run(const Kernel& kernel) {
     Stmt body = go(kernel.body);
     if (failed_) return *failed_;
-    // Memory of a ring buffer is never anything else: the engine writes it whenever a stage is free.
+    // Memory of a ring buffer is nothing else: the engine writes it whenever a stage is free.
     for (BufferId id : buffers_) body = b_.alloc(id, body);
     return body;
   }
@@ -116,9 +116,8 @@ class Multibuffering {
 }  // namespace
 
 Result<Program> multibuffer_bulk_copies(const Program& program, const Target&) {
-  return map_kernels(program, [](IrBuilder& b, const Kernel& kernel) {
-    return Multibuffering(b).run(kernel);
-  });
+  return map_kernels(
+      program, [](IrBuilder& b, const Kernel& kernel) { return Multibuffering(b).run(kernel); });
 }
 
 }  // namespace prunerc::codegen

@@ -1,8 +1,8 @@
 // Rows of shared buffers get the padding that storage_align has asked for, against bank conflicts.
-// Before: shapes are compact, a loop has the attribute align_BUFFER = factor << 32 | offset. After: a
-// row's length is the next one that leaves `offset` when divided by `factor`.
-//     buffer S: f32[32, 32] shared   for b in 8 bind(block.x) {align_2 = 137438953476} { alloc S { .. } }
-// ~>  buffer S: f32[32, 36] shared                                   factor 32, offset 4
+// Before: shapes are compact; a loop has the attribute align_BUFFER = factor << 32 | offset. After:
+// a row's length is the next one that leaves `offset` when divided by `factor` (here 4 and 32).
+//     buffer T: f32[32, 32] shared  for b in 8 bind(block.x) {align_2 = 137438953476} { alloc T ..
+// ~>  buffer T: f32[32, 36] shared  for b in 8 bind(block.x) {align_2 = 137438953476} { alloc T ..
 #include "codegen/gpu_storage.h"
 #include "codegen/lower/passes.h"
 #include "ir/builder.h"

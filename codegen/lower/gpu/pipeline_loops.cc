@@ -1,12 +1,12 @@
-// Fetches into shared memory run iterations ahead: while one tile is computed with, later ones are
-// on their way. Before: stages of a loop run one after the other. After: stage 0 is `depth` iterations
-// ahead, in copies of its buffers. One barrier an iteration does: behind it, what F(k) wrote has
-// arrived everywhere, and nobody reads the copy of iteration k - 1 any more.
-//     for k in 8 {software_pipeline = 3} { alloc A { F(k) {pipeline_stage = 0}  C(k) {pipeline_stage = 2} } }
-// ~>  alloc A { for p in 2 unrolled { if p < 8 { F(p) {async = 1, async_commit = 1} } }
-//       for k in 8 { if k + 2 < 8 { F(k + 2) {async_wait = 1, sync = 1, async = 1, ahead = 1} }  C(k) } }
+// Fetches into shared memory run iterations ahead of what is computed with them.
+// Before: stages of an iteration follow each other. After: stage 0 is ahead, in copies of what it
+// stores. One barrier an iteration: behind it, what was fetched for k has arrived everywhere, and
+// nobody reads the copy of k - 1 any more. (for t: over threads, of stages 0 and 2.)
+//     for k in 8 {software_pipeline = 3} { alloc T { for t .. { T[t] = A[k, t] }  for t .. {S} } }
+// ~>  alloc T { for p in 2 .. { for t .. {async = 1, ..} { if p < 8 { T[p % 3, t] = A[p, t] } } }
+//       for k .. { for t .. {sync = 1, ..} { if k + 2 < 8 { T[(k + 2) % 3, t] = .. } }  .. } }
 #include "codegen/lower/analysis/kernel.h"
-#include "codegen/lower/analysis/queries.h"
+#include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/passes.h"
 
 #include <algorithm>

@@ -1,13 +1,13 @@
 // Intermediates get their Allocs, and the scope that follows from the place.
-// Before: the program has no Allocs. After: what begins inside of a thread's iteration is local; inside
-// of a block shared, or one tile per thread if it was declared local; elsewhere global. What
+// Before: the program has no Allocs. After: what begins inside of a thread's iteration is local;
+// inside of a block shared, or one tile per thread if it was declared local; elsewhere global. What
 // storage_align and swizzle have asked of a block is an attribute of the loop around the Alloc.
-//     for b in 8 bind(block.x) { for t in 32 bind(thread.x) { block "T" [..] {swizzle_0 = 128} { T[..] = A[..] } }
-//                                for t in 32 bind(thread.x) { block "B" [..] { B[..] = T[..] } } }
-// ~>  for b in 8 bind(block.x) {swizzle_2 = 128} { alloc T { .. } }          T, the buffer 2, is shared
+//     for b in 8 bind(block.x) {
+//       for t in 32 bind(thread.x) { block "T" [..] {swizzle_0 = 128} { T[..] = A[..] } }  .. }
+// ~>  for b in 8 bind(block.x) {swizzle_2 = 128} { alloc T { .. } }      T, buffer 2, is now shared
 #include "codegen/gpu_storage.h"
 #include "codegen/lower/analysis/alloc_points.h"
-#include "codegen/lower/analysis/queries.h"
+#include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/passes.h"
 #include "ir/thread_axis.h"
 
@@ -35,10 +35,12 @@ std::vector<Attr> layout_attrs(IrBuilder& b, const Block& block, std::size_t w) 
   const BufferId id = block.writes[w].buffer;
   const std::string number = std::to_string(w);
   const auto add = [&](std::string_view prefix, int64_t value) {
-    out.push_back({b.copy(std::string_view(std::string(prefix) + std::to_string(id.value))), value});
+    const std::string key = std::string(prefix) + std::to_string(id.value);
+    out.push_back({b.copy(std::string_view(key)), value});
   };
   // Only the last dimension can be padded: strides of the axes outside of the last but one follow.
-  const std::string at = number + "_" + std::to_string(static_cast<int>(b.buffer(id).shape.size()) - 2);
+  const int rank = static_cast<int>(b.buffer(id).shape.size());
+  const std::string at = number + "_" + std::to_string(rank - 2);
   if (const std::optional<int64_t> factor = attr_of(block, "align_factor_" + at)) {
     add(kAlignAttr, *factor << 32 | attr_of(block, "align_offset_" + at).value_or(0));
   }

@@ -1,7 +1,7 @@
 #include "codegen/lower/gpu/reduction_site.h"
 
 #include "codegen/lower/analysis/kernel.h"
-#include "codegen/lower/analysis/queries.h"
+#include "codegen/lower/analysis/statements.h"
 #include "ir/analysis/region.h"
 
 #include <algorithm>
@@ -89,7 +89,8 @@ std::vector<Stmt> shuffle_rounds(IrBuilder& b, const ReductionSite& site, const 
   for (int64_t step = width / 2; step > 0; step /= 2) {
     const Expr takes = b.lt(b.floormod(lane, b.int_imm(width)), b.int_imm(step));
     const Stmt body = b.if_then(takes, combine({lane}, {b.add(lane, b.int_imm(step))}));
-    out.push_back(nest_at(b, site, name + "_shuffle", body, site.threads, Attr{kShuffleAttr, step}));
+    out.push_back(
+        nest_at(b, site, name + "_shuffle", body, site.threads, Attr{kShuffleAttr, step}));
   }
   return out;
 }

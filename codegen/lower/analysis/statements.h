@@ -1,6 +1,6 @@
 // Questions about statements, and small rewrites of them, that several passes share.
-#ifndef PRUNERC_CODEGEN_LOWER_ANALYSIS_QUERIES_H_
-#define PRUNERC_CODEGEN_LOWER_ANALYSIS_QUERIES_H_
+#ifndef PRUNERC_CODEGEN_LOWER_ANALYSIS_STATEMENTS_H_
+#define PRUNERC_CODEGEN_LOWER_ANALYSIS_STATEMENTS_H_
 
 #include "ir/builder.h"
 #include "ir/map.h"
@@ -80,4 +80,4 @@ std::vector<ir::Expr> concat(std::vector<ir::Expr> a, std::span<const ir::Expr> 
 
 }  // namespace prunerc::codegen
 
-#endif  // PRUNERC_CODEGEN_LOWER_ANALYSIS_QUERIES_H_
+#endif  // PRUNERC_CODEGEN_LOWER_ANALYSIS_STATEMENTS_H_

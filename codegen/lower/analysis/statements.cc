@@ -1,4 +1,4 @@
-#include "codegen/lower/analysis/queries.h"
+#include "codegen/lower/analysis/statements.h"
 
 #include <algorithm>
 
