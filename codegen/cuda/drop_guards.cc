@@ -34,18 +34,18 @@ using namespace ir;
 constexpr ProveOptions kEffort = {.max_points = 4096};
 
 // A store into registers, with what stands between the registers' Alloc and it.
-struct Setting {
+struct GuardedStore {
   const Store* store;
   std::vector<const Loop*> loops;
   std::vector<Expr> guards;
 };
 
-class Settings {
+class RegisterStores {
  public:
-  Settings(const IrBuilder& b, const Alloc& alloc) : b_(b), buffer_(alloc.buffer) {
+  RegisterStores(const IrBuilder& b, const Alloc& alloc) : b_(b), buffer_(alloc.buffer) {
     if (b.buffer(buffer_).scope == Scope::kLocal) find(alloc.body);
   }
-  const std::vector<Setting>& all() const { return all_; }
+  const std::vector<GuardedStore>& all() const { return all_; }
   /// False if a tensor instruction may set an element as well.
   bool known() const { return known_; }
 
@@ -74,7 +74,7 @@ class Settings {
 
   const IrBuilder& b_;
   BufferId buffer_;
-  std::vector<Setting> all_;
+  std::vector<GuardedStore> all_;
   std::vector<const Loop*> loops_;
   std::vector<Expr> guards_;
   bool known_ = true;
@@ -97,7 +97,7 @@ class RegisterGuards {
       ranges_.bind(loop->var, loop->extent);
     }
     if (const Alloc* alloc = s.as<Alloc>()) {
-      settings_.emplace(alloc->buffer, Settings(b_, *alloc));
+      stores_.emplace(alloc->buffer, RegisterStores(b_, *alloc));
       outside_.emplace(alloc->buffer, ranges_);
     }
     Stmt r = s;
@@ -151,15 +151,15 @@ class RegisterGuards {
   }
 
   bool is_dead_store(Expr fails, const Store& store) {
-    const auto found = settings_.find(store.buffer);
-    if (found == settings_.end() || !found->second.known() || found->second.all().empty()) {
+    const auto found = stores_.find(store.buffer);
+    if (found == stores_.end() || !found->second.known() || found->second.all().empty()) {
       return false;
     }
-    const std::vector<Setting>& all = found->second.all();
-    return std::all_of(all.begin(), all.end(), [&](const Setting& mine) {
+    const std::vector<GuardedStore>& all = found->second.all();
+    return std::all_of(all.begin(), all.end(), [&](const GuardedStore& mine) {
       if (mine.store != &store) return true;
       const Touch from = touch(mine, {fails}, 0);
-      return std::all_of(all.begin(), all.end(), [&](const Setting& other) {
+      return std::all_of(all.begin(), all.end(), [&](const GuardedStore& other) {
         return share_element(from, touch(other, other.guards, 1), PointOrder::kBefore,
                              outside_.at(store.buffer), kEffort) == Proof::kNo;
       });
@@ -168,13 +168,13 @@ class RegisterGuards {
 
   // The elements that are set where the conditions hold. All of those with `rank` 0 come before all
   // of those with 1: the question is about every pair.
-  Touch touch(const Setting& setting, std::vector<Expr> conditions, int64_t rank) {
+  Touch touch(const GuardedStore& stored, std::vector<Expr> conditions, int64_t rank) {
     Touch out{
-        {{order_[rank], b_.int_imm(2)}}, {}, std::move(conditions), {setting.store->buffer, {}}};
+        {{order_[rank], b_.int_imm(2)}}, {}, std::move(conditions), {stored.store->buffer, {}}};
     out.conditions.push_back(b_.le(order_[rank], b_.int_imm(rank)));
     out.conditions.push_back(b_.le(b_.int_imm(rank), order_[rank]));
-    for (const Loop* loop : setting.loops) out.inner.push_back({loop->var, loop->extent});
-    for (Expr index : setting.store->indices) out.region.box.push_back({index, b_.int_imm(1)});
+    for (const Loop* loop : stored.loops) out.inner.push_back({loop->var, loop->extent});
+    for (Expr index : stored.store->indices) out.region.box.push_back({index, b_.int_imm(1)});
     return out;
   }
 
@@ -222,7 +222,7 @@ class RegisterGuards {
   IrBuilder b_;
   VarRanges ranges_;
   const Var* order_[2] = {};
-  std::map<BufferId, Settings> settings_;
+  std::map<BufferId, RegisterStores> stores_;
   std::map<BufferId, VarRanges> outside_;  // ranges around the Alloc
 };
 

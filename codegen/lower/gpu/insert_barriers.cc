@@ -55,14 +55,14 @@ class Barriers {
     const Loop* loop = s.as<Loop>();
     if (!has_thread_loop(s) || (loop != nullptr && is_phase(*loop))) return true;
     if (loop == nullptr) return false;
-    const auto [it, is_new] = quiet_.emplace(s.node(), false);
-    if (is_new) it->second = is_quiet(*loop);
-    return quiet_.at(s.node());
+    const auto [it, is_new] = independent_.emplace(s.node(), false);
+    if (is_new) it->second = has_independent_iterations(*loop);
+    return independent_.at(s.node());
   }
 
   // Do the iterations of a loop around phases leave each other alone? They do if nothing that they
   // write is read and each element is written once: threads that fetch a tile in several rounds.
-  bool is_quiet(const Loop& loop) {
+  bool has_independent_iterations(const Loop& loop) {
     std::vector<Touch> writes;
     Touch here;
     if (!collect(Stmt(&loop), &here, &writes)) return false;
@@ -247,7 +247,7 @@ class Barriers {
   Touched ahead_;  // by fetches for later iterations
   bool is_ahead_ = false;
   std::set<const StmtNode*> synced_;
-  std::map<const StmtNode*, bool> quiet_;
+  std::map<const StmtNode*, bool> independent_;
   VarRanges ranges_;
   std::set<VarId> lanes_;  // of thread loops that hold phases
   int num_divergent_ = 0;
