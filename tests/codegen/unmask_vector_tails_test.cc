@@ -1,4 +1,4 @@
-// Tails of tiles: all lanes of a vector run where what the spare ones write is read by nobody.
+// Tails of tiles: all lanes of a vector run where what the masked ones would write is dead.
 #include "codegen/lower/passes.h"
 #include "codegen/pipeline.h"
 #include "ir/printer.h"
@@ -17,7 +17,7 @@ using namespace ir;       // NOLINT: a test
 using namespace testing;  // NOLINT: a test
 using schedule::Int;
 
-Program filled(const Program& program) {
+Program unmasked(const Program& program) {
   const Result<Program> out = codegen::unmask_vector_tails(program, *target_from_string("cpu"));
   REQUIRE_OK(out);
   return *out;
@@ -72,8 +72,8 @@ schedule::Schedule tiled(const Program& base, Rng& rng) {
 
 bool unchanged(const std::string& text) {
   const Program program = parse_or_die(text);
-  INFO(print(filled(program)));
-  return print(filled(program)) == print(program);
+  INFO(print(unmasked(program)));
+  return print(unmasked(program)) == print(program);
 }
 
 // A program whose tail is what `body` makes of it.
@@ -108,20 +108,20 @@ TEST_CASE("tiles of any size and their tails compute what the interpreter comput
         codegen::lower_cpu(scheduled, target,
                            {.max_optional_passes = -1, .disabled = disabled, .times = nullptr})
             .value();
-    const Program after = filled(before);
+    const Program after = unmasked(before);
     INFO("seed " << seed << "\n" << print(scheduled) << print(after));
     CHECK(first_difference(expected, interpret_or_die(after, inputs)) == "");
     REQUIRE(compare_with_interpreter(base, scheduled, seed) == "");
     ++cases;
     changed += print(before) == print(after) ? 0 : 1;
   }
-  // Most tails that lowering does not cut off are filled.
+  // Most tails that lowering does not cut off are unmasked.
   CHECK(changed * 3 > cases);
 }
 
-TEST_CASE("spare lanes run without conditions") {
+TEST_CASE("dead lanes run without conditions") {
   const Program program =
-      filled(parse_or_die(tail("for i in 16 @L0 vectorized { if i < 12 { T[i] = 0f32 } } "
+      unmasked(parse_or_die(tail("for i in 16 @L0 vectorized { if i < 12 { T[i] = 0f32 } } "
                                "for k in 8 @L1 { for i in 16 @L2 vectorized { if i < 12 { T[i] = "
                                "T[i] + X[k]*X[k + i] } } } " +
                                kRead)));
@@ -135,16 +135,16 @@ TEST_CASE("spare lanes run without conditions") {
   CHECK(first > text.find("X[k"));
 }
 
-TEST_CASE("what a spare lane may not load is zero") {
-  const Program program = filled(parse_or_die(
+TEST_CASE("what a dead lane may not load is zero") {
+  const Program program = unmasked(parse_or_die(
       tail("for i in 16 @L0 vectorized { if i < 12 { T[i] = X[i*3] + X[i] } } " + kRead)));
   const std::string text = print(program);
   INFO(text);
   CHECK(text.find("T[i] = select(i < 12, X[i*3], 0f32) + X[i]") != std::string::npos);
 }
 
-TEST_CASE("a vector that is spare as a whole does not run") {
-  const Program program = filled(parse_or_die(
+TEST_CASE("a vector that is dead as a whole does not run") {
+  const Program program = unmasked(parse_or_die(
       tail("for v in 2 @L0 unrolled { for i in 16 @L1 vectorized { if v*16 + i < 12 { "
            "T[v*16 + i] = X[i] } } } for i in 32 @L2 vectorized { if i < 12 { Y[i] = T[i] } }",
            32)));
@@ -233,11 +233,11 @@ program p(X: f32[40]) -> (Y: f32[12]) {
                      kRead)));
 }
 
-TEST_CASE("what other vectors have written is no spare lane's to read") {
+TEST_CASE("what other vectors have written is no dead lane's to read") {
   for (const char* const write : {"for v in 2 @L0 unrolled { for i in 8 @L1 vectorized { if v*8 + "
                                   "i < 7 { T[v*8 + i] = X[i] } } }",
                                   "for i in 14 @L0 vectorized { if i < 7 { T[i] = X[i] } }"}) {
-    const std::string text = print(filled(
+    const std::string text = print(unmasked(
         parse_or_die(tail(std::string(write) +
                           " alloc U { for j in 16 @L2 vectorized { if j < 7 { U[j] = T[j] } } "
                           "for k in 16 @L3 vectorized { if k < 7 { Y[k] = U[k] } } }"))));
@@ -258,7 +258,7 @@ TEST_CASE("an intermediate that cannot be filled leaves the one around it alone"
 
 TEST_CASE("a load that only some lanes come to keeps its condition") {
   const std::string text =
-      print(filled(parse_or_die(tail("for k in 8 @L2 { for i in 16 @L0 vectorized { if i < 12 { "
+      print(unmasked(parse_or_die(tail("for k in 8 @L2 { for i in 16 @L0 vectorized { if i < 12 { "
                                      "T[i] = select(i < 3 || 9 < i, X[k*6], 0f32) } } } " +
                                      kRead))));
   INFO(text);
@@ -274,7 +274,7 @@ program p(Q: i32[12]) -> (Y: i32[12]) {
     for i in 16 @L1 vectorized { if i < 12 { Y[i] = T[i] } }
   }
 })";
-  const std::string after = print(filled(parse_or_die(text)));
+  const std::string after = print(unmasked(parse_or_die(text)));
   INFO(after);
   CHECK(after.find("T[i] = select(i < 12, 7i32 // Q[i], 0i32)") != std::string::npos);
 }
