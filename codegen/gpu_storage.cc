@@ -13,6 +13,15 @@ namespace prunerc::codegen {
 
 using namespace ir;
 
+std::optional<BufferId> buffer_named_by(const Attr& attr, std::string_view prefix) {
+  if (!attr.key.starts_with(prefix)) return std::nullopt;
+  const std::string_view number = attr.key.substr(prefix.size());
+  int32_t id = 0;
+  const char* const end = number.data() + number.size();
+  const auto read = std::from_chars(number.data(), end, id);
+  return read.ec == std::errc() && read.ptr == end ? std::optional(BufferId(id)) : std::nullopt;
+}
+
 Result<std::map<BufferId, int64_t>> find_swizzles(const Program& lowered) {
   std::map<BufferId, int64_t> out;
   walk(
@@ -21,11 +30,8 @@ Result<std::map<BufferId, int64_t>> find_swizzles(const Program& lowered) {
         const Loop* loop = s.as<Loop>();
         if (loop == nullptr) return true;
         for (const Attr& attr : loop->attrs) {
-          if (attr.key.substr(0, kSwizzleAttr.size()) != kSwizzleAttr) continue;
-          const std::string_view number = attr.key.substr(kSwizzleAttr.size());
-          uint32_t id = 0;
-          std::from_chars(number.data(), number.data() + number.size(), id);
-          if (lowered.buffer(BufferId(id)).scope == Scope::kShared) out[BufferId(id)] = attr.value;
+          const std::optional<BufferId> id = buffer_named_by(attr, kSwizzleAttr);
+          if (id && lowered.buffer(*id).scope == Scope::kShared) out[*id] = attr.value;
         }
         return true;
       },

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 
@@ -16,8 +17,12 @@ namespace prunerc::codegen {
 inline constexpr int64_t kSharedAlignment = 128;  // one row of all banks
 inline constexpr int64_t kGlobalAlignment = 256;  // what the driver's allocations have
 
-/// `swizzle_<buffer> = bytes` of a loop around the Alloc of a shared buffer.
+/// Of the loop around the Alloc of a shared buffer, followed by the buffer's number: bytes of a
+/// swizzle; factor << 32 | offset of the stride of its rows.
 inline constexpr std::string_view kSwizzleAttr = "swizzle_";
+inline constexpr std::string_view kAlignAttr = "align_";
+/// The buffer whose number follows the prefix, if the attribute is of that form.
+std::optional<ir::BufferId> buffer_named_by(const ir::Attr& attr, std::string_view prefix);
 /// Bytes that every swizzle keeps together.
 inline constexpr int64_t kSwizzlePiece = 16;
 

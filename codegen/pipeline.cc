@@ -1,7 +1,6 @@
 #include "codegen/pipeline.h"
 
-#include "codegen/lower/gpu.h"
-#include "codegen/lower/lower.h"
+#include "codegen/lower/passes.h"
 #include "ir/printer.h"
 #include "ir/support/options.h"
 #include "ir/verify.h"
@@ -14,45 +13,52 @@
 namespace prunerc::codegen {
 namespace {
 
-constexpr Pass kCpuPasses[] = {
-    {"init", lower_init, true},
-    {"place", place_buffers, true},
-    {"blocks", lower_blocks, true},
-    {"compact", compact_buffers, false},
-    {"privatize", privatize_reductions, false},
-    {"guards", hoist_guards, false},
-    {"tiles", unroll_tiles, false},
-    {"simplify", simplify_lowered, false},
-    {"lanes", fill_lanes, false},
-};
+constexpr bool kRequired = true;
+constexpr bool kOptional = false;
+
+// A pass is called as its function is; so is its file (tests/codegen/pipeline_test.cc).
+#define PRUNERC_PASS(function, required) \
+  { #function, function, required }
 
 // clang-format off
+constexpr Pass kCpuPasses[] = {
+    PRUNERC_PASS(lower_init,                    kRequired),
+    PRUNERC_PASS(place_allocs,                  kRequired),
+    PRUNERC_PASS(lower_blocks,                  kRequired),
+    PRUNERC_PASS(compact_buffers,               kOptional),
+    PRUNERC_PASS(privatize_reductions,          kOptional),
+    PRUNERC_PASS(hoist_guards,                  kOptional),
+    PRUNERC_PASS(unroll_register_tiles,         kOptional),
+    PRUNERC_PASS(simplify_expressions,          kOptional),
+    PRUNERC_PASS(unmask_vector_tails,           kOptional),
+};
+
 constexpr Pass kGpuPasses[] = {
-    {"owners", check_owners, true},
-    {"cross_thread", lower_cross_thread, true},
-    {"init", lower_init, true},
-    {"threads", distribute_threads, true},
-    {"place", place_gpu_buffers, true},
-    {"blocks", lower_blocks, true},
-    {"registers", compact_registers, false},
-    {"compact", compact_buffers, false},
-    {"align", align_shared, false},
-    {"fragments", spread_fragments, true},
-    {"rings", lower_rings, true},
-    {"pipelines", lower_pipelines, false},
-    {"uniform", lower_uniform_stores, true},
-    {"simplify", simplify_lowered, false},
-    {"barriers", insert_barriers, true},
+    PRUNERC_PASS(check_register_ownership,      kRequired),
+    PRUNERC_PASS(lower_cross_thread_reductions, kRequired),
+    PRUNERC_PASS(lower_init,                    kRequired),
+    PRUNERC_PASS(distribute_thread_loops,       kRequired),
+    PRUNERC_PASS(place_gpu_allocs,              kRequired),
+    PRUNERC_PASS(lower_blocks,                  kRequired),
+    PRUNERC_PASS(compact_registers,             kOptional),
+    PRUNERC_PASS(compact_buffers,               kOptional),
+    PRUNERC_PASS(pad_shared_rows,               kOptional),
+    PRUNERC_PASS(distribute_fragments,          kRequired),
+    PRUNERC_PASS(multibuffer_bulk_copies,       kRequired),
+    PRUNERC_PASS(pipeline_loops,                kOptional),
+    PRUNERC_PASS(guard_uniform_stores,          kRequired),
+    PRUNERC_PASS(simplify_expressions,          kOptional),
+    PRUNERC_PASS(insert_barriers,               kRequired),
 };
 // clang-format on
+#undef PRUNERC_PASS
 
 void dump(const std::string& name, const ir::Program& before, const ir::Program& after) {
   const bool unchanged = before.root().is(after.root());
   write_dump(unchanged ? name + " (unchanged)" : name, unchanged ? "" : ir::print(after));
 }
 
-// Every pass runs in here: what it made is verified, its time taken, its program dumped if asked
-// for.
+// Every pass runs in here: its time is taken, its program dumped if asked for, and verified.
 Result<ir::Program> run_pass(const Pass& pass, const ir::Program& program, const ir::Target& target,
                              const PipelineOptions& options) {
   const auto start = std::chrono::steady_clock::now();
@@ -61,7 +67,7 @@ Result<ir::Program> run_pass(const Pass& pass, const ir::Program& program, const
   if (options.times != nullptr) options.times->push_back({pass.name, elapsed.count()});
   const std::string name = "after:lower/" + std::string(pass.name);
   if (debug_options().time_passes) {
-    std::fprintf(stderr, "%-24s %8.3f ms\n", name.c_str(), elapsed.count() * 1e-6);
+    std::fprintf(stderr, "%-48s %8.3f ms\n", name.c_str(), elapsed.count() * 1e-6);
   }
   if (debug_options().wants_dump(name)) dump(name, program, result);
   if (const Result<void> sound = ir::verify(result); !sound.ok()) {

@@ -14,8 +14,9 @@
 
 namespace prunerc::codegen {
 
+/// Lists of these are the table of contents of lowering: pipeline.cc.
 struct Pass {
-  std::string_view name;  // "init"; dumped as lower/init
+  std::string_view name;  // of its function and its file; dumped as after:lower/NAME
   Result<ir::Program> (*run)(const ir::Program&, const ir::Target&);
   bool required;  // false: the program is correct without it (bisection and tests leave it out)
 };

@@ -1,7 +1,7 @@
 #include "codegen/races.h"
 
 #include "codegen/gpu_storage.h"
-#include "codegen/lower/kernel.h"
+#include "codegen/lower/analysis/kernel.h"
 #include "codegen/storage_plan.h"
 #include "ir/evaluate_int.h"
 #include "ir/tensor/bulk_copy.h"
@@ -81,7 +81,7 @@ class Replay {
     walk(
         kernel.body,
         [&](Stmt s) {
-          // Tiles of a ring are waited for at mbarriers, by both sides: nobody's race.
+          // Stages of a ring buffer are waited for at mbarriers, by producer and consumer.
           const Loop* loop = s.as<Loop>();
           if (loop != nullptr && is_bulk_copy(*loop)) return false;
           if (const Store* store = s.as<Store>()) written_.insert(store->buffer);

@@ -17,8 +17,8 @@ enum class Place : uint8_t { kStack, kShared, kWorker };
 
 struct Slot {
   Place place = Place::kStack;
-  int64_t offset =
-      0;  // bytes from the start of the part; a multiple of kStorageAlignment; 0 on the stack
+  /// From the start of the part; a multiple of kStorageAlignment; 0 on the stack. Units: bytes.
+  int64_t offset = 0;
   int64_t size_bytes = 0;  // of the buffer itself
   bool operator==(const Slot&) const = default;
 };

@@ -1,7 +1,7 @@
 // Emission of statements and loops.
 #include "codegen/cpu/emitter.h"
-#include "codegen/lower/lanes.h"
-#include "codegen/lower/util.h"
+#include "codegen/lower/analysis/statements.h"
+#include "codegen/lower/analysis/vectorization.h"
 #include "ir/tensor/intrinsic.h"
 #include "ir/visit.h"
 

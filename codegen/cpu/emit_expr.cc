@@ -1,7 +1,7 @@
 // Emission of values.
 #include "codegen/cpu/emitter.h"
 #include "codegen/cpu/vector_math.h"
-#include "codegen/lower/util.h"
+#include "codegen/lower/analysis/statements.h"
 #include "ir/visit.h"
 
 #include <llvm/IR/IRBuilder.h>

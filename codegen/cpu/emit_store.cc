@@ -1,6 +1,6 @@
 // Emission of stores, and of reductions across the lanes of a vectorized loop.
 #include "codegen/cpu/emitter.h"
-#include "codegen/lower/lanes.h"
+#include "codegen/lower/analysis/vectorization.h"
 #include "ir/visit.h"
 
 #include <llvm/IR/IRBuilder.h>

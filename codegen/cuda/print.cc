@@ -1,8 +1,8 @@
 #include "codegen/cuda/print.h"
 
+#include "codegen/cuda/drop_guards.h"
 #include "codegen/cuda/printer.h"
-#include "codegen/lower/gpu.h"
-#include "codegen/lower/util.h"
+#include "codegen/lower/analysis/statements.h"
 #include "codegen/storage_plan.h"
 #include "ir/analysis/simplify.h"
 #include "ir/thread_axis.h"
@@ -130,8 +130,8 @@ void KernelPrinter::declare_arguments(KernelText* out) {
     params +=
         fmt::format("{}const PR_GRID_CONSTANT pr_tensor_map map{}", params.empty() ? "" : ", ", i);
   }
-  // One more row of threads brings what the others compute with.
-  if (!rings_.empty()) ++out->threads[1];
+  // One more row of threads is the producer.
+  if (!ring_buffers_.empty()) ++out->threads[1];
   const int64_t threads = out->threads[0] * out->threads[1] * out->threads[2];
   out_ += fmt::format("PR_KERNEL({}, 1) void {}({}) {{\n", threads, out->name, params);
 }
@@ -141,7 +141,7 @@ Result<std::string> KernelPrinter::print(KernelText* out) {
   PRUNERC_TRY(fragments_, find_fragments(b_, kernel_.body));
   find_unrolled();
   find_lane_dims(kernel_.body);
-  find_rings(kernel_.body);
+  find_ring_buffers(kernel_.body);
   PRUNERC_TRY_VOID(check_specialised());
   if (failed_) return *failed_;
   writes_factors_ = multiplies_in_warpgroups() && stores_swizzled(own_statements());
@@ -163,14 +163,14 @@ Result<std::string> KernelPrinter::print(KernelText* out) {
     if (out->threads[axis] == 1) continue;
     line(fmt::format("const int {} = pr_thread_{}();", kThreadNames[axis], kAxisLetters[axis]));
   }
-  rings_.empty() ? statement(kernel_.body) : both_sides(kernel_.body);
+  ring_buffers_.empty() ? statement(kernel_.body) : both_roles(kernel_.body);
   close();
   if (failed_) return *failed_;
   return std::move(out_);
 }
 
 void KernelPrinter::statement(Stmt s) {
-  if (!s.defined() || failed_ || is_other_side(s)) return;
+  if (!s.defined() || failed_ || belongs_to_other_role(s)) return;
   visit(s, Overload{
                [&](const Seq& n) {
                  for (Stmt child : n.stmts) statement(child);
@@ -194,13 +194,13 @@ void KernelPrinter::meet(const Loop& loop) {
   if (attr_of(loop, kSyncAttr).value_or(0) == 0) return;
   // wgmma reads memory past the way that stores take.
   if (writes_factors_) line("pr_fence_proxy_async();");
-  line(side_ == Side::kCompute ? fmt::format("pr_bar_sync(1, {});", kernel_.num_threads())
-                               : "pr_sync();");
+  line(role_ == Role::kConsumer ? fmt::format("pr_bar_sync(1, {});", kernel_.num_threads())
+                                : "pr_sync();");
 }
 
 void KernelPrinter::loop(const Loop& loop) {
   if (is_bulk_copy(loop)) return bulk_loop(loop);
-  if (side_ != Side::kBring) meet(loop);
+  if (role_ != Role::kProducer) meet(loop);
   const bool opens = !in_products_ && is_product_nest(Stmt(&loop));
   if (opens) {
     in_products_ = true;
@@ -277,10 +277,10 @@ void KernelPrinter::alloc(const Alloc& alloc) {
   const Buffer& here = buffer(alloc.buffer);
   if (here.scope == Scope::kGlobal) return statement(alloc.body);
   if (here.scope == Scope::kShared) {
-    if (side_ != Side::kBring) declare_shared(alloc.buffer);
+    if (role_ != Role::kProducer) declare_shared(alloc.buffer);
     return statement(alloc.body);
   }
-  if (side_ == Side::kBring) return statement(alloc.body);
+  if (role_ == Role::kProducer) return statement(alloc.body);
   buffers_[alloc.buffer] = fresh("r");
   line("{");
   ++indent_;
@@ -338,7 +338,7 @@ Result<void> check_limits(const KernelText& kernel, const Target& target) {
 }  // namespace
 
 Result<CudaText> print_cuda(const Program& program, const Target& target, std::string_view symbol) {
-  const Program lowered = leave_out_guards(program);
+  const Program lowered = drop_guards(program);
   for (const Buffer& buffer : lowered.buffers()) PRUNERC_TRY_VOID(buffer_bytes(buffer));
   PRUNERC_TRY(const std::vector<Kernel> kernels, find_kernels(lowered));
   CudaText out;

@@ -5,7 +5,7 @@
 
 #include "codegen/artifact.h"
 #include "codegen/gpu_storage.h"
-#include "codegen/lower/kernel.h"
+#include "codegen/lower/analysis/kernel.h"
 #include "ir/program.h"
 #include "ir/support/result.h"
 #include "ir/target.h"

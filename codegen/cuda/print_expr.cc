@@ -1,7 +1,7 @@
 // Values and indices as C++ text.
 #include "codegen/cuda/printer.h"
-#include "codegen/lower/lanes.h"
-#include "codegen/lower/util.h"
+#include "codegen/lower/analysis/statements.h"
+#include "codegen/lower/analysis/vectorization.h"
 #include "ir/analysis/simplify.h"
 
 #include <fmt/format.h>
@@ -307,7 +307,7 @@ Expr KernelPrinter::flat(BufferId id, std::span<const Expr> indices) {
   return simplify(b_, sum, ranges_);
 }
 
-std::string KernelPrinter::plain_index_text(BufferId id, Expr flat_index) {
+std::string KernelPrinter::unswizzled_index_text(BufferId id, Expr flat_index) {
   const bool saved = std::exchange(wide_index_, wide_index_ || is_wide(id));
   const std::string text = index_value(flat_index).text;
   wide_index_ = saved;
@@ -315,7 +315,7 @@ std::string KernelPrinter::plain_index_text(BufferId id, Expr flat_index) {
 }
 
 std::string KernelPrinter::index_text(BufferId id, Expr flat_index) {
-  return swizzled(id, plain_index_text(id, flat_index));
+  return swizzled(id, unswizzled_index_text(id, flat_index));
 }
 
 // Rows as wide as the swizzle follow each other, panel by panel: what TMA and wgmma take, and what
@@ -353,10 +353,10 @@ std::string KernelPrinter::address(BufferId id, Expr flat_index) {
   return fmt::format("{} + {}", buffers_.at(id), index_text(id, flat_index));
 }
 
-std::string KernelPrinter::plain_address(BufferId id, Expr flat_index) {
+std::string KernelPrinter::unswizzled_address(BufferId id, Expr flat_index) {
   const IntImm* constant = flat_index.as<IntImm>();
   if (constant != nullptr && constant->value == 0) return buffers_.at(id);
-  return fmt::format("{} + {}", buffers_.at(id), plain_index_text(id, flat_index));
+  return fmt::format("{} + {}", buffers_.at(id), unswizzled_index_text(id, flat_index));
 }
 
 }  // namespace prunerc::codegen

@@ -1,7 +1,7 @@
 // Registers that live in several thread loops have the thread as leading dimensions. In CUDA each
 // thread has its own, so these dimensions vanish.
 #include "codegen/cuda/printer.h"
-#include "codegen/lower/kernel.h"
+#include "codegen/lower/analysis/kernel.h"
 #include "ir/analysis/prove.h"
 #include "ir/thread_axis.h"
 

@@ -1,7 +1,7 @@
 // Values that travel between the lanes of a warp.
 #include "codegen/cuda/printer.h"
-#include "codegen/lower/kernel.h"
-#include "codegen/lower/util.h"
+#include "codegen/lower/analysis/kernel.h"
+#include "codegen/lower/analysis/statements.h"
 #include "ir/analysis/prove.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// Tensor instructions: their operands are registers of a warp (codegen/lower/fragment.h) or rows in
-// shared memory.
+// Tensor instructions: their operands are registers of a warp (lower/analysis/fragment.h) or rows
+// in shared memory.
 #include "codegen/cuda/printer.h"
 #include "ir/analysis/linear.h"
 #include "ir/analysis/simplify.h"

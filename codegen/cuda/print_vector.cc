@@ -1,7 +1,7 @@
 // Accesses of several elements at once.
 #include "codegen/cuda/printer.h"
-#include "codegen/lower/lanes.h"
-#include "codegen/lower/util.h"
+#include "codegen/lower/analysis/statements.h"
+#include "codegen/lower/analysis/vectorization.h"
 #include "ir/analysis/linear.h"
 #include "ir/analysis/simplify.h"
 #include "ir/map.h"
@@ -35,8 +35,8 @@ std::optional<Expr> KernelPrinter::lane_base(BufferId id, std::span<const Expr> 
     const bool lane = std::any_of(term.factors().begin(), term.factors().end(),
                                   [&](Expr atom) { return mentions(atom, loop.var->id); });
     if (!lane) continue;
-    const bool plain = term.degree == 1 && term.coef == 1 && term.atoms[0].as<Var>() != nullptr;
-    if (!plain || found) return std::nullopt;
+    const bool is_index = term.degree == 1 && term.coef == 1 && term.atoms[0].as<Var>() != nullptr;
+    if (!is_index || found) return std::nullopt;
     found = true;
     base = base - Linear::of(term);
   }

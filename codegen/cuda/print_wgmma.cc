@@ -1,7 +1,7 @@
 // Products of a warpgroup: sums in the registers of its 128 threads, factors in swizzled shared
 // memory, named by descriptors.
 #include "codegen/cuda/printer.h"
-#include "codegen/lower/util.h"
+#include "codegen/lower/analysis/statements.h"
 #include "ir/analysis/linear.h"
 
 #include <fmt/format.h>
@@ -49,17 +49,10 @@ bool KernelPrinter::is_product_nest(Stmt s) const {
 }
 
 bool KernelPrinter::multiplies_in_warpgroups() const {
-  bool found = false;
-  walk(
-      kernel_.body,
-      [&](Stmt s) {
-        const Loop* loop = s.as<Loop>();
-        const TensorIntrinsic* intrinsic = loop != nullptr ? warp_intrinsic(*loop) : nullptr;
-        found = found || (intrinsic != nullptr && is_wgmma(*intrinsic));
-        return !found;
-      },
-      [](Expr) {});
-  return found;
+  return any_loop(kernel_.body, [](const Loop& loop) {
+    const TensorIntrinsic* intrinsic = warp_intrinsic(loop);
+    return intrinsic != nullptr && is_wgmma(*intrinsic);
+  });
 }
 
 bool KernelPrinter::stores_swizzled(Stmt s) const {
@@ -101,7 +94,7 @@ std::optional<KernelPrinter::Factor> KernelPrinter::factor(const TensorMatch::Op
   // Where bytes lie follows from their address: descriptors are made of addresses without swizzle.
   const int64_t lead = by_k ? kUnusedLead : rows * bytes;
   return Factor{fmt::format("pr_wgmma_desc({}, {}, {}, {})",
-                            plain_address(at.buffer, flat(at.buffer, at.base)), lead,
+                            unswizzled_address(at.buffer, flat(at.buffer, at.base)), lead,
                             kSwizzleRows * bytes, bytes),
                 by_other};
 }

@@ -3,7 +3,7 @@
 #define PRUNERC_CODEGEN_CUDA_PRINTER_H_
 
 #include "codegen/cuda/print.h"
-#include "codegen/lower/fragment.h"
+#include "codegen/lower/analysis/fragment.h"
 #include "ir/analysis/interval.h"
 #include "ir/builder.h"
 #include "ir/tensor/bulk_copy.h"
@@ -107,15 +107,15 @@ class KernelPrinter {
                                int64_t extent);
   void warpgroup_product(const ir::TensorIntrinsic& intrinsic, const ir::TensorMatch& match);
 
-  // Rings (print_ring.cc).
-  enum class Side : uint8_t { kAll, kBring, kCompute };
-  struct Ring {
+  // Ring buffers, filled by a producer and emptied by a consumer (print_warp_specialized.cc).
+  enum class Role : uint8_t { kBoth, kProducer, kConsumer };
+  struct RingBuffer {
     std::string name;
-    int64_t places = 1, bytes = 0;  // of all tiles of one place
-    int64_t offset = 0;             // of the mbarriers
+    int64_t num_stages = 1, bytes = 0;  // of all tiles of one stage
+    int64_t offset = 0;                 // of the mbarriers
     std::set<ir::BufferId> buffers;
     bool is_read_by_threads = false;
-    mutable std::string at;  // the place of the iteration at hand
+    mutable std::string stage;  // of the iteration at hand
   };
   struct BulkLoad {
     ir::BulkCopy copy;
@@ -123,13 +123,13 @@ class KernelPrinter {
     std::ptrdiff_t map = 0;
   };
   ir::Stmt own_statements();
-  void find_rings(ir::Stmt s);
+  void find_ring_buffers(ir::Stmt s);
   void note_bulk_copy(const ir::Loop& loop);
-  bool is_read_by_threads(const Ring& ring, ir::Stmt s) const;
+  bool is_read_by_threads(const RingBuffer& ring, ir::Stmt s) const;
   void place_mbarriers(KernelText* out);
   void begin_mbarriers();
-  void both_sides(ir::Stmt body);
-  bool is_other_side(ir::Stmt s) const;
+  void both_roles(ir::Stmt body);
+  bool belongs_to_other_role(ir::Stmt s) const;
   void loop_body(const ir::Loop& loop);
   void bulk_loop(const ir::Loop& loop);
   Result<void> check_specialised() const;
@@ -160,9 +160,9 @@ class KernelPrinter {
   std::string swizzled(ir::BufferId id, const std::string& index) const;
   std::string element(ir::BufferId id, std::span<const ir::Expr> indices);
   std::string address(ir::BufferId id, ir::Expr flat_index);
-  /// Of what is there before the swizzle.
-  std::string plain_address(ir::BufferId id, ir::Expr flat_index);
-  std::string plain_index_text(ir::BufferId id, ir::Expr flat_index);
+  /// Before the swizzle moves it.
+  std::string unswizzled_address(ir::BufferId id, ir::Expr flat_index);
+  std::string unswizzled_index_text(ir::BufferId id, ir::Expr flat_index);
   std::string index_text(ir::BufferId id, ir::Expr flat_index);
   const ir::Buffer& buffer(ir::BufferId id) const { return b_.buffer(id); }
   bool is_wide(ir::BufferId id) const;
@@ -186,12 +186,12 @@ class KernelPrinter {
   Fragments fragments_;
   const ir::Var* lane_ = nullptr;  // of thread.x, where one is open
   ir::Expr register_;              // of the fragment at hand
-  std::map<ir::LoopId, Ring> rings_;
+  std::map<ir::LoopId, RingBuffer> ring_buffers_;
   std::map<ir::LoopId, BulkLoad> loads_;
   std::vector<KernelMap> maps_;
-  Ring* open_ring_ = nullptr;           // while finding rings
-  const Ring* current_ring_ = nullptr;  // while printing
-  Side side_ = Side::kAll;
+  RingBuffer* open_ring_ = nullptr;           // while finding ring buffers
+  const RingBuffer* current_ring_ = nullptr;  // while printing
+  Role role_ = Role::kBoth;
   bool in_products_ = false;     // of a warpgroup
   bool writes_factors_ = false;  // threads write what wgmma reads
   int64_t unroll_limit_ = 0;     // statements and conditions of a loop, in all its copies

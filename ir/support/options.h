@@ -19,7 +19,7 @@ struct DebugOptions {
   bool time_passes = false;
   int64_t max_optional_passes = -1;  // negative: no limit
 
-  /// Whether "after:lower/init" (say) is asked for, by its name or by "after:lower/*".
+  /// Whether "after:lower/lower_init" (say) is asked for, by its name or by "after:lower/*".
   bool wants_dump(std::string_view item) const;
 };
 

@@ -1,4 +1,4 @@
-// Hopper's path from schedules: wgmma, TMA, rings of mbarriers, a row of threads that brings tiles.
+// Hopper's path from schedules: wgmma, TMA, ring buffers with mbarriers, producer and consumer.
 #include "codegen/codegen.h"
 #include "codegen/cuda/nvrtc.h"
 #include "ir/parser.h"
@@ -56,7 +56,7 @@ TEST_CASE("threads that write factors of wgmma pass a fence before each barrier"
   CHECK(count(text, "pr_fence_proxy_async();\n") == 2);
 }
 
-TEST_CASE("a ring is brought by one row of threads and emptied by the others") {
+TEST_CASE("a ring buffer is filled by a producer and emptied by a consumer") {
   const codegen::Artifact source = source_of("matmul_wgmma_tma");
   const std::string& text = source.bytes;
   CHECK(count(text, "PR_KERNEL(384, 1)") == 1);
@@ -113,7 +113,7 @@ TEST_CASE("programs for Hopper compile without spills, and no wgmma waits for an
   }
 }
 
-// A mistake in the waits of a ring. What is replaced, by what, and how often it is there.
+// A mistake in the waits of a ring buffer. What is replaced, by what, and how often it is there.
 struct TextBug {
   const char* name;
   const char* from;
@@ -126,7 +126,7 @@ std::string first_replaced(std::string text, const TextBug& bug) {
   return text.replace(at, std::string_view(bug.from).size(), bug.to);
 }
 
-TEST_CASE("mistakes in the waits of a ring are noticed") {
+TEST_CASE("mistakes in the waits of a ring buffer are noticed") {
   const TextBug bugs[] = {
       {"no wait for a free place", "pr_mbar_wait(empty0 + at0, phase0 >> at0 & 1);", ""},
       {"no wait for a full place", "pr_mbar_wait(full0 + at1, phase0 >> at1 & 1);", ""},
@@ -193,14 +193,14 @@ Result<codegen::Artifact> print(const std::string& text,
   return codegen::print_cuda_artifact(parse_or_die(text), gpu_target(target));
 }
 
-TEST_CASE("a ring may have one place") { REQUIRE_OK(print(kProduct)); }
+TEST_CASE("a ring buffer may have one stage") { REQUIRE_OK(print(kProduct)); }
 
 TEST_CASE("wgmma is refused before sm_90a, and on factors that lie otherwise") {
   CHECK_DIAG(print(kProduct, "cuda-host:sm_80"), TensorTarget);
   CHECK_DIAG(print(replaced(kProduct, " {swizzle_0 = 128}", "")), TensorTarget);
 }
 
-TEST_CASE("bulk copies are refused where no ring can hold them") {
+TEST_CASE("bulk copies are refused where no ring buffer can hold them") {
   CHECK_DIAG(print(replaced(kProduct, "for k in 1 {", "for k in 1 bind(thread.z) {")),
              ThreadKernel);
   CHECK_DIAG(print(replaced(kProduct, "S[v, x] = A[v, x]", "S[v, x] = A[v, x] + 1f16")), BulkForm);

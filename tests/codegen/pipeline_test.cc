@@ -7,6 +7,12 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <regex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -58,6 +64,34 @@ TEST_CASE("optional passes are left out by name and by number") {
   const std::string_view disabled[] = {"first"};
   CHECK(names({.max_optional_passes = -1, .disabled = disabled, .times = nullptr}) ==
         "second third ");
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+TEST_CASE("a pass, its function and its file have one name; what both lists have is in common/") {
+  std::map<std::string, std::set<std::string>> folders;
+  for (const codegen::Pass& pass : codegen::cpu_passes()) {
+    folders[std::string(pass.name)].insert("cpu");
+  }
+  for (const codegen::Pass& pass : codegen::gpu_passes()) {
+    folders[std::string(pass.name)].insert("gpu");
+  }
+  for (const auto& [name, users] : folders) {
+    const std::string folder = users.size() == 2 ? "common" : *users.begin();
+    const std::string text = read_file("codegen/lower/" + folder + "/" + name + ".cc");
+    INFO(folder << "/" << name << ".cc");
+    // A sentence, what holds before and after, a picture; then the code.
+    const std::string comment = text.substr(0, text.find("#include"));
+    const auto num_lines = std::count(comment.begin(), comment.end(), '\n');
+    CHECK((num_lines >= 2 && num_lines <= 8));
+    for (const char* part : {"Before", "After", "\n//     "}) {
+      CHECK(comment.find(part) != std::string::npos);
+    }
+    CHECK(std::regex_search(text, std::regex("\nResult<(ir::)?Program> " + name + "\\(const")));
+  }
 }
 
 }  // namespace

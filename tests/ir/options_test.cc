@@ -23,19 +23,19 @@ TEST_CASE("debugging switches are off unless set") {
   CHECK(options->dump.empty());
   CHECK_FALSE(options->time_passes);
   CHECK(options->max_optional_passes < 0);
-  CHECK_FALSE(options->wants_dump("after:lower/init"));
+  CHECK_FALSE(options->wants_dump("after:lower/lower_init"));
 }
 
 TEST_CASE("dump items name a pass, all passes, or a form of the code") {
-  const Result<DebugOptions> one = parsed({{"PRUNERC_DUMP", "after:lower/init,asm"}});
+  const Result<DebugOptions> one = parsed({{"PRUNERC_DUMP", "after:lower/lower_init,asm"}});
   REQUIRE_OK(one);
-  CHECK(one->wants_dump("after:lower/init"));
-  CHECK_FALSE(one->wants_dump("after:lower/place"));
+  CHECK(one->wants_dump("after:lower/lower_init"));
+  CHECK_FALSE(one->wants_dump("after:lower/place_allocs"));
   CHECK(one->wants_dump("asm"));
   CHECK_FALSE(one->wants_dump("llvm"));
   const Result<DebugOptions> all = parsed({{"PRUNERC_DUMP", "after:lower/*"}});
   REQUIRE_OK(all);
-  CHECK(all->wants_dump("after:lower/place"));
+  CHECK(all->wants_dump("after:lower/place_allocs"));
   CHECK_FALSE(all->wants_dump("llvm"));
 }
 

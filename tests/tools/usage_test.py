@@ -55,24 +55,24 @@ class Usage(command.CommandTest):
 
     def test_dumps_and_times_go_to_stderr_or_to_a_folder(self):
         show = ["show", self.ops, "--op", "dense", "--stage", "asm"]
-        result = self.prunerc(*show, env=self.with_variables({"PRUNERC_DUMP": "after:lower/blocks,llvm", "PRUNERC_TIME": "passes"}))
-        self.assertIn("// after:lower/blocks\nprogram ", result.err)
-        self.assertNotIn("// after:lower/init", result.err)
+        result = self.prunerc(*show, env=self.with_variables({"PRUNERC_DUMP": "after:lower/lower_blocks,llvm", "PRUNERC_TIME": "passes"}))
+        self.assertIn("// after:lower/lower_blocks\nprogram ", result.err)
+        self.assertNotIn("// after:lower/lower_init", result.err)
         self.assertIn("\n// llvm\n", result.err)
-        self.assertRegex(result.err, r"after:lower/simplify +\d+\.\d+ ms\n")
+        self.assertRegex(result.err, r"after:lower/simplify_expressions +\d+\.\d+ ms\n")
         dumps = self.path("dumps")
         plain = self.prunerc(*show)
         quiet = self.prunerc(*show, env=self.with_variables({"PRUNERC_DUMP": "after:lower/*", "PRUNERC_DUMP_DIR": dumps}))
         self.assertEqual(plain.out, quiet.out)
         # The machine is measured anew by each.
         self.assertEqual(*(re.sub(r"\d+ GFLOP/s", "", result.err) for result in (plain, quiet)))
-        self.assertIn("00000-after-lower-init", os.listdir(dumps))
+        self.assertIn("00000-after-lower-lower_init", os.listdir(dumps))
 
     def test_bisection_leaves_out_optional_passes(self):
         result = self.prunerc("show", self.ops, "--op", "dense", "--stage", "lowered",
                               env=self.with_variables({"PRUNERC_BISECT": "lower:0", "PRUNERC_TIME": "passes"}))
-        self.assertIn("after:lower/blocks", result.err)
-        self.assertNotIn("after:lower/simplify", result.err)
+        self.assertIn("after:lower/lower_blocks", result.err)
+        self.assertNotIn("after:lower/simplify_expressions", result.err)
 
     def test_a_bad_operator_ends_with_1_and_shows_the_place(self):
         bad = self.write("bad.prn", "op f(A: f32[4]) -> (B: f32[4]) {\n  B[i] = A[i] + C[i];\n}\n")

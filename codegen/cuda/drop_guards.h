@@ -1,0 +1,16 @@
+// Conditions that the text of a kernel can do without.
+#ifndef PRUNERC_CODEGEN_CUDA_DROP_GUARDS_H_
+#define PRUNERC_CODEGEN_CUDA_DROP_GUARDS_H_
+
+#include "ir/program.h"
+
+namespace prunerc::codegen {
+
+/// The lowered program for print_cuda, without conditions in the tiles that a thread computes where
+/// they do not matter, and with those that do not change in a loop outside of it. No program to
+/// check: it may read elements that were never written, for results that nobody reads.
+ir::Program drop_guards(const ir::Program& lowered);
+
+}  // namespace prunerc::codegen
+
+#endif  // PRUNERC_CODEGEN_CUDA_DROP_GUARDS_H_

@@ -1,0 +1,245 @@
+// Warp specialisation: in kernels with ring buffers (lower/gpu/multibuffer_bulk_copies.cc) one more
+// row of threads is the producer, which starts bulk copies, the others are the consumer, which
+// computes. Both run the same loops; they wait for each other at two mbarriers for each stage of a
+// ring buffer, `full` and `empty`, whose phases each of them counts in one bit for each stage.
+#include "codegen/cuda/printer.h"
+#include "codegen/lower/analysis/statements.h"
+#include "ir/analysis/simplify.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace prunerc::codegen {
+
+using namespace ir;
+
+namespace {
+
+constexpr int64_t kMbarrierBytes = 8;
+constexpr int64_t kWarpGroup = 128;
+/// Rows and columns of one box. Source: cuTensorMapEncodeTiled.
+constexpr int64_t kMaxBox = 256;
+constexpr int64_t kUnswizzledAlignment = 128;
+
+/// Registers of a thread of the producer and of the consumer, by the consumer's number of
+/// warpgroups: together at most 64 Ki. One has all that it can name without. Source: PTX ISA,
+/// setmaxnreg.
+struct RegisterSplit {
+  int64_t warpgroups;
+  int producer, consumer;
+};
+constexpr RegisterSplit kRegisterSplits[] = {{2, 40, 232}, {3, 24, 160}};
+
+// s without what the engine does.
+Stmt without_copies(IrBuilder& b, Stmt s) {
+  const Loop* loop = s.as<Loop>();
+  if (loop != nullptr && is_bulk_copy(*loop)) return {};
+  return map_stmts(b, s, [&](Stmt child) { return without_copies(b, child); });
+}
+
+}  // namespace
+
+Stmt KernelPrinter::own_statements() { return without_copies(b_, kernel_.body); }
+
+void KernelPrinter::find_ring_buffers(Stmt s) {
+  if (!s.defined() || failed_) return;
+  const VarRanges::Mark mark = ranges_.mark();
+  if (const Loop* loop = s.as<Loop>()) {
+    if (is_bulk_copy(*loop)) return note_bulk_copy(*loop);
+    ranges_.bind(loop->var, loop->extent);
+    if (const std::optional<int64_t> num_stages = attr_of(*loop, kRingAttr)) {
+      RingBuffer& ring = ring_buffers_[loop->id];
+      ring.num_stages = *num_stages;
+      ring.name = std::to_string(ring_buffers_.size() - 1);
+      open_ring_ = &ring;
+    }
+  }
+  for_each_child(
+      s, [&](Stmt child) { find_ring_buffers(child); }, [](Expr) {});
+  ranges_.rewind(mark);
+}
+
+void KernelPrinter::note_bulk_copy(const Loop& loop) {
+  const auto refuse = [&](std::string why) {
+    failed_ = prunerc::error(Diag::kBulkForm, loop.id, std::move(why));
+  };
+  Result<BulkCopy> found = match_bulk_copy(b_, loop, ranges_);
+  if (!found.ok()) return void(failed_ = found.error());
+  if (open_ring_ == nullptr) return refuse("no loop around it has a ring buffer");
+  if (stored_buffers(kernel_.body).count(found->from) != 0) {
+    return refuse("its kernel writes what it copies");
+  }
+  const Buffer& to = buffer(found->to);
+  const auto swizzle = storage_.swizzles.find(found->to);
+  const bool is_swizzled = swizzle != storage_.swizzles.end();
+  const int64_t elem = byte_size(to.dtype);
+  BulkLoad load{.copy = *std::move(found)};
+  const int64_t width = is_swizzled ? swizzle->second / elem : load.copy.columns;
+  load.box_rows = load.copy.rows;
+  while (load.box_rows > kMaxBox && load.box_rows % 2 == 0) load.box_rows /= 2;
+  load.box_columns = width;
+  const std::size_t rank = to.shape.size();
+  const int64_t alignment = is_swizzled ? kSwizzleRows * swizzle->second : kUnswizzledAlignment;
+  const bool whole_rows =
+      is_swizzled || load.copy.columns == to.shape[rank - 1].as<IntImm>()->value;
+  if (load.copy.columns % width != 0 || width > kMaxBox || load.box_rows > kMaxBox || !whole_rows ||
+      !is_multiple(load.copy.base[rank - 1], width) ||
+      !is_multiple(flat(load.copy.to, load.copy.base), alignment / elem) ||
+      (load.copy.rows > load.box_rows && load.box_rows * width * elem % alignment != 0)) {
+    return refuse("its box does not fill aligned rows of '" + std::string(to.name) + "'");
+  }
+  const TensorMap map{.base = {},
+                      .dtype = to.dtype,
+                      .rows = load.copy.matrix_rows,
+                      .cols = load.copy.matrix_columns,
+                      .pitch_bytes = load.copy.pitch * elem,
+                      .box_rows = load.box_rows,
+                      .box_cols = load.box_columns,
+                      .swizzle_bytes = is_swizzled ? swizzle->second : 0};
+  const KernelMap wanted{load.copy.from, map};
+  auto it = std::find(maps_.begin(), maps_.end(), wanted);
+  if (it == maps_.end()) it = maps_.insert(maps_.end(), wanted);
+  load.map = it - maps_.begin();
+  open_ring_->bytes += load.copy.rows * load.copy.columns * elem;
+  open_ring_->buffers.insert(load.copy.to);
+  loads_.emplace(loop.id, std::move(load));
+}
+
+// Are its tiles read by anything else than wgmma?
+bool KernelPrinter::is_read_by_threads(const RingBuffer& ring, Stmt s) const {
+  const Loop* loop = s.as<Loop>();
+  if (loop != nullptr && is_bulk_copy(*loop)) return false;
+  const TensorIntrinsic* intrinsic = loop != nullptr ? warp_intrinsic(*loop) : nullptr;
+  if (intrinsic != nullptr && is_wgmma(*intrinsic)) return false;
+  if (s.as<Store>() != nullptr) {
+    const std::set<BufferId> read = loaded_buffers(s);
+    return std::any_of(read.begin(), read.end(),
+                       [&](BufferId id) { return ring.buffers.count(id) != 0; });
+  }
+  bool found = false;
+  for_each_child(
+      s, [&](Stmt child) { found = found || (child.defined() && is_read_by_threads(ring, child)); },
+      [](Expr) {});
+  return found;
+}
+
+void KernelPrinter::place_mbarriers(KernelText* out) {
+  for (auto& [id, ring] : ring_buffers_) {
+    out->shared_bytes = align_up(out->shared_bytes, kMbarrierBytes);
+    ring.offset = out->shared_bytes;
+    out->shared_bytes += 2 * kMbarrierBytes * ring.num_stages;
+    ring.is_read_by_threads = is_read_by_threads(ring, kernel_.body);
+  }
+}
+
+void KernelPrinter::begin_mbarriers() {
+  const int64_t consumers = kernel_.num_threads();
+  for (const auto& [id, ring] : ring_buffers_) {
+    line(fmt::format("pr_u64* const full{} = (pr_u64*)(smem + {});", ring.name, ring.offset));
+    line(fmt::format("pr_u64* const empty{0} = full{0} + {1};", ring.name, ring.num_stages));
+  }
+  open("if (tx == 0 && ty == 0)");
+  for (const auto& [id, ring] : ring_buffers_) {
+    open(fmt::format("for (int i = 0; i < {}; ++i)", ring.num_stages));
+    line(fmt::format("pr_mbar_init(full{} + i, 1);", ring.name));
+    line(fmt::format("pr_mbar_init(empty{} + i, {});", ring.name,
+                     ring.is_read_by_threads ? consumers : kernel_.threads[1]));
+    close();
+  }
+  line("pr_fence_mbar_init();");
+  close();
+  line("pr_sync();");
+}
+
+// The kernel's body in both roles; its outermost Allocs are those of the ring buffers.
+void KernelPrinter::both_roles(Stmt body) {
+  while (const Alloc* alloc = body.as<Alloc>()) {
+    if (buffer(alloc->buffer).scope != Scope::kShared) break;
+    declare_shared(alloc->buffer);
+    body = alloc->body;
+  }
+  begin_mbarriers();
+  const auto split =
+      std::find_if(std::begin(kRegisterSplits), std::end(kRegisterSplits), [&](const auto& one) {
+        return one.warpgroups * kWarpGroup == kernel_.num_threads() &&
+               kernel_.threads[0] == kWarpGroup;
+      });
+  const bool splits = split != std::end(kRegisterSplits);
+  const auto phases = [&](const char* start) {
+    for (const auto& [id, ring] : ring_buffers_) {
+      line(fmt::format("unsigned phase{} = {};", ring.name, start));
+    }
+  };
+  open(fmt::format("if (ty == {})", kernel_.threads[1]));
+  if (splits) line(fmt::format("pr_reg_dec<{}>();", split->producer));
+  open("if (tx == 0)");
+  phases("~0u");  // no stage was ever full: the first wait for each is over
+  role_ = Role::kProducer;
+  statement(body);
+  close();
+  --indent_;
+  line("} else {");
+  ++indent_;
+  if (splits) line(fmt::format("pr_reg_inc<{}>();", split->consumer));
+  phases("0");
+  role_ = Role::kConsumer;
+  statement(body);
+  role_ = Role::kBoth;
+  close();
+}
+
+bool KernelPrinter::belongs_to_other_role(Stmt s) const {
+  const Loop* loop = s.as<Loop>();
+  if (role_ == Role::kConsumer) return loop != nullptr && is_bulk_copy(*loop);
+  return role_ == Role::kProducer && !holds_bulk_copy(s);
+}
+
+// The loop's body, between the waits of its ring buffer.
+void KernelPrinter::loop_body(const Loop& loop) {
+  const auto it = ring_buffers_.find(loop.id);
+  if (it == ring_buffers_.end()) return statement(loop.body);
+  const RingBuffer& ring = it->second;
+  const std::string full = "full" + ring.name, empty = "empty" + ring.name;
+  const std::string at = ring.stage = fresh("at");
+  line(fmt::format("const int {} = {} % {};", at, vars_.at(loop.var->id), ring.num_stages));
+  line(fmt::format("pr_mbar_wait({} + {}, phase{} >> {} & 1);",
+                   role_ == Role::kProducer ? empty : full, at, ring.name, at));
+  line(fmt::format("phase{} ^= 1u << {};", ring.name, at));
+  if (role_ == Role::kProducer)
+    line(fmt::format("pr_mbar_expect_tx({} + {}, {});", full, at, ring.bytes));
+  const RingBuffer* const outer = std::exchange(current_ring_, &ring);
+  statement(loop.body);
+  current_ring_ = outer;
+  if (role_ == Role::kProducer) return;
+  line(fmt::format("{}pr_mbar_arrive({} + {});", ring.is_read_by_threads ? "" : "if (tx == 0) ",
+                   empty, at));
+}
+
+void KernelPrinter::bulk_loop(const Loop& loop) {
+  const BulkLoad& load = loads_.at(loop.id);
+  const std::size_t rank = load.copy.base.size();
+  for (int64_t column = 0; column < load.copy.columns; column += load.box_columns) {
+    for (int64_t row = 0; row < load.copy.rows; row += load.box_rows) {
+      std::vector<Expr> to = load.copy.base;
+      to[rank - 2] = b_.add(to[rank - 2], b_.int_imm(row));
+      to[rank - 1] = b_.add(to[rank - 1], b_.int_imm(column));
+      const auto coordinate = [&](Expr start, int64_t by) {
+        return index_value(simplify(b_, b_.add(start, b_.int_imm(by)), ranges_)).text;
+      };
+      line(fmt::format("pr_tma_load_2d({}, &map{}, {}, {}, full{} + {});",
+                       unswizzled_address(load.copy.to, flat(load.copy.to, to)), load.map,
+                       coordinate(load.copy.x, column), coordinate(load.copy.y, row),
+                       current_ring_->name, current_ring_->stage));
+    }
+  }
+}
+
+Result<void> KernelPrinter::check_specialised() const {
+  const Dim3& threads = kernel_.threads;
+  if (ring_buffers_.empty() || (threads[2] == 1 && threads[0] % kWarpSize == 0)) return {};
+  return prunerc::error(Diag::kThreadKernel, ring_buffers_.begin()->first,
+                        "beside bulk copies thread.x must have whole warps, and thread.z not be");
+}
+
+}  // namespace prunerc::codegen

@@ -1,0 +1,157 @@
+#include "codegen/lower/analysis/statements.h"
+
+#include <algorithm>
+
+namespace prunerc::codegen {
+
+using namespace ir;
+
+void collect_vars(Expr e, std::set<VarId>* out) {
+  walk(e, [&](Expr x) {
+    if (const Var* var = x.as<Var>()) out->insert(var->id);
+    return true;
+  });
+}
+
+std::set<BufferId> stored_buffers(Stmt s) {
+  std::set<BufferId> out;
+  walk(
+      s,
+      [&](Stmt x) {
+        if (const Store* store = x.as<Store>()) out.insert(store->buffer);
+        return true;
+      },
+      [](Expr) {});
+  return out;
+}
+
+std::set<BufferId> loaded_buffers(Stmt s) {
+  std::set<BufferId> out;
+  walk(
+      s, [](Stmt) { return true; },
+      [&](Expr e) {
+        walk(e, [&](Expr x) {
+          if (const Load* load = x.as<Load>()) out.insert(load->buffer);
+          return true;
+        });
+      });
+  return out;
+}
+
+int64_t constant_or(Expr e, int64_t otherwise) { return constant_value(e).value_or(otherwise); }
+
+Expr conjunction(IrBuilder& b, Expr x, Expr y) { return x.defined() ? b.logical_and(x, y) : y; }
+
+Stmt if_all(IrBuilder& b, std::span<const Expr> conditions, Stmt s) {
+  for (std::size_t i = conditions.size(); i-- > 0;) s = b.if_then(conditions[i], s);
+  return s;
+}
+
+Stmt map_stmts(IrBuilder& b, Stmt s, const StmtFn& f) {
+  return map_children(b, s, f, [](Expr e) { return e; });
+}
+
+Loop make_loop(IrBuilder& b, std::string_view name, int64_t extent, LoopKind kind) {
+  Loop loop{};
+  loop.id = b.fresh_loop_id();
+  loop.var = b.fresh_var(name);
+  loop.extent = b.int_imm(extent);
+  loop.loop_kind = kind;
+  return loop;
+}
+
+Stmt add_attrs(IrBuilder& b, const Loop& loop, std::span<const Attr> more) {
+  Loop changed = loop;
+  std::vector<Attr> attrs(loop.attrs.begin(), loop.attrs.end());
+  attrs.insert(attrs.end(), more.begin(), more.end());
+  changed.attrs = b.copy(attrs);
+  return b.loop(changed);
+}
+
+Stmt below_allocs(Stmt s, std::vector<BufferId>* allocs) {
+  while (const Alloc* alloc = s.as<Alloc>()) {
+    allocs->push_back(alloc->buffer);
+    s = alloc->body;
+  }
+  return s;
+}
+
+bool is_tile_loop(const Loop& loop) {
+  return loop.loop_kind == LoopKind::kVectorized || loop.loop_kind == LoopKind::kUnrolled;
+}
+
+int64_t code_size(Stmt s) {
+  if (!s.defined()) return 0;
+  int64_t copies = 1;
+  if (const Loop* loop = s.as<Loop>(); loop != nullptr && loop->loop_kind == LoopKind::kUnrolled) {
+    copies = std::clamp<int64_t>(constant_or(loop->extent, 1), 1, 1024);
+  }
+  int64_t inside = 1;
+  for_each_child(
+      s, [&](Stmt child) { inside += code_size(child); }, [](Expr) {});
+  return std::min<int64_t>(copies * inside, int64_t{1} << 40);
+}
+
+namespace {
+
+class IndexMapping {
+ public:
+  using Indices = std::function<std::vector<Expr>(std::span<const Expr>)>;
+  IndexMapping(IrBuilder& b, const std::set<BufferId>& buffers, const Indices& f)
+      : b_(b), buffers_(buffers), f_(f) {}
+
+  Stmt run(Stmt s) {
+    if (!s.defined()) return s;
+    const Store* store = s.as<Store>();
+    if (store != nullptr && buffers_.count(store->buffer) != 0) {
+      return b_.store(store->buffer, f_(inner(store->indices)), run(store->value));
+    }
+    return map_children(
+        b_, s, [&](Stmt child) { return run(child); }, [&](Expr e) { return run(e); });
+  }
+
+ private:
+  Expr run(Expr e) {
+    const Load* load = e.as<Load>();
+    if (load != nullptr && buffers_.count(load->buffer) != 0) {
+      return b_.load(load->buffer, f_(inner(load->indices)));
+    }
+    return map_children(b_, e, [&](Expr child) { return run(child); });
+  }
+
+  std::vector<Expr> inner(std::span<const Expr> indices) {
+    std::vector<Expr> out;
+    for (Expr index : indices) out.push_back(run(index));
+    return out;
+  }
+
+  IrBuilder& b_;
+  const std::set<BufferId>& buffers_;
+  const Indices& f_;
+};
+
+}  // namespace
+
+Stmt map_indices(IrBuilder& b, Stmt s, const std::set<BufferId>& buffers,
+                 const std::function<std::vector<Expr>(std::span<const Expr>)>& f) {
+  return IndexMapping(b, buffers, f).run(s);
+}
+
+std::vector<Expr> concat(std::vector<Expr> a, std::span<const Expr> b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+void add_leading_dims(IrBuilder& b, BufferId id, const std::vector<Expr>& extents) {
+  Buffer buffer = b.buffer(id);
+  buffer.shape = b.copy(concat(extents, buffer.shape));
+  b.set_buffer(buffer);
+}
+
+Stmt add_leading_indices(IrBuilder& b, Stmt s, const std::set<BufferId>& buffers,
+                         const std::vector<Expr>& leading) {
+  return map_indices(b, s, buffers,
+                     [&](std::span<const Expr> indices) { return concat(leading, indices); });
+}
+
+}  // namespace prunerc::codegen

@@ -1,0 +1,266 @@
+// Barriers where a thread may touch what another one touched since the last one.
+// Before: threads are taken to meet after every loop over them. After: an attribute of such loops
+// says whether they meet before it. Memory is planned first: buffers that share bytes are one.
+//     for t in 32 bind(thread.x) { T[t] = A[t] }  for t in 32 bind(thread.x) { B[t] = T[31 - t] }
+// ~>  for t in 32 bind(thread.x) {sync = 0} { T[t] = A[t] }
+//     for t in 32 bind(thread.x) {sync = 1} { B[t] = T[31 - t] }
+#include "codegen/gpu_storage.h"
+#include "codegen/lower/analysis/kernel.h"
+#include "codegen/lower/analysis/statements.h"
+#include "codegen/lower/passes.h"
+#include "ir/analysis/carried.h"
+#include "ir/tensor/bulk_copy.h"
+#include "ir/thread_axis.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <vector>
+
+namespace prunerc::codegen {
+namespace {
+
+using namespace ir;
+
+// Memory that threads of a block share, as bytes: touched since the last barrier.
+struct Touched {
+  std::set<BufferId> reads, writes;
+  void add(const Touched& other) {
+    reads.insert(other.reads.begin(), other.reads.end());
+    writes.insert(other.writes.begin(), other.writes.end());
+  }
+};
+
+class Barriers {
+ public:
+  Barriers(IrBuilder& b, const GpuStorage& storage, const Kernel& kernel)
+      : b_(b), storage_(storage), kernel_(kernel) {
+    for (const Loop* loop : kernel.grid) ranges_.bind(loop->var, loop->extent);
+  }
+
+  Result<Stmt> run() {
+    if (kernel_.num_threads() == 1) return kernel_.body;
+    visit(kernel_.body);
+    if (divergent_.valid()) {
+      return error(Diag::kThreadKernel, divergent_,
+                   "the threads of a block must meet there, but only some reach it");
+    }
+    return mark(kernel_.body);
+  }
+
+ private:
+  // Inside of a unit no thread waits for another.
+  bool is_unit(Stmt s) {
+    const Loop* loop = s.as<Loop>();
+    if (!has_thread_loop(s) || (loop != nullptr && is_phase(*loop))) return true;
+    if (loop == nullptr) return false;
+    const auto [it, is_new] = independent_.emplace(s.node(), false);
+    if (is_new) it->second = has_independent_iterations(*loop);
+    return independent_.at(s.node());
+  }
+
+  // Do the iterations of a loop around phases leave each other alone? They do if nothing that they
+  // write is read and each element is written once: threads that fetch a tile in several rounds.
+  bool has_independent_iterations(const Loop& loop) {
+    std::vector<Touch> writes;
+    Touch here;
+    if (!collect(Stmt(&loop), &here, &writes)) return false;
+    const std::set<BufferId> read = shared(loaded_buffers(Stmt(&loop)));
+    for (std::size_t i = 0; i < writes.size(); ++i) {
+      if (read.count(writes[i].region.buffer) != 0) return false;
+      for (std::size_t j = 0; j < i; ++j) {
+        if (meets({writes[i].region.buffer}, {writes[j].region.buffer})) return false;
+      }
+      const ProveOptions cheap{.max_points = 10'000};
+      if (share_element(writes[i], writes[i], PointOrder::kDifferent, ranges_, cheap) !=
+          Proof::kNo) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // The stores to shared memory with the loops and conditions around them; false if there is
+  // something that they do not describe.
+  bool collect(Stmt s, Touch* here, std::vector<Touch>* writes) {
+    if (!s.defined()) return true;
+    if (const Seq* seq = s.as<Seq>()) {
+      return std::all_of(seq->stmts.begin(), seq->stmts.end(),
+                         [&](Stmt child) { return collect(child, here, writes); });
+    }
+    if (const Loop* loop = s.as<Loop>()) {
+      if (is_bulk_copy(*loop)) return true;  // as in unit
+      here->chain.push_back({loop->var, loop->extent});
+      const bool ok = collect(loop->body, here, writes);
+      here->chain.pop_back();
+      return ok;
+    }
+    if (const If* branch = s.as<If>()) {
+      here->conditions.push_back(branch->condition);
+      const bool ok = !branch->else_body.defined() && collect(branch->then_body, here, writes);
+      here->conditions.pop_back();
+      return ok;
+    }
+    if (const Alloc* alloc = s.as<Alloc>()) {
+      return b_.buffer(alloc->buffer).scope == Scope::kLocal && collect(alloc->body, here, writes);
+    }
+    const Store* store = s.as<Store>();
+    if (store == nullptr) return false;
+    if (b_.buffer(store->buffer).scope == Scope::kLocal) return true;
+    Touch touch = *here;
+    touch.region.buffer = store->buffer;
+    for (Expr index : store->indices) touch.region.box.push_back({index, b_.int_imm(1)});
+    writes->push_back(std::move(touch));
+    return true;
+  }
+
+  void visit(Stmt s) {
+    if (!s.defined()) return;
+    if (is_unit(s)) return unit(s);
+    const VarRanges::Mark mark = ranges_.mark();
+    const Loop* loop = s.as<Loop>();
+    if (loop != nullptr) ranges_.bind(loop->var, loop->extent);
+    if (loop != nullptr && attr_of(*loop, kSyncAttr).value_or(0) != 0) meet();
+    const bool was_ahead = is_ahead_;
+    is_ahead_ = is_ahead_ || (loop != nullptr && attr_of(*loop, kAheadAttr));
+    visit_parts(s);
+    is_ahead_ = was_ahead;
+    ranges_.rewind(mark);
+  }
+
+  void visit_parts(Stmt s) {
+    if (const If* branch = s.as<If>()) return visit_if(*branch);
+    if (const Loop* loop = s.as<Loop>()) return visit_loop(*loop);
+    for_each_child(
+        s, [&](Stmt child) { visit(child); }, [](Expr) {});
+  }
+
+  void visit_loop(const Loop& loop) {
+    const bool is_lane = is_lane_axis(loop.loop_kind);
+    if (is_lane) lanes_.insert(loop.var->id);
+    const IntImm* extent = loop.extent.as<IntImm>();
+    const bool is_pipeline = attr_of(loop, kPipelineAttr).has_value();
+    visit(loop.body);
+    // What one iteration leaves open meets the next one.
+    if (is_pipeline) arrive();
+    if (!is_lane && (extent == nullptr || extent->value > 1)) visit(loop.body);
+    if (is_pipeline) arrive();
+    if (is_lane) lanes_.erase(loop.var->id);
+  }
+
+  void visit_if(const If& branch) {
+    std::set<VarId> vars;
+    collect_vars(branch.condition, &vars);
+    const bool diverges =
+        std::any_of(vars.begin(), vars.end(), [&](VarId id) { return lanes_.count(id) != 0; });
+    num_divergent_ += diverges ? 1 : 0;
+    const Touched before = open_;
+    visit(branch.then_body);
+    const Touched after = std::exchange(open_, before);
+    visit(branch.else_body);
+    open_.add(after);
+    num_divergent_ -= diverges ? 1 : 0;
+  }
+
+  // All threads meet.
+  void meet() { open_ = ahead_ = {}; }
+  // What was fetched for later iterations counts from here on.
+  void arrive() { open_.add(std::exchange(ahead_, {})); }
+
+  bool conflicts(const Touched& before, const Touched& here) const {
+    return meets(before.writes, here.reads) || meets(before.writes, here.writes) ||
+           meets(before.reads, here.writes);
+  }
+
+  // A statement inside of which no thread waits for another.
+  void unit(Stmt s) {
+    const Loop* loop = s.as<Loop>();
+    // Who reads a stage of a ring buffer, and who overwrites it, waits at its mbarriers.
+    if (loop != nullptr && is_bulk_copy(*loop)) return;
+    const bool is_ahead = is_ahead_ || (loop != nullptr && attr_of(*loop, kAheadAttr));
+    const bool is_synced = loop != nullptr && attr_of(*loop, kSyncAttr).value_or(0) != 0;
+    const Touched here{shared(loaded_buffers(s)), shared(stored_buffers(s))};
+    if (is_synced) {
+      meet();
+    } else if (conflicts(open_, here) || (is_ahead && conflicts(ahead_, here))) {
+      synced_.insert(s.node());
+      meet();
+    }
+    if (synced_.count(s.node()) + (is_synced ? 1 : 0) > 0 && num_divergent_ > 0) {
+      divergent_ = first_loop(s);
+    }
+    (is_ahead ? ahead_ : open_).add(here);
+  }
+
+  static LoopId first_loop(Stmt s) {
+    const Loop* loop = s.as<Loop>();
+    return loop != nullptr ? loop->id : LoopId(0);
+  }
+
+  std::set<BufferId> shared(const std::set<BufferId>& all) const {
+    std::set<BufferId> out;
+    for (BufferId id : all) {
+      if (b_.buffer(id).scope != Scope::kLocal) out.insert(id);
+    }
+    return out;
+  }
+
+  bool meets(const std::set<BufferId>& a, const std::set<BufferId>& b) const {
+    return std::any_of(a.begin(), a.end(), [&](BufferId x) {
+      return std::any_of(b.begin(), b.end(), [&](BufferId y) { return x == y || overlap(x, y); });
+    });
+  }
+
+  bool overlap(BufferId x, BufferId y) const {
+    if (b_.buffer(x).scope != b_.buffer(y).scope) return false;
+    const auto a = storage_.extents.find(x);
+    const auto b = storage_.extents.find(y);
+    if (a == storage_.extents.end() || b == storage_.extents.end()) return false;
+    return a->second.offset < b->second.offset + b->second.size_bytes &&
+           b->second.offset < a->second.offset + a->second.size_bytes;
+  }
+
+  Stmt mark(Stmt s) {
+    if (!s.defined()) return s;
+    if (!is_unit(s)) {
+      return map_stmts(b_, s, [&](Stmt child) { return mark(child); });
+    }
+    const bool is_synced = synced_.count(s.node()) != 0;
+    const Loop* loop = s.as<Loop>();
+    if (loop == nullptr || !has_thread_loop(s)) return is_synced ? after_barrier(s) : s;
+    if (attr_of(*loop, kSyncAttr)) return s;
+    return add_attrs(b_, *loop, std::array{Attr{kSyncAttr, is_synced ? 1 : 0}});
+  }
+
+  // What all threads run gets a loop of one iteration that carries the barrier.
+  Stmt after_barrier(Stmt s) {
+    Loop loop = make_loop(b_, "u", 1);
+    loop.body = s;
+    return add_attrs(b_, loop, std::array{Attr{kSyncAttr, 1}});
+  }
+
+  IrBuilder& b_;
+  const GpuStorage& storage_;
+  const Kernel& kernel_;
+  Touched open_;
+  Touched ahead_;  // by fetches for later iterations
+  bool is_ahead_ = false;
+  std::set<const StmtNode*> synced_;
+  std::map<const StmtNode*, bool> independent_;
+  VarRanges ranges_;
+  std::set<VarId> lanes_;  // of thread loops that hold phases
+  int num_divergent_ = 0;
+  LoopId divergent_;
+};
+
+}  // namespace
+
+Result<Program> insert_barriers(const Program& program, const Target&) {
+  PRUNERC_TRY(const GpuStorage storage, plan_gpu_storage(program));
+  return map_kernels(program, [&](IrBuilder& b, const Kernel& kernel) {
+    return Barriers(b, storage, kernel).run();
+  });
+}
+
+}  // namespace prunerc::codegen

@@ -1,0 +1,150 @@
+// Fetches into shared memory run iterations ahead of what is computed with them.
+// Before: stages of an iteration follow each other. After: stage 0 is ahead, in copies of what it
+// stores. One barrier an iteration: behind it, what was fetched for k has arrived everywhere, and
+// nobody reads the copy of k - 1 any more. (for t: over threads, of stages 0 and 2.)
+//     for k in 8 {software_pipeline = 3} { alloc T { for t .. { T[t] = A[k, t] }  for t .. {S} } }
+// ~>  alloc T { for p in 2 .. { for t .. {async = 1, ..} { if p < 8 { T[p % 3, t] = A[p, t] } } }
+//       for k .. { for t .. {sync = 1, ..} { if k + 2 < 8 { T[(k + 2) % 3, t] = .. } }  .. } }
+#include "codegen/lower/analysis/kernel.h"
+#include "codegen/lower/analysis/statements.h"
+#include "codegen/lower/passes.h"
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+namespace prunerc::codegen {
+namespace {
+
+using namespace ir;
+
+constexpr std::string_view kStageAttr = "pipeline_stage";
+
+// A pipelined loop, taken apart.
+struct Pipeline {
+  const Loop* loop = nullptr;
+  std::vector<BufferId> allocs;    // around the statements, outermost first
+  std::vector<const Loop*> fetch;  // of stage 0, in order
+  std::vector<const Loop*> rest;   // of the last stage
+  int64_t depth = 0;               // iterations that a fetch is ahead
+  int64_t extent = 0;
+};
+
+// Nothing if the loop's annotations do not describe fetches that run ahead of everything else: an
+// annotation is a permission, and the loop as it stands is right.
+std::optional<Pipeline> read_pipeline(const Loop& loop) {
+  Pipeline out;
+  out.loop = &loop;
+  out.depth = attr_of(loop, kPipelineAttr).value_or(1) - 1;
+  const IntImm* extent = loop.extent.as<IntImm>();
+  if (out.depth < 1 || extent == nullptr) return std::nullopt;
+  out.extent = extent->value;
+  // A fetch that is further ahead than the loop is long would never run inside of it, and what is
+  // waited for stands there.
+  const int64_t last_stage = out.depth;
+  out.depth = std::min(out.depth, out.extent - 1);
+  if (out.depth < 1) return std::nullopt;
+  const Seq* seq = below_allocs(loop.body, &out.allocs).as<Seq>();
+  if (seq == nullptr) return std::nullopt;
+  for (Stmt child : seq->stmts) {
+    const Loop* part = child.as<Loop>();
+    const std::optional<int64_t> stage =
+        part != nullptr ? attr_of(*part, kStageAttr) : std::nullopt;
+    if (!stage || (*stage != 0 && *stage != last_stage)) return std::nullopt;
+    if (*stage == 0 && !out.rest.empty()) return std::nullopt;
+    (*stage == 0 ? out.fetch : out.rest).push_back(part);
+  }
+  if (out.fetch.empty() || out.rest.empty()) return std::nullopt;
+  return out;
+}
+
+class Pipelining {
+ public:
+  explicit Pipelining(const Program& program) : b_(program) {}
+
+  Program run(const Program& program) { return b_.finish(go(program.root())); }
+
+ private:
+  Stmt go(Stmt s) {
+    if (!s.defined()) return s;
+    const Loop* loop = s.as<Loop>();
+    const std::optional<Pipeline> pipeline =
+        loop != nullptr && attr_of(*loop, kPipelineAttr) ? read_pipeline(*loop) : std::nullopt;
+    if (pipeline) return rewrite(*pipeline);
+    return map_stmts(b_, s, [&](Stmt child) { return go(child); });
+  }
+
+  // The shared buffers that pass from the fetches to the rest: each gets depth + 1 copies.
+  std::set<BufferId> add_copies(const Pipeline& p) {
+    std::set<BufferId> fetched;
+    for (const Loop* loop : p.fetch) {
+      for (BufferId id : stored_buffers(Stmt(loop))) {
+        const bool is_own = std::find(p.allocs.begin(), p.allocs.end(), id) != p.allocs.end();
+        if (is_own && b_.buffer(id).scope == Scope::kShared) fetched.insert(id);
+      }
+    }
+    for (BufferId id : fetched) add_leading_dims(b_, id, {b_.int_imm(p.depth + 1)});
+    return fetched;
+  }
+
+  Stmt in_copy(const Pipeline& p, const std::set<BufferId>& fetched, Stmt s) {
+    const Expr copy = b_.floormod(Expr(p.loop->var), b_.int_imm(p.depth + 1));
+    return add_leading_indices(b_, s, fetched, {copy});
+  }
+
+  Stmt with_attrs(const Loop& loop, std::vector<Attr> more) {
+    Loop copy = loop;
+    for (const Attr& attr : loop.attrs) more.push_back(attr);
+    copy.attrs = b_.copy(more);
+    return b_.loop(copy);
+  }
+
+  // The fetches of iteration `at`, if there is such an iteration.
+  Stmt fetch(const Pipeline& p, const std::set<BufferId>& fetched, Expr at, std::vector<Attr> first,
+             const std::vector<Attr>& all) {
+    Expr exists = b_.lt(at, b_.int_imm(p.extent));
+    std::vector<Stmt> out;
+    for (std::size_t i = 0; i < p.fetch.size(); ++i) {
+      std::vector<Attr> attrs = all;
+      if (i == 0) attrs.insert(attrs.end(), first.begin(), first.end());
+      if (i + 1 == p.fetch.size()) attrs.push_back({kCommitAttr, 1});
+      Stmt s = with_attrs(*p.fetch[i], attrs);
+      s = substitute(b_, in_copy(p, fetched, s), {{p.loop->var->id, at}});
+      out.push_back(clone_with_fresh_ids(b_, guard_phases(b_, exists, s)));
+    }
+    return b_.seq(out);
+  }
+
+  Stmt rewrite(const Pipeline& p) {
+    const std::set<BufferId> fetched = add_copies(p);
+    Loop prologue = make_loop(b_, "p", p.depth, LoopKind::kUnrolled);
+    prologue.body = fetch(p, fetched, Expr(prologue.var), {}, {{kAsyncAttr, 1}});
+    Expr later = b_.add(Expr(p.loop->var), b_.int_imm(p.depth));
+    std::vector<Stmt> body = {fetch(p, fetched, later, {{kWaitAttr, p.depth - 1}, {kSyncAttr, 1}},
+                                    {{kAsyncAttr, 1}, {kAheadAttr, 1}})};
+    for (const Loop* loop : p.rest) body.push_back(in_copy(p, fetched, go(Stmt(loop))));
+    Loop main = *p.loop;
+    main.body = b_.seq(body);
+    std::vector<BufferId> outside;
+    for (std::size_t i = p.allocs.size(); i-- > 0;) {
+      if (fetched.count(p.allocs[i]) != 0) {
+        outside.push_back(p.allocs[i]);
+      } else {
+        main.body = b_.alloc(p.allocs[i], main.body);
+      }
+    }
+    Stmt r = b_.seq({b_.loop(prologue), b_.loop(main)});
+    for (BufferId id : outside) r = b_.alloc(id, r);
+    return r;
+  }
+
+  IrBuilder b_;
+};
+
+}  // namespace
+
+Result<Program> pipeline_loops(const Program& program, const Target&) {
+  return Pipelining(program).run(program);
+}
+
+}  // namespace prunerc::codegen
