@@ -1,8 +1,8 @@
-#include "search/learned.h"
+#include "search/strategy/learned.h"
 
 #include "costmodel/cost_model.h"
-#include "search/recorder.h"
-#include "search/replay.h"
+#include "search/tune/recorder.h"
+#include "search/tune/replay.h"
 #include "tests/search/programs.h"
 #include "tests/support/check.h"
 

@@ -1,8 +1,8 @@
-#include "search/replay.h"
+#include "search/tune/replay.h"
 
 #include "ir/equal.h"
-#include "search/mutate.h"
-#include "search/recorder.h"
+#include "search/space/variation.h"
+#include "search/tune/recorder.h"
 #include "tests/search/programs.h"
 #include "tests/support/check.h"
 

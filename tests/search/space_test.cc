@@ -1,10 +1,10 @@
-#include "search/space.h"
+#include "search/space/space.h"
 
 #include "ir/equal.h"
 #include "ir/verify.h"
 #include "schedule/schedule.h"
-#include "search/mutate.h"
-#include "search/sampler.h"
+#include "search/space/sampler.h"
+#include "search/space/variation.h"
 #include "tests/search/programs.h"
 #include "tests/support/check.h"
 #include "tests/support/program_gen.h"

@@ -1,9 +1,9 @@
 // The parts of the evolutionary strategy, and the thread pool under it.
 #include "ir/support/parallel.h"
 #include "schedule/schedule.h"
-#include "search/evolution.h"
-#include "search/residual.h"
-#include "search/sampler.h"
+#include "search/model/residual.h"
+#include "search/space/sampler.h"
+#include "search/strategy/evolution.h"
 #include "tests/search/programs.h"
 #include "tests/support/check.h"
 

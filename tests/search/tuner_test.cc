@@ -1,10 +1,10 @@
-#include "search/tuner.h"
+#include "search/tune/tuner.h"
 
 #include "ir/equal.h"
 #include "schedule/schedule.h"
-#include "search/evolution.h"
-#include "search/finals.h"
-#include "search/space.h"
+#include "search/space/space.h"
+#include "search/strategy/evolution.h"
+#include "search/tune/finals.h"
 #include "tests/search/programs.h"
 #include "tests/support/check.h"
 

@@ -2,7 +2,7 @@
 #include "ir/lang/lang.h"
 #include "ir/printer.h"
 #include "schedule/schedule.h"
-#include "search/space.h"
+#include "search/space/space.h"
 #include "tools/prunerc/cli.h"
 #include "tools/prunerc/json.h"
 #include "tools/prunerc/mappings.h"

@@ -3,7 +3,7 @@
 #ifndef PRUNERC_TOOLS_PRUNERC_DISPLAY_H_
 #define PRUNERC_TOOLS_PRUNERC_DISPLAY_H_
 
-#include "search/tuner.h"
+#include "search/tune/tuner.h"
 
 #include <chrono>
 #include <string>

@@ -1,0 +1,21 @@
+// Variation of genomes: one decision changed, or the decisions of two parents of one sketch mixed.
+#ifndef PRUNERC_SEARCH_SPACE_VARIATION_H_
+#define PRUNERC_SEARCH_SPACE_VARIATION_H_
+
+#include "ir/support/rng.h"
+#include "search/space/sampler.h"
+
+namespace prunerc::search {
+
+/// One decision moves to a neighbour (an index by one step, a prime between two tiles) or, less
+/// often, anywhere. The parent itself if nothing can be changed. In a space with members: the
+/// member nearest to that, other than the parent.
+Genome mutate(const SearchSpace& space, const Genome& parent, Rng& rng);
+
+/// Each decision from one of the parents, which must be of one sketch. Legal by construction as far
+/// as decisions go. In a space with members: the member nearest to that.
+Genome crossover(const SearchSpace& space, const Genome& mother, const Genome& father, Rng& rng);
+
+}  // namespace prunerc::search
+
+#endif  // PRUNERC_SEARCH_SPACE_VARIATION_H_
