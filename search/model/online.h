@@ -49,6 +49,8 @@ class OnlineModel {
   void update(ThreadPool& threads);
   /// Whether the model says anything: it came trained or was updated.
   bool is_trained() const { return is_trained_; }
+  /// Whether it never learns: records would be of no use.
+  bool is_frozen() const { return options_.kind == OnlineKind::kFrozen; }
   /// Whether it was trained before the first record.
   bool came_trained() const { return came_trained_; }
   const costmodel::model::Model& model() const { return working_; }

@@ -1,48 +1,49 @@
-// CandidateModel: what a learned model thinks of the candidates of one task.
+// Scorer: what orders the candidates of one task.
 #ifndef PRUNERC_SEARCH_MODEL_SCORER_H_
 #define PRUNERC_SEARCH_MODEL_SCORER_H_
 
-#include "costmodel/cost_model.h"
-#include "ir/support/parallel.h"
-#include "search/model/online.h"
 #include "search/space/candidate.h"
-#include "search/space/space.h"
-#include "search/space/task.h"
 
-#include <memory>
+#include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
 namespace prunerc::search {
 
-/// Deterministic in the order of the calls.
-class CandidateModel {
+/// Deterministic in the order of the calls. Only the order of scores of one call means anything.
+class Scorer {
  public:
-  virtual ~CandidateModel() = default;
-  /// What was measured; 0: it did not run.
+  virtual ~Scorer() = default;
+  /// What was measured. Units: ns; 0: it did not run.
   virtual void add(const Candidate& candidate, double median_ns) = 0;
-  /// Learns, if there is enough that is new.
-  virtual void learn(uint64_t seed) = 0;
+  /// Takes in what was added, if there is enough of it.
+  virtual void learn(uint64_t /*seed*/) {}
   /// Whether scores mean anything yet.
-  virtual bool is_trained() const = 0;
-  /// How many measurements of this task the model is worth before it has seen one.
+  virtual bool is_trained() { return true; }
+  /// How many measurements of this task the scorer is worth before it has seen one.
   virtual double head_start() const { return 0; }
-  /// Whether scores and add read the candidates' programs, or their decisions alone.
-  virtual bool needs_programs() const { return true; }
-  /// By candidate, higher is faster; comparable among these only.
-  virtual std::vector<double> scores(std::span<const Candidate> candidates) const = 0;
+  /// Whether scores and add read the candidates' programs, or their decisions and predicted_ns
+  /// alone.
+  virtual bool needs_programs() const { return false; }
+  /// The score of the worst candidate that there can be, from which scores are shares; none: there
+  /// is no such score, and the least of the candidates at hand stands for it.
+  virtual bool has_zero() const { return false; }
+  /// By candidate, higher is faster. Asked of trained scorers only.
+  virtual std::vector<double> scores(std::span<const Candidate> candidates) = 0;
+
+  /// An analyzer's latency of each candidate. Units: ns; 0: it says nothing of that one.
+  using Predict = std::function<std::vector<double>(std::span<const Genome>)>;
+  /// The analyzer has changed: what it says now of what was measured.
+  virtual void predict_again(const Predict& /*predict*/) {}
 };
 
-/// Over a CostModel that learns from programs, trained from scratch whenever its data has grown by
-/// a twentieth; null for one that does not learn. `task` and `model` outlive it.
-std::unique_ptr<CandidateModel> make_program_model(const Task& task,
-                                                   const costmodel::CostModel& model);
-
-/// Over a network, which all tasks of a call share: each adds its measurements and learns from
-/// everybody's. `number` tells the task apart. All else outlives it.
-std::unique_ptr<CandidateModel> make_network_model(const Task& task, const SearchSpace& space,
-                                                   std::shared_ptr<OnlineModel> shared,
-                                                   int32_t number, ThreadPool& threads);
+/// Sets `score` of each; without effect while the scorer is not trained.
+inline void set_scores(Scorer& scorer, std::span<Candidate> candidates) {
+  if (candidates.empty() || !scorer.is_trained()) return;
+  const std::vector<double> scores = scorer.scores(candidates);
+  for (std::size_t i = 0; i < candidates.size(); ++i) candidates[i].score = scores[i];
+}
 
 }  // namespace prunerc::search
 

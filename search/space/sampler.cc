@@ -39,18 +39,13 @@ Genome nearest_member(const SearchSpace& space, Genome genome) {
   return genome;
 }
 
-std::vector<std::optional<Candidate>> realize(const Task& task, const SearchSpace& space,
-                                              std::span<const Genome> genomes,
-                                              const costmodel::CostModel& model, ThreadPool& pool) {
+std::vector<std::optional<Candidate>> instantiate_all(const Task& task, const SearchSpace& space,
+                                                      std::span<const Genome> genomes,
+                                                      ThreadPool& pool) {
   return pool.map<std::optional<Candidate>>(
       genomes.size(), [&](std::size_t i) -> std::optional<Candidate> {
         Result<Candidate> made = instantiate(task, space, genomes[i].sketch, genomes[i].decisions);
         if (!made) return std::nullopt;
-        const costmodel::ModelInput input = {&made->program, &task.target};
-        costmodel::Score score;
-        model.predict(std::span(&input, 1), std::span(&score, 1));
-        made->score = score.mean;
-        made->predicted_ns = score.predicted_ns;
         return std::move(made).value();
       });
 }

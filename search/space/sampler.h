@@ -1,9 +1,8 @@
-// Drawing candidates: random decisions of a sketch, instantiated and scored in parallel with
-// results in a fixed order.
+// Drawing candidates: random decisions of a sketch, instantiated in parallel with results in a fixed
+// order.
 #ifndef PRUNERC_SEARCH_SPACE_SAMPLER_H_
 #define PRUNERC_SEARCH_SPACE_SAMPLER_H_
 
-#include "costmodel/cost_model.h"
 #include "ir/support/parallel.h"
 #include "ir/support/rng.h"
 #include "search/space/candidate.h"
@@ -27,11 +26,10 @@ Genome default_genome(const SearchSpace& space, int sketch);
 /// The member nearest in decisions; the genome itself in a space without members.
 Genome nearest_member(const SearchSpace& space, Genome genome);
 
-/// Instantiates and scores; entry i belongs to genomes[i] and is empty where the decisions give no
-/// legal program.
-std::vector<std::optional<Candidate>> realize(const Task& task, const SearchSpace& space,
-                                              std::span<const Genome> genomes,
-                                              const costmodel::CostModel& model, ThreadPool& pool);
+/// Entry i belongs to genomes[i] and is empty where the decisions give no legal program.
+std::vector<std::optional<Candidate>> instantiate_all(const Task& task, const SearchSpace& space,
+                                                      std::span<const Genome> genomes,
+                                                      ThreadPool& pool);
 
 }  // namespace prunerc::search
 

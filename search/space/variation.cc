@@ -8,21 +8,34 @@
 namespace prunerc::search {
 namespace {
 
-/// Candidates of a categorical decision are sorted, so its neighbours are similar schedules.
-constexpr double kStepShare = 0.6;
-/// A second decision changes along, now and then: some are only good together.
-constexpr double kSecondChange = 0.3;
+bool is_tile(const schedule::DecisionSpace& space) {
+  return space.primitive != schedule::PrimitiveKind::kSampleCategorical &&
+         space.primitive != schedule::PrimitiveKind::kSampleComputeLocation;
+}
 
-void change_one(const std::vector<schedule::DecisionSpace>& spaces, Genome& genome, Rng& rng) {
-  std::vector<std::size_t> open;
+// Decisions that have an alternative and may change now.
+std::vector<std::size_t> open_decisions(const std::vector<schedule::DecisionSpace>& spaces,
+                                        double tile_share, Rng& rng) {
+  std::vector<std::size_t> tiles, others, all;
   for (std::size_t i = 0; i < spaces.size(); ++i) {
-    if (spaces[i].count() > 1) open.push_back(i);
+    if (spaces[i].count() <= 1) continue;
+    (is_tile(spaces[i]) ? tiles : others).push_back(i);
+    all.push_back(i);
   }
+  if (tile_share < 0) return all;
+  if (tiles.empty() || others.empty()) return tiles.empty() ? others : tiles;
+  return rng.chance(tile_share) ? tiles : others;
+}
+
+void change_one(const std::vector<schedule::DecisionSpace>& spaces, const MutationOptions& options,
+                Genome& genome, Rng& rng) {
+  const std::vector<std::size_t> open = open_decisions(spaces, options.tile_share, rng);
   if (open.empty()) return;
   const std::size_t at = open[static_cast<std::size_t>(rng.below(open.size()))];
   const schedule::DecisionSpace& space = spaces[at];
   schedule::Decision& decision = genome.decisions[at];
-  if (space.primitive == schedule::PrimitiveKind::kSampleCategorical && rng.chance(kStepShare)) {
+  if (space.primitive == schedule::PrimitiveKind::kSampleCategorical && options.step_share > 0 &&
+      rng.chance(options.step_share)) {
     const auto last = static_cast<int64_t>(space.values.size()) - 1;
     const int64_t step = rng.chance(0.5) ? 1 : -1;
     const int64_t moved = decision[0] + step;
@@ -34,11 +47,14 @@ void change_one(const std::vector<schedule::DecisionSpace>& spaces, Genome& geno
 
 }  // namespace
 
-Genome mutate(const SearchSpace& space, const Genome& parent, Rng& rng) {
+Genome mutate(const SearchSpace& space, const Genome& parent, const MutationOptions& options,
+              Rng& rng) {
   Genome child = parent;
   const auto& spaces = space.sketches[static_cast<std::size_t>(parent.sketch)].spaces;
-  change_one(spaces, child, rng);
-  if (rng.chance(kSecondChange)) change_one(spaces, child, rng);
+  change_one(spaces, options, child, rng);
+  if (options.second_share > 0 && rng.chance(options.second_share)) {
+    change_one(spaces, options, child, rng);
+  }
   if (space.members == nullptr) return child;
   const Members& members = *space.members;
   const int member = members.nearest(parent.sketch, child.decisions,

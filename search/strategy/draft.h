@@ -18,8 +18,6 @@ namespace prunerc::search {
 enum class VerifySet : uint8_t { kDraft, kDraftAndRandom };
 
 struct DraftOptions {
-  uint64_t seed = 0;
-  uint64_t stream = 0;  // tells tasks of one call apart
   Analyzer analyzer = Analyzer::kPrunerc;
   VerifySet verify = VerifySet::kDraft;
   int draft_size = 512;           // handed from the analyzer to the model
@@ -32,7 +30,6 @@ struct DraftOptions {
   double random_share = 0.1;      // of a batch: from the uniform sample (epsilon-greedy)
   double stratified_share = 0.4;  // of the draft: equal quotas for all sketches
   bool calibrate = true;          // the analyzer's coefficients follow the measurements
-  Calibrator* calibrator = nullptr;  // null: the strategy's own
   bool blend =
       true;  // few measurements: the analyzer's rank counts as well; false: the model alone
 };
@@ -41,16 +38,13 @@ struct DraftOptions {
 /// drafted every second round, one in ten at random, the model alone decides.
 DraftOptions published_draft(Analyzer analyzer, VerifySet verify);
 
-/// task, space and pool must outlive the strategy. `model` learns from the measurements; without
-/// one the analyzer, corrected by neighbours, decides alone. The first candidates are the sketches'
-/// heuristic decisions, then the draft's.
-std::unique_ptr<Strategy> make_draft_strategy(const Task& task, const SearchSpace& space,
-                                              std::unique_ptr<CandidateModel> model,
-                                              ThreadPool& pool, const DraftOptions& options);
+/// Ranks by `learned` joined with the analyzer; null: by the analyzer alone, corrected by neighbours.
+std::unique_ptr<Strategy> make_draft_strategy(const StrategyContext& context,
+                                              std::unique_ptr<Scorer> learned,
+                                              const DraftOptions& options);
 
-/// The same with the context's network; without one with boosted trees, if their library is there.
-/// Seed and stream are the context's.
-Result<std::unique_ptr<Strategy>> make_draft(const StrategyContext& context, DraftOptions options);
+/// With the context's network; without one with boosted trees, if their library is there.
+std::unique_ptr<Strategy> make_draft(const StrategyContext& context, const DraftOptions& options);
 
 }  // namespace prunerc::search
 

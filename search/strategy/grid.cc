@@ -126,7 +126,7 @@ class Grid final : public Strategy {
         }
       }
       for (std::optional<Candidate>& made :
-           realize(context_.task, context_.space, genomes, context_.model, context_.pool)) {
+           instantiate_all(context_.task, context_.space, genomes, context_.pool)) {
         ++barren;
         if (!made) continue;
         ++num_drafted_;
@@ -152,8 +152,8 @@ class Grid final : public Strategy {
 
 }  // namespace
 
-Result<std::unique_ptr<Strategy>> make_grid(const StrategyContext& context) {
-  return std::unique_ptr<Strategy>(std::make_unique<Grid>(context));
+std::unique_ptr<Strategy> make_grid(const StrategyContext& context) {
+  return std::make_unique<Grid>(context);
 }
 
 }  // namespace prunerc::search

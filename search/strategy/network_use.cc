@@ -2,6 +2,7 @@
 
 #include "costmodel/model/checkpoint.h"
 #include "costmodel/pretrained/pretrained.h"
+#include "ir/support/check.h"
 #include "search/model/inputs.h"
 #include "search/model/ranker.h"
 
@@ -10,27 +11,42 @@ namespace prunerc::search {
 using costmodel::model::Model;
 using costmodel::model::NetworkKind;
 
-std::optional<NetworkUse> network_use(StrategyKind kind) {
-  constexpr auto kMaybe = NetworkStart::kPreferCheckpoint;
-  constexpr auto kNeed = NetworkStart::kNeedCheckpoint;
-  constexpr auto kNone = NetworkStart::kUntrained;
-  switch (kind) {
-    case StrategyKind::kPruner: return NetworkUse{NetworkKind::kPacm, OnlineKind::kWarm, kMaybe};
-    case StrategyKind::kMoaPruner: return NetworkUse{NetworkKind::kPacm, OnlineKind::kMoa, kMaybe};
-    case StrategyKind::kPrunerOffline:
-      return NetworkUse{NetworkKind::kPacm, OnlineKind::kFrozen, kNeed};
-    case StrategyKind::kPrunerPaper:
-      return NetworkUse{NetworkKind::kPacmPaper, OnlineKind::kScratch, kNone};
-    case StrategyKind::kPrunerRelease:
-      return NetworkUse{NetworkKind::kPacmPaper, OnlineKind::kScratch, kNone, true};
-    case StrategyKind::kMoaPrunerPaper:
-      return NetworkUse{NetworkKind::kPacmPaper, OnlineKind::kMoaPaper, kNeed};
-    case StrategyKind::kTensetOffline:
-      return NetworkUse{NetworkKind::kTensetMlp, OnlineKind::kFrozen, kNeed};
-    case StrategyKind::kTlpOffline:
-      return NetworkUse{NetworkKind::kTlp, OnlineKind::kFrozen, kNeed};
-    default: return std::nullopt;
+namespace {
+
+std::optional<NetworkKind> network_of(Ranks ranks) {
+  switch (ranks) {
+    case Ranks::kNone:
+    case Ranks::kAnalyzer:
+    case Ranks::kTrees: return std::nullopt;
+    case Ranks::kPacm: return NetworkKind::kPacm;
+    case Ranks::kPacmPaper:
+    case Ranks::kPacmBatch: return NetworkKind::kPacmPaper;
+    case Ranks::kTensetMlp: return NetworkKind::kTensetMlp;
+    case Ranks::kTlp: return NetworkKind::kTlp;
   }
+  PRUNERC_UNREACHABLE("ranks");
+}
+
+struct NetworkRow {
+  Ranks ranks;
+  OnlineKind learns;
+  NetworkStart starts;
+};
+constexpr NetworkRow kRows[] = {
+#define PRUNERC_STRATEGY(Name, text, batch, in_flight, first, proposes, ranks, learns, starts, \
+                         words)                                                                \
+  {Ranks::k##ranks, OnlineKind::k##learns, NetworkStart::k##starts},
+#include "search/strategy/strategy.def"
+#undef PRUNERC_STRATEGY
+};
+
+}  // namespace
+
+std::optional<NetworkUse> network_use(StrategyKind kind) {
+  const NetworkRow& row = kRows[static_cast<std::size_t>(kind)];
+  const std::optional<NetworkKind> network = network_of(row.ranks);
+  if (!network) return std::nullopt;
+  return NetworkUse{*network, row.learns, row.starts, row.ranks == Ranks::kPacmBatch};
 }
 
 Result<void> check_features(const Model& model, const std::string& path) {

@@ -1,54 +1,36 @@
 #include "search/strategy/strategies.h"
 
+#include "costmodel/xgb.h"
 #include "ir/support/check.h"
 #include "search/space/metaschedule_space.h"
-#include "search/strategy/evolution.h"
+#include "search/strategy/draft.h"
+#include "search/strategy/genetic.h"
 #include "search/strategy/network_use.h"
 
 namespace prunerc::search {
 namespace {
 
-StrategyOptions options_of(const StrategyContext& context) {
-  StrategyOptions options;
-  options.seed = context.seed;
-  options.stream = context.stream;
-  return options;
-}
+struct StrategyRow {
+  std::string_view name, words;
+  StrategyRhythm rhythm;
+  Proposes proposes;
+  Ranks ranks;
+};
+constexpr StrategyRow kRows[] = {
+#define PRUNERC_STRATEGY(Name, text, batch, in_flight, first, proposes, ranks, learns, starts, \
+                         words)                                                                \
+  {text, words, {batch, in_flight, first}, Proposes::k##proposes, Ranks::k##ranks},
+#include "search/strategy/strategy.def"
+#undef PRUNERC_STRATEGY
+};
+
+const StrategyRow& row_of(StrategyKind kind) { return kRows[static_cast<std::size_t>(kind)]; }
 
 }  // namespace
 
-std::string_view to_string(StrategyKind kind) {
-  switch (kind) {
-#define PRUNERC_STRATEGY(Name, text, make, batch, in_flight, first, words) \
-  case StrategyKind::k##Name:                                              \
-    return text;
-#include "search/strategy/strategy.def"
-#undef PRUNERC_STRATEGY
-  }
-  PRUNERC_UNREACHABLE("strategy");
-}
-
-std::string_view describe(StrategyKind kind) {
-  switch (kind) {
-#define PRUNERC_STRATEGY(Name, text, make, batch, in_flight, first, words) \
-  case StrategyKind::k##Name:                                              \
-    return words;
-#include "search/strategy/strategy.def"
-#undef PRUNERC_STRATEGY
-  }
-  PRUNERC_UNREACHABLE("strategy");
-}
-
-StrategyRhythm rhythm_of(StrategyKind kind) {
-  switch (kind) {
-#define PRUNERC_STRATEGY(Name, text, make, batch, in_flight, first, words) \
-  case StrategyKind::k##Name:                                              \
-    return {batch, in_flight, first};
-#include "search/strategy/strategy.def"
-#undef PRUNERC_STRATEGY
-  }
-  PRUNERC_UNREACHABLE("strategy");
-}
+std::string_view to_string(StrategyKind kind) { return row_of(kind).name; }
+std::string_view describe(StrategyKind kind) { return row_of(kind).words; }
+StrategyRhythm rhythm_of(StrategyKind kind) { return row_of(kind).rhythm; }
 
 std::optional<StrategyKind> strategy_from_string(std::string_view text) {
   for (int i = 0; i < kNumStrategies; ++i) {
@@ -69,25 +51,22 @@ Result<std::unique_ptr<Strategy>> make_strategy(StrategyKind kind, const Strateg
   if (const std::optional<NetworkUse> use = network_use(kind); use && context.network == nullptr) {
     PRUNERC_TRY(context.network, open_network(*use, "", context.task.target.kind, context.seed));
   }
-  switch (kind) {
-#define PRUNERC_STRATEGY(Name, text, make, batch, in_flight, first, words) \
-  case StrategyKind::k##Name:                                              \
-    return make(context);
-#include "search/strategy/strategy.def"
-#undef PRUNERC_STRATEGY
+  const StrategyRow& row = row_of(kind);
+  if (row.ranks == Ranks::kTrees) PRUNERC_TRY_VOID(costmodel::check_xgboost());
+  switch (row.proposes) {
+    case Proposes::kDraws: return make_population_strategy(context, {}, nullptr, nullptr);
+    case Proposes::kGrid: return make_grid(context);
+    case Proposes::kEvolution: return make_evolution(context);
+    case Proposes::kAnsor: return make_learned(context, ansor_options());
+    case Proposes::kMetaSchedule: return make_learned(context, metaschedule_options());
+    case Proposes::kDraft: return make_draft(context, {});
+    case Proposes::kPaperDraft:
+      return make_draft(context, published_draft(Analyzer::kPruner, VerifySet::kDraft));
+    case Proposes::kReleaseDraft:
+      return make_draft(context,
+                        published_draft(Analyzer::kPrunerRelease, VerifySet::kDraftAndRandom));
   }
-  PRUNERC_UNREACHABLE("strategy");
-}
-
-Result<std::unique_ptr<Strategy>> make_random(const StrategyContext& context) {
-  StrategyOptions options = options_of(context);
-  options.use_model = false;
-  return make_evolution(context.task, context.space, context.model, context.pool, options);
-}
-
-Result<std::unique_ptr<Strategy>> make_default_evolution(const StrategyContext& context) {
-  return make_evolution(context.task, context.space, context.model, context.pool,
-                        options_of(context));
+  PRUNERC_UNREACHABLE("proposes");
 }
 
 }  // namespace prunerc::search

@@ -1,9 +1,7 @@
-// The table of search strategies: what `--strategy` names. A new one is a row of strategy.def and
-// its factory.
+// The list of search strategies: what `--strategy` names. A new one is a row of strategy.def.
 #ifndef PRUNERC_SEARCH_STRATEGY_STRATEGIES_H_
 #define PRUNERC_SEARCH_STRATEGY_STRATEGIES_H_
 
-#include "costmodel/cost_model.h"
 #include "ir/support/parallel.h"
 #include "ir/support/result.h"
 #include "search/space/space.h"
@@ -21,13 +19,17 @@ class Calibrator;
 class OnlineModel;
 
 enum class StrategyKind : uint8_t {
-#define PRUNERC_STRATEGY(Name, text, make, batch, in_flight, first, words) k##Name,
+#define PRUNERC_STRATEGY(Name, text, batch, in_flight, first, proposes, ranks, learns, starts, \
+                         words)                                                                \
+  k##Name,
 #include "search/strategy/strategy.def"
 #undef PRUNERC_STRATEGY
 };
 
 inline constexpr int kNumStrategies = 0
-#define PRUNERC_STRATEGY(Name, text, make, batch, in_flight, first, words) +1
+#define PRUNERC_STRATEGY(Name, text, batch, in_flight, first, proposes, ranks, learns, starts, \
+                         words)                                                                \
+  +1
 #include "search/strategy/strategy.def"
 #undef PRUNERC_STRATEGY
     ;
@@ -37,6 +39,28 @@ std::string_view to_string(StrategyKind kind);
 /// For people.
 std::string_view describe(StrategyKind kind);
 std::optional<StrategyKind> strategy_from_string(std::string_view text);
+
+/// Who makes a strategy's candidates, and who orders them: columns of strategy.def.
+enum class Proposes : uint8_t {
+  kDraws,
+  kGrid,
+  kEvolution,
+  kAnsor,
+  kMetaSchedule,
+  kDraft,
+  kPaperDraft,
+  kReleaseDraft,
+};
+enum class Ranks : uint8_t {
+  kNone,
+  kAnalyzer,
+  kTrees,
+  kPacm,
+  kPacmPaper,
+  kPacmBatch,
+  kTensetMlp,
+  kTlp,
+};
 
 /// How a strategy wants to be asked.
 struct StrategyRhythm {
@@ -55,7 +79,6 @@ SearchSpace space_of(StrategyKind kind, const Task& task, SearchSpace space);
 struct StrategyContext {
   const Task& task;
   const SearchSpace& space;
-  const costmodel::CostModel& model;  // the analytic one, unless the caller chose another
   ThreadPool& pool;
   uint64_t seed = 0;
   uint64_t stream = 0;  // tells tasks of one call apart
@@ -70,10 +93,8 @@ struct StrategyContext {
 /// ModelLibrary for those that learn by a library that is not installed; ModelMissing.
 Result<std::unique_ptr<Strategy>> make_strategy(StrategyKind kind, const StrategyContext& context);
 
-#define PRUNERC_STRATEGY(Name, text, make, batch, in_flight, first, words) \
-  Result<std::unique_ptr<Strategy>> make(const StrategyContext& context);
-#include "search/strategy/strategy.def"
-#undef PRUNERC_STRATEGY
+/// All candidates of all sketches in turn, in mixed radix (grid.cc).
+std::unique_ptr<Strategy> make_grid(const StrategyContext& context);
 
 }  // namespace prunerc::search
 

@@ -1,7 +1,6 @@
 #include "search/tune/instant.h"
 
-#include "costmodel/cost_model.h"
-#include "search/model/scorer.h"
+#include "search/model/network_scorer.h"
 #include "search/strategy/network_use.h"
 #include "search/strategy/strategies.h"
 
@@ -27,8 +26,7 @@ void add_places(const std::vector<double>& scores, std::vector<std::size_t>* pla
 }  // namespace
 
 Result<Candidate> instant_candidate(const Task& task, const SearchSpace& space, ThreadPool& pool) {
-  const std::unique_ptr<costmodel::CostModel> roofline = costmodel::make_roofline_model();
-  StrategyContext context = {task, space, *roofline, pool};
+  StrategyContext context = {task, space, pool};
   PRUNERC_TRY(context.network, open_network(*network_use(StrategyKind::kPruner), "",
                                             task.target.kind, context.seed));
   PRUNERC_TRY(const std::unique_ptr<Strategy> strategy,
@@ -40,9 +38,8 @@ Result<Candidate> instant_candidate(const Task& task, const SearchSpace& space, 
   std::vector<double> scores;
   for (const Candidate& c : drafted) scores.push_back(-c.predicted_ns);
   add_places(scores, &places);
-  const std::unique_ptr<CandidateModel> model =
-      make_network_model(task, space, context.network, 0, pool);
-  if (model->is_trained()) add_places(model->scores(drafted), &places);
+  NetworkScorer network(task, space, context.network, 0, pool);
+  if (network.is_trained()) add_places(network.scores(drafted), &places);
   const auto best = std::min_element(places.begin(), places.end()) - places.begin();
   return std::move(drafted[static_cast<std::size_t>(best)]);
 }

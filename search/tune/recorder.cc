@@ -1,10 +1,9 @@
 #include "search/tune/recorder.h"
 
-#include "costmodel/cost_model.h"
 #include "ir/support/parallel.h"
 #include "search/record/restore.h"
 #include "search/space/sampler.h"
-#include "search/strategy/evolution.h"
+#include "search/strategy/genetic.h"
 #include "search/tune/inbox.h"
 
 #include <algorithm>
@@ -44,7 +43,6 @@ class Recorder {
         pool_(*pool),
         space_(pool->space()),
         threads_(options.num_threads),
-        model_(costmodel::make_roofline_model()),
         barren_(pool->sketches.size()),
         start_(Clock::now()) {}
 
@@ -79,11 +77,11 @@ class Recorder {
 
   // What the rows say is known again: programs that are there, and what the strategy had learned.
   Result<void> restore() {
-    StrategyOptions strategy;
-    strategy.seed = pool_.seed;
+    StrategyContext context = {task_, space_, threads_};
+    context.seed = pool_.seed;
     // A search that goes on must not draw what the one before it drew.
-    strategy.stream = static_cast<uint64_t>(pool_.num_batches);
-    strategy_ = make_evolution(task_, space_, *model_, threads_, strategy);
+    context.stream = static_cast<uint64_t>(pool_.num_batches);
+    strategy_ = make_evolution(context);
     std::vector<Candidate> candidates;
     std::vector<Measurement> measurements;
     std::vector<std::optional<Candidate>> restored = restore_rows(pool_, task_, threads_);
@@ -157,7 +155,7 @@ class Recorder {
   }
 
   void take_uniform(std::span<const Genome> genomes, Batch* batch) {
-    std::vector<std::optional<Candidate>> made = realize(task_, space_, genomes, *model_, threads_);
+    std::vector<std::optional<Candidate>> made = instantiate_all(task_, space_, genomes, threads_);
     for (std::size_t i = 0; i < genomes.size(); ++i) {
       const auto sketch = static_cast<std::size_t>(genomes[i].sketch);
       SketchDraws& draws = pool_.draws[sketch];
@@ -264,7 +262,6 @@ class Recorder {
   Pool& pool_;
   const SearchSpace space_;
   ThreadPool threads_;
-  std::unique_ptr<costmodel::CostModel> model_;
   std::unique_ptr<Strategy> strategy_;
   std::vector<int> barren_;  // by sketch: draws in a row that gave nothing new
   Clock::time_point start_;

@@ -14,8 +14,7 @@ constexpr double kGain = 0.995;
 
 }  // namespace
 
-Result<TaskState> TaskState::make(const Task& task, Database& database,
-                                  const costmodel::CostModel& model, ThreadPool& pool,
+Result<TaskState> TaskState::make(const Task& task, Database& database, ThreadPool& pool,
                                   const TuneOptions& options, uint64_t stream,
                                   Calibrator* calibrator, std::shared_ptr<OnlineModel> network) {
   TaskState state;
@@ -33,8 +32,8 @@ Result<TaskState> TaskState::make(const Task& task, Database& database,
   }
   state.space = std::make_unique<SearchSpace>(std::move(space));
   PRUNERC_TRY(state.task_id, database.put_task(task));
-  const StrategyContext context = {task,         *state.space, model,      pool,
-                                   options.seed, stream,       calibrator, std::move(network)};
+  const StrategyContext context = {task,       *state.space,      pool, options.seed, stream,
+                                   calibrator, std::move(network)};
   PRUNERC_TRY(state.strategy, options.make_strategy ? options.make_strategy(context)
                                                     : make_strategy(options.strategy, context));
   if (!options.fresh) PRUNERC_TRY_VOID(state.load(database));

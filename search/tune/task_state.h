@@ -36,8 +36,7 @@ struct TaskState {
 
   /// Reads the store (unless options.fresh), makes the space, primes the strategy with what is
   /// known.
-  static Result<TaskState> make(const Task& task, Database& database,
-                                const costmodel::CostModel& model, ThreadPool& pool,
+  static Result<TaskState> make(const Task& task, Database& database, ThreadPool& pool,
                                 const TuneOptions& options, uint64_t stream, Calibrator* calibrator,
                                 std::shared_ptr<OnlineModel> network);
 

@@ -44,7 +44,6 @@ class Tuner {
         database_(database),
         options_(with_rhythm(options)),
         pool_(options.num_threads),
-        own_model_(options.model == nullptr ? costmodel::make_roofline_model() : nullptr),
         start_(Clock::now()),
         busy_before_(inbox_.busy_seconds()) {}
 
@@ -78,7 +77,6 @@ class Tuner {
   }
 
   Result<void> prepare() {
-    const costmodel::CostModel& model = options_.model != nullptr ? *options_.model : *own_model_;
     const std::optional<NetworkUse> use = network_use(options_.strategy);
     std::map<ir::TargetKind, std::shared_ptr<OnlineModel>> networks;
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
@@ -94,7 +92,7 @@ class Tuner {
           calibrators_
               .try_emplace(target_key(tasks_[i].target), tasks_[i].target.kind, options_.seed)
               .first->second;
-      PRUNERC_TRY(TaskState state, TaskState::make(tasks_[i], database_, model, pool_, options_,
+      PRUNERC_TRY(TaskState state, TaskState::make(tasks_[i], database_, pool_, options_,
                                                    /*stream=*/i, &calibrator, network));
       state.report.seconds.search += seconds_since(began);
       states_.push_back(std::move(state));
@@ -512,7 +510,6 @@ class Tuner {
   Database& database_;
   TuneOptions options_;
   ThreadPool pool_;
-  std::unique_ptr<costmodel::CostModel> own_model_;
   Clock::time_point start_;
   double busy_before_;
   std::map<std::string, Calibrator> calibrators_;  // by target; states_ refer to them

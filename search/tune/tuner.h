@@ -2,7 +2,6 @@
 #ifndef PRUNERC_SEARCH_TUNE_TUNER_H_
 #define PRUNERC_SEARCH_TUNE_TUNER_H_
 
-#include "costmodel/cost_model.h"
 #include "ir/support/result.h"
 #include "search/record/database.h"
 #include "search/space/space.h"
@@ -118,7 +117,6 @@ struct TuneOptions {
   /// before it is stored, for what is then missing to kStoredLog2Error. Not equal and invalid ones
   /// are answered with kNotEqual. Empty: none is checked.
   EqualityCheck check = check_on_twin;
-  const costmodel::CostModel* model = nullptr;  // null: the roofline
   /// Makes the space of a task; empty: make_space.
   std::function<Result<SearchSpace>(const Task&)> space;
   TuneClock clock = TuneClock::kWall;

@@ -37,12 +37,9 @@ std::string scratch_file(const std::string& name) {
 
 // Times that follow from the program, and every 11th candidate fails.
 Measurement modelled_time(const MeasureInput& input) {
-  const std::unique_ptr<costmodel::CostModel> model = costmodel::make_roofline_model();
-  const costmodel::ModelInput asked{&input.program, &input.task->target};
-  costmodel::Score score;
-  model->predict({&asked, 1}, {&score, 1});
+  const double ns = costmodel::estimate_latency(input.program, input.task->target).total_ns;
   Measurement m = hashed_time(input);
-  m.median_ns = score.predicted_ns;
+  m.median_ns = ns;
   m.samples_ns.assign(7, m.median_ns);
   if (ir::fingerprint(input.program).low % 11 == 0 && input.kind != MeasureKind::kVerify) {
     m = {};
