@@ -396,8 +396,9 @@ std::unique_ptr<Strategy> make_draft(const StrategyContext& context, const Draft
     learned = std::make_unique<NetworkScorer>(context.task, context.space, context.network,
                                               static_cast<int32_t>(context.stream), context.pool);
   } else if (costmodel::check_xgboost().ok()) {
-    learned =
-        std::make_unique<TreeScorer>(context.task, context.pool, TreeScorerOptions{1, kTreeGrowth});
+    TreeScorerOptions trees;
+    trees.growth = kTreeGrowth;
+    learned = std::make_unique<TreeScorer>(context.task, context.pool, trees);
   }
   return make_draft_strategy(context, std::move(learned), options);
 }

@@ -3,10 +3,9 @@
 #ifndef PRUNERC_SEARCH_STRATEGY_DRAFT_H_
 #define PRUNERC_SEARCH_STRATEGY_DRAFT_H_
 
-#include "ir/support/parallel.h"
 #include "search/model/scorer.h"
 #include "search/space/draft_space.h"
-#include "search/strategy/strategies.h"
+#include "search/strategy/population.h"
 
 #include <cstdint>
 #include <memory>
