@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <mutex>
 #include <string>
 
@@ -199,73 +198,9 @@ void TreeEnsemble::predict(std::span<const ProgramFeatures* const> programs,
 
 int TreeEnsemble::num_trees() const { return impl_->num_trees; }
 
-std::vector<float> throughput_labels(std::span<const Sample> samples) {
-  std::map<int32_t, double> best;
-  for (const Sample& s : samples) {
-    if (s.median_ns <= 0) continue;
-    double& of_task = best.emplace(s.task, s.median_ns).first->second;
-    of_task = std::min(of_task, s.median_ns);
-  }
-  std::vector<float> labels;
-  for (const Sample& s : samples) {
-    labels.push_back(s.median_ns > 0 ? static_cast<float>(best[s.task] / s.median_ns) : 0.0f);
-  }
-  return labels;
-}
-
 Result<void> check_xgboost() {
   PRUNERC_TRY_VOID(load_xgboost());
   return {};
-}
-
-namespace {
-
-std::vector<const ProgramFeatures*> pointers(const std::vector<ProgramFeatures>& features) {
-  std::vector<const ProgramFeatures*> out;
-  for (const ProgramFeatures& f : features) out.push_back(&f);
-  return out;
-}
-
-class XgbModel final : public CostModel {
- public:
-  XgbModel(const TreeOptions& options, std::unique_ptr<TreeEnsemble> trees)
-      : options_(options), trees_(std::move(trees)) {}
-
-  void predict(std::span<const ModelInput> inputs, std::span<Score> scores) const override {
-    std::fill(scores.begin(), scores.end(), Score{});
-    if (trees_ == nullptr || inputs.empty()) return;
-    std::vector<ProgramFeatures> features;
-    for (const ModelInput& input : inputs) {
-      features.push_back(statement_features(*input.program, *input.target));
-    }
-    std::vector<double> values(inputs.size());
-    trees_->predict(pointers(features), values);
-    for (std::size_t i = 0; i < inputs.size(); ++i) scores[i].mean = values[i];
-  }
-
-  Result<std::unique_ptr<CostModel>> updated(std::span<const Sample> samples,
-                                             const FitOptions& fit) const override {
-    std::vector<ProgramFeatures> features;
-    for (const Sample& s : samples) {
-      features.push_back(statement_features(*s.input.program, *s.input.target));
-    }
-    TreeOptions options = options_;
-    options.seed = fit.seed;
-    PRUNERC_TRY(TreeEnsemble trees,
-                TreeEnsemble::fit(pointers(features), throughput_labels(samples), options));
-    return std::unique_ptr<CostModel>(
-        std::make_unique<XgbModel>(options_, std::make_unique<TreeEnsemble>(std::move(trees))));
-  }
-
- private:
-  TreeOptions options_;
-  std::unique_ptr<TreeEnsemble> trees_;  // null before the first sample
-};
-
-}  // namespace
-
-std::unique_ptr<CostModel> make_xgb_model(const TreeOptions& options) {
-  return std::make_unique<XgbModel>(options, nullptr);
 }
 
 }  // namespace prunerc::costmodel

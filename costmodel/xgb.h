@@ -3,7 +3,6 @@
 #ifndef PRUNERC_COSTMODEL_XGB_H_
 #define PRUNERC_COSTMODEL_XGB_H_
 
-#include "costmodel/cost_model.h"
 #include "costmodel/feature/statement.h"
 #include "ir/support/result.h"
 
@@ -63,16 +62,8 @@ class TreeEnsemble {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Labels for samples: best time of the sample's task / its time; 0 for what did not run.
-std::vector<float> throughput_labels(std::span<const Sample> samples);
-
 /// Whether the library is there. Errors: ModelLibrary.
 Result<void> check_xgboost();
-
-/// The cost model over such trees. Before it has learned all scores are 0. `updated` trains anew on
-/// the samples given: hand it all of them. A sample that did not run has median_ns 0. Errors of
-/// `updated`: ModelLibrary, ModelData.
-std::unique_ptr<CostModel> make_xgb_model(const TreeOptions& options = {});
 
 }  // namespace prunerc::costmodel
 

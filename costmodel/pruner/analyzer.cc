@@ -57,32 +57,6 @@ PrunerTerm term_of(const StatementSymbols& s, const PrunerDevice& device,
   return term;
 }
 
-class PrunerModel : public CostModel {
- public:
-  PrunerModel(const PrunerOptions& options, const PrunerDevice& device)
-      : options_(options), device_(device) {}
-
-  void predict(std::span<const ModelInput> inputs, std::span<Score> scores) const override {
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      ParamSpace space(inputs[i].program->domain());
-      const NestTable table(*inputs[i].program, space);
-      const std::vector<StatementSymbols> symbols =
-          pruner_symbols(table, device_.transaction_bytes);
-      const double ms = pruner_latency(symbols, device_, options_).ms.value();
-      scores[i] = {ms > 0 ? 1 / ms : 0, 0, ms * 1e6};
-    }
-  }
-
-  Result<std::unique_ptr<CostModel>> updated(std::span<const Sample>,
-                                             const FitOptions&) const override {
-    return std::unique_ptr<CostModel>();
-  }
-
- private:
-  const PrunerOptions options_;
-  const PrunerDevice device_;
-};
-
 }  // namespace
 
 PrunerLatency pruner_latency(std::span<const StatementSymbols> statements,
@@ -110,9 +84,12 @@ SymbolCode derive_pruner(const ir::Program& sketch, const PrunerDevice& device,
   return SymbolCode(outputs);
 }
 
-std::unique_ptr<CostModel> make_pruner_model(const PrunerOptions& options,
-                                             const PrunerDevice& device) {
-  return std::make_unique<PrunerModel>(options, device);
+double pruner_latency_ms(const ir::Program& program, const PrunerDevice& device,
+                         const PrunerOptions& options) {
+  ParamSpace space(program.domain());
+  const NestTable table(program, space);
+  const std::vector<StatementSymbols> symbols = pruner_symbols(table, device.transaction_bytes);
+  return pruner_latency(symbols, device, options).ms.value();
 }
 
 }  // namespace prunerc::costmodel

@@ -2,7 +2,6 @@
 #ifndef PRUNERC_COSTMODEL_PRUNER_ANALYZER_H_
 #define PRUNERC_COSTMODEL_PRUNER_ANALYZER_H_
 
-#include "costmodel/cost_model.h"
 #include "costmodel/pruner/device.h"
 #include "costmodel/pruner/symbols.h"
 #include "costmodel/symbol/code.h"
@@ -62,9 +61,9 @@ PrunerLatency pruner_latency(std::span<const StatementSymbols> statements,
 SymbolCode derive_pruner(const ir::Program& sketch, const PrunerDevice& device,
                          const PrunerOptions& options);
 
-/// Scores programs by 1 / latency in ms: higher is faster, as released.
-std::unique_ptr<CostModel> make_pruner_model(const PrunerOptions& options,
-                                             const PrunerDevice& device);
+/// Of a program without parameters.
+double pruner_latency_ms(const ir::Program& program, const PrunerDevice& device,
+                         const PrunerOptions& options);
 
 }  // namespace prunerc::costmodel
 

@@ -1,6 +1,5 @@
 // The analyzer on GPUs: the order of schedules that differ in one thing, limits, and sketches
 // against their instances.
-#include "costmodel/cost_model.h"
 #include "costmodel/latency/roofline.h"
 #include "costmodel/latency/symbols.h"
 #include "ir/printer.h"
@@ -216,12 +215,9 @@ TEST_CASE("measured rates take the place of the table's") {
         Approx(2 * part_ns(transpose(1), TermPart::kShared)).epsilon(1e-9));
 }
 
-TEST_CASE("models use the analyzer of the target's kind") {
+TEST_CASE("an estimate is by the analyzer of the target's kind") {
   const ir::Program program = copy(1, 4);
-  const ModelInput input = {&program, &kA100};
-  Score score;
-  make_roofline_model()->predict({&input, 1}, {&score, 1});
-  CHECK(score.predicted_ns == ns(program));
+  CHECK(estimate_latency(program, kA100).total_ns == ns(program));
 }
 
 TEST_CASE("a sketch's numbers on a GPU are those of its instances") {

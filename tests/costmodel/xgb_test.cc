@@ -147,43 +147,5 @@ TEST_CASE("nothing, one program, or programs that all failed are no reason to st
   for (const double s : scores) CHECK(std::abs(s) < 1e-3);
 }
 
-TEST_CASE("labels are throughputs relative to the best of their task; 0 for what did not run") {
-  std::vector<Sample> samples(5);
-  const double ns[] = {200, 100, 0, 30, 60};
-  for (std::size_t i = 0; i < 5; ++i) {
-    samples[i].median_ns = ns[i];
-    samples[i].task = i < 3 ? 0 : 1;
-  }
-  CHECK(throughput_labels(samples) == std::vector<float>{0.5f, 1.0f, 0.0f, 1.0f, 0.5f});
-}
-
-TEST_CASE("the cost model learns from programs") {
-  if (!has_library()) return;
-  const ir::Target target = *ir::target_from_string("cpu:icelake-server");
-  std::vector<ir::Program> programs;
-  std::vector<Sample> samples;
-  for (int n = 1; n <= 24; ++n) {
-    const std::string size = std::to_string(16 * n);
-    programs.push_back(parse_or_die("program p(X: f32[" + size + "]) -> (Y: f32[" + size +
-                                    "]) { for i in " + size + " { block \"Y\" [vi: S(" + size +
-                                    ") = i] { Y[vi] = X[vi] * 2f32 } } }"));
-  }
-  for (std::size_t i = 0; i < programs.size(); ++i) {
-    samples.push_back({{&programs[i], &target}, 0, 100.0 * static_cast<double>(i + 1)});
-  }
-  const std::unique_ptr<CostModel> empty = make_xgb_model();
-  std::vector<ModelInput> inputs;
-  for (const Sample& s : samples) inputs.push_back(s.input);
-  std::vector<Score> scores(inputs.size());
-  empty->predict(inputs, scores);
-  for (const Score& s : scores) CHECK(s.mean == 0);
-  Result<std::unique_ptr<CostModel>> learned = empty->updated(samples, {});
-  REQUIRE_OK(learned);
-  (*learned)->predict(inputs, scores);
-  CHECK(scores.front().mean > scores[12].mean);
-  CHECK(scores[3].mean > scores.back().mean);
-  CHECK_DIAG(empty->updated({}, {}), ModelData);
-}
-
 }  // namespace
 }  // namespace prunerc

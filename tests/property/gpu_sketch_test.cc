@@ -1,8 +1,8 @@
 // What the search proposes for a GPU becomes CUDA text that computes what the operator does.
 #include "ir/printer.h"
-#include "search/mutate.h"
-#include "search/sampler.h"
-#include "search/space.h"
+#include "search/space/sampler.h"
+#include "search/space/space.h"
+#include "search/space/variation.h"
 #include "tests/codegen/gpu_run.h"
 #include "tests/support/check.h"
 #include "tests/support/gpu_programs.h"

@@ -1,7 +1,7 @@
 // Sketches with wgmma, executed on the host: every kind of product, each with the next sketch.
 #include "ir/printer.h"
-#include "search/sampler.h"
-#include "search/space.h"
+#include "search/space/sampler.h"
+#include "search/space/space.h"
 #include "tests/codegen/gpu_run.h"
 #include "tests/support/check.h"
 #include "tests/support/half_products.h"

@@ -1,4 +1,4 @@
-#include "search/database.h"
+#include "search/record/database.h"
 
 #include "schedule/schedule.h"
 #include "tests/search/programs.h"

@@ -2,11 +2,11 @@
 #include "ir/equal.h"
 #include "ir/support/parallel.h"
 #include "ir/verify.h"
-#include "search/draft/calibrator.h"
-#include "search/draft/strategy.h"
-#include "search/draft/verifier.h"
-#include "search/sampler.h"
-#include "search/strategies.h"
+#include "search/model/calibrator.h"
+#include "search/model/joined_scorer.h"
+#include "search/space/sampler.h"
+#include "search/strategy/draft.h"
+#include "search/strategy/strategies.h"
 #include "tests/search/programs.h"
 #include "tests/support/check.h"
 
@@ -51,21 +51,29 @@ DraftOptions small() {
   return options;
 }
 
-std::vector<Fingerprint> run(const Task& task, const DraftOptions& options, int num_threads,
-                             int rounds, std::vector<double>* times = nullptr) {
+struct Run {
+  int num_threads = 2;
+  int rounds = 4;
+  uint64_t seed = 0;
+  Calibrator* calibrator = nullptr;
+  std::vector<double>* times = nullptr;
+};
+
+std::vector<Fingerprint> run(const Task& task, const DraftOptions& options, const Run& how) {
   const SearchSpace space = make_space(task).value();
-  ThreadPool pool(num_threads);
-  const std::unique_ptr<Strategy> strategy =
-      make_draft_strategy(task, space, nullptr, pool, options);
+  ThreadPool pool(how.num_threads);
+  StrategyContext context = {task, space, pool, how.seed};
+  context.calibrator = how.calibrator;
+  const std::unique_ptr<Strategy> strategy = make_draft_strategy(context, nullptr, options);
   std::vector<Fingerprint> asked;
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < how.rounds; ++round) {
     const std::vector<Candidate> batch = strategy->ask(8);
     std::vector<Measurement> answers;
     for (const Candidate& c : batch) {
       CHECK(ir::verify(c.program).ok());
       asked.push_back(c.fingerprint);
       answers.push_back(timed(hidden_ns(c)));
-      if (times != nullptr) times->push_back(answers.back().median_ns);
+      if (how.times != nullptr) how.times->push_back(answers.back().median_ns);
     }
     strategy->tell(batch, answers);
   }
@@ -77,20 +85,18 @@ TEST_CASE("proposals are legal and distinct, and depend on neither threads nor c
   for (const char* name : {"gemm", "conv2d_relu", "softmax_like"}) {
     INFO(name);
     const Task task = make_test_task(name);
-    const std::vector<Fingerprint> one = run(task, small(), 1, 4);
+    const std::vector<Fingerprint> one = run(task, small(), {.num_threads = 1});
     CHECK(one.size() == 32);
     CHECK(std::set<Fingerprint>(one.begin(), one.end()).size() == one.size());
-    CHECK(run(task, small(), 2, 4) == one);
-    DraftOptions other = small();
-    other.seed = 5;
-    CHECK(run(task, other, 2, 4) != one);
+    CHECK(run(task, small(), {}) == one);
+    CHECK(run(task, small(), {.seed = 5}) != one);
   }
 }
 
 TEST_CASE("measurements steer the search away from the analyzer's order") {
   const Task task = make_test_task("conv2d_relu");
   std::vector<double> times;
-  run(task, small(), 2, 16, &times);
+  run(task, small(), {.rounds = 16, .times = &times});
   const auto mean = [&](std::size_t first) {
     double sum = 0;
     for (std::size_t i = first; i < first + 32; ++i) sum += times[i];
@@ -100,15 +106,13 @@ TEST_CASE("measurements steer the search away from the analyzer's order") {
 }
 
 /// Scores by decisions alone, or says that it reads programs; the same scores.
-class PlainModel final : public CandidateModel {
+class PlainScorer final : public Scorer {
  public:
-  PlainModel(bool reads_programs, int* num_scored)
+  PlainScorer(bool reads_programs, int* num_scored)
       : reads_programs_(reads_programs), num_scored_(num_scored) {}
   void add(const Candidate&, double) override {}
-  void learn(uint64_t) override {}
-  bool is_trained() const override { return true; }
   bool needs_programs() const override { return reads_programs_; }
-  std::vector<double> scores(std::span<const Candidate> candidates) const override {
+  std::vector<double> scores(std::span<const Candidate> candidates) override {
     std::vector<double> out;
     for (const Candidate& c : candidates) {
       CHECK((!reads_programs_ || c.program.defined()));
@@ -133,9 +137,10 @@ TEST_CASE("programs are made of what is picked, and nothing else changes the cho
     options.blend = false;
     std::vector<std::vector<Fingerprint>> asked(2);
     for (const bool reads_programs : {false, true}) {
-      int num_bare = 0;
-      const std::unique_ptr<Strategy> strategy = make_draft_strategy(
-          task, space, std::make_unique<PlainModel>(reads_programs, &num_bare), pool, options);
+      int num_without = 0;
+      const std::unique_ptr<Strategy> strategy =
+          make_draft_strategy({task, space, pool},
+                              std::make_unique<PlainScorer>(reads_programs, &num_without), options);
       const std::vector<Candidate> batch = strategy->ask(64);
       for (const Candidate& c : batch) {
         CHECK(ir::verify(c.program).ok());
@@ -143,7 +148,7 @@ TEST_CASE("programs are made of what is picked, and nothing else changes the cho
         CHECK(c.predicted_ns > 0);
         asked[reads_programs ? 1 : 0].push_back(c.fingerprint);
       }
-      CHECK((num_bare > 0) == !reads_programs);
+      CHECK((num_without > 0) == !reads_programs);
     }
     CHECK(asked[0].size() == 64);
     CHECK(std::set<Fingerprint>(asked[0].begin(), asked[0].end()).size() == 64);
@@ -160,7 +165,7 @@ TEST_CASE("a batch too small for all defaults leaves half of it to the draft") {
   const SearchSpace space = make_space(task).value();
   REQUIRE(space.sketches.size() > 4);
   ThreadPool pool(1);
-  const auto strategy = make_draft_strategy(task, space, nullptr, pool, small());
+  const auto strategy = make_draft_strategy({task, space, pool}, nullptr, small());
   int num_defaults = 0;
   for (const Candidate& c : strategy->ask(4)) {
     const Sketch& sketch = space.sketches[static_cast<std::size_t>(c.sketch)];
@@ -231,16 +236,15 @@ TEST_CASE("what a search measures reaches the calibrator that it shares, unless 
   const Task task = make_test_task("gemm");
   Calibrator shared(task.target.kind, 0);
   DraftOptions options = small();
-  options.calibrator = &shared;
-  const std::size_t num_asked = run(task, options, 2, 8).size();
+  const std::size_t num_asked = run(task, options, {.rounds = 8, .calibrator = &shared}).size();
   CHECK(shared.num_samples() == num_asked);
   options.calibrate = false;
-  run(task, options, 2, 2);
+  run(task, options, {.rounds = 2, .calibrator = &shared});
   CHECK(shared.num_samples() == num_asked);
   // The published analyzers have other formulas.
   options.calibrate = true;
   options.analyzer = Analyzer::kPrunerRelease;
-  run(task, options, 2, 2);
+  run(task, options, {.rounds = 2, .calibrator = &shared});
   CHECK(shared.num_samples() == num_asked);
 }
 
@@ -253,7 +257,7 @@ TEST_CASE("the published variants search as well") {
       options.draft_size = options.max_draft_size = 32;
       options.draws = 256;
       options.children = 512;
-      const std::vector<Fingerprint> asked = run(task, options, 2, 2);
+      const std::vector<Fingerprint> asked = run(task, options, {.rounds = 2});
       CHECK(std::set<Fingerprint>(asked.begin(), asked.end()).size() == 16);
     }
   }
@@ -263,7 +267,7 @@ TEST_CASE("a space of few candidates is asked for to its end and then no more") 
   const Task task = make_test_task("total_sum", 1);
   const SearchSpace space = make_space(task).value();
   ThreadPool pool(2);
-  const auto strategy = make_draft_strategy(task, space, nullptr, pool, small());
+  const auto strategy = make_draft_strategy({task, space, pool}, nullptr, small());
   std::set<Fingerprint> all;
   std::size_t round = 0;
   for (; round < 200; ++round) {
@@ -280,7 +284,7 @@ TEST_CASE("a space of few candidates is asked for to its end and then no more") 
   CHECK(strategy->ask(16).empty());
 }
 
-TEST_CASE("the verifier keeps the analyzer's order until it was told something") {
+TEST_CASE("joined scores keep the analyzer's order until something was measured") {
   const Task task = make_test_task("gemm");
   const SearchSpace space = make_space(task).value();
   std::vector<Candidate> made;
@@ -290,8 +294,8 @@ TEST_CASE("the verifier keeps the analyzer's order until it was told something")
     Result<Candidate> one = instantiate(task, space, 0, genome.decisions);
     if (one) made.push_back(std::move(one).value());
   }
-  Verifier verifier(nullptr, true);
-  verifier.score(made);
+  JoinedScorer scorer(nullptr, Join::kRanks);
+  set_scores(scorer, made);
   for (std::size_t i = 1; i < made.size(); ++i) {
     CHECK((made[i].score < made[i - 1].score) == (made[i].predicted_ns > made[i - 1].predicted_ns));
   }
@@ -299,14 +303,12 @@ TEST_CASE("the verifier keeps the analyzer's order until it was told something")
   const auto best = std::max_element(
       made.begin(), made.end(), [](const auto& a, const auto& b) { return a.score < b.score; });
   const double before = best->score;
-  Measurement failed;
-  failed.status = MeasureStatus::kTimeout;
-  verifier.add(*best, failed);
-  verifier.fit(1);
-  verifier.score(made);
+  scorer.add(*best, 0);
+  scorer.learn(1);
+  set_scores(scorer, made);
   CHECK(best->score < before);
   std::vector<Candidate> none;
-  verifier.score(none);
+  set_scores(scorer, none);
 }
 
 }  // namespace

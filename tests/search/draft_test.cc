@@ -2,8 +2,8 @@
 #include "costmodel/symbol/sym.h"
 #include "ir/tile_space.h"
 #include "schedule/schedule.h"
-#include "search/draft/drafter.h"
-#include "search/draft/selection.h"
+#include "search/strategy/drafter.h"
+#include "search/strategy/selection.h"
 #include "tests/support/check.h"
 
 #include <catch2/catch.hpp>

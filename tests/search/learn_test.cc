@@ -3,15 +3,16 @@
 #include "costmodel/model/checkpoint.h"
 #include "costmodel/xgb.h"
 #include "ir/equal.h"
-#include "search/instant.h"
-#include "search/learn/inputs.h"
-#include "search/learn/join.h"
-#include "search/learn/network_use.h"
-#include "search/learn/online.h"
-#include "search/learn/quality.h"
-#include "search/learn/ranker.h"
-#include "search/learn/rows_file.h"
-#include "search/recorder.h"
+#include "search/model/dataset.h"
+#include "search/model/inputs.h"
+#include "search/model/join.h"
+#include "search/model/online.h"
+#include "search/model/quality.h"
+#include "search/model/ranker.h"
+#include "search/record/rows_file.h"
+#include "search/strategy/network_use.h"
+#include "search/tune/instant.h"
+#include "search/tune/recorder.h"
 #include "tests/search/programs.h"
 #include "tests/support/check.h"
 
@@ -36,12 +37,9 @@ std::string scratch_file(const std::string& name) {
 
 // Times that follow from the program, and every 11th candidate fails.
 Measurement modelled_time(const MeasureInput& input) {
-  const std::unique_ptr<costmodel::CostModel> model = costmodel::make_roofline_model();
-  const costmodel::ModelInput asked{&input.program, &input.task->target};
-  costmodel::Score score;
-  model->predict({&asked, 1}, {&score, 1});
+  const double ns = costmodel::estimate_latency(input.program, input.task->target).total_ns;
   Measurement m = hashed_time(input);
-  m.median_ns = score.predicted_ns;
+  m.median_ns = ns;
   m.samples_ns.assign(7, m.median_ns);
   if (ir::fingerprint(input.program).low % 11 == 0 && input.kind != MeasureKind::kVerify) {
     m = {};

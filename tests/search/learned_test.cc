@@ -1,8 +1,8 @@
-#include "search/learned.h"
-
-#include "costmodel/cost_model.h"
-#include "search/recorder.h"
-#include "search/replay.h"
+#include "costmodel/latency/roofline.h"
+#include "costmodel/xgb.h"
+#include "search/strategy/genetic.h"
+#include "search/tune/recorder.h"
+#include "search/tune/replay.h"
 #include "tests/search/programs.h"
 #include "tests/support/check.h"
 
@@ -16,13 +16,9 @@ using namespace testing;  // NOLINT: a test
 
 // What the analytic model says is the truth here, so that there is something to learn.
 Measurement modelled_time(const MeasureInput& input) {
-  const std::unique_ptr<costmodel::CostModel> model = costmodel::make_roofline_model();
-  const costmodel::ModelInput of = {&input.program, &input.task->target};
-  costmodel::Score score;
-  model->predict({&of, 1}, {&score, 1});
   Measurement m;
   m.status = MeasureStatus::kOk;
-  m.samples_ns.assign(20, score.predicted_ns);
+  m.samples_ns.assign(20, costmodel::estimate_latency(input.program, input.task->target).total_ns);
   m.build_s = 0.1;
   m.measure_s = 0.1;
   summarize_samples(m);
@@ -69,9 +65,7 @@ bool has_library() {
   Result<SearchSpace> space = make_space(task);
   REQUIRE_OK(space);
   ThreadPool threads(1);
-  const auto model = costmodel::make_roofline_model();
-  CHECK_DIAG(make_strategy(StrategyKind::kAnsor, {task, *space, *model, threads, 0, 0}),
-             ModelLibrary);
+  CHECK_DIAG(make_strategy(StrategyKind::kAnsor, {task, *space, threads}), ModelLibrary);
   return false;
 }
 
@@ -104,16 +98,18 @@ TEST_CASE("the learned baseline finds good candidates earlier than chance") {
 }
 
 TEST_CASE("the settings are the published ones") {
-  const LearnedOptions ansor = ansor_options();
+  const GeneticOptions ansor = ansor_options();
   CHECK(ansor.population == 2048);
   CHECK(ansor.generations == 4);
-  CHECK(ansor.mutation == 0.85);
-  CHECK(ansor.eps_greedy == 0.05);
+  CHECK(ansor.mutation_share == 0.85);
+  CHECK(ansor.batch.random_share == 0.05);
   CHECK(ansor.measured_share == 0.2);
-  const LearnedOptions meta = metaschedule_options();
+  CHECK_FALSE(ansor.crossover);
+  CHECK_FALSE(ansor.batch.heuristics_first);
+  const GeneticOptions meta = metaschedule_options();
   CHECK(meta.population == 512);
   CHECK(meta.generations == 4);
-  CHECK(meta.first_training == 100);
+  CHECK(meta.trees.first_training == 100);
   CHECK(rhythm_of(StrategyKind::kAnsor).batch == 64);
 }
 

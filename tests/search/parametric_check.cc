@@ -4,9 +4,9 @@
 #include "ir/printer.h"
 #include "schedule/parametric/parametric.h"
 #include "schedule/schedule.h"
-#include "search/mutate.h"
-#include "search/sampler.h"
-#include "search/space.h"
+#include "search/space/sampler.h"
+#include "search/space/space.h"
+#include "search/space/variation.h"
 #include "tests/support/check.h"
 
 #include <chrono>

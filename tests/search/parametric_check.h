@@ -2,7 +2,7 @@
 #ifndef PRUNERC_TESTS_SEARCH_PARAMETRIC_CHECK_H_
 #define PRUNERC_TESTS_SEARCH_PARAMETRIC_CHECK_H_
 
-#include "search/task.h"
+#include "search/space/task.h"
 
 namespace prunerc::testing {
 

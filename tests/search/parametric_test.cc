@@ -2,7 +2,7 @@
 // decisions gives, for every sketch of every operator.
 #include "schedule/parametric/parametric.h"
 
-#include "search/space.h"
+#include "search/space/space.h"
 #include "tests/search/parametric_check.h"
 #include "tests/search/programs.h"
 #include "tests/support/check.h"

@@ -1,8 +1,8 @@
-#include "search/pool.h"
+#include "search/record/pool.h"
 
 #include "ir/equal.h"
-#include "search/recorder.h"
-#include "search/restore.h"
+#include "search/record/restore.h"
+#include "search/tune/recorder.h"
 #include "tests/search/programs.h"
 #include "tests/support/check.h"
 

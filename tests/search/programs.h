@@ -2,8 +2,8 @@
 #ifndef PRUNERC_TESTS_SEARCH_PROGRAMS_H_
 #define PRUNERC_TESTS_SEARCH_PROGRAMS_H_
 
-#include "search/measurer.h"
-#include "search/task.h"
+#include "search/space/task.h"
+#include "search/tune/measurer.h"
 
 #include <deque>
 #include <functional>

@@ -1,8 +1,8 @@
-#include "search/remeasure.h"
+#include "search/tune/remeasure.h"
 
 #include "ir/equal.h"
 #include "ir/support/rng.h"
-#include "search/recorder.h"
+#include "search/tune/recorder.h"
 #include "tests/search/programs.h"
 #include "tests/support/check.h"
 

@@ -1,8 +1,8 @@
-#include "search/replay.h"
+#include "search/tune/replay.h"
 
 #include "ir/equal.h"
-#include "search/mutate.h"
-#include "search/recorder.h"
+#include "search/space/variation.h"
+#include "search/tune/recorder.h"
 #include "tests/search/programs.h"
 #include "tests/support/check.h"
 
@@ -141,7 +141,7 @@ TEST_CASE("whatever is drawn, mutated or crossed in a space with members is a me
   for (int i = 0; i < 400; ++i) {
     const int sketch = random_sketch(replay.space, rng);
     const Genome a = random_genome(replay.space, sketch, rng);
-    const Genome b = mutate(replay.space, a, rng);
+    const Genome b = mutate(replay.space, a, {}, rng);
     const Genome c = crossover(replay.space, a, random_genome(replay.space, sketch, rng), rng);
     for (const Genome& g : {a, b, c, default_genome(replay.space, sketch)}) {
       const int member = members.find(g.sketch, g.decisions);
@@ -209,9 +209,8 @@ TEST_CASE("the grid visits every candidate of a small space once") {
     all += count;
   }
   ThreadPool threads(1);
-  const auto model = costmodel::make_roofline_model();
   Result<std::unique_ptr<Strategy>> grid =
-      make_strategy(StrategyKind::kGrid, {task, *space, *model, threads, 0, 0});
+      make_strategy(StrategyKind::kGrid, {task, *space, threads});
   REQUIRE_OK(grid);
   std::set<Fingerprint> seen;
   std::set<std::pair<int, std::vector<schedule::Decision>>> places;

@@ -1,5 +1,5 @@
 // Programs too large to be run whole: what samples say, and what they do not.
-#include "search/sampled.h"
+#include "search/tune/sampled.h"
 
 #include "tests/support/check.h"
 

@@ -1,10 +1,10 @@
-#include "search/space.h"
+#include "search/space/space.h"
 
 #include "ir/equal.h"
 #include "ir/verify.h"
 #include "schedule/schedule.h"
-#include "search/mutate.h"
-#include "search/sampler.h"
+#include "search/space/sampler.h"
+#include "search/space/variation.h"
 #include "tests/search/programs.h"
 #include "tests/support/check.h"
 #include "tests/support/program_gen.h"
@@ -104,7 +104,7 @@ TEST_CASE("children of crossover and mutation stay in their sketch's space") {
     const Genome mother = random_genome(space, sketch, rng);
     const Genome father = random_genome(space, sketch, rng);
     const Genome mixed = crossover(space, mother, father, rng);
-    const Genome mutant = mutate(space, mixed, rng);
+    const Genome mutant = mutate(space, mixed, {}, rng);
     const auto& spaces = space.sketches[static_cast<std::size_t>(sketch)].spaces;
     REQUIRE(mixed.decisions.size() == spaces.size());
     for (std::size_t d = 0; d < spaces.size(); ++d) {
@@ -124,7 +124,7 @@ TEST_CASE("mutation changes one or two decisions") {
   int num_changed = 0;
   for (int i = 0; i < 100; ++i) {
     const Genome parent = random_genome(space, 0, rng);
-    const Genome child = mutate(space, parent, rng);
+    const Genome child = mutate(space, parent, {}, rng);
     int different = 0;
     for (std::size_t d = 0; d < parent.decisions.size(); ++d) {
       different += parent.decisions[d] != child.decisions[d] ? 1 : 0;

@@ -1,9 +1,9 @@
 // The parts of the evolutionary strategy, and the thread pool under it.
 #include "ir/support/parallel.h"
 #include "schedule/schedule.h"
-#include "search/evolution.h"
-#include "search/residual.h"
-#include "search/sampler.h"
+#include "search/model/residual.h"
+#include "search/space/sampler.h"
+#include "search/strategy/genetic.h"
 #include "tests/search/programs.h"
 #include "tests/support/check.h"
 
@@ -41,7 +41,6 @@ TEST_CASE(
 TEST_CASE("candidates come back in the order of their genomes for any number of threads") {
   const Task task = make_test_task("gemm");
   const SearchSpace space = make_space(task).value();
-  const auto model = costmodel::make_roofline_model();
   std::vector<Genome> genomes;
   for (uint64_t i = 0; i < 24; ++i) {
     Rng rng(4, i);
@@ -52,7 +51,7 @@ TEST_CASE("candidates come back in the order of their genomes for any number of 
   for (const int num_threads : {1, 2}) {
     ThreadPool pool(num_threads);
     std::vector<Fingerprint> found;
-    for (const std::optional<Candidate>& made : realize(task, space, genomes, *model, pool)) {
+    for (const std::optional<Candidate>& made : instantiate_all(task, space, genomes, pool)) {
       found.push_back(made ? made->fingerprint : Fingerprint());
     }
     if (first.empty()) first = found;
@@ -63,9 +62,8 @@ TEST_CASE("candidates come back in the order of their genomes for any number of 
 TEST_CASE("a strategy proposes heuristic decisions first and nothing twice") {
   const Task task = make_test_task("dense_relu");
   const SearchSpace space = make_space(task).value();
-  const auto model = costmodel::make_roofline_model();
   ThreadPool pool(1);
-  const auto strategy = make_evolution(task, space, *model, pool, {});
+  const auto strategy = make_evolution({task, space, pool});
   const std::vector<Candidate> batch = strategy->ask(space.sketches.size());
   REQUIRE_FALSE(batch.empty());
   const std::set<std::string> heuristic = [&] {
@@ -86,11 +84,10 @@ TEST_CASE("a strategy proposes heuristic decisions first and nothing twice") {
 TEST_CASE("what a strategy was told it does not propose again") {
   const Task task = make_test_task("row_sum");
   const SearchSpace space = make_space(task).value();
-  const auto model = costmodel::make_roofline_model();
   ThreadPool pool(1);
-  const std::vector<Candidate> known = make_evolution(task, space, *model, pool, {})->ask(4);
+  const std::vector<Candidate> known = make_evolution({task, space, pool})->ask(4);
   const std::vector<Measurement> times(known.size());
-  const auto strategy = make_evolution(task, space, *model, pool, {});
+  const auto strategy = make_evolution({task, space, pool});
   strategy->tell(known, times);
   std::set<Fingerprint> told;
   for (const Candidate& candidate : known) told.insert(candidate.fingerprint);

@@ -1,4 +1,4 @@
-#include "search/task_scheduler.h"
+#include "search/tune/task_scheduler.h"
 
 #include "tests/search/programs.h"
 #include "tests/support/check.h"

@@ -1,5 +1,5 @@
 // Files with nets, and the networks that are shipped.
-#include "search/task.h"
+#include "search/space/task.h"
 #include "tools/driver/prunerc.h"
 
 #include <catch2/catch.hpp>

@@ -8,7 +8,7 @@
 #include "ir/support/result.h"
 #include "ir/target.h"
 #include "runtime/device.h"
-#include "search/measurer.h"
+#include "search/record/measurement.h"
 
 #include <memory>
 #include <string>

@@ -5,7 +5,7 @@
 
 #include "ir/target.h"
 #include "runtime/measurement.h"
-#include "search/task.h"
+#include "search/space/task.h"
 
 #include <cstdint>
 #include <functional>

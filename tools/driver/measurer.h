@@ -4,7 +4,7 @@
 #define PRUNERC_TOOLS_DRIVER_MEASURER_H_
 
 #include "runtime/device.h"
-#include "search/measurer.h"
+#include "search/tune/measurer.h"
 #include "tools/driver/reference.h"
 
 #include <memory>

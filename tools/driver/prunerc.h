@@ -12,10 +12,10 @@
 #include "ir/program.h"
 #include "ir/support/result.h"
 #include "ir/target.h"
-#include "search/database.h"
-#include "search/recorder.h"
-#include "search/task.h"
-#include "search/tuner.h"
+#include "search/record/database.h"
+#include "search/space/task.h"
+#include "search/tune/recorder.h"
+#include "search/tune/tuner.h"
 
 #include <atomic>
 #include <map>

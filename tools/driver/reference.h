@@ -6,7 +6,7 @@
 #include "ir/interp/elements.h"
 #include "ir/support/result.h"
 #include "runtime/device.h"
-#include "search/task.h"
+#include "search/space/task.h"
 
 #include <string>
 #include <vector>

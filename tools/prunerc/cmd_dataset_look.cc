@@ -1,7 +1,7 @@
 // `dataset list`, `stats` and `export`: what a pool holds.
 #include "ir/support/file.h"
 #include "schedule/schedule.h"
-#include "search/pool.h"
+#include "search/record/pool.h"
 #include "tools/prunerc/cli.h"
 #include "tools/prunerc/display.h"
 

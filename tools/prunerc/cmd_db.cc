@@ -1,5 +1,5 @@
 #include "ir/support/file.h"
-#include "search/database.h"
+#include "search/record/database.h"
 #include "tools/prunerc/cli.h"
 #include "tools/prunerc/display.h"
 

@@ -3,7 +3,7 @@
 #include "ir/printer.h"
 #include "ir/support/file.h"
 #include "schedule/schedule.h"
-#include "search/space.h"
+#include "search/space/space.h"
 #include "tools/prunerc/cli.h"
 #include "tools/prunerc/json.h"
 #include "tools/prunerc/mappings.h"

@@ -1,5 +1,5 @@
-#include "search/learn/network_use.h"
-#include "search/replay.h"
+#include "search/strategy/network_use.h"
+#include "search/tune/replay.h"
 #include "tools/driver/backend.h"
 #include "tools/driver/reference.h"
 #include "tools/prunerc/cli.h"

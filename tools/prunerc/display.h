@@ -4,8 +4,8 @@
 #define PRUNERC_TOOLS_PRUNERC_DISPLAY_H_
 
 #include "runtime/device.h"
-#include "search/pool.h"
-#include "search/tuner.h"
+#include "search/record/pool.h"
+#include "search/tune/tuner.h"
 #include "tools/driver/limits.h"
 
 #include <chrono>

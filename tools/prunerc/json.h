@@ -4,7 +4,7 @@
 
 #include "ir/support/result.h"
 #include "ir/target.h"
-#include "search/tuner.h"
+#include "search/tune/tuner.h"
 #include "tools/driver/limits.h"
 
 #include <span>

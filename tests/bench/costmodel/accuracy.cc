@@ -1,7 +1,8 @@
 #include "ir/support/check.h"
 #include "ir/support/rng.h"
-#include "search/learn/quality.h"
-#include "search/learn/ranker.h"
+#include "search/model/dataset.h"
+#include "search/model/quality.h"
+#include "search/model/ranker.h"
 #include "tests/bench/costmodel/rows.h"
 #include "tests/bench/costmodel/train.h"
 

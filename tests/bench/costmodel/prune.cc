@@ -1,5 +1,6 @@
-#include "search/learn/corpus.h"
-#include "search/learn/ranker.h"
+#include "search/model/dataset.h"
+#include "search/model/ranker.h"
+#include "search/record/corpus.h"
 #include "tests/bench/costmodel/rows.h"
 #include "tests/bench/costmodel/train.h"
 

@@ -3,7 +3,7 @@
 #ifndef PRUNERC_TESTS_BENCH_COSTMODEL_ROWS_H_
 #define PRUNERC_TESTS_BENCH_COSTMODEL_ROWS_H_
 
-#include "search/learn/corpus.h"
+#include "search/record/corpus.h"
 #include "tests/bench/report.h"
 
 #include <string>

@@ -1,6 +1,7 @@
 #include "ir/support/check.h"
-#include "search/learn/inputs.h"
-#include "search/learn/ranker.h"
+#include "search/model/dataset.h"
+#include "search/model/inputs.h"
+#include "search/model/ranker.h"
 #include "tests/bench/costmodel/rows.h"
 
 #include <fmt/format.h>

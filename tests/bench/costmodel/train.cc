@@ -1,7 +1,7 @@
 #include "tests/bench/costmodel/train.h"
 
 #include "ir/support/check.h"
-#include "search/learn/ranker.h"
+#include "search/model/ranker.h"
 
 #include <fmt/format.h>
 

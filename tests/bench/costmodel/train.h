@@ -5,8 +5,8 @@
 #include "costmodel/model/dataset.h"
 #include "costmodel/model/model.h"
 #include "ir/support/parallel.h"
-#include "search/learn/corpus.h"
-#include "search/learn/quality.h"
+#include "search/model/quality.h"
+#include "search/record/corpus.h"
 #include "tests/bench/costmodel/rows.h"
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-#include "search/draft/strategy.h"
-#include "search/replay.h"
+#include "search/strategy/draft.h"
+#include "search/tune/replay.h"
 #include "tests/bench/draft/pools.h"
 #include "tests/bench/draft/rows.h"
 

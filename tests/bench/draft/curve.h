@@ -2,7 +2,7 @@
 #ifndef PRUNERC_TESTS_BENCH_DRAFT_CURVE_H_
 #define PRUNERC_TESTS_BENCH_DRAFT_CURVE_H_
 
-#include "search/tuner.h"
+#include "search/tune/tuner.h"
 
 #include <span>
 #include <string>

@@ -1,7 +1,7 @@
 #include "costmodel/feature/batch.h"
 #include "schedule/parametric/parametric.h"
-#include "search/sampler.h"
-#include "search/space.h"
+#include "search/space/sampler.h"
+#include "search/space/space.h"
 #include "tests/bench/draft/rows.h"
 
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 // Searches of many tasks: what choosing costs, and where the trials go.
 #include "costmodel/latency/roofline.h"
 #include "ir/equal.h"
-#include "search/replay.h"
-#include "search/strategies.h"
+#include "search/strategy/strategies.h"
+#include "search/tune/replay.h"
 #include "tests/bench/draft/curve.h"
 #include "tests/bench/draft/pools.h"
 #include "tests/bench/draft/rows.h"

@@ -2,7 +2,7 @@
 #ifndef PRUNERC_TESTS_BENCH_DRAFT_POOLS_H_
 #define PRUNERC_TESTS_BENCH_DRAFT_POOLS_H_
 
-#include "search/pool.h"
+#include "search/record/pool.h"
 
 #include <string>
 #include <vector>

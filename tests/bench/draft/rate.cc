@@ -1,10 +1,10 @@
 #include "costmodel/latency/coefficients.h"
 #include "ir/lang/lang.h"
 #include "ir/support/check.h"
-#include "search/draft/draft_space.h"
-#include "search/draft/drafter.h"
-#include "search/sampler.h"
-#include "search/space.h"
+#include "search/space/draft_space.h"
+#include "search/space/sampler.h"
+#include "search/space/space.h"
+#include "search/strategy/drafter.h"
 #include "tests/bench/draft/rows.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
-#include "search/replay.h"
+#include "search/tune/replay.h"
 
-#include "search/strategies.h"
+#include "search/strategy/strategies.h"
 #include "tests/bench/draft/curve.h"
 #include "tests/bench/draft/pools.h"
 #include "tests/bench/draft/rows.h"

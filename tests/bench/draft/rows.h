@@ -3,7 +3,7 @@
 #ifndef PRUNERC_TESTS_BENCH_DRAFT_ROWS_H_
 #define PRUNERC_TESTS_BENCH_DRAFT_ROWS_H_
 
-#include "search/task.h"
+#include "search/space/task.h"
 #include "tests/bench/report.h"
 
 #include <cstdint>

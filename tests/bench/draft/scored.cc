@@ -1,8 +1,8 @@
 #include "tests/bench/draft/scored.h"
 
 #include "ir/support/rng.h"
-#include "search/draft/calibrator.h"
-#include "search/draft/selection.h"
+#include "search/model/calibrator.h"
+#include "search/strategy/selection.h"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 #ifndef PRUNERC_TESTS_BENCH_DRAFT_SCORED_H_
 #define PRUNERC_TESTS_BENCH_DRAFT_SCORED_H_
 
-#include "search/draft/draft_space.h"
+#include "search/space/draft_space.h"
 #include "tests/bench/draft/pools.h"
 
 #include <cstdint>

@@ -3,8 +3,8 @@
 // that changed are kept in the test's outputs.
 #include "codegen/codegen.h"
 #include "ir/support/hash.h"
-#include "search/instant.h"
-#include "search/space.h"
+#include "search/space/space.h"
+#include "search/tune/instant.h"
 #include "tests/golden/behavior/golden_lines.h"
 #include "tests/support/check.h"
 #include "tests/support/gpu_programs.h"

@@ -1,12 +1,14 @@
 // What every strategy asks for: replays of recorded pools and searches against modelled times, with
 // seeds, reduced to a hash of the sequence of candidates. A refactoring must not move one of them.
+#include "costmodel/latency/roofline.h"
 #include "costmodel/model/checkpoint.h"
 #include "costmodel/model/trainer.h"
 #include "ir/equal.h"
-#include "search/learn/corpus.h"
-#include "search/learn/inputs.h"
-#include "search/learn/ranker.h"
-#include "search/replay.h"
+#include "search/model/dataset.h"
+#include "search/model/inputs.h"
+#include "search/model/ranker.h"
+#include "search/record/corpus.h"
+#include "search/tune/replay.h"
 #include "tests/golden/behavior/golden_lines.h"
 #include "tests/search/programs.h"
 #include "tests/support/check.h"
@@ -177,10 +179,8 @@ TEST_CASE("and in replays of more pools, with more seeds", "[.slow]") {
 
 // The analyzer's time, some per cent off by program, and one in 17 that does not run.
 Measurement modelled_time(const MeasureInput& input) {
-  const std::unique_ptr<costmodel::CostModel> model = costmodel::make_roofline_model();
-  const costmodel::ModelInput of = {&input.program, &input.task->target};
-  costmodel::Score score;
-  model->predict({&of, 1}, {&score, 1});
+  const double predicted_ns =
+      costmodel::estimate_latency(input.program, input.task->target).total_ns;
   const uint64_t random = ir::fingerprint(input.program).low;
   Measurement m;
   if (random % 17 == 0 && input.kind == MeasureKind::kTime) {
@@ -188,7 +188,7 @@ Measurement modelled_time(const MeasureInput& input) {
     return m;
   }
   m.status = MeasureStatus::kOk;
-  m.samples_ns.assign(7, score.predicted_ns * (1 + static_cast<double>(random % 1024) / 2048));
+  m.samples_ns.assign(7, predicted_ns * (1 + static_cast<double>(random % 1024) / 2048));
   summarize_samples(m);
   return m;
 }

@@ -1,0 +1,74 @@
+#include "search/model/tree_scorer.h"
+
+#include "costmodel/feature/statement.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace prunerc::search {
+namespace {
+
+/// Features that are remembered beyond those of measured candidates. Bounds memory to about 100 MB.
+constexpr std::size_t kMaxRemembered = 30'000;
+
+}  // namespace
+
+TreeScorer::Features TreeScorer::features_of(const Candidate& candidate) const {
+  const auto known = known_.find(candidate.fingerprint);
+  if (known != known_.end()) return known->second;
+  return std::make_shared<const costmodel::ProgramFeatures>(
+      costmodel::statement_features(candidate.program, task_.target));
+}
+
+void TreeScorer::add(const Candidate& candidate, double median_ns) {
+  measured_.push_back(features_of(candidate));
+  median_ns_.push_back(median_ns);
+}
+
+void TreeScorer::learn(uint64_t seed) {
+  if (measured_.size() < options_.first_training) return;
+  const auto grown = static_cast<double>(measured_.size() - num_due_);
+  if (grown <= 0 || grown < options_.growth * static_cast<double>(num_due_)) return;
+  num_due_ = measured_.size();
+  seed_ = seed;
+}
+
+bool TreeScorer::is_trained() {
+  if (num_trained_ < num_due_) train();
+  return trees_ != nullptr;
+}
+
+void TreeScorer::train() {
+  num_trained_ = num_due_;
+  double best = 0;
+  for (std::size_t i = 0; i < num_due_; ++i) {
+    if (median_ns_[i] > 0 && (best == 0 || median_ns_[i] < best)) best = median_ns_[i];
+  }
+  std::vector<const costmodel::ProgramFeatures*> programs;
+  std::vector<float> labels;
+  for (std::size_t i = 0; i < num_due_; ++i) {
+    programs.push_back(measured_[i].get());
+    labels.push_back(median_ns_[i] > 0 ? static_cast<float>(best / median_ns_[i]) : 0.0F);
+  }
+  costmodel::TreeOptions trees = options_.trees;
+  trees.seed = seed_;
+  Result<costmodel::TreeEnsemble> fitted = costmodel::TreeEnsemble::fit(programs, labels, trees);
+  // Data without a statement teaches nothing; the search goes on without trees.
+  if (fitted) trees_ = std::make_unique<costmodel::TreeEnsemble>(std::move(fitted).value());
+}
+
+std::vector<double> TreeScorer::scores(std::span<const Candidate> candidates) {
+  if (known_.size() > kMaxRemembered) known_.clear();
+  const std::vector<Features> features = pool_.map<Features>(
+      candidates.size(), [&](std::size_t i) { return features_of(candidates[i]); });
+  std::vector<const costmodel::ProgramFeatures*> programs;
+  for (std::size_t i = 0; i < features.size(); ++i) {
+    known_.emplace(candidates[i].fingerprint, features[i]);
+    programs.push_back(features[i].get());
+  }
+  std::vector<double> out(candidates.size());
+  trees_->predict(programs, out);
+  return out;
+}
+
+}  // namespace prunerc::search

@@ -1,0 +1,374 @@
+#include "search/record/database.h"
+
+#include "ir/parser.h"
+#include "ir/support/hash.h"
+#include "schedule/trace/trace.h"
+#include "search/record/sqlite.h"
+
+#include <sqlite3.h>
+
+#include <charconv>
+#include <set>
+
+namespace prunerc::search {
+namespace {
+
+constexpr int kBusyTimeoutMs = 10000;
+
+// Step i brings a file of schema i to schema i + 1; the first makes an empty file usable.
+constexpr const char* kMigrations[] = {
+    R"sql(
+      CREATE TABLE task (
+        id INTEGER PRIMARY KEY, hash TEXT NOT NULL, program TEXT NOT NULL, target TEXT NOT NULL,
+        name TEXT NOT NULL, op_text TEXT NOT NULL, bindings TEXT NOT NULL);
+      CREATE INDEX task_by_hash ON task (hash);
+      CREATE TABLE record (
+        id INTEGER PRIMARY KEY, task INTEGER NOT NULL REFERENCES task (id),
+        fingerprint TEXT NOT NULL, sketch TEXT NOT NULL, trace TEXT NOT NULL,
+        status TEXT NOT NULL, median_ns REAL NOT NULL, spread REAL NOT NULL, samples TEXT NOT NULL,
+        build_s REAL NOT NULL, measure_s REAL NOT NULL, verify_s REAL NOT NULL,
+        detail TEXT NOT NULL, evidence TEXT NOT NULL, platform TEXT NOT NULL, timer TEXT NOT NULL,
+        seed INTEGER NOT NULL, version TEXT NOT NULL, created TEXT NOT NULL,
+        checksum INTEGER NOT NULL);
+      CREATE INDEX record_by_time ON record (task, status, median_ns);
+      CREATE INDEX record_by_fingerprint ON record (task, fingerprint);
+    )sql",
+};
+static_assert(std::size(kMigrations) == kDatabaseSchema);
+
+constexpr const char* kRecordColumns =
+    "SELECT id, fingerprint, sketch, trace, status, median_ns, spread, samples, build_s, "
+    "measure_s, verify_s, detail, evidence, platform, timer, seed, version, created, checksum "
+    "FROM record ";
+
+std::vector<double> parse_samples(std::string_view text) {
+  std::vector<double> samples;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at < end) {
+    double value = 0;
+    const auto [next, code] = std::from_chars(at, end, value);
+    if (code != std::errc()) break;
+    samples.push_back(value);
+    at = next < end ? next + 1 : end;
+  }
+  return samples;
+}
+
+// Covers what a wrong answer could come from; SQLite itself does not notice a flipped bit inside a
+// text.
+int64_t checksum_of(const Record& record) {
+  const Measurement& m = record.measurement;
+  uint64_t h = hash_bytes(record.fingerprint);
+  h = hash_bytes(record.trace, h);
+  h = hash_bytes(to_string(m.status), h);
+  h = hash_bytes(print_samples(m.samples_ns), h);
+  h = hash_bytes(m.evidence, h);
+  return static_cast<int64_t>(hash_combine(h, hash_double(m.median_ns)));
+}
+
+// The record of the current row; nullopt if it is damaged.
+std::optional<Record> read_record(Query& query) {
+  Record record;
+  Measurement& m = record.measurement;
+  record.id = query.int_column();
+  record.fingerprint = query.text_column();
+  record.sketch = query.text_column();
+  record.trace = query.text_column();
+  const std::optional<MeasureStatus> status = measure_status_from_string(query.text_column());
+  m.median_ns = query.double_column();
+  m.spread = query.double_column();
+  m.samples_ns = parse_samples(query.text_column());
+  m.build_s = query.double_column();
+  m.measure_s = query.double_column();
+  m.verify_s = query.double_column();
+  m.detail = query.text_column();
+  m.evidence = query.text_column();
+  record.platform = query.text_column();
+  record.timer = query.text_column();
+  record.seed = static_cast<uint64_t>(query.int_column());
+  record.version = query.text_column();
+  record.created = query.text_column();
+  const int64_t checksum = query.int_column();
+  if (!status) return std::nullopt;
+  m.status = *status;
+  if (checksum != checksum_of(record)) return std::nullopt;
+  return record;
+}
+
+Result<int64_t> user_version(sqlite3* db, const std::string& path) {
+  PRUNERC_TRY(Query query, Query::prepare(db, path, "PRAGMA user_version"));
+  PRUNERC_TRY_VOID(query.step());
+  return query.int_column();
+}
+
+Result<void> migrate(sqlite3* db, const std::string& path) {
+  PRUNERC_TRY(const int64_t found, user_version(db, path));
+  if (found == kDatabaseSchema) return {};
+  if (found > kDatabaseSchema || found < 0) {
+    return error(Diag::kDatabaseVersion, path, found, int64_t{kDatabaseSchema});
+  }
+  PRUNERC_TRY(Transaction transaction, Transaction::begin(db, path));
+  // Another process may have migrated while this one waited for the lock.
+  PRUNERC_TRY(const int64_t current, user_version(db, path));
+  for (int64_t i = current; i < kDatabaseSchema; ++i) {
+    PRUNERC_TRY_VOID(execute(db, path, kMigrations[i]));
+  }
+  const std::string mark = "PRAGMA user_version = " + std::to_string(kDatabaseSchema);
+  PRUNERC_TRY_VOID(execute(db, path, mark.c_str()));
+  return transaction.commit();
+}
+
+}  // namespace
+
+std::string print_samples(const std::vector<double>& samples) {
+  std::string out;
+  char text[32];
+  for (const double sample : samples) {
+    const auto [end, code] = std::to_chars(text, text + sizeof(text), sample);
+    if (code != std::errc()) continue;
+    if (!out.empty()) out += ' ';
+    out.append(text, end);
+  }
+  return out;
+}
+
+void Database::Close::operator()(sqlite3* db) const { sqlite3_close_v2(db); }
+
+Database::Database(sqlite3* db, std::string path) : db_(db), path_(std::move(path)) {}
+Database::Database(Database&&) noexcept = default;
+Database& Database::operator=(Database&&) noexcept = default;
+Database::~Database() = default;
+
+Result<Database> Database::open(const std::string& path) {
+  sqlite3* handle = nullptr;
+  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_EXRESCODE;
+  const int code = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
+  Database db(handle, path);
+  if (code != SQLITE_OK) {
+    return error(Diag::kDatabaseOpen, path,
+                 std::string(handle != nullptr ? sqlite3_errmsg(handle) : "out of memory"));
+  }
+  sqlite3_busy_timeout(handle, kBusyTimeoutMs);
+  // FULL: a commit is on disk when it returns, also if the machine loses power.
+  PRUNERC_TRY_VOID(execute(handle, path,
+                           "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; "
+                           "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF;"));
+  PRUNERC_TRY_VOID(migrate(handle, path));
+  return db;
+}
+
+Result<std::optional<int64_t>> Database::find_task(const TaskKey& key) {
+  PRUNERC_TRY(Query query, Query::prepare(db_.get(), path_,
+                                          "SELECT id, program, target FROM task WHERE hash = ?"));
+  query.bind(key.hash);
+  while (true) {
+    PRUNERC_TRY(const bool more, query.step());
+    if (!more) return std::optional<int64_t>();
+    const int64_t id = query.int_column();
+    const std::string program = query.text_column();
+    // A hash only finds the place: another task with the same hash is not a hit.
+    if (program == key.program && query.text_column() == key.target) {
+      return std::optional<int64_t>(id);
+    }
+  }
+}
+
+Result<int64_t> Database::put_task_row(const TaskRow& row) {
+  PRUNERC_TRY(const std::optional<int64_t> known, find_task(row.key));
+  if (known) return *known;
+  PRUNERC_TRY(Query query,
+              Query::prepare(db_.get(), path_,
+                             "INSERT INTO task (hash, program, target, name, op_text, bindings) "
+                             "VALUES (?, ?, ?, ?, ?, ?)"));
+  query.bind(row.key.hash).bind(row.key.program).bind(row.key.target);
+  query.bind(row.name).bind(row.op_text).bind(row.bindings);
+  PRUNERC_TRY_VOID(query.run());
+  return static_cast<int64_t>(sqlite3_last_insert_rowid(db_.get()));
+}
+
+Result<int64_t> Database::put_task(const Task& task) {
+  PRUNERC_TRY(Transaction transaction, Transaction::begin(db_.get(), path_));
+  TaskRow row;
+  row.key = task.key;
+  row.name = task.name;
+  row.op_text = task.op_text;
+  row.bindings = task.bindings;
+  PRUNERC_TRY(const int64_t id, put_task_row(row));
+  PRUNERC_TRY_VOID(transaction.commit());
+  return id;
+}
+
+Result<std::vector<TaskRow>> Database::list_tasks() {
+  PRUNERC_TRY(Query query,
+              Query::prepare(db_.get(), path_,
+                             "SELECT t.id, t.hash, t.program, t.target, t.name, t.op_text, "
+                             "t.bindings, COUNT(r.id), COALESCE(MIN(CASE WHEN r.status = 'ok' "
+                             "AND r.evidence <> '' THEN r.median_ns END), 0) FROM task t "
+                             "LEFT JOIN record r ON r.task = t.id GROUP BY t.id ORDER BY t.id"));
+  std::vector<TaskRow> rows;
+  while (true) {
+    PRUNERC_TRY(const bool more, query.step());
+    if (!more) return rows;
+    TaskRow row;
+    row.id = query.int_column();
+    row.key.hash = query.text_column();
+    row.key.program = query.text_column();
+    row.key.target = query.text_column();
+    row.name = query.text_column();
+    row.op_text = query.text_column();
+    row.bindings = query.text_column();
+    row.num_records = query.int_column();
+    row.best_ns = query.double_column();
+    rows.push_back(std::move(row));
+  }
+}
+
+Result<int64_t> Database::insert_record(int64_t task_id, const Record& record) {
+  PRUNERC_TRY(Query query,
+              Query::prepare(db_.get(), path_,
+                             "INSERT INTO record (task, fingerprint, sketch, trace, status, "
+                             "median_ns, spread, samples, build_s, measure_s, verify_s, detail, "
+                             "evidence, platform, timer, seed, version, created, checksum) VALUES "
+                             "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+                             "CASE ?18 WHEN '' THEN strftime('%Y-%m-%dT%H:%M:%SZ', 'now') "
+                             "ELSE ?18 END, ?)"));
+  const Measurement& m = record.measurement;
+  query.bind(task_id).bind(record.fingerprint).bind(record.sketch).bind(record.trace);
+  query.bind(std::string(to_string(m.status))).bind(m.median_ns).bind(m.spread);
+  query.bind(print_samples(m.samples_ns)).bind(m.build_s).bind(m.measure_s).bind(m.verify_s);
+  query.bind(m.detail).bind(m.evidence).bind(record.platform).bind(record.timer);
+  query.bind(static_cast<int64_t>(record.seed)).bind(record.version).bind(record.created);
+  query.bind(checksum_of(record));
+  PRUNERC_TRY_VOID(query.run());
+  return static_cast<int64_t>(sqlite3_last_insert_rowid(db_.get()));
+}
+
+Result<void> Database::put_records(int64_t task_id, std::span<const Record> records) {
+  PRUNERC_TRY(Transaction transaction, Transaction::begin(db_.get(), path_));
+  for (const Record& record : records) PRUNERC_TRY_VOID(insert_record(task_id, record));
+  return transaction.commit();
+}
+
+Result<void> Database::put_verdict(int64_t task_id, const std::string& fingerprint,
+                                   const Measurement& verdict) {
+  PRUNERC_TRY(Transaction transaction, Transaction::begin(db_.get(), path_));
+  PRUNERC_TRY(Query select,
+              Query::prepare(db_.get(), path_,
+                             std::string(kRecordColumns) + "WHERE task = ? AND fingerprint = ? AND "
+                                                           "status = 'ok'"));
+  select.bind(task_id).bind(fingerprint);
+  std::vector<Record> changed;
+  while (true) {
+    PRUNERC_TRY(const bool more, select.step());
+    if (!more) break;
+    if (std::optional<Record> record = read_record(select)) changed.push_back(*std::move(record));
+  }
+  PRUNERC_TRY(Query update,
+              Query::prepare(db_.get(), path_,
+                             "UPDATE record SET status = ?, verify_s = ?, detail = ?, "
+                             "evidence = ?, checksum = ? WHERE id = ?"));
+  for (Record& record : changed) {
+    Measurement& m = record.measurement;
+    m.status = verdict.status;
+    m.evidence = verdict.evidence;
+    update.bind(std::string(to_string(m.status))).bind(verdict.verify_s).bind(verdict.detail);
+    update.bind(m.evidence).bind(checksum_of(record)).bind(record.id);
+    PRUNERC_TRY_VOID(update.run());
+  }
+  return transaction.commit();
+}
+
+Result<std::vector<Record>> Database::select_records(const char* where, int64_t task_id,
+                                                     int64_t limit) {
+  PRUNERC_TRY(Query query, Query::prepare(db_.get(), path_, std::string(kRecordColumns) + where));
+  query.bind(task_id);
+  std::vector<Record> records;
+  std::set<std::string> seen;
+  while (limit < 0 || static_cast<int64_t>(records.size()) < limit) {
+    PRUNERC_TRY(const bool more, query.step());
+    if (!more) break;
+    std::optional<Record> record = read_record(query);
+    if (!record) continue;
+    if (limit >= 0 && !seen.insert(record->fingerprint).second) continue;
+    records.push_back(*std::move(record));
+  }
+  return records;
+}
+
+Result<std::optional<Record>> Database::best(int64_t task_id) {
+  PRUNERC_TRY(std::vector<Record> found,
+              select_records("WHERE task = ? AND status = 'ok' AND evidence <> '' AND "
+                             "NOT EXISTS (SELECT 1 FROM record later WHERE later.task = "
+                             "record.task AND later.fingerprint = record.fingerprint AND "
+                             "later.id > record.id AND later.status = 'ok') "
+                             "ORDER BY median_ns, id",
+                             task_id, 1));
+  if (found.empty()) return std::optional<Record>();
+  return std::optional<Record>(std::move(found[0]));
+}
+
+Result<std::vector<Record>> Database::top_k(int64_t task_id, int64_t k) {
+  return select_records(
+      "WHERE task = ? AND status = 'ok' AND NOT EXISTS (SELECT 1 FROM record "
+      "later WHERE later.task = record.task AND later.fingerprint = "
+      "record.fingerprint AND later.id > record.id AND later.status = 'ok') "
+      "ORDER BY median_ns, id",
+      task_id, k < 0 ? 0 : k);
+}
+
+Result<std::vector<Record>> Database::records(int64_t task_id) {
+  return select_records("WHERE task = ? ORDER BY id", task_id, -1);
+}
+
+Result<DatabaseStats> Database::stats() {
+  DatabaseStats stats;
+  PRUNERC_TRY(Query tasks, Query::prepare(db_.get(), path_, "SELECT COUNT(*) FROM task"));
+  PRUNERC_TRY_VOID(tasks.step());
+  stats.num_tasks = tasks.int_column();
+  PRUNERC_TRY(Query query, Query::prepare(db_.get(), path_, kRecordColumns));
+  while (true) {
+    PRUNERC_TRY(const bool more, query.step());
+    if (!more) return stats;
+    ++stats.num_records;
+    const std::optional<Record> record = read_record(query);
+    if (!record) {
+      ++stats.num_damaged;
+      continue;
+    }
+    ++stats.by_status[static_cast<std::size_t>(record->measurement.status)];
+    if (record->verified()) ++stats.num_verified;
+  }
+}
+
+Result<std::vector<Finding>> Database::validate() {
+  std::vector<Finding> findings;
+  PRUNERC_TRY(Query check, Query::prepare(db_.get(), path_, "PRAGMA integrity_check"));
+  while (true) {
+    PRUNERC_TRY(const bool more, check.step());
+    if (!more) break;
+    const std::string line = check.text_column();
+    if (line != "ok") findings.push_back({0, line});
+  }
+  PRUNERC_TRY(const std::vector<TaskRow> tasks, list_tasks());
+  for (const TaskRow& task : tasks) {
+    const Result<ir::Program> program = ir::parse(task.key.program);
+    if (!program)
+      findings.push_back({0, "task " + std::to_string(task.id) + ": " + program.error().message()});
+  }
+  PRUNERC_TRY(Query query, Query::prepare(db_.get(), path_, kRecordColumns));
+  while (true) {
+    PRUNERC_TRY(const bool more, query.step());
+    if (!more) return findings;
+    Query& row = query;
+    const std::optional<Record> record = read_record(row);
+    if (!record) {
+      findings.push_back({0, "a record does not fit its checksum"});
+      continue;
+    }
+    const Result<schedule::Trace> trace = schedule::parse_trace(record->trace);
+    if (!trace) findings.push_back({record->id, trace.error().message()});
+  }
+}
+
+}  // namespace prunerc::search

@@ -1,0 +1,131 @@
+// Database: every measurement that was ever made, on disk (SQLite, write-ahead log). Records
+// explain themselves.
+#ifndef PRUNERC_SEARCH_RECORD_DATABASE_H_
+#define PRUNERC_SEARCH_RECORD_DATABASE_H_
+
+#include "ir/support/result.h"
+#include "search/record/measurement.h"
+#include "search/space/task.h"
+
+#include <cstdint>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+struct sqlite3;
+
+namespace prunerc::search {
+
+/// A task as stored.
+struct TaskRow {
+  int64_t id = 0;
+  TaskKey key;
+  std::string name;
+  std::string op_text;
+  std::string bindings;
+  int64_t num_records = 0;  // filled by list_tasks
+  double best_ns = 0;       // of verified records, 0 if none; filled by list_tasks
+};
+
+/// Samples as the store writes them: the shortest text that reads back to the same numbers.
+std::string print_samples(const std::vector<double>& samples);
+
+/// One measurement of one candidate. With its TaskRow it can be replayed and checked anywhere.
+struct Record {
+  int64_t id = 0;           // 0 before it is stored
+  std::string fingerprint;  // of the scheduled program, 32 hex digits
+  std::string sketch;       // name of the sketch
+  std::string trace;        // text, decisions included
+  Measurement measurement;  // `evidence` is empty unless the result was compared and right
+  std::string platform;     // full target text with the numbers measured that day
+  std::string timer;        // how samples were taken
+  uint64_t seed = 0;
+  std::string version;  // of prunerc
+  std::string created;  // UTC; given by the store
+  bool verified() const { return measurement.ok() && !measurement.evidence.empty(); }
+};
+
+struct DatabaseStats {
+  int64_t num_tasks = 0;
+  int64_t num_records = 0;
+  int64_t num_verified = 0;
+  StatusCounts by_status = {};
+  int64_t num_damaged = 0;  // rows whose checksum does not fit; they are skipped everywhere else
+};
+
+struct ImportCounts {
+  int64_t num_records = 0;
+  int64_t num_known = 0;      // were there already
+  int64_t num_malformed = 0;  // lines that cannot be read; skipped
+};
+
+/// A result of validate(): one record that does not hold what it says.
+struct Finding {
+  int64_t record_id = 0;
+  std::string problem;
+};
+
+/// An open store. Any number of processes may use one file; a write waits for the others up to 10
+/// s. A record is acknowledged once put_records has returned: then it survives a crash of this
+/// process. Threads: one Database belongs to one thread at a time.
+class Database {
+ public:
+  /// Opens or creates `path`; ":memory:" gives a store that ends with the process.
+  /// Errors: DatabaseOpen, DatabaseCorrupt, DatabaseVersion.
+  static Result<Database> open(const std::string& path);
+  Database(Database&&) noexcept;
+  Database& operator=(Database&&) noexcept;
+  ~Database();
+
+  const std::string& path() const { return path_; }
+
+  /// The id of the task's row, made if there is none. Key texts are compared in full.
+  Result<int64_t> put_task(const Task& task);
+  Result<std::optional<int64_t>> find_task(const TaskKey& key);
+  Result<std::vector<TaskRow>> list_tasks();
+
+  /// Stores all or nothing. A candidate measured before gets one more row.
+  Result<void> put_records(int64_t task_id, std::span<const Record> records);
+  /// Marks a stored candidate as verified, or as wrong; rows of the same fingerprint follow.
+  Result<void> put_verdict(int64_t task_id, const std::string& fingerprint,
+                           const Measurement& verdict);
+
+  /// Fastest verified record. Of a candidate measured several times the latest measurement counts.
+  Result<std::optional<Record>> best(int64_t task_id);
+  /// Fastest ok records, verified or not, one per candidate.
+  Result<std::vector<Record>> top_k(int64_t task_id, int64_t k);
+  /// All records in the order they were stored.
+  Result<std::vector<Record>> records(int64_t task_id);
+
+  Result<DatabaseStats> stats();
+  /// SQLite's own check, checksums, and that programs and traces parse.
+  Result<std::vector<Finding>> validate();
+
+  /// JSON lines, one record each with its task.
+  Result<int64_t> export_lines(std::ostream& out);
+  /// Reads them back; bad lines are counted and skipped. All or nothing otherwise.
+  Result<ImportCounts> import_lines(std::istream& in);
+
+ private:
+  struct Close {
+    void operator()(sqlite3* db) const;
+  };
+  explicit Database(sqlite3* db, std::string path);
+  Result<int64_t> put_task_row(const TaskRow& row);
+  Result<int64_t> insert_record(int64_t task_id, const Record& record);
+  Result<std::vector<Record>> select_records(const char* where, int64_t task_id, int64_t limit);
+
+  std::unique_ptr<sqlite3, Close> db_;
+  std::string path_;
+};
+
+/// Schema of the files that this build writes.
+inline constexpr int kDatabaseSchema = 1;
+
+}  // namespace prunerc::search
+
+#endif  // PRUNERC_SEARCH_RECORD_DATABASE_H_

@@ -1,0 +1,30 @@
+#include "search/record/restore.h"
+
+#include <utility>
+
+namespace prunerc::search {
+
+uint32_t low_bits(const Fingerprint& print) { return static_cast<uint32_t>(print.low); }
+
+std::optional<Candidate> restore_row(const Task& task, const SearchSpace& space,
+                                     const PoolRow& row) {
+  Result<Candidate> made = instantiate(task, space, row.sketch, row.decisions);
+  if (!made || low_bits(made->fingerprint) != row.fingerprint) return std::nullopt;
+  made->score = 0;
+  return std::move(made).value();
+}
+
+std::vector<std::optional<Candidate>> restore_rows(const Pool& pool, const Task& task,
+                                                   ThreadPool& threads) {
+  const SearchSpace space = pool.space();
+  return threads.map<std::optional<Candidate>>(
+      pool.rows.size(), [&](std::size_t i) { return restore_row(task, space, pool.rows[i]); });
+}
+
+Result<Members> restore_members(const Pool& pool, const Task& task, ThreadPool& threads) {
+  Members members(pool.sketches, restore_rows(pool, task, threads));
+  if (members.size() == 0) return error(Diag::kPoolStale, pool.op);
+  return members;
+}
+
+}  // namespace prunerc::search

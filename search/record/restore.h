@@ -1,0 +1,32 @@
+// Rows of a pool as candidates again, where this build still makes the program that was measured.
+#ifndef PRUNERC_SEARCH_RECORD_RESTORE_H_
+#define PRUNERC_SEARCH_RECORD_RESTORE_H_
+
+#include "ir/support/parallel.h"
+#include "search/record/pool.h"
+#include "search/space/members.h"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace prunerc::search {
+
+/// What a row keeps of a program's fingerprint.
+uint32_t low_bits(const Fingerprint& print);
+
+/// The row's candidate, of the pool's space; empty where this build makes another program of it
+/// than was measured.
+std::optional<Candidate> restore_row(const Task& task, const SearchSpace& space,
+                                     const PoolRow& row);
+
+/// All of them, made by all threads.
+std::vector<std::optional<Candidate>> restore_rows(const Pool& pool, const Task& task,
+                                                   ThreadPool& threads);
+
+/// A space's members: the rows that this build still makes. Errors: PoolStale if it makes none.
+Result<Members> restore_members(const Pool& pool, const Task& task, ThreadPool& threads);
+
+}  // namespace prunerc::search
+
+#endif  // PRUNERC_SEARCH_RECORD_RESTORE_H_

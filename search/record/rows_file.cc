@@ -1,0 +1,132 @@
+#include "search/record/rows_file.h"
+
+#include "ir/support/file.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+
+namespace prunerc::search {
+namespace {
+
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+constexpr const char* kSchema = "prunerc.rows/1";
+
+struct Part {
+  std::string path, op;
+  std::size_t num_rows = 0;
+  std::vector<int> train, test;
+  bool is_whole = false;  // a pool by itself
+};
+
+Result<std::vector<Part>> parse(const std::string& path) {
+  PRUNERC_TRY(const std::string text, read_file(path));
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto damaged = [&](const char* why) {
+    return error(Diag::kRowsFile, path, std::string(why));
+  };
+  if (!json.is_object() || !json.contains("schema") || json["schema"] != kSchema)
+    return damaged("no such schema");
+  if (!json.contains("pools") || !json["pools"].is_array()) return damaged("no list of pools");
+  std::vector<Part> out;
+  for (const Json& entry : json["pools"]) {
+    Part part;
+    const auto numbers = [&](const char* key, std::vector<int>& into) {
+      if (!entry.contains(key) || !entry[key].is_array()) return false;
+      for (const Json& n : entry[key]) {
+        if (!n.is_number_unsigned() || n.get<std::size_t>() >= part.num_rows) return false;
+        into.push_back(n.get<int>());
+      }
+      return true;
+    };
+    if (!entry.is_object() || !entry.contains("path") || !entry["path"].is_string() ||
+        !entry.contains("op") || !entry["op"].is_string() || !entry.contains("rows") ||
+        !entry["rows"].is_number_unsigned()) {
+      return damaged("a pool lacks its path, operator or number of rows");
+    }
+    part.path = (fs::path(path).parent_path() / entry["path"].get<std::string>()).string();
+    part.op = entry["op"].get<std::string>();
+    part.num_rows = entry["rows"].get<std::size_t>();
+    if (!numbers("train", part.train) || !numbers("test", part.test)) {
+      return damaged("a list of rows is none, or names rows that the pool does not have");
+    }
+    const std::set<int> train(part.train.begin(), part.train.end());
+    const std::set<int> test(part.test.begin(), part.test.end());
+    const bool is_shared =
+        std::any_of(test.begin(), test.end(), [&](int row) { return train.contains(row); });
+    if (is_shared && train != test) return damaged("rows that test train as well");
+    out.push_back(std::move(part));
+  }
+  return out;
+}
+
+// By its name or its first character, since files are named by people.
+bool is_rows_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return fs::path(path).extension() == ".json" || file.get() == '{';
+}
+
+}  // namespace
+
+Result<void> write_rows(const Corpus& corpus, const Split& split, const std::string& path) {
+  std::map<int, std::pair<std::vector<int>, std::vector<int>>> rows;
+  for (const CorpusRow& r : split.train) rows[r.pool].first.push_back(r.row);
+  for (const CorpusRow& r : split.test) rows[r.pool].second.push_back(r.row);
+  Json pools = Json::array();
+  std::error_code code;
+  for (const auto& [p, both] : rows) {
+    const auto at = static_cast<std::size_t>(p);
+    const fs::path folder = fs::absolute(path, code).parent_path();
+    pools.push_back(
+        {{"path", fs::absolute(corpus.paths[at], code).lexically_relative(folder).string()},
+         {"op", corpus.pools[at].op},
+         {"rows", corpus.pools[at].rows.size()},
+         {"train", both.first},
+         {"test", both.second}});
+  }
+  const Json text = {{"schema", kSchema}, {"pools", std::move(pools)}};
+  return replace_file(path, text.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+Result<Selection> read_selection(std::span<const std::string> paths) {
+  std::vector<Part> parts;
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    if (!is_rows_file(path)) {
+      parts.push_back({path, "", 0, {}, {}, true});
+      continue;
+    }
+    PRUNERC_TRY(const std::vector<Part> more, parse(path));
+    parts.insert(parts.end(), more.begin(), more.end());
+  }
+  for (const Part& part : parts) files.push_back(part.path);
+  Selection out;
+  PRUNERC_TRY(out.corpus, read_corpus(files));
+  const std::vector<CorpusRow> all = all_rows(out.corpus);
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const Part& part = parts[p];
+    const Pool& pool = out.corpus.pools[p];
+    if (part.is_whole) {
+      for (const CorpusRow& row : all) {
+        if (row.pool != static_cast<int>(p)) continue;
+        out.split.train.push_back(row);
+        out.split.test.push_back(row);
+      }
+      continue;
+    }
+    if (pool.op != part.op || pool.rows.size() < part.num_rows) {
+      return error(Diag::kRowsFile, part.path, std::string("the pool is another one by now"));
+    }
+    for (const int row : part.train) out.split.train.push_back({static_cast<int>(p), row});
+    for (const int row : part.test) out.split.test.push_back({static_cast<int>(p), row});
+  }
+  return out;
+}
+
+}  // namespace prunerc::search

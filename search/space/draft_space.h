@@ -1,0 +1,60 @@
+// DraftSpace: the search space as the draft sees it: genes, parameters, and the analyzer's symbols
+// of each sketch.
+#ifndef PRUNERC_SEARCH_SPACE_DRAFT_SPACE_H_
+#define PRUNERC_SEARCH_SPACE_DRAFT_SPACE_H_
+
+#include "costmodel/latency/program.h"
+#include "costmodel/pruner/analyzer.h"
+#include "ir/support/parallel.h"
+#include "search/space/gene_table.h"
+#include "search/space/sampler.h"
+#include "search/space/space.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace prunerc::search {
+
+/// Which analyzer scores the draft.
+enum class Analyzer : uint8_t { kPrunerc, kPruner, kPrunerRelease };
+
+/// One sketch of which candidates can be scored without making their programs.
+struct DraftSketch {
+  int sketch = 0;                 // of the SearchSpace
+  std::vector<GeneTable> tables;  // by decision
+  /// By decision and level of its table: the parameter it sets; invalid where the program has none.
+  std::vector<std::vector<ir::ParamId>> params;
+  std::size_t num_params = 0;
+  /// Its parts are there for our analyzer only.
+  costmodel::SymbolProgram symbols;
+};
+
+/// By decision; empty if one of them does not belong to the sketch. New neighbours are added.
+std::vector<int32_t> genes_of(DraftSketch& sketch, std::span<const schedule::Decision> decisions);
+
+/// What the symbols read of these candidates: a column for each ParamId.
+std::vector<std::vector<double>> columns_of(const DraftSketch& sketch,
+                                            std::span<const std::vector<int32_t>> genes);
+
+struct DraftSpace {
+  std::vector<DraftSketch> sketches;
+  /// Sketches that have no parametric form, with the reason: these are drawn and replayed.
+  struct Left {
+    int sketch = 0;
+    std::string why;
+  };
+  std::vector<Left> left;
+  double derive_ms = 0;
+};
+
+/// Parametrizes every sketch and derives its symbols, by all threads of the pool if there is one.
+/// Cost: some ms a sketch. `penalties`: of the published analyzers, which of them count.
+DraftSpace make_draft_space(const Task& task, const SearchSpace& space, Analyzer analyzer,
+                            uint64_t seed, const costmodel::PrunerOptions& penalties = {},
+                            ThreadPool* pool = nullptr);
+
+}  // namespace prunerc::search
+
+#endif  // PRUNERC_SEARCH_SPACE_DRAFT_SPACE_H_

@@ -1,0 +1,226 @@
+// Rules "rows" and "bind" for GPUs.
+//
+// rows: stages and reductions along the same rows (softmax, normalisation, sums).
+//
+//     for i { for k { A: reduction } }   for i { for j { B } }
+//   ~>
+//     for i bind(block.x) {
+//       for k0 { for k1 bind(thread.x) { A } }      the threads combine what they have
+//       for j0 { for j1 bind(thread.x) { B } }
+//     }
+// or, where rows are short, a row for each thread:
+//     for i0 bind(block.x) { for i1 bind(thread.x) { for k { A }  for j { B } } }
+//
+// bind: a block by itself, its spatial loops fused: [blocks, threads, vector].
+#include "ir/analysis/loop_index.h"
+#include "ir/thread_axis.h"
+#include "search/space/sketch_rule/gpu.h"
+
+#include <algorithm>
+
+namespace prunerc::search {
+namespace {
+
+using ir::BlockId;
+using ir::LoopId;
+using schedule::Int;
+
+const std::vector<int64_t> kThreads = {32, 64, 128, 256, 512};
+const std::vector<int64_t> kRowsPerBlock = {32, 64, 128, 256};
+const std::vector<int64_t> kVectors = {1, 2, 4};
+
+int64_t extent_of(const schedule::Schedule& s, LoopId id) {
+  const ir::Loop* loop = ir::LoopIndex(s.program()).loop(id);
+  const auto* extent = loop == nullptr ? nullptr : loop->extent.as<ir::IntImm>();
+  return extent == nullptr ? 1 : extent->value;
+}
+
+class GpuRows {
+ public:
+  GpuRows(SketchContext& context, const std::vector<BlockId>& blocks, const GpuVariant& variant)
+      : context_(context), s_(context.schedule), blocks_(blocks), variant_(variant) {}
+
+  Result<void> run() {
+    PRUNERC_TRY_VOID(find_rows());
+    if (!variant_.threads_share_rows) PRUNERC_TRY_VOID(cut_rows());
+    for (std::size_t i = blocks_.size() - 1; i > 0; --i) {
+      PRUNERC_TRY_VOID(s_.compute_at(blocks_[i - 1], row_));
+    }
+    for (std::size_t i = 0; i + 1 < blocks_.size(); ++i) keep_near(blocks_[i]);
+    if (variant_.threads_share_rows) {
+      PRUNERC_TRY_VOID(share_rows());
+    } else {
+      PRUNERC_TRY_VOID(s_.bind(row_, "thread.x"));
+    }
+    return s_.bind(variant_.threads_share_rows ? row_ : rows_, "block.x");
+  }
+
+ private:
+  // Leading axes of the last block that every reduction of the chain keeps, as one loop.
+  Result<void> find_rows() {
+    const BlockFacts last = facts_of(s_, blocks_.back());
+    if (last.block == nullptr || !last.trivial) {
+      return error(Diag::kUnsupported, std::string("rows of this block"));
+    }
+    std::size_t num_rows = last.spatial.size();
+    for (const BlockId id : blocks_) {
+      const BlockFacts facts = facts_of(s_, id);
+      if (facts.block == nullptr || !facts.trivial) {
+        return error(Diag::kUnsupported, std::string("rows of this block"));
+      }
+      if (!facts.reduce.empty()) num_rows = std::min(num_rows, facts.spatial.size());
+    }
+    std::vector<LoopId> loops;
+    for (std::size_t i = 0; i < num_rows; ++i) loops.push_back(last.spatial[i].loop);
+    if (loops.size() > 1) {
+      PRUNERC_TRY(row_, s_.fuse(loops));
+    } else if (!loops.empty()) {
+      row_ = loops[0];
+    } else {
+      // A total: one block of threads.
+      const std::vector<LoopId> all = s_.loops_of(blocks_.back());
+      if (all.empty()) return error(Diag::kUnsupported, std::string("rows of a scalar"));
+      PRUNERC_TRY(row_, s_.add_unit_loop(all[0]));
+    }
+    return {};
+  }
+
+  Result<void> cut_rows() {
+    const Int threads = context_.pick(up_to(kRowsPerBlock, extent_of(s_, row_)), 128);
+    PRUNERC_TRY(const std::vector<LoopId> parts, s_.split(row_, {Int(-1), threads}));
+    rows_ = parts[0];
+    row_ = parts[1];
+    return {};
+  }
+
+  // What a row's stages hand on stays with the block, or with the thread that has the row. Results
+  // of the operator cannot, and need not.
+  void keep_near(BlockId id) {
+    const ir::Block* block = find_block(s_.program(), id);
+    const auto scope = variant_.threads_share_rows ? ir::Scope::kShared : ir::Scope::kLocal;
+    for (std::size_t w = 0; w < block->writes.size(); ++w) {
+      static_cast<void>(s_.set_scope(id, static_cast<int>(w), scope).ok());
+    }
+  }
+
+  std::vector<LoopId> loops_in_row(BlockId id) const {
+    const std::vector<LoopId> all = s_.loops_of(id);
+    const auto row = std::find(all.begin(), all.end(), row_);
+    return {row == all.end() ? row : row + 1, all.end()};
+  }
+
+  Result<void> share_rows() {
+    int64_t longest = 1;
+    for (const BlockId id : blocks_) {
+      for (const LoopId loop : loops_in_row(id)) longest = std::max(longest, extent_of(s_, loop));
+    }
+    // Threads without an element of a short stage have nothing to do there.
+    const Int threads = context_.pick(up_to(kThreads, power_of_two(longest)),
+                                      std::min<int64_t>(power_of_two(longest) / 4, 256));
+    for (const BlockId id : blocks_) PRUNERC_TRY_VOID(share_block(id, threads));
+    return {};
+  }
+
+  Result<void> share_block(BlockId id, Int threads) {
+    std::vector<LoopId> loops = loops_in_row(id);
+    const ir::Block* block = find_block(s_.program(), id);
+    LoopId cut;
+    if (is_reduction(*block)) {
+      cut = longest_reduction(*block, loops);
+    } else if (loops.size() > 1) {
+      PRUNERC_TRY(cut, s_.fuse(loops));
+    } else if (!loops.empty()) {
+      cut = loops[0];
+    }
+    // A value per row is every thread's to compute.
+    if (!cut.valid() || extent_of(s_, cut) == 1) return {};
+    const int64_t extent = extent_of(s_, cut);
+    if (extent < threads.value) {
+      return error(Diag::kUnsupported, std::string("a row shorter than its threads"));
+    }
+    PRUNERC_TRY(const std::vector<LoopId> parts, s_.split(cut, {Int(-1), threads}));
+    return s_.bind(parts[1], "thread.x");
+  }
+
+  LoopId longest_reduction(const ir::Block& block, const std::vector<LoopId>& loops) const {
+    const ir::LoopIndex index(s_.program());
+    LoopId best;
+    for (const LoopId id : loops) {
+      const ir::Loop* loop = index.loop(id);
+      const bool reduces =
+          std::any_of(block.iters.begin(), block.iters.end(), [&](const ir::IterVar& iter) {
+            return iter.kind == ir::IterKind::kReduce && mentions(iter.binding, loop->var->id);
+          });
+      if (reduces && (!best.valid() || extent_of(s_, id) > extent_of(s_, best))) best = id;
+    }
+    return best;
+  }
+
+  SketchContext& context_;
+  schedule::Schedule& s_;
+  const std::vector<BlockId>& blocks_;
+  const GpuVariant& variant_;
+  LoopId row_, rows_;  // one row; blocks of rows
+};
+
+// Spatial loops outside, reduction loops inside; the spatial ones fused and cut for threads.
+Result<void> bind_spatial(SketchContext& context, BlockId id) {
+  schedule::Schedule& s = context.schedule;
+  const BlockFacts facts = facts_of(s, id);
+  if (facts.block == nullptr || !facts.trivial || facts.spatial.empty()) {
+    return error(Diag::kUnsupported, std::string("threads for this block"));
+  }
+  std::vector<LoopId> spatial, order;
+  int64_t extent = 1;
+  for (const Axis& axis : facts.spatial) {
+    spatial.push_back(axis.loop);
+    extent *= axis.extent;
+  }
+  order = spatial;
+  for (const Axis& axis : facts.reduce) order.push_back(axis.loop);
+  if (order.size() > 1) PRUNERC_TRY_VOID(s.reorder(order));
+  LoopId fused = spatial[0];
+  if (spatial.size() > 1) {
+    PRUNERC_TRY(fused, s.fuse(spatial));
+  }
+  const Int threads = context.pick(up_to(kThreads, extent), 128);
+  const bool vectors = facts.reduce.empty() && extent >= 4;
+  std::vector<Int> factors = {Int(-1), threads};
+  if (vectors) factors.push_back(context.pick(kVectors, 4));
+  PRUNERC_TRY(const std::vector<LoopId> parts, s.split(fused, factors));
+  if (vectors) PRUNERC_TRY_VOID(s.vectorize(parts[2]));
+  PRUNERC_TRY_VOID(s.bind(parts[1], "thread.x"));
+  return s.bind(parts[0], "block.x");
+}
+
+// A kernel of one thread around the block's outermost loop.
+Result<void> bind_single(SketchContext& context, BlockId id) {
+  schedule::Schedule& s = context.schedule;
+  const std::vector<LoopId> loops = s.loops_of(id);
+  LoopId unit;
+  if (loops.empty()) {
+    PRUNERC_TRY(unit, s.add_unit_loop(id));
+  } else {
+    PRUNERC_TRY(unit, s.add_unit_loop(loops[0]));
+  }
+  return s.bind(unit, "block.x");
+}
+
+}  // namespace
+
+Result<void> gpu_rows(SketchContext& context, const std::vector<BlockId>& blocks,
+                      const GpuVariant& variant) {
+  const schedule::Schedule before = context.schedule.fork();
+  const Result<void> done = GpuRows(context, blocks, variant).run();
+  if (!done) context.schedule = before;
+  return done;
+}
+
+Result<void> gpu_bind(SketchContext& context, BlockId block) {
+  const schedule::Schedule before = context.schedule.fork();
+  if (bind_spatial(context, block)) return {};
+  context.schedule = before;
+  return bind_single(context, block);
+}
+
+}  // namespace prunerc::search

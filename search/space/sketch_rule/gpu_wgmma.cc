@@ -1,0 +1,342 @@
+// Rule "wgmma": matrix products of 16-bit factors on Hopper.
+//
+//     for o.., i, j { for k { C += A * B } }
+//   ~>
+//     for b bind(block.x) { for t {                     tiles of 64 g x n, several for a block
+//       for w bind(thread.y) { C_init }
+//       for k0 {ring} {
+//         A, B tiles, swizzled: bulk_copy, or all threads together
+//         for w in g bind(thread.y) { for k1 in 4 { wgmma 64 x n x 16 } }
+//       }
+//       for w bind(thread.y) { copy-out or fused consumer }
+//     } }
+//
+// Extents that no tile divides are padded with zeros, which the copy engine does by itself where
+// rows lie at multiples of 16 bytes. Source of the family of tiles: gpu.md, 4.3.
+#include "search/space/sketch_rule/gpu.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <string>
+
+namespace prunerc::search {
+namespace {
+
+using ir::BlockId;
+using ir::LoopId;
+using schedule::Int;
+
+constexpr int64_t kRows = 64;         // of a warpgroup
+constexpr int64_t kThreads = 128;     // of a warpgroup
+constexpr int64_t kStep = 16;         // of K in one instruction
+constexpr int64_t kStepsPerTile = 4;  // 128 bytes of K: one row of the widest swizzle
+constexpr int64_t kTileK = kStep * kStepsPerTile;
+constexpr int64_t kElemBytes = 2;
+constexpr int64_t kVector = 8;                         // elements of 16 bytes
+const std::vector<int64_t> kDepths = {1, 2, 3, 4, 5};  // tiles that are ahead of the one at hand
+constexpr int64_t kPreferredDepth = 3;
+const std::vector<int64_t> kTilesPerBlock = {1, 2, 4, 8};
+/// Left for mbarriers and what the driver keeps.
+constexpr int64_t kSpareBytes = 2048;
+
+// A product as the rule sees it.
+struct Product {
+  Axis row, column, reduce;
+  std::vector<Axis> outer;
+  int a = 0, b = 0;  // reads of the block
+  std::string type;  // of the factors
+};
+
+// The factor f32(X[..]) of a product.
+const ir::Load* factor_of(ir::Expr e) {
+  const auto* cast = e.as<ir::Cast>();
+  const auto* load = cast != nullptr ? cast->operand.as<ir::Load>() : nullptr;
+  const bool is_half =
+      load != nullptr && (load->dtype == ir::DType::kF16 || load->dtype == ir::DType::kBF16);
+  return is_half && cast->dtype == ir::DType::kF32 ? load : nullptr;
+}
+
+bool is_product_of_factors(const ir::Block& block, std::string* type) {
+  const auto* store = block.body.as<ir::Store>();
+  const auto* sum = store != nullptr ? store->value.as<ir::Add>() : nullptr;
+  const auto* product = sum != nullptr ? sum->rhs.as<ir::Mul>() : nullptr;
+  const ir::Load* x = product != nullptr ? factor_of(product->lhs) : nullptr;
+  const ir::Load* y = product != nullptr ? factor_of(product->rhs) : nullptr;
+  if (x == nullptr || y == nullptr || x->dtype != y->dtype || x->buffer == y->buffer) return false;
+  *type = to_string(x->dtype);
+  return true;
+}
+
+// All subscripts are different variables, the last two of them `x` and `y` in some order.
+bool is_matrix(const ir::Access& access, ir::VarId x, ir::VarId y) {
+  const std::size_t rank = access.region.size();
+  if (rank < 2) return false;
+  for (const ir::Range& range : access.region) {
+    if (range.min.as<ir::Var>() == nullptr) return false;
+  }
+  const ir::VarId last = access.region[rank - 1].min.as<ir::Var>()->id;
+  const ir::VarId before = access.region[rank - 2].min.as<ir::Var>()->id;
+  return (last == x && before == y) || (last == y && before == x);
+}
+
+std::optional<Product> find_product(const BlockFacts& facts) {
+  Product out;
+  if (facts.block == nullptr || !facts.trivial || facts.block->writes.size() != 1 ||
+      facts.reduce.size() != 1 || facts.spatial.size() < 2 ||
+      !is_product_of_factors(*facts.block, &out.type)) {
+    return std::nullopt;
+  }
+  out.reduce = facts.reduce[0];
+  const ir::Access& result = facts.block->writes[0];
+  std::vector<int> factors;
+  for (std::size_t i = 0; i < facts.block->reads.size(); ++i) {
+    if (facts.block->reads[i].buffer != result.buffer) factors.push_back(static_cast<int>(i));
+  }
+  if (factors.size() != 2) return std::nullopt;
+  for (const Axis& row : facts.spatial) {
+    for (const Axis& column : facts.spatial) {
+      for (int swapped = 0; swapped < 2; ++swapped) {
+        const int a = factors[static_cast<std::size_t>(swapped)];
+        const int b = factors[static_cast<std::size_t>(1 - swapped)];
+        const auto reads = [&](int i) { return facts.block->reads[static_cast<std::size_t>(i)]; };
+        if (!is_matrix(reads(a), row.var, out.reduce.var) ||
+            !is_matrix(reads(b), column.var, out.reduce.var) || mentions(reads(a), column.var) ||
+            mentions(reads(b), row.var) || !is_matrix(result, row.var, column.var) ||
+            !is_contiguous(result, column.var)) {
+          continue;
+        }
+        out.row = row;
+        out.column = column;
+        out.a = a;
+        out.b = b;
+        for (const Axis& axis : facts.spatial) {
+          if (axis.iter != row.iter && axis.iter != column.iter) out.outer.push_back(axis);
+        }
+        return out;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+class GpuWgmma {
+ public:
+  GpuWgmma(SketchContext& context, BlockId block, BlockId consumer, const WgmmaTile& tile)
+      : context_(context), s_(context.schedule), block_(block), consumer_(consumer), tile_(tile) {}
+
+  Result<void> run() {
+    std::optional<Product> product = find_product(facts_of(s_, block_));
+    if (!product) return error(Diag::kUnsupported, std::string("wgmma for this block"));
+    PRUNERC_TRY_VOID(pad(*product));
+    product = find_product(facts_of(s_, block_));
+    if (!product) return error(Diag::kUnsupported, std::string("wgmma for this block"));
+    PRUNERC_TRY_VOID(take_registers());
+    PRUNERC_TRY_VOID(cut(*product));
+    PRUNERC_TRY_VOID(copy_out(*product));
+    PRUNERC_TRY_VOID(bring(*product));
+    PRUNERC_TRY(const BlockId init, s_.decompose_reduction(block_, ring_));
+    PRUNERC_TRY_VOID(s_.bind(loop_above(init), "thread.y"));
+    PRUNERC_TRY_VOID(s_.bind(warpgroup_, "thread.y"));
+    PRUNERC_TRY_VOID(s_.tensorize(
+        first_row_, "wgmma_m64n" + std::to_string(tile_.columns) + "k16_" + product->type));
+    PRUNERC_TRY_VOID(s_.bind(blocks_, "block.x"));
+    return s_.software_pipeline(ring_, {Int(0), Int(0), depth()}, {0, 1, 2});
+  }
+
+ private:
+  const ir::Block& block() const { return *find_block(s_.program(), block_); }
+
+  // Zeros up to whole tiles; what reads the result then reads it out of the tiles.
+  Result<void> pad(const Product& p) {
+    std::vector<Int> multiples;
+    bool pads = false;
+    const auto multiple_of = [&](int iter) -> int64_t {
+      if (iter == p.row.iter) return kRows * tile_.warpgroups;
+      if (iter == p.column.iter) return tile_.columns;
+      return iter == p.reduce.iter ? kTileK : 1;
+    };
+    for (std::size_t i = 0; i < block().iters.size(); ++i) {
+      const int64_t multiple = multiple_of(static_cast<int>(i));
+      const auto* extent = block().iters[i].extent.as<ir::IntImm>();
+      pads = pads || extent == nullptr || extent->value % multiple != 0;
+      multiples.emplace_back(multiple);
+    }
+    if (!pads) return {};
+    const ir::BufferId result = block().writes[0].buffer;
+    PRUNERC_TRY(const std::vector<BlockId> made, s_.pad_einsum(block_, multiples));
+    padding_ = made;
+    if (block().writes[0].buffer == result) return {};
+    const BlockId crop = made.back();
+    if (!consumer_.valid()) {
+      consumer_ = crop;
+      return {};
+    }
+    return s_.compute_inline(crop);
+  }
+
+  Result<void> take_registers() {
+    if (consumer_.valid()) return s_.set_scope(block_, 0, ir::Scope::kLocal);
+    PRUNERC_TRY(consumer_, s_.cache_write(block_, 0, ir::Scope::kLocal));
+    return {};
+  }
+
+  Result<void> cut(const Product& p) {
+    PRUNERC_TRY(const std::vector<LoopId> rows,
+                s_.split(p.row.loop, {Int(-1), Int(tile_.warpgroups), Int(kRows)}));
+    PRUNERC_TRY(const std::vector<LoopId> columns,
+                s_.split(p.column.loop, {Int(-1), Int(tile_.columns)}));
+    PRUNERC_TRY(const std::vector<LoopId> reduce,
+                s_.split(p.reduce.loop, {Int(-1), Int(kStepsPerTile), Int(kStep)}));
+    std::vector<LoopId> tiles;
+    int64_t num_tiles =
+        ceil_div(p.row.extent, kRows * tile_.warpgroups) * ceil_div(p.column.extent, tile_.columns);
+    for (const Axis& axis : p.outer) {
+      tiles.push_back(axis.loop);
+      num_tiles *= axis.extent;
+    }
+    tiles.push_back(rows[0]);
+    tiles.push_back(columns[0]);
+    ring_ = reduce[0];
+    warpgroup_ = rows[1];
+    first_row_ = rows[2];
+    std::vector<LoopId> order = tiles;
+    order.insert(order.end(), {ring_, warpgroup_, reduce[1], first_row_, columns[1], reduce[2]});
+    PRUNERC_TRY_VOID(s_.reorder(order));
+    PRUNERC_TRY(const LoopId all, s_.fuse(tiles));
+    std::vector<int64_t> per_block;
+    for (const int64_t n : kTilesPerBlock) {
+      if (num_tiles % n == 0) per_block.push_back(n);
+    }
+    PRUNERC_TRY(const std::vector<LoopId> parts,
+                s_.split(all, {context_.pick(per_block, 1), Int(-1)}));
+    PRUNERC_TRY_VOID(s_.reorder({parts[1], parts[0]}));
+    blocks_ = parts[1];
+    tile_loop_ = parts[0];
+    return {};
+  }
+
+  // The loop over warpgroups of an init nest: above the rows and columns of one.
+  LoopId loop_above(BlockId init) const {
+    const std::vector<LoopId> loops = s_.loops_of(init);
+    return loops[loops.size() - 3];
+  }
+
+  // By dimensions of the result; the last two are rows and columns.
+  Result<void> copy_out(const Product&) {
+    PRUNERC_TRY(const std::vector<LoopId> loops, s_.reverse_compute_at(consumer_, tile_loop_));
+    if (loops.size() < 2) return error(Diag::kUnsupported, std::string("a consumer without rows"));
+    // Whole tiles, also where the result ends before them.
+    PRUNERC_TRY(const std::vector<LoopId> rows,
+                s_.split(loops[loops.size() - 2], {Int(tile_.warpgroups), Int(kRows)}));
+    PRUNERC_TRY(const std::vector<LoopId> columns,
+                s_.split(loops.back(), {Int(1), Int(tile_.columns)}));
+    std::vector<LoopId> order = {rows[0]};
+    order.insert(order.end(), loops.begin(), loops.end() - 2);
+    order.insert(order.end(), {columns[0], rows[1], columns[1]});
+    PRUNERC_TRY_VOID(s_.reorder(order));
+    return s_.bind(rows[0], "thread.y");
+  }
+
+  // The block that makes the factor's tile: what pads it, or a copy.
+  Result<BlockId> tile_of(ir::BufferId factor) {
+    for (const BlockId id : s_.blocks()) {
+      const ir::Block* writer = find_block(s_.program(), id);
+      const bool writes = writer->writes.size() == 1 && writer->writes[0].buffer == factor;
+      if (!writes || std::find(padding_.begin(), padding_.end(), id) == padding_.end()) continue;
+      PRUNERC_TRY_VOID(s_.set_scope(id, 0, ir::Scope::kShared));
+      return id;
+    }
+    const std::vector<ir::Access> reads(block().reads.begin(), block().reads.end());
+    for (std::size_t i = 0; i < reads.size(); ++i) {
+      if (reads[i].buffer == factor) {
+        return s_.cache_read(block_, static_cast<int>(i), ir::Scope::kShared);
+      }
+    }
+    return error(Diag::kUnsupported, std::string("a factor that is not read"));
+  }
+
+  // The widest swizzle whose rows fit into those of the tile. Units: bytes.
+  Result<int64_t> swizzle_of(const Product& p, const ir::Access& access) const {
+    const ir::VarId last = access.region.back().min.as<ir::Var>()->id;
+    const int64_t columns = last == p.reduce.var   ? kTileK
+                            : last == p.column.var ? tile_.columns
+                                                   : kRows * tile_.warpgroups;
+    for (const int64_t bytes : {128, 64, 32}) {
+      if (columns * kElemBytes % bytes == 0) return bytes;
+    }
+    return error(Diag::kUnsupported, std::string("rows of 16 bytes"));
+  }
+
+  Result<void> bring(const Product& p) {
+    std::vector<std::pair<ir::BufferId, int64_t>> factors;
+    for (const int i : {p.a, p.b}) {
+      const ir::Access& access = block().reads[static_cast<std::size_t>(i)];
+      PRUNERC_TRY(const int64_t swizzle, swizzle_of(p, access));
+      factors.push_back({access.buffer, swizzle});
+    }
+    std::vector<std::pair<BlockId, int64_t>> tiles;
+    for (const auto& [buffer, swizzle] : factors) {
+      PRUNERC_TRY(const BlockId tile, tile_of(buffer));
+      tiles.push_back({tile, swizzle});
+    }
+    for (const auto& [tile, swizzle] : tiles) {
+      PRUNERC_TRY(const std::vector<LoopId> loops, s_.compute_at(tile, ring_));
+      PRUNERC_TRY_VOID(s_.swizzle(tile, 0, swizzle));
+      if (tile_.bulk && s_.bulk_copy(loops[0])) continue;
+      PRUNERC_TRY_VOID(fetch(tile, loops));
+    }
+    return {};
+  }
+
+  // All threads together, with vectors as long as rows of the matrix allow.
+  Result<void> fetch(BlockId tile, const std::vector<LoopId>& loops) {
+    int64_t width = kVector;
+    for (const ir::Access& access : find_block(s_.program(), tile)->reads) {
+      const auto* columns = s_.program().buffer(access.buffer).shape.back().as<ir::IntImm>();
+      width = std::gcd(width, columns != nullptr ? columns->value : 1);
+    }
+    // A warpgroup too many would fetch beyond the tile.
+    for (const int64_t extent : {kRows * tile_.warpgroups, tile_.columns}) {
+      if (kTileK * extent % (tile_.warpgroups * kThreads * width) == 0) continue;
+      return error(Diag::kUnsupported, std::string("a tile that threads do not divide"));
+    }
+    PRUNERC_TRY(const LoopId all, s_.fuse(loops));
+    PRUNERC_TRY(const std::vector<LoopId> parts,
+                s_.split(all, {Int(-1), Int(tile_.warpgroups), Int(kThreads), Int(width)}));
+    PRUNERC_TRY_VOID(s_.vectorize(parts[3]));
+    PRUNERC_TRY_VOID(s_.bind(parts[2], "thread.x"));
+    return s_.bind(parts[1], "thread.y");
+  }
+
+  // As many tiles ahead as shared memory has room for.
+  Int depth() {
+    const int64_t bytes = (kRows * tile_.warpgroups + tile_.columns) * kTileK * kElemBytes;
+    const int64_t places = (context_.target.smem_bytes_per_block - kSpareBytes) / bytes;
+    return context_.pick(up_to(kDepths, places - 1), kPreferredDepth);
+  }
+
+  SketchContext& context_;
+  schedule::Schedule& s_;
+  BlockId block_, consumer_;
+  const WgmmaTile tile_;
+  std::vector<BlockId> padding_;  // what pad_einsum has made
+  LoopId blocks_, tile_loop_, ring_, warpgroup_, first_row_;
+};
+
+}  // namespace
+
+bool can_gpu_wgmma(const SketchContext& context, BlockId block) {
+  const bool is_hopper = context.target.name.find("sm_90a") != std::string::npos;
+  return is_hopper && find_product(facts_of(context.schedule, block)).has_value();
+}
+
+Result<void> gpu_wgmma(SketchContext& context, BlockId block, BlockId consumer,
+                       const WgmmaTile& tile) {
+  const schedule::Schedule before = context.schedule.fork();
+  const Result<void> done = GpuWgmma(context, block, consumer, tile).run();
+  if (!done) context.schedule = before;
+  return done;
+}
+
+}  // namespace prunerc::search

@@ -1,0 +1,239 @@
+// Rule "rows": stages that work row by row (softmax, layernorm, row sums), and single elementwise
+// stages.
+//
+//     for i { for j { A } }   for i { for k { B: reduction } }   for i { for j { C } }
+//   ~>
+//     for i0 parallel { for i1 {
+//       for j vectorized { A }
+//       for k0 { for k1 vectorized { B_rf } }  for k1 { B }
+//       for j vectorized { C }
+//     } }
+//
+// so that a row stays in the first-level cache between its stages.
+#include "ir/analysis/loop_index.h"
+#include "search/space/sketch_rule/rule.h"
+
+#include <algorithm>
+
+namespace prunerc::search {
+namespace {
+
+using ir::BlockId;
+using ir::LoopId;
+using schedule::Int;
+
+constexpr int64_t kMaxUnroll = 16;
+/// Tasks per thread that even out their ends.
+constexpr int64_t kTasksPerThread = 4;
+
+class RowRule {
+ public:
+  RowRule(SketchContext& context, const std::vector<BlockId>& blocks, const Variant& variant)
+      : context_(context), blocks_(blocks), variant_(variant) {}
+
+  Result<void> run() {
+    const BlockId last = blocks_.back();
+    PRUNERC_TRY(const LoopId row, make_rows(last));
+    row_ = row;
+    std::vector<BlockId> inside, outside;
+    for (std::size_t i = blocks_.size() - 1; i > 0; --i) {
+      const BlockId id = blocks_[i - 1];
+      const bool moved =
+          row.valid() && variant_.fuse_rows && context_.schedule.compute_at(id, row).ok();
+      (moved ? inside : outside).push_back(id);
+    }
+    inside.push_back(last);
+    for (const BlockId id : inside) vectorize_block(id);
+    // What could not join has loops of its own.
+    for (const BlockId id : outside) {
+      const std::vector<BlockId> alone = {id};
+      static_cast<void>(RowRule(context_, alone, variant_).run().ok());
+    }
+    return {};
+  }
+
+ private:
+  // Leading axes of the last block that every reduction of the chain keeps.
+  std::size_t num_row_axes(const BlockFacts& last) const {
+    std::size_t rows = last.spatial.size();
+    bool any_reduction = false;
+    for (const BlockId id : blocks_) {
+      const BlockFacts facts = facts_of(context_.schedule, id);
+      if (facts.block == nullptr || facts.reduce.empty()) continue;
+      any_reduction = true;
+      rows = std::min(rows, facts.spatial.size());
+    }
+    // Without a reduction the last axis is the row itself.
+    if (!any_reduction && rows > 0) --rows;
+    return rows;
+  }
+
+  // The loop that runs over the rows of one task; invalid if there are no row axes.
+  Result<LoopId> make_rows(BlockId last) {
+    const BlockFacts facts = facts_of(context_.schedule, last);
+    if (facts.block == nullptr || !facts.trivial) {
+      return error(Diag::kUnsupported, std::string("row scheduling of this block"));
+    }
+    const std::size_t num_rows = num_row_axes(facts);
+    if (num_rows == 0) return split_single_axis(facts);
+    std::vector<LoopId> loops;
+    int64_t extent = 1;
+    for (std::size_t i = 0; i < num_rows; ++i) {
+      loops.push_back(facts.spatial[i].loop);
+      extent *= facts.spatial[i].extent;
+    }
+    LoopId fused = loops[0];
+    if (loops.size() > 1) {
+      PRUNERC_TRY(fused, context_.schedule.fuse(loops));
+    }
+    const int64_t tasks = std::max<int64_t>(1, context_.target.num_threads) * kTasksPerThread;
+    PRUNERC_TRY(
+        const std::vector<LoopId> parts,
+        context_.schedule.split(fused, context_.cover(extent, {ceil_div(extent, tasks)}, 0)));
+    task_ = parts[0];
+    if (context_.target.num_threads > 1) {
+      // Stages join the rows later; a loop that they cannot run under in parallel is better known
+      // now.
+      parallel_after_ = true;
+    }
+    return parts[1];
+  }
+
+  // One axis only: a stage without rows is cut into tasks along it.
+  Result<LoopId> split_single_axis(const BlockFacts& facts) {
+    if (!facts.reduce.empty() || facts.spatial.size() != 1) return LoopId();
+    const int64_t lanes = context_.target.lanes(facts.element_bytes);
+    const int64_t vectors = ceil_div(facts.spatial[0].extent, lanes);
+    const int64_t tasks = std::max<int64_t>(1, context_.target.num_threads) * kTasksPerThread;
+    // Sizes are counted in vectors so that only the last task has a tail.
+    std::vector<Int> factors = context_.cover(vectors, {ceil_div(vectors, tasks), 1}, kMaxUnroll);
+    factors.push_back(Int(lanes));
+    PRUNERC_TRY(const std::vector<LoopId> parts,
+                context_.schedule.split(facts.spatial[0].loop, factors));
+    PRUNERC_TRY_VOID(context_.schedule.vectorize(parts[3]));
+    PRUNERC_TRY_VOID(context_.schedule.unroll(parts[2]));
+    PRUNERC_TRY_VOID(parallelize(context_, {parts[0]}));
+    done_ = true;
+    return LoopId();
+  }
+
+  void vectorize_block(BlockId id) {
+    if (parallel_after_) {
+      parallel_after_ = false;
+      static_cast<void>(context_.schedule.parallel(task_).ok());
+    }
+    if (done_) return;
+    const ir::Block* block = find_block(context_.program(), id);
+    if (block == nullptr) return;
+    const schedule::Schedule before = context_.schedule.fork();
+    const Result<void> done = is_reduction(*block) ? vectorize_reduction(id) : vectorize_stage(id);
+    if (!done) context_.schedule = before;
+  }
+
+  int64_t lanes_of(BlockId id) const {
+    return context_.target.lanes(facts_of(context_.schedule, id).element_bytes);
+  }
+
+  // The loop whose steps move the block's iteration variable `iter` by one, and its extent.
+  Axis loop_of(BlockId id, const ir::IterVar& iter) const {
+    const ir::LoopIndex index(context_.program());
+    Axis axis;
+    axis.var = iter.var->id;
+    bool inside = !row_.valid();
+    for (const ir::Loop* loop : index.enclosing_loops(id)) {
+      if (!inside) {
+        // A value per row is not a row.
+        inside = loop->id == row_;
+        continue;
+      }
+      const auto* extent = loop->extent.as<ir::IntImm>();
+      if (extent == nullptr || loop->loop_kind != ir::LoopKind::kSerial) continue;
+      if (step_of(iter.binding, loop->var->id) != 1 || extent->value == 1) continue;
+      axis.loop = loop->id;
+      axis.extent = extent->value;
+    }
+    return axis;
+  }
+
+  Result<void> vectorize_stage(BlockId id) {
+    const ir::Block* block = find_block(context_.program(), id);
+    Axis chosen;
+    for (const ir::IterVar& iter : block->iters) {
+      if (!is_contiguous(block->writes[0], iter.var->id)) continue;
+      chosen = loop_of(id, iter);
+    }
+    if (!chosen.loop.valid()) return {};
+    const int64_t lanes = lanes_of(id);
+    PRUNERC_TRY_VOID(vectorize_loop(context_, chosen.loop, chosen.extent, lanes, 1));
+    return {};
+  }
+
+  // Partial results for `unroll * lanes` interleaved parts of the reduction, combined at the end.
+  Result<void> vectorize_reduction(BlockId id) {
+    const ir::Block* block = find_block(context_.program(), id);
+    Axis chosen;
+    for (const ir::IterVar& iter : block->iters) {
+      if (iter.kind != ir::IterKind::kReduce) continue;
+      if (reads_contiguously(*block, iter.var->id)) chosen = loop_of(id, iter);
+    }
+    if (!chosen.loop.valid() || !variant_.rfactor) return {};
+    const int64_t lanes = lanes_of(id);
+    if (chosen.extent < 2 * lanes) return {};
+    const Int unroll = context_.pick(up_to({1, 2, 4}, chosen.extent / lanes), 2);
+    PRUNERC_TRY(const BlockId partial, split_sum(context_, chosen.loop, unroll, lanes));
+    const std::vector<LoopId> loops = context_.schedule.loops_of(partial);
+    PRUNERC_TRY(const std::vector<LoopId> again,
+                context_.schedule.split(loops.back(), {Int(-1), Int(lanes)}));
+    PRUNERC_TRY_VOID(context_.schedule.vectorize(again[1]));
+    PRUNERC_TRY_VOID(context_.schedule.unroll(again[0]));
+    combine_lanes(context_, id, lanes);
+    return {};
+  }
+
+  SketchContext& context_;
+  const std::vector<BlockId>& blocks_;
+  const Variant& variant_;
+  LoopId task_, row_;  // loops over tasks, and over the rows of one
+  bool parallel_after_ = false;
+  bool done_ = false;
+};
+
+/// Partial results of a total: enough for all threads, few enough to be added up by one.
+constexpr int64_t kMaxParts = 128;
+
+// The outermost axis of a total in parts, each of which becomes an element of a partial result.
+Result<BlockId> split_total(SketchContext& context, const BlockFacts& facts) {
+  const Axis& outer = facts.reduce[0];
+  const int64_t preferred = std::max<int64_t>(1, context.target.num_threads) * kTasksPerThread;
+  const int64_t parts = std::min({preferred, outer.extent, kMaxParts});
+  PRUNERC_TRY(const std::vector<LoopId> loops,
+              context.schedule.split(
+                  outer.loop, context.cover(outer.extent, {ceil_div(outer.extent, parts)}, 0)));
+  return context.schedule.rfactor(loops[0], 0);
+}
+
+}  // namespace
+
+Result<void> schedule_rows(SketchContext& context, const std::vector<BlockId>& blocks,
+                           const Variant& variant) {
+  const schedule::Schedule before = context.schedule.fork();
+  // A total over everything has no rows: its outermost axis gives one partial result each, computed
+  // in parallel.
+  if (blocks.size() == 1 && variant.rfactor) {
+    const BlockFacts facts = facts_of(context.schedule, blocks[0]);
+    if (facts.trivial && facts.spatial.empty() && !facts.reduce.empty()) {
+      const Result<BlockId> partial = split_total(context, facts);
+      if (partial) {
+        const Result<void> rows = schedule_rows(context, {*partial}, variant);
+        static_cast<void>(rows.ok());
+      } else {
+        context.schedule = before;
+      }
+    }
+  }
+  const Result<void> done = RowRule(context, blocks, variant).run();
+  if (!done) context.schedule = before;
+  return done;
+}
+
+}  // namespace prunerc::search

@@ -1,0 +1,140 @@
+// What the sketch rules share: the schedule being built, decisions with heuristic defaults, and
+// facts about blocks.
+#ifndef PRUNERC_SEARCH_SPACE_SKETCH_RULE_RULE_H_
+#define PRUNERC_SEARCH_SPACE_SKETCH_RULE_RULE_H_
+
+#include "ir/program.h"
+#include "ir/query.h"
+#include "ir/target.h"
+#include "schedule/schedule.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace prunerc::search {
+
+/// Which structural alternative a sketch takes; every rule reads what concerns it.
+struct Variant {
+  std::string name;
+  bool inline_stages = true;     // elementwise stages into their consumers
+  bool write_cache = true;       // accumulate a tile in a buffer of its own, then copy out
+  bool pack = false;             // copy the panel that the vector axis runs along
+  bool block_reduction = false;  // the longest reduction axis in parts, outside of the panels
+  bool rotate_reduction =
+      false;              // first reduction axis innermost: window axes and their masks go outside
+  bool near = false;      // elementwise stages are computed inside of their reader's outer loops
+  bool turn = false;      // an operand is copied with another axis innermost (tile.cc)
+  bool rfactor = true;    // partial results along a contiguous reduction axis
+  bool fuse_rows = true;  // all stages of a row before the next row
+};
+
+/// The schedule under construction. Decisions made through it are recorded with their defaults.
+struct SketchContext {
+  schedule::Schedule schedule;
+  const ir::Target& target;
+  /// Blocks that some rule has plans for: nobody else inlines them or computes with them.
+  std::vector<ir::BlockId> keep = {};
+  bool keeps(ir::BlockId block) const;
+
+  const ir::Program& program() const { return schedule.program(); }
+  /// One of the sorted values, the one nearest to `preferred` by default; a literal if there is no
+  /// choice.
+  schedule::Int pick(std::vector<int64_t> values, int64_t preferred);
+  /// Factors for split: inferred outermost, then inner levels that are decided, any that cover the
+  /// extent with little waste. By default near `preferred` (outermost of them first); the innermost
+  /// is at most `max_innermost` (0: no cap). Literals if there is no choice.
+  std::vector<schedule::Int> cover(int64_t extent, std::vector<int64_t> preferred,
+                                   int64_t max_innermost);
+};
+
+/// One iteration variable of a block whose loops are as the operator came.
+struct Axis {
+  int iter = 0;  // index into block.iters
+  ir::LoopId loop;
+  int64_t extent = 1;
+  ir::VarId var;  // of the iteration variable
+};
+
+/// A block with one loop per iteration variable.
+struct BlockFacts {
+  const ir::Block* block = nullptr;  // of the program it was made from
+  std::vector<Axis> spatial, reduce;
+  bool trivial = false;  // every binding is a loop variable of its own (or constant, for extent 1)
+  int64_t element_bytes = 4;
+};
+
+const ir::Block* find_block(const ir::Program& program, ir::BlockId id);
+BlockFacts facts_of(const schedule::Schedule& schedule, ir::BlockId id);
+
+bool is_reduction(const ir::Block& block);
+/// Change of the subscript `index` for one step of `var`; nullopt if it is not affine in it.
+/// Conditions inside are ignored: a guarded subscript counts as what it is where it is valid.
+int64_t step_of(ir::Expr index, ir::VarId var);
+bool mentions(const ir::Access& access, ir::VarId var);
+/// The buffer's last subscript moves by one with `var` and no other subscript does.
+bool is_contiguous(const ir::Access& access, ir::VarId var);
+
+/// Some operand's elements follow each other along `var`.
+bool reads_contiguously(const ir::Block& block, ir::VarId var);
+
+/// The single elementwise reader of a block's result that can finish its tiles; invalid if there is
+/// none.
+ir::BlockId epilogue_of(const schedule::Schedule& schedule, ir::BlockId block);
+
+/// Smallest power of two that is at least n.
+int64_t power_of_two(int64_t n);
+int64_t ceil_div(int64_t a, int64_t b);
+/// Of `values` those up to `limit` (at least the first one).
+std::vector<int64_t> up_to(std::vector<int64_t> values, int64_t limit);
+
+/// Splits a loop for vectors: [outer, unrolled, lanes]; the two inner ones are marked. Returns the
+/// outer loop.
+Result<ir::LoopId> vectorize_loop(SketchContext& context, ir::LoopId loop, int64_t extent,
+                                  int64_t lanes, int64_t preferred_unroll);
+
+/// Cuts a reduction loop into `unroll * lanes` interleaved parts with a partial result each (the
+/// new buffer's last axis); returns the block that computes them. Its innermost loop runs over the
+/// parts.
+Result<ir::BlockId> split_sum(SketchContext& context, ir::LoopId loop, schedule::Int unroll,
+                              int64_t lanes);
+/// Lets the block that combines partial results do so in groups of four first, instead of one long
+/// chain.
+void combine_lanes(SketchContext& context, ir::BlockId block, int64_t lanes);
+
+/// Fuses the loops (outermost first, directly nested) and makes the result parallel if there are
+/// threads for it. Where the program does not allow that for all of them, fewer are taken. Returns
+/// the innermost loop of the result.
+Result<ir::LoopId> parallelize(SketchContext& context, std::vector<ir::LoopId> loops);
+
+// The rules. Each changes the context's schedule or leaves it as it was.
+
+/// inline.cc: elementwise stages disappear into their readers where that repeats no expensive work.
+void inline_stages(SketchContext& context, const Variant& variant);
+
+/// tile.cc: multi-level tiling of one reduction whose output axis can be vectorized; `consumer`
+/// (may be invalid) is the elementwise block that finishes its tiles.
+Result<void> tile_block(SketchContext& context, ir::BlockId block, ir::BlockId consumer,
+                        const Variant& variant);
+/// An axis that some operand does not move along: its loads are shared by the rows of a tile.
+bool is_reused(const ir::Block& block, ir::VarId var);
+/// An elementwise block, as it came, whose only reader is `block`: with Variant::near, tile_block
+/// computes it inside of its loops.
+std::vector<ir::BlockId> stages_of(const schedule::Schedule& schedule, ir::BlockId block);
+/// Whether tile_block would find its axes.
+bool can_tile(const schedule::Schedule& schedule, ir::BlockId block);
+
+/// dot.cc: reductions whose operands are contiguous along the reduction only (products with a
+/// transposed operand).
+Result<void> tile_dot(SketchContext& context, ir::BlockId block, ir::BlockId epilogue,
+                      const Variant& variant);
+bool can_tile_dot(const schedule::Schedule& schedule, ir::BlockId block);
+
+/// rows.cc: a chain of stages computed row by row under the outer loops of the last one; also
+/// single elementwise blocks.
+Result<void> schedule_rows(SketchContext& context, const std::vector<ir::BlockId>& blocks,
+                           const Variant& variant);
+
+}  // namespace prunerc::search
+
+#endif  // PRUNERC_SEARCH_SPACE_SKETCH_RULE_RULE_H_

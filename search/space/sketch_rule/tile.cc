@@ -1,0 +1,519 @@
+// Rule "tile": reductions with an output axis that can be vectorized (products, convolutions,
+// windows).
+//
+//     for o, r, v { for k { C } }
+//   ~>
+//     for o * r0 * v0 parallel {                    one task: a block of rows times a block of
+//     columns
+//       for v1 {
+//         [pack: the columns' panel, contiguous]         (block: k in parts outside of v1, the
+//         tiles added to where they lie)
+//         for r1 {
+//           for k { for r2 unrolled { for v2 unrolled { for v3 vectorized { C } } } } accumulators
+//           in registers copy-out or fused consumer, vectorized
+//     } } }
+//
+// r is an axis along which some operand is reused, v the output's contiguous axis. The number of
+// tasks per axis is decided and what one task does is inferred, so any extent can be cut; tails are
+// guarded.
+// Turned, v is another axis: a convolution's output channels instead of its pixels, whose windows
+// shift against the vectors and whose rows seldom fill them. The operand that runs along v
+// (weights) and the tile in registers are copied with v innermost. In a product with a transposed
+// operand (B[j,k]) v stays, and that operand alone is copied, since lanes would be gathered.
+// Source: the structure SSRSRS of Ansor (Zheng et al., OSDI 2020), sections 4.1 and 4.2, and of
+// GotoBLAS' panels.
+#include "search/space/sketch_rule/rule.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace prunerc::search {
+namespace {
+
+using ir::BlockId;
+using ir::LoopId;
+using schedule::Int;
+
+/// Rows of the register tile at most, and vectors per row.
+constexpr int64_t kMaxRows = 16;
+constexpr int64_t kMaxVectors = 6;
+/// Innermost reduction axes up to this extent are unrolled.
+constexpr int64_t kMaxUnrolledWindow = 4;
+/// Accumulators that hide the latency of a multiply-add on two ports and leave registers for
+/// operands.
+constexpr int64_t kPreferredAccumulators = 24;
+constexpr int64_t kPreferredVectors = 4;
+/// Turned, the scalars of a row go through registers as well, and rows are what reuses the vectors,
+/// which come from L2.
+constexpr int64_t kPreferredTurnedVectors = 2;
+/// Iterations of a part of a reduction: enough to pay for reading the accumulators again.
+constexpr int64_t kMinPart = 16;
+constexpr int64_t kPreferredPart = 256;
+
+struct TileAxes {
+  Axis vector;
+  std::optional<Axis> row;
+  std::vector<Axis> outer;  // other spatial axes
+};
+
+// How much the rows of a register tile along `row` share. 2: the vectors that are loaded (a
+// product's columns; the pixels of a convolution for all its output channels), so a vector serves
+// every row. 1: only scalars. 0: nothing.
+int row_rank(const ir::Block& block, ir::VarId row, ir::VarId vector) {
+  if (!is_reused(block, row)) return 0;
+  const bool shares_vectors =
+      std::all_of(block.reads.begin(), block.reads.end(), [&](const ir::Access& access) {
+        return access.buffer == block.writes[0].buffer || !mentions(access, vector) ||
+               !mentions(access, row);
+      });
+  return shares_vectors ? 2 : 1;
+}
+
+std::optional<TileAxes> find_axes(const BlockFacts& facts) {
+  if (facts.block == nullptr || !facts.trivial || facts.block->writes.size() != 1) {
+    return std::nullopt;
+  }
+  if (facts.reduce.empty() || facts.spatial.empty()) return std::nullopt;
+  TileAxes axes;
+  bool found = false;
+  for (const Axis& axis : facts.spatial) {
+    if (axis.extent > 1 && is_contiguous(facts.block->writes[0], axis.var)) {
+      axes.vector = axis;
+      found = true;
+    }
+  }
+  if (!found) return std::nullopt;
+  int best = -1;
+  for (const Axis& axis : facts.spatial) {
+    if (axis.iter == axes.vector.iter || axis.extent == 1) continue;
+    const int rank = row_rank(*facts.block, axis.var, axes.vector.var);
+    // The innermost of the best: its rows share at least addresses.
+    if (rank >= best) axes.row = axis;
+    best = std::max(best, rank);
+  }
+  for (const Axis& axis : facts.spatial) {
+    const bool taken = axis.iter == axes.vector.iter || (axes.row && axis.iter == axes.row->iter);
+    if (!taken) axes.outer.push_back(axis);
+  }
+  return axes;
+}
+
+// Whether every subscript is one variable: then any order of them is a layout.
+bool is_plain(const ir::Access& access) {
+  return std::all_of(access.region.begin(), access.region.end(), [](const auto& range) {
+    return range.min.template as<ir::Var>() != nullptr ||
+           range.min.template as<ir::IntImm>() != nullptr;
+  });
+}
+
+// The operand that moves with `var` if it is the only one and plain; -1 otherwise.
+int turned_operand(const ir::Block& block, ir::VarId var) {
+  int found = -1;
+  for (std::size_t i = 0; i < block.reads.size(); ++i) {
+    const ir::Access& access = block.reads[i];
+    if (access.buffer == block.writes[0].buffer || !mentions(access, var)) continue;
+    if (found >= 0 || !is_plain(access)) return -1;
+    found = static_cast<int>(i);
+  }
+  return found;
+}
+
+// The operands whose elements along `var` do not follow each other; none if one of them is not
+// plain.
+std::vector<int> gathered_operands(const ir::Block& block, ir::VarId var) {
+  std::vector<int> found;
+  for (std::size_t i = 0; i < block.reads.size(); ++i) {
+    const ir::Access& access = block.reads[i];
+    if (access.buffer == block.writes[0].buffer || !mentions(access, var)) continue;
+    if (is_contiguous(access, var)) continue;
+    if (!is_plain(access)) return {};
+    found.push_back(static_cast<int>(i));
+  }
+  return found;
+}
+
+// Some operand is read through a window that moves along `var`.
+bool has_window(const ir::Block& block, ir::VarId var) {
+  return std::any_of(block.reads.begin(), block.reads.end(), [&](const ir::Access& access) {
+    return access.buffer != block.writes[0].buffer && mentions(access, var) && !is_plain(access);
+  });
+}
+
+// The contiguous axis becomes the tile's rows, the longest that one operand alone moves along its
+// vectors.
+std::optional<TileAxes> find_turned_axes(const BlockFacts& facts) {
+  const std::optional<TileAxes> plain = find_axes(facts);
+  if (!plain || !has_window(*facts.block, plain->vector.var)) return std::nullopt;
+  if (!is_plain(facts.block->writes[0])) return std::nullopt;
+  TileAxes axes;
+  axes.row = plain->vector;
+  axes.vector.extent = 1;
+  for (const Axis& axis : facts.spatial) {
+    if (axis.iter == axes.row->iter || axis.extent <= axes.vector.extent) continue;
+    if (turned_operand(*facts.block, axis.var) >= 0) axes.vector = axis;
+  }
+  if (axes.vector.extent == 1) return std::nullopt;
+  for (const Axis& axis : facts.spatial) {
+    if (axis.iter != axes.vector.iter && axis.iter != axes.row->iter) axes.outer.push_back(axis);
+  }
+  return axes;
+}
+
+// "(a0, a1, a2) -> (a0, a2, a1)": those of the block's variables that the access mentions, `last`
+// at the end.
+std::string turning_map(const ir::Block& block, const ir::Access& access, ir::VarId last) {
+  std::string from, to, end;
+  for (std::size_t i = 0; i < block.iters.size(); ++i) {
+    const ir::VarId var = block.iters[i].var->id;
+    const std::string name = "a" + std::to_string(i);
+    from += (from.empty() ? "" : ", ") + name;
+    if (var == last) {
+      end = name;
+    } else if (mentions(access, var)) {
+      to += name + ", ";
+    }
+  }
+  return "(" + from + ") -> (" + to + end + ")";
+}
+
+/// The loops of one tiled axis: tasks, tiles of a task, then the tile itself.
+struct TiledAxis {
+  LoopId task, tile;
+  std::vector<LoopId> inner;
+  int64_t size = 1;  // of a tile, in units, by default
+};
+
+int64_t preferred_tasks(const SketchContext& context, int64_t extent, bool is_vector,
+                        const Variant& variant) {
+  if (context.target.num_threads <= 1) return 1;
+  // Packed panels are shared by all rows, so only columns become tasks.
+  if (variant.pack) return is_vector ? 8 : 1;
+  return extent >= 256 ? 4 : 1;
+}
+
+// Cuts an axis of `units` (vectors, or single rows) into tasks, tiles of a task, and units of a
+// tile.
+Result<TiledAxis> tile_axis(SketchContext& context, const Axis& axis, int64_t units,
+                            int64_t preferred_tile, int64_t preferred_tasks, int64_t max_tile,
+                            int64_t width) {
+  const int64_t tiles = ceil_div(units, std::min(units, preferred_tile));
+  std::vector<Int> factors =
+      context.cover(units, {ceil_div(tiles, preferred_tasks), preferred_tile}, max_tile);
+  const int64_t tile = factors.back().value;
+  if (width > 0) factors.push_back(Int(width));
+  PRUNERC_TRY(const std::vector<LoopId> parts, context.schedule.split(axis.loop, factors));
+  return TiledAxis{parts[0], parts[1], {parts.begin() + 2, parts.end()}, tile};
+}
+
+class TileRule {
+ public:
+  TileRule(SketchContext& context, BlockId block, BlockId consumer, const Variant& variant)
+      : context_(context), block_(block), consumer_(consumer), variant_(variant) {}
+
+  Result<void> run() {
+    const BlockFacts facts = facts_of(context_.schedule, block_);
+    std::optional<TileAxes> axes = find_axes(facts);
+    std::vector<int> gathered;
+    if (axes && variant_.turn) {
+      gathered = gathered_operands(*facts.block, axes->vector.var);
+      if (gathered.empty()) axes = find_turned_axes(facts);
+      turn_ = gathered.empty();
+    }
+    if (!axes || (turn_ && !variant_.write_cache)) {
+      return error(Diag::kUnsupported, std::string("tiling of this block"));
+    }
+    const int64_t lanes = context_.target.lanes(facts.element_bytes);
+    width_ = axes->vector.extent >= lanes ? lanes : power_of_two(axes->vector.extent);
+    std::vector<int> packed;
+    if (variant_.pack) packed = panels(*facts.block, *axes);
+    if (variant_.pack && packed.empty()) {
+      return error(Diag::kUnsupported, std::string("packing of this block"));
+    }
+    if (variant_.near) stages_ = stages_of(context_.schedule, block_);
+    if (variant_.near && stages_.empty()) {
+      return error(Diag::kUnsupported, std::string("a block that reads no stage"));
+    }
+    const ir::VarId vector = axes->vector.var;
+    if (!gathered.empty()) PRUNERC_TRY_VOID(copy_turned(*facts.block, gathered, vector));
+    PRUNERC_TRY_VOID(turn_ ? add_turned_copies(*facts.block, vector) : add_copies(packed));
+    PRUNERC_TRY_VOID(split_axes(*axes));
+    PRUNERC_TRY_VOID(order_loops(*axes, facts.reduce));
+    PRUNERC_TRY_VOID(mark_tile());
+    PRUNERC_TRY_VOID(place_copies());
+    return finish_tile();
+  }
+
+ private:
+  // Operands whose rows run along the vector axis and which all rows of the tile share.
+  static std::vector<int> panels(const ir::Block& block, const TileAxes& axes) {
+    std::vector<int> found;
+    for (std::size_t i = 0; i < block.reads.size(); ++i) {
+      const ir::Access& access = block.reads[i];
+      if (access.buffer == block.writes[0].buffer) continue;
+      const bool shared = axes.row && !mentions(access, axes.row->var);
+      if (shared && access.region.size() > 1 && is_contiguous(access, axes.vector.var)) {
+        found.push_back(static_cast<int>(i));
+      }
+    }
+    return found;
+  }
+
+  // Copies are made while they still stand at the top, and moved once the loops are there.
+  Result<void> add_copies(const std::vector<int>& packed) {
+    for (const int read : packed) {
+      PRUNERC_TRY(const BlockId copy,
+                  context_.schedule.cache_read(block_, read, ir::Scope::kGlobal));
+      packs_.push_back(copy);
+    }
+    if (!consumer_.valid() && variant_.write_cache && !variant_.block_reduction) {
+      PRUNERC_TRY(consumer_, context_.schedule.cache_write(block_, 0, ir::Scope::kLocal));
+    }
+    return {};
+  }
+
+  // Operands with the vector axis innermost. The block's program may be gone after the first.
+  Result<void> copy_turned(const ir::Block& block, const std::vector<int>& reads,
+                           ir::VarId vector) {
+    struct Turned {
+      int read;
+      std::string map;
+      std::size_t dim, num_dims;
+    };
+    std::vector<Turned> turned;
+    for (const int read : reads) {
+      const ir::Access& from = block.reads[static_cast<std::size_t>(read)];
+      turned.push_back(
+          {read, turning_map(block, from, vector), dim_of(from, vector), from.region.size()});
+    }
+    for (const Turned& t : turned) {
+      PRUNERC_TRY(const BlockId copy,
+                  context_.schedule.reindex_cache_read(block_, t.read, ir::Scope::kGlobal, t.map));
+      PRUNERC_TRY_VOID(vectorize_copy(copy, t.dim, t.num_dims));
+    }
+    return {};
+  }
+
+  Result<void> add_turned_copies(const ir::Block& block, ir::VarId vector) {
+    const ir::Access to = block.writes[0];
+    const std::string to_map = turning_map(block, to, vector);
+    turned_dim_ = dim_of(to, vector);
+    PRUNERC_TRY_VOID(copy_turned(block, {turned_operand(block, vector)}, vector));
+    schedule::Schedule& s = context_.schedule;
+    PRUNERC_TRY(const BlockId copy_out,
+                s.reindex_cache_write(block_, 0, ir::Scope::kLocal, to_map));
+    if (!consumer_.valid()) {
+      consumer_ = copy_out;
+      return {};
+    }
+    return s.compute_inline(copy_out);
+  }
+
+  static std::size_t dim_of(const ir::Access& access, ir::VarId var) {
+    std::size_t dim = 0;
+    while (dim < access.region.size() && !mentions(access.region[dim].min, var)) ++dim;
+    return dim;
+  }
+
+  // The operand is copied once, in parallel: it is what all tasks share. A copy has a loop for each
+  // subscript.
+  Result<void> vectorize_copy(BlockId copy, std::size_t dim, std::size_t num_dims) {
+    const BlockFacts facts = facts_of(context_.schedule, copy);
+    if (!facts.trivial || facts.spatial.size() != num_dims || num_dims < 2) {
+      return error(Diag::kUnsupported, std::string("a copy of this operand"));
+    }
+    std::vector<LoopId> loops;
+    for (std::size_t i = 0; i < num_dims; ++i) {
+      if (i != dim) loops.push_back(facts.spatial[i].loop);
+    }
+    PRUNERC_TRY(const std::vector<LoopId> parts,
+                context_.schedule.split(facts.spatial[dim].loop, {Int(-1), Int(width_)}));
+    std::vector<LoopId> order = loops;
+    order.insert(order.end(), parts.begin(), parts.end());
+    PRUNERC_TRY_VOID(context_.schedule.reorder(order));
+    PRUNERC_TRY_VOID(context_.schedule.vectorize(parts[1]));
+    static_cast<void>(parallelize(context_, loops).ok());
+    return {};
+  }
+
+  Result<void> split_axes(const TileAxes& axes) {
+    const int64_t units = ceil_div(axes.vector.extent, width_);
+    const int64_t shared = turn_ ? kPreferredTurnedVectors : kPreferredVectors;
+    PRUNERC_TRY(vector_, tile_axis(context_, axes.vector, units, axes.row ? shared : kMaxVectors,
+                                   preferred_tasks(context_, axes.vector.extent, true, variant_),
+                                   kMaxVectors, width_));
+    if (!axes.row) return {};
+    PRUNERC_TRY(
+        row_,
+        tile_axis(context_, *axes.row, axes.row->extent, kPreferredAccumulators / vector_.size,
+                  preferred_tasks(context_, axes.row->extent, false, variant_), kMaxRows, 0));
+    return {};
+  }
+
+  Result<void> order_loops(const TileAxes& axes, const std::vector<Axis>& reduce) {
+    std::vector<LoopId> tasks, reductions, order;
+    for (const Axis& axis : axes.outer) tasks.push_back(axis.loop);
+    if (row_) tasks.push_back(row_->task);
+    tasks.push_back(vector_.task);
+    stage_loop_ = tasks[axes.outer.empty() ? 0 : axes.outer.size() - 1];
+    for (const Axis& axis : reduce) reductions.push_back(axis.loop);
+    if (variant_.rotate_reduction && reductions.size() > 1) {
+      std::rotate(reductions.begin(), reductions.begin() + 1, reductions.end());
+    }
+    order = tasks;
+    if (variant_.block_reduction) PRUNERC_TRY_VOID(cut_reduction(reduce, &reductions, &order));
+    order.push_back(vector_.tile);
+    if (row_) order.push_back(row_->tile);
+    tile_loop_ = variant_.block_reduction ? tasks.back() : order.back();
+    panel_loop_ = vector_.tile;
+    order.insert(order.end(), reductions.begin(), reductions.end());
+    if (row_) order.insert(order.end(), row_->inner.begin(), row_->inner.end());
+    order.insert(order.end(), vector_.inner.begin(), vector_.inner.end());
+    PRUNERC_TRY_VOID(context_.schedule.reorder(order));
+    tasks_ = std::move(tasks);
+    // A window of three would leave its loop as often as it runs through it. Turned, its steps
+    // share the scalars of a row, and written out they would keep more of them than there are
+    // registers.
+    if (turn_) return {};
+    for (const Axis& axis : reduce) {
+      const bool innermost = axis.loop == reductions.back();
+      if (innermost && axis.extent > 1 && axis.extent <= kMaxUnrolledWindow) {
+        PRUNERC_TRY_VOID(context_.schedule.unroll(axis.loop));
+      }
+    }
+    return {};
+  }
+
+  // Parts of the longest reduction axis, outside of the tiles: a part's panels stay in the cache
+  // while all tiles of a task use them, and the tiles are added to where they lie.
+  Result<void> cut_reduction(const std::vector<Axis>& reduce, std::vector<LoopId>* reductions,
+                             std::vector<LoopId>* order) {
+    const Axis* longest = &reduce[0];
+    for (const Axis& axis : reduce) {
+      if (axis.extent > longest->extent) longest = &axis;
+    }
+    if (longest->extent < 2 * kMinPart) {
+      return error(Diag::kUnsupported, std::string("parts of this reduction"));
+    }
+    const std::vector<Int> factors = context_.cover(longest->extent, {kPreferredPart}, 0);
+    PRUNERC_TRY(const std::vector<LoopId> parts, context_.schedule.split(longest->loop, factors));
+    std::replace(reductions->begin(), reductions->end(), longest->loop, parts[1]);
+    order->push_back(parts[0]);
+    part_loop_ = parts[0];
+    return {};
+  }
+
+  Result<void> mark_tile() {
+    PRUNERC_TRY_VOID(context_.schedule.vectorize(vector_.inner.back()));
+    PRUNERC_TRY_VOID(context_.schedule.unroll(vector_.inner.front()));
+    if (row_) PRUNERC_TRY_VOID(context_.schedule.unroll(row_->inner.front()));
+    return {};
+  }
+
+  // The last of the loops is a row of the tile: vectors of it, the rest unrolled.
+  Result<void> mark_copy(const std::vector<LoopId>& loops, bool unroll_rows) {
+    if (loops.empty()) return {};
+    PRUNERC_TRY(const std::vector<LoopId> parts,
+                context_.schedule.split(loops.back(), {Int(-1), Int(width_)}));
+    PRUNERC_TRY_VOID(context_.schedule.vectorize(parts[1]));
+    PRUNERC_TRY_VOID(context_.schedule.unroll(parts[0]));
+    for (std::size_t i = 0; unroll_rows && i + 1 < loops.size(); ++i) {
+      PRUNERC_TRY_VOID(context_.schedule.unroll(loops[i]));
+    }
+    return {};
+  }
+
+  // Vectors leave across the rows of the result.
+  Result<void> mark_turned(std::vector<LoopId> loops) {
+    if (turned_dim_ >= loops.size()) {
+      return error(Diag::kUnsupported, std::string("a copy of this result"));
+    }
+    PRUNERC_TRY(const std::vector<LoopId> parts,
+                context_.schedule.split(loops[turned_dim_], {Int(-1), Int(width_)}));
+    loops[turned_dim_] = parts[0];
+    std::vector<LoopId> order = loops;
+    order.push_back(parts[1]);
+    PRUNERC_TRY_VOID(context_.schedule.reorder(order));
+    PRUNERC_TRY_VOID(context_.schedule.vectorize(parts[1]));
+    for (const LoopId loop : loops) PRUNERC_TRY_VOID(context_.schedule.unroll(loop));
+    return {};
+  }
+
+  Result<void> place_copies() {
+    for (const BlockId pack : packs_) {
+      PRUNERC_TRY(const std::vector<LoopId> loops, context_.schedule.compute_at(pack, panel_loop_));
+      PRUNERC_TRY_VOID(mark_copy(loops, false));
+    }
+    for (const BlockId stage : stages_) {
+      PRUNERC_TRY(const std::vector<LoopId> loops,
+                  context_.schedule.compute_at(stage, stage_loop_));
+      PRUNERC_TRY_VOID(mark_copy(loops, false));
+    }
+    if (!consumer_.valid()) return {};
+    PRUNERC_TRY(const std::vector<LoopId> loops,
+                context_.schedule.reverse_compute_at(consumer_, tile_loop_));
+    if (turn_) return mark_turned(loops);
+    // The rows of a tile are few, those of a task are not.
+    return mark_copy(loops, !variant_.block_reduction);
+  }
+
+  Result<void> finish_tile() {
+    if (part_loop_.valid()) {
+      PRUNERC_TRY_VOID(context_.schedule.decompose_reduction(block_, part_loop_));
+    }
+    PRUNERC_TRY_VOID(parallelize(context_, tasks_));
+    return {};
+  }
+
+  SketchContext& context_;
+  BlockId block_, consumer_;
+  const Variant& variant_;
+  int64_t width_ = 1;
+  bool turn_ = false;           // vectors along an axis that the result does not have innermost
+  std::size_t turned_dim_ = 0;  // of the result, which the vectors run along
+  TiledAxis vector_;
+  std::optional<TiledAxis> row_;
+  std::vector<BlockId> packs_, stages_;
+  std::vector<LoopId> tasks_;
+  LoopId tile_loop_, panel_loop_, stage_loop_, part_loop_;
+};
+
+}  // namespace
+
+bool is_reused(const ir::Block& block, ir::VarId var) {
+  return std::any_of(block.reads.begin(), block.reads.end(), [&](const ir::Access& access) {
+    return access.buffer != block.writes[0].buffer && !mentions(access, var);
+  });
+}
+
+std::vector<BlockId> stages_of(const schedule::Schedule& schedule, BlockId block) {
+  std::vector<BlockId> found;
+  for (const BlockId id : schedule.producers(block)) {
+    const BlockFacts facts = facts_of(schedule, id);
+    const bool stage = facts.trivial && !facts.spatial.empty() && !is_reduction(*facts.block);
+    if (stage && schedule.consumers(id) == std::vector<BlockId>{block}) found.push_back(id);
+  }
+  return found;
+}
+
+bool can_tile(const schedule::Schedule& schedule, BlockId block) {
+  const BlockFacts facts = facts_of(schedule, block);
+  const std::optional<TileAxes> axes = find_axes(facts);
+  if (!axes) return false;
+  // Every operand that moves with the vector axis must do so without gaps, or lanes would be
+  // gathered.
+  return std::all_of(
+      facts.block->reads.begin(), facts.block->reads.end(), [&](const ir::Access& access) {
+        if (!mentions(access, axes->vector.var)) return true;
+        return !access.region.empty() && step_of(access.region.back().min, axes->vector.var) != 0;
+      });
+}
+
+Result<void> tile_block(SketchContext& context, BlockId block, BlockId consumer,
+                        const Variant& variant) {
+  const schedule::Schedule before = context.schedule.fork();
+  const Result<void> done = TileRule(context, block, consumer, variant).run();
+  if (!done) context.schedule = before;
+  return done;
+}
+
+}  // namespace prunerc::search

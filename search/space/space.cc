@@ -1,0 +1,244 @@
+#include "search/space/space.h"
+
+#include "costmodel/latency/roofline.h"
+#include "ir/equal.h"
+#include "ir/visit.h"
+#include "schedule/legality/gpu_limits.h"
+#include "schedule/schedule.h"
+#include "search/space/members.h"
+#include "search/space/sketch_rule/gpu.h"
+#include "search/space/sketch_rule/rule.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace prunerc::search {
+namespace {
+
+using ir::BlockId;
+
+/// Structures in the order in which they are tried; the plain one comes last and always works.
+std::vector<Variant> variants() {
+  std::vector<Variant> out;
+  auto add = [&](const char* name, auto&& change) {
+    Variant v;
+    v.name = name;
+    change(v);
+    out.push_back(std::move(v));
+  };
+  add("base", [](Variant&) {});
+  add("pack", [](Variant& v) { v.pack = true; });
+  add("rotate", [](Variant& v) { v.rotate_reduction = true; });
+  add("pack+rotate", [](Variant& v) { v.pack = true, v.rotate_reduction = true; });
+  add("block", [](Variant& v) { v.block_reduction = true; });
+  add("pack+block", [](Variant& v) { v.pack = true, v.block_reduction = true; });
+  add("near", [](Variant& v) { v.near = true; });
+  add("near+rotate", [](Variant& v) { v.near = true, v.rotate_reduction = true; });
+  add("turn", [](Variant& v) { v.turn = true; });
+  add("stages", [](Variant& v) { v.inline_stages = false; });
+  add("split", [](Variant& v) { v.fuse_rows = false; });
+  add("plain", [](Variant& v) { v.rfactor = false; });
+  return out;
+}
+
+/// Blocks scheduled together: one tiled block with its epilogue, or a chain of rows.
+struct Group {
+  std::vector<BlockId> blocks;
+  bool tiled = false;
+  bool dot = false;
+};
+
+std::vector<Group> group_blocks(const schedule::Schedule& schedule) {
+  std::vector<Group> groups;
+  std::vector<BlockId> taken;
+  Group rows;
+  auto flush = [&] {
+    if (!rows.blocks.empty()) groups.push_back(std::move(rows));
+    rows = Group();
+  };
+  for (const BlockId id : schedule.blocks()) {
+    if (std::find(taken.begin(), taken.end(), id) != taken.end()) continue;
+    const bool tiled = can_tile(schedule, id);
+    const bool dot = !tiled && can_tile_dot(schedule, id);
+    if (!tiled && !dot) {
+      rows.blocks.push_back(id);
+      continue;
+    }
+    flush();
+    Group group;
+    group.tiled = tiled;
+    group.dot = dot;
+    group.blocks = {id};
+    const BlockId epilogue = epilogue_of(schedule, id);
+    if (epilogue.valid()) {
+      group.blocks.push_back(epilogue);
+      taken.push_back(epilogue);
+    }
+    groups.push_back(std::move(group));
+  }
+  flush();
+  return groups;
+}
+
+// The group with its tiles; false if this variant does not fit it.
+bool tile_group(SketchContext& context, const Group& group, const Variant& variant) {
+  const auto apply = [&](BlockId epilogue) {
+    return group.dot && !variant.turn
+               ? tile_dot(context, group.blocks[0], epilogue, variant).ok()
+               : tile_block(context, group.blocks[0], epilogue, variant).ok();
+  };
+  if (group.blocks.size() == 1 && apply(BlockId())) return true;
+  if (group.blocks.size() == 1) {
+    // Accumulating in place is slower, but needs no copy that might not be legal here.
+    Variant direct = variant;
+    direct.write_cache = false;
+    return group.tiled && tile_block(context, group.blocks[0], BlockId(), direct).ok();
+  }
+  if (apply(group.blocks[1])) return true;
+  if (!apply(BlockId())) return false;
+  static_cast<void>(schedule_rows(context, {group.blocks[1]}, variant).ok());
+  return true;
+}
+
+// Takes the stages that tile_block will move out of the other groups.
+void leave_stages_to_readers(const schedule::Schedule& schedule, std::vector<Group>* groups) {
+  for (const Group& reader : *groups) {
+    if (!reader.tiled) continue;
+    for (const BlockId stage : stages_of(schedule, reader.blocks[0])) {
+      for (Group& group : *groups) {
+        if (!group.tiled && !group.dot) std::erase(group.blocks, stage);
+      }
+    }
+  }
+  std::erase_if(*groups, [](const Group& group) { return group.blocks.empty(); });
+}
+
+// Does the variant ask for anything that this program has no use for? Then its sketch would be a
+// copy of another one.
+Result<void> apply_variant(SketchContext& context, const Variant& variant) {
+  inline_stages(context, variant);
+  bool tiled = false;
+  const bool wants_tile = variant.pack || variant.rotate_reduction || variant.near ||
+                          variant.block_reduction || variant.turn;
+  std::vector<Group> groups = group_blocks(context.schedule);
+  if (variant.near) leave_stages_to_readers(context.schedule, &groups);
+  for (const Group& group : groups) {
+    if ((group.tiled || group.dot) && tile_group(context, group, variant)) {
+      tiled = tiled || group.tiled || variant.turn;
+      continue;
+    }
+    // A block that nothing can be done with stays as it is.
+    static_cast<void>(schedule_rows(context, group.blocks, variant).ok());
+  }
+  if (wants_tile && !tiled) {
+    return error(Diag::kUnsupported, std::string("this structure for this program"));
+  }
+  return {};
+}
+
+int64_t saturating_multiply(int64_t a, int64_t b) {
+  int64_t out = 0;
+  return __builtin_mul_overflow(a, b, &out) ? std::numeric_limits<int64_t>::max() : out;
+}
+
+}  // namespace
+
+Sketch make_sketch(std::string name, schedule::Trace trace) {
+  Sketch sketch;
+  sketch.name = std::move(name);
+  for (int i = 0; i < trace.num_decisions(); ++i) sketch.spaces.push_back(trace.decision_space(i));
+  sketch.trace = std::move(trace);
+  return sketch;
+}
+
+int64_t SearchSpace::size() const {
+  if (members != nullptr) return members->size();
+  int64_t total = 0;
+  for (const Sketch& sketch : sketches) {
+    int64_t count = 1;
+    for (const schedule::DecisionSpace& s : sketch.spaces) {
+      count = saturating_multiply(count, s.count());
+    }
+    if (__builtin_add_overflow(total, count, &total)) return std::numeric_limits<int64_t>::max();
+  }
+  return total;
+}
+
+Result<SearchSpace> make_space(const Task& task) {
+  SearchSpace space;
+  if (!task.base.defined()) {
+    return error(Diag::kNoSketch, task.name, std::string("the program is empty"));
+  }
+  const auto add = [&](const std::string& name, auto&& apply) {
+    SketchContext context{schedule::Schedule(task.base), task.target};
+    if (!apply(context)) return;
+    if (context.schedule.trace().instructions.empty()) return;
+    if (find_sketch(space, context.schedule.trace()) >= 0) return;
+    space.sketches.push_back(make_sketch(name, context.schedule.trace()));
+  };
+  if (task.target.kind != ir::TargetKind::kCpu) {
+    for (const GpuVariant& variant : gpu_variants()) {
+      add(variant.name, [&](SketchContext& c) { return apply_gpu_variant(c, variant); });
+    }
+    // Statements outside of kernels are nobody's to run.
+    if (space.sketches.empty()) {
+      return error(Diag::kNoSketch, task.name, std::string("no rule gives it kernels"));
+    }
+    return space;
+  }
+  for (const Variant& variant : variants()) {
+    add(variant.name, [&](SketchContext& c) { return apply_variant(c, variant); });
+  }
+  // The program as written: slow, but an answer.
+  if (space.sketches.empty()) space.sketches.push_back(make_sketch("as written", {}));
+  return space;
+}
+
+Result<Candidate> instantiate(const Task& task, const SearchSpace& space, int sketch,
+                              std::span<const schedule::Decision> decisions) {
+  const Sketch& from = space.sketches[static_cast<std::size_t>(sketch)];
+  if (space.members != nullptr) {
+    const int member =
+        space.members->find(sketch, decisions.empty() ? from.trace.decisions : decisions);
+    if (member >= 0) return space.members->candidate(member);
+    return error(Diag::kUnsupported, "a candidate that the pool has no time of");
+  }
+  Candidate candidate;
+  candidate.sketch = sketch;
+  candidate.trace = from.trace;
+  if (!decisions.empty()) candidate.trace.decisions.assign(decisions.begin(), decisions.end());
+  PRUNERC_TRY(const schedule::Schedule replayed, schedule::replay(task.base, candidate.trace));
+  candidate.program = ir::compact(replayed.program());
+  candidate.fingerprint = ir::fingerprint(candidate.program);
+  PRUNERC_TRY_VOID(schedule::check_gpu_limits(candidate.program, task.target));
+  const costmodel::LatencyEstimate estimate =
+      costmodel::estimate_latency(candidate.program, task.target);
+  if (estimate.code_size > kMaxCodeSize) {
+    return error(Diag::kCandidateTooLarge, static_cast<int64_t>(estimate.code_size),
+                 static_cast<int64_t>(kMaxCodeSize));
+  }
+  candidate.predicted_ns = estimate.total_ns;
+  return candidate;
+}
+
+Result<Candidate> heuristic_candidate(const Task& task, const SearchSpace& space) {
+  Result<Candidate> best = error(Diag::kNoSketch, task.name, std::string("no sketch is legal"));
+  for (std::size_t i = 0; i < space.sketches.size(); ++i) {
+    Result<Candidate> made = instantiate(task, space, static_cast<int>(i), {});
+    if (!made) {
+      if (!best) best = made.error();
+      continue;
+    }
+    if (!best || made->predicted_ns < best->predicted_ns) best = std::move(made);
+  }
+  return best;
+}
+
+int find_sketch(const SearchSpace& space, const schedule::Trace& trace) {
+  for (std::size_t i = 0; i < space.sketches.size(); ++i) {
+    if (space.sketches[i].trace.instructions == trace.instructions) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+}  // namespace prunerc::search

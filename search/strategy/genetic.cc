@@ -1,0 +1,232 @@
+#include "search/strategy/genetic.h"
+
+#include "costmodel/xgb.h"
+#include "search/model/analytic_scorer.h"
+#include "search/model/network_scorer.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace prunerc::search {
+namespace {
+
+/// Passes over the first population before it counts as asked for.
+constexpr int kMaxPasses = 5;
+/// Fathers that are drawn for a crossover; a mother's sketch may have no other.
+constexpr int kMaxFathers = 4;
+
+// Draws indices with chances proportional to scores above `zero`; those below count as 0. All
+// equal if no score is above.
+class Roulette {
+ public:
+  Roulette(std::span<const Candidate> of, double zero) {
+    double total = 0;
+    for (const Candidate& c : of) sums_.push_back(total += std::max(0.0, c.score - zero));
+  }
+  std::size_t draw(Rng& rng) const {
+    if (sums_.back() <= 0) return static_cast<std::size_t>(rng.below(sums_.size()));
+    const double at = rng.uniform() * sums_.back();
+    const auto found = std::upper_bound(sums_.begin(), sums_.end(), at);
+    return static_cast<std::size_t>(std::min(found, sums_.end() - 1) - sums_.begin());
+  }
+
+ private:
+  std::vector<double> sums_;
+};
+
+class GeneticProposer final : public Proposer {
+ public:
+  explicit GeneticProposer(const GeneticOptions& options) : options_(options) {}
+
+  std::vector<Candidate> propose(uint64_t round, std::size_t, Population& population,
+                                 Scorer& scorer) override {
+    rng_ = population.rng(round);
+    made_.clear();
+    first_ = make(first_genomes(population), population, scorer);
+    std::vector<Candidate> all = first_;
+    sort(&all);
+    if (!scorer.is_trained()) return all;  // nothing to select by
+    std::vector<Candidate> parents = breeders(all, first_);
+    for (int g = 0; g < options_.generations && !parents.empty(); ++g) {
+      const std::vector<Genome> genomes = children(parents, population, scorer);
+      std::vector<Candidate> generation = make(genomes, population, scorer);
+      all.insert(all.end(), generation.begin(), generation.end());
+      sort(&all);
+      all.erase(std::unique(all.begin(), all.end(),
+                            [](const Candidate& a, const Candidate& b) {
+                              return a.fingerprint == b.fingerprint;
+                            }),
+                all.end());
+      parents = breeders(all, std::move(generation));
+    }
+    return all;
+  }
+
+  void take_sample(std::size_t until, Population& population,
+                   std::vector<Candidate>* batch) override {
+    for (int pass = 0; pass < kMaxPasses && batch->size() < until && !first_.empty(); ++pass) {
+      for (std::size_t i = 0; i < 3 * until && batch->size() < until; ++i) {
+        population.take(first_[static_cast<std::size_t>(rng_.below(first_.size()))], batch);
+      }
+    }
+  }
+
+ private:
+  std::vector<Genome> first_genomes(const Population& population) {
+    const bool fills = options_.first == FirstPopulation::kMeasuredThenDraws;
+    const auto size = static_cast<std::size_t>(options_.population);
+    const std::span<const Population::Measured> fastest = population.measured().first(
+        std::min(population.measured().size(),
+                 static_cast<std::size_t>(options_.measured_share * static_cast<double>(size))));
+    std::vector<Genome> out;
+    for (int i = 0; !fills && i < options_.fresh; ++i) out.push_back(population.draw(rng_));
+    for (const Population::Measured& m : fastest) out.push_back(m.genome);
+    if (fills && fastest.empty()) out = population.heuristics();
+    while (fills && out.size() < size) out.push_back(population.draw(rng_));
+    return out;
+  }
+
+  // Legal ones, scored, in the order of the genomes. Generations hold many copies of the one before,
+  // which are made once a round.
+  std::vector<Candidate> make(std::span<const Genome> genomes, Population& population,
+                              Scorer& scorer) {
+    const StrategyContext& context = population.context();
+    std::vector<Genome> missing;
+    for (const Genome& genome : genomes) {
+      if (made_.try_emplace({genome.sketch, genome.decisions}).second) missing.push_back(genome);
+    }
+    std::vector<std::optional<Candidate>> made =
+        instantiate_all(context.task, context.space, missing, context.pool);
+    for (std::size_t i = 0; i < missing.size(); ++i) {
+      made_[{missing[i].sketch, missing[i].decisions}] = std::move(made[i]);
+    }
+    std::vector<Candidate> out;
+    for (const Genome& genome : genomes) {
+      const std::optional<Candidate>& one = made_.at({genome.sketch, genome.decisions});
+      if (one) out.push_back(*one);
+    }
+    population.count_drafted(out.size());
+    set_scores(scorer, out);
+    return out;
+  }
+
+  // Best first. Ties must depend on nothing but the programs; the published searches keep the order
+  // of appearance.
+  void sort(std::vector<Candidate>* candidates) const {
+    const bool by_program = options_.breeding == Breeding::kTournament;
+    std::stable_sort(candidates->begin(), candidates->end(),
+                     [&](const Candidate& a, const Candidate& b) {
+                       return by_program ? scores_higher(a, b) : a.score > b.score;
+                     });
+  }
+
+  std::vector<Candidate> breeders(const std::vector<Candidate>& all,
+                                  std::vector<Candidate> last) const {
+    if (options_.breeding == Breeding::kRoulette) return last;
+    const std::size_t half =
+        std::min(all.size(), static_cast<std::size_t>(options_.population) / 2);
+    return {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(half)};
+  }
+
+  std::vector<Genome> children(const std::vector<Candidate>& parents, const Population& population,
+                               const Scorer& scorer) {
+    std::optional<Roulette> roulette;
+    if (options_.breeding == Breeding::kRoulette) {
+      double zero = 0;
+      if (!scorer.has_zero()) {
+        zero = parents.front().score;
+        for (const Candidate& c : parents) zero = std::min(zero, c.score);
+      }
+      roulette.emplace(parents, zero);
+    }
+    const auto select = [&] {
+      uint64_t at = roulette ? roulette->draw(rng_) : rng_.below(parents.size());
+      for (int i = 0; !roulette && i < 2; ++i) at = std::min(at, rng_.below(parents.size()));
+      return genome_of(parents[static_cast<std::size_t>(at)]);
+    };
+    std::vector<Genome> out;
+    for (int i = 0; i < options_.population; ++i) {
+      out.push_back(child(select(), select, population.context().space));
+    }
+    return out;
+  }
+
+  template <typename Select>
+  Genome child(const Genome& mother, const Select& select, const SearchSpace& space) {
+    if (rng_.chance(options_.mutation_share)) {
+      return mutate(space, mother, options_.mutation, rng_);
+    }
+    if (!options_.crossover) return mother;
+    for (int attempt = 0; attempt < kMaxFathers; ++attempt) {
+      const Genome father = select();
+      if (father.sketch != mother.sketch || father == mother) continue;
+      return crossover(space, mother, father, rng_);
+    }
+    return mutate(space, mother, options_.mutation, rng_);
+  }
+
+  using Key = std::pair<int, std::vector<schedule::Decision>>;
+
+  const GeneticOptions options_;
+  Rng rng_{0};  // of this round
+  std::vector<Candidate> first_;
+  std::map<Key, std::optional<Candidate>> made_;  // in this round; empty: illegal
+};
+
+}  // namespace
+
+GeneticOptions ansor_options() {
+  GeneticOptions out;
+  out.first = FirstPopulation::kDrawsThenMeasured;
+  out.population = 2048;
+  out.fresh = 2048;
+  out.measured_share = 0.2;
+  out.breeding = Breeding::kRoulette;
+  out.generations = 4;
+  out.mutation_share = 0.85;
+  out.crossover = false;
+  out.mutation = {.tile_share = 0.9, .step_share = 0, .second_share = 0};
+  out.batch = {.heuristics_first = false,
+               .random_share = 0.05,
+               .round_in_turns = false,
+               .sketch_quotas = false,
+               .rest = {Rest::kSample, Rest::kRanked, Rest::kSample}};
+  return out;
+}
+
+GeneticOptions metaschedule_options() {
+  GeneticOptions out = ansor_options();
+  out.population = 512;
+  out.fresh = 512;
+  out.trees.first_training = 100;
+  out.trees.growth = 0.2;
+  return out;
+}
+
+std::unique_ptr<Proposer> make_genetic_proposer(const GeneticOptions& options) {
+  return std::make_unique<GeneticProposer>(options);
+}
+
+std::unique_ptr<Strategy> make_evolution(const StrategyContext& context,
+                                         const GeneticOptions& options) {
+  return make_population_strategy(context, options.batch, make_genetic_proposer(options),
+                                  std::make_unique<AnalyticScorer>());
+}
+
+Result<std::unique_ptr<Strategy>> make_learned(const StrategyContext& context,
+                                               const GeneticOptions& options) {
+  std::unique_ptr<Scorer> scorer;
+  if (context.network != nullptr) {
+    scorer = std::make_unique<NetworkScorer>(context.task, context.space, context.network,
+                                             static_cast<int32_t>(context.stream), context.pool);
+  } else {
+    PRUNERC_TRY_VOID(costmodel::check_xgboost());
+    scorer = std::make_unique<TreeScorer>(context.task, context.pool, options.trees);
+  }
+  return make_population_strategy(context, options.batch, make_genetic_proposer(options),
+                                  std::move(scorer));
+}
+
+}  // namespace prunerc::search

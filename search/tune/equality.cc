@@ -1,0 +1,47 @@
+#include "search/tune/equality.h"
+
+#include "schedule/twin/twin.h"
+
+#include <chrono>
+
+namespace prunerc::search {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Lanes of one run of one program; about 0.1 s. What is stored may take longer.
+constexpr int64_t kDraftSteps = 6'000'000;
+constexpr int64_t kStoredSteps = 60'000'000;
+
+}  // namespace
+
+EqualityResult check_on_twin(const Task& task, const schedule::Trace& trace, double log2_error,
+                             uint64_t seed) {
+  const auto start = Clock::now();
+  EqualityResult out;
+  const Result<schedule::Twin> twin = schedule::make_twin(task.base, trace);
+  if (twin.ok()) {
+    ir::FpvOptions options;
+    options.log2_error = log2_error;
+    options.seed = seed;
+    options.max_steps = log2_error < kDraftLog2Error ? kStoredSteps : kDraftSteps;
+    out.verdict = ir::check_equivalent(twin->base, twin->scheduled, options);
+  } else {
+    out.verdict.text = twin.error().message();
+  }
+  out.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  return out;
+}
+
+std::vector<EqualityResult> check_candidates(const EqualityCheck& check, const Task& task,
+                                             std::span<const Candidate> candidates,
+                                             std::span<const EqualityQuestion> questions,
+                                             uint64_t round, uint64_t seed, ThreadPool& pool) {
+  return pool.map<EqualityResult>(questions.size(), [&](std::size_t i) {
+    const Candidate& candidate = candidates[questions[i].candidate];
+    const uint64_t own = hash_combine(hash_combine(seed, candidate.fingerprint.low), round);
+    return check(task, candidate.trace, questions[i].log2_error, own);
+  });
+}
+
+}  // namespace prunerc::search

@@ -1,0 +1,178 @@
+#include "search/tune/sampled.h"
+
+#include "ir/support/check.h"
+#include "ir/support/rng.h"
+#include "schedule/twin/shrink.h"
+#include "schedule/twin/slice.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <set>
+#include <vector>
+
+namespace prunerc::search {
+namespace {
+
+/// A tile is about square in the last dimensions.
+constexpr int64_t kTileSide = 8;
+/// More corners than these are tried only by chance.
+constexpr std::size_t kMaxCorners = 8;
+
+std::vector<int64_t> extents_of(const ir::Buffer& buffer) {
+  std::vector<int64_t> out;
+  for (ir::Expr extent : buffer.shape) {
+    const ir::IntImm* constant = extent.as<ir::IntImm>();
+    // Parameters of programs, as opposed to sketches, have constant shapes.
+    PRUNERC_CHECK(constant != nullptr, "an output's extent is a constant");
+    out.push_back(constant->value);
+  }
+  return out;
+}
+
+std::vector<ir::BufferId> outputs_of(const ir::Program& program) {
+  std::vector<ir::BufferId> out;
+  for (const ir::Buffer& buffer : program.buffers()) {
+    if (buffer.role == ir::BufferRole::kOutput) out.push_back(buffer.id);
+  }
+  return out;
+}
+
+// How an output is cut; tiles are numbered in row-major order.
+class Tiling {
+ public:
+  explicit Tiling(const ir::Buffer& buffer) : shape_(extents_of(buffer)), side_(shape_.size()) {
+    int64_t elements = 1;
+    for (std::size_t d = shape_.size(); d-- > 0;) {
+      side_[d] = std::min({shape_[d], kTileSide, kTileElements / elements});
+      elements *= side_[d];
+    }
+  }
+
+  int64_t count() const {
+    int64_t out = 1;
+    for (std::size_t d = 0; d < shape_.size(); ++d) out *= count_of(d);
+    return out;
+  }
+
+  /// The first and last tile of each dimension, combined; some of these if there are many.
+  std::set<int64_t> corners() const {
+    std::set<int64_t> out = {0};
+    int64_t stride = 1;
+    for (std::size_t d = shape_.size(); d-- > 0;) {
+      std::set<int64_t> both = out;
+      for (int64_t tile : out) both.insert(tile + (count_of(d) - 1) * stride);
+      out = std::move(both);
+      stride *= count_of(d);
+    }
+    while (out.size() > kMaxCorners) out.erase(std::next(out.begin(), 1));
+    return out;
+  }
+
+  std::vector<ir::Interval> box(int64_t tile) const {
+    std::vector<ir::Interval> out(shape_.size());
+    for (std::size_t d = shape_.size(); d-- > 0;) {
+      const int64_t first = tile % count_of(d) * side_[d];
+      out[d] = {first, std::min(first + side_[d], shape_[d]) - 1};
+      tile /= count_of(d);
+    }
+    return out;
+  }
+
+ private:
+  int64_t count_of(std::size_t d) const { return (shape_[d] + side_[d] - 1) / side_[d]; }
+
+  std::vector<int64_t> shape_, side_;
+};
+
+ir::FpvVerdict check_tile(const ir::Program& spec, const ir::Program& candidate, int output,
+                          const std::vector<ir::Interval>& box, ir::FpvOptions options) {
+  const auto which = static_cast<std::size_t>(output);
+  options.window = ir::FpvWindow{output, {}};
+  for (const ir::Interval& range : box) options.window->box.emplace_back(range.lo, range.hi);
+  return ir::check_equivalent(schedule::slice(spec, {outputs_of(spec)[which], box}),
+                              schedule::slice(candidate, {outputs_of(candidate)[which], box}),
+                              options);
+}
+
+bool same_outputs(const ir::Program& spec, const ir::Program& candidate) {
+  const std::vector<ir::BufferId> a = outputs_of(spec);
+  const std::vector<ir::BufferId> b = outputs_of(candidate);
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](ir::BufferId x, ir::BufferId y) {
+    return extents_of(spec.buffer(x)) == extents_of(candidate.buffer(y));
+  });
+}
+
+// Keeps the weaker bound; false if the tile ends the check.
+bool take(const ir::FpvVerdict& tile, SampledVerdict* out) {
+  const double bound = std::max(tile.log2_error, out->verdict.log2_error);
+  const bool is_first = out->num_corners + out->num_random == 0;
+  const ir::FpvAssumptions before = out->verdict.assumes;
+  out->verdict = tile;
+  if (!tile.ok()) return false;
+  if (is_first) return true;
+  out->verdict.log2_error = bound;
+  out->verdict.assumes.orders |= before.orders;
+  out->verdict.assumes.private_exponents |= before.private_exponents;
+  return true;
+}
+
+}  // namespace
+
+SampledVerdict check_programs(const ir::Program& spec, const ir::Program& candidate,
+                              const SampleOptions& options) {
+  SampledVerdict out;
+  ir::FpvOptions check;
+  check.log2_error = options.log2_error;
+  check.seed = options.seed;
+  check.max_steps = options.max_steps;
+  const int64_t cost = schedule::cost_of(spec) + schedule::cost_of(candidate);
+  // Programs of other signatures are told apart there.
+  if (cost <= options.max_whole_cost || !same_outputs(spec, candidate)) {
+    out.is_whole = true;
+    out.verdict = ir::check_equivalent(spec, candidate, check);
+    return out;
+  }
+  const std::vector<ir::BufferId> outputs = outputs_of(spec);
+  out.is_whole = true;
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    const Tiling tiling(spec.buffer(outputs[o]));
+    out.num_tiles += tiling.count();
+    const auto tile = [&](int64_t index) {
+      return take(check_tile(spec, candidate, static_cast<int>(o), tiling.box(index), check), &out);
+    };
+    std::set<int64_t> certain = tiling.corners();
+    // As many as there are, if these are few.
+    const bool all = tiling.count() <= static_cast<int64_t>(certain.size()) + options.num_random;
+    for (int64_t i = 0; all && i < tiling.count(); ++i) certain.insert(i);
+    for (int64_t index : certain) {
+      if (!tile(index)) return out;
+      ++out.num_corners;
+    }
+    if (all) continue;
+    out.is_whole = false;
+    Rng rng(options.seed, o);
+    for (int i = 0; i < options.num_random; ++i) {
+      if (!tile(static_cast<int64_t>(rng.below(static_cast<uint64_t>(tiling.count()))))) return out;
+      ++out.num_random;
+    }
+  }
+  return out;
+}
+
+std::string to_string(const SampledVerdict& verdict) {
+  const std::string whole = ir::to_string(verdict.verdict);
+  if (verdict.is_whole || !verdict.verdict.ok()) return whole;
+  // "equal (chance ..)".
+  const std::size_t space = whole.find(' ');
+  const int random = verdict.num_random;
+  char text[160];
+  std::snprintf(text, sizeof(text), " on %d of %lld tiles, %d of them random",
+                verdict.num_corners + random, static_cast<long long>(verdict.num_tiles), random);
+  std::string out = whole.substr(0, space) + text + whole.substr(space);
+  std::snprintf(text, sizeof(text), "; a fault in 1 of 10 tiles is missed with chance %.2g",
+                std::pow(0.9, random));
+  return out + text;
+}
+
+}  // namespace prunerc::search

@@ -1,0 +1,228 @@
+#include "search/tune/task_state.h"
+
+#include "ir/equal.h"
+#include "schedule/schedule.h"
+#include "search/strategy/strategies.h"
+
+#include <algorithm>
+
+namespace prunerc::search {
+namespace {
+
+/// A gain below this is noise and does not postpone an early stop.
+constexpr double kGain = 0.995;
+
+}  // namespace
+
+Result<TaskState> TaskState::make(const Task& task, Database& database, ThreadPool& pool,
+                                  const TuneOptions& options, uint64_t stream,
+                                  Calibrator* calibrator, std::shared_ptr<OnlineModel> network) {
+  TaskState state;
+  state.task = &task;
+  state.group = similarity_group(task);
+  state.report.name = task.name;
+  state.report.target = ir::to_string(task.target);
+  state.report.timer = options.timer;
+  state.report.seed = options.seed;
+  state.report.weight = task.weight;
+  PRUNERC_TRY(SearchSpace space, options.space ? options.space(task) : make_space(task));
+  // A space that is given is taken as it is.
+  if (!options.space && !options.make_strategy) {
+    space = space_of(options.strategy, task, std::move(space));
+  }
+  state.space = std::make_unique<SearchSpace>(std::move(space));
+  PRUNERC_TRY(state.task_id, database.put_task(task));
+  const StrategyContext context = {task,       *state.space,      pool, options.seed, stream,
+                                   calibrator, std::move(network)};
+  PRUNERC_TRY(state.strategy, options.make_strategy ? options.make_strategy(context)
+                                                    : make_strategy(options.strategy, context));
+  if (!options.fresh) PRUNERC_TRY_VOID(state.load(database));
+  return state;
+}
+
+Result<void> TaskState::load(Database& database) {
+  PRUNERC_TRY(const std::vector<Record> records, database.records(task_id));
+  std::vector<Candidate> candidates;
+  std::vector<Measurement> measurements;
+  for (const Record& record : records) {
+    const Result<schedule::Trace> trace = schedule::parse_trace(record.trace);
+    if (!trace) continue;
+    const Result<schedule::Schedule> replayed = schedule::replay(task->base, *trace);
+    // A record of an older build whose trace no longer replays is history, not knowledge.
+    if (!replayed) continue;
+    Candidate candidate;
+    candidate.program = replayed->program();
+    candidate.fingerprint = ir::fingerprint(candidate.program);
+    if (candidate.fingerprint.to_string() != record.fingerprint) continue;
+    candidate.trace = *trace;
+    candidate.sketch = find_sketch(*space, *trace);
+    add_known(candidate, record.measurement);
+    if (record.verified() &&
+        (report.best_ns == 0 || record.measurement.median_ns < report.best_ns)) {
+      set_best(candidate, record.measurement);
+      report.best.sketch = record.sketch;
+    }
+    candidates.push_back(std::move(candidate));
+    measurements.push_back(record.measurement);
+  }
+  strategy->tell(candidates, measurements);
+  report.reused = static_cast<int64_t>(known_.size());
+  return {};
+}
+
+void TaskState::add_known(const Candidate& candidate, const Measurement& measurement) {
+  known_[candidate.fingerprint] = {candidate, measurement};
+}
+
+const Measurement* TaskState::known(const Fingerprint& fingerprint) const {
+  const auto at = known_.find(fingerprint);
+  return at != known_.end() ? &at->second.measurement : nullptr;
+}
+
+std::vector<KnownCandidate> TaskState::leaders(int n) const {
+  std::vector<const KnownCandidate*> ok;
+  for (const auto& [fingerprint, known] : known_) {
+    if (known.measurement.ok() && known.measurement.median_ns > 0) ok.push_back(&known);
+  }
+  std::stable_sort(ok.begin(), ok.end(), [](const KnownCandidate* a, const KnownCandidate* b) {
+    return a->measurement.median_ns < b->measurement.median_ns;
+  });
+  std::vector<KnownCandidate> out;
+  for (const KnownCandidate* known : ok) {
+    if (static_cast<int>(out.size()) >= n) break;
+    out.push_back(*known);
+  }
+  return out;
+}
+
+std::vector<KnownCandidate> TaskState::unverified_leaders() const {
+  constexpr int kMostTried = 8;
+  std::vector<KnownCandidate> out;
+  for (KnownCandidate& known : leaders(kMostTried)) {
+    if (report.best_ns > 0 && known.measurement.median_ns >= report.best_ns) break;
+    if (known.measurement.evidence.empty()) out.push_back(std::move(known));
+  }
+  return out;
+}
+
+std::size_t TaskState::batch_size(const TuneOptions& options) const {
+  int64_t size = std::max(1, options.batch);
+  if (options.trials > 0) size = std::min(size, options.trials - asked);
+  return static_cast<std::size_t>(std::max<int64_t>(0, size));
+}
+
+void TaskState::count_time(const Measurement& measurement) {
+  report.seconds.build += measurement.build_s;
+  report.seconds.measure += measurement.measure_s;
+  report.seconds.verify += measurement.verify_s;
+}
+
+void TaskState::set_best(const Candidate& candidate, const Measurement& measurement) {
+  report.best_ns = measurement.median_ns;
+  report.verified = !measurement.evidence.empty();
+  report.evidence = measurement.evidence;
+  report.gflops = task->flops / measurement.median_ns;
+  report.gbps = task->bytes / measurement.median_ns;
+  report.limit_fraction = limit_ns(*task) / measurement.median_ns;
+  report.best_program = candidate.program;
+  report.best.fingerprint = candidate.fingerprint.to_string();
+  report.best.trace = schedule::print(candidate.trace);
+  report.best.measurement = measurement;
+  if (candidate.sketch >= 0) {
+    report.best.sketch = space->sketches[static_cast<std::size_t>(candidate.sketch)].name;
+  }
+}
+
+void TaskState::update(std::span<const Candidate> candidates, std::span<const Measurement> answers,
+                       const TuneOptions& options, double seconds, int64_t trials_of_others) {
+  const double before = report.curve.empty() ? 0 : report.curve.back().best_ns;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    add_known(candidates[i], answers[i]);
+    ++report.counts[static_cast<std::size_t>(answers[i].status)];
+    if (!answers[i].ok() && report.failure.empty()) report.failure = answers[i].detail;
+    ++report.trials;
+    ++answered;
+  }
+  if (report.best_ns > 0 && (before == 0 || report.best_ns < before)) {
+    if (before == 0 || report.best_ns < before * kGain) report.last_gain = report.trials;
+    report.curve.push_back(
+        {report.trials, report.best_ns, seconds, trials_of_others + report.trials});
+  }
+  best_by_round.push_back({answered, report.best_ns});
+  if (options.trials > 0 && answered >= options.trials) end(StopReason::kTrials);
+  if (options.early_stop > 0 && report.trials - report.last_gain >= options.early_stop) {
+    end(StopReason::kEarly);
+  }
+}
+
+TaskProgress TaskState::progress(const TuneOptions& options) const {
+  TaskProgress out;
+  out.is_open = !ended && (options.trials <= 0 || asked < options.trials);
+  out.weight = report.weight;
+  out.flops = task->flops;
+  out.rounds = rounds_asked;
+  const auto efforts = [&](int64_t trials) {
+    return static_cast<double>(trials) / std::max(1, options.batch);
+  };
+  out.effort = efforts(asked);
+  for (const CurvePoint& point : best_by_round) {
+    out.history.push_back({efforts(point.trial), point.best_ns});
+  }
+  out.group = group;
+  return out;
+}
+
+void TaskState::end(StopReason reason) {
+  if (!ended) report.stop = reason;
+  ended = true;
+}
+
+Record TaskState::make_record(const Candidate& candidate, const Measurement& measurement,
+                              const TuneOptions& options) const {
+  Record record;
+  record.fingerprint = candidate.fingerprint.to_string();
+  if (candidate.sketch >= 0) {
+    record.sketch = space->sketches[static_cast<std::size_t>(candidate.sketch)].name;
+  }
+  record.trace = schedule::print(candidate.trace);
+  record.measurement = measurement;
+  record.platform = ir::to_string(task->target);
+  record.timer = options.timer;
+  record.seed = options.seed;
+  record.version = options.version;
+  return record;
+}
+
+Result<void> TaskState::store(Database& database, std::span<const Candidate> candidates,
+                              std::span<const Measurement> answers, const TuneOptions& options) {
+  std::vector<Record> records;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (known(candidates[i].fingerprint) != nullptr) continue;  // came from the store
+    records.push_back(make_record(candidates[i], answers[i], options));
+  }
+  return database.put_records(task_id, records);
+}
+
+std::string describe_choice(const Candidate& candidate) {
+  std::string out = "sketch " + std::to_string(candidate.sketch) + " [";
+  for (const schedule::Decision& decision : candidate.trace.decisions) {
+    out += out.back() == '[' ? "" : " ";
+    for (std::size_t i = 0; i < decision.size(); ++i) {
+      out += (i > 0 ? "x" : "") + std::to_string(decision[i]);
+    }
+  }
+  return out + "]";
+}
+
+void apply_verdict(Measurement& measurement, const Measurement& verdict) {
+  measurement.verify_s += verdict.verify_s;
+  if (verdict.ok()) {
+    measurement.evidence = verdict.evidence.empty() ? "verified" : verdict.evidence;
+    return;
+  }
+  measurement.status = verdict.status;
+  measurement.detail = verdict.detail;
+  measurement.evidence.clear();
+}
+
+}  // namespace prunerc::search
