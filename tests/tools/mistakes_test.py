@@ -13,16 +13,16 @@ HINTS = "tools/prunerc/hints.def"
 # or inside of a verdict or a report of candidates.
 INSIDE = ("ir: text form and well-formedness", "interp: the reference interpreter", "schedule: primitives, traces")
 # Other rows that the command line never prints alone, each with its reason.
-NEVER_ALONE = {
-    "Cancelled": "commands that are interrupted say so in their report",
-    "ArtifactMalformed": "read by workers, from what the same build wrote",
-    "KernelRun": "made by benchmarks alone",
-    "KernelInput": "the inputs of a job are made from the operator's own ports",
-    "KernelArguments": "of the embedding API",
-    "KernelFailed": "of the embedding API",
-    "OperatorText": "its hint is made from its place, in cli.cc",
-    "CandidateTooLarge": "a candidate of a search, counted under its status",
-}
+NEVER_ALONE = dict(line.split(": ", 1) for line in """
+Cancelled: commands that are interrupted say so in their report
+ArtifactMalformed: read by workers, from what the same build wrote
+KernelRun: made by benchmarks alone
+KernelInput: the inputs of a job are made from the operator's own ports
+KernelArguments: of the embedding API
+KernelFailed: of the embedding API
+OperatorText: its hint is made from its place, in cli.cc
+CandidateTooLarge: a candidate of a search, counted under its status
+""".strip().splitlines())
 
 
 def rows(text):

@@ -19,7 +19,7 @@ constexpr Examples kCompile = {
 constexpr Examples kRun = {
     "prunerc run tools/examples/dense_relu.prn --input X=rand:normal:seed=7 --input W=ones"
     " --input bias=zeros --output Y=y.npy",
-    "prunerc run -e 'B[i,j] = A[i,j] * 2' --input A=@y.npy"};
+    "prunerc run -e 'B[i,j] = A[i,j] * 2' -D i=512,j=512 --input A=@y.npy"};
 constexpr Examples kBench = {"prunerc bench tools/examples/dense_relu.prn --threads 1,2",
                              "prunerc bench tools/examples/softmax.prn --heuristic --cold"};
 constexpr Examples kVerify = {
