@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 
 namespace prunerc::search {
 
@@ -27,25 +28,18 @@ constexpr std::array kRankers = {
 #undef PRUNERC_RANKER
 };
 
-class NetworkRanker final : public Ranker {
- public:
-  explicit NetworkRanker(Model model) : model_(std::move(model)) {}
-  std::vector<float> scores(const Dataset& data, ThreadPool& threads) const override {
-    std::vector<float> out(static_cast<std::size_t>(data.size()));
-    // One task at a time, as searches ask: with batch statistics scores depend on the others.
-    for (const std::vector<int>& group : costmodel::model::groups_of(data)) {
-      std::vector<costmodel::model::Prediction> made(group.size());
-      costmodel::model::predict(model_, gather(data.inputs, group), {}, &threads, made);
-      for (std::size_t i = 0; i < group.size(); ++i) {
-        out[static_cast<std::size_t>(group[i])] = made[i].score;
-      }
+std::vector<float> network_scores(const Model& model, const Dataset& data, ThreadPool& threads) {
+  std::vector<float> out(static_cast<std::size_t>(data.size()));
+  // One task at a time, as searches ask: with batch statistics scores depend on the others.
+  for (const std::vector<int>& group : costmodel::model::groups_of(data)) {
+    std::vector<costmodel::model::Prediction> made(group.size());
+    costmodel::model::predict(model, gather(data.inputs, group), {}, &threads, made);
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      out[static_cast<std::size_t>(group[i])] = made[i].score;
     }
-    return out;
   }
-
- private:
-  Model model_;
-};
+  return out;
+}
 
 // The statements of each program, as trees take them: without the tag, which is one for a task.
 std::vector<costmodel::ProgramFeatures> statements_of(const Dataset& data) {
@@ -80,74 +74,42 @@ std::vector<float> labels_within_tasks(const Dataset& data) {
   return labels;
 }
 
-class TreeRanker final : public Ranker {
- public:
-  explicit TreeRanker(costmodel::TreeEnsemble trees) : trees_(std::move(trees)) {}
-  std::vector<float> scores(const Dataset& data, ThreadPool&) const override {
-    const std::vector<costmodel::ProgramFeatures> features = statements_of(data);
-    std::vector<double> made(features.size());
-    trees_.predict(pointers(features), made);
-    return {made.begin(), made.end()};
-  }
-
- private:
-  costmodel::TreeEnsemble trees_;
-};
-
 // Inputs are not normalised, as nothing is fitted.
-class AnalyzerRanker final : public Ranker {
- public:
-  std::vector<float> scores(const Dataset& data, ThreadPool&) const override {
-    PRUNERC_CHECK(data.size() == 0 || data.inputs.context.cols() > kAnalyzerLatencyColumn,
-                  "the inputs of pacm");
-    std::vector<float> out;
-    for (int i = 0; i < data.size(); ++i) {
-      out.push_back(-data.inputs.context(i, kAnalyzerLatencyColumn));
+std::vector<float> analyzer_scores(const Dataset& data) {
+  PRUNERC_CHECK(data.size() == 0 || data.inputs.context.cols() > kAnalyzerLatencyColumn,
+                "the inputs of pacm");
+  std::vector<float> out;
+  for (int i = 0; i < data.size(); ++i) {
+    out.push_back(-data.inputs.context(i, kAnalyzerLatencyColumn));
+  }
+  return out;
+}
+
+// What orders a search's draft until something is measured.
+std::vector<float> joined_scores(const Model& model, const Dataset& data, ThreadPool& threads) {
+  const std::vector<float> by_model = network_scores(model, data, threads);
+  const std::vector<float> by_analyzer = analyzer_scores(data);
+  std::vector<float> out(by_model.size());
+  for (const std::vector<int>& group : costmodel::model::groups_of(data)) {
+    std::vector<double> model_of, analyzer_of;
+    for (const int i : group) {
+      model_of.push_back(by_model[static_cast<std::size_t>(i)]);
+      analyzer_of.push_back(by_analyzer[static_cast<std::size_t>(i)]);
     }
-    return out;
-  }
-};
-
-/// What orders a search's draft until something is measured.
-class VerifierRanker final : public Ranker {
- public:
-  explicit VerifierRanker(Model model) : network_(std::move(model)) {}
-  std::vector<float> scores(const Dataset& data, ThreadPool& threads) const override {
-    const std::vector<float> by_model = network_.scores(data, threads);
-    const std::vector<float> by_analyzer = analyzer_.scores(data, threads);
-    std::vector<float> out(by_model.size());
-    for (const std::vector<int>& group : costmodel::model::groups_of(data)) {
-      std::vector<double> model, analyzer;
-      for (const int i : group) {
-        model.push_back(by_model[static_cast<std::size_t>(i)]);
-        analyzer.push_back(by_analyzer[static_cast<std::size_t>(i)]);
-      }
-      const std::vector<double> joined = join_ranks(model, analyzer, model_weight(kHeadStart));
-      for (std::size_t i = 0; i < group.size(); ++i) {
-        out[static_cast<std::size_t>(group[i])] = static_cast<float>(joined[i]);
-      }
+    const std::vector<double> joined = join_ranks(model_of, analyzer_of, model_weight(kHeadStart));
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      out[static_cast<std::size_t>(group[i])] = static_cast<float>(joined[i]);
     }
-    return out;
   }
+  return out;
+}
 
- private:
-  NetworkRanker network_;
-  AnalyzerRanker analyzer_;
-};
-
-class RandomRanker final : public Ranker {
- public:
-  explicit RandomRanker(uint64_t seed) : seed_(seed) {}
-  std::vector<float> scores(const Dataset& data, ThreadPool&) const override {
-    Rng rng(seed_);
-    std::vector<float> out;
-    for (int i = 0; i < data.size(); ++i) out.push_back(static_cast<float>(rng.uniform()));
-    return out;
-  }
-
- private:
-  uint64_t seed_;
-};
+std::vector<float> random_scores(uint64_t seed, const Dataset& data) {
+  Rng rng(seed);
+  std::vector<float> out;
+  for (int i = 0; i < data.size(); ++i) out.push_back(static_cast<float>(rng.uniform()));
+  return out;
+}
 
 }  // namespace
 
@@ -199,9 +161,8 @@ NetworkOptions inputs_of(RankerKind kind) {
   return network_options(network_of(kind).value_or(NetworkKind::kTensetMlp));
 }
 
-Result<std::unique_ptr<Ranker>> train_ranker(RankerKind kind, const Dataset& data,
-                                             const RankerOptions& options, ThreadPool& threads,
-                                             const costmodel::model::Progress& progress) {
+Result<Ranker> train_ranker(RankerKind kind, const Dataset& data, const RankerOptions& options,
+                            ThreadPool& threads, const costmodel::model::Progress& progress) {
   if (const std::optional<NetworkKind> network = network_of(kind)) {
     Recipe recipe = recipe_of(*network);
     if (options.epochs > 0) recipe.train.epochs = options.epochs;
@@ -211,7 +172,9 @@ Result<std::unique_ptr<Ranker>> train_ranker(RankerKind kind, const Dataset& dat
     model.feature_set = kFeatureSet;
     PRUNERC_TRY_VOID(costmodel::model::train(data, recipe.train, &threads, &model, progress));
     if (kind == RankerKind::kVerifier) {
-      return std::unique_ptr<Ranker>(std::make_unique<VerifierRanker>(std::move(model)));
+      return Ranker([model = std::move(model)](const Dataset& asked, ThreadPool& pool) {
+        return joined_scores(model, asked, pool);
+      });
     }
     const bool stays_training = kind == RankerKind::kPacmPaperTrain;
     return make_ranker(
@@ -219,10 +182,12 @@ Result<std::unique_ptr<Ranker>> train_ranker(RankerKind kind, const Dataset& dat
                                                          : costmodel::nn::Statistics::kRunning));
   }
   if (kind == RankerKind::kAnalyzer) {
-    return std::unique_ptr<Ranker>(std::make_unique<AnalyzerRanker>());
+    return Ranker([](const Dataset& asked, ThreadPool&) { return analyzer_scores(asked); });
   }
   if (kind == RankerKind::kRandom) {
-    return std::unique_ptr<Ranker>(std::make_unique<RandomRanker>(options.seed));
+    return Ranker([seed = options.seed](const Dataset& asked, ThreadPool&) {
+      return random_scores(seed, asked);
+    });
   }
   costmodel::TreeOptions trees = costmodel::trees_of_many_tasks();
   trees.seed = options.seed;
@@ -231,11 +196,19 @@ Result<std::unique_ptr<Ranker>> train_ranker(RankerKind kind, const Dataset& dat
   const std::vector<float> even(labels.size(), 1.0F);
   PRUNERC_TRY(costmodel::TreeEnsemble made,
               costmodel::TreeEnsemble::fit(pointers(features), labels, even, trees));
-  return std::unique_ptr<Ranker>(std::make_unique<TreeRanker>(std::move(made)));
+  const auto fitted = std::make_shared<const costmodel::TreeEnsemble>(std::move(made));
+  return Ranker([fitted](const Dataset& asked, ThreadPool&) {
+    const std::vector<costmodel::ProgramFeatures> statements = statements_of(asked);
+    std::vector<double> scores(statements.size());
+    fitted->predict(pointers(statements), scores);
+    return std::vector<float>(scores.begin(), scores.end());
+  });
 }
 
-std::unique_ptr<Ranker> make_ranker(Model model) {
-  return std::make_unique<NetworkRanker>(std::move(model));
+Ranker make_ranker(Model model) {
+  return [model = std::move(model)](const Dataset& data, ThreadPool& threads) {
+    return network_scores(model, data, threads);
+  };
 }
 
 }  // namespace prunerc::search

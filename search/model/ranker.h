@@ -1,5 +1,5 @@
-// Ranker: any of the models that are compared, behind one interface: trained on a dataset, then
-// asked for an order.
+// Rankers: the models that are compared offline, trained on one dataset and asked for the order of
+// another. What orders candidates in a search is a Scorer (scorer.h).
 #ifndef PRUNERC_SEARCH_MODEL_RANKER_H_
 #define PRUNERC_SEARCH_MODEL_RANKER_H_
 
@@ -10,7 +10,7 @@
 #include "ir/support/result.h"
 
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -42,15 +42,10 @@ struct Recipe {
 };
 Recipe recipe_of(costmodel::model::NetworkKind kind);
 
-/// Only the order of scores within one task is meaningful; higher is faster.
-/// Threads: scores may be called from several threads at once, with a pool each.
-class Ranker {
- public:
-  virtual ~Ranker() = default;
-  /// By program of the dataset, whose inputs are those of `inputs()`.
-  virtual std::vector<float> scores(const costmodel::model::Dataset& data,
-                                    ThreadPool& threads) const = 0;
-};
+/// Scores by program of a dataset, whose inputs are those of `inputs_of`. Only their order within
+/// one task is meaningful; higher is faster. Threads: may be called from several at once, with a
+/// pool each.
+using Ranker = std::function<std::vector<float>(const costmodel::model::Dataset&, ThreadPool&)>;
 
 /// Which inputs the kind reads.
 costmodel::model::NetworkOptions inputs_of(RankerKind kind);
@@ -62,11 +57,11 @@ struct RankerOptions {
 };
 
 /// Trains from scratch. Errors: ModelData, ModelLibrary.
-Result<std::unique_ptr<Ranker>> train_ranker(RankerKind kind, const costmodel::model::Dataset& data,
-                                             const RankerOptions& options, ThreadPool& threads,
-                                             const costmodel::model::Progress& progress = nullptr);
+Result<Ranker> train_ranker(RankerKind kind, const costmodel::model::Dataset& data,
+                            const RankerOptions& options, ThreadPool& threads,
+                            const costmodel::model::Progress& progress = nullptr);
 /// Over a trained network.
-std::unique_ptr<Ranker> make_ranker(costmodel::model::Model model);
+Ranker make_ranker(costmodel::model::Model model);
 
 }  // namespace prunerc::search
 

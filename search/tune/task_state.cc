@@ -123,7 +123,6 @@ void TaskState::set_best(const Candidate& candidate, const Measurement& measurem
   report.evidence = measurement.evidence;
   report.gflops = task->flops / measurement.median_ns;
   report.gbps = task->bytes / measurement.median_ns;
-  report.limit_fraction = limit_ns(*task) / measurement.median_ns;
   report.best_program = candidate.program;
   report.best.fingerprint = candidate.fingerprint.to_string();
   report.best.trace = schedule::print(candidate.trace);

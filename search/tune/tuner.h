@@ -60,7 +60,6 @@ struct TaskReport {
   double best_ns = 0;  // 0: nothing ran and was right
   double gflops = 0;
   double gbps = 0;
-  double limit_fraction = 0;  // lower limit of the time / best_ns
   int64_t trials = 0;         // measured in this call
   int64_t reused = 0;         // known from the store and not measured again
   int64_t drafted = 0;        // proposals of the space that were instantiated and scored

@@ -310,7 +310,7 @@ TEST_CASE("the verifier's order is joined from pacm's and the analyzer's, task b
   options.members = 1;
   const auto scores_of = [&](RankerKind kind) {
     const std::vector<float> scores =
-        train_ranker(kind, train, options, threads).value()->scores(test, threads);
+        train_ranker(kind, train, options, threads).value()(test, threads);
     return std::vector<double>(scores.begin(), scores.end());
   };
   const std::vector<double> model = scores_of(RankerKind::kPacm);
@@ -343,9 +343,9 @@ TEST_CASE("every ranker learns an easy order but the random one") {
     RankerOptions options;
     options.epochs = 12;
     options.members = 1;
-    const Result<std::unique_ptr<Ranker>> ranker = train_ranker(kind, train, options, threads);
+    const Result<Ranker> ranker = train_ranker(kind, train, options, threads);
     REQUIRE_OK(ranker);
-    const TaskQuality quality = mean_quality(quality_of(test, (*ranker)->scores(test, threads)));
+    const TaskQuality quality = mean_quality(quality_of(test, (*ranker)(test, threads)));
     INFO(to_string(kind) << ": pairwise " << quality.pairwise);
     if (kind == RankerKind::kRandom) {
       CHECK(quality.pairwise < 0.65);
@@ -375,8 +375,8 @@ TEST_CASE("batch statistics of the paper's model are taken from where they are s
   for (const auto statistics :
        {costmodel::nn::Statistics::kRunning, costmodel::nn::Statistics::kBatch}) {
     const auto ranker = make_ranker(with_statistics(model, statistics));
-    const float among = ranker->scores(data, threads)[0];
-    const float alone = ranker->scores(one, threads)[0];
+    const float among = ranker(data, threads)[0];
+    const float alone = ranker(one, threads)[0];
     CHECK((among == Approx(alone).epsilon(1e-4)) ==
           (statistics == costmodel::nn::Statistics::kRunning));
   }

@@ -164,11 +164,7 @@ HostLimits measure_host(int64_t vector_bytes, const std::optional<HostLimits>& k
   return limits;
 }
 
-bool is_host_measured() {
-  ir::Platform kept;
-  const std::string path = platform_file(0);
-  return !path.empty() && read_platform(path, &kept);
-}
+bool is_host_measured() { return read_limits(platform_file(width_of(0))).has_value(); }
 
 Result<ir::Target> resolve_target(std::string_view text, int threads) {
   const bool host = text == "cpu";

@@ -51,9 +51,9 @@ Run run_once(const Corpus& corpus, RankerKind kind, double volume, int seed,
   RankerOptions ranker;
   ranker.seed = s;
   ranker.epochs = options.epochs;
-  const Result<std::unique_ptr<Ranker>> made = train_ranker(kind, train, ranker, threads);
+  const Result<Ranker> made = train_ranker(kind, train, ranker, threads);
   PRUNERC_CHECK(made.ok(), made.ok() ? "" : made.error().message().c_str());
-  for (const TaskQuality& task : quality_of(test, (*made)->scores(test, threads))) {
+  for (const TaskQuality& task : quality_of(test, (*made)(test, threads))) {
     out.tasks[task.task] = task;
   }
   return out;

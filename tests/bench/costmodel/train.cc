@@ -57,7 +57,7 @@ Model train_network(const Dataset& data, costmodel::model::NetworkKind kind, uin
 }
 
 TaskQuality judge(const Model& model, const Dataset& test, ThreadPool& threads) {
-  return mean_quality(quality_of(test, make_ranker(model)->scores(test, threads)));
+  return mean_quality(quality_of(test, make_ranker(model)(test, threads)));
 }
 
 }  // namespace prunerc::bench
