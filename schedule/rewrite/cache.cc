@@ -47,14 +47,27 @@ Result<void> check_constant_shape(const Block& block, const Buffer& buffer) {
   return {};
 }
 
-// to[..] = from[..], element by element.
+// for ax.. { to[ax..] = from[ax..] }. The declared regions name every variable, also where an extent
+// of 1 would let rebuild_accesses write 0: kernels are named by a hash of the program.
 Stmt copy_nest(IrBuilder& b, const Buffer& shape_of, BufferId from, BufferId to,
                const std::string& name, std::vector<Output>* outputs) {
-  const NewNest nest = make_nest(b, name, shape_of.shape, [&](std::span<const Expr> vars) {
+  std::vector<Range> point;
+  NewNest nest = make_nest(b, name, shape_of.shape, [&](std::span<const Expr> vars) {
+    for (const Expr var : vars) point.push_back({var, b.int_imm(1)});
     return b.store(to, vars, b.load(from, vars));
   });
+  const std::vector<Access> reads = {{from, b.copy(point)}};
+  const std::vector<Access> writes = {{to, b.copy(point)}};
+  StmtFn declare = [&](Stmt s) -> Stmt {
+    const Block* made = s.as<Block>();
+    if (made == nullptr) return map_children(b, s, declare, [](Expr e) { return e; });
+    Block copy = *made;
+    copy.reads = reads;
+    copy.writes = writes;
+    return b.block(copy);
+  };
   outputs->insert(outputs->end(), nest.outputs.begin(), nest.outputs.end());
-  return nest.stmt;
+  return declare(nest.stmt);
 }
 
 Applied apply_cache(const Program& program, const Site& site, const Buffer& original, Scope scope,
