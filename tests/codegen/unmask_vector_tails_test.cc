@@ -122,9 +122,9 @@ TEST_CASE("tiles of any size and their tails compute what the interpreter comput
 TEST_CASE("dead lanes run without conditions") {
   const Program program =
       unmasked(parse_or_die(tail("for i in 16 @L0 vectorized { if i < 12 { T[i] = 0f32 } } "
-                               "for k in 8 @L1 { for i in 16 @L2 vectorized { if i < 12 { T[i] = "
-                               "T[i] + X[k]*X[k + i] } } } " +
-                               kRead)));
+                                 "for k in 8 @L1 { for i in 16 @L2 vectorized { if i < 12 { T[i] = "
+                                 "T[i] + X[k]*X[k + i] } } } " +
+                                 kRead)));
   const std::string text = print(program);
   INFO(text);
   CHECK(text.find("T[i] = 0f32") != std::string::npos);
@@ -259,8 +259,8 @@ TEST_CASE("an intermediate that cannot be filled leaves the one around it alone"
 TEST_CASE("a load that only some lanes come to keeps its condition") {
   const std::string text =
       print(unmasked(parse_or_die(tail("for k in 8 @L2 { for i in 16 @L0 vectorized { if i < 12 { "
-                                     "T[i] = select(i < 3 || 9 < i, X[k*6], 0f32) } } } " +
-                                     kRead))));
+                                       "T[i] = select(i < 3 || 9 < i, X[k*6], 0f32) } } } " +
+                                       kRead))));
   INFO(text);
   CHECK(text.find("select(i < 12, X[k*6], 0f32)") != std::string::npos);
 }
