@@ -96,7 +96,7 @@ class FlowMaker {
     Levels out = {};
     const Sym fits = less_equal(live_bytes(b.id), static_cast<double>(target_.l2_bytes));
     out[static_cast<std::size_t>(Level::kCache)] = fits;
-    out[static_cast<std::size_t>(Level::kMemory)] = negate(fits);
+    out[static_cast<std::size_t>(Level::kMemory)] = logical_not(fits);
     return out;
   }
 
@@ -109,9 +109,11 @@ class FlowMaker {
       const Nest& nest = *stores_[s].nest;
       place[s] = 2 * s + 1;
       if (!nest.is_init || !is_intermediate(stores_[s].store->buffer)) continue;
-      const auto home = static_cast<std::size_t>(table_.home_depth(stores_[s].store->buffer));
+      const auto alloc_depth =
+          static_cast<std::size_t>(table_.alloc_depth(stores_[s].store->buffer));
       std::size_t first = s;
-      while (first > 0 && share(nest, *stores_[first - 1].nest, std::max<std::size_t>(home, 1))) {
+      while (first > 0 &&
+             share(nest, *stores_[first - 1].nest, std::max<std::size_t>(alloc_depth, 1))) {
         --first;
       }
       place[s] = 2 * first;
@@ -166,15 +168,15 @@ class FlowMaker {
 
   static const NestAccess& first_place(const StoreNest& store, ir::BufferId id) {
     return *std::find_if(store.accesses.begin(), store.accesses.end(), [&](const StoreAccess& a) {
-              return a.place->buffer == id;
-            })->place;
+              return a.access->buffer == id;
+            })->access;
   }
 
   Sym vector_width(const Nest& nest, const NestAccess& a) const {
     Sym width = 1;
     for (std::size_t d = 0; d < nest.loops.size(); ++d) {
       if (nest.loops[d].kind != ir::LoopKind::kVectorized) continue;
-      const Sym is_dense = both(a.moves[d], equal(abs(table_.address_step(a, d)), 1));
+      const Sym is_dense = logical_and(a.moves[d], equal(abs(table_.address_step(a, d)), 1));
       width *= select(is_dense, nest.loops[d].extent, 1);
     }
     return width;
@@ -184,7 +186,7 @@ class FlowMaker {
     const ir::Buffer& to = buffer(store.store->buffer);
     if (to.scope != ir::Scope::kGlobal) return false;
     return std::any_of(store.accesses.begin(), store.accesses.end(), [&](const StoreAccess& a) {
-      const ir::BufferId from = a.place->buffer;
+      const ir::BufferId from = a.access->buffer;
       if (from == to.id || !is_intermediate(from)) return false;
       return buffer(from).scope != ir::Scope::kGlobal || !is_intermediate(to.id);
     });
@@ -192,8 +194,8 @@ class FlowMaker {
 
   Sym iterations_outside(const Nest& nest, ir::BufferId id) const {
     Poly out = 1;
-    const auto home = static_cast<std::size_t>(table_.home_depth(id));
-    for (std::size_t d = 0; d < std::min(home, nest.loops.size()); ++d) {
+    const auto alloc_depth = static_cast<std::size_t>(table_.alloc_depth(id));
+    for (std::size_t d = 0; d < std::min(alloc_depth, nest.loops.size()); ++d) {
       out = table_.space().multiply(out, nest.loops[d].trips);
     }
     return table_.space().symbol(out);

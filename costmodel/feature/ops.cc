@@ -40,7 +40,7 @@ class Counter {
     if (e.dtype() == ir::DType::kI64 && is_sum_or_product(e)) {
       Form form;
       add(e, 1, &form);
-      linear(form, negate(equal(space_.symbol(form.constant), 0)));
+      linear(form, logical_not(equal(space_.symbol(form.constant), 0)));
     } else if (compares(e) && ir::as_binary(e)->lhs.dtype() == ir::DType::kI64) {
       Form form;
       add(ir::as_binary(e)->lhs, 1, &form);
@@ -116,15 +116,15 @@ class Counter {
     Sym terms = num_constants;
     for (const Term& term : form.terms) {
       const Sym factor = space_.symbol(term.factor);
-      Sym counts = negate(equal(factor, 0));
+      Sym counts = logical_not(equal(factor, 0));
       if (const auto* var = term.atom.as<ir::Var>()) {
-        counts = both(counts, less(1, extents_[static_cast<std::size_t>(var->id.value)]));
+        counts = logical_and(counts, less(1, extents_[static_cast<std::size_t>(var->id.value)]));
       } else {
         count(term.atom);
         ir::for_each_child(term.atom, [&](Expr child) { expr(child); });
       }
       terms += counts;
-      ops_.of_int.mul += both(counts, negate(equal(abs(factor), 1)));
+      ops_.of_int.mul += logical_and(counts, logical_not(equal(abs(factor), 1)));
     }
     ops_.of_int.add_sub += max(0, terms - 1);
   }

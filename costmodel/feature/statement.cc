@@ -85,15 +85,15 @@ class Extractor {
   Sym all() const { return inner_[0]; }
 
   void touch(const StoreAccess& access) {
-    const ir::BufferId id = access.place->buffer;
+    const ir::BufferId id = access.access->buffer;
     auto at = std::find_if(touched_.begin(), touched_.end(),
                            [&](const Touched& t) { return t.id == id; });
     if (at == touched_.end()) {
       at = touched_.insert(at, Touched{});
       at->id = id;
-      at->element_bytes = static_cast<double>(access.place->element_bytes);
+      at->element_bytes = static_cast<double>(access.access->element_bytes);
     }
-    at->accesses.push_back(access.place);
+    at->accesses.push_back(access.access);
     (access.is_write ? at->is_write : at->is_read) = true;
   }
 
@@ -111,8 +111,8 @@ class Extractor {
   void measure(Touched* t) const {
     for (std::size_t i = 0; i < loops_.size(); ++i) {
       Sym moves = 0;
-      for (const NestAccess* a : t->accesses) moves = either(moves, a->moves[i]);
-      t->moves.push_back(both(present_[i], moves));
+      for (const NestAccess* a : t->accesses) moves = logical_or(moves, a->moves[i]);
+      t->moves.push_back(logical_and(present_[i], moves));
     }
     for (std::size_t d = 0; d <= loops_.size(); ++d) {
       const std::vector<Sym> elements = box(*t, d);
@@ -151,7 +151,7 @@ class Extractor {
   Sym any_of(ir::LoopKind kind) const {
     Sym out = 0;
     for (std::size_t i = 0; i < loops_.size(); ++i) {
-      if (loops_[i].kind == kind) out = either(out, present_[i]);
+      if (loops_[i].kind == kind) out = logical_or(out, present_[i]);
     }
     return out;
   }
@@ -167,7 +167,7 @@ class Extractor {
     w.log(count);
     w.log(select(any, product_of(kind), 0));
     w.log(innermost);
-    w.raw(negate(any));
+    w.raw(logical_not(any));
     for (int place = 1; place + 1 < kNumPlaces; ++place) w.raw(0);
     w.raw(any);
   }
@@ -220,7 +220,7 @@ class Extractor {
     Sym run = t.element_bytes, is_whole = 1;
     for (std::size_t d = extents.size(); d-- > 0;) {
       run *= select(is_whole, t.box[d], 1);
-      is_whole = both(is_whole, less_equal(extents[d], t.box[d]));
+      is_whole = logical_and(is_whole, less_equal(extents[d], t.box[d]));
     }
     return run;
   }
@@ -230,7 +230,7 @@ class Extractor {
   void find_reuse(const Touched& t, BufferUse* use) const {
     const auto count = static_cast<double>(t.accesses.size());
     for (std::size_t d = 0; d < loops_.size(); ++d) {
-      const Sym stays = both(present_[d], negate(t.moves[d]));
+      const Sym stays = logical_and(present_[d], logical_not(t.moves[d]));
       const Sym again = count > 1 ? t.moves[d] : Sym(0);
       const auto set = [&](Sym* value, Sym by_loop, Sym serial) {
         *value = select(stays, by_loop, select(again, serial, *value));
@@ -255,7 +255,7 @@ class Extractor {
     for (const Sym v : volumes) w.log(v);
     w.raw(use.by_loop);
     w.raw(use.serial);
-    w.raw(negate(either(use.by_loop, use.serial)));
+    w.raw(logical_not(logical_or(use.by_loop, use.serial)));
     w.log(use.reuse_iterations);
     w.log(use.reuse_bytes);
     w.log(use.reuse_count);
@@ -279,12 +279,12 @@ class Extractor {
   void write_scopes(StoreLayout* out) {
     const ir::BufferId id = store_.store->buffer;
     const bool is_param = table_.program().buffer(id).role != ir::BufferRole::kIntermediate;
-    const auto home =
-        std::min(static_cast<std::size_t>(is_param ? 0 : table_.home_depth(id)), loops_.size());
+    const auto alloc_depth =
+        std::min(static_cast<std::size_t>(is_param ? 0 : table_.alloc_depth(id)), loops_.size());
     Sym bytes = touched_.front().element_bytes;
     for (const Sym extent : table_.declared_shape(id)) bytes *= extent;
     Poly outside = 1;
-    for (std::size_t d = 0; d < home; ++d) {
+    for (std::size_t d = 0; d < alloc_depth; ++d) {
       outside = table_.space().multiply(outside, loops_[d].trips);
     }
     const Sym outer = table_.space().symbol(outside);
@@ -294,7 +294,7 @@ class Extractor {
     w.log(bytes);
     w.log(bytes * outer);
     w.log(outer);
-    w.log(inner_[home]);
+    w.log(inner_[alloc_depth]);
     w.log(all());
     w.log(count);
     w.log(select(any_of(ir::LoopKind::kUnrolled), product_of(ir::LoopKind::kUnrolled), 0));

@@ -81,7 +81,7 @@ void read_guard(Expr condition, ParamSpace& space, std::vector<NestLoop>* loops)
   if (!bound || !sum.add(sides->lhs, 1)) return;
   const Sym room = space.symbol((is_less ? *bound - 1 : *bound) - sum.constant());
   for (std::size_t i = 0; i < loops->size(); ++i) {
-    (*loops)[i].runs = both((*loops)[i].runs, less_equal(sum.step(i), room));
+    (*loops)[i].runs = logical_and((*loops)[i].runs, less_equal(sum.step(i), room));
   }
 }
 

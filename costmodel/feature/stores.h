@@ -13,7 +13,7 @@ namespace prunerc::costmodel {
 /// One place that a store touches: the written element, or one that its value or subscripts read.
 /// Reads of equal subscripts count each time.
 struct StoreAccess {
-  const NestAccess* place = nullptr;
+  const NestAccess* access = nullptr;
   bool is_write = false;
 };
 

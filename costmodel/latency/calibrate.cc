@@ -17,13 +17,13 @@ constexpr auto kShare = static_cast<std::size_t>(kNotHiddenSlot);
 constexpr auto kLaunch = static_cast<std::size_t>(kLaunchSlot);
 
 /// Factors move by powers of two; this many at most.
-constexpr double kMostDoublings = 3;
+constexpr double kMaxDoublings = 3;
 /// Residuals beyond this (in log2) count linearly: a mistaken measurement is no reason to bend.
 constexpr double kLargeResidual = 0.7;
 /// One in so many candidates is held out.
 constexpr uint64_t kHeldOut = 4;
 /// With fewer held-out candidates an order says nothing.
-constexpr std::size_t kLeastHeldOut = 8;
+constexpr std::size_t kMinHeldOut = 8;
 
 using Vector = std::array<double, kSize>;
 
@@ -43,7 +43,7 @@ struct Point {
       if (i == kShare) {
         doublings[i] = std::clamp(doublings[i], -prior[i], 1 - prior[i]);
       } else {
-        doublings[i] = std::clamp(doublings[i], -kMostDoublings, kMostDoublings);
+        doublings[i] = std::clamp(doublings[i], -kMaxDoublings, kMaxDoublings);
       }
     }
   }
@@ -261,7 +261,7 @@ Calibration calibrate(std::span<const CalibrationSample> samples, const Coeffici
   }
   Calibration out;
   out.values = prior;
-  if (held_out.size() < kLeastHeldOut) return out;
+  if (held_out.size() < kMinHeldOut) return out;
   const CoefficientValues fitted = Fit(used, prior, options).run().values(prior);
   out.rank_before = rank_of(held_out, prior);
   out.rank_after = rank_of(held_out, fitted);

@@ -35,7 +35,7 @@ using CoefficientValues = std::array<double, kNumCoefficients>;
 /// Factors of 1, and the share that DESIGN.md gives (D6, D11).
 CoefficientValues hand_coefficients(ir::TargetKind kind = ir::TargetKind::kCpu);
 
-enum class Coefficients : uint8_t { kConstant, kOpen };
+enum class Coefficients : uint8_t { kConstant, kSymbolic };
 
 /// Combines parts with coefficients: the largest counts in full, of the others a share.
 class TermModel {

@@ -22,10 +22,10 @@ constexpr double kDivideSlots = 8;
 constexpr double kScalarLoadPorts = 2;
 /// Operations that wait for others fill the schedulers of the vector units (64 places on Zen 4): a
 /// chain that is shorter runs beside the next one.
-constexpr double kWaiting = 64;
+constexpr double kSchedulerEntries = 64;
 /// Beyond so many statement instances the loop body leaves the decoded-instruction cache.
-constexpr double kDecodedCache = 1500;
-constexpr double kSlowDecode = 1.6;
+constexpr double kUopCacheInstances = 1500;
+constexpr double kDecodeFactor = 1.6;
 
 /// One accumulator too many and the register allocator moves most of them: measured on a Zen 5
 /// core, 8 x 4 vectors take twice the time of 6 x 4 per multiply-add.
@@ -38,13 +38,13 @@ constexpr double kMaskedLatency = 30, kMaskedCycles = 4;
 
 /// Part of what overlapping windows share that is in registers at a time. Measured: any value from
 /// a quarter to 0.7 orders depthwise convolutions alike.
-constexpr double kHeldRows = 0.4;
+constexpr double kWindowRowsInRegisters = 0.4;
 
 /// From the last of a sum to the first use of its total, for all lanes, in the loop around both:
 /// nothing of the next iteration is far enough yet to run beside it. Measured on a Zen 5 core: a
 /// layer norm of rows of 384 waits 80 cycles a row for mean and variance; with twice as many the
 /// order of softmax programs stays the same.
-constexpr double kHandOver = 60;
+constexpr double kReductionWaitCycles = 60;
 
 double arithmetic_slots(const NestOps& ops) {
   const double fused = std::min(ops.add, ops.mul);
@@ -70,7 +70,7 @@ Sym condition_slots(const Nest& nest, const Tile& tile, Sym copies) {
   for (const NestCondition& c : nest.conditions) {
     Sym moves = 0;
     for (std::size_t i = 0; i < nest.loops.size(); ++i) {
-      moves = either(moves, both(tile.is_serial[i], c.moves[i]));
+      moves = logical_or(moves, logical_and(tile.is_serial[i], c.moves[i]));
     }
     slots += copies * select(moves, c.cost, 0.25);
   }
@@ -93,15 +93,15 @@ Work count_work(const Nest& nest, const Tile& tile, Sym copies) {
     }
     Sym different = 1, in_loop = tile.is_all;
     for (std::size_t i = 0; i < nest.loops.size(); ++i) {
-      in_loop = either(in_loop, both(tile.is_serial[i], part.moves[i]));
+      in_loop = logical_or(in_loop, logical_and(tile.is_serial[i], part.moves[i]));
       const bool is_vector = static_cast<int>(i) == tile.vector_loop;
       const bool is_unrolled = nest.loops[i].kind == ir::LoopKind::kUnrolled;
       if (!is_vector && !is_unrolled) continue;
-      const Sym counts = is_vector ? part.moves[i] : both(tile.inside[i], part.moves[i]);
+      const Sym counts = is_vector ? part.moves[i] : logical_and(tile.inside[i], part.moves[i]);
       different *= select(counts, is_vector ? tile.vectors : nest.loops[i].extent, 1);
     }
     out.in_pass += select(in_loop, different * slots, 0);
-    out.outside += select(in_loop, 0, different * slots * runs_of(nest, tile, part.moves));
+    out.outside += select(in_loop, 0, different * slots * hoisted_runs(nest, tile, part.moves));
   }
   return out;
 }
@@ -131,7 +131,7 @@ Pass count_pass(const NestTable& table, const Nest& nest, const Tile& tile,
   Sym begins = 1;  // of the innermost loop
   for (std::size_t i = 0; i < nest.loops.size(); ++i) {
     if (static_cast<int>(i) == tile.vector_loop) continue;
-    begins *= select(either(tile.inside[i], tile.is_serial[i]), 1, nest.loops[i].extent);
+    begins *= select(logical_or(tile.inside[i], tile.is_serial[i]), 1, nest.loops[i].extent);
     pass.passes *= select(tile.inside[i], 1, nest.loops[i].extent);
   }
   const auto fma_latency = static_cast<double>(std::max<int64_t>(1, target.fma_latency_cycles));
@@ -141,32 +141,34 @@ Pass count_pass(const NestTable& table, const Nest& nest, const Tile& tile,
   for (const NestAccess& a : nest.accesses) {
     const AccessCost cost = cost_of(table, nest, a, tile, target);
     const Sym uops = cost.copies * cost.uops;
-    const Sym loads = select(both(cost.in_loop, cost.reads), uops, 0);
+    const Sym loads = select(logical_and(cost.in_loop, cost.reads), uops, 0);
     pass.loads += select(cost.moves_with_lanes, loads, 0);
     pass.scalars += select(cost.moves_with_lanes, 0, loads);
-    pass.stores += select(both(cost.in_loop, cost.writes), uops, 0);
+    pass.stores += select(logical_and(cost.in_loop, cost.writes), uops, 0);
     // What several instances use stays in registers: vectors of the operand that the rows share,
     // and a part of the rows that windows share. The scalars of the other operand pass through one
     // register, unless each is used once, as an operand in memory that is broadcast.
     const Sym is_shared = less(cost.copies, pass.copies);
     const Sym overlaps = less(cost.copies, cost.instances);
-    const Sym vectors = select(is_shared, select(overlaps, kHeldRows, 1) * cost.copies, 1);
+    const Sym vectors =
+        select(is_shared, select(overlaps, kWindowRowsInRegisters, 1) * cost.copies, 1);
     const Sym scalar = has_broadcast ? is_shared : Sym(1);
     if (a.is_write) {
       pass.registers += select(cost.in_loop, 0, cost.copies);
     } else {
-      pass.registers += select(both(cost.in_loop, cost.moves_with_lanes), vectors, 0);
-      scalars = max(scalars, select(both(cost.in_loop, negate(cost.moves_with_lanes)), scalar, 0));
+      pass.registers += select(logical_and(cost.in_loop, cost.moves_with_lanes), vectors, 0);
+      scalars = max(scalars, select(logical_and(cost.in_loop, logical_not(cost.moves_with_lanes)),
+                                    scalar, 0));
     }
-    const Sym runs = a.is_write ? runs_of(nest, tile, a.moves) : begins;
+    const Sym runs = a.is_write ? hoisted_runs(nest, tile, a.moves) : begins;
     pass.setup += select(cost.in_loop, 0, uops * (cost.reads + cost.writes) * runs);
     if (!a.is_read || !a.is_write) continue;
     const Sym links = pass.copies / max(1, cost.copies);
     pass.latency = max(pass.latency, select(cost.in_loop, 0, links * fma_latency));
-    const bool is_memory = table.home_depth(a.buffer) == 0 &&
+    const bool is_memory = table.alloc_depth(a.buffer) == 0 &&
                            table.program().buffer(a.buffer).scope == ir::Scope::kGlobal;
     if (is_memory) {
-      const Sym updates = both(negate(cost.in_loop), cost.moves_with_lanes);
+      const Sym updates = logical_and(logical_not(cost.in_loop), cost.moves_with_lanes);
       pass.masked_updates += select(updates, cost.copies * links, 0);
       pass.masked_links = max(pass.masked_links, select(updates, links, 0));
     }
@@ -185,7 +187,7 @@ std::vector<Sym> shared_loops(const NestTable& table, const Nest& nest) {
   const auto common = static_cast<std::size_t>(common_depth(before, nest));
   Sym so_far = 1;
   for (std::size_t i = 0; i < common; ++i) {
-    so_far = both(so_far, equal(before.loops[i].extent, nest.loops[i].extent));
+    so_far = logical_and(so_far, equal(before.loops[i].extent, nest.loops[i].extent));
     shared[i] = so_far;
   }
   return shared;
@@ -193,11 +195,11 @@ std::vector<Sym> shared_loops(const NestTable& table, const Nest& nest) {
 
 // Truth: a loop of its own stays around the tile, or it runs in none of another's.
 Sym has_loop(const Nest& nest, const Tile& tile, const std::vector<Sym>& shared) {
-  Sym out = shared.empty() ? Sym(1) : negate(shared[0]);
+  Sym out = shared.empty() ? Sym(1) : logical_not(shared[0]);
   for (std::size_t i = 0; i < nest.loops.size(); ++i) {
     if (static_cast<int>(i) == tile.vector_loop) continue;
-    const Sym stays = both(negate(tile.inside[i]), less(1, nest.loops[i].extent));
-    out = either(out, both(negate(shared[i]), stays));
+    const Sym stays = logical_and(logical_not(tile.inside[i]), less(1, nest.loops[i].extent));
+    out = logical_or(out, logical_and(logical_not(shared[i]), stays));
   }
   return out;
 }
@@ -208,8 +210,8 @@ Sym exit_cycles(const Nest& nest, const Tile& tile, const std::vector<Sym>& shar
   for (std::size_t i = nest.loops.size(); i-- > 0;) {
     if (static_cast<int>(i) == tile.vector_loop) continue;
     const NestLoop& loop = nest.loops[i];
-    const Sym is_loop = negate(either(tile.inside[i], equal(loop.extent, 1)));
-    const Sym is_free = either(shared[i], less_equal(loop.extent, kShortLoop));
+    const Sym is_loop = logical_not(logical_or(tile.inside[i], equal(loop.extent, 1)));
+    const Sym is_free = logical_or(shared[i], less_equal(loop.extent, kShortLoop));
     const Sym own = select(is_free, 0, kLoopExitCycles);
     cycles = select(is_loop, cycles * loop.extent + own, cycles);
   }
@@ -222,15 +224,15 @@ Sym waiting(const NestTable& table, const Nest& nest, const Tile& tile) {
   Sym cycles = 0;
   if (tile.vector_loop < 0) return cycles;
   for (const NestAccess& a : nest.accesses) {
-    const auto home = static_cast<std::size_t>(table.home_depth(a.buffer));
-    if (a.is_write || home == 0 || !table.is_of_sums(a.buffer)) continue;
+    const auto alloc_depth = static_cast<std::size_t>(table.alloc_depth(a.buffer));
+    if (a.is_write || alloc_depth == 0 || !table.holds_reduction(a.buffer)) continue;
     Sym runs = 1;
-    for (std::size_t i = 0; i < home; ++i) {
+    for (std::size_t i = 0; i < alloc_depth; ++i) {
       runs *= nest.loops[i].extent;
     }
     const Sym moves = a.moves[static_cast<std::size_t>(tile.vector_loop)];
-    const Sym for_all_lanes = both(less(1, tile.lanes), negate(moves));
-    cycles = max(cycles, select(for_all_lanes, kHandOver * runs, 0));
+    const Sym for_all_lanes = logical_and(less(1, tile.lanes), logical_not(moves));
+    cycles = max(cycles, select(for_all_lanes, kReductionWaitCycles * runs, 0));
   }
   return cycles;
 }
@@ -256,13 +258,13 @@ CoreCost core_cost(const NestTable& table, const Nest& nest, const ir::Target& t
   const Sym instructions = slots + 0.5 * (pass.loads + pass.scalars) + pass.stores + 1;
   const Sym loading =
       pass.loads / load_ports + pass.scalars / std::max(load_ports, kScalarLoadPorts);
-  const Sym latency = pass.latency * min(1, pass.chain * work.in_pass / kWaiting);
+  const Sym latency = pass.latency * min(1, pass.chain * work.in_pass / kSchedulerEntries);
   Sym cycles =
       max(max(slots / ports, loading), max(max(pass.stores, latency), instructions / kIssueWidth));
   const std::vector<Sym> shared = shared_loops(table, nest);
   cycles = max(cycles, select(has_loop(nest, tile, shared), kLoopCycles, 0));
   cycles *= select(less(0, spilled), kSpillFactor, 1);
-  cycles *= select(less(kDecodedCache, pass.copies), kSlowDecode, 1);
+  cycles *= select(less(kUopCacheInstances, pass.copies), kDecodeFactor, 1);
 
   const Sym masked =
       max(cycles, max(pass.masked_links * kMaskedLatency, pass.masked_updates * kMaskedCycles));

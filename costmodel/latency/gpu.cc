@@ -20,12 +20,12 @@ constexpr double kL2BytesPerSm = 64;
 /// Share of L2 that one kernel's data can use.
 constexpr double kUsableShare = 0.8;
 /// Registers that a thread holds besides its buffers: addresses, counters, operands in flight.
-constexpr double kMoreRegisters = 24;
-/// Registers are given to warps in pieces.
-constexpr double kRegisterPiece = 8;
+constexpr double kOverheadRegisters = 24;
+/// Registers are given to warps in granules.
+constexpr double kRegisterGranule = 8;
 constexpr double kWarp = 32;
 /// Bytes per cycle and multiprocessor from shared memory: a round.
-constexpr double kRoundBytes = 128;
+constexpr double kWavefrontBytes = 128;
 
 struct Device {
   explicit Device(const ir::Target& t) {
@@ -48,14 +48,14 @@ struct Device {
     const double cycles_per_ns = sms * ghz;
     if (t.platform.fma_gflops > 0) fma_lanes = t.platform.fma_gflops / 2 / cycles_per_ns;
     if (t.platform.l1_bandwidth > 0) {
-      shared_rounds = t.platform.l1_bandwidth * 1e-9 / kRoundBytes / cycles_per_ns;
+      shared_wavefronts = t.platform.l1_bandwidth * 1e-9 / kWavefrontBytes / cycles_per_ns;
     }
   }
   double ghz, sms, fma_lanes, tensor_macs, warps_per_sm, blocks_per_sm, registers_per_sm,
       smem_per_sm, l2_bytes;
   double memory, l2;  // bytes per ns
   double launch_ns;
-  double shared_rounds = 1;  // per cycle and multiprocessor
+  double shared_wavefronts = 1;  // per cycle and multiprocessor
 };
 
 // Blocks that run on one multiprocessor at the same time; at least one, since limits are tested
@@ -63,7 +63,7 @@ struct Device {
 Sym resident_blocks(const GpuKernel& k, const Device& d) {
   const Sym warps = ceil(k.threads() / kWarp);
   const Sym registers =
-      min(255, ceil((k.registers + kMoreRegisters) / kRegisterPiece) * kRegisterPiece);
+      min(255, ceil((k.registers + kOverheadRegisters) / kRegisterGranule) * kRegisterGranule);
   Sym out = min(d.blocks_per_sm, floor(d.warps_per_sm / warps));
   out = min(out, floor(d.registers_per_sm / (registers * warps * kWarp)));
   out = min(out, select(less(0, k.smem_bytes), floor(d.smem_per_sm / max(1, k.smem_bytes)),
@@ -102,7 +102,7 @@ LatencyTerm term_of(const NestTable& table, const GpuKernel& k, const ir::Target
     sum.fma_lanes += c.fma_lanes;
     sum.special_lanes += c.special_lanes;
     sum.tensor_macs += c.tensor_macs;
-    sum.shared_rounds += c.shared_rounds;
+    sum.shared_wavefronts += c.shared_wavefronts;
     sum.l2_bytes += c.l2_bytes;
     sum.latency_cycles += c.latency_cycles;
     out->code_size += c.code_size;
@@ -124,7 +124,7 @@ LatencyTerm term_of(const NestTable& table, const GpuKernel& k, const ir::Target
   part(TermPart::kFma) = sum.fma_lanes / d.fma_lanes * per_ns;
   part(TermPart::kSpecial) = sum.special_lanes / kSpecialLanes * per_ns;
   part(TermPart::kTensor) = sum.tensor_macs / d.tensor_macs * per_ns;
-  part(TermPart::kShared) = sum.shared_rounds / d.shared_rounds * per_ns;
+  part(TermPart::kShared) = sum.shared_wavefronts / d.shared_wavefronts * per_ns;
   part(TermPart::kLatency) = sum.latency_cycles * rounds / d.ghz;
   return term;
 }

@@ -9,10 +9,10 @@ namespace prunerc::costmodel {
 namespace {
 
 /// CUDA's own limits, the same for every architecture that it names.
-constexpr double kMostGrid[] = {2147483647, 65535, 65535};
-constexpr double kMostBlock[] = {1024, 1024, 64};
+constexpr double kMaxGrid[] = {2147483647, 65535, 65535};
+constexpr double kMaxBlock[] = {1024, 1024, 64};
 /// As schedule/legality/gpu_limits.cc has it.
-constexpr double kMostVthreads = 64;
+constexpr double kMaxVthreads = 64;
 /// Addresses, counters and what else the simplest kernel holds.
 constexpr double kBaseRegisters = 16;
 constexpr double kRegisterBytes = 4;
@@ -92,7 +92,7 @@ class Meter {
   }
 
   bool lifetime(ir::BufferId buffer, Lifetime* out) const {
-    const auto home = static_cast<std::size_t>(table_.home_depth(buffer));
+    const auto alloc_depth = static_cast<std::size_t>(table_.alloc_depth(buffer));
     bool is_used = false;
     for (std::size_t i = 0; i < kernel_.nests.size(); ++i) {
       const Nest& nest = table_.nests()[kernel_.nests[i]];
@@ -100,8 +100,8 @@ class Meter {
       std::size_t first = i, last = i;
       const auto shares = [&](std::size_t other) {
         const Nest& next = table_.nests()[kernel_.nests[other]];
-        return nest.loops.size() > home && next.loops.size() > home &&
-               next.loops[home].id == nest.loops[home].id;
+        return nest.loops.size() > alloc_depth && next.loops.size() > alloc_depth &&
+               next.loops[alloc_depth].id == nest.loops[alloc_depth].id;
       };
       while (first > 0 && shares(first - 1)) --first;
       while (last + 1 < kernel_.nests.size() && shares(last + 1)) ++last;
@@ -137,7 +137,7 @@ class Meter {
 
   // The elements that one thread touches, lanes of tensor instructions being several.
   Sym local_bytes(const ir::Buffer& buffer) const {
-    const int home = table_.home_depth(buffer.id);
+    const int alloc_depth = table_.alloc_depth(buffer.id);
     Sym most = 1;
     double lanes = 1;
     for (const std::size_t n : kernel_.nests) {
@@ -147,8 +147,8 @@ class Meter {
         std::vector<bool> is_kept(nest.loops.size());
         for (std::size_t i = 0; i < is_kept.size(); ++i) {
           const ir::LoopKind kind = nest.loops[i].kind;
-          is_kept[i] =
-              static_cast<int>(i) >= home && !ir::is_block_axis(kind) && !ir::is_lane_axis(kind);
+          is_kept[i] = static_cast<int>(i) >= alloc_depth && !ir::is_block_axis(kind) &&
+                       !ir::is_lane_axis(kind);
           lanes = std::max(lanes, tensor_lanes(*nest.loops[i].loop));
         }
         most = max(most, distinct_elements(nest, a, is_kept));
@@ -233,11 +233,11 @@ std::vector<LatencyLimit> gpu_limits(const std::vector<GpuKernel>& kernels,
   const auto warp = static_cast<double>(std::max<int64_t>(target.warp_size, 1));
   for (const GpuKernel& k : kernels) {
     for (std::size_t d = 0; d < 3; ++d) {
-      add("blocks along " + std::string(kAxes[d]), k.grid[d], kMostGrid[d]);
-      add("threads of a block along " + std::string(kAxes[d]), k.block[d], kMostBlock[d]);
+      add("blocks along " + std::string(kAxes[d]), k.grid[d], kMaxGrid[d]);
+      add("threads of a block along " + std::string(kAxes[d]), k.block[d], kMaxBlock[d]);
     }
     add("threads of a block", k.threads(), static_cast<double>(target.max_threads_per_block));
-    add("virtual threads", k.vthreads, kMostVthreads);
+    add("virtual threads", k.vthreads, kMaxVthreads);
     add("bytes of shared memory", k.smem_bytes, static_cast<double>(target.smem_bytes_per_block));
     add("registers of a thread", k.registers, static_cast<double>(target.max_registers_per_thread));
     add("registers of a block", k.registers * (ceil(k.threads() / warp) * warp),

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kWarp = 32;
 /// Statement instances that the compiler writes out, so that what stands still stays in registers.
-constexpr double kWrittenOut = 1024;
+constexpr double kMaxUnrolledInstances = 1024;
 /// Widest access of a thread.
 constexpr double kAccessBytes = 16;
 /// Bytes of L1 that keep what a block reads again; the rest is shared memory or other blocks'.
@@ -69,7 +69,7 @@ class Counter {
         continue;
       }
       const Sym instances = instances_ * loop.extent;
-      written_out_[i] = both(is_open_, less_equal(instances, kWrittenOut));
+      written_out_[i] = logical_and(is_open_, less_equal(instances, kMaxUnrolledInstances));
       is_open_ = written_out_[i];
       instances_ = select(written_out_[i], instances, instances_);
       passes_ *= select(written_out_[i], 1, loop.extent);
@@ -103,7 +103,7 @@ class Counter {
       out = 1;
       for (std::size_t i = 0; i < depth_; ++i) {
         if (is_own(nest_.loops[i].kind)) {
-          out *= select(both(written_out_[i], a.moves[i]), nest_.loops[i].extent, 1);
+          out *= select(logical_and(written_out_[i], a.moves[i]), nest_.loops[i].extent, 1);
         }
       }
     }
@@ -139,10 +139,11 @@ class Counter {
       const NestLoop& loop = nest_.loops[i];
       if (!is_own(loop.kind)) continue;
       const bool is_vector = loop.kind == ir::LoopKind::kVectorized;
-      const Sym counts = both(is_vector ? Sym(1) : a.moves[i], less(1, loop.extent));
+      const Sym counts = logical_and(is_vector ? Sym(1) : a.moves[i], less(1, loop.extent));
       const Sym joins =
-          is_vector ? Sym(0) : both(written_out_[i], equal(table_.address_step(a, i), 1));
-      width = select(counts, select(joins, min(most, max(1, twos_part(loop.extent))), 1), width);
+          is_vector ? Sym(0) : logical_and(written_out_[i], equal(table_.address_step(a, i), 1));
+      width = select(counts, select(joins, min(most, max(1, power_of_two_factor(loop.extent))), 1),
+                     width);
     }
     return width;
   }
@@ -162,7 +163,7 @@ class Counter {
         vector_moves *= select(less(1, step), loop.extent, 1);
         continue;
       }
-      count *= select(both(written_out_[i], negate(a.moves[i])), 1, loop.extent);
+      count *= select(logical_and(written_out_[i], logical_not(a.moves[i])), 1, loop.extent);
     }
     count *= vector_moves;
     if (is_tensor()) {
@@ -176,12 +177,12 @@ class Counter {
         count / width * warps_ * nest_.active * ((a.is_read ? 1 : 0) + (a.is_write ? 1 : 0));
     out_.warp_instructions += requests * (1 + select(is_open_, 0, kAddressInstructions));
     if (scope == ir::Scope::kShared) {
-      out_.shared_rounds += requests * request.shared_rounds;
+      out_.shared_wavefronts += requests * request.shared_wavefronts;
       out_.latency_cycles += batches() * kSharedLatency;
       return;
     }
-    out_.shared_rounds += requests * max(1, request.pieces * kSectorBytes / 128);
-    out_.l2_bytes += through_l1(a, requests * request.pieces * kSectorBytes);
+    out_.shared_wavefronts += requests * max(1, request.sectors * kSectorBytes / 128);
+    out_.l2_bytes += through_l1(a, requests * request.sectors * kSectorBytes);
     // A store is waited for by nobody.
     if (a.is_read) out_.latency_cycles += batches() * kGlobalLatency;
   }
@@ -193,7 +194,7 @@ class Counter {
       bytes *= select(a.moves[i], nest_.loops[i].extent, 1);
     }
     const Sym all = bytes * count * warps_ * kWarp / tensor_lanes(*nest_.loops[depth_].loop);
-    out_.shared_rounds += all / 128;
+    out_.shared_wavefronts += all / 128;
     if (scope == ir::Scope::kGlobal) out_.l2_bytes += all;
   }
 
@@ -226,7 +227,7 @@ class Counter {
       for (std::size_t j = 0; j < i; ++j) {
         if (is_own(nest_.loops[j].kind)) runs *= nest_.loops[j].extent;
       }
-      const Sym stays = negate(either(written_out_[i], equal(loop.extent, 1)));
+      const Sym stays = logical_not(logical_or(written_out_[i], equal(loop.extent, 1)));
       out_.warp_instructions += select(stays, runs * kLoopInstructions * warps_, 0);
     }
     // Threads meet where their loops end: before the next nest of the block goes on.

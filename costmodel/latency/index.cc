@@ -13,8 +13,8 @@ using ir::Expr;
 using ir::ExprKind;
 
 /// Subscripts from data may be anywhere: this far apart, in elements.
-constexpr double kAnywhere = 1e6;
-constexpr double kAnyStep = 4096;
+constexpr double kUnknownSpan = 1e6;
+constexpr double kUnknownStep = 4096;
 
 Sym modulo(Sym a, Sym b) { return a - b * floor(a / b); }
 
@@ -51,7 +51,7 @@ void IndexReader::add(Form* sum, const Form& f, double sign) {
   }
   for (std::size_t i = 0; i < loops_.size(); ++i) {
     if (!f.step[i].is(0)) sum->step[i] = sum->step[i] + f.step[i] * sign;
-    sum->moves[i] = either(sum->moves[i], f.moves[i]);
+    sum->moves[i] = logical_or(sum->moves[i], f.moves[i]);
   }
 }
 
@@ -70,7 +70,7 @@ IndexReader::Form IndexReader::scaled(const Form& f, const Poly& factor) {
   return out;
 }
 
-void IndexReader::respan(Form* f, const std::vector<Poly>& steps) {
+void IndexReader::recompute_spans(Form* f, const std::vector<Poly>& steps) {
   Poly span = 0;
   for (std::size_t i = loops_.size(); i-- > 0;) {
     if (!f->moves[i].is(0)) {
@@ -88,16 +88,16 @@ IndexReader::Form IndexReader::quotient(const Form& f, Sym divisor) {
   for (std::size_t i = 0; i < loops_.size(); ++i) {
     if (f.moves[i].is(0)) continue;
     const Sym digits = max(1, abs(space_.symbol(space_.multiply(f.step[i], loops_[i].trips))));
-    out.moves[i] = both(f.moves[i], negate(equal(modulo(divisor, digits), 0)));
+    out.moves[i] = logical_and(f.moves[i], logical_not(equal(modulo(divisor, digits), 0)));
   }
-  respan(&out, f.step);
+  recompute_spans(&out, f.step);
   for (std::size_t d = 0; d < out.span.size(); ++d) {
     const Sym span = min(space_.symbol(out.span[d]), space_.symbol(f.span[d]));
     out.span[d] = space_.poly(floor(span / divisor));
   }
   for (std::size_t i = 0; i < loops_.size(); ++i) {
     if (f.moves[i].is(0)) continue;
-    out.moves[i] = both(out.moves[i], less(0, space_.symbol(out.span[i])));
+    out.moves[i] = logical_and(out.moves[i], less(0, space_.symbol(out.span[i])));
     const Sym step = space_.symbol(f.step[i]) / divisor;
     out.step[i] = space_.poly(select(out.moves[i], step, 0));
   }
@@ -110,10 +110,10 @@ IndexReader::Form IndexReader::remainder(const Form& f, Sym divisor) {
   for (std::size_t i = 0; i < loops_.size(); ++i) {
     if (f.moves[i].is(0)) continue;
     const Sym step = space_.symbol(f.step[i]);
-    out.moves[i] = both(f.moves[i], negate(equal(modulo(step, divisor), 0)));
+    out.moves[i] = logical_and(f.moves[i], logical_not(equal(modulo(step, divisor), 0)));
     out.step[i] = space_.poly(select(out.moves[i], step, 0));
   }
-  respan(&out, f.step);
+  recompute_spans(&out, f.step);
   for (std::size_t d = 0; d < out.span.size(); ++d) {
     const Sym span = min(space_.symbol(out.span[d]), space_.symbol(f.span[d]));
     out.span[d] = space_.poly(min(span, divisor - 1));
@@ -125,10 +125,10 @@ IndexReader::Form IndexReader::of_data(std::span<const Expr> indices) {
   Form sum = still();
   for (const Expr index : indices) add(&sum, form(index), 1);
   for (Poly& span : sum.span) {
-    span = space_.poly(select(less(0, space_.symbol(span)), kAnywhere, 0));
+    span = space_.poly(select(less(0, space_.symbol(span)), kUnknownSpan, 0));
   }
   for (std::size_t i = 0; i < loops_.size(); ++i) {
-    sum.step[i] = space_.poly(select(sum.moves[i], kAnyStep, 0));
+    sum.step[i] = space_.poly(select(sum.moves[i], kUnknownStep, 0));
   }
   return sum;
 }

@@ -78,7 +78,7 @@ class IndexReader {
   Form of_data(std::span<const ir::Expr> indices);
   void add(Form* sum, const Form& f, double sign);
   /// Spans of what moves alone.
-  void respan(Form* f, const std::vector<Poly>& steps);
+  void recompute_spans(Form* f, const std::vector<Poly>& steps);
   Poly magnitude(const Poly& p);
 
   ParamSpace& space_;

@@ -61,12 +61,12 @@ NestTable::NestTable(const ir::Program& program, ParamSpace& space)
     : program_(&program), space_(&space) {
   binding_.resize(static_cast<std::size_t>(program.next_ids().var));
   collect(program.root(), nullptr);
-  place_buffers();
-  shape_buffers();
-  stride_buffers();
+  find_alloc_depths();
+  compute_shapes();
+  compute_strides();
   find_registers();
   number_slices();
-  find_sums();
+  find_reductions();
 }
 
 void NestTable::collect(Stmt s, const ir::Block* block) {
@@ -135,7 +135,7 @@ void NestTable::add_nest(const ir::Block* block, Stmt body, bool is_init) {
     for (const ir::IterVar& iter : block->iters) {
       if (iter.kind == ir::IterKind::kSpatial) continue;
       const std::vector<Sym> moves = reader.moves(iter.binding);
-      for (std::size_t i = 0; i < once.size(); ++i) once[i] = either(once[i], moves[i]);
+      for (std::size_t i = 0; i < once.size(); ++i) once[i] = logical_or(once[i], moves[i]);
     }
     for (std::size_t i = 0; i < once.size(); ++i) {
       if (once[i].is(0)) continue;
@@ -161,7 +161,7 @@ void NestTable::read_subscripts(Nest* nest) const {
     for (const Expr index : access.indices) {
       access.facts.push_back(reader.read(index));
       for (std::size_t i = 0; i < access.moves.size(); ++i) {
-        access.moves[i] = either(access.moves[i], access.facts.back().moves[i]);
+        access.moves[i] = logical_or(access.moves[i], access.facts.back().moves[i]);
       }
     }
   }
@@ -171,7 +171,7 @@ void NestTable::read_subscripts(Nest* nest) const {
     for (const Expr variable : work.variables) {
       const std::vector<Sym> moves = reader.moves(variable);
       for (std::size_t i = 0; i < moves.size(); ++i) {
-        work.moves[i] = either(work.moves[i], moves[i]);
+        work.moves[i] = logical_or(work.moves[i], moves[i]);
       }
     }
   }
@@ -198,7 +198,7 @@ void NestTable::read_guard(Expr condition, IndexReader* reader, Nest* nest) cons
   const IndexFacts facts = reader->read(sides->lhs);
   const Sym reach = facts.reach[0];
   reader->limit(sides->lhs, room);
-  nest->is_guarded = either(nest->is_guarded, less(room, reach - 1));
+  nest->is_guarded = logical_or(nest->is_guarded, less(room, reach - 1));
   nest->active *= min(1, (room + 1) / reach);
   // The last of the vectors along the guarded axis is cut, unless the axis ends with a whole one.
   Sym vectors = 1, lanes = 1;
@@ -208,47 +208,48 @@ void NestTable::read_guard(Expr condition, IndexReader* reader, Nest* nest) cons
     (is_vector ? lanes : vectors) *= select(facts.moves[i], loop.extent, 1);
   }
   const Sym whole = floor((room + 1) / lanes) * lanes;
-  const Sym is_cut = both(less(1, lanes), both(less(whole, room + 1), less(room, reach - 1)));
+  const Sym is_cut =
+      logical_and(less(1, lanes), logical_and(less(whole, room + 1), less(room, reach - 1)));
   nest->masked = max(nest->masked, select(is_cut, 1 / vectors, 0));
 }
 
-void NestTable::place_buffers() {
+void NestTable::find_alloc_depths() {
   const std::size_t num_buffers = program_->buffers().size();
   std::vector<const Nest*> first(num_buffers, nullptr);
-  home_depth_.assign(num_buffers, 0);
+  alloc_depth_.assign(num_buffers, 0);
   for (const Nest& nest : nests_) {
     for (const NestAccess& access : nest.accesses) {
       const auto b = static_cast<std::size_t>(access.buffer.value);
       const int num_loops = static_cast<int>(nest.loops.size());
       if (first[b] == nullptr) {
         first[b] = &nest;
-        home_depth_[b] = num_loops;
+        alloc_depth_[b] = num_loops;
       }
       int common = 0;
-      const int limit = std::min(home_depth_[b], num_loops);
+      const int limit = std::min(alloc_depth_[b], num_loops);
       while (common < limit && first[b]->loops[static_cast<std::size_t>(common)].id ==
                                    nest.loops[static_cast<std::size_t>(common)].id) {
         ++common;
       }
-      home_depth_[b] = common;
+      alloc_depth_[b] = common;
     }
   }
-  common_depth_ = home_depth_;
+  access_depth_ = alloc_depth_;
 }
 
-void NestTable::shape_buffers() {
+void NestTable::compute_shapes() {
   shapes_.resize(program_->buffers().size());
-  full_.resize(shapes_.size());
+  declared_shapes_.resize(shapes_.size());
   for (std::size_t b = 0; b < shapes_.size(); ++b) {
     const ir::Buffer& buffer = program_->buffers()[b];
     for (const Expr extent : buffer.shape) {
-      full_[b].push_back(max(1, space_->value(extent).value_or(1)));
+      declared_shapes_[b].push_back(max(1, space_->value(extent).value_or(1)));
     }
     if (buffer.role == ir::BufferRole::kIntermediate) {
-      shapes_[b].assign(full_[b].size(), Sym(1));
+      shapes_[b].assign(declared_shapes_[b].size(), Sym(1));
     } else {
-      home_depth_[b] = 0;
-      shapes_[b] = full_[b];
+      alloc_depth_[b] = 0;
+      shapes_[b] = declared_shapes_[b];
     }
   }
   for (const Nest& nest : nests_) {
@@ -261,7 +262,7 @@ void NestTable::shape_buffers() {
       for (std::size_t i = 0; i < is_kept.size(); ++i) {
         const ir::LoopKind kind = nest.loops[i].kind;
         const bool is_thread = ir::is_thread_axis(kind) && !ir::is_block_axis(kind);
-        is_kept[i] = static_cast<int>(i) >= home_depth_[b] ||
+        is_kept[i] = static_cast<int>(i) >= alloc_depth_[b] ||
                      (buffer.scope == ir::Scope::kShared && is_thread);
       }
       const std::vector<Sym> used = box(nest, access, is_kept);
@@ -313,12 +314,15 @@ void NestTable::find_registers() {
       Sym in_sum = 0;
       for (std::size_t i = 0; i < nest.loops.size(); ++i) {
         const NestLoop& loop = nest.loops[i];
-        const Sym is_indexed = both(less(1, loop.extent), a.moves[i]);
+        const Sym is_indexed = logical_and(less(1, loop.extent), a.moves[i]);
         const bool is_named =
             loop.kind == ir::LoopKind::kUnrolled || loop.kind == ir::LoopKind::kVectorized;
-        const Sym counts = static_cast<int>(i) >= common_depth_[b] ? Sym(1) : in_sum;
-        if (!is_named) in_registers_[b] = both(in_registers_[b], negate(both(counts, is_indexed)));
-        if (is_sum) in_sum = either(in_sum, both(less(1, loop.extent), negate(a.moves[i])));
+        const Sym counts = static_cast<int>(i) >= access_depth_[b] ? Sym(1) : in_sum;
+        if (!is_named)
+          in_registers_[b] =
+              logical_and(in_registers_[b], logical_not(logical_and(counts, is_indexed)));
+        if (is_sum)
+          in_sum = logical_or(in_sum, logical_and(less(1, loop.extent), logical_not(a.moves[i])));
       }
     }
   }
@@ -332,14 +336,15 @@ bool NestTable::is_written_after(const Nest& nest, ir::BufferId buffer) const {
       });
 }
 
-void NestTable::find_sums() {
-  is_of_sums_.resize(program_->buffers().size());
+void NestTable::find_reductions() {
+  holds_reduction_.resize(program_->buffers().size());
   for (const Nest& nest : nests_) {
     const bool reads_sums = has_access(nest, [&](const NestAccess& a) {
-      return a.is_read && (a.is_write || is_of_sums(a.buffer));
+      return a.is_read && (a.is_write || holds_reduction(a.buffer));
     });
     for (const NestAccess& a : nest.accesses) {
-      if (a.is_write && reads_sums) is_of_sums_[static_cast<std::size_t>(a.buffer.value)] = true;
+      if (a.is_write && reads_sums)
+        holds_reduction_[static_cast<std::size_t>(a.buffer.value)] = true;
     }
   }
 }
@@ -357,7 +362,7 @@ std::vector<Sym> NestTable::box(const Nest& nest, const NestAccess& a,
       loops[i].trips = 1;
     }
   }
-  const std::vector<Sym>& full = full_[static_cast<std::size_t>(a.buffer.value)];
+  const std::vector<Sym>& full = declared_shapes_[static_cast<std::size_t>(a.buffer.value)];
   std::vector<Sym> out;
   if (is_suffix) {
     for (std::size_t d = 0; d < a.facts.size(); ++d) {
@@ -376,7 +381,7 @@ std::vector<Sym> NestTable::box(const Nest& nest, const NestAccess& a,
   return out;
 }
 
-void NestTable::stride_buffers() {
+void NestTable::compute_strides() {
   for (std::size_t b = 0; b < shapes_.size(); ++b) {
     std::vector<Sym> strides(shapes_[b].size());
     Sym elements = 1;

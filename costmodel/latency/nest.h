@@ -93,7 +93,7 @@ class NestTable {
   }
   /// Extents of a buffer as it is declared.
   const std::vector<Sym>& declared_shape(ir::BufferId buffer) const {
-    return full_[static_cast<std::size_t>(buffer.value)];
+    return declared_shapes_[static_cast<std::size_t>(buffer.value)];
   }
   /// Elements between neighbours along each dimension, alignment of rows included.
   const std::vector<Sym>& strides(ir::BufferId buffer) const {
@@ -101,8 +101,8 @@ class NestTable {
   }
   /// Loops around everything that touches an intermediate buffer: it is reused, not spread, along
   /// these.
-  int home_depth(ir::BufferId buffer) const {
-    return home_depth_[static_cast<std::size_t>(buffer.value)];
+  int alloc_depth(ir::BufferId buffer) const {
+    return alloc_depth_[static_cast<std::size_t>(buffer.value)];
   }
   /// Truth: wherever the written buffer is touched, unrolled code names its elements, so that the
   /// compiler keeps them in registers.
@@ -112,8 +112,8 @@ class NestTable {
   /// Whether a later nest writes the buffer; `nest` is one of nests(), no copy.
   bool is_written_after(const Nest& nest, ir::BufferId buffer) const;
   /// Whether it holds what a nest has summed up there, or what was made of such.
-  bool is_of_sums(ir::BufferId buffer) const {
-    return is_of_sums_[static_cast<std::size_t>(buffer.value)];
+  bool holds_reduction(ir::BufferId buffer) const {
+    return holds_reduction_[static_cast<std::size_t>(buffer.value)];
   }
 
  private:
@@ -128,12 +128,12 @@ class NestTable {
   void add_nest(const ir::Block* block, ir::Stmt body, bool is_init);
   void read_guard(ir::Expr condition, IndexReader* reader, Nest* nest) const;
   void read_alignment(const ir::Block& block);
-  void place_buffers();
-  void shape_buffers();
-  void stride_buffers();
+  void find_alloc_depths();
+  void compute_shapes();
+  void compute_strides();
   void find_registers();
   void number_slices();
-  void find_sums();
+  void find_reductions();
 
   const ir::Program* program_;
   ParamSpace* space_;
@@ -141,10 +141,10 @@ class NestTable {
   std::vector<NestLoop> stack_;
   std::vector<ir::Expr> binding_;  // by VarId: of iteration variables
   std::vector<RowAlignment> alignments_;
-  std::vector<std::vector<Sym>> full_, shapes_, strides_;
-  std::vector<int> home_depth_, common_depth_;  // common: the same, of parameters as well
+  std::vector<std::vector<Sym>> declared_shapes_, shapes_, strides_;
+  std::vector<int> alloc_depth_, access_depth_;  // common: the same, of parameters as well
   std::vector<Sym> in_registers_;
-  std::vector<bool> is_of_sums_;
+  std::vector<bool> holds_reduction_;
 };
 
 /// Loops around both, outermost first.

@@ -201,7 +201,7 @@ std::optional<Poly> ParamSpace::polynomial(Expr e) {
   if (const auto* p = e.as<ir::TileParam>()) return poly(param(p->id));
   if (const auto* n = e.as<ir::Not>()) {
     const std::optional<Sym> a = value(n->operand);
-    return a ? std::optional(poly(negate(*a))) : std::nullopt;
+    return a ? std::optional(poly(logical_not(*a))) : std::nullopt;
   }
   if (const auto* s = e.as<ir::Select>()) {
     const std::optional<Sym> c = value(s->condition), a = value(s->on_true), b = value(s->on_false);
@@ -231,11 +231,11 @@ std::optional<Poly> ParamSpace::of_binary(const ir::BinaryNode& e) {
     case ExprKind::kMin: return poly(min(l, r));
     case ExprKind::kMax: return poly(max(l, r));
     case ExprKind::kEq: return poly(equal(l, r));
-    case ExprKind::kNe: return poly(negate(equal(l, r)));
+    case ExprKind::kNe: return poly(logical_not(equal(l, r)));
     case ExprKind::kLt: return poly(less(l, r));
     case ExprKind::kLe: return poly(less_equal(l, r));
-    case ExprKind::kAnd: return poly(both(l, r));
-    case ExprKind::kOr: return poly(either(l, r));
+    case ExprKind::kAnd: return poly(logical_and(l, r));
+    case ExprKind::kOr: return poly(logical_or(l, r));
     default: return std::nullopt;
   }
 }

@@ -9,11 +9,11 @@ namespace prunerc::costmodel {
 SymbolProgram derive(const ir::Program& sketch, const ir::Target& target,
                      const DeriveOptions& options) {
   const auto start = std::chrono::steady_clock::now();
-  const LatencySymbols symbols = latency_symbols(sketch, target, Coefficients::kOpen);
+  const LatencySymbols symbols = latency_symbols(sketch, target, Coefficients::kSymbolic);
   SymbolProgram out;
   Sym is_feasible = symbols.is_feasible;
   if (options.max_code_size > 0) {
-    is_feasible = both(is_feasible, less_equal(symbols.code_size, options.max_code_size));
+    is_feasible = logical_and(is_feasible, less_equal(symbols.code_size, options.max_code_size));
   }
   std::vector<Sym> outputs = {symbols.total_ns, is_feasible};
   out.score = SymbolCode(outputs);

@@ -19,10 +19,10 @@ LatencySymbols latency_symbols(const ir::Program& program, const ir::Target& tar
     add_gpu_terms(table, target, model, &out);
   }
   for (const ir::Expr constraint : program.domain().constraints) {
-    out.is_feasible = both(out.is_feasible, space.value(constraint).value_or(1));
+    out.is_feasible = logical_and(out.is_feasible, space.value(constraint).value_or(1));
   }
   for (const LatencyLimit& limit : out.limits) {
-    out.is_feasible = both(out.is_feasible, less_equal(limit.have, limit.most));
+    out.is_feasible = logical_and(out.is_feasible, less_equal(limit.have, limit.most));
   }
   return out;
 }

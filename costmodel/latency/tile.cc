@@ -10,7 +10,7 @@ namespace {
 /// Largest step between lanes that is loaded as vectors (interleaved accesses of the back end).
 /// Measured on a Zen 4 core: a depthwise convolution of stride 2 takes a tenth of what gathers
 /// would.
-constexpr double kShuffledStep = 4;
+constexpr double kMaxShuffledStep = 4;
 
 // Places that the unrolled copies touch. Rows of a window that overlap are loaded once: 4 rows of
 // outputs read 6 rows of inputs in 3 x 4 instances.
@@ -20,7 +20,7 @@ Sym different_places(const Nest& nest, const NestAccess& a, const Tile& tile) {
     Sym values = 1, span = 1;
     for (std::size_t i = 0; i < nest.loops.size(); ++i) {
       if (nest.loops[i].kind != ir::LoopKind::kUnrolled) continue;
-      const Sym counts = both(tile.inside[i], index.moves[i]);
+      const Sym counts = logical_and(tile.inside[i], index.moves[i]);
       values *= select(counts, nest.loops[i].extent, 1);
       span += select(counts, (nest.loops[i].extent - 1) * max(1, abs(index.step[i])), 0);
     }
@@ -37,11 +37,11 @@ Sym crossings(const NestTable& table, const Nest& nest, const NestAccess& a, con
   const double line = line_bytes(target) / static_cast<double>(a.element_bytes);
   const double lost = std::min(1.0, 0.5 * static_cast<double>(target.load_ports));
   Sym aligned = 1;
-  // Loops outside the buffer's home find it in the same place.
-  for (auto i = static_cast<std::size_t>(table.home_depth(a.buffer)); i < nest.loops.size(); ++i) {
+  // Loops outside the buffer's allocation find it in the same place.
+  for (auto i = static_cast<std::size_t>(table.alloc_depth(a.buffer)); i < nest.loops.size(); ++i) {
     if (static_cast<int>(i) == tile.vector_loop) continue;
     const Sym step = abs(table.address_step(a, i));
-    const Sym shifts = both(less(0, step), less(twos_part(step), tile.lanes));
+    const Sym shifts = logical_and(less(0, step), less(power_of_two_factor(step), tile.lanes));
     aligned *= select(shifts, 1 / max(1, min(line, nest.loops[i].extent)), 1);
   }
   return lost * (1 - aligned) * (tile.lanes - 1) / line;
@@ -51,14 +51,14 @@ Sym crossings(const NestTable& table, const Nest& nest, const NestAccess& a, con
 void spread_over_lanes(const NestTable& table, const Nest& nest, const NestAccess& a,
                        const Tile& tile, const ir::Target& target, AccessCost* cost) {
   const Sym step = abs(table.address_step(a, static_cast<std::size_t>(tile.vector_loop)));
-  cost->moves_with_lanes = both(negate(equal(step, 0)), less(1, tile.lanes));
+  cost->moves_with_lanes = logical_and(logical_not(equal(step, 0)), less(1, tile.lanes));
   cost->copies *= select(cost->moves_with_lanes, tile.vectors, 1);
   cost->instances *= select(cost->moves_with_lanes, tile.vectors, 1);
   // A gather or scatter moves lane by lane; small steps are whole vectors and shuffles.
-  const Sym gathers = both(cost->moves_with_lanes, negate(equal(step, 1)));
-  const Sym apart = select(less_equal(step, kShuffledStep), 1.25 * step, tile.lanes * 1.5);
+  const Sym gathers = logical_and(cost->moves_with_lanes, logical_not(equal(step, 1)));
+  const Sym apart = select(less_equal(step, kMaxShuffledStep), 1.25 * step, tile.lanes * 1.5);
   cost->uops = select(gathers, apart, 1);
-  const Sym is_vector = both(cost->moves_with_lanes, less_equal(step, kShuffledStep));
+  const Sym is_vector = logical_and(cost->moves_with_lanes, less_equal(step, kMaxShuffledStep));
   cost->uops *= select(is_vector, 1 + crossings(table, nest, a, tile, target), 1);
   if (a.is_masked) cost->uops += less(1, tile.lanes);
 }
@@ -83,8 +83,8 @@ Tile find_tile(const Nest& nest, const ir::Target& target) {
       continue;
     }
     const Sym unrolled = loop.kind == ir::LoopKind::kUnrolled ? Sym(1) : equal(loop.extent, 1);
-    tile.inside[i] = both(tile.is_all, unrolled);
-    tile.is_serial[i] = both(tile.is_all, negate(unrolled));
+    tile.inside[i] = logical_and(tile.is_all, unrolled);
+    tile.is_serial[i] = logical_and(tile.is_all, logical_not(unrolled));
     tile.is_all = tile.inside[i];
   }
   return tile;
@@ -95,9 +95,9 @@ AccessCost cost_of(const NestTable& table, const Nest& nest, const NestAccess& a
   AccessCost cost;
   cost.in_loop = tile.is_all;
   for (std::size_t i = 0; i < nest.loops.size(); ++i) {
-    cost.in_loop = either(cost.in_loop, both(tile.is_serial[i], a.moves[i]));
+    cost.in_loop = logical_or(cost.in_loop, logical_and(tile.is_serial[i], a.moves[i]));
     if (nest.loops[i].kind != ir::LoopKind::kUnrolled) continue;
-    cost.copies *= select(both(tile.inside[i], a.moves[i]), nest.loops[i].extent, 1);
+    cost.copies *= select(logical_and(tile.inside[i], a.moves[i]), nest.loops[i].extent, 1);
   }
   cost.instances = cost.copies;
   cost.copies = min(cost.copies, different_places(nest, a, tile));
@@ -105,21 +105,21 @@ AccessCost cost_of(const NestTable& table, const Nest& nest, const NestAccess& a
   // Counted as this nest moves it: where another reads lane by lane what was written as vectors, it
   // pays a load for each, about what taking a lane out of a register costs.
   const Sym is_register =
-      both(table.in_registers(a.buffer), less_equal(cost.copies, vector_registers(target)));
+      logical_and(table.in_registers(a.buffer), less_equal(cost.copies, vector_registers(target)));
   const bool is_left = table.program().buffer(a.buffer).role != ir::BufferRole::kIntermediate &&
                        !table.is_written_after(nest, a.buffer);
-  cost.reads = a.is_read ? negate(is_register) : Sym(0);
-  cost.writes = !a.is_write ? Sym(0) : is_left ? Sym(1) : negate(is_register);
+  cost.reads = a.is_read ? logical_not(is_register) : Sym(0);
+  cost.writes = !a.is_write ? Sym(0) : is_left ? Sym(1) : logical_not(is_register);
   return cost;
 }
 
-Sym runs_of(const Nest& nest, const Tile& tile, const std::vector<Sym>& moves) {
+Sym hoisted_runs(const Nest& nest, const Tile& tile, const std::vector<Sym>& moves) {
   Sym runs = 1, moved = 0;
   for (std::size_t i = nest.loops.size(); i-- > 0;) {
     if (static_cast<int>(i) == tile.vector_loop) continue;
-    const Sym is_loop = both(negate(tile.inside[i]), less(1, nest.loops[i].extent));
-    moved = either(moved, both(is_loop, moves[i]));
-    runs *= select(both(moved, is_loop), nest.loops[i].extent, 1);
+    const Sym is_loop = logical_and(logical_not(tile.inside[i]), less(1, nest.loops[i].extent));
+    moved = logical_or(moved, logical_and(is_loop, moves[i]));
+    runs *= select(logical_and(moved, is_loop), nest.loops[i].extent, 1);
   }
   return runs;
 }

@@ -41,7 +41,7 @@ AccessCost cost_of(const NestTable& table, const Nest& nest, const NestAccess& a
                    const ir::Target& target);
 
 /// Times that something is done which loops below do not change: it moves out of these.
-Sym runs_of(const Nest& nest, const Tile& tile, const std::vector<Sym>& moves);
+Sym hoisted_runs(const Nest& nest, const Tile& tile, const std::vector<Sym>& moves);
 
 }  // namespace prunerc::costmodel
 

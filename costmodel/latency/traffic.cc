@@ -31,8 +31,8 @@ struct Footprint {
 Footprint footprint(const NestTable& table, const NestAccess& a, int depth, double line) {
   const std::vector<Sym>& shape = table.shape(a.buffer);
   const std::vector<Sym>& strides = table.strides(a.buffer);
-  // Loops outside the buffer's home reuse the same memory.
-  const auto from = static_cast<std::size_t>(std::max(depth, table.home_depth(a.buffer)));
+  // Loops outside the buffer's allocation reuse the same memory.
+  const auto from = static_cast<std::size_t>(std::max(depth, table.alloc_depth(a.buffer)));
   const auto element = static_cast<double>(a.element_bytes);
   Sym run_bytes = element;  // contiguous along the innermost dimensions
   Footprint out{0, 1, 1, 0};
@@ -42,14 +42,14 @@ Footprint footprint(const NestTable& table, const NestAccess& a, int depth, doub
     const Sym stride = strides[d] * element;
     const Sym touched = min(extent, a.facts[d].distinct[from]);
     const Sym reach = min(extent, a.facts[d].reach[from]);
-    const Sym moves = both(negate(is_run), less(1, touched));
+    const Sym moves = logical_and(logical_not(is_run), less(1, touched));
     // Several steps share a line.
-    const Sym is_dense = both(moves, both(equal(out.rows, 1), less(stride, line)));
-    const Sym is_row = both(moves, negate(is_dense));
+    const Sym is_dense = logical_and(moves, logical_and(equal(out.rows, 1), less(stride, line)));
+    const Sym is_row = logical_and(moves, logical_not(is_dense));
     run_bytes = select(is_run, reach * stride, select(is_dense, touched * stride, run_bytes));
-    out.row_stride = select(both(is_row, equal(out.row_stride, 0)), stride, out.row_stride);
+    out.row_stride = select(logical_and(is_row, equal(out.row_stride, 0)), stride, out.row_stride);
     out.rows *= select(is_row, touched, 1);
-    is_run = both(is_run, less_equal(extent, touched));
+    is_run = logical_and(is_run, less_equal(extent, touched));
   }
   out.lines_per_row = max(1, ceil(run_bytes / line));
   out.bytes = out.rows * out.lines_per_row * line;
@@ -62,17 +62,19 @@ Sym occupied(const Footprint& f, const Cache& cache, double line) {
   const Sym lines = f.row_stride / line;
   const Sym step = lines - floor(lines / cache.num_sets) * cache.num_sets;
   const Sym is_whole = equal(step, floor(step));
-  const Sym starts = select(equal(step, 0), 1,
-                            cache.num_sets / min(cache.num_sets, max(1, twos_part(floor(step)))));
+  const Sym starts =
+      select(equal(step, 0), 1,
+             cache.num_sets / min(cache.num_sets, max(1, power_of_two_factor(floor(step)))));
   const Sym used = min(cache.num_sets, starts * f.lines_per_row);
-  const Sym competes = both(both(is_whole, less(0, f.row_stride)), less(starts, f.rows));
+  const Sym competes =
+      logical_and(logical_and(is_whole, less(0, f.row_stride)), less(starts, f.rows));
   return select(competes, f.bytes * (cache.num_sets / used), f.bytes);
 }
 
 /// Rows that prefetchers follow at a time: with as many, half of them are forgotten between two
 /// visits. Measured on a Zen 4 core: columns of 1024 reduced over tiles of r rows a page apart
 /// take 35 us for r = 4, 50 for 14, 72 for 26, 100 for 45 and 130 for 150.
-constexpr double kFollowedRows = 30;
+constexpr double kPrefetcherStreams = 30;
 
 /// Neighbouring lines that an access takes before it jumps, and the share of the jumps that no
 /// prefetcher foresees.
@@ -89,17 +91,17 @@ Visits visits_of(const Nest& nest, const std::vector<Footprint>& by_depth) {
     const NestLoop& loop = nest.loops[d];
     const bool is_unrolled =
         loop.kind == ir::LoopKind::kUnrolled || loop.kind == ir::LoopKind::kVectorized;
-    if (!is_unrolled) is_tile = both(is_tile, equal(loop.extent, 1));
+    if (!is_unrolled) is_tile = logical_and(is_tile, equal(loop.extent, 1));
     const Footprint& f = by_depth[d];
     const Sym has_rows = less(1, f.rows);
     // Where rows grow it has been at all of them and comes back to go on with each.
-    const Sym comes_back = both(has_rows, less(out.lines, f.lines_per_row));
-    is_open = either(is_tile, both(is_open, negate(comes_back)));
-    out.lines =
-        select(either(is_tile, both(is_open, negate(has_rows))), f.lines_per_row, out.lines);
-    rows = select(either(is_tile, both(is_open, has_rows)), f.rows, rows);
+    const Sym comes_back = logical_and(has_rows, less(out.lines, f.lines_per_row));
+    is_open = logical_or(is_tile, logical_and(is_open, logical_not(comes_back)));
+    out.lines = select(logical_or(is_tile, logical_and(is_open, logical_not(has_rows))),
+                       f.lines_per_row, out.lines);
+    rows = select(logical_or(is_tile, logical_and(is_open, has_rows)), f.rows, rows);
   }
-  out.share = rows * rows / (rows * rows + kFollowedRows * kFollowedRows);
+  out.share = rows * rows / (rows * rows + kPrefetcherStreams * kPrefetcherStreams);
   return out;
 }
 
@@ -189,10 +191,10 @@ class Estimator {
   Sym fetched(std::size_t nest_idx, std::size_t access, std::size_t depth) const {
     const Nest& nest = table_.nests()[nest_idx];
     const NestAccess& a = nest.accesses[access];
-    const auto home = static_cast<std::size_t>(table_.home_depth(a.buffer));
-    const std::size_t outside = depth > home ? depth - 1 : depth;
+    const auto alloc_depth = static_cast<std::size_t>(table_.alloc_depth(a.buffer));
+    const std::size_t outside = depth > alloc_depth ? depth - 1 : depth;
     Sym bytes = footprints_[nest_idx][access][outside].bytes;
-    for (std::size_t i = home; i < outside; ++i) bytes *= nest.loops[i].extent;
+    for (std::size_t i = alloc_depth; i < outside; ++i) bytes *= nest.loops[i].extent;
     return bytes;
   }
 

@@ -56,10 +56,11 @@ Sym rounds(const NestTable& table, const NestAccess& a, const std::vector<WarpLo
     const Sym word_step = floor(step / kBankBytes);
     const Sym others =
         select(less(step, kBankBytes), max(1, loop.extent * step / kBankBytes), loop.extent);
-    const Sym moves = negate(equal(step, 0));
+    const Sym moves = logical_not(equal(step, 0));
     const Sym places =
         kBanks /
-        min(kBanks, max(1, twos_part(min(1e9, select(less(step, kBankBytes), 1, word_step)))));
+        min(kBanks,
+            max(1, power_of_two_factor(min(1e9, select(less(step, kBankBytes), 1, word_step)))));
     // `places` start banks; each holds what the loops inside reach, unless they overlap.
     const Sym reached = min(kBanks, banks * min(others, places));
     banks = select(moves, reached, banks);
@@ -86,7 +87,7 @@ WarpRequest warp_request(const NestTable& table, const Nest& nest, const NestAcc
   for (const WarpLoop& loop : loops) {
     const Sym step = abs(table.address_step(a, loop.depth)) * bytes;
     const Sym stands = equal(step, 0);
-    const Sym joins = either(less_equal(step, run), less(step, granule));
+    const Sym joins = logical_or(less_equal(step, run), less(step, granule));
     run += select(joins, (loop.extent - 1) * step, 0);
     count *= select(joins, 1, loop.extent);
     out.useful_bytes *= select(stands, 1, loop.extent);
@@ -96,8 +97,8 @@ WarpRequest warp_request(const NestTable& table, const Nest& nest, const NestAcc
       out.lanes *= loop.extent;
     }
   }
-  out.pieces = count * ceil(run / granule);
-  out.shared_rounds = rounds(table, a, loops, width);
+  out.sectors = count * ceil(run / granule);
+  out.shared_wavefronts = rounds(table, a, loops, width);
   return out;
 }
 

@@ -12,9 +12,9 @@ struct WarpRequest {
   Sym lanes = 1;         // threads that take part
   Sym lane_bytes = 0;    // of one thread
   Sym useful_bytes = 0;  // different bytes
-  Sym pieces = 0;        // of `granule` bytes that hold them
+  Sym sectors = 0;       // of `granule` bytes that hold them
   /// Rounds that shared memory needs: 1 without conflicts, 128 bytes each.
-  Sym shared_rounds = 1;
+  Sym shared_wavefronts = 1;
 };
 
 /// granule: bytes that memory moves at once. In closed form from the steps of the loops: strides

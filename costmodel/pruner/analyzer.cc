@@ -104,7 +104,7 @@ SymbolCode derive_pruner(const ir::Program& sketch, const PrunerDevice& device,
   const std::vector<StatementSymbols> symbols = pruner_symbols(table, device.transaction_bytes);
   Sym is_feasible = 1;
   for (const ir::Expr constraint : sketch.domain().constraints) {
-    is_feasible = both(is_feasible, space.value(constraint).value_or(1));
+    is_feasible = logical_and(is_feasible, space.value(constraint).value_or(1));
   }
   const Sym outputs[] = {pruner_latency(symbols, device, options).ms, is_feasible};
   return SymbolCode(outputs);

@@ -72,7 +72,7 @@ class Reader {
     for (std::size_t i = 0; i < nest_.loops.size(); ++i) {
       if (is_outside(nest_.loops[i].kind)) continue;
       for (const NestAccess& access : nest_.accesses) {
-        if (access.buffer == id) out[i] = either(out[i], access.moves[i]);
+        if (access.buffer == id) out[i] = logical_or(out[i], access.moves[i]);
       }
     }
     return out;
@@ -82,7 +82,7 @@ class Reader {
     const std::vector<Sym> loops = loops_of(id);
     Sym out = 1;
     for (std::size_t i = 0; i < loops.size(); ++i) {
-      const Sym counts = within == nullptr ? loops[i] : both(loops[i], (*within)[i]);
+      const Sym counts = within == nullptr ? loops[i] : logical_and(loops[i], (*within)[i]);
       out *= select(counts, nest_.loops[i].extent, 1);
     }
     return out;
@@ -127,7 +127,7 @@ class Reader {
       if (buffer(access.buffer).scope != ir::Scope::kGlobal) continue;
       const WarpRequest request = warp_request(table_, nest_, access, transaction_bytes);
       s.useful_bytes += request.useful_bytes;
-      s.transferred_bytes += request.pieces * transaction_bytes;
+      s.transferred_bytes += request.sectors * transaction_bytes;
     }
   }
 

@@ -55,7 +55,7 @@ constexpr uint64_t kTwo52Bits = 0x4330000000000000;
 constexpr uint64_t kMantissa = 0x000fffffffffffff;
 
 /// Largest power of two that divides x, for integers 0 <= x < 2^52; 0 for 0.
-inline double twos_part(double x) {
+inline double power_of_two_factor(double x) {
   const uint64_t n = std::bit_cast<uint64_t>(x + kTwo52) & kMantissa;
   return std::bit_cast<double>((n & (0 - n)) | kTwo52Bits) - kTwo52;
 }
@@ -134,7 +134,7 @@ inline double apply(double a, double b) {
   if constexpr (kOp == SymOp::kSqrt) return std::sqrt(a);
   if constexpr (kOp == SymOp::kLog2) return log2(a);
   if constexpr (kOp == SymOp::kExp2) return exp2(a);
-  if constexpr (kOp == SymOp::kTwosPart) return twos_part(a);
+  if constexpr (kOp == SymOp::kTwosPart) return power_of_two_factor(a);
 }
 
 }  // namespace symbol

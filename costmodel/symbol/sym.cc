@@ -292,13 +292,13 @@ Sym sqrt(Sym a) { return make(SymOp::kSqrt, a); }
 Sym log2(Sym a) { return make(SymOp::kLog2, a); }
 Sym exp2(Sym a) { return make(SymOp::kExp2, a); }
 Sym pow(Sym a, Sym exponent) { return make(SymOp::kPow, a, exponent); }
-Sym twos_part(Sym a) { return make(SymOp::kTwosPart, a); }
+Sym power_of_two_factor(Sym a) { return make(SymOp::kTwosPart, a); }
 Sym less(Sym a, Sym b) { return make(SymOp::kLess, a, b); }
 Sym less_equal(Sym a, Sym b) { return make(SymOp::kLessEqual, a, b); }
 Sym equal(Sym a, Sym b) { return make(SymOp::kEqual, a, b); }
-Sym both(Sym a, Sym b) { return make(SymOp::kAnd, a, b); }
-Sym either(Sym a, Sym b) { return make(SymOp::kOr, a, b); }
-Sym negate(Sym a) { return make(SymOp::kNot, a); }
+Sym logical_and(Sym a, Sym b) { return make(SymOp::kAnd, a, b); }
+Sym logical_or(Sym a, Sym b) { return make(SymOp::kOr, a, b); }
+Sym logical_not(Sym a) { return make(SymOp::kNot, a); }
 
 Sym select(Sym condition, Sym on_true, Sym on_false) {
   if (condition.is_constant()) return condition.value() != 0 ? on_true : on_false;

@@ -112,15 +112,15 @@ Sym exp2(Sym a);
 /// For positive a.
 Sym pow(Sym a, Sym exponent);
 /// Largest power of two that divides a nonnegative integer.
-Sym twos_part(Sym a);
+Sym power_of_two_factor(Sym a);
 
 // Truth values: 1 or 0.
 Sym less(Sym a, Sym b);
 Sym less_equal(Sym a, Sym b);
 Sym equal(Sym a, Sym b);
-Sym both(Sym a, Sym b);
-Sym either(Sym a, Sym b);
-Sym negate(Sym a);
+Sym logical_and(Sym a, Sym b);
+Sym logical_or(Sym a, Sym b);
+Sym logical_not(Sym a);
 Sym select(Sym condition, Sym on_true, Sym on_false);
 
 /// One value per symbol, by walking each node once. For tests, explanations and single candidates;

@@ -78,7 +78,7 @@ class Reduction {
     num_elements_ = 0;
     fits_ = true;
     offset_ = rng_.between(0, 1 << 20);
-    turn_ = rng_.chance(0.5) ? 1 : -1;
+    direction_ = rng_.chance(0.5) ? 1 : -1;
   }
   int fresh_element() {
     const int element = num_elements_++;
@@ -152,7 +152,7 @@ class Reduction {
     for (const IterVar& iter : block_.iters) {
       if (var.is(Expr(iter.var))) extent = constant_value(iter.extent).value_or(extent);
     }
-    const int64_t at = (offset_ + turn_ * static_cast<int64_t>(owner)) % extent;
+    const int64_t at = (offset_ + direction_ * static_cast<int64_t>(owner)) % extent;
     return {0, at < 0 ? at + extent : at};
   }
 
@@ -186,7 +186,7 @@ class Reduction {
   std::unordered_map<uint64_t, Sample> leaves_;
   std::vector<double> recent_;
   int num_elements_ = 0;
-  int64_t offset_ = 0, turn_ = 1;
+  int64_t offset_ = 0, direction_ = 1;
 };
 
 DType dtype_of(const Tuple& tuple, std::size_t t) { return tuple.start[t].store->value.dtype(); }

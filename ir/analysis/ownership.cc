@@ -18,20 +18,21 @@ class Question {
 
   /// No: certainly not, at no point of the program.
   Proof strays(const RegisterUse& write, const RegisterUse& read) {
-    home_ = registers_.homes.at(write.buffer).size();
+    alloc_depth_ = registers_.alloc_points.at(write.buffer).size();
     chain_.clear();
     const std::size_t from = kernel_of(write.path);
     const std::size_t to = kernel_of(read.path);
     const bool in_kernel = from < write.path.size();
     if (!in_kernel && to == read.path.size()) return Proof::kNo;
-    if (home_ <= from) {
+    if (alloc_depth_ <= from) {
       if (!in_kernel || to == read.path.size() || write.path[from] != read.path[to]) {
         return meet(write, read);
       }
       // Each run of loops around the kernel starts it anew.
-      for (std::size_t i = home_; i < from; ++i) chain_.emplace_back(write.path[i], write.path[i]);
+      for (std::size_t i = alloc_depth_; i < from; ++i)
+        chain_.emplace_back(write.path[i], write.path[i]);
     }
-    for (std::size_t i = home_; i < write.path.size(); ++i) {
+    for (std::size_t i = alloc_depth_; i < write.path.size(); ++i) {
       const Loop& loop = *write.path[i];
       if (!has_owner(loop) || write.combined[i]) continue;
       const Loop* same = axis_in(read, loop.loop_kind);
@@ -43,7 +44,7 @@ class Question {
 
  private:
   const Loop* axis_in(const RegisterUse& use, LoopKind kind) const {
-    for (std::size_t i = home_; i < use.path.size(); ++i) {
+    for (std::size_t i = alloc_depth_; i < use.path.size(); ++i) {
       if (use.path[i]->loop_kind == kind) return use.path[i];
     }
     return nullptr;
@@ -51,14 +52,15 @@ class Question {
 
   VarRanges outside(const RegisterUse& use) const {
     VarRanges ranges(program_.domain());
-    for (std::size_t i = 0; i < home_; ++i) ranges.bind(use.path[i]->var, use.path[i]->extent);
+    for (std::size_t i = 0; i < alloc_depth_; ++i)
+      ranges.bind(use.path[i]->var, use.path[i]->extent);
     return ranges;
   }
 
   template <typename IsChained>
   Touch touch(const RegisterUse& use, const IsChained& is_chained) {
     Touch out;
-    for (std::size_t i = home_; i < use.path.size(); ++i) {
+    for (std::size_t i = alloc_depth_; i < use.path.size(); ++i) {
       if (!is_chained(use.path[i])) out.inner.push_back({use.path[i]->var, use.path[i]->extent});
     }
     out.conditions = use.conditions;
@@ -113,7 +115,7 @@ class Question {
   IrBuilder& b_;
   const Program& program_;
   const Registers& registers_;
-  std::size_t home_ = 0;
+  std::size_t alloc_depth_ = 0;
   std::vector<std::pair<const Loop*, const Loop*>> chain_;  // of the write, of the read
 };
 
@@ -124,13 +126,13 @@ OwnershipCheck check_ownership(const Program& program, const ProveOptions& optio
   const Registers registers = find_registers(b, program);
   Question question(b, program, registers);
   // Buffers of which that was not shown.
-  RegisterHomes doubtful;
+  RegisterAllocPoints doubtful;
   for (const RegisterUse& write : registers.uses) {
     for (const RegisterUse& read : registers.uses) {
       if (!write.writes || read.writes || write.buffer != read.buffer) continue;
       if (doubtful.count(write.buffer) > 0) continue;
       if (question.strays(write, read) == Proof::kNo) continue;
-      doubtful.emplace(write.buffer, registers.homes.at(write.buffer));
+      doubtful.emplace(write.buffer, registers.alloc_points.at(write.buffer));
     }
   }
   if (doubtful.empty()) return {};

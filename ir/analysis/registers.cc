@@ -19,10 +19,10 @@ class Finder {
     stmt(program_.root());
     Registers out;
     for (RegisterUse& use : uses_) {
-      if (is_shared(use)) out.homes.emplace(use.buffer, homes_.at(use.buffer));
+      if (is_shared(use)) out.alloc_points.emplace(use.buffer, alloc_points_.at(use.buffer));
     }
     for (RegisterUse& use : uses_) {
-      if (out.homes.count(use.buffer) > 0) out.uses.push_back(std::move(use));
+      if (out.alloc_points.count(use.buffer) > 0) out.uses.push_back(std::move(use));
     }
     return out;
   }
@@ -30,8 +30,8 @@ class Finder {
  private:
   // Several threads, or kernels, may have the buffer.
   bool is_shared(const RegisterUse& use) {
-    if (allocated_.count(use.buffer) > 0) homes_.at(use.buffer).clear();
-    const std::size_t own = homes_.at(use.buffer).size();
+    if (allocated_.count(use.buffer) > 0) alloc_points_.at(use.buffer).clear();
+    const std::size_t own = alloc_points_.at(use.buffer).size();
     for (std::size_t i = own; i < use.path.size(); ++i) {
       if (is_thread_axis(use.path[i]->loop_kind)) return true;
     }
@@ -116,17 +116,17 @@ class Finder {
       use.combined.push_back(writes && block_ != nullptr && is_lane_axis(loop->loop_kind) &&
                              reduces_over(*block_, *loop));
     }
-    join_home(use);
+    join_alloc_point(use);
     uses_.push_back(std::move(use));
   }
 
-  void join_home(const RegisterUse& use) {
+  void join_alloc_point(const RegisterUse& use) {
     const std::vector<const Loop*> here(use.path.begin(),
                                         use.path.begin() + static_cast<std::ptrdiff_t>(use.depth));
-    const auto [at, is_new] = homes_.emplace(use.buffer, here);
-    std::vector<const Loop*>& home = at->second;
-    const auto end = std::mismatch(home.begin(), home.end(), here.begin(), here.end()).first;
-    home.erase(end, home.end());
+    const auto [at, is_new] = alloc_points_.emplace(use.buffer, here);
+    std::vector<const Loop*>& loops = at->second;
+    const auto end = std::mismatch(loops.begin(), loops.end(), here.begin(), here.end()).first;
+    loops.erase(end, loops.end());
   }
 
   IrBuilder& b_;
@@ -137,7 +137,7 @@ class Finder {
   const Block* block_ = nullptr;
   std::size_t carried_ = 0;  // loops outside of the first one that the block around reduces over
   std::vector<RegisterUse> uses_;
-  RegisterHomes homes_;
+  RegisterAllocPoints alloc_points_;
   std::unordered_set<BufferId> allocated_;
 };
 

@@ -26,11 +26,11 @@ struct RegisterUse {
 };
 
 /// Loops around all uses of a buffer, in each iteration of which it starts without a value.
-using RegisterHomes = std::unordered_map<BufferId, std::vector<const Loop*>>;
+using RegisterAllocPoints = std::unordered_map<BufferId, std::vector<const Loop*>>;
 
 struct Registers {
-  std::vector<RegisterUse> uses;  // in program order
-  RegisterHomes homes;            // of the buffers that are used in kernels beyond their homes
+  std::vector<RegisterUse> uses;     // in program order
+  RegisterAllocPoints alloc_points;  // of the buffers that are used in kernels beyond these
 };
 Registers find_registers(IrBuilder& b, const Program& program);
 
@@ -47,8 +47,8 @@ inline bool has_owner(const Loop& loop) {
   return (is_block_axis(loop.loop_kind) || is_lane_axis(loop.loop_kind)) && !is_unit(loop);
 }
 
-/// Replays all accesses of the buffers in `homes`.
-OwnershipCheck replay_registers(const Program& program, const RegisterHomes& homes,
+/// Replays all accesses of the buffers in `alloc_points`.
+OwnershipCheck replay_registers(const Program& program, const RegisterAllocPoints& alloc_points,
                                 int64_t max_points);
 
 }  // namespace prunerc::ir

@@ -50,8 +50,8 @@ std::string name(const Holder& holder) {
 
 class Replay {
  public:
-  Replay(const Program& program, const RegisterHomes& homes, int64_t max_points)
-      : program_(program), homes_(homes), left_(max_points) {}
+  Replay(const Program& program, const RegisterAllocPoints& alloc_points, int64_t max_points)
+      : program_(program), alloc_points_(alloc_points), left_(max_points) {}
 
   OwnershipCheck run() {
     stmt(program_.root());
@@ -66,7 +66,7 @@ class Replay {
   // Nothing is known of what the program does to registers.
   void give_up(const char* why) {
     const auto first = std::min_element(
-        homes_.begin(), homes_.end(),
+        alloc_points_.begin(), alloc_points_.end(),
         [](const auto& a, const auto& b) { return a.first.value < b.first.value; });
     end(Proof::kUnknown, first->first, std::string("this is not excluded, as ") + why);
   }
@@ -84,7 +84,7 @@ class Replay {
         s,
         [&](Stmt x) {
           const Store* store = x.as<Store>();
-          found = found || (store != nullptr && homes_.count(store->buffer) > 0);
+          found = found || (store != nullptr && alloc_points_.count(store->buffer) > 0);
           return !found;
         },
         [&](Expr e) { found = found || matters(e); });
@@ -96,7 +96,7 @@ class Replay {
     bool found = false;
     walk(e, [&](Expr x) {
       const Load* load = x.as<Load>();
-      found = found || (load != nullptr && homes_.count(load->buffer) > 0);
+      found = found || (load != nullptr && alloc_points_.count(load->buffer) > 0);
       return !found;
     });
     return matters_[e.node()] = found;
@@ -124,8 +124,8 @@ class Replay {
     const Holder around = me_;
     if (is_thread_axis(n.loop_kind) && me_.kernel == 0) me_.kernel = ++num_kernels_;
     std::vector<BufferId> fresh;
-    for (const auto& [buffer, home] : homes_) {
-      if (!home.empty() && home.back() == &n) fresh.push_back(buffer);
+    for (const auto& [buffer, loops] : alloc_points_) {
+      if (!loops.empty() && loops.back() == &n) fresh.push_back(buffer);
     }
     loops_.push_back(&n);
     at_.vars.emplace_back(n.var->id, 0);
@@ -191,7 +191,7 @@ class Replay {
     }
     for_each_child(e, [&](Expr child) { reads(child); });
     const Load* load = e.as<Load>();
-    if (load != nullptr && homes_.count(load->buffer) > 0) read(*load);
+    if (load != nullptr && alloc_points_.count(load->buffer) > 0) read(*load);
   }
 
   void read(const Load& load) {
@@ -229,7 +229,7 @@ class Replay {
   void store(const Store& n) {
     for (Expr index : n.indices) reads(index);
     reads(n.value);
-    if (!step() || homes_.count(n.buffer) == 0) return;
+    if (!step() || alloc_points_.count(n.buffer) == 0) return;
     const std::optional<int64_t> at = position(n.buffer, n.indices);
     if (!at) return give_up("a subscript depends on data");
     Holder owner = me_;
@@ -242,15 +242,14 @@ class Replay {
     const BlockId id = block_ != nullptr ? block_->id : BlockId();
     const auto [at, is_new] = combined_.try_emplace(id);
     for (std::size_t i = 0; is_new && block_ != nullptr && i < loops_.size(); ++i) {
-      const bool combines =
-          is_lane_axis(loops_[i]->loop_kind) && reduces_over(*block_, *loops_[i]);
+      const bool combines = is_lane_axis(loops_[i]->loop_kind) && reduces_over(*block_, *loops_[i]);
       if (combines) at->second.push_back(loops_[i]);
     }
     return at->second;
   }
 
   const Program& program_;
-  const RegisterHomes& homes_;
+  const RegisterAllocPoints& alloc_points_;
   int64_t left_;  // iterations and stores that may still be looked at
   Point at_;
   std::vector<const Loop*> loops_;
@@ -266,9 +265,9 @@ class Replay {
 
 }  // namespace
 
-OwnershipCheck replay_registers(const Program& program, const RegisterHomes& homes,
+OwnershipCheck replay_registers(const Program& program, const RegisterAllocPoints& alloc_points,
                                 int64_t max_points) {
-  return Replay(program, homes, max_points).run();
+  return Replay(program, alloc_points, max_points).run();
 }
 
 }  // namespace prunerc::ir

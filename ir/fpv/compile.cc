@@ -85,7 +85,7 @@ int axis_of(LoopKind kind) {
 FpCompiler::FpCompiler(const Program& program, std::span<const int64_t> params)
     : program_(program),
       params_(params),
-      homes_(find_homes(program)),
+      alloc_points_(find_alloc_points(program)),
       warp_wide_(find_warp_wide(program)) {}
 
 Result<void> FpCompiler::buffers(int64_t max_elements) {
@@ -145,8 +145,8 @@ int32_t FpCompiler::with_resets(const Loop& n) {
   std::vector<int32_t> own;
   for (const FpBuffer& buffer : code_.buffers) {
     const auto id = static_cast<int32_t>(&buffer - code_.buffers.data());
-    const auto home = homes_.find(BufferId(id));
-    if (home != homes_.end() && !home->second.empty() && home->second.back() == &n) {
+    const auto point = alloc_points_.find(BufferId(id));
+    if (point != alloc_points_.end() && !point->second.empty() && point->second.back() == &n) {
       own.push_back(id);
     }
   }

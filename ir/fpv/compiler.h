@@ -2,8 +2,8 @@
 #ifndef PRUNERC_IR_FPV_COMPILER_H_
 #define PRUNERC_IR_FPV_COMPILER_H_
 
+#include "ir/fpv/alloc_points.h"
 #include "ir/fpv/code.h"
-#include "ir/fpv/homes.h"
 
 #include <optional>
 #include <set>
@@ -67,14 +67,14 @@ class FpCompiler {
 
   // Sharing among iterations: sharing.cc.
   std::array<bool, kNumConcurrencies> races(BufferId buffer) const;
-  std::size_t home_depth(BufferId buffer) const;
+  std::size_t alloc_depth(BufferId buffer) const;
   bool combines(const Loop& loop, BufferId buffer) const;
   void find_owners(BufferId buffer, FpAccess* access);
   static std::set<BufferId> find_warp_wide(const Program& program);
 
   const Program& program_;
   std::span<const int64_t> params_;
-  std::unordered_map<BufferId, std::vector<const Loop*>> homes_;
+  std::unordered_map<BufferId, std::vector<const Loop*>> alloc_points_;
   std::set<BufferId> warp_wide_;
   std::unordered_map<int32_t, FpAffine> vars_;        // by VarId
   std::unordered_multimap<uint64_t, int32_t> known_;  // hash of an expression -> its node

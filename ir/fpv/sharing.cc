@@ -30,7 +30,7 @@ std::array<bool, kNumConcurrencies> FpCompiler::races(BufferId buffer) const {
   std::array<bool, kNumConcurrencies> out = {};
   const BufferRole role = program_.buffer(buffer).role;
   if (role == BufferRole::kInput) return out;
-  for (std::size_t i = home_depth(buffer); i < loops_.size(); ++i) {
+  for (std::size_t i = alloc_depth(buffer); i < loops_.size(); ++i) {
     const Concurrency c = concurrency_of(loops_[i]->loop_kind);
     if (c == Concurrency::kNone) continue;
     // Who waits for whom there is not the threads' to say.
@@ -38,16 +38,16 @@ std::array<bool, kNumConcurrencies> FpCompiler::races(BufferId buffer) const {
       out[static_cast<std::size_t>(c)] = false;
       return out;
     }
-    // A buffer with an Alloc inside of the loop is not known to homes_; its shadow is forgotten
+    // A buffer with an Alloc inside of the loop is not known to alloc_points_; its shadow is forgotten
     // there.
     out[static_cast<std::size_t>(c)] = true;
   }
   return out;
 }
 
-std::size_t FpCompiler::home_depth(BufferId buffer) const {
-  const auto home = homes_.find(buffer);
-  return home != homes_.end() ? home->second.size() : 0;
+std::size_t FpCompiler::alloc_depth(BufferId buffer) const {
+  const auto point = alloc_points_.find(buffer);
+  return point != alloc_points_.end() ? point->second.size() : 0;
 }
 
 // Whether threads along the loop combine what they reduce together.
@@ -95,7 +95,7 @@ void FpCompiler::find_owners(BufferId buffer, FpAccess* access) {
   if (warp_wide_.count(buffer) != 0) {
     access->combined_axes |= static_cast<uint8_t>(1 << axis_of(LoopKind::kThreadX));
   }
-  for (std::size_t i = home_depth(buffer); i < loops_.size(); ++i) {
+  for (std::size_t i = alloc_depth(buffer); i < loops_.size(); ++i) {
     if (!is_thread_axis(loops_[i]->loop_kind)) continue;
     code_.buffers[static_cast<std::size_t>(buffer.value)].has_owners = true;
     if (combines(*loops_[i], buffer)) {

@@ -317,7 +317,7 @@ TEST_CASE("intermediates count with what is in use at once") {
     REQUIRE(table.shape(buffer.id).size() == 2);
     CHECK(table.shape(buffer.id)[0].is(1));
     CHECK(table.shape(buffer.id)[1].is(512));
-    CHECK(table.home_depth(buffer.id) == 1);
+    CHECK(table.alloc_depth(buffer.id) == 1);
   }
 }
 

@@ -1,4 +1,4 @@
-#include "ir/fpv/homes.h"
+#include "ir/fpv/alloc_points.h"
 
 #include "ir/query.h"
 #include "ir/visit.h"
@@ -12,9 +12,9 @@ namespace {
 
 using Loops = std::vector<const Loop*>;
 
-class Homes {
+class AllocPointFinder {
  public:
-  explicit Homes(const Program& program) : program_(program) {}
+  explicit AllocPointFinder(const Program& program) : program_(program) {}
 
   std::unordered_map<BufferId, Loops> run() {
     stmt(program_.root());
@@ -89,8 +89,8 @@ class Homes {
 
 }  // namespace
 
-std::unordered_map<BufferId, Loops> find_homes(const Program& program) {
-  return Homes(program).run();
+std::unordered_map<BufferId, Loops> find_alloc_points(const Program& program) {
+  return AllocPointFinder(program).run();
 }
 
 }  // namespace prunerc::ir
