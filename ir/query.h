@@ -46,6 +46,14 @@ inline bool has_load(Expr e) {
   return any_node(e, [](Expr part) { return part.kind() == ExprKind::kLoad; });
 }
 
+/// Is e made of more than variables, parameters and constants? Then its arithmetic may wrap.
+inline bool has_data(Expr e) {
+  return any_node(e, [](Expr part) {
+    const ExprKind k = part.kind();
+    return k == ExprKind::kLoad || k == ExprKind::kCast || k == ExprKind::kCall;
+  });
+}
+
 /// Does e read the buffer?
 inline bool loads_from(Expr e, BufferId buffer) {
   return any_node(e, [&](Expr part) {
@@ -71,8 +79,8 @@ inline bool mentions(std::span<const Expr> exprs, VarId var) {
   return std::any_of(exprs.begin(), exprs.end(), [&](Expr e) { return mentions(e, var); });
 }
 inline bool mentions(Expr e, std::span<const VarId> vars) {
-  return any_var(
-      e, [&](VarId id) { return std::find(vars.begin(), vars.end(), id) != vars.end(); });
+  return any_var(e,
+                 [&](VarId id) { return std::find(vars.begin(), vars.end(), id) != vars.end(); });
 }
 
 /// Does a reduction variable of the block move with the loop?

@@ -1,6 +1,7 @@
 #include "ir/analysis/interval.h"
 
 #include "ir/builder.h"
+#include "ir/query.h"
 #include "ir/visit.h"
 
 #include <algorithm>
@@ -60,17 +61,6 @@ Interval type_range(DType t) {
   return is_float(t) ? Interval::all() : Interval{min_int(t), max_int(t)};
 }
 
-// Data that is not made of variables, parameters and constants alone: its arithmetic may wrap.
-bool holds_data(Expr e) {
-  bool found = false;
-  walk(e, [&](Expr x) {
-    const ExprKind k = x.kind();
-    found = found || k == ExprKind::kLoad || k == ExprKind::kCast || k == ExprKind::kCall;
-    return !found;
-  });
-  return found;
-}
-
 Interval arithmetic(const BinaryNode& n, Expr e, const VarRanges& ranges) {
   const Interval a = interval_of(n.lhs, ranges);
   const Interval b = interval_of(n.rhs, ranges);
@@ -87,7 +77,7 @@ Interval arithmetic(const BinaryNode& n, Expr e, const VarRanges& ranges) {
   }
   const Interval fits = type_range(n.dtype);
   if (n.dtype != DType::kI64) return fits.contains(result) ? result : fits;
-  return result.is_bounded() || !holds_data(e) ? result : fits;
+  return result.is_bounded() || !has_data(e) ? result : fits;
 }
 
 Interval truth(bool always, bool never) {

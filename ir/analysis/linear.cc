@@ -1,5 +1,6 @@
 #include "ir/analysis/linear.h"
 
+#include "ir/query.h"
 #include "ir/visit.h"
 
 #include <algorithm>
@@ -24,17 +25,6 @@ int compare_lists(std::span<const Expr> a, std::span<const Expr> b) {
     if (const int c = compare_exprs(a[i], b[i]); c != 0) return c;
   }
   return 0;
-}
-
-bool is_data(Expr e) {
-  if (e.kind() == ExprKind::kVar || e.kind() == ExprKind::kTileParam) return false;
-  bool found = false;
-  walk(e, [&](Expr x) {
-    const ExprKind k = x.kind();
-    found = found || k == ExprKind::kLoad || k == ExprKind::kCast || k == ExprKind::kCall;
-    return !found;
-  });
-  return found;
 }
 
 void add_checked(int64_t& to, int64_t value, bool& overflow) {
@@ -156,7 +146,7 @@ Linear Linear::of(Expr atom) {
   out.terms[0].coef = 1;
   out.terms[0].degree = 1;
   out.terms[0].atoms[0] = atom;
-  out.has_data = is_data(atom);
+  out.has_data = ir::has_data(atom);
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include "ir/visit.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace prunerc::ir {
 namespace {
@@ -33,6 +34,19 @@ bool is_index_arithmetic(Expr e) {
 }
 
 bool is_comparison(Expr e) { return e.kind() >= ExprKind::kEq && e.kind() <= ExprKind::kLe; }
+
+// The terms with positive coefficients, and the others negated.
+std::pair<Linear, Linear> split_by_sign(const Linear& linear) {
+  Linear positive, negative;
+  for (const Term& t : linear.terms) {
+    if (t.coef > 0) {
+      positive.terms.push_back(t);
+    } else {
+      negative = negative - Linear::of(t);
+    }
+  }
+  return {positive, negative};
+}
 
 }  // namespace
 
@@ -194,15 +208,7 @@ Expr Simplifier::emit_equality(ExprKind kind, Linear difference) {
     difference.constant /= g;
   }
   if (difference.terms[0].coef < 0) difference = difference * -1;
-  Linear left;
-  Linear right;
-  for (const Term& t : difference.terms) {
-    if (t.coef > 0) {
-      left.terms.push_back(t);
-    } else {
-      right = right - Linear::of(t);
-    }
-  }
+  auto [left, right] = split_by_sign(difference);
   if (difference.constant == Interval::kNoLower) return {};
   (right.terms.empty() || difference.constant < 0 ? right : left).constant =
       right.terms.empty() || difference.constant < 0 ? -difference.constant : difference.constant;
@@ -251,15 +257,7 @@ Expr Simplifier::emit_order(Linear difference) {
     difference.constant = -floor_div(-difference.constant, g);
     changed = true;
   }
-  Linear left;
-  Linear right;
-  for (const Term& t : difference.terms) {
-    if (t.coef > 0) {
-      left.terms.push_back(t);
-    } else {
-      right = right - Linear::of(t);
-    }
-  }
+  const auto [left, right] = split_by_sign(difference);
   const int64_t k = difference.constant;
   if (right.terms.empty()) return b_.lt(to_expr(b_, left), b_.int_imm(1 - k));
   if (left.terms.empty()) return b_.le(b_.int_imm(k), to_expr(b_, right));

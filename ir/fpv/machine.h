@@ -88,6 +88,7 @@ class FpMachine {
   bool locate(const FpAccess& a, int d, Place* out);
   bool check_bounds(const FpAccess& a, const FpAccess::Check& check, int d, Place* out);
   bool check_written(const FpAccess& a, const Place& place);
+  int64_t first_race(const FpAccess& a, const Place& place, bool writes);
   bool note_reads(const FpAccess& a, const Place& place);
   bool note_writes(const FpAccess& a, const Place& place);
   bool races(const FpAccess& a, std::size_t level, int64_t position, uint64_t me, bool writes);

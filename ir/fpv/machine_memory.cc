@@ -126,17 +126,24 @@ bool FpMachine::races(const FpAccess& a, std::size_t level, int64_t position, ui
   return wrote;
 }
 
-bool FpMachine::note_reads(const FpAccess& a, const Place& place) {
+// The first position at which an iteration meets a concurrent one; -1 if none does.
+int64_t FpMachine::first_race(const FpAccess& a, const Place& place, bool writes) {
   for (std::size_t level = 0; level < kNumConcurrencies; ++level) {
     const Level& running = levels_[level];
     if (!a.may_race[level] || !running.is_active) continue;
     for (int l = 0; l < n_; ++l) {
       if (!is_on(l)) continue;
       const uint64_t me = running.me + running.lane_step * static_cast<uint64_t>(l);
-      if (!races(a, level, place.position(l), me, false)) continue;
-      return fail(FpFailure::kInvalid, "concurrent iterations write and read " +
-                                           element_name(a.buffer, place.position(l)));
+      if (races(a, level, place.position(l), me, writes)) return place.position(l);
     }
+  }
+  return -1;
+}
+
+bool FpMachine::note_reads(const FpAccess& a, const Place& place) {
+  if (const int64_t race = first_race(a, place, false); race >= 0) {
+    return fail(FpFailure::kInvalid,
+                "concurrent iterations write and read " + element_name(a.buffer, race));
   }
   return check_owners(a, place);
 }
@@ -150,17 +157,9 @@ bool FpMachine::note_writes(const FpAccess& a, const Place& place) {
       if (is_on(l)) m.written[static_cast<std::size_t>(place.position(l))] = m.stamp;
     }
   }
-  for (std::size_t level = 0; level < kNumConcurrencies; ++level) {
-    const Level& running = levels_[level];
-    if (!a.may_race[level] || !running.is_active) continue;
-    for (int l = 0; l < n_; ++l) {
-      if (!is_on(l)) continue;
-      const uint64_t me = running.me + running.lane_step * static_cast<uint64_t>(l);
-      if (!races(a, level, place.position(l), me, true)) continue;
-      return fail(FpFailure::kInvalid, "concurrent iterations both touch " +
-                                           element_name(a.buffer, place.position(l)) +
-                                           ", and one writes it");
-    }
+  if (const int64_t race = first_race(a, place, true); race >= 0) {
+    return fail(FpFailure::kInvalid, "concurrent iterations both touch " +
+                                         element_name(a.buffer, race) + ", and one writes it");
   }
   note_owners(a, place);
   return true;

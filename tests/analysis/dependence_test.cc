@@ -2,9 +2,9 @@
 #include "ir/analysis/dependence.h"
 
 #include "ir/analysis/simplify.h"
-#include "ir/parser.h"
 #include "ir/printer.h"
 #include "tests/analysis/random_expr.h"
+#include "tests/support/check.h"
 
 #include <catch2/catch.hpp>
 
@@ -13,12 +13,7 @@
 namespace prunerc::ir {
 namespace {
 
-Program parse_or_die(const std::string& text) {
-  Result<Program> p = parse(text);
-  INFO((p.ok() ? std::string() : p.error().message()));
-  REQUIRE(p.ok());
-  return std::move(p).value();
-}
+using testing::parse_or_die;
 
 // T = A + 1 (L0), C = 2 T (L1): two stages at the root.
 constexpr const char* kTwoStages = R"(

@@ -2,19 +2,14 @@
 #include "ir/analysis/flops.h"
 
 #include "ir/builder.h"
-#include "ir/parser.h"
+#include "tests/support/check.h"
 
 #include <catch2/catch.hpp>
 
 namespace prunerc::ir {
 namespace {
 
-Program parse_or_die(const std::string& text) {
-  Result<Program> p = parse(text);
-  INFO((p.ok() ? std::string() : p.error().message()));
-  REQUIRE(p.ok());
-  return std::move(p).value();
-}
+using testing::parse_or_die;
 
 OpCounts count(const std::string& text) {
   const Result<OpCounts> counts = count_ops(parse_or_die(text));

@@ -3,9 +3,9 @@
 
 #include "ir/analysis/loop_index.h"
 #include "ir/analysis/simplify.h"
-#include "ir/parser.h"
 #include "ir/printer.h"
 #include "tests/analysis/random_expr.h"
+#include "tests/support/check.h"
 
 #include <catch2/catch.hpp>
 
@@ -15,12 +15,7 @@
 namespace prunerc::ir {
 namespace {
 
-Program parse_or_die(std::string_view text) {
-  Result<Program> p = parse(text);
-  INFO((p.ok() ? std::string() : p.error().message()));
-  REQUIRE(p.ok());
-  return std::move(p).value();
-}
+using testing::parse_or_die;
 
 std::string show(const BufferRegion& region) {
   std::string out;

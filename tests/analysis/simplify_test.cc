@@ -3,14 +3,16 @@
 
 #include "ir/analysis/linear.h"
 #include "ir/equal.h"
-#include "ir/parser.h"
 #include "ir/printer.h"
 #include "tests/analysis/random_expr.h"
+#include "tests/support/check.h"
 
 #include <catch2/catch.hpp>
 
 namespace prunerc::ir {
 namespace {
+
+using testing::parse_or_die;
 
 // Variables x, y, z with the given extents, and shorthands.
 struct Setup {
@@ -56,13 +58,6 @@ struct SymbolicSetup {
   std::vector<Expr> params;
   Expr fused;
 };
-
-Program parse_or_die(std::string_view text) {
-  Result<Program> p = parse(text);
-  INFO((p.ok() ? std::string() : p.error().message()));
-  REQUIRE(p.ok());
-  return std::move(p).value();
-}
 
 }  // namespace
 

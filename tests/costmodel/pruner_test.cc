@@ -2,6 +2,7 @@
 // worked out by hand from its formulas, and what each penalty does.
 #include "costmodel/pruner/analyzer.h"
 #include "schedule/schedule.h"
+#include "tests/costmodel/sketches.h"
 #include "tests/support/check.h"
 
 #include <string>
@@ -12,16 +13,6 @@ namespace {
 using schedule::Int;
 using schedule::Schedule;
 using testing::parse_or_die;
-
-ir::Program matmul(int64_t n) {
-  const std::string e = std::to_string(n);
-  return parse_or_die("program matmul(A: f32[" + e + ", " + e + "], B: f32[" + e + ", " + e +
-                      "]) -> (C: f32[" + e + ", " + e + "]) { for i in " + e + " { for j in " + e +
-                      " { for k in " + e + " { block \"C\" [vi: S(" + e + ") = i, vj: S(" + e +
-                      ") = j, vk: R(" + e +
-                      ") = k] { reads A[vi, vk], B[vk, vj] writes C[vi, vj] init { C[vi, vj] = "
-                      "0f32 } C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj] } } } } }");
-}
 
 // Tiles of 64 x 64 by threads of `own` x `own` sums, 16 steps of k at a time through shared memory.
 ir::Program tiled(int64_t n, int64_t own) {

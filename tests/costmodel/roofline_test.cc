@@ -3,6 +3,7 @@
 #include "costmodel/cost_model.h"
 #include "costmodel/latency/nest.h"
 #include "schedule/schedule.h"
+#include "tests/costmodel/sketches.h"
 #include "tests/support/check.h"
 #include "tests/support/program_gen.h"
 
@@ -20,16 +21,6 @@ ir::Target machine(int64_t num_threads = 1) {
   ir::Target target = ir::target_from_string("cpu:icelake-server").value();
   target.num_threads = num_threads;
   return target;
-}
-
-ir::Program matmul(int64_t n) {
-  const std::string e = std::to_string(n);
-  return parse_or_die("program matmul(A: f32[" + e + ", " + e + "], B: f32[" + e + ", " + e +
-                      "]) -> (C: f32[" + e + ", " + e + "]) { for i in " + e + " { for j in " + e +
-                      " { for k in " + e + " { block \"C\" [vi: S(" + e + ") = i, vj: S(" + e +
-                      ") = j, vk: R(" + e +
-                      ") = k] { init { C[vi, vj] = 0f32 } C[vi, vj] = C[vi, vj] + "
-                      "A[vi, vk] * B[vk, vj] } } } } }");
 }
 
 double latency(const Schedule& s, int64_t num_threads = 1) {

@@ -12,6 +12,16 @@ namespace prunerc::costmodel {
 
 using testing::parse_or_die;
 
+ir::Program matmul(int64_t n) {
+  const std::string e = std::to_string(n);
+  return parse_or_die("program matmul(A: f32[" + e + ", " + e + "], B: f32[" + e + ", " + e +
+                      "]) -> (C: f32[" + e + ", " + e + "]) { for i in " + e + " { for j in " + e +
+                      " { for k in " + e + " { block \"C\" [vi: S(" + e + ") = i, vj: S(" + e +
+                      ") = j, vk: R(" + e +
+                      ") = k] { init { C[vi, vj] = 0f32 } C[vi, vj] = C[vi, vj] + "
+                      "A[vi, vk] * B[vk, vj] } } } } }");
+}
+
 ir::Program cpu_gemm(int64_t m, int64_t n, int64_t k) {
   return parse_or_die(fmt::format(
       R"(program gemm(A: f32[{m}, {k}], B: f32[{k}, {n}]) -> (C: f32[{m}, {n}]) {{

@@ -17,6 +17,8 @@ struct NamedSketch {
   std::string target;
 };
 
+/// An unscheduled product of n x n matrices.
+ir::Program matmul(int64_t n);
 /// A product on a CPU: tasks, a packed panel, a register tile; tiles that divide.
 ir::Program cpu_gemm(int64_t m, int64_t n, int64_t k);
 /// The same with tiles that cover, under guards, and a fused epilogue.
