@@ -59,7 +59,7 @@ Linear combine(const Linear& a, const Linear& b, int64_t factor) {
   // Data that cancels is gone: ring identities hold even where it wraps.
   if (out.has_data && out.terms.size() < a.terms.size() + b.terms.size()) {
     out.has_data = std::any_of(out.terms.begin(), out.terms.end(), [](const Term& t) {
-      return std::any_of(t.factors().begin(), t.factors().end(), is_data);
+      return std::any_of(t.factors().begin(), t.factors().end(), has_data);
     });
   }
   return out;
@@ -154,7 +154,7 @@ Linear Linear::of(const Term& term) {
   if (term.degree == 0) return of(term.coef);
   Linear out;
   if (term.coef != 0) out.terms.push_back(term);
-  out.has_data = std::any_of(term.factors().begin(), term.factors().end(), is_data);
+  out.has_data = std::any_of(term.factors().begin(), term.factors().end(), ir::has_data);
   return out;
 }
 
