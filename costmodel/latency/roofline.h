@@ -8,7 +8,7 @@
 
 namespace prunerc::costmodel {
 
-/// Units: ns of the whole program, summed over its nests (they overlap within a nest: DESIGN.md, D6).
+/// Units: ns of the whole program, summed over its nests; parts of one overlap (DESIGN.md, D6).
 struct LatencyEstimate {
   double total_ns = 0;
   double core_ns = 0;     // instructions, had every access hit L1

@@ -38,7 +38,7 @@ std::array<bool, kNumConcurrencies> FpCompiler::races(BufferId buffer) const {
       out[static_cast<std::size_t>(c)] = false;
       return out;
     }
-    // A buffer with an Alloc inside of the loop is not known to alloc_points_; its shadow is forgotten
+    // A buffer with an Alloc inside of the loop is not in alloc_points_; its shadow is forgotten
     // there.
     out[static_cast<std::size_t>(c)] = true;
   }

@@ -165,7 +165,7 @@ IndexMap IndexMap::identity(int num_inputs) {
   return map;
 }
 
-// `outer`: 0 as an operand of nothing, 1 of + and -, 2 as a left and 3 as a right one of *, // and %.
+// `outer`: 0 as an operand of nothing, 1 of + and -, 2 on the left and 3 on the right of *, //, %.
 std::string IndexMap::text_of(int id, int outer) const {
   const Node& n = node(id);
   if (n.op == Op::kInput) return names_[static_cast<std::size_t>(n.value)];
