@@ -15,6 +15,8 @@ namespace prunerc::search {
 class AnalyticScorer final : public Scorer {
  public:
   void add(const Candidate& candidate, double median_ns) override;
+  bool needs_programs() const override { return false; }
+  bool needs_predictions() const override { return true; }
   std::vector<double> scores(std::span<const Candidate> candidates) override;
   void predict_again(const Predict& predict) override;
   std::size_t num_measured() const { return genomes_.size(); }

@@ -13,6 +13,10 @@ void JoinedScorer::learn(uint64_t seed) {
   if (learned_ != nullptr) learned_->learn(seed);
 }
 
+void JoinedScorer::prepare() {
+  if (learned_ != nullptr) learned_->prepare();
+}
+
 bool JoinedScorer::needs_programs() const {
   return learned_ != nullptr && learned_->needs_programs();
 }

@@ -28,7 +28,9 @@ class JoinedScorer final : public Scorer {
 
   void add(const Candidate& candidate, double median_ns) override;
   void learn(uint64_t seed) override;
+  void prepare() override;
   bool needs_programs() const override;
+  bool needs_predictions() const override { return true; }
   std::vector<double> scores(std::span<const Candidate> candidates) override;
   void predict_again(const Predict& predict) override { analytic_.predict_again(predict); }
 

@@ -25,8 +25,9 @@ class NetworkScorer final : public Scorer {
 
   void add(const Candidate& candidate, double median_ns) override;
   void learn(uint64_t seed) override;
-  bool is_trained() override { return shared_->is_trained(); }
+  bool is_trained() const override { return shared_->is_trained(); }
   double head_start() const override;
+  bool needs_programs() const override { return false; }
   std::vector<double> scores(std::span<const Candidate> candidates) override;
 
  private:

@@ -3,7 +3,7 @@
 #ifndef PRUNERC_SEARCH_MODEL_RESIDUAL_H_
 #define PRUNERC_SEARCH_MODEL_RESIDUAL_H_
 
-#include "search/space/sampler.h"
+#include "search/space/candidate.h"
 
 #include <vector>
 

@@ -19,13 +19,16 @@ class Scorer {
   virtual void add(const Candidate& candidate, double median_ns) = 0;
   /// Takes in what was added, if there is enough of it.
   virtual void learn(uint64_t /*seed*/) {}
+  /// Before the questions of a round: may train on what was learned.
+  virtual void prepare() {}
   /// Whether scores mean anything yet.
-  virtual bool is_trained() { return true; }
+  virtual bool is_trained() const { return true; }
   /// How many measurements of this task the scorer is worth before it has seen one.
   virtual double head_start() const { return 0; }
-  /// Whether scores and add read the candidates' programs, or their decisions and predicted_ns
-  /// alone.
-  virtual bool needs_programs() const { return false; }
+  /// Whether scores and add read the candidates' programs, or their decisions alone.
+  virtual bool needs_programs() const { return true; }
+  /// Whether add and scores read predicted_ns.
+  virtual bool needs_predictions() const { return false; }
   /// The score of the worst candidate that there can be, from which scores are shares; none: there
   /// is no such score, and the least of the candidates at hand stands for it.
   virtual bool has_zero() const { return false; }

@@ -8,7 +8,8 @@
 namespace prunerc::search {
 namespace {
 
-/// Features that are remembered beyond those of measured candidates. Bounds memory to about 100 MB.
+/// Features that are remembered of one task, beyond those of measured candidates: some hundred
+/// kilobytes a thousand.
 constexpr std::size_t kMaxRemembered = 30'000;
 
 }  // namespace
@@ -27,15 +28,16 @@ void TreeScorer::add(const Candidate& candidate, double median_ns) {
 
 void TreeScorer::learn(uint64_t seed) {
   if (measured_.size() < options_.first_training) return;
-  const auto grown = static_cast<double>(measured_.size() - num_due_);
-  if (grown <= 0 || grown < options_.growth * static_cast<double>(num_due_)) return;
+  const auto due = static_cast<double>(num_due_), now = static_cast<double>(measured_.size());
+  const bool grew = options_.beyond_growth ? now > due * (1 + options_.growth)
+                                           : now - due >= options_.growth * due;
+  if (now <= due || !grew) return;
   num_due_ = measured_.size();
   seed_ = seed;
 }
 
-bool TreeScorer::is_trained() {
+void TreeScorer::prepare() {
   if (num_trained_ < num_due_) train();
-  return trees_ != nullptr;
 }
 
 void TreeScorer::train() {

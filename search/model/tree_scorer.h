@@ -18,12 +18,14 @@ namespace prunerc::search {
 
 struct TreeScorerOptions {
   std::size_t first_training = 1;  // measurements before the trees say anything
-  double growth = 0;               // the measurements must have grown by this part to train again
+  /// The measurements must have grown by this part to train again, or by more.
+  double growth = 0;
+  bool beyond_growth = false;  // by more
   costmodel::TreeOptions trees;
 };
 
-/// Needs the library (costmodel::check_xgboost). Trains at the first question after it is due, so
-/// that the last measurements of a search train nothing.
+/// Needs the library (costmodel::check_xgboost). Whether training is due is decided by learn; it
+/// happens in prepare, so that the last measurements of a search train nothing.
 class TreeScorer final : public Scorer {
  public:
   /// task and pool outlive it.
@@ -32,8 +34,8 @@ class TreeScorer final : public Scorer {
 
   void add(const Candidate& candidate, double median_ns) override;
   void learn(uint64_t seed) override;
-  bool is_trained() override;
-  bool needs_programs() const override { return true; }
+  void prepare() override;
+  bool is_trained() const override { return trees_ != nullptr; }
   /// Trees are taught labels from 0, for what did not run, to 1.
   bool has_zero() const override { return true; }
   std::vector<double> scores(std::span<const Candidate> candidates) override;

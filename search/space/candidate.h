@@ -6,31 +6,33 @@
 #include "ir/support/hash.h"
 #include "schedule/trace/trace.h"
 
+#include <compare>
 #include <vector>
 
 namespace prunerc::search {
 
-/// One point of the space, instantiated. `trace` holds its decisions.
+/// One point of the space. `trace` holds its decisions; a drafted candidate has these alone until it
+/// is picked.
 struct Candidate {
   int sketch = 0;
   schedule::Trace trace;
-  ir::Program program;
-  Fingerprint fingerprint;  // of program
-  double predicted_ns = 0;  // by the cost model, 0 if it has no unit
-  double score = 0;         // by the cost model: higher is better
+  ir::Program program;      // undefined until the candidate is instantiated
+  Fingerprint fingerprint;  // of program; before there is one, a hash of the decisions
+  double predicted_ns = 0;  // by the analyzer; 0: it says nothing
+  double score = 0;         // by the scorer that was asked last: higher is better
 };
 
-/// A candidate before it has a program.
+/// A candidate by its decisions.
 struct Genome {
   int sketch = 0;
   std::vector<schedule::Decision> decisions;
   bool operator==(const Genome&) const = default;
+  auto operator<=>(const Genome&) const = default;
 };
 
-/// Of an instantiated candidate.
 Genome genome_of(const Candidate& candidate);
 
-/// Higher score first. A total order: ties must not depend on anything but the programs.
+/// Higher score first; ties by fingerprint, so that they depend on the candidates alone.
 bool scores_higher(const Candidate& a, const Candidate& b);
 
 }  // namespace prunerc::search

@@ -2,6 +2,7 @@
 
 #include "schedule/schedule.h"
 #include "search/space/members.h"
+#include "search/space/sampler.h"
 
 #include <algorithm>
 

@@ -3,7 +3,8 @@
 #define PRUNERC_SEARCH_SPACE_VARIATION_H_
 
 #include "ir/support/rng.h"
-#include "search/space/sampler.h"
+#include "search/space/candidate.h"
+#include "search/space/space.h"
 
 namespace prunerc::search {
 

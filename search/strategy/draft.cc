@@ -1,10 +1,7 @@
 #include "search/strategy/draft.h"
 
-#include "costmodel/xgb.h"
 #include "search/model/calibrator.h"
 #include "search/model/joined_scorer.h"
-#include "search/model/network_scorer.h"
-#include "search/model/tree_scorer.h"
 #include "search/space/members.h"
 #include "search/space/sampler.h"
 #include "search/space/variation.h"
@@ -27,8 +24,6 @@ constexpr double kCrossoverShare = 0.3;
 /// quarter, and narrows again by the same.
 constexpr double kWiden = 1.5;
 constexpr double kGuardedPart = 0.25;
-/// Trees are trained again when there is more than a twentieth more to learn from.
-constexpr double kTreeGrowth = 0.0501;
 
 class DraftProposer final : public Proposer {
  public:
@@ -81,12 +76,6 @@ class DraftProposer final : public Proposer {
   }
 
  private:
-  /// A candidate by its decisions.
-  using Key = std::pair<int, std::vector<schedule::Decision>>;
-  static Key key_of(const Candidate& candidate) {
-    return {candidate.sketch, candidate.trace.decisions};
-  }
-
   // Programs that were not asked for, each once.
   std::vector<Candidate> make_new(std::span<const Genome> genomes, const Population& population) {
     std::vector<Candidate> out;
@@ -119,10 +108,10 @@ class DraftProposer final : public Proposer {
                                             const Population& population) {
     if (!is_lazy_) return make_new(genomes, population);
     std::vector<Candidate> out;
-    std::set<Key> known;
+    std::set<Genome> known;
     for (const Genome& genome : genomes) {
       if (population.was_tried(genome)) continue;
-      if (!known.insert({genome.sketch, genome.decisions}).second) continue;
+      if (!known.insert(genome).second) continue;
       Candidate candidate;
       candidate.sketch = genome.sketch;
       candidate.trace.decisions = genome.decisions;
@@ -277,7 +266,7 @@ class DraftProposer final : public Proposer {
     }
     drafted_ = drafted_candidates(genomes, population);
     rank_.clear();
-    for (std::size_t i = 0; i < drafted_.size(); ++i) rank_.emplace(key_of(drafted_[i]), i);
+    for (std::size_t i = 0; i < drafted_.size(); ++i) rank_.emplace(genome_of(drafted_[i]), i);
     sample_ = draw_sample(offers, population);
   }
 
@@ -331,15 +320,16 @@ class DraftProposer final : public Proposer {
     }
     std::set<Fingerprint> known;
     for (const Candidate& c : ranked) known.insert(c.fingerprint);
-    for (Candidate& made : make_new(genomes, population)) {
+    std::vector<Candidate> children = make_new(genomes, population);
+    population.count_drafted(children.size());
+    for (Candidate& made : children) {
       if (known.insert(made.fingerprint).second) ranked.push_back(std::move(made));
     }
-    population.count_drafted(genomes.size());
   }
 
   // Recall guard: winners from the rear of the draft mean that the analyzer's order is poor here.
   void guard(const Candidate& fastest) {
-    const auto at = rank_.find(key_of(fastest));
+    const auto at = rank_.find(genome_of(fastest));
     if (at == rank_.end() || options_.max_draft_size <= options_.draft_size) return;
     const double place = static_cast<double>(at->second) / static_cast<double>(rank_.size());
     draft_size_ = place > kGuardedPart ? draft_size_ * kWiden : draft_size_ / kWiden;
@@ -356,9 +346,9 @@ class DraftProposer final : public Proposer {
   costmodel::CoefficientValues coefficients_;  // in use
   costmodel::SymbolScratch scratch_;
   double draft_size_;
-  std::vector<Candidate> drafted_;   // the draft, in the analyzer's order; maybe without programs
-  std::map<Key, std::size_t> rank_;  // places in it
-  std::vector<Candidate> sample_;    // uniform draws of the same round
+  std::vector<Candidate> drafted_;  // the draft, in the analyzer's order; maybe without programs
+  std::map<Genome, std::size_t> rank_;  // places in it
+  std::vector<Candidate> sample_;       // uniform draws of the same round
 };
 
 }  // namespace
@@ -385,22 +375,10 @@ std::unique_ptr<Strategy> make_draft_strategy(const StrategyContext& context,
                                                options.blend ? Join::kRanks : Join::kLearnedAlone);
   auto proposer = std::make_unique<DraftProposer>(context, options, *scorer);
   const PopulationOptions batch = {.heuristics_share = 0.5,
+                                   .heuristics_by_scorer = false,
                                    .random_share = options.random_share,
                                    .rest = {Rest::kSample, Rest::kRanked, Rest::kDraws}};
   return make_population_strategy(context, batch, std::move(proposer), std::move(scorer));
-}
-
-std::unique_ptr<Strategy> make_draft(const StrategyContext& context, const DraftOptions& options) {
-  std::unique_ptr<Scorer> learned;
-  if (context.network != nullptr) {
-    learned = std::make_unique<NetworkScorer>(context.task, context.space, context.network,
-                                              static_cast<int32_t>(context.stream), context.pool);
-  } else if (costmodel::check_xgboost().ok()) {
-    TreeScorerOptions trees;
-    trees.growth = kTreeGrowth;
-    learned = std::make_unique<TreeScorer>(context.task, context.pool, trees);
-  }
-  return make_draft_strategy(context, std::move(learned), options);
 }
 
 }  // namespace prunerc::search

@@ -42,9 +42,6 @@ std::unique_ptr<Strategy> make_draft_strategy(const StrategyContext& context,
                                               std::unique_ptr<Scorer> learned,
                                               const DraftOptions& options);
 
-/// With the context's network; without one with boosted trees, if their library is there.
-std::unique_ptr<Strategy> make_draft(const StrategyContext& context, const DraftOptions& options);
-
 }  // namespace prunerc::search
 
 #endif  // PRUNERC_SEARCH_STRATEGY_DRAFT_H_

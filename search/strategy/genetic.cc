@@ -1,12 +1,9 @@
 #include "search/strategy/genetic.h"
 
-#include "costmodel/xgb.h"
-#include "search/model/analytic_scorer.h"
-#include "search/model/network_scorer.h"
-
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 namespace prunerc::search {
@@ -40,28 +37,27 @@ class GeneticProposer final : public Proposer {
  public:
   explicit GeneticProposer(const GeneticOptions& options) : options_(options) {}
 
-  std::vector<Candidate> propose(uint64_t round, std::size_t, Population& population,
+  std::vector<Candidate> propose(uint64_t round, std::size_t n, Population& population,
                                  Scorer& scorer) override {
     rng_ = population.rng(round);
-    made_.clear();
     first_ = make(first_genomes(population), population, scorer);
-    std::vector<Candidate> all = first_;
-    sort(&all);
-    if (!scorer.is_trained()) return all;  // nothing to select by
-    std::vector<Candidate> parents = breeders(all, first_);
+    std::set<Fingerprint> offered;
+    std::vector<Candidate> best;
+    add(first_, n, population, &offered, &best);
+    if (!scorer.is_trained()) return best;  // nothing to select by
+    std::vector<Candidate> parents = breeders(best, first_);
     for (int g = 0; g < options_.generations && !parents.empty(); ++g) {
       const std::vector<Genome> genomes = children(parents, population, scorer);
       std::vector<Candidate> generation = make(genomes, population, scorer);
-      all.insert(all.end(), generation.begin(), generation.end());
-      sort(&all);
-      all.erase(std::unique(all.begin(), all.end(),
-                            [](const Candidate& a, const Candidate& b) {
-                              return a.fingerprint == b.fingerprint;
-                            }),
-                all.end());
-      parents = breeders(all, std::move(generation));
+      add(generation, n, population, &offered, &best);
+      parents = breeders(best, std::move(generation));
     }
-    return all;
+    return best;
+  }
+
+  void end_round() override {
+    first_.clear();
+    made_.clear();
   }
 
   void take_sample(std::size_t until, Population& population,
@@ -81,7 +77,7 @@ class GeneticProposer final : public Proposer {
         std::min(population.measured().size(),
                  static_cast<std::size_t>(options_.measured_share * static_cast<double>(size))));
     std::vector<Genome> out;
-    for (int i = 0; !fills && i < options_.fresh; ++i) out.push_back(population.draw(rng_));
+    for (std::size_t i = 0; !fills && i < size; ++i) out.push_back(population.draw(rng_));
     for (const Population::Measured& m : fastest) out.push_back(m.genome);
     if (fills && fastest.empty()) out = population.heuristics();
     while (fills && out.size() < size) out.push_back(population.draw(rng_));
@@ -95,31 +91,44 @@ class GeneticProposer final : public Proposer {
     const StrategyContext& context = population.context();
     std::vector<Genome> missing;
     for (const Genome& genome : genomes) {
-      if (made_.try_emplace({genome.sketch, genome.decisions}).second) missing.push_back(genome);
+      if (made_.try_emplace(genome).second) missing.push_back(genome);
     }
     std::vector<std::optional<Candidate>> made =
         instantiate_all(context.task, context.space, missing, context.pool);
-    for (std::size_t i = 0; i < missing.size(); ++i) {
-      made_[{missing[i].sketch, missing[i].decisions}] = std::move(made[i]);
-    }
+    for (std::size_t i = 0; i < missing.size(); ++i) made_[missing[i]] = std::move(made[i]);
     std::vector<Candidate> out;
     for (const Genome& genome : genomes) {
-      const std::optional<Candidate>& one = made_.at({genome.sketch, genome.decisions});
-      if (one) out.push_back(*one);
+      if (const std::optional<Candidate>& one = made_.at(genome)) out.push_back(*one);
     }
     population.count_drafted(out.size());
     set_scores(scorer, out);
     return out;
   }
 
-  // Best first. Ties must depend on nothing but the programs; the published searches keep the order
-  // of appearance.
-  void sort(std::vector<Candidate>* candidates) const {
-    const bool by_program = options_.breeding == Breeding::kTournament;
-    std::stable_sort(candidates->begin(), candidates->end(),
-                     [&](const Candidate& a, const Candidate& b) {
-                       return by_program ? scores_higher(a, b) : a.score > b.score;
-                     });
+  // Keeps the best of all generations, best first. Ours breed from all of them, and ties are broken
+  // by the programs; the published searches keep no more than two batches that were not asked for,
+  // each program as it came first, in the order of appearance.
+  void add(const std::vector<Candidate>& generation, std::size_t n, const Population& population,
+           std::set<Fingerprint>* offered, std::vector<Candidate>* best) const {
+    const bool is_first = best->empty() && offered->empty();
+    if (options_.breeding == Breeding::kTournament) {
+      offered->insert(Fingerprint());
+      best->insert(best->end(), generation.begin(), generation.end());
+      std::stable_sort(best->begin(), best->end(), scores_higher);
+      const auto same = [](const Candidate& a, const Candidate& b) {
+        return a.fingerprint == b.fingerprint;
+      };
+      // The first population breeds with its copies.
+      if (!is_first) best->erase(std::unique(best->begin(), best->end(), same), best->end());
+      return;
+    }
+    for (const Candidate& c : generation) {
+      if (population.was_asked(c.fingerprint) || !offered->insert(c.fingerprint).second) continue;
+      best->push_back(c);
+    }
+    std::stable_sort(best->begin(), best->end(),
+                     [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
+    if (best->size() > 2 * n) best->resize(2 * n);
   }
 
   std::vector<Candidate> breeders(const std::vector<Candidate>& all,
@@ -167,12 +176,10 @@ class GeneticProposer final : public Proposer {
     return mutate(space, mother, options_.mutation, rng_);
   }
 
-  using Key = std::pair<int, std::vector<schedule::Decision>>;
-
   const GeneticOptions options_;
   Rng rng_{0};  // of this round
   std::vector<Candidate> first_;
-  std::map<Key, std::optional<Candidate>> made_;  // in this round; empty: illegal
+  std::map<Genome, std::optional<Candidate>> made_;  // in this round; empty: illegal
 };
 
 }  // namespace
@@ -181,7 +188,6 @@ GeneticOptions ansor_options() {
   GeneticOptions out;
   out.first = FirstPopulation::kDrawsThenMeasured;
   out.population = 2048;
-  out.fresh = 2048;
   out.measured_share = 0.2;
   out.breeding = Breeding::kRoulette;
   out.generations = 4;
@@ -189,6 +195,7 @@ GeneticOptions ansor_options() {
   out.crossover = false;
   out.mutation = {.tile_share = 0.9, .step_share = 0, .second_share = 0};
   out.batch = {.heuristics_first = false,
+               .first_answer_counts = true,
                .random_share = 0.05,
                .round_in_turns = false,
                .sketch_quotas = false,
@@ -199,34 +206,14 @@ GeneticOptions ansor_options() {
 GeneticOptions metaschedule_options() {
   GeneticOptions out = ansor_options();
   out.population = 512;
-  out.fresh = 512;
-  out.trees.first_training = 100;
-  out.trees.growth = 0.2;
   return out;
 }
 
-std::unique_ptr<Proposer> make_genetic_proposer(const GeneticOptions& options) {
-  return std::make_unique<GeneticProposer>(options);
-}
-
-std::unique_ptr<Strategy> make_evolution(const StrategyContext& context,
-                                         const GeneticOptions& options) {
-  return make_population_strategy(context, options.batch, make_genetic_proposer(options),
-                                  std::make_unique<AnalyticScorer>());
-}
-
-Result<std::unique_ptr<Strategy>> make_learned(const StrategyContext& context,
-                                               const GeneticOptions& options) {
-  std::unique_ptr<Scorer> scorer;
-  if (context.network != nullptr) {
-    scorer = std::make_unique<NetworkScorer>(context.task, context.space, context.network,
-                                             static_cast<int32_t>(context.stream), context.pool);
-  } else {
-    PRUNERC_TRY_VOID(costmodel::check_xgboost());
-    scorer = std::make_unique<TreeScorer>(context.task, context.pool, options.trees);
-  }
-  return make_population_strategy(context, options.batch, make_genetic_proposer(options),
-                                  std::move(scorer));
+std::unique_ptr<Strategy> make_genetic(const StrategyContext& context,
+                                       const GeneticOptions& options,
+                                       std::unique_ptr<Scorer> scorer) {
+  return make_population_strategy(context, options.batch,
+                                  std::make_unique<GeneticProposer>(options), std::move(scorer));
 }
 
 }  // namespace prunerc::search

@@ -3,7 +3,6 @@
 #ifndef PRUNERC_SEARCH_STRATEGY_GENETIC_H_
 #define PRUNERC_SEARCH_STRATEGY_GENETIC_H_
 
-#include "search/model/tree_scorer.h"
 #include "search/space/variation.h"
 #include "search/strategy/population.h"
 
@@ -21,13 +20,12 @@ enum class Breeding : uint8_t {
 /// What a round begins with.
 enum class FirstPopulation : uint8_t {
   kMeasuredThenDraws,  // the fastest measured (before there are any the heuristics), filled with draws
-  kDrawsThenMeasured,  // `fresh` draws, and the fastest measured beside them
+  kDrawsThenMeasured,  // draws, and the fastest measured beside them
 };
 
 struct GeneticOptions {
   FirstPopulation first = FirstPopulation::kMeasuredThenDraws;
   int population = 192;
-  int fresh = 0;                // draws of kDrawsThenMeasured
   double measured_share = 0.4;  // of the population: the fastest measured, if there are so many
   Breeding breeding = Breeding::kTournament;
   int generations = 3;          // after the first population
@@ -35,26 +33,16 @@ struct GeneticOptions {
   bool crossover = true;
   MutationOptions mutation;
   PopulationOptions batch;
-  TreeScorerOptions trees;  // of those that are ranked by trees
 };
 
-/// Ansor's published settings: 2048 schedules, 4 generations, trees from scratch every round; no
-/// heuristic schedules, no crossover, no analyzer.
+/// Ansor's published settings: 2048 schedules, 4 generations; no heuristic schedules, no crossover.
 GeneticOptions ansor_options();
-/// MetaSchedule's: 512 schedules, 4 generations, trees from 100 measurements on that are trained again
-/// when there are a fifth more.
+/// MetaSchedule's: 512 schedules, 4 generations.
 GeneticOptions metaschedule_options();
 
-std::unique_ptr<Proposer> make_genetic_proposer(const GeneticOptions& options);
-
-/// By the analyzer, corrected by measured neighbours.
-std::unique_ptr<Strategy> make_evolution(const StrategyContext& context,
-                                         const GeneticOptions& options = {});
-
-/// By the context's network; without one by boosted trees. Errors: ModelLibrary, if these are not
-/// there.
-Result<std::unique_ptr<Strategy>> make_learned(const StrategyContext& context,
-                                               const GeneticOptions& options);
+std::unique_ptr<Strategy> make_genetic(const StrategyContext& context,
+                                       const GeneticOptions& options,
+                                       std::unique_ptr<Scorer> scorer);
 
 }  // namespace prunerc::search
 

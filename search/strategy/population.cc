@@ -1,5 +1,7 @@
 #include "search/strategy/population.h"
 
+#include "costmodel/latency/roofline.h"
+
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -45,14 +47,13 @@ class PopulationStrategy final : public Strategy {
     if (round == 0 && options_.heuristics_first) take_heuristics(n, &batch);
     if (batch.size() >= n) return batch;
     std::vector<Candidate> ranked;
-    if (proposer_ != nullptr) {
+    const std::size_t random = std::min(n - batch.size(), num_random(n, round));
+    if (proposer_ != nullptr && (n - random > batch.size() || needs_proposals())) {
       {
-        // A scorer may learn when it is first asked.
         const Stopwatch learning(&learn_s_);
-        scorer_->is_trained();
+        scorer_->prepare();
       }
       ranked = proposer_->propose(round, n, population_, *scorer_);
-      const std::size_t random = std::min(n - batch.size(), num_random(n, round));
       population_.pick(ranked, n - random, quota(round), &batch);
     }
     for (const Rest rest : options_.rest) {
@@ -62,28 +63,43 @@ class PopulationStrategy final : public Strategy {
         case Rest::kDraws: take_draws(n, round, &batch); break;
       }
     }
+    if (proposer_ != nullptr) proposer_->end_round();
     return batch;
   }
 
   void tell(std::span<const Candidate> candidates,
             std::span<const Measurement> measurements) override {
-    const Stopwatch learning(&learn_s_);
     const double best_before_ns =
         population_.measured().empty() ? 0 : population_.measured()[0].median_ns;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
-      Candidate candidate = candidates[i];
-      population_.add(candidate, measurements[i]);
-      if (scorer_ != nullptr) {
-        scorer_->add(candidate, measurements[i].ok() ? measurements[i].median_ns : 0);
-      }
+      const bool is_first = population_.is_first_answer(candidates[i].fingerprint);
+      if (options_.first_answer_counts && !is_first) continue;
+      population_.add(candidates[i], measurements[i]);
+      scorer_->add(predicted(candidates[i]), measurements[i].ok() ? measurements[i].median_ns : 0);
     }
     population_.sort_measured();
     if (proposer_ == nullptr) return;
+    const Stopwatch learning(&learn_s_);
     proposer_->tell(candidates, measurements, best_before_ns, *scorer_);
     scorer_->learn(population_.context().seed);
   }
 
  private:
+  // Whether something else than ranked places takes what is proposed.
+  bool needs_proposals() const {
+    return std::any_of(options_.rest.begin(), options_.rest.end(),
+                       [](Rest rest) { return rest != Rest::kDraws; });
+  }
+
+  // Candidates that come from a store have no prediction.
+  Candidate predicted(Candidate candidate) const {
+    if (scorer_->needs_predictions() && candidate.sketch >= 0 && candidate.predicted_ns <= 0) {
+      const ir::Target& target = population_.context().task.target;
+      candidate.predicted_ns = costmodel::estimate_latency(candidate.program, target).total_ns;
+    }
+    return candidate;
+  }
+
   std::size_t num_random(std::size_t n, uint64_t round) const {
     const double share = options_.random_share * static_cast<double>(n);
     if (!options_.round_in_turns) return static_cast<std::size_t>(share);
@@ -103,6 +119,7 @@ class PopulationStrategy final : public Strategy {
       return population_.was_asked(c.fingerprint) || !programs.insert(c.fingerprint).second;
     });
     for (Candidate& c : made) c.score = -c.predicted_ns;
+    if (options_.heuristics_by_scorer) set_scores(*scorer_, made);
     std::stable_sort(made.begin(), made.end(), scores_higher);
     const auto part =
         static_cast<std::size_t>(options_.heuristics_share * static_cast<double>(n) + 0.5);
@@ -162,7 +179,7 @@ void Population::take(const Candidate& candidate, std::vector<Candidate>* batch)
 // Asked for or told; of one without a program: tried before. Remembers that it is tried now.
 bool Population::is_known(const Candidate& candidate) {
   if (candidate.program.defined()) return asked_.contains(candidate.fingerprint);
-  return !tried_.insert(key_of(genome_of(candidate))).second;
+  return !tried_.insert(genome_of(candidate)).second;
 }
 
 std::vector<std::optional<Candidate>> Population::with_programs(std::vector<Candidate> some) const {
@@ -188,9 +205,11 @@ void Population::pick(std::span<const Candidate> from, std::size_t until, Sketch
   for (std::size_t next = 0; next < from.size() && batch->size() < until;) {
     std::vector<Candidate> some;
     std::map<int, std::size_t> planned = taken;
+    std::set<Fingerprint> programs;  // copies take no place of a quota
     for (; next < from.size() && some.size() < until - batch->size(); ++next) {
       const Candidate& candidate = from[next];
       if (planned[candidate.sketch] >= most || is_known(candidate)) continue;
+      if (candidate.program.defined() && !programs.insert(candidate.fingerprint).second) continue;
       ++planned[candidate.sketch];
       some.push_back(candidate);
     }
@@ -202,22 +221,16 @@ void Population::pick(std::span<const Candidate> from, std::size_t until, Sketch
   }
 }
 
-void Population::add(Candidate& candidate, const Measurement& measurement) {
+void Population::add(const Candidate& candidate, const Measurement& measurement) {
   asked_.insert(candidate.fingerprint);
-  tried_.insert(key_of(genome_of(candidate)));
-  if (candidate.sketch < 0) return;
-  if (candidate.predicted_ns <= 0) {
-    const Result<Candidate> made =
-        instantiate(context_.task, context_.space, candidate.sketch, candidate.trace.decisions);
-    if (made) candidate.predicted_ns = made->predicted_ns;
-  }
-  if (measurement.ok()) measured_.push_back({genome_of(candidate), measurement.median_ns});
+  tried_.insert(genome_of(candidate));
+  if (measurement.ok() && candidate.sketch >= 0)
+    measured_.push_back({genome_of(candidate), measurement.median_ns});
 }
 
 void Population::sort_measured() {
-  std::stable_sort(measured_.begin(), measured_.end(), [](const Measured& a, const Measured& b) {
-    return a.median_ns < b.median_ns;
-  });
+  std::stable_sort(measured_.begin(), measured_.end(),
+                   [](const Measured& a, const Measured& b) { return a.median_ns < b.median_ns; });
 }
 
 std::unique_ptr<Strategy> make_population_strategy(const StrategyContext& context,

@@ -12,9 +12,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace prunerc::search {
@@ -47,7 +47,9 @@ class Population {
   int64_t num_drafted() const { return num_drafted_; }
 
   bool was_asked(const Fingerprint& program) const { return asked_.contains(program); }
-  bool was_tried(const Genome& genome) const { return tried_.contains(key_of(genome)); }
+  bool was_tried(const Genome& genome) const { return tried_.contains(genome); }
+  /// Remembers that a program was told; false if it had been.
+  bool is_first_answer(const Fingerprint& program) { return told_.insert(program).second; }
   /// Adds it to the batch unless it was asked for before.
   void take(const Candidate& candidate, std::vector<Candidate>* batch);
   /// Takes candidates in order until the batch has `until`. Those without a program get one, as many
@@ -55,21 +57,19 @@ class Population {
   void pick(std::span<const Candidate> from, std::size_t until, SketchQuota quota,
             std::vector<Candidate>* batch);
 
-  /// An answer. Sets predicted_ns of candidates that come from a store.
-  void add(Candidate& candidate, const Measurement& measurement);
+  /// An answer.
+  void add(const Candidate& candidate, const Measurement& measurement);
   /// After the last add of a tell.
   void sort_measured();
 
  private:
-  /// A candidate by its decisions, before it has a program.
-  using Key = std::pair<int, std::vector<schedule::Decision>>;
-  static Key key_of(const Genome& genome) { return {genome.sketch, genome.decisions}; }
   bool is_known(const Candidate& candidate);
   std::vector<std::optional<Candidate>> with_programs(std::vector<Candidate> some) const;
 
   const StrategyContext context_;
   std::set<Fingerprint> asked_;  // or told
-  std::set<Key> tried_;          // told, or was to be picked
+  std::set<Fingerprint> told_;
+  std::set<Genome> tried_;  // told, or was to be picked
   std::vector<Measured> measured_;
   int64_t num_drafted_ = 0;
 };
@@ -78,13 +78,15 @@ class Population {
 class Proposer {
  public:
   virtual ~Proposer() = default;
-  /// Of a round, best first by the scorer; may hold what was asked for before, and candidates
-  /// without a program.
+  /// Of a round in which n candidates are asked for, best first by the scorer; may hold what was
+  /// asked for before, and candidates without a program.
   virtual std::vector<Candidate> propose(uint64_t round, std::size_t n, Population& population,
                                          Scorer& scorer) = 0;
   /// The random share: of what the proposer drew in this round, whatever the scorer says.
   virtual void take_sample(std::size_t /*until*/, Population& /*population*/,
                            std::vector<Candidate>* /*batch*/) {}
+  /// The batch is made up: what is of this round alone may go.
+  virtual void end_round() {}
   /// Predictions by the proposer's analyzer, where that is another than the candidates came with.
   virtual void predict(std::span<Candidate> /*candidates*/) {}
   /// What was measured; `best_before_ns`: the fastest until then, 0 if there was none.
@@ -102,8 +104,13 @@ enum class Rest : uint8_t {
 
 /// How a round's batch is made up.
 struct PopulationOptions {
-  bool heuristics_first = true;  // the first candidates are the sketches' heuristic decisions,
-  double heuristics_share = 1;   // if they do not all fit this part of the first batch
+  /// The first candidates are the sketches' heuristic decisions; of the first batch this part, if
+  /// not all of them fit.
+  bool heuristics_first = true;
+  double heuristics_share = 1;
+  bool heuristics_by_scorer = true;  // in the scorer's order, or by the analyzer's prediction alone
+  /// A program that is told again (finals, a store's duplicates) teaches nothing new.
+  bool first_answer_counts = false;
   /// Of a batch: not ranked, so that a wrong model cannot starve a sketch.
   double random_share = 0.1;
   /// Half places of the random share: down and up in turns, or always down.
@@ -114,7 +121,7 @@ struct PopulationOptions {
   std::vector<Rest> rest = {Rest::kDraws};
 };
 
-/// `proposer` null: all is random.
+/// `proposer` null: all is random; the scorer orders the heuristic decisions.
 std::unique_ptr<Strategy> make_population_strategy(const StrategyContext& context,
                                                    const PopulationOptions& options,
                                                    std::unique_ptr<Proposer> proposer,

@@ -2,6 +2,9 @@
 
 #include "costmodel/xgb.h"
 #include "ir/support/check.h"
+#include "search/model/analytic_scorer.h"
+#include "search/model/network_scorer.h"
+#include "search/model/tree_scorer.h"
 #include "search/space/metaschedule_space.h"
 #include "search/strategy/draft.h"
 #include "search/strategy/genetic.h"
@@ -25,6 +28,20 @@ constexpr StrategyRow kRows[] = {
 };
 
 const StrategyRow& row_of(StrategyKind kind) { return kRows[static_cast<std::size_t>(kind)]; }
+
+// When trees are trained again, always from scratch: Ansor every round, MetaSchedule from 100
+// measurements on for a fifth more, ours for more than a twentieth more.
+TreeScorerOptions trees_of(Proposes proposes) {
+  TreeScorerOptions out;
+  if (proposes == Proposes::kMetaSchedule) {
+    out.first_training = 100;
+    out.growth = 0.2;
+  } else if (proposes == Proposes::kDraft) {
+    out.growth = 0.05;
+    out.beyond_growth = true;
+  }
+  return out;
+}
 
 }  // namespace
 
@@ -51,22 +68,47 @@ Result<std::unique_ptr<Strategy>> make_strategy(StrategyKind kind, const Strateg
   if (const std::optional<NetworkUse> use = network_use(kind); use && context.network == nullptr) {
     PRUNERC_TRY(context.network, open_network(*use, "", context.task.target.kind, context.seed));
   }
-  const StrategyRow& row = row_of(kind);
-  if (row.ranks == Ranks::kTrees) PRUNERC_TRY_VOID(costmodel::check_xgboost());
-  switch (row.proposes) {
-    case Proposes::kDraws: return make_population_strategy(context, {}, nullptr, nullptr);
+  PRUNERC_TRY(std::unique_ptr<Scorer> scorer, make_scorer(kind, context));
+  switch (row_of(kind).proposes) {
+    case Proposes::kDraws:
+      return make_population_strategy(context, {}, nullptr, std::make_unique<AnalyticScorer>());
     case Proposes::kGrid: return make_grid(context);
-    case Proposes::kEvolution: return make_evolution(context);
-    case Proposes::kAnsor: return make_learned(context, ansor_options());
-    case Proposes::kMetaSchedule: return make_learned(context, metaschedule_options());
-    case Proposes::kDraft: return make_draft(context, {});
+    case Proposes::kEvolution: return make_genetic(context, {}, std::move(scorer));
+    case Proposes::kAnsor: return make_genetic(context, ansor_options(), std::move(scorer));
+    case Proposes::kMetaSchedule:
+      return make_genetic(context, metaschedule_options(), std::move(scorer));
+    case Proposes::kDraft: return make_draft_strategy(context, std::move(scorer), {});
     case Proposes::kPaperDraft:
-      return make_draft(context, published_draft(Analyzer::kPruner, VerifySet::kDraft));
+      return make_draft_strategy(context, std::move(scorer),
+                                 published_draft(Analyzer::kPruner, VerifySet::kDraft));
     case Proposes::kReleaseDraft:
-      return make_draft(context,
-                        published_draft(Analyzer::kPrunerRelease, VerifySet::kDraftAndRandom));
+      return make_draft_strategy(
+          context, std::move(scorer),
+          published_draft(Analyzer::kPrunerRelease, VerifySet::kDraftAndRandom));
   }
   PRUNERC_UNREACHABLE("proposes");
+}
+
+Result<std::unique_ptr<Scorer>> make_scorer(StrategyKind kind, const StrategyContext& context) {
+  const StrategyRow& row = row_of(kind);
+  switch (row.ranks) {
+    case Ranks::kNone: return std::unique_ptr<Scorer>();
+    case Ranks::kAnalyzer: return std::unique_ptr<Scorer>(std::make_unique<AnalyticScorer>());
+    case Ranks::kTrees:
+      PRUNERC_TRY_VOID(costmodel::check_xgboost());
+      return std::unique_ptr<Scorer>(
+          std::make_unique<TreeScorer>(context.task, context.pool, trees_of(row.proposes)));
+    case Ranks::kPacm:
+    case Ranks::kPacmPaper:
+    case Ranks::kPacmBatch:
+    case Ranks::kTensetMlp:
+    case Ranks::kTlp:
+      PRUNERC_CHECK(context.network != nullptr, "make_strategy opens one");
+      return std::unique_ptr<Scorer>(
+          std::make_unique<NetworkScorer>(context.task, context.space, context.network,
+                                          static_cast<int32_t>(context.stream), context.pool));
+  }
+  PRUNERC_UNREACHABLE("ranks");
 }
 
 }  // namespace prunerc::search

@@ -17,6 +17,7 @@ namespace prunerc::search {
 
 class Calibrator;
 class OnlineModel;
+class Scorer;
 
 enum class StrategyKind : uint8_t {
 #define PRUNERC_STRATEGY(Name, text, batch, in_flight, first, proposes, ranks, learns, starts, \
@@ -72,7 +73,7 @@ struct StrategyRhythm {
 StrategyRhythm rhythm_of(StrategyKind kind);
 
 /// The part of a task's space that a strategy may have: all of it, but for `metaschedule` on GPUs
-/// (baseline_space.h; the dot rules of processors are its own).
+/// (metaschedule_space.h; the dot rules of processors are its own).
 SearchSpace space_of(StrategyKind kind, const Task& task, SearchSpace space);
 
 /// What a strategy is made from. All of it outlives the strategy.
@@ -85,13 +86,17 @@ struct StrategyContext {
   /// Shared by all tasks of a target: what one measures, the others' analyzers know. Null: each
   /// strategy has its own.
   Calibrator* calibrator = nullptr;
-  /// Shared as well; null for strategies that ask no network (learn/network_use.h).
+  /// Shared as well; null for strategies that ask no network (network_use.h).
   std::shared_ptr<OnlineModel> network = nullptr;
 };
 
 /// A network that the strategy asks and the context lacks is opened for it alone. Errors:
 /// ModelLibrary for those that learn by a library that is not installed; ModelMissing.
 Result<std::unique_ptr<Strategy>> make_strategy(StrategyKind kind, const StrategyContext& context);
+
+/// What orders candidates by the strategy's column of strategy.def: without the analyzer that a draft
+/// joins to it; null where nothing is ranked. Errors: ModelLibrary.
+Result<std::unique_ptr<Scorer>> make_scorer(StrategyKind kind, const StrategyContext& context);
 
 /// All candidates of all sketches in turn, in mixed radix (grid.cc).
 std::unique_ptr<Strategy> make_grid(const StrategyContext& context);

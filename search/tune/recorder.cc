@@ -3,7 +3,7 @@
 #include "ir/support/parallel.h"
 #include "search/record/restore.h"
 #include "search/space/sampler.h"
-#include "search/strategy/genetic.h"
+#include "search/strategy/strategies.h"
 #include "search/tune/inbox.h"
 
 #include <algorithm>
@@ -81,7 +81,7 @@ class Recorder {
     context.seed = pool_.seed;
     // A search that goes on must not draw what the one before it drew.
     context.stream = static_cast<uint64_t>(pool_.num_batches);
-    strategy_ = make_evolution(context);
+    PRUNERC_TRY(strategy_, make_strategy(StrategyKind::kEvolution, context));
     std::vector<Candidate> candidates;
     std::vector<Measurement> measurements;
     std::vector<std::optional<Candidate>> restored = restore_rows(pool_, task_, threads_);

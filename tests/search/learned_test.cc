@@ -109,7 +109,6 @@ TEST_CASE("the settings are the published ones") {
   const GeneticOptions meta = metaschedule_options();
   CHECK(meta.population == 512);
   CHECK(meta.generations == 4);
-  CHECK(meta.trees.first_training == 100);
   CHECK(rhythm_of(StrategyKind::kAnsor).batch == 64);
 }
 

@@ -1,6 +1,7 @@
 #include "search/tune/replay.h"
 
 #include "ir/equal.h"
+#include "search/space/sampler.h"
 #include "search/space/variation.h"
 #include "search/tune/recorder.h"
 #include "tests/search/programs.h"

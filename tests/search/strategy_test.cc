@@ -3,7 +3,7 @@
 #include "schedule/schedule.h"
 #include "search/model/residual.h"
 #include "search/space/sampler.h"
-#include "search/strategy/genetic.h"
+#include "search/strategy/strategies.h"
 #include "tests/search/programs.h"
 #include "tests/support/check.h"
 
@@ -63,7 +63,7 @@ TEST_CASE("a strategy proposes heuristic decisions first and nothing twice") {
   const Task task = make_test_task("dense_relu");
   const SearchSpace space = make_space(task).value();
   ThreadPool pool(1);
-  const auto strategy = make_evolution({task, space, pool});
+  const auto strategy = make_strategy(StrategyKind::kEvolution, {task, space, pool}).value();
   const std::vector<Candidate> batch = strategy->ask(space.sketches.size());
   REQUIRE_FALSE(batch.empty());
   const std::set<std::string> heuristic = [&] {
@@ -85,9 +85,10 @@ TEST_CASE("what a strategy was told it does not propose again") {
   const Task task = make_test_task("row_sum");
   const SearchSpace space = make_space(task).value();
   ThreadPool pool(1);
-  const std::vector<Candidate> known = make_evolution({task, space, pool})->ask(4);
+  const std::vector<Candidate> known =
+      make_strategy(StrategyKind::kEvolution, {task, space, pool}).value()->ask(4);
   const std::vector<Measurement> times(known.size());
-  const auto strategy = make_evolution({task, space, pool});
+  const auto strategy = make_strategy(StrategyKind::kEvolution, {task, space, pool}).value();
   strategy->tell(known, times);
   std::set<Fingerprint> told;
   for (const Candidate& candidate : known) told.insert(candidate.fingerprint);

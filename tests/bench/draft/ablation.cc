@@ -42,10 +42,11 @@ std::optional<Outcome> run(const ReplayTask& task, const Variant& variant, int64
   TuneOptions options;
   options.trials = trials;
   options.seed = seed;
-  options.make_strategy = [&](const StrategyContext& context) {
+  options.make_strategy = [&](const StrategyContext& context) -> Result<std::unique_ptr<Strategy>> {
     DraftOptions draft;
     variant.change(draft);
-    return make_draft(context, draft);
+    PRUNERC_TRY(std::unique_ptr<Scorer> trees, make_scorer(StrategyKind::kPrunerTrees, context));
+    return Result<std::unique_ptr<Strategy>>(make_draft_strategy(context, std::move(trees), draft));
   };
   const Result<TuneReport> report = replay({&task, 1}, options);
   if (!report.ok()) {
