@@ -32,12 +32,13 @@ std::vector<Variant> variants() {
   add("pack+rotate", [](Variant& v) { v.pack = true, v.rotate_reduction = true; });
   add("block", [](Variant& v) { v.block_reduction = true; });
   add("pack+block", [](Variant& v) { v.pack = true, v.block_reduction = true; });
-  add("near", [](Variant& v) { v.near = true; });
-  add("near+rotate", [](Variant& v) { v.near = true, v.rotate_reduction = true; });
-  add("turn", [](Variant& v) { v.turn = true; });
+  add("compute_at", [](Variant& v) { v.compute_at_reader = true; });
+  add("compute_at+rotate",
+      [](Variant& v) { v.compute_at_reader = true, v.rotate_reduction = true; });
+  add("transpose", [](Variant& v) { v.transpose_operand = true; });
   add("stages", [](Variant& v) { v.inline_stages = false; });
   add("split", [](Variant& v) { v.fuse_rows = false; });
-  add("plain", [](Variant& v) { v.rfactor = false; });
+  add("no rfactor", [](Variant& v) { v.rfactor = false; });
   return out;
 }
 
@@ -83,7 +84,7 @@ std::vector<Group> group_blocks(const schedule::Schedule& schedule) {
 // The group with its tiles; false if this variant does not fit it.
 bool tile_group(SketchContext& context, const Group& group, const Variant& variant) {
   const auto apply = [&](BlockId epilogue) {
-    return group.dot && !variant.turn
+    return group.dot && !variant.transpose_operand
                ? tile_dot(context, group.blocks[0], epilogue, variant).ok()
                : tile_block(context, group.blocks[0], epilogue, variant).ok();
   };
@@ -118,13 +119,13 @@ void leave_stages_to_readers(const schedule::Schedule& schedule, std::vector<Gro
 Result<void> apply_variant(SketchContext& context, const Variant& variant) {
   inline_stages(context, variant);
   bool tiled = false;
-  const bool wants_tile = variant.pack || variant.rotate_reduction || variant.near ||
-                          variant.block_reduction || variant.turn;
+  const bool wants_tile = variant.pack || variant.rotate_reduction || variant.compute_at_reader ||
+                          variant.block_reduction || variant.transpose_operand;
   std::vector<Group> groups = group_blocks(context.schedule);
-  if (variant.near) leave_stages_to_readers(context.schedule, &groups);
+  if (variant.compute_at_reader) leave_stages_to_readers(context.schedule, &groups);
   for (const Group& group : groups) {
     if ((group.tiled || group.dot) && tile_group(context, group, variant)) {
-      tiled = tiled || group.tiled || variant.turn;
+      tiled = tiled || group.tiled || variant.transpose_operand;
       continue;
     }
     // A block that nothing can be done with stays as it is.

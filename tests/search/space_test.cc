@@ -195,17 +195,17 @@ TEST_CASE("the expected structures are there") {
     INFO(name);
     CHECK(has(gemm, name));
   }
-  CHECK(has(names("conv2d_relu"), "turn"));
+  CHECK(has(names("conv2d_relu"), "transpose"));
   CHECK(has(names("conv2d"), "rotate"));
   // A transposed operand is copied however short the reduction is; sums of lanes need a long one.
   for (const char* name : {"gemm_nt", "linear_relu", "scores", "gemm_nt_sum"}) {
     INFO(name);
-    CHECK(has(names(name), "turn"));
+    CHECK(has(names(name), "transpose"));
   }
-  CHECK(has(names("gemm_nt"), "plain"));
-  CHECK_FALSE(has(names("linear_relu"), "plain"));
+  CHECK(has(names("gemm_nt"), "no rfactor"));
+  CHECK_FALSE(has(names("linear_relu"), "no rfactor"));
   // Nothing to gain where vectors are loaded as they lie.
-  CHECK_FALSE(has(gemm, "turn"));
+  CHECK_FALSE(has(gemm, "transpose"));
   CHECK(has(names("softmax_like"), "split"));
 }
 

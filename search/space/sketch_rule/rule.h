@@ -22,11 +22,11 @@ struct Variant {
   bool pack = false;             // copy the panel that the vector axis runs along
   bool block_reduction = false;  // the longest reduction axis in parts, outside of the panels
   bool rotate_reduction =
-      false;              // first reduction axis innermost: window axes and their masks go outside
-  bool near = false;      // elementwise stages are computed inside of their reader's outer loops
-  bool turn = false;      // an operand is copied with another axis innermost (tile.cc)
-  bool rfactor = true;    // partial results along a contiguous reduction axis
-  bool fuse_rows = true;  // all stages of a row before the next row
+      false;  // first reduction axis innermost: window axes and their masks go outside
+  bool compute_at_reader = false;  // elementwise stages are computed inside of their reader's loops
+  bool transpose_operand = false;  // an operand is copied with another axis innermost (tile.cc)
+  bool rfactor = true;             // partial results along a contiguous reduction axis
+  bool fuse_rows = true;           // all stages of a row before the next row
 };
 
 /// The schedule under construction. Decisions made through it are recorded with their defaults.
@@ -118,7 +118,7 @@ Result<void> tile_block(SketchContext& context, ir::BlockId block, ir::BlockId c
                         const Variant& variant);
 /// An axis that some operand does not move along: its loads are shared by the rows of a tile.
 bool is_reused(const ir::Block& block, ir::VarId var);
-/// An elementwise block, as it came, whose only reader is `block`: with Variant::near, tile_block
+/// An elementwise block, as it came, whose only reader is `block`: with Variant::compute_at_reader, tile_block
 /// computes it inside of its loops.
 std::vector<ir::BlockId> stages_of(const schedule::Schedule& schedule, ir::BlockId block);
 /// Whether tile_block would find its axes.

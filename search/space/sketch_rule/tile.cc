@@ -16,7 +16,7 @@
 // r is an axis along which some operand is reused, v the output's contiguous axis. The number of
 // tasks per axis is decided and what one task does is inferred, so any extent can be cut; tails are
 // guarded.
-// Turned, v is another axis: a convolution's output channels instead of its pixels, whose windows
+// Transposed, v is another axis: a convolution's output channels instead of its pixels, whose windows
 // shift against the vectors and whose rows seldom fill them. The operand that runs along v
 // (weights) and the tile in registers are copied with v innermost. In a product with a transposed
 // operand (B[j,k]) v stays, and that operand alone is copied, since lanes would be gathered.
@@ -43,9 +43,9 @@ constexpr int64_t kMaxUnrolledWindow = 4;
 /// operands.
 constexpr int64_t kPreferredAccumulators = 24;
 constexpr int64_t kPreferredVectors = 4;
-/// Turned, the scalars of a row go through registers as well, and rows are what reuses the vectors,
+/// Transposed, the scalars of a row go through registers as well, and rows are what reuses the vectors,
 /// which come from L2.
-constexpr int64_t kPreferredTurnedVectors = 2;
+constexpr int64_t kPreferredTransposedVectors = 2;
 /// Iterations of a part of a reduction: enough to pay for reading the accumulators again.
 constexpr int64_t kMinPart = 16;
 constexpr int64_t kPreferredPart = 256;
@@ -107,7 +107,7 @@ bool is_plain(const ir::Access& access) {
 }
 
 // The operand that moves with `var` if it is the only one and plain; -1 otherwise.
-int turned_operand(const ir::Block& block, ir::VarId var) {
+int transposed_operand(const ir::Block& block, ir::VarId var) {
   int found = -1;
   for (std::size_t i = 0; i < block.reads.size(); ++i) {
     const ir::Access& access = block.reads[i];
@@ -141,7 +141,7 @@ bool has_window(const ir::Block& block, ir::VarId var) {
 
 // The contiguous axis becomes the tile's rows, the longest that one operand alone moves along its
 // vectors.
-std::optional<TileAxes> find_turned_axes(const BlockFacts& facts) {
+std::optional<TileAxes> find_transposed_axes(const BlockFacts& facts) {
   const std::optional<TileAxes> plain = find_axes(facts);
   if (!plain || !has_window(*facts.block, plain->vector.var)) return std::nullopt;
   if (!is_plain(facts.block->writes[0])) return std::nullopt;
@@ -150,7 +150,7 @@ std::optional<TileAxes> find_turned_axes(const BlockFacts& facts) {
   axes.vector.extent = 1;
   for (const Axis& axis : facts.spatial) {
     if (axis.iter == axes.row->iter || axis.extent <= axes.vector.extent) continue;
-    if (turned_operand(*facts.block, axis.var) >= 0) axes.vector = axis;
+    if (transposed_operand(*facts.block, axis.var) >= 0) axes.vector = axis;
   }
   if (axes.vector.extent == 1) return std::nullopt;
   for (const Axis& axis : facts.spatial) {
@@ -214,12 +214,12 @@ class TileRule {
     const BlockFacts facts = facts_of(context_.schedule, block_);
     std::optional<TileAxes> axes = find_axes(facts);
     std::vector<int> gathered;
-    if (axes && variant_.turn) {
+    if (axes && variant_.transpose_operand) {
       gathered = gathered_operands(*facts.block, axes->vector.var);
-      if (gathered.empty()) axes = find_turned_axes(facts);
-      turn_ = gathered.empty();
+      if (gathered.empty()) axes = find_transposed_axes(facts);
+      transposes_ = gathered.empty();
     }
-    if (!axes || (turn_ && !variant_.write_cache)) {
+    if (!axes || (transposes_ && !variant_.write_cache)) {
       return error(Diag::kUnsupported, std::string("tiling of this block"));
     }
     const int64_t lanes = context_.target.lanes(facts.element_bytes);
@@ -229,13 +229,14 @@ class TileRule {
     if (variant_.pack && packed.empty()) {
       return error(Diag::kUnsupported, std::string("packing of this block"));
     }
-    if (variant_.near) stages_ = stages_of(context_.schedule, block_);
-    if (variant_.near && stages_.empty()) {
+    if (variant_.compute_at_reader) stages_ = stages_of(context_.schedule, block_);
+    if (variant_.compute_at_reader && stages_.empty()) {
       return error(Diag::kUnsupported, std::string("a block that reads no stage"));
     }
     const ir::VarId vector = axes->vector.var;
-    if (!gathered.empty()) PRUNERC_TRY_VOID(copy_turned(*facts.block, gathered, vector));
-    PRUNERC_TRY_VOID(turn_ ? add_turned_copies(*facts.block, vector) : add_copies(packed));
+    if (!gathered.empty()) PRUNERC_TRY_VOID(copy_transposed(*facts.block, gathered, vector));
+    PRUNERC_TRY_VOID(transposes_ ? add_transposed_copies(*facts.block, vector)
+                                 : add_copies(packed));
     PRUNERC_TRY_VOID(split_axes(*axes));
     PRUNERC_TRY_VOID(order_loops(*axes, facts.reduce));
     PRUNERC_TRY_VOID(mark_tile());
@@ -272,20 +273,20 @@ class TileRule {
   }
 
   // Operands with the vector axis innermost. The block's program may be gone after the first.
-  Result<void> copy_turned(const ir::Block& block, const std::vector<int>& reads,
-                           ir::VarId vector) {
-    struct Turned {
+  Result<void> copy_transposed(const ir::Block& block, const std::vector<int>& reads,
+                               ir::VarId vector) {
+    struct Transposed {
       int read;
       std::string map;
       std::size_t dim, num_dims;
     };
-    std::vector<Turned> turned;
+    std::vector<Transposed> transposed;
     for (const int read : reads) {
       const ir::Access& from = block.reads[static_cast<std::size_t>(read)];
-      turned.push_back(
+      transposed.push_back(
           {read, turning_map(block, from, vector), dim_of(from, vector), from.region.size()});
     }
-    for (const Turned& t : turned) {
+    for (const Transposed& t : transposed) {
       PRUNERC_TRY(const BlockId copy,
                   context_.schedule.reindex_cache_read(block_, t.read, ir::Scope::kGlobal, t.map));
       PRUNERC_TRY_VOID(vectorize_copy(copy, t.dim, t.num_dims));
@@ -293,11 +294,11 @@ class TileRule {
     return {};
   }
 
-  Result<void> add_turned_copies(const ir::Block& block, ir::VarId vector) {
+  Result<void> add_transposed_copies(const ir::Block& block, ir::VarId vector) {
     const ir::Access to = block.writes[0];
     const std::string to_map = turning_map(block, to, vector);
-    turned_dim_ = dim_of(to, vector);
-    PRUNERC_TRY_VOID(copy_turned(block, {turned_operand(block, vector)}, vector));
+    transposed_dim_ = dim_of(to, vector);
+    PRUNERC_TRY_VOID(copy_transposed(block, {transposed_operand(block, vector)}, vector));
     schedule::Schedule& s = context_.schedule;
     PRUNERC_TRY(const BlockId copy_out,
                 s.reindex_cache_write(block_, 0, ir::Scope::kLocal, to_map));
@@ -337,7 +338,7 @@ class TileRule {
 
   Result<void> split_axes(const TileAxes& axes) {
     const int64_t units = ceil_div(axes.vector.extent, width_);
-    const int64_t shared = turn_ ? kPreferredTurnedVectors : kPreferredVectors;
+    const int64_t shared = transposes_ ? kPreferredTransposedVectors : kPreferredVectors;
     PRUNERC_TRY(vector_, tile_axis(context_, axes.vector, units, axes.row ? shared : kMaxVectors,
                                    preferred_tasks(context_, axes.vector.extent, true, variant_),
                                    kMaxVectors, width_));
@@ -370,10 +371,10 @@ class TileRule {
     order.insert(order.end(), vector_.inner.begin(), vector_.inner.end());
     PRUNERC_TRY_VOID(context_.schedule.reorder(order));
     tasks_ = std::move(tasks);
-    // A window of three would leave its loop as often as it runs through it. Turned, its steps
+    // A window of three would leave its loop as often as it runs through it. Transposed, its steps
     // share the scalars of a row, and written out they would keep more of them than there are
     // registers.
-    if (turn_) return {};
+    if (transposes_) return {};
     for (const Axis& axis : reduce) {
       const bool innermost = axis.loop == reductions.back();
       if (innermost && axis.extent > 1 && axis.extent <= kMaxUnrolledWindow) {
@@ -423,13 +424,13 @@ class TileRule {
   }
 
   // Vectors leave across the rows of the result.
-  Result<void> mark_turned(std::vector<LoopId> loops) {
-    if (turned_dim_ >= loops.size()) {
+  Result<void> mark_transposed(std::vector<LoopId> loops) {
+    if (transposed_dim_ >= loops.size()) {
       return error(Diag::kUnsupported, std::string("a copy of this result"));
     }
     PRUNERC_TRY(const std::vector<LoopId> parts,
-                context_.schedule.split(loops[turned_dim_], {Int(-1), Int(width_)}));
-    loops[turned_dim_] = parts[0];
+                context_.schedule.split(loops[transposed_dim_], {Int(-1), Int(width_)}));
+    loops[transposed_dim_] = parts[0];
     std::vector<LoopId> order = loops;
     order.push_back(parts[1]);
     PRUNERC_TRY_VOID(context_.schedule.reorder(order));
@@ -451,7 +452,7 @@ class TileRule {
     if (!consumer_.valid()) return {};
     PRUNERC_TRY(const std::vector<LoopId> loops,
                 context_.schedule.reverse_compute_at(consumer_, tile_loop_));
-    if (turn_) return mark_turned(loops);
+    if (transposes_) return mark_transposed(loops);
     // The rows of a tile are few, those of a task are not.
     return mark_copy(loops, !variant_.block_reduction);
   }
@@ -468,8 +469,8 @@ class TileRule {
   BlockId block_, consumer_;
   const Variant& variant_;
   int64_t width_ = 1;
-  bool turn_ = false;           // vectors along an axis that the result does not have innermost
-  std::size_t turned_dim_ = 0;  // of the result, which the vectors run along
+  bool transposes_ = false;         // vectors along an axis that the result does not have innermost
+  std::size_t transposed_dim_ = 0;  // of the result, which the vectors run along
   TiledAxis vector_;
   std::optional<TiledAxis> row_;
   std::vector<BlockId> packs_, stages_;
