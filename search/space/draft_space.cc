@@ -95,7 +95,7 @@ DraftSpace make_draft_space(const Task& task, const SearchSpace& space, Analyzer
     if (made[i]->ok()) {
       out.sketches.push_back(**std::move(made[i]));
     } else {
-      out.left.push_back({static_cast<int>(i), made[i]->error().message()});
+      out.not_parametric.push_back({static_cast<int>(i), made[i]->error().message()});
     }
   }
   const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;

@@ -41,11 +41,11 @@ std::vector<std::vector<double>> columns_of(const DraftSketch& sketch,
 struct DraftSpace {
   std::vector<DraftSketch> sketches;
   /// Sketches that have no parametric form, with the reason: these are drawn and replayed.
-  struct Left {
+  struct NotParametric {
     int sketch = 0;
     std::string why;
   };
-  std::vector<Left> left;
+  std::vector<NotParametric> not_parametric;
   double derive_ms = 0;
 };
 

@@ -129,8 +129,9 @@ int32_t GeneTable::neighbour(int32_t gene, Rng& rng) {
     const std::vector<double> levels = levels_of(decisions_[at]);
     const std::vector<int64_t> tiles(levels.begin(), levels.end());
     std::vector<int32_t> found;
-    for (const std::vector<int64_t>& near : tile_space(space_)->neighbours(tiles)) {
-      found.push_back(add(Decision(near.begin() + (is_covering(space_) ? 1 : 0), near.end())));
+    for (const std::vector<int64_t>& neighbour : tile_space(space_)->neighbours(tiles)) {
+      found.push_back(
+          add(Decision(neighbour.begin() + (is_covering(space_) ? 1 : 0), neighbour.end())));
     }
     if (found.empty()) found.push_back(gene);
     neighbours_[at] = std::move(found);

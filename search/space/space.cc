@@ -17,7 +17,7 @@ namespace {
 
 using ir::BlockId;
 
-/// Structures in the order in which they are tried; the plain one comes last and always works.
+/// Structures in the order in which they are tried.
 std::vector<Variant> variants() {
   std::vector<Variant> out;
   auto add = [&](const char* name, auto&& change) {

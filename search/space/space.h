@@ -40,7 +40,7 @@ struct SearchSpace {
 inline constexpr double kMaxCodeSize = 4000;
 
 /// Applies every sketch rule to the task's program. A rule that fails leaves its sketch out.
-/// Errors: NoSketch if not even the plain one could be made.
+/// Errors: NoSketch if the program is empty or, for GPUs, no rule gives it kernels.
 Result<SearchSpace> make_space(const Task& task);
 
 /// The program that these decisions give. Errors: those of the primitives; CandidateTooLarge;

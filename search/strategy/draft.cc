@@ -259,9 +259,9 @@ class DraftProposer final : public Proposer {
     }
     Rng rng = population.rng(round);
     add_children_of_measured(population, rng, &genomes);
-    for (const DraftSpace::Left& left : draft_.left) {
+    for (const DraftSpace::NotParametric& drawn : draft_.not_parametric) {
       for (int i = 0; i < kReplayedDraws; ++i) {
-        genomes.push_back(random_genome(context_.space, left.sketch, rng));
+        genomes.push_back(random_genome(context_.space, drawn.sketch, rng));
       }
     }
     drafted_ = drafted_candidates(genomes, population);

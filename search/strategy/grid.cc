@@ -11,7 +11,7 @@ namespace prunerc::search {
 namespace {
 
 /// Decision vectors that are tried between two that are legal before a sketch is given up.
-constexpr int kMaxBarren = 4096;
+constexpr int kMaxWithoutNew = 4096;
 
 // All decisions of one place, by number.
 class Choices {
@@ -112,8 +112,8 @@ class Grid final : public Strategy {
 
   std::vector<Candidate> ask(std::size_t n) override {
     std::vector<Candidate> batch;
-    int barren = 0;
-    while (batch.size() < n && barren < kMaxBarren && !odometers_.empty()) {
+    int num_without_new = 0;
+    while (batch.size() < n && num_without_new < kMaxWithoutNew && !odometers_.empty()) {
       std::vector<Genome> genomes;
       while (genomes.size() < n - batch.size() && !odometers_.empty()) {
         next_ = next_ % odometers_.size();
@@ -127,11 +127,11 @@ class Grid final : public Strategy {
       }
       for (std::optional<Candidate>& made :
            instantiate_all(context_.task, context_.space, genomes, context_.pool)) {
-        ++barren;
+        ++num_without_new;
         if (!made) continue;
         ++num_drafted_;
         if (!seen_.insert(made->fingerprint).second) continue;
-        barren = 0;
+        num_without_new = 0;
         batch.push_back(*std::move(made));
       }
     }

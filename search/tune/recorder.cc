@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 /// One batch is built while the other is timed.
 constexpr std::size_t kBatchesInFlight = 2;
 /// Draws of a sketch in a row without anything new before it counts as exhausted.
-constexpr int kMaxBarrenDraws = 64;
+constexpr int kMaxDrawsWithoutNew = 64;
 
 struct Drawn {
   Candidate candidate;
@@ -43,7 +43,7 @@ class Recorder {
         pool_(*pool),
         space_(pool->space()),
         threads_(options.num_threads),
-        barren_(pool->sketches.size()),
+        draws_without_new_(pool->sketches.size()),
         start_(Clock::now()) {}
 
   Result<RecordEnd> run() {
@@ -140,9 +140,10 @@ class Recorder {
     while (batch->drawn.size() < size) {
       std::vector<Genome> genomes;
       const std::size_t wanted = size - batch->drawn.size();
-      for (std::size_t skipped = 0; genomes.size() < wanted && skipped < barren_.size();) {
-        sketch = (sketch + 1) % barren_.size();
-        if (barren_[sketch] >= kMaxBarrenDraws) {
+      for (std::size_t skipped = 0;
+           genomes.size() < wanted && skipped < draws_without_new_.size();) {
+        sketch = (sketch + 1) % draws_without_new_.size();
+        if (draws_without_new_[sketch] >= kMaxDrawsWithoutNew) {
           ++skipped;
           continue;
         }
@@ -160,13 +161,13 @@ class Recorder {
       const auto sketch = static_cast<std::size_t>(genomes[i].sketch);
       SketchDraws& draws = pool_.draws[sketch];
       ++draws.drawn;
-      ++barren_[sketch];
+      ++draws_without_new_[sketch];
       if (!made[i]) {
         ++draws.rejected;
       } else if (!seen_.insert(made[i]->fingerprint).second) {
         ++draws.repeated;
       } else {
-        barren_[sketch] = 0;
+        draws_without_new_[sketch] = 0;
         batch->drawn.push_back({*std::move(made[i]), PoolOrigin::kUniform, {}});
       }
     }
@@ -263,7 +264,7 @@ class Recorder {
   const SearchSpace space_;
   ThreadPool threads_;
   std::unique_ptr<Strategy> strategy_;
-  std::vector<int> barren_;  // by sketch: draws in a row that gave nothing new
+  std::vector<int> draws_without_new_;  // by sketch: draws in a row that gave nothing new
   Clock::time_point start_;
   std::set<Fingerprint> seen_;
   std::deque<Batch> in_flight_;  // a deque: what waits for answers refers to its batch

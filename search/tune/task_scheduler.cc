@@ -9,7 +9,7 @@ namespace prunerc::search {
 namespace {
 
 /// A task of which nothing ran is tried so often before others are preferred.
-constexpr int kMaxBarrenRounds = 3;
+constexpr int kMaxRoundsWithoutResult = 3;
 /// A slow task stays in its group for so many full batches more than the others had.
 constexpr double kPatience = 5;
 constexpr double kGoldenRatio = 1.618;
@@ -59,7 +59,7 @@ double expected_change(std::span<const TaskProgress> tasks, int task,
   if (own.history.empty()) return 0;
   const double best = best_of(own);
   if (best <= 0) {
-    return own.rounds < kMaxBarrenRounds ? -std::numeric_limits<double>::infinity() : 0;
+    return own.rounds < kMaxRoundsWithoutResult ? -std::numeric_limits<double>::infinity() : 0;
   }
   const double backward = recent_change(own, options.window);
   double next = best - best / std::max(1.0, own.effort);

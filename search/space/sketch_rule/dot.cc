@@ -5,8 +5,7 @@
 //   ~>
 //     for tasks parallel { for j1, i1 {
 //       for k1 { for i2, j2 unrolled { for k2 vectorized { P[i,j,k2] += ... } } }
-//       for i2, j2 unrolled { for k2 { C[i,j] += P[i,j,k2] } }                       in groups of
-//       four
+//       for i2, j2 unrolled { for k2 { C[i,j] += P[i,j,k2] } }         in groups of four
 //     } }
 //
 // The rows of a tile share the loads of the operand that does not move with them, and hide the

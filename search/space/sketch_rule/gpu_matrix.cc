@@ -4,12 +4,11 @@
 //     for oh, ow, co { Z[oh, ow, co] = relu(Y[oh, ow, co]) }
 //   ~>  to_matrix_product
 //     for m, k { A[m, k] = X[m // W + k // (KW*CI), ..] }      for k, n { B[k, n] = F[..] }
-//     for m, n, k { C[m, n] += A[m, k]*B[k, n] }      for .. { Y[..] = C[..] }   the stages as they
-//     were
+//     for m, n, k { C[m, n] += A[m, k]*B[k, n] }      for .. { Y[..] = C[..] }      Z as it was
 //   ~>  pad_operands
 //     for m, k { A'[m, k] = select(m < M && k < K, X[..], 0) }  the same for B
-//     for m, n, k { C'[m, n] += A'[m, k]*B'[k, n] }   for m, n { Z[m // W, m % W, n] = relu(C'[m,
-//     n]) }
+//     for m, n, k { C'[m, n] += A'[m, k]*B'[k, n] }
+//     for m, n { Z[m // W, m % W, n] = relu(C'[m, n]) }
 //
 // The copies are what is fetched into shared memory later: nothing of them lies in global memory.
 #include "search/space/sketch_rule/gpu_matrix.h"
@@ -98,7 +97,7 @@ class Shaping {
 
   // Subscripts that are variables of the block, each once, or constants; those of both groups are
   // among them, and not fused.
-  bool is_plain(const ir::Access& access, const std::array<std::size_t, 2>& groups) const {
+  bool is_matrix(const ir::Access& access, const std::array<std::size_t, 2>& groups) const {
     std::vector<ir::VarId> seen;
     for (const ir::Range& range : access.region) {
       const auto* var = range.min.as<ir::Var>();
@@ -167,7 +166,7 @@ class Shaping {
     out->k_last = groups[1] == kK;
     out->widest = widest(access, groups[1]);
     // What computes the operand is inlined into the copy, never into the product.
-    if (is_plain(access, groups) && !is_computed(access.buffer)) return {};
+    if (is_matrix(access, groups) && !is_computed(access.buffer)) return {};
     const std::vector<std::string> to = outputs(access, groups);
     PRUNERC_TRY(out->copy, s_.reindex_cache_read(id_, index_of(access.buffer), ir::Scope::kGlobal,
                                                  map_text(names_, to)));
@@ -183,7 +182,7 @@ class Shaping {
 
   Result<void> shape_result(const ir::Access& access) {
     const std::array<std::size_t, 2> groups = in_order(access, {kM, kN});
-    if (is_plain(access, groups)) return {};
+    if (is_matrix(access, groups)) return {};
     const std::vector<std::string> to = outputs(access, groups);
     PRUNERC_TRY_VOID(s_.reindex_cache_write(id_, 0, ir::Scope::kGlobal, map_text(names_, to)));
     std::vector<std::string> from;

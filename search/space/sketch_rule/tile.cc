@@ -3,14 +3,13 @@
 //
 //     for o, r, v { for k { C } }
 //   ~>
-//     for o * r0 * v0 parallel {                    one task: a block of rows times a block of
-//     columns
+//     for o * r0 * v0 parallel {                 a task: a block of rows times a block of columns
+//       [for k0]                                 block: tiles are added to where they lie
 //       for v1 {
-//         [pack: the columns' panel, contiguous]         (block: k in parts outside of v1, the
-//         tiles added to where they lie)
+//         [copy of the columns' panel]           pack: contiguous, shared by all rows
 //         for r1 {
-//           for k { for r2 unrolled { for v2 unrolled { for v3 vectorized { C } } } } accumulators
-//           in registers copy-out or fused consumer, vectorized
+//           for k { for r2 unrolled { for v2 unrolled { for v3 vectorized { C } } } }
+//           copy-out or fused consumer           vectorized; C was accumulated in registers
 //     } } }
 //
 // r is an axis along which some operand is reused, v the output's contiguous axis. The number of
@@ -98,35 +97,36 @@ std::optional<TileAxes> find_axes(const BlockFacts& facts) {
   return axes;
 }
 
-// Whether every subscript is one variable: then any order of them is a layout.
-bool is_plain(const ir::Access& access) {
+// Whether every subscript is one variable or a constant: then any order of them is a layout.
+bool has_variable_subscripts(const ir::Access& access) {
   return std::all_of(access.region.begin(), access.region.end(), [](const auto& range) {
     return range.min.template as<ir::Var>() != nullptr ||
            range.min.template as<ir::IntImm>() != nullptr;
   });
 }
 
-// The operand that moves with `var` if it is the only one and plain; -1 otherwise.
+// The operand that moves with `var` if it is the only one and has_variable_subscripts; -1
+// otherwise.
 int transposed_operand(const ir::Block& block, ir::VarId var) {
   int found = -1;
   for (std::size_t i = 0; i < block.reads.size(); ++i) {
     const ir::Access& access = block.reads[i];
     if (access.buffer == block.writes[0].buffer || !mentions(access, var)) continue;
-    if (found >= 0 || !is_plain(access)) return -1;
+    if (found >= 0 || !has_variable_subscripts(access)) return -1;
     found = static_cast<int>(i);
   }
   return found;
 }
 
-// The operands whose elements along `var` do not follow each other; none if one of them is not
-// plain.
+// The operands whose elements along `var` do not follow each other; none if one of them has
+// other subscripts than variables.
 std::vector<int> gathered_operands(const ir::Block& block, ir::VarId var) {
   std::vector<int> found;
   for (std::size_t i = 0; i < block.reads.size(); ++i) {
     const ir::Access& access = block.reads[i];
     if (access.buffer == block.writes[0].buffer || !mentions(access, var)) continue;
     if (is_contiguous(access, var)) continue;
-    if (!is_plain(access)) return {};
+    if (!has_variable_subscripts(access)) return {};
     found.push_back(static_cast<int>(i));
   }
   return found;
@@ -135,18 +135,19 @@ std::vector<int> gathered_operands(const ir::Block& block, ir::VarId var) {
 // Some operand is read through a window that moves along `var`.
 bool has_window(const ir::Block& block, ir::VarId var) {
   return std::any_of(block.reads.begin(), block.reads.end(), [&](const ir::Access& access) {
-    return access.buffer != block.writes[0].buffer && mentions(access, var) && !is_plain(access);
+    return access.buffer != block.writes[0].buffer && mentions(access, var) &&
+           !has_variable_subscripts(access);
   });
 }
 
 // The contiguous axis becomes the tile's rows, the longest that one operand alone moves along its
 // vectors.
 std::optional<TileAxes> find_transposed_axes(const BlockFacts& facts) {
-  const std::optional<TileAxes> plain = find_axes(facts);
-  if (!plain || !has_window(*facts.block, plain->vector.var)) return std::nullopt;
-  if (!is_plain(facts.block->writes[0])) return std::nullopt;
+  const std::optional<TileAxes> usual = find_axes(facts);
+  if (!usual || !has_window(*facts.block, usual->vector.var)) return std::nullopt;
+  if (!has_variable_subscripts(facts.block->writes[0])) return std::nullopt;
   TileAxes axes;
-  axes.row = plain->vector;
+  axes.row = usual->vector;
   axes.vector.extent = 1;
   for (const Axis& axis : facts.spatial) {
     if (axis.iter == axes.row->iter || axis.extent <= axes.vector.extent) continue;
@@ -161,7 +162,7 @@ std::optional<TileAxes> find_transposed_axes(const BlockFacts& facts) {
 
 // "(a0, a1, a2) -> (a0, a2, a1)": those of the block's variables that the access mentions, `last`
 // at the end.
-std::string turning_map(const ir::Block& block, const ir::Access& access, ir::VarId last) {
+std::string transposing_map(const ir::Block& block, const ir::Access& access, ir::VarId last) {
   std::string from, to, end;
   for (std::size_t i = 0; i < block.iters.size(); ++i) {
     const ir::VarId var = block.iters[i].var->id;
@@ -284,7 +285,7 @@ class TileRule {
     for (const int read : reads) {
       const ir::Access& from = block.reads[static_cast<std::size_t>(read)];
       transposed.push_back(
-          {read, turning_map(block, from, vector), dim_of(from, vector), from.region.size()});
+          {read, transposing_map(block, from, vector), dim_of(from, vector), from.region.size()});
     }
     for (const Transposed& t : transposed) {
       PRUNERC_TRY(const BlockId copy,
@@ -296,7 +297,7 @@ class TileRule {
 
   Result<void> add_transposed_copies(const ir::Block& block, ir::VarId vector) {
     const ir::Access to = block.writes[0];
-    const std::string to_map = turning_map(block, to, vector);
+    const std::string to_map = transposing_map(block, to, vector);
     transposed_dim_ = dim_of(to, vector);
     PRUNERC_TRY_VOID(copy_transposed(block, {transposed_operand(block, vector)}, vector));
     schedule::Schedule& s = context_.schedule;

@@ -148,10 +148,9 @@ std::vector<Row> rate_rows(const DraftBenchOptions& options) {
                     "ms",
                     {},
                     fmt::format("{} sketches, {} without a parametric form", space.sketches.size(),
-                                draft.left.size())});
-    for (const DraftSpace::Left& left : draft.left) {
-      fmt::print("  {}: {}\n", space.sketches[static_cast<std::size_t>(left.sketch)].name,
-                 left.why);
+                                draft.not_parametric.size())});
+    for (const DraftSpace::NotParametric& one : draft.not_parametric) {
+      fmt::print("  {}: {}\n", space.sketches[static_cast<std::size_t>(one.sketch)].name, one.why);
     }
     rows.push_back(replay_rate(c, space, options));
     rows.push_back(whole_draft(c, space, options));
