@@ -1,7 +1,6 @@
 // JSON lines: the exchange form of the store.
-#include "search/record/database.h"
-
 #include "schedule/trace/trace.h"
+#include "search/record/database.h"
 #include "search/record/sqlite.h"
 
 #include <nlohmann/json.hpp>

@@ -60,12 +60,12 @@ struct TaskReport {
   double best_ns = 0;  // 0: nothing ran and was right
   double gflops = 0;
   double gbps = 0;
-  int64_t trials = 0;         // measured in this call
-  int64_t reused = 0;         // known from the store and not measured again
-  int64_t drafted = 0;        // proposals of the space that were instantiated and scored
-  int64_t unchecked = 0;      // asked for, and nothing is known of their equality before they run
-  int64_t last_gain = 0;      // trial number of the last improvement
-  bool verified = false;      // the best was compared with the unscheduled program
+  int64_t trials = 0;     // measured in this call
+  int64_t reused = 0;     // known from the store and not measured again
+  int64_t drafted = 0;    // proposals of the space that were instantiated and scored
+  int64_t unchecked = 0;  // asked for, and nothing is known of their equality before they run
+  int64_t last_gain = 0;  // trial number of the last improvement
+  bool verified = false;  // the best was compared with the unscheduled program
   std::string evidence;
   StatusCounts counts = {};  // of this call's trials
   std::string failure;       // what was said of the first trial that failed

@@ -100,8 +100,7 @@ int eval(const ModelVerb& verb) {
   const Result<Dataset> data =
       search::make_dataset(from->corpus, from->split.test, model->options, threads);
   if (!data.ok()) return fail(data.error());
-  const std::vector<float> scores =
-      search::make_ranker(std::move(model).value())(*data, threads);
+  const std::vector<float> scores = search::make_ranker(std::move(model).value())(*data, threads);
   const std::vector<search::TaskQuality> tasks = search::quality_of(*data, scores);
   if (tasks.empty()) {
     return fail(error(Diag::kModelData, std::string("no task has two rows that ran")));

@@ -185,8 +185,8 @@ int run(const RunVerb& verb) {
   const runtime::JobOutcome outcome = (*device)->run(job);
   if (outcome.outputs.empty()) {
     return fail(
-        fmt::format("the kernel did not finish: {}: {}",
-                    describe(outcome.measurement.status), outcome.measurement.detail),
+        fmt::format("the kernel did not finish: {}: {}", describe(outcome.measurement.status),
+                    outcome.measurement.detail),
         "`prunerc doctor` checks that kernels run here; smaller sizes (-D) need less memory",
         kDeviceProblem);
   }

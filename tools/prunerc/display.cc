@@ -77,11 +77,10 @@ std::string phases_text(const search::PhaseSeconds& s) {
 }
 
 int not_timed(const runtime::Measurement& m) {
-  return fail(
-      fmt::format("the kernel was not timed: {}: {}", describe(m.status), m.detail),
-      "`prunerc doctor` checks that kernels run and can be timed here; smaller sizes (-D)"
-      " need less memory and time",
-      kNoCandidate);
+  return fail(fmt::format("the kernel was not timed: {}: {}", describe(m.status), m.detail),
+              "`prunerc doctor` checks that kernels run and can be timed here; smaller sizes (-D)"
+              " need less memory and time",
+              kNoCandidate);
 }
 
 Display::Display(std::string target, std::vector<search::Task> tasks)
