@@ -61,13 +61,18 @@ void TreeScorer::train() {
 
 std::vector<double> TreeScorer::scores(std::span<const Candidate> candidates) {
   if (known_.size() > kMaxRemembered) known_.clear();
-  const std::vector<Features> features = pool_.map<Features>(
-      candidates.size(), [&](std::size_t i) { return features_of(candidates[i]); });
-  std::vector<const costmodel::ProgramFeatures*> programs;
-  for (std::size_t i = 0; i < features.size(); ++i) {
-    known_.emplace(candidates[i].fingerprint, features[i]);
-    programs.push_back(features[i].get());
+  // A generation holds many copies of one program.
+  std::map<Fingerprint, const Candidate*> unseen;
+  for (const Candidate& c : candidates) {
+    if (!known_.contains(c.fingerprint)) unseen.emplace(c.fingerprint, &c);
   }
+  std::vector<const Candidate*> missing;
+  for (const auto& [program, candidate] : unseen) missing.push_back(candidate);
+  const std::vector<Features> made =
+      pool_.map<Features>(missing.size(), [&](std::size_t i) { return features_of(*missing[i]); });
+  for (std::size_t i = 0; i < made.size(); ++i) known_[missing[i]->fingerprint] = made[i];
+  std::vector<const costmodel::ProgramFeatures*> programs;
+  for (const Candidate& c : candidates) programs.push_back(known_.at(c.fingerprint).get());
   std::vector<double> out(candidates.size());
   trees_->predict(programs, out);
   return out;
