@@ -10,6 +10,10 @@
 
 namespace prunerc::costmodel::nn {
 
+/// Eigen cuts products into blocks by the caches that it finds, so the order in which it adds would
+/// depend on the machine. These sizes hold everywhere: one seed gives one search. Units: bytes.
+inline const bool caches_fixed = (Eigen::setCpuCacheSizes(32 << 10, 1 << 20, 32 << 20), true);
+
 template <typename T>
 using Dense =
     Eigen::Matrix<std::remove_const_t<T>, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
