@@ -4,6 +4,7 @@
 #include "ir/lang/fn_check.h"
 #include "ir/lang/lexer.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace prunerc::lang {
@@ -122,10 +123,9 @@ void Binder::add_command_line() {
       known = known || param.name.text == name;
     }
     if (known) continue;
-    SourceDiagnostic& diagnostic =
-        sink_.report<LangDiag::kUnknownParameter>(range, op_->name, name);
-    const std::string_view close = closest_name(name, params);
-    if (!close.empty()) diagnostic.message += fmt::format("; did you mean '{}'?", close);
+    std::string advice = did_you_mean(name, params);
+    if (advice.empty() && !params.empty()) advice = "; it has " + list_names(params);
+    sink_.report<LangDiag::kUnknownParameter>(range, op_->name, name).message += advice;
   }
 }
 
@@ -153,10 +153,11 @@ void Binder::bind_params() {
       bind_type_param(param, symbol);
     } else if (given != options_.bindings.end()) {
       symbol.value = bind_param(param, given->second, command_line_[given->first]);
+    } else if (param.default_value != nullptr) {
+      // Before what a shape says: an array of another length is more often a mistake than a wish.
+      symbol.value = bind_default(param);
     } else if (shape != from_shapes.end() && param.kind == ParamKind::kInt) {
       symbol.value = typing_.int_constant(shape->second, param.name.range);
-    } else if (param.default_value != nullptr) {
-      symbol.value = bind_default(param);
     } else {
       sink_.report<LangDiag::kUnboundParameter>(param.name.range, param.name.text, param.name.text);
     }
@@ -207,11 +208,22 @@ const Node* Binder::bind_default(const AstParam& param) {
   return nullptr;
 }
 
-std::optional<int64_t> Binder::constant_int(const AstExpr* expr, std::string_view what) {
+std::string list_names(const std::vector<std::string_view>& names) {
+  constexpr size_t kShown = 8;
+  std::string text;
+  for (size_t i = 0; i < names.size() && i < kShown; ++i) {
+    text += fmt::format("{}'{}'", i == 0 ? "" : ", ", names[i]);
+  }
+  return names.size() > kShown ? text + ", ..." : text;
+}
+
+std::optional<int64_t> Binder::constant_int(const AstExpr* expr, std::string_view what,
+                                            std::string_view advice) {
   const Node* node = bind(expr);
   if (node == nullptr) return std::nullopt;
   if (node->kind == NodeKind::kInt) return node->int_value;
-  sink_.report<LangDiag::kNotConstant>(expr->range, what);
+  SourceDiagnostic& diagnostic = sink_.report<LangDiag::kNotConstant>(expr->range, what);
+  if (!node->is_constant()) diagnostic.message += advice;
   return std::nullopt;
 }
 
@@ -319,9 +331,20 @@ void Binder::check_given_shape(const AstPort& port, const Tensor& tensor) {
   }
   for (size_t d = 0; d < tensor.rank; ++d) {
     if (given->second[d] == tensor.shape[d]) continue;
-    sink_.report<LangDiag::kShapeMismatch>(tensor.shape_ranges[d], tensor.name,
-                                           fmt::format("is {} in dimension {}, but {} is declared",
-                                                       given->second[d], d, tensor.shape[d]));
+    SourceDiagnostic& diagnostic = sink_.report<LangDiag::kShapeMismatch>(
+        tensor.shape_ranges[d], tensor.name,
+        fmt::format("is {} in dimension {}, but {} is declared", given->second[d], d,
+                    tensor.shape[d]));
+    const AstName& name = port.shape[d]->name;
+    const auto defaulted = [&](const AstParam& param) {
+      return param.name.text == name.text && param.default_value != nullptr;
+    };
+    const bool is_default = port.shape[d]->kind == AstKind::kName &&
+                            !options_.bindings.contains(std::string(name.text)) &&
+                            std::any_of(ast_.params.begin(), ast_.params.end(), defaulted);
+    if (is_default) {
+      diagnostic.message += fmt::format("; bind it with -D {}={}", name.text, given->second[d]);
+    }
   }
 }
 

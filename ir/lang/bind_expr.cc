@@ -3,6 +3,7 @@
 
 #include "ir/lang/bind_impl.h"
 #include "ir/lang/lexer.h"
+#include "ir/lang/std_table.h"
 
 #include <algorithm>
 #include <cmath>
@@ -27,23 +28,50 @@ const IndexVar* Binder::find_index(std::string_view name) const {
   return nullptr;
 }
 
-void Binder::report_unknown(const AstName& name) {
+bool Binder::is_candidate(const Symbol& symbol, Wanted wanted) {
+  switch (wanted) {
+    case Wanted::kTensor: return symbol.kind == SymbolKind::kTensor;
+    case Wanted::kFunction:
+      return symbol.kind == SymbolKind::kFn || symbol.kind == SymbolKind::kTypeParam;
+    case Wanted::kType: return symbol.kind == SymbolKind::kTypeParam;
+    case Wanted::kValue:
+      return symbol.kind != SymbolKind::kFn && symbol.kind != SymbolKind::kTypeParam;
+  }
+  return false;
+}
+
+void Binder::report_unknown(const AstName& name, Wanted wanted) {
   if (sink_.is_full()) return;
   std::vector<std::string_view> candidates;
-  for (const IndexVar* index : active_) candidates.push_back(index->name);
-  for (const auto& [text, symbol] : symbols_) candidates.push_back(text);
+  if (wanted == Wanted::kValue) {
+    for (const IndexVar* index : active_) candidates.push_back(index->name);
+  }
+  for (const auto& [text, symbol] : symbols_) {
+    if (is_candidate(symbol, wanted)) candidates.push_back(text);
+  }
+  // What is there is said only of what the text defines.
+  const std::string defined = list_names(candidates);
+  if (wanted == Wanted::kFunction) append_words(TokenKind::kBuiltin, candidates);
+  if (wanted == Wanted::kType || wanted == Wanted::kFunction)
+    append_words(TokenKind::kDtype, candidates);
   SourceDiagnostic& diagnostic = sink_.report<LangDiag::kUnknownName>(name.range, name.text);
   const std::string_view close = closest_name(name.text, candidates);
-  if (close.empty()) return;
-  diagnostic.message += fmt::format("; did you mean '{}'?", close);
-  diagnostic.fix(name.range, std::string(close));
+  if (!close.empty()) {
+    diagnostic.message += fmt::format("; did you mean '{}'?", close);
+    diagnostic.fix(name.range, std::string(close));
+  } else if (wanted == Wanted::kFunction) {
+    const std::string_view file = std_file_with_fn(name.text);
+    if (!file.empty()) diagnostic.message += fmt::format("; import \"{}\" defines it", file);
+  } else if (wanted == Wanted::kTensor && !defined.empty()) {
+    diagnostic.message += "; tensors are " + defined;
+  }
 }
 
 std::optional<ir::DType> Binder::resolve_type(const AstType& type) {
   if (type.dtype) return type.dtype;
   const Symbol* symbol = find_symbol(type.name.text);
   if (symbol == nullptr) {
-    report_unknown(type.name);
+    report_unknown(type.name, Wanted::kType);
     return std::nullopt;
   }
   if (symbol->kind != SymbolKind::kTypeParam) {
@@ -123,7 +151,7 @@ const Node* Binder::bind_name(const AstExpr& expr) {
   if (frame_ == nullptr && ended != ended_.end()) {
     report_after_body(expr);
   } else {
-    report_unknown(expr.name);
+    report_unknown(expr.name, Wanted::kValue);
   }
   return nullptr;
 }
@@ -190,7 +218,7 @@ const Node* Binder::bind_read(const AstExpr& expr) {
     return nullptr;
   }
   if (symbol == nullptr) {
-    report_unknown(expr.name);
+    report_unknown(expr.name, Wanted::kTensor);
     return nullptr;
   }
   Tensor& tensor = *symbol->tensor;
@@ -217,7 +245,7 @@ const Node* Binder::bind_call(const AstExpr& expr) {
     return typing_.call(expr, std::move(args));
   const Symbol* symbol = find_symbol(expr.name.text);
   if (symbol == nullptr) {
-    report_unknown(expr.name);
+    report_unknown(expr.name, Wanted::kFunction);
     return nullptr;
   }
   const size_t expected = symbol->fn != nullptr ? symbol->fn->params.size() : 1;

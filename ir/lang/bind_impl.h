@@ -30,6 +30,8 @@ struct Symbol {
 
 /// "a parameter", "a tensor of 2 dimensions", ...
 std::string describe(const Symbol& symbol);
+/// "'M', 'N'", the first few.
+std::string list_names(const std::vector<std::string_view>& names);
 
 class Binder {
  public:
@@ -54,7 +56,8 @@ class Binder {
   void check_given_shape(const AstPort& port, const Tensor& tensor);
   bool declare(const AstName& name, Symbol symbol);
   std::string numbers_in(const AstExpr* expr) const;
-  std::optional<int64_t> constant_int(const AstExpr* expr, std::string_view what);
+  std::optional<int64_t> constant_int(const AstExpr* expr, std::string_view what,
+                                      std::string_view advice = {});
 
   // bind_stmt.cc
   void declare_targets();
@@ -82,7 +85,10 @@ class Binder {
   std::optional<ir::DType> resolve_type(const AstType& type);
   const IndexVar* find_index(std::string_view name) const;
   const Symbol* find_symbol(std::string_view name) const;
-  void report_unknown(const AstName& name);
+  /// What a name that is not defined should have been.
+  enum class Wanted : uint8_t { kValue, kTensor, kFunction, kType };
+  static bool is_candidate(const Symbol& symbol, Wanted wanted);
+  void report_unknown(const AstName& name, Wanted wanted);
   void report_after_body(const AstExpr& expr);
 
   struct FnFrame {

@@ -159,8 +159,14 @@ IndexVar* Binder::make_index(const AstIndex& ast) {
   index.number = static_cast<int>(op_->indices.size()) - 1;
   index.unknown = extents_.make(fmt::format("the extent of '{}'", index.name), name.range);
   if (ast.begin != nullptr) {
-    const std::optional<int64_t> begin = constant_int(ast.begin, "the start of a range");
-    const std::optional<int64_t> end = constant_int(ast.end, "the end of a range");
+    const auto condition = [&](std::string_view compare, const AstExpr* bound) {
+      return fmt::format("; a bound that varies is a condition: '[{0} | {0} {1} {2}]'", name.text,
+                         compare, sources_.text(bound->range));
+    };
+    const std::optional<int64_t> begin =
+        constant_int(ast.begin, "the start of a range", condition(">=", ast.begin));
+    const std::optional<int64_t> end =
+        constant_int(ast.end, "the end of a range", condition("<", ast.end));
     index.begin = begin.value_or(0);
     if (end) {
       extents_.fix(index.unknown, *end, ast.end->range);

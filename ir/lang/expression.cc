@@ -48,7 +48,8 @@ class ExpressionCompiler {
       int64_t extent = 0;
       const auto parsed = std::from_chars(value.data(), value.data() + value.size(), extent);
       if (indices_.count(name) == 0) {
-        sink_.report<LangDiag::kUnknownParameter>(range, "expr", name);
+        sink_.report<LangDiag::kUnknownParameter>(range, "expr", name).message +=
+            did_you_mean(name, {indices_.begin(), indices_.end()});
       } else if (parsed.ec != std::errc() || parsed.ptr != value.data() + value.size()) {
         sink_.report<LangDiag::kBadParameterValue>(range, name, "a 64-bit integer", value);
       } else if (extent < 1) {

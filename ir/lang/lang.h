@@ -34,7 +34,7 @@ struct CompileInput {
   std::string op;                               // empty: the only operator of the file
   std::map<std::string, std::string> bindings;  // parameter -> value, as -D gives them
   std::map<std::string, std::vector<int64_t>>
-      shapes;  // input -> shape, where known: binds parameters
+      shapes;  // input -> shape, where known: binds parameters without a default
   ImportFn import = import_file;
 };
 

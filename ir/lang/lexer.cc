@@ -176,8 +176,12 @@ class Lexer {
     // One report for a run of bytes that start nothing: a line of UTF-8 is one mistake, not forty.
     while (at_ < text_.size() && !is_space(peek()) && !is_word(peek()) && !starts_symbol()) ++at_;
     if (at_ == begin) ++at_;
-    sink_.report<LangDiag::kBadCharacter>(range_from(begin),
-                                          show_bytes(text_.substr(begin, at_ - begin)));
+    const std::string_view bytes = text_.substr(begin, at_ - begin);
+    SourceDiagnostic& diagnostic =
+        sink_.report<LangDiag::kBadCharacter>(range_from(begin), show_bytes(bytes));
+    if (bytes == "^") diagnostic.message += "; a power is 'pow(x, y)'";
+    if (bytes == "?") diagnostic.message += "; a choice is 'if c then x else y'";
+    if (bytes == "&") diagnostic.message += "; a conjunction is 'a && b'";
     push(Kind::kBad, begin);
   }
 
@@ -220,6 +224,13 @@ TokenKind classify_word(std::string_view word) {
     if (row.text == word) return row.kind;
   }
   return Kind::kName;
+}
+
+void append_words(TokenKind kind, std::vector<std::string_view>& words) {
+  for (const Spelling& row : kWords) {
+    const bool is_both = row.text == "max" || row.text == "min";
+    if (row.kind == kind || (kind == Kind::kBuiltin && is_both)) words.push_back(row.text);
+  }
 }
 
 std::string describe(const Token& token) {

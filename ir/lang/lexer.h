@@ -86,6 +86,8 @@ std::string_view describe(TokenKind kind);
 
 /// What a word is when it is not free to be a name; kName otherwise.
 TokenKind classify_word(std::string_view word);
+/// Appends the words of a kind; `max` and `min` are among the built-in functions.
+void append_words(TokenKind kind, std::vector<std::string_view>& words);
 
 }  // namespace prunerc::lang
 

@@ -1,5 +1,6 @@
 #include "ir/lang/module.h"
 
+#include "ir/lang/lang.h"
 #include "ir/lang/parser.h"
 
 #include <fmt/format.h>
@@ -33,6 +34,8 @@ std::string resolve_path(std::string_view importer, std::string_view path) {
   for (size_t i = 0; i < parts.size(); ++i) result += (i > 0 ? "/" : "") + parts[i];
   return result;
 }
+
+std::string closest_import(std::string_view path);
 
 class Loader {
  public:
@@ -75,10 +78,8 @@ class Loader {
         if (op_names_.contains(task.op.text)) continue;
         std::vector<std::string_view> names;
         for (const auto& [name, range] : op_names_) names.push_back(name);
-        SourceDiagnostic& diagnostic =
-            sink_.report<LangDiag::kUnknownOperator>(task.op.range, task.op.text);
-        const std::string_view close = closest_name(task.op.text, names);
-        if (!close.empty()) diagnostic.message += fmt::format("; did you mean '{}'?", close);
+        sink_.report<LangDiag::kUnknownOperator>(task.op.range, task.op.text).message +=
+            did_you_mean(task.op.text, names);
       }
     }
   }
@@ -104,7 +105,8 @@ class Loader {
     }
     Result<std::string> text = import_(path);
     if (!text) {
-      sink_.report<LangDiag::kImportNotFound>(item.range, item.path, text.error().message());
+      sink_.report<LangDiag::kImportNotFound>(item.range, item.path, text.error().message())
+          .message += closest_import(path);
       return;
     }
     read(path, std::move(text).value());
@@ -149,7 +151,33 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+bool is_same_but_for_case(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char x, char y) { return lower(x) == lower(y); });
+}
+
+/// The name of a file without folders and suffix.
+std::string_view stem(std::string_view path) {
+  path.remove_prefix(path.rfind('/') + 1);
+  return path.substr(0, path.rfind('.'));
+}
+
+/// "; did you mean 'std/gemm.prn'?" of a path that no file has, or nothing.
+std::string closest_import(std::string_view path) {
+  std::vector<std::string_view> stems;
+  for (const std::string_view file : std_files()) stems.push_back(stem(file));
+  const std::string_view close = closest_name(stem(path), stems);
+  return close.empty() ? "" : fmt::format("; did you mean 'std/{}.prn'?", close);
+}
+
 }  // namespace
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& candidates) {
+  const std::string_view close = closest_name(word, candidates);
+  return close.empty() ? "" : fmt::format("; did you mean '{}'?", close);
+}
 
 Module load_module(SourceSet& sources, const std::string& name, std::string text,
                    const ImportFn& import, DiagSink& sink) {
@@ -160,6 +188,9 @@ std::string_view closest_name(std::string_view word,
                               const std::vector<std::string_view>& candidates) {
   constexpr size_t kMaxLength = 64;
   if (word.size() > kMaxLength) return {};
+  for (const std::string_view candidate : candidates) {
+    if (is_same_but_for_case(word, candidate)) return candidate;
+  }
   // One edit for short words, a third of the length for longer ones: 'kn' is 'kh', 'x' is not 'y'.
   const size_t limit = word.size() < 2 ? 0 : std::max<size_t>(1, word.size() / 3);
   std::string_view best;
@@ -198,9 +229,7 @@ const AstOperator* find_operator(const Module& module, std::string_view name, Di
       names.push_back(op->name.text);
     }
   }
-  SourceDiagnostic& diagnostic = sink.report<LangDiag::kUnknownOperator>(top, name);
-  const std::string_view close = closest_name(name, names);
-  if (!close.empty()) diagnostic.message += fmt::format("; did you mean '{}'?", close);
+  sink.report<LangDiag::kUnknownOperator>(top, name).message += did_you_mean(name, names);
   return nullptr;
 }
 

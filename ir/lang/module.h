@@ -36,9 +36,12 @@ Module load_module(SourceSet& sources, const std::string& name, std::string text
 /// report.
 const AstOperator* find_operator(const Module& module, std::string_view name, DiagSink& sink);
 
-/// The closest of `candidates` to a misspelt word; empty if none is close.
+/// The closest of `candidates` to a misspelt word, first one that differs in case alone; empty if
+/// none is close.
 std::string_view closest_name(std::string_view word,
                               const std::vector<std::string_view>& candidates);
+/// "; did you mean 'tune'?", or nothing.
+std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& candidates);
 
 }  // namespace prunerc::lang
 

@@ -152,7 +152,7 @@ const AstExpr* Parser::parse_unary() {
     sink_.report<LangDiag::kTooDeep>(current().range, kMaxExprDepth);
     return nullptr;
   }
-  if (!at(Kind::kMinus) && !at(Kind::kNot)) return parse_primary();
+  if (!at(Kind::kMinus) && !at(Kind::kNot)) return parse_operand();
   const Token op = take();
   ++depth_;
   const AstExpr* operand = parse_unary();
@@ -165,6 +165,12 @@ const AstExpr* Parser::parse_unary() {
   expr.range = join(op.range, operand->range);
   expr.args = {operand};
   return keep(std::move(expr));
+}
+
+const AstExpr* Parser::parse_operand() {
+  const AstExpr* operand = parse_primary();
+  const bool is_base = operand != nullptr && at_pair(Kind::kStar, Kind::kStar);
+  return is_base ? refuse_power(*operand) : operand;
 }
 
 const AstExpr* Parser::parse_primary() {

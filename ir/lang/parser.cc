@@ -1,5 +1,6 @@
 #include "ir/lang/parser.h"
 
+#include "ir/lang/module.h"
 #include "ir/lang/parser_impl.h"
 
 namespace prunerc::lang {
@@ -70,7 +71,15 @@ void Parser::parse_item() {
         ok = parse_net();
         break;
       }
-      report_expected("'op', 'fn', 'const', 'import' or 'net'");
+      if (!at(Kind::kBad)) {
+        constexpr std::string_view kWanted = "'op', 'fn', 'const', 'import' or 'net'";
+        SourceDiagnostic& diagnostic =
+            sink_.report<LangDiag::kExpected>(current().range, kWanted, describe(current()));
+        if (at(Kind::kName)) {
+          diagnostic.message +=
+              did_you_mean(current().text, {"op", "fn", "const", "import", "net"});
+        }
+      }
       take();
       break;
   }
@@ -244,6 +253,7 @@ void Parser::parse_body(AstOperator& op) {
     if (!stmt.name.text.empty()) op.stmts.push_back(std::move(stmt));
     if (ok && expect(Kind::kSemicolon)) continue;
     op.has_body_errors = true;
+    if (!ok && at_ > before && tokens_[at_ - 1].kind == Kind::kRightBrace) continue;  // a loop
     if (ok && (at(Kind::kLet) || at(Kind::kName))) continue;  // only the ';' is missing
     skip_statement();
     if (at_ == before) take();
@@ -257,14 +267,16 @@ bool Parser::parse_stmt(AstStmt& stmt) {
   const std::optional<AstName> name = parse_name("a tensor");
   if (!name) return false;
   stmt.name = *name;
+  if (refuse_foreign_statement(stmt)) return false;
   if (accept(Kind::kLeftBracket)) {
+    if (refuse_left_subscript()) return false;
     if (!parse_indices(stmt.indices) || !expect(Kind::kRightBracket)) return false;
   }
   if (accept(Kind::kColon)) {
     stmt.type = parse_type();
     if (!stmt.type) return false;
   }
-  if (!expect(Kind::kAssign)) return false;
+  if (refuse_compound(stmt) || !expect(Kind::kAssign)) return false;
   stmt.value = parse_expr();
   stmt.range = range_since(begin);
   return stmt.value != nullptr;

@@ -53,6 +53,14 @@ class Parser {
   bool parse_port(AstPort& port);
   bool parse_where(AstWhere& where);
   void parse_body(AstOperator& op);
+  // Forms of other languages, answered with ours.
+  bool refuse_foreign_statement(AstStmt& stmt);
+  bool refuse_left_subscript();
+  bool refuse_compound(const AstStmt& stmt);
+  const AstExpr* refuse_power(const AstExpr& base);
+  /// Whether two tokens stand here without a blank, as in '+='.
+  bool at_pair(TokenKind first, TokenKind second) const;
+  std::string_view text_of(SourceRange range) const;
   bool check_count(size_t count, SourceRange range);
   bool parse_indices(std::vector<AstIndex>& indices);
   std::optional<AstName> parse_name(std::string_view what);
@@ -63,6 +71,7 @@ class Parser {
   const AstExpr* parse_sum();
   const AstExpr* parse_binary(int min_precedence);
   const AstExpr* parse_unary();
+  const AstExpr* parse_operand();
   const AstExpr* parse_primary();
   const AstExpr* parse_if();
   const AstExpr* parse_number();

@@ -2,11 +2,7 @@
 
 #include "ir/lang/lang.h"
 #include "ir/lang/std_table.h"
-
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <sstream>
+#include "ir/support/file.h"
 
 namespace prunerc::lang {
 
@@ -20,14 +16,15 @@ Result<std::string> import_std(std::string_view path) {
 
 Result<std::string> import_file(std::string_view path) {
   if (path.substr(0, 4) == "std/") return import_std(path);
-  std::ifstream stream{std::string(path), std::ios::binary};
-  if (!stream) {
-    return error(Diag::kIoError, std::string("open"), std::string(path),
-                 std::string(std::strerror(errno)));
+  return read_text_file(std::string(path));
+}
+
+std::string_view std_file_with_fn(std::string_view name) {
+  const std::string definition = "\nfn " + std::string(name) + "(";
+  for (const StdFile& file : std_table()) {
+    if (file.text.find(definition) != std::string_view::npos) return file.path;
   }
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
+  return {};
 }
 
 std::vector<std::string_view> std_files() {

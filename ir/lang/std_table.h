@@ -14,6 +14,8 @@ struct StdFile {
 
 /// All files, by path.
 std::span<const StdFile> std_table();
+/// The path of the file that defines a function; empty if none does.
+std::string_view std_file_with_fn(std::string_view name);
 
 }  // namespace prunerc::lang
 

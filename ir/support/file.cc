@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -19,11 +20,23 @@ Error io_error(const char* what, const std::string& path) {
 }  // namespace
 
 Result<std::string> read_file(const std::string& path) {
+  // Opening a folder succeeds; only reading it fails, and then without a reason.
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    return error(Diag::kFileKind, path, std::string("a folder"));
+  }
   std::ifstream file(path, std::ios::binary);
   std::ostringstream bytes;
   if (file) bytes << file.rdbuf();
   if (!file) return io_error("read", path);
   return std::move(bytes).str();
+}
+
+Result<std::string> read_text_file(const std::string& path) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  PRUNERC_TRY(std::string text, read_file(path));
+  if (std::string_view(text).starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
+  return text;
 }
 
 Result<void> replace_file(const std::string& path, std::string_view bytes) {

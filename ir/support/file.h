@@ -9,8 +9,10 @@
 
 namespace prunerc {
 
-/// Errors: IoError.
+/// Errors: IoError; FileKind for a folder.
 Result<std::string> read_file(const std::string& path);
+/// The same for a text: without the byte order mark that some editors put before it.
+Result<std::string> read_text_file(const std::string& path);
 
 /// Writes beside the file, then takes its name: a reader, or who comes after a crash or a power
 /// failure, finds the old bytes or the new ones. Errors: IoError.

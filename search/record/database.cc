@@ -8,6 +8,7 @@
 #include <sqlite3.h>
 
 #include <charconv>
+#include <filesystem>
 #include <set>
 
 namespace prunerc::search {
@@ -141,6 +142,10 @@ Database& Database::operator=(Database&&) noexcept = default;
 Database::~Database() = default;
 
 Result<Database> Database::open(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    return error(Diag::kFileKind, path, std::string("a folder"));
+  }
   sqlite3* handle = nullptr;
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_EXRESCODE;
   const int code = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);

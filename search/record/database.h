@@ -77,6 +77,11 @@ class Database {
   /// Opens or creates `path`; ":memory:" gives a store that ends with the process.
   /// Errors: DatabaseOpen, DatabaseCorrupt, DatabaseVersion.
   static Result<Database> open(const std::string& path);
+  /// Opens what is there and writes nothing, so that neither the file nor its folder need to be
+  /// writable; what a writer left in its log is read as well. No file in a folder gives an empty store. Writes
+  /// are refused. Errors: as open, of what is there. Cost: where the log cannot be read in place, a
+  /// copy in memory.
+  static Result<Database> open_to_read(const std::string& path);
   Database(Database&&) noexcept;
   Database& operator=(Database&&) noexcept;
   ~Database();
@@ -115,6 +120,8 @@ class Database {
     void operator()(sqlite3* db) const;
   };
   explicit Database(sqlite3* db, std::string path);
+  static Result<Database> copy_into_memory(const std::string& path);
+  static Result<Database> in_memory(const std::string& copy, const std::string& path);
   Result<int64_t> put_task_row(const TaskRow& row);
   Result<int64_t> insert_record(int64_t task_id, const Record& record);
   Result<std::vector<Record>> select_records(const char* where, int64_t task_id, int64_t limit);

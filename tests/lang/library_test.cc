@@ -173,7 +173,7 @@ TEST_CASE("malformed nets are refused; net is a word for names elsewhere") {
 TEST_CASE("parameters are bound from the shapes of inputs") {
   lang::CompileInput input;
   input.file_name = "x.prn";
-  input.text = "op f<M, N=7>(X: f32[M,N]) -> (Y: f32[N,M]) { Y[j,i] = X[i,j]; }";
+  input.text = "op f<M, N>(X: f32[M,N]) -> (Y: f32[N,M]) { Y[j,i] = X[i,j]; }";
   input.shapes = {{"X", {3, 5}}};
   const lang::LangResult result = lang::compile(input);
   INFO(result.rendered);

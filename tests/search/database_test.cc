@@ -4,13 +4,16 @@
 #include "tests/search/programs.h"
 #include "tests/support/check.h"
 
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <functional>
 #include <sstream>
 
 namespace prunerc {
@@ -213,6 +216,75 @@ TEST_CASE("what is not a database is refused with its name") {
   std::ofstream(path) << std::string(8192, 'x');
   CHECK_DIAG(Database::open(path), DatabaseCorrupt);
   CHECK_DIAG(Database::open("/nonexistent/folder/x.db"), DatabaseOpen);
+}
+
+// Calls `count` in a process without the rights of root, which may write everywhere.
+int without_rights(const std::function<int()>& count) {
+  const pid_t child = fork();
+  if (child == 0) {
+    ::setenv("TMPDIR", "/tmp", 1);
+    const bool dropped = ::geteuid() != 0 || ::setuid(65534) == 0;
+    ::_exit(dropped ? count() : 255);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  return WEXITSTATUS(status);
+}
+
+TEST_CASE("a database is read where nothing may be written, with what its writer left in the log") {
+  char name[] = "/tmp/prunerc_reader_XXXXXX";
+  REQUIRE(::mkdtemp(name) != nullptr);
+  const std::filesystem::path folder = name;
+  const std::string path = fresh_path("shared");
+  Database writer = open_or_die(path);
+  const Result<int64_t> id = writer.put_task(make_test_task("gemm"));
+  REQUIRE_OK(id);
+  const Record record = make_record(1, 100);
+  REQUIRE_OK(writer.put_records(*id, {&record, 1}));
+  // Not closed yet: what it wrote is in its log alone.
+  REQUIRE(std::filesystem::file_size(path + "-wal") > 0);
+  std::filesystem::copy_file(path, folder / "log.db");
+  std::filesystem::copy_file(path + "-wal", folder / "log.db-wal");
+  writer = open_or_die(":memory:");
+  std::filesystem::copy_file(path, folder / "closed.db");
+  const auto read_all = std::filesystem::perms::owner_read | std::filesystem::perms::group_read |
+                        std::filesystem::perms::others_read;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    std::filesystem::permissions(file, read_all);
+  }
+  for (const ::mode_t mode : {0555, 0777}) {
+    REQUIRE(::chmod(name, mode) == 0);
+    for (const char* file : {"log.db", "closed.db"}) {
+      INFO(file << " in a folder of mode " << mode);
+      const std::string shared = folder / file;
+      CHECK(without_rights([&] {
+              Result<Database> db = Database::open_to_read(shared);
+              if (!db.ok()) return 100;
+              const Result<std::vector<TaskRow>> tasks = db->list_tasks();
+              if (!tasks.ok() || tasks->size() != 1 || db->path() != shared) return 101;
+              // What cannot be kept is refused rather than lost.
+              if (db->put_records(1, {&record, 1}).ok()) return 102;
+              return static_cast<int>((*tasks)[0].num_records);
+            }) == 1);
+    }
+  }
+  ::chmod(name, 0777);
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("reading a database makes no file, and a folder is none") {
+  const std::string path = fresh_path("absent");
+  Result<Database> db = Database::open_to_read(path);
+  REQUIRE_OK(db);
+  CHECK(db->path() == path);
+  CHECK(db->list_tasks()->empty());
+  CHECK_FALSE(std::filesystem::exists(path));
+  CHECK_DIAG(Database::open_to_read("/nonexistent/folder/x.db"), DatabaseOpen);
+  CHECK_DIAG(Database::open("/tmp"), FileKind);
+  CHECK_DIAG(Database::open_to_read("/tmp"), FileKind);
+  std::ofstream(path) << std::string(8192, 'x');
+  CHECK_DIAG(Database::open_to_read(path), DatabaseCorrupt);
 }
 
 TEST_CASE("a file without the tables that it should have is refused with SQLite's words") {

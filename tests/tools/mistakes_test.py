@@ -75,6 +75,8 @@ class Mistakes(command.CommandTest):
     def test_in_the_command_line(self):
         for arguments, code, said, hint in (
             ([], 2, "a verb is required", "prunerc --help"),
+            (["tun", "x.prn"], 2, "no verb 'tun'", "did you mean 'tune'"),
+            (["show", self.ops, "-D", "N="], 2, "needs NAME=VALUE, found 'N='", "--help"),
             (["tnue", "x.prn"], 2, "no verb 'tnue'", "did you mean 'tune'"),
             (["frobnicate"], 2, "no verb 'frobnicate'", "`prunerc --help` lists them"),
             (["db"], 2, "'prunerc db' needs a verb", "prunerc db --help"),
@@ -107,7 +109,10 @@ class Mistakes(command.CommandTest):
             (["show", self.ops, "--op", "dens"], "no operator is called 'dens'", "--stage ast"),
             (["show", free], "bind it with -D N=", "--stage ast"),
             (["show", free, "-D", "Q=4"], "has no parameter 'Q'", None),
+            (["show", free, "-D", "n=4"], "did you mean 'N'", None),
             (["show", "-e", "C[i] = A[i]"], "-D i=", None),
+            (["show", "-e", "C[i] = mx(A[i], 0)", "-D", "i=4"], "did you mean 'max'", None),
+            (["show", "-e", "C[i] = A[i]", "-D", "I=4"], "did you mean 'i'", None),
             (["apply", self.ops, script, "--op", "dense"], r"bad\.trace:1:1: error: loop @L99 does not exist", "prunerc apply"),
         ):
             self.check(arguments, 1, said, hint)
@@ -125,6 +130,10 @@ class Mistakes(command.CommandTest):
             ([*total, "--input", "A=rand:dice"], 2, "unknown fill 'rand:dice'; known: zeros", None),
             ([*total, "--input", "Z=ones"], 1, "has no input 'Z'", "--stage ast"),
             (total, 2, "'A' .* is missing; give A=@file.npy", "--help"),
+            ([*total, "--input", "A=f64.npy"], 2, "'f64.npy' is no fill; did you mean A=@f64.npy", "--help"),
+            ([*total, "--input", "A=gone.npy"], 2, "did you mean A=@gone.npy", "--help"),
+            ([*total, "--input", "A=ones", "--output", "T=@t.npy"], 2, "did you mean T=t.npy", "--help"),
+            ([*total, "--input", "A=@" + self.folder], 5, "is a folder, not a regular file", "name a regular file"),
         ):
             self.check(arguments, code, said, hint)
 
@@ -140,6 +149,9 @@ class Mistakes(command.CommandTest):
             (["compile", *dense, "--offline", "-o", "x.o"], 6, "no record of 'dense'", "`prunerc tune`"),
             (["db", "best"], 6, "no verified record", "`prunerc tune FILE`"),
             (["explain", "77777"], 6, "no record 77777", "prunerc db best"),
+            (["show", self.folder], 5, "is a folder, not a regular file", "name a regular file"),
+            (["db", "ls", "--db", self.folder], 5, "is a folder, not a regular file", "name a regular file"),
+            (["tune", *dense, "--target", "cuda"], 5, "no CUDA device", "--target cuda:sm_80 compiles for one"),
             (["tune", *dense, "--target", "cuda:sm_80"], 5, "use --target cpu, or compile", None),
             (["tune", "--replay", "none.pool"], 5, "cannot read 'none.pool'", "check that the path exists"),
             (["dataset", "stats", self.write("bad.pool", "x")], 5, "is damaged", "prunerc dataset record"),

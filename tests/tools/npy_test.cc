@@ -110,9 +110,24 @@ TEST_CASE("headers that are cut off or lack something are refused with a cause")
   CHECK(contains(refusal(npy("{'descr': '<f4', 'shape': (1,)}", "abcd")), "lacks"));
   CHECK(contains(refusal(npy("{'descr': '<f4', 'fortran_order': True, 'shape': (1,)}", "abcd")),
                  "order"));
-  CHECK(contains(refusal(npy(dict(">f4", "(1,)"), "abcd")), "not supported"));
-  CHECK(contains(refusal(npy(dict("<c8", "(1,)"), "abcdefgh")), "not supported"));
+  CHECK(contains(refusal(npy(dict(">c8", "(1,)"), "abcdefgh")), "type '>c8' is not supported"));
+  CHECK(contains(refusal(npy(dict(">V2", "(1,)"), "ab")), "type '>V2' is not supported"));
+  CHECK(contains(refusal(npy(dict("<c8", "(1,)"), "abcdefgh")), "type '<c8' is not supported"));
+  CHECK(contains(refusal(npy(dict("", "(1,)"), "abcd")), "type '' is not supported"));
+  CHECK(contains(refusal(npy("{'descr':", "abcd")), "lacks"));
   CHECK(contains(refusal(npy(dict("|O", "(1,)"), "abcdefgh")), "not supported"));
+}
+
+TEST_CASE("numbers with their high byte first are turned round") {
+  const Result<Tensor> floats =
+      parse_npy(npy(dict(">f4", "(2,)"), std::string("\x3f\x80\0\0\xc0\x20\0\0", 8)));
+  REQUIRE(floats.ok());
+  CHECK(floats->dtype == DType::kF32);
+  CHECK(floats->get(0) == 1.0);
+  CHECK(floats->get(1) == -2.5);
+  const Result<Tensor> ints = parse_npy(npy(dict(">i8", "()"), std::string("\0\0\0\0\0\0\1\2", 8)));
+  REQUIRE(ints.ok());
+  CHECK(ints->get(0) == 258);
 }
 
 TEST_CASE("shapes that are none, or larger than the data, are refused with a cause") {

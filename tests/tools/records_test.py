@@ -3,6 +3,7 @@
 
 import os
 import re
+import shutil
 import sqlite3
 import unittest
 
@@ -85,6 +86,31 @@ class Records(command.CommandTest):
         self.assertIn("# verified: ", best)
         self.assertIn("records   ", self.prunerc("db", "stats").out)
         self.assertIn(": 0 problem(s)\n", self.prunerc("db", "validate").out)
+
+    def test_looking_into_a_database_makes_none(self):
+        result = self.prunerc("db", "ls", "--db", "typo.sqlite")
+        self.assertIn("there is no typo.sqlite yet", result.err)
+        self.assertEqual(["ops.prn"], os.listdir(self.folder))
+
+    def test_a_database_that_may_only_be_read_is_read(self):
+        self.tune()
+        listed = self.prunerc("db", "ls").out
+        shared = self.path("shared")
+        os.mkdir(shared)
+        shutil.copy(self.db, shared)
+        database = os.path.join(shared, "db.sqlite")
+        os.chmod(database, 0o444)
+        os.chmod(shared, 0o555)
+        self.addCleanup(os.chmod, shared, 0o755)
+        self.assertEqual(listed, self.prunerc("db", "ls", "--db", database).out)
+        self.assertIn("record", self.prunerc("verify", self.ops, "--op", "dense", "--db", database).out)
+        self.assertEqual(["db.sqlite"], os.listdir(shared) if os.geteuid() else ["db.sqlite"])
+
+    def test_the_cache_folder_is_its_owners(self):
+        home = self.path("home")
+        os.mkdir(home)
+        self.prunerc("db", "ls", env=self.with_variables({"XDG_CACHE_HOME": "", "HOME": home, "PRUNERC_DB": ""}))
+        self.assertEqual(0o700, os.stat(os.path.join(home, ".cache", "prunerc")).st_mode & 0o777)
 
     def test_damage_is_found(self):
         self.tune()

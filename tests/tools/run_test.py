@@ -21,9 +21,10 @@ class Run(command.CommandTest):
         write_npy(self.path("x.npy"), "<f4", (m, k), x)
         write_npy(self.path("w.npy"), "<f4", (k, n), w)
         write_npy(self.path("b.npy"), "<f4", (n,), b)
-        # M, N and K follow from the shapes of the files.
+        # M, N and K follow from the shapes of the files, since nothing else says what they are.
+        text = command.OPERATORS.replace("<M=16, N=32, K=24>", "<M, N, K>")
         result = self.prunerc(
-            "run", self.ops, "--op", "dense", "--input", "X=@x.npy", "--input", "W=@w.npy",
+            "run", self.write("free.prn", text), "--op", "dense", "--input", "X=@x.npy", "--input", "W=@w.npy",
             "--input", "bias=@b.npy", "--output", "Y=y.npy",
         )
         self.assertIn("no record", result.err)
@@ -93,6 +94,25 @@ class Run(command.CommandTest):
         result = self.prunerc("run", self.ops, "--op", "total", "-D", "N=40", "--input", "A=@long.npy", expect=1)
         self.assertIn("40", result.err)
         self.assertIn("7", result.err)
+
+    def test_an_array_of_another_length_does_not_rebind_a_default(self):
+        write_npy(self.path("long.npy"), "<f4", (7,), [1] * 7)
+        total = ["run", self.ops, "--op", "total", "--input", "A=@long.npy"]
+        result = self.prunerc(*total, expect=1)
+        self.assertIn("is 7 in dimension 0, but 40 is declared; bind it with -D N=7", result.err)
+        self.assertEqual("T: f32[] = 7\n", self.prunerc(*total, "-D", "N=7").out)
+
+    def test_high_byte_first_and_byte_order_marks_are_read(self):
+        write_npy(self.path("a.npy"), "<f4", (40,), [0] * 40)
+        with open(self.path("a.npy"), "rb+") as file:
+            bytes_ = file.read().replace(b"<f4", b">f4")[:-160] + struct.pack(">40f", *range(40))
+            file.seek(0)
+            file.write(bytes_)
+        marked = self.write("marked.prn", "\ufeff" + command.OPERATORS)
+        self.assertEqual("T: f32[] = 780\n", self.prunerc("run", marked, "--op", "total", "--input", "A=@a.npy").out)
+        importer = self.write("importer.prn", '\ufeffimport "marked.prn";\nop g<N=3>(X: f32[N]) -> (Y: f32[N]) { Y[i] = X[i]; }\n')
+        self.prunerc("show", importer)
+        self.prunerc("show", marked.replace("marked", "mark\u00e9d"), expect=5)
 
     def test_an_output_that_cannot_be_written_ends_with_5(self):
         arguments = ["run", self.ops, "--op", "total", "--input", "A=ones", "--output", "T=nowhere/t.npy"]

@@ -1,5 +1,7 @@
 #include "tools/driver/npy.h"
 
+#include "ir/support/file.h"
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,7 +10,6 @@
 #include <cstring>
 #include <fstream>
 #include <optional>
-#include <sstream>
 
 namespace prunerc {
 namespace {
@@ -85,11 +86,16 @@ Result<ir::Tensor> parse_npy(std::string_view bytes) {
   const auto shape_text = entry(header, "shape");
   if (!descr || !order || !shape_text) return malformed("header lacks descr, order or shape");
   if (order->substr(0, 5) != "False") return malformed("Fortran order; save it in C order");
-  const Descr* row = std::find_if(std::begin(kDescrs), std::end(kDescrs), [&](const Descr& d) {
-    return descr->substr(1, d.text.size()) == d.text;
-  });
+  constexpr std::size_t kShown = 12;
+  std::string type(descr->substr(1, descr->find('\'', 1) - 1).substr(0, kShown));
+  // Numbers with their high byte first are turned round; bf16, a void to numpy, has no such form.
+  const bool is_swapped = type[0] == '>' && type != ">V2";
+  if (is_swapped) type[0] = '<';
+  const Descr* row = std::find_if(std::begin(kDescrs), std::end(kDescrs),
+                                  [&](const Descr& d) { return d.text == type; });
   if (row == std::end(kDescrs)) {
-    return malformed("type " + std::string(descr->substr(0, 12)) + " is not supported");
+    if (is_swapped) type[0] = '>';
+    return malformed("type '" + type + "' is not supported");
   }
   PRUNERC_TRY(std::vector<int64_t> shape, parse_shape(*shape_text));
   int64_t num_bytes = ir::byte_size(row->dtype);
@@ -104,16 +110,18 @@ Result<ir::Tensor> parse_npy(std::string_view bytes) {
   }
   ir::Tensor tensor(row->dtype, std::move(shape));
   std::memcpy(tensor.data.data(), data.data(), tensor.data.size());
+  if (is_swapped) {
+    const std::ptrdiff_t width = ir::byte_size(row->dtype);
+    for (auto at = tensor.data.begin(); at != tensor.data.end(); at += width) {
+      std::reverse(at, at + width);
+    }
+  }
   return tensor;
 }
 
 Result<ir::Tensor> read_npy(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return error(Diag::kIoError, "read", path, std::strerror(errno));
-  std::ostringstream content;
-  content << file.rdbuf();
-  if (file.bad()) return error(Diag::kIoError, "read", path, std::strerror(errno));
-  Result<ir::Tensor> tensor = parse_npy(content.view());
+  PRUNERC_TRY(const std::string content, read_file(path));
+  Result<ir::Tensor> tensor = parse_npy(content);
   if (!tensor.ok()) return with_detail(tensor.error(), "in " + path);
   return tensor;
 }

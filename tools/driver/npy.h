@@ -10,7 +10,7 @@
 
 namespace prunerc {
 
-/// Reads a .npy file (versions 1 to 3, little endian, C order; bf16 as a two-byte void as ml_dtypes
+/// Reads a .npy file (versions 1 to 3, either byte order, C order; bf16 as a two-byte void as ml_dtypes
 /// writes it). Errors: IoError, NpyMalformed.
 Result<ir::Tensor> read_npy(const std::string& path);
 /// The same from bytes. Total: any bytes give a tensor or an error.

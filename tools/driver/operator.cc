@@ -2,6 +2,7 @@
 #include "ir/lang/lang.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
+#include "ir/support/file.h"
 #include "ir/verify.h"
 #include "schedule/legality/iteration_kind.h"
 #include "schedule/schedule.h"
@@ -9,11 +10,7 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <charconv>
-#include <cstring>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 namespace prunerc {
@@ -23,14 +20,11 @@ namespace {
 constexpr std::size_t kMaxTextBytes = std::size_t{16} << 20;
 
 Result<std::string> read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) return error(Diag::kIoError, "read", path, std::strerror(errno));
-  if (text.view().size() > kMaxTextBytes) {
+  PRUNERC_TRY(std::string text, read_text_file(path));
+  if (text.size() > kMaxTextBytes) {
     return error(Diag::kIoError, "read", path, "the file is larger than 16 MiB");
   }
-  return text.str();
+  return text;
 }
 
 bool ends_with(std::string_view text, std::string_view end) {

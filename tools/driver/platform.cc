@@ -9,6 +9,7 @@
 #include "tools/driver/gpu_platform.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -93,8 +94,10 @@ std::string cache_folder() {
   if (base.empty()) return "";
   base += "/prunerc";
   std::error_code code;
-  std::filesystem::create_directories(base, code);
-  return code ? "" : base;
+  std::filesystem::create_directories(std::filesystem::path(base).parent_path(), code);
+  // Its own: who else could write there would choose the code that runs here.
+  if (::mkdir(base.c_str(), 0700) == 0) return base;
+  return std::filesystem::is_directory(base, code) ? base : "";
 }
 
 std::string to_string(const HostLimits& limits) {

@@ -114,7 +114,13 @@ Session::~Session() = default;
 Result<Session> Session::open(const SessionOptions& options) {
   PRUNERC_TRY(ir::Target target, resolve_target(options.target, options.threads));
   const std::string path = options.database.empty() ? default_database() : options.database;
-  PRUNERC_TRY(search::Database database, search::Database::open(path));
+  Result<search::Database> opened = search::Database::open(path);
+  // Records that may only be read choose schedules all the same; storing any fails.
+  std::error_code ignored;
+  if (!opened.ok() && std::filesystem::exists(path, ignored)) {
+    opened = search::Database::open_to_read(path);
+  }
+  PRUNERC_TRY(search::Database database, std::move(opened));
   const int threads = static_cast<int>(std::max<int64_t>(1, target.num_threads));
   return Session(std::make_unique<Impl>(
       Impl{std::move(target), threads, std::move(database), options.worker_command}));

@@ -239,7 +239,13 @@ ExitCode exit_code(const Error& error) {
     case Diag::kTargetUnknown:
     case Diag::kTargetField: return kUsage;
     case Diag::kIoError:
+    case Diag::kFileKind:
     case Diag::kTargetNotHost:
+    case Diag::kCudaMissing:
+    case Diag::kCudaCall:
+    case Diag::kNvrtcMissing:
+    case Diag::kHostCompiler:
+    case Diag::kWorkerStart:
     case Diag::kDatabaseOpen:
     case Diag::kDatabaseCorrupt:
     case Diag::kDatabaseVersion:

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <sstream>
 
@@ -100,8 +101,14 @@ using Work = int (*)(search::Database& database, const DbVerb& verb);
 
 int with_database(const DbVerb& verb, Work work) {
   const std::string path = verb.database.empty() ? default_database() : verb.database;
-  Result<search::Database> database = search::Database::open(path);
+  // Who only looks makes no file of a mistyped name, and may look at what others keep.
+  Result<search::Database> database =
+      work == import_from ? search::Database::open(path) : search::Database::open_to_read(path);
   if (!database.ok()) return fail(database.error());
+  std::error_code ignored;
+  if (path != ":memory:" && !std::filesystem::exists(path, ignored)) {
+    fmt::print(stderr, "there is no {} yet\n", path);
+  }
   return work(*database, verb);
 }
 

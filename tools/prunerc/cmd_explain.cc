@@ -149,7 +149,7 @@ Result<Subject> from_record(const search::TaskRow& row, const search::Record& re
 }
 
 int explain_record(const ExplainVerb& verb, int64_t id) {
-  Result<search::Database> database = search::Database::open(
+  Result<search::Database> database = search::Database::open_to_read(
       verb.machine.database.empty() ? default_database() : verb.machine.database);
   if (!database.ok()) return fail(database.error());
   const Result<std::vector<search::TaskRow>> tasks = database->list_tasks();

@@ -8,8 +8,10 @@
 
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 namespace prunerc::cli {
@@ -45,7 +47,26 @@ std::string type_text(ir::DType dtype, const std::vector<int64_t>& shape) {
 
 using Tensors = std::map<std::string, ir::Tensor>;
 
-// The .npy files among the inputs: their shapes bind parameters.
+// An input without its @ would be an unknown fill, an output with one a file of an odd name.
+Result<void> check_at_signs(const std::map<std::string, std::string>& inputs,
+                            const std::map<std::string, std::string>& outputs) {
+  std::error_code ignored;
+  for (const auto& [name, source] : inputs) {
+    if (source.starts_with("@")) continue;
+    if (!source.ends_with(".npy") && !std::filesystem::exists(source, ignored)) continue;
+    return error(Diag::kUsageOption, "--input",
+                 fmt::format("'{1}' is no fill; did you mean {0}=@{1}?", name, source));
+  }
+  for (const auto& [name, file] : outputs) {
+    if (!file.starts_with("@")) continue;
+    return error(
+        Diag::kUsageOption, "--output",
+        fmt::format("takes the name of a file; did you mean {}={}?", name, file.substr(1)));
+  }
+  return {};
+}
+
+// The .npy files among the inputs: their shapes bind parameters that have no default.
 Result<Tensors> read_files(const std::map<std::string, std::string>& inputs) {
   Tensors tensors;
   for (const auto& [name, source] : inputs) {
@@ -142,6 +163,8 @@ int run(const RunVerb& verb) {
   if (!inputs.ok()) return fail(inputs.error(), kUsage);
   const auto outputs = named(verb.outputs, "--output");
   if (!outputs.ok()) return fail(outputs.error(), kUsage);
+  const Result<void> marked = check_at_signs(*inputs, *outputs);
+  if (!marked.ok()) return fail(marked.error());
   Result<Tensors> files = read_files(*inputs);
   if (!files.ok()) return fail(files.error());
   for (const auto& [name, tensor] : *files) {

@@ -268,7 +268,7 @@ int verify_database(const VerifyVerb& verb) {
   if (!std::filesystem::exists(verb.op.file, code)) {
     return fail(error(Diag::kIoError, "read", verb.op.file, "no such file"));
   }
-  Result<search::Database> database = search::Database::open(verb.op.file);
+  Result<search::Database> database = search::Database::open_to_read(verb.op.file);
   if (!database.ok()) return fail(database.error());
   const Result<std::vector<search::TaskRow>> tasks = database->list_tasks();
   if (!tasks.ok()) return fail(tasks.error());
