@@ -63,6 +63,11 @@ struct ImportCounts {
   int64_t num_malformed = 0;  // lines that cannot be read; skipped
 };
 
+enum class Export : uint8_t { kAll, kBest };
+
+/// Whether the name is that of a file of exported records.
+inline bool is_export(std::string_view path) { return path.ends_with(".jsonl"); }
+
 /// A result of validate(): one record that does not hold what it says.
 struct Finding {
   int64_t record_id = 0;
@@ -77,9 +82,9 @@ class Database {
   /// Opens or creates `path`; ":memory:" gives a store that ends with the process.
   /// Errors: DatabaseOpen, DatabaseCorrupt, DatabaseVersion.
   static Result<Database> open(const std::string& path);
-  /// Opens what is there and writes nothing, so that neither the file nor its folder need to be
+  /// Opens what is there, a database or lines that export_lines wrote (`.jsonl`), and writes nothing, so that neither the file nor its folder need to be
   /// writable; what a writer left in its log is read as well. No file in a folder gives an empty store. Writes
-  /// are refused. Errors: as open, of what is there. Cost: where the log cannot be read in place, a
+  /// are refused. Errors: as open, of what is there; RecordImport, IoError of lines. Cost: where the log cannot be read in place, a
   /// copy in memory.
   static Result<Database> open_to_read(const std::string& path);
   Database(Database&&) noexcept;
@@ -110,8 +115,8 @@ class Database {
   /// SQLite's own check, checksums, and that programs and traces parse.
   Result<std::vector<Finding>> validate();
 
-  /// JSON lines, one record each with its task.
-  Result<int64_t> export_lines(std::ostream& out);
+  /// JSON lines, one record each with its task: all of them, or the best of each task.
+  Result<int64_t> export_lines(std::ostream& out, Export which = Export::kAll);
   /// Reads them back; bad lines are counted and skipped. All or nothing otherwise.
   Result<ImportCounts> import_lines(std::istream& in);
 
@@ -120,6 +125,7 @@ class Database {
     void operator()(sqlite3* db) const;
   };
   explicit Database(sqlite3* db, std::string path);
+  static Result<Database> read_lines(const std::string& path);
   static Result<Database> copy_into_memory(const std::string& path);
   static Result<Database> in_memory(const std::string& copy, const std::string& path);
   Result<int64_t> put_task_row(const TaskRow& row);

@@ -129,12 +129,18 @@ bool from_line(const std::string& text, TaskRow& task, Record& record) {
 
 }  // namespace
 
-Result<int64_t> Database::export_lines(std::ostream& out) {
+Result<int64_t> Database::export_lines(std::ostream& out, Export which) {
   PRUNERC_TRY(const std::vector<TaskRow> tasks, list_tasks());
   int64_t num_lines = 0;
   for (const TaskRow& task : tasks) {
-    PRUNERC_TRY(const std::vector<Record> all, records(task.id));
-    for (const Record& record : all) {
+    std::vector<Record> chosen;
+    if (which == Export::kBest) {
+      PRUNERC_TRY(std::optional<Record> fastest, best(task.id));
+      if (fastest) chosen.push_back(*std::move(fastest));
+    } else {
+      PRUNERC_TRY(chosen, records(task.id));
+    }
+    for (const Record& record : chosen) {
       out << to_line(task, record) << '\n';
       ++num_lines;
     }

@@ -1,4 +1,5 @@
 // Databases that are only looked at: also those that this process may not write.
+#include "ir/support/file.h"
 #include "search/record/database.h"
 #include "search/record/sqlite.h"
 
@@ -9,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <sstream>
 
 namespace prunerc::search {
 namespace {
@@ -25,6 +27,7 @@ bool has_current_schema(sqlite3* db, const std::string& path) {
 }  // namespace
 
 Result<Database> Database::open_to_read(const std::string& path) {
+  if (is_export(path)) return read_lines(path);
   std::error_code ignored;
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   const bool may_come = folder.empty() || std::filesystem::is_directory(folder, ignored);
@@ -49,6 +52,20 @@ Result<Database> Database::open_to_read(const std::string& path) {
   if (id != Diag::kDatabaseOpen && id != Diag::kDatabaseQuery) return writable;
   Result<Database> copy = copy_into_memory(path);
   return copy.ok() ? std::move(copy) : std::move(writable);
+}
+
+Result<Database> Database::read_lines(const std::string& path) {
+  PRUNERC_TRY(const std::string text, read_file(path));
+  PRUNERC_TRY(Database db, open(":memory:"));
+  std::istringstream lines(text);
+  PRUNERC_TRY(const ImportCounts counts, db.import_lines(lines));
+  if (counts.num_malformed > 0) {
+    return error(Diag::kDatabaseCorrupt, path,
+                 std::to_string(counts.num_malformed) + " lines are no records");
+  }
+  PRUNERC_TRY_VOID(execute(db.db_.get(), path, "PRAGMA query_only = ON"));
+  db.path_ = path;
+  return db;
 }
 
 Result<Database> Database::copy_into_memory(const std::string& path) {

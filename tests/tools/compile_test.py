@@ -107,6 +107,15 @@ class Compile(command.CommandTest):
         result = self.prunerc("compile", self.ops, "--op", "dense", "--offline", "-o", "dense.o")
         self.assertIn("schedule: record", result.err)
 
+    def test_compiling_measures_nothing(self):
+        cache = self.path("cache")
+        environment = self.with_variables({"XDG_CACHE_HOME": cache})
+        for target in ("cpu", "cpu:haswell"):
+            result = self.prunerc("compile", self.ops, "--op", "dense", "--target", target, "-o", "d.o", env=environment)
+            self.assertNotIn("measuring", result.err)
+        kept = os.path.join(cache, "prunerc")
+        self.assertFalse(os.path.isdir(kept) and os.listdir(kept))
+
     def test_every_stage_can_be_shown(self):
         marks = {
             "ast": "op dense<M: int = 16",

@@ -70,6 +70,35 @@ class Records(command.CommandTest):
         task = self.prunerc("tune", self.ops, "--op", "dense", "--trials", "1", "--db", other, "--json").json()
         self.assertGreater(task["reused"], 0)
 
+    def test_an_exported_file_is_read_as_a_database(self):
+        machine = ["--target", "cpu:haswell", "--threads", "1"]
+        self.tune(*machine)
+        self.tune(*machine, "-D", "N=8")
+        self.prunerc("db", "export", "--best", "best.jsonl")
+        with open(self.path("best.jsonl"), encoding="utf-8") as file:
+            text = file.read()
+        self.assertEqual(2, len(text.splitlines()))
+        arguments = [self.ops, "--op", "dense", "--db", "best.jsonl", *machine]
+        compiled = self.prunerc("compile", *arguments, "--offline", "-o", "dense.o")
+        self.assertRegex(compiled.err, r"schedule: record; equal \(.*\), in finite fields")
+        self.assertIn("dense (record): right", self.prunerc("verify", *arguments, "--seeds", "1").out)
+        self.assertIn("dense", self.prunerc("db", "ls", "--db", "best.jsonl").out)
+        # Of what is not in it nothing is known, and nothing is put into it.
+        other = self.prunerc("compile", *arguments, "-D", "M=3", "--offline", "-o", "other.o", expect=6)
+        self.assertIn("no record of 'dense' for target cpu:haswell in best.jsonl", other.err)
+        self.prunerc("tune", *arguments, "--trials", "1", expect=5)
+        with open(self.path("best.jsonl"), encoding="utf-8") as file:
+            self.assertEqual(text, file.read())
+
+    def test_a_file_that_is_not_all_records_is_refused(self):
+        self.write("mixed.jsonl", "not json\n")
+        result = self.prunerc("compile", self.ops, "--op", "dense", "--db", "mixed.jsonl", "-o", "a.o", expect=5)
+        self.assertIn("mixed.jsonl", result.err)
+        self.prunerc("compile", self.ops, "--op", "dense", "--db", "missing.jsonl", "-o", "a.o", expect=5)
+        self.write("empty.jsonl", "")
+        result = self.prunerc("compile", self.ops, "--op", "dense", "--db", "empty.jsonl", "-o", "a.o")
+        self.assertIn("schedule: heuristic", result.err)
+
     def test_lines_that_are_no_records_are_counted_and_skipped(self):
         self.tune()
         text = self.exported()

@@ -12,6 +12,7 @@ def prunerc_test(
         threads = 0,
         seeds = 2,
         tuning = None,
+        interpret = True,
         size = "small",
         data = [],
         **kwargs):
@@ -26,16 +27,15 @@ def prunerc_test(
       threads: of the kernel; 0 means all.
       seeds: number of fresh inputs.
       tuning: records that `prunerc db export` wrote; without them the heuristic schedule is verified.
+      interpret: whether the interpreter is asked as well.
       size: of the test.
       data: further files.
       **kwargs: further attributes of the sh_test.
     """
     args = [
         "$(location %s)" % _PRUNERC,
-        "$(location %s)" % tuning if tuning else "-",
         "verify",
         "$(location %s)" % src,
-        "--interpret",
         "--seeds",
         str(seeds),
         "--target",
@@ -43,6 +43,10 @@ def prunerc_test(
         "--threads",
         str(threads),
     ]
+    if interpret:
+        args.append("--interpret")
+    if tuning:
+        args += ["--db", "$(location %s)" % tuning]
     if op:
         args += ["--op", op]
     for key in sorted(bindings):

@@ -172,7 +172,7 @@ Result<Choice> apply_script(const Operator& op, const std::string& file) {
   const Result<schedule::Schedule> done = schedule::replay(
       op.program, script->trace, {.verify = schedule::Verify::kEachStep, .lines = script->lines});
   if (!done.ok()) return in_file(file, done.error());
-  return Choice{Choice::Origin::kScript, done->program(), done->trace(), 0};
+  return Choice{Choice::Origin::kScript, done->program(), done->trace(), 0, 0, ""};
 }
 
 Result<Operator> load_operator(const OperatorRequest& request) {

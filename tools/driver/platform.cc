@@ -169,12 +169,13 @@ HostLimits measure_host(int64_t vector_bytes, const std::optional<HostLimits>& k
 
 bool is_host_measured() { return read_limits(platform_file(width_of(0))).has_value(); }
 
-Result<ir::Target> resolve_target(std::string_view text, int threads) {
+Result<ir::Target> resolve_target(std::string_view text, int threads, Limits limits) {
+  const bool measured = limits == Limits::kMeasured;
   const bool host = text == "cpu";
   ir::Target target;
   if (host) {
     target = runtime::host_target();
-    target.platform = host_limits().best;
+    if (measured) target.platform = host_limits().best;
   } else {
     PRUNERC_TRY(target, text == "cuda" || text.starts_with("cuda ") || text.starts_with("cuda:")
                             ? gpu_target(text)
@@ -183,7 +184,7 @@ Result<ir::Target> resolve_target(std::string_view text, int threads) {
       if (text.starts_with("cpu:x86-64-v") && text.find(' ') == std::string_view::npos) {
         target = on_this_machine(target);
       }
-      target.platform = host_limits(target.vector_bytes).best;
+      if (measured) target.platform = host_limits(target.vector_bytes).best;
     }
   }
   if (target.kind == ir::TargetKind::kCpu) {

@@ -51,14 +51,18 @@ HostLimits measure_host(int64_t vector_bytes = 0,
 /// Whether limits of this machine are kept, so that host_platform need not measure.
 bool is_host_measured();
 
+/// Whether the limits of the machine at hand are measured, or left as its description has them.
+enum class Limits : uint8_t { kMeasured, kAsDescribed };
+
 /// "cpu" is this machine with its measured limits; "cpu:NAME field=value" is a table entry. An
 /// instruction set ("cpu:x86-64-v3") that runs here is this machine, caches and cores, used with
 /// that set, and its limits are measured so.
 /// "cuda" is the GPU of this machine by its attributes and measured limits (gpu_platform.h), and so
 /// is its architecture's name ("cuda:sm_90a"); words behind them override.
-/// `threads` 0: all. Errors: TargetUnknown, TargetField; CudaMissing and others of gpu_platform for
+/// `threads` 0: all. `limits` is about processors. Errors: TargetUnknown, TargetField; CudaMissing and others of gpu_platform for
 /// "cuda".
-Result<ir::Target> resolve_target(std::string_view text, int threads);
+Result<ir::Target> resolve_target(std::string_view text, int threads,
+                                  Limits limits = Limits::kMeasured);
 
 /// Whether this machine can execute code for the target.
 bool runs_here(const ir::Target& target);

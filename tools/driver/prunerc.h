@@ -16,6 +16,7 @@
 #include "search/space/task.h"
 #include "search/tune/recorder.h"
 #include "search/tune/tuner.h"
+#include "tools/driver/platform.h"
 
 #include <atomic>
 #include <map>
@@ -84,16 +85,19 @@ struct Choice {
   Origin origin = Origin::kHeuristic;
   ir::Program program;  ///< scheduled
   schedule::Trace trace;
-  double best_ns = 0;  ///< of the record; 0 otherwise
+  double best_ns = 0;     ///< of the record; 0 otherwise
+  int64_t record_id = 0;  ///< likewise; of exported records the line
+  std::string note;       ///< what was proved of a record from a file, or why it is not used
 };
 std::string_view to_string(Choice::Origin origin);
 
 struct SessionOptions {
   std::string target = "cpu";
   int threads = 0;       ///< of a kernel; 0: one per hardware thread
-  std::string database;  ///< empty: default_database()
+  std::string database;  ///< empty: default_database(); a `.jsonl` of exported records is only read
   std::vector<std::string>
       worker_command;  ///< argv of the measuring child; empty: this executable's `__worker`
+  Limits limits = Limits::kMeasured;  ///< what only chooses and compiles needs none
 };
 
 /// The schedule that the script in a file makes (one primitive per line, as traces print; an empty
@@ -138,6 +142,8 @@ class Session {
                                          const std::atomic<bool>* cancel, search::Pool* pool);
 
   /// The stored best, or the heuristic schedule (kO0), or the model's choice (kO1). Never measures.
+  /// A record of an exported file is a claim: it is used once finite fields have shown that it computes the operator,
+  /// and refused (RecordImport) if they show that it does not.
   Result<Choice> choose(const Operator& op, Effort effort = Effort::kO0);
   Result<codegen::Artifact> compile(const Choice& choice) const;
 

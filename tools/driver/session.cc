@@ -6,6 +6,7 @@
 #include "runtime/cuda_host/worker.h"
 #include "schedule/schedule.h"
 #include "search/space/space.h"
+#include "search/tune/equality.h"
 #include "search/tune/inbox.h"
 #include "search/tune/instant.h"
 #include "tools/driver/backend.h"
@@ -37,7 +38,24 @@ Result<std::optional<Choice>> stored_choice(search::Database& database, const se
   const Result<schedule::Schedule> replayed = schedule::replay(task.base, *trace);
   if (!replayed.ok()) return std::optional<Choice>();
   return std::optional<Choice>(Choice{Choice::Origin::kRecord, replayed->program(),
-                                      std::move(trace).value(), best->measurement.median_ns});
+                                      std::move(trace).value(), best->measurement.median_ns,
+                                      best->id, ""});
+}
+
+// What a file says of a schedule is proved before the schedule is used; whether it is needs no run, and comes out the same
+// everywhere.
+Result<std::optional<Choice>> proved_choice(const search::Task& task, Choice choice,
+                                            const std::string& file) {
+  constexpr uint64_t kSeed = 0;
+  const search::EqualityResult found =
+      search::check_on_twin(task, choice.trace, search::kStoredLog2Error, kSeed);
+  if (search::is_refuted(found.verdict)) {
+    return error(Diag::kRecordImport, choice.record_id, file,
+                 "the schedule of " + task.name + " is " + ir::to_string(found.verdict));
+  }
+  if (!found.verdict.ok()) return std::optional<Choice>();
+  choice.note = ir::to_string(found.verdict) + ", in finite fields";
+  return std::optional<Choice>(std::move(choice));
 }
 
 std::string timer_description(int threads) {
@@ -112,9 +130,10 @@ Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
 Result<Session> Session::open(const SessionOptions& options) {
-  PRUNERC_TRY(ir::Target target, resolve_target(options.target, options.threads));
+  PRUNERC_TRY(ir::Target target, resolve_target(options.target, options.threads, options.limits));
   const std::string path = options.database.empty() ? default_database() : options.database;
-  Result<search::Database> opened = search::Database::open(path);
+  Result<search::Database> opened =
+      search::is_export(path) ? search::Database::open_to_read(path) : search::Database::open(path);
   // Records that may only be read choose schedules all the same; storing any fails.
   std::error_code ignored;
   if (!opened.ok() && std::filesystem::exists(path, ignored)) {
@@ -215,18 +234,29 @@ Result<search::RemeasureEnd> Session::remeasure(const search::RemeasureOptions& 
 
 Result<Choice> Session::choose(const Operator& op, Effort effort) {
   const search::Task task = this->task(op);
+  std::string note;
   if (effort != Effort::kO1) {
     PRUNERC_TRY(std::optional<Choice> stored, stored_choice(impl_->database, task));
+    const std::string& file = impl_->database.path();
+    if (stored && search::is_export(file)) {
+      PRUNERC_TRY(stored, proved_choice(task, *std::move(stored), file));
+      if (!stored) note = "finite fields have no verdict on the record of " + file;
+    }
     if (stored) return *std::move(stored);
   }
   PRUNERC_TRY(const search::SearchSpace space, search::make_space(task));
   PRUNERC_TRY(search::Candidate heuristic, search::heuristic_candidate(task, space));
   if (effort != Effort::kO1) {
-    return Choice{Choice::Origin::kHeuristic, heuristic.program, std::move(heuristic.trace), 0};
+    return Choice{Choice::Origin::kHeuristic,
+                  heuristic.program,
+                  std::move(heuristic.trace),
+                  0,
+                  0,
+                  std::move(note)};
   }
   ThreadPool pool(std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
   PRUNERC_TRY(search::Candidate drafted, search::instant_candidate(task, space, pool));
-  return Choice{Choice::Origin::kModel, drafted.program, std::move(drafted.trace), 0};
+  return Choice{Choice::Origin::kModel, drafted.program, std::move(drafted.trace), 0, 0, ""};
 }
 
 Result<codegen::Artifact> Session::compile(const Choice& choice) const {

@@ -137,8 +137,11 @@ std::string OperatorOptions::repro() const {
 }
 
 void add_database_to(CLI::App& verb, std::string* database) {
-  verb.add_option("--db", *database, "tuning database (default: $PRUNERC_DB or the user's cache)")
-      ->type_name("FILE.sqlite|db");
+  verb.add_option(
+          "--db", *database,
+          "tuning database, or records of `db export` to read (default: $PRUNERC_DB or the user's "
+          "cache)")
+      ->type_name("FILE.sqlite|db|jsonl");
 }
 
 void MachineOptions::add_target_to(CLI::App& verb) {
@@ -173,6 +176,14 @@ Result<Session> MachineOptions::open() const {
         folder.empty() ? "there is no cache folder to keep it in" : "once only, kept in " + folder);
   }
   return Session::open({target, threads, database, {}});
+}
+
+Result<Session> MachineOptions::open_unmeasured() const {
+  return Session::open({.target = target,
+                        .threads = threads,
+                        .database = database,
+                        .worker_command = {},
+                        .limits = Limits::kAsDescribed});
 }
 
 Result<Choice> choose(Session& session, const Operator& op, const MachineOptions& machine,

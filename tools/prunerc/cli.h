@@ -67,6 +67,8 @@ struct MachineOptions {
   void add_script_to(CLI::App& verb);
   /// Says so on stderr if the machine is measured first. Errors: those of Session::open.
   Result<Session> open() const;
+  /// For what needs no measured limits.
+  Result<Session> open_unmeasured() const;
 };
 
 /// --db of a verb that needs no machine.

@@ -75,7 +75,8 @@ int compile(CompileVerb verb) {
   const Result<Operator> op = load_operator(*request);
   if (!op.ok()) return fail(op.error());
   fmt::print(stderr, "{}", op->warnings);
-  Result<Session> session = verb.machine.open();
+  // Only the model asks for measured limits; a build must not depend on how busy its machine is.
+  Result<Session> session = verb.effort == 0 ? verb.machine.open_unmeasured() : verb.machine.open();
   if (!session.ok()) return fail(session.error());
   const Result<Choice> choice = choose(*session, *op, verb.machine, verb.effort);
   if (!choice.ok()) return fail(choice.error(), choice_code(choice.error(), verb.machine));
@@ -86,8 +87,8 @@ int compile(CompileVerb verb) {
                 "lists what there is",
                 kCacheMiss);
   }
-  fmt::print(stderr, "target: {}\nschedule: {}\n", describe(session->target()),
-             to_string(choice->origin));
+  fmt::print(stderr, "target: {}\nschedule: {}{}{}\n", describe(session->target()),
+             to_string(choice->origin), choice->note.empty() ? "" : "; ", choice->note);
   // A library without its declaration is of little use: the header comes along.
   std::vector<std::string> outputs = verb.outputs;
   for (const std::string& path : verb.outputs) {

@@ -17,6 +17,7 @@ struct DbVerb {
   std::string database;
   std::string file;
   std::string op;
+  bool best = false;
 };
 
 int list(search::Database& database, const DbVerb& verb) {
@@ -57,7 +58,8 @@ int best(search::Database& database, const DbVerb& verb) {
 
 int export_to(search::Database& database, const DbVerb& verb) {
   std::ostringstream lines;
-  const Result<int64_t> count = database.export_lines(lines);
+  const Result<int64_t> count =
+      database.export_lines(lines, verb.best ? search::Export::kBest : search::Export::kAll);
   if (!count.ok()) return fail(count.error());
   if (verb.file == "-") {
     fmt::print("{}", lines.str());
@@ -133,7 +135,9 @@ void add_file(CLI::App& verb, const std::shared_ptr<DbVerb>& args, const char* t
 void add_db_ls(CLI::App& verb, Action& action) { add_op(verb, add(verb, action, list)); }
 void add_db_best(CLI::App& verb, Action& action) { add_op(verb, add(verb, action, best)); }
 void add_db_export(CLI::App& verb, Action& action) {
-  add_file(verb, add(verb, action, export_to), "file to write, - for stdout");
+  const auto args = add(verb, action, export_to);
+  add_file(verb, args, "file to write, - for stdout");
+  verb.add_flag("--best", args->best, "only the fastest verified record of each task");
 }
 void add_db_import(CLI::App& verb, Action& action) {
   add_file(verb, add(verb, action, import_from), "file to read");

@@ -223,7 +223,8 @@ Verdict check_stored(const VerifyVerb& verb, const search::TaskRow& row,
   if (!artifact.ok()) return not_checked(row.name, artifact.error().message());
   Verdict verdict = check(verb, task, *artifact);
   verdict.schedule = fmt::format("record {}", best.id);
-  check_schedule(verb, task, {Choice::Origin::kRecord, scheduled->program(), *trace, 0}, &verdict);
+  check_schedule(verb, task, {Choice::Origin::kRecord, scheduled->program(), *trace, 0, 0, ""},
+                 &verdict);
   check_threads(scheduled->program(), task.target, &verdict);
   return verdict;
 }

@@ -38,7 +38,8 @@ constexpr Examples kExplain = {
 constexpr Examples kDb = {"prunerc db ls", "prunerc db best --op dense_relu"};
 constexpr Examples kDbLs = {"prunerc db ls", "prunerc db ls --op dense_relu"};
 constexpr Examples kDbBest = {"prunerc db best", "prunerc db best --op dense_relu"};
-constexpr Examples kDbExport = {"prunerc db export records.jsonl"};
+constexpr Examples kDbExport = {"prunerc db export records.jsonl",
+                                "prunerc db export --best tuned.jsonl"};
 constexpr Examples kDbImport = {"prunerc db import records.jsonl --db other.sqlite"};
 constexpr Examples kDbStats = {"prunerc db stats"};
 constexpr Examples kDbValidate = {"prunerc db validate"};
@@ -96,7 +97,7 @@ constexpr Verb kVerbs[] = {
     {"db ls", "", "tasks with their number of records and best time", add_db_ls, kDbLs},
     {"db best", "", "the fastest verified record of each task, with its trace", add_db_best,
      kDbBest},
-    {"db export", "", "all records as JSON lines", add_db_export, kDbExport},
+    {"db export", "", "records as JSON lines", add_db_export, kDbExport},
     {"db import", "", "add records that were exported", add_db_import, kDbImport},
     {"db stats", "", "how many records of which outcome", add_db_stats, kDbStats},
     {"db validate", "", "check the file, the checksums, and that programs and traces can be read",
