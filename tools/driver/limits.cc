@@ -104,6 +104,16 @@ TaskLimit limit_of(const search::Task& task, runtime::CacheState cache) {
   return limit;
 }
 
+std::vector<Roof> roofs_of(const search::Task& task) {
+  std::vector<Roof> roofs = {{LimitUnit::kArithmetic, arithmetic_gflops(task)}};
+  for (const LimitUnit level :
+       {LimitUnit::kL1, LimitUnit::kL2, LimitUnit::kL3, LimitUnit::kMemory}) {
+    roofs.push_back({level, bandwidth(level, task.target) / 1e9});
+  }
+  std::erase_if(roofs, [](const Roof& roof) { return roof.per_ns <= 0; });
+  return roofs;
+}
+
 LimitShare share_of_limit(const search::Task& task, double measured_ns, const Remeasure& remeasure,
                           runtime::CacheState cache) {
   LimitShare share;

@@ -11,6 +11,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace prunerc {
 
@@ -34,6 +35,14 @@ struct TaskLimit {
 /// tensor instructions.
 TaskLimit limit_of(const search::Task& task,
                    runtime::CacheState cache = runtime::CacheState::kWarm);
+
+/// A line of the roofline: what a task's machine does at most per ns, in operations for arithmetic, else in bytes.
+struct Roof {
+  LimitUnit unit = LimitUnit::kNone;
+  double per_ns = 0;
+};
+/// Those that are known, arithmetic first, then from L1 to memory.
+std::vector<Roof> roofs_of(const search::Task& task);
 
 /// Measures the limits of the task's machine anew; null if that is not this machine.
 using Remeasure = std::function<ir::Platform()>;

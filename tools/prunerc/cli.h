@@ -120,6 +120,7 @@ void add_verify(CLI::App& verb, Action& action);
 void add_show(CLI::App& verb, Action& action);
 void add_apply(CLI::App& verb, Action& action);
 void add_explain(CLI::App& verb, Action& action);
+void add_report(CLI::App& verb, Action& action);
 void add_db_ls(CLI::App& verb, Action& action);
 void add_db_best(CLI::App& verb, Action& action);
 void add_db_export(CLI::App& verb, Action& action);

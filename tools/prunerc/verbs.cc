@@ -35,6 +35,9 @@ constexpr Examples kApply = {
 constexpr Examples kExplain = {
     "prunerc explain tools/examples/dense_relu.prn",
     "prunerc explain tools/examples/dense_relu.prn --schedule dense_relu.trace --threads 1"};
+constexpr Examples kReport = {"prunerc report tools/examples/dense_relu.prn -o report.html",
+                              "prunerc report -o all.html",
+                              "prunerc report tools/examples/dense_relu.prn --json"};
 constexpr Examples kDb = {"prunerc db ls", "prunerc db best --op dense_relu"};
 constexpr Examples kDbLs = {"prunerc db ls", "prunerc db ls --op dense_relu"};
 constexpr Examples kDbBest = {"prunerc db best", "prunerc db best --op dense_relu"};
@@ -93,6 +96,9 @@ constexpr Verb kVerbs[] = {
     {"apply", kLook, "apply a schedule script to an operator or program", add_apply, kApply},
     {"explain", kLook, "each part of the analytic model's estimate beside what was measured",
      add_explain, kExplain},
+    {"report", kLook,
+     "a page with curves, predictions, failures, limits and code of tuned operators", add_report,
+     kReport},
     {"db", kData, "look into, check, export and import tuning records", nullptr, kDb},
     {"db ls", "", "tasks with their number of records and best time", add_db_ls, kDbLs},
     {"db best", "", "the fastest verified record of each task, with its trace", add_db_best,
@@ -136,7 +142,7 @@ constexpr Meaning kExitCodes[] = {
     {"3", "no schedule ran and gave the right result"},
     {"4", "verification failed: a result differs, or a database does not hold what it says"},
     {"5", "the machine, a file or the database cannot be used"},
-    {"6", "there is no record: compile --offline, db best, explain"},
+    {"6", "there is no record: compile --offline, db best, explain, report"},
     {"130", "interrupted; what was measured is kept"},
 };
 
