@@ -2,7 +2,6 @@
 
 #include "codegen/cpu/object.h"
 #include "codegen/cuda/print.h"
-#include "codegen/link.h"
 #include "codegen/storage_plan.h"
 #include "ir/equal.h"
 
@@ -34,7 +33,8 @@ Result<Lowered> lower(const Program& program, const Target& target, const CpuOpt
   Lowered r;
   PRUNERC_TRY(r.program, lower_cpu(program, target, options.pipeline));
   PRUNERC_TRY(r.plan, plan_storage(r.program));
-  r.symbol = "prunerc_" + fingerprint(program).to_string();
+  r.symbol =
+      options.symbol.empty() ? "prunerc_" + fingerprint(program).to_string() : options.symbol;
   return r;
 }
 
@@ -123,24 +123,21 @@ std::string architecture_of(const Target& target) {
 Result<std::string> emit_cpu(const Program& scheduled, const Target& target, EmitKind kind,
                              const CpuOptions& options) {
   const Target t = completed(target);
-  auto object = [&](ObjectForm form) -> Result<std::string> {
-    PRUNERC_TRY(const Lowered lowered, lower(scheduled, t, options));
+  PRUNERC_TRY(const Lowered lowered, lower(scheduled, t, options));
+  const auto emit = [&](ObjectForm form) {
     return emit_object(lowered.program, lowered.plan, t, lowered.symbol, form);
   };
   switch (kind) {
-    case EmitKind::kObject: return object(ObjectForm::kObject);
-    case EmitKind::kAssembly: return object(ObjectForm::kAssembly);
-    case EmitKind::kLlvmText: return object(ObjectForm::kLlvmText);
-    case EmitKind::kSharedObject: {
-      PRUNERC_TRY(const std::string bytes, object(ObjectForm::kObject));
-      return link_shared(bytes);
-    }
-    case EmitKind::kHeader: {
-      PRUNERC_TRY(const Artifact artifact, compile_cpu(scheduled, target, options));
-      return c_header(artifact);
-    }
+    case EmitKind::kObject: return emit(ObjectForm::kObject);
+    case EmitKind::kAssembly: return emit(ObjectForm::kAssembly);
+    case EmitKind::kLlvmText: return emit(ObjectForm::kLlvmText);
   }
   PRUNERC_UNREACHABLE("emit kind");
+}
+
+Result<std::vector<std::string>> cpu_features(const Target& target) {
+  PRUNERC_TRY(const CpuName cpu, resolve_cpu(completed(target)));
+  return enabled_features(cpu);
 }
 
 Target host_target(const Target& base) {

@@ -10,15 +10,17 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace prunerc::codegen {
 
 struct CpuOptions {
   PipelineOptions pipeline;
+  std::string symbol;  ///< of the entry; empty: `prunerc_<fingerprint>`
 };
 
-/// Compiles any program without tile parameters, scheduled or not, to an object with the entry
-/// `prunerc_<fingerprint>`. A target without an LLVM CPU name means the host.
+/// Compiles any program without tile parameters, scheduled or not, to an object with one entry. A
+/// target without an LLVM CPU name means the host.
 /// Deterministic. Threads: any number at once.
 /// Errors: Unsupported (tile parameters, shapes that are not constant, an unknown CPU), Internal.
 Result<Artifact> compile_cpu(const ir::Program& scheduled, const ir::Target& target,
@@ -42,17 +44,14 @@ Result<Artifact> print_lowered_cuda(const ir::Program& lowered, const ir::Target
 /// "sm_90a" of "cuda:sm_90a".
 std::string architecture_of(const ir::Target& target);
 
-/// What `prunerc compile -o` can write.
+/// A kernel alone, in one of its forms.
 enum class EmitKind : uint8_t {
-  kObject,        // .o
-  kAssembly,      // .s
-  kLlvmText,      // .ll, after optimisation
-  kSharedObject,  // .so
-  kHeader,        // .h: a C declaration of the entry with its parameters
+  kObject,
+  kAssembly,
+  kLlvmText,  // after optimisation
 };
 
-/// The contents of such a file. Errors: those of compile_cpu, IoError (no linker for
-/// kSharedObject).
+/// The contents of such a file. Errors: those of compile_cpu.
 Result<std::string> emit_cpu(const ir::Program& scheduled, const ir::Target& target, EmitKind kind,
                              const CpuOptions& options = {});
 
@@ -60,8 +59,9 @@ Result<std::string> emit_cpu(const ir::Program& scheduled, const ir::Target& tar
 /// from `base`.
 ir::Target host_target(const ir::Target& base);
 
-/// The C header text of a compiled kernel.
-std::string c_header(const Artifact& artifact);
+/// What code for the target can use: names of LLVM's features, implied ones included. Errors: those
+/// of compile_cpu about the target.
+Result<std::vector<std::string>> cpu_features(const ir::Target& target);
 
 }  // namespace prunerc::codegen
 

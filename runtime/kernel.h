@@ -24,9 +24,9 @@ typedef struct PrunercLaunch {
 } PrunercLaunch;
 
 /* A kernel's entry point. `args` holds one pointer per parameter, inputs and outputs in declaration
- * order, each to a dense row-major array aligned to PRUNERC_ALIGNMENT bytes. `workspace` is one
- * block of workspace_bytes + num_workers * workspace_bytes_per_worker bytes with the same
- * alignment. Returns 0 when done. */
+ * order, each to a dense row-major array aligned as its elements are. `workspace` is one block of
+ * workspace_bytes + num_workers * workspace_bytes_per_worker bytes aligned to PRUNERC_ALIGNMENT.
+ * Returns 0 when done. */
 typedef int32_t (*PrunercKernel)(void* const* args, void* workspace, const PrunercLaunch* launch);
 
 #define PRUNERC_ALIGNMENT 64

@@ -35,12 +35,9 @@ Result<void> Emitter::emit_entry(std::string_view symbol) {
   function_->getArg(0)->addAttr(llvm::Attribute::NoAlias);
   function_->getArg(1)->addAttr(llvm::Attribute::NoAlias);
   ir_.SetInsertPoint(llvm::BasicBlock::Create(context_, "", function_));
-  llvm::MDNode* aligned =
-      llvm::MDNode::get(context_, {llvm::ConstantAsMetadata::get(ir_.getInt64(kStorageAlignment))});
   for (std::size_t i = 0; i < program_.params().size(); ++i) {
     Value* slot = ir_.CreateConstInBoundsGEP1_64(ir_.getPtrTy(), function_->getArg(0), i);
     llvm::LoadInst* pointer = ir_.CreateLoad(ir_.getPtrTy(), slot);
-    pointer->setMetadata(llvm::LLVMContext::MD_align, aligned);
     pointer->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
     buffers_[program_.params()[i]] = pointer;
   }

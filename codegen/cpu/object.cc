@@ -192,6 +192,16 @@ Result<CpuName> resolve_cpu(const ir::Target& target) {
   return name;
 }
 
+Result<std::vector<std::string>> enabled_features(const CpuName& name) {
+  PRUNERC_TRY(const std::unique_ptr<llvm::TargetMachine> machine, make_machine(name));
+  const llvm::MCSubtargetInfo& cpu = *machine->getMCSubtargetInfo();
+  std::vector<std::string> names;
+  for (const llvm::SubtargetFeatureKV& feature : cpu.getAllProcessorFeatures()) {
+    if (cpu.hasFeature(feature.Value)) names.emplace_back(feature.Key);
+  }
+  return names;
+}
+
 Result<std::string> emit_object(const ir::Program& lowered, const StoragePlan& plan,
                                 const ir::Target& target, std::string_view symbol,
                                 ObjectForm form) {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace prunerc::codegen {
 
@@ -25,6 +26,9 @@ Result<CpuName> resolve_cpu(const ir::Target& target);
 
 /// The machine that runs this: triple, CPU and features as LLVM detects them.
 CpuName host_cpu();
+
+/// LLVM's names of all that the CPU has, implied features included.
+Result<std::vector<std::string>> enabled_features(const CpuName& name);
 
 /// Emits the lowered program as one function `symbol`, optimises it, and returns its bytes in the
 /// wanted form. Deterministic; any number of threads may call it at once. Errors: Unsupported,

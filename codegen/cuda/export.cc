@@ -1,6 +1,7 @@
 #include "codegen/cuda/export.h"
 
-#include "codegen/cuda/host_compiler.h"
+#include "codegen/export_text.h"
+#include "codegen/host_compiler.h"
 #include "ir/support/check.h"
 
 #include <fmt/format.h>
@@ -17,11 +18,6 @@ constexpr std::string_view kLauncher =
     ;
 
 constexpr std::string_view kTypes = R"(
-typedef struct {
-  const char* name;
-  int code, bits, ndim, is_output;
-  const int64_t* shape;
-} pr_param;
 enum { PR_PARAM, PR_WORKSPACE, PR_MAP };
 typedef struct {
   int kind;
@@ -42,30 +38,6 @@ typedef struct {
 } pr_launch;
 
 )";
-
-/// DLDataTypeCode.
-int dlpack_code(ir::DType dtype) {
-  switch (dtype) {
-    case ir::DType::kI64:
-    case ir::DType::kI32:
-    case ir::DType::kI8: return 0;
-    case ir::DType::kU8: return 1;
-    case ir::DType::kF64:
-    case ir::DType::kF32:
-    case ir::DType::kF16: return 2;
-    case ir::DType::kBF16: return 4;
-    case ir::DType::kBool: return 6;
-  }
-  PRUNERC_UNREACHABLE("dtype");
-}
-
-// The entry is the first kernel's; the exported function stands for all.
-std::string symbol_of(const Artifact& artifact) {
-  constexpr std::string_view kFirst = "_k0";
-  std::string out = c_name(artifact.entry);
-  if (out.ends_with(kFirst)) out.resize(out.size() - kFirst.size());
-  return out;
-}
 
 std::string literal(std::string_view bytes) {
   constexpr std::size_t kBytesPerLine = 32;
@@ -89,19 +61,6 @@ std::string_view kind_name(LaunchArgKind kind) {
 
 std::string arg_text(const LaunchArg& arg) {
   return fmt::format("{{{}, {}}}", kind_name(arg.kind), arg.value);
-}
-
-std::string params_text(const Artifact& artifact) {
-  std::string shapes, rows;
-  for (std::size_t i = 0; i < artifact.params.size(); ++i) {
-    const ArtifactParam& p = artifact.params[i];
-    shapes += fmt::format("static const int64_t pr_shape_{}[] = {{{}}};\n", i,
-                          p.shape.empty() ? "0" : fmt::format("{}", fmt::join(p.shape, ", ")));
-    rows += fmt::format("    {{\"{}\", {}, {}, {}, {}, pr_shape_{}}},\n", c_name(p.name),
-                        dlpack_code(p.dtype), 8 * ir::byte_size(p.dtype), p.shape.size(),
-                        p.role == ParamRole::kOutput ? 1 : 0, i);
-  }
-  return shapes + "static const pr_param pr_params[] = {\n" + rows + "};\n";
 }
 
 std::string launches_text(const Artifact& artifact) {
@@ -135,43 +94,38 @@ std::string sizes_text(const Artifact& artifact) {
     maps = std::max(maps, launch.tensor_maps.size());
   }
   return fmt::format(
-      "enum {{\n  PR_NUM_PARAMS = {},\n  PR_NUM_LAUNCHES = {},\n  PR_MAX_ARGS = {},\n"
+      "enum {{\n  PR_NUM_LAUNCHES = {},\n  PR_MAX_ARGS = {},\n"
       "  PR_MAX_MAPS = {},\n}};\n#define PR_WORKSPACE_BYTES {}ULL\n\n",
-      artifact.params.size(), artifact.launches.size(), args, maps, artifact.workspace_bytes);
+      artifact.launches.size(), args, maps, artifact.workspace_bytes);
 }
 
-std::string exports_text(const std::string& entry) {
+std::string exports_text(std::string_view symbol) {
   return fmt::format(
       "\n#define PR_EXPORT __attribute__((visibility(\"default\")))\n"
-      "PR_EXPORT int32_t {0}(const void* const* tensors, int32_t num_tensors, void* stream) {{\n"
+      "PR_EXPORT int32_t {0}_dlpack(const void* const* tensors, int32_t num_tensors,\n"
+      "                           void* stream) {{\n"
       "  return pr_run((const pr_tensor* const*)tensors, num_tensors, stream);\n}}\n"
       "PR_EXPORT const char* {0}_error(void) {{ return pr_message; }}\n",
-      entry);
+      symbol);
 }
 
 }  // namespace
 
-std::string cuda_launcher_source(const Artifact& cubin, std::string_view ptx) {
+std::string cuda_launcher_source(const Artifact& cubin, std::string_view ptx,
+                                 std::string_view symbol) {
   PRUNERC_CHECK(cubin.kind == ArtifactKind::kCudaCubin, "only a cubin can be launched");
-  std::string out = fmt::format("// {} for {}. Generated; build with cc -shared -fPIC.\n",
-                                symbol_of(cubin), c_name(cubin.cpu));
+  std::string out = fmt::format("// {} for {}. Generated; build with cc -shared -fPIC.\n", symbol,
+                                c_name(cubin.cpu));
   for (const char* header : {"dlfcn.h", "pthread.h", "stdarg.h", "stdint.h", "stdio.h", "stdlib.h"})
     out += fmt::format("#include <{}>\n", header);
   out += kTypes;
-  out += sizes_text(cubin) + params_text(cubin) + launches_text(cubin);
+  out += sizes_text(cubin) + launches_text(cubin);
   out += "static const _Alignas(64) char pr_cubin[] =\n" + literal(cubin.bytes) + ";\n";
-  out += "static const char pr_ptx[] =\n" + literal(ptx) + ";\n\n";
-  return out + std::string(kLauncher) + exports_text(symbol_of(cubin));
+  out += "static const char pr_ptx[] =\n" + literal(ptx) + ";\n";
+  return out + arguments_text(cubin.params) + "\n" + std::string(kLauncher) + exports_text(symbol);
 }
 
-std::string cuda_launcher_header(const Artifact& cubin) {
-  const std::string entry = symbol_of(cubin);
-  std::string params;
-  for (std::size_t i = 0; i < cubin.params.size(); ++i) {
-    const ArtifactParam& p = cubin.params[i];
-    params += fmt::format(" *   [{}] {}{}: {}[{}]\n", i, p.role == ParamRole::kOutput ? "out " : "",
-                          c_name(p.name), ir::to_string(p.dtype), fmt::join(p.shape, ", "));
-  }
+std::string cuda_launcher_header(const Artifact& cubin, std::string_view symbol) {
   return fmt::format(
       "#ifndef PRUNERC_KERNEL_{0}\n#define PRUNERC_KERNEL_{0}\n\n#include <stdint.h>\n\n"
       "#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n"
@@ -181,17 +135,20 @@ std::string cuda_launcher_header(const Artifact& cubin) {
       " * and does not wait for them. Any number of threads at once.\n"
       " * Returns 0; 1 if an argument is wrong, 2 if CUDA fails: nothing is said of outputs then. "
       "*/\n"
-      "int32_t {0}(const void* const* tensors, int32_t num_tensors, void* stream);\n\n"
+      "int32_t {0}_dlpack(const void* const* tensors, int32_t num_tensors, void* stream);\n\n"
       "/* What went wrong in this thread's latest call that failed. */\n"
       "const char* {0}_error(void);\n\n"
       "#ifdef __cplusplus\n}}\n#endif\n\n#endif\n",
-      entry, c_name(cubin.cpu), params);
+      symbol, c_name(cubin.cpu), param_comment(cubin.params));
 }
 
-Result<std::string> build_cuda_library(const Artifact& cubin, std::string_view ptx) {
-  return compile_shared(
-      cuda_launcher_source(cubin, ptx),
-      {{"-x", "c", "-std=gnu11", "-O1", "-fvisibility=hidden", "-pthread"}, {"-ldl"}});
+Result<std::string> build_cuda_library(const Artifact& cubin, std::string_view ptx,
+                                       std::string_view symbol) {
+  PRUNERC_TRY(const std::string compiler, find_c_compiler());
+  const std::string source = cuda_launcher_source(cubin, ptx, symbol);
+  return run_compiler(
+      compiler, {"-shared", "-fPIC", "-w", "-std=gnu11", "-O1", "-fvisibility=hidden", "-pthread"},
+      {{"library.c", source}}, {"-ldl"});
 }
 
 }  // namespace prunerc::codegen

@@ -13,13 +13,16 @@ namespace prunerc::codegen {
 /// the first call. Needs no CUDA headers and no prunerc; what it exports is in
 /// cuda_launcher_header. `ptx` is for GPUs of later generations, which cannot run the cubin; empty:
 /// they get an error.
-std::string cuda_launcher_source(const Artifact& cubin, std::string_view ptx);
+std::string cuda_launcher_source(const Artifact& cubin, std::string_view ptx,
+                                 std::string_view symbol);
 
-/// The declarations: `entry` takes DLPack tensors and a stream, `entry`_error says what went wrong.
-std::string cuda_launcher_header(const Artifact& cubin);
+/// The declarations: `symbol`_dlpack takes DLPack tensors and a stream, `symbol`_error says what
+/// went wrong.
+std::string cuda_launcher_header(const Artifact& cubin, std::string_view symbol);
 
 /// The source as a shared library. Errors: HostCompiler, HostRejected, IoError.
-Result<std::string> build_cuda_library(const Artifact& cubin, std::string_view ptx);
+Result<std::string> build_cuda_library(const Artifact& cubin, std::string_view ptx,
+                                       std::string_view symbol);
 
 }  // namespace prunerc::codegen
 

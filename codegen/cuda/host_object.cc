@@ -1,7 +1,7 @@
 #include "codegen/cuda/host_object.h"
 
-#include "codegen/cuda/host_compiler.h"
 #include "codegen/cuda/prelude.h"
+#include "codegen/host_compiler.h"
 #include "ir/support/check.h"
 
 #include <vector>
@@ -9,10 +9,11 @@
 namespace prunerc::codegen {
 namespace {
 
-CompilerFlags flags_for(const HostObjectOptions& options) {
-  CompilerFlags flags{{"-std=c++17", "-O" + std::to_string(options.optimization)}, {"-lm"}};
+std::vector<std::string> flags_for(const HostObjectOptions& options) {
+  std::vector<std::string> flags = {"-shared", "-fPIC", "-w", "-std=c++17",
+                                    "-O" + std::to_string(options.optimization)};
   const auto add = [&](std::initializer_list<const char*> words) {
-    flags.options.insert(flags.options.end(), words.begin(), words.end());
+    flags.insert(flags.end(), words.begin(), words.end());
   };
   // What the language fixes and C++ leaves open: integers wrap, and a sum of products rounds twice.
   add({"-march=x86-64-v3", "-ffp-contract=off", "-fwrapv", "-fno-math-errno",
@@ -35,8 +36,13 @@ Result<Artifact> build_host_object(const Artifact& source, const HostObjectOptio
   for (const Launch& launch : source.launches) kernels.push_back(launch.kernel);
   Artifact object = source;
   object.kind = ArtifactKind::kCudaHostObject;
-  PRUNERC_TRY(object.bytes, compile_shared(host_text(source.bytes, kernels), flags_for(options),
-                                           options.compiler));
+  std::string compiler = options.compiler;
+  if (compiler.empty()) {
+    PRUNERC_TRY(compiler, find_host_compiler());
+  }
+  const std::string text = host_text(source.bytes, kernels);
+  PRUNERC_TRY(object.bytes,
+              run_compiler(compiler, flags_for(options), {{"kernel.cc", text}}, {"-lm"}));
   return object;
 }
 

@@ -1,35 +1,14 @@
-// Launches the kernels of an exported library. In front of it stand the tables and the cubin that
-// they describe; behind it the exported functions. Needs nothing but libcuda.so.1, at the first call.
+// Launches the kernels of an exported library. In front of it stand the tables, the cubin that they
+// describe and codegen/arguments.c; behind it the exported functions. Needs nothing but
+// libcuda.so.1, at the first call.
 
-typedef struct {
-  void* data;
-  int32_t device_type, device_id;
-  int32_t ndim;
-  uint8_t code, bits;
-  uint16_t lanes;
-  int64_t* shape;
-  int64_t* strides;
-  uint64_t byte_offset;
-} pr_tensor;  // DLTensor
-
-enum { PR_OK = 0, PR_ARGUMENT = 1, PR_CUDA = 2 };
+enum { PR_CUDA = 2 };
 enum { PR_MAX_DEVICES = 64, PR_TENSOR_ALIGNMENT = 16 };
 enum { PR_DLPACK_CUDA = 2, PR_DLPACK_CUDA_MANAGED = 13 };
 enum { PR_MAX_DYNAMIC_SHARED = 8, PR_SHARED_WITHOUT_ASKING = 48 << 10, PR_NO_BINARY = 209 };
 
-static __thread char pr_message[256];
-
-__attribute__((format(printf, 2, 3))) static int pr_fail(int code, const char* format, ...) {
-  va_list words;
-  va_start(words, format);
-  vsnprintf(pr_message, sizeof pr_message, format, words);
-  va_end(words);
-  return code;
-}
-
 // ---- the driver ----
 
-typedef uint64_t pr_address;
 typedef struct {
   _Alignas(64) unsigned char opaque[128];
 } pr_map_bits;
@@ -148,60 +127,16 @@ static int pr_on_device(int device, const pr_loaded** out) {
 
 // ---- arguments ----
 
-static int64_t pr_size(const pr_param* p) {
-  int64_t bytes = p->bits / 8;
-  for (int d = 0; d < p->ndim; ++d) bytes *= p->shape[d];
-  return bytes;
-}
-
-static int pr_check_shape(const pr_tensor* t, const pr_param* p, int i) {
-  if (t->ndim != p->ndim)
-    return pr_fail(PR_ARGUMENT, "argument %d (%s) has %d dimensions, not %d", i, p->name,
-                   (int)t->ndim, p->ndim);
-  int64_t dense = 1;
-  for (int d = p->ndim - 1; d >= 0; --d) {
-    if (t->shape[d] != p->shape[d])
-      return pr_fail(PR_ARGUMENT, "argument %d (%s) has extent %lld in dimension %d, not %lld", i,
-                     p->name, (long long)t->shape[d], d, (long long)p->shape[d]);
-    // Where there is one index only, any stride will do.
-    if (t->strides != NULL && p->shape[d] != 1 && t->strides[d] != dense)
-      return pr_fail(PR_ARGUMENT, "argument %d (%s) is not dense and row-major", i, p->name);
-    dense *= p->shape[d];
-  }
-  return PR_OK;
-}
-
 static int pr_check(const pr_tensor* t, const pr_param* p, int i, int device) {
   if (t == NULL) return pr_fail(PR_ARGUMENT, "argument %d (%s) is NULL", i, p->name);
   if (t->device_type != PR_DLPACK_CUDA && t->device_type != PR_DLPACK_CUDA_MANAGED)
     return pr_fail(PR_ARGUMENT, "argument %d (%s) is not on a CUDA device", i, p->name);
   if (t->device_id < 0 || t->device_id >= PR_MAX_DEVICES || (i > 0 && t->device_id != device))
     return pr_fail(PR_ARGUMENT, "argument %d (%s) is on device %d", i, p->name, (int)t->device_id);
-  // Older producers give bool as an unsigned byte.
-  const int is_bool = p->code == 6 && t->code == 1;
-  if ((t->code != p->code && !is_bool) || t->bits != p->bits || t->lanes != 1)
-    return pr_fail(PR_ARGUMENT, "argument %d (%s) has type code %d with %d bits x %d, not %d with %d",
-                   i, p->name, t->code, t->bits, t->lanes, p->code, p->bits);
-  const int code = pr_check_shape(t, p, i);
-  if (code != PR_OK) return code;
-  const pr_address at = (pr_address)(uintptr_t)t->data + t->byte_offset;
-  if (t->data == NULL || at % PR_TENSOR_ALIGNMENT != 0)
-    return pr_fail(PR_ARGUMENT, "argument %d (%s) is not aligned to %d bytes", i, p->name,
-                   PR_TENSOR_ALIGNMENT);
-  return PR_OK;
-}
-
-// Kernels read their inputs while they write.
-static int pr_check_overlap(const pr_address* at) {
-  for (int o = 0; o < PR_NUM_PARAMS; ++o) {
-    for (int i = 0; pr_params[o].is_output && i < PR_NUM_PARAMS; ++i) {
-      if (i == o || at[i] >= at[o] + (pr_address)pr_size(&pr_params[o])) continue;
-      if (at[o] >= at[i] + (pr_address)pr_size(&pr_params[i])) continue;
-      return pr_fail(PR_ARGUMENT, "argument %d (%s) overlaps argument %d (%s)", o,
-                     pr_params[o].name, i, pr_params[i].name);
-    }
-  }
-  return PR_OK;
+  int code = pr_check_type(t, p, i);
+  if (code == PR_OK) code = pr_check_shape(t, p, i);
+  if (code == PR_OK) code = pr_check_address(pr_address_of(t), PR_TENSOR_ALIGNMENT, p, i);
+  return code;
 }
 
 // ---- launching ----
@@ -267,7 +202,7 @@ static int pr_run(const pr_tensor* const* args, int num_args, void* stream) {
   for (int i = 0; i < PR_NUM_PARAMS; ++i) {
     const int code = pr_check(args[i], &pr_params[i], i, i > 0 ? args[0]->device_id : 0);
     if (code != PR_OK) return code;
-    at[i] = (pr_address)(uintptr_t)args[i]->data + args[i]->byte_offset;
+    at[i] = pr_address_of(args[i]);
   }
   int code = pr_check_overlap(at);
   if (code != PR_OK) return code;

@@ -1,7 +1,6 @@
 // What comes out besides results: artifacts, symbols, targets, headers, instructions; and what is
 // refused.
 #include "codegen/codegen.h"
-#include "codegen/link.h"
 #include "codegen/storage_plan.h"
 #include "ir/builder.h"
 #include "tests/codegen/kernel_run.h"
@@ -91,8 +90,8 @@ TEST_CASE("an artifact describes its kernel") {
 }
 
 TEST_CASE("names of the program never reach the object") {
-  for (codegen::EmitKind kind : {codegen::EmitKind::kObject, codegen::EmitKind::kAssembly,
-                                 codegen::EmitKind::kLlvmText, codegen::EmitKind::kSharedObject}) {
+  for (codegen::EmitKind kind :
+       {codegen::EmitKind::kObject, codegen::EmitKind::kAssembly, codegen::EmitKind::kLlvmText}) {
     CHECK(emitted(kCopy, Target{}, kind).find("secret") == std::string::npos);
   }
 }
@@ -142,14 +141,6 @@ TEST_CASE("an accumulation is fused, any other sum of a product is not") {
               named("cpu:znver4"), codegen::EmitKind::kAssembly);
   CHECK(plain.find("vfmadd") == std::string::npos);
   CHECK(plain.find("vmulps") != std::string::npos);
-}
-
-TEST_CASE("the header declares the entry and the size of its workspace") {
-  const std::string header = emitted(kCopy, Target{}, codegen::EmitKind::kHeader);
-  CHECK(header.find("int32_t prunerc_") != std::string::npos);
-  CHECK(header.find("_WORKSPACE_BYTES(num_workers) (0LL") != std::string::npos);
-  CHECK(header.find("[0] const float secret_in[40] (f32)") != std::string::npos);
-  CHECK(header.find("extern \"C\"") != std::string::npos);
 }
 
 TEST_CASE("intermediates that do not live at the same time share the workspace") {
@@ -203,10 +194,6 @@ TEST_CASE("an empty program and absurd sizes are refused") {
                      "B[v] B[v] = A[v] } } }"),
                  Target{}),
              Unsupported);
-}
-
-TEST_CASE("bytes that are no object do not link") {
-  CHECK_DIAG(codegen::link_shared("not an object"), IoError);
 }
 
 }  // namespace prunerc

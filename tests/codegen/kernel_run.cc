@@ -1,6 +1,6 @@
 #include "tests/codegen/kernel_run.h"
 
-#include "codegen/link.h"
+#include "codegen/subprocess.h"
 #include "ir/interp/interpreter.h"
 #include "ir/printer.h"
 #include "runtime/kernel.h"
@@ -25,16 +25,18 @@ constexpr std::size_t kAlign = PRUNERC_ALIGNMENT;
 
 std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
 
-// Memory whose last byte (rounded up to the alignment) is followed by a page that faults.
+// Memory whose last byte (rounded up to the alignment) is followed by a page that faults. Where that is the
+// alignment of an element, vectors are seldom aligned.
 class GuardedMemory {
  public:
-  explicit GuardedMemory(std::size_t num_bytes) : body_(round_up(num_bytes + 1, kPage)) {
+  GuardedMemory(std::size_t num_bytes, std::size_t alignment)
+      : body_(round_up(num_bytes + 1, kPage)) {
     void* m = mmap(nullptr, body_ + 2 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (m == MAP_FAILED) std::abort();
     base_ = static_cast<std::byte*>(m);
     if (mprotect(base_ + kPage, body_, PROT_READ | PROT_WRITE) != 0) std::abort();
     std::memset(base_ + kPage, kFill, body_);
-    start_ = base_ + kPage + body_ - round_up(num_bytes, kAlign);
+    start_ = base_ + kPage + body_ - round_up(num_bytes, alignment);
     num_bytes_ = num_bytes;
   }
   ~GuardedMemory() { munmap(base_, body_ + 2 * kPage); }
@@ -66,10 +68,24 @@ int32_t run_backwards(const PrunercLaunch* self, int64_t num_tasks, PrunercTask 
   return 0;
 }
 
+// Of the linkers that may be there, the fastest first: tests load many kernels.
+Result<std::string> link_shared(const std::string& object) {
+  PRUNERC_TRY(const codegen::ScratchFolder folder, codegen::ScratchFolder::make());
+  const std::string from = folder.file("kernel.o"), to = folder.file("kernel.so");
+  const std::string messages = folder.file("messages");
+  PRUNERC_TRY_VOID(codegen::write_file(from, object));
+  const std::vector<std::vector<std::string>> linkers = {{"ld.lld"}, {"cc", "-nostdlib"}};
+  for (std::vector<std::string> command : linkers) {
+    command.insert(command.end(), {"-shared", "-o", to, from});
+    if (codegen::run_program(command, messages) == 0) return codegen::read_file(to);
+  }
+  return error(Diag::kIoError, "link", "a shared object", codegen::read_file(messages));
+}
+
 }  // namespace
 
 Result<LoadedKernel> LoadedKernel::load(const codegen::Artifact& artifact) {
-  PRUNERC_TRY(const std::string bytes, codegen::link_shared(artifact.bytes));
+  PRUNERC_TRY(const std::string bytes, link_shared(artifact.bytes));
   const char* folder = std::getenv("TEST_TMPDIR");
   std::string path = std::string(folder != nullptr ? folder : "/tmp") + "/kernel-XXXXXX";
   const int file = mkstemp(path.data());
@@ -94,7 +110,8 @@ std::vector<Tensor> LoadedKernel::run(const std::vector<Tensor>& inputs, int num
   std::size_t next_input = 0;
   for (const codegen::ArtifactParam& param : artifact_.params) {
     memory.push_back(
-        std::make_unique<GuardedMemory>(static_cast<std::size_t>(codegen::size_bytes(param))));
+        std::make_unique<GuardedMemory>(static_cast<std::size_t>(codegen::size_bytes(param)),
+                                        static_cast<std::size_t>(byte_size(param.dtype))));
     args.push_back(memory.back()->data());
     if (param.role == codegen::ParamRole::kInput) {
       const Tensor& t = inputs[next_input++];
@@ -102,7 +119,7 @@ std::vector<Tensor> LoadedKernel::run(const std::vector<Tensor>& inputs, int num
     }
   }
   GuardedMemory workspace(
-      static_cast<std::size_t>(codegen::total_workspace_bytes(artifact_, num_workers)));
+      static_cast<std::size_t>(codegen::total_workspace_bytes(artifact_, num_workers)), kAlign);
   const PrunercLaunch launch = {run_backwards, num_workers, nullptr};
   const auto entry = reinterpret_cast<PrunercKernel>(entry_);
   CHECK(entry(args.data(), workspace.data(), &launch) == 0);

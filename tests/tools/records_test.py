@@ -173,7 +173,7 @@ class Records(command.CommandTest):
 
     def test_doctor_finds_this_machine_fit(self):
         result = self.prunerc("doctor")
-        names = ("cpu", "cache folder", "database", "kernel", "linker", r"C\+\+ compiler", "nvrtc", "cupti", "gpu", "noise")
+        names = ("cpu", "cache folder", "database", "kernel", "C compiler", r"C\+\+ compiler", "nvrtc", "cupti", "gpu", "noise")
         for name in names:
             self.assertRegex(result.out, rf"(?m)^(ok|warning) +{name} ")
 

@@ -1,10 +1,7 @@
 #include "tools/driver/backend.h"
 
 #include "codegen/codegen.h"
-#include "codegen/cuda/export.h"
 #include "codegen/cuda/host_object.h"
-#include "codegen/cuda/nvrtc.h"
-#include "codegen/cuda/prelude.h"
 #include "runtime/cpu/device.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda_host/device.h"
@@ -23,11 +20,7 @@ codegen::NvrtcOptions nvrtc_options() {
   return {folder.empty() ? "" : folder + "/cubins"};
 }
 
-struct CudaBuild {
-  std::string text;
-  codegen::Artifact artifact;
-  codegen::Cubin cubin;
-};
+}  // namespace
 
 Result<CudaBuild> build_cubin(const ir::Program& scheduled, const ir::Target& target) {
   CudaBuild out;
@@ -38,15 +31,6 @@ Result<CudaBuild> build_cubin(const ir::Program& scheduled, const ir::Target& ta
   out.text = std::exchange(out.artifact.bytes, out.cubin.bytes);
   return out;
 }
-
-// For GPUs of later generations; empty where the architecture has features of its own (sm_90a),
-// which they lack.
-Result<std::string> portable_ptx(const CudaBuild& built) {
-  if (built.artifact.cpu.back() == 'a') return std::string();
-  return codegen::compile_ptx(built.text, built.artifact.cpu);
-}
-
-}  // namespace
 
 Result<codegen::Artifact> build_kernel(const ir::Program& scheduled, const ir::Target& target) {
   switch (target.kind) {
@@ -125,26 +109,6 @@ Result<std::unique_ptr<runtime::Device>> open_device(
 Result<codegen::RaceReport> check_races(const ir::Program& scheduled, const ir::Target& target) {
   PRUNERC_TRY(const ir::Program lowered, codegen::lower_gpu(scheduled, target));
   return codegen::find_races(lowered);
-}
-
-Result<std::string> emit_cuda(const ir::Program& scheduled, const ir::Target& target,
-                              CudaFile file) {
-  if (file == CudaFile::kSource || file == CudaFile::kPtx) {
-    PRUNERC_TRY(const codegen::Artifact text, codegen::print_cuda_artifact(scheduled, target));
-    if (file == CudaFile::kSource) return codegen::device_text(text.bytes, text.cpu);
-    return codegen::compile_ptx(text.bytes, text.cpu);
-  }
-  PRUNERC_TRY(const CudaBuild built, build_cubin(scheduled, target));
-  std::string ptx;
-  if (file == CudaFile::kLibrary || file == CudaFile::kLauncher) {
-    PRUNERC_TRY(ptx, portable_ptx(built));
-  }
-  switch (file) {
-    case CudaFile::kLibrary: return codegen::build_cuda_library(built.artifact, ptx);
-    case CudaFile::kLauncher: return codegen::cuda_launcher_source(built.artifact, ptx);
-    case CudaFile::kHeader: return codegen::cuda_launcher_header(built.artifact);
-    default: return built.artifact.bytes;
-  }
 }
 
 }  // namespace prunerc

@@ -3,6 +3,7 @@
 #define PRUNERC_TOOLS_DRIVER_BACKEND_H_
 
 #include "codegen/artifact.h"
+#include "codegen/cuda/nvrtc.h"
 #include "codegen/races.h"
 #include "ir/program.h"
 #include "ir/support/result.h"
@@ -20,6 +21,15 @@ namespace prunerc {
 /// the C++ compiler. Errors: those of compile_cpu, print_cuda_artifact, compile_cubin,
 /// build_host_object.
 Result<codegen::Artifact> build_kernel(const ir::Program& scheduled, const ir::Target& target);
+
+/// A cubin, the text that it was made of, and what NVRTC said.
+struct CudaBuild {
+  std::string text;
+  codegen::Artifact artifact;  // kCudaCubin
+  codegen::Cubin cubin;
+};
+/// Errors: those of print_cuda_artifact, compile_cubin.
+Result<CudaBuild> build_cubin(const ir::Program& scheduled, const ir::Target& target);
 
 /// What a search gets: a kernel, or why it is not worth a measurement.
 struct Candidate {
@@ -42,20 +52,6 @@ Result<std::unique_ptr<runtime::Device>> open_device(
 /// Whether threads of a block meet where they must, in the kernels that become of the program; for
 /// a GPU or cuda-host. Errors: those of lower_gpu.
 Result<codegen::RaceReport> check_races(const ir::Program& scheduled, const ir::Target& target);
-
-/// What `prunerc compile -o` can write for a GPU.
-enum class CudaFile : uint8_t {
-  kSource,    // .cu
-  kPtx,       // .ptx
-  kCubin,     // .cubin
-  kLibrary,   // .so: launches the cubin, for DLPack tensors
-  kLauncher,  // .c: the source of that library
-  kHeader,    // .h: its declarations
-};
-/// The contents of such a file. Errors: those of build_kernel, for a library those of
-/// build_cuda_library.
-Result<std::string> emit_cuda(const ir::Program& scheduled, const ir::Target& target,
-                              CudaFile file);
 
 }  // namespace prunerc
 

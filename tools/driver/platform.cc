@@ -1,6 +1,6 @@
 #include "tools/driver/platform.h"
 
-#include "codegen/cuda/host_compiler.h"
+#include "codegen/host_compiler.h"
 #include "ir/support/file.h"
 #include "ir/support/hash.h"
 #include "runtime/cpu/host.h"

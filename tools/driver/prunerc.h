@@ -88,6 +88,7 @@ struct Choice {
   double best_ns = 0;     ///< of the record; 0 otherwise
   int64_t record_id = 0;  ///< likewise; of exported records the line
   std::string note;       ///< what was proved of a record from a file, or why it is not used
+  std::string record_version = {};  ///< of the prunerc that measured it; empty without a record
 };
 std::string_view to_string(Choice::Origin origin);
 

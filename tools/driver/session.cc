@@ -39,7 +39,7 @@ Result<std::optional<Choice>> stored_choice(search::Database& database, const se
   if (!replayed.ok()) return std::optional<Choice>();
   return std::optional<Choice>(Choice{Choice::Origin::kRecord, replayed->program(),
                                       std::move(trace).value(), best->measurement.median_ns,
-                                      best->id, ""});
+                                      best->id, "", best->version});
 }
 
 // What a file says of a schedule is proved before the schedule is used; whether it is needs no run, and comes out the same

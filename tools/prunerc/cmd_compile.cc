@@ -1,6 +1,5 @@
-#include "codegen/codegen.h"
 #include "ir/support/file.h"
-#include "tools/driver/backend.h"
+#include "tools/driver/export.h"
 #include "tools/prunerc/cli.h"
 #include "tools/prunerc/json.h"
 
@@ -10,7 +9,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
-#include <optional>
 
 namespace prunerc::cli {
 namespace {
@@ -19,56 +17,47 @@ struct CompileVerb {
   OperatorOptions op;
   MachineOptions machine;
   std::vector<std::string> outputs;
+  std::string symbol;
   int effort = 0;
   bool offline = false;
 };
 
-std::optional<codegen::EmitKind> kind_of(const std::string& path) {
-  const std::string suffix = std::filesystem::path(path).extension();
-  if (suffix == ".o") return codegen::EmitKind::kObject;
-  if (suffix == ".so") return codegen::EmitKind::kSharedObject;
-  if (suffix == ".s") return codegen::EmitKind::kAssembly;
-  if (suffix == ".ll") return codegen::EmitKind::kLlvmText;
-  if (suffix == ".h") return codegen::EmitKind::kHeader;
-  return std::nullopt;
-}
-
-std::optional<CudaFile> cuda_file_of(const std::string& path) {
-  const std::string suffix = std::filesystem::path(path).extension();
-  if (suffix == ".cu") return CudaFile::kSource;
-  if (suffix == ".ptx") return CudaFile::kPtx;
-  if (suffix == ".cubin") return CudaFile::kCubin;
-  if (suffix == ".so") return CudaFile::kLibrary;
-  if (suffix == ".c") return CudaFile::kLauncher;
-  if (suffix == ".h") return CudaFile::kHeader;
-  return std::nullopt;
-}
-
-Result<void> emit(const Choice& choice, const ir::Target& target, const std::string& path) {
-  const bool is_gpu = target.kind != ir::TargetKind::kCpu;
-  const std::optional<CudaFile> cuda = cuda_file_of(path);
-  const std::optional<codegen::EmitKind> cpu = kind_of(path);
-  if (is_gpu ? !cuda : !cpu) {
-    return error(Diag::kUsageOption, "-o",
-                 fmt::format("a kernel for {} cannot be written to '{}'", target.name, path));
+// A library without its declaration is of little use: the header comes along.
+std::vector<std::string> with_headers(const std::vector<std::string>& asked) {
+  std::vector<std::string> outputs = asked;
+  const auto is_header = [](const std::string& path) {
+    return export_form_of(path) == ExportForm::kHeader;
+  };
+  if (std::any_of(asked.begin(), asked.end(), is_header)) return outputs;
+  for (const std::string& path : asked) {
+    const ExportForm form = *export_form_of(path);
+    if (form != ExportForm::kShared && form != ExportForm::kArchive &&
+        form != ExportForm::kObject && form != ExportForm::kSource)
+      continue;
+    const std::string header = std::filesystem::path(path).replace_extension(".h");
+    if (std::find(outputs.begin(), outputs.end(), header) == outputs.end())
+      outputs.push_back(header);
   }
-  PRUNERC_TRY(const std::string bytes, is_gpu ? emit_cuda(choice.program, target, *cuda)
-                                              : codegen::emit_cpu(choice.program, target, *cpu));
-  PRUNERC_TRY_VOID(replace_file(path, bytes));
-  fmt::print(stderr, "wrote {} ({} bytes)\n", path, bytes.size());
+  return outputs;
+}
+
+Result<void> write_all(Exported& exported, const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    PRUNERC_TRY(const std::string bytes, exported.file(*export_form_of(path)));
+    PRUNERC_TRY_VOID(replace_file(path, bytes));
+    fmt::print(stderr, "wrote {} ({} bytes)\n", path, bytes.size());
+  }
   return {};
 }
 
-int compile(CompileVerb verb) {
+int compile(const CompileVerb& verb) {
   for (const std::string& path : verb.outputs) {
-    if (kind_of(path) || cuda_file_of(path)) continue;
-    return fail(
-        error(Diag::kUsageOption, "-o",
-              fmt::format(
-                  "needs a name ending in .so, .o, .s, .ll or .h, or for a GPU in .so, .c, .h, "
-                  ".cubin, .ptx or .cu, found '{}'",
-                  path)),
-        kUsage);
+    if (export_form_of(path)) continue;
+    return fail(error(Diag::kUsageOption, "-o",
+                      fmt::format("needs a name ending in .so, .a, .o, .h, .c, .s or .ll, or for a "
+                                  "GPU in .so, .h, .c, .cubin, .ptx or .cu, found '{}'",
+                                  path)),
+                kUsage);
   }
   const Result<OperatorRequest> request = verb.op.request();
   if (!request.ok()) return fail(request.error(), kUsage);
@@ -78,6 +67,13 @@ int compile(CompileVerb verb) {
   // Only the model asks for measured limits; a build must not depend on how busy its machine is.
   Result<Session> session = verb.effort == 0 ? verb.machine.open_unmeasured() : verb.machine.open();
   if (!session.ok()) return fail(session.error());
+  for (const std::string& path : verb.outputs) {
+    if (has_form(session->target(), *export_form_of(path))) continue;
+    return fail(error(Diag::kUsageOption, "-o",
+                      fmt::format("a kernel for {} cannot be written to '{}'",
+                                  session->target().name, path)),
+                kUsage);
+  }
   const Result<Choice> choice = choose(*session, *op, verb.machine, verb.effort);
   if (!choice.ok()) return fail(choice.error(), choice_code(choice.error(), verb.machine));
   if (verb.offline && choice->origin != Choice::Origin::kRecord) {
@@ -89,19 +85,10 @@ int compile(CompileVerb verb) {
   }
   fmt::print(stderr, "target: {}\nschedule: {}{}{}\n", describe(session->target()),
              to_string(choice->origin), choice->note.empty() ? "" : "; ", choice->note);
-  // A library without its declaration is of little use: the header comes along.
-  std::vector<std::string> outputs = verb.outputs;
-  for (const std::string& path : verb.outputs) {
-    const std::string suffix = std::filesystem::path(path).extension();
-    if (suffix != ".o" && suffix != ".so" && suffix != ".c") continue;
-    const std::string header = std::filesystem::path(path).replace_extension(".h");
-    if (std::find(outputs.begin(), outputs.end(), header) == outputs.end())
-      outputs.push_back(header);
-  }
-  for (const std::string& path : outputs) {
-    const Result<void> written = emit(*choice, session->target(), path);
-    if (!written.ok()) return fail(written.error());
-  }
+  Result<Exported> exported = Exported::make(*session, *op, *choice, {.symbol = verb.symbol});
+  if (!exported.ok()) return fail(exported.error(), kUsage);
+  const Result<void> written = write_all(*exported, with_headers(verb.outputs));
+  if (!written.ok()) return fail(written.error());
   return kSuccess;
 }
 
@@ -117,13 +104,16 @@ void add_compile(CLI::App& verb, Action& action) {
       ->check(CLI::Range(0, 1));
   verb.add_flag("--offline,--require-tuned", args->offline, "fail (6) if there is no record");
   in_group(verb, "Schedule");
-  verb.add_option(
-          "-o,--output", args->outputs,
-          "file to write; its suffix says what: for a CPU .so .o .s .ll .h, for a GPU .so .c"
-          " .h .cubin .ptx .cu")
-      ->type_name("FILE.so|o|s|ll|h|c|cubin|ptx|cu")
+  verb.add_option("-o,--output", args->outputs,
+                  "file to write, several times for several; its suffix says what: for a CPU .so "
+                  ".a .o .h .c"
+                  " .s .ll, for a GPU .so .h .c .cubin .ptx .cu")
+      ->type_name("FILE.so|a|o|h|c|s|ll|cubin|ptx|cu")
       ->required()
       ->allow_extra_args(false);
+  verb.add_option("--symbol", args->symbol,
+                  "name of the function (default: op_ and the operator's name)")
+      ->type_name("NAME");
   in_group(verb, "Output");
   verb.callback([args, &action] { action = [args] { return compile(*args); }; });
 }

@@ -1,6 +1,6 @@
 #include "codegen/codegen.h"
-#include "codegen/cuda/host_compiler.h"
 #include "codegen/cuda/nvrtc.h"
+#include "codegen/host_compiler.h"
 #include "runtime/cpu/device.h"
 #include "runtime/cpu/host.h"
 #include "runtime/cpu/limits.h"
@@ -102,19 +102,12 @@ Check check_kernel() {
           "memory files and half of the memory"};
 }
 
-Check check_linker() {
-  for (const char* name : {"ld.lld", "gcc", "cc"}) {
-    const char* path = std::getenv("PATH");
-    std::string_view rest = path == nullptr ? "" : path;
-    while (!rest.empty()) {
-      const std::size_t end = std::min(rest.find(':'), rest.size());
-      const std::string file = fmt::format("{}/{}", rest.substr(0, end), name);
-      if (::access(file.c_str(), X_OK) == 0) return {State::kOk, "linker", file, ""};
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
-  }
-  return {State::kWarning, "linker", "none; `compile -o x.so` will fail, -o x.o works",
-          "apt-get install lld (or gcc)"};
+Check check_c_compiler() {
+  const Result<std::string> compiler = codegen::find_c_compiler();
+  if (compiler.ok()) return {State::kOk, "C compiler", *compiler, ""};
+  return {State::kWarning, "C compiler",
+          compiler.error().message() + "; `compile -o x.so` will fail, -o x.s works",
+          "apt-get install gcc, or name one in PRUNERC_CXX"};
 }
 
 Check check_host_compiler() {
@@ -185,7 +178,7 @@ int doctor(const std::string& database) {
   show(check_cache());
   show(check_database(database));
   show(check_kernel());
-  show(check_linker());
+  show(check_c_compiler());
   show(check_host_compiler());
   show(check_nvrtc());
   show(check_cupti());

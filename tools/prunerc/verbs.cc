@@ -148,7 +148,8 @@ constexpr Meaning kExitCodes[] = {
 
 constexpr Meaning kVariables[] = {
     {"PRUNERC_DB", "the database of records, unless --db names one"},
-    {"PRUNERC_CXX", "the C++ compiler for cuda-host targets (default: g++, clang++ or c++)"},
+    {"PRUNERC_CXX",
+     "the compiler for libraries (default: cc, gcc, clang) and cuda-host (g++, clang++, c++)"},
     {"PRUNERC_NVRTC",
      "the NVRTC library (default: that of `./dev setup --cuda`, or of the system)"},
     {"PRUNERC_CUPTI", "the CUPTI library, looked for like NVRTC"},

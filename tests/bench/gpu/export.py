@@ -49,9 +49,9 @@ class Device:
 def main():
     path = sys.argv[1]
     with open(path[:-3] + ".h", encoding="utf-8") as header:
-        entry = re.search(r"int32_t (prunerc_\w+)\(", header.read())[1]
+        symbol = re.search(r"int32_t (\w+)_dlpack\(", header.read())[1]
     library = ctypes.CDLL(path)
-    run, reason = getattr(library, entry), getattr(library, entry + "_error")
+    run, reason = getattr(library, symbol + "_dlpack"), getattr(library, symbol + "_error")
     reason.restype = ctypes.c_char_p
     device = Device(sys.argv[2] if len(sys.argv) > 2 else "libcuda.so.1")
     operand = ONE_F16 * EXTENT**2

@@ -127,11 +127,11 @@ struct Exported {
     if (!object.ok()) FAIL(object.error().message());
     artifact = *object;
     artifact.kind = ArtifactKind::kCudaCubin;
-    const Result<std::string> bytes = build_cuda_library(artifact, ptx);
+    const Result<std::string> bytes = build_cuda_library(artifact, ptx, "op_test");
     if (!bytes.ok()) FAIL(bytes.error().message());
     library = std::make_unique<Library>(*bytes);
-    run = library->find<int32_t(const void* const*, int32_t, void*)>(artifact.entry);
-    error = library->find<const char*()>(artifact.entry + "_error");
+    run = library->find<int32_t(const void* const*, int32_t, void*)>("op_test_dlpack");
+    error = library->find<const char*()>("op_test_error");
     REQUIRE(run != nullptr);
     REQUIRE(error != nullptr);
   }
@@ -196,7 +196,7 @@ TEST_CASE("an exported library computes what its kernels compute") {
   check_product(testing::hgemm_tma({.m = 200, .n = 136, .k = 584}, 2));
 }
 
-TEST_CASE("launches share a workspace that is allocated for the call; _k0 is not in the name") {
+TEST_CASE("launches share a workspace that is allocated for the call; kernels are not exported") {
   const Setting driver("PRUNERC_LIBCUDA", kDriver);
   Artifact source = two_launches();
   std::string x(256, '\0');
@@ -208,10 +208,10 @@ TEST_CASE("launches share a workspace that is allocated for the call; _k0 is not
   if (!object.ok()) FAIL(object.error().message());
   Artifact cubin = *object;
   cubin.kind = ArtifactKind::kCudaCubin;
-  const Result<std::string> bytes = build_cuda_library(cubin, "");
+  const Result<std::string> bytes = build_cuda_library(cubin, "", "op_pair");
   REQUIRE(bytes.ok());
   const Library library(*bytes);
-  auto* const run = library.find<int32_t(const void* const*, int32_t, void*)>("pair");
+  auto* const run = library.find<int32_t(const void* const*, int32_t, void*)>("op_pair_dlpack");
   REQUIRE(run != nullptr);
   CHECK(library.find<int32_t()>("pair_k0") == nullptr);
   // Many threads, two devices, the first calls among them at once.
@@ -263,7 +263,7 @@ TEST_CASE("tensors that do not fit are refused, each with its reason") {
       {"argument 0 (A) has type code 2 with 32 bits x 4, not 2 with 32",
        [](Call& c) { c.tensors[0].dtype.lanes = 4; }},
       {"argument 0 (A) is not aligned to 16 bytes", [](Call& c) { c.tensors[0].byte_offset = 4; }},
-      {"argument 1 (B) is not aligned to 16 bytes", [](Call& c) { c.tensors[1].data = nullptr; }},
+      {"argument 1 (B) is NULL", [](Call& c) { c.tensors[1].data = nullptr; }},
       {"argument 2 (C) overlaps argument 0 (A)",
        [](Call& c) { c.tensors[2].data = c.tensors[0].data; }},
   };
@@ -334,11 +334,12 @@ TEST_CASE("without a compiler there is a source, and the reason why there is no 
   Artifact cubin = two_launches();
   cubin.kind = ArtifactKind::kCudaCubin;
   cubin.bytes = std::string("\0\"\\?\xff", 5);
-  const Result<std::string> library = build_cuda_library(cubin, "");
+  const Result<std::string> library = build_cuda_library(cubin, "", "op_pair");
   REQUIRE(!library.ok());
   CHECK(library.error().message().find("PRUNERC_CXX names /no/such/compiler") != std::string::npos);
-  CHECK(cuda_launcher_source(cubin, "").find("\"\\000\\042\\134\\077\\377\"") != std::string::npos);
-  CHECK(cuda_launcher_header(cubin).find("[1] out y: f32[64]") != std::string::npos);
+  CHECK(cuda_launcher_source(cubin, "", "op_pair").find("\"\\000\\042\\134\\077\\377\"") !=
+        std::string::npos);
+  CHECK(cuda_launcher_header(cubin, "op_pair").find("[1] out y: f32[64]") != std::string::npos);
 }
 
 }  // namespace

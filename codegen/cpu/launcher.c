@@ -1,0 +1,192 @@
+// Calls the kernel of an exported CPU library. In front of it stand the library's header, its
+// tables and arguments.c; behind it, where it was tuned for several threads, pool.c, and the exported
+// functions. Built without flags for a CPU, so that it runs where the kernel does not.
+
+enum { PR_DLPACK_CPU = 1, PR_DLPACK_CUDA_HOST = 3, PR_DLPACK_ROCM_HOST = 11 };
+enum { PR_MXCSR = 0x1f80, PR_MXCSR_FLAGS = 0x3f };  // what a process starts with
+
+__attribute__((visibility("hidden"))) int32_t PR_KERNEL(void* const* args, void* workspace,
+                                                        const PrunercLaunch* launch);
+
+static int32_t pr_run_serially(int64_t num_tasks, PrunercTask body, void* closure) {
+  for (int64_t task = 0; task < num_tasks; ++task) body(task, 0, closure);
+  return 0;
+}
+
+// ---- the CPU ----
+
+static int pr_has(const pr_feature* feature) {
+  unsigned registers[4];
+  if (!__get_cpuid_count(feature->leaf, feature->subleaf, &registers[0], &registers[1],
+                         &registers[2], &registers[3]))
+    return 0;
+  return (registers[feature->where] >> feature->bit & 1) != 0;
+}
+
+// The registers that the operating system keeps when it switches threads.
+static uint64_t pr_kept_registers(void) {
+  unsigned a = 0, b = 0, c = 0, d = 0, high = 0;
+  const unsigned has_xgetbv = 1u << 27;
+  if (!__get_cpuid(1, &a, &b, &c, &d) || (c & has_xgetbv) == 0) return 0;
+  __asm__ volatile("xgetbv" : "=a"(a), "=d"(high) : "c"(0));
+  return (uint64_t)high << 32 | a;
+}
+
+static int pr_say_missing(void) {
+  const uint64_t kept = pr_kept_registers();
+  char names[400] = "";
+  size_t length = 0;
+  for (int i = 0; i < PR_NUM_FEATURES; ++i) {
+    const pr_feature* const f = &pr_features[i];
+    if (pr_has(f) && (kept & f->registers) == f->registers) continue;
+    const size_t more = strlen(f->name) + (length == 0 ? 0 : 2);
+    if (length + more >= sizeof names) break;
+    snprintf(names + length, sizeof names - length, "%s%s", length == 0 ? "" : ", ", f->name);
+    length += more;
+  }
+  if (length == 0) return PR_OK;
+  return pr_fail(PRUNERC_ERROR_CPU, "the code needs %s, which this CPU lacks", names);
+}
+
+static int pr_check_cpu(void) {
+  static _Atomic int is_fine;
+  if (atomic_load_explicit(&is_fine, memory_order_relaxed)) return PR_OK;
+  const int code = pr_say_missing();
+  if (code == PR_OK) atomic_store_explicit(&is_fine, 1, memory_order_relaxed);
+  return code;
+}
+
+// ---- workspaces: one for each caller, kept for the next ones ----
+
+enum { PR_WORKSPACE_ALIGNMENT = 64, PR_MAX_KEPT = 16 };
+
+// In front of a workspace, in one alignment's room.
+typedef struct {
+  int64_t bytes;
+} pr_block;
+
+static _Atomic(pr_block*) pr_kept[PR_MAX_KEPT];
+
+static void* pr_take_workspace(int32_t num_workers) {
+  const int64_t bytes = PR_WORKSPACE_BYTES + PR_WORKSPACE_BYTES_PER_WORKER * (int64_t)num_workers;
+  for (int i = 0; i < PR_MAX_KEPT; ++i) {
+    if (atomic_load_explicit(&pr_kept[i], memory_order_relaxed) == NULL) continue;
+    pr_block* const block = atomic_exchange_explicit(&pr_kept[i], NULL, memory_order_acquire);
+    if (block != NULL && block->bytes >= bytes) return (char*)block + PR_WORKSPACE_ALIGNMENT;
+    free(block);
+  }
+  void* memory = NULL;
+  if (posix_memalign(&memory, PR_WORKSPACE_ALIGNMENT, (size_t)bytes + PR_WORKSPACE_ALIGNMENT) != 0)
+    return NULL;
+  ((pr_block*)memory)->bytes = bytes;
+  return (char*)memory + PR_WORKSPACE_ALIGNMENT;
+}
+
+static void pr_give_workspace(void* workspace) {
+  pr_block* const block = (pr_block*)(void*)((char*)workspace - PR_WORKSPACE_ALIGNMENT);
+  for (int i = 0; i < PR_MAX_KEPT; ++i) {
+    pr_block* empty = NULL;
+    if (atomic_compare_exchange_strong_explicit(&pr_kept[i], &empty, block, memory_order_release,
+                                                memory_order_relaxed))
+      return;
+  }
+  free(block);
+}
+
+__attribute__((destructor)) static void pr_free_workspaces(void) {
+  for (int i = 0; i < PR_MAX_KEPT; ++i)
+    free(atomic_exchange_explicit(&pr_kept[i], NULL, memory_order_acquire));
+}
+
+// ---- the call ----
+
+static int32_t pr_parallel_for(const PrunercLaunch* self, int64_t num_tasks, PrunercTask body,
+                               void* closure);
+static int32_t pr_num_workers(void);
+static const PrunercLaunch* _Atomic pr_given_launch;
+
+static int pr_check_arrays(void* const* args) {
+  pr_address at[PR_NUM_PARAMS];
+  for (int i = 0; i < PR_NUM_PARAMS; ++i) {
+    at[i] = (pr_address)(uintptr_t)args[i];
+    const int code = pr_check_address(at[i], pr_params[i].bits / 8, &pr_params[i], i);
+    if (code != PR_OK) return code;
+  }
+  return pr_check_overlap(at);
+}
+
+static int pr_check_launch(const PrunercLaunch* launch) {
+  if (launch == NULL || launch->parallel_for == NULL || launch->num_workers < 1)
+    return pr_fail(PR_ARGUMENT, "a launch needs a parallel_for and at least 1 worker");
+  return PR_OK;
+}
+
+// The kernel rounds to nearest and keeps subnormal numbers, whatever its caller has set.
+static int pr_compute(void* const* args, void* workspace, const PrunercLaunch* launch) {
+  const unsigned before = _mm_getcsr();
+  const int is_other = (before & ~(unsigned)PR_MXCSR_FLAGS) != PR_MXCSR;
+  if (is_other) _mm_setcsr(PR_MXCSR);
+  const int32_t code = PR_KERNEL(args, workspace, launch);
+  if (is_other) _mm_setcsr(before);
+  if (code == 0) return PR_OK;
+  return pr_fail(PRUNERC_ERROR_LAUNCH, "the given parallel_for returned %d", (int)code);
+}
+
+static int pr_run(void* const* args) {
+  int code = pr_check_cpu();
+  if (code == PR_OK) code = pr_check_arrays(args);
+  if (code != PR_OK) return code;
+  const PrunercLaunch own = {pr_parallel_for, pr_num_workers(), NULL};
+  const PrunercLaunch* const given = atomic_load_explicit(&pr_given_launch, memory_order_acquire);
+  const PrunercLaunch* const launch = given != NULL ? given : &own;
+  code = pr_check_launch(launch);
+  if (code != PR_OK) return code;
+  if (PR_WORKSPACE_BYTES + PR_WORKSPACE_BYTES_PER_WORKER == 0)
+    return pr_compute(args, NULL, launch);
+  void* const workspace = pr_take_workspace(launch->num_workers);
+  if (workspace == NULL) return pr_fail(PRUNERC_ERROR_MEMORY, "no memory for the workspace");
+  code = pr_compute(args, workspace, launch);
+  pr_give_workspace(workspace);
+  return code;
+}
+
+static int pr_check_tensor(const pr_tensor* t, const pr_param* p, int i) {
+  if (t == NULL) return pr_fail(PR_ARGUMENT, "argument %d (%s) is NULL", i, p->name);
+  if (t->device_type != PR_DLPACK_CPU && t->device_type != PR_DLPACK_CUDA_HOST &&
+      t->device_type != PR_DLPACK_ROCM_HOST)
+    return pr_fail(PR_ARGUMENT, "argument %d (%s) is not in the memory of the CPU", i, p->name);
+  const int code = pr_check_type(t, p, i);
+  return code == PR_OK ? pr_check_shape(t, p, i) : code;
+}
+
+static int pr_run_tensors(const pr_tensor* const* tensors, int32_t num_tensors) {
+  if (num_tensors != PR_NUM_PARAMS || tensors == NULL)
+    return pr_fail(PR_ARGUMENT, "%d arguments, not %d", tensors == NULL ? 0 : (int)num_tensors,
+                   PR_NUM_PARAMS);
+  void* args[PR_NUM_PARAMS];
+  for (int i = 0; i < PR_NUM_PARAMS; ++i) {
+    const int code = pr_check_tensor(tensors[i], &pr_params[i], i);
+    if (code != PR_OK) return code;
+    args[i] = (void*)(uintptr_t)pr_address_of(tensors[i]);
+  }
+  return pr_run(args);
+}
+
+static int pr_run_kernel(void* const* args, void* workspace, const PrunercLaunch* launch) {
+  int code = pr_check_cpu();
+  if (code == PR_OK) code = pr_check_launch(launch);
+  if (code != PR_OK) return code;
+  if (args == NULL) return pr_fail(PR_ARGUMENT, "there are no arguments");
+  if (workspace == NULL && PR_WORKSPACE_BYTES + PR_WORKSPACE_BYTES_PER_WORKER > 0)
+    return pr_fail(PR_ARGUMENT, "there is no workspace");
+  return pr_compute(args, workspace, launch);
+}
+
+#if PR_NUM_THREADS == 1
+static int32_t pr_parallel_for(const PrunercLaunch* self, int64_t num_tasks, PrunercTask body,
+                               void* closure) {
+  (void)self;
+  return pr_run_serially(num_tasks, body, closure);
+}
+static int32_t pr_num_workers(void) { return 1; }
+#endif

@@ -1,0 +1,62 @@
+// A pool of the user's own, and what the library does with his settings of floating point.
+#include "dense.h"
+#include <pthread.h>
+#include <xmmintrin.h>
+
+static int num_loops;
+
+static int32_t backwards(const PrunercLaunch* self, int64_t n, PrunercTask body, void* closure) {
+  ++num_loops;
+  for (int64_t i = n; i-- > 0;) body(i, (int32_t)(i % self->num_workers), closure);
+  return 0;
+}
+
+static int32_t failing(const PrunercLaunch* self, int64_t n, PrunercTask body, void* closure) {
+  (void)self, (void)n, (void)body, (void)closure;
+  return 42;
+}
+
+static void* task_of_a_pool(void* seed) {
+  call_and_check((int)(intptr_t)seed);
+  return NULL;
+}
+
+// The user's parallel loop, whose tasks call the operator.
+static void nested(void) {
+  pthread_t threads[4];
+  for (intptr_t i = 0; i < 4; ++i) pthread_create(&threads[i], NULL, task_of_a_pool, (void*)i);
+  for (int i = 0; i < 4; ++i) pthread_join(threads[i], NULL);
+}
+
+int main(void) {
+  const PrunercLaunch own = {backwards, 5, NULL}, broken = {failing, 1, NULL},
+                      empty = {NULL, 1, NULL};
+  op_dense_set_launch(&own);
+  call_and_check(1);
+  check(num_loops > 0, "the given launch is used");
+  op_dense_set_launch(NULL);
+  const int before = num_loops;
+  call_and_check(2);
+  check(num_loops == before, "the library's own launch is back");
+  nested();
+  Call c = make_call(3);
+  op_dense_set_launch(&broken);
+  check(op_dense(c.x, c.w, c.bias, c.y) == PRUNERC_ERROR_LAUNCH, "a launch that fails");
+  check(strcmp(op_dense_error(), "the given parallel_for returned 42") == 0, "its message");
+  op_dense_set_launch(&empty);
+  check(op_dense(c.x, c.w, c.bias, c.y) == PRUNERC_ERROR_ARGUMENT, "an empty launch");
+  op_dense_set_launch(NULL);
+  // Flush to zero, round down: neither counts in the kernel, and both are as before afterwards.
+  const unsigned mine = 0xffc0u & ~0x4000u;
+  _mm_setcsr(mine);
+  for (int i = 0; i < ROWS * INNER; ++i) c.x[i] = 1e-30f;
+  for (int i = 0; i < INNER * COLUMNS; ++i) c.w[i] = 1e-10f;
+  memset(c.bias, 0, COLUMNS * sizeof(float));
+  check(op_dense(c.x, c.w, c.bias, c.y) == 0, "the call");
+  check((_mm_getcsr() & ~0x3fu) == (mine & ~0x3fu), "the settings");
+  _mm_setcsr(0x1f80);
+  for (int i = 0; i < ROWS * COLUMNS; ++i) check(c.y[i] > 0, "a subnormal sum");
+  free_call(&c);
+  puts("right");
+  return 0;
+}

@@ -1,0 +1,381 @@
+#!/usr/bin/env python3
+"""Compiled operators as libraries of other programs: called from C, C++ and by ctypes, rightly, wrongly and all at once."""
+
+import ctypes
+import os
+import re
+import subprocess
+import threading
+
+import command
+
+CALLERS = os.path.abspath("tests/tools/callers")
+# Of callers/dense.h.
+# Large enough for several tasks and a workspace.
+SIZES = ("-D", "M=192,N=192,K=96")
+STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1", "-pthread")
+C = ("cc", "-std=c11", "-D_GNU_SOURCE", *STRICT)
+CPP = ("c++", "-std=c++17", "-x", "c++", *STRICT)
+NUM_CPUS = len(os.sched_getaffinity(0))
+
+# What a feature of the CPU would need that no CPU has.
+IMPOSSIBLE = "0x8000000000000000"
+# Targets, and features of theirs as /proc/cpuinfo and LLVM name them.
+NEWER_CPUS = (("cpu:sapphirerapids", "avx512_fp16", "avx512fp16"), ("cpu:znver4", "avx512_bf16", "avx512bf16"))
+
+
+class Param(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_char_p), ("is_output", ctypes.c_int32), ("ndim", ctypes.c_int32),
+                ("shape", ctypes.POINTER(ctypes.c_int64))]
+
+
+class Info(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("symbol", ctypes.c_char_p), ("bindings", ctypes.c_char_p), ("version", ctypes.c_char_p),
+                ("record_id", ctypes.c_int64), ("record_version", ctypes.c_char_p), ("tuned_ns", ctypes.c_double),
+                ("flops", ctypes.c_double), ("target", ctypes.c_char_p), ("cpu", ctypes.c_char_p), ("features", ctypes.c_char_p),
+                ("num_threads", ctypes.c_int32), ("num_params", ctypes.c_int32), ("params", ctypes.POINTER(Param)),
+                ("workspace_bytes", ctypes.c_int64), ("workspace_bytes_per_worker", ctypes.c_int64)]
+
+
+class Tensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
+                ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+                ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
+                ("byte_offset", ctypes.c_uint64)]
+
+
+class Library:
+    """An operator's functions in a shared object."""
+
+    def __init__(self, path, symbol):
+        self.library, self.symbol = ctypes.CDLL(path), symbol
+        self.function("_error").restype = ctypes.c_char_p
+        self.function("_info").restype = ctypes.POINTER(Info)
+
+    def function(self, suffix=""):
+        return getattr(self.library, self.symbol + suffix)
+
+    def error(self):
+        return self.function("_error")().decode()
+
+    def info(self):
+        return self.function("_info")().contents
+
+
+def longs(*values):
+    return (ctypes.c_int64 * max(1, len(values)))(*values)
+
+
+class LibraryTest(command.CommandTest):
+    def compile(self, op, *outputs, arguments=(), **options):
+        words = [word for output in outputs for word in ("-o", output)]
+        return self.prunerc("compile", self.ops, "--op", op, *words, *arguments, **options)
+
+    def compile_dense(self, *outputs, arguments=()):
+        return self.compile("dense", *outputs, arguments=(*SIZES, "--threads", "2", *arguments))
+
+    def build(self, compiler, source, *inputs):
+        command_line = [*compiler, "-I.", os.path.join(CALLERS, source), "-x", "none", *inputs, "-o", "caller"]
+        done = subprocess.run(command_line, cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual(0, done.returncode, f"{command_line}\n{done.stderr}")
+
+    def run_caller(self, **variables):
+        done = subprocess.run(["./caller"], cwd=self.folder, capture_output=True, text=True, timeout=60,
+                              env=self.with_variables(variables))
+        self.assertEqual((0, "right\n"), (done.returncode, done.stdout), done.stdout + done.stderr)
+
+    def load(self, op, arguments=()):
+        self.compile(op, op + ".so", arguments=arguments)
+        return Library(self.path(op + ".so"), "op_" + op)
+
+    def exported(self, file, *flags):
+        """Names that others can link with, without those that every program has."""
+        listing = subprocess.run(["nm", *flags, file], cwd=self.folder, capture_output=True, text=True, check=True).stdout
+        return set(re.findall(r" T (\w+)$", listing, re.M)) - {"_init", "_fini"}
+
+
+class Callers(LibraryTest):
+    def test_programs_in_c_and_cpp_call_every_form(self):
+        self.compile_dense("library.so", "library.a", "library.o", "library.c", "kernel.s", "library.h")
+        for compiler in (C, CPP):
+            for inputs in (("./library.so",), ("library.a",), ("library.o",)):
+                with self.subTest(compiler=compiler[0], inputs=inputs):
+                    self.build(compiler, "call.c", *inputs)
+                    self.run_caller()
+        # What the library has besides the kernel is C that any compiler takes.
+        with self.subTest(inputs="library.c"):
+            self.build(C, "call.c", "-x", "c", "library.c", "-x", "none", "kernel.s")
+            self.run_caller()
+
+    def test_only_what_the_header_declares_is_exported(self):
+        self.compile_dense("library.so", "library.h")
+        functions = {"op_dense" + suffix for suffix in ("", "_dlpack", "_error", "_info", "_kernel", "_set_launch")}
+        self.assertEqual(functions, self.exported("library.so", "-D"))
+        with open(self.path("library.h"), encoding="utf-8") as header:
+            self.assertEqual(functions, set(re.findall(r"^\w[\w *]* \*?(op_dense\w*)\(", header.read(), re.M)))
+        needed = subprocess.run(["readelf", "-d", "library.so"], cwd=self.folder, capture_output=True, text=True, check=True).stdout
+        self.assertLessEqual(set(re.findall(r"NEEDED.*\[(.*)\]", needed)), {"libc.so.6", "ld-linux-x86-64.so.2"})
+
+    def test_many_threads_and_forks(self):
+        self.compile_dense("library.so", "library.h")
+        self.build(C, "concurrent.c", "./library.so")
+        for threads in ("", "1", "2", "999"):
+            with self.subTest(threads=threads):
+                self.run_caller(PRUNERC_NUM_THREADS=threads)
+
+    def test_a_pool_of_the_user_and_his_settings(self):
+        self.compile_dense("library.so", "library.h")
+        self.build(C, "launch.c", "./library.so")
+        self.run_caller()
+
+    def test_a_library_takes_its_threads_along(self):
+        if NUM_CPUS < 2:
+            self.skipTest("one CPU has no use for threads")
+        self.compile_dense("library.so", "library.h")
+        self.build(C, "reload.c", "-ldl")
+        self.run_caller()
+
+    def test_several_operators_in_one_program_share_their_threads(self):
+        self.compile_dense("dense.a", "dense.h")
+        self.compile("dense", "twin.o", "twin.h", arguments=(*SIZES, "--threads", "2", "--symbol", "twin"))
+        self.compile("scale", "scale.a", "scale.h")
+        self.write("library.h", '#include "dense.h"\n')
+        source = self.write("several.c", r"""
+#include "twin.h"
+#include "scale.h"
+#include <dirent.h>
+#include "%s/dense.h"
+int main(void) {
+  Call c = make_call(1);
+  check(op_dense(c.x, c.w, c.bias, c.y) == 0 && is_right(&c), "one");
+  memset(c.y, 0, ROWS * COLUMNS * sizeof(float));
+  check(twin(c.x, c.w, c.bias, c.y) == 0 && is_right(&c), "its twin");
+  float a[40] = {3}, s = 2, b[40];
+  check(op_scale(a, &s, b) == 0 && b[0] == 6, "another");
+  int tasks = 0;
+  DIR* const folder = opendir("/proc/self/task");
+  for (struct dirent* e = readdir(folder); e != NULL; e = readdir(folder)) tasks += e->d_name[0] != '.';
+  closedir(folder);
+  printf("%%d\n", tasks);
+  return 0;
+}
+""" % CALLERS)
+        subprocess.run([*C, "-I.", source, "dense.a", "twin.o", "scale.a", "-o", "caller"], cwd=self.folder, check=True)
+        done = subprocess.run(["./caller"], cwd=self.folder, capture_output=True, text=True, timeout=60)
+        self.assertEqual((0, f"{min(2, NUM_CPUS)}\n"), (done.returncode, done.stdout), done.stderr)
+
+
+class Arguments(LibraryTest):
+    def test_arrays_that_do_not_fit_are_refused(self):
+        library = self.load("scale")
+        a, s, b = (ctypes.c_float * 40)(*range(40)), ctypes.c_float(3), (ctypes.c_float * 40)()
+        call = library.function()
+        self.assertEqual(0, call(a, ctypes.byref(s), b))
+        self.assertEqual([3.0 * i for i in range(40)], list(b))
+        misaligned = ctypes.c_void_p(ctypes.addressof(b) + 2)
+        for arguments, message in (
+            ((None, ctypes.byref(s), b), "argument 0 (A) is NULL"),
+            ((a, ctypes.byref(s), None), "argument 2 (B) is NULL"),
+            ((a, ctypes.byref(s), misaligned), "argument 2 (B) is not aligned to 4 bytes"),
+            ((a, ctypes.byref(s), a), "argument 2 (B) overlaps argument 0 (A)"),
+            ((a, ctypes.byref(b, 156), b), "argument 2 (B) overlaps argument 1 (s)"),
+        ):
+            with self.subTest(message=message):
+                self.assertEqual(1, call(*arguments))
+                self.assertEqual(message, library.error())
+        # Two inputs may be one array, and what went wrong is another thread's business.
+        self.assertEqual(0, call(a, a, b))
+        seen = []
+        thread = threading.Thread(target=lambda: seen.append(library.error()))
+        thread.start()
+        thread.join()
+        self.assertEqual([""], seen)
+
+    def test_tensors_that_do_not_fit_are_refused(self):
+        library = self.load("dense")
+        call, shapes = library.function("_dlpack"), ((16, 24), (24, 32), (32,), (16, 32))
+
+        def tensors():
+            made = []
+            for shape in shapes:
+                count = 1
+                for extent in shape:
+                    count *= extent
+                memory = (ctypes.c_float * count)()
+                made.append(Tensor(ctypes.addressof(memory), 1, 0, len(shape), 2, 32, 1, longs(*shape), None, 0))
+                made[-1].memory = memory
+            return made
+
+        def code_of(made):
+            return call((ctypes.c_void_p * len(made))(*(None if t is None else ctypes.addressof(t) for t in made)), len(made))
+
+        def changed(index, **fields):
+            made = tensors()
+            for field, value in fields.items():
+                setattr(made[index], field, value)
+            return made
+
+        for made in (tensors(), changed(0, strides=longs(24, 1)), changed(2, strides=longs(1)), changed(0, device_type=3)):
+            self.assertEqual(0, code_of(made), library.error())
+        gap = changed(1)
+        gap[1] = None
+        for made, message in (
+            (tensors()[:3], "3 arguments, not 4"),
+            (gap, "argument 1 (W) is NULL"),
+            (changed(1, data=None), "argument 1 (W) is NULL"),
+            (changed(0, device_type=2), "argument 0 (X) is not in the memory of the CPU"),
+            (changed(0, ndim=1), "argument 0 (X) has 1 dimensions, not 2"),
+            (changed(0, shape=None), "argument 0 (X) has no shape"),
+            (changed(3, shape=longs(16, 31)), "argument 3 (Y) has extent 31 in dimension 1, not 32"),
+            (changed(0, strides=longs(1, 16)), "argument 0 (X) is not dense and row-major"),
+            (changed(0, strides=longs(0, 1)), "argument 0 (X) is not dense and row-major"),
+            (changed(0, code=0), "argument 0 (X) has type code 0 with 32 bits x 1, not 2 with 32"),
+            (changed(0, bits=64), "argument 0 (X) has type code 2 with 64 bits x 1, not 2 with 32"),
+            (changed(0, lanes=4), "argument 0 (X) has type code 2 with 32 bits x 4, not 2 with 32"),
+            (changed(0, byte_offset=2), "argument 0 (X) is not aligned to 4 bytes"),
+        ):
+            with self.subTest(message=message):
+                self.assertEqual(1, code_of(made))
+                self.assertEqual(message, library.error())
+        self.assertEqual(1, call(None, 4))
+
+    def test_every_type_has_its_c_type(self):
+        program = self.write("types.prc", """program types(h: f16[4], b: bf16[4], f: f32[4], d: f64[4], i: i8[4], u: u8[4], n: i32[4],
+    l: i64[4], t: bool[4]) -> (s: f64[1]) {
+  for i in 1 @L0 { block "s" @B0 [v: S(1) = i] { reads d[v] writes s[v] s[v] = d[v] + d[v] } } }
+""")
+        self.prunerc("compile", program, "-o", "types.h")
+        with open(self.path("types.h"), encoding="utf-8") as header:
+            self.assertIn("int op_types(const uint16_t* h, const uint16_t* b, const float* f, const double* d, const int8_t* i, "
+                          "const uint8_t* u, const int32_t* n, const int64_t* l, const uint8_t* t, double* s);", header.read())
+        library = self.load("widen")
+        one, two = (ctypes.c_uint16 * 9)(*[0x3F80] * 9), (ctypes.c_uint16 * 9)()
+        self.assertEqual(0, library.function()(one, two))
+        self.assertEqual([0x4000] * 9, list(two))
+
+
+class Information(LibraryTest):
+    def test_a_library_says_what_it_is(self):
+        self.prunerc("tune", self.ops, "--op", "dense", "--trials", "2", "--threads", "1")
+        info = self.load("dense", ("--threads", "1", "--offline")).info()
+        version = self.prunerc("--version").out.split()[1]
+        self.assertEqual((b"dense", b"op_dense"), (info.name, info.symbol))
+        self.assertEqual(version.encode(), info.version)
+        self.assertEqual(version.encode(), info.record_version)
+        self.assertIn(f"record {info.record_id}: dense", self.prunerc("explain", str(info.record_id)).out)
+        self.assertGreater(info.tuned_ns, 0)
+        self.assertGreaterEqual(info.flops, 2 * 16 * 32 * 24)
+        self.assertEqual(1, info.num_threads)
+        self.assertIn(b"sse4.2", info.features.split(b","))
+        params = [info.params[i] for i in range(info.num_params)]
+        self.assertEqual([b"X", b"W", b"bias", b"Y"], [p.name for p in params])
+        self.assertEqual([b"f32"] * 4, [p.dtype for p in params])
+        self.assertEqual([0, 0, 0, 1], [p.is_output for p in params])
+        self.assertEqual([[16, 24], [24, 32], [32], [16, 32]], [p.shape[: p.ndim] for p in params])
+
+    def test_without_a_record_there_is_none(self):
+        info = self.load("total").info()
+        self.assertEqual((0, b"", 0.0), (info.record_id, info.record_version, info.tuned_ns))
+        self.assertEqual(0, info.params[1].ndim)
+
+
+class Names(LibraryTest):
+    def test_the_symbol_is_the_users(self):
+        self.compile("scale", "s.so", "s.h", arguments=("--symbol", "my_scale"))
+        self.assertIn("my_scale", self.exported("s.so", "-D"))
+        self.assertNotIn("op_scale", self.exported("s.so", "-D"))
+
+    def test_what_c_cannot_call_is_refused(self):
+        for symbol in ("int", "class", "co_await", "main", "2fast", "a-b", "_hidden", "x y", "NULL", "ü", "a" * 300):
+            with self.subTest(symbol=symbol):
+                result = self.compile("scale", "s.so", arguments=("--symbol", symbol), expect=2)
+                self.assertIn("option --symbol: needs an identifier of C and C++", result.err)
+        self.assertFalse(os.path.exists(self.path("s.so")))
+
+    def test_names_of_the_language_can_be_keywords_of_c(self):
+        path = self.write("words.prc", """program default(int: f32[8], new: f32[8]) -> (class: f32[8]) {
+  for i in 8 @L0 { block "class" @B0 [v: S(8) = i] { reads int[v], new[v] writes class[v] class[v] = int[v] + new[v] } } }
+""")
+        self.prunerc("compile", path, "-o", "words.o")
+        with open(self.path("words.h"), encoding="utf-8") as header:
+            self.assertIn("int op_default(const float* int_, const float* new_, float* class_);", header.read())
+        source = self.write("words.c", '#include "words.h"\nint main(void) { return op_default(0, 0, 0) - 1; }\n')
+        for compiler in (C, CPP):
+            subprocess.run([*compiler, source, "-x", "none", "words.o", "-o", "words"], cwd=self.folder, check=True)
+            subprocess.run(["./words"], cwd=self.folder, check=True)
+
+
+class Machines(LibraryTest):
+    def test_threads_are_as_many_as_tuned_said_and_there(self):
+        self.compile_dense("library.so", "library.h")
+        script = self.write("count.py", """
+import ctypes, os, sys
+library = ctypes.CDLL("./library.so")
+arrays = [(ctypes.c_float * n)() for n in (192 * 96, 96 * 192, 192, 192 * 192)]
+assert library.op_dense(*arrays) == 0
+print(len(os.listdir("/proc/self/task")))
+""")
+        tuned = min(2, NUM_CPUS)
+        for wish, expected in ((None, tuned), ("", tuned), ("1", 1), ("2", tuned), ("0", tuned), ("-1", tuned), ("many", tuned),
+                               ("2 ", tuned), ("999", NUM_CPUS), ("9" * 40, NUM_CPUS)):
+            with self.subTest(wish=wish):
+                variables = {} if wish is None else {"PRUNERC_NUM_THREADS": wish}
+                done = subprocess.run(["python3", script], cwd=self.folder, env=self.with_variables(variables),
+                                      capture_output=True, text=True, timeout=60)
+                self.assertEqual(f"{expected}\n", done.stdout, done.stderr)
+
+    def test_one_thread_needs_no_pool(self):
+        self.compile("dense", "one.so", "one.c", "one.h", arguments=(*SIZES, "--threads", "1"))
+        with open(self.path("one.c"), encoding="utf-8") as source:
+            self.assertNotIn("pthread_create", source.read())
+        undefined = subprocess.run(["nm", "-D", "one.so"], cwd=self.folder, capture_output=True, text=True, check=True).stdout
+        self.assertNotIn("pthread_create", undefined)
+
+    def test_a_cpu_that_lacks_features_gets_an_error(self):
+        self.compile("scale", "scale.c", "scale.s", "scale.h")
+        with open(self.path("scale.c"), encoding="utf-8") as source:
+            text = source.read()
+        changed = re.sub(r'(\{"(?:sse3|sse4\.2)",.*), 0x0\}', rf"\1, {IMPOSSIBLE}}}", text)
+        self.assertNotEqual(text, changed)
+        self.write("scale.c", changed)
+        subprocess.run(["cc", "-shared", "-fPIC", "-fvisibility=hidden", "scale.c", "scale.s", "-o", "scale.so"],
+                       cwd=self.folder, check=True)
+        library = Library(self.path("scale.so"), "op_scale")
+        a, s, b = (ctypes.c_float * 40)(), ctypes.c_float(3), (ctypes.c_float * 40)()
+        for _ in range(2):
+            self.assertEqual(2, library.function()(a, ctypes.byref(s), b))
+            self.assertEqual("the code needs sse3, sse4.2, which this CPU lacks", library.error())
+        self.assertEqual(2, library.function("_kernel")(None, None, None))
+
+    def test_code_for_a_newer_cpu_does_not_die_on_this_one(self):
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            flags = re.search(r"^flags\s*:(.*)$", file.read(), re.M)[1].split()
+        newer = [(target, feature) for target, flag, feature in NEWER_CPUS if flag not in flags]
+        if not newer:
+            self.skipTest("this CPU has all that these targets have")
+        target, feature = newer[0]
+        self.compile("scale", "scale.so", arguments=("--target", target))
+        library = Library(self.path("scale.so"), "op_scale")
+        a, s, b = (ctypes.c_float * 40)(), ctypes.c_float(3), (ctypes.c_float * 40)()
+        self.assertEqual(2, library.function()(a, ctypes.byref(s), b))
+        self.assertIn(feature, library.error())
+
+    def test_without_a_compiler_the_reason_is_said(self):
+        lost = self.with_variables({"PRUNERC_CXX": "/no/such/compiler"})
+        result = self.compile("scale", "scale.so", env=lost, expect=None)
+        self.assertNotEqual(0, result.code)
+        self.assertIn("PRUNERC_CXX names /no/such/compiler, which cannot be started", result.err)
+        self.assertFalse(os.path.exists(self.path("scale.so")))
+        self.compile("scale", "scale.s", "scale.c", env=lost)
+
+    def test_the_same_command_writes_the_same_bytes(self):
+        self.compile_dense("one.so", "one.a", "one.o")
+        self.compile_dense("two.so", "two.a", "two.o")
+        for suffix in ("so", "a", "o"):
+            with self.subTest(suffix=suffix):
+                with open(self.path("one." + suffix), "rb") as one, open(self.path("two." + suffix), "rb") as two:
+                    self.assertEqual(one.read(), two.read())
+
+
+if __name__ == "__main__":
+    command.main()
