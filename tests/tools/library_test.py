@@ -358,7 +358,9 @@ print(len(os.listdir("/proc/self/task")))
         library = Library(self.path("scale.so"), "op_scale")
         a, s, b = (ctypes.c_float * 40)(), ctypes.c_float(3), (ctypes.c_float * 40)()
         self.assertEqual(2, library.function()(a, ctypes.byref(s), b))
-        self.assertIn(feature, library.error())
+        self.assertRegex(library.error(), rf"^the code needs .*{feature}.*, which this CPU lacks$")
+        result = self.prunerc("run", self.ops, "--op", "scale", "--target", target, expect=5)
+        self.assertRegex(result.err, rf"the code needs .*{feature}.*, which this CPU lacks\n")
 
     def test_without_a_compiler_the_reason_is_said(self):
         lost = self.with_variables({"PRUNERC_CXX": "/no/such/compiler"})

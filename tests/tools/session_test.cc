@@ -1,3 +1,4 @@
+#include "tools/driver/export.h"
 #include "tools/driver/platform.h"
 #include "tools/driver/prunerc.h"
 
@@ -199,6 +200,25 @@ TEST_CASE("targets are this machine, a name of the table, or refused") {
   const Result<Operator> op = load_operator(request("add"));
   CHECK(session->kernel(*op).error().id() == Diag::kTargetNotHost);
   CHECK(session->tune({&*op, 1}, {}).error().id() == Diag::kTargetNotHost);
+}
+
+TEST_CASE("an operator becomes files of other programs, in the forms that its target has") {
+  Session session = open_session();
+  const Result<Operator> op = load_operator(request("scale"));
+  REQUIRE(op.ok());
+  const Result<Choice> choice = session.choose(*op);
+  REQUIRE(choice.ok());
+  Result<Exported> exported = Exported::make(session, *op, *choice);
+  REQUIRE(exported.ok());
+  const Result<std::string> header = exported->file(ExportForm::kHeader);
+  REQUIRE(header.ok());
+  CHECK(header->find("int op_scale(const float* A, const float* s, float* B);") !=
+        std::string::npos);
+  CHECK(exported->file(ExportForm::kCubin).error().id() == Diag::kUnsupported);
+  CHECK(Exported::make(session, *op, *choice, {.symbol = "a-b"}).error().id() ==
+        Diag::kUsageOption);
+  CHECK(export_form_of("a.b/lib.so") == ExportForm::kShared);
+  CHECK(export_form_of("so") == std::nullopt);
 }
 
 }  // namespace

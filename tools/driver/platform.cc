@@ -1,5 +1,7 @@
 #include "tools/driver/platform.h"
 
+#include "codegen/codegen.h"
+#include "codegen/cpu/features.h"
 #include "codegen/host_compiler.h"
 #include "ir/support/file.h"
 #include "ir/support/hash.h"
@@ -18,6 +20,25 @@
 
 namespace prunerc {
 namespace {
+
+// The features that code for the target can use and this CPU lacks.
+Result<void> check_features(const ir::Target& target) {
+  if (target.llvm_cpu.empty()) return {};
+  static const Result<std::vector<std::string>> host = codegen::cpu_features(ir::Target{});
+  const Result<std::vector<std::string>> asked = codegen::cpu_features(target);
+  // What cannot be compiled for is said when it is compiled for.
+  if (!asked.ok() || !host.ok()) return {};
+  std::vector<std::string_view> missing;
+  for (const codegen::CpuFeature& feature : codegen::needed_features(*asked)) {
+    if (std::find(host->begin(), host->end(), feature.name) == host->end())
+      missing.push_back(feature.name);
+  }
+  if (!missing.empty())
+    return error(Diag::kCpuFeatures, fmt::format("{}", fmt::join(missing, ", ")));
+  if (target.vector_bytes > runtime::host_target().vector_bytes)
+    return error(Diag::kTargetNotHost, target.name);
+  return {};
+}
 
 int hardware_threads() {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
@@ -195,13 +216,19 @@ Result<ir::Target> resolve_target(std::string_view text, int threads, Limits lim
   return target;
 }
 
-bool runs_here(const ir::Target& target) {
+Result<void> check_runs_here(const ir::Target& target) {
   switch (target.kind) {
-    case ir::TargetKind::kCpu: return target.vector_bytes <= runtime::host_target().vector_bytes;
-    case ir::TargetKind::kCuda: return runtime::cuda::driver().ok();
-    case ir::TargetKind::kCudaHost: return codegen::find_host_compiler().ok();
+    case ir::TargetKind::kCpu: return check_features(target);
+    case ir::TargetKind::kCuda:
+      if (runtime::cuda::driver().ok()) return {};
+      break;
+    case ir::TargetKind::kCudaHost:
+      if (codegen::find_host_compiler().ok()) return {};
+      break;
   }
-  PRUNERC_UNREACHABLE("target kind");
+  return error(Diag::kTargetNotHost, target.name);
 }
+
+bool runs_here(const ir::Target& target) { return check_runs_here(target).ok(); }
 
 }  // namespace prunerc

@@ -64,7 +64,8 @@ enum class Limits : uint8_t { kMeasured, kAsDescribed };
 Result<ir::Target> resolve_target(std::string_view text, int threads,
                                   Limits limits = Limits::kMeasured);
 
-/// Whether this machine can execute code for the target.
+/// Whether this machine can execute code for the target. Errors: CpuFeatures, TargetNotHost.
+Result<void> check_runs_here(const ir::Target& target);
 bool runs_here(const ir::Target& target);
 
 }  // namespace prunerc

@@ -167,7 +167,7 @@ struct Session::Bench {
 
 Result<Session::Bench> Session::open_bench(MeasurerOptions options) const {
   const ir::Target& target = impl_->target;
-  if (!is_host()) return error(Diag::kTargetNotHost, target.name);
+  PRUNERC_TRY_VOID(check_runs_here(target));
   if (target.kind == ir::TargetKind::kCudaHost) {
     return error(Diag::kUnsupported, "tuning for " + target.name +
                                          ", whose kernels run here but have no times that mean "
@@ -264,7 +264,7 @@ Result<codegen::Artifact> Session::compile(const Choice& choice) const {
 }
 
 Result<Kernel> Session::kernel(const Operator& op) {
-  if (!is_host()) return error(Diag::kTargetNotHost, impl_->target.name);
+  PRUNERC_TRY_VOID(check_runs_here(impl_->target));
   if (impl_->target.kind != ir::TargetKind::kCpu) {
     return error(Diag::kUnsupported, "loading a kernel for " + impl_->target.name);
   }

@@ -207,7 +207,8 @@ std::optional<Prepared> prepare(const OperatorRequest& request, const MachineOpt
   if (!session.ok()) return failed(fail(session.error()));
   const ir::Target target =
       device == Without::kUseHost ? with_device(session->target()) : session->target();
-  if (!runs_here(target)) return failed(fail(error(Diag::kTargetNotHost, machine.target)));
+  const Result<void> here = check_runs_here(target);
+  if (!here.ok()) return failed(fail(here.error()));
   Result<Choice> choice = choose(*session, *op, machine, 0);
   if (!choice.ok()) return failed(fail(choice.error(), choice_code(choice.error(), machine)));
   Result<codegen::Artifact> artifact = build_kernel(choice->program, target);
@@ -252,6 +253,7 @@ ExitCode exit_code(const Error& error) {
     case Diag::kIoError:
     case Diag::kFileKind:
     case Diag::kTargetNotHost:
+    case Diag::kCpuFeatures:
     case Diag::kCudaMissing:
     case Diag::kCudaCall:
     case Diag::kNvrtcMissing:

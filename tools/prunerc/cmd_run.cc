@@ -1,5 +1,6 @@
 #include "tools/driver/backend.h"
 #include "tools/driver/npy.h"
+#include "tools/driver/platform.h"
 #include "tools/prunerc/cli.h"
 #include "tools/prunerc/display.h"
 #include "tools/prunerc/json.h"
@@ -182,7 +183,8 @@ int run(const RunVerb& verb) {
   if (!tensors.ok()) return fail(tensors.error());
   Result<Session> session = verb.machine.open();
   if (!session.ok()) return fail(session.error());
-  if (!session->is_host()) return fail(error(Diag::kTargetNotHost, verb.machine.target));
+  const Result<void> here = check_runs_here(session->target());
+  if (!here.ok()) return fail(here.error());
   const Result<Choice> choice = choose(*session, *op, verb.machine, 0);
   if (!choice.ok()) return fail(choice.error(), choice_code(choice.error(), verb.machine));
   if (choice->origin == Choice::Origin::kHeuristic) {

@@ -1,6 +1,7 @@
 #include "search/strategy/network_use.h"
 #include "search/tune/replay.h"
 #include "tools/driver/backend.h"
+#include "tools/driver/platform.h"
 #include "tools/driver/reference.h"
 #include "tools/prunerc/cli.h"
 #include "tools/prunerc/display.h"
@@ -233,7 +234,8 @@ int tune(const TuneVerb& verb) {
   Result<Session> session = verb.machine.open();
   if (!session.ok()) return fail(session.error());
   if (verb.effort <= 1) return without_measuring(verb, *session, *ops);
-  if (!session->is_host()) return fail(error(Diag::kTargetNotHost, session->target().name));
+  const Result<void> here = check_runs_here(session->target());
+  if (!here.ok()) return fail(here.error());
   if (!verb.quiet) {
     fmt::print(stderr, "target: {}\n", describe(session->target()));
     print_plan(verb, *ops, *session);
