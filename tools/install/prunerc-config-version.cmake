@@ -1,0 +1,12 @@
+# Before 1.0 each minor version may change what a header has.
+set(PACKAGE_VERSION "@VERSION@")
+string(REGEX MATCH "^[0-9]+\\.[0-9]+" _prunerc_series "${PACKAGE_VERSION}")
+string(REGEX MATCH "^[0-9]+(\\.[0-9]+)?" _prunerc_wanted "${PACKAGE_FIND_VERSION}")
+if(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)
+  set(PACKAGE_VERSION_EXACT TRUE)
+endif()
+if(PACKAGE_FIND_VERSION VERSION_LESS_EQUAL PACKAGE_VERSION AND _prunerc_series VERSION_EQUAL _prunerc_wanted)
+  set(PACKAGE_VERSION_COMPATIBLE TRUE)
+endif()
+unset(_prunerc_series)
+unset(_prunerc_wanted)
