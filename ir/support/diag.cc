@@ -44,17 +44,23 @@ std::string message(const ErrorData& error) {
     out += std::to_string(error.locus.line) + ":" + std::to_string(error.locus.column) + ": ";
   }
   std::size_t next_arg = 0;
+  bool detail_is_shown = error.detail.empty();
   const std::string_view text = diag_text(error.id);
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '{' && i + 1 < text.size() && text[i + 1] == '}' &&
-        next_arg < error.args.size()) {
+    const bool is_place = text[i] == '{' && i + 1 < text.size() && text[i + 1] == '}';
+    if (is_place && next_arg < error.args.size()) {
       out += to_text(error.args[next_arg++]);
+      ++i;
+    } else if (is_place && !detail_is_shown) {
+      // A fourth place is for the detail.
+      out += error.detail;
+      detail_is_shown = true;
       ++i;
     } else {
       out += text[i];
     }
   }
-  if (!error.detail.empty()) out += "\n" + error.detail;
+  if (!detail_is_shown) out += "\n" + error.detail;
   return out;
 }
 

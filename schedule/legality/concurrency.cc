@@ -65,14 +65,16 @@ Result<void> check_iterations(const Program& program, const Site& site, LoopKind
       for (const LeafBlock& other : blocks) {
         if (other.block == leaf.block) continue;
         if (reads(*other.block, write.buffer) || writes(*other.block, write.buffer)) {
-          return error(Diag::kBlocksDepend, loop->id, write.buffer);
+          return error(Diag::kBlocksDepend, loop->id, quoted_name(program, write.buffer));
         }
       }
     }
   }
   const BufferId buffer = dependent_buffer(b, program, site, {&loop, 1}, privatization_of(kind),
                                            Effort::kExact, combined);
-  if (buffer.valid()) return error(Diag::kBlocksDepend, loop->id, buffer);
+  if (buffer.valid()) {
+    return error(Diag::kBlocksDepend, loop->id, quoted_name(program, buffer));
+  }
   return {};
 }
 

@@ -125,6 +125,10 @@ bool Dataflow::same_statement(std::size_t x, std::size_t y) const {
   return x == y || shared_loops(blocks_[x].loops, blocks_[y].loops) > 0;
 }
 
+std::string quoted_name(const Program& program, BufferId buffer) {
+  return "'" + std::string(program.buffer(buffer).name) + "'";
+}
+
 bool reads(const Block& block, BufferId buffer) { return touches(block.reads, buffer); }
 bool writes(const Block& block, BufferId buffer) { return touches(block.writes, buffer); }
 

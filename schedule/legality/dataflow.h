@@ -42,6 +42,9 @@ class Dataflow {
   std::vector<LeafBlock> blocks_;
 };
 
+/// The buffer's name as diagnostics say it: 'T'.
+std::string quoted_name(const ir::Program& program, ir::BufferId buffer);
+
 bool reads(const ir::Block& block, ir::BufferId buffer);
 bool writes(const ir::Block& block, ir::BufferId buffer);
 /// Number of loops that both stand under.

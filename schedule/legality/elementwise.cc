@@ -1,16 +1,18 @@
 #include "schedule/legality/elementwise.h"
 
+#include "ir/equal.h"
 #include "ir/visit.h"
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace prunerc::schedule {
 
 using namespace ir;  // NOLINT(google-build-using-namespace)
 
-Error not_simple(const Block& block, const char* what) {
-  return error(Diag::kBlockNotSimple, block.id, std::string(what));
+Error not_simple(const Block& block, std::string what) {
+  return error(Diag::kBlockNotSimple, block.id, std::move(what));
 }
 
 std::optional<std::vector<int>> variable_subscripts(const Block& block,
@@ -38,8 +40,7 @@ std::optional<std::vector<int>> variable_subscripts(const Block& block,
   return out;
 }
 
-Result<void> check_pure_store(const Dataflow& flow, std::size_t place) {
-  const Block& block = *flow[place].block;
+Result<void> check_store_form(const Block& block) {
   for (const IterVar& iter : block.iters) {
     if (iter.kind != IterKind::kSpatial) return not_simple(block, "have spatial variables only");
   }
@@ -47,22 +48,38 @@ Result<void> check_pure_store(const Dataflow& flow, std::size_t place) {
   const Store* store = block.body.as<Store>();
   if (store == nullptr) return not_simple(block, "be a single store");
   if (reads(block, store->buffer)) return not_simple(block, "not read what it writes");
+  return {};
+}
+
+Result<void> check_pure_store(const Dataflow& flow, std::size_t place) {
+  PRUNERC_TRY_VOID(check_store_form(*flow[place].block));
   return check_sole_writer(flow, place);
 }
 
-Result<std::vector<int>> load_subscripts(const Block& block, BufferId buffer) {
-  std::optional<std::vector<int>> common;
+Result<std::vector<Expr>> common_subscripts(const Block& block, BufferId buffer) {
+  std::optional<std::vector<Expr>> common;
   bool same = true;
-  walk(block.body.as<Store>()->value, [&](Expr e) {
+  const auto note = [&](Expr e) {
     const Load* load = e.as<Load>();
     if (load == nullptr || load->buffer != buffer) return true;
-    const std::optional<std::vector<int>> found = variable_subscripts(block, load->indices);
-    same &= found.has_value() && (!common || *common == *found);
-    common = found;
+    if (!common) common.emplace(load->indices.begin(), load->indices.end());
+    for (std::size_t d = 0; d < common->size(); ++d) {
+      same &= structural_equal((*common)[d], load->indices[d]);
+    }
     return true;
-  });
-  if (!same || !common) return not_simple(block, "read the intermediate at distinct variables");
+  };
+  const Store& store = *block.body.as<Store>();
+  walk(store.value, note);
+  for (Expr index : store.indices) walk(index, note);
+  if (!same || !common) return not_simple(block, "read the intermediate at one element");
   return *common;
+}
+
+Result<std::vector<int>> load_subscripts(const Block& block, BufferId buffer) {
+  PRUNERC_TRY(const std::vector<Expr> indices, common_subscripts(block, buffer));
+  const std::optional<std::vector<int>> found = variable_subscripts(block, indices);
+  if (!found) return not_simple(block, "read the intermediate at distinct variables");
+  return *found;
 }
 
 }  // namespace prunerc::schedule

@@ -128,7 +128,8 @@ std::string accumulation_fault(IrBuilder& b, const Block& block) {
   if (match_reducer(block, inside) || match_accumulator(b, block)) return {};
   std::string fault;
   if (find_combiner(b, block, &fault)) return {};
-  return fault.empty() ? "its reduction is no sum, product, minimum or maximum into one element"
+  return fault.empty() ? "its reduction is no sum, product, minimum or maximum into one element, "
+                         "and no `combine` after its init says how two partial results make one"
                        : "its combiner does not hold: " + fault;
 }
 

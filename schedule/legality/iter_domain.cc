@@ -5,6 +5,9 @@
 #include "ir/analysis/simplify.h"
 #include "ir/tile_space.h"
 #include "ir/visit.h"
+#include "schedule/legality/preimage.h"
+
+#include <algorithm>
 
 namespace prunerc::schedule {
 
@@ -131,6 +134,52 @@ Leaves leaves_domain(IrBuilder& b, const IterVar& iter, const IterRange& range,
   return {min.lo < 0 && !never_negative(b, range.min, ranges), !never_negative(b, room, ranges)};
 }
 
+bool is_open(const IterVar& iter, const IterRange& range) {
+  return iter.kind == IterKind::kSpatial && !range.min.defined() && !is_one(iter.extent);
+}
+
+void narrow_by_map(IrBuilder& b, IterRange& range, const VarRun& run, const VarRanges& ranges) {
+  if (!run.first.defined() || !may_narrow(range.extent, run.count)) return;
+  std::optional<IterRange> found = narrowed(b, range, run.first, run.count, ranges);
+  if (!found) return;
+  range = *found;
+  range.by_map = true;
+}
+
+// Is the variable in a subscript that is more than `var + constant`?
+bool in_compound(IrBuilder& b, const IterVar& iter, const Access& access) {
+  VarRanges inside;
+  inside.bind(iter.var, iter.extent);
+  return std::any_of(access.region.begin(), access.region.end(), [&](const Range& range) {
+    if (!mentions(range.min, iter.var->id)) return false;
+    const Linear rest = to_linear(b, range.min, inside) - Linear::of(iter.var);
+    return !is_one(range.extent) || !rest.is_constant();
+  });
+}
+
+// Variables that no subscript `var + constant` ties down.
+void solve_by_map(IrBuilder& b, const Block& block, const Access& access, const BufferRegion& box,
+                  const VarRanges& ranges, std::vector<IterRange>& out) {
+  bool open = false;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const IterVar& iter = block.iters[i];
+    if (!is_open(iter, out[i]) || !in_compound(b, iter, access)) continue;
+    for (std::size_t d = 0; d < box.box.size() && is_open(iter, out[i]); ++d) {
+      if (has_load(box.box[d].min)) continue;
+      const auto run = tiles_that_meet(b, iter, access.region[d], box.box[d], ranges);
+      if (!run) continue;
+      narrow_by_map(b, out[i], *run, ranges);
+      out[i].by_map = true;
+    }
+    open = open || is_open(iter, out[i]);
+  }
+  if (!open) return;
+  const std::vector<VarRun> runs = instances_that_meet(b, block, access, box, ranges);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (is_open(block.iters[i], out[i])) narrow_by_map(b, out[i], runs[i], ranges);
+  }
+}
+
 }  // namespace
 
 std::vector<IterRange> solve_iters(IrBuilder& b, const Block& block, const Access& access,
@@ -152,6 +201,9 @@ std::vector<IterRange> solve_iters(IrBuilder& b, const Block& block, const Acces
       if (found) out[i] = *found;
     }
   }
+  // Of tile parameters only `var + constant` says the same for all values.
+  const bool closed = ranges.domain() == nullptr || ranges.domain()->empty();
+  if (closed) solve_by_map(b, block, access, box, ranges, out);
   return out;
 }
 

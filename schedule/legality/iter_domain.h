@@ -15,10 +15,14 @@ namespace prunerc::schedule {
 struct IterRange {
   ir::Expr min;
   ir::Expr extent;
+  /// Found through a subscript that is more than `var + constant` (preimage.h); the whole domain
+  /// if a tile may need all of it.
+  bool by_map = false;
 };
 
 /// One range per iteration variable of the block: a spatial variable that a subscript `var +
-/// constant` of `access` ties to a dimension of `box` runs over that interval; all others over
+/// constant` of `access` ties to a dimension of `box` runs over that interval, or over what
+/// preimage.h finds for other subscripts of a program without tile parameters; all others over
 /// their domain. Extents of the variables are constant. With tile parameters a box may reach over
 /// the domain for some values: then min and extent say by these which of both it is.
 std::vector<IterRange> solve_iters(ir::IrBuilder& b, const ir::Block& block,

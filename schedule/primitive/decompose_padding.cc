@@ -1,7 +1,7 @@
 // decompose_padding(@P, @L): a padded copy becomes a fill and a copy of what is inside. Needs: one
 // store of a select with a constant second branch; spatial variables, of which the condition bounds
-// single ones; loops from @L on serial, straight around the block, one per variable. After: the
-// condition holds inside the box and fails outside; bounds of loops above become a guard.
+// single ones; loops from @L on serial, straight around the block. After: the condition holds
+// inside the box and fails outside; loops that are a variable shrink, others get a guard.
 //   for j in 8 @L { block @P [v: S(8) = j] { Y[v] = select(1 <= v && v < 7, X[v - 1], 0f32) } }
 // ~>
 //   for j in 8 { block "Y_fill" @B1 [v: S(8) = j] { Y[v] = 0f32 } }
@@ -36,6 +36,8 @@ struct PaddingPlan {
   std::vector<const Loop*> inner;
   /// By the block's variables.
   std::vector<Box> box;
+  /// Every loop of `inner` is one whole variable, and no guard relates them.
+  bool plain = true;
 
   /// The loop of `inner` that is the variable, null for one of the loops above.
   const Loop* loop_of(std::size_t iter) const {
@@ -90,7 +92,6 @@ Result<void> check_block(const Block& block) {
   if (padding_of(block) == nullptr || block.init.defined()) {
     return unfit(block.id, "it is not one store of a select with a constant");
   }
-  if (block.guard.defined()) return unfit(block.id, "its instances are guarded");
   for (const IterVar& iter : block.iters) {
     if (iter.kind != IterKind::kSpatial)
       return unfit(block.id, "it has variables that are not spatial");
@@ -129,10 +130,10 @@ Result<PaddingPlan> plan_padding(const Program& program, BlockId id, LoopId loop
       return mentions(iter.binding, l->var->id);
     });
     const bool whole = loop != nullptr && constant(loop->extent) == constant(iter.extent);
-    if (inner && !whole) return unfit(id, "a loop inside is not one variable");
+    plan.plain &= !inner || whole;
     bound += loop != nullptr ? 1 : 0;
   }
-  if (bound != plan.inner.size()) return unfit(id, "a loop inside is not one variable");
+  plan.plain &= bound == plan.inner.size() && !block.guard.defined();
   IrBuilder b(program);
   for (Expr comparison : conjuncts(padding_of(block)->condition)) {
     if (!narrow(b, block, comparison, ranges, plan.box)) {
@@ -167,6 +168,7 @@ Stmt fill_nest(IrBuilder& b, const PaddingPlan& plan, std::vector<Output>* outpu
     iter.binding = substitute(b, iter.binding, loops);
   }
   fill.iters = iters;
+  if (fill.guard.defined()) fill.guard = substitute(b, fill.guard, loops);
   std::vector<Expr> at;
   for (Expr index : store.indices) at.push_back(substitute(b, index, vars));
   fill.body = b.store(store.buffer, at, padding_of(block)->on_false);
@@ -182,7 +184,46 @@ Stmt fill_nest(IrBuilder& b, const PaddingPlan& plan, std::vector<Output>* outpu
   return nest;
 }
 
-// The block under its loops, cut to the box.
+// The block under its loops, cut to the box: the domain shrinks to it, so that the guard leaves out
+// nothing but values outside the domain.
+Stmt guarded_nest(IrBuilder& b, const PaddingPlan& plan) {
+  const Block& block = *plan.block;
+  const Store& store = *block.body.as<Store>();
+  Block inside = block;
+  std::vector<IterVar> iters(block.iters.begin(), block.iters.end());
+  VarMap shift;
+  VarRanges ranges;
+  for (std::size_t i = 0; i < iters.size(); ++i) {
+    const Box box = plan.box[i];
+    const Expr at = iters[i].binding;
+    if (box.lo > 0) {
+      const Expr above = b.le(b.int_imm(box.lo), at);
+      inside.guard = conjoin(b, inside.guard, above);
+      shift[iters[i].var->id] = b.add(Expr(iters[i].var), b.int_imm(box.lo));
+      iters[i].binding = b.sub(at, b.int_imm(box.lo));
+    }
+    if (box.hi < *constant(iters[i].extent)) {
+      const Expr below = b.lt(at, b.int_imm(box.hi));
+      inside.guard = conjoin(b, inside.guard, below);
+    }
+    iters[i].extent = b.int_imm(box.hi - box.lo);
+    ranges.bind(iters[i].var, iters[i].extent);
+  }
+  inside.iters = iters;
+  auto moved = [&](Expr e) { return simplify(b, substitute(b, e, shift), ranges); };
+  std::vector<Expr> at;
+  for (Expr index : store.indices) at.push_back(moved(index));
+  inside.body = b.store(store.buffer, at, moved(padding_of(block)->on_true));
+  rebuild_accesses(b, inside);
+  Stmt nest = b.block(inside);
+  for (std::size_t i = plan.inner.size(); i-- > 0;) {
+    const Loop& loop = *plan.inner[i];
+    nest = make_loop(b, loop.var, loop.extent, nest, loop.id);
+  }
+  return nest;
+}
+
+// The same where each loop is a variable: the loops shrink.
 Stmt inside_nest(IrBuilder& b, const PaddingPlan& plan) {
   const Block& block = *plan.block;
   const Store& store = *block.body.as<Store>();
@@ -226,7 +267,7 @@ Applied apply_padding(const Program& program, const PaddingPlan& plan) {
   IrBuilder b(program);
   Applied out;
   const Stmt fill = fill_nest(b, plan, &out.outputs);
-  const Stmt inside = inside_nest(b, plan);
+  const Stmt inside = plan.plain ? inside_nest(b, plan) : guarded_nest(b, plan);
   out.program = b.finish(replace_at(b, plan.site, b.seq({fill, inside})));
   return out;
 }

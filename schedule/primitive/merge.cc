@@ -127,7 +127,8 @@ class MergeDependence {
           if (x.buffer != y.buffer) continue;
           if (apart(region(from, x, late_), region(to, y, early_))) continue;
           if (never_meet(from, x, to, y)) continue;
-          return error(Diag::kMergeDepends, to.block->id, from.block->id, x.buffer);
+          return error(Diag::kMergeDepends, to.block->id, from.block->id,
+                       "'" + std::string(b_.buffer(x.buffer).name) + "'");
         }
       }
       return {};
@@ -230,7 +231,7 @@ Result<void> check_lives(const MergePlan& plan, const Applied& merged) {
       });
       // A buffer of one block alone is what it was.
       if (writer == below.end()) continue;
-      return error(Diag::kMergeDepends, reader->id, (*writer)->id, buffer.id);
+      return error(Diag::kMergeDepends, reader->id, (*writer)->id, quoted_name(program, buffer.id));
     }
   }
   return {};

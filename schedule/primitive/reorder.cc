@@ -5,6 +5,7 @@
 //   for i in 4 @L0 { for j in 8 @L1 { block @B [v: S(4) = i, w: S(8) = j] { T[v, w] = X[v, w] } } }
 // ~>
 //   for j in 8 @L1 { for i in 4 @L0 { block @B [v: S(4) = i, w: S(8) = j] { T[v, w] = X[v, w] } } }
+#include "schedule/legality/dataflow.h"
 #include "schedule/legality/instance_order.h"
 #include "schedule/legality/loop_dependence.h"
 #include "schedule/primitive.h"
@@ -60,7 +61,9 @@ Result<std::vector<const Loop*>> find_chain(const Program& program, const std::v
 Result<void> check_commuting(IrBuilder& b, const Program& program, const Site& top,
                              std::span<const Loop* const> chain, BufferId buffer) {
   const std::vector<LeafBlock> blocks = leaves(chain.back()->body);
-  if (blocks.size() != 1) return error(Diag::kBlocksDepend, chain[0]->id, buffer);
+  if (blocks.size() != 1) {
+    return error(Diag::kBlocksDepend, chain[0]->id, quoted_name(program, buffer));
+  }
   const LeafBlock& leaf = blocks[0];
   const std::string fault = order_fault(b, *leaf.block);
   if (!fault.empty()) return error(Diag::kBlockOrderFixed, leaf.block->id, fault);

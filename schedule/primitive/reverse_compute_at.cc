@@ -1,6 +1,6 @@
 // reverse_compute_at(@C, @L): a consumer moves under a loop of its producers, to what they make.
 // Needs: what rewrite/move.h says; @C follows @L, and no writer of its sources does. After: @C's
-// variables run over the box that one iteration of @L has produced (DESIGN.md, D11).
+// variables run over what one iteration of @L has made (D11), also if it reads at (i // 4, i % 4).
 //   for o in 4 @L { for i in 4 { block @P [v: S(16) = o*4 + i] { T[v] = X[v] } } }
 //   for j in 16 { block @C [v: S(16) = j] { Y[v] = T[v] } }
 // ~>
@@ -31,10 +31,10 @@ class ReverseComputeAt : public Move {
     std::vector<IterRange> ranges;
   };
   Result<void> check_neighbours() override;
-  std::vector<IterRange> iter_ranges() override;
+  Result<std::vector<IterRange>> iter_ranges() override;
   bool decides(const Access& read);
   std::optional<Decided> deciding_read();
-  std::optional<Decided> as_witness();
+  Result<std::optional<Decided>> as_witness();
 
   const Program* witness_;
 };
@@ -98,20 +98,27 @@ std::optional<ReverseComputeAt::Decided> ReverseComputeAt::deciding_read() {
 }
 
 // Which read decides is structure.
-std::optional<ReverseComputeAt::Decided> ReverseComputeAt::as_witness() {
+Result<std::optional<ReverseComputeAt::Decided>> ReverseComputeAt::as_witness() {
   ReverseComputeAt there(*witness_, nullptr);
-  if (!there.find(block().block->id, loop()).ok()) return std::nullopt;
+  PRUNERC_TRY_VOID(there.find(block().block->id, loop()));
   std::optional<Decided> decided = there.deciding_read();
-  if (!decided) return std::nullopt;
+  if (!decided) return decided;
+  PRUNERC_TRY_VOID(check_open(decided->ranges));
   const Block& mine = *block().block;
   const Access& access = mine.reads[decided->read];
   BufferRegion box;
   box_under_loop(access.buffer, Touches::kWrites, &box);
-  return Decided{decided->read, solve_iters(b(), mine, access, box, ranges_)};
+  decided->ranges = solve_iters(b(), mine, access, box, ranges_);
+  return decided;
 }
 
-std::vector<IterRange> ReverseComputeAt::iter_ranges() {
-  std::optional<Decided> decided = witness_ == nullptr ? deciding_read() : as_witness();
+Result<std::vector<IterRange>> ReverseComputeAt::iter_ranges() {
+  std::optional<Decided> decided;
+  if (witness_ == nullptr) {
+    decided = deciding_read();
+  } else {
+    PRUNERC_TRY(decided, as_witness());
+  }
   if (decided) return std::move(decided->ranges);
   std::vector<IterRange> whole;
   for (const IterVar& iter : block().block->iters) whole.push_back({Expr(), iter.extent});

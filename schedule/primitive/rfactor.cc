@@ -118,7 +118,11 @@ Result<RfactorPlan> plan_rfactor(const Program& program, LoopId id, int64_t axis
     std::string fault;
     const std::optional<CombinedTuple> found = find_combiner(b, block, &fault);
     if (!fault.empty()) return error(Diag::kReducerForm, block.id, fault);
-    if (!found) return error(Diag::kReducerUnknown, block.id);
+    if (!found) {
+      return with_detail(error(Diag::kReducerUnknown, block.id),
+                         "other reductions say after their init how two partial results make one: "
+                         "combine (a), (b) -> (a + b)");
+    }
     plan.tuple = found->tuple;
   }
   PRUNERC_TRY_VOID(check_sole_writer(flow, place));

@@ -23,9 +23,18 @@ bool conflicts(LoopKind wanted, LoopKind other, bool other_is_inside) {
 }  // namespace
 
 Result<Site> find_serial_loop(const Program& program, LoopId id) {
-  PRUNERC_TRY(Site site, find_loop(program, id));
+  PRUNERC_TRY(Site site, find_serial_or_bound_loop(program, id));
   const Loop& loop = *site.loop();
   if (loop.loop_kind != LoopKind::kSerial) {
+    return error(Diag::kLoopNotSerial, id, std::string(to_string(loop.loop_kind)));
+  }
+  return site;
+}
+
+Result<Site> find_serial_or_bound_loop(const Program& program, LoopId id) {
+  PRUNERC_TRY(Site site, find_loop(program, id));
+  const Loop& loop = *site.loop();
+  if (loop.loop_kind != LoopKind::kSerial && !is_thread_axis(loop.loop_kind)) {
     return error(Diag::kLoopNotSerial, id, std::string(to_string(loop.loop_kind)));
   }
   PRUNERC_TRY_VOID(check_extent(loop));

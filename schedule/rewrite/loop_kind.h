@@ -9,6 +9,9 @@ namespace prunerc::schedule {
 
 /// The place of a serial loop. Errors: LoopNotFound, LoopNotSerial, LoopExtentNotConstant.
 Result<Site> find_serial_loop(const ir::Program& program, ir::LoopId id);
+/// The same, or of a loop that is a thread axis: in the order of its iterations it computes the same,
+/// so that it may become what a serial loop may. Errors: as find_serial_loop.
+Result<Site> find_serial_or_bound_loop(const ir::Program& program, ir::LoopId id);
 
 /// A parallel loop stands neither inside nor around another parallel or vectorized loop, except
 /// that it may hold vectorized ones; a vectorized loop holds none of both. Kernels hold no parallel

@@ -71,6 +71,16 @@ bool Move::box_under_loop(BufferId buffer, Touches touches, BufferRegion* out) {
   return any;
 }
 
+Result<void> Move::check_open(const std::vector<IterRange>& of_witness) const {
+  const bool by_map = std::any_of(of_witness.begin(), of_witness.end(),
+                                  [](const IterRange& range) { return range.by_map; });
+  if (!by_map) return {};
+  return error(Diag::kParamOperand,
+               "moving block @B" + std::to_string(block().block->id.value) +
+                   ", whose subscripts are more than variables,",
+               std::string(program_.domain().names[0]));
+}
+
 // The block under its new loops.
 void Move::build(const std::vector<IterRange>& iter_ranges) {
   Block copy = *block().block;
@@ -156,7 +166,8 @@ Result<void> Move::plan(BlockId block_id, LoopId loop_id) {
   PRUNERC_TRY_VOID(check_sources_final(b(), dataflow_, place_));
   PRUNERC_TRY_VOID(check_movable(b(), dataflow_, place_));
   find_neighbour();
-  build(iter_ranges());
+  PRUNERC_TRY(const std::vector<IterRange> ranges, iter_ranges());
+  build(ranges);
   return on_instance(program_, [&] { return check_covered(); });
 }
 

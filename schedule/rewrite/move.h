@@ -34,7 +34,7 @@ class Move {
   /// The readers or writers of the block are where the move needs them.
   virtual Result<void> check_neighbours() = 0;
   /// Where the block's variables run in the new place.
-  virtual std::vector<IterRange> iter_ranges() = 0;
+  virtual Result<std::vector<IterRange>> iter_ranges() = 0;
 
   Result<void> find(ir::BlockId block, ir::LoopId loop);
   /// Hull of what the blocks under the loop do to a buffer, in terms of the loops around the new
@@ -42,12 +42,17 @@ class Move {
   enum class Touches : uint8_t { kReads, kWrites };
   bool box_under_loop(ir::BufferId buffer, Touches touches, ir::BufferRegion* out);
 
+  /// Subscripts whose instances only numbers tell (IterRange::by_map) make no program with tile
+  /// parameters. Errors: ParamOperand.
+  Result<void> check_open(const std::vector<IterRange>& of_witness) const;
+
   ir::IrBuilder& b() { return builder_; }
   const LeafBlock& block() const { return dataflow_[place_]; }
   ir::LoopId loop() const { return loop_site_.loop()->id; }
 
   const ir::Program& program_;
   Dataflow dataflow_;
+  std::vector<const ir::Loop*> outer_;  // around the new place, the target included
   std::size_t place_ = 0;
   Dataflow::Span span_;   // blocks under the loop
   ir::VarRanges ranges_;  // of the loops around the new place
@@ -64,8 +69,7 @@ class Move {
   ir::IrBuilder builder_;
   Site block_site_;
   Site loop_site_;
-  std::vector<const ir::Loop*> outer_;  // around the new place, the target included
-  std::vector<ir::LoopId> concurrent_;  // of these: parallel loops and thread axes
+  std::vector<ir::LoopId> concurrent_;  // of outer_: parallel loops and thread axes
   ir::Stmt neighbour_;
   ir::Stmt nest_;
   std::vector<ir::LoopId> new_loops_;

@@ -29,6 +29,18 @@ struct IdMap {
       for (LoopId& id : *many) apply(id);
     }
   }
+  // The recorded names of this replay's ids, as a failure reports them.
+  void restore(DiagArg& arg) const {
+    const auto back = [](const auto& map, auto& id) {
+      for (const auto& [recorded, actual] : map) {
+        if (actual != id) continue;
+        id = recorded;
+        return;
+      }
+    };
+    if (LoopId* loop = std::get_if<LoopId>(&arg)) back(loops, *loop);
+    if (BlockId* block = std::get_if<BlockId>(&arg)) back(blocks, *block);
+  }
   // False if the outputs differ in number or type.
   bool learn(const std::vector<Output>& recorded, const std::vector<Output>& actual) {
     if (recorded.empty()) return true;  // left out by the person who wrote the text
@@ -80,8 +92,10 @@ class Replay {
         PRUNERC_TRY(decision, repaired(schedule_, step, std::move(decision)));
       }
     }
-    PRUNERC_TRY(const std::vector<Output> actual,
-                schedule_.apply(std::move(step), std::move(decision)));
+    const Result<std::vector<Output>> applied =
+        schedule_.apply(std::move(step), std::move(decision));
+    if (!applied.ok()) return in_recorded_ids(applied.error());
+    const std::vector<Output>& actual = *applied;
     if (!ids_.learn(recorded, actual)) return malformed("other outputs than recorded");
     return {};
   }
@@ -89,6 +103,13 @@ class Replay {
   Schedule take() { return std::move(schedule_); }
 
  private:
+  // Whoever reads it knows the trace, not what this replay calls its loops.
+  Error in_recorded_ids(const Error& error) const {
+    ErrorData data = error.data();
+    for (DiagArg& arg : data.args) ids_.restore(arg);
+    return Error(std::move(data));
+  }
+
   Schedule schedule_;
   const Trace& trace_;
   const ReplayOptions& options_;

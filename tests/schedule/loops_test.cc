@@ -178,8 +178,12 @@ TEST_CASE("parallel and vectorized loops touch disjoint elements") {
       {kMatmul, "parallel(@L0)\nunroll(@L0)", "LoopNotSerial"},
       {kMatmul, "parallel(@L8)", "LoopNotFound"},
       {kMatmul, "unroll(@L8)", "LoopNotFound"},
+      {kMatmul, "unroll(@L1)\nunroll(@L1)", "LoopNotSerial"},
+      {kMatmul, "bind(@L0, \"block.x\")\nunroll(@L0)\nunroll(@L0)", "LoopNotSerial"},
       {kMatmul, "vectorize(@L1)\nunroll(@L1)", "LoopNotSerial"},
-      {kMatmul, "bind(@L0, \"block.x\")\nunroll(@L0)", "LoopNotSerial"},
+      {kMatmul, "bind(@L0, \"block.x\")\nunroll(@L0)", ""},
+      {kMatmul, "bind(@L0, \"block.x\")\nvectorize(@L0)", "LoopNotSerial"},
+      {kMatmul, "bind(@L0, \"block.x\")\nparallel(@L0)", "LoopNotSerial"},
       {kStoreInLoop, "vectorize(@L0)", "LoopHoldsStatement"},
   };
   for (const Case& c : cases) check(c);

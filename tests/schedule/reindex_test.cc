@@ -224,6 +224,8 @@ std::string padded(std::string_view condition, std::string_view other = "0f32") 
 TEST_CASE("padding is taken apart into a fill and what is inside, or the reason is said") {
   const std::string wedge = padded("vi < vj"), never = padded("vi < 0"), always = padded("vi < 8"),
                     data = padded("Z[vi] < 1f32"), other = padded("vi < 4", "Z[vi]");
+  const std::string tiles =
+      "split(@L1, [5, 2])\nsplit(@L2, [-1, 3])\nreorder([@L9, @L11, @L10, @L12])\n";
   const Case cases[] = {
       {kConv, "decompose_padding(@B0, @L0)", ""},
       {kConv, "decompose_padding(@B0, @L1)", ""},
@@ -237,8 +239,16 @@ TEST_CASE("padding is taken apart into a fill and what is inside, or the reason 
       {kConv, "decompose_padding(@B9, @L0)", "BlockNotFound"},
       {kConv, "decompose_padding(@B1, @L3)", "PaddingForm"},
       {kConv, "vectorize(@L2)\ndecompose_padding(@B0, @L0)", "LoopNotSerial"},
-      {kConv, "split(@L2, [5, 2])\ndecompose_padding(@B0, @L0)", "PaddingForm"},
-      {kConv, "split(@L2, [-1, 3])\ndecompose_padding(@B0, @L0)", "PaddingForm"},
+      {kConv, "split(@L2, [5, 2])\ndecompose_padding(@B0, @L0)", ""},
+      {kConv, "split(@L2, [-1, 3])\ndecompose_padding(@B0, @L0)", ""},
+      {kConv, tiles + "decompose_padding(@B0, @L10)", ""},
+      {kConv, tiles + "decompose_padding(@B0, @L0)", ""},
+      {kConv, tiles + "parallel(@L0)\ndecompose_padding(@B0, @L12)\nvectorize(@L12)", ""},
+      {kConv, tiles + "fuse([@L9, @L11])\ndecompose_padding(@B0, @L13)", ""},
+      {kConv, "split(@L2, [-1, 3])\ndecompose_padding(@B0, @L0)\nparallel(@L1)", ""},
+      {kConv, tiles + "vectorize(@L12)\ndecompose_padding(@B0, @L10)", "LoopNotSerial"},
+      {kConv, tiles + "decompose_padding(@B0, @L4)", "LoopNotAround"},
+      {wedge, "split(@L0, [2, 4])\ndecompose_padding(@B0, @L2)", "PaddingForm"},
       {wedge, "decompose_padding(@B0, @L0)", "PaddingForm"},
       {never, "decompose_padding(@B0, @L0)", "PaddingForm"},
       {always, "decompose_padding(@B0, @L0)", "PaddingForm"},
