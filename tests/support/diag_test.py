@@ -32,8 +32,6 @@ EXCEPTIONS = {
 PENDING = [
     "CpuFeatures",
     "ImportOutside",
-    "ProgramInvalid",
-    "RecordImport",
     "TileRecomputed",
     "TimeLimit",
     "TooMany",

@@ -183,8 +183,10 @@ int run(const RunVerb& verb) {
   Result<Session> session = verb.machine.open();
   if (!session.ok()) return fail(session.error());
   if (!session->is_host()) return fail(error(Diag::kTargetNotHost, verb.machine.target));
+  settle_claims(*session, *op, verb.machine);
   const Result<Choice> choice = choose(*session, *op, verb.machine, 0);
   if (!choice.ok()) return fail(choice.error(), choice_code(choice.error(), verb.machine));
+  print_note(*op, *choice);
   if (choice->origin == Choice::Origin::kHeuristic) {
     fmt::print(stderr,
                "no record of '{}' for {}: using the heuristic schedule; `prunerc tune` finds a "
