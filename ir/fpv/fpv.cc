@@ -153,9 +153,9 @@ std::optional<FpvVerdict> Check::test(uint64_t index, double* miss) {
     FpWorld world(Rng(options_.seed, index, attempt).next(), options_.primes, model, inputs);
     FpMachine spec(spec_, world, options_.max_steps);
     if (!spec.run() && !world.divided_by_zero()) {
-      const bool is_invalid = spec.failure() == FpFailure::kInvalid;
-      return verdict(VerdictKind::kUnsupported,
-                     (is_invalid ? "the reference is invalid: " : "") + spec.why());
+      return verdict(spec.failure() == FpFailure::kInvalid ? VerdictKind::kSpecInvalid
+                                                           : VerdictKind::kUnsupported,
+                     spec.why());
     }
     if (world.divided_by_zero()) continue;
     FpMachine candidate(candidate_, world, options_.max_steps);
@@ -209,6 +209,7 @@ std::string_view to_string(VerdictKind kind) {
     case VerdictKind::kEqual: return "equal";
     case VerdictKind::kNotEqual: return "not equal";
     case VerdictKind::kInvalid: return "invalid";
+    case VerdictKind::kSpecInvalid: return "reference invalid";
     case VerdictKind::kUnsupported: return "unsupported";
   }
   PRUNERC_UNREACHABLE("verdict");

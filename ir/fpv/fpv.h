@@ -19,9 +19,10 @@ enum class VerdictKind : uint8_t {
   kEqual,
   kNotEqual,     // an output element differs
   kInvalid,      // the candidate does what no program may: see FpvVerdict::text
+  kSpecInvalid,  // what it is compared with does so: nothing can be equal to it
   kUnsupported,  // nothing is known
 };
-/// "equal", "not equal", "invalid", "unsupported".
+/// "equal", "not equal", "invalid", "reference invalid", "unsupported".
 std::string_view to_string(VerdictKind kind);
 
 /// On what the bound rests beside randomness; README.md says what each means.
@@ -37,7 +38,7 @@ struct FpvVerdict {
   double log2_error = 0;  // Equal: a program that is not gets this verdict with chance 2^log2_error
   int tests = 0;          // worlds that were compared
   FpvAssumptions assumes;
-  std::string text;  // NotEqual: the element; Invalid, Unsupported: why
+  std::string text;  // NotEqual: the element; otherwise why
   bool ok() const { return kind == VerdictKind::kEqual; }
 };
 

@@ -1,32 +1,20 @@
 #include "ir/interp/elements.h"
 
-#include "ir/interp/bounded.h"
-#include "ir/interp/evaluate.h"
+#include "ir/interp/bounded_eval.h"
 #include "ir/interp/producers.h"
-#include "ir/visit.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
 namespace prunerc::ir {
-namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-Bounded whole(int64_t value, double error = 0) {
-  return {static_cast<double>(value), value, error};
-}
-
-}  // namespace
-
-class ElementEvaluator::Impl {
+class ElementEvaluator::Impl : public BoundedEval {
  public:
   Impl(Program program, const ElementOptions& options)
-      : program_(std::move(program)), options_(options) {}
+      : BoundedEval(std::move(program)), options_(options) {}
 
   Result<void> prepare(std::span<const Tensor> inputs);
   Result<Reference> element(int output, int64_t position);
@@ -43,47 +31,36 @@ class ElementEvaluator::Impl {
     const Tensor* input = nullptr;
     std::vector<int64_t> shape;
     std::vector<Producer> producers;
-    std::unordered_map<int64_t, Bounded> known;
+    std::vector<std::unordered_map<int64_t, Bounded>>
+        known;  // by number of producers that have run
   };
 
   BufferState& state(BufferId id) { return buffers_[static_cast<std::size_t>(id.value)]; }
-  int64_t& var(int32_t id) { return vars_[static_cast<std::size_t>(id)]; }
-  void fail(Error e) {
-    if (!failure_.has_value()) failure_ = std::move(e);
-  }
 
-  Bounded stored(BufferId buffer, int64_t position);
+  Bounded stored(BufferId buffer, int64_t position, std::size_t num_producers);
+  std::size_t num_before(BufferId buffer, int64_t position);
+  bool has_stored(const Producer& p, const std::vector<int64_t>& shape, int64_t position);
   std::optional<Bounded> produced(BufferId buffer, int64_t position, std::size_t num_producers);
   bool bind(const Producer& p, const std::vector<int64_t>& shape, int64_t position);
   std::optional<Bounded> run(const Producer& p, Frame* frame);
   bool next_reduce_point(const Producer& p);
-  int64_t index(Expr e);
-  Bounded eval(Expr e);
-  Bounded load(const Load& n);
-  Bounded binary(const BinaryNode& n);
-  Bounded integers(const BinaryNode& n, const Bounded& a, const Bounded& b);
-  Bounded compare(const BinaryNode& n, const Bounded& a, const Bounded& b);
-  Bounded cast(const Cast& n);
-  Bounded select(const Select& n);
+  Bounded load(const Load& n) override;
 
-  Program program_;
   ElementOptions options_;
   std::vector<BufferState> buffers_;
-  std::vector<int64_t> vars_;
   Frame* frame_ = nullptr;
   int depth_ = 0;
   int64_t steps_ = 0;
   int64_t num_known_ = 0;
-  std::optional<Error> failure_;
 };
 
 Result<void> ElementEvaluator::Impl::prepare(std::span<const Tensor> inputs) {
   PRUNERC_TRY(std::vector<std::vector<Producer>> producers, find_producers(program_));
-  vars_.assign(static_cast<std::size_t>(program_.next_ids().var), 0);
   for (const Buffer& buffer : program_.buffers()) {
     BufferState s;
     s.shape = shape_of(buffer);
     s.producers = std::move(producers[static_cast<std::size_t>(buffer.id.value)]);
+    s.known.resize(s.producers.size() + 1);
     buffers_.push_back(std::move(s));
   }
   std::size_t next = 0;
@@ -103,14 +80,17 @@ Result<void> ElementEvaluator::Impl::prepare(std::span<const Tensor> inputs) {
 
 // --- elements of buffers
 
-Bounded ElementEvaluator::Impl::stored(BufferId buffer, int64_t position) {
+// What an element holds once the first `num_producers` producers of its buffer have run.
+Bounded ElementEvaluator::Impl::stored(BufferId buffer, int64_t position,
+                                       std::size_t num_producers) {
   BufferState& s = state(buffer);
   if (s.input != nullptr) {
     return is_float(s.input->dtype) ? Bounded{s.input->get(position), 0, 0}
                                     : whole(s.input->get_int(position));
   }
-  if (const auto found = s.known.find(position); found != s.known.end()) return found->second;
-  const std::optional<Bounded> value = produced(buffer, position, s.producers.size());
+  std::unordered_map<int64_t, Bounded>& known = s.known[num_producers];
+  if (const auto found = known.find(position); found != known.end()) return found->second;
+  const std::optional<Bounded> value = produced(buffer, position, num_producers);
   if (!value) {
     fail(error(Diag::kInterpUninitialised, std::string(program_.buffer(buffer).name), position));
     return {};
@@ -119,8 +99,56 @@ Bounded ElementEvaluator::Impl::stored(BufferId buffer, int64_t position) {
     fail(error(Diag::kInterpTooLarge, std::string(program_.buffer(buffer).name),
                options_.max_memory_elements));
   }
-  s.known.emplace(position, *value);
+  known.emplace(position, *value);
   return *value;
+}
+
+// How many producers of the buffer have stored the element when the block that is running reads it,
+// in the order of the program.
+std::size_t ElementEvaluator::Impl::num_before(BufferId buffer, int64_t position) {
+  const BufferState& s = state(buffer);
+  if (frame_ == nullptr) return s.producers.size();
+  const Producer& reader = state(frame_->buffer).producers[frame_->producer];
+  std::size_t before = 0;
+  while (before < s.producers.size() && s.producers[before].order < reader.order) ++before;
+  const auto interleaves = [&](const Producer& p) {
+    return p.order != reader.order && !p.loops.empty() && !reader.loops.empty() &&
+           p.loops.front() == reader.loops.front();
+  };
+  const bool is_own = buffer == frame_->buffer;
+  const bool is_one = s.producers.size() == 1;
+  if (!is_one && std::any_of(s.producers.begin(), s.producers.end(), interleaves)) {
+    fail(error(Diag::kUnsupported,
+               std::string("element evaluation of a buffer that a loop writes in several places")));
+  }
+  if (!is_own) return before;
+  if (reader.num_reduce_points == 1) {
+    return before + (has_stored(reader, s.shape, position) ? 1 : 0);
+  }
+  if (!is_one) {
+    fail(error(Diag::kUnsupported,
+               std::string("element evaluation of a reduction over its own buffer")));
+  }
+  return before + 1;
+}
+
+// Whether the producer, which is running, comes to the element before where it is.
+bool ElementEvaluator::Impl::has_stored(const Producer& p, const std::vector<int64_t>& shape,
+                                        int64_t position) {
+  std::vector<int64_t> wanted(p.iters.size(), 0);
+  for (std::size_t d = shape.size(); d-- > 0;) {
+    const int64_t at = position % shape[d] - p.indices[d].offset;
+    position /= shape[d];
+    if (p.indices[d].iter >= 0) wanted[static_cast<std::size_t>(p.indices[d].iter)] = at;
+  }
+  for (const int32_t loop : p.loops) {
+    for (std::size_t i = 0; i < p.iters.size(); ++i) {
+      if (p.iters[i].loop_var != loop) continue;
+      const int64_t now = var(p.iters[i].var);
+      if (wanted[i] != now) return wanted[i] < now;
+    }
+  }
+  return true;
 }
 
 // The value after the first `num_producers` producers of the buffer; nullopt if none of them writes
@@ -230,154 +258,17 @@ std::optional<Bounded> ElementEvaluator::Impl::run(const Producer& p, Frame* fra
   return is_exact ? sum : rounded(dtype, sum);
 }
 
-// --- expressions
-
-int64_t ElementEvaluator::Impl::index(Expr e) {
-  if (const Var* v = e.as<Var>()) return var(v->id.value);
-  if (const IntImm* c = e.as<IntImm>()) return c->value;
-  if (const Add* a = e.as<Add>()) return wrapping_add(index(a->lhs), index(a->rhs));
-  if (const Mul* m = e.as<Mul>()) return wrapping_mul(index(m->lhs), index(m->rhs));
-  const Bounded value = eval(e);
-  if (value.error > 0) fail(error(Diag::kUnsupported, std::string("an index made of floats")));
-  return value.integer;
-}
-
 Bounded ElementEvaluator::Impl::load(const Load& n) {
-  const BufferState& s = state(n.buffer);
-  int64_t position = 0;
-  for (std::size_t d = 0; d < n.indices.size(); ++d) {
-    const int64_t at = index(n.indices[d]);
-    if (at < 0 || at >= s.shape[d]) {
-      fail(error(Diag::kInterpOutOfBounds, at, static_cast<int64_t>(d),
-                 std::string(program_.buffer(n.buffer).name)));
-      return {};
-    }
-    position = position * s.shape[d] + at;
-  }
+  const int64_t at = position(n.buffer, n.indices, state(n.buffer).shape);
   if (failure_.has_value()) return {};
-  if (frame_ != nullptr && frame_->buffer == n.buffer && frame_->position == position) {
+  if (frame_ != nullptr && frame_->buffer == n.buffer && frame_->position == at) {
     Frame* const frame = frame_;
-    if (!frame->value) frame->value = produced(n.buffer, position, frame->producer);
+    if (!frame->value) frame->value = produced(n.buffer, at, frame->producer);
     if (frame->value) return *frame->value;
-    fail(error(Diag::kInterpUninitialised, std::string(program_.buffer(n.buffer).name), position));
+    fail(error(Diag::kInterpUninitialised, std::string(program_.buffer(n.buffer).name), at));
     return {};
   }
-  return stored(n.buffer, position);
-}
-
-Bounded ElementEvaluator::Impl::compare(const BinaryNode& n, const Bounded& a, const Bounded& b) {
-  const bool floats = is_float(n.lhs.dtype());
-  const int order = floats ? (a.value < b.value   ? -1
-                              : a.value > b.value ? 1
-                                                  : 0)
-                           : (a.integer < b.integer   ? -1
-                              : a.integer > b.integer ? 1
-                                                      : 0);
-  const bool unordered = floats && (std::isnan(a.value) || std::isnan(b.value));
-  const double slack = a.error + b.error;
-  const bool uncertain = slack > 0 && !(std::fabs(a.value - b.value) > slack);
-  bool result = false;
-  if (n.kind == ExprKind::kEq) result = order == 0 && !unordered;
-  if (n.kind == ExprKind::kNe) result = order != 0 || unordered;
-  if (n.kind == ExprKind::kLt) result = order < 0;
-  if (n.kind == ExprKind::kLe) result = order <= 0 && !unordered;
-  return whole(result ? 1 : 0, uncertain ? 1 : 0);
-}
-
-Bounded ElementEvaluator::Impl::integers(const BinaryNode& n, const Bounded& a, const Bounded& b) {
-  // What floats have made uncertain stays so; beyond sums nothing useful can be said.
-  const double sum = a.error + b.error;
-  const double error = sum == 0 ? 0 : kInfinity;
-  const DType t = n.dtype;
-  const bool divides = n.kind == ExprKind::kFloorDiv || n.kind == ExprKind::kFloorMod;
-  if (divides && b.integer == 0) {
-    fail(prunerc::error(Diag::kInterpDivisionByZero));
-    return {};
-  }
-  switch (n.kind) {
-    case ExprKind::kAdd: return whole(wrap_int(t, wrapping_add(a.integer, b.integer)), sum);
-    case ExprKind::kSub: return whole(wrap_int(t, wrapping_sub(a.integer, b.integer)), sum);
-    case ExprKind::kMul: return whole(wrap_int(t, wrapping_mul(a.integer, b.integer)), error);
-    case ExprKind::kFloorDiv: return whole(wrap_int(t, floor_div(a.integer, b.integer)), error);
-    case ExprKind::kFloorMod: return whole(floor_mod(a.integer, b.integer), error);
-    case ExprKind::kMin: return whole(std::min(a.integer, b.integer), std::max(a.error, b.error));
-    case ExprKind::kMax: return whole(std::max(a.integer, b.integer), std::max(a.error, b.error));
-    default: break;  // comparisons and logic are the caller's
-  }
-  PRUNERC_UNREACHABLE("integer operation");
-}
-
-Bounded ElementEvaluator::Impl::binary(const BinaryNode& n) {
-  const Bounded a = eval(n.lhs);
-  if (n.kind == ExprKind::kAnd || n.kind == ExprKind::kOr) {
-    const bool decided = (n.kind == ExprKind::kOr) == (a.integer != 0);
-    if (decided) return a;
-    const Bounded b = eval(n.rhs);
-    return whole(b.integer, std::max(a.error, b.error));
-  }
-  const Bounded b = eval(n.rhs);
-  if (n.kind >= ExprKind::kEq && n.kind <= ExprKind::kLe) return compare(n, a, b);
-  if (!is_float(n.dtype)) return integers(n, a, b);
-  const Bounded out = combine_floats(n.kind, a, b);
-  const bool chooses = n.kind == ExprKind::kMin || n.kind == ExprKind::kMax;
-  return chooses ? out : rounded(n.dtype, out);
-}
-
-Bounded ElementEvaluator::Impl::cast(const Cast& n) {
-  const Bounded x = eval(n.operand);
-  const bool from_float = is_float(n.operand.dtype());
-  if (is_float(n.dtype)) {
-    return rounded(n.dtype, {from_float ? x.value : static_cast<double>(x.integer), 0, x.error});
-  }
-  if (is_bool(n.dtype)) {
-    const bool value = from_float ? x.value != 0 : x.integer != 0;
-    return whole(value ? 1 : 0, x.error > 0 && std::fabs(x.value) <= x.error ? 1 : 0);
-  }
-  if (!from_float) {
-    const int64_t value = wrap_int(n.dtype, x.integer);
-    return whole(value, value == x.integer || x.error == 0 ? x.error : kInfinity);
-  }
-  const int64_t value = saturate_to(n.dtype, x.value);
-  if (x.error == 0) return whole(value);
-  const auto off = [&](double at) {
-    return std::fabs(static_cast<double>(saturate_to(n.dtype, at)) - static_cast<double>(value));
-  };
-  return whole(value, std::max(off(x.value - x.error), off(x.value + x.error)));
-}
-
-Bounded ElementEvaluator::Impl::select(const Select& n) {
-  const Bounded condition = eval(n.condition);
-  Bounded chosen = eval(condition.integer != 0 ? n.on_true : n.on_false);
-  if (condition.error == 0) return chosen;
-  // A kernel may take the other branch.
-  const Bounded other = eval(condition.integer != 0 ? n.on_false : n.on_true);
-  chosen.error = std::max(chosen.error, std::fabs(chosen.value - other.value) + other.error);
-  return chosen;
-}
-
-Bounded ElementEvaluator::Impl::eval(Expr e) {
-  if (failure_.has_value()) return {};
-  if (const BinaryNode* b = as_binary(e)) return binary(*b);
-  if (const Load* l = e.as<Load>()) return load(*l);
-  if (const IntImm* c = e.as<IntImm>()) return whole(c->value);
-  if (const FloatImm* c = e.as<FloatImm>()) return {c->value, 0, 0};
-  if (const Var* v = e.as<Var>()) return whole(var(v->id.value));
-  if (const Not* n = e.as<Not>()) {
-    const Bounded operand = eval(n->operand);
-    return whole(operand.integer == 0 ? 1 : 0, operand.error);
-  }
-  if (const Select* s = e.as<Select>()) return select(*s);
-  if (const Cast* c = e.as<Cast>()) return cast(*c);
-  const Call* call = e.as<Call>();
-  PRUNERC_CHECK(call != nullptr, "a kind of expression that a program without parameters has");
-  Bounded args[3];
-  for (std::size_t i = 0; i < call->args.size(); ++i) args[i] = eval(call->args[i]);
-  if (is_float(call->dtype)) {
-    return rounded(call->dtype,
-                   call_bounded(call->intrinsic, call->dtype, args[0], args[1], args[2]));
-  }
-  const int64_t value = args[0].integer;
-  return whole(value < 0 ? wrap_int(call->dtype, wrapping_sub(0, value)) : value, args[0].error);
+  return stored(n.buffer, at, num_before(n.buffer, at));
 }
 
 Result<Reference> ElementEvaluator::Impl::element(int output, int64_t position) {
@@ -392,7 +283,7 @@ Result<Reference> ElementEvaluator::Impl::element(int output, int64_t position) 
     if (position < 0 || position >= num_elements) {
       return error(Diag::kInterpOutOfBounds, position, int64_t{0}, std::string(buffer.name));
     }
-    const Bounded value = stored(id, position);
+    const Bounded value = stored(id, position, state(id).producers.size());
     if (!failure_.has_value()) return Reference{value.value, value.integer, value.error};
     return *failure_;
   }

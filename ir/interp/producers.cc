@@ -26,6 +26,8 @@ class Finder {
 
   std::vector<std::vector<Producer>> found_;
   std::unordered_map<int32_t, int64_t> loops_;  // extent of each enclosing loop variable
+  std::vector<int32_t> path_;                   // of them, those that run more than once
+  int num_producers_ = 0;
 };
 
 Result<void> Finder::stmt(Stmt s) {
@@ -38,7 +40,9 @@ Result<void> Finder::stmt(Stmt s) {
     const IntImm* extent = loop->extent.as<IntImm>();
     if (extent == nullptr) return unsupported("element evaluation below a loop of variable extent");
     loops_[loop->var->id.value] = extent->value;
+    if (extent->value > 1) path_.push_back(loop->var->id.value);
     PRUNERC_TRY_VOID(stmt(loop->body));
+    if (extent->value > 1) path_.pop_back();
     loops_.erase(loop->var->id.value);
     return {};
   }
@@ -106,7 +110,8 @@ Result<void> Finder::indices(const Block& b, Producer* out) {
   return {};
 }
 
-// The value that a body `x = x + value` adds; null if it is no such sum.
+}  // namespace
+
 Expr added_term(const Store& body) {
   const Add* add = body.value.as<Add>();
   if (add == nullptr || !is_float(add->dtype)) return {};
@@ -128,6 +133,8 @@ Expr added_term(const Store& body) {
   return reads_own ? Expr() : term;
 }
 
+namespace {
+
 Result<void> Finder::block(const Block& b) {
   Producer out;
   out.block = &b;
@@ -146,6 +153,8 @@ Result<void> Finder::block(const Block& b) {
     if (!same) return unsupported("element evaluation of an init at other positions");
   }
   out.term = added_term(*out.body);
+  out.order = num_producers_++;
+  out.loops = path_;
   found_[static_cast<std::size_t>(out.body->buffer.value)].push_back(std::move(out));
   return {};
 }

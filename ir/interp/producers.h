@@ -36,7 +36,13 @@ struct Producer {
   std::vector<ProducerIter> iters;
   std::vector<StoreIndex> indices;
   int64_t num_reduce_points = 1;
+  int order = 0;  // among all producers of the program
+  std::vector<int32_t>
+      loops;  // variables of the loops around it that run more than once, outermost first
 };
+
+/// The value that a body `x = x + value` adds; null if it is no such sum.
+Expr added_term(const Store& body);
 
 /// The producers of each buffer, in execution order, by BufferId. Errors: Unsupported.
 Result<std::vector<std::vector<Producer>>> find_producers(const Program& program);

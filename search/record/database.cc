@@ -34,13 +34,19 @@ constexpr const char* kMigrations[] = {
       CREATE INDEX record_by_time ON record (task, status, median_ns);
       CREATE INDEX record_by_fingerprint ON record (task, fingerprint);
     )sql",
+    // What a file of schema 1 holds counts as measured here: it did not say what was imported.
+    "ALTER TABLE record ADD COLUMN imported INTEGER NOT NULL DEFAULT 0",
 };
 static_assert(std::size(kMigrations) == kDatabaseSchema);
 
 constexpr const char* kRecordColumns =
     "SELECT id, fingerprint, sketch, trace, status, median_ns, spread, samples, build_s, "
-    "measure_s, verify_s, detail, evidence, platform, timer, seed, version, created, checksum "
-    "FROM record ";
+    "measure_s, verify_s, detail, evidence, platform, timer, seed, version, created, "
+    "imported, checksum FROM record ";
+// Of a row `record`: no later time of the candidate was measured here.
+constexpr const char* kLatest =
+    "NOT EXISTS (SELECT 1 FROM record later WHERE later.task = record.task AND later.fingerprint = "
+    "record.fingerprint AND later.id > record.id AND later.status = 'ok' AND later.imported = 0) ";
 
 std::vector<double> parse_samples(std::string_view text) {
   std::vector<double> samples;
@@ -65,6 +71,8 @@ int64_t checksum_of(const Record& record) {
   h = hash_bytes(to_string(m.status), h);
   h = hash_bytes(print_samples(m.samples_ns), h);
   h = hash_bytes(m.evidence, h);
+  // As in schema 1 unless it is.
+  if (record.imported) h = hash_bytes("imported", h);
   return static_cast<int64_t>(hash_combine(h, hash_double(m.median_ns)));
 }
 
@@ -90,6 +98,7 @@ std::optional<Record> read_record(Query& query) {
   record.seed = static_cast<uint64_t>(query.int_column());
   record.version = query.text_column();
   record.created = query.text_column();
+  record.imported = query.int_column() != 0;
   const int64_t checksum = query.int_column();
   if (!status) return std::nullopt;
   m.status = *status;
@@ -208,8 +217,11 @@ Result<std::vector<TaskRow>> Database::list_tasks() {
   PRUNERC_TRY(Query query,
               Query::prepare(db_.get(), path_,
                              "SELECT t.id, t.hash, t.program, t.target, t.name, t.op_text, "
-                             "t.bindings, COUNT(r.id), COALESCE(MIN(CASE WHEN r.status = 'ok' "
-                             "AND r.evidence <> '' THEN r.median_ns END), 0) FROM task t "
+                             "t.bindings, COUNT(r.id), COALESCE(SUM(r.imported), 0), "
+                             "COALESCE(MIN(CASE WHEN r.status = 'ok' AND r.imported = 0 "
+                             "AND r.evidence <> '' THEN r.median_ns END), 0), "
+                             "COALESCE(MIN(CASE WHEN r.status = 'ok' AND r.imported <> 0 "
+                             "THEN r.median_ns END), 0) FROM task t "
                              "LEFT JOIN record r ON r.task = t.id GROUP BY t.id ORDER BY t.id"));
   std::vector<TaskRow> rows;
   while (true) {
@@ -224,7 +236,9 @@ Result<std::vector<TaskRow>> Database::list_tasks() {
     row.op_text = query.text_column();
     row.bindings = query.text_column();
     row.num_records = query.int_column();
+    row.num_imported = query.int_column();
     row.best_ns = query.double_column();
+    row.claimed_ns = query.double_column();
     rows.push_back(std::move(row));
   }
 }
@@ -234,17 +248,18 @@ Result<int64_t> Database::insert_record(int64_t task_id, const Record& record) {
               Query::prepare(db_.get(), path_,
                              "INSERT INTO record (task, fingerprint, sketch, trace, status, "
                              "median_ns, spread, samples, build_s, measure_s, verify_s, detail, "
-                             "evidence, platform, timer, seed, version, created, checksum) VALUES "
+                             "evidence, platform, timer, seed, version, created, imported, "
+                             "checksum) VALUES "
                              "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
                              "CASE ?18 WHEN '' THEN strftime('%Y-%m-%dT%H:%M:%SZ', 'now') "
-                             "ELSE ?18 END, ?)"));
+                             "ELSE ?18 END, ?, ?)"));
   const Measurement& m = record.measurement;
   query.bind(task_id).bind(record.fingerprint).bind(record.sketch).bind(record.trace);
   query.bind(std::string(to_string(m.status))).bind(m.median_ns).bind(m.spread);
   query.bind(print_samples(m.samples_ns)).bind(m.build_s).bind(m.measure_s).bind(m.verify_s);
   query.bind(m.detail).bind(m.evidence).bind(record.platform).bind(record.timer);
   query.bind(static_cast<int64_t>(record.seed)).bind(record.version).bind(record.created);
-  query.bind(checksum_of(record));
+  query.bind(static_cast<int64_t>(record.imported ? 1 : 0)).bind(checksum_of(record));
   PRUNERC_TRY_VOID(query.run());
   return static_cast<int64_t>(sqlite3_last_insert_rowid(db_.get()));
 }
@@ -267,7 +282,8 @@ Result<void> Database::put_verdict(int64_t task_id, const std::string& fingerpri
   while (true) {
     PRUNERC_TRY(const bool more, select.step());
     if (!more) break;
-    if (std::optional<Record> record = read_record(select)) changed.push_back(*std::move(record));
+    std::optional<Record> record = read_record(select);
+    if (record && !(record->imported && verdict.ok())) changed.push_back(*std::move(record));
   }
   PRUNERC_TRY(Query update,
               Query::prepare(db_.get(), path_,
@@ -284,9 +300,9 @@ Result<void> Database::put_verdict(int64_t task_id, const std::string& fingerpri
   return transaction.commit();
 }
 
-Result<std::vector<Record>> Database::select_records(const char* where, int64_t task_id,
+Result<std::vector<Record>> Database::select_records(const std::string& where, int64_t task_id,
                                                      int64_t limit) {
-  PRUNERC_TRY(Query query, Query::prepare(db_.get(), path_, std::string(kRecordColumns) + where));
+  PRUNERC_TRY(Query query, Query::prepare(db_.get(), path_, kRecordColumns + where));
   query.bind(task_id);
   std::vector<Record> records;
   std::set<std::string> seen;
@@ -303,21 +319,24 @@ Result<std::vector<Record>> Database::select_records(const char* where, int64_t 
 
 Result<std::optional<Record>> Database::best(int64_t task_id) {
   PRUNERC_TRY(std::vector<Record> found,
-              select_records("WHERE task = ? AND status = 'ok' AND evidence <> '' AND "
-                             "NOT EXISTS (SELECT 1 FROM record later WHERE later.task = "
-                             "record.task AND later.fingerprint = record.fingerprint AND "
-                             "later.id > record.id AND later.status = 'ok') "
-                             "ORDER BY median_ns, id",
+              select_records(std::string("WHERE task = ? AND status = 'ok' AND imported = 0 AND "
+                                         "evidence <> '' AND ") +
+                                 kLatest + "ORDER BY median_ns, id",
                              task_id, 1));
   if (found.empty()) return std::optional<Record>();
   return std::optional<Record>(std::move(found[0]));
 }
 
 Result<std::vector<Record>> Database::top_k(int64_t task_id, int64_t k) {
+  return select_records(std::string("WHERE task = ? AND status = 'ok' AND imported = 0 AND ") +
+                            kLatest + "ORDER BY median_ns, id",
+                        task_id, k < 0 ? 0 : k);
+}
+
+Result<std::vector<Record>> Database::claims(int64_t task_id, int64_t k) {
   return select_records(
-      "WHERE task = ? AND status = 'ok' AND NOT EXISTS (SELECT 1 FROM record "
-      "later WHERE later.task = record.task AND later.fingerprint = "
-      "record.fingerprint AND later.id > record.id AND later.status = 'ok') "
+      "WHERE task = ? AND status = 'ok' AND imported <> 0 AND NOT EXISTS (SELECT 1 FROM record own "
+      "WHERE own.task = record.task AND own.fingerprint = record.fingerprint AND own.imported = 0) "
       "ORDER BY median_ns, id",
       task_id, k < 0 ? 0 : k);
 }
@@ -343,6 +362,7 @@ Result<DatabaseStats> Database::stats() {
     }
     ++stats.by_status[static_cast<std::size_t>(record->measurement.status)];
     if (record->verified()) ++stats.num_verified;
+    if (record->imported) ++stats.num_imported;
   }
 }
 
@@ -373,6 +393,10 @@ Result<std::vector<Finding>> Database::validate() {
     }
     const Result<schedule::Trace> trace = schedule::parse_trace(record->trace);
     if (!trace) findings.push_back({record->id, trace.error().message()});
+    if (record->imported && record->measurement.ok()) {
+      findings.push_back(
+          {record->id, "imported; its result and its time were not checked here", true});
+    }
   }
 }
 

@@ -27,8 +27,11 @@ struct TaskRow {
   std::string name;
   std::string op_text;
   std::string bindings;
-  int64_t num_records = 0;  // filled by list_tasks
-  double best_ns = 0;       // of verified records, 0 if none; filled by list_tasks
+  // Filled by list_tasks:
+  int64_t num_records = 0;
+  int64_t num_imported = 0;  // of these
+  double best_ns = 0;        // of verified records, 0 if none
+  double claimed_ns = 0;     // what imported ones say, 0 if there are none
 };
 
 /// Samples as the store writes them: the shortest text that reads back to the same numbers.
@@ -46,21 +49,23 @@ struct Record {
   uint64_t seed = 0;
   std::string version;  // of prunerc
   std::string created;  // UTC; given by the store
-  bool verified() const { return measurement.ok() && !measurement.evidence.empty(); }
+  /// A line of a file says all this: neither the result nor the time was checked here.
+  bool imported = false;
+  bool verified() const { return !imported && measurement.ok() && !measurement.evidence.empty(); }
 };
 
 struct DatabaseStats {
   int64_t num_tasks = 0;
   int64_t num_records = 0;
   int64_t num_verified = 0;
+  int64_t num_imported = 0;
   StatusCounts by_status = {};
   int64_t num_damaged = 0;  // rows whose checksum does not fit; they are skipped everywhere else
 };
 
 struct ImportCounts {
   int64_t num_records = 0;
-  int64_t num_known = 0;      // were there already
-  int64_t num_malformed = 0;  // lines that cannot be read; skipped
+  int64_t num_known = 0;  // were there already
 };
 
 enum class Export : uint8_t { kAll, kBest };
@@ -68,10 +73,12 @@ enum class Export : uint8_t { kAll, kBest };
 /// Whether the name is that of a file of exported records.
 inline bool is_export(std::string_view path) { return path.ends_with(".jsonl"); }
 
-/// A result of validate(): one record that does not hold what it says.
+/// A result of validate(): one record that does not hold what it says, or (a claim) of which nobody
+/// knows whether it does.
 struct Finding {
   int64_t record_id = 0;
   std::string problem;
+  bool is_claim = false;
 };
 
 /// An open store. Any number of processes may use one file; a write waits for the others up to 10
@@ -100,25 +107,33 @@ class Database {
 
   /// Stores all or nothing. A candidate measured before gets one more row.
   Result<void> put_records(int64_t task_id, std::span<const Record> records);
-  /// Marks a stored candidate as verified, or as wrong; rows of the same fingerprint follow.
+  /// Marks a stored candidate as verified, or as wrong; rows of the same fingerprint follow, imported
+  /// ones only if it is wrong: their times stay claims.
   Result<void> put_verdict(int64_t task_id, const std::string& fingerprint,
                            const Measurement& verdict);
 
   /// Fastest verified record. Of a candidate measured several times the latest measurement counts.
+  /// Imported records are not among them.
   Result<std::optional<Record>> best(int64_t task_id);
-  /// Fastest ok records, verified or not, one per candidate.
+  /// Fastest ok records that were measured here, verified or not, one per candidate.
   Result<std::vector<Record>> top_k(int64_t task_id, int64_t k);
+  /// Imported ok records of candidates that were never measured here, one per candidate, the fastest
+  /// by their own account first.
+  Result<std::vector<Record>> claims(int64_t task_id, int64_t k);
   /// All records in the order they were stored.
   Result<std::vector<Record>> records(int64_t task_id);
 
   Result<DatabaseStats> stats();
-  /// SQLite's own check, checksums, and that programs and traces parse.
+  /// SQLite's own check, checksums, that programs and traces parse, and which records are claims.
   Result<std::vector<Finding>> validate();
 
   /// JSON lines, one record each with its task: all of them, or the best of each task.
   Result<int64_t> export_lines(std::ostream& out, Export which = Export::kAll);
-  /// Reads them back; bad lines are counted and skipped. All or nothing otherwise.
-  Result<ImportCounts> import_lines(std::istream& in);
+  /// Reads them back, all or nothing, and marks them as imported. A line is refused if a member is
+  /// missing or of another type, if texts do not parse or do not fit the hash, if the median is not
+  /// that of the samples, or if no machine of the target is so fast. `file` is for messages.
+  /// Errors: RecordImport with the line's number.
+  Result<ImportCounts> import_lines(std::istream& in, const std::string& file);
 
  private:
   struct Close {
@@ -130,14 +145,15 @@ class Database {
   static Result<Database> in_memory(const std::string& copy, const std::string& path);
   Result<int64_t> put_task_row(const TaskRow& row);
   Result<int64_t> insert_record(int64_t task_id, const Record& record);
-  Result<std::vector<Record>> select_records(const char* where, int64_t task_id, int64_t limit);
+  Result<std::vector<Record>> select_records(const std::string& where, int64_t task_id,
+                                             int64_t limit);
 
   std::unique_ptr<sqlite3, Close> db_;
   std::string path_;
 };
 
 /// Schema of the files that this build writes.
-inline constexpr int kDatabaseSchema = 1;
+inline constexpr int kDatabaseSchema = 2;
 
 }  // namespace prunerc::search
 

@@ -58,11 +58,7 @@ Result<Database> Database::read_lines(const std::string& path) {
   PRUNERC_TRY(const std::string text, read_file(path));
   PRUNERC_TRY(Database db, open(":memory:"));
   std::istringstream lines(text);
-  PRUNERC_TRY(const ImportCounts counts, db.import_lines(lines));
-  if (counts.num_malformed > 0) {
-    return error(Diag::kDatabaseCorrupt, path,
-                 std::to_string(counts.num_malformed) + " lines are no records");
-  }
+  PRUNERC_TRY_VOID(db.import_lines(lines, path));
   PRUNERC_TRY_VOID(execute(db.db_.get(), path, "PRAGMA query_only = ON"));
   db.path_ = path;
   return db;

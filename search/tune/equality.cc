@@ -26,6 +26,11 @@ EqualityResult check_on_twin(const Task& task, const schedule::Trace& trace, dou
     options.seed = seed;
     options.max_steps = log2_error < kDraftLog2Error ? kStoredSteps : kDraftSteps;
     out.verdict = ir::check_equivalent(twin->base, twin->scheduled, options);
+    // Shrinking may have broken a base that is valid at its own size.
+    if (out.verdict.kind == ir::VerdictKind::kSpecInvalid && !twin->is_true_shape) {
+      out.verdict.kind = ir::VerdictKind::kUnsupported;
+      out.verdict.text = "no valid twin: " + out.verdict.text;
+    }
   } else {
     out.verdict.text = twin.error().message();
   }

@@ -38,7 +38,8 @@ EqualityResult check_on_twin(const Task& task, const schedule::Trace& trace, dou
 
 /// Whether the verdict keeps a candidate from being measured or stored.
 inline bool is_refuted(const ir::FpvVerdict& verdict) {
-  return verdict.kind == ir::VerdictKind::kNotEqual || verdict.kind == ir::VerdictKind::kInvalid;
+  return verdict.kind == ir::VerdictKind::kNotEqual || verdict.kind == ir::VerdictKind::kInvalid ||
+         verdict.kind == ir::VerdictKind::kSpecInvalid;
 }
 
 struct EqualityQuestion {

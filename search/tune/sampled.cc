@@ -160,6 +160,15 @@ SampledVerdict check_programs(const ir::Program& spec, const ir::Program& candid
   return out;
 }
 
+SampledVerdict check_schedule(const Task& task, const schedule::Trace& trace,
+                              const ir::Program& program, const SampleOptions& options) {
+  SampledVerdict out;
+  out.is_whole = true;
+  out.verdict = check_on_twin(task, trace, kStoredLog2Error, options.seed).verdict;
+  if (out.verdict.kind != ir::VerdictKind::kUnsupported) return out;
+  return check_programs(task.base, program, options);
+}
+
 std::string to_string(const SampledVerdict& verdict) {
   const std::string whole = ir::to_string(verdict.verdict);
   if (verdict.is_whole || !verdict.verdict.ok()) return whole;

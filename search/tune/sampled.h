@@ -38,6 +38,11 @@ inline constexpr int64_t kTileElements = 64;
 SampledVerdict check_programs(const ir::Program& spec, const ir::Program& candidate,
                               const SampleOptions& options = {});
 
+/// The program that `trace` makes of the task's against the task's own: on a small twin if the trace
+/// has one (equality.h), else by check_programs.
+SampledVerdict check_schedule(const Task& task, const schedule::Trace& trace,
+                              const ir::Program& program, const SampleOptions& options = {});
+
 /// In one line: "equal on 12 of 4096 tiles, 8 of them random (chance of error 2^-76, 2 tests); a
 /// fault in 1 of 10 tiles is missed with chance 0.43".
 std::string to_string(const SampledVerdict& verdict);

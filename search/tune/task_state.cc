@@ -5,12 +5,30 @@
 #include "search/strategy/strategies.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace prunerc::search {
 namespace {
 
 /// A gain below this is noise and does not postpone an early stop.
 constexpr double kGain = 0.995;
+/// So many imported candidates are tried: the rest of a file is slower by its own account.
+constexpr int64_t kMaxClaims = 8;
+
+// The record's candidate; nullopt if this build makes another program of its trace, or none.
+std::optional<Candidate> restore(const Task& task, const SearchSpace& space, const Record& record) {
+  const Result<schedule::Trace> trace = schedule::parse_trace(record.trace);
+  if (!trace) return std::nullopt;
+  const Result<schedule::Schedule> replayed = schedule::replay(task.base, *trace);
+  if (!replayed) return std::nullopt;
+  Candidate candidate;
+  candidate.program = replayed->program();
+  candidate.fingerprint = ir::fingerprint(candidate.program);
+  if (candidate.fingerprint.to_string() != record.fingerprint) return std::nullopt;
+  candidate.trace = *trace;
+  candidate.sketch = find_sketch(space, *trace);
+  return candidate;
+}
 
 }  // namespace
 
@@ -45,28 +63,26 @@ Result<void> TaskState::load(Database& database) {
   std::vector<Candidate> candidates;
   std::vector<Measurement> measurements;
   for (const Record& record : records) {
-    const Result<schedule::Trace> trace = schedule::parse_trace(record.trace);
-    if (!trace) continue;
-    const Result<schedule::Schedule> replayed = schedule::replay(task->base, *trace);
+    if (record.imported) continue;
     // A record of an older build whose trace no longer replays is history, not knowledge.
-    if (!replayed) continue;
-    Candidate candidate;
-    candidate.program = replayed->program();
-    candidate.fingerprint = ir::fingerprint(candidate.program);
-    if (candidate.fingerprint.to_string() != record.fingerprint) continue;
-    candidate.trace = *trace;
-    candidate.sketch = find_sketch(*space, *trace);
-    add_known(candidate, record.measurement);
+    std::optional<Candidate> candidate = restore(*task, *space, record);
+    if (!candidate) continue;
+    add_known(*candidate, record.measurement);
     if (record.verified() &&
         (report.best_ns == 0 || record.measurement.median_ns < report.best_ns)) {
-      set_best(candidate, record.measurement);
+      set_best(*candidate, record.measurement);
       report.best.sketch = record.sketch;
     }
-    candidates.push_back(std::move(candidate));
+    candidates.push_back(*std::move(candidate));
     measurements.push_back(record.measurement);
   }
   strategy->tell(candidates, measurements);
   report.reused = static_cast<int64_t>(known_.size());
+  PRUNERC_TRY(const std::vector<Record> imported, database.claims(task_id, kMaxClaims));
+  for (const Record& record : imported) {
+    std::optional<Candidate> claim = restore(*task, *space, record);
+    if (claim) claims.push_back(*std::move(claim));
+  }
   return {};
 }
 

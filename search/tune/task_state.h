@@ -32,6 +32,7 @@ struct TaskState {
   int rounds_asked = 0;
   std::vector<CurvePoint> best_by_round;  // after each settled batch; without seconds
   std::string group;                      // of tasks that are alike, for the scheduler
+  std::vector<Candidate> claims;          // of imported records, by what they say of their times
   bool ended = false;
 
   /// Reads the store (unless options.fresh), makes the space, primes the strategy with what is

@@ -98,7 +98,18 @@ class Tuner {
       states_.push_back(std::move(state));
     }
     for (std::size_t i = 0; i < states_.size(); ++i) PRUNERC_TRY_VOID(verify_best(i));
+    for (std::size_t i = 0; i < states_.size(); ++i) submit_claims(i);
     return {};
+  }
+
+  // What files say is fast is measured and verified before anything else.
+  void submit_claims(std::size_t task) {
+    TaskState& state = states_[task];
+    std::vector<Candidate> claims = std::move(state.claims);
+    if (options_.trials > 0) {
+      claims.resize(std::min(claims.size(), static_cast<std::size_t>(options_.trials)));
+    }
+    if (!claims.empty()) submit(task, std::move(claims));
   }
 
   bool out_of_time() const { return options_.time_s > 0 && elapsed() >= options_.time_s; }
@@ -153,14 +164,22 @@ class Tuner {
     const int chosen = choose();
     if (chosen < 0) return false;
     TaskState& state = states_[static_cast<std::size_t>(chosen)];
-    Batch batch;
-    batch.task = static_cast<std::size_t>(chosen);
-    timed(state, [&](Strategy& strategy) { batch.candidates = strategy.ask(batch_size(state)); });
+    std::vector<Candidate> candidates;
+    timed(state, [&](Strategy& strategy) { candidates = strategy.ask(batch_size(state)); });
     state.report.drafted = state.strategy->num_drafted();
-    if (batch.candidates.empty()) {
+    if (candidates.empty()) {
       state.end(StopReason::kExhausted);
       return true;  // another task may have some
     }
+    submit(static_cast<std::size_t>(chosen), std::move(candidates));
+    return true;
+  }
+
+  void submit(std::size_t task, std::vector<Candidate> candidates) {
+    TaskState& state = states_[task];
+    Batch batch;
+    batch.task = task;
+    batch.candidates = std::move(candidates);
     batch.answers.resize(batch.candidates.size());
     batch.verdicts.resize(batch.candidates.size());
     state.asked += static_cast<int64_t>(batch.candidates.size());
@@ -170,10 +189,10 @@ class Tuner {
     for (std::size_t i = 0; i < in_flight_.back().candidates.size(); ++i) {
       submit_candidate(in_flight_.back(), i);
     }
-    return true;
   }
 
   int choose() const {
+    if (options_.claims_only) return -1;
     std::vector<TaskProgress> progress;
     for (const TaskState& state : states_) progress.push_back(state.progress(options_));
     if (options_.total_trials > 0 && num_asked() >= options_.total_trials) return -1;
@@ -325,14 +344,21 @@ class Tuner {
         verdict.log2_error += before[at].log2_error;
         verdict.tests += before[at].tests;
       }
-      if (verdict.ok()) proofs_[candidates[at].fingerprint] = to_string(verdict);
+      note_proof(candidates[at].fingerprint, verdict);
       if (is_refuted(verdict)) answers[at] = refutation(verdict);
     }
   }
 
+  // What is said of a winner beside the values that were compared.
+  void note_proof(const Fingerprint& candidate, const ir::FpvVerdict& verdict) {
+    proofs_[candidate] =
+        verdict.ok() ? "; on a twin " + to_string(verdict)
+                     : "; these values alone: finite fields gave no verdict (" + verdict.text + ")";
+  }
+
   void add_proof(const Candidate& candidate, Measurement* m) const {
     const auto at = proofs_.find(candidate.fingerprint);
-    if (m->ok() && at != proofs_.end()) m->evidence += "; on a twin " + at->second;
+    if (m->ok() && at != proofs_.end()) m->evidence += at->second;
   }
 
   void verify_winners(std::size_t task, std::span<const Candidate> candidates,
@@ -515,7 +541,7 @@ class Tuner {
   std::map<std::string, Calibrator> calibrators_;  // by target; states_ refer to them
   std::vector<TaskState> states_;
   std::deque<Batch> in_flight_;  // a deque: what waits for answers refers to its batch
-  std::map<Fingerprint, std::string> proofs_;  // verdicts of what was proved equal
+  std::map<Fingerprint, std::string> proofs_;  // what is said of each that was asked about
   uint64_t next_seed_ = 1;
 };
 

@@ -119,8 +119,9 @@ struct TuneOptions {
   /// Makes the space of a task; empty: make_space.
   std::function<Result<SearchSpace>(const Task&)> space;
   TuneClock clock = TuneClock::kWall;
-  bool fresh = false;  // ignore what is stored
-  std::string timer;   // description of how samples are taken, kept in records
+  bool fresh = false;        // ignore what is stored
+  bool claims_only = false;  // of what is stored as imported, and search for nothing
+  std::string timer;         // description of how samples are taken, kept in records
   std::string version;
   const std::atomic<bool>* cancel = nullptr;  // set it to stop; what was answered is kept
   std::function<void(const TuneProgress&)> on_progress;

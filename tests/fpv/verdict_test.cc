@@ -240,10 +240,18 @@ TEST_CASE("what is not supported is never called equal") {
   FpvOptions small;
   small.max_elements = 10;
   CHECK(check_equivalent(program, program, small).kind == VerdictKind::kUnsupported);
-  // A reference that is itself undefined decides nothing.
-  const std::string undefined =
-      "program p(A: f32[8]) -> (C: f32[8]) { for i in 7 { C[i] = A[i] } }";
-  CHECK(check(undefined, undefined).kind == VerdictKind::kUnsupported);
+}
+
+TEST_CASE("nothing is equal to a reference that is itself invalid") {
+  const std::string good = "program p(A: f32[8]) -> (C: f32[8]) { for i in 8 { C[i] = A[i] } }";
+  for (const std::string& body : {"for i in 7 { C[i] = A[i] }", "for i in 8 { C[i] = A[i + 1] }"}) {
+    const std::string bad = "program p(A: f32[8]) -> (C: f32[8]) { " + body + " }";
+    CHECK(check(bad, good).kind == VerdictKind::kSpecInvalid);
+    CHECK(check(bad, bad).kind == VerdictKind::kSpecInvalid);
+    CHECK(check(good, bad).kind == VerdictKind::kInvalid);
+  }
+  CHECK(to_string(check("program p(A: f32[8]) -> (C: f32[8]) { for i in 7 { C[i] = A[i] } }",
+                        good)) == "reference invalid: output element C[7] is never written");
 }
 
 }  // namespace

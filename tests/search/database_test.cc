@@ -2,8 +2,10 @@
 
 #include "schedule/schedule.h"
 #include "tests/search/programs.h"
+#include "tests/search/records.h"
 #include "tests/support/check.h"
 
+#include <sqlite3.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,36 +23,6 @@ namespace {
 
 using namespace search;   // NOLINT: a test
 using namespace testing;  // NOLINT: a test
-
-std::string fresh_path(const std::string& name) {
-  const char* folder = std::getenv("TEST_TMPDIR");
-  const std::string path = std::string(folder != nullptr ? folder : "/tmp") + "/prunerc_" + name +
-                           "_" + std::to_string(getpid()) + ".db";
-  for (const char* suffix : {"", "-wal", "-shm"}) std::remove((path + suffix).c_str());
-  return path;
-}
-
-Database open_or_die(const std::string& path) {
-  Result<Database> db = Database::open(path);
-  REQUIRE_OK(db);
-  return std::move(db).value();
-}
-
-Record make_record(int64_t n, double median_ns, bool verified = true) {
-  Record record;
-  record.fingerprint = Fingerprint{1, static_cast<uint64_t>(n)}.to_string();
-  record.sketch = "tile";
-  record.trace = "parallel(@L0)\n";
-  record.measurement.status = MeasureStatus::kOk;
-  record.measurement.samples_ns = {median_ns, median_ns * 1.01, median_ns * 0.99};
-  summarize_samples(record.measurement);
-  if (verified) record.measurement.evidence = "all outputs agree";
-  record.platform = "cpu";
-  record.timer = "test";
-  record.seed = 0xFFFFFFFFFFFFFFFFULL;
-  record.version = "0";
-  return record;
-}
 
 TEST_CASE("a stored record comes back as it was") {
   Database db = open_or_die(fresh_path("roundtrip"));
@@ -162,53 +134,33 @@ TEST_CASE("a verdict changes every row of the candidate") {
   CHECK_FALSE(db.best(id).value().has_value());
 }
 
-TEST_CASE("JSON lines carry everything, and importing twice adds nothing") {
-  Database from = open_or_die(fresh_path("export"));
-  const int64_t id = from.put_task(make_test_task("gemm")).value();
-  std::vector<Record> records = {make_record(1, 100.25), make_record(2, 200.125, false)};
-  // The first again within the same second, as the finals measure it.
-  records.push_back(records[0]);
-  records[2].measurement.samples_ns = {100.5, 100.75};
-  for (Record& record : records) record.created = "2026-11-22T10:00:00Z";
-  REQUIRE_OK(from.put_records(id, records));
-  std::stringstream lines;
-  CHECK(from.export_lines(lines).value() == 3);
-
-  Database to = open_or_die(fresh_path("import"));
-  std::stringstream first(lines.str()), second(lines.str());
-  CHECK(to.import_lines(first).value().num_records == 3);
-  CHECK(to.import_lines(second).value().num_known == 3);
-  const std::optional<int64_t> found = to.find_task(make_test_task("gemm").key).value();
-  REQUIRE(found.has_value());
-  CHECK(to.records(*found).value()[1].measurement == records[1].measurement);
-  std::stringstream again;
-  REQUIRE_OK(to.export_lines(again));
-  CHECK(again.str() == lines.str());
+// A file as the first schema left it, with one record.
+std::string file_of_schema_1(const std::string& name) {
+  const std::string path = fresh_path(name);
+  {
+    Database db = open_or_die(path);
+    const int64_t id = db.put_task(make_test_task("gemm")).value();
+    const Record record = make_record(1, 100);
+    REQUIRE_OK(db.put_records(id, {&record, 1}));
+  }
+  sqlite3* raw = nullptr;
+  REQUIRE(sqlite3_open(path.c_str(), &raw) == SQLITE_OK);
+  CHECK(sqlite3_exec(raw, "ALTER TABLE record DROP COLUMN imported; PRAGMA user_version = 1;",
+                     nullptr, nullptr, nullptr) == SQLITE_OK);
+  sqlite3_close(raw);
+  return path;
 }
 
-TEST_CASE("bad lines are counted and cost only themselves") {
-  Database from = open_or_die(fresh_path("badlines"));
-  const int64_t id = from.put_task(make_test_task("gemm")).value();
-  const Record record = make_record(1, 100);
-  REQUIRE_OK(from.put_records(id, {&record, 1}));
-  std::stringstream good;
-  REQUIRE_OK(from.export_lines(good));
-  const std::string line = good.str();
-  std::string text = "{\"schema\": 1}\nnot json\n[1, 2]\n" + line.substr(0, line.size() / 2) + "\n";
-  for (const char* key : {"median_ns", "samples_ns", "seed", "trace", "seconds", "status"}) {
-    std::string broken = line;
-    const std::size_t at =
-        broken.find("\"" + std::string(key) + "\":") + std::string(key).size() + 3;
-    broken.replace(at, broken.find(",\"", at) - at, "{}");
-    text += broken;
+TEST_CASE("a file of the first schema is brought to this one without a loss") {
+  const std::string path = file_of_schema_1("migrated");
+  for (int round = 0; round < 2; ++round) {
+    Database db = open_or_die(path);
+    const Record record = db.records(1).value()[0];
+    CHECK(record.measurement == make_record(1, 100).measurement);
+    CHECK_FALSE(record.imported);
+    CHECK(db.best(1)->has_value());
+    CHECK(db.validate()->empty());
   }
-  text += "\xff\xfe\n" + line;
-  Database to = open_or_die(fresh_path("badlines2"));
-  std::stringstream in(text);
-  const Result<ImportCounts> counts = to.import_lines(in);
-  REQUIRE_OK(counts);
-  CHECK(counts->num_records == 1);
-  CHECK(counts->num_malformed == 11);
 }
 
 TEST_CASE("what is not a database is refused with its name") {
@@ -271,6 +223,50 @@ TEST_CASE("a database is read where nothing may be written, with what its writer
   }
   ::chmod(name, 0777);
   std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("a file of the first schema is read where nothing may be written, and stays as it is") {
+  char name[] = "/tmp/prunerc_old_XXXXXX";
+  REQUIRE(::mkdtemp(name) != nullptr);
+  const std::string path = std::string(name) + "/old.db";
+  std::filesystem::copy_file(file_of_schema_1("old"), path);
+  REQUIRE(::chmod(path.c_str(), 0444) == 0);
+  REQUIRE(::chmod(name, 0555) == 0);
+  const auto bytes = [&] {
+    std::stringstream out;
+    out << std::ifstream(path, std::ios::binary).rdbuf();
+    return out.str();
+  };
+  const std::string before = bytes();
+  CHECK(without_rights([&] {
+          Result<Database> db = Database::open_to_read(path);
+          if (!db.ok()) return 100;
+          const Result<std::optional<Record>> best = db->best(1);
+          return best.ok() && best->has_value() ? 1 : 101;
+        }) == 1);
+  CHECK(bytes() == before);
+  ::chmod(name, 0777);
+  std::filesystem::remove_all(name);
+}
+
+TEST_CASE("a process that is killed while it migrates loses nothing") {
+  const std::string path = file_of_schema_1("killed");
+  for (int delay_us = 0; delay_us < 6000; delay_us += 200) {
+    const std::string copy = fresh_path("killed_copy");
+    std::filesystem::copy_file(path, copy);
+    const pid_t child = fork();
+    if (child == 0) {
+      const Result<Database> db = Database::open(copy);
+      ::_exit(db.ok() ? 0 : 1);
+    }
+    ::usleep(static_cast<useconds_t>(delay_us));
+    ::kill(child, SIGKILL);
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    Database db = open_or_die(copy);
+    CHECK(db.records(1).value().size() == 1);
+    CHECK(db.best(1)->has_value());
+  }
 }
 
 TEST_CASE("reading a database makes no file, and a folder is none") {

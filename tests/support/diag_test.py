@@ -31,8 +31,6 @@ EXCEPTIONS = {
 # Rows whose tests are on the way. A row that has one must go from here.
 PENDING = [
     "ImportOutside",
-    "ProgramInvalid",
-    "RecordImport",
     "TileRecomputed",
     "TimeLimit",
     "TooMany",

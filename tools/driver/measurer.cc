@@ -195,7 +195,8 @@ struct DeviceMeasurer::Impl {
         m.status = MeasureStatus::kWrongResult;
         m.detail = comparison->what;
       } else {
-        m.evidence = comparison->what;
+        m.evidence =
+            comparison->what + ", on " + References::describe_inputs(built.input.task->base, seed);
       }
     }
     m.verify_s = seconds_since(start);

@@ -8,6 +8,7 @@
 #include "schedule/legality/written.h"
 #include "schedule/schedule.h"
 #include "tools/driver/prunerc.h"
+#include "tools/driver/validity.h"
 
 #include <fmt/format.h>
 
@@ -108,6 +109,7 @@ Result<Operator> from_prc(const OperatorRequest& request, std::string text) {
       return in_file(request.file, sound.error());
     }
   }
+  if (request.validity == Validity::kRequired) PRUNERC_TRY_VOID(check_valid(*program));
   Operator op;
   op.name = program->name();
   op.source = std::move(text);

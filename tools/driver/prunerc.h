@@ -36,6 +36,9 @@ inline constexpr const char* kVersion = "0.1.0";
 /// itself.
 std::optional<int> serve_worker(int argc, char** argv);
 
+/// Whether a program that is not valid is refused, or given as it is to who says what is wrong with it.
+enum class Validity : uint8_t { kRequired, kNotAsked };
+
 /// Which operator, with which sizes.
 struct OperatorRequest {
   std::string file;  ///< path of a .prn or .prc file; empty if `text` or `expression` is given
@@ -45,6 +48,7 @@ struct OperatorRequest {
   std::map<std::string, std::string> bindings;  ///< "M" -> "512"
   std::map<std::string, std::string> dtypes;    ///< expression inputs; "" -> "f32" for all
   std::map<std::string, std::string> shapes;    ///< expression inputs: "A" -> "64x64"
+  Validity validity = Validity::kRequired;      ///< of a .prc program; see validity.h
 };
 
 /// An operator whose sizes are bound. A value.
@@ -58,7 +62,7 @@ struct Operator {
 };
 
 /// Reads, checks and binds one operator. Errors: IoError; OperatorText, whose detail holds all
-/// diagnostics rendered with their source lines.
+/// diagnostics rendered with their source lines; ProgramInvalid.
 Result<Operator> load_operator(const OperatorRequest& request);
 
 /// Every operator of the file that can be bound with these sizes and its defaults; one name in `op`
@@ -85,9 +89,9 @@ struct Choice {
   Origin origin = Origin::kHeuristic;
   ir::Program program;  ///< scheduled
   schedule::Trace trace;
-  double best_ns = 0;     ///< of the record; 0 otherwise
-  int64_t record_id = 0;  ///< likewise; of exported records the line
-  std::string note;       ///< what was proved of a record from a file, or why it is not used
+  double best_ns = 0;     ///< of a record that was measured here; 0 otherwise
+  int64_t record_id = 0;  ///< of the record; 0 otherwise; of exported records the line
+  std::string note;       ///< what was shown of an imported record, or why none is used
   std::string record_version = {};  ///< of the prunerc that measured it; empty without a record
 };
 std::string_view to_string(Choice::Origin origin);
@@ -142,9 +146,14 @@ class Session {
   Result<search::RemeasureEnd> remeasure(const search::RemeasureOptions& options,
                                          const std::atomic<bool>* cancel, search::Pool* pool);
 
+  /// Verifies and times the imported records of an operator that has no best of this machine, so that
+  /// there is one; how many were looked at. Errors: those of tune.
+  Result<int64_t> settle_claims(const Operator& op);
+
   /// The stored best, or the heuristic schedule (kO0), or the model's choice (kO1). Never measures.
-  /// A record of an exported file is a claim: it is used once finite fields have shown that it computes the operator,
-  /// and refused (RecordImport) if they show that it does not.
+  /// Where nothing was measured here, the first imported record (by its own account) that finite
+  /// fields show to be equal to the operator; those that they refute are marked. Deterministic.
+  /// One of a file of exported records ends the choice instead: RecordImport.
   Result<Choice> choose(const Operator& op, Effort effort = Effort::kO0);
   Result<codegen::Artifact> compile(const Choice& choice) const;
 

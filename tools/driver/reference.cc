@@ -3,6 +3,7 @@
 #include "codegen/codegen.h"
 #include "ir/analysis/loop_index.h"
 #include "ir/interp/bounded.h"
+#include "ir/interp/bounded_run.h"
 #include "ir/interp/tensor.h"
 #include "ir/visit.h"
 #include "schedule/schedule.h"
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 namespace prunerc {
 namespace {
@@ -138,27 +140,17 @@ std::vector<runtime::InputSpec> References::inputs(const ir::Program& program, u
   return specs;
 }
 
-void References::run_unscheduled(const search::Task& task, uint64_t seed, Expected* out) {
-  if (task.flops > kMaxReferenceFlops) return;
-  // Candidates for a GPU are compared with what this machine's CPU computes.
-  const ir::Target target =
-      task.target.kind == ir::TargetKind::kCpu ? task.target : codegen::host_target(ir::Target{});
-  const Result<codegen::Artifact> artifact =
-      codegen::compile_cpu(reference_schedule(task.base, target), target, {});
-  if (!artifact.ok()) return;
-  runtime::Job job;
-  job.artifact = &*artifact;
-  job.inputs = inputs(task.base, seed);
-  job.check = runtime::Check::kNone;
-  job.want_outputs = true;
-  out->outputs = device_.run(job).outputs;
+std::string References::describe_inputs(const ir::Program& program, uint64_t seed) {
+  return fmt::format("{}, seed {}",
+                     facts_of(program).exact ? "whole numbers in [-8, 8]" : "floats in [-1, 1)",
+                     seed);
 }
 
-void References::evaluate_sample(const search::Task& task, uint64_t seed, Expected* out) {
+std::vector<ir::Tensor> References::tensors(const ir::Program& program, uint64_t seed) {
   std::vector<ir::Tensor> tensors;
-  const std::vector<runtime::InputSpec> specs = inputs(task.base, seed);
-  for (ir::BufferId id : task.base.params()) {
-    const ir::Buffer& buffer = task.base.buffer(id);
+  const std::vector<runtime::InputSpec> specs = inputs(program, seed);
+  for (ir::BufferId id : program.params()) {
+    const ir::Buffer& buffer = program.buffer(id);
     if (buffer.role != ir::BufferRole::kInput) continue;
     ir::Tensor tensor(buffer.dtype, ir::shape_of(buffer));
     const runtime::InputSpec& spec = specs[tensors.size()];
@@ -166,11 +158,73 @@ void References::evaluate_sample(const search::Task& task, uint64_t seed, Expect
                          tensor.data.data());
     tensors.push_back(std::move(tensor));
   }
+  return tensors;
+}
+
+Result<void> References::run_unscheduled(const search::Task& task, uint64_t seed, Expected* out) {
+  if (task.flops > kMaxReferenceFlops) return {};
+  // Candidates for a GPU are compared with what this machine's CPU computes.
+  const ir::Target target =
+      task.target.kind == ir::TargetKind::kCpu ? task.target : codegen::host_target(ir::Target{});
+  const Result<codegen::Artifact> artifact =
+      codegen::compile_cpu(reference_schedule(task.base, target), target, {});
+  if (!artifact.ok()) return {};
+  runtime::Job job;
+  job.artifact = &*artifact;
+  job.inputs = inputs(task.base, seed);
+  job.check = runtime::Check::kNone;
+  job.want_outputs = true;
+  runtime::JobOutcome ran = device_.run(job);
+  if (ran.measurement.status == MeasureStatus::kCrash) {
+    return error(Diag::kProgramInvalid, task.name,
+                 "as it is written it crashes: " + ran.measurement.detail);
+  }
+  out->outputs = std::move(ran.outputs);
+  return {};
+}
+
+namespace {
+
+// Faults of the program itself, as opposed to what an evaluator cannot do.
+bool is_fault(const Error& error) {
+  switch (error.id()) {
+    case Diag::kInterpOutOfBounds:
+    case Diag::kInterpUninitialised:
+    case Diag::kInterpUnwrittenOutput:
+    case Diag::kInterpDivisionByZero:
+    case Diag::kInterpIterRange: return true;
+    default: return false;
+  }
+}
+
+Error invalid(const search::Task& task, uint64_t seed, const Error& fault) {
+  return error(
+      Diag::kProgramInvalid, task.name,
+      fmt::format("{}, on {}", fault.message(), References::describe_inputs(task.base, seed)));
+}
+
+}  // namespace
+
+// Small programs of a form that elements cannot be evaluated of alone.
+Result<void> References::evaluate_all(const search::Task& task, uint64_t seed, Expected* out) {
+  Result<std::vector<std::vector<ir::Reference>>> all =
+      ir::run_bounded(task.base, tensors(task.base, seed));
+  if (!all.ok()) return is_fault(all.error()) ? invalid(task, seed, all.error()) : Result<void>();
+  for (std::vector<ir::Reference>& output : *all) {
+    std::vector<int64_t> positions(output.size());
+    std::iota(positions.begin(), positions.end(), int64_t{0});
+    out->positions.push_back(std::move(positions));
+    out->references.push_back(std::move(output));
+  }
+  return {};
+}
+
+Result<void> References::evaluate_sample(const search::Task& task, uint64_t seed, Expected* out) {
+  const std::vector<ir::Tensor> inputs = tensors(task.base, seed);
   ir::ElementOptions options;
   options.max_steps = kMaxSampleSteps;
-  Result<ir::ElementEvaluator> evaluator =
-      ir::ElementEvaluator::create(task.base, tensors, options);
-  if (!evaluator.ok()) return;
+  Result<ir::ElementEvaluator> evaluator = ir::ElementEvaluator::create(task.base, inputs, options);
+  if (!evaluator.ok()) return evaluate_all(task, seed, out);
   Rng rng(seed, 0x73616D70);
   int output_idx = 0;
   for (ir::BufferId id : task.base.params()) {
@@ -181,9 +235,12 @@ void References::evaluate_sample(const search::Task& task, uint64_t seed, Expect
     std::vector<int64_t> positions;
     std::vector<ir::Reference> references;
     for (const int64_t position : wanted) {
-      // The budget is shared by all outputs; corners and edges come first.
       Result<ir::Reference> reference = evaluator->element(output_idx, position);
-      if (!reference.ok()) break;
+      if (!reference.ok()) {
+        if (is_fault(reference.error())) return invalid(task, seed, reference.error());
+        // The budget is shared by all outputs; corners and edges come first.
+        break;
+      }
       positions.push_back(position);
       references.push_back(*reference);
     }
@@ -191,6 +248,7 @@ void References::evaluate_sample(const search::Task& task, uint64_t seed, Expect
     out->references.push_back(std::move(references));
     ++output_idx;
   }
+  return {};
 }
 
 Result<const References::Expected*> References::expected(const search::Task& task, uint64_t seed) {
@@ -199,8 +257,9 @@ Result<const References::Expected*> References::expected(const search::Task& tas
   Expected fresh;
   const Facts facts = facts_of(task.base);
   fresh.relative = facts.exact ? 0 : kErrorFactor * std::sqrt(facts.reduction) * facts.roundoff;
-  run_unscheduled(task, seed, &fresh);
-  evaluate_sample(task, seed, &fresh);
+  // The evaluation first: a program that leaves its buffers is not run at all.
+  PRUNERC_TRY_VOID(evaluate_sample(task, seed, &fresh));
+  PRUNERC_TRY_VOID(run_unscheduled(task, seed, &fresh));
   std::size_t num_sampled = 0;
   for (const auto& positions : fresh.positions) num_sampled += positions.size();
   if (fresh.outputs.empty() && num_sampled == 0) {

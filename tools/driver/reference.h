@@ -31,11 +31,17 @@ class References {
   /// The device runs kernels for this machine's CPU.
   explicit References(runtime::Device& cpu) : device_(cpu) {}
 
-  /// The inputs that verification uses: floats in [-1, 1), small integers.
+  /// The inputs that verification uses: floats in [-1, 1), or small integers where these make every
+  /// result exact.
   static std::vector<runtime::InputSpec> inputs(const ir::Program& program, uint64_t seed);
+  /// The same for people: "floats in [-1, 1), seed 7".
+  static std::string describe_inputs(const ir::Program& program, uint64_t seed);
+  /// What the worker fills these inputs with.
+  static std::vector<ir::Tensor> tensors(const ir::Program& program, uint64_t seed);
 
   /// Compares a candidate's outputs on inputs(task.base, seed) with the reference.
-  /// Errors: whatever keeps the reference itself from being computed.
+  /// Errors: ProgramInvalid if the task's own program leaves a buffer, reads what was never
+  /// written or crashes on these inputs; whatever else keeps the reference from being computed.
   Result<Comparison> compare(const search::Task& task, uint64_t seed,
                              const std::vector<std::string>& outputs);
 
@@ -47,8 +53,9 @@ class References {
     double relative = 0;  // allowed error against `outputs`, as a part of the largest value
   };
   Result<const Expected*> expected(const search::Task& task, uint64_t seed);
-  void run_unscheduled(const search::Task& task, uint64_t seed, Expected* out);
-  static void evaluate_sample(const search::Task& task, uint64_t seed, Expected* out);
+  Result<void> run_unscheduled(const search::Task& task, uint64_t seed, Expected* out);
+  static Result<void> evaluate_sample(const search::Task& task, uint64_t seed, Expected* out);
+  static Result<void> evaluate_all(const search::Task& task, uint64_t seed, Expected* out);
 
   runtime::Device& device_;
   std::string last_key_;  // of last_: task and seed; every verification has a seed of its own

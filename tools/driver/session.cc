@@ -1,4 +1,5 @@
 #include "codegen/codegen.h"
+#include "ir/equal.h"
 #include "runtime/cpu/orc.h"
 #include "runtime/cpu/pool.h"
 #include "runtime/cpu/worker.h"
@@ -6,9 +7,9 @@
 #include "runtime/cuda_host/worker.h"
 #include "schedule/schedule.h"
 #include "search/space/space.h"
-#include "search/tune/equality.h"
 #include "search/tune/inbox.h"
 #include "search/tune/instant.h"
+#include "search/tune/sampled.h"
 #include "tools/driver/backend.h"
 #include "tools/driver/measurer.h"
 #include "tools/driver/platform.h"
@@ -27,35 +28,73 @@
 namespace prunerc {
 namespace {
 
-// The fastest verified record that still gives a program: one of an older build may not.
-Result<std::optional<Choice>> stored_choice(search::Database& database, const search::Task& task) {
+/// Imported records that are looked at, of a file that may hold any number.
+constexpr int64_t kMostClaims = 8;
+
+// The record's program; nullopt if this build makes none of its trace.
+std::optional<Choice> replay(const search::Task& task, const search::Record& record) {
+  Result<schedule::Trace> trace = schedule::parse_trace(record.trace);
+  if (!trace.ok()) return std::nullopt;
+  const Result<schedule::Schedule> replayed = schedule::replay(task.base, *trace);
+  if (!replayed.ok()) return std::nullopt;
+  return Choice{Choice::Origin::kRecord,
+                replayed->program(),
+                std::move(trace).value(),
+                record.imported ? 0 : record.measurement.median_ns,
+                record.id,
+                "",
+                record.version};
+}
+
+// An imported record whose program is the one that it names, and equal to the operator. Nothing of
+// this depends on the machine or on chance. Errors: RecordImport if it is refuted and its file is
+// all there is.
+Result<std::optional<Choice>> checked_claim(search::Database& database, int64_t task_id,
+                                            const search::Task& task,
+                                            const search::Record& record) {
+  std::optional<Choice> choice = replay(task, record);
+  if (!choice || ir::fingerprint(choice->program).to_string() != record.fingerprint) {
+    return std::optional<Choice>();
+  }
+  const search::SampledVerdict found = search::check_schedule(task, choice->trace, choice->program);
+  if (search::is_refuted(found.verdict)) {
+    if (search::is_export(database.path())) {
+      return error(Diag::kRecordImport, record.id, database.path(),
+                   "the schedule of " + task.name + " is " + ir::to_string(found.verdict));
+    }
+    search::Measurement verdict;
+    verdict.status = MeasureStatus::kNotEqual;
+    verdict.detail = ir::to_string(found.verdict);
+    // A store that may only be read keeps what it says.
+    (void)database.put_verdict(task_id, record.fingerprint, verdict);
+  }
+  if (!found.verdict.ok()) return std::optional<Choice>();
+  choice->note =
+      fmt::format("imported, {}, in finite fields; not timed here", search::to_string(found));
+  return choice;
+}
+
+// The fastest verified record that still gives a program (one of an older build may not), else an
+// imported one that is shown to be right; why there is none of these goes to `note`.
+Result<std::optional<Choice>> stored_choice(search::Database& database, const search::Task& task,
+                                            std::string* note) {
   PRUNERC_TRY(const std::optional<int64_t> id, database.find_task(task.key));
   if (!id) return std::optional<Choice>();
   PRUNERC_TRY(const std::optional<search::Record> best, database.best(*id));
-  if (!best) return std::optional<Choice>();
-  Result<schedule::Trace> trace = schedule::parse_trace(best->trace);
-  if (!trace.ok()) return std::optional<Choice>();
-  const Result<schedule::Schedule> replayed = schedule::replay(task.base, *trace);
-  if (!replayed.ok()) return std::optional<Choice>();
-  return std::optional<Choice>(Choice{Choice::Origin::kRecord, replayed->program(),
-                                      std::move(trace).value(), best->measurement.median_ns,
-                                      best->id, "", best->version});
-}
-
-// What a file says of a schedule is proved before the schedule is used; whether it is needs no run, and comes out the same
-// everywhere.
-Result<std::optional<Choice>> proved_choice(const search::Task& task, Choice choice,
-                                            const std::string& file) {
-  constexpr uint64_t kSeed = 0;
-  const search::EqualityResult found =
-      search::check_on_twin(task, choice.trace, search::kStoredLog2Error, kSeed);
-  if (search::is_refuted(found.verdict)) {
-    return error(Diag::kRecordImport, choice.record_id, file,
-                 "the schedule of " + task.name + " is " + ir::to_string(found.verdict));
+  if (best) {
+    std::optional<Choice> own = replay(task, *best);
+    if (own) return own;
   }
-  if (!found.verdict.ok()) return std::optional<Choice>();
-  choice.note = ir::to_string(found.verdict) + ", in finite fields";
-  return std::optional<Choice>(std::move(choice));
+  PRUNERC_TRY(const std::vector<search::Record> claims, database.claims(*id, kMostClaims));
+  for (const search::Record& claim : claims) {
+    PRUNERC_TRY(std::optional<Choice> choice, checked_claim(database, *id, task, claim));
+    if (choice) return choice;
+  }
+  if (!claims.empty()) {
+    *note =
+        fmt::format("finite fields show none of {} imported record(s) to be right", claims.size());
+  }
+  return std::optional<Choice>();
 }
 
 std::string timer_description(int threads) {
@@ -197,6 +236,21 @@ Result<search::TuneReport> Session::tune(std::span<const Operator> ops,
   return search::tune(tasks, *bench.measurer, impl_->database, options);
 }
 
+Result<int64_t> Session::settle_claims(const Operator& op) {
+  const search::Task own = task(op);
+  PRUNERC_TRY(const std::optional<int64_t> id, impl_->database.find_task(own.key));
+  if (!id) return int64_t{0};
+  PRUNERC_TRY(const std::optional<search::Record> best, impl_->database.best(*id));
+  PRUNERC_TRY(const std::vector<search::Record> claims, impl_->database.claims(*id, kMostClaims));
+  if (best || claims.empty()) return int64_t{0};
+  search::TuneOptions options;
+  options.claims_only = true;
+  options.trials = kMostClaims;
+  options.strategy = search::StrategyKind::kRandom;
+  PRUNERC_TRY(const search::TuneReport report, tune({&op, 1}, options));
+  return report.tasks[0].trials;
+}
+
 Result<search::RecordEnd> Session::record(const Operator& op, const search::RecordOptions& options,
                                           search::Pool* pool) {
   MeasurerOptions measuring;
@@ -236,12 +290,7 @@ Result<Choice> Session::choose(const Operator& op, Effort effort) {
   const search::Task task = this->task(op);
   std::string note;
   if (effort != Effort::kO1) {
-    PRUNERC_TRY(std::optional<Choice> stored, stored_choice(impl_->database, task));
-    const std::string& file = impl_->database.path();
-    if (stored && search::is_export(file)) {
-      PRUNERC_TRY(stored, proved_choice(task, *std::move(stored), file));
-      if (!stored) note = "finite fields have no verdict on the record of " + file;
-    }
+    PRUNERC_TRY(std::optional<Choice> stored, stored_choice(impl_->database, task, &note));
     if (stored) return *std::move(stored);
   }
   PRUNERC_TRY(const search::SearchSpace space, search::make_space(task));

@@ -186,6 +186,20 @@ Result<Session> MachineOptions::open_unmeasured() const {
                         .limits = Limits::kAsDescribed});
 }
 
+void settle_claims(Session& session, const Operator& op, const MachineOptions& machine) {
+  if (!machine.script.empty() || !session.is_host()) return;
+  const Result<int64_t> settled = session.settle_claims(op);
+  // Where nothing may be written or measured, what finite fields say has to do.
+  if (!settled.ok() || *settled == 0) return;
+  fmt::print(stderr, "{} imported record(s) of '{}' were verified and timed here first\n", *settled,
+             op.name);
+}
+
+void print_note(const Operator& op, const Choice& choice) {
+  if (choice.note.empty()) return;
+  fmt::print(stderr, "schedule of '{}': {}; {}\n", op.name, to_string(choice.origin), choice.note);
+}
+
 Result<Choice> choose(Session& session, const Operator& op, const MachineOptions& machine,
                       int effort) {
   if (!machine.script.empty()) return apply_script(op, machine.script);
@@ -195,7 +209,7 @@ Result<Choice> choose(Session& session, const Operator& op, const MachineOptions
 }
 
 std::optional<Prepared> prepare(const OperatorRequest& request, const MachineOptions& machine,
-                                int* code, Without device) {
+                                int* code, Without device, Claims claims) {
   const auto failed = [code](int with) {
     *code = with;
     return std::nullopt;
@@ -209,8 +223,10 @@ std::optional<Prepared> prepare(const OperatorRequest& request, const MachineOpt
       device == Without::kUseHost ? with_device(session->target()) : session->target();
   const Result<void> here = check_runs_here(target);
   if (!here.ok()) return failed(fail(here.error()));
+  if (claims == Claims::kSettled) settle_claims(*session, *op, machine);
   Result<Choice> choice = choose(*session, *op, machine, 0);
   if (!choice.ok()) return failed(fail(choice.error(), choice_code(choice.error(), machine)));
+  print_note(*op, *choice);
   Result<codegen::Artifact> artifact = build_kernel(choice->program, target);
   if (!artifact.ok()) return failed(fail(artifact.error(), kNoCandidate));
   return Prepared{std::move(op).value(), std::move(session).value(), std::move(choice).value(),

@@ -85,10 +85,20 @@ struct Prepared {
 /// What to do for a GPU that this machine lacks: say so, or execute its kernels on the host.
 enum class Without : uint8_t { kFail, kUseHost };
 
+/// Whether imported records are verified and timed before one is chosen (settle_claims), or only
+/// shown to be equal to their operator.
+enum class Claims : uint8_t { kChecked, kSettled };
+
 /// Loads, chooses and compiles. After a failure `code` is the exit code, and the reason was
 /// printed.
 std::optional<Prepared> prepare(const OperatorRequest& request, const MachineOptions& machine,
-                                int* code, Without device = Without::kFail);
+                                int* code, Without device = Without::kFail,
+                                Claims claims = Claims::kChecked);
+
+/// What is to be known of an imported record that was chosen; nothing of others.
+void print_note(const Operator& op, const Choice& choice);
+/// Session::settle_claims for who is about to run a kernel; says on stderr what is done.
+void settle_claims(Session& session, const Operator& op, const MachineOptions& machine);
 
 /// The script's schedule if there is one, else the stored best, else the heuristic (effort 0) or
 /// the model's choice (effort 1).

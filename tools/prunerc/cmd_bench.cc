@@ -56,7 +56,8 @@ std::optional<Row> measure(const BenchVerb& verb, const OperatorRequest& request
   machine.threads = threads;
   // An empty store has no record.
   if (verb.heuristic) machine.database = ":memory:";
-  std::optional<Prepared> prepared = prepare(request, machine, code);
+  std::optional<Prepared> prepared =
+      prepare(request, machine, code, Without::kFail, Claims::kSettled);
   if (!prepared) return std::nullopt;
   const search::Task task = prepared->session.task(prepared->op);
   const Result<std::unique_ptr<runtime::Device>> device =

@@ -185,8 +185,10 @@ int run(const RunVerb& verb) {
   if (!session.ok()) return fail(session.error());
   const Result<void> here = check_runs_here(session->target());
   if (!here.ok()) return fail(here.error());
+  settle_claims(*session, *op, verb.machine);
   const Result<Choice> choice = choose(*session, *op, verb.machine, 0);
   if (!choice.ok()) return fail(choice.error(), choice_code(choice.error(), verb.machine));
+  print_note(*op, *choice);
   if (choice->origin == Choice::Origin::kHeuristic) {
     fmt::print(stderr,
                "no record of '{}' for {}: using the heuristic schedule; `prunerc tune` finds a "

@@ -1,3 +1,4 @@
+#include "ir/equal.h"
 #include "ir/interp/interpreter.h"
 #include "ir/parser.h"
 #include "ir/verify.h"
@@ -5,11 +6,12 @@
 #include "runtime/fill.h"
 #include "schedule/legality/iteration_kind.h"
 #include "schedule/schedule.h"
-#include "search/tune/equality.h"
 #include "search/tune/sampled.h"
+#include "tools/driver/against.h"
 #include "tools/driver/backend.h"
 #include "tools/driver/platform.h"
 #include "tools/driver/reference.h"
+#include "tools/driver/validity.h"
 #include "tools/prunerc/cli.h"
 
 #include <fmt/format.h>
@@ -36,13 +38,14 @@ struct VerifyVerb {
 
 // The outcome for one kernel.
 struct Verdict {
-  enum class Kind : uint8_t { kRight, kWrong, kNotChecked };
+  enum class Kind : uint8_t { kRight, kWrong, kInvalid, kNotChecked };
   Kind kind = Kind::kRight;
   std::string name;
   std::string schedule;
   int num_seeds = 0;                    // that were right
   std::string what;                     // the first difference, or what was compared
   std::string equality;                 // of the schedule, in finite fields; empty: not asked
+  std::string values = {};              // of --against: the numbers beside them
   std::string races = {};               // of a GPU's threads; empty: not for a GPU
   std::vector<std::string> kinds = {};  // blocks whose iteration kinds are not shown to be true
 };
@@ -51,6 +54,7 @@ std::string_view to_string(Verdict::Kind kind) {
   switch (kind) {
     case Verdict::Kind::kRight: return "right";
     case Verdict::Kind::kWrong: return "wrong";
+    case Verdict::Kind::kInvalid: return "invalid";
     case Verdict::Kind::kNotChecked: return "not checked";
   }
   PRUNERC_UNREACHABLE("verdict");
@@ -125,7 +129,8 @@ Verdict check(const VerifyVerb& verb, const search::Task& task, const codegen::A
     }
     const Result<Comparison> comparison = references.compare(task, seed, ran.outputs);
     if (!comparison.ok()) {
-      verdict.kind = Verdict::Kind::kNotChecked;
+      const bool is_invalid = comparison.error().id() == Diag::kProgramInvalid;
+      verdict.kind = is_invalid ? Verdict::Kind::kInvalid : Verdict::Kind::kNotChecked;
       verdict.what = comparison.error().message();
       return verdict;
     }
@@ -172,29 +177,60 @@ void check_threads(const ir::Program& program, const ir::Target& target, Verdict
   if (!report->races.empty()) verdict->kind = Verdict::Kind::kWrong;
 }
 
-// Two programs as they are, by samples if they are large.
-void check_programs(const VerifyVerb& verb, const ir::Program& spec, const ir::Program& program,
+// A verdict in finite fields, or that there is none and what was compared instead.
+void take_equality(const search::SampledVerdict& found, const ir::Program& compared,
+                   Verdict* verdict, const VerifyVerb& verb) {
+  verdict->equality = search::to_string(found);
+  if (found.verdict.kind == ir::VerdictKind::kSpecInvalid)
+    verdict->kind = Verdict::Kind::kInvalid;
+  else if (search::is_refuted(found.verdict))
+    verdict->kind = Verdict::Kind::kWrong;
+  if (found.verdict.kind != ir::VerdictKind::kUnsupported) return;
+  verdict->equality = fmt::format(
+      "no verdict ({}); compared were the values above alone, on {} of {}", found.verdict.text,
+      verdict->num_seeds == 1 ? "1 set" : fmt::format("{} sets", verdict->num_seeds),
+      References::describe_inputs(compared, verb.seed));
+}
+
+// The schedule against the unscheduled program in finite fields, whatever the kernel gave.
+void check_schedule(const VerifyVerb& verb, const search::Task& task, const Choice& choice,
                     Verdict* verdict) {
   search::SampleOptions options;
   options.seed = verb.seed;
-  const search::SampledVerdict found = search::check_programs(spec, program, options);
-  verdict->equality = search::to_string(found);
-  if (search::is_refuted(found.verdict)) verdict->kind = Verdict::Kind::kWrong;
+  take_equality(search::check_schedule(task, choice.trace, choice.program, options), task.base,
+                verdict, verb);
+  check_kinds(choice.program, verdict);
 }
 
-// The schedule against the unscheduled program in finite fields, whatever the kernel gave: on a
-// small twin if the trace has one.
-void check_schedule(const VerifyVerb& verb, const search::Task& task, const Choice& choice,
-                    Verdict* verdict) {
-  const search::EqualityResult twin =
-      search::check_on_twin(task, choice.trace, search::kStoredLog2Error, verb.seed);
-  if (twin.verdict.kind == ir::VerdictKind::kUnsupported) {
-    check_programs(verb, task.base, choice.program, verdict);
-  } else {
-    verdict->equality = to_string(twin.verdict);
-    if (search::is_refuted(twin.verdict)) verdict->kind = Verdict::Kind::kWrong;
+// The values of a kernel and of the program of --against.
+void check_values(const VerifyVerb& verb, const ir::Program& spec, const search::Task& task,
+                  const codegen::Artifact& artifact, Verdict* verdict) {
+  const Result<std::unique_ptr<runtime::Device>> device = open_device(
+      with_device(task.target), static_cast<int>(std::max<int64_t>(1, task.target.num_threads)));
+  const Result<ValueVerdict> found = device.ok()
+                                         ? compare_values(spec, artifact, **device, verb.seed)
+                                         : Result<ValueVerdict>(device.error());
+  verdict->values = found.ok() ? found->what : "not compared: " + found.error().message();
+  if (found.ok() && !found->ok) verdict->kind = Verdict::Kind::kWrong;
+}
+
+// The program of --against, with which the operator has no trace in common.
+void check_against(const VerifyVerb& verb, const ir::Program& spec, const search::Task& task,
+                   const Prepared& prepared, Verdict* verdict) {
+  if (const Result<void> valid = check_valid(spec); !valid.ok()) {
+    verdict->kind = Verdict::Kind::kInvalid;
+    verdict->equality = "reference invalid: " + valid.error().message();
+    return;
   }
-  check_kinds(choice.program, verdict);
+  search::SampleOptions options;
+  options.seed = verb.seed;
+  take_equality(search::check_programs(spec, prepared.choice.program, options), task.base, verdict,
+                verb);
+  check_kinds(prepared.choice.program, verdict);
+  // Programs of other parameters have no values in common.
+  if (verdict->kind == Verdict::Kind::kRight) {
+    check_values(verb, spec, task, prepared.artifact, verdict);
+  }
 }
 
 Verdict not_checked(const std::string& name, const std::string& why) {
@@ -209,6 +245,9 @@ Verdict check_stored(const VerifyVerb& verb, const search::TaskRow& row,
   if (const Result<void> sound = ir::verify(*base); !sound.ok()) {
     return not_checked(row.name, sound.error().message());
   }
+  if (const Result<void> valid = check_valid(*base); !valid.ok()) {
+    return {Verdict::Kind::kInvalid, row.name, "record", 0, valid.error().message(), {}};
+  }
   Result<ir::Target> target = ir::target_from_string(row.key.target);
   if (!target.ok()) return not_checked(row.name, target.error().message());
   if (!runs_here(with_device(*target))) return not_checked(row.name, "made for " + target->name);
@@ -216,15 +255,18 @@ Verdict check_stored(const VerifyVerb& verb, const search::TaskRow& row,
   if (!trace.ok()) return not_checked(row.name, trace.error().message());
   const Result<schedule::Schedule> scheduled = schedule::replay(*base, *trace);
   if (!scheduled.ok()) return not_checked(row.name, scheduled.error().message());
+  if (best.imported && ir::fingerprint(scheduled->program()).to_string() != best.fingerprint) {
+    return not_checked(row.name, "its schedule does not make the program that it names");
+  }
   const search::Task task =
       search::make_task(row.name, std::move(base).value(), std::move(target).value());
   const Result<codegen::Artifact> artifact =
       build_kernel(scheduled->program(), with_device(task.target));
   if (!artifact.ok()) return not_checked(row.name, artifact.error().message());
   Verdict verdict = check(verb, task, *artifact);
-  verdict.schedule = fmt::format("record {}", best.id);
-  check_schedule(verb, task, {Choice::Origin::kRecord, scheduled->program(), *trace, 0, 0, ""},
-                 &verdict);
+  verdict.schedule = fmt::format("{}record {}", best.imported ? "imported " : "", best.id);
+  check_schedule(verb, task,
+                 {Choice::Origin::kRecord, scheduled->program(), *trace, 0, best.id, ""}, &verdict);
   check_threads(scheduled->program(), task.target, &verdict);
   return verdict;
 }
@@ -232,9 +274,11 @@ Verdict check_stored(const VerifyVerb& verb, const search::TaskRow& row,
 int report(const VerifyVerb& verb, const std::vector<Verdict>& verdicts) {
   Json all = {{"schema", "prunerc.verify/1"}, {"results", Json::array()}};
   bool wrong = false;
+  bool invalid = false;
   bool unknown = false;
   for (const Verdict& v : verdicts) {
     wrong |= v.kind == Verdict::Kind::kWrong;
+    invalid |= v.kind == Verdict::Kind::kInvalid;
     unknown |= v.kind == Verdict::Kind::kNotChecked;
     if (verb.json) {
       all["results"].push_back({{"op", v.name},
@@ -243,6 +287,7 @@ int report(const VerifyVerb& verb, const std::vector<Verdict>& verdicts) {
                                 {"seeds", v.num_seeds},
                                 {"evidence", v.what},
                                 {"equality", v.equality},
+                                {"values", v.values},
                                 {"races", v.races},
                                 {"kinds", v.kinds}});
       continue;
@@ -251,6 +296,7 @@ int report(const VerifyVerb& verb, const std::vector<Verdict>& verdicts) {
                v.num_seeds, verb.num_seeds, v.what);
     const std::string what = verb.against.empty() ? "schedule" : "against " + verb.against;
     if (!v.equality.empty()) fmt::print("  {}, in finite fields: {}\n", what, v.equality);
+    if (!v.values.empty()) fmt::print("  {}, in numbers: {}\n", what, v.values);
     if (!v.races.empty()) fmt::print("  races between threads: {}\n", v.races);
     for (const std::string& line : v.kinds) fmt::print("  iteration kinds: {}\n", line);
   }
@@ -261,8 +307,17 @@ int report(const VerifyVerb& verb, const std::vector<Verdict>& verdicts) {
                 "db best` prints it",
                 kVerificationFailed);
   }
+  if (invalid) {
+    return fail("a program is not valid: nothing can be equal to it",
+                "the line above says which access or element is at fault; ir/README.md says what a "
+                "program may do",
+                kVerificationFailed);
+  }
   return unknown ? kDeviceProblem : kSuccess;
 }
+
+/// Imported records of a task that are looked at; the others are slower by their own account.
+constexpr int64_t kMostClaims = 4;
 
 int verify_database(const VerifyVerb& verb) {
   std::error_code code;
@@ -278,6 +333,11 @@ int verify_database(const VerifyVerb& verb) {
     const Result<std::optional<search::Record>> best = database->best(row.id);
     if (!best.ok()) return fail(best.error());
     if (*best) verdicts.push_back(check_stored(verb, row, **best));
+    const Result<std::vector<search::Record>> claims = database->claims(row.id, kMostClaims);
+    if (!claims.ok()) return fail(claims.error());
+    for (const search::Record& claim : *claims) {
+      verdicts.push_back(check_stored(verb, row, claim));
+    }
   }
   if (verdicts.empty()) fmt::print(stderr, "no verified record in {}\n", verb.op.file);
   return report(verb, verdicts);
@@ -292,17 +352,26 @@ bool is_database(const std::string& path) {
 Result<ir::Program> load_reference(const VerifyVerb& verb) {
   OperatorRequest request;
   request.file = verb.against;
+  request.validity = Validity::kNotAsked;
   PRUNERC_TRY(Operator op, load_operator(request));
   return std::move(op.program);
 }
 
 int verify(const VerifyVerb& verb) {
   if (is_database(verb.op.file)) return verify_database(verb);
-  const Result<OperatorRequest> request = verb.op.request();
+  Result<OperatorRequest> request = verb.op.request();
   if (!request.ok()) return fail(request.error(), kUsage);
+  // What an invalid program is told is the verdict here.
+  request->validity = Validity::kNotAsked;
+  if (const Result<Operator> op = load_operator(*request); op.ok()) {
+    if (const Result<void> valid = check_valid(op->program); !valid.ok()) {
+      return report(
+          verb, {{Verdict::Kind::kInvalid, op->name, "program", 0, valid.error().message(), {}}});
+    }
+  }
   int code = kSuccess;
   const std::optional<Prepared> prepared =
-      prepare(*request, verb.machine, &code, Without::kUseHost);
+      prepare(*request, verb.machine, &code, Without::kUseHost, Claims::kSettled);
   if (!prepared) return code;
   Verdict verdict = check(verb, prepared->session.task(prepared->op), prepared->artifact);
   verdict.schedule = to_string(prepared->choice.origin);
@@ -314,8 +383,7 @@ int verify(const VerifyVerb& verb) {
   } else {
     const Result<ir::Program> reference = load_reference(verb);
     if (!reference.ok()) return fail(reference.error());
-    check_programs(verb, *reference, prepared->choice.program, &verdict);
-    check_kinds(prepared->choice.program, &verdict);
+    check_against(verb, *reference, task, *prepared, &verdict);
   }
   check_threads(prepared->choice.program, task.target, &verdict);
   return report(verb, {verdict});
@@ -337,8 +405,8 @@ void add_verify(CLI::App& verb, Action& action) {
       ->type_name("N")
       ->capture_default_str();
   verb.add_option("--against", args->against,
-                  "compare in finite fields with the program of this file instead: whole, or on "
-                  "sampled tiles if they are large")
+                  "compare with the program of this file instead: in finite fields whole, or on "
+                  "sampled tiles if they are large, and in numbers of several sizes")
       ->type_name("FILE.prn|prc");
   verb.add_flag("--interpret", args->interpret,
                 "also compare the unscheduled program with the interpreter (slow)");

@@ -1,0 +1,219 @@
+// Lines of a file become records: claims, of which only what can be seen without running anything is checked here.
+#include "schedule/trace/trace.h"
+#include "search/record/database.h"
+#include "search/record/line_schema.h"
+#include "search/record/plausible.h"
+#include "search/record/sqlite.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <istream>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+namespace prunerc::search {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Medians are printed to the last bit; this is what another library's text may lose.
+constexpr double kSameTime = 1e-6;
+constexpr std::size_t kFingerprintDigits = 32;
+
+/// Reads members of an object; `why` keeps the first that is missing or of another type.
+struct Reader {
+  const Json& json;
+  std::string why;
+
+  bool ok() const { return why.empty(); }
+  void refuse(std::string reason) {
+    if (why.empty()) why = std::move(reason);
+  }
+  const Json& member(const char* key, bool (Json::*is)() const noexcept, const char* kind) {
+    static const Json nothing;
+    const auto at = json.find(key);
+    if (at == json.end()) {
+      refuse(fmt::format("there is no '{}'", key));
+      return nothing;
+    }
+    if (((*at).*is)()) return *at;
+    refuse(fmt::format("'{}' is no {}", key, kind));
+    return nothing;
+  }
+  std::string text(const char* key) {
+    const Json& value = member(key, &Json::is_string, "text");
+    return ok() ? value.get<std::string>() : std::string();
+  }
+  /// A name of one line: what lists print.
+  std::string name(const char* key) {
+    std::string value = text(key);
+    const auto is_control = [](char c) {
+      return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
+    };
+    if (std::any_of(value.begin(), value.end(), is_control)) {
+      refuse(fmt::format("'{}' has control characters", key));
+    }
+    return value;
+  }
+  /// Finite and not negative, as all times are.
+  double number(const char* key) {
+    const Json& value = member(key, &Json::is_number, "number");
+    const double found = ok() ? value.get<double>() : 0;
+    if (!(std::isfinite(found) && found >= 0)) refuse(fmt::format("'{}' is negative", key));
+    return found;
+  }
+  uint64_t unsigned_number(const char* key) {
+    const Json& value = member(key, &Json::is_number_unsigned, "whole number");
+    return ok() ? value.get<uint64_t>() : 0;
+  }
+};
+
+void read_times(Reader& reader, Measurement& m) {
+  const Json& samples = reader.member("samples_ns", &Json::is_array, "list");
+  const Json& seconds = reader.member("seconds", &Json::is_object, "object");
+  if (!reader.ok()) return;
+  for (const Json& sample : samples) {
+    if (!sample.is_number() || !(sample.get<double>() > 0)) {
+      return reader.refuse("'samples_ns' are not all positive numbers");
+    }
+    m.samples_ns.push_back(sample.get<double>());
+  }
+  Reader inner{seconds, {}};
+  m.build_s = inner.number("build");
+  m.measure_s = inner.number("measure");
+  m.verify_s = inner.number("verify");
+  if (!inner.ok()) reader.refuse("of 'seconds': " + inner.why);
+}
+
+// Whether the times fit each other and the machine.
+void check_times(const Measurement& m, double least_ns, Reader& reader) {
+  if (!m.ok()) return;
+  if (m.samples_ns.empty()) return reader.refuse("it has a time and no samples");
+  const double median = median_of(m.samples_ns);
+  if (!(std::abs(m.median_ns - median) <= kSameTime * median)) {
+    return reader.refuse(fmt::format("'median_ns' is {:.6g}, the median of its samples is {:.6g}",
+                                     m.median_ns, median));
+  }
+  const double fastest = *std::min_element(m.samples_ns.begin(), m.samples_ns.end());
+  if (fastest < least_ns) {
+    reader.refuse(
+        fmt::format("no machine of its target is so fast: {:.3g} ns, where {:.3g} ns is the "
+                    "least possible",
+                    fastest, least_ns));
+  }
+}
+
+Record read_record(Reader& reader) {
+  Record record;
+  Measurement& m = record.measurement;
+  record.imported = true;
+  record.fingerprint = reader.name("fingerprint");
+  record.sketch = reader.name("sketch");
+  record.trace = reader.text("trace");
+  const std::optional<MeasureStatus> status = measure_status_from_string(reader.text("status"));
+  if (reader.ok() && !status) reader.refuse("'status' is none of this build's");
+  m.status = status.value_or(MeasureStatus::kRejected);
+  m.median_ns = reader.number("median_ns");
+  m.spread = reader.number("spread");
+  m.detail = reader.text("detail");
+  m.evidence = reader.text("verified");
+  record.platform = reader.name("platform");
+  record.timer = reader.name("timer");
+  record.seed = reader.unsigned_number("seed");
+  record.version = reader.name("version");
+  record.created = reader.name("created");
+  read_times(reader, m);
+  const bool is_print =
+      record.fingerprint.size() == kFingerprintDigits &&
+      record.fingerprint.find_first_not_of("0123456789abcdef") == std::string::npos;
+  if (!is_print) reader.refuse("'fingerprint' is not 32 hexadecimal digits");
+  if (reader.ok()) {
+    const Result<schedule::Trace> trace = schedule::parse_trace(record.trace);
+    if (!trace) reader.refuse("its trace: " + trace.error().message());
+  }
+  return record;
+}
+
+// Lines of one file are of few tasks, whose texts are parsed once.
+class Tasks {
+ public:
+  struct Known {
+    std::string why;  // empty: the texts are right
+    double least_ns = 0;
+  };
+  const Known& examine(const TaskKey& key) {
+    const auto [at, is_new] = known_.try_emplace({key.hash, key.program, key.target});
+    if (is_new) at->second = look_at(key);
+    return at->second;
+  }
+
+ private:
+  static Known look_at(const TaskKey& key) {
+    const Result<Task> task = task_of_key(key);
+    if (!task) return {"its program or target: " + task.error().message()};
+    if (!is_own_hash(key, task->base)) return {"'hash' is not that of its program and target"};
+    return {"", least_possible_ns(*task)};
+  }
+
+  std::map<std::tuple<std::string, std::string, std::string>, Known> known_;
+};
+
+// Why the line is no record; empty if it is one.
+std::string read_line(const std::string& line, Tasks& tasks, TaskRow& row, Record& record) {
+  const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return "it is no JSON object";
+  Reader reader{json, {}};
+  if (reader.number("schema") != kLineSchema && reader.ok()) {
+    return fmt::format("'schema' is not {}", kLineSchema);
+  }
+  row.name = reader.name("op");
+  row.key = {reader.name("hash"), reader.text("program"), reader.name("target")};
+  row.bindings = reader.name("bindings");
+  row.op_text = reader.text("op_text");
+  record = read_record(reader);
+  if (!reader.ok()) return reader.why;
+  const Tasks::Known& known = tasks.examine(row.key);
+  if (!known.why.empty()) return known.why;
+  check_times(record.measurement, known.least_ns, reader);
+  return reader.why;
+}
+
+}  // namespace
+
+Result<ImportCounts> Database::import_lines(std::istream& in, const std::string& file) {
+  ImportCounts counts;
+  PRUNERC_TRY(Transaction transaction, Transaction::begin(db_.get(), path_));
+  Tasks tasks;
+  std::string line;
+  for (int64_t number = 1; std::getline(in, line); ++number) {
+    if (line.empty()) continue;
+    TaskRow task;
+    Record record;
+    const std::string why = read_line(line, tasks, task, record);
+    if (!why.empty()) return error(Diag::kRecordImport, number, file, why);
+    PRUNERC_TRY(const int64_t task_id, put_task_row(task));
+    // A candidate may have been measured twice within a second: the samples tell.
+    PRUNERC_TRY(Query query, Query::prepare(db_.get(), path_,
+                                            "SELECT COUNT(*) FROM record WHERE task = ? AND "
+                                            "fingerprint = ? AND created = ? AND trace = ? AND "
+                                            "samples = ?"));
+    query.bind(task_id).bind(record.fingerprint).bind(record.created).bind(record.trace);
+    query.bind(print_samples(record.measurement.samples_ns));
+    PRUNERC_TRY_VOID(query.step());
+    if (query.int_column() > 0) {
+      ++counts.num_known;
+      continue;
+    }
+    PRUNERC_TRY_VOID(insert_record(task_id, record));
+    ++counts.num_records;
+  }
+  PRUNERC_TRY_VOID(transaction.commit());
+  return counts;
+}
+
+}  // namespace prunerc::search

@@ -1,0 +1,166 @@
+// What lines of a file may do to a database: nothing, until they are shown to be true.
+#include "search/record/database.h"
+#include "tests/search/programs.h"
+#include "tests/search/records.h"
+#include "tests/support/check.h"
+
+#include <algorithm>
+#include <sstream>
+
+namespace prunerc {
+namespace {
+
+using namespace search;   // NOLINT: a test
+using namespace testing;  // NOLINT: a test
+
+std::string lines_of(Database& db) {
+  std::stringstream out;
+  REQUIRE_OK(db.export_lines(out));
+  return out.str();
+}
+
+Result<ImportCounts> import_text(Database& db, const std::string& text) {
+  std::stringstream in(text);
+  return db.import_lines(in, "records.jsonl");
+}
+
+// A line of a candidate of gemm.
+std::string line_of(const Record& record) {
+  Database db = open_or_die(":memory:");
+  const int64_t id = db.put_task(make_test_task("gemm")).value();
+  REQUIRE_OK(db.put_records(id, {&record, 1}));
+  return lines_of(db);
+}
+
+// The line with another value of a member, as JSON text.
+std::string with(const std::string& line, const std::string& key, const std::string& value) {
+  const std::size_t at = line.find("\"" + key + "\":") + key.size() + 3;
+  const std::size_t end = std::min(line.find(",\"", at), line.find("}\n", at));
+  return line.substr(0, at) + value + line.substr(end);
+}
+
+TEST_CASE("JSON lines carry everything but trust, and importing twice adds nothing") {
+  Database from = open_or_die(fresh_path("export"));
+  const int64_t id = from.put_task(make_test_task("gemm")).value();
+  std::vector<Record> records = {make_record(1, 100000.25), make_record(2, 200000.125, false)};
+  // The first again within the same second, as the finals measure it.
+  records.push_back(records[0]);
+  records[2].measurement.samples_ns = {100000.5, 100000.75};
+  summarize_samples(records[2].measurement);
+  for (Record& record : records) record.created = "2026-11-22T10:00:00Z";
+  REQUIRE_OK(from.put_records(id, records));
+  const std::string lines = lines_of(from);
+
+  Database to = open_or_die(fresh_path("import"));
+  CHECK(import_text(to, lines)->num_records == 3);
+  CHECK(import_text(to, lines)->num_known == 3);
+  // Who has a record as its own keeps it so.
+  CHECK(import_text(from, lines)->num_known == 3);
+  CHECK(from.best(id).value()->measurement == records[2].measurement);
+  const std::optional<int64_t> found = to.find_task(make_test_task("gemm").key).value();
+  REQUIRE(found.has_value());
+  CHECK(to.records(*found).value()[1].measurement == records[1].measurement);
+  std::string again = lines_of(to);
+  const std::string mark = ",\"imported\":true";
+  for (std::size_t at = 0; (at = again.find(mark)) != std::string::npos;)
+    again.erase(at, mark.size());
+  CHECK(again == lines);
+}
+
+TEST_CASE(
+    "an imported record is a claim: it neither wins nor takes anything from what was measured") {
+  Database db = open_or_die(fresh_path("claims"));
+  const int64_t id = db.put_task(make_test_task("gemm")).value();
+  const Record own = make_record(1, 300000);
+  REQUIRE_OK(db.put_records(id, {&own, 1}));
+  Record same = make_record(1, 900000);  // a later time of the same candidate
+  Record forged = make_record(2, 50000);
+  forged.measurement.evidence = "trust me";
+  Record slower = make_record(3, 60000);
+  REQUIRE_OK(import_text(db, line_of(same) + line_of(slower) + line_of(forged)));
+  CHECK(db.best(id).value()->measurement == own.measurement);
+  REQUIRE(db.top_k(id, 10)->size() == 1);
+  const std::vector<Record> claims = db.claims(id, 10).value();
+  REQUIRE(claims.size() == 2);
+  CHECK(claims[0].fingerprint == forged.fingerprint);
+  CHECK(claims[0].imported);
+  CHECK_FALSE(claims[0].verified());
+  CHECK(db.claims(id, 1)->size() == 1);
+  const TaskRow row = db.list_tasks().value()[0];
+  CHECK(row.best_ns == 300000);
+  CHECK(row.claimed_ns == 50000);
+  CHECK(row.num_imported == 3);
+  CHECK(db.stats()->num_verified == 1);
+  CHECK(db.stats()->num_imported == 3);
+  const std::vector<Finding> findings = db.validate().value();
+  REQUIRE(findings.size() == 3);
+  CHECK(findings[0].is_claim);
+  CHECK(findings[0].problem.find("not checked here") != std::string::npos);
+}
+
+TEST_CASE("a claim is settled once its candidate was measured here, and a wrong one is no claim") {
+  Database db = open_or_die(fresh_path("settled"));
+  const Record first = make_record(1, 100000);
+  REQUIRE_OK(import_text(db, line_of(first) + line_of(make_record(2, 200000))));
+  const int64_t id = db.find_task(make_test_task("gemm").key).value().value();
+  CHECK(db.claims(id, 10)->size() == 2);
+  CHECK_FALSE(db.best(id)->has_value());
+  REQUIRE_OK(db.put_records(id, {&first, 1}));
+  CHECK(db.claims(id, 10)->size() == 1);
+  CHECK(db.best(id).value()->measurement == first.measurement);
+  // A verdict says nothing of the time that a file claims.
+  Measurement verdict;
+  verdict.status = MeasureStatus::kOk;
+  verdict.evidence = "4096 outputs agree";
+  const std::string second = make_record(2, 0).fingerprint;
+  REQUIRE_OK(db.put_verdict(id, second, verdict));
+  CHECK(db.claims(id, 10).value()[0].measurement.evidence == "all outputs agree");
+  verdict.status = MeasureStatus::kNotEqual;
+  REQUIRE_OK(db.put_verdict(id, second, verdict));
+  CHECK(db.claims(id, 10)->empty());
+}
+
+TEST_CASE(
+    "a line that is no record is refused with its number and the reason, and nothing is stored") {
+  const std::string good = line_of(make_record(1, 100000));
+  const struct {
+    std::string line, why;
+  } cases[] = {
+      {"not json\n", "no JSON object"},
+      {"[1, 2]\n", "no JSON object"},
+      {"\xff\xfe\n", "no JSON object"},
+      {good.substr(0, good.size() / 2) + "\n", "no JSON object"},
+      {"{\"schema\": 1}\n", "there is no 'op'"},
+      {with(good, "schema", "99"), "'schema' is not 1"},
+      {with(good, "seed", "-1"), "'seed' is no whole number"},
+      {with(good, "trace", "{}"), "'trace' is no text"},
+      {with(good, "trace", "\"fly(@L0)\""), "its trace: "},
+      {with(good, "build", "true"), "of 'seconds': 'build' is no number"},
+      {with(good, "status", "\"fine\""), "'status' is none"},
+      {with(good, "samples_ns", "[]"), "no samples"},
+      {with(good, "samples_ns", "[-5]"), "not all positive"},
+      {with(good, "median_ns", "-3"), "'median_ns' is negative"},
+      {with(good, "median_ns", "1e-9"),
+       "'median_ns' is 1e-09, the median of its samples is 100000"},
+      {with(with(good, "median_ns", "1e-9"), "samples_ns", "[1e-9]"),
+       "no machine of its target is so fast"},
+      {with(good, "fingerprint", "\"../../x\""), "'fingerprint' is not 32"},
+      {with(good, "op", "\"a\\u001b[2J\""), "'op' has control characters"},
+      {with(good, "hash", "\"" + std::string(32, '0') + "\""), "'hash' is not that"},
+      {with(good, "program", "\"program p( {\""), "its program or target: "},
+      {with(good, "target", "\"cpu:abacus\""), "its program or target: a target is one of"},
+  };
+  for (const auto& one : cases) {
+    INFO(one.line << " for " << one.why);
+    Database db = open_or_die(":memory:");
+    const Result<ImportCounts> counts = import_text(db, good + "\n" + one.line + good);
+    CHECK_DIAG(counts, RecordImport);
+    if (counts.ok()) continue;
+    CHECK(counts.error().message().find("line 3 of 'records.jsonl'") != std::string::npos);
+    CHECK(counts.error().message().find(one.why) != std::string::npos);
+    CHECK(db.list_tasks()->empty());
+  }
+}
+
+}  // namespace
+}  // namespace prunerc
