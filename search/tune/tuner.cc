@@ -50,7 +50,9 @@ class Tuner {
         pool_(options.num_threads),
         start_(Clock::now()),
         busy_before_(inbox_.busy_seconds()),
-        budget_(options_.time_s, [this] { return elapsed(); }),
+        // Recorded answers come at once, and nothing comes after a search among them.
+        budget_(options_.clock == TuneClock::kWall ? options_.time_s : 0,
+                [this] { return elapsed(); }),
         proofs_(options_.check, options_.seed, pool_),
         referee_(inbox_, database_, options_, proofs_, budget_, states_) {}
 
@@ -61,7 +63,7 @@ class Tuner {
       }
       if (in_flight_.empty()) break;
       inbox_.wait_until(
-          [this] { return in_flight_.front().complete() || (is_search_over() && has_result()); });
+          [this] { return in_flight_.front().complete() || (is_late() && has_result()); });
       if (!in_flight_.front().complete()) break;
       PRUNERC_TRY_VOID(settle(in_flight_.front()));
       in_flight_.pop_front();
@@ -125,11 +127,11 @@ class Tuner {
     if (!claims.empty()) submit(task, std::move(claims));
   }
 
-  // Recorded answers come at once, and nothing comes after a search among them.
-  bool is_timed() const { return budget_.is_limited() && options_.clock == TuneClock::kWall; }
-  double reserve_s() const { return is_timed() ? referee_.reserve_s() + trial_s() : 0; }
-  double search_left_s() const { return budget_.left_s() - reserve_s(); }
-  bool is_search_over() const { return budget_.is_limited() && search_left_s() <= 0; }
+  double search_left_s() const { return budget_.left_s() - referee_.reserve_s() - trial_s(); }
+  bool is_late() const { return budget_.is_limited() && search_left_s() <= 0; }
+  bool is_search_over() const {
+    return is_late() || (options_.time_s > 0 && elapsed() >= options_.time_s);
+  }
   // Something that can win: without, even a search that is over waits for its first answer.
   bool has_result() const {
     for (const TaskState& state : states_) {
@@ -236,7 +238,7 @@ class Tuner {
   // Whether a batch of the task, and what must follow it, can be done in time. Something is always
   // tried.
   bool has_time_for(const TaskState& state) const {
-    if (!is_timed() || num_asked() == 0) return true;
+    if (!budget_.is_limited() || num_asked() == 0) return true;
     const double end_s = state.asked == 0 ? referee_.reserve_s(state) : 0;
     return state.ask_cost.seconds() + end_s + trial_s() < search_left_s();
   }
@@ -273,7 +275,7 @@ class Tuner {
     if (states_.size() > 1 && state.rounds_asked == 0) {
       size = std::min<int64_t>(size, options_.first_batch);
     }
-    if (is_timed()) size = std::min(size, affordable_trials());
+    if (budget_.is_limited()) size = std::min(size, affordable_trials());
     if (options_.total_trials <= 0) return static_cast<std::size_t>(size);
     const auto share =
         std::max<int64_t>(1, options_.total_trials / static_cast<int64_t>(states_.size()));
@@ -307,7 +309,7 @@ class Tuner {
     input.seed = options_.seed;
     inbox_.submit(std::move(input), [this, &batch, idx](Measurement m) {
       states_[batch.task].count_time(m);
-      if (m.ok() && is_timed()) states_[batch.task].final_cost.add(m.measure_s);
+      if (m.ok() && budget_.is_limited()) states_[batch.task].final_cost.add(m.measure_s);
       answer(batch, idx, std::move(m));
       progress(batch.task);
     });
@@ -333,7 +335,7 @@ class Tuner {
     }
     tell_phase(options_, "proving candidates of " + state.task->name);
     std::function<bool()> goes_on;
-    if (is_timed()) goes_on = [this] { return !is_search_over(); };
+    if (budget_.is_limited()) goes_on = [this] { return !is_late(); };
     proofs_.prove(state, candidates, verdicts, answers, goes_on);
     referee_.verify_winners(batch.task, candidates, answers);
     for (std::size_t i = 0; i < answers.size(); ++i) {
@@ -342,7 +344,7 @@ class Tuner {
     }
     PRUNERC_TRY_VOID(state.store(database_, candidates, answers, options_));
     // A search that is over learns nothing more.
-    if (!is_search_over()) {
+    if (!is_late()) {
       timed(state, [&](Strategy& strategy) { strategy.tell(candidates, answers); });
     }
     int64_t of_others = -state.report.trials;
