@@ -33,6 +33,7 @@ struct Job {
   Check check = Check::kMemory;
   bool want_outputs = false;
   std::optional<TimingOptions> timing;  ///< absent: do not time
+  int64_t run_limit_ns = 0;  ///< of a run, if that is less than the device's own; 0: its own
 };
 
 /// `measurement.status` tells how far the job came; a job without timing that went well is kOk

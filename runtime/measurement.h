@@ -27,6 +27,10 @@ struct Measurement {
   bool disturbed = false;
   /// A fixed instruction chain just after: compare between measurements for clock drift.
   double canary_ns = 0;
+  /// A fixed piece of work on all threads of the kernel, once before and once after: the mean. Rises
+  /// when the clock falls, and when others, also outside of a virtual machine, have part of the
+  /// CPUs. 0: not taken.
+  double reference_ns = 0;
   std::string detail;  ///< for people: what went wrong, and where
 
   bool ok() const { return status == MeasureStatus::kOk; }

@@ -20,6 +20,7 @@ namespace {
 constexpr int kRounds = 10;
 /// Loops over memory work on multiples of this; a copy takes two.
 constexpr int64_t kStepBytes = 512;
+constexpr int64_t kCanaryIterations = 300;
 
 /// A mapping that is given back on destruction; huge pages where the system has them, so that TLB
 /// misses do not count.
@@ -289,14 +290,28 @@ double measure_clock_ghz(int64_t sample_ns) {
 }
 
 double canary_ns() {
-  constexpr int64_t kIterations = 300;
   int64_t best = INT64_MAX;
   for (int i = 0; i < 3; ++i) {
     const int64_t started = now_ns();
-    dependent_adds(kIterations);
+    dependent_adds(kCanaryIterations);
     best = std::min(best, now_ns() - started);
   }
   return static_cast<double>(best);
+}
+
+double clock_of_canary(double canary_ns) {
+  constexpr auto kAdds = static_cast<double>(kCanaryIterations * kDependentAdds);
+  return canary_ns > 0 ? kAdds / canary_ns : 0;
+}
+
+double reference_ns(Pool& pool) {
+  constexpr int kTimes = 4;
+  // A hundred canaries: over half a millisecond.
+  constexpr int64_t kIterations = 100 * kCanaryIterations;
+  const Work adds = [](int, int64_t n) { dependent_adds(n); };
+  int64_t sum = 0;
+  for (int i = 0; i < kTimes; ++i) sum += run_together(pool, adds, kIterations);
+  return static_cast<double>(sum) / kTimes;
 }
 
 MachineLimits measure_limits(const LimitsOptions& options) {

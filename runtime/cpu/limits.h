@@ -12,6 +12,8 @@
 
 namespace prunerc::runtime {
 
+class Pool;
+
 /// The best of several samples: other work on the machine lowers a rate, nothing raises it.
 struct Rate {
   double best = 0;
@@ -88,6 +90,13 @@ double measure_clock_ghz(int64_t sample_ns);
 /// Nanoseconds that a fixed chain of dependent additions takes now: rises when the clock falls or
 /// the core is shared. Cost: about 20 microseconds.
 double canary_ns();
+
+/// Wall nanoseconds that a fixed chain of dependent additions takes now on every thread of the pool
+/// at once, the mean of several. Longer than a slice of a busy scheduler, so that it shows if others
+/// have a part of the CPUs. Cost: about 3 ms.
+double reference_ns(Pool& pool);
+/// The clock that a time of canary_ns means. Units: GHz.
+double clock_of_canary(double canary_ns);
 
 /// Copies measured limits into the form that search and cost models read.
 ir::Platform to_platform(const MachineLimits& limits);

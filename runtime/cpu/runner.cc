@@ -268,9 +268,11 @@ Measurement Runner::run(const JobMessage& job, const OnProgress& on_progress) {
     if (result.ok()) {
       enter(Stage::kTiming, on_progress);
       pool_.set_spin_ns(kSpinWhileTimingNs);
+      const double before_ns = reference_ns(pool_);
       result = time_kernel(
           [&](int64_t runs) { return sample(kernel, arguments, job.timing.cache, runs); },
           job.timing);
+      result.reference_ns = (before_ns + reference_ns(pool_)) / 2;
       pool_.set_spin_ns(kSpinOtherwiseNs);
       result.canary_ns = canary_ns();
     }

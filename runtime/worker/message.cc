@@ -92,6 +92,7 @@ void put(WireWriter& writer, const Measurement& measurement) {
   writer.put(measurement.num_disturbed);
   writer.put(static_cast<uint8_t>(measurement.disturbed));
   writer.put(measurement.canary_ns);
+  writer.put(measurement.reference_ns);
   writer.put_string(measurement.detail);
 }
 
@@ -113,6 +114,7 @@ bool get(WireReader& reader, Measurement* measurement) {
   measurement->num_disturbed = reader.get<int64_t>();
   const bool valid = get_flag(reader, &measurement->disturbed);
   measurement->canary_ns = get_finite();
+  measurement->reference_ns = get_finite();
   measurement->detail = reader.get_string();
   return finite && valid && static_cast<int>(measurement->status) < kNumMeasureStatuses;
 }

@@ -36,17 +36,20 @@ constexpr const char* kMigrations[] = {
     )sql",
     // What a file of schema 1 holds counts as measured here: it did not say what was imported.
     "ALTER TABLE record ADD COLUMN imported INTEGER NOT NULL DEFAULT 0",
+    // What the machine was like: see MachineState.
+    R"sql(
+      ALTER TABLE record ADD COLUMN disturbed INTEGER NOT NULL DEFAULT 0;
+      ALTER TABLE record ADD COLUMN reference_ns REAL NOT NULL DEFAULT 0;
+      ALTER TABLE record ADD COLUMN clock_ghz REAL NOT NULL DEFAULT 0;
+      ALTER TABLE record ADD COLUMN load REAL NOT NULL DEFAULT 0;
+    )sql",
 };
 static_assert(std::size(kMigrations) == kDatabaseSchema);
 
 constexpr const char* kRecordColumns =
     "SELECT id, fingerprint, sketch, trace, status, median_ns, spread, samples, build_s, "
     "measure_s, verify_s, detail, evidence, platform, timer, seed, version, created, "
-    "imported, checksum FROM record ";
-// Of a row `record`: no later time of the candidate was measured here.
-constexpr const char* kLatest =
-    "NOT EXISTS (SELECT 1 FROM record later WHERE later.task = record.task AND later.fingerprint = "
-    "record.fingerprint AND later.id > record.id AND later.status = 'ok' AND later.imported = 0) ";
+    "imported, disturbed, reference_ns, clock_ghz, load, checksum FROM record ";
 
 std::vector<double> parse_samples(std::string_view text) {
   std::vector<double> samples;
@@ -73,6 +76,9 @@ int64_t checksum_of(const Record& record) {
   h = hash_bytes(m.evidence, h);
   // As in schema 1 unless it is.
   if (record.imported) h = hash_bytes("imported", h);
+  // As in schema 1 where nothing is known of the machine.
+  if (m.disturbed) h = hash_bytes("disturbed", h);
+  if (m.machine.reference_ns != 0) h = hash_combine(h, hash_double(m.machine.reference_ns));
   return static_cast<int64_t>(hash_combine(h, hash_double(m.median_ns)));
 }
 
@@ -99,6 +105,10 @@ std::optional<Record> read_record(Query& query) {
   record.version = query.text_column();
   record.created = query.text_column();
   record.imported = query.int_column() != 0;
+  m.disturbed = query.int_column() != 0;
+  m.machine.reference_ns = query.double_column();
+  m.machine.clock_ghz = query.double_column();
+  m.machine.load = query.double_column();
   const int64_t checksum = query.int_column();
   if (!status) return std::nullopt;
   m.status = *status;
@@ -188,6 +198,27 @@ Result<std::optional<int64_t>> Database::find_task(const TaskKey& key) {
   }
 }
 
+Result<std::vector<TaskRow>> Database::tasks_of_program(const std::string& program) {
+  PRUNERC_TRY(Query query, Query::prepare(db_.get(), path_,
+                                          "SELECT id, hash, target, name, op_text, bindings FROM "
+                                          "task WHERE program = ? ORDER BY id"));
+  query.bind(program);
+  std::vector<TaskRow> rows;
+  while (true) {
+    PRUNERC_TRY(const bool more, query.step());
+    if (!more) return rows;
+    TaskRow row;
+    row.id = query.int_column();
+    row.key.hash = query.text_column();
+    row.key.program = program;
+    row.key.target = query.text_column();
+    row.name = query.text_column();
+    row.op_text = query.text_column();
+    row.bindings = query.text_column();
+    rows.push_back(std::move(row));
+  }
+}
+
 Result<int64_t> Database::put_task_row(const TaskRow& row) {
   PRUNERC_TRY(const std::optional<int64_t> known, find_task(row.key));
   if (known) return *known;
@@ -249,17 +280,19 @@ Result<int64_t> Database::insert_record(int64_t task_id, const Record& record) {
                              "INSERT INTO record (task, fingerprint, sketch, trace, status, "
                              "median_ns, spread, samples, build_s, measure_s, verify_s, detail, "
                              "evidence, platform, timer, seed, version, created, imported, "
-                             "checksum) VALUES "
+                             "disturbed, reference_ns, clock_ghz, load, checksum) VALUES "
                              "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
                              "CASE ?18 WHEN '' THEN strftime('%Y-%m-%dT%H:%M:%SZ', 'now') "
-                             "ELSE ?18 END, ?, ?)"));
+                             "ELSE ?18 END, ?, ?, ?, ?, ?, ?)"));
   const Measurement& m = record.measurement;
   query.bind(task_id).bind(record.fingerprint).bind(record.sketch).bind(record.trace);
   query.bind(std::string(to_string(m.status))).bind(m.median_ns).bind(m.spread);
   query.bind(print_samples(m.samples_ns)).bind(m.build_s).bind(m.measure_s).bind(m.verify_s);
   query.bind(m.detail).bind(m.evidence).bind(record.platform).bind(record.timer);
   query.bind(static_cast<int64_t>(record.seed)).bind(record.version).bind(record.created);
-  query.bind(static_cast<int64_t>(record.imported ? 1 : 0)).bind(checksum_of(record));
+  query.bind(static_cast<int64_t>(record.imported ? 1 : 0));
+  query.bind(static_cast<int64_t>(m.disturbed)).bind(m.machine.reference_ns);
+  query.bind(m.machine.clock_ghz).bind(m.machine.load).bind(checksum_of(record));
   PRUNERC_TRY_VOID(query.run());
   return static_cast<int64_t>(sqlite3_last_insert_rowid(db_.get()));
 }
@@ -315,22 +348,6 @@ Result<std::vector<Record>> Database::select_records(const std::string& where, i
     records.push_back(*std::move(record));
   }
   return records;
-}
-
-Result<std::optional<Record>> Database::best(int64_t task_id) {
-  PRUNERC_TRY(std::vector<Record> found,
-              select_records(std::string("WHERE task = ? AND status = 'ok' AND imported = 0 AND "
-                                         "evidence <> '' AND ") +
-                                 kLatest + "ORDER BY median_ns, id",
-                             task_id, 1));
-  if (found.empty()) return std::optional<Record>();
-  return std::optional<Record>(std::move(found[0]));
-}
-
-Result<std::vector<Record>> Database::top_k(int64_t task_id, int64_t k) {
-  return select_records(std::string("WHERE task = ? AND status = 'ok' AND imported = 0 AND ") +
-                            kLatest + "ORDER BY median_ns, id",
-                        task_id, k < 0 ? 0 : k);
 }
 
 Result<std::vector<Record>> Database::claims(int64_t task_id, int64_t k) {

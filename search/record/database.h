@@ -103,6 +103,8 @@ class Database {
   /// The id of the task's row, made if there is none. Key texts are compared in full.
   Result<int64_t> put_task(const Task& task);
   Result<std::optional<int64_t>> find_task(const TaskKey& key);
+  /// Tasks of the same program, whatever their target; without counts and times.
+  Result<std::vector<TaskRow>> tasks_of_program(const std::string& program);
   Result<std::vector<TaskRow>> list_tasks();
 
   /// Stores all or nothing. A candidate measured before gets one more row.
@@ -112,10 +114,11 @@ class Database {
   Result<void> put_verdict(int64_t task_id, const std::string& fingerprint,
                            const Measurement& verdict);
 
-  /// Fastest verified record. Of a candidate measured several times the latest measurement counts.
-  /// Imported records are not among them.
+  /// Fastest verified record. Of a candidate measured several times the one counts that standing()
+  /// chooses: the latest, unless the machine was slowed down then. Imported records are not among
+  /// them.
   Result<std::optional<Record>> best(int64_t task_id);
-  /// Fastest ok records that were measured here, verified or not, one per candidate.
+  /// Fastest ok records that were measured here, verified or not, one per candidate, as above.
   Result<std::vector<Record>> top_k(int64_t task_id, int64_t k);
   /// Imported ok records of candidates that were never measured here, one per candidate, the fastest
   /// by their own account first.
@@ -145,6 +148,13 @@ class Database {
   static Result<Database> in_memory(const std::string& copy, const std::string& path);
   Result<int64_t> put_task_row(const TaskRow& row);
   Result<int64_t> insert_record(int64_t task_id, const Record& record);
+  struct Standing {
+    int64_t id = 0;
+    double median_ns = 0;
+    bool is_verified = false;
+  };
+  /// The rows that count, fastest first.
+  Result<std::vector<Standing>> standing_rows(int64_t task_id);
   Result<std::vector<Record>> select_records(const std::string& where, int64_t task_id,
                                              int64_t limit);
 
@@ -153,7 +163,7 @@ class Database {
 };
 
 /// Schema of the files that this build writes.
-inline constexpr int kDatabaseSchema = 2;
+inline constexpr int kDatabaseSchema = 3;
 
 }  // namespace prunerc::search
 

@@ -90,6 +90,20 @@ void read_times(Reader& reader, Measurement& m) {
   if (!inner.ok()) reader.refuse("of 'seconds': " + inner.why);
 }
 
+// What the machine was like; lines of earlier builds do not say it.
+void read_machine(Reader& reader, Measurement& m) {
+  if (!reader.json.contains("machine")) return;
+  const Json& machine = reader.member("machine", &Json::is_object, "object");
+  if (!reader.ok()) return;
+  Reader inner{machine, {}};
+  m.machine.reference_ns = inner.number("reference_ns");
+  m.machine.clock_ghz = inner.number("clock_ghz");
+  m.machine.load = inner.number("load");
+  const Json& disturbed = inner.member("disturbed", &Json::is_boolean, "truth value");
+  if (!inner.ok()) return reader.refuse("of 'machine': " + inner.why);
+  m.disturbed = disturbed.get<bool>();
+}
+
 // Whether the times fit each other and the machine.
 void check_times(const Measurement& m, double least_ns, Reader& reader) {
   if (!m.ok()) return;
@@ -128,6 +142,7 @@ Record read_record(Reader& reader) {
   record.version = reader.name("version");
   record.created = reader.name("created");
   read_times(reader, m);
+  read_machine(reader, m);
   const bool is_print =
       record.fingerprint.size() == kFingerprintDigits &&
       record.fingerprint.find_first_not_of("0123456789abcdef") == std::string::npos;

@@ -29,6 +29,10 @@ std::string to_line(const TaskRow& task, const Record& record) {
   line["spread"] = m.spread;
   line["samples_ns"] = m.samples_ns;
   line["seconds"] = {{"build", m.build_s}, {"measure", m.measure_s}, {"verify", m.verify_s}};
+  line["machine"] = {{"reference_ns", m.machine.reference_ns},
+                     {"clock_ghz", m.machine.clock_ghz},
+                     {"load", m.machine.load},
+                     {"disturbed", m.disturbed}};
   line["detail"] = m.detail;
   line["verified"] = m.evidence;
   line["platform"] = record.platform;

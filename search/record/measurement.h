@@ -14,6 +14,14 @@ namespace prunerc::search {
 /// Number of outcomes of each status, indexed by it.
 using StatusCounts = std::array<int64_t, kNumMeasureStatuses>;
 
+/// What the machine was like while a candidate was timed. All 0: nobody knows.
+struct MachineState {
+  double reference_ns = 0;  // of a fixed piece of work on the kernel's threads, before and after
+  double clock_ghz = 0;     // of one thread, just after
+  double load = 0;          // of the system over the last minute, as `uptime` prints it
+  bool operator==(const MachineState&) const = default;
+};
+
 /// What is known after building, running or verifying one candidate.
 struct Measurement {
   MeasureStatus status = MeasureStatus::kRejected;
@@ -24,9 +32,10 @@ struct Measurement {
   double measure_s = 0;
   double verify_s = 0;
   bool disturbed = false;  // timed, but other work took the CPU in most samples
-  std::string detail;      // the cause of a failure
-  std::string evidence;    // verification: what was compared and how far off, e.g. "65536 outputs,
-                           // max error 0.3 of bound"
+  MachineState machine;
+  std::string detail;    // the cause of a failure
+  std::string evidence;  // verification: what was compared and how far off, e.g. "65536 outputs,
+                         // max error 0.3 of bound"
   bool operator==(const Measurement&) const = default;
   bool ok() const { return status == MeasureStatus::kOk; }
 };

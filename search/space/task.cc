@@ -37,6 +37,7 @@ Task make_task(std::string name, ir::Program base, ir::Target target) {
   if (const Result<int64_t> bytes = ir::compulsory_bytes(base)) {
     task.bytes = static_cast<double>(*bytes);
   }
+  task.work = work_of(base);
   task.base = std::move(base);
   task.target = std::move(target);
   return task;

@@ -5,6 +5,7 @@
 #include "ir/program.h"
 #include "ir/support/hash.h"
 #include "ir/target.h"
+#include "search/space/work.h"
 
 #include <string>
 
@@ -28,9 +29,10 @@ struct Task {
   double weight = 1;     // multiplicity in a network
   double flops = 0;      // of one run
   double bytes = 0;      // compulsory traffic of one run: parameters once
+  Work work;
 };
 
-/// Fills in key, flops and bytes.
+/// Fills in key, flops, bytes and work.
 Task make_task(std::string name, ir::Program base, ir::Target target);
 
 /// The key's target text.

@@ -25,6 +25,11 @@ int64_t Inbox::submit(MeasureInput input, OnAnswer on_answer) {
   return id;
 }
 
+void Inbox::withdraw() {
+  waiting_.clear();
+  measurer_.withdraw();
+}
+
 void Inbox::wait_until(const std::function<bool()>& is_done) {
   while (!is_done() && !has_ended()) {
     const auto deadline = Clock::now() + kPollInterval;

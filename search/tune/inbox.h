@@ -25,6 +25,9 @@ class Inbox {
   /// The answer will be thrown away.
   void forget(int64_t id) { waiting_.erase(id); }
 
+  /// Nobody waits any longer for what was asked so far, and what was not begun is not done.
+  void withdraw();
+
   /// Takes answers, in whatever order they come, until `is_done` or the end.
   void wait_until(const std::function<bool()>& is_done);
 

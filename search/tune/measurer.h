@@ -25,6 +25,9 @@ struct MeasureInput {
   schedule::Trace trace;
   double best_ns = 0;  // best so far, 0 if none: a measurer may stop early far above it
   uint64_t seed = 0;   // for input data
+  /// Of a verification: what would take longer is left out, as far as something is compared at all;
+  /// 0: no limit. Units: seconds.
+  double within_s = 0;
 };
 
 struct MeasureOutcome {
@@ -45,6 +48,8 @@ class Measurer {
   virtual std::optional<MeasureOutcome> next(Deadline deadline) = 0;
   /// Wall seconds so far in which there was something to build or to run; 0 if nobody counts.
   virtual double busy_seconds() const { return 0; }
+  /// Drops the requests that nobody has begun; they get no answer.
+  virtual void withdraw() {}
 };
 
 }  // namespace prunerc::search

@@ -2,6 +2,7 @@
 
 #include "ir/equal.h"
 #include "schedule/schedule.h"
+#include "search/record/standing.h"
 #include "search/strategy/strategies.h"
 
 #include <algorithm>
@@ -29,6 +30,8 @@ std::optional<Candidate> restore(const Task& task, const SearchSpace& space, con
   candidate.sketch = find_sketch(space, *trace);
   return candidate;
 }
+/// Seconds that a kernel is timed, filling its inputs and running it twice to check it included.
+constexpr double kGuessMeasureS = 0.3;
 
 }  // namespace
 
@@ -38,11 +41,14 @@ Result<TaskState> TaskState::make(const Task& task, Database& database, ThreadPo
   TaskState state;
   state.task = &task;
   state.group = similarity_group(task);
+  state.verify_cost = StepCost(guess_verify_s(task));
+  state.final_cost = StepCost(kGuessMeasureS);
   state.report.name = task.name;
   state.report.target = ir::to_string(task.target);
   state.report.timer = options.timer;
   state.report.seed = options.seed;
   state.report.weight = task.weight;
+  state.report.work = task.work;
   PRUNERC_TRY(SearchSpace space, options.space ? options.space(task) : make_space(task));
   // A space that is given is taken as it is.
   if (!options.space && !options.make_strategy) {
@@ -58,12 +64,41 @@ Result<TaskState> TaskState::make(const Task& task, Database& database, ThreadPo
   return state;
 }
 
+// One row for each candidate: of its measurements the one that counts, else its last failure. In
+// the order of storing.
+std::vector<Record> TaskState::standing_of(const std::vector<Record>& records) {
+  std::map<std::string, std::vector<std::size_t>> candidates;
+  double quiet = 0;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    candidates[records[i].fingerprint].push_back(i);
+    quiet = quieter(quiet, records[i].measurement.machine.reference_ns);
+  }
+  std::vector<std::size_t> chosen;
+  for (const auto& [fingerprint, rows] : candidates) {
+    std::vector<std::size_t> ran;
+    std::vector<Measurement> measurements;
+    for (const std::size_t row : rows) {
+      if (!records[row].measurement.ok()) continue;
+      ran.push_back(row);
+      measurements.push_back(records[row].measurement);
+    }
+    chosen.push_back(ran.empty() ? rows.back() : ran[standing(measurements, quiet)]);
+  }
+  std::sort(chosen.begin(), chosen.end());
+  std::vector<Record> out;
+  for (const std::size_t row : chosen) out.push_back(records[row]);
+  return out;
+}
+
 Result<void> TaskState::load(Database& database) {
-  PRUNERC_TRY(const std::vector<Record> records, database.records(task_id));
+  PRUNERC_TRY(std::vector<Record> records, database.records(task_id));
+  std::erase_if(records, [](const Record& record) { return record.imported; });
+  for (const Record& record : records) {
+    quiet_ns = quieter(quiet_ns, record.measurement.machine.reference_ns);
+  }
   std::vector<Candidate> candidates;
   std::vector<Measurement> measurements;
-  for (const Record& record : records) {
-    if (record.imported) continue;
+  for (const Record& record : standing_of(records)) {
     // A record of an older build whose trace no longer replays is history, not knowledge.
     std::optional<Candidate> candidate = restore(*task, *space, record);
     if (!candidate) continue;
@@ -87,6 +122,7 @@ Result<void> TaskState::load(Database& database) {
 }
 
 void TaskState::add_known(const Candidate& candidate, const Measurement& measurement) {
+  quiet_ns = quieter(quiet_ns, measurement.machine.reference_ns);
   known_[candidate.fingerprint] = {candidate, measurement};
 }
 
@@ -137,8 +173,10 @@ void TaskState::set_best(const Candidate& candidate, const Measurement& measurem
   report.best_ns = measurement.median_ns;
   report.verified = !measurement.evidence.empty();
   report.evidence = measurement.evidence;
+  report.slowed = is_slowed(measurement, quiet_ns);
   report.gflops = task->flops / measurement.median_ns;
-  report.gbps = task->bytes / measurement.median_ns;
+  report.gops = task->work.rated_ops() / measurement.median_ns;
+  report.gbps = task->work.bytes / measurement.median_ns;
   report.best_program = candidate.program;
   report.best.fingerprint = candidate.fingerprint.to_string();
   report.best.trace = schedule::print(candidate.trace);

@@ -7,6 +7,7 @@
 #include "search/space/space.h"
 #include "search/strategy/strategy.h"
 #include "search/tune/task_scheduler.h"
+#include "search/tune/time_budget.h"
 #include "search/tune/tuner.h"
 
 #include <map>
@@ -34,6 +35,9 @@ struct TaskState {
   std::string group;                      // of tasks that are alike, for the scheduler
   std::vector<Candidate> claims;          // of imported records, by what they say of their times
   bool ended = false;
+  // Wall time: comparing a candidate, timing it again, asking the strategy for a batch.
+  StepCost verify_cost, final_cost, ask_cost;
+  double quiet_ns = 0;  // the least reference beside any measurement of the task
 
   /// Reads the store (unless options.fresh), makes the space, primes the strategy with what is
   /// known.
@@ -43,6 +47,7 @@ struct TaskState {
 
   /// Null if the candidate was never measured.
   const Measurement* known(const Fingerprint& fingerprint) const;
+  void add_known(const Candidate& candidate, const Measurement& measurement);
   /// Ok candidates, fastest first, at most n.
   std::vector<KnownCandidate> leaders(int n) const;
   /// Those among them that are faster than the best and not verified.
@@ -63,7 +68,7 @@ struct TaskState {
 
  private:
   Result<void> load(Database& database);
-  void add_known(const Candidate& candidate, const Measurement& measurement);
+  static std::vector<Record> standing_of(const std::vector<Record>& records);
 
   std::map<Fingerprint, KnownCandidate> known_;
 };

@@ -4,11 +4,12 @@
 #include "search/model/calibrator.h"
 #include "search/space/space.h"
 #include "search/strategy/network_use.h"
-#include "search/tune/equality.h"
-#include "search/tune/finals.h"
 #include "search/tune/inbox.h"
+#include "search/tune/proofs.h"
+#include "search/tune/referee.h"
 #include "search/tune/task_scheduler.h"
 #include "search/tune/task_state.h"
+#include "search/tune/time_budget.h"
 
 #include <algorithm>
 #include <chrono>
@@ -25,6 +26,9 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
+
+/// Wall time of a trial before one was seen.
+constexpr double kGuessTrialS = 0.15;
 
 struct Batch {
   std::size_t task = 0;
@@ -45,7 +49,12 @@ class Tuner {
         options_(with_rhythm(options)),
         pool_(options.num_threads),
         start_(Clock::now()),
-        busy_before_(inbox_.busy_seconds()) {}
+        busy_before_(inbox_.busy_seconds()),
+        // Recorded answers come at once, and nothing comes after a search among them.
+        budget_(options_.clock == TuneClock::kWall ? options_.time_s : 0,
+                [this] { return elapsed(); }),
+        proofs_(options_.check, options_.seed, pool_),
+        referee_(inbox_, database_, options_, proofs_, budget_, states_) {}
 
   Result<TuneReport> run() {
     PRUNERC_TRY_VOID(prepare());
@@ -53,14 +62,17 @@ class Tuner {
       while (has_room() && submit_batch()) {
       }
       if (in_flight_.empty()) break;
-      inbox_.wait_until([this] { return in_flight_.front().complete(); });
+      inbox_.wait_until(
+          [this] { return in_flight_.front().complete() || (is_late() && has_result()); });
+      if (!in_flight_.front().complete()) break;
       PRUNERC_TRY_VOID(settle(in_flight_.front()));
       in_flight_.pop_front();
     }
-    // What was asked for and answered is kept, also when the user has had enough.
+    // What was asked for and answered is kept, also when time is up or the user has had enough.
+    inbox_.withdraw();
     for (Batch& batch : in_flight_) PRUNERC_TRY_VOID(settle(batch));
     in_flight_.clear();
-    if (!inbox_.has_ended()) PRUNERC_TRY_VOID(run_finals());
+    if (!inbox_.has_ended()) PRUNERC_TRY_VOID(referee_.run_finals());
     return finish();
   }
 
@@ -97,7 +109,10 @@ class Tuner {
       state.report.seconds.search += seconds_since(began);
       states_.push_back(std::move(state));
     }
-    for (std::size_t i = 0; i < states_.size(); ++i) PRUNERC_TRY_VOID(verify_best(i));
+    // Under a limit at the end, if then it still matters.
+    for (std::size_t i = 0; i < states_.size() && !budget_.is_limited(); ++i) {
+      PRUNERC_TRY_VOID(referee_.verify_best(i));
+    }
     for (std::size_t i = 0; i < states_.size(); ++i) submit_claims(i);
     return {};
   }
@@ -112,7 +127,30 @@ class Tuner {
     if (!claims.empty()) submit(task, std::move(claims));
   }
 
-  bool out_of_time() const { return options_.time_s > 0 && elapsed() >= options_.time_s; }
+  double search_left_s() const { return budget_.left_s() - referee_.reserve_s() - trial_s(); }
+  bool is_late() const { return budget_.is_limited() && search_left_s() <= 0; }
+  bool is_search_over() const {
+    return is_late() || (options_.time_s > 0 && elapsed() >= options_.time_s);
+  }
+  // Something that can win: without, even a search that is over waits for its first answer.
+  bool has_result() const {
+    for (const TaskState& state : states_) {
+      if (state.report.best_ns > 0 || !state.leaders(1).empty()) return true;
+    }
+    for (const Batch& batch : in_flight_) {
+      for (const std::optional<Measurement>& answer : batch.answers) {
+        if (answer && answer->ok()) return true;
+      }
+    }
+    return false;
+  }
+  // Wall time of one trial, by those so far; 0 before the first.
+  double trial_s() const {
+    int64_t answered = 0;
+    for (const Batch& batch : in_flight_) answered += static_cast<int64_t>(batch.num_answers);
+    for (const TaskState& state : states_) answered += state.report.trials;
+    return answered == 0 ? 0 : busy() / static_cast<double>(answered);
+  }
   double elapsed() const {
     if (options_.clock == TuneClock::kWall) return seconds_since(start_);
     double total = 0;
@@ -158,14 +196,21 @@ class Tuner {
 
   // Asks the task that promises most; false if none wants more.
   bool submit_batch() {
-    if (out_of_time()) {
+    if (is_search_over()) {
       for (TaskState& state : states_) state.end(StopReason::kTime);
     }
     const int chosen = choose();
     if (chosen < 0) return false;
     TaskState& state = states_[static_cast<std::size_t>(chosen)];
+    if (!has_time_for(state)) {
+      state.end(StopReason::kTime);
+      return true;  // another task may need less
+    }
     std::vector<Candidate> candidates;
+    tell_phase(options_, "drafting candidates of " + state.task->name);
+    const double began_s = elapsed();
     timed(state, [&](Strategy& strategy) { candidates = strategy.ask(batch_size(state)); });
+    state.ask_cost.add(elapsed() - began_s);
     state.report.drafted = state.strategy->num_drafted();
     if (candidates.empty()) {
       state.end(StopReason::kExhausted);
@@ -181,7 +226,6 @@ class Tuner {
     batch.task = task;
     batch.candidates = std::move(candidates);
     batch.answers.resize(batch.candidates.size());
-    batch.verdicts.resize(batch.candidates.size());
     state.asked += static_cast<int64_t>(batch.candidates.size());
     ++state.rounds_asked;
     in_flight_.push_back(std::move(batch));
@@ -189,6 +233,24 @@ class Tuner {
     for (std::size_t i = 0; i < in_flight_.back().candidates.size(); ++i) {
       submit_candidate(in_flight_.back(), i);
     }
+  }
+
+  // Whether a batch of the task, and what must follow it, can be done in time. Something is always
+  // tried.
+  bool has_time_for(const TaskState& state) const {
+    if (!budget_.is_limited() || num_asked() == 0) return true;
+    const double end_s = state.asked == 0 ? referee_.reserve_s(state) : 0;
+    return state.ask_cost.seconds() + end_s + trial_s() < search_left_s();
+  }
+  // Trials that fit before the search must end, besides those that are on their way.
+  int64_t affordable_trials() const {
+    const double each_s = trial_s() > 0 ? trial_s() : kGuessTrialS;
+    int64_t open = 0;
+    for (const Batch& batch : in_flight_) {
+      open += static_cast<int64_t>(batch.candidates.size() - batch.num_answers);
+    }
+    const auto fits = static_cast<int64_t>(std::max(0.0, search_left_s()) / each_s);
+    return std::max<int64_t>(1, fits - open);
   }
 
   int choose() const {
@@ -213,37 +275,19 @@ class Tuner {
     if (states_.size() > 1 && state.rounds_asked == 0) {
       size = std::min<int64_t>(size, options_.first_batch);
     }
+    if (budget_.is_limited()) size = std::min(size, affordable_trials());
     if (options_.total_trials <= 0) return static_cast<std::size_t>(size);
     const auto share =
         std::max<int64_t>(1, options_.total_trials / static_cast<int64_t>(states_.size()));
     return static_cast<std::size_t>(std::min({size, share, options_.total_trials - num_asked()}));
   }
 
-  // Candidates that nothing is known of and that do not compute the task are answered at once.
+  // Candidates that do not compute the task are answered at once.
   void refute(Batch& batch) {
-    TaskState& state = states_[batch.task];
-    std::vector<EqualityQuestion> questions;
-    for (std::size_t i = 0; i < batch.candidates.size() && options_.check; ++i) {
-      const bool is_new = state.known(batch.candidates[i].fingerprint) == nullptr;
-      if (is_new) questions.push_back({i, kDraftLog2Error});
+    batch.verdicts = proofs_.draft(states_[batch.task], batch.candidates);
+    for (std::size_t i = 0; i < batch.verdicts.size(); ++i) {
+      if (is_refuted(batch.verdicts[i])) answer(batch, i, refutation(batch.verdicts[i]));
     }
-    const std::vector<EqualityResult> results = check_candidates(
-        options_.check, *state.task, batch.candidates, questions, 0, options_.seed, pool_);
-    for (std::size_t i = 0; i < questions.size(); ++i) {
-      const ir::FpvVerdict& verdict = results[i].verdict;
-      const std::size_t at = questions[i].candidate;
-      state.report.seconds.verify += results[i].seconds;
-      if (verdict.kind == ir::VerdictKind::kUnsupported) ++state.report.unchecked;
-      if (is_refuted(verdict)) answer(batch, at, refutation(verdict));
-      batch.verdicts[at] = verdict;
-    }
-  }
-
-  static Measurement refutation(const ir::FpvVerdict& verdict) {
-    Measurement m;
-    m.status = MeasureStatus::kNotEqual;
-    m.detail = to_string(verdict);
-    return m;
   }
 
   void submit_candidate(Batch& batch, std::size_t idx) {
@@ -265,6 +309,7 @@ class Tuner {
     input.seed = options_.seed;
     inbox_.submit(std::move(input), [this, &batch, idx](Measurement m) {
       states_[batch.task].count_time(m);
+      if (m.ok() && budget_.is_limited()) states_[batch.task].final_cost.add(m.measure_s);
       answer(batch, idx, std::move(m));
       progress(batch.task);
     });
@@ -274,24 +319,6 @@ class Tuner {
     if (batch.answers[idx]) return;
     batch.answers[idx] = std::move(measurement);
     ++batch.num_answers;
-  }
-
-  // One request whose answer is needed now; other answers are kept meanwhile. Nullopt if stopped.
-  std::optional<Measurement> ask_single(std::size_t task, const Candidate& candidate,
-                                        MeasureKind kind, uint64_t seed) {
-    MeasureInput input;
-    input.kind = kind;
-    input.task = states_[task].task;
-    input.program = candidate.program;
-    input.trace = candidate.trace;
-    input.seed = seed;
-    std::optional<Measurement> answer;
-    const int64_t id =
-        inbox_.submit(std::move(input), [&](Measurement m) { answer = std::move(m); });
-    inbox_.wait_until([&] { return answer.has_value(); });
-    inbox_.forget(id);
-    if (answer) states_[task].count_time(*answer);
-    return answer;
   }
 
   // Records a batch: verifies what would be a new best, tells the strategy, stores.
@@ -306,175 +333,25 @@ class Tuner {
       candidates.push_back(std::move(batch.candidates[i]));
       answers.push_back(*std::move(batch.answers[i]));
     }
-    prove(batch.task, candidates, verdicts, answers);
-    verify_winners(batch.task, candidates, answers);
+    tell_phase(options_, "proving candidates of " + state.task->name);
+    std::function<bool()> goes_on;
+    if (budget_.is_limited()) goes_on = [this] { return !is_late(); };
+    proofs_.prove(state, candidates, verdicts, answers, goes_on);
+    referee_.verify_winners(batch.task, candidates, answers);
     for (std::size_t i = 0; i < answers.size(); ++i) {
       log("tell " + std::to_string(batch.task) + " " + candidates[i].fingerprint.to_string() + " " +
           std::string(to_string(answers[i].status)) + " " + std::to_string(answers[i].median_ns));
     }
     PRUNERC_TRY_VOID(state.store(database_, candidates, answers, options_));
-    timed(state, [&](Strategy& strategy) { strategy.tell(candidates, answers); });
+    // A search that is over learns nothing more.
+    if (!is_late()) {
+      timed(state, [&](Strategy& strategy) { strategy.tell(candidates, answers); });
+    }
     int64_t of_others = -state.report.trials;
     for (const TaskState& s : states_) of_others += s.report.trials;
     state.update(candidates, answers, options_, elapsed(), of_others);
     progress(batch.task);
     return {};
-  }
-
-  // What is about to be stored as a result is checked once more, with other primes and inputs: at
-  // least as far as before, and until both verdicts together are as sure as wanted.
-  void prove(std::size_t task, std::span<const Candidate> candidates,
-             std::span<const ir::FpvVerdict> before, std::span<Measurement> answers) {
-    TaskState& state = states_[task];
-    std::vector<EqualityQuestion> questions;
-    for (std::size_t i = 0; i < answers.size() && options_.check; ++i) {
-      const bool is_new = state.known(candidates[i].fingerprint) == nullptr;
-      const double known = before[i].ok() ? before[i].log2_error : 0;
-      const double wanted = std::min(kDraftLog2Error, kStoredLog2Error - known);
-      if (answers[i].ok() && is_new) questions.push_back({i, wanted});
-    }
-    const std::vector<EqualityResult> results = check_candidates(
-        options_.check, *state.task, candidates, questions, 1, options_.seed, pool_);
-    for (std::size_t i = 0; i < questions.size(); ++i) {
-      const std::size_t at = questions[i].candidate;
-      ir::FpvVerdict verdict = results[i].verdict;
-      state.report.seconds.verify += results[i].seconds;
-      answers[at].verify_s += results[i].seconds;
-      if (verdict.ok() && before[at].ok()) {
-        verdict.log2_error += before[at].log2_error;
-        verdict.tests += before[at].tests;
-      }
-      note_proof(candidates[at].fingerprint, verdict);
-      if (is_refuted(verdict)) answers[at] = refutation(verdict);
-    }
-  }
-
-  // What is said of a winner beside the values that were compared.
-  void note_proof(const Fingerprint& candidate, const ir::FpvVerdict& verdict) {
-    proofs_[candidate] =
-        verdict.ok() ? "; on a twin " + to_string(verdict)
-                     : "; these values alone: finite fields gave no verdict (" + verdict.text + ")";
-  }
-
-  void add_proof(const Candidate& candidate, Measurement* m) const {
-    const auto at = proofs_.find(candidate.fingerprint);
-    if (m->ok() && at != proofs_.end()) m->evidence += at->second;
-  }
-
-  void verify_winners(std::size_t task, std::span<const Candidate> candidates,
-                      std::span<Measurement> answers) {
-    TaskState& state = states_[task];
-    std::vector<std::size_t> order(answers.size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return answers[a].median_ns < answers[b].median_ns;
-    });
-    for (const std::size_t i : order) {
-      if (!answers[i].ok()) continue;
-      if (state.report.best_ns > 0 && answers[i].median_ns >= state.report.best_ns) return;
-      if (answers[i].evidence.empty()) {
-        const std::optional<Measurement> verdict =
-            ask_single(task, candidates[i], MeasureKind::kVerify, options_.seed + next_seed_++);
-        // Out of time, or verification itself failed: it stays a record, but wins nothing.
-        if (!verdict || verdict->status == MeasureStatus::kRunError) return;
-        apply_verdict(answers[i], *verdict);
-        add_proof(candidates[i], &answers[i]);
-      }
-      if (!answers[i].ok()) continue;
-      state.set_best(candidates[i], answers[i]);
-      return;
-    }
-  }
-
-  // A stored best from an older session may lack a verdict.
-  Result<void> verify_best(std::size_t task) {
-    TaskState& state = states_[task];
-    std::vector<KnownCandidate> leaders = state.unverified_leaders();
-    for (KnownCandidate& known : leaders) {
-      PRUNERC_TRY_VOID(verify(task, known));
-      if (!known.measurement.ok() || known.measurement.evidence.empty()) continue;
-      state.set_best(known.candidate, known.measurement);
-      return {};
-    }
-    return {};
-  }
-
-  // The best few once more, in turns, so that one lucky sample does not decide, and neither does a
-  // moment in which the machine had other work.
-  Result<void> run_finals() {
-    for (std::size_t t = 0; t < states_.size() && options_.finals > 1; ++t) {
-      TaskState& state = states_[t];
-      if (state.report.trials == 0) continue;
-      std::vector<KnownCandidate> finalists = state.leaders(options_.finals);
-      if (finalists.size() < 2) continue;
-      std::vector<double> before;
-      for (const KnownCandidate& f : finalists) before.push_back(f.measurement.median_ns);
-      std::vector<FinalTurn> turns;
-      while (!is_decided(turns, before)) {
-        FinalTurn turn;
-        for (const KnownCandidate& finalist : finalists) {
-          const std::optional<Measurement> m =
-              ask_single(t, finalist.candidate, MeasureKind::kTime, options_.seed);
-          if (!m) return {};
-          turn.push_back(m->ok() ? m->median_ns : 0);
-        }
-        turns.push_back(std::move(turn));
-      }
-      std::vector<std::vector<double>> medians(finalists.size());
-      for (const std::size_t turn : quiet_turns(turns, before)) {
-        for (std::size_t i = 0; i < finalists.size(); ++i) {
-          if (turns[turn][i] > 0) medians[i].push_back(turns[turn][i]);
-        }
-      }
-      PRUNERC_TRY_VOID(crown(t, finalists, medians));
-    }
-    return {};
-  }
-
-  Result<void> crown(std::size_t task, std::vector<KnownCandidate>& finalists,
-                     const std::vector<std::vector<double>>& medians) {
-    TaskState& state = states_[task];
-    for (std::size_t i = 0; i < finalists.size(); ++i) {
-      Measurement& m = finalists[i].measurement;
-      if (medians[i].empty()) {
-        m.status = MeasureStatus::kNoisy;
-        continue;
-      }
-      m.samples_ns = medians[i];
-      summarize_samples(m);
-    }
-    std::stable_sort(finalists.begin(), finalists.end(),
-                     [](const KnownCandidate& a, const KnownCandidate& b) {
-                       return a.measurement.median_ns < b.measurement.median_ns;
-                     });
-    bool crowned = false;
-    std::vector<Record> records;
-    for (KnownCandidate& finalist : finalists) {
-      Measurement& m = finalist.measurement;
-      if (!m.ok()) continue;
-      if (!crowned && m.evidence.empty()) PRUNERC_TRY_VOID(verify(task, finalist));
-      if (!m.ok()) continue;
-      // Losers are stored as well: their latest times rank them from now on, not their luckiest.
-      records.push_back(state.make_record(finalist.candidate, m, options_));
-      if (crowned || m.evidence.empty()) continue;
-      log("final " + std::to_string(task) + " " + finalist.candidate.fingerprint.to_string() + " " +
-          std::to_string(m.median_ns));
-      state.set_best(finalist.candidate, m);
-      crowned = true;
-    }
-    return database_.put_records(state.task_id, records);
-  }
-
-  // Has a known candidate verified and keeps the verdict; nothing changes if it could not be
-  // verified.
-  Result<void> verify(std::size_t task, KnownCandidate& known) {
-    const std::optional<Measurement> verdict =
-        ask_single(task, known.candidate, MeasureKind::kVerify, options_.seed + next_seed_++);
-    if (!verdict || verdict->status == MeasureStatus::kRunError) return {};
-    apply_verdict(known.measurement, *verdict);
-    add_proof(known.candidate, &known.measurement);
-    return database_.put_verdict(states_[task].task_id, known.candidate.fingerprint.to_string(),
-                                 known.measurement);
   }
 
   Result<TuneReport> finish() {
@@ -541,8 +418,9 @@ class Tuner {
   std::map<std::string, Calibrator> calibrators_;  // by target; states_ refer to them
   std::vector<TaskState> states_;
   std::deque<Batch> in_flight_;  // a deque: what waits for answers refers to its batch
-  std::map<Fingerprint, std::string> proofs_;  // what is said of each that was asked about
-  uint64_t next_seed_ = 1;
+  TimeBudget budget_;
+  Proofs proofs_;
+  Referee referee_;
 };
 
 }  // namespace

@@ -58,13 +58,16 @@ struct TaskReport {
   uint64_t seed = 0;
   double weight = 1;
   double best_ns = 0;  // 0: nothing ran and was right
-  double gflops = 0;
-  double gbps = 0;
+  Work work;
+  double gflops = 0;      // of Task::flops
+  double gops = 0;        // of the work's rated operations
+  double gbps = 0;        // of its bytes
   int64_t trials = 0;     // measured in this call
   int64_t reused = 0;     // known from the store and not measured again
   int64_t drafted = 0;    // proposals of the space that were instantiated and scored
   int64_t unchecked = 0;  // asked for, and nothing is known of their equality before they run
   int64_t last_gain = 0;  // trial number of the last improvement
+  bool slowed = false;    // other work slowed the machine down while the best was timed
   bool verified = false;  // the best was compared with the unscheduled program
   std::string evidence;
   StatusCounts counts = {};  // of this call's trials
@@ -94,9 +97,10 @@ struct TuneProgress {
 };
 
 struct TuneOptions {
-  int64_t trials = 64;        // per task; 0: no limit
-  int64_t total_trials = 0;   // of all tasks together, given where they gain most; 0: no limit
-  double time_s = 0;          // for all tasks together; 0: no limit
+  int64_t trials = 64;       // per task; 0: no limit
+  int64_t total_trials = 0;  // of all tasks together, given where they gain most; 0: no limit
+  /// For all tasks together, verification and finals included (TimeBudget); 0: no limit.
+  double time_s = 0;
   int64_t early_stop = 0;     // end a task after so many trials without a gain; 0: never
   int batch = 0;              // 0: the strategy's own
   int first_batch = 0;        // of a task among several; 0: the strategy's own
@@ -125,12 +129,20 @@ struct TuneOptions {
   std::string version;
   const std::atomic<bool>* cancel = nullptr;  // set it to stop; what was answered is kept
   std::function<void(const TuneProgress&)> on_progress;
+  /// What begins now, if it may take seconds without an answer: "verifying dense".
+  std::function<void(std::string_view)> on_phase;
   std::function<void(std::string_view)> log;  // every choice and answer, one line each
 };
 
+inline void tell_phase(const TuneOptions& options, std::string_view phase) {
+  if (options.on_phase) options.on_phase(phase);
+}
+
 /// Tunes all tasks, more effort where more can be gained (task_scheduler.h). Deterministic in
-/// (options.seed, answers in submission order) unless a time limit ends it. A task for which
-/// nothing valid was found has best_ns 0. Errors: NoSketch; those of the database.
+/// (options.seed, answers in submission order) unless a time limit ends it. Under a time limit the
+/// search ends early enough for verification and finals; it is late only where a single
+/// verification takes longer than was left, as each task that ran gets a verified best. A task for
+/// which nothing valid was found has best_ns 0. Errors: NoSketch; those of the database.
 Result<TuneReport> tune(std::span<const Task> tasks, Measurer& measurer, Database& database,
                         const TuneOptions& options);
 

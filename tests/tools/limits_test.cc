@@ -79,13 +79,34 @@ TEST_CASE("a limit is the slower of arithmetic and traffic") {
   CHECK(limit_of(dense).unit == LimitUnit::kArithmetic);
   CHECK(limit_of(dense).ns == Approx(dense.flops / 6.4));
   CHECK(limit_of(computing(8)).ns == Approx(dense.flops / 25.6));
-  // Registers hold four times as many bytes as floats.
+  // Integer multiply-adds have no measured rate, so there is no share of it to print.
   const search::Task bytes = task_of(
       "op sum<N=40>(A: i8[N,N], B: i8[N,N]) -> (C: i32[N,N]) {"
       "  C[i,j] = sum[k] i32(A[i,k]) * i32(B[k,j]);"
       "}",
       machine(1));
-  CHECK(limit_of(bytes).ns == Approx(bytes.flops / (4 * 6.4)));
+  CHECK(limit_of(bytes).unit == LimitUnit::kNone);
+  CHECK(to_string(share_of_limit(bytes, 1000, nullptr)) == "-");
+  CHECK(bytes.work.is_integer());
+  CHECK(bytes.work.integer_ops == 2.0 * 40 * 40 * 40);
+  // Half as many lanes again: elements of two bytes.
+  const search::Task halves = task_of(
+      "op dense<N=40>(A: f16[N,N], B: f16[N,N]) -> (C: f32[N,N]) {"
+      "  C[i,j] = sum[k] f32(A[i,k]) * f32(B[k,j]);"
+      "}",
+      machine(1));
+  CHECK(limit_of(halves).ns == Approx(halves.flops / (2 * 6.4)));
+}
+
+TEST_CASE("a gather is held against what it reads, not against its whole table") {
+  const search::Task gather =
+      task_of("op pick<N=10>(T: f32[1000,8], I: i32[N]) -> (Y: f32[N,8]) { Y[i,j] = T[I[i],j]; }",
+              machine(1));
+  // 80 elements of the table, the index, the result.
+  CHECK(gather.work.bytes == Approx(4 * (80 + 10 + 80)));
+  CHECK(gather.bytes == Approx(4 * (8000 + 10 + 80)));
+  CHECK(limit_of(gather).ns == Approx(gather.work.bytes / 8.0));
+  CHECK(limit_of(gather).unit == LimitUnit::kL1);
 }
 
 TEST_CASE("a level that nobody measured is bounded by the one before it") {

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """bench, verify, db, devices and doctor."""
 
+import json
 import os
 import re
 import shutil
@@ -33,6 +34,24 @@ class Records(command.CommandTest):
         self.assertEqual("record", self.prunerc(*arguments).json()["rows"][0]["schedule"])
         self.assertEqual("heuristic", self.prunerc(*arguments, "--heuristic").json()["rows"][0]["schedule"])
         self.assertEqual("flushed", self.prunerc(*arguments, "--cold").json()["cache"])
+
+    def test_a_store_of_the_first_schema_is_brought_up_to_date(self):
+        self.tune()
+        with sqlite3.connect(self.db) as db:
+            (schema,) = db.execute("pragma user_version").fetchone()
+            db.execute("delete from record")
+            first = ("id task fingerprint sketch trace status median_ns spread samples build_s measure_s verify_s detail "
+                     "evidence platform timer seed version created checksum").split()
+            for (name,) in db.execute("select name from pragma_table_info('record')").fetchall():
+                if name not in first:
+                    db.execute(f"alter table record drop column {name}")
+            db.execute("pragma user_version = 1")
+        self.assertRegex(self.prunerc("db", "stats").out, r"(?m)^damaged +0$")
+        self.tune()
+        self.prunerc("db", "validate")
+        with sqlite3.connect(self.db) as db:
+            self.assertEqual((schema,), db.execute("pragma user_version").fetchone())
+            self.assertLess(0, db.execute("select count(*) from record where reference_ns > 0").fetchone()[0])
 
     def test_verify_compares_with_the_unscheduled_program(self):
         result = self.prunerc("verify", self.ops, "--op", "dense", "--seeds", "2")

@@ -2,6 +2,7 @@
 """`prunerc tune`: what it prints, what it keeps, how it goes on and how it stops."""
 
 import os
+import re
 import signal
 import sqlite3
 import time
@@ -150,6 +151,50 @@ class Tune(command.CommandTest):
         self.assertGreater(task["trials"], 0)
         self.assertLess(time.monotonic() - start, 30)
 
+    def test_time_is_a_deadline_for_verification_and_finals_too(self):
+        start = time.monotonic()
+        result = self.prunerc("tune", self.ops, "--op", "dense", "-D", "M=384,N=384,K=384", "--time", "4s", "--json")
+        took = time.monotonic() - start
+        self.assertTrue(result.json()["verified"])
+        # Either in time, with slack for a machine that has other work, or it says by how much it was not.
+        late = re.search(r"time: ([0-9.]+) s past the 4s of --time", result.err)
+        self.assertLess(took, 4 + 2 + (float(late[1]) if late else 0), result.err)
+
+    def test_integer_operators_have_rates_of_integer_operations(self):
+        ops = self.write("int.prn", "op product<N=48>(A: i8[N,N], B: i8[N,N], s: f32) -> (C: f32[N,N]) {\n"
+                                    "  let T[i,j] = sum[k] i32(A[i,k]) * i32(B[k,j]);\n  C[i,j] = f32(T[i,j]) * s;\n}\n")
+        result = self.prunerc("tune", ops, "--trials", "2", "--threads", "1", "--json")
+        self.assertRegex(result.out, r"product: [0-9.]+ [num]s \([0-9.]+ GOP/s, [0-9.]+ GB/s\), verified")
+        self.assertNotIn("% of the limit", result.out)
+        task = result.json()
+        operations = 2 * 48**3 + 48**2
+        self.assertAlmostEqual(operations / task["best_ns"], task["gops"], delta=0.01 * task["gops"])
+        self.assertAlmostEqual(48**2 / task["best_ns"], task["gflops"], delta=0.01 * task["gflops"])
+        self.assertEqual(0, task["limit_fraction"])
+        table = self.prunerc("bench", ops, "--threads", "1", "--samples", "3").out
+        self.assertRegex(table, r" GOP/s +[0-9.]+ +\d+ +-")
+
+    def test_what_is_stored_says_what_the_machine_was_like(self):
+        self.prunerc("tune", self.ops, "--op", "dense", "--trials", "2", "--threads", "1")
+        with sqlite3.connect(self.db) as db:
+            rows = db.execute("select reference_ns, clock_ghz, load from record where status = 'ok'").fetchall()
+        self.assertTrue(rows)
+        for reference_ns, clock_ghz, load in rows:
+            self.assertTrue(1e5 < reference_ns < 1e8, reference_ns)
+            self.assertTrue(0.3 < clock_ghz < 10, clock_ghz)
+            self.assertGreaterEqual(load, 0)
+
+    def test_more_threads_than_cpus_are_refused(self):
+        cpus = len(os.sched_getaffinity(0))
+        for verb in (["tune", "--trials", "1"], ["run", "--input", "X=ones", "--input", "W=ones", "--input", "bias=ones"],
+                     ["bench"], ["verify"], ["explain"]):
+            arguments = [verb[0], self.ops, "--op", "dense", *verb[1:], "--threads", "999"]
+            result = self.prunerc(*arguments, expect=2)
+            self.assertRegex(result.err, r"error: option --threads: this process may use \d+ CPUs? of this machine, found 999")
+            self.assertLessEqual(int(re.search(r"may use (\d+)", result.err)[1]), cpus)
+        # What is made for another machine runs there.
+        self.prunerc("compile", self.ops, "--op", "dense", "--target", "cpu:skylake-avx512", "--threads", "64", "-o", "d.s")
+
     def test_low_effort_measures_nothing(self):
         self.assertEqual(
             "dense: heuristic schedule, not measured\n", self.prunerc("tune", self.ops, "--op", "dense", "-O0").out
@@ -157,6 +202,32 @@ class Tune(command.CommandTest):
         self.assertEqual(
             "dense: model schedule, not measured\n", self.prunerc("tune", self.ops, "--op", "dense", "-O1").out
         )
+
+    def test_the_answer_of_low_effort_is_what_every_verb_can_use(self):
+        told = self.prunerc("tune", self.ops, "--op", "dense", "-O1", "-v").err
+        self.assertIn("nothing is stored", told)
+        self.assertIn("by -O1", told)
+        one = ["--op", "dense", "-O1"]
+        trace = self.prunerc("show", self.ops, *one, "--stage", "trace").out
+        self.assertIn(trace, told)
+        self.assertEqual("model", self.prunerc("bench", self.ops, *one, "--samples", "3", "--json").json()["rows"][0]["schedule"])
+        self.assertIn("dense (model): right", self.prunerc("verify", self.ops, *one, "--seeds", "1").out)
+        self.assertIn("dense", self.prunerc("explain", self.ops, *one).out)
+        inputs = ["--input", "X=ones", "--input", "W=ones", "--input", "bias=ones"]
+        self.assertIn("using the model schedule", self.prunerc("run", self.ops, *one, *inputs).err)
+        self.assertIn("schedule: model", self.prunerc("compile", self.ops, *one, "-o", "d.s").err)
+
+    def test_records_for_other_threads_are_named(self):
+        self.prunerc("tune", self.ops, "--op", "dense", "--trials", "2", "--threads", "1")
+        two = ["--op", "dense", "--threads", "2"]
+        note = r"note: a record of 'dense' exists for 1 thread \([0-9.]+ [num]s\): --threads 1 uses it"
+        inputs = ["--input", "X=ones", "--input", "W=ones", "--input", "bias=ones"]
+        for verb, code in ((["compile", "-o", "d.s"], 0), (["compile", "--offline", "-o", "d.s"], 6), (["explain"], 0),
+                           (["run", *inputs], 0), (["bench", "--samples", "3"], 0)):
+            self.assertRegex(self.prunerc(verb[0], self.ops, *two, *verb[1:], expect=code).err, note)
+        self.assertNotIn("note:", self.prunerc("bench", self.ops, "--op", "dense", "--threads", "1", "--samples", "3").err)
+        other = self.prunerc("compile", self.ops, "--op", "dense", "--target", "cpu:skylake-avx512", "--threads", "1", "-o", "d.s").err
+        self.assertRegex(other, r"note: a record of 'dense' exists for cpu .*, 1 thread \(")
 
     def test_the_random_strategy_works(self):
         task = self.prunerc("tune", self.ops, "--op", "dense", "--strategy", "random", "--trials", "3", "--json").json()

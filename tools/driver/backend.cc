@@ -88,6 +88,7 @@ Result<std::unique_ptr<runtime::Device>> open_device(
   std::optional<std::string> executable;
   if (!worker_command.empty()) executable = worker_command.front();
   if (target.kind == ir::TargetKind::kCpu) {
+    PRUNERC_TRY_VOID(check_threads_here(num_threads));
     runtime::WorkerOptions options;
     options.num_threads = num_threads;
     if (!worker_command.empty()) options.worker_argv = worker_command;

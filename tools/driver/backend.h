@@ -45,7 +45,7 @@ Candidate build_candidate(const ir::Program& scheduled, const ir::Target& target
 /// The target, or for a GPU that this machine lacks the host that executes its kernels.
 ir::Target with_device(const ir::Target& target);
 
-/// Errors: CudaMissing; Unsupported for a CPU that is not this one.
+/// Errors: CudaMissing; UsageOption for more threads than the process may use CPUs.
 Result<std::unique_ptr<runtime::Device>> open_device(
     const ir::Target& target, int num_threads, const std::vector<std::string>& worker_command = {});
 

@@ -98,9 +98,12 @@ TaskLimit limit_of(const search::Task& task, runtime::CacheState cache) {
   const auto raise = [&](LimitUnit unit, double work, double per_ns) {
     if (per_ns > 0 && work / per_ns > limit.ns) limit = {unit, work / per_ns};
   };
-  raise(LimitUnit::kArithmetic, task.flops, arithmetic_gflops(task));
-  const LimitUnit level = measured_level(memory_level(task.bytes, task.target, cache), task.target);
-  raise(level, task.bytes, bandwidth(level, task.target) / 1e9);
+  const search::Work& work = task.work;
+  raise(LimitUnit::kArithmetic, work.rated_ops(), arithmetic_gflops(task));
+  const LimitUnit level = measured_level(memory_level(work.bytes, task.target, cache), task.target);
+  raise(level, work.bytes, bandwidth(level, task.target) / 1e9);
+  // Nobody measured multiply-adds of integers here: what they bound has no limit that is known.
+  if (work.is_integer() && limit.unit == LimitUnit::kArithmetic) return {};
   return limit;
 }
 

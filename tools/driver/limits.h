@@ -30,7 +30,8 @@ struct TaskLimit {
   double ns = 0;  ///< 0 if the target knows no rate
 };
 
-/// The larger of the times that arithmetic and compulsory traffic take at the target's rates.
+/// The larger of the times that arithmetic and compulsory traffic take at the target's rates, by
+/// Task::work. None where integer arithmetic is what bounds: its rate is measured nowhere.
 /// Elements narrower than f32 have as many more lanes; products of f16 and bf16 on a GPU have its
 /// tensor instructions.
 TaskLimit limit_of(const search::Task& task,

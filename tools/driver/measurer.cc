@@ -1,12 +1,14 @@
 #include "tools/driver/measurer.h"
 
 #include "ir/equal.h"
+#include "runtime/cpu/limits.h"
 #include "tools/driver/backend.h"
 #include "tools/driver/kept.h"
 
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <deque>
 #include <mutex>
 #include <thread>
@@ -70,6 +72,15 @@ runtime::TimingOptions timing_of(const MeasurerOptions& options,
         std::min(timing.max_time_ns, std::max(cut_ns, kSamplesBeforeCut * timing.min_sample_ns));
   }
   return timing;
+}
+
+search::MachineState state_beside(const runtime::Measurement& timed) {
+  search::MachineState state;
+  state.reference_ns = timed.reference_ns;
+  if (timed.reference_ns > 0) state.clock_ghz = runtime::clock_of_canary(timed.canary_ns);
+  double load = 0;
+  if (getloadavg(&load, 1) == 1) state.load = load;
+  return state;
 }
 
 }  // namespace
@@ -152,6 +163,16 @@ struct DeviceMeasurer::Impl {
     done.push_back(std::move(outcome));
   }
 
+  void drop_waiting() {
+    const auto num = static_cast<int64_t>(to_build.size() + to_run.size());
+    if (num == 0) return;
+    to_build.clear();
+    to_run.clear();
+    num_pending -= num;
+    num_open -= num;
+    if (num_open == 0) busy_s += seconds_since(busy_since);
+  }
+
   search::Measurement run(Built& built) {
     return built.input.kind == search::MeasureKind::kVerify ? verify(built) : time(built);
   }
@@ -169,6 +190,7 @@ struct DeviceMeasurer::Impl {
     m.samples_ns = ran.measurement.samples_ns;
     m.detail = ran.measurement.detail;
     if (m.ok()) search::summarize_samples(m);
+    if (m.ok()) m.machine = state_beside(ran.measurement);
     m.measure_s = seconds_since(start);
     return std::move(m);
   }
@@ -187,7 +209,7 @@ struct DeviceMeasurer::Impl {
     m.detail = ran.measurement.detail;
     if (m.ok()) {
       const Result<Comparison> comparison =
-          references.compare(*built.input.task, seed, ran.outputs);
+          references.compare(*built.input.task, seed, ran.outputs, built.input.within_s);
       if (!comparison.ok()) {
         m.status = MeasureStatus::kRunError;
         m.detail = "no reference: " + comparison.error().message();
@@ -241,6 +263,11 @@ void DeviceMeasurer::submit(search::MeasureInput input) {
 double DeviceMeasurer::busy_seconds() const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->busy_s + (impl_->num_open > 0 ? seconds_since(impl_->busy_since) : 0);
+}
+
+void DeviceMeasurer::withdraw() {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->drop_waiting();
 }
 
 std::optional<search::MeasureOutcome> DeviceMeasurer::next(search::Deadline deadline) {

@@ -34,6 +34,7 @@ class DeviceMeasurer : public search::Measurer {
   void submit(search::MeasureInput input) override;
   std::optional<search::MeasureOutcome> next(search::Deadline deadline) override;
   double busy_seconds() const override;
+  void withdraw() override;
 
  private:
   struct Impl;

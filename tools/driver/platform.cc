@@ -5,6 +5,7 @@
 #include "codegen/host_compiler.h"
 #include "ir/support/file.h"
 #include "ir/support/hash.h"
+#include "runtime/cpu/cpus.h"
 #include "runtime/cpu/host.h"
 #include "runtime/cpu/limits.h"
 #include "runtime/cuda/driver.h"
@@ -16,7 +17,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <thread>
 
 namespace prunerc {
 namespace {
@@ -40,9 +40,7 @@ Result<void> check_features(const ir::Target& target) {
   return {};
 }
 
-int hardware_threads() {
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
+int hardware_threads() { return runtime::usable_cpus(); }
 
 // "" for the widest registers, or if there is no place to write.
 std::string platform_file(int64_t vector_bytes) {
@@ -188,11 +186,20 @@ HostLimits measure_host(int64_t vector_bytes, const std::optional<HostLimits>& k
   return limits;
 }
 
+Result<void> check_threads_here(int64_t threads) {
+  const int most = hardware_threads();
+  if (threads <= most) return {};
+  return error(Diag::kUsageOption, std::string("--threads"),
+               fmt::format("this process may use {} CPU{} of this machine, found {} threads", most,
+                           most == 1 ? "" : "s", threads));
+}
+
 bool is_host_measured() { return read_limits(platform_file(width_of(0))).has_value(); }
 
 Result<ir::Target> resolve_target(std::string_view text, int threads, Limits limits) {
   const bool measured = limits == Limits::kMeasured;
   const bool host = text == "cpu";
+  if (host) PRUNERC_TRY_VOID(check_threads_here(threads));
   ir::Target target;
   if (host) {
     target = runtime::host_target();

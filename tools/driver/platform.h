@@ -59,10 +59,16 @@ enum class Limits : uint8_t { kMeasured, kAsDescribed };
 /// that set, and its limits are measured so.
 /// "cuda" is the GPU of this machine by its attributes and measured limits (gpu_platform.h), and so
 /// is its architecture's name ("cuda:sm_90a"); words behind them override.
-/// `threads` 0: all. `limits` is about processors. Errors: TargetUnknown, TargetField; CudaMissing and others of gpu_platform for
+/// `threads` 0: all that the process may use; for "cpu" no more than these. `limits` is about
+/// processors. Errors: TargetUnknown, TargetField; UsageOption for too many threads; CudaMissing and
+/// others of gpu_platform for
 /// "cuda".
 Result<ir::Target> resolve_target(std::string_view text, int threads,
                                   Limits limits = Limits::kMeasured);
+
+/// Whether so many threads of a kernel have a CPU each here: within the affinity mask and the quota
+/// of the process. Errors: UsageOption.
+Result<void> check_threads_here(int64_t threads);
 
 /// Whether this machine can execute code for the target. Errors: CpuFeatures, TargetNotHost.
 Result<void> check_runs_here(const ir::Target& target);

@@ -96,6 +96,13 @@ struct Choice {
 };
 std::string_view to_string(Choice::Origin origin);
 
+/// The stored best of the same operator for something else than was asked for.
+struct OtherRecord {
+  ir::Target target;  ///< as in the key: without measured numbers
+  bool differs_in_threads = false;  ///< and in nothing else
+  double best_ns = 0;
+};
+
 struct SessionOptions {
   std::string target = "cpu";
   int threads = 0;       ///< of a kernel; 0: one per hardware thread
@@ -155,6 +162,9 @@ class Session {
   /// fields show to be equal to the operator; those that they refute are marked. Deterministic.
   /// One of a file of exported records ends the choice instead: RecordImport.
   Result<Choice> choose(const Operator& op, Effort effort = Effort::kO0);
+  /// Verified records of the operator for other numbers of threads, then for other targets of the
+  /// same kind.
+  Result<std::vector<OtherRecord>> other_records(const Operator& op);
   Result<codegen::Artifact> compile(const Choice& choice) const;
 
   /// Chooses, compiles and loads into this process. Errors: TargetNotHost; those of choose,

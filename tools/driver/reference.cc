@@ -121,7 +121,9 @@ ir::Program reference_schedule(const ir::Program& base, const ir::Target& target
     }
     order.insert(order.end(), parts->begin(), parts->end());
     if (!attempt.reorder(order).ok() || !attempt.vectorize(parts->back()).ok()) continue;
-    scheduled = attempt;
+    // Refused where the outermost loop carries a sum.
+    schedule::Schedule shared = attempt.fork();
+    scheduled = shared.parallel(order.front()).ok() ? shared : attempt;
   }
   return scheduled.program();
 }
@@ -161,7 +163,8 @@ std::vector<ir::Tensor> References::tensors(const ir::Program& program, uint64_t
   return tensors;
 }
 
-Result<void> References::run_unscheduled(const search::Task& task, uint64_t seed, Expected* out) {
+Result<void> References::run_unscheduled(const search::Task& task, uint64_t seed, double within_s,
+                                         Expected* out) {
   if (task.flops > kMaxReferenceFlops) return {};
   // Candidates for a GPU are compared with what this machine's CPU computes.
   const ir::Target target =
@@ -174,6 +177,7 @@ Result<void> References::run_unscheduled(const search::Task& task, uint64_t seed
   job.inputs = inputs(task.base, seed);
   job.check = runtime::Check::kNone;
   job.want_outputs = true;
+  job.run_limit_ns = static_cast<int64_t>(within_s * 1e9);
   runtime::JobOutcome ran = device_.run(job);
   if (ran.measurement.status == MeasureStatus::kCrash) {
     return error(Diag::kProgramInvalid, task.name,
@@ -251,7 +255,8 @@ Result<void> References::evaluate_sample(const search::Task& task, uint64_t seed
   return {};
 }
 
-Result<const References::Expected*> References::expected(const search::Task& task, uint64_t seed) {
+Result<const References::Expected*> References::expected(const search::Task& task, uint64_t seed,
+                                                         double within_s) {
   const std::string key = fmt::format("{}/{}", task.key.hash, seed);
   if (key == last_key_) return &last_;
   Expected fresh;
@@ -259,7 +264,7 @@ Result<const References::Expected*> References::expected(const search::Task& tas
   fresh.relative = facts.exact ? 0 : kErrorFactor * std::sqrt(facts.reduction) * facts.roundoff;
   // The evaluation first: a program that leaves its buffers is not run at all.
   PRUNERC_TRY_VOID(evaluate_sample(task, seed, &fresh));
-  PRUNERC_TRY_VOID(run_unscheduled(task, seed, &fresh));
+  PRUNERC_TRY_VOID(run_unscheduled(task, seed, within_s, &fresh));
   std::size_t num_sampled = 0;
   for (const auto& positions : fresh.positions) num_sampled += positions.size();
   if (fresh.outputs.empty() && num_sampled == 0) {
@@ -319,8 +324,9 @@ bool compare_sample(const std::string& name, const std::vector<int64_t>& positio
 }  // namespace
 
 Result<Comparison> References::compare(const search::Task& task, uint64_t seed,
-                                       const std::vector<std::string>& outputs) {
-  PRUNERC_TRY(const Expected* want, expected(task, seed));
+                                       const std::vector<std::string>& outputs,
+                                       double within_s) {
+  PRUNERC_TRY(const Expected* want, expected(task, seed, within_s));
   Comparison result;
   std::size_t i = 0;
   for (ir::BufferId id : task.base.params()) {

@@ -39,11 +39,13 @@ class References {
   /// What the worker fills these inputs with.
   static std::vector<ir::Tensor> tensors(const ir::Program& program, uint64_t seed);
 
-  /// Compares a candidate's outputs on inputs(task.base, seed) with the reference.
+  /// Compares a candidate's outputs on inputs(task.base, seed) with the reference. An unscheduled
+  /// program that would run for longer than `within_s` seconds (0: as long as it takes) is left to
+  /// the sample in double.
   /// Errors: ProgramInvalid if the task's own program leaves a buffer, reads what was never
   /// written or crashes on these inputs; whatever else keeps the reference from being computed.
   Result<Comparison> compare(const search::Task& task, uint64_t seed,
-                             const std::vector<std::string>& outputs);
+                             const std::vector<std::string>& outputs, double within_s = 0);
 
  private:
   struct Expected {
@@ -52,8 +54,9 @@ class References {
     std::vector<std::vector<ir::Reference>> references;  // of these
     double relative = 0;  // allowed error against `outputs`, as a part of the largest value
   };
-  Result<const Expected*> expected(const search::Task& task, uint64_t seed);
-  Result<void> run_unscheduled(const search::Task& task, uint64_t seed, Expected* out);
+  Result<const Expected*> expected(const search::Task& task, uint64_t seed, double within_s);
+  Result<void> run_unscheduled(const search::Task& task, uint64_t seed, double within_s,
+                               Expected* out);
   static Result<void> evaluate_sample(const search::Task& task, uint64_t seed, Expected* out);
   static Result<void> evaluate_all(const search::Task& task, uint64_t seed, Expected* out);
 

@@ -1,5 +1,6 @@
 #include "codegen/codegen.h"
 #include "ir/equal.h"
+#include "runtime/cpu/cpus.h"
 #include "runtime/cpu/orc.h"
 #include "runtime/cpu/pool.h"
 #include "runtime/cpu/worker.h"
@@ -22,7 +23,6 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
-#include <thread>
 #include <utility>
 
 namespace prunerc {
@@ -215,7 +215,7 @@ Result<Session::Bench> Session::open_bench(MeasurerOptions options) const {
   Bench bench;
   PRUNERC_TRY(bench.device, open_device(target, impl_->threads, impl_->worker_command));
   PRUNERC_TRY(bench.cpu, open_device(ir::Target{}, impl_->threads, impl_->worker_command));
-  const int hardware = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int hardware = runtime::usable_cpus();
   const bool on_cpu = target.kind == ir::TargetKind::kCpu;
   options.exclusive_timing = on_cpu && impl_->threads >= hardware;
   options.num_builders = !on_cpu || options.exclusive_timing ? hardware : hardware - impl_->threads;
@@ -303,9 +303,31 @@ Result<Choice> Session::choose(const Operator& op, Effort effort) {
                   0,
                   std::move(note)};
   }
-  ThreadPool pool(std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
+  ThreadPool pool(runtime::usable_cpus());
   PRUNERC_TRY(search::Candidate drafted, search::instant_candidate(task, space, pool));
   return Choice{Choice::Origin::kModel, drafted.program, std::move(drafted.trace), 0, 0, ""};
+}
+
+Result<std::vector<OtherRecord>> Session::other_records(const Operator& op) {
+  const search::Task own = task(op);
+  PRUNERC_TRY(const std::vector<search::TaskRow> rows,
+              impl_->database.tasks_of_program(own.key.program));
+  std::vector<OtherRecord> out;
+  for (const search::TaskRow& row : rows) {
+    if (row.key.target == own.key.target) continue;
+    const Result<ir::Target> target = ir::target_from_string(row.key.target);
+    if (!target.ok() || target->kind != own.target.kind) continue;
+    PRUNERC_TRY(const std::optional<search::Record> best, impl_->database.best(row.id));
+    if (!best) continue;
+    ir::Target with_threads = *target;
+    with_threads.num_threads = own.target.num_threads;
+    with_threads.num_cores = own.target.num_cores;
+    const bool same = search::target_key(with_threads) == own.key.target;
+    out.push_back({*target, same, best->measurement.median_ns});
+  }
+  std::stable_partition(out.begin(), out.end(),
+                        [](const OtherRecord& other) { return other.differs_in_threads; });
+  return out;
 }
 
 Result<codegen::Artifact> Session::compile(const Choice& choice) const {

@@ -2,9 +2,13 @@
 
 #include "tools/driver/backend.h"
 #include "tools/driver/platform.h"
+#include "tools/prunerc/display.h"
+#include "tools/prunerc/heartbeat.h"
+#include "tools/prunerc/json.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 
@@ -165,6 +169,9 @@ void MachineOptions::add_script_to(CLI::App& verb) {
   verb.add_option("--schedule", script,
                   "apply this script, one primitive a line; /dev/null: the program as written")
       ->type_name("FILE");
+  verb.add_option("-O", effort, "without a record: 0 heuristic, 1 cost model")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1));
   in_group(verb, "Schedule");
 }
 
@@ -175,6 +182,7 @@ Result<Session> MachineOptions::open() const {
         stderr, "measuring this machine, about two seconds; {}\n",
         folder.empty() ? "there is no cache folder to keep it in" : "once only, kept in " + folder);
   }
+  const StillAt working("measuring the limits of this machine");
   return Session::open({target, threads, database, {}});
 }
 
@@ -200,12 +208,33 @@ void print_note(const Operator& op, const Choice& choice) {
   fmt::print(stderr, "schedule of '{}': {}; {}\n", op.name, to_string(choice.origin), choice.note);
 }
 
-Result<Choice> choose(Session& session, const Operator& op, const MachineOptions& machine,
-                      int effort) {
+namespace {
+
+// A record for one thread is of no use to two, but whoever made it should hear that it is there.
+void name_other_records(Session& session, const Operator& op) {
+  constexpr std::size_t kMostNamed = 4;
+  const Result<std::vector<OtherRecord>> others = session.other_records(op);
+  if (!others.ok()) return;
+  for (std::size_t i = 0; i < std::min(others->size(), kMostNamed); ++i) {
+    const OtherRecord& other = (*others)[i];
+    const int64_t threads = other.target.num_threads;
+    const std::string for_threads = fmt::format("{} thread{}", threads, threads == 1 ? "" : "s");
+    fmt::print(stderr, "note: a record of '{}' exists for {} ({}){}\n", op.name,
+               other.differs_in_threads ? for_threads
+                                        : fmt::format("{}, {}", describe(other.target), for_threads),
+               time_text(other.best_ns),
+               other.differs_in_threads ? fmt::format(": --threads {} uses it", threads) : "");
+  }
+}
+
+}  // namespace
+
+Result<Choice> choose(Session& session, const Operator& op, const MachineOptions& machine) {
   if (!machine.script.empty()) return apply_script(op, machine.script);
   Result<Choice> choice = session.choose(op);
-  if (effort == 0 || !choice.ok() || choice->origin == Choice::Origin::kRecord) return choice;
-  return session.choose(op, Effort::kO1);
+  if (!choice.ok() || choice->origin == Choice::Origin::kRecord) return choice;
+  name_other_records(session, op);
+  return machine.effort == 0 ? std::move(choice) : session.choose(op, Effort::kO1);
 }
 
 std::optional<Prepared> prepare(const OperatorRequest& request, const MachineOptions& machine,
@@ -224,7 +253,8 @@ std::optional<Prepared> prepare(const OperatorRequest& request, const MachineOpt
   const Result<void> here = check_runs_here(target);
   if (!here.ok()) return failed(fail(here.error()));
   if (claims == Claims::kSettled) settle_claims(*session, *op, machine);
-  Result<Choice> choice = choose(*session, *op, machine, 0);
+  const StillAt working("choosing a schedule and building " + op->name);
+  Result<Choice> choice = choose(*session, *op, machine);
   if (!choice.ok()) return failed(fail(choice.error(), choice_code(choice.error(), machine)));
   print_note(*op, *choice);
   Result<codegen::Artifact> artifact = build_kernel(choice->program, target);

@@ -59,11 +59,12 @@ struct MachineOptions {
   std::string database;  // empty: default_database()
   int threads = 0;       // 0: all hardware threads
   std::string script;    // empty: the stored or a default schedule
+  int effort = 0;        // without a record: 0 heuristic, 1 cost model
 
   void add_to(CLI::App& verb);
   /// The same without --threads.
   void add_target_to(CLI::App& verb);
-  /// --schedule, for verbs that take one schedule.
+  /// --schedule and -O, for verbs that take one schedule.
   void add_script_to(CLI::App& verb);
   /// Says so on stderr if the machine is measured first. Errors: those of Session::open.
   Result<Session> open() const;
@@ -101,9 +102,9 @@ void print_note(const Operator& op, const Choice& choice);
 void settle_claims(Session& session, const Operator& op, const MachineOptions& machine);
 
 /// The script's schedule if there is one, else the stored best, else the heuristic (effort 0) or
-/// the model's choice (effort 1).
-Result<Choice> choose(Session& session, const Operator& op, const MachineOptions& machine,
-                      int effort);
+/// the model's choice (effort 1). Without a record, those for other threads or targets are named on
+/// stderr.
+Result<Choice> choose(Session& session, const Operator& op, const MachineOptions& machine);
 /// Exit code of a failed choice: a script that cannot be applied is bad input.
 ExitCode choice_code(const Error& error, const MachineOptions& machine);
 

@@ -3,6 +3,7 @@
 #include "tools/driver/reference.h"
 #include "tools/prunerc/cli.h"
 #include "tools/prunerc/display.h"
+#include "tools/prunerc/heartbeat.h"
 #include "tools/prunerc/json.h"
 
 #include <fmt/format.h>
@@ -35,6 +36,7 @@ struct Row {
   int threads = 1;
   Choice::Origin origin = Choice::Origin::kHeuristic;
   runtime::Measurement measurement;
+  search::Work work;
   double gflops = 0;
   double gbps = 0;
   LimitShare share;
@@ -75,27 +77,29 @@ std::optional<Row> measure(const BenchVerb& verb, const OperatorRequest& request
   row.target = prepared->session.target().name;
   row.threads = prepared->session.num_threads();
   row.origin = prepared->choice.origin;
+  const StillAt working("timing " + row.op);
   row.measurement = (*device)->run(job).measurement;
   if (!row.measurement.ok() || row.measurement.median_ns <= 0) {
     *code = not_timed(row.measurement);
     return std::nullopt;
   }
+  row.work = task.work;
   row.gflops = task.flops / row.measurement.median_ns;
-  row.gbps = task.bytes / row.measurement.median_ns;
+  row.gbps = task.work.bytes / row.measurement.median_ns;
   row.share = share_of_limit(task, row.measurement.median_ns, remeasure_here(task.target),
                              job.timing->cache);
   return row;
 }
 
 void print_table(const std::vector<Row>& rows) {
-  fmt::print("{:<24} {:>3} {:<9} {:>11} {:>7} {:>9} {:>8} {:>7} {}\n", "operator", "thr",
-             "schedule", "median", "spread", "GFLOP/s", "GB/s", "samples", "  of limit");
+  fmt::print("{:<24} {:>3} {:<9} {:>11} {:>7} {:>15} {:>8} {:>7} {}\n", "operator", "thr",
+             "schedule", "median", "spread", "rate", "GB/s", "samples", "  of limit");
   for (const Row& row : rows) {
     const runtime::Measurement& m = row.measurement;
-    fmt::print("{:<24} {:>3} {:<9} {:>11} {:>6.1f}% {:>9.2f} {:>8.2f} {:>7}   {}{}\n",
+    fmt::print("{:<24} {:>3} {:<9} {:>11} {:>6.1f}% {:>15} {:>8.2f} {:>7}   {}{}\n",
                row.op.substr(0, 24), row.threads, to_string(row.origin), time_text(m.median_ns),
-               100 * m.spread, row.gflops, row.gbps, m.samples_ns.size(), to_string(row.share),
-               m.disturbed ? "  noisy: other work took CPU time" : "");
+               100 * m.spread, rate_text(row.work, m.median_ns), row.gbps, m.samples_ns.size(),
+               to_string(row.share), m.disturbed ? "  noisy: other work took CPU time" : "");
   }
 }
 
@@ -114,6 +118,7 @@ std::string rows_json(const BenchVerb& verb, const std::vector<Row>& rows) {
                            {"samples_ns", row.measurement.samples_ns},
                            {"noisy", row.measurement.disturbed},
                            {"gflops", row.gflops},
+                           {"gops", row.work.rated_ops() / row.measurement.median_ns},
                            {"gbps", row.gbps},
                            {"limit_fraction", row.share.fraction},
                            {"limit", to_string(row.share.limit.unit)},

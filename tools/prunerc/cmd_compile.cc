@@ -18,7 +18,6 @@ struct CompileVerb {
   MachineOptions machine;
   std::vector<std::string> outputs;
   std::string symbol;
-  int effort = 0;
   bool offline = false;
 };
 
@@ -65,7 +64,7 @@ int compile(const CompileVerb& verb) {
   if (!op.ok()) return fail(op.error());
   fmt::print(stderr, "{}", op->warnings);
   // Only the model asks for measured limits; a build must not depend on how busy its machine is.
-  Result<Session> session = verb.effort == 0 ? verb.machine.open_unmeasured() : verb.machine.open();
+  Result<Session> session = verb.machine.effort == 0 ? verb.machine.open_unmeasured() : verb.machine.open();
   if (!session.ok()) return fail(session.error());
   for (const std::string& path : verb.outputs) {
     if (has_form(session->target(), *export_form_of(path))) continue;
@@ -74,7 +73,7 @@ int compile(const CompileVerb& verb) {
                                   session->target().name, path)),
                 kUsage);
   }
-  const Result<Choice> choice = choose(*session, *op, verb.machine, verb.effort);
+  const Result<Choice> choice = choose(*session, *op, verb.machine);
   if (!choice.ok()) return fail(choice.error(), choice_code(choice.error(), verb.machine));
   if (verb.offline && choice->origin != Choice::Origin::kRecord) {
     return fail(fmt::format("no record of '{}' for target {} in {}", op->name, verb.machine.target,
@@ -99,9 +98,6 @@ void add_compile(CLI::App& verb, Action& action) {
   args->op.add_to(verb);
   args->machine.add_to(verb);
   args->machine.add_script_to(verb);
-  verb.add_option("-O", args->effort, "without a record: 0 heuristic, 1 cost model")
-      ->type_name("N")
-      ->check(CLI::Range(0, 1));
   verb.add_flag("--offline,--require-tuned", args->offline, "fail (6) if there is no record");
   in_group(verb, "Schedule");
   verb.add_option("-o,--output", args->outputs,

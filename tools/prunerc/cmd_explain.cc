@@ -10,6 +10,7 @@
 #include "tools/driver/reference.h"
 #include "tools/prunerc/cli.h"
 #include "tools/prunerc/display.h"
+#include "tools/prunerc/heartbeat.h"
 
 #include <fmt/format.h>
 
@@ -80,8 +81,11 @@ void print_estimate(const Subject& subject) {
              share_text(measured, measured), 100 * subject.spread);
   fmt::print("  {:<16}{:>12}{:>8}  by the analyzer\n", "predicted", time_text(predicted),
              share_text(predicted, measured));
-  fmt::print("  {:<16}{:>12}{:>8}  {} alone{}\n", "limit", time_text(share.limit.ns),
-             share_text(share.limit.ns, measured), to_string(share.limit.unit),
+  const std::string unit = share.limit.unit == LimitUnit::kNone
+                               ? "nobody measured integer arithmetic here"
+                               : fmt::format("{} alone", to_string(share.limit.unit));
+  fmt::print("  {:<16}{:>12}{:>8}  {}{}\n", "limit", time_text(share.limit.ns),
+             share.limit.ns > 0 ? share_text(share.limit.ns, measured) : "-", unit,
              share.note.empty() ? "" : ", " + share.note);
   print_parts(symbols);
   for (const costmodel::LatencyLimit& l : symbols.limits) {
@@ -222,6 +226,7 @@ int explain_operator(ExplainVerb verb) {
   job.artifact = &prepared->artifact;
   job.inputs = References::inputs(subject.task.base, 0);
   job.timing = runtime::TimingOptions{};
+  const StillAt working("timing " + prepared->op.name);
   const runtime::Measurement m = (*device)->run(job).measurement;
   if (!m.ok()) return not_timed(m);
   subject.measured_ns = m.median_ns;

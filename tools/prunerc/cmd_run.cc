@@ -3,6 +3,7 @@
 #include "tools/driver/platform.h"
 #include "tools/prunerc/cli.h"
 #include "tools/prunerc/display.h"
+#include "tools/prunerc/heartbeat.h"
 #include "tools/prunerc/json.h"
 
 #include <fmt/format.h>
@@ -186,14 +187,14 @@ int run(const RunVerb& verb) {
   const Result<void> here = check_runs_here(session->target());
   if (!here.ok()) return fail(here.error());
   settle_claims(*session, *op, verb.machine);
-  const Result<Choice> choice = choose(*session, *op, verb.machine, 0);
+  const Result<Choice> choice = choose(*session, *op, verb.machine);
   if (!choice.ok()) return fail(choice.error(), choice_code(choice.error(), verb.machine));
   print_note(*op, *choice);
-  if (choice->origin == Choice::Origin::kHeuristic) {
+  if (choice->origin == Choice::Origin::kHeuristic || choice->origin == Choice::Origin::kModel) {
     fmt::print(stderr,
-               "no record of '{}' for {}: using the heuristic schedule; `prunerc tune` finds a "
-               "faster one\n",
-               op->name, describe(session->target()));
+               "no record of '{}' for {}: using the {} schedule; `prunerc tune` finds a faster "
+               "one\n",
+               op->name, describe(session->target()), to_string(choice->origin));
   }
   const Result<codegen::Artifact> artifact = session->compile(*choice);
   if (!artifact.ok()) return fail(artifact.error(), kNoCandidate);
@@ -209,6 +210,7 @@ int run(const RunVerb& verb) {
   }
   job.check = runtime::Check::kNone;
   job.want_outputs = true;
+  const StillAt working("running " + op->name);
   const runtime::JobOutcome outcome = (*device)->run(job);
   if (outcome.outputs.empty()) {
     return fail(

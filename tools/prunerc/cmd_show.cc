@@ -20,7 +20,6 @@ struct ShowVerb {
   OperatorOptions op;
   MachineOptions machine;
   std::string stage = "prc";
-  int effort = 0;
   MappingOptions mapping;
 };
 
@@ -85,7 +84,7 @@ int show_cuda(const Choice& choice, const ir::Target& target) {
 }
 
 int show_scheduled(const ShowVerb& verb, Session& session, const Operator& op) {
-  const Result<Choice> choice = choose(session, op, verb.machine, verb.effort);
+  const Result<Choice> choice = choose(session, op, verb.machine);
   if (!choice.ok()) return fail(choice.error(), choice_code(choice.error(), verb.machine));
   fmt::print(stderr, "target: {}\nschedule: {}\n", describe(session.target()),
              to_string(choice->origin));
@@ -129,9 +128,6 @@ void add_show(CLI::App& verb, Action& action) {
   args->op.add_to(verb);
   args->machine.add_to(verb);
   args->machine.add_script_to(verb);
-  verb.add_option("-O", args->effort, "without a record: 0 heuristic, 1 cost model")
-      ->type_name("N")
-      ->check(CLI::Range(0, 1));
   in_group(verb, "Schedule");
   verb.add_option("--stage", args->stage,
                   "ast: operators of the file; prc: program; mappings: onto tensor instructions; "

@@ -9,9 +9,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 namespace prunerc::cli {
 namespace {
@@ -95,10 +97,15 @@ Result<void> set_weights(const std::vector<double>& weights, std::vector<Operato
 void print_results(const search::TuneReport& report, std::span<const LimitShare> shares) {
   for (std::size_t i = 0; i < report.tasks.size(); ++i) {
     const search::TaskReport& t = report.tasks[i];
-    fmt::print("{}: {} ({:.2f} GFLOP/s, {:.2f} GB/s, {:.0f}% of the limit{}), {}\n", t.name,
-               time_text(t.best_ns), t.gflops, t.gbps, 100 * shares[i].fraction,
-               shares[i].note.empty() ? "" : ", " + shares[i].note,
-               t.verified ? "verified: " + t.evidence : "not verified");
+    const std::string share =
+        shares[i].fraction <= 0 ? ""
+                                : fmt::format(", {:.0f}% of the limit{}", 100 * shares[i].fraction,
+                                              shares[i].note.empty() ? "" : ", " + shares[i].note);
+    const std::string rate =
+        t.work.rated_ops() > 0 ? rate_text(t.work, t.best_ns) + ", " : std::string();
+    fmt::print("{}: {} ({}{:.2f} GB/s{}), {}\n", t.name, time_text(t.best_ns), rate, t.gbps, share,
+               (t.slowed ? "measured on a busy machine, " : "") +
+                   (t.verified ? "verified: " + t.evidence : "not verified"));
   }
   if (report.tasks.size() > 1) fmt::print("total: {}\n", time_text(report.total_weighted_ns));
 }
@@ -109,6 +116,12 @@ int without_measuring(const TuneVerb& verb, Session& session, const std::vector<
     if (!choice.ok()) return fail(choice.error(), kNoCandidate);
     fmt::print("{}: {} schedule, not measured\n", op.name, to_string(choice->origin));
     if (verb.verbose) fmt::print(stderr, "{}", schedule::print(choice->trace));
+  }
+  if (!verb.quiet) {
+    fmt::print(stderr,
+               "nothing is stored: without a record `prunerc bench` and compile, run, verify, "
+               "explain and show choose the same schedule{}\n",
+               verb.effort == 0 ? "" : " by -O1");
   }
   return kSuccess;
 }
@@ -124,6 +137,10 @@ int show_report(const TuneVerb& verb, const search::TuneReport& report,
   }
   for (const search::TaskReport& t : report.tasks) {
     if (t.best_ns > 0) continue;
+    if (t.trials == 0 && t.stop == search::StopReason::kTime) {
+      return fail(fmt::format("the time was over before a candidate of '{}' was measured", t.name),
+                  "more --time; the same command goes on", kNoCandidate);
+    }
     return fail(fmt::format("no candidate of '{}' ran and gave the right result: {}{}", t.name,
                             counts_text(t.counts), t.failure.empty() ? "" : " (" + t.failure + ")"),
                 t.trials == 0 ? "more --trials or --time"
@@ -182,6 +199,7 @@ std::string clock_estimate(double seconds) {
 // Cost: one trial.
 double trial_seconds(Session& session, const Operator& op) {
   const auto start = std::chrono::steady_clock::now();
+  const StillAt working("building and timing one candidate of " + op.name);
   const Result<Choice> choice = session.choose(op);
   if (!choice.ok()) return 0;
   const Result<codegen::Artifact> artifact = build_kernel(choice->program, session.target());
@@ -220,6 +238,39 @@ void print_plan(const TuneVerb& verb, const std::vector<Operator>& ops, Session&
              budget_text(verb, num_trials, session, ops[0]));
 }
 
+// The time of the whole command, of which what comes before and after the search has its part.
+class CommandTime {
+ public:
+  explicit CommandTime(double limit_s) : limit_s_(limit_s) {}
+  bool is_limited() const { return limit_s_ > 0; }
+  double elapsed_s() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+  /// What the search may take; 0 without a limit.
+  double for_search_s() const {
+    // Opening files, the last lines, and ending the worker.
+    constexpr double kRest = 0.2;
+    constexpr double kLeast = 0.05;
+    return is_limited() ? std::max(kLeast, limit_s_ - elapsed_s() - kRest) : 0;
+  }
+  bool has(double seconds) const { return !is_limited() || limit_s_ - elapsed_s() > seconds; }
+  /// Units: s; not positive in time, and without a limit.
+  double late_s() const { return is_limited() ? elapsed_s() - limit_s_ : 0; }
+
+ private:
+  double limit_s_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+void print_lateness(const TuneVerb& verb, const CommandTime& time) {
+  constexpr double kWorthALine = 0.5;
+  if (verb.quiet || time.late_s() < kWorthALine) return;
+  fmt::print(stderr,
+             "time: {:.1f} s past the {} of --time: what was found is compared with the "
+             "unscheduled program also when that takes longer than was left\n",
+             time.late_s(), verb.time);
+}
+
 int tune(const TuneVerb& verb) {
   if (!verb.replay.empty()) return replay(verb);
   Result<std::vector<Operator>> ops = verb.op.load();
@@ -231,6 +282,7 @@ int tune(const TuneVerb& verb) {
   Result<search::TuneOptions> wanted = options_of(verb, ops->size());
   if (!wanted.ok()) return fail(wanted.error());
   search::TuneOptions options = *std::move(wanted);
+  const CommandTime time(options.time_s);
   Result<Session> session = verb.machine.open();
   if (!session.ok()) return fail(session.error());
   if (verb.effort <= 1) return without_measuring(verb, *session, *ops);
@@ -242,15 +294,24 @@ int tune(const TuneVerb& verb) {
   }
   std::vector<search::Task> tasks;
   for (const Operator& op : *ops) tasks.push_back(session->task(op));
-  Display display(verb.machine.target, tasks);
-  if (!verb.quiet) options.on_progress = [&](const search::TuneProgress& p) { display.show(p); };
+  std::optional<Display> display;
+  if (!verb.quiet) {
+    display.emplace(verb.machine.target, tasks);
+    options.on_progress = [&](const search::TuneProgress& p) { display->show(p); };
+    options.on_phase = [&](std::string_view phase) { display->begin(phase); };
+  }
   if (verb.verbose) options.log = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
   options.cancel = &catch_interrupts();
+  options.time_s = time.for_search_s();
   const Result<search::TuneReport> report = session->tune(*ops, options);
   if (!report.ok()) return fail(report.error());
-  const std::vector<LimitShare> shares =
-      shares_of_limits(tasks, report->tasks, remeasure_here(session->target()));
-  if (!verb.quiet) display.finish(*report, shares);
+  // What measuring the limits anew takes.
+  constexpr double kLimitsS = 3;
+  const Remeasure remeasure =
+      time.has(kLimitsS) ? remeasure_here(session->target()) : Remeasure(nullptr);
+  const std::vector<LimitShare> shares = shares_of_limits(tasks, report->tasks, remeasure);
+  if (display) display->finish(*report, shares);
+  print_lateness(verb, time);
   return show_report(verb, *report, shares, repro(verb));
 }
 
@@ -282,7 +343,9 @@ void add_tune(CLI::App& verb, Action& action) {
                   "them")
       ->type_name("N")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
-  verb.add_option("--time", args->time, "stop after this long: 90s, 10m, 1h")
+  verb.add_option(
+          "--time", args->time,
+          "end after this long, measuring the winner and verifying it included: 90s, 10m, 1h")
       ->type_name("DURATION");
   verb.add_option("--early-stop", args->early_stop,
                   "end an operator after so many trials without a gain")

@@ -13,6 +13,7 @@
 #include "tools/driver/reference.h"
 #include "tools/driver/validity.h"
 #include "tools/prunerc/cli.h"
+#include "tools/prunerc/heartbeat.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -100,6 +101,7 @@ bool agrees_with_interpreter(const search::Task& task, References& references, u
 
 // Runs the kernel on fresh inputs, once per seed, and compares with the unscheduled program.
 Verdict check(const VerifyVerb& verb, const search::Task& task, const codegen::Artifact& artifact) {
+  const StillAt working("comparing outputs of " + task.name);
   Verdict verdict;
   verdict.name = task.name;
   const int num_threads = static_cast<int>(std::max<int64_t>(1, task.target.num_threads));

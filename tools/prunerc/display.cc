@@ -13,7 +13,6 @@ namespace prunerc::cli {
 namespace {
 
 constexpr auto kTerminalInterval = std::chrono::milliseconds(200);
-constexpr auto kLineInterval = std::chrono::seconds(10);
 /// Tasks shown while tuning; the final table has them all.
 constexpr std::size_t kMaxRows = 12;
 
@@ -31,6 +30,10 @@ std::string clock_text(double seconds) {
   return fmt::format("{}m{:02}s", whole / 60, whole % 60);
 }
 
+std::string percent_text(const LimitShare& share) {
+  return share.fraction > 0 ? fmt::format("{:.0f}%", 100 * share.fraction) : "-";
+}
+
 }  // namespace
 
 std::string time_text(double ns) {
@@ -39,6 +42,13 @@ std::string time_text(double ns) {
   if (ns < 1e6) return fmt::format("{:.2f} us", ns / 1e3);
   if (ns < 1e9) return fmt::format("{:.3f} ms", ns / 1e6);
   return fmt::format("{:.3f} s", ns / 1e9);
+}
+
+std::string rate_text(const search::Work& work, double ns) {
+  const double per_ns = ns > 0 ? work.rated_ops() / ns : 0;
+  // What only moves data has a rate of bytes alone.
+  if (work.rated_ops() <= 0) return "-";
+  return fmt::format("{:.2f} {}", per_ns, work.is_integer() ? "GOP/s" : "GFLOP/s");
 }
 
 std::string counts_text(const search::StatusCounts& counts) {
@@ -86,7 +96,8 @@ int not_timed(const runtime::Measurement& m) {
 Display::Display(std::string target, std::vector<search::Task> tasks)
     : target_(std::move(target)),
       tasks_(std::move(tasks)),
-      is_terminal_(::isatty(STDERR_FILENO) != 0) {}
+      is_terminal_(::isatty(STDERR_FILENO) != 0),
+      heartbeat_([this] { beat(); }) {}
 
 std::vector<LimitShare> shares_of_limits(std::span<const search::Task> tasks,
                                          std::span<const search::TaskReport> reports,
@@ -101,14 +112,14 @@ std::vector<LimitShare> shares_of_limits(std::span<const search::Task> tasks,
 std::string Display::table(std::span<const search::TaskReport> tasks,
                            std::span<const LimitShare> shares) const {
   std::string out =
-      fmt::format("  {:>3} {:<28} {:>3} {:>11} {:>9} {:>8} {:>6} {:>7} {:>8}  {}\n", "id", "task",
-                  "w", "best", "GFLOP/s", "GB/s", "%limit", "trials", "drafted", "last gain");
+      fmt::format("  {:>3} {:<28} {:>3} {:>11} {:>15} {:>8} {:>6} {:>7} {:>8}  {}\n", "id", "task",
+                  "w", "best", "rate", "GB/s", "%limit", "trials", "drafted", "last gain");
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const search::TaskReport& t = tasks[i];
     out += fmt::format(
-        "  {:>3} {:<28} {:>3.0f} {:>11} {:>9.2f} {:>8.2f} {:>5.0f}% {:>7} {:>8}  {}{}\n", i,
-        t.name.substr(0, 28), t.weight, time_text(t.best_ns), t.gflops, t.gbps,
-        100 * shares[i].fraction, t.trials, t.drafted,
+        "  {:>3} {:<28} {:>3.0f} {:>11} {:>15} {:>8.2f} {:>6} {:>7} {:>8}  {}{}\n", i,
+        t.name.substr(0, 28), t.weight, time_text(t.best_ns), rate_text(t.work, t.best_ns), t.gbps,
+        percent_text(shares[i]), t.trials, t.drafted,
         t.last_gain == 0 ? std::string("-") : fmt::format("{} trials ago", t.trials - t.last_gain),
         shares[i].note.empty() ? "" : "  " + shares[i].note);
   }
@@ -116,39 +127,67 @@ std::string Display::table(std::span<const search::TaskReport> tasks,
 }
 
 void Display::show(const search::TuneProgress& progress) {
+  const std::lock_guard lock(mutex_);
   const auto now = std::chrono::steady_clock::now();
-  const std::chrono::nanoseconds interval = is_terminal_
-                                                ? std::chrono::nanoseconds(kTerminalInterval)
-                                                : std::chrono::nanoseconds(kLineInterval);
-  if (now - last_ < interval) return;
+  const bool is_first = last_ == std::chrono::steady_clock::time_point{};
+  if (is_terminal_ && now - last_ < kTerminalInterval) return;
   last_ = now;
+  phase_.clear();
   const double done = static_cast<double>(progress.trials_done);
   const double total = static_cast<double>(progress.trials_total);
   const std::string eta = progress.trials_total > 0 && progress.trials_done > 0
                               ? " eta " + clock_text(progress.elapsed_s * (total - done) / done)
                               : "";
-  std::string text =
-      fmt::format("tune {}  {}{} trials  {}{}\n", target_, progress.trials_done,
-                  progress.trials_total > 0 ? fmt::format("/{}", progress.trials_total) : "",
-                  clock_text(progress.elapsed_s), eta);
+  text_ = fmt::format("tune {}  {}{} trials  {}{}", target_, progress.trials_done,
+                      progress.trials_total > 0 ? fmt::format("/{}", progress.trials_total) : "",
+                      clock_text(progress.elapsed_s), eta);
   if (!is_terminal_) {
     const search::TaskReport& t = progress.tasks[static_cast<std::size_t>(progress.current_task)];
-    text.pop_back();
-    fmt::print(stderr, "{}  {}: best {} ({:.1f} GFLOP/s)  candidates: {}\n", text, t.name,
-               time_text(t.best_ns), t.gflops, counts_text(sum_counts(progress.tasks)));
+    text_ += fmt::format("  {}: best {} ({})  candidates: {}", t.name, time_text(t.best_ns),
+                         rate_text(t.work, t.best_ns), counts_text(sum_counts(progress.tasks)));
+    // The others are printed by the clock.
+    if (is_first) print_line();
     return;
   }
   const auto shown = progress.tasks.first(std::min(progress.tasks.size(), kMaxRows));
   // Nothing is measured again while candidates are.
-  text += table(shown, shares_of_limits(tasks_, shown, nullptr));
-  text += fmt::format("  tuning time: {}\n  candidates: {}\n", phases_text(progress.seconds),
-                      counts_text(sum_counts(progress.tasks)));
+  text_ += '\n' + table(shown, shares_of_limits(tasks_, shown, nullptr));
+  text_ += fmt::format("  tuning time: {}\n  candidates: {}\n", phases_text(progress.seconds),
+                       counts_text(sum_counts(progress.tasks)));
+  redraw();
+}
+
+void Display::begin(std::string_view phase) {
+  const std::lock_guard lock(mutex_);
+  phase_ = phase;
+  if (is_terminal_ && lines_drawn_ > 0) redraw();
+}
+
+void Display::beat() {
+  const std::lock_guard lock(mutex_);
+  if (is_finished_) return;
+  is_terminal_ ? redraw() : print_line();
+}
+
+void Display::print_line() {
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  const std::string phase =
+      phase_.empty() ? "" : fmt::format("  now {} ({})", phase_, clock_text(seconds));
+  fmt::print(stderr, "{}{}\n", text_.empty() ? "tune " + target_ : text_, phase);
+  heartbeat_.touch();
+}
+
+void Display::redraw() {
+  const std::string text = text_ + (phase_.empty() ? "" : "  now " + phase_ + '\n');
   if (lines_drawn_ > 0) fmt::print(stderr, "\x1b[{}A\x1b[J", lines_drawn_);
   std::fputs(text.c_str(), stderr);
   lines_drawn_ = static_cast<int>(std::count(text.begin(), text.end(), '\n'));
 }
 
 void Display::finish(const search::TuneReport& report, std::span<const LimitShare> shares) {
+  const std::lock_guard lock(mutex_);
+  is_finished_ = true;
   if (lines_drawn_ > 0) fmt::print(stderr, "\x1b[{}A\x1b[J", lines_drawn_);
   lines_drawn_ = 0;
   int64_t trials = 0;

@@ -34,6 +34,7 @@ Json task_json(const search::TaskReport& t, const LimitShare& share, const std::
           {"timer", t.timer},
           {"best_ns", t.best_ns},
           {"gflops", t.gflops},
+          {"gops", t.gops},
           {"gbps", t.gbps},
           {"limit_fraction", share.fraction},
           {"limit", to_string(share.limit.unit)},

@@ -1,0 +1,112 @@
+#include "search/space/work.h"
+
+#include "ir/analysis/flops.h"
+#include "ir/visit.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace prunerc::search {
+namespace {
+
+bool has_load(ir::Expr e) {
+  bool found = false;
+  ir::walk(e, [&](ir::Expr part) {
+    found |= part.as<ir::Load>() != nullptr;
+    return !found;
+  });
+  return found;
+}
+
+/// Elements that are read of one buffer.
+struct Reads {
+  bool is_direct = false;  // also at subscripts without data
+  double gathered = 0;
+};
+
+class ReadCounter {
+ public:
+  void stmt(ir::Stmt s, double times) {
+    if (const ir::Loop* loop = s.as<ir::Loop>()) {
+      const ir::IntImm* extent = loop->extent.as<ir::IntImm>();
+      // Of unknown length: nothing under it is told apart from reading all.
+      times *= extent != nullptr ? static_cast<double>(extent->value) : kAll;
+    }
+    if (const ir::Store* store = s.as<ir::Store>()) {
+      for (ir::Expr index : store->indices) index_ops_ += times * ir::count_ops(index).integer;
+    }
+    ir::for_each_child(
+        s, [&](ir::Stmt child) { stmt(child, times); }, [&](ir::Expr e) { expr(e, times); });
+  }
+  /// Integer operations in data-dependent subscripts.
+  double index_ops() const { return index_ops_; }
+  const Reads* find(ir::BufferId id) const {
+    const auto at = reads_.find(id.value);
+    return at == reads_.end() ? nullptr : &at->second;
+  }
+
+ private:
+  static constexpr double kAll = 1e18;
+
+  void expr(ir::Expr e, double times) {
+    ir::walk(e, [&](ir::Expr part) {
+      const ir::Load* load = part.as<ir::Load>();
+      if (load == nullptr) return true;
+      Reads& reads = reads_[load->buffer.value];
+      const bool by_data = std::any_of(load->indices.begin(), load->indices.end(), has_load);
+      if (by_data) reads.gathered += times;
+      reads.is_direct |= !by_data;
+      return true;
+    });
+    ir::walk(e, [&](ir::Expr part) {
+      const ir::Load* load = part.as<ir::Load>();
+      if (load == nullptr) return true;
+      for (ir::Expr index : load->indices) index_ops_ += times * ir::count_ops(index).integer;
+      return false;  // those of its subscripts are among these
+    });
+  }
+
+  double index_ops_ = 0;
+  std::map<int32_t, Reads> reads_;
+};
+
+std::optional<double> num_elements(const ir::Buffer& buffer) {
+  double num = 1;
+  for (ir::Expr extent : buffer.shape) {
+    const ir::IntImm* c = extent.as<ir::IntImm>();
+    if (c == nullptr) return std::nullopt;
+    num *= static_cast<double>(c->value);
+  }
+  return num;
+}
+
+double touched_bytes(const ir::Program& program, const ReadCounter& counter) {
+  double total = 0;
+  for (ir::BufferId id : program.params()) {
+    const ir::Buffer& buffer = program.buffer(id);
+    std::optional<double> num = num_elements(buffer);
+    if (!num) return 0;
+    const Reads* reads = counter.find(id);
+    const bool is_input = buffer.role == ir::BufferRole::kInput;
+    if (is_input && reads != nullptr && !reads->is_direct) num = std::min(*num, reads->gathered);
+    total += *num * static_cast<double>(ir::byte_size(buffer.dtype));
+  }
+  return total;
+}
+
+}  // namespace
+
+Work work_of(const ir::Program& program) {
+  ReadCounter counter;
+  if (program.root().defined()) counter.stmt(program.root(), 1);
+  Work work;
+  if (const Result<ir::OpCounts> ops = ir::count_ops(program)) {
+    work.float_ops = ops->flops();
+    work.integer_ops = std::max(0.0, ops->integer - counter.index_ops());
+  }
+  work.bytes = touched_bytes(program, counter);
+  return work;
+}
+
+}  // namespace prunerc::search

@@ -1,0 +1,143 @@
+// A time that was taken on a busy machine must not stand in for a good one.
+#include "search/record/standing.h"
+
+#include "ir/equal.h"
+#include "search/record/database.h"
+#include "search/tune/finals.h"
+#include "search/tune/tuner.h"
+#include "tests/search/programs.h"
+#include "tests/support/check.h"
+
+#include <map>
+#include <sstream>
+#include <string>
+
+namespace prunerc {
+namespace {
+
+using namespace search;   // NOLINT: a test
+using namespace testing;  // NOLINT: a test
+
+Measurement timed(double median_ns, double reference_ns, bool disturbed = false) {
+  Measurement m;
+  m.status = MeasureStatus::kOk;
+  m.samples_ns = {median_ns};
+  summarize_samples(m);
+  m.evidence = "compared";
+  m.machine = {reference_ns, 3.5, 0.25};
+  m.disturbed = disturbed;
+  return m;
+}
+
+TEST_CASE("the latest measurement counts unless the machine was slowed down then") {
+  const auto chosen = [](const std::vector<Measurement>& ms) {
+    double quiet_ns = 0;
+    for (const Measurement& m : ms) quiet_ns = quieter(quiet_ns, m.machine.reference_ns);
+    return standing(ms, quiet_ns);
+  };
+  CHECK(chosen({timed(60, 500)}) == 0);
+  CHECK(chosen({timed(60, 500), timed(62, 510)}) == 1);
+  CHECK(chosen({timed(60, 500), timed(103, 900)}) == 0);
+  CHECK(chosen({timed(103, 900), timed(60, 500)}) == 1);
+  CHECK(chosen({timed(60, 500), timed(103, 510, true)}) == 0);
+  // Nothing is known of the first, and nobody says that the machine was busy.
+  CHECK(chosen({timed(60, 0), timed(70, 500)}) == 1);
+  CHECK(chosen({timed(60, 0), timed(103, 500, true)}) == 0);
+  // All slowed down: the closest upper bound.
+  CHECK(chosen({timed(90, 0, true), timed(80, 0, true), timed(95, 0, true)}) == 1);
+}
+
+TEST_CASE("clocks that wander slow nothing down") {
+  CHECK_FALSE(is_slowed(timed(1, 580), 500));
+  CHECK(is_slowed(timed(1, 620), 500));
+  CHECK_FALSE(is_slowed(timed(1, 0), 500));
+  CHECK_FALSE(is_slowed(timed(1, 620), 0));
+  CHECK(quieter(0, 5) == 5);
+  CHECK(quieter(7, 5) == 5);
+}
+
+Record record_of(uint64_t candidate, const Measurement& m) {
+  Record record;
+  record.fingerprint = Fingerprint{1, candidate}.to_string();
+  record.trace = "parallel(@L0)\n";
+  record.measurement = m;
+  record.platform = "cpu";
+  return record;
+}
+
+TEST_CASE(
+    "a store's best is not replaced by a time from a busy machine, and says what it was like") {
+  Result<Database> db = Database::open(":memory:");
+  REQUIRE_OK(db);
+  const int64_t id = db->put_task(make_test_task("gemm")).value();
+  const std::vector<Record> records = {
+      record_of(1, timed(60'000, 500)),
+      record_of(2, timed(80'000, 500)),
+      record_of(1, timed(103'000, 990)),  // the first stands
+      record_of(2, timed(75'000, 505)),   // on a quiet machine: stands
+      record_of(3, timed(40'000, 500)),
+      record_of(3, timed(90'000, 510)),  // the one before was luck
+  };
+  REQUIRE_OK(db->put_records(id, records));
+  const std::optional<Record> best = db->best(id).value();
+  REQUIRE(best);
+  CHECK(best->measurement == records[0].measurement);
+  CHECK(best->measurement.machine.reference_ns == 500);
+  std::vector<double> times;
+  const std::vector<Record> top = db->top_k(id, 10).value();
+  for (const Record& record : top) times.push_back(record.measurement.median_ns);
+  CHECK(times == std::vector<double>{60'000, 75'000, 90'000});
+  // The exchange form keeps it, and does without.
+  std::stringstream lines;
+  REQUIRE_OK(db->export_lines(lines));
+  CHECK(lines.str().find("\"reference_ns\":990") != std::string::npos);
+  Result<Database> other = Database::open(":memory:");
+  REQUIRE_OK(other);
+  std::string text = lines.str();
+  const std::size_t at = text.find("\"machine\":{");
+  text.erase(at, text.find('}', at) + 2 - at);
+  std::istringstream in(text);
+  const Result<ImportCounts> counts = other->import_lines(in, "lines");
+  REQUIRE_OK(counts);
+  CHECK(counts->num_records == 6);
+  const std::vector<Record> back = other->records(1).value();
+  CHECK(back[0].measurement.machine == MachineState{});
+  CHECK(back[2].measurement.machine == records[2].measurement.machine);
+}
+
+TEST_CASE("finals on a machine that became busy leave the times of the search standing") {
+  Result<Database> db = Database::open(":memory:");
+  REQUIRE_OK(db);
+  std::map<std::string, int> times;
+  double fastest = 1e30;
+  TableMeasurer measurer([&](const MeasureInput& input) {
+    Measurement m = hashed_time(input);
+    if (input.kind != MeasureKind::kTime) return m;
+    const bool is_final = times[ir::fingerprint(input.program).to_string()]++ > 0;
+    fastest = std::min(fastest, m.median_ns);
+    m.machine.reference_ns = is_final ? 900 : 500;
+    if (is_final) m.samples_ns = {1.7 * m.median_ns};
+    summarize_samples(m);
+    return m;
+  });
+  TuneOptions options;
+  options.trials = 16;
+  options.batch = 8;
+  options.num_threads = 1;
+  options.check = {};
+  const Result<TuneReport> report =
+      tune(std::vector<Task>{make_test_task("gemm")}, measurer, *db, options);
+  REQUIRE_OK(report);
+  CHECK(report->tasks[0].best_ns == fastest);
+  CHECK_FALSE(report->tasks[0].slowed);
+  CHECK(db->best(1).value()->measurement.median_ns == fastest);
+  // A run that goes on starts from it.
+  options.trials = 8;
+  const Result<TuneReport> again =
+      tune(std::vector<Task>{make_test_task("gemm")}, measurer, *db, options);
+  REQUIRE_OK(again);
+  CHECK(again->tasks[0].best_ns <= fastest);
+}
+
+}  // namespace
+}  // namespace prunerc

@@ -1,0 +1,58 @@
+#include "search/space/work.h"
+
+#include "tests/search/programs.h"
+#include "tests/support/check.h"
+
+#include <string>
+
+namespace prunerc {
+namespace {
+
+using search::Work;
+using testing::operator_program;
+using testing::parse_or_die;
+
+TEST_CASE(
+    "a gathered table counts by what is read of it, one that is also read in order as a whole") {
+  const auto bytes = [](const std::string& body) {
+    return search::work_of(
+               parse_or_die("program p(T: f32[1000, 8], I: i32[10]) -> (Y: f32[10, 8]) { for i in "
+                            "10 { for j in 8 {"
+                            " block \"Y\" [vi: S(10) = i, vj: S(8) = j] { Y[vi, vj] = " +
+                            body + " } } } }"))
+        .bytes;
+  };
+  CHECK(bytes("T[I[vi], vj]") == 4 * (80 + 10 + 80));
+  CHECK(bytes("T[I[vi], vj] + T[I[vi] + 1, vj]") == 4 * (160 + 10 + 80));
+  CHECK(bytes("T[I[vi], vj] + T[vi, vj]") == 4 * (8000 + 10 + 80));
+  CHECK(bytes("f32(I[vi])") == 4 * (8000 + 10 + 80));
+}
+
+TEST_CASE("a gather that reads more than there is reads all") {
+  CHECK(search::work_of(
+            parse_or_die("program p(T: f32[4], I: i32[10]) -> (Y: f32[10]) { for i in 10 {"
+                         " block \"Y\" [vi: S(10) = i] { Y[vi] = T[I[vi]] } } }"))
+            .bytes == 4 * (4 + 10 + 10));
+}
+
+TEST_CASE("finding the place of a gathered element is no work on data") {
+  const Work work = search::work_of(parse_or_die(
+      "program p(T: f32[100], I: i32[10], J: i32[10]) -> (Y: f32[10], Z: i32[10]) { for i in 10 {"
+      " block \"Y\" [vi: S(10) = i] { Y[vi] = T[I[vi] * 2 + J[vi]] * 3f32 } }"
+      " for i2 in 10 { block \"Z\" [vz: S(10) = i2] { Z[vz] = I[vz] + J[vz] } } }"));
+  CHECK(work.float_ops == 10);
+  CHECK(work.integer_ops == 10);
+}
+
+TEST_CASE("an integer product is rated by its integer operations, a float one by its floats") {
+  const Work integers = search::work_of(operator_program("gemm_i8"));
+  CHECK(integers.is_integer());
+  CHECK(integers.rated_ops() == 2.0 * 10 * 35 * 12);
+  CHECK(integers.bytes == 10 * 12 + 12 * 35 + 4 * 10 * 35);
+  const Work floats = search::work_of(operator_program("gemm"));
+  CHECK_FALSE(floats.is_integer());
+  CHECK(floats.rated_ops() == 2.0 * 24 * 144 * 20);
+}
+
+}  // namespace
+}  // namespace prunerc
