@@ -1,5 +1,7 @@
 #include "ir/support/diag.h"
 
+#include "ir/support/file.h"
+
 #include <cstdio>
 
 namespace prunerc {
@@ -55,7 +57,7 @@ std::string message(const ErrorData& error) {
     }
   }
   if (!error.detail.empty()) out += "\n" + error.detail;
-  return out;
+  return printable(out);
 }
 
 }  // namespace prunerc

@@ -1,4 +1,5 @@
 // JSON lines: the exchange form of the store.
+#include "ir/support/file.h"
 #include "schedule/trace/trace.h"
 #include "search/record/database.h"
 #include "search/record/sqlite.h"
@@ -99,6 +100,7 @@ bool read_times(const Json& json, Measurement& m) {
 }
 
 bool from_line(const std::string& text, TaskRow& task, Record& record) {
+  if (nests_deeper(text)) return false;
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return false;
   Reader reader{json};

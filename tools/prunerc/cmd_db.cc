@@ -48,7 +48,8 @@ int best(search::Database& database, const DbVerb& verb) {
     fmt::print("# {} on {}: {} (spread {:.1f}%), record {} of {}, sketch {}, seed {}, prunerc {}\n",
                row.name, target_text(row.key.target), time_text(r.measurement.median_ns),
                100 * r.measurement.spread, r.id, r.created, r.sketch, r.seed, r.version);
-    fmt::print("# verified: {}\n# timer: {}\n{}\n", r.measurement.evidence, r.timer, r.trace);
+    fmt::print("# verified: {}\n# timer: {}\n{}\n", r.measurement.evidence, r.timer,
+               printable(r.trace));
   }
   if (found) return kSuccess;
   return fail(fmt::format("no verified record{} in {}",

@@ -11,6 +11,7 @@
 #include "tools/driver/platform.h"
 #include "tools/driver/reference.h"
 #include "tools/prunerc/cli.h"
+#include "tools/prunerc/json.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -254,7 +255,7 @@ int report(const VerifyVerb& verb, const std::vector<Verdict>& verdicts) {
     if (!v.races.empty()) fmt::print("  races between threads: {}\n", v.races);
     for (const std::string& line : v.kinds) fmt::print("  iteration kinds: {}\n", line);
   }
-  if (verb.json) fmt::print("{}\n", all.dump());
+  if (verb.json) fmt::print("{}\n", json_line(all));
   if (wrong) {
     return fail("a result differs from that of the unscheduled program",
                 "`prunerc tune --fresh` finds another schedule; please report this one: `prunerc "
