@@ -20,7 +20,7 @@ inline constexpr int kMaxExprNesting = 200;
 inline constexpr int kMaxStmtNesting = 200;
 // What is proved of a program takes the square of these, or more.
 inline constexpr int kMaxBlockIters = 64;
-inline constexpr int kMaxBlocks = 1024;
+inline constexpr int kMaxBlocks = 256;
 
 struct Parsed {
   Expr expr;

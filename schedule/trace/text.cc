@@ -14,7 +14,9 @@ using ir::BlockId;
 using ir::LoopId;
 
 /// Each walks over the program that those before it made; a search's own have some hundreds.
-constexpr std::size_t kMaxInstructions = 1024;
+constexpr std::size_t kMaxInstructions = 512;
+/// Of loops or numbers.
+constexpr std::size_t kMaxListLength = 256;
 
 struct Row {
   std::string_view name, operands, outputs;
@@ -152,6 +154,10 @@ class Parser {
     do {
       PRUNERC_TRY(T parsed, item());
       out.push_back(std::move(parsed));
+      if (out.size() > kMaxListLength) {
+        return error_at(here(), Diag::kTooMany, "a list", "more entries",
+                        std::to_string(kMaxListLength));
+      }
     } while (accept(","));
     PRUNERC_TRY_VOID(need("]"));
     return out;

@@ -31,12 +31,9 @@ EXCEPTIONS = {
 # Rows whose tests are on the way. A row that has one must go from here.
 PENDING = [
     "CpuFeatures",
-    "ImportOutside",
     "ProgramInvalid",
     "RecordImport",
     "TileRecomputed",
-    "TimeLimit",
-    "TooMany",
     "NvrtcMissing",
 ]
 

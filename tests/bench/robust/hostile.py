@@ -3,6 +3,7 @@
 import concurrent.futures
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -65,18 +66,23 @@ def run_delay(pid):
         return 0.0
 
 
-def limit_memory():
-    import resource
-    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+def is_sanitized(binary):
+    """Sanitizers reserve more addresses than there is memory."""
+    with open(binary, "rb") as file:
+        return re.search(rb"__[at]san_init", file.read()) is not None
 
 
-def execute(argv, environment, folder, stem):
+def execute(argv, environment, folder, stem, address_space=ADDRESS_SPACE):
     """Runs it with its own time (without waiting for a CPU) and its largest resident set."""
+    def limit():
+        if address_space:
+            resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
     with open(stem + ".stdout", "w+b") as out, open(stem + ".stderr", "w+b") as err:
         begun = time.monotonic()
         process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment, cwd=folder,
-                                   preexec_fn=limit_memory, start_new_session=True)
+                                   preexec_fn=limit, start_new_session=True)
         killer = threading.Timer(KILL_AFTER, lambda: os.killpg(process.pid, signal.SIGKILL))
         killer.start()
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
@@ -101,7 +107,8 @@ class Runner:
         self.world = world
         self.fixed = {"{op}": world.write("op.prn", hostile_files.OP), "{copy}": world.write("copy.prn", hostile_files.COPY),
                       "{empty}": world.write("empty.txt", "")}
-        self.pool = None
+        self.pool = world.pool
+        self.address_space = None if is_sanitized(world.binary) else ADDRESS_SPACE
 
     def run(self, number, case):
         """All commands of the case, in a folder of its own; the outcomes with their command lines."""
@@ -130,7 +137,7 @@ class Runner:
             for word in command:
                 word = known.get(word, word).replace("{}", path).replace("{out}", os.path.join(folder, "out%d" % n))
                 argv.append(text if word == "{text}" else word)
-            done = execute(argv, environment, folder, os.path.join(folder, "run%d" % n))
+            done = execute(argv, environment, folder, os.path.join(folder, "run%d" % n), self.address_space)
             outcomes.append((argv, done.judge([b"case", b"out%d" % n])))
         shutil.rmtree(folder, ignore_errors=True)
         return outcomes
@@ -162,7 +169,6 @@ def control(world):
 def run_cases(world, found, jobs, tell=None):
     """[(case, argv, outcome)] of all commands of all cases."""
     runner = Runner(world)
-    runner.pool = world.pool
     results = []
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         for number, outcomes in enumerate(pool.map(runner.run, range(len(found)), found)):
