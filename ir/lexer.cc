@@ -1,5 +1,7 @@
 #include "ir/lexer.h"
 
+#include "ir/support/file.h"
+
 #include <cctype>
 
 namespace prunerc::ir {
@@ -78,6 +80,10 @@ Result<std::vector<Token>> tokenize(std::string_view text) {
       const std::size_t end = text.find_first_of("\"\n", i + 1);
       if (end == std::string_view::npos || text[end] == '\n') {
         return error_at(at, Diag::kParseExpected, "a closing '\"'", "end of line");
+      }
+      const std::string_view inside = text.substr(i + 1, end - i - 1);
+      if (printable_line(inside) != inside) {
+        return error_at(at, Diag::kParseExpected, "printable characters in a name", "others");
       }
       take(TokenKind::kString, end - i + 1);
     } else if (is_symbol_pair(text.substr(i, 2))) {

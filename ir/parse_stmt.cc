@@ -167,11 +167,19 @@ Result<Parser::Names> Parser::iter_list(std::vector<IterVar>* iters) {
     iter.var = b_.fresh_var(var_name);
     defined.push_back({var_name, iter.var});
     iters->push_back(iter);
+    if (iters->size() > kMaxBlockIters) {
+      return error_at(peek().locus, Diag::kTooMany, "a block", "more iteration variables",
+                      std::to_string(kMaxBlockIters));
+    }
   }
   return defined;
 }
 
 Result<Stmt> Parser::block() {
+  if (++num_blocks_ > kMaxBlocks) {
+    return error_at(peek().locus, Diag::kTooMany, "a program", "more blocks",
+                    std::to_string(kMaxBlocks));
+  }
   take();
   Block blk;
   const std::string_view quoted = take().text;

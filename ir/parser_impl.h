@@ -18,6 +18,9 @@ namespace prunerc::ir {
 inline constexpr int kMaxExprHeight = 1000;
 inline constexpr int kMaxExprNesting = 200;
 inline constexpr int kMaxStmtNesting = 200;
+// What is proved of a program takes the square of these, or more.
+inline constexpr int kMaxBlockIters = 64;
+inline constexpr int kMaxBlocks = 256;
 
 struct Parsed {
   Expr expr;
@@ -103,6 +106,7 @@ class Parser {
   std::vector<std::pair<std::string_view, const Var*>> scope_;
   std::unordered_map<std::string_view, BufferId> buffers_;
   int num_params_ = 0;
+  int num_blocks_ = 0;
   int stmt_depth_ = 0;
   int expr_depth_ = 0;
 };

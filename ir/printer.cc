@@ -166,8 +166,9 @@ class Printer {
     if (!is_new) return entry->second;
     const std::string base = own(name, &names == &vars_ ? "v" : "t");
     std::string candidate = base;
-    for (int i = 1; !used_.insert(candidate).second; ++i) {
-      candidate = fmt::format("{}_{}", base, i);
+    // What was taken for this base stays taken.
+    for (int& i = next_suffix_[base]; !used_.insert(candidate).second;) {
+      candidate = fmt::format("{}_{}", base, ++i);
     }
     return entry->second = candidate;
   }
@@ -278,6 +279,7 @@ class Printer {
   void combiner(const Combiner& c) {
     const std::unordered_map<int32_t, std::string> outer = vars_;
     const std::unordered_set<std::string> outer_used = used_;
+    const std::unordered_map<std::string, int> outer_suffix = next_suffix_;
     const auto names = [&](std::span<const Var* const> vars) {
       std::string out;
       for (const Var* v : vars) out += (out.empty() ? "" : ", ") + var_name(v);
@@ -288,6 +290,7 @@ class Printer {
     line("combine ({}), ({}) -> ({})", left, right, list(c.results));
     vars_ = outer;
     used_ = outer_used;
+    next_suffix_ = outer_suffix;
   }
 
   // The statements inside braces that are already open, and the closing brace.
@@ -328,6 +331,7 @@ class Printer {
   std::unordered_map<int32_t, std::string> vars_, buffers_;
   std::unordered_map<int32_t, int32_t> loops_, blocks_;
   std::unordered_set<std::string> used_;
+  std::unordered_map<std::string, int> next_suffix_;  // by name
 };
 
 }  // namespace

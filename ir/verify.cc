@@ -11,6 +11,9 @@
 namespace prunerc::ir {
 namespace {
 
+/// Later passes recurse over statements: what a script nests must not reach the end of the stack.
+constexpr int kMaxNesting = 500;
+
 class Verifier {
  public:
   explicit Verifier(const Program& program) : program_(program) {}
@@ -154,11 +157,32 @@ class Verifier {
     accesses(b.reads);
     accesses(b.writes);
     stmt(b.init);
+    for (const IterVar& iter : b.iters) {
+      if (iter.kind == IterKind::kReduce) absent_from_init(b, iter.var);
+    }
     if (b.combiner != nullptr) combiner(b);
     stmt(b.body);
     scope_.resize(outer);
     visible_ = outer_visible;
     block_ = outer_block;
+  }
+
+  // An init runs once for all iterations of the reduction, so it belongs to none of them.
+  void absent_from_init(const Block& b, const Var* reduced) {
+    if (!b.init.defined()) return;
+    walk(
+        b.init, [](Stmt) { return true; },
+        [&](Expr e) {
+          walk(e, [&](Expr part) {
+            const Var* v = part.as<Var>();
+            if (v != nullptr && v->id == reduced->id) {
+              fail(Diag::kVerifyStructure, "the init of block '" + std::string(b.name) +
+                                               "' uses '" + std::string(v->name) +
+                                               "', over which it reduces");
+            }
+            return true;
+          });
+        });
   }
 
   // Two variables and a result of the buffer's type for each buffer that the init stores to.
@@ -188,6 +212,8 @@ class Verifier {
 
   void stmt(Stmt s) {
     if (!s.defined() || !failure_.empty()) return;
+    if (depth_ == kMaxNesting) return fail(Diag::kParseTooDeep, int64_t{kMaxNesting});
+    ++depth_;
     visit(s, Overload{[&](const Seq& n) {
                         for (Stmt child : n.stmts) stmt(child);
                       },
@@ -209,6 +235,7 @@ class Verifier {
                         }
                         stmt(n.body);
                       }});
+    --depth_;
   }
 
   const Program& program_;
@@ -216,6 +243,7 @@ class Verifier {
   std::vector<VarId> scope_;
   std::size_t visible_ = 0;  // scope_ from here on may be used: a block hides the loops around it
   const Block* block_ = nullptr;
+  int depth_ = 0;  // of statements around
   std::unordered_set<int32_t> defined_, loops_, blocks_;
 };
 

@@ -195,13 +195,14 @@ bool read_platforms(const Json& header, Model* model) {
   if (at == header.end() || !at->is_array()) return false;
   for (const Json& platform : *at) {
     if (!platform.is_string()) return false;
-    model->platforms.push_back(platform.get<std::string>());
+    model->platforms.push_back(printable_line(platform.get<std::string>()));
   }
   return true;
 }
 
 // "" if the header describes a model, which then has the right shape; else what is wrong.
 std::string read_header(std::string_view text, std::size_t tensor_bytes, Model* model) {
+  if (nests_deeper(text)) return "nesting of the header";
   const Json header = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   int members = 0;
   if (!header.is_object() || !read_options(header, &model->options))
@@ -307,7 +308,7 @@ Result<void> write_checkpoint(const Model& model, std::string_view tool, const s
 }
 
 Result<Model> read_checkpoint(const std::string& path) {
-  PRUNERC_TRY(const std::string bytes, read_file(path));
+  PRUNERC_TRY(const std::string bytes, read_file(path, kMostBytes));
   return parse_checkpoint(bytes, path);
 }
 

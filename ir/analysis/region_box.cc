@@ -11,6 +11,9 @@
 namespace prunerc::ir {
 namespace {
 
+/// An end of so many pieces is replaced by a number: each further piece could double it.
+constexpr int64_t kMaxEndNodes = 300;
+
 Range whole_dimension(IrBuilder& b, BufferId buffer, std::size_t dim) {
   return {b.int_imm(0), b.buffer(buffer).shape[dim]};
 }
@@ -29,6 +32,11 @@ Linear outer_end(IrBuilder& b, const Linear& x, const Linear& y, Bound bound,
   if (difference.lo >= 0) return lower ? y : x;
   const Expr ex = to_expr(b, x);
   const Expr ey = to_expr(b, y);
+  if (expr_size(ex) + expr_size(ey) > kMaxEndNodes) {
+    const Interval p = interval_of(x, ranges), q = interval_of(y, ranges);
+    const int64_t end = lower ? std::min(p.lo, q.lo) : std::max(p.hi, q.hi);
+    if (end != (lower ? Interval::kNoLower : Interval::kNoUpper)) return Linear::of(end);
+  }
   return to_linear(b, lower ? b.min(ex, ey) : b.max(ex, ey), ranges);
 }
 

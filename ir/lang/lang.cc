@@ -5,6 +5,7 @@
 #include "ir/lang/lower.h"
 #include "ir/lang/module.h"
 #include "ir/lang/pipeline.h"
+#include "ir/support/file.h"
 
 namespace prunerc::lang {
 namespace {
@@ -20,7 +21,7 @@ void fill_diagnostics(const SourceSet& sources, const DiagSink& sink, LangResult
 }
 
 std::string text_between(const SourceSet& sources, SourceRange first, SourceRange last) {
-  return std::string(sources.text(join(first, last)));
+  return printable_line(sources.text(join(first, last)));
 }
 
 PortInfo describe_port(const SourceSet& sources, const AstPort& port) {
@@ -36,7 +37,8 @@ ParamInfo describe_param(const SourceSet& sources, const AstParam& param) {
   constexpr std::string_view kKinds[] = {"int", "float", "type"};
   ParamInfo info = {std::string(param.name.text),
                     std::string(kKinds[static_cast<size_t>(param.kind)]), ""};
-  if (param.default_value != nullptr) info.default_text = sources.text(param.default_value->range);
+  if (param.default_value != nullptr)
+    info.default_text = printable_line(sources.text(param.default_value->range));
   if (param.default_type) info.default_text = param.default_type->name.text;
   return info;
 }

@@ -22,8 +22,9 @@ using ImportFn = std::function<Result<std::string>(std::string_view path)>;
 
 /// Imports "std/..." from the library that is built in; everything else is an error.
 Result<std::string> import_std(std::string_view path);
-/// The same, and other paths from the file system.
-Result<std::string> import_file(std::string_view path);
+/// The same, and regular files below the folder of `file_name` or below one of `folders`, wherever
+/// links lead. Errors: of what is imported, ImportOutside; those of read_text_file.
+ImportFn import_near(std::string file_name, std::vector<std::string> folders = {});
 /// Paths of the built-in library: "std/gemm.prn", ...
 std::vector<std::string_view> std_files();
 
@@ -35,7 +36,7 @@ struct CompileInput {
   std::map<std::string, std::string> bindings;  // parameter -> value, as -D gives them
   std::map<std::string, std::vector<int64_t>>
       shapes;  // input -> shape, where known: binds parameters without a default
-  ImportFn import = import_file;
+  ImportFn import = import_std;
 };
 
 /// `-e 'C[i,j] = sum[k] A[i,k] * B[k,j]'`: one statement without declarations.
@@ -115,7 +116,7 @@ struct ListResult {
 };
 
 /// The operators that a file defines, without binding anything.
-ListResult list_ops(std::string file_name, std::string text, const ImportFn& import = import_file);
+ListResult list_ops(std::string file_name, std::string text, const ImportFn& import = import_std);
 
 }  // namespace prunerc::lang
 

@@ -250,7 +250,12 @@ void Parser::parse_body(AstOperator& op) {
     const bool ok = parse_stmt(stmt);
     // The name is known even after an error, so that its readers cause no further ones.
     if (!ok) stmt.value = nullptr;
-    if (!stmt.name.text.empty()) op.stmts.push_back(std::move(stmt));
+    if (op.stmts.size() == kMaxStatements && !op.has_header_errors) {
+      sink_.report<LangDiag::kTooManyStatements>(stmt.name.range, kMaxStatements);
+      op.has_header_errors = true;
+    }
+    const bool has_room = op.stmts.size() < kMaxStatements;
+    if (!stmt.name.text.empty() && has_room) op.stmts.push_back(std::move(stmt));
     if (ok && expect(Kind::kSemicolon)) continue;
     op.has_body_errors = true;
     if (!ok && at_ > before && tokens_[at_ - 1].kind == Kind::kRightBrace) continue;  // a loop

@@ -12,6 +12,8 @@ namespace prunerc::lang {
 inline constexpr uint32_t kMaxExprDepth = 200;
 /// Longer lists of indices, dimensions or arguments are refused.
 inline constexpr size_t kMaxListLength = 32;
+/// Operators of more statements are refused: what is proved of them takes the square.
+inline constexpr size_t kMaxStatements = 256;
 /// Larger texts are refused, so that every input is answered in under a second.
 inline constexpr size_t kMaxFileBytes = size_t{1} << 20;
 

@@ -1,5 +1,7 @@
 #include "ir/lang/source.h"
 
+#include "ir/support/file.h"
+
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/raw_ostream.h"
@@ -138,7 +140,11 @@ std::string counted(size_t count, std::string_view noun) {
 }
 
 uint32_t SourceSet::add(std::string name, std::string text) {
-  files_.push_back({std::move(name), std::move(text)});
+  std::vector<uint32_t> lines = {0};
+  for (std::size_t at = text.find('\n'); at != text.npos; at = text.find('\n', at + 1)) {
+    lines.push_back(static_cast<uint32_t>(at) + 1);
+  }
+  files_.push_back({std::move(name), std::move(text), std::move(lines)});
   return static_cast<uint32_t>(files_.size() - 1);
 }
 
@@ -148,13 +154,10 @@ std::string_view SourceSet::text(SourceRange range) const {
 
 std::pair<int, int> SourceSet::line_column(SourceRange range) const {
   if (range.file >= files_.size()) return {1, 1};
-  const std::string_view text = files_[range.file].text;
-  const std::string_view before = text.substr(0, range.begin);
-  const size_t newline = before.rfind('\n');
-  const size_t column =
-      newline == std::string_view::npos ? before.size() : before.size() - newline - 1;
-  return {static_cast<int>(std::count(before.begin(), before.end(), '\n')) + 1,
-          static_cast<int>(column) + 1};
+  const std::vector<uint32_t>& lines = files_[range.file].lines;
+  const auto after = std::upper_bound(lines.begin(), lines.end(), range.begin);
+  return {static_cast<int>(after - lines.begin()),
+          static_cast<int>(range.begin - *(after - 1)) + 1};
 }
 
 SourceDiagnostic& DiagSink::add(LangDiag id, SourceRange range, std::string message) {
@@ -182,7 +185,7 @@ void DiagSink::annotate_last(SourceRange range, std::string note) {
 std::string render(const SourceSet& sources, const DiagSink& sink) {
   Renderer renderer(sources);
   for (const SourceDiagnostic& diagnostic : sink.all()) renderer.print(diagnostic);
-  return renderer.take();
+  return printable(renderer.take());
 }
 
 }  // namespace prunerc::lang

@@ -47,6 +47,7 @@ class SourceSet {
  private:
   struct File {
     std::string name, text;
+    std::vector<uint32_t> lines;  // where each begins
   };
   std::deque<File> files_;
 };

@@ -1,5 +1,7 @@
 #include "ir/support/diag.h"
 
+#include "ir/support/file.h"
+
 #include <cstdio>
 
 namespace prunerc {
@@ -61,7 +63,7 @@ std::string message(const ErrorData& error) {
     }
   }
   if (!detail_is_shown) out += "\n" + error.detail;
-  return out;
+  return printable(out);
 }
 
 }  // namespace prunerc

@@ -1,4 +1,5 @@
 // The JSON form of traces: to_json and trace_from_json.
+#include "ir/support/file.h"
 #include "schedule/primitive.h"
 #include "schedule/trace/trace.h"
 
@@ -129,7 +130,12 @@ class Reader {
       return Operand(parsed);
     }
     if (!json.is_string()) return wanted("a text operand");
-    return Operand(json.get<std::string>());
+    std::string text = json.get<std::string>();
+    // What a script cannot spell is not read from elsewhere either.
+    if (printable_line(text) != text || text.find('"') != std::string::npos) {
+      return wanted("printable characters in a text operand");
+    }
+    return Operand(std::move(text));
   }
 
   Result<Output> output(const Json& json) {
@@ -185,10 +191,12 @@ std::string to_json(const Trace& trace) {
     steps.push_back({{"do", to_string(step.primitive)}, {"with", with}, {"gives", gives}});
     if (step.is_sample()) decisions.push_back(Json::array({i, trace.decisions[next++]}));
   }
-  return Json({{"steps", steps}, {"decisions", decisions}}).dump();
+  return Json({{"steps", steps}, {"decisions", decisions}})
+      .dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
 }
 
 Result<Trace> trace_from_json(std::string_view text) {
+  if (nests_deeper(text)) return wanted("fewer levels of lists");
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) return wanted("a JSON text");
   return Reader().run(json);

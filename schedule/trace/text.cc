@@ -1,4 +1,5 @@
 // The text form of traces: print and parse_trace.
+#include "ir/support/file.h"
 #include "schedule/trace/trace.h"
 
 #include <cctype>
@@ -11,6 +12,11 @@ namespace {
 
 using ir::BlockId;
 using ir::LoopId;
+
+/// Each walks over the program that those before it made; a search's own have some hundreds.
+constexpr std::size_t kMaxInstructions = 512;
+/// Of loops or numbers.
+constexpr std::size_t kMaxListLength = 256;
 
 struct Row {
   std::string_view name, operands, outputs;
@@ -45,6 +51,10 @@ class Parser {
     TraceScript out;
     for (skip_space(); pos_ < input_.size(); skip_space()) {
       out.lines.push_back(line_);
+      if (out.lines.size() > kMaxInstructions) {
+        return error_at(here(), Diag::kTooMany, "a script", "more instructions",
+                        std::to_string(kMaxInstructions));
+      }
       PRUNERC_TRY_VOID(instruction(out.trace));
     }
     return out;
@@ -144,6 +154,10 @@ class Parser {
     do {
       PRUNERC_TRY(T parsed, item());
       out.push_back(std::move(parsed));
+      if (out.size() > kMaxListLength) {
+        return error_at(here(), Diag::kTooMany, "a list", "more entries",
+                        std::to_string(kMaxListLength));
+      }
     } while (accept(","));
     PRUNERC_TRY_VOID(need("]"));
     return out;
@@ -162,6 +176,7 @@ class Parser {
     const std::size_t end = input_.find_first_of("\"\n", pos_);
     if (end == std::string_view::npos || input_[end] != '"') return expected("'\"'");
     std::string out(input_.substr(pos_, end - pos_));
+    if (printable_line(out) != out) return expected("printable characters in a name");
     pos_ = end + 1;
     return out;
   }

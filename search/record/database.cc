@@ -1,14 +1,15 @@
 #include "search/record/database.h"
 
 #include "ir/parser.h"
+#include "ir/support/file.h"
 #include "ir/support/hash.h"
 #include "schedule/trace/trace.h"
 #include "search/record/sqlite.h"
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <set>
 
 namespace prunerc::search {
@@ -113,6 +114,11 @@ std::optional<Record> read_record(Query& query) {
   if (!status) return std::nullopt;
   m.status = *status;
   if (checksum != checksum_of(record)) return std::nullopt;
+  for (std::string* const text :
+       {&record.sketch, &record.timer, &record.version, &record.created}) {
+    *text = printable_line(*text);
+  }
+  for (std::string* const text : {&m.detail, &m.evidence}) *text = printable(*text);
   return record;
 }
 
@@ -124,13 +130,16 @@ Result<int64_t> user_version(sqlite3* db, const std::string& path) {
 
 Result<void> migrate(sqlite3* db, const std::string& path) {
   PRUNERC_TRY(const int64_t found, user_version(db, path));
-  if (found == kDatabaseSchema) return {};
+  if (found == kDatabaseSchema) return check_schema(db, path, kMigrations);
   if (found > kDatabaseSchema || found < 0) {
     return error(Diag::kDatabaseVersion, path, found, int64_t{kDatabaseSchema});
   }
   PRUNERC_TRY(Transaction transaction, Transaction::begin(db, path));
   // Another process may have migrated while this one waited for the lock.
   PRUNERC_TRY(const int64_t current, user_version(db, path));
+  PRUNERC_TRY_VOID(check_schema(
+      db, path,
+      std::span(kMigrations).first(static_cast<std::size_t>(std::max<int64_t>(0, current)))));
   for (int64_t i = current; i < kDatabaseSchema; ++i) {
     PRUNERC_TRY_VOID(execute(db, path, kMigrations[i]));
   }
@@ -161,10 +170,7 @@ Database& Database::operator=(Database&&) noexcept = default;
 Database::~Database() = default;
 
 Result<Database> Database::open(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
-    return error(Diag::kFileKind, path, std::string("a folder"));
-  }
+  PRUNERC_TRY_VOID(check_database_files(path));
   sqlite3* handle = nullptr;
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_EXRESCODE;
   const int code = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
@@ -173,11 +179,12 @@ Result<Database> Database::open(const std::string& path) {
     return error(Diag::kDatabaseOpen, path,
                  std::string(handle != nullptr ? sqlite3_errmsg(handle) : "out of memory"));
   }
+  harden(handle);
   sqlite3_busy_timeout(handle, kBusyTimeoutMs);
   // FULL: a commit is on disk when it returns, also if the machine loses power.
   PRUNERC_TRY_VOID(execute(handle, path,
                            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; "
-                           "PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF;"));
+                           "PRAGMA foreign_keys = ON;"));
   PRUNERC_TRY_VOID(migrate(handle, path));
   return db;
 }
@@ -263,9 +270,9 @@ Result<std::vector<TaskRow>> Database::list_tasks() {
     row.key.hash = query.text_column();
     row.key.program = query.text_column();
     row.key.target = query.text_column();
-    row.name = query.text_column();
+    row.name = printable_line(query.text_column());
     row.op_text = query.text_column();
-    row.bindings = query.text_column();
+    row.bindings = printable_line(query.text_column());
     row.num_records = query.int_column();
     row.num_imported = query.int_column();
     row.best_ns = query.double_column();

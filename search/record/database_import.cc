@@ -1,4 +1,5 @@
 // Lines of a file become records: claims, of which only what can be seen without running anything is checked here.
+#include "ir/support/file.h"
 #include "schedule/trace/trace.h"
 #include "search/record/database.h"
 #include "search/record/line_schema.h"
@@ -180,6 +181,7 @@ class Tasks {
 
 // Why the line is no record; empty if it is one.
 std::string read_line(const std::string& line, Tasks& tasks, TaskRow& row, Record& record) {
+  if (nests_deeper(line)) return "it is nested too deeply";
   const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return "it is no JSON object";
   Reader reader{json, {}};

@@ -36,11 +36,13 @@ Result<Database> Database::open_to_read(const std::string& path) {
     empty.path_ = path;
     return empty;
   }
+  PRUNERC_TRY_VOID(check_database_files(path));
   sqlite3* handle = nullptr;
   const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_EXRESCODE;
   const int code = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
   Database db(handle, path);
   if (code == SQLITE_OK) {
+    harden(handle);
     sqlite3_busy_timeout(handle, kBusyTimeoutMs);
     if (has_current_schema(handle, path)) return db;
   }
@@ -71,6 +73,11 @@ Result<Database> Database::copy_into_memory(const std::string& path) {
   }
   const std::string copy = folder + "/db.sqlite";
   std::error_code code, ignored;
+  const uint64_t bytes = std::filesystem::file_size(path, ignored);
+  if (!ignored && bytes > kMaxReadBytes) {
+    std::filesystem::remove_all(folder, ignored);
+    return error(Diag::kTooMany, "'" + path + "'", bytes_text(bytes), bytes_text(kMaxReadBytes));
+  }
   std::filesystem::copy_file(path, copy, code);
   if (!code && std::filesystem::exists(path + "-wal", ignored)) {
     std::filesystem::copy_file(path + "-wal", copy + "-wal", code);

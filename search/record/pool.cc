@@ -18,7 +18,8 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view kMagic = "PRNPOOL\n";
 /// Magic, format, size of what is compressed, checksum of the compressed bytes.
 constexpr std::size_t kPreamble = 8 + 4 + 8 + 8;
-constexpr uint64_t kMaxBytes = uint64_t{256} << 20;
+/// Of a file, and of what it unpacks to; the largest recorded so far have a hundredth of a percent.
+constexpr uint64_t kMaxBytes = uint64_t{64} << 20;
 constexpr int kCompression = 19;
 
 template <typename T>
@@ -99,6 +100,7 @@ bool read_sketch(const Json& json, Pool* pool) {
   in.get("rejected", &draws.rejected);
   in.get("repeated", &draws.repeated);
   if (!in.ok) return false;
+  name = printable_line(name);
   Result<schedule::Trace> trace = schedule::parse_trace(text);
   if (!trace) return false;
   pool->sketches.push_back(make_sketch(std::move(name), std::move(trace).value()));
@@ -107,6 +109,7 @@ bool read_sketch(const Json& json, Pool* pool) {
 }
 
 bool read_header(const std::string& text, Pool* pool, std::size_t* num_rows) {
+  if (nests_deeper(text)) return false;
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return false;
   HeaderReader in{json};
@@ -132,7 +135,11 @@ bool read_header(const std::string& text, Pool* pool, std::size_t* num_rows) {
   for (const auto& [key, value] : examples->items()) {
     const std::optional<MeasureStatus> status = measure_status_from_string(key);
     if (!status || !value.is_string()) return false;
-    pool->examples[static_cast<std::size_t>(*status)] = value.get<std::string>();
+    pool->examples[static_cast<std::size_t>(*status)] = printable(value.get<std::string>());
+  }
+  for (std::string* const shown :
+       {&pool->op, &pool->bindings, &pool->timer, &pool->version, &pool->created}) {
+    *shown = printable_line(*shown);
   }
   return true;
 }
@@ -141,9 +148,7 @@ bool read_header(const std::string& text, Pool* pool, std::size_t* num_rows) {
 std::optional<std::string> unpack(std::string_view bytes) {
   const auto size = get_number<uint64_t>(bytes.substr(12));
   const std::string_view packed = bytes.substr(kPreamble);
-  if (size > kMaxBytes || ZSTD_getFrameContentSize(packed.data(), packed.size()) != size) {
-    return std::nullopt;
-  }
+  if (ZSTD_getFrameContentSize(packed.data(), packed.size()) != size) return std::nullopt;
   std::string raw(static_cast<std::size_t>(size), '\0');
   const std::size_t got = ZSTD_decompress(raw.data(), raw.size(), packed.data(), packed.size());
   if (ZSTD_isError(got) != 0 || got != raw.size()) return std::nullopt;
@@ -227,6 +232,10 @@ Result<Pool> parse_pool(std::string_view bytes, const std::string& path) {
   if (get_number<uint64_t>(bytes.substr(20)) != hash_bytes(bytes.substr(kPreamble), size)) {
     return damaged("its bytes do not fit their checksum");
   }
+  if (size > kMaxBytes) {
+    return error(Diag::kTooMany, "the pool '" + path + "'", bytes_text(size) + " unpacked",
+                 bytes_text(kMaxBytes));
+  }
   const std::optional<std::string> raw = unpack(bytes);
   if (!raw || raw->size() < 8) return damaged("it cannot be decompressed");
   const auto header_size = get_number<uint64_t>(*raw);
@@ -236,8 +245,13 @@ Result<Pool> parse_pool(std::string_view bytes, const std::string& path) {
   if (!read_header(raw->substr(8, header_size), &pool, &num_rows)) {
     return damaged("its header cannot be read");
   }
-  if (!decode_rows(std::string_view(*raw).substr(8 + header_size), num_rows, &pool)) {
-    return damaged("its columns do not fit its sketches");
+  if (num_rows > kMaxPoolRows) {
+    return error(Diag::kTooMany, "the pool '" + path + "'", std::to_string(num_rows) + " rows",
+                 std::to_string(kMaxPoolRows));
+  }
+  const std::string_view columns = std::string_view(*raw).substr(8 + header_size);
+  if (const char* wrong = decode_rows(columns, num_rows, &pool); wrong != nullptr) {
+    return damaged(wrong);
   }
   return pool;
 }
@@ -247,7 +261,7 @@ Result<void> write_pool(const Pool& pool, const std::string& path) {
 }
 
 Result<Pool> read_pool(const std::string& path) {
-  PRUNERC_TRY(const std::string bytes, read_file(path));
+  PRUNERC_TRY(const std::string bytes, read_file(path, kMaxBytes));
   return parse_pool(bytes, path);
 }
 

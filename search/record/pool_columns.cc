@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace prunerc::search {
 namespace {
@@ -11,6 +12,9 @@ constexpr double kTimeSteps = 1024;
 constexpr double kSecondsSteps = 32;
 constexpr double kSpreadSteps = 1000;
 constexpr double kNsPerSecond = 1e9;
+
+/// Those that every row has, apart from its decisions.
+constexpr std::size_t kNumColumns = 9;
 
 constexpr uint64_t kDisturbed = 1, kFinal = 2, kVerified = 4, kSearched = 8;
 
@@ -96,16 +100,30 @@ void set_flags(uint64_t flags, PoolRow* row) {
 // together.
 template <typename Rows, typename F>
 void for_each_decision(const std::vector<Sketch>& sketches, Rows& rows, F&& f) {
+  std::vector<std::vector<std::size_t>> rows_of(sketches.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows_of[static_cast<std::size_t>(rows[i].sketch)].push_back(i);
+  }
   for (std::size_t s = 0; s < sketches.size(); ++s) {
+    if (rows_of[s].empty()) continue;
     const std::vector<schedule::Decision>& shape = sketches[s].trace.decisions;
     for (std::size_t d = 0; d < shape.size(); ++d) {
       for (std::size_t part = 0; part < shape[d].size(); ++part) {
-        for (auto& row : rows) {
-          if (row.sketch == static_cast<int>(s)) f(row, d, part);
-        }
+        for (const std::size_t i : rows_of[s]) f(rows[i], d, part);
       }
     }
   }
+}
+
+// Numbers in all decisions of a row, by sketch.
+std::vector<std::size_t> num_parts_of(const std::vector<Sketch>& sketches) {
+  std::vector<std::size_t> out;
+  for (const Sketch& sketch : sketches) {
+    std::size_t num_parts = 0;
+    for (const schedule::Decision& decision : sketch.trace.decisions) num_parts += decision.size();
+    out.push_back(num_parts);
+  }
+  return out;
 }
 
 bool fits_space(const Sketch& sketch, const PoolRow& row) {
@@ -138,9 +156,10 @@ std::string encode_rows(const Pool& pool) {
   return out.take();
 }
 
-bool decode_rows(std::string_view bytes, std::size_t num_rows, Pool* pool) {
+const char* decode_rows(std::string_view bytes, std::size_t num_rows, Pool* pool) {
+  constexpr const char* kMisfit = "its columns do not fit its sketches";
   // Each row takes at least one byte of each column.
-  if (num_rows > bytes.size()) return false;
+  if (num_rows > bytes.size() / kNumColumns) return "it has fewer bytes than rows";
   ColumnReader in(bytes);
   std::vector<PoolRow> rows(num_rows);
   const auto column = [&](uint64_t limit, auto&& set) {
@@ -164,21 +183,30 @@ bool decode_rows(std::string_view bytes, std::size_t num_rows, Pool* pool) {
   });
   column(uint64_t{1} << 32,
          [](PoolRow& r, uint64_t v) { r.fingerprint = static_cast<uint32_t>(v); });
-  if (!in.ok()) return false;
+  if (!in.ok()) return kMisfit;
+  const std::vector<std::size_t> parts = num_parts_of(pool->sketches);
+  std::size_t num_decisions = 0, num_parts = 0;
+  for (const PoolRow& row : rows) {
+    const auto sketch = static_cast<std::size_t>(row.sketch);
+    num_decisions += pool->sketches[sketch].trace.decisions.size();
+    num_parts += parts[sketch];
+  }
+  if (num_parts > bytes.size()) return "it has fewer bytes than decisions";
+  if (num_decisions > kMaxPoolDecisions) return "its rows have more decisions than are read";
   for (PoolRow& row : rows) {
     row.decisions = pool->sketches[static_cast<std::size_t>(row.sketch)].trace.decisions;
   }
   for_each_decision(pool->sketches, rows, [&](PoolRow& row, std::size_t d, std::size_t part) {
     row.decisions[d][part] = in.get_signed();
   });
-  if (!in.at_end()) return false;
+  if (!in.at_end()) return kMisfit;
   for (const PoolRow& row : rows) {
     const bool has_time = row.median_ns > 0 && row.num_samples > 0;
-    if (row.ok() != has_time && row.ok()) return false;
-    if (!fits_space(pool->sketches[static_cast<std::size_t>(row.sketch)], row)) return false;
+    if (row.ok() && !has_time) return "a row that ran has no time";
+    if (!fits_space(pool->sketches[static_cast<std::size_t>(row.sketch)], row)) return kMisfit;
   }
   pool->rows = std::move(rows);
-  return true;
+  return nullptr;
 }
 
 PoolRow rounded(PoolRow row) {

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 
@@ -17,6 +16,7 @@ using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
 constexpr const char* kSchema = "prunerc.rows/1";
+constexpr uint64_t kMaxRowsFileBytes = uint64_t{16} << 20;
 
 struct Part {
   std::string path, op;
@@ -26,7 +26,8 @@ struct Part {
 };
 
 Result<std::vector<Part>> parse(const std::string& path) {
-  PRUNERC_TRY(const std::string text, read_file(path));
+  PRUNERC_TRY(const std::string text, read_file(path, kMaxRowsFileBytes));
+  if (nests_deeper(text)) return error(Diag::kRowsFile, path, std::string("nested too deeply"));
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   const auto damaged = [&](const char* why) {
     return error(Diag::kRowsFile, path, std::string(why));
@@ -67,9 +68,11 @@ Result<std::vector<Part>> parse(const std::string& path) {
 }
 
 // By its name or its first character, since files are named by people.
-bool is_rows_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return fs::path(path).extension() == ".json" || file.get() == '{';
+Result<bool> is_rows_file(const std::string& path) {
+  PRUNERC_TRY(InputFile file, InputFile::open(path));
+  char first = '\0';
+  PRUNERC_TRY_VOID(file.read(std::span(&first, 1)));
+  return fs::path(path).extension() == ".json" || first == '{';
 }
 
 }  // namespace
@@ -98,7 +101,8 @@ Result<Selection> read_selection(std::span<const std::string> paths) {
   std::vector<Part> parts;
   std::vector<std::string> files;
   for (const std::string& path : paths) {
-    if (!is_rows_file(path)) {
+    PRUNERC_TRY(const bool is_rows, is_rows_file(path));
+    if (!is_rows) {
       parts.push_back({path, "", 0, {}, {}, true});
       continue;
     }

@@ -1,5 +1,5 @@
-// A prepared statement and a transaction as values: the few lines of C++ that SQLite's C interface
-// needs here.
+// A prepared statement and a transaction as values, and what SQLite must not do for databases of
+// others.
 #ifndef PRUNERC_SEARCH_RECORD_SQLITE_H_
 #define PRUNERC_SEARCH_RECORD_SQLITE_H_
 
@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,29 @@ namespace prunerc::search {
 /// The error of the last call on `db` as a diagnostic: DatabaseCorrupt for damaged files, else
 /// DatabaseQuery.
 Error sqlite_error(sqlite3* db, const std::string& path);
+
+/// Steps of SQLite's machine and bytes of text that one statement may take: of a damaged or forged
+/// file it could take any number, since its pages may stand for each other.
+struct Effort {
+  int64_t steps = 0;
+  int64_t text_bytes = 0;
+};
+/// Far above what a file of that size needs.
+Effort effort_for(const std::string& path);
+/// Counts steps against the statement that this thread is in; 1 once they are too many.
+int take_steps(int64_t steps);
+
+/// Whether the path, its log and its journal are regular files, or absent. Errors: FileKind.
+Result<void> check_database_files(const std::string& path);
+/// For databases of others: views, triggers and functions of the schema do not run, texts,
+/// expressions and statements have bounds, and statements of Query end with DatabaseCorrupt after
+/// their effort. To be called before anything is read.
+void harden(sqlite3* db);
+/// Whether the database holds the tables that these steps make, but for layout in the same words,
+/// and nothing else but what SQLite adds. No steps: whether it holds nothing. Errors:
+/// DatabaseCorrupt, which names what is there instead.
+Result<void> check_schema(sqlite3* db, const std::string& path,
+                          std::span<const char* const> migrations);
 
 /// One statement. Parameters are bound in order; columns are read in order.
 class Query {
@@ -44,13 +68,14 @@ class Query {
     void operator()(sqlite3_stmt* stmt) const;
   };
   Query(sqlite3* db, sqlite3_stmt* stmt, std::string path)
-      : db_(db), stmt_(stmt), path_(std::move(path)) {}
+      : db_(db), stmt_(stmt), path_(std::move(path)), left_(effort_for(path_)) {}
 
   sqlite3* db_;
   std::unique_ptr<sqlite3_stmt, Finalize> stmt_;
   std::string path_;
   int next_parameter_ = 1;
   int next_column_ = 0;
+  Effort left_;
 };
 
 /// Runs statements that take no parameters and give no rows.

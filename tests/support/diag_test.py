@@ -30,10 +30,7 @@ EXCEPTIONS = {
 }
 # Rows whose tests are on the way. A row that has one must go from here.
 PENDING = [
-    "ImportOutside",
     "TileRecomputed",
-    "TimeLimit",
-    "TooMany",
     "NvrtcMissing",
 ]
 

@@ -82,8 +82,9 @@ ir::Target with_device(const ir::Target& target) {
   return host;
 }
 
-Result<std::unique_ptr<runtime::Device>> open_device(
-    const ir::Target& target, int num_threads, const std::vector<std::string>& worker_command) {
+Result<std::unique_ptr<runtime::Device>> open_device(const ir::Target& target, int num_threads,
+                                                     const std::vector<std::string>& worker_command,
+                                                     int64_t run_limit_ns) {
   // A command is that of a CPU worker; the others are the same executable with another argument.
   std::optional<std::string> executable;
   if (!worker_command.empty()) executable = worker_command.front();
@@ -91,16 +92,19 @@ Result<std::unique_ptr<runtime::Device>> open_device(
     PRUNERC_TRY_VOID(check_threads_here(num_threads));
     runtime::WorkerOptions options;
     options.num_threads = num_threads;
+    if (run_limit_ns > 0) options.run_limit_ns = options.unchecked_run_limit_ns = run_limit_ns;
     if (!worker_command.empty()) options.worker_argv = worker_command;
     return std::unique_ptr<runtime::Device>(std::make_unique<runtime::CpuDevice>(options));
   }
   if (target.kind == ir::TargetKind::kCudaHost) {
     runtime::cuda_host::HostDeviceOptions options;
+    if (run_limit_ns > 0) options.run_limit_ns = run_limit_ns;
     if (executable) options.worker_argv.front() = *executable;
     return std::unique_ptr<runtime::Device>(
         std::make_unique<runtime::cuda_host::HostDevice>(options));
   }
   runtime::cuda::CudaDeviceOptions options;
+  if (run_limit_ns > 0) options.run_limit_ns = run_limit_ns;
   if (executable) options.worker_argv.front() = *executable;
   PRUNERC_TRY(std::unique_ptr<runtime::cuda::CudaDevice> device,
               runtime::cuda::CudaDevice::open(options));

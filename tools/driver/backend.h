@@ -45,9 +45,12 @@ Candidate build_candidate(const ir::Program& scheduled, const ir::Target& target
 /// The target, or for a GPU that this machine lacks the host that executes its kernels.
 ir::Target with_device(const ir::Target& target);
 
-/// Errors: CudaMissing; UsageOption for more threads than the process may use CPUs.
+/// `run_limit_ns`: of one run of a kernel, which is killed then; 0 takes the device's own. Errors:
+/// CudaMissing; Unsupported for a CPU that is not this one; UsageOption for more threads than the
+/// process may use CPUs.
 Result<std::unique_ptr<runtime::Device>> open_device(
-    const ir::Target& target, int num_threads, const std::vector<std::string>& worker_command = {});
+    const ir::Target& target, int num_threads, const std::vector<std::string>& worker_command = {},
+    int64_t run_limit_ns = 0);
 
 /// Whether threads of a block meet where they must, in the kernels that become of the program; for
 /// a GPU or cuda-host. Errors: those of lower_gpu.

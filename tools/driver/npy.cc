@@ -1,7 +1,5 @@
 #include "tools/driver/npy.h"
 
-#include "ir/support/file.h"
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +15,8 @@ namespace {
 constexpr std::string_view kMagic = "\x93NUMPY";
 /// Tensors stay below 2^40 bytes (the language's limit).
 constexpr int64_t kMaxBytes = int64_t{1} << 40;
+/// numpy's own have 128 bytes.
+constexpr std::size_t kMaxHeaderBytes = std::size_t{64} << 10;
 
 struct Descr {
   std::string_view text;
@@ -66,9 +66,16 @@ Result<std::vector<int64_t>> parse_shape(std::string_view text) {
   return shape;
 }
 
-}  // namespace
+struct Header {
+  std::size_t size_bytes = 0;  // up to the data
+  ir::DType dtype = ir::DType::kF32;
+  std::vector<int64_t> shape;
+  bool is_swapped = false;  // the high byte of a number comes first
+  std::size_t data_bytes = 0;
+};
 
-Result<ir::Tensor> parse_npy(std::string_view bytes) {
+// Of a file of `file_bytes` that begins with `bytes`: all, or kMaxHeaderBytes.
+Result<Header> parse_header(std::string_view bytes, uint64_t file_bytes) {
   if (bytes.size() < 10 || bytes.substr(0, 6) != kMagic) return malformed("no .npy signature");
   const auto byte = [&](std::size_t i) {
     return static_cast<std::size_t>(static_cast<unsigned char>(bytes[i]));
@@ -79,7 +86,11 @@ Result<ir::Tensor> parse_npy(std::string_view bytes) {
   if (bytes.size() < prefix) return malformed("header is cut off");
   std::size_t length = byte(8) | byte(9) << 8;
   if (version > 1) length |= byte(10) << 16 | byte(11) << 24;
-  if (length > bytes.size() - prefix) return malformed("header is cut off");
+  if (length > bytes.size() - prefix) {
+    return malformed(bytes.size() < file_bytes
+                         ? "header is longer than " + bytes_text(kMaxHeaderBytes)
+                         : "header is cut off");
+  }
   const std::string_view header = bytes.substr(prefix, length);
   const auto descr = entry(header, "descr");
   const auto order = entry(header, "fortran_order");
@@ -88,42 +99,81 @@ Result<ir::Tensor> parse_npy(std::string_view bytes) {
   if (order->substr(0, 5) != "False") return malformed("Fortran order; save it in C order");
   constexpr std::size_t kShown = 12;
   std::string type(descr->substr(1, descr->find('\'', 1) - 1).substr(0, kShown));
+  Header found;
   // Numbers with their high byte first are turned round; bf16, a void to numpy, has no such form.
-  const bool is_swapped = type[0] == '>' && type != ">V2";
-  if (is_swapped) type[0] = '<';
+  found.is_swapped = type[0] == '>' && type != ">V2";
+  if (found.is_swapped) type[0] = '<';
   const Descr* row = std::find_if(std::begin(kDescrs), std::end(kDescrs),
                                   [&](const Descr& d) { return d.text == type; });
   if (row == std::end(kDescrs)) {
-    if (is_swapped) type[0] = '>';
+    if (found.is_swapped) type[0] = '>';
     return malformed("type '" + type + "' is not supported");
   }
-  PRUNERC_TRY(std::vector<int64_t> shape, parse_shape(*shape_text));
+  found.dtype = row->dtype;
+  PRUNERC_TRY(found.shape, parse_shape(*shape_text));
   int64_t num_bytes = ir::byte_size(row->dtype);
-  for (int64_t extent : shape) {
+  for (int64_t extent : found.shape) {
     if (extent != 0 && num_bytes > kMaxBytes / extent) return malformed("array is too large");
     num_bytes *= extent;
   }
-  const std::string_view data = bytes.substr(prefix + length);
-  if (static_cast<int64_t>(data.size()) < num_bytes) {
-    return malformed("data has " + std::to_string(data.size()) + " bytes, needs " +
-                     std::to_string(num_bytes));
+  found.size_bytes = prefix + length;
+  found.data_bytes = static_cast<std::size_t>(num_bytes);
+  if (file_bytes - found.size_bytes < found.data_bytes) {
+    return malformed("data has " + std::to_string(file_bytes - found.size_bytes) +
+                     " bytes, needs " + std::to_string(num_bytes));
   }
-  ir::Tensor tensor(row->dtype, std::move(shape));
-  std::memcpy(tensor.data.data(), data.data(), tensor.data.size());
-  if (is_swapped) {
-    const std::ptrdiff_t width = ir::byte_size(row->dtype);
-    for (auto at = tensor.data.begin(); at != tensor.data.end(); at += width) {
-      std::reverse(at, at + width);
-    }
+  return found;
+}
+
+void swap_bytes(ir::Tensor& tensor) {
+  const std::ptrdiff_t width = ir::byte_size(tensor.dtype);
+  for (auto at = tensor.data.begin(); at != tensor.data.end(); at += width) {
+    std::reverse(at, at + width);
   }
+}
+
+}  // namespace
+
+Result<ir::Tensor> parse_npy(std::string_view bytes) {
+  PRUNERC_TRY(Header header, parse_header(bytes, bytes.size()));
+  ir::Tensor tensor(header.dtype, std::move(header.shape));
+  std::memcpy(tensor.data.data(), bytes.data() + header.size_bytes, tensor.data.size());
+  if (header.is_swapped) swap_bytes(tensor);
+  return tensor;
+}
+
+Result<NpyFile> NpyFile::open(const std::string& path) {
+  PRUNERC_TRY(InputFile file, InputFile::open(path));
+  NpyFile npy(std::move(file));
+  npy.path_ = path;
+  npy.begin_.resize(std::min<uint64_t>(kMaxHeaderBytes, npy.file_.size_bytes()));
+  PRUNERC_TRY(const std::size_t got, npy.file_.read(npy.begin_));
+  npy.begin_.resize(got);
+  Result<Header> header = parse_header(npy.begin_, npy.file_.size_bytes());
+  if (!header.ok()) return with_detail(header.error(), "in " + path);
+  npy.begin_.erase(0, header->size_bytes);
+  npy.dtype_ = header->dtype;
+  npy.shape_ = std::move(header->shape);
+  npy.is_swapped_ = header->is_swapped;
+  return npy;
+}
+
+Result<ir::Tensor> NpyFile::read() {
+  ir::Tensor tensor(dtype_, shape_);
+  const std::size_t here = std::min(begin_.size(), tensor.data.size());
+  if (here > 0) std::memcpy(tensor.data.data(), begin_.data(), here);
+  auto* const rest = reinterpret_cast<char*>(tensor.data.data()) + here;
+  PRUNERC_TRY(const std::size_t got, file_.read({rest, tensor.data.size() - here}));
+  if (here + got < tensor.data.size()) {
+    return with_detail(malformed("it became shorter while it was read"), "in " + path_);
+  }
+  if (is_swapped_) swap_bytes(tensor);
   return tensor;
 }
 
 Result<ir::Tensor> read_npy(const std::string& path) {
-  PRUNERC_TRY(const std::string content, read_file(path));
-  Result<ir::Tensor> tensor = parse_npy(content);
-  if (!tensor.ok()) return with_detail(tensor.error(), "in " + path);
-  return tensor;
+  PRUNERC_TRY(NpyFile file, NpyFile::open(path));
+  return file.read();
 }
 
 std::string npy_bytes(const ir::Tensor& tensor) {

@@ -18,17 +18,6 @@
 namespace prunerc {
 namespace {
 
-/// An operator text is written by people; anything larger is a mistake.
-constexpr std::size_t kMaxTextBytes = std::size_t{16} << 20;
-
-Result<std::string> read_text(const std::string& path) {
-  PRUNERC_TRY(std::string text, read_text_file(path));
-  if (text.size() > kMaxTextBytes) {
-    return error(Diag::kIoError, "read", path, "the file is larger than 16 MiB");
-  }
-  return text;
-}
-
 bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
@@ -123,6 +112,7 @@ Result<Operator> from_text(const OperatorRequest& request, const std::string& te
   input.file_name = request.file.empty() ? "<text>" : request.file;
   input.text = text;
   input.op = request.op;
+  input.import = lang::import_near(request.file, request.import_folders);
   input.bindings = request.bindings;
   for (const auto& [name, shape_text] : request.shapes) {
     PRUNERC_TRY(input.shapes[name], parse_shape(name, shape_text));
@@ -132,7 +122,12 @@ Result<Operator> from_text(const OperatorRequest& request, const std::string& te
 
 Result<std::string> text_of(const OperatorRequest& request) {
   if (!request.text.empty()) return request.text;
-  return read_text(request.file);
+  return read_text_file(request.file);
+}
+
+lang::ListResult list(const OperatorRequest& request, const std::string& text) {
+  return lang::list_ops(request.file, text,
+                        lang::import_near(request.file, request.import_folders));
 }
 
 // The request with those bindings that the operator has parameters for.
@@ -170,7 +165,7 @@ Result<std::vector<Operator>> from_nets(const OperatorRequest& request, const st
 }  // namespace
 
 Result<Choice> apply_script(const Operator& op, const std::string& file) {
-  PRUNERC_TRY(const std::string text, read_text(file));
+  PRUNERC_TRY(const std::string text, read_text_file(file));
   const Result<schedule::TraceScript> script = schedule::parse_script(text);
   if (!script.ok()) return in_file(file, script.error());
   const Result<schedule::Schedule> done = schedule::replay(
@@ -193,7 +188,7 @@ Result<std::vector<Operator>> load_operators(const OperatorRequest& request) {
     return ops;
   }
   PRUNERC_TRY(const std::string text, text_of(request));
-  const lang::ListResult listed = lang::list_ops(request.file, text);
+  const lang::ListResult listed = list(request, text);
   if (listed.ok && !listed.nets.empty()) return from_nets(request, text, listed);
   if (!listed.ok || listed.ops.size() <= 1) {
     PRUNERC_TRY(Operator op, from_text(request, text));
@@ -215,7 +210,7 @@ Result<std::vector<Operator>> load_operators(std::span<const OperatorRequest> re
     OperatorRequest one = request;
     if (requests.size() > 1) {
       PRUNERC_TRY(const std::string text, text_of(request));
-      const lang::ListResult listed = lang::list_ops(request.file, text);
+      const lang::ListResult listed = list(request, text);
       if (listed.ok && listed.ops.size() == 1) one = known_bindings(request, listed.ops[0]);
     }
     PRUNERC_TRY(std::vector<Operator> ops, load_operators(one));

@@ -1,5 +1,6 @@
 #include "tools/prunerc/cli.h"
 
+#include "ir/support/file.h"
 #include "tools/driver/backend.h"
 #include "tools/driver/platform.h"
 #include "tools/prunerc/display.h"
@@ -70,6 +71,10 @@ void in_group(CLI::App& verb, const char* heading) {
 
 void OperatorOptions::add_choice_to(CLI::App& verb) {
   verb.add_option("--op", op, "operator of the file, if it has several")->type_name("NAME");
+  verb.add_option("-I,--import-from", import_folders,
+                  "folder that imports may be read from, as the operator file's own")
+      ->type_name("FOLDER")
+      ->allow_extra_args(false);
   verb.add_option("-D,--define", bindings, "bind parameters: -D M=512,N=512")
       ->type_name("NAME=VALUE")
       ->delimiter(',')
@@ -108,6 +113,7 @@ Result<OperatorRequest> OperatorOptions::request() const {
   request.file = file;
   request.op = op;
   request.expression = expression;
+  request.import_folders = import_folders;
   PRUNERC_TRY(const auto defined, pairs(bindings, "-D"));
   for (const auto& [name, value] : defined) request.bindings[name] = value;
   for (const std::string& word : dtypes) {
@@ -134,6 +140,7 @@ std::string OperatorOptions::repro() const {
   std::string out = expression.empty() ? file : fmt::format("-e '{}'", expression);
   for (const std::string& more : more_files) out += " " + more;
   if (!op.empty()) out += " --op " + op;
+  for (const std::string& folder : import_folders) out += " -I " + folder;
   if (!bindings.empty()) out += fmt::format(" -D {}", fmt::join(bindings, ","));
   if (!dtypes.empty()) out += fmt::format(" --dtype {}", fmt::join(dtypes, ","));
   for (const std::string& shape : shapes) out += " --shape " + shape;
@@ -282,7 +289,7 @@ std::string_view hint_of(const Error& error) {
 int fail(std::string_view message, std::string_view hint, ExitCode code) {
   // A rendered source diagnostic stands for itself: "file:line:col: error: ...".
   const bool is_rendered = message.find(": error: ") != std::string_view::npos;
-  fmt::print(stderr, "{}{}\n", is_rendered ? "" : "error: ", message);
+  fmt::print(stderr, "{}{}\n", is_rendered ? "" : "error: ", printable(message));
   if (!hint.empty()) fmt::print(stderr, "hint: {}\n", hint);
   return code;
 }
@@ -315,6 +322,7 @@ ExitCode exit_code(const Error& error) {
     case Diag::kKernelLoad:
     case Diag::kKernelRun:
     case Diag::kInternal: return kDeviceProblem;
+    case Diag::kTimeLimit: return kVerificationFailed;
     case Diag::kCancelled: return kInterrupted;
     default: return kBadInput;
   }

@@ -37,6 +37,7 @@ struct OperatorOptions {
   std::vector<std::string> more_files;  // of verbs that take several
   std::string op;
   std::string expression;
+  std::vector<std::string> import_folders;
   std::vector<std::string> bindings;
   std::vector<std::string> dtypes;
   std::vector<std::string> shapes;
@@ -44,7 +45,7 @@ struct OperatorOptions {
   void add_to(CLI::App& verb);
   /// The same for a verb that takes any number of files.
   void add_several_to(CLI::App& verb);
-  /// --op and -D alone.
+  /// --op, -I and -D alone.
   void add_choice_to(CLI::App& verb);
   Result<OperatorRequest> request() const;
   /// All operators of all files.

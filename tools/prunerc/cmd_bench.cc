@@ -124,7 +124,7 @@ std::string rows_json(const BenchVerb& verb, const std::vector<Row>& rows) {
                            {"limit", to_string(row.share.limit.unit)},
                            {"limit_note", row.share.note}});
   }
-  return all.dump();
+  return json_line(all);
 }
 
 int bench(const BenchVerb& verb) {

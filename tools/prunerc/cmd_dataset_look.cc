@@ -4,6 +4,7 @@
 #include "search/record/pool.h"
 #include "tools/prunerc/cli.h"
 #include "tools/prunerc/display.h"
+#include "tools/prunerc/json.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -145,7 +146,7 @@ std::string row_line(const search::Pool& pool, const search::PoolRow& row) {
                      {"final", row.is_final},
                      {"verified", row.verified},
                      {"seconds", {{"build", row.build_s}, {"measure", row.measure_s}}}};
-  return line.dump();
+  return json_line(line);
 }
 
 int export_to(const PoolsVerb& verb) {

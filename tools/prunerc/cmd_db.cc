@@ -62,7 +62,7 @@ int best(search::Database& database, const DbVerb& verb) {
         target_text(row.key.target), time_text(r.measurement.median_ns), 100 * r.measurement.spread,
         r.id, r.created, r.sketch, r.seed, r.version);
     fmt::print("# {}: {}\n# timer: {}\n{}\n", r.imported ? "it claims" : "verified",
-               r.measurement.evidence, r.timer, r.trace);
+               r.measurement.evidence, r.timer, printable(r.trace));
   }
   if (found) return kSuccess;
   return fail(fmt::format("no verified record{} in {}",

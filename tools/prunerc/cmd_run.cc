@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -24,6 +26,7 @@ struct RunVerb {
   MachineOptions machine;
   std::vector<std::string> inputs;
   std::vector<std::string> outputs;
+  std::string timeout;
 };
 
 Result<std::map<std::string, std::string>> named(const std::vector<std::string>& words,
@@ -47,7 +50,7 @@ std::string type_text(ir::DType dtype, const std::vector<int64_t>& shape) {
   return fmt::format("{}[{}]", ir::to_string(dtype), fmt::join(shape, ", "));
 }
 
-using Tensors = std::map<std::string, ir::Tensor>;
+using Files = std::map<std::string, NpyFile>;
 
 // An input without its @ would be an unknown fill, an output with one a file of an odd name.
 Result<void> check_at_signs(const std::map<std::string, std::string>& inputs,
@@ -69,14 +72,14 @@ Result<void> check_at_signs(const std::map<std::string, std::string>& inputs,
 }
 
 // The .npy files among the inputs: their shapes bind parameters that have no default.
-Result<Tensors> read_files(const std::map<std::string, std::string>& inputs) {
-  Tensors tensors;
+Result<Files> open_files(const std::map<std::string, std::string>& inputs) {
+  Files files;
   for (const auto& [name, source] : inputs) {
     if (source.substr(0, 1) != "@") continue;
-    PRUNERC_TRY(ir::Tensor tensor, read_npy(source.substr(1)));
-    tensors.emplace(name, std::move(tensor));
+    PRUNERC_TRY(NpyFile file, NpyFile::open(source.substr(1)));
+    files.emplace(name, std::move(file));
   }
-  return tensors;
+  return files;
 }
 
 // Whether the operator has an input or an output of each name.
@@ -98,7 +101,7 @@ Result<void> check_names(const Operator& op, ir::BufferRole role,
 // One tensor per input port, from files and fills.
 Result<std::vector<ir::Tensor>> gather(const Operator& op,
                                        const std::map<std::string, std::string>& inputs,
-                                       Tensors files) {
+                                       Files files) {
   std::vector<ir::Tensor> tensors;
   for (ir::BufferId id : op.program.params()) {
     const ir::Buffer& port = op.program.buffer(id);
@@ -113,11 +116,13 @@ Result<std::vector<ir::Tensor>> gather(const Operator& op,
                       type_text(port.dtype, shape)));
     }
     if (const auto file = files.find(name); file != files.end()) {
-      if (file->second.dtype != port.dtype || file->second.shape != shape) {
+      NpyFile& npy = file->second;
+      if (npy.dtype() != port.dtype || npy.shape() != shape) {
         return error(Diag::kUsageShape, name, type_text(port.dtype, shape),
-                     type_text(file->second.dtype, file->second.shape));
+                     type_text(npy.dtype(), npy.shape()));
       }
-      tensors.push_back(std::move(file->second));
+      PRUNERC_TRY(ir::Tensor tensor, npy.read());
+      tensors.push_back(std::move(tensor));
       continue;
     }
     ir::Tensor tensor(port.dtype, shape);
@@ -158,7 +163,17 @@ Result<void> deliver(const Operator& op, const std::vector<std::string>& bytes,
   return {};
 }
 
+// Of one run of the kernel; 0 without --timeout. Units: ns.
+Result<int64_t> run_limit_ns(const RunVerb& verb) {
+  if (verb.timeout.empty()) return int64_t{0};
+  constexpr double kNsPerSecond = 1e9, kMostSeconds = 1e9;
+  PRUNERC_TRY(const double seconds, parse_duration(verb.timeout, "--timeout"));
+  return std::max<int64_t>(1, std::llround(std::min(seconds, kMostSeconds) * kNsPerSecond));
+}
+
 int run(const RunVerb& verb) {
+  const Result<int64_t> limit_ns = run_limit_ns(verb);
+  if (!limit_ns.ok()) return fail(limit_ns.error());
   Result<OperatorRequest> request = verb.op.request();
   if (!request.ok()) return fail(request.error(), kUsage);
   const auto inputs = named(verb.inputs, "--input");
@@ -167,10 +182,10 @@ int run(const RunVerb& verb) {
   if (!outputs.ok()) return fail(outputs.error(), kUsage);
   const Result<void> marked = check_at_signs(*inputs, *outputs);
   if (!marked.ok()) return fail(marked.error());
-  Result<Tensors> files = read_files(*inputs);
+  Result<Files> files = open_files(*inputs);
   if (!files.ok()) return fail(files.error());
-  for (const auto& [name, tensor] : *files) {
-    if (!tensor.shape.empty()) request->shapes.try_emplace(name, shape_text(tensor.shape));
+  for (const auto& [name, file] : *files) {
+    if (!file.shape().empty()) request->shapes.try_emplace(name, shape_text(file.shape()));
   }
   const Result<Operator> op = load_operator(*request);
   if (!op.ok()) return fail(op.error());
@@ -199,7 +214,7 @@ int run(const RunVerb& verb) {
   const Result<codegen::Artifact> artifact = session->compile(*choice);
   if (!artifact.ok()) return fail(artifact.error(), kNoCandidate);
   const Result<std::unique_ptr<runtime::Device>> device =
-      open_device(session->target(), session->num_threads());
+      open_device(session->target(), session->num_threads(), {}, *limit_ns);
   if (!device.ok()) return fail(device.error(), kDeviceProblem);
   runtime::Job job;
   job.artifact = &*artifact;
@@ -212,6 +227,9 @@ int run(const RunVerb& verb) {
   job.want_outputs = true;
   const StillAt working("running " + op->name);
   const runtime::JobOutcome outcome = (*device)->run(job);
+  if (outcome.measurement.status == MeasureStatus::kTimeout && *limit_ns > 0) {
+    return fail(error(Diag::kTimeLimit, "the kernel of '" + op->name + "'", verb.timeout));
+  }
   if (outcome.outputs.empty()) {
     return fail(
         fmt::format("the kernel did not finish: {}: {}", describe(outcome.measurement.status),
@@ -240,6 +258,11 @@ void add_run(CLI::App& verb, Action& action) {
       ->type_name("NAME=FILE")
       ->allow_extra_args(false);
   in_group(verb, "Arrays");
+  verb.add_option(
+          "--timeout", args->timeout,
+          "kill a kernel that takes longer (exit 4): 500ms, 90s, 10m; without, after two minutes")
+      ->type_name("DURATION");
+  in_group(verb, "Machine");
   verb.callback([args, &action] { action = [args] { return run(*args); }; });
 }
 

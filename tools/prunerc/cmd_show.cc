@@ -25,9 +25,10 @@ struct ShowVerb {
 
 // The operators of a file as declared: what can be bound, what goes in and out.
 int show_ast(const ShowVerb& verb) {
-  const Result<std::string> text = read_file(verb.op.file);
+  const Result<std::string> text = read_text_file(verb.op.file);
   if (!text.ok()) return fail(text.error());
-  const lang::ListResult listed = lang::list_ops(verb.op.file, *text);
+  const lang::ListResult listed =
+      lang::list_ops(verb.op.file, *text, lang::import_near(verb.op.file, verb.op.import_folders));
   fmt::print(stderr, "{}", listed.rendered);
   if (!listed.ok) return kBadInput;
   const auto ports = [](const std::vector<lang::PortInfo>& infos) {

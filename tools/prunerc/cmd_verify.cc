@@ -14,6 +14,7 @@
 #include "tools/driver/validity.h"
 #include "tools/prunerc/cli.h"
 #include "tools/prunerc/heartbeat.h"
+#include "tools/prunerc/json.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -302,7 +303,7 @@ int report(const VerifyVerb& verb, const std::vector<Verdict>& verdicts) {
     if (!v.races.empty()) fmt::print("  races between threads: {}\n", v.races);
     for (const std::string& line : v.kinds) fmt::print("  iteration kinds: {}\n", line);
   }
-  if (verb.json) fmt::print("{}\n", all.dump());
+  if (verb.json) fmt::print("{}\n", json_line(all));
   if (wrong) {
     return fail("a result differs from that of the unscheduled program",
                 "`prunerc tune --fresh` finds another schedule; please report this one: `prunerc "

@@ -58,7 +58,7 @@ std::string tune_json(const search::TuneReport& report, std::span<const LimitSha
   if (report.tasks.size() == 1) {
     Json one = task_json(report.tasks[0], shares[0], repro);
     one["seconds"] = seconds_json(report.seconds);
-    return one.dump();
+    return json_line(one);
   }
   Json all = {{"schema", "prunerc.tune/1"}, {"tasks", Json::array()}};
   for (std::size_t i = 0; i < report.tasks.size(); ++i) {
@@ -67,16 +67,20 @@ std::string tune_json(const search::TuneReport& report, std::span<const LimitSha
   all["total_weighted_ns"] = report.total_weighted_ns;
   all["seconds"] = seconds_json(report.seconds);
   all["repro"] = repro;
-  return all.dump();
+  return json_line(all);
 }
 
-Result<double> parse_duration(const std::string& text) {
+Result<double> parse_duration(const std::string& text, const std::string& option) {
   double value = 0;
   const auto [stop, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   const std::string_view unit(stop, static_cast<std::size_t>(text.data() + text.size() - stop));
-  const double scale = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
+  const double scale = unit.empty() || unit == "s" ? 1
+                       : unit == "ms"              ? 1e-3
+                       : unit == "m"               ? 60
+                       : unit == "h"               ? 3600
+                                                   : 0;
   if (code != std::errc() || scale == 0 || !(value > 0) || !std::isfinite(value)) {
-    return error(Diag::kUsageOption, "--time",
+    return error(Diag::kUsageOption, option,
                  "needs a duration such as 90s, 10m or 1h, found '" + text + "'");
   }
   return value * scale;

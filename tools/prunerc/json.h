@@ -19,8 +19,14 @@ namespace prunerc::cli {
 std::string tune_json(const search::TuneReport& report, std::span<const LimitShare> shares,
                       const std::string& repro);
 
-/// "90s", "10m", "1h", "45" (seconds). Units: seconds. Errors: UsageOption.
-Result<double> parse_duration(const std::string& text);
+/// "90s", "10m", "1h", "45" (seconds) of an option. Units: seconds. Errors: UsageOption.
+Result<double> parse_duration(const std::string& text, const std::string& option = "--time");
+
+/// On one line and in ASCII, also where a text in it is no UTF-8.
+template <typename Json>
+std::string json_line(const Json& json) {
+  return json.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+}
 
 /// "cpu znver4, 64-byte vectors, 2 threads, 268 GFLOP/s a thread": one line for people.
 std::string describe(const ir::Target& target);

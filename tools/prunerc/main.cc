@@ -1,5 +1,6 @@
 // The prunerc command line: verbs over the driver. A first argument that begins with `__` makes the
 // process a worker; people do not write it.
+#include "ir/support/file.h"
 #include "ir/support/options.h"
 #include "tools/driver/prunerc.h"
 #include "tools/prunerc/baseline.h"
@@ -92,7 +93,7 @@ int main(int argc, char** argv) {
   try {
     return prunerc::cli::run(argc, argv);
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "error: %s\n", e.what());
+    std::fprintf(stderr, "error: %s\n", prunerc::printable(e.what()).c_str());
     return prunerc::cli::kDeviceProblem;
   }
 }

@@ -19,7 +19,7 @@ constexpr Examples kCompile = {
 constexpr Examples kRun = {
     "prunerc run tools/examples/dense_relu.prn --input X=rand:normal:seed=7 --input W=ones"
     " --input bias=zeros --output Y=y.npy",
-    "prunerc run -e 'B[i,j] = A[i,j] * 2' -D i=512,j=512 --input A=@y.npy"};
+    "prunerc run -e 'B[i,j] = A[i,j] * 2' -D i=512,j=512 --input A=@y.npy --timeout 10s"};
 constexpr Examples kBench = {"prunerc bench tools/examples/dense_relu.prn --threads 1,2",
                              "prunerc bench tools/examples/softmax.prn --heuristic --cold"};
 constexpr Examples kVerify = {
@@ -140,7 +140,9 @@ constexpr Meaning kExitCodes[] = {
     {"1", "the operator, an array or a record file is wrong; the diagnostic says where"},
     {"2", "the command line is wrong"},
     {"3", "no schedule ran and gave the right result"},
-    {"4", "verification failed: a result differs, or a database does not hold what it says"},
+    {"4",
+     "verification failed: a result differs, or a database does not hold what it says; a kernel "
+     "outlasted run --timeout"},
     {"5", "the machine, a file or the database cannot be used"},
     {"6", "there is no record: compile --offline, db best, explain, report"},
     {"130", "interrupted; what was measured is kept"},
