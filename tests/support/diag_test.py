@@ -30,7 +30,6 @@ EXCEPTIONS = {
 }
 # Rows whose tests are on the way. A row that has one must go from here.
 PENDING = [
-    "TileRecomputed",
     "NvrtcMissing",
 ]
 
