@@ -102,7 +102,9 @@ template <typename Rows, typename F>
 void for_each_decision(const std::vector<Sketch>& sketches, Rows& rows, F&& f) {
   std::vector<std::vector<std::size_t>> rows_of(sketches.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    rows_of[static_cast<std::size_t>(rows[i].sketch)].push_back(i);
+    // A row of a sketch that is not there is for the reader to refuse.
+    const auto sketch = static_cast<std::size_t>(rows[i].sketch);
+    if (sketch < sketches.size()) rows_of[sketch].push_back(i);
   }
   for (std::size_t s = 0; s < sketches.size(); ++s) {
     if (rows_of[s].empty()) continue;

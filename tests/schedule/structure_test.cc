@@ -96,11 +96,16 @@ TEST_CASE("loop_partition cuts an iteration range") {
 
 TEST_CASE("partitions of partitions end") {
   const std::string_view wide = R"(
-    program wide(X: f32[1024]) -> (Y: f32[1024]) {
-      for i in 1024 @L0 { block "Y" @B0 [v: S(1024) = i] { Y[v] = X[v] } }
+    program wide(X: f32[1024]) -> (Y: f32[1024], Z: f32[1024], U: f32[1024], V: f32[1024]) {
+      for i in 1024 @L0 {
+        block "Y" @B0 [v: S(1024) = i] { Y[v] = X[v] }
+        block "Z" @B1 [v: S(1024) = i] { Z[v] = X[v] }
+        block "U" @B2 [v: S(1024) = i] { U[v] = X[v] }
+        block "V" @B3 [v: S(1024) = i] { V[v] = X[v] }
+      }
     })";
   std::string sizes = "[1";
-  for (int i = 0; i < 800; ++i) sizes += ", 1";
+  for (int i = 0; i < 250; ++i) sizes += ", 1";
   check_rejected(wide, "loop_partition(@L0, " + sizes + ", -1])", "CandidateTooLarge");
 }
 
