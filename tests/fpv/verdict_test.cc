@@ -244,8 +244,8 @@ TEST_CASE("what is not supported is never called equal") {
 
 TEST_CASE("nothing is equal to a reference that is itself invalid") {
   const std::string good = "program p(A: f32[8]) -> (C: f32[8]) { for i in 8 { C[i] = A[i] } }";
-  for (const std::string& body : {"for i in 7 { C[i] = A[i] }", "for i in 8 { C[i] = A[i + 1] }"}) {
-    const std::string bad = "program p(A: f32[8]) -> (C: f32[8]) { " + body + " }";
+  for (const char* body : {"for i in 7 { C[i] = A[i] }", "for i in 8 { C[i] = A[i + 1] }"}) {
+    const std::string bad = std::string("program p(A: f32[8]) -> (C: f32[8]) { ") + body + " }";
     CHECK(check(bad, good).kind == VerdictKind::kSpecInvalid);
     CHECK(check(bad, bad).kind == VerdictKind::kSpecInvalid);
     CHECK(check(good, bad).kind == VerdictKind::kInvalid);
