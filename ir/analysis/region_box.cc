@@ -11,8 +11,8 @@
 namespace prunerc::ir {
 namespace {
 
-/// An end of so many pieces is replaced by a number: each further piece could double it.
-constexpr int64_t kMaxEndNodes = 300;
+/// An end of so many pieces is replaced by a number: each further piece doubles the work on it.
+constexpr int64_t kMaxEndNodes = 64;
 
 Range whole_dimension(IrBuilder& b, BufferId buffer, std::size_t dim) {
   return {b.int_imm(0), b.buffer(buffer).shape[dim]};

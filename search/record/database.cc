@@ -130,7 +130,7 @@ Result<int64_t> user_version(sqlite3* db, const std::string& path) {
 
 Result<void> migrate(sqlite3* db, const std::string& path) {
   PRUNERC_TRY(const int64_t found, user_version(db, path));
-  if (found == kDatabaseSchema) return check_schema(db, path, kMigrations);
+  if (found == kDatabaseSchema) return check_tables(db, path);
   if (found > kDatabaseSchema || found < 0) {
     return error(Diag::kDatabaseVersion, path, found, int64_t{kDatabaseSchema});
   }
@@ -149,6 +149,10 @@ Result<void> migrate(sqlite3* db, const std::string& path) {
 }
 
 }  // namespace
+
+Result<void> check_tables(sqlite3* db, const std::string& path) {
+  return check_schema(db, path, kMigrations);
+}
 
 std::string print_samples(const std::vector<double>& samples) {
   std::string out;

@@ -44,7 +44,10 @@ Result<Database> Database::open_to_read(const std::string& path) {
   if (code == SQLITE_OK) {
     harden(handle);
     sqlite3_busy_timeout(handle, kBusyTimeoutMs);
-    if (has_current_schema(handle, path)) return db;
+    if (has_current_schema(handle, path)) {
+      PRUNERC_TRY_VOID(check_tables(handle, path));
+      return db;
+    }
   }
   // An older schema, or a log that takes a writer to read: in place if that may be written, else in
   // a copy.

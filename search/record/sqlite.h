@@ -42,6 +42,8 @@ void harden(sqlite3* db);
 /// DatabaseCorrupt, which names what is there instead.
 Result<void> check_schema(sqlite3* db, const std::string& path,
                           std::span<const char* const> migrations);
+/// The same for the tables of this build.
+Result<void> check_tables(sqlite3* db, const std::string& path);
 
 /// One statement. Parameters are bound in order; columns are read in order.
 class Query {

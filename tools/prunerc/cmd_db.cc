@@ -136,7 +136,7 @@ int with_database(const DbVerb& verb, Work work) {
   if (!database.ok()) return fail(database.error());
   std::error_code ignored;
   if (path != ":memory:" && !std::filesystem::exists(path, ignored)) {
-    fmt::print(stderr, "there is no {} yet\n", path);
+    fmt::print(stderr, "there is no {} yet\n", printable_line(path));
   }
   return work(*database, verb);
 }

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""What prunerc does when it is killed, starved, crowded, lied to, or given what nobody sane would write.
+
+Every group is a file beside this one with a function `measure(world, options)` that returns rows. Counts are of faults, so
+0 is what rows with a goal want; each group plants a fault of its own first to show that it would be counted.
+
+usage: ./dev bench robust [--only GROUP,GROUP] [--hostile N] [--seed N] [--json OUT]
+"""
+
+import argparse
+import datetime
+import importlib
+import json
+import os
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+import common
+
+GROUPS = ["hostile"]
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(prog="./dev bench robust", description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default=",".join(GROUPS), help="groups: %s (default: all)" % ", ".join(GROUPS))
+    parser.add_argument("--hostile", type=int, default=1500, help="how many hostile files (default 1500)")
+    parser.add_argument("--seed", type=int, default=0, help="of everything random (default 0)")
+    parser.add_argument("--keep", metavar="DIR", help="keep what is wrong in this folder")
+    parser.add_argument("--binary", help="prunerc to run (default: the one that was built)")
+    parser.add_argument("--json", help="write the rows to this file")
+    options = parser.parse_args()
+    options.only = options.only.split(",")
+    for name in options.only:
+        if name not in GROUPS:
+            parser.error("no group '%s'; there are %s" % (name, ", ".join(GROUPS)))
+    return options
+
+
+def machine():
+    with open("/proc/cpuinfo", encoding="utf-8") as info:
+        models = [line.split(":", 1)[1].strip() for line in info if line.startswith("model name")]
+    return "%s, %d threads" % (models[0] if models else "x86-64", os.cpu_count())
+
+
+def write_json(path, rows, seed):
+    facts = {
+        "bench": "robust",
+        "machine": machine(),
+        "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
+        "commit": os.environ.get("PRUNERC_COMMIT") or "unknown",
+        "seeds": [seed],
+    }
+    with open(path, "w", encoding="utf-8") as out:
+        out.write("{\n" + "".join(" %s: %s,\n" % (json.dumps(k), json.dumps(v)) for k, v in facts.items()) + ' "rows": [\n')
+        out.write(",\n".join("  " + json.dumps(row) for row in rows) + "\n ]\n}\n")
+
+
+def main():
+    options = parse_arguments()
+    # Bazel puts a link to this file beside the binaries.
+    beside = os.path.dirname(os.path.abspath(sys.argv[0]))
+    binary = options.binary or os.path.join(beside, "..", "..", "..", "tools", "prunerc", "prunerc")
+    rows = []
+    for name in options.only:
+        with common.World(binary, keep=options.keep) as world:
+            world.beside = beside
+            group = importlib.import_module(name).measure(world, options)
+        for row in group:
+            print("%-28s %8g %-10s %s%s" % (row["name"], row["value"], row["unit"], common.verdict(row), row["note"]), flush=True)
+        rows += group
+    if options.json:
+        write_json(options.json, rows, options.seed)
+    sys.exit(1 if any(common.verdict(row) == "MISSED " for row in rows) else 0)
+
+
+if __name__ == "__main__":
+    main()
