@@ -80,7 +80,7 @@ class LibraryTest(command.CommandTest):
         self.assertEqual(0, done.returncode, f"{command_line}\n{done.stderr}")
 
     def run_caller(self, **variables):
-        done = subprocess.run(["./caller"], cwd=self.folder, capture_output=True, text=True, timeout=60,
+        done = subprocess.run(["./caller"], cwd=self.folder, capture_output=True, text=True, timeout=120,
                               env=self.with_variables(variables))
         self.assertEqual((0, "right\n"), (done.returncode, done.stdout), done.stdout + done.stderr)
 
@@ -359,7 +359,7 @@ print(len(os.listdir("/proc/self/task")))
         a, s, b = (ctypes.c_float * 40)(), ctypes.c_float(3), (ctypes.c_float * 40)()
         self.assertEqual(2, library.function()(a, ctypes.byref(s), b))
         self.assertRegex(library.error(), rf"^the code needs .*{feature}.*, which this CPU lacks$")
-        result = self.prunerc("run", self.ops, "--op", "scale", "--target", target, expect=5)
+        result = self.prunerc("run", self.ops, "--op", "scale", "--input", "A=ones", "--input", "s=ones", "--target", target, expect=5)
         self.assertRegex(result.err, rf"the code needs .*{feature}.*, which this CPU lacks\n")
 
     def test_without_a_compiler_the_reason_is_said(self):
