@@ -34,7 +34,57 @@ MOMENTS = """program moments(X: f32[5, 24]) -> (N: f32[5], Mean: f32[5], M2: f32
 """
 
 
+# A matrix stored row by row in one dimension, and read by two indices.
+FLAT = """program flat(X: f32[6, 4]) -> (Y: f32[6, 4]) {
+  buffer T: f32[24] global
+  for i in 6 @L0 { for j in 4 @L1 {
+    block "T" @B0 [vi: S(6) = i, vj: S(4) = j] { T[vi*4 + vj] = X[vi, vj]*2f32 }
+  } }
+  for k in 24 @L2 { block "Y" @B1 [v: S(24) = k] { Y[v // 4, v % 4] = T[v] + 1f32 } }
+}
+"""
+
+# T is written anew in each iteration; the last elements of Y are nobody's.
+ONE_ITERATION = """program p(X: f32[8]) -> (Y: f32[8]) {
+  buffer T: f32[8] global
+  for i in 8 @L0 {
+    block "T" @B0 [v: S(8) = i] { T[v] = X[v] }
+    block "Y" @B1 [v: S(8) = i] { Y[v] = select(1 <= v, T[v - 1], 0f32) }
+  }
+}
+"""
+NO_TAIL = """program p(X: f32[16]) -> (Y: f32[16]) {
+  for i in 16 @L0 { block "Y" @B0 [v: S(16) = i] where i < 13 { Y[v] = X[v] } }
+}
+"""
+
+
 class Apply(command.CommandTest):
+    def test_a_stage_that_is_stored_in_one_dimension_is_inlined_moved_and_verified(self):
+        program = self.write("flat.prc", FLAT)
+        for n, script in enumerate(["compute_inline(@B0)", "reverse_compute_inline(@B1)",
+                                    "reverse_compute_at(@B1, @L0)", "compute_at(@B0, @L2)"]):
+            result = self.prunerc("verify", program, "--schedule", self.write(f"s{n}.txt", script + "\n"), "--seeds", "1")
+            self.assertIn("right on 1 of 1 inputs", result.out)
+            self.assertIn("in finite fields: equal", result.out)
+
+    def test_a_program_that_reads_what_another_iteration_made_or_leaves_elements_out_is_refused(self):
+        for text, what in [(ONE_ITERATION, "block @B1 reads 'T' at [i - 1], but 'T' lives in one iteration of loop @L0"),
+                           (NO_TAIL, "elements 13 .. 15 of dimension 0 of output 'Y' are never written")]:
+            program = self.write("bad.prc", text)
+            script = self.write("none.txt", "# nothing\n")
+            for command_line in [("show", program), ("apply", program, script), ("verify", program)]:
+                self.assertIn("bad.prc: error: the program 'p' is not valid: " + what,
+                              self.prunerc(*command_line, expect=1).err)
+
+    def test_a_refusal_names_loops_as_the_script_does(self):
+        script = self.write("s.txt", SCRIPT + "parallel(@L21)\n")
+        refused = self.prunerc("apply", self.write("p.prc", PROGRAM), script, expect=1)
+        self.assertIn("s.txt:7:1: error: loop @L21 must be serial, but is unrolled", refused.err)
+        depends = self.write("d.txt", "split(@L2, [-1, 8]) -> @L20, @L21\nparallel(@L21)\n")
+        refused = self.prunerc("apply", self.write("p.prc", PROGRAM), depends, expect=1)
+        self.assertIn("iterations of loop @L21 depend on each other through buffer 'C'", refused.err)
+
     def test_the_scheduled_program_goes_to_stdout(self):
         result = self.prunerc("apply", self.write("p.prc", PROGRAM), self.write("s.txt", SCRIPT))
         self.assertEqual("", result.err)

@@ -295,8 +295,10 @@ int report(const VerifyVerb& verb, const std::vector<Verdict>& verdicts) {
                                 {"kinds", v.kinds}});
       continue;
     }
-    fmt::print("{} ({}): {} on {} of {} inputs; {}\n", v.name, v.schedule, to_string(v.kind),
-               v.num_seeds, verb.num_seeds, v.what);
+    const std::string said =
+        v.kind == Verdict::Kind::kRight ? std::string() : fmt::format("{}: ", to_string(v.kind));
+    fmt::print("{} ({}): {}right on {} of {} inputs; {}\n", v.name, v.schedule, said, v.num_seeds,
+               verb.num_seeds, v.what);
     const std::string what = verb.against.empty() ? "schedule" : "against " + verb.against;
     if (!v.equality.empty()) fmt::print("  {}, in finite fields: {}\n", what, v.equality);
     if (!v.values.empty()) fmt::print("  {}, in numbers: {}\n", what, v.values);
