@@ -109,7 +109,7 @@ TEST_CASE("operators with very many names are answered quickly") {
   for (int i = 0; i < 9000; ++i) {
     const std::string n = std::to_string(i);
     lets += "let t" + n + "[i] = " + (i == 0 ? "X[i]" : "t" + std::to_string(i - 1) + "[i]") +
-            " + u" + n + ";\n";
+            " + w" + n + ";\n";
     consts += "const c" + n + " = 1;\n";
     fns += "fn g" + n + "(x) = x + c" + n + " * y;\n";
     params += ", P" + n + "=1";

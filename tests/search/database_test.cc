@@ -145,10 +145,12 @@ std::string file_of_schema_1(const std::string& name) {
   }
   sqlite3* raw = nullptr;
   REQUIRE(sqlite3_open(path.c_str(), &raw) == SQLITE_OK);
-  CHECK(sqlite3_exec(raw, "ALTER TABLE record DROP COLUMN imported; ALTER TABLE record DROP COLUMN disturbed;"
-                     "ALTER TABLE record DROP COLUMN reference_ns; ALTER TABLE record DROP COLUMN "
-                     "clock_ghz; ALTER TABLE record DROP COLUMN load; PRAGMA user_version = 1;",
-                     nullptr, nullptr, nullptr) == SQLITE_OK);
+  CHECK(sqlite3_exec(
+            raw,
+            "ALTER TABLE record DROP COLUMN imported; ALTER TABLE record DROP COLUMN disturbed;"
+            "ALTER TABLE record DROP COLUMN reference_ns; ALTER TABLE record DROP COLUMN "
+            "clock_ghz; ALTER TABLE record DROP COLUMN load; PRAGMA user_version = 1;",
+            nullptr, nullptr, nullptr) == SQLITE_OK);
   sqlite3_close(raw);
   return path;
 }
