@@ -4,13 +4,31 @@ const isOk = (trial) => trial.ns > 0;
 
 function trialWords(op, trial) {
   const what = isOk(trial) ? time(trial.ns) : trial.status.replace(/_/g, " ");
+  const predicted = trial.predicted_ns > 0 ? `, predicted ${time(trial.predicted_ns)}` : "";
   const again = trial.repeated ? ", measured again later" : "";
-  return `record ${trial.record}: ${what}, sketch ${op.sketches[trial.sketch] || "none"}${again}`;
+  return `record ${trial.record}: ${what}${predicted}, sketch ${op.sketches[trial.sketch] || "none"}${again}`;
 }
 
 function trialClasses(op, trial) {
   const winner = op.best && op.best.record === trial.record ? " winner" : "";
   return `trial k${trial.sketch}${trial.repeated ? " repeated" : ""}${winner}`;
+}
+
+// More marks than this are drawn smaller.
+const MANY = 300;
+
+// A mark for each [trial, x, y].
+function putTrials(chart, op, places) {
+  const radius = places.length > MANY ? 2.2 : 3.6;
+  for (const [trial, x, y] of places) {
+    chart.root.append(isOk(trial) ? mark(x, y, sketchMark(trial.sketch, radius), trialClasses(op, trial), trialWords(op, trial))
+      : mark(x, y, CROSS, "trial failed", trialWords(op, trial)));
+  }
+}
+
+function raiseWinner(chart) {
+  const winner = chart.root.querySelector(".winner");
+  if (winner) chart.root.append(winner);
 }
 
 // --- tuning curve
@@ -40,19 +58,14 @@ function drawCurve(box, op, over) {
   const near = levels(op).filter(([, ns]) => times.length && ns > Math.min(...times) / 12);
   const last = Math.max(...trials.map(along), over === "seconds" ? 0.1 : 2);
   const y = { ...logRange(times.length ? times.concat(near.map(([, ns]) => ns)) : [1e3, 1e6]), label: "median time of a run, log scale", format: timeTick };
-  const x = { lo: 0, hi: last * 1.02, format: trimmed,
+  const whole = (ticks) => (over === "seconds" ? ticks : ticks.filter(Number.isInteger));
+  const x = { lo: 0, hi: last * 1.02, format: trimmed, ticks: (count) => whole(linearTicks(0, last, count)),
     label: over === "seconds" ? "seconds spent on building, measuring and verifying" : "trials" };
   const fails = trials.length - times.length;
   const chart = frame(box, { x, y, title: "Tuning curve", top: fails ? 44 : 26,
     words: `${trials.length} trials, ${fails} without a time` + (op.best ? `, best ${time(op.best.ns)}` : "") });
   for (const [kind, ns] of near) {
     chart.root.append(svg("line", { class: "level " + kind, x1: chart.left, x2: chart.right, y1: chart.py(ns), y2: chart.py(ns) }));
-  }
-  const steps = gains(trials, along);
-  if (steps.length) {
-    let path = `M${chart.px(steps[0][0])},${chart.py(steps[0][1])}`;
-    for (const [at, ns] of steps.slice(1)) path += `H${chart.px(at).toFixed(1)}V${chart.py(ns).toFixed(1)}`;
-    chart.root.append(svg("path", { class: "gains", d: path + `H${chart.px(last).toFixed(1)}` }));
   }
   // Texts give way to marks.
   let above = -Infinity;
@@ -62,12 +75,14 @@ function drawCurve(box, op, over) {
     say(chart, chart.right - 4, at, text, "end");
     above = at;
   }
-  for (const [i, trial] of trials.entries()) {
-    const at = chart.px(along(trial, i));
-    chart.root.append(isOk(trial)
-      ? mark(at, chart.py(trial.ns), sketchMark(trial.sketch, 3.6), trialClasses(op, trial), trialWords(op, trial))
-      : mark(at, 30, CROSS, "trial failed", trialWords(op, trial)));
-  }
+  const at = trials.map((trial, i) => chart.px(along(trial, i)));
+  putTrials(chart, op, trials.map((trial, i) => [trial, at[i], isOk(trial) ? chart.py(trial.ns) : 30]));
+  const steps = gains(trials, along);
+  if (!steps.length) return;
+  let path = `M${chart.px(steps[0][0])},${chart.py(steps[0][1])}`;
+  for (const [along_, ns] of steps.slice(1)) path += `H${chart.px(along_).toFixed(1)}V${chart.py(ns).toFixed(1)}`;
+  chart.root.append(svg("path", { class: "gains", d: path + `H${chart.px(last).toFixed(1)}` }));
+  raiseWinner(chart);
 }
 
 // --- predicted against measured
@@ -80,10 +95,8 @@ function drawPredictions(box, op) {
     title: "Predicted against measured", words: `${both.length} trials, rank correlation ${op.rank_correlation.toFixed(2)}` });
   chart.root.append(svg("line", { class: "equal", x1: chart.px(range.lo), y1: chart.py(range.lo), x2: chart.px(range.hi), y2: chart.py(range.hi) }));
   say(chart, chart.px(range.hi) - 6, chart.py(range.hi) + 26, "equal", "end");
-  for (const t of both) {
-    chart.root.append(mark(chart.px(t.ns), chart.py(t.predicted_ns), sketchMark(t.sketch, 3.6), trialClasses(op, t),
-      `${trialWords(op, t)}, predicted ${time(t.predicted_ns)}`));
-  }
+  putTrials(chart, op, both.map((t) => [t, chart.px(t.ns), chart.py(t.predicted_ns)]));
+  raiseWinner(chart);
 }
 
 // --- roofline

@@ -114,7 +114,8 @@ const textWidth = (text) => 6.6 * text.length;
 
 function frame(box, { x, y, title, words, height = 300, top = 26 }) {
   const width = Math.max(260, box.clientWidth || 560);
-  const xTicks = x.ticks ? x.ticks(width) : (x.log ? logTicks : linearTicks)(x.lo, x.hi, Math.round(width / 95));
+  const numTicks = Math.round(width / 95);
+  const xTicks = x.ticks ? x.ticks(numTicks) : (x.log ? logTicks : linearTicks)(x.lo, x.hi, numTicks);
   const yTicks = (y.log ? logTicks : linearTicks)(y.lo, y.hi, 6);
   const left = Math.max(...yTicks.map((t) => textWidth(y.format(t))), 20) + 12, right = 14, bottom = 42;
   const px = scale(x, left, width - right), py = scale(y, height - bottom, top);

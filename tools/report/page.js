@@ -9,7 +9,8 @@ let redraw = () => {};
 
 const sizesOf = (op) => op.bindings.replace(/,/g, ", ");
 const titleOf = (op) => op.op + (op.bindings ? " " + sizesOf(op) : "");
-const targetOf = (op) => `${op.target}, ${plural(op.threads, "thread")}`;
+const targetOf = (op) => op.target + (op.threads > 0 ? `, ${plural(op.threads, "thread")}` : "");
+const rateOf = (op) => (op.flops > 0 ? `${digits(op.best.gflops)} GFLOP/s` : `${digits(op.best.gbps)} GB/s`);
 const cost = (op) => (op.best ? op.weight * op.best.ns : 0);
 const numFailed = (op) => op.failures.reduce((sum, f) => sum + f.count, 0);
 const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
@@ -72,7 +73,7 @@ function facts(op) {
   };
   const best = op.best;
   if (best) {
-    add("rate", `${digits(best.gflops)} GFLOP/s, ${digits(best.gbps)} GB/s`);
+    add("rate", (op.flops > 0 ? `${digits(best.gflops)} GFLOP/s, ` : "") + `${digits(best.gbps)} GB/s`);
     add("part of the limit", op.limit && `${percent(best.limit_fraction)} of ${op.limit.unit}${op.limit.note ? ", " + op.limit.note : ""}`);
     if (op.heuristic && op.heuristic.measured) add("heuristic schedule", `${time(op.heuristic.ns)}, ${digits(op.heuristic.ns / best.ns)} times the ${best.asked_for ? "chosen" : "best"}`);
     add("sketch", best.sketch);
@@ -80,7 +81,7 @@ function facts(op) {
     add("samples", best.samples && `${best.samples}, spread ${digits(100 * best.spread, 2)} %`);
   }
   add("trials", `${op.trials.length}, ${numFailed(op)} failed or refused`);
-  add("work", op.flops > 0 && `${digits(op.flops / 1e6)} Mflop, ${digits(op.bytes / 1e6)} MB, ${digits(op.flops / op.bytes)} flop per byte`);
+  add("work", op.bytes > 0 && `${digits(op.flops / 1e6)} M operations, ${digits(op.bytes / 1e6)} MB, ${digits(op.flops / op.bytes)} operations per byte`);
   add("machine", op.machine, true);
   if (best) add("timer", best.timer, true);
   if (best) add("verified", best.verified || "not verified: its result was not compared with the operator", true);
@@ -131,7 +132,7 @@ function figures(op) {
   }
   if (op.flops > 0 && op.bytes > 0 && op.roofs.length) {
     out.push(figure("Roofline", (box) => drawRoofline(box, op),
-      `Limits of this machine, measured${op.threads > 1 ? " with all threads" : ""}; bold: the one that bounds this operator.`));
+      `The limits of its machine${op.threads > 1 ? ", all threads together" : ""}, as the record keeps them` + (op.limit ? "; bold: the one that bounds this operator." : ".")));
   }
   return out;
 }
@@ -150,7 +151,7 @@ function costSplit(op) {
     rows.push(row(`nest ${i + 1}: ${nest.name}`, nest.ns, ""));
     for (const part of nest.parts.filter((p) => p.ns >= LEAST * most)) rows.push(row(part.part, part.ns, "part", "part"));
   }
-  if (estimate.launch_ns > 0) rows.push(row("starting threads", estimate.launch_ns, ""));
+  if (estimate.launch_ns > 0) rows.push(row(op.threads > 0 ? "starting threads" : "launches", estimate.launch_ns, ""));
   return el("section", { class: "panel" }, el("h3", {}, "Where the time goes, by the analyzer"),
     table("Parts are what each unit would take alone; they overlap, so a nest takes less than their sum. Those below 0.5 % are left out.",
       [["part"], [""], ["time", "n"], ["of measured", "n"]], rows));
@@ -178,7 +179,8 @@ function listing(text, label, loop) {
 
 function mixWords(loop) {
   const count = (m) => `${m.count} ${m.kind}`;
-  return `Marked: the inner loop with the most multiply-adds, ${plural(loop.instructions, "instruction")}: ${loop.mix.map(count).join(", ")}; ${plural(loop.memory_operands, "operand")} in memory.`;
+  const what = loop.mix.some((m) => m.kind === "multiply-add") ? "multiply-adds" : "vector instructions";
+  return `Marked: the inner loop with the most ${what}, ${plural(loop.instructions, "instruction")}: ${loop.mix.map(count).join(", ")}; ${plural(loop.memory_operands, "operand")} in memory.`;
 }
 
 function schedule(op) {
@@ -221,7 +223,7 @@ function headline(op) {
     return el("p", { class: "headline bad" }, isOpen ? "No candidate is verified here" : "No candidate ran and gave the right result");
   }
   const limit = op.best.limit_fraction > 0 ? `${percent(op.best.limit_fraction)} of the limit` : "";
-  return el("p", { class: "headline" }, time(op.best.ns), el("small", {}, [digits(op.best.gflops) + " GFLOP/s", limit].filter(Boolean).join(", ")));
+  return el("p", { class: "headline" }, time(op.best.ns), el("small", {}, [rateOf(op), limit].filter(Boolean).join(", ")));
 }
 
 function section(op) {
