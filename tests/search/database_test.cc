@@ -279,7 +279,6 @@ TEST_CASE("reading a database makes no file, and a folder is none") {
   REQUIRE_OK(db);
   CHECK(db->path() == path);
   CHECK(db->list_tasks()->empty());
-  CHECK_DIAG(db->put_task(make_test_task("gemm")), DatabaseQuery);
   CHECK_FALSE(std::filesystem::exists(path));
   CHECK_DIAG(Database::open_to_read("/nonexistent/folder/x.db"), DatabaseOpen);
   CHECK_DIAG(Database::open("/tmp"), FileKind);
@@ -298,6 +297,14 @@ TEST_CASE("a file without the tables that it should have is refused") {
   for (std::size_t at = 0; (at = bytes.find(table, at)) != std::string::npos; ++at) bytes[at] = 'm';
   std::ofstream(path, std::ios::binary) << bytes;
   CHECK_DIAG(Database::open(path), DatabaseCorrupt);
+}
+
+TEST_CASE("exported records are a store that nothing is written to") {
+  const std::string path = fresh_path("exported") + ".jsonl";
+  std::ofstream(path) << "";
+  Result<Database> db = Database::open_to_read(path);
+  REQUIRE_OK(db);
+  CHECK_DIAG(db->put_task(make_test_task("gemm")), DatabaseQuery);
 }
 
 TEST_CASE("a file of a later schema is refused") {

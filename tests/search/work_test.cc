@@ -22,23 +22,23 @@ TEST_CASE(
                             body + " } } } }"))
         .bytes;
   };
-  CHECK(bytes("T[I[vi], vj]") == 4 * (80 + 10 + 80));
-  CHECK(bytes("T[I[vi], vj] + T[I[vi] + 1, vj]") == 4 * (160 + 10 + 80));
-  CHECK(bytes("T[I[vi], vj] + T[vi, vj]") == 4 * (8000 + 10 + 80));
+  CHECK(bytes("T[i64(I[vi]), vj]") == 4 * (80 + 10 + 80));
+  CHECK(bytes("T[i64(I[vi]), vj] + T[i64(I[vi]) + 1, vj]") == 4 * (160 + 10 + 80));
+  CHECK(bytes("T[i64(I[vi]), vj] + T[vi, vj]") == 4 * (8000 + 10 + 80));
   CHECK(bytes("f32(I[vi])") == 4 * (8000 + 10 + 80));
 }
 
 TEST_CASE("a gather that reads more than there is reads all") {
   CHECK(search::work_of(
             parse_or_die("program p(T: f32[4], I: i32[10]) -> (Y: f32[10]) { for i in 10 {"
-                         " block \"Y\" [vi: S(10) = i] { Y[vi] = T[I[vi]] } } }"))
+                         " block \"Y\" [vi: S(10) = i] { Y[vi] = T[i64(I[vi])] } } }"))
             .bytes == 4 * (4 + 10 + 10));
 }
 
 TEST_CASE("finding the place of a gathered element is no work on data") {
   const Work work = search::work_of(parse_or_die(
       "program p(T: f32[100], I: i32[10], J: i32[10]) -> (Y: f32[10], Z: i32[10]) { for i in 10 {"
-      " block \"Y\" [vi: S(10) = i] { Y[vi] = T[I[vi] * 2 + J[vi]] * 3f32 } }"
+      " block \"Y\" [vi: S(10) = i] { Y[vi] = T[i64(I[vi]) * 2 + i64(J[vi])] * 3f32 } }"
       " for i2 in 10 { block \"Z\" [vz: S(10) = i2] { Z[vz] = I[vz] + J[vz] } } }"));
   CHECK(work.float_ops == 10);
   CHECK(work.integer_ops == 10);
