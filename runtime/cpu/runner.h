@@ -44,7 +44,14 @@ class Runner final : public JobRunner {
   bool fill_or_copy(const InputMessage& input, const codegen::ArtifactParam& param,
                     unsigned char* to);
   Measurement execute(const Kernel& kernel, Arguments& arguments);
-  Measurement check(const Kernel& kernel, const JobMessage& job, const OnProgress& on_progress);
+  /// `output_hashes` gets one for each output if the kernel ran twice and is to be timed.
+  Measurement check(const Kernel& kernel, const JobMessage& job, const OnProgress& on_progress,
+                    std::vector<uint64_t>* output_hashes);
+  /// Runs the kernel on other inputs in the same place, and then on its own.
+  void run_on_other_inputs(const Kernel& kernel, Arguments& arguments);
+  /// What the runs in this place left must be what the checking ones did.
+  static Measurement check_timed(const Kernel& kernel, const Arguments& arguments,
+                                 const std::vector<uint64_t>& output_hashes);
   Measurement write_outputs(const Kernel& kernel, const Arguments& arguments, int64_t offset);
   RawSample sample(const Kernel& kernel, Arguments& arguments, CacheState cache, int64_t runs);
   void flush_caches();

@@ -6,7 +6,7 @@
 namespace prunerc::runtime {
 
 std::optional<int> dispatch_worker(int argc, char** argv) {
-  return serve_if_asked(argc, argv, kWorkerArgument, FatalSignals::kReport,
+  return serve_if_asked(argc, argv, kWorkerArgument, FatalSignals::kReport, Sandbox::kCompute,
                         [](const ConfigureMessage& configure, int exchange, StatusPage* status) {
                           return std::make_unique<Runner>(configure, exchange, status);
                         });

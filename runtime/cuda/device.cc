@@ -9,6 +9,8 @@ namespace {
 
 /// A context costs half a second; CUPTI's buffers grow with the launches of a process.
 constexpr int kJobsPerWorker = 50;
+/// The driver's cache of compiled kernels grows to a gibibyte by default, in one file.
+constexpr int64_t kFileBytes = int64_t{4} << 30;
 constexpr int64_t kWorkerAgeNs = int64_t{300} * 1'000'000'000;
 
 WorkerOptions worker_options(const CudaDeviceOptions& options) {
@@ -20,6 +22,9 @@ WorkerOptions worker_options(const CudaDeviceOptions& options) {
   result.unchecked_run_limit_ns = options.run_limit_ns;
   result.max_jobs_per_worker = kJobsPerWorker;
   result.max_worker_age_ns = kWorkerAgeNs;
+  result.file_limit_bytes = kFileBytes;
+  // Where the driver, NVRTC and CUPTI are found, which devices are seen, where caches go.
+  result.environment = {"CUDA_*", "NVIDIA_*", "HOME", "XDG_CACHE_HOME", "VIRTUAL_ENV", "TMPDIR"};
   return result;
 }
 

@@ -9,12 +9,17 @@
 namespace prunerc::runtime::cuda_host {
 namespace {
 
+constexpr int64_t kFileBytes = int64_t{256} << 20;
+
 WorkerOptions worker_options(const HostDeviceOptions& options) {
   WorkerOptions result;
   result.num_threads = options.num_threads;
   result.worker_argv = options.worker_argv;
   result.run_limit_ns = options.run_limit_ns;
   result.unchecked_run_limit_ns = options.run_limit_ns;
+  // Objects are linked from a temporary file; a sanitizer looks for its symbolizer.
+  result.file_limit_bytes = kFileBytes;
+  result.environment = {"TMPDIR", "PATH"};
   if (options.memory == HostDeviceOptions::Memory::kUnlimited)
     result.memory_limit_bytes = std::numeric_limits<int64_t>::max();
   return result;

@@ -7,9 +7,10 @@
 namespace prunerc::runtime::cuda_host {
 
 std::optional<int> dispatch_host_worker(int argc, char** argv) {
-  const FatalSignals signals =
-      kChecker == Checker::kNone ? FatalSignals::kReport : FatalSignals::kLeave;
-  return serve_if_asked(argc, argv, kHostWorkerArgument, signals,
+  const bool checked = kChecker != Checker::kNone;
+  return serve_if_asked(argc, argv, kHostWorkerArgument,
+                        checked ? FatalSignals::kLeave : FatalSignals::kReport,
+                        checked ? Sandbox::kSanitizer : Sandbox::kDevice,
                         [](const ConfigureMessage& configure, int exchange_fd, StatusPage* status) {
                           return std::make_unique<HostRunner>(configure, exchange_fd, status);
                         });

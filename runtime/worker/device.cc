@@ -18,6 +18,8 @@ constexpr int64_t kStartLimitNs = 30'000'000'000;
 constexpr double kSoftLimitFactor = 10;
 constexpr int64_t kSoftLimitSlackNs = 1'000'000'000;
 constexpr double kMemoryShare = 0.8;
+/// A check runs a kernel so often at most, and prepares as often.
+constexpr int64_t kRunsOfCheck = 6;
 
 int64_t default_memory_limit() {
   const double bytes =
@@ -88,6 +90,12 @@ int64_t WorkerDevice::limit_of(double best_known_ns) const {
   return static_cast<int64_t>(std::min(soft, static_cast<double>(options_.run_limit_ns)));
 }
 
+RequestLimits WorkerDevice::request_limits(int64_t wall_ns, int64_t written) const {
+  const int64_t each_ns = options_.cpu_limit_ns > 0 ? options_.cpu_limit_ns : wall_ns;
+  return {.file_bytes = std::max(options_.file_limit_bytes, written),
+          .cpu_ns = each_ns * std::max(1, options_.num_threads)};
+}
+
 Measurement WorkerDevice::ensure_worker() {
   const bool used_up =
       worker_ != nullptr && (jobs_of_worker_ >= options_.max_jobs_per_worker ||
@@ -96,7 +104,8 @@ Measurement WorkerDevice::ensure_worker() {
   if (worker_ == nullptr) {
     const ConfigureMessage configure = {.num_threads = std::max(1, options_.num_threads),
                                         .memory_limit_bytes = options_.memory_limit_bytes};
-    auto started = WorkerProcess::start(options_.worker_argv, configure, now_ns() + kStartLimitNs);
+    auto started = WorkerProcess::start(options_.worker_argv, options_.environment, configure,
+                                        now_ns() + kStartLimitNs);
     if (!started.ok()) return failed(MeasureStatus::kDeviceLost, started.error().message());
     worker_ = std::move(started).value();
     jobs_of_worker_ = 0;
@@ -130,7 +139,15 @@ JobOutcome WorkerDevice::attempt(const Job& job, bool* died) {
     return {.measurement = failed(MeasureStatus::kDeviceLost, "the object is too large to send"),
             .outputs = {}};
   }
-  const TalkResult talk = worker_->talk(request, stage_limit);
+  int64_t written = offset;
+  for (const codegen::ArtifactParam& param : job.artifact->params) {
+    if (job.want_outputs && param.role == codegen::ParamRole::kOutput)
+      written += codegen::size_bytes(param);
+  }
+  int64_t wall_ns = kRunsOfCheck * (run_limit + options_.load_limit_ns);
+  for (const Stage stage : {Stage::kLoading, Stage::kPreparing, Stage::kTiming})
+    wall_ns += stage_limit(stage);
+  const TalkResult talk = worker_->talk(request, request_limits(wall_ns, written), stage_limit);
   *died = talk.status != TalkStatus::kAnswered;
   JobOutcome outcome{.measurement = from_talk(talk), .outputs = {}};
   if (!leaves_worker_clean(outcome.measurement.status)) {
@@ -190,7 +207,8 @@ std::vector<Measurement> WorkerDevice::attempt_compare(std::span<const Job> jobs
   if (request.payload.size() > kMaxFrameBytes) {
     return {jobs.size(), failed(MeasureStatus::kDeviceLost, "the objects are too large to send")};
   }
-  const TalkResult talk = worker_->talk(request, stage_limit);
+  const int64_t wall_ns = 2 * num_jobs * options_.load_limit_ns + stage_limit(Stage::kTiming);
+  const TalkResult talk = worker_->talk(request, request_limits(wall_ns, offset), stage_limit);
   if (talk.status == TalkStatus::kAnswered) {
     std::optional<std::vector<Measurement>> answer = decode_measurements(talk.payload);
     if (answer && answer->size() == jobs.size()) return *std::move(answer);

@@ -12,6 +12,7 @@
 namespace prunerc::runtime {
 
 class WorkerProcess;
+struct RequestLimits;
 struct TalkResult;
 
 struct WorkerOptions {
@@ -29,6 +30,14 @@ struct WorkerOptions {
   int64_t unchecked_run_limit_ns = 120'000'000'000;
   /// For linking an object, and for filling inputs.
   int64_t load_limit_ns = 30'000'000'000;
+  /// CPU time of one request on each of its threads: ends a worker whose parent is stopped and
+  /// watches no clock. 0 takes what the limits above add up to.
+  int64_t cpu_limit_ns = 0;
+  /// No worker may write a file beyond this, outputs apart; a driver keeps caches. Units: bytes.
+  int64_t file_limit_bytes = 1 << 20;
+  /// Variables of the environment that its kernels' libraries read, as WorkerProcess::start takes
+  /// them.
+  std::vector<std::string> environment = {};
   /// A worker is replaced after so many jobs, or after so long: what earlier kernels left behind
   /// must not add up.
   int max_jobs_per_worker = 32;
@@ -53,6 +62,8 @@ class WorkerDevice : public Device {
   std::vector<Measurement> attempt_compare(std::span<const Job> jobs, const TimingOptions& timing,
                                            bool* died, size_t* culprit);
   int64_t limit_of(double best_known_ns) const;
+  /// `wall_ns`: what the stages of the request may take; `written`: end of its outputs.
+  RequestLimits request_limits(int64_t wall_ns, int64_t written) const;
 
   WorkerOptions options_;
   std::unique_ptr<WorkerProcess> worker_;

@@ -1,5 +1,7 @@
 #include "runtime/worker/fault.h"
 
+#include "runtime/worker/sandbox.h"
+
 #include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -61,6 +63,9 @@ const char* signal_name(int signal) {
     case SIGFPE: return "SIGFPE";
     case SIGILL: return "SIGILL";
     case SIGABRT: return "SIGABRT";
+    case SIGSYS: return "SIGSYS";
+    case SIGXFSZ: return "SIGXFSZ";
+    case SIGXCPU: return "SIGXCPU";
     default: return "a signal";
   }
 }
@@ -86,10 +91,22 @@ void describe_access(Line& line, uintptr_t address, uintptr_t stack_pointer, boo
                                   : "of an address that is in no buffer");
 }
 
+/// What a limit of the sandbox says; nothing for other signals.
+void describe_refusal(Line& line, int signal, const siginfo_t& info) {
+  if (signal == SIGXFSZ) line << ": a write beyond the largest file that a job may write";
+  if (signal == SIGXCPU) line << ": more CPU time than a job may use";
+  if (signal != SIGSYS) return;
+  line << ": system call " << static_cast<uint64_t>(info.si_syscall);
+  const char* const name = system_call_name(info.si_syscall);
+  if (*name != '\0') line << " (" << name << ")";
+  line << " is refused";
+}
+
 void on_fault(int signal, siginfo_t* info, void* context) {
   if (report != nullptr) {
     Line line;
     line << signal_name(signal);
+    describe_refusal(line, signal, *info);
     if (signal == SIGSEGV || signal == SIGBUS) {
       const auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
       constexpr greg_t kWriteBit = 2;  // of the page fault's error code
@@ -111,7 +128,7 @@ void install_fault_handlers(char* detail, size_t detail_bytes) {
   struct sigaction action {};
   action.sa_sigaction = on_fault;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | static_cast<int>(SA_RESETHAND);
-  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGXFSZ, SIGXCPU})
     sigaction(signal, &action, nullptr);
   prepare_thread_for_faults();
 }

@@ -8,8 +8,8 @@
 
 namespace prunerc::runtime {
 
-/// Installs handlers for SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT that write what happened to
-/// `detail` and then die of the signal. `detail` must stay mapped.   Threads: once per process,
+/// Installs handlers for SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT, and for the signals of the
+/// sandbox, that write what happened to `detail` and then die of the signal. `detail` must stay mapped.   Threads: once per process,
 /// before any kernel runs.
 void install_fault_handlers(char* detail, size_t detail_bytes);
 

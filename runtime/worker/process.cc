@@ -6,13 +6,17 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
+#include <string_view>
 
 extern char** environ;
 
@@ -28,6 +32,11 @@ constexpr int64_t kReapLimitNs = 5'000'000'000;
 constexpr int64_t kMaxLogBytes = 8000;
 /// No request has so many stages; each frame restarts the clock, so their number bounds the time.
 constexpr int kMaxFrames = 1000;
+
+/// For what a worker's libraries print.
+constexpr int64_t kLeastFileBytes = 1 << 20;
+/// A day; more is no limit, and sums of limits must not overflow.
+constexpr int64_t kMostCpuNs = int64_t{86400} * 1'000'000'000;
 
 int move_up(int fd) {
   if (fd < 0) return fd;
@@ -52,12 +61,29 @@ Pipe make_pipe() {
   return {.read_end = move_up(ends[0]), .write_end = move_up(ends[1])};
 }
 
-/// The environment of a worker: the parent's, and the mark that makes a second generation
-/// impossible.
-std::vector<char*> worker_environment(std::string* mark) {
+/// What loaders, sanitizers and coverage read, and our debugging options.
+constexpr std::string_view kKeptVariables[] = {
+    "LD_LIBRARY_PATH", "LLVM_PROFILE_FILE", "ASAN_OPTIONS", "LSAN_OPTIONS",
+    "TSAN_OPTIONS",    "UBSAN_OPTIONS",     "PRUNERC_*"};
+
+/// True if `pattern` is the name of the variable, or its beginning followed by '*'.
+bool names(std::string_view pattern, std::string_view entry) {
+  if (pattern.ends_with('*')) return entry.starts_with(pattern.substr(0, pattern.size() - 1));
+  return entry.substr(0, entry.find('=')) == pattern;
+}
+
+/// The environment of a worker: what it needs of the parent's, since the rest may hold secrets, and
+/// the mark that makes a second generation impossible.
+std::vector<char*> worker_environment(const std::vector<std::string>& keep, std::string* mark) {
   *mark = std::string(kWorkerVariable) + "=1";
   std::vector<char*> result;
-  for (char** entry = environ; *entry != nullptr; ++entry) result.push_back(*entry);
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const auto is_this = [&](std::string_view pattern) { return names(pattern, *entry); };
+    if (std::any_of(std::begin(kKeptVariables), std::end(kKeptVariables), is_this) ||
+        std::any_of(keep.begin(), keep.end(), is_this)) {
+      result.push_back(*entry);
+    }
+  }
   result.push_back(mark->data());
   result.push_back(nullptr);
   return result;
@@ -68,7 +94,8 @@ struct WorkerFds {
 };
 
 /// 0 or an errno.
-int spawn(const std::vector<std::string>& argv, const WorkerFds& fds, pid_t* pid) {
+int spawn(const std::vector<std::string>& argv, const std::vector<std::string>& keep,
+          const WorkerFds& fds, pid_t* pid) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -100,7 +127,7 @@ int spawn(const std::vector<std::string>& argv, const WorkerFds& fds, pid_t* pid
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   std::string mark;
-  const std::vector<char*> environment = worker_environment(&mark);
+  const std::vector<char*> environment = worker_environment(keep, &mark);
   const int failure =
       posix_spawn(pid, arguments[0], &actions, &attributes, arguments.data(), environment.data());
   posix_spawnattr_destroy(&attributes);
@@ -127,6 +154,7 @@ void ignore_sigpipe() {
 }  // namespace
 
 Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const std::vector<std::string>& argv,
+                                                            const std::vector<std::string>& keep,
                                                             const ConfigureMessage& configure,
                                                             int64_t deadline_ns) {
   const auto refuse = [](std::string why) { return error(Diag::kWorkerStart, std::move(why)); };
@@ -148,7 +176,7 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const std::vector<st
                     worker->exchange_, 0);
     if (at != MAP_FAILED) worker->status_ = static_cast<StatusPage*>(at);
     failure = at == MAP_FAILED ? errno
-                               : spawn(argv,
+                               : spawn(argv, keep,
                                        {.in = requests.read_end,
                                         .out = answers.write_end,
                                         .exchange = worker->exchange_,
@@ -226,7 +254,24 @@ std::string WorkerProcess::finish() {
   return log.empty() ? how : how + "\n" + log;
 }
 
-TalkResult WorkerProcess::talk(const Frame& request,
+void WorkerProcess::arm(const RequestLimits& limits) const {
+  // Soft limits only, from outside: the worker's filter lets it change none.
+  const auto set = [this](__rlimit_resource what, int64_t value) {
+    rlimit both{};
+    if (prlimit(pid_, what, nullptr, &both) != 0) return;
+    both.rlim_cur = std::min(static_cast<rlim_t>(value), both.rlim_max);
+    prlimit(pid_, what, &both, nullptr);
+  };
+  set(RLIMIT_FSIZE, std::max(limits.file_bytes, kLeastFileBytes));
+  clockid_t clock = 0;
+  timespec used{};
+  if (clock_getcpuclockid(pid_, &clock) != 0 || clock_gettime(clock, &used) != 0) return;
+  constexpr int64_t kSecond = 1'000'000'000;
+  const int64_t seconds = std::min(limits.cpu_ns, kMostCpuNs) / kSecond;
+  set(RLIMIT_CPU, used.tv_sec + 1 + std::max<int64_t>(1, seconds));
+}
+
+TalkResult WorkerProcess::talk(const Frame& request, const RequestLimits& limits,
                                const std::function<int64_t(Stage)>& stage_limit_ns) {
   TalkResult result;
   const auto end_as = [&](TalkStatus status, std::string why) {
@@ -239,6 +284,7 @@ TalkResult WorkerProcess::talk(const Frame& request,
     return result;
   };
   if (pid_ <= 0) return result;
+  arm(limits);
   __atomic_store_n(&status_->job_idx, 0U, __ATOMIC_RELEASE);
   Frame numbered = request;
   numbered.request = ++num_requests_;

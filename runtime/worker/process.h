@@ -25,12 +25,21 @@ struct TalkResult {
   uint32_t job_idx = 0;  ///< the job of a comparison that was in flight
 };
 
+/// What a request may use up before the system ends the worker, whatever the parent does.
+struct RequestLimits {
+  int64_t file_bytes = 0;  ///< end of the furthest write to any file, shared memory included
+  int64_t cpu_ns = 0;      ///< of all its threads
+};
+
 /// One worker. Destruction kills it.
 class WorkerProcess {
  public:
-  /// Starts `argv` (argv[0] is the file to run) and waits until it has been configured.
+  /// Starts `argv` (argv[0] is the file to run) and waits until it has been configured. Of the
+  /// environment it gets what loaders and sanitizers read, debugging options, and the variables in
+  /// `keep`; a name that ends in '*' stands for all that begin so.
   /// Errors: WorkerStart.
   static Result<std::unique_ptr<WorkerProcess>> start(const std::vector<std::string>& argv,
+                                                      const std::vector<std::string>& keep,
                                                       const ConfigureMessage& configure,
                                                       int64_t deadline_ns);
   ~WorkerProcess();
@@ -39,7 +48,8 @@ class WorkerProcess {
 
   /// Sends a request and waits for its last frame; `stage_limit_ns` says how long each stage may
   /// last. After anything but kAnswered the process is dead.
-  TalkResult talk(const Frame& request, const std::function<int64_t(Stage)>& stage_limit_ns);
+  TalkResult talk(const Frame& request, const RequestLimits& limits,
+                  const std::function<int64_t(Stage)>& stage_limit_ns);
 
   /// Moves tensors through the shared file; false if it cannot hold or does not have so many bytes.
   bool write_exchange(std::string_view bytes, int64_t offset);
@@ -53,6 +63,7 @@ class WorkerProcess {
   /// Kills and reaps it; describes how it had ended if it was dead before.
   std::string finish();
   std::string read_log() const;
+  void arm(const RequestLimits& limits) const;
 
   pid_t pid_ = -1;
   int to_worker_ = -1;

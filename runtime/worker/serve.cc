@@ -5,8 +5,6 @@
 
 #include <poll.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <memory>
@@ -17,28 +15,7 @@
 namespace prunerc::runtime {
 namespace {
 
-constexpr rlim_t kMaxOpenFiles = 256;
 constexpr int kExitProtocol = 3;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kHasShadowMemory = true;  // sanitizers reserve terabytes of addresses
-#else
-constexpr bool kHasShadowMemory = false;
-#endif
-
-void limit(__rlimit_resource_t what, rlim_t value) {
-  const rlimit both{.rlim_cur = value, .rlim_max = value};
-  setrlimit(what, &both);  // best effort: a lower limit may already be in force
-}
-
-void confine(const ConfigureMessage& configure) {
-  limit(RLIMIT_CORE, 0);
-  limit(RLIMIT_NOFILE, kMaxOpenFiles);
-  if (configure.memory_limit_bytes > 0 && !kHasShadowMemory) {
-    limit(RLIMIT_AS, static_cast<rlim_t>(configure.memory_limit_bytes));
-  }
-  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-}
 
 /// Ends the process when the parent is gone. PR_SET_PDEATHSIG would fire as soon as the *thread*
 /// that started us ends.
@@ -58,8 +35,8 @@ StatusPage* map_status(int exchange_fd) {
 
 class Server {
  public:
-  Server(int out_fd, int exchange_fd, StatusPage* status, const MakeRunner& make_runner)
-      : out_fd_(out_fd), exchange_fd_(exchange_fd), status_(status), make_runner_(make_runner) {}
+  Server(Sandbox sandbox, StatusPage* status, const MakeRunner& make_runner)
+      : sandbox_(sandbox), status_(status), make_runner_(make_runner) {}
 
   /// False if the parent asks for what cannot be: then there is nothing to talk about.
   bool serve(const Frame& request) {
@@ -86,31 +63,33 @@ class Server {
   bool configure(std::string_view payload) {
     const std::optional<ConfigureMessage> message = decode_configure(payload);
     if (!message || runner_ != nullptr) return false;
-    confine(*message);
-    runner_ = make_runner_(*message, exchange_fd_, status_);
+    // Before the threads of the runner, which inherit it; the filter after what they need.
+    confine_process(sandbox_, message->memory_limit_bytes);
+    runner_ = make_runner_(*message, kWorkerExchangeFd, status_);
+    filter_system_calls(sandbox_);
     return send(FrameType::kReady, {});
   }
 
   bool send(FrameType type, std::string_view payload) {
     return write_all(
-        out_fd_, encode(Frame{.type = type, .payload = std::string(payload), .request = request_}));
+        kWorkerOutFd,
+        encode(Frame{.type = type, .payload = std::string(payload), .request = request_}));
   }
 
-  int out_fd_;
-  int exchange_fd_;
+  Sandbox sandbox_;
   StatusPage* status_;
   const MakeRunner& make_runner_;
   uint32_t request_ = 0;
   std::unique_ptr<JobRunner> runner_;
 };
 
-int serve(FatalSignals signals, const MakeRunner& make_runner) {
+int serve(FatalSignals signals, Sandbox sandbox, const MakeRunner& make_runner) {
   StatusPage* const status = map_status(kWorkerExchangeFd);
   if (status == nullptr) return kExitProtocol;
   if (signals == FatalSignals::kReport)
     install_fault_handlers(status->detail, sizeof status->detail);
   die_with_parent(kWorkerInFd);
-  Server server(kWorkerOutFd, kWorkerExchangeFd, status, make_runner);
+  Server server(sandbox, status, make_runner);
   FrameParser parser;
   Frame request;
   while (read_frame(kWorkerInFd, parser, -1, &request) == ReadStatus::kFrame) {
@@ -123,9 +102,10 @@ int serve(FatalSignals signals, const MakeRunner& make_runner) {
 }  // namespace
 
 std::optional<int> serve_if_asked(int argc, char** argv, std::string_view argument,
-                                  FatalSignals signals, const MakeRunner& make_runner) {
+                                  FatalSignals signals, Sandbox sandbox,
+                                  const MakeRunner& make_runner) {
   if (argc < 2 || argv[1] != argument) return std::nullopt;
-  return serve(signals, make_runner);
+  return serve(signals, sandbox, make_runner);
 }
 
 }  // namespace prunerc::runtime

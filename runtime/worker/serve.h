@@ -3,6 +3,7 @@
 #define PRUNERC_RUNTIME_WORKER_SERVE_H_
 
 #include "runtime/worker/job_runner.h"
+#include "runtime/worker/sandbox.h"
 
 #include <functional>
 #include <memory>
@@ -22,9 +23,11 @@ enum class FatalSignals : uint8_t {
 
 /// To be called first in main: if the first argument is `argument`, serves requests until the
 /// parent closes its pipe, and returns the exit status if it cannot begin; else returns nothing.
-/// The process ends at once when the parent dies, even if a kernel is running.
+/// The process ends at once when the parent dies, even if a kernel is running. It confines itself
+/// before the first job.
 std::optional<int> serve_if_asked(int argc, char** argv, std::string_view argument,
-                                  FatalSignals signals, const MakeRunner& make_runner);
+                                  FatalSignals signals, Sandbox sandbox,
+                                  const MakeRunner& make_runner);
 
 }  // namespace prunerc::runtime
 

@@ -338,11 +338,12 @@ class Tuner {
     if (budget_.is_limited()) goes_on = [this] { return !is_late(); };
     proofs_.prove(state, candidates, verdicts, answers, goes_on);
     referee_.verify_winners(batch.task, candidates, answers);
+    PRUNERC_TRY_VOID(state.store(database_, candidates, answers, options_));
+    // Only now: who reads the log may rely on what it says was told.
     for (std::size_t i = 0; i < answers.size(); ++i) {
       log("tell " + std::to_string(batch.task) + " " + candidates[i].fingerprint.to_string() + " " +
           std::string(to_string(answers[i].status)) + " " + std::to_string(answers[i].median_ns));
     }
-    PRUNERC_TRY_VOID(state.store(database_, candidates, answers, options_));
     // A search that is over learns nothing more.
     if (!is_late()) {
       timed(state, [&](Strategy& strategy) { strategy.tell(candidates, answers); });

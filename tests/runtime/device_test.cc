@@ -117,15 +117,6 @@ TEST_CASE("a crash in a used process is repeated in a fresh one before it counts
   CHECK(device.num_workers_started() == 2);
 }
 
-TEST_CASE("a kernel that forks does not disturb the next one") {
-  CpuDevice device(test_options());
-  const codegen::Artifact artifact = test_artifact("forks");
-  for (int i = 0; i < 5; ++i) {
-    static_cast<void>(device.run(test_job(artifact)));
-    CHECK(works(device));
-  }
-}
-
 TEST_CASE("a process is replaced after its share of jobs") {
   WorkerOptions options = test_options();
   options.max_jobs_per_worker = 3;
@@ -216,6 +207,20 @@ TEST_CASE("timing gives samples, a median and the repetitions") {
   CHECK(result.min_ns <= result.median_ns);
   CHECK(result.runs_per_sample > 1);
   CHECK(result.canary_ns > 0);
+}
+
+TEST_CASE("a kernel that remembers results by address is wrong as soon as it is timed") {
+  CpuDevice device(test_options());
+  for (const char* entry : {"remembers_by_address", "remembers_results_by_address", "answers_one_late"}) {
+    const codegen::Artifact artifact = test_artifact(entry);
+    Job job = test_job(artifact);
+    job.timing = TimingOptions{};
+    const Measurement result = device.run(job).measurement;
+    INFO(entry << ": " << to_string(result.status) << ": " << result.detail);
+    CHECK(result.status == MeasureStatus::kWrongResult);
+    CHECK(result.detail.find("'C' depends on what the kernel computed before") != std::string::npos);
+    CHECK(works(device));
+  }
 }
 
 TEST_CASE("a kernel far slower than the best known is run once") {

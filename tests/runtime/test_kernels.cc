@@ -15,12 +15,13 @@ void add_one(void* const* args, int64_t from, int64_t to) {
   for (int64_t i = from; i < to; ++i) out(args)[i] = in(args)[i] + 1;
 }
 
-void system_call(long number, long first) {
+long system_call(long number, long first, long second = 0, long third = 0) {
   long result = 0;
   asm volatile("syscall"
                : "=a"(result)
-               : "a"(number), "D"(first), "S"(0L), "d"(0L)
+               : "a"(number), "D"(first), "S"(second), "d"(third)
                : "rcx", "r11", "memory");
+  return result;
 }
 
 __attribute__((noinline)) int64_t recurse(int64_t depth, volatile char* above) {
@@ -156,6 +157,97 @@ int32_t exits_with_success(void* const*, void*, const PrunercLaunch*) {
 int32_t forks(void* const* args, void*, const PrunercLaunch*) {
   system_call(57, 0);  // the child goes on as a second worker on the same pipes
   add_one(args, 0, kSize);
+  return 0;
+}
+
+int32_t opens_a_socket(void* const* args, void*, const PrunercLaunch*) {
+  system_call(41, 2, 1);  // socket(AF_INET, SOCK_STREAM)
+  add_one(args, 0, kSize);
+  return 0;
+}
+
+int32_t reads_a_file(void* const* args, void*, const PrunercLaunch*) {
+  system_call(2, reinterpret_cast<long>("/etc/passwd"));  // open
+  add_one(args, 0, kSize);
+  return 0;
+}
+
+int32_t reads_a_file_in_a_worker(void* const* args, void*, const PrunercLaunch* launch) {
+  add_one(args, 0, kSize);
+  return launch->parallel_for(
+      launch, 64,
+      [](int64_t, int32_t worker, void*) {
+        if (worker == 1) system_call(2, reinterpret_cast<long>("/etc/passwd"));
+        for (int64_t i = 0; i < 100000; ++i) asm volatile("");
+      },
+      nullptr);
+}
+
+int32_t starts_a_program(void* const* args, void*, const PrunercLaunch*) {
+  const char* const argv[] = {"/bin/true", nullptr};
+  system_call(59, reinterpret_cast<long>(argv[0]), reinterpret_cast<long>(argv));  // execve
+  add_one(args, 0, kSize);
+  return 0;
+}
+
+int32_t kills_its_parent(void* const* args, void*, const PrunercLaunch*) {
+  system_call(62, system_call(39, 0) - 1, 9);  // kill
+  add_one(args, 0, kSize);
+  return 0;
+}
+
+int32_t raises_its_limits(void* const* args, void*, const PrunercLaunch*) {
+  const long none[2] = {-1, -1};
+  system_call(160, 1, reinterpret_cast<long>(none));  // setrlimit(RLIMIT_FSIZE)
+  add_one(args, 0, kSize);
+  return 0;
+}
+
+// Of the descriptors that it has, one holds what it prints and one its tensors.
+int32_t writes_a_gibibyte(void* const* args, void*, const PrunercLaunch*) {
+  for (int64_t written = 0; written < (1 << 30); written += 4 * kSize)
+    system_call(1, 1, reinterpret_cast<long>(args[0]), 4 * kSize);
+  add_one(args, 0, kSize);
+  return 0;
+}
+
+// Computes once for each place that its input lies in; after that it has nothing to do.
+int32_t remembers_by_address(void* const* args, void*, const PrunercLaunch*) {
+  static const void* seen[8] = {};
+  for (const void*& place : seen) {
+    if (place == args[0]) return 0;
+    if (place != nullptr) continue;
+    place = args[0];
+    break;
+  }
+  add_one(args, 0, kSize);
+  return 0;
+}
+
+// The same with a copy of the result, which fills outputs that were poisoned.
+int32_t remembers_results_by_address(void* const* args, void*, const PrunercLaunch*) {
+  static const void* seen[8] = {};
+  static float results[8][kSize];
+  for (int n = 0; n < 8; ++n) {
+    if (seen[n] == nullptr) {
+      seen[n] = args[0];
+      for (int64_t i = 0; i < kSize; ++i) results[n][i] = in(args)[i] + 1;
+    }
+    if (seen[n] != args[0]) continue;
+    for (int64_t i = 0; i < kSize; ++i) out(args)[i] = results[n][i];
+    break;
+  }
+  return 0;
+}
+
+// Gives what it computed in the run before.
+int32_t answers_one_late(void* const* args, void*, const PrunercLaunch*) {
+  static float last[kSize];
+  static bool has_last = false;
+  if (!has_last) add_one(args, 0, kSize);
+  for (int64_t i = 0; has_last && i < kSize; ++i) out(args)[i] = last[i];
+  for (int64_t i = 0; i < kSize; ++i) last[i] = in(args)[i] + 1;
+  has_last = true;
   return 0;
 }
 

@@ -87,7 +87,7 @@ THIRD_PARTIES = [
     (r"(Eigen|unsupported/Eigen)/", ["costmodel", "tests/costmodel", "tests/bench"], True),
     (r"(cuda|cuda_runtime|cuda_runtime_api|nvrtc|cupti\w*)\.h$", ["codegen/cuda", "runtime/cuda"], False),
     (r"sqlite3\.h$", ["search", "tools", "tests/search"], False),
-    (r"zstd\.h$", ["search", "tools", "tests/search"], False),
+    (r"zstd\.h$", ["search", "tools", "tests/search", "tests/fuzz"], False),
     (r"CLI/", ["tools", "tests/bench"], True),
     (r"(catch2|rapidcheck)[/.]", ["tests"], True),
     (r"benchmark/", ["tests/bench"], True),

@@ -5,6 +5,8 @@
 #include "tools/driver/backend.h"
 #include "tools/driver/kept.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -200,29 +202,37 @@ struct DeviceMeasurer::Impl {
     search::Measurement& m = built.outcome;
     // Inputs that the candidate was not timed on.
     const uint64_t seed = built.input.seed ^ kVerifySeed;
+    compare(built, seed, Values::kUsual, m);
+    if (m.ok() && References::has_whole_floats(built.input.task->base))
+      compare(built, seed, Values::kReal, m);
+    m.verify_s = seconds_since(start);
+    return std::move(m);
+  }
+
+  // Runs the kernel on such inputs and says in `m` what came out; evidence adds up.
+  void compare(const Built& built, uint64_t seed, Values values, search::Measurement& m) {
+    const search::Task& task = *built.input.task;
     runtime::Job job;
     job.artifact = built.artifact.get();
-    job.inputs = References::inputs(built.input.task->base, seed);
+    job.inputs = References::inputs(task.base, seed, values);
     job.want_outputs = true;
     runtime::JobOutcome ran = device.run(job);
     m.status = ran.measurement.status;
     m.detail = ran.measurement.detail;
-    if (m.ok()) {
-      const Result<Comparison> comparison =
-          references.compare(*built.input.task, seed, ran.outputs, built.input.within_s);
-      if (!comparison.ok()) {
-        m.status = MeasureStatus::kRunError;
-        m.detail = "no reference: " + comparison.error().message();
-      } else if (!comparison->ok) {
-        m.status = MeasureStatus::kWrongResult;
-        m.detail = comparison->what;
-      } else {
-        m.evidence =
-            comparison->what + ", on " + References::describe_inputs(built.input.task->base, seed);
-      }
+    if (!m.ok()) return;
+    const Result<Comparison> comparison =
+        references.compare(task, seed, ran.outputs, built.input.within_s, values);
+    if (!comparison.ok()) {
+      m.status = MeasureStatus::kRunError;
+      m.detail = "no reference: " + comparison.error().message();
+    } else if (!comparison->ok) {
+      m.status = MeasureStatus::kWrongResult;
+      m.detail = comparison->what;
+    } else if (values == Values::kUsual) {
+      m.evidence = comparison->what + ", on " + References::describe_inputs(task.base, seed);
+    } else if (comparison->num_exact > 0) {
+      m.evidence += fmt::format(", and {} on floats in [-1, 1)", comparison->num_exact);
     }
-    m.verify_s = seconds_since(start);
-    return std::move(m);
   }
 
   static constexpr uint64_t kVerifySeed = 0x5645524946590001ULL;

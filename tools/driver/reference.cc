@@ -24,6 +24,9 @@ constexpr double kMaxReferenceFlops = 2e10;
 /// Outputs evaluated in double, and block instances spent on them: about a quarter of a second.
 constexpr int64_t kMaxSampled = 2048;
 constexpr int64_t kMaxSampleSteps = 3'000'000;
+/// The same on real inputs, which come on top: coarse arithmetic shows in any element.
+constexpr int64_t kMaxRealSampled = 256;
+constexpr int64_t kMaxRealSteps = 500'000;
 /// Allowed error in units of sqrt(K) roundings of the largest value. Source: the probabilistic
 /// bound of Higham and Mary 2019 with head-room for reassociated sums and vector math of a few ulp.
 constexpr double kErrorFactor = 32;
@@ -130,8 +133,14 @@ ir::Program reference_schedule(const ir::Program& base, const ir::Target& target
 
 }  // namespace
 
-std::vector<runtime::InputSpec> References::inputs(const ir::Program& program, uint64_t seed) {
-  const bool exact = facts_of(program).exact;
+bool References::has_whole_floats(const ir::Program& program) {
+  const Facts facts = facts_of(program);
+  return facts.exact && facts.roundoff > 0;
+}
+
+std::vector<runtime::InputSpec> References::inputs(const ir::Program& program, uint64_t seed,
+                                                   Values values) {
+  const bool exact = values == Values::kUsual && facts_of(program).exact;
   std::vector<runtime::InputSpec> specs;
   for (ir::BufferId id : program.params()) {
     if (program.buffer(id).role != ir::BufferRole::kInput) continue;
@@ -148,9 +157,10 @@ std::string References::describe_inputs(const ir::Program& program, uint64_t see
                      seed);
 }
 
-std::vector<ir::Tensor> References::tensors(const ir::Program& program, uint64_t seed) {
+std::vector<ir::Tensor> References::tensors(const ir::Program& program, uint64_t seed,
+                                            Values values) {
   std::vector<ir::Tensor> tensors;
-  const std::vector<runtime::InputSpec> specs = inputs(program, seed);
+  const std::vector<runtime::InputSpec> specs = inputs(program, seed, values);
   for (ir::BufferId id : program.params()) {
     const ir::Buffer& buffer = program.buffer(id);
     if (buffer.role != ir::BufferRole::kInput) continue;
@@ -210,9 +220,10 @@ Error invalid(const search::Task& task, uint64_t seed, const Error& fault) {
 }  // namespace
 
 // Small programs of a form that elements cannot be evaluated of alone.
-Result<void> References::evaluate_all(const search::Task& task, uint64_t seed, Expected* out) {
+Result<void> References::evaluate_all(const search::Task& task, uint64_t seed, Values values,
+                                      Expected* out) {
   Result<std::vector<std::vector<ir::Reference>>> all =
-      ir::run_bounded(task.base, tensors(task.base, seed));
+      ir::run_bounded(task.base, tensors(task.base, seed, values));
   if (!all.ok()) return is_fault(all.error()) ? invalid(task, seed, all.error()) : Result<void>();
   for (std::vector<ir::Reference>& output : *all) {
     std::vector<int64_t> positions(output.size());
@@ -223,19 +234,21 @@ Result<void> References::evaluate_all(const search::Task& task, uint64_t seed, E
   return {};
 }
 
-Result<void> References::evaluate_sample(const search::Task& task, uint64_t seed, Expected* out) {
-  const std::vector<ir::Tensor> inputs = tensors(task.base, seed);
+Result<void> References::evaluate_sample(const search::Task& task, uint64_t seed, Values values,
+                                         Expected* out) {
+  const std::vector<ir::Tensor> inputs = tensors(task.base, seed, values);
   ir::ElementOptions options;
-  options.max_steps = kMaxSampleSteps;
+  const bool is_real = values == Values::kReal;
+  options.max_steps = is_real ? kMaxRealSteps : kMaxSampleSteps;
   Result<ir::ElementEvaluator> evaluator = ir::ElementEvaluator::create(task.base, inputs, options);
-  if (!evaluator.ok()) return evaluate_all(task, seed, out);
+  if (!evaluator.ok()) return evaluate_all(task, seed, values, out);
   Rng rng(seed, 0x73616D70);
   int output_idx = 0;
   for (ir::BufferId id : task.base.params()) {
     const ir::Buffer& buffer = task.base.buffer(id);
     if (buffer.role != ir::BufferRole::kOutput) continue;
     const std::vector<int64_t> wanted =
-        ir::sample_positions(ir::shape_of(buffer), kMaxSampled, rng);
+        ir::sample_positions(ir::shape_of(buffer), is_real ? kMaxRealSampled : kMaxSampled, rng);
     std::vector<int64_t> positions;
     std::vector<ir::Reference> references;
     for (const int64_t position : wanted) {
@@ -256,18 +269,19 @@ Result<void> References::evaluate_sample(const search::Task& task, uint64_t seed
 }
 
 Result<const References::Expected*> References::expected(const search::Task& task, uint64_t seed,
-                                                         double within_s) {
-  const std::string key = fmt::format("{}/{}", task.key.hash, seed);
+                                                         double within_s, Values values) {
+  const bool is_real = values == Values::kReal;
+  const std::string key = fmt::format("{}/{}{}", task.key.hash, seed, is_real ? "/real" : "");
   if (key == last_key_) return &last_;
   Expected fresh;
   const Facts facts = facts_of(task.base);
   fresh.relative = facts.exact ? 0 : kErrorFactor * std::sqrt(facts.reduction) * facts.roundoff;
   // The evaluation first: a program that leaves its buffers is not run at all.
-  PRUNERC_TRY_VOID(evaluate_sample(task, seed, &fresh));
-  PRUNERC_TRY_VOID(run_unscheduled(task, seed, within_s, &fresh));
+  PRUNERC_TRY_VOID(evaluate_sample(task, seed, values, &fresh));
+  if (!is_real) PRUNERC_TRY_VOID(run_unscheduled(task, seed, within_s, &fresh));
   std::size_t num_sampled = 0;
   for (const auto& positions : fresh.positions) num_sampled += positions.size();
-  if (fresh.outputs.empty() && num_sampled == 0) {
+  if (fresh.outputs.empty() && num_sampled == 0 && !is_real) {
     return error(Diag::kInternal, std::string("neither the unscheduled program nor its elements "
                                               "could be evaluated"));
   }
@@ -324,9 +338,9 @@ bool compare_sample(const std::string& name, const std::vector<int64_t>& positio
 }  // namespace
 
 Result<Comparison> References::compare(const search::Task& task, uint64_t seed,
-                                       const std::vector<std::string>& outputs,
-                                       double within_s) {
-  PRUNERC_TRY(const Expected* want, expected(task, seed, within_s));
+                                       const std::vector<std::string>& outputs, double within_s,
+                                       Values values) {
+  PRUNERC_TRY(const Expected* want, expected(task, seed, within_s, values));
   Comparison result;
   std::size_t i = 0;
   for (ir::BufferId id : task.base.params()) {

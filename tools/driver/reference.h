@@ -22,6 +22,10 @@ struct Comparison {
   std::string what;       ///< for people: the first difference, or what was compared
 };
 
+/// What inputs hold. Small whole numbers, where a program computes the same with them in any order,
+/// show a wrong element to the bit; they do not show that arithmetic is coarser than it should be.
+enum class Values : uint8_t { kUsual, kReal };
+
 /// Says what a task's outputs must be on inputs that no candidate was timed on. Two sources: all
 /// outputs of the unscheduled program (its innermost output axis vectorized, so that it ends in
 /// reasonable time; sums keep their order), and a few thousand outputs in double over the full
@@ -33,19 +37,24 @@ class References {
 
   /// The inputs that verification uses: floats in [-1, 1), or small integers where these make every
   /// result exact.
-  static std::vector<runtime::InputSpec> inputs(const ir::Program& program, uint64_t seed);
-  /// The same for people: "floats in [-1, 1), seed 7".
+  static std::vector<runtime::InputSpec> inputs(const ir::Program& program, uint64_t seed,
+                                                Values values = Values::kUsual);
+  /// True if the usual inputs of a program with floats are whole numbers.
+  static bool has_whole_floats(const ir::Program& program);
+  /// The usual ones for people: "floats in [-1, 1), seed 7".
   static std::string describe_inputs(const ir::Program& program, uint64_t seed);
   /// What the worker fills these inputs with.
-  static std::vector<ir::Tensor> tensors(const ir::Program& program, uint64_t seed);
+  static std::vector<ir::Tensor> tensors(const ir::Program& program, uint64_t seed,
+                                         Values values = Values::kUsual);
 
-  /// Compares a candidate's outputs on inputs(task.base, seed) with the reference. An unscheduled
-  /// program that would run for longer than `within_s` seconds (0: as long as it takes) is left to
-  /// the sample in double.
+  /// Compares a candidate's outputs on inputs(task.base, seed, values) with the reference. An
+  /// unscheduled program that would run for longer than `within_s` seconds (0: as long as it takes)
+  /// is left to the sample in double; so is every one on Values::kReal, and there may be no sample.
   /// Errors: ProgramInvalid if the task's own program leaves a buffer, reads what was never
   /// written or crashes on these inputs; whatever else keeps the reference from being computed.
   Result<Comparison> compare(const search::Task& task, uint64_t seed,
-                             const std::vector<std::string>& outputs, double within_s = 0);
+                             const std::vector<std::string>& outputs, double within_s = 0,
+                             Values values = Values::kUsual);
 
  private:
   struct Expected {
@@ -54,11 +63,14 @@ class References {
     std::vector<std::vector<ir::Reference>> references;  // of these
     double relative = 0;  // allowed error against `outputs`, as a part of the largest value
   };
-  Result<const Expected*> expected(const search::Task& task, uint64_t seed, double within_s);
+  Result<const Expected*> expected(const search::Task& task, uint64_t seed, double within_s,
+                                   Values values);
   Result<void> run_unscheduled(const search::Task& task, uint64_t seed, double within_s,
                                Expected* out);
-  static Result<void> evaluate_sample(const search::Task& task, uint64_t seed, Expected* out);
-  static Result<void> evaluate_all(const search::Task& task, uint64_t seed, Expected* out);
+  static Result<void> evaluate_sample(const search::Task& task, uint64_t seed, Values values,
+                                      Expected* out);
+  static Result<void> evaluate_all(const search::Task& task, uint64_t seed, Values values,
+                                   Expected* out);
 
   runtime::Device& device_;
   std::string last_key_;  // of last_: task and seed; every verification has a seed of its own

@@ -6,6 +6,7 @@
 #include "runtime/cpu/limits.h"
 #include "runtime/cuda/cupti_timer.h"
 #include "runtime/cuda/driver.h"
+#include "runtime/worker/sandbox.h"
 #include "tools/driver/platform.h"
 #include "tools/driver/reference.h"
 #include "tools/prunerc/baseline.h"
@@ -102,6 +103,14 @@ Check check_kernel() {
           "memory files and half of the memory"};
 }
 
+// What keeps candidates from harm, besides being in a process of their own.
+Check check_sandbox() {
+  const std::string layers = runtime::describe_sandbox();
+  if (layers.find("filter") != std::string::npos) return {State::kOk, "sandbox", layers, ""};
+  return {State::kWarning, "sandbox", layers + "; candidates run with your rights",
+          "a container may forbid seccomp: allow it, or tune only what you trust"};
+}
+
 Check check_c_compiler() {
   const Result<std::string> compiler = codegen::find_c_compiler();
   if (compiler.ok()) return {State::kOk, "C compiler", *compiler, ""};
@@ -178,6 +187,7 @@ int doctor(const std::string& database) {
   show(check_cache());
   show(check_database(database));
   show(check_kernel());
+  show(check_sandbox());
   show(check_c_compiler());
   show(check_host_compiler());
   show(check_nvrtc());

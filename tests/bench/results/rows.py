@@ -11,6 +11,8 @@ NUMBER = r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
 AT_MOST = re.compile(
     r"(draft_50000_s|(live_)?overhead_fraction|o1_ratio|seconds_to_tvm_ansor|features_512_ms|features_derive_ms)/"
     r"|(infer_512_ms|update_2000_s)$"
+    r"|(hostile_\w+|lost_acknowledged|invalid_databases|orphans|writers_(failed|lost)|disk_full_\w+|winners_(wrong|refused)"
+    r"|missed_threats)$"
 )
 
 

@@ -4,7 +4,7 @@
 Every group is a file beside this one with a function `measure(world, options)` that returns rows. Counts are of faults, so
 0 is what rows with a goal want; each group plants a fault of its own first to show that it would be counted.
 
-usage: ./dev bench robust [--only GROUP,GROUP] [--hostile N] [--seed N] [--json OUT]
+usage: ./dev bench robust [--only GROUP,GROUP] [--hostile N] [--kills N] [--winners N] [--seed N] [--json OUT]
 """
 
 import argparse
@@ -18,13 +18,17 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import common
 
-GROUPS = ["hostile"]
+GROUPS = ["hostile", "kills", "writers", "disk", "winners", "threats"]
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="./dev bench robust", description=__doc__.splitlines()[0])
     parser.add_argument("--only", default=",".join(GROUPS), help="groups: %s (default: all)" % ", ".join(GROUPS))
     parser.add_argument("--hostile", type=int, default=1500, help="how many hostile files (default 1500)")
+    parser.add_argument("--kills", type=int, default=1000, help="how often a search is killed (default 1000)")
+    parser.add_argument("--places", type=int, default=30, help="writes at which the disk is full (default 30)")
+    parser.add_argument("--writers", type=int, default=16, help="processes that write to one database (default 16)")
+    parser.add_argument("--winners", type=int, default=300, help="random operators to tune and compare (default 300)")
     parser.add_argument("--seed", type=int, default=0, help="of everything random (default 0)")
     parser.add_argument("--keep", metavar="DIR", help="keep what is wrong in this folder")
     parser.add_argument("--binary", help="prunerc to run (default: the one that was built)")

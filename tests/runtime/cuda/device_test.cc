@@ -99,7 +99,7 @@ TEST_CASE("CUPTI without a driver is no timer, whether its library is there or n
 }
 
 TEST_CASE("a driver without a device, and a library that is no driver, are no device") {
-  const Variable none("FAKE_NO_DEVICE", "1");
+  const Variable none("CUDA_FAKE_NO_DEVICE", "1");
   const Artifact artifact = make_artifact("copy", 1000);
   Job job;
   job.artifact = &artifact;
@@ -107,7 +107,8 @@ TEST_CASE("a driver without a device, and a library that is no driver, are no de
   for (const char* library : {kFake, "libm.so.6"}) {
     const Variable driver("PRUNERC_LIBCUDA", library);
     WorkerDevice workers({.worker_argv = {"tests/support/gpu_worker", "__cuda_worker"},
-                          .memory_limit_bytes = INT64_MAX});
+                          .memory_limit_bytes = INT64_MAX,
+                          .environment = {"CUDA_*"}});
     const Measurement m = workers.run(job).measurement;
     CHECK(m.status == MeasureStatus::kDeviceLost);
     CHECK(m.detail.find("no CUDA device") != std::string::npos);
@@ -177,7 +178,7 @@ TEST_CASE("CUPTI times the kernels of a run, without launches and without what c
 }
 
 TEST_CASE("without complete records a graph between events times the kernel") {
-  for (const char* trouble : {"FAKE_NO_CUPTI", "FAKE_ZERO_TIMES", "FAKE_DROPPED"}) {
+  for (const char* trouble : {"CUDA_FAKE_NO_CUPTI", "CUDA_FAKE_ZERO_TIMES", "CUDA_FAKE_DROPPED"}) {
     INFO(trouble);
     const Variable set(trouble, "1");
     FakeGpu gpu;
@@ -189,8 +190,8 @@ TEST_CASE("without complete records a graph between events times the kernel") {
 }
 
 TEST_CASE("without graphs events do, less what an empty kernel takes") {
-  const Variable no_cupti("FAKE_NO_CUPTI", "1");
-  const Variable no_graph("FAKE_NO_GRAPH", "1");
+  const Variable no_cupti("CUDA_FAKE_NO_CUPTI", "1");
+  const Variable no_graph("CUDA_FAKE_NO_GRAPH", "1");
   FakeGpu gpu;
   const Measurement m = run(gpu, make_artifact("copy", 30'000, 2), true).measurement;
   INFO(m.detail);

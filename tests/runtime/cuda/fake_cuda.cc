@@ -83,7 +83,7 @@ int act(const Function& function, void** params) {
 #define ALIVE() \
   if (sticky != 0) return sticky
 
-API cuInit(unsigned) { return is_set("FAKE_NO_DEVICE") ? 100 : 0; }
+API cuInit(unsigned) { return is_set("CUDA_FAKE_NO_DEVICE") ? 100 : 0; }
 API cuDeviceGet(int* device, int) { return *device = 0; }
 API cuDeviceGetCount(int* count) { return *count = 1, 0; }
 API cuDeviceGetName(char* name, int size, int) {
@@ -159,7 +159,7 @@ API cuStreamCreate(void** stream, unsigned) { return *stream = nullptr, sticky; 
 API cuStreamSynchronize(void*) { return sticky; }
 API cuStreamBeginCapture_v2(void*, int) {
   ALIVE();
-  if (is_set("FAKE_NO_GRAPH")) return kNotPermitted;
+  if (is_set("CUDA_FAKE_NO_GRAPH")) return kNotPermitted;
   capturing = new Graph;
   return 0;
 }
@@ -213,7 +213,7 @@ API cuptiActivityRegisterCallbacks(Requested r, Completed c) {
   return 0;
 }
 API cuptiActivityEnable(int) {
-  if (is_set("FAKE_NO_CUPTI")) return kCuptiUnknown;
+  if (is_set("CUDA_FAKE_NO_CUPTI")) return kCuptiUnknown;
   cupti_enabled = true;
   return 0;
 }
@@ -228,7 +228,7 @@ API cuptiActivityFlushAll(uint32_t) {
       std::memset(at, 0, kRecordBytes);
       const uint32_t kind = 10;
       std::memcpy(at, &kind, 4);
-      if (!is_set("FAKE_ZERO_TIMES")) {
+      if (!is_set("CUDA_FAKE_ZERO_TIMES")) {
         std::memcpy(at + 16, &records[next].start, 8);
         std::memcpy(at + 24, &records[next].end, 8);
       }
@@ -244,6 +244,6 @@ API cuptiActivityGetNextRecord(uint8_t* buffer, size_t valid, uint8_t** record) 
   return *record + kRecordBytes <= buffer + valid ? 0 : kCuptiMaxLimit;
 }
 API cuptiActivityGetNumDroppedRecords(void*, uint32_t, size_t* dropped) {
-  return *dropped = is_set("FAKE_DROPPED") ? 1 : 0, 0;
+  return *dropped = is_set("CUDA_FAKE_DROPPED") ? 1 : 0, 0;
 }
 API cuptiGetResultString(int, const char** text) { return *text = "fake", 0; }
