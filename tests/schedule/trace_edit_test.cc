@@ -57,6 +57,14 @@ TEST_CASE("a trace survives JSON") {
   CHECK(trace_from_json("{\"steps\": [], \"decisions\": []}")->instructions.empty());
 }
 
+TEST_CASE("a trace whose text is no UTF-8 has a JSON form") {
+  const Result<Trace> trace = parse_trace("cache_read(@B0, 0, \"shared|\x93\xe8\")\n");
+  REQUIRE_OK(trace);
+  const Result<Trace> read = trace_from_json(to_json(*trace));
+  REQUIRE_OK(read);
+  CHECK(read->instructions.size() == 1);
+}
+
 TEST_CASE("malformed JSON traces are errors") {
   const std::string texts[] = {
       "",
