@@ -85,6 +85,10 @@ Result<Stmt> Parser::body() {
 }
 
 Result<Stmt> Parser::stmt() {
+  if (++num_stmts_ > kMaxStmts) {
+    return error_at(peek().locus, Diag::kTooMany, "a program", "more statements",
+                    std::to_string(kMaxStmts));
+  }
   if (accept("for")) return loop();
   if (at("block") && peek(1).kind == TokenKind::kString) return block();
   if (accept("if")) return if_stmt();

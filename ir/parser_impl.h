@@ -21,6 +21,7 @@ inline constexpr int kMaxStmtNesting = 200;
 // What is proved of a program takes the square of these, or more.
 inline constexpr int kMaxBlockIters = 64;
 inline constexpr int kMaxBlocks = 256;
+inline constexpr int kMaxStmts = 4096;
 
 struct Parsed {
   Expr expr;
@@ -107,6 +108,7 @@ class Parser {
   std::unordered_map<std::string_view, BufferId> buffers_;
   int num_params_ = 0;
   int num_blocks_ = 0;
+  int num_stmts_ = 0;
   int stmt_depth_ = 0;
   int expr_depth_ = 0;
 };
