@@ -64,6 +64,14 @@ TEST_CASE("a jump forwards is no loop") {
   CHECK_FALSE(hot_loop("").found());
 }
 
+TEST_CASE("a loop that is entered in the middle is left out") {
+  // What is between .L1 and its jump is no loop: .L2 is reached from elsewhere, too.
+  const char* const text =
+      "\tjmp\t.L2\n.L1:\n\tvaddps\t%ymm0, %ymm1, %ymm0\n.L2:\n\tvaddps\t%ymm0, %ymm2, "
+      "%ymm0\n\tjne\t.L1\n";
+  CHECK_FALSE(hot_loop(text).found());
+}
+
 TEST_CASE("two jumps back to one label are one loop") {
   const HotLoop loop =
       hot_loop(".L1:\n\tvaddps\t%ymm0, %ymm1, %ymm0\n\tjne\t.L1\n\tdecq\t%rax\n\tjne\t.L1\n");

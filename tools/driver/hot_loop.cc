@@ -56,6 +56,46 @@ auto rank(const HotLoop& loop) {
                     of(InstructionKind::kMove), loop.num_instructions);
 }
 
+/// From a line to the line of its label.
+struct Jump {
+  std::size_t from = 0, to = 0;
+};
+
+std::vector<Jump> jumps_of(std::span<const Line> lines,
+                           const std::map<std::string_view, std::size_t>& labels) {
+  std::vector<Jump> jumps;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (!lines[i].mnemonic.starts_with("j")) continue;
+    const std::string_view operands = lines[i].operands;
+    const auto target = labels.find(operands.substr(0, operands.find_first_of(kBlanks)));
+    if (target != labels.end()) jumps.push_back({i, target->second});
+  }
+  return jumps;
+}
+
+std::vector<HotLoop> innermost_loops(std::span<const Line> lines, std::span<const Jump> jumps) {
+  std::vector<HotLoop> loops;
+  for (const Jump& jump : jumps) {
+    if (jump.to > jump.from) continue;
+    // A jump back over an earlier one belongs to an outer loop.
+    const bool is_outer = std::any_of(loops.begin(), loops.end(),
+                                      [&](const HotLoop& inner) { return inner.first > jump.to; });
+    if (is_outer) continue;
+    // Several jumps to one label are one loop.
+    std::erase_if(loops, [&](const HotLoop& same) { return same.first == jump.to; });
+    loops.push_back(count(lines, jump.to, jump.from));
+  }
+  return loops;
+}
+
+// Then its lines are not what it runs: blocks of others lie between its own.
+bool is_entered_inside(const HotLoop& loop, std::span<const Jump> jumps) {
+  return std::any_of(jumps.begin(), jumps.end(), [&](const Jump& jump) {
+    const bool is_outside = jump.from < loop.first || jump.from > loop.last;
+    return is_outside && jump.to > loop.first && jump.to <= loop.last;
+  });
+}
+
 }  // namespace
 
 std::string_view to_string(InstructionKind kind) {
@@ -105,24 +145,13 @@ InstructionKind instruction_kind(std::string_view m) {
 HotLoop find_hot_loop(const std::vector<std::string_view>& texts) {
   std::vector<Line> lines;
   std::map<std::string_view, std::size_t> labels;
-  std::vector<HotLoop> loops;  // in the order of their jumps
   for (const std::string_view text : texts) {
-    const std::size_t i = lines.size();
     lines.push_back(read_line(text));
-    const Line& line = lines.back();
-    if (!line.label.empty()) labels[line.label] = i;
-    if (!line.mnemonic.starts_with("j")) continue;
-    const auto target = labels.find(line.operands.substr(0, line.operands.find_first_of(kBlanks)));
-    if (target == labels.end()) continue;
-    // A jump back whose range holds an earlier one belongs to an outer loop.
-    const bool is_outer = std::any_of(loops.begin(), loops.end(), [&](const HotLoop& inner) {
-      return inner.first > target->second;
-    });
-    if (is_outer) continue;
-    // Several jumps to one label are one loop.
-    std::erase_if(loops, [&](const HotLoop& same) { return same.first == target->second; });
-    loops.push_back(count(lines, target->second, i));
+    if (!lines.back().label.empty()) labels[lines.back().label] = lines.size() - 1;
   }
+  const std::vector<Jump> jumps = jumps_of(lines, labels);
+  std::vector<HotLoop> loops = innermost_loops(lines, jumps);
+  std::erase_if(loops, [&](const HotLoop& loop) { return is_entered_inside(loop, jumps); });
   const auto best =
       std::max_element(loops.begin(), loops.end(),
                        [](const HotLoop& a, const HotLoop& b) { return rank(a) < rank(b); });

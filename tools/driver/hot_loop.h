@@ -36,7 +36,7 @@ struct HotLoop {
   bool found() const { return num_instructions > 0; }
 };
 
-/// Of assembly in AT&T syntax, line by line. Labels other than jump targets do not matter.
+/// Of assembly in AT&T syntax, line by line. Loops whose lines are not in one piece are left out.
 HotLoop find_hot_loop(const std::vector<std::string_view>& lines);
 
 }  // namespace prunerc
