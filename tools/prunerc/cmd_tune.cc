@@ -104,8 +104,7 @@ void print_results(const search::TuneReport& report, std::span<const LimitShare>
     const std::string rate =
         t.work.rated_ops() > 0 ? rate_text(t.work, t.best_ns) + ", " : std::string();
     fmt::print("{}: {} ({}{:.2f} GB/s{}), {}\n", t.name, time_text(t.best_ns), rate, t.gbps, share,
-               (t.slowed ? "measured on a busy machine, " : "") +
-                   (t.verified ? "verified: " + t.evidence : "not verified"));
+               t.verified ? "verified: " + t.evidence : "not verified");
   }
   if (report.tasks.size() > 1) fmt::print("total: {}\n", time_text(report.total_weighted_ns));
 }
@@ -271,6 +270,14 @@ void print_lateness(const TuneVerb& verb, const CommandTime& time) {
              time.late_s(), verb.time);
 }
 
+// Times that were taken beside other work: upper bounds, which the next quiet run replaces.
+void print_slowed(const TuneVerb& verb, const search::TuneReport& report) {
+  for (const search::TaskReport& t : report.tasks) {
+    if (!t.slowed || verb.quiet) continue;
+    fmt::print(stderr, "note: other work slowed this machine down while '{}' was timed\n", t.name);
+  }
+}
+
 int tune(const TuneVerb& verb) {
   if (!verb.replay.empty()) return replay(verb);
   Result<std::vector<Operator>> ops = verb.op.load();
@@ -312,6 +319,7 @@ int tune(const TuneVerb& verb) {
   const std::vector<LimitShare> shares = shares_of_limits(tasks, report->tasks, remeasure);
   if (display) display->finish(*report, shares);
   print_lateness(verb, time);
+  print_slowed(verb, *report);
   return show_report(verb, *report, shares, repro(verb));
 }
 

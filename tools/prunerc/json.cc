@@ -43,6 +43,7 @@ Json task_json(const search::TaskReport& t, const LimitShare& share, const std::
           {"reused", t.reused},
           {"unchecked", t.unchecked},
           {"drafted", t.drafted},
+          {"slowed", t.slowed},
           {"verified", t.verified},
           {"evidence", t.evidence},
           {"seconds", seconds_json(t.seconds)},
