@@ -73,9 +73,10 @@ class Apply(command.CommandTest):
                            (NO_TAIL, "elements 13 .. 15 of dimension 0 of output 'Y' are never written")]:
             program = self.write("bad.prc", text)
             script = self.write("none.txt", "# nothing\n")
-            for command_line in [("show", program), ("apply", program, script), ("verify", program)]:
-                self.assertIn("bad.prc: error: the program 'p' is not valid: " + what,
-                              self.prunerc(*command_line, expect=1).err)
+            for command_line in [("show", program), ("apply", program, script)]:
+                self.assertIn("error: the program 'p' is not valid: " + what, self.prunerc(*command_line, expect=1).err)
+            self.assertIn("p (program): invalid: the program 'p' is not valid: " + what,
+                          self.prunerc("verify", program, expect=4).out)
 
     def test_a_refusal_names_loops_as_the_script_does(self):
         script = self.write("s.txt", SCRIPT + "parallel(@L21)\n")

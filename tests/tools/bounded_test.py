@@ -22,7 +22,11 @@ class Bounded(command.CommandTest):
         os.mkdir(names["folder"])
         os.mkfifo(names["pipe"])
         with socket.socket(socket.AF_UNIX) as one:
-            one.bind(names["socket"])
+            # An address has at most 107 bytes; the folder of a test may have more.
+            before = os.getcwd()
+            os.chdir(self.folder)
+            one.bind(os.path.basename(names["socket"]))
+            os.chdir(before)
         os.symlink("/dev/zero", names["device"])
         os.symlink("pipe" + suffix, names["link"])
         return {path: "a pipe" if kind == "link" else "a " + kind for kind, path in names.items()}

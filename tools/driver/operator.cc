@@ -5,7 +5,6 @@
 #include "ir/support/file.h"
 #include "ir/verify.h"
 #include "schedule/legality/iteration_kind.h"
-#include "schedule/legality/written.h"
 #include "schedule/schedule.h"
 #include "tools/driver/prunerc.h"
 #include "tools/driver/validity.h"
@@ -92,8 +91,7 @@ Result<Operator> from_prc(const OperatorRequest& request, std::string text) {
   Result<ir::Program> program = ir::parse(text);
   if (!program.ok()) return in_file(request.file, program.error());
   for (const auto check :
-       {ir::verify, ir::verify_declared_regions, schedule::verify_iteration_kinds,
-        schedule::verify_lifetimes, schedule::verify_outputs_written}) {
+       {ir::verify, ir::verify_declared_regions, schedule::verify_iteration_kinds}) {
     if (const Result<void> sound = check(*program); !sound.ok()) {
       return in_file(request.file, sound.error());
     }

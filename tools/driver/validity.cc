@@ -1,6 +1,7 @@
 #include "tools/driver/validity.h"
 
 #include "ir/analysis/in_bounds.h"
+#include "schedule/legality/written.h"
 #include "search/tune/sampled.h"
 
 namespace prunerc {
@@ -30,6 +31,8 @@ int64_t num_elements(const ir::Program& program) {
 
 Result<void> check_valid(const ir::Program& program) {
   PRUNERC_TRY_VOID(ir::verify_in_bounds(program));
+  PRUNERC_TRY_VOID(schedule::verify_lifetimes(program));
+  PRUNERC_TRY_VOID(schedule::verify_outputs_written(program));
   if (!program.domain().empty() || num_elements(program) > kMostElements) return {};
   const search::SampledVerdict found =
       search::check_programs(program, program, {.log2_error = kOneTest, .num_random = 0});

@@ -295,6 +295,11 @@ int report(const VerifyVerb& verb, const std::vector<Verdict>& verdicts) {
                                 {"kinds", v.kinds}});
       continue;
     }
+    // Nothing was run; an invalid program of --against is told below.
+    if (v.kind == Verdict::Kind::kInvalid && v.equality.empty()) {
+      fmt::print("{} ({}): invalid: {}\n", v.name, v.schedule, v.what);
+      continue;
+    }
     const std::string said =
         v.kind == Verdict::Kind::kRight ? std::string() : fmt::format("{}: ", to_string(v.kind));
     fmt::print("{} ({}): {}right on {} of {} inputs; {}\n", v.name, v.schedule, said, v.num_seeds,
