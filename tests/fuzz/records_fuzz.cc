@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto database = Database::open(":memory:");
   require(database.ok(), "no database in memory");
   std::istringstream in{std::string(as_text(data, size))};
-  const auto counts = database->import_lines(in);
+  const auto counts = database->import_lines(in, "fuzz.jsonl");
   require_reason(counts, as_text(data, size));
   if (!counts.ok()) return 0;
   require_reason(database->validate(), "");
@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
           out.str());
   auto other = Database::open(":memory:");
   std::istringstream again(out.str());
-  const auto repeated = other->import_lines(again);
+  const auto repeated = other->import_lines(again, "again.jsonl");
   require(repeated.ok() && repeated->num_records == counts->num_records, "not all comes back",
           out.str());
   return 0;
