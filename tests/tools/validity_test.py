@@ -82,14 +82,14 @@ class Validity(command.CommandTest):
 
     def test_evidence_names_inputs(self):
         report = self.prunerc("tune", self.ops, "--op", "scale", "--trials", "2", "--json")
-        self.assertRegex(report.out, r"verified: 40 outputs equal to .* on whole numbers in \[-8, 8\], seed \d+; on a twin equal")
+        self.assertRegex(report.out, r"verified: 40 outputs equal to .* on whole numbers in \[-8, 8\], seed \d+, and 40 on floats in \[-1, 1\); on a twin equal")
 
     def test_where_finite_fields_have_no_verdict_the_line_and_the_record_say_so(self):
         # The sign of a number in a field is none, so that its product with an infinity has no value there; no input of the
         # tool's takes this branch.
         path = self.write("inf.prc", program(("C", "C[v] = select(B[v] < 100f32, A[v], A[v]*f32.inf)")))
         report = self.prunerc("tune", path, "--trials", "2")
-        self.assertRegex(report.out, r"verified: .*on .*seed \d+; these values alone: finite fields gave no verdict \(.+\)")
+        self.assertRegex(report.out, r"verified: .*on .*seed \d+.*; these values alone: finite fields gave no verdict \(.+\)")
         with sqlite3.connect(self.db) as db:
             stored = [row[0] for row in db.execute("select evidence from record where evidence <> ''")]
         self.assertTrue(stored)
