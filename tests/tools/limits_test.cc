@@ -99,14 +99,23 @@ TEST_CASE("a limit is the slower of arithmetic and traffic") {
 }
 
 TEST_CASE("a gather is held against what it reads, not against its whole table") {
-  const search::Task gather =
-      task_of("op pick<N=10>(T: f32[1000,8], I: i32[N]) -> (Y: f32[N,8]) { Y[i,j] = T[I[i],j] or 0; }",
-              machine(1));
+  const search::Task gather = task_of(
+      "op pick<N=10>(T: f32[1000,8], I: i32[N]) -> (Y: f32[N,8]) { Y[i,j] = T[I[i],j] or 0; }",
+      machine(1));
   // 80 elements of the table, the index, the result.
   CHECK(gather.work.bytes == Approx(4 * (80 + 10 + 80)));
   CHECK(gather.bytes == Approx(4 * (8000 + 10 + 80)));
   CHECK(limit_of(gather).ns == Approx(gather.work.bytes / 8.0));
   CHECK(limit_of(gather).unit == LimitUnit::kL1);
+}
+
+TEST_CASE("a machine that was busy when it was measured makes no true time impossible") {
+  search::Task task = computing(2);
+  task.target.vector_bytes = 32;
+  // 8 lanes, 2 vectors a cycle, 2 operations each.
+  CHECK(impossible_ns(task) == Approx(task.flops / (2 * 8 * 2 * 2 * 6.5)));
+  task.target.platform.fma_gflops = 1000;
+  CHECK(impossible_ns(task) == Approx(task.flops / (2 * 2 * 1000)));
 }
 
 TEST_CASE("a level that nobody measured is bounded by the one before it") {

@@ -107,6 +107,19 @@ TaskLimit limit_of(const search::Task& task, runtime::CacheState cache) {
   return limit;
 }
 
+double impossible_ns(const search::Task& task) {
+  constexpr double kMostGhz = 6.5;
+  constexpr double kVectorsPerCycle = 2;
+  const ir::Target& target = task.target;
+  double gflops = 2 * target.peak_gflops();
+  if (gflops <= 0) return 0;
+  if (target.kind == ir::TargetKind::kCpu) {
+    const double lanes = static_cast<double>(target.vector_bytes) / kF32Bytes;
+    gflops = std::max(gflops, 2 * lanes * kVectorsPerCycle * kMostGhz);
+  }
+  return task.flops / (threads_of(target) * gflops);
+}
+
 std::vector<Roof> roofs_of(const search::Task& task) {
   std::vector<Roof> roofs = {{LimitUnit::kArithmetic, arithmetic_gflops(task)}};
   for (const LimitUnit level :

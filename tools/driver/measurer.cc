@@ -4,6 +4,7 @@
 #include "runtime/cpu/limits.h"
 #include "tools/driver/backend.h"
 #include "tools/driver/kept.h"
+#include "tools/driver/limits.h"
 
 #include <fmt/format.h>
 
@@ -22,15 +23,6 @@ namespace {
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-// No kernel can be this fast: twice the arithmetic rate that one thread showed, on every thread.
-// The measured rate of all threads together is no bound, since other work may have taken a share of
-// it then.
-double impossible_ns(const search::Task& task) {
-  const double threads = static_cast<double>(std::max<int64_t>(1, task.target.num_threads));
-  const double gflops = 2 * threads * task.target.peak_gflops();
-  return gflops > 0 ? task.flops / gflops : 0;
 }
 
 struct Built {
