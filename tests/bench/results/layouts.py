@@ -326,5 +326,5 @@ LAYOUTS = {
     "cpu-zen5-2core": cpu, "seconds_to_tvm": seconds_to_tvm, "resnet50": live, "search_live": live, "end_to_end": end_to_end,
     "search_vs_ansor": replays, "o1": o1, "draft_throughput": draft_throughput, "draft_quality": draft_quality, "ablation": ablation,
     "model_accuracy": model_accuracy, "model_speed": as_rows, "data_pruning": data_pruning, "transfer": transfer,
-    "schedule-zen4-2core": as_rows,
+    "schedule-zen4-2core": as_rows, "robust": as_rows,
 }
