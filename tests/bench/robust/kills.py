@@ -98,11 +98,16 @@ def control_finds_an_orphan(world):
         process.wait()
     if worker is None or wait_for_orphans(world):
         return 0
-    subprocess.run(["sh", "-c", "setsid sleep 60 &"], env=world.environment, stdin=subprocess.DEVNULL, check=True)
-    found = world.marked_processes()
-    for pid in found:
-        os.kill(pid, signal.SIGKILL)
-    return int(len(found) == 1)
+    left = subprocess.run(["sh", "-c", "setsid sleep 60 > /dev/null & echo $!"], env=world.environment, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, check=True)
+    orphan = int(left.stdout)
+    # While a process becomes another program it shows no environment.
+    deadline = time.monotonic() + GRACE_S
+    is_found = False
+    while not is_found and time.monotonic() < deadline:
+        is_found = orphan in world.marked_processes()
+    os.kill(orphan, signal.SIGKILL)
+    return int(is_found)
 
 
 def run_time(world):
