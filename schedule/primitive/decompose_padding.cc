@@ -184,15 +184,39 @@ Stmt fill_nest(IrBuilder& b, const PaddingPlan& plan, std::vector<Output>* outpu
   return nest;
 }
 
+// A domain cut to the box: by how much variables move, their ranges, and the extents of the loops.
+struct Cut {
+  const VarMap& shift;
+  const VarRanges& ranges;
+  const std::vector<int64_t>& extents;
+};
+
+// The block, whose iterations are cut already, copying what is not padding under the plan's loops.
+Stmt copy_nest(IrBuilder& b, const PaddingPlan& plan, Block inside, const Cut& cut) {
+  const Store& store = *plan.block->body.as<Store>();
+  auto moved = [&](Expr e) { return simplify(b, substitute(b, e, cut.shift), cut.ranges); };
+  std::vector<Expr> at;
+  for (Expr index : store.indices) at.push_back(moved(index));
+  inside.body = b.store(store.buffer, at, moved(padding_of(*plan.block)->on_true));
+  rebuild_accesses(b, inside);
+  Stmt nest = b.block(inside);
+  for (std::size_t i = plan.inner.size(); i-- > 0;) {
+    const Loop& loop = *plan.inner[i];
+    nest = make_loop(b, loop.var, cut.extents[i], nest, loop.id);
+  }
+  return nest;
+}
+
 // The block under its loops, cut to the box: the domain shrinks to it, so that the guard leaves out
 // nothing but values outside the domain.
 Stmt guarded_nest(IrBuilder& b, const PaddingPlan& plan) {
   const Block& block = *plan.block;
-  const Store& store = *block.body.as<Store>();
   Block inside = block;
   std::vector<IterVar> iters(block.iters.begin(), block.iters.end());
   VarMap shift;
   VarRanges ranges;
+  std::vector<int64_t> extents;
+  for (const Loop* loop : plan.inner) extents.push_back(*constant(loop->extent));
   for (std::size_t i = 0; i < iters.size(); ++i) {
     const Box box = plan.box[i];
     const Expr at = iters[i].binding;
@@ -210,37 +234,27 @@ Stmt guarded_nest(IrBuilder& b, const PaddingPlan& plan) {
     ranges.bind(iters[i].var, iters[i].extent);
   }
   inside.iters = iters;
-  auto moved = [&](Expr e) { return simplify(b, substitute(b, e, shift), ranges); };
-  std::vector<Expr> at;
-  for (Expr index : store.indices) at.push_back(moved(index));
-  inside.body = b.store(store.buffer, at, moved(padding_of(block)->on_true));
-  rebuild_accesses(b, inside);
-  Stmt nest = b.block(inside);
-  for (std::size_t i = plan.inner.size(); i-- > 0;) {
-    const Loop& loop = *plan.inner[i];
-    nest = make_loop(b, loop.var, loop.extent, nest, loop.id);
-  }
-  return nest;
+  return copy_nest(b, plan, inside, {shift, ranges, extents});
 }
 
 // The same where each loop is a variable: the loops shrink.
 Stmt inside_nest(IrBuilder& b, const PaddingPlan& plan) {
   const Block& block = *plan.block;
-  const Store& store = *block.body.as<Store>();
   Block inside = block;
   std::vector<IterVar> iters(block.iters.begin(), block.iters.end());
   VarMap shift;
   VarRanges ranges;
   std::vector<int64_t> extents(plan.inner.size());
-  auto guard = [&](Expr condition) {
-    inside.guard = inside.guard.defined() ? b.logical_and(inside.guard, condition) : condition;
-  };
   for (std::size_t i = 0; i < iters.size(); ++i) {
     const Box box = plan.box[i];
     const Loop* loop = plan.loop_of(i);
     if (loop == nullptr) {
-      if (box.lo > 0) guard(b.le(b.int_imm(box.lo), iters[i].binding));
-      if (box.hi < *constant(iters[i].extent)) guard(b.lt(iters[i].binding, b.int_imm(box.hi)));
+      if (box.lo > 0) {
+        inside.guard = conjoin(b, inside.guard, b.le(b.int_imm(box.lo), iters[i].binding));
+      }
+      if (box.hi < *constant(iters[i].extent)) {
+        inside.guard = conjoin(b, inside.guard, b.lt(iters[i].binding, b.int_imm(box.hi)));
+      }
     } else {
       iters[i].extent = b.int_imm(box.hi - box.lo);
       if (box.lo > 0) shift[iters[i].var->id] = b.add(Expr(iters[i].var), b.int_imm(box.lo));
@@ -250,17 +264,7 @@ Stmt inside_nest(IrBuilder& b, const PaddingPlan& plan) {
     ranges.bind(iters[i].var, iters[i].extent);
   }
   inside.iters = iters;
-  auto moved = [&](Expr e) { return simplify(b, substitute(b, e, shift), ranges); };
-  std::vector<Expr> at;
-  for (Expr index : store.indices) at.push_back(moved(index));
-  inside.body = b.store(store.buffer, at, moved(padding_of(block)->on_true));
-  rebuild_accesses(b, inside);
-  Stmt nest = b.block(inside);
-  for (std::size_t i = plan.inner.size(); i-- > 0;) {
-    const Loop& loop = *plan.inner[i];
-    nest = make_loop(b, loop.var, extents[i], nest, loop.id);
-  }
-  return nest;
+  return copy_nest(b, plan, inside, {shift, ranges, extents});
 }
 
 Applied apply_padding(const Program& program, const PaddingPlan& plan) {
