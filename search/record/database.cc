@@ -122,6 +122,19 @@ std::optional<Record> read_record(Query& query) {
   return record;
 }
 
+// Of columns id, hash, program, target, name, op_text, bindings.
+TaskRow read_task(Query& query) {
+  TaskRow row;
+  row.id = query.int_column();
+  row.key.hash = query.text_column();
+  row.key.program = query.text_column();
+  row.key.target = query.text_column();
+  row.name = printable_line(query.text_column());
+  row.op_text = query.text_column();
+  row.bindings = printable_line(query.text_column());
+  return row;
+}
+
 Result<int64_t> user_version(sqlite3* db, const std::string& path) {
   PRUNERC_TRY(Query query, Query::prepare(db, path, "PRAGMA user_version"));
   PRUNERC_TRY_VOID(query.step());
@@ -211,22 +224,14 @@ Result<std::optional<int64_t>> Database::find_task(const TaskKey& key) {
 
 Result<std::vector<TaskRow>> Database::tasks_of_program(const std::string& program) {
   PRUNERC_TRY(Query query, Query::prepare(db_.get(), path_,
-                                          "SELECT id, hash, target, name, op_text, bindings FROM "
-                                          "task WHERE program = ? ORDER BY id"));
+                                          "SELECT id, hash, program, target, name, op_text, "
+                                          "bindings FROM task WHERE program = ? ORDER BY id"));
   query.bind(program);
   std::vector<TaskRow> rows;
   while (true) {
     PRUNERC_TRY(const bool more, query.step());
     if (!more) return rows;
-    TaskRow row;
-    row.id = query.int_column();
-    row.key.hash = query.text_column();
-    row.key.program = program;
-    row.key.target = query.text_column();
-    row.name = query.text_column();
-    row.op_text = query.text_column();
-    row.bindings = query.text_column();
-    rows.push_back(std::move(row));
+    rows.push_back(read_task(query));
   }
 }
 
@@ -269,14 +274,7 @@ Result<std::vector<TaskRow>> Database::list_tasks() {
   while (true) {
     PRUNERC_TRY(const bool more, query.step());
     if (!more) return rows;
-    TaskRow row;
-    row.id = query.int_column();
-    row.key.hash = query.text_column();
-    row.key.program = query.text_column();
-    row.key.target = query.text_column();
-    row.name = printable_line(query.text_column());
-    row.op_text = query.text_column();
-    row.bindings = printable_line(query.text_column());
+    TaskRow row = read_task(query);
     row.num_records = query.int_column();
     row.num_imported = query.int_column();
     row.best_ns = query.double_column();
