@@ -124,8 +124,7 @@ JobOutcome WorkerDevice::attempt(const Job& job, bool* died) {
             .outputs = {}};
   const TimingOptions timing = message->timing;
   const bool unchecked = job.check == Check::kNone && !job.timing;
-  int64_t run_limit =
-      unchecked ? options_.unchecked_run_limit_ns : limit_of(timing.best_known_ns);
+  int64_t run_limit = unchecked ? options_.unchecked_run_limit_ns : limit_of(timing.best_known_ns);
   if (job.run_limit_ns > 0) run_limit = std::min(run_limit, job.run_limit_ns);
   const auto stage_limit = [&](Stage stage) {
     if (stage == Stage::kRunning) return run_limit;

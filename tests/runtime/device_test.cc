@@ -211,14 +211,16 @@ TEST_CASE("timing gives samples, a median and the repetitions") {
 
 TEST_CASE("a kernel that remembers results by address is wrong as soon as it is timed") {
   CpuDevice device(test_options());
-  for (const char* entry : {"remembers_by_address", "remembers_results_by_address", "answers_one_late"}) {
+  for (const char* entry :
+       {"remembers_by_address", "remembers_results_by_address", "answers_one_late"}) {
     const codegen::Artifact artifact = test_artifact(entry);
     Job job = test_job(artifact);
     job.timing = TimingOptions{};
     const Measurement result = device.run(job).measurement;
     INFO(entry << ": " << to_string(result.status) << ": " << result.detail);
     CHECK(result.status == MeasureStatus::kWrongResult);
-    CHECK(result.detail.find("'C' depends on what the kernel computed before") != std::string::npos);
+    CHECK(result.detail.find("'C' depends on what the kernel computed before") !=
+          std::string::npos);
     CHECK(works(device));
   }
 }

@@ -91,16 +91,16 @@ struct Choice {
   Origin origin = Origin::kHeuristic;
   ir::Program program;  ///< scheduled
   schedule::Trace trace;
-  double best_ns = 0;     ///< of a record that was measured here; 0 otherwise
-  int64_t record_id = 0;  ///< of the record; 0 otherwise; of exported records the line
-  std::string note;       ///< what was shown of an imported record, or why none is used
+  double best_ns = 0;               ///< of a record that was measured here; 0 otherwise
+  int64_t record_id = 0;            ///< of the record; 0 otherwise; of exported records the line
+  std::string note;                 ///< what was shown of an imported record, or why none is used
   std::string record_version = {};  ///< of the prunerc that measured it; empty without a record
 };
 std::string_view to_string(Choice::Origin origin);
 
 /// The stored best of the same operator for something else than was asked for.
 struct OtherRecord {
-  ir::Target target;  ///< as in the key: without measured numbers
+  ir::Target target;                ///< as in the key: without measured numbers
   bool differs_in_threads = false;  ///< and in nothing else
   double best_ns = 0;
 };

@@ -227,8 +227,9 @@ void name_other_records(Session& session, const Operator& op) {
     const int64_t threads = other.target.num_threads;
     const std::string for_threads = fmt::format("{} thread{}", threads, threads == 1 ? "" : "s");
     fmt::print(stderr, "note: a record of '{}' exists for {} ({}){}\n", op.name,
-               other.differs_in_threads ? for_threads
-                                        : fmt::format("{}, {}", describe(other.target), for_threads),
+               other.differs_in_threads
+                   ? for_threads
+                   : fmt::format("{}, {}", describe(other.target), for_threads),
                time_text(other.best_ns),
                other.differs_in_threads ? fmt::format(": --threads {} uses it", threads) : "");
   }

@@ -64,7 +64,8 @@ int compile(const CompileVerb& verb) {
   if (!op.ok()) return fail(op.error());
   fmt::print(stderr, "{}", op->warnings);
   // Only the model asks for measured limits; a build must not depend on how busy its machine is.
-  Result<Session> session = verb.machine.effort == 0 ? verb.machine.open_unmeasured() : verb.machine.open();
+  Result<Session> session =
+      verb.machine.effort == 0 ? verb.machine.open_unmeasured() : verb.machine.open();
   if (!session.ok()) return fail(session.error());
   for (const std::string& path : verb.outputs) {
     if (has_form(session->target(), *export_form_of(path))) continue;
