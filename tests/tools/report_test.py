@@ -3,6 +3,7 @@
 
 import html.parser
 import json
+import os
 import re
 import sqlite3
 
@@ -98,6 +99,29 @@ class Report(command.CommandTest):
         self.assertEqual((asked, True), (op["best"]["record"], op["best"]["asked_for"]))
         (op,) = self.report(self.ops, "--op", "dense", "-D", "M=8")[0]["operators"]
         self.assertEqual("M=8", op["bindings"])
+
+    def test_integer_work_is_rated_as_such_and_has_no_limit_of_floats(self):
+        text = "op sum8(A: i8[64,256], B: i8[256]) -> (C: i32[64]) { C[i] = sum[k] i32(A[i,k]) * i32(B[k]); }"
+        with open(self.path("sum8.prn"), "w", encoding="utf-8") as file:
+            file.write(text)
+        self.prunerc("tune", "sum8.prn", "--trials", "2", "--threads", "1", "--quiet")
+        (op,) = self.report("sum8.prn")[0]["operators"]
+        self.assertEqual("GOP/s", op["rate_unit"])
+        self.assertGreaterEqual(op["ops"], 2 * 64 * 256)
+        self.assertAlmostEqual(op["ops"] / op["best"]["ns"], op["best"]["gops"], delta=1e-4 * op["best"]["gops"])
+        self.assertNotIn("arithmetic", [roof["unit"] for roof in op["roofs"]])
+
+    def test_imported_times_are_shown_as_claims(self):
+        self.tune()
+        self.prunerc("db", "export", "rows.jsonl")
+        os.remove(self.db)
+        self.prunerc("db", "import", "rows.jsonl")
+        (op,) = self.report()[0]["operators"]
+        self.assertTrue(all(trial["imported"] for trial in op["trials"]))
+        self.assertEqual(0, op["ranked"])
+        asked = op["trials"][0]["record"]
+        (op,) = self.report(str(asked))[0]["operators"]
+        self.assertTrue(op["best"]["imported"])
 
     def test_the_page_is_well_formed_and_asks_nothing_of_a_network(self):
         self.tune()

@@ -121,7 +121,8 @@ double impossible_ns(const search::Task& task) {
 }
 
 std::vector<Roof> roofs_of(const search::Task& task) {
-  std::vector<Roof> roofs = {{LimitUnit::kArithmetic, arithmetic_gflops(task)}};
+  std::vector<Roof> roofs;
+  if (!task.work.is_integer()) roofs.push_back({LimitUnit::kArithmetic, arithmetic_gflops(task)});
   for (const LimitUnit level :
        {LimitUnit::kL1, LimitUnit::kL2, LimitUnit::kL3, LimitUnit::kMemory}) {
     roofs.push_back({level, bandwidth(level, task.target) / 1e9});

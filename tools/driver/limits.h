@@ -42,12 +42,13 @@ TaskLimit limit_of(const search::Task& task,
 /// it was measured gets what two vectors a cycle at the highest clock that is sold make. Units: ns.
 double impossible_ns(const search::Task& task);
 
-/// A line of the roofline: what a task's machine does at most per ns, in operations for arithmetic, else in bytes.
+/// A line of the roofline: what a task's machine does at most per ns, in operations for arithmetic,
+/// else in bytes.
 struct Roof {
   LimitUnit unit = LimitUnit::kNone;
   double per_ns = 0;
 };
-/// Those that are known, arithmetic first, then from L1 to memory.
+/// Those that are known (of integer arithmetic none is), arithmetic first, then from L1 to memory.
 std::vector<Roof> roofs_of(const search::Task& task);
 
 /// Measures the limits of the task's machine anew; null if that is not this machine.

@@ -65,6 +65,7 @@ std::vector<ReportTrial> trials_of(const search::Task* task,
     trial.sketch = std::min(static_cast<std::size_t>(at - sketches.begin()),
                             sketches.empty() ? 0 : sketches.size() - 1);
     trial.verified = records[i].verified();
+    trial.imported = records[i].imported;
     return trial;
   });
   double seconds = 0;
@@ -200,7 +201,7 @@ Result<OperatorReport> report_of_task(search::Database& database, const Subject&
   if (!out.note.empty()) return out;
   std::vector<std::pair<double, double>> pairs;
   for (const ReportTrial& trial : out.trials) {
-    if (trial.median_ns > 0 && trial.predicted_ns > 0 && !trial.repeated) {
+    if (trial.median_ns > 0 && trial.predicted_ns > 0 && !trial.repeated && !trial.imported) {
       pairs.emplace_back(trial.predicted_ns, trial.median_ns);
     }
   }

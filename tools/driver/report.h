@@ -29,6 +29,7 @@ struct ReportTrial {
   std::size_t sketch = 0;   ///< index into OperatorReport::sketches
   bool verified = false;
   bool repeated = false;  ///< a later record times the same candidate, and counts instead of it
+  bool imported = false;  ///< its time is a claim of another machine
 };
 
 /// A cause of failures, and how many trials name it.

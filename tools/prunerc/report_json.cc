@@ -32,6 +32,7 @@ Json trials_json(const OperatorReport& op) {
     if (t.predicted_ns > 0) one["predicted_ns"] = number(t.predicted_ns);
     if (t.verified) one["verified"] = true;
     if (t.repeated) one["repeated"] = true;
+    if (t.imported) one["imported"] = true;
     trials.push_back(std::move(one));
   }
   return trials;
@@ -62,8 +63,10 @@ Json best_json(const OperatorReport& op) {
           {"ns", number(ns)},
           {"spread", number(r.measurement.spread)},
           {"samples", r.measurement.samples_ns.size()},
+          {"imported", r.imported},
           {"gflops", number(ns > 0 ? op.task.flops / ns : 0)},
-          {"gbps", number(ns > 0 ? op.task.bytes / ns : 0)},
+          {"gops", number(ns > 0 ? op.task.work.rated_ops() / ns : 0)},
+          {"gbps", number(ns > 0 ? op.task.work.bytes / ns : 0)},
           {"limit_fraction", number(op.share.fraction)},
           {"sketch", text(r.sketch)},
           {"fingerprint", text(r.fingerprint)},
@@ -151,7 +154,9 @@ Json operator_json(const OperatorReport& op) {
           {"threads", task.target.num_threads},
           {"machine", has_target ? describe(task.target) : "unknown"},
           {"flops", number(task.flops)},
-          {"bytes", number(task.bytes)},
+          {"ops", number(task.work.rated_ops())},
+          {"rate_unit", task.work.is_integer() ? "GOP/s" : "GFLOP/s"},
+          {"bytes", number(task.work.bytes)},
           {"text", text(task.op_text)},
           {"best", best_json(op)},
           {"limit", limit_json(op)},

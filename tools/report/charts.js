@@ -5,13 +5,13 @@ const isOk = (trial) => trial.ns > 0;
 function trialWords(op, trial) {
   const what = isOk(trial) ? time(trial.ns) : trial.status.replace(/_/g, " ");
   const predicted = trial.predicted_ns > 0 ? `, predicted ${time(trial.predicted_ns)}` : "";
-  const again = trial.repeated ? ", measured again later" : "";
+  const again = (trial.imported ? ", imported: a claim" : "") + (trial.repeated ? ", measured again later" : "");
   return `record ${trial.record}: ${what}${predicted}, sketch ${op.sketches[trial.sketch] || "none"}${again}`;
 }
 
 function trialClasses(op, trial) {
   const winner = op.best && op.best.record === trial.record ? " winner" : "";
-  return `trial k${trial.sketch}${trial.repeated ? " repeated" : ""}${winner}`;
+  return `trial k${trial.sketch}${trial.repeated || trial.imported ? " repeated" : ""}${winner}`;
 }
 
 // More marks than this are drawn smaller.
@@ -33,12 +33,13 @@ function raiseWinner(chart) {
 
 // --- tuning curve
 
-// Best so far: [place along x, ns] at each gain. A time that was measured again counts where it was measured last.
+// Best so far: [place along x, ns] at each gain. A time that was measured again counts where it was measured last,
+// one that was never measured here does not.
 function gains(trials, along) {
   const points = [];
   for (const [i, trial] of trials.entries()) {
     const best = points.length ? points[points.length - 1][1] : Infinity;
-    if (isOk(trial) && !trial.repeated && trial.ns < best) points.push([along(trial, i), trial.ns]);
+    if (isOk(trial) && !trial.repeated && !trial.imported && trial.ns < best) points.push([along(trial, i), trial.ns]);
   }
   return points;
 }
@@ -88,7 +89,7 @@ function drawCurve(box, op, over) {
 // --- predicted against measured
 
 function drawPredictions(box, op) {
-  const both = op.trials.filter((t) => isOk(t) && t.predicted_ns > 0);
+  const both = op.trials.filter((t) => isOk(t) && t.predicted_ns > 0 && !t.imported);
   const range = logRange(both.flatMap((t) => [t.ns, t.predicted_ns]));
   const chart = frame(box, {
     x: { ...range, label: "measured, log scale", format: timeTick }, y: { ...range, label: "predicted by the analyzer, log scale", format: timeTick },
@@ -102,7 +103,7 @@ function drawPredictions(box, op) {
 // --- roofline
 
 function drawRoofline(box, op) {
-  const intensity = op.flops / op.bytes;
+  const intensity = op.ops / op.bytes;
   const peak = op.roofs.find((r) => r.gflops > 0);
   const slopes = op.roofs.filter((r) => r.gbps > 0).sort((a, b) => b.gbps - a.gbps);
   const points = [];
@@ -112,11 +113,11 @@ function drawRoofline(box, op) {
   }
   const ridges = peak ? slopes.map((r) => peak.gflops / r.gbps) : [];
   const lo = Math.min(intensity, ...ridges) / 4, hi = Math.max(intensity, ...ridges) * 6;
-  const rates = points.map(([, ns]) => op.flops / ns);
+  const rates = points.map(([, ns]) => op.ops / ns);
   const most = peak ? peak.gflops : Math.max(...slopes.map((r) => r.gbps)) * intensity;
-  const y = { lo: Math.min(...rates, ...slopes.map((r) => r.gbps * lo * 1.5), most / 30) / 1.6, hi: most * 1.9, log: true, label: "GFLOP/s, log scale", format: trimmed };
+  const y = { lo: Math.min(...rates, ...slopes.map((r) => r.gbps * lo * 1.5), most / 30) / 1.6, hi: most * 1.9, log: true, label: `${op.rate_unit}, log scale`, format: trimmed };
   const chart = frame(box, { x: { lo, hi, log: true, label: "operations per byte of compulsory traffic, log scale", format: trimmed }, y,
-    title: "Roofline", words: `intensity ${digits(intensity)} operations per byte; ` + op.roofs.map((r) => `${r.unit} ${digits(r.gflops || r.gbps)} ${r.gflops ? "GFLOP/s" : "GB/s"}`).join(", ") });
+    title: "Roofline", words: `intensity ${digits(intensity)} operations per byte; ` + op.roofs.map((r) => `${r.unit} ${digits(r.gflops || r.gbps)} ${r.gflops ? op.rate_unit : "GB/s"}`).join(", ") });
   const near = (roof) => (op.limit && op.limit.unit === roof.unit ? "roof near" : "roof");
   chart.root.append(svg("line", { class: "equal", x1: chart.px(intensity), x2: chart.px(intensity), y1: chart.top, y2: chart.bottom }));
   if (peak) chart.root.append(svg("line", { class: near(peak), x1: chart.px(Math.min(...ridges, lo * 4)), x2: chart.right, y1: chart.py(peak.gflops), y2: chart.py(peak.gflops) }));
@@ -134,12 +135,12 @@ function drawRoofline(box, op) {
   const isLeft = chart.px(intensity) > (chart.left + chart.right) / 2;
   if (peak) {
     const at = isLeft ? chart.px(Math.min(...ridges, intensity)) : chart.right - 4;
-    say(chart, at, chart.py(peak.gflops) - 7, `${peak.unit} ${trimmed(peak.gflops)} GFLOP/s`, isLeft ? "start" : "end");
+    say(chart, at, chart.py(peak.gflops) - 7, `${peak.unit} ${trimmed(peak.gflops)} ${op.rate_unit}`, isLeft ? "start" : "end");
   }
   let before = -Infinity;
   for (const [name, ns, shape, classes, words] of points.sort((a, b) => a[1] - b[1])) {
-    const rate = op.flops / ns, at = chart.py(rate);
-    chart.root.append(mark(chart.px(intensity), at, shape, `point at-${name} ${classes}`, `${words}: ${digits(rate)} GFLOP/s, ${time(ns)}`));
+    const rate = op.ops / ns, at = chart.py(rate);
+    chart.root.append(mark(chart.px(intensity), at, shape, `point at-${name} ${classes}`, `${words}: ${digits(rate)} ${op.rate_unit}, ${time(ns)}`));
     const line = Math.max(at + 16, before + 15);
     say(chart, chart.px(intensity) + (isLeft ? -12 : 12), line, `${words} ${digits(rate)}`, isLeft ? "end" : "start");
     before = line;

@@ -10,7 +10,7 @@ let redraw = () => {};
 const sizesOf = (op) => op.bindings.replace(/,/g, ", ");
 const titleOf = (op) => op.op + (op.bindings ? " " + sizesOf(op) : "");
 const targetOf = (op) => op.target + (op.threads > 0 ? `, ${plural(op.threads, "thread")}` : "");
-const rateOf = (op) => (op.flops > 0 ? `${digits(op.best.gflops)} GFLOP/s` : `${digits(op.best.gbps)} GB/s`);
+const rateOf = (op) => (op.ops > 0 ? `${digits(op.best.gops)} ${op.rate_unit}` : `${digits(op.best.gbps)} GB/s`);
 const cost = (op) => (op.best ? op.weight * op.best.ns : 0);
 const numFailed = (op) => op.failures.reduce((sum, f) => sum + f.count, 0);
 const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
@@ -34,6 +34,7 @@ function table(caption, headings, rows) {
 
 function verdict(op) {
   if (!op.best) return el("span", { class: "bad" }, op.trials.some(isOk) ? "nothing" : "nothing ran right");
+  if (op.best.imported) return el("span", { class: "bad" }, "a claim");
   return op.best.verified ? el("span", { class: "good" }, "yes") : el("span", { class: "bad" }, "no");
 }
 
@@ -73,7 +74,7 @@ function facts(op) {
   };
   const best = op.best;
   if (best) {
-    add("rate", (op.flops > 0 ? `${digits(best.gflops)} GFLOP/s, ` : "") + `${digits(best.gbps)} GB/s`);
+    add("rate", (op.ops > 0 ? `${digits(best.gops)} ${op.rate_unit}, ` : "") + `${digits(best.gbps)} GB/s`);
     add("part of the limit", op.limit && `${percent(best.limit_fraction)} of ${op.limit.unit}${op.limit.note ? ", " + op.limit.note : ""}`);
     if (op.heuristic && op.heuristic.measured) add("heuristic schedule", `${time(op.heuristic.ns)}, ${digits(op.heuristic.ns / best.ns)} times the ${best.asked_for ? "chosen" : "best"}`);
     add("sketch", best.sketch);
@@ -81,10 +82,10 @@ function facts(op) {
     add("samples", best.samples && `${best.samples}, spread ${digits(100 * best.spread, 2)} %`);
   }
   add("trials", `${op.trials.length}, ${numFailed(op)} failed or refused`);
-  add("work", op.bytes > 0 && `${digits(op.flops / 1e6)} M operations, ${digits(op.bytes / 1e6)} MB, ${digits(op.flops / op.bytes)} operations per byte`);
+  add("work", op.bytes > 0 && `${digits(op.ops / 1e6)} M operations, ${digits(op.bytes / 1e6)} MB, ${digits(op.ops / op.bytes)} operations per byte`);
   add("machine", op.machine, true);
   if (best) add("timer", best.timer, true);
-  if (best) add("verified", best.verified || "not verified: its result was not compared with the operator", true);
+  if (best) add("verified", best.imported ? "a claim: imported, not measured here" : best.verified || "not verified: its result was not compared with the operator", true);
   return list;
 }
 
@@ -122,6 +123,7 @@ function figures(op) {
     out.push(figure("Tuning curve", (box) => drawCurve(box, op, over),
       "Each mark is a trial; × has no time: it failed or was refused. The line is the best so far." +
       (op.trials.some((t) => t.repeated) ? " Hollow marks were measured again later." : "") +
+      (op.trials.some((t) => t.imported) ? " Hollow marks of imported records are claims." : "") +
       (op.limit && op.best && op.best.ns > 12 * op.limit.ns ? ` The limit, ${time(op.limit.ns)}, is below the chart.` : ""), controls));
   }
   if (op.ranked > 0) {
@@ -130,7 +132,7 @@ function figures(op) {
         : `Spearman's rank correlation ${op.rank_correlation.toFixed(2)} over ${op.ranked} candidates; `) +
       "predicted by the analyzer of this version of prunerc."));
   }
-  if (op.flops > 0 && op.bytes > 0 && op.roofs.length) {
+  if (op.ops > 0 && op.bytes > 0 && op.roofs.length) {
     out.push(figure("Roofline", (box) => drawRoofline(box, op),
       `The limits of its machine${op.threads > 1 ? ", all threads together" : ""}, as the record keeps them` + (op.limit ? "; bold: the one that bounds this operator." : ".")));
   }
