@@ -93,11 +93,11 @@ Sym memory_bytes(const NestTable& table, const GpuKernel& k, Sym l2_bytes, const
   return unique + max(0, l2_bytes - unique) * lost;
 }
 
-LatencyTerm term_of(const NestTable& table, const GpuKernel& k, const ir::Target& target,
-                    const Device& d, LatencySymbols* out) {
+LatencyTerm term_of(const NestTable& table, const GpuKernel& k, const Device& d,
+                    LatencySymbols* out) {
   GpuNestCost sum;
   for (const std::size_t n : k.nests) {
-    const GpuNestCost c = gpu_nest_cost(table, table.nests()[n], target);
+    const GpuNestCost c = gpu_nest_cost(table, table.nests()[n]);
     sum.warp_instructions += c.warp_instructions;
     sum.fma_lanes += c.fma_lanes;
     sum.special_lanes += c.special_lanes;
@@ -136,7 +136,7 @@ void add_gpu_terms(const NestTable& table, const ir::Target& target, const TermM
   const Device device(target);
   const std::vector<GpuKernel> kernels = gpu_kernels(table);
   for (const GpuKernel& k : kernels) {
-    LatencyTerm term = term_of(table, k, target, device, out);
+    LatencyTerm term = term_of(table, k, device, out);
     term.total_ns = model.total(term.parts_ns);
     const auto part = [&](TermPart p) { return term.parts_ns[static_cast<std::size_t>(p)]; };
     Sym slowest = 0;

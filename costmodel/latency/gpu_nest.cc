@@ -34,8 +34,8 @@ bool is_own(ir::LoopKind kind) { return !ir::is_block_axis(kind) && !ir::is_lane
 
 class Counter {
  public:
-  Counter(const NestTable& table, const Nest& nest, const ir::Target& target)
-      : table_(table), nest_(nest), target_(target), depth_(tensor_depth(nest)) {
+  Counter(const NestTable& table, const Nest& nest)
+      : table_(table), nest_(nest), depth_(tensor_depth(nest)) {
     find_loops();
   }
 
@@ -241,7 +241,6 @@ class Counter {
 
   const NestTable& table_;
   const Nest& nest_;
-  const ir::Target& target_;
   const std::size_t depth_;       // of the loops outside of a tensor instruction
   std::vector<Sym> written_out_;  // truth, by loop
   Sym is_open_ = 1;               // truth: all of one thread's loops are written out
@@ -254,8 +253,8 @@ class Counter {
 
 }  // namespace
 
-GpuNestCost gpu_nest_cost(const NestTable& table, const Nest& nest, const ir::Target& target) {
-  return Counter(table, nest, target).run();
+GpuNestCost gpu_nest_cost(const NestTable& table, const Nest& nest) {
+  return Counter(table, nest).run();
 }
 
 }  // namespace prunerc::costmodel

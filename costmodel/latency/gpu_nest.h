@@ -3,7 +3,6 @@
 #define PRUNERC_COSTMODEL_LATENCY_GPU_NEST_H_
 
 #include "costmodel/latency/nest.h"
-#include "ir/target.h"
 
 #include <vector>
 
@@ -24,7 +23,7 @@ struct GpuNestCost {
 /// Global memory moves sectors of this size.
 inline constexpr double kSectorBytes = 32;
 
-GpuNestCost gpu_nest_cost(const NestTable& table, const Nest& nest, const ir::Target& target);
+GpuNestCost gpu_nest_cost(const NestTable& table, const Nest& nest);
 
 }  // namespace prunerc::costmodel
 

@@ -59,7 +59,7 @@ std::string map_text(const std::vector<std::string>& from, const std::vector<std
 class Shaping {
  public:
   Shaping(SketchContext& context, BlockId id, const TensorMapping& mapping)
-      : context_(context), s_(context.schedule), id_(id), mapping_(mapping) {}
+      : s_(context.schedule), id_(id), mapping_(mapping) {}
 
   Result<MatrixProduct> run() {
     PRUNERC_TRY(product_.tensor, ir::find_tensor(mapping_.intrinsic));
@@ -219,7 +219,6 @@ class Shaping {
     return {};
   }
 
-  SketchContext& context_;
   schedule::Schedule& s_;
   BlockId id_;
   const TensorMapping& mapping_;
