@@ -42,7 +42,7 @@ struct GuardedStore {
 
 class RegisterStores {
  public:
-  RegisterStores(const IrBuilder& b, const Alloc& alloc) : b_(b), buffer_(alloc.buffer) {
+  RegisterStores(const IrBuilder& b, const Alloc& alloc) : buffer_(alloc.buffer) {
     if (b.buffer(buffer_).scope == Scope::kLocal) find(alloc.body);
   }
   const std::vector<GuardedStore>& all() const { return all_; }
@@ -72,7 +72,6 @@ class RegisterStores {
     guards_.resize(num_guards);
   }
 
-  const IrBuilder& b_;
   BufferId buffer_;
   std::vector<GuardedStore> all_;
   std::vector<const Loop*> loops_;
