@@ -80,7 +80,7 @@ const PrHostApi& host_api() {
 
 std::string launch(const Grid& grid, PrHostKernel kernel, void** args,
                    const ExecutionOptions& options) {
-  const auto [nx, ny, nz] = grid.blocks;
+  const int64_t nx = grid.blocks[0], ny = grid.blocks[1], nz = grid.blocks[2];
   const std::vector<int64_t> order = block_order(nx * ny * nz, options);
   const BlockShape shape = {.threads = grid.threads, .shared_bytes = grid.shared_bytes};
   std::atomic<size_t> next{0};
