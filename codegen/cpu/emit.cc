@@ -307,6 +307,7 @@ void Emitter::emit_serial(const Loop& loop, Value* extent) {
 void Emitter::emit_unrolled(const Loop& loop, int64_t extent) {
   const int64_t saved = unrolled_copies_;
   unrolled_copies_ *= extent;
+  std::optional<TileRows> outer = std::exchange(tile_rows_, tile_rows(loop, extent));
   for (int64_t i = 0; i < extent; ++i) {
     const VarRanges::Mark mark = ranges_.mark();
     bind_var(loop.var->id, i64(i), i, i, i);
@@ -314,6 +315,7 @@ void Emitter::emit_unrolled(const Loop& loop, int64_t extent) {
     ranges_.rewind(mark);
   }
   unrolled_copies_ = saved;
+  tile_rows_ = std::move(outer);
 }
 
 void Emitter::emit_vectorized(const Loop& loop, int64_t extent) {

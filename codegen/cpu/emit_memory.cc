@@ -169,7 +169,9 @@ Value* Emitter::load(const Load& node) {
   } else if (offset->stride == 1) {
     v = load_contiguous(node.buffer, offset->base);
   } else {
-    v = load_strided(node.buffer, offset->base, offset->stride);
+    const bool is_near = offset->stride > 0 && offset->stride <= kMaxShuffleStride;
+    if (!is_near) v = load_column(node, *offset);
+    if (v == nullptr) v = load_strided(node.buffer, offset->base, offset->stride);
   }
   return from_memory(v, dtype);
 }

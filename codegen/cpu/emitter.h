@@ -12,7 +12,9 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -121,6 +123,24 @@ class Emitter {
   llvm::Value* tag(llvm::Value* access, ir::BufferId buffer);
   llvm::Value* dummy_element();
 
+  // emit_transpose.cc: tiles that are read across their rows.
+  /// Of a load, first lane and first row of a tile.
+  using TileKey = std::tuple<const ir::Load*, int64_t, int64_t>;
+  struct Columns {
+    llvm::BasicBlock* block = nullptr;  // that made them
+    std::vector<llvm::Value*> values;
+  };
+  /// An unrolled loop whose copies are the rows of a tile of vectors.
+  struct TileRows {
+    ir::VarId var;
+    int64_t extent = 0;
+    std::set<ir::BufferId> stored;  // by the loop
+    std::map<TileKey, Columns> columns;
+  };
+  std::optional<TileRows> tile_rows(const ir::Loop& loop, int64_t extent) const;
+  llvm::Value* load_column(const ir::Load& node, const Affine& offset);
+  std::vector<llvm::Value*> load_columns(const ir::Load& node, const Affine& offset);
+
   // Small helpers.
   llvm::Type* register_type(ir::DType dtype) const;
   llvm::Type* memory_type(ir::DType dtype) const;
@@ -172,6 +192,7 @@ class Emitter {
   // Values of shared subexpressions within one statement.
   std::map<std::pair<const ir::ExprNode*, llvm::Value*>, llvm::Value*> memo_;
   std::unordered_map<const ir::ExprNode*, std::optional<Affine>> affine_memo_;
+  std::optional<TileRows> tile_rows_;  // of the innermost unrolled loop, if it has that form
   Result<void> status_;
 };
 

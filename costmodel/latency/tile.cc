@@ -12,6 +12,9 @@ namespace {
 /// would.
 constexpr double kMaxShuffledStep = 4;
 
+/// Of a vector that is a column of a loaded tile: its load and its shuffles.
+constexpr double kColumnAccesses = 3;
+
 // Places that the unrolled copies touch. Rows of a window that overlap are loaded once: 4 rows of
 // outputs read 6 rows of inputs in 3 x 4 instances.
 Sym different_places(const Nest& nest, const NestAccess& a, const Tile& tile) {
@@ -47,6 +50,15 @@ Sym crossings(const NestTable& table, const Nest& nest, const NestAccess& a, con
   return lost * (1 - aligned) * (tile.lanes - 1) / line;
 }
 
+// A tile of as many rows as lanes, read across its rows: loaded as it lies, its columns come from shuffles.
+Sym is_column(const NestTable& table, const Nest& nest, const NestAccess& a, const Tile& tile) {
+  if (!a.is_read || tile.vector_loop < 1) return 0;
+  const auto rows = static_cast<std::size_t>(tile.vector_loop) - 1;
+  if (nest.loops[rows].kind != ir::LoopKind::kUnrolled) return 0;
+  return logical_and(equal(table.address_step(a, rows), 1),
+                     equal(nest.loops[rows].extent, tile.lanes));
+}
+
 // What changes with the vectorized loop.
 void spread_over_lanes(const NestTable& table, const Nest& nest, const NestAccess& a,
                        const Tile& tile, const ir::Target& target, AccessCost* cost) {
@@ -56,7 +68,8 @@ void spread_over_lanes(const NestTable& table, const Nest& nest, const NestAcces
   cost->instances *= select(cost->moves_with_lanes, tile.vectors, 1);
   // A gather or scatter moves lane by lane; small steps are whole vectors and shuffles.
   const Sym gathers = logical_and(cost->moves_with_lanes, logical_not(equal(step, 1)));
-  const Sym apart = select(less_equal(step, kMaxShuffledStep), 1.25 * step, tile.lanes * 1.5);
+  const Sym gathered = select(is_column(table, nest, a, tile), kColumnAccesses, tile.lanes * 1.5);
+  const Sym apart = select(less_equal(step, kMaxShuffledStep), 1.25 * step, gathered);
   cost->uops = select(gathers, apart, 1);
   const Sym is_vector = logical_and(cost->moves_with_lanes, less_equal(step, kMaxShuffledStep));
   cost->uops *= select(is_vector, 1 + crossings(table, nest, a, tile, target), 1);

@@ -36,6 +36,7 @@ std::vector<Variant> variants() {
   add("compute_at+rotate",
       [](Variant& v) { v.compute_at_reader = true, v.rotate_reduction = true; });
   add("transpose", [](Variant& v) { v.transpose_operand = true; });
+  add("transposition", [](Variant& v) { v.transposition = true; });
   add("stages", [](Variant& v) { v.inline_stages = false; });
   add("split", [](Variant& v) { v.fuse_rows = false; });
   add("no rfactor", [](Variant& v) { v.rfactor = false; });
@@ -120,12 +121,18 @@ Result<void> apply_variant(SketchContext& context, const Variant& variant) {
   inline_stages(context, variant);
   bool tiled = false;
   const bool wants_tile = variant.pack || variant.rotate_reduction || variant.compute_at_reader ||
-                          variant.block_reduction || variant.transpose_operand;
+                          variant.block_reduction || variant.transpose_operand ||
+                          variant.transposition;
   std::vector<Group> groups = group_blocks(context.schedule);
   if (variant.compute_at_reader) leave_stages_to_readers(context.schedule, &groups);
   for (const Group& group : groups) {
     if ((group.tiled || group.dot) && tile_group(context, group, variant)) {
       tiled = tiled || group.tiled || variant.transpose_operand;
+      continue;
+    }
+    if (variant.transposition && group.blocks.size() == 1 &&
+        tile_transposition(context, group.blocks[0]).ok()) {
+      tiled = true;
       continue;
     }
     // A block that nothing can be done with stays as it is.

@@ -77,6 +77,22 @@ TEST_CASE("lanes along a strided axis are gathered") {
   CHECK(vectorized(0) > 5 * vectorized(1));
 }
 
+TEST_CASE("columns of a tile as wide as a vector are no gather") {
+  auto tiled_rows = [](int64_t rows) {
+    Schedule s(parse_or_die(R"(program t(X: f32[128, 128]) -> (Y: f32[128, 128]) {
+      for j in 128 { for i in 128 { block "Y" [vj: S(128) = j, vi: S(128) = i] {
+        Y[vj, vi] = X[vi, vj] } } } })"));
+    const auto loops = s.loops_of(s.blocks()[0]);
+    const auto j = s.split(loops[0], {Int(-1), Int(rows)}).value();
+    const auto i = s.split(loops[1], {Int(-1), Int(16)}).value();
+    REQUIRE_OK(s.reorder({j[0], i[0], j[1], i[1]}));
+    REQUIRE_OK(s.vectorize(i[1]));
+    REQUIRE_OK(s.unroll(j[1]));
+    return latency(s);
+  };
+  CHECK(tiled_rows(8) > 3 * tiled_rows(16));
+}
+
 TEST_CASE("two threads halve a large product and do not help a tiny one") {
   auto parallel = [](int64_t n) {
     Schedule s = tiled(n, 4, 2);

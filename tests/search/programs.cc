@@ -120,6 +120,10 @@ const std::vector<NamedProgram>& operator_programs() {
     Y[wi, wj] = max(T[wi, wj], 0f32) } } } })"},
       {"axpy", R"(program axpy(a: f32, X: f32[1000], Z: f32[1000]) -> (Y: f32[1000]) {
   for i in 1000 { block "Y" [vi: S(1000) = i] { Y[vi] = a[] * X[vi] + Z[vi] } } })"},
+      {"transpose_add",
+       R"(program transpose_add(X: f32[3, 37, 50], b: f32[37]) -> (Y: f32[3, 50, 37]) {
+  for n in 3 { for j in 50 { for i in 37 {
+    block "Y" [vn: S(3) = n, vj: S(50) = j, vi: S(37) = i] { Y[vn, vj, vi] = X[vn, vi, vj] + b[vi] } } } } })"},
       {"gemm_i8", R"(program gemm_i8(A: i8[10, 12], B: i8[12, 35]) -> (C: i32[10, 35]) {
   for i in 10 { for j in 35 { for k in 12 {
     block "C" [vi: S(10) = i, vj: S(35) = j, vk: R(12) = k] {

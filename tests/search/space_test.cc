@@ -207,6 +207,8 @@ TEST_CASE("the expected structures are there") {
   // Nothing to gain where vectors are loaded as they lie.
   CHECK_FALSE(has(gemm, "transpose"));
   CHECK(has(names("softmax_like"), "split"));
+  CHECK(has(names("transpose_add"), "transposition"));
+  CHECK_FALSE(has(names("add_relu"), "transposition"));
 }
 
 TEST_CASE("an empty program has no space") {

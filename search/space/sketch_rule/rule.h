@@ -27,6 +27,7 @@ struct Variant {
   bool transpose_operand = false;  // an operand is copied with another axis innermost (tile.cc)
   bool rfactor = true;             // partial results along a contiguous reduction axis
   bool fuse_rows = true;           // all stages of a row before the next row
+  bool transposition = false;      // tiles of blocks that read across what they write
 };
 
 /// The schedule under construction. Decisions made through it are recorded with their defaults.
@@ -134,6 +135,9 @@ bool can_tile_dot(const schedule::Schedule& schedule, ir::BlockId block);
 /// single elementwise blocks.
 Result<void> schedule_rows(SketchContext& context, const std::vector<ir::BlockId>& blocks,
                            const Variant& variant);
+
+/// transposition.cc: tiles of an elementwise block that reads along one axis and writes along another.
+Result<void> tile_transposition(SketchContext& context, ir::BlockId block);
 
 }  // namespace prunerc::search
 

@@ -1,0 +1,185 @@
+// Loads of a tile that is read across its rows:
+//     for r in 8 unrolled { for v in 8 vectorized { Y[r, v] = f(X[v, r]) } }
+// reads eight rows of eight elements, which are eight vectors as they lie. They are loaded once, and shuffles
+// of pairs make the eight columns of them: n log2(n) of these instead of n * n loads.
+#include "codegen/cpu/emitter.h"
+#include "codegen/lower/analysis/statements.h"
+#include "ir/visit.h"
+
+#include <llvm/IR/IRBuilder.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace prunerc::codegen {
+
+using namespace ir;
+using llvm::Value;
+
+namespace {
+
+/// Below that a gather is as good.
+constexpr int64_t kMinTile = 4;
+
+// Every load of it runs, in every lane.
+bool is_unconditional(Expr e) {
+  bool is = true;
+  const auto visit_expr = [&](Expr child) { is = is && is_unconditional(child); };
+  switch (e.kind()) {
+    case ExprKind::kSelect:
+    case ExprKind::kAnd:
+    case ExprKind::kOr: return false;
+    default: for_each_child(e, visit_expr); return is;
+  }
+}
+
+bool is_straight_line(Stmt s) {
+  if (const auto* seq = s.as<Seq>()) {
+    return std::all_of(seq->stmts.begin(), seq->stmts.end(), is_straight_line);
+  }
+  const auto* store = s.as<Store>();
+  return store != nullptr && is_unconditional(store->value) &&
+         std::all_of(store->indices.begin(), store->indices.end(), is_unconditional);
+}
+
+// What one step of the variable adds; nullopt if e is not affine in it.
+std::optional<int64_t> step_of(Expr e, VarId var) {
+  if (const auto* v = e.as<Var>()) return v->id == var ? 1 : 0;
+  if (!mentions(e, var)) return 0;
+  const BinaryNode* node = as_binary(e);
+  if (node == nullptr) return std::nullopt;
+  const std::optional<int64_t> lhs = step_of(node->lhs, var), rhs = step_of(node->rhs, var);
+  if (!lhs || !rhs) return std::nullopt;
+  switch (e.kind()) {
+    case ExprKind::kAdd: return *lhs + *rhs;
+    case ExprKind::kSub: return *lhs - *rhs;
+    case ExprKind::kMul:
+      if (const auto* factor = node->rhs.as<IntImm>()) return *lhs * factor->value;
+      if (const auto* factor = node->lhs.as<IntImm>()) return *rhs * factor->value;
+      return std::nullopt;
+    default: return std::nullopt;
+  }
+}
+
+// The masks of one exchange between two vectors: blocks of `block` elements in which groups of `group` of
+// both alternate, the first or the second half of each.
+std::vector<int> interleave(int n, int block, int group, bool second) {
+  std::vector<int> mask;
+  for (int b = 0; b < n; b += block) {
+    const int half = b + (second ? block / 2 : 0);
+    for (int j = half; j < half + block / 2; j += group) {
+      for (int of = 0; of < 2; ++of) {
+        for (int k = 0; k < group; ++k) mask.push_back(of * n + j + k);
+      }
+    }
+  }
+  return mask;
+}
+
+// Blocks of one vector, then those of the other, every second one.
+std::vector<int> deal(int n, int block, bool second) {
+  std::vector<int> mask;
+  for (int of = 0; of < 2; ++of) {
+    for (int b = second ? block : 0; b < n; b += 2 * block) {
+      for (int k = 0; k < block; ++k) mask.push_back(of * n + b + k);
+    }
+  }
+  return mask;
+}
+
+/// Where an element of the tile comes from.
+struct Origin {
+  int64_t row = 0, column = 0;
+};
+
+}  // namespace
+
+// The loop runs a tile's rows: what the vectors inside of it read across rows may come from shuffles.
+std::optional<Emitter::TileRows> Emitter::tile_rows(const Loop& loop, int64_t extent) const {
+  const auto* inner = loop.body.as<Loop>();
+  if (lanes_ != 0 || extent < kMinTile || inner == nullptr) return std::nullopt;
+  if (inner->loop_kind != LoopKind::kVectorized || !is_straight_line(inner->body)) {
+    return std::nullopt;
+  }
+  return TileRows{loop.var->id, extent, stored_buffers(loop.body), {}};
+}
+
+// The load's lanes in row i of the loop, which is column i of what lies in memory; null if the load is no
+// such one. The columns are made with the first row and stay in registers for the others.
+Value* Emitter::load_column(const Load& node, const Affine& offset) {
+  if (!tile_rows_ || mask_ != nullptr || lanes_ < kMinTile) return nullptr;
+  TileRows& rows = *tile_rows_;
+  if (rows.extent % lanes_ != 0 || rows.stored.count(node.buffer) != 0) return nullptr;
+  for (std::size_t d = 0; d < node.indices.size(); ++d) {
+    const bool is_last = d + 1 == node.indices.size();
+    if (step_of(node.indices[d], rows.var) != (is_last ? 1 : 0)) return nullptr;
+  }
+  const int64_t row = vars_.at(rows.var).lo;
+  const int64_t column = row % lanes_;
+  const TileKey key = {&node, vars_.at(lane_var_).lo, row - column};
+  auto at = rows.columns.find(key);
+  if (at == rows.columns.end()) {
+    if (column != 0) return nullptr;
+    at = rows.columns.emplace(key, Columns{ir_.GetInsertBlock(), load_columns(node, offset)}).first;
+  }
+  // What another block of code computed may not have run.
+  if (at->second.block != ir_.GetInsertBlock() || at->second.values.empty()) return nullptr;
+  return at->second.values[static_cast<std::size_t>(column)];
+}
+
+// Vectors that lie `offset.stride` apart, and their columns.
+std::vector<Value*> Emitter::load_columns(const Load& node, const Affine& offset) {
+  const DType dtype = program_.buffer(node.buffer).dtype;
+  auto* type = llvm::FixedVectorType::get(memory_type(dtype), static_cast<unsigned>(lanes_));
+  const llvm::Align align(static_cast<uint64_t>(byte_size(dtype)));
+  std::vector<Value*> vectors;
+  std::vector<std::vector<Origin>> places;
+  for (int64_t lane = 0; lane < lanes_; ++lane) {
+    Value* start = ir_.CreateAdd(offset.base, i64(lane * offset.stride), "", false, true);
+    vectors.push_back(
+        tag(ir_.CreateAlignedLoad(type, element(node.buffer, start, true), align), node.buffer));
+    places.emplace_back();
+    for (int64_t i = 0; i < lanes_; ++i) places.back().push_back({lane, i});
+  }
+  const int n = static_cast<int>(lanes_);
+  const auto exchange = [&](int distance, const std::vector<int>& first,
+                            const std::vector<int>& second) {
+    for (int i = 0; i < n; ++i) {
+      if ((i & distance) != 0) continue;
+      const auto a = static_cast<std::size_t>(i), b = static_cast<std::size_t>(i + distance);
+      const std::vector<Origin> pa = places[a], pb = places[b];
+      Value *va = vectors[a], *vb = vectors[b];
+      const auto make = [&](std::size_t to, const std::vector<int>& mask) {
+        vectors[to] = ir_.CreateShuffleVector(va, vb, mask);
+        for (int k = 0; k < n; ++k) {
+          const int from = mask[static_cast<std::size_t>(k)];
+          places[to][static_cast<std::size_t>(k)] = from < n
+                                                        ? pa[static_cast<std::size_t>(from)]
+                                                        : pb[static_cast<std::size_t>(from - n)];
+        }
+      };
+      make(a, first);
+      make(b, second);
+    }
+  };
+  // Inside of 16 bytes, where a shuffle takes one cycle, then between those.
+  const int block = static_cast<int>(std::min<int64_t>(lanes_, 16 / byte_size(dtype)));
+  for (int group = 1; group < block; group *= 2) {
+    exchange(group, interleave(n, block, group, false), interleave(n, block, group, true));
+  }
+  for (int distance = block; distance < n; distance *= 2) {
+    exchange(distance, deal(n, block, false), deal(n, block, true));
+  }
+  std::vector<Value*> columns(vectors.size());
+  for (std::size_t i = 0; i < vectors.size(); ++i) {
+    for (std::size_t k = 0; k < vectors.size(); ++k) {
+      PRUNERC_CHECK(
+          places[i][k].row == static_cast<int64_t>(k) && places[i][k].column == places[i][0].column,
+          "a column of a tile is made of other elements");
+    }
+    columns[static_cast<std::size_t>(places[i][0].column)] = vectors[i];
+  }
+  return columns;
+}
+
+}  // namespace prunerc::codegen
