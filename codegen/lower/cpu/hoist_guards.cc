@@ -1,4 +1,5 @@
 // Conditions leave loops, so that whole tiles run without them.
+// Clamped subscripts count as such: max(e, 0) is e where 0 <= e.
 // Before: guards stand where blocks stood. After: a tile has a version in which those that hold for
 // all its copies are gone; one that is decided outside of a loop stands there, or shortens it.
 //     for i in 3 { for j in 4 unrolled { if i*4 + j < 10 { T[i*4 + j] = A[i*4 + j] } } }
@@ -151,17 +152,37 @@ class GuardHoisting {
                     std::vector<Candidate>* out) {
     walk(e, [&](Expr x) {
       const Select* select = x.as<Select>();
+      Expr condition = clamp_of(x).condition;
       // A select between values that need no memory is as cheap as its condition; only guards of
       // memory are worth code.
       if (select != nullptr && (has_load(select->on_true) || has_load(select->on_false))) {
+        condition = select->condition;
+      }
+      if (condition.defined()) {
         std::vector<Candidate> all;
-        add(select->condition, tiles, serial, &all);
+        add(condition, tiles, serial, &all);
         for (const Candidate& c : all) {
           if (!c.tile_loops.empty()) out->push_back(c);
         }
       }
       return true;
     });
+  }
+
+  // A subscript at an end of its range, and what it is inside; undefined for other expressions.
+  struct Clamp {
+    Expr condition, inside;
+  };
+  Clamp clamp_of(Expr e) {
+    const BinaryNode* node = as_binary(e);
+    const bool is_max = e.kind() == ExprKind::kMax;
+    if (node == nullptr || e.dtype() != DType::kI64 || !(is_max || e.kind() == ExprKind::kMin)) {
+      return {};
+    }
+    const bool is_left = node->lhs.as<IntImm>() != nullptr;
+    const Expr bound = is_left ? node->lhs : node->rhs, inside = is_left ? node->rhs : node->lhs;
+    if (bound.as<IntImm>() == nullptr) return {};
+    return {is_max ? b_.le(bound, inside) : b_.le(inside, bound), inside};
   }
 
   static void add(Expr condition, const std::vector<const Loop*>& tiles,
@@ -223,6 +244,10 @@ class GuardHoisting {
 
   Expr select_truth(Expr e, const Truth& truth) {
     Expr r = map_children(b_, e, [&](Expr child) { return select_truth(child, truth); });
+    if (const Clamp clamp = clamp_of(r); clamp.condition.defined()) {
+      const auto it = truth.find(clamp.condition.hash());
+      return it != truth.end() && it->second ? clamp.inside : r;
+    }
     const Select* select = r.as<Select>();
     if (select == nullptr) return r;
     const Expr rest = apply(select->condition, truth);

@@ -1,0 +1,99 @@
+// Clamped subscripts: whole tiles run without them.
+#include "codegen/lower/passes.h"
+#include "codegen/pipeline.h"
+#include "ir/printer.h"
+#include "schedule/schedule.h"
+#include "tests/codegen/kernel_run.h"
+#include "tests/support/check.h"
+#include "tests/support/program_gen.h"
+
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+
+namespace prunerc {
+namespace {
+
+using namespace ir;       // NOLINT: a test
+using namespace testing;  // NOLINT: a test
+using schedule::Int;
+
+Program stencil(int64_t m, int64_t n, int64_t left, int64_t right) {
+  return parse_or_die(fmt::format(R"(
+program p(X: f32[{m}, {n}]) -> (Y: f32[{m}, {n}]) {{
+  for i in {m} @L0 {{ for j in {n} @L1 {{
+    block "Y" @B0 [vi: S({m}) = i, vj: S({n}) = j] {{
+      Y[vi, vj] = X[max(vi - {left}, 0), vj] + X[vi, max(vj - {left}, 0)] + X[vi, min(vj + {right}, {n} - 1)]
+    }}
+  }} }}
+}})",
+                                  fmt::arg("m", m), fmt::arg("n", n), fmt::arg("left", left),
+                                  fmt::arg("right", right)));
+}
+
+schedule::Schedule tiled(const Program& base, int64_t unroll, int64_t lanes) {
+  schedule::Schedule s(base);
+  const auto j = s.split(s.loops_of(s.blocks()[0])[1], {Int(-1), Int(unroll), Int(lanes)}).value();
+  REQUIRE_OK(s.unroll(j[1]));
+  REQUIRE_OK(s.vectorize(j[2]));
+  return s;
+}
+
+std::string lowered(const schedule::Schedule& s) {
+  const Result<Program> out = codegen::lower_cpu(s.program(), *target_from_string("cpu"));
+  REQUIRE_OK(out);
+  return print(*out);
+}
+
+std::size_t count(const std::string& text, std::string_view what) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
+    ++found;
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("clamped stencils of any size and tile compute what the interpreter computes") {
+  for (int c = 0; c < num_cases(40); ++c) {
+    const uint64_t seed = first_seed() + static_cast<uint64_t>(c);
+    Rng rng(seed, 13);
+    const Program base =
+        stencil(rng.between(1, 6), rng.between(1, 70), rng.between(0, 5), rng.between(0, 5));
+    const schedule::Schedule s = tiled(base, rng.between(1, 3), int64_t{1} << rng.between(1, 4));
+    INFO("seed " << seed << "\n" << print(s.program()));
+    REQUIRE(compare_with_interpreter(base, s.program(), seed) == "");
+  }
+}
+
+TEST_CASE("a tile inside of the ends runs without clamps along its lanes") {
+  const std::string text = lowered(tiled(stencil(5, 64, 1, 1), 1, 16));
+  INFO(text);
+  // Of both versions the row's clamp stays; of the slow one the two of the lanes do, too.
+  CHECK(count(text, "if ") == 1);
+  CHECK(count(text, "max(") == 3);
+  CHECK(count(text, "min(") == 1);
+}
+
+TEST_CASE("a clamp that every tile needs stays") {
+  // One tile is the whole row.
+  const std::string text = lowered(tiled(stencil(5, 16, 1, 1), 1, 16));
+  INFO(text);
+  CHECK(count(text, "if ") == 0);
+  CHECK(count(text, "min(") == 1);
+}
+
+TEST_CASE("a clamp of data stays") {
+  const Program base = parse_or_die(R"(
+program p(X: f32[64], I: i64[64]) -> (Y: f32[64]) {
+  for j in 64 @L0 { block "Y" @B0 [vj: S(64) = j] { Y[vj] = X[min(max(I[vj], 0), 63)] } }
+})");
+  schedule::Schedule s(base);
+  const auto j = s.split(s.loops_of(s.blocks()[0])[0], {Int(-1), Int(16)}).value();
+  REQUIRE_OK(s.vectorize(j[1]));
+  const std::string text = lowered(s);
+  INFO(text);
+  CHECK(count(text, "if ") == 0);
+  CHECK(count(text, "min(max(I[") == 1);
+}
+
+}  // namespace prunerc
