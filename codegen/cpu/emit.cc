@@ -25,11 +25,12 @@ constexpr int64_t kMaxUnrolledCopies = 512;
 
 }  // namespace
 
-Emitter::Emitter(const Program& program, const StoragePlan& plan, int64_t vector_bytes,
+Emitter::Emitter(const Program& program, const StoragePlan& plan, const VectorUnit& unit,
                  llvm::Module& module, llvm::IRBuilderBase& builder)
     : program_(program),
       plan_(plan),
-      vector_bytes_(std::max<int64_t>(vector_bytes, 16)),
+      vector_bytes_(std::max<int64_t>(unit.bytes, 16)),
+      has_avx512_(unit.has_avx512),
       module_(module),
       context_(module.getContext()),
       ir_(builder) {

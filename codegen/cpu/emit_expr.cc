@@ -268,7 +268,7 @@ Value* Emitter::eval_call(const Call& node) {
     Value* r = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, args[0], ir_.getInt1(false));
     return r;
   }
-  return round_register(emit_intrinsic(ir_, node.intrinsic, args), node.dtype);
+  return round_register(emit_intrinsic(ir_, node.intrinsic, args, has_avx512_), node.dtype);
 }
 
 }  // namespace prunerc::codegen

@@ -40,13 +40,19 @@ struct Affine {
   int64_t multiple = 1;
 };
 
+/// What vectors the target has.
+struct VectorUnit {
+  int64_t bytes = 16;
+  bool has_avx512 = false;
+};
+
 /// Emits a lowered program (loops, conditions, stores, allocations). Values are scalars where they
 /// are equal in all lanes of the vectorized loop being emitted, and vectors of `lanes_` elements
 /// elsewhere. f16 and bf16 values are held as f32 that are exactly representable in their type.
 /// Threads: one emitter belongs to one thread, as does its module.
 class Emitter {
  public:
-  Emitter(const ir::Program& program, const StoragePlan& plan, int64_t vector_bytes,
+  Emitter(const ir::Program& program, const StoragePlan& plan, const VectorUnit& unit,
           llvm::Module& module, llvm::IRBuilderBase& builder);
 
   /// The function `symbol` with the ABI of runtime/kernel.h.
@@ -166,6 +172,7 @@ class Emitter {
   const ir::Program& program_;
   const StoragePlan& plan_;
   int64_t vector_bytes_;
+  bool has_avx512_;
   llvm::Module& module_;
   llvm::LLVMContext& context_;
   llvm::IRBuilderBase& ir_;

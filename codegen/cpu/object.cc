@@ -214,7 +214,8 @@ Result<std::string> emit_object(const ir::Program& lowered, const StoragePlan& p
   module.setDataLayout(machine->createDataLayout());
   {
     llvm::IRBuilder<> builder(context);
-    Emitter emitter(lowered, plan, target.vector_bytes, module, builder);
+    const bool has_avx512 = machine->getMCSubtargetInfo()->checkFeatures("+avx512f");
+    Emitter emitter(lowered, plan, {target.vector_bytes, has_avx512}, module, builder);
     PRUNERC_TRY_VOID(emitter.emit_entry(symbol));
   }
   for (llvm::Function& f : module) {

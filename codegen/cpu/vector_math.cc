@@ -24,7 +24,8 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // x = n ln(2) + r with |r| <= ln(2) / 2. `low` is an addition to x that may be null.
 struct ExpParts {
-  V r, n;  // n as an integer
+  V r, n;   // n as an integer
+  V whole;  // n as a number
 };
 ExpParts reduce_exp(const MathOps& m, V x, V low = nullptr) {
   V magic = m.k(m.is_f64() ? kMagicF64 : kMagicF32);
@@ -33,7 +34,7 @@ ExpParts reduce_exp(const MathOps& m, V x, V low = nullptr) {
   V r = m.fma(n, m.k(m.is_f64() ? -kLn2HiF64 : -kLn2HiF32), x);
   if (low != nullptr) r = m.add(r, low);
   r = m.fma(n, m.k(m.is_f64() ? -kLn2LoF64 : -kLn2LoF32), r);
-  return {r, m.isub(m.bits(t), m.bits(magic))};
+  return {r, m.isub(m.bits(t), m.bits(magic)), n};
 }
 
 // e^r - 1 for a reduced argument.
@@ -47,6 +48,7 @@ V emit_exp(const MathOps& m, V x, V low = nullptr) {
   x = m.is_f64() ? m.clamp(x, -746, 710) : m.clamp(x, -104, 89);
   const ExpParts e = reduce_exp(m, x, low);
   V p = m.add(expm1_reduced(m, e.r), m.k(1));
+  if (m.has_scale()) return m.scale(p, e.whole);
   // Two factors, each a normal number: overflow and gradual underflow come out right.
   V half = m.ashr(e.n, 1);
   return m.mul(m.mul(p, m.pow2(half)), m.pow2(m.isub(e.n, half)));
@@ -189,7 +191,7 @@ V pow_magnitude(const MathOps& m, V a, V y) {
 V emit_pow(const MathOps& m, V x, V y) {
   if (!m.is_f64()) {
     V wide_x = m.widen(x);
-    const MathOps wide(m.ir, wide_x);
+    const MathOps wide(m.ir, wide_x, m.has_avx512);
     // f32 powers are far inside what f64 logarithms can tell; the special cases are the same.
     return m.narrow(emit_pow(wide, wide_x, m.widen(y)));
   }
@@ -233,8 +235,9 @@ constexpr MathAccuracy kAccuracy[] = {
 
 std::span<const MathAccuracy> math_accuracy() { return kAccuracy; }
 
-V emit_intrinsic(llvm::IRBuilderBase& b, ir::Intrinsic intrinsic, std::span<V const> args) {
-  const MathOps m(b, args[0]);
+V emit_intrinsic(llvm::IRBuilderBase& b, ir::Intrinsic intrinsic, std::span<V const> args,
+                 bool has_avx512) {
+  const MathOps m(b, args[0], has_avx512);
   switch (intrinsic) {
     case ir::Intrinsic::kExp: return emit_exp(m, args[0]);
     case ir::Intrinsic::kLog: return emit_log(m, args[0]);

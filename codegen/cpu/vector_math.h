@@ -15,10 +15,10 @@ class Value;
 namespace prunerc::codegen {
 
 /// intrinsic(args) for f32 or f64 scalars or vectors, all of one type. No calls, no branches; see
-/// kMathTable for the accuracy. Special values follow C: exp(-inf) = 0, log(0) = -inf, log(<0) =
+/// kMathTable for the accuracy. `has_avx512` spares instructions and changes no result. Special values follow C: exp(-inf) = 0, log(0) = -inf, log(<0) =
 /// NaN, pow(x, 0) = 1, ...
 llvm::Value* emit_intrinsic(llvm::IRBuilderBase& b, ir::Intrinsic intrinsic,
-                            std::span<llvm::Value* const> args);
+                            std::span<llvm::Value* const> args, bool has_avx512);
 
 /// The largest error against the exact result, as measured by the tests. Units: ulp of the result.
 struct MathAccuracy {

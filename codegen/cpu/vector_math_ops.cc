@@ -1,6 +1,10 @@
 #include "codegen/cpu/vector_math_ops.h"
 
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include <numeric>
+#include <vector>
 
 namespace prunerc::codegen {
 
@@ -15,8 +19,11 @@ llvm::Type* shaped(llvm::Type* scalar, llvm::Type* like) {
 
 }  // namespace
 
-MathOps::MathOps(llvm::IRBuilderBase& builder, V like)
-    : ir(builder), type_(like->getType()), f64_(type_->getScalarType()->isDoubleTy()) {
+MathOps::MathOps(llvm::IRBuilderBase& builder, V like, bool with_avx512)
+    : ir(builder),
+      has_avx512(with_avx512),
+      type_(like->getType()),
+      f64_(type_->getScalarType()->isDoubleTy()) {
   int_type_ = shaped(f64_ ? builder.getInt64Ty() : builder.getInt32Ty(), type_);
 }
 
@@ -69,6 +76,35 @@ V MathOps::poly(std::span<const double> c, V x) const {
 
 V MathOps::pow2(V n) const {
   return f64_ ? from_bits(shl(iadd(n, ki(1023)), 52)) : from_bits(shl(iadd(n, ki(127)), 23));
+}
+
+bool MathOps::has_scale() const {
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type_);
+  return has_avx512 && vector != nullptr && vector->getNumElements() % (f64_ ? 8 : 16) == 0;
+}
+
+V MathOps::scale(V a, V n) const {
+  const unsigned lanes = llvm::cast<llvm::FixedVectorType>(type_)->getNumElements();
+  const unsigned native = f64_ ? 8 : 16;
+  const llvm::Intrinsic::ID id = f64_ ? llvm::Intrinsic::x86_avx512_mask_scalef_pd_512
+                                      : llvm::Intrinsic::x86_avx512_mask_scalef_ps_512;
+  constexpr uint32_t kCurrentRounding = 4;
+  V whole = nullptr;
+  for (unsigned first = 0; first < lanes; first += native) {
+    std::vector<int> part(native);
+    std::iota(part.begin(), part.end(), static_cast<int>(first));
+    V x = ir.CreateShuffleVector(a, part), y = ir.CreateShuffleVector(n, part);
+    V mask = f64_ ? static_cast<V>(ir.getInt8(0xFF)) : static_cast<V>(ir.getInt16(0xFFFF));
+    V result = ir.CreateIntrinsic(id, {}, {x, y, x, mask, ir.getInt32(kCurrentRounding)});
+    if (lanes == native) return result;
+    // Put where it belongs: the lanes before it are there already.
+    std::vector<int> widened(lanes, -1), placed(lanes);
+    for (unsigned i = 0; i < native; ++i) widened[first + i] = static_cast<int>(i);
+    V wide = ir.CreateShuffleVector(result, widened);
+    for (unsigned i = 0; i < lanes; ++i) placed[i] = static_cast<int>(i < first ? i : lanes + i);
+    whole = whole == nullptr ? wide : ir.CreateShuffleVector(whole, wide, placed);
+  }
+  return whole;
 }
 
 V MathOps::widen(V a) const { return ir.CreateFPExt(a, shaped(ir.getDoubleTy(), a->getType())); }

@@ -18,8 +18,8 @@ namespace prunerc::codegen {
 class MathOps {
  public:
   using V = llvm::Value*;
-  /// For the type of `like`.
-  MathOps(llvm::IRBuilderBase& builder, V like);
+  /// For the type of `like`; has_avx512: the target has AVX-512F.
+  MathOps(llvm::IRBuilderBase& builder, V like, bool has_avx512);
 
   bool is_f64() const { return f64_; }
   V k(double v) const;  // constants
@@ -57,11 +57,15 @@ class MathOps {
   V poly(std::span<const double> coefficients, V x) const;
   /// 2^n for integers n within the exponents of normal numbers.
   V pow2(V n) const;
+  /// a * 2^n for whole numbers n of the same type, rounded once. One instruction of AVX-512 does that.
+  bool has_scale() const;
+  V scale(V a, V n) const;
   /// f32 to f64 of the same shape, and back.
   V widen(V a) const;
   V narrow(V a) const;
 
   llvm::IRBuilderBase& ir;
+  const bool has_avx512;
 
  private:
   llvm::Type* type_;

@@ -97,7 +97,7 @@ V emit_sin_cos(const MathOps& m, V x, int quadrant) {
   V nan = m.k(std::numeric_limits<double>::quiet_NaN());
   if (!m.is_f64()) {
     V wide_x = m.widen(x);
-    const MathOps wide(m.ir, wide_x);
+    const MathOps wide(m.ir, wide_x, m.has_avx512);
     const Reduced parts = reduce_f32(wide, wide_x);
     V q = wide.iadd(parts.quadrant, wide.ki(quadrant));
     // f32 results need few terms; -0 is kept by the sum with r.
