@@ -3,6 +3,7 @@
 
 usage: suite_test.py PRUNERC"""
 
+import collections
 import contextlib
 import io
 import json
@@ -29,11 +30,13 @@ SUITE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "suite")
 sys.path.insert(0, SUITE)
 
 import contestants
+import networks
 import score
 import suite
 import table
 import values
 
+NET = os.path.join(SUITE, "..", "..", "..", "..", "tools", "std", "nets", "resnet50.prn")
 PRUNERC = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else "prunerc"
 SEED = 5
 
@@ -49,10 +52,22 @@ def one_a_family():
     return list({(row.cls, row.family): row for row in reversed(table.ROWS)}.values())
 
 
+def row_of(name):
+    return next(row for row in table.ROWS if row.name == name)
+
+
 def scratch(test):
     folder = tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR"))
     test.addCleanup(folder.cleanup)
     return folder.name
+
+
+def text_of(path):
+    try:
+        with open(path, encoding="ascii") as file:
+            return file.read()
+    except FileNotFoundError:
+        return ") X"
 
 
 def in_parallel(function, items):
@@ -61,7 +76,7 @@ def in_parallel(function, items):
 
 
 class Table(unittest.TestCase):
-    def test_names_are_unique_and_those_of_the_issue_are_there(self):
+    def test_names_are_unique_and_what_was_found_slow_or_fast_is_there(self):
         names = [row.name for row in table.ROWS]
         self.assertEqual(len(set(names)), len(names))
         self.assertGreaterEqual(len(names), 60)
@@ -134,7 +149,7 @@ class Values(unittest.TestCase):
         self.run_all(library, rows, lambda row: "op_" + row.name, one_by_one=True)
 
     def test_a_wrong_value_is_noticed(self):
-        operator = table.ROWS[0].tiny()
+        operator = row_of("gemm_512").tiny()
         arrays = values.inputs(operator, SEED)
         wanted = values.reference(operator, arrays)
         right = [wanted[0].astype(np.float32)]
@@ -152,10 +167,30 @@ class Values(unittest.TestCase):
             self.assertEqual(rounded, float(values.to_float64(values.to_bf16(np.array([value])), "bf16")[0]))
 
     def test_inputs_are_equal_for_all(self):
-        operator = table.ROWS[0].tiny()
+        operator = row_of("gemm_512").tiny()
         one, two, other = values.inputs(operator, 1), values.inputs(operator, 1), values.inputs(operator, 2)
         self.assertTrue(all((one[name] == two[name]).all() for name in one))
         self.assertFalse(any((one[name] == other[name]).all() for name in one))
+
+
+class Network(unittest.TestCase):
+    def test_the_graph_has_the_convolutions_of_the_tasks(self):
+        with open(NET, encoding="utf-8") as file:
+            tasks = networks.tasks(file.read())
+        self.assertEqual(27, len(tasks))
+        theirs = collections.Counter()
+        for _, operator, sizes, count in tasks:
+            if operator.startswith("conv"):
+                after = operator.removeprefix("conv_bias").removeprefix("_")
+                theirs[(*(int(sizes[key]) for key in ("H", "CI", "CO", "KH", "S")), after)] += count
+        self.assertEqual(theirs, collections.Counter(networks.build(224).convs))
+
+    def test_its_shapes_fit(self):
+        operator = networks.resnet50(image=32)
+        arrays = values.inputs(operator, SEED)
+        (out,) = values.reference(operator, arrays)
+        self.assertEqual((1, 1000), out.shape)
+        self.assertTrue(np.isfinite(out).all() and out.std() > 0)
 
 
 class Score(unittest.TestCase):
@@ -182,6 +217,8 @@ class Score(unittest.TestCase):
             rows = {row["name"]: row["value"] for row in score.rows_of("scan", "sums", 1, timed, ["gcc"], None)}
             self.assertIsNone(rows["scan/sums/t1/ratio"])
             self.assertNotIn("scan/sums/t1/limit", rows)
+        self.assertEqual(["call/call_1x1/t1/prunerc", "call/call_1x1/t1/gcc"],
+                         [row["name"] for row in score.rows_of("call", "call_1x1", 1, {"prunerc": score.Timed([1]), "gcc": score.Timed([1])}, ["gcc"], None)])
 
     def test_means_are_by_class_and_of_all(self):
         ratio = lambda name, value: score.row(name, value, "x", "")
@@ -232,19 +269,32 @@ class Run(unittest.TestCase):
         self.assertEqual((1, True), (other.returncode, "has another commit" in other.stderr), other.stderr)
 
     def test_a_contestant_rests_between_its_turns(self):
-        row = next(row for row in table.ROWS if row.name == "cumsum_256x1024")
+        row = row_of("cumsum_256x1024")
         one = suite.Contestant("gcc", row, 1, scratch(self))
         self.addCleanup(one.end)
         one.check()
         one.turn(0.01)
         end, state = time.monotonic() + 10, ""
         while state != "T" and time.monotonic() < end:
-            with open(f"/proc/{one.process.pid}/stat", encoding="ascii") as file:
-                state = file.read().rsplit(")", 1)[1].split()[0]
+            state = text_of(f"/proc/{one.process.pid}/stat").rsplit(")", 1)[1].split()[0]
         self.assertEqual((1, "", "T"), (len(one.us), one.refused, state))
 
+    def test_nobody_outlives_a_suite_that_is_killed(self):
+        # A parent that starts one contestant, says its number and is killed.
+        text = ("import sys, os; sys.path.insert(0, sys.argv[1]); import suite, table\n"
+                "row = next(row for row in table.ROWS if row.name == 'cumsum_256x1024')\n"
+                "one = suite.Contestant('gcc', row, 1, sys.argv[2])\n"
+                "print(one.process.pid, flush=True); os.kill(os.getpid(), 9)")
+        done = subprocess.run([sys.executable, "-c", text, SUITE, scratch(self)], capture_output=True, text=True)
+        self.assertEqual(-9, done.returncode, done.stderr)
+        stat, end = f"/proc/{int(done.stdout)}/stat", time.monotonic() + 10
+        alive = lambda: text_of(stat).rsplit(")", 1)[1].split()[0] not in "ZX"
+        while alive() and time.monotonic() < end:
+            time.sleep(0.01)
+        self.assertFalse(alive())
+
     def test_wrong_values_are_no_times(self):
-        row = next(row for row in table.ROWS if row.name == "cumsum_256x1024")
+        row = row_of("cumsum_256x1024")
         one = suite.Contestant("gcc", row, 1, scratch(self))
         self.addCleanup(one.end)
         one.ask = lambda line: {"deviation": 0.5, "allowed": 2e-4}

@@ -126,8 +126,8 @@ def chunks(caption, head, lines):
 def suite_operators(read, threads):
     """Lowest ratios first; before them what has none."""
     lines = []
-    for found, row in ((re.fullmatch(rf"(?!geomean/)([^/]+)/([^/]+)/t{threads}/ratio", name), row) for name, row in read.rows.items()):
-        if not found:
+    for found, row in ((re.fullmatch(rf"([^/]+)/([^/]+)/t{threads}/ratio", name), row) for name, row in read.rows.items()):
+        if not found or found[1] == "geomean":
             continue
         get = lambda who: read.rows.get(f"{found[1]}/{found[2]}/t{threads}/{who}", results.Row("", None))
         ours, limit, untuned = get("prunerc"), get("limit"), get("O1-ratio")
@@ -140,23 +140,35 @@ def suite_operators(read, threads):
     return chunks(f"{threads} thread{'s' * (threads > 1)}, lowest first", head, [cells for _, cells in sorted(lines, key=lambda line: line[0])])
 
 
-def suite_absent(read):
-    """Who did not run what."""
-    found = {}
+def suite_calls(read):
+    """What a call costs: it adds to every time of who is called that way."""
+    table = [["who", "1 thread, µs", "2 threads, µs"]]
+    calls = {}
+    for found, row in results.matching(read.rows, r"call/[^/]+/t(\d+)/(?!limit)([^/]+)"):
+        calls.setdefault(found[2], {})[found[1]] = shown(row.value)
+    table += [[who, by.get("1", ""), by.get("2", "")] for who, by in calls.items()]
+    return [("A call of an operator on one element", table)] if calls else []
+
+
+def suite_who(read):
+    """Versions, and who did not run what."""
+    found, versions = {}, []
     for name, row in read.rows.items():
-        if row.value is None and name.startswith("absent/"):
+        if name.startswith("version/"):
+            versions.append([name.split("/")[1], "", "version " + row.note])
+        elif name.startswith("absent/"):
             found[name.split("/")[1], row.note] = "all"
         elif row.value is None and row.unit == "us":
             key = name.split("/")[3], row.note
             found[key] = found.get(key, 0) + 1
-    lines = [[who, str(count), why] for (who, why), count in sorted(found.items())]
-    return chunks("Not in the tables", ["who", "rows", "why"], lines)
+    lines = versions + [[who, str(count), why] for (who, why), count in sorted(found.items())]
+    return chunks("Who took part, and who is missing in how many rows", ["who", "missing in rows", "what or why"], lines) if lines else []
 
 
 def cpu_suite(files):
     tables = []
     for name, read in files.items():
-        mine = suite_means(read) + suite_operators(read, 1) + suite_operators(read, 2) + suite_absent(read)
+        mine = suite_means(read) + suite_operators(read, 1) + suite_operators(read, 2) + suite_calls(read) + suite_who(read)
         tables += [(f"{caption} (`{name}.json`)" if len(files) > 1 else caption, table) for caption, table in mine]
     return tables
 

@@ -21,7 +21,8 @@ def stencil_2d(h, w, weights):
         x = np.pad(a["X"], 1, mode="edge")
         return [sum(weights[p][q] * x[p:p + h, q:q + w] for p in range(3) for q in range(3))]
 
-    nodes = (("Reshape", ["X", "s4"], ["x4"], {}), ("Pad", ["x4", "pads"], ["xp"], {"mode": "edge"}), ("Conv", ["xp", "K"], ["y4"], {}), ("Reshape", ["y4", "s2"], ["Y"], {}))
+    nodes = (("Reshape", ["X", "s4"], ["x4"], {}), ("Pad", ["x4", "pads"], ["xp"], {"mode": "edge"}),
+             ("Conv", ["xp", "K"], ["y4"], {}), ("Reshape", ["y4", "s2"], ["Y"], {}))
     consts = {"s4": ("i64", [1, 1, h, w]), "s2": ("i64", [h, w]), "pads": ("i64", [0, 0, 1, 1, 0, 0, 1, 1]), "K": ("f32", [[weights]])}
     return Operator(
         "Y[i,j] = " + " + ".join(terms) + ";", {}, (f32("X", h, w),), (f32("Y", h, w),), ref, (nodes,), consts,

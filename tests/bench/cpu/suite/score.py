@@ -13,6 +13,9 @@ LOWEST = 0.9
 GOALS = {"gemm": 0.97, "skinny gemm": 0.97, "batched gemm": 0.97, "int8 gemm": 0.97, "bf16 gemm": 0.97, "transposed conv": 1.1,
          "grouped conv": 1.0, "attention": 1.3, "softmax": 1.2, "transpose": 1.1, "depthwise conv": 1.3}
 GCC_GOALS = {"stencil": 1.5}  # of gcc / ours
+NETWORK = "network"  # the class of whole networks, of which ours is the sum of its tasks
+NETWORK_GOAL = 1 / 0.9
+CALL = "call"  # the class of what does nothing: its times are those of a call, and nobody's score
 GEOMEAN_GOAL, UNTUNED_GOAL = 1.1, 1.25  # the latter of -O1 / tuned, at most
 
 
@@ -58,8 +61,10 @@ def rows_of(cls, name, threads, timed, peers, limit_us):
         rows.append(row(f"{prefix}/{who}", value, "us", spread(one.us) if one.us else one.refused, noisy=one.noisy))
     if limit_us:
         rows.append(row(f"{prefix}/limit", limit_us, "us", "of the level where the data lie"))
+    if cls == CALL:
+        return rows
     ours, best = timed.get(OURS), best_peer(timed, peers)
-    pairs = [("ratio", best, GOALS.get(cls, LOWEST))]
+    pairs = [("ratio", best, NETWORK_GOAL if cls == NETWORK else GOALS.get(cls, LOWEST))]
     if cls in GCC_GOALS:
         pairs.append(("gcc-ratio", "gcc", GCC_GOALS[cls]))
     for what, who, goal in pairs:
@@ -80,7 +85,7 @@ def means(rows):
     by = {}
     for one in rows:
         found = re.fullmatch(r"([^/]+)/([^/]+)/t(\d+)/(ratio|O1-ratio)", one["name"])
-        if found and one["value"] is not None and found[1] != "geomean":
+        if found and one["value"] is not None and found[1] not in ("geomean", NETWORK):
             for cls in (found[1], "all"):
                 by.setdefault((int(found[3]), found[4], cls), []).append((one["value"], found[2]))
     out = []

@@ -24,6 +24,7 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, HERE)
 
 import contestants
+import networks
 import score
 import table
 
@@ -169,6 +170,53 @@ class Prunerc:
         return answer["rows"][0]["median_ns"] * answer["rows"][0]["limit_fraction"] / 1000
 
 
+class Tasks:
+    """The tasks of a network in the place of a contestant: a turn is the sum of what each takes, as often as the network runs it."""
+
+    def __init__(self, options, row, threads):
+        self.who, self.refused, self.us, self.noisy = score.OURS, "", [], False
+        self.options, self.threads = options, threads
+        self.source = os.path.join(options.nets, row.name + ".prn")
+        with open(self.source, encoding="utf-8") as file:
+            self.tasks = networks.tasks(file.read())
+
+    def call(self, verb, *more):
+        command = [self.options.prunerc, verb, self.source, "--threads", str(self.threads), "--db", self.options.db, "--json", *more]
+        done = subprocess.run(command, capture_output=True, text=True)
+        lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+        if done.returncode != 0 or not lines:
+            self.refused = f"prunerc {verb}: exit {done.returncode}"
+            return None
+        return json.loads(lines[-1])
+
+    def tune(self):
+        print(f"cpu: tuning {self.source} on {self.threads} thread(s)", file=sys.stderr)
+        self.call("tune", "--trials", str(self.options.trials), "--seed", str(SEED))
+
+    def check(self):
+        """Each winner was verified when it was found."""
+
+    def turn(self, _):
+        us = 0
+        for _, operator, sizes, count in self.tasks:
+            if self.refused:
+                return
+            answer = self.call("bench", "--op", operator, "-D", ",".join(f"{k}={v}" for k, v in sizes.items()), "--samples", "7")
+            if answer:
+                one = answer["rows"][0]
+                if one["schedule"] != "record":
+                    self.refused = f"not tuned: {operator} {sizes}"
+                us += count * one["median_ns"] / 1000
+                self.noisy = self.noisy or one["noisy"]
+        self.us.append(us)
+
+    def end(self):
+        pass
+
+    def timed(self):
+        return score.Timed([] if self.refused else self.us, self.refused, self.noisy)
+
+
 class Results:
     """The rows so far, in a file that can be gone on with."""
 
@@ -176,9 +224,10 @@ class Results:
         self.path = options.json
         self.facts = {"bench": "cpu", "machine": machine(), "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
                       "commit": os.environ.get("PRUNERC_COMMIT") or "unknown", "seeds": [SEED],
-                      "settings": {"suite": "all", "trials": options.trials, "rounds": options.rounds, "seconds": options.seconds,
+                      "settings": {"suite": "all", "network": options.network, "trials": options.trials, "rounds": options.rounds, "seconds": options.seconds,
                                    "peers_only": options.peers_only, "versions": versions()}}
-        self.absent = [score.row(f"absent/{who}", None, "", reason) for who, reason in sorted(contestants.absent().items())]
+        self.who = [score.row(f"version/{who}", None, "", version) for who, version in sorted(versions().items())]
+        self.who += [score.row(f"absent/{who}", None, "", reason) for who, reason in sorted(contestants.absent().items())]
         self.rows = []
         if self.path and os.path.exists(self.path):
             with open(self.path, encoding="utf-8") as file:
@@ -187,10 +236,10 @@ class Results:
                 if stored.get(key) != self.facts[key]:
                     sys.exit(f"cpu: {self.path} has another {key}: {stored.get(key)}, not {self.facts[key]}; move it away, or give another --json")
             self.facts["date"] = stored["date"]
-            self.rows = [row for row in stored["rows"] if not row["name"].startswith(("geomean/", "absent/"))]
+            self.rows = [row for row in stored["rows"] if not row["name"].startswith(("geomean/", "version/", "absent/"))]
 
     def has(self, row, threads):
-        return any(one["name"] == f"{row.cls}/{row.name}/t{threads}/ratio" for one in self.rows)
+        return any(one["name"].startswith(f"{row.cls}/{row.name}/t{threads}/") for one in self.rows)
 
     def add(self, rows):
         self.rows += rows
@@ -199,7 +248,7 @@ class Results:
         draft = self.path + ".draft"
         with open(draft, "w", encoding="utf-8") as out:
             out.write("{\n" + "".join(" %s: %s,\n" % (json.dumps(k), json.dumps(v)) for k, v in self.facts.items()) + ' "rows": [\n')
-            out.write(",\n".join("  " + json.dumps(row) for row in self.rows + score.means(self.rows) + self.absent) + "\n ]\n}\n")
+            out.write(",\n".join("  " + json.dumps(row) for row in self.rows + score.means(self.rows) + self.who) + "\n ]\n}\n")
         os.replace(draft, self.path)
 
 
@@ -207,7 +256,7 @@ def versions():
     """Of the peers that are installed, as far as Python's packages know."""
     import importlib.metadata
     found = {}
-    for name in ("onnxruntime", "openvino", "torch", "numpy"):
+    for name in ("onnxruntime", "openvino", "torch"):
         try:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
@@ -219,7 +268,7 @@ def versions():
 def measure(options, row, threads, folder):
     """The rows of one operator with one number of threads."""
     ours, limit_us, failed = {}, None, {}
-    if not options.peers_only:
+    if not options.peers_only and row.cls != score.NETWORK:
         prunerc = Prunerc(options, row, threads, folder)
         # A record that an earlier run left is what this run would search for.
         if options.trials > 0 and not (options.resumes and prunerc.library("tuned", "--require-tuned")[0]):
@@ -232,6 +281,10 @@ def measure(options, row, threads, folder):
                 failed[who] = score.Timed([], reason)
         limit_us = prunerc.limit_us()
     running = []
+    if row.cls == score.NETWORK and not options.peers_only:
+        running.append(Tasks(options, row, threads))
+        if options.trials > 0 and not options.resumes:
+            running[0].tune()
     try:
         absent = contestants.absent()
         for who in list(ours) + [peer for peer in contestants.PEERS if peer not in absent]:
@@ -251,7 +304,7 @@ def measure(options, row, threads, folder):
     return score.rows_of(row.cls, row.name, threads, timed, list(contestants.PEERS), limit_us)
 
 
-def print_table(rows, absent):
+def print_table(rows, who_runs):
     """Lowest ratios first; then geometric means, and who did not run."""
     split = [(one, one["name"].split("/")) for one in rows]
     by_task = {}
@@ -260,7 +313,7 @@ def print_table(rows, absent):
     for threads in sorted({key[0] for key in by_task}):
         print("\n%-38s %10s %7s %10s %-12s %6s %-15s %6s" %
               (threads[1:] + " thread(s)", "prunerc us", "O1/it", "best us", "peer", "ratio", "of the rounds", "limit"))
-        tasks = [(name, found) for (t, name, cls), found in by_task.items() if t == threads and cls != "geomean"]
+        tasks = [(name, found) for (t, name, cls), found in by_task.items() if t == threads and cls not in ("geomean", score.CALL)]
         for name, found in sorted(tasks, key=lambda item: (item[1].get("ratio") or {}).get("value") or 0):
             value = lambda who: (found.get(who) or {}).get("value")
             best, _, note = (found["ratio"]["note"] if value("ratio") else "").partition("; ")
@@ -270,6 +323,9 @@ def print_table(rows, absent):
             print("%-38s %10s %7s %10s %-12s %6s %-15s %6s%s" % (
                 name, cell(value("prunerc")), cell(value("O1-ratio"), "%.2f"), cell(value(best)) if best else "-", best or "-", cell(value("ratio"), "%.3f"),
                 note.split(",")[0], cell(share and 100 * share, "%.0f %%"), " *" if found.get("ratio", {}).get("noisy") else ""))
+    for one, (cls, _, threads, who) in split:
+        if cls == score.CALL and one["value"] is not None and who != "limit":
+            print("a call of %-12s %s thread(s): %.2f us" % (who, threads[1:], one["value"]))
     print("\n* = the CPUs were shared with other work\n")
     for one, (cls, name, threads, who) in split:
         if cls == "geomean":
@@ -277,29 +333,34 @@ def print_table(rows, absent):
             print("geometric mean of %-8s %-16s %s thread(s): %.3f%s; %s" % (who, name, threads[1:], one["value"], goal, one["note"]))
     for who, reason, count in score.missing(rows):
         print("without %-12s %3d rows: %s" % (who, count, reason))
-    for one in absent:
-        print("without %-12s all rows: %s" % (one["name"].split("/")[1], one["note"]))
+    for one in who_runs:
+        what, who = one["name"].split("/")
+        print("without %-12s all rows: %s" % (who, one["note"]) if what == "absent" else "with %s %s" % (who, one["note"]))
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="./dev bench cpu --suite all", description=__doc__.splitlines()[0])
     parser.add_argument("--only", metavar="REGEX", help="operators whose CLASS/NAME this finds (default: all)")
     parser.add_argument("--list", action="store_true", help="say which operators there are, and nothing else")
-    parser.add_argument("--trials", type=int, default=128, help="measured candidates per operator (default 128; 0: what the database has)")
+    parser.add_argument("--trials", type=int, help="measured candidates per operator (default 128; of a network 2000; 0: what the database has)")
     parser.add_argument("--rounds", type=int, default=7, help="turns of each contestant (default 7)")
     parser.add_argument("--seconds", type=float, default=0.15, help="of a turn, the first fifth warms up (default 0.15)")
     parser.add_argument("--threads", default="1,2", help="numbers of threads (default 1,2)")
     parser.add_argument("--db", help="tuning database; what it has is not searched again (default: a fresh one)")
     parser.add_argument("--peers-only", action="store_true", help="leave us out")
     parser.add_argument("--json", metavar="OUT", help="results; a file that is there is gone on with")
+    parser.add_argument("--network", action="store_true", help="the sum of ResNet-50's tasks beside engines that run all of it, and nothing else")
     parser.add_argument("--prunerc", required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--nets", default=os.path.join(HERE, "..", "..", "..", "..", "tools", "std", "nets"), help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.trials is None:
+        options.trials = 2000 if options.network else 128
     options.threads = [int(t) for t in options.threads.split(",")]
     options.resumes = options.db is not None and os.path.exists(options.db)
     if options.trials == 0 and options.db is None and not options.peers_only and not options.list:
         parser.error("--trials 0 wants --db FILE")
     try:
-        options.rows = [row for row in table.ROWS if re.search(options.only or "", f"{row.cls}/{row.name}")]
+        options.rows = [row for row in (table.NETWORKS if options.network else table.ROWS) if re.search(options.only or "", f"{row.cls}/{row.name}")]
     except re.error as problem:
         parser.error(f"--only: {problem}")
     if not options.rows:
@@ -323,7 +384,7 @@ def main():
     chosen = {(row.cls, row.name) for row in options.rows}
     rows = [one for one in results.rows if tuple(one["name"].split("/")[:2]) in chosen]
     print(machine())
-    print_table(rows + score.means(rows), results.absent)
+    print_table(rows + score.means(rows), results.who)
     if any(one["value"] is None and one["note"].startswith("wrong values") and one["name"].split("/")[3].startswith("prunerc") for one in rows):
         sys.exit("cpu: prunerc computed wrong values")
 

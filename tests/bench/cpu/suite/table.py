@@ -3,9 +3,11 @@
 import attention as att
 import convolutions as cv
 import movement as mv
+import networks
 import products as mm
 import rowwise as rw
 from description import Row
+from score import CALL, NETWORK
 
 
 def rows(cls, family, **named):
@@ -20,6 +22,7 @@ FIVE_POINT = [[0, 0.25, 0], [0.25, -1.0, 0.25], [0, 0.25, 0]]
 BLUR = [[0.0625, 0.125, 0.0625], [0.125, 0.25, 0.125], [0.0625, 0.125, 0.0625]]
 
 ROWS = [
+    *rows(CALL, mv.add_relu, call_1x1=dict(m=1, n=1)),
     *rows("gemm", mm.gemm,
           gemm_512=dict(m=512, n=512, k=512), gemm_1024=dict(m=1024, n=1024, k=1024), gemm_197x768x768=dict(m=197, n=768, k=768),
           gemm_128x768x3072=dict(m=128, n=768, k=3072), gemm_nt_384=dict(m=384, n=384, k=384, nt=True),
@@ -49,11 +52,13 @@ ROWS = [
           tconv_64x32_2x2s2=dict(ci=64, co=32, h=32, w=32, kernel=2, stride=2, pad=0),
           tconv_32x28_3x3s1=dict(ci=32, co=32, h=28, w=28, kernel=3, stride=1, pad=1)),
     *rows("pooling", cv.max_pool, maxpool_64x112_3x3s2=dict(c=64, h=112, w=112, kernel=3, stride=2, pad=1)),
-    *rows("pooling", cv.avg_pool, avgpool_128x28_2x2=dict(c=128, h=28, w=28, kernel=2, stride=2), avgpool_2048x7_all=dict(c=2048, h=7, w=7, kernel=7, stride=1)),
+    *rows("pooling", cv.avg_pool, avgpool_128x28_2x2=dict(c=128, h=28, w=28, kernel=2, stride=2),
+          avgpool_2048x7_all=dict(c=2048, h=7, w=7, kernel=7, stride=1)),
     *rows("softmax", rw.softmax, softmax_64x5000=dict(m=64, n=5000), softmax_1536x128=dict(m=1536, n=128),
           logsoftmax_128x1000=dict(m=128, n=1000, log=True)),
     *rows("norm", rw.layer_norm, layernorm_128x768=dict(m=128, n=768)), *rows("norm", rw.rms_norm, rmsnorm_64x4096=dict(m=64, n=4096)),
-    *rows("norm", rw.batch_norm, batchnorm_64x56=dict(c=64, h=56, w=56)), *rows("norm", rw.group_norm, groupnorm_128x28_g32=dict(c=128, h=28, w=28, g=32)),
+    *rows("norm", rw.batch_norm, batchnorm_64x56=dict(c=64, h=56, w=56)),
+    *rows("norm", rw.group_norm, groupnorm_128x28_g32=dict(c=128, h=28, w=28, g=32)),
     *rows("attention", att.attention, attention_12x128x64=dict(b=12, t=128, s=128, e=64),
           attention_8x512x64=dict(b=8, t=512, s=512, e=64), attention_causal_8x256x64=dict(b=8, t=256, s=256, e=64, causal=True),
           attention_grouped_8x128x64_g4=dict(b=8, t=128, s=128, e=64, g=4), attention_decode_8x1024x64=dict(b=8, t=1, s=1024, e=64)),
@@ -82,6 +87,8 @@ ROWS = [
     *rows("fused", cv.depthwise, mobilenet_dw_144x56_relu6=dict(c=144, h=56, w=56, bias=True, after="relu6")),
     *rows("fused", cv.separable, mobilenet_dw_pw_96x28=dict(c=96, co=32, h=28, w=28)),
 ]
+
+NETWORKS = rows(NETWORK, networks.resnet50, resnet50={})
 
 
 def classes():

@@ -20,7 +20,7 @@ def to_float64(stored, dtype):
 
 
 def inputs(operator, seed):
-    """Arrays by name, in the types that lie in memory. Weights get smaller with the number of terms, as trained ones are."""
+    """Arrays by name, in the types that lie in memory."""
     random = np.random.default_rng(seed)
     made = {}
     for port in operator.inputs:
@@ -30,6 +30,8 @@ def inputs(operator, seed):
             made[port.name] = random.integers(low, high, port.shape).astype(STORED[port.dtype])
             continue
         value = random.standard_normal(port.shape)
+        if port.const and len(port.shape) == 4:
+            value /= np.sqrt(np.prod(port.shape[1:]))  # of a convolution: its sums stay as large as their terms
         if port.name == "var":
             value = 0.5 + np.abs(value)  # a variance
         made[port.name] = to_bf16(value) if port.dtype == "bf16" else value.astype(np.float32)
