@@ -6,6 +6,7 @@ them in turn, and a process that lost its CPU is run again. Only ratios inside o
 machine wanders.
 
 usage: ./dev bench cpu [--trials N] [--rounds N] [--threads 1,2] [--cases A,B] [--db PATH] [--peers-only] [--json OUT]
+       ./dev bench cpu --suite all ...   operators of all classes beside today's inference engines: suite/suite.py, which has --help
 """
 
 import argparse
@@ -219,8 +220,17 @@ class Bench:
             print("below its goal: %s: %.1f %s, goal %.1f" % (row["name"], row["value"], row["unit"], row["goal"]))
 
 
+def suite_of(arguments):
+    """(the suite, the arguments without it)"""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--suite")
+    options, rest = parser.parse_known_args(arguments)
+    return options.suite, rest
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="./dev bench cpu", description=__doc__.splitlines()[0])
+    parser.add_argument("--suite", choices=["base", "all"], default="base", help="these eight operators, or those of suite/table.py (default base)")
     parser.add_argument("--trials", type=int, default=200, help="measured candidates per operator (default 200; 0: what the database has)")
     parser.add_argument("--rounds", type=int, default=3, help="visits of each measurement (default 3)")
     parser.add_argument("--threads", default="1,2", help="numbers of threads (default 1,2)")
@@ -234,7 +244,27 @@ def parse_arguments():
     return options
 
 
+def python_of_suite():
+    """That of `./dev setup --peers`, else any that has numpy: a peer that is not installed is named in the table."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    for python in (os.path.join(cache, "prunerc", "peers", "bin", "python"), sys.executable, "/usr/bin/python3"):
+        if os.path.exists(python) and subprocess.run([python, "-c", "import numpy"], stderr=subprocess.DEVNULL).returncode == 0:
+            return python
+    sys.exit("cpu: --suite all wants numpy: ./dev setup --peers")
+
+
+def run_suite(arguments):
+    """Does not return."""
+    python = python_of_suite()
+    suite = os.path.join(os.path.dirname(os.path.realpath(__file__)), "suite", "suite.py")
+    prunerc = os.path.join(folder_of_binaries(), "..", "..", "..", "tools", "prunerc", "prunerc")
+    os.execv(python, [python, suite, "--prunerc", prunerc] + arguments)
+
+
 def main():
+    suite, rest = suite_of(sys.argv[1:])
+    if suite == "all":
+        run_suite(rest)
     options = parse_arguments()
     with tempfile.TemporaryDirectory(prefix="prunerc-bench") as scratch:
         options.db = options.db or os.path.join(scratch, "bench.db")

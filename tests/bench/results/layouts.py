@@ -97,6 +97,82 @@ def cpu(files):
     return [("1 thread", kernels(files, 1)), ("2 threads", kernels(files, 2))]
 
 
+TABLE_ROWS = 30  # that a page can be read by
+
+
+def suite_means(read):
+    """Geometric means by class, lowest first; then all classes together."""
+    table = [["class", "threads", "operators", "best peer / ours", "aim", "-O1 / tuned"]]
+    lines = []
+    for found, row in results.matching(read.rows, r"geomean/([^/]+)/t(\d+)/ratio"):
+        cls, threads = found[1], found[2]
+        untuned = read.rows.get(f"geomean/{cls}/t{threads}/O1-ratio")
+        aim = "" if row.goal is None else f"{row.goal:.2f}"
+        lines.append((cls == "all", row.value, [cls, threads, row.note, marked(f"{row.value:.3f}", row.value < 1), aim,
+                                                f"{untuned.value:.2f}" if untuned and untuned.value else ""]))
+    lines.sort(key=lambda line: line[:2])
+    return chunks("Geometric means, lowest first", table[0], [cells for _, _, cells in lines])
+
+
+def chunks(caption, head, lines):
+    """Tables of at most TABLE_ROWS lines each."""
+    out = []
+    for start in range(0, len(lines), TABLE_ROWS):
+        part_of = lines[start:start + TABLE_ROWS]
+        out.append((f"{caption} ({start + 1} to {start + len(part_of)} of {len(lines)})" if len(lines) > TABLE_ROWS else caption, [head] + part_of))
+    return out
+
+
+def suite_operators(read, threads):
+    """Lowest ratios first; before them what has none."""
+    lines = []
+    for found, row in ((re.fullmatch(rf"([^/]+)/([^/]+)/t{threads}/ratio", name), row) for name, row in read.rows.items()):
+        if not found or found[1] == "geomean":
+            continue
+        get = lambda who: read.rows.get(f"{found[1]}/{found[2]}/t{threads}/{who}", results.Row("", None))
+        ours, limit, untuned = get("prunerc"), get("limit"), get("O1-ratio")
+        peer = row.note.partition(";")[0] if row.value else ""
+        ratio = marked(f"{row.value:.3f} ({results.point(row).low:.3f} to {results.point(row).high:.3f})", row.value < 1) if row.value else "none" + BEHIND
+        lines.append((row.value or 0, [found[2], found[1], shown(ours.value) or ours.note, f"{untuned.value:.2f}" if untuned.value else "",
+                                       f"{shown(get(peer).value)} ({peer})" if peer else "", ratio,
+                                       share(limit.value / ours.value) if limit.value and ours.value else ""]))
+    head = ["operator", "class", "ours, µs", "-O1 / tuned", "best peer, µs", "best peer / ours", "of the limit"]
+    return chunks(f"{threads} thread{'s' * (threads > 1)}, lowest first", head, [cells for _, cells in sorted(lines, key=lambda line: line[0])])
+
+
+def suite_calls(read):
+    """What a call costs: it adds to every time of who is called that way."""
+    table = [["who", "1 thread, µs", "2 threads, µs"]]
+    calls = {}
+    for found, row in results.matching(read.rows, r"call/[^/]+/t(\d+)/(?!limit)([^/]+)"):
+        calls.setdefault(found[2], {})[found[1]] = shown(row.value)
+    table += [[who, by.get("1", ""), by.get("2", "")] for who, by in calls.items()]
+    return [("A call of an operator on one element", table)] if calls else []
+
+
+def suite_who(read):
+    """Versions, and who did not run what."""
+    found, versions = {}, []
+    for name, row in read.rows.items():
+        if name.startswith("version/"):
+            versions.append([name.split("/")[1], "", "version " + row.note])
+        elif name.startswith("absent/"):
+            found[name.split("/")[1], row.note] = "all"
+        elif row.value is None and row.unit == "us":
+            key = name.split("/")[3], row.note
+            found[key] = found.get(key, 0) + 1
+    lines = versions + [[who, str(count), why] for (who, why), count in sorted(found.items())]
+    return chunks("Who took part, and who is missing in how many rows", ["who", "missing in rows", "what or why"], lines) if lines else []
+
+
+def cpu_suite(files):
+    tables = []
+    for name, read in files.items():
+        mine = suite_means(read) + suite_operators(read, 1) + suite_operators(read, 2) + suite_calls(read) + suite_who(read)
+        tables += [(f"{caption} (`{name}.json`)" if len(files) > 1 else caption, table) for caption, table in mine]
+    return tables
+
+
 def seconds_to_tvm(files):
     table = [["operator", "machine", "seconds, median", "TVM's", "limit reached, median", "by seed", "TVM's", "never"]]
     for read in files.values():
@@ -323,7 +399,7 @@ def transfer(files):
 
 
 LAYOUTS = {
-    "cpu-zen5-2core": cpu, "seconds_to_tvm": seconds_to_tvm, "resnet50": live, "search_live": live, "end_to_end": end_to_end,
+    "cpu-zen5-2core": cpu, "cpu_suite": cpu_suite, "seconds_to_tvm": seconds_to_tvm, "resnet50": live, "search_live": live, "end_to_end": end_to_end,
     "search_vs_ansor": replays, "o1": o1, "draft_throughput": draft_throughput, "draft_quality": draft_quality, "ablation": ablation,
     "model_accuracy": model_accuracy, "model_speed": as_rows, "data_pruning": data_pruning, "transfer": transfer,
     "schedule-zen4-2core": as_rows, "robust": as_rows,

@@ -229,7 +229,8 @@ class Claims(unittest.TestCase):
         files = tables.read_all(HERE)
         for claim in claims.CLAIMS:
             with self.subTest(claim=claim.name):
-                self.assertEqual({claim.bench}, {read.bench for read in tables.files_of(claim, files).values()})
+                self.assertEqual(set(), {read.bench for read in tables.files_of(claim, files).values()} - {claim.bench})
+        self.assertLessEqual({claim.name for claim in claims.CLAIMS if not tables.files_of(claim, files)}, {"cpu_suite"}, "others are measured")
 
 
 class Measure(unittest.TestCase):
@@ -318,6 +319,28 @@ class Tables(unittest.TestCase):
         self.assertEqual("1.010", ahead[1][4])
         self.assertEqual("2 of 3 ▼", layouts.never(results.Row("x", 1.0, note="400 trials, 3 seeds, 2 never; ends"), (0, 1, 2)))
         self.assertEqual("0.5 x ▼", layouts.gain(results.Row("x", 0.5)))
+
+    def test_the_suite_shows_its_losses_first(self):
+        rows = []
+        for i in range(40):
+            note = f"gcc; {0.4 + i / 20} to {0.6 + i / 20}, 3 rounds"
+            rows += [row(f"scan/a{i}/t1/ratio", 0.5 + i / 20, note=note), row(f"scan/a{i}/t1/prunerc", 10.0, unit="us"),
+                     row(f"scan/a{i}/t1/gcc", 5.0, unit="us"), row(f"scan/a{i}/t1/limit", 2.0, unit="us")]
+        rows += [row("scan/b/t2/ratio", None, note="nothing to compare"), row("scan/b/t2/prunerc", None, unit="us", note="does not compile"),
+                 row("geomean/all/t1/ratio", 1.2, note="40 operators"), row("geomean/scan/t1/ratio", 0.9, note="1 operators"),
+                 row("absent/torch", None, note="not installed: torch"), row("version/gcc", None, note="12.2.0"),
+                 row("call/c/t2/gcc", 0.5, unit="us")]
+        found = layouts.cpu_suite({"cpu_suite": results.parse(file_of(*rows, bench="cpu"))})
+        self.assertEqual(["Geometric means, lowest first", "1 thread, lowest first (1 to 30 of 40)", "1 thread, lowest first (31 to 40 of 40)",
+                          "2 threads, lowest first", "A call of an operator on one element",
+                          "Who took part, and who is missing in how many rows"], [caption for caption, _ in found])
+        means, one, _, two, calls, who = (table for _, table in found)
+        self.assertEqual(["0.900 ▼", "1.200"], [line[3] for line in means[1:]])
+        self.assertEqual(["a0", "scan", "10", "", "5 (gcc)", "0.500 (0.400 to 0.600) ▼", "20 %"], one[1])
+        self.assertEqual([31, "1.000 (0.900 to 1.100)"], [len(one), one[11][5]])
+        self.assertEqual(["b", "scan", "does not compile", "", "", "none ▼", ""], two[1])
+        self.assertEqual([["gcc", "", "version 12.2.0"], ["prunerc", "1", "does not compile"], ["torch", "all", "not installed: torch"]], who[1:])
+        self.assertEqual([["gcc", "", "0.5"]], calls[1:])
 
     def test_the_small_table_goes_between_its_marks_alone(self):
         text = f"before\n{tables.BEGIN}\nold\n{tables.END}\nafter\n"
