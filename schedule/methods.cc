@@ -196,6 +196,10 @@ Result<BlockId> Schedule::rfactor(LoopId loop, int factor_axis) {
   return std::get<BlockId>(outputs[0]);
 }
 
+Result<void> Schedule::scan(BlockId block) {
+  return only_success(apply({PrimitiveKind::kScan, {block}, {}}));
+}
+
 Result<void> Schedule::fuse_reduction_epilogue(BlockId reduction, BlockId epilogue) {
   return only_success(apply({PrimitiveKind::kFuseReductionEpilogue, {reduction, epilogue}, {}}));
 }

@@ -114,6 +114,8 @@ class Schedule {
   /// at `factor_axis`; returns the block that computes them. The old block's id goes to the one
   /// that combines them.
   Result<ir::BlockId> rfactor(ir::LoopId loop, int factor_axis);
+  /// A reduction over all that comes before each element joins to the element before it.
+  Result<void> scan(ir::BlockId block);
 
   /// The epilogue, which adds to the reduction's result what does not depend on it, becomes part of
   /// the reduction's init (for other reducers: joins by the same operation).

@@ -46,6 +46,7 @@ TokenKind kind_of(PrimitiveKind primitive) {
     case PrimitiveKind::kReindexCacheRead:
     case PrimitiveKind::kReindexCacheWrite: return kCacheToken;
     case PrimitiveKind::kRfactor:
+    case PrimitiveKind::kScan:
     case PrimitiveKind::kDecomposeReduction:
     case PrimitiveKind::kFuseReductionEpilogue: return kReductionToken;
     case PrimitiveKind::kReindex:

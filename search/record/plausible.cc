@@ -55,7 +55,7 @@ double least_possible_ns(const Task& task) {
     }
     written += elements;
   }
-  return std::max({kLeastNs, task.flops / ops, written / bytes});
+  return std::max({kLeastNs, std::min(task.flops, task.work.rated_ops()) / ops, written / bytes});
 }
 
 }  // namespace prunerc::search

@@ -50,7 +50,9 @@ struct Group {
   bool dot = false;
 };
 
-std::vector<Group> group_blocks(const schedule::Schedule& schedule) {
+// Of all blocks but the `scans`, which have their loops.
+std::vector<Group> group_blocks(const schedule::Schedule& schedule,
+                                const std::vector<BlockId>& scans) {
   std::vector<Group> groups;
   std::vector<BlockId> taken;
   Group rows;
@@ -59,6 +61,10 @@ std::vector<Group> group_blocks(const schedule::Schedule& schedule) {
     rows = Group();
   };
   for (const BlockId id : schedule.blocks()) {
+    if (std::find(scans.begin(), scans.end(), id) != scans.end()) {
+      flush();
+      continue;
+    }
     if (std::find(taken.begin(), taken.end(), id) != taken.end()) continue;
     const bool tiled = can_tile(schedule, id);
     const bool dot = !tiled && can_tile_dot(schedule, id);
@@ -123,7 +129,11 @@ Result<void> apply_variant(SketchContext& context, const Variant& variant) {
   const bool wants_tile = variant.pack || variant.rotate_reduction || variant.compute_at_reader ||
                           variant.block_reduction || variant.transpose_operand ||
                           variant.transposition;
-  std::vector<Group> groups = group_blocks(context.schedule);
+  std::vector<BlockId> scans;
+  for (const BlockId id : context.schedule.blocks()) {
+    if (schedule_scan(context, id).ok()) scans.push_back(id);
+  }
+  std::vector<Group> groups = group_blocks(context.schedule, scans);
   if (variant.compute_at_reader) leave_stages_to_readers(context.schedule, &groups);
   for (const Group& group : groups) {
     if ((group.tiled || group.dot) && tile_group(context, group, variant)) {

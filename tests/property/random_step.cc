@@ -454,6 +454,7 @@ RandomStep Chooser::step() {
       PrimitiveKind::kDecomposeReduction,
       PrimitiveKind::kRfactor,
       PrimitiveKind::kRfactor,
+      PrimitiveKind::kScan,
       PrimitiveKind::kAnnotateLoop,
       PrimitiveKind::kAnnotateBlock,
       PrimitiveKind::kSetScope,
@@ -513,6 +514,7 @@ RandomStep Chooser::step() {
       const std::vector<LoopId> chain = chain_of(block);
       return make(kind, {block, chain.empty() || nonsense() ? any_loop().id : pick(chain)});
     }
+    case PrimitiveKind::kScan: return make(kind, {any_block()});
     case PrimitiveKind::kRfactor: return make(kind, {reduction_loop(), small()});
     case PrimitiveKind::kAnnotateLoop:
       return make(kind, {any_loop().id, pick<std::string>({"unroll", "note"}), small()});

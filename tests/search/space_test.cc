@@ -5,6 +5,7 @@
 #include "schedule/schedule.h"
 #include "search/space/sampler.h"
 #include "search/space/variation.h"
+#include "search/tune/equality.h"
 #include "tests/search/programs.h"
 #include "tests/support/check.h"
 #include "tests/support/program_gen.h"
@@ -209,6 +210,33 @@ TEST_CASE("the expected structures are there") {
   CHECK(has(names("softmax_like"), "split"));
   CHECK(has(names("transpose_add"), "transposition"));
   CHECK_FALSE(has(names("add_relu"), "transposition"));
+}
+
+TEST_CASE("running reductions are scans in every sketch") {
+  const char* const sum = R"(program running_sum(X: f32[3, 7, 29]) -> (Y: f32[3, 7, 29]) {
+  for n in 3 { for i in 7 { for j in 29 { for k in 29 {
+    block "Y" [vn: S(3) = n, vi: S(7) = i, vj: S(29) = j, vk: R(29) = k] {
+      init { Y[vn, vi, vj] = 0f32 }
+      Y[vn, vi, vj] = Y[vn, vi, vj] + select(vk <= vj, X[vn, vi, vk], 0f32) } } } } } })";
+  const char* const max = R"(program running_max(X: f32[3, 29, 37]) -> (Y: f32[3, 29, 37]) {
+  for n in 3 { for j in 29 { for i in 37 { for k in 29 {
+    block "Y" [vn: S(3) = n, vj: S(29) = j, vi: S(37) = i, vk: R(29) = k] {
+      init { Y[vn, vj, vi] = f32.ninf }
+      Y[vn, vj, vi] = max(Y[vn, vj, vi], select(vk <= vj, X[vn, vk, vi], f32.ninf)) } } } } } })";
+  for (const char* text : {sum, max}) {
+    const ir::Target target = ir::target_from_string("cpu:icelake-server").value();
+    const Task task = make_task("running", parse_or_die(text), target);
+    const SearchSpace space = space_of(task);
+    REQUIRE_FALSE(space.sketches.empty());
+    for (const Sketch& sketch : space.sketches) {
+      INFO(schedule::print(sketch.trace));
+      CHECK(schedule::print(sketch.trace).find("scan(@B0)") != std::string::npos);
+      const Result<Candidate> made = instantiate(task, space, find_sketch(space, sketch.trace), {});
+      REQUIRE_OK(made);
+      CHECK(check_on_twin(task, made->trace, kDraftLog2Error, 1).verdict.kind ==
+            ir::VerdictKind::kEqual);
+    }
+  }
 }
 
 TEST_CASE("an empty program has no space") {

@@ -117,7 +117,7 @@ double impossible_ns(const search::Task& task) {
     const double lanes = static_cast<double>(target.vector_bytes) / kF32Bytes;
     gflops = std::max(gflops, 2 * lanes * kVectorsPerCycle * kMostGhz);
   }
-  return task.flops / (threads_of(target) * gflops);
+  return std::min(task.flops, task.work.rated_ops()) / (threads_of(target) * gflops);
 }
 
 std::vector<Roof> roofs_of(const search::Task& task) {

@@ -137,7 +137,8 @@ void swap_bytes(ir::Tensor& tensor) {
 Result<ir::Tensor> parse_npy(std::string_view bytes) {
   PRUNERC_TRY(Header header, parse_header(bytes, bytes.size()));
   ir::Tensor tensor(header.dtype, std::move(header.shape));
-  std::memcpy(tensor.data.data(), bytes.data() + header.size_bytes, tensor.data.size());
+  std::copy_n(bytes.data() + header.size_bytes, tensor.data.size(),
+              reinterpret_cast<char*>(tensor.data.data()));
   if (header.is_swapped) swap_bytes(tensor);
   return tensor;
 }

@@ -136,6 +136,9 @@ bool can_tile_dot(const schedule::Schedule& schedule, ir::BlockId block);
 Result<void> schedule_rows(SketchContext& context, const std::vector<ir::BlockId>& blocks,
                            const Variant& variant);
 
+/// scan.cc: a reduction over all that comes before each element, element by element.
+Result<void> schedule_scan(SketchContext& context, ir::BlockId block);
+
 /// transposition.cc: tiles of an elementwise block that reads along one axis and writes along another.
 Result<void> tile_transposition(SketchContext& context, ir::BlockId block);
 
