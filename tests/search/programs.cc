@@ -76,6 +76,46 @@ const std::vector<NamedProgram>& operator_programs() {
   for co2 in 8 { for oh2 in 6 { for ow2 in 18 {
     block "Y" [c2: S(8) = co2, h2: S(6) = oh2, w2: S(18) = ow2] {
       Y[c2, h2, w2] = max(T[c2, h2, w2] + b[c2], 0f32) } } } } })"},
+      {"grouped_conv_relu",
+       R"(program grouped_conv_relu(X: f32[8, 8, 20], F: f32[12, 4, 3, 3], b: f32[12]) -> (Y: f32[12, 6, 18]) {
+  buffer T: f32[12, 6, 18] global
+  for co in 12 { for oh in 6 { for ow in 18 { for ci in 4 { for kh in 3 { for kw in 3 {
+    block "T" [c: S(12) = co, h: S(6) = oh, w: S(18) = ow, i: R(4) = ci, r: R(3) = kh, s: R(3) = kw] {
+      init { T[c, h, w] = 0f32 }
+      T[c, h, w] = T[c, h, w] + X[c // 6*4 + i, h + r, w + s] * F[c, i, r, s] } } } } } } }
+  for co2 in 12 { for oh2 in 6 { for ow2 in 18 {
+    block "Y" [c2: S(12) = co2, h2: S(6) = oh2, w2: S(18) = ow2] {
+      Y[c2, h2, w2] = max(T[c2, h2, w2] + b[c2], 0f32) } } } } })",
+       false},
+      {"grouped_conv",
+       R"(program grouped_conv(X: f32[8, 7, 20], F: f32[6, 4, 3]) -> (Y: f32[6, 7, 18]) {
+  for co in 6 { for oh in 7 { for ow in 18 { for ci in 4 { for kw in 3 {
+    block "Y" [c: S(6) = co, h: S(7) = oh, w: S(18) = ow, i: R(4) = ci, s: R(3) = kw] {
+      init { Y[c, h, w] = 0f32 }
+      Y[c, h, w] = Y[c, h, w] + X[c // 3*4 + i, h, w + s] * F[c, i, s] } } } } } } })",
+       false},
+      {"transposed_conv",
+       R"(program transposed_conv(X: f32[3, 4, 18], F: f32[3, 6, 4, 4]) -> (Y: f32[6, 8, 36]) {
+  for co in 6 { for oh in 8 { for ow in 36 { for ci in 3 { for kh in 4 { for kw in 4 {
+    block "Y" [c: S(6) = co, h: S(8) = oh, w: S(36) = ow, i: R(3) = ci, r: R(4) = kh, s: R(4) = kw] {
+      init { Y[c, h, w] = 0f32 }
+      Y[c, h, w] = Y[c, h, w] + select((h + 1 - r) % 2 == 0 && (w + 1 - s) % 2 == 0,
+        select(0 <= (h - r + 1) // 2 && (h - r + 1) // 2 < 4 && 0 <= (w - s + 1) // 2 && (w - s + 1) // 2 < 18,
+          X[i, (h - r + 1) // 2, (w - s + 1) // 2], 0f32)*F[i, c, r, s], 0f32) } } } } } } } })",
+       false},
+      {"transposed_conv_taps",
+       R"(program transposed_conv_taps(X: f32[1, 3, 17], F: f32[3, 6, 3], b: f32[6]) -> (Y: f32[1, 6, 34]) {
+  buffer T: f32[1, 6, 34] global
+  for n in 1 { for co in 6 { for ow in 34 { for ci in 3 { for kw in 3 {
+    block "T" [m: S(1) = n, c: S(6) = co, w: S(34) = ow, i: R(3) = ci, s: R(3) = kw] {
+      init { T[m, c, w] = 0f32 }
+      T[m, c, w] = T[m, c, w] + select((w + 1 - s) % 2 == 0,
+        select(0 <= (w - s + 1) // 2 && (w - s + 1) // 2 < 17, X[m, i, (w - s + 1) // 2], 0f32)*F[i, c, s],
+        0f32) } } } } } }
+  for n2 in 1 { for co2 in 6 { for ow2 in 34 {
+    block "Y" [m2: S(1) = n2, c2: S(6) = co2, w2: S(34) = ow2] {
+      Y[m2, c2, w2] = T[m2, c2, w2] + b[c2] } } } } })",
+       false},
       {"depthwise", R"(program depthwise(X: f32[5, 11, 23], F: f32[5, 3, 3]) -> (Y: f32[5, 5, 11]) {
   for c in 5 { for oh in 5 { for ow in 11 { for kh in 3 { for kw in 3 {
     block "Y" [vc: S(5) = c, h: S(5) = oh, w: S(11) = ow, r: R(3) = kh, s: R(3) = kw] {
