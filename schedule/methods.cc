@@ -249,6 +249,19 @@ Result<std::vector<BlockId>> Schedule::pad_einsum(BlockId block, std::vector<Int
   return outputs_of<BlockId>(outputs);
 }
 
+Result<LoopId> Schedule::narrow_reduction(BlockId block, int iter) {
+  PRUNERC_TRY(const std::vector<Output> outputs,
+              apply({PrimitiveKind::kNarrowReduction, {block, Int(iter)}, {}}));
+  return std::get<LoopId>(outputs[0]);
+}
+
+Result<BlockId> Schedule::pad_read(BlockId block, int read_idx, ir::Scope scope) {
+  PRUNERC_TRY(
+      const std::vector<Output> outputs,
+      apply({PrimitiveKind::kPadRead, {block, Int(read_idx), std::string(to_string(scope))}, {}}));
+  return std::get<BlockId>(outputs[0]);
+}
+
 Result<BlockId> Schedule::decompose_padding(BlockId block, LoopId loop) {
   PRUNERC_TRY(const std::vector<Output> outputs,
               apply({PrimitiveKind::kDecomposePadding, {block, loop}, {}}));

@@ -140,6 +140,12 @@ class Schedule {
   /// Extents of a sum of products are rounded up to multiples, one per variable, by copies of its
   /// operands padded with 0; returns the blocks that copy.
   Result<std::vector<ir::BlockId>> pad_einsum(ir::BlockId block, std::vector<Int> multiples);
+  /// The block's variable `iter`, which a congruence in the update's condition determines, takes
+  /// only the values that the condition allows; returns its loop.
+  Result<ir::LoopId> narrow_reduction(ir::BlockId block, int iter);
+  /// The block reads through a copy that has room for all its subscripts and the value around the
+  /// buffer that its selects have there; returns the copy.
+  Result<ir::BlockId> pad_read(ir::BlockId block, int read_idx, ir::Scope scope);
   /// A store of `select(inside, value, constant)` becomes a fill at `loop` and a store of the part
   /// inside; returns the fill.
   Result<ir::BlockId> decompose_padding(ir::BlockId block, ir::LoopId loop);

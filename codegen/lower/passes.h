@@ -29,6 +29,8 @@ PassFunction simplify_expressions;
 PassFunction place_allocs;
 /// Sums over a vectorized loop get one accumulator per lane.
 PassFunction privatize_reductions;
+/// Updates that change nothing where a condition fails run behind the condition.
+PassFunction branch_updates;
 /// Conditions leave loops, so that whole tiles run without them.
 PassFunction hoist_guards;
 /// Loops that index small stack buffers are unrolled, so that these become registers.

@@ -1,7 +1,8 @@
 // scan(@B): each element adds one update to the element before it, instead of all updates so far.
 // Needs: one reduction variable, of which a select takes those up to (or before) one spatial
-// variable, else the identity; nothing else in the update depends on that one; both loops plain and
-// serial, the reduction's inside; sole writer; sources final. After: the spatial variable is opaque.
+// variable, else the identity; nothing else in the update depends on that one; both loops plain,
+// serial, the reduction's inside; sole writer; sources final. After: the spatial variable is
+// opaque.
 //   for j in 8 @L0 { for k in 8 @L1 { block @B [vj: S(8) = j, vk: R(8) = k] {
 //     init { T[vj] = 0f32 } T[vj] = T[vj] + select(vk <= vj, X[vk], 0f32) } } }
 // ~>

@@ -43,6 +43,7 @@ TokenKind kind_of(PrimitiveKind primitive) {
     case PrimitiveKind::kCacheRead:
     case PrimitiveKind::kCacheWrite:
     case PrimitiveKind::kCacheInplace:
+    case PrimitiveKind::kPadRead:
     case PrimitiveKind::kReindexCacheRead:
     case PrimitiveKind::kReindexCacheWrite: return kCacheToken;
     case PrimitiveKind::kRfactor:
@@ -53,6 +54,7 @@ TokenKind kind_of(PrimitiveKind primitive) {
     case PrimitiveKind::kTransformLayout:
     case PrimitiveKind::kTransformBlockLayout:
     case PrimitiveKind::kPadEinsum:
+    case PrimitiveKind::kNarrowReduction:
     case PrimitiveKind::kDecomposePadding: return kLayoutToken;
     case PrimitiveKind::kBlockize:
     case PrimitiveKind::kTensorize: return kTensorToken;

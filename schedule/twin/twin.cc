@@ -1,5 +1,6 @@
 #include "schedule/twin/twin.h"
 
+#include "ir/tensor/index_map.h"
 #include "ir/visit.h"
 #include "schedule/primitive.h"
 #include "schedule/schedule.h"
@@ -18,6 +19,8 @@ using ir::LoopId;
 constexpr int64_t kUncapped = std::numeric_limits<int64_t>::max();
 /// Times the cost of a twin: what a base may cost that is its own for want of a smaller one.
 constexpr int64_t kUnshrunk = 8;
+/// Values that an index map is asked for to see what it does to a loop.
+constexpr int64_t kMostProbed = int64_t{1} << 16;
 
 // How far sizes are cut down: sampled ones to `tile`, loops that nothing splits to `unsplit`.
 struct Caps {
@@ -80,7 +83,9 @@ class Tiling {
           if (extent != nullptr) {
             base_.push_back(loop->id);
             parts_[loop->id].extent = extent->value;
+            loop_of_[loop->var->id] = loop->id;
           }
+          if (const ir::Block* block = s.as<ir::Block>()) add_block(*block);
           return true;
         },
         [](ir::Expr) {});
@@ -94,6 +99,10 @@ class Tiling {
         multiply(step);
       } else if (step.primitive == PrimitiveKind::kSplit) {
         split(step);
+      } else if (step.primitive == PrimitiveKind::kTransformBlockLayout) {
+        take_apart(step);
+      } else if (step.primitive == PrimitiveKind::kNarrowReduction) {
+        replace_loop(step);
       }
     }
   }
@@ -104,7 +113,7 @@ class Tiling {
     LoopExtents out;
     for (const LoopId id : base_) {
       const Part& part = parts_.at(id);
-      if (!part.children.empty()) out[id] = small_extent(part);
+      if (is_split(part)) out[id] = small_extent(part);
     }
     return out;
   }
@@ -113,7 +122,7 @@ class Tiling {
     LoopExtents out;
     for (const LoopId id : base_) {
       const Part& part = parts_.at(id);
-      if (part.children.empty()) out[id] = small_extent(part);
+      if (!is_split(part)) out[id] = small_extent(part);
     }
     return out;
   }
@@ -123,11 +132,17 @@ class Tiling {
     int64_t extent = 1;
     int64_t small = 0;                 // what a factor becomes; 0: as the caps say
     int64_t tile = 1, small_tile = 1;  // product of the given factors, before and after
+    bool fixed = false;                // a number in an index map
     std::vector<LoopId> children;
   };
   struct Value {
     int64_t value = 1, small = 1;
   };
+
+  bool is_split(const Part& part) const {
+    return part.children.size() > 1 ||
+           (part.children.size() == 1 && is_split(parts_.at(part.children[0])));
+  }
 
   void sample(const Instruction& step, const DecisionSpace& space, const Decision& decision) {
     const Decision small = cut(space, decision, caps_);
@@ -189,7 +204,74 @@ class Tiling {
     found->second = whole;
   }
 
+  // Which loops a block's variables are; none if one is no loop.
+  void add_block(const ir::Block& block) {
+    std::vector<LoopId> loops;
+    for (const ir::IterVar& iter : block.iters) {
+      const ir::Var* var = iter.binding.as<ir::Var>();
+      const auto at = var != nullptr ? loop_of_.find(var->id) : loop_of_.end();
+      if (at == loop_of_.end()) return;
+      loops.push_back(at->second);
+    }
+    loops_of_[block.id] = std::move(loops);
+  }
+
+  // What the map takes apart by constants (v // 8, v % 8) is a loop with parts, of which remainders
+  // keep their sizes, since the map's text has them. The twin of another map is left to the
+  // primitive.
+  void take_apart(const Instruction& step) {
+    const auto block = loops_of_.find(std::get<ir::BlockId>(step.operands[0]));
+    const Result<ir::IndexMap> map = ir::IndexMap::parse(std::get<std::string>(step.operands[1]));
+    if (block == loops_of_.end() || !map.ok()) return;
+    const std::vector<LoopId> from = block->second;
+    std::vector<LoopId> to;
+    for (const Output& output : step.outputs) {
+      if (const LoopId* loop = std::get_if<LoopId>(&output)) to.push_back(*loop);
+    }
+    if (map->num_inputs() != static_cast<int>(from.size())) return;
+    if (map->num_outputs() != static_cast<int>(to.size())) return;
+    std::vector<std::size_t> source;
+    for (int o = 0; o < map->num_outputs(); ++o) {
+      for (int i = 0; i < map->num_inputs(); ++i) {
+        if (map->uses(o, i)) source.push_back(static_cast<std::size_t>(i));
+      }
+      if (source.size() != static_cast<std::size_t>(o) + 1) return;
+      if (parts_[from[source.back()]].extent > kMostProbed) return;
+    }
+    block->second = to;
+    for (std::size_t o = 0; o < to.size(); ++o) {
+      Part& whole = parts_[from[source[o]]];
+      const auto value_at = [&](int64_t x) {
+        std::vector<int64_t> at(from.size(), 0);
+        at[source[o]] = x;
+        return map->at(at)[o];
+      };
+      Part part;
+      for (int64_t x = 0; x < whole.extent; ++x)
+        part.extent = std::max(part.extent, value_at(x) + 1);
+      part.fixed = value_at(2 * whole.extent) < part.extent;
+      part.small = small_like(part.extent, std::count(source.begin(), source.end(), source[o]) > 1
+                                               ? caps_.outer
+                                               : caps_.unsplit);
+      if (part.fixed) whole.tile *= part.extent;
+      whole.small_tile = whole.tile;
+      whole.children.push_back(to[o]);
+      parts_[to[o]] = part;
+    }
+  }
+
+  // The loop of one variable is another one, shorter by what stays the same in a twin.
+  void replace_loop(const Instruction& step) {
+    const auto block = loops_of_.find(std::get<ir::BlockId>(step.operands[0]));
+    const auto iter = static_cast<std::size_t>(std::get<Int>(step.operands[1]).value);
+    const LoopId* loop = step.outputs.empty() ? nullptr : std::get_if<LoopId>(&step.outputs[0]);
+    if (block == loops_of_.end() || loop == nullptr || iter >= block->second.size()) return;
+    parts_[*loop] = parts_[block->second[iter]];
+    block->second[iter] = *loop;
+  }
+
   int64_t small_extent(const Part& part) const {
+    if (part.fixed) return part.extent;
     if (part.children.empty()) {
       return part.small > 0 ? part.small : small_like(part.extent, caps_.unsplit);
     }
@@ -209,6 +291,8 @@ class Tiling {
   Caps caps_;
   std::vector<LoopId> base_;
   std::unordered_map<LoopId, Part> parts_;
+  std::unordered_map<ir::VarId, LoopId> loop_of_;                  // of the base's loop variables
+  std::unordered_map<ir::BlockId, std::vector<LoopId>> loops_of_;  // by the block's variables
   std::unordered_map<int32_t, Value> values_;
   std::vector<Decision> decisions_;
 };

@@ -125,6 +125,8 @@ void leave_stages_to_readers(const schedule::Schedule& schedule, std::vector<Gro
 // copy of another one.
 Result<void> apply_variant(SketchContext& context, const Variant& variant) {
   inline_stages(context, variant);
+  split_phases(context);
+  recover_axes(context);
   bool tiled = false;
   const bool wants_tile = variant.pack || variant.rotate_reduction || variant.compute_at_reader ||
                           variant.block_reduction || variant.transpose_operand ||

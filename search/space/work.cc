@@ -1,9 +1,12 @@
 #include "search/space/work.h"
 
 #include "ir/analysis/flops.h"
+#include "ir/map.h"
 #include "ir/visit.h"
+#include "schedule/schedule.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 
@@ -71,6 +74,37 @@ class ReadCounter {
   std::map<int32_t, Reads> reads_;
 };
 
+// The program with updates that a condition on positions turns off (select(c, x, constant)) behind
+// that condition, where counting sees how often it holds. A transposed convolution computes what
+// its congruences let through.
+ir::Program without_masked_updates(const ir::Program& program) {
+  ir::IrBuilder b(program);
+  const std::function<ir::Stmt(ir::Stmt)> go = [&](ir::Stmt s) -> ir::Stmt {
+    if (!s.defined()) return s;
+    const auto* store = s.as<ir::Store>();
+    const ir::BinaryNode* step = store != nullptr ? ir::as_binary(store->value) : nullptr;
+    const auto* held = step != nullptr ? step->lhs.as<ir::Load>() : nullptr;
+    const auto* update = step != nullptr ? step->rhs.as<ir::Select>() : nullptr;
+    const bool masks = held != nullptr && update != nullptr && held->buffer == store->buffer &&
+                       !has_load(update->condition) &&
+                       (update->on_false.as<ir::IntImm>() != nullptr ||
+                        update->on_false.as<ir::FloatImm>() != nullptr);
+    if (masks) {
+      const ir::Expr next = b.binary(step->kind, step->lhs, update->on_true);
+      return b.if_then(update->condition, b.store(store->buffer, store->indices, next));
+    }
+    return ir::map_children(b, s, go, [](ir::Expr e) { return e; });
+  };
+  return b.finish(go(program.root()));
+}
+
+// Running reductions take a step for each element, whatever their definition repeats.
+ir::Program with_scans(const ir::Program& program) {
+  schedule::Schedule s(program);
+  for (const ir::BlockId id : s.blocks()) static_cast<void>(s.scan(id).ok());
+  return s.program();
+}
+
 std::optional<double> num_elements(const ir::Buffer& buffer) {
   double num = 1;
   for (ir::Expr extent : buffer.shape) {
@@ -98,10 +132,11 @@ double touched_bytes(const ir::Program& program, const ReadCounter& counter) {
 }  // namespace
 
 Work work_of(const ir::Program& program) {
-  ReadCounter counter;
-  if (program.root().defined()) counter.stmt(program.root(), 1);
   Work work;
-  if (const Result<ir::OpCounts> ops = ir::count_ops(program)) {
+  if (!program.root().defined()) return work;
+  ReadCounter counter;
+  counter.stmt(program.root(), 1);
+  if (const Result<ir::OpCounts> ops = ir::count_ops(without_masked_updates(with_scans(program)))) {
     work.float_ops = ops->flops();
     work.integer_ops = std::max(0.0, ops->integer - counter.index_ops());
   }

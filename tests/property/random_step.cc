@@ -466,6 +466,8 @@ RandomStep Chooser::step() {
       PrimitiveKind::kTransformBlockLayout,
       PrimitiveKind::kTransformBlockLayout,
       PrimitiveKind::kPadEinsum,
+      PrimitiveKind::kNarrowReduction,
+      PrimitiveKind::kPadRead,
       PrimitiveKind::kDecomposePadding,
       PrimitiveKind::kBlockize,
       PrimitiveKind::kTensorize,
@@ -506,6 +508,8 @@ RandomStep Chooser::step() {
     case PrimitiveKind::kBulkCopy: return make(kind, {any_loop().id});
     case PrimitiveKind::kComputeInline:
     case PrimitiveKind::kReverseComputeInline: return make(kind, {any_block()});
+    case PrimitiveKind::kNarrowReduction: return make(kind, {any_block(), small()});
+    case PrimitiveKind::kPadRead:
     case PrimitiveKind::kCacheRead:
     case PrimitiveKind::kCacheWrite:
     case PrimitiveKind::kSetScope: return make(kind, {any_block(), small(), scope()});

@@ -11,6 +11,7 @@
 #include <catch2/catch.hpp>
 
 #include <string>
+#include <utility>
 
 namespace prunerc {
 namespace {
@@ -143,6 +144,51 @@ TEST_CASE("a twin keeps literal tile sizes, tails and structure, and is equal to
   const FpvVerdict verdict = check_equivalent(twin->base, twin->scheduled);
   INFO(to_string(verdict));
   CHECK(verdict.ok());
+}
+
+const char* const kGrouped = R"(
+program g(X: f32[64, 130], F: f32[256, 16, 3]) -> (Y: f32[256, 128]) {
+  for o in 256 @L0 { for w in 128 @L1 { for c in 16 @L2 { for k in 3 @L3 {
+    block "Y" @B0 [vo: S(256) = o, vw: S(128) = w, vc: R(16) = c, vk: R(3) = k] {
+      init { Y[vo, vw] = 0f32 }
+      Y[vo, vw] = Y[vo, vw] + X[vo // 64*16 + vc, vw + vk]*F[vo, vc, vk]
+  } } } } }
+})";
+
+const char* const kTransposed = R"(
+program t(X: f32[32, 64], F: f32[32, 4]) -> (Y: f32[128]) {
+  for o in 128 @L0 { for c in 32 @L1 { for k in 4 @L2 {
+    block "Y" @B0 [v: S(128) = o, vc: R(32) = c, u: R(4) = k] {
+      init { Y[v] = 0f32 }
+      Y[v] = Y[v] + select((v + 1 - u) % 2 == 0, select(0 <= (v + 1 - u) // 2 && (v + 1 - u) // 2 < 64,
+        X[vc, (v + 1 - u) // 2], 0f32)*F[vc, u], 0f32)
+  } } } }
+})";
+
+TEST_CASE("a variable taken apart by an index map shrinks by its quotient") {
+  Schedule grouped(parse_or_die(kGrouped));
+  const auto axes =
+      grouped.transform_block_layout(BlockId(0), "(o, w, c, k) -> (o // 64, o % 64, w, c, k)");
+  REQUIRE_OK(axes);
+  REQUIRE_OK(grouped.split(axes->at(1), {-1, 8}));
+  REQUIRE_OK(grouped.split(axes->at(2), {-1, 16}));
+  Schedule phases(parse_or_die(kTransposed));
+  REQUIRE_OK(phases.narrow_reduction(BlockId(0), 2));
+  REQUIRE_OK(phases.pad_read(BlockId(0), 0, Scope::kGlobal));
+  const auto halves =
+      phases.transform_block_layout(BlockId(0), "(o, c, k) -> (o % 2, o // 2, c, k)");
+  REQUIRE_OK(halves);
+  REQUIRE_OK(phases.split(halves->at(1), {-1, 16}));
+  for (const auto& [text, s] : {std::pair(kGrouped, &grouped), std::pair(kTransposed, &phases)}) {
+    const Program base = parse_or_die(text);
+    const Result<Twin> twin = make_twin(base, s->trace(), {.max_cost = 2'000});
+    REQUIRE_OK(twin);
+    INFO(print(twin->scheduled));
+    CHECK_FALSE(twin->is_true_shape);
+    CHECK(4 * cost_of(twin->base) < cost_of(base));
+    REQUIRE_OK(verify(twin->scheduled));
+    CHECK(check_equivalent(twin->base, twin->scheduled).ok());
+  }
 }
 
 TEST_CASE("a fault of the trace's result is seen on the twin as well") {

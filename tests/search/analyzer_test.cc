@@ -103,6 +103,7 @@ void print(const char* what, const Count& c) {
 Count compare_all(const char* target_name, bool is_gpu) {
   Count count;
   for (const NamedProgram& op : operator_programs()) {
+    if (is_gpu && !op.has_gpu_form) continue;
     const Task task =
         is_gpu ? make_task(op.name, operator_program(op.name), *ir::target_from_string(target_name))
                : make_test_task(op.name);

@@ -76,6 +76,46 @@ const std::vector<NamedProgram>& operator_programs() {
   for co2 in 8 { for oh2 in 6 { for ow2 in 18 {
     block "Y" [c2: S(8) = co2, h2: S(6) = oh2, w2: S(18) = ow2] {
       Y[c2, h2, w2] = max(T[c2, h2, w2] + b[c2], 0f32) } } } } })"},
+      {"grouped_conv_relu",
+       R"(program grouped_conv_relu(X: f32[8, 8, 20], F: f32[12, 4, 3, 3], b: f32[12]) -> (Y: f32[12, 6, 18]) {
+  buffer T: f32[12, 6, 18] global
+  for co in 12 { for oh in 6 { for ow in 18 { for ci in 4 { for kh in 3 { for kw in 3 {
+    block "T" [c: S(12) = co, h: S(6) = oh, w: S(18) = ow, i: R(4) = ci, r: R(3) = kh, s: R(3) = kw] {
+      init { T[c, h, w] = 0f32 }
+      T[c, h, w] = T[c, h, w] + X[c // 6*4 + i, h + r, w + s] * F[c, i, r, s] } } } } } } }
+  for co2 in 12 { for oh2 in 6 { for ow2 in 18 {
+    block "Y" [c2: S(12) = co2, h2: S(6) = oh2, w2: S(18) = ow2] {
+      Y[c2, h2, w2] = max(T[c2, h2, w2] + b[c2], 0f32) } } } } })",
+       false},
+      {"grouped_conv",
+       R"(program grouped_conv(X: f32[8, 7, 20], F: f32[6, 4, 3]) -> (Y: f32[6, 7, 18]) {
+  for co in 6 { for oh in 7 { for ow in 18 { for ci in 4 { for kw in 3 {
+    block "Y" [c: S(6) = co, h: S(7) = oh, w: S(18) = ow, i: R(4) = ci, s: R(3) = kw] {
+      init { Y[c, h, w] = 0f32 }
+      Y[c, h, w] = Y[c, h, w] + X[c // 3*4 + i, h, w + s] * F[c, i, s] } } } } } } })",
+       false},
+      {"transposed_conv",
+       R"(program transposed_conv(X: f32[3, 4, 18], F: f32[3, 6, 4, 4]) -> (Y: f32[6, 8, 36]) {
+  for co in 6 { for oh in 8 { for ow in 36 { for ci in 3 { for kh in 4 { for kw in 4 {
+    block "Y" [c: S(6) = co, h: S(8) = oh, w: S(36) = ow, i: R(3) = ci, r: R(4) = kh, s: R(4) = kw] {
+      init { Y[c, h, w] = 0f32 }
+      Y[c, h, w] = Y[c, h, w] + select((h + 1 - r) % 2 == 0 && (w + 1 - s) % 2 == 0,
+        select(0 <= (h - r + 1) // 2 && (h - r + 1) // 2 < 4 && 0 <= (w - s + 1) // 2 && (w - s + 1) // 2 < 18,
+          X[i, (h - r + 1) // 2, (w - s + 1) // 2], 0f32)*F[i, c, r, s], 0f32) } } } } } } } })",
+       false},
+      {"transposed_conv_taps",
+       R"(program transposed_conv_taps(X: f32[1, 3, 17], F: f32[3, 6, 3], b: f32[6]) -> (Y: f32[1, 6, 34]) {
+  buffer T: f32[1, 6, 34] global
+  for n in 1 { for co in 6 { for ow in 34 { for ci in 3 { for kw in 3 {
+    block "T" [m: S(1) = n, c: S(6) = co, w: S(34) = ow, i: R(3) = ci, s: R(3) = kw] {
+      init { T[m, c, w] = 0f32 }
+      T[m, c, w] = T[m, c, w] + select((w + 1 - s) % 2 == 0,
+        select(0 <= (w - s + 1) // 2 && (w - s + 1) // 2 < 17, X[m, i, (w - s + 1) // 2], 0f32)*F[i, c, s],
+        0f32) } } } } } }
+  for n2 in 1 { for co2 in 6 { for ow2 in 34 {
+    block "Y" [m2: S(1) = n2, c2: S(6) = co2, w2: S(34) = ow2] {
+      Y[m2, c2, w2] = T[m2, c2, w2] + b[c2] } } } } })",
+       false},
       {"depthwise", R"(program depthwise(X: f32[5, 11, 23], F: f32[5, 3, 3]) -> (Y: f32[5, 5, 11]) {
   for c in 5 { for oh in 5 { for ow in 11 { for kh in 3 { for kw in 3 {
     block "Y" [vc: S(5) = c, h: S(5) = oh, w: S(11) = ow, r: R(3) = kh, s: R(3) = kw] {
@@ -124,6 +164,18 @@ const std::vector<NamedProgram>& operator_programs() {
        R"(program transpose_add(X: f32[3, 37, 50], b: f32[37]) -> (Y: f32[3, 50, 37]) {
   for n in 3 { for j in 50 { for i in 37 {
     block "Y" [vn: S(3) = n, vj: S(50) = j, vi: S(37) = i] { Y[vn, vj, vi] = X[vn, vi, vj] + b[vi] } } } } })"},
+      {"running_sum", R"(program running_sum(X: f32[3, 7, 29]) -> (Y: f32[3, 7, 29]) {
+  for n in 3 { for i in 7 { for j in 29 { for k in 29 {
+    block "Y" @B0 [vn: S(3) = n, vi: S(7) = i, vj: S(29) = j, vk: R(29) = k] {
+      init { Y[vn, vi, vj] = 0f32 }
+      Y[vn, vi, vj] = Y[vn, vi, vj] + select(vk <= vj, X[vn, vi, vk], 0f32) } } } } } })",
+       false},
+      {"running_max", R"(program running_max(X: f32[3, 29, 37]) -> (Y: f32[3, 29, 37]) {
+  for n in 3 { for j in 29 { for i in 37 { for k in 29 {
+    block "Y" @B0 [vn: S(3) = n, vj: S(29) = j, vi: S(37) = i, vk: R(29) = k] {
+      init { Y[vn, vj, vi] = f32.ninf }
+      Y[vn, vj, vi] = max(Y[vn, vj, vi], select(vk <= vj, X[vn, vk, vi], f32.ninf)) } } } } } })",
+       false},
       {"gemm_i8", R"(program gemm_i8(A: i8[10, 12], B: i8[12, 35]) -> (C: i32[10, 35]) {
   for i in 10 { for j in 35 { for k in 12 {
     block "C" [vi: S(10) = i, vj: S(35) = j, vk: R(12) = k] {

@@ -16,6 +16,9 @@ namespace prunerc::testing {
 struct NamedProgram {
   const char* name;
   const char* text;
+  /// False: GPU sketches keep conditions x % s == c or subscripts x // s, which instances simplify
+  /// further than their parametric form.
+  bool has_gpu_form = true;
 };
 /// At least a dozen operators with small, partly odd extents.
 const std::vector<NamedProgram>& operator_programs();

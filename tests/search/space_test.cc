@@ -213,19 +213,8 @@ TEST_CASE("the expected structures are there") {
 }
 
 TEST_CASE("running reductions are scans in every sketch") {
-  const char* const sum = R"(program running_sum(X: f32[3, 7, 29]) -> (Y: f32[3, 7, 29]) {
-  for n in 3 { for i in 7 { for j in 29 { for k in 29 {
-    block "Y" [vn: S(3) = n, vi: S(7) = i, vj: S(29) = j, vk: R(29) = k] {
-      init { Y[vn, vi, vj] = 0f32 }
-      Y[vn, vi, vj] = Y[vn, vi, vj] + select(vk <= vj, X[vn, vi, vk], 0f32) } } } } } })";
-  const char* const max = R"(program running_max(X: f32[3, 29, 37]) -> (Y: f32[3, 29, 37]) {
-  for n in 3 { for j in 29 { for i in 37 { for k in 29 {
-    block "Y" [vn: S(3) = n, vj: S(29) = j, vi: S(37) = i, vk: R(29) = k] {
-      init { Y[vn, vj, vi] = f32.ninf }
-      Y[vn, vj, vi] = max(Y[vn, vj, vi], select(vk <= vj, X[vn, vk, vi], f32.ninf)) } } } } } })";
-  for (const char* text : {sum, max}) {
-    const ir::Target target = ir::target_from_string("cpu:icelake-server").value();
-    const Task task = make_task("running", parse_or_die(text), target);
+  for (const char* name : {"running_sum", "running_max"}) {
+    const Task task = make_test_task(name);
     const SearchSpace space = space_of(task);
     REQUIRE_FALSE(space.sketches.empty());
     for (const Sketch& sketch : space.sketches) {
@@ -236,6 +225,39 @@ TEST_CASE("running reductions are scans in every sketch") {
       CHECK(check_on_twin(task, made->trace, kDraftLog2Error, 1).verdict.kind ==
             ir::VerdictKind::kEqual);
     }
+  }
+}
+
+// Sketches of the operator whose trace has that step.
+int count_with(const char* op, const char* step) {
+  int count = 0;
+  for (const Sketch& sketch : space_of(make_test_task(op)).sketches) {
+    count += schedule::print(sketch.trace).find(step) != std::string::npos ? 1 : 0;
+  }
+  return count;
+}
+
+TEST_CASE("groups become axes in a convolution and its epilogue, and phases in a transposed one") {
+  const auto has = [](const char* op, const char* name) {
+    const SearchSpace space = space_of(make_test_task(op));
+    return std::any_of(space.sketches.begin(), space.sketches.end(),
+                       [&](const Sketch& sketch) { return sketch.name == name; });
+  };
+  CHECK(count_with("grouped_conv_relu", "a0 // 6, a0 % 6, a1, a2, a3, a4, a5)") > 0);
+  CHECK(count_with("grouped_conv_relu", "a0 // 6, a0 % 6, a1, a2)") > 0);
+  CHECK(has("grouped_conv_relu", "transpose"));
+  CHECK(count_with("conv2d_relu", "transform_block_layout") == 0);
+  CHECK(count_with("transposed_conv", "(a1 % 2, a2 % 2, a0, a1 // 2, a2 // 2, a3, a4, a5)") > 0);
+  CHECK(count_with("transposed_conv", "pad_read") > 0);
+  CHECK(count_with("transposed_conv_taps", "narrow_reduction") > 0);
+  // 33 pixels are no whole number of pairs.
+  const ir::Program odd = parse_or_die(R"(program odd(X: f32[17], F: f32[3]) -> (Y: f32[33]) {
+  for o in 33 { for k in 3 { block "Y" [v: S(33) = o, u: R(3) = k] {
+    init { Y[v] = 0f32 }
+    Y[v] = Y[v] + select((v + 1 - u) % 2 == 0, X[(v + 1 - u) // 2]*F[u], 0f32) } } } })");
+  const Task task = make_task("odd", odd, ir::target_from_string("cpu:icelake-server").value());
+  for (const Sketch& sketch : space_of(task).sketches) {
+    CHECK(schedule::print(sketch.trace).find("narrow_reduction") == std::string::npos);
   }
 }
 

@@ -44,6 +44,15 @@ TEST_CASE("finding the place of a gathered element is no work on data") {
   CHECK(work.integer_ops == 10);
 }
 
+TEST_CASE("a transposed convolution computes what its congruences let through") {
+  CHECK(search::work_of(operator_program("transposed_conv")).float_ops ==
+        2.0 * 6 * 3 * (8 * 4 / 2) * (36 * 4 / 2));
+}
+
+TEST_CASE("a running sum takes a step for each element") {
+  CHECK(search::work_of(operator_program("running_sum")).float_ops == 3.0 * 7 * 29);
+}
+
 TEST_CASE("an integer product is rated by its integer operations, a float one by its floats") {
   const Work integers = search::work_of(operator_program("gemm_i8"));
   CHECK(integers.is_integer());

@@ -1,4 +1,6 @@
 #include "ir/analysis/loop_index.h"
+#include "ir/equal.h"
+#include "ir/map.h"
 #include "ir/support/rng.h"
 #include "ir/visit.h"
 #include "schedule/trace/factor.h"
@@ -7,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 namespace prunerc::search {
 
@@ -261,35 +264,54 @@ namespace {
 
 // Same axes and extents, each element of the result read where the reader stands: broadcasts,
 // transpositions and paddings would need other tiles.
-bool reads_as_written(const ir::Block& writer, const ir::Block& reader) {
-  std::vector<int64_t> written, read;
-  for (const ir::IterVar& iter : writer.iters) {
-    const auto* extent = iter.extent.as<ir::IntImm>();
-    if (extent == nullptr) return false;
-    if (iter.kind == ir::IterKind::kSpatial) written.push_back(extent->value);
-  }
-  for (const ir::IterVar& iter : reader.iters) {
-    const auto* extent = iter.extent.as<ir::IntImm>();
-    if (extent == nullptr) return false;
-    read.push_back(extent->value);
-  }
-  if (written != read) return false;
-  for (const ir::Access& access : reader.reads) {
-    if (access.buffer != writer.writes[0].buffer) continue;
-    std::size_t next = 0;
-    for (const ir::Range& range : access.region) {
-      const auto* var = range.min.as<ir::Var>();
-      while (var != nullptr && next < reader.iters.size() &&
-             reader.iters[next].var->id != var->id) {
-        ++next;
-      }
-      if (var == nullptr || next++ >= reader.iters.size()) return false;
+bool reads_as_written(const schedule::Schedule& schedule, const ir::Block& writer,
+                      const ir::Block& reader) {
+  ir::IrBuilder b(schedule.program());
+  // An axis of extent 1 may stand in the subscripts of one and not of the other.
+  ir::VarMap values;
+  const auto axes_of = [&](const ir::Block& block) {
+    std::vector<const ir::IterVar*> axes;
+    for (const ir::IterVar& iter : block.iters) {
+      if (ir::constant_value(iter.extent) == 1)
+        values[iter.var->id] = b.int_imm(0);
+      else if (iter.kind == ir::IterKind::kSpatial)
+        axes.push_back(&iter);
     }
+    return axes;
+  };
+  const std::vector<const ir::IterVar*> written = axes_of(writer), read = axes_of(reader);
+  if (written.size() != read.size()) return false;
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    const std::optional<int64_t> extent = ir::constant_value(written[i]->extent);
+    if (!extent || extent != ir::constant_value(read[i]->extent)) return false;
+    values[read[i]->var->id] = Expr(written[i]->var);
   }
-  return true;
+  const ir::Access& result = writer.writes[0];
+  return std::all_of(reader.reads.begin(), reader.reads.end(), [&](const ir::Access& access) {
+    if (access.buffer != result.buffer) return true;
+    for (std::size_t d = 0; d < access.region.size(); ++d) {
+      const Expr at = ir::substitute(b, access.region[d].min, values);
+      const Expr from = ir::substitute(b, result.region[d].min, values);
+      if (!ir::structural_equal(at, from)) return false;
+    }
+    return true;
+  });
 }
 
 }  // namespace
+
+Result<ir::BlockId> write_by_variable(SketchContext& context, ir::BlockId id) {
+  const ir::Block* block = find_block(context.program(), id);
+  std::string from, to;
+  for (std::size_t i = 0; i < block->iters.size(); ++i) {
+    const std::string name = "a" + std::to_string(i);
+    from += (i > 0 ? ", " : "") + name;
+    const bool written = mentions(block->writes[0], block->iters[i].var->id);
+    if (written) to += (to.empty() ? "" : ", ") + name;
+  }
+  return context.schedule.reindex_cache_write(id, 0, ir::Scope::kGlobal,
+                                              "(" + from + ") -> (" + to + ")");
+}
 
 ir::BlockId epilogue_of(const schedule::Schedule& schedule, ir::BlockId block) {
   const std::vector<ir::BlockId> readers = schedule.consumers(block);
@@ -298,7 +320,7 @@ ir::BlockId epilogue_of(const schedule::Schedule& schedule, ir::BlockId block) {
   const ir::Block* writer = find_block(schedule.program(), block);
   if (reader == nullptr || writer == nullptr || is_reduction(*reader)) return {};
   const BlockFacts facts = facts_of(schedule, readers[0]);
-  return facts.trivial && reads_as_written(*writer, *reader) ? readers[0] : ir::BlockId();
+  return facts.trivial && reads_as_written(schedule, *writer, *reader) ? readers[0] : ir::BlockId();
 }
 
 }  // namespace prunerc::search

@@ -67,7 +67,8 @@ Result<void> apply_dot(SketchContext& context, BlockId block, BlockId epilogue,
   std::vector<Axis> rows, outer;
   for (std::size_t i = facts.spatial.size(); i > 0; --i) {
     const Axis& spatial = facts.spatial[i - 1];
-    const bool wanted = rows.size() < 2 && is_reused(*facts.block, spatial.var);
+    const bool wanted =
+        rows.size() < 2 && spatial.extent > 1 && is_reused(*facts.block, spatial.var);
     (wanted ? rows : outer).push_back(spatial);
   }
   std::vector<LoopId> tasks, tiles, inner;

@@ -83,6 +83,10 @@ bool reads_contiguously(const ir::Block& block, ir::VarId var);
 /// none.
 ir::BlockId epilogue_of(const schedule::Schedule& schedule, ir::BlockId block);
 
+/// The block writes a buffer with a dimension for each of its variables, in their order; returns the
+/// block that copies that to where the result was.
+Result<ir::BlockId> write_by_variable(SketchContext& context, ir::BlockId block);
+
 /// Smallest power of two that is at least n.
 int64_t power_of_two(int64_t n);
 int64_t ceil_div(int64_t a, int64_t b);
@@ -112,6 +116,14 @@ Result<ir::LoopId> parallelize(SketchContext& context, std::vector<ir::LoopId> l
 
 /// inline.cc: elementwise stages disappear into their readers where that repeats no expensive work.
 void inline_stages(SketchContext& context, const Variant& variant);
+
+/// phases.cc: reductions of which a congruence lets through every s-th step are computed by phases of
+/// the output.
+void split_phases(SketchContext& context);
+
+/// recover_axes.cc: variables of reductions that an operand's subscripts take apart (v // c, v % c) become
+/// axes, in the block and in its epilogue.
+void recover_axes(SketchContext& context);
 
 /// tile.cc: multi-level tiling of one reduction whose output axis can be vectorized; `consumer`
 /// (may be invalid) is the elementwise block that finishes its tiles.

@@ -97,36 +97,60 @@ std::optional<TileAxes> find_axes(const BlockFacts& facts) {
   return axes;
 }
 
-// Whether every subscript is one variable or a constant: then any order of them is a layout.
-bool has_variable_subscripts(const ir::Access& access) {
-  return std::all_of(access.region.begin(), access.region.end(), [](const auto& range) {
-    return range.min.template as<ir::Var>() != nullptr ||
-           range.min.template as<ir::IntImm>() != nullptr;
-  });
+// One variable, or those of one kind as the digits of a number: v*32 + w, with w below 32.
+bool is_digits(const ir::Block& block, ir::Expr index) {
+  struct Term {
+    int64_t scale, extent;
+  };
+  std::vector<Term> terms;
+  ir::IterKind kind = ir::IterKind::kSpatial;
+  for (const ir::IterVar& iter : block.iters) {
+    const auto* extent = iter.extent.as<ir::IntImm>();
+    const bool single = extent != nullptr && extent->value == 1;
+    if (single || !mentions(index, iter.var->id)) continue;
+    if (extent == nullptr || (!terms.empty() && iter.kind != kind)) return false;
+    kind = iter.kind;
+    terms.push_back({step_of(index, iter.var->id), extent->value});
+  }
+  std::sort(terms.begin(), terms.end(),
+            [](const Term& x, const Term& y) { return x.scale < y.scale; });
+  int64_t scale = 1;
+  for (const Term& term : terms) {
+    if (term.scale != scale) return false;
+    scale *= term.extent;
+  }
+  return true;
 }
 
-// The operand that moves with `var` if it is the only one and has_variable_subscripts; -1
+// Whether every subscript is a constant, one variable or digits: then any order of the variables is
+// a layout.
+bool has_digit_subscripts(const ir::Block& block, const ir::Access& access) {
+  return std::all_of(access.region.begin(), access.region.end(),
+                     [&](const ir::Range& range) { return is_digits(block, range.min); });
+}
+
+// The operand that moves with `var` if it is the only one and has_digit_subscripts; -1
 // otherwise.
 int transposed_operand(const ir::Block& block, ir::VarId var) {
   int found = -1;
   for (std::size_t i = 0; i < block.reads.size(); ++i) {
     const ir::Access& access = block.reads[i];
     if (access.buffer == block.writes[0].buffer || !mentions(access, var)) continue;
-    if (found >= 0 || !has_variable_subscripts(access)) return -1;
+    if (found >= 0 || !has_digit_subscripts(block, access)) return -1;
     found = static_cast<int>(i);
   }
   return found;
 }
 
 // The operands whose elements along `var` do not follow each other; none if one of them has
-// other subscripts than variables.
+// other subscripts than digits.
 std::vector<int> gathered_operands(const ir::Block& block, ir::VarId var) {
   std::vector<int> found;
   for (std::size_t i = 0; i < block.reads.size(); ++i) {
     const ir::Access& access = block.reads[i];
     if (access.buffer == block.writes[0].buffer || !mentions(access, var)) continue;
     if (is_contiguous(access, var)) continue;
-    if (!has_variable_subscripts(access)) return {};
+    if (!has_digit_subscripts(block, access)) return {};
     found.push_back(static_cast<int>(i));
   }
   return found;
@@ -136,7 +160,7 @@ std::vector<int> gathered_operands(const ir::Block& block, ir::VarId var) {
 bool has_window(const ir::Block& block, ir::VarId var) {
   return std::any_of(block.reads.begin(), block.reads.end(), [&](const ir::Access& access) {
     return access.buffer != block.writes[0].buffer && mentions(access, var) &&
-           !has_variable_subscripts(access);
+           !has_digit_subscripts(block, access);
   });
 }
 
@@ -145,7 +169,7 @@ bool has_window(const ir::Block& block, ir::VarId var) {
 std::optional<TileAxes> find_transposed_axes(const BlockFacts& facts) {
   const std::optional<TileAxes> usual = find_axes(facts);
   if (!usual || !has_window(*facts.block, usual->vector.var)) return std::nullopt;
-  if (!has_variable_subscripts(facts.block->writes[0])) return std::nullopt;
+  if (!has_digit_subscripts(*facts.block, facts.block->writes[0])) return std::nullopt;
   TileAxes axes;
   axes.row = usual->vector;
   axes.vector.extent = 1;
@@ -284,8 +308,10 @@ class TileRule {
     std::vector<Transposed> transposed;
     for (const int read : reads) {
       const ir::Access& from = block.reads[static_cast<std::size_t>(read)];
+      std::vector<ir::VarId> vars = vars_of(block, from);
+      const auto dim = std::find(vars.begin(), vars.end(), vector) - vars.begin();
       transposed.push_back(
-          {read, transposing_map(block, from, vector), dim_of(from, vector), from.region.size()});
+          {read, transposing_map(block, from, vector), static_cast<std::size_t>(dim), vars.size()});
     }
     for (const Transposed& t : transposed) {
       PRUNERC_TRY(const BlockId copy,
@@ -298,7 +324,7 @@ class TileRule {
   Result<void> add_transposed_copies(const ir::Block& block, ir::VarId vector) {
     const ir::Access to = block.writes[0];
     const std::string to_map = transposing_map(block, to, vector);
-    transposed_dim_ = dim_of(to, vector);
+    PRUNERC_TRY(transposed_dim_, dim_of_consumer(block, vector));
     PRUNERC_TRY_VOID(copy_transposed(block, {transposed_operand(block, vector)}, vector));
     schedule::Schedule& s = context_.schedule;
     PRUNERC_TRY(const BlockId copy_out,
@@ -310,14 +336,39 @@ class TileRule {
     return s.compute_inline(copy_out);
   }
 
-  static std::size_t dim_of(const ir::Access& access, ir::VarId var) {
-    std::size_t dim = 0;
-    while (dim < access.region.size() && !mentions(access.region[dim].min, var)) ++dim;
-    return dim;
+  // The block's variables that the access mentions: a reindexed copy has a loop for each.
+  static std::vector<ir::VarId> vars_of(const ir::Block& block, const ir::Access& access) {
+    std::vector<ir::VarId> vars;
+    for (const ir::IterVar& iter : block.iters) {
+      if (mentions(access, iter.var->id)) vars.push_back(iter.var->id);
+    }
+    return vars;
   }
 
-  // The operand is copied once, in parallel: it is what all tasks share. A copy has a loop for each
-  // subscript.
+  // Which loop of the consumer runs along the block's variable: that of the same place among the axes
+  // longer than 1. A copy that is still to be made has loops for the variables of the subscripts.
+  Result<std::size_t> dim_of_consumer(const ir::Block& block, ir::VarId var) const {
+    const auto place_in = [](const std::vector<ir::VarId>& vars, ir::VarId v) {
+      return static_cast<std::size_t>(std::find(vars.begin(), vars.end(), v) - vars.begin());
+    };
+    if (!consumer_.valid()) return place_in(vars_of(block, block.writes[0]), var);
+    const auto axes_of = [](const BlockFacts& facts) {
+      std::vector<ir::VarId> axes;
+      for (const Axis& axis : facts.spatial) {
+        if (axis.extent > 1) axes.push_back(axis.var);
+      }
+      return axes;
+    };
+    const BlockFacts facts = facts_of(context_.schedule, consumer_);
+    const std::size_t place = place_in(axes_of(facts_of(context_.schedule, block_)), var);
+    const std::vector<ir::VarId> axes = axes_of(facts);
+    if (place >= axes.size()) return error(Diag::kUnsupported, std::string("this epilogue"));
+    std::vector<ir::VarId> all;
+    for (const ir::IterVar& iter : facts.block->iters) all.push_back(iter.var->id);
+    return place_in(all, axes[place]);
+  }
+
+  // The operand is copied once, in parallel: it is what all tasks share.
   Result<void> vectorize_copy(BlockId copy, std::size_t dim, std::size_t num_dims) {
     const BlockFacts facts = facts_of(context_.schedule, copy);
     if (!facts.trivial || facts.spatial.size() != num_dims || num_dims < 2) {
