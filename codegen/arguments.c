@@ -72,14 +72,16 @@ static pr_address pr_address_of(const pr_tensor* t) {
   return t->data == NULL ? 0 : (pr_address)(uintptr_t)t->data + t->byte_offset;
 }
 
-// Kernels read their inputs while they write.
+// Kernels read their inputs while they write. An address of 0 is no argument of this call.
 static int pr_check_overlap(const pr_address* at) {
   for (int o = 0; o < PR_NUM_PARAMS; ++o) {
     for (int i = 0; pr_params[o].is_output && i < PR_NUM_PARAMS; ++i) {
-      if (i == o || at[i] >= at[o] + (pr_address)pr_size(&pr_params[o])) continue;
+      if (i == o || at[o] == 0 || at[i] == 0) continue;
+      if (at[i] >= at[o] + (pr_address)pr_size(&pr_params[o])) continue;
       if (at[o] >= at[i] + (pr_address)pr_size(&pr_params[i])) continue;
-      return pr_fail(PR_ARGUMENT, "argument %d (%s) overlaps argument %d (%s)", o,
-                     pr_params[o].name, i, pr_params[i].name);
+      return pr_fail(PR_ARGUMENT, "argument %d (%s) overlaps argument %d (%s)",
+                     pr_params[o].number, pr_params[o].name, pr_params[i].number,
+                     pr_params[i].name);
     }
   }
   return PR_OK;

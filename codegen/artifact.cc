@@ -6,7 +6,7 @@ namespace prunerc::codegen {
 namespace {
 
 constexpr uint32_t kMagic = 0x54524150;  // "PART"
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 
 /// No tensor or workspace of a runnable kernel is larger; keeps all size arithmetic far from
 /// overflow.
@@ -42,6 +42,7 @@ ArtifactParam read_param(WireReader& reader) {
   param.name = reader.get_string();
   param.dtype = reader.get<ir::DType>();
   param.role = reader.get<ParamRole>();
+  param.is_const = reader.get<uint8_t>() != 0;
   const uint64_t rank = reader.get_count(sizeof(int64_t));
   for (uint64_t i = 0; i < rank; ++i) param.shape.push_back(reader.get<int64_t>());
   return param;
@@ -51,6 +52,7 @@ void write_param(WireWriter& writer, const ArtifactParam& param) {
   writer.put_string(param.name);
   writer.put(param.dtype);
   writer.put(param.role);
+  writer.put(static_cast<uint8_t>(param.is_const ? 1 : 0));
   writer.put(static_cast<uint64_t>(param.shape.size()));
   for (const int64_t extent : param.shape) writer.put(extent);
 }
@@ -234,8 +236,10 @@ Result<void> validate(const Artifact& artifact) {
   if (static_cast<int>(artifact.kind) >= kNumArtifactKinds) return malformed("unknown kind");
   if (!is_identifier(artifact.entry)) return malformed("the entry is not an identifier");
   if (artifact.params.size() > kMaxParams) return malformed("too many parameters");
-  bool seen_output = false;
+  bool seen_output = false, has_const = false;
   for (const ArtifactParam& param : artifact.params) {
+    if (param.is_const && param.role == ParamRole::kOutput) return malformed("an output is const");
+    has_const = has_const || param.is_const;
     if (static_cast<int>(param.dtype) >= ir::kNumDTypes) return malformed("unknown element type");
     if (param.role > ParamRole::kOutput) return malformed("unknown parameter role");
     if (param.role == ParamRole::kInput && seen_output)
@@ -243,9 +247,17 @@ Result<void> validate(const Artifact& artifact) {
     if (!has_sane_size(param)) return malformed("the size of a parameter is out of range");
     seen_output = param.role == ParamRole::kOutput;
   }
-  for (const int64_t bytes : {artifact.workspace_bytes, artifact.workspace_bytes_per_worker}) {
+  for (const int64_t bytes :
+       {artifact.workspace_bytes, artifact.workspace_bytes_per_worker, artifact.prepared_bytes}) {
     if (bytes < 0 || bytes > kMaxBytes) return malformed("the workspace size is out of range");
   }
+  const bool prepares = !artifact.prepare_entry.empty();
+  if (prepares && !is_identifier(artifact.prepare_entry))
+    return malformed("the prepare entry is not an identifier");
+  if (prepares != has_const || (!prepares && artifact.prepared_bytes > 0))
+    return malformed("a prepare entry, const inputs and prepared memory come together");
+  if (prepares && artifact.kind != ArtifactKind::kCpuObject)
+    return malformed("only a CPU kernel has a prepare entry");
   return check_launches(artifact);
 }
 
@@ -256,6 +268,7 @@ std::string serialize(const Artifact& artifact) {
   writer.put(artifact.kind);
   writer.put_string(artifact.bytes);
   writer.put_string(artifact.entry);
+  writer.put_string(artifact.prepare_entry);
   writer.put_string(artifact.triple);
   writer.put_string(artifact.cpu);
   writer.put(static_cast<uint64_t>(artifact.params.size()));
@@ -264,6 +277,7 @@ std::string serialize(const Artifact& artifact) {
   for (const Launch& launch : artifact.launches) write_launch(writer, launch);
   writer.put(artifact.workspace_bytes);
   writer.put(artifact.workspace_bytes_per_worker);
+  writer.put(artifact.prepared_bytes);
   writer.put(artifact.flops);
   writer.put(artifact.bytes_moved);
   return writer.take();
@@ -277,15 +291,17 @@ Result<Artifact> deserialize(std::string_view bytes) {
   artifact.kind = reader.get<ArtifactKind>();
   artifact.bytes = reader.get_string();
   artifact.entry = reader.get_string();
+  artifact.prepare_entry = reader.get_string();
   artifact.triple = reader.get_string();
   artifact.cpu = reader.get_string();
   const uint64_t num_params =
-      reader.get_count(18);  // a parameter takes at least two counts and two bytes
+      reader.get_count(19);  // a parameter takes at least two counts and three bytes
   for (uint64_t i = 0; i < num_params; ++i) artifact.params.push_back(read_param(reader));
   const uint64_t num_launches = reader.get_count(80);  // ten numbers or counts
   for (uint64_t i = 0; i < num_launches; ++i) artifact.launches.push_back(read_launch(reader));
   artifact.workspace_bytes = reader.get<int64_t>();
   artifact.workspace_bytes_per_worker = reader.get<int64_t>();
+  artifact.prepared_bytes = reader.get<int64_t>();
   artifact.flops = reader.get<double>();
   artifact.bytes_moved = reader.get<double>();
   if (!reader.at_end()) return malformed("truncated, or followed by other data");

@@ -29,6 +29,7 @@ struct ArtifactParam {
   ir::DType dtype = ir::DType::kF32;
   std::vector<int64_t> shape;
   ParamRole role = ParamRole::kInput;
+  bool is_const = false;  ///< an input that only the prepare entry reads
 
   bool operator==(const ArtifactParam&) const = default;
 };
@@ -83,8 +84,12 @@ struct Launch {
 /// Plain data; can be cached, sent to another process, and compared.
 struct Artifact {
   ArtifactKind kind = ArtifactKind::kCpuObject;
-  std::string bytes;   ///< the object file, the cubin or the text itself
-  std::string entry;   ///< symbol of the kernel; with several launches that of the first
+  std::string bytes;  ///< the object file, the cubin or the text itself
+  std::string entry;  ///< symbol of the kernel; with several launches that of the first
+  /// Symbol of what must run once before it, with the same ABI: reads the const inputs and fills the
+  /// prepared memory, whose address is the argument behind the last parameter's. Empty: there is no
+  /// const input, and no such argument. CPU only.
+  std::string prepare_entry;
   std::string triple;  ///< "x86_64-unknown-linux-gnu"
   std::string cpu;     ///< the CPU or SM that the code was made for: "znver4", "sm_90a"
   std::vector<ArtifactParam>
@@ -92,6 +97,7 @@ struct Artifact {
   std::vector<Launch> launches;  ///< of CUDA kinds, at least one; none for kCpuObject
   int64_t workspace_bytes = 0;   ///< shared by all workers
   int64_t workspace_bytes_per_worker = 0;  ///< in addition, for each worker
+  int64_t prepared_bytes = 0;              ///< written by prepare_entry, read by entry
   double flops = 0;  ///< arithmetic of one run, as the operator's definition counts it
   double bytes_moved =
       0;  ///< compulsory traffic of one run: each input and output once. Units: bytes

@@ -2,20 +2,23 @@
 
 #include "codegen/cpu/object.h"
 #include "codegen/cuda/print.h"
+#include "codegen/hoist.h"
 #include "codegen/storage_plan.h"
 #include "ir/equal.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace prunerc::codegen {
 namespace {
 
 using namespace ir;
 
+/// The functions of a kernel's object: its entry and, with const inputs, what prepares them.
 struct Lowered {
-  Program program;
-  StoragePlan plan;
-  std::string symbol;
+  std::vector<LoweredFunction> functions;  // the entry first
+  int64_t prepared_bytes = 0;
+  bool prepares() const { return functions.size() > 1; }
 };
 
 // A target without a CPU name, or one without a vector width, is completed.
@@ -27,14 +30,36 @@ Target completed(const Target& target) {
   return t;
 }
 
+Result<LoweredFunction> lower_function(const Program& program, std::string symbol,
+                                       std::vector<ParamPlace> places, const Target& target,
+                                       const CpuOptions& options) {
+  LoweredFunction r;
+  r.symbol = std::move(symbol);
+  PRUNERC_TRY(r.program, lower_cpu(program, target, options.pipeline));
+  PRUNERC_TRY(r.plan, plan_storage(r.program));
+  r.plan.params = std::move(places);
+  return r;
+}
+
 Result<Lowered> lower(const Program& program, const Target& target, const CpuOptions& options) {
   if (!program.defined()) return error(Diag::kUnsupported, "compiling an empty program");
   for (const Buffer& buffer : program.buffers()) PRUNERC_TRY_VOID(buffer_bytes(buffer));
-  Lowered r;
-  PRUNERC_TRY(r.program, lower_cpu(program, target, options.pipeline));
-  PRUNERC_TRY(r.plan, plan_storage(r.program));
-  r.symbol =
+  if (!program.domain().empty())
+    return error(Diag::kUnsupported, "compiling a program with tile parameters");
+  const std::string symbol =
       options.symbol.empty() ? "prunerc_" + fingerprint(program).to_string() : options.symbol;
+  Lowered r;
+  if (!has_const_inputs(program)) {
+    PRUNERC_TRY(r.functions.emplace_back(), lower_function(program, symbol, {}, target, options));
+    return r;
+  }
+  PRUNERC_TRY(Hoisted hoisted, hoist(program));
+  PRUNERC_TRY(r.functions.emplace_back(),
+              lower_function(hoisted.run, symbol, std::move(hoisted.run_places), target, options));
+  PRUNERC_TRY(r.functions.emplace_back(),
+              lower_function(hoisted.prepare, symbol + "_prepare",
+                             std::move(hoisted.prepare_places), target, options));
+  r.prepared_bytes = hoisted.prepared_bytes;
   return r;
 }
 
@@ -68,14 +93,24 @@ Result<Artifact> compile_cpu(const Program& scheduled, const Target& target,
   PRUNERC_TRY(const Lowered lowered, lower(scheduled, t, options));
   Artifact artifact;
   artifact.kind = ArtifactKind::kCpuObject;
-  PRUNERC_TRY(artifact.bytes,
-              emit_object(lowered.program, lowered.plan, t, lowered.symbol, ObjectForm::kObject));
-  artifact.entry = lowered.symbol;
+  PRUNERC_TRY(artifact.bytes, emit_object(lowered.functions, t, ObjectForm::kObject));
+  artifact.entry = lowered.functions.front().symbol;
   artifact.triple = cpu.triple;
   artifact.cpu = cpu.cpu;
   add_params(scheduled, &artifact);
-  artifact.workspace_bytes = lowered.plan.workspace_bytes;
-  artifact.workspace_bytes_per_worker = lowered.plan.workspace_bytes_per_worker;
+  if (lowered.prepares()) {
+    artifact.prepare_entry = lowered.functions.back().symbol;
+    artifact.prepared_bytes = lowered.prepared_bytes;
+    for (std::size_t i = 0; i < artifact.params.size(); ++i) {
+      artifact.params[i].is_const = scheduled.buffer(scheduled.params()[i]).is_const;
+    }
+  }
+  // Both functions are given the same one.
+  for (const LoweredFunction& function : lowered.functions) {
+    artifact.workspace_bytes = std::max(artifact.workspace_bytes, function.plan.workspace_bytes);
+    artifact.workspace_bytes_per_worker =
+        std::max(artifact.workspace_bytes_per_worker, function.plan.workspace_bytes_per_worker);
+  }
   return artifact;
 }
 
@@ -120,13 +155,19 @@ std::string architecture_of(const Target& target) {
   return colon == std::string::npos ? "sm_80" : target.name.substr(colon + 1);
 }
 
+Result<std::vector<Program>> lower_functions(const Program& scheduled, const Target& target,
+                                             const CpuOptions& options) {
+  PRUNERC_TRY(const Lowered lowered, lower(scheduled, completed(target), options));
+  std::vector<Program> out;
+  for (const LoweredFunction& function : lowered.functions) out.push_back(function.program);
+  return out;
+}
+
 Result<std::string> emit_cpu(const Program& scheduled, const Target& target, EmitKind kind,
                              const CpuOptions& options) {
   const Target t = completed(target);
   PRUNERC_TRY(const Lowered lowered, lower(scheduled, t, options));
-  const auto emit = [&](ObjectForm form) {
-    return emit_object(lowered.program, lowered.plan, t, lowered.symbol, form);
-  };
+  const auto emit = [&](ObjectForm form) { return emit_object(lowered.functions, t, form); };
   switch (kind) {
     case EmitKind::kObject: return emit(ObjectForm::kObject);
     case EmitKind::kAssembly: return emit(ObjectForm::kAssembly);

@@ -19,8 +19,9 @@ struct CpuOptions {
   std::string symbol;  ///< of the entry; empty: `prunerc_<fingerprint>`
 };
 
-/// Compiles any program without tile parameters, scheduled or not, to an object with one entry. A
-/// target without an LLVM CPU name means the host.
+/// Compiles any program without tile parameters, scheduled or not, to an object with one entry; with
+/// const inputs to one that has a prepare entry as well (hoist.h). A target without an LLVM CPU name
+/// means the host.
 /// Deterministic. Threads: any number at once.
 /// Errors: Unsupported (tile parameters, shapes that are not constant, an unknown CPU), Internal.
 Result<Artifact> compile_cpu(const ir::Program& scheduled, const ir::Target& target,
@@ -50,6 +51,12 @@ enum class EmitKind : uint8_t {
   kAssembly,
   kLlvmText,  // after optimisation
 };
+
+/// What an object is made of, lowered: the kernel's program, then with const inputs that which
+/// prepares them. Errors: those of compile_cpu.
+Result<std::vector<ir::Program>> lower_functions(const ir::Program& scheduled,
+                                                 const ir::Target& target,
+                                                 const CpuOptions& options = {});
 
 /// The contents of such a file. Errors: those of compile_cpu.
 Result<std::string> emit_cpu(const ir::Program& scheduled, const ir::Target& target, EmitKind kind,

@@ -17,7 +17,8 @@ constexpr std::string_view kArguments =
 constexpr std::string_view kParamType = R"(
 typedef struct {
   const char* name;
-  int code, bits, ndim, is_output;
+  int code, bits, ndim, is_output, is_const;
+  int number;  // among the arguments of the function that takes it
   const int64_t* shape;
 } pr_param;
 
@@ -228,14 +229,16 @@ std::string c_literal(std::string_view text) {
 
 std::string arguments_text(std::span<const ArtifactParam> params) {
   std::string shapes, rows;
+  int next[2] = {0, 0};
   for (std::size_t i = 0; i < params.size(); ++i) {
     const ArtifactParam& p = params[i];
     // C has no empty arrays.
     shapes += fmt::format("static const int64_t pr_shape_{}[] = {{{}}};\n", i,
                           p.shape.empty() ? "0" : fmt::format("{}", fmt::join(p.shape, ", ")));
-    rows += fmt::format("    {{\"{}\", {}, {}, {}, {}, pr_shape_{}}},\n", c_name(p.name),
+    const int is_const = p.is_const ? 1 : 0;
+    rows += fmt::format("    {{\"{}\", {}, {}, {}, {}, {}, {}, pr_shape_{}}},\n", c_name(p.name),
                         dlpack_code(p.dtype), 8 * ir::byte_size(p.dtype), p.shape.size(),
-                        p.role == ParamRole::kOutput ? 1 : 0, i);
+                        p.role == ParamRole::kOutput ? 1 : 0, is_const, next[is_const]++, i);
   }
   return fmt::format(
       "{}enum {{ PR_NUM_PARAMS = {} }};\n{}static const pr_param pr_params[] = {{\n{}}};\n\n{}",

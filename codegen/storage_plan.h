@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <unordered_map>
+#include <vector>
 
 namespace prunerc::codegen {
 
@@ -23,7 +24,15 @@ struct Slot {
   bool operator==(const Slot&) const = default;
 };
 
+/// Where a kernel finds a parameter: so many bytes behind the address that one of its arguments is.
+struct ParamPlace {
+  int32_t argument = 0;
+  int64_t offset_bytes = 0;
+  bool operator==(const ParamPlace&) const = default;
+};
+
 struct StoragePlan {
+  std::vector<ParamPlace> params;  // by parameter; empty: each is the argument of its number
   std::unordered_map<ir::BufferId, Slot> slots;  // of every buffer with an Alloc
   int64_t workspace_bytes = 0;
   int64_t workspace_bytes_per_worker = 0;

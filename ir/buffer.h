@@ -28,6 +28,9 @@ struct Buffer {
   std::span<const Expr> shape;
   Scope scope = Scope::kGlobal;
   BufferRole role = BufferRole::kIntermediate;
+  /// An input that holds the same in every call: what follows from such inputs alone may be computed
+  /// once (analysis/prologue.h). Everything else sees an input like others.
+  bool is_const = false;
 };
 
 }  // namespace prunerc::ir

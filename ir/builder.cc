@@ -275,6 +275,12 @@ void IrBuilder::set_buffer(const Buffer& description) {
   target.shape = arena_->copy(description.shape);
 }
 
+void IrBuilder::mark_const(BufferId input) {
+  Buffer& target = buffers_[static_cast<std::size_t>(input.value)];
+  PRUNERC_CHECK(target.role == BufferRole::kInput, "only an input is const");
+  target.is_const = true;
+}
+
 ParamId IrBuilder::add_param(std::string_view name) {
   param_names_.push_back(arena_->copy(name));
   return ParamId(static_cast<int32_t>(param_names_.size()) - 1);

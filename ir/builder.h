@@ -65,6 +65,13 @@ class IrBuilder {
                       BufferRole role);  // the name is made unique with a suffix
   /// Replaces a buffer's description (shape, scope, dtype); the id stays.
   void set_buffer(const Buffer& buffer);
+  /// Marks an input as the same in every call.
+  void mark_const(BufferId input);
+  /// These buffers are the parameters from now on, inputs before outputs; their roles are those of
+  /// set_buffer.
+  void set_params(std::span<const BufferId> params) {
+    params_.assign(params.begin(), params.end());
+  }
   const Buffer& buffer(BufferId id) const { return buffers_[static_cast<std::size_t>(id.value)]; }
   ParamId add_param(std::string_view name);
   void add_tiles(const TileVector& tiles);

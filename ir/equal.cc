@@ -38,7 +38,9 @@ class Canonical {
   void description(const Buffer& b) {
     word(static_cast<uint64_t>(b.dtype));
     word(static_cast<uint64_t>(b.scope));
-    word(static_cast<uint64_t>(b.role));
+    // Nothing is added for other buffers, so that programs without const inputs keep their keys.
+    constexpr uint64_t kConstInput = 16;
+    word(static_cast<uint64_t>(b.role) | (b.is_const ? kConstInput : 0));
     word(b.shape.size());
     for (Expr e : b.shape) expr(e);
   }

@@ -86,6 +86,9 @@ Result<void> Parser::ports(BufferRole role) {
 }
 
 Result<void> Parser::port(BufferRole role, bool with_scope) {
+  // A buffer may itself be called "const".
+  const bool is_const =
+      role == BufferRole::kInput && at("const") && peek(1).text != ":" && accept("const");
   const Locus locus = peek().locus;
   PRUNERC_TRY(const std::string_view buffer_name, name("a buffer name"));
   if (buffers_.count(buffer_name) > 0) {
@@ -111,7 +114,9 @@ Result<void> Parser::port(BufferRole role, bool with_scope) {
     scope = *found;
     take();
   }
-  buffers_[buffer_name] = b_.add_buffer(buffer_name, *dtype, shape, scope, role);
+  const BufferId id = b_.add_buffer(buffer_name, *dtype, shape, scope, role);
+  if (is_const) b_.mark_const(id);
+  buffers_[buffer_name] = id;
   return {};
 }
 

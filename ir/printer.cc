@@ -192,7 +192,8 @@ class Printer {
     std::string out;
     for (BufferId id : program_.params()) {
       const Buffer& b = program_.buffer(id);
-      if (b.role == role) out += (out.empty() ? "" : ", ") + port(b);
+      if (b.role != role) continue;
+      out += (out.empty() ? "" : ", ") + std::string(b.is_const ? "const " : "") + port(b);
     }
     return out;
   }

@@ -134,7 +134,9 @@ Program compact(const Program& program) {
   for (const std::string_view name : program.domain().names) b.add_param(name);
   // Ids are positions, and a shape may hold parameters, so buffers follow the parameters.
   for (const Buffer& buffer : program.buffers()) {
-    b.add_buffer(buffer.name, buffer.dtype, copier.list(buffer.shape), buffer.scope, buffer.role);
+    const BufferId id = b.add_buffer(buffer.name, buffer.dtype, copier.list(buffer.shape),
+                                     buffer.scope, buffer.role);
+    if (buffer.is_const) b.mark_const(id);
   }
   for (const TileVector& tiles : program.domain().tiles) b.add_tiles(tiles);
   for (const Choice& choice : program.domain().choices) b.add_choice(choice);

@@ -24,6 +24,9 @@ class Verifier {
         expr(extent);
         positive(extent, "an extent of a buffer");
       }
+      if (b.is_const && b.role != BufferRole::kInput) {
+        fail(Diag::kVerifyStructure, "'" + std::string(b.name) + "' is const and no input");
+      }
     }
     domain(program_.domain());
     stmt(program_.root());

@@ -24,7 +24,10 @@ typedef struct PrunercLaunch {
 } PrunercLaunch;
 
 /* A kernel's entry point. `args` holds one pointer per parameter, inputs and outputs in declaration
- * order, each to a dense row-major array aligned as its elements are. `workspace` is one block of
+ * order, each to a dense row-major array aligned as its elements are. A kernel with const inputs
+ * has a second entry point, which is called once with the same array and reads them; behind the last
+ * parameter stands the memory that it fills and the kernel reads, aligned to PRUNERC_ALIGNMENT; the
+ * kernel reads no const input itself. `workspace` is one block of
  * workspace_bytes + num_workers * workspace_bytes_per_worker bytes aligned to PRUNERC_ALIGNMENT.
  * Returns 0 when done. */
 typedef int32_t (*PrunercKernel)(void* const* args, void* workspace, const PrunercLaunch* launch);

@@ -36,10 +36,18 @@ Result<void> Emitter::emit_entry(std::string_view symbol) {
   function_->getArg(1)->addAttr(llvm::Attribute::NoAlias);
   ir_.SetInsertPoint(llvm::BasicBlock::Create(context_, "", function_));
   for (std::size_t i = 0; i < program_.params().size(); ++i) {
-    Value* slot = ir_.CreateConstInBoundsGEP1_64(ir_.getPtrTy(), function_->getArg(0), i);
+    const ParamPlace place =
+        plan_.params.empty() ? ParamPlace{static_cast<int32_t>(i), 0} : plan_.params[i];
+    Value* slot = ir_.CreateConstInBoundsGEP1_64(ir_.getPtrTy(), function_->getArg(0),
+                                                 static_cast<uint64_t>(place.argument));
     llvm::LoadInst* pointer = ir_.CreateLoad(ir_.getPtrTy(), slot);
     pointer->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
-    buffers_[program_.params()[i]] = pointer;
+    Value* base = pointer;
+    if (place.offset_bytes > 0) {
+      base = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), pointer,
+                                            static_cast<uint64_t>(place.offset_bytes));
+    }
+    buffers_[program_.params()[i]] = base;
   }
   shared_workspace_ = function_->getArg(1);
   launch_ = function_->getArg(2);

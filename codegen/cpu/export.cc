@@ -5,6 +5,7 @@
 #include "codegen/host_compiler.h"
 #include "codegen/subprocess.h"
 #include "ir/support/check.h"
+#include "ir/support/hash.h"
 
 #include <fmt/format.h>
 
@@ -35,16 +36,54 @@ std::string upper(std::string text) {
   return text;
 }
 
-// "const float* X, float* Y".
-std::string signature(const Artifact& artifact) {
-  const std::vector<std::string> names = c_param_names(artifact.params);
-  std::string out;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const ArtifactParam& p = artifact.params[i];
-    out += fmt::format("{}{}{}* {}", i == 0 ? "" : ", ",
-                       p.role == ParamRole::kOutput ? "" : "const ", c_type(p.dtype), names[i]);
+/// The parameters of one of the library's functions, and their names, which are none of the others'.
+struct Arguments {
+  std::vector<ArtifactParam> params;
+  std::vector<std::string> names;
+};
+
+bool has_constants(const Artifact& artifact) { return !artifact.prepare_entry.empty(); }
+
+Arguments arguments_of(const Artifact& artifact, bool constants) {
+  // Where a tensor is called like the memory, it is the tensor that takes another name.
+  std::vector<ArtifactParam> all(1);
+  all[0].name = "prepared";
+  all.insert(all.end(), artifact.params.begin(), artifact.params.end());
+  const std::vector<std::string> names = c_param_names(all);
+  Arguments out;
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    if (all[i].is_const != constants) continue;
+    out.params.push_back(all[i]);
+    out.names.push_back(names[i]);
   }
   return out;
+}
+
+// "const float* X, float* Y".
+std::string signature(const Arguments& arguments) {
+  std::string out;
+  for (std::size_t i = 0; i < arguments.names.size(); ++i) {
+    const ArtifactParam& p = arguments.params[i];
+    out +=
+        fmt::format("{}{}{}* {}", i == 0 ? "" : ", ", p.role == ParamRole::kOutput ? "" : "const ",
+                    c_type(p.dtype), arguments.names[i]);
+  }
+  return out;
+}
+
+// "(void*)X, (void*)Y".
+std::string addresses(const Arguments& arguments) {
+  std::string out;
+  for (const std::string& name : arguments.names)
+    out += fmt::format("{}(void*){}", out.empty() ? "" : ", ", name);
+  return out;
+}
+
+/// Of what _prepare fills: a line that says who did, then the constants.
+constexpr int64_t kPreparedHeaderBytes = 64;
+
+int64_t prepared_bytes(const Artifact& artifact) {
+  return has_constants(artifact) ? kPreparedHeaderBytes + artifact.prepared_bytes : 0;
 }
 
 std::string features_text(const std::vector<CpuFeature>& features) {
@@ -62,46 +101,89 @@ std::string features_text(const std::vector<CpuFeature>& features) {
 std::string info_text(const CpuLibrary& library, const std::vector<CpuFeature>& features) {
   const LibraryInfo& info = library.info;
   const Artifact& artifact = library.artifact;
-  std::string rows, names;
+  std::string rows[2], names;
   for (std::size_t i = 0; i < artifact.params.size(); ++i) {
     const ArtifactParam& p = artifact.params[i];
-    rows += fmt::format("    {{{}, \"{}\", {}, {}, pr_shape_{}}},\n", c_literal(p.name),
-                        ir::to_string(p.dtype), p.role == ParamRole::kOutput ? 1 : 0,
-                        p.shape.size(), i);
+    rows[p.is_const ? 1 : 0] += fmt::format(
+        "    {{{}, \"{}\", {}, {}, pr_shape_{}}},\n", c_literal(p.name), ir::to_string(p.dtype),
+        p.role == ParamRole::kOutput ? 1 : 0, p.shape.size(), i);
   }
   for (const CpuFeature& f : features)
     names += fmt::format("{}{}", names.empty() ? "" : ",", f.name);
+  const std::size_t num_constants = arguments_of(artifact, true).params.size();
+  std::string tables;
+  if (!rows[0].empty())
+    tables += fmt::format("static const PrunercParam pr_param_infos[] = {{\n{}}};\n", rows[0]);
+  if (num_constants > 0)
+    tables += fmt::format("static const PrunercParam pr_constant_infos[] = {{\n{}}};\n", rows[1]);
   return fmt::format(
-      "\nstatic const PrunercParam pr_param_infos[] = {{\n{}}};\n"
+      "\n{}"
       "static const PrunercInfo pr_info = {{\n"
       "    .name = {},\n    .symbol = {},\n    .bindings = {},\n    .version = {},\n"
       "    .record_id = {},\n    .record_version = {},\n    .tuned_ns = {:e},\n    .flops = {:e},\n"
       "    .target = {},\n    .cpu = {},\n    .features = {},\n"
       "    .num_threads = {},\n    .num_params = {},\n    .params = pr_param_infos,\n"
-      "    .workspace_bytes = {},\n    .workspace_bytes_per_worker = {},\n}};\n",
-      rows, c_literal(info.name), c_literal(info.symbol), c_literal(info.bindings),
+      "    .workspace_bytes = {},\n    .workspace_bytes_per_worker = {},\n"
+      "    .num_constants = {},\n    .constants = {},\n    .prepared_bytes = {},\n}};\n",
+      tables, c_literal(info.name), c_literal(info.symbol), c_literal(info.bindings),
       c_literal(info.version), info.record_id, c_literal(info.record_version), info.tuned_ns,
       info.flops, c_literal(info.target), c_literal(artifact.cpu), c_literal(names),
-      info.num_threads, artifact.params.size(), artifact.workspace_bytes,
-      artifact.workspace_bytes_per_worker);
+      info.num_threads, artifact.params.size() - num_constants, artifact.workspace_bytes,
+      artifact.workspace_bytes_per_worker, num_constants,
+      num_constants > 0 ? "pr_constant_infos" : "NULL", prepared_bytes(artifact));
 }
 
 std::string exports_text(const CpuLibrary& library) {
-  std::string args;
-  for (const std::string& name : c_param_names(library.artifact.params))
-    args += fmt::format("{}(void*){}", args.empty() ? "" : ", ", name);
-  return fmt::format(
+  const Artifact& artifact = library.artifact;
+  const Arguments call = arguments_of(artifact, false);
+  const bool constants = has_constants(artifact);
+  std::string out = fmt::format(
       "\n// ---- exported ----\n\n#define PR_EXPORT __attribute__((visibility(\"default\")))\n"
-      "PR_EXPORT int {0}({1}) {{\n  return pr_run((void* const[]){{{2}}});\n}}\n"
-      "PR_EXPORT int {0}_dlpack(const void* const* tensors, int32_t num_tensors) {{\n"
-      "  return pr_run_tensors((const pr_tensor* const*)tensors, num_tensors);\n}}\n"
+      "PR_EXPORT int {0}({1}{3}) {{\n  return pr_run((void* const[]){{{2}}}, {4});\n}}\n"
+      "PR_EXPORT int {0}_dlpack(const void* const* tensors, int32_t num_tensors{3}) {{\n"
+      "  return pr_run_tensors((const pr_tensor* const*)tensors, num_tensors, {4});\n}}\n"
       "PR_EXPORT const char* {0}_error(void) {{ return pr_message; }}\n"
       "PR_EXPORT const PrunercInfo* {0}_info(void) {{ return &pr_info; }}\n"
       "PR_EXPORT int32_t {0}_kernel(void* const* args, void* workspace, const PrunercLaunch* "
       "launch) {{\n  return pr_run_kernel(args, workspace, launch);\n}}\n"
       "PR_EXPORT void {0}_set_launch(const PrunercLaunch* launch) {{\n"
       "  atomic_store_explicit(&pr_given_launch, launch, memory_order_release);\n}}\n",
-      library.info.symbol, signature(library.artifact), args);
+      library.info.symbol, signature(call), addresses(call),
+      constants ? ", const void* prepared" : "", constants ? "prepared" : "NULL");
+  if (!constants) return out;
+  const Arguments given = arguments_of(artifact, true);
+  return out + fmt::format(
+                   "PR_EXPORT int {0}_prepare({1}, void* prepared) {{\n"
+                   "  return pr_prepare_constants((void* const[]){{{2}}}, prepared);\n}}\n"
+                   "PR_EXPORT int {0}_prepare_dlpack(const void* const* tensors, int32_t "
+                   "num_tensors, void* prepared) {{\n"
+                   "  return pr_prepare_tensors((const pr_tensor* const*)tensors, num_tensors, "
+                   "prepared);\n}}\n",
+                   library.info.symbol, signature(given), addresses(given));
+}
+
+// What a header says of a library with constants.
+std::string prepare_text(const CpuLibrary& library) {
+  const Artifact& artifact = library.artifact;
+  if (!has_constants(artifact)) return "";
+  const Arguments given = arguments_of(artifact, true);
+  return fmt::format(
+      "/* First, once: brings the constants into the form that calls want. `prepared` has "
+      "{2}_PREPARED_BYTES\n"
+      " * bytes (also _info()->prepared_bytes), aligned to PRUNERC_ALIGNMENT:\n{3}"
+      " * The arrays may go away afterwards, the memory must stay. It holds no address, but "
+      "belongs "
+      "to this\n"
+      " * build of the library: another one refuses it. After _prepare has returned, any number of "
+      "threads\n"
+      " * may make calls with it; nobody may while it is prepared anew. */\n"
+      "int {0}_prepare({1}, void* prepared);\n"
+      "#define {2}_PREPARED_BYTES {4}\n\n"
+      "/* The same for DLPack's DLTensors in the memory of the CPU. */\n"
+      "int {0}_prepare_dlpack(const void* const* tensors, int32_t num_tensors, void* "
+      "prepared);\n\n",
+      library.info.symbol, signature(given), upper(library.info.symbol),
+      param_comment(given.params), prepared_bytes(artifact));
 }
 
 std::string needs(const CpuLibrary& library) {
@@ -127,10 +209,12 @@ Result<std::string> archive(const std::string& object, const std::string& symbol
 
 std::string cpu_library_header(const CpuLibrary& library) {
   const Artifact& artifact = library.artifact;
+  const Arguments call = arguments_of(artifact, false);
+  const bool constants = has_constants(artifact);
   return fmt::format(
       "/* {1}. */\n"
       "#ifndef PRUNERC_KERNEL_{0}\n#define PRUNERC_KERNEL_{0}\n\n{2}\n{3}\n"
-      "#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n"
+      "#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n{9}"
       "/* Arrays are dense, row-major and aligned as their elements are; f16 and bf16 are their "
       "bits, a\n"
       " * scalar is an array of one element, and no output overlaps another array:\n{4}"
@@ -138,9 +222,9 @@ std::string cpu_library_header(const CpuLibrary& library) {
       "nothing.\n"
       " * PRUNERC_NUM_THREADS in the environment replaces the number of threads it was tuned for. "
       "*/\n"
-      "int {0}({5});\n\n"
+      "int {0}({5}{10});\n\n"
       "/* The same for DLPack's DLTensors in the memory of the CPU. */\n"
-      "int {0}_dlpack(const void* const* tensors, int32_t num_tensors);\n\n"
+      "int {0}_dlpack(const void* const* tensors, int32_t num_tensors{10});\n\n"
       "/* What went wrong in this thread's latest call that failed. */\n"
       "const char* {0}_error(void);\n\n"
       "const PrunercInfo* {0}_info(void);\n\n"
@@ -150,13 +234,15 @@ std::string cpu_library_header(const CpuLibrary& library) {
       "void {0}_set_launch(const PrunercLaunch* launch);\n\n"
       "/* The kernel alone, for those who keep workspace and threads: "
       "{6}_WORKSPACE_BYTES(launch->num_workers)\n"
-      " * bytes, aligned to PRUNERC_ALIGNMENT. It checks no array. */\n"
+      " * bytes, aligned to PRUNERC_ALIGNMENT. It checks no array{11}. */\n"
       "int32_t {0}_kernel(void* const* args, void* workspace, const PrunercLaunch* launch);\n"
       "#define {6}_WORKSPACE_BYTES(num_workers) \\\n  ({7} + (int64_t)(num_workers) * {8})\n\n"
       "#ifdef __cplusplus\n}}\n#endif\n\n#endif\n",
       library.info.symbol, needs(library), kKernelHeader, kLibraryHeader,
-      param_comment(artifact.params), signature(artifact), upper(library.info.symbol),
-      artifact.workspace_bytes, artifact.workspace_bytes_per_worker);
+      param_comment(call.params), signature(call), upper(library.info.symbol),
+      artifact.workspace_bytes, artifact.workspace_bytes_per_worker, prepare_text(library),
+      constants ? ", const void* prepared" : "",
+      constants ? ";\n * behind the arrays, args holds the address of the prepared memory" : "");
 }
 
 std::string cpu_library_source(const CpuLibrary& library) {
@@ -180,6 +266,15 @@ std::string cpu_library_source(const CpuLibrary& library) {
       "#define PR_WORKSPACE_BYTES_PER_WORKER INT64_C({})\n",
       artifact.entry, library.info.num_threads, artifact.workspace_bytes,
       artifact.workspace_bytes_per_worker);
+  out += fmt::format("#define PR_NUM_CONSTANTS {}\n", arguments_of(artifact, true).params.size());
+  if (has_constants(artifact)) {
+    out += fmt::format(
+        "#define PR_PREPARE {}\n#define PR_PREPARE_NAME \"{}_prepare\"\n"
+        "#define PR_PREPARED_BYTES {}\n#define PR_PREPARED_KEY UINT64_C({:#x})\n",
+        artifact.prepare_entry, library.info.symbol, prepared_bytes(artifact),
+        // Never 0, which is no key.
+        hash_bytes(artifact.bytes) | 1);
+  }
   out += features_text(features) + arguments_text(artifact.params);
   out += info_text(library, features) + "\n" + std::string(kLauncher);
   if (library.info.num_threads > 1) out += "\n" + std::string(kPool);

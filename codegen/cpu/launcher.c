@@ -8,6 +8,11 @@ enum { PR_MXCSR = 0x1f80, PR_MXCSR_FLAGS = 0x3f };  // what a process starts wit
 __attribute__((visibility("hidden"))) int32_t PR_KERNEL(void* const* args, void* workspace,
                                                         const PrunercLaunch* launch);
 
+#if PR_NUM_CONSTANTS > 0
+__attribute__((visibility("hidden"))) int32_t PR_PREPARE(void* const* args, void* workspace,
+                                                         const PrunercLaunch* launch);
+#endif
+
 static int32_t pr_run_serially(int64_t num_tasks, PrunercTask body, void* closure) {
   for (int64_t task = 0; task < num_tasks; ++task) body(task, 0, closure);
   return 0;
@@ -105,14 +110,27 @@ static int32_t pr_parallel_for(const PrunercLaunch* self, int64_t num_tasks, Pru
 static int32_t pr_num_workers(void);
 static const PrunercLaunch* _Atomic pr_given_launch;
 
-static int pr_check_arrays(void* const* args) {
+enum { PR_NUM_ARGUMENTS = PR_NUM_PARAMS - PR_NUM_CONSTANTS };
+
+// `args` has a place for each parameter and one for prepared memory. Those of parameters with
+// another `is_const` are empty.
+static int pr_check_arrays(void* const* args, int is_const) {
   pr_address at[PR_NUM_PARAMS];
   for (int i = 0; i < PR_NUM_PARAMS; ++i) {
     at[i] = (pr_address)(uintptr_t)args[i];
-    const int code = pr_check_address(at[i], pr_params[i].bits / 8, &pr_params[i], i);
+    if (pr_params[i].is_const != is_const) continue;
+    const int code = pr_check_address(at[i], pr_params[i].bits / 8, &pr_params[i],
+                                      pr_params[i].number);
     if (code != PR_OK) return code;
   }
   return pr_check_overlap(at);
+}
+
+// From the arguments of a call to those of the code.
+static void pr_place(void* const* given, int is_const, void** args) {
+  int next = 0;
+  for (int i = 0; i < PR_NUM_PARAMS; ++i)
+    args[i] = pr_params[i].is_const == is_const ? given[next++] : NULL;
 }
 
 static int pr_check_launch(const PrunercLaunch* launch) {
@@ -122,32 +140,105 @@ static int pr_check_launch(const PrunercLaunch* launch) {
 }
 
 // The kernel rounds to nearest and keeps subnormal numbers, whatever its caller has set.
-static int pr_compute(void* const* args, void* workspace, const PrunercLaunch* launch) {
+static int pr_compute(PrunercKernel code_of, void* const* args, void* workspace,
+                      const PrunercLaunch* launch) {
   const unsigned before = _mm_getcsr();
   const int is_other = (before & ~(unsigned)PR_MXCSR_FLAGS) != PR_MXCSR;
   if (is_other) _mm_setcsr(PR_MXCSR);
-  const int32_t code = PR_KERNEL(args, workspace, launch);
+  const int32_t code = code_of(args, workspace, launch);
   if (is_other) _mm_setcsr(before);
   if (code == 0) return PR_OK;
   return pr_fail(PRUNERC_ERROR_LAUNCH, "the given parallel_for returned %d", (int)code);
 }
 
-static int pr_run(void* const* args) {
-  int code = pr_check_cpu();
-  if (code == PR_OK) code = pr_check_arrays(args);
-  if (code != PR_OK) return code;
+static int pr_launch(PrunercKernel code_of, void* const* args) {
   const PrunercLaunch own = {pr_parallel_for, pr_num_workers(), NULL};
   const PrunercLaunch* const given = atomic_load_explicit(&pr_given_launch, memory_order_acquire);
   const PrunercLaunch* const launch = given != NULL ? given : &own;
-  code = pr_check_launch(launch);
+  int code = pr_check_launch(launch);
   if (code != PR_OK) return code;
   if (PR_WORKSPACE_BYTES + PR_WORKSPACE_BYTES_PER_WORKER == 0)
-    return pr_compute(args, NULL, launch);
+    return pr_compute(code_of, args, NULL, launch);
   void* const workspace = pr_take_workspace(launch->num_workers);
   if (workspace == NULL) return pr_fail(PRUNERC_ERROR_MEMORY, "no memory for the workspace");
-  code = pr_compute(args, workspace, launch);
+  code = pr_compute(code_of, args, workspace, launch);
   pr_give_workspace(workspace);
   return code;
+}
+
+#if PR_NUM_CONSTANTS > 0
+// ---- constants ----
+
+enum { PR_PREPARED_ALIGNMENT = 64 };
+
+// In front of prepared constants, in one alignment's room: who wrote them.
+typedef struct {
+  uint64_t key;  // PR_PREPARED_KEY once all is written
+} pr_prepared;
+
+static int pr_check_memory(const void* prepared) {
+  if (prepared == NULL) return pr_fail(PR_ARGUMENT, "the prepared memory is NULL");
+  if ((uintptr_t)prepared % PR_PREPARED_ALIGNMENT != 0)
+    return pr_fail(PR_ARGUMENT, "the prepared memory is not aligned to %d bytes",
+                   PR_PREPARED_ALIGNMENT);
+  return PR_OK;
+}
+
+static int pr_check_prepared(const void* prepared) {
+  const int code = pr_check_memory(prepared);
+  if (code != PR_OK || ((const pr_prepared*)prepared)->key == PR_PREPARED_KEY) return code;
+  return pr_fail(PR_ARGUMENT, "the prepared memory was not filled by this library's %s",
+                 PR_PREPARE_NAME);
+}
+
+// Of the prepared memory with arrays that are written, or where it is written itself, with all.
+static int pr_check_apart(const void* prepared, void* const* args, int is_written) {
+  const pr_address from = (pr_address)(uintptr_t)prepared, to = from + PR_PREPARED_BYTES;
+  for (int i = 0; i < PR_NUM_PARAMS; ++i) {
+    const pr_address at = (pr_address)(uintptr_t)args[i];
+    if (at == 0 || (!is_written && !pr_params[i].is_output)) continue;
+    if (at >= to || from >= at + (pr_address)pr_size(&pr_params[i])) continue;
+    return pr_fail(PR_ARGUMENT, "the prepared memory overlaps argument %d (%s)", pr_params[i].number,
+                   pr_params[i].name);
+  }
+  return PR_OK;
+}
+
+static void* pr_payload(const void* prepared) {
+  return (char*)(uintptr_t)prepared + PR_PREPARED_ALIGNMENT;
+}
+
+static int pr_prepare_constants(void* const* constants, void* prepared) {
+  void* args[PR_NUM_PARAMS + 1];
+  pr_place(constants, 1, args);
+  int code = pr_check_cpu();
+  if (code == PR_OK) code = pr_check_arrays(args, 1);
+  if (code == PR_OK) code = pr_check_memory(prepared);
+  if (code == PR_OK) code = pr_check_apart(prepared, args, 1);
+  if (code != PR_OK) return code;
+  args[PR_NUM_PARAMS] = pr_payload(prepared);
+  ((pr_prepared*)prepared)->key = 0;
+  code = pr_launch(PR_PREPARE, args);
+  if (code == PR_OK) ((pr_prepared*)prepared)->key = PR_PREPARED_KEY;
+  return code;
+}
+#endif
+
+// `prepared` is NULL and not looked at in a library without constants.
+static int pr_run(void* const* given, const void* prepared) {
+  void* args[PR_NUM_PARAMS + 1];
+  pr_place(given, 0, args);
+  args[PR_NUM_PARAMS] = NULL;
+  int code = pr_check_cpu();
+  if (code == PR_OK) code = pr_check_arrays(args, 0);
+#if PR_NUM_CONSTANTS > 0
+  if (code == PR_OK) code = pr_check_prepared(prepared);
+  if (code == PR_OK) code = pr_check_apart(prepared, args, 0);
+  if (code == PR_OK) args[PR_NUM_PARAMS] = pr_payload(prepared);
+#else
+  (void)prepared;
+#endif
+  return code == PR_OK ? pr_launch(PR_KERNEL, args) : code;
 }
 
 static int pr_check_tensor(const pr_tensor* t, const pr_param* p, int i) {
@@ -159,27 +250,57 @@ static int pr_check_tensor(const pr_tensor* t, const pr_param* p, int i) {
   return code == PR_OK ? pr_check_shape(t, p, i) : code;
 }
 
-static int pr_run_tensors(const pr_tensor* const* tensors, int32_t num_tensors) {
-  if (num_tensors != PR_NUM_PARAMS || tensors == NULL)
+// The addresses of tensors that are the parameters with this `is_const`.
+static int pr_addresses(const pr_tensor* const* tensors, int32_t num_tensors, int is_const,
+                        void** args) {
+  const int wanted = is_const ? PR_NUM_CONSTANTS : PR_NUM_ARGUMENTS;
+  if (num_tensors != wanted || tensors == NULL)
     return pr_fail(PR_ARGUMENT, "%d arguments, not %d", tensors == NULL ? 0 : (int)num_tensors,
-                   PR_NUM_PARAMS);
-  void* args[PR_NUM_PARAMS];
+                   wanted);
+  int next = 0;
   for (int i = 0; i < PR_NUM_PARAMS; ++i) {
-    const int code = pr_check_tensor(tensors[i], &pr_params[i], i);
+    if (pr_params[i].is_const != is_const) continue;
+    const int code = pr_check_tensor(tensors[next], &pr_params[i], pr_params[i].number);
     if (code != PR_OK) return code;
-    args[i] = (void*)(uintptr_t)pr_address_of(tensors[i]);
+    args[next] = (void*)(uintptr_t)pr_address_of(tensors[next]);
+    ++next;
   }
-  return pr_run(args);
+  return PR_OK;
 }
 
-static int pr_run_kernel(void* const* args, void* workspace, const PrunercLaunch* launch) {
+static int pr_run_tensors(const pr_tensor* const* tensors, int32_t num_tensors,
+                          const void* prepared) {
+  void* args[PR_NUM_PARAMS];
+  const int code = pr_addresses(tensors, num_tensors, 0, args);
+  return code == PR_OK ? pr_run(args, prepared) : code;
+}
+
+#if PR_NUM_CONSTANTS > 0
+static int pr_prepare_tensors(const pr_tensor* const* tensors, int32_t num_tensors,
+                              void* prepared) {
+  void* args[PR_NUM_PARAMS];
+  const int code = pr_addresses(tensors, num_tensors, 1, args);
+  return code == PR_OK ? pr_prepare_constants(args, prepared) : code;
+}
+#endif
+
+static int pr_run_kernel(void* const* given, void* workspace, const PrunercLaunch* launch) {
   int code = pr_check_cpu();
   if (code == PR_OK) code = pr_check_launch(launch);
   if (code != PR_OK) return code;
-  if (args == NULL) return pr_fail(PR_ARGUMENT, "there are no arguments");
+  if (given == NULL) return pr_fail(PR_ARGUMENT, "there are no arguments");
   if (workspace == NULL && PR_WORKSPACE_BYTES + PR_WORKSPACE_BYTES_PER_WORKER > 0)
     return pr_fail(PR_ARGUMENT, "there is no workspace");
-  return pr_compute(args, workspace, launch);
+#if PR_NUM_CONSTANTS > 0
+  void* args[PR_NUM_PARAMS + 1];
+  pr_place(given, 0, args);
+  code = pr_check_prepared(given[PR_NUM_ARGUMENTS]);
+  if (code != PR_OK) return code;
+  args[PR_NUM_PARAMS] = pr_payload(given[PR_NUM_ARGUMENTS]);
+  return pr_compute(PR_KERNEL, args, workspace, launch);
+#else
+  return pr_compute(PR_KERNEL, given, workspace, launch);
+#endif
 }
 
 #if PR_NUM_THREADS == 1

@@ -38,6 +38,9 @@ typedef struct PrunercInfo {
   const PrunercParam* params;         /* in the order of the arguments */
   int64_t workspace_bytes;            /* of the low-level entry, for all workers */
   int64_t workspace_bytes_per_worker; /* and for each one more */
+  int32_t num_constants;              /* inputs that are given to _prepare and not to the call */
+  const PrunercParam* constants;      /* in the order of _prepare's arguments */
+  int64_t prepared_bytes;             /* that _prepare fills; 0: there is no _prepare */
 } PrunercInfo;
 
 #endif /* PRUNERC_LIBRARY_H_ */

@@ -202,21 +202,21 @@ Result<std::vector<std::string>> enabled_features(const CpuName& name) {
   return names;
 }
 
-Result<std::string> emit_object(const ir::Program& lowered, const StoragePlan& plan,
-                                const ir::Target& target, std::string_view symbol,
-                                ObjectForm form) {
+Result<std::string> emit_object(std::span<const LoweredFunction> functions,
+                                const ir::Target& target, ObjectForm form) {
   PRUNERC_TRY(const CpuName name, resolve_cpu(target));
   PRUNERC_TRY(std::unique_ptr<llvm::TargetMachine> machine, make_machine(name));
-  PRUNERC_TRY_VOID(check_tensors(lowered, *machine));
   llvm::LLVMContext context;
-  llvm::Module module(llvm::StringRef(symbol.data(), symbol.size()), context);
+  llvm::Module module(functions.front().symbol, context);
   module.setTargetTriple(name.triple);
   module.setDataLayout(machine->createDataLayout());
-  {
+  for (const LoweredFunction& function : functions) {
+    PRUNERC_TRY_VOID(check_tensors(function.program, *machine));
     llvm::IRBuilder<> builder(context);
     const bool has_avx512 = machine->getMCSubtargetInfo()->checkFeatures("+avx512f");
-    Emitter emitter(lowered, plan, {target.vector_bytes, has_avx512}, module, builder);
-    PRUNERC_TRY_VOID(emitter.emit_entry(symbol));
+    Emitter emitter(function.program, function.plan, {target.vector_bytes, has_avx512}, module,
+                    builder);
+    PRUNERC_TRY_VOID(emitter.emit_entry(function.symbol));
   }
   for (llvm::Function& f : module) {
     if (f.isDeclaration()) continue;

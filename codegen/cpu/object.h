@@ -9,6 +9,7 @@
 #include "ir/target.h"
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,11 +31,18 @@ CpuName host_cpu();
 /// LLVM's names of all that the CPU has, implied features included.
 Result<std::vector<std::string>> enabled_features(const CpuName& name);
 
-/// Emits the lowered program as one function `symbol`, optimises it, and returns its bytes in the
-/// wanted form. Deterministic; any number of threads may call it at once. Errors: Unsupported,
+/// One function of an object.
+struct LoweredFunction {
+  std::string symbol;
+  ir::Program program;
+  StoragePlan plan;
+};
+
+/// Emits the lowered programs as functions of one object, optimises them, and returns its bytes in
+/// the wanted form. Deterministic; any number of threads may call it at once. Errors: Unsupported,
 /// Internal.
-Result<std::string> emit_object(const ir::Program& lowered, const StoragePlan& plan,
-                                const ir::Target& target, std::string_view symbol, ObjectForm form);
+Result<std::string> emit_object(std::span<const LoweredFunction> functions,
+                                const ir::Target& target, ObjectForm form);
 
 }  // namespace prunerc::codegen
 

@@ -1,6 +1,7 @@
 #include "costmodel/feature/batch.h"
 
 #include "costmodel/latency/nest.h"
+#include "ir/analysis/prologue.h"
 
 #include <algorithm>
 #include <chrono>
@@ -29,8 +30,9 @@ ModelFeatures FeatureBatch::of(std::size_t candidate) const {
   return out;
 }
 
-FeatureProgram derive_features(const ir::Program& sketch, const ir::Target& target,
+FeatureProgram derive_features(const ir::Program& whole, const ir::Target& target,
                                const ir::Program* base) {
+  const ir::Program sketch = ir::repeated_part(whole, target);
   const auto start = std::chrono::steady_clock::now();
   ParamSpace space(sketch.domain());
   const NestTable table(sketch, space);
@@ -41,7 +43,7 @@ FeatureProgram derive_features(const ir::Program& sketch, const ir::Target& targ
   FeatureProgram out;
   out.code = SymbolCode(builder.outputs);
   out.layout = std::move(builder.layout);
-  out.tag = task_tag(base != nullptr ? *base : sketch);
+  out.tag = task_tag(base != nullptr ? ir::repeated_part(*base, target) : sketch);
   out.hardware = hardware_features(target);
   const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
   out.derive_ms = spent.count();

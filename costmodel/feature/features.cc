@@ -2,11 +2,13 @@
 
 #include "costmodel/feature/layout.h"
 #include "costmodel/latency/nest.h"
+#include "ir/analysis/prologue.h"
 #include "ir/support/check.h"
 
 namespace prunerc::costmodel {
 
-ModelFeatures extract(const ir::Program& program, const ir::Target& target) {
+ModelFeatures extract(const ir::Program& whole, const ir::Target& target) {
+  const ir::Program program = ir::repeated_part(whole, target);
   ParamSpace space(program.domain());
   const NestTable table(program, space);
   const StoreTable stores(table);

@@ -2,6 +2,7 @@
 
 #include "costmodel/feature/layout.h"
 #include "costmodel/latency/nest.h"
+#include "ir/analysis/prologue.h"
 #include "ir/support/check.h"
 #include "ir/thread_axis.h"
 
@@ -321,8 +322,9 @@ void add_statements(const StoreTable& stores, const ir::Target& target, LayoutBu
   }
 }
 
-std::vector<StatementFeatures> statement_features(const ir::Program& program,
+std::vector<StatementFeatures> statement_features(const ir::Program& whole,
                                                   const ir::Target& target) {
+  const ir::Program program = ir::repeated_part(whole, target);
   ParamSpace space(program.domain());
   const NestTable table(program, space);
   LayoutBuilder builder;

@@ -3,11 +3,13 @@
 #include "costmodel/latency/cpu.h"
 #include "costmodel/latency/gpu.h"
 #include "costmodel/latency/nest.h"
+#include "ir/analysis/prologue.h"
 
 namespace prunerc::costmodel {
 
-LatencySymbols latency_symbols(const ir::Program& program, const ir::Target& target,
+LatencySymbols latency_symbols(const ir::Program& whole, const ir::Target& target,
                                Coefficients coefficients) {
+  const ir::Program program = ir::repeated_part(whole, target);
   ParamSpace space(program.domain());
   LatencySymbols out;
   out.graph = space.shared_graph();

@@ -124,6 +124,7 @@ struct AstPort {
   AstName name;
   AstType type;
   std::vector<const AstExpr*> shape;
+  bool is_const = false;
 };
 
 /// A derived size (`name` set) or a constraint.

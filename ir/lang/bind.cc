@@ -284,6 +284,11 @@ Tensor* Binder::bind_port(const AstPort& port, TensorRole role) {
   tensor.name = port.name.text;
   tensor.range = port.name.range;
   tensor.role = role;
+  if (port.is_const && role == TensorRole::kOutput) {
+    sink_.report<LangDiag::kConstOutput>(port.name.range, port.name.text);
+    tensor.is_broken = true;
+  }
+  tensor.is_const = port.is_const && role == TensorRole::kInput;
   // The output of `-e` has no declared type: it takes that of its value.
   const bool is_inferred = port.type.name.text.empty();
   if (!is_inferred) tensor.dtype = resolve_type(port.type);

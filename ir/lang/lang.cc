@@ -25,7 +25,7 @@ std::string text_between(const SourceSet& sources, SourceRange first, SourceRang
 }
 
 PortInfo describe_port(const SourceSet& sources, const AstPort& port) {
-  PortInfo info = {std::string(port.name.text), std::string(port.type.name.text)};
+  PortInfo info = {std::string(port.name.text), std::string(port.type.name.text), port.is_const};
   if (!port.shape.empty()) {
     info.type +=
         "[" + text_between(sources, port.shape.front()->range, port.shape.back()->range) + "]";

@@ -85,6 +85,7 @@ struct ParamInfo {
 struct PortInfo {
   std::string name;
   std::string type;  // as written: "f32[M,K]"
+  bool is_const = false;
 };
 
 struct OpInfo {

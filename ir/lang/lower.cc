@@ -53,7 +53,10 @@ class Lowerer {
   void add_buffer(const Tensor& tensor, ir::BufferRole role) {
     std::vector<Expr> shape;
     for (const int64_t extent : tensor.shape) shape.push_back(b_.int_imm(extent));
-    buffers_[&tensor] = b_.add_buffer(tensor.name, *tensor.dtype, shape, ir::Scope::kGlobal, role);
+    const ir::BufferId id =
+        b_.add_buffer(tensor.name, *tensor.dtype, shape, ir::Scope::kGlobal, role);
+    if (tensor.is_const) b_.mark_const(id);
+    buffers_[&tensor] = id;
   }
 
   // Statements.

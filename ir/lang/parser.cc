@@ -131,7 +131,11 @@ void Parser::parse_operator() {
   op.has_header_errors = !parse_header(op);
   if (op.has_header_errors) {
     // The statements are read all the same, for the sake of their errors.
-    while (!at(Kind::kEnd) && !at(Kind::kLeftBrace) && !starts_item()) take();
+    // A 'const' with a type is a port's.
+    const auto at_port = [&] {
+      return at(Kind::kConst) && at_ + 2 < tokens_.size() && tokens_[at_ + 2].kind == Kind::kColon;
+    };
+    while (!at(Kind::kEnd) && !at(Kind::kLeftBrace) && (at_port() || !starts_item())) take();
     if (!at(Kind::kLeftBrace)) return;
   }
   if (!expect(Kind::kLeftBrace)) {
@@ -215,6 +219,7 @@ bool Parser::parse_ports(std::vector<AstPort>& ports) {
 }
 
 bool Parser::parse_port(AstPort& port) {
+  port.is_const = accept(Kind::kConst);
   const std::optional<AstName> name = parse_name("a tensor");
   if (!name || !expect(Kind::kColon)) return false;
   port.name = *name;

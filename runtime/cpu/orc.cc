@@ -196,12 +196,16 @@ Result<LoadedKernel> load_kernel(const codegen::Artifact& artifact) {
   auto object = llvm::MemoryBuffer::getMemBufferCopy(artifact.bytes, artifact.entry);
   if (auto error = host->layer.add(*library, std::move(object)))
     return refuse(text_of(std::move(error)));
-  auto symbol = host->session.lookup({&*library}, host->session.intern(artifact.entry));
-  if (!symbol) {
-    const std::string why = text_of(symbol.takeError());
-    return refuse(host->reported.empty() ? why : host->reported);
+  for (const auto& [name, to] : {std::pair(&artifact.entry, &kernel.entry_),
+                                 std::pair(&artifact.prepare_entry, &kernel.prepare_entry_)}) {
+    if (name->empty()) continue;
+    auto symbol = host->session.lookup({&*library}, host->session.intern(*name));
+    if (!symbol) {
+      const std::string why = text_of(symbol.takeError());
+      return refuse(host->reported.empty() ? why : host->reported);
+    }
+    *to = symbol->getAddress().toPtr<PrunercKernel>();
   }
-  kernel.entry_ = symbol->getAddress().toPtr<PrunercKernel>();
   return kernel;
 }
 

@@ -19,6 +19,8 @@ class LoadedKernel {
   LoadedKernel& operator=(LoadedKernel&&) noexcept;
 
   PrunercKernel entry() const { return entry_; }
+  /// What fills the prepared memory from const inputs; null for a kernel without any.
+  PrunercKernel prepare_entry() const { return prepare_entry_; }
 
  private:
   friend Result<LoadedKernel> load_kernel(const codegen::Artifact& artifact);
@@ -27,6 +29,7 @@ class LoadedKernel {
 
   std::unique_ptr<Impl> impl_;
   PrunercKernel entry_ = nullptr;
+  PrunercKernel prepare_entry_ = nullptr;
 };
 
 /// Links the artifact's object and returns its kernel. The object may refer only to the few memory

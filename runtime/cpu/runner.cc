@@ -63,8 +63,11 @@ struct Runner::Tensor {
 
 struct Runner::Arguments {
   std::vector<GuardedBuffer> params;
-  GuardedBuffer workspace;
-  std::vector<void*> pointers;
+  GuardedBuffer workspace, prepared;
+  // Of the parameters, then of `prepared` if the kernel has any. Const inputs are null for the kernel
+  // and the others for what prepares them: neither may read them.
+  std::vector<void*> pointers, constants;
+  uint64_t prepared_hash = 0;  // of what prepare_constants left there
   std::vector<uint64_t> input_hashes;
 };
 
@@ -133,7 +136,7 @@ Measurement Runner::prepare(const Kernel& kernel, Round round, Arguments* argume
   // Asked beforehand: the system promises more memory than there is, and then ends whatever touches
   // it.
   const int64_t workspace = codegen::total_workspace_bytes(kernel.artifact, pool_.num_threads());
-  int64_t needed_bytes = workspace;
+  int64_t needed_bytes = workspace + kernel.artifact.prepared_bytes;
   for (const auto& param : kernel.artifact.params) needed_bytes += codegen::size_bytes(param);
   if (needed_bytes > memory_limit_bytes_) return no_memory();
   int index = 0;
@@ -155,10 +158,34 @@ Measurement Runner::prepare(const Kernel& kernel, Round round, Arguments* argume
     const bool hashed = round != Round::kTiming;
     arguments->input_hashes.push_back(hashed ? hash_bytes(buffer.data(), buffer.size_bytes()) : 0);
   }
+  if (kernel.code->prepare_entry() != nullptr) {
+    arguments->prepared = GuardedBuffer(kernel.artifact.prepared_bytes, placement, index++);
+    if (arguments->prepared.data() == nullptr) return no_memory();
+    arguments->prepared.poison(poison);
+    arguments->constants = arguments->pointers;
+    for (size_t i = 0; i < kernel.artifact.params.size(); ++i) {
+      const bool is_const = kernel.artifact.params[i].is_const;
+      (is_const ? arguments->pointers : arguments->constants)[i] = nullptr;
+    }
+    for (std::vector<void*>* each : {&arguments->pointers, &arguments->constants})
+      each->push_back(arguments->prepared.data());
+    add_fault_region(arguments->prepared, "prepared constants");
+  }
   arguments->workspace = GuardedBuffer(workspace, placement, index);
   if (arguments->workspace.data() == nullptr) return no_memory();
   arguments->workspace.poison(poison);
   add_fault_region(arguments->workspace, "workspace");
+  return succeeded();
+}
+
+Measurement Runner::prepare_constants(const Kernel& kernel, Arguments& arguments) {
+  const PrunercKernel entry = kernel.code->prepare_entry();
+  if (entry == nullptr) return succeeded();
+  const int32_t code =
+      entry(arguments.constants.data(), arguments.workspace.data(), pool_.launch());
+  if (code != 0)
+    return failed(MeasureStatus::kRunError, "preparing constants returned " + std::to_string(code));
+  arguments.prepared_hash = hash_bytes(arguments.prepared.data(), arguments.prepared.size_bytes());
   return succeeded();
 }
 
@@ -181,6 +208,14 @@ Measurement Runner::execute(const Kernel& kernel, Arguments& arguments) {
                     "the kernel wrote to its input '" + param.name + "'");
     }
   }
+  if (kernel.code->prepare_entry() != nullptr) {
+    const GuardedBuffer& prepared = arguments.prepared;
+    if (!prepared.is_redzone_intact() ||
+        hash_bytes(prepared.data(), prepared.size_bytes()) != arguments.prepared_hash) {
+      return failed(MeasureStatus::kWrongResult,
+                    "the kernel wrote to its prepared constants or outside of them");
+    }
+  }
   if (!arguments.workspace.is_redzone_intact()) {
     return failed(MeasureStatus::kWrongResult, "the kernel wrote outside of its workspace");
   }
@@ -196,6 +231,8 @@ Measurement Runner::check(const Kernel& kernel, const JobMessage& job,
     Measurement result = prepare(kernel, i == 0 ? Round::kFirst : Round::kSecond, &rounds[i]);
     if (!result.ok()) return result;
     enter(Stage::kRunning, on_progress);
+    result = prepare_constants(kernel, rounds[i]);
+    if (!result.ok()) return result;
     const int64_t started_ns = now_ns();
     result = execute(kernel, rounds[i]);
     if (!result.ok()) return result;
@@ -259,7 +296,7 @@ RawSample Runner::sample(const Kernel& kernel, Arguments& arguments, CacheState 
 
 // A kernel that remembers by address what it computed, or answers what it was asked before, is fast
 // for nothing. It meets other inputs first where it will be timed, and stale outputs after that.
-void Runner::run_on_other_inputs(const Kernel& kernel, Arguments& arguments) {
+Measurement Runner::run_on_other_inputs(const Kernel& kernel, Arguments& arguments) {
   const auto fill_all = [&](uint64_t seed_change) {
     size_t input_idx = 0;
     for (size_t i = 0; i < arguments.params.size(); ++i) {
@@ -276,10 +313,13 @@ void Runner::run_on_other_inputs(const Kernel& kernel, Arguments& arguments) {
     }
   };
   constexpr uint64_t kOtherInputs = 0x4F54484552ULL;
-  fill_all(kOtherInputs);
-  kernel.code->entry()(arguments.pointers.data(), arguments.workspace.data(), pool_.launch());
-  fill_all(0);
-  kernel.code->entry()(arguments.pointers.data(), arguments.workspace.data(), pool_.launch());
+  for (const uint64_t seed_change : {kOtherInputs, uint64_t{0}}) {
+    fill_all(seed_change);
+    const Measurement prepared = prepare_constants(kernel, arguments);
+    if (!prepared.ok()) return prepared;
+    kernel.code->entry()(arguments.pointers.data(), arguments.workspace.data(), pool_.launch());
+  }
+  return succeeded();
 }
 
 Measurement Runner::check_timed(const Kernel& kernel, const Arguments& arguments,
@@ -308,10 +348,12 @@ Measurement Runner::run(const JobMessage& job, const OnProgress& on_progress) {
     clear_fault_regions();
     enter(Stage::kPreparing, on_progress);
     result = prepare(kernel, Round::kTiming, &arguments);
-    if (result.ok() && !output_hashes.empty()) {
-      enter(Stage::kRunning, on_progress);
-      run_on_other_inputs(kernel, arguments);
-      result = check_timed(kernel, arguments, output_hashes);
+    enter(Stage::kRunning, on_progress);
+    if (result.ok() && output_hashes.empty()) {
+      result = prepare_constants(kernel, arguments);
+    } else if (result.ok()) {
+      result = run_on_other_inputs(kernel, arguments);
+      if (result.ok()) result = check_timed(kernel, arguments, output_hashes);
     }
     if (result.ok()) {
       enter(Stage::kTiming, on_progress);
@@ -348,6 +390,7 @@ std::vector<Measurement> Runner::compare(const CompareMessage& message,
     enter(Stage::kLoading, on_progress);
     results[i] = load(message.jobs[i], &kernels[i]);
     if (results[i].ok()) results[i] = prepare(kernels[i], Round::kTiming, &arguments[i]);
+    if (results[i].ok()) results[i] = prepare_constants(kernels[i], arguments[i]);
     if (!results[i].ok()) continue;
     timed_idx.push_back(i);
     timed.push_back([this, i, &kernels, &arguments, &message](int64_t runs) {

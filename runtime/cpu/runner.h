@@ -43,12 +43,14 @@ class Runner final : public JobRunner {
   /// As fill_input, from a copy if this worker made the same one before.
   bool fill_or_copy(const InputMessage& input, const codegen::ArtifactParam& param,
                     unsigned char* to);
+  /// Fills the memory of a kernel with const inputs, which is never timed.
+  Measurement prepare_constants(const Kernel& kernel, Arguments& arguments);
   Measurement execute(const Kernel& kernel, Arguments& arguments);
   /// `output_hashes` gets one for each output if the kernel ran twice and is to be timed.
   Measurement check(const Kernel& kernel, const JobMessage& job, const OnProgress& on_progress,
                     std::vector<uint64_t>* output_hashes);
   /// Runs the kernel on other inputs in the same place, and then on its own.
-  void run_on_other_inputs(const Kernel& kernel, Arguments& arguments);
+  Measurement run_on_other_inputs(const Kernel& kernel, Arguments& arguments);
   /// What the runs in this place left must be what the checking ones did.
   static Measurement check_timed(const Kernel& kernel, const Arguments& arguments,
                                  const std::vector<uint64_t>& output_hashes);

@@ -1,5 +1,6 @@
 #include "search/model/inputs.h"
 
+#include "ir/analysis/prologue.h"
 #include "schedule/trace/tokens.h"
 
 #include <algorithm>
@@ -120,7 +121,7 @@ NetworkOptions network_options(NetworkKind kind) {
 InputSource::InputSource(const Task& task, const SearchSpace& space, ThreadPool* pool)
     : task_(task),
       space_(space),
-      tag_(costmodel::task_tag(task.base)),
+      tag_(costmodel::task_tag(ir::repeated_part(task.base, task.target))),
       limit_ns_(std::max(1.0, limit_ns(task))),
       sketches_(space.sketches.size()) {
   const auto derive = [&](std::size_t i) {

@@ -37,6 +37,12 @@ std::vector<Variant> variants() {
       [](Variant& v) { v.compute_at_reader = true, v.rotate_reduction = true; });
   add("transpose", [](Variant& v) { v.transpose_operand = true; });
   add("transposition", [](Variant& v) { v.transposition = true; });
+  // Maps are text in a trace, so that a size of blocks is a sketch and no decision.
+  add("prepack", [](Variant& v) { v.prepack_vectors = 1; });
+  add("prepack2", [](Variant& v) { v.prepack_vectors = 2; });
+  add("prepack4", [](Variant& v) { v.prepack_vectors = 4; });
+  add("prepack+block", [](Variant& v) { v.prepack_vectors = 1, v.block_reduction = true; });
+  add("prepack2+block", [](Variant& v) { v.prepack_vectors = 2, v.block_reduction = true; });
   add("stages", [](Variant& v) { v.inline_stages = false; });
   add("split", [](Variant& v) { v.fuse_rows = false; });
   add("no rfactor", [](Variant& v) { v.rfactor = false; });
@@ -90,8 +96,11 @@ std::vector<Group> group_blocks(const schedule::Schedule& schedule,
 
 // The group with its tiles; false if this variant does not fit it.
 bool tile_group(SketchContext& context, const Group& group, const Variant& variant) {
+  const bool moves_operand =
+      variant.transpose_operand ||
+      (variant.prepack_vectors > 0 && can_prepack(context.schedule, group.blocks[0]));
   const auto apply = [&](BlockId epilogue) {
-    return group.dot && !variant.transpose_operand
+    return group.dot && !moves_operand
                ? tile_dot(context, group.blocks[0], epilogue, variant).ok()
                : tile_block(context, group.blocks[0], epilogue, variant).ok();
   };

@@ -1,6 +1,7 @@
 #include "search/space/task.h"
 
 #include "ir/analysis/flops.h"
+#include "ir/analysis/prologue.h"
 #include "ir/canonical.h"
 #include "ir/equal.h"
 
@@ -30,14 +31,15 @@ Task make_task(std::string name, ir::Program base, ir::Target target) {
   hash.add(program.low);
   hash.add(std::string_view(task.key.target));
   task.key.hash = hash.finish().to_string();
-  if (const Result<ir::OpCounts> ops = ir::count_ops(base)) {
+  const ir::Program repeated = ir::repeated_part(base, target);
+  if (const Result<ir::OpCounts> ops = ir::count_ops(repeated)) {
     // An integer operator is rated by its integer operations.
     task.flops = ops->flops() > 0 ? ops->flops() : ops->integer;
   }
-  if (const Result<int64_t> bytes = ir::compulsory_bytes(base)) {
+  if (const Result<int64_t> bytes = ir::compulsory_bytes(repeated)) {
     task.bytes = static_cast<double>(*bytes);
   }
-  task.work = work_of(base);
+  task.work = work_of(repeated);
   task.base = std::move(base);
   task.target = std::move(target);
   return task;

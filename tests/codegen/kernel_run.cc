@@ -101,6 +101,11 @@ Result<LoadedKernel> LoadedKernel::load(const codegen::Artifact& artifact) {
   kernel.library_ = std::shared_ptr<void>(handle, [](void* h) { dlclose(h); });
   kernel.entry_ = dlsym(handle, artifact.entry.c_str());
   if (kernel.entry_ == nullptr) return error(Diag::kIoError, "find", artifact.entry, dlerror());
+  if (!artifact.prepare_entry.empty()) {
+    kernel.prepare_entry_ = dlsym(handle, artifact.prepare_entry.c_str());
+    if (kernel.prepare_entry_ == nullptr)
+      return error(Diag::kIoError, "find", artifact.prepare_entry, dlerror());
+  }
   return kernel;
 }
 
@@ -121,10 +126,26 @@ std::vector<Tensor> LoadedKernel::run(const std::vector<Tensor>& inputs, int num
   GuardedMemory workspace(
       static_cast<std::size_t>(codegen::total_workspace_bytes(artifact_, num_workers)), kAlign);
   const PrunercLaunch launch = {run_backwards, num_workers, nullptr};
+  GuardedMemory prepared(static_cast<std::size_t>(artifact_.prepared_bytes), kAlign);
+  if (prepare_entry_ != nullptr) {
+    std::vector<void*> constants = args;
+    for (std::size_t i = 0; i < args.size(); ++i) {
+      if (artifact_.params[i].is_const) {
+        args[i] = nullptr;
+      } else {
+        constants[i] = nullptr;
+      }
+    }
+    for (std::vector<void*>* both : {&constants, &args}) both->push_back(prepared.data());
+    const auto prepare = reinterpret_cast<PrunercKernel>(prepare_entry_);
+    CHECK(prepare(constants.data(), workspace.data(), &launch) == 0);
+    CHECK(prepared.is_intact());
+  }
   const auto entry = reinterpret_cast<PrunercKernel>(entry_);
   CHECK(entry(args.data(), workspace.data(), &launch) == 0);
+  CHECK(prepared.is_intact());
   std::vector<Tensor> outputs;
-  for (std::size_t i = 0; i < args.size(); ++i) {
+  for (std::size_t i = 0; i < artifact_.params.size(); ++i) {
     CHECK(memory[i]->is_intact());
     const codegen::ArtifactParam& param = artifact_.params[i];
     if (param.role == codegen::ParamRole::kInput) continue;

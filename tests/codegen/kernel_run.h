@@ -23,7 +23,8 @@ struct RunOptions {
 class LoadedKernel {
  public:
   static Result<LoadedKernel> load(const codegen::Artifact& artifact);
-  /// The outputs, in declared order. Every argument ends (up to alignment) at memory that faults,
+  /// The outputs, in declared order. Const inputs are prepared first, and the kernel gets null
+  /// pointers instead of them. Every argument ends (up to alignment) at memory that faults,
   /// and starts after such memory; tasks of parallel loops run in reverse order, one after the
   /// other.
   std::vector<ir::Tensor> run(const std::vector<ir::Tensor>& inputs, int num_workers) const;
@@ -32,6 +33,7 @@ class LoadedKernel {
   codegen::Artifact artifact_;
   std::shared_ptr<void> library_;
   void* entry_ = nullptr;
+  void* prepare_entry_ = nullptr;  // null without const inputs
 };
 
 /// Both in one.

@@ -74,6 +74,19 @@ void random_step(schedule::Schedule& s, Rng& rng) {
 
 }  // namespace
 
+TEST_CASE("a random program with const inputs is prepared once and runs without them") {
+  for (int i = 0; i < num_cases(30); ++i) {
+    const uint64_t seed = first_seed() + static_cast<uint64_t>(i);
+    Rng rng(seed);
+    const Program base = with_const_inputs(random_program(rng, exact_policy()), rng);
+    schedule::Schedule s(base);
+    for (BlockId block : s.blocks()) (void)s.cache_read(block, 0, Scope::kGlobal);
+    for (int step = 0; step < 6; ++step) random_step(s, rng);
+    INFO("seed " << seed);
+    REQUIRE(compare_with_interpreter(base, s.program(), seed) == "");
+  }
+}
+
 TEST_CASE("a random program compiles to what the interpreter computes") {
   for (int i = 0; i < num_cases(60); ++i) {
     const uint64_t seed = first_seed() + static_cast<uint64_t>(i);

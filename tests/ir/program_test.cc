@@ -1,6 +1,7 @@
 // Handles and ownership, builder folding, the notions of sameness, verify on programs that no text
 // can express.
 #include "ir/builder.h"
+#include "ir/canonical.h"
 #include "ir/equal.h"
 #include "ir/map.h"
 #include "ir/parser.h"
@@ -108,6 +109,7 @@ TEST_CASE("programs that differ in one detail have different fingerprints") {
       {"*2f32", "*3f32"},
       {"*2f32", "+ 2f32"},
       {"A: f32[8]", "A: f32[9]"},
+      {"A: f32[8]", "const A: f32[8]"},
       {"@L3 {", "@L3 parallel {"},
       {"C[v] = A[v]", "C[v] = C[v]"},
       {"S(8)", "R(8)"},
@@ -143,6 +145,45 @@ TEST_CASE("fresh ids and fresh names do not change fingerprint or meaning") {
     testing::check_same_result(program, cloned, seed);
     REQUIRE(structural_equal(compact(program), program));
   }
+}
+
+TEST_CASE("const inputs survive printing, compacting, renumbering and cloning") {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    Rng rng(seed);
+    const Program plain = testing::random_program(rng);
+    const Program program = testing::with_const_inputs(plain, rng);
+    INFO("seed " << seed);
+    REQUIRE_OK(verify(program));
+    const Result<Program> parsed = parse(print(program));
+    REQUIRE_OK(parsed);
+    REQUIRE(print(*parsed) == print(program));
+    REQUIRE(fingerprint(*parsed) == fingerprint(program));
+    REQUIRE(structural_equal(compact(program), program));
+    REQUIRE(fingerprint(renumber(program)) == fingerprint(program));
+    IrBuilder b(program);
+    REQUIRE(fingerprint(b.finish(clone_with_fresh_ids(b, program.root()))) == fingerprint(program));
+    // It is another program to every store, and means the same.
+    REQUIRE(fingerprint(plain) != fingerprint(program));
+    REQUIRE(print_canonical(plain) != print_canonical(program));
+    testing::check_same_result(plain, program, seed);
+  }
+}
+
+TEST_CASE("an input may itself be called const") {
+  const Program program = parse_or_die("program p(const const: f32[2], A: f32[2]) -> () { }");
+  CHECK(program.buffer(program.params()[0]).is_const);
+  CHECK(program.buffer(program.params()[0]).name == "const");
+  const Program plain = parse_or_die("program p(const: f32[2], A: f32[2]) -> () { }");
+  CHECK_FALSE(plain.buffer(plain.params()[0]).is_const);
+  CHECK(print(parse_or_die(print(plain))) == print(plain));
+}
+
+TEST_CASE("verify rejects an output that is const") {
+  IrBuilder b("out");
+  Buffer out = b.buffer(b.add_buffer("C", DType::kF32, {}, Scope::kGlobal, BufferRole::kOutput));
+  out.is_const = true;
+  b.set_buffer(out);
+  CHECK_DIAG(verify(b.finish({})), VerifyStructure);
 }
 
 TEST_CASE("verify rejects a variable that is bound twice") {

@@ -27,6 +27,15 @@ Artifact example() {
   return artifact;
 }
 
+/// The same with a const input.
+Artifact const_example() {
+  Artifact artifact = example();
+  artifact.params[0].is_const = true;
+  artifact.prepare_entry = artifact.entry + "_prepare";
+  artifact.prepared_bytes = 640;
+  return artifact;
+}
+
 /// A kernel of two launches, one of which copies boxes by TMA.
 Artifact cuda_example() {
   Artifact artifact = example();
@@ -51,6 +60,26 @@ Artifact cuda_example() {
                         .args = {{LaunchArgKind::kWorkspace, 256}, {LaunchArgKind::kParam, 2}},
                         .tensor_maps = {}}};
   return artifact;
+}
+
+TEST_CASE("a prepare entry survives a round trip, and comes with const inputs alone") {
+  const Result<Artifact> back = deserialize(serialize(const_example()));
+  REQUIRE(back.ok());
+  CHECK(*back == const_example());
+  const auto refused = [](auto&& change) {
+    Artifact artifact = const_example();
+    change(artifact);
+    return !validate(artifact).ok() && !deserialize(serialize(artifact)).ok();
+  };
+  CHECK(refused([](Artifact& a) { a.prepare_entry.clear(); }));
+  CHECK(refused([](Artifact& a) { a.prepare_entry = "no identifier"; }));
+  CHECK(refused([](Artifact& a) { a.params[0].is_const = false; }));
+  CHECK(refused([](Artifact& a) { a.params[2].is_const = true; }));
+  CHECK(refused([](Artifact& a) { a.prepared_bytes = -1; }));
+  CHECK(refused([](Artifact& a) {
+    a.prepare_entry.clear();
+    a.params[0].is_const = false;
+  }));
 }
 
 TEST_CASE("launches survive a round trip through bytes, cut or damaged ones never crash") {

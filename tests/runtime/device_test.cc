@@ -79,6 +79,66 @@ TEST_CASE("each kind of bad kernel gets its verdict, and the kernel after it is 
   }
 }
 
+codegen::Artifact const_artifact(const std::string& prepare, const std::string& entry) {
+  codegen::Artifact artifact = test_artifact(entry);
+  artifact.prepare_entry = prepare;
+  artifact.prepared_bytes = 4000;
+  artifact.params.insert(artifact.params.begin() + 1, artifact.params[0]);
+  artifact.params[1].name = "W";
+  artifact.params[1].is_const = true;
+  return artifact;
+}
+
+Job const_job(const codegen::Artifact& artifact) {
+  Job job = test_job(artifact);
+  job.inputs.push_back({.fill = Fill::kUniform, .seed = 2, .bytes = {}});
+  return job;
+}
+
+TEST_CASE("constants are prepared once, and the kernel sees what was prepared alone") {
+  CpuDevice device(test_options(2));
+  const codegen::Artifact artifact = const_artifact("doubles", "adds_prepared");
+  Job job = const_job(artifact);
+  job.want_outputs = true;
+  job.timing = TimingOptions{};
+  const JobOutcome outcome = device.run(job);
+  INFO(outcome.measurement.detail);
+  REQUIRE(outcome.measurement.status == MeasureStatus::kOk);
+  CHECK(outcome.measurement.median_ns > 0);
+  std::vector<float> expected = expected_input(), weights(1000);
+  fill_tensor(Fill::kUniform, 2, ir::DType::kF32, 1000, weights.data());
+  for (size_t i = 0; i < weights.size(); ++i) expected[i] += 2 * weights[i];
+  REQUIRE(outcome.outputs.size() == 1);
+  CHECK(floats(outcome.outputs[0]) == expected);
+  // In turns as well.
+  const std::vector<Job> jobs(2, job);
+  for (const Measurement& timed : device.compare(jobs, {})) CHECK(timed.ok());
+}
+
+TEST_CASE("what preparing and running must not do is found") {
+  CpuDevice device(test_options());
+  const struct {
+    const char *prepare, *entry;
+    MeasureStatus status;
+    const char* detail;
+  } verdicts[] = {
+      {"doubles", "reads_a_constant", MeasureStatus::kCrash, "SIGSEGV"},
+      {"doubles", "changes_prepared", MeasureStatus::kWrongResult, "prepared constants"},
+      {"doubles_too_much", "adds_prepared", MeasureStatus::kWrongResult, "prepared constants"},
+      {"doubles_an_input", "adds_prepared", MeasureStatus::kCrash, "SIGSEGV"},
+      {"fails_to_prepare", "adds_prepared", MeasureStatus::kRunError, "returned 7"},
+      {"no_such_entry", "adds_prepared", MeasureStatus::kBuildError, "no_such_entry"},
+  };
+  for (const auto& verdict : verdicts) {
+    const codegen::Artifact artifact = const_artifact(verdict.prepare, verdict.entry);
+    const Measurement result = device.run(const_job(artifact)).measurement;
+    INFO(verdict.prepare << " " << verdict.entry << ": " << result.detail);
+    CHECK(result.status == verdict.status);
+    CHECK(result.detail.find(verdict.detail) != std::string::npos);
+    CHECK(works(device));
+  }
+}
+
 TEST_CASE("a kernel that hangs is killed at the limit") {
   for (const char* entry : {"hangs", "hangs_in_a_worker", "sends_half_a_frame"}) {
     WorkerOptions options = test_options(2);

@@ -300,4 +300,41 @@ int32_t calls_expf(void* const* args, void*, const PrunercLaunch*) {
   return 0;
 }
 
+// Kernels of (A, const W, C) with prepared memory behind them, f32[1000] each: C = A + 2 * W.
+
+int32_t doubles(void* const* args, void*, const PrunercLaunch*) {
+  for (int64_t i = 0; i < kSize; ++i)
+    static_cast<float*>(args[3])[i] = 2 * static_cast<const float*>(args[1])[i];
+  return 0;
+}
+
+int32_t adds_prepared(void* const* args, void*, const PrunercLaunch*) {
+  for (int64_t i = 0; i < kSize; ++i)
+    static_cast<float*>(args[2])[i] = in(args)[i] + static_cast<const float*>(args[3])[i];
+  return 0;
+}
+
+int32_t reads_a_constant(void* const* args, void*, const PrunercLaunch*) {
+  for (int64_t i = 0; i < kSize; ++i)
+    static_cast<float*>(args[2])[i] = in(args)[i] + 2 * static_cast<const float*>(args[1])[i];
+  return 0;
+}
+
+int32_t changes_prepared(void* const* args, void* workspace, const PrunercLaunch* launch) {
+  static_cast<float*>(args[3])[zero + 7] += 1;
+  return adds_prepared(args, workspace, launch);
+}
+
+int32_t doubles_too_much(void* const* args, void* workspace, const PrunercLaunch* launch) {
+  static_cast<float*>(args[3])[zero + kSize] = 1;
+  return doubles(args, workspace, launch);
+}
+
+int32_t doubles_an_input(void* const* args, void* workspace, const PrunercLaunch* launch) {
+  static_cast<float*>(args[3])[0] = in(args)[0];
+  return doubles(args, workspace, launch);
+}
+
+int32_t fails_to_prepare(void* const*, void*, const PrunercLaunch*) { return 7; }
+
 }  // extern "C"

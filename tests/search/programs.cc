@@ -2,12 +2,54 @@
 
 #include "ir/equal.h"
 #include "ir/parser.h"
+#include "ir/support/check.h"
 #include "tests/support/check.h"
 
+#include <deque>
+#include <initializer_list>
+
 namespace prunerc::testing {
+namespace {
+
+/// An operator again, with inputs that are the same in every call.
+struct ConstVersion {
+  const char* name;
+  const char* of;
+  std::initializer_list<const char*> inputs;
+};
+
+std::vector<NamedProgram> with_const_versions(std::vector<NamedProgram> programs) {
+  static std::deque<std::string> texts;
+  const ConstVersion versions[] = {
+      {"gemm_const", "gemm", {"B"}},
+      {"gemm_odd_const", "gemm_odd", {"B"}},
+      {"gemm_left_const", "gemm_odd", {"A"}},
+      {"gemm_nt_const", "gemm_nt", {"B"}},
+      {"dense_relu_const", "dense_relu", {"B", "b"}},
+      {"linear_relu_const", "linear_relu", {"W", "b"}},
+      {"conv2d_const", "conv2d", {"F"}},
+      {"conv2d_relu_const", "conv2d_relu", {"F", "b"}},
+      {"gemm_nt_sum_const", "gemm_nt_sum", {"B", "D"}},
+  };
+  for (const ConstVersion& version : versions) {
+    std::string text;
+    for (const NamedProgram& program : programs) {
+      if (std::string(program.name) == version.of) text = program.text;
+    }
+    for (const char* input : version.inputs) {
+      const std::size_t at = text.find(std::string(input) + ": f32[");
+      PRUNERC_CHECK(at != std::string::npos, "an operator has the inputs of its const version");
+      text.insert(at, "const ");
+    }
+    programs.push_back({version.name, texts.emplace_back(std::move(text)).c_str()});
+  }
+  return programs;
+}
+
+}  // namespace
 
 const std::vector<NamedProgram>& operator_programs() {
-  static const std::vector<NamedProgram> programs = {
+  static const std::vector<NamedProgram> programs = with_const_versions({
       {"gemm", R"(program gemm(A: f32[24, 20], B: f32[20, 144]) -> (C: f32[24, 144]) {
   for i in 24 { for j in 144 { for k in 20 {
     block "C" [vi: S(24) = i, vj: S(144) = j, vk: R(20) = k] {
@@ -181,7 +223,7 @@ const std::vector<NamedProgram>& operator_programs() {
     block "C" [vi: S(10) = i, vj: S(35) = j, vk: R(12) = k] {
       init { C[vi, vj] = 0i32 }
       C[vi, vj] = C[vi, vj] + i32(A[vi, vk]) * i32(B[vk, vj]) } } } } })"},
-  };
+  });
   return programs;
 }
 

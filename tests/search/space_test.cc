@@ -1,5 +1,7 @@
 #include "search/space/space.h"
 
+#include "costmodel/latency/roofline.h"
+#include "ir/analysis/prologue.h"
 #include "ir/equal.h"
 #include "ir/verify.h"
 #include "schedule/schedule.h"
@@ -259,6 +261,59 @@ TEST_CASE("groups become axes in a convolution and its epilogue, and phases in a
   for (const Sketch& sketch : space_of(task).sketches) {
     CHECK(schedule::print(sketch.trace).find("narrow_reduction") == std::string::npos);
   }
+}
+
+TEST_CASE("const operands are packed in blocks, in what is done once and costs nothing") {
+  for (const char* name : {"gemm_const", "gemm_odd_const", "gemm_nt_const", "dense_relu_const",
+                           "linear_relu_const", "conv2d_const", "conv2d_relu_const"}) {
+    const Task task = make_test_task(name);
+    const SearchSpace space = space_of(task);
+    int num_packed = 0;
+    for (std::size_t s = 0; s < space.sketches.size(); ++s) {
+      INFO(name << " " << space.sketches[s].name);
+      if (space.sketches[s].name.rfind("prepack", 0) != 0) continue;
+      const Result<Candidate> made = instantiate(task, space, static_cast<int>(s), {});
+      REQUIRE_OK(made);
+      const ir::Prologue prologue = ir::find_prologue(made->program);
+      CHECK_FALSE(prologue.results.empty());
+      // Every weight that a product reads is read from a panel.
+      const ir::Program rest = ir::without_prologue(made->program);
+      for (ir::BufferId id : rest.params()) {
+        const ir::Buffer& buffer = rest.buffer(id);
+        CHECK((!buffer.is_const ||
+               buffer.shape.size() != task.base.buffer(ir::BufferId(1)).shape.size()));
+      }
+      CHECK(made->predicted_ns == costmodel::estimate_latency(rest, task.target).total_ns);
+      ++num_packed;
+    }
+    INFO(name);
+    CHECK(num_packed >= 1);
+  }
+}
+
+TEST_CASE("without const operands nothing is packed beforehand") {
+  for (const char* name : {"gemm", "gemm_nt", "conv2d_relu", "gemm_left_const"}) {
+    const SearchSpace space = space_of(make_test_task(name));
+    for (const Sketch& sketch : space.sketches) {
+      INFO(name << " " << sketch.name);
+      CHECK(sketch.name.rfind("prepack", 0) != 0);
+    }
+  }
+}
+
+TEST_CASE("a definition's work is what a call does") {
+  // G is made of constants: it counts once, not in every call.
+  const ir::Program program = parse_or_die(R"(
+program p(X: f32[8], const W: f32[8], const s: f32[8]) -> (Y: f32[8]) {
+  buffer G: f32[8] global
+  for i in 8 { block "G" [v: S(8) = i] { G[v] = W[v] * s[v] } }
+  for i2 in 8 { block "Y" [w: S(8) = i2] { Y[w] = X[w] + G[w] } } })");
+  const Task cpu = make_task("p", program, ir::target_from_string("cpu").value());
+  CHECK(cpu.flops == 8);
+  CHECK(cpu.bytes == 3 * 32);
+  const Task gpu = make_task("p", program, ir::target_from_string("cuda:sm_80").value());
+  CHECK(gpu.flops == 16);
+  CHECK(gpu.bytes == 4 * 32);
 }
 
 TEST_CASE("an empty program has no space") {

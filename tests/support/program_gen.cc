@@ -70,6 +70,20 @@ Program random_program(Rng& rng, const GenPolicy& policy) {
   return Generator(start, policy, &roles).run(&again);
 }
 
+Program with_const_inputs(const Program& program, Rng& rng) {
+  std::vector<BufferId> inputs;
+  for (BufferId id : program.params()) {
+    if (program.buffer(id).role == BufferRole::kInput) inputs.push_back(id);
+  }
+  IrBuilder b(program);
+  if (inputs.empty()) return program;
+  b.mark_const(inputs[static_cast<std::size_t>(rng.below(inputs.size()))]);
+  for (BufferId id : inputs) {
+    if (rng.chance(0.5)) b.mark_const(id);
+  }
+  return b.finish(program.root());
+}
+
 std::vector<Tensor> random_inputs(const Program& program, Rng& rng) {
   std::vector<Tensor> inputs;
   for (BufferId id : program.params()) {

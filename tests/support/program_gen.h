@@ -34,6 +34,9 @@ GenPolicy random_policy(Rng& rng);
 /// same program.
 ir::Program random_program(Rng& rng, const GenPolicy& policy = {});
 
+/// The same with some of its inputs const: at least one, if it has any.
+ir::Program with_const_inputs(const ir::Program& program, Rng& rng);
+
 /// Small whole numbers for every input of `program`.
 std::vector<ir::Tensor> random_inputs(const ir::Program& program, Rng& rng);
 

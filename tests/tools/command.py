@@ -17,6 +17,10 @@ op dense<M=16, N=32, K=24>(X: f32[M,K], W: f32[K,N], bias: f32[N]) -> (Y: f32[M,
   let T[i,j] = sum[k] X[i,k] * W[k,j];
   Y[i,j] = max(T[i,j] + bias[j], 0);
 }
+op linear<M=16, N=36, K=24>(X: f32[M,K], const W: f32[K,N], const bias: f32[N]) -> (Y: f32[M,N]) {
+  let T[i,j] = sum[k] X[i,k] * W[k,j];
+  Y[i,j] = max(T[i,j] + bias[j], 0);
+}
 op scale<N=40>(A: f32[N], s: f32) -> (B: f32[N]) { B[i] = A[i] * s; }
 op total<N=40>(A: f32[N]) -> (T: f32) { T = sum[i] A[i]; }
 op widen<N=9>(A: bf16[N]) -> (B: bf16[N]) { B[i] = A[i] + A[i]; }

@@ -165,6 +165,71 @@ int main(void) {
         self.assertEqual((0, f"{min(2, NUM_CPUS)}\n"), (done.returncode, done.stdout), done.stderr)
 
 
+class Constants(LibraryTest):
+    SUFFIXES = ("", "_dlpack", "_error", "_info", "_kernel", "_prepare", "_prepare_dlpack", "_set_launch")
+
+    def compile_linear(self, *outputs, threads="1"):
+        return self.compile("linear", *outputs, arguments=("--threads", threads))
+
+    def test_programs_in_c_and_cpp_prepare_two_sets_of_weights(self):
+        for threads in ("1", "2"):
+            self.compile_linear("library.so", "library.a", "library.c", "kernel.s", "library.h", threads=threads)
+            for compiler, inputs in ((C, ("./library.so",)), (CPP, ("library.a",)),
+                                     (C, ("-x", "c", "library.c", "-x", "none", "kernel.s"))):
+                with self.subTest(threads=threads, inputs=inputs):
+                    self.build(compiler, "constant.c", *inputs)
+                    self.run_caller()
+
+    def test_only_what_the_header_declares_is_exported(self):
+        self.compile_linear("library.so", "library.h")
+        functions = {"op_linear" + suffix for suffix in self.SUFFIXES}
+        self.assertEqual(functions, self.exported("library.so", "-D"))
+        with open(self.path("library.h"), encoding="utf-8") as header:
+            text = header.read()
+        self.assertEqual(functions, set(re.findall(r"^\w[\w *]* \*?(op_linear\w*)\(", text, re.M)))
+        self.assertIn("int op_linear_prepare(const float* W, const float* bias, void* prepared);", text)
+        self.assertIn("int op_linear(const float* X, float* Y, const void* prepared);", text)
+
+    def test_what_another_build_prepared_is_refused(self):
+        """The forms of packed weights are the schedule's: one library's memory is noise to another."""
+        first = self.load("linear", ("--threads", "1"))
+        self.compile("linear", "other.so", arguments=("--threads", "1", "-D", "M=17", "--symbol", "other"))
+        other = Library(self.path("other.so"), "other")
+        x, w, bias = (ctypes.c_float * (17 * 24))(), (ctypes.c_float * (24 * 36))(), (ctypes.c_float * 36)()
+        y = (ctypes.c_float * (17 * 36))()
+        memory = (ctypes.c_char * 65536)()
+        start = ctypes.c_void_p(-(-ctypes.addressof(memory) // 64) * 64)
+        self.assertEqual(0, other.function("_prepare")(w, bias, start), other.error())
+        self.assertEqual(0, other.function()(x, y, start))
+        self.assertEqual(1, first.function()(x, y, start))
+        self.assertIn("not filled by this library's op_linear_prepare", first.error())
+
+    def test_a_tensor_called_prepared_is_another_one(self):
+        path = self.write("words.prn", "op p<N=8>(X: f32[N], const prepared: f32[N]) -> (Y: f32[N]) { Y[i] = X[i] * prepared[i]; }")
+        self.prunerc("compile", path, "-o", "words.so", "-o", "words.h")
+        with open(self.path("words.h"), encoding="utf-8") as header:
+            self.assertIn("int op_p_prepare(const float* prepared_, void* prepared);", header.read())
+
+    def test_verbs_take_const_inputs_like_others(self):
+        self.assertIn("(X: f32[M,K], const W: f32[K,N], const bias: f32[N]) -> (Y: f32[M,N])",
+                      self.prunerc("show", self.ops, "--op", "linear", "--stage", "ast").out)
+        command.write_npy(self.path("x.npy"), "<f4", (16, 24), [float(i % 5 - 2) for i in range(16 * 24)])
+        command.write_npy(self.path("w.npy"), "<f4", (24, 36), [float(i % 7 - 3) for i in range(24 * 36)])
+        command.write_npy(self.path("b.npy"), "<f4", (36,), [float(i) for i in range(36)])
+        inputs = ("--input", "X=@x.npy", "--input", "W=@w.npy", "--input", "bias=@b.npy")
+        self.prunerc("run", self.ops, "--op", "linear", *inputs, "--output", "Y=y.npy")
+        _, _, found = command.read_npy(self.path("y.npy"))
+        for i in range(16):
+            for j in range(36):
+                total = sum(((i * 24 + k) % 5 - 2) * ((k * 36 + j) % 7 - 3) for k in range(24))
+                self.assertEqual(max(total + j, 0), found[i * 36 + j])
+        for threads in ("1", "2"):
+            tuned = self.prunerc("tune", self.ops, "--op", "linear", "--trials", "24", "--threads", threads)
+            self.assertIn("linear", tuned.out)
+            self.prunerc("bench", self.ops, "--op", "linear", "--threads", threads)
+            self.prunerc("verify", self.ops, "--op", "linear", "--threads", threads)
+
+
 class Arguments(LibraryTest):
     def test_arrays_that_do_not_fit_are_refused(self):
         library = self.load("scale")

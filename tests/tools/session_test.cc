@@ -91,6 +91,48 @@ TEST_CASE("calls that do not fit the kernel are refused before it runs") {
   CHECK_FALSE(refused({a.at, s.at}, {b.at}));
 }
 
+TEST_CASE("a kernel with a const input is prepared once and called without it") {
+  for (const int threads : {1, 2}) {
+    Session session = open_session(threads);
+    OperatorRequest weighted = request("");
+    weighted.text =
+        "op f<M=3, N=6>(A: f32[M,N], const w: f32[N]) -> (B: f32[M,N]) { B[i,j] = A[i,j] * w[j]; }";
+    const Result<Operator> op = load_operator(weighted);
+    REQUIRE(op.ok());
+    Result<Kernel> kernel = session.kernel(*op);
+    REQUIRE(kernel.ok());
+    Array a, w, b;
+    for (int i = 0; i < 18; ++i) a.at[i] = static_cast<float>(i);
+    const void* const inputs[] = {a.at};
+    void* const outputs[] = {b.at};
+    const auto refused = [](const Result<void>& result) {
+      return !result.ok() && result.error().id() == Diag::kKernelArguments;
+    };
+    CHECK(refused(kernel->run(inputs, outputs)));
+    for (const float weight : {2.0F, 3.0F}) {
+      for (int i = 0; i < 6; ++i) w.at[i] = weight;
+      const void* constants[] = {w.at};
+      REQUIRE(kernel->prepare(constants).ok());
+      // The array may go away.
+      for (float& value : w.at) value = -1;
+      REQUIRE(kernel->run(inputs, outputs).ok());
+      for (int i = 0; i < 18; ++i) CHECK(b.at[i] == weight * a.at[i]);
+    }
+    const void* const both[] = {a.at, w.at};
+    CHECK(refused(kernel->run(both, outputs)));
+    CHECK(refused(kernel->prepare(both)));
+    CHECK(refused(kernel->prepare({})));
+    const void* const null[] = {nullptr};
+    CHECK(refused(kernel->prepare(null)));
+  }
+  Session session = open_session();
+  const Result<Operator> op = load_operator(request("scale"));
+  REQUIRE(op.ok());
+  Result<Kernel> kernel = session.kernel(*op);
+  REQUIRE(kernel.ok());
+  CHECK_FALSE(kernel->prepare({}).ok());
+}
+
 TEST_CASE("without a record the choice is the heuristic, at once, and the model's if asked") {
   Session session = open_session();
   const Result<Operator> op = load_operator(request("add"));

@@ -191,8 +191,12 @@ class Kernel {
   ~Kernel();
 
   const codegen::Artifact& artifact() const;
-  /// One pointer per parameter in declared order; each array dense, row-major, 64-byte aligned and
-  /// of the declared size. Errors: KernelArguments, KernelFailed.
+  /// What a kernel with const inputs needs once before `run`: one pointer per const input in declared
+  /// order, arrays as for `run`, which may go away afterwards. Errors: KernelArguments, KernelFailed.
+  Result<void> prepare(std::span<const void* const> constants);
+  /// One pointer per parameter that is not const, in declared order; each array dense, row-major,
+  /// 64-byte aligned and of the declared size. Errors: KernelArguments (also: not prepared),
+  /// KernelFailed.
   Result<void> run(std::span<const void* const> inputs, std::span<void* const> outputs);
 
  private:

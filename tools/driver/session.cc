@@ -348,10 +348,19 @@ struct Kernel::Impl {
   struct FreeAligned {
     void operator()(void* p) const { std::free(p); }
   };
+  using Memory = std::unique_ptr<void, FreeAligned>;
   codegen::Artifact artifact;
   runtime::LoadedKernel loaded;
   runtime::Pool pool;
-  std::unique_ptr<void, FreeAligned> workspace;
+  Memory workspace, prepared;
+  bool is_prepared = false;
+
+  static Memory allocate(int64_t bytes) {
+    const std::size_t lines = static_cast<std::size_t>(bytes) / PRUNERC_ALIGNMENT + 1;
+    return Memory(std::aligned_alloc(PRUNERC_ALIGNMENT, lines * PRUNERC_ALIGNMENT));
+  }
+  Result<void> call(PrunercKernel entry, bool constants, std::span<const void* const> inputs,
+                    std::span<void* const> outputs);
 };
 
 Kernel::Kernel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -362,47 +371,67 @@ Kernel::~Kernel() = default;
 Result<Kernel> Kernel::load(codegen::Artifact artifact, int num_threads) {
   PRUNERC_TRY_VOID(codegen::validate(artifact));
   PRUNERC_TRY(runtime::LoadedKernel loaded, runtime::load_kernel(artifact));
-  const auto wanted =
-      static_cast<std::size_t>(codegen::total_workspace_bytes(artifact, num_threads));
-  std::unique_ptr<void, Impl::FreeAligned> workspace(
-      std::aligned_alloc(PRUNERC_ALIGNMENT, (wanted / PRUNERC_ALIGNMENT + 1) * PRUNERC_ALIGNMENT));
-  if (workspace == nullptr)
+  Impl::Memory workspace = Impl::allocate(codegen::total_workspace_bytes(artifact, num_threads));
+  Impl::Memory prepared = Impl::allocate(artifact.prepared_bytes);
+  if (workspace == nullptr || prepared == nullptr)
     return error(Diag::kKernelArguments, "not enough memory for the workspace");
   runtime::PoolOptions pool;
   pool.num_threads = num_threads;
-  return Kernel(std::unique_ptr<Impl>(
-      new Impl{std::move(artifact), std::move(loaded), runtime::Pool(pool), std::move(workspace)}));
+  return Kernel(
+      std::unique_ptr<Impl>(new Impl{std::move(artifact), std::move(loaded), runtime::Pool(pool),
+                                     std::move(workspace), std::move(prepared)}));
 }
 
 const codegen::Artifact& Kernel::artifact() const { return impl_->artifact; }
 
-Result<void> Kernel::run(std::span<const void* const> inputs, std::span<void* const> outputs) {
+// The arrays of the const inputs, or of all other parameters.
+Result<void> Kernel::Impl::call(PrunercKernel entry, bool constants,
+                                std::span<const void* const> inputs,
+                                std::span<void* const> outputs) {
   std::vector<void*> args;
-  std::size_t num_inputs = 0;
-  std::size_t num_outputs = 0;
-  for (const codegen::ArtifactParam& param : impl_->artifact.params) {
+  std::size_t num_inputs = 0, num_outputs = 0, num_wanted = 0;
+  for (const codegen::ArtifactParam& param : artifact.params) {
+    if (param.is_const != constants) {
+      args.push_back(nullptr);
+      continue;
+    }
+    ++num_wanted;
     const bool is_input = param.role == codegen::ParamRole::kInput;
     std::size_t& used = is_input ? num_inputs : num_outputs;
-    if (used >= (is_input ? inputs.size() : outputs.size())) break;
+    if (used >= (is_input ? inputs.size() : outputs.size())) continue;
     // The ABI has one array of pointers; kernels do not write to inputs.
-    args.push_back(is_input ? const_cast<void*>(inputs[used]) : outputs[used]);
-    ++used;
-  }
-  if (args.size() != impl_->artifact.params.size() || num_inputs != inputs.size() ||
-      num_outputs != outputs.size()) {
-    return error(Diag::kKernelArguments,
-                 fmt::format("{} inputs and {} outputs were given to a kernel of {} parameters",
-                             inputs.size(), outputs.size(), impl_->artifact.params.size()));
-  }
-  for (const void* arg : args) {
-    if (arg == nullptr || reinterpret_cast<uintptr_t>(arg) % PRUNERC_ALIGNMENT != 0) {
+    void* const array = is_input ? const_cast<void*>(inputs[used]) : outputs[used];
+    if (array == nullptr || reinterpret_cast<uintptr_t>(array) % PRUNERC_ALIGNMENT != 0) {
       return error(Diag::kKernelArguments, "an array is not aligned to 64 bytes");
     }
+    args.push_back(array);
+    ++used;
   }
-  const int32_t code =
-      impl_->loaded.entry()(args.data(), impl_->workspace.get(), impl_->pool.launch());
+  if (num_inputs + num_outputs != num_wanted || num_inputs != inputs.size() ||
+      num_outputs != outputs.size()) {
+    return error(
+        Diag::kKernelArguments,
+        fmt::format("{} inputs and {} outputs were given to a kernel of {} {}", inputs.size(),
+                    outputs.size(), num_wanted, constants ? "const inputs" : "parameters"));
+  }
+  args.push_back(prepared.get());
+  const int32_t code = entry(args.data(), workspace.get(), pool.launch());
   if (code != 0) return error(Diag::kKernelFailed, int64_t{code});
   return {};
+}
+
+Result<void> Kernel::prepare(std::span<const void* const> constants) {
+  if (impl_->loaded.prepare_entry() == nullptr)
+    return error(Diag::kKernelArguments, "the kernel has no const input to prepare");
+  PRUNERC_TRY_VOID(impl_->call(impl_->loaded.prepare_entry(), true, constants, {}));
+  impl_->is_prepared = true;
+  return {};
+}
+
+Result<void> Kernel::run(std::span<const void* const> inputs, std::span<void* const> outputs) {
+  if (impl_->loaded.prepare_entry() != nullptr && !impl_->is_prepared)
+    return error(Diag::kKernelArguments, "the kernel's const inputs were not prepared");
+  return impl_->call(impl_->loaded.entry(), false, inputs, outputs);
 }
 
 }  // namespace prunerc

@@ -12,6 +12,7 @@
 
 #include <cstdio>
 #include <memory>
+#include <vector>
 
 namespace prunerc::cli {
 namespace {
@@ -33,7 +34,10 @@ int show_ast(const ShowVerb& verb) {
   if (!listed.ok) return kBadInput;
   const auto ports = [](const std::vector<lang::PortInfo>& infos) {
     std::string out;
-    for (const lang::PortInfo& p : infos) out += (out.empty() ? "" : ", ") + p.name + ": " + p.type;
+    for (const lang::PortInfo& p : infos) {
+      out += fmt::format("{}{}{}: {}", out.empty() ? "" : ", ", p.is_const ? "const " : "", p.name,
+                         p.type);
+    }
     return out;
   };
   for (const lang::OpInfo& op : listed.ops) {
@@ -69,11 +73,15 @@ int show_code(const Choice& choice, const ir::Target& target, codegen::EmitKind 
 }
 
 int show_lowered(const Choice& choice, const ir::Target& target) {
-  const Result<ir::Program> lowered = target.kind == ir::TargetKind::kCpu
-                                          ? codegen::lower_cpu(choice.program, target)
-                                          : codegen::lower_gpu(choice.program, target);
+  if (target.kind != ir::TargetKind::kCpu) {
+    const Result<ir::Program> lowered = codegen::lower_gpu(choice.program, target);
+    if (!lowered.ok()) return fail(lowered.error(), kNoCandidate);
+    fmt::print("{}", ir::print(*lowered));
+    return kSuccess;
+  }
+  const Result<std::vector<ir::Program>> lowered = codegen::lower_functions(choice.program, target);
   if (!lowered.ok()) return fail(lowered.error(), kNoCandidate);
-  fmt::print("{}", ir::print(*lowered));
+  for (const ir::Program& program : *lowered) fmt::print("{}", ir::print(program));
   return kSuccess;
 }
 

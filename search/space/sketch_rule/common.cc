@@ -148,6 +148,12 @@ bool mentions(const ir::Access& access, ir::VarId var) {
   });
 }
 
+bool has_variable_subscripts(const ir::Access& access) {
+  return std::all_of(access.region.begin(), access.region.end(), [](const ir::Range& range) {
+    return range.min.as<ir::Var>() != nullptr || range.min.as<ir::IntImm>() != nullptr;
+  });
+}
+
 int64_t step_of(Expr index, ir::VarId var) {
   constexpr int64_t kNotAffine = 1 << 20;
   if (const auto* v = index.as<ir::Var>()) return v->id == var ? 1 : 0;

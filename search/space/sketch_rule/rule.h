@@ -25,9 +25,10 @@ struct Variant {
       false;  // first reduction axis innermost: window axes and their masks go outside
   bool compute_at_reader = false;  // elementwise stages are computed inside of their reader's loops
   bool transpose_operand = false;  // an operand is copied with another axis innermost (tile.cc)
-  bool rfactor = true;             // partial results along a contiguous reduction axis
-  bool fuse_rows = true;           // all stages of a row before the next row
-  bool transposition = false;      // tiles of blocks that read across what they write
+  int prepack_vectors = 0;  // const operands are copied in blocks of so many vectors (prepack.cc)
+  bool rfactor = true;      // partial results along a contiguous reduction axis
+  bool fuse_rows = true;    // all stages of a row before the next row
+  bool transposition = false;  // tiles of blocks that read across what they write
 };
 
 /// The schedule under construction. Decisions made through it are recorded with their defaults.
@@ -73,6 +74,8 @@ bool is_reduction(const ir::Block& block);
 /// Conditions inside are ignored: a guarded subscript counts as what it is where it is valid.
 int64_t step_of(ir::Expr index, ir::VarId var);
 bool mentions(const ir::Access& access, ir::VarId var);
+/// Whether every subscript is one variable or a constant: then any order of them is a layout.
+bool has_variable_subscripts(const ir::Access& access);
 /// The buffer's last subscript moves by one with `var` and no other subscript does.
 bool is_contiguous(const ir::Access& access, ir::VarId var);
 
@@ -136,6 +139,16 @@ bool is_reused(const ir::Block& block, ir::VarId var);
 std::vector<ir::BlockId> stages_of(const schedule::Schedule& schedule, ir::BlockId block);
 /// Whether tile_block would find its axes.
 bool can_tile(const schedule::Schedule& schedule, ir::BlockId block);
+
+/// prepack.cc: the const operands that move along `var`, as numbers among the block's reads; none
+/// if one of them has other subscripts than variables.
+std::vector<int> const_operands(const ir::Program& program, const ir::Block& block, ir::VarId var);
+/// Copies these operands in blocks of `block_size` elements along `var`, a block's other axes inside
+/// of it: W[k, n] becomes [n / b, k, b]. `lanes` of a block are one vector.
+Result<void> prepack(SketchContext& context, ir::BlockId block, const std::vector<int>& reads,
+                     ir::VarId var, int64_t block_size, int64_t lanes);
+/// Whether tile_block, asked to, would prepack an operand of the block.
+bool can_prepack(const schedule::Schedule& schedule, ir::BlockId block);
 
 /// dot.cc: reductions whose operands are contiguous along the reduction only (products with a
 /// transposed operand).

@@ -247,6 +247,8 @@ class TileRule {
     if (!axes || (transposes_ && !variant_.write_cache)) {
       return error(Diag::kUnsupported, std::string("tiling of this block"));
     }
+    std::vector<int> prepacked;
+    if (variant_.prepack_vectors > 0) prepacked = prepack_axes(facts, &*axes);
     const int64_t lanes = context_.target.lanes(facts.element_bytes);
     width_ = axes->vector.extent >= lanes ? lanes : power_of_two(axes->vector.extent);
     std::vector<int> packed;
@@ -259,6 +261,7 @@ class TileRule {
       return error(Diag::kUnsupported, std::string("a block that reads no stage"));
     }
     const ir::VarId vector = axes->vector.var;
+    if (!prepacked.empty()) PRUNERC_TRY_VOID(prepack_operands(prepacked, axes->vector));
     if (!gathered.empty()) PRUNERC_TRY_VOID(copy_transposed(*facts.block, gathered, vector));
     PRUNERC_TRY_VOID(transposes_ ? add_transposed_copies(*facts.block, vector)
                                  : add_copies(packed));
@@ -270,6 +273,28 @@ class TileRule {
   }
 
  private:
+  // The const operands to be copied for vectors along these axes, or along transposed ones; none if
+  // there are none, and then the tile is the usual one.
+  std::vector<int> prepack_axes(const BlockFacts& facts, TileAxes* axes) {
+    const ir::Program& program = context_.program();
+    std::vector<int> found = const_operands(program, *facts.block, axes->vector.var);
+    if (!found.empty() || !variant_.write_cache) return found;
+    const std::optional<TileAxes> transposed = find_transposed_axes(facts);
+    if (!transposed) return {};
+    found = const_operands(program, *facts.block, transposed->vector.var);
+    if (found.empty()) return {};
+    *axes = *transposed;
+    transposes_ = true;
+    return found;
+  }
+
+  Result<void> prepack_operands(const std::vector<int>& reads, const Axis& vector) {
+    const int64_t vectors =
+        std::min<int64_t>(variant_.prepack_vectors, power_of_two(ceil_div(vector.extent, width_)));
+    prepacks_ = true;
+    return prepack(context_, block_, reads, vector.var, vectors * width_, width_);
+  }
+
   // Operands whose rows run along the vector axis and which all rows of the tile share.
   static std::vector<int> panels(const ir::Block& block, const TileAxes& axes) {
     std::vector<int> found;
@@ -325,7 +350,9 @@ class TileRule {
     const ir::Access to = block.writes[0];
     const std::string to_map = transposing_map(block, to, vector);
     PRUNERC_TRY(transposed_dim_, dim_of_consumer(block, vector));
-    PRUNERC_TRY_VOID(copy_transposed(block, {transposed_operand(block, vector)}, vector));
+    if (!prepacks_) {
+      PRUNERC_TRY_VOID(copy_transposed(block, {transposed_operand(block, vector)}, vector));
+    }
     schedule::Schedule& s = context_.schedule;
     PRUNERC_TRY(const BlockId copy_out,
                 s.reindex_cache_write(block_, 0, ir::Scope::kLocal, to_map));
@@ -521,6 +548,7 @@ class TileRule {
   BlockId block_, consumer_;
   const Variant& variant_;
   int64_t width_ = 1;
+  bool prepacks_ = false;           // operands that the vectors run along are copied already
   bool transposes_ = false;         // vectors along an axis that the result does not have innermost
   std::size_t transposed_dim_ = 0;  // of the result, which the vectors run along
   TiledAxis vector_;
@@ -531,6 +559,16 @@ class TileRule {
 };
 
 }  // namespace
+
+bool can_prepack(const schedule::Schedule& schedule, BlockId block) {
+  const BlockFacts facts = facts_of(schedule, block);
+  for (const std::optional<TileAxes>& axes : {find_axes(facts), find_transposed_axes(facts)}) {
+    if (axes && !const_operands(schedule.program(), *facts.block, axes->vector.var).empty()) {
+      return true;
+    }
+  }
+  return false;
+}
 
 bool is_reused(const ir::Block& block, ir::VarId var) {
   return std::any_of(block.reads.begin(), block.reads.end(), [&](const ir::Access& access) {
