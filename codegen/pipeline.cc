@@ -89,6 +89,8 @@ Result<ir::Program> run_passes(std::span<const Pass> passes, const ir::Program& 
     return error(Diag::kUnsupported, "compiling a program with tile parameters");
   }
   ir::Program current = program;
+  // Passes begin at a statement.
+  if (!program.root().defined()) return current;
   const int64_t asked = debug_options().max_optional_passes;
   const int64_t limit = asked >= 0 ? asked : options.max_optional_passes;
   int64_t num_optional = 0;

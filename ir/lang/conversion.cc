@@ -187,6 +187,10 @@ const Node* Typing::push(const Node* node, DType dtype) {
     args.push_back(has_condition && i == 0 ? arg : convert(arg, dtype));
     if (args.back() == nullptr) return nullptr;
   }
+  if (node->kind == NodeKind::kBinary && node->op == AstOp::kMod && ir::is_float(dtype)) {
+    sink_.report<LangDiag::kRemainderOfFloat>(node->range, ir::to_string(dtype));
+    return nullptr;
+  }
   if (node->kind == NodeKind::kCall && node->intrinsic != ir::Intrinsic::kAbs &&
       !ir::is_float(dtype)) {
     sink_.report<LangDiag::kNeedsFloat>(node->range, ir::to_string(node->intrinsic),
