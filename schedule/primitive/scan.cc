@@ -1,12 +1,10 @@
-// scan(@B): each element adds one update to the element before it, instead of all updates so far.
-// Needs: one reduction variable, of which a select takes those up to (or before) one spatial
-// variable, else the identity; nothing else in the update depends on that one; both loops plain,
-// serial, the reduction's inside; sole writer; sources final. After: the spatial variable is
-// opaque.
-//   for j in 8 @L0 { for k in 8 @L1 { block @B [vj: S(8) = j, vk: R(8) = k] {
+// scan(@B): each element joins one update to the element before it, instead of all updates so far.
+// Needs: a select that lets k <= j (or k < j) through, else the identity, for one reduction k and a
+// spatial j; no other j in the update; serial loops, k's inside; sole writer. After: j is opaque.
+//   for j in 8 { for k in 8 { block @B [vj: S(8) = j, vk: R(8) = k] {
 //     init { T[vj] = 0f32 } T[vj] = T[vj] + select(vk <= vj, X[vk], 0f32) } } }
 // ~>
-//   for j in 8 @L0 { block @B [vj: O(8) = j] {
+//   for j in 8 { block @B [vj: O(8) = j] {
 //     T[vj] = select(1 <= vj, T[vj - 1], 0f32) + X[vj] } }
 #include "ir/analysis/accumulator.h"
 #include "ir/analysis/region.h"

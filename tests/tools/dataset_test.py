@@ -96,7 +96,7 @@ class Dataset(command.CommandTest):
         self.assertIn("give a folder", self.prunerc(*arguments, "x.pool", expect=2).err)
         self.prunerc(*arguments, "pools/")
         names = sorted(os.listdir(self.path("pools")))
-        self.assertEqual(["dense.pool", "scale.pool", "total.pool", "widen.pool"], names)
+        self.assertEqual(["dense.pool", "linear.pool", "scale.pool", "total.pool", "widen.pool"], names)
         listed = self.prunerc("dataset", "list", *[f"pools/{name}" for name in names]).out
         self.assertEqual(5, len(listed.splitlines()))
         self.assertRegex(listed, r"pools/dense.pool +dense ")

@@ -187,7 +187,7 @@ class Report(command.CommandTest):
         # Of several operators those that have records are shown, and the others named.
         found, _ = self.report(self.ops)
         self.assertEqual(["dense"], [op["op"] for op in found["operators"]])
-        self.assertEqual(["scale", "total", "widen"], found["missing"])
+        self.assertEqual(["linear", "scale", "total", "widen"], found["missing"])
 
     def test_a_wrong_command_line_is_refused(self):
         self.assertIn("-o", self.prunerc("report", self.ops, expect=2).err)
