@@ -98,7 +98,7 @@ class Dataset(command.CommandTest):
         names = sorted(os.listdir(self.path("pools")))
         self.assertEqual(["dense.pool", "linear.pool", "scale.pool", "total.pool", "widen.pool"], names)
         listed = self.prunerc("dataset", "list", *[f"pools/{name}" for name in names]).out
-        self.assertEqual(5, len(listed.splitlines()))
+        self.assertEqual(6, len(listed.splitlines()))
         self.assertRegex(listed, r"pools/dense.pool +dense ")
 
     def test_statistics_say_what_is_in_a_pool(self):
