@@ -135,6 +135,7 @@ void Emitter::emit_parallel(const Loop& loop, Value* extent) {
   worker_workspace_ = ir_.CreateInBoundsGEP(ir_.getInt8Ty(), shared_workspace_,
                                             ir_.CreateAdd(worker, i64(plan_.workspace_bytes)));
   for (BufferId id : buffers) buffers_[id] = restore(ptr);
+  captured_ = {buffers.begin(), buffers.end()};
   for (VarId id : vars) vars_[id].value = restore(word);
   const auto* known = llvm::dyn_cast<llvm::ConstantInt>(extent);
   bind_var(loop.var->id, function_->getArg(0), 1, 0,
@@ -144,6 +145,7 @@ void Emitter::emit_parallel(const Loop& loop, Value* extent) {
 
   llvm::Function* task = std::exchange(function_, caller);
   in_parallel_ = false;
+  captured_.clear();
   ir_.restoreIP(resume);
   vars_ = saved_vars;
   buffers_ = saved_buffers;

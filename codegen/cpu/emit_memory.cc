@@ -129,10 +129,12 @@ Value* Emitter::element(BufferId id, Value* offset, bool inbounds) {
 
 // A stack buffer under a statement's mask: some lane is valid, so all lanes are within the slack
 // around the buffer and may be read, and written with what they held. Unlike masked accesses, LLVM
-// turns those into registers.
+// turns those into registers. Not where a task writes a buffer of its caller: what lies beside its
+// own elements may be another task's, and writing it back would undo what that one writes.
 bool Emitter::on_private_stack(BufferId id) const {
   const auto it = plan_.slots.find(id);
-  return it != plan_.slots.end() && it->second.place == Place::kStack && mask_ == branch_mask_;
+  return it != plan_.slots.end() && it->second.place == Place::kStack && mask_ == branch_mask_ &&
+         !captured_.contains(id);
 }
 
 // Tells LLVM that accesses of different buffers never overlap.

@@ -8,6 +8,7 @@
 //   for i in 8 @L { block @P [v: S(8) = i] { T[v] = X[v] } block @C [v: S(8) = i] { Y[v] = T[v] } }
 #include "ir/analysis/carried.h"
 #include "ir/analysis/prove.h"
+#include "ir/equal.h"
 #include "ir/thread_axis.h"
 #include "schedule/legality/access_region.h"
 #include "schedule/legality/dataflow.h"
@@ -26,7 +27,7 @@ using namespace ir;  // NOLINT(google-build-using-namespace)
 struct MergePlan {
   Site site;
   std::vector<const Loop*> loops;
-  int64_t extent = 0;
+  Expr extent;
 };
 
 Error misshapen(const Loop& loop, const char* what, const Loop& other) {
@@ -146,6 +147,17 @@ class MergeDependence {
   VarMap early_, late_;
 };
 
+Result<void> check_dependences(const Program& program, const MergePlan& plan) {
+  const int64_t extent = constant(plan.extent).value_or(1);
+  for (std::size_t x = 0; x < plan.loops.size() && extent > 1; ++x) {
+    for (std::size_t y = x + 1; y < plan.loops.size(); ++y) {
+      PRUNERC_TRY_VOID(
+          MergeDependence(program, plan.site, *plan.loops[x], *plan.loops[y], extent).check());
+    }
+  }
+  return {};
+}
+
 Result<MergePlan> plan_merge(const Program& program, const std::vector<LoopId>& ids) {
   if (ids.empty()) return error(Diag::kLoopListEmpty, std::string("merge"));
   MergePlan plan;
@@ -155,20 +167,15 @@ Result<MergePlan> plan_merge(const Program& program, const std::vector<LoopId>& 
     const Loop* loop = site.loop();
     PRUNERC_TRY_VOID(check_serial(*loop));
     PRUNERC_TRY_VOID(check_holds_blocks(*loop));
-    PRUNERC_TRY(const int64_t extent, constant_extent(*loop));
-    if (plan.loops.empty()) plan.extent = extent;
+    PRUNERC_TRY_VOID(check_extent(*loop));
+    if (plan.loops.empty()) plan.extent = loop->extent;
     plan.loops.push_back(loop);
-    if (extent != plan.extent) {
+    if (!structural_equal(loop->extent, plan.extent)) {
       return misshapen(*loop, "have the same extent as", *plan.loops[0]);
     }
   }
   PRUNERC_TRY_VOID(check_neighbours(plan.site, plan.loops));
-  for (std::size_t x = 0; x < ids.size() && plan.extent > 1; ++x) {
-    for (std::size_t y = x + 1; y < ids.size(); ++y) {
-      PRUNERC_TRY_VOID(
-          MergeDependence(program, plan.site, *plan.loops[x], *plan.loops[y], plan.extent).check());
-    }
-  }
+  PRUNERC_TRY_VOID(on_instance(program, [&] { return check_dependences(program, plan); }));
   return plan;
 }
 
@@ -177,7 +184,7 @@ Applied apply_merge(const Program& program, const MergePlan& plan) {
   const Var* var = b.fresh_var(plan.loops[0]->var->name);
   const LoopId id = b.fresh_loop_id();
   VarRanges ranges = ranges_at(program, plan.site);
-  ranges.bind(var, b.int_imm(plan.extent));
+  ranges.bind(var, plan.extent);
   std::vector<Stmt> bodies;
   for (const Loop* loop : plan.loops) {
     bodies.push_back(rebind(b, loop->body, {{loop->var->id, Expr(var)}}, {}, ranges));
@@ -245,7 +252,7 @@ Result<Applied> run<PrimitiveKind::kMerge>(const Program& program, const Call& c
   Applied out = apply_merge(program, plan);
   // Kernels that were apart may now be one.
   PRUNERC_TRY_VOID(check_thread_axes(out.program.root()));
-  PRUNERC_TRY_VOID(check_lives(plan, out));
+  PRUNERC_TRY_VOID(on_instance(program, [&] { return check_lives(plan, out); }));
   return out;
 }
 

@@ -6,7 +6,9 @@
 #include "schedule/legality/gpu_limits.h"
 #include "schedule/schedule.h"
 #include "search/space/members.h"
+#include "search/space/sketch_rule/chain.h"
 #include "search/space/sketch_rule/gpu.h"
+#include "search/space/sketch_rule/group.h"
 #include "search/space/sketch_rule/rule.h"
 
 #include <algorithm>
@@ -43,91 +45,11 @@ std::vector<Variant> variants() {
   add("prepack4", [](Variant& v) { v.prepack_vectors = 4; });
   add("prepack+block", [](Variant& v) { v.prepack_vectors = 1, v.block_reduction = true; });
   add("prepack2+block", [](Variant& v) { v.prepack_vectors = 2, v.block_reduction = true; });
+  add("chain", [](Variant& v) { v.chain = true, v.transpose_operand = true; });
   add("stages", [](Variant& v) { v.inline_stages = false; });
   add("split", [](Variant& v) { v.fuse_rows = false; });
   add("no rfactor", [](Variant& v) { v.rfactor = false; });
   return out;
-}
-
-/// Blocks scheduled together: one tiled block with its epilogue, or a chain of rows.
-struct Group {
-  std::vector<BlockId> blocks;
-  bool tiled = false;
-  bool dot = false;
-};
-
-// Of all blocks but the `scans`, which have their loops.
-std::vector<Group> group_blocks(const schedule::Schedule& schedule,
-                                const std::vector<BlockId>& scans) {
-  std::vector<Group> groups;
-  std::vector<BlockId> taken;
-  Group rows;
-  auto flush = [&] {
-    if (!rows.blocks.empty()) groups.push_back(std::move(rows));
-    rows = Group();
-  };
-  for (const BlockId id : schedule.blocks()) {
-    if (std::find(scans.begin(), scans.end(), id) != scans.end()) {
-      flush();
-      continue;
-    }
-    if (std::find(taken.begin(), taken.end(), id) != taken.end()) continue;
-    const bool tiled = can_tile(schedule, id);
-    const bool dot = !tiled && can_tile_dot(schedule, id);
-    if (!tiled && !dot) {
-      rows.blocks.push_back(id);
-      continue;
-    }
-    flush();
-    Group group;
-    group.tiled = tiled;
-    group.dot = dot;
-    group.blocks = {id};
-    const BlockId epilogue = epilogue_of(schedule, id);
-    if (epilogue.valid()) {
-      group.blocks.push_back(epilogue);
-      taken.push_back(epilogue);
-    }
-    groups.push_back(std::move(group));
-  }
-  flush();
-  return groups;
-}
-
-// The group with its tiles; false if this variant does not fit it.
-bool tile_group(SketchContext& context, const Group& group, const Variant& variant) {
-  const bool moves_operand =
-      variant.transpose_operand ||
-      (variant.prepack_vectors > 0 && can_prepack(context.schedule, group.blocks[0]));
-  const auto apply = [&](BlockId epilogue) {
-    return group.dot && !moves_operand
-               ? tile_dot(context, group.blocks[0], epilogue, variant).ok()
-               : tile_block(context, group.blocks[0], epilogue, variant).ok();
-  };
-  if (group.blocks.size() == 1 && apply(BlockId())) return true;
-  if (group.blocks.size() == 1) {
-    // Accumulating in place is slower, but needs no copy that might not be legal here.
-    Variant direct = variant;
-    direct.write_cache = false;
-    return group.tiled && tile_block(context, group.blocks[0], BlockId(), direct).ok();
-  }
-  if (apply(group.blocks[1])) return true;
-  if (!apply(BlockId())) return false;
-  static_cast<void>(schedule_rows(context, {group.blocks[1]}, variant).ok());
-  return true;
-}
-
-// Takes the stages that tile_block will move out of the other groups.
-void leave_stages_to_readers(const schedule::Schedule& schedule, std::vector<Group>* groups) {
-  for (const Group& reader : *groups) {
-    if (!reader.tiled) continue;
-    for (const BlockId stage : stages_of(schedule, reader.blocks[0])) {
-      for (Group& group : *groups) {
-        if (!group.tiled && !group.dot) std::erase(group.blocks, stage);
-      }
-    }
-  }
-  std::erase_if(*groups, [](const Group& group) { return group.blocks.empty(); });
 }
 
 // Does the variant ask for anything that this program has no use for? Then its sketch would be a
@@ -135,8 +57,9 @@ void leave_stages_to_readers(const schedule::Schedule& schedule, std::vector<Gro
 Result<void> apply_variant(SketchContext& context, const Variant& variant) {
   inline_stages(context, variant);
   split_phases(context);
-  recover_axes(context);
-  bool tiled = false;
+  // The axes of a chain are those that its blocks have in common.
+  if (!variant.chain) recover_axes(context);
+  bool tiled = variant.chain;
   const bool wants_tile = variant.pack || variant.rotate_reduction || variant.compute_at_reader ||
                           variant.block_reduction || variant.transpose_operand ||
                           variant.transposition;
@@ -145,6 +68,7 @@ Result<void> apply_variant(SketchContext& context, const Variant& variant) {
     if (schedule_scan(context, id).ok()) scans.push_back(id);
   }
   std::vector<Group> groups = group_blocks(context.schedule, scans);
+  if (variant.chain) PRUNERC_TRY_VOID(schedule_chain(context, variant, &groups));
   if (variant.compute_at_reader) leave_stages_to_readers(context.schedule, &groups);
   for (const Group& group : groups) {
     if ((group.tiled || group.dot) && tile_group(context, group, variant)) {

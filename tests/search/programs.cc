@@ -218,6 +218,48 @@ const std::vector<NamedProgram>& operator_programs() {
       init { Y[vn, vj, vi] = f32.ninf }
       Y[vn, vj, vi] = max(Y[vn, vj, vi], select(vk <= vj, X[vn, vk, vi], f32.ninf)) } } } } } })",
        false},
+      {"attention",
+       R"(program attention(Q: f32[2, 9, 17], K: f32[2, 21, 17], V: f32[2, 21, 18]) -> (Y: f32[2, 9, 18]) {
+  buffer A: f32[2, 9, 21] global
+  buffer M: f32[2, 9] global
+  buffer P: f32[2, 9, 21] global
+  buffer L: f32[2, 9] global
+  buffer T: f32[2, 9, 18] global
+  for b in 2 { for i in 9 { for j in 21 { for k in 17 {
+    block "A" [vb: S(2) = b, vi: S(9) = i, vj: S(21) = j, vk: R(17) = k] {
+      init { A[vb, vi, vj] = 0f32 }
+      A[vb, vi, vj] = A[vb, vi, vj] + Q[vb, vi, vk] * K[vb, vj, vk] } } } } }
+  for b1 in 2 { for i1 in 9 { for j1 in 21 {
+    block "M" [vb1: S(2) = b1, vi1: S(9) = i1, vj1: R(21) = j1] {
+      init { M[vb1, vi1] = f32.ninf }
+      M[vb1, vi1] = max(M[vb1, vi1], A[vb1, vi1, vj1]) } } } }
+  for b2 in 2 { for i2 in 9 { for j2 in 21 {
+    block "P" [vb2: S(2) = b2, vi2: S(9) = i2, vj2: S(21) = j2] {
+      P[vb2, vi2, vj2] = exp(A[vb2, vi2, vj2] - M[vb2, vi2]) } } } }
+  for b3 in 2 { for i3 in 9 { for j3 in 21 {
+    block "L" [vb3: S(2) = b3, vi3: S(9) = i3, vj3: R(21) = j3] {
+      init { L[vb3, vi3] = 0f32 }
+      L[vb3, vi3] = L[vb3, vi3] + P[vb3, vi3, vj3] } } } }
+  for b4 in 2 { for i4 in 9 { for e4 in 18 { for j4 in 21 {
+    block "T" [vb4: S(2) = b4, vi4: S(9) = i4, ve4: S(18) = e4, vj4: R(21) = j4] {
+      init { T[vb4, vi4, ve4] = 0f32 }
+      T[vb4, vi4, ve4] = T[vb4, vi4, ve4] + P[vb4, vi4, vj4] * V[vb4, vj4, ve4] } } } } }
+  for b5 in 2 { for i5 in 9 { for e5 in 18 {
+    block "Y" [vb5: S(2) = b5, vi5: S(9) = i5, ve5: S(18) = e5] {
+      Y[vb5, vi5, ve5] = T[vb5, vi5, ve5] / L[vb5, vi5] } } } } })",
+       false},
+      {"two_layers",
+       R"(program two_layers(X: f32[13, 7], W: f32[7, 29], U: f32[29, 19]) -> (Y: f32[13, 19]) {
+  buffer H: f32[13, 29] global
+  for i in 13 { for j in 29 { for k in 7 {
+    block "H" [vi: S(13) = i, vj: S(29) = j, vk: R(7) = k] {
+      init { H[vi, vj] = 0f32 }
+      H[vi, vj] = H[vi, vj] + X[vi, vk] * W[vk, vj] } } } }
+  for i1 in 13 { for j1 in 19 { for k1 in 29 {
+    block "Y" [vi1: S(13) = i1, vj1: S(19) = j1, vk1: R(29) = k1] {
+      init { Y[vi1, vj1] = 0f32 }
+      Y[vi1, vj1] = Y[vi1, vj1] + H[vi1, vk1] * U[vk1, vj1] } } } } })",
+       false},
       {"gemm_i8", R"(program gemm_i8(A: i8[10, 12], B: i8[12, 35]) -> (C: i32[10, 35]) {
   for i in 10 { for j in 35 { for k in 12 {
     block "C" [vi: S(10) = i, vj: S(35) = j, vk: R(12) = k] {

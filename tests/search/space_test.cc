@@ -3,6 +3,7 @@
 #include "costmodel/latency/roofline.h"
 #include "ir/analysis/prologue.h"
 #include "ir/equal.h"
+#include "ir/printer.h"
 #include "ir/verify.h"
 #include "schedule/schedule.h"
 #include "search/space/sampler.h"
@@ -212,6 +213,34 @@ TEST_CASE("the expected structures are there") {
   CHECK(has(names("softmax_like"), "split"));
   CHECK(has(names("transpose_add"), "transposition"));
   CHECK_FALSE(has(names("add_relu"), "transposition"));
+  CHECK(has(names("attention"), "chain"));
+  CHECK(has(names("two_layers"), "chain"));
+  // One contraction is no chain.
+  for (const char* name : {"gemm", "softmax_like", "conv2d_relu"}) {
+    INFO(name);
+    CHECK_FALSE(has(names(name), "chain"));
+  }
+}
+
+TEST_CASE("a chain's tasks keep what is between its contractions to themselves") {
+  for (const char* name : {"attention", "two_layers"}) {
+    const Task task = make_test_task(name);
+    const SearchSpace space = space_of(task);
+    for (std::size_t i = 0; i < space.sketches.size(); ++i) {
+      if (space.sketches[i].name != "chain") continue;
+      const Result<Candidate> made = instantiate(task, space, static_cast<int>(i), {});
+      REQUIRE_OK(made);
+      const std::string text = ir::print(made->program);
+      // One loop over tasks, and no second one after it.
+      const std::size_t blocks = text.rfind("block \"Y\"");
+      const std::size_t last = text.rfind("parallel {", blocks);
+      INFO(text);
+      REQUIRE(last != std::string::npos);
+      CHECK(text.find(name == std::string("attention") ? "block \"A\"" : "block \"H\"", last) !=
+            std::string::npos);
+      check_same_result(task.base, made->program, 5);
+    }
+  }
 }
 
 TEST_CASE("running reductions are scans in every sketch") {

@@ -11,7 +11,9 @@
 // The rows of a tile share the loads of the operand that does not move with them, and hide the
 // latency of the sums.
 
-#include "search/space/sketch_rule/rule.h"
+#include "search/space/sketch_rule/chain.h"
+
+#include <algorithm>
 
 namespace prunerc::search {
 namespace {
@@ -32,12 +34,19 @@ const Axis* contiguous_axis(const BlockFacts& facts) {
   return chosen;
 }
 
+// A loop that stays outermost since the other blocks of a chain have it too.
+bool is_common(const SketchContext& context, BlockId block, const Axis& axis) {
+  if (context.chain == nullptr) return false;
+  const std::vector<int>& outer = context.chain->of(block).outer;
+  return std::find(outer.begin(), outer.end(), axis.iter) != outer.end();
+}
+
 struct Rows {
   LoopId task, tile, inner;
 };
 
 Result<Rows> tile_rows(SketchContext& context, const Axis& axis) {
-  const int64_t tasks = context.target.num_threads <= 1 ? 1 : 4;
+  const int64_t tasks = context.target.num_threads <= 1 || context.chain != nullptr ? 1 : 4;
   const int64_t tiles = ceil_div(ceil_div(axis.extent, kPreferredRows), tasks);
   PRUNERC_TRY(const std::vector<LoopId> parts,
               context.schedule.split(
@@ -67,8 +76,8 @@ Result<void> apply_dot(SketchContext& context, BlockId block, BlockId epilogue,
   std::vector<Axis> rows, outer;
   for (std::size_t i = facts.spatial.size(); i > 0; --i) {
     const Axis& spatial = facts.spatial[i - 1];
-    const bool wanted =
-        rows.size() < 2 && spatial.extent > 1 && is_reused(*facts.block, spatial.var);
+    const bool wanted = rows.size() < 2 && spatial.extent > 1 &&
+                        is_reused(*facts.block, spatial.var) && !is_common(context, block, spatial);
     (wanted ? rows : outer).push_back(spatial);
   }
   std::vector<LoopId> tasks, tiles, inner;
@@ -99,7 +108,7 @@ Result<void> apply_dot(SketchContext& context, BlockId block, BlockId epilogue,
                 context.schedule.reverse_compute_at(epilogue, tiles.back()));
     for (const LoopId loop : last) PRUNERC_TRY_VOID(context.schedule.unroll(loop));
   }
-  PRUNERC_TRY_VOID(parallelize(context, tasks));
+  if (context.chain == nullptr) PRUNERC_TRY_VOID(parallelize(context, tasks));
   return {};
 }
 

@@ -11,7 +11,7 @@
 //
 // so that a row stays in the first-level cache between its stages.
 #include "ir/analysis/loop_index.h"
-#include "search/space/sketch_rule/rule.h"
+#include "search/space/sketch_rule/chain.h"
 
 #include <algorithm>
 
@@ -74,6 +74,7 @@ class RowRule {
     if (facts.block == nullptr || !facts.trivial) {
       return error(Diag::kUnsupported, std::string("row scheduling of this block"));
     }
+    if (context_.chain != nullptr) return make_chain_rows(facts, context_.chain->of(last));
     const std::size_t num_rows = num_row_axes(facts);
     if (num_rows == 0) return split_single_axis(facts);
     std::vector<LoopId> loops;
@@ -97,6 +98,28 @@ class RowRule {
       parallel_after_ = true;
     }
     return parts[1];
+  }
+
+  // The loops that the chain's blocks have in common, and the rows of a task below them.
+  Result<LoopId> make_chain_rows(const BlockFacts& facts, const Chain::Axes& common) {
+    std::vector<LoopId> order;
+    for (const int iter : common.outer) {
+      for (const Axis& axis : facts.spatial) {
+        if (axis.iter == iter) order.push_back(axis.loop);
+      }
+    }
+    for (const Axis& axis : facts.spatial) {
+      if (axis.iter != common.row) continue;
+      PRUNERC_TRY(const std::vector<LoopId> parts,
+                  context_.schedule.split(axis.loop, context_.chain->factors));
+      order.insert(order.end(), parts.begin(), parts.end());
+    }
+    const LoopId row = order.back();
+    for (const LoopId loop : context_.schedule.loops_of(blocks_.back())) {
+      if (std::find(order.begin(), order.end(), loop) == order.end()) order.push_back(loop);
+    }
+    PRUNERC_TRY_VOID(context_.schedule.reorder(order));
+    return row;
   }
 
   // One axis only: a stage without rows is cut into tasks along it.

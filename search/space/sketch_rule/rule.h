@@ -29,7 +29,10 @@ struct Variant {
   bool rfactor = true;      // partial results along a contiguous reduction axis
   bool fuse_rows = true;    // all stages of a row before the next row
   bool transposition = false;  // tiles of blocks that read across what they write
+  bool chain = false;          // contractions and what is between them, task by task (chain.cc)
 };
+
+struct Chain;
 
 /// The schedule under construction. Decisions made through it are recorded with their defaults.
 struct SketchContext {
@@ -37,6 +40,8 @@ struct SketchContext {
   const ir::Target& target;
   /// Blocks that some rule has plans for: nobody else inlines them or computes with them.
   std::vector<ir::BlockId> keep = {};
+  /// Whose blocks are being scheduled (chain.h); null otherwise.
+  const Chain* chain = nullptr;
   bool keeps(ir::BlockId block) const;
 
   const ir::Program& program() const { return schedule.program(); }

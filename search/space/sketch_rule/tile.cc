@@ -21,7 +21,7 @@
 // operand (B[j,k]) v stays, and that operand alone is copied, since lanes would be gathered.
 // Source: the structure SSRSRS of Ansor (Zheng et al., OSDI 2020), sections 4.1 and 4.2, and of
 // GotoBLAS' panels.
-#include "search/space/sketch_rule/rule.h"
+#include "search/space/sketch_rule/chain.h"
 #include "search/space/sketch_rule/tile_axes.h"
 
 #include <algorithm>
@@ -59,7 +59,7 @@ struct TiledAxis {
 
 int64_t preferred_tasks(const SketchContext& context, int64_t extent, bool is_vector,
                         const Variant& variant) {
-  if (context.target.num_threads <= 1) return 1;
+  if (context.target.num_threads <= 1 || context.chain != nullptr) return 1;
   // Packed panels are shared by all rows, so only columns become tasks.
   if (variant.pack) return is_vector ? 8 : 1;
   return extent >= 256 ? 4 : 1;
@@ -90,9 +90,12 @@ class TileRule {
     std::vector<int> gathered;
     if (axes && variant_.transpose_operand) {
       gathered = gathered_operands(*facts.block, axes->vector.var);
-      if (gathered.empty()) axes = find_transposed_axes(facts);
-      transposes_ = gathered.empty();
+      // A program may have something to transpose elsewhere.
+      const std::optional<TileAxes> transposed = find_transposed_axes(facts);
+      transposes_ = gathered.empty() && transposed.has_value();
+      if (transposes_) axes = transposed;
     }
+    if (axes && context_.chain != nullptr) PRUNERC_TRY_VOID(take_common_axes(facts, &*axes));
     if (!axes || (transposes_ && !variant_.write_cache)) {
       return error(Diag::kUnsupported, std::string("tiling of this block"));
     }
@@ -122,6 +125,41 @@ class TileRule {
   }
 
  private:
+  // The tile is below the loops of the chain, and its rows are the chain's.
+  Result<void> take_common_axes(const BlockFacts& facts, TileAxes* axes) {
+    const Chain::Axes& common = context_.chain->of(block_);
+    std::vector<Axis> outer, rest;
+    std::optional<Axis> row;
+    for (const int iter : common.outer) {
+      for (const Axis& axis : facts.spatial) {
+        if (axis.iter == iter) outer.push_back(axis);
+      }
+    }
+    for (const Axis& axis : facts.spatial) {
+      const bool taken =
+          std::find(common.outer.begin(), common.outer.end(), axis.iter) != common.outer.end();
+      if (axis.iter == axes->vector.iter && (taken || axis.iter == common.row)) {
+        return error(Diag::kUnsupported, std::string("vectors along a chain's axis"));
+      }
+      if (taken || axis.iter == axes->vector.iter) continue;
+      const bool own = common.row < 0 && is_reused(*facts.block, axis.var) && axis.extent > 1;
+      if (axis.iter == common.row || own) {
+        if (row) rest.push_back(*row);
+        row = axis;
+      } else {
+        rest.push_back(axis);
+      }
+    }
+    axes->row = row;
+    axes->outer = std::move(outer);
+    axes->outer.insert(axes->outer.end(), rest.begin(), rest.end());
+    return {};
+  }
+
+  bool has_chain_rows() const {
+    return context_.chain != nullptr && !context_.chain->factors.empty();
+  }
+
   // The const operands to be copied for vectors along these axes, or along transposed ones; none if
   // there are none, and then the tile is the usual one.
   std::vector<int> prepack_axes(const BlockFacts& facts, TileAxes* axes) {
@@ -271,6 +309,13 @@ class TileRule {
                                    preferred_tasks(context_, axes.vector.extent, true, variant_),
                                    kMaxVectors, width_));
     if (!axes.row) return {};
+    if (has_chain_rows()) {
+      const std::vector<Int>& factors = context_.chain->factors;
+      PRUNERC_TRY(const std::vector<LoopId> parts,
+                  context_.schedule.split(axes.row->loop, factors));
+      row_ = TiledAxis{parts[0], parts[1], {parts[2]}, factors[2].value};
+      return {};
+    }
     PRUNERC_TRY(
         row_,
         tile_axis(context_, *axes.row, axes.row->extent, kPreferredAccumulators / vector_.size,
@@ -281,7 +326,10 @@ class TileRule {
   Result<void> order_loops(const TileAxes& axes, const std::vector<Axis>& reduce) {
     std::vector<LoopId> tasks, reductions, order;
     for (const Axis& axis : axes.outer) tasks.push_back(axis.loop);
-    if (row_) tasks.push_back(row_->task);
+    // In a chain the common loops go first.
+    const std::size_t num_common =
+        has_chain_rows() ? context_.chain->depth() - 1 : axes.outer.size();
+    if (row_) tasks.insert(tasks.begin() + static_cast<std::ptrdiff_t>(num_common), row_->task);
     tasks.push_back(vector_.task);
     stage_loop_ = tasks[axes.outer.empty() ? 0 : axes.outer.size() - 1];
     for (const Axis& axis : reduce) reductions.push_back(axis.loop);
@@ -389,7 +437,7 @@ class TileRule {
     if (part_loop_.valid()) {
       PRUNERC_TRY_VOID(context_.schedule.decompose_reduction(block_, part_loop_));
     }
-    PRUNERC_TRY_VOID(parallelize(context_, tasks_));
+    if (context_.chain == nullptr) PRUNERC_TRY_VOID(parallelize(context_, tasks_));
     return {};
   }
 
