@@ -27,7 +27,8 @@ bool holds_loops(Stmt s) {
   return found;
 }
 
-// The value where every variable is 0; nullopt if that needs more than sums and products.
+// The value where every variable is 0; nullopt if that needs more than sums, products and the digits
+// of 0.
 std::optional<Poly> at_zero(ParamSpace& space, Expr e) {
   if (e.as<ir::Var>() != nullptr) return Poly(0);
   if (std::optional<Poly> p = space.polynomial(e)) return p;
@@ -38,6 +39,8 @@ std::optional<Poly> at_zero(ParamSpace& space, Expr e) {
   if (e.kind() == ExprKind::kAdd) return *l + *r;
   if (e.kind() == ExprKind::kSub) return *l - *r;
   if (e.kind() == ExprKind::kMul) return space.multiply(*l, *r);
+  const bool is_digit = e.kind() == ExprKind::kFloorDiv || e.kind() == ExprKind::kFloorMod;
+  if (is_digit && space.symbol(*l).is(0)) return Poly(0);
   return std::nullopt;
 }
 

@@ -246,20 +246,18 @@ const std::vector<NamedProgram>& operator_programs() {
       T[vb4, vi4, ve4] = T[vb4, vi4, ve4] + P[vb4, vi4, vj4] * V[vb4, vj4, ve4] } } } } }
   for b5 in 2 { for i5 in 9 { for e5 in 18 {
     block "Y" [vb5: S(2) = b5, vi5: S(9) = i5, ve5: S(18) = e5] {
-      Y[vb5, vi5, ve5] = T[vb5, vi5, ve5] / L[vb5, vi5] } } } } })",
-       false},
+      Y[vb5, vi5, ve5] = T[vb5, vi5, ve5] / L[vb5, vi5] } } } } })"},
       {"two_layers",
-       R"(program two_layers(X: f32[13, 7], W: f32[7, 29], U: f32[29, 19]) -> (Y: f32[13, 19]) {
-  buffer H: f32[13, 29] global
-  for i in 13 { for j in 29 { for k in 7 {
-    block "H" [vi: S(13) = i, vj: S(29) = j, vk: R(7) = k] {
+       R"(program two_layers(X: f32[13, 7], W: f32[7, 37], U: f32[37, 19]) -> (Y: f32[13, 19]) {
+  buffer H: f32[13, 37] global
+  for i in 13 { for j in 37 { for k in 7 {
+    block "H" [vi: S(13) = i, vj: S(37) = j, vk: R(7) = k] {
       init { H[vi, vj] = 0f32 }
       H[vi, vj] = H[vi, vj] + X[vi, vk] * W[vk, vj] } } } }
-  for i1 in 13 { for j1 in 19 { for k1 in 29 {
-    block "Y" [vi1: S(13) = i1, vj1: S(19) = j1, vk1: R(29) = k1] {
+  for i1 in 13 { for j1 in 19 { for k1 in 37 {
+    block "Y" [vi1: S(13) = i1, vj1: S(19) = j1, vk1: R(37) = k1] {
       init { Y[vi1, vj1] = 0f32 }
-      Y[vi1, vj1] = Y[vi1, vj1] + H[vi1, vk1] * U[vk1, vj1] } } } } })",
-       false},
+      Y[vi1, vj1] = Y[vi1, vj1] + H[vi1, vk1] * U[vk1, vj1] } } } } })"},
       {"gemm_i8", R"(program gemm_i8(A: i8[10, 12], B: i8[12, 35]) -> (C: i32[10, 35]) {
   for i in 10 { for j in 35 { for k in 12 {
     block "C" [vi: S(10) = i, vj: S(35) = j, vk: R(12) = k] {
