@@ -148,7 +148,7 @@ class MergeDependence {
 };
 
 Result<void> check_dependences(const Program& program, const MergePlan& plan) {
-  const int64_t extent = constant(plan.extent).value_or(1);
+  PRUNERC_TRY(const int64_t extent, constant_extent(*plan.loops[0]));
   for (std::size_t x = 0; x < plan.loops.size() && extent > 1; ++x) {
     for (std::size_t y = x + 1; y < plan.loops.size(); ++y) {
       PRUNERC_TRY_VOID(

@@ -71,7 +71,7 @@ Result<void> apply_variant(SketchContext& context, const Variant& variant) {
   if (variant.chain) PRUNERC_TRY_VOID(schedule_chain(context, variant, &groups));
   if (variant.compute_at_reader) leave_stages_to_readers(context.schedule, &groups);
   for (const Group& group : groups) {
-    if ((group.tiled || group.dot) && tile_group(context, group, variant)) {
+    if (group.contracts() && tile_group(context, group, variant)) {
       tiled = tiled || group.tiled || variant.transpose_operand;
       continue;
     }

@@ -222,6 +222,16 @@ TEST_CASE("the expected structures are there") {
   }
 }
 
+TEST_CASE("a chain needs rows for its threads") {
+  for (const int num_threads : {2, 16}) {
+    const SearchSpace space = space_of(make_test_task("two_layers", num_threads));
+    const auto is_chain = [](const Sketch& sketch) { return sketch.name == "chain"; };
+    INFO(num_threads);
+    CHECK(std::any_of(space.sketches.begin(), space.sketches.end(), is_chain) ==
+          (num_threads < 13));
+  }
+}
+
 TEST_CASE("a chain's tasks keep what is between its contractions to themselves") {
   for (const char* name : {"attention", "two_layers"}) {
     const Task task = make_test_task(name);

@@ -16,6 +16,7 @@
 #include "search/space/sketch_rule/chain.h"
 
 #include "ir/equal.h"
+#include "search/space/sketch_rule/tile_axes.h"
 
 #include <algorithm>
 #include <optional>
@@ -27,7 +28,6 @@ namespace {
 using ir::BlockId;
 using ir::LoopId;
 
-constexpr int64_t kMaxRows = 16;
 constexpr int64_t kPreferredRows = 6;
 constexpr int64_t kPreferredTiles = 4;
 
@@ -93,42 +93,40 @@ class ChainFinder {
     return std::pair(first, last + 1);
   }
 
-  // By block; empty if there is an axis that not all have, and none that all do.
+  // By block; empty if there is no axis that all have.
   std::map<BlockId, Chain::Axes> axes(std::size_t first, std::size_t last) {
     std::vector<BlockId> blocks;
     for (std::size_t i = first; i < last; ++i) {
       blocks.insert(blocks.end(), groups_[i].blocks.begin(), groups_[i].blocks.end());
     }
     if (!find_places(blocks)) return {};
-    Places common = places_.begin()->second;
-    for (std::size_t axis = 0; axis < common.size(); ++axis) {
-      for (const auto& [id, places] : places_) {
-        if (places[axis] < 0) common[axis] = -1;
-      }
-      for (std::size_t i = first; i < last; ++i) {
-        if (groups_[i].contracts() && is_vector_axis(groups_[i].blocks[0], axis)) common[axis] = -1;
-      }
+    std::vector<BlockId> contractions;
+    for (std::size_t i = first; i < last; ++i) {
+      if (groups_[i].contracts()) contractions.push_back(groups_[i].blocks[0]);
     }
-    int row = -1;
-    for (std::size_t axis = 0; axis < common.size(); ++axis) {
-      bool shared = common[axis] >= 0;
-      for (std::size_t i = first; shared && i < last; ++i) {
-        shared = !groups_[i].contracts() || shares_along(groups_[i].blocks[0], axis);
+    std::vector<std::size_t> common;
+    std::optional<std::size_t> row;  // the innermost that all contractions share operands along
+    for (std::size_t axis = 0; axis < places_.begin()->second.size(); ++axis) {
+      const bool everywhere = std::all_of(places_.begin(), places_.end(), [&](const auto& entry) {
+        return entry.second[axis] >= 0;
+      });
+      if (!everywhere || std::any_of(contractions.begin(), contractions.end(),
+                                     [&](BlockId id) { return is_vector_axis(id, axis); })) {
+        continue;
       }
-      if (shared) row = static_cast<int>(axis);
+      common.push_back(axis);
+      const bool shared = std::all_of(contractions.begin(), contractions.end(),
+                                      [&](BlockId id) { return shares_along(id, axis); });
+      if (shared) row = axis;
     }
     std::map<BlockId, Chain::Axes> found;
+    if (common.empty()) return found;
     for (const auto& [id, places] : places_) {
       Chain::Axes& of_block = found[id];
-      for (std::size_t axis = 0; axis < common.size(); ++axis) {
-        if (common[axis] < 0) continue;
-        if (static_cast<int>(axis) == row) {
-          of_block.row = places[axis];
-        } else {
-          of_block.outer.push_back(places[axis]);
-        }
+      for (const std::size_t axis : common) {
+        if (axis != row) of_block.outer.push_back(places[axis]);
       }
-      if (of_block.outer.empty() && of_block.row < 0) return {};
+      if (row) of_block.row = places[*row];
     }
     return found;
   }
@@ -140,7 +138,6 @@ class ChainFinder {
   }
 
   bool is_vector_axis(BlockId id, std::size_t axis) const {
-    if (places_.at(id)[axis] < 0) return false;
     const ir::Block& block = *find_block(program_, id);
     return is_contiguous(block.writes[0], iter(id, axis).var->id) &&
            ir::constant_value(iter(id, axis).extent) != 1;
@@ -161,10 +158,8 @@ class ChainFinder {
         const auto of_reader = places_.find(reader);
         if (of_reader == places_.end()) return false;
         const Places from = through(*block, *find_block(program_, reader), of_reader->second);
-        if (places)
-          keep_common(from, &*places);
-        else
-          places = from;
+        if (!places) places = from;
+        keep_common(from, &*places);
       }
       if (b + 1 == blocks.size()) {
         if (places) return false;
@@ -217,14 +212,27 @@ void merge_rows(SketchContext& context, std::size_t depth, const std::vector<Blo
   }
 }
 
+int64_t extent_of(const ir::Block& block, int iter) {
+  return ir::constant_value(block.iters[static_cast<std::size_t>(iter)].extent).value_or(1);
+}
+
+// How many rows there are to share out among threads.
+int64_t num_tasks(const ir::Block& block, const Chain::Axes& axes) {
+  int64_t total = axes.row < 0 ? 1 : extent_of(block, axes.row);
+  for (const int iter : axes.outer) total *= extent_of(block, iter);
+  return total;
+}
+
 Result<void> apply_chain(SketchContext& context, const Variant& variant,
                          const std::vector<Group>& groups, Chain* chain) {
-  const Chain::Axes& first = chain->axes.begin()->second;
-  if (first.row >= 0) {
-    const ir::Block* block = find_block(context.program(), chain->axes.begin()->first);
-    const std::optional<int64_t> extent =
-        ir::constant_value(block->iters[static_cast<std::size_t>(first.row)].extent);
-    chain->factors = context.cover(*extent, {kPreferredTiles, kPreferredRows}, kMaxRows);
+  const auto& [some, axes] = *chain->axes.begin();
+  const ir::Block& block = *find_block(context.program(), some);
+  if (num_tasks(block, axes) < std::max<int64_t>(2, context.target.num_threads)) {
+    return error(Diag::kUnsupported, std::string("a chain of so few rows"));
+  }
+  if (axes.row >= 0) {
+    chain->factors =
+        context.cover(extent_of(block, axes.row), {kPreferredTiles, kPreferredRows}, kMaxRows);
   }
   context.chain = chain;
   std::vector<BlockId> all;
@@ -251,6 +259,20 @@ Result<void> apply_chain(SketchContext& context, const Variant& variant,
 }
 
 }  // namespace
+
+bool Chain::Axes::is_outer(int iter) const {
+  return std::find(outer.begin(), outer.end(), iter) != outer.end();
+}
+
+std::vector<Axis> Chain::Axes::outer_of(const BlockFacts& facts) const {
+  std::vector<Axis> found;
+  for (const int iter : outer) {
+    for (const Axis& axis : facts.spatial) {
+      if (axis.iter == iter) found.push_back(axis);
+    }
+  }
+  return found;
+}
 
 Result<void> schedule_chain(SketchContext& context, const Variant& variant,
                             std::vector<Group>* groups) {

@@ -16,6 +16,9 @@ struct Chain {
   /// Which of a block's iteration variables the common axes are, outermost first.
   struct Axes {
     std::vector<int> outer;
+    bool is_outer(int iter) const;
+    /// The block's axes among these, in their order.
+    std::vector<Axis> outer_of(const BlockFacts& facts) const;
     int row = -1;  // cut in blocks of rows, of which one task computes everything; -1: no such axis
   };
   std::map<ir::BlockId, Axes> axes;
@@ -28,6 +31,11 @@ struct Chain {
     return axes.begin()->second.outer.size() + (factors.empty() ? 0 : 1);
   }
 };
+
+/// Whether a rule makes tasks of its own loops. In a chain tasks are what all blocks have in common.
+inline bool makes_tasks(const SketchContext& context) {
+  return context.target.num_threads > 1 && context.chain == nullptr;
+}
 
 /// Contractions and rows between them under common outer loops. `groups`: all of the program.
 /// Those that belong to the chain get their schedule and are taken out.

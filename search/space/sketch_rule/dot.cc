@@ -13,8 +13,6 @@
 
 #include "search/space/sketch_rule/chain.h"
 
-#include <algorithm>
-
 namespace prunerc::search {
 namespace {
 
@@ -36,9 +34,7 @@ const Axis* contiguous_axis(const BlockFacts& facts) {
 
 // A loop that stays outermost since the other blocks of a chain have it too.
 bool is_common(const SketchContext& context, BlockId block, const Axis& axis) {
-  if (context.chain == nullptr) return false;
-  const std::vector<int>& outer = context.chain->of(block).outer;
-  return std::find(outer.begin(), outer.end(), axis.iter) != outer.end();
+  return context.chain != nullptr && context.chain->of(block).is_outer(axis.iter);
 }
 
 struct Rows {
@@ -46,7 +42,7 @@ struct Rows {
 };
 
 Result<Rows> tile_rows(SketchContext& context, const Axis& axis) {
-  const int64_t tasks = context.target.num_threads <= 1 || context.chain != nullptr ? 1 : 4;
+  const int64_t tasks = makes_tasks(context) ? 4 : 1;
   const int64_t tiles = ceil_div(ceil_div(axis.extent, kPreferredRows), tasks);
   PRUNERC_TRY(const std::vector<LoopId> parts,
               context.schedule.split(
@@ -108,7 +104,7 @@ Result<void> apply_dot(SketchContext& context, BlockId block, BlockId epilogue,
                 context.schedule.reverse_compute_at(epilogue, tiles.back()));
     for (const LoopId loop : last) PRUNERC_TRY_VOID(context.schedule.unroll(loop));
   }
-  if (context.chain == nullptr) PRUNERC_TRY_VOID(parallelize(context, tasks));
+  if (makes_tasks(context)) PRUNERC_TRY_VOID(parallelize(context, tasks));
   return {};
 }
 

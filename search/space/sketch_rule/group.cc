@@ -46,7 +46,7 @@ std::vector<Group> group_blocks(const schedule::Schedule& schedule,
 }
 
 bool tile_group(SketchContext& context, const Group& group, const Variant& variant) {
-  // A chain without rows reads every operand once: no copy pays.
+  // A chain without rows reads every operand once: no copy of it pays.
   const bool transposes =
       variant.transpose_operand && (context.chain == nullptr || !context.chain->factors.empty());
   const bool moves_operand =
@@ -74,7 +74,7 @@ void leave_stages_to_readers(const schedule::Schedule& schedule, std::vector<Gro
     if (!reader.tiled) continue;
     for (const BlockId stage : stages_of(schedule, reader.blocks[0])) {
       for (Group& group : *groups) {
-        if (!group.tiled && !group.dot) std::erase(group.blocks, stage);
+        if (!group.contracts()) std::erase(group.blocks, stage);
       }
     }
   }

@@ -103,11 +103,7 @@ class RowRule {
   // The loops that the chain's blocks have in common, and the rows of a task below them.
   Result<LoopId> make_chain_rows(const BlockFacts& facts, const Chain::Axes& common) {
     std::vector<LoopId> order;
-    for (const int iter : common.outer) {
-      for (const Axis& axis : facts.spatial) {
-        if (axis.iter == iter) order.push_back(axis.loop);
-      }
-    }
+    for (const Axis& axis : common.outer_of(facts)) order.push_back(axis.loop);
     for (const Axis& axis : facts.spatial) {
       if (axis.iter != common.row) continue;
       PRUNERC_TRY(const std::vector<LoopId> parts,

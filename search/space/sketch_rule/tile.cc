@@ -34,8 +34,7 @@ using ir::BlockId;
 using ir::LoopId;
 using schedule::Int;
 
-/// Rows of the register tile at most, and vectors per row.
-constexpr int64_t kMaxRows = 16;
+/// Vectors per row of the register tile at most.
 constexpr int64_t kMaxVectors = 6;
 /// Innermost reduction axes up to this extent are unrolled.
 constexpr int64_t kMaxUnrolledWindow = 4;
@@ -59,7 +58,7 @@ struct TiledAxis {
 
 int64_t preferred_tasks(const SketchContext& context, int64_t extent, bool is_vector,
                         const Variant& variant) {
-  if (context.target.num_threads <= 1 || context.chain != nullptr) return 1;
+  if (!makes_tasks(context)) return 1;
   // Packed panels are shared by all rows, so only columns become tasks.
   if (variant.pack) return is_vector ? 8 : 1;
   return extent >= 256 ? 4 : 1;
@@ -128,16 +127,10 @@ class TileRule {
   // The tile is below the loops of the chain, and its rows are the chain's.
   Result<void> take_common_axes(const BlockFacts& facts, TileAxes* axes) {
     const Chain::Axes& common = context_.chain->of(block_);
-    std::vector<Axis> outer, rest;
+    std::vector<Axis> rest;
     std::optional<Axis> row;
-    for (const int iter : common.outer) {
-      for (const Axis& axis : facts.spatial) {
-        if (axis.iter == iter) outer.push_back(axis);
-      }
-    }
     for (const Axis& axis : facts.spatial) {
-      const bool taken =
-          std::find(common.outer.begin(), common.outer.end(), axis.iter) != common.outer.end();
+      const bool taken = common.is_outer(axis.iter);
       if (axis.iter == axes->vector.iter && (taken || axis.iter == common.row)) {
         return error(Diag::kUnsupported, std::string("vectors along a chain's axis"));
       }
@@ -151,7 +144,7 @@ class TileRule {
       }
     }
     axes->row = row;
-    axes->outer = std::move(outer);
+    axes->outer = common.outer_of(facts);
     axes->outer.insert(axes->outer.end(), rest.begin(), rest.end());
     return {};
   }
@@ -437,7 +430,7 @@ class TileRule {
     if (part_loop_.valid()) {
       PRUNERC_TRY_VOID(context_.schedule.decompose_reduction(block_, part_loop_));
     }
-    if (context_.chain == nullptr) PRUNERC_TRY_VOID(parallelize(context_, tasks_));
+    if (makes_tasks(context_)) PRUNERC_TRY_VOID(parallelize(context_, tasks_));
     return {};
   }
 

@@ -5,11 +5,15 @@
 
 #include "search/space/sketch_rule/rule.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace prunerc::search {
+
+/// Rows of a register tile at most.
+constexpr int64_t kMaxRows = 16;
 
 struct TileAxes {
   Axis vector;
