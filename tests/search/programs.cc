@@ -257,7 +257,8 @@ const std::vector<NamedProgram>& operator_programs() {
   for i1 in 13 { for j1 in 19 { for k1 in 37 {
     block "Y" [vi1: S(13) = i1, vj1: S(19) = j1, vk1: R(37) = k1] {
       init { Y[vi1, vj1] = 0f32 }
-      Y[vi1, vj1] = Y[vi1, vj1] + H[vi1, vk1] * U[vk1, vj1] } } } } })"},
+      Y[vi1, vj1] = Y[vi1, vj1] + H[vi1, vk1] * U[vk1, vj1] } } } } })",
+       false},
       {"gemm_i8", R"(program gemm_i8(A: i8[10, 12], B: i8[12, 35]) -> (C: i32[10, 35]) {
   for i in 10 { for j in 35 { for k in 12 {
     block "C" [vi: S(10) = i, vj: S(35) = j, vk: R(12) = k] {
