@@ -133,13 +133,34 @@ struct AstWhere {
   const AstExpr* value = nullptr;
 };
 
+/// `NAME=value` of a call: an expression over constants, or a type by its name.
+struct AstBinding {
+  AstName name;
+  const AstExpr* value = nullptr;
+  std::optional<AstType> type;
+  SourceRange range;  // of the value
+};
+
+/// `callee<bindings>(args) as label`: an operator applied to whole tensors.
+struct AstCall {
+  AstName callee;
+  std::vector<AstBinding> bindings;
+  std::vector<AstName> args;
+  std::optional<AstName> label;
+  SourceRange range;
+};
+
 struct AstStmt {
   bool is_let = false;
   AstName name;
+  std::vector<AstName> more_names;  // of a call with several results
   std::vector<AstIndex> indices;
   std::optional<AstType> type;
-  const AstExpr* value = nullptr;  // null after a syntax error
+  const AstExpr* value = nullptr;  // null after a syntax error, and where only a call can stand
+  std::optional<AstCall> call;     // with a value: what could be a call of an fn as well
   SourceRange range;
+
+  bool is_complete() const { return value != nullptr || call.has_value(); }
 };
 
 struct AstOperator {
@@ -153,17 +174,29 @@ struct AstOperator {
   bool has_body_errors = false;
 };
 
-/// One line of a net: an operator with values for its parameters, used so many times.
+/// One line of a net without ports: an operator with values for its parameters, used so many times.
 struct AstNetTask {
   int64_t times = 1;
   AstName op;
-  std::vector<std::pair<AstName, std::string_view>> bindings;  // values as written
+  std::vector<AstBinding> bindings;
   std::optional<AstName> label;
 };
 
+/// A constant of a net: in its file of weights by this name, or this number everywhere.
+struct AstNetConst {
+  AstPort port;
+  std::optional<std::string_view> weight;  // without quotes
+  const AstExpr* value = nullptr;
+};
+
+/// A list of tasks; or, with ports, a program of calls: then `op` is its header and its statements.
 struct AstNet {
   AstName name;
   std::vector<AstNetTask> tasks;
+  bool has_ports = false;
+  AstOperator op;
+  std::vector<AstNetConst> consts;
+  std::optional<AstImport> weights;  // a file, relative to this one
 };
 
 /// One parsed file; owns its expressions. Views point into the SourceSet.

@@ -34,28 +34,35 @@ std::string describe(const Symbol& symbol) {
   return "a name";
 }
 
-Binder::Binder(const Module& module, const AstOperator& op, const BindOptions& options,
-               SourceSet& sources, DiagSink& sink)
-    : module_(module),
+Binder::Binder(Scope& scope, const AstOperator& op, const BindOptions& options)
+    : scope_(scope),
+      module_(scope.module),
       ast_(op),
       options_(options),
-      sources_(sources),
-      sink_(sink),
-      op_(std::make_unique<BoundOp>()),
-      typing_(op_->nodes, sink),
-      extents_(sink) {
-  op_->name = op.name.text;
-}
+      sources_(scope.sources),
+      sink_(scope.sink),
+      op_(scope.op.get()),
+      typing_(scope.typing),
+      extents_(scope.extents) {}
 
-std::unique_ptr<BoundOp> Binder::run() {
-  bind_consts();
-  for (const auto& [name, fn] : module_.fns) {
-    declare(fn->name, {SymbolKind::kFn, fn->name.range, nullptr, std::nullopt, fn, nullptr});
+// Everything up to the ports.
+void Binder::bind_header() {
+  if (caller_ == nullptr) {
+    bind_consts();
+    for (const auto& [name, fn] : module_.fns) {
+      declare(fn->name, {SymbolKind::kFn, fn->name.range, nullptr, std::nullopt, fn, nullptr});
+    }
+    check_fns();
   }
-  check_fns();
   add_command_line();
+  check_bindings();
   bind_params();
   bind_wheres();
+}
+
+bool Binder::run() {
+  op_->name = ast_.name.text;
+  bind_header();
   bind_ports();
   declare_targets();
   order_stmts();
@@ -63,13 +70,13 @@ std::unique_ptr<BoundOp> Binder::run() {
     if (!sink_.is_full()) bind_stmt(ast_.stmts[i], targets_[i]);
   }
   if (!sink_.has_errors()) solve();
-  if (sink_.has_errors()) return nullptr;
+  if (sink_.has_errors()) return false;
   for (const Tensor& tensor : op_->tensors) {
     if (tensor.role == TensorRole::kLet && !tensor.is_read) {
       sink_.report<LangDiag::kUnusedLet>(tensor.range, tensor.name);
     }
   }
-  return std::move(op_);
+  return true;
 }
 
 void Binder::check_fns() { broken_fns_ = check_functions(module_, symbols_, sink_); }
@@ -102,6 +109,10 @@ bool Binder::declare(const AstName& name, Symbol symbol) {
 }
 
 void Binder::add_command_line() {
+  if (options_.call_ranges) {
+    command_line_ = *options_.call_ranges;
+    return;
+  }
   if (options_.bindings.empty()) return;
   std::string text;
   std::vector<std::pair<size_t, size_t>> places;
@@ -114,8 +125,12 @@ void Binder::add_command_line() {
   size_t i = 0;
   for (const auto& [name, value] : options_.bindings) {
     const auto [begin, end] = places[i++];
-    const SourceRange range = {file, static_cast<uint32_t>(begin), static_cast<uint32_t>(end)};
-    command_line_[name] = range;
+    command_line_[name] = {file, static_cast<uint32_t>(begin), static_cast<uint32_t>(end)};
+  }
+}
+
+void Binder::check_bindings() {
+  for (const auto& [name, value] : options_.bindings) {
     std::vector<std::string_view> params;
     bool known = false;
     for (const AstParam& param : ast_.params) {
@@ -125,7 +140,8 @@ void Binder::add_command_line() {
     if (known) continue;
     std::string advice = did_you_mean(name, params);
     if (advice.empty() && !params.empty()) advice = "; it has " + list_names(params);
-    sink_.report<LangDiag::kUnknownParameter>(range, op_->name, name).message += advice;
+    sink_.report<LangDiag::kUnknownParameter>(command_line_[name], ast_.name.text, name).message +=
+        advice;
   }
 }
 
@@ -144,6 +160,7 @@ void Binder::bind_shapes(std::map<std::string_view, int64_t>& from_shapes) {
 void Binder::bind_params() {
   std::map<std::string_view, int64_t> from_shapes;
   bind_shapes(from_shapes);
+  const bool by_call = options_.call_ranges.has_value();
   for (const AstParam& param : ast_.params) {
     Symbol symbol = {SymbolKind::kParam, param.name.range, nullptr, std::nullopt, nullptr, nullptr};
     const auto given = options_.bindings.find(std::string(param.name.text));
@@ -153,8 +170,9 @@ void Binder::bind_params() {
       bind_type_param(param, symbol);
     } else if (given != options_.bindings.end()) {
       symbol.value = bind_param(param, given->second, command_line_[given->first]);
-    } else if (param.default_value != nullptr) {
-      // Before what a shape says: an array of another length is more often a mistake than a wish.
+    } else if (param.default_value != nullptr && (!by_call || shape == from_shapes.end())) {
+      // Before what a file's shape says: an array of another length is more often a mistake than a
+      // wish.
       symbol.value = bind_default(param);
     } else if (shape != from_shapes.end() && param.kind == ParamKind::kInt) {
       symbol.value = typing_.int_constant(shape->second, param.name.range);
@@ -297,7 +315,8 @@ Tensor* Binder::bind_port(const AstPort& port, TensorRole role) {
   bind_port_shape(port, tensor);
   check_given_shape(port, tensor);
   if (tensor.dtype) check_size(tensor);
-  Symbol symbol = {SymbolKind::kTensor, port.name.range, nullptr, std::nullopt, nullptr, &tensor};
+  Symbol symbol = {SymbolKind::kTensor, port.name.range, nullptr, std::nullopt, nullptr, &tensor,
+                   role};
   declare(port.name, symbol);
   return &tensor;
 }
@@ -356,7 +375,9 @@ void Binder::check_given_shape(const AstPort& port, const Tensor& tensor) {
 std::unique_ptr<BoundOp> bind_operator(const Module& module, const AstOperator& op,
                                        const BindOptions& options, SourceSet& sources,
                                        DiagSink& sink) {
-  return Binder(module, op, options, sources, sink).run();
+  Scope scope(module, sources, sink);
+  if (!Binder(scope, op, options).run()) return nullptr;
+  return std::move(scope.op);
 }
 
 }  // namespace prunerc::lang

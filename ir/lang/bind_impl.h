@@ -1,5 +1,5 @@
-// The binder's class, shared by bind.cc (parameters, ports), bind_stmt.cc (statements) and
-// bind_expr.cc (expressions).
+// The binder's class, shared by bind.cc (parameters, ports), bind_stmt.cc (statements), bind_expr.cc
+// (expressions), bind_call.cc (calls of operators) and bind_net.cc.
 #ifndef PRUNERC_IR_LANG_BIND_IMPL_H_
 #define PRUNERC_IR_LANG_BIND_IMPL_H_
 
@@ -26,6 +26,7 @@ struct Symbol {
   std::optional<ir::DType> dtype;  // kTypeParam
   const AstFn* fn = nullptr;
   Tensor* tensor = nullptr;
+  TensorRole role = TensorRole::kLet;  // in this operator: a port may be another operator's let
 };
 
 /// "a parameter", "a tensor of 2 dimensions", ...
@@ -33,17 +34,37 @@ std::string describe(const Symbol& symbol);
 /// "'M', 'N'", the first few.
 std::string list_names(const std::vector<std::string_view>& names);
 
+/// What an operator and those that are inlined into it have together.
+struct Scope {
+  Scope(const Module& module_in, SourceSet& sources_in, DiagSink& sink_in)
+      : module(module_in),
+        sources(sources_in),
+        sink(sink_in),
+        typing(op->nodes, sink),
+        extents(sink) {}
+  const Module& module;
+  SourceSet& sources;
+  DiagSink& sink;
+  std::unique_ptr<BoundOp> op = std::make_unique<BoundOp>();
+  Typing typing;
+  Extents extents;
+};
+
 class Binder {
  public:
-  Binder(const Module& module, const AstOperator& op, const BindOptions& options,
-         SourceSet& sources, DiagSink& sink);
-  std::unique_ptr<BoundOp> run();
+  Binder(Scope& scope, const AstOperator& op, const BindOptions& options);
+  /// True if everything was bound.
+  bool run();
+  /// The calls of a net, in an order in which values are computed before they are read.
+  bool run_net(const AstNet& net, BoundNet& out);
 
  private:
   // bind.cc: what surrounds the statements.
   void check_fns();
   void bind_consts();
+  void bind_header();
   void add_command_line();
+  void check_bindings();
   void bind_params();
   const Node* bind_param(const AstParam& param, const std::string& given, SourceRange range);
   const Node* bind_default(const AstParam& param);
@@ -61,15 +82,44 @@ class Binder {
 
   // bind_stmt.cc
   void declare_targets();
-  Tensor* declare_target(const AstStmt& stmt);
+  std::vector<Tensor*> declare_all(const AstStmt& stmt);
+  Tensor* declare_target(const AstStmt& stmt, const AstName& name, size_t rank);
   void order_stmts();
   void visit_stmt(size_t start);
-  void bind_stmt(const AstStmt& stmt, Tensor* target);
+  void bind_stmt(const AstStmt& stmt, const std::vector<Tensor*>& targets);
   const Node* convert_value(const AstStmt& stmt, Tensor* target, const Node* value);
   std::vector<const IndexVar*> bind_left(const AstStmt& stmt, Tensor* target);
+  Tensor& new_let(const AstName& name, size_t rank, const std::vector<AstIndex>& indices);
   IndexVar* make_index(const AstIndex& index);
   void solve();
   void check_size(Tensor& tensor);
+
+  // bind_call.cc
+  /// The operator of a call, and what it is bound to and applied to.
+  struct Callee {
+    const AstOperator* op = nullptr;
+    BindOptions options;
+    std::vector<Tensor*> args;
+  };
+  const AstOperator* callee_of(const AstStmt& stmt) const;
+  bool has_dimensions(std::string_view tensor) const;
+  std::optional<Callee> resolve_call(const AstStmt& stmt);
+  Tensor* resolve_arg(const AstName& name);
+  bool add_shape(const AstName& name, const Tensor& arg, const AstPort& port, Callee& callee);
+  bool add_binding(const AstBinding& binding, Callee& callee);
+  bool check_arg_type(const AstName& name, const Tensor& arg, const AstPort& port,
+                      const std::optional<ir::DType>& wanted, const Callee& callee);
+  void bind_call_stmt(const AstStmt& stmt, const std::vector<Tensor*>& targets);
+  bool inline_call(const AstStmt& stmt, const Callee& callee, const std::vector<Tensor*>& targets);
+  bool run_inlined(const Binder& caller, const AstStmt& stmt, const Callee& callee,
+                   const std::vector<Tensor*>& targets);
+  bool give_result(Tensor& target, ir::DType dtype, const std::vector<int64_t>& shape,
+                   const AstName& name);
+
+  // bind_net.cc
+  void bind_net_consts(const AstNet& net, BoundNet& out);
+  void check_labels();
+  bool bind_net_call(const AstStmt& stmt, const std::vector<Tensor*>& targets, BoundNet& out);
 
   // bind_expr.cc
   const Node* bind(const AstExpr* expr);
@@ -102,20 +152,23 @@ class Binder {
     bool is_reported;
   };
 
+  Scope& scope_;
   const Module& module_;
   const AstOperator& ast_;
   const BindOptions& options_;
   SourceSet& sources_;
   DiagSink& sink_;
-  std::unique_ptr<BoundOp> op_;
-  Typing typing_;
-  Extents extents_;
+  BoundOp* const op_;
+  Typing& typing_;
+  Extents& extents_;
+  const Binder* caller_ = nullptr;  // of an inlined operator
+  std::string prefix_;              // of the names of its lets
   std::map<std::string_view, Symbol> symbols_;
   std::map<std::string, SourceRange> command_line_;  // binding -> its place in the pseudo file
   std::set<const AstFn*> broken_fns_;
   std::deque<std::string> names_;  // of symbols that do not stand in a text
 
-  std::vector<Tensor*> targets_;      // by statement; null: reported
+  std::vector<std::vector<Tensor*>> targets_;  // by statement; null: reported
   std::vector<uint8_t> visit_state_;  // by statement, while ordering
   std::vector<size_t> order_;
   std::map<const Tensor*, size_t> producers_;  // target -> statement

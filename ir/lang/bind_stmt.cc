@@ -1,6 +1,7 @@
 // Statements: targets, the order in which they are computed, left-hand sides, extents.
 
 #include "ir/lang/bind_impl.h"
+#include "ir/lang/parser.h"
 
 #include <algorithm>
 
@@ -33,68 +34,92 @@ enum VisitState : uint8_t { kUnvisited, kOpen, kDone };
 }  // namespace
 
 void Binder::declare_targets() {
-  for (const AstStmt& stmt : ast_.stmts) targets_.push_back(declare_target(stmt));
-  for (Tensor& tensor : op_->tensors) {
-    if (tensor.role == TensorRole::kOutput && !tensor.is_assigned && !ast_.has_body_errors) {
-      sink_.report<LangDiag::kNeverAssigned>(tensor.range, tensor.name);
-    }
+  for (const AstStmt& stmt : ast_.stmts) targets_.push_back(declare_all(stmt));
+  if (ast_.has_body_errors) return;
+  for (const AstPort& port : ast_.outputs) {
+    const Symbol* symbol = find_symbol(port.name.text);
+    const Tensor* tensor = symbol != nullptr ? symbol->tensor : nullptr;
+    if (tensor != nullptr && !tensor->is_assigned)
+      sink_.report<LangDiag::kNeverAssigned>(port.name.range, port.name.text);
   }
 }
 
-Tensor* Binder::declare_target(const AstStmt& stmt) {
-  const auto known = symbols_.find(stmt.name.text);
+// One tensor, or those that a call gives.
+std::vector<Tensor*> Binder::declare_all(const AstStmt& stmt) {
+  const AstOperator* callee = callee_of(stmt);
+  if (callee == nullptr) return {declare_target(stmt, stmt.name, stmt.indices.size())};
+  std::vector<Tensor*> targets;
+  for (size_t i = 0; i <= stmt.more_names.size(); ++i) {
+    const AstName& name = i == 0 ? stmt.name : stmt.more_names[i - 1];
+    const bool exists = i < callee->outputs.size();
+    targets.push_back(declare_target(stmt, name, exists ? callee->outputs[i].shape.size() : 0));
+  }
+  return targets;
+}
+
+Tensor* Binder::declare_target(const AstStmt& stmt, const AstName& name, size_t rank) {
+  const auto known = symbols_.find(name.text);
   Tensor* tensor = known != symbols_.end() ? known->second.tensor : nullptr;
   if (tensor != nullptr) {
-    if (tensor->role == TensorRole::kInput) {
-      sink_.report<LangDiag::kAssignsInput>(stmt.name.range, tensor->name)
-          .note(tensor->range, "the input");
+    if (known->second.role == TensorRole::kInput) {
+      sink_.report<LangDiag::kAssignsInput>(name.range, name.text)
+          .note(known->second.range, "the input");
       return nullptr;
     }
     if (tensor->is_assigned) {
-      sink_.report<LangDiag::kAssignedTwice>(stmt.name.range, tensor->name)
+      sink_.report<LangDiag::kAssignedTwice>(name.range, name.text)
           .note(known->second.range, "the first assignment");
       return nullptr;
     }
-    if (stmt.is_let) {
-      sink_.report<LangDiag::kLetOfOutput>(stmt.name.range, tensor->name)
-          .note(tensor->range, "the output");
+    if (stmt.is_let && known->second.role == TensorRole::kOutput) {
+      sink_.report<LangDiag::kLetOfOutput>(name.range, name.text)
+          .note(known->second.range, "the output");
     }
     tensor->is_assigned = true;
-    tensor->is_broken = tensor->is_broken || stmt.value == nullptr;
-    known->second.range = stmt.name.range;
+    tensor->is_broken = tensor->is_broken || !stmt.is_complete();
+    known->second.range = name.range;
     return tensor;
   }
   if (known != symbols_.end()) {
-    sink_.report<LangDiag::kRedefined>(stmt.name.range, stmt.name.text)
+    sink_.report<LangDiag::kRedefined>(name.range, name.text)
         .note(known->second.range, "the first definition");
     return nullptr;
   }
   if (!stmt.is_let) {
     SourceDiagnostic& diagnostic =
-        sink_.report<LangDiag::kNotAnOutput>(stmt.name.range, stmt.name.text, stmt.name.text);
-    diagnostic.fix(start_of(stmt.name.range), "let ");
+        sink_.report<LangDiag::kNotAnOutput>(name.range, name.text, name.text);
+    diagnostic.fix(start_of(name.range), "let ");
   }
+  Tensor& let = new_let(name, rank, stmt.indices);
+  let.is_broken = !stmt.is_complete();
+  return &let;
+}
+
+// A let of this operator, which is inlined perhaps: messages show the name as it is written there.
+Tensor& Binder::new_let(const AstName& name, size_t rank, const std::vector<AstIndex>& indices) {
   op_->tensors.emplace_back();
-  tensor = &op_->tensors.back();
-  tensor->name = stmt.name.text;
-  tensor->range = stmt.name.range;
-  tensor->role = TensorRole::kLet;
-  tensor->rank = stmt.indices.size();
-  tensor->is_assigned = true;
-  tensor->is_broken = stmt.value == nullptr;
-  for (size_t d = 0; d < tensor->rank; ++d) {
-    tensor->unknowns.push_back(extents_.make(fmt::format("dimension {} of '{}'", d, tensor->name),
-                                             stmt.indices[d].name.range));
+  Tensor& tensor = op_->tensors.back();
+  tensor.name = prefix_ + std::string(name.text);
+  tensor.range = name.range;
+  tensor.role = TensorRole::kLet;
+  tensor.rank = rank;
+  tensor.is_assigned = true;
+  for (size_t d = 0; d < rank; ++d) {
+    const SourceRange range = d < indices.size() ? indices[d].name.range : name.range;
+    tensor.unknowns.push_back(
+        extents_.make(fmt::format("dimension {} of '{}'", d, name.text), range));
   }
-  Symbol symbol = {SymbolKind::kTensor, stmt.name.range, nullptr, std::nullopt, nullptr, tensor};
-  declare(stmt.name, symbol);
+  Symbol symbol = {SymbolKind::kTensor, name.range, nullptr, std::nullopt, nullptr, &tensor};
+  declare(name, symbol);
   return tensor;
 }
 
 void Binder::order_stmts() {
   visit_state_.assign(ast_.stmts.size(), kUnvisited);
   for (size_t i = 0; i < targets_.size(); ++i) {
-    if (targets_[i] != nullptr) producers_.emplace(targets_[i], i);
+    for (const Tensor* target : targets_[i]) {
+      if (target != nullptr) producers_.emplace(target, i);
+    }
   }
   for (size_t i = 0; i < ast_.stmts.size(); ++i) visit_stmt(i);
 }
@@ -111,12 +136,16 @@ void Binder::visit_stmt(size_t start) {
   const auto open = [&](size_t i) {
     visit_state_[i] = kOpen;
     Frame frame{i, {}, 0};
-    for_each_name(ast_.stmts[i].value, [&](const AstName& name) {
+    const auto add = [&](const AstName& name) {
       const Symbol* symbol = find_symbol(name.text);
       if (symbol == nullptr || symbol->tensor == nullptr) return;
       const auto producer = producers_.find(symbol->tensor);
       if (producer != producers_.end()) frame.reads.emplace_back(producer->second, name.range);
-    });
+    };
+    for_each_name(ast_.stmts[i].value, add);
+    if (callee_of(ast_.stmts[i]) != nullptr) {
+      for (const AstName& arg : ast_.stmts[i].call->args) add(arg);
+    }
     stack.push_back(std::move(frame));
   };
   open(start);
@@ -133,12 +162,14 @@ void Binder::visit_stmt(size_t start) {
       open(read);
     } else if (visit_state_[read] == kOpen) {
       SourceDiagnostic& diagnostic =
-          sink_.report<LangDiag::kDependencyCycle>(range, targets_[read]->name);
+          sink_.report<LangDiag::kDependencyCycle>(range, sources_.text(range));
       for (auto it = stack.rbegin(); it != stack.rend() && it->stmt != read; ++it) {
         diagnostic.note(ast_.stmts[it->stmt].name.range,
                         fmt::format("through '{}'", ast_.stmts[it->stmt].name.text));
       }
-      targets_[read]->is_broken = true;
+      for (Tensor* target : targets_[read]) {
+        if (target != nullptr) target->is_broken = true;
+      }
     }
   }
 }
@@ -225,9 +256,11 @@ const Node* Binder::convert_value(const AstStmt& stmt, Tensor* target, const Nod
     annotated = resolve_type(*stmt.type);
     if (!annotated) return nullptr;
   }
-  if (target->role == TensorRole::kLet && annotated) target->dtype = annotated;
+  // A let that is an output of an inlined operator has its type already.
+  const bool is_port = target->role != TensorRole::kLet || target->dtype.has_value();
+  if (!is_port && annotated) target->dtype = annotated;
   if (value == nullptr) return nullptr;
-  if (target->role != TensorRole::kLet && (target->dtype || target->is_broken)) {
+  if (is_port && (target->dtype || target->is_broken)) {
     if (target->is_broken) return nullptr;
     if (annotated && *annotated != *target->dtype) {
       sink_
@@ -251,8 +284,13 @@ const Node* Binder::convert_value(const AstStmt& stmt, Tensor* target, const Nod
   return value;
 }
 
-void Binder::bind_stmt(const AstStmt& stmt, Tensor* target) {
-  if (stmt.value == nullptr) return;
+void Binder::bind_stmt(const AstStmt& stmt, const std::vector<Tensor*>& targets) {
+  if (!stmt.is_complete()) return;
+  if (stmt.call && (stmt.value == nullptr || callee_of(stmt) != nullptr)) {
+    bind_call_stmt(stmt, targets);
+    return;
+  }
+  Tensor* const target = targets[0];
   active_.clear();
   ended_.clear();
   operands_.clear();
@@ -263,6 +301,11 @@ void Binder::bind_stmt(const AstStmt& stmt, Tensor* target) {
   const Node* value = bind(stmt.value);
   if (target == nullptr) return;
   bound.value = convert_value(stmt, target, value);
+  if (op_->stmts.size() == kMaxStatements && caller_ != nullptr && bound.value != nullptr) {
+    sink_.report<LangDiag::kTooManyStatements>(stmt.name.range, "an operator with what it calls",
+                                               kMaxStatements);
+    bound.value = nullptr;
+  }
   if (bound.value == nullptr) {
     // A let whose type is written is still good to be read.
     target->is_broken = target->is_broken || !target->dtype;

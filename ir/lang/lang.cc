@@ -3,6 +3,7 @@
 #include "ir/lang/bind.h"
 #include "ir/lang/check.h"
 #include "ir/lang/lower.h"
+#include "ir/lang/lower_net.h"
 #include "ir/lang/module.h"
 #include "ir/lang/pipeline.h"
 #include "ir/support/file.h"
@@ -10,7 +11,8 @@
 namespace prunerc::lang {
 namespace {
 
-void fill_diagnostics(const SourceSet& sources, const DiagSink& sink, LangResult& result) {
+template <typename R>
+void fill_diagnostics(const SourceSet& sources, const DiagSink& sink, R& result) {
   for (const SourceDiagnostic& item : sink.all()) {
     const LangDiagRow& row = kLangDiagRows[static_cast<size_t>(item.id)];
     const auto [line, column] = sources.line_column(item.range);
@@ -46,13 +48,14 @@ ParamInfo describe_param(const SourceSet& sources, const AstParam& param) {
 NetInfo describe_net(const SourceSet& sources, const AstNet& net) {
   NetInfo info;
   info.name = net.name.text;
+  info.has_ports = net.has_ports;
   for (const AstNetTask& task : net.tasks) {
     NetTaskInfo line;
     line.op = task.op.text;
     if (task.label) line.label = task.label->text;
     line.times = task.times;
-    for (const auto& [name, value] : task.bindings) {
-      line.bindings[std::string(name.text)] = std::string(value);
+    for (const AstBinding& binding : task.bindings) {
+      line.bindings[std::string(binding.name.text)] = std::string(sources.text(binding.range));
     }
     line.line = sources.line_column(task.op.range).first;
     info.tasks.push_back(std::move(line));
@@ -89,6 +92,32 @@ LangResult compile(const CompileInput& input) {
     op = bind_operator(module, *ast, {input.bindings, input.shapes, std::nullopt}, sources, sink);
   }
   return finish_compile(op.get(), sources, sink);
+}
+
+NetResult compile_net(const CompileInput& input) {
+  SourceSet sources;
+  DiagSink sink;
+  const Module module = load_module(sources, input.file_name, input.text, input.import, sink);
+  NetResult result;
+  const AstNet* const ast = find_net(module, input.op);
+  const SourceRange top = {0, 0, 0};
+  if (ast == nullptr) {
+    std::string names;
+    for (const AstNet* net : module.nets) {
+      if (net->has_ports) names += fmt::format("{}'{}'", names.empty() ? "" : ", ", net->name.text);
+    }
+    if (input.op.empty() && !names.empty()) {
+      sink.report<LangDiag::kChooseNet>(top, names);
+    } else if (!sink.has_errors()) {
+      sink.report<LangDiag::kNoNet>(top, input.op);
+    }
+  } else if (!sink.has_errors()) {
+    const BindOptions options = {input.bindings, input.shapes, std::nullopt};
+    if (const auto bound = bind_net(module, *ast, options, sources, sink))
+      result.net = lower_net(module, *ast, *bound, sources, sink);
+  }
+  fill_diagnostics(sources, sink, result);
+  return result;
 }
 
 ListResult list_ops(std::string file_name, std::string text, const ImportFn& import) {

@@ -3,6 +3,7 @@
 #ifndef PRUNERC_IR_LANG_LANG_H_
 #define PRUNERC_IR_LANG_LANG_H_
 
+#include "ir/net/net.h"
 #include "ir/program.h"
 #include "ir/support/result.h"
 
@@ -72,6 +73,17 @@ struct LangResult {
   std::vector<BlockOrigin> origins;
 };
 
+/// What a text with a net gives.
+struct NetResult {
+  std::optional<net::Net> net;  // empty after errors
+  std::vector<Diagnostic> diagnostics;
+  std::string rendered;
+};
+
+/// The same for a net with ports and the operators that it calls: `op` names the net, `shapes` are
+/// those of its inputs. Equal calls are compiled once.
+NetResult compile_net(const CompileInput& input);
+
 /// Parses, binds, proves and lowers one operator. Total: every text gives a Program or errors.
 LangResult compile(const CompileInput& input);
 LangResult compile_expression(const ExpressionInput& input);
@@ -106,6 +118,7 @@ struct NetTaskInfo {
 
 struct NetInfo {
   std::string name;
+  bool has_ports = false;          // a program of calls, for compile_net; it has no lines
   std::vector<NetTaskInfo> tasks;
 };
 

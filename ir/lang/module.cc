@@ -62,7 +62,9 @@ class Loader {
       if (declare(item.name)) module_.fns[item.name.text] = &item;
     }
     for (const AstOperator& item : ast.ops) {
-      if (declare_op(item.name)) (is_main ? module_.ops : module_.imported_ops).push_back(&item);
+      if (!declare_op(item.name)) continue;
+      (is_main ? module_.ops : module_.imported_ops).push_back(&item);
+      module_.operators[item.name.text] = &item;
     }
     if (is_main) check_nets(ast);
     states_[name] = State::kDone;
@@ -204,6 +206,16 @@ std::string_view closest_name(std::string_view word,
     }
   }
   return best;
+}
+
+const AstNet* find_net(const Module& module, std::string_view name) {
+  const AstNet* found = nullptr;
+  for (const AstNet* net : module.nets) {
+    if (!net->has_ports || (!name.empty() && net->name.text != name)) continue;
+    if (found != nullptr) return nullptr;
+    found = net;
+  }
+  return found;
 }
 
 const AstOperator* find_operator(const Module& module, std::string_view name, DiagSink& sink) {

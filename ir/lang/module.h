@@ -22,6 +22,7 @@ struct Module {
   std::map<std::string_view, const AstFn*> fns;
   std::vector<const AstOperator*> ops;  // of the main file
   std::vector<const AstOperator*> imported_ops;
+  std::map<std::string_view, const AstOperator*> operators;  // both, by name
   std::vector<const AstNet*> nets;  // of the main file
 };
 
@@ -35,6 +36,10 @@ Module load_module(SourceSet& sources, const std::string& name, std::string text
 /// The operator called `name`; with an empty name the only one of the main file. Null after a
 /// report.
 const AstOperator* find_operator(const Module& module, std::string_view name, DiagSink& sink);
+
+/// The net with ports called `name`; with an empty name the only one of the main file, if it has
+/// one. Null without a report if there is none.
+const AstNet* find_net(const Module& module, std::string_view name);
 
 /// The closest of `candidates` to a misspelt word, first one that differs in case alone; empty if
 /// none is close.

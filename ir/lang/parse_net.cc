@@ -1,4 +1,5 @@
-// Nets: which operators a network runs, with which sizes, how many times.
+// Nets: with ports a program of calls, without them a list of operators that a network runs, with
+// which sizes, how many times.
 #include "ir/lang/parser_impl.h"
 
 #include <charconv>
@@ -13,19 +14,80 @@ bool Parser::at_net() const {
 }
 
 // net resnet { 3 * conv2d<CI=64, CO=256> as conv2_3; softmax; }
+// net block(x: f32[8,64]) -> (y: f32[8,64]) weights "block.safetensors" { const W: ...; y = f(x, W); }
 bool Parser::parse_net() {
-  take();
   AstNet net;
+  net.op.range = take().range;
   const std::optional<AstName> name = parse_name("a net");
-  if (!name || !expect(Kind::kLeftBrace)) return false;
-  net.name = *name;
+  if (!name) return false;
+  net.name = net.op.name = *name;
+  if (at(Kind::kLess) || at(Kind::kLeftParen)) {
+    net.has_ports = true;
+    if (!parse_net_header(net)) return false;
+  }
+  if (!expect(Kind::kLeftBrace)) return false;
   while (!at(Kind::kEnd) && !at(Kind::kRightBrace)) {
+    if (net.has_ports) {
+      if (!parse_net_item(net)) return false;
+      continue;
+    }
     AstNetTask task;
     if (!parse_net_task(task)) return false;
     net.tasks.push_back(std::move(task));
   }
+  if (!expect(Kind::kRightBrace)) return false;
+  net.op.range = range_since(net.op.range.begin);
   file_.nets.push_back(std::move(net));
-  return expect(Kind::kRightBrace);
+  return true;
+}
+
+bool Parser::parse_net_header(AstNet& net) {
+  if (!parse_signature(net.op)) return false;
+  if (!at(Kind::kName) || current().text != "weights") return true;
+  take();
+  const Token path = current();
+  if (!expect(Kind::kString)) return false;
+  net.weights = AstImport{unquoted(path.text), path.range};
+  return true;
+}
+
+bool Parser::parse_net_item(AstNet& net) {
+  if (accept(Kind::kConst)) return parse_net_const(net);
+  AstStmt stmt;
+  stmt.is_let = accept(Kind::kLet);
+  const std::optional<AstName> name = parse_name("a tensor");
+  if (!name) return false;
+  stmt.name = *name;
+  if (!at(Kind::kComma) && !at(Kind::kAssign)) {
+    report_expected("'=' and a call of an operator");
+    return false;
+  }
+  if (!parse_call_stmt(stmt)) return false;
+  stmt.value = nullptr;
+  if (net.op.stmts.size() == kMaxNetCalls) {
+    sink_.report<LangDiag::kTooManyStatements>(stmt.name.range, "a net", kMaxNetCalls);
+    return false;
+  }
+  net.op.stmts.push_back(std::move(stmt));
+  return expect(Kind::kSemicolon);
+}
+
+// const W: f32[64,64] = "layer1.weight";
+bool Parser::parse_net_const(AstNet& net) {
+  AstNetConst item;
+  if (!parse_port(item.port)) return false;
+  item.port.is_const = true;
+  if (accept(Kind::kAssign)) {
+    const Token token = current();
+    if (accept(Kind::kString)) {
+      item.weight = unquoted(token.text);
+    } else {
+      item.value = parse_sum();
+      if (item.value == nullptr) return false;
+    }
+  }
+  net.consts.push_back(std::move(item));
+  return expect(Kind::kSemicolon);
 }
 
 bool Parser::parse_net_task(AstNetTask& task) {
@@ -40,42 +102,10 @@ bool Parser::parse_net_task(AstNetTask& task) {
     take();
     if (!expect(Kind::kStar)) return false;
   }
-  // Operators may be called as reducers are.
-  if (at(Kind::kReducer) || at(Kind::kBuiltin)) {
-    const Token word = take();
-    task.op = AstName{word.text, word.range};
-  } else {
-    const std::optional<AstName> op = parse_name("an operator");
-    if (!op) return false;
-    task.op = *op;
-  }
-  if (accept(Kind::kLess)) {
-    do {
-      if (!parse_binding(task)) return false;
-    } while (accept(Kind::kComma));
-    if (!expect(Kind::kGreater)) return false;
-  }
-  if (at(Kind::kName) && current().text == "as") {
-    take();
-    task.label = parse_name("a label");
-    if (!task.label) return false;
-  }
-  return expect(Kind::kSemicolon);
-}
-
-bool Parser::parse_binding(AstNetTask& task) {
-  const std::optional<AstName> name = parse_name("a parameter");
-  if (!name || !expect(Kind::kAssign)) return false;
-  const char* const first = current().text.data();
-  accept(Kind::kMinus);
-  if (!at(Kind::kInt) && !at(Kind::kFloat) && !at(Kind::kDtype)) {
-    report_expected("a number or a type");
-    return false;
-  }
-  const Token last = take();
-  const auto length = static_cast<size_t>(last.text.data() + last.text.size() - first);
-  task.bindings.emplace_back(*name, std::string_view(first, length));
-  return check_count(task.bindings.size(), name->range);
+  const std::optional<AstName> op = parse_operator_name();
+  if (!op) return false;
+  task.op = *op;
+  return parse_bindings(task.bindings) && parse_label(task.label) && expect(Kind::kSemicolon);
 }
 
 }  // namespace prunerc::lang

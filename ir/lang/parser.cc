@@ -86,13 +86,17 @@ void Parser::parse_item() {
   if (!ok) skip_item();
 }
 
+std::string_view Parser::unquoted(std::string_view text) {
+  text.remove_prefix(1);
+  if (!text.empty() && text.back() == '"') text.remove_suffix(1);
+  return text;
+}
+
 bool Parser::parse_import() {
   const uint32_t begin = take().range.begin;
   const Token path = current();
   if (!expect(Kind::kString)) return false;
-  std::string_view text = path.text.substr(1);
-  if (!text.empty() && text.back() == '"') text.remove_suffix(1);
-  file_.imports.push_back({text, range_since(begin)});
+  file_.imports.push_back({unquoted(path.text), range_since(begin)});
   return expect(Kind::kSemicolon);
 }
 
@@ -148,17 +152,13 @@ void Parser::parse_operator() {
 }
 
 bool Parser::parse_header(AstOperator& op) {
-  // Operators are named by people and tools, never by expressions, so that one may be called
-  // 'argmax'.
-  std::optional<AstName> name;
-  if (at(Kind::kReducer) || at(Kind::kBuiltin)) {
-    const Token word = take();
-    name = AstName{word.text, word.range};
-  } else {
-    name = parse_name("an operator");
-  }
+  const std::optional<AstName> name = parse_operator_name();
   if (!name) return false;
   op.name = *name;
+  return parse_signature(op);
+}
+
+bool Parser::parse_signature(AstOperator& op) {
   if (accept(Kind::kLess)) {
     do {
       AstParam param;
@@ -254,9 +254,12 @@ void Parser::parse_body(AstOperator& op) {
     const size_t before = at_;
     const bool ok = parse_stmt(stmt);
     // The name is known even after an error, so that its readers cause no further ones.
-    if (!ok) stmt.value = nullptr;
+    if (!ok) {
+      stmt.value = nullptr;
+      stmt.call.reset();
+    }
     if (op.stmts.size() == kMaxStatements && !op.has_header_errors) {
-      sink_.report<LangDiag::kTooManyStatements>(stmt.name.range, kMaxStatements);
+      sink_.report<LangDiag::kTooManyStatements>(stmt.name.range, "an operator", kMaxStatements);
       op.has_header_errors = true;
     }
     const bool has_room = op.stmts.size() < kMaxStatements;
@@ -277,6 +280,7 @@ bool Parser::parse_stmt(AstStmt& stmt) {
   const std::optional<AstName> name = parse_name("a tensor");
   if (!name) return false;
   stmt.name = *name;
+  if (at_call()) return parse_call_stmt(stmt);
   if (refuse_foreign_statement(stmt)) return false;
   if (accept(Kind::kLeftBracket)) {
     if (refuse_left_subscript()) return false;

@@ -14,6 +14,8 @@ inline constexpr uint32_t kMaxExprDepth = 200;
 inline constexpr size_t kMaxListLength = 32;
 /// Operators of more statements are refused: what is proved of them takes the square.
 inline constexpr size_t kMaxStatements = 256;
+/// Nets of more calls are refused.
+inline constexpr size_t kMaxNetCalls = 100'000;
 /// Larger texts are refused, so that every input is answered in under a second.
 inline constexpr size_t kMaxFileBytes = size_t{1} << 20;
 

@@ -1,5 +1,5 @@
-// The parser's class, shared by parser.cc (files, items, statements) and parse_expr.cc
-// (expressions).
+// The parser's class, shared by parser.cc (files, items, statements), parse_expr.cc (expressions),
+// parse_call.cc and parse_net.cc.
 #ifndef PRUNERC_IR_LANG_PARSER_IMPL_H_
 #define PRUNERC_IR_LANG_PARSER_IMPL_H_
 
@@ -29,7 +29,10 @@ class Parser {
  private:
   // Tokens.
   const Token& current() const { return tokens_[at_]; }
-  const Token& next() const { return tokens_[at_ + 1 < tokens_.size() ? at_ + 1 : at_]; }
+  const Token& ahead(size_t count) const {
+    return tokens_[at_ + count < tokens_.size() ? at_ + count : tokens_.size() - 1];
+  }
+  const Token& next() const { return ahead(1); }
   Token take();
   void report_expected(std::string_view what);
   void skip_statement();
@@ -45,8 +48,19 @@ class Parser {
   bool at_net() const;
   bool parse_net();
   bool parse_net_task(AstNetTask& task);
-  bool parse_binding(AstNetTask& task);
+  bool parse_net_header(AstNet& net);
+  bool parse_net_item(AstNet& net);
+  bool parse_net_const(AstNet& net);
+  // Calls of operators (parse_call.cc).
+  bool at_call() const;
+  bool parse_call_stmt(AstStmt& stmt);
+  bool parse_call_of(AstCall& call);
+  bool parse_call_args(AstCall& call);
+  bool parse_label(std::optional<AstName>& label);
+  bool parse_bindings(std::vector<AstBinding>& bindings);
+  std::optional<AstName> parse_operator_name();
   bool parse_header(AstOperator& op);
+  bool parse_signature(AstOperator& op);
   bool parse_param(AstParam& param);
   bool parse_param_default(AstParam& param);
   bool parse_ports(std::vector<AstPort>& ports);
@@ -64,6 +78,7 @@ class Parser {
   bool check_count(size_t count, SourceRange range);
   bool parse_indices(std::vector<AstIndex>& indices);
   std::optional<AstName> parse_name(std::string_view what);
+  static std::string_view unquoted(std::string_view text);
   std::optional<AstType> parse_type();
 
   // Expressions.

@@ -1,0 +1,61 @@
+// Net: a network as calls of operators on named tensors. Plain data; its text is `.prn`.
+#ifndef PRUNERC_IR_NET_NET_H_
+#define PRUNERC_IR_NET_NET_H_
+
+#include "ir/dtype.h"
+#include "ir/program.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace prunerc::net {
+
+enum class Role : uint8_t { kInput, kOutput, kConst, kIntermediate };
+
+/// Dense, row-major. A scalar has an empty shape.
+struct Tensor {
+  std::string name;
+  ir::DType dtype = ir::DType::kF32;
+  std::vector<int64_t> shape;
+  Role role = Role::kIntermediate;
+  bool is_const = false;        ///< of an input: the same in every run; true of a kConst
+  std::string weight;           ///< of a kConst: its name in the file of weights
+  std::optional<double> value;  ///< of a kConst: this number everywhere, not in the file
+};
+
+/// An operator applied to tensors of the net. Numbers are positions in Net's vectors.
+struct Call {
+  std::string label;
+  std::string op;
+  std::map<std::string, std::string> bindings;  ///< as written; what shapes give is not among them
+  std::vector<std::size_t> args, results;       ///< tensors
+  std::size_t program = 0;  ///< whose const inputs are the arguments that are const here
+};
+
+struct Net {
+  std::string name;
+  std::string weights;  ///< a file, as written in the text; may be empty
+  std::vector<Tensor> tensors;
+  std::vector<std::size_t> inputs, outputs;  ///< in declared order
+  std::vector<Call> calls;                   ///< each after those that give its arguments
+  std::vector<ir::Program> programs;         ///< unscheduled; equal calls share one
+  std::string definitions;                   ///< the text of the operators that it calls
+};
+
+/// Number of elements, and bytes of them.
+int64_t num_elements(const Tensor& tensor);
+int64_t size_bytes(const Tensor& tensor);
+
+/// "f32[1,56,56,64]".
+std::string type_text(const Tensor& tensor);
+
+/// The net as `.prn`: its operators, then the net. Compiling it gives the same net.
+std::string to_text(const Net& net);
+
+}  // namespace prunerc::net
+
+#endif  // PRUNERC_IR_NET_NET_H_
