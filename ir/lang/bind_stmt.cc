@@ -71,7 +71,8 @@ Tensor* Binder::declare_target(const AstStmt& stmt, const AstName& name, size_t 
           .note(known->second.range, "the first assignment");
       return nullptr;
     }
-    if (stmt.is_let && known->second.role == TensorRole::kOutput) {
+    // Among several results one may be an output and another a let.
+    if (stmt.is_let && stmt.more_names.empty() && known->second.role == TensorRole::kOutput) {
       sink_.report<LangDiag::kLetOfOutput>(name.range, name.text)
           .note(known->second.range, "the output");
     }
@@ -286,7 +287,9 @@ const Node* Binder::convert_value(const AstStmt& stmt, Tensor* target, const Nod
 
 void Binder::bind_stmt(const AstStmt& stmt, const std::vector<Tensor*>& targets) {
   if (!stmt.is_complete()) return;
-  if (stmt.call && (stmt.value == nullptr || callee_of(stmt) != nullptr)) {
+  // What nothing is called like is more often an operator than an fn of a scalar.
+  const bool is_unknown = stmt.call && find_symbol(stmt.call->callee.text) == nullptr;
+  if (stmt.call && (stmt.value == nullptr || callee_of(stmt) != nullptr || is_unknown)) {
     bind_call_stmt(stmt, targets);
     return;
   }

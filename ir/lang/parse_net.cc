@@ -105,7 +105,17 @@ bool Parser::parse_net_task(AstNetTask& task) {
   const std::optional<AstName> op = parse_operator_name();
   if (!op) return false;
   task.op = *op;
-  return parse_bindings(task.bindings) && parse_label(task.label) && expect(Kind::kSemicolon);
+  if (!parse_bindings(task.bindings)) return false;
+  // There is nothing here that a value could be computed from.
+  for (const AstBinding& binding : task.bindings) {
+    const AstExpr* value = binding.value;
+    if (value != nullptr && value->kind == AstKind::kUnary) value = value->args[0];
+    if (value == nullptr || value->kind == AstKind::kInt || value->kind == AstKind::kFloat) continue;
+    sink_.report<LangDiag::kExpected>(binding.range, "a number or a type",
+                                      fmt::format("'{}'", text_of(binding.range)));
+    return false;
+  }
+  return parse_label(task.label) && expect(Kind::kSemicolon);
 }
 
 }  // namespace prunerc::lang

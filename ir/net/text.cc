@@ -34,13 +34,13 @@ std::string names(const Net& net, const std::vector<std::size_t>& tensors) {
 }
 
 std::string call_item(const Net& net, const Call& call) {
-  bool gives_output = false;
-  for (const std::size_t i : call.results) gives_output |= net.tensors[i].role == Role::kOutput;
+  bool gives_let = false;
+  for (const std::size_t i : call.results) gives_let |= net.tensors[i].role != Role::kOutput;
   std::string bindings;
   for (const auto& [name, value] : call.bindings)
     bindings += fmt::format("{}{}={}", bindings.empty() ? "" : ", ", name, value);
   if (!bindings.empty()) bindings = "<" + bindings + ">";
-  std::string text = fmt::format("  {}{} = {}{}({})", gives_output ? "" : "let ",
+  std::string text = fmt::format("  {}{} = {}{}({})", gives_let ? "let " : "",
                                  names(net, call.results), call.op, bindings, names(net, call.args));
   if (call.label != net.tensors[call.results[0]].name) text += " as " + call.label;
   return text + ";\n";

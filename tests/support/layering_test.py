@@ -40,13 +40,17 @@ PACKAGES = {
     "ir/analysis": (2, ["ir", "ir/support"]),
     "ir/interp": (2, ["ir", "ir/support"]),
     "ir/fpv": (2, ["ir", "ir/support"]),
-    "ir/lang": (2, ["ir", "ir/support", "ir/analysis"]),
+    # What a network is, as data; ir/lang makes one of text.
+    "ir/net": (2, ["ir", "ir/support"]),
+    "ir/lang": (2, ["ir", "ir/support", "ir/analysis", "ir/net"]),
     "ir/tensor": (2, ["ir", "ir/support", "ir/analysis"]),
     "schedule": (3, ["ir", "ir/support", "ir/analysis", "ir/tensor"]),
     "costmodel": (4, ["ir", "ir/support", "ir/analysis"]),
     "codegen": (4, ["ir", "ir/support", "ir/analysis", "ir/tensor"]),
     # Plain data only: runtime loads bytes and knows no programs.
     "runtime": (4, ["ir/support", "ir/target.h", "ir/dtype.h", "codegen/artifact.h", "runtime/worker"]),
+    # C11 that ships in libraries: it knows the kernels' ABI and nothing else.
+    "runtime/net": (4, ["runtime/kernel.h"]),
     # What workers of all kinds share: no kind of them.
     "runtime/worker": (
         4,

@@ -6,6 +6,7 @@
 #include "ir/verify.h"
 #include "schedule/legality/iteration_kind.h"
 #include "schedule/schedule.h"
+#include "tools/driver/network.h"
 #include "tools/driver/prunerc.h"
 #include "tools/driver/validity.h"
 
@@ -104,8 +105,7 @@ Result<Operator> from_prc(const OperatorRequest& request, std::string text) {
   return op;
 }
 
-Result<Operator> from_text(const OperatorRequest& request, const std::string& text) {
-  if (ends_with(request.file, ".prc")) return from_prc(request, text);
+Result<lang::CompileInput> compile_input(const OperatorRequest& request, const std::string& text) {
   lang::CompileInput input;
   input.file_name = request.file.empty() ? "<text>" : request.file;
   input.text = text;
@@ -115,7 +115,32 @@ Result<Operator> from_text(const OperatorRequest& request, const std::string& te
   for (const auto& [name, shape_text] : request.shapes) {
     PRUNERC_TRY(input.shapes[name], parse_shape(name, shape_text));
   }
+  return input;
+}
+
+Result<Operator> from_text(const OperatorRequest& request, const std::string& text) {
+  if (ends_with(request.file, ".prc")) return from_prc(request, text);
+  PRUNERC_TRY(const lang::CompileInput input, compile_input(request, text));
   return from_lang(lang::compile(input), request, text);
+}
+
+// Whether the request is about a net with ports.
+bool is_about_net(const OperatorRequest& request, const lang::ListResult& listed) {
+  bool is_op = false, is_net = false;
+  for (const lang::OpInfo& op : listed.ops) is_op |= op.name == request.op;
+  for (const lang::NetInfo& net : listed.nets)
+    is_net |= net.has_ports && (request.op.empty() || request.op == net.name);
+  return listed.ok && is_net && !is_op;
+}
+
+Result<LoadedNet> from_net(const OperatorRequest& request, const std::string& text) {
+  PRUNERC_TRY(const lang::CompileInput input, compile_input(request, text));
+  lang::NetResult result = lang::compile_net(input);
+  if (!result.net) {
+    while (ends_with(result.rendered, "\n")) result.rendered.pop_back();
+    return error(Diag::kOperatorText, result.rendered);
+  }
+  return LoadedNet{std::move(*result.net), std::move(result.rendered)};
 }
 
 Result<std::string> text_of(const OperatorRequest& request) {
@@ -178,8 +203,23 @@ Result<Operator> load_operator(const OperatorRequest& request) {
   return from_text(request, text);
 }
 
+Result<std::optional<LoadedNet>> load_net(const OperatorRequest& request) {
+  if (!request.expression.empty() || ends_with(request.file, ".prc"))
+    return std::optional<LoadedNet>();
+  PRUNERC_TRY(const std::string text, text_of(request));
+  if (!is_about_net(request, list(request, text))) return std::optional<LoadedNet>();
+  PRUNERC_TRY(LoadedNet net, from_net(request, text));
+  return std::optional<LoadedNet>(std::move(net));
+}
+
 Result<std::vector<Operator>> load_operators(const OperatorRequest& request) {
   std::vector<Operator> ops;
+  PRUNERC_TRY(const std::optional<LoadedNet> net, load_net(request));
+  if (net) {
+    ops = operators_of(net->net);
+    if (!ops.empty()) ops[0].warnings = net->warnings;
+    return ops;
+  }
   if (!request.op.empty() || !request.expression.empty() || ends_with(request.file, ".prc")) {
     PRUNERC_TRY(Operator op, load_operator(request));
     ops.push_back(std::move(op));

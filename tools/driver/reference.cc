@@ -107,9 +107,8 @@ ir::LoopId contiguous_loop(const ir::Program& program, ir::BlockId id) {
   return {};
 }
 
-// The unscheduled program with each block's contiguous output axis innermost and in vectors: a
-// reduction's terms are still added one after the other. A block that does not take this form stays
-// as it is.
+}  // namespace
+
 ir::Program reference_schedule(const ir::Program& base, const ir::Target& target) {
   schedule::Schedule scheduled(base);
   for (const ir::BlockId id : scheduled.blocks()) {
@@ -130,8 +129,6 @@ ir::Program reference_schedule(const ir::Program& base, const ir::Target& target
   }
   return scheduled.program();
 }
-
-}  // namespace
 
 bool References::has_whole_floats(const ir::Program& program) {
   const Facts facts = facts_of(program);

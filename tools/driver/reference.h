@@ -13,6 +13,11 @@
 
 namespace prunerc {
 
+/// The unscheduled program with each block's contiguous output axis innermost and in vectors: a
+/// reduction's terms are still added one after the other. A block that does not take this form stays
+/// as it is.
+ir::Program reference_schedule(const ir::Program& base, const ir::Target& target);
+
 /// One comparison of outputs.
 struct Comparison {
   bool ok = false;

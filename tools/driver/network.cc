@@ -1,0 +1,255 @@
+#include "tools/driver/network.h"
+
+#include "codegen/codegen.h"
+#include "ir/support/check.h"
+#include "runtime/clock.h"
+#include "runtime/cpu/orc.h"
+#include "runtime/cpu/pool.h"
+#include "runtime/net/execute.h"
+#include "search/space/task.h"
+#include "tools/driver/backend.h"
+#include "tools/driver/platform.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <new>
+#include <utility>
+
+namespace prunerc {
+
+AlignedArray::AlignedArray(int64_t bytes) : bytes_(bytes) {
+  const std::size_t lines = static_cast<std::size_t>(bytes) / PRUNERC_ALIGNMENT + 1;
+  memory_.reset(std::aligned_alloc(PRUNERC_ALIGNMENT, lines * PRUNERC_ALIGNMENT));
+  if (memory_ == nullptr) throw std::bad_alloc();
+}
+
+void AlignedArray::Free::operator()(void* p) const { std::free(p); }
+
+std::vector<Operator> operators_of(const net::Net& net,
+                                   std::vector<std::size_t>* operator_of_call) {
+  std::vector<Operator> ops;
+  std::map<std::string, std::size_t> known;  // canonical text -> operator
+  std::vector<std::optional<std::size_t>> of_program(net.programs.size());
+  if (operator_of_call != nullptr) operator_of_call->clear();
+  for (const net::Call& call : net.calls) {
+    std::optional<std::size_t>& number = of_program[call.program];
+    if (!number) {
+      const ir::Program& program = net.programs[call.program];
+      // The key holds no names; which target does not matter here.
+      const std::string key = search::make_task(call.label, program, ir::Target{}).key.program;
+      number = known.emplace(key, ops.size()).first->second;
+      if (*number == ops.size()) {
+        Operator op;
+        op.name = call.label;
+        op.source = net.definitions;
+        for (const auto& [name, value] : call.bindings)
+          op.bindings += fmt::format("{}{}={}", op.bindings.empty() ? "" : ",", name, value);
+        op.weight = 0;
+        op.program = program;
+        ops.push_back(std::move(op));
+      }
+    }
+    ops[*number].weight += 1;
+    if (operator_of_call != nullptr) operator_of_call->push_back(*number);
+  }
+  return ops;
+}
+
+struct Network::Impl {
+  struct Kernel {
+    codegen::Artifact artifact;
+    runtime::LoadedKernel loaded;
+  };
+
+  Impl(net::Net net_in, int threads)
+      : net(std::move(net_in)), pool({.num_threads = std::max(1, threads)}) {}
+
+  net::Net net;
+  net::MemoryPlan memory;
+  std::vector<Operator> tasks;
+  std::vector<std::size_t> task_of_call;
+  std::vector<Kernel> kernels;  // by task
+  std::vector<std::vector<PrunercNetArg>> args;
+  std::vector<PrunercNetStep> steps;  // by call
+  std::vector<int64_t> prepared_at;   // by call
+  int64_t workspace_bytes = 0, prepared_bytes = 0;
+  std::size_t num_inputs = 0;  // that are not const
+  runtime::Pool pool;
+  std::optional<AlignedArray> arena, workspace, prepared;
+  bool is_prepared = false;
+
+  void make_steps();
+  PrunercNetArg place_of(std::size_t tensor) const;
+  Result<void> prepare_call(std::size_t call, const WeightSource& weights);
+  Result<std::vector<void*>> addresses(std::span<const void* const> inputs,
+                                       std::span<void* const> outputs) const;
+  Result<void> run_steps(std::size_t first, std::size_t end, void* const* io);
+};
+
+Network::Network(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Network::Network(Network&&) noexcept = default;
+Network& Network::operator=(Network&&) noexcept = default;
+Network::~Network() = default;
+
+const net::Net& Network::net() const { return impl_->net; }
+const net::MemoryPlan& Network::memory() const { return impl_->memory; }
+const std::vector<Operator>& Network::tasks() const { return impl_->tasks; }
+std::size_t Network::task_of_call(std::size_t call) const { return impl_->task_of_call[call]; }
+int64_t Network::workspace_bytes() const { return impl_->workspace_bytes; }
+int64_t Network::prepared_bytes() const { return impl_->prepared_bytes; }
+
+Result<Network> Network::build(net::Net net, const NetworkOptions& options,
+                               const Schedules& schedules) {
+  PRUNERC_TRY_VOID(check_runs_here(options.target));
+  if (options.target.kind != ir::TargetKind::kCpu)
+    return error(Diag::kUnsupported, "running a network for " + options.target.name);
+  auto impl = std::make_unique<Impl>(std::move(net), options.threads);
+  impl->memory = net::plan_memory(impl->net, options.reuse);
+  impl->tasks = operators_of(impl->net, &impl->task_of_call);
+  for (const Operator& op : impl->tasks) {
+    PRUNERC_TRY(const ir::Program scheduled, schedules(op));
+    PRUNERC_TRY(codegen::Artifact artifact, build_kernel(scheduled, options.target));
+    PRUNERC_TRY_VOID(codegen::validate(artifact));
+    if (artifact.params.size() + 1 > PRUNERC_NET_MAX_ARGS)
+      return error(Diag::kUnsupported, fmt::format("an operator of {} parameters in a net",
+                                                   artifact.params.size()));
+    PRUNERC_TRY(runtime::LoadedKernel loaded, runtime::load_kernel(artifact));
+    impl->workspace_bytes = std::max(
+        impl->workspace_bytes, codegen::total_workspace_bytes(artifact, impl->pool.num_threads()));
+    impl->kernels.push_back({std::move(artifact), std::move(loaded)});
+  }
+  impl->make_steps();
+  impl->arena.emplace(impl->memory.bytes);
+  impl->workspace.emplace(impl->workspace_bytes);
+  impl->prepared.emplace(impl->prepared_bytes);
+  return Network(std::move(impl));
+}
+
+PrunercNetArg Network::Impl::place_of(std::size_t tensor) const {
+  if (net.tensors[tensor].role == net::Role::kIntermediate)
+    return {PRUNERC_PLACE_ARENA, memory.offsets[tensor]};
+  int64_t number = 0;
+  for (const std::size_t input : net.inputs) {
+    if (net.tensors[input].is_const) continue;
+    if (input == tensor) return {PRUNERC_PLACE_IO, number};
+    ++number;
+  }
+  for (const std::size_t output : net.outputs) {
+    if (output == tensor) return {PRUNERC_PLACE_IO, number};
+    ++number;
+  }
+  return {PRUNERC_PLACE_NONE, 0};
+}
+
+void Network::Impl::make_steps() {
+  for (const std::size_t input : net.inputs) num_inputs += net.tensors[input].is_const ? 0 : 1;
+  for (std::size_t i = 0; i < net.calls.size(); ++i) {
+    const net::Call& call = net.calls[i];
+    const codegen::Artifact& artifact = kernels[task_of_call[i]].artifact;
+    std::vector<PrunercNetArg>& list = args.emplace_back();
+    for (std::size_t p = 0; p < artifact.params.size(); ++p) {
+      const bool is_arg = p < call.args.size();
+      const std::size_t tensor = is_arg ? call.args[p] : call.results[p - call.args.size()];
+      list.push_back(artifact.params[p].is_const ? PrunercNetArg{PRUNERC_PLACE_NONE, 0}
+                                                 : place_of(tensor));
+    }
+    prepared_at.push_back(prepared_bytes);
+    if (artifact.prepare_entry.empty()) continue;
+    list.push_back({PRUNERC_PLACE_WEIGHTS, prepared_bytes});
+    prepared_bytes += (artifact.prepared_bytes + PRUNERC_ALIGNMENT - 1) / PRUNERC_ALIGNMENT *
+                      PRUNERC_ALIGNMENT;
+  }
+  for (std::size_t i = 0; i < net.calls.size(); ++i) {
+    steps.push_back({kernels[task_of_call[i]].loaded.entry(), args[i].data(),
+                     static_cast<int32_t>(args[i].size())});
+  }
+}
+
+Result<void> Network::Impl::prepare_call(std::size_t call, const WeightSource& weights) {
+  const Kernel& kernel = kernels[task_of_call[call]];
+  if (kernel.loaded.prepare_entry() == nullptr) return {};
+  std::vector<ir::Tensor> constants;
+  std::vector<void*> at;
+  constants.reserve(kernel.artifact.params.size());
+  for (std::size_t p = 0; p < kernel.artifact.params.size(); ++p) {
+    if (!kernel.artifact.params[p].is_const) {
+      at.push_back(nullptr);
+      continue;
+    }
+    PRUNERC_TRY(ir::Tensor constant, weights.get(net.tensors[net.calls[call].args[p]]));
+    constants.push_back(std::move(constant));
+    at.push_back(constants.back().data.data());
+  }
+  at.push_back(static_cast<char*>(prepared->data()) + prepared_at[call]);
+  const int32_t code = kernel.loaded.prepare_entry()(at.data(), workspace->data(), pool.launch());
+  if (code != 0) return error(Diag::kNetKernel, net.calls[call].label, int64_t{code});
+  return {};
+}
+
+Result<void> Network::prepare(const WeightSource& weights) {
+  impl_->is_prepared = false;
+  for (std::size_t i = 0; i < impl_->net.calls.size(); ++i)
+    PRUNERC_TRY_VOID(impl_->prepare_call(i, weights));
+  impl_->is_prepared = true;
+  return {};
+}
+
+Result<std::vector<void*>> Network::Impl::addresses(std::span<const void* const> inputs,
+                                                    std::span<void* const> outputs) const {
+  if (!is_prepared) return error(Diag::kKernelArguments, "the network's weights were not prepared");
+  if (inputs.size() != num_inputs || outputs.size() != net.outputs.size()) {
+    return error(Diag::kKernelArguments,
+                 fmt::format("{} inputs and {} outputs were given to a network of {} and {}",
+                             inputs.size(), outputs.size(), num_inputs, net.outputs.size()));
+  }
+  std::vector<void*> io;
+  // Kernels do not write to inputs.
+  for (const void* input : inputs) io.push_back(const_cast<void*>(input));
+  io.insert(io.end(), outputs.begin(), outputs.end());
+  for (const void* at : io) {
+    if (at == nullptr || reinterpret_cast<uintptr_t>(at) % PRUNERC_ALIGNMENT != 0)
+      return error(Diag::kKernelArguments, "an array is not aligned to 64 bytes");
+  }
+  return io;
+}
+
+Result<void> Network::Impl::run_steps(std::size_t first, std::size_t end, void* const* io) {
+  int32_t failed = 0;
+  const int32_t code = prunerc_net_run(steps.data(), static_cast<int32_t>(first),
+                                       static_cast<int32_t>(end), io, arena->data(),
+                                       prepared->data(), workspace->data(), pool.launch(), &failed);
+  if (code == 0) return {};
+  return error(Diag::kNetKernel, net.calls[static_cast<std::size_t>(failed)].label, int64_t{code});
+}
+
+Result<void> Network::run(std::span<const void* const> inputs, std::span<void* const> outputs) {
+  PRUNERC_TRY(const std::vector<void*> io, impl_->addresses(inputs, outputs));
+  return impl_->run_steps(0, impl_->steps.size(), io.data());
+}
+
+Result<void> Network::run_timed(std::span<const void* const> inputs,
+                                std::span<void* const> outputs, std::vector<int64_t>* times_ns) {
+  PRUNERC_TRY(const std::vector<void*> io, impl_->addresses(inputs, outputs));
+  times_ns->clear();
+  int64_t before = runtime::now_ns();
+  for (std::size_t i = 0; i < impl_->steps.size(); ++i) {
+    PRUNERC_TRY_VOID(impl_->run_steps(i, i + 1, io.data()));
+    const int64_t after = runtime::now_ns();
+    times_ns->push_back(after - before);
+    before = after;
+  }
+  return {};
+}
+
+std::string Network::intermediate(std::size_t tensor) const {
+  const int64_t at = impl_->memory.offsets[tensor];
+  PRUNERC_CHECK(at >= 0, "only intermediates lie in the arena");
+  return {static_cast<const char*>(impl_->arena->data()) + at,
+          static_cast<std::size_t>(net::size_bytes(impl_->net.tensors[tensor]))};
+}
+
+}  // namespace prunerc

@@ -1,0 +1,118 @@
+// A network in this process: its tasks, its kernels, its weights, its memory.
+#ifndef PRUNERC_TOOLS_DRIVER_NETWORK_H_
+#define PRUNERC_TOOLS_DRIVER_NETWORK_H_
+
+#include "ir/interp/tensor.h"
+#include "ir/net/memory.h"
+#include "ir/net/net.h"
+#include "tools/driver/prunerc.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace prunerc {
+
+/// The net with ports that the request names, or that its file has alone; nullopt if it is about an
+/// operator or about a list of tasks. `op` names the net, `shapes` are those of its inputs.
+/// Errors: as load_operator.
+struct LoadedNet {
+  net::Net net;
+  std::string warnings;
+};
+Result<std::optional<LoadedNet>> load_net(const OperatorRequest& request);
+
+/// The tasks of a net: one operator for calls that compute the same, named by the first of them; its
+/// weight is how many there are. `operator_of_call`, if asked for, gives each call's.
+std::vector<Operator> operators_of(const net::Net& net,
+                                   std::vector<std::size_t>* operator_of_call = nullptr);
+
+/// Where constants come from.
+class WeightSource {
+ public:
+  /// `given`: a file of weights, or a fill ("rand:normal(0,0.05):seed=1": each constant gets other
+  /// numbers); empty: the file that the net names, beside `file_name`, which defines it.
+  /// Errors: those of net::WeightFile::open; FillUnknown; ImportOutside.
+  static Result<WeightSource> open(const net::Net& net, const std::string& file_name,
+                                   const std::string& given);
+  /// Errors: WeightMissing, UsageShape (the file has it otherwise), WeightsNotGiven.
+  Result<ir::Tensor> get(const net::Tensor& constant) const;
+  /// A const input of the net, which no file has.
+  void set(const std::string& name, ir::Tensor tensor);
+
+  WeightSource(WeightSource&&) noexcept;
+  WeightSource& operator=(WeightSource&&) noexcept;
+  ~WeightSource();
+
+ private:
+  struct Impl;
+  explicit WeightSource(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+struct NetworkOptions {
+  ir::Target target;  ///< this machine's CPU
+  int threads = 1;
+  net::Reuse reuse = net::Reuse::kShared;
+};
+
+/// A net whose kernels are loaded. Movable. Threads: one call at a time.
+class Network {
+ public:
+  /// The scheduled program of an operator.
+  using Schedules = std::function<Result<ir::Program>(const Operator& op)>;
+
+  /// Compiles each task once. Errors: those of `schedules`, compiling and loading; TargetNotHost.
+  static Result<Network> build(net::Net net, const NetworkOptions& options,
+                               const Schedules& schedules);
+  Network(Network&&) noexcept;
+  Network& operator=(Network&&) noexcept;
+  ~Network();
+
+  const net::Net& net() const;
+  const net::MemoryPlan& memory() const;
+  const std::vector<Operator>& tasks() const;
+  std::size_t task_of_call(std::size_t call) const;
+  int64_t workspace_bytes() const;
+  int64_t prepared_bytes() const;
+
+  /// Computes once what follows from constants. Errors: those of WeightSource::get; NetKernel.
+  Result<void> prepare(const WeightSource& weights);
+
+  /// One pointer per input that is not const and per output, in declared order; each array dense,
+  /// row-major, 64-byte aligned and of the declared size. Errors: KernelArguments (also: not
+  /// prepared), NetKernel.
+  Result<void> run(std::span<const void* const> inputs, std::span<void* const> outputs);
+  /// The same, and how long each call took. Units: ns.
+  Result<void> run_timed(std::span<const void* const> inputs, std::span<void* const> outputs,
+                         std::vector<int64_t>* times_ns);
+  /// The bytes of an intermediate tensor after a run with Reuse::kKept.
+  std::string intermediate(std::size_t tensor) const;
+
+ private:
+  struct Impl;
+  explicit Network(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// 64-byte aligned memory for a tensor, filled by name or from an array.
+class AlignedArray {
+ public:
+  explicit AlignedArray(int64_t bytes);
+  void* data() const { return memory_.get(); }
+  int64_t size() const { return bytes_; }
+
+ private:
+  struct Free {
+    void operator()(void* p) const;
+  };
+  std::unique_ptr<void, Free> memory_;
+  int64_t bytes_;
+};
+
+}  // namespace prunerc
+
+#endif  // PRUNERC_TOOLS_DRIVER_NETWORK_H_
