@@ -5,6 +5,7 @@
 #include "tools/prunerc/display.h"
 #include "tools/prunerc/heartbeat.h"
 #include "tools/prunerc/json.h"
+#include "tools/prunerc/network.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -27,6 +28,7 @@ struct BenchVerb {
   bool heuristic = false;
   bool cold = false;
   bool json = false;
+  std::string weights;
 };
 
 // One timed kernel.
@@ -130,6 +132,14 @@ std::string rows_json(const BenchVerb& verb, const std::vector<Row>& rows) {
 int bench(const BenchVerb& verb) {
   const Result<OperatorRequest> request = verb.op.request();
   if (!request.ok()) return fail(request.error(), kUsage);
+  const Result<std::optional<LoadedNet>> net = load_net(*request);
+  if (!net.ok()) return fail(net.error());
+  if (*net) {
+    MachineOptions machine = verb.machine;
+    if (verb.heuristic) machine.database = ":memory:";
+    return bench_network(**net, *request, machine,
+                         {verb.threads, verb.samples, verb.seed, verb.json, verb.weights});
+  }
   std::vector<Row> rows;
   for (const int threads : verb.threads.empty() ? std::vector<int>{0} : verb.threads) {
     int code = kSuccess;
@@ -168,6 +178,7 @@ void add_bench(CLI::App& verb, Action& action) {
   verb.add_option("--seed", args->seed, "of the input data")->type_name("N")->capture_default_str();
   verb.add_flag("--cold", args->cold, "overwrite the caches before each run");
   in_group(verb, "Timing");
+  add_weights_to(verb, &args->weights);
   verb.add_flag("--json", args->json, "one JSON object instead of the table");
   in_group(verb, "Output");
   verb.callback([args, &action] { action = [args] { return bench(*args); }; });

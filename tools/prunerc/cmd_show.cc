@@ -7,6 +7,7 @@
 #include "tools/prunerc/cli.h"
 #include "tools/prunerc/json.h"
 #include "tools/prunerc/mappings.h"
+#include "tools/prunerc/network.h"
 
 #include <fmt/format.h>
 
@@ -20,7 +21,7 @@ namespace {
 struct ShowVerb {
   OperatorOptions op;
   MachineOptions machine;
-  std::string stage = "prc";
+  std::string stage;  // empty: net or prc
   MappingOptions mapping;
 };
 
@@ -112,10 +113,21 @@ int show(const ShowVerb& verb) {
   if (verb.stage == "ast") return show_ast(verb);
   const Result<OperatorRequest> request = verb.op.request();
   if (!request.ok()) return fail(request.error(), kUsage);
+  const Result<std::optional<LoadedNet>> net = load_net(*request);
+  if (!net.ok()) return fail(net.error());
+  const bool of_net = verb.stage == "net" || verb.stage == "tasks" || verb.stage == "plan" ||
+                      verb.stage == "kernels";
+  if (*net) {
+    if (of_net || verb.stage.empty()) return show_network(**net, verb.machine, verb.stage);
+    return fail(error(Diag::kUsageOption, "--stage",
+                      "of a net is one of net, tasks, plan, kernels; --op chooses an operator"),
+                kUsage);
+  }
+  if (of_net) return fail(error(Diag::kUsageOption, "--stage", "the file has no net with ports"), kUsage);
   const Result<Operator> op = load_operator(*request);
   if (!op.ok()) return fail(op.error());
   fmt::print(stderr, "{}", op->warnings);
-  if (verb.stage == "prc") {
+  if (verb.stage.empty() || verb.stage == "prc") {
     fmt::print("{}", ir::print(op->program));
     return kSuccess;
   }
@@ -141,11 +153,11 @@ void add_show(CLI::App& verb, Action& action) {
   verb.add_option("--stage", args->stage,
                   "ast: operators of the file; prc: program; mappings: onto tensor instructions; "
                   "sketches: the search space; trace, scheduled: of the stored best or the "
-                  "heuristic; lowered; llvm; asm; cuda: the kernels")
+                  "heuristic; lowered; llvm; asm; cuda: the kernels; of a net: net, its text; tasks; "
+                  "plan: where tensors lie; kernels: their traces (default: prc, net)")
       ->type_name("STAGE")
       ->check(CLI::IsMember({"ast", "prc", "mappings", "sketches", "trace", "scheduled", "lowered",
-                             "llvm", "asm", "cuda"}))
-      ->capture_default_str();
+                             "llvm", "asm", "cuda", "net", "tasks", "plan", "kernels"}));
   verb.add_option("--tensor", args->mapping.tensor,
                   "mappings: onto this instruction alone, and a script that applies one")
       ->type_name("NAME");

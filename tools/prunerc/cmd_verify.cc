@@ -15,6 +15,7 @@
 #include "tools/prunerc/cli.h"
 #include "tools/prunerc/heartbeat.h"
 #include "tools/prunerc/json.h"
+#include "tools/prunerc/network.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -36,6 +37,8 @@ struct VerifyVerb {
   std::string against;
   bool interpret = false;
   bool json = false;
+  bool cuts = false;
+  std::string weights;
 };
 
 // The outcome for one kernel.
@@ -373,6 +376,15 @@ int verify(const VerifyVerb& verb) {
   if (!request.ok()) return fail(request.error(), kUsage);
   // What an invalid program is told is the verdict here.
   request->validity = Validity::kNotAsked;
+  if (const Result<std::optional<LoadedNet>> net = load_net(*request); net.ok() && *net) {
+    if (!verb.against.empty() || verb.interpret)
+      return fail(error(Diag::kUsageOption, verb.interpret ? "--interpret" : "--against",
+                        "is of one operator, not of a net"));
+    return verify_network(**net, *request, verb.machine,
+                          {verb.num_seeds, verb.seed, verb.cuts, verb.json, verb.weights});
+  } else if (!net.ok()) {
+    return fail(net.error());
+  }
   if (const Result<Operator> op = load_operator(*request); op.ok()) {
     if (const Result<void> valid = check_valid(op->program); !valid.ok()) {
       return report(
@@ -420,7 +432,9 @@ void add_verify(CLI::App& verb, Action& action) {
       ->type_name("FILE.prn|prc");
   verb.add_flag("--interpret", args->interpret,
                 "also compare the unscheduled program with the interpreter (slow)");
+  verb.add_flag("--cuts", args->cuts, "of a net: every tensor between calls, not only outputs");
   in_group(verb, "What is compared");
+  add_weights_to(verb, &args->weights);
   verb.add_flag("--json", args->json, "one JSON object instead of lines");
   in_group(verb, "Output");
   verb.callback([args, &action] { action = [args] { return verify(*args); }; });

@@ -1,0 +1,150 @@
+#include "tools/prunerc/network.h"
+
+#include "tools/driver/platform.h"
+#include "tools/prunerc/display.h"
+#include "tools/prunerc/heartbeat.h"
+#include "tools/prunerc/json.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace prunerc::cli {
+
+void add_weights_to(CLI::App& verb, std::string* weights) {
+  verb.add_option("--weights", *weights,
+                  "of a net: a safetensors file, or a fill such as rand:normal(0,0.05):seed=1")
+      ->type_name("FILE|FILL");
+  in_group(verb, "Arrays");
+}
+
+Result<WeightSource> open_weights(const LoadedNet& net, const OperatorRequest& request,
+                                  const std::string& weights,
+                                  const std::vector<ir::Tensor>& const_inputs,
+                                  const std::string& otherwise) {
+  const bool none_named = weights.empty() && net.net.weights.empty();
+  PRUNERC_TRY(WeightSource source,
+              WeightSource::open(net.net, request.file, none_named ? otherwise : weights));
+  for (std::size_t i = 0; i < net.net.inputs.size(); ++i) {
+    const net::Tensor& input = net.net.tensors[net.net.inputs[i]];
+    if (input.is_const) source.set(input.name, const_inputs[i]);
+  }
+  return source;
+}
+
+Result<PreparedNetwork> prepare_network(const LoadedNet& net, const MachineOptions& machine,
+                                        const WeightSource& weights, net::Reuse reuse) {
+  if (!machine.script.empty())
+    return error(Diag::kUsageOption, "--schedule", "is of one operator, not of a net");
+  PRUNERC_TRY(Session session, machine.open());
+  const StillAt working("compiling the kernels of " + net.net.name);
+  std::vector<Choice::Origin> origins;
+  std::vector<double> best_ns;
+  const auto schedule = [&](const Operator& op) -> Result<ir::Program> {
+    PRUNERC_TRY(const Choice choice,
+                session.choose(op, machine.effort == 1 ? Effort::kO1 : Effort::kO0));
+    origins.push_back(choice.origin);
+    best_ns.push_back(choice.best_ns);
+    return choice.program;
+  };
+  const NetworkOptions options = {session.target(), session.num_threads(), reuse};
+  PRUNERC_TRY(Network network, Network::build(net.net, options, schedule));
+  std::size_t without = 0;
+  for (const Choice::Origin origin : origins) without += origin == Choice::Origin::kRecord ? 0 : 1;
+  if (without > 0 && machine.effort == 0) {
+    fmt::print(stderr,
+               "no record of {} of {} tasks for {}: using the heuristic schedule; `prunerc tune` "
+               "finds faster ones\n",
+               without, origins.size(), describe(session.target()));
+  }
+  PRUNERC_TRY_VOID(network.prepare(weights));
+  return PreparedNetwork{std::move(session), std::move(network), std::move(origins),
+                         std::move(best_ns)};
+}
+
+NetworkArrays::NetworkArrays(const net::Net& net) {
+  for (const std::size_t input : net.inputs) {
+    if (net.tensors[input].is_const) continue;
+    memory_.emplace_back(net::size_bytes(net.tensors[input]));
+    inputs_.push_back(memory_.back().data());
+  }
+  num_inputs_ = inputs_.size();
+  for (const std::size_t output : net.outputs) {
+    memory_.emplace_back(net::size_bytes(net.tensors[output]));
+    outputs_.push_back(memory_.back().data());
+  }
+}
+
+void NetworkArrays::set_inputs(const net::Net& net, const std::vector<ir::Tensor>& inputs) {
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < net.inputs.size(); ++i) {
+    if (net.tensors[net.inputs[i]].is_const) continue;
+    std::memcpy(memory_[next++].data(), inputs[i].data.data(), inputs[i].data.size());
+  }
+}
+
+namespace {
+
+ir::Tensor filled(const net::Tensor& tensor, uint64_t seed) {
+  ir::Tensor out(tensor.dtype, tensor.shape);
+  const bool is_float = ir::is_float(tensor.dtype);
+  const Result<void> done =
+      fill(out, fmt::format("{}:seed={}", is_float ? "rand:uniform(-1,1)" : "rand:int(0,2)", seed));
+  PRUNERC_CHECK(done.ok(), "the fill is one of ours");
+  return out;
+}
+
+}  // namespace
+
+void NetworkArrays::fill_inputs(const net::Net& net, uint64_t seed) {
+  std::vector<ir::Tensor> inputs;
+  for (const std::size_t input : net.inputs)
+    inputs.push_back(filled(net.tensors[input], seed * 1000 + inputs.size()));
+  set_inputs(net, inputs);
+}
+
+std::vector<ir::Tensor> filled_const_inputs(const net::Net& net, uint64_t seed) {
+  std::vector<ir::Tensor> inputs;
+  for (const std::size_t input : net.inputs) {
+    inputs.push_back(net.tensors[input].is_const ? filled(net.tensors[input], seed + inputs.size())
+                                                 : ir::Tensor());
+  }
+  return inputs;
+}
+
+Result<void> NetworkArrays::run(Network& network) { return network.run(inputs_, outputs_); }
+
+Result<void> NetworkArrays::run_timed(Network& network, std::vector<int64_t>* times_ns) {
+  return network.run_timed(inputs_, outputs_, times_ns);
+}
+
+std::string NetworkArrays::output(std::size_t i) const {
+  const AlignedArray& array = memory_[num_inputs_ + i];
+  return {static_cast<const char*>(array.data()), static_cast<std::size_t>(array.size())};
+}
+
+int run_network(const LoadedNet& net, const OperatorRequest& request, const MachineOptions& machine,
+                const std::string& weights, Arrays& arrays) {
+  fmt::print(stderr, "{}", net.warnings);
+  const std::vector<Port> ports = ports_of(net.net);
+  const Result<void> known = check_names(net.net.name, ports, arrays);
+  if (!known.ok()) return fail(known.error());
+  const Result<std::vector<ir::Tensor>> tensors = gather(ports, arrays);
+  if (!tensors.ok()) return fail(tensors.error());
+  const Result<WeightSource> source = open_weights(net, request, weights, *tensors);
+  if (!source.ok()) return fail(source.error());
+  Result<PreparedNetwork> prepared = prepare_network(net, machine, *source);
+  if (!prepared.ok()) return fail(prepared.error());
+  NetworkArrays memory(net.net);
+  memory.set_inputs(net.net, *tensors);
+  const Result<void> ran = memory.run(prepared->network);
+  if (!ran.ok()) return fail(ran.error(), kDeviceProblem);
+  std::vector<std::string> outputs;
+  for (std::size_t i = 0; i < net.net.outputs.size(); ++i) outputs.push_back(memory.output(i));
+  const Result<void> delivered = deliver(ports, outputs, arrays.outputs);
+  return delivered.ok() ? kSuccess : fail(delivered.error());
+}
+
+}  // namespace prunerc::cli

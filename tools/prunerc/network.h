@@ -1,0 +1,91 @@
+// What the verbs do with a net: the same as with an operator, for all of its calls.
+#ifndef PRUNERC_TOOLS_PRUNERC_NETWORK_H_
+#define PRUNERC_TOOLS_PRUNERC_NETWORK_H_
+
+#include "tools/driver/network.h"
+#include "tools/prunerc/arrays.h"
+#include "tools/prunerc/cli.h"
+
+#include <string>
+#include <vector>
+
+namespace prunerc::cli {
+
+/// --weights of a verb.
+void add_weights_to(CLI::App& verb, std::string* weights);
+
+/// What constants are filled with where only times or equality matter and nobody gives weights.
+inline constexpr const char* kAnyWeights = "rand:normal(0,0.05)";
+
+/// `weights` as --weights has it; `const_inputs` by input of the net. `otherwise`: a fill for a net
+/// that names no file (empty: that is an error). Errors: those of WeightSource::open.
+Result<WeightSource> open_weights(const LoadedNet& net, const OperatorRequest& request,
+                                  const std::string& weights,
+                                  const std::vector<ir::Tensor>& const_inputs,
+                                  const std::string& otherwise = {});
+
+/// A net with its kernels loaded and its constants prepared.
+struct PreparedNetwork {
+  Session session;
+  Network network;
+  std::vector<Choice::Origin> origins;  ///< by task
+  std::vector<double> best_ns;          ///< by task: of the record, measured alone; 0 without one
+};
+
+/// Chooses, compiles, prepares. Says on stderr how many tasks have no record.
+Result<PreparedNetwork> prepare_network(const LoadedNet& net, const MachineOptions& machine,
+                                        const WeightSource& weights,
+                                        net::Reuse reuse = net::Reuse::kShared);
+
+/// Inputs and outputs of a run, in the memory that kernels want.
+class NetworkArrays {
+ public:
+  explicit NetworkArrays(const net::Net& net);
+  /// `inputs`: all of them, const ones too, which are left out.
+  void set_inputs(const net::Net& net, const std::vector<ir::Tensor>& inputs);
+  /// Floats in [-1, 1), whole numbers in [0, 2].
+  void fill_inputs(const net::Net& net, uint64_t seed);
+  Result<void> run(Network& network);
+  Result<void> run_timed(Network& network, std::vector<int64_t>* times_ns);
+  /// The bytes of output number `i`.
+  std::string output(std::size_t i) const;
+
+ private:
+  std::vector<AlignedArray> memory_;
+  std::vector<const void*> inputs_;
+  std::vector<void*> outputs_;
+  std::size_t num_inputs_ = 0;
+};
+
+/// The const inputs of the net, filled for who gives none.
+std::vector<ir::Tensor> filled_const_inputs(const net::Net& net, uint64_t seed);
+
+int run_network(const LoadedNet& net, const OperatorRequest& request, const MachineOptions& machine,
+                const std::string& weights, Arrays& arrays);
+
+struct NetworkBench {
+  std::vector<int> threads;
+  int samples = 21;
+  uint64_t seed = 0;
+  bool json = false;
+  std::string weights;
+};
+int bench_network(const LoadedNet& net, const OperatorRequest& request,
+                  const MachineOptions& machine, const NetworkBench& options);
+
+struct NetworkVerify {
+  int num_seeds = 3;
+  uint64_t seed = 1;
+  bool cuts = false;
+  bool json = false;
+  std::string weights;
+};
+int verify_network(const LoadedNet& net, const OperatorRequest& request,
+                   const MachineOptions& machine, const NetworkVerify& options);
+
+/// Stages net, tasks, plan, kernels.
+int show_network(const LoadedNet& net, const MachineOptions& machine, const std::string& stage);
+
+}  // namespace prunerc::cli
+
+#endif  // PRUNERC_TOOLS_PRUNERC_NETWORK_H_

@@ -1,0 +1,141 @@
+// verify of a net: all outputs, and with --cuts each tensor between calls, beside the calls as they
+// are written.
+#include "tools/driver/reference.h"
+#include "tools/prunerc/heartbeat.h"
+#include "tools/prunerc/json.h"
+#include "tools/prunerc/network.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+namespace prunerc::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Largest difference that is allowed, as a part of the tensor's largest value: errors of one call are
+/// inputs of the next.
+double allowed(ir::DType dtype) {
+  constexpr double kWide = 1e-3, kNarrow = 4e-2;
+  if (dtype == ir::DType::kF16 || dtype == ir::DType::kBF16) return kNarrow;
+  return ir::is_float(dtype) ? kWide : 0;
+}
+
+struct Difference {
+  int64_t num_elems = 0;
+  double worst = 0;  // as a part of what is allowed, of floats
+  std::string what;  // the first element that differs by more
+};
+
+ir::Tensor tensor_of(const net::Tensor& tensor, const std::string& bytes) {
+  ir::Tensor out(tensor.dtype, tensor.shape);
+  std::memcpy(out.data.data(), bytes.data(), bytes.size());
+  return out;
+}
+
+void compare(const net::Tensor& tensor, const std::string& got_bytes,
+             const std::string& want_bytes, Difference* found) {
+  const ir::Tensor got = tensor_of(tensor, got_bytes), want = tensor_of(tensor, want_bytes);
+  const int64_t n = want.num_elements();
+  double largest = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    if (std::isfinite(want.get(i))) largest = std::max(largest, std::fabs(want.get(i)));
+  }
+  const double bound = allowed(tensor.dtype) * largest;
+  for (int64_t i = 0; i < n && found->what.empty(); ++i) {
+    const double g = got.get(i), w = want.get(i);
+    const double error = g == w || (std::isnan(g) && std::isnan(w)) ? 0 : std::fabs(g - w);
+    if (!(error <= bound)) {
+      found->what = fmt::format("{}[{}] is {:.9g}, the calls as written give {:.9g} (allowed: "
+                                "{:.3g})",
+                                tensor.name, i, g, w, bound);
+    } else if (bound > 0) {
+      found->worst = std::max(found->worst, error / bound);
+    }
+  }
+  found->num_elems += n;
+}
+
+// The net's own kernels against each call as it is written, on one set of inputs.
+Result<Difference> compare_runs(const LoadedNet& net, Network& tuned, Network& written,
+                                uint64_t seed, bool cuts) {
+  NetworkArrays ours(net.net), reference(net.net);
+  ours.fill_inputs(net.net, seed);
+  reference.fill_inputs(net.net, seed);
+  PRUNERC_TRY_VOID(ours.run(tuned));
+  PRUNERC_TRY_VOID(reference.run(written));
+  Difference found;
+  if (cuts) {
+    // In the order in which they are computed: the first that differs names the call.
+    for (const net::Call& call : net.net.calls) {
+      for (const std::size_t result : call.results) {
+        if (net.net.tensors[result].role != net::Role::kIntermediate) continue;
+        compare(net.net.tensors[result], tuned.intermediate(result), written.intermediate(result),
+                &found);
+      }
+    }
+  }
+  for (std::size_t i = 0; i < net.net.outputs.size(); ++i) {
+    compare(net.net.tensors[net.net.outputs[i]], ours.output(i), reference.output(i), &found);
+  }
+  return found;
+}
+
+}  // namespace
+
+int verify_network(const LoadedNet& net, const OperatorRequest& request,
+                   const MachineOptions& machine, const NetworkVerify& options) {
+  fmt::print(stderr, "{}", net.warnings);
+  const Result<WeightSource> weights =
+      open_weights(net, request, options.weights, filled_const_inputs(net.net, options.seed),
+                   kAnyWeights);
+  if (!weights.ok()) return fail(weights.error());
+  const net::Reuse reuse = options.cuts ? net::Reuse::kKept : net::Reuse::kShared;
+  Result<PreparedNetwork> tuned = prepare_network(net, machine, *weights, reuse);
+  if (!tuned.ok()) return fail(tuned.error());
+  const ir::Target& target = tuned->session.target();
+  Result<Network> written = Network::build(
+      net.net, {target, tuned->session.num_threads(), reuse},
+      [&](const Operator& op) { return Result<ir::Program>(reference_schedule(op.program, target)); });
+  if (!written.ok()) return fail(written.error());
+  const Result<void> prepared = written->prepare(*weights);
+  if (!prepared.ok()) return fail(prepared.error());
+  const StillAt working("verifying " + net.net.name);
+  Difference all;
+  int num_right = 0;
+  for (; num_right < options.num_seeds && all.what.empty(); ++num_right) {
+    const Result<Difference> found =
+        compare_runs(net, tuned->network, *written,
+                     options.seed + static_cast<uint64_t>(num_right), options.cuts);
+    if (!found.ok()) return fail(found.error(), kDeviceProblem);
+    all.num_elems += found->num_elems;
+    all.worst = std::max(all.worst, found->worst);
+    all.what = found->what;
+    if (!all.what.empty()) break;
+  }
+  const bool ok = all.what.empty();
+  if (options.json) {
+    const Json row = {{"schema", "prunerc.verify_net/1"},
+                      {"net", net.net.name},
+                      {"verdict", ok ? "right" : "wrong"},
+                      {"seeds", num_right},
+                      {"elements", all.num_elems},
+                      {"largest_error_of_allowed", all.worst},
+                      {"difference", all.what}};
+    fmt::print("{}\n", json_line(row));
+  } else if (ok) {
+    fmt::print("{}: right on {} seed{}: {} elements of {} as the calls give them as written, largest "
+               "error {:.2g} of what is allowed\n",
+               net.net.name, num_right, num_right == 1 ? "" : "s", all.num_elems,
+               options.cuts ? "outputs and all tensors between calls" : "outputs", all.worst);
+  } else {
+    fmt::print("{}: wrong: {}\n", net.net.name, all.what);
+  }
+  return ok ? kSuccess : kVerificationFailed;
+}
+
+}  // namespace prunerc::cli
