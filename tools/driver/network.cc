@@ -186,7 +186,7 @@ Result<void> Network::Impl::prepare_call(std::size_t call, const WeightSource& w
   }
   at.push_back(static_cast<char*>(prepared->data()) + prepared_at[call]);
   const int32_t code = kernel.loaded.prepare_entry()(at.data(), workspace->data(), pool.launch());
-  if (code != 0) return error(Diag::kNetKernel, net.calls[call].label, int64_t{code});
+  if (code != 0) return error(Diag::kKernelFailed, int64_t{code});
   return {};
 }
 
@@ -218,12 +218,11 @@ Result<std::vector<void*>> Network::Impl::addresses(std::span<const void* const>
 }
 
 Result<void> Network::Impl::run_steps(std::size_t first, std::size_t end, void* const* io) {
-  int32_t failed = 0;
   const int32_t code = prunerc_net_run(steps.data(), static_cast<int32_t>(first),
                                        static_cast<int32_t>(end), io, arena->data(),
-                                       prepared->data(), workspace->data(), pool.launch(), &failed);
+                                       prepared->data(), workspace->data(), pool.launch(), nullptr);
   if (code == 0) return {};
-  return error(Diag::kNetKernel, net.calls[static_cast<std::size_t>(failed)].label, int64_t{code});
+  return error(Diag::kKernelFailed, int64_t{code});
 }
 
 Result<void> Network::run(std::span<const void* const> inputs, std::span<void* const> outputs) {

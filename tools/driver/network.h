@@ -79,12 +79,12 @@ class Network {
   int64_t workspace_bytes() const;
   int64_t prepared_bytes() const;
 
-  /// Computes once what follows from constants. Errors: those of WeightSource::get; NetKernel.
+  /// Computes once what follows from constants. Errors: those of WeightSource::get; KernelFailed.
   Result<void> prepare(const WeightSource& weights);
 
   /// One pointer per input that is not const and per output, in declared order; each array dense,
   /// row-major, 64-byte aligned and of the declared size. Errors: KernelArguments (also: not
-  /// prepared), NetKernel.
+  /// prepared), KernelFailed.
   Result<void> run(std::span<const void* const> inputs, std::span<void* const> outputs);
   /// The same, and how long each call took. Units: ns.
   Result<void> run_timed(std::span<const void* const> inputs, std::span<void* const> outputs,
