@@ -9,7 +9,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
+#include <utility>
 
 namespace prunerc::codegen {
 namespace {
@@ -18,7 +20,8 @@ constexpr std::string_view kTexts[] = {
 #include "codegen/cpu/library_text.inc"
 };
 constexpr std::string_view kKernelHeader = kTexts[0], kLibraryHeader = kTexts[1],
-                           kLauncher = kTexts[2], kPool = kTexts[3];
+                           kLauncher = kTexts[2], kPool = kTexts[3], kExecuteHeader = kTexts[4],
+                           kExecute = kTexts[5];
 
 constexpr std::string_view kFeatureType = R"(
 typedef struct {
@@ -186,6 +189,35 @@ std::string prepare_text(const CpuLibrary& library) {
       param_comment(given.params), prepared_bytes(artifact));
 }
 
+// The net's kernel: runs its steps in the caller's workspace.
+std::string net_text(const CpuLibrary& library) {
+  const NetParts& net = *library.net;
+  std::string out = fmt::format("\n// ---- the net ----\n\n{}\n{}\n", kExecuteHeader, kExecute);
+  for (const Artifact* kernel : net.kernels) {
+    out += fmt::format("__attribute__((visibility(\"hidden\"))) int32_t {}(void* const* args, void* "
+                       "workspace, const PrunercLaunch* launch);\n",
+                       kernel->entry);
+  }
+  out += fmt::format("__attribute__((visibility(\"hidden\"))) extern const char {}_weights[];\n",
+                     library.info.symbol);
+  for (std::size_t i = 0; i < net.steps.size(); ++i) {
+    std::string args;
+    for (const NetArgument& arg : net.steps[i].args)
+      args += fmt::format("{{{}, {}}}, ", arg.place, arg.at);
+    out += fmt::format("static const PrunercNetArg pr_args_{}[] = {{{}}};\n", i, args);
+  }
+  out += "static const PrunercNetStep pr_steps[] = {\n";
+  for (std::size_t i = 0; i < net.steps.size(); ++i) {
+    out += fmt::format("    {{{}, pr_args_{}, {}}},\n", net.kernels[net.steps[i].kernel]->entry, i,
+                       net.steps[i].args.size());
+  }
+  return out + fmt::format("}};\nint32_t PR_KERNEL(void* const* args, void* workspace, const "
+                           "PrunercLaunch* launch) {{\n"
+                           "  return prunerc_net_run(pr_steps, 0, {}, args, workspace, {}_weights,\n"
+                           "                         (char*)workspace + {}, launch, NULL);\n}}\n",
+                           net.steps.size(), library.info.symbol, net.arena_bytes);
+}
+
 std::string needs(const CpuLibrary& library) {
   return fmt::format("{}{}, compiled by prunerc {} for {}", library.info.name,
                      library.info.bindings.empty() ? "" : " with " + library.info.bindings,
@@ -278,7 +310,27 @@ std::string cpu_library_source(const CpuLibrary& library) {
   out += features_text(features) + arguments_text(artifact.params);
   out += info_text(library, features) + "\n" + std::string(kLauncher);
   if (library.info.num_threads > 1) out += "\n" + std::string(kPool);
+  if (library.net) out += net_text(library);
   return out + exports_text(library);
+}
+
+Artifact net_artifact(const NetParts& parts, std::vector<ArtifactParam> params, std::string entry) {
+  Artifact whole;
+  whole.entry = std::move(entry);
+  whole.params = std::move(params);
+  for (const Artifact* kernel : parts.kernels) {
+    whole.cpu = kernel->cpu;
+    whole.triple = kernel->triple;
+    whole.workspace_bytes = std::max(whole.workspace_bytes, kernel->workspace_bytes);
+    whole.workspace_bytes_per_worker =
+        std::max(whole.workspace_bytes_per_worker, kernel->workspace_bytes_per_worker);
+  }
+  whole.workspace_bytes += parts.arena_bytes;
+  for (const NetStep& step : parts.steps) {
+    whole.flops += parts.kernels[step.kernel]->flops;
+    whole.bytes_moved += parts.kernels[step.kernel]->bytes_moved;
+  }
+  return whole;
 }
 
 Result<std::string> build_cpu_library(const CpuLibrary& library, CpuLibraryForm form) {
@@ -290,13 +342,38 @@ Result<std::string> build_cpu_library(const CpuLibrary& library, CpuLibraryForm 
     more.insert(more.begin(), options.begin(), options.end());
     return run_compiler(compiler, more, inputs);
   };
-  const CompilerInput kernel = {"kernel.o", library.artifact.bytes};
+  PRUNERC_TRY(const ScratchFolder folder, ScratchFolder::make());
+  std::vector<CompilerInput> objects;
+  std::vector<std::string> names;  // the inputs look at them
+  std::string weights;
+  if (library.net) {
+    names.reserve(library.net->kernels.size());
+    for (const Artifact* kernel : library.net->kernels) {
+      names.push_back(kernel->entry + ".o");
+      objects.push_back({names.back(), kernel->bytes});
+    }
+    // Megabytes of numbers are no text for a compiler; its assembler takes the bytes as they are.
+    PRUNERC_TRY_VOID(write_file(folder.file("weights"), library.net->prepared));
+    weights = fmt::format(
+        ".section .rodata\n.balign 64\n.globl {0}_weights\n.hidden {0}_weights\n{0}_weights:\n"
+        ".incbin \"{1}\"\n.byte 0\n.section .note.GNU-stack,\"\",@progbits\n",
+        library.info.symbol, folder.file("weights"));
+    objects.push_back({"weights.s", weights});
+  } else {
+    objects.push_back({"kernel.o", library.artifact.bytes});
+  }
   if (form == CpuLibraryForm::kShared) {
-    return build({"-shared", "-Wl,-z,defs", "-Wl,--as-needed"}, {{"library.c", source}, kernel});
+    PRUNERC_TRY_VOID(write_file(folder.file("exports"),
+                                fmt::format("{{ global: {}; {}_*; local: *; }};\n",
+                                            library.info.symbol, library.info.symbol)));
+    objects.insert(objects.begin(), {"library.c", source});
+    return build({"-shared", "-Wl,-z,defs", "-Wl,--as-needed",
+                  "-Wl,--version-script=" + folder.file("exports")},
+                 objects);
   }
   PRUNERC_TRY(const std::string launcher, build({"-c"}, {{"library.c", source}}));
-  PRUNERC_TRY(std::string object,
-              run_compiler(compiler, {"-r", "-nostdlib"}, {{"library.o", launcher}, kernel}));
+  objects.insert(objects.begin(), {"library.o", launcher});
+  PRUNERC_TRY(std::string object, run_compiler(compiler, {"-r", "-nostdlib"}, objects));
   if (form == CpuLibraryForm::kObject) return object;
   return archive(object, library.info.symbol);
 }

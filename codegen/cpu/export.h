@@ -4,8 +4,11 @@
 
 #include "codegen/artifact.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace prunerc::codegen {
@@ -24,15 +27,38 @@ struct LibraryInfo {
   int num_threads = 1;  ///< 1: the library has no pool
 };
 
+/// A kernel of a net, and of which steps it is. Numbers are those of runtime/net/execute.h.
+struct NetArgument {
+  int place = 0;   ///< PrunercPlace
+  int64_t at = 0;  ///< of what it is a number or an offset
+};
+struct NetStep {
+  std::size_t kernel = 0;  ///< among NetParts::kernels
+  std::vector<NetArgument> args;
+};
+
+/// What a library of a net has in the place of a kernel. Its arena is the begin of the workspace.
+struct NetParts {
+  std::vector<const Artifact*> kernels;  ///< kCpuObject, each with an entry of its own name
+  std::vector<NetStep> steps;
+  int64_t arena_bytes = 0;      ///< a multiple of PRUNERC_ALIGNMENT
+  std::string_view prepared;    ///< all that the prepare entries wrote, once
+};
+
 /// A kernel (kCpuObject) and all that its files are made of.
 struct CpuLibrary {
+  /// Of a net: parameters, entry and workspace of the whole, no bytes.
   Artifact artifact;
+  std::optional<NetParts> net = {};
   std::vector<std::string> cpu_features;  ///< that the code was compiled with: LLVM's names
   LibraryInfo info;
 };
 
 /// The declarations, for C and C++.
 std::string cpu_library_header(const CpuLibrary& library);
+
+/// Parameters, entry and workspace of a library of a net: `params` without those that are const.
+Artifact net_artifact(const NetParts& parts, std::vector<ArtifactParam> params, std::string entry);
 
 /// C11 that checks the arguments and the CPU, brings workspace and threads, and calls the kernel;
 /// to be linked with the kernel's object. Needs nothing but a POSIX C library.

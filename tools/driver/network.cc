@@ -7,7 +7,6 @@
 #include "runtime/cpu/pool.h"
 #include "runtime/net/execute.h"
 #include "search/space/task.h"
-#include "tools/driver/backend.h"
 #include "tools/driver/platform.h"
 
 #include <fmt/format.h>
@@ -112,7 +111,11 @@ Result<Network> Network::build(net::Net net, const NetworkOptions& options,
   impl->tasks = operators_of(impl->net, &impl->task_of_call);
   for (const Operator& op : impl->tasks) {
     PRUNERC_TRY(const ir::Program scheduled, schedules(op));
-    PRUNERC_TRY(codegen::Artifact artifact, build_kernel(scheduled, options.target));
+    codegen::CpuOptions compiling;
+    if (!options.symbol.empty())
+      compiling.symbol = fmt::format("{}_k{}", options.symbol, impl->kernels.size());
+    PRUNERC_TRY(codegen::Artifact artifact,
+                codegen::compile_cpu(scheduled, options.target, compiling));
     PRUNERC_TRY_VOID(codegen::validate(artifact));
     if (artifact.params.size() + 1 > PRUNERC_NET_MAX_ARGS)
       return error(Diag::kUnsupported, fmt::format("an operator of {} parameters in a net",
@@ -242,6 +245,40 @@ Result<void> Network::run_timed(std::span<const void* const> inputs,
     before = after;
   }
   return {};
+}
+
+Result<codegen::CpuLibrary> Network::library(codegen::LibraryInfo info) const {
+  if (!impl_->is_prepared)
+    return error(Diag::kKernelArguments, "the network's weights were not prepared");
+  const net::Net& net = impl_->net;
+  codegen::NetParts parts;
+  for (const Impl::Kernel& kernel : impl_->kernels) parts.kernels.push_back(&kernel.artifact);
+  for (std::size_t i = 0; i < impl_->args.size(); ++i) {
+    codegen::NetStep& step = parts.steps.emplace_back();
+    step.kernel = impl_->task_of_call[i];
+    for (const PrunercNetArg& arg : impl_->args[i])
+      step.args.push_back({static_cast<int>(arg.place), arg.at});
+  }
+  parts.arena_bytes = impl_->memory.bytes;
+  parts.prepared = {static_cast<const char*>(impl_->prepared->data()),
+                    static_cast<std::size_t>(impl_->prepared_bytes)};
+  std::vector<codegen::ArtifactParam> params;
+  for (const auto& [list, role] : {std::pair(&net.inputs, codegen::ParamRole::kInput),
+                                   {&net.outputs, codegen::ParamRole::kOutput}}) {
+    for (const std::size_t i : *list) {
+      const net::Tensor& tensor = net.tensors[i];
+      if (tensor.role == net::Role::kInput && tensor.is_const)
+        return error(Diag::kUnsupported, "a library of a net whose input '" + tensor.name +
+                                             "' is const (a const of its body has its weights)");
+      params.push_back({tensor.name, tensor.dtype, tensor.shape, role});
+    }
+  }
+  codegen::CpuLibrary library;
+  library.artifact = codegen::net_artifact(parts, std::move(params), info.symbol + "_code");
+  info.flops = library.artifact.flops;
+  library.net = std::move(parts);
+  library.info = std::move(info);
+  return library;
 }
 
 std::string Network::intermediate(std::size_t tensor) const {

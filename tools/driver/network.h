@@ -2,6 +2,7 @@
 #ifndef PRUNERC_TOOLS_DRIVER_NETWORK_H_
 #define PRUNERC_TOOLS_DRIVER_NETWORK_H_
 
+#include "codegen/cpu/export.h"
 #include "ir/interp/tensor.h"
 #include "ir/net/memory.h"
 #include "ir/net/net.h"
@@ -57,6 +58,7 @@ struct NetworkOptions {
   ir::Target target;  ///< this machine's CPU
   int threads = 1;
   net::Reuse reuse = net::Reuse::kShared;
+  std::string symbol = {};  ///< of the library that is to be made of it; its kernels' names
 };
 
 /// A net whose kernels are loaded. Movable. Threads: one call at a time.
@@ -89,6 +91,10 @@ class Network {
   /// The same, and how long each call took. Units: ns.
   Result<void> run_timed(std::span<const void* const> inputs, std::span<void* const> outputs,
                          std::vector<int64_t>* times_ns);
+  /// The whole as a library, once weights were prepared; its parts lie in this object. Errors:
+  /// Unsupported (inputs that are const), KernelArguments (not prepared).
+  Result<codegen::CpuLibrary> library(codegen::LibraryInfo info) const;
+
   /// The bytes of an intermediate tensor after a run with Reuse::kKept.
   std::string intermediate(std::size_t tensor) const;
 
