@@ -363,9 +363,11 @@ Result<std::string> build_cpu_library(const CpuLibrary& library, CpuLibraryForm 
     objects.push_back({"kernel.o", library.artifact.bytes});
   }
   if (form == CpuLibraryForm::kShared) {
-    PRUNERC_TRY_VOID(write_file(folder.file("exports"),
-                                fmt::format("{{ global: {}; {}_*; local: *; }};\n",
-                                            library.info.symbol, library.info.symbol)));
+    std::string exports = "{ global: ";
+    for (const char* suffix : {"", "_dlpack", "_error", "_info", "_kernel", "_set_launch",
+                               "_prepare", "_prepare_dlpack"})
+      exports += library.info.symbol + suffix + "; ";
+    PRUNERC_TRY_VOID(write_file(folder.file("exports"), exports + "local: *; };\n"));
     objects.insert(objects.begin(), {"library.c", source});
     return build({"-shared", "-Wl,-z,defs", "-Wl,--as-needed",
                   "-Wl,--version-script=" + folder.file("exports")},

@@ -2,6 +2,7 @@
 #include "tools/driver/export.h"
 #include "tools/prunerc/cli.h"
 #include "tools/prunerc/json.h"
+#include "tools/prunerc/network.h"
 
 #include <fmt/format.h>
 
@@ -18,6 +19,7 @@ struct CompileVerb {
   MachineOptions machine;
   std::vector<std::string> outputs;
   std::string symbol;
+  std::string weights;
   bool offline = false;
 };
 
@@ -60,6 +62,12 @@ int compile(const CompileVerb& verb) {
   }
   const Result<OperatorRequest> request = verb.op.request();
   if (!request.ok()) return fail(request.error(), kUsage);
+  const Result<std::optional<LoadedNet>> net = load_net(*request);
+  if (!net.ok()) return fail(net.error());
+  if (*net) {
+    return compile_network(**net, *request, verb.machine,
+                           {with_headers(verb.outputs), verb.symbol, verb.offline, verb.weights});
+  }
   const Result<Operator> op = load_operator(*request);
   if (!op.ok()) return fail(op.error());
   fmt::print(stderr, "{}", op->warnings);
@@ -109,9 +117,10 @@ void add_compile(CLI::App& verb, Action& action) {
       ->required()
       ->allow_extra_args(false);
   verb.add_option("--symbol", args->symbol,
-                  "name of the function (default: op_ and the operator's name)")
+                  "name of the function (default: op_ and the operator's name, net_ and the net's)")
       ->type_name("NAME");
   in_group(verb, "Output");
+  add_weights_to(verb, &args->weights);
   verb.callback([args, &action] { action = [args] { return compile(*args); }; });
 }
 

@@ -35,7 +35,8 @@ Result<WeightSource> open_weights(const LoadedNet& net, const OperatorRequest& r
 }
 
 Result<PreparedNetwork> prepare_network(const LoadedNet& net, const MachineOptions& machine,
-                                        const WeightSource& weights, net::Reuse reuse) {
+                                        const WeightSource& weights, net::Reuse reuse,
+                                        const std::string& symbol) {
   if (!machine.script.empty())
     return error(Diag::kUsageOption, "--schedule", "is of one operator, not of a net");
   PRUNERC_TRY(Session session, machine.open());
@@ -49,7 +50,7 @@ Result<PreparedNetwork> prepare_network(const LoadedNet& net, const MachineOptio
     best_ns.push_back(choice.best_ns);
     return choice.program;
   };
-  const NetworkOptions options = {session.target(), session.num_threads(), reuse};
+  const NetworkOptions options = {session.target(), session.num_threads(), reuse, symbol};
   PRUNERC_TRY(Network network, Network::build(net.net, options, schedule));
   std::size_t without = 0;
   for (const Choice::Origin origin : origins) without += origin == Choice::Origin::kRecord ? 0 : 1;

@@ -35,7 +35,8 @@ struct PreparedNetwork {
 /// Chooses, compiles, prepares. Says on stderr how many tasks have no record.
 Result<PreparedNetwork> prepare_network(const LoadedNet& net, const MachineOptions& machine,
                                         const WeightSource& weights,
-                                        net::Reuse reuse = net::Reuse::kShared);
+                                        net::Reuse reuse = net::Reuse::kShared,
+                                        const std::string& symbol = {});
 
 /// Inputs and outputs of a run, in the memory that kernels want.
 class NetworkArrays {
@@ -82,6 +83,16 @@ struct NetworkVerify {
 };
 int verify_network(const LoadedNet& net, const OperatorRequest& request,
                    const MachineOptions& machine, const NetworkVerify& options);
+
+struct NetworkCompile {
+  std::vector<std::string> outputs;  ///< with the headers that come along
+  std::string symbol;                ///< empty: "net_" and the net's name
+  bool offline = false;
+  std::string weights;
+};
+/// Libraries and headers: .so, .a, .o, .h.
+int compile_network(const LoadedNet& net, const OperatorRequest& request,
+                    const MachineOptions& machine, const NetworkCompile& options);
 
 /// Stages net, tasks, plan, kernels.
 int show_network(const LoadedNet& net, const MachineOptions& machine, const std::string& stage);
