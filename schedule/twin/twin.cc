@@ -133,6 +133,7 @@ class Tiling {
     int64_t small = 0;                 // what a factor becomes; 0: as the caps say
     int64_t tile = 1, small_tile = 1;  // product of the given factors, before and after
     bool fixed = false;                // a number in an index map
+    int64_t inner = 1;                 // iterations of the loops that became one with it
     std::vector<LoopId> children;
   };
   struct Value {
@@ -140,7 +141,7 @@ class Tiling {
   };
 
   bool is_split(const Part& part) const {
-    return part.children.size() > 1 ||
+    return part.fixed || part.children.size() > 1 ||
            (part.children.size() == 1 && is_split(parts_.at(part.children[0])));
   }
 
@@ -217,8 +218,8 @@ class Tiling {
   }
 
   // What the map takes apart by constants (v // 8, v % 8) is a loop with parts, of which remainders
-  // keep their sizes, since the map's text has them. The twin of another map is left to the
-  // primitive.
+  // keep their sizes, since the map's text has them. Of loops that it makes one (h*7 + w) all but
+  // the outermost keep theirs. The twin of another map is left to the primitive.
   void take_apart(const Instruction& step) {
     const auto block = loops_of_.find(std::get<ir::BlockId>(step.operands[0]));
     const Result<ir::IndexMap> map = ir::IndexMap::parse(std::get<std::string>(step.operands[1]));
@@ -230,17 +231,25 @@ class Tiling {
     }
     if (map->num_inputs() != static_cast<int>(from.size())) return;
     if (map->num_outputs() != static_cast<int>(to.size())) return;
-    std::vector<std::size_t> source;
+    std::vector<std::size_t> source;  // of each output, the outermost if it is a sum
     for (int o = 0; o < map->num_outputs(); ++o) {
+      std::vector<std::size_t> used;
       for (int i = 0; i < map->num_inputs(); ++i) {
-        if (map->uses(o, i)) source.push_back(static_cast<std::size_t>(i));
+        if (map->uses(o, i)) used.push_back(static_cast<std::size_t>(i));
       }
-      if (source.size() != static_cast<std::size_t>(o) + 1) return;
-      if (parts_[from[source.back()]].extent > kMostProbed) return;
+      if (used.empty()) return;
+      source.push_back(used[0]);
+      for (std::size_t u = 1; u < used.size(); ++u) keep_inner(from[used[0]], from[used[u]]);
+      if (parts_[from[used[0]]].extent > kMostProbed) return;
     }
     block->second = to;
     for (std::size_t o = 0; o < to.size(); ++o) {
       Part& whole = parts_[from[source[o]]];
+      if (whole.inner > 1) {
+        parts_[to[o]].extent = whole.extent * whole.inner;
+        whole.children.push_back(to[o]);
+        continue;
+      }
       const auto value_at = [&](int64_t x) {
         std::vector<int64_t> at(from.size(), 0);
         at[source[o]] = x;
@@ -260,6 +269,11 @@ class Tiling {
     }
   }
 
+  void keep_inner(LoopId outermost, LoopId inner) {
+    parts_[inner].fixed = true;
+    parts_[outermost].inner *= parts_[inner].extent;
+  }
+
   // The loop of one variable is another one, shorter by what stays the same in a twin.
   void replace_loop(const Instruction& step) {
     const auto block = loops_of_.find(std::get<ir::BlockId>(step.operands[0]));
@@ -277,6 +291,10 @@ class Tiling {
     }
     int64_t product = 1;
     for (const LoopId child : part.children) product *= small_extent(parts_.at(child));
+    if (part.inner > 1) {
+      const int64_t rows = (product + part.inner - 1) / part.inner;
+      return std::clamp<int64_t>(rows, std::min<int64_t>(2, part.extent), part.extent);
+    }
     // A tail stays a tail: of the same length where the tile has its old size.
     const int64_t tail = part.extent % part.tile;
     if (tail != 0 && part.small_tile > 1) {

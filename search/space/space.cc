@@ -45,6 +45,15 @@ std::vector<Variant> variants() {
   add("prepack4", [](Variant& v) { v.prepack_vectors = 4; });
   add("prepack+block", [](Variant& v) { v.prepack_vectors = 1, v.block_reduction = true; });
   add("prepack2+block", [](Variant& v) { v.prepack_vectors = 2, v.block_reduction = true; });
+  add("fused", [](Variant& v) { v.fuse_axes = true; });
+  add("fused+pack", [](Variant& v) { v.fuse_axes = true, v.pack = true; });
+  add("fused+block", [](Variant& v) { v.fuse_axes = true, v.block_reduction = true; });
+  add("fused+prepack", [](Variant& v) { v.fuse_axes = true, v.prepack_vectors = 1; });
+  add("fused+prepack2", [](Variant& v) { v.fuse_axes = true, v.prepack_vectors = 2; });
+  add("fused+prepack4", [](Variant& v) { v.fuse_axes = true, v.prepack_vectors = 4; });
+  add("fused+prepack2+block", [](Variant& v) {
+    v.fuse_axes = true, v.prepack_vectors = 2, v.block_reduction = true;
+  });
   add("chain", [](Variant& v) { v.chain = true, v.transpose_operand = true; });
   add("stages", [](Variant& v) { v.inline_stages = false; });
   add("split", [](Variant& v) { v.fuse_rows = false; });
@@ -67,6 +76,7 @@ Result<void> apply_variant(SketchContext& context, const Variant& variant) {
   for (const BlockId id : context.schedule.blocks()) {
     if (schedule_scan(context, id).ok()) scans.push_back(id);
   }
+  if (!variant.chain && !variant.compute_at_reader) fuse_axes(context, variant.fuse_axes);
   std::vector<Group> groups = group_blocks(context.schedule, scans);
   if (variant.chain) PRUNERC_TRY_VOID(schedule_chain(context, variant, &groups));
   if (variant.compute_at_reader) leave_stages_to_readers(context.schedule, &groups);

@@ -191,6 +191,33 @@ TEST_CASE("a variable taken apart by an index map shrinks by its quotient") {
   }
 }
 
+TEST_CASE("of variables that an index map makes one, all but the outermost keep their sizes") {
+  const char* const text = R"(
+program p(X: f32[2, 58, 14, 16], F: f32[3, 16, 128]) -> (Y: f32[2, 56, 14, 128]) {
+  for n in 2 @L0 { for h in 56 @L1 { for w in 14 @L2 { for o in 128 @L3 {
+  for k in 3 @L4 { for c in 16 @L5 {
+    block "Y" @B0 [vn: S(2) = n, vh: S(56) = h, vw: S(14) = w, vo: S(128) = o, vk: R(3) = k,
+                   vc: R(16) = c] {
+      init { Y[vn, vh, vw, vo] = 0f32 }
+      Y[vn, vh, vw, vo] = Y[vn, vh, vw, vo] + X[vn, vh + vk, vw, vc]*F[vk, vc, vo]
+  } } } } } } }
+})";
+  const Program base = parse_or_die(text);
+  Schedule s(base);
+  const auto axes = s.transform_block_layout(
+      BlockId(0), "(n, h, w, o, k, c) -> (n, h*14 + w, o, k, c)");
+  REQUIRE_OK(axes);
+  REQUIRE_OK(s.split(axes->at(1), {-1, 6}));
+  REQUIRE_OK(s.split(axes->at(2), {-1, 16}));
+  const Result<Twin> twin = make_twin(base, s.trace(), {.max_cost = 20'000});
+  REQUIRE_OK(twin);
+  INFO(print(twin->scheduled));
+  CHECK(shape(twin->base, "Y").find(" 14 ") != std::string::npos);
+  CHECK(4 * cost_of(twin->base) < cost_of(base));
+  REQUIRE_OK(verify(twin->scheduled));
+  CHECK(check_equivalent(twin->base, twin->scheduled).ok());
+}
+
 TEST_CASE("a fault of the trace's result is seen on the twin as well") {
   const Program base = parse_or_die(kMatmul);
   const Schedule s = tiled();

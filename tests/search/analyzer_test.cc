@@ -132,8 +132,9 @@ TEST_CASE("what a draft sees of a candidate for a processor is what its program 
 TEST_CASE("what a draft sees of a candidate for a GPU is what its program has") {
   const Count c = compare_all("cuda-host:sm_80", true);
   CHECK(c.wrongly_refused == 0);
-  // Guards of fetches by more threads than elements simplify subscripts of the program.
-  CHECK(c.equal > 0.4 * c.candidates);
+  // Guards of fetches by more threads than elements simplify subscripts of the program: of most
+  // candidates where extents are small and odd.
+  CHECK(c.equal > 0.35 * c.candidates);
   CHECK(c.near > 0.99 * c.candidates);
   CHECK(c.rank > 0.995 * c.ranked);
   CHECK(c.refused > 0.9 * c.illegal);

@@ -29,6 +29,7 @@ std::vector<NamedProgram> with_const_versions(std::vector<NamedProgram> programs
       {"linear_relu_const", "linear_relu", {"W", "b"}},
       {"conv2d_const", "conv2d", {"F"}},
       {"conv2d_relu_const", "conv2d_relu", {"F", "b"}},
+      {"conv2d_nhwc_relu_const", "conv2d_nhwc_relu", {"F", "b"}},
       {"gemm_nt_sum_const", "gemm_nt_sum", {"B", "D"}},
   };
   for (const ConstVersion& version : versions) {
@@ -118,6 +119,22 @@ const std::vector<NamedProgram>& operator_programs() {
   for co2 in 8 { for oh2 in 6 { for ow2 in 18 {
     block "Y" [c2: S(8) = co2, h2: S(6) = oh2, w2: S(18) = ow2] {
       Y[c2, h2, w2] = max(T[c2, h2, w2] + b[c2], 0f32) } } } } })"},
+      {"conv2d_nhwc_relu",
+       R"(program conv2d_nhwc_relu(X: f32[7, 9, 4], F: f32[3, 3, 4, 18], b: f32[18]) -> (Y: f32[5, 7, 18]) {
+  buffer T: f32[5, 7, 18] global
+  for oh in 5 { for ow in 7 { for co in 18 { for kh in 3 { for kw in 3 { for ci in 4 {
+    block "T" [h: S(5) = oh, w: S(7) = ow, c: S(18) = co, r: R(3) = kh, s: R(3) = kw, i: R(4) = ci] {
+      init { T[h, w, c] = 0f32 }
+      T[h, w, c] = T[h, w, c] + X[h + r, w + s, i] * F[r, s, i, c] } } } } } } }
+  for oh2 in 5 { for ow2 in 7 { for co2 in 18 {
+    block "Y" [h2: S(5) = oh2, w2: S(7) = ow2, c2: S(18) = co2] {
+      Y[h2, w2, c2] = max(T[h2, w2, c2] + b[c2], 0f32) } } } } })"},
+      {"pointwise_conv",
+       R"(program pointwise_conv(X: f32[2, 5, 7, 6], F: f32[6, 19]) -> (Y: f32[2, 5, 7, 19]) {
+  for n in 2 { for h in 5 { for w in 7 { for co in 19 { for ci in 6 {
+    block "Y" [b: S(2) = n, y: S(5) = h, x: S(7) = w, c: S(19) = co, i: R(6) = ci] {
+      init { Y[b, y, x, c] = 0f32 }
+      Y[b, y, x, c] = Y[b, y, x, c] + X[b, y, x, i] * F[i, c] } } } } } } })"},
       {"grouped_conv_relu",
        R"(program grouped_conv_relu(X: f32[8, 8, 20], F: f32[12, 4, 3, 3], b: f32[12]) -> (Y: f32[12, 6, 18]) {
   buffer T: f32[12, 6, 18] global

@@ -278,6 +278,34 @@ int count_with(const char* op, const char* step) {
   return count;
 }
 
+TEST_CASE("pixels become one axis: everywhere without windows, as a variant with them") {
+  const auto count_named = [](const char* op, const std::string& name) {
+    const SearchSpace space = space_of(make_test_task(op));
+    return std::count_if(space.sketches.begin(), space.sketches.end(),
+                         [&](const Sketch& sketch) { return sketch.name == name; });
+  };
+  const SearchSpace pointwise = space_of(make_test_task("pointwise_conv"));
+  const int one_stride = count_with("pointwise_conv", "(a0*35 + a1*7 + a2, a3, a4)");
+  CHECK(one_stride > 0);
+  for (const Sketch& sketch : pointwise.sketches) {
+    INFO(sketch.name);
+    CHECK((schedule::print(sketch.trace).find("(a0*35 + a1*7 + a2, a3, a4)") != std::string::npos ||
+           sketch.name.starts_with("compute_at")));
+  }
+  CHECK(count_named("pointwise_conv", "fused") == 0);
+  for (const char* op : {"conv2d_nhwc_relu", "conv2d_nhwc_relu_const"}) {
+    CHECK(count_named(op, "fused") == 1);
+    CHECK(count_with(op, "(a0*7 + a1, a2, a3, a4, a5)") > 0);
+    CHECK(count_with(op, "(a0*7 + a1, a2)") > 0);  // the epilogue's
+  }
+  CHECK(count_named("conv2d_nhwc_relu_const", "fused+prepack") == 1);
+  // One row axis, or vectors along pixels: nothing to fuse.
+  for (const char* op : {"gemm", "gemm_odd", "batch_matmul", "conv2d", "depthwise", "softmax_like"}) {
+    INFO(op);
+    CHECK(count_named(op, "fused") == 0);
+  }
+}
+
 TEST_CASE("groups become axes in a convolution and its epilogue, and phases in a transposed one") {
   const auto has = [](const char* op, const char* name) {
     const SearchSpace space = space_of(make_test_task(op));

@@ -30,6 +30,11 @@ TEST_CASE("ResNet-50 has 27 different operators, 53 convolutions and 4.1 billion
     names.insert(op.name);
     CHECK(programs.insert(task.key.program).second);
     if (op.name.starts_with("conv")) num_convolutions += op.weight;
+    // Weights and biases are the same in every run; activations are not.
+    for (const ir::Buffer& buffer : op.program.buffers()) {
+      INFO(op.name << " " << buffer.name);
+      CHECK(buffer.is_const == (buffer.name == "F" || buffer.name == "b"));
+    }
   }
   CHECK(names.size() == 27);
   CHECK(num_convolutions == 53);

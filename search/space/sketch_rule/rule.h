@@ -29,6 +29,7 @@ struct Variant {
   bool rfactor = true;      // partial results along a contiguous reduction axis
   bool fuse_rows = true;    // all stages of a row before the next row
   bool transposition = false;  // tiles of blocks that read across what they write
+  bool fuse_axes = false;      // axes of tiles' rows become one where windows are read, too
   bool chain = false;          // contractions and what is between them, task by task (chain.cc)
 };
 
@@ -132,6 +133,10 @@ void split_phases(SketchContext& context);
 /// recover_axes.cc: variables of reductions that an operand's subscripts take apart (v // c, v % c) become
 /// axes, in the block and in its epilogue.
 void recover_axes(SketchContext& context);
+
+/// fuse_axes.cc: neighbouring axes along which a tile's vectors are shared become one, where an
+/// address moves by one stride along it; with `windows` everywhere.
+void fuse_axes(SketchContext& context, bool windows);
 
 /// tile.cc: multi-level tiling of one reduction whose output axis can be vectorized; `consumer`
 /// (may be invalid) is the elementwise block that finishes its tiles.

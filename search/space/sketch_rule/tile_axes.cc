@@ -11,12 +11,7 @@ namespace {
 // every row. 1: only scalars. 0: nothing.
 int row_rank(const ir::Block& block, ir::VarId row, ir::VarId vector) {
   if (!is_reused(block, row)) return 0;
-  const bool shares_vectors =
-      std::all_of(block.reads.begin(), block.reads.end(), [&](const ir::Access& access) {
-        return access.buffer == block.writes[0].buffer || !mentions(access, vector) ||
-               !mentions(access, row);
-      });
-  return shares_vectors ? 2 : 1;
+  return shares_vectors(block, row, vector) ? 2 : 1;
 }
 
 // One variable, or those of one kind as the digits of a number: v*32 + w, with w below 32.
@@ -60,6 +55,13 @@ bool has_window(const ir::Block& block, ir::VarId var) {
 }
 
 }  // namespace
+
+bool shares_vectors(const ir::Block& block, ir::VarId row, ir::VarId vector) {
+  return std::all_of(block.reads.begin(), block.reads.end(), [&](const ir::Access& access) {
+    return access.buffer == block.writes[0].buffer || !mentions(access, vector) ||
+           !mentions(access, row);
+  });
+}
 
 std::optional<TileAxes> find_axes(const BlockFacts& facts) {
   if (facts.block == nullptr || !facts.trivial || facts.block->writes.size() != 1) {

@@ -21,6 +21,8 @@ struct TileAxes {
   std::vector<Axis> outer;  // other spatial axes
 };
 
+/// No operand but the result moves along both.
+bool shares_vectors(const ir::Block& block, ir::VarId row, ir::VarId vector);
 /// The output's contiguous axis for the vectors, the one that operands share most for the rows.
 std::optional<TileAxes> find_axes(const BlockFacts& facts);
 /// The contiguous axis becomes the tile's rows, the longest that one operand alone moves along its

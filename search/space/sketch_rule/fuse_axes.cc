@@ -1,0 +1,139 @@
+// Rule "fuse axes": neighbouring axes that share a tile's vectors become one, for its rows.
+//
+//     block [h: S(7), w: S(7), co: S(512), ..] { Y[h, w, co] += X[h + kh, w + kw, ci] * F[..] }
+//   ~>
+//     block [v: S(49), co: S(512), ..] { Y[v, co] += X[v // 7 + kh, v % 7 + kw, ci] * F[..] }
+//
+// 49 rows make tasks and register tiles of any height, 7 rows of 7 do not. Where all subscripts
+// name the axes side by side (a product with several row axes, a convolution of 1x1), v // 7 and
+// v % 7 meet again in the address and nothing is lost: every sketch does that. Elsewhere each row
+// of a tile has a pointer of its own, which its reductions do not move: that is a variant.
+#include "ir/query.h"
+#include "search/space/sketch_rule/tile_axes.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+
+namespace prunerc::search {
+namespace {
+
+using ir::BlockId;
+
+/// Iteration variables [first, last) of a block.
+struct Run {
+  std::size_t first = 0, last = 0;
+};
+
+int64_t extent_of(const ir::IterVar& iter) { return ir::constant_value(iter.extent).value_or(0); }
+
+const ir::IterVar* iter_of(const ir::Block& block, ir::VarId var) {
+  return &*std::find_if(block.iters.begin(), block.iters.end(),
+                        [&](const ir::IterVar& iter) { return iter.var->id == var; });
+}
+
+// Of the block's variables longer than 1, that one alone.
+bool mentions_alone(const ir::Block& block, ir::Expr index, ir::VarId var) {
+  return std::all_of(block.iters.begin(), block.iters.end(), [&](const ir::IterVar& iter) {
+    return extent_of(iter) == 1 || mentions(index, iter.var->id) == (iter.var->id == var);
+  });
+}
+
+// The longest run of spatial variables around the tile's row, each of which vectors are shared
+// along; nullopt if it is the row alone.
+std::optional<Run> find_run(const BlockFacts& facts) {
+  const std::optional<TileAxes> axes = find_axes(facts);
+  if (!axes || !axes->row) return std::nullopt;
+  const ir::Block& block = *facts.block;
+  const auto fits = [&](std::size_t i) {
+    const ir::IterVar& iter = block.iters[i];
+    return iter.kind == ir::IterKind::kSpatial && extent_of(iter) > 0 &&
+           (extent_of(iter) == 1 || shares_vectors(block, iter.var->id, axes->vector.var));
+  };
+  Run run{static_cast<std::size_t>(axes->row->iter), static_cast<std::size_t>(axes->row->iter)};
+  if (!fits(run.first)) return std::nullopt;
+  while (run.first > 0 && fits(run.first - 1)) --run.first;
+  while (run.last < block.iters.size() && fits(run.last)) ++run.last;
+  while (extent_of(block.iters[run.first]) == 1) ++run.first;
+  while (extent_of(block.iters[run.last - 1]) == 1) --run.last;
+  return run.last - run.first > 1 ? std::optional(run) : std::nullopt;
+}
+
+// Whether every access that moves along the run has a dimension for each of its variables, side by
+// side and as long as they are: then its address moves by one stride along the fused one.
+bool has_one_stride(const ir::Program& program, const ir::Block& block, const Run& run) {
+  const auto fits = [&](const ir::Access& access) {
+    std::vector<ir::VarId> vars;
+    for (std::size_t i = run.first; i < run.last; ++i) {
+      if (extent_of(block.iters[i]) > 1) vars.push_back(block.iters[i].var->id);
+    }
+    const auto moves = [&](const ir::Range& range) {
+      return std::any_of(vars.begin(), vars.end(),
+                         [&](ir::VarId var) { return mentions(range.min, var); });
+    };
+    const auto begin = access.region.begin();
+    const auto first = std::find_if(begin, access.region.end(), moves);
+    if (first == access.region.end()) return true;
+    if (std::count_if(first, access.region.end(), moves) != std::ssize(vars)) return false;
+    if (access.region.end() - first < std::ssize(vars)) return false;
+    for (std::size_t i = 0; i < vars.size(); ++i) {
+      const ir::Expr index = first[static_cast<std::ptrdiff_t>(i)].min;
+      if (step_of(index, vars[i]) != 1 || !mentions_alone(block, index, vars[i])) return false;
+      const std::size_t dim = static_cast<std::size_t>(first - begin) + i;
+      const std::optional<int64_t> size =
+          ir::constant_value(program.buffer(access.buffer).shape[dim]);
+      if (i > 0 && size != extent_of(*iter_of(block, vars[i]))) return false;
+    }
+    return true;
+  };
+  return std::all_of(block.reads.begin(), block.reads.end(), fits) &&
+         std::all_of(block.writes.begin(), block.writes.end(), fits);
+}
+
+// "(a0, a1, a2, a3) -> (a0*7 + a1, a2, a3)"; of the spatial variables alone for an epilogue, which
+// has no others.
+std::string map_text(const ir::Block& block, const Run& run, bool spatial_only) {
+  std::string from, to;
+  for (std::size_t i = 0; i < block.iters.size(); ++i) {
+    if (spatial_only && block.iters[i].kind != ir::IterKind::kSpatial) continue;
+    const std::string name = "a" + std::to_string(i);
+    const bool continues = i > run.first && i < run.last;
+    from += (from.empty() ? "" : ", ") + name;
+    to += (to.empty() ? "" : continues ? " + " : ", ") + name;
+    int64_t stride = 1;
+    for (std::size_t j = i + 1; i >= run.first && j < run.last; ++j)
+      stride *= extent_of(block.iters[j]);
+    if (stride > 1) to += "*" + std::to_string(stride);
+  }
+  return "(" + from + ") -> (" + to + ")";
+}
+
+Result<void> fuse_axes_of(SketchContext& context, BlockId id, bool windows) {
+  const BlockFacts facts = facts_of(context.schedule, id);
+  if (facts.block == nullptr || !facts.trivial || facts.block->writes.size() != 1) return {};
+  const std::optional<Run> run = find_run(facts);
+  if (!run || (!windows && !has_one_stride(context.program(), *facts.block, *run))) return {};
+  const BlockId epilogue = epilogue_of(context.schedule, id);
+  const std::string whole = map_text(*facts.block, *run, false);
+  const std::string shared = map_text(*facts.block, *run, true);
+  PRUNERC_TRY_VOID(context.schedule.transform_block_layout(id, whole));
+  if (epilogue.valid()) {
+    PRUNERC_TRY_VOID(context.schedule.transform_block_layout(epilogue, shared));
+  }
+  // The result has a dimension for each variable, so that a tile of it is a box.
+  PRUNERC_TRY(const BlockId copy, write_by_variable(context, id));
+  return epilogue.valid() ? context.schedule.compute_inline(copy) : Result<void>();
+}
+
+}  // namespace
+
+void fuse_axes(SketchContext& context, bool windows) {
+  for (const BlockId id : context.schedule.blocks()) {
+    const ir::Block* block = find_block(context.program(), id);
+    if (block == nullptr || context.keeps(id) || !is_reduction(*block)) continue;
+    const schedule::Schedule before = context.schedule.fork();
+    if (!fuse_axes_of(context, id, windows).ok()) context.schedule = before;
+  }
+}
+
+}  // namespace prunerc::search
