@@ -45,6 +45,8 @@ std::vector<Variant> variants() {
   add("prepack4", [](Variant& v) { v.prepack_vectors = 4; });
   add("prepack+block", [](Variant& v) { v.prepack_vectors = 1, v.block_reduction = true; });
   add("prepack2+block", [](Variant& v) { v.prepack_vectors = 2, v.block_reduction = true; });
+  add("narrow", [](Variant& v) { v.narrow = true; });
+  add("narrow+block", [](Variant& v) { v.narrow = true, v.block_reduction = true; });
   add("chain", [](Variant& v) { v.chain = true, v.transpose_operand = true; });
   add("stages", [](Variant& v) { v.inline_stages = false; });
   add("split", [](Variant& v) { v.fuse_rows = false; });
