@@ -107,16 +107,6 @@ TaskLimit limit_of(const search::Task& task, runtime::CacheState cache) {
   return limit;
 }
 
-// Products of narrow elements that one lane of 32 bits can take at a time.
-double products_per_lane(const search::Task& task) {
-  double most = 1;
-  for (const ir::Buffer& buffer : task.base.buffers()) {
-    if (ir::is_bool(buffer.dtype) || buffer.role != ir::BufferRole::kInput) continue;
-    most = std::max(most, kF32Bytes / static_cast<double>(ir::byte_size(buffer.dtype)));
-  }
-  return most;
-}
-
 double impossible_ns(const search::Task& task) {
   constexpr double kMostGhz = 6.5;
   constexpr double kVectorsPerCycle = 2;
@@ -125,7 +115,9 @@ double impossible_ns(const search::Task& task) {
   if (gflops <= 0) return 0;
   if (target.kind == ir::TargetKind::kCpu) {
     const double lanes = static_cast<double>(target.vector_bytes) / kF32Bytes;
-    gflops = std::max(gflops, 2 * lanes * kVectorsPerCycle * kMostGhz) * products_per_lane(task);
+    gflops = std::max(gflops, 2 * lanes * kVectorsPerCycle * kMostGhz);
+    // A lane of dot products takes as many narrow elements as fit it.
+    gflops *= kF32Bytes / std::max(1.0, narrowest_element(task));
   }
   return std::min(task.flops, task.work.rated_ops()) / (threads_of(target) * gflops);
 }

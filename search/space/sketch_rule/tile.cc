@@ -333,9 +333,19 @@ class TileRule {
     const int64_t shared = transposes_                          ? kPreferredTransposedVectors
                            : accumulators == kFewAccumulators ? kFewVectors
                                                                : kPreferredVectors;
-    PRUNERC_TRY(vector_, tile_axis(context_, axes.vector, units, axes.row ? shared : kMaxVectors,
+    Axis vectors = axes.vector;
+    LoopId lanes;
+    if (narrow_) {
+      // Whole ones alone: what is left is guarded by the vector, outside of the instruction.
+      PRUNERC_TRY(const std::vector<LoopId> parts,
+                  context_.schedule.split(vectors.loop, {Int(-1), Int(width_)}));
+      vectors.loop = parts[0];
+      lanes = parts[1];
+    }
+    PRUNERC_TRY(vector_, tile_axis(context_, vectors, units, axes.row ? shared : kMaxVectors,
                                    preferred_tasks(context_, axes.vector.extent, true, variant_),
-                                   kMaxVectors, width_));
+                                   kMaxVectors, narrow_ ? 0 : width_));
+    if (narrow_) vector_.inner.push_back(lanes);
     if (!axes.row) return {};
     if (has_chain_rows()) {
       const std::vector<Int>& factors = context_.chain->factors;
