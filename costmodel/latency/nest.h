@@ -62,10 +62,10 @@ struct Nest {
   int64_t widest_bytes = 4;  // of the elements accessed
   /// The CPU's instruction that an instance is; its lanes are a vectorized loop.
   const ir::TensorIntrinsic* tensor = nullptr;
-  Sym is_guarded = 0;        // truth: some instances do not run
-  Sym masked = 0;            // share of the vectors of which some lanes do not run
-  Sym active = 1;            // share of the instances that run
-  bool is_init = false;      // the block's init: runs once per output element
+  Sym is_guarded = 0;    // truth: some instances do not run
+  Sym masked = 0;        // share of the vectors of which some lanes do not run
+  Sym active = 1;        // share of the instances that run
+  bool is_init = false;  // the block's init: runs once per output element
 };
 
 /// All nests of one program, in execution order, and what variables stand for.
@@ -144,7 +144,7 @@ class NestTable {
   std::vector<Nest> nests_;
   std::vector<NestLoop> stack_;
   const ir::TensorIntrinsic* tensor_ = nullptr;  // inside of which collect is
-  std::vector<ir::Expr> binding_;  // by VarId: of iteration variables
+  std::vector<ir::Expr> binding_;                // by VarId: of iteration variables
   std::vector<RowAlignment> alignments_;
   std::vector<std::vector<Sym>> declared_shapes_, shapes_, strides_;
   std::vector<int> alloc_depth_, access_depth_;  // common: the same, of parameters as well

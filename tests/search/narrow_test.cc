@@ -25,8 +25,9 @@ struct Shape {
 struct Types {
   const char *a, *b, *c;
 };
-constexpr Types kU8S8 = {"u8", "i8", "i32"}, kS8S8 = {"i8", "i8", "i32"}, kS8U8 = {"i8", "u8", "i32"},
-                kU8U8 = {"u8", "u8", "i32"}, kHalves = {"bf16", "bf16", "f32"};
+constexpr Types kU8S8 = {"u8", "i8", "i32"}, kS8S8 = {"i8", "i8", "i32"},
+                kS8U8 = {"i8", "u8", "i32"}, kU8U8 = {"u8", "u8", "i32"},
+                kHalves = {"bf16", "bf16", "f32"};
 
 // C[i,j] += A[i,k]*B[k,j]; subscripts as given, in vi, vj, vk.
 std::string product(const Types& t, const Shape& s, const std::string& a = "M K | vi, vk",
@@ -168,8 +169,8 @@ TEST_CASE("the extremes of bytes do not saturate on the way") {
       std::vector<ir::Tensor> inputs;
       for (const ir::BufferId id : {task.base.params()[0], task.base.params()[1]}) {
         const ir::Buffer& buffer = task.base.buffer(id);
-        const std::vector<int64_t> shape = inputs.empty() ? std::vector<int64_t>{6, 16}
-                                                          : std::vector<int64_t>{16, 32};
+        const std::vector<int64_t> shape =
+            inputs.empty() ? std::vector<int64_t>{6, 16} : std::vector<int64_t>{16, 32};
         inputs.emplace_back(buffer.dtype, shape);
         for (int64_t i = 0; i < shape[0] * shape[1]; ++i) {
           const int64_t value = i % 3 == 0 ? ir::min_int(buffer.dtype) : ir::max_int(buffer.dtype);
@@ -207,8 +208,8 @@ TEST_CASE("an epilogue is part of the tile, and convolutions are products") {
     check_runs(kConvolution, target);
     const Task task = task_of(kRequantized, target);
     const SearchSpace space = make_space(task).value();
-    const std::string trace = schedule::print(
-        space.sketches[static_cast<std::size_t>(narrow_sketches(space)[0])].trace);
+    const std::string trace =
+        schedule::print(space.sketches[static_cast<std::size_t>(narrow_sketches(space)[0])].trace);
     CHECK(trace.find("reverse_compute_at") != std::string::npos);
   }
 }
@@ -225,8 +226,10 @@ TEST_CASE("const operands are packed once") {
 
 TEST_CASE("the inner loop is dot products into more than eight accumulators") {
   const Shape s = {96, 96, 64};
-  CHECK(in_inner_loop(assembly(product(kU8S8, s), target_of("cpu:icelake-server")), "vpdpbusd") > 8);
-  CHECK(in_inner_loop(assembly(product(kS8S8, s), target_of("cpu:icelake-server")), "vpdpbusd") > 8);
+  CHECK(in_inner_loop(assembly(product(kU8S8, s), target_of("cpu:icelake-server")), "vpdpbusd") >
+        8);
+  CHECK(in_inner_loop(assembly(product(kS8S8, s), target_of("cpu:icelake-server")), "vpdpbusd") >
+        8);
   CHECK(in_inner_loop(assembly(product(kHalves, s), target_of("cpu:znver4")), "vdpbf16ps") > 8);
   CHECK(in_inner_loop(assembly(product(kU8S8, s), target_of("cpu:x86-64-v3")), "vpmaddwd") > 8);
   CHECK(in_inner_loop(assembly(product(kS8S8, s), target_of("cpu:x86-64-v4")), "vpmaddwd") > 8);

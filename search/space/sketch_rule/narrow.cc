@@ -39,11 +39,11 @@ const ir::Access& read_of(const ir::Block& block, int index) {
 
 // Whether the instruction takes elements of these types: A is what all lanes share.
 bool fits(const ir::TensorIntrinsic& tensor, ir::DType a, ir::DType b, ir::DType c) {
-  return std::all_of(
-      tensor.operands.begin(), tensor.operands.end(), [&](const ir::TensorOperand& operand) {
-        const ir::DType dtype = tensor.description.buffer(operand.buffer).dtype;
-        return dtype == (operand.is_output ? c : operand.splat ? a : b);
-      });
+  return std::all_of(tensor.operands.begin(), tensor.operands.end(),
+                     [&](const ir::TensorOperand& operand) {
+                       const ir::DType dtype = tensor.description.buffer(operand.buffer).dtype;
+                       return dtype == (operand.is_output ? c : operand.splat ? a : b);
+                     });
 }
 
 // Multiply-adds of narrow elements for each slot of a port.
@@ -231,8 +231,7 @@ Result<void> pack_narrow(SketchContext& context, BlockId id, const NarrowProduct
   const int b = operand_along(*block, product.vector.var, true);
   if (b < 0) return error(Diag::kUnsupported, std::string("an operand of this product"));
   const Copy panels = copy_of(*block, read_of(*block, b), product, true);
-  PRUNERC_TRY(const BlockId packed,
-              s.reindex_cache_read(id, b, ir::Scope::kGlobal, panels.map));
+  PRUNERC_TRY(const BlockId packed, s.reindex_cache_read(id, b, ir::Scope::kGlobal, panels.map));
   block = find_block(s.program(), id);
   const int a = operand_along(*block, product.vector.var, false);
   if (a < 0) return error(Diag::kUnsupported, std::string("an operand of this product"));

@@ -26,9 +26,9 @@ struct Variant {
   bool compute_at_reader = false;  // elementwise stages are computed inside of their reader's loops
   bool transpose_operand = false;  // an operand is copied with another axis innermost (tile.cc)
   int prepack_vectors = 0;  // const operands are copied in blocks of so many vectors (prepack.cc)
-  bool narrow = false;  // products of bytes or bf16 on the target's dot instructions (narrow.cc)
-  bool rfactor = true;  // partial results along a contiguous reduction axis
-  bool fuse_rows = true;    // all stages of a row before the next row
+  bool narrow = false;    // products of bytes or bf16 on the target's dot instructions (narrow.cc)
+  bool rfactor = true;    // partial results along a contiguous reduction axis
+  bool fuse_rows = true;  // all stages of a row before the next row
   bool transposition = false;  // tiles of blocks that read across what they write
   bool chain = false;          // contractions and what is between them, task by task (chain.cc)
 };

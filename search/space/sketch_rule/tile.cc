@@ -330,9 +330,9 @@ class TileRule {
     const int64_t registers = context_.target.num_vector_registers;
     const int64_t accumulators =
         narrow_ && registers < 32 ? kFewAccumulators : kPreferredAccumulators;
-    const int64_t shared = transposes_                          ? kPreferredTransposedVectors
+    const int64_t shared = transposes_                        ? kPreferredTransposedVectors
                            : accumulators == kFewAccumulators ? kFewVectors
-                                                               : kPreferredVectors;
+                                                              : kPreferredVectors;
     Axis vectors = axes.vector;
     LoopId lanes;
     if (narrow_) {
@@ -355,9 +355,8 @@ class TileRule {
       return {};
     }
     PRUNERC_TRY(
-        row_,
-        tile_axis(context_, *axes.row, axes.row->extent, accumulators / vector_.size,
-                  preferred_tasks(context_, axes.row->extent, false, variant_), kMaxRows, 0));
+        row_, tile_axis(context_, *axes.row, axes.row->extent, accumulators / vector_.size,
+                        preferred_tasks(context_, axes.row->extent, false, variant_), kMaxRows, 0));
     return {};
   }
 
@@ -479,8 +478,7 @@ class TileRule {
       PRUNERC_TRY(const BlockId init, context_.schedule.decompose_reduction(block_, first));
       if (narrow_) {
         PRUNERC_TRY_VOID(context_.schedule.vectorize(context_.schedule.loops_of(init).back()));
-        PRUNERC_TRY_VOID(
-            context_.schedule.tensorize(vector_.inner.back(), narrow_->tensor->name));
+        PRUNERC_TRY_VOID(context_.schedule.tensorize(vector_.inner.back(), narrow_->tensor->name));
       }
     }
     if (makes_tasks(context_)) PRUNERC_TRY_VOID(parallelize(context_, tasks_));
@@ -492,7 +490,7 @@ class TileRule {
   const Variant& variant_;
   int64_t width_ = 1;
   std::optional<NarrowProduct> narrow_;  // lanes and a group of k are one instruction
-  bool prepacks_ = false;           // operands that the vectors run along are copied already
+  bool prepacks_ = false;                // operands that the vectors run along are copied already
   bool transposes_ = false;         // vectors along an axis that the result does not have innermost
   std::size_t transposed_dim_ = 0;  // of the result, which the vectors run along
   TiledAxis vector_;
