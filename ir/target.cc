@@ -34,6 +34,22 @@ constexpr CpuRow kCpus[] = {
     {"sapphirerapids", 64, 32, 2, 4, 2, 48 * kKiB, 2 * kMiB, 105 * kMiB, 56, 2.6},
 };
 
+/// Instruction sets for products of narrow operands; what LLVM implies by the same names.
+struct CpuFeatures {
+  const char* name;
+  const char* features;
+};
+constexpr CpuFeatures kCpuFeatures[] = {
+    {"x86-64-v3", "avx2"},
+    {"x86-64-v4", "avx2 avx512bw"},
+    {"haswell", "avx2"},
+    {"skylake-avx512", "avx2 avx512bw"},
+    {"icelake-server", "avx2 avx512bw avx512vnni"},
+    {"znver3", "avx2"},
+    {"znver4", "avx2 avx512bw avx512vnni avx512bf16"},
+    {"sapphirerapids", "avx2 avx512bw avx512vnni avx512bf16 avxvnni"},
+};
+
 struct GpuRow {
   const char* name;
   int64_t compute_capability, num_sms, max_threads_per_sm, max_blocks_per_sm;
@@ -301,6 +317,25 @@ Result<Target> target_from_string(std::string_view text) {
     PRUNERC_TRY_VOID(override_field(&*target, words[i]));
   }
   return *std::move(target);
+}
+
+bool has_feature(const Target& target, std::string_view name) {
+  // Whether the list, whose words end with `separator`, has the word.
+  const auto lists = [](std::string_view list, char separator, std::string_view word) {
+    while (!list.empty()) {
+      const std::size_t end = std::min(list.find(separator), list.size());
+      if (list.substr(0, end) == word) return true;
+      list.remove_prefix(std::min(end + 1, list.size()));
+    }
+    return false;
+  };
+  if (target.kind != TargetKind::kCpu) return false;
+  if (lists(target.llvm_features, ',', "-" + std::string(name))) return false;
+  if (lists(target.llvm_features, ',', "+" + std::string(name))) return true;
+  for (const CpuFeatures& row : kCpuFeatures) {
+    if (target.llvm_cpu == row.name) return lists(row.features, ' ', name);
+  }
+  return false;
 }
 
 std::string to_string(const Target& target) {

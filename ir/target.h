@@ -97,6 +97,10 @@ std::vector<std::string> device_names();
 /// num_cores=8". Errors: TargetUnknown, TargetField.
 Result<Target> target_from_string(std::string_view text);
 
+/// Whether a CPU has an instruction set by LLVM's name ("avx512vnni"): as `llvm_features` says, else as
+/// the table knows `llvm_cpu`. Only sets that a rule asks for are in the table.
+bool has_feature(const Target& target, std::string_view name);
+
 /// The shortest text that target_from_string reads back to an equal value.
 std::string to_string(const Target& target);
 

@@ -76,6 +76,19 @@ Value* Emitter::f64_to_f32_odd(Value* v) {
   return ir_.CreateBitCast(ir_.CreateOr(toward_zero, inexact), f32);
 }
 
+// A float as a byte: LLVM takes saturating conversions of vectors to bytes apart, lane by lane.
+Value* Emitter::saturated_byte(Value* v, DType to) {
+  llvm::Type* type = v->getType();
+  Value* least = llvm::ConstantFP::get(type, static_cast<double>(min_int(to)));
+  Value* most = llvm::ConstantFP::get(type, static_cast<double>(max_int(to)));
+  Value* bounded = ir_.CreateSelect(ir_.CreateFCmpOGT(least, v), least, v);
+  bounded = ir_.CreateSelect(ir_.CreateFCmpOLT(most, bounded), most, bounded);
+  Value* is_number = ir_.CreateFCmpORD(v, v);
+  bounded = ir_.CreateSelect(is_number, bounded, llvm::Constant::getNullValue(type));
+  Value* wide = ir_.CreateFPToSI(bounded, like(ir_.getInt32Ty(), v));
+  return ir_.CreateTrunc(wide, like(ir_.getInt8Ty(), v));
+}
+
 Value* Emitter::cast(Value* v, DType from, DType to) {
   if (from == to) return v;
   llvm::Type* type = like(register_type(to), v);
@@ -87,9 +100,8 @@ Value* Emitter::cast(Value* v, DType from, DType to) {
       return round_register(v, to);
     }
     if (is_bool(to)) return ir_.CreateFCmpUNE(v, llvm::Constant::getNullValue(v->getType()));
-    return ir_.CreateIntrinsic(
-        to == DType::kU8 ? llvm::Intrinsic::fptoui_sat : llvm::Intrinsic::fptosi_sat,
-        {type, v->getType()}, {v});
+    if (to == DType::kI8 || to == DType::kU8) return saturated_byte(v, to);
+    return ir_.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {type, v->getType()}, {v});
   }
   const bool from_unsigned = from == DType::kU8 || is_bool(from);
   if (is_float(to)) {

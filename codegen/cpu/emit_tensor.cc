@@ -16,12 +16,38 @@ namespace {
 struct Known {
   std::string_view call;
   llvm::Intrinsic::ID id;
+  bool adds = true;  // it takes the first operand and returns its new value; else what to add to it
 };
-/// The calls that this back end makes; their operands are the intrinsic's, in order, and the result
-/// is the first operand's new value.
+/// The calls that this back end makes; their operands are the intrinsic's, in order.
 constexpr Known kKnown[] = {
     {"llvm.x86.avx512.vpdpbusd.512", llvm::Intrinsic::x86_avx512_vpdpbusd_512},
     {"llvm.x86.avx512bf16.dpbf16ps.512", llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512},
+    {"llvm.x86.avx512.pmaddw.d.512", llvm::Intrinsic::x86_avx512_pmaddw_d_512, false},
+    {"llvm.x86.avx2.pmadd.wd", llvm::Intrinsic::x86_avx2_pmadd_wd, false},
+};
+
+// Calls of one intrinsic with the operands' element types as they are.
+struct TensorCall {
+  llvm::IRBuilderBase& ir;
+  llvm::Function* call;
+
+  // vpdpbusd takes its first factor as bytes without a sign. x*b = (x + 128)*b - 128*b, of which the
+  // last is the same for all rows of a tile.
+  Value* signed_bytes(Value* c, Value* a, Value* b) const {
+    Value* offset = llvm::ConstantInt::get(a->getType(), 0x80808080U);
+    Value* more = ir.CreateCall(call, {llvm::Constant::getNullValue(c->getType()), offset, b});
+    return ir.CreateSub(ir.CreateCall(call, {c, ir.CreateXor(a, offset), b}), more);
+  }
+
+  // Bytes as 16 bits each: sums of two products fit 32.
+  Value* widened(Value* c, std::vector<Value*> factors, const std::vector<DType>& dtypes) const {
+    for (std::size_t i = 0; i < factors.size(); ++i) {
+      llvm::Type* wide = call->getFunctionType()->getParamType(static_cast<unsigned>(i));
+      factors[i] = dtypes[i] == DType::kU8 ? ir.CreateZExt(factors[i], wide)
+                                           : ir.CreateSExt(factors[i], wide);
+    }
+    return ir.CreateAdd(c, ir.CreateCall(call, factors));
+  }
 };
 
 }  // namespace
@@ -64,14 +90,31 @@ void Emitter::emit_tensor(const Loop& loop, std::string_view name) {
     function_->addFnAttr("min-legal-vector-width", std::to_string(bits));
   }
   std::vector<Value*> args;
+  std::vector<DType> dtypes;
   for (std::size_t i = 0; i < tensor.operands.size(); ++i) {
-    args.push_back(load_tensor(tensor.operands[i], match->operands[i],
-                               call->getFunctionType()->getParamType(static_cast<unsigned>(i))));
+    dtypes.push_back(program_.buffer(match->operands[i].buffer).dtype);
+    const auto param = static_cast<unsigned>(known->adds || i == 0 ? i : i - 1);
+    llvm::Type* type =
+        i == 0 ? call->getReturnType() : call->getFunctionType()->getParamType(param);
+    if (i > 0 && !known->adds) {
+      auto* wide = llvm::cast<llvm::FixedVectorType>(type);
+      type = llvm::FixedVectorType::get(ir_.getInt8Ty(), wide->getNumElements());
+    }
+    args.push_back(load_tensor(tensor.operands[i], match->operands[i], type));
+  }
+  const TensorCall make{ir_, call};
+  Value* result = nullptr;
+  if (!known->adds) {
+    result = make.widened(args[0], {args[1], args[2]}, {dtypes[1], dtypes[2]});
+  } else if (dtypes[1] == DType::kI8) {
+    result = make.signed_bytes(args[0], args[1], args[2]);
+  } else {
+    result = ir_.CreateCall(call, args);
   }
   const TensorMatch::Operand& out = match->operands[0];
   Value* pointer = element(out.buffer, flat_affine(out.buffer, out.base)->base, true);
   const llvm::Align align(static_cast<uint64_t>(byte_size(program_.buffer(out.buffer).dtype)));
-  tag(ir_.CreateAlignedStore(ir_.CreateCall(call, args), pointer, align), out.buffer);
+  tag(ir_.CreateAlignedStore(result, pointer, align), out.buffer);
   // They are keyed by nodes of b, which ends here.
   memo_.clear();
   affine_memo_.clear();

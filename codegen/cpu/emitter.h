@@ -110,6 +110,7 @@ class Emitter {
   llvm::Value* from_memory(llvm::Value* v, ir::DType dtype);
   llvm::Value* round_register(llvm::Value* v, ir::DType dtype);
   llvm::Value* f64_to_f32_odd(llvm::Value* v);
+  llvm::Value* saturated_byte(llvm::Value* v, ir::DType to);
   llvm::Value* bf16_bits(llvm::Value* v);
   llvm::Value* constant(ir::DType dtype, double value, int64_t int_value);
 

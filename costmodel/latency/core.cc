@@ -85,6 +85,10 @@ struct Work {
 
 Work count_work(const Nest& nest, const Tile& tile, Sym copies) {
   Work out;
+  if (nest.tensor != nullptr) {
+    out.in_pass = copies * nest.tensor->slots;
+    return out;
+  }
   for (const NestWork& part : nest.work) {
     const double slots = arithmetic_slots(part.ops);
     if (part.is_carried) {
@@ -125,7 +129,7 @@ Pass count_pass(const NestTable& table, const Nest& nest, const Tile& tile,
   Pass pass;
   pass.copies = tile.vectors;
   for (std::size_t i = 0; i < nest.loops.size(); ++i) {
-    if (nest.loops[i].kind != ir::LoopKind::kUnrolled) continue;
+    if (nest.loops[i].kind != ir::LoopKind::kUnrolled || nest.loops[i].in_instruction) continue;
     pass.copies *= select(tile.inside[i], nest.loops[i].extent, 1);
   }
   Sym begins = 1;  // of the innermost loop

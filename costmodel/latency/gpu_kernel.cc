@@ -194,6 +194,9 @@ class Meter {
 double tensor_lanes(const ir::Loop& loop) {
   for (const ir::Attr& attr : loop.attrs) {
     if (!attr.key.starts_with(kTensor)) continue;
+    const Result<const ir::TensorIntrinsic*> known =
+        ir::find_tensor(attr.key.substr(kTensor.size()));
+    if (known.ok() && (*known)->family == "cpu") return 1;
     return attr.key.find("wgmma") != attr.key.npos ? kWarpgroup : kWarp;
   }
   return 1;

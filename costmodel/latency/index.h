@@ -22,6 +22,8 @@ struct NestLoop {
   Sym extent = 1;
   Poly trips = 1;  // the same number
   ir::LoopKind kind = ir::LoopKind::kSerial;
+  bool in_instruction =
+      false;     // of a CPU's tensor instruction, its lanes aside: no copies of anything
   Sym runs = 1;  // truth: not only its first iteration passes the guard
 };
 

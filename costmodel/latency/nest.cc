@@ -75,11 +75,7 @@ NestTable::NestTable(const ir::Program& program, ParamSpace& space)
 void NestTable::collect(Stmt s, const ir::Block* block) {
   if (!s.defined()) return;
   if (const auto* loop = s.as<ir::Loop>()) {
-    const Poly trips = space_->polynomial(loop->extent).value_or(Poly(1));
-    stack_.push_back(
-        {loop, loop->id, loop->var->id, space_->symbol(trips), trips, loop->loop_kind});
-    collect(loop->body, block);
-    stack_.pop_back();
+    collect_loop(*loop, block);
   } else if (const auto* inner = s.as<ir::Block>()) {
     collect_block(*inner);
   } else if (s.as<ir::Store>() != nullptr) {
@@ -88,6 +84,28 @@ void NestTable::collect(Stmt s, const ir::Block* block) {
     ir::for_each_child(
         s, [&](Stmt child) { collect(child, block); }, [](Expr) {});
   }
+}
+
+// Of an instruction of the CPU the first loop runs over its lanes, and what is inside takes no time of
+// its own.
+void NestTable::collect_loop(const ir::Loop& loop, const ir::Block* block) {
+  const Poly trips = space_->polynomial(loop.extent).value_or(Poly(1));
+  NestLoop entry{&loop, loop.id, loop.var->id, space_->symbol(trips), trips, loop.loop_kind};
+  const ir::TensorIntrinsic* const outside = tensor_;
+  if (tensor_ != nullptr) {
+    entry.kind = ir::LoopKind::kUnrolled;
+    entry.in_instruction = true;
+  } else if (const auto name = ir::tensor_of(loop)) {
+    const Result<const ir::TensorIntrinsic*> found = ir::find_tensor(*name);
+    if (found.ok() && (*found)->family == "cpu") {
+      tensor_ = *found;
+      entry.kind = ir::LoopKind::kVectorized;
+    }
+  }
+  stack_.push_back(entry);
+  collect(loop.body, block);
+  stack_.pop_back();
+  tensor_ = outside;
 }
 
 void NestTable::collect_block(const ir::Block& block) {
@@ -130,6 +148,7 @@ void NestTable::add_nest(const ir::Block* block, Stmt body, bool is_init) {
   nest.body = body;
   nest.loops = stack_;
   nest.is_init = is_init;
+  nest.tensor = tensor_;
   read_body(*program_, body, &nest);
   if (is_init) {
     // The init runs in the first reduction iteration only.

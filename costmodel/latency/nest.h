@@ -5,6 +5,7 @@
 
 #include "costmodel/latency/index.h"
 #include "ir/program.h"
+#include "ir/tensor/intrinsic.h"
 
 #include <cstdint>
 #include <vector>
@@ -59,10 +60,12 @@ struct Nest {
   std::vector<NestWork> work;  // the same by what they read, but for what conditions count
   std::vector<NestCondition> conditions;
   int64_t widest_bytes = 4;  // of the elements accessed
-  Sym is_guarded = 0;        // truth: some instances do not run
-  Sym masked = 0;            // share of the vectors of which some lanes do not run
-  Sym active = 1;            // share of the instances that run
-  bool is_init = false;      // the block's init: runs once per output element
+  /// The CPU's instruction that an instance is; its lanes are a vectorized loop.
+  const ir::TensorIntrinsic* tensor = nullptr;
+  Sym is_guarded = 0;    // truth: some instances do not run
+  Sym masked = 0;        // share of the vectors of which some lanes do not run
+  Sym active = 1;        // share of the instances that run
+  bool is_init = false;  // the block's init: runs once per output element
 };
 
 /// All nests of one program, in execution order, and what variables stand for.
@@ -124,6 +127,7 @@ class NestTable {
   };
 
   void collect(ir::Stmt s, const ir::Block* block);
+  void collect_loop(const ir::Loop& loop, const ir::Block* block);
   void collect_block(const ir::Block& block);
   void add_nest(const ir::Block* block, ir::Stmt body, bool is_init);
   void read_guard(ir::Expr condition, IndexReader* reader, Nest* nest) const;
@@ -139,7 +143,8 @@ class NestTable {
   ParamSpace* space_;
   std::vector<Nest> nests_;
   std::vector<NestLoop> stack_;
-  std::vector<ir::Expr> binding_;  // by VarId: of iteration variables
+  const ir::TensorIntrinsic* tensor_ = nullptr;  // inside of which collect is
+  std::vector<ir::Expr> binding_;                // by VarId: of iteration variables
   std::vector<RowAlignment> alignments_;
   std::vector<std::vector<Sym>> declared_shapes_, shapes_, strides_;
   std::vector<int> alloc_depth_, access_depth_;  // common: the same, of parameters as well

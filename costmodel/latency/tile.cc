@@ -22,7 +22,7 @@ Sym different_places(const Nest& nest, const NestAccess& a, const Tile& tile) {
   for (const IndexFacts& index : a.facts) {
     Sym values = 1, span = 1;
     for (std::size_t i = 0; i < nest.loops.size(); ++i) {
-      if (nest.loops[i].kind != ir::LoopKind::kUnrolled) continue;
+      if (nest.loops[i].kind != ir::LoopKind::kUnrolled || nest.loops[i].in_instruction) continue;
       const Sym counts = logical_and(tile.inside[i], index.moves[i]);
       values *= select(counts, nest.loops[i].extent, 1);
       span += select(counts, (nest.loops[i].extent - 1) * max(1, abs(index.step[i])), 0);
@@ -66,6 +66,10 @@ void spread_over_lanes(const NestTable& table, const Nest& nest, const NestAcces
   cost->moves_with_lanes = logical_and(logical_not(equal(step, 0)), less(1, tile.lanes));
   cost->copies *= select(cost->moves_with_lanes, tile.vectors, 1);
   cost->instances *= select(cost->moves_with_lanes, tile.vectors, 1);
+  if (nest.tensor != nullptr) {
+    cost->uops = select(cost->moves_with_lanes, 1 + crossings(table, nest, a, tile, target), 1);
+    return;
+  }
   // A gather or scatter moves lane by lane; small steps are whole vectors and shuffles.
   const Sym gathers = logical_and(cost->moves_with_lanes, logical_not(equal(step, 1)));
   const Sym gathered = select(is_column(table, nest, a, tile), kColumnAccesses, tile.lanes * 1.5);
@@ -109,7 +113,7 @@ AccessCost cost_of(const NestTable& table, const Nest& nest, const NestAccess& a
   cost.in_loop = tile.is_all;
   for (std::size_t i = 0; i < nest.loops.size(); ++i) {
     cost.in_loop = logical_or(cost.in_loop, logical_and(tile.is_serial[i], a.moves[i]));
-    if (nest.loops[i].kind != ir::LoopKind::kUnrolled) continue;
+    if (nest.loops[i].kind != ir::LoopKind::kUnrolled || nest.loops[i].in_instruction) continue;
     cost.copies *= select(logical_and(tile.inside[i], a.moves[i]), nest.loops[i].extent, 1);
   }
   cost.instances = cost.copies;

@@ -88,6 +88,9 @@ Result<void> header_line(std::string_view line, TensorIntrinsic& out) {
     out.call = rest;
   } else if (key == "rounds") {
     out.rounds = rest;
+  } else if (key == "slots") {
+    PRUNERC_TRY(const int64_t tenths, number(rest));
+    out.slots = static_cast<double>(tenths) / 10;
   } else if (key == "lanes") {
     PRUNERC_TRY(const int64_t lanes, number(rest));
     out.lanes = static_cast<int>(lanes);

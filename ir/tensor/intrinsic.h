@@ -51,12 +51,14 @@ struct TensorOperand {
 ///
 /// `operand A [*, *] shared` has no fragment. A stride is a number or `*` (any). `rounds WORD` says
 /// that operands are rounded to another type on the way in, so that the description is not exact.
+/// `slots 12`: the instructions take as long as 1.2 multiply-adds of that many lanes.
 struct TensorIntrinsic {
   std::string name;
   std::string family;    // "cpu", "cuda": who can run it
   std::string features;  // LLVM's names ("+avx512vnni"), or the least architecture ("sm_80")
   std::string call;      // LLVM's intrinsic, or the PTX instruction
   std::string rounds;    // "" if the description is exact
+  double slots = 1;      // of a multiply-add port
   int lanes = 1;
   std::vector<TensorOperand> operands;
   Program description;

@@ -54,6 +54,8 @@ std::vector<Variant> variants() {
   add("fused+prepack2+block", [](Variant& v) {
     v.fuse_axes = true, v.prepack_vectors = 2, v.block_reduction = true;
   });
+  add("narrow", [](Variant& v) { v.narrow = true; });
+  add("narrow+block", [](Variant& v) { v.narrow = true, v.block_reduction = true; });
   add("chain", [](Variant& v) { v.chain = true, v.transpose_operand = true; });
   add("stages", [](Variant& v) { v.inline_stages = false; });
   add("split", [](Variant& v) { v.fuse_rows = false; });

@@ -45,7 +45,7 @@ PACKAGES = {
     "ir/lang": (2, ["ir", "ir/support", "ir/analysis", "ir/net"]),
     "ir/tensor": (2, ["ir", "ir/support", "ir/analysis"]),
     "schedule": (3, ["ir", "ir/support", "ir/analysis", "ir/tensor"]),
-    "costmodel": (4, ["ir", "ir/support", "ir/analysis"]),
+    "costmodel": (4, ["ir", "ir/support", "ir/analysis", "ir/tensor"]),
     "codegen": (4, ["ir", "ir/support", "ir/analysis", "ir/tensor"]),
     # Plain data only: runtime loads bytes and knows no programs.
     "runtime": (4, ["ir/support", "ir/target.h", "ir/dtype.h", "codegen/artifact.h", "runtime/worker"]),

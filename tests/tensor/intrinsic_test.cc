@@ -104,7 +104,7 @@ TEST_CASE("lanes that compute as the implementation says hold what the descripti
     CHECK(first_difference({held(t, *output, whole[0])}, lanes).empty());
     ++checked;
   }
-  CHECK(checked == 10);  // all but ldmatrix and wgmma
+  CHECK(checked == 20);  // all but ldmatrix and wgmma
 }
 
 TEST_CASE("fragments hold each element once, or once in every lane") {

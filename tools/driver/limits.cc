@@ -116,6 +116,8 @@ double impossible_ns(const search::Task& task) {
   if (target.kind == ir::TargetKind::kCpu) {
     const double lanes = static_cast<double>(target.vector_bytes) / kF32Bytes;
     gflops = std::max(gflops, 2 * lanes * kVectorsPerCycle * kMostGhz);
+    // A lane of dot products takes as many narrow elements as fit it.
+    gflops *= kF32Bytes / std::max(1.0, narrowest_element(task));
   }
   return std::min(task.flops, task.work.rated_ops()) / (threads_of(target) * gflops);
 }

@@ -50,7 +50,9 @@ bool tile_group(SketchContext& context, const Group& group, const Variant& varia
   const bool transposes =
       variant.transpose_operand && (context.chain == nullptr || !context.chain->factors.empty());
   const bool moves_operand =
-      transposes || (variant.prepack_vectors > 0 && can_prepack(context.schedule, group.blocks[0]));
+      transposes ||
+      (variant.narrow && can_use_narrow(context.schedule, group.blocks[0], context.target)) ||
+      (variant.prepack_vectors > 0 && can_prepack(context.schedule, group.blocks[0]));
   const auto apply = [&](BlockId epilogue) {
     return group.dot && !moves_operand
                ? tile_dot(context, group.blocks[0], epilogue, variant).ok()

@@ -26,8 +26,9 @@ struct Variant {
   bool compute_at_reader = false;  // elementwise stages are computed inside of their reader's loops
   bool transpose_operand = false;  // an operand is copied with another axis innermost (tile.cc)
   int prepack_vectors = 0;  // const operands are copied in blocks of so many vectors (prepack.cc)
-  bool rfactor = true;      // partial results along a contiguous reduction axis
-  bool fuse_rows = true;    // all stages of a row before the next row
+  bool narrow = false;    // products of bytes or bf16 on the target's dot instructions (narrow.cc)
+  bool rfactor = true;    // partial results along a contiguous reduction axis
+  bool fuse_rows = true;  // all stages of a row before the next row
   bool transposition = false;  // tiles of blocks that read across what they write
   bool fuse_axes = false;      // axes of tiles' rows become one where windows are read, too
   bool chain = false;          // contractions and what is between them, task by task (chain.cc)
@@ -159,6 +160,10 @@ Result<void> prepack(SketchContext& context, ir::BlockId block, const std::vecto
                      ir::VarId var, int64_t block_size, int64_t lanes);
 /// Whether tile_block, asked to, would prepack an operand of the block.
 bool can_prepack(const schedule::Schedule& schedule, ir::BlockId block);
+
+/// narrow.cc: whether tile_block, asked to, would use an instruction of the target.
+bool can_use_narrow(const schedule::Schedule& schedule, ir::BlockId block,
+                    const ir::Target& target);
 
 /// dot.cc: reductions whose operands are contiguous along the reduction only (products with a
 /// transposed operand).

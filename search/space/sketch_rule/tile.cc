@@ -19,9 +19,11 @@
 // shift against the vectors and whose rows seldom fill them. The operand that runs along v
 // (weights) and the tile in registers are copied with v innermost. In a product with a transposed
 // operand (B[j,k]) v stays, and that operand alone is copied, since lanes would be gathered.
+// Narrow, v3 and a group of k are one dot-product instruction on packed operands (narrow.cc).
 // Source: the structure SSRSRS of Ansor (Zheng et al., OSDI 2020), sections 4.1 and 4.2, and of
 // GotoBLAS' panels.
 #include "search/space/sketch_rule/chain.h"
+#include "search/space/sketch_rule/narrow.h"
 #include "search/space/sketch_rule/tile_axes.h"
 
 #include <algorithm>
@@ -42,6 +44,9 @@ constexpr int64_t kMaxUnrolledWindow = 4;
 /// operands.
 constexpr int64_t kPreferredAccumulators = 24;
 constexpr int64_t kPreferredVectors = 4;
+/// The same where 16 registers hold narrow operands that are widened first.
+constexpr int64_t kFewAccumulators = 12;
+constexpr int64_t kFewVectors = 2;
 /// Transposed, the scalars of a row go through registers as well, and rows are what reuses the vectors,
 /// which come from L2.
 constexpr int64_t kPreferredTransposedVectors = 2;
@@ -84,8 +89,16 @@ class TileRule {
       : context_(context), block_(block), consumer_(consumer), variant_(variant) {}
 
   Result<void> run() {
-    const BlockFacts facts = facts_of(context_.schedule, block_);
+    BlockFacts facts = facts_of(context_.schedule, block_);
     std::optional<TileAxes> axes = find_axes(facts);
+    if (variant_.narrow && context_.chain == nullptr) {
+      narrow_ = find_narrow(context_.schedule, block_, context_.target);
+    }
+    if (narrow_ && axes) {
+      PRUNERC_TRY_VOID(pack_narrow(context_, block_, *narrow_, &consumer_));
+      facts = facts_of(context_.schedule, block_);
+      axes = find_axes(facts);
+    }
     std::vector<int> gathered;
     if (axes && variant_.transpose_operand) {
       gathered = gathered_operands(*facts.block, axes->vector.var);
@@ -102,6 +115,10 @@ class TileRule {
     if (variant_.prepack_vectors > 0) prepacked = prepack_axes(facts, &*axes);
     const int64_t lanes = context_.target.lanes(facts.element_bytes);
     width_ = axes->vector.extent >= lanes ? lanes : power_of_two(axes->vector.extent);
+    if (narrow_) {
+      width_ = narrow_->lanes;
+      PRUNERC_TRY_VOID(split_groups(&facts));
+    }
     std::vector<int> packed;
     if (variant_.pack) packed = panels(*facts.block, *axes);
     if (variant_.pack && packed.empty()) {
@@ -146,6 +163,19 @@ class TileRule {
     axes->row = row;
     axes->outer = common.outer_of(facts);
     axes->outer.insert(axes->outer.end(), rest.begin(), rest.end());
+    return {};
+  }
+
+  // The groups of the instruction: what is left of the axis counts in them.
+  Result<void> split_groups(BlockFacts* facts) {
+    for (Axis& axis : facts->reduce) {
+      if (axis.iter != narrow_->depth.iter) continue;
+      PRUNERC_TRY(const std::vector<LoopId> parts,
+                  context_.schedule.split(axis.loop, {Int(-1), Int(narrow_->group)}));
+      axis.loop = parts[0];
+      axis.extent = ceil_div(axis.extent, narrow_->group);
+      group_ = parts[1];
+    }
     return {};
   }
 
@@ -297,10 +327,25 @@ class TileRule {
 
   Result<void> split_axes(const TileAxes& axes) {
     const int64_t units = ceil_div(axes.vector.extent, width_);
-    const int64_t shared = transposes_ ? kPreferredTransposedVectors : kPreferredVectors;
-    PRUNERC_TRY(vector_, tile_axis(context_, axes.vector, units, axes.row ? shared : kMaxVectors,
+    const int64_t registers = context_.target.num_vector_registers;
+    const int64_t accumulators =
+        narrow_ && registers < 32 ? kFewAccumulators : kPreferredAccumulators;
+    const int64_t shared = transposes_                        ? kPreferredTransposedVectors
+                           : accumulators == kFewAccumulators ? kFewVectors
+                                                              : kPreferredVectors;
+    Axis vectors = axes.vector;
+    LoopId lanes;
+    if (narrow_) {
+      // Whole ones alone: what is left is guarded by the vector, outside of the instruction.
+      PRUNERC_TRY(const std::vector<LoopId> parts,
+                  context_.schedule.split(vectors.loop, {Int(-1), Int(width_)}));
+      vectors.loop = parts[0];
+      lanes = parts[1];
+    }
+    PRUNERC_TRY(vector_, tile_axis(context_, vectors, units, axes.row ? shared : kMaxVectors,
                                    preferred_tasks(context_, axes.vector.extent, true, variant_),
-                                   kMaxVectors, width_));
+                                   kMaxVectors, narrow_ ? 0 : width_));
+    if (narrow_) vector_.inner.push_back(lanes);
     if (!axes.row) return {};
     if (has_chain_rows()) {
       const std::vector<Int>& factors = context_.chain->factors;
@@ -310,9 +355,8 @@ class TileRule {
       return {};
     }
     PRUNERC_TRY(
-        row_,
-        tile_axis(context_, *axes.row, axes.row->extent, kPreferredAccumulators / vector_.size,
-                  preferred_tasks(context_, axes.row->extent, false, variant_), kMaxRows, 0));
+        row_, tile_axis(context_, *axes.row, axes.row->extent, accumulators / vector_.size,
+                        preferred_tasks(context_, axes.row->extent, false, variant_), kMaxRows, 0));
     return {};
   }
 
@@ -338,7 +382,9 @@ class TileRule {
     order.insert(order.end(), reductions.begin(), reductions.end());
     if (row_) order.insert(order.end(), row_->inner.begin(), row_->inner.end());
     order.insert(order.end(), vector_.inner.begin(), vector_.inner.end());
+    if (narrow_) order.push_back(group_);
     PRUNERC_TRY_VOID(context_.schedule.reorder(order));
+    reduction_ = reductions.front();
     tasks_ = std::move(tasks);
     // A window of three would leave its loop as often as it runs through it. Transposed, its steps
     // share the scalars of a row, and written out they would keep more of them than there are
@@ -373,7 +419,7 @@ class TileRule {
   }
 
   Result<void> mark_tile() {
-    PRUNERC_TRY_VOID(context_.schedule.vectorize(vector_.inner.back()));
+    if (!narrow_) PRUNERC_TRY_VOID(context_.schedule.vectorize(vector_.inner.back()));
     PRUNERC_TRY_VOID(context_.schedule.unroll(vector_.inner.front()));
     if (row_) PRUNERC_TRY_VOID(context_.schedule.unroll(row_->inner.front()));
     return {};
@@ -427,8 +473,13 @@ class TileRule {
   }
 
   Result<void> finish_tile() {
-    if (part_loop_.valid()) {
-      PRUNERC_TRY_VOID(context_.schedule.decompose_reduction(block_, part_loop_));
+    if (part_loop_.valid() || narrow_) {
+      const LoopId first = part_loop_.valid() ? part_loop_ : reduction_;
+      PRUNERC_TRY(const BlockId init, context_.schedule.decompose_reduction(block_, first));
+      if (narrow_) {
+        PRUNERC_TRY_VOID(context_.schedule.vectorize(context_.schedule.loops_of(init).back()));
+        PRUNERC_TRY_VOID(context_.schedule.tensorize(vector_.inner.back(), narrow_->tensor->name));
+      }
     }
     if (makes_tasks(context_)) PRUNERC_TRY_VOID(parallelize(context_, tasks_));
     return {};
@@ -438,7 +489,8 @@ class TileRule {
   BlockId block_, consumer_;
   const Variant& variant_;
   int64_t width_ = 1;
-  bool prepacks_ = false;           // operands that the vectors run along are copied already
+  std::optional<NarrowProduct> narrow_;  // lanes and a group of k are one instruction
+  bool prepacks_ = false;                // operands that the vectors run along are copied already
   bool transposes_ = false;         // vectors along an axis that the result does not have innermost
   std::size_t transposed_dim_ = 0;  // of the result, which the vectors run along
   TiledAxis vector_;
@@ -446,6 +498,7 @@ class TileRule {
   std::vector<BlockId> packs_, stages_;
   std::vector<LoopId> tasks_;
   LoopId tile_loop_, panel_loop_, stage_loop_, part_loop_;
+  LoopId reduction_, group_;  // outermost of the tile's; of the instruction
 };
 
 }  // namespace
@@ -458,6 +511,10 @@ bool can_prepack(const schedule::Schedule& schedule, BlockId block) {
     }
   }
   return false;
+}
+
+bool can_use_narrow(const schedule::Schedule& schedule, BlockId block, const ir::Target& target) {
+  return find_narrow(schedule, block, target).has_value();
 }
 
 bool is_reused(const ir::Block& block, ir::VarId var) {
