@@ -25,22 +25,32 @@ struct Dot {
 // sum of pairs saturates; its sums are added. vdpbf16ps: pairs are added with one rounding each and
 // denormals as zero, within the bound of a sum. Slots: measured on a Zen 5 core; elsewhere the
 // second instruction may have no port of its own.
-// clang-format off: a table
 constexpr Dot kDots[] = {
-    {"x86_vpdpbusd_16x4", "+avx512vnni", "llvm.x86.avx512.vpdpbusd.512", 16, 4, 10, "u8", "i8", "i32", false},
-    {"x86_vpdpbusd_16x4_s8u8", "+avx512vnni", "llvm.x86.avx512.vpdpbusd.512", 16, 4, 10, "i8", "u8", "i32", true},
-    {"x86_vpdpbusd_16x4_s8s8", "+avx512vnni", "llvm.x86.avx512.vpdpbusd.512", 16, 4, 12, "i8", "i8", "i32", false},
-    {"x86_vdpbf16ps_16x2", "+avx512bf16", "llvm.x86.avx512bf16.dpbf16ps.512", 16, 2, 10, "bf16", "bf16", "f32", false},
-    {"x86_vpmaddwd_16x2_u8s8", "+avx512bw", "llvm.x86.avx512.pmaddw.d.512", 16, 2, 13, "u8", "i8", "i32", false},
-    {"x86_vpmaddwd_16x2_s8u8", "+avx512bw", "llvm.x86.avx512.pmaddw.d.512", 16, 2, 13, "i8", "u8", "i32", false},
-    {"x86_vpmaddwd_16x2_s8s8", "+avx512bw", "llvm.x86.avx512.pmaddw.d.512", 16, 2, 13, "i8", "i8", "i32", false},
-    {"x86_vpmaddwd_16x2_u8u8", "+avx512bw", "llvm.x86.avx512.pmaddw.d.512", 16, 2, 13, "u8", "u8", "i32", false},
-    {"x86_vpmaddwd_8x2_u8s8", "+avx2", "llvm.x86.avx2.pmadd.wd", 8, 2, 13, "u8", "i8", "i32", false},
-    {"x86_vpmaddwd_8x2_s8u8", "+avx2", "llvm.x86.avx2.pmadd.wd", 8, 2, 13, "i8", "u8", "i32", false},
-    {"x86_vpmaddwd_8x2_s8s8", "+avx2", "llvm.x86.avx2.pmadd.wd", 8, 2, 13, "i8", "i8", "i32", false},
-    {"x86_vpmaddwd_8x2_u8u8", "+avx2", "llvm.x86.avx2.pmadd.wd", 8, 2, 13, "u8", "u8", "i32", false},
+    {"x86_vpdpbusd_16x4", "+avx512vnni", "llvm.x86.avx512.vpdpbusd.512", 16, 4, 10, "u8", "i8",
+     "i32", false},
+    {"x86_vpdpbusd_16x4_s8u8", "+avx512vnni", "llvm.x86.avx512.vpdpbusd.512", 16, 4, 10, "i8", "u8",
+     "i32", true},
+    {"x86_vpdpbusd_16x4_s8s8", "+avx512vnni", "llvm.x86.avx512.vpdpbusd.512", 16, 4, 12, "i8", "i8",
+     "i32", false},
+    {"x86_vdpbf16ps_16x2", "+avx512bf16", "llvm.x86.avx512bf16.dpbf16ps.512", 16, 2, 10, "bf16",
+     "bf16", "f32", false},
+    {"x86_vpmaddwd_16x2_u8s8", "+avx512bw", "llvm.x86.avx512.pmaddw.d.512", 16, 2, 13, "u8", "i8",
+     "i32", false},
+    {"x86_vpmaddwd_16x2_s8u8", "+avx512bw", "llvm.x86.avx512.pmaddw.d.512", 16, 2, 13, "i8", "u8",
+     "i32", false},
+    {"x86_vpmaddwd_16x2_s8s8", "+avx512bw", "llvm.x86.avx512.pmaddw.d.512", 16, 2, 13, "i8", "i8",
+     "i32", false},
+    {"x86_vpmaddwd_16x2_u8u8", "+avx512bw", "llvm.x86.avx512.pmaddw.d.512", 16, 2, 13, "u8", "u8",
+     "i32", false},
+    {"x86_vpmaddwd_8x2_u8s8", "+avx2", "llvm.x86.avx2.pmadd.wd", 8, 2, 13, "u8", "i8", "i32",
+     false},
+    {"x86_vpmaddwd_8x2_s8u8", "+avx2", "llvm.x86.avx2.pmadd.wd", 8, 2, 13, "i8", "u8", "i32",
+     false},
+    {"x86_vpmaddwd_8x2_s8s8", "+avx2", "llvm.x86.avx2.pmadd.wd", 8, 2, 13, "i8", "i8", "i32",
+     false},
+    {"x86_vpmaddwd_8x2_u8u8", "+avx2", "llvm.x86.avx2.pmadd.wd", 8, 2, 13, "u8", "u8", "i32",
+     false},
 };
-// clang-format on
 
 std::string text_of(const Dot& d) {
   const std::string a = fmt::format("operand A [1] splat {}: (lane, reg) -> (reg)\n", d.group);

@@ -1,7 +1,7 @@
 // Operands of dot-product instructions: C[i,j] += i32(A[i,k])*i32(B[k,j]) with bytes (or bf16 into
 // f32) in groups of four (two).
 //
-//     for j, k { P[j // 16, k // 4, j % 16, k % 4] = B[k,j] }              in the prologue if B is const
+//     for j, k { P[j // 16, k // 4, j % 16, k % 4] = B[k,j] }    once if B is const
 //     for i, j, k { C[i,j] += A[i,k]*P[j // 16, k // 4, j % 16, k % 4] }   tiled by rule "tile"
 //
 // One instruction reads 16 columns of a group, 64 bytes side by side, and one word of A for all
@@ -154,7 +154,8 @@ Result<void> schedule_rows_copy(SketchContext& context, BlockId copy, std::size_
               context.schedule.split(loops.back(), {Int(-1), Int(context.target.lanes(4))}));
   PRUNERC_TRY_VOID(context.schedule.vectorize(parts[1]));
   loops.back() = parts[0];
-  return parallelize(context, {loops[0]}).ok() ? Result<void>() : Result<void>();
+  PRUNERC_TRY_VOID(parallelize(context, {loops[0]}));
+  return {};
 }
 
 // Panels in parallel, one after the other a group of all lanes.
