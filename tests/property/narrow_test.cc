@@ -1,5 +1,5 @@
-// Products of narrow operands: which sketches there are, what they compute when compiled, and in what
-// instructions.
+// Products of narrow operands: which sketches there are, what they compute when compiled, and in
+// what instructions.
 #include "ir/analysis/prologue.h"
 #include "ir/parser.h"
 #include "search/space/sampler.h"
@@ -233,6 +233,27 @@ TEST_CASE("the inner loop is dot products into more than eight accumulators") {
   CHECK(in_inner_loop(assembly(product(kHalves, s), target_of("cpu:znver4")), "vdpbf16ps") > 8);
   CHECK(in_inner_loop(assembly(product(kU8S8, s), target_of("cpu:x86-64-v3")), "vpmaddwd") > 8);
   CHECK(in_inner_loop(assembly(product(kS8S8, s), target_of("cpu:x86-64-v4")), "vpmaddwd") > 8);
+}
+
+TEST_CASE("an estimate counts products as the instruction does") {
+  const Shape s = {512, 512, 512};
+  const double macs = 512.0 * 512 * 512;
+  for (const auto& [types, name, lanes] : {std::tuple{kU8S8, "cpu:icelake-server", 64.0},
+                                           {kU8S8, "cpu:x86-64-v3", 16 / 1.3},
+                                           {kHalves, "cpu:znver4", 32.0}}) {
+    const ir::Target target = target_of(std::string(name) + " num_threads=1");
+    const Task task = task_of(product(types, s), target);
+    const SearchSpace space = make_space(task).value();
+    const Result<Candidate> best = heuristic_candidate(task, space);
+    REQUIRE_OK(best);
+    INFO(name);
+    // What -O0 takes, near the rate of the ports.
+    CHECK(space.sketches[static_cast<std::size_t>(best->sketch)].name.rfind("narrow", 0) == 0);
+    const double ports_ns =
+        macs / lanes / static_cast<double>(target.fma_ports) / target.platform.clock_ghz;
+    CHECK(best->predicted_ns > ports_ns);
+    CHECK(best->predicted_ns < 2 * ports_ns);
+  }
 }
 
 TEST_CASE("no instruction for the types, or none of the target, or no product: no such sketch") {
