@@ -115,13 +115,13 @@ class Table(unittest.TestCase):
 
 
 class Values(unittest.TestCase):
-    def run_all(self, library, rows, symbol, one_by_one):
+    def run_all(self, library, rows, make):
         for row in rows:
             with self.subTest(row=row.name):
                 operator = row.tiny()
                 arrays = values.inputs(operator, SEED)
-                task = types.SimpleNamespace(name=row.name, operator=operator, folder=self.folder, arrays=arrays)
-                machine = contestants.Machine(task, library(row), symbol(row), one_by_one)
+                task = types.SimpleNamespace(name=row.name, operator=operator, folder=self.folder, arrays=arrays, library=library(row))
+                machine = make(task)
                 machine.time(2)
                 off, allowed = values.deviation(operator, machine.outputs(), values.reference(operator, arrays))
                 self.assertLessEqual(off, allowed)
@@ -131,7 +131,7 @@ class Values(unittest.TestCase):
         library = os.path.join(self.folder, "loops.so")
         rows = [row for row in table.ROWS if row.tiny().loops]
         contestants.compile_c("\n".join(row.tiny().c(2, "run_" + row.name) for row in rows), library, "-fopenmp", "-O1")
-        self.run_all(lambda row: library, rows, lambda row: "run_" + row.name, one_by_one=False)
+        self.run_all(lambda row: library, rows, lambda task: contestants.Machine(task, task.library, "run_" + task.name))
 
     def test_the_definitions_agree_with_the_reference(self):
         self.folder = scratch(self)
@@ -141,12 +141,12 @@ class Values(unittest.TestCase):
             path = os.path.join(self.folder, row.name + ".prn")
             with open(path, "w", encoding="utf-8") as file:
                 file.write(row.tiny().prn(row.name))
-            command = [PRUNERC, "compile", path, "-O0", "--threads", "1", "--db", os.path.join(self.folder, "none.db"), "-o", library(row)]
+            command = [PRUNERC, "compile", path, "-O0", "--threads", "1", "--db", os.path.join(self.folder, "none.db"), "-o", library(row), "-o", library(row)[:-len("so")] + "h"]
             return subprocess.run(command, capture_output=True, text=True).stderr if not os.path.exists(library(row)) else ""
 
         rows = one_a_family()
         in_parallel(build, rows)
-        self.run_all(library, rows, lambda row: "op_" + row.name, one_by_one=True)
+        self.run_all(library, rows, contestants.prepare_prunerc)
 
     def test_a_wrong_value_is_noticed(self):
         operator = row_of("gemm_512").tiny()

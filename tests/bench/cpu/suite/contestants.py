@@ -6,6 +6,7 @@ import ctypes
 import ctypes.util
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -65,9 +66,9 @@ def aligned(value):
 
 
 class Machine:
-    """Machine code that takes pointers: `run(void**)` of C, or a function of prunerc with one argument for each port."""
+    """Machine code that takes pointers: `run(void**)` of C."""
 
-    def __init__(self, task, library, symbol, one_by_one):
+    def __init__(self, task, library, symbol):
         timer = os.path.join(task.folder, f"timer_{os.getpid()}.so")
         if not os.path.exists(timer):
             compile_c(TIMER, timer)
@@ -79,7 +80,7 @@ class Machine:
         self.results = [aligned(np.zeros(p.shape, STORED[p.dtype])) for p in task.operator.outputs]
         every = self.arrays + self.results
         self.pointers = (ctypes.c_void_p * len(every))(*(a.ctypes.data for a in every))
-        self.num = len(every) if one_by_one else 0
+        self.num = 0  # of arguments; 0: an array of them
 
     def time(self, calls):
         ns = self.timed(self.function, self.pointers, self.num, ctypes.c_long(calls))
@@ -91,8 +92,29 @@ class Machine:
         return self.results
 
 
+class Kernel(Machine):
+    """A function of prunerc, with an argument for each port. Weights are prepared once, as peers do in their sessions."""
+
+    def __init__(self, task):
+        symbol = "op_" + task.name
+        super().__init__(task, task.library, symbol)
+        inputs = list(zip(self.arrays, task.operator.inputs))
+        every = [a for a, p in inputs if not p.const] + self.results
+        weights = [a for a, p in inputs if p.const]
+        if weights:
+            with open(task.library[:-len("so")] + "h", encoding="utf-8") as header:
+                size = int(re.search(r"_PREPARED_BYTES (\d+)", header.read())[1])
+            every.append(aligned(np.zeros(size, np.uint8)))
+            prepare = getattr(self.library, symbol + "_prepare")
+            if prepare(*(ctypes.c_void_p(a.ctypes.data) for a in (*weights, every[-1]))) != 0:
+                raise Refused("the weights are not prepared")
+        self.kept = every
+        self.pointers = (ctypes.c_void_p * len(every))(*(a.ctypes.data for a in every))
+        self.num = len(every)
+
+
 def prepare_prunerc(task):
-    return Machine(task, task.library, "op_" + task.name, True)
+    return Kernel(task)
 
 
 def prepare_gcc(task):
@@ -100,7 +122,7 @@ def prepare_gcc(task):
         raise Refused("no loops in the table")
     path = os.path.join(task.folder, f"loops_{task.threads}.so")
     compile_c(task.operator.c(task.threads), path, *(["-fopenmp"] if task.threads > 1 else []))
-    return Machine(task, path, "run", False)
+    return Machine(task, path, "run")
 
 
 class Called:

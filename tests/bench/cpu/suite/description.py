@@ -33,7 +33,7 @@ class Operator:
 
     def prn(self, name):
         """The operator as text, in the form that a user would write."""
-        ports = lambda some: ", ".join(f"{p.name}: {p.dtype}[{','.join(map(str, p.shape))}]" for p in some)
+        ports = lambda some: ", ".join(f"{'const ' * p.const}{p.name}: {p.dtype}[{','.join(map(str, p.shape))}]" for p in some)
         sizes = ", ".join(f"{key}={value}" for key, value in self.sizes.items())
         head = f"op {name}<{sizes}>" if sizes else f"op {name}"
         lines = "\n".join("  " + line.strip() for line in self.body.strip().splitlines())

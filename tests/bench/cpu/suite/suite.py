@@ -153,7 +153,7 @@ class Prunerc:
     def library(self, name, *more, db=None):
         """(path, "") or ("", why not)"""
         path = os.path.join(self.folder, f"{self.row.name}_{self.threads}_{name}.so")
-        status, _, reason = self.call("compile", "-o", path, *more, db=db)
+        status, _, reason = self.call("compile", "-o", path, "-o", path[:-len("so")] + "h", *more, db=db)
         return (path, "") if status == 0 else ("", reason)
 
     def tune(self):
