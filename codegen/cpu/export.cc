@@ -194,9 +194,10 @@ std::string net_text(const CpuLibrary& library) {
   const NetParts& net = *library.net;
   std::string out = fmt::format("\n// ---- the net ----\n\n{}\n{}\n", kExecuteHeader, kExecute);
   for (const Artifact* kernel : net.kernels) {
-    out += fmt::format("__attribute__((visibility(\"hidden\"))) int32_t {}(void* const* args, void* "
-                       "workspace, const PrunercLaunch* launch);\n",
-                       kernel->entry);
+    out += fmt::format(
+        "__attribute__((visibility(\"hidden\"))) int32_t {}(void* const* args, void* "
+        "workspace, const PrunercLaunch* launch);\n",
+        kernel->entry);
   }
   out += fmt::format("__attribute__((visibility(\"hidden\"))) extern const char {}_weights[];\n",
                      library.info.symbol);
@@ -211,11 +212,12 @@ std::string net_text(const CpuLibrary& library) {
     out += fmt::format("    {{{}, pr_args_{}, {}}},\n", net.kernels[net.steps[i].kernel]->entry, i,
                        net.steps[i].args.size());
   }
-  return out + fmt::format("}};\nint32_t PR_KERNEL(void* const* args, void* workspace, const "
-                           "PrunercLaunch* launch) {{\n"
-                           "  return prunerc_net_run(pr_steps, 0, {}, args, workspace, {}_weights,\n"
-                           "                         (char*)workspace + {}, launch, NULL);\n}}\n",
-                           net.steps.size(), library.info.symbol, net.arena_bytes);
+  return out + fmt::format(
+                   "}};\nint32_t PR_KERNEL(void* const* args, void* workspace, const "
+                   "PrunercLaunch* launch) {{\n"
+                   "  return prunerc_net_run(pr_steps, 0, {}, args, workspace, {}_weights,\n"
+                   "                         (char*)workspace + {}, launch, NULL);\n}}\n",
+                   net.steps.size(), library.info.symbol, net.arena_bytes);
 }
 
 std::string needs(const CpuLibrary& library) {

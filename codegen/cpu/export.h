@@ -41,8 +41,8 @@ struct NetStep {
 struct NetParts {
   std::vector<const Artifact*> kernels;  ///< kCpuObject, each with an entry of its own name
   std::vector<NetStep> steps;
-  int64_t arena_bytes = 0;      ///< a multiple of PRUNERC_ALIGNMENT
-  std::string_view prepared;    ///< all that the prepare entries wrote, once
+  int64_t arena_bytes = 0;    ///< a multiple of PRUNERC_ALIGNMENT
+  std::string_view prepared;  ///< all that the prepare entries wrote, once
 };
 
 /// A kernel (kCpuObject) and all that its files are made of.

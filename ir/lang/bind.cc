@@ -315,8 +315,8 @@ Tensor* Binder::bind_port(const AstPort& port, TensorRole role) {
   bind_port_shape(port, tensor);
   check_given_shape(port, tensor);
   if (tensor.dtype) check_size(tensor);
-  Symbol symbol = {SymbolKind::kTensor, port.name.range, nullptr, std::nullopt, nullptr, &tensor,
-                   role};
+  Symbol symbol = {
+      SymbolKind::kTensor, port.name.range, nullptr, std::nullopt, nullptr, &tensor, role};
   declare(port.name, symbol);
   return &tensor;
 }

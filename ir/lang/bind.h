@@ -49,9 +49,9 @@ struct BoundNetConst {
 struct BoundNet {
   std::unique_ptr<BoundOp> scope;  // owns the tensors; has no statements
   std::vector<BoundNetConst> consts;
-  std::vector<BoundCall> calls;                // in order
-  std::vector<std::unique_ptr<BoundOp>> ops;   // one for equal calls
-  std::map<std::string, size_t> op_of_key;     // callee, sizes, types
+  std::vector<BoundCall> calls;               // in order
+  std::vector<std::unique_ptr<BoundOp>> ops;  // one for equal calls
+  std::map<std::string, size_t> op_of_key;    // callee, sizes, types
 };
 
 /// Binds a net with ports and the operators that it calls; nullopt after errors.

@@ -98,8 +98,7 @@ bool Binder::add_binding(const AstBinding& binding, Callee& callee) {
     return keep(std::to_string(value->int_value));
   if (value->kind == NodeKind::kInt || value->kind == NodeKind::kFloat) {
     const bool is_int = value->kind == NodeKind::kInt;
-    return keep(is_int ? std::to_string(value->int_value)
-                       : fmt::format("{}", value->float_value));
+    return keep(is_int ? std::to_string(value->int_value) : fmt::format("{}", value->float_value));
   }
   sink_.report<LangDiag::kCallParameter>(binding.range, binding.name.text,
                                          "a constant number or a type");
@@ -147,8 +146,8 @@ bool Binder::check_arg_type(const AstName& name, const Tensor& arg, const AstPor
   if (!wanted) return false;
   if (*wanted == *arg.dtype) return true;
   sink_
-      .report<LangDiag::kCallType>(name.range, name.text, ir::to_string(*arg.dtype),
-                                   port.name.text, callee.op->name.text, ir::to_string(*wanted))
+      .report<LangDiag::kCallType>(name.range, name.text, ir::to_string(*arg.dtype), port.name.text,
+                                   callee.op->name.text, ir::to_string(*wanted))
       .note(port.name.range, "declared here");
   return false;
 }
@@ -195,7 +194,8 @@ bool Binder::inline_call(const AstStmt& stmt, const Callee& callee,
   Binder inlined(scope_, *callee.op, callee.options);
   const bool ok = inlined.run_inlined(*this, stmt, callee, targets);
   if (sink_.num_errors() != errors_before) {
-    sink_.annotate_last(stmt.call->range, fmt::format("in this call of '{}'", callee.op->name.text));
+    sink_.annotate_last(stmt.call->range,
+                        fmt::format("in this call of '{}'", callee.op->name.text));
   }
   return ok;
 }
@@ -220,8 +220,8 @@ bool Binder::run_inlined(const Binder& caller, const AstStmt& stmt, const Callee
     declared.dtype = resolve_type(port.type);
     bind_port_shape(port, declared);
     check_given_shape(port, declared);
-    declare(port.name, {SymbolKind::kTensor, port.name.range, nullptr, std::nullopt, nullptr,
-                        tensor, role});
+    declare(port.name,
+            {SymbolKind::kTensor, port.name.range, nullptr, std::nullopt, nullptr, tensor, role});
     return declared.dtype.has_value() && !declared.is_broken;
   };
   const int errors_before = sink_.num_errors();

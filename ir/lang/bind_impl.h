@@ -169,7 +169,7 @@ class Binder {
   std::deque<std::string> names_;  // of symbols that do not stand in a text
 
   std::vector<std::vector<Tensor*>> targets_;  // by statement; null: reported
-  std::vector<uint8_t> visit_state_;  // by statement, while ordering
+  std::vector<uint8_t> visit_state_;           // by statement, while ordering
   std::vector<size_t> order_;
   std::map<const Tensor*, size_t> producers_;  // target -> statement
 

@@ -29,7 +29,8 @@ bool Binder::bind_net_call(const AstStmt& stmt, const std::vector<Tensor*>& targ
   const std::optional<Callee> callee = resolve_call(stmt);
   if (!callee) return false;
   std::string key(callee->op->name.text);
-  for (const auto& [name, value] : callee->options.bindings) key += fmt::format(";{}={}", name, value);
+  for (const auto& [name, value] : callee->options.bindings)
+    key += fmt::format(";{}={}", name, value);
   for (const auto& [name, shape] : callee->options.shapes)
     key += fmt::format(";{}[{}]", name, fmt::join(shape, ","));
   for (const Tensor* arg : callee->args) key += arg->is_const ? ";const" : ";";

@@ -118,7 +118,7 @@ struct NetTaskInfo {
 
 struct NetInfo {
   std::string name;
-  bool has_ports = false;          // a program of calls, for compile_net; it has no lines
+  bool has_ports = false;  // a program of calls, for compile_net; it has no lines
   std::vector<NetTaskInfo> tasks;
 };
 

@@ -12,8 +12,7 @@ namespace {
 /// The texts of the operators that are called, and of all that they name: fns, constants, operators.
 class Definitions {
  public:
-  Definitions(const Module& module, const SourceSet& sources)
-      : module_(module), sources_(sources) {
+  Definitions(const Module& module, const SourceSet& sources) : module_(module), sources_(sources) {
     for (const AstConst* item : module.consts) consts_[item->name.text] = item;
   }
 

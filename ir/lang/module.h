@@ -23,7 +23,7 @@ struct Module {
   std::vector<const AstOperator*> ops;  // of the main file
   std::vector<const AstOperator*> imported_ops;
   std::map<std::string_view, const AstOperator*> operators;  // both, by name
-  std::vector<const AstNet*> nets;  // of the main file
+  std::vector<const AstNet*> nets;                           // of the main file
 };
 
 /// Limits on what one main file may import.

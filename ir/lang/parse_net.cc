@@ -110,7 +110,8 @@ bool Parser::parse_net_task(AstNetTask& task) {
   for (const AstBinding& binding : task.bindings) {
     const AstExpr* value = binding.value;
     if (value != nullptr && value->kind == AstKind::kUnary) value = value->args[0];
-    if (value == nullptr || value->kind == AstKind::kInt || value->kind == AstKind::kFloat) continue;
+    if (value == nullptr || value->kind == AstKind::kInt || value->kind == AstKind::kFloat)
+      continue;
     sink_.report<LangDiag::kExpected>(binding.range, "a number or a type",
                                       fmt::format("'{}'", text_of(binding.range)));
     return false;

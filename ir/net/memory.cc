@@ -43,7 +43,8 @@ MemoryPlan plan_memory(const Net& net, Reuse reuse) {
   plan.offsets.assign(net.tensors.size(), -1);
   std::vector<int64_t> alive(net.calls.size() + 1);
   for (const Life& life : lives) {
-    for (std::size_t i = life.first; i <= life.last && i < alive.size(); ++i) alive[i] += life.bytes;
+    for (std::size_t i = life.first; i <= life.last && i < alive.size(); ++i)
+      alive[i] += life.bytes;
   }
   for (const int64_t bytes : alive) plan.lower_bound = std::max(plan.lower_bound, bytes);
   std::stable_sort(lives.begin(), lives.end(),

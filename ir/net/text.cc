@@ -28,8 +28,7 @@ std::string const_item(const Tensor& tensor) {
 
 std::string names(const Net& net, const std::vector<std::size_t>& tensors) {
   std::string text;
-  for (const std::size_t i : tensors)
-    text += (text.empty() ? "" : ", ") + net.tensors[i].name;
+  for (const std::size_t i : tensors) text += (text.empty() ? "" : ", ") + net.tensors[i].name;
   return text;
 }
 
@@ -40,8 +39,9 @@ std::string call_item(const Net& net, const Call& call) {
   for (const auto& [name, value] : call.bindings)
     bindings += fmt::format("{}{}={}", bindings.empty() ? "" : ", ", name, value);
   if (!bindings.empty()) bindings = "<" + bindings + ">";
-  std::string text = fmt::format("  {}{} = {}{}({})", gives_let ? "let " : "",
-                                 names(net, call.results), call.op, bindings, names(net, call.args));
+  std::string text =
+      fmt::format("  {}{} = {}{}({})", gives_let ? "let " : "", names(net, call.results), call.op,
+                  bindings, names(net, call.args));
   if (call.label != net.tensors[call.results[0]].name) text += " as " + call.label;
   return text + ";\n";
 }

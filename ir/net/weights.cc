@@ -3,12 +3,11 @@
 #include "ir/support/file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <cerrno>
 #include <cstring>
@@ -28,10 +27,9 @@ struct TypeRow {
   std::string_view name;
   int64_t bytes;
 };
-constexpr TypeRow kTypes[] = {
-    {"F64", 8}, {"F32", 4}, {"F16", 2}, {"BF16", 2}, {"I64", 8},    {"I32", 4},     {"I16", 2},
-    {"I8", 1},  {"U64", 8}, {"U32", 4}, {"U16", 2},  {"U8", 1},     {"BOOL", 1},    {"F8_E4M3", 1},
-    {"F8_E5M2", 1}};
+constexpr TypeRow kTypes[] = {{"F64", 8}, {"F32", 4}, {"F16", 2},  {"BF16", 2},    {"I64", 8},
+                              {"I32", 4}, {"I16", 2}, {"I8", 1},   {"U64", 8},     {"U32", 4},
+                              {"U16", 2}, {"U8", 1},  {"BOOL", 1}, {"F8_E4M3", 1}, {"F8_E5M2", 1}};
 
 int64_t bytes_of_type(std::string_view name) {
   for (const TypeRow& row : kTypes) {
@@ -56,8 +54,7 @@ std::string read_entry(const Json& entry, std::string_view data, Weight& weight)
   for (const Json& extent : shape) {
     if (!extent.is_number_unsigned()) return "has an extent that is no number from 0 on";
     const auto value = extent.get<uint64_t>();
-    if (value > INT64_MAX ||
-        __builtin_mul_overflow(bytes, static_cast<int64_t>(value), &bytes))
+    if (value > INT64_MAX || __builtin_mul_overflow(bytes, static_cast<int64_t>(value), &bytes))
       return "has a shape whose size overflows";
     weight.shape.push_back(static_cast<int64_t>(value));
   }

@@ -51,9 +51,8 @@ std::vector<Variant> variants() {
   add("fused+prepack", [](Variant& v) { v.fuse_axes = true, v.prepack_vectors = 1; });
   add("fused+prepack2", [](Variant& v) { v.fuse_axes = true, v.prepack_vectors = 2; });
   add("fused+prepack4", [](Variant& v) { v.fuse_axes = true, v.prepack_vectors = 4; });
-  add("fused+prepack2+block", [](Variant& v) {
-    v.fuse_axes = true, v.prepack_vectors = 2, v.block_reduction = true;
-  });
+  add("fused+prepack2+block",
+      [](Variant& v) { v.fuse_axes = true, v.prepack_vectors = 2, v.block_reduction = true; });
   add("narrow", [](Variant& v) { v.narrow = true; });
   add("narrow+block", [](Variant& v) { v.narrow = true, v.block_reduction = true; });
   add("chain", [](Variant& v) { v.chain = true, v.transpose_operand = true; });

@@ -121,18 +121,19 @@ TEST_CASE("the text of a net compiles to the same net") {
 }
 
 TEST_CASE("whether a tensor is const is known in the net") {
-  const std::string ops = "op add<N>(const A: f32[N], B: f32[N]) -> (C: f32[N]) { C[i] = A[i] + "
-                          "B[i]; }\n";
+  const std::string ops =
+      "op add<N>(const A: f32[N], B: f32[N]) -> (C: f32[N]) { C[i] = A[i] + "
+      "B[i]; }\n";
   const lang::NetResult result =
-      compile_net(ops + "net n(x: f32[4], const s: f32[4]) -> (y: f32[4]) { const W: f32[4]; let a "
-                        "= add(x, W); let b = add(W, a); y = add(s, b); }");
+      compile_net(ops +
+                  "net n(x: f32[4], const s: f32[4]) -> (y: f32[4]) { const W: f32[4]; let a "
+                  "= add(x, W); let b = add(W, a); y = add(s, b); }");
   INFO(result.rendered);
   REQUIRE(result.net.has_value());
   const auto consts = [&](std::size_t call) {
     std::string text;
     const ir::Program& program = result.net->programs[result.net->calls[call].program];
-    for (const ir::BufferId id : program.params())
-      text += program.buffer(id).is_const ? 'c' : '-';
+    for (const ir::BufferId id : program.params()) text += program.buffer(id).is_const ? 'c' : '-';
     return text;
   };
   CHECK(consts(0) == "-c-");

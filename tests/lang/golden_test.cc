@@ -84,7 +84,7 @@ TEST_CASE("well-formed operators give the expected program") {
 TEST_CASE("every diagnostic of the language is produced by a golden case or named here") {
   // These need inputs that are no small text files; rejection_test.cc and call_test.cc produce them.
   std::set<std::string> produced = {"FileTooLarge",  "TooDeep",    "TooManyImports",
-                                    "ShapeMismatch", "ProofLimit",    "TooManyStatements",
+                                    "ShapeMismatch", "ProofLimit", "TooManyStatements",
                                     "ChooseNet",     "NoNet"};
   for (const std::string& prefix : {std::string("fail_"), std::string("warn_")}) {
     for (const std::string& name : cases(prefix)) {

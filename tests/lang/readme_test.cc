@@ -74,12 +74,22 @@ TEST_CASE("every operator of the reference compiles") {
     const lang::ListResult listed = lang::list_ops("README.prn", text);
     INFO(listed.rendered);
     REQUIRE(listed.ok);
-    CHECK(listed.nets.size() == 1);
+    REQUIRE(listed.nets.size() == 1);
+    if (listed.nets[0].has_ports) {
+      lang::CompileInput net;
+      net.file_name = "README.prn";
+      net.text = text;
+      const lang::NetResult result = lang::compile_net(net);
+      INFO(result.rendered);
+      CHECK(result.net.has_value());
+      CHECK(result.rendered.empty());
+    }
     for (const lang::OpInfo& op : listed.ops) {
       lang::CompileInput input;
       input.file_name = "README.prn";
       input.text = text;
       input.op = op.name;
+      if (listed.nets[0].has_ports) input.bindings["N"] = "8";
       const lang::LangResult result = lang::compile(input);
       INFO(result.rendered);
       CHECK(result.program.has_value());
@@ -87,7 +97,7 @@ TEST_CASE("every operator of the reference compiles") {
       ++num_ops;
     }
   }
-  CHECK(num_ops == 1);
+  CHECK(num_ops == 3);
 }
 
 TEST_CASE("every example of the reference compiles, and what it warns of is refused") {

@@ -1,5 +1,6 @@
 // Where tensors lie: no two that are alive at once overlap, and little is wasted.
 #include "ir/net/memory.h"
+
 #include "ir/support/rng.h"
 
 #include <catch2/catch.hpp>

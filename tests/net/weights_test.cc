@@ -1,5 +1,6 @@
 // Files of weights: what is written is read, and no bytes are believed.
 #include "ir/net/weights.h"
+
 #include "ir/support/file.h"
 #include "ir/support/rng.h"
 
@@ -87,8 +88,9 @@ TEST_CASE("headers that lie about the file are refused") {
       file_of(entry(R"("dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0])"), 8),
       file_of(R"({"a":3})", 8),
       file_of(std::string(1000, '['), 0),
-      file_of(R"({"a":{"dtype":"U8","shape":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1],"data_offsets":[0,1]}})",
-              8),
+      file_of(
+          R"({"a":{"dtype":"U8","shape":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1],"data_offsets":[0,1]}})",
+          8),
   };
   for (const std::string& bytes : bad) {
     INFO(printable(bytes));
@@ -105,7 +107,8 @@ TEST_CASE("any bytes give a file or an error") {
   for (int i = 0; i < 20000; ++i) {
     std::string bytes = good;
     for (int64_t edits = rng.between(1, 4); edits > 0; --edits) {
-      const auto at = static_cast<std::size_t>(rng.between(0, static_cast<int64_t>(bytes.size()) - 1));
+      const auto at =
+          static_cast<std::size_t>(rng.between(0, static_cast<int64_t>(bytes.size()) - 1));
       bytes[at] = static_cast<char>(rng.between(0, 255));
     }
     bytes.resize(static_cast<std::size_t>(rng.between(0, static_cast<int64_t>(bytes.size()))));

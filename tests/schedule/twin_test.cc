@@ -204,8 +204,8 @@ program p(X: f32[2, 58, 14, 16], F: f32[3, 16, 128]) -> (Y: f32[2, 56, 14, 128])
 })";
   const Program base = parse_or_die(text);
   Schedule s(base);
-  const auto axes = s.transform_block_layout(
-      BlockId(0), "(n, h, w, o, k, c) -> (n, h*14 + w, o, k, c)");
+  const auto axes =
+      s.transform_block_layout(BlockId(0), "(n, h, w, o, k, c) -> (n, h*14 + w, o, k, c)");
   REQUIRE_OK(axes);
   REQUIRE_OK(s.split(axes->at(1), {-1, 6}));
   REQUIRE_OK(s.split(axes->at(2), {-1, 16}));

@@ -300,7 +300,8 @@ TEST_CASE("pixels become one axis: everywhere without windows, as a variant with
   }
   CHECK(count_named("conv2d_nhwc_relu_const", "fused+prepack") == 1);
   // One row axis, or vectors along pixels: nothing to fuse.
-  for (const char* op : {"gemm", "gemm_odd", "batch_matmul", "conv2d", "depthwise", "softmax_like"}) {
+  for (const char* op :
+       {"gemm", "gemm_odd", "batch_matmul", "conv2d", "depthwise", "softmax_like"}) {
     INFO(op);
     CHECK(count_named(op, "fused") == 0);
   }

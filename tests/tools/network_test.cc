@@ -1,8 +1,9 @@
 // Nets in this process: what they compute is what the interpreter computes, call by call.
+#include "tools/driver/network.h"
+
 #include "ir/interp/interpreter.h"
 #include "ir/net/weights.h"
 #include "ir/support/file.h"
-#include "tools/driver/network.h"
 #include "tools/driver/npy.h"
 #include "tools/driver/reference.h"
 
@@ -150,7 +151,8 @@ void check_run(const std::string& text, net::Reuse reuse, uint64_t seed,
   const std::vector<ir::Tensor> want = interpreted(run.net, run.known);
   for (int again = 0; again < 2; ++again) {
     REQUIRE(network->run(inputs, outputs).ok());
-    for (std::size_t i = 0; i < outputs.size(); ++i) check_close(want[run.net.outputs[i]], outputs[i]);
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      check_close(want[run.net.outputs[i]], outputs[i]);
   }
   std::vector<int64_t> times_ns;
   REQUIRE(network->run_timed(inputs, outputs, &times_ns).ok());

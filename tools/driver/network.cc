@@ -118,8 +118,8 @@ Result<Network> Network::build(net::Net net, const NetworkOptions& options,
                 codegen::compile_cpu(scheduled, options.target, compiling));
     PRUNERC_TRY_VOID(codegen::validate(artifact));
     if (artifact.params.size() + 1 > PRUNERC_NET_MAX_ARGS)
-      return error(Diag::kUnsupported, fmt::format("an operator of {} parameters in a net",
-                                                   artifact.params.size()));
+      return error(Diag::kUnsupported,
+                   fmt::format("an operator of {} parameters in a net", artifact.params.size()));
     PRUNERC_TRY(runtime::LoadedKernel loaded, runtime::load_kernel(artifact));
     impl->workspace_bytes = std::max(
         impl->workspace_bytes, codegen::total_workspace_bytes(artifact, impl->pool.num_threads()));
@@ -163,8 +163,8 @@ void Network::Impl::make_steps() {
     prepared_at.push_back(prepared_bytes);
     if (artifact.prepare_entry.empty()) continue;
     list.push_back({PRUNERC_PLACE_WEIGHTS, prepared_bytes});
-    prepared_bytes += (artifact.prepared_bytes + PRUNERC_ALIGNMENT - 1) / PRUNERC_ALIGNMENT *
-                      PRUNERC_ALIGNMENT;
+    prepared_bytes +=
+        (artifact.prepared_bytes + PRUNERC_ALIGNMENT - 1) / PRUNERC_ALIGNMENT * PRUNERC_ALIGNMENT;
   }
   for (std::size_t i = 0; i < net.calls.size(); ++i) {
     steps.push_back({kernels[task_of_call[i]].loaded.entry(), args[i].data(),
@@ -221,9 +221,9 @@ Result<std::vector<void*>> Network::Impl::addresses(std::span<const void* const>
 }
 
 Result<void> Network::Impl::run_steps(std::size_t first, std::size_t end, void* const* io) {
-  const int32_t code = prunerc_net_run(steps.data(), static_cast<int32_t>(first),
-                                       static_cast<int32_t>(end), io, arena->data(),
-                                       prepared->data(), workspace->data(), pool.launch(), nullptr);
+  const int32_t code =
+      prunerc_net_run(steps.data(), static_cast<int32_t>(first), static_cast<int32_t>(end), io,
+                      arena->data(), prepared->data(), workspace->data(), pool.launch(), nullptr);
   if (code == 0) return {};
   return error(Diag::kKernelFailed, int64_t{code});
 }
@@ -233,8 +233,8 @@ Result<void> Network::run(std::span<const void* const> inputs, std::span<void* c
   return impl_->run_steps(0, impl_->steps.size(), io.data());
 }
 
-Result<void> Network::run_timed(std::span<const void* const> inputs,
-                                std::span<void* const> outputs, std::vector<int64_t>* times_ns) {
+Result<void> Network::run_timed(std::span<const void* const> inputs, std::span<void* const> outputs,
+                                std::vector<int64_t>* times_ns) {
   PRUNERC_TRY(const std::vector<void*> io, impl_->addresses(inputs, outputs));
   times_ns->clear();
   int64_t before = runtime::now_ns();

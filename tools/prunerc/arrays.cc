@@ -14,8 +14,7 @@
 namespace prunerc::cli {
 namespace {
 
-Result<Named> named(const std::vector<std::string>& words,
-                                                 const char* option) {
+Result<Named> named(const std::vector<std::string>& words, const char* option) {
   Named found;
   for (const std::string& word : words) {
     const std::size_t equals = word.find('=');
@@ -36,8 +35,7 @@ std::string type_text(ir::DType dtype, const std::vector<int64_t>& shape) {
 }
 
 // An input without its @ would be an unknown fill, an output with one a file of an odd name.
-Result<void> check_at_signs(const Named& inputs,
-                            const Named& outputs) {
+Result<void> check_at_signs(const Named& inputs, const Named& outputs) {
   std::error_code ignored;
   for (const auto& [name, source] : inputs) {
     if (source.starts_with("@")) continue;
@@ -125,7 +123,8 @@ void add_shapes(const Arrays& arrays, OperatorRequest* request) {
 
 Result<void> check_names(const std::string& owner, const std::vector<Port>& ports,
                          const Arrays& arrays) {
-  for (const auto& [names, is_input] : {std::pair(&arrays.inputs, true), {&arrays.outputs, false}}) {
+  for (const auto& [names, is_input] :
+       {std::pair(&arrays.inputs, true), {&arrays.outputs, false}}) {
     for (const auto& [name, value] : *names) {
       bool is_known = false;
       for (const Port& port : ports) is_known |= port.name == name && port.is_input == is_input;

@@ -123,7 +123,8 @@ int show(const ShowVerb& verb) {
                       "of a net is one of net, tasks, plan, kernels; --op chooses an operator"),
                 kUsage);
   }
-  if (of_net) return fail(error(Diag::kUsageOption, "--stage", "the file has no net with ports"), kUsage);
+  if (of_net)
+    return fail(error(Diag::kUsageOption, "--stage", "the file has no net with ports"), kUsage);
   const Result<Operator> op = load_operator(*request);
   if (!op.ok()) return fail(op.error());
   fmt::print(stderr, "{}", op->warnings);
@@ -150,11 +151,12 @@ void add_show(CLI::App& verb, Action& action) {
   args->machine.add_to(verb);
   args->machine.add_script_to(verb);
   in_group(verb, "Schedule");
-  verb.add_option("--stage", args->stage,
-                  "ast: operators of the file; prc: program; mappings: onto tensor instructions; "
-                  "sketches: the search space; trace, scheduled: of the stored best or the "
-                  "heuristic; lowered; llvm; asm; cuda: the kernels; of a net: net, its text; tasks; "
-                  "plan: where tensors lie; kernels: their traces (default: prc, net)")
+  verb.add_option(
+          "--stage", args->stage,
+          "ast: operators of the file; prc: program; mappings: onto tensor instructions; "
+          "sketches: the search space; trace, scheduled: of the stored best or the "
+          "heuristic; lowered; llvm; asm; cuda: the kernels; of a net: net, its text; tasks; "
+          "plan: where tensors lie; kernels: their traces (default: prc, net)")
       ->type_name("STAGE")
       ->check(CLI::IsMember({"ast", "prc", "mappings", "sketches", "trace", "scheduled", "lowered",
                              "llvm", "asm", "cuda", "net", "tasks", "plan", "kernels"}));

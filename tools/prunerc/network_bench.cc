@@ -1,6 +1,6 @@
 // bench of a net: the whole, and each call within it.
-#include "tools/driver/limits.h"
 #include "runtime/clock.h"
+#include "tools/driver/limits.h"
 #include "tools/prunerc/display.h"
 #include "tools/prunerc/heartbeat.h"
 #include "tools/prunerc/json.h"
@@ -44,8 +44,8 @@ Result<Times> measure(const LoadedNet& net, const OperatorRequest& request, Mach
                       int threads, const NetworkBench& options) {
   machine.threads = threads;
   PRUNERC_TRY(const WeightSource weights,
-              open_weights(net, request, options.weights, filled_const_inputs(net.net, options.seed),
-                           kAnyWeights));
+              open_weights(net, request, options.weights,
+                           filled_const_inputs(net.net, options.seed), kAnyWeights));
   PRUNERC_TRY(PreparedNetwork prepared, prepare_network(net, machine, weights));
   Network& network = prepared.network;
   NetworkArrays arrays(net.net);

@@ -38,7 +38,8 @@ Result<codegen::CpuLibrary> make_library(const LoadedNet& net, const PreparedNet
   return library;
 }
 
-Result<void> write_files(const codegen::CpuLibrary& library, const std::vector<std::string>& paths) {
+Result<void> write_files(const codegen::CpuLibrary& library,
+                         const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
     const auto form = library_form(*export_form_of(path));
     std::string bytes;

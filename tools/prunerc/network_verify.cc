@@ -37,8 +37,8 @@ ir::Tensor tensor_of(const net::Tensor& tensor, const std::string& bytes) {
   return out;
 }
 
-void compare(const net::Tensor& tensor, const std::string& got_bytes,
-             const std::string& want_bytes, Difference* found) {
+void compare(const net::Tensor& tensor, const std::string& got_bytes, const std::string& want_bytes,
+             Difference* found) {
   const ir::Tensor got = tensor_of(tensor, got_bytes), want = tensor_of(tensor, want_bytes);
   const int64_t n = want.num_elements();
   double largest = 0;
@@ -50,9 +50,10 @@ void compare(const net::Tensor& tensor, const std::string& got_bytes,
     const double g = got.get(i), w = want.get(i);
     const double error = g == w || (std::isnan(g) && std::isnan(w)) ? 0 : std::fabs(g - w);
     if (!(error <= bound)) {
-      found->what = fmt::format("{}[{}] is {:.9g}, the calls as written give {:.9g} (allowed: "
-                                "{:.3g})",
-                                tensor.name, i, g, w, bound);
+      found->what = fmt::format(
+          "{}[{}] is {:.9g}, the calls as written give {:.9g} (allowed: "
+          "{:.3g})",
+          tensor.name, i, g, w, bound);
     } else if (bound > 0) {
       found->worst = std::max(found->worst, error / bound);
     }
@@ -90,17 +91,17 @@ Result<Difference> compare_runs(const LoadedNet& net, Network& tuned, Network& w
 int verify_network(const LoadedNet& net, const OperatorRequest& request,
                    const MachineOptions& machine, const NetworkVerify& options) {
   fmt::print(stderr, "{}", net.warnings);
-  const Result<WeightSource> weights =
-      open_weights(net, request, options.weights, filled_const_inputs(net.net, options.seed),
-                   kAnyWeights);
+  const Result<WeightSource> weights = open_weights(
+      net, request, options.weights, filled_const_inputs(net.net, options.seed), kAnyWeights);
   if (!weights.ok()) return fail(weights.error());
   const net::Reuse reuse = options.cuts ? net::Reuse::kKept : net::Reuse::kShared;
   Result<PreparedNetwork> tuned = prepare_network(net, machine, *weights, reuse);
   if (!tuned.ok()) return fail(tuned.error());
   const ir::Target& target = tuned->session.target();
   Result<Network> written = Network::build(
-      net.net, {target, tuned->session.num_threads(), reuse},
-      [&](const Operator& op) { return Result<ir::Program>(reference_schedule(op.program, target)); });
+      net.net, {target, tuned->session.num_threads(), reuse}, [&](const Operator& op) {
+        return Result<ir::Program>(reference_schedule(op.program, target));
+      });
   if (!written.ok()) return fail(written.error());
   const Result<void> prepared = written->prepare(*weights);
   if (!prepared.ok()) return fail(prepared.error());
@@ -109,8 +110,8 @@ int verify_network(const LoadedNet& net, const OperatorRequest& request,
   int num_right = 0;
   for (; num_right < options.num_seeds && all.what.empty(); ++num_right) {
     const Result<Difference> found =
-        compare_runs(net, tuned->network, *written,
-                     options.seed + static_cast<uint64_t>(num_right), options.cuts);
+        compare_runs(net, tuned->network, *written, options.seed + static_cast<uint64_t>(num_right),
+                     options.cuts);
     if (!found.ok()) return fail(found.error(), kDeviceProblem);
     all.num_elems += found->num_elems;
     all.worst = std::max(all.worst, found->worst);
@@ -128,10 +129,11 @@ int verify_network(const LoadedNet& net, const OperatorRequest& request,
                       {"difference", all.what}};
     fmt::print("{}\n", json_line(row));
   } else if (ok) {
-    fmt::print("{}: right on {} seed{}: {} elements of {} as the calls give them as written, largest "
-               "error {:.2g} of what is allowed\n",
-               net.net.name, num_right, num_right == 1 ? "" : "s", all.num_elems,
-               options.cuts ? "outputs and all tensors between calls" : "outputs", all.worst);
+    fmt::print(
+        "{}: right on {} seed{}: {} elements of {} as the calls give them as written, largest "
+        "error {:.2g} of what is allowed\n",
+        net.net.name, num_right, num_right == 1 ? "" : "s", all.num_elems,
+        options.cuts ? "outputs and all tensors between calls" : "outputs", all.worst);
   } else {
     fmt::print("{}: wrong: {}\n", net.net.name, all.what);
   }

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""The verbs on a net: run, show, bench, verify, tune, compile."""
+
+import ctypes
+import json
+import struct
+
+import command
+from command import read_npy, write_npy
+
+NET = """
+op dense<M, N, K>(X: f32[M,K], W: f32[K,N], b: f32[N]) -> (Y: f32[M,N]) {
+  let a[i,j] = sum[k] X[i,k] * W[k,j];
+  Y[i,j] = max(a[i,j] + b[j], 0);
+}
+net mlp(x: f32[3,5]) -> (y: f32[3,4]) {
+  const W1: f32[5,6]; const b1: f32[6] = 0.5;
+  const W2: f32[6,4] = "down"; const b2: f32[4];
+  let h = dense(x, W1, b1) as up;
+  y = dense(h, W2, b2) as down;
+}
+"""
+
+
+def dense(x, w, b, m, k, n):
+    return [max(sum(x[i * k + c] * w[c * n + j] for c in range(k)) + b[j], 0) for i in range(m) for j in range(n)]
+
+
+class Network(command.CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.net = self.write("mlp.prn", NET)
+        self.x = [i % 5 - 2 for i in range(15)]
+        w1, w2, b2 = [i % 3 - 1 for i in range(30)], [i % 4 - 2 for i in range(24)], [1, -2, 3, 0]
+        self.want = dense(dense(self.x, w1, [0.5] * 6, 3, 5, 6), w2, b2, 3, 6, 4)
+        tensors, data, header = {"W1": ([5, 6], w1), "down": ([6, 4], w2), "b2": ([4], b2)}, b"", {}
+        for name, (shape, values) in tensors.items():
+            raw = struct.pack("<%df" % len(values), *values)
+            header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(raw)]}
+            data += raw
+        text = json.dumps(header).encode()
+        with open(self.path("w.safetensors"), "wb") as file:
+            file.write(struct.pack("<Q", len(text)) + text + data)
+        write_npy(self.path("x.npy"), "<f4", (3, 5), self.x)
+
+    def test_run_gives_what_the_definition_says(self):
+        self.prunerc("run", self.net, "--weights", "w.safetensors", "--input", "x=@x.npy", "--output", "y=y.npy")
+        self.assertEqual(("<f4", (3, 4), self.want), read_npy(self.path("y.npy")))
+
+    def test_weights_may_stand_beside_the_net_and_must_stand_somewhere(self):
+        named = self.write("named.prn", NET.replace("(y: f32[3,4]) {", '(y: f32[3,4]) weights "w.safetensors" {'))
+        self.prunerc("run", named, "--input", "x=@x.npy", "--output", "y=y.npy")
+        self.assertEqual(self.want, read_npy(self.path("y.npy"))[2])
+        self.assertIn("--weights", self.prunerc("run", self.net, "--input", "x=@x.npy", expect=1).err)
+        self.assertIn("'x'", self.prunerc("run", named, expect=2).err)
+        self.assertIn("no input 'z'", self.prunerc("run", named, "--input", "z=ones", expect=1).err)
+
+    def test_the_text_of_a_net_can_be_run_again(self):
+        text = self.prunerc("show", self.net).out
+        again = self.write("again.prn", text)
+        self.assertEqual(text, self.prunerc("show", again).out)
+        self.prunerc("run", again, "--weights", "w.safetensors", "--input", "x=@x.npy", "--output", "y=y.npy")
+        self.assertEqual(self.want, read_npy(self.path("y.npy"))[2])
+        self.assertIn("2 tasks of 2 calls", self.prunerc("show", self.net, "--stage", "tasks").out)
+        self.assertIn("arena: ", self.prunerc("show", self.net, "--stage", "plan").out)
+        self.assertIn("split", self.prunerc("show", self.net, "--stage", "kernels").out)
+        self.prunerc("show", self.net, "--stage", "asm", expect=2)
+        self.prunerc("show", self.ops, "--op", "dense", "--stage", "net", expect=2)
+
+    def test_tune_bench_and_verify_take_the_net(self):
+        tuned = self.prunerc("tune", self.net, "--trials", "4")
+        self.assertIn("tuned 2 tasks", tuned.out + tuned.err)
+        bench = json.loads(self.prunerc("bench", self.net, "--threads", "1,2", "--samples", "5", "--json").out)
+        self.assertEqual("prunerc.bench_net/1", bench["schema"])
+        self.assertEqual([1, 2], [row["threads"] for row in bench["rows"]])
+        for row in bench["rows"]:
+            self.assertEqual(["up", "down"], [step["step"] for step in row["steps"]])
+            self.assertGreater(row["median_ns"], 0)
+        self.assertIn("of limit", self.prunerc("bench", self.net, "--samples", "5").out)
+        self.assertIn("right on 3 seeds", self.prunerc("verify", self.net, "--cuts").out)
+        verdict = json.loads(self.prunerc("verify", self.net, "--seeds", "1", "--json").out)
+        self.assertEqual(("right", 12), (verdict["verdict"], verdict["elements"]))
+        self.prunerc("verify", self.net, "--interpret", expect=2)
+
+    def test_a_library_needs_its_inputs_and_nothing_else(self):
+        self.prunerc("compile", self.net, "--offline", "--weights", "w.safetensors", "-o", "libmlp.so", expect=6)
+        self.prunerc("compile", self.net, "-o", "libmlp.so", expect=1)
+        self.prunerc("compile", self.net, "--weights", "w.safetensors", "-o", "mlp.s", expect=2)
+        self.prunerc("compile", self.net, "--weights", "w.safetensors", "-o", "libmlp.so", "-o", "libmlp.a")
+        library = ctypes.CDLL(self.path("libmlp.so"))
+        x, y = (ctypes.c_float * 15)(*self.x), (ctypes.c_float * 12)()
+        self.assertEqual(0, library.net_mlp(x, y))
+        self.assertEqual(self.want, list(y))
+        self.assertEqual(1, library.net_mlp(None, y))
+        library.net_mlp_error.restype = ctypes.c_char_p
+        self.assertIn(b"NULL", library.net_mlp_error())
+        # What is not declared is hidden.
+        for hidden in ("net_mlp_k0", "net_mlp_k0_prepare", "net_mlp_weights", "net_mlp_code", "prunerc_net_run"):
+            self.assertFalse(hasattr(library, hidden), hidden)
+        with open(self.path("libmlp.h"), encoding="utf-8") as header:
+            self.assertIn("int net_mlp(const float* x, float* y);", header.read())
+
+
+if __name__ == "__main__":
+    command.main()
