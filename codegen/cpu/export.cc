@@ -192,7 +192,10 @@ std::string prepare_text(const CpuLibrary& library) {
 // The net's kernel: runs its steps in the caller's workspace.
 std::string net_text(const CpuLibrary& library) {
   const NetParts& net = *library.net;
-  std::string out = fmt::format("\n// ---- the net ----\n\n{}\n{}\n", kExecuteHeader, kExecute);
+  // Each library of a program has its own.
+  std::string out =
+      fmt::format("\n// ---- the net ----\n\n#define prunerc_net_run {}_run_steps\n{}\n{}\n",
+                  library.info.symbol, kExecuteHeader, kExecute);
   for (const Artifact* kernel : net.kernels) {
     out += fmt::format(
         "__attribute__((visibility(\"hidden\"))) int32_t {}(void* const* args, void* "
@@ -365,10 +368,13 @@ Result<std::string> build_cpu_library(const CpuLibrary& library, CpuLibraryForm 
     objects.push_back({"kernel.o", library.artifact.bytes});
   }
   if (form == CpuLibraryForm::kShared) {
+    // Linkers refuse names that there are not.
+    std::vector<std::string> suffixes = {"",      "_dlpack", "_error",
+                                         "_info", "_kernel", "_set_launch"};
+    if (has_constants(library.artifact))
+      suffixes.insert(suffixes.end(), {"_prepare", "_prepare_dlpack"});
     std::string exports = "{ global: ";
-    for (const char* suffix : {"", "_dlpack", "_error", "_info", "_kernel", "_set_launch",
-                               "_prepare", "_prepare_dlpack"})
-      exports += library.info.symbol + suffix + "; ";
+    for (const std::string& suffix : suffixes) exports += library.info.symbol + suffix + "; ";
     PRUNERC_TRY_VOID(write_file(folder.file("exports"), exports + "local: *; };\n"));
     objects.insert(objects.begin(), {"library.c", source});
     return build({"-shared", "-Wl,-z,defs", "-Wl,--as-needed",

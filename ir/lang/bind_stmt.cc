@@ -304,7 +304,7 @@ void Binder::bind_stmt(const AstStmt& stmt, const std::vector<Tensor*>& targets)
   const Node* value = bind(stmt.value);
   if (target == nullptr) return;
   bound.value = convert_value(stmt, target, value);
-  if (op_->stmts.size() == kMaxStatements && caller_ != nullptr && bound.value != nullptr) {
+  if (op_->stmts.size() >= kMaxStatements && caller_ != nullptr && bound.value != nullptr) {
     sink_.report<LangDiag::kTooManyStatements>(stmt.name.range, "an operator with what it calls",
                                                kMaxStatements);
     bound.value = nullptr;

@@ -4,6 +4,7 @@
 #include "ir/interp/interpreter.h"
 #include "ir/net/weights.h"
 #include "ir/support/file.h"
+#include "tools/driver/aligned.h"
 #include "tools/driver/npy.h"
 #include "tools/driver/reference.h"
 
@@ -137,12 +138,12 @@ void check_run(const std::string& text, net::Reuse reuse, uint64_t seed,
       weights->set(run.net.tensors[i].name, run.known[i]);
       continue;
     }
-    memory.emplace_back(net::size_bytes(run.net.tensors[i]));
+    memory.push_back(AlignedArray::make(net::size_bytes(run.net.tensors[i])).value());
     std::memcpy(memory.back().data(), run.known[i].data.data(), run.known[i].data.size());
     inputs.push_back(memory.back().data());
   }
   for (const std::size_t i : run.net.outputs) {
-    memory.emplace_back(net::size_bytes(run.net.tensors[i]));
+    memory.push_back(AlignedArray::make(net::size_bytes(run.net.tensors[i])).value());
     outputs.push_back(memory.back().data());
   }
   CHECK(network->run(inputs, outputs).error().id() == Diag::kKernelArguments);  // not prepared
@@ -170,6 +171,17 @@ TEST_CASE("a net computes what the interpreter computes call by call") {
   check_run(kText, net::Reuse::kKept, 3, [](const Operator& op) {
     return Result<ir::Program>(reference_schedule(op.program, host()));
   });
+}
+
+TEST_CASE("a net that no memory holds says so") {
+  const net::Net net = load(
+                           "op relu<N>(X: f32[N]) -> (Y: f32[N]) { Y[i] = max(X[i], 0); }\n"
+                           "net huge(x: f32[200000000000]) -> (y: f32[200000000000]) { let a = "
+                           "relu(x); y = relu(a); }")
+                           .net;
+  const Result<Network> network = Network::build(net, {host(), 2}, heuristic);
+  REQUIRE(!network.ok());
+  CHECK(network.error().id() == Diag::kKernelArguments);
 }
 
 TEST_CASE("equal calls are one task, whichever operator they name") {

@@ -4,6 +4,7 @@
 import ctypes
 import json
 import struct
+import subprocess
 
 import command
 from command import read_npy, write_npy
@@ -80,7 +81,30 @@ class Network(command.CommandTest):
         self.assertIn("right on 3 seeds", self.prunerc("verify", self.net, "--cuts").out)
         verdict = json.loads(self.prunerc("verify", self.net, "--seeds", "1", "--json").out)
         self.assertEqual(("right", 12), (verdict["verdict"], verdict["elements"]))
-        self.prunerc("verify", self.net, "--interpret", expect=2)
+        for verb, option in (("verify", ("--interpret",)), ("bench", ("--cold",)), ("run", ("--timeout", "1s"))):
+            self.assertIn("not of a net" if verb != "bench" else "within a net",
+                          self.prunerc(verb, self.net, *option, expect=2).err)
+
+    def test_several_nets_are_linked_into_one_program(self):
+        archives = []
+        for name in ("one", "two"):
+            self.prunerc("compile", self.net, "--weights", "w.safetensors", "--symbol", name, "-o", name + ".a")
+            archives.append(self.path(name + ".a"))
+        values = ", ".join(str(value) for value in self.x)
+        wanted = " && ".join(f"y[{i}] == {value}" for i, value in enumerate(self.want))
+        main = self.write("main.c", f"""#include "one.h"
+#include "two.h"
+int main(void) {{
+  const float x[15] = {{{values}}};
+  float y[12] = {{0}};
+  if (one(x, y) != 0 || !({wanted})) return 1;
+  for (int i = 0; i < 12; ++i) y[i] = 0;
+  return two(x, y) != 0 || !({wanted});
+}}
+""")
+        program = self.path("main")
+        subprocess.run(["cc", "-pthread", main, *archives, "-o", program], check=True)
+        self.assertEqual(0, subprocess.run([program], check=False).returncode)
 
     def test_a_library_needs_its_inputs_and_nothing_else(self):
         self.prunerc("compile", self.net, "--offline", "--weights", "w.safetensors", "-o", "libmlp.so", expect=6)

@@ -7,26 +7,17 @@
 #include "runtime/cpu/pool.h"
 #include "runtime/net/execute.h"
 #include "search/space/task.h"
+#include "tools/driver/aligned.h"
 #include "tools/driver/platform.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <map>
-#include <new>
 #include <utility>
 
 namespace prunerc {
-
-AlignedArray::AlignedArray(int64_t bytes) : bytes_(bytes) {
-  const std::size_t lines = static_cast<std::size_t>(bytes) / PRUNERC_ALIGNMENT + 1;
-  memory_.reset(std::aligned_alloc(PRUNERC_ALIGNMENT, lines * PRUNERC_ALIGNMENT));
-  if (memory_ == nullptr) throw std::bad_alloc();
-}
-
-void AlignedArray::Free::operator()(void* p) const { std::free(p); }
 
 std::vector<Operator> operators_of(const net::Net& net,
                                    std::vector<std::size_t>* operator_of_call) {
@@ -78,7 +69,7 @@ struct Network::Impl {
   int64_t workspace_bytes = 0, prepared_bytes = 0;
   std::size_t num_inputs = 0;  // that are not const
   runtime::Pool pool;
-  std::optional<AlignedArray> arena, workspace, prepared;
+  AlignedArray arena, workspace, prepared;
   bool is_prepared = false;
 
   void make_steps();
@@ -126,9 +117,9 @@ Result<Network> Network::build(net::Net net, const NetworkOptions& options,
     impl->kernels.push_back({std::move(artifact), std::move(loaded)});
   }
   impl->make_steps();
-  impl->arena.emplace(impl->memory.bytes);
-  impl->workspace.emplace(impl->workspace_bytes);
-  impl->prepared.emplace(impl->prepared_bytes);
+  PRUNERC_TRY(impl->arena, AlignedArray::make(impl->memory.bytes));
+  PRUNERC_TRY(impl->workspace, AlignedArray::make(impl->workspace_bytes));
+  PRUNERC_TRY(impl->prepared, AlignedArray::make(impl->prepared_bytes));
   return Network(std::move(impl));
 }
 
@@ -187,8 +178,8 @@ Result<void> Network::Impl::prepare_call(std::size_t call, const WeightSource& w
     constants.push_back(std::move(constant));
     at.push_back(constants.back().data.data());
   }
-  at.push_back(static_cast<char*>(prepared->data()) + prepared_at[call]);
-  const int32_t code = kernel.loaded.prepare_entry()(at.data(), workspace->data(), pool.launch());
+  at.push_back(static_cast<char*>(prepared.data()) + prepared_at[call]);
+  const int32_t code = kernel.loaded.prepare_entry()(at.data(), workspace.data(), pool.launch());
   if (code != 0) return error(Diag::kKernelFailed, int64_t{code});
   return {};
 }
@@ -223,7 +214,7 @@ Result<std::vector<void*>> Network::Impl::addresses(std::span<const void* const>
 Result<void> Network::Impl::run_steps(std::size_t first, std::size_t end, void* const* io) {
   const int32_t code =
       prunerc_net_run(steps.data(), static_cast<int32_t>(first), static_cast<int32_t>(end), io,
-                      arena->data(), prepared->data(), workspace->data(), pool.launch(), nullptr);
+                      arena.data(), prepared.data(), workspace.data(), pool.launch(), nullptr);
   if (code == 0) return {};
   return error(Diag::kKernelFailed, int64_t{code});
 }
@@ -260,7 +251,7 @@ Result<codegen::CpuLibrary> Network::library(codegen::LibraryInfo info) const {
       step.args.push_back({static_cast<int>(arg.place), arg.at});
   }
   parts.arena_bytes = impl_->memory.bytes;
-  parts.prepared = {static_cast<const char*>(impl_->prepared->data()),
+  parts.prepared = {static_cast<const char*>(impl_->prepared.data()),
                     static_cast<std::size_t>(impl_->prepared_bytes)};
   std::vector<codegen::ArtifactParam> params;
   for (const auto& [list, role] : {std::pair(&net.inputs, codegen::ParamRole::kInput),
@@ -284,7 +275,7 @@ Result<codegen::CpuLibrary> Network::library(codegen::LibraryInfo info) const {
 std::string Network::intermediate(std::size_t tensor) const {
   const int64_t at = impl_->memory.offsets[tensor];
   PRUNERC_CHECK(at >= 0, "only intermediates lie in the arena");
-  return {static_cast<const char*>(impl_->arena->data()) + at,
+  return {static_cast<const char*>(impl_->arena.data()) + at,
           static_cast<std::size_t>(net::size_bytes(impl_->net.tensors[tensor]))};
 }
 

@@ -104,21 +104,6 @@ class Network {
   std::unique_ptr<Impl> impl_;
 };
 
-/// 64-byte aligned memory for a tensor, filled by name or from an array.
-class AlignedArray {
- public:
-  explicit AlignedArray(int64_t bytes);
-  void* data() const { return memory_.get(); }
-  int64_t size() const { return bytes_; }
-
- private:
-  struct Free {
-    void operator()(void* p) const;
-  };
-  std::unique_ptr<void, Free> memory_;
-  int64_t bytes_;
-};
-
 }  // namespace prunerc
 
 #endif  // PRUNERC_TOOLS_DRIVER_NETWORK_H_

@@ -11,6 +11,7 @@
 #include "search/tune/inbox.h"
 #include "search/tune/instant.h"
 #include "search/tune/sampled.h"
+#include "tools/driver/aligned.h"
 #include "tools/driver/backend.h"
 #include "tools/driver/measurer.h"
 #include "tools/driver/platform.h"
@@ -345,20 +346,12 @@ Result<Kernel> Session::kernel(const Operator& op) {
 }
 
 struct Kernel::Impl {
-  struct FreeAligned {
-    void operator()(void* p) const { std::free(p); }
-  };
-  using Memory = std::unique_ptr<void, FreeAligned>;
   codegen::Artifact artifact;
   runtime::LoadedKernel loaded;
   runtime::Pool pool;
-  Memory workspace, prepared;
+  AlignedArray workspace, prepared;
   bool is_prepared = false;
 
-  static Memory allocate(int64_t bytes) {
-    const std::size_t lines = static_cast<std::size_t>(bytes) / PRUNERC_ALIGNMENT + 1;
-    return Memory(std::aligned_alloc(PRUNERC_ALIGNMENT, lines * PRUNERC_ALIGNMENT));
-  }
   Result<void> call(PrunercKernel entry, bool constants, std::span<const void* const> inputs,
                     std::span<void* const> outputs);
 };
@@ -371,10 +364,9 @@ Kernel::~Kernel() = default;
 Result<Kernel> Kernel::load(codegen::Artifact artifact, int num_threads) {
   PRUNERC_TRY_VOID(codegen::validate(artifact));
   PRUNERC_TRY(runtime::LoadedKernel loaded, runtime::load_kernel(artifact));
-  Impl::Memory workspace = Impl::allocate(codegen::total_workspace_bytes(artifact, num_threads));
-  Impl::Memory prepared = Impl::allocate(artifact.prepared_bytes);
-  if (workspace == nullptr || prepared == nullptr)
-    return error(Diag::kKernelArguments, "not enough memory for the workspace");
+  PRUNERC_TRY(AlignedArray workspace,
+              AlignedArray::make(codegen::total_workspace_bytes(artifact, num_threads)));
+  PRUNERC_TRY(AlignedArray prepared, AlignedArray::make(artifact.prepared_bytes));
   runtime::PoolOptions pool;
   pool.num_threads = num_threads;
   return Kernel(
@@ -414,8 +406,8 @@ Result<void> Kernel::Impl::call(PrunercKernel entry, bool constants,
         fmt::format("{} inputs and {} outputs were given to a kernel of {} {}", inputs.size(),
                     outputs.size(), num_wanted, constants ? "const inputs" : "parameters"));
   }
-  args.push_back(prepared.get());
-  const int32_t code = entry(args.data(), workspace.get(), pool.launch());
+  args.push_back(prepared.data());
+  const int32_t code = entry(args.data(), workspace.data(), pool.launch());
   if (code != 0) return error(Diag::kKernelFailed, int64_t{code});
   return {};
 }

@@ -1,5 +1,6 @@
 #include "ir/net/weights.h"
 
+#include "ir/support/hash.h"
 #include "tools/driver/network.h"
 #include "tools/driver/npy.h"
 
@@ -22,9 +23,7 @@ std::string fill_for(const std::string& fill, const std::string& name) {
   if (!fill.starts_with("rand:")) return fill;
   const std::size_t at = fill.find(":seed=");
   const uint64_t seed = at == std::string::npos ? 0 : std::strtoull(&fill[at + 6], nullptr, 10);
-  uint64_t hash = 1469598103934665603u;  // FNV-1a
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  return fmt::format("{}:seed={}", fill.substr(0, at), (hash >> 20) + seed);
+  return fmt::format("{}:seed={}", fill.substr(0, at), hash_bytes(name, seed));
 }
 
 std::string type_text(std::string_view type, const std::vector<int64_t>& shape) {

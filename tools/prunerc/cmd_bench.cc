@@ -135,6 +135,11 @@ int bench(const BenchVerb& verb) {
   const Result<std::optional<LoadedNet>> net = load_net(*request);
   if (!net.ok()) return fail(net.error());
   if (*net) {
+    if (verb.cold)
+      return fail(error(Diag::kUsageOption, "--cold",
+                        "is of one operator: within a net each call "
+                        "finds the caches as the one before left them"),
+                  kUsage);
     MachineOptions machine = verb.machine;
     if (verb.heuristic) machine.database = ":memory:";
     return bench_network(**net, *request, machine,

@@ -44,6 +44,8 @@ int run(const RunVerb& verb) {
   add_shapes(*arrays, &*request);
   const Result<std::optional<LoadedNet>> net = load_net(*request);
   if (!net.ok()) return fail(net.error());
+  if (*net && !verb.timeout.empty())
+    return fail(error(Diag::kUsageOption, "--timeout", "is of one operator, not of a net"), kUsage);
   if (*net) return run_network(**net, *request, verb.machine, verb.weights, *arrays);
   const Result<Operator> op = load_operator(*request);
   if (!op.ok()) return fail(op.error());

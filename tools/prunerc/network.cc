@@ -65,17 +65,21 @@ Result<PreparedNetwork> prepare_network(const LoadedNet& net, const MachineOptio
                          std::move(best_ns)};
 }
 
-NetworkArrays::NetworkArrays(const net::Net& net) {
+Result<NetworkArrays> NetworkArrays::make(const net::Net& net) {
+  NetworkArrays arrays;
   for (const std::size_t input : net.inputs) {
     if (net.tensors[input].is_const) continue;
-    memory_.emplace_back(net::size_bytes(net.tensors[input]));
-    inputs_.push_back(memory_.back().data());
+    PRUNERC_TRY(AlignedArray array, AlignedArray::make(net::size_bytes(net.tensors[input])));
+    arrays.inputs_.push_back(array.data());
+    arrays.memory_.push_back(std::move(array));
   }
-  num_inputs_ = inputs_.size();
+  arrays.num_inputs_ = arrays.inputs_.size();
   for (const std::size_t output : net.outputs) {
-    memory_.emplace_back(net::size_bytes(net.tensors[output]));
-    outputs_.push_back(memory_.back().data());
+    PRUNERC_TRY(AlignedArray array, AlignedArray::make(net::size_bytes(net.tensors[output])));
+    arrays.outputs_.push_back(array.data());
+    arrays.memory_.push_back(std::move(array));
   }
+  return arrays;
 }
 
 void NetworkArrays::set_inputs(const net::Net& net, const std::vector<ir::Tensor>& inputs) {
@@ -138,12 +142,13 @@ int run_network(const LoadedNet& net, const OperatorRequest& request, const Mach
   if (!source.ok()) return fail(source.error());
   Result<PreparedNetwork> prepared = prepare_network(net, machine, *source);
   if (!prepared.ok()) return fail(prepared.error());
-  NetworkArrays memory(net.net);
-  memory.set_inputs(net.net, *tensors);
-  const Result<void> ran = memory.run(prepared->network);
+  Result<NetworkArrays> memory = NetworkArrays::make(net.net);
+  if (!memory.ok()) return fail(memory.error());
+  memory->set_inputs(net.net, *tensors);
+  const Result<void> ran = memory->run(prepared->network);
   if (!ran.ok()) return fail(ran.error(), kDeviceProblem);
   std::vector<std::string> outputs;
-  for (std::size_t i = 0; i < net.net.outputs.size(); ++i) outputs.push_back(memory.output(i));
+  for (std::size_t i = 0; i < net.net.outputs.size(); ++i) outputs.push_back(memory->output(i));
   const Result<void> delivered = deliver(ports, outputs, arrays.outputs);
   return delivered.ok() ? kSuccess : fail(delivered.error());
 }

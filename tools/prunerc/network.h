@@ -2,6 +2,7 @@
 #ifndef PRUNERC_TOOLS_PRUNERC_NETWORK_H_
 #define PRUNERC_TOOLS_PRUNERC_NETWORK_H_
 
+#include "tools/driver/aligned.h"
 #include "tools/driver/network.h"
 #include "tools/prunerc/arrays.h"
 #include "tools/prunerc/cli.h"
@@ -41,7 +42,8 @@ Result<PreparedNetwork> prepare_network(const LoadedNet& net, const MachineOptio
 /// Inputs and outputs of a run, in the memory that kernels want.
 class NetworkArrays {
  public:
-  explicit NetworkArrays(const net::Net& net);
+  /// Errors: KernelArguments (not so much memory).
+  static Result<NetworkArrays> make(const net::Net& net);
   /// `inputs`: all of them, const ones too, which are left out.
   void set_inputs(const net::Net& net, const std::vector<ir::Tensor>& inputs);
   /// Floats in [-1, 1), whole numbers in [0, 2].

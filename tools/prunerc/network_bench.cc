@@ -1,5 +1,6 @@
 // bench of a net: the whole, and each call within it.
 #include "runtime/clock.h"
+#include "runtime/measure.h"
 #include "tools/driver/limits.h"
 #include "tools/prunerc/display.h"
 #include "tools/prunerc/heartbeat.h"
@@ -9,7 +10,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <cstdio>
 
 namespace prunerc::cli {
@@ -27,17 +27,10 @@ struct Step {
 struct Times {
   int threads = 1;
   std::string target;
-  double median_ns = 0, min_ns = 0, spread = 0;  // of whole runs
-  std::vector<double> samples_ns;
+  runtime::Measurement whole;
   double sum_alone_ns = 0;  // of the tasks' records, each measured alone; 0 unless all have one
   std::vector<Step> steps;
 };
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 // Whole runs and runs with a clock between the calls take turns, so that both see the same machine.
 Result<Times> measure(const LoadedNet& net, const OperatorRequest& request, MachineOptions machine,
@@ -48,7 +41,7 @@ Result<Times> measure(const LoadedNet& net, const OperatorRequest& request, Mach
                            filled_const_inputs(net.net, options.seed), kAnyWeights));
   PRUNERC_TRY(PreparedNetwork prepared, prepare_network(net, machine, weights));
   Network& network = prepared.network;
-  NetworkArrays arrays(net.net);
+  PRUNERC_TRY(NetworkArrays arrays, NetworkArrays::make(net.net));
   arrays.fill_inputs(net.net, options.seed);
   const StillAt working("timing " + net.net.name);
   constexpr int kWarmups = 3;
@@ -60,18 +53,13 @@ Result<Times> measure(const LoadedNet& net, const OperatorRequest& request, Mach
   for (int i = 0; i < options.samples; ++i) {
     const int64_t begin = runtime::now_ns();
     PRUNERC_TRY_VOID(arrays.run(network));
-    times.samples_ns.push_back(static_cast<double>(runtime::now_ns() - begin));
+    times.whole.samples_ns.push_back(static_cast<double>(runtime::now_ns() - begin));
     std::vector<int64_t> steps_ns;
     PRUNERC_TRY_VOID(arrays.run_timed(network, &steps_ns));
     for (std::size_t s = 0; s < steps_ns.size(); ++s)
       of_step[s].push_back(static_cast<double>(steps_ns[s]));
   }
-  times.median_ns = median(times.samples_ns);
-  times.min_ns = *std::min_element(times.samples_ns.begin(), times.samples_ns.end());
-  std::vector<double> distances;
-  for (const double sample : times.samples_ns)
-    distances.push_back(std::abs(sample - times.median_ns));
-  times.spread = median(distances) / times.median_ns;
+  runtime::summarize(&times.whole);
   bool all_recorded = true;
   for (std::size_t i = 0; i < net.net.calls.size(); ++i) {
     const std::size_t task = network.task_of_call(i);
@@ -79,7 +67,7 @@ Result<Times> measure(const LoadedNet& net, const OperatorRequest& request, Mach
     step.label = net.net.calls[i].label;
     step.op = net.net.calls[i].op;
     step.origin = prepared.origins[task];
-    step.median_ns = median(of_step[i]);
+    step.median_ns = runtime::median(of_step[i]);
     step.share = share_of_limit(prepared.session.task(network.tasks()[task]), step.median_ns,
                                 remeasure_here(prepared.session.target()));
     times.steps.push_back(std::move(step));
@@ -101,8 +89,8 @@ void print_table(const std::string& name, const Times& times) {
                100 * step.median_ns / sum, to_string(step.share));
   }
   fmt::print("{}, {} thread{}: {} median of {} runs, spread {:.1f}%; steps add up to {}", name,
-             times.threads, times.threads == 1 ? "" : "s", time_text(times.median_ns),
-             times.samples_ns.size(), 100 * times.spread, time_text(sum));
+             times.threads, times.threads == 1 ? "" : "s", time_text(times.whole.median_ns),
+             times.whole.samples_ns.size(), 100 * times.whole.spread, time_text(sum));
   if (times.sum_alone_ns > 0)
     fmt::print("; measured alone, warm: {}", time_text(times.sum_alone_ns));
   fmt::print("\n");
@@ -112,10 +100,10 @@ Json json_of(const std::string& name, const Times& times) {
   Json row = {{"net", name},
               {"target", times.target},
               {"threads", times.threads},
-              {"median_ns", times.median_ns},
-              {"min_ns", times.min_ns},
-              {"spread", times.spread},
-              {"samples_ns", times.samples_ns},
+              {"median_ns", times.whole.median_ns},
+              {"min_ns", times.whole.min_ns},
+              {"spread", times.whole.spread},
+              {"samples_ns", times.whole.samples_ns},
               {"sum_alone_ns", times.sum_alone_ns},
               {"steps", Json::array()}};
   for (const Step& step : times.steps) {

@@ -64,7 +64,8 @@ void compare(const net::Tensor& tensor, const std::string& got_bytes, const std:
 // The net's own kernels against each call as it is written, on one set of inputs.
 Result<Difference> compare_runs(const LoadedNet& net, Network& tuned, Network& written,
                                 uint64_t seed, bool cuts) {
-  NetworkArrays ours(net.net), reference(net.net);
+  PRUNERC_TRY(NetworkArrays ours, NetworkArrays::make(net.net));
+  PRUNERC_TRY(NetworkArrays reference, NetworkArrays::make(net.net));
   ours.fill_inputs(net.net, seed);
   reference.fill_inputs(net.net, seed);
   PRUNERC_TRY_VOID(ours.run(tuned));
