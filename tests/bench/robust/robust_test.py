@@ -32,7 +32,7 @@ class Groups(unittest.TestCase):
         self.world.__enter__()
         self.addCleanup(self.world.__exit__, None, None, None)
         self.world.beside = os.path.dirname(os.path.abspath(sys.argv[0]))
-        self.options = argparse.Namespace(kills=6, places=3, writers=3, winners=3, seed=1)
+        self.options = argparse.Namespace(kills=16, places=3, writers=3, winners=3, seed=1)
 
     def measured(self, group):
         rows = group.measure(self.world, self.options)
@@ -42,7 +42,7 @@ class Groups(unittest.TestCase):
 
     def test_searches_may_be_killed(self):
         rows = self.measured(kills)
-        self.assertEqual(6, rows["kills"])
+        self.assertEqual(16, rows["kills"])
         self.assertEqual(1, rows["orphan_control"])
         self.assertGreater(rows["acknowledged"], 0)
 
