@@ -29,6 +29,9 @@ ImportFn import_near(std::string file_name, std::vector<std::string> folders = {
 /// Paths of the built-in library: "std/gemm.prn", ...
 std::vector<std::string_view> std_files();
 
+/// Whether a word can be a name: a letter or _ first, then digits too, and no word of the language.
+bool is_free_name(std::string_view word);
+
 /// An operator to compile.
 struct CompileInput {
   std::string file_name;  // as messages show it; imports are relative to it

@@ -1,5 +1,7 @@
 #include "ir/lang/lexer.h"
 
+#include "ir/lang/lang.h"
+
 #include <utility>
 
 namespace prunerc::lang {
@@ -224,6 +226,15 @@ TokenKind classify_word(std::string_view word) {
     if (row.text == word) return row.kind;
   }
   return Kind::kName;
+}
+
+bool is_free_name(std::string_view word) {
+  if (word.empty() || (word[0] >= '0' && word[0] <= '9')) return false;
+  for (const char c : word) {
+    const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    if (!is_letter && (c < '0' || c > '9')) return false;
+  }
+  return classify_word(word) == Kind::kName;
 }
 
 void append_words(TokenKind kind, std::vector<std::string_view>& words) {

@@ -96,6 +96,15 @@ Result<WeightFile> WeightFile::parse(std::string_view bytes, const std::string& 
   return file;
 }
 
+WeightFile WeightFile::of(std::string path, std::map<std::string, Weight> weights,
+                          std::shared_ptr<const void> owner) {
+  WeightFile file;
+  file.path_ = std::move(path);
+  file.weights_ = std::move(weights);
+  file.mapping_ = std::move(owner);
+  return file;
+}
+
 Result<WeightFile> WeightFile::open(const std::string& path) {
   // Says what it is if it is no regular file.
   PRUNERC_TRY(const InputFile checked, InputFile::open(path));

@@ -31,6 +31,10 @@ class WeightFile {
   /// The same of bytes that outlive it; `name` is shown in errors. Total.
   static Result<WeightFile> parse(std::string_view bytes, const std::string& name);
 
+  /// Tensors that lie elsewhere, in memory that `owner` keeps.
+  static WeightFile of(std::string path, std::map<std::string, Weight> weights,
+                       std::shared_ptr<const void> owner);
+
   const std::string& path() const { return path_; }
   /// Null if there is none of that name.
   const Weight* find(const std::string& name) const;

@@ -1,0 +1,257 @@
+#include "ir/onnx/import.h"
+
+#include "ir/onnx/importer.h"
+#include "ir/support/file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace prunerc::onnx {
+namespace {
+
+/// The newest version of ONNX's operator set that the rows were written for.
+constexpr int64_t kNewestOpset = 25;
+/// Functions that call functions, branches in branches.
+constexpr int kMaxScopes = 32;
+
+const Value* const* find(const Scope& scope, const std::string& name) {
+  for (const Scope* at = &scope; at != nullptr; at = at->outer) {
+    if (const auto found = at->values.find(name); found != at->values.end()) return &found->second;
+  }
+  return nullptr;
+}
+
+// Attributes of a node in a function's body, those of the call put in.
+std::vector<Attribute> resolved(const Node& node, const std::vector<Attribute>* call) {
+  std::vector<Attribute> out;
+  for (const Attribute& item : node.attributes) {
+    if (item.refers_to.empty()) {
+      out.push_back(item);
+      continue;
+    }
+    for (const Attribute& given : call != nullptr ? *call : std::vector<Attribute>{}) {
+      if (given.name != item.refers_to) continue;
+      out.push_back(given);
+      out.back().name = item.name;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<void> Importer::define(Scope& scope, const std::string& name, const Value* value) {
+  if (scope.values.emplace(name, value).second) return {};
+  return error(Diag::kOnnxMalformed, model_.path, printable_line("'" + name + "' is given twice"));
+}
+
+void Importer::miss(const Node& node, std::string why, Scope& scope) {
+  std::string op = node.domain.empty() ? node.op : node.domain + "." + node.op;
+  missing_[{printable_line(op), printable_line(why)}].push_back(printable_line(node.name));
+  for (const std::string& name : node.inputs) {
+    const Value* const* const value = find(scope, name);
+    if (value != nullptr && *value != nullptr) read_by_missing_.emplace_back(name, *value);
+  }
+  for (const std::string& name : node.outputs) {
+    if (!name.empty()) scope.values.emplace(name, nullptr);
+  }
+}
+
+Result<void> Importer::import_nodes(const std::vector<Node>& nodes, Scope& scope) {
+  if (scope.depth > kMaxScopes)
+    return error(Diag::kOnnxMalformed, model_.path, "its functions call each other without end");
+  for (const Node& node : nodes) {
+    // Functions that call each other twice each would double the number without end.
+    if (++num_nodes_ > kMaxNodes)
+      return error(Diag::kOnnxMalformed, model_.path,
+                   fmt::format("it has more than {} nodes", kMaxNodes));
+    PRUNERC_TRY_VOID(import_node(node, scope));
+  }
+  return {};
+}
+
+Result<void> Importer::import_node(const Node& node, Scope& scope) {
+  std::vector<const Value*> inputs;
+  bool is_reachable = true;
+  for (const std::string& name : node.inputs) {
+    if (name.empty()) {
+      inputs.push_back(nullptr);
+      continue;
+    }
+    const Value* const* const value = find(scope, name);
+    if (value == nullptr) {
+      return error(
+          Diag::kOnnxMalformed, model_.path,
+          printable_line(fmt::format("{} (node '{}') reads '{}', which nothing before it gives",
+                                     node.op, node.name, name)));
+    }
+    is_reachable = is_reachable && *value != nullptr;
+    inputs.push_back(*value);
+  }
+  if (!is_reachable) {
+    for (const std::string& name : node.outputs) {
+      if (!name.empty()) PRUNERC_TRY_VOID(define(scope, name, nullptr));
+    }
+    return {};
+  }
+  for (const Function& function : model_.functions) {
+    if (function.name == node.op && function.domain == node.domain)
+      return import_function(function, node, std::move(inputs), scope);
+  }
+  const RowFn row =
+      find_row(node.domain.empty() ? node.op : fmt::format("{}.{}", node.domain, node.op));
+  if (row == nullptr) {
+    miss(node, "there is no such operator here", scope);
+    return {};
+  }
+  return run_row(node, row, inputs, scope);
+}
+
+Result<void> Importer::run_row(const Node& node, RowFn row_fn,
+                               const std::vector<const Value*>& inputs, Scope& scope) {
+  const auto set = scope.opsets->find("");
+  const int64_t opset = set == scope.opsets->end() ? 1 : set->second;
+  if (opset > kNewestOpset) {
+    miss(node, fmt::format("operator set {}; rows know 1 to {}", opset, kNewestOpset), scope);
+    return {};
+  }
+  const std::vector<Attribute> attributes = resolved(node, scope.attributes);
+  Row row(*this, node, opset, inputs, attributes);
+  Scope* const before = scope_;
+  scope_ = &scope;
+  const std::size_t first_value = values_.size();
+  const Result<void> done = row_fn(row);
+  scope_ = before;
+  if (!done.ok()) {
+    const Diag id = done.error().id();
+    if (id != Diag::kOnnxNode && id != Diag::kOnnxOperand) return done.error();
+    if (id == Diag::kOnnxOperand && !first_operand_) first_operand_ = done.error();
+    if (id == Diag::kOnnxNode) misses_more_than_operands_ = true;
+    miss(node,
+         id == Diag::kOnnxNode ? std::get<std::string>(done.error().data().args[2])
+                               : fmt::format("'{}' is known only at run time",
+                                             std::get<std::string>(done.error().data().args[2])),
+         scope);
+    return {};
+  }
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i].empty()) continue;
+    const Value* const value = row.results()[i];
+    if (value == nullptr) {
+      return error(
+          Diag::kOnnxMalformed, model_.path,
+          printable_line(fmt::format("{} (node '{}') has no output {}", node.op, node.name, i)));
+    }
+    name_value(value, node.outputs[i]);
+    PRUNERC_TRY_VOID(define(scope, node.outputs[i], value));
+  }
+  const std::string stem = node.outputs.empty() ? node.op : node.outputs[0];
+  for (std::size_t i = first_value; i < values_.size(); ++i) name_value(&values_[i], stem);
+  return {};
+}
+
+Result<void> Importer::import_function(const Function& function, const Node& node,
+                                       std::vector<const Value*> inputs, Scope& scope) {
+  const std::vector<Attribute> attributes = resolved(node, scope.attributes);
+  Scope inner;
+  inner.opsets = function.opsets.empty() ? scope.opsets : &function.opsets;
+  inner.attributes = &attributes;
+  inner.depth = scope.depth + 1;
+  for (std::size_t i = 0; i < function.inputs.size() && i < inputs.size(); ++i) {
+    if (inputs[i] != nullptr) PRUNERC_TRY_VOID(define(inner, function.inputs[i], inputs[i]));
+  }
+  PRUNERC_TRY_VOID(import_nodes(function.nodes, inner));
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i].empty()) continue;
+    const auto found =
+        i < function.outputs.size() ? inner.values.find(function.outputs[i]) : inner.values.end();
+    if (found == inner.values.end()) {
+      return error(
+          Diag::kOnnxMalformed, model_.path,
+          printable_line(fmt::format("the function {} gives no output {}", function.name, i)));
+    }
+    PRUNERC_TRY_VOID(define(scope, node.outputs[i], found->second));
+  }
+  return {};
+}
+
+Result<std::vector<const Value*>> Importer::import_graph(const Graph& graph,
+                                                         const std::vector<const Value*>& inputs) {
+  Scope inner;
+  inner.outer = scope_;
+  inner.opsets = scope_->opsets;
+  inner.attributes = scope_->attributes;
+  inner.depth = scope_->depth + 1;
+  for (std::size_t i = 0; i < graph.inputs.size() && i < inputs.size(); ++i)
+    PRUNERC_TRY_VOID(define(inner, graph.inputs[i].name, inputs[i]));
+  add_initializers(graph, inner);
+  PRUNERC_TRY_VOID(import_nodes(graph.nodes, inner));
+  std::vector<const Value*> out;
+  for (const ValueInfo& info : graph.outputs) {
+    const Value* const* const value = find(inner, info.name);
+    if (value == nullptr) {
+      return error(Diag::kOnnxMalformed, model_.path,
+                   printable_line("nothing gives the output '" + info.name + "' of a branch"));
+    }
+    out.push_back(*value);
+  }
+  return out;
+}
+
+void Importer::add_initializers(const Graph& graph, Scope& scope) {
+  for (const auto& [name, constant] : graph.initializers) {
+    if (scope.values.contains(name)) continue;
+    if (!constant.dtype) {
+      // Whoever reads it says so.
+      Node node;
+      node.op = "a constant of " + type_name(constant.onnx_type);
+      node.name = name;
+      node.outputs = {name};
+      misses_more_than_operands_ = true;
+      miss(node, "there is no such type here", scope);
+      continue;
+    }
+    Value* const value = new_value(*constant.dtype, constant.shape);
+    value->known = constant;
+    name_value(value, name);
+    scope.values.emplace(name, value);
+  }
+}
+
+Result<ImportedNet> Importer::run() {
+  net_name_ = free_name(model_.graph.name.empty() ? "model" : model_.graph.name);
+  Scope scope;
+  scope.opsets = &model_.opsets;
+  add_initializers(model_.graph, scope);
+  PRUNERC_TRY_VOID(add_inputs(scope));
+  PRUNERC_TRY_VOID(import_nodes(model_.graph.nodes, scope));
+  if (!missing_.empty() && !options_.partial) {
+    if (first_operand_ && !misses_more_than_operands_) return *first_operand_;
+    return error(Diag::kOnnxUnsupported, model_.path,
+                 fmt::format("  {}", fmt::join(missing_lines(), "\n  ")));
+  }
+  PRUNERC_TRY_VOID(add_outputs(scope));
+  drop_dead();
+  return finish();
+}
+
+std::vector<std::string> Importer::missing_lines() const {
+  constexpr std::size_t kShown = 5;
+  std::vector<std::string> lines;
+  for (const auto& [what, nodes] : missing_) {
+    std::string names;
+    for (std::size_t i = 0; i < nodes.size() && i < kShown; ++i)
+      names += fmt::format("{}'{}'", i == 0 ? "" : ", ", nodes[i]);
+    if (nodes.size() > kShown) names += ", ...";
+    lines.push_back(fmt::format("{} ({} node{}: {}): {}", what.first, nodes.size(),
+                                nodes.size() == 1 ? "" : "s", names, what.second));
+  }
+  return lines;
+}
+
+Result<ImportedNet> import_model(const Model& model, const ImportOptions& options) {
+  return Importer(model, options).run();
+}
+
+}  // namespace prunerc::onnx

@@ -1,0 +1,35 @@
+// ONNX -> `.prn`: each node becomes calls of small operators, written out with all sizes.
+#ifndef PRUNERC_IR_ONNX_IMPORT_H_
+#define PRUNERC_IR_ONNX_IMPORT_H_
+
+#include "ir/net/weights.h"
+#include "ir/onnx/model.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace prunerc::onnx {
+
+struct ImportOptions {
+  std::map<std::string, int64_t> dims;  ///< named dimensions; "x.0" is x's first if it has no name
+  std::map<std::string, ir::Tensor> constants;  ///< inputs that are the same in every run
+  bool partial = false;  ///< leave out what has no row, and what follows from it
+};
+
+struct ImportedNet {
+  std::string text;         ///< a net with its operators; its constants name `weights`
+  net::WeightFile weights;  ///< bytes of the model, kept as long as this lives
+  std::vector<std::string>
+      input_names;  ///< as the model has them, in the order of the net's inputs
+  std::vector<std::string> output_names;
+  std::vector<std::string> left_out;  ///< with `partial`: "NonMaxSuppression (2 nodes: ...): why"
+};
+
+/// Errors: OnnxMalformed; OnnxDims (unbound, with the list); OnnxUnsupported, with all that is missing
+/// at once; OnnxOperand (an operand that must be known).
+Result<ImportedNet> import_model(const Model& model, const ImportOptions& options = {});
+
+}  // namespace prunerc::onnx
+
+#endif  // PRUNERC_IR_ONNX_IMPORT_H_

@@ -1,0 +1,156 @@
+// The inputs and outputs of the net.
+#include "ir/onnx/importer.h"
+#include "ir/support/file.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace prunerc::onnx {
+
+Result<std::vector<int64_t>> Importer::input_shape(const ValueInfo& info) {
+  std::vector<int64_t> shape;
+  for (std::size_t i = 0; i < info.shape.size(); ++i) {
+    const Dim& dim = info.shape[i];
+    if (dim.value >= 0) {
+      shape.push_back(dim.value);
+      continue;
+    }
+    const std::string name = dim.name.empty() ? fmt::format("{}.{}", info.name, i) : dim.name;
+    dims_.insert(name);
+    const auto found = options_.dims.find(name);
+    if (found == options_.dims.end()) dims_unbound_.insert(name);
+    shape.push_back(found == options_.dims.end() ? 1 : found->second);
+  }
+  return shape;
+}
+
+Result<void> Importer::add_inputs(Scope& scope) {
+  for (const ValueInfo& info : model_.graph.inputs) {
+    // Before IR version 4 constants were inputs too.
+    if (scope.values.contains(info.name)) continue;
+    PRUNERC_TRY_VOID(add_input(info, scope));
+  }
+  if (!dims_unbound_.empty()) {
+    return error(Diag::kOnnxDims, model_.path,
+                 printable_line(fmt::format("{}", fmt::join(dims_unbound_, ", "))));
+  }
+  for (const auto& [name, value] : options_.dims) {
+    if (dims_.contains(name)) continue;
+    return error(
+        Diag::kOnnxDimUnknown, model_.path, name,
+        dims_.empty() ? "none" : printable_line(fmt::format("{}", fmt::join(dims_, ", "))));
+  }
+  for (const auto& [name, tensor] : options_.constants) {
+    bool is_known = false;
+    for (const ValueInfo& info : model_.graph.inputs) is_known |= info.name == name;
+    if (!is_known) return error(Diag::kUsageUnknownTensor, model_.path, "input", name);
+  }
+  return {};
+}
+
+Result<void> Importer::add_input(const ValueInfo& info, Scope& scope) {
+  const std::optional<ir::DType> dtype = dtype_of(info.onnx_type);
+  std::string why;
+  if (info.onnx_type == 0) {
+    why = "it is no tensor";
+  } else if (!dtype) {
+    why = "there is no type " + type_name(info.onnx_type) + " here";
+  } else if (!info.has_shape && !options_.constants.contains(info.name)) {
+    why = "the model does not say its rank";
+  }
+  if (!why.empty()) {
+    Node node;
+    node.op = "an input";
+    node.name = info.name;
+    node.outputs = {info.name};
+    misses_more_than_operands_ = true;
+    miss(node, why, scope);
+    return {};
+  }
+  if (const auto given = options_.constants.find(info.name); given != options_.constants.end()) {
+    if (given->second.dtype != *dtype) {
+      return error(Diag::kUsageShape, info.name, std::string(ir::to_string(*dtype)),
+                   std::string(ir::to_string(given->second.dtype)));
+    }
+    const Value* const value = constant(given->second);
+    name_value(value, info.name);
+    return define(scope, info.name, value);
+  }
+  PRUNERC_TRY(std::vector<int64_t> shape, input_shape(info));
+  int64_t bytes = ir::byte_size(*dtype);
+  for (const int64_t extent : shape) {
+    if (extent < 0 || __builtin_mul_overflow(bytes, extent, &bytes) || bytes > kMaxTensorBytes) {
+      return error(Diag::kOnnxMalformed, model_.path,
+                   printable_line("the input '" + info.name + "' has a shape that cannot be"));
+    }
+  }
+  if (bytes == 0) {
+    const Value* const value = constant(ir::Tensor(*dtype, shape));
+    name_value(value, info.name);
+    return define(scope, info.name, value);
+  }
+  Value* const value = new_value(*dtype, std::move(shape));
+  name_value(value, info.name);
+  inputs_.push_back(value);
+  input_names_.push_back(info.name);
+  return define(scope, info.name, value);
+}
+
+std::string Importer::input_name(const Value* value) const {
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    if (inputs_[i] == value) return input_names_[i];
+  }
+  return {};
+}
+
+Result<void> Importer::add_output(const std::string& name, const Value* value) {
+  Value* result = nullptr;
+  for (Call& call : calls_) {
+    for (Value* const made : call.results) {
+      if (made == value && !made->is_output) result = made;
+    }
+  }
+  if (result == nullptr) {
+    // An input, a constant, or an output already: a copy.
+    if (value->num_elements() == 0)
+      return error(Diag::kOnnxMalformed, model_.path,
+                   printable_line("its output '" + name + "' is empty"));
+    const std::string index = indices(value->rank());
+    const std::string body =
+        value->shape.empty() ? "Y = X;" : fmt::format("Y[{}] = X[{}];", index, index);
+    PRUNERC_TRY(const std::vector<const Value*> copy,
+                write_call("copy", {{"X", value}}, {{"Y", value->dtype, value->shape}}, body));
+    result = calls_.back().results[0];
+  }
+  result->is_output = true;
+  if (result->name != sanitized(name)) result->name = free_name(name);
+  outputs_.push_back(result);
+  output_names_.push_back(name);
+  return {};
+}
+
+Result<void> Importer::add_outputs(const Scope& scope) {
+  std::set<std::string> done;
+  for (const ValueInfo& info : model_.graph.outputs) {
+    const auto found = scope.values.find(info.name);
+    if (found == scope.values.end()) {
+      return error(Diag::kOnnxMalformed, model_.path,
+                   printable_line("nothing gives its output '" + info.name + "'"));
+    }
+    if (!done.insert(info.name).second) {
+      return error(Diag::kOnnxMalformed, model_.path,
+                   printable_line("its output '" + info.name + "' is given twice"));
+    }
+    if (found->second != nullptr) PRUNERC_TRY_VOID(add_output(info.name, found->second));
+  }
+  for (const auto& [name, value] : read_by_missing_) {
+    const bool is_input = !input_name(value).empty();
+    if (value->known || is_input || value->is_output || !done.insert(name).second) continue;
+    PRUNERC_TRY_VOID(add_output(name, value));
+  }
+  if (outputs_.empty()) return error(Diag::kOnnxUnsupported, model_.path, "  all of it");
+  return {};
+}
+
+}  // namespace prunerc::onnx

@@ -1,0 +1,118 @@
+// An ONNX model as plain data: what the file says, checked for size and sense, nothing interpreted.
+// Format: onnx/onnx.proto of the ONNX project.
+#ifndef PRUNERC_IR_ONNX_MODEL_H_
+#define PRUNERC_IR_ONNX_MODEL_H_
+
+#include "ir/dtype.h"
+#include "ir/interp/tensor.h"
+#include "ir/support/result.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace prunerc::onnx {
+
+/// A tensor whose values the file holds. Bytes are little-endian and row-major, in the model's memory
+/// or in a mapped file beside it, which `owner` keeps.
+struct Constant {
+  int32_t onnx_type = 0;           ///< TensorProto.DataType
+  std::optional<ir::DType> dtype;  ///< empty: a type that we have not
+  std::vector<int64_t> shape;
+  std::string_view bytes;  ///< empty where there is no dtype
+  std::shared_ptr<const void> owner;
+
+  int64_t num_elements() const;
+};
+
+struct Graph;
+
+/// The fields that the file sets; an attribute of a type that no row reads keeps none.
+struct Attribute {
+  std::string name;
+  std::string refers_to;  ///< within a function: the attribute of the call that it stands for
+  std::optional<float> f;
+  std::optional<int64_t> i;
+  std::optional<std::string> s;
+  std::vector<float> floats;
+  std::vector<int64_t> ints;
+  std::vector<std::string> strings;
+  std::optional<Constant> tensor;
+  std::shared_ptr<const Graph> graph;
+};
+
+struct Node {
+  std::string name, op, domain;
+  std::vector<std::string> inputs, outputs;  ///< an empty name: not given
+  std::vector<Attribute> attributes;
+};
+
+/// A dimension: a number, a name, or (neither) unknown.
+struct Dim {
+  int64_t value = -1;
+  std::string name;
+};
+
+struct ValueInfo {
+  std::string name;
+  int32_t onnx_type = 0;  ///< 0: no tensor, or none is said
+  bool has_shape = false;
+  std::vector<Dim> shape;
+};
+
+struct Graph {
+  std::string name;
+  std::vector<Node> nodes;
+  std::vector<std::pair<std::string, Constant>> initializers;
+  std::vector<ValueInfo> inputs, outputs;
+};
+
+/// An operator that the model defines itself.
+struct Function {
+  std::string name, domain;
+  std::vector<std::string> inputs, outputs;
+  std::vector<Node> nodes;
+  std::map<std::string, int64_t> opsets;
+};
+
+struct Model {
+  std::string path;
+  Graph graph;
+  std::vector<Function> functions;
+  std::map<std::string, int64_t> opsets;  ///< by domain; "" is ONNX's own
+};
+
+/// Limits of what is read.
+inline constexpr std::size_t kMaxNodes = 100'000;
+inline constexpr std::size_t kMaxRank = 16;
+inline constexpr int64_t kMaxTensorBytes = int64_t{1} << 40;
+
+/// Reads a model and maps the tensors that lie in files beside it. Total: any bytes give a model or
+/// an error. Errors: IoError, FileKind, TooMany, OnnxMalformed, OnnxExternal.
+Result<Model> read_model(const std::string& path);
+/// The same of bytes; `path` is shown in errors, and its folder is where further files lie.
+Result<Model> parse_model(std::string_view bytes, const std::string& path);
+/// One tensor in a file of its own (TensorProto), as test data come. Errors: as read_model;
+/// Unsupported (its type).
+Result<ir::Tensor> read_tensor(const std::string& path);
+
+/// "float16"; "type 23" for one that has no name here.
+std::string type_name(int32_t onnx_type);
+std::optional<ir::DType> dtype_of(int32_t onnx_type);
+
+/// A file of data beside a model. `location` must be a plain relative name that stays in `folder`,
+/// without links. Errors: OnnxExternal.
+struct MappedFile {
+  std::string_view bytes;
+  std::shared_ptr<const void> owner;
+};
+Result<MappedFile> map_external(const std::string& folder, const std::string& location);
+
+}  // namespace prunerc::onnx
+
+#endif  // PRUNERC_IR_ONNX_MODEL_H_

@@ -1,0 +1,329 @@
+// The only file that sees protobuf: ModelProto -> Model.
+#include "ir/onnx/model.h"
+#include "ir/support/file.h"
+
+#include "third_party/onnx.pb.h"
+#include <fmt/format.h>
+
+#include <cstring>
+#include <limits>
+#include <set>
+
+namespace prunerc::onnx {
+namespace {
+
+/// Graphs within attributes.
+constexpr int kMaxDepth = 64;
+/// protobuf's own limit of a message. Units: bytes.
+constexpr uint64_t kMaxModelBytes = (uint64_t{1} << 31) - 1;
+
+struct TypeRow {
+  int32_t number;
+  const char* name;
+  std::optional<ir::DType> dtype;
+  int64_t bytes;  // 0: elements are not of one size
+};
+constexpr std::optional<ir::DType> kNone = std::nullopt;
+const TypeRow kTypes[] = {{1, "float", ir::DType::kF32, 4},
+                          {2, "uint8", ir::DType::kU8, 1},
+                          {3, "int8", ir::DType::kI8, 1},
+                          {4, "uint16", kNone, 2},
+                          {5, "int16", kNone, 2},
+                          {6, "int32", ir::DType::kI32, 4},
+                          {7, "int64", ir::DType::kI64, 8},
+                          {8, "string", kNone, 0},
+                          {9, "bool", ir::DType::kBool, 1},
+                          {10, "float16", ir::DType::kF16, 2},
+                          {11, "double", ir::DType::kF64, 8},
+                          {12, "uint32", kNone, 4},
+                          {13, "uint64", kNone, 8},
+                          {14, "complex64", kNone, 8},
+                          {15, "complex128", kNone, 16},
+                          {16, "bfloat16", ir::DType::kBF16, 2},
+                          {17, "float8e4m3fn", kNone, 1},
+                          {18, "float8e4m3fnuz", kNone, 1},
+                          {19, "float8e5m2", kNone, 1},
+                          {20, "float8e5m2fnuz", kNone, 1},
+                          {21, "uint4", kNone, 0},
+                          {22, "int4", kNone, 0},
+                          {23, "float4e2m1", kNone, 0}};
+
+const TypeRow* find_type(int32_t number) {
+  for (const TypeRow& row : kTypes) {
+    if (row.number == number) return &row;
+  }
+  return nullptr;
+}
+
+// Values of one of the typed fields, each written as the element type.
+template <typename Wide, typename Field>
+std::string packed(const Field& field) {
+  std::string bytes(static_cast<std::size_t>(field.size()) * sizeof(Wide), '\0');
+  std::size_t at = 0;
+  for (const auto value : field) {
+    const Wide element = static_cast<Wide>(value);
+    std::memcpy(bytes.data() + at, &element, sizeof element);
+    at += sizeof element;
+  }
+  return bytes;
+}
+
+std::string typed_bytes(const ::onnx::TensorProto& proto, ir::DType dtype) {
+  switch (dtype) {
+    case ir::DType::kF32: return packed<float>(proto.float_data());
+    case ir::DType::kF64: return packed<double>(proto.double_data());
+    case ir::DType::kI64: return packed<int64_t>(proto.int64_data());
+    case ir::DType::kI32: return packed<int32_t>(proto.int32_data());
+    case ir::DType::kF16:
+    case ir::DType::kBF16: return packed<uint16_t>(proto.int32_data());
+    case ir::DType::kI8:
+    case ir::DType::kU8:
+    case ir::DType::kBool: return packed<uint8_t>(proto.int32_data());
+  }
+  return {};
+}
+
+class Reader {
+ public:
+  explicit Reader(const std::string& path) : path_(path) {
+    const std::size_t slash = path.rfind('/');
+    folder_ = slash == std::string::npos ? "" : path.substr(0, slash + 1);
+  }
+
+  Result<Model> model(std::shared_ptr<::onnx::ModelProto> proto) {
+    owner_ = proto;
+    Model out;
+    out.path = path_;
+    if (!proto->has_graph()) return malformed("it has no graph");
+    PRUNERC_TRY(out.graph, graph(*proto->mutable_graph(), 0));
+    for (const auto& set : proto->opset_import()) out.opsets[domain(set.domain())] = set.version();
+    for (auto& item : *proto->mutable_functions()) {
+      PRUNERC_TRY(Function read, function(item));
+      out.functions.push_back(std::move(read));
+    }
+    return out;
+  }
+
+  Result<Constant> tensor(::onnx::TensorProto& proto) {
+    Constant out;
+    out.onnx_type = proto.data_type();
+    out.shape.assign(proto.dims().begin(), proto.dims().end());
+    const TypeRow* const type = find_type(out.onnx_type);
+    if (out.shape.size() > kMaxRank)
+      return malformed("the tensor '" + proto.name() + "' has more than 16 dimensions");
+    int64_t bytes = type == nullptr || type->bytes == 0 ? 1 : type->bytes;
+    for (const int64_t extent : out.shape) {
+      if (extent < 0 || __builtin_mul_overflow(bytes, extent, &bytes) || bytes > kMaxTensorBytes)
+        return malformed("the tensor '" + proto.name() + "' has a shape that cannot be");
+    }
+    if (type == nullptr || !type->dtype) return out;
+    out.dtype = type->dtype;
+    const auto size = static_cast<uint64_t>(bytes);
+    if (proto.data_location() == ::onnx::TensorProto::EXTERNAL) {
+      PRUNERC_TRY_VOID(external(proto, size, out));
+    } else if (proto.has_raw_data()) {
+      // The message stays alive, so that its bytes need no copy.
+      out.bytes = proto.raw_data();
+      out.owner = owner_;
+    } else {
+      auto own = std::make_shared<std::string>(typed_bytes(proto, *out.dtype));
+      out.bytes = *own;
+      out.owner = std::move(own);
+    }
+    if (out.bytes.size() != size) {
+      return malformed(fmt::format("the tensor '{}' has {} bytes of data, its shape needs {}",
+                                   proto.name(), out.bytes.size(), size));
+    }
+    return out;
+  }
+
+  void keep(std::shared_ptr<const void> owner) { owner_ = std::move(owner); }
+
+  Error malformed(const std::string& why) const {
+    return error(Diag::kOnnxMalformed, path_, printable_line(why));
+  }
+
+ private:
+  static std::string domain(const std::string& name) { return name == "ai.onnx" ? "" : name; }
+
+  Result<void> external(const ::onnx::TensorProto& proto, uint64_t size, Constant& out) {
+    std::string location;
+    uint64_t offset = 0;
+    for (const auto& entry : proto.external_data()) {
+      if (entry.key() == "location") location = entry.value();
+      if (entry.key() != "offset" && entry.key() != "length") continue;
+      uint64_t number = 0;
+      for (const char c : entry.value()) {
+        if (c < '0' || c > '9' || number > std::numeric_limits<uint64_t>::max() / 10 - 9)
+          return error(Diag::kOnnxExternal, location,
+                       "its " + entry.key() + " is no number: " + printable_line(entry.value()));
+        number = number * 10 + static_cast<uint64_t>(c - '0');
+      }
+      if (entry.key() == "offset") offset = number;
+      if (entry.key() == "length" && number != size)
+        return error(Diag::kOnnxExternal, location,
+                     fmt::format("the tensor '{}' has {} bytes there, its shape needs {}",
+                                 proto.name(), number, size));
+    }
+    auto found = files_.find(location);
+    if (found == files_.end()) {
+      PRUNERC_TRY(MappedFile file, map_external(folder_, location));
+      found = files_.emplace(location, std::move(file)).first;
+    }
+    const std::string_view bytes = found->second.bytes;
+    if (offset > bytes.size() || size > bytes.size() - offset)
+      return error(Diag::kOnnxExternal, location,
+                   fmt::format("the tensor '{}' lies at {} to {} of {} bytes", proto.name(), offset,
+                               offset + size, bytes.size()));
+    out.bytes = bytes.substr(offset, size);
+    out.owner = found->second.owner;
+    return {};
+  }
+
+  Result<Attribute> attribute(::onnx::AttributeProto& proto, int depth) {
+    Attribute out;
+    out.name = proto.name();
+    out.refers_to = proto.ref_attr_name();
+    using Type = ::onnx::AttributeProto;
+    // Writers of the first versions left the type out.
+    if (proto.has_f() || proto.type() == Type::FLOAT) out.f = proto.f();
+    if (proto.has_i() || proto.type() == Type::INT) out.i = proto.i();
+    if (proto.has_s() || proto.type() == Type::STRING) out.s = proto.s();
+    out.floats.assign(proto.floats().begin(), proto.floats().end());
+    out.ints.assign(proto.ints().begin(), proto.ints().end());
+    out.strings.assign(proto.strings().begin(), proto.strings().end());
+    if (proto.has_t()) {
+      PRUNERC_TRY(out.tensor, tensor(*proto.mutable_t()));
+    }
+    if (proto.has_g()) {
+      PRUNERC_TRY(Graph inner, graph(*proto.mutable_g(), depth + 1));
+      out.graph = std::make_shared<const Graph>(std::move(inner));
+    }
+    return out;
+  }
+
+  Result<Node> node(::onnx::NodeProto& proto, int depth) {
+    if (++num_nodes_ > kMaxNodes)
+      return malformed(fmt::format("it has more than {} nodes", kMaxNodes));
+    Node out;
+    out.name = proto.name();
+    out.op = proto.op_type();
+    out.domain = domain(proto.domain());
+    out.inputs.assign(proto.input().begin(), proto.input().end());
+    out.outputs.assign(proto.output().begin(), proto.output().end());
+    for (auto& item : *proto.mutable_attribute()) {
+      PRUNERC_TRY(Attribute read, attribute(item, depth));
+      out.attributes.push_back(std::move(read));
+    }
+    return out;
+  }
+
+  static ValueInfo value_info(const ::onnx::ValueInfoProto& proto) {
+    ValueInfo out;
+    out.name = proto.name();
+    if (!proto.type().has_tensor_type()) return out;
+    const auto& type = proto.type().tensor_type();
+    out.onnx_type = type.elem_type();
+    out.has_shape = type.has_shape();
+    for (const auto& dim : type.shape().dim()) {
+      Dim read;
+      if (dim.has_dim_value()) read.value = dim.dim_value();
+      if (dim.has_dim_param()) read.name = dim.dim_param();
+      out.shape.push_back(std::move(read));
+    }
+    return out;
+  }
+
+  Result<Graph> graph(::onnx::GraphProto& proto, int depth) {
+    if (depth > kMaxDepth) return malformed("its graphs nest deeper than 64 levels");
+    Graph out;
+    out.name = proto.name();
+    if (proto.sparse_initializer_size() > 0) return malformed("it has sparse initializers");
+    for (auto& item : *proto.mutable_initializer()) {
+      PRUNERC_TRY(Constant read, tensor(item));
+      out.initializers.emplace_back(item.name(), std::move(read));
+    }
+    for (auto& item : *proto.mutable_node()) {
+      PRUNERC_TRY(Node read, node(item, depth));
+      out.nodes.push_back(std::move(read));
+    }
+    for (const auto& item : proto.input()) out.inputs.push_back(value_info(item));
+    for (const auto& item : proto.output()) out.outputs.push_back(value_info(item));
+    for (const std::vector<ValueInfo>* list : {&out.inputs, &out.outputs}) {
+      for (const ValueInfo& info : *list) {
+        if (info.shape.size() > kMaxRank)
+          return malformed("'" + info.name + "' has more than 16 dimensions");
+      }
+    }
+    return out;
+  }
+
+  Result<Function> function(::onnx::FunctionProto& proto) {
+    Function out;
+    out.name = proto.name();
+    out.domain = domain(proto.domain());
+    out.inputs.assign(proto.input().begin(), proto.input().end());
+    out.outputs.assign(proto.output().begin(), proto.output().end());
+    for (const auto& set : proto.opset_import()) out.opsets[domain(set.domain())] = set.version();
+    for (auto& item : *proto.mutable_node()) {
+      PRUNERC_TRY(Node read, node(item, 0));
+      out.nodes.push_back(std::move(read));
+    }
+    return out;
+  }
+
+  std::string path_, folder_;
+  std::shared_ptr<const void> owner_;
+  std::map<std::string, MappedFile> files_;
+  std::size_t num_nodes_ = 0;
+};
+
+}  // namespace
+
+int64_t Constant::num_elements() const {
+  int64_t n = 1;
+  for (const int64_t extent : shape) n *= extent;
+  return n;
+}
+
+std::string type_name(int32_t onnx_type) {
+  const TypeRow* const row = find_type(onnx_type);
+  return row != nullptr ? row->name : fmt::format("type {}", onnx_type);
+}
+
+std::optional<ir::DType> dtype_of(int32_t onnx_type) {
+  const TypeRow* const row = find_type(onnx_type);
+  return row != nullptr ? row->dtype : std::nullopt;
+}
+
+Result<Model> parse_model(std::string_view bytes, const std::string& path) {
+  auto proto = std::make_shared<::onnx::ModelProto>();
+  Reader reader(path);
+  if (bytes.size() > kMaxModelBytes ||
+      !proto->ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+    return reader.malformed("its bytes are no model");
+  return reader.model(std::move(proto));
+}
+
+Result<Model> read_model(const std::string& path) {
+  PRUNERC_TRY(InputFile file, InputFile::open(path));
+  PRUNERC_TRY(const std::string bytes, file.read_all(kMaxModelBytes));
+  return parse_model(bytes, path);
+}
+
+Result<ir::Tensor> read_tensor(const std::string& path) {
+  PRUNERC_TRY(const std::string bytes, read_file(path));
+  auto proto = std::make_shared<::onnx::TensorProto>();
+  Reader reader(path);
+  if (!proto->ParseFromString(bytes)) return reader.malformed("its bytes are no tensor");
+  reader.keep(proto);
+  PRUNERC_TRY(const Constant constant, reader.tensor(*proto));
+  if (!constant.dtype)
+    return error(Diag::kUnsupported, "a tensor of " + type_name(constant.onnx_type));
+  ir::Tensor out(*constant.dtype, constant.shape);
+  if (!constant.bytes.empty())
+    std::memcpy(out.data.data(), constant.bytes.data(), constant.bytes.size());
+  return out;
+}
+
+}  // namespace prunerc::onnx

@@ -1,0 +1,163 @@
+#include "ir/onnx/row.h"
+
+#include "ir/onnx/importer.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace prunerc::onnx {
+namespace {
+
+ir::Tensor tensor_of(const Value& value) {
+  ir::Tensor out(value.dtype, value.shape);
+  if (!value.known->bytes.empty())
+    std::memcpy(out.data.data(), value.known->bytes.data(), value.known->bytes.size());
+  return out;
+}
+
+// One element as a tensor of its own.
+ir::Tensor one_element(const Value& value, int64_t position) {
+  ir::Tensor out(value.dtype, {});
+  std::memcpy(out.data.data(),
+              value.known->bytes.data() + position * static_cast<int64_t>(out.data.size()),
+              out.data.size());
+  return out;
+}
+
+constexpr std::span<const RowEntry> (*kGroups[])() = {
+    pointwise_rows, shape_rows, move_rows,   linear_rows, conv_rows,      pool_rows,     norm_rows,
+    reduce_rows,    index_rows, resize_rows, quant_rows,  recurrent_rows, attention_rows};
+
+}  // namespace
+
+RowFn find_row(std::string_view op) {
+  for (const auto group : kGroups) {
+    for (const RowEntry& row : group()) {
+      if (row.op == op) return row.fn;
+    }
+  }
+  return nullptr;
+}
+
+std::vector<std::string_view> row_names() {
+  std::vector<std::string_view> names;
+  for (const auto group : kGroups) {
+    for (const RowEntry& row : group()) names.push_back(row.op);
+  }
+  return names;
+}
+
+int64_t Value::num_elements() const {
+  int64_t n = 1;
+  for (const int64_t extent : shape) n *= extent;
+  return n;
+}
+
+double Value::element(int64_t position) const { return one_element(*this, position).get(0); }
+int64_t Value::int_element(int64_t position) const {
+  return one_element(*this, position).get_int(0);
+}
+
+Result<const Value*> Row::need(std::size_t i) const {
+  if (in(i) != nullptr) return in(i);
+  return error(Diag::kOnnxNode, node_.op, node_.name, fmt::format("input {} is missing", i));
+}
+
+const Attribute* Row::find(std::string_view attribute) const {
+  for (const Attribute& item : attributes_) {
+    if (item.name == attribute) return &item;
+  }
+  return nullptr;
+}
+
+int64_t Row::attr_int(std::string_view name, int64_t otherwise) const {
+  const Attribute* const found = find(name);
+  return found != nullptr ? found->i.value_or(otherwise) : otherwise;
+}
+
+double Row::attr_float(std::string_view name, double otherwise) const {
+  const Attribute* const found = find(name);
+  return found != nullptr && found->f ? static_cast<double>(*found->f) : otherwise;
+}
+
+std::string Row::attr_string(std::string_view name, std::string otherwise) const {
+  const Attribute* const found = find(name);
+  return found != nullptr ? found->s.value_or(otherwise) : otherwise;
+}
+
+std::vector<int64_t> Row::attr_ints(std::string_view name) const {
+  const Attribute* const found = find(name);
+  return found != nullptr ? found->ints : std::vector<int64_t>{};
+}
+
+std::vector<double> Row::attr_floats(std::string_view name) const {
+  const Attribute* const found = find(name);
+  if (found == nullptr) return {};
+  return {found->floats.begin(), found->floats.end()};
+}
+
+Result<std::vector<int64_t>> Row::known_ints(std::size_t i) const {
+  PRUNERC_TRY(const Value* const value, need(i));
+  if (!value->known) {
+    return error(
+        Diag::kOnnxOperand, node_.op, node_.name,
+        importer_.input_name(value).empty() ? node_.inputs[i] : importer_.input_name(value));
+  }
+  if (ir::is_float(value->dtype)) return unsupported("an operand of numbers that are not whole");
+  const ir::Tensor tensor = tensor_of(*value);
+  std::vector<int64_t> out;
+  for (int64_t e = 0; e < tensor.num_elements(); ++e) out.push_back(tensor.get_int(e));
+  return out;
+}
+
+Result<std::vector<double>> Row::known_numbers(std::size_t i) const {
+  PRUNERC_TRY(const Value* const value, need(i));
+  if (!value->known) {
+    return error(
+        Diag::kOnnxOperand, node_.op, node_.name,
+        importer_.input_name(value).empty() ? node_.inputs[i] : importer_.input_name(value));
+  }
+  const ir::Tensor tensor = tensor_of(*value);
+  std::vector<double> out;
+  for (int64_t e = 0; e < tensor.num_elements(); ++e) out.push_back(tensor.get(e));
+  return out;
+}
+
+Result<std::vector<int64_t>> Row::ints(std::size_t input, std::string_view attribute) const {
+  if (in(input) != nullptr) return known_ints(input);
+  return attr_ints(attribute);
+}
+
+Result<const Value*> Row::call(std::string_view stem, std::vector<Arg> args, ir::DType dtype,
+                               std::vector<int64_t> shape, std::string_view body) {
+  PRUNERC_TRY(const std::vector<const Value*> results,
+              importer_.call(stem, args, {{"Y", dtype, std::move(shape)}}, body));
+  return results[0];
+}
+
+Result<std::vector<const Value*>> Row::call(std::string_view stem, std::vector<Arg> args,
+                                            std::vector<Out> outs, std::string_view body) {
+  return importer_.call(stem, args, outs, body);
+}
+
+const Value* Row::constant(const ir::Tensor& tensor) { return importer_.constant(tensor); }
+
+const Value* Row::scalar(ir::DType dtype, double value) {
+  ir::Tensor tensor(dtype, {});
+  tensor.set(0, value);
+  return constant(tensor);
+}
+
+const Value* Row::int_vector(const std::vector<int64_t>& values) {
+  ir::Tensor tensor(ir::DType::kI64, {static_cast<int64_t>(values.size())});
+  for (std::size_t i = 0; i < values.size(); ++i)
+    tensor.set_int(static_cast<int64_t>(i), values[i]);
+  return constant(tensor);
+}
+
+Error Row::unsupported(std::string_view why) const {
+  return error(Diag::kOnnxNode, node_.op, node_.name, std::string(why));
+}
+
+}  // namespace prunerc::onnx

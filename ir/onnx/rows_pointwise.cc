@@ -1,0 +1,527 @@
+// Functions of one element, with broadcasting.
+#include "ir/onnx/row.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace prunerc::onnx {
+namespace {
+
+/// One number for all elements, known now: it stands in the text instead of a tensor.
+std::optional<std::string> literal(const Value& value) {
+  constexpr int64_t kMost = 4096;
+  const int64_t n = value.num_elements();
+  if (!value.known || n == 0 || n > kMost) return std::nullopt;
+  const bool is_float = ir::is_float(value.dtype);
+  const double first = value.element(0);
+  if (is_float ? std::isnan(first) : std::fabs(first) > 1e15) return std::nullopt;
+  for (int64_t i = 1; i < n; ++i) {
+    if (value.element(i) != first) return std::nullopt;
+  }
+  return number_text(value.dtype, first);
+}
+
+std::string cast(ir::DType to, std::string_view text) {
+  return fmt::format("{}({})", ir::to_string(to), text);
+}
+
+/// Y = expression over broadcast operands; `formula` names them {0}, {1}, ...
+struct Broadcast {
+  std::vector<int64_t> shape;
+  std::vector<Arg> args;
+  std::vector<std::string> reads;  // by operand
+};
+
+Result<Broadcast> broadcast(Row& row, const std::vector<const Value*>& operands) {
+  Broadcast out;
+  for (const Value* operand : operands) {
+    const auto common = broadcast_shape(out.shape, operand->shape);
+    if (!common) return row.unsupported("shapes that do not fit together");
+    out.shape = *common;
+  }
+  const int rank = static_cast<int>(out.shape.size());
+  constexpr std::string_view kNames = "ABCDEFGHJKLMNOPQRSTUVWXZ";
+  for (const Value* operand : operands) {
+    if (const auto number = literal(*operand); number && operands.size() > 1) {
+      // A cast gives the number its type where nothing else does.
+      out.reads.push_back(cast(operand->dtype, *number));
+      continue;
+    }
+    const auto known = std::find_if(out.args.begin(), out.args.end(),
+                                    [&](const Arg& arg) { return arg.value == operand; });
+    const std::string name = known != out.args.end() ? known->name
+                             : out.args.size() < kNames.size()
+                                 ? std::string(1, kNames[out.args.size()])
+                                 : fmt::format("A{}", out.args.size());
+    if (known == out.args.end()) out.args.push_back({name, operand});
+    out.reads.push_back(broadcast_read(name, operand->shape, rank));
+  }
+  return out;
+}
+
+std::string target(int rank) { return at("Y", index_list(rank)); }
+
+Result<void> pointwise(Row& row, std::string_view stem, const std::vector<const Value*>& operands,
+                       ir::DType dtype,
+                       const std::function<std::string(std::vector<std::string>&)>& body) {
+  PRUNERC_TRY(Broadcast all, broadcast(row, operands));
+  const std::string text =
+      fmt::format("{} = {};", target(static_cast<int>(all.shape.size())), body(all.reads));
+  PRUNERC_TRY(const Value* const result, row.call(stem, all.args, dtype, all.shape, text));
+  row.set(0, result);
+  return {};
+}
+
+std::string stem_of(std::string_view op) {
+  std::string stem;
+  for (const char c : op) {
+    if (c >= 'A' && c <= 'Z' && !stem.empty()) stem += '_';
+    stem += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  }
+  return stem;
+}
+
+// x stands for the operand. 16-bit floats are computed wide, as other runtimes do.
+Result<void> unary(Row& row, std::string text, bool floats_only = true) {
+  PRUNERC_TRY(const Value* const x, row.need(0));
+  const bool is_narrow = x->dtype == ir::DType::kF16 || x->dtype == ir::DType::kBF16;
+  if (floats_only && !ir::is_float(x->dtype))
+    return row.unsupported("whole numbers in a function of floats");
+  return pointwise(
+      row, stem_of(row.node().op), {x}, x->dtype, [&](std::vector<std::string>& reads) {
+        const std::string read = is_narrow ? cast(ir::DType::kF32, reads[0]) : reads[0];
+        std::string out;
+        for (const char c : text) out += c == '$' ? read : std::string(1, c);
+        return is_narrow ? cast(x->dtype, out) : out;
+      });
+}
+
+template <typename... Numbers>
+std::string with(std::string_view text, Numbers... numbers) {
+  return fmt::format(fmt::runtime(text), number_text(ir::DType::kF32, numbers)...);
+}
+
+struct UnaryRow {
+  std::string_view op, text;
+};
+constexpr UnaryRow kUnary[] = {
+    {"Sigmoid", "sigmoid($)"},
+    {"Tanh", "tanh($)"},
+    {"Exp", "exp($)"},
+    {"Log", "log($)"},
+    {"Sqrt", "sqrt($)"},
+    {"Reciprocal", "1 / $"},
+    {"Floor", "floor($)"},
+    {"Ceil", "ceil($)"},
+    {"Round", "round($)"},
+    {"Erf", "erf($)"},
+    {"Sin", "sin($)"},
+    {"Cos", "cos($)"},
+    {"Tan", "sin($) / cos($)"},
+    {"Sinh", "(exp($) - exp(-$)) / 2"},
+    {"Cosh", "(exp($) + exp(-$)) / 2"},
+    {"Softplus", "max($, 0) + log(1 + exp(-abs($)))"},
+    {"Softsign", "$ / (1 + abs($))"},
+    {"HardSwish", "$ * clamp($ / 6 + 0.5, 0, 1)"},
+    {"Mish", "$ * tanh(max($, 0) + log(1 + exp(-abs($))))"},
+};
+
+Result<void> table(Row& row) {
+  for (const UnaryRow& entry : kUnary) {
+    if (entry.op == row.node().op) return unary(row, std::string(entry.text));
+  }
+  return row.unsupported("there is no such function");
+}
+
+Result<void> relu(Row& row) { return unary(row, "max($, 0)", false); }
+Result<void> neg(Row& row) { return unary(row, "-$", false); }
+Result<void> abs(Row& row) { return unary(row, "if $ < 0 then -$ else $", false); }
+Result<void> sign(Row& row) {
+  return unary(row, "if $ > 0 then 1 else if $ < 0 then -1 else 0", false);
+}
+Result<void> leaky_relu(Row& row) {
+  return unary(row, with("if $ < 0 then {} * $ else $", row.attr_float("alpha", 0.01F)));
+}
+Result<void> elu(Row& row) {
+  return unary(row, with("if $ < 0 then {} * (exp($) - 1) else $", row.attr_float("alpha", 1)));
+}
+Result<void> selu(Row& row) {
+  return unary(row, with("{1} * (if $ > 0 then $ else {0} * (exp($) - 1))",
+                         row.attr_float("alpha", 1.67326319217681884765625),
+                         row.attr_float("gamma", 1.05070102214813232421875)));
+}
+Result<void> celu(Row& row) {
+  return unary(row,
+               with("max($, 0) + min(0, {0} * (exp($ / {0}) - 1))", row.attr_float("alpha", 1)));
+}
+Result<void> thresholded_relu(Row& row) {
+  return unary(row, with("if $ > {} then $ else 0", row.attr_float("alpha", 1)));
+}
+Result<void> hard_sigmoid(Row& row) {
+  return unary(row, with("clamp({} * $ + {}, 0, 1)", row.attr_float("alpha", 0.2F),
+                         row.attr_float("beta", 0.5)));
+}
+Result<void> swish(Row& row) {
+  return unary(row, with("$ * sigmoid({} * $)", row.attr_float("alpha", 1)));
+}
+Result<void> shrink(Row& row) {
+  return unary(row,
+               with("if $ < -{0} then $ + {1} else if $ > {0} then $ - {1} else 0",
+                    row.attr_float("lambd", 0.5), row.attr_float("bias", 0)),
+               false);
+}
+Result<void> gelu(Row& row) {
+  if (row.attr_string("approximate", "none") == "tanh")
+    return unary(row, "0.5 * $ * (1 + tanh(0.7978845608 * ($ + 0.044715 * $ * $ * $)))");
+  return unary(row, "0.5 * $ * (1 + erf($ * 0.7071067812))");
+}
+
+Result<void> is_nan(Row& row) {
+  PRUNERC_TRY(const Value* const x, row.need(0));
+  return pointwise(row, "is_nan", {x}, ir::DType::kBool,
+                   [](std::vector<std::string>& r) { return r[0] + " != " + r[0]; });
+}
+Result<void> is_inf(Row& row) {
+  PRUNERC_TRY(const Value* const x, row.need(0));
+  const bool low = row.attr_int("detect_negative", 1) != 0,
+             high = row.attr_int("detect_positive", 1) != 0;
+  return pointwise(row, "is_inf", {x}, ir::DType::kBool, [&](std::vector<std::string>& r) {
+    const std::string is_high = r[0] + " == inf", is_low = r[0] + " == -inf";
+    if (low && high) return is_high + " || " + is_low;
+    return high ? is_high : low ? is_low : std::string("false");
+  });
+}
+Result<void> logical_not(Row& row) {
+  PRUNERC_TRY(const Value* const x, row.need(0));
+  if (!ir::is_bool(x->dtype)) return row.unsupported("an operand that is not bool");
+  return pointwise(row, "not", {x}, x->dtype,
+                   [](std::vector<std::string>& r) { return "!" + r[0]; });
+}
+Result<void> identity(Row& row) {
+  PRUNERC_TRY(const Value* const x, row.need(0));
+  row.set(0, x);
+  return {};
+}
+Result<void> dropout(Row& row) {
+  PRUNERC_TRY(const Value* const x, row.need(0));
+  if (row.in(2) != nullptr) {
+    PRUNERC_TRY(const std::vector<double> training, row.known_numbers(2));
+    double ratio = 0.5;
+    if (row.in(1) != nullptr) {
+      PRUNERC_TRY(const std::vector<double> given, row.known_numbers(1));
+      ratio = given.empty() ? 0.5 : given[0];
+    }
+    if (!training.empty() && training[0] != 0 && ratio != 0) return row.unsupported("training");
+  }
+  row.set(0, x);
+  if (row.wants_output(1)) {
+    PRUNERC_TRY(
+        const Value* const mask,
+        row.call("mask", {}, row.opset() < 10 ? x->dtype : ir::DType::kBool, x->shape,
+                 fmt::format("{} = {};", target(x->rank()), row.opset() < 10 ? "1" : "true")));
+    row.set(1, mask);
+  }
+  return {};
+}
+
+Result<void> cast_to(Row& row, const Value& x, ir::DType to) {
+  if (x.dtype == to) {
+    row.set(0, &x);
+    return {};
+  }
+  return pointwise(row, fmt::format("to_{}", ir::to_string(to)), {&x}, to,
+                   [&](std::vector<std::string>& r) {
+                     return ir::is_bool(to) ? r[0] + " != 0" : cast(to, r[0]);
+                   });
+}
+Result<void> cast_row(Row& row) {
+  PRUNERC_TRY(const Value* const x, row.need(0));
+  const auto number = static_cast<int32_t>(row.attr_int("to", 0));
+  const std::optional<ir::DType> to = dtype_of(number);
+  if (!to) return row.unsupported("the type " + type_name(number));
+  return cast_to(row, *x, *to);
+}
+Result<void> cast_like(Row& row) {
+  PRUNERC_TRY(const Value* const x, row.need(0));
+  PRUNERC_TRY(const Value* const like, row.need(1));
+  return cast_to(row, *x, like->dtype);
+}
+
+// --- two and more operands
+
+Result<std::vector<const Value*>> operands_of(Row& row) {
+  std::vector<const Value*> operands;
+  for (std::size_t i = 0; i < row.num_inputs(); ++i) {
+    PRUNERC_TRY(const Value* const operand, row.need(i));
+    operands.push_back(operand);
+  }
+  if (operands.empty()) return row.unsupported("no operand");
+  return operands;
+}
+
+// Until operator set 6 the second operand's place was an attribute.
+Result<const Value*> placed(Row& row, const Value& a, const Value& b) {
+  if (row.opset() >= 7 || row.attr_int("broadcast", 0) == 0 || !row.has("axis")) return &b;
+  const std::optional<int> axis = axis_of(row.attr_int("axis", 0), a.rank());
+  if (!axis || *axis + b.rank() > a.rank()) return row.unsupported("an axis that is none");
+  std::vector<int64_t> shape = b.shape;
+  shape.resize(static_cast<std::size_t>(a.rank() - *axis), 1);
+  if (shape == b.shape) return &b;
+  std::vector<std::string> reads = index_list(b.rank());
+  return row.call("unsqueeze", {{"X", &b}}, b.dtype, shape,
+                  fmt::format("{} = {};", target(static_cast<int>(shape.size())), at("X", reads)));
+}
+
+struct BinaryRow {
+  std::string_view op, ints, floats;  // an empty text: not of these
+  bool gives_bool = false;
+};
+// ONNX divides whole numbers towards zero; ours is the floor.
+constexpr BinaryRow kBinary[] = {
+    {"Add", "{0} + {1}", "{0} + {1}"},
+    {"Sub", "{0} - {1}", "{0} - {1}"},
+    {"Mul", "{0} * {1}", "{0} * {1}"},
+    {"Pow", "", "pow({0}, {1})"},
+    {"Equal", "{0} == {1}", "{0} == {1}", true},
+    {"Less", "{0} < {1}", "{0} < {1}", true},
+    {"Greater", "{0} > {1}", "{0} > {1}", true},
+    {"LessOrEqual", "{0} <= {1}", "{0} <= {1}", true},
+    {"GreaterOrEqual", "{0} >= {1}", "{0} >= {1}", true},
+};
+
+Result<void> binary(Row& row) {
+  PRUNERC_TRY(const Value* const a, row.need(0));
+  PRUNERC_TRY(const Value* b, row.need(1));
+  PRUNERC_TRY_VOID([&]() -> Result<void> {
+    PRUNERC_TRY(b, placed(row, *a, *b));
+    return {};
+  }());
+  for (const BinaryRow& entry : kBinary) {
+    if (entry.op != row.node().op) continue;
+    if (a->dtype != b->dtype) return row.unsupported("operands of two types");
+    if (ir::is_bool(a->dtype) && entry.op != "Equal") return row.unsupported("bool operands");
+    const std::string_view text = ir::is_float(a->dtype) ? entry.floats : entry.ints;
+    if (text.empty()) return row.unsupported("whole numbers");
+    const ir::DType out = entry.gives_bool ? ir::DType::kBool : a->dtype;
+    return pointwise(row, stem_of(entry.op), {a, b}, out, [&](std::vector<std::string>& r) {
+      std::string body = fmt::format(fmt::runtime(text), r[0], r[1]);
+      // Narrow whole numbers are computed wide; the result wraps.
+      return entry.gives_bool || ir::is_float(a->dtype) ? body : cast(a->dtype, body);
+    });
+  }
+  return row.unsupported("there is no such function");
+}
+
+// Whole operands as wide as needed, and their sizes, the second at least 1 for all to see.
+struct Whole {
+  std::string a, b, size_a, size_b;
+  Whole(const Value& x, const std::vector<std::string>& reads) {
+    const ir::DType wide = x.dtype == ir::DType::kI64 ? ir::DType::kI64 : ir::DType::kI32;
+    a = cast(wide, reads[0]);
+    b = cast(wide, reads[1]);
+    size_a = fmt::format("max({0}, -{0})", a);
+    size_b = fmt::format("max(max({0}, -{0}), 1)", b);
+  }
+};
+
+Result<void> divide(Row& row) {
+  PRUNERC_TRY(const Value* const a, row.need(0));
+  PRUNERC_TRY(const Value* b, row.need(1));
+  PRUNERC_TRY_VOID([&]() -> Result<void> {
+    PRUNERC_TRY(b, placed(row, *a, *b));
+    return {};
+  }());
+  if (a->dtype != b->dtype || ir::is_bool(a->dtype))
+    return row.unsupported("operands of these types");
+  return pointwise(row, "div", {a, b}, a->dtype, [&](std::vector<std::string>& r) {
+    if (ir::is_float(a->dtype)) return fmt::format("{} / {}", r[0], r[1]);
+    // What a division by zero gives is nobody's to say: as by one.
+    const Whole w(*a, r);
+    return cast(a->dtype, fmt::format("if ({0} < 0) == ({1} < 0) then {2} / {3} else -({2} / {3})",
+                                      w.a, w.b, w.size_a, w.size_b));
+  });
+}
+
+Result<void> modulo(Row& row) {
+  PRUNERC_TRY(const Value* const a, row.need(0));
+  PRUNERC_TRY(const Value* const b, row.need(1));
+  const bool is_fmod = row.attr_int("fmod", 0) != 0;
+  if (a->dtype != b->dtype || ir::is_bool(a->dtype))
+    return row.unsupported("operands of these types");
+  return pointwise(row, "mod", {a, b}, a->dtype, [&](std::vector<std::string>& r) {
+    if (ir::is_float(a->dtype)) {
+      return fmt::format(
+          "{0} - {1} * (if {0} / {1} < 0 then ceil({0} / {1}) else floor({0} / {1}))", r[0], r[1]);
+    }
+    const Whole w(*a, r);
+    if (is_fmod)
+      return cast(a->dtype, fmt::format("if {0} < 0 then -({2} % {3}) else {2} % {3}", w.a, w.b,
+                                        w.size_a, w.size_b));
+    return cast(a->dtype, fmt::format("if {1} < 0 then -((-{0}) % {3}) else {0} % {3}", w.a, w.b,
+                                      w.size_a, w.size_b));
+  });
+}
+
+Result<void> power(Row& row) {
+  PRUNERC_TRY(const Value* const a, row.need(0));
+  PRUNERC_TRY(const Value* b, row.need(1));
+  PRUNERC_TRY_VOID([&]() -> Result<void> {
+    PRUNERC_TRY(b, placed(row, *a, *b));
+    return {};
+  }());
+  if (b->known && literal(*b) && ir::is_float(a->dtype)) {
+    const double by = b->element(0);
+    const char* const text = by == 2      ? "$ * $"
+                             : by == 3    ? "$ * $ * $"
+                             : by == 0.5  ? "sqrt($)"
+                             : by == -0.5 ? "rsqrt($)"
+                                          : nullptr;
+    if (text != nullptr && broadcast_shape(a->shape, b->shape) == a->shape) return unary(row, text);
+  }
+  const ir::DType wide =
+      a->dtype == ir::DType::kF64 || b->dtype == ir::DType::kF64 || !ir::is_float(a->dtype)
+          ? ir::DType::kF64
+          : ir::DType::kF32;
+  return pointwise(row, "pow", {a, b}, a->dtype, [&](std::vector<std::string>& r) {
+    std::string text = fmt::format("pow({}, {})", cast(wide, r[0]), cast(wide, r[1]));
+    return a->dtype == wide ? text : cast(a->dtype, text);
+  });
+}
+
+Result<void> logical(Row& row) {
+  PRUNERC_TRY(const std::vector<const Value*> operands, operands_of(row));
+  for (const Value* operand : operands) {
+    if (!ir::is_bool(operand->dtype)) return row.unsupported("an operand that is not bool");
+  }
+  const std::string_view op = row.node().op;
+  return pointwise(
+      row, stem_of(op) + "_", operands, ir::DType::kBool, [&](std::vector<std::string>& r) {
+        return fmt::format("{} {} {}", r[0], op == "And" ? "&&" : op == "Or" ? "||" : "!=", r[1]);
+      });
+}
+
+Result<void> variadic(Row& row) {
+  PRUNERC_TRY(const std::vector<const Value*> operands, operands_of(row));
+  const std::string_view op = row.node().op;
+  const ir::DType dtype = operands[0]->dtype;
+  for (const Value* operand : operands) {
+    if (operand->dtype != dtype || ir::is_bool(dtype))
+      return row.unsupported("operands of these types");
+  }
+  return pointwise(row, stem_of(op), operands, dtype, [&](std::vector<std::string>& r) {
+    std::string text = r[0];
+    for (std::size_t i = 1; i < r.size(); ++i) {
+      if (op == "Min" || op == "Max") {
+        text = fmt::format("{}({}, {})", op == "Min" ? "min" : "max", text, r[i]);
+      } else {
+        text += " + " + r[i];
+      }
+    }
+    if (op == "Mean") text = fmt::format("({}) / {}", text, r.size());
+    return ir::is_float(dtype) ? text : cast(dtype, text);
+  });
+}
+
+Result<void> where(Row& row) {
+  PRUNERC_TRY(const std::vector<const Value*> operands, operands_of(row));
+  if (operands.size() != 3) return row.unsupported("a number of operands that is not 3");
+  return pointwise(row, "where_", operands, operands[1]->dtype, [&](std::vector<std::string>& r) {
+    return fmt::format("if {} then {} else {}", r[0], r[1], r[2]);
+  });
+}
+
+Result<void> prelu(Row& row) {
+  PRUNERC_TRY(const Value* const x, row.need(0));
+  PRUNERC_TRY(const Value* slope, row.need(1));
+  // Until set 6 a vector of slopes was one for each channel.
+  if (row.opset() < 7 && slope->rank() == 1 && x->rank() > 1 && slope->shape[0] == x->shape[1]) {
+    std::vector<int64_t> shape(static_cast<std::size_t>(x->rank() - 1), 1);
+    shape[0] = slope->shape[0];
+    PRUNERC_TRY(slope,
+                row.call("unsqueeze", {{"X", slope}}, slope->dtype, shape,
+                         fmt::format("{} = X[i0];", target(static_cast<int>(shape.size())))));
+  }
+  return pointwise(row, "prelu", {x, slope}, x->dtype, [&](std::vector<std::string>& r) {
+    std::string text = fmt::format("if {0} < 0 then {0} * {1} else {0}", r[0], r[1]);
+    return ir::is_float(x->dtype) ? text : cast(x->dtype, text);
+  });
+}
+
+Result<void> clip(Row& row) {
+  PRUNERC_TRY(const Value* const x, row.need(0));
+  std::vector<const Value*> operands = {x};
+  const bool by_attributes = row.opset() < 11;
+  const Value* low = by_attributes ? nullptr : row.in(1);
+  const Value* high = by_attributes ? nullptr : row.in(2);
+  if (by_attributes && row.has("min")) low = row.scalar(x->dtype, row.attr_float("min", 0));
+  if (by_attributes && row.has("max")) high = row.scalar(x->dtype, row.attr_float("max", 0));
+  if (low != nullptr) operands.push_back(low);
+  if (high != nullptr) operands.push_back(high);
+  if (operands.size() == 1) {
+    row.set(0, x);
+    return {};
+  }
+  return pointwise(row, "clip", operands, x->dtype, [&](std::vector<std::string>& r) {
+    std::string text = r[0];
+    if (low != nullptr) text = fmt::format("max({}, {})", text, r[1]);
+    if (high != nullptr) text = fmt::format("min({}, {})", text, r.back());
+    return ir::is_float(x->dtype) ? text : cast(x->dtype, text);
+  });
+}
+
+const std::vector<RowEntry>& rows() {
+  static const std::vector<RowEntry> all = [] {
+    std::vector<RowEntry> list = {{"Relu", relu},
+                                  {"Neg", neg},
+                                  {"Abs", abs},
+                                  {"Sign", sign},
+                                  {"LeakyRelu", leaky_relu},
+                                  {"Elu", elu},
+                                  {"Selu", selu},
+                                  {"Celu", celu},
+                                  {"ThresholdedRelu", thresholded_relu},
+                                  {"HardSigmoid", hard_sigmoid},
+                                  {"Swish", swish},
+                                  {"Shrink", shrink},
+                                  {"Gelu", gelu},
+                                  {"IsNaN", is_nan},
+                                  {"IsInf", is_inf},
+                                  {"Not", logical_not},
+                                  {"Identity", identity},
+                                  {"Dropout", dropout},
+                                  {"Cast", cast_row},
+                                  {"CastLike", cast_like},
+                                  {"Add", binary},
+                                  {"Sub", binary},
+                                  {"Mul", binary},
+                                  {"Div", divide},
+                                  {"Mod", modulo},
+                                  {"Pow", power},
+                                  {"Equal", binary},
+                                  {"Less", binary},
+                                  {"Greater", binary},
+                                  {"LessOrEqual", binary},
+                                  {"GreaterOrEqual", binary},
+                                  {"And", logical},
+                                  {"Or", logical},
+                                  {"Xor", logical},
+                                  {"Min", variadic},
+                                  {"Max", variadic},
+                                  {"Sum", variadic},
+                                  {"Mean", variadic},
+                                  {"Where", where},
+                                  {"PRelu", prelu},
+                                  {"Clip", clip}};
+    for (const UnaryRow& entry : kUnary) list.push_back({entry.op, table});
+    return list;
+  }();
+  return all;
+}
+
+}  // namespace
+
+std::span<const RowEntry> pointwise_rows() { return rows(); }
+
+}  // namespace prunerc::onnx

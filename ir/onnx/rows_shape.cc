@@ -1,0 +1,153 @@
+// Numbers about shapes, and tensors made of numbers.
+#include "ir/onnx/importer.h"
+#include "ir/onnx/row.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace prunerc::onnx {
+namespace {
+
+ir::Tensor tensor_of(const Constant& constant) {
+  ir::Tensor out(*constant.dtype, constant.shape);
+  if (!constant.bytes.empty())
+    std::memcpy(out.data.data(), constant.bytes.data(), constant.bytes.size());
+  return out;
+}
+
+Result<void> shape(Row& row) {
+  PRUNERC_TRY(const Value* const x, row.need(0));
+  const int64_t rank = x->rank();
+  const auto clamped = [&](int64_t at) {
+    return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank);
+  };
+  const int64_t first = clamped(row.attr_int("start", 0)),
+                last = clamped(row.attr_int("end", rank));
+  std::vector<int64_t> extents;
+  for (int64_t i = first; i < last; ++i) extents.push_back(x->shape[static_cast<std::size_t>(i)]);
+  row.set(0, row.int_vector(extents));
+  return {};
+}
+
+Result<void> size(Row& row) {
+  PRUNERC_TRY(const Value* const x, row.need(0));
+  ir::Tensor tensor(ir::DType::kI64, {});
+  tensor.set_int(0, x->num_elements());
+  row.set(0, row.constant(tensor));
+  return {};
+}
+
+Result<void> constant(Row& row) {
+  if (const Attribute* const value = row.find("value"); value != nullptr && value->tensor) {
+    if (!value->tensor->dtype)
+      return row.unsupported("the type " + type_name(value->tensor->onnx_type));
+    row.set(0, row.constant(tensor_of(*value->tensor)));
+    return {};
+  }
+  if (row.has("value_int")) {
+    ir::Tensor tensor(ir::DType::kI64, {});
+    tensor.set_int(0, row.attr_int("value_int", 0));
+    row.set(0, row.constant(tensor));
+  } else if (row.has("value_float")) {
+    row.set(0, row.scalar(ir::DType::kF32, row.attr_float("value_float", 0)));
+  } else if (row.has("value_ints")) {
+    row.set(0, row.int_vector(row.attr_ints("value_ints")));
+  } else if (row.has("value_floats")) {
+    const std::vector<double> values = row.attr_floats("value_floats");
+    ir::Tensor tensor(ir::DType::kF32, {static_cast<int64_t>(values.size())});
+    for (std::size_t i = 0; i < values.size(); ++i) tensor.set(static_cast<int64_t>(i), values[i]);
+    row.set(0, row.constant(tensor));
+  } else {
+    return row.unsupported("a value that is no tensor of numbers");
+  }
+  return {};
+}
+
+// The same number everywhere.
+Result<void> fill(Row& row, const std::vector<int64_t>& shape, ir::DType dtype, double number) {
+  if (std::isnan(number)) return row.unsupported("a fill of NaN");
+  const int rank = static_cast<int>(shape.size());
+  PRUNERC_TRY(const Value* const result, row.call("fill", {}, dtype, shape,
+                                                  fmt::format("{} = {};", at("Y", index_list(rank)),
+                                                              number_text(dtype, number))));
+  row.set(0, result);
+  return {};
+}
+
+Result<void> constant_of_shape(Row& row) {
+  PRUNERC_TRY(const std::vector<int64_t> shape, row.known_ints(0));
+  const Attribute* const value = row.find("value");
+  if (value == nullptr || !value->tensor) return fill(row, shape, ir::DType::kF32, 0);
+  if (!value->tensor->dtype || value->tensor->num_elements() != 1)
+    return row.unsupported("the type " + type_name(value->tensor->onnx_type));
+  return fill(row, shape, *value->tensor->dtype, tensor_of(*value->tensor).get(0));
+}
+
+Result<void> range(Row& row) {
+  PRUNERC_TRY(const Value* const start, row.need(0));
+  std::vector<double> numbers;
+  for (std::size_t i = 0; i < 3; ++i) {
+    PRUNERC_TRY(const std::vector<double> one, row.known_numbers(i));
+    if (one.size() != 1) return row.unsupported("an operand that is no number");
+    numbers.push_back(one[0]);
+  }
+  if (numbers[2] == 0) return row.unsupported("steps of 0");
+  const double count = std::ceil((numbers[1] - numbers[0]) / numbers[2]);
+  if (!(count < 1e9)) return row.unsupported("so many elements");
+  ir::Tensor tensor(start->dtype, {std::max<int64_t>(0, static_cast<int64_t>(count))});
+  for (int64_t i = 0; i < tensor.num_elements(); ++i) {
+    const double value = numbers[0] + static_cast<double>(i) * numbers[2];
+    tensor.set(i, value);
+  }
+  row.set(0, row.constant(tensor));
+  return {};
+}
+
+Result<void> eye_like(Row& row) {
+  PRUNERC_TRY(const Value* const x, row.need(0));
+  if (x->rank() != 2) return row.unsupported("an operand that is no matrix");
+  ir::DType dtype = x->dtype;
+  if (row.has("dtype")) {
+    const auto given = dtype_of(static_cast<int32_t>(row.attr_int("dtype", 1)));
+    if (!given) return row.unsupported("this type");
+    dtype = *given;
+  }
+  PRUNERC_TRY(
+      const Value* const result,
+      row.call("eye", {}, dtype, x->shape,
+               fmt::format("Y[i0,i1] = if i1 == i0 + {} then {} else {};",
+                           number_text(ir::DType::kI64, static_cast<double>(row.attr_int("k", 0))),
+                           number_text(dtype, 1), number_text(dtype, 0))));
+  row.set(0, result);
+  return {};
+}
+
+// A branch that is known now.
+Result<void> branch(Row& row) {
+  PRUNERC_TRY(const std::vector<double> condition, row.known_numbers(0));
+  const Attribute* const taken =
+      row.find(condition.size() == 1 && condition[0] != 0 ? "then_branch" : "else_branch");
+  if (condition.size() != 1 || taken == nullptr || !taken->graph)
+    return row.unsupported("such branches");
+  PRUNERC_TRY(const std::vector<const Value*> results,
+              row.importer().import_graph(*taken->graph, {}));
+  for (std::size_t i = 0; i < results.size() && i < row.results().size(); ++i) {
+    if (results[i] == nullptr) return row.unsupported("what its branch needs");
+    row.set(i, results[i]);
+  }
+  return {};
+}
+
+constexpr RowEntry kRows[] = {{"Shape", shape},       {"Size", size},
+                              {"Constant", constant}, {"ConstantOfShape", constant_of_shape},
+                              {"Range", range},       {"EyeLike", eye_like},
+                              {"If", branch}};
+
+}  // namespace
+
+std::span<const RowEntry> shape_rows() { return kRows; }
+
+}  // namespace prunerc::onnx
