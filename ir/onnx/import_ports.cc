@@ -16,7 +16,7 @@ Result<std::vector<int64_t>> Importer::input_shape(const ValueInfo& info) {
       shape.push_back(dim.value);
       continue;
     }
-    const std::string name = dim.name.empty() ? fmt::format("{}.{}", info.name, i) : dim.name;
+    const std::string name = dim_name(info, i);
     dims_.insert(name);
     const auto found = options_.dims.find(name);
     if (found == options_.dims.end()) dims_unbound_.insert(name);

@@ -65,6 +65,9 @@ struct ValueInfo {
   std::vector<Dim> shape;
 };
 
+/// The name of a dimension that has no value: its own, or "x.0" for the first of x.
+std::string dim_name(const ValueInfo& info, std::size_t i);
+
 struct Graph {
   std::string name;
   std::vector<Node> nodes;

@@ -286,6 +286,10 @@ int64_t Constant::num_elements() const {
   return n;
 }
 
+std::string dim_name(const ValueInfo& info, std::size_t i) {
+  return info.shape[i].name.empty() ? fmt::format("{}.{}", info.name, i) : info.shape[i].name;
+}
+
 std::string type_name(int32_t onnx_type) {
   const TypeRow* const row = find_type(onnx_type);
   return row != nullptr ? row->name : fmt::format("type {}", onnx_type);

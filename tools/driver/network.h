@@ -6,6 +6,7 @@
 #include "ir/interp/tensor.h"
 #include "ir/net/memory.h"
 #include "ir/net/net.h"
+#include "ir/net/weights.h"
 #include "tools/driver/prunerc.h"
 
 #include <functional>
@@ -23,6 +24,8 @@ namespace prunerc {
 struct LoadedNet {
   net::Net net;
   std::string warnings;
+  std::optional<net::WeightFile> weights;              ///< of an imported model
+  std::vector<std::string> input_names, output_names;  ///< as the model has them; empty: the net's
 };
 Result<std::optional<LoadedNet>> load_net(const OperatorRequest& request);
 
@@ -39,6 +42,8 @@ class WeightSource {
   /// Errors: those of net::WeightFile::open; FillUnknown; ImportOutside.
   static Result<WeightSource> open(const net::Net& net, const std::string& file_name,
                                    const std::string& given);
+  /// Those of an imported model.
+  static WeightSource of(const net::Net& net, net::WeightFile weights);
   /// Errors: WeightMissing, UsageShape (the file has it otherwise), WeightsNotGiven.
   Result<ir::Tensor> get(const net::Tensor& constant) const;
   /// A const input of the net, which no file has.

@@ -1,3 +1,5 @@
+#include "tools/driver/operator.h"
+
 #include "ir/analysis/declared.h"
 #include "ir/lang/lang.h"
 #include "ir/parser.h"
@@ -7,6 +9,7 @@
 #include "schedule/legality/iteration_kind.h"
 #include "schedule/schedule.h"
 #include "tools/driver/network.h"
+#include "tools/driver/onnx.h"
 #include "tools/driver/prunerc.h"
 #include "tools/driver/validity.h"
 
@@ -28,24 +31,6 @@ std::string bindings_text(const std::map<std::string, std::string>& bindings) {
     out += fmt::format("{}{}={}", out.empty() ? "" : ",", name, value);
   }
   return out;
-}
-
-// "64x64x3" as extents.
-Result<std::vector<int64_t>> parse_shape(const std::string& name, const std::string& text) {
-  std::vector<int64_t> shape;
-  const char* p = text.data();
-  const char* const end = text.data() + text.size();
-  while (true) {
-    int64_t extent = 0;
-    const auto [stop, code] = std::from_chars(p, end, extent);
-    if (code != std::errc() || extent < 1 || (stop != end && *stop != 'x')) {
-      return error(Diag::kUsageOption, "--shape",
-                   fmt::format("needs extents such as {}=64x64, found '{}'", name, text));
-    }
-    shape.push_back(extent);
-    if (stop == end) return shape;
-    p = stop + 1;
-  }
 }
 
 Result<Operator> from_lang(lang::LangResult result, const OperatorRequest& request,
@@ -140,7 +125,10 @@ Result<LoadedNet> from_net(const OperatorRequest& request, const std::string& te
     while (ends_with(result.rendered, "\n")) result.rendered.pop_back();
     return error(Diag::kOperatorText, result.rendered);
   }
-  return LoadedNet{std::move(*result.net), std::move(result.rendered)};
+  LoadedNet net;
+  net.net = std::move(*result.net);
+  net.warnings = std::move(result.rendered);
+  return net;
 }
 
 Result<std::string> text_of(const OperatorRequest& request) {
@@ -187,6 +175,23 @@ Result<std::vector<Operator>> from_nets(const OperatorRequest& request, const st
 
 }  // namespace
 
+Result<std::vector<int64_t>> parse_shape(const std::string& name, const std::string& text) {
+  std::vector<int64_t> shape;
+  const char* p = text.data();
+  const char* const end = text.data() + text.size();
+  while (true) {
+    int64_t extent = 0;
+    const auto [stop, code] = std::from_chars(p, end, extent);
+    if (code != std::errc() || extent < 1 || (stop != end && *stop != 'x')) {
+      return error(Diag::kUsageOption, "--shape",
+                   fmt::format("needs extents such as {}=64x64, found '{}'", name, text));
+    }
+    shape.push_back(extent);
+    if (stop == end) return shape;
+    p = stop + 1;
+  }
+}
+
 Result<Choice> apply_script(const Operator& op, const std::string& file) {
   PRUNERC_TRY(const std::string text, read_text_file(file));
   const Result<schedule::TraceScript> script = schedule::parse_script(text);
@@ -199,6 +204,8 @@ Result<Choice> apply_script(const Operator& op, const std::string& file) {
 
 Result<Operator> load_operator(const OperatorRequest& request) {
   if (!request.expression.empty()) return from_expression(request);
+  if (is_onnx(request.file))
+    return error(Diag::kUnsupported, "an ONNX model where one operator is asked for");
   PRUNERC_TRY(const std::string text, text_of(request));
   return from_text(request, text);
 }
@@ -206,6 +213,10 @@ Result<Operator> load_operator(const OperatorRequest& request) {
 Result<std::optional<LoadedNet>> load_net(const OperatorRequest& request) {
   if (!request.expression.empty() || ends_with(request.file, ".prc"))
     return std::optional<LoadedNet>();
+  if (is_onnx(request.file)) {
+    PRUNERC_TRY(LoadedNet net, load_onnx(request));
+    return std::optional<LoadedNet>(std::move(net));
+  }
   PRUNERC_TRY(const std::string text, text_of(request));
   if (!is_about_net(request, list(request, text))) return std::optional<LoadedNet>();
   PRUNERC_TRY(LoadedNet net, from_net(request, text));
@@ -246,7 +257,7 @@ Result<std::vector<Operator>> load_operators(std::span<const OperatorRequest> re
   std::vector<Operator> all;
   for (const OperatorRequest& request : requests) {
     OperatorRequest one = request;
-    if (requests.size() > 1) {
+    if (requests.size() > 1 && !is_onnx(request.file)) {
       PRUNERC_TRY(const std::string text, text_of(request));
       const lang::ListResult listed = list(request, text);
       if (listed.ok && listed.ops.size() == 1) one = known_bindings(request, listed.ops[0]);

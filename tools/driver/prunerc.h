@@ -47,10 +47,12 @@ struct OperatorRequest {
   std::string expression;  ///< "C[i,j] = sum[k] A[i,k] * B[k,j]" instead of a text
   std::vector<std::string>
       import_folders;  ///< imports may lead here, not only below the file's folder
-  std::map<std::string, std::string> bindings;  ///< "M" -> "512"
-  std::map<std::string, std::string> dtypes;    ///< expression inputs; "" -> "f32" for all
-  std::map<std::string, std::string> shapes;    ///< expression inputs: "A" -> "64x64"
-  Validity validity = Validity::kRequired;      ///< of a .prc program; see validity.h
+  std::map<std::string, std::string> bindings;   ///< "M" -> "512"
+  std::map<std::string, std::string> dtypes;     ///< expression inputs; "" -> "f32" for all
+  std::map<std::string, std::string> shapes;     ///< expression inputs: "A" -> "64x64"
+  std::map<std::string, std::string> constants;  ///< inputs of a model: "shape" -> "@shape.npy"
+  bool partial = false;                          ///< of a model: leave out what is not supported
+  Validity validity = Validity::kRequired;       ///< of a .prc program; see validity.h
 };
 
 /// An operator whose sizes are bound. A value.

@@ -65,6 +65,13 @@ Result<WeightSource> WeightSource::open(const net::Net& net, const std::string& 
   return WeightSource(std::move(impl));
 }
 
+WeightSource WeightSource::of(const net::Net& net, net::WeightFile weights) {
+  auto impl = std::make_unique<Impl>();
+  impl->net_name = net.name;
+  impl->file = std::move(weights);
+  return WeightSource(std::move(impl));
+}
+
 void WeightSource::set(const std::string& name, ir::Tensor tensor) {
   impl_->given.insert_or_assign(name, std::move(tensor));
 }

@@ -75,15 +75,21 @@ void OperatorOptions::add_choice_to(CLI::App& verb) {
                   "folder that imports may be read from, as the operator file's own")
       ->type_name("FOLDER")
       ->allow_extra_args(false);
-  verb.add_option("-D,--define", bindings, "bind parameters: -D M=512,N=512")
+  verb.add_option("-D,--define", bindings,
+                  "bind parameters, or named dimensions of a model: -D M=512,N=512")
       ->type_name("NAME=VALUE")
       ->delimiter(',')
       ->allow_extra_args(false);
+  verb.add_option("--const", constants,
+                  "of a model: an input that is the same in every run, NAME=@FILE.npy")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  verb.add_flag("--partial", partial, "of a model: leave out what is not supported");
 }
 
 void OperatorOptions::add_to(CLI::App& verb) {
   CLI::Option* positional =
-      verb.add_option("file", file, "operator file")->type_name("FILE.prn|prc");
+      verb.add_option("file", file, "operator file, net or model")->type_name("FILE.prn|prc|onnx");
   verb.add_option("-e,--expression", expression,
                   "operator in one line: 'C[i,j] = sum[k] A[i,k] * B[k,j]'")
       ->type_name("TEXT")
@@ -101,7 +107,7 @@ void OperatorOptions::add_to(CLI::App& verb) {
 
 void OperatorOptions::add_several_to(CLI::App& verb) {
   add_to(verb);
-  verb.add_option("files", more_files, "further operator files")->type_name("FILE.prn|prc");
+  verb.add_option("files", more_files, "further operator files")->type_name("FILE.prn|prc|onnx");
   in_group(verb, "Operator");
 }
 
@@ -123,6 +129,9 @@ Result<OperatorRequest> OperatorOptions::request() const {
   }
   PRUNERC_TRY(const auto shaped, pairs(shapes, "--shape"));
   for (const auto& [name, value] : shaped) request.shapes[name] = value;
+  PRUNERC_TRY(const auto known, pairs(constants, "--const"));
+  for (const auto& [name, value] : known) request.constants[name] = value;
+  request.partial = partial;
   return request;
 }
 

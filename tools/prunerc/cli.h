@@ -41,6 +41,8 @@ struct OperatorOptions {
   std::vector<std::string> bindings;
   std::vector<std::string> dtypes;
   std::vector<std::string> shapes;
+  std::vector<std::string> constants;
+  bool partial = false;
 
   void add_to(CLI::App& verb);
   /// The same for a verb that takes any number of files.

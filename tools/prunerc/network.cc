@@ -24,9 +24,12 @@ Result<WeightSource> open_weights(const LoadedNet& net, const OperatorRequest& r
                                   const std::string& weights,
                                   const std::vector<ir::Tensor>& const_inputs,
                                   const std::string& otherwise) {
+  const bool is_imported = net.weights && weights.empty();
   const bool none_named = weights.empty() && net.net.weights.empty();
-  PRUNERC_TRY(WeightSource source,
-              WeightSource::open(net.net, request.file, none_named ? otherwise : weights));
+  Result<WeightSource> opened =
+      is_imported ? WeightSource::of(net.net, *net.weights)
+                  : WeightSource::open(net.net, request.file, none_named ? otherwise : weights);
+  PRUNERC_TRY(WeightSource source, std::move(opened));
   for (std::size_t i = 0; i < net.net.inputs.size(); ++i) {
     const net::Tensor& input = net.net.tensors[net.net.inputs[i]];
     if (input.is_const) source.set(input.name, const_inputs[i]);
@@ -130,10 +133,33 @@ std::string NetworkArrays::output(std::size_t i) const {
   return {static_cast<const char*>(array.data()), static_cast<std::size_t>(array.size())};
 }
 
+namespace {
+
+// A model's names of its ports, where they are none of the language, stand beside ours.
+void rename_arrays(const LoadedNet& net, Arrays& arrays) {
+  const auto rename = [](auto& by_name, const std::string& from, const std::string& to) {
+    if (by_name.contains(to)) return;
+    if (auto node = by_name.extract(from)) {
+      node.key() = to;
+      by_name.insert(std::move(node));
+    }
+  };
+  for (std::size_t i = 0; i < net.input_names.size(); ++i) {
+    const std::string& ours = net.net.tensors[net.net.inputs[i]].name;
+    rename(arrays.inputs, net.input_names[i], ours);
+    rename(arrays.files, net.input_names[i], ours);
+  }
+  for (std::size_t i = 0; i < net.output_names.size(); ++i)
+    rename(arrays.outputs, net.output_names[i], net.net.tensors[net.net.outputs[i]].name);
+}
+
+}  // namespace
+
 int run_network(const LoadedNet& net, const OperatorRequest& request, const MachineOptions& machine,
                 const std::string& weights, Arrays& arrays) {
   fmt::print(stderr, "{}", net.warnings);
   const std::vector<Port> ports = ports_of(net.net);
+  rename_arrays(net, arrays);
   const Result<void> known = check_names(net.net.name, ports, arrays);
   if (!known.ok()) return fail(known.error());
   const Result<std::vector<ir::Tensor>> tensors = gather(ports, arrays);

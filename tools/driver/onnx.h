@@ -1,0 +1,21 @@
+// ONNX models as networks.
+#ifndef PRUNERC_TOOLS_DRIVER_ONNX_H_
+#define PRUNERC_TOOLS_DRIVER_ONNX_H_
+
+#include "tools/driver/network.h"
+
+#include <string_view>
+
+namespace prunerc {
+
+/// Whether the file is taken for an ONNX model: by its name.
+bool is_onnx(std::string_view file);
+
+/// Reads, imports and compiles the text of the net. `bindings` of the request give named dimensions,
+/// `shapes` those of inputs, `constants` inputs that are the same in every run. Errors: those of
+/// onnx::read_model and onnx::import_model; OperatorText; those of read_npy.
+Result<LoadedNet> load_onnx(const OperatorRequest& request);
+
+}  // namespace prunerc
+
+#endif  // PRUNERC_TOOLS_DRIVER_ONNX_H_
