@@ -89,22 +89,24 @@ Result<void> Importer::import_node(const Node& node, Scope& scope) {
     is_reachable = is_reachable && *value != nullptr;
     inputs.push_back(*value);
   }
+  const RowFn row =
+      find_row(node.domain.empty() ? node.op : fmt::format("{}.{}", node.domain, node.op));
+  const Function* function = nullptr;
+  for (const Function& item : model_.functions) {
+    if (item.name == node.op && item.domain == node.domain) function = &item;
+  }
+  if (row == nullptr && function == nullptr) {
+    misses_more_than_operands_ = true;
+    miss(node, "there is no such operator here", scope);
+    return {};
+  }
   if (!is_reachable) {
     for (const std::string& name : node.outputs) {
       if (!name.empty()) PRUNERC_TRY_VOID(define(scope, name, nullptr));
     }
     return {};
   }
-  for (const Function& function : model_.functions) {
-    if (function.name == node.op && function.domain == node.domain)
-      return import_function(function, node, std::move(inputs), scope);
-  }
-  const RowFn row =
-      find_row(node.domain.empty() ? node.op : fmt::format("{}.{}", node.domain, node.op));
-  if (row == nullptr) {
-    miss(node, "there is no such operator here", scope);
-    return {};
-  }
+  if (function != nullptr) return import_function(*function, node, std::move(inputs), scope);
   return run_row(node, row, inputs, scope);
 }
 

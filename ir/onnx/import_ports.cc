@@ -105,17 +105,14 @@ std::string Importer::input_name(const Value* value) const {
 }
 
 Result<void> Importer::add_output(const std::string& name, const Value* value) {
-  Value* result = nullptr;
-  for (Call& call : calls_) {
-    for (Value* const made : call.results) {
-      if (made == value && !made->is_output) result = made;
-    }
-  }
+  // Ours, though rows see it as const.
+  Value* result = value->is_result && !value->is_output ? const_cast<Value*>(value) : nullptr;
   if (result == nullptr) {
     // An input, a constant, or an output already: a copy.
-    if (value->num_elements() == 0)
-      return error(Diag::kOnnxMalformed, model_.path,
-                   printable_line("its output '" + name + "' is empty"));
+    if (value->num_elements() == 0) {
+      return error(Diag::kOnnxUnsupported, model_.path,
+                   printable_line("  its output '" + name + "' has no elements"));
+    }
     const std::string index = indices(value->rank());
     const std::string body =
         value->shape.empty() ? "Y = X;" : fmt::format("Y[{}] = X[{}];", index, index);
@@ -145,8 +142,7 @@ Result<void> Importer::add_outputs(const Scope& scope) {
     if (found->second != nullptr) PRUNERC_TRY_VOID(add_output(info.name, found->second));
   }
   for (const auto& [name, value] : read_by_missing_) {
-    const bool is_input = !input_name(value).empty();
-    if (value->known || is_input || value->is_output || !done.insert(name).second) continue;
+    if (!value->is_result || value->is_output || !done.insert(name).second) continue;
     PRUNERC_TRY_VOID(add_output(name, value));
   }
   if (outputs_.empty()) return error(Diag::kOnnxUnsupported, model_.path, "  all of it");

@@ -68,7 +68,7 @@ std::string Importer::free_name(std::string_view wanted) {
 }
 
 Value* Importer::new_value(ir::DType dtype, std::vector<int64_t> shape) {
-  values_.push_back({{}, dtype, std::move(shape), std::nullopt, false});
+  values_.push_back({{}, dtype, std::move(shape), std::nullopt, false, false});
   return &values_.back();
 }
 
@@ -143,6 +143,7 @@ Result<std::vector<const Value*>> Importer::write_call(std::string_view stem,
   for (const Arg& arg : args) call.args.push_back(arg.value);
   for (const Out& out : outs) {
     call.results.push_back(new_value(out.dtype, out.shape));
+    call.results.back()->is_result = true;
     results.push_back(call.results.back());
   }
   calls_.push_back(std::move(call));

@@ -19,6 +19,7 @@ struct Value {
   ir::DType dtype = ir::DType::kF32;
   std::vector<int64_t> shape;
   std::optional<Constant> known;  ///< its elements, where the model has them
+  bool is_result = false;         ///< of a call
   bool is_output = false;
 
   int rank() const { return static_cast<int>(shape.size()); }
@@ -93,8 +94,10 @@ class Row {
   const Value* scalar(ir::DType dtype, double value);
   const Value* int_vector(const std::vector<int64_t>& values);
 
-  /// Result number `i` of the node.
-  void set(std::size_t i, const Value* value) { results_[i] = value; }
+  /// Result number `i` of the node, if it has so many.
+  void set(std::size_t i, const Value* value) {
+    if (i < results_.size()) results_[i] = value;
+  }
   const std::vector<const Value*>& results() const { return results_; }
 
   /// What this importer cannot do, though the model may be right.

@@ -70,7 +70,7 @@ PACKAGES = {
 
 # A test folder may include the package that it is named after (tests/lang: ir/lang), every package of a lower layer, and tests/support; these
 # are about the whole and may include everything.
-WHOLE_TESTS = ["property", "golden", "fuzz", "bench", "examples", "tools"]
+WHOLE_TESTS = ["property", "golden", "fuzz", "bench", "examples", "tools", "onnx"]
 # Tests of one layer that need a neighbour of the same layer, with the reason.
 TEST_NEIGHBOURS = {
     "analysis": ["ir/interp"],  # The reference semantics say whether a simplified program still means the same.
@@ -96,6 +96,7 @@ THIRD_PARTIES = [
     (r"(cuda|cuda_runtime|cuda_runtime_api|nvrtc|cupti\w*)\.h$", ["codegen/cuda", "runtime/cuda"], False),
     (r"sqlite3\.h$", ["search", "tools", "tests/search"], False),
     (r"zstd\.h$", ["search", "tools", "tests/search", "tests/fuzz"], False),
+    (r"(google/protobuf|onnx)/|onnx\.pb\.h$", ["ir/onnx", "tests/onnx", "tests/fuzz"], True),
     (r"CLI/", ["tools", "tests/bench"], True),
     (r"(catch2|rapidcheck)[/.]", ["tests"], True),
     (r"benchmark/", ["tests/bench"], True),

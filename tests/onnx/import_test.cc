@@ -1,0 +1,246 @@
+// What becomes of models: text that compiles, or an error that says all at once.
+#include "ir/onnx/import.h"
+
+#include "ir/lang/lang.h"
+#include "tests/onnx/model_builder.h"
+
+#include <catch2/catch.hpp>
+
+namespace prunerc::onnx {
+namespace {
+
+Result<ImportedNet> import_bytes(const std::string& bytes, const ImportOptions& options = {}) {
+  PRUNERC_TRY(const Model model, parse_model(bytes, "test.onnx"));
+  return import_model(model, options);
+}
+
+std::string text_of(const ModelBuilder& builder, const ImportOptions& options = {}) {
+  const Result<ImportedNet> net = import_bytes(builder.bytes(), options);
+  INFO((net.ok() ? "" : net.error().message()));
+  REQUIRE(net.ok());
+  lang::CompileInput input;
+  input.text = net->text;
+  const lang::NetResult compiled = lang::compile_net(input);
+  INFO(compiled.rendered << net->text);
+  REQUIRE(compiled.net.has_value());
+  return net->text;
+}
+
+Error error_of(const ModelBuilder& builder, Diag id, const ImportOptions& options = {}) {
+  const Result<ImportedNet> net = import_bytes(builder.bytes(), options);
+  REQUIRE_FALSE(net.ok());
+  INFO(net.error().message());
+  REQUIRE(net.error().id() == id);
+  return net.error();
+}
+
+TEST_CASE("a node becomes a call, equal operators are written once") {
+  ModelBuilder model;
+  model.input("x.1", {2, 3}).output("y").floats("w", {3}, {1, 2, 3});
+  model.node("Relu", {"x.1"}, {"a"});
+  model.node("Add", {"a", "w"}, {"b"});
+  model.node("Relu", {"b"}, {"y"});
+  CHECK(text_of(model) == R"(op relu(A: f32[2,3]) -> (Y: f32[2,3]) {
+  Y[i0,i1] = max(A[i0,i1], 0);
+}
+op add(A: f32[2,3], B: f32[3]) -> (Y: f32[2,3]) {
+  Y[i0,i1] = A[i0,i1] + B[i1];
+}
+net test(x_1: f32[2,3]) -> (y: f32[2,3]) {
+  const w: f32[3];
+  let a = relu(x_1);
+  let b = add(a, w);
+  y = relu(b);
+}
+)");
+}
+
+TEST_CASE("what follows from constants is computed, what nobody reads is left out") {
+  ModelBuilder model;
+  model.input("x", {2}).output("y").floats("w", {2}, {4, 9});
+  model.node("Sqrt", {"w"}, {"s"});
+  model.node("Exp", {"x"}, {"unread"});
+  model.node("Mul", {"x", "s"}, {"y"});
+  const Result<ImportedNet> net = import_bytes(model.bytes());
+  REQUIRE(net.ok());
+  CHECK(net->text.find("sqrt") == std::string::npos);
+  CHECK(net->text.find("exp") == std::string::npos);
+  const net::Weight* const folded = net->weights.find("s");
+  REQUIRE(folded != nullptr);
+  CHECK(folded->bytes == std::string("\0\0\0\x40\0\0\x40\x40", 8));
+}
+
+TEST_CASE("one number for all elements stands in the text") {
+  ModelBuilder model;
+  model.input("x", {2, 2}).output("y").floats("half", {}, {0.5F});
+  model.node("Mul", {"x", "half"}, {"y"});
+  CHECK(text_of(model).find("A[i0,i1] * f32(0.5)") != std::string::npos);
+}
+
+TEST_CASE("outputs that are inputs, constants or each other are copied") {
+  ModelBuilder model;
+  model.input("x", {2}).output("y").output("z").output("c").floats("w", {2}, {4, 9});
+  model.node("Identity", {"x"}, {"y"});
+  model.node("Identity", {"y"}, {"z"});
+  model.node("Identity", {"w"}, {"c"});
+  const std::string text = text_of(model);
+  CHECK(text.find("y = copy(x);") != std::string::npos);
+  CHECK(text.find("z = copy(x);") != std::string::npos);
+  CHECK(text.find("c = copy(w);") != std::string::npos);
+}
+
+TEST_CASE("names that are words of the language, or none at all") {
+  ModelBuilder model;
+  model.input("sum", {2}).output("0").output("net/max");
+  model.node("Relu", {"sum"}, {"0"});
+  model.node("Neg", {"0"}, {"net/max"});
+  const std::string text = text_of(model);
+  CHECK(text.find("net test(sum_: f32[2]) -> (t0: f32[2], net_max: f32[2])") != std::string::npos);
+}
+
+TEST_CASE("named dimensions are bound, all that are not are listed") {
+  ModelBuilder model;
+  model.input("x", {-1, 3}).input("z", {-1, -2}).output("y");
+  model.node("Relu", {"x"}, {"y"});
+  CHECK(error_of(model, Diag::kOnnxDims).message() ==
+        "the model 'test.onnx' has dimensions without a value: n, z.1; give -D NAME=N");
+  ImportOptions options;
+  options.dims = {{"n", 4}, {"z.1", 2}};
+  CHECK(text_of(model, options).find("x: f32[4,3]") != std::string::npos);
+  options.dims["m"] = 1;
+  CHECK(error_of(model, Diag::kOnnxDimUnknown, options).message() ==
+        "the model 'test.onnx' has no dimension 'm' to bind; it has n, z.1");
+}
+
+TEST_CASE("everything that is not supported is listed at once") {
+  ModelBuilder model;
+  model.input("x", {2}).output("y");
+  model.node("Frobnicate", {"x"}, {"a"});
+  model.node("Frobnicate", {"x"}, {"b"});
+  model.node("Relu", {"a"}, {"c"});
+  model.node("Twist", {"c"}, {"y"});
+  CHECK(error_of(model, Diag::kOnnxUnsupported).message() ==
+        "the model 'test.onnx' needs what is not supported:\n"
+        "  Frobnicate (2 nodes: 'node_a', 'node_b'): there is no such operator here\n"
+        "  Twist (1 node: 'node_y'): there is no such operator here");
+}
+
+TEST_CASE("the rest is imported if that is asked for") {
+  ModelBuilder model;
+  model.input("x", {2}).output("y").output("z");
+  model.node("Relu", {"x"}, {"a"});
+  model.node("Neg", {"x"}, {"z"});
+  model.node("Frobnicate", {"a"}, {"y"});
+  ImportOptions options;
+  options.partial = true;
+  const Result<ImportedNet> net = import_bytes(model.bytes(), options);
+  REQUIRE(net.ok());
+  CHECK(net->output_names == std::vector<std::string>{"z", "a"});
+  REQUIRE(net->left_out.size() == 1);
+  CHECK(net->left_out[0] == "Frobnicate (1 node: 'node_y'): there is no such operator here");
+  model.graph().clear_node();
+  model.node("Frobnicate", {"x"}, {"y"});
+  model.node("Frobnicate", {"x"}, {"z"});
+  CHECK_FALSE(error_of(model, Diag::kOnnxUnsupported, options).message().empty());
+}
+
+TEST_CASE("an operand that must be known names the input that gives it") {
+  ModelBuilder model;
+  model.input("x", {2}).input("shape", {1}, 7).output("y");
+  model.node("ConstantOfShape", {"shape"}, {"y"});
+  CHECK(error_of(model, Diag::kOnnxOperand).message() ==
+        "ConstantOfShape (node 'node_y') needs the values of 'shape' at compile time, which are "
+        "known only at run time");
+  ImportOptions options;
+  ir::Tensor shape(ir::DType::kI64, {1});
+  shape.set_int(0, 5);
+  options.constants.emplace("shape", shape);
+  CHECK(text_of(model, options).find("y: f32[5]") != std::string::npos);
+  options.constants.emplace("other", shape);
+  CHECK_FALSE(error_of(model, Diag::kUsageUnknownTensor, options).message().empty());
+}
+
+TEST_CASE("types without a row of ours, sets that are newer than the rows") {
+  ModelBuilder model;
+  model.input("x", {2}, 12).output("y");
+  model.node("Relu", {"x"}, {"y"});
+  CHECK(error_of(model, Diag::kOnnxUnsupported).message() ==
+        "the model 'test.onnx' needs what is not supported:\n"
+        "  an input (1 node: 'x'): there is no type uint32 here");
+  ModelBuilder newer(99);
+  newer.input("x", {2}).output("y");
+  newer.node("Relu", {"x"}, {"y"});
+  CHECK_FALSE(error_of(newer, Diag::kOnnxUnsupported).message().empty());
+}
+
+TEST_CASE("functions of the model are written in place, with their attributes") {
+  ModelBuilder model;
+  model.input("x", {2}).output("y");
+  model.model().add_opset_import()->set_domain("own");
+  auto& function = *model.model().add_functions();
+  function.set_name("Soft");
+  function.set_domain("own");
+  function.add_input("v");
+  function.add_output("w");
+  function.add_opset_import()->set_version(17);
+  auto& inner = *function.add_node();
+  inner.set_op_type("LeakyRelu");
+  inner.add_input("v");
+  inner.add_output("w");
+  auto& attribute = *inner.add_attribute();
+  attribute.set_name("alpha");
+  attribute.set_ref_attr_name("slope");
+  attribute.set_type(::onnx::AttributeProto::FLOAT);
+  auto& node = model.node("Soft", {"x"}, {"y"});
+  node.set_domain("own");
+  auto& slope = *node.add_attribute();
+  slope.set_name("slope");
+  slope.set_type(::onnx::AttributeProto::FLOAT);
+  slope.set_f(0.25F);
+  CHECK(text_of(model).find("0.25 * A[i0]") != std::string::npos);
+}
+
+TEST_CASE("a function that calls itself ends") {
+  ModelBuilder model;
+  model.input("x", {2}).output("y");
+  auto& function = *model.model().add_functions();
+  function.set_name("Again");
+  function.set_domain("own");
+  function.add_input("v");
+  function.add_output("w");
+  for (int i = 0; i < 2; ++i) {
+    auto& inner = *function.add_node();
+    inner.set_op_type("Again");
+    inner.set_domain("own");
+    inner.add_input("v");
+    inner.add_output(i == 0 ? "u" : "w");
+  }
+  model.node("Again", {"x"}, {"y"}).set_domain("own");
+  CHECK_FALSE(error_of(model, Diag::kOnnxMalformed).message().empty());
+}
+
+TEST_CASE("a branch that is known is taken") {
+  for (const float taken : {0.0F, 1.0F}) {
+    ModelBuilder model;
+    model.input("x", {2}).output("y").floats("c", {}, {taken});
+    model.node("Cast", {"c"}, {"condition"}).add_attribute()->set_name("to");
+    auto& to = *model.graph().mutable_node(0)->mutable_attribute(0);
+    to.set_type(::onnx::AttributeProto::INT);
+    to.set_i(9);
+    auto& node = model.node("If", {"condition"}, {"y"});
+    for (const char* name : {"then_branch", "else_branch"}) {
+      auto& attribute = *node.add_attribute();
+      attribute.set_name(name);
+      attribute.set_type(::onnx::AttributeProto::GRAPH);
+      auto& inner = *attribute.mutable_g()->add_node();
+      inner.set_op_type(std::string(name) == "then_branch" ? "Neg" : "Exp");
+      inner.add_input("x");
+      inner.add_output("r");
+      attribute.mutable_g()->add_output()->set_name("r");
+    }
+    CHECK(text_of(model).find(taken != 0 ? "neg(x)" : "exp_(x)") != std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace prunerc::onnx
