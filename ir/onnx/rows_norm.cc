@@ -1,7 +1,351 @@
+// Normalisations: of batches, of rows, and softmax.
 #include "ir/onnx/row.h"
 
-namespace prunerc::onnx {
+#include <fmt/format.h>
 
-std::span<const RowEntry> norm_rows() { return {}; }
+#include <numeric>
+
+namespace prunerc::onnx {
+namespace {
+
+bool is_narrow(ir::DType dtype) { return dtype == ir::DType::kF16 || dtype == ir::DType::kBF16; }
+
+int64_t product(const std::vector<int64_t>& shape, std::size_t first, std::size_t end) {
+  int64_t n = 1;
+  for (std::size_t i = first; i < end; ++i) n *= shape[i];
+  return n;
+}
+
+// Scale and shift are calls of their own: they follow from constants, and passes move them into weights.
+Result<void> batch_norm(Row& row) {
+  const Value* operands[5] = {};
+  for (std::size_t i = 0; i < 5; ++i) {
+    PRUNERC_TRY(operands[i], row.need(i));
+  }
+  const auto [x, gamma, beta, mean, variance] = operands;
+  if (row.attr_int("training_mode", 0) != 0) return row.unsupported("training");
+  if (x->rank() < 2 || !ir::is_float(x->dtype))
+    return row.unsupported("an operand of this rank or type");
+  for (const Value* item : {gamma, beta, mean, variance}) {
+    if (item->shape != std::vector<int64_t>{x->shape[1]})
+      return row.unsupported("parameters of another shape");
+  }
+  if (row.opset() < 9 && row.attr_int("spatial", 1) == 0)
+    return row.unsupported("a mean for each place");
+  const std::string epsilon = number_text(ir::DType::kF32, row.attr_float("epsilon", 1e-5F));
+  const std::string type(ir::to_string(x->dtype));
+  const ir::DType wide = gamma->dtype;
+  PRUNERC_TRY(const Value* const scale,
+              row.call("norm_scale", {{"g", gamma}, {"v", variance}}, wide, gamma->shape,
+                       fmt::format("Y[c] = {0}(g[c] / sqrt({1}(v[c]) + {2}));", ir::to_string(wide),
+                                   wide == ir::DType::kF64 ? "f64" : "f32", epsilon)));
+  PRUNERC_TRY(const Value* const shift,
+              row.call("norm_shift", {{"b", beta}, {"m", mean}, {"s", scale}}, wide, gamma->shape,
+                       "Y[c] = b[c] - m[c] * s[c];"));
+  std::vector<std::string> index = index_list(x->rank());
+  const std::string here = fmt::format("{}", fmt::join(index, ","));
+  const auto made = [&](std::string text) {
+    return x->dtype == wide && !is_narrow(wide) ? text : fmt::format("{}({})", type, text);
+  };
+  PRUNERC_TRY(
+      const Value* const scaled,
+      row.call("scale_channels", {{"X", x}, {"s", scale}}, x->dtype, x->shape,
+               fmt::format("Y[{0}] = {1};", here, made(fmt::format("X[{}] * s[i1]", here)))));
+  PRUNERC_TRY(
+      const Value* const y,
+      row.call("shift_channels", {{"X", scaled}, {"t", shift}}, x->dtype, x->shape,
+               fmt::format("Y[{0}] = {1};", here, made(fmt::format("X[{}] + t[i1]", here)))));
+  row.set(0, y);
+  return {};
+}
+
+/// Softmax and its kin over axes [first, end), which a row spans.
+Result<void> softmax(Row& row) {
+  PRUNERC_TRY(const Value* const x, row.need(0));
+  if (!ir::is_float(x->dtype)) return row.unsupported("whole numbers");
+  const bool flattens = row.opset() < 13;
+  const std::optional<int> axis = axis_of(row.attr_int("axis", flattens ? 1 : -1), x->rank());
+  if (!axis) return row.unsupported("an axis that is none");
+  std::vector<std::string> index = index_list(x->rank()), read = index, row_index, over;
+  for (int i = 0; i < x->rank(); ++i) {
+    const auto at_i = static_cast<std::size_t>(i);
+    if (i == *axis || (flattens && i > *axis)) {
+      read[at_i] = fmt::format("k{}", i);
+      over.push_back(read[at_i]);
+    } else {
+      row_index.push_back(index[at_i]);
+    }
+  }
+  const std::string k = fmt::format("{}", fmt::join(over, ","));
+  const std::string x_here = at("X", index), x_k = at("X", read), m = at("m", row_index),
+                    s = at("s", row_index), e = at("e", index), e_k = at("e", read),
+                    y = at("Y", index);
+  const std::string type(ir::to_string(x->dtype));
+  const bool narrow = is_narrow(x->dtype);
+  const auto wide = [&](const std::string& text) {
+    return narrow ? fmt::format("f32({})", text) : text;
+  };
+  const auto made = [&](const std::string& text) {
+    return narrow ? fmt::format("{}({})", type, text) : text;
+  };
+  std::string body, stem = "softmax";
+  if (row.node().op == "Softmax") {
+    body = fmt::format(
+        "let {0} = max[{1}] {2};\n  let {3} = exp({4} - {5});\n  let {6} = sum[{1}] {7};\n  {8} = "
+        "{9};",
+        m, k, x_k, e, wide(x_here), wide(m), s, e_k, y, made(e + " / " + s));
+  } else if (row.node().op == "LogSoftmax") {
+    stem = "log_softmax";
+    body = fmt::format(
+        "let {0} = max[{1}] {2};\n  let {3} = sum[{1}] exp({4} - {5});\n  {6} = {7};", m, k, x_k, s,
+        wide(x_k), wide(m), y, made(fmt::format("{} - {} - log({})", wide(x_here), wide(m), s)));
+  } else {
+    stem = "hardmax";
+    if (over.size() != 1) return row.unsupported("several axes");
+    body = fmt::format("let {0} = argmax[{1}] {2};\n  {3} = if i64({4}) == {0} then {5} else {6};",
+                       m, k, x_k, y, index[static_cast<std::size_t>(*axis)],
+                       number_text(x->dtype, 1), number_text(x->dtype, 0));
+  }
+  PRUNERC_TRY(const Value* const result, row.call(stem, {{"X", x}}, x->dtype, x->shape, body));
+  row.set(0, result);
+  return {};
+}
+
+/// Mean and deviation over axes from `first` on; scale and shift are read as their texts say.
+struct RowNorm {
+  std::size_t first = 0;
+  bool has_mean = true;
+  std::string epsilon;
+  std::vector<Arg> more;     // scale and shift
+  std::string scale, shift;  // reads; may be empty
+};
+
+Result<void> norm_rows_of(Row& row, const Value& x, const RowNorm& n, std::string_view stem) {
+  const std::vector<std::string> index = index_list(x.rank());
+  std::vector<std::string> read = index, of_row, over;
+  for (std::size_t i = 0; i < index.size(); ++i) {
+    if (i < n.first) {
+      of_row.push_back(index[i]);
+    } else {
+      read[i] = fmt::format("k{}", i);
+      over.push_back(read[i]);
+    }
+  }
+  const int64_t count = product(x.shape, n.first, x.shape.size());
+  const bool narrow = is_narrow(x.dtype);
+  const std::string k = fmt::format("{}", fmt::join(over, ",")), sum = narrow ? "sum:f32" : "sum",
+                    type(ir::to_string(x.dtype));
+  const auto wide = [&](const std::string& text) {
+    return narrow ? fmt::format("f32({})", text) : text;
+  };
+  const std::string mu = at("mu", of_row), var = at("var", of_row), inv = at("inv", of_row),
+                    d = at("d", index), d_k = at("d", read), sums = at("total", of_row),
+                    y = at("Y", index);
+  std::string body;
+  if (n.has_mean) {
+    body = fmt::format(
+        "let {0} = {1}[{2}] {3};\n  let {4} = {0} / {5};\n  let {6} = {7} - {4};\n  let {8} = "
+        "sum[{2}] {9} * {9};\n  let {10} = rsqrt({8} / {5} + {11});\n  ",
+        sums, sum, k, at("X", read), mu, count, d, wide(at("X", index)), var, d_k, inv, n.epsilon);
+  } else {
+    body = fmt::format("let {0} = {1}[{2}] {3} * {3};\n  let {4} = rsqrt({0} / {5} + {6});\n  ",
+                       var, sum, k, at("X", read), inv, count, n.epsilon);
+  }
+  std::string value = fmt::format("{} * {}", n.has_mean ? d : wide(at("X", index)), inv);
+  if (!n.scale.empty()) value += " * " + n.scale;
+  if (!n.shift.empty()) value += " + " + n.shift;
+  body += fmt::format("{} = {};", y, narrow ? fmt::format("{}({})", type, value) : value);
+  std::vector<Arg> args = {{"X", &x}};
+  args.insert(args.end(), n.more.begin(), n.more.end());
+  std::vector<Out> outs = {{"Y", x.dtype, x.shape}};
+  // The mean and the inverse deviation are outputs, too, if they are read.
+  const ir::DType stats = x.dtype == ir::DType::kF64 ? ir::DType::kF64 : ir::DType::kF32;
+  std::vector<int64_t> stat_shape = x.shape;
+  std::vector<std::string> stat_index = index;
+  for (std::size_t i = n.first; i < stat_shape.size(); ++i) stat_shape[i] = 1;
+  const bool wants_stats = row.wants_output(1) || row.wants_output(2);
+  if (wants_stats) {
+    if (!n.has_mean) return row.unsupported("outputs of a normalisation without mean");
+    outs.push_back({"M", stats, stat_shape});
+    outs.push_back({"I", stats, stat_shape});
+    body +=
+        fmt::format("\n  {} = {};\n  {} = {};", at("M", stat_index), mu, at("I", stat_index), inv);
+  }
+  PRUNERC_TRY(const std::vector<const Value*> results,
+              row.call(stem, std::move(args), std::move(outs), body));
+  for (std::size_t i = 0; i < results.size(); ++i) row.set(i, results[i]);
+  return {};
+}
+
+// A parameter that is broadcast to the trailing axes.
+std::string parameter(const Value& value, std::string_view name, int rank, bool narrow) {
+  const std::string read = broadcast_read(name, value.shape, rank);
+  return narrow ? fmt::format("f32({})", read) : read;
+}
+
+Result<void> layer_norm(Row& row) {
+  PRUNERC_TRY(const Value* const x, row.need(0));
+  const std::optional<int> axis = axis_of(row.attr_int("axis", -1), x->rank());
+  if (!axis || !ir::is_float(x->dtype))
+    return row.unsupported("an axis that is none, or this type");
+  RowNorm n;
+  n.first = static_cast<std::size_t>(*axis);
+  n.has_mean = row.node().op == "LayerNormalization";
+  n.epsilon = number_text(ir::DType::kF32, row.attr_float("epsilon", 1e-5F));
+  for (std::size_t i = 1; i < 3; ++i) {
+    const Value* const value = row.in(i);
+    if (value == nullptr) continue;
+    if (broadcast_shape(x->shape, value->shape) != x->shape)
+      return row.unsupported("parameters of another shape");
+    const std::string name = i == 1 ? "g" : "b";
+    n.more.push_back({name, value});
+    (i == 1 ? n.scale : n.shift) = parameter(*value, name, x->rank(), is_narrow(x->dtype));
+  }
+  return norm_rows_of(row, *x, n, n.has_mean ? "layer_norm" : "rms_norm");
+}
+
+Result<void> instance_norm(Row& row) {
+  PRUNERC_TRY(const Value* const x, row.need(0));
+  PRUNERC_TRY(const Value* const scale, row.need(1));
+  PRUNERC_TRY(const Value* const shift, row.need(2));
+  if (x->rank() < 3 || !ir::is_float(x->dtype) ||
+      scale->shape != std::vector<int64_t>{x->shape[1]} || shift->shape != scale->shape)
+    return row.unsupported("operands of these shapes or types");
+  RowNorm n;
+  n.first = 2;
+  n.epsilon = number_text(ir::DType::kF32, row.attr_float("epsilon", 1e-5F));
+  n.more = {{"g", scale}, {"b", shift}};
+  n.scale = is_narrow(x->dtype) ? "f32(g[i1])" : "g[i1]";
+  n.shift = is_narrow(x->dtype) ? "f32(b[i1])" : "b[i1]";
+  return norm_rows_of(row, *x, n, "instance_norm");
+}
+
+Result<void> group_norm(Row& row) {
+  PRUNERC_TRY(const Value* const x, row.need(0));
+  PRUNERC_TRY(const Value* const scale, row.need(1));
+  PRUNERC_TRY(const Value* const shift, row.need(2));
+  const int64_t groups = row.attr_int("num_groups", 0);
+  if (x->rank() < 2 || !ir::is_float(x->dtype) || is_narrow(x->dtype) || groups < 1 ||
+      x->shape[1] % groups != 0)
+    return row.unsupported("operands of these shapes or types");
+  const int64_t per_group = x->shape[1] / groups;
+  // Until set 21 there was one scale for each group.
+  const bool by_group =
+      row.opset() < 21 && scale->shape == std::vector<int64_t>{groups} && groups != x->shape[1];
+  if (!by_group && scale->shape != std::vector<int64_t>{x->shape[1]})
+    return row.unsupported("parameters of another shape");
+  if (shift->shape != scale->shape) return row.unsupported("parameters of another shape");
+  const std::vector<std::string> index = index_list(x->rank());
+  std::vector<std::string> read = index, over = {fmt::format("k1 in 0..{}", per_group)};
+  read[1] = fmt::format("g*{} + k1", per_group);
+  for (std::size_t i = 2; i < read.size(); ++i) {
+    read[i] = fmt::format("k{}", i);
+    over.push_back(fmt::format("k{} in 0..{}", i, x->shape[i]));
+  }
+  const int64_t count = per_group * product(x->shape, 2, x->shape.size());
+  const std::string k = fmt::format("{}", fmt::join(over, ","));
+  const std::string channel = by_group ? fmt::format("i1/{}", per_group) : "i1";
+  const std::string body = fmt::format(
+      "let mu[i0,g in 0..{0}] = sum[{1}] {2};\n  let var[i0,g in 0..{0}] = sum[{1}] ({2} - "
+      "mu[i0,g] / {3}) * ({2} - mu[i0,g] / {3});\n"
+      "  {4} = ({5} - mu[i0,i1/{6}] / {3}) * rsqrt(var[i0,i1/{6}] / {3} + {7}) * s[{8}] + b[{8}];",
+      groups, k, at("X", read), count, at("Y", index), at("X", index), per_group,
+      number_text(ir::DType::kF32, row.attr_float("epsilon", 1e-5F)), channel);
+  PRUNERC_TRY(const Value* const y, row.call("group_norm", {{"X", x}, {"s", scale}, {"b", shift}},
+                                             x->dtype, x->shape, body));
+  row.set(0, y);
+  return {};
+}
+
+// Local response over `size` channels.
+Result<void> lrn(Row& row) {
+  PRUNERC_TRY(const Value* const x, row.need(0));
+  const int64_t size = row.attr_int("size", 0);
+  if (x->rank() < 2 || !ir::is_float(x->dtype) || is_narrow(x->dtype) || size < 1 ||
+      size > (int64_t{1} << 31))
+    return row.unsupported("operands or a size like these");
+  std::vector<std::string> read = index_list(x->rank());
+  const std::string here = fmt::format("{}", fmt::join(read, ","));
+  read[1] = fmt::format("i1 + k - {}", (size - 1) / 2);
+  const std::string body = fmt::format(
+      "let s[{0}] = sum[k in 0..{1}] ({2} or 0) * ({2} or 0);\n  Y[{0}] = X[{0}] / pow({3} + "
+      "s[{0}] * {4}, {5});",
+      here, size, at("X", read), number_text(x->dtype, row.attr_float("bias", 1)),
+      number_text(x->dtype, row.attr_float("alpha", 1e-4F) / static_cast<double>(size)),
+      number_text(x->dtype, row.attr_float("beta", 0.75)));
+  PRUNERC_TRY(const Value* const y, row.call("lrn", {{"X", x}}, x->dtype, x->shape, body));
+  row.set(0, y);
+  return {};
+}
+
+Result<void> lp_norm(Row& row) {
+  PRUNERC_TRY(const Value* const x, row.need(0));
+  const std::optional<int> axis = axis_of(row.attr_int("axis", -1), x->rank());
+  const int64_t power = row.attr_int("p", 2);
+  if (!axis || !ir::is_float(x->dtype) || is_narrow(x->dtype) || (power != 1 && power != 2))
+    return row.unsupported("an axis that is none, this type or this power");
+  const std::vector<std::string> index = index_list(x->rank());
+  std::vector<std::string> read = index, of_row = index;
+  read[static_cast<std::size_t>(*axis)] = "k";
+  of_row.erase(of_row.begin() + *axis);
+  const std::string s = at("s", of_row), r = at("X", read);
+  const std::string length = power == 1 ? s : fmt::format("sqrt({})", s);
+  const std::string body =
+      fmt::format("let {0} = sum[k] {1};\n  {2} = {3} / {4};", s,
+                  power == 1 ? fmt::format("abs({})", r) : fmt::format("{0} * {0}", r),
+                  at("Y", index), at("X", index), length);
+  PRUNERC_TRY(const Value* const y, row.call("lp_norm", {{"X", x}}, x->dtype, x->shape, body));
+  row.set(0, y);
+  return {};
+}
+
+Result<void> mean_variance_norm(Row& row) {
+  PRUNERC_TRY(const Value* const x, row.need(0));
+  std::vector<int64_t> axes = row.attr_ints("axes");
+  if (!row.has("axes")) axes = {0, 2, 3};
+  if (!ir::is_float(x->dtype) || is_narrow(x->dtype)) return row.unsupported("this type");
+  const std::vector<std::string> index = index_list(x->rank());
+  std::vector<std::string> read = index, over, of_row;
+  int64_t count = 1;
+  for (const int64_t given : axes) {
+    const std::optional<int> axis = axis_of(given, x->rank());
+    if (!axis) return row.unsupported("an axis that is none");
+    const auto i = static_cast<std::size_t>(*axis);
+    if (read[i][0] == 'k') continue;
+    read[i] = fmt::format("k{}", i);
+    over.push_back(read[i]);
+    count *= x->shape[i];
+  }
+  if (over.empty()) return row.unsupported("no axes");
+  for (std::size_t i = 0; i < read.size(); ++i) {
+    if (read[i][0] == 'i') of_row.push_back(index[i]);
+  }
+  const std::string k = fmt::format("{}", fmt::join(over, ",")), mu = at("mu", of_row),
+                    sq = at("sq", of_row);
+  const std::string body = fmt::format(
+      "let {0} = sum[{1}] {2};\n  let {3} = sum[{1}] ({2} - {0} / {4}) * ({2} - {0} / {4});\n  {5} "
+      "= ({6} - {0} / {4}) / (sqrt({3} / {4}) + 1e-9);",
+      mu, k, at("X", read), sq, count, at("Y", index), at("X", index));
+  PRUNERC_TRY(const Value* const y,
+              row.call("mean_variance_norm", {{"X", x}}, x->dtype, x->shape, body));
+  row.set(0, y);
+  return {};
+}
+
+constexpr RowEntry kRows[] = {{"BatchNormalization", batch_norm},
+                              {"Softmax", softmax},
+                              {"LogSoftmax", softmax},
+                              {"Hardmax", softmax},
+                              {"LayerNormalization", layer_norm},
+                              {"RMSNormalization", layer_norm},
+                              {"InstanceNormalization", instance_norm},
+                              {"GroupNormalization", group_norm},
+                              {"LRN", lrn},
+                              {"LpNormalization", lp_norm},
+                              {"MeanVarianceNormalization", mean_variance_norm}};
+
+}  // namespace
+
+std::span<const RowEntry> norm_rows() { return kRows; }
 
 }  // namespace prunerc::onnx
