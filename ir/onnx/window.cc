@@ -39,7 +39,11 @@ std::string Window::subscript(std::size_t axis) const {
                                               : fmt::format("k{}*{}", axis, dilation[axis]);
     text = text == "0" ? k : text + " + " + k;
   }
-  if (before[axis] != 0) text += fmt::format(" - {}", before[axis]);
+  if (before[axis] != 0) return text + fmt::format(" - {}", before[axis]);
+  // An index that stands alone says the image's extent.
+  const bool is_alone = text == fmt::format("o{}", axis) || text == fmt::format("k{}", axis);
+  const int64_t extent = text[0] == 'o' ? out[axis] : kernel[axis];
+  if (is_alone && extent != in[axis]) text += " + 0";
   return text;
 }
 
