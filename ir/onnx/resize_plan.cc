@@ -69,7 +69,8 @@ void trim(ResizeTaps& plan) {
   std::vector<double> kept;
   for (std::size_t o = 0; o < plan.first.size(); ++o) {
     for (int64_t t = begin; t < end; ++t)
-      kept.push_back(plan.weights[o * static_cast<std::size_t>(plan.taps) + static_cast<std::size_t>(t)]);
+      kept.push_back(
+          plan.weights[o * static_cast<std::size_t>(plan.taps) + static_cast<std::size_t>(t)]);
     plan.first[o] += begin;
   }
   plan.weights = std::move(kept);
@@ -106,8 +107,7 @@ std::optional<ResizeTaps> taps_of(const ResizeAxis& axis, const ResizeMode& mode
   plan.taps = is_nearest ? 1 : 2 - 2 * start;
   if (plan.taps > kMaxTaps || axis.out > kMaxTapWeights / plan.taps) return std::nullopt;
   for (int64_t o = 0; o < axis.out; ++o) {
-    const std::optional<double> x =
-        coordinate(axis, mode.coordinates, static_cast<double>(o));
+    const std::optional<double> x = coordinate(axis, mode.coordinates, static_cast<double>(o));
     if (!x || !(std::fabs(*x) < 1e15)) return std::nullopt;
     const bool is_outside = mode.coordinates == "tf_crop_and_resize" &&
                             (*x < 0 || *x > static_cast<double>(axis.in - 1));

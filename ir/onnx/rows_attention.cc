@@ -54,9 +54,9 @@ Result<Heads> with_past(Row& row, const Heads& now, const Value* past, bool is_w
   }
   const std::vector<int64_t> shape = {now.batch, now.heads, now.length + before, now.width};
   body += now.read("X", "h", before > 0 ? fmt::format("s - {}", before) : "s", "e");
-  PRUNERC_TRY(const Value* const all, row.call(before > 0 ? "present" : "heads", std::move(args),
-                                               now.value->dtype, shape,
-                                               fmt::format("Y[b, h, s, e] = {};", body)));
+  PRUNERC_TRY(const Value* const all,
+              row.call(before > 0 ? "present" : "heads", std::move(args), now.value->dtype, shape,
+                       fmt::format("Y[b, h, s, e] = {};", body)));
   return Heads{all, false, now.batch, now.heads, now.length + before, now.width};
 }
 
@@ -81,9 +81,7 @@ Result<Mask> mask_of(Row& row, const Heads& q, int64_t total) {
       const bool is_short = ahead + i == 3 && extent < wanted;
       if (extent != wanted && extent != 1 && !is_short)
         return row.unsupported("a mask of another shape");
-      reads.push_back(is_short       ? "s + 0"
-                      : extent == 1 ? "0"
-                                    : names[ahead + i]);
+      reads.push_back(is_short ? "s + 0" : extent == 1 ? "0" : names[ahead + i]);
     }
     out.args.push_back({"M", mask});
     const bool is_short = mask->shape.back() < total, is_bool = ir::is_bool(mask->dtype);
@@ -168,8 +166,7 @@ Result<void> attention(Row& row) {
   const bool wants_qk = row.wants_output(3);
   const int64_t wanted = wants_qk ? row.attr_int("qk_matmul_output_mode", 0) : -1;
   const double cap = row.attr_float("softcap", 0);
-  const double scale =
-      row.attr_float("scale", 1 / std::sqrt(static_cast<double>(q->width)));
+  const double scale = row.attr_float("scale", 1 / std::sqrt(static_cast<double>(q->width)));
   if (wanted > 3 || !std::isfinite(scale) || !std::isfinite(cap))
     return row.unsupported("attributes like these");
   const int64_t before = k.length - k_now->length;
@@ -178,26 +175,27 @@ Result<void> attention(Row& row) {
   const int64_t group = q->heads / k.heads;
   const std::string head = k.heads == 1 ? "0" : group == 1 ? "h" : fmt::format("h/{}", group);
   const std::string sum = is_narrow ? "sum:f32" : "sum";
-  const std::string product =
-      fmt::format("{}[e in 0..{}] {} * {}", sum, q->width, q->read("Q", "h", "t", "e"),
-                  k.read("K", head, "s", "e"));
+  const std::string product = fmt::format("{}[e in 0..{}] {} * {}", sum, q->width,
+                                          q->read("Q", "h", "t", "e"), k.read("K", head, "s", "e"));
   // A triangle alone is a condition of the reductions, as the schedules like it.
   const bool is_triangle = !causal.empty() && mask.args.empty() && wanted <= 0 && cap == 0;
   const Text text = score_text(product, scale, mask, is_triangle ? "" : causal, cap, wanted);
   std::string body = text.lets;
   // Ranges stand where no subscript says them.
-  const std::string ranges =
-      fmt::format("b in 0..{}, h in 0..{}, t in 0..{}, s in 0..{}", q->batch, q->heads, q->length, k.length);
+  const std::string ranges = fmt::format("b in 0..{}, h in 0..{}, t in 0..{}, s in 0..{}", q->batch,
+                                         q->heads, q->length, k.length);
   body.replace(body.find("b, h, t, s"), 10, ranges);
   const std::string exponent = fmt::format("exp({} - m[b, h, t])", text.scores);
-  body += is_triangle
-              ? fmt::format("let m[b, h, t] = max[s | {0}] {1};\n  let p[b, h, t, s] = if {0} then {2} else 0;\n  ",
+  body += is_triangle ? fmt::format(
+                            "let m[b, h, t] = max[s | {0}] {1};\n  let p[b, h, t, s] = if {0} then "
+                            "{2} else 0;\n  ",
                             causal, text.scores, exponent)
-              : fmt::format("let m[b, h, t] = max[s] {};\n  let p[b, h, t, s] = {};\n  ",
-                            text.scores, exponent);
-  body += fmt::format("let l[b, h, t] = sum[s] p[b, h, t, s];\n  "
-                      "let o[b, h, t, e in 0..{}] = {}[s] p[b, h, t, s] * {};\n  ",
-                      v.width, sum, v.read("V", head, "s", "e"));
+                      : fmt::format("let m[b, h, t] = max[s] {};\n  let p[b, h, t, s] = {};\n  ",
+                                    text.scores, exponent);
+  body += fmt::format(
+      "let l[b, h, t] = sum[s] p[b, h, t, s];\n  "
+      "let o[b, h, t, e in 0..{}] = {}[s] p[b, h, t, s] * {};\n  ",
+      v.width, sum, v.read("V", head, "s", "e"));
   const auto narrowed = [&](const std::string& value) {
     return is_narrow ? fmt::format("{}({})", ir::to_string(q_in->dtype), value) : value;
   };
@@ -216,9 +214,9 @@ Result<void> attention(Row& row) {
               row.call("attention", std::move(args), outs, body));
   const Value* y = results[0];
   if (q->is_packed) {
-    PRUNERC_TRY(y, row.call("join_heads", {{"X", y}}, y->dtype,
-                            {q->batch, q->length, q->heads * v.width},
-                            fmt::format("Y[b, t, i] = X[b, t, i/{0}, i%{0}];", v.width)));
+    PRUNERC_TRY(
+        y, row.call("join_heads", {{"X", y}}, y->dtype, {q->batch, q->length, q->heads * v.width},
+                    fmt::format("Y[b, t, i] = X[b, t, i/{0}, i%{0}];", v.width)));
   }
   row.set(0, y);
   if (wants_qk) row.set(3, results[1]);
@@ -241,7 +239,8 @@ Result<void> rotary_embedding(Row& row) {
   const Value* const places = row.in(3);
   std::vector<int64_t> wanted = {heads->batch, heads->length, half};
   if (places != nullptr) {
-    if (cosines->rank() != 2 || places->shape != std::vector<int64_t>{heads->batch, heads->length} ||
+    if (cosines->rank() != 2 ||
+        places->shape != std::vector<int64_t>{heads->batch, heads->length} ||
         !ir::is_int(places->dtype))
       return row.unsupported("positions of another shape");
     wanted = {cosines->shape[0], half};
@@ -260,22 +259,20 @@ Result<void> rotary_embedding(Row& row) {
   const std::string last = heads->is_packed ? "i2" : "i3";
   const std::string element =
       heads->is_packed && heads->heads > 1 ? fmt::format("({}%{})", last, width) : last;
-  const std::string pair = pairs ? fmt::format("{}/2%{}", element, half)
-                                 : fmt::format("{}%{}", element, half);
+  const std::string pair =
+      pairs ? fmt::format("{}/2%{}", element, half) : fmt::format("{}%{}", element, half);
   const auto angle = [&](std::string_view name) {
-    return wide(places != nullptr
-                    ? fmt::format("({}[P[i0, {}], {}] or 0)", name, token, pair)
-                    : fmt::format("{}[i0, {}, {}]", name, token, pair));
+    return wide(places != nullptr ? fmt::format("({}[P[i0, {}], {}] or 0)", name, token, pair)
+                                  : fmt::format("{}[i0, {}, {}]", name, token, pair));
   };
   const auto partner = [&](const std::string& subscript) {
     return wide(heads->is_packed ? fmt::format("(X[i0, i1, {}] or 0)", subscript)
                                  : fmt::format("(X[i0, i1, i2, {}] or 0)", subscript));
   };
-  const std::string own =
-      wide(heads->is_packed ? "X[i0, i1, i2]" : "X[i0, i1, i2, i3]");
+  const std::string own = wide(heads->is_packed ? "X[i0, i1, i2]" : "X[i0, i1, i2, i3]");
   const std::string step = pairs ? "1" : std::to_string(half);
-  const std::string is_first = pairs ? fmt::format("{}%2 == 0", element)
-                                     : fmt::format("{} < {}", element, half);
+  const std::string is_first =
+      pairs ? fmt::format("{}%2 == 0", element) : fmt::format("{} < {}", element, half);
   const std::string first =
       fmt::format("{} * {} - {} * {}", angle("C"), own, angle("S"), partner(last + " + " + step));
   const std::string second =

@@ -130,8 +130,7 @@ Result<Layer> layer_of(Row& row, const Form& form) {
   l.starts_reversed = direction == "reverse";
   if (l.directions != (direction == "bidirectional" ? 2 : 1) || l.hidden < 1 ||
       l.hidden > (int64_t{1} << 24) || row.attr_int("hidden_size", l.hidden) != l.hidden ||
-      !std::isfinite(l.clip) ||
-      !has_shape(l.w, {l.directions, form.gates * l.hidden, l.inputs}) ||
+      !std::isfinite(l.clip) || !has_shape(l.w, {l.directions, form.gates * l.hidden, l.inputs}) ||
       !has_shape(l.r, {l.directions, form.gates * l.hidden, l.hidden}) ||
       !has_shape(l.bias, {l.directions, 2 * form.gates * l.hidden}))
     return row.unsupported("operands that do not fit together");
@@ -166,8 +165,8 @@ Result<const Value*> projected(Row& row, const Layer& l, int64_t direction,
   } else {
     args.push_back({"B", l.bias});
     const std::string bias =
-        inner ? fmt::format("(if g < {} then {} else {})", *inner, bias_text(l, direction, "g", true),
-                            bias_text(l, direction, "g", false))
+        inner ? fmt::format("(if g < {} then {} else {})", *inner,
+                            bias_text(l, direction, "g", true), bias_text(l, direction, "g", false))
               : "(" + bias_text(l, direction, "g", true) + ")";
     body = fmt::format("let a[t, b, g] = {};\n  Y[t, b, g] = a[t, b, g] + {};", sum, bias);
   }
@@ -189,15 +188,15 @@ Result<const Value*> step_of(Row& row, const Value& all, int64_t step) {
 Result<const Value*> first_state(Row& row, const Layer& l, const Value* given, int64_t direction) {
   const std::vector<int64_t> shape = {l.batch, l.hidden};
   if (given == nullptr) return row.call("zeros", {}, l.x->dtype, shape, "Y[b, h] = 0;");
-  const std::vector<int64_t> wanted =
-      l.is_batch_first ? std::vector<int64_t>{l.batch, l.directions, l.hidden}
-                       : std::vector<int64_t>{l.directions, l.batch, l.hidden};
+  const std::vector<int64_t> wanted = l.is_batch_first
+                                          ? std::vector<int64_t>{l.batch, l.directions, l.hidden}
+                                          : std::vector<int64_t>{l.directions, l.batch, l.hidden};
   if (given->shape != wanted || given->dtype != l.x->dtype)
     return row.unsupported("a first state of another shape");
-  return row.call("first_state", {{"X", given}}, l.x->dtype, shape,
-                  fmt::format("Y[b, h] = X[{}];", l.is_batch_first
-                                                      ? fmt::format("b, {}, h", direction)
-                                                      : fmt::format("{}, b, h", direction)));
+  return row.call(
+      "first_state", {{"X", given}}, l.x->dtype, shape,
+      fmt::format("Y[b, h] = X[{}];", l.is_batch_first ? fmt::format("b, {}, h", direction)
+                                                       : fmt::format("{}, b, h", direction)));
 }
 
 // [batch, hidden] each -> [n, batch, hidden], by calls of few operands.
@@ -225,8 +224,8 @@ Result<const Value*> stacked(Row& row, std::vector<const Value*> parts) {
         body += p + 1 == end ? read : fmt::format("if t < {} then {} else ", before, read);
       }
       PRUNERC_TRY(const Value* const y,
-                  row.call("stack", std::move(args), parts[i]->dtype,
-                           {before, shape[0], shape[1]}, fmt::format("Y[t, b, h] = {};", body)));
+                  row.call("stack", std::move(args), parts[i]->dtype, {before, shape[0], shape[1]},
+                           fmt::format("Y[t, b, h] = {};", body)));
       joined.push_back(y);
     }
     parts = std::move(joined);
@@ -249,18 +248,17 @@ using StepFn = Result<State> (*)(Row& row, const Layer& l, int64_t direction, co
 
 Result<const Value*> with_state(Row& row, const Layer& l, int64_t direction, const Value& gates,
                                 const Value& h) {
-  return row.call(
-      "gates", {{"G", &gates}, {"H", &h}, {"R", l.r}}, l.x->dtype, gates.shape,
-      fmt::format("Y[b, g] = G[b, g] + (sum[k] H[b, k] * R[{}, g, k]);", direction));
+  return row.call("gates", {{"G", &gates}, {"H", &h}, {"R", l.r}}, l.x->dtype, gates.shape,
+                  fmt::format("Y[b, g] = G[b, g] + (sum[k] H[b, k] * R[{}, g, k]);", direction));
 }
 
 Result<State> rnn_step(Row& row, const Layer& l, int64_t direction, const Value& gates,
                        const State& before) {
   PRUNERC_TRY(const Value* const a, with_state(row, l, direction, gates, *before.h));
-  PRUNERC_TRY(const Value* const h,
-              row.call("rnn_cell", {{"A", a}}, a->dtype, {l.batch, l.hidden},
-                       fmt::format("Y[b, h] = {};",
-                                   applied(l.function(direction, 0), "A[b, h]", l.clip))));
+  PRUNERC_TRY(
+      const Value* const h,
+      row.call("rnn_cell", {{"A", a}}, a->dtype, {l.batch, l.hidden},
+               fmt::format("Y[b, h] = {};", applied(l.function(direction, 0), "A[b, h]", l.clip))));
   return State{h, nullptr};
 }
 
@@ -283,12 +281,13 @@ Result<State> lstm_step(Row& row, const Layer& l, int64_t direction, const Value
                                  : applied(f, gate(2, "C[b, h]", 2), l.clip);
   PRUNERC_TRY(
       const std::vector<const Value*> results,
-      row.call("lstm_cell", std::move(args),
-               {{"Y", a->dtype, {l.batch, l.hidden}}, {"D", a->dtype, {l.batch, l.hidden}}},
-               fmt::format("let i[b, h in 0..{}] = {};\n  D[b, h] = {} * C[b, h] + i[b, h] * {};\n  "
-                           "Y[b, h] = {} * {};",
-                           l.hidden, input, forget, applied(g, gate(3, "", 0), l.clip),
-                           applied(f, gate(1, "D[b, h]", 1), l.clip), applied(h, "D[b, h]", 0))));
+      row.call(
+          "lstm_cell", std::move(args),
+          {{"Y", a->dtype, {l.batch, l.hidden}}, {"D", a->dtype, {l.batch, l.hidden}}},
+          fmt::format("let i[b, h in 0..{}] = {};\n  D[b, h] = {} * C[b, h] + i[b, h] * {};\n  "
+                      "Y[b, h] = {} * {};",
+                      l.hidden, input, forget, applied(g, gate(3, "", 0), l.clip),
+                      applied(f, gate(1, "D[b, h]", 1), l.clip), applied(h, "D[b, h]", 0))));
   return State{results[0], results[1]};
 }
 
@@ -323,11 +322,12 @@ Result<State> gru_step(Row& row, const Layer& l, int64_t direction, const Value&
   const std::string inner =
       is_linear ? fmt::format("G[b, h + {0}] + {1} * (A[b, h + {0}]{2})", 2 * n, reset, state_bias)
                 : fmt::format("G[b, h + {}] + M[b, h]{}", 2 * n, state_bias);
-  PRUNERC_TRY(const Value* const h,
-              row.call("gru_cell", std::move(args), a->dtype, {l.batch, n},
-                       fmt::format("let z[b, h in 0..{}] = {};\n  Y[b, h] = (1 - z[b, h]) * {} + z[b, h] * "
-                                   "H[b, h];",
-                                   n, update, applied(g, inner, l.clip))));
+  PRUNERC_TRY(
+      const Value* const h,
+      row.call("gru_cell", std::move(args), a->dtype, {l.batch, n},
+               fmt::format("let z[b, h in 0..{}] = {};\n  Y[b, h] = (1 - z[b, h]) * {} + z[b, h] * "
+                           "H[b, h];",
+                           n, update, applied(g, inner, l.clip))));
   return State{h, nullptr};
 }
 
@@ -336,7 +336,8 @@ Result<Track> run_direction(Row& row, const Layer& l, int64_t direction, StepFn 
   PRUNERC_TRY(const Value* const all, projected(row, l, direction, inner));
   State state;
   PRUNERC_TRY(state.h, first_state(row, l, row.in(5), direction));
-  PRUNERC_TRY(state.c, first_state(row, l, row.node().op == "LSTM" ? row.in(6) : nullptr, direction));
+  PRUNERC_TRY(state.c,
+              first_state(row, l, row.node().op == "LSTM" ? row.in(6) : nullptr, direction));
   Track track;
   for (int64_t i = 0; i < l.steps; ++i) {
     const int64_t t = l.is_reversed(direction) ? l.steps - 1 - i : i;
@@ -382,10 +383,10 @@ Result<void> recurrent(Row& row, const Form& form, StepFn step, std::optional<in
     }
     std::vector<int64_t> shape = {l.steps, l.directions, l.batch, l.hidden};
     if (l.is_batch_first) shape = {l.batch, l.steps, l.directions, l.hidden};
-    PRUNERC_TRY(const Value* const y,
-                row.call("states", std::move(args), l.x->dtype, shape,
-                         fmt::format("Y[{}] = {};", l.is_batch_first ? "b, t, d, h" : "t, d, b, h",
-                                     read)));
+    PRUNERC_TRY(
+        const Value* const y,
+        row.call("states", std::move(args), l.x->dtype, shape,
+                 fmt::format("Y[{}] = {};", l.is_batch_first ? "b, t, d, h" : "t, d, b, h", read)));
     row.set(0, y);
   }
   std::vector<const Value*> last, cells;

@@ -20,7 +20,9 @@ struct Subscript {
   bool is_looked_up = false;
 };
 
-const Value* table(Row& row, const std::vector<int64_t>& numbers) { return row.int_vector(numbers); }
+const Value* table(Row& row, const std::vector<int64_t>& numbers) {
+  return row.int_vector(numbers);
+}
 
 const Value* weight_table(Row& row, const ResizeTaps& plan) {
   ir::Tensor tensor(ir::DType::kF32, {static_cast<int64_t>(plan.first.size()), plan.taps});
@@ -93,7 +95,9 @@ Result<const Value*> summed(Row& row, const Value& x, std::size_t axis, const Re
   std::vector<std::string> reads = index_list(x.rank());
   const auto element = [&](const std::string& tap) {
     const std::string place = tap == "0" ? first : fmt::format("{} + {}", first, tap);
-    reads[axis] = sizes.in == 1 ? "0" : clamps ? fmt::format("clamp({}, 0, {})", place, sizes.in - 1) : place;
+    reads[axis] = sizes.in == 1 ? "0"
+                  : clamps      ? fmt::format("clamp({}, 0, {})", place, sizes.in - 1)
+                                : place;
     std::string read = at("X", reads);
     if (may_leave && sizes.in != 1) read = fmt::format("({} or 0)", read);
     if (dtype != x.dtype && ir::byte_size(x.dtype) < 4) read = fmt::format("f32({})", read);
