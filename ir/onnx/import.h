@@ -23,6 +23,8 @@ struct ImportedNet {
   std::vector<std::string>
       input_names;  ///< as the model has them, in the order of the net's inputs
   std::vector<std::string> output_names;
+  std::vector<std::string>
+      fed_names;  ///< all inputs that the model does not give itself, in its order
   std::vector<std::string> left_out;  ///< with `partial`: "NonMaxSuppression (2 nodes: ...): why"
 };
 

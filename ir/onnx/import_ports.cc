@@ -29,6 +29,7 @@ Result<void> Importer::add_inputs(Scope& scope) {
   for (const ValueInfo& info : model_.graph.inputs) {
     // Before IR version 4 constants were inputs too.
     if (scope.values.contains(info.name)) continue;
+    fed_names_.push_back(info.name);
     PRUNERC_TRY_VOID(add_input(info, scope));
   }
   if (!dims_unbound_.empty()) {

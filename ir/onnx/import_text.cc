@@ -249,7 +249,10 @@ ImportedNet Importer::finish() {
   return {fmt::format("{}net {}({}) -> ({}) {{\n{}{}}}\n", ops, net_name_, inputs, outputs, consts,
                       items),
           net::WeightFile::of(model_.path, std::move(weights), std::move(owners)),
-          std::move(input_names_), std::move(output_names_), missing_lines()};
+          std::move(input_names_),
+          std::move(output_names_),
+          std::move(fed_names_),
+          missing_lines()};
 }
 
 }  // namespace prunerc::onnx

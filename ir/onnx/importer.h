@@ -82,7 +82,7 @@ class Importer {
   std::deque<Value> values_;
   std::vector<const Value*> inputs_;
   std::vector<Value*> outputs_;
-  std::vector<std::string> input_names_, output_names_;
+  std::vector<std::string> input_names_, output_names_, fed_names_;
   std::vector<Call> calls_;
   std::set<std::string> names_;                         // taken, of tensors and operators
   std::unordered_map<std::string, std::string> op_of_;  // signature and body -> name

@@ -26,6 +26,7 @@ struct LoadedNet {
   std::string warnings;
   std::optional<net::WeightFile> weights;              ///< of an imported model
   std::vector<std::string> input_names, output_names;  ///< as the model has them; empty: the net's
+  std::vector<std::string> fed_names;  ///< of a model: all inputs that it does not give itself
 };
 Result<std::optional<LoadedNet>> load_net(const OperatorRequest& request);
 

@@ -71,6 +71,7 @@ Result<LoadedNet> load_onnx(const OperatorRequest& request) {
   net.weights = std::move(imported.weights);
   net.input_names = std::move(imported.input_names);
   net.output_names = std::move(imported.output_names);
+  net.fed_names = std::move(imported.fed_names);
   for (const std::string& line : imported.left_out)
     net.warnings += fmt::format("left out: {}\n", line);
   return net;

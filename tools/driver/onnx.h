@@ -11,6 +11,15 @@ namespace prunerc {
 /// Whether the file is taken for an ONNX model: by its name.
 bool is_onnx(std::string_view file);
 
+/// A run that somebody recorded, by port of the net.
+struct RecordedRun {
+  std::string folder;
+  std::vector<ir::Tensor> inputs, outputs;
+};
+/// Those in folders test_data_set_* beside the model (input_0.pb, output_0.pb, ...), as ONNX's own tests
+/// have them. Errors: those of onnx::read_tensor; UsageShape.
+Result<std::vector<RecordedRun>> read_recorded(const std::string& model_path, const LoadedNet& net);
+
 /// Reads, imports and compiles the text of the net. `bindings` of the request give named dimensions,
 /// `shapes` those of inputs, `constants` inputs that are the same in every run. Errors: those of
 /// onnx::read_model and onnx::import_model; OperatorText; those of read_npy.

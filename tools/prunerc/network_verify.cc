@@ -1,5 +1,6 @@
 // verify of a net: all outputs, and with --cuts each tensor between calls, beside the calls as they
 // are written.
+#include "tools/driver/onnx.h"
 #include "tools/driver/reference.h"
 #include "tools/prunerc/heartbeat.h"
 #include "tools/prunerc/json.h"
@@ -25,6 +26,8 @@ double allowed(ir::DType dtype) {
   return ir::is_float(dtype) ? kWide : 0;
 }
 
+constexpr const char* kAsWritten = "the calls as written give";
+
 struct Difference {
   int64_t num_elems = 0;
   double worst = 0;  // as a part of what is allowed, of floats
@@ -38,7 +41,7 @@ ir::Tensor tensor_of(const net::Tensor& tensor, const std::string& bytes) {
 }
 
 void compare(const net::Tensor& tensor, const std::string& got_bytes, const std::string& want_bytes,
-             Difference* found) {
+             const std::string& whose, Difference* found) {
   const ir::Tensor got = tensor_of(tensor, got_bytes), want = tensor_of(tensor, want_bytes);
   const int64_t n = want.num_elements();
   double largest = 0;
@@ -50,10 +53,8 @@ void compare(const net::Tensor& tensor, const std::string& got_bytes, const std:
     const double g = got.get(i), w = want.get(i);
     const double error = g == w || (std::isnan(g) && std::isnan(w)) ? 0 : std::fabs(g - w);
     if (!(error <= bound)) {
-      found->what = fmt::format(
-          "{}[{}] is {:.9g}, the calls as written give {:.9g} (allowed: "
-          "{:.3g})",
-          tensor.name, i, g, w, bound);
+      found->what = fmt::format("{}[{}] is {:.9g}, {} {:.9g} (allowed: {:.3g})", tensor.name, i, g,
+                                whose, w, bound);
     } else if (bound > 0) {
       found->worst = std::max(found->worst, error / bound);
     }
@@ -77,12 +78,30 @@ Result<Difference> compare_runs(const LoadedNet& net, Network& tuned, Network& w
       for (const std::size_t result : call.results) {
         if (net.net.tensors[result].role != net::Role::kIntermediate) continue;
         compare(net.net.tensors[result], tuned.intermediate(result), written.intermediate(result),
-                &found);
+                kAsWritten, &found);
       }
     }
   }
   for (std::size_t i = 0; i < net.net.outputs.size(); ++i) {
-    compare(net.net.tensors[net.net.outputs[i]], ours.output(i), reference.output(i), &found);
+    compare(net.net.tensors[net.net.outputs[i]], ours.output(i), reference.output(i), kAsWritten,
+            &found);
+  }
+  return found;
+}
+
+std::string bytes_of(const ir::Tensor& tensor) {
+  return {reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size()};
+}
+
+// The net's own kernels against what somebody recorded.
+Result<Difference> compare_recorded(const LoadedNet& net, Network& tuned, const RecordedRun& run) {
+  PRUNERC_TRY(NetworkArrays ours, NetworkArrays::make(net.net));
+  ours.set_inputs(net.net, run.inputs);
+  PRUNERC_TRY_VOID(ours.run(tuned));
+  Difference found;
+  for (std::size_t i = 0; i < net.net.outputs.size(); ++i) {
+    compare(net.net.tensors[net.net.outputs[i]], ours.output(i), bytes_of(run.outputs[i]),
+            "recorded in " + run.folder + " is", &found);
   }
   return found;
 }
@@ -119,12 +138,26 @@ int verify_network(const LoadedNet& net, const OperatorRequest& request,
     all.what = found->what;
     if (!all.what.empty()) break;
   }
+  std::size_t num_recorded = 0;
+  if (all.what.empty() && options.weights.empty() && net.weights) {
+    const Result<std::vector<RecordedRun>> recorded = read_recorded(request.file, net);
+    if (!recorded.ok()) return fail(recorded.error());
+    for (const RecordedRun& run : *recorded) {
+      const Result<Difference> found = compare_recorded(net, tuned->network, run);
+      if (!found.ok()) return fail(found.error(), kDeviceProblem);
+      all.worst = std::max(all.worst, found->worst);
+      all.what = found->what;
+      if (!all.what.empty()) break;
+      ++num_recorded;
+    }
+  }
   const bool ok = all.what.empty();
   if (options.json) {
     const Json row = {{"schema", "prunerc.verify_net/1"},
                       {"net", net.net.name},
                       {"verdict", ok ? "right" : "wrong"},
                       {"seeds", num_right},
+                      {"recorded", num_recorded},
                       {"elements", all.num_elems},
                       {"largest_error_of_allowed", all.worst},
                       {"difference", all.what}};
@@ -135,6 +168,7 @@ int verify_network(const LoadedNet& net, const OperatorRequest& request,
         "error {:.2g} of what is allowed\n",
         net.net.name, num_right, num_right == 1 ? "" : "s", all.num_elems,
         options.cuts ? "outputs and all tensors between calls" : "outputs", all.worst);
+    if (num_recorded > 0) fmt::print("and on {} recorded runs\n", num_recorded);
   } else {
     fmt::print("{}: wrong: {}\n", net.net.name, all.what);
   }
