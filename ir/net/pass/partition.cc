@@ -1,0 +1,113 @@
+#include "ir/net/pass/partition.h"
+
+#include "ir/net/pass/fuse.h"
+#include "ir/net/pass/partition_rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace prunerc::net {
+
+Plan::Plan(const Net& net_in) : net(net_in), graph(net_in), group_of(net_in.calls.size(), kNone) {
+  std::vector<std::optional<CallFacts>> of_program(net.programs.size());
+  for (const Call& call : net.calls) {
+    std::optional<CallFacts>& known = of_program[call.program];
+    if (!known) known = classify(net.programs[call.program]);
+    facts.push_back(*known);
+  }
+}
+
+std::size_t Plan::group_of_readers(std::size_t call) const {
+  std::size_t group = kNone;
+  for (const std::size_t result : net.calls[call].results) {
+    if (net.tensors[result].role == Role::kOutput) return kNone;
+    for (const std::size_t reader : graph.readers[result]) {
+      if (group_of[reader] == kNone || (group != kNone && group != group_of[reader])) return kNone;
+      group = group_of[reader];
+    }
+  }
+  return group;
+}
+
+PortRead Plan::read_of(std::size_t call, std::size_t tensor) const {
+  const std::vector<std::size_t>& args = net.calls[call].args;
+  PortRead read = PortRead::kElsewhere;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    if (args[i] != tensor) continue;
+    if (facts[call].reads[i] != PortRead::kSame) return facts[call].reads[i];
+    read = PortRead::kSame;
+  }
+  return read;
+}
+
+void Plan::start(std::size_t call) {
+  Group group;
+  group.calls = {call};
+  group.anchor = call;
+  group.shape = result(call).shape;
+  switch (graph.is_const_call[call] ? CallKind::kOther : facts[call].kind) {
+    case CallKind::kPointwise:
+    case CallKind::kBroadcast: group.kind = GroupKind::kChain; break;
+    case CallKind::kView: group.kind = GroupKind::kView; break;
+    case CallKind::kLinear: group.kind = GroupKind::kLinear; break;
+    case CallKind::kRows:
+      group.kind = GroupKind::kRows;
+      group.row_elems = facts[call].row_elems;
+      break;
+    case CallKind::kReduce:
+      group.kind = facts[call].row_elems > 0 ? GroupKind::kRows : GroupKind::kReduce;
+      group.row_elems = facts[call].row_elems;
+      // The whole shape is what it reads.
+      group.shape = net.tensors[net.calls[call].args[0]].shape;
+      break;
+    case CallKind::kWindow: group.kind = GroupKind::kReduce; break;
+    case CallKind::kOpaque:
+    case CallKind::kOther: break;
+  }
+  group_of[call] = groups.size();
+  groups.push_back(std::move(group));
+}
+
+void Plan::join(std::size_t call, std::size_t group) {
+  group_of[call] = group;
+  groups[group].calls.push_back(call);
+}
+
+std::vector<std::string_view> fuse_rule_names() {
+  std::vector<std::string_view> names;
+  for (const FuseRule& rule : fuse_rules()) names.push_back(rule.name);
+  return names;
+}
+
+Result<Net> partition(const Net& net, const PartitionOptions& options,
+                      std::vector<RuleCount>* counts) {
+  const std::vector<std::string_view> names = fuse_rule_names();
+  for (const std::string& name : options.without) {
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      return error(Diag::kFuseRuleUnknown, name, fmt::format("{}", fmt::join(names, ", ")));
+  }
+  Plan plan(net);
+  std::vector<RuleCount> used;
+  for (const std::string_view name : names) used.push_back({name, 0});
+  for (std::size_t call = net.calls.size(); call-- > 0;) {
+    if (plan.group_of[call] != kNone) continue;
+    bool joined = false;
+    for (std::size_t i = 0; i < names.size() && !joined && !plan.graph.is_const_call[call]; ++i) {
+      if (options.without.contains(std::string(names[i]))) continue;
+      joined = fuse_rules()[i].apply(plan, call);
+      used[i].num_calls += joined;
+    }
+    if (!joined) plan.start(call);
+  }
+  if (counts != nullptr) *counts = std::move(used);
+  std::vector<FusedCalls> groups;
+  for (const Group& group : plan.groups) {
+    if (group.calls.size() > 1) groups.push_back({group.calls, group.anchor});
+  }
+  if (groups.empty()) return net;
+  return fuse_calls(net, groups);
+}
+
+}  // namespace prunerc::net

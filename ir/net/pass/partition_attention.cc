@@ -1,0 +1,81 @@
+// linear, rows, linear: probabilities are made of scores row by row, and both stay in the nest that
+// sums values by them.
+#include "ir/net/pass/closure.h"
+#include "ir/net/pass/partition_rules.h"
+
+#include <algorithm>
+
+namespace prunerc::net {
+namespace {
+
+int64_t elements(const std::vector<int64_t>& shape) {
+  int64_t n = 1;
+  for (const int64_t extent : shape) n *= extent;
+  return n;
+}
+
+bool feeds(const Plan& plan, std::size_t from, std::size_t to) {
+  const std::vector<std::size_t>& readers = plan.graph.readers[plan.net.calls[from].results[0]];
+  return std::find(readers.begin(), readers.end(), to) != readers.end();
+}
+
+/// What lies between the second product and the first one.
+struct Middle {
+  std::vector<std::size_t> calls;  // the first product among them
+  int num_products = 0, num_reductions = 0;
+};
+
+Middle middle_above(const Plan& plan, std::size_t call, std::size_t scores) {
+  const std::size_t top = plan.graph.producer[scores];
+  const std::vector<int64_t>& shape = plan.net.tensors[scores].shape;
+  const int64_t row_elems = shape.empty() ? 0 : shape.back();
+  Middle middle;
+  const auto ask = [&](std::size_t above) {
+    // The other operand's.
+    if (above != top && feeds(plan, above, call)) return Step::kStop;
+    const CallFacts& facts = plan.facts[above];
+    const int64_t size = elements(plan.result(above).shape);
+    const bool is_whole = plan.result(above).shape == shape;
+    const bool is_row = size * row_elems == elements(shape);
+    switch (facts.kind) {
+      case CallKind::kLinear:
+        if (!is_whole || facts.has_window) return Step::kStop;
+        ++middle.num_products;
+        return Step::kEnd;
+      case CallKind::kRows:
+      case CallKind::kReduce:
+        if (facts.row_elems != row_elems || (!is_whole && !is_row)) return Step::kStop;
+        ++middle.num_reductions;
+        return Step::kTake;
+      case CallKind::kPointwise:
+      case CallKind::kBroadcast: return is_whole || is_row ? Step::kTake : Step::kStop;
+      default: return Step::kStop;
+    }
+  };
+  const auto taking = [&](std::size_t above) {
+    const Step step = ask(above);
+    if (step != Step::kStop) middle.calls.push_back(above);
+    return step;
+  };
+  grow_up(plan, call, taking);
+  return middle;
+}
+
+}  // namespace
+
+bool join_attention(Plan& plan, std::size_t call) {
+  if (plan.facts[call].kind != CallKind::kLinear || plan.facts[call].has_window) return false;
+  for (const std::size_t arg : plan.net.calls[call].args) {
+    if (plan.graph.is_const[arg] || plan.graph.producer[arg] == kNone) continue;
+    const Middle middle = middle_above(plan, call, arg);
+    if (middle.num_products != 1 || middle.num_reductions == 0) continue;
+    plan.start(call);
+    const std::size_t group = plan.group_of[call];
+    plan.groups[group].kind = GroupKind::kAttention;
+    for (const std::size_t member : middle.calls) plan.join(member, group);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace prunerc::net
