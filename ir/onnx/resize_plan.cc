@@ -22,8 +22,12 @@ std::optional<double> coordinate(const ResizeAxis& axis, const std::string& mode
   if (mode == "half_pixel_symmetric") return in / 2 * (1 - out / width) + half;
   if (mode == "tf_half_pixel_for_nn") return (o + 0.5) / axis.scale;
   if (mode == "tf_crop_and_resize") {
-    const double range = (axis.roi_last - axis.roi_first) * (in - 1);
-    return axis.roi_first * (in - 1) + (width == 1 ? range / 2 : o * range / (width - 1));
+    // As floats: regions are often ones of a tenth, and ties are to fall as they do elsewhere.
+    const auto first = static_cast<float>(axis.roi_first), last = static_cast<float>(axis.roi_last);
+    const auto places = static_cast<float>(in - 1), wide = static_cast<float>(width);
+    const float along = wide == 1 ? 0.5F * (last - first) * places
+                                  : static_cast<float>(o) * (last - first) * places / (wide - 1);
+    return static_cast<double>(first * places + along);
   }
   return std::nullopt;
 }

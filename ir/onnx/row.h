@@ -137,6 +137,9 @@ std::span<const RowEntry> resize_rows();
 std::span<const RowEntry> quant_rows();
 std::span<const RowEntry> recurrent_rows();
 std::span<const RowEntry> attention_rows();
+std::span<const RowEntry> math_rows();
+std::span<const RowEntry> sample_rows();
+std::span<const RowEntry> part_rows();
 
 // --- pieces of text
 

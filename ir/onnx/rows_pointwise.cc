@@ -120,7 +120,6 @@ constexpr UnaryRow kUnary[] = {
     {"Sin", "sin($)"},
     {"Cos", "cos($)"},
     {"Tan", "sin($) / cos($)"},
-    {"Sinh", "(exp($) - exp(-$)) / 2"},
     {"Cosh", "(exp($) + exp(-$)) / 2"},
     {"Softplus", "max($, 0) + log(1 + exp(-abs($)))"},
     {"Softsign", "$ / (1 + abs($))"},
