@@ -139,6 +139,7 @@ std::span<const RowEntry> recurrent_rows();
 std::span<const RowEntry> attention_rows();
 std::span<const RowEntry> math_rows();
 std::span<const RowEntry> sample_rows();
+std::span<const RowEntry> region_rows();
 std::span<const RowEntry> part_rows();
 
 // --- pieces of text

@@ -90,7 +90,7 @@ Result<void> reverse_sequence(Row& row) {
   const std::string here = fmt::format("i64(i{})", *time),
                     length = fmt::format("i64(L[i{}])", *batch);
   reads[static_cast<std::size_t>(*time)] =
-      fmt::format("if {0} < {1} then {1} - 1 - {0} else {0}", here, length);
+      fmt::format("(if {0} < {1} then {1} - 1 - {0} else {0})", here, length);
   PRUNERC_TRY(const Value* const y,
               row.call("reverse_sequence", {{"X", x}, {"L", lengths}}, x->dtype, x->shape,
                        fmt::format("{} = {} or {};", target(*x), at("X", reads),
