@@ -125,6 +125,11 @@ Text score_text(const std::string& product, double scale, const Mask& mask,
   };
   step("a", fmt::format("({}) * {}", product, number_text(ir::DType::kF32, scale)));
   if (wanted == 0) out.qk = out.scores;
+  // Before the mask, or what it hides would have a finite score.
+  if (cap > 0) {
+    const std::string number = number_text(ir::DType::kF32, cap);
+    step("d", fmt::format("{0} * tanh({1} / {0})", number, out.scores));
+  }
   std::string seen = mask.hides;
   if (!causal.empty()) seen += (seen.empty() ? "" : " && ") + causal;
   const std::string added =
@@ -134,12 +139,7 @@ Text score_text(const std::string& product, double scale, const Mask& mask,
   } else if (!mask.added.empty()) {
     step("c", added);
   }
-  if (wanted == 1) out.qk = out.scores;
-  if (cap > 0) {
-    const std::string number = number_text(ir::DType::kF32, cap);
-    step("d", fmt::format("{0} * tanh({1} / {0})", number, out.scores));
-  }
-  if (wanted == 2) out.qk = out.scores;
+  if (wanted == 1 || wanted == 2) out.qk = out.scores;
   return out;
 }
 
@@ -167,6 +167,8 @@ Result<void> attention(Row& row) {
   const int64_t wanted = wants_qk ? row.attr_int("qk_matmul_output_mode", 0) : -1;
   const double cap = row.attr_float("softcap", 0);
   const double scale = row.attr_float("scale", 1 / std::sqrt(static_cast<double>(q->width)));
+  // Operator sets 23 and 24 were published with two meanings of this.
+  if (wanted == 1 && cap > 0) return row.unsupported("scores after softcap alone");
   if (wanted > 3 || !std::isfinite(scale) || !std::isfinite(cap))
     return row.unsupported("attributes like these");
   const int64_t before = k.length - k_now->length;
@@ -186,12 +188,15 @@ Result<void> attention(Row& row) {
                                          q->heads, q->length, k.length);
   body.replace(body.find("b, h, t, s"), 10, ranges);
   const std::string exponent = fmt::format("exp({} - m[b, h, t])", text.scores);
-  body += is_triangle ? fmt::format(
-                            "let m[b, h, t] = max[s | {0}] {1};\n  let p[b, h, t, s] = if {0} then "
-                            "{2} else 0;\n  ",
-                            causal, text.scores, exponent)
-                      : fmt::format("let m[b, h, t] = max[s] {};\n  let p[b, h, t, s] = {};\n  ",
-                                    text.scores, exponent);
+  const std::string max_of = is_triangle ? fmt::format("max[s | {}] {}", causal, text.scores)
+                                         : fmt::format("max[s] {}", text.scores);
+  // A query that sees nothing gives zeros.
+  const bool may_be_blind = !mask.args.empty();
+  const std::string sees = is_triangle ? causal : may_be_blind ? "m[b, h, t] > -inf" : "";
+  const std::string p =
+      sees.empty() ? exponent : fmt::format("if {} then {} else 0", sees, exponent);
+  body += fmt::format("let m[b, h, t] = {};\n  let p[b, h, t, s] = {};\n  ", max_of, p);
+  const std::string l = may_be_blind ? "max(l[b, h, t], 1)" : "l[b, h, t]";
   body += fmt::format(
       "let l[b, h, t] = sum[s] p[b, h, t, s];\n  "
       "let o[b, h, t, e in 0..{}] = {}[s] p[b, h, t, s] * {};\n  ",
@@ -200,7 +205,7 @@ Result<void> attention(Row& row) {
     return is_narrow ? fmt::format("{}({})", ir::to_string(q_in->dtype), value) : value;
   };
   body += fmt::format("Y[{}] = {};", q->is_packed ? "b, t, h, e" : "b, h, t, e",
-                      narrowed("o[b, h, t, e] / l[b, h, t]"));
+                      narrowed("o[b, h, t, e] / " + l));
   std::vector<Arg> args = {{"Q", q_in}, {"K", k.value}, {"V", v.value}};
   args.insert(args.end(), mask.args.begin(), mask.args.end());
   std::vector<Out> outs = {{"Y", q_in->dtype, {q->batch, q->heads, q->length, v.width}}};
@@ -208,7 +213,7 @@ Result<void> attention(Row& row) {
   if (wants_qk) {
     outs.push_back({"S", q_in->dtype, {q->batch, q->heads, q->length, k.length}});
     body += fmt::format("\n  S[b, h, t, s] = {};",
-                        narrowed(wanted == 3 ? "p[b, h, t, s] / l[b, h, t]" : text.qk));
+                        narrowed(wanted == 3 ? "p[b, h, t, s] / " + l : text.qk));
   }
   PRUNERC_TRY(const std::vector<const Value*> results,
               row.call("attention", std::move(args), outs, body));

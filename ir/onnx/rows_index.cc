@@ -227,7 +227,7 @@ Result<void> scatter_nd(Row& row) {
     over.push_back(fmt::format("k{} in 0..{}", i, ids->shape[static_cast<std::size_t>(i)]));
     of_ids.push_back(fmt::format("k{}", i));
   }
-  if (over.empty()) over.push_back("r in 0..1");
+  if (over.empty()) over.push_back("q in 0..1");
   const std::vector<std::string> index = index_list(x->rank());
   std::vector<std::string> of_updates = of_ids;
   std::string hits;

@@ -432,7 +432,12 @@ Result<void> pad(Row& row) {
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (mode != "constant" && (before[i] > 0 || after[i] > 0)) {
       if (x->shape[i] == 0) return row.unsupported("an empty tensor");
-      reads[i] = mirrored(reads[i], before[i], x->shape[i], mode);
+      // What a negative one cuts off is gone before the rest repeats.
+      const int64_t cut = std::max<int64_t>(0, -before[i]);
+      const int64_t kept = x->shape[i] - cut - std::max<int64_t>(0, -after[i]);
+      if (kept < 1) return row.unsupported("pads that leave nothing to repeat");
+      reads[i] = mirrored(reads[i], std::max<int64_t>(0, before[i]), kept, mode);
+      if (cut > 0) reads[i] += fmt::format(" + {}", cut);
       continue;
     }
     if (before[i] != 0 || after[i] != 0)

@@ -21,7 +21,9 @@ struct Sampling {
 std::string place_text(const Sampling& how, int64_t extent, const std::string& grid) {
   const std::string raw = how.aligns ? fmt::format("({} + 1) / 2 * {}", grid, extent - 1)
                                      : fmt::format("(({} + 1) * {} - 1) / 2", grid, extent);
-  if (how.padding == "border") return fmt::format("clamp({}, 0, {})", raw, extent - 1);
+  // Of the four that a cubic reads each is clamped by itself.
+  if (how.padding == "border" && how.mode != "cubic")
+    return fmt::format("clamp({}, 0, {})", raw, extent - 1);
   return raw;
 }
 
