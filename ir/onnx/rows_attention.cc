@@ -168,6 +168,8 @@ Result<void> attention(Row& row) {
   const double cap = row.attr_float("softcap", 0);
   const double scale = row.attr_float("scale", 1 / std::sqrt(static_cast<double>(q->width)));
   // Operator sets 23 and 24 were published with two meanings of this.
+  if (row.in(3) != nullptr && cap > 0)
+    return row.unsupported("a mask and softcap: releases of ONNX differ on which comes first");
   if (wanted == 1 && cap > 0) return row.unsupported("scores after softcap alone");
   if (wanted > 3 || !std::isfinite(scale) || !std::isfinite(cap))
     return row.unsupported("attributes like these");

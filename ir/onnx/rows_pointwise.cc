@@ -87,6 +87,7 @@ std::string stem_of(std::string_view op) {
 Result<void> unary(Row& row, std::string text, bool floats_only = true) {
   PRUNERC_TRY(const Value* const x, row.need(0));
   const bool is_narrow = x->dtype == ir::DType::kF16 || x->dtype == ir::DType::kBF16;
+  if (ir::is_bool(x->dtype)) return row.unsupported("a bool operand");
   if (floats_only && !ir::is_float(x->dtype))
     return row.unsupported("whole numbers in a function of floats");
   return pointwise(
@@ -138,6 +139,8 @@ Result<void> relu(Row& row) { return unary(row, "max($, 0)", false); }
 Result<void> neg(Row& row) { return unary(row, "-$", false); }
 Result<void> abs(Row& row) { return unary(row, "if $ < 0 then -$ else $", false); }
 Result<void> sign(Row& row) {
+  PRUNERC_TRY(const Value* const x, row.need(0));
+  if (x->dtype == ir::DType::kU8) return unary(row, "min($, 1)", false);
   return unary(row, "if $ > 0 then 1 else if $ < 0 then -1 else 0", false);
 }
 Result<void> leaky_relu(Row& row) {
@@ -166,10 +169,8 @@ Result<void> swish(Row& row) {
   return unary(row, with("$ * sigmoid({} * $)", row.attr_float("alpha", 1)));
 }
 Result<void> shrink(Row& row) {
-  return unary(row,
-               with("if $ < -{0} then $ + {1} else if $ > {0} then $ - {1} else 0",
-                    row.attr_float("lambd", 0.5), row.attr_float("bias", 0)),
-               false);
+  return unary(row, with("if $ < -{0} then $ + {1} else if $ > {0} then $ - {1} else 0",
+                         row.attr_float("lambd", 0.5), row.attr_float("bias", 0)));
 }
 Result<void> gelu(Row& row) {
   if (row.attr_string("approximate", "none") == "tanh")
@@ -179,11 +180,13 @@ Result<void> gelu(Row& row) {
 
 Result<void> is_nan(Row& row) {
   PRUNERC_TRY(const Value* const x, row.need(0));
+  if (!ir::is_float(x->dtype)) return row.unsupported("whole numbers in a function of floats");
   return pointwise(row, "is_nan", {x}, ir::DType::kBool,
                    [](std::vector<std::string>& r) { return r[0] + " != " + r[0]; });
 }
 Result<void> is_inf(Row& row) {
   PRUNERC_TRY(const Value* const x, row.need(0));
+  if (!ir::is_float(x->dtype)) return row.unsupported("whole numbers in a function of floats");
   const bool low = row.attr_int("detect_negative", 1) != 0,
              high = row.attr_int("detect_positive", 1) != 0;
   return pointwise(row, "is_inf", {x}, ir::DType::kBool, [&](std::vector<std::string>& r) {
@@ -391,6 +394,7 @@ Result<void> power(Row& row) {
 
 Result<void> logical(Row& row) {
   PRUNERC_TRY(const std::vector<const Value*> operands, operands_of(row));
+  if (operands.size() != 2) return row.unsupported("a number of operands that is not 2");
   for (const Value* operand : operands) {
     if (!ir::is_bool(operand->dtype)) return row.unsupported("an operand that is not bool");
   }
@@ -426,6 +430,8 @@ Result<void> variadic(Row& row) {
 Result<void> where(Row& row) {
   PRUNERC_TRY(const std::vector<const Value*> operands, operands_of(row));
   if (operands.size() != 3) return row.unsupported("a number of operands that is not 3");
+  if (!ir::is_bool(operands[0]->dtype) || operands[1]->dtype != operands[2]->dtype)
+    return row.unsupported("operands of these types");
   return pointwise(row, "where_", operands, operands[1]->dtype, [&](std::vector<std::string>& r) {
     return fmt::format("if {} then {} else {}", r[0], r[1], r[2]);
   });

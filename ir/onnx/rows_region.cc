@@ -29,7 +29,8 @@ std::string places_text(const Regions& r, std::string_view axis, int64_t extent,
       "let s{0}[{1}] = R[r, {2}] * {3} - {4} + (f32(p) + (f32(a) + 0.5) / {5}) * h{0}[r];\n  ",
       axis, range, first, scale, r.is_half_pixel ? "0.5" : "0.0", r.samples);
   text += fmt::format(
-      "let v{0}[r, p, a] = if s{0}[r, p, a] < -1 || s{0}[r, p, a] > {1} then 0.0 else 1.0;\n  ",
+      "let v{0}[r, p, a] = if s{0}[r, p, a] < -1 || s{0}[r, p, a] > {1} then f32(0) else f32(1);\n "
+      " ",
       axis, extent);
   text += fmt::format("let c{0}[r, p, a] = clamp(s{0}[r, p, a], 0, {1});\n  ", axis, extent - 1);
   text += fmt::format("let l{0}[r, p, a] = i64(floor(c{0}[r, p, a]));\n  ", axis);
