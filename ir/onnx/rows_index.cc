@@ -91,7 +91,8 @@ Result<void> gather_nd(Row& row) {
   PRUNERC_TRY(const Value* const x, row.need(0));
   PRUNERC_TRY(const Value* const ids, row.need(1));
   const int64_t batch = row.attr_int("batch_dims", 0);
-  if (ids->rank() < 1 || batch < 0 || batch >= ids->rank() || batch > x->rank())
+  if (ids->rank() < 1 || !ir::is_int(ids->dtype) || batch < 0 || batch >= ids->rank() ||
+      batch > x->rank())
     return row.unsupported("batch dimensions like these");
   const int64_t depth = ids->shape.back();
   if (depth < 1 || depth > x->rank() - batch) return row.unsupported("ids of this depth");
@@ -162,7 +163,7 @@ Result<void> scatter_elements(Row& row) {
   PRUNERC_TRY(const Value* const updates, row.need(2));
   const std::optional<int> axis = axis_of(row.attr_int("axis", 0), x->rank());
   if (!axis || ids->rank() != x->rank() || updates->shape != ids->shape ||
-      !ir::is_int(ids->dtype) || ir::is_bool(x->dtype))
+      updates->dtype != x->dtype || !ir::is_int(ids->dtype) || ir::is_bool(x->dtype))
     return row.unsupported("operands like these");
   const auto a = static_cast<std::size_t>(*axis);
   const std::string how = row.attr_string("reduction", "none");
@@ -217,7 +218,8 @@ Result<void> scatter_nd(Row& row) {
   PRUNERC_TRY(const Value* const ids, row.need(1));
   PRUNERC_TRY(const Value* const updates, row.need(2));
   const std::string how = row.attr_string("reduction", "none");
-  if (ids->rank() < 1 || !ir::is_int(ids->dtype) || ir::byte_size(x->dtype) < 4)
+  if (ids->rank() < 1 || !ir::is_int(ids->dtype) || ir::byte_size(x->dtype) < 4 ||
+      updates->dtype != x->dtype)
     return row.unsupported("operands like these");
   const int64_t depth = ids->shape.back();
   if (depth < 1 || depth > x->rank()) return row.unsupported("ids of this depth");

@@ -195,8 +195,8 @@ Result<void> layer_norm(Row& row) {
   for (std::size_t i = 1; i < 3; ++i) {
     const Value* const value = row.in(i);
     if (value == nullptr) continue;
-    if (broadcast_shape(x->shape, value->shape) != x->shape)
-      return row.unsupported("parameters of another shape");
+    if (broadcast_shape(x->shape, value->shape) != x->shape || value->dtype != x->dtype)
+      return row.unsupported("parameters of another shape or type");
     const std::string name = i == 1 ? "g" : "b";
     n.more.push_back({name, value});
     (i == 1 ? n.scale : n.shift) = parameter(*value, name, x->rank(), is_narrow(x->dtype));

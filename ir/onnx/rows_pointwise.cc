@@ -88,6 +88,7 @@ Result<void> unary(Row& row, std::string text, bool floats_only = true) {
   PRUNERC_TRY(const Value* const x, row.need(0));
   const bool is_narrow = x->dtype == ir::DType::kF16 || x->dtype == ir::DType::kBF16;
   if (ir::is_bool(x->dtype)) return row.unsupported("a bool operand");
+  if (text.find("nan") != std::string::npos) return row.unsupported("an attribute of NaN");
   if (floats_only && !ir::is_float(x->dtype))
     return row.unsupported("whole numbers in a function of floats");
   return pointwise(
@@ -440,6 +441,8 @@ Result<void> where(Row& row) {
 Result<void> prelu(Row& row) {
   PRUNERC_TRY(const Value* const x, row.need(0));
   PRUNERC_TRY(const Value* slope, row.need(1));
+  if (slope->dtype != x->dtype || ir::is_bool(x->dtype))
+    return row.unsupported("operands of these types");
   // Until set 6 a vector of slopes was one for each channel.
   if (row.opset() < 7 && slope->rank() == 1 && x->rank() > 1 && slope->shape[0] == x->shape[1]) {
     std::vector<int64_t> shape(static_cast<std::size_t>(x->rank() - 1), 1);
@@ -464,6 +467,10 @@ Result<void> clip(Row& row) {
   if (by_attributes && row.has("max")) high = row.scalar(x->dtype, row.attr_float("max", 0));
   if (low != nullptr) operands.push_back(low);
   if (high != nullptr) operands.push_back(high);
+  for (const Value* operand : operands) {
+    if (operand->dtype != x->dtype || ir::is_bool(x->dtype))
+      return row.unsupported("operands of these types");
+  }
   if (operands.size() == 1) {
     row.set(0, x);
     return {};

@@ -71,6 +71,7 @@ Result<const Value*> max_positions(Row& row, const Value& x, const Pool& p) {
 
 Result<void> max_pool(Row& row) {
   PRUNERC_TRY(const Value* const x, row.need(0));
+  if (ir::is_bool(x->dtype)) return row.unsupported("bool elements");
   PRUNERC_TRY(const Pool p, pool_of(row, *x));
   PRUNERC_TRY(const Value* const y, row.call("max_pool", {{"X", x}}, x->dtype, p.shape,
                                              fmt::format("Y[{}] = max[{}] {};", p.target, p.over,

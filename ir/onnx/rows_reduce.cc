@@ -164,7 +164,7 @@ Result<void> reduce(Row& row) {
 Result<void> arg_extreme(Row& row) {
   PRUNERC_TRY(const Value* const x, row.need(0));
   const std::optional<int> axis = axis_of(row.attr_int("axis", 0), x->rank());
-  if (!axis) return row.unsupported("an axis that is none");
+  if (!axis || ir::is_bool(x->dtype)) return row.unsupported("an axis that is none, or this type");
   PRUNERC_TRY(Reduced r, reduced_of(row, *x, {*axis}, row.attr_int("keepdims", 1) != 0));
   const std::string reducer = row.node().op == "ArgMax" ? "argmax" : "argmin";
   const bool takes_last = row.attr_int("select_last_index", 0) != 0;
