@@ -2,6 +2,8 @@
 
 #include "ir/lang/bind_impl.h"
 
+#include <algorithm>
+
 namespace prunerc::lang {
 
 void Binder::bind_net_consts(const AstNet& net, BoundNet& out) {
@@ -28,12 +30,19 @@ bool Binder::bind_net_call(const AstStmt& stmt, const std::vector<Tensor*>& targ
                            BoundNet& out) {
   const std::optional<Callee> callee = resolve_call(stmt);
   if (!callee) return false;
+  // Made once: its own program has no const inputs. What it gives is const for later calls.
+  const bool is_const =
+      std::all_of(callee->args.begin(), callee->args.end(),
+                  [](const Tensor* arg) { return arg->is_const; }) &&
+      std::all_of(targets.begin(), targets.end(), [](const Tensor* target) {
+        return target != nullptr && target->role == TensorRole::kLet;
+      });
   std::string key(callee->op->name.text);
   for (const auto& [name, value] : callee->options.bindings)
     key += fmt::format(";{}={}", name, value);
   for (const auto& [name, shape] : callee->options.shapes)
     key += fmt::format(";{}[{}]", name, fmt::join(shape, ","));
-  for (const Tensor* arg : callee->args) key += arg->is_const ? ";const" : ";";
+  for (const Tensor* arg : callee->args) key += arg->is_const && !is_const ? ";const" : ";";
   const auto [known, is_new] = out.op_of_key.emplace(key, out.ops.size());
   if (is_new) {
     const int errors_before = sink_.num_errors();
@@ -50,7 +59,7 @@ bool Binder::bind_net_call(const AstStmt& stmt, const std::vector<Tensor*>& targ
     // Whether a tensor is the same in every run is known here, not in the operator.
     for (size_t i = 0; i < op->inputs.size(); ++i) {
       for (Tensor& tensor : op->tensors) {
-        if (&tensor == op->inputs[i]) tensor.is_const = callee->args[i]->is_const;
+        if (&tensor == op->inputs[i]) tensor.is_const = callee->args[i]->is_const && !is_const;
       }
     }
     out.ops.push_back(std::move(op));
@@ -66,6 +75,7 @@ bool Binder::bind_net_call(const AstStmt& stmt, const std::vector<Tensor*>& targ
     if (targets[i] == nullptr) return false;
     const AstName& name = i == 0 ? stmt.name : stmt.more_names[i - 1];
     if (!give_result(*targets[i], *op.outputs[i]->dtype, op.outputs[i]->shape, name)) return false;
+    targets[i]->is_const = is_const;
     call.results.push_back(targets[i]);
   }
   call.label = stmt.call->label ? stmt.call->label->text : stmt.name.text;

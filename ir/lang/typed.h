@@ -53,7 +53,7 @@ struct Tensor {
   std::string name;
   SourceRange range;
   TensorRole role = TensorRole::kInput;
-  bool is_const = false;           // an input that is the same in every call
+  bool is_const = false;           // the same in every call
   std::optional<ir::DType> dtype;  // unknown until a let's value is bound
   size_t rank = 0;
   std::vector<int64_t> shape;     // ports: from the start; lets: after solving

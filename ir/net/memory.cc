@@ -16,18 +16,22 @@ int64_t align_up(int64_t n) {
   return (n + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
 }
 
+bool lies_here(const Tensor& tensor) {
+  return tensor.role == Role::kIntermediate && !tensor.is_const;
+}
+
 std::vector<Life> lives_of(const Net& net, Reuse reuse) {
   std::vector<Life> lives;
   std::vector<std::size_t> place(net.tensors.size());
   for (std::size_t i = 0; i < net.calls.size(); ++i) {
     for (const std::size_t result : net.calls[i].results) {
-      if (net.tensors[result].role != Role::kIntermediate) continue;
+      if (!lies_here(net.tensors[result])) continue;
       place[result] = lives.size();
       const std::size_t last = reuse == Reuse::kKept ? net.calls.size() : i;
       lives.push_back({result, i, last, align_up(size_bytes(net.tensors[result]))});
     }
     for (const std::size_t arg : net.calls[i].args) {
-      if (net.tensors[arg].role != Role::kIntermediate) continue;
+      if (!lies_here(net.tensors[arg])) continue;
       Life& life = lives[place[arg]];
       life.last = std::max(life.last, i);
     }

@@ -13,7 +13,7 @@ namespace prunerc::net {
 inline constexpr int64_t kTensorAlignment = 64;
 
 struct MemoryPlan {
-  std::vector<int64_t> offsets;  ///< by tensor; -1: not an intermediate. Units: bytes
+  std::vector<int64_t> offsets;  ///< by tensor; -1: no intermediate, or const. Units: bytes
   int64_t bytes = 0;             ///< of the block
   int64_t lower_bound = 0;       ///< the most that is alive at once: no plan takes less
 };

@@ -22,7 +22,8 @@ struct Tensor {
   ir::DType dtype = ir::DType::kF32;
   std::vector<int64_t> shape;
   Role role = Role::kIntermediate;
-  bool is_const = false;        ///< of an input: the same in every run; true of a kConst
+  /// The same in every run: a const input, a kConst, an intermediate that a const call gives.
+  bool is_const = false;
   std::string weight;           ///< of a kConst: its name in the file of weights
   std::optional<double> value;  ///< of a kConst: this number everywhere, not in the file
 };
@@ -33,7 +34,8 @@ struct Call {
   std::string op;
   std::map<std::string, std::string> bindings;  ///< as written; what shapes give is not among them
   std::vector<std::size_t> args, results;       ///< tensors
-  std::size_t program = 0;  ///< whose const inputs are the arguments that are const here
+  /// Its const inputs are the arguments that are const here; a const call's has none.
+  std::size_t program = 0;
 };
 
 struct Net {
@@ -45,6 +47,12 @@ struct Net {
   std::vector<ir::Program> programs;         ///< unscheduled; equal calls share one
   std::string definitions;                   ///< the text of the operators that it calls
 };
+
+/// Whether it is made once, before the runs, since its arguments are const: none, it may be. A call
+/// that gives an output of the net is made in each run.
+bool is_const(const Net& net, const Call& call);
+/// The calls that each run makes, in order.
+std::vector<std::size_t> run_calls(const Net& net);
 
 /// Number of elements, and bytes of them.
 int64_t num_elements(const Tensor& tensor);

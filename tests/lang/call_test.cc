@@ -141,6 +141,31 @@ TEST_CASE("whether a tensor is const is known in the net") {
   CHECK(consts(2) == "c--");
 }
 
+TEST_CASE("what const arguments give is const, unless it is an output") {
+  const lang::NetResult result = compile_net(
+      "op add<N>(A: f32[N], B: f32[N]) -> (C: f32[N]) { C[i] = A[i] + B[i]; }\n"
+      "op two<N>(A: f32[N]) -> (B: f32[N], C: f32[N]) { B[i] = A[i] * 2; C[i] = A[i]; }\n"
+      "op ones<N>() -> (A: f32[N]) { A[i] = 1; }\n"
+      "net n(x: f32[4], const s: f32[4]) -> (y: f32[4], z: f32[4]) {\n"
+      "  const W: f32[4]; let d = add(x, c); let c = add(a, s); let a = add(W, b);\n"
+      "  let b = ones<N=4>(); let e, z = two(c); let f = add(e, d); y = add(f, z); }");
+  INFO(result.rendered);
+  REQUIRE(result.net.has_value());
+  const net::Net& net = *result.net;
+  std::string names;
+  for (const net::Tensor& item : net.tensors) names += item.is_const ? item.name : "";
+  CHECK(names == "sWcab");
+  CHECK(net::run_calls(net).size() == 4);
+  for (const net::Call& call : net.calls) {
+    // Const calls have no const inputs; others those that are const here.
+    const ir::Program& program = net.programs[call.program];
+    for (std::size_t i = 0; i < call.args.size(); ++i) {
+      CHECK(program.buffer(program.params()[i]).is_const ==
+            (net.tensors[call.args[i]].is_const && !net::is_const(net, call)));
+    }
+  }
+}
+
 TEST_CASE("nets that say too little, too much or what cannot be are refused") {
   const auto refused = [&](const std::string& from, const std::string& to) {
     const lang::NetResult result = compile_net(std::string(kOps) + replaced(kNet, from, to));

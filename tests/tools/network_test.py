@@ -85,6 +85,38 @@ class Network(command.CommandTest):
             self.assertIn("not of a net" if verb != "bench" else "within a net",
                           self.prunerc(verb, self.net, *option, expect=2).err)
 
+    def test_const_calls_are_in_no_run(self):
+        ops = """
+op turned<M, N>(X: f32[M,N]) -> (Y: f32[N,M]) { Y[i,j] = X[j,i]; }
+op plus<N>(a: f32[N], b: f32[N]) -> (c: f32[N]) { c[i] = a[i] + b[i]; }
+op quarter<N>() -> (c: f32[N]) { c[i] = 0.25; }
+"""
+        text = NET.replace("const W1: f32[5,6]; const b1: f32[6] = 0.5;", """const V1: f32[6,5] = "V1"; let W1 = turned(V1);
+  let q = quarter<N=6>(); let b1 = plus(q, q);""")
+        net = self.write("turned.prn", ops + text)
+        w1 = [i % 3 - 1 for i in range(30)]
+        with open(self.path("w.safetensors"), "rb") as file:
+            raw = file.read()
+        turned = struct.pack("<30f", *(w1[k * 6 + n] for n in range(6) for k in range(5)))
+        raw = raw.replace(b'"W1"', b'"V1"').replace(b"[5, 6]", b"[6, 5]").replace(struct.pack("<30f", *w1), turned)
+        with open(self.path("v.safetensors"), "wb") as file:
+            file.write(raw)
+        self.prunerc("run", net, "--weights", "v.safetensors", "--input", "x=@x.npy", "--output", "y=y.npy")
+        self.assertEqual(self.want, read_npy(self.path("y.npy"))[2])
+        for stage in ("plan", "tasks"):
+            shown = self.prunerc("show", net, "--stage", stage).out
+            self.assertIn("3 const calls (made once, 168 bytes)", shown)
+            self.assertNotIn("b1", shown)
+        self.assertIn("2 tasks of 2 calls", shown)
+        row = json.loads(self.prunerc("bench", net, "--threads", "1", "--samples", "3", "--json").out)["rows"][0]
+        self.assertEqual(["up", "down"], [step["step"] for step in row["steps"]])
+        self.assertIn("right on 3 seeds", self.prunerc("verify", net, "--cuts").out)
+        self.assertIn("tuned 2 tasks", self.prunerc("tune", net, "--trials", "1").err)
+        self.prunerc("compile", net, "--weights", "v.safetensors", "-o", "libturned.so")
+        y = (ctypes.c_float * 12)()
+        self.assertEqual(0, ctypes.CDLL(self.path("libturned.so")).net_mlp((ctypes.c_float * 15)(*self.x), y))
+        self.assertEqual(self.want, list(y))
+
     def test_several_nets_are_linked_into_one_program(self):
         archives = []
         for name in ("one", "two"):

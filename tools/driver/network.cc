@@ -8,6 +8,7 @@
 #include "runtime/net/execute.h"
 #include "search/space/task.h"
 #include "tools/driver/aligned.h"
+#include "tools/driver/const_calls.h"
 #include "tools/driver/platform.h"
 
 #include <fmt/format.h>
@@ -26,6 +27,10 @@ std::vector<Operator> operators_of(const net::Net& net,
   std::vector<std::optional<std::size_t>> of_program(net.programs.size());
   if (operator_of_call != nullptr) operator_of_call->clear();
   for (const net::Call& call : net.calls) {
+    if (net::is_const(net, call)) {
+      if (operator_of_call != nullptr) operator_of_call->push_back(kNoTask);
+      continue;
+    }
     std::optional<std::size_t>& number = of_program[call.program];
     if (!number) {
       const ir::Program& program = net.programs[call.program];
@@ -55,17 +60,19 @@ struct Network::Impl {
     runtime::LoadedKernel loaded;
   };
 
-  Impl(net::Net net_in, int threads)
-      : net(std::move(net_in)), pool({.num_threads = std::max(1, threads)}) {}
+  Impl(net::Net net_in, ir::Target target_in, int threads)
+      : net(std::move(net_in)), target(std::move(target_in)), pool({.num_threads = std::max(1, threads)}) {}
 
   net::Net net;
+  ir::Target target;
   net::MemoryPlan memory;
   std::vector<Operator> tasks;
   std::vector<std::size_t> task_of_call;
   std::vector<Kernel> kernels;  // by task
+  std::vector<std::size_t> calls;  // of each step
   std::vector<std::vector<PrunercNetArg>> args;
-  std::vector<PrunercNetStep> steps;  // by call
-  std::vector<int64_t> prepared_at;   // by call
+  std::vector<PrunercNetStep> steps;
+  std::vector<int64_t> prepared_at;  // by step
   int64_t workspace_bytes = 0, prepared_bytes = 0;
   std::size_t num_inputs = 0;  // that are not const
   runtime::Pool pool;
@@ -74,7 +81,7 @@ struct Network::Impl {
 
   void make_steps();
   PrunercNetArg place_of(std::size_t tensor) const;
-  Result<void> prepare_call(std::size_t call, const WeightSource& weights);
+  Result<void> prepare_step(std::size_t step, ConstCalls& constants);
   Result<std::vector<void*>> addresses(std::span<const void* const> inputs,
                                        std::span<void* const> outputs) const;
   Result<void> run_steps(std::size_t first, std::size_t end, void* const* io);
@@ -97,7 +104,7 @@ Result<Network> Network::build(net::Net net, const NetworkOptions& options,
   PRUNERC_TRY_VOID(check_runs_here(options.target));
   if (options.target.kind != ir::TargetKind::kCpu)
     return error(Diag::kUnsupported, "running a network for " + options.target.name);
-  auto impl = std::make_unique<Impl>(std::move(net), options.threads);
+  auto impl = std::make_unique<Impl>(std::move(net), options.target, options.threads);
   impl->memory = net::plan_memory(impl->net, options.reuse);
   impl->tasks = operators_of(impl->net, &impl->task_of_call);
   for (const Operator& op : impl->tasks) {
@@ -141,7 +148,8 @@ PrunercNetArg Network::Impl::place_of(std::size_t tensor) const {
 
 void Network::Impl::make_steps() {
   for (const std::size_t input : net.inputs) num_inputs += net.tensors[input].is_const ? 0 : 1;
-  for (std::size_t i = 0; i < net.calls.size(); ++i) {
+  calls = net::run_calls(net);
+  for (const std::size_t i : calls) {
     const net::Call& call = net.calls[i];
     const codegen::Artifact& artifact = kernels[task_of_call[i]].artifact;
     std::vector<PrunercNetArg>& list = args.emplace_back();
@@ -157,37 +165,30 @@ void Network::Impl::make_steps() {
     prepared_bytes +=
         (artifact.prepared_bytes + PRUNERC_ALIGNMENT - 1) / PRUNERC_ALIGNMENT * PRUNERC_ALIGNMENT;
   }
-  for (std::size_t i = 0; i < net.calls.size(); ++i) {
-    steps.push_back({kernels[task_of_call[i]].loaded.entry(), args[i].data(),
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    steps.push_back({kernels[task_of_call[calls[i]]].loaded.entry(), args[i].data(),
                      static_cast<int32_t>(args[i].size())});
   }
 }
 
-Result<void> Network::Impl::prepare_call(std::size_t call, const WeightSource& weights) {
+Result<void> Network::Impl::prepare_step(std::size_t step, ConstCalls& constants) {
+  const std::size_t call = calls[step];
   const Kernel& kernel = kernels[task_of_call[call]];
   if (kernel.loaded.prepare_entry() == nullptr) return {};
-  std::vector<ir::Tensor> constants;
-  std::vector<void*> at;
-  constants.reserve(kernel.artifact.params.size());
-  for (std::size_t p = 0; p < kernel.artifact.params.size(); ++p) {
-    if (!kernel.artifact.params[p].is_const) {
-      at.push_back(nullptr);
-      continue;
-    }
-    PRUNERC_TRY(ir::Tensor constant, weights.get(net.tensors[net.calls[call].args[p]]));
-    constants.push_back(std::move(constant));
-    at.push_back(constants.back().data.data());
-  }
-  at.push_back(static_cast<char*>(prepared.data()) + prepared_at[call]);
+  PRUNERC_TRY(std::vector<void*> at, constants.arguments(call));
+  at.resize(kernel.artifact.params.size());  // null: what is not const
+  at.push_back(static_cast<char*>(prepared.data()) + prepared_at[step]);
   const int32_t code = kernel.loaded.prepare_entry()(at.data(), workspace.data(), pool.launch());
+  constants.release(call);
   if (code != 0) return error(Diag::kKernelFailed, int64_t{code});
   return {};
 }
 
 Result<void> Network::prepare(const WeightSource& weights) {
   impl_->is_prepared = false;
-  for (std::size_t i = 0; i < impl_->net.calls.size(); ++i)
-    PRUNERC_TRY_VOID(impl_->prepare_call(i, weights));
+  ConstCalls constants(impl_->net, impl_->target, weights, impl_->pool);
+  for (std::size_t i = 0; i < impl_->steps.size(); ++i)
+    PRUNERC_TRY_VOID(impl_->prepare_step(i, constants));
   impl_->is_prepared = true;
   return {};
 }
@@ -246,7 +247,7 @@ Result<codegen::CpuLibrary> Network::library(codegen::LibraryInfo info) const {
   for (const Impl::Kernel& kernel : impl_->kernels) parts.kernels.push_back(&kernel.artifact);
   for (std::size_t i = 0; i < impl_->args.size(); ++i) {
     codegen::NetStep& step = parts.steps.emplace_back();
-    step.kernel = impl_->task_of_call[i];
+    step.kernel = impl_->task_of_call[impl_->calls[i]];
     for (const PrunercNetArg& arg : impl_->args[i])
       step.args.push_back({static_cast<int>(arg.place), arg.at});
   }
@@ -274,7 +275,7 @@ Result<codegen::CpuLibrary> Network::library(codegen::LibraryInfo info) const {
 
 std::string Network::intermediate(std::size_t tensor) const {
   const int64_t at = impl_->memory.offsets[tensor];
-  PRUNERC_CHECK(at >= 0, "only intermediates lie in the arena");
+  PRUNERC_CHECK(at >= 0, "only intermediates that are not const lie in the arena");
   return {static_cast<const char*>(impl_->arena.data()) + at,
           static_cast<std::size_t>(net::size_bytes(impl_->net.tensors[tensor]))};
 }

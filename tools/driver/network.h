@@ -30,8 +30,11 @@ struct LoadedNet {
 };
 Result<std::optional<LoadedNet>> load_net(const OperatorRequest& request);
 
-/// The tasks of a net: one operator for calls that compute the same, named by the first of them; its
-/// weight is how many there are. `operator_of_call`, if asked for, gives each call's.
+/// Of a const call.
+inline constexpr std::size_t kNoTask = static_cast<std::size_t>(-1);
+
+/// The tasks of a net: one operator for calls of a run that compute the same, named by the first of
+/// them; its weight is how many there are. `operator_of_call`, if asked for, gives each call's.
 std::vector<Operator> operators_of(const net::Net& net,
                                    std::vector<std::size_t>* operator_of_call = nullptr);
 
@@ -87,21 +90,22 @@ class Network {
   int64_t workspace_bytes() const;
   int64_t prepared_bytes() const;
 
-  /// Computes once what follows from constants. Errors: those of WeightSource::get; KernelFailed.
+  /// Computes once what follows from constants: const calls, then what kernels make of const
+  /// arguments. Errors: those of WeightSource::get, compiling and loading; KernelFailed.
   Result<void> prepare(const WeightSource& weights);
 
   /// One pointer per input that is not const and per output, in declared order; each array dense,
   /// row-major, 64-byte aligned and of the declared size. Errors: KernelArguments (also: not
   /// prepared), KernelFailed.
   Result<void> run(std::span<const void* const> inputs, std::span<void* const> outputs);
-  /// The same, and how long each call took. Units: ns.
+  /// The same, and how long each of net::run_calls took. Units: ns.
   Result<void> run_timed(std::span<const void* const> inputs, std::span<void* const> outputs,
                          std::vector<int64_t>* times_ns);
   /// The whole as a library, once weights were prepared; its parts lie in this object. Errors:
   /// Unsupported (inputs that are const), KernelArguments (not prepared).
   Result<codegen::CpuLibrary> library(codegen::LibraryInfo info) const;
 
-  /// The bytes of an intermediate tensor after a run with Reuse::kKept.
+  /// The bytes of an intermediate tensor that is not const, after a run with Reuse::kKept.
   std::string intermediate(std::size_t tensor) const;
 
  private:

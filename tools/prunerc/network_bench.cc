@@ -49,7 +49,8 @@ Result<Times> measure(const LoadedNet& net, const OperatorRequest& request, Mach
   Times times;
   times.threads = prepared.session.num_threads();
   times.target = prepared.session.target().name;
-  std::vector<std::vector<double>> of_step(net.net.calls.size());
+  const std::vector<std::size_t> calls = net::run_calls(net.net);
+  std::vector<std::vector<double>> of_step(calls.size());
   for (int i = 0; i < options.samples; ++i) {
     const int64_t begin = runtime::now_ns();
     PRUNERC_TRY_VOID(arrays.run(network));
@@ -61,11 +62,11 @@ Result<Times> measure(const LoadedNet& net, const OperatorRequest& request, Mach
   }
   runtime::summarize(&times.whole);
   bool all_recorded = true;
-  for (std::size_t i = 0; i < net.net.calls.size(); ++i) {
-    const std::size_t task = network.task_of_call(i);
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const std::size_t task = network.task_of_call(calls[i]);
     Step step;
-    step.label = net.net.calls[i].label;
-    step.op = net.net.calls[i].op;
+    step.label = net.net.calls[calls[i]].label;
+    step.op = net.net.calls[calls[i]].op;
     step.origin = prepared.origins[task];
     step.median_ns = runtime::median(of_step[i]);
     step.share = share_of_limit(prepared.session.task(network.tasks()[task]), step.median_ns,

@@ -90,7 +90,7 @@ int compile_network(const LoadedNet& net, const OperatorRequest& request,
   const Result<void> written = write_files(*library, options.outputs);
   if (!written.ok()) return fail(written.error());
   fmt::print(stderr, "{}: {} calls of {} kernels; weights {}, arena {}, workspace {}\n",
-             net.net.name, net.net.calls.size(), prepared->network.tasks().size(),
+             net.net.name, net::run_calls(net.net).size(), prepared->network.tasks().size(),
              bytes_text(static_cast<uint64_t>(prepared->network.prepared_bytes())),
              bytes_text(static_cast<uint64_t>(prepared->network.memory().bytes)),
              bytes_text(static_cast<uint64_t>(prepared->network.workspace_bytes())));

@@ -10,6 +10,18 @@
 namespace prunerc::cli {
 namespace {
 
+// ", 2 const calls (made once, 64 B)", or nothing if there is none.
+std::string const_calls_text(const net::Net& net) {
+  const std::size_t num_calls = net.calls.size() - net::run_calls(net).size();
+  int64_t bytes = 0;
+  for (const net::Tensor& tensor : net.tensors) {
+    if (tensor.is_const && tensor.role == net::Role::kIntermediate) bytes += net::size_bytes(tensor);
+  }
+  if (num_calls == 0) return {};
+  return fmt::format(", {} const call{} (made once, {})", num_calls, num_calls == 1 ? "" : "s",
+                     bytes_text(static_cast<uint64_t>(bytes)));
+}
+
 void show_tasks(const net::Net& net) {
   std::vector<std::size_t> of_call;
   const std::vector<Operator> ops = operators_of(net, &of_call);
@@ -25,13 +37,15 @@ void show_tasks(const net::Net& net) {
                op.substr(0, 20), ops[i].weight, task.flops * 1e-9, task.bytes / (1 << 20),
                ops[i].bindings);
   }
-  fmt::print("{} tasks of {} calls\n", ops.size(), net.calls.size());
+  fmt::print("{} tasks of {} calls{}\n", ops.size(), net::run_calls(net).size(),
+             const_calls_text(net));
 }
 
 void show_plan(const net::Net& net) {
   const net::MemoryPlan plan = net::plan_memory(net);
   fmt::print("{:<24} {:<24} {:>12} {:>12}  {}\n", "step", "tensor", "bytes", "at", "type");
-  for (const net::Call& call : net.calls) {
+  for (const std::size_t i : net::run_calls(net)) {
+    const net::Call& call = net.calls[i];
     for (const std::size_t result : call.results) {
       const net::Tensor& tensor = net.tensors[result];
       const std::string at = tensor.role == net::Role::kIntermediate
@@ -43,12 +57,13 @@ void show_plan(const net::Net& net) {
   }
   int64_t constants = 0;
   for (const net::Tensor& tensor : net.tensors) {
-    if (tensor.is_const) constants += net::size_bytes(tensor);
+    if (tensor.is_const && tensor.role != net::Role::kIntermediate)
+      constants += net::size_bytes(tensor);
   }
-  fmt::print("arena: {}, at least {} are alive at once; constants: {}\n",
+  fmt::print("arena: {}, at least {} are alive at once; constants: {}{}\n",
              bytes_text(static_cast<uint64_t>(plan.bytes)),
              bytes_text(static_cast<uint64_t>(plan.lower_bound)),
-             bytes_text(static_cast<uint64_t>(constants)));
+             bytes_text(static_cast<uint64_t>(constants)), const_calls_text(net));
 }
 
 int show_kernels(const net::Net& net, const MachineOptions& machine) {

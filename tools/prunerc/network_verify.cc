@@ -76,9 +76,10 @@ Result<Difference> compare_runs(const LoadedNet& net, Network& tuned, Network& w
     // In the order in which they are computed: the first that differs names the call.
     for (const net::Call& call : net.net.calls) {
       for (const std::size_t result : call.results) {
-        if (net.net.tensors[result].role != net::Role::kIntermediate) continue;
-        compare(net.net.tensors[result], tuned.intermediate(result), written.intermediate(result),
-                kAsWritten, &found);
+        const net::Tensor& tensor = net.net.tensors[result];
+        if (tensor.role != net::Role::kIntermediate || tensor.is_const) continue;
+        compare(tensor, tuned.intermediate(result), written.intermediate(result), kAsWritten,
+                &found);
       }
     }
   }
