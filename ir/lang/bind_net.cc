@@ -31,12 +31,11 @@ bool Binder::bind_net_call(const AstStmt& stmt, const std::vector<Tensor*>& targ
   const std::optional<Callee> callee = resolve_call(stmt);
   if (!callee) return false;
   // Made once: its own program has no const inputs. What it gives is const for later calls.
-  const bool is_const =
-      std::all_of(callee->args.begin(), callee->args.end(),
-                  [](const Tensor* arg) { return arg->is_const; }) &&
-      std::all_of(targets.begin(), targets.end(), [](const Tensor* target) {
-        return target != nullptr && target->role == TensorRole::kLet;
-      });
+  const bool is_const = std::all_of(callee->args.begin(), callee->args.end(),
+                                    [](const Tensor* arg) { return arg->is_const; }) &&
+                        std::all_of(targets.begin(), targets.end(), [](const Tensor* target) {
+                          return target != nullptr && target->role == TensorRole::kLet;
+                        });
   std::string key(callee->op->name.text);
   for (const auto& [name, value] : callee->options.bindings)
     key += fmt::format(";{}={}", name, value);

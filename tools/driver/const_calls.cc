@@ -88,11 +88,9 @@ Result<void> ConstCalls::make(std::size_t call) {
     arrays.push_back(array.data());
     made_.insert_or_assign(result, std::move(array));
   }
-  PRUNERC_TRY(const AlignedArray workspace,
-              AlignedArray::make(
-                  codegen::total_workspace_bytes(kernel->artifact, pool_.num_threads())));
-  const int32_t code =
-      kernel->loaded.entry()(arrays.data(), workspace.data(), pool_.launch());
+  PRUNERC_TRY(const AlignedArray workspace, AlignedArray::make(codegen::total_workspace_bytes(
+                                                kernel->artifact, pool_.num_threads())));
+  const int32_t code = kernel->loaded.entry()(arrays.data(), workspace.data(), pool_.launch());
   release(call);
   if (code != 0) return error(Diag::kKernelFailed, int64_t{code});
   return {};

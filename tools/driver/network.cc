@@ -61,14 +61,16 @@ struct Network::Impl {
   };
 
   Impl(net::Net net_in, ir::Target target_in, int threads)
-      : net(std::move(net_in)), target(std::move(target_in)), pool({.num_threads = std::max(1, threads)}) {}
+      : net(std::move(net_in)),
+        target(std::move(target_in)),
+        pool({.num_threads = std::max(1, threads)}) {}
 
   net::Net net;
   ir::Target target;
   net::MemoryPlan memory;
   std::vector<Operator> tasks;
   std::vector<std::size_t> task_of_call;
-  std::vector<Kernel> kernels;  // by task
+  std::vector<Kernel> kernels;     // by task
   std::vector<std::size_t> calls;  // of each step
   std::vector<std::vector<PrunercNetArg>> args;
   std::vector<PrunercNetStep> steps;

@@ -15,7 +15,8 @@ std::string const_calls_text(const net::Net& net) {
   const std::size_t num_calls = net.calls.size() - net::run_calls(net).size();
   int64_t bytes = 0;
   for (const net::Tensor& tensor : net.tensors) {
-    if (tensor.is_const && tensor.role == net::Role::kIntermediate) bytes += net::size_bytes(tensor);
+    if (tensor.is_const && tensor.role == net::Role::kIntermediate)
+      bytes += net::size_bytes(tensor);
   }
   if (num_calls == 0) return {};
   return fmt::format(", {} const call{} (made once, {})", num_calls, num_calls == 1 ? "" : "s",

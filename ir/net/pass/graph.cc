@@ -1,7 +1,5 @@
 #include "ir/net/pass/graph.h"
 
-#include <algorithm>
-
 namespace prunerc::net {
 
 Graph::Graph(const Net& net)
@@ -12,15 +10,11 @@ Graph::Graph(const Net& net)
   for (std::size_t i = 0; i < net.tensors.size(); ++i) is_const[i] = net.tensors[i].is_const;
   for (std::size_t c = 0; c < net.calls.size(); ++c) {
     const Call& call = net.calls[c];
-    is_const_call[c] = std::all_of(call.args.begin(), call.args.end(),
-                                   [&](std::size_t arg) { return is_const[arg]; });
+    is_const_call[c] = net::is_const(net, call);
     for (const std::size_t arg : call.args) {
       if (readers[arg].empty() || readers[arg].back() != c) readers[arg].push_back(c);
     }
-    for (const std::size_t result : call.results) {
-      producer[result] = c;
-      is_const[result] = is_const_call[c];
-    }
+    for (const std::size_t result : call.results) producer[result] = c;
   }
 }
 
