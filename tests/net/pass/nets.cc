@@ -27,7 +27,9 @@ std::vector<ir::Tensor> run_net(const net::Net& net, uint64_t seed) {
     const net::Tensor& tensor = net.tensors[t];
     if (tensor.role != net::Role::kInput && tensor.role != net::Role::kConst) continue;
     ir::Tensor value(tensor.dtype, tensor.shape);
-    const std::size_t salt = std::hash<std::string>()(tensor.name) + seed;
+    // Constants of one weight are the same, whatever their names.
+    const std::string& name = tensor.role == net::Role::kConst ? tensor.weight : tensor.name;
+    const std::size_t salt = std::hash<std::string>()(name) + seed;
     for (int64_t i = 0; i < value.num_elements(); ++i) {
       const uint64_t mixed = (static_cast<uint64_t>(i) * 2654435761U + salt) * 0x9E3779B97F4A7C15U;
       value.set(i, tensor.value ? *tensor.value : static_cast<double>(mixed >> 40) / (1 << 23) - 1);

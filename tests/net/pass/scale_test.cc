@@ -66,8 +66,8 @@ TEST_CASE("a factor multiplies the biases that it passes") {
       moved(with_net("const F: f32[8,6,3,3]; const s: f32[8]; const b: f32[8]; const c: f32[8];\n"
                      "let t = conv_bias(x, F, b); let u = plus(t, c); y = times(u, s);"),
             1) ==
-      "scale_weight_1(F, s) -> F_scaled\nscale_weight_2(b, s) -> b_scaled\nconv_bias(x, F_scaled, "
-      "b_scaled) -> t\nscale_weight_2(c, s) -> c_scaled\nplus(t, c_scaled) -> y\n");
+      "scale_weight_2(F, s) -> F_scaled\nscale_weight_1(b, s) -> b_scaled\nconv_bias(x, F_scaled, "
+      "b_scaled) -> t\nscale_weight_1(c, s) -> c_scaled\nplus(t, c_scaled) -> y\n");
 }
 
 TEST_CASE("factors move one after the other, and are computed themselves") {
