@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""Whole networks beside today's inference engines, in one run.
+
+Each measurement is a process of its own; the rounds visit all contestants in turn. What is told of a round is the median of
+its runs, and of a contestant the median of its rounds, with the smallest and the largest. Peers come from `./dev setup
+--peers`; all get the same file, the same number of threads and float32. Ours is what `prunerc bench` gives: tuned where
+the database has records, else the schedules of -O0, or of -O1 with --o1.
+
+usage: ./dev bench network MODEL.onnx... [--threads 1,2] [--rounds 5] [--trials N | --time 10m] [--o1] [--db PATH]
+           [--peers onnxruntime,openvino] [--json OUT]
+"""
+
+import argparse
+import datetime
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+SEED = 0
+MIN_SECONDS, MIN_RUNS = 1.0, 5
+
+# Run in the peers' virtual environment: MODEL THREADS -> a line with the median in ns.
+WORKERS = {
+    "onnxruntime": """
+import sys, onnxruntime as ort
+options = ort.SessionOptions()
+options.intra_op_num_threads, options.inter_op_num_threads, options.log_severity_level = int(sys.argv[2]), 1, 4
+session = ort.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
+feeds = {i.name: filled(i.shape, i.type) for i in session.get_inputs()}
+call = lambda: session.run(None, feeds)
+""",
+    "openvino": """
+import sys, openvino as ov
+core = ov.Core()
+settings = {"INFERENCE_NUM_THREADS": int(sys.argv[2]), "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY",
+            "INFERENCE_PRECISION_HINT": "f32"}
+request = core.compile_model(core.read_model(sys.argv[1]), "CPU", settings).create_infer_request()
+for i, port in enumerate(request.model_inputs):
+    request.set_input_tensor(i, ov.Tensor(filled(list(port.shape), port.element_type.to_string()), shared_memory=False))
+call = lambda: request.infer()
+""",
+}
+PROLOGUE = """
+import time
+import numpy as np
+def filled(shape, type):
+    rng = np.random.default_rng(1)
+    if "float" in type or type == "f32":
+        return rng.uniform(-1, 1, shape).astype(np.float32)
+    return rng.integers(0, 3, shape).astype(np.int32 if "32" in type else np.int64)
+"""
+EPILOGUE = """
+for _ in range(3): call()
+times = []
+begin = time.perf_counter_ns()
+while len(times) < %d or time.perf_counter_ns() - begin < %d:
+    at = time.perf_counter_ns()
+    call()
+    times.append(time.perf_counter_ns() - at)
+times.sort()
+print(times[len(times) // 2])
+""" % (MIN_RUNS, int(MIN_SECONDS * 1e9))
+
+
+def folder_of_binaries():
+    # Not resolved: Bazel puts a link to this file beside the binaries.
+    return os.path.dirname(os.path.abspath(sys.argv[0]))
+
+
+def peers_python():
+    cache = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
+    return os.path.join(cache, "prunerc", "peers", "bin", "python")
+
+
+def cpu_model():
+    with open("/proc/cpuinfo", encoding="utf-8") as info:
+        for line in info:
+            if line.startswith("model name"):
+                return "%s, %d threads" % (line.split(":", 1)[1].strip(), os.cpu_count())
+    return "unknown"
+
+
+def time_peer(name, model, threads):
+    code = PROLOGUE + WORKERS[name] + EPILOGUE
+    done = subprocess.run([peers_python(), "-c", code, model, str(threads)], capture_output=True, text=True)
+    if done.returncode != 0:
+        reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        print("network: %s on %s: %s" % (name, model, reason), file=sys.stderr)
+        return None
+    return float(done.stdout.split()[-1])
+
+
+def prunerc(options, *words):
+    binary = os.path.join(folder_of_binaries(), "..", "..", "..", "tools", "prunerc", "prunerc")
+    command = [binary] + list(words) + (["--db", options.db] if options.db else [])
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def time_ours(options, model, threads):
+    words = ["bench", model, "--threads", str(threads), "--json"] + (["-O1"] if options.o1 else [])
+    done = prunerc(options, *words)
+    if done.returncode != 0:
+        print("network: prunerc on %s: %s" % (model, done.stderr.strip().splitlines()[-1:]), file=sys.stderr)
+        return None
+    return json.loads(done.stdout.splitlines()[-1])["rows"][0]
+
+
+def measure(options, model, threads):
+    times, steps = {}, None
+    for _ in range(options.rounds):
+        row = time_ours(options, model, threads)
+        if row is not None:
+            times.setdefault("prunerc", []).append(row["median_ns"])
+            steps = row
+        for name in options.peers:
+            ns = time_peer(name, model, threads)
+            if ns is not None:
+                times.setdefault(name, []).append(ns)
+    return times, steps
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="+")
+    parser.add_argument("--threads", default="1,2")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--trials", type=int, default=0)
+    parser.add_argument("--time")
+    parser.add_argument("--o1", action="store_true")
+    parser.add_argument("--db")
+    parser.add_argument("--peers", default="onnxruntime,openvino")
+    parser.add_argument("--json")
+    options = parser.parse_args()
+    options.peers = [name for name in options.peers.split(",") if name]
+    rows = []
+    print("%-24s %7s %10s %17s  %s" % ("model", "threads", "ours, ms", "smallest-largest", "peers, ms (ratio to ours)"))
+    for model in options.models:
+        for threads in map(int, options.threads.split(",")):
+            if options.trials or options.time:
+                budget = ["--trials", str(options.trials)] if options.trials else ["--time", options.time]
+                done = prunerc(options, "tune", model, "--threads", str(threads), "--seed", str(SEED), *budget)
+                if done.returncode != 0:
+                    print(done.stderr, file=sys.stderr)
+            times, steps = measure(options, model, threads)
+            if "prunerc" not in times:
+                continue
+            ours = statistics.median(times["prunerc"])
+            peers = "  ".join(
+                "%s %.2f (%.2f)" % (name, statistics.median(t) * 1e-6, statistics.median(t) / ours)
+                for name, t in times.items()
+                if name != "prunerc"
+            )
+            spread = "%.2f-%.2f" % (min(times["prunerc"]) * 1e-6, max(times["prunerc"]) * 1e-6)
+            print("%-24s %7d %10.2f %17s  %s" % (os.path.basename(model), threads, ours * 1e-6, spread, peers), flush=True)
+            rows.append({"model": os.path.basename(model), "threads": threads, "times_ns": times, "steps": steps})
+    if options.json:
+        result = {
+            "bench": "network",
+            "machine": cpu_model(),
+            "date": datetime.date.today().isoformat(),
+            "commit": os.environ.get("PRUNERC_COMMIT", ""),
+            "seed": SEED,
+            "o1": options.o1,
+            "trials": options.trials,
+            "time": options.time,
+            "rows": rows,
+        }
+        with open(options.json, "w", encoding="utf-8") as out:
+            json.dump(result, out, indent=1)
+
+
+if __name__ == "__main__":
+    main()
