@@ -1,65 +1,13 @@
 // Convolutions over any number of axes, [N, C, axes...].
-#include "ir/onnx/window.h"
+#include "ir/onnx/conv_rows.h"
+#include "ir/onnx/conv_text.h"
 
 #include <fmt/format.h>
 
 namespace prunerc::onnx {
 namespace {
 
-/// A convolution as text; operands are read as `x` and `f` make of a read.
-struct Conv {
-  Window window;
-  int64_t groups = 1, channels = 0;  // channels of the output
-  std::vector<int64_t> shape;
-  std::string target, x, f, reduced;  // Y[..], X[..], F[..], "ci,k0,k1"
-  bool leaves_image = false;
-};
-
-Result<Conv> conv_of(Row& row, const Value& x, const Value& f) {
-  Conv c;
-  if (x.rank() < 3 || f.rank() != x.rank()) return row.unsupported("operands of these ranks");
-  std::vector<int64_t> kernel(f.shape.begin() + 2, f.shape.end());
-  if (const std::vector<int64_t> said = row.attr_ints("kernel_shape");
-      !said.empty() && said != kernel)
-    return row.unsupported("a kernel_shape that is not the filter's");
-  PRUNERC_TRY(c.window, window_of(row, x, kernel));
-  c.groups = row.attr_int("group", 1);
-  c.channels = f.shape[0];
-  const int64_t per_group = f.shape[1];
-  if (c.groups < 1 || x.shape[1] % c.groups != 0 || x.shape[1] / c.groups != per_group ||
-      c.channels % c.groups != 0)
-    return row.unsupported("groups that do not divide the channels");
-  c.shape = {x.shape[0], c.channels};
-  c.shape.insert(c.shape.end(), c.window.out.begin(), c.window.out.end());
-  std::vector<std::string> target = {"n", "co"}, reads = {"n"}, filter = {"co"};
-  const int64_t out_per_group = c.channels / c.groups;
-  if (c.groups == 1) {
-    reads.push_back("ci");
-  } else if (per_group == 1) {
-    reads.push_back(out_per_group == 1 ? "co" : fmt::format("co/{}", out_per_group));
-  } else {
-    reads.push_back(fmt::format("co/{}*{} + ci", out_per_group, per_group));
-  }
-  filter.push_back(c.groups > 1 && per_group == 1 ? "0" : "ci");
-  std::vector<std::string> reduced;
-  if (filter[1] == "ci") reduced.push_back("ci");
-  for (std::size_t i = 0; i < c.window.rank(); ++i) {
-    target.push_back(fmt::format("o{}", i));
-    reads.push_back(c.window.subscript(i));
-    filter.push_back(kernel[i] == 1 ? "0" : fmt::format("k{}", i));
-    if (kernel[i] != 1) reduced.push_back(fmt::format("k{}", i));
-  }
-  c.leaves_image = c.window.leaves_image();
-  c.target = fmt::format("{}", fmt::join(target, ","));
-  c.x = at("X", reads);
-  c.f = at("F", filter);
-  // A reduction needs an index.
-  if (reduced.empty()) reduced.push_back("r in 0..1");
-  c.reduced = fmt::format("{}", fmt::join(reduced, ","));
-  return c;
-}
-
-std::string stem_of(const Conv& c) {
+std::string stem_of(const ConvText& c) {
   std::string stem = c.groups > 1 && c.groups == c.channels ? "depthwise" : "conv";
   for (std::size_t i = 0; i < c.window.rank(); ++i)
     stem += fmt::format("{}{}", i == 0 ? "_" : "x", c.window.kernel[i]);
@@ -72,7 +20,7 @@ Result<void> conv(Row& row) {
   const Value* const bias = row.in(2);
   if (x->dtype != f->dtype || !ir::is_float(x->dtype))
     return row.unsupported("operands of these types");
-  PRUNERC_TRY(const Conv c, conv_of(row, *x, *f));
+  PRUNERC_TRY(const ConvText c, conv_text_of(row, *x, *f));
   const bool is_narrow = ir::byte_size(x->dtype) == 2;
   const std::string read = c.leaves_image ? fmt::format("({} or 0)", c.x) : c.x;
   const std::string sum =
@@ -92,136 +40,6 @@ Result<void> conv(Row& row) {
                       : fmt::format("acc[{}] + b[co];", c.target);
   }
   PRUNERC_TRY(const Value* const y, row.call(stem_of(c), std::move(args), x->dtype, c.shape, body));
-  row.set(0, y);
-  return {};
-}
-
-// Whole numbers less their zero points; what lies beside the image is the zero point.
-Result<void> conv_integer(Row& row) {
-  PRUNERC_TRY(const Value* const x, row.need(0));
-  PRUNERC_TRY(const Value* const f, row.need(1));
-  PRUNERC_TRY(const Conv c, conv_of(row, *x, *f));
-  std::vector<Arg> args = {{"X", x}, {"F", f}};
-  std::string left = fmt::format("i32({})", c.x), right = fmt::format("i32({})", c.f);
-  if (const Value* const zero = row.in(2)) {
-    if (zero->num_elements() != 1) return row.unsupported("several zero points of the image");
-    const std::string read = at("ZX", std::vector<std::string>(zero->shape.size(), "0"));
-    args.push_back({"ZX", zero});
-    left = fmt::format("(i32({}) - i32({}))",
-                       c.leaves_image ? fmt::format("({} or {})", c.x, read) : c.x, read);
-  } else if (c.leaves_image) {
-    left = fmt::format("i32({} or 0)", c.x);
-  }
-  if (const Value* const zero = row.in(3)) {
-    if (zero->num_elements() != 1 && zero->shape != std::vector<int64_t>{c.channels})
-      return row.unsupported("zero points of another shape");
-    const bool is_one = zero->num_elements() == 1;
-    args.push_back({"ZF", zero});
-    right =
-        fmt::format("({} - i32({}))", right,
-                    at("ZF", std::vector<std::string>(zero->shape.size(), is_one ? "0" : "co")));
-  }
-  PRUNERC_TRY(const Value* const y,
-              row.call("conv_integer", std::move(args), ir::DType::kI32, c.shape,
-                       fmt::format("Y[{}] = sum[{}] {} * {};", c.target, c.reduced, left, right)));
-  row.set(0, y);
-  return {};
-}
-
-// Y[o] = sum of X[i] * F[k] where o = i*stride + k*dilation - before.
-Result<void> conv_transpose(Row& row) {
-  PRUNERC_TRY(const Value* const x, row.need(0));
-  PRUNERC_TRY(const Value* const f, row.need(1));
-  const Value* const bias = row.in(2);
-  if (x->dtype != f->dtype || !ir::is_float(x->dtype) || x->rank() < 3 || f->rank() != x->rank())
-    return row.unsupported("operands of these types or ranks");
-  const std::size_t n = x->shape.size() - 2;
-  const std::vector<int64_t> kernel(f->shape.begin() + 2, f->shape.end());
-  const int64_t groups = row.attr_int("group", 1);
-  if (groups < 1 || x->shape[1] % groups != 0 || f->shape[0] != x->shape[1])
-    return row.unsupported("groups that do not divide the channels");
-  const int64_t in_per_group = x->shape[1] / groups, out_per_group = f->shape[1];
-  const auto or_all = [&](std::vector<int64_t> values, int64_t otherwise) {
-    if (values.empty()) values.assign(n, otherwise);
-    return values;
-  };
-  const std::vector<int64_t> stride = or_all(row.attr_ints("strides"), 1),
-                             dilation = or_all(row.attr_ints("dilations"), 1),
-                             more = or_all(row.attr_ints("output_padding"), 0),
-                             asked = row.attr_ints("output_shape");
-  std::vector<int64_t> pads = row.attr_ints("pads");
-  const std::string automatic = row.attr_string("auto_pad", "NOTSET");
-  if (pads.empty()) pads.assign(2 * n, 0);
-  constexpr int64_t kMost = int64_t{1} << 31;
-  for (const std::vector<int64_t>* list : std::initializer_list<const std::vector<int64_t>*>{
-           &stride, &dilation, &more, &kernel, &pads}) {
-    if (list->size() != (list == &pads ? 2 * n : n))
-      return row.unsupported("attributes of another rank");
-    for (const int64_t value : *list) {
-      if (value < (list == &pads || list == &more ? 0 : 1) || value > kMost)
-        return row.unsupported("attributes out of range");
-    }
-  }
-  std::vector<int64_t> shape = {x->shape[0], groups * out_per_group}, before;
-  for (std::size_t i = 0; i < n; ++i) {
-    const int64_t full =
-        stride[i] * (x->shape[i + 2] - 1) + more[i] + (kernel[i] - 1) * dilation[i] + 1;
-    int64_t out = full - pads[i] - pads[i + n], ahead = pads[i];
-    const bool is_same = automatic == "SAME_UPPER" || automatic == "SAME_LOWER";
-    if (!asked.empty() || is_same) {
-      // The last n of an output_shape that may be whole.
-      if (!asked.empty() && asked.size() < n)
-        return row.unsupported("an output_shape of another rank");
-      out = asked.empty() ? x->shape[i + 2] * stride[i] : asked[asked.size() - n + i];
-      const int64_t pad = std::max<int64_t>(0, full - out);
-      ahead = automatic == "SAME_UPPER" ? pad / 2 : pad - pad / 2;
-      if (!is_same) ahead = pad - pad / 2;
-      if (automatic == "NOTSET") ahead = pad - pad / 2;
-    }
-    if (out < 1 || out > kMost) return row.unsupported("an output that is empty");
-    before.push_back(ahead);
-    shape.push_back(out);
-  }
-  std::vector<std::string> target = {"n", "co"}, reads = {"n"}, filter, reduced = {"ci"}, facts;
-  const std::string channel = groups == 1 ? "ci"
-                              : in_per_group == 1
-                                  ? fmt::format("co/{}", out_per_group)
-                                  : fmt::format("co/{}*{} + ci", out_per_group, in_per_group);
-  if (in_per_group == 1 && groups > 1) reduced.clear();
-  if (groups == 1) {
-    reduced = {fmt::format("ci in 0..{}", in_per_group)};
-  } else if (!reduced.empty()) {
-    reduced = {fmt::format("ci in 0..{}", in_per_group)};
-  }
-  reads.push_back(channel);
-  filter = {channel, groups == 1 ? "co" : fmt::format("co%{}", out_per_group)};
-  for (std::size_t i = 0; i < n; ++i) {
-    target.push_back(fmt::format("o{}", i));
-    reduced.push_back(fmt::format("k{} in 0..{}", i, kernel[i]));
-    filter.push_back(fmt::format("k{}", i));
-    const std::string place = fmt::format("o{} + {} - k{}*{}", i, before[i], i, dilation[i]);
-    if (stride[i] != 1) facts.push_back(fmt::format("({}) % {} == 0", place, stride[i]));
-    reads.push_back(stride[i] == 1 ? place : fmt::format("({})/{}", place, stride[i]));
-  }
-  const bool is_narrow = ir::byte_size(x->dtype) == 2;
-  const std::string condition = facts.empty() ? "" : fmt::format(" | {}", fmt::join(facts, " && "));
-  const std::string sum =
-      fmt::format("{}[{}{}] ({} or 0) * {}", is_narrow ? "sum:f32" : "sum", fmt::join(reduced, ","),
-                  condition, at("X", reads), at("F", filter));
-  std::vector<Arg> args = {{"X", x}, {"F", f}};
-  const std::string y_at = fmt::format("{}", fmt::join(target, ","));
-  std::string body = fmt::format(
-      "Y[{}] = {};", y_at, is_narrow ? fmt::format("{}({})", ir::to_string(x->dtype), sum) : sum);
-  if (bias != nullptr) {
-    if (bias->shape != std::vector<int64_t>{shape[1]})
-      return row.unsupported("a bias of another shape");
-    args.push_back({"b", bias});
-    const std::string value = fmt::format("acc[{}] + b[co]", y_at);
-    body = fmt::format("let acc[{}] = {};\n  Y[{}] = {};", y_at, sum, y_at,
-                       is_narrow ? fmt::format("{}({})", ir::to_string(x->dtype), value) : value);
-  }
-  PRUNERC_TRY(const Value* const y,
-              row.call("conv_transpose", std::move(args), x->dtype, shape, body));
   row.set(0, y);
   return {};
 }
