@@ -1,0 +1,32 @@
+// A product of matrices as pieces of text.
+#ifndef PRUNERC_IR_ONNX_PRODUCT_TEXT_H_
+#define PRUNERC_IR_ONNX_PRODUCT_TEXT_H_
+
+#include "ir/onnx/row.h"
+
+#include <string>
+#include <vector>
+
+namespace prunerc::onnx {
+
+/// Batched product A[.., i, k] * B[.., k, j] over k; operands of rank 1 are a row and a column.
+struct ProductText {
+  std::vector<int64_t> shape;
+  std::vector<std::string> target;  ///< b0, .., i, j
+  std::string left, right;          ///< "A[b0,i,k]", "B[k,j]"
+  bool has_row = false, has_column = false;
+};
+/// Errors: OnnxNode.
+Result<ProductText> product_text_of(Row& row, const Value& a, const Value& b);
+
+/// How the sum over products of this type is written, and what it gives as one of its elements.
+std::string sum_of(ir::DType dtype);
+std::string rounded(ir::DType dtype, const std::string& sum);
+
+Result<void> matmul_integer(Row& row);
+Result<void> qlinear_matmul(Row& row);
+Result<void> einsum(Row& row);
+
+}  // namespace prunerc::onnx
+
+#endif  // PRUNERC_IR_ONNX_PRODUCT_TEXT_H_
