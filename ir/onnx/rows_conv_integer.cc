@@ -43,8 +43,7 @@ Result<Summed> summed(Row& row, const Operands& o) {
   p.left_zero = o.x_zero;
   p.right_zero = o.f_zero;
   if (o.x_zero != nullptr) {
-    if (o.x_zero->num_elements() != 1)
-      return row.unsupported("several zero points of the image");
+    if (o.x_zero->num_elements() != 1) return row.unsupported("several zero points of the image");
     p.left_zero_read = single_read("ZA", *o.x_zero);
   }
   if (o.f_zero != nullptr) {
@@ -69,10 +68,9 @@ Result<void> conv_integer(Row& row) {
   PRUNERC_TRY(const Value* const x, row.need(0));
   PRUNERC_TRY(const Value* const f, row.need(1));
   PRUNERC_TRY(const Summed s, summed(row, {x, f, row.in(2), row.in(3), nullptr}));
-  PRUNERC_TRY(const Value* const y,
-              row.call("conv_integer", s.args, ir::DType::kI32, s.conv.shape,
-                       fmt::format("{}\n  Y[{}] = {};", s.sum.statement, s.conv.target,
-                                   with_more(s.sum))));
+  PRUNERC_TRY(const Value* const y, row.call("conv_integer", s.args, ir::DType::kI32, s.conv.shape,
+                                             fmt::format("{}\n  Y[{}] = {};", s.sum.statement,
+                                                         s.conv.target, with_more(s.sum))));
   row.set(0, y);
   return {};
 }

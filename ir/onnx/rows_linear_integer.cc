@@ -15,8 +15,7 @@ Result<std::string> by_side(Row& row, std::string_view name, const Value& value,
                             const ProductText& p, Side side) {
   if (value.num_elements() == 1) return single_read(name, value);
   const bool has_side = side == Side::kRows ? p.has_row : p.has_column;
-  const std::size_t place =
-      p.target.size() - (side == Side::kRows && p.has_column ? 2 : 1);
+  const std::size_t place = p.target.size() - (side == Side::kRows && p.has_column ? 2 : 1);
   if (value.rank() == 1 && has_side && value.shape[0] == p.shape[place])
     return at(name, {p.target[place]});
   if (value.rank() < 2 || broadcast_shape(p.shape, value.shape) != p.shape)
@@ -113,12 +112,12 @@ Result<void> qlinear_matmul(Row& row) {
     PRUNERC_TRY(zero, by_side(row, "ZY", *y_zero, p, Side::kRows));
     args.push_back({"ZY", y_zero});
   }
-  PRUNERC_TRY(const Value* const y,
-              row.call("qlinear_matmul", std::move(args), y_zero->dtype, p.shape,
-                       fmt::format("{}\n  {} = {};", sum.statement, at("Y", p.target),
-                                   quantized(y_zero->dtype,
-                                             fmt::format("f32({}) * {}", with_more(sum), factor),
-                                             zero))));
+  PRUNERC_TRY(
+      const Value* const y,
+      row.call("qlinear_matmul", std::move(args), y_zero->dtype, p.shape,
+               fmt::format("{}\n  {} = {};", sum.statement, at("Y", p.target),
+                           quantized(y_zero->dtype,
+                                     fmt::format("f32({}) * {}", with_more(sum), factor), zero))));
   row.set(0, y);
   return {};
 }

@@ -58,10 +58,11 @@ Result<void> quantize(Row& row) {
   }
   const std::vector<std::string> index = index_list(x->rank());
   std::string value = fmt::format("f32({}) / f32({})", at("X", index), by);
-  if (ir::byte_size(*quotient) == 2) value = fmt::format("f32({}({}))", ir::to_string(*quotient), value);
-  PRUNERC_TRY(const Value* const y,
-              row.call("quantize", std::move(args), dtype, x->shape,
-                       fmt::format("{} = {};", at("Y", index), quantized(dtype, value, zero_read))));
+  if (ir::byte_size(*quotient) == 2)
+    value = fmt::format("f32({}({}))", ir::to_string(*quotient), value);
+  PRUNERC_TRY(const Value* const y, row.call("quantize", std::move(args), dtype, x->shape,
+                                             fmt::format("{} = {};", at("Y", index),
+                                                         quantized(dtype, value, zero_read))));
   row.set(0, y);
   return {};
 }
@@ -106,13 +107,13 @@ Result<void> dynamic_quantize(Row& row) {
     return fmt::format("{}[{}] {}", reducer, fmt::join(over, ","), at("X", over));
   };
   // Of zeros alone any scale is right.
-  PRUNERC_TRY(const std::vector<const Value*> how,
-              row.call("dynamic_scale", {{"X", x}},
-                       {{"S", ir::DType::kF32, {}}, {"Z", ir::DType::kU8, {}}},
-                       fmt::format("let high = {};\n  let low = {};\n  let span = (max(high, 0) - "
-                                   "min(low, 0)) / 255;\n  S = if span > 0 then span else 1;\n  Z "
-                                   "= u8(clamp(round(-min(low, 0) / S), 0, 255));",
-                                   extreme("max"), extreme("min"))));
+  PRUNERC_TRY(
+      const std::vector<const Value*> how,
+      row.call("dynamic_scale", {{"X", x}}, {{"S", ir::DType::kF32, {}}, {"Z", ir::DType::kU8, {}}},
+               fmt::format("let high = {};\n  let low = {};\n  let span = (max(high, 0) - "
+                           "min(low, 0)) / 255;\n  S = if span > 0 then span else 1;\n  Z "
+                           "= u8(clamp(round(-min(low, 0) / S), 0, 255));",
+                           extreme("max"), extreme("min"))));
   PRUNERC_TRY(
       const Value* const y,
       row.call("quantize", {{"X", x}, {"s", how[0]}, {"z", how[1]}}, ir::DType::kU8, x->shape,
