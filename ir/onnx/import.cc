@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace prunerc::onnx {
 namespace {
@@ -119,6 +120,14 @@ Result<void> Importer::run_row(const Node& node, RowFn row_fn,
     return {};
   }
   const std::vector<Attribute> attributes = resolved(node, scope.attributes);
+  for (const Attribute& item : attributes) {
+    // It has no text, and only a constant makes sense of it.
+    if (item.f && node.op != "Constant" && std::isnan(*item.f)) {
+      misses_more_than_operands_ = true;
+      miss(node, printable_line("the attribute " + item.name + ", which is not a number"), scope);
+      return {};
+    }
+  }
   Row row(*this, node, opset, inputs, attributes);
   Scope* const before = scope_;
   scope_ = &scope;

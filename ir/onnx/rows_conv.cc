@@ -32,7 +32,7 @@ Result<void> conv(Row& row) {
     body = is_narrow ? fmt::format("Y[{}] = {}({});", c.target, type, sum)
                      : fmt::format("Y[{}] = {};", c.target, sum);
   } else {
-    if (bias->shape != std::vector<int64_t>{c.channels})
+    if (bias->shape != std::vector<int64_t>{c.channels} || bias->dtype != x->dtype)
       return row.unsupported("a bias of another shape");
     args.push_back({"b", bias});
     body = fmt::format("let acc[{0}] = {1};\n  Y[{0}] = ", c.target, sum);

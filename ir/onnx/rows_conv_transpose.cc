@@ -94,7 +94,7 @@ Result<void> conv_transpose(Row& row) {
   std::string body = fmt::format(
       "Y[{}] = {};", y_at, is_narrow ? fmt::format("{}({})", ir::to_string(x->dtype), sum) : sum);
   if (bias != nullptr) {
-    if (bias->shape != std::vector<int64_t>{shape[1]})
+    if (bias->shape != std::vector<int64_t>{shape[1]} || bias->dtype != x->dtype)
       return row.unsupported("a bias of another shape");
     args.push_back({"b", bias});
     const std::string value = fmt::format("acc[{}] + b[co]", y_at);

@@ -41,7 +41,7 @@ Result<void> gemm(Row& row) {
   };
   std::string result = scaled(alpha, "acc[i,j]");
   if (c != nullptr && beta != 0) {
-    if (broadcast_shape({m, n}, c->shape) != std::vector<int64_t>{m, n})
+    if (broadcast_shape({m, n}, c->shape) != std::vector<int64_t>{m, n} || c->dtype != a->dtype)
       return row.unsupported("a third operand that does not fit");
     std::vector<std::string> reads;
     const std::string names[] = {"i", "j"};

@@ -24,24 +24,33 @@ Result<void> batch_norm(Row& row) {
   }
   const auto [x, gamma, beta, mean, variance] = operands;
   if (row.attr_int("training_mode", 0) != 0) return row.unsupported("training");
+  if (row.opset() < 7 && row.attr_int("is_test", 0) == 0 && row.wants_output(1))
+    return row.unsupported("training");
   if (x->rank() < 2 || !ir::is_float(x->dtype))
     return row.unsupported("an operand of this rank or type");
   for (const Value* item : {gamma, beta, mean, variance}) {
     if (item->shape != std::vector<int64_t>{x->shape[1]})
       return row.unsupported("parameters of another shape");
+    if (!ir::is_float(item->dtype)) return row.unsupported("parameters of this type");
   }
   if (row.opset() < 9 && row.attr_int("spatial", 1) == 0)
     return row.unsupported("a mean for each place");
   const std::string epsilon = number_text(ir::DType::kF32, row.attr_float("epsilon", 1e-5F));
   const std::string type(ir::to_string(x->dtype));
-  const ir::DType wide = gamma->dtype;
+  const bool is_uniform =
+      beta->dtype == gamma->dtype && mean->dtype == gamma->dtype && variance->dtype == gamma->dtype;
+  const ir::DType wide = is_uniform                    ? gamma->dtype
+                         : x->dtype == ir::DType::kF64 ? ir::DType::kF64
+                                                       : ir::DType::kF32;
   PRUNERC_TRY(const Value* const scale,
               row.call("norm_scale", {{"g", gamma}, {"v", variance}}, wide, gamma->shape,
                        fmt::format("Y[c] = {0}(g[c] / sqrt({1}(v[c]) + {2}));", ir::to_string(wide),
                                    wide == ir::DType::kF64 ? "f64" : "f32", epsilon)));
   PRUNERC_TRY(const Value* const shift,
               row.call("norm_shift", {{"b", beta}, {"m", mean}, {"s", scale}}, wide, gamma->shape,
-                       "Y[c] = b[c] - m[c] * s[c];"));
+                       is_uniform ? std::string("Y[c] = b[c] - m[c] * s[c];")
+                                  : fmt::format("Y[c] = {0}(b[c]) - {0}(m[c]) * s[c];",
+                                                ir::to_string(wide))));
   std::vector<std::string> index = index_list(x->rank());
   const std::string here = fmt::format("{}", fmt::join(index, ","));
   const auto made = [&](std::string text) {
@@ -56,6 +65,11 @@ Result<void> batch_norm(Row& row) {
       row.call("shift_channels", {{"X", scaled}, {"t", shift}}, x->dtype, x->shape,
                fmt::format("Y[{0}] = {1};", here, made(fmt::format("X[{}] + t[i1]", here)))));
   row.set(0, y);
+  // Until set 8, what training would update; inference gives it back.
+  row.set(1, mean);
+  row.set(2, variance);
+  row.set(3, mean);
+  row.set(4, variance);
   return {};
 }
 
@@ -101,10 +115,13 @@ Result<void> softmax(Row& row) {
         wide(x_k), wide(m), y, made(fmt::format("{} - {} - log({})", wide(x_here), wide(m), s)));
   } else {
     stem = "hardmax";
-    if (over.size() != 1) return row.unsupported("several axes");
+    // argmax counts over the axes in row-major order.
+    const auto first = static_cast<std::size_t>(*axis);
+    std::string place = index[first];
+    for (std::size_t i = first + 1; i < first + over.size(); ++i)
+      place = fmt::format("({})*{} + {}", place, x->shape[i], index[i]);
     body = fmt::format("let {0} = argmax[{1}] {2};\n  {3} = if i64({4}) == {0} then {5} else {6};",
-                       m, k, x_k, y, index[static_cast<std::size_t>(*axis)],
-                       number_text(x->dtype, 1), number_text(x->dtype, 0));
+                       m, k, x_k, y, place, number_text(x->dtype, 1), number_text(x->dtype, 0));
   }
   PRUNERC_TRY(const Value* const result, row.call(stem, {{"X", x}}, x->dtype, x->shape, body));
   row.set(0, result);
@@ -195,8 +212,10 @@ Result<void> layer_norm(Row& row) {
   for (std::size_t i = 1; i < 3; ++i) {
     const Value* const value = row.in(i);
     if (value == nullptr) continue;
-    if (broadcast_shape(x->shape, value->shape) != x->shape || value->dtype != x->dtype)
-      return row.unsupported("parameters of another shape or type");
+    if (broadcast_shape(x->shape, value->shape) != x->shape)
+      return row.unsupported("parameters of another shape");
+    if (value->dtype != x->dtype && !(is_narrow(x->dtype) && value->dtype == ir::DType::kF32))
+      return row.unsupported("parameters of another type");
     const std::string name = i == 1 ? "g" : "b";
     n.more.push_back({name, value});
     (i == 1 ? n.scale : n.shift) = parameter(*value, name, x->rank(), is_narrow(x->dtype));
@@ -209,7 +228,8 @@ Result<void> instance_norm(Row& row) {
   PRUNERC_TRY(const Value* const scale, row.need(1));
   PRUNERC_TRY(const Value* const shift, row.need(2));
   if (x->rank() < 3 || !ir::is_float(x->dtype) ||
-      scale->shape != std::vector<int64_t>{x->shape[1]} || shift->shape != scale->shape)
+      scale->shape != std::vector<int64_t>{x->shape[1]} || shift->shape != scale->shape ||
+      scale->dtype != x->dtype || shift->dtype != x->dtype)
     return row.unsupported("operands of these shapes or types");
   RowNorm n;
   n.first = 2;
@@ -225,8 +245,8 @@ Result<void> group_norm(Row& row) {
   PRUNERC_TRY(const Value* const scale, row.need(1));
   PRUNERC_TRY(const Value* const shift, row.need(2));
   const int64_t groups = row.attr_int("num_groups", 0);
-  if (x->rank() < 2 || !ir::is_float(x->dtype) || is_narrow(x->dtype) || groups < 1 ||
-      x->shape[1] % groups != 0)
+  if (x->rank() < 2 || !ir::is_float(x->dtype) || groups < 1 || x->shape[1] % groups != 0 ||
+      scale->dtype != x->dtype || shift->dtype != x->dtype)
     return row.unsupported("operands of these shapes or types");
   const int64_t per_group = x->shape[1] / groups;
   // Until set 21 there was one scale for each group.
@@ -245,12 +265,17 @@ Result<void> group_norm(Row& row) {
   const int64_t count = per_group * product(x->shape, 2, x->shape.size());
   const std::string k = fmt::format("{}", fmt::join(over, ","));
   const std::string channel = by_group ? fmt::format("i1/{}", per_group) : "i1";
+  const bool narrow = is_narrow(x->dtype);
+  const auto wide = [&](const std::string& text) {
+    return narrow ? fmt::format("f32({})", text) : text;
+  };
   const std::string body = fmt::format(
       "let mu[i0,g in 0..{0}] = sum[{1}] {2};\n  let var[i0,g in 0..{0}] = sum[{1}] ({2} - "
       "mu[i0,g] / {3}) * ({2} - mu[i0,g] / {3});\n"
-      "  {4} = ({5} - mu[i0,i1/{6}] / {3}) * rsqrt(var[i0,i1/{6}] / {3} + {7}) * s[{8}] + b[{8}];",
-      groups, k, at("X", read), count, at("Y", index), at("X", index), per_group,
-      number_text(ir::DType::kF32, row.attr_float("epsilon", 1e-5F)), channel);
+      "  {4} = {8}(({5} - mu[i0,i1/{6}] / {3}) * rsqrt(var[i0,i1/{6}] / {3} + {7}) * {9} + {10});",
+      groups, k, wide(at("X", read)), count, at("Y", index), wide(at("X", index)), per_group,
+      number_text(ir::DType::kF32, row.attr_float("epsilon", 1e-5F)),
+      narrow ? ir::to_string(x->dtype) : "", wide(at("s", {channel})), wide(at("b", {channel})));
   PRUNERC_TRY(const Value* const y, row.call("group_norm", {{"X", x}, {"s", scale}, {"b", shift}},
                                              x->dtype, x->shape, body));
   row.set(0, y);

@@ -17,6 +17,11 @@ struct Pool {
 Result<Pool> pool_of(Row& row, const Value& x) {
   Pool p;
   PRUNERC_TRY(p.window, window_of(row, x, row.attr_ints("kernel_shape")));
+  for (std::size_t i = 0; i < p.window.rank(); ++i) {
+    const int64_t span = (p.window.kernel[i] - 1) * p.window.dilation[i] + 1;
+    if (p.window.before[i] >= span || p.window.after[i] >= span)
+      return row.unsupported("windows that lie beside the image");
+  }
   p.shape = {x.shape[0], x.shape[1]};
   p.shape.insert(p.shape.end(), p.window.out.begin(), p.window.out.end());
   std::vector<std::string> target = {"n", "c"}, reads = {"n", "c"};
@@ -140,6 +145,7 @@ Result<void> lp_pool(Row& row) {
   if (!ir::is_float(x->dtype) || ir::byte_size(x->dtype) == 2) return row.unsupported("this type");
   PRUNERC_TRY(const Pool p, pool_of(row, *x));
   const int64_t power = row.attr_int("p", 2);
+  if (power < 1) return row.unsupported("such a power");
   const std::string read = or_else(p, "0");
   std::string body;
   if (power == 1) {

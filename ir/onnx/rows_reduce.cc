@@ -44,9 +44,10 @@ struct Reduced {
   int64_t count = 1;
 };
 
-Result<Reduced> reduced_of(Row& row, const Value& x, const std::vector<int64_t>& axes, bool keeps) {
+Result<Reduced> reduced_of(Row& row, const Value& x, const std::vector<int64_t>& axes, bool keeps,
+                           bool keeps_all = false) {
   Reduced r;
-  r.goes.assign(x.shape.size(), axes.empty());
+  r.goes.assign(x.shape.size(), axes.empty() && !keeps_all);
   for (const int64_t axis : axes) {
     const std::optional<int> known = axis_of(axis, x.rank());
     if (!known) return row.unsupported("an axis that is none");
@@ -81,15 +82,15 @@ Result<void> reduce(Row& row) {
   PRUNERC_TRY(const Value* const x, row.need(0));
   PRUNERC_TRY(const std::vector<int64_t> axes, row.ints(1, "axes"));
   const bool keeps = row.attr_int("keepdims", 1) != 0;
-  if (axes.empty() && row.attr_int("noop_with_empty_axes", 0) != 0) {
+  // Without axes, each element is reduced by itself.
+  const bool keeps_all = axes.empty() && row.attr_int("noop_with_empty_axes", 0) != 0;
+  const std::string_view op = row.node().op;
+  if (keeps_all && (op == "ReduceSum" || op == "ReduceMean" || op == "ReduceMax" ||
+                    op == "ReduceMin" || op == "ReduceProd" || op == "ReduceLogSumExp")) {
     row.set(0, x);
-    const std::string_view op = row.node().op;
-    if (op == "ReduceSum" || op == "ReduceMean" || op == "ReduceMax" || op == "ReduceMin" ||
-        op == "ReduceProd")
-      return {};
-    return row.unsupported("no axes");
+    return {};
   }
-  PRUNERC_TRY(const Reduced r, reduced_of(row, *x, axes, keeps));
+  PRUNERC_TRY(const Reduced r, reduced_of(row, *x, axes, keeps, keeps_all));
   const auto* entry = std::find_if(std::begin(kReductions), std::end(kReductions),
                                    [&](const ReduceRow& item) { return item.op == row.node().op; });
   if (x->num_elements() == 0) {
@@ -133,20 +134,28 @@ Result<void> reduce(Row& row) {
         fmt::format("{}{}[{}] {}", entry->reducer, accumulator, fmt::join(r.over, ","), element);
   }
   // The largest exponent is taken out, or sums of exp overflow.
-  const bool is_log_sum_exp = entry->op == "ReduceLogSumExp" && !is_narrow && !r.over.empty();
+  const bool is_log_sum_exp = entry->op == "ReduceLogSumExp" && !r.over.empty();
   std::string body;
   const std::string m = at("m", r.target), s = at("s", r.target);
   if (is_log_sum_exp) {
     const std::string over = fmt::format("{}", fmt::join(r.over, ","));
+    // Of -inf alone it is not a number to take out.
+    const std::string wide = is_narrow ? fmt::format("f32({})", read) : read;
+    const std::string_view of = x->dtype == ir::DType::kF64 ? "f64" : "f32";
     body = fmt::format(
-        "let {0} = max[{1}] {2};\n  let {3} = sum[{1}] exp({2} - {0});\n  {4} = log({3}) + {0};", m,
-        over, read, s, target);
+        "let {0} = clamp(max[{1}] {2}, lowest({5}), highest({5}));\n  let {3} = sum[{1}] exp({2} - "
+        "{0});\n  {4} = {6}(log({3}) + {0});",
+        m, over, wide, s, target, of, is_narrow ? type : "");
   } else if (entry->result.empty()) {
     body = fmt::format(
         "{} = {};", target,
         (is_narrow || is_small) && !is_extreme ? fmt::format("{}({})", type, value) : value);
   } else {
-    const std::string result = put(entry->result, s, r.count);
+    // Whole numbers are divided towards zero.
+    const bool divides = is_int && entry->op == "ReduceMean";
+    const std::string result =
+        divides ? fmt::format("if {0} < 0 then -((-{0}) / {1}) else {0} / {1}", s, r.count)
+                : put(entry->result, s, r.count);
     body = fmt::format("let {} = {};\n  {} = {};", s, value, target,
                        is_narrow || is_small ? fmt::format("{}({})", type, result) : result);
     if (is_narrow && r.over.empty()) return row.unsupported("no axes of 16-bit floats");

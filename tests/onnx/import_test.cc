@@ -6,6 +6,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <limits>
+
 namespace prunerc::onnx {
 namespace {
 
@@ -240,6 +242,32 @@ TEST_CASE("a branch that is known is taken") {
     }
     CHECK(text_of(model).find(taken != 0 ? "neg(x)" : "exp_(x)") != std::string::npos);
   }
+}
+
+TEST_CASE("a zero point of the left is taken off once, by sums of the known right") {
+  ModelBuilder model(21);
+  model.input("x", {2, 2}, 2).input("z", {}, 2).output("y", {2, 1}, 6);
+  ::onnx::TensorProto& w = *model.graph().add_initializer();
+  w.set_name("w");
+  w.set_data_type(3);
+  w.add_dims(2);
+  w.add_dims(1);
+  for (const int value : {3, -5}) w.add_int32_data(value);
+  model.node("MatMulInteger", {"x", "w", "z"}, {"y"});
+  const std::string text = text_of(model);
+  INFO(text);
+  CHECK(text.find("sum:i32[k] A[i,k] * B[k,j];") != std::string::npos);
+  CHECK(text.find("column_sums(w, z)") != std::string::npos);
+}
+
+TEST_CASE("an attribute that is not a number is said, not written") {
+  ModelBuilder model;
+  model.input("x", {2}).output("y");
+  ::onnx::AttributeProto& alpha = *model.node("LeakyRelu", {"x"}, {"y"}).add_attribute();
+  alpha.set_name("alpha");
+  alpha.set_type(::onnx::AttributeProto::FLOAT);
+  alpha.set_f(std::numeric_limits<float>::quiet_NaN());
+  CHECK(error_of(model, Diag::kOnnxUnsupported).message().find("alpha") != std::string::npos);
 }
 
 }  // namespace
