@@ -32,7 +32,7 @@ Result<void> conv_transpose(Row& row) {
   std::vector<int64_t> pads = row.attr_ints("pads");
   const std::string automatic = row.attr_string("auto_pad", "NOTSET");
   if (pads.empty() || automatic != "NOTSET") pads.assign(2 * n, 0);
-  constexpr int64_t kMost = int64_t{1} << 31;
+  constexpr int64_t kMost = int64_t{1} << 30;
   for (const std::vector<int64_t>* list : std::initializer_list<const std::vector<int64_t>*>{
            &stride, &dilation, &more, &kernel, &pads}) {
     if (list->size() != (list == &pads ? 2 * n : n))
@@ -41,6 +41,9 @@ Result<void> conv_transpose(Row& row) {
       if (value < (list == &pads || list == &more ? 0 : 1) || value > kMost)
         return row.unsupported("attributes out of range");
     }
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    if (x->shape[i + 2] > kMost) return row.unsupported("an image of this size");
   }
   std::vector<int64_t> shape = {x->shape[0], groups * out_per_group}, before;
   for (std::size_t i = 0; i < n; ++i) {

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <numeric>
+#include <algorithm>
 
 namespace prunerc::onnx {
 namespace {
@@ -12,6 +12,8 @@ bool is_narrow(ir::DType dtype) { return dtype == ir::DType::kF16 || dtype == ir
 
 int64_t product(const std::vector<int64_t>& shape, std::size_t first, std::size_t end) {
   int64_t n = 1;
+  // Beside an extent of 0 the others are any numbers.
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
   for (std::size_t i = first; i < end; ++i) n *= shape[i];
   return n;
 }
@@ -328,6 +330,7 @@ Result<void> mean_variance_norm(Row& row) {
   PRUNERC_TRY(const Value* const x, row.need(0));
   std::vector<int64_t> axes = row.attr_ints("axes");
   if (!row.has("axes")) axes = {0, 2, 3};
+  if (x->num_elements() == 0) return row.unsupported("an empty tensor");
   if (!ir::is_float(x->dtype) || is_narrow(x->dtype)) return row.unsupported("this type");
   const std::vector<std::string> index = index_list(x->rank());
   std::vector<std::string> read = index, over, of_row;

@@ -167,6 +167,7 @@ Result<void> global_pool(Row& row) {
   PRUNERC_TRY(const Value* const x, row.need(0));
   if (x->rank() < 3 || !ir::is_float(x->dtype))
     return row.unsupported("an operand of this rank or type");
+  if (x->num_elements() == 0) return row.unsupported("an empty tensor");
   const std::string_view op = row.node().op;
   std::vector<int64_t> shape = x->shape;
   std::vector<std::string> target = {"n", "c"}, reads = {"n", "c"}, over;

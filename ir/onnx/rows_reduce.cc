@@ -58,7 +58,7 @@ Result<Reduced> reduced_of(Row& row, const Value& x, const std::vector<int64_t>&
     r.reads.push_back(index);
     if (r.goes[i]) {
       r.over.push_back(index);
-      r.count *= x.shape[i];
+      if (x.num_elements() != 0) r.count *= x.shape[i];
       if (!keeps) continue;
     }
     r.shape.push_back(r.goes[i] ? 1 : x.shape[i]);
