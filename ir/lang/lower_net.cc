@@ -1,5 +1,6 @@
 #include "ir/lang/lower_net.h"
 
+#include "ir/analysis/views.h"
 #include "ir/lang/check.h"
 #include "ir/lang/lower.h"
 
@@ -93,7 +94,7 @@ std::optional<net::Net> lower_net(const Module& module, const AstNet& ast, const
   for (const auto& op : bound.ops) {
     const Proofs proofs = check_operator(*op, sink);
     if (sink.has_errors()) return std::nullopt;
-    net.programs.push_back(lower_operator(*op, proofs).program);
+    net.programs.push_back(ir::absorb_views(lower_operator(*op, proofs).program));
   }
   Definitions definitions(module, sources);
   for (const BoundCall& bound_call : bound.calls) {

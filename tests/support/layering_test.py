@@ -74,7 +74,7 @@ WHOLE_TESTS = ["property", "golden", "fuzz", "bench", "examples", "tools", "onnx
 # Tests of one layer that need a neighbour of the same layer, with the reason.
 TEST_NEIGHBOURS = {
     "analysis": ["ir/interp"],  # The reference semantics say whether a simplified program still means the same.
-    "net": ["ir/lang", "ir/interp"],  # Passes compile what they write; what it computes is compared.
+    "net": ["ir/lang", "ir/interp", "ir/analysis"],  # Passes compile what they write; what it computes is compared.
     "codegen": ["runtime"],  # Running an artifact is the only way to see what it computes.
     "runtime": ["codegen"],  # A kernel to load and to time has to come from somewhere.
 }
