@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""The verbs on an ONNX model: show, run, tune, bench, verify, compile."""
+
+import ctypes
+import importlib.util
+import os
+import shutil
+import struct
+
+import command
+from command import read_npy, write_npy
+
+ROOT = os.getcwd()
+
+
+def load_generator():
+    spec = importlib.util.spec_from_file_location("small_cnn", os.path.join(ROOT, "tests/onnx/small_cnn.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Onnx(command.CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.made = load_generator()
+        self.model = self.path("small_cnn.onnx")
+        shutil.copy(os.path.join(ROOT, "tools/examples/small_cnn.onnx"), self.model)
+        self.image = [((i * 7) % 19 - 9) / 9 for i in range(784)]
+        write_npy(self.path("image.npy"), "<f4", (1, 1, 28, 28), self.image)
+
+    def write_model(self, name, data):
+        with open(self.path(name), "wb") as out:
+            out.write(data)
+        return self.path(name)
+
+    def test_the_example_is_what_its_script_makes(self):
+        with open(self.model, "rb") as file:
+            self.assertEqual(self.made.model(), file.read())
+
+    def test_run_is_a_distribution_and_the_library_gives_the_same(self):
+        self.prunerc("run", self.model, "--input", "image=@image.npy", "--output", "probabilities=y.npy")
+        kind, shape, y = read_npy(self.path("y.npy"))
+        self.assertEqual(("<f4", (1, 10)), (kind, shape))
+        self.assertAlmostEqual(1, sum(y), places=5)
+        self.assertGreater(max(y) - min(y), 0.01)
+        self.prunerc("compile", self.model, "-o", "libsmall_cnn.so")
+        library, out = ctypes.CDLL(self.path("libsmall_cnn.so")), (ctypes.c_float * 10)()
+        self.assertEqual(0, library.net_small_cnn((ctypes.c_float * 784)(*self.image), out))
+        for ours, theirs in zip(out, y):
+            self.assertAlmostEqual(ours, theirs, places=5)
+
+    def test_tune_bench_verify_and_show(self):
+        text = self.prunerc("show", self.model, "--stage", "net").out
+        self.assertIn("net small_cnn(image: f32[1,1,28,28]) -> (probabilities: f32[1,10])", text)
+        self.assertIn("tasks of", self.prunerc("show", self.model, "--stage", "tasks").out)
+        self.prunerc("tune", self.model, "--trials", "8")
+        self.assertIn("right on 3 seeds", self.prunerc("verify", self.model, "--cuts").out)
+        self.assertIn("of limit", self.prunerc("bench", self.model, "--samples", "3").out)
+
+    def test_recorded_runs_beside_the_model_are_compared(self):
+        os.makedirs(self.path("test_data_set_0"))
+        self.prunerc("run", self.model, "--input", "image=@image.npy", "--output", "probabilities=y.npy")
+        y = read_npy(self.path("y.npy"))[2]
+        self.write_model("test_data_set_0/input_0.pb", self.made.tensor("image", [1, 1, 28, 28], self.image))
+        self.write_model("test_data_set_0/output_0.pb", self.made.tensor("y", [1, 10], y))
+        self.assertIn("on 1 recorded run", self.prunerc("verify", self.model, "--seeds", "1").out)
+        y[3] += 0.5
+        self.write_model("test_data_set_0/output_0.pb", self.made.tensor("y", [1, 10], y))
+        self.assertIn("recorded in", self.prunerc("verify", self.model, "--seeds", "1", expect=4).out)
+        self.write_model("test_data_set_0/output_0.pb", self.made.tensor("y", [5, 2], y))
+        self.assertIn("f32[1,10]", self.prunerc("verify", self.model, "--seeds", "1", expect=1).err)
+
+    def test_dimensions_operands_and_what_is_missing(self):
+        m = self.made
+        named = m.message(1, "x") + m.message(2, m.message(1, m.number(1, 1) + m.message(2, m.message(1, m.message(2, "batch")))))
+        ports = m.message(11, named) + m.message(12, m.port("y", []))
+        relu = m.number(1, 8) + m.message(7, m.message(1, m.node("Relu", ["x"], "y")) + m.message(2, "g") + ports)
+        model = self.write_model("relu.onnx", relu + m.message(8, m.number(2, 17)))
+        self.assertIn("without a value: batch; give -D NAME=N", self.prunerc("run", model, expect=1).err)
+        self.assertIn("f32[3]", self.prunerc("run", model, "-D", "batch=3", "--input", "x=ones").out)
+        write_npy(self.path("x.npy"), "<f4", (5,), [1, -1, 2, -2, 3])
+        self.assertIn("f32[5] = 1, 0, 2, 0, 3", self.prunerc("run", model, "--input", "x=@x.npy").out)
+        self.assertIn("no dimension 'seq'", self.prunerc("run", model, "-D", "batch=3,seq=2", expect=1).err)
+        self.prunerc("run", model, "-D", "batch=0", expect=2)
+        strange = self.write_model("strange.onnx", relu.replace(b"Relu", b"Rolu") + m.message(8, m.number(2, 17)))
+        err = self.prunerc("tune", strange, "-D", "batch=3", expect=1).err
+        self.assertIn("Rolu (1 node: 'relu_y'): there is no such operator here", err)
+        self.assertIn("hint: --partial imports the rest", err)
+        self.assertIn("all of it", self.prunerc("tune", strange, "-D", "batch=3", "--partial", expect=1).err)
+        broken = self.write_model("broken.onnx", relu[:-9])
+        self.assertIn("not a readable ONNX model", self.prunerc("run", broken, expect=1).err)
+        self.assertIn("where one operator is asked for", self.prunerc("explain", self.model, expect=1).err)
+
+    def test_const_takes_a_file_or_a_number(self):
+        m = self.made
+        shape = m.message(1, "s") + m.message(2, m.message(1, m.number(1, 7) + m.message(2, m.message(1, m.number(1, 1)))))
+        graph = m.message(1, m.node("Expand", ["x", "s"], "y")) + m.message(2, "g")
+        graph += m.message(11, m.port("x", [2])) + m.message(11, shape) + m.message(12, m.port("y", []))
+        model = self.write_model("expand.onnx", m.number(1, 8) + m.message(7, graph) + m.message(8, m.number(2, 17)))
+        self.assertIn("--const NAME=@FILE.npy", self.prunerc("run", model, "--input", "x=ones", expect=1).err)
+        write_npy(self.path("s.npy"), "<i8", (2,), [3, 2])
+        self.assertIn("f32[3, 2]", self.prunerc("run", model, "--input", "x=ones", "--const", "s=@s.npy").out)
+        self.assertIn("--const", self.prunerc("run", model, "--const", "s=many", expect=2).err)
+        self.assertIn("'z'", self.prunerc("run", model, "--const", "z=3", expect=1).err)
+
+
+if __name__ == "__main__":
+    command.main()
