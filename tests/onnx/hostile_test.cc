@@ -40,6 +40,7 @@ ModelBuilder small() {
 TEST_CASE("no model at all") {
   for (const char* text : {"", "\n", "not a model", "\xff\xff\xff\xff"})
     CHECK_FALSE(import_bytes(text).ok());
+  CHECK(import_bytes("not a model").error().id() == Diag::kOnnxMalformed);
   CHECK_FALSE(read_model("/nonexistent/model.onnx").ok());
   CHECK_FALSE(read_model("/").ok());
 }

@@ -2,6 +2,7 @@
 #include "ir/onnx/import.h"
 
 #include "ir/lang/lang.h"
+#include "ir/onnx/importer.h"
 #include "tests/onnx/model_builder.h"
 
 #include <catch2/catch.hpp>
@@ -268,6 +269,21 @@ TEST_CASE("an attribute that is not a number is said, not written") {
   alpha.set_type(::onnx::AttributeProto::FLOAT);
   alpha.set_f(std::numeric_limits<float>::quiet_NaN());
   CHECK(error_of(model, Diag::kOnnxUnsupported).message().find("alpha") != std::string::npos);
+}
+
+TEST_CASE("a row says what it cannot do") {
+  const Model model;
+  const ImportOptions options;
+  Importer importer(model, options);
+  Node node;
+  node.op = "Relu";
+  node.name = "first";
+  node.outputs = {"y"};
+  Row row(importer, node, 17, {}, node.attributes);
+  const Result<void> done = find_row("Relu")(row);
+  REQUIRE_FALSE(done.ok());
+  CHECK(done.error().id() == Diag::kOnnxNode);
+  CHECK(done.error().message() == "Relu (node 'first'): input 0 is missing");
 }
 
 }  // namespace
