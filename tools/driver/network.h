@@ -6,6 +6,7 @@
 #include "ir/interp/tensor.h"
 #include "ir/net/memory.h"
 #include "ir/net/net.h"
+#include "ir/net/pass/passes.h"
 #include "ir/net/weights.h"
 #include "tools/driver/prunerc.h"
 
@@ -22,7 +23,9 @@ namespace prunerc {
 /// operator or about a list of tasks. `op` names the net, `shapes` are those of its inputs.
 /// Errors: as load_operator.
 struct LoadedNet {
-  net::Net net;
+  net::Net net;      ///< after passes: what is tuned, run and compiled
+  net::Net written;  ///< before them
+  std::vector<net::PassReport> passes;
   std::string warnings;
   std::optional<net::WeightFile> weights;              ///< of an imported model
   std::vector<std::string> input_names, output_names;  ///< as the model has them; empty: the net's

@@ -131,6 +131,17 @@ Result<LoadedNet> from_net(const OperatorRequest& request, const std::string& te
   return net;
 }
 
+// A net that a person wrote is taken as written.
+Result<void> run_passes(const OperatorRequest& request, LoadedNet& net) {
+  net.written = net.net;
+  if (!is_onnx(request.file) && !request.passes) return {};
+  net::PassOptions options;
+  options.without.insert(request.no_passes.begin(), request.no_passes.end());
+  options.without_rules.insert(request.no_fuse.begin(), request.no_fuse.end());
+  PRUNERC_TRY(net.net, net::run_passes(net.written, options, &net.passes));
+  return {};
+}
+
 Result<std::string> text_of(const OperatorRequest& request) {
   if (!request.text.empty()) return request.text;
   return read_text_file(request.file);
@@ -215,11 +226,13 @@ Result<std::optional<LoadedNet>> load_net(const OperatorRequest& request) {
     return std::optional<LoadedNet>();
   if (is_onnx(request.file)) {
     PRUNERC_TRY(LoadedNet net, load_onnx(request));
+    PRUNERC_TRY_VOID(run_passes(request, net));
     return std::optional<LoadedNet>(std::move(net));
   }
   PRUNERC_TRY(const std::string text, text_of(request));
   if (!is_about_net(request, list(request, text))) return std::optional<LoadedNet>();
   PRUNERC_TRY(LoadedNet net, from_net(request, text));
+  PRUNERC_TRY_VOID(run_passes(request, net));
   return std::optional<LoadedNet>(std::move(net));
 }
 

@@ -52,6 +52,8 @@ struct OperatorRequest {
   std::map<std::string, std::string> shapes;     ///< expression inputs: "A" -> "64x64"
   std::map<std::string, std::string> constants;  ///< inputs of a model: "shape" -> "@shape.npy"
   bool partial = false;                          ///< of a model: leave out what is not supported
+  bool passes = false;                           ///< over a net that is not imported, too
+  std::vector<std::string> no_passes, no_fuse;   ///< passes, and rules of fusing, that are left out
   Validity validity = Validity::kRequired;       ///< of a .prc program; see validity.h
 };
 

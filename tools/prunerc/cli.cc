@@ -85,6 +85,13 @@ void OperatorOptions::add_choice_to(CLI::App& verb) {
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
   verb.add_flag("--partial", partial, "of a model: leave out what is not supported");
+  verb.add_flag("--passes", passes, "fuse the calls of a net, as those of a model always are");
+  verb.add_option("--no-pass", no_passes, "leave out this pass over the net")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  verb.add_option("--no-fuse", no_fuse, "fuse no calls by this rule")
+      ->type_name("RULE")
+      ->allow_extra_args(false);
 }
 
 void OperatorOptions::add_to(CLI::App& verb) {
@@ -132,6 +139,9 @@ Result<OperatorRequest> OperatorOptions::request() const {
   PRUNERC_TRY(const auto known, pairs(constants, "--const"));
   for (const auto& [name, value] : known) request.constants[name] = value;
   request.partial = partial;
+  request.passes = passes;
+  request.no_passes = no_passes;
+  request.no_fuse = no_fuse;
   return request;
 }
 
@@ -153,6 +163,9 @@ std::string OperatorOptions::repro() const {
   if (!bindings.empty()) out += fmt::format(" -D {}", fmt::join(bindings, ","));
   if (!dtypes.empty()) out += fmt::format(" --dtype {}", fmt::join(dtypes, ","));
   for (const std::string& shape : shapes) out += " --shape " + shape;
+  if (passes) out += " --passes";
+  for (const std::string& pass : no_passes) out += " --no-pass " + pass;
+  for (const std::string& rule : no_fuse) out += " --no-fuse " + rule;
   return out;
 }
 

@@ -43,6 +43,8 @@ struct OperatorOptions {
   std::vector<std::string> shapes;
   std::vector<std::string> constants;
   bool partial = false;
+  bool passes = false;
+  std::vector<std::string> no_passes, no_fuse;
 
   void add_to(CLI::App& verb);
   /// The same for a verb that takes any number of files.

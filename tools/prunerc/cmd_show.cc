@@ -115,13 +115,14 @@ int show(const ShowVerb& verb) {
   if (!request.ok()) return fail(request.error(), kUsage);
   const Result<std::optional<LoadedNet>> net = load_net(*request);
   if (!net.ok()) return fail(net.error());
-  const bool of_net = verb.stage == "net" || verb.stage == "tasks" || verb.stage == "plan" ||
-                      verb.stage == "kernels";
+  const bool of_net = verb.stage == "net" || verb.stage == "fused" || verb.stage == "tasks" ||
+                      verb.stage == "plan" || verb.stage == "kernels";
   if (*net) {
     if (of_net || verb.stage.empty()) return show_network(**net, verb.machine, verb.stage);
-    return fail(error(Diag::kUsageOption, "--stage",
-                      "of a net is one of net, tasks, plan, kernels; --op chooses an operator"),
-                kUsage);
+    return fail(
+        error(Diag::kUsageOption, "--stage",
+              "of a net is one of net, fused, tasks, plan, kernels; --op chooses an operator"),
+        kUsage);
   }
   if (of_net)
     return fail(error(Diag::kUsageOption, "--stage", "the file has no net with ports"), kUsage);
@@ -155,11 +156,12 @@ void add_show(CLI::App& verb, Action& action) {
           "--stage", args->stage,
           "ast: operators of the file; prc: program; mappings: onto tensor instructions; "
           "sketches: the search space; trace, scheduled: of the stored best or the "
-          "heuristic; lowered; llvm; asm; cuda: the kernels; of a net: net, its text; tasks; "
+          "heuristic; lowered; llvm; asm; cuda: the kernels; of a net: net, its text; fused, its "
+          "text after passes; tasks; "
           "plan: where tensors lie; kernels: their traces (default: prc, net)")
       ->type_name("STAGE")
       ->check(CLI::IsMember({"ast", "prc", "mappings", "sketches", "trace", "scheduled", "lowered",
-                             "llvm", "asm", "cuda", "net", "tasks", "plan", "kernels"}));
+                             "llvm", "asm", "cuda", "net", "fused", "tasks", "plan", "kernels"}));
   verb.add_option("--tensor", args->mapping.tensor,
                   "mappings: onto this instruction alone, and a script that applies one")
       ->type_name("NAME");

@@ -86,10 +86,14 @@ int show_network(const LoadedNet& net, const MachineOptions& machine, const std:
   if (stage == "kernels") return show_kernels(net.net, machine);
   if (stage == "tasks") {
     show_tasks(net.net);
+    for (const net::PassReport& pass : net.passes) {
+      fmt::print("{}: {} calls of {}{}{}\n", pass.pass, pass.calls_after, pass.calls_before,
+                 pass.details.empty() ? "" : "; ", pass.details);
+    }
   } else if (stage == "plan") {
     show_plan(net.net);
   } else {
-    fmt::print("{}", net::to_text(net.net));
+    fmt::print("{}", net::to_text(stage == "fused" ? net.net : net.written));
   }
   return kSuccess;
 }

@@ -1,6 +1,7 @@
 // Which calls become one.
 #include "ir/net/pass/partition.h"
 
+#include "ir/net/pass/passes.h"
 #include "tests/net/pass/nets.h"
 #include "tests/support/check.h"
 
@@ -157,6 +158,22 @@ net pre(x: f32[6,8], r: f32[6,8]) -> (s: f32[6,8], y: f32[6,8]) {
         "add_norm(x, r) -> a, n\n"
         "turn(n) -> t\n"
         "mul_add_norm(t, a, x) -> s, y\n");
+}
+
+TEST_CASE("Passes say what they did, and one that is not there is an error") {
+  const net::Net before = net_or_die(kBottleneck);
+  std::vector<net::PassReport> reports;
+  const Result<net::Net> after = net::run_passes(before, {}, &reports);
+  REQUIRE_OK(after);
+  REQUIRE(reports.size() == net::pass_names().size());
+  CHECK(reports.back().pass == "partition");
+  CHECK(reports.back().calls_before == 13);
+  CHECK(reports.back().calls_after == 3);
+  CHECK(reports.back().details == "epilogue 3, chain 7");
+  const Result<net::Net> without = net::run_passes(before, {{"partition"}, {}});
+  REQUIRE_OK(without);
+  CHECK(without->calls.size() == 13);
+  CHECK_DIAG(net::run_passes(before, {{"fold"}, {}}), PassUnknown);
 }
 
 TEST_CASE("What is fused leaves no cycle") {

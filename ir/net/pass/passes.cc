@@ -1,0 +1,57 @@
+#include "ir/net/pass/passes.h"
+
+#include "ir/net/pass/partition.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace prunerc::net {
+namespace {
+
+struct Pass {
+  std::string_view name;
+  Result<Net> (*run)(const Net& net, const PassOptions& options, std::string* details);
+};
+
+Result<Net> run_partition(const Net& net, const PassOptions& options, std::string* details) {
+  std::vector<RuleCount> counts;
+  PRUNERC_TRY(Net out, partition(net, {options.without_rules}, &counts));
+  for (const RuleCount& count : counts) {
+    if (count.num_calls == 0) continue;
+    *details += fmt::format("{}{} {}", details->empty() ? "" : ", ", count.rule, count.num_calls);
+  }
+  return out;
+}
+
+constexpr Pass kPasses[] = {
+    {"partition", run_partition},
+};
+
+}  // namespace
+
+std::vector<std::string_view> pass_names() {
+  std::vector<std::string_view> names;
+  for (const Pass& pass : kPasses) names.push_back(pass.name);
+  return names;
+}
+
+Result<Net> run_passes(const Net& net, const PassOptions& options,
+                       std::vector<PassReport>* reports) {
+  const std::vector<std::string_view> names = pass_names();
+  for (const std::string& name : options.without) {
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      return error(Diag::kPassUnknown, name, fmt::format("{}", fmt::join(names, ", ")));
+  }
+  Net out = net;
+  for (const Pass& pass : kPasses) {
+    if (options.without.contains(std::string(pass.name))) continue;
+    PassReport report{pass.name, out.calls.size(), 0, {}};
+    PRUNERC_TRY(out, pass.run(out, options, &report.details));
+    report.calls_after = out.calls.size();
+    if (reports != nullptr) reports->push_back(std::move(report));
+  }
+  return out;
+}
+
+}  // namespace prunerc::net
