@@ -41,7 +41,8 @@ Result<Net> run_passes(const Net& net, const PassOptions& options,
   const std::vector<std::string_view> names = pass_names();
   for (const std::string& name : options.without) {
     if (std::find(names.begin(), names.end(), name) == names.end())
-      return error(Diag::kPassUnknown, name, fmt::format("{}", fmt::join(names, ", ")));
+      return error(Diag::kUsageOption, "--no-pass",
+                   fmt::format("names no pass: '{}'; there are {}", name, fmt::join(names, ", ")));
   }
   Net out = net;
   for (const Pass& pass : kPasses) {

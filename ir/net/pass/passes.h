@@ -28,7 +28,7 @@ struct PassReport {
 std::vector<std::string_view> pass_names();
 
 /// Inputs, outputs and what they hold stay as they are, up to rounding.
-/// Errors: PassUnknown; those of the passes.
+/// Errors: UsageOption; those of the passes.
 Result<Net> run_passes(const Net& net, const PassOptions& options = {},
                        std::vector<PassReport>* reports = nullptr);
 

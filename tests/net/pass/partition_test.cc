@@ -173,7 +173,7 @@ TEST_CASE("Passes say what they did, and one that is not there is an error") {
   const Result<net::Net> without = net::run_passes(before, {{"partition"}, {}});
   REQUIRE_OK(without);
   CHECK(without->calls.size() == 13);
-  CHECK_DIAG(net::run_passes(before, {{"fold"}, {}}), PassUnknown);
+  CHECK_DIAG(net::run_passes(before, {{"fold"}, {}}), UsageOption);
 }
 
 TEST_CASE("What is fused leaves no cycle") {
