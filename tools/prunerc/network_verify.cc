@@ -88,7 +88,8 @@ Result<Difference> compare_runs(const LoadedNet& net, Network& tuned, Network& w
         const net::Tensor& tensor = net.net.tensors[result];
         // What a pass made has no counterpart.
         const std::size_t same = intermediate_named(net.written, tensor.name);
-        if (tensor.role != net::Role::kIntermediate || tensor.is_const || same == kNotThere) continue;
+        if (tensor.role != net::Role::kIntermediate || tensor.is_const || same == kNotThere)
+          continue;
         compare(tensor, tuned.intermediate(result), written.intermediate(same), kAsWritten, &found);
       }
     }

@@ -50,17 +50,17 @@ class Turner {
  private:
   static constexpr std::string_view kSuffix = "_nhwc";
 
-  // A port has an intermediate beside it.
+  // Another layout is another tensor, with a name of its own; a port has an intermediate beside it.
   void turn_tensor(std::size_t t) {
     Tensor last = net_.tensors[t];
     last.shape = channels_last(last.shape);
+    last.name = free_name(last.name + std::string(kSuffix));
     if (last.role == Role::kIntermediate) {
       out_.tensors[t] = last;
       return;
     }
     last.role = Role::kIntermediate;
     last.is_const = false;
-    last.name = free_name(last.name + std::string(kSuffix));
     inside_[t] = out_.tensors.size();
     out_.tensors.push_back(last);
     if (net_.tensors[t].role == Role::kInput) transpose("to_nhwc", t, inside_[t]);

@@ -1,6 +1,10 @@
 #include "ir/net/pass/passes.h"
 
+#include "ir/net/pass/dead.h"
+#include "ir/net/pass/layout.h"
 #include "ir/net/pass/partition.h"
+#include "ir/net/pass/same.h"
+#include "ir/net/pass/scale.h"
 
 #include <fmt/format.h>
 
@@ -24,9 +28,32 @@ Result<Net> run_partition(const Net& net, const PassOptions& options, std::strin
   return out;
 }
 
-constexpr Pass kPasses[] = {
-    {"partition", run_partition},
-};
+Result<Net> run_same(const Net& net, const PassOptions&, std::string*) { return merge_same(net); }
+
+Result<Net> run_scale(const Net& net, const PassOptions&, std::string* details) {
+  std::size_t num_moved = 0;
+  PRUNERC_TRY(Net out, scale_into_weights(net, {}, &num_moved));
+  if (num_moved > 0) *details = fmt::format("{} factors", num_moved);
+  return out;
+}
+
+Result<Net> run_layout(const Net& net, const PassOptions&, std::string* details) {
+  LayoutCount count;
+  PRUNERC_TRY(Net out, layout(net, &count));
+  if (count.num_turned > 0) {
+    *details = fmt::format("{} tensors channels-last, {} transposes, {} views left",
+                           count.num_turned, count.num_transposes, count.num_views);
+  }
+  return out;
+}
+
+Result<Net> run_dead(const Net& net, const PassOptions&, std::string*) { return remove_dead(net); }
+
+constexpr Pass kPasses[] = {{"same", run_same},
+                            {"scale", run_scale},
+                            {"dead", run_dead},
+                            {"layout", run_layout},
+                            {"partition", run_partition}};
 
 }  // namespace
 

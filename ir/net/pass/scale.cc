@@ -41,6 +41,9 @@ class Mover {
       if (!find_targets(call.args[factor->whole], *factor, &targets, &last)) continue;
       for (const Target& target : targets) scale(target, call, *factor);
       out_.calls[last].results = call.results;
+      // What lies between holds other numbers now.
+      for (const std::size_t tensor : between_)
+        out_.tensors[tensor].name = free_name(net_.tensors[tensor].name + "_scaled");
       is_gone[c] = true;
       ++num_moved_;
     }
@@ -60,6 +63,7 @@ class Mover {
   bool find_targets(std::size_t tensor, const ChannelOp& factor, std::vector<Target>* targets,
                     std::size_t* last) {
     std::set<std::size_t> seen;
+    between_.clear();
     while (true) {
       const std::size_t c = graph_.producer[tensor];
       if (c == kNone || graph_.is_const_call[c] || touched_.contains(c)) return false;
@@ -87,6 +91,7 @@ class Mover {
       } else {
         return false;
       }
+      between_.push_back(tensor);
     }
   }
 
@@ -172,6 +177,7 @@ class Mover {
   const Graph graph_;
   Net out_;
   std::set<std::string> names_;
+  std::vector<std::size_t> between_;          // tensors between the sum and the factor
   std::set<std::size_t> touched_;             // calls that this round changes
   std::map<std::string, std::string> op_of_;  // ports and body -> name
   std::size_t num_moved_ = 0;

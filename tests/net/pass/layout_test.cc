@@ -71,11 +71,13 @@ TEST_CASE("a network of convolutions is channels-last inside, without a transpos
   CHECK(count.num_turned == 8);
   CHECK(count.num_transposes == 0);
   CHECK(count.num_views == 0);
-  CHECK(calls_of(last) ==
-        "conv2d_nhwc(x, F1) -> a\nshift_nhwc(a, b) -> s\nrelu_nhwc(s) -> r\n"
-        "depthwise_nhwc(r, F2) -> d\nadd_nhwc(d, r) -> t\npool_nhwc(t) -> m\n"
-        "conv2d_nhwc_2(m, F3) -> e\nconcat_nhwc(e, m) -> k\nmean_nhwc(k) -> g\n"
-        "flatten(g) -> p\n");
+  CHECK(
+      calls_of(last) ==
+      "conv2d_nhwc(x, F1) -> a_nhwc\nshift_nhwc(a_nhwc, b) -> s_nhwc\nrelu_nhwc(s_nhwc) -> r_nhwc\n"
+      "depthwise_nhwc(r_nhwc, F2) -> d_nhwc\nadd_nhwc(d_nhwc, r_nhwc) -> t_nhwc\n"
+      "pool_nhwc(t_nhwc) -> m_nhwc\nconv2d_nhwc_2(m_nhwc, F3) -> e_nhwc\n"
+      "concat_nhwc(e_nhwc, m_nhwc) -> k_nhwc\nmean_nhwc(k_nhwc) -> g\n"
+      "flatten(g) -> p\n");
   for (uint64_t seed = 1; seed < 4; ++seed) CHECK(net_difference(last, net, seed) == "");
   CHECK(net::to_text(turned(last)) == net::to_text(last));
 }
@@ -106,9 +108,10 @@ net n(x: f32[2,8,5,6]) -> (y: f32[2,8,5,6]) {
   const net::Net last = turned(net, &count);
   INFO(net::to_text(last));
   CHECK(count.num_transposes == 2);
-  CHECK(calls_of(last) ==
-        "to_nhwc(x) -> x_nhwc\nconv2d_nhwc(x_nhwc, F) -> a\nadd_nhwc(a, x_nhwc) -> y_nhwc\n"
-        "to_nchw(y_nhwc) -> y\n");
+  CHECK(
+      calls_of(last) ==
+      "to_nhwc(x) -> x_nhwc\nconv2d_nhwc(x_nhwc, F) -> a_nhwc\nadd_nhwc(a_nhwc, x_nhwc) -> y_nhwc\n"
+      "to_nchw(y_nhwc) -> y\n");
   CHECK(net_difference(last, net, 5) == "");
 }
 
@@ -131,7 +134,7 @@ net n(x: f32[1,3,5,6]) -> (y: f32[1,8,6,5]) {
   y = relu(s);
 })");
   const net::Net last = turned(net);
-  CHECK(calls_of(last) == "conv2d_nhwc(x, F) -> a\nswap_nhwc(a) -> s\nrelu(s) -> y\n");
+  CHECK(calls_of(last) == "conv2d_nhwc(x, F) -> a_nhwc\nswap_nhwc(a_nhwc) -> s\nrelu(s) -> y\n");
   CHECK(net_difference(last, net, 5) == "");
 }
 

@@ -67,7 +67,7 @@ TEST_CASE("a factor multiplies the biases that it passes") {
                      "let t = conv_bias(x, F, b); let u = plus(t, c); y = times(u, s);"),
             1) ==
       "scale_weight_2(F, s) -> F_scaled\nscale_weight_1(b, s) -> b_scaled\nconv_bias(x, F_scaled, "
-      "b_scaled) -> t\nscale_weight_1(c, s) -> c_scaled\nplus(t, c_scaled) -> y\n");
+      "b_scaled) -> t_scaled\nscale_weight_1(c, s) -> c_scaled\nplus(t_scaled, c_scaled) -> y\n");
 }
 
 TEST_CASE("factors move one after the other, and are computed themselves") {
