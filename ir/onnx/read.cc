@@ -287,7 +287,9 @@ int64_t Constant::num_elements() const {
 }
 
 std::string dim_name(const ValueInfo& info, std::size_t i) {
-  return info.shape[i].name.empty() ? fmt::format("{}.{}", info.name, i) : info.shape[i].name;
+  const std::string& name = info.shape[i].name;
+  // Some exporters write "?" for what they do not know, wherever it stands.
+  return name.empty() || name == "?" ? fmt::format("{}.{}", info.name, i) : name;
 }
 
 std::string type_name(int32_t onnx_type) {

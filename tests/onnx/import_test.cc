@@ -110,9 +110,18 @@ TEST_CASE("named dimensions are bound, all that are not are listed") {
   ImportOptions options;
   options.dims = {{"n", 4}, {"z.1", 2}};
   CHECK(text_of(model, options).find("x: f32[4,3]") != std::string::npos);
+  model.graph()
+      .mutable_input(0)
+      ->mutable_type()
+      ->mutable_tensor_type()
+      ->mutable_shape()
+      ->mutable_dim(1)
+      ->set_dim_param("?");
+  options.dims["x.1"] = 3;
+  CHECK(text_of(model, options).find("x: f32[4,3]") != std::string::npos);
   options.dims["m"] = 1;
   CHECK(error_of(model, Diag::kOnnxDimUnknown, options).message() ==
-        "the model 'test.onnx' has no dimension 'm' to bind; it has n, z.1");
+        "the model 'test.onnx' has no dimension 'm' to bind; it has n, x.1, z.1");
 }
 
 TEST_CASE("everything that is not supported is listed at once") {
