@@ -6,8 +6,8 @@ its runs, and of a contestant the median of its rounds, with the smallest and th
 --peers`; all get the same file, the same number of threads and float32. Ours is what `prunerc bench` gives: tuned where
 the database has records, else the schedules of -O0, or of -O1 with --o1.
 
-usage: ./dev bench network MODEL.onnx... [--threads 1,2] [--rounds 5] [--trials N | --time 10m] [--o1] [--db PATH]
-           [--peers onnxruntime,openvino] [--json OUT]
+usage: ./dev bench network MODEL.onnx[@NAME=N,...]... [--threads 1,2] [--rounds 5] [--trials N | --time 10m] [--o1] [--db PATH]
+           [--peers onnxruntime,openvino] [--json OUT]          after @: named dimensions, "x.0" for one without a name
 """
 
 import argparse
@@ -21,14 +21,14 @@ import sys
 SEED = 0
 MIN_SECONDS, MIN_RUNS = 1.0, 5
 
-# Run in the peers' virtual environment: MODEL THREADS -> a line with the median in ns.
+# Run in the peers' virtual environment: MODEL THREADS DIMENSIONS -> a line with the median in ns.
 WORKERS = {
     "onnxruntime": """
 import sys, onnxruntime as ort
 options = ort.SessionOptions()
 options.intra_op_num_threads, options.inter_op_num_threads, options.log_severity_level = int(sys.argv[2]), 1, 4
 session = ort.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
-feeds = {i.name: filled(i.shape, i.type) for i in session.get_inputs()}
+feeds = {i.name: filled(i.name, i.shape, i.type) for i in session.get_inputs()}
 call = lambda: session.run(None, feeds)
 """,
     "openvino": """
@@ -36,16 +36,28 @@ import sys, openvino as ov
 core = ov.Core()
 settings = {"INFERENCE_NUM_THREADS": int(sys.argv[2]), "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY",
             "INFERENCE_PRECISION_HINT": "f32"}
-request = core.compile_model(core.read_model(sys.argv[1]), "CPU", settings).create_infer_request()
+model = core.read_model(sys.argv[1])
+named = {}
+for port in model.inputs:
+    dims = [d.get_length() if d.is_static else d.to_string() for d in port.partial_shape]
+    named[port.any_name] = sized(port.any_name, dims)
+model.reshape(named)
+request = core.compile_model(model, "CPU", settings).create_infer_request()
 for i, port in enumerate(request.model_inputs):
-    request.set_input_tensor(i, ov.Tensor(filled(list(port.shape), port.element_type.to_string()), shared_memory=False))
+    value = filled(port.any_name, list(port.shape), port.element_type.to_string())
+    request.set_input_tensor(i, ov.Tensor(value, shared_memory=False))
 call = lambda: request.infer()
 """,
 }
 PROLOGUE = """
 import time
 import numpy as np
-def filled(shape, type):
+import json, sys
+known = json.loads(sys.argv[3])
+def sized(name, shape):
+    return [d if isinstance(d, int) else known.get("%s.%d" % (name, i), known.get(d, 1)) for i, d in enumerate(shape)]
+def filled(name, shape, type):
+    shape = sized(name, shape)
     rng = np.random.default_rng(1)
     if "float" in type or type == "f32":
         return rng.uniform(-1, 1, shape).astype(np.float32)
@@ -82,9 +94,17 @@ def cpu_model():
     return "unknown"
 
 
+def dims_of(model):
+    """"m.onnx@x.0=1,n=2" -> "m.onnx", {"x.0": 1, "n": 2}."""
+    path, _, dims = model.partition("@")
+    pairs = [item.split("=") for item in dims.split(",") if item]
+    return path, {name: int(value) for name, value in pairs}
+
+
 def time_peer(name, model, threads):
-    code = PROLOGUE + WORKERS[name] + EPILOGUE
-    done = subprocess.run([peers_python(), "-c", code, model, str(threads)], capture_output=True, text=True)
+    path, dims = dims_of(model)
+    command = [peers_python(), "-c", PROLOGUE + WORKERS[name] + EPILOGUE, path, str(threads), json.dumps(dims)]
+    done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
         print("network: %s on %s: %s" % (name, model, reason), file=sys.stderr)
@@ -94,6 +114,8 @@ def time_peer(name, model, threads):
 
 def prunerc(options, *words):
     binary = os.path.join(folder_of_binaries(), "..", "..", "..", "tools", "prunerc", "prunerc")
+    path, dims = dims_of(words[1])
+    words = [words[0], path, *words[2:]] + [word for name, n in dims.items() for word in ("-D", "%s=%d" % (name, n))]
     command = [binary] + list(words) + (["--db", options.db] if options.db else [])
     return subprocess.run(command, capture_output=True, text=True)
 
@@ -153,7 +175,7 @@ def main():
                 if name != "prunerc"
             )
             spread = "%.2f-%.2f" % (min(times["prunerc"]) * 1e-6, max(times["prunerc"]) * 1e-6)
-            print("%-24s %7d %10.2f %17s  %s" % (os.path.basename(model), threads, ours * 1e-6, spread, peers), flush=True)
+            print("%-24s %7d %10.2f %17s  %s" % (os.path.basename(dims_of(model)[0]), threads, ours * 1e-6, spread, peers), flush=True)
             rows.append({"model": os.path.basename(model), "threads": threads, "times_ns": times, "steps": steps})
     if options.json:
         result = {
