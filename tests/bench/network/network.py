@@ -28,7 +28,7 @@ import sys, onnxruntime as ort
 options = ort.SessionOptions()
 options.intra_op_num_threads, options.inter_op_num_threads, options.log_severity_level = int(sys.argv[2]), 1, 4
 session = ort.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
-feeds = {i.name: filled(i.name, i.shape, i.type) for i in session.get_inputs()}
+feeds = {i.name: filled(i.name, i.type) for i in session.get_inputs()}
 call = lambda: session.run(None, feeds)
 """,
     "openvino": """
@@ -37,14 +37,10 @@ core = ov.Core()
 settings = {"INFERENCE_NUM_THREADS": int(sys.argv[2]), "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY",
             "INFERENCE_PRECISION_HINT": "f32"}
 model = core.read_model(sys.argv[1])
-named = {}
-for port in model.inputs:
-    dims = [d.get_length() if d.is_static else d.to_string() for d in port.partial_shape]
-    named[port.any_name] = sized(port.any_name, dims)
-model.reshape(named)
+model.reshape({port.any_name: sizes[port.any_name] for port in model.inputs})
 request = core.compile_model(model, "CPU", settings).create_infer_request()
 for i, port in enumerate(request.model_inputs):
-    value = filled(port.any_name, list(port.shape), port.element_type.to_string())
+    value = filled(port.any_name, port.element_type.to_string())
     request.set_input_tensor(i, ov.Tensor(value, shared_memory=False))
 call = lambda: request.infer()
 """,
@@ -53,11 +49,16 @@ PROLOGUE = """
 import time
 import numpy as np
 import json, sys
+import onnx
 known = json.loads(sys.argv[3])
-def sized(name, shape):
-    return [d if isinstance(d, int) else known.get("%s.%d" % (name, i), known.get(d, 1)) for i, d in enumerate(shape)]
-def filled(name, shape, type):
-    shape = sized(name, shape)
+def size_of(name, i, dim):
+    if dim.HasField("dim_value"):
+        return dim.dim_value
+    return known["%s.%d" % (name, i) if dim.dim_param in ("", "?") else dim.dim_param]
+inputs = onnx.load(sys.argv[1], load_external_data=False).graph.input
+sizes = {p.name: [size_of(p.name, i, d) for i, d in enumerate(p.type.tensor_type.shape.dim)] for p in inputs}
+def filled(name, type):
+    shape = sizes[name]
     rng = np.random.default_rng(1)
     if "float" in type or type == "f32":
         return rng.uniform(-1, 1, shape).astype(np.float32)
@@ -130,17 +131,38 @@ def time_ours(options, model, threads):
 
 
 def measure(options, model, threads):
-    times, steps = {}, None
+    times = {}
     for _ in range(options.rounds):
         row = time_ours(options, model, threads)
         if row is not None:
             times.setdefault("prunerc", []).append(row["median_ns"])
-            steps = row
         for name in options.peers:
             ns = time_peer(name, model, threads)
             if ns is not None:
                 times.setdefault(name, []).append(ns)
-    return times, steps
+    return times
+
+
+def name_of(model):
+    return os.path.basename(dims_of(model)[0]).removesuffix(".onnx")
+
+
+def result_rows(measured):
+    """Of (model, threads, {who: ns of each round}): medians with their ranges, and the better peer over ours by round."""
+    rows = []
+    for model, threads, times in measured:
+        for who, ns in times.items():
+            note = "%.4g to %.4g ms, rounds" % (min(ns) * 1e-6, max(ns) * 1e-6)
+            rows.append({"name": "%s/t%d/%s" % (name_of(model), threads, who), "value": round(statistics.median(ns) * 1e-6, 5),
+                         "unit": "ms", "goal": None, "note": note})
+        peers = [ns for who, ns in times.items() if who != "prunerc"]
+        if peers:
+            better = min(peers, key=statistics.median)
+            ratios = [theirs / ours for theirs, ours in zip(better, times["prunerc"])]
+            note = "%.3f to %.3f by round" % (min(ratios), max(ratios))
+            rows.append({"name": "%s/t%d/ratio" % (name_of(model), threads), "value": round(statistics.median(ratios), 4),
+                         "unit": "", "goal": None, "note": note})
+    return rows
 
 
 def main():
@@ -156,7 +178,7 @@ def main():
     parser.add_argument("--json")
     options = parser.parse_args()
     options.peers = [name for name in options.peers.split(",") if name]
-    rows = []
+    measured = []
     print("%-24s %7s %10s %17s  %s" % ("model", "threads", "ours, ms", "smallest-largest", "peers, ms (ratio to ours)"))
     for model in options.models:
         for threads in map(int, options.threads.split(",")):
@@ -165,7 +187,7 @@ def main():
                 done = prunerc(options, "tune", model, "--threads", str(threads), "--seed", str(SEED), *budget)
                 if done.returncode != 0:
                     print(done.stderr, file=sys.stderr)
-            times, steps = measure(options, model, threads)
+            times = measure(options, model, threads)
             if "prunerc" not in times:
                 continue
             ours = statistics.median(times["prunerc"])
@@ -176,18 +198,15 @@ def main():
             )
             spread = "%.2f-%.2f" % (min(times["prunerc"]) * 1e-6, max(times["prunerc"]) * 1e-6)
             print("%-24s %7d %10.2f %17s  %s" % (os.path.basename(dims_of(model)[0]), threads, ours * 1e-6, spread, peers), flush=True)
-            rows.append({"model": os.path.basename(model), "threads": threads, "times_ns": times, "steps": steps})
+            measured.append((model, threads, times))
     if options.json:
         result = {
             "bench": "network",
             "machine": cpu_model(),
             "date": datetime.date.today().isoformat(),
             "commit": os.environ.get("PRUNERC_COMMIT", ""),
-            "seed": SEED,
-            "o1": options.o1,
-            "trials": options.trials,
-            "time": options.time,
-            "rows": rows,
+            "seeds": [SEED],
+            "rows": result_rows(measured),
         }
         with open(options.json, "w", encoding="utf-8") as out:
             json.dump(result, out, indent=1)

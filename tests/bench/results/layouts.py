@@ -97,6 +97,21 @@ def cpu(files):
     return [("1 thread", kernels(files, 1)), ("2 threads", kernels(files, 2))]
 
 
+def networks(files):
+    """One line for each network and number of threads."""
+    table = [["network", "threads", "ours, ms", "better engine, ms", "", "engine / ours"]]
+    for read in files.values():
+        for found, row in results.matching(read.rows, r"(.+)/t(\d+)/ratio"):
+            model, threads = found[1], found[2]
+            mine = read.rows[f"{model}/t{threads}/prunerc"]
+            who, best = min(((who, read.rows[f"{model}/t{threads}/{who}"]) for who in ("onnxruntime", "openvino")
+                             if f"{model}/t{threads}/{who}" in read.rows), key=lambda item: item[1].value)
+            ratio = results.point(row)
+            table.append([model, threads, shown(mine.value), shown(best.value), who,
+                          marked(f"{row.value:.2f} ({ratio.low:.2f} to {ratio.high:.2f})", row.value < 1)])
+    return [("", table)]
+
+
 TABLE_ROWS = 30  # that a page can be read by
 
 
@@ -399,7 +414,7 @@ def transfer(files):
 
 
 LAYOUTS = {
-    "cpu-zen5-2core": cpu, "cpu_suite": cpu_suite, "seconds_to_tvm": seconds_to_tvm, "resnet50": live, "search_live": live, "end_to_end": end_to_end,
+    "cpu-zen5-2core": cpu, "cpu_suite": cpu_suite, "network": networks, "tuned_network": networks, "seconds_to_tvm": seconds_to_tvm, "resnet50": live, "search_live": live, "end_to_end": end_to_end,
     "search_vs_ansor": replays, "o1": o1, "draft_throughput": draft_throughput, "draft_quality": draft_quality, "ablation": ablation,
     "model_accuracy": model_accuracy, "model_speed": as_rows, "data_pruning": data_pruning, "transfer": transfer,
     "schedule-zen4-2core": as_rows, "robust": as_rows,
