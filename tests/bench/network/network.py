@@ -52,7 +52,7 @@ import json, sys
 import onnx
 known = json.loads(sys.argv[3])
 def size_of(name, i, dim):
-    if dim.HasField("dim_value"):
+    if dim.HasField("dim_value") and dim.dim_value > 0:
         return dim.dim_value
     return known["%s.%d" % (name, i) if dim.dim_param in ("", "?") else dim.dim_param]
 inputs = onnx.load(sys.argv[1], load_external_data=False).graph.input
