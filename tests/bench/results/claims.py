@@ -79,7 +79,7 @@ CLAIMS = [
               "turns, each in a process of its own, by its own clock; a round is the median of its runs, and what stands here the "
               "median of the rounds with the least and the most. `ratio`: the better engine's time over ours."),
         bench="network",
-        arguments="MODEL.onnx... --threads 2 --rounds 5 --o1",
+        arguments="MODEL.onnx... --threads 2 --rounds 3 --o1",
         unfair=(
             ("What a call costs in Python is in the engines' times, and counts where a network takes microseconds; ours is timed "
              "without it."),
