@@ -21,13 +21,6 @@ std::string type_text(ir::DType dtype, const std::vector<int64_t>& shape) {
   return fmt::format("{}[{}]", ir::to_string(dtype), fmt::join(shape, ","));
 }
 
-ir::Tensor tensor_of(const Value& value) {
-  ir::Tensor out(value.dtype, value.shape);
-  if (!value.known->bytes.empty())
-    std::memcpy(out.data.data(), value.known->bytes.data(), value.known->bytes.size());
-  return out;
-}
-
 int64_t count(const std::vector<int64_t>& shape) {
   int64_t n = 1;
   for (const int64_t extent : shape) n *= extent;
@@ -125,7 +118,7 @@ std::optional<std::vector<const Value*>> Importer::fold(const std::string& op,
   }
   if (!known->second) return std::nullopt;
   std::vector<ir::Tensor> tensors;
-  for (const Arg& arg : args) tensors.push_back(tensor_of(*arg.value));
+  for (const Arg& arg : args) tensors.push_back(tensor_of(*arg.value->known));
   const Result<std::vector<ir::Tensor>> results = ir::interpret(*known->second, tensors);
   if (!results.ok()) return std::nullopt;
   std::vector<const Value*> values;

@@ -30,6 +30,9 @@ struct Constant {
   int64_t num_elements() const;
 };
 
+/// A copy of a constant that has one of our types.
+ir::Tensor tensor_of(const Constant& constant);
+
 struct Graph;
 
 /// The fields that the file sets; an attribute of a type that no row reads keeps none.

@@ -286,6 +286,13 @@ int64_t Constant::num_elements() const {
   return n;
 }
 
+ir::Tensor tensor_of(const Constant& constant) {
+  ir::Tensor out(*constant.dtype, constant.shape);
+  if (!constant.bytes.empty())
+    std::memcpy(out.data.data(), constant.bytes.data(), constant.bytes.size());
+  return out;
+}
+
 std::string dim_name(const ValueInfo& info, std::size_t i) {
   const std::string& name = info.shape[i].name;
   // Some exporters write "?" for what they do not know, wherever it stands.
@@ -326,10 +333,7 @@ Result<ir::Tensor> read_tensor(const std::string& path) {
   PRUNERC_TRY(const Constant constant, reader.tensor(*proto));
   if (!constant.dtype)
     return error(Diag::kUnsupported, "a tensor of " + type_name(constant.onnx_type));
-  ir::Tensor out(*constant.dtype, constant.shape);
-  if (!constant.bytes.empty())
-    std::memcpy(out.data.data(), constant.bytes.data(), constant.bytes.size());
-  return out;
+  return tensor_of(constant);
 }
 
 }  // namespace prunerc::onnx

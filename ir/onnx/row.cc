@@ -9,13 +9,6 @@
 namespace prunerc::onnx {
 namespace {
 
-ir::Tensor tensor_of(const Value& value) {
-  ir::Tensor out(value.dtype, value.shape);
-  if (!value.known->bytes.empty())
-    std::memcpy(out.data.data(), value.known->bytes.data(), value.known->bytes.size());
-  return out;
-}
-
 // One element as a tensor of its own.
 ir::Tensor one_element(const Value& value, int64_t position) {
   ir::Tensor out(value.dtype, {});
@@ -106,7 +99,7 @@ Result<std::vector<int64_t>> Row::known_ints(std::size_t i) const {
         importer_.input_name(value).empty() ? node_.inputs[i] : importer_.input_name(value));
   }
   if (ir::is_float(value->dtype)) return unsupported("an operand of numbers that are not whole");
-  const ir::Tensor tensor = tensor_of(*value);
+  const ir::Tensor tensor = tensor_of(*value->known);
   std::vector<int64_t> out;
   for (int64_t e = 0; e < tensor.num_elements(); ++e) out.push_back(tensor.get_int(e));
   return out;
@@ -119,7 +112,7 @@ Result<std::vector<double>> Row::known_numbers(std::size_t i) const {
         Diag::kOnnxOperand, node_.op, node_.name,
         importer_.input_name(value).empty() ? node_.inputs[i] : importer_.input_name(value));
   }
-  const ir::Tensor tensor = tensor_of(*value);
+  const ir::Tensor tensor = tensor_of(*value->known);
   std::vector<double> out;
   for (int64_t e = 0; e < tensor.num_elements(); ++e) out.push_back(tensor.get(e));
   return out;

@@ -11,13 +11,6 @@
 namespace prunerc::onnx {
 namespace {
 
-ir::Tensor tensor_of(const Constant& constant) {
-  ir::Tensor out(*constant.dtype, constant.shape);
-  if (!constant.bytes.empty())
-    std::memcpy(out.data.data(), constant.bytes.data(), constant.bytes.size());
-  return out;
-}
-
 Result<void> shape(Row& row) {
   PRUNERC_TRY(const Value* const x, row.need(0));
   const int64_t rank = x->rank();
