@@ -1,6 +1,6 @@
 #include "ir/lang/lower_net.h"
 
-#include "ir/analysis/views.h"
+#include "ir/analysis/views/views.h"
 #include "ir/lang/check.h"
 #include "ir/lang/lower.h"
 

@@ -21,12 +21,6 @@ std::string type_text(ir::DType dtype, const std::vector<int64_t>& shape) {
   return fmt::format("{}[{}]", ir::to_string(dtype), fmt::join(shape, ","));
 }
 
-int64_t count(const std::vector<int64_t>& shape) {
-  int64_t n = 1;
-  for (const int64_t extent : shape) n *= extent;
-  return n;
-}
-
 }  // namespace
 
 std::string Importer::sanitized(std::string_view wanted) {
@@ -107,7 +101,7 @@ std::optional<std::vector<const Value*>> Importer::fold(const std::string& op,
     if (!arg.value->known) return std::nullopt;
     elements += arg.value->num_elements();
   }
-  for (const Out& out : outs) elements += count(out.shape);
+  for (const Out& out : outs) elements += product(out.shape);
   if (elements > kMaxFolded) return std::nullopt;
   auto known = folded_.find(op);
   if (known == folded_.end()) {
@@ -169,7 +163,7 @@ Result<std::vector<const Value*>> Importer::call(std::string_view stem,
     if (arg.value->num_elements() == 0) return refuse("an empty tensor");
   }
   for (const Out& out : outs) {
-    if (count(out.shape) == 0) return refuse("an empty tensor");
+    if (product(out.shape) == 0) return refuse("an empty tensor");
   }
   if (auto folded = fold(op_for(stem, args, outs, body), args, outs)) return std::move(*folded);
   return write_call(stem, args, outs, body);

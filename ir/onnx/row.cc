@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace prunerc::onnx {
@@ -42,11 +43,13 @@ std::vector<std::string_view> row_names() {
   return names;
 }
 
-int64_t Value::num_elements() const {
+int64_t product(const std::vector<int64_t>& shape, std::size_t first, std::size_t end) {
   int64_t n = 1;
-  for (const int64_t extent : shape) n *= extent;
+  for (std::size_t i = first; i < std::min(end, shape.size()); ++i) n *= shape[i];
   return n;
 }
+
+int64_t Value::num_elements() const { return product(shape); }
 
 double Value::element(int64_t position) const { return one_element(*this, position).get(0); }
 int64_t Value::int_element(int64_t position) const {

@@ -142,6 +142,10 @@ std::span<const RowEntry> sample_rows();
 std::span<const RowEntry> region_rows();
 std::span<const RowEntry> part_rows();
 
+/// Of the extents from `first` to before `end`; all of them if nothing is said.
+int64_t product(const std::vector<int64_t>& shape, std::size_t first = 0,
+                std::size_t end = static_cast<std::size_t>(-1));
+
 // --- pieces of text
 
 /// "i0,i1,i2".

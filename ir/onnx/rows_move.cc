@@ -9,12 +9,6 @@
 namespace prunerc::onnx {
 namespace {
 
-int64_t product(const std::vector<int64_t>& shape, std::size_t first, std::size_t end) {
-  int64_t n = 1;
-  for (std::size_t i = first; i < end; ++i) n *= shape[i];
-  return n;
-}
-
 std::string target(std::size_t rank) { return at("Y", index_list(static_cast<int>(rank))); }
 
 /// Subscripts that read `from` where i0.. run over `to`, for shapes of equally many elements: axes are

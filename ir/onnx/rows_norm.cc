@@ -10,14 +10,6 @@ namespace {
 
 bool is_narrow(ir::DType dtype) { return dtype == ir::DType::kF16 || dtype == ir::DType::kBF16; }
 
-int64_t product(const std::vector<int64_t>& shape, std::size_t first, std::size_t end) {
-  int64_t n = 1;
-  // Beside an extent of 0 the others are any numbers.
-  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
-  for (std::size_t i = first; i < end; ++i) n *= shape[i];
-  return n;
-}
-
 // Scale and shift are calls of their own: they follow from constants, and passes move them into weights.
 Result<void> batch_norm(Row& row) {
   const Value* operands[5] = {};

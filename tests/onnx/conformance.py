@@ -12,31 +12,17 @@ import collections
 import json
 import os
 import re
-import struct
 import subprocess
 import sys
 import tempfile
 import zipfile
 
+import small_cnn
+
 DATA = "onnx/backend/test/data"
 SUITES = ["node", "pytorch-converted", "pytorch-operator", "simple"]
 # Recorded results that leave int8 wrapped around; the operator's text says that they saturate, as ours do.
 DISPUTED = ["test_qlinearmatmul_%s_int8_%s" % (d, t) for d in ("2D", "3D") for t in ("float16", "float32")]
-
-
-def varint(value):
-    out = b""
-    while value > 127:
-        out += bytes([value & 127 | 128])
-        value >>= 7
-    return out + bytes([value])
-
-
-def float_tensor(shape, values):
-    """A TensorProto of float: dims are field 1, data_type field 2, raw_data field 9."""
-    raw = struct.pack("<%df" % len(values), *values)
-    dims = b"".join(b"\x08" + varint(extent) for extent in shape)
-    return dims + b"\x10\x01" + b"\x4a" + varint(len(raw)) + raw
 
 
 def run_suite(runner, folder):
@@ -77,7 +63,7 @@ def run_light(prunerc, folder, scratch):
             for extent in shape:
                 count *= extent
             with open(os.path.join(data, "input_%d.pb" % i), "wb") as out:
-                out.write(float_tensor(shape, [k / count for k in range(count)]))
+                out.write(small_cnn.tensor("", shape, [k / count for k in range(count)]))
         os.symlink(os.path.join(folder, case + "_output_0.pb"), os.path.join(data, "output_0.pb"))
         done = subprocess.run([prunerc, "verify", model, "--seeds", "1", "--json"], capture_output=True, text=True)
         row = json.loads(done.stdout) if done.stdout else {"verdict": "error", "difference": done.stderr}

@@ -1,6 +1,6 @@
 #include "ir/net/pass/layout.h"
 
-#include "ir/analysis/views.h"
+#include "ir/analysis/views/views.h"
 #include "ir/net/pass/fuse.h"
 
 #include <fmt/format.h>

@@ -23,7 +23,7 @@ struct LayoutCount {
 std::vector<bool> turned_tensors(const Net& net, const Graph& graph);
 
 /// Each call that touches turned tensors becomes one of a new operator: transposes around the old
-/// one, which its program has in its subscripts (analysis/views.h). Ports keep their layout, by
+/// one, which its program has in its subscripts (analysis/views/views.h). Ports keep their layout, by
 /// explicit calls. The net itself if nothing is turned.
 /// Errors: OperatorText, of the new text; that is a defect of this pass.
 Result<Net> layout(const Net& net, LayoutCount* count = nullptr);

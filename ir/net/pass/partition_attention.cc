@@ -8,12 +8,6 @@
 namespace prunerc::net {
 namespace {
 
-int64_t elements(const std::vector<int64_t>& shape) {
-  int64_t n = 1;
-  for (const int64_t extent : shape) n *= extent;
-  return n;
-}
-
 bool feeds(const Plan& plan, std::size_t from, std::size_t to) {
   const std::vector<std::size_t>& readers = plan.graph.readers[plan.net.calls[from].results[0]];
   return std::find(readers.begin(), readers.end(), to) != readers.end();
@@ -34,9 +28,9 @@ Middle middle_above(const Plan& plan, std::size_t call, std::size_t scores) {
     // The other operand's.
     if (above != top && feeds(plan, above, call)) return Step::kStop;
     const CallFacts& facts = plan.facts[above];
-    const int64_t size = elements(plan.result(above).shape);
+    const int64_t size = num_elements(plan.result(above).shape);
     const bool is_whole = plan.result(above).shape == shape;
-    const bool is_row = size * row_elems == elements(shape);
+    const bool is_row = size * row_elems == num_elements(shape);
     switch (facts.kind) {
       case CallKind::kLinear:
         if (!is_whole || facts.has_window) return Step::kStop;

@@ -22,12 +22,6 @@ bool is_kind(const Plan& plan, std::size_t group, GroupKind kind) {
   return group != kNone && plan.groups[group].kind == kind;
 }
 
-int64_t elements(const std::vector<int64_t>& shape) {
-  int64_t n = 1;
-  for (const int64_t extent : shape) n *= extent;
-  return n;
-}
-
 // What an anchor gives is read at the place of each element only, and few others of its size are.
 bool is_epilogue(const Plan& plan, std::size_t call, const Group& group) {
   const std::size_t own = plan.net.calls[call].results[0];
@@ -83,14 +77,14 @@ bool join_pool(Plan& plan, std::size_t call) {
 // A row's result on the way to the whole shape: calls of one element a row, up to the reduction.
 bool join_row_results(Plan& plan, std::size_t call, std::size_t group) {
   Group& rows = plan.groups[group];
-  const int64_t num_rows = elements(plan.result(call).shape);
-  const int64_t whole = elements(rows.shape);
+  const int64_t num_rows = num_elements(plan.result(call).shape);
+  const int64_t whole = num_elements(rows.shape);
   if (num_rows == 0 || whole % num_rows != 0 || whole == num_rows) return false;
   const int64_t row_elems = whole / num_rows;
   if (rows.row_elems != 0 && rows.row_elems != row_elems) return false;
   std::size_t reduction = kNone;
   const auto ask = [&](std::size_t above) {
-    if (elements(plan.result(above).shape) != num_rows) return Step::kStop;
+    if (num_elements(plan.result(above).shape) != num_rows) return Step::kStop;
     const CallFacts& facts = plan.facts[above];
     if (facts.kind == CallKind::kReduce && facts.row_elems == row_elems) {
       reduction = above;
@@ -126,8 +120,9 @@ bool join_rows(Plan& plan, std::size_t call) {
   }
   if (join_row_results(plan, call, group)) return true;
   if (is_chain || !is_elementwise(plan, call)) return false;
-  const bool fits = plan.result(call).shape == rows.shape ||
-                    elements(plan.result(call).shape) * rows.row_elems == elements(rows.shape);
+  const bool fits =
+      plan.result(call).shape == rows.shape ||
+      num_elements(plan.result(call).shape) * rows.row_elems == num_elements(rows.shape);
   if (!fits || is_fed_by_anchor(plan, call)) return false;
   plan.join(call, group);
   return true;
@@ -256,6 +251,12 @@ constexpr FuseRule kRules[] = {
 // clang-format on
 
 }  // namespace
+
+int64_t num_elements(const std::vector<int64_t>& shape) {
+  int64_t n = 1;
+  for (const int64_t extent : shape) n *= extent;
+  return n;
+}
 
 std::span<const FuseRule> fuse_rules() { return kRules; }
 

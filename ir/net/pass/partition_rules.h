@@ -60,6 +60,8 @@ struct FuseRule {
 };
 std::span<const FuseRule> fuse_rules();
 
+int64_t num_elements(const std::vector<int64_t>& shape);
+
 bool join_attention(Plan& plan, std::size_t call);
 
 }  // namespace prunerc::net

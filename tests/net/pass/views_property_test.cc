@@ -1,5 +1,5 @@
 // Random chains of views and arithmetic mean the same without their views.
-#include "ir/analysis/views.h"
+#include "ir/analysis/views/views.h"
 #include "ir/interp/interpreter.h"
 #include "ir/lang/lang.h"
 #include "ir/printer.h"

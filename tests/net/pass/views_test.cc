@@ -1,5 +1,5 @@
 // Views of programs vanish.
-#include "ir/analysis/views.h"
+#include "ir/analysis/views/views.h"
 
 #include "ir/canonical.h"
 #include "ir/lang/lang.h"

@@ -1,4 +1,4 @@
-#include "ir/analysis/stages.h"
+#include "ir/analysis/views/stages.h"
 
 #include "ir/analysis/prologue.h"
 #include "ir/map.h"

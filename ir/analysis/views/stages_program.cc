@@ -1,5 +1,5 @@
 // Edited stages as a program again.
-#include "ir/analysis/stages.h"
+#include "ir/analysis/views/stages.h"
 #include "ir/equal.h"
 #include "ir/parser.h"
 #include "ir/printer.h"

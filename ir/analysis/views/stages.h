@@ -1,6 +1,6 @@
 // An unscheduled program as a list of stages that can be edited.
-#ifndef PRUNERC_IR_ANALYSIS_STAGES_H_
-#define PRUNERC_IR_ANALYSIS_STAGES_H_
+#ifndef PRUNERC_IR_ANALYSIS_VIEWS_STAGES_H_
+#define PRUNERC_IR_ANALYSIS_VIEWS_STAGES_H_
 
 #include "ir/builder.h"
 #include "ir/program.h"
@@ -63,4 +63,4 @@ void order_stages(Stages& stages);
 
 }  // namespace prunerc::ir
 
-#endif  // PRUNERC_IR_ANALYSIS_STAGES_H_
+#endif  // PRUNERC_IR_ANALYSIS_VIEWS_STAGES_H_

@@ -1,5 +1,5 @@
 // Layouts of intermediates and orders of loops, read off the stages around them.
-#include "ir/analysis/stages.h"
+#include "ir/analysis/views/stages.h"
 #include "ir/query.h"
 
 #include <algorithm>
