@@ -62,7 +62,7 @@ def filled(name, type):
     rng = np.random.default_rng(1)
     if "float" in type or type == "f32":
         return rng.uniform(-1, 1, shape).astype(np.float32)
-    return rng.integers(0, 3, shape).astype(np.int32 if "32" in type else np.int64)
+    return rng.integers(0, 2, shape).astype(np.int32 if "32" in type else np.int64)
 """
 EPILOGUE = """
 for _ in range(3): call()
