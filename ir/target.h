@@ -72,6 +72,9 @@ struct Target {
 
   /// 1: factors of f32 products may be rounded to tf32, which loses 13 of 24 bits.
   int64_t allow_tf32 = 0;
+  /// 1: const inputs come from memory in every call, as in a network whose weights no cache holds;
+  /// kernels are tuned and timed that way. CPU only.
+  int64_t cold_constants = 0;
 
   Platform platform;
   bool operator==(const Target&) const = default;

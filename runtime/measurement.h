@@ -74,6 +74,9 @@ struct TimingOptions {
   /// A run cannot be faster than this (a roofline); 0 if unknown. Units: ns.
   double min_possible_ns = 0;
   CacheState cache = CacheState::kWarm;
+  /// Prepared constants are read from copies in turn, which together have so many bytes: more than the
+  /// caches hold, and each run finds its constants in memory. 0: one copy, which stays warm.
+  int64_t constants_bytes = 0;
 
   bool operator==(const TimingOptions&) const = default;
 };

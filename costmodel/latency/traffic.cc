@@ -107,7 +107,8 @@ Visits visits_of(const Nest& nest, const std::vector<Footprint>& by_depth) {
 
 class Estimator {
  public:
-  Estimator(const NestTable& table, double line) : table_(table), line_(line) {
+  Estimator(const NestTable& table, double line, bool cold_constants)
+      : table_(table), line_(line), cold_constants_(cold_constants) {
     for (const Nest& nest : table.nests()) {
       std::vector<std::vector<Footprint>> by_access;
       for (const NestAccess& a : nest.accesses) {
@@ -158,7 +159,9 @@ class Estimator {
       }
       // A written line is read first and written back later. Measurements repeat: what fits as a
       // whole is there from the run before.
-      bytes *= 1 - max(resident, min(stays, all_kept));
+      const ir::BufferId buffer = nest.accesses[a].buffer;
+      const bool is_cold = cold_constants_ && table_.program().buffer(buffer).is_const;
+      bytes *= 1 - max(resident, is_cold ? Sym(0) : min(stays, all_kept));
       total.bytes += bytes * (nest.accesses[a].is_write ? 2 : 1);
       const Visits& visits = visits_[nest_idx][a];
       total.visits += bytes / line_ / visits.lines * visits.share;
@@ -218,6 +221,7 @@ class Estimator {
 
   const NestTable& table_;
   const double line_;
+  const bool cold_constants_;
   std::vector<std::vector<std::vector<Footprint>>> footprints_;  // by nest, access, depth
   std::vector<std::vector<Visits>> visits_;                      // by nest, access
 };
@@ -236,7 +240,7 @@ std::vector<Traffic> estimate_traffic(const NestTable& table, const ir::Target& 
   // 4 KiB and 64 KiB: what sets times lines make in every x86 core of the table, within a factor of
   // two.
   const Cache caches[] = {{l1, 64}, {l2, 1024}, {l3, 1}};
-  const Estimator estimator(table, line);
+  const Estimator estimator(table, line, target.cold_constants != 0);
   const Sym whole = estimator.whole();
   std::vector<Traffic> out(table.nests().size());
   for (std::size_t i = 0; i < out.size(); ++i) {

@@ -21,6 +21,8 @@ namespace {
 constexpr int64_t kSpinWhileTimingNs = int64_t{60} * 1'000'000'000;
 constexpr int64_t kSpinOtherwiseNs = 200'000;
 constexpr int64_t kMaxFilledBytes = 256 << 20;
+/// Of copies of constants.
+constexpr int64_t kMaxCopiedBytes = 256 << 20;
 /// Larger than any cache that we know of counts twice over: the last level may keep part of the
 /// lines.
 constexpr size_t kFlushBytes = 128 << 20;
@@ -68,6 +70,17 @@ struct Runner::Arguments {
   // and the others for what prepares them: neither may read them.
   std::vector<void*> pointers, constants;
   uint64_t prepared_hash = 0;  // of what prepare_constants left there
+  // Of the prepared constants, far from where the one before lies; empty: they stay warm.
+  std::vector<void*> copies;
+  size_t next_copy = 0;
+
+  void* const* next() {
+    if (!copies.empty()) {
+      pointers.back() = copies[next_copy];
+      next_copy = (next_copy + 1) % copies.size();
+    }
+    return pointers.data();
+  }
   std::vector<uint64_t> input_hashes;
 };
 
@@ -268,6 +281,30 @@ void Runner::flush_caches() {
   for (size_t i = 0; i < flush_.size(); i += 64) flush_[i] = static_cast<char>(flush_[i] + 1);
 }
 
+void Runner::copy_constants(const TimingOptions& timing, Arguments& arguments) {
+  const int64_t bytes = arguments.prepared.size_bytes();
+  if (timing.constants_bytes == 0 || bytes == 0) return;
+  // Not a multiple of a page, so that not all of them compete for the same sets.
+  const int64_t stride =
+      (bytes + PRUNERC_ALIGNMENT - 1) / PRUNERC_ALIGNMENT * PRUNERC_ALIGNMENT + PRUNERC_ALIGNMENT;
+  const int64_t most = std::min(kMaxCopiedBytes, memory_limit_bytes_ / 4);
+  const int64_t count = std::min(timing.constants_bytes, most) / stride;
+  if (count < 2) return;
+  if (copies_.size() < static_cast<size_t>(count * stride + PRUNERC_ALIGNMENT))
+    copies_.resize(static_cast<size_t>(count * stride + PRUNERC_ALIGNMENT));
+  const auto begin = reinterpret_cast<uintptr_t>(copies_.data());
+  char* const first = copies_.data() + (PRUNERC_ALIGNMENT - begin % PRUNERC_ALIGNMENT);
+  for (int64_t i = 0; i < count; ++i)
+    std::memcpy(first + i * stride, arguments.prepared.data(), static_cast<size_t>(bytes));
+  // Neighbours do not follow one another: a prefetcher that runs past the end of one must not bring
+  // the next.
+  const int64_t half = (count + 1) / 2;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t at = i % 2 == 0 ? i / 2 : half + i / 2;
+    arguments.copies.push_back(first + at * stride);
+  }
+}
+
 RawSample Runner::sample(const Kernel& kernel, Arguments& arguments, CacheState cache,
                          int64_t runs) {
   RawSample result;
@@ -278,7 +315,7 @@ RawSample Runner::sample(const Kernel& kernel, Arguments& arguments, CacheState 
     const int64_t cpu_before = thread_cpu_ns();
     const int64_t started = now_ns();
     for (int64_t i = 0; i < batch; ++i) {
-      kernel.code->entry()(arguments.pointers.data(), arguments.workspace.data(), pool_.launch());
+      kernel.code->entry()(arguments.next(), arguments.workspace.data(), pool_.launch());
     }
     const int64_t wall = now_ns() - started;
     int64_t least_cpu = thread_cpu_ns() - cpu_before;
@@ -356,6 +393,7 @@ Measurement Runner::run(const JobMessage& job, const OnProgress& on_progress) {
       if (result.ok()) result = check_timed(kernel, arguments, output_hashes);
     }
     if (result.ok()) {
+      copy_constants(job.timing, arguments);
       enter(Stage::kTiming, on_progress);
       pool_.set_spin_ns(kSpinWhileTimingNs);
       const double before_ns = reference_ns(pool_);

@@ -57,10 +57,13 @@ class Runner final : public JobRunner {
   Measurement write_outputs(const Kernel& kernel, const Arguments& arguments, int64_t offset);
   RawSample sample(const Kernel& kernel, Arguments& arguments, CacheState cache, int64_t runs);
   void flush_caches();
+  /// Makes the copies of its prepared constants that runs then take in turns.
+  void copy_constants(const TimingOptions& timing, Arguments& arguments);
 
   int64_t memory_limit_bytes_;
   Pool pool_;
   std::vector<char> flush_;
+  std::vector<char> copies_;  // of the prepared constants of what is being timed
   // Inputs of a batch repeat; filling them anew would cost more than many kernels. Keyed by what
   // determines them.
   std::map<std::tuple<Fill, uint64_t, ir::DType, int64_t>, std::unique_ptr<Tensor>> filled_;

@@ -24,6 +24,7 @@ void put(WireWriter& writer, const TimingOptions& timing) {
   writer.put(timing.early_stop_factor);
   writer.put(timing.min_possible_ns);
   writer.put(timing.cache);
+  writer.put(timing.constants_bytes);
 }
 
 /// False if a field holds what no caller could mean.
@@ -37,7 +38,8 @@ bool get(WireReader& reader, TimingOptions* timing) {
   timing->early_stop_factor = reader.get<double>();
   timing->min_possible_ns = reader.get<double>();
   timing->cache = reader.get<CacheState>();
-  return !reader.failed() && timing->cache <= CacheState::kFlushed;
+  timing->constants_bytes = reader.get<int64_t>();
+  return !reader.failed() && timing->cache <= CacheState::kFlushed && timing->constants_bytes >= 0;
 }
 
 void put(WireWriter& writer, const JobMessage& job) {

@@ -45,6 +45,19 @@ Task make_task(std::string name, ir::Program base, ir::Target target) {
   return task;
 }
 
+double const_bytes(const Task& task) {
+  double sum = 0;
+  for (const ir::BufferId id : task.base.params()) {
+    const ir::Buffer& buffer = task.base.buffer(id);
+    if (!buffer.is_const) continue;
+    auto bytes = static_cast<double>(ir::byte_size(buffer.dtype));
+    for (const ir::Expr extent : buffer.shape)
+      bytes *= static_cast<double>(extent.as<ir::IntImm>()->value);
+    sum += bytes;
+  }
+  return sum;
+}
+
 double limit_ns(const Task& task) {
   const ir::Platform& platform = task.target.platform;
   const bool one_thread = task.target.num_threads <= 1;

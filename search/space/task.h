@@ -38,6 +38,9 @@ Task make_task(std::string name, ir::Program base, ir::Target target);
 /// The key's target text.
 std::string target_key(const ir::Target& target);
 
+/// Of its const inputs. Units: bytes.
+double const_bytes(const Task& task);
+
 /// Lower limit of the task's time from peak arithmetic rate and memory bandwidth.
 /// Units: ns; 0 if the target knows neither.
 double limit_ns(const Task& task);

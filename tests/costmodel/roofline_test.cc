@@ -1,6 +1,7 @@
 #include "costmodel/latency/roofline.h"
 
 #include "costmodel/latency/nest.h"
+#include "ir/parser.h"
 #include "schedule/schedule.h"
 #include "tests/costmodel/sketches.h"
 #include "tests/support/check.h"
@@ -136,6 +137,23 @@ TEST_CASE("rows that compete for few cache sets cost traffic that a packed panel
   const LatencyEstimate b = estimate_latency(packed.program(), machine());
   CHECK(a.l3_ns > 2 * b.l3_ns);
   CHECK(b.total_ns < a.total_ns);
+}
+
+TEST_CASE("constants that are cold come from memory, other data stay") {
+  const auto memory_ns = [](std::string inputs, int64_t cold) {
+    ir::Target target = machine();
+    target.cold_constants = cold;
+    const ir::Program program = ir::parse("program scale(" + inputs + R"() -> (C: f32[4096]) {
+      for i in 4096 @L0 { block "C" @B0 [vi: S(4096) = i] { C[vi] = A[vi]*B[vi] } }
+    })")
+                                    .value();
+    return estimate_latency(program, target).memory_ns;
+  };
+  const std::string warm = "A: f32[4096], B: f32[4096]", mixed = "A: f32[4096], const B: f32[4096]";
+  CHECK(memory_ns(mixed, 0) == 0);
+  CHECK(memory_ns(warm, 1) == 0);
+  // At a million bytes per us or less.
+  CHECK(memory_ns(mixed, 1) > 16384 / 1000.0);
 }
 
 TEST_CASE("rows that drive each other out leave other data in the cache") {

@@ -115,6 +115,24 @@ TEST_CASE("constants are prepared once, and the kernel sees what was prepared al
   for (const Measurement& timed : device.compare(jobs, {})) CHECK(timed.ok());
 }
 
+TEST_CASE("constants are read from copies in turn where they are to be cold") {
+  CpuDevice device(test_options());
+  const codegen::Artifact artifact = const_artifact("doubles", "wants_constants_to_move");
+  Job job = const_job(artifact);
+  job.timing = TimingOptions{};
+  CHECK(device.run(job).measurement.status == MeasureStatus::kWrongResult);
+  for (const int64_t bytes : {int64_t{8200}, int64_t{1} << 20, int64_t{1} << 50}) {
+    job.timing->constants_bytes = bytes;
+    const Measurement result = device.run(job).measurement;
+    INFO(bytes << ": " << result.detail);
+    CHECK(result.ok());
+    CHECK(result.median_ns > 0);
+  }
+  // Not even two.
+  job.timing->constants_bytes = 8000;
+  CHECK(device.run(job).measurement.status == MeasureStatus::kWrongResult);
+}
+
 TEST_CASE("what preparing and running must not do is found") {
   CpuDevice device(test_options());
   const struct {

@@ -28,6 +28,7 @@ JobMessage example_job() {
   job.want_timing = true;
   job.timing.best_known_ns = 123.5;
   job.timing.cache = CacheState::kFlushed;
+  job.timing.constants_bytes = 77;
   return job;
 }
 

@@ -337,4 +337,15 @@ int32_t doubles_an_input(void* const* args, void* workspace, const PrunercLaunch
 
 int32_t fails_to_prepare(void* const*, void*, const PrunercLaunch*) { return 7; }
 
+// Wrong once its constants have been in the same place for a while.
+int32_t wants_constants_to_move(void* const* args, void* workspace, const PrunercLaunch* launch) {
+  static const void* last = nullptr;
+  static int calls = 0;
+  calls = args[3] == last ? calls + 1 : 0;
+  last = args[3];
+  const int32_t code = adds_prepared(args, workspace, launch);
+  if (calls > 20) static_cast<float*>(args[2])[0] += 1;
+  return code;
+}
+
 }  // extern "C"

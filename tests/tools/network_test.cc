@@ -251,6 +251,8 @@ net two(x: f32[8,8]) -> (y: f32[8,8]) {
   CHECK(ops_of_net[0].name == "first");
   CHECK(ops_of_net[0].weight == 2);
   CHECK(ops_of_net[2].weight == 1);
+  // Two matrices and a vector, each once.
+  for (const Operator& op : ops_of_net) CHECK(op.net_constants_bytes == (64 + 64 + 8) * 4);
 }
 
 TEST_CASE("constants come from the file that the net names, a given one, or a fill") {

@@ -180,6 +180,46 @@ TEST_CASE("a verified record is chosen, and one that no longer fits is not") {
   CHECK(fallback->origin == Choice::Origin::kHeuristic);
 }
 
+TEST_CASE("constants of a network that no cache holds are cold, for whatever reads one") {
+  Session session = open_session();
+  const int64_t large = session.target().l3_bytes / 2 + 1;
+  OperatorRequest text;
+  text.text = "op scale<N=6>(A: f32[N], const s: f32[N]) -> (B: f32[N]) { B[i] = A[i] * s[i]; }";
+  Operator scale = load_operator(text).value();
+  Operator add = load_operator(request("add")).value();
+  add.net_constants_bytes = large;
+  CHECK(session.task(add).target == session.target());
+  const search::Task warm = session.task(scale);
+  CHECK(warm.target == session.target());
+  scale.net_constants_bytes = large - 1;
+  CHECK(session.task(scale).key == warm.key);
+  scale.net_constants_bytes = large;
+  const search::Task cold = session.task(scale);
+  CHECK(cold.target.cold_constants == 1);
+  CHECK_FALSE(cold.key == warm.key);
+  CHECK(cold.key.program == warm.key.program);
+
+  // A record of either regime gives a schedule; only one of its own gives its time.
+  const auto put = [&](const search::Task& task, char digit, double ns) {
+    search::Record record;
+    record.fingerprint = std::string(32, digit);
+    record.trace = schedule::print(session.choose(scale, Effort::kO1)->trace);
+    record.measurement.status = MeasureStatus::kOk;
+    record.measurement.samples_ns = {ns};
+    record.measurement.median_ns = ns;
+    record.measurement.evidence = "compared";
+    const Result<int64_t> id = session.database().put_task(task);
+    REQUIRE(id.ok());
+    REQUIRE(session.database().put_records(*id, {&record, 1}).ok());
+  };
+  CHECK(session.choose(scale)->origin == Choice::Origin::kHeuristic);
+  put(warm, '1', 5);
+  CHECK(session.choose(scale)->origin == Choice::Origin::kRecord);
+  CHECK(session.choose(scale)->best_ns == 0);
+  put(cold, '2', 7);
+  CHECK(session.choose(scale)->best_ns == 7);
+}
+
 TEST_CASE("operators that cannot be loaded say why") {
   OperatorRequest missing;
   missing.file = "/nonexistent/x.prn";

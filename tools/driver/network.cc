@@ -16,9 +16,26 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace prunerc {
+
+namespace {
+
+// Of the constants that a run reads, each once.
+int64_t constants_bytes_of(const net::Net& net) {
+  std::set<std::size_t> read;
+  for (const std::size_t call : net::run_calls(net)) {
+    for (const std::size_t arg : net.calls[call].args)
+      if (net.tensors[arg].is_const) read.insert(arg);
+  }
+  int64_t bytes = 0;
+  for (const std::size_t tensor : read) bytes += net::size_bytes(net.tensors[tensor]);
+  return bytes;
+}
+
+}  // namespace
 
 std::vector<Operator> operators_of(const net::Net& net,
                                    std::vector<std::size_t>* operator_of_call) {
@@ -26,6 +43,7 @@ std::vector<Operator> operators_of(const net::Net& net,
   std::map<std::string, std::size_t> known;  // canonical text -> operator
   std::vector<std::optional<std::size_t>> of_program(net.programs.size());
   if (operator_of_call != nullptr) operator_of_call->clear();
+  const int64_t constants_bytes = constants_bytes_of(net);
   for (const net::Call& call : net.calls) {
     if (net::is_const(net, call)) {
       if (operator_of_call != nullptr) operator_of_call->push_back(kNoTask);
@@ -44,6 +62,7 @@ std::vector<Operator> operators_of(const net::Net& net,
         for (const auto& [name, value] : call.bindings)
           op.bindings += fmt::format("{}{}={}", op.bindings.empty() ? "" : ",", name, value);
         op.weight = 0;
+        op.net_constants_bytes = constants_bytes;
         op.program = program;
         ops.push_back(std::move(op));
       }

@@ -60,11 +60,12 @@ struct OperatorRequest {
 /// An operator whose sizes are bound. A value.
 struct Operator {
   std::string name;
-  std::string source;    ///< its text, kept in records
-  std::string bindings;  ///< "M=512,N=512"
-  std::string warnings;  ///< rendered; empty if there are none
-  double weight = 1;     ///< how many times its net runs it
-  ir::Program program;   ///< unscheduled
+  std::string source;               ///< its text, kept in records
+  std::string bindings;             ///< "M=512,N=512"
+  std::string warnings;             ///< rendered; empty if there are none
+  double weight = 1;                ///< how many times its net runs it
+  int64_t net_constants_bytes = 0;  ///< that its net reads in a run
+  ir::Program program;              ///< unscheduled
 };
 
 /// Reads, checks and binds one operator. Errors: IoError; OperatorText, whose detail holds all

@@ -190,8 +190,24 @@ search::Database& Session::database() { return impl_->database; }
 int Session::num_threads() const { return impl_->threads; }
 bool Session::is_host() const { return runs_here(impl_->target); }
 
+namespace {
+
+// Whether a network reads more constants between two runs of an operator than the last cache keeps beside
+// what else it holds.
+bool is_cold(const Operator& op, const ir::Target& target) {
+  if (target.kind != ir::TargetKind::kCpu || op.net_constants_bytes <= target.l3_bytes / 2)
+    return false;
+  const std::span<const ir::BufferId> params = op.program.params();
+  return std::any_of(params.begin(), params.end(),
+                     [&](ir::BufferId id) { return op.program.buffer(id).is_const; });
+}
+
+}  // namespace
+
 search::Task Session::task(const Operator& op) const {
-  search::Task task = search::make_task(op.name, op.program, impl_->target);
+  ir::Target target = impl_->target;
+  if (is_cold(op, target)) target.cold_constants = 1;
+  search::Task task = search::make_task(op.name, op.program, std::move(target));
   task.op_text = op.source;
   task.bindings = op.bindings;
   task.weight = op.weight;
@@ -292,6 +308,12 @@ Result<Choice> Session::choose(const Operator& op, Effort effort) {
   std::string note;
   if (effort != Effort::kO1) {
     PRUNERC_TRY(std::optional<Choice> stored, stored_choice(impl_->database, task, &note));
+    if (!stored && task.target.cold_constants != impl_->target.cold_constants) {
+      const search::Task warm = search::make_task(op.name, op.program, impl_->target);
+      PRUNERC_TRY(stored, stored_choice(impl_->database, warm, &note));
+      // Its time is of another regime.
+      if (stored) stored->best_ns = 0;
+    }
     if (stored) return *std::move(stored);
   }
   PRUNERC_TRY(const search::SearchSpace space, search::make_space(task));

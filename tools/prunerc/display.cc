@@ -75,7 +75,9 @@ double best_ns(const search::Pool& pool) {
 
 std::string target_text(const std::string& text) {
   const Result<ir::Target> target = ir::target_from_string(text);
-  return target.ok() ? fmt::format("{}/{}", target->name, target->num_threads) : "?";
+  if (!target.ok()) return "?";
+  return fmt::format("{}/{}{}", target->name, target->num_threads,
+                     target->cold_constants != 0 ? " cold" : "");
 }
 
 std::string phases_text(const search::PhaseSeconds& s) {

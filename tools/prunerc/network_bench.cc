@@ -93,7 +93,7 @@ void print_table(const std::string& name, const Times& times) {
              times.threads, times.threads == 1 ? "" : "s", time_text(times.whole.median_ns),
              times.whole.samples_ns.size(), 100 * times.whole.spread, time_text(sum));
   if (times.sum_alone_ns > 0)
-    fmt::print("; measured alone, warm: {}", time_text(times.sum_alone_ns));
+    fmt::print("; tasks measured alone: {}", time_text(times.sum_alone_ns));
   fmt::print("\n");
 }
 
