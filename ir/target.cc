@@ -201,7 +201,8 @@ void for_each_field(T& t, F&& f) {
   f("fma_lanes_per_sm", t.fma_lanes_per_sm);
   f("tensor_macs_per_sm", t.tensor_macs_per_sm);
   f("allow_tf32", t.allow_tf32);
-  f("cold_constants", t.cold_constants);
+  f("constants_bytes", t.constants_bytes);
+  f("network", t.network);
   f("clock_ghz", t.platform.clock_ghz);
   f("fma_gflops", t.platform.fma_gflops);
   f("fma_gflops_all", t.platform.fma_gflops_all);

@@ -72,9 +72,12 @@ struct Target {
 
   /// 1: factors of f32 products may be rounded to tf32, which loses 13 of 24 bits.
   int64_t allow_tf32 = 0;
-  /// 1: const inputs come from memory in every call, as in a network whose weights no cache holds;
-  /// kernels are tuned and timed that way. CPU only.
-  int64_t cold_constants = 0;
+  /// So many bytes of constants are read from one call of a kernel to the next, as in a network:
+  /// kernels are tuned and timed with const inputs as far away as that makes them. 0: they lie where
+  /// the call before left them. CPU only.
+  int64_t constants_bytes = 0;
+  /// The fingerprint of a network within which kernels were timed; empty: alone.
+  std::string network;
 
   Platform platform;
   bool operator==(const Target&) const = default;

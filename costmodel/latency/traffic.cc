@@ -107,8 +107,8 @@ Visits visits_of(const Nest& nest, const std::vector<Footprint>& by_depth) {
 
 class Estimator {
  public:
-  Estimator(const NestTable& table, double line, bool cold_constants)
-      : table_(table), line_(line), cold_constants_(cold_constants) {
+  Estimator(const NestTable& table, double line, double constants_bytes)
+      : table_(table), line_(line), constants_bytes_(constants_bytes) {
     for (const Nest& nest : table.nests()) {
       std::vector<std::vector<Footprint>> by_access;
       for (const NestAccess& a : nest.accesses) {
@@ -136,9 +136,12 @@ class Estimator {
   struct Missed {
     Sym bytes = 0, visits = 0;  // visits: as in Traffic
   };
-  /// What a nest fetches from beyond the cache. all_kept: part of the program's data that stays
-  /// from one run to the next.
-  Missed missed(std::size_t nest_idx, const Cache& cache, Sym all_kept) const {
+  /// What a nest fetches from beyond the cache; `whole` as below.
+  Missed missed(std::size_t nest_idx, const Cache& cache, Sym whole) const {
+    // Parts of the program's data, and of its constants, that stay from one run to the next.
+    const Sym all_kept = cache.kept(whole);
+    const Sym constants_kept =
+        constants_bytes_ == 0 ? all_kept : cache.kept(max(whole, constants_bytes_));
     const Nest& nest = table_.nests()[nest_idx];
     const std::size_t num_loops = nest.loops.size();
     std::vector<Sym> bytes_at(num_loops, Sym(0));  // of all accesses, by depth
@@ -160,8 +163,8 @@ class Estimator {
       // A written line is read first and written back later. Measurements repeat: what fits as a
       // whole is there from the run before.
       const ir::BufferId buffer = nest.accesses[a].buffer;
-      const bool is_cold = cold_constants_ && table_.program().buffer(buffer).is_const;
-      bytes *= 1 - max(resident, is_cold ? Sym(0) : min(stays, all_kept));
+      const bool is_const = table_.program().buffer(buffer).is_const;
+      bytes *= 1 - max(resident, min(stays, is_const ? constants_kept : all_kept));
       total.bytes += bytes * (nest.accesses[a].is_write ? 2 : 1);
       const Visits& visits = visits_[nest_idx][a];
       total.visits += bytes / line_ / visits.lines * visits.share;
@@ -221,7 +224,7 @@ class Estimator {
 
   const NestTable& table_;
   const double line_;
-  const bool cold_constants_;
+  const double constants_bytes_;
   std::vector<std::vector<std::vector<Footprint>>> footprints_;  // by nest, access, depth
   std::vector<std::vector<Visits>> visits_;                      // by nest, access
 };
@@ -240,13 +243,11 @@ std::vector<Traffic> estimate_traffic(const NestTable& table, const ir::Target& 
   // 4 KiB and 64 KiB: what sets times lines make in every x86 core of the table, within a factor of
   // two.
   const Cache caches[] = {{l1, 64}, {l2, 1024}, {l3, 1}};
-  const Estimator estimator(table, line, target.cold_constants != 0);
+  const Estimator estimator(table, line, static_cast<double>(target.constants_bytes));
   const Sym whole = estimator.whole();
   std::vector<Traffic> out(table.nests().size());
   for (std::size_t i = 0; i < out.size(); ++i) {
-    const auto missed = [&](const Cache& cache) {
-      return estimator.missed(i, cache, cache.kept(whole));
-    };
+    const auto missed = [&](const Cache& cache) { return estimator.missed(i, cache, whole); };
     const auto l1_missed = missed(caches[0]), l2_missed = missed(caches[1]),
                l3_missed = missed(caches[2]);
     out[i] = {l1_missed.bytes,  l2_missed.bytes,  l3_missed.bytes,

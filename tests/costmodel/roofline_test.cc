@@ -140,9 +140,9 @@ TEST_CASE("rows that compete for few cache sets cost traffic that a packed panel
 }
 
 TEST_CASE("constants that are cold come from memory, other data stay") {
-  const auto memory_ns = [](std::string inputs, int64_t cold) {
+  const auto memory_ns = [](std::string inputs, int64_t constants_bytes) {
     ir::Target target = machine();
-    target.cold_constants = cold;
+    target.constants_bytes = constants_bytes;
     const ir::Program program = ir::parse("program scale(" + inputs + R"() -> (C: f32[4096]) {
       for i in 4096 @L0 { block "C" @B0 [vi: S(4096) = i] { C[vi] = A[vi]*B[vi] } }
     })")
@@ -150,10 +150,12 @@ TEST_CASE("constants that are cold come from memory, other data stay") {
     return estimate_latency(program, target).memory_ns;
   };
   const std::string warm = "A: f32[4096], B: f32[4096]", mixed = "A: f32[4096], const B: f32[4096]";
+  const int64_t l3 = machine().l3_bytes;
   CHECK(memory_ns(mixed, 0) == 0);
-  CHECK(memory_ns(warm, 1) == 0);
+  CHECK(memory_ns(mixed, l3 / 2) == 0);
+  CHECK(memory_ns(warm, 2 * l3) == 0);
   // At a million bytes per us or less.
-  CHECK(memory_ns(mixed, 1) > 16384 / 1000.0);
+  CHECK(memory_ns(mixed, 2 * l3) > 16384 / 1000.0);
 }
 
 TEST_CASE("rows that drive each other out leave other data in the cache") {

@@ -69,22 +69,21 @@ TEST_CASE("flushed caches hold nothing, nor does a GPU's") {
   CHECK(memory_level(1, gpu, CacheState::kWarm) == LimitUnit::kMemory);
 }
 
-TEST_CASE("cold constants come from memory, whatever the other data do") {
+TEST_CASE("constants come from as far as those of the network reach") {
   ir::Target target = machine(1);
   // 4,440 bytes, of which 4,000 are constant.
   const char* text =
       "op dense<K=10, N=100>(A: f32[K], const W: f32[K,N]) -> (C: f32[N]) {"
       "  C[j] = sum[k] A[k] * W[k,j];"
       "}";
-  CHECK(constants_bytes(target) == 0);
   CHECK(limit_of(task_of(text, target)).ns == Approx(4440 / 4.0));
-  target.cold_constants = 1;
-  CHECK(constants_bytes(target) == 200000);
+  // As far as so many bytes reach: L3, memory.
+  target.constants_bytes = 50000;
+  CHECK(limit_of(task_of(text, target)).unit == LimitUnit::kL3);
+  CHECK(limit_of(task_of(text, target)).ns == Approx(4000 / 2.0));
+  target.constants_bytes = 200000;
   CHECK(limit_of(task_of(text, target)).unit == LimitUnit::kMemory);
   CHECK(limit_of(task_of(text, target)).ns == Approx(4000 / 1.0));
-  target.l3_bytes = 0;
-  CHECK(constants_bytes(target) == 64 << 20);
-  CHECK(constants_bytes(*ir::target_from_string("cuda:sm_90a cold_constants=1")) == 0);
 }
 
 TEST_CASE("a limit is the slower of arithmetic and traffic") {

@@ -71,6 +71,7 @@ class Network(command.CommandTest):
     def test_tune_bench_and_verify_take_the_net(self):
         tuned = self.prunerc("tune", self.net, "--trials", "4")
         self.assertIn("tuned 2 tasks", tuned.out + tuned.err)
+        self.assertIn("within mlp: ", tuned.out)
         bench = json.loads(self.prunerc("bench", self.net, "--threads", "1,2", "--samples", "5", "--json").out)
         self.assertEqual("prunerc.bench_net/1", bench["schema"])
         self.assertEqual([1, 2], [row["threads"] for row in bench["rows"]])

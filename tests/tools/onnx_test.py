@@ -54,7 +54,9 @@ class Onnx(command.CommandTest):
         text = self.prunerc("show", self.model, "--stage", "net").out
         self.assertIn("net small_cnn(image: f32[1,1,28,28]) -> (probabilities: f32[1,10])", text)
         self.assertIn("tasks of", self.prunerc("show", self.model, "--stage", "tasks").out)
-        self.prunerc("tune", self.model, "--trials", "8")
+        network = self.prunerc("tune", self.model, "--trials", "8", "--json").json()["network"]
+        self.assertLessEqual(network["after_ns"], network["before_ns"])
+        self.assertGreater(network["after_ns"], 0)
         self.assertIn("right on 3 seeds", self.prunerc("verify", self.model, "--cuts").out)
         self.assertIn("of limit", self.prunerc("bench", self.model, "--samples", "3").out)
 

@@ -180,9 +180,9 @@ TEST_CASE("a verified record is chosen, and one that no longer fits is not") {
   CHECK(fallback->origin == Choice::Origin::kHeuristic);
 }
 
-TEST_CASE("constants of a network that no cache holds are cold, for whatever reads one") {
+TEST_CASE("constants of a network are as far away as all of them make them") {
   Session session = open_session();
-  const int64_t large = session.target().l3_bytes / 2 + 1;
+  const int64_t large = session.target().l2_bytes / 2 + 1;
   OperatorRequest text;
   text.text = "op scale<N=6>(A: f32[N], const s: f32[N]) -> (B: f32[N]) { B[i] = A[i] * s[i]; }";
   Operator scale = load_operator(text).value();
@@ -195,7 +195,12 @@ TEST_CASE("constants of a network that no cache holds are cold, for whatever rea
   CHECK(session.task(scale).key == warm.key);
   scale.net_constants_bytes = large;
   const search::Task cold = session.task(scale);
-  CHECK(cold.target.cold_constants == 1);
+  CHECK(cold.target.constants_bytes >= large);
+  CHECK(cold.target.constants_bytes < 2 * large);
+  scale.net_constants_bytes = int64_t{1} << 40;
+  CHECK(session.task(scale).target.constants_bytes >= 2 * session.target().l3_bytes);
+  CHECK(session.task(scale).target.constants_bytes <= int64_t{1} << 33);
+  scale.net_constants_bytes = large;
   CHECK_FALSE(cold.key == warm.key);
   CHECK(cold.key.program == warm.key.program);
 

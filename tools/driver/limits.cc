@@ -77,12 +77,6 @@ LimitUnit measured_level(LimitUnit level, const ir::Target& target) {
 
 }  // namespace
 
-int64_t constants_bytes(const ir::Target& target) {
-  constexpr int64_t kUsualL3Bytes = int64_t{32} << 20;
-  if (target.cold_constants == 0 || target.kind != ir::TargetKind::kCpu) return 0;
-  return 2 * (target.l3_bytes > 0 ? target.l3_bytes : kUsualL3Bytes);
-}
-
 std::string_view to_string(LimitUnit unit) {
   constexpr std::array<std::string_view, 6> kNames = {
       "none", "arithmetic", "L1 bandwidth", "L2 bandwidth", "L3 bandwidth", "memory bandwidth"};
@@ -108,9 +102,10 @@ TaskLimit limit_of(const search::Task& task, runtime::CacheState cache) {
   raise(LimitUnit::kArithmetic, work.rated_ops(), arithmetic_gflops(task));
   const LimitUnit level = measured_level(memory_level(work.bytes, task.target, cache), task.target);
   raise(level, work.bytes, bandwidth(level, task.target) / 1e9);
-  if (constants_bytes(task.target) > 0) {
-    const LimitUnit memory = measured_level(LimitUnit::kMemory, task.target);
-    raise(memory, search::const_bytes(task), bandwidth(memory, task.target) / 1e9);
+  const auto far_bytes = static_cast<double>(task.target.constants_bytes);
+  if (far_bytes > 0) {
+    const LimitUnit far = measured_level(memory_level(far_bytes, task.target, cache), task.target);
+    raise(far, search::const_bytes(task), bandwidth(far, task.target) / 1e9);
   }
   // Nobody measured multiply-adds of integers here: what they bound has no limit that is known.
   if (work.is_integer() && limit.unit == LimitUnit::kArithmetic) return {};

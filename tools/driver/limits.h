@@ -15,10 +15,6 @@
 
 namespace prunerc {
 
-/// What TimingOptions::constants_bytes is for a target: twice its last cache if its constants are
-/// cold, else 0.
-int64_t constants_bytes(const ir::Target& target);
-
 /// What bounds a kernel's time from below.
 enum class LimitUnit : uint8_t { kNone, kArithmetic, kL1, kL2, kL3, kMemory };
 /// "L2 bandwidth".

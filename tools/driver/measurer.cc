@@ -60,7 +60,7 @@ runtime::TimingOptions timing_of(const MeasurerOptions& options,
   runtime::TimingOptions timing = options.timing;
   timing.best_known_ns = input.best_ns;
   timing.min_possible_ns = impossible_ns(*input.task);
-  timing.constants_bytes = constants_bytes(input.task->target);
+  timing.constants_bytes = input.task->target.constants_bytes;
   if (options.cut_factor > 0 && input.best_ns > 0) {
     const auto cut_ns = static_cast<int64_t>(options.cut_factor * input.best_ns);
     timing.max_time_ns =

@@ -2,6 +2,7 @@
 
 #include "codegen/codegen.h"
 #include "ir/support/check.h"
+#include "ir/support/hash.h"
 #include "runtime/clock.h"
 #include "runtime/cpu/orc.h"
 #include "runtime/cpu/pool.h"
@@ -35,6 +36,13 @@ int64_t constants_bytes_of(const net::Net& net) {
   return bytes;
 }
 
+// 16 hex digits of its text.
+std::string fingerprint_of(const net::Net& net) {
+  FingerprintBuilder hash;
+  hash.add(net::to_text(net));
+  return hash.finish().to_string().substr(0, 16);
+}
+
 }  // namespace
 
 std::vector<Operator> operators_of(const net::Net& net,
@@ -44,6 +52,7 @@ std::vector<Operator> operators_of(const net::Net& net,
   std::vector<std::optional<std::size_t>> of_program(net.programs.size());
   if (operator_of_call != nullptr) operator_of_call->clear();
   const int64_t constants_bytes = constants_bytes_of(net);
+  const std::string fingerprint = fingerprint_of(net);
   for (const net::Call& call : net.calls) {
     if (net::is_const(net, call)) {
       if (operator_of_call != nullptr) operator_of_call->push_back(kNoTask);
@@ -63,6 +72,7 @@ std::vector<Operator> operators_of(const net::Net& net,
           op.bindings += fmt::format("{}{}={}", op.bindings.empty() ? "" : ",", name, value);
         op.weight = 0;
         op.net_constants_bytes = constants_bytes;
+        op.network = fingerprint;
         op.program = program;
         ops.push_back(std::move(op));
       }
@@ -100,7 +110,8 @@ struct Network::Impl {
   AlignedArray arena, workspace, prepared;
   bool is_prepared = false;
 
-  void make_steps();
+  static Result<Kernel> load(codegen::Artifact artifact);
+  Result<void> make_steps();
   PrunercNetArg place_of(std::size_t tensor) const;
   Result<void> prepare_step(std::size_t step, ConstCalls& constants);
   Result<std::vector<void*>> addresses(std::span<const void* const> inputs,
@@ -116,9 +127,21 @@ Network::~Network() = default;
 const net::Net& Network::net() const { return impl_->net; }
 const net::MemoryPlan& Network::memory() const { return impl_->memory; }
 const std::vector<Operator>& Network::tasks() const { return impl_->tasks; }
+const codegen::Artifact& Network::artifact(std::size_t task) const {
+  return impl_->kernels[task].artifact;
+}
 std::size_t Network::task_of_call(std::size_t call) const { return impl_->task_of_call[call]; }
 int64_t Network::workspace_bytes() const { return impl_->workspace_bytes; }
 int64_t Network::prepared_bytes() const { return impl_->prepared_bytes; }
+
+Result<Network::Impl::Kernel> Network::Impl::load(codegen::Artifact artifact) {
+  PRUNERC_TRY_VOID(codegen::validate(artifact));
+  if (artifact.params.size() + 1 > PRUNERC_NET_MAX_ARGS)
+    return error(Diag::kUnsupported,
+                 fmt::format("an operator of {} parameters in a net", artifact.params.size()));
+  PRUNERC_TRY(runtime::LoadedKernel loaded, runtime::load_kernel(artifact));
+  return Kernel{std::move(artifact), std::move(loaded)};
+}
 
 Result<Network> Network::build(net::Net net, const NetworkOptions& options,
                                const Schedules& schedules) {
@@ -135,20 +158,20 @@ Result<Network> Network::build(net::Net net, const NetworkOptions& options,
       compiling.symbol = fmt::format("{}_k{}", options.symbol, impl->kernels.size());
     PRUNERC_TRY(codegen::Artifact artifact,
                 codegen::compile_cpu(scheduled, options.target, compiling));
-    PRUNERC_TRY_VOID(codegen::validate(artifact));
-    if (artifact.params.size() + 1 > PRUNERC_NET_MAX_ARGS)
-      return error(Diag::kUnsupported,
-                   fmt::format("an operator of {} parameters in a net", artifact.params.size()));
-    PRUNERC_TRY(runtime::LoadedKernel loaded, runtime::load_kernel(artifact));
-    impl->workspace_bytes = std::max(
-        impl->workspace_bytes, codegen::total_workspace_bytes(artifact, impl->pool.num_threads()));
-    impl->kernels.push_back({std::move(artifact), std::move(loaded)});
+    PRUNERC_TRY(Impl::Kernel kernel, Impl::load(std::move(artifact)));
+    impl->kernels.push_back(std::move(kernel));
   }
-  impl->make_steps();
+  for (const std::size_t input : impl->net.inputs)
+    impl->num_inputs += impl->net.tensors[input].is_const ? 0 : 1;
+  impl->calls = net::run_calls(impl->net);
   PRUNERC_TRY(impl->arena, AlignedArray::make(impl->memory.bytes));
-  PRUNERC_TRY(impl->workspace, AlignedArray::make(impl->workspace_bytes));
-  PRUNERC_TRY(impl->prepared, AlignedArray::make(impl->prepared_bytes));
+  PRUNERC_TRY_VOID(impl->make_steps());
   return Network(std::move(impl));
+}
+
+Result<void> Network::replace(std::size_t task, codegen::Artifact artifact) {
+  PRUNERC_TRY(impl_->kernels[task], Impl::load(std::move(artifact)));
+  return impl_->make_steps();
 }
 
 PrunercNetArg Network::Impl::place_of(std::size_t tensor) const {
@@ -167,9 +190,17 @@ PrunercNetArg Network::Impl::place_of(std::size_t tensor) const {
   return {PRUNERC_PLACE_NONE, 0};
 }
 
-void Network::Impl::make_steps() {
-  for (const std::size_t input : net.inputs) num_inputs += net.tensors[input].is_const ? 0 : 1;
-  calls = net::run_calls(net);
+// Of the kernels as they are, with memory for what they need.
+Result<void> Network::Impl::make_steps() {
+  is_prepared = false;
+  args.clear();
+  steps.clear();
+  prepared_at.clear();
+  prepared_bytes = workspace_bytes = 0;
+  for (const Kernel& kernel : kernels) {
+    workspace_bytes = std::max(workspace_bytes,
+                               codegen::total_workspace_bytes(kernel.artifact, pool.num_threads()));
+  }
   for (const std::size_t i : calls) {
     const net::Call& call = net.calls[i];
     const codegen::Artifact& artifact = kernels[task_of_call[i]].artifact;
@@ -190,6 +221,13 @@ void Network::Impl::make_steps() {
     steps.push_back({kernels[task_of_call[calls[i]]].loaded.entry(), args[i].data(),
                      static_cast<int32_t>(args[i].size())});
   }
+  if (workspace.size() < workspace_bytes || workspace.data() == nullptr) {
+    PRUNERC_TRY(workspace, AlignedArray::make(workspace_bytes));
+  }
+  if (prepared.size() < prepared_bytes || prepared.data() == nullptr) {
+    PRUNERC_TRY(prepared, AlignedArray::make(prepared_bytes));
+  }
+  return {};
 }
 
 Result<void> Network::Impl::prepare_step(std::size_t step, ConstCalls& constants) {

@@ -89,9 +89,14 @@ class Network {
   const net::Net& net() const;
   const net::MemoryPlan& memory() const;
   const std::vector<Operator>& tasks() const;
+  const codegen::Artifact& artifact(std::size_t task) const;
   std::size_t task_of_call(std::size_t call) const;
   int64_t workspace_bytes() const;
   int64_t prepared_bytes() const;
+
+  /// Another kernel of the same task; constants are to be prepared anew. Errors: those of loading;
+  /// KernelArguments (memory).
+  Result<void> replace(std::size_t task, codegen::Artifact artifact);
 
   /// Computes once what follows from constants: const calls, then what kernels make of const
   /// arguments. Errors: those of WeightSource::get, compiling and loading; KernelFailed.

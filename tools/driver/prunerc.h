@@ -65,6 +65,7 @@ struct Operator {
   std::string warnings;             ///< rendered; empty if there are none
   double weight = 1;                ///< how many times its net runs it
   int64_t net_constants_bytes = 0;  ///< that its net reads in a run
+  std::string network;              ///< its net's fingerprint
   ir::Program program;              ///< unscheduled
 };
 
@@ -143,6 +144,8 @@ class Session {
   bool is_host() const;
 
   search::Task task(const Operator& op) const;
+  /// The same, timed within its network: what is stored of it goes before what was timed alone.
+  search::Task network_task(const Operator& op) const;
 
   /// Searches; trials and time as in `options` (its model, timer, version are filled in here).
   /// Errors: those of search::tune; TargetNotHost.
@@ -169,6 +172,9 @@ class Session {
   /// fields show to be equal to the operator; those that they refute are marked. Deterministic.
   /// One of a file of exported records ends the choice instead: RecordImport.
   Result<Choice> choose(const Operator& op, Effort effort = Effort::kO0);
+  /// Compares a choice with the operator: in finite fields, and what it computes here with what the
+  /// unscheduled program does. The measurement has evidence if it is right. Errors: as tune.
+  Result<search::Measurement> verify(const Operator& op, const Choice& choice) const;
   /// Verified records of the operator for other numbers of threads, then for other targets of the
   /// same kind.
   Result<std::vector<OtherRecord>> other_records(const Operator& op);

@@ -16,11 +16,13 @@
 #include "tools/driver/measurer.h"
 #include "tools/driver/platform.h"
 #include "tools/driver/prunerc.h"
+#include "tools/driver/stored.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
@@ -29,73 +31,12 @@
 namespace prunerc {
 namespace {
 
-/// Imported records that are looked at, of a file that may hold any number.
-constexpr int64_t kMostClaims = 8;
-
-// The record's program; nullopt if this build makes none of its trace.
-std::optional<Choice> replay(const search::Task& task, const search::Record& record) {
-  Result<schedule::Trace> trace = schedule::parse_trace(record.trace);
-  if (!trace.ok()) return std::nullopt;
-  const Result<schedule::Schedule> replayed = schedule::replay(task.base, *trace);
-  if (!replayed.ok()) return std::nullopt;
-  return Choice{Choice::Origin::kRecord,
-                replayed->program(),
-                std::move(trace).value(),
-                record.imported ? 0 : record.measurement.median_ns,
-                record.id,
-                "",
-                record.version};
-}
-
-// An imported record whose program is the one that it names, and equal to the operator. Nothing of
-// this depends on the machine or on chance. Errors: RecordImport if it is refuted and its file is
-// all there is.
-Result<std::optional<Choice>> checked_claim(search::Database& database, int64_t task_id,
-                                            const search::Task& task,
-                                            const search::Record& record) {
-  std::optional<Choice> choice = replay(task, record);
-  if (!choice || ir::fingerprint(choice->program).to_string() != record.fingerprint) {
-    return std::optional<Choice>();
-  }
-  const search::SampledVerdict found = search::check_schedule(task, choice->trace, choice->program);
-  if (search::is_refuted(found.verdict)) {
-    if (search::is_export(database.path())) {
-      return error(Diag::kRecordImport, record.id, database.path(),
-                   "the schedule of " + task.name + " is " + ir::to_string(found.verdict));
-    }
-    search::Measurement verdict;
-    verdict.status = MeasureStatus::kNotEqual;
-    verdict.detail = ir::to_string(found.verdict);
-    // A store that may only be read keeps what it says.
-    (void)database.put_verdict(task_id, record.fingerprint, verdict);
-  }
-  if (!found.verdict.ok()) return std::optional<Choice>();
-  choice->note =
-      fmt::format("imported, {}, in finite fields; not timed here", search::to_string(found));
-  return choice;
-}
-
-// The fastest verified record that still gives a program (one of an older build may not), else an
-// imported one that is shown to be right; why there is none of these goes to `note`.
-Result<std::optional<Choice>> stored_choice(search::Database& database, const search::Task& task,
-                                            std::string* note) {
-  PRUNERC_TRY(const std::optional<int64_t> id, database.find_task(task.key));
-  if (!id) return std::optional<Choice>();
-  PRUNERC_TRY(const std::optional<search::Record> best, database.best(*id));
-  if (best) {
-    std::optional<Choice> own = replay(task, *best);
-    if (own) return own;
-  }
-  PRUNERC_TRY(const std::vector<search::Record> claims, database.claims(*id, kMostClaims));
-  for (const search::Record& claim : claims) {
-    PRUNERC_TRY(std::optional<Choice> choice, checked_claim(database, *id, task, claim));
-    if (choice) return choice;
-  }
-  if (!claims.empty()) {
-    *note =
-        fmt::format("finite fields show none of {} imported record(s) to be right", claims.size());
-  }
-  return std::optional<Choice>();
+// Units: ns; 0: it was not timed alone.
+Result<double> time_alone(search::Database& database, const search::Task& task,
+                          const ir::Program& program) {
+  PRUNERC_TRY(const std::optional<search::Record> record,
+              record_of(database, task, ir::fingerprint(program).to_string(), false));
+  return record ? record->measurement.median_ns : 0.0;
 }
 
 std::string timer_description(int threads) {
@@ -192,21 +133,29 @@ bool Session::is_host() const { return runs_here(impl_->target); }
 
 namespace {
 
-// Whether a network reads more constants between two runs of an operator than the last cache keeps beside
-// what else it holds.
-bool is_cold(const Operator& op, const ir::Target& target) {
-  if (target.kind != ir::TargetKind::kCpu || op.net_constants_bytes <= target.l3_bytes / 2)
-    return false;
+// Target::constants_bytes of an operator in its network: a power of two, so that networks of about
+// the same size share records, at most twice the last cache. 0 where a core's own cache keeps them.
+int64_t constants_bytes_of(const Operator& op, const ir::Target& target) {
+  constexpr int64_t kUsualL3Bytes = int64_t{32} << 20;
+  if (target.kind != ir::TargetKind::kCpu || op.net_constants_bytes <= target.l2_bytes / 2)
+    return 0;
   const std::span<const ir::BufferId> params = op.program.params();
-  return std::any_of(params.begin(), params.end(),
-                     [&](ir::BufferId id) { return op.program.buffer(id).is_const; });
+  const bool reads_any = std::any_of(params.begin(), params.end(), [&](ir::BufferId id) {
+    return op.program.buffer(id).is_const;
+  });
+  if (!reads_any) return 0;
+  const auto up = [](int64_t bytes) {
+    return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(bytes)));
+  };
+  const int64_t most = 2 * (target.l3_bytes > 0 ? target.l3_bytes : kUsualL3Bytes);
+  return std::min(up(op.net_constants_bytes), up(most));
 }
 
 }  // namespace
 
 search::Task Session::task(const Operator& op) const {
   ir::Target target = impl_->target;
-  if (is_cold(op, target)) target.cold_constants = 1;
+  target.constants_bytes = constants_bytes_of(op, target);
   search::Task task = search::make_task(op.name, op.program, std::move(target));
   task.op_text = op.source;
   task.bindings = op.bindings;
@@ -307,8 +256,15 @@ Result<Choice> Session::choose(const Operator& op, Effort effort) {
   const search::Task task = this->task(op);
   std::string note;
   if (effort != Effort::kO1) {
+    if (!op.network.empty()) {
+      PRUNERC_TRY(std::optional<Choice> ranked, ranked_choice(impl_->database, network_task(op)));
+      if (ranked) {
+        PRUNERC_TRY(ranked->best_ns, time_alone(impl_->database, task, ranked->program));
+        return *std::move(ranked);
+      }
+    }
     PRUNERC_TRY(std::optional<Choice> stored, stored_choice(impl_->database, task, &note));
-    if (!stored && task.target.cold_constants != impl_->target.cold_constants) {
+    if (!stored && task.target.constants_bytes != impl_->target.constants_bytes) {
       const search::Task warm = search::make_task(op.name, op.program, impl_->target);
       PRUNERC_TRY(stored, stored_choice(impl_->database, warm, &note));
       // Its time is of another regime.
@@ -329,6 +285,42 @@ Result<Choice> Session::choose(const Operator& op, Effort effort) {
   ThreadPool pool(runtime::usable_cpus());
   PRUNERC_TRY(search::Candidate drafted, search::instant_candidate(task, space, pool));
   return Choice{Choice::Origin::kModel, drafted.program, std::move(drafted.trace), 0, 0, ""};
+}
+
+search::Task Session::network_task(const Operator& op) const {
+  search::Task alone = task(op);
+  ir::Target target = alone.target;
+  target.network = op.network;
+  search::Task within = search::make_task(op.name, op.program, std::move(target));
+  within.op_text = op.source;
+  within.bindings = op.bindings;
+  within.weight = op.weight;
+  return within;
+}
+
+Result<search::Measurement> Session::verify(const Operator& op, const Choice& choice) const {
+  constexpr std::chrono::minutes kLongest(2);
+  const search::Task own = task(op);
+  search::SampleOptions options;
+  options.log2_error = search::kStoredLog2Error;
+  const search::SampledVerdict shown =
+      search::check_schedule(own, choice.trace, choice.program, options);
+  search::Measurement verdict;
+  verdict.status = MeasureStatus::kNotEqual;
+  if (search::is_refuted(shown.verdict)) return verdict;
+  PRUNERC_TRY(const Bench bench, open_bench({}));
+  search::MeasureInput input;
+  input.kind = search::MeasureKind::kVerify;
+  input.task = &own;
+  input.program = choice.program;
+  input.trace = choice.trace;
+  bench.measurer->submit(std::move(input));
+  const std::optional<search::MeasureOutcome> outcome =
+      bench.measurer->next(std::chrono::steady_clock::now() + kLongest);
+  if (!outcome) return verdict;
+  verdict = outcome->measurement;
+  if (verdict.ok() && shown.verdict.ok()) verdict.evidence += "; " + search::to_string(shown);
+  return verdict;
 }
 
 Result<std::vector<OtherRecord>> Session::other_records(const Operator& op) {

@@ -6,6 +6,7 @@
 #include "tools/prunerc/cli.h"
 #include "tools/prunerc/display.h"
 #include "tools/prunerc/json.h"
+#include "tools/prunerc/network.h"
 
 #include <fmt/format.h>
 
@@ -126,10 +127,10 @@ int without_measuring(const TuneVerb& verb, Session& session, const std::vector<
 }
 
 int show_report(const TuneVerb& verb, const search::TuneReport& report,
-                std::span<const LimitShare> shares, const std::string& again) {
-  print_results(report, shares);
+                std::span<const LimitShare> shares, const std::string& again,
+                const std::optional<RankReport>& ranked = {}) {
   if (!verb.quiet) fmt::print(stderr, "repro: {}\n", again);
-  if (verb.json) fmt::print("{}\n", tune_json(report, shares, again));
+  if (verb.json) fmt::print("{}\n", tune_json(report, shares, again, ranked));
   if (report.cancelled) {
     fmt::print(stderr, "interrupted; what was measured is kept: run the same command to go on\n");
     return kInterrupted;
@@ -183,6 +184,7 @@ int replay(const TuneVerb& verb) {
   for (const search::ReplayTask& task : tasks) measured.push_back(task.task);
   const std::vector<LimitShare> shares = shares_of_limits(measured, report->tasks, nullptr);
   if (!verb.quiet) Display("replay", {}).finish(*report, shares);
+  print_results(*report, shares);
   return show_report(verb, *report, shares, repro(verb));
 }
 
@@ -278,6 +280,13 @@ void print_slowed(const TuneVerb& verb, const search::TuneReport& report) {
   }
 }
 
+// Whether the operators are the tasks of one net with ports.
+bool is_net(const std::vector<Operator>& ops) {
+  return std::all_of(ops.begin(), ops.end(), [&](const Operator& op) {
+    return !op.network.empty() && op.network == ops[0].network;
+  });
+}
+
 int tune(const TuneVerb& verb) {
   if (!verb.replay.empty()) return replay(verb);
   Result<std::vector<Operator>> ops = verb.op.load();
@@ -309,7 +318,11 @@ int tune(const TuneVerb& verb) {
   }
   if (verb.verbose) options.log = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
   options.cancel = &catch_interrupts();
-  options.time_s = time.for_search_s();
+  // Of a limited time a part is for the network as a whole.
+  constexpr double kRankShare = 0.12, kMostRankS = 60, kLeastRankS = 3;
+  const double rank_s = std::min(kMostRankS, kRankShare * time.for_search_s());
+  const bool is_ranked = is_net(*ops) && (!time.is_limited() || rank_s >= kLeastRankS);
+  options.time_s = time.for_search_s() - (is_ranked ? rank_s : 0);
   const Result<search::TuneReport> report = session->tune(*ops, options);
   if (!report.ok()) return fail(report.error());
   // What measuring the limits anew takes.
@@ -318,9 +331,21 @@ int tune(const TuneVerb& verb) {
       time.has(kLimitsS) ? remeasure_here(session->target()) : Remeasure(nullptr);
   const std::vector<LimitShare> shares = shares_of_limits(tasks, report->tasks, remeasure);
   if (display) display->finish(*report, shares);
+  print_results(*report, shares);
+  std::optional<RankReport> ranked;
+  if (is_ranked && !report->cancelled) {
+    RankOptions ranking;
+    ranking.seed = verb.seed;
+    ranking.cancel = options.cancel;
+    if (time.is_limited()) ranking.time_s = rank_s;
+    const Result<OperatorRequest> request = verb.op.request();
+    Result<std::optional<RankReport>> done = rank_network(*session, *request, ranking);
+    if (!done.ok()) return fail(done.error());
+    ranked = *done;
+  }
   print_lateness(verb, time);
   print_slowed(verb, *report);
-  return show_report(verb, *report, shares, repro(verb));
+  return show_report(verb, *report, shares, repro(verb), ranked);
 }
 
 std::vector<std::string> strategy_names() {

@@ -75,9 +75,12 @@ double best_ns(const search::Pool& pool) {
 
 std::string target_text(const std::string& text) {
   const Result<ir::Target> target = ir::target_from_string(text);
+  constexpr int64_t kMiB = 1 << 20;
   if (!target.ok()) return "?";
-  return fmt::format("{}/{}{}", target->name, target->num_threads,
-                     target->cold_constants != 0 ? " cold" : "");
+  const std::string far = target->constants_bytes == 0
+                              ? ""
+                              : fmt::format(" {}M", (target->constants_bytes + kMiB - 1) / kMiB);
+  return fmt::format("{}/{}{}", target->name, target->num_threads, far);
 }
 
 std::string phases_text(const search::PhaseSeconds& s) {

@@ -55,9 +55,17 @@ Json task_json(const search::TaskReport& t, const LimitShare& share, const std::
 }  // namespace
 
 std::string tune_json(const search::TuneReport& report, std::span<const LimitShare> shares,
-                      const std::string& repro) {
+                      const std::string& repro, const std::optional<RankReport>& ranked) {
+  const auto add_network = [&](Json& json) {
+    if (!ranked) return;
+    json["network"] = {{"before_ns", ranked->before_ns},
+                       {"after_ns", ranked->after_ns},
+                       {"contenders", ranked->num_contenders},
+                       {"changed", ranked->num_changed}};
+  };
   if (report.tasks.size() == 1) {
     Json one = task_json(report.tasks[0], shares[0], repro);
+    add_network(one);
     one["seconds"] = seconds_json(report.seconds);
     return json_line(one);
   }
@@ -66,6 +74,7 @@ std::string tune_json(const search::TuneReport& report, std::span<const LimitSha
     all["tasks"].push_back(task_json(report.tasks[i], shares[i], repro));
   }
   all["total_weighted_ns"] = report.total_weighted_ns;
+  add_network(all);
   all["seconds"] = seconds_json(report.seconds);
   all["repro"] = repro;
   return json_line(all);

@@ -6,6 +6,7 @@
 #include "ir/target.h"
 #include "search/tune/tuner.h"
 #include "tools/driver/limits.h"
+#include "tools/driver/network_rank.h"
 
 #include <span>
 #include <string>
@@ -15,9 +16,9 @@ namespace prunerc::cli {
 /// One line, schema "prunerc.tune/1": op target seed timer best_ns gflops gbps limit_fraction limit
 /// limit_note trials verified seconds{build measure search learn verify total} failures{status:
 /// count} repro; several operators: tasks of that form and total_weighted_ns. `shares`: of each
-/// task.
+/// task; of a net also network{before_ns after_ns contenders changed}.
 std::string tune_json(const search::TuneReport& report, std::span<const LimitShare> shares,
-                      const std::string& repro);
+                      const std::string& repro, const std::optional<RankReport>& ranked = {});
 
 /// "90s", "10m", "1h", "45" (seconds) of an option. Units: seconds. Errors: UsageOption.
 Result<double> parse_duration(const std::string& text, const std::string& option = "--time");

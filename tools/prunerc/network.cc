@@ -155,6 +155,31 @@ void rename_arrays(const LoadedNet& net, Arrays& arrays) {
 
 }  // namespace
 
+Result<std::optional<RankReport>> rank_network(Session& session, const OperatorRequest& request,
+                                               const RankOptions& options) {
+  PRUNERC_TRY(const std::optional<LoadedNet> net, load_net(request));
+  if (!net) return std::optional<RankReport>();
+  PRUNERC_TRY(
+      const WeightSource weights,
+      open_weights(*net, request, "", filled_const_inputs(net->net, options.seed), kAnyWeights));
+  PRUNERC_TRY(NetworkArrays arrays, NetworkArrays::make(net->net));
+  arrays.fill_inputs(net->net, options.seed);
+  const StillAt working("ranking schedules within " + net->net.name);
+  const auto run = [&](Network& network, std::vector<int64_t>* times_ns) {
+    return arrays.run_timed(network, times_ns);
+  };
+  PRUNERC_TRY(const RankReport report, rank_in_network(session, net->net, weights, run, options));
+  fmt::print("within {}: {}", net->net.name, time_text(report.before_ns));
+  if (report.num_changed > 0) {
+    fmt::print(" -> {}, with other schedules for {} task{}", time_text(report.after_ns),
+               report.num_changed, report.num_changed == 1 ? "" : "s");
+  } else {
+    fmt::print(", and no mixture of {} schedules is faster", report.num_contenders);
+  }
+  fmt::print("\n");
+  return std::optional<RankReport>(report);
+}
+
 int run_network(const LoadedNet& net, const OperatorRequest& request, const MachineOptions& machine,
                 const std::string& weights, Arrays& arrays) {
   fmt::print(stderr, "{}", net.warnings);

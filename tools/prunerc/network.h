@@ -4,9 +4,11 @@
 
 #include "tools/driver/aligned.h"
 #include "tools/driver/network.h"
+#include "tools/driver/network_rank.h"
 #include "tools/prunerc/arrays.h"
 #include "tools/prunerc/cli.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,6 +67,11 @@ std::vector<ir::Tensor> filled_const_inputs(const net::Net& net, uint64_t seed);
 
 int run_network(const LoadedNet& net, const OperatorRequest& request, const MachineOptions& machine,
                 const std::string& weights, Arrays& arrays);
+
+/// After its tasks were tuned; `time_s` as RankOptions has it. Says on stdout what came of it. Nullopt: the
+/// request is not about a net. Errors: those of loading and of rank_in_network.
+Result<std::optional<RankReport>> rank_network(Session& session, const OperatorRequest& request,
+                                               const RankOptions& options);
 
 struct NetworkBench {
   std::vector<int> threads;

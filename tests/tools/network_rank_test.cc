@@ -1,0 +1,220 @@
+// Ranking within a network, with times that the tests make up for each kernel.
+#include "tools/driver/network_rank.h"
+
+#include "ir/equal.h"
+#include "schedule/schedule.h"
+#include "search/space/sampler.h"
+
+#include <catch2/catch.hpp>
+
+#include <cstdlib>
+#include <map>
+#include <set>
+
+namespace prunerc {
+namespace {
+
+constexpr const char* kText = R"(
+op dense<M, N, K>(X: f32[M,K], W: f32[K,N]) -> (Y: f32[M,N]) { Y[i,j] = sum[k] X[i,k] * W[k,j]; }
+net mlp(x: f32[8,24]) -> (y: f32[8,32]) {
+  const W1: f32[24,40]; const W2: f32[40,40]; const W3: f32[40,40]; const W4: f32[40,32];
+  let a = dense(x, W1) as first;
+  let b = dense(a, W2) as middle;
+  let c = dense(b, W3);
+  y = dense(c, W4) as last;
+}
+)";
+
+net::Net load() {
+  OperatorRequest request;
+  request.text = kText;
+  return (*load_net(request))->net;
+}
+
+Session open_session() {
+  const char* const folder = std::getenv("TEST_TMPDIR");
+  ::setenv("XDG_CACHE_HOME", folder == nullptr ? "/tmp" : folder, 1);
+  SessionOptions options;
+  options.database = ":memory:";
+  options.threads = 1;
+  return Session::open(options).value();
+}
+
+// Stores so many candidates as right, each slower than the one before; their fingerprints.
+std::vector<std::string> store(Session& session, const Operator& op, std::size_t count) {
+  const search::Task task = session.task(op);
+  const search::SearchSpace space = search::make_space(task).value();
+  ThreadPool pool(1);
+  Rng rng(1);
+  std::vector<std::string> stored;
+  const int64_t id = session.database().put_task(task).value();
+  while (stored.size() < count) {
+    const search::Genome genome =
+        search::random_genome(space, search::random_sketch(space, rng), rng);
+    const auto made = search::instantiate_all(task, space, {&genome, 1}, pool);
+    if (!made[0]) continue;
+    search::Record record;
+    record.fingerprint = ir::fingerprint(made[0]->program).to_string();
+    if (std::find(stored.begin(), stored.end(), record.fingerprint) != stored.end()) continue;
+    record.trace = schedule::print(made[0]->trace);
+    record.measurement.status = MeasureStatus::kOk;
+    record.measurement.evidence = "compared";
+    record.measurement.samples_ns = {1000.0 + static_cast<double>(stored.size())};
+    search::summarize_samples(record.measurement);
+    REQUIRE(session.database().put_records(id, {&record, 1}).ok());
+    stored.push_back(record.fingerprint);
+  }
+  return stored;
+}
+
+WeightSource weights_of(const net::Net& net) {
+  return WeightSource::open(net, "", "rand:normal(0,0.05)").value();
+}
+
+std::string chosen(Session& session, const Operator& op) {
+  return ir::fingerprint(session.choose(op)->program).to_string();
+}
+
+// A run in which a task's calls take what `ns` says of its kernel.
+TimedNetworkRun timed(
+    const std::function<int64_t(std::size_t task, const std::string& entry)>& ns) {
+  return [ns](Network& network, std::vector<int64_t>* times) {
+    times->clear();
+    for (const std::size_t call : net::run_calls(network.net())) {
+      const std::size_t task = network.task_of_call(call);
+      times->push_back(ns(task, network.artifact(task).entry));
+    }
+    return Result<void>();
+  };
+}
+
+bool is_of(const std::string& entry, const std::string& fingerprint) {
+  return entry.find(fingerprint) != std::string::npos;
+}
+
+TEST_CASE("what is fastest in the network is chosen from then on, whatever it took alone") {
+  Session session = open_session();
+  const net::Net net = load();
+  const std::vector<Operator> tasks = operators_of(net);
+  REQUIRE(tasks.size() == 3);
+  std::map<std::size_t, std::string> wanted;
+  std::set<std::string> met;
+  for (const std::size_t task : {0, 1}) {
+    const std::vector<std::string> stored = store(session, tasks[task], 5);
+    CHECK(chosen(session, tasks[task]) == stored[0]);
+    wanted[task] = stored[3 + task % 2];
+  }
+  const TimedNetworkRun run = timed([&](std::size_t task, const std::string& entry) {
+    met.insert(entry);
+    const auto best = wanted.find(task);
+    return best != wanted.end() && is_of(entry, best->second) ? 500 : 700;
+  });
+  const Result<RankReport> report = rank_in_network(session, net, weights_of(net), run, {});
+  REQUIRE(report.ok());
+  CHECK(report->num_changed == 2);
+  CHECK(report->before_ns == 4 * 700);
+  CHECK(report->after_ns == 3 * 500 + 700);
+  CHECK(report->num_contenders >= 10);
+  CHECK(met.size() >= 10);
+  for (const auto& [task, fingerprint] : wanted) {
+    CHECK(chosen(session, tasks[task]) == fingerprint);
+    // What it took alone is still what is told of it alone.
+    CHECK(session.choose(tasks[task])->best_ns >= 1003);
+  }
+  // The same operator in another network, or in none.
+  Operator other = tasks[0];
+  other.network = "0123456789abcdef";
+  CHECK(chosen(session, other) != wanted[0]);
+  other.network.clear();
+  CHECK(chosen(session, other) != wanted[0]);
+
+  // Another day, on which all are slower and another one wins.
+  const std::string before = wanted[1];
+  wanted.clear();
+  wanted[1] = store(session, tasks[1], 5)[2];
+  const TimedNetworkRun again = timed([&](std::size_t task, const std::string& entry) {
+    return task == 1 && is_of(entry, wanted[1]) ? 1000 : 1400;
+  });
+  const Result<RankReport> second = rank_in_network(session, net, weights_of(net), again, {});
+  REQUIRE(second.ok());
+  CHECK(second->num_changed == 1);
+  CHECK(chosen(session, tasks[1]) == wanted[1]);
+  CHECK(wanted[1] != before);
+}
+
+TEST_CASE(
+    "winners that are no faster together change nothing, nor does a ranking that was stopped") {
+  const net::Net net = load();
+  const std::vector<Operator> tasks = operators_of(net);
+  Session session = open_session();
+  std::vector<std::string> first;
+  for (const Operator& op : tasks) first.push_back(store(session, op, 4)[0]);
+  // Each is fast beside the first of its neighbours alone.
+  const TimedNetworkRun jealous = [&](Network& network, std::vector<int64_t>* times) {
+    int num_new = 0;
+    for (std::size_t task = 0; task < tasks.size(); ++task)
+      num_new += is_of(network.artifact(task).entry, first[task]) ? 0 : 1;
+    times->assign(net::run_calls(net).size(), num_new == 3 ? 2000 : num_new == 0 ? 1000 : 900);
+    return Result<void>();
+  };
+  const Result<RankReport> report = rank_in_network(session, net, weights_of(net), jealous, {});
+  REQUIRE(report.ok());
+  CHECK(report->after_ns <= report->before_ns);
+  CHECK(report->num_changed < 3);
+
+  Session stopped = open_session();
+  for (const Operator& op : tasks) store(stopped, op, 4);
+  const std::atomic<bool> cancel = true;
+  RankOptions options;
+  options.cancel = &cancel;
+  const TimedNetworkRun any = timed([](std::size_t, const std::string& entry) {
+    return static_cast<int64_t>(500 + entry.back());
+  });
+  const Result<RankReport> none = rank_in_network(stopped, net, weights_of(net), any, options);
+  REQUIRE(none.ok());
+  CHECK(none->num_changed == 0);
+  for (std::size_t task = 0; task < tasks.size(); ++task)
+    CHECK(chosen(stopped, tasks[task]) == first[task]);
+  // An error of a run ends it.
+  const TimedNetworkRun fails = [](Network&, std::vector<int64_t>*) -> Result<void> {
+    return error(Diag::kKernelFailed, int64_t{3});
+  };
+  const Result<RankReport> failed = rank_in_network(stopped, net, weights_of(net), fails, {});
+  REQUIRE_FALSE(failed.ok());
+  CHECK(failed.error().id() == Diag::kKernelFailed);
+}
+
+TEST_CASE("another kernel of a task computes the same in a network") {
+  Session session = open_session();
+  const net::Net net = load();
+  const std::vector<Operator> tasks = operators_of(net);
+  const WeightSource weights = weights_of(net);
+  const auto heuristic = [&](const Operator& op) -> Result<ir::Program> {
+    return session.choose(op)->program;
+  };
+  Network network = Network::build(net, {session.target(), 1}, heuristic).value();
+  struct alignas(64) Rows {
+    float at[8 * 32] = {};
+  };
+  Rows x, before, after;
+  for (std::size_t i = 0; i < 8 * 24; ++i) x.at[i] = static_cast<float>(i % 7) - 3;
+  const void* const in[] = {&x};
+  void* const first[] = {&before};
+  void* const second[] = {&after};
+  REQUIRE(network.prepare(weights).ok());
+  REQUIRE(network.run(in, first).ok());
+  for (std::size_t task = 0; task < tasks.size(); ++task) {
+    store(session, tasks[task], 1);
+    const Choice choice = session.choose(tasks[task]).value();
+    REQUIRE(network.replace(task, session.compile(choice).value()).ok());
+    // Constants have to be prepared anew.
+    CHECK_FALSE(network.run(in, second).ok());
+    REQUIRE(network.prepare(weights).ok());
+    REQUIRE(network.run(in, second).ok());
+    for (std::size_t i = 0; i < 8 * 32; ++i)
+      CHECK(after.at[i] == Approx(before.at[i]).margin(1e-5));
+  }
+}
+
+}  // namespace
+}  // namespace prunerc
