@@ -132,8 +132,10 @@ Result<void> Importer::run_row(const Node& node, RowFn row_fn,
   Scope* const before = scope_;
   scope_ = &scope;
   const std::size_t first_value = values_.size();
-  const Result<void> done = row_fn(row);
+  Result<void> done = row_fn(row);
   scope_ = before;
+  if (!row.mistyped().empty())
+    done = row.unsupported("the attribute '" + row.mistyped() + "' has another type there");
   if (!done.ok()) {
     const Diag id = done.error().id();
     if (id != Diag::kOnnxNode && id != Diag::kOnnxOperand) return done.error();

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <set>
 
 namespace prunerc::onnx {
 
@@ -26,7 +27,12 @@ Result<std::vector<int64_t>> Importer::input_shape(const ValueInfo& info) {
 }
 
 Result<void> Importer::add_inputs(Scope& scope) {
+  std::set<std::string> names;
   for (const ValueInfo& info : model_.graph.inputs) {
+    if (!names.insert(info.name).second) {
+      return error(Diag::kOnnxMalformed, model_.path,
+                   printable_line("its input '" + info.name + "' is given twice"));
+    }
     // Before IR version 4 constants were inputs too.
     if (scope.values.contains(info.name)) continue;
     fed_names_.push_back(info.name);

@@ -4,6 +4,7 @@
 
 #include "third_party/onnx.pb.h"
 #include <fmt/format.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <cstring>
 #include <limits>
@@ -16,6 +17,8 @@ namespace {
 constexpr int kMaxDepth = 64;
 /// protobuf's own limit of a message. Units: bytes.
 constexpr uint64_t kMaxModelBytes = (uint64_t{1} << 31) - 1;
+/// Of a file that are read at once. Units: bytes.
+constexpr int kBlockBytes = 1 << 16;
 
 struct TypeRow {
   int32_t number;
@@ -82,6 +85,24 @@ std::string typed_bytes(const ::onnx::TensorProto& proto, ir::DType dtype) {
   }
   return {};
 }
+
+// A file read block by block: the whole of it need not be in memory beside the message.
+class FileBytes final : public google::protobuf::io::CopyingInputStream {
+ public:
+  explicit FileBytes(InputFile& file) : file_(file) {}
+  int Read(void* buffer, int size) override {
+    Result<std::size_t> count =
+        file_.read({static_cast<char*>(buffer), static_cast<std::size_t>(size)});
+    if (count.ok()) return static_cast<int>(*count);
+    outcome_ = count.error();
+    return -1;
+  }
+  const Result<void>& outcome() const { return outcome_; }
+
+ private:
+  InputFile& file_;
+  Result<void> outcome_;
+};
 
 class Reader {
  public:
@@ -320,8 +341,17 @@ Result<Model> parse_model(std::string_view bytes, const std::string& path) {
 
 Result<Model> read_model(const std::string& path) {
   PRUNERC_TRY(InputFile file, InputFile::open(path));
-  PRUNERC_TRY(const std::string bytes, file.read_all(kMaxModelBytes));
-  return parse_model(bytes, path);
+  if (file.size_bytes() > kMaxModelBytes)
+    return error(Diag::kTooMany, "'" + path + "'", bytes_text(file.size_bytes()),
+                 bytes_text(kMaxModelBytes));
+  auto proto = std::make_shared<::onnx::ModelProto>();
+  FileBytes bytes(file);
+  google::protobuf::io::CopyingInputStreamAdaptor stream(&bytes, kBlockBytes);
+  const bool is_model = proto->ParseFromZeroCopyStream(&stream);
+  PRUNERC_TRY_VOID(bytes.outcome());
+  Reader reader(path);
+  if (!is_model) return reader.malformed("its bytes are no model");
+  return reader.model(std::move(proto));
 }
 
 Result<ir::Tensor> read_tensor(const std::string& path) {

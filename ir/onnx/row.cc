@@ -68,28 +68,49 @@ const Attribute* Row::find(std::string_view attribute) const {
   return nullptr;
 }
 
-int64_t Row::attr_int(std::string_view name, int64_t otherwise) const {
+const Attribute* Row::find_typed(std::string_view name, bool (*fits)(const Attribute&)) const {
   const Attribute* const found = find(name);
-  return found != nullptr ? found->i.value_or(otherwise) : otherwise;
+  if (found == nullptr || fits(*found)) return found;
+  if (mistyped_.empty()) mistyped_ = found->name;
+  return nullptr;
+}
+
+namespace {
+
+bool is_single(const Attribute& a) { return a.f || a.i || a.s || a.tensor || a.graph; }
+
+}  // namespace
+
+int64_t Row::attr_int(std::string_view name, int64_t otherwise) const {
+  const Attribute* const found =
+      find_typed(name, [](const Attribute& a) { return a.i.has_value(); });
+  return found != nullptr ? *found->i : otherwise;
 }
 
 double Row::attr_float(std::string_view name, double otherwise) const {
-  const Attribute* const found = find(name);
-  return found != nullptr && found->f ? static_cast<double>(*found->f) : otherwise;
+  const Attribute* const found =
+      find_typed(name, [](const Attribute& a) { return a.f.has_value(); });
+  return found != nullptr ? static_cast<double>(*found->f) : otherwise;
 }
 
 std::string Row::attr_string(std::string_view name, std::string otherwise) const {
-  const Attribute* const found = find(name);
-  return found != nullptr ? found->s.value_or(otherwise) : otherwise;
+  const Attribute* const found =
+      find_typed(name, [](const Attribute& a) { return a.s.has_value(); });
+  return found != nullptr ? *found->s : std::move(otherwise);
 }
 
+// Of an empty list the type is not known.
 std::vector<int64_t> Row::attr_ints(std::string_view name) const {
-  const Attribute* const found = find(name);
+  const Attribute* const found = find_typed(name, [](const Attribute& a) {
+    return !is_single(a) && a.floats.empty() && a.strings.empty();
+  });
   return found != nullptr ? found->ints : std::vector<int64_t>{};
 }
 
 std::vector<double> Row::attr_floats(std::string_view name) const {
-  const Attribute* const found = find(name);
+  const Attribute* const found = find_typed(name, [](const Attribute& a) {
+    return !is_single(a) && a.ints.empty() && a.strings.empty();
+  });
   if (found == nullptr) return {};
   return {found->floats.begin(), found->floats.end()};
 }

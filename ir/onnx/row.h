@@ -75,6 +75,8 @@ class Row {
   /// Empty if it is not there.
   std::vector<int64_t> attr_ints(std::string_view name) const;
   std::vector<double> attr_floats(std::string_view name) const;
+  /// The first attribute that was asked for and is of another type; empty: none.
+  const std::string& mistyped() const { return mistyped_; }
 
   /// The elements of an operand that must be known before the program can be written. Errors: if
   /// they are not; it says how to give them.
@@ -110,7 +112,10 @@ class Row {
   const Node& node_;
   int64_t opset_;
   std::vector<const Value*> inputs_;
+  const Attribute* find_typed(std::string_view name, bool (*fits)(const Attribute&)) const;
+
   const std::vector<Attribute>& attributes_;
+  mutable std::string mistyped_;
   std::vector<const Value*> results_;
 };
 
