@@ -310,19 +310,19 @@ int tune(const TuneVerb& verb) {
   }
   std::vector<search::Task> tasks;
   for (const Operator& op : *ops) tasks.push_back(session->task(op));
-  std::optional<Display> display;
-  if (!verb.quiet) {
-    display.emplace(verb.machine.target, tasks);
-    options.on_progress = [&](const search::TuneProgress& p) { display->show(p); };
-    options.on_phase = [&](std::string_view phase) { display->begin(phase); };
-  }
-  if (verb.verbose) options.log = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
-  options.cancel = &catch_interrupts();
   // Of a limited time a part is for the network as a whole.
   constexpr double kRankShare = 0.12, kMostRankS = 60, kLeastRankS = 3;
   const double rank_s = std::min(kMostRankS, kRankShare * time.for_search_s());
   const bool is_ranked = is_net(*ops) && (!time.is_limited() || rank_s >= kLeastRankS);
   options.time_s = time.for_search_s() - (is_ranked ? rank_s : 0);
+  std::optional<Display> display;
+  if (!verb.quiet) {
+    display.emplace(verb.machine.target, tasks, options.time_s);
+    options.on_progress = [&](const search::TuneProgress& p) { display->show(p); };
+    options.on_phase = [&](std::string_view phase) { display->begin(phase); };
+  }
+  if (verb.verbose) options.log = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
+  options.cancel = &catch_interrupts();
   const Result<search::TuneReport> report = session->tune(*ops, options);
   if (!report.ok()) return fail(report.error());
   // What measuring the limits anew takes.

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <utility>
 
@@ -98,9 +99,29 @@ int not_timed(const runtime::Measurement& m) {
               kNoCandidate);
 }
 
-Display::Display(std::string target, std::vector<search::Task> tasks)
+namespace {
+
+// Of all tasks, each as often as its network runs it; 0 while one has no time.
+double total_ns(std::span<const search::TaskReport> tasks) {
+  double total = 0;
+  for (const search::TaskReport& t : tasks) {
+    if (t.best_ns <= 0) return 0;
+    total += t.weight * t.best_ns;
+  }
+  return total;
+}
+
+std::string total_text(std::span<const search::TaskReport> tasks) {
+  const double total = total_ns(tasks);
+  return tasks.size() > 1 && total > 0 ? "  total " + time_text(total) : "";
+}
+
+}  // namespace
+
+Display::Display(std::string target, std::vector<search::Task> tasks, double time_s)
     : target_(std::move(target)),
       tasks_(std::move(tasks)),
+      time_s_(time_s),
       is_terminal_(::isatty(STDERR_FILENO) != 0),
       heartbeat_([this] { beat(); }) {}
 
@@ -115,19 +136,35 @@ std::vector<LimitShare> shares_of_limits(std::span<const search::Task> tasks,
 }
 
 std::string Display::table(std::span<const search::TaskReport> tasks,
-                           std::span<const LimitShare> shares) const {
-  std::string out =
-      fmt::format("  {:>3} {:<28} {:>3} {:>11} {:>15} {:>8} {:>6} {:>7} {:>8}  {}\n", "id", "task",
-                  "w", "best", "rate", "GB/s", "%limit", "trials", "drafted", "last gain");
+                           std::span<const LimitShare> shares, std::size_t most) {
+  const auto weighted = [&](std::size_t i) { return tasks[i].weight * tasks[i].best_ns; };
+  double total = 0;
+  std::vector<std::size_t> shown(tasks.size());
   for (std::size_t i = 0; i < tasks.size(); ++i) {
+    total += weighted(i);
+    shown[i] = i;
+  }
+  if (shown.size() > most) {
+    std::stable_sort(shown.begin(), shown.end(),
+                     [&](std::size_t a, std::size_t b) { return weighted(a) > weighted(b); });
+    shown.resize(most);
+    std::sort(shown.begin(), shown.end());
+  }
+  std::string out = fmt::format(
+      "  {:>3} {:<28} {:>3} {:>11} {:>6} {:>15} {:>8} {:>6} {:>7} {:>8}  {}\n", "id", "task", "w",
+      "best", "share", "rate", "GB/s", "%limit", "trials", "drafted", "last gain");
+  for (const std::size_t i : shown) {
     const search::TaskReport& t = tasks[i];
     out += fmt::format(
-        "  {:>3} {:<28} {:>3.0f} {:>11} {:>15} {:>8.2f} {:>6} {:>7} {:>8}  {}{}\n", i,
-        t.name.substr(0, 28), t.weight, time_text(t.best_ns), rate_text(t.work, t.best_ns), t.gbps,
+        "  {:>3} {:<28} {:>3.0f} {:>11} {:>5.1f}% {:>15} {:>8.2f} {:>6} {:>7} {:>8}  {}{}\n", i,
+        t.name.substr(0, 28), t.weight, time_text(t.best_ns),
+        total > 0 ? 100 * weighted(i) / total : 0, rate_text(t.work, t.best_ns), t.gbps,
         percent_text(shares[i]), t.trials, t.drafted,
         t.last_gain == 0 ? std::string("-") : fmt::format("{} trials ago", t.trials - t.last_gain),
         shares[i].note.empty() ? "" : "  " + shares[i].note);
   }
+  if (shown.size() < tasks.size())
+    out += fmt::format("      and {} lighter ones\n", tasks.size() - shown.size());
   return out;
 }
 
@@ -140,12 +177,14 @@ void Display::show(const search::TuneProgress& progress) {
   phase_.clear();
   const double done = static_cast<double>(progress.trials_done);
   const double total = static_cast<double>(progress.trials_total);
-  const std::string eta = progress.trials_total > 0 && progress.trials_done > 0
-                              ? " eta " + clock_text(progress.elapsed_s * (total - done) / done)
-                              : "";
-  text_ = fmt::format("tune {}  {}{} trials  {}{}", target_, progress.trials_done,
+  // Whichever limit comes first.
+  double left_s = time_s_ > 0 ? std::max(0.0, time_s_ - progress.elapsed_s) : HUGE_VAL;
+  if (progress.trials_total > 0 && progress.trials_done > 0)
+    left_s = std::min(left_s, progress.elapsed_s * (total - done) / done);
+  const std::string eta = std::isfinite(left_s) ? " eta " + clock_text(left_s) : "";
+  text_ = fmt::format("tune {}  {}{} trials  {}{}{}", target_, progress.trials_done,
                       progress.trials_total > 0 ? fmt::format("/{}", progress.trials_total) : "",
-                      clock_text(progress.elapsed_s), eta);
+                      clock_text(progress.elapsed_s), eta, total_text(progress.tasks));
   if (!is_terminal_) {
     const search::TaskReport& t = progress.tasks[static_cast<std::size_t>(progress.current_task)];
     text_ += fmt::format("  {}: best {} ({})  candidates: {}", t.name, time_text(t.best_ns),
@@ -154,9 +193,9 @@ void Display::show(const search::TuneProgress& progress) {
     if (is_first) print_line();
     return;
   }
-  const auto shown = progress.tasks.first(std::min(progress.tasks.size(), kMaxRows));
   // Nothing is measured again while candidates are.
-  text_ += '\n' + table(shown, shares_of_limits(tasks_, shown, nullptr));
+  text_ +=
+      '\n' + table(progress.tasks, shares_of_limits(tasks_, progress.tasks, nullptr), kMaxRows);
   text_ += fmt::format("  tuning time: {}\n  candidates: {}\n", phases_text(progress.seconds),
                        counts_text(sum_counts(progress.tasks)));
   redraw();
@@ -199,7 +238,8 @@ void Display::finish(const search::TuneReport& report, std::span<const LimitShar
   for (const search::TaskReport& t : report.tasks) trials += t.trials;
   fmt::print(stderr, "tuned {} on {}: {} trials in {}\n{}",
              report.tasks.size() == 1 ? "1 task" : fmt::format("{} tasks", report.tasks.size()),
-             target_, trials, clock_text(report.seconds.total), table(report.tasks, shares));
+             target_, trials, clock_text(report.seconds.total),
+             table(report.tasks, shares, report.tasks.size()));
   fmt::print(stderr, "  tuning time: {}\n  candidates: {}\n", phases_text(report.seconds),
              counts_text(sum_counts(report.tasks)));
 }

@@ -45,8 +45,8 @@ std::vector<LimitShare> shares_of_limits(std::span<const search::Task> tasks,
 /// progress comes. Threads: belongs to one, beside its own.
 class Display {
  public:
-  /// `tasks` as in the progress to come.
-  Display(std::string target, std::vector<search::Task> tasks);
+  /// `tasks` as in the progress to come; `time_s`: when the search ends, 0 if no time limits it.
+  Display(std::string target, std::vector<search::Task> tasks, double time_s = 0);
   void show(const search::TuneProgress& progress);
   /// What is being done now, where that gives no progress for a while.
   void begin(std::string_view phase);
@@ -54,14 +54,16 @@ class Display {
   void finish(const search::TuneReport& report, std::span<const LimitShare> shares);
 
  private:
-  std::string table(std::span<const search::TaskReport> tasks,
-                    std::span<const LimitShare> shares) const;
+  // The heaviest `most` tasks in their order.
+  static std::string table(std::span<const search::TaskReport> tasks,
+                           std::span<const LimitShare> shares, std::size_t most);
   void beat();
   void print_line();
   void redraw();
 
   std::string target_;
   std::vector<search::Task> tasks_;
+  double time_s_;
   bool is_terminal_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::mutex mutex_;  // of what follows
