@@ -37,10 +37,12 @@ core = ov.Core()
 settings = {"INFERENCE_NUM_THREADS": int(sys.argv[2]), "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY",
             "INFERENCE_PRECISION_HINT": "f32"}
 model = core.read_model(sys.argv[1])
-model.reshape({port.any_name: sizes[port.any_name] for port in model.inputs})
+# A port has the names of all tensors that are the same.
+named = lambda port: next(name for name in port.get_names() if name in sizes)
+model.reshape({port.any_name: sizes[named(port)] for port in model.inputs})
 request = core.compile_model(model, "CPU", settings).create_infer_request()
 for i, port in enumerate(request.model_inputs):
-    value = filled(port.any_name, port.element_type.to_string())
+    value = filled(named(model.inputs[i]), port.element_type.to_string())
     request.set_input_tensor(i, ov.Tensor(value, shared_memory=False))
 call = lambda: request.infer()
 """,
