@@ -1,5 +1,6 @@
 // What exported libraries of every target check about their arguments. In front of it stands
-// pr_params, the table of what the kernel was compiled for.
+// pr_params, the table of what the kernel was compiled for: PR_NUM_PARAMS rows, and as many again for
+// each further combination of sizes that a net was compiled for.
 
 typedef uint64_t pr_address;
 typedef struct {
@@ -73,15 +74,14 @@ static pr_address pr_address_of(const pr_tensor* t) {
 }
 
 // Kernels read their inputs while they write. An address of 0 is no argument of this call.
-static int pr_check_overlap(const pr_address* at) {
+static int pr_check_overlap(const pr_param* params, const pr_address* at) {
   for (int o = 0; o < PR_NUM_PARAMS; ++o) {
-    for (int i = 0; pr_params[o].is_output && i < PR_NUM_PARAMS; ++i) {
+    for (int i = 0; params[o].is_output && i < PR_NUM_PARAMS; ++i) {
       if (i == o || at[o] == 0 || at[i] == 0) continue;
-      if (at[i] >= at[o] + (pr_address)pr_size(&pr_params[o])) continue;
-      if (at[o] >= at[i] + (pr_address)pr_size(&pr_params[i])) continue;
+      if (at[i] >= at[o] + (pr_address)pr_size(&params[o])) continue;
+      if (at[o] >= at[i] + (pr_address)pr_size(&params[i])) continue;
       return pr_fail(PR_ARGUMENT, "argument %d (%s) overlaps argument %d (%s)",
-                     pr_params[o].number, pr_params[o].name, pr_params[i].number,
-                     pr_params[i].name);
+                     params[o].number, params[o].name, params[i].number, params[i].name);
     }
   }
   return PR_OK;

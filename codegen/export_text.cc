@@ -227,11 +227,12 @@ std::string c_literal(std::string_view text) {
   return out + "\"";
 }
 
-std::string arguments_text(std::span<const ArtifactParam> params) {
+std::string arguments_text(std::span<const ArtifactParam> params, std::size_t num_sizes) {
   std::string shapes, rows;
   int next[2] = {0, 0};
   for (std::size_t i = 0; i < params.size(); ++i) {
     const ArtifactParam& p = params[i];
+    if (i % (params.size() / num_sizes) == 0) next[0] = next[1] = 0;
     // C has no empty arrays.
     shapes += fmt::format("static const int64_t pr_shape_{}[] = {{{}}};\n", i,
                           p.shape.empty() ? "0" : fmt::format("{}", fmt::join(p.shape, ", ")));
@@ -242,7 +243,7 @@ std::string arguments_text(std::span<const ArtifactParam> params) {
   }
   return fmt::format(
       "{}enum {{ PR_NUM_PARAMS = {} }};\n{}static const pr_param pr_params[] = {{\n{}}};\n\n{}",
-      kParamType, params.size(), shapes, rows, kArguments);
+      kParamType, params.size() / num_sizes, shapes, rows, kArguments);
 }
 
 }  // namespace prunerc::codegen

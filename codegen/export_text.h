@@ -31,7 +31,8 @@ std::string param_comment(std::span<const ArtifactParam> params);
 std::string c_literal(std::string_view text);
 
 /// The type pr_param, the table pr_params and the functions of codegen/arguments.c.
-std::string arguments_text(std::span<const ArtifactParam> params);
+/// `params`: those of one function, several times where it is compiled for several sizes.
+std::string arguments_text(std::span<const ArtifactParam> params, std::size_t num_sizes = 1);
 
 }  // namespace prunerc::codegen
 

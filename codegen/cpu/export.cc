@@ -1,5 +1,6 @@
 #include "codegen/cpu/export.h"
 
+#include "codegen/cpu/export_net.h"
 #include "codegen/cpu/features.h"
 #include "codegen/export_text.h"
 #include "codegen/host_compiler.h"
@@ -20,8 +21,7 @@ constexpr std::string_view kTexts[] = {
 #include "codegen/cpu/library_text.inc"
 };
 constexpr std::string_view kKernelHeader = kTexts[0], kLibraryHeader = kTexts[1],
-                           kLauncher = kTexts[2], kPool = kTexts[3], kExecuteHeader = kTexts[4],
-                           kExecute = kTexts[5];
+                           kLauncher = kTexts[2], kPool = kTexts[3];
 
 constexpr std::string_view kFeatureType = R"(
 typedef struct {
@@ -43,22 +43,36 @@ std::string upper(std::string text) {
 struct Arguments {
   std::vector<ArtifactParam> params;
   std::vector<std::string> names;
+  std::vector<std::string> sizes;  ///< what stands in front of them in a net of several sizes
 };
 
 bool has_constants(const Artifact& artifact) { return !artifact.prepare_entry.empty(); }
 
-Arguments arguments_of(const Artifact& artifact, bool constants) {
-  // Where a tensor is called like the memory, it is the tensor that takes another name.
+Arguments arguments_of(const CpuLibrary& library, bool constants) {
+  // Where a tensor is called like the memory or a size, it is the tensor that takes another name.
   std::vector<ArtifactParam> all(1);
   all[0].name = "prepared";
-  all.insert(all.end(), artifact.params.begin(), artifact.params.end());
+  if (library.net) {
+    for (const NetDim& dim : library.net->dims) all.emplace_back().name = dim.name;
+  }
+  const std::size_t num_taken = all.size();
+  const std::vector<ArtifactParam>& params = library.artifact.params;
+  all.insert(all.end(), params.begin(), params.end());
   const std::vector<std::string> names = c_param_names(all);
   Arguments out;
-  for (std::size_t i = 1; i < all.size(); ++i) {
+  out.sizes.assign(names.begin() + 1, names.begin() + static_cast<std::ptrdiff_t>(num_taken));
+  for (std::size_t i = num_taken; i < all.size(); ++i) {
     if (all[i].is_const != constants) continue;
     out.params.push_back(all[i]);
     out.names.push_back(names[i]);
   }
+  return out;
+}
+
+// "int64_t seq, ", or nothing.
+std::string size_signature(const Arguments& arguments) {
+  std::string out;
+  for (const std::string& size : arguments.sizes) out += fmt::format("int64_t {}, ", size);
   return out;
 }
 
@@ -101,60 +115,98 @@ std::string features_text(const std::vector<CpuFeature>& features) {
       kFeatureType, features.size(), rows);
 }
 
+std::string param_rows(std::span<const ArtifactParam> params, bool constants, std::size_t first) {
+  std::string rows;
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    const ArtifactParam& p = params[i];
+    if (p.is_const != constants) continue;
+    rows += fmt::format("    {{{}, \"{}\", {}, {}, pr_shape_{}}},\n", c_literal(p.name),
+                        ir::to_string(p.dtype), p.role == ParamRole::kOutput ? 1 : 0,
+                        p.shape.size(), first + i);
+  }
+  return rows;
+}
+
+// The infos of all sizes, one behind the other.
 std::string info_text(const CpuLibrary& library, const std::vector<CpuFeature>& features) {
   const LibraryInfo& info = library.info;
   const Artifact& artifact = library.artifact;
-  std::string rows[2], names;
-  for (std::size_t i = 0; i < artifact.params.size(); ++i) {
-    const ArtifactParam& p = artifact.params[i];
-    rows[p.is_const ? 1 : 0] += fmt::format(
-        "    {{{}, \"{}\", {}, {}, pr_shape_{}}},\n", c_literal(p.name), ir::to_string(p.dtype),
-        p.role == ParamRole::kOutput ? 1 : 0, p.shape.size(), i);
-  }
+  const std::size_t num = num_sizes(library), num_params = artifact.params.size();
+  std::string names, tables, rows;
   for (const CpuFeature& f : features)
     names += fmt::format("{}{}", names.empty() ? "" : ",", f.name);
-  const std::size_t num_constants = arguments_of(artifact, true).params.size();
-  std::string tables;
-  if (!rows[0].empty())
-    tables += fmt::format("static const PrunercParam pr_param_infos[] = {{\n{}}};\n", rows[0]);
-  if (num_constants > 0)
-    tables += fmt::format("static const PrunercParam pr_constant_infos[] = {{\n{}}};\n", rows[1]);
-  return fmt::format(
-      "\n{}"
-      "static const PrunercInfo pr_info = {{\n"
-      "    .name = {},\n    .symbol = {},\n    .bindings = {},\n    .version = {},\n"
-      "    .record_id = {},\n    .record_version = {},\n    .tuned_ns = {:e},\n    .flops = {:e},\n"
-      "    .target = {},\n    .cpu = {},\n    .features = {},\n"
-      "    .num_threads = {},\n    .num_params = {},\n    .params = pr_param_infos,\n"
-      "    .workspace_bytes = {},\n    .workspace_bytes_per_worker = {},\n"
-      "    .num_constants = {},\n    .constants = {},\n    .prepared_bytes = {},\n}};\n",
-      tables, c_literal(info.name), c_literal(info.symbol), c_literal(info.bindings),
-      c_literal(info.version), info.record_id, c_literal(info.record_version), info.tuned_ns,
-      info.flops, c_literal(info.target), c_literal(artifact.cpu), c_literal(names),
-      info.num_threads, artifact.params.size() - num_constants, artifact.workspace_bytes,
-      artifact.workspace_bytes_per_worker, num_constants,
-      num_constants > 0 ? "pr_constant_infos" : "NULL", prepared_bytes(artifact));
+  const std::string constants = param_rows(artifact.params, true, 0);
+  const std::size_t num_constants = arguments_of(library, true).params.size();
+  if (!constants.empty())
+    tables += fmt::format("static const PrunercParam pr_constant_infos[] = {{\n{}}};\n", constants);
+  for (std::size_t i = 0; i < num; ++i) {
+    const NetPlan* const plan = library.net ? &library.net->plans[i] : nullptr;
+    const std::string params =
+        param_rows(plan != nullptr ? plan->params : artifact.params, false, i * num_params);
+    const bool is_sized = plan != nullptr && !library.net->dims.empty();
+    if (!params.empty())
+      tables +=
+          fmt::format("static const PrunercParam pr_param_infos_{}[] = {{\n{}}};\n", i, params);
+    rows += fmt::format(
+        "  {{\n"
+        "    .name = {},\n    .symbol = {},\n    .bindings = {},\n    .version = {},\n"
+        "    .record_id = {},\n    .record_version = {},\n    .tuned_ns = {:e},\n    .flops = "
+        "{:e},\n"
+        "    .target = {},\n    .cpu = {},\n    .features = {},\n"
+        "    .num_threads = {},\n    .num_params = {},\n    .params = {},\n"
+        "    .workspace_bytes = {},\n    .workspace_bytes_per_worker = {},\n"
+        "    .num_constants = {},\n    .constants = {},\n    .prepared_bytes = {},\n"
+        "    .num_sizes = {},\n  }},\n",
+        c_literal(info.name), c_literal(info.symbol),
+        c_literal(is_sized ? bindings_of(*library.net, *plan) : info.bindings),
+        c_literal(info.version), info.record_id, c_literal(info.record_version), info.tuned_ns,
+        is_sized ? flops_of(*library.net, *plan) : info.flops, c_literal(info.target),
+        c_literal(artifact.cpu), c_literal(names), info.num_threads, num_params - num_constants,
+        params.empty() ? "NULL" : fmt::format("pr_param_infos_{}", i), artifact.workspace_bytes,
+        artifact.workspace_bytes_per_worker, num_constants,
+        num_constants > 0 ? "pr_constant_infos" : "NULL", prepared_bytes(artifact), num);
+  }
+  return fmt::format("\n{}static const PrunercInfo pr_infos[] = {{\n{}}};\n", tables, rows);
+}
+
+// Sets `sizes`, the number of the sizes that a call is for; `how` finds it.
+std::string find_sizes(const Arguments& call, const std::string& how) {
+  if (call.sizes.empty()) return "  const int sizes = 0;\n";
+  return fmt::format("  const int sizes = {};\n  if (sizes < 0) return PRUNERC_ERROR_SIZES;\n",
+                     how);
 }
 
 std::string exports_text(const CpuLibrary& library) {
-  const Artifact& artifact = library.artifact;
-  const Arguments call = arguments_of(artifact, false);
-  const bool constants = has_constants(artifact);
+  const Arguments call = arguments_of(library, false);
+  const bool constants = has_constants(library.artifact);
+  const std::string by_sizes = find_sizes(
+      call, fmt::format("pr_find((const int64_t[]){{{}}})", fmt::join(call.sizes, ", ")));
+  const std::string by_tensors =
+      find_sizes(call, "pr_find_tensors((const pr_tensor* const*)tensors, num_tensors)");
   std::string out = fmt::format(
       "\n// ---- exported ----\n\n#define PR_EXPORT __attribute__((visibility(\"default\")))\n"
-      "PR_EXPORT int {0}({1}{3}) {{\n  return pr_run((void* const[]){{{2}}}, {4});\n}}\n"
-      "PR_EXPORT int {0}_dlpack(const void* const* tensors, int32_t num_tensors{3}) {{\n"
-      "  return pr_run_tensors((const pr_tensor* const*)tensors, num_tensors, {4});\n}}\n"
+      "PR_EXPORT int {0}({5}{1}{3}) {{\n{6}"
+      "  return pr_run(sizes, (void* const[]){{{2}}}, {4});\n}}\n"
+      "PR_EXPORT int {0}_dlpack(const void* const* tensors, int32_t num_tensors{3}) {{\n{7}"
+      "  return pr_run_tensors(sizes, (const pr_tensor* const*)tensors, num_tensors, {4});\n}}\n"
       "PR_EXPORT const char* {0}_error(void) {{ return pr_message; }}\n"
-      "PR_EXPORT const PrunercInfo* {0}_info(void) {{ return &pr_info; }}\n"
-      "PR_EXPORT int32_t {0}_kernel(void* const* args, void* workspace, const PrunercLaunch* "
-      "launch) {{\n  return pr_run_kernel(args, workspace, launch);\n}}\n"
+      "PR_EXPORT const PrunercInfo* {0}_info(void) {{ return pr_infos; }}\n"
+      "PR_EXPORT int32_t {0}_kernel({5}void* const* args, void* workspace, const PrunercLaunch* "
+      "launch) {{\n{6}  return pr_run_kernel(sizes, args, workspace, launch);\n}}\n"
       "PR_EXPORT void {0}_set_launch(const PrunercLaunch* launch) {{\n"
       "  atomic_store_explicit(&pr_given_launch, launch, memory_order_release);\n}}\n",
       library.info.symbol, signature(call), addresses(call),
-      constants ? ", const void* prepared" : "", constants ? "prepared" : "NULL");
+      constants ? ", const void* prepared" : "", constants ? "prepared" : "NULL",
+      size_signature(call), by_sizes, by_tensors);
+  if (library.net && !library.net->weights_file.empty()) {
+    out += fmt::format(
+        "PR_EXPORT int {0}_load_weights(const char* path) {{ return pr_load_weights(path); }}\n"
+        "PR_EXPORT int {0}_use_weights(const void* bytes, int64_t num_bytes) {{\n"
+        "  return pr_use_weights(bytes, num_bytes);\n}}\n",
+        library.info.symbol);
+  }
   if (!constants) return out;
-  const Arguments given = arguments_of(artifact, true);
+  const Arguments given = arguments_of(library, true);
   return out + fmt::format(
                    "PR_EXPORT int {0}_prepare({1}, void* prepared) {{\n"
                    "  return pr_prepare_constants((void* const[]){{{2}}}, prepared);\n}}\n"
@@ -169,7 +221,7 @@ std::string exports_text(const CpuLibrary& library) {
 std::string prepare_text(const CpuLibrary& library) {
   const Artifact& artifact = library.artifact;
   if (!has_constants(artifact)) return "";
-  const Arguments given = arguments_of(artifact, true);
+  const Arguments given = arguments_of(library, true);
   return fmt::format(
       "/* First, once: brings the constants into the form that calls want. `prepared` has "
       "{2}_PREPARED_BYTES\n"
@@ -189,44 +241,50 @@ std::string prepare_text(const CpuLibrary& library) {
       param_comment(given.params), prepared_bytes(artifact));
 }
 
-// The net's kernel: runs its steps in the caller's workspace.
-std::string net_text(const CpuLibrary& library) {
-  const NetParts& net = *library.net;
-  // Each library of a program has its own.
-  std::string out =
-      fmt::format("\n// ---- the net ----\n\n#define prunerc_net_run {}_run_steps\n{}\n{}\n",
-                  library.info.symbol, kExecuteHeader, kExecute);
-  for (const Artifact* kernel : net.kernels) {
-    out += fmt::format(
-        "__attribute__((visibility(\"hidden\"))) int32_t {}(void* const* args, void* "
-        "workspace, const PrunercLaunch* launch);\n",
-        kernel->entry);
-  }
-  out += fmt::format("__attribute__((visibility(\"hidden\"))) extern const char {}_weights[];\n",
-                     library.info.symbol);
-  for (std::size_t i = 0; i < net.steps.size(); ++i) {
-    std::string args;
-    for (const NetArgument& arg : net.steps[i].args)
-      args += fmt::format("{{{}, {}}}, ", arg.place, arg.at);
-    out += fmt::format("static const PrunercNetArg pr_args_{}[] = {{{}}};\n", i, args);
-  }
-  out += "static const PrunercNetStep pr_steps[] = {\n";
-  for (std::size_t i = 0; i < net.steps.size(); ++i) {
-    out += fmt::format("    {{{}, pr_args_{}, {}}},\n", net.kernels[net.steps[i].kernel]->entry, i,
-                       net.steps[i].args.size());
-  }
-  return out + fmt::format(
-                   "}};\nint32_t PR_KERNEL(void* const* args, void* workspace, const "
-                   "PrunercLaunch* launch) {{\n"
-                   "  return prunerc_net_run(pr_steps, 0, {}, args, workspace, {}_weights,\n"
-                   "                         (char*)workspace + {}, launch, NULL);\n}}\n",
-                   net.steps.size(), library.info.symbol, net.arena_bytes);
+// What a header says of sizes, and of weights in a file.
+std::string sizes_text(const CpuLibrary& library) {
+  if (!library.net || library.net->dims.empty()) return "";
+  return fmt::format(
+      "/* Compiled for {1}, each with each, and for no others: for those a call returns\n"
+      " * PRUNERC_ERROR_SIZES. {0}_info() points to {2}_NUM_SIZES infos, one for each combination. "
+      "*/\n"
+      "#define {2}_NUM_SIZES {3}\n\n",
+      library.info.symbol, listed_sizes(*library.net), upper(library.info.symbol),
+      library.net->plans.size());
+}
+
+std::string weights_text(const CpuLibrary& library) {
+  if (!library.net || library.net->weights_file.empty()) return "";
+  return fmt::format(
+      "/* The weights lie in the file {1} of {2} bytes. The first call maps it from\n"
+      " * the folder of what this code is linked into; so does _load_weights, from `path` if that "
+      "is\n"
+      " * not NULL. _use_weights takes them from memory, aligned to PRUNERC_ALIGNMENT, that must "
+      "stay.\n"
+      " * Either reads all of them once and refuses what this library was not compiled with; once "
+      "there\n"
+      " * are weights it changes nothing. Nobody may write to the file while it is in use. Return "
+      "0, or\n"
+      " * PRUNERC_ERROR_WEIGHTS. */\n"
+      "int {0}_load_weights(const char* path);\n"
+      "int {0}_use_weights(const void* bytes, int64_t num_bytes);\n\n",
+      library.info.symbol, c_literal(library.net->weights_file), library.net->prepared.size());
 }
 
 std::string needs(const CpuLibrary& library) {
   return fmt::format("{}{}, compiled by prunerc {} for {}", library.info.name,
                      library.info.bindings.empty() ? "" : " with " + library.info.bindings,
                      library.info.version, library.artifact.cpu);
+}
+
+// What an operator has where a net has its plans.
+std::string kernel_text(const Artifact& artifact) {
+  return fmt::format(
+      "\n__attribute__((visibility(\"hidden\"))) int32_t {0}(void* const* args, void* workspace, "
+      "const PrunercLaunch* launch);\n"
+      "static PrunercKernel pr_kernel_of(int sizes) {{\n  (void)sizes;\n  return {0};\n}}\n"
+      "static int pr_load(void) {{ return PR_OK; }}\n",
+      artifact.entry);
 }
 
 Result<std::string> archive(const std::string& object, const std::string& symbol) {
@@ -246,12 +304,14 @@ Result<std::string> archive(const std::string& object, const std::string& symbol
 
 std::string cpu_library_header(const CpuLibrary& library) {
   const Artifact& artifact = library.artifact;
-  const Arguments call = arguments_of(artifact, false);
+  const Arguments call = arguments_of(library, false);
   const bool constants = has_constants(artifact);
+  const std::string comment =
+      call.sizes.empty() ? param_comment(call.params) : net_param_comment(*library.net);
   return fmt::format(
       "/* {1}. */\n"
       "#ifndef PRUNERC_KERNEL_{0}\n#define PRUNERC_KERNEL_{0}\n\n{2}\n{3}\n"
-      "#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n{9}"
+      "#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n{9}{13}"
       "/* Arrays are dense, row-major and aligned as their elements are; f16 and bf16 are their "
       "bits, a\n"
       " * scalar is an array of one element, and no output overlaps another array:\n{4}"
@@ -259,7 +319,7 @@ std::string cpu_library_header(const CpuLibrary& library) {
       "nothing.\n"
       " * PRUNERC_NUM_THREADS in the environment replaces the number of threads it was tuned for. "
       "*/\n"
-      "int {0}({5}{10});\n\n"
+      "int {0}({12}{5}{10});\n\n"
       "/* The same for DLPack's DLTensors in the memory of the CPU. */\n"
       "int {0}_dlpack(const void* const* tensors, int32_t num_tensors{10});\n\n"
       "/* What went wrong in this thread's latest call that failed. */\n"
@@ -272,14 +332,14 @@ std::string cpu_library_header(const CpuLibrary& library) {
       "/* The kernel alone, for those who keep workspace and threads: "
       "{6}_WORKSPACE_BYTES(launch->num_workers)\n"
       " * bytes, aligned to PRUNERC_ALIGNMENT. It checks no array{11}. */\n"
-      "int32_t {0}_kernel(void* const* args, void* workspace, const PrunercLaunch* launch);\n"
+      "int32_t {0}_kernel({12}void* const* args, void* workspace, const PrunercLaunch* launch);\n"
       "#define {6}_WORKSPACE_BYTES(num_workers) \\\n  ({7} + (int64_t)(num_workers) * {8})\n\n"
       "#ifdef __cplusplus\n}}\n#endif\n\n#endif\n",
-      library.info.symbol, needs(library), kKernelHeader, kLibraryHeader,
-      param_comment(call.params), signature(call), upper(library.info.symbol),
-      artifact.workspace_bytes, artifact.workspace_bytes_per_worker, prepare_text(library),
-      constants ? ", const void* prepared" : "",
-      constants ? ";\n * behind the arrays, args holds the address of the prepared memory" : "");
+      library.info.symbol, needs(library), kKernelHeader, kLibraryHeader, comment, signature(call),
+      upper(library.info.symbol), artifact.workspace_bytes, artifact.workspace_bytes_per_worker,
+      prepare_text(library), constants ? ", const void* prepared" : "",
+      constants ? ";\n * behind the arrays, args holds the address of the prepared memory" : "",
+      size_signature(call), sizes_text(library) + weights_text(library));
 }
 
 std::string cpu_library_source(const CpuLibrary& library) {
@@ -293,17 +353,17 @@ std::string cpu_library_source(const CpuLibrary& library) {
       "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE\n#endif\n",
       needs(library));
   for (const char* header :
-       {"cpuid.h", "limits.h", "linux/futex.h", "pthread.h", "sched.h", "signal.h", "stdarg.h",
-        "stdatomic.h", "stddef.h", "stdint.h", "stdio.h", "stdlib.h", "string.h", "sys/syscall.h",
-        "time.h", "unistd.h", "xmmintrin.h"})
+       {"cpuid.h", "errno.h",  "fcntl.h",    "limits.h",    "linux/futex.h", "pthread.h",
+        "sched.h", "signal.h", "stdarg.h",   "stdatomic.h", "stddef.h",      "stdint.h",
+        "stdio.h", "stdlib.h", "string.h",   "sys/mman.h",  "sys/stat.h",    "sys/syscall.h",
+        "time.h",  "unistd.h", "xmmintrin.h"})
     out += fmt::format("#include <{}>\n", header);
   out += "\n" + cpu_library_header(library) + "\n";
   out += fmt::format(
-      "#define PR_KERNEL {}\n#define PR_NUM_THREADS {}\n#define PR_WORKSPACE_BYTES INT64_C({})\n"
+      "#define PR_NUM_THREADS {}\n#define PR_WORKSPACE_BYTES INT64_C({})\n"
       "#define PR_WORKSPACE_BYTES_PER_WORKER INT64_C({})\n",
-      artifact.entry, library.info.num_threads, artifact.workspace_bytes,
-      artifact.workspace_bytes_per_worker);
-  out += fmt::format("#define PR_NUM_CONSTANTS {}\n", arguments_of(artifact, true).params.size());
+      library.info.num_threads, artifact.workspace_bytes, artifact.workspace_bytes_per_worker);
+  out += fmt::format("#define PR_NUM_CONSTANTS {}\n", arguments_of(library, true).params.size());
   if (has_constants(artifact)) {
     out += fmt::format(
         "#define PR_PREPARE {}\n#define PR_PREPARE_NAME \"{}_prepare\"\n"
@@ -312,30 +372,18 @@ std::string cpu_library_source(const CpuLibrary& library) {
         // Never 0, which is no key.
         hash_bytes(artifact.bytes) | 1);
   }
-  out += features_text(features) + arguments_text(artifact.params);
+  std::vector<ArtifactParam> params = artifact.params;
+  if (library.net) {
+    out += net_macros(*library.net);
+    params.clear();
+    for (const NetPlan& plan : library.net->plans)
+      params.insert(params.end(), plan.params.begin(), plan.params.end());
+  }
+  out += features_text(features) + arguments_text(params, num_sizes(library));
   out += info_text(library, features) + "\n" + std::string(kLauncher);
   if (library.info.num_threads > 1) out += "\n" + std::string(kPool);
-  if (library.net) out += net_text(library);
+  out += library.net ? net_text(library) : kernel_text(artifact);
   return out + exports_text(library);
-}
-
-Artifact net_artifact(const NetParts& parts, std::vector<ArtifactParam> params, std::string entry) {
-  Artifact whole;
-  whole.entry = std::move(entry);
-  whole.params = std::move(params);
-  for (const Artifact* kernel : parts.kernels) {
-    whole.cpu = kernel->cpu;
-    whole.triple = kernel->triple;
-    whole.workspace_bytes = std::max(whole.workspace_bytes, kernel->workspace_bytes);
-    whole.workspace_bytes_per_worker =
-        std::max(whole.workspace_bytes_per_worker, kernel->workspace_bytes_per_worker);
-  }
-  whole.workspace_bytes += parts.arena_bytes;
-  for (const NetStep& step : parts.steps) {
-    whole.flops += parts.kernels[step.kernel]->flops;
-    whole.bytes_moved += parts.kernels[step.kernel]->bytes_moved;
-  }
-  return whole;
 }
 
 Result<std::string> build_cpu_library(const CpuLibrary& library, CpuLibraryForm form) {
@@ -357,13 +405,15 @@ Result<std::string> build_cpu_library(const CpuLibrary& library, CpuLibraryForm 
       names.push_back(kernel->entry + ".o");
       objects.push_back({names.back(), kernel->bytes});
     }
-    // Megabytes of numbers are no text for a compiler; its assembler takes the bytes as they are.
-    PRUNERC_TRY_VOID(write_file(folder.file("weights"), library.net->prepared));
-    weights = fmt::format(
-        ".section .rodata\n.balign 64\n.globl {0}_weights\n.hidden {0}_weights\n{0}_weights:\n"
-        ".incbin \"{1}\"\n.byte 0\n.section .note.GNU-stack,\"\",@progbits\n",
-        library.info.symbol, folder.file("weights"));
-    objects.push_back({"weights.s", weights});
+    if (library.net->weights_file.empty()) {
+      // Megabytes of numbers are no text for a compiler; its assembler takes the bytes as they are.
+      PRUNERC_TRY_VOID(write_file(folder.file("weights"), library.net->prepared));
+      weights = fmt::format(
+          ".section .rodata\n.balign 64\n.globl {0}_weights\n.hidden {0}_weights\n{0}_weights:\n"
+          ".incbin \"{1}\"\n.byte 0\n.section .note.GNU-stack,\"\",@progbits\n",
+          library.info.symbol, folder.file("weights"));
+      objects.push_back({"weights.s", weights});
+    }
   } else {
     objects.push_back({"kernel.o", library.artifact.bytes});
   }
@@ -373,6 +423,8 @@ Result<std::string> build_cpu_library(const CpuLibrary& library, CpuLibraryForm 
                                          "_info", "_kernel", "_set_launch"};
     if (has_constants(library.artifact))
       suffixes.insert(suffixes.end(), {"_prepare", "_prepare_dlpack"});
+    if (library.net && !library.net->weights_file.empty())
+      suffixes.insert(suffixes.end(), {"_load_weights", "_use_weights"});
     std::string exports = "{ global: ";
     for (const std::string& suffix : suffixes) exports += library.info.symbol + suffix + "; ";
     PRUNERC_TRY_VOID(write_file(folder.file("exports"), exports + "local: *; };\n"));

@@ -37,12 +37,28 @@ struct NetStep {
   std::vector<NetArgument> args;
 };
 
-/// What a library of a net has in the place of a kernel. Its arena is the begin of the workspace.
+/// A size that the net was compiled for several values of.
+struct NetDim {
+  std::string name;
+  std::vector<int64_t> values;
+};
+
+/// What a call for one combination of sizes does. Its arena is the begin of the workspace.
+struct NetPlan {
+  std::vector<int64_t> sizes;         ///< a value of each of NetParts::dims
+  std::vector<ArtifactParam> params;  ///< alike in all plans but for their shapes
+  std::vector<NetStep> steps;
+  int64_t arena_bytes = 0;  ///< a multiple of PRUNERC_ALIGNMENT
+};
+
+/// What a library of a net has in the place of a kernel.
 struct NetParts {
   std::vector<const Artifact*> kernels;  ///< kCpuObject, each with an entry of its own name
-  std::vector<NetStep> steps;
-  int64_t arena_bytes = 0;    ///< a multiple of PRUNERC_ALIGNMENT
-  std::string_view prepared;  ///< all that the prepare entries wrote, once
+  std::vector<NetDim> dims;              ///< empty: there is one plan
+  std::vector<NetPlan> plans;            ///< one for each combination of their values
+  std::string_view prepared;             ///< all that the prepare entries wrote, once
+  /// Where `prepared` lies: the name of a file beside the library, or empty: within it.
+  std::string weights_file = {};
 };
 
 /// A kernel (kCpuObject) and all that its files are made of.
@@ -57,8 +73,8 @@ struct CpuLibrary {
 /// The declarations, for C and C++.
 std::string cpu_library_header(const CpuLibrary& library);
 
-/// Parameters, entry and workspace of a library of a net: `params` without those that are const.
-Artifact net_artifact(const NetParts& parts, std::vector<ArtifactParam> params, std::string entry);
+/// Parameters of the first plan, entry, and workspace for any plan of a library of a net.
+Artifact net_artifact(const NetParts& parts, std::string entry);
 
 /// C11 that checks the arguments and the CPU, brings workspace and threads, and calls the kernel;
 /// to be linked with the kernel's object. Needs nothing but a POSIX C library.

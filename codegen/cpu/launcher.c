@@ -1,12 +1,14 @@
 // Calls the kernel of an exported CPU library. In front of it stand the library's header, its
 // tables and arguments.c; behind it, where it was tuned for several threads, pool.c, and the exported
-// functions. Built without flags for a CPU, so that it runs where the kernel does not.
+// functions. A net that was compiled for several sizes has a kernel for each combination of them, whose
+// number is `sizes`; others have the kernel number 0. Built without flags for a CPU, so that it runs where the kernel does not.
 
 enum { PR_DLPACK_CPU = 1, PR_DLPACK_CUDA_HOST = 3, PR_DLPACK_ROCM_HOST = 11 };
 enum { PR_MXCSR = 0x1f80, PR_MXCSR_FLAGS = 0x3f };  // what a process starts with
 
-__attribute__((visibility("hidden"))) int32_t PR_KERNEL(void* const* args, void* workspace,
-                                                        const PrunercLaunch* launch);
+static PrunercKernel pr_kernel_of(int sizes);
+// Makes sure of what is not in the library itself: PR_OK, or why it cannot run.
+static int pr_load(void);
 
 #if PR_NUM_CONSTANTS > 0
 __attribute__((visibility("hidden"))) int32_t PR_PREPARE(void* const* args, void* workspace,
@@ -112,18 +114,20 @@ static const PrunercLaunch* _Atomic pr_given_launch;
 
 enum { PR_NUM_ARGUMENTS = PR_NUM_PARAMS - PR_NUM_CONSTANTS };
 
+static const pr_param* pr_params_of(int sizes) { return pr_params + sizes * PR_NUM_PARAMS; }
+
 // `args` has a place for each parameter and one for prepared memory. Those of parameters with
 // another `is_const` are empty.
-static int pr_check_arrays(void* const* args, int is_const) {
+static int pr_check_arrays(int sizes, void* const* args, int is_const) {
+  const pr_param* const params = pr_params_of(sizes);
   pr_address at[PR_NUM_PARAMS];
   for (int i = 0; i < PR_NUM_PARAMS; ++i) {
     at[i] = (pr_address)(uintptr_t)args[i];
-    if (pr_params[i].is_const != is_const) continue;
-    const int code = pr_check_address(at[i], pr_params[i].bits / 8, &pr_params[i],
-                                      pr_params[i].number);
+    if (params[i].is_const != is_const) continue;
+    const int code = pr_check_address(at[i], params[i].bits / 8, &params[i], params[i].number);
     if (code != PR_OK) return code;
   }
-  return pr_check_overlap(at);
+  return pr_check_overlap(params, at);
 }
 
 // From the arguments of a call to those of the code.
@@ -212,7 +216,7 @@ static int pr_prepare_constants(void* const* constants, void* prepared) {
   void* args[PR_NUM_PARAMS + 1];
   pr_place(constants, 1, args);
   int code = pr_check_cpu();
-  if (code == PR_OK) code = pr_check_arrays(args, 1);
+  if (code == PR_OK) code = pr_check_arrays(0, args, 1);
   if (code == PR_OK) code = pr_check_memory(prepared);
   if (code == PR_OK) code = pr_check_apart(prepared, args, 1);
   if (code != PR_OK) return code;
@@ -225,12 +229,13 @@ static int pr_prepare_constants(void* const* constants, void* prepared) {
 #endif
 
 // `prepared` is NULL and not looked at in a library without constants.
-static int pr_run(void* const* given, const void* prepared) {
+static int pr_run(int sizes, void* const* given, const void* prepared) {
   void* args[PR_NUM_PARAMS + 1];
   pr_place(given, 0, args);
   args[PR_NUM_PARAMS] = NULL;
   int code = pr_check_cpu();
-  if (code == PR_OK) code = pr_check_arrays(args, 0);
+  if (code == PR_OK) code = pr_check_arrays(sizes, args, 0);
+  if (code == PR_OK) code = pr_load();
 #if PR_NUM_CONSTANTS > 0
   if (code == PR_OK) code = pr_check_prepared(prepared);
   if (code == PR_OK) code = pr_check_apart(prepared, args, 0);
@@ -238,7 +243,7 @@ static int pr_run(void* const* given, const void* prepared) {
 #else
   (void)prepared;
 #endif
-  return code == PR_OK ? pr_launch(PR_KERNEL, args) : code;
+  return code == PR_OK ? pr_launch(pr_kernel_of(sizes), args) : code;
 }
 
 static int pr_check_tensor(const pr_tensor* t, const pr_param* p, int i) {
@@ -251,16 +256,17 @@ static int pr_check_tensor(const pr_tensor* t, const pr_param* p, int i) {
 }
 
 // The addresses of tensors that are the parameters with this `is_const`.
-static int pr_addresses(const pr_tensor* const* tensors, int32_t num_tensors, int is_const,
-                        void** args) {
+static int pr_addresses(int sizes, const pr_tensor* const* tensors, int32_t num_tensors,
+                        int is_const, void** args) {
+  const pr_param* const params = pr_params_of(sizes);
   const int wanted = is_const ? PR_NUM_CONSTANTS : PR_NUM_ARGUMENTS;
   if (num_tensors != wanted || tensors == NULL)
     return pr_fail(PR_ARGUMENT, "%d arguments, not %d", tensors == NULL ? 0 : (int)num_tensors,
                    wanted);
   int next = 0;
   for (int i = 0; i < PR_NUM_PARAMS; ++i) {
-    if (pr_params[i].is_const != is_const) continue;
-    const int code = pr_check_tensor(tensors[next], &pr_params[i], pr_params[i].number);
+    if (params[i].is_const != is_const) continue;
+    const int code = pr_check_tensor(tensors[next], &params[i], params[i].number);
     if (code != PR_OK) return code;
     args[next] = (void*)(uintptr_t)pr_address_of(tensors[next]);
     ++next;
@@ -268,38 +274,41 @@ static int pr_addresses(const pr_tensor* const* tensors, int32_t num_tensors, in
   return PR_OK;
 }
 
-static int pr_run_tensors(const pr_tensor* const* tensors, int32_t num_tensors,
+static int pr_run_tensors(int sizes, const pr_tensor* const* tensors, int32_t num_tensors,
                           const void* prepared) {
   void* args[PR_NUM_PARAMS];
-  const int code = pr_addresses(tensors, num_tensors, 0, args);
-  return code == PR_OK ? pr_run(args, prepared) : code;
+  const int code = pr_addresses(sizes, tensors, num_tensors, 0, args);
+  return code == PR_OK ? pr_run(sizes, args, prepared) : code;
 }
 
 #if PR_NUM_CONSTANTS > 0
 static int pr_prepare_tensors(const pr_tensor* const* tensors, int32_t num_tensors,
                               void* prepared) {
   void* args[PR_NUM_PARAMS];
-  const int code = pr_addresses(tensors, num_tensors, 1, args);
+  const int code = pr_addresses(0, tensors, num_tensors, 1, args);
   return code == PR_OK ? pr_prepare_constants(args, prepared) : code;
 }
 #endif
 
-static int pr_run_kernel(void* const* given, void* workspace, const PrunercLaunch* launch) {
+static int pr_run_kernel(int sizes, void* const* given, void* workspace,
+                         const PrunercLaunch* launch) {
   int code = pr_check_cpu();
   if (code == PR_OK) code = pr_check_launch(launch);
   if (code != PR_OK) return code;
   if (given == NULL) return pr_fail(PR_ARGUMENT, "there are no arguments");
   if (workspace == NULL && PR_WORKSPACE_BYTES + PR_WORKSPACE_BYTES_PER_WORKER > 0)
     return pr_fail(PR_ARGUMENT, "there is no workspace");
+  code = pr_load();
+  if (code != PR_OK) return code;
 #if PR_NUM_CONSTANTS > 0
   void* args[PR_NUM_PARAMS + 1];
   pr_place(given, 0, args);
   code = pr_check_prepared(given[PR_NUM_ARGUMENTS]);
   if (code != PR_OK) return code;
   args[PR_NUM_PARAMS] = pr_payload(given[PR_NUM_ARGUMENTS]);
-  return pr_compute(PR_KERNEL, args, workspace, launch);
+  return pr_compute(pr_kernel_of(sizes), args, workspace, launch);
 #else
-  return pr_compute(PR_KERNEL, given, workspace, launch);
+  return pr_compute(pr_kernel_of(sizes), given, workspace, launch);
 #endif
 }
 

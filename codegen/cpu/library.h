@@ -10,7 +10,9 @@ enum {
       1,                    /* a null or misaligned array, an overlap, a tensor that does not fit */
   PRUNERC_ERROR_CPU = 2,    /* this CPU lacks features that the code needs */
   PRUNERC_ERROR_MEMORY = 3, /* no memory for the workspace */
-  PRUNERC_ERROR_LAUNCH = 4  /* the given parallel_for failed: outputs are unfinished */
+  PRUNERC_ERROR_LAUNCH = 4, /* the given parallel_for failed: outputs are unfinished */
+  PRUNERC_ERROR_SIZES = 5,  /* none of the sizes that the library was compiled for */
+  PRUNERC_ERROR_WEIGHTS = 6 /* the file of weights is missing, or is not the library's */
 };
 
 typedef struct PrunercParam {
@@ -41,6 +43,8 @@ typedef struct PrunercInfo {
   int32_t num_constants;              /* inputs that are given to _prepare and not to the call */
   const PrunercParam* constants;      /* in the order of _prepare's arguments */
   int64_t prepared_bytes;             /* that _prepare fills; 0: there is no _prepare */
+  int32_t num_sizes; /* so many of these stand one behind the other: one for each combination of
+                        the sizes that a net was compiled for, which `bindings` says */
 } PrunercInfo;
 
 #endif /* PRUNERC_LIBRARY_H_ */

@@ -204,7 +204,7 @@ static int pr_run(const pr_tensor* const* args, int num_args, void* stream) {
     if (code != PR_OK) return code;
     at[i] = pr_address_of(args[i]);
   }
-  int code = pr_check_overlap(at);
+  int code = pr_check_overlap(pr_params, at);
   if (code != PR_OK) return code;
   const pr_loaded* loaded = NULL;
   code = pr_on_device(args[0]->device_id, &loaded);

@@ -19,11 +19,12 @@ struct Form {
   bool of_cpu, of_gpu;
 };
 constexpr Form kForms[] = {
-    {".so", ExportForm::kShared, true, true},    {".a", ExportForm::kArchive, true, false},
-    {".o", ExportForm::kObject, true, false},    {".h", ExportForm::kHeader, true, true},
-    {".c", ExportForm::kSource, true, true},     {".s", ExportForm::kAssembly, true, false},
-    {".ll", ExportForm::kLlvmText, true, false}, {".cu", ExportForm::kCudaText, false, true},
-    {".ptx", ExportForm::kPtx, false, true},     {".cubin", ExportForm::kCubin, false, true},
+    {".so", ExportForm::kShared, true, true},         {".a", ExportForm::kArchive, true, false},
+    {".o", ExportForm::kObject, true, false},         {".h", ExportForm::kHeader, true, true},
+    {".c", ExportForm::kSource, true, true},          {".s", ExportForm::kAssembly, true, false},
+    {".ll", ExportForm::kLlvmText, true, false},      {".cu", ExportForm::kCudaText, false, true},
+    {".ptx", ExportForm::kPtx, false, true},          {".cubin", ExportForm::kCubin, false, true},
+    {".weights", ExportForm::kWeights, false, false},
 };
 
 bool has_parallel_loop(const ir::Program& program) {

@@ -25,6 +25,7 @@ enum class ExportForm : uint8_t {
   kCudaText,  ///< .cu
   kPtx,       ///< .ptx
   kCubin,     ///< .cubin
+  kWeights,   ///< .weights: of a net, what its library then has beside it
 };
 
 /// By the suffix.

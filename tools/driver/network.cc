@@ -1,6 +1,7 @@
 #include "tools/driver/network.h"
 
 #include "codegen/codegen.h"
+#include "ir/printer.h"
 #include "ir/support/check.h"
 #include "ir/support/hash.h"
 #include "runtime/clock.h"
@@ -83,6 +84,17 @@ std::vector<Operator> operators_of(const net::Net& net,
   return ops;
 }
 
+namespace {
+
+// Equal for programs that print alike, whose code is equal to the bit.
+std::string name_of_code(const ir::Program& scheduled) {
+  FingerprintBuilder builder;
+  builder.add(ir::print(scheduled));
+  return builder.finish().to_string();
+}
+
+}  // namespace
+
 struct Network::Impl {
   struct Kernel {
     codegen::Artifact artifact;
@@ -154,8 +166,7 @@ Result<Network> Network::build(net::Net net, const NetworkOptions& options,
   for (const Operator& op : impl->tasks) {
     PRUNERC_TRY(const ir::Program scheduled, schedules(op));
     codegen::CpuOptions compiling;
-    if (!options.symbol.empty())
-      compiling.symbol = fmt::format("{}_k{}", options.symbol, impl->kernels.size());
+    if (!options.symbol.empty()) compiling.symbol = options.symbol + "_k" + name_of_code(scheduled);
     PRUNERC_TRY(codegen::Artifact artifact,
                 codegen::compile_cpu(scheduled, options.target, compiling));
     PRUNERC_TRY(Impl::Kernel kernel, Impl::load(std::move(artifact)));
@@ -298,22 +309,22 @@ Result<void> Network::run_timed(std::span<const void* const> inputs, std::span<v
   return {};
 }
 
-Result<codegen::CpuLibrary> Network::library(codegen::LibraryInfo info) const {
+Result<codegen::NetParts> Network::parts() const {
   if (!impl_->is_prepared)
     return error(Diag::kKernelArguments, "the network's weights were not prepared");
   const net::Net& net = impl_->net;
   codegen::NetParts parts;
   for (const Impl::Kernel& kernel : impl_->kernels) parts.kernels.push_back(&kernel.artifact);
+  codegen::NetPlan& plan = parts.plans.emplace_back();
   for (std::size_t i = 0; i < impl_->args.size(); ++i) {
-    codegen::NetStep& step = parts.steps.emplace_back();
+    codegen::NetStep& step = plan.steps.emplace_back();
     step.kernel = impl_->task_of_call[impl_->calls[i]];
     for (const PrunercNetArg& arg : impl_->args[i])
       step.args.push_back({static_cast<int>(arg.place), arg.at});
   }
-  parts.arena_bytes = impl_->memory.bytes;
+  plan.arena_bytes = impl_->memory.bytes;
   parts.prepared = {static_cast<const char*>(impl_->prepared.data()),
                     static_cast<std::size_t>(impl_->prepared_bytes)};
-  std::vector<codegen::ArtifactParam> params;
   for (const auto& [list, role] : {std::pair(&net.inputs, codegen::ParamRole::kInput),
                                    {&net.outputs, codegen::ParamRole::kOutput}}) {
     for (const std::size_t i : *list) {
@@ -321,15 +332,10 @@ Result<codegen::CpuLibrary> Network::library(codegen::LibraryInfo info) const {
       if (tensor.role == net::Role::kInput && tensor.is_const)
         return error(Diag::kUnsupported, "a library of a net whose input '" + tensor.name +
                                              "' is const (a const of its body has its weights)");
-      params.push_back({tensor.name, tensor.dtype, tensor.shape, role});
+      plan.params.push_back({tensor.name, tensor.dtype, tensor.shape, role});
     }
   }
-  codegen::CpuLibrary library;
-  library.artifact = codegen::net_artifact(parts, std::move(params), info.symbol + "_code");
-  info.flops = library.artifact.flops;
-  library.net = std::move(parts);
-  library.info = std::move(info);
-  return library;
+  return parts;
 }
 
 std::string Network::intermediate(std::size_t tensor) const {

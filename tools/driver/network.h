@@ -70,7 +70,7 @@ struct NetworkOptions {
   ir::Target target;  ///< this machine's CPU
   int threads = 1;
   net::Reuse reuse = net::Reuse::kShared;
-  std::string symbol = {};  ///< of the library that is to be made of it; its kernels' names
+  std::string symbol = {};  ///< of the library that is to be made of it: begins its kernels' names
 };
 
 /// A net whose kernels are loaded. Movable. Threads: one call at a time.
@@ -109,9 +109,10 @@ class Network {
   /// The same, and how long each of net::run_calls took. Units: ns.
   Result<void> run_timed(std::span<const void* const> inputs, std::span<void* const> outputs,
                          std::vector<int64_t>* times_ns);
-  /// The whole as a library, once weights were prepared; its parts lie in this object. Errors:
-  /// Unsupported (inputs that are const), KernelArguments (not prepared).
-  Result<codegen::CpuLibrary> library(codegen::LibraryInfo info) const;
+  /// What a library has of it, once weights were prepared: one plan; kernels and prepared weights
+  /// lie in this object. Equal kernels have equal names. Errors: Unsupported (inputs that are
+  /// const), KernelArguments (not prepared).
+  Result<codegen::NetParts> parts() const;
 
   /// The bytes of an intermediate tensor that is not const, after a run with Reuse::kKept.
   std::string intermediate(std::size_t tensor) const;

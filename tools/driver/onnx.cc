@@ -59,6 +59,10 @@ bool is_onnx(std::string_view file) { return file.ends_with(".onnx"); }
 
 Result<LoadedNet> load_onnx(const OperatorRequest& request) {
   PRUNERC_TRY(const onnx::Model model, onnx::read_model(request.file));
+  return load_onnx(request, model);
+}
+
+Result<LoadedNet> load_onnx(const OperatorRequest& request, const onnx::Model& model) {
   PRUNERC_TRY(const onnx::ImportOptions options, options_of(request, model));
   PRUNERC_TRY(onnx::ImportedNet imported, onnx::import_model(model, options));
   lang::CompileInput input;
@@ -74,6 +78,7 @@ Result<LoadedNet> load_onnx(const OperatorRequest& request) {
   net.fed_names = std::move(imported.fed_names);
   for (const std::string& line : imported.left_out)
     net.warnings += fmt::format("left out: {}\n", line);
+  PRUNERC_TRY_VOID(run_passes(request, net));
   return net;
 }
 

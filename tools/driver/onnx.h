@@ -2,6 +2,7 @@
 #ifndef PRUNERC_TOOLS_DRIVER_ONNX_H_
 #define PRUNERC_TOOLS_DRIVER_ONNX_H_
 
+#include "ir/onnx/model.h"
 #include "tools/driver/network.h"
 
 #include <string_view>
@@ -20,10 +21,12 @@ struct RecordedRun {
 /// have them. Errors: those of onnx::read_tensor; UsageShape.
 Result<std::vector<RecordedRun>> read_recorded(const std::string& model_path, const LoadedNet& net);
 
-/// Reads, imports and compiles the text of the net. `bindings` of the request give named dimensions,
+/// Reads, imports and compiles the text of the net, and runs passes over it. `bindings` of the request give named dimensions,
 /// `shapes` those of inputs, `constants` inputs that are the same in every run. Errors: those of
 /// onnx::read_model and onnx::import_model; OperatorText; those of read_npy.
 Result<LoadedNet> load_onnx(const OperatorRequest& request);
+/// The same of a model that was read.
+Result<LoadedNet> load_onnx(const OperatorRequest& request, const onnx::Model& model);
 
 }  // namespace prunerc
 

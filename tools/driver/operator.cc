@@ -11,6 +11,7 @@
 #include "tools/driver/network.h"
 #include "tools/driver/onnx.h"
 #include "tools/driver/prunerc.h"
+#include "tools/driver/sizes.h"
 #include "tools/driver/validity.h"
 
 #include <fmt/format.h>
@@ -131,17 +132,6 @@ Result<LoadedNet> from_net(const OperatorRequest& request, const std::string& te
   return net;
 }
 
-// A net that a person wrote is taken as written.
-Result<void> run_passes(const OperatorRequest& request, LoadedNet& net) {
-  net.written = net.net;
-  if (!is_onnx(request.file) && !request.passes) return {};
-  net::PassOptions options;
-  options.without.insert(request.no_passes.begin(), request.no_passes.end());
-  options.without_rules.insert(request.no_fuse.begin(), request.no_fuse.end());
-  PRUNERC_TRY(net.net, net::run_passes(net.written, options, &net.passes));
-  return {};
-}
-
 Result<std::string> text_of(const OperatorRequest& request) {
   if (!request.text.empty()) return request.text;
   return read_text_file(request.file);
@@ -186,6 +176,17 @@ Result<std::vector<Operator>> from_nets(const OperatorRequest& request, const st
 
 }  // namespace
 
+// A net that a person wrote is taken as written.
+Result<void> run_passes(const OperatorRequest& request, LoadedNet& net) {
+  net.written = net.net;
+  if (!is_onnx(request.file) && !request.passes) return {};
+  net::PassOptions options;
+  options.without.insert(request.no_passes.begin(), request.no_passes.end());
+  options.without_rules.insert(request.no_fuse.begin(), request.no_fuse.end());
+  PRUNERC_TRY(net.net, net::run_passes(net.written, options, &net.passes));
+  return {};
+}
+
 Result<std::vector<int64_t>> parse_shape(const std::string& name, const std::string& text) {
   std::vector<int64_t> shape;
   const char* p = text.data();
@@ -214,6 +215,7 @@ Result<Choice> apply_script(const Operator& op, const std::string& file) {
 }
 
 Result<Operator> load_operator(const OperatorRequest& request) {
+  PRUNERC_TRY_VOID(check_not_listed(request));
   if (!request.expression.empty()) return from_expression(request);
   if (is_onnx(request.file))
     return error(Diag::kUnsupported, "an ONNX model where one operator is asked for");
@@ -222,11 +224,11 @@ Result<Operator> load_operator(const OperatorRequest& request) {
 }
 
 Result<std::optional<LoadedNet>> load_net(const OperatorRequest& request) {
+  PRUNERC_TRY_VOID(check_not_listed(request));
   if (!request.expression.empty() || ends_with(request.file, ".prc"))
     return std::optional<LoadedNet>();
   if (is_onnx(request.file)) {
     PRUNERC_TRY(LoadedNet net, load_onnx(request));
-    PRUNERC_TRY_VOID(run_passes(request, net));
     return std::optional<LoadedNet>(std::move(net));
   }
   PRUNERC_TRY(const std::string text, text_of(request));
@@ -238,10 +240,10 @@ Result<std::optional<LoadedNet>> load_net(const OperatorRequest& request) {
 
 Result<std::vector<Operator>> load_operators(const OperatorRequest& request) {
   std::vector<Operator> ops;
-  PRUNERC_TRY(const std::optional<LoadedNet> net, load_net(request));
-  if (net) {
-    ops = operators_of(net->net);
-    if (!ops.empty()) ops[0].warnings = net->warnings;
+  PRUNERC_TRY(const SizedNets nets, load_nets(request));
+  if (!nets.nets.empty()) {
+    ops = operators_of(nets);
+    if (!ops.empty()) ops[0].warnings = nets.nets[0].net.warnings;
     return ops;
   }
   if (!request.op.empty() || !request.expression.empty() || ends_with(request.file, ".prc")) {

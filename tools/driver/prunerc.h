@@ -47,7 +47,8 @@ struct OperatorRequest {
   std::string expression;  ///< "C[i,j] = sum[k] A[i,k] * B[k,j]" instead of a text
   std::vector<std::string>
       import_folders;  ///< imports may lead here, not only below the file's folder
-  std::map<std::string, std::string> bindings;   ///< "M" -> "512"
+  std::map<std::string, std::string> bindings;            ///< "M" -> "512"
+  std::map<std::string, std::vector<std::string>> lists;  ///< of a model: "seq" -> "32", "64"
   std::map<std::string, std::string> dtypes;     ///< expression inputs; "" -> "f32" for all
   std::map<std::string, std::string> shapes;     ///< expression inputs: "A" -> "64x64"
   std::map<std::string, std::string> constants;  ///< inputs of a model: "shape" -> "@shape.npy"

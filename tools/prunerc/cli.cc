@@ -30,6 +30,36 @@ Result<std::vector<std::pair<std::string, std::string>>> pairs(
   return found;
 }
 
+// "M=3,N=3" or "seq=32,64,batch=1": values by name, those of a list in order.
+Result<void> bind(const std::string& option, OperatorRequest* request) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> found;
+  std::size_t begin = 0;
+  while (begin <= option.size()) {
+    const std::size_t comma = std::min(option.find(',', begin), option.size());
+    const std::string word = option.substr(begin, comma - begin);
+    begin = comma + 1;
+    const std::size_t equals = word.find('=');
+    const bool goes_on = equals == std::string::npos && !found.empty() && !word.empty();
+    if (goes_on) {
+      found.back().second.push_back(word);
+      continue;
+    }
+    if (equals == std::string::npos || equals == 0 || equals + 1 == word.size())
+      return error(Diag::kUsageOption, "-D", fmt::format("needs NAME=VALUE, found '{}'", word));
+    found.emplace_back(word.substr(0, equals), std::vector<std::string>{word.substr(equals + 1)});
+  }
+  for (auto& [name, values] : found) {
+    request->bindings.erase(name);
+    request->lists.erase(name);
+    if (values.size() == 1) {
+      request->bindings[name] = values[0];
+    } else {
+      request->lists[name] = std::move(values);
+    }
+  }
+  return {};
+}
+
 std::atomic<bool> interrupted{false};
 
 void on_interrupt(int) {
@@ -76,9 +106,9 @@ void OperatorOptions::add_choice_to(CLI::App& verb) {
       ->type_name("FOLDER")
       ->allow_extra_args(false);
   verb.add_option("-D,--define", bindings,
-                  "bind parameters, or named dimensions of a model: -D M=512,N=512")
+                  "bind parameters, or named dimensions of a model: -D M=512,N=512; "
+                  "-D seq=32,64 lists sizes of a model")
       ->type_name("NAME=VALUE")
-      ->delimiter(',')
       ->allow_extra_args(false);
   verb.add_option("--const", constants,
                   "of a model: an input that is the same in every run, NAME=@FILE.npy")
@@ -127,8 +157,7 @@ Result<OperatorRequest> OperatorOptions::request() const {
   request.op = op;
   request.expression = expression;
   request.import_folders = import_folders;
-  PRUNERC_TRY(const auto defined, pairs(bindings, "-D"));
-  for (const auto& [name, value] : defined) request.bindings[name] = value;
+  for (const std::string& option : bindings) PRUNERC_TRY_VOID(bind(option, &request));
   for (const std::string& word : dtypes) {
     const std::size_t equals = word.find('=');
     const std::string name = equals == std::string::npos ? "" : word.substr(0, equals);

@@ -132,9 +132,9 @@ std::string rows_json(const BenchVerb& verb, const std::vector<Row>& rows) {
 int bench(const BenchVerb& verb) {
   const Result<OperatorRequest> request = verb.op.request();
   if (!request.ok()) return fail(request.error(), kUsage);
-  const Result<std::optional<LoadedNet>> net = load_net(*request);
-  if (!net.ok()) return fail(net.error());
-  if (*net) {
+  const Result<SizedNets> nets = load_nets(*request);
+  if (!nets.ok()) return fail(nets.error());
+  if (!nets->nets.empty()) {
     if (verb.cold)
       return fail(error(Diag::kUsageOption, "--cold",
                         "is of one operator: within a net each call "
@@ -142,7 +142,7 @@ int bench(const BenchVerb& verb) {
                   kUsage);
     MachineOptions machine = verb.machine;
     if (verb.heuristic) machine.database = ":memory:";
-    return bench_network(**net, *request, machine,
+    return bench_network(*nets, *request, machine,
                          {verb.threads, verb.samples, verb.seed, verb.json, verb.weights});
   }
   std::vector<Row> rows;

@@ -54,18 +54,20 @@ Result<void> write_all(Exported& exported, const std::vector<std::string>& paths
 int compile(const CompileVerb& verb) {
   for (const std::string& path : verb.outputs) {
     if (export_form_of(path)) continue;
-    return fail(error(Diag::kUsageOption, "-o",
-                      fmt::format("needs a name ending in .so, .a, .o, .h, .c, .s or .ll, or for a "
-                                  "GPU in .so, .h, .c, .cubin, .ptx or .cu, found '{}'",
-                                  path)),
-                kUsage);
+    return fail(
+        error(Diag::kUsageOption, "-o",
+              fmt::format("needs a name ending in .so, .a, .o, .h, .c, .s or .ll, for a net "
+                          "also in .weights, or for a GPU in .so, .h, .c, .cubin, .ptx or "
+                          ".cu, found '{}'",
+                          path)),
+        kUsage);
   }
   const Result<OperatorRequest> request = verb.op.request();
   if (!request.ok()) return fail(request.error(), kUsage);
-  const Result<std::optional<LoadedNet>> net = load_net(*request);
-  if (!net.ok()) return fail(net.error());
-  if (*net) {
-    return compile_network(**net, *request, verb.machine,
+  const Result<SizedNets> nets = load_nets(*request);
+  if (!nets.ok()) return fail(nets.error());
+  if (!nets->nets.empty()) {
+    return compile_network(*nets, *request, verb.machine,
                            {with_headers(verb.outputs), verb.symbol, verb.offline, verb.weights});
   }
   const Result<Operator> op = load_operator(*request);
@@ -109,11 +111,13 @@ void add_compile(CLI::App& verb, Action& action) {
   args->machine.add_script_to(verb);
   verb.add_flag("--offline,--require-tuned", args->offline, "fail (6) if there is no record");
   in_group(verb, "Schedule");
-  verb.add_option("-o,--output", args->outputs,
-                  "file to write, several times for several; its suffix says what: for a CPU .so "
-                  ".a .o .h .c"
-                  " .s .ll, for a GPU .so .h .c .cubin .ptx .cu")
-      ->type_name("FILE.so|a|o|h|c|s|ll|cubin|ptx|cu")
+  verb.add_option(
+          "-o,--output", args->outputs,
+          "file to write, several times for several; its suffix says what: for a CPU .so "
+          ".a .o .h .c"
+          " .s .ll, for a GPU .so .h .c .cubin .ptx .cu; .weights: of a net, what its library "
+          "then reads from beside it")
+      ->type_name("FILE.so|a|o|h|c|s|ll|cubin|ptx|cu|weights")
       ->required()
       ->allow_extra_args(false);
   verb.add_option("--symbol", args->symbol,

@@ -376,14 +376,14 @@ int verify(const VerifyVerb& verb) {
   if (!request.ok()) return fail(request.error(), kUsage);
   // What an invalid program is told is the verdict here.
   request->validity = Validity::kNotAsked;
-  if (const Result<std::optional<LoadedNet>> net = load_net(*request); net.ok() && *net) {
+  if (const Result<SizedNets> nets = load_nets(*request); nets.ok() && !nets->nets.empty()) {
     if (!verb.against.empty() || verb.interpret)
       return fail(error(Diag::kUsageOption, verb.interpret ? "--interpret" : "--against",
                         "is of one operator, not of a net"));
-    return verify_network(**net, *request, verb.machine,
+    return verify_network(*nets, *request, verb.machine,
                           {verb.num_seeds, verb.seed, verb.cuts, verb.json, verb.weights});
-  } else if (!net.ok()) {
-    return fail(net.error());
+  } else if (!nets.ok()) {
+    return fail(nets.error());
   }
   if (const Result<Operator> op = load_operator(*request); op.ok()) {
     if (const Result<void> valid = check_valid(op->program); !valid.ok()) {

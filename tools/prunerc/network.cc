@@ -20,6 +20,10 @@ void add_weights_to(CLI::App& verb, std::string* weights) {
   in_group(verb, "Arrays");
 }
 
+std::string title_of(const SizedNet& sized) {
+  return sized.net.net.name + (sized.text.empty() ? "" : " " + sized.text);
+}
+
 Result<WeightSource> open_weights(const LoadedNet& net, const OperatorRequest& request,
                                   const std::string& weights,
                                   const std::vector<ir::Tensor>& const_inputs,

@@ -5,6 +5,7 @@
 #include "tools/driver/aligned.h"
 #include "tools/driver/network.h"
 #include "tools/driver/network_rank.h"
+#include "tools/driver/sizes.h"
 #include "tools/prunerc/arrays.h"
 #include "tools/prunerc/cli.h"
 
@@ -16,6 +17,9 @@ namespace prunerc::cli {
 
 /// --weights of a verb.
 void add_weights_to(CLI::App& verb, std::string* weights);
+
+/// "bert", or "bert seq=32".
+std::string title_of(const SizedNet& sized);
 
 /// What constants are filled with where only times or equality matter and nobody gives weights.
 inline constexpr const char* kAnyWeights = "rand:normal(0,0.05)";
@@ -80,7 +84,7 @@ struct NetworkBench {
   bool json = false;
   std::string weights;
 };
-int bench_network(const LoadedNet& net, const OperatorRequest& request,
+int bench_network(const SizedNets& nets, const OperatorRequest& request,
                   const MachineOptions& machine, const NetworkBench& options);
 
 struct NetworkVerify {
@@ -90,7 +94,8 @@ struct NetworkVerify {
   bool json = false;
   std::string weights;
 };
-int verify_network(const LoadedNet& net, const OperatorRequest& request,
+/// Exit code of the first of the nets that is not right.
+int verify_network(const SizedNets& nets, const OperatorRequest& request,
                    const MachineOptions& machine, const NetworkVerify& options);
 
 struct NetworkCompile {
@@ -99,8 +104,8 @@ struct NetworkCompile {
   bool offline = false;
   std::string weights;
 };
-/// Libraries and headers: .so, .a, .o, .h.
-int compile_network(const LoadedNet& net, const OperatorRequest& request,
+/// Libraries, headers and weights: .so, .a, .o, .h, .weights.
+int compile_network(const SizedNets& nets, const OperatorRequest& request,
                     const MachineOptions& machine, const NetworkCompile& options);
 
 /// Stages net, tasks, plan, kernels.

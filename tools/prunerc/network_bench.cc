@@ -97,8 +97,24 @@ void print_table(const std::string& name, const Times& times) {
   fmt::print("\n");
 }
 
-Json json_of(const std::string& name, const Times& times) {
-  Json row = {{"net", name},
+// Of several sizes, a row each; `prunerc bench` of one of them shows its steps.
+void print_head() {
+  fmt::print("{:<32} {:>3} {:>11} {:>7} {:>7}   {:>11}  {}\n", "net", "thr", "median", "spread",
+             "runs", "steps", "measured alone, warm");
+}
+
+void print_row(const std::string& title, const Times& times) {
+  double sum = 0;
+  for (const Step& step : times.steps) sum += step.median_ns;
+  fmt::print("{:<32} {:>3} {:>11} {:>6.1f}% {:>7}   {:>11}  {}\n", title, times.threads,
+             time_text(times.whole.median_ns), 100 * times.whole.spread,
+             times.whole.samples_ns.size(), time_text(sum),
+             times.sum_alone_ns > 0 ? time_text(times.sum_alone_ns) : "-");
+}
+
+Json json_of(const SizedNet& sized, const Times& times) {
+  Json row = {{"net", sized.net.net.name},
+              {"sizes", sized.text},
               {"target", times.target},
               {"threads", times.threads},
               {"median_ns", times.whole.median_ns},
@@ -120,15 +136,20 @@ Json json_of(const std::string& name, const Times& times) {
 
 }  // namespace
 
-int bench_network(const LoadedNet& net, const OperatorRequest& request,
+int bench_network(const SizedNets& nets, const OperatorRequest& request,
                   const MachineOptions& machine, const NetworkBench& options) {
-  fmt::print(stderr, "{}", net.warnings);
+  fmt::print(stderr, "{}", nets.nets[0].net.warnings);
+  const bool is_listed = !nets.dims.empty();
   Json all = {{"schema", "prunerc.bench_net/1"}, {"rows", Json::array()}};
-  for (const int threads : options.threads.empty() ? std::vector<int>{0} : options.threads) {
-    const Result<Times> times = measure(net, request, machine, threads, options);
-    if (!times.ok()) return fail(times.error());
-    all["rows"].push_back(json_of(net.net.name, *times));
-    if (!options.json) print_table(net.net.name, *times);
+  if (is_listed && !options.json) print_head();
+  for (const SizedNet& sized : nets.nets) {
+    for (const int threads : options.threads.empty() ? std::vector<int>{0} : options.threads) {
+      const Result<Times> times = measure(sized.net, request, machine, threads, options);
+      if (!times.ok()) return fail(times.error());
+      all["rows"].push_back(json_of(sized, *times));
+      if (options.json) continue;
+      is_listed ? print_row(title_of(sized), *times) : print_table(sized.net.net.name, *times);
+    }
   }
   if (options.json) fmt::print("{}\n", json_line(all));
   return kSuccess;

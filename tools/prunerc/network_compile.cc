@@ -4,13 +4,16 @@
 #include "codegen/export_text.h"
 #include "ir/support/file.h"
 #include "tools/driver/export.h"
+#include "tools/driver/network_library.h"
 #include "tools/prunerc/network.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 namespace prunerc::cli {
@@ -25,28 +28,39 @@ std::optional<codegen::CpuLibraryForm> library_form(ExportForm form) {
   }
 }
 
-Result<codegen::CpuLibrary> make_library(const LoadedNet& net, const PreparedNetwork& prepared,
-                                         const std::string& symbol) {
-  codegen::LibraryInfo info;
-  info.symbol = symbol;
-  info.name = net.net.name;
-  info.target = prepared.session.target().name;
-  info.version = kVersion;
-  info.num_threads = prepared.session.num_threads();
-  PRUNERC_TRY(codegen::CpuLibrary library, prepared.network.library(std::move(info)));
-  PRUNERC_TRY(library.cpu_features, codegen::cpu_features(prepared.session.target()));
-  return library;
+/// Beyond this, what prepared constants fill lies beside the library: code addresses 2 GiB at most.
+constexpr int64_t kMostInside = int64_t{1} << 30;
+
+// The name of the file of weights, which the library looks for in its own folder; empty: within it.
+// Adds one to `outputs` where the weights are too large for the library.
+std::string weights_file(int64_t prepared_bytes, std::vector<std::string>* outputs) {
+  for (const std::string& path : *outputs) {
+    if (*export_form_of(path) == ExportForm::kWeights)
+      return std::filesystem::path(path).filename();
+  }
+  if (prepared_bytes <= kMostInside) return "";
+  const auto is_library = [](const std::string& path) {
+    return library_form(*export_form_of(path)).has_value();
+  };
+  const auto library = std::find_if(outputs->begin(), outputs->end(), is_library);
+  std::filesystem::path path = library == outputs->end() ? outputs->front() : *library;
+  path.replace_extension(".weights");
+  outputs->push_back(path);
+  return path.filename();
 }
 
 Result<void> write_files(const codegen::CpuLibrary& library,
                          const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
-    const auto form = library_form(*export_form_of(path));
-    std::string bytes;
-    if (form) {
-      PRUNERC_TRY(bytes, codegen::build_cpu_library(library, *form));
-    } else {
-      bytes = codegen::cpu_library_header(library);
+    const ExportForm form = *export_form_of(path);
+    std::string made;
+    std::string_view bytes = library.net->prepared;
+    if (const auto library_of = library_form(form)) {
+      PRUNERC_TRY(made, codegen::build_cpu_library(library, *library_of));
+      bytes = made;
+    } else if (form == ExportForm::kHeader) {
+      made = codegen::cpu_library_header(library);
+      bytes = made;
     }
     PRUNERC_TRY_VOID(replace_file(path, bytes));
     fmt::print(stderr, "wrote {} ({} bytes)\n", path, bytes.size());
@@ -54,22 +68,11 @@ Result<void> write_files(const codegen::CpuLibrary& library,
   return {};
 }
 
-}  // namespace
-
-int compile_network(const LoadedNet& net, const OperatorRequest& request,
-                    const MachineOptions& machine, const NetworkCompile& options) {
-  fmt::print(stderr, "{}", net.warnings);
-  for (const std::string& path : options.outputs) {
-    const ExportForm form = *export_form_of(path);
-    if (library_form(form) || form == ExportForm::kHeader) continue;
-    return fail(error(Diag::kUsageOption, "-o",
-                      fmt::format("a net becomes .so, .a, .o or .h, not '{}'", path)),
-                kUsage);
-  }
-  const std::string symbol =
-      options.symbol.empty() ? "net_" + codegen::c_name(net.net.name) : options.symbol;
-  const Result<void> usable = codegen::check_symbol(symbol);
-  if (!usable.ok()) return fail(usable.error(), kUsage);
+// Adds the net for one combination of sizes.
+int add_sized(const SizedNet& sized, const OperatorRequest& request, const MachineOptions& machine,
+              const NetworkCompile& options, const std::string& symbol, codegen::LibraryInfo* info,
+              std::vector<std::string>* cpu_features, NetworkLibrary* library) {
+  const LoadedNet& net = sized.net;
   const Result<WeightSource> weights =
       open_weights(net, request, options.weights, filled_const_inputs(net.net, 0));
   if (!weights.ok()) return fail(weights.error());
@@ -82,18 +85,64 @@ int compile_network(const LoadedNet& net, const OperatorRequest& request,
   if (options.offline && missing != prepared->origins.end()) {
     const auto task = static_cast<std::size_t>(missing - prepared->origins.begin());
     return fail(fmt::format("no record of '{}' of net '{}' for target {}",
-                            prepared->network.tasks()[task].name, net.net.name, machine.target),
+                            prepared->network.tasks()[task].name, title_of(sized), machine.target),
                 "`prunerc tune` of the net, for the same machine, makes one", kCacheMiss);
   }
-  const Result<codegen::CpuLibrary> library = make_library(net, *prepared, symbol);
-  if (!library.ok()) return fail(library.error());
-  const Result<void> written = write_files(*library, options.outputs);
-  if (!written.ok()) return fail(written.error());
+  const Result<void> added = library->add(prepared->network, sized.sizes);
+  if (!added.ok()) return fail(added.error());
+  const Session& session = prepared->session;
+  const Result<std::vector<std::string>> features = codegen::cpu_features(session.target());
+  if (!features.ok()) return fail(features.error());
+  *cpu_features = *features;
+  info->target = session.target().name;
+  info->num_threads = session.num_threads();
   fmt::print(stderr, "{}: {} calls of {} kernels; weights {}, arena {}, workspace {}\n",
-             net.net.name, net::run_calls(net.net).size(), prepared->network.tasks().size(),
+             title_of(sized), net::run_calls(net.net).size(), prepared->network.tasks().size(),
              bytes_text(static_cast<uint64_t>(prepared->network.prepared_bytes())),
              bytes_text(static_cast<uint64_t>(prepared->network.memory().bytes)),
              bytes_text(static_cast<uint64_t>(prepared->network.workspace_bytes())));
+  return kSuccess;
+}
+
+}  // namespace
+
+int compile_network(const SizedNets& nets, const OperatorRequest& request,
+                    const MachineOptions& machine, const NetworkCompile& options) {
+  const net::Net& first = nets.nets[0].net.net;
+  fmt::print(stderr, "{}", nets.nets[0].net.warnings);
+  for (const std::string& path : options.outputs) {
+    const ExportForm form = *export_form_of(path);
+    if (library_form(form) || form == ExportForm::kHeader || form == ExportForm::kWeights) continue;
+    return fail(error(Diag::kUsageOption, "-o",
+                      fmt::format("a net becomes .so, .a, .o, .h or .weights, not '{}'", path)),
+                kUsage);
+  }
+  codegen::LibraryInfo info;
+  info.name = first.name;
+  info.version = kVersion;
+  info.symbol = options.symbol.empty() ? "net_" + codegen::c_name(first.name) : options.symbol;
+  const Result<void> usable = codegen::check_symbol(info.symbol);
+  if (!usable.ok()) return fail(usable.error(), kUsage);
+  NetworkLibrary gathered(nets.dims);
+  std::vector<std::string> cpu_features;
+  for (const SizedNet& sized : nets.nets) {
+    const int code =
+        add_sized(sized, request, machine, options, info.symbol, &info, &cpu_features, &gathered);
+    if (code != kSuccess) return code;
+  }
+  std::vector<std::string> outputs = options.outputs;
+  const std::string file = weights_file(gathered.prepared_bytes(), &outputs);
+  codegen::CpuLibrary library = gathered.library(info, file);
+  library.cpu_features = std::move(cpu_features);
+  const Result<void> written = write_files(library, outputs);
+  if (!written.ok()) return fail(written.error());
+  if (!nets.dims.empty()) {
+    fmt::print(stderr, "{} for {} combinations of sizes: {} kernels, weights {}\n", first.name,
+               nets.nets.size(), gathered.num_kernels(),
+               bytes_text(static_cast<uint64_t>(gathered.prepared_bytes())));
+  }
+  if (!file.empty())
+    fmt::print(stderr, "the library reads its weights from {} in its own folder\n", file);
   return kSuccess;
 }
 

@@ -118,10 +118,20 @@ Result<Difference> compare_recorded(const LoadedNet& net, Network& tuned, const 
   return found;
 }
 
-}  // namespace
+// Those with this net's shapes; without a list, others are an error.
+Result<std::vector<RecordedRun>> recorded_of(const SizedNet& sized, const OperatorRequest& request,
+                                             const NetworkVerify& options) {
+  if (!options.weights.empty() || !sized.net.weights) return std::vector<RecordedRun>();
+  Result<std::vector<RecordedRun>> recorded = read_recorded(request.file, sized.net);
+  if (!recorded.ok() && recorded.error().id() == Diag::kUsageShape && !sized.sizes.empty())
+    return std::vector<RecordedRun>();
+  return recorded;
+}
 
-int verify_network(const LoadedNet& net, const OperatorRequest& request,
-                   const MachineOptions& machine, const NetworkVerify& options) {
+int verify_sized(const SizedNet& sized, const OperatorRequest& request,
+                 const MachineOptions& machine, const NetworkVerify& options) {
+  const LoadedNet& net = sized.net;
+  const std::string title = title_of(sized);
   fmt::print(stderr, "{}", net.warnings);
   const Result<WeightSource> weights = open_weights(
       net, request, options.weights, filled_const_inputs(net.net, options.seed), kAnyWeights);
@@ -151,8 +161,8 @@ int verify_network(const LoadedNet& net, const OperatorRequest& request,
     if (!all.what.empty()) break;
   }
   std::size_t num_recorded = 0;
-  if (all.what.empty() && options.weights.empty() && net.weights) {
-    const Result<std::vector<RecordedRun>> recorded = read_recorded(request.file, net);
+  if (all.what.empty()) {
+    const Result<std::vector<RecordedRun>> recorded = recorded_of(sized, request, options);
     if (!recorded.ok()) return fail(recorded.error());
     for (const RecordedRun& run : *recorded) {
       const Result<Difference> found = compare_recorded(net, tuned->network, run);
@@ -167,6 +177,7 @@ int verify_network(const LoadedNet& net, const OperatorRequest& request,
   if (options.json) {
     const Json row = {{"schema", "prunerc.verify_net/1"},
                       {"net", net.net.name},
+                      {"sizes", sized.text},
                       {"verdict", ok ? "right" : "wrong"},
                       {"seeds", num_right},
                       {"recorded", num_recorded},
@@ -178,13 +189,25 @@ int verify_network(const LoadedNet& net, const OperatorRequest& request,
     fmt::print(
         "{}: right on {} seed{}: {} elements of {} as the calls give them as written, largest "
         "error {:.2g} of what is allowed\n",
-        net.net.name, num_right, num_right == 1 ? "" : "s", all.num_elems,
+        title, num_right, num_right == 1 ? "" : "s", all.num_elems,
         options.cuts ? "outputs and all tensors between calls" : "outputs", all.worst);
     if (num_recorded > 0) fmt::print("and on {} recorded runs\n", num_recorded);
   } else {
-    fmt::print("{}: wrong: {}\n", net.net.name, all.what);
+    fmt::print("{}: wrong: {}\n", title, all.what);
   }
   return ok ? kSuccess : kVerificationFailed;
+}
+
+}  // namespace
+
+int verify_network(const SizedNets& nets, const OperatorRequest& request,
+                   const MachineOptions& machine, const NetworkVerify& options) {
+  int code = kSuccess;
+  for (const SizedNet& sized : nets.nets) {
+    const int one = verify_sized(sized, request, machine, options);
+    if (code == kSuccess) code = one;
+  }
+  return code;
 }
 
 }  // namespace prunerc::cli

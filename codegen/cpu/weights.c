@@ -1,0 +1,123 @@
+// Of a library of a net whose weights lie in a file: finds it, maps it, and looks whether it is the one.
+// In front of it stand PR_WEIGHTS_NAME, PR_WEIGHTS_BYTES and PR_WEIGHTS_KEY.
+
+enum { PR_WEIGHTS_ALIGNMENT = 64, PR_WEIGHTS_LANES = 8 };
+
+static pthread_mutex_t pr_weights_lock = PTHREAD_MUTEX_INITIALIZER;
+static const void* _Atomic pr_weights;
+static void* pr_weights_map;  // where they were mapped, and not given
+
+// The same as weights_key in export_net.cc.
+static uint64_t pr_weights_key(const unsigned char* bytes) {
+  uint64_t lanes[PR_WEIGHTS_LANES] = {0};
+  const int64_t stride = 8 * PR_WEIGHTS_LANES;
+  for (int64_t at = 0; at < PR_WEIGHTS_BYTES; at += stride) {
+    uint64_t words[PR_WEIGHTS_LANES] = {0};
+    const int64_t left = PR_WEIGHTS_BYTES - at;
+    memcpy(words, bytes + at, (size_t)(left < stride ? left : stride));
+    for (int i = 0; i < PR_WEIGHTS_LANES; ++i) {
+      const uint64_t mixed = (lanes[i] ^ words[i]) * UINT64_C(0x9E3779B97F4A7C15);
+      lanes[i] = mixed ^ mixed >> 29;
+    }
+  }
+  uint64_t key = (uint64_t)PR_WEIGHTS_BYTES;
+  for (int i = 0; i < PR_WEIGHTS_LANES; ++i) {
+    key = (key ^ lanes[i]) * UINT64_C(0xBF58476D1CE4E5B9);
+    key ^= key >> 32;
+  }
+  return key;
+}
+
+static int pr_check_weights(const void* bytes, const char* what) {
+  if (pr_weights_key((const unsigned char*)bytes) == PR_WEIGHTS_KEY) return PR_OK;
+  return pr_fail(PRUNERC_ERROR_WEIGHTS, "%s: not the bytes that this library was compiled with",
+                 what);
+}
+
+// The path of what this code lies in, which may have been moved since; 0 if it cannot be told.
+static int pr_own_path(char* path, size_t room) {
+  FILE* const maps = fopen("/proc/self/maps", "re");
+  if (maps == NULL) return 0;
+  const unsigned long own = (unsigned long)(uintptr_t)&pr_own_path;
+  char line[PATH_MAX + 128];
+  int found = 0;
+  while (!found && fgets(line, sizeof line, maps) != NULL) {
+    unsigned long from = 0, to = 0;
+    int name = 0;
+    if (sscanf(line, "%lx-%lx %*s %*s %*s %*s %n", &from, &to, &name) != 2 || name == 0) continue;
+    if (own < from || own >= to) continue;
+    line[strcspn(line, "\n")] = 0;
+    found = line[name] == '/' && strlen(line + name) < room;
+    if (found) strcpy(path, line + name);
+    break;
+  }
+  fclose(maps);
+  return found;
+}
+
+static int pr_map_weights(const char* path) {
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0)
+    return pr_fail(PRUNERC_ERROR_WEIGHTS, "%s: %s; _load_weights takes another path", path,
+                   strerror(errno));
+  struct stat status;
+  const int is_known = fstat(file, &status) == 0 && S_ISREG(status.st_mode);
+  if (!is_known || status.st_size != PR_WEIGHTS_BYTES) {
+    close(file);
+    return pr_fail(PRUNERC_ERROR_WEIGHTS, "%s: not a file of %lld bytes, as this library's is", path,
+                   (long long)PR_WEIGHTS_BYTES);
+  }
+  void* const bytes = mmap(NULL, (size_t)PR_WEIGHTS_BYTES, PROT_READ, MAP_PRIVATE, file, 0);
+  close(file);
+  if (bytes == MAP_FAILED)
+    return pr_fail(PRUNERC_ERROR_WEIGHTS, "%s: cannot be mapped: %s", path, strerror(errno));
+  const int code = pr_check_weights(bytes, path);
+  if (code != PR_OK) {
+    munmap(bytes, (size_t)PR_WEIGHTS_BYTES);
+    return code;
+  }
+  pr_weights_map = bytes;
+  atomic_store_explicit(&pr_weights, bytes, memory_order_release);
+  return PR_OK;
+}
+
+static int pr_is_loaded(void) {
+  return atomic_load_explicit(&pr_weights, memory_order_acquire) != NULL;
+}
+
+static int pr_map_from(const char* path) {
+  if (path != NULL) return pr_map_weights(path);
+  char beside[PATH_MAX + sizeof PR_WEIGHTS_NAME];
+  if (!pr_own_path(beside, PATH_MAX))
+    return pr_fail(PRUNERC_ERROR_WEIGHTS, "it cannot be told where the file of weights lies");
+  strcpy(strrchr(beside, '/') + 1, PR_WEIGHTS_NAME);
+  return pr_map_weights(beside);
+}
+
+static int pr_load_weights(const char* path) {
+  pthread_mutex_lock(&pr_weights_lock);
+  const int code = pr_is_loaded() ? PR_OK : pr_map_from(path);
+  pthread_mutex_unlock(&pr_weights_lock);
+  return code;
+}
+
+static int pr_use_weights(const void* bytes, int64_t num_bytes) {
+  if (bytes == NULL || (uintptr_t)bytes % PR_WEIGHTS_ALIGNMENT != 0)
+    return pr_fail(PR_ARGUMENT, "the weights are NULL or not aligned to %d bytes",
+                   PR_WEIGHTS_ALIGNMENT);
+  if (num_bytes != PR_WEIGHTS_BYTES)
+    return pr_fail(PRUNERC_ERROR_WEIGHTS, "the weights have %lld bytes, not %lld",
+                   (long long)num_bytes, (long long)PR_WEIGHTS_BYTES);
+  const int code = pr_check_weights(bytes, "the weights");
+  if (code != PR_OK) return code;
+  pthread_mutex_lock(&pr_weights_lock);
+  if (!pr_is_loaded()) atomic_store_explicit(&pr_weights, bytes, memory_order_release);
+  pthread_mutex_unlock(&pr_weights_lock);
+  return PR_OK;
+}
+
+static int pr_load(void) { return pr_is_loaded() ? PR_OK : pr_load_weights(NULL); }
+
+__attribute__((destructor)) static void pr_unmap_weights(void) {
+  if (pr_weights_map != NULL) munmap(pr_weights_map, (size_t)PR_WEIGHTS_BYTES);
+}

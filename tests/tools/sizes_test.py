@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+"""A model with several values for its dimensions: one library, tuned, timed and verified for each."""
+
+import ctypes
+import importlib.util
+import json
+import os
+import subprocess
+
+import command
+from command import read_npy, write_npy
+
+ROOT = os.getcwd()
+
+
+def load_generator():
+    spec = importlib.util.spec_from_file_location("small_cnn", os.path.join(ROOT, "tests/onnx/small_cnn.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Tensor(ctypes.Structure):
+    """DLTensor."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+def tensor(array, shape):
+    extents = (ctypes.c_int64 * len(shape))(*shape)
+    return Tensor(ctypes.addressof(array), 1, 0, len(shape), 2, 32, 1, extents, None, 0)
+
+
+def floats(count):
+    return (ctypes.c_float * count)()
+
+
+class Sizes(command.CommandTest):
+    def setUp(self):
+        super().setUp()
+        m = load_generator()
+
+        def port(name, dims):
+            dims = [m.message(1, m.message(2, d) if isinstance(d, str) else m.number(1, d)) for d in dims]
+            return m.message(1, name) + m.message(2, m.message(1, m.number(1, 1) + m.message(2, b"".join(dims))))
+
+        # A softmax over seq: rows that are not there would change it. What is made of z does not depend on seq.
+        nodes = [
+            m.node("MatMul", ["x", "w"], "h"),
+            m.node("Softmax", ["h"], "s", axis=1),
+            m.node("MatMul", ["s", "v"], "y"),
+            m.node("ReduceMean", ["s"], "mean", axes=[1], keepdims=0),
+            m.node("Gemm", ["mean", "u", "b"], "z"),
+        ]
+        weights = [
+            m.tensor("w", [4, 8], m.made_up(32, 0.9, 0.1)),
+            m.tensor("v", [8, 5], m.made_up(40, 0.7, 0.3)),
+            m.tensor("u", [8, 3], m.made_up(24, 0.8, 0.5)),
+            m.tensor("b", [3], [0.5, -0.5, 0.25]),
+        ]
+        graph = b"".join(m.message(1, node) for node in nodes) + m.message(2, "rows")
+        graph += b"".join(m.message(5, weight) for weight in weights) + m.message(11, port("x", ["batch", "seq", 4]))
+        graph += m.message(12, port("y", ["batch", "seq", 5])) + m.message(12, port("z", ["batch", 3]))
+        self.model = self.path("rows.onnx")
+        with open(self.model, "wb") as out:
+            out.write(m.number(1, 8) + m.message(7, graph) + m.message(8, m.number(2, 13)))
+
+    def wanted(self, batch, seq):
+        """The input, and what `run` gives with one value of each."""
+        x = [((i * 7) % 23 - 11) / 5 for i in range(batch * seq * 4)]
+        write_npy(self.path("x.npy"), "<f4", (batch, seq, 4), x)
+        self.prunerc("run", self.model, "--input", "x=@x.npy", "--output", "y=y.npy", "--output", "z=z.npy")
+        return (ctypes.c_float * len(x))(*x), read_npy(self.path("y.npy")), read_npy(self.path("z.npy"))
+
+    def assert_close(self, wanted, got):
+        self.assertEqual(len(wanted), len(got))
+        for w, g in zip(wanted, got):
+            self.assertAlmostEqual(w, g, places=5)
+
+    def test_one_library_is_exact_for_each_listed_size(self):
+        out = self.prunerc("compile", self.model, "-D", "seq=3,17,batch=1,2", "-o", "librows.so").err
+        self.assertIn("rows batch=2,seq=17: 5 calls of 5 kernels", out)
+        # That of z once for each batch.
+        self.assertIn("rows for 4 combinations of sizes: 18 kernels", out)
+        library = ctypes.CDLL(self.path("librows.so"))
+        library.net_rows_error.restype = ctypes.c_char_p
+        call, size = library.net_rows, ctypes.c_int64
+        for batch, seq in ((1, 3), (1, 17), (2, 3), (2, 17)):
+            x, (_, y_shape, y), (_, z_shape, z) = self.wanted(batch, seq)
+            self.assertEqual(((batch, seq, 5), (batch, 3)), (y_shape, z_shape))
+            got_y, got_z = floats(len(y)), floats(len(z))
+            self.assertEqual(0, call(size(batch), size(seq), x, got_y, got_z))
+            self.assert_close(y, got_y)
+            self.assert_close(z, got_z)
+            # Tensors bring their sizes.
+            by_tensor = floats(len(y)), floats(len(z))
+            views = [tensor(x, (batch, seq, 4)), tensor(by_tensor[0], y_shape), tensor(by_tensor[1], z_shape)]
+            pointers = (ctypes.POINTER(Tensor) * 3)(*(ctypes.pointer(view) for view in views))
+            self.assertEqual(0, library.net_rows_dlpack(pointers, 3))
+            self.assertEqual((list(got_y), list(got_z)), (list(by_tensor[0]), list(by_tensor[1])))
+        x, y, z = floats(200), floats(200), floats(6)
+        for batch, seq in ((2, 16), (3, 17), (0, 0), (-1, 1 << 40)):
+            self.assertEqual(5, call(size(batch), size(seq), x, y, z))
+            error = library.net_rows_error().decode()
+            self.assertEqual(f"it was not compiled for batch={batch},seq={seq}, but for batch = 1, 2; seq = 3, 17", error)
+        views = [tensor(x, (2, 4, 4)), tensor(y, (2, 4, 5)), tensor(z, (2, 3))]
+        pointers = (ctypes.POINTER(Tensor) * 3)(*(ctypes.pointer(view) for view in views))
+        self.assertEqual(5, library.net_rows_dlpack(pointers, 3))
+        self.assertIn(b"batch = 1, 2; seq = 3, 17", library.net_rows_error())
+        # Shapes that do not go together.
+        views[0] = tensor(x, (2, 3, 4))
+        pointers[0] = ctypes.pointer(views[0])
+        self.assertEqual(5, library.net_rows_dlpack(pointers, 3))
+        self.assertEqual(1, library.net_rows_dlpack(pointers, 2))
+        self.assertEqual(1, library.net_rows_dlpack(None, 3))
+        self.assertEqual(1, call(size(1), size(3), None, y, z))
+        self.assertIn(b"NULL", library.net_rows_error())
+        self.assertEqual([0] * 200, list(y))
+
+    def test_a_program_in_c_and_in_cxx_calls_each_kernel(self):
+        self.prunerc("compile", self.model, "-D", "seq=2,5,batch=1", "--symbol", "rows", "-o", "rows.a")
+        main = self.write("main.c", """#include "rows.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static int32_t serially(const PrunercLaunch* self, int64_t num_tasks, PrunercTask body, void* closure) {
+  (void)self;
+  for (int64_t task = 0; task < num_tasks; ++task) body(task, 0, closure);
+  return 0;
+}
+int main(void) {
+  const int64_t sizes[] = {2, 5};
+  const PrunercLaunch launch = {serially, 1, NULL};
+  void* workspace = NULL;
+  if (posix_memalign(&workspace, PRUNERC_ALIGNMENT, ROWS_WORKSPACE_BYTES(1) + 1) != 0) return 1;
+  if (ROWS_NUM_SIZES != 2 || rows_info()->num_sizes != 2) return 2;
+  if (strcmp(rows_info()[0].bindings, "seq=2") != 0 || strcmp(rows_info()[1].bindings, "seq=5") != 0) return 3;
+  for (int i = 0; i < 2; ++i) {
+    const int64_t seq = sizes[i];
+    float x[20], y[25], z[3], y2[25], z2[3];
+    for (int j = 0; j < 20; ++j) x[j] = (float)(j % 7) / 7;
+    const PrunercInfo* info = &rows_info()[i];
+    if (info->num_params != 3 || info->params[0].shape[1] != seq || info->params[1].shape[1] != seq) return 4;
+    if (rows(seq, x, y, z) != 0) return 5;
+    void* args[] = {x, y2, z2};
+    if (rows_kernel(seq, args, workspace, &launch) != 0) return 6;
+    if (memcmp(y, y2, (size_t)seq * 5 * sizeof(float)) != 0 || memcmp(z, z2, sizeof z) != 0) return 7;
+    if (rows_kernel(seq + 1, args, workspace, &launch) != PRUNERC_ERROR_SIZES) return 8;
+  }
+  free(workspace);
+  printf("%s\\n", rows_error());
+  return 0;
+}
+""")
+        for compiler in (["gcc"], ["g++", "-x", "c++"]):
+            line = [*compiler, "-Wall", "-Wextra", "-Werror", "-O1", "-pthread", main, "-x", "none", self.path("rows.a")]
+            subprocess.run([*line, "-o", self.path("main")], check=True)
+            out = subprocess.run([self.path("main")], check=True, capture_output=True, text=True).stdout
+            self.assertEqual("it was not compiled for seq=6, but for seq = 2, 5\n", out)
+        with open(self.path("rows.h"), encoding="utf-8") as header:
+            text = header.read()
+        self.assertIn(" *   [0] x: f32[1, seq, 4]\n *   [1] out y: f32[1, seq, 5]\n *   [2] out z: f32[1, 3]\n", text)
+        self.assertIn("Compiled for seq = 2, 5,", text)
+
+    def test_tune_bench_and_verify_take_lists(self):
+        tuned = self.prunerc("tune", self.model, "-D", "batch=2,seq=3,17", "--trials", "1")
+        # That of z is one task.
+        self.assertIn("tuned 9 tasks", tuned.err)
+        self.assertIn("y@seq=17: ", tuned.out)
+        self.assertNotIn("z@seq", tuned.out)
+        self.assertIn("-D batch=2,seq=3,17", tuned.err)
+        rows = self.prunerc("bench", self.model, "-D", "batch=2,seq=3,17", "--samples", "3", "--threads", "1,2").out
+        self.assertEqual(5, len(rows.splitlines()))
+        self.assertIn("rows seq=17 ", rows)
+        out = self.prunerc("bench", self.model, "-D", "batch=2,seq=17,3", "--samples", "3", "--json").out
+        bench = json.loads(out)["rows"]
+        self.assertEqual(["seq=17", "seq=3"], [row["sizes"] for row in bench])
+        for row in bench:
+            self.assertEqual(["record"] * 5, [step["schedule"] for step in row["steps"]])
+            self.assertGreater(row["median_ns"], 0)
+        lines = self.prunerc("verify", self.model, "-D", "batch=2,seq=3,17", "--cuts").out.splitlines()
+        self.assertEqual(["rows seq=3: right on 3 seeds", "rows seq=17: right on 3 seeds"], [line[: line.index("seeds") + 5] for line in lines])
+        verdicts = self.prunerc("verify", self.model, "-D", "batch=1,2,seq=3", "--seeds", "1", "--json").out.splitlines()
+        self.assertEqual([("batch=1", "right"), ("batch=2", "right")], [(v["sizes"], v["verdict"]) for v in map(json.loads, verdicts)])
+        # Each size has its records.
+        self.prunerc("compile", self.model, "-D", "batch=2,seq=3,17", "--offline", "-o", "librows.so")
+        missing = self.prunerc("compile", self.model, "-D", "batch=2,seq=3,4", "--offline", "-o", "librows.so", expect=6).err
+        self.assertIn("of net 'rows seq=4'", missing)
+
+    def test_what_cannot_be_listed_is_refused(self):
+        def refused(*arguments, expect=2):
+            return self.prunerc(*arguments, expect=expect).err
+
+        library = ("-o", "librows.so")
+        self.assertIn("lists seq=3,4, where one value is needed", refused("run", self.model, "-D", "batch=1,seq=3,4"))
+        self.assertIn("compile, tune, bench and verify", refused("show", self.model, "-D", "batch=1,seq=3,4"))
+        self.assertIn("where one value", refused("compile", self.ops, "--op", "dense", "-D", "M=3,4", *library))
+        self.assertIn("where one value", refused("tune", self.ops, "--op", "dense", "-D", "M=3,4"))
+        self.assertIn("where one value", refused("tune", "-e", "y[i] = x[i]", "-D", "i=3,4"))
+        self.assertIn("seq=3 twice", refused("compile", self.model, "-D", "seq=3,5,3,batch=1", *library))
+        self.assertIn("found 'x'", refused("compile", self.model, "-D", "seq=3,x,batch=1", *library))
+        self.assertIn("found '0'", refused("compile", self.model, "-D", "seq=0,1,batch=1", *library))
+        self.assertIn("found ''", refused("compile", self.model, "-D", "seq=3,,batch=1", *library))
+        self.assertIn("found '4'", refused("compile", self.model, "-D", "4,seq=3", *library))
+        many = "seq=1,2,3,4,5,6,7,8,9,batch=1,2,3,4,5,6,7,8"
+        self.assertIn("more than 64 combinations", refused("compile", self.model, "-D", many, *library))
+        self.assertIn("no dimension 'rows'", refused("compile", self.model, "-D", "seq=3,4,batch=1,rows=1,2", *library, expect=1))
+        self.assertIn("without a value: batch", refused("compile", self.model, "-D", "seq=3,4", *library, expect=1))
+        self.assertFalse(os.path.exists(self.path("librows.so")))
+
+
+if __name__ == "__main__":
+    command.main()

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""A library of a net with its weights in a file beside it: found, refused, given."""
+
+import ctypes
+import mmap
+import os
+import shutil
+import subprocess
+import sys
+
+import command
+
+NET = """
+op dense<M, N, K>(X: f32[M,K], W: f32[K,N], b: f32[N]) -> (Y: f32[M,N]) {
+  let a[i,j] = sum[k] X[i,k] * W[k,j];
+  Y[i,j] = max(a[i,j] + b[j], 0);
+}
+net mlp(x: f32[3,5]) -> (y: f32[3,4]) {
+  const W1: f32[5,6]; const b1: f32[6] = 0.5;
+  const W2: f32[6,4]; const b2: f32[4];
+  let h = dense(x, W1, b1) as up;
+  y = dense(h, W2, b2) as down;
+}
+"""
+
+# Loads the library anew: what a process has mapped it keeps.
+CALL = """
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+library.net_mlp_error.restype = ctypes.c_char_p
+codes = [library.net_mlp_load_weights(path.encode()) for path in sys.argv[2:]]
+x, y = (ctypes.c_float * 15)(*range(15)), (ctypes.c_float * 12)(*[-1] * 12)
+codes.append(library.net_mlp(x, y))
+print(codes, library.net_mlp_error().decode(), list(y), sep="|")
+"""
+
+
+class WeightsFile(command.CommandTest):
+    def setUp(self):
+        super().setUp()
+        net = self.write("mlp.prn", NET)
+        line = ("compile", net, "--weights", "rand:normal(0,0.5):seed=3")
+        self.prunerc(*line, "-o", "whole.so")
+        y = (ctypes.c_float * 12)()
+        whole = ctypes.CDLL(self.path("whole.so"))
+        self.assertEqual(0, whole.net_mlp((ctypes.c_float * 15)(*range(15)), y))
+        self.want = list(y)
+        self.assertGreater(max(self.want), 0)
+        self.assertFalse(hasattr(whole, "net_mlp_load_weights"))
+        err = self.prunerc(*line, "-o", "libmlp.so", "-o", "libmlp.a", "-o", "mlp.weights").err
+        self.assertIn("reads its weights from mlp.weights in its own folder", err)
+        self.weights = self.path("mlp.weights")
+
+    def call(self, library="libmlp.so", *paths, cwd=None):
+        """Exit codes, the last message, and what it gives."""
+        line = [sys.executable, "-c", CALL, self.path(library), *paths]
+        out = subprocess.run(line, check=True, capture_output=True, text=True, cwd=cwd).stdout
+        codes, message, y = out.strip().split("|")
+        return [int(c) for c in codes.strip("[]").split(",")], message, [float(v) for v in y.strip("[]").split(",")]
+
+    def assert_refused(self, message, result):
+        codes, said, y = result
+        self.assertEqual((6, [-1] * 12), (codes[-1], y))
+        self.assertIn(message, said)
+
+    def test_it_is_found_beside_the_library_wherever_both_go(self):
+        self.assertEqual(([0], "", self.want), self.call())
+        folder = self.path("a folder")
+        os.mkdir(folder)
+        for name in ("libmlp.so", "mlp.weights"):
+            shutil.move(self.path(name), os.path.join(folder, name))
+        self.assertEqual(([0], "", self.want), self.call("a folder/libmlp.so", cwd="/"))
+
+    def test_what_is_not_the_librarys_is_refused(self):
+        with open(self.weights, "rb") as file:
+            data = file.read()
+
+        def put(content):
+            with open(self.weights, "wb") as file:
+                file.write(content)
+
+        os.remove(self.weights)
+        self.assert_refused("mlp.weights: No such file or directory; _load_weights takes another path", self.call())
+        put(data[:-1])
+        self.assert_refused(f"not a file of {len(data)} bytes", self.call())
+        put(data + b"\0")
+        self.assert_refused(f"not a file of {len(data)} bytes", self.call())
+        for at in (0, 63, len(data) // 2, len(data) - 1):
+            put(data[:at] + bytes([data[at] ^ 16]) + data[at + 1 :])
+            self.assert_refused("not the bytes that this library was compiled with", self.call())
+        put(data[64:128] + data[:64] + data[128:])
+        self.assert_refused("not the bytes", self.call())
+        os.remove(self.weights)
+        os.mkdir(self.weights)
+        self.assert_refused("not a file", self.call())
+        os.rmdir(self.weights)
+        put(data)
+        self.assertEqual(([0], "", self.want), self.call())
+
+    def test_it_is_taken_from_a_path_once(self):
+        other = self.path("elsewhere.bin")
+        shutil.move(self.weights, other)
+        self.assertEqual([0, 0], self.call("libmlp.so", other)[0])
+        self.assertEqual(self.want, self.call("libmlp.so", other)[2])
+        # A failure leaves all as it was; after success nothing is looked at.
+        codes, _, y = self.call("libmlp.so", self.path("none"), other, self.path("none"))
+        self.assertEqual(([6, 0, 0, 0], self.want), (codes, y))
+
+    def test_it_is_taken_from_memory(self):
+        with open(self.weights, "rb") as file:
+            data = file.read()
+        os.remove(self.weights)
+        library = ctypes.CDLL(self.path("libmlp.so"))
+        library.net_mlp_error.restype = ctypes.c_char_p
+        memory = mmap.mmap(-1, len(data) + 64)
+        memory.write(data)
+        at = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        use = lambda address, size: library.net_mlp_use_weights(ctypes.c_void_p(address), ctypes.c_int64(size))
+        self.assertEqual(1, use(None, len(data)))
+        self.assertEqual(1, use(at + 4, len(data)))
+        self.assertEqual(6, use(at, len(data) + 64))
+        self.assertIn(f"have {len(data) + 64} bytes, not {len(data)}", library.net_mlp_error().decode())
+        memory[5] ^= 1
+        self.assertEqual(6, use(at, len(data)))
+        memory[5] ^= 1
+        x, y = (ctypes.c_float * 15)(*range(15)), (ctypes.c_float * 12)()
+        self.assertEqual(6, library.net_mlp(x, y))
+        self.assertEqual(0, use(at, len(data)))
+        self.assertEqual(0, library.net_mlp(x, y))
+        self.assertEqual(self.want, list(y))
+
+    def test_a_static_program_finds_it_beside_itself(self):
+        main = self.write("main.c", """#include "libmlp.h"
+#include <stdio.h>
+int main(void) {
+  float x[15], y[12];
+  for (int i = 0; i < 15; ++i) x[i] = (float)i;
+  if (net_mlp(x, y) != 0) return puts(net_mlp_error()), PRUNERC_ERROR_WEIGHTS;
+  for (int i = 0; i < 12; ++i) printf("%.9g ", y[i]);
+  return 0;
+}
+""")
+        line = ["cc", "-static", "-Wall", "-Werror", "-pthread", main, self.path("libmlp.a"), "-o", self.path("main")]
+        subprocess.run(line, check=True)
+        ran = subprocess.run([self.path("main")], check=True, capture_output=True, text=True, cwd="/")
+        self.assertEqual(self.want, [ctypes.c_float(float(v)).value for v in ran.stdout.split()])
+        os.remove(self.weights)
+        self.assertEqual(6, subprocess.run([self.path("main")], check=False, capture_output=True).returncode)
+
+    def test_only_a_net_has_it(self):
+        self.assertIn("cannot be written to", self.prunerc("compile", self.ops, "--op", "dense", "-o", "d.weights", expect=2).err)
+
+
+if __name__ == "__main__":
+    command.main()
