@@ -51,12 +51,13 @@ for file in op_test.sh pruner_tune.sh; do put 755 "tools/build/$file" "$bazel/to
 for file in "$root"/tools/examples/*.prn; do
   put 644 "tools/examples/${file##*/}" "share/prunerc/examples/${file##*/}"
 done
-for consumer in bazel cmake make python; do
+for consumer in bazel cmake make net python; do
   for file in "$root/tests/examples/$consumer"/*; do
     [[ -f "$file" ]] || continue
     put 644 "tests/examples/$consumer/${file##*/}" "share/prunerc/examples/$consumer/${file##*/}"
   done
 done
+put 644 tools/examples/small_cnn.onnx share/prunerc/examples/net/small_cnn.onnx
 # The Bazel consumer is a package of this repository; there it is a workspace of its own.
 example="$prefix/share/prunerc/examples/bazel"
 put 644 tools/install/bazel/example.WORKSPACE share/prunerc/examples/bazel/WORKSPACE
