@@ -178,6 +178,9 @@ int main(void) {
         # That of z is one task.
         self.assertIn("tuned 9 tasks", tuned.err)
         self.assertIn("y@seq=17: ", tuned.out)
+        # Each size has the last word about its schedules.
+        self.assertIn("within rows seq=3: ", tuned.out)
+        self.assertIn("within rows seq=17: ", tuned.out)
         self.assertNotIn("z@seq", tuned.out)
         self.assertIn("-D batch=2,seq=3,17", tuned.err)
         rows = self.prunerc("bench", self.model, "-D", "batch=2,seq=3,17", "--samples", "3", "--threads", "1,2").out

@@ -280,10 +280,11 @@ void print_slowed(const TuneVerb& verb, const search::TuneReport& report) {
   }
 }
 
-// Whether the operators are the tasks of one net with ports.
-bool is_net(const std::vector<Operator>& ops) {
+// Whether the operators are the tasks of one net with ports, or of one that is a net for each of several
+// sizes.
+bool is_net(const std::vector<Operator>& ops, const OperatorRequest& request) {
   return std::all_of(ops.begin(), ops.end(), [&](const Operator& op) {
-    return !op.network.empty() && op.network == ops[0].network;
+    return !op.network.empty() && (!request.lists.empty() || op.network == ops[0].network);
   });
 }
 
@@ -313,7 +314,9 @@ int tune(const TuneVerb& verb) {
   // Of a limited time a part is for the network as a whole.
   constexpr double kRankShare = 0.12, kMostRankS = 60, kLeastRankS = 3;
   const double rank_s = std::min(kMostRankS, kRankShare * time.for_search_s());
-  const bool is_ranked = is_net(*ops) && (!time.is_limited() || rank_s >= kLeastRankS);
+  const Result<OperatorRequest> request = verb.op.request();
+  const bool is_ranked = verb.op.more_files.empty() && is_net(*ops, *request) &&
+                         (!time.is_limited() || rank_s >= kLeastRankS);
   options.time_s = time.for_search_s() - (is_ranked ? rank_s : 0);
   std::optional<Display> display;
   if (!verb.quiet) {
@@ -338,7 +341,6 @@ int tune(const TuneVerb& verb) {
     ranking.seed = verb.seed;
     ranking.cancel = options.cancel;
     if (time.is_limited()) ranking.time_s = rank_s;
-    const Result<OperatorRequest> request = verb.op.request();
     Result<std::optional<RankReport>> done = rank_network(*session, *request, ranking);
     if (!done.ok()) return fail(done.error());
     ranked = *done;

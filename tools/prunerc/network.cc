@@ -159,21 +159,22 @@ void rename_arrays(const LoadedNet& net, Arrays& arrays) {
 
 }  // namespace
 
-Result<std::optional<RankReport>> rank_network(Session& session, const OperatorRequest& request,
-                                               const RankOptions& options) {
-  PRUNERC_TRY(const std::optional<LoadedNet> net, load_net(request));
-  if (!net) return std::optional<RankReport>();
+namespace {
+
+Result<RankReport> rank_sized(Session& session, const SizedNet& sized,
+                              const OperatorRequest& request, const RankOptions& options) {
+  const LoadedNet& net = sized.net;
   PRUNERC_TRY(
       const WeightSource weights,
-      open_weights(*net, request, "", filled_const_inputs(net->net, options.seed), kAnyWeights));
-  PRUNERC_TRY(NetworkArrays arrays, NetworkArrays::make(net->net));
-  arrays.fill_inputs(net->net, options.seed);
-  const StillAt working("ranking schedules within " + net->net.name);
+      open_weights(net, request, "", filled_const_inputs(net.net, options.seed), kAnyWeights));
+  PRUNERC_TRY(NetworkArrays arrays, NetworkArrays::make(net.net));
+  arrays.fill_inputs(net.net, options.seed);
+  const StillAt working("ranking schedules within " + title_of(sized));
   const auto run = [&](Network& network, std::vector<int64_t>* times_ns) {
     return arrays.run_timed(network, times_ns);
   };
-  PRUNERC_TRY(const RankReport report, rank_in_network(session, net->net, weights, run, options));
-  fmt::print("within {}: {}", net->net.name, time_text(report.before_ns));
+  PRUNERC_TRY(const RankReport report, rank_in_network(session, net.net, weights, run, options));
+  fmt::print("within {}: {}", title_of(sized), time_text(report.before_ns));
   if (report.num_changed > 0) {
     fmt::print(" -> {}, with other schedules for {} task{}", time_text(report.after_ns),
                report.num_changed, report.num_changed == 1 ? "" : "s");
@@ -181,7 +182,27 @@ Result<std::optional<RankReport>> rank_network(Session& session, const OperatorR
     fmt::print(", and no mixture of {} schedules is faster", report.num_contenders);
   }
   fmt::print("\n");
-  return std::optional<RankReport>(report);
+  return report;
+}
+
+}  // namespace
+
+Result<std::optional<RankReport>> rank_network(Session& session, const OperatorRequest& request,
+                                               const RankOptions& options) {
+  PRUNERC_TRY(const SizedNets nets, load_nets(request));
+  if (nets.nets.empty()) return std::optional<RankReport>();
+  RankOptions one = options;
+  one.time_s = options.time_s / static_cast<double>(nets.nets.size());
+  RankReport all;
+  for (const SizedNet& sized : nets.nets) {
+    if (options.cancel != nullptr && options.cancel->load()) break;
+    PRUNERC_TRY(const RankReport report, rank_sized(session, sized, request, one));
+    all.before_ns += report.before_ns;
+    all.after_ns += report.after_ns;
+    all.num_contenders += report.num_contenders;
+    all.num_changed += report.num_changed;
+  }
+  return std::optional<RankReport>(all);
 }
 
 int run_network(const LoadedNet& net, const OperatorRequest& request, const MachineOptions& machine,

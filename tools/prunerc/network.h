@@ -72,8 +72,9 @@ std::vector<ir::Tensor> filled_const_inputs(const net::Net& net, uint64_t seed);
 int run_network(const LoadedNet& net, const OperatorRequest& request, const MachineOptions& machine,
                 const std::string& weights, Arrays& arrays);
 
-/// After its tasks were tuned; `time_s` as RankOptions has it. Says on stdout what came of it. Nullopt: the
-/// request is not about a net. Errors: those of loading and of rank_in_network.
+/// After its tasks were tuned; `time_s` as RankOptions has it. Says on stdout what came of it. Of a net at
+/// several sizes each for itself, the time divided; the report adds them up. Nullopt: the request is not about
+/// a net. Errors: those of loading and of rank_in_network.
 Result<std::optional<RankReport>> rank_network(Session& session, const OperatorRequest& request,
                                                const RankOptions& options);
 
