@@ -78,14 +78,18 @@ class Classifier {
     const Load& load = *stages_[0].value.as<Load>();
     const PortRead read = read_of(load, store);
     note(load.buffer, read);
-    if (read == PortRead::kSame) return CallKind::kPointwise;
+    facts_.keeps_innermost = !load.indices.empty() && !store.indices.empty() &&
+                             ends_with(load.indices.back(), store.indices.back());
+    if (read == PortRead::kSame) {
+      facts_.is_copy = true;
+      return CallKind::kPointwise;
+    }
     for (const ir::IterVar& iter : stages_[0].block->iters) {
       if (extent_of(iter.extent) > 1 && !ir::mentions(load.indices, iter.var->id))
         return read == PortRead::kBroadcast ? CallKind::kBroadcast : CallKind::kOther;
     }
     note(load.buffer, PortRead::kElsewhere);
-    facts_.keeps_innermost = !load.indices.empty() && !store.indices.empty() &&
-                             ends_with(load.indices.back(), store.indices.back());
+    facts_.is_copy = true;
     return CallKind::kView;
   }
 
@@ -101,21 +105,17 @@ class Classifier {
   PortRead read_of(const Load& load, const Store& store) const {
     const Buffer& from = program_.buffer(load.buffer);
     const Buffer& to = program_.buffer(store.buffer);
-    bool is_same = same_shape(from, to);
+    const bool is_same = same_shape_but_units(from, to);
     std::size_t next = 0;
     for (std::size_t d = 0; d < load.indices.size(); ++d) {
-      const bool is_unit = extent_of(from.shape[d]) == 1;
+      if (extent_of(from.shape[d]) == 1) continue;
       const ir::Var* var = load.indices[d].as<ir::Var>();
-      if (var == nullptr) {
-        if (!is_unit) return PortRead::kElsewhere;
-        continue;
-      }
+      if (var == nullptr) return PortRead::kElsewhere;
       // Own indices, in the output's order.
       std::size_t at = next;
       while (at < store.indices.size() && !is_var(store.indices[at], var->id)) ++at;
       if (at == store.indices.size() || extent_of(to.shape[at]) != extent_of(from.shape[d]))
         return PortRead::kElsewhere;
-      is_same = is_same && at == d;
       next = at + 1;
     }
     return is_same ? PortRead::kSame : PortRead::kBroadcast;

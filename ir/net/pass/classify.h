@@ -11,7 +11,7 @@
 namespace prunerc::net {
 
 enum class CallKind : uint8_t {
-  kPointwise,  ///< each element from those at its own place, of one shape
+  kPointwise,  ///< each element from those at its own place, of one shape but for axes of one element
   kBroadcast,  ///< the same with operands that lack axes, or have one element along them
   kView,       ///< elements at other places, each at most once, no arithmetic
   kReduce,     ///< one reduction and what is pointwise of its result
@@ -25,8 +25,8 @@ std::string_view to_string(CallKind kind);
 
 /// How an input's elements are read.
 enum class PortRead : uint8_t {
-  kSame,       ///< as written: at the place of the output's element, of one shape
-  kBroadcast,  ///< the same, where axes are missing or have one element
+  kSame,       ///< at the place of the output's element, of one shape but for axes of one element
+  kBroadcast,  ///< the same, where axes of more elements are missing
   kElsewhere,
 };
 
@@ -36,7 +36,8 @@ struct CallFacts {
   int64_t num_operations = 0;   ///< for an element, of kinds without a reduction
   int64_t row_elems = 0;    ///< of kRows and kReduce over the last axes: what one reduction reads
   bool has_window = false;  ///< of kLinear: an operand is read in windows
-  bool keeps_innermost = false;  ///< of kView: the last axis is read in steps of one
+  bool is_copy = false;     ///< every element is one of the operand's
+  bool keeps_innermost = false;  ///< of copies: the last axis is read in steps of one
 };
 
 /// Cost: O(size of the program). Total.

@@ -17,6 +17,10 @@ Plan::Plan(const Net& net_in) : net(net_in), graph(net_in), group_of(net_in.call
     if (!known) known = classify(net.programs[call.program]);
     facts.push_back(*known);
   }
+  for (const Tensor& tensor : net.tensors) {
+    std::vector<int64_t>& shape = shapes.emplace_back(tensor.shape);
+    shape.erase(std::remove(shape.begin(), shape.end(), 1), shape.end());
+  }
 }
 
 std::size_t Plan::group_of_readers(std::size_t call) const {
@@ -46,7 +50,7 @@ void Plan::start(std::size_t call) {
   Group group;
   group.calls = {call};
   group.anchor = call;
-  group.shape = result(call).shape;
+  group.shape = result_shape(call);
   switch (graph.is_const_call[call] ? CallKind::kOther : facts[call].kind) {
     case CallKind::kPointwise:
     case CallKind::kBroadcast: group.kind = GroupKind::kChain; break;
@@ -60,7 +64,7 @@ void Plan::start(std::size_t call) {
       group.kind = facts[call].row_elems > 0 ? GroupKind::kRows : GroupKind::kReduce;
       group.row_elems = facts[call].row_elems;
       // The whole shape is what it reads.
-      group.shape = net.tensors[net.calls[call].args[0]].shape;
+      group.shape = shapes[net.calls[call].args[0]];
       break;
     case CallKind::kWindow: group.kind = GroupKind::kReduce; break;
     case CallKind::kOpaque:

@@ -13,6 +13,13 @@ bool feeds(const Plan& plan, std::size_t from, std::size_t to) {
   return std::find(readers.begin(), readers.end(), to) != readers.end();
 }
 
+// A product with weights has a kernel of its own: what it gives is too large for a nest of two.
+bool reads_const(const Plan& plan, std::size_t call) {
+  const std::vector<std::size_t>& args = plan.net.calls[call].args;
+  return std::any_of(args.begin(), args.end(),
+                     [&](std::size_t arg) { return plan.graph.is_const[arg]; });
+}
+
 /// What lies between the second product and the first one.
 struct Middle {
   std::vector<std::size_t> calls;  // the first product among them
@@ -21,19 +28,20 @@ struct Middle {
 
 Middle middle_above(const Plan& plan, std::size_t call, std::size_t scores) {
   const std::size_t top = plan.graph.producer[scores];
-  const std::vector<int64_t>& shape = plan.net.tensors[scores].shape;
-  const int64_t row_elems = shape.empty() ? 0 : shape.back();
+  const std::vector<int64_t>& shape = plan.shapes[scores];
+  const std::vector<int64_t>& axes = plan.net.tensors[scores].shape;
+  const int64_t row_elems = axes.empty() ? 0 : axes.back();
   Middle middle;
   const auto ask = [&](std::size_t above) {
     // The other operand's.
     if (above != top && feeds(plan, above, call)) return Step::kStop;
     const CallFacts& facts = plan.facts[above];
-    const int64_t size = num_elements(plan.result(above).shape);
-    const bool is_whole = plan.result(above).shape == shape;
+    const int64_t size = num_elements(plan.result_shape(above));
+    const bool is_whole = plan.result_shape(above) == shape;
     const bool is_row = size * row_elems == num_elements(shape);
     switch (facts.kind) {
       case CallKind::kLinear:
-        if (!is_whole || facts.has_window) return Step::kStop;
+        if (!is_whole || facts.has_window || reads_const(plan, above)) return Step::kStop;
         ++middle.num_products;
         return Step::kEnd;
       case CallKind::kRows:
@@ -58,9 +66,11 @@ Middle middle_above(const Plan& plan, std::size_t call, std::size_t scores) {
 }  // namespace
 
 bool join_attention(Plan& plan, std::size_t call) {
-  if (plan.facts[call].kind != CallKind::kLinear || plan.facts[call].has_window) return false;
+  if (plan.facts[call].kind != CallKind::kLinear || plan.facts[call].has_window ||
+      reads_const(plan, call))
+    return false;
   for (const std::size_t arg : plan.net.calls[call].args) {
-    if (plan.graph.is_const[arg] || plan.graph.producer[arg] == kNone) continue;
+    if (plan.graph.producer[arg] == kNone) continue;
     const Middle middle = middle_above(plan, call, arg);
     if (middle.num_products != 1 || middle.num_reductions == 0) continue;
     plan.start(call);

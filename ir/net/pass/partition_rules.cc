@@ -25,14 +25,14 @@ bool is_kind(const Plan& plan, std::size_t group, GroupKind kind) {
 // What an anchor gives is read at the place of each element only, and few others of its size are.
 bool is_epilogue(const Plan& plan, std::size_t call, const Group& group) {
   const std::size_t own = plan.net.calls[call].results[0];
-  if (plan.net.tensors[own].shape != group.shape) return false;
+  if (plan.shapes[own] != group.shape) return false;
   std::vector<std::size_t> extra;
   for (const std::size_t member : group.calls) {
     for (const std::size_t arg : plan.net.calls[member].args) {
       if (arg == own && plan.read_of(member, arg) != PortRead::kSame) return false;
       const std::size_t producer = plan.graph.producer[arg];
       const bool is_inside = producer != kNone && plan.group_of[producer] == plan.group_of[member];
-      if (arg == own || is_inside || plan.net.tensors[arg].shape != group.shape) continue;
+      if (arg == own || is_inside || plan.shapes[arg] != group.shape) continue;
       if (std::find(extra.begin(), extra.end(), arg) == extra.end()) extra.push_back(arg);
     }
   }
@@ -44,7 +44,7 @@ bool is_fed_by_anchor(const Plan& plan, std::size_t call) {
   bool found = false;
   grow_up(plan, call, [&](std::size_t above) {
     const CallKind kind = plan.facts[above].kind;
-    if (plan.result(above).shape != plan.result(call).shape) return Step::kStop;
+    if (plan.result_shape(above) != plan.result_shape(call)) return Step::kStop;
     found |= kind == CallKind::kLinear || kind == CallKind::kWindow;
     return is_elementwise(plan, above) ? Step::kTake : Step::kStop;
   });
@@ -77,14 +77,14 @@ bool join_pool(Plan& plan, std::size_t call) {
 // A row's result on the way to the whole shape: calls of one element a row, up to the reduction.
 bool join_row_results(Plan& plan, std::size_t call, std::size_t group) {
   Group& rows = plan.groups[group];
-  const int64_t num_rows = num_elements(plan.result(call).shape);
+  const int64_t num_rows = num_elements(plan.result_shape(call));
   const int64_t whole = num_elements(rows.shape);
   if (num_rows == 0 || whole % num_rows != 0 || whole == num_rows) return false;
   const int64_t row_elems = whole / num_rows;
   if (rows.row_elems != 0 && rows.row_elems != row_elems) return false;
   std::size_t reduction = kNone;
   const auto ask = [&](std::size_t above) {
-    if (num_elements(plan.result(above).shape) != num_rows) return Step::kStop;
+    if (num_elements(plan.result_shape(above)) != num_rows) return Step::kStop;
     const CallFacts& facts = plan.facts[above];
     if (facts.kind == CallKind::kReduce && facts.row_elems == row_elems) {
       reduction = above;
@@ -121,8 +121,8 @@ bool join_rows(Plan& plan, std::size_t call) {
   if (join_row_results(plan, call, group)) return true;
   if (is_chain || !is_elementwise(plan, call)) return false;
   const bool fits =
-      plan.result(call).shape == rows.shape ||
-      num_elements(plan.result(call).shape) * rows.row_elems == num_elements(rows.shape);
+      plan.result_shape(call) == rows.shape ||
+      num_elements(plan.result_shape(call)) * rows.row_elems == num_elements(rows.shape);
   if (!fits || is_fed_by_anchor(plan, call)) return false;
   plan.join(call, group);
   return true;
@@ -155,8 +155,7 @@ bool reaches(const Plan& plan, std::size_t from, std::size_t group) {
 bool can_be_second(const Plan& plan, std::size_t tensor, std::size_t group) {
   if (group == kNone) return false;
   const Group& rows = plan.groups[group];
-  if (rows.kind != GroupKind::kRows || rows.has_second ||
-      rows.shape != plan.net.tensors[tensor].shape)
+  if (rows.kind != GroupKind::kRows || rows.has_second || rows.shape != plan.shapes[tensor])
     return false;
   const std::vector<std::size_t>& readers = plan.graph.readers[tensor];
   return std::all_of(readers.begin(), readers.end(), [&](std::size_t reader) {
@@ -181,7 +180,7 @@ bool join_residual(Plan& plan, std::size_t call) {
 bool join_chain(Plan& plan, std::size_t call) {
   const std::size_t group = plan.group_of_readers(call);
   if (!is_elementwise(plan, call) || !is_kind(plan, group, GroupKind::kChain) ||
-      plan.result(call).shape != plan.groups[group].shape)
+      plan.result_shape(call) != plan.groups[group].shape)
     return false;
   plan.join(call, group);
   return true;
@@ -214,7 +213,9 @@ bool join_view(Plan& plan, std::size_t call) {
   if (group == kNone) return false;
   const bool is_view = plan.facts[call].kind == CallKind::kView;
   if (is_kind(plan, group, GroupKind::kView)) {
-    if (!is_view && (!is_elementwise(plan, call) || is_fed_by_anchor(plan, call))) return false;
+    // A copy costs an anchor nothing, but a kernel if it stays between the anchor and a view.
+    const bool is_move = is_view || plan.facts[call].is_copy;
+    if (!is_move && (!is_elementwise(plan, call) || is_fed_by_anchor(plan, call))) return false;
     plan.join(call, group);
     return true;
   }
@@ -227,17 +228,27 @@ bool join_view(Plan& plan, std::size_t call) {
   return true;
 }
 
-// The operand of a product is read through a view, if neighbours stay neighbours.
+bool is_operand_view(const CallFacts& facts) { return facts.is_copy && facts.keeps_innermost; }
+
+// Products alone read what the call gives, or views that lead to products.
+bool is_operand_of_products(const Plan& plan, std::size_t call) {
+  const std::vector<std::size_t>& readers = plan.graph.readers[plan.net.calls[call].results[0]];
+  return std::all_of(readers.begin(), readers.end(), [&](std::size_t reader) {
+    const CallFacts& facts = plan.facts[reader];
+    if (facts.kind == CallKind::kLinear) return !facts.has_window;
+    return is_operand_view(facts) &&
+           plan.net.tensors[plan.net.calls[reader].results[0]].role != Role::kOutput &&
+           is_operand_of_products(plan, reader);
+  });
+}
+
+// The operand of a product is read through views, if neighbours stay neighbours.
 bool join_operand_view(Plan& plan, std::size_t call) {
   const std::size_t group = plan.group_of_readers(call);
-  if (plan.facts[call].kind != CallKind::kView || !plan.facts[call].keeps_innermost) return false;
+  if (!is_operand_view(plan.facts[call])) return false;
   if (!is_kind(plan, group, GroupKind::kLinear) && !is_kind(plan, group, GroupKind::kAttention))
     return false;
-  const std::vector<std::size_t>& readers = plan.graph.readers[plan.net.calls[call].results[0]];
-  const bool read_by_anchors = std::all_of(readers.begin(), readers.end(), [&](std::size_t c) {
-    return plan.facts[c].kind == CallKind::kLinear && !plan.facts[c].has_window;
-  });
-  if (!read_by_anchors) return false;
+  if (!is_operand_of_products(plan, call)) return false;
   plan.join(call, group);
   return true;
 }

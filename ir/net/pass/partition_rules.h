@@ -28,7 +28,7 @@ struct Group {
   GroupKind kind = GroupKind::kSingle;
   std::vector<std::size_t> calls;  ///< the first is the last in the net
   std::size_t anchor = kNone;
-  std::vector<int64_t> shape;  ///< of a chain; of rows: the whole
+  std::vector<int64_t> shape;  ///< of a chain; of rows: the whole; as Plan::shapes has it
   int64_t row_elems = 0;       ///< of rows
   int64_t num_before = 0;      ///< operations before the anchor
   bool has_second = false;     ///< a result beside the last call's
@@ -39,11 +39,14 @@ struct Plan {
 
   const Net& net;
   Graph graph;
-  std::vector<CallFacts> facts;  ///< by call
+  std::vector<CallFacts> facts;              ///< by call
+  std::vector<std::vector<int64_t>> shapes;  ///< by tensor, without axes of one element
   std::vector<Group> groups;
   std::vector<std::size_t> group_of;  ///< by call; kNone: not yet
 
-  const Tensor& result(std::size_t call) const { return net.tensors[net.calls[call].results[0]]; }
+  const std::vector<int64_t>& result_shape(std::size_t call) const {
+    return shapes[net.calls[call].results[0]];
+  }
   /// The group that all readers of what the call gives are in; kNone if there is no such one, or
   /// the net gives it too.
   std::size_t group_of_readers(std::size_t call) const;

@@ -85,8 +85,7 @@ class Mover {
         targets->push_back(
             {c, *summand->vector, factor.axis == kNoAxis ? kNoAxis : summand->vector_axis});
         tensor = call.args[summand->whole];
-      } else if (factor.axis == kNoAxis && call.args.size() == 1 &&
-                 classify(program).kind == CallKind::kView) {
+      } else if (factor.axis == kNoAxis && call.args.size() == 1 && classify(program).is_copy) {
         tensor = call.args[0];
       } else {
         return false;

@@ -94,6 +94,17 @@ bool same_shape(const Buffer& a, const Buffer& b) {
                     [](Expr x, Expr y) { return extent_of(x) == extent_of(y); });
 }
 
+bool same_shape_but_units(const Buffer& a, const Buffer& b) {
+  const auto longer = [](const Buffer& buffer) {
+    std::vector<int64_t> extents;
+    for (const Expr extent : buffer.shape) {
+      if (extent_of(extent) != 1) extents.push_back(extent_of(extent));
+    }
+    return extents;
+  };
+  return longer(a) == longer(b);
+}
+
 bool mentions_any(const Load& load, const std::vector<VarId>& vars) {
   return std::any_of(vars.begin(), vars.end(),
                      [&](VarId var) { return ir::mentions(load.indices, var); });

@@ -37,6 +37,8 @@ int64_t num_operations(ir::Expr e);
 int64_t extent_of(ir::Expr e);
 int64_t num_elements(const ir::Buffer& buffer);
 bool same_shape(const ir::Buffer& a, const ir::Buffer& b);
+/// The same without axes of one element.
+bool same_shape_but_units(const ir::Buffer& a, const ir::Buffer& b);
 
 }  // namespace prunerc::net
 

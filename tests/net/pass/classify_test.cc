@@ -72,6 +72,21 @@ TEST_CASE("Elements at other places are a view if each is read at most once") {
   CHECK_FALSE(facts_of("op a(X: f32[4,8]) -> (Y: f32[8,4]) { Y[i,j] = X[j,i]; }").keeps_innermost);
 }
 
+TEST_CASE("Axes of one element do not change what a call is") {
+  const net::CallFacts added =
+      facts_of("op a(X: f32[4,8]) -> (Y: f32[1,4,1,8]) { Y[a,i,b,j] = X[i,j]; }");
+  CHECK(added.kind == net::CallKind::kPointwise);
+  CHECK(added.reads == std::vector<net::PortRead>{net::PortRead::kSame});
+  CHECK(added.is_copy);
+  CHECK(added.keeps_innermost);
+  CHECK(kind_of("op a(X: f32[4,1,8]) -> (Y: f32[1,4,8]) { Y[a,i,j] = X[i,a,j]; }") == "pointwise");
+  CHECK(kind_of(
+            "op a(X: f32[1,4,8], Z: f32[4,8]) -> (Y: f32[4,8]) { Y[i,j] = X[0,i,j] - Z[i,j]; }") ==
+        "pointwise");
+  CHECK(kind_of("op a(X: f32[4,1,4]) -> (Y: f32[4,4]) { Y[i,j] = X[j,0,i]; }") == "view");
+  CHECK_FALSE(facts_of("op a(X: f32[4,1]) -> (Y: f32[4,8]) { Y[i,j] = X[i,0]; }").is_copy);
+}
+
 TEST_CASE("Sums of products are linear, in windows too") {
   CHECK(kind_of("op a(X: f32[4,8], W: f32[8,6]) -> (Y: f32[4,6]) { Y[i,j] = sum[k] X[i,k] * "
                 "W[k,j]; }") == "linear");

@@ -130,18 +130,51 @@ net layer(x: f32[1,6,8], mask: f32[1,1,1,6]) -> (y: f32[1,6,8]) {
 TEST_CASE("A layer of BERT written node by node becomes its products, attention and two rows") {
   CHECK(partitioned(net_or_die(kBert)) ==
         "matmul_add(x, Wq, bq) -> q2\n"
-        "reshape_1(q2) -> q3\n"
         "matmul_add(x, Wv, bv) -> v2\n"
-        "reshape_1(v2) -> v3\n"
         "matmul_add(x, Wk, bk) -> k2\n"
         "reshape_transpose(k2) -> k\n"
-        "matmul_of_7(q3, v3, k, mask) -> o1\n"
+        "matmul_of_9(q2, v2, k, mask) -> o1\n"
         "transpose_reshape(o1) -> o3\n"
         "matmul_add_add(o3, Wo, bo, x) -> a\n"
         "mean_sub_pow_mean_add_sqrt_div_mul_add(a, g1, c1) -> f\n"
         "matmul_add_div_erf_add_mul_mul(f, W1, e1) -> z5\n"
         "matmul_add_add_2(z5, W2, e2, f) -> t\n"
         "mean_sub_pow_mean_add_sqrt_div_mul_add(t, g2, c2) -> y\n");
+}
+
+// As GPT-2's exporters write products: of matrices, between tensors with a batch.
+const std::string kUnits = R"(
+op flat(X: f32[1,4,6]) -> (Y: f32[4,6]) { Y[i,j] = X[0,i,j]; }
+op unflat(X: f32[4,6]) -> (Y: f32[1,4,6]) { Y[n,i,j] = X[i,j]; }
+op gemm(X: f32[4,6], W: f32[6,6], b: f32[6]) -> (Y: f32[4,6]) {
+  let t[i,j] = sum[k] X[i,k] * W[k,j]; Y[i,j] = t[i,j] + b[j];
+}
+op half(X: f32[1,4,6]) -> (Y: f32[1,4,6]) { Y[n,i,j] = X[0,i,j] * 0.5; }
+op tanh_1(X: f32[1,4,6]) -> (Y: f32[1,4,6]) { Y[n,i,j] = tanh(X[0,i,j]); }
+op mul(X: f32[1,4,6], Z: f32[1,4,6]) -> (Y: f32[1,4,6]) { Y[n,i,j] = X[n,i,j] * Z[n,i,j]; }
+op add(X: f32[1,4,6], Z: f32[1,4,6]) -> (Y: f32[1,4,6]) { Y[n,i,j] = X[n,i,j] + Z[n,i,j]; }
+op mean(X: f32[1,4,6]) -> (Y: f32[1,4,1]) { Y[b,i,j] = (sum[k] X[b,i,k]) / 6; }
+op sub(X: f32[1,4,6], Z: f32[1,4,1]) -> (Y: f32[1,4,6]) { Y[b,i,j] = X[b,i,j] - Z[b,i,0]; }
+)";
+
+TEST_CASE("Axes of one element do not part a product from what follows it") {
+  CHECK(partitioned(net_or_die(kUnits + R"(net n(x: f32[1,4,6]) -> (y: f32[1,4,6]) {
+  const W: f32[6,6]; const b: f32[6]; const V: f32[6,6]; const c: f32[6];
+  let x2 = flat(x); let g = gemm(x2, W, b); let g3 = unflat(g);
+  let h = half(g3); let t = tanh_1(g3); let m = mul(h, t);
+  let m2 = flat(m); let o = gemm(m2, V, c); let o3 = unflat(o); y = add(o3, x); })")) ==
+        "flat_gemm_unflat_half_tanh_mul(x, W, b) -> m\n"
+        "flat_gemm_unflat_add(m, V, c, x) -> y\n");
+}
+
+TEST_CASE("Rows between two products with weights are no attention") {
+  CHECK(partitioned(net_or_die(kUnits + R"(net n(x: f32[1,4,6]) -> (y: f32[4,6]) {
+  const W: f32[6,6]; const b: f32[6]; const V: f32[6,6]; const c: f32[6];
+  let x2 = flat(x); let g = gemm(x2, W, b); let g3 = unflat(g);
+  let m = mean(g3); let d = sub(g3, m); let d2 = flat(d); y = gemm(d2, V, c); })")) ==
+        "flat_gemm_unflat(x, W, b) -> g3\n"
+        "mean_sub(g3) -> d\n"
+        "flat_gemm(d, V, c) -> y\n");
 }
 
 TEST_CASE("A sum that rows and others read is a second result of the rows") {
