@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 
 import command
 
@@ -128,6 +129,24 @@ class WeightsFile(command.CommandTest):
         self.assertEqual(0, use(at, len(data)))
         self.assertEqual(0, library.net_mlp(x, y))
         self.assertEqual(self.want, list(y))
+
+    def test_threads_may_make_the_first_call_at_once(self):
+        library, count = ctypes.CDLL(self.path("libmlp.so")), 8
+        together, results = threading.Barrier(count), [None] * count
+
+        def first_call(i):
+            x, y = (ctypes.c_float * 15)(*range(15)), (ctypes.c_float * 12)()
+            together.wait()
+            results[i] = (library.net_mlp(x, y), list(y))
+
+        threads = [threading.Thread(target=first_call, args=(i,)) for i in range(count)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual([(0, self.want)] * count, results)
+        with open("/proc/self/maps", encoding="utf-8") as maps:
+            self.assertEqual(1, sum(self.weights in line for line in maps))
 
     def test_a_static_program_finds_it_beside_itself(self):
         main = self.write("main.c", """#include "libmlp.h"

@@ -1,6 +1,6 @@
 // The network as a function from an image to probabilities; compares them with what prunerc gave.
 // usage: call_cc IMAGE.npy WANTED.npy
-#include "small_cnn.h"
+#include <small_cnn.h>
 
 #include <cmath>
 #include <fstream>
