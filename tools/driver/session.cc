@@ -134,9 +134,10 @@ bool Session::is_host() const { return runs_here(impl_->target); }
 namespace {
 
 // Target::constants_bytes of an operator in its network: a power of two, so that networks of about
-// the same size share records, at most twice the last cache. 0 where a core's own cache keeps them.
+// the same size share records; more than any cache holds is enough, and a virtual machine need not
+// know how large its last one is. 0 where a core's own cache keeps them.
 int64_t constants_bytes_of(const Operator& op, const ir::Target& target) {
-  constexpr int64_t kUsualL3Bytes = int64_t{32} << 20;
+  constexpr int64_t kEnough = int64_t{256} << 20;
   if (target.kind != ir::TargetKind::kCpu || op.net_constants_bytes <= target.l2_bytes / 2)
     return 0;
   const std::span<const ir::BufferId> params = op.program.params();
@@ -144,11 +145,8 @@ int64_t constants_bytes_of(const Operator& op, const ir::Target& target) {
     return op.program.buffer(id).is_const;
   });
   if (!reads_any) return 0;
-  const auto up = [](int64_t bytes) {
-    return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(bytes)));
-  };
-  const int64_t most = 2 * (target.l3_bytes > 0 ? target.l3_bytes : kUsualL3Bytes);
-  return std::min(up(op.net_constants_bytes), up(most));
+  const auto bytes = static_cast<uint64_t>(std::min(op.net_constants_bytes, kEnough));
+  return static_cast<int64_t>(std::bit_ceil(bytes));
 }
 
 }  // namespace

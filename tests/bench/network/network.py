@@ -133,11 +133,14 @@ def time_ours(options, model, threads):
 
 
 def measure(options, model, threads):
+    """ns of each round by who; "tasks": what the tuned tasks take one by one, added up, if all are tuned."""
     times = {}
     for _ in range(options.rounds):
         row = time_ours(options, model, threads)
         if row is not None:
             times.setdefault("prunerc", []).append(row["median_ns"])
+            if row["sum_alone_ns"] > 0:
+                times.setdefault("tasks", []).append(row["sum_alone_ns"])
         for name in options.peers:
             ns = time_peer(name, model, threads)
             if ns is not None:
@@ -157,13 +160,23 @@ def result_rows(measured):
             note = "%.4g to %.4g ms, rounds" % (min(ns) * 1e-6, max(ns) * 1e-6)
             rows.append({"name": "%s/t%d/%s" % (name_of(model), threads, who), "value": round(statistics.median(ns) * 1e-6, 5),
                          "unit": "ms", "goal": None, "note": note})
-        peers = [ns for who, ns in times.items() if who != "prunerc"]
+        if "tasks" in times:
+            parts = [whole / alone for whole, alone in zip(times["prunerc"], times["tasks"])]
+            note = "%.3f to %.3f by round" % (min(parts), max(parts))
+            rows.append({"name": "%s/t%d/whole_over_tasks" % (name_of(model), threads), "value": round(statistics.median(parts), 4),
+                         "unit": "", "goal": 1.05, "note": note})
+        peers = [ns for who, ns in times.items() if who in WORKERS]
         if peers:
             better = min(peers, key=statistics.median)
             ratios = [theirs / ours for theirs, ours in zip(better, times["prunerc"])]
             note = "%.3f to %.3f by round" % (min(ratios), max(ratios))
             rows.append({"name": "%s/t%d/ratio" % (name_of(model), threads), "value": round(statistics.median(ratios), 4),
                          "unit": "", "goal": None, "note": note})
+    for threads in sorted({threads for _, threads, _ in measured}):
+        ratios = [row["value"] for row in rows if row["name"].endswith("/t%d/ratio" % threads)]
+        if ratios:
+            rows.append({"name": "geomean/t%d" % threads, "value": round(statistics.geometric_mean(ratios), 4), "unit": "",
+                         "goal": 1.10, "note": "%d networks" % len(ratios)})
     return rows
 
 
@@ -196,7 +209,7 @@ def main():
             peers = "  ".join(
                 "%s %.2f (%.2f)" % (name, statistics.median(t) * 1e-6, statistics.median(t) / ours)
                 for name, t in times.items()
-                if name != "prunerc"
+                if name in WORKERS
             )
             spread = "%.2f-%.2f" % (min(times["prunerc"]) * 1e-6, max(times["prunerc"]) * 1e-6)
             print("%-24s %7d %10.2f %17s  %s" % (os.path.basename(dims_of(model)[0]), threads, ours * 1e-6, spread, peers), flush=True)

@@ -83,16 +83,16 @@ CLAIMS = [
         unfair=(
             ("What a call costs in Python is in the engines' times, and counts where a network takes microseconds; ours is timed "
              "without it."),
-            "`light_*` are models of the ONNX project whose weights are all alike; the others are public models from PyPI.",
+            "The networks are exported by `tests/bench/network/models.py` from PyTorch, with random weights.",
         ),
     ),
     Claim(
         name="tuned_network",
         title="The same, tuned",
-        here=("As above, after `prunerc tune MODEL.onnx --time 5m`. Tasks are tuned one by one with warm weights, which a network does "
-              "not have: the sum of the tasks alone is less than the network takes."),
+        here=("As above, after `prunerc tune MODEL.onnx --time 5m` or less. Tasks are timed one by one with weights as far away as the "
+              "network's make them, then ranked within it; the last column is the network over the sum of its tasks."),
         bench="network",
-        arguments="MODEL.onnx --threads 2 --rounds 5 --time 5m",
+        arguments="MODEL.onnx... --threads 2 --rounds 5 --time 5m",
     ),
     Claim(
         name="seconds_to_tvm",

@@ -99,7 +99,7 @@ def cpu(files):
 
 def networks(files):
     """One line for each network and number of threads."""
-    table = [["network", "threads", "ours, ms", "better engine, ms", "", "engine / ours"]]
+    table = [["network", "threads", "ours, ms", "better engine, ms", "", "engine / ours", "whole / tasks alone"]]
     for read in files.values():
         for found, row in results.matching(read.rows, r"(.+)/t(\d+)/ratio"):
             model, threads = found[1], found[2]
@@ -107,8 +107,12 @@ def networks(files):
             who, best = min(((who, read.rows[f"{model}/t{threads}/{who}"]) for who in ("onnxruntime", "openvino")
                              if f"{model}/t{threads}/{who}" in read.rows), key=lambda item: item[1].value)
             ratio = results.point(row)
+            parts = read.rows.get(f"{model}/t{threads}/whole_over_tasks")
             table.append([model, threads, shown(mine.value), shown(best.value), who,
-                          marked(f"{row.value:.2f} ({ratio.low:.2f} to {ratio.high:.2f})", row.value < 1)])
+                          marked(f"{row.value:.2f} ({ratio.low:.2f} to {ratio.high:.2f})", row.value < 1),
+                          f"{parts.value:.2f}" if parts else ""])
+        for found, row in results.matching(read.rows, r"geomean/t(\d+)"):
+            table.append([f"geometric mean, {row.note}", found[1], "", "", "", marked(f"{row.value:.2f}", row.value < 1), ""])
     return [("", table)]
 
 
