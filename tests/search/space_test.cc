@@ -3,6 +3,7 @@
 #include "costmodel/latency/roofline.h"
 #include "ir/analysis/prologue.h"
 #include "ir/equal.h"
+#include "ir/parser.h"
 #include "ir/printer.h"
 #include "ir/verify.h"
 #include "schedule/schedule.h"
@@ -267,6 +268,26 @@ TEST_CASE("running reductions are scans in every sketch") {
             ir::VerdictKind::kEqual);
     }
   }
+}
+
+TEST_CASE("a table of which little is read is not filled to show that a candidate is equal") {
+  const ir::Program program = ir::parse(R"(
+program gather(X: f32[9000000, 8], I: i32[4]) -> (Y: f32[4, 8]) {
+  for i in 4 @L0 { for j in 8 @L1 {
+    block "Y" @B0 [vi: S(4) = i, vj: S(8) = j] {
+      Y[vi, vj] = select(0 <= i64(I[vi]) && i64(I[vi]) < 9000000, X[i64(I[vi]), vj], 0f32)
+  } } }
+})")
+                                  .value();
+  ir::Target target = ir::target_from_string("cpu:znver4").value();
+  const Task task = make_task("gather", program, target);
+  const SearchSpace space = space_of(task);
+  const Result<Candidate> made = heuristic_candidate(task, space);
+  REQUIRE_OK(made);
+  const EqualityResult result = check_on_twin(task, made->trace, kStoredLog2Error, 1);
+  INFO(result.verdict.text);
+  CHECK(result.verdict.kind == ir::VerdictKind::kUnsupported);
+  CHECK(result.verdict.text.find("too large") != std::string::npos);
 }
 
 // Sketches of the operator whose trace has that step.

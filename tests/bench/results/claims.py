@@ -83,13 +83,13 @@ CLAIMS = [
         unfair=(
             ("What a call costs in Python is in the engines' times, and counts where a network takes microseconds; ours is timed "
              "without it."),
-            "The networks are exported by `tests/bench/network/models.py` from PyTorch, with random weights.",
+            "`light_*` are models of the ONNX project whose weights are all alike; the others are public models from PyPI.",
         ),
     ),
     Claim(
         name="tuned_network",
-        title="The same, tuned",
-        here=("As above, after `prunerc tune MODEL.onnx --time 5m` or less. Tasks are timed one by one with weights as far away as the "
+        title="Networks as PyTorch exports them, tuned",
+        here=("As above, with networks that `tests/bench/network/models.py` exports with random weights, after `prunerc tune MODEL.onnx --time 5m` or less. Tasks are timed one by one with weights as far away as the "
               "network's make them, then ranked within it; the last column is the network over the sum of its tasks."),
         bench="network",
         arguments="MODEL.onnx... --threads 2 --rounds 5 --time 5m",
