@@ -89,8 +89,9 @@ CLAIMS = [
     Claim(
         name="tuned_network",
         title="Networks as PyTorch exports them, tuned",
-        here=("As above, with networks that `tests/bench/network/models.py` exports with random weights, after `prunerc tune MODEL.onnx --time 5m` or less. Tasks are timed one by one with weights as far away as the "
-              "network's make them, then ranked within it; the last column is the network over the sum of its tasks."),
+        here=("As above, with networks that `tests/bench/network/models.py` exports with random weights, after `prunerc tune "
+              "MODEL.onnx --time 5m` or less. Tasks are timed one by one with weights as far away as the network's make them, then "
+              "ranked within it. The last column is the network over the sum of its tasks, which were timed on another occasion."),
         bench="network",
         arguments="MODEL.onnx... --threads 2 --rounds 5 --time 5m",
     ),
