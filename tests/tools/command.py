@@ -1,5 +1,6 @@
 """What the tests of the command line share: running prunerc in a world of its own, and .npy files without numpy."""
 
+import importlib.util
 import json
 import os
 import re
@@ -53,6 +54,14 @@ def read_npy(path):
     body = data[10 + length :]
     count = len(body) // struct.calcsize("<" + FORMATS[descr])
     return descr, shape, list(struct.unpack(f"<{count}{FORMATS[descr]}", body))
+
+
+def onnx_writer():
+    """tests/onnx/small_cnn.py, which writes ONNX models field by field. To be called in the folder that tests start in."""
+    spec = importlib.util.spec_from_file_location("small_cnn", os.path.join(os.getcwd(), "tests/onnx/small_cnn.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 class Result:

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Models that lie: each ends in an error of one message, within 2 s and 1 GiB. Prints a table by kind of lie."""
 
-import importlib.util
 import os
 import re
 import resource
@@ -11,14 +10,11 @@ import time
 
 import command
 
-ROOT = os.getcwd()
 SECONDS, BYTES = 2, 1 << 30
 # Of the system under load: what a test may take longer than the command would alone.
 SLACK = 8
 
-spec = importlib.util.spec_from_file_location("small_cnn", os.path.join(ROOT, "tests/onnx/small_cnn.py"))
-onnx = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(onnx)
+onnx = command.onnx_writer()
 message, number, node, port, tensor = onnx.message, onnx.number, onnx.node, onnx.port, onnx.tensor
 
 

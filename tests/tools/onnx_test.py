@@ -2,7 +2,6 @@
 """The verbs on an ONNX model: show, run, tune, bench, verify, compile."""
 
 import ctypes
-import importlib.util
 import os
 import shutil
 import struct
@@ -13,17 +12,10 @@ from command import read_npy, write_npy
 ROOT = os.getcwd()
 
 
-def load_generator():
-    spec = importlib.util.spec_from_file_location("small_cnn", os.path.join(ROOT, "tests/onnx/small_cnn.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 class Onnx(command.CommandTest):
     def setUp(self):
         super().setUp()
-        self.made = load_generator()
+        self.made = command.onnx_writer()
         self.model = self.path("small_cnn.onnx")
         shutil.copy(os.path.join(ROOT, "tools/examples/small_cnn.onnx"), self.model)
         self.image = [((i * 7) % 19 - 9) / 9 for i in range(784)]

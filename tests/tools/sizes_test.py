@@ -2,22 +2,12 @@
 """A model with several values for its dimensions: one library, tuned, timed and verified for each."""
 
 import ctypes
-import importlib.util
 import json
 import os
 import subprocess
 
 import command
 from command import read_npy, write_npy
-
-ROOT = os.getcwd()
-
-
-def load_generator():
-    spec = importlib.util.spec_from_file_location("small_cnn", os.path.join(ROOT, "tests/onnx/small_cnn.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 class Tensor(ctypes.Structure):
@@ -49,7 +39,7 @@ def floats(count):
 class Sizes(command.CommandTest):
     def setUp(self):
         super().setUp()
-        m = load_generator()
+        m = command.onnx_writer()
 
         def port(name, dims):
             dims = [m.message(1, m.message(2, d) if isinstance(d, str) else m.number(1, d)) for d in dims]
