@@ -27,6 +27,14 @@ op total<N=40>(A: f32[N]) -> (T: f32) { T = sum[i] A[i]; }
 op widen<N=9>(A: bf16[N]) -> (B: bf16[N]) { B[i] = A[i] + A[i]; }
 """
 
+# An operator for nets: a product with weights, a bias and a ReLU.
+DENSE = """
+op dense<M, N, K>(X: f32[M,K], W: f32[K,N], b: f32[N]) -> (Y: f32[M,N]) {
+  let a[i,j] = sum[k] X[i,k] * W[k,j];
+  Y[i,j] = max(a[i,j] + b[j], 0);
+}
+"""
+
 FORMATS = {"<f4": "f", "<f8": "d", "<i4": "i", "<i8": "q", "|i1": "b", "|u1": "B", "<f2": "e", "<V2": "H", "|V2": "H"}
 
 

@@ -11,12 +11,7 @@ import threading
 
 import command
 
-NET = """
-op dense<M, N, K>(X: f32[M,K], W: f32[K,N], b: f32[N]) -> (Y: f32[M,N]) {
-  let a[i,j] = sum[k] X[i,k] * W[k,j];
-  Y[i,j] = max(a[i,j] + b[j], 0);
-}
-net mlp(x: f32[3,5]) -> (y: f32[3,4]) {
+NET = command.DENSE + """net mlp(x: f32[3,5]) -> (y: f32[3,4]) {
   const W1: f32[5,6]; const b1: f32[6] = 0.5;
   const W2: f32[6,4]; const b2: f32[4];
   let h = dense(x, W1, b1) as up;

@@ -111,6 +111,7 @@ class Ranking {
     PRUNERC_TRY_VOID(open());
     std::vector<std::vector<std::size_t>> in_play(tasks_.size(), {0});
     for (const std::size_t task : heaviest()) {
+      if (is_over()) break;
       PRUNERC_TRY_VOID(add_contenders(task));
       in_play[task].resize(contenders_[task].size());
       std::iota(in_play[task].begin(), in_play[task].end(), std::size_t{0});

@@ -40,8 +40,10 @@ Result<double> time_alone(search::Database& database, const search::Task& task,
 }
 
 std::string timer_description(int threads) {
-  return fmt::format("CLOCK_MONOTONIC, {} thread(s), warm caches, median of >=7 samples of >=1 ms",
-                     threads);
+  return fmt::format(
+      "CLOCK_MONOTONIC, {} thread(s), warm caches (constants as the target says), median of >=7 "
+      "samples of >=1 ms",
+      threads);
 }
 
 /// Pools hold every candidate, also the slow ones: what is clearly slower than the best is sampled
@@ -149,16 +151,20 @@ int64_t constants_bytes_of(const Operator& op, const ir::Target& target) {
   return static_cast<int64_t>(std::bit_ceil(bytes));
 }
 
-}  // namespace
-
-search::Task Session::task(const Operator& op) const {
-  ir::Target target = impl_->target;
-  target.constants_bytes = constants_bytes_of(op, target);
+search::Task task_on(const Operator& op, ir::Target target) {
   search::Task task = search::make_task(op.name, op.program, std::move(target));
   task.op_text = op.source;
   task.bindings = op.bindings;
   task.weight = op.weight;
   return task;
+}
+
+}  // namespace
+
+search::Task Session::task(const Operator& op) const {
+  ir::Target target = impl_->target;
+  target.constants_bytes = constants_bytes_of(op, target);
+  return task_on(op, std::move(target));
 }
 
 // What measuring takes: the device, the CPU that knows the right results, and who uses both.
@@ -287,13 +293,8 @@ Result<Choice> Session::choose(const Operator& op, Effort effort) {
 
 search::Task Session::network_task(const Operator& op) const {
   search::Task alone = task(op);
-  ir::Target target = alone.target;
-  target.network = op.network;
-  search::Task within = search::make_task(op.name, op.program, std::move(target));
-  within.op_text = op.source;
-  within.bindings = op.bindings;
-  within.weight = op.weight;
-  return within;
+  alone.target.network = op.network;
+  return task_on(op, std::move(alone.target));
 }
 
 Result<search::Measurement> Session::verify(const Operator& op, const Choice& choice) const {

@@ -326,7 +326,7 @@ int tune(const TuneVerb& verb) {
   }
   if (verb.verbose) options.log = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
   options.cancel = &catch_interrupts();
-  const Result<search::TuneReport> report = session->tune(*ops, options);
+  Result<search::TuneReport> report = session->tune(*ops, options);
   if (!report.ok()) return fail(report.error());
   // What measuring the limits anew takes.
   constexpr double kLimitsS = 3;
@@ -344,6 +344,7 @@ int tune(const TuneVerb& verb) {
     Result<std::optional<RankReport>> done = rank_network(*session, *request, ranking);
     if (!done.ok()) return fail(done.error());
     ranked = *done;
+    report->cancelled |= options.cancel->load();
   }
   print_lateness(verb, time);
   print_slowed(verb, *report);

@@ -100,7 +100,7 @@ void print_table(const std::string& name, const Times& times) {
 // Of several sizes, a row each; `prunerc bench` of one of them shows its steps.
 void print_head() {
   fmt::print("{:<32} {:>3} {:>11} {:>7} {:>7}   {:>11}  {}\n", "net", "thr", "median", "spread",
-             "runs", "steps", "measured alone, warm");
+             "runs", "steps", "tasks measured alone");
 }
 
 void print_row(const std::string& title, const Times& times) {
