@@ -374,7 +374,7 @@ std::unique_ptr<Strategy> make_draft_strategy(const StrategyContext& context,
   auto scorer = std::make_unique<JoinedScorer>(std::move(learned),
                                                options.blend ? Join::kRanks : Join::kLearnedAlone);
   auto proposer = std::make_unique<DraftProposer>(context, options, *scorer);
-  const PopulationOptions batch = {.heuristics_share = 0.5,
+  const PopulationOptions batch = {.heuristics_share = kHeuristicsShare,
                                    .heuristics_by_scorer = false,
                                    .random_share = options.random_share,
                                    .rest = {Rest::kSample, Rest::kRanked, Rest::kDraws}};

@@ -72,7 +72,8 @@ Result<std::shared_ptr<OnlineModel>> open_network(const NetworkUse& use,
                                                   ir::TargetKind target, uint64_t seed) {
   const std::string name(to_string(use.network));
   Model model;
-  if (use.start != NetworkStart::kUntrained && !checkpoint.empty()) {
+  const bool is_none = checkpoint == kNoCheckpoint;
+  if (use.start != NetworkStart::kUntrained && !checkpoint.empty() && !is_none) {
     PRUNERC_TRY(model, costmodel::model::read_checkpoint(checkpoint));
     PRUNERC_TRY_VOID(check_features(model, checkpoint));
     if (!model.has_normalisers && use.start == NetworkStart::kNeedCheckpoint) {
@@ -83,7 +84,7 @@ Result<std::shared_ptr<OnlineModel>> open_network(const NetworkUse& use,
     }
   } else {
     const Model* built_in =
-        use.start == NetworkStart::kUntrained ? nullptr : built_in_model(target);
+        use.start == NetworkStart::kUntrained || is_none ? nullptr : built_in_model(target);
     if (built_in != nullptr && built_in->options.kind == use.network) {
       model = *built_in;
     } else if (use.start == NetworkStart::kNeedCheckpoint) {

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace prunerc::search {
 
@@ -32,8 +33,10 @@ struct NetworkUse {
 /// None for strategies that ask no network.
 std::optional<NetworkUse> network_use(StrategyKind kind);
 
-/// What all tasks of a call share. `checkpoint`: a file; empty: the built-in model, which is a pacm
-/// and made for `target`'s kind of machine. Errors: ModelMissing if one is needed and
+inline constexpr std::string_view kNoCheckpoint = "none";
+
+/// What all tasks of a call share. `checkpoint`: a file; kNoCheckpoint: untrained; empty: the built-in
+/// model, which is a pacm and made for `target`'s kind of machine. Errors: ModelMissing if one is needed and
 /// there is none, or it is untrained; ModelFeatures, ModelKind if the file is of another build or
 /// another network; those of reading.
 Result<std::shared_ptr<OnlineModel>> open_network(const NetworkUse& use,

@@ -33,7 +33,7 @@ class PopulationStrategy final : public Strategy {
   PopulationStrategy(const StrategyContext& context, const PopulationOptions& options,
                      std::unique_ptr<Proposer> proposer, std::unique_ptr<Scorer> scorer)
       : population_(context),
-        options_(options),
+        options_(settled(context, options)),
         proposer_(std::move(proposer)),
         scorer_(std::move(scorer)) {}
 
@@ -85,6 +85,15 @@ class PopulationStrategy final : public Strategy {
   }
 
  private:
+  // Heuristics that are asked for take the places that ours give them.
+  static PopulationOptions settled(const StrategyContext& context, PopulationOptions options) {
+    if (!context.heuristics || *context.heuristics == options.heuristics_first) return options;
+    options.heuristics_first = *context.heuristics;
+    options.heuristics_share = kHeuristicsShare;
+    options.heuristics_by_scorer = false;
+    return options;
+  }
+
   // Whether something else than ranked places takes what is proposed.
   bool needs_proposals() const {
     return std::any_of(options_.rest.begin(), options_.rest.end(),
@@ -151,6 +160,7 @@ class PopulationStrategy final : public Strategy {
 
 std::vector<Genome> Population::heuristics() const {
   std::vector<Genome> out;
+  if (!context_.heuristics.value_or(true)) return out;
   for (std::size_t i = 0; i < context_.space.sketches.size(); ++i) {
     out.push_back(default_genome(context_.space, static_cast<int>(i)));
   }

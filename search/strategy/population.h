@@ -37,7 +37,7 @@ class Population {
   Rng rng(uint64_t round) const { return Rng(context_.seed, context_.stream, round); }
   /// What ran, fastest first.
   std::span<const Measured> measured() const { return measured_; }
-  /// The sketches' heuristic decisions.
+  /// The sketches' heuristic decisions; none where StrategyContext::heuristics forbids them.
   std::vector<Genome> heuristics() const;
   Genome draw(Rng& rng) const;
 
@@ -101,6 +101,9 @@ enum class Rest : uint8_t {
   kRanked,  // more ranked ones
   kDraws,   // uniform draws from the space
 };
+
+/// Of the first batch, where heuristic decisions come first: the rest is for what the ranking likes.
+inline constexpr double kHeuristicsShare = 0.5;
 
 /// How a round's batch is made up.
 struct PopulationOptions {

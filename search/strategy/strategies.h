@@ -88,6 +88,8 @@ struct StrategyContext {
   Calibrator* calibrator = nullptr;
   /// Shared as well; null for strategies that ask no network (network_use.h).
   std::shared_ptr<OnlineModel> network = nullptr;
+  /// Whether the sketches' heuristic decisions are measured first. Unset: as the strategy's settings say.
+  std::optional<bool> heuristics = std::nullopt;
 };
 
 /// A network that the strategy asks and the context lacks is opened for it alone. Errors:

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -111,10 +112,12 @@ struct TuneOptions {
   int num_threads =
       0;  // of the search itself; 0: one per hardware thread. Choices do not depend on it
   StrategyKind strategy = StrategyKind::kPruner;
+  /// StrategyContext::heuristics.
+  std::optional<bool> heuristics;
   /// Makes the strategy, for one with other settings than `strategy` has; that still says how it is
   /// asked. Empty: make_strategy.
   std::function<Result<std::unique_ptr<Strategy>>(const StrategyContext&)> make_strategy;
-  /// File that the strategy's network starts from; empty: the built-in one, where there is one.
+  /// Where the strategy's network starts: as of open_network.
   std::string checkpoint;
   /// Asked of every candidate before it is built, to kDraftLog2Error, and of every one that ran
   /// before it is stored, for what is then missing to kStoredLog2Error. Not equal and invalid ones

@@ -3,6 +3,7 @@
 #include "schedule/schedule.h"
 #include "search/model/residual.h"
 #include "search/space/sampler.h"
+#include "search/strategy/network_use.h"
 #include "search/strategy/strategies.h"
 #include "tests/search/programs.h"
 #include "tests/support/check.h"
@@ -79,6 +80,39 @@ TEST_CASE("a strategy proposes heuristic decisions first and nothing twice") {
       CHECK(seen.insert(candidate.fingerprint).second);
     }
   }
+}
+
+TEST_CASE("heuristic decisions come first where that is asked for, whatever the strategy does") {
+  const Task task = make_test_task("dense_relu");
+  const SearchSpace space = make_space(task).value();
+  ThreadPool pool(1);
+  std::set<std::string> heuristic;
+  for (const Sketch& sketch : space.sketches) heuristic.insert(schedule::print(sketch.trace));
+  for (const StrategyKind kind :
+       {StrategyKind::kRandom, StrategyKind::kEvolution, StrategyKind::kPruner}) {
+    INFO(to_string(kind));
+    const auto num_heuristic = [&](std::optional<bool> first) {
+      StrategyContext context = {task, space, pool, 3};
+      context.heuristics = first;
+      int64_t found = 0;
+      for (const Candidate& c : make_strategy(kind, context).value()->ask(4)) {
+        found += static_cast<int64_t>(heuristic.count(schedule::print(c.trace)));
+      }
+      return found;
+    };
+    CHECK(num_heuristic(false) == 0);
+    CHECK(num_heuristic(true) == num_heuristic(std::nullopt));
+    CHECK(num_heuristic(true) >= 2);
+  }
+}
+
+TEST_CASE("a strategy that prefers a checkpoint may be told to start from none") {
+  const NetworkUse use = *network_use(StrategyKind::kPruner);
+  const auto target = ir::TargetKind::kCpu;
+  CHECK(open_network(use, "", target, 1).value()->came_trained());
+  CHECK_FALSE(open_network(use, std::string(kNoCheckpoint), target, 1).value()->came_trained());
+  const NetworkUse offline = *network_use(StrategyKind::kPrunerOffline);
+  CHECK_DIAG(open_network(offline, std::string(kNoCheckpoint), target, 1), ModelMissing);
 }
 
 TEST_CASE("what a strategy was told it does not propose again") {

@@ -33,6 +33,7 @@ struct TuneVerb {
   bool quiet = false;
   std::string strategy = "pruner";
   std::string checkpoint;
+  std::string heuristics;
   std::vector<std::string> replay;
   std::vector<double> weights;
 };
@@ -57,6 +58,7 @@ std::string repro(const TuneVerb& verb) {
   if (!verb.time.empty()) out += " --time " + verb.time;
   if (verb.strategy != "pruner") out += " --strategy " + verb.strategy;
   if (!verb.checkpoint.empty()) out += " --checkpoint " + verb.checkpoint;
+  if (!verb.heuristics.empty()) out += " --heuristics " + verb.heuristics;
   return verb.replay.empty() ? out + " --fresh" : out;
 }
 
@@ -76,6 +78,7 @@ Result<search::TuneOptions> options_of(const TuneVerb& verb, std::size_t num_tas
   options.fresh = verb.fresh;
   options.strategy = *search::strategy_from_string(verb.strategy);
   options.checkpoint = verb.checkpoint;
+  if (!verb.heuristics.empty()) options.heuristics = verb.heuristics == "on";
   const std::optional<search::NetworkUse> use = search::network_use(options.strategy);
   if (!verb.checkpoint.empty() && (!use || use->start == search::NetworkStart::kUntrained)) {
     return error(Diag::kUsageOption, "--checkpoint",
@@ -396,8 +399,14 @@ void add_tune(CLI::App& verb, Action& action) {
       ->check(CLI::IsMember(strategy_names()))
       ->capture_default_str();
   verb.add_option("--checkpoint", args->checkpoint,
-                  "model of `prunerc model train` to start from (default: the built-in one)")
+                  "model of `prunerc model train` to start from; none: an untrained one (default: "
+                  "the built-in one)")
       ->type_name("FILE.model");
+  verb.add_option("--heuristics", args->heuristics,
+                  "whether each sketch's heuristic schedule is measured first: on, off (default: as "
+                  "the strategy does)")
+      ->type_name("WHEN")
+      ->check(CLI::IsMember({"on", "off"}));
   verb.add_option("--seed", args->seed, "of every random choice")
       ->type_name("N")
       ->capture_default_str();

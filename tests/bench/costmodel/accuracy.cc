@@ -160,10 +160,13 @@ Row difference_row(const std::string& name, const Difference& d) {
 
 }  // namespace
 
-Corpus bench_corpus(const ModelOptions& options) {
+Corpus bench_corpus(const ModelOptions& options, const std::string& more) {
   std::vector<std::string> paths;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(options.pools)) {
-    if (entry.path().extension() == ".pool") paths.push_back(entry.path().string());
+  for (const std::string& folder : {options.pools, more}) {
+    if (folder.empty()) continue;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+      if (entry.path().extension() == ".pool") paths.push_back(entry.path().string());
+    }
   }
   std::sort(paths.begin(), paths.end());
   Result<Corpus> corpus = read_corpus(paths);

@@ -23,10 +23,14 @@ struct ModelOptions {
   int bootstrap = 2000;
   // Of replayed searches: the pools that are searched are those directly in `pools`.
   std::vector<std::string> strategies;  // empty: all
-  int64_t trials = 600;
+  int64_t trials = 200;
+  // Of operators that no setting was chosen by, measured once.
+  std::string frozen_pools = "tests/data/frozen/models";
+  int64_t frozen_rows = 20'000;  // that each model learns from, drawn: what TLP takes some minutes for
 };
 
-search::Corpus bench_corpus(const ModelOptions& options);
+/// The pools of `options.pools`, and those of `more` if it is named.
+search::Corpus bench_corpus(const ModelOptions& options, const std::string& more = "");
 
 /// Top-1, top-5 and pairwise accuracy on held-out tasks, at several volumes of data.
 std::vector<Row> accuracy_rows(const ModelOptions& options);
@@ -34,6 +38,8 @@ std::vector<Row> accuracy_rows(const ModelOptions& options);
 std::vector<Row> speed_rows(const ModelOptions& options);
 /// How much of the training data can go without loss.
 std::vector<Row> prune_rows(const ModelOptions& options);
+/// The same on operators that were frozen before they were measured: released and equal models.
+std::vector<Row> frozen_rows(const ModelOptions& options);
 /// From one instruction set to another.
 std::vector<Row> transfer_rows(const ModelOptions& options);
 /// Searches with the models against recorded times, beside the baselines.

@@ -3,6 +3,8 @@
 #include "search/model/dataset.h"
 #include "search/model/inputs.h"
 #include "search/model/ranker.h"
+#include "search/strategy/genetic.h"
+#include "search/strategy/network_use.h"
 #include "search/tune/replay.h"
 #include "tests/bench/costmodel/rows.h"
 #include "tests/bench/draft/curve.h"
@@ -39,23 +41,47 @@ enum class Known : uint8_t {
 struct Contestant {
   std::string name;
   StrategyKind strategy;
+  /// The sketches' heuristic schedules are measured first.
+  bool heuristics = false;
   /// What it starts from; none: nothing is given.
   std::optional<NetworkKind> checkpoint;
   Known known = Known::kNothing;
+  /// Ansor's genetic algorithm over this network instead of trees, as ours learns it.
+  bool over_ours = false;
+
+  bool is_ours() const { return name.find("pruner") != std::string::npos; }
+  /// Whether both had the same before the first trial.
+  bool is_equal_start(const Contestant& other) const {
+    return heuristics == other.heuristics && known == other.known;
+  }
 };
 const Contestant kContestants[] = {
-    {"ansor", StrategyKind::kAnsor, {}},
-    {"tenset-offline", StrategyKind::kTensetOffline, NetworkKind::kTensetMlp, Known::kAll},
-    {"tlp-offline", StrategyKind::kTlpOffline, NetworkKind::kTlp, Known::kAll},
-    {"pruner-xgb", StrategyKind::kPrunerTrees, {}},
-    {"pruner-untrained", StrategyKind::kPruner, NetworkKind::kPacm},
-    {"pruner", StrategyKind::kPruner, NetworkKind::kPacm, Known::kAll},
-    {"moa-pruner", StrategyKind::kMoaPruner, NetworkKind::kPacm, Known::kOtherMachine},
-    {"pruner-offline", StrategyKind::kPrunerOffline, NetworkKind::kPacm, Known::kAll},
-    {"pruner-paper", StrategyKind::kPrunerPaper, {}},
-    {"moa-pruner-paper", StrategyKind::kMoaPrunerPaper, NetworkKind::kPacmPaper,
+    {"random", StrategyKind::kRandom},
+    {"ansor", StrategyKind::kAnsor},
+    {"metaschedule", StrategyKind::kMetaSchedule},
+    {"ansor+heuristics", StrategyKind::kAnsor, true},
+    {"ansor+checkpoint", StrategyKind::kPruner, true, NetworkKind::kPacm, Known::kAll, true},
+    {"tenset-offline", StrategyKind::kTensetOffline, true, NetworkKind::kTensetMlp, Known::kAll},
+    {"tlp-offline", StrategyKind::kTlpOffline, true, NetworkKind::kTlp, Known::kAll},
+    {"pruner-paper", StrategyKind::kPrunerPaper},
+    {"moa-pruner-paper", StrategyKind::kMoaPrunerPaper, false, NetworkKind::kPacmPaper,
      Known::kOtherMachine},
+    {"pruner-bare", StrategyKind::kPruner, false, NetworkKind::kPacm},
+    {"pruner-untrained", StrategyKind::kPruner, true, NetworkKind::kPacm},
+    {"pruner", StrategyKind::kPruner, true, NetworkKind::kPacm, Known::kAll},
+    {"moa-pruner", StrategyKind::kMoaPruner, true, NetworkKind::kPacm, Known::kOtherMachine},
+    {"pruner-offline", StrategyKind::kPrunerOffline, true, NetworkKind::kPacm, Known::kAll},
 };
+/// Whom ours is compared with.
+constexpr const char* kBaselines[] = {"random",           "ansor",          "metaschedule",
+                                      "ansor+heuristics", "ansor+checkpoint", "tenset-offline",
+                                      "tlp-offline"};
+/// Trials of a round, of every strategy: as published for Pruner, so that each learns often enough.
+constexpr int kBatch = 10;
+/// Where curves are read.
+constexpr int64_t kAtTrials[] = {10, 20, 50, 100, 150, 200};
+constexpr double kAtSeconds[] = {2, 5, 10, 20, 40, 80};
+
 /// A row of TLP costs twenty of another network's: it is trained on so many drawn ones.
 constexpr double kMostTlpRows = 20000;
 /// Its pools are the searched ones: nobody's checkpoint counts them as another machine's.
@@ -111,12 +137,6 @@ class Checkpoints {
   std::vector<CorpusRow> all_, others_;
 };
 
-double mean_of(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double v : values) sum += v;
-  return values.empty() ? 0 : sum / static_cast<double>(values.size());
-}
-
 double geometric_mean(const std::vector<double>& values) {
   double sum = 0;
   for (const double v : values) sum += std::log(v);
@@ -125,11 +145,125 @@ double geometric_mean(const std::vector<double>& values) {
 
 /// The published speedups (Pruner, ASPLOS'25, arXiv 2402.02361, abstract).
 std::optional<double> goal_of(const std::string& name, std::string_view baseline) {
-  if (name == "pruner" && baseline == "ansor") return 2.6;
-  if (name == "moa-pruner" && baseline == "ansor") return 4.82;
+  if (name == "pruner-untrained" && baseline == "ansor+heuristics") return 2.6;
+  if (name == "moa-pruner" && baseline == "ansor+heuristics") return 4.82;
   if (name == "pruner-offline" && baseline == "tenset-offline") return 4.75;
   if (name == "pruner-offline" && baseline == "tlp-offline") return 4.05;
   return std::nullopt;
+}
+
+TuneOptions options_for(const Contestant& c, const ModelOptions& options, int seed,
+                        Checkpoints& checkpoints) {
+  TuneOptions out;
+  out.strategy = c.strategy;
+  out.trials = options.trials;
+  out.batch = kBatch;
+  out.batches_in_flight = 1;
+  out.heuristics = c.heuristics;
+  out.seed = static_cast<uint64_t>(seed);
+  if (c.checkpoint) out.checkpoint = checkpoints.path(*c.checkpoint, c.known);
+  if (!c.over_ours) return out;
+  out.make_strategy = [path = out.checkpoint, strategy = c.strategy](
+                          const StrategyContext& given) -> Result<std::unique_ptr<Strategy>> {
+    StrategyContext context = given;
+    PRUNERC_TRY(context.network, open_network(*network_use(strategy), path,
+                                              context.task.target.kind, context.seed));
+    PRUNERC_TRY(std::unique_ptr<Scorer> scorer, make_scorer(strategy, context));
+    return make_genetic(context, ansor_options(), std::move(scorer));
+  };
+  return out;
+}
+
+/// Every search of one contestant on one operator.
+struct Searches {
+  double best_ns = 0;  // of the pool
+  std::vector<Curve> curves;  // by seed
+};
+/// By contestant and operator.
+using AllSearches = std::map<std::string, std::map<std::string, Searches>>;
+
+// Of the pool's best / best so far, over operators and seeds; 0 before anything ran.
+template <typename Position>
+Row curve_row(const std::string& name, const std::map<std::string, Searches>& searches,
+              Position is_within) {
+  std::vector<double> reached;
+  for (const auto& [task, of] : searches) {
+    for (const Curve& curve : of.curves) {
+      double ns = 0;
+      for (const CurvePoint& point : curve.points) {
+        if (is_within(point)) ns = point.best_ns;
+      }
+      reached.push_back(ns > 0 ? of.best_ns / ns : 0);
+    }
+  }
+  std::sort(reached.begin(), reached.end());
+  const std::size_t n = reached.size();
+  return {name,
+          median(reached),
+          "of best",
+          {},
+          fmt::format("quartiles {:.3f} to {:.3f}, {} searches", reached[n / 4],
+                      reached[n - 1 - n / 4], n)};
+}
+
+void add_curves(const AllSearches& all, std::vector<Row>* out) {
+  for (const auto& [name, searches] : all) {
+    for (const int64_t at : kAtTrials) {
+      out->push_back(curve_row(fmt::format("curve/{}@{}", name, at), searches,
+                               [&](const CurvePoint& p) { return p.trial <= at; }));
+    }
+    for (const double at : kAtSeconds) {
+      out->push_back(curve_row(fmt::format("curve_s/{}@{:g}", name, at), searches,
+                               [&](const CurvePoint& p) { return p.seconds <= at; }));
+    }
+  }
+}
+
+// Ours beside a baseline: what the baseline had spent when it first was as fast as at its end, over
+// what ours needs; the same of the baseline's whole budget; to within 1 %.
+void add_gains(const Contestant& ours, const Contestant& baseline, const AllSearches& all,
+               std::vector<Row>* out) {
+  std::vector<Gain> medians;  // by task
+  int never = 0, runs = 0;
+  for (const auto& [task, theirs] : all.at(baseline.name)) {
+    const std::vector<Curve>& mine = all.at(ours.name).at(task).curves;
+    std::vector<Gain> gains;
+    for (std::size_t i = 0; i < theirs.curves.size(); ++i) {
+      gains.push_back(gain_over(theirs.curves[i], mine[i]));
+      never += gains.back().ever ? 0 : 1;
+      ++runs;
+    }
+    medians.push_back(median_of(gains));
+  }
+  const std::string versus = fmt::format("{}_vs_{}", ours.name, baseline.name);
+  const std::string note = fmt::format("{}; {} of {} searches never",
+                                       ours.is_equal_start(baseline) ? "equal start" : "unequal start",
+                                       never, runs);
+  const auto row = [&](const char* name, double Gain::*field, std::optional<double> goal) {
+    std::vector<double> values = values_of(medians, field);
+    std::sort(values.begin(), values.end());
+    const std::size_t n = values.size();
+    out->push_back({fmt::format("{}/{}", name, versus), geometric_mean(values), "x fewer", goal,
+                    fmt::format("geometric mean of {} operators, quartiles {:.2f} to {:.2f}; {}", n,
+                                values[n / 4], values[n - 1 - n / 4], note)});
+  };
+  row("speedup_own", &Gain::own_seconds, goal_of(ours.name, baseline.name));
+  row("trials_own", &Gain::own_trials, std::nullopt);
+  row("speedup_near", &Gain::near_seconds, std::nullopt);
+  row("trials_near", &Gain::near_trials, std::nullopt);
+  row("speedup", &Gain::seconds, std::nullopt);
+  row("trials", &Gain::trials, std::nullopt);
+  row("final", &Gain::final, std::nullopt);
+}
+
+std::vector<Contestant> wanted(const ModelOptions& options) {
+  std::vector<Contestant> out;
+  for (const Contestant& c : kContestants) {
+    const bool named = std::find(options.strategies.begin(), options.strategies.end(), c.name) !=
+                       options.strategies.end();
+    if (options.strategies.empty() || named) out.push_back(c);
+  }
+  return out;
 }
 
 }  // namespace
@@ -138,101 +272,44 @@ std::vector<Row> tuning_rows(const ModelOptions& options) {
   ThreadPool threads(0);
   const Corpus corpus = bench_corpus(options);
   Checkpoints checkpoints(corpus, options);
-  std::vector<Contestant> contestants;
-  for (const Contestant& c : kContestants) {
-    const bool named = std::find(options.strategies.begin(), options.strategies.end(), c.name) !=
-                       options.strategies.end();
-    if (options.strategies.empty() || named) contestants.push_back(c);
-  }
-  // By contestant and task, over seeds.
-  std::map<std::string, std::map<std::string, std::vector<Curve>>> curves;
-  std::vector<Row> out;
+  const std::vector<Contestant> contestants = wanted(options);
+  AllSearches all;
+  std::map<std::string, std::vector<double>> overheads;
   for (const NamedPool& pool : read_pools(options.pools)) {
     if (std::find(std::begin(kTuned), std::end(kTuned), pool.name) == std::end(kTuned)) continue;
     const ReplayTask task = ReplayTask::make(pool.pool, threads).value();
-    const int64_t trials = std::min(options.trials, static_cast<int64_t>(task.rows.size()) / 2);
-    for (const Contestant& c : contestants) {
-      std::vector<double> quality, overhead;
-      for (int seed = 0; seed < options.seeds; ++seed) {
-        TuneOptions tuning;
-        tuning.strategy = c.strategy;
-        tuning.trials = trials;
-        tuning.seed = static_cast<uint64_t>(seed);
-        if (c.checkpoint) tuning.checkpoint = checkpoints.path(*c.checkpoint, c.known);
-        const Result<TuneReport> report = replay({&task, 1}, tuning);
+    // Seed by seed and in turns: the clock holds what searching takes, and that a machine changes.
+    for (int seed = 0; seed < options.seeds; ++seed) {
+      for (const Contestant& c : contestants) {
+        const Result<TuneReport> report =
+            replay({&task, 1}, options_for(c, options, seed, checkpoints));
         PRUNERC_CHECK(report.ok(), report.ok() ? "" : report.error().message().c_str());
-        const Curve curve = curve_of(*report);
-        quality.push_back(best_of(pool.pool) / curve.final_ns);
-        overhead.push_back(overhead_of(curve.seconds));
-        curves[c.name][pool.name].push_back(curve);
+        Searches& searches = all[c.name][pool.name];
+        searches.best_ns = best_of(pool.pool);
+        searches.curves.push_back(curve_of(*report));
+        overheads[c.name].push_back(overhead_of(searches.curves.back().seconds));
       }
-      const Curve& last = curves[c.name][pool.name].back();
-      out.push_back({fmt::format("final_latency/{}/{}", c.name, pool.name),
-                     median(quality),
-                     "of best",
-                     {},
-                     fmt::format("{} trials, {} seeds", trials, options.seeds)});
-      out.push_back({fmt::format("overhead/{}/{}", c.name, pool.name),
-                     median(overhead),
-                     "",
-                     {},
-                     "last seed: " + to_text(last.seconds),
-                     true});
-      std::fprintf(stderr, "%s on %s: final %.4f, overhead %.2f\n", c.name.c_str(),
-                   pool.name.c_str(), median(quality), median(overhead));
     }
+    std::fprintf(stderr, "%s: searched\n", pool.name.c_str());
   }
-  for (const char* baseline : {"ansor", "tenset-offline", "tlp-offline"}) {
-    if (!curves.contains(baseline)) continue;
-    for (const Contestant& c : contestants) {
-      if (c.name.find("pruner") == std::string::npos) continue;
-      const std::string versus = fmt::format("{}_vs_{}", c.name, baseline);
-      std::vector<Gain> medians;  // by task
-      int never = 0, runs = 0;
-      for (const auto& [task, theirs] : curves[baseline]) {
-        std::vector<Gain> gains;
-        for (std::size_t i = 0; i < theirs.size(); ++i) {
-          gains.push_back(gain_over(theirs[i], curves[c.name][task][i]));
-          never += gains.back().ever ? 0 : 1;
-          ++runs;
-        }
-        medians.push_back(median_of(gains));
-        out.push_back({fmt::format("speedup/{}/{}", versus, task),
-                       medians.back().seconds,
-                       "x fewer s",
-                       {},
-                       fmt::format("{:.2f} x fewer trials", medians.back().trials)});
-      }
-      const auto of = [&](double Gain::*field) { return values_of(medians, field); };
-      const std::vector<double> trials = of(&Gain::trials), seconds = of(&Gain::seconds);
-      const std::string note =
-          fmt::format("{} tasks, {} of {} runs never", medians.size(), never, runs);
-      out.push_back({"speedup/" + versus, mean_of(seconds), "x fewer s", goal_of(c.name, baseline),
-                     fmt::format("mean; geometric {:.2f}; {}", geometric_mean(seconds), note)});
-      out.push_back({"trials/" + versus, mean_of(trials), "x fewer", goal_of(c.name, baseline),
-                     fmt::format("mean; geometric {:.2f}; {}", geometric_mean(trials), note)});
-      out.push_back({"speedup_own/" + versus,
-                     geometric_mean(of(&Gain::own_seconds)),
-                     "x fewer s",
-                     {},
-                     "geometric mean, " + note});
-      out.push_back({"trials_own/" + versus,
-                     geometric_mean(of(&Gain::own_trials)),
-                     "x fewer",
-                     {},
-                     "geometric mean, " + note});
-      out.push_back({"speedup_near/" + versus,
-                     geometric_mean(of(&Gain::near_seconds)),
-                     "x fewer s",
-                     {},
-                     "geometric mean, to within 1 % of that end"});
-      out.push_back({"trials_near/" + versus,
-                     geometric_mean(of(&Gain::near_trials)),
-                     "x fewer",
-                     {},
-                     "geometric mean, to within 1 % of that end"});
-      out.push_back({"final/" + versus, geometric_mean(of(&Gain::final)), "x faster", 1.0,
-                     "geometric mean, " + note});
+  std::vector<Row> out;
+  add_curves(all, &out);
+  for (const Contestant& c : contestants) {
+    const std::vector<double>& values = overheads[c.name];
+    const auto [low, high] = std::minmax_element(values.begin(), values.end());
+    out.push_back({"overhead/" + c.name,
+                   median(values),
+                   "",
+                   {},
+                   fmt::format("{:.3f} to {:.3f}, of {} searches", *low, *high, values.size()),
+                   true});
+  }
+  for (const char* name : kBaselines) {
+    for (const Contestant& ours : contestants) {
+      if (!ours.is_ours() || !all.contains(name)) continue;
+      const auto baseline = std::find_if(contestants.begin(), contestants.end(),
+                                         [&](const Contestant& c) { return c.name == name; });
+      add_gains(ours, *baseline, all, &out);
     }
   }
   return out;

@@ -21,7 +21,6 @@ int run(std::string_view only, const std::string& json, const DraftBenchOptions&
       {"rate", [&] { return rate_rows(options); }, one},
       {"features", [&] { return feature_rows(options); }, one},
       {"quality", [&] { return quality_rows(options); }, one},
-      {"replay", [&] { return replay_rows(options); }, replays},
       {"ablation", [&] { return ablation_rows(options); }, replays},
       {"many", [&] { return many_cost_rows(options); }, one},
       {"rhythm", [&] { return rhythm_rows(options); }, replays},
@@ -44,7 +43,7 @@ int main(int argc, char** argv) {
   CLI::App app("the draft in numbers");
   app.add_option(
       "--only", only,
-      "one group: rate, features, quality, replay, ablation, many, rhythm, or one that runs "
+      "one group: rate, features, quality, ablation, many, rhythm, or one that runs "
       "on request alone, on a quiet machine: o1, tvm, live, net");
   app.add_option("--seconds", options.seconds, "CPU seconds for each rate");
   app.add_option("--pools", options.pools, "folder of the pools");

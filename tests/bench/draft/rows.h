@@ -48,8 +48,6 @@ std::vector<Row> rate_rows(const DraftBenchOptions& options);
 std::vector<Row> feature_rows(const DraftBenchOptions& options);
 /// How good the drafts of several analyzers are on measured pools.
 std::vector<Row> quality_rows(const DraftBenchOptions& options);
-/// Strategies against recorded times.
-std::vector<Row> replay_rows(const DraftBenchOptions& options);
 /// What parts of the default strategy are worth, against recorded times.
 std::vector<Row> ablation_rows(const DraftBenchOptions& options);
 /// The answer without measuring beside the tuned one.

@@ -242,41 +242,30 @@ def transfer_searches(rows):
 
 
 # What the abstract says of these pairs.
-PUBLISHED_SPEEDUPS = {("pruner", "ansor"): 2.6, ("moa-pruner", "ansor"): 4.82, ("pruner-offline", "tenset-offline"): 4.75,
-                      ("pruner-offline", "tlp-offline"): 4.05}
-
-BESIDE = {"speedup": "times fewer seconds\nto the baseline's end", "trials": "times fewer trials\nto the baseline's end",
-          "final": "times faster\nat the end"}
+PUBLISHED_SPEEDUPS = {("pruner-untrained", "ansor+heuristics"): 2.6, ("moa-pruner", "ansor+heuristics"): 4.82,
+                      ("pruner-offline", "tenset-offline"): 4.75, ("pruner-offline", "tlp-offline"): 4.05}
+BESIDE = {"speedup_own": "times fewer seconds", "trials_own": "times fewer trials", "final": "times faster at the end"}
 
 
-def draw_beside(axis, baselines, order, published):
-    """Of each strategy the value of all tasks by baseline, small dots for the tasks, lines for what is published."""
-    strategies = names_of(baselines.values())
-    for i, baseline in enumerate(order):
-        look = look_of(i)
-        for strategy, tasks in baselines.get(baseline, {}).items():
-            x = strategies.index(strategy) - 0.35 + (i + 0.5) * 0.7 / len(order)
-            single = [value for task, value in tasks.items() if task != "all"]
-            axis.plot([x] * len(single), single, ".", color=look["color"], alpha=0.5, markersize=4)
-            if "all" in tasks:
-                axis.plot(x, tasks["all"], **look, markersize=7, linestyle="", label=f"beside {baseline}")
-            if (strategy, baseline) in published:
-                axis.plot(x, published[strategy, baseline], "_", color="#000000", markersize=14, markeredgewidth=2,
-                          linestyle="", label="published, GPUs")
-    axis.axhline(1, color="#000000", linewidth=1)
-    axis.set_xticks(range(len(strategies)), strategies)
-    axis.grid(axis="x", visible=False)
-
-
-def tuning_speedups(rows):
+def search_gains(rows):
     measures = {prefix: baselines for prefix in BESIDE if (baselines := results.beside_baselines(rows, prefix))}
     if not measures:
         return None
     order = names_of(measures.values())
     figure, axes = panels(len(measures), width=9.5, height=2.7, columns=1)
     for axis, (prefix, baselines) in zip(axes, measures.items()):
-        draw_beside(axis, baselines, order, PUBLISHED_SPEEDUPS if prefix == "speedup" else {})
-        axis.set(ylabel=BESIDE[prefix], xlabel="strategy; small dots: single tasks")
+        strategies = names_of(baselines.values())
+        for i, baseline in enumerate(order):
+            for strategy, value in baselines.get(baseline, {}).items():
+                x = strategies.index(strategy) - 0.35 + (i + 0.5) * 0.7 / len(order)
+                axis.plot(x, value, **look_of(i), markersize=7, linestyle="", label=f"beside {baseline}")
+                if prefix == "speedup_own" and (strategy, baseline) in PUBLISHED_SPEEDUPS:
+                    axis.plot(x, PUBLISHED_SPEEDUPS[strategy, baseline], "_", color="#000000", markersize=14, markeredgewidth=2,
+                              linestyle="", label="published, GPUs, whole budget")
+        axis.axhline(1, color="#000000", linewidth=1)
+        axis.set_xticks(range(len(strategies)), strategies)
+        axis.grid(axis="x", visible=False)
+        axis.set(ylabel=BESIDE[prefix], xlabel="strategy")
         if prefix != "final":
             axis.set_yscale("log", base=2)
             axis.yaxis.set_major_formatter("{x:g}")
@@ -284,15 +273,17 @@ def tuning_speedups(rows):
     return figure
 
 
-def tuning_latencies(rows):
-    tasks = results.final_latencies(rows)
-    if not tasks:
+def search_curves(rows):
+    units = {unit: curves for prefix, unit in (("curve", "trials"), ("curve_s", "seconds"))
+             if (curves := results.search_curves(rows, prefix))}
+    if not units:
         return None
-    order = names_of(tasks.values())
-    figure, (axis,) = panels(1, width=max(6, 1.1 * len(tasks)), height=3.6)
-    draw_dots(axis, {task: {s: results.Point(v, v, v) for s, v in found.items()} for task, found in tasks.items()}, order)
-    axis.set(ylabel="least latency of the pool / final latency\n(1 = the best was found)", xlabel="task")
-    legend(figure, [axis])
+    order = names_of(units.values())
+    figure, axes = panels(len(units), width=6, height=4, columns=2)
+    for axis, (unit, curves) in zip(axes, units.items()):
+        draw_curves(axis, curves, order)
+        axis.set(xlabel=unit, xscale="log", ylabel="least latency of the pool / best so far, medians and quartiles")
+    legend(figure, axes)
     return figure
 
 
@@ -304,7 +295,6 @@ FIGURES = {
         ("draft_penalties", "The published analyzers without each penalty", draft_penalties),
     ],
     "ablation": [("ablation", "The default strategy with one thing changed", regrets)],
-    "search_vs_ansor": [("to_ansor", "Trials and seconds to ansor's final latency, replayed", to_ansor)],
     "search_live": [("live_to_ansor", "Trials and seconds to ansor's final latency, live", live_to_ansor)],
     "resnet50": [("resnet50_to_ansor", "ResNet-50: trials and seconds to ansor's final latency", live_to_ansor)],
     "seconds_to_tvm": [("tvm_seconds", "Seconds to what TVM's Ansor reached", tvm_seconds)],
@@ -319,8 +309,8 @@ FIGURES = {
         ("transfer_searches", "Searches on a new platform", transfer_searches),
         ("transfer", "Accuracy on a new platform as its records arrive", transfer_curves),
     ],
-    "end_to_end": [
-        ("speedups", "Search time to the baselines' final latency", tuning_speedups),
-        ("final_latencies", "Final latencies", tuning_latencies),
+    "searches": [
+        ("search_gains", "Search time to where a baseline ends, over what the baseline took to it", search_gains),
+        ("search_curves", "Searches by trials and seconds", search_curves),
     ],
 }

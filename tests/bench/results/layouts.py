@@ -301,46 +301,56 @@ def ablation(files):
     return [("▼ marks what does better when a part is left out", table)]
 
 
-def replays(files):
-    (read,) = files.values()
-    table = [["operator", "trials", "seconds", "trials, own", "seconds, own", "seconds, near", "end, of the pool's best", "ansor's",
-              "searching and learning", "never"]]
-    for task, row in results.values(read.rows, "trials_to_ansor").items():
-        get = lambda name: read.rows[f"{name}/{task}"]
-        ours, theirs = (f"{get(name).value:.3f}" for name in ("pruner_final", "ansor_final"))
-        table.append([task, gain(row), gain(get("time_to_ansor")), gain(get("trials_to_ansor_own")), gain(get("time_to_ansor_own")),
-                      gain(get("time_to_ansor_near")), marked(ours, ours < theirs), theirs,
-                      share(get("overhead_fraction").value), never(row, read.seeds)])
-    return [("Medians over seeds", table)]
+def quartiles(point, show=shown):
+    """"2.4 (1.9 to 3.1)": what stands in brackets are quartiles."""
+    return f"{show(point.value)} ({show(point.low)} to {show(point.high)})"
 
 
-def end_to_end(files):
-    pairs = [["ours", "beside", "seconds", "geometric", "trials", "geometric", "seconds, own", "seconds, near",
+def gains(read, is_equal):
+    """Ours beside each baseline: those that both began with the same, or the others."""
+    table = [["ours", "beside", "seconds, own", "trials, own", "trials, near", "seconds, whole budget", "trials, whole budget",
               "end, theirs / ours", "never"]]
-    finals, overheads, tasks = {}, {}, {}
-    for read in files.values():
-        for found, row in results.matching(read.rows, r"speedup/([^/]+)_vs_([^/]+)"):
-            pair = f"{found[1]}_vs_{found[2]}"
-            trials, own, near, final = (read.rows[f"{p}/{pair}"] for p in ("trials", "speedup_own", "speedup_near", "final"))
-            geometric = lambda r: re.search(rf"geometric ({results.NUMBER})", r.note)[1] + " x"
-            pairs.append([found[1], found[2], gain(row), geometric(row), gain(trials), geometric(trials), gain(own), gain(near),
-                          end(final), re.search(r"(\d+ of \d+) runs never", row.note)[1]])
-            for task, single in results.values(read.rows, f"speedup/{pair}").items():
-                tasks.setdefault(task, {})[f"{found[1]} / {found[2]}"] = gain(single)
-        for task, by_strategy in results.final_latencies(read.rows).items():
-            finals.setdefault(task, {}).update(by_strategy)
-        for found, row in results.matching(read.rows, r"overhead/([^/]+)/(.+)"):
-            overheads.setdefault(found[1], []).append(row.value)
-    strategies = list(dict.fromkeys(s for by in finals.values() for s in by))
-    columns = list(dict.fromkeys(c for by in tasks.values() for c in by))
-    ends = [["operator"] + strategies]
-    for task, by in finals.items():
-        best = max(by.values())
-        ends.append([task] + [marked(f"{by[s]:.3f}", f"{by[s]:.3f}" < f"{best:.3f}") if s in by else "" for s in strategies])
-    ends.append(["searching and learning"] + [spread_of(overheads[s], share) for s in strategies])
-    by_operator = [["operator"] + columns] + [[task] + [by.get(c, "") for c in columns] for task, by in tasks.items()]
-    return [("Means over eight operators", pairs), ("Seconds by operator", by_operator),
-            ("End, of the pool's best, medians over seeds; ▼ where another strategy ends faster", ends)]
+    for found, own in results.matching(read.rows, r"speedup_own/([^/]+)_vs_([^/]+)"):
+        if ("unequal start" in own.note) == is_equal:
+            continue
+        get = lambda name: read.rows[f"{name}/{found[1]}_vs_{found[2]}"]
+        times = lambda row: marked(quartiles(results.point(row)) + " x", row.value < 1)
+        table.append([found[1], found[2], times(own), times(get("trials_own")), times(get("trials_near")), times(get("speedup")),
+                      times(get("trials")), marked(f"{get('final').value:.3f} x", get("final").value < 0.9995),
+                      re.search(r"(\d+ of \d+) searches never", own.note)[1]])
+    return table
+
+
+def search_curves(read, prefix, unit):
+    """Medians of the pool's best / best so far, by strategy; ▼ below the best of the column."""
+    curves = results.search_curves(read.rows, prefix)
+    columns = sorted({at for curve in curves.values() for at in curve})
+    best = {at: max(curve[at].value for curve in curves.values()) for at in columns}
+    return [["strategy"] + [f"{at:g} {unit}" for at in columns]] + [
+        [name] + [marked(quartiles(curve[at], lambda v: f"{v:.3f}"), f"{curve[at].value:.3f}" < f"{best[at]:.3f}") for at in columns]
+        for name, curve in curves.items()]
+
+
+def frozen_models(files):
+    (read,) = files.values()
+    table = [["model", "Top-1", "Top-5", "pairwise", "built-in less it: Top-1", "pairwise"]]
+    differ = lambda row: "" if row is None else marked(f"{row.value:+.3f} ({results.point(row).low:+.3f} to {results.point(row).high:+.3f})", row.value < 0)
+    for found, top1 in results.matching(read.rows, r"frozen/top1/((?!built-in_less_)[^/]+)"):
+        get = lambda metric, name=found[1]: read.rows.get(f"frozen/{metric}/{name}")
+        scores = [part(results.point(row)) for row in (top1, get("top5"), get("pairwise"))]
+        table.append([found[1]] + scores + [differ(get(metric, "built-in_less_" + found[1])) for metric in ("top1", "pairwise")])
+    return [(f"{read.rows['frozen/rows'].value:.0f} rows {read.rows['frozen/rows'].note}; 95 % over resampled operators", table)]
+
+
+def searches(files):
+    (read,) = files.values()
+    overheads = [["strategy", "searching and learning"]] + [
+        [found[1], quartiles(results.point(row), share)] for found, row in results.matching(read.rows, r"overhead/([^/]+)")]
+    return [("Times fewer than a baseline with an equal start, geometric means over operators (quartiles)", gains(read, True)),
+            ("The same where ours, or the baseline, began with more", gains(read, False)),
+            ("By trials: the pool's best / best so far, medians over operators and seeds (quartiles)", search_curves(read, "curve", "trials")),
+            ("By seconds, likewise", search_curves(read, "curve_s", "s")),
+            ("Share of a search's seconds, medians (least to most)", overheads)]
 
 
 OURS = ("pacm", "verifier", "analyzer")  # of the models; the others are rivals
@@ -418,8 +428,8 @@ def transfer(files):
 
 
 LAYOUTS = {
-    "cpu-zen5-2core": cpu, "cpu_suite": cpu_suite, "network": networks, "tuned_network": networks, "seconds_to_tvm": seconds_to_tvm, "resnet50": live, "search_live": live, "end_to_end": end_to_end,
-    "search_vs_ansor": replays, "o1": o1, "draft_throughput": draft_throughput, "draft_quality": draft_quality, "ablation": ablation,
+    "cpu-zen5-2core": cpu, "cpu_suite": cpu_suite, "network": networks, "tuned_network": networks, "seconds_to_tvm": seconds_to_tvm, "resnet50": live, "search_live": live, "searches": searches,
+    "o1": o1, "draft_throughput": draft_throughput, "draft_quality": draft_quality, "frozen_models": frozen_models, "ablation": ablation,
     "model_accuracy": model_accuracy, "model_speed": as_rows, "data_pruning": data_pruning, "transfer": transfer,
     "schedule-zen4-2core": as_rows, "robust": as_rows,
 }

@@ -103,7 +103,7 @@ class Reading(unittest.TestCase):
         self.assertFalse(results.Row("top1/pacm", 0.91, goal=0.92).meets_goal())
         self.assertIsNone(results.Row("top1/pacm", 0.91).meets_goal())
         self.assertIsNone(results.Row("top1/pacm", None, goal=0.92).meets_goal())
-        for name in ("infer_512_ms", "update_2000_s", "overhead_fraction/gemm", "live_overhead_fraction/resnet50", "o1_ratio/x",
+        for name in ("infer_512_ms", "update_2000_s", "live_overhead_fraction/resnet50", "o1_ratio/x",
                      "seconds_to_tvm_ansor/x", "draft_50000_s/cpu/gemm"):
             with self.subTest(name=name):
                 self.assertTrue(results.Row(name, 1, goal=2).meets_goal())
@@ -127,7 +127,7 @@ class Reading(unittest.TestCase):
 class Views(unittest.TestCase):
     def test_nothing_comes_of_no_rows(self):
         for view in (results.rates, results.draft_quality, results.penalties, results.accuracy, results.differences,
-                     results.pruning, results.transfer, results.transfer_searches, results.final_latencies):
+                     results.pruning, results.transfer, results.transfer_searches):
             with self.subTest(view=view.__name__):
                 self.assertEqual({}, view({}))
                 self.assertEqual({}, view(rows_of(row("corpus_rows"), row("top1/"), row("/"), row("best1_at_x/conv"))))
@@ -183,17 +183,29 @@ class Views(unittest.TestCase):
         self.assertEqual({("x86-64-v3/1", "znver5/1"): {"moa": {20: results.Point(0.9, 0.85, 0.94)}}},
                          results.transfer_searches(rows))
 
-    def test_speedups_are_by_baseline_strategy_and_task(self):
-        rows = rows_of(row("speedup/pruner_vs_ansor", 2.0), row("speedup/pruner_vs_ansor/conv", 9.0),
-                       row("speedup/moa-pruner-paper_vs_tlp-offline/gemm", 1.0), row("trials/pruner_vs_ansor", 7.0))
-        self.assertEqual({"ansor": {"pruner": {"all": 2.0, "conv": 9.0}}, "tlp-offline": {"moa-pruner-paper": {"gemm": 1.0}}},
-                         results.beside_baselines(rows, "speedup"))
-        self.assertEqual({"ansor": {"pruner": {"all": 7.0}}}, results.beside_baselines(rows, "trials"))
+    def test_gains_are_by_baseline_and_strategy(self):
+        rows = rows_of(row("speedup_own/pruner_vs_ansor", 2.0), row("speedup_own/moa-pruner-paper_vs_tlp-offline", 1.0),
+                       row("speedup/pruner_vs_ansor", 9.0), row("trials_own/pruner_vs_ansor+heuristics", 7.0))
+        self.assertEqual({"ansor": {"pruner": 2.0}, "tlp-offline": {"moa-pruner-paper": 1.0}}, results.beside_baselines(rows, "speedup_own"))
+        self.assertEqual({"ansor+heuristics": {"pruner": 7.0}}, results.beside_baselines(rows, "trials_own"))
         self.assertEqual({}, results.beside_baselines(rows, "final"))
 
-    def test_final_latencies_are_by_task(self):
-        rows = rows_of(row("final_latency/pruner/conv", 2.0), row("final_latency/ansor/conv", 3.0), row("final_latency/pruner/gemm", 5.0))
-        self.assertEqual({"conv": {"pruner": 2.0, "ansor": 3.0}, "gemm": {"pruner": 5.0}}, results.final_latencies(rows))
+    def test_curves_are_by_strategy(self):
+        rows = rows_of(row("curve/ansor+heuristics@20", 0.9, note="quartiles 0.850 to 0.940, 40 searches"), row("curve_s/ansor@2.5", 0.8))
+        self.assertEqual({"ansor+heuristics": {20.0: results.Point(0.9, 0.85, 0.94)}}, results.search_curves(rows, "curve"))
+        self.assertEqual({"ansor": {2.5: just(0.8)}}, results.search_curves(rows, "curve_s"))
+
+    def test_searches_with_an_equal_start_stand_apart_and_losses_are_marked(self):
+        note = "geometric mean of 8 operators, quartiles 0.60 to 1.90; {} start; 3 of 40 searches never"
+        rows = [row(f"{name}/pruner_vs_{baseline}", 0.9, note=note.format(start))
+                for name in ("speedup_own", "trials_own", "speedup_near", "trials_near", "speedup", "trials", "final")
+                for baseline, start in (("ansor", "unequal"), ("ansor+checkpoint", "equal"))]
+        read = results.parse(file_of(*rows, bench="costmodel"))
+        equal, unequal = layouts.gains(read, True), layouts.gains(read, False)
+        self.assertEqual((["pruner", "ansor+checkpoint"], ["pruner", "ansor"]), (equal[1][:2], unequal[1][:2]))
+        self.assertEqual((2, 2), (len(equal), len(unequal)))
+        self.assertEqual("0.9 (0.6 to 1.9) x ▼", equal[1][2])
+        self.assertEqual(["0.900 x ▼", "3 of 40"], equal[1][-2:])
 
 
 class Claims(unittest.TestCase):
@@ -204,8 +216,6 @@ class Claims(unittest.TestCase):
             ("draft", "best1_at_128/task/conv_3x3", "draft_quality"),
             ("draft", "best1_at_128_without/paper/memory/conv", "draft_quality"),
             ("draft", "regret/conv_3x3/no_quotas", "ablation"),
-            ("draft", "trials_to_ansor/gemm_odd", "search_vs_ansor"),
-            ("draft", "overhead_fraction/gemm_odd", "search_vs_ansor"),
             ("draft", "live_time_to_ansor/conv_3x3", "search_live"),
             ("draft", "live_time_to_ansor/resnet50", "resnet50"),
             ("draft", "seconds_to_tvm_ansor/gemm_512", "seconds_to_tvm"),
@@ -216,9 +226,10 @@ class Claims(unittest.TestCase):
             ("costmodel", "top1_pruned/all", "data_pruning"),
             ("costmodel", "top1/znver5/1_to_x86-64-v3/1/moa-paper@64", "transfer"),
             ("costmodel", "tuned/znver5/1_to_x86-64-v3/1/warm@150", "transfer"),
-            ("costmodel", "final_latency/moa-pruner/conv_3x3", "end_to_end"),
-            ("costmodel", "final/pruner-untrained_vs_tenset-offline", "end_to_end"),
-            ("costmodel", "overhead/pruner/conv_3x3", "end_to_end"),
+            ("costmodel", "curve_s/ansor+heuristics@20", "searches"),
+            ("costmodel", "final/pruner-untrained_vs_tenset-offline", "searches"),
+            ("costmodel", "overhead/pruner", "searches"),
+            ("costmodel", "frozen/top1/built-in_less_tlp@20000", "frozen_models"),
         ):
             with self.subTest(name=name):
                 owners = [claim.name for claim in claims.CLAIMS if claim.bench == bench and claim.has(name)]

@@ -236,16 +236,16 @@ def transfer_searches(rows):
 
 
 def beside_baselines(rows, prefix):
-    """{BASELINE: {STRATEGY: {TASK, or "all": value}}} of the rows PREFIX/STRATEGY_vs_BASELINE[/TASK]."""
+    """{BASELINE: {STRATEGY: value}} of the rows PREFIX/STRATEGY_vs_BASELINE."""
     out = {}
-    for found, row in matching(rows, re.escape(prefix) + r"/([^/]+?)_vs_([^/]+)(?:/(.+))?"):
-        put(out, (found[2], found[1], found[3] or "all"), row.value)
+    for found, row in matching(rows, re.escape(prefix) + r"/([^/]+?)_vs_([^/]+)"):
+        put(out, (found[2], found[1]), row.value)
     return out
 
 
-def final_latencies(rows):
-    """{TASK: {STRATEGY: value}}."""
+def search_curves(rows, prefix):
+    """{STRATEGY: {trials or seconds: Point}} of the rows PREFIX/STRATEGY@AT."""
     out = {}
-    for found, row in matching(rows, r"final_latency/([^/]+)/(.+)"):
-        put(out, (found[2], found[1]), row.value)
+    for found, row in matching(rows, re.escape(prefix) + r"/([^/]+)@([\d.]+)"):
+        put(out, (found[1], float(found[2])), point(row))
     return out

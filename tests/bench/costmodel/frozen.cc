@@ -1,0 +1,158 @@
+#include "ir/support/check.h"
+#include "ir/support/rng.h"
+#include "search/model/dataset.h"
+#include "search/model/quality.h"
+#include "search/model/ranker.h"
+#include "search/strategy/network_use.h"
+#include "tests/bench/costmodel/rows.h"
+#include "tests/bench/costmodel/train.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <set>
+
+namespace prunerc::bench {
+
+using namespace search;  // NOLINT: a benchmark of search
+
+namespace {
+
+/// Orders drawn at random, whose mean is what chance gives.
+constexpr int kRandomOrders = 200;
+
+using Field = double TaskQuality::*;
+constexpr std::pair<const char*, Field> kMetrics[] = {{"top1", &TaskQuality::top1},
+                                                      {"top5", &TaskQuality::top5},
+                                                      {"pairwise", &TaskQuality::pairwise}};
+
+/// Of one model on each task, a mean over its seeds.
+using ByTask = std::map<int32_t, TaskQuality>;
+
+// Adds a part of one seed's qualities.
+void add(const std::vector<TaskQuality>& tasks, double part, ByTask* sum) {
+  for (const TaskQuality& task : tasks) {
+    for (const auto& [name, field] : kMetrics) (*sum)[task.task].*field += part * (task.*field);
+  }
+}
+
+class Frozen {
+ public:
+  explicit Frozen(const ModelOptions& options)
+      : options_(options), corpus_(bench_corpus(options, options.frozen_pools)) {
+    std::set<int32_t> known, judged;
+    for (const CorpusRow& row : all_rows(corpus_)) {
+      const auto pool = static_cast<std::size_t>(row.pool);
+      const bool is_judged = corpus_.paths[pool].starts_with(options.frozen_pools);
+      (is_judged ? test_ : train_).push_back(row);
+      (is_judged ? judged : known).insert(corpus_.task[pool]);
+    }
+    PRUNERC_CHECK(!judged.empty() && !known.empty(), "pools to learn from and pools to judge by");
+    for (const int32_t task : judged) {
+      const std::string& name = corpus_.tasks[static_cast<std::size_t>(task)];
+      PRUNERC_CHECK(!known.contains(task), (name + " is in the training data").c_str());
+    }
+    num_operators_ = judged.size();
+  }
+
+  std::vector<Row> rows() {
+    released();
+    for (int i = 0; i < kNumRankers; ++i) {
+      const auto kind = static_cast<RankerKind>(i);
+      const bool named = std::find(options_.models.begin(), options_.models.end(),
+                                   to_string(kind)) != options_.models.end();
+      if (options_.models.empty() || named) trained(kind);
+    }
+    std::vector<Row> out = {{"frozen/rows",
+                             static_cast<double>(test_.size()),
+                             "rows",
+                             {},
+                             fmt::format("of {} operators; {} of others to learn from",
+                                         num_operators_, train_.size())}};
+    for (const auto& [name, tasks] : models_) add_rows(name, tasks, &out);
+    return out;
+  }
+
+ private:
+  costmodel::model::Dataset dataset(const std::vector<CorpusRow>& rows, RankerKind kind) {
+    return make_dataset(corpus_, rows, inputs_of(kind), threads_).value();
+  }
+
+  // The checkpoint that is built in, which learned from all pools.
+  void released() {
+    const costmodel::model::Model* model = built_in_model(ir::TargetKind::kCpu);
+    PRUNERC_CHECK(model != nullptr, "there is a built-in model");
+    const auto test = dataset(test_, RankerKind::kPacm);
+    add(quality_of(test, make_ranker(*model)(test, threads_)), 1, &models_["built-in"]);
+  }
+
+  // Trained from scratch on equal rows.
+  void trained(RankerKind kind) {
+    const bool learns = kind != RankerKind::kAnalyzer && kind != RankerKind::kRandom;
+    const int seeds = kind == RankerKind::kRandom ? kRandomOrders : learns ? options_.seeds : 1;
+    const auto test = dataset(test_, kind);
+    ByTask tasks;
+    for (int i = 0; i < seeds; ++i) {
+      const auto seed = static_cast<uint64_t>(options_.first_seed + i);
+      const double part =
+          std::min(1.0, static_cast<double>(options_.frozen_rows) / static_cast<double>(train_.size()));
+      const auto train =
+          dataset(learns ? search::prune_rows(corpus_, train_, PruneKind::kRandom, part, seed)
+                         : std::vector(train_.begin(), train_.begin() + 1),
+                  kind);
+      RankerOptions ranker;
+      ranker.seed = seed;
+      ranker.epochs = options_.epochs;
+      const Result<Ranker> made = train_ranker(kind, train, ranker, threads_);
+      PRUNERC_CHECK(made.ok(), made.ok() ? "" : made.error().message().c_str());
+      add(quality_of(test, (*made)(test, threads_)), 1.0 / seeds, &tasks);
+    }
+    std::fprintf(stderr, "%s: judged\n", std::string(to_string(kind)).c_str());
+    const std::string suffix = learns ? fmt::format("@{}", options_.frozen_rows) : "";
+    models_[std::string(to_string(kind)) + suffix] = std::move(tasks);
+  }
+
+  void add_rows(const std::string& name, const ByTask& tasks, std::vector<Row>* out) const {
+    const ByTask& ours = models_.at("built-in");
+    for (const auto& [metric, field] : kMetrics) {
+      std::vector<double> values, ahead;
+      for (const auto& [task, quality] : tasks) {
+        values.push_back(quality.*field);
+        ahead.push_back(ours.at(task).*field - quality.*field);
+      }
+      const auto row = [&](const std::string& what, const Interval& i) {
+        out->push_back({fmt::format("frozen/{}/{}", metric, what),
+                        i.mean,
+                        "",
+                        {},
+                        fmt::format("95 %: {:+.3f} to {:+.3f} over resampled operators ({})", i.low,
+                                    i.high, values.size())});
+      };
+      row(name, bootstrap_mean(values, options_.bootstrap));
+      if (name == "built-in") continue;
+      row("built-in_less_" + name, bootstrap_mean(ahead, options_.bootstrap));
+    }
+  }
+
+  const ModelOptions& options_;
+  ThreadPool threads_{0};
+  Corpus corpus_;
+  std::vector<CorpusRow> train_, test_;
+  std::size_t num_operators_ = 0;
+  std::map<std::string, ByTask> models_;
+};
+
+}  // namespace
+
+std::vector<Row> frozen_rows(const ModelOptions& options) {
+  if (!std::filesystem::is_directory(options.frozen_pools)) {
+    std::fprintf(stderr, "%s is no folder of pools\n", options.frozen_pools.c_str());
+    return {};
+  }
+  return Frozen(options).rows();
+}
+
+}  // namespace prunerc::bench
