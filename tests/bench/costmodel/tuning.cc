@@ -44,7 +44,7 @@ struct Contestant {
   /// The sketches' heuristic schedules are measured first.
   bool heuristics = false;
   /// What it starts from; none: nothing is given.
-  std::optional<NetworkKind> checkpoint;
+  std::optional<NetworkKind> checkpoint = std::nullopt;
   Known known = Known::kNothing;
   /// Ansor's genetic algorithm over this network instead of trees, as ours learns it.
   bool over_ours = false;
