@@ -18,16 +18,13 @@ struct DraftBenchOptions {
   std::string pools = "tests/data/pools";  // folder
   int bootstrap = 400;                     // resamplings for each interval
   int seeds = 5;                           // of replayed searches
-  int64_t trials = 1000;                   // of replayed searches
   int64_t ablation_trials = 160;           // of those with something left out
   std::string variants;                    // of the ablation, comma-separated; empty: all
-  int live_seeds = 3;                      // of live searches of one task
-  uint64_t live_first_seed = 0;            // the others follow
-  int64_t live_trials = 256;               // of each live search of one task
-  int64_t net_trials = 1500;               // of a live search of a net
-  std::string live_baseline = "ansor";     // strategy that live searches are compared with
-  std::string live_checkpoint;             // that the baseline starts from; empty: its own
-  int64_t o1_trials = 64;                  // of what the answer without measuring is compared with
+  int net_seeds = 1;                       // of live searches of the net
+  uint64_t net_first_seed = 0;             // the others follow
+  int64_t net_trials = 2700;               // of a live search: ten rounds for each of 27 tasks
+  int64_t o1_trials = 640;                 // of what the answer without measuring is compared with
+  std::string o1_operators = "tests/data/frozen/search.prn";
   std::string net = "tools/std/nets/resnet50.prn";
 };
 
@@ -50,12 +47,9 @@ std::vector<Row> feature_rows(const DraftBenchOptions& options);
 std::vector<Row> quality_rows(const DraftBenchOptions& options);
 /// What parts of the default strategy are worth, against recorded times.
 std::vector<Row> ablation_rows(const DraftBenchOptions& options);
-/// The answer without measuring beside the tuned one.
+/// The answer without measuring, and the best after few trials, beside the tuned one.
 std::vector<Row> o1_ratio_rows(const DraftBenchOptions& options);
-/// Seconds until a search is as good as what is known of TVM's Ansor on this class of machine.
-std::vector<Row> tvm_ansor_rows(const DraftBenchOptions& options);
-/// Strategies by the wall clock: two tasks, and a net.
-std::vector<Row> live_rows(const DraftBenchOptions& options);
+/// Searches of a net by the wall clock, ours beside `ansor`.
 std::vector<Row> net_rows(const DraftBenchOptions& options);
 /// CPU time of the search itself, on the net's tasks with answers that take none.
 std::vector<Row> many_cost_rows(const DraftBenchOptions& options);

@@ -86,50 +86,17 @@ def regrets(rows):
     return figure
 
 
-def to_ansor(rows, live=""):
-    groups = {}
-    for label, name in (("trials", "trials_to_ansor"), ("seconds", "time_to_ansor")):
-        for task, point in without_ranges(results.values(rows, live + name)).items():
-            groups.setdefault(task, {})[label] = point
-    if not groups:
-        return None
-    figure, (axis,) = panels(1, width=max(5, 0.8 * len(groups) + 3), height=3.4)
-    draw_bars(axis, groups, ["trials", "seconds"])
-    goal_line(axis, 1, "as many as ansor", linestyle="-")
-    goal_line(axis, 3, "goal")
-    goal_line(axis, 2.6, "published mean, 3 GPUs", linestyle=":")
-    axis.set(ylabel="times fewer than ansor's", xlabel="task")
-    legend(figure, [axis])
-    return figure
-
-
-def live_to_ansor(rows):
-    return to_ansor(rows, "live_")
-
-
-def tvm_seconds(rows):
-    tasks = results.values(rows, "seconds_to_tvm_ansor")
-    if not tasks:
-        return None
-    figure, (axis,) = panels(1, width=max(5, len(tasks) + 2), height=3.2)
-    draw_bars(axis, {task: {"ours": point} for task, point in without_ranges(tasks).items()}, ["ours"])
-    for x, row in enumerate(tasks.values()):
-        if row.goal is not None:
-            axis.hlines(row.goal, x - 0.45, x + 0.45, color="#000000", linestyle="--", label="goal: a fifth of TVM's seconds")
-    axis.set(ylabel="seconds to what TVM's Ansor reached", xlabel="task")
-    legend(figure, [axis])
-    return figure
-
-
-def o1_ratios(rows):
-    tasks = results.values(rows, "o1_ratio")
+def o1_speeds(rows):
+    tasks = {}
+    for label, name in (("-O1", "o1_speed"), ("8 trials", "first8"), ("64 trials", "first64")):
+        for task, row in results.values(rows, name).items():
+            tasks.setdefault(task, {})[label] = results.Point(row.value, row.value, row.value)
     if not tasks:
         return None
     figure, (axis,) = panels(1, width=max(5, 0.6 * len(tasks) + 2), height=3.4)
-    draw_bars(axis, {task: {"-O1": point} for task, point in without_ranges(tasks).items()}, ["-O1"])
+    draw_bars(axis, tasks, ["-O1", "8 trials", "64 trials"])
     goal_line(axis, 1, "the tuned kernel", linestyle="-")
-    goal_line(axis, 1.5, "goal")
-    axis.set(ylabel="latency without measuring / tuned", xlabel="task")
+    axis.set(ylabel="speed, of the tuned kernel's", xlabel="operator")
     legend(figure, [axis])
     return figure
 
@@ -295,10 +262,7 @@ FIGURES = {
         ("draft_penalties", "The published analyzers without each penalty", draft_penalties),
     ],
     "ablation": [("ablation", "The default strategy with one thing changed", regrets)],
-    "search_live": [("live_to_ansor", "Trials and seconds to ansor's final latency, live", live_to_ansor)],
-    "resnet50": [("resnet50_to_ansor", "ResNet-50: trials and seconds to ansor's final latency", live_to_ansor)],
-    "seconds_to_tvm": [("tvm_seconds", "Seconds to what TVM's Ansor reached", tvm_seconds)],
-    "o1": [("o1_ratio", "Answers without measuring beside tuned ones", o1_ratios)],
+    "o1": [("o1_speed", "Answers without measuring, and after few trials, beside tuned ones", o1_speeds)],
     "model_accuracy": [
         ("model_accuracy", "Accuracy of the models on held-out tasks", model_bars),
         ("model_volumes", "Accuracy by volume of training data", model_volumes),

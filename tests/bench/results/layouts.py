@@ -192,51 +192,30 @@ def cpu_suite(files):
     return tables
 
 
-def seconds_to_tvm(files):
-    table = [["operator", "machine", "seconds, median", "TVM's", "limit reached, median", "by seed", "TVM's", "never"]]
+def net_search(files):
+    """Searches of a net by the wall clock, one line for each of ours on each machine."""
+    table = [["machine", "ours", "seconds, own", "seconds, near", "trials, own", "trials, near", "seconds, whole budget", "end, theirs / ours",
+              "whole search, of ansor's seconds", "searching and learning", "never"]]
     for read in files.values():
-        for task, row in results.values(read.rows, "seconds_to_tvm_ansor").items():
-            reached = read.rows[f"fraction_of_limit/{task}"]
-            by_seed = re.search(r"by seed ([\d. ]+);", reached.note)
-            missed = never(row, read.seeds)
-            # The goal is a fifth of what TVM's search took.
-            table.append([task, read.short_machine(), "never" if missed.endswith(BEHIND) else shown(row.value), shown(5 * row.goal),
-                          marked(f"{reached.value:.2f}", reached.value < reached.goal),
-                          by_seed[1] if by_seed else "", f"{reached.goal:.2f}", missed])
-    return [("", [table[0]] + sorted(table[1:], key=lambda line: line[0]))]
-
-
-def live(files):
-    """Searches by the wall clock, one line for each task and strategy on each machine."""
-    table = [["machine", "task", "ours", "beside", "trials", "seconds", "seconds, own", "seconds, near", "end, theirs / ours",
-              "searching and learning", "never"]]
-    for read in files.values():
-        for found, row in results.matching(read.rows, r"live_trials_to_([^/]+?)/(.+)"):
-            other, task = found[1], found[2]
-            if other.endswith(("_own", "_near")):
-                continue
-            get = lambda name: read.rows.get(f"{name}/{task}")
-            name, _, strategy = task.partition("@")
-            first, final = ("pruner", "live_final") if other == "ansor" else ("pruner-offline", f"live_final_{other}")
-            table.append([read.short_machine(), name, strategy or first, other, gain(row),
-                          gain(get(f"live_time_to_{other}")), gain(get(f"live_time_to_{other}_own")),
-                          gain(get(f"live_time_to_{other}_near")), end(get(final)), share(get("live_overhead_fraction").value),
-                          never(row, read.seeds)])
+        for who, own in results.values(read.rows, "net_time_own").items():
+            get = lambda name: read.rows[f"net_{name}/{who}"]
+            table.append([read.short_machine(), who] + [gain(get(name)) for name in ("time_own", "time_near", "trials_own", "trials_near", "time")]
+                         + [end(get("final")), marked(f"{get('wall').value:.3f}", get("wall").value > 1), share(get("overhead").value),
+                            re.search(r"(\d+ of \d+) searches never", own.note)[1]])
     return [("", table)]
 
 
 def o1(files):
-    by_class = {}
+    table = [["operator", "-O1", "best of the first 8 trials", "of the first 64"]]
     for read in files.values():
-        for task, row in results.values(read.rows, "o1_ratio").items():
-            by_class.setdefault(class_of(task), {}).setdefault(read.short_machine(), []).append(row.value)
-    machines = [read.short_machine() for read in files.values()]
-    table = [["class", "operators"] + machines]
-    for cls, found in by_class.items():
-        table.append([cls, str(len(found[machines[0]]))] + [spread_of(found[m], lambda v: f"{v:.2f}") for m in machines])
-    good = [read.rows["o1_good"] for read in files.values()]
-    table.append(["within 1.5 x", good[0].unit] + [shown(row.value) for row in good])
-    return [("Latency without measuring over the tuned one, median (least to most); below 1 the tuned kernel is slower", table)]
+        names = ("o1_speed", "first8", "first64")
+        cells = lambda found: [marked(f"{row.value:.3f} ({results.point(row).low:.3f} to {results.point(row).high:.3f})"
+                                      if " to " in row.note else f"{row.value:.3f}", row.goal is not None and row.value < row.goal) for row in found]
+        table += [[task] + cells(read.rows[f"{name}/{task}"] for name in names) for task in results.values(read.rows, "o1_speed")]
+        means = [read.rows[f"geomean/{name}"] for name in names]
+        table.append(["geometric mean"] + cells(means))
+        table.append(["asked for"] + [f"{row.goal:.3f}" for row in means])
+    return [("Speed, of the tuned kernel's; brackets: quartiles of turns, of means the least and the most", table)]
 
 
 def draft_throughput(files):
@@ -428,7 +407,7 @@ def transfer(files):
 
 
 LAYOUTS = {
-    "cpu-zen5-2core": cpu, "cpu_suite": cpu_suite, "network": networks, "tuned_network": networks, "seconds_to_tvm": seconds_to_tvm, "resnet50": live, "search_live": live, "searches": searches,
+    "cpu-zen5-2core": cpu, "cpu_suite": cpu_suite, "network": networks, "tuned_network": networks, "resnet50": net_search, "searches": searches,
     "o1": o1, "draft_throughput": draft_throughput, "draft_quality": draft_quality, "frozen_models": frozen_models, "ablation": ablation,
     "model_accuracy": model_accuracy, "model_speed": as_rows, "data_pruning": data_pruning, "transfer": transfer,
     "schedule-zen4-2core": as_rows, "robust": as_rows,

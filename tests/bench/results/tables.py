@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The page of all results, and the small table of the root README, made from the JSON files beside this script.
+"""The page of all results, that of what they do not show, and the small table of the root README, made from the JSON files beside this script.
 
-usage: tables.py                      writes README.md beside it
+usage: tables.py                      writes README.md and LIMITS.md beside it
        tables.py --check [README]...  exit status 1 where the page, or the part of a README between its marks, is not what
                                       the JSON files say, or where one of these lacks machine, date, commit or seeds
        tables.py --update README      replaces what stands between the marks <!-- results:begin --> and <!-- results:end -->
@@ -16,6 +16,7 @@ import sys
 sys.dont_write_bytecode = True
 import claims
 import layouts
+import limits
 import rows as results
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -120,11 +121,22 @@ def read_text(path):
         return file.read()
 
 
+def frozen_operators():
+    """How many operators judge."""
+    return sum(read_text(path).count("\nop ") for path in glob.glob(os.path.join(HERE, "..", "..", "data", "frozen", "*.prn")))
+
+
+def pages(folder):
+    """{file name: its text}. Raises Refused."""
+    return {"README.md": page(folder), "LIMITS.md": limits.page(read_all(folder), files_of, frozen_operators())}
+
+
 def check(folder, readmes):
     """What is wrong, a line each."""
     wrong = []
-    if read_text(os.path.join(folder, "README.md")) != page(folder):
-        wrong.append("tests/bench/results/README.md is not what the JSON files say: run tests/bench/results/tables.py")
+    for name, text in pages(folder).items():
+        if read_text(os.path.join(folder, name)) != text:
+            wrong.append(f"tests/bench/results/{name} is not what the JSON files say: run tests/bench/results/tables.py")
     for path in readmes:
         text = read_text(path)
         if update(text, small_table(folder)) != text:
@@ -151,7 +163,8 @@ def main():
         if options.update:
             write(options.update, update(read_text(options.update), small_table(options.folder)))
         else:
-            write(os.path.join(options.folder, "README.md"), page(options.folder))
+            for name, text in pages(options.folder).items():
+                write(os.path.join(options.folder, name), text)
     except (Refused, OSError) as problem:
         print(f"tables.py: {problem}", file=sys.stderr)
         return 1
