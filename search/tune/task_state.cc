@@ -56,9 +56,14 @@ Result<TaskState> TaskState::make(const Task& task, Database& database, ThreadPo
   }
   state.space = std::make_unique<SearchSpace>(std::move(space));
   PRUNERC_TRY(state.task_id, database.put_task(task));
-  const StrategyContext context = {task,       *state.space,       pool,
-                                   options.seed, stream,            calibrator,
-                                   std::move(network), options.heuristics};
+  const StrategyContext context = {task,
+                                   *state.space,
+                                   pool,
+                                   options.seed,
+                                   stream,
+                                   calibrator,
+                                   std::move(network),
+                                   options.heuristics};
   PRUNERC_TRY(state.strategy, options.make_strategy ? options.make_strategy(context)
                                                     : make_strategy(options.strategy, context));
   if (!options.fresh) PRUNERC_TRY_VOID(state.load(database));

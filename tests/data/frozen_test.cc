@@ -58,7 +58,8 @@ TEST_CASE("pools keep programs as tasks have them, so that equal operators are f
 
 TEST_CASE("frozen operators are in no training data and not there twice") {
   Known known = learnt_from();
-  for (const auto& [file, count] : {std::pair{"frozen/search.prn", 20}, {"frozen/models.prn", 60}}) {
+  for (const auto& [file, count] :
+       {std::pair{"frozen/search.prn", 20}, {"frozen/models.prn", 60}}) {
     const std::vector<Operator> ops = operators_of(file);
     CHECK(static_cast<int>(ops.size()) == count);
     for (const Operator& op : ops) {

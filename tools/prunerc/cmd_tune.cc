@@ -402,9 +402,10 @@ void add_tune(CLI::App& verb, Action& action) {
                   "model of `prunerc model train` to start from; none: an untrained one (default: "
                   "the built-in one)")
       ->type_name("FILE.model");
-  verb.add_option("--heuristics", args->heuristics,
-                  "whether each sketch's heuristic schedule is measured first: on, off (default: as "
-                  "the strategy does)")
+  verb.add_option(
+          "--heuristics", args->heuristics,
+          "whether each sketch's heuristic schedule is measured first: on, off (default: as "
+          "the strategy does)")
       ->type_name("WHEN")
       ->check(CLI::IsMember({"on", "off"}));
   verb.add_option("--seed", args->seed, "of every random choice")

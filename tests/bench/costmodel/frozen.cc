@@ -43,17 +43,16 @@ class Frozen {
  public:
   explicit Frozen(const ModelOptions& options)
       : options_(options), corpus_(bench_corpus(options, options.frozen_pools)) {
-    std::set<int32_t> known, judged;
+    std::set<std::string> known, judged;  // canonical programs, whatever they are called
     for (const CorpusRow& row : all_rows(corpus_)) {
       const auto pool = static_cast<std::size_t>(row.pool);
       const bool is_judged = corpus_.paths[pool].starts_with(options.frozen_pools);
       (is_judged ? test_ : train_).push_back(row);
-      (is_judged ? judged : known).insert(corpus_.task[pool]);
+      (is_judged ? judged : known).insert(corpus_.pools[pool].program);
     }
     PRUNERC_CHECK(!judged.empty() && !known.empty(), "pools to learn from and pools to judge by");
-    for (const int32_t task : judged) {
-      const std::string& name = corpus_.tasks[static_cast<std::size_t>(task)];
-      PRUNERC_CHECK(!known.contains(task), (name + " is in the training data").c_str());
+    for (const std::string& program : judged) {
+      PRUNERC_CHECK(!known.contains(program), ("is in the training data: " + program).c_str());
     }
     num_operators_ = judged.size();
   }
@@ -97,8 +96,8 @@ class Frozen {
     ByTask tasks;
     for (int i = 0; i < seeds; ++i) {
       const auto seed = static_cast<uint64_t>(options_.first_seed + i);
-      const double part =
-          std::min(1.0, static_cast<double>(options_.frozen_rows) / static_cast<double>(train_.size()));
+      const double part = std::min(
+          1.0, static_cast<double>(options_.frozen_rows) / static_cast<double>(train_.size()));
       const auto train =
           dataset(learns ? search::prune_rows(corpus_, train_, PruneKind::kRandom, part, seed)
                          : std::vector(train_.begin(), train_.begin() + 1),

@@ -26,7 +26,8 @@ struct ModelOptions {
   int64_t trials = 200;
   // Of operators that no setting was chosen by, measured once.
   std::string frozen_pools = "tests/data/frozen/models";
-  int64_t frozen_rows = 20'000;  // that each model learns from, drawn: what TLP takes some minutes for
+  int64_t frozen_rows =
+      20'000;  // that each model learns from, drawn: what TLP takes some minutes for
 };
 
 /// The pools of `options.pools`, and those of `more` if it is named.

@@ -73,9 +73,9 @@ const Contestant kContestants[] = {
     {"pruner-offline", StrategyKind::kPrunerOffline, true, NetworkKind::kPacm, Known::kAll},
 };
 /// Whom ours is compared with.
-constexpr const char* kBaselines[] = {"random",           "ansor",          "metaschedule",
-                                      "ansor+heuristics", "ansor+checkpoint", "tenset-offline",
-                                      "tlp-offline"};
+constexpr const char* kBaselines[] = {
+    "random",           "ansor",          "metaschedule", "ansor+heuristics",
+    "ansor+checkpoint", "tenset-offline", "tlp-offline"};
 /// Trials of a round, of every strategy: as published for Pruner, so that each learns often enough.
 constexpr int kBatch = 10;
 /// Where curves are read.
@@ -94,7 +94,12 @@ class Checkpoints {
       : corpus_(corpus), options_(options) {
     folder_ = std::filesystem::temp_directory_path() / fmt::format("prunerc-bench-{}", ::getpid());
     std::filesystem::create_directories(folder_);
-    const std::vector<std::string> held(std::begin(kTuned), std::end(kTuned));
+    std::vector<std::string> held;  // canonical programs, whatever they are called
+    for (const Pool& pool : corpus.pools) {
+      const bool is_tuned =
+          std::find(std::begin(kTuned), std::end(kTuned), pool.op) != std::end(kTuned);
+      if (is_tuned) held.push_back(pool.program);
+    }
     all_ = split_rows(corpus, all_rows(corpus), SplitKind::kByTask, 0, held, 1).train;
     for (const CorpusRow& row : all_) {
       const auto platform = corpus.platform[static_cast<std::size_t>(row.pool)];
@@ -166,8 +171,8 @@ TuneOptions options_for(const Contestant& c, const ModelOptions& options, int se
   out.make_strategy = [path = out.checkpoint, strategy = c.strategy](
                           const StrategyContext& given) -> Result<std::unique_ptr<Strategy>> {
     StrategyContext context = given;
-    PRUNERC_TRY(context.network, open_network(*network_use(strategy), path,
-                                              context.task.target.kind, context.seed));
+    PRUNERC_TRY(context.network,
+                open_network(*network_use(strategy), path, context.task.target.kind, context.seed));
     PRUNERC_TRY(std::unique_ptr<Scorer> scorer, make_scorer(strategy, context));
     return make_genetic(context, ansor_options(), std::move(scorer));
   };
@@ -176,7 +181,7 @@ TuneOptions options_for(const Contestant& c, const ModelOptions& options, int se
 
 /// Every search of one contestant on one operator.
 struct Searches {
-  double best_ns = 0;  // of the pool
+  double best_ns = 0;         // of the pool
   std::vector<Curve> curves;  // by seed
 };
 /// By contestant and operator.
@@ -236,9 +241,9 @@ void add_gains(const Contestant& ours, const Contestant& baseline, const AllSear
     medians.push_back(median_of(gains));
   }
   const std::string versus = fmt::format("{}_vs_{}", ours.name, baseline.name);
-  const std::string note = fmt::format("{}; {} of {} searches never",
-                                       ours.is_equal_start(baseline) ? "equal start" : "unequal start",
-                                       never, runs);
+  const std::string note =
+      fmt::format("{}; {} of {} searches never",
+                  ours.is_equal_start(baseline) ? "equal start" : "unequal start", never, runs);
   const auto row = [&](const char* name, double Gain::*field, std::optional<double> goal) {
     std::vector<double> values = values_of(medians, field);
     std::sort(values.begin(), values.end());

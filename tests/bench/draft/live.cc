@@ -92,9 +92,8 @@ std::vector<Row> pair_rows(const Contestant& who, std::span<const Pair> pairs) {
     ends += fmt::format("{}{:.4g} and {:.4g}", ends.empty() ? "" : ", ", pair.ours.final_ns / 1e3,
                         pair.theirs.final_ns / 1e3);
   }
-  const std::string note =
-      fmt::format("{} trials, {} of {} searches never; ends at {} us", pairs.front().ours.trials,
-                  never, pairs.size(), ends);
+  const std::string note = fmt::format("{} trials, {} of {} searches never; ends at {} us",
+                                       pairs.front().ours.trials, never, pairs.size(), ends);
   const std::string near = "both to within 1 % of that end";
   add(
       "net_time_own", [](const Pair& p) { return p.gain.own_seconds; }, "x fewer s", note);
@@ -113,7 +112,8 @@ std::vector<Row> pair_rows(const Contestant& who, std::span<const Pair> pairs) {
       "net_final", [](const Pair& p) { return p.gain.final; }, "x faster", "");
   add(
       "net_wall", [](const Pair& p) { return p.ours.seconds.total / p.theirs.seconds.total; },
-      "of ansor's", "equal trials; published: 0.841 (Pruner, ASPLOS'25, arXiv 2402.02361, Table 7)");
+      "of ansor's",
+      "equal trials; published: 0.841 (Pruner, ASPLOS'25, arXiv 2402.02361, Table 7)");
   const search::PhaseSeconds& last = pairs.back().ours.seconds;
   add(
       "net_overhead", [](const Pair& p) { return overhead_of(p.ours.seconds); }, "", to_text(last));

@@ -38,10 +38,9 @@ int main(int argc, char** argv) {
   std::string only;
   std::string json;
   CLI::App app("the draft in numbers");
-  app.add_option(
-      "--only", only,
-      "one group: rate, features, quality, ablation, many, rhythm, or one that runs "
-      "on request alone, on a quiet machine: o1, net");
+  app.add_option("--only", only,
+                 "one group: rate, features, quality, ablation, many, rhythm, or one that runs "
+                 "on request alone, on a quiet machine: o1, net");
   app.add_option("--seconds", options.seconds, "CPU seconds for each rate");
   app.add_option("--pools", options.pools, "folder of the pools");
   app.add_option("--bootstrap", options.bootstrap, "resamplings for each interval");

@@ -10,7 +10,7 @@ TEMPLATE = """# What these results show, and what they do not
 
 Made by `tests/bench/results/tables.py` from the JSON files beside it; the results are in `README.md`.
 
-**Machines.** {num_files} files of {num_machines} kinds of machine, all of them virtual, with two cores, rented by the hour:
+**Machines.** {num_files} files of {num_machines} kinds of machine, all of them virtual, with two cores:
 
 {machines}
 
@@ -51,7 +51,7 @@ def spreads(files, ours):
         for row in read.rows.values():
             if re.search(r"/t\d+/", row.name) is None or row.name.endswith("ratio") or row.name.endswith("/prunerc") != ours:
                 continue
-            found = re.match(rf"({results.NUMBER}) to ({results.NUMBER}), \d+ rounds", row.note)
+            found = re.match(rf"({results.NUMBER}) to ({results.NUMBER})[^;]* rounds", row.note)
             if found and float(found[1]) > 0:
                 out.append(float(found[2]) / float(found[1]) - 1)
     return sorted(out)
