@@ -1,5 +1,5 @@
 // The learned models in numbers: ./dev bench costmodel [--only
-// accuracy|speed|prune|transfer|tuning]
+// accuracy|ablation|speed|prune|transfer|tuning]
 #include "tests/bench/costmodel/rows.h"
 
 #include <CLI/CLI.hpp>
@@ -16,6 +16,7 @@ int run(std::string_view only, const std::string& json, const ModelOptions& opti
   const auto splits = seeds_from(static_cast<uint64_t>(options.first_seed), options.seeds);
   const Group groups[] = {
       {"accuracy", [&] { return accuracy_rows(options); }, splits},
+      {"ablation", [&] { return model_ablation_rows(options); }, splits},
       {"speed", [&] { return speed_rows(options); }, {1}},
       {"prune", [&] { return prune_rows(options); }, splits},
       {"transfer", [&] { return transfer_rows(options); }, splits},
@@ -32,7 +33,7 @@ int main(int argc, char** argv) {
   std::string only;
   std::string json;
   CLI::App app("the learned models in numbers");
-  app.add_option("--only", only, "one group: accuracy, speed, prune, transfer, tuning");
+  app.add_option("--only", only, "one group: accuracy, ablation, speed, prune, transfer, tuning");
   app.add_option("--pools", options.pools, "folder of the pools");
   app.add_option("--models", options.models,
                  "which models, or methods of `transfer` (default: all)")

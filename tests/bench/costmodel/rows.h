@@ -32,6 +32,8 @@ search::Corpus bench_corpus(const ModelOptions& options);
 std::vector<Row> accuracy_rows(const ModelOptions& options);
 /// Milliseconds of 512 candidates with their features, seconds of an update.
 std::vector<Row> speed_rows(const ModelOptions& options);
+/// What features and losses of the networks are worth, at the least of the volumes.
+std::vector<Row> model_ablation_rows(const ModelOptions& options);
 /// How much of the training data can go without loss.
 std::vector<Row> prune_rows(const ModelOptions& options);
 /// From one instruction set to another.

@@ -151,6 +151,9 @@ double wanted_beside(StrategyKind baseline) {
   return 3.0;
 }
 
+/// Of Pruner's compile time in Ansor's, equal trials (Pruner, ASPLOS'25).
+constexpr double kPublishedShare = 0.841;
+
 /// One seed's searches by the baseline and by one of ours.
 struct Pair {
   Curve theirs, ours;
@@ -212,6 +215,12 @@ std::vector<Row> pair_rows(const std::string& row, std::string_view other, doubl
       to("time", "_near"), [](const Pair& p) { return p.gain.near_seconds; }, "x fewer", {}, near);
   add(
       final_name + row, [](const Pair& p) { return p.gain.final; }, "x faster", 1.0, "");
+  add(
+      fmt::format("compile_time_share_of_{}/{}", other, row),
+      [](const Pair& p) { return p.ours.seconds.total / p.theirs.seconds.total; }, "",
+      other == search::to_string(StrategyKind::kAnsor) ? std::optional(kPublishedShare)
+                                                       : std::nullopt,
+      "wall time of as many trials", true);
   add(
       "live_overhead_fraction/" + row, [](const Pair& p) { return overhead_of(p.ours.seconds); },
       "", 0.1, to_text(last), true);
@@ -356,9 +365,12 @@ std::vector<Row> live_rows(const DraftBenchOptions& options) {
     const auto op =
         std::find_if(ops.begin(), ops.end(), [&](const Operator& o) { return o.name == name; });
     if (op == ops.end()) continue;
-    const StrategyKind kOurs[] = {is_offline(options) ? StrategyKind::kPrunerOffline
-                                                      : StrategyKind::kPruner};
-    for (Row& row : compared_rows(name, {&*op, 1}, kOurs, /*threads=*/1, options.live_seeds,
+    std::vector<StrategyKind> ours = {is_offline(options) ? StrategyKind::kPrunerOffline
+                                                          : StrategyKind::kPruner};
+    for (const std::string& more : options.live_strategies) {
+      if (const auto kind = search::strategy_from_string(more)) ours.push_back(*kind);
+    }
+    for (Row& row : compared_rows(name, {&*op, 1}, ours, /*threads=*/1, options.live_seeds,
                                   options.live_trials, 0, options)) {
       rows.push_back(std::move(row));
     }

@@ -60,6 +60,9 @@ int main(int argc, char** argv) {
   app.add_option("--net-trials", options.net_trials, "of each live search of the net");
   app.add_option("--live-baseline", options.live_baseline,
                  "strategy that live searches are compared with (default: ansor)");
+  app.add_option("--live-strategies", options.live_strategies,
+                 "of live searches of one task, beside the default one")
+      ->delimiter(',');
   app.add_option("--live-checkpoint", options.live_checkpoint, "that the baseline starts from");
   app.add_option("--o1-trials", options.o1_trials, "of what -O1 is compared with");
   app.add_option("--net", options.net, "file of the net");

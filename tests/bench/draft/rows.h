@@ -15,19 +15,20 @@ namespace prunerc::bench {
 struct DraftBenchOptions {
   double seconds = 2;  // CPU seconds for each rate
   uint64_t seed = 1;
-  std::string pools = "tests/data/pools";  // folder
-  int bootstrap = 400;                     // resamplings for each interval
-  int seeds = 5;                           // of replayed searches
-  int64_t trials = 1000;                   // of replayed searches
-  int64_t ablation_trials = 160;           // of those with something left out
-  std::string variants;                    // of the ablation, comma-separated; empty: all
-  int live_seeds = 3;                      // of live searches of one task
-  uint64_t live_first_seed = 0;            // the others follow
-  int64_t live_trials = 256;               // of each live search of one task
-  int64_t net_trials = 1500;               // of a live search of a net
-  std::string live_baseline = "ansor";     // strategy that live searches are compared with
-  std::string live_checkpoint;             // that the baseline starts from; empty: its own
-  int64_t o1_trials = 64;                  // of what the answer without measuring is compared with
+  std::string pools = "tests/data/pools";    // folder
+  int bootstrap = 400;                       // resamplings for each interval
+  int seeds = 5;                             // of replayed searches
+  int64_t trials = 1000;                     // of replayed searches
+  int64_t ablation_trials = 160;             // of those with something left out
+  std::string variants;                      // of the ablation, comma-separated; empty: all
+  int live_seeds = 3;                        // of live searches of one task
+  uint64_t live_first_seed = 0;              // the others follow
+  int64_t live_trials = 256;                 // of each live search of one task
+  int64_t net_trials = 1500;                 // of a live search of a net
+  std::string live_baseline = "ansor";       // strategy that live searches are compared with
+  std::vector<std::string> live_strategies;  // of one task, beside the default
+  std::string live_checkpoint;               // that the baseline starts from; empty: its own
+  int64_t o1_trials = 64;  // of what the answer without measuring is compared with
   std::string net = "tools/std/nets/resnet50.prn";
 };
 
