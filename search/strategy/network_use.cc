@@ -52,10 +52,11 @@ std::optional<NetworkUse> network_use(StrategyKind kind) {
 Result<void> check_features(const Model& model, const std::string& path, ir::TargetKind target) {
   const costmodel::model::NetworkOptions own = network_options(model.options.kind, target);
   const costmodel::model::NetworkOptions& has = model.options;
-  const bool fits = has.statement_inputs == own.statement_inputs &&
-                    has.flow_inputs == own.flow_inputs &&
-                    has.context_inputs == own.context_inputs &&
-                    has.token_length == own.token_length && has.token_inputs == own.token_inputs;
+  const bool fits =
+      model.options.kind == NetworkKind::kTlp
+          ? has.token_length == own.token_length && has.token_inputs == own.token_inputs
+          : has.statement_inputs == own.statement_inputs && has.flow_inputs == own.flow_inputs &&
+                has.context_inputs == own.context_inputs;
   const std::string set(feature_set(model.options.kind));
   if (fits && model.feature_set == set) return {};
   return error(Diag::kModelFeatures, path, model.feature_set, set);

@@ -3,6 +3,7 @@
 #include "search/strategy/explorer.h"
 
 #include "ir/support/parallel.h"
+#include "search/model/inputs.h"
 #include "search/model/online.h"
 #include "search/model/ranker.h"
 #include "search/strategy/genetic.h"
