@@ -435,9 +435,9 @@ TEST_CASE("a network is opened from a file, from the built-in model, or untraine
   REQUIRE_OK(costmodel::model::write_checkpoint(tokens, "test", tlp_path));
   REQUIRE_OK(open_network(other, tlp_path, ir::TargetKind::kCpu, 1));
   CHECK_DIAG(open_network(other, tlp_path, ir::TargetKind::kCuda, 1), ModelFeatures);
-  const auto gpu = network_options(NetworkKind::kTlp, ir::TargetKind::kCuda);
-  CHECK(gpu.token_length == 40);
-  CHECK(gpu.token_inputs == 20);
+  const auto on_gpu = network_options(NetworkKind::kTlp, ir::TargetKind::kCuda);
+  CHECK(on_gpu.token_length == 40);
+  CHECK(on_gpu.token_inputs == 20);
   CHECK(feature_set(NetworkKind::kTlp) != feature_set(NetworkKind::kPacm));
   // Ours knows CPUs, and starts from nothing elsewhere.
   const NetworkUse ours = *network_use(StrategyKind::kPruner);
