@@ -61,8 +61,8 @@ std::set<int32_t> tasks_of(const Corpus& corpus, const std::vector<CorpusRow>& r
 class Bench {
  public:
   explicit Bench(const ModelOptions& options) : options_(options), corpus_(bench_corpus(options)) {
-    const double part = *std::min_element(options.volumes.begin(), options.volumes.end());
-    rows_ = search::prune_rows(corpus_, all_rows(corpus_), PruneKind::kRandom, part, 1);
+    rows_ = search::prune_rows(corpus_, all_rows(corpus_), PruneKind::kRandom,
+                               options.ablation_part, 1);
   }
 
   void run(NetworkKind kind, std::span<const Variant> variants) {
@@ -76,7 +76,7 @@ class Bench {
       runs.emplace_back();
       for (int i = 0; i < options_.seeds; ++i) {
         runs.back().push_back(run_once(kind, variant, changed, options_.first_seed + i));
-        std::fprintf(stderr, "%s without %s, seed %d: top1 %.3f, pairwise %.3f\n", network.c_str(),
+        std::fprintf(stderr, "%s/%s, seed %d: top1 %.3f, pairwise %.3f\n", network.c_str(),
                      variant.name, runs.back().back().seed,
                      mean_of(runs.back().back().tasks, &TaskQuality::top1),
                      mean_of(runs.back().back().tasks, &TaskQuality::pairwise));

@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
   app.add_option("--test-pools", options.test_pools,
                  "pools that have this in their paths are judged, the others only train");
   app.add_option("--volumes", options.volumes, "parts of the training rows")->delimiter(',');
+  app.add_option("--ablation-part", options.ablation_part, "of all rows, of the ablation");
   app.add_option("--bootstrap", options.bootstrap, "resamplings for each interval");
   app.add_option("--strategies", options.strategies, "of replayed searches")->delimiter(',');
   app.add_option("--trials", options.trials, "of replayed searches");
