@@ -1,5 +1,6 @@
 #include "costmodel/feature/flow.h"
 
+#include "costmodel/feature/cpu_flow.h"
 #include "costmodel/latency/gpu_kernel.h"
 #include "ir/support/check.h"
 #include "ir/thread_axis.h"
@@ -67,7 +68,7 @@ class FlowMaker {
 
   void run() {
     for (const std::size_t s : order()) add_store(s);
-    find_pattern();
+    if (target_.kind != ir::TargetKind::kCpu) find_pattern();
   }
 
  private:
@@ -219,19 +220,24 @@ class FlowMaker {
     }
     const std::size_t first = digits.find(kPaperPattern);
     if (first == std::string::npos) return;
-    std::vector<std::size_t>& out = out_.layout.paper_steps;
-    out.resize(kNumReleasedFlowSteps);
-    std::iota(out.begin(), out.end(), first);
-    const ir::BufferId result = steps_[out.back()].buffer;
-    for (std::size_t i = out.back() + 1; i < steps_.size(); ++i) {
+    const std::size_t end = first + kNumReleasedFlowSteps;
+    for (std::size_t i = first; i < end; ++i) add_paper_step(i);
+    const ir::BufferId result = steps_[end - 1].buffer;
+    for (std::size_t i = end; i < steps_.size(); ++i) {
       if (steps_[i].buffer != result) continue;
       std::size_t last = i;
       while (last + 1 < steps_.size() && steps_[last + 1].store == steps_[i].store) ++last;
       if (digits[last] != '0') continue;
-      out.push_back(i);
-      out.push_back(last);
+      add_paper_step(i);
+      add_paper_step(last);
       return;
     }
+  }
+
+  void add_paper_step(std::size_t i) {
+    PaperStepLayout step;
+    std::copy_n(out_.layout.steps[i].begin(), step.size(), step.begin());
+    out_.layout.paper_steps.push_back(step);
   }
 
   const NestTable& table_;
@@ -247,6 +253,7 @@ class FlowMaker {
 
 void add_flow(const StoreTable& stores, const ir::Target& target, LayoutBuilder* out) {
   FlowMaker(stores, target, out).run();
+  if (target.kind == ir::TargetKind::kCpu) add_cpu_paper_flow(stores, target, out);
 }
 
 std::size_t num_flow_steps(const FeatureLayout& layout) {
@@ -273,7 +280,7 @@ void write_flow(const FeatureLayout& layout, const float* values, FlowFeatures* 
 void write_paper_flow(const FeatureLayout& layout, const float* values, PaperFlow* out) {
   *out = {};
   for (std::size_t i = 0; i < layout.paper_steps.size(); ++i) {
-    const StepLayout& step = layout.steps[layout.paper_steps[i]];
+    const PaperStepLayout& step = layout.paper_steps[i];
     for (std::size_t f = 0; f < kNumPaperFlowFeatures; ++f) (*out)[i][f] = values[step[f]];
   }
 }

@@ -14,15 +14,14 @@ namespace prunerc::costmodel {
 
 /// Longer sequences keep the steps that move most bytes.
 inline constexpr std::size_t kMaxFlowSteps = 24;
-inline constexpr std::size_t kNumPaperFlowSteps = 10;
-inline constexpr std::size_t kNumReleasedFlowSteps = 8;
 
 /// In the order of feature.def; the published features come first.
 using FlowFeatures = std::array<float, kNumFlowFeatures>;
 
 /// The published form: statements whose locations (global 0, shared 1, local 2) read "2 01 01 112",
 /// and in the last two rows what the release leaves out, the write-back: local read, global write.
-/// Zero if the program has no such statements, which is always so on a CPU.
+/// On a CPU, where nothing is copied, the same steps found from the loops (cpu_flow.h). Zero if the program
+/// has no such statements.
 using PaperFlow = std::array<std::array<float, kNumPaperFlowFeatures>, kNumPaperFlowSteps>;
 
 /// Adds the steps of all stores to the layout: the buffers of a store in order of their appearance,

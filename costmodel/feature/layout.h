@@ -16,6 +16,9 @@ namespace prunerc::costmodel {
 
 inline constexpr int kNumFlowFeatures = 39;
 inline constexpr int kNumPaperFlowFeatures = 23;
+/// Steps of the published flow: as released, and with the write-back behind these.
+inline constexpr std::size_t kNumReleasedFlowSteps = 8;
+inline constexpr std::size_t kNumPaperFlowSteps = 10;
 /// Features of a statement before its buffers, and after its intensity curve.
 inline constexpr int kNumLoopFeatures = 57;
 inline constexpr int kNumScopeFeatures = 7;
@@ -44,14 +47,15 @@ struct StoreLayout {
 };
 
 using StepLayout = std::array<Slot, kNumFlowFeatures>;
+using PaperStepLayout = std::array<Slot, kNumPaperFlowFeatures>;
 
 /// Holds no handles.
 struct FeatureLayout {
   std::vector<StoreLayout> stores;
   std::vector<StepLayout> steps;
-  std::vector<std::size_t> paper_steps;  // none, 8, or with the write-back 10
-  std::vector<float> values;             // numbers in their places, 0 where candidates differ
-  std::vector<Slot> open;                // of the builder's outputs
+  std::vector<PaperStepLayout> paper_steps;  // none, 8, or with the write-back 10
+  std::vector<float> values;                 // numbers in their places, 0 where candidates differ
+  std::vector<Slot> open;                    // of the builder's outputs
 };
 
 /// Makes the layout while features are counted.

@@ -9,11 +9,9 @@
 namespace prunerc::costmodel {
 namespace {
 
-// Bytes per cycle of one core where the platform was not measured; of the order that x86 server
-// cores reach.
+// As kMemoryBytesPerCycle.
 constexpr double kL2BytesPerCycle = 48;
 constexpr double kL3BytesPerCycle = 24;
-constexpr double kMemoryBytesPerCycle = 8;
 /// Fork and join of a warm thread pool where not measured.
 constexpr double kLaunchNs = 3000;
 

@@ -7,6 +7,9 @@
 
 namespace prunerc::costmodel {
 
+/// Of one core where the platform was not measured; of the order that x86 server cores reach.
+inline constexpr double kMemoryBytesPerCycle = 8;
+
 /// Adds the terms of all nests and their sums.
 void add_cpu_terms(const NestTable& table, const ir::Target& target, const TermModel& model,
                    LatencySymbols* out);

@@ -16,8 +16,11 @@ constexpr double kLossMemory = 0.95;
 constexpr double kLeastFall = 1e-6;
 /// Epochs from which the release lowers the rate.
 constexpr int kLongTraining = 70;
-constexpr double kPublishedRate = 7e-4;
+constexpr double kPublishedRate = 7e-4, kPublishedSquaresRate = 1e-3;
 constexpr double kPublishedClip = 0.5;
+
+/// Of a Huber loss that is a square.
+constexpr double kNoKnee = std::numeric_limits<double>::infinity();
 
 // Streams of the generator.
 enum Stream : uint64_t { kSplitStream, kOrderStream };
@@ -85,8 +88,8 @@ std::vector<Step> list_steps(const Task& task, Rng& rng) {
 }
 
 std::vector<Step> draw_steps(const Task& task, Rng& rng) {
-  return task.options->loss == LossKind::kPublished ? published_steps(task, rng)
-                                                    : list_steps(task, rng);
+  return task.options->loss == LossKind::kLists ? list_steps(task, rng)
+                                                : published_steps(task, rng);
 }
 
 std::vector<float> column(const nn::Matrix<float>& m, int c) {
@@ -124,8 +127,10 @@ double loss_of(const Task& task, const Step& step, const nn::Matrix<float>& out,
     };
     const nn::View<float> d = d_out->view().row_range(first, count);
     std::vector<float> slope(static_cast<std::size_t>(count));
-    if (o.loss == LossKind::kPublished) {
-      losses[i] = nn::lambda_rank_published<float>(part(scores), part(labels), slope);
+    if (o.loss != LossKind::kLists) {
+      losses[i] = o.loss == LossKind::kPublished
+                      ? nn::lambda_rank_published<float>(part(scores), part(labels), slope)
+                      : nn::huber<float>(part(scores), part(labels), kNoKnee, slope);
       set_column(0, 1, slope, d);
       return;
     }
@@ -251,6 +256,13 @@ TrainOptions published_training(int epochs) {
   options.clip = kPublishedClip;
   options.patience = epochs >= kLongTraining ? 30 : std::max(1, epochs / 3);
   options.refit = Refit::kRefit;
+  return options;
+}
+
+TrainOptions published_squares(int epochs) {
+  TrainOptions options = published_training(epochs);
+  options.loss = LossKind::kSquares;
+  options.lr = kPublishedSquaresRate;
   return options;
 }
 

@@ -17,6 +17,7 @@ namespace prunerc::costmodel::model {
 
 enum class LossKind : uint8_t {
   kPublished,  // one list for each batch, of all tasks together
+  kSquares,    // the same batches; half the mean squared error of the labels
   kLists,      // lists of one task each, and the log-latency where the network has it
 };
 enum class Start : uint8_t { kFresh, kWarm };
@@ -47,8 +48,10 @@ struct TrainOptions {
 /// The recipe of the release for training from scratch, of any number of epochs; also of its
 /// pre-training.
 TrainOptions published_training(int epochs = 50);
+/// Its recipe of the other loss.
+TrainOptions published_squares(int epochs = 100);
 /// Its recipe for fine-tuning a trained model.
-TrainOptions published_fine_tuning(int epochs = 10);
+TrainOptions published_fine_tuning(int epochs = 50);
 /// Ours for an update of a trained model with new records among old ones.
 TrainOptions warm_update(int epochs = 3);
 

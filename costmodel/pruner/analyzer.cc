@@ -6,6 +6,7 @@ namespace prunerc::costmodel {
 namespace {
 
 constexpr double kGibi = 1073741824.0;
+constexpr double kHalfBytes = 2;  // of f16
 
 // Part of the places that are taken when `units` come in rounds of `places`.
 Sym filled(Sym units, double places) { return units / (ceil(units / places) * places); }
@@ -26,6 +27,7 @@ PrunerPenalties penalties_of(const StatementSymbols& s, const PrunerDevice& devi
   if (options.warps) p.warps = warps / ceil(warps);
   if (options.waves) p.waves = waves(s, device);
   if (options.reuse) p.reuse = s.reuse / (1 + s.reuse);
+  if (options.alignment) p.alignment = s.aligned;
   if (options.registers) p.registers = min(1, device.registers_per_thread / max(1, s.registers));
   if (options.version == PrunerVersion::kRelease) return p;
   if (options.shared && device.shared_bytes_per_sm > 0) {
@@ -39,11 +41,18 @@ PrunerPenalties penalties_of(const StatementSymbols& s, const PrunerDevice& devi
   return p;
 }
 
+// Tensor cores multiply elements of half the bytes twice as fast.
+Sym peak_gflops(const StatementSymbols& s, const PrunerDevice& device) {
+  if (device.tensor_gflops <= 0) return device.peak_gflops;
+  return select(less(0, s.fragment_bytes),
+                device.tensor_gflops * kHalfBytes / max(1, s.fragment_bytes), device.peak_gflops);
+}
+
 PrunerTerm term_of(const StatementSymbols& s, const PrunerDevice& device,
                    const PrunerOptions& options) {
   PrunerTerm term{s.buffer, penalties_of(s, device, options), 0, 0};
   const PrunerPenalties& p = term.penalties;
-  Sym compute_rate = device.peak_gflops * p.waves * p.warps * p.reuse;
+  Sym compute_rate = peak_gflops(s, device) * p.waves * p.warps * p.reuse * p.alignment;
   if (options.version == PrunerVersion::kRelease) {
     compute_rate *= p.registers;
     // Elements over bytes per second: as published.
@@ -75,7 +84,7 @@ SymbolCode derive_pruner(const ir::Program& sketch, const PrunerDevice& device,
                          const PrunerOptions& options) {
   ParamSpace space(sketch.domain());
   const NestTable table(sketch, space);
-  const std::vector<StatementSymbols> symbols = pruner_symbols(table, device.transaction_bytes);
+  const std::vector<StatementSymbols> symbols = pruner_symbols(table, device);
   Sym is_feasible = 1;
   for (const ir::Expr constraint : sketch.domain().constraints) {
     is_feasible = logical_and(is_feasible, space.value(constraint).value_or(1));
@@ -88,7 +97,7 @@ double pruner_latency_ms(const ir::Program& program, const PrunerDevice& device,
                          const PrunerOptions& options) {
   ParamSpace space(program.domain());
   const NestTable table(program, space);
-  const std::vector<StatementSymbols> symbols = pruner_symbols(table, device.transaction_bytes);
+  const std::vector<StatementSymbols> symbols = pruner_symbols(table, device);
   return pruner_latency(symbols, device, options).ms.value();
 }
 

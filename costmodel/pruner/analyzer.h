@@ -19,6 +19,7 @@ struct PrunerPenalties {
   Sym warps = 1;         // l1,c: threads that do not fill warps
   Sym waves = 1;         // l2,c: blocks that do not fill the device
   Sym transactions = 1;  // l2,m: bytes that are moved and not used
+  Sym alignment = 1;     // of tensor instructions: a warp's tile that does not fill fragments
 };
 
 /// One statement's share of the latency.
@@ -48,7 +49,7 @@ enum class PrunerVersion : uint8_t {
 struct PrunerOptions {
   PrunerVersion version = PrunerVersion::kRelease;
   bool registers = true, reuse = true, shared = true, warps = true, waves = true,
-       transactions = true;
+       transactions = true, alignment = true;
   bool memory = true;  // the memory part of every statement
 };
 

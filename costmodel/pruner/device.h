@@ -1,4 +1,4 @@
-// GPUs as Pruner's analyzer knows them.
+// Devices as Pruner's analyzer knows them: GPUs, and CPUs as if they were some.
 #ifndef PRUNERC_COSTMODEL_PRUNER_DEVICE_H_
 #define PRUNERC_COSTMODEL_PRUNER_DEVICE_H_
 
@@ -11,10 +11,12 @@
 
 namespace prunerc::costmodel {
 
-/// What the formulas need of a device.
+/// What the formulas need of a device. On a CPU a lane of a vector stands for a thread, a vector for a
+/// warp, a parallel task for a block, a hardware thread for a multiprocessor, its L2 for shared memory,
+/// and the vector registers for those of a thread (DESIGN.md, D30).
 struct PrunerDevice {
   std::string_view name;
-  double peak_gflops = 0;     // f32
+  double peak_gflops = 0;     // f32, of the whole device
   double bandwidth_gb_s = 0;  // of DRAM; 10^9 bytes per second
   double num_sms = 0;
   double blocks_per_sm = 1;  // at the same time
@@ -24,6 +26,8 @@ struct PrunerDevice {
   // Of the paper only; the release has no such numbers.
   double shared_bytes_per_sm = 0;
   double transaction_bytes = 32;
+  double tensor_gflops = 0;  // f16, dense; 0: tensor instructions are as fast as others
+  int64_t vector_bytes = 0;  // of a CPU's registers; 0: a GPU
 };
 
 /// The published table (pruner.md 2.1 names its source), as it was published: K80 is the whole

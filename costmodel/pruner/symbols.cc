@@ -1,10 +1,12 @@
 #include "costmodel/pruner/symbols.h"
 
+#include "costmodel/latency/gpu_kernel.h"
 #include "costmodel/latency/warp.h"
 #include "ir/thread_axis.h"
 #include "ir/visit.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace prunerc::costmodel {
 namespace {
@@ -14,7 +16,9 @@ using ir::ExprKind;
 
 bool is_outside(ir::LoopKind kind) { return ir::is_block_axis(kind) || ir::is_lane_axis(kind); }
 
-// Float additions, subtractions, products and quotients. Comparisons and calls are not counted.
+/// Extents of the fragments that tensor cores multiply (WMMA's).
+constexpr double kFragment = 16;
+
 double count_ops(ir::Stmt body) {
   double ops = 0;
   ir::walk(
@@ -36,7 +40,10 @@ double count_ops(ir::Stmt body) {
 
 class Reader {
  public:
-  Reader(const NestTable& table, const Nest& nest) : table_(table), nest_(nest) {}
+  Reader(const NestTable& table, const Nest& nest)
+      : table_(table), nest_(nest), tensor_depth_(tensor_depth(nest)) {
+    if (is_tensor()) lanes_ = tensor_lanes(*nest.loops[tensor_depth_].loop);
+  }
 
   StatementSymbols read(const StatementSymbols& before, double transaction_bytes) const {
     StatementSymbols s;
@@ -46,9 +53,11 @@ class Reader {
     s.blocks = extents.blocks;
     s.threads = extents.threads;
     s.vthreads = extents.vthreads;
-    const double ops = count_ops(nest_.is_init ? nest_.block->init : nest_.block->body);
-    s.flops_per_thread = extents.per_thread * ops;
-    s.flops = s.flops_per_thread * s.blocks * s.threads;
+    const double ops = count_pruner_ops(nest_);
+    s.flops = extents.per_thread * ops * s.blocks * s.threads;
+    // The lanes of a tensor instruction share its loops.
+    s.flops_per_thread = extents.per_thread * ops / lanes_;
+    s.threads *= lanes_;
     if (ops > 0) {
       compute(s);
     } else {
@@ -99,12 +108,45 @@ class Reader {
   }
 
   void compute(StatementSymbols& s) const {
-    const std::vector<Sym> of_result = loops_of(s.buffer);
+    std::vector<Sym> held = loops_of(s.buffer);
+    for (std::size_t i = tensor_depth_; i < held.size(); ++i) held[i] = 1;
     for (const ir::BufferId id : buffers()) {
-      s.registers += footprint(id, &of_result);
-      s.accesses += footprint(id, nullptr);
+      s.registers += footprint(id, &held) / lanes_;
+      s.accesses += footprint(id, nullptr) / lanes_;
     }
     s.reuse = 1 + s.flops_per_thread / s.accesses;
+    if (is_tensor()) fragments(s);
+  }
+
+  bool is_tensor() const { return tensor_depth_ < nest_.loops.size(); }
+
+  // A warp's tile along rows, columns and the reduction: loops that move the same buffers.
+  void fragments(StatementSymbols& s) const {
+    Sym tile[1 << 3];
+    std::fill(std::begin(tile), std::end(tile), Sym(1));
+    const std::vector<ir::BufferId> all = buffers();
+    std::vector<std::vector<Sym>> moved;
+    for (const ir::BufferId id : all) {
+      moved.push_back(loops_of(id));
+      const auto bytes = static_cast<double>(ir::byte_size(buffer(id).dtype));
+      if (id == s.buffer) continue;
+      s.fragment_bytes = s.fragment_bytes.is(0) ? Sym(bytes) : min(s.fragment_bytes, bytes);
+    }
+    // Of a product of two operands, as tensor instructions are.
+    for (std::size_t by = 1; by < std::size(tile) && all.size() == 3; ++by) {
+      for (std::size_t i = 0; i < nest_.loops.size(); ++i) {
+        Sym counts = 1;
+        for (std::size_t b = 0; b < all.size(); ++b) {
+          const bool wanted = ((by >> b) & 1) != 0;
+          counts = logical_and(counts, wanted ? moved[b][i] : logical_not(moved[b][i]));
+        }
+        tile[by] *= select(counts, nest_.loops[i].extent, 1);
+      }
+    }
+    constexpr std::size_t kPairs[] = {0b011, 0b101, 0b110};  // two of the three buffers
+    for (const std::size_t by : kPairs) {
+      s.aligned *= tile[by] / (ceil(tile[by] / kFragment) * kFragment);
+    }
   }
 
   void move(StatementSymbols& s, Sym per_thread) const {
@@ -133,11 +175,17 @@ class Reader {
 
   const NestTable& table_;
   const Nest& nest_;
+  const std::size_t tensor_depth_;
+  double lanes_ = 1;  // that run an instance together
 };
 
 }  // namespace
 
-std::vector<StatementSymbols> pruner_symbols(const NestTable& table, double transaction_bytes) {
+double count_pruner_ops(const Nest& nest) {
+  return count_ops(nest.is_init ? nest.block->init : nest.block->body);
+}
+
+std::vector<StatementSymbols> pruner_symbols(const NestTable& table, const PrunerDevice& device) {
   std::vector<StatementSymbols> out;
   for (const Nest& nest : table.nests()) {
     const auto written = std::find_if(nest.accesses.begin(), nest.accesses.end(),
@@ -147,7 +195,8 @@ std::vector<StatementSymbols> pruner_symbols(const NestTable& table, double tran
       return s.buffer == written->buffer;
     });
     if (known == out.end()) known = out.insert(out.end(), StatementSymbols{});
-    *known = Reader(table, nest).read(*known, transaction_bytes);
+    *known = device.vector_bytes > 0 ? cpu_symbols(table, nest, device, *known)
+                                     : Reader(table, nest).read(*known, device.transaction_bytes);
   }
   return out;
 }

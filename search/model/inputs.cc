@@ -1,6 +1,7 @@
 #include "search/model/inputs.h"
 
 #include "ir/analysis/prologue.h"
+#include "ir/support/check.h"
 #include "schedule/trace/tokens.h"
 
 #include <algorithm>
@@ -24,7 +25,9 @@ constexpr int kContextInputs =
     costmodel::kNumHardwareFeatures + costmodel::kNumTagFeatures + kNumAnalyzerInputs;
 /// Ratios below this count as none at all.
 constexpr double kLeastRatio = 1.0 / 1024;
-constexpr int kTokenRows = 32;
+/// What TLP keeps of a trace: its first instructions and their first numbers (Zhai et al., ASPLOS 2023).
+constexpr int kCpuTokenRows = 25, kCpuTokenWidth = schedule::kTokenWidth;
+constexpr int kGpuTokenRows = 40, kGpuTokenWidth = 20;
 /// Candidates of one task for a thread.
 constexpr std::size_t kPortion = 128;
 
@@ -75,7 +78,12 @@ class Row {
   }
 
   Row(const NetworkOptions& network, const schedule::Trace& trace) : network_(network) {
-    tokens_ = schedule::trace_tokens(trace).values;
+    const schedule::TraceTokens tokens = schedule::trace_tokens(trace);
+    const int width = std::min(network.token_inputs, schedule::kTokenWidth);
+    for (int row = 0; row < std::min(tokens.num_rows, network.token_length); ++row) {
+      const auto first = tokens.values.begin() + row * schedule::kTokenWidth;
+      tokens_.insert(tokens_.end(), first, first + width);
+    }
     tokens_.resize(static_cast<std::size_t>(network.token_length) *
                    static_cast<std::size_t>(network.token_inputs));
   }
@@ -105,7 +113,18 @@ class Row {
 
 }  // namespace
 
-NetworkOptions network_options(NetworkKind kind) {
+std::string_view feature_set(NetworkKind kind) {
+  switch (kind) {
+    case NetworkKind::kPacm:
+    case NetworkKind::kTensetMlp: return "prunerc.features/5";
+    // 6: a data flow on CPUs; TLP's tokens cut as published.
+    case NetworkKind::kPacmPaper:
+    case NetworkKind::kTlp: return "prunerc.features/6";
+  }
+  PRUNERC_UNREACHABLE("kinds");
+}
+
+NetworkOptions network_options(NetworkKind kind, ir::TargetKind target) {
   NetworkOptions out;
   out.kind = kind;
   out.statement_inputs = kStatementInputs;
@@ -113,8 +132,9 @@ NetworkOptions network_options(NetworkKind kind) {
   out.flow_inputs = published ? costmodel::kNumPaperFlowFeatures : costmodel::kNumFlowFeatures;
   out.context_inputs = kContextInputs;
   out.positions = costmodel::kMaxFlowSteps;
-  out.token_length = kTokenRows;
-  out.token_inputs = schedule::kTokenWidth;
+  const bool is_cpu = target == ir::TargetKind::kCpu;
+  out.token_length = is_cpu ? kCpuTokenRows : kGpuTokenRows;
+  out.token_inputs = is_cpu ? kCpuTokenWidth : kGpuTokenWidth;
   return out;
 }
 

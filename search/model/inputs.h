@@ -21,8 +21,9 @@
 
 namespace prunerc::search {
 
-/// Changes with the meaning of any feature: a checkpoint names the one that it was trained on.
-inline constexpr std::string_view kFeatureSet = "prunerc.features/5";
+/// Of what networks of a kind read; changes with the meaning of any of it. A checkpoint names the one
+/// that it was trained on.
+std::string_view feature_set(costmodel::model::NetworkKind kind);
 
 /// What the analyzer says of a candidate, as an input of our own network: its latency, launches and
 /// the time of each unit, each as log2 of the ratio to the task's lower limit. The draft is by this
@@ -33,9 +34,10 @@ using AnalyzerInputs = std::array<float, kNumAnalyzerInputs>;
 inline constexpr int kAnalyzerLatencyColumn =
     costmodel::kNumHardwareFeatures + costmodel::kNumTagFeatures;
 
-/// Options of a network of this kind with the widths that InputSource gives it. TLP's matrix has
-/// 32 rows, so that the longest trace of a CPU sketch fits.
-costmodel::model::NetworkOptions network_options(costmodel::model::NetworkKind kind);
+/// Options of a network of this kind with the widths that InputSource gives it. TLP sees 25 x 22 numbers
+/// of a trace for a CPU and 40 x 20 for a GPU, as published: what is longer is cut off.
+costmodel::model::NetworkOptions network_options(costmodel::model::NetworkKind kind,
+                                                 ir::TargetKind target = ir::TargetKind::kCpu);
 
 /// Derives the features of every sketch once. Task and space must outlive it.
 /// Threads: append may be called from one at a time.

@@ -14,14 +14,12 @@ using costmodel::model::TrainOptions;
 
 namespace {
 
-/// Published: the momentum and how often (pruner.md 5).
-constexpr double kPublishedKeep = 0.99;
-constexpr int kPublishedCadence = 4;
 /// Records from which a model that started from nothing goes on instead of beginning anew.
 constexpr int kEnoughToGoOn = 256;
 
+// A checkpoint that is tuned anew each time is a momentum model that stands still.
 bool has_momentum(OnlineKind kind) {
-  return kind == OnlineKind::kMoa || kind == OnlineKind::kMoaPaper;
+  return kind == OnlineKind::kMoa || kind == OnlineKind::kMoaPaper || kind == OnlineKind::kFineTune;
 }
 
 }  // namespace
@@ -35,6 +33,10 @@ OnlineOptions online_options(OnlineKind kind, const costmodel::model::NetworkOpt
   out.train.start = kind == OnlineKind::kScratch ? Start::kFresh : Start::kWarm;
   if (published) {
     out.train.refit = costmodel::model::Refit::kRefit;
+    out.growth = 0;
+  }
+  if (kind == OnlineKind::kFineTune) {
+    out.train = costmodel::model::published_fine_tuning();
     out.growth = 0;
   }
   out.train.seed = seed;
@@ -59,6 +61,7 @@ bool OnlineModel::is_due() const {
 // A model that nothing was known to is no anchor.
 double OnlineModel::momentum_keep() const {
   if (options_.kind == OnlineKind::kMoaPaper) return kPublishedKeep;
+  if (options_.kind == OnlineKind::kFineTune) return 1;
   return came_trained_ ? options_.half_way / (options_.half_way + records_.size()) : 0;
 }
 
@@ -92,7 +95,7 @@ void OnlineModel::update(ThreadPool& threads) {
   train.seed += static_cast<uint64_t>(num_updates_);
   if (!costmodel::model::train(records_, train, &threads, &next).ok()) return;
   if (has_momentum(options_.kind)) {
-    const bool published = options_.kind == OnlineKind::kMoaPaper;
+    const bool published = options_.kind != OnlineKind::kMoa;
     if (!published && !came_trained_) {
       momentum_ = next;
     } else {

@@ -133,9 +133,9 @@ std::optional<NetworkKind> network_of(RankerKind kind) {
   return costmodel::model::network_kind_from_string(to_string(kind));
 }
 
-Recipe recipe_of(NetworkKind kind) {
+Recipe recipe_of(NetworkKind kind, ir::TargetKind target) {
   Recipe out;
-  out.network = network_options(kind);
+  out.network = network_options(kind, target);
   if (kind == NetworkKind::kPacm) {
     out.members = 2;
     // Chosen on the Zen 5 pools by three splits by task: more epochs and smaller decay fit the
@@ -169,7 +169,7 @@ Result<Ranker> train_ranker(RankerKind kind, const Dataset& data, const RankerOp
     if (options.members > 0) recipe.members = options.members;
     recipe.train.seed = options.seed;
     Model model = costmodel::model::make_model(recipe.network, recipe.members, options.seed);
-    model.feature_set = kFeatureSet;
+    model.feature_set = feature_set(*network);
     PRUNERC_TRY_VOID(costmodel::model::train(data, recipe.train, &threads, &model, progress));
     if (kind == RankerKind::kVerifier) {
       return Ranker([model = std::move(model)](const Dataset& asked, ThreadPool& pool) {

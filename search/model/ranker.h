@@ -8,6 +8,7 @@
 #include "costmodel/model/trainer.h"
 #include "ir/support/parallel.h"
 #include "ir/support/result.h"
+#include "ir/target.h"
 
 #include <cstdint>
 #include <functional>
@@ -40,7 +41,7 @@ struct Recipe {
   costmodel::model::TrainOptions train;
   int members = 1;
 };
-Recipe recipe_of(costmodel::model::NetworkKind kind);
+Recipe recipe_of(costmodel::model::NetworkKind kind, ir::TargetKind target = ir::TargetKind::kCpu);
 
 /// Scores by program of a dataset, whose inputs are those of `inputs_of`. Only their order within
 /// one task is meaningful; higher is faster. Threads: may be called from several at once, with a

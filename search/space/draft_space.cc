@@ -1,5 +1,6 @@
 #include "search/space/draft_space.h"
 
+#include "ir/analysis/prologue.h"
 #include "schedule/parametric/parametric.h"
 
 #include <chrono>
@@ -9,13 +10,18 @@
 namespace prunerc::search {
 namespace {
 
+costmodel::PrunerVersion version_of(Analyzer analyzer) {
+  return analyzer == Analyzer::kPruner ? costmodel::PrunerVersion::kPaper
+                                       : costmodel::PrunerVersion::kRelease;
+}
+
 costmodel::SymbolProgram symbols_of(const ir::Program& sketch, const Task& task, Analyzer analyzer,
                                     costmodel::PrunerOptions options) {
   if (analyzer == Analyzer::kPrunerc) return costmodel::derive(sketch, task.target, {kMaxCodeSize});
-  options.version = analyzer == Analyzer::kPruner ? costmodel::PrunerVersion::kPaper
-                                                  : costmodel::PrunerVersion::kRelease;
+  options.version = version_of(analyzer);
   costmodel::SymbolProgram out;
-  out.score = costmodel::derive_pruner(sketch, costmodel::pruner_device(task.target), options);
+  out.score = costmodel::derive_pruner(ir::repeated_part(sketch, task.target),
+                                       costmodel::pruner_device(task.target), options);
   return out;
 }
 
@@ -101,6 +107,40 @@ DraftSpace make_draft_space(const Task& task, const SearchSpace& space, Analyzer
   const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
   out.derive_ms = spent.count();
   return out;
+}
+
+std::vector<SymbolicScore> score_genomes(DraftSpace& space, std::span<const Genome> genomes,
+                                         std::span<const double> coefficients) {
+  std::vector<SymbolicScore> out(genomes.size());
+  costmodel::SymbolScratch scratch;
+  for (DraftSketch& sketch : space.sketches) {
+    std::vector<std::vector<int32_t>> genes;
+    std::vector<std::size_t> which;
+    for (std::size_t i = 0; i < genomes.size(); ++i) {
+      if (genomes[i].sketch != sketch.sketch) continue;
+      std::vector<int32_t> own = genes_of(sketch, genomes[i].decisions);
+      if (own.empty()) continue;
+      genes.push_back(std::move(own));
+      which.push_back(i);
+    }
+    if (which.empty()) continue;
+    const std::vector<std::vector<double>> columns = columns_of(sketch, genes);
+    std::vector<const double*> pointers;
+    for (const std::vector<double>& column : columns) pointers.push_back(column.data());
+    std::vector<double> latency(which.size()), fits(which.size());
+    double* const outputs[] = {latency.data(), fits.data()};
+    sketch.symbols.score.evaluate(pointers, which.size(), outputs, scratch, coefficients);
+    for (std::size_t i = 0; i < which.size(); ++i) {
+      out[which[i]] = {true, fits[i] != 0, latency[i]};
+    }
+  }
+  return out;
+}
+
+double published_latency_ms(const ir::Program& program, const Task& task, Analyzer analyzer) {
+  return costmodel::pruner_latency_ms(ir::repeated_part(program, task.target),
+                                      costmodel::pruner_device(task.target),
+                                      {.version = version_of(analyzer)});
 }
 
 }  // namespace prunerc::search

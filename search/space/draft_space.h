@@ -55,6 +55,18 @@ DraftSpace make_draft_space(const Task& task, const SearchSpace& space, Analyzer
                             uint64_t seed, const costmodel::PrunerOptions& penalties = {},
                             ThreadPool* pool = nullptr);
 
+/// What the symbols say of a candidate.
+struct SymbolicScore {
+  bool is_known = false;  // not of sketches without symbols
+  bool fits = false;
+  double latency = 0;  // in the analyzer's unit: ns of ours, ms of the published ones
+};
+/// In blocks for each sketch, whose tables get new neighbours. `coefficients`: of our analyzer.
+std::vector<SymbolicScore> score_genomes(DraftSpace& space, std::span<const Genome> genomes,
+                                         std::span<const double> coefficients = {});
+/// What a published analyzer says of one program of the task, as its symbols would.
+double published_latency_ms(const ir::Program& program, const Task& task, Analyzer analyzer);
+
 }  // namespace prunerc::search
 
 #endif  // PRUNERC_SEARCH_SPACE_DRAFT_SPACE_H_

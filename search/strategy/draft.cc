@@ -2,6 +2,7 @@
 
 #include "search/model/calibrator.h"
 #include "search/model/joined_scorer.h"
+#include "search/space/draft_space.h"
 #include "search/space/members.h"
 #include "search/space/sampler.h"
 #include "search/space/variation.h"
@@ -30,10 +31,9 @@ class DraftProposer final : public Proposer {
   DraftProposer(const StrategyContext& context, const DraftOptions& options, const Scorer& scorer)
       : context_(context),
         options_(options),
-        draft_(make_draft_space(context.task, context.space, options.analyzer, context.seed, {},
+        draft_(make_draft_space(context.task, context.space, Analyzer::kPrunerc, context.seed, {},
                                 &context.pool)),
-        is_lazy_(context.space.members == nullptr && options.analyzer == Analyzer::kPrunerc &&
-                 options.verify == VerifySet::kDraft && !scorer.needs_programs()),
+        is_lazy_(context.space.members == nullptr && !scorer.needs_programs()),
         own_calibrator_(context.task.target.kind, context.seed),
         calibrator_(context.calibrator != nullptr ? *context.calibrator : own_calibrator_),
         coefficients_(costmodel::hand_coefficients(context.task.target.kind)),
@@ -44,7 +44,6 @@ class DraftProposer final : public Proposer {
     const auto every = static_cast<uint64_t>(std::max(1, options_.redraft_every));
     if (round % every == 0 || drafted_.size() < n) redraft(round, population);
     std::vector<Candidate> ranked = drafted_;
-    if (options_.verify == VerifySet::kDraftAndRandom) add_children(round, population, ranked);
     set_scores(scorer, ranked);
     std::stable_sort(ranked.begin(), ranked.end(), scores_higher);
     return ranked;
@@ -58,9 +57,9 @@ class DraftProposer final : public Proposer {
   // Those that were instantiated have the prediction of the hand values.
   void predict(std::span<Candidate> candidates) override {
     if (coefficients_ == costmodel::hand_coefficients(context_.task.target.kind)) return;
-    const std::vector<Symbolic> symbolic = evaluate(genomes_of(candidates));
+    const std::vector<SymbolicScore> symbolic = evaluate(genomes_of(candidates));
     for (std::size_t i = 0; i < symbolic.size(); ++i) {
-      if (symbolic[i].ns > 0) candidates[i].predicted_ns = symbolic[i].ns;
+      if (symbolic[i].latency > 0) candidates[i].predicted_ns = symbolic[i].latency;
     }
   }
 
@@ -119,12 +118,12 @@ class DraftProposer final : public Proposer {
       out.push_back(std::move(candidate));
     }
     std::vector<Genome> without_symbols;
-    const std::vector<Symbolic> symbolic = evaluate(genomes_of(out));
+    const std::vector<SymbolicScore> symbolic = evaluate(genomes_of(out));
     std::size_t kept = 0;
     for (std::size_t i = 0; i < out.size(); ++i) {
       if (!symbolic[i].is_known) without_symbols.push_back(genome_of(out[i]));
       if (!symbolic[i].is_known || !symbolic[i].fits) continue;
-      out[i].predicted_ns = symbolic[i].ns;
+      out[i].predicted_ns = symbolic[i].latency;
       if (kept != i) out[kept] = std::move(out[i]);
       ++kept;
     }
@@ -171,40 +170,14 @@ class DraftProposer final : public Proposer {
     for (std::vector<Candidate>* list : {&drafted_, &sample_}) predict(*list);
     scorer.predict_again([this](std::span<const Genome> genomes) {
       std::vector<double> ns;
-      for (const Symbolic& one : evaluate(genomes)) ns.push_back(one.ns);
+      for (const SymbolicScore& one : evaluate(genomes)) ns.push_back(one.latency);
       return ns;
     });
   }
 
-  /// What symbols say of a candidate.
-  struct Symbolic {
-    bool is_known = false;  // not of sketches without symbols
-    bool fits = false;
-    double ns = 0;
-  };
-
-  // By the coefficients as they are now, in blocks for each sketch.
-  std::vector<Symbolic> evaluate(std::span<const Genome> genomes) {
-    std::vector<Symbolic> out(genomes.size());
-    for (DraftSketch& sketch : draft_.sketches) {
-      std::vector<std::vector<int32_t>> genes;
-      std::vector<std::size_t> which;
-      for (std::size_t i = 0; i < genomes.size(); ++i) {
-        std::vector<int32_t> own = genes_of(sketch, genomes[i]);
-        if (own.empty()) continue;
-        genes.push_back(std::move(own));
-        which.push_back(i);
-      }
-      if (which.empty()) continue;
-      const std::vector<std::vector<double>> columns = columns_of(sketch, genes);
-      std::vector<const double*> pointers;
-      for (const std::vector<double>& column : columns) pointers.push_back(column.data());
-      std::vector<double> ns(which.size()), fits(which.size());
-      double* const outputs[] = {ns.data(), fits.data()};
-      sketch.symbols.score.evaluate(pointers, which.size(), outputs, scratch_, coefficients_);
-      for (std::size_t i = 0; i < which.size(); ++i) out[which[i]] = {true, fits[i] != 0, ns[i]};
-    }
-    return out;
+  // By the coefficients as they are now.
+  std::vector<SymbolicScore> evaluate(std::span<const Genome> genomes) {
+    return score_genomes(draft_, genomes, coefficients_);
   }
 
   static std::vector<Genome> genomes_of(std::span<const Candidate> candidates) {
@@ -302,31 +275,6 @@ class DraftProposer final : public Proposer {
     return drafted_candidates(genomes, population);
   }
 
-  // What the published code adds to the draft: random candidates, the best measured, and one
-  // generation of children of all.
-  void add_children(uint64_t round, Population& population, std::vector<Candidate>& ranked) {
-    Rng rng = population.rng(round).split(2);
-    const std::span<const Population::Measured> measured = population.measured();
-    std::vector<Genome> genomes;
-    const std::size_t size = ranked.size();
-    for (std::size_t i = 0; i < size; ++i) {
-      genomes.push_back(population.draw(rng));
-    }
-    const std::size_t elite = std::min(measured.size(), size / 10);
-    for (std::size_t i = 0; i < elite; ++i) genomes.push_back(measured[i].genome);
-    for (std::size_t i = 0; i < size; ++i) {
-      const Candidate& parent = ranked[rng.below(size)];
-      genomes.push_back(mutate(context_.space, genome_of(parent), {}, rng));
-    }
-    std::set<Fingerprint> known;
-    for (const Candidate& c : ranked) known.insert(c.fingerprint);
-    std::vector<Candidate> children = make_new(genomes, population);
-    population.count_drafted(children.size());
-    for (Candidate& made : children) {
-      if (known.insert(made.fingerprint).second) ranked.push_back(std::move(made));
-    }
-  }
-
   // Recall guard: winners from the rear of the draft mean that the analyzer's order is poor here.
   void guard(const Candidate& fastest) {
     const auto at = rank_.find(genome_of(fastest));
@@ -344,7 +292,6 @@ class DraftProposer final : public Proposer {
   Calibrator own_calibrator_;
   Calibrator& calibrator_;
   costmodel::CoefficientValues coefficients_;  // in use
-  costmodel::SymbolScratch scratch_;
   double draft_size_;
   std::vector<Candidate> drafted_;  // the draft, in the analyzer's order; maybe without programs
   std::map<Genome, std::size_t> rank_;  // places in it
@@ -352,21 +299,6 @@ class DraftProposer final : public Proposer {
 };
 
 }  // namespace
-
-DraftOptions published_draft(Analyzer analyzer, VerifySet verify) {
-  DraftOptions out;
-  out.analyzer = analyzer;
-  out.verify = verify;
-  out.max_draft_size = out.draft_size;
-  out.draws = 1536;
-  out.children = 2 * 1536;
-  out.uniform_share = 0;
-  out.measured_share = 0;
-  out.stratified_share = 0;
-  out.blend = false;
-  out.calibrate = false;
-  return out;
-}
 
 std::unique_ptr<Strategy> make_draft_strategy(const StrategyContext& context,
                                               std::unique_ptr<Scorer> learned,

@@ -4,7 +4,6 @@
 #define PRUNERC_SEARCH_STRATEGY_DRAFT_H_
 
 #include "search/model/scorer.h"
-#include "search/space/draft_space.h"
 #include "search/strategy/population.h"
 
 #include <cstdint>
@@ -12,13 +11,7 @@
 
 namespace prunerc::search {
 
-/// What the learned model ranks. The paper: the draft alone. The published code: the draft, the
-/// whole random sample, and one generation of children.
-enum class VerifySet : uint8_t { kDraft, kDraftAndRandom };
-
 struct DraftOptions {
-  Analyzer analyzer = Analyzer::kPrunerc;
-  VerifySet verify = VerifySet::kDraft;
   int draft_size = 512;           // handed from the analyzer to the model
   int max_draft_size = 2048;      // what the recall guard may widen it to; equal: no guard
   int64_t draws = 3'000;          // of a draft, over all sketches, uniform
@@ -32,10 +25,6 @@ struct DraftOptions {
   bool blend =
       true;  // few measurements: the analyzer's rank counts as well; false: the model alone
 };
-
-/// Settings of the published code (pruner.md 1.2): 1,536 candidates, two generations of them, 512
-/// drafted every second round, one in ten at random, the model alone decides.
-DraftOptions published_draft(Analyzer analyzer, VerifySet verify);
 
 /// Ranks by `learned` joined with the analyzer; null: by the analyzer alone, corrected by neighbours.
 std::unique_ptr<Strategy> make_draft_strategy(const StrategyContext& context,

@@ -1,5 +1,7 @@
 #include "search/strategy/genetic.h"
 
+#include "search/strategy/roulette.h"
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -14,33 +16,17 @@ constexpr int kMaxPasses = 5;
 /// Fathers that are drawn for a crossover; a mother's sketch may have no other.
 constexpr int kMaxFathers = 4;
 
-// Draws indices with chances proportional to scores above `zero`; those below count as 0. All
-// equal if no score is above.
-class Roulette {
- public:
-  Roulette(std::span<const Candidate> of, double zero) {
-    double total = 0;
-    for (const Candidate& c : of) sums_.push_back(total += std::max(0.0, c.score - zero));
-  }
-  std::size_t draw(Rng& rng) const {
-    if (sums_.back() <= 0) return static_cast<std::size_t>(rng.below(sums_.size()));
-    const double at = rng.uniform() * sums_.back();
-    const auto found = std::upper_bound(sums_.begin(), sums_.end(), at);
-    return static_cast<std::size_t>(std::min(found, sums_.end() - 1) - sums_.begin());
-  }
-
- private:
-  std::vector<double> sums_;
-};
-
 class GeneticProposer final : public Proposer {
  public:
-  explicit GeneticProposer(const GeneticOptions& options) : options_(options) {}
+  GeneticProposer(const StrategyContext& context, const GeneticOptions& options)
+      : options_(options) {
+    if (options.explorer) explorer_.emplace(context, *options.explorer);
+  }
 
   std::vector<Candidate> propose(uint64_t round, std::size_t n, Population& population,
                                  Scorer& scorer) override {
     rng_ = population.rng(round);
-    first_ = make(first_genomes(population), population, scorer);
+    first_ = make(first_genomes(round, population), population, scorer);
     std::set<Fingerprint> offered;
     std::vector<Candidate> best;
     add(first_, n, population, &offered, &best);
@@ -70,7 +56,7 @@ class GeneticProposer final : public Proposer {
   }
 
  private:
-  std::vector<Genome> first_genomes(const Population& population) {
+  std::vector<Genome> first_genomes(uint64_t round, Population& population) {
     const bool fills = options_.first == FirstPopulation::kMeasuredThenDraws;
     const auto size = static_cast<std::size_t>(options_.population);
     const std::span<const Population::Measured> fastest = population.measured().first(
@@ -78,10 +64,24 @@ class GeneticProposer final : public Proposer {
                  static_cast<std::size_t>(options_.measured_share * static_cast<double>(size))));
     std::vector<Genome> out;
     for (std::size_t i = 0; !fills && i < size; ++i) out.push_back(population.draw(rng_));
+    if (explorer_) out = with_draft(std::move(out), round, population);
     for (const Population::Measured& m : fastest) out.push_back(m.genome);
     if (fills && fastest.empty()) out = population.heuristics();
     while (fills && out.size() < size) out.push_back(population.draw(rng_));
     return out;
+  }
+
+  // The draft of this round or of the one before, best first, and some of the draws.
+  std::vector<Genome> with_draft(std::vector<Genome> draws, uint64_t round,
+                                 Population& population) {
+    const ExplorerOptions& explorer = *options_.explorer;
+    if (round % static_cast<uint64_t>(explorer.redraft_every) == 0 || drafted_.empty()) {
+      drafted_ =
+          explorer_->explore(draws, options_.mutation_share, options_.mutation, population, rng_);
+    }
+    draws.resize(std::min(draws.size(), static_cast<std::size_t>(explorer.ranked_draws)));
+    draws.insert(draws.begin(), drafted_.begin(), drafted_.end());
+    return draws;
   }
 
   // Legal ones, scored, in the order of the genomes. Generations hold many copies of the one before,
@@ -148,7 +148,9 @@ class GeneticProposer final : public Proposer {
         zero = parents.front().score;
         for (const Candidate& c : parents) zero = std::min(zero, c.score);
       }
-      roulette.emplace(parents, zero);
+      std::vector<double> weights;
+      for (const Candidate& c : parents) weights.push_back(c.score - zero);
+      roulette.emplace(weights);
     }
     const auto select = [&] {
       uint64_t at = roulette ? roulette->draw(rng_) : rng_.below(parents.size());
@@ -177,7 +179,9 @@ class GeneticProposer final : public Proposer {
   }
 
   const GeneticOptions options_;
-  Rng rng_{0};  // of this round
+  std::optional<Explorer> explorer_;
+  std::vector<Genome> drafted_;  // by it
+  Rng rng_{0};                   // of this round
   std::vector<Candidate> first_;
   std::map<Genome, std::optional<Candidate>> made_;  // in this round; empty: illegal
 };
@@ -209,11 +213,31 @@ GeneticOptions metaschedule_options() {
   return out;
 }
 
+GeneticOptions pruner_release_options() {
+  GeneticOptions out = ansor_options();
+  out.population = 1536;
+  out.measured_share = 0.1;
+  out.generations = 1;
+  out.batch.random_share = 0.1;
+  out.explorer = ExplorerOptions{};
+  return out;
+}
+
+GeneticOptions pruner_paper_options() {
+  GeneticOptions out = pruner_release_options();
+  out.measured_share = 0;
+  out.generations = 0;
+  out.explorer->analyzer = Analyzer::kPruner;
+  out.explorer->ranked_draws = out.explorer->draft_size / 10;
+  return out;
+}
+
 std::unique_ptr<Strategy> make_genetic(const StrategyContext& context,
                                        const GeneticOptions& options,
                                        std::unique_ptr<Scorer> scorer) {
   return make_population_strategy(context, options.batch,
-                                  std::make_unique<GeneticProposer>(options), std::move(scorer));
+                                  std::make_unique<GeneticProposer>(context, options),
+                                  std::move(scorer));
 }
 
 }  // namespace prunerc::search

@@ -49,21 +49,24 @@ std::optional<NetworkUse> network_use(StrategyKind kind) {
   return NetworkUse{*network, row.learns, row.starts, row.ranks == Ranks::kPacmBatch};
 }
 
-Result<void> check_features(const Model& model, const std::string& path) {
-  const costmodel::model::NetworkOptions own = network_options(model.options.kind);
+Result<void> check_features(const Model& model, const std::string& path, ir::TargetKind target) {
+  const costmodel::model::NetworkOptions own = network_options(model.options.kind, target);
   const costmodel::model::NetworkOptions& has = model.options;
-  const bool fits = has.statement_inputs == own.statement_inputs &&
-                    has.flow_inputs == own.flow_inputs &&
-                    has.context_inputs == own.context_inputs &&
-                    has.token_length == own.token_length && has.token_inputs == own.token_inputs;
-  if (fits && model.feature_set == kFeatureSet) return {};
-  return error(Diag::kModelFeatures, path, model.feature_set, std::string(kFeatureSet));
+  const bool fits =
+      model.options.kind == NetworkKind::kTlp
+          ? has.token_length == own.token_length && has.token_inputs == own.token_inputs
+          : has.statement_inputs == own.statement_inputs && has.flow_inputs == own.flow_inputs &&
+                has.context_inputs == own.context_inputs;
+  const std::string set(feature_set(model.options.kind));
+  if (fits && model.feature_set == set) return {};
+  return error(Diag::kModelFeatures, path, model.feature_set, set);
 }
 
 const Model* built_in_model(ir::TargetKind target) {
   static const Result<Model> cpu =
       costmodel::model::parse_checkpoint(costmodel::pretrained_cpu(), "built-in");
-  const bool fits = target == ir::TargetKind::kCpu && cpu.ok() && check_features(*cpu, "").ok();
+  const bool fits =
+      target == ir::TargetKind::kCpu && cpu.ok() && check_features(*cpu, "", target).ok();
   return fits ? &*cpu : nullptr;
 }
 
@@ -75,7 +78,7 @@ Result<std::shared_ptr<OnlineModel>> open_network(const NetworkUse& use,
   const bool is_none = checkpoint == kNoCheckpoint;
   if (use.start != NetworkStart::kUntrained && !checkpoint.empty() && !is_none) {
     PRUNERC_TRY(model, costmodel::model::read_checkpoint(checkpoint));
-    PRUNERC_TRY_VOID(check_features(model, checkpoint));
+    PRUNERC_TRY_VOID(check_features(model, checkpoint, target));
     if (!model.has_normalisers && use.start == NetworkStart::kNeedCheckpoint) {
       return error(Diag::kModelMissing, name);
     }
@@ -90,7 +93,7 @@ Result<std::shared_ptr<OnlineModel>> open_network(const NetworkUse& use,
     } else if (use.start == NetworkStart::kNeedCheckpoint) {
       return error(Diag::kModelMissing, name);
     } else {
-      const Recipe recipe = recipe_of(use.network);
+      const Recipe recipe = recipe_of(use.network, target);
       model = costmodel::model::make_model(recipe.network, recipe.members, seed);
     }
   }

@@ -43,8 +43,10 @@ Result<std::shared_ptr<OnlineModel>> open_network(const NetworkUse& use,
                                                   const std::string& checkpoint,
                                                   ir::TargetKind target, uint64_t seed);
 
-/// Whether a model of a file takes the features that this build makes. Errors: ModelFeatures.
-Result<void> check_features(const costmodel::model::Model& model, const std::string& path);
+/// Whether a model of a file takes the features that this build makes of the target's kind of machine.
+/// Errors: ModelFeatures.
+Result<void> check_features(const costmodel::model::Model& model, const std::string& path,
+                            ir::TargetKind target);
 
 /// The model that is built in; none for this kind of machine. Parsed at the first call.
 const costmodel::model::Model* built_in_model(ir::TargetKind target);

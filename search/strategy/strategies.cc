@@ -79,12 +79,9 @@ Result<std::unique_ptr<Strategy>> make_strategy(StrategyKind kind, const Strateg
       return make_genetic(context, metaschedule_options(), std::move(scorer));
     case Proposes::kDraft: return make_draft_strategy(context, std::move(scorer), {});
     case Proposes::kPaperDraft:
-      return make_draft_strategy(context, std::move(scorer),
-                                 published_draft(Analyzer::kPruner, VerifySet::kDraft));
+      return make_genetic(context, pruner_paper_options(), std::move(scorer));
     case Proposes::kReleaseDraft:
-      return make_draft_strategy(
-          context, std::move(scorer),
-          published_draft(Analyzer::kPrunerRelease, VerifySet::kDraftAndRandom));
+      return make_genetic(context, pruner_release_options(), std::move(scorer));
   }
   PRUNERC_UNREACHABLE("proposes");
 }

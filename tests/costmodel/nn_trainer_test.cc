@@ -44,6 +44,29 @@ TEST_CASE("networks learn a small pool by heart") {
   }
 }
 
+TEST_CASE("squared errors bring scores to the labels, which ranks do not") {
+  NetworkOptions options = small_options(NetworkKind::kTensetMlp);
+  const Dataset data = random_programs(8, 96, 2, options, 1);
+  const Targets targets = targets_of(data);
+  const auto error_of = [&](TrainOptions how) {
+    how.epochs = 60;
+    how.patience = 0;
+    how.lr = 3e-3;
+    Model model = make_model(options, 1, 3);
+    REQUIRE_OK(train(data, how, nullptr, &model));
+    std::vector<Prediction> predictions(96);
+    predict(model, data.inputs, {}, nullptr, predictions);
+    double error = 0;
+    for (std::size_t i = 0; i < predictions.size(); ++i) {
+      error += std::abs(static_cast<double>(predictions[i].score - targets.label[i])) / 96;
+    }
+    return error;
+  };
+  const double squares = error_of(published_squares());
+  CHECK(squares < 0.15);
+  CHECK(squares < 0.3 * error_of(published_training()));
+}
+
 TEST_CASE("what was learned orders programs that were held out") {
   NetworkOptions options = small_options(NetworkKind::kPacm);
   options.positions = 8;
@@ -80,7 +103,7 @@ TEST_CASE("training gives the same bits for any number of threads, others for an
     INFO(to_string(kind));
     const NetworkOptions options = small_options(kind);
     const Dataset data = random_programs(8, 90, 2, options);
-    for (const LossKind loss : {LossKind::kPublished, LossKind::kLists}) {
+    for (const LossKind loss : {LossKind::kPublished, LossKind::kSquares, LossKind::kLists}) {
       TrainOptions train_options;
       train_options.loss = loss;
       train_options.epochs = 2;

@@ -49,9 +49,11 @@ ir::Program tiled(int64_t n, int64_t own) {
   return s.program();
 }
 
+const PrunerDevice kA100 = find_pruner_device("a100_40").value();
+
 std::vector<StatementSymbols> symbols_of(const ir::Program& program) {
   ParamSpace space(program.domain());
-  return pruner_symbols(NestTable(program, space));
+  return pruner_symbols(NestTable(program, space), kA100);
 }
 
 const StatementSymbols& of(const ir::Program& program, const std::vector<StatementSymbols>& all,
@@ -65,7 +67,6 @@ const StatementSymbols& of(const ir::Program& program, const std::vector<Stateme
 
 const PrunerOptions kRelease = {.version = PrunerVersion::kRelease};
 const PrunerOptions kPaper = {.version = PrunerVersion::kPaper};
-const PrunerDevice kA100 = find_pruner_device("a100_40").value();
 
 TEST_CASE("symbols of a tiled product are those that the source extracts") {
   const ir::Program program = tiled(1024, 4);
@@ -193,6 +194,55 @@ TEST_CASE("transactions are those of one warp's addresses") {
   CHECK(bytes(copy("i, 0", "vectorized")) == Pair(256 + 4, 256 + 32));
 }
 
+// 2048^3 by warps of 64 x columns, an instruction of 16 x 8 x 16 at a time, from shared memory.
+ir::Program tensor_product(int64_t columns) {
+  const std::string j1 = std::to_string(columns / 8), bx = std::to_string(2048 / columns);
+  return parse_or_die(R"(program p(A: f16[2048, 2048], B: f16[2048, 2048]) -> (C: f32[2048, 2048]) {
+  for by in 16 @L0 bind(block.y) { for bx in )" +
+                      bx +
+                      R"( @L1 bind(block.x) { for k0 in 128 @L2 { for w in 2 @L3 bind(thread.y) {
+    for i1 in 4 @L4 { for j1 in )" +
+                      j1 + R"( @L5 {
+      for i2 in 16 @L6 {tensor_mma_m16n8k16_f16=1} { for j2 in 8 @L7 { for k2 in 16 @L8 {
+        block "C" @B0 [vi: S(2048) = by * 128 + w * 64 + i1 * 16 + i2,
+                       vj: S(2048) = bx * )" +
+                      std::to_string(columns) + R"( + j1 * 8 + j2, vk: R(2048) = k0 * 16 + k2] {
+          reads A[vi, vk], B[vk, vj] writes C[vi, vj] init { C[vi, vj] = 0f32 }
+          C[vi, vj] = C[vi, vj] + f32(A[vi, vk]) * f32(B[vk, vj]) } } } } } } } } } } })");
+}
+
+TEST_CASE("tensor instructions: fragments are registers, their products the arithmetic") {
+  const StatementSymbols s = symbols_of(tensor_product(32))[0];
+  CHECK(s.threads.value() == 64);
+  CHECK(s.blocks.value() == 1024);
+  CHECK(s.flops.value() == 2.0 * 2048 * 2048 * 2048);
+  // A lane's share of 64 x 32 sums, 64 x 16 and 16 x 32 factors.
+  CHECK(s.registers.value() == (64 * 32 + 64 * 16 + 16 * 32) / 32.0);
+  CHECK(s.accesses.value() == (64 * 32 + 64 * 2048 + 2048 * 32) / 32.0);
+  CHECK(s.flops_per_thread.value() == 2.0 * 64 * 32 * 2048 / 32);
+  CHECK(s.fragment_bytes.value() == 2);
+  CHECK(s.aligned.value() == 1);
+  const PrunerTerm term = pruner_latency({&s, 1}, kA100, kPaper).terms[0];
+  const double reuse = 1 + 262144.0 / 6208, waves = 1024.0 / (10 * 108);
+  CHECK(term.penalties.waves.value() == Approx(waves));
+  CHECK(term.compute_ms.value() ==
+        Approx(17179869184.0 / (312000 * waves * reuse / (1 + reuse)) / 1e6));
+  // Columns of 8 fill half of a fragment of 16.
+  const StatementSymbols narrow = symbols_of(tensor_product(8))[0];
+  CHECK(narrow.aligned.value() == 0.5);
+  const auto alignment = [&](const PrunerOptions& options) {
+    return pruner_latency({&narrow, 1}, kA100, options).terms[0].penalties.alignment.value();
+  };
+  CHECK(alignment(kPaper) == 0.5);
+  PrunerOptions without = kPaper;
+  without.alignment = false;
+  CHECK(alignment(without) == 1);
+  // A device whose tensor rate nobody knows computes at its other one.
+  const PrunerDevice t4 = find_pruner_device("t4").value();
+  CHECK(pruner_latency({&s, 1}, t4, kPaper).terms[0].compute_ms.value() >
+        10 * term.compute_ms.value());
+}
+
 TEST_CASE("devices: the published table, ours, and targets") {
   CHECK(find_pruner_device("k80").value().peak_gflops == 8226);
   CHECK(find_pruner_device("orin").value().num_sms == 16);
@@ -204,6 +254,8 @@ TEST_CASE("devices: the published table, ours, and targets") {
   const PrunerDevice own = pruner_device(hopper);
   CHECK(own.num_sms == static_cast<double>(hopper.num_sms));
   CHECK(own.peak_gflops == hopper.peak_gflops());
+  CHECK(own.tensor_gflops ==
+        Approx(2 * 132 * 2048 * hopper.platform.clock_ghz));  // dense f16, of the target's table
   for (const PrunerDevice& device : pruner_devices()) {
     CHECK(device.peak_gflops > 1000);
     CHECK(device.num_sms > 10);

@@ -241,26 +241,6 @@ TEST_CASE("what a search measures reaches the calibrator that it shares, unless 
   options.calibrate = false;
   run(task, options, {.rounds = 2, .calibrator = &shared});
   CHECK(shared.num_samples() == num_asked);
-  // The published analyzers have other formulas.
-  options.calibrate = true;
-  options.analyzer = Analyzer::kPrunerRelease;
-  run(task, options, {.rounds = 2, .calibrator = &shared});
-  CHECK(shared.num_samples() == num_asked);
-}
-
-TEST_CASE("the published variants search as well") {
-  const Task task = make_test_task("gemm");
-  for (const Analyzer analyzer : {Analyzer::kPruner, Analyzer::kPrunerRelease}) {
-    for (const VerifySet verify : {VerifySet::kDraft, VerifySet::kDraftAndRandom}) {
-      DraftOptions options = published_draft(analyzer, verify);
-      CHECK(options.draft_size == 512);
-      options.draft_size = options.max_draft_size = 32;
-      options.draws = 256;
-      options.children = 512;
-      const std::vector<Fingerprint> asked = run(task, options, {.rounds = 2});
-      CHECK(std::set<Fingerprint>(asked.begin(), asked.end()).size() == 16);
-    }
-  }
 }
 
 TEST_CASE("a space of few candidates is asked for to its end and then no more") {

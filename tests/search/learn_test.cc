@@ -408,7 +408,7 @@ TEST_CASE("a network is opened from a file, from the built-in model, or untraine
   model.feature_set = "features of another build";
   REQUIRE_OK(costmodel::model::write_checkpoint(model, "test", path));
   CHECK_DIAG(open_network(need, path, ir::TargetKind::kCpu, 1), ModelFeatures);
-  model.feature_set = kFeatureSet;
+  model.feature_set = feature_set(NetworkKind::kTensetMlp);
   REQUIRE_OK(costmodel::model::write_checkpoint(model, "test", path));
   // It was never trained.
   CHECK_DIAG(open_network(need, path, ir::TargetKind::kCpu, 1), ModelMissing);
@@ -418,13 +418,27 @@ TEST_CASE("a network is opened from a file, from the built-in model, or untraine
   costmodel::model::NetworkOptions narrow = network_options(NetworkKind::kTensetMlp);
   narrow.statement_inputs = 160;
   costmodel::model::Model other_widths = costmodel::model::make_model(narrow, 1, 1);
-  other_widths.feature_set = kFeatureSet;
+  other_widths.feature_set = feature_set(NetworkKind::kTensetMlp);
   const std::string narrow_path = scratch_file("narrow.model");
   REQUIRE_OK(costmodel::model::write_checkpoint(other_widths, "test", narrow_path));
   CHECK_DIAG(open_network(perhaps, narrow_path, ir::TargetKind::kCpu, 1), ModelFeatures);
   NetworkUse other = perhaps;
   other.network = NetworkKind::kTlp;
   CHECK_DIAG(open_network(other, path, ir::TargetKind::kCpu, 1), ModelKind);
+  // TLP's tokens are others on a GPU, and were others before.
+  costmodel::model::Model tokens =
+      costmodel::model::make_model(network_options(NetworkKind::kTlp, ir::TargetKind::kCpu), 1, 1);
+  CHECK(tokens.options.token_length == 25);
+  CHECK(tokens.options.token_inputs == 22);
+  tokens.feature_set = feature_set(NetworkKind::kTlp);
+  const std::string tlp_path = scratch_file("tlp.model");
+  REQUIRE_OK(costmodel::model::write_checkpoint(tokens, "test", tlp_path));
+  REQUIRE_OK(open_network(other, tlp_path, ir::TargetKind::kCpu, 1));
+  CHECK_DIAG(open_network(other, tlp_path, ir::TargetKind::kCuda, 1), ModelFeatures);
+  const auto on_gpu = network_options(NetworkKind::kTlp, ir::TargetKind::kCuda);
+  CHECK(on_gpu.token_length == 40);
+  CHECK(on_gpu.token_inputs == 20);
+  CHECK(feature_set(NetworkKind::kTlp) != feature_set(NetworkKind::kPacm));
   // Ours knows CPUs, and starts from nothing elsewhere.
   const NetworkUse ours = *network_use(StrategyKind::kPruner);
   const Result<std::shared_ptr<OnlineModel>> cpu = open_network(ours, "", ir::TargetKind::kCpu, 1);
@@ -453,8 +467,8 @@ TEST_CASE("online models learn when they should, and equally for any number of t
   const Corpus corpus = small_corpus();
   ThreadPool one(1), two(2);
   const std::vector<CorpusRow> rows = all_rows(corpus);
-  for (const OnlineKind kind :
-       {OnlineKind::kScratch, OnlineKind::kWarm, OnlineKind::kMoaPaper, OnlineKind::kMoa}) {
+  for (const OnlineKind kind : {OnlineKind::kScratch, OnlineKind::kWarm, OnlineKind::kFineTune,
+                                OnlineKind::kMoaPaper, OnlineKind::kMoa}) {
     const NetworkKind network =
         kind == OnlineKind::kMoaPaper ? NetworkKind::kPacmPaper : NetworkKind::kPacm;
     const auto options = network_options(network);

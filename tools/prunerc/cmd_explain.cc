@@ -104,7 +104,7 @@ void print_penalties(const Subject& subject) {
     costmodel::ParamSpace space(subject.program.domain());
     const costmodel::NestTable table(subject.program, space);
     const costmodel::PrunerLatency latency = costmodel::pruner_latency(
-        costmodel::pruner_symbols(table, device.transaction_bytes), device, {.version = version});
+        costmodel::pruner_symbols(table, device), device, {.version = version});
     fmt::print("  Pruner, as {}: {}\n",
                version == costmodel::PrunerVersion::kRelease ? "released" : "published",
                time_text(1e6 * latency.ms.value()));

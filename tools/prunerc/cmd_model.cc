@@ -36,9 +36,17 @@ struct ModelVerb {
   bool json = false;
 };
 
-Result<Model> read_model(const std::string& path) {
+// Of the first pool, which stands for all.
+Result<ir::TargetKind> target_of(const search::Selection& from) {
+  if (from.corpus.pools.empty()) return ir::TargetKind::kCpu;
+  PRUNERC_TRY(const search::Task task, from.corpus.pools.front().task());
+  return task.target.kind;
+}
+
+Result<Model> read_model(const std::string& path, const search::Selection& data) {
   PRUNERC_TRY(Model model, costmodel::model::read_checkpoint(path));
-  PRUNERC_TRY_VOID(search::check_features(model, path));
+  PRUNERC_TRY(const ir::TargetKind target, target_of(data));
+  PRUNERC_TRY_VOID(search::check_features(model, path, target));
   return model;
 }
 
@@ -54,11 +62,13 @@ int train(const ModelVerb& verb) {
   const auto kind = costmodel::model::network_kind_from_string(verb.kind);
   const Result<search::Selection> from = search::read_selection(verb.data);
   if (!from.ok()) return fail(from.error());
-  search::Recipe recipe = search::recipe_of(*kind);
+  const Result<ir::TargetKind> target = target_of(*from);
+  if (!target.ok()) return fail(target.error());
+  search::Recipe recipe = search::recipe_of(*kind, *target);
   if (verb.members > 0) recipe.members = verb.members;
   Model model = costmodel::model::make_model(recipe.network, recipe.members, verb.seed);
   if (!verb.model.empty()) {
-    Result<Model> start = read_model(verb.model);
+    Result<Model> start = read_model(verb.model, *from);
     if (!start.ok()) return fail(start.error());
     if (start->options.kind != *kind) {
       return fail(error(Diag::kUsageOption, "--from",
@@ -79,7 +89,7 @@ int train(const ModelVerb& verb) {
              from->corpus.tasks.size(), from->corpus.platforms.size());
   const auto report = costmodel::model::train(*data, recipe.train, &threads, &model, show_epoch);
   if (!report.ok()) return fail(report.error());
-  model.feature_set = search::kFeatureSet;
+  model.feature_set = search::feature_set(*kind);
   model.platforms = from->corpus.platforms;
   const Result<void> written = costmodel::model::write_checkpoint(model, kVersion, verb.out);
   if (!written.ok()) return fail(written.error(), kDeviceProblem);
@@ -92,10 +102,10 @@ int train(const ModelVerb& verb) {
 // --- eval
 
 int eval(const ModelVerb& verb) {
-  Result<Model> model = read_model(verb.model);
-  if (!model.ok()) return fail(model.error());
   const Result<search::Selection> from = search::read_selection(verb.data);
   if (!from.ok()) return fail(from.error());
+  Result<Model> model = read_model(verb.model, *from);
+  if (!model.ok()) return fail(model.error());
   ThreadPool threads(verb.threads);
   const Result<Dataset> data =
       search::make_dataset(from->corpus, from->split.test, model->options, threads);

@@ -1,15 +1,14 @@
 #include "ir/support/check.h"
-#include "ir/support/rng.h"
 #include "search/model/dataset.h"
 #include "search/model/quality.h"
 #include "search/model/ranker.h"
 #include "tests/bench/costmodel/rows.h"
+#include "tests/bench/costmodel/runs.h"
 #include "tests/bench/costmodel/train.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -19,12 +18,6 @@ namespace prunerc::bench {
 using namespace search;  // NOLINT: a benchmark of search
 
 namespace {
-
-/// What one model reached on the held-out tasks of one split.
-struct Run {
-  int seed = 0;
-  std::map<int32_t, TaskQuality> tasks;
-};
 
 std::vector<RankerKind> wanted(const ModelOptions& options) {
   std::vector<RankerKind> out;
@@ -57,105 +50,6 @@ Run run_once(const Corpus& corpus, RankerKind kind, double volume, int seed,
     out.tasks[task.task] = task;
   }
   return out;
-}
-
-using Field = double TaskQuality::*;
-
-double mean_of(const std::map<int32_t, TaskQuality>& tasks, Field field) {
-  double sum = 0;
-  for (const auto& [task, quality] : tasks) sum += quality.*field;
-  return sum / static_cast<double>(std::max<std::size_t>(1, tasks.size()));
-}
-
-// TenSet's top-k: the best times' sum over the chosen ones' sum, so that slow tasks count more.
-Row sums_row(const std::string& name, const std::vector<Run>& runs, Field field) {
-  std::vector<double> ratios;
-  double mean = 0;
-  for (const Run& run : runs) {
-    double best = 0, chosen = 0;
-    for (const auto& [task, quality] : run.tasks) {
-      best += quality.best_ns;
-      chosen += quality.best_ns / (quality.*field);
-    }
-    ratios.push_back(best / chosen);
-    mean += ratios.back() / static_cast<double>(runs.size());
-  }
-  const auto [low, high] = std::minmax_element(ratios.begin(), ratios.end());
-  return {name, mean, "", std::nullopt, fmt::format("{:.3f} to {:.3f}", *low, *high)};
-}
-
-Row mean_row(const std::string& name, const std::vector<Run>& runs, Field field,
-             std::optional<double> goal) {
-  std::vector<double> means;
-  for (const Run& run : runs) means.push_back(mean_of(run.tasks, field));
-  double mean = 0;
-  for (const double m : means) mean += m / static_cast<double>(means.size());
-  const auto [low, high] = std::minmax_element(means.begin(), means.end());
-  return {name, mean, "", goal, fmt::format("{:.3f} to {:.3f}", *low, *high)};
-}
-
-/// Differences of one operator: its tasks on all platforms, of all seeds.
-struct Cluster {
-  double sum = 0;
-  std::size_t pairs = 0;
-};
-
-// Mean of a's score less b's over all tasks and seeds. The 95 % interval resamples operators with
-// all their pairs: those of one operator resemble each other, whatever the platform and the seed.
-struct Difference {
-  double mean = 0, low = 0, high = 0;
-  std::size_t pairs = 0, operators = 0;
-};
-double mean_of(const std::vector<Cluster>& clusters) {
-  Cluster all;
-  for (const Cluster& c : clusters) {
-    all.sum += c.sum;
-    all.pairs += c.pairs;
-  }
-  return all.sum / static_cast<double>(std::max<std::size_t>(1, all.pairs));
-}
-Difference paired(const std::vector<Run>& a, const std::vector<Run>& b, Field field,
-                  const std::map<int32_t, std::string>& operators, int resamplings) {
-  std::map<std::string, Cluster> by_operator;
-  Difference out;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    for (const auto& [task, quality] : a[i].tasks) {
-      const auto other = b[i].tasks.find(task);
-      const auto name = operators.find(task);
-      if (other == b[i].tasks.end() || name == operators.end()) continue;
-      Cluster& cluster = by_operator[name->second];
-      cluster.sum += quality.*field - other->second.*field;
-      ++cluster.pairs;
-      ++out.pairs;
-    }
-  }
-  std::vector<Cluster> clusters;
-  for (const auto& [name, cluster] : by_operator) clusters.push_back(cluster);
-  out.operators = clusters.size();
-  out.mean = mean_of(clusters);
-  if (clusters.size() < 2 || resamplings == 0) return out;
-  std::vector<double> means;
-  Rng rng(7);
-  for (int r = 0; r < resamplings; ++r) {
-    std::vector<Cluster> drawn;
-    for (std::size_t i = 0; i < clusters.size(); ++i) {
-      drawn.push_back(clusters[rng.below(clusters.size())]);
-    }
-    means.push_back(mean_of(drawn));
-  }
-  std::sort(means.begin(), means.end());
-  out.low = means[means.size() / 40];
-  out.high = means[means.size() - 1 - means.size() / 40];
-  return out;
-}
-
-Row difference_row(const std::string& name, const Difference& d) {
-  const std::string note =
-      d.operators < 2
-          ? fmt::format("no interval: one operator, {} pairs", d.pairs)
-          : fmt::format("95 %: {:+.3f} to {:+.3f} over resampled operators ({}), {} pairs", d.low,
-                        d.high, d.operators, d.pairs);
-  return {name, d.mean, "", std::nullopt, note};
 }
 
 }  // namespace
@@ -216,12 +110,7 @@ std::vector<Row> accuracy_rows(const ModelOptions& options) {
     }
   }
   if (!full.contains(RankerKind::kPacm)) return out;
-  // Operators by task: all of them, then those of each class.
-  std::map<std::string, std::map<int32_t, std::string>> classes;
-  for (std::size_t p = 0; p < corpus.pools.size(); ++p) {
-    const Pool& pool = corpus.pools[p];
-    classes[""][corpus.task[p]] = classes["/" + class_of(pool)][corpus.task[p]] = pool.program;
-  }
+  const auto classes = operators_by_class(corpus);
   for (const auto& [kind, runs] : full) {
     if (kind == RankerKind::kPacm) continue;
     for (const auto& [metric, field] :

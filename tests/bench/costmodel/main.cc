@@ -1,5 +1,5 @@
 // The learned models in numbers: ./dev bench costmodel [--only
-// accuracy|frozen|speed|prune|transfer|tuning]
+// accuracy|ablation|frozen|speed|prune|transfer|tuning]
 #include "tests/bench/costmodel/rows.h"
 
 #include <CLI/CLI.hpp>
@@ -16,6 +16,7 @@ int run(std::string_view only, const std::string& json, const ModelOptions& opti
   const auto splits = seeds_from(static_cast<uint64_t>(options.first_seed), options.seeds);
   const Group groups[] = {
       {"accuracy", [&] { return accuracy_rows(options); }, splits},
+      {"ablation", [&] { return model_ablation_rows(options); }, splits},
       {"frozen", [&] { return frozen_rows(options); }, splits, true},
       {"speed", [&] { return speed_rows(options); }, {1}},
       {"prune", [&] { return prune_rows(options); }, splits},
@@ -33,7 +34,7 @@ int main(int argc, char** argv) {
   std::string only;
   std::string json;
   CLI::App app("the learned models in numbers");
-  app.add_option("--only", only, "one group: accuracy, frozen, speed, prune, transfer, tuning");
+  app.add_option("--only", only, "one group: accuracy, ablation, frozen, speed, prune, transfer, tuning");
   app.add_option("--pools", options.pools, "folder of the pools");
   app.add_option("--models", options.models,
                  "which models, or methods of `transfer` (default: all)")
@@ -47,6 +48,7 @@ int main(int argc, char** argv) {
   app.add_option("--frozen-pools", options.frozen_pools, "folder of the frozen operators' pools");
   app.add_option("--frozen-rows", options.frozen_rows, "that each model learns from there");
   app.add_option("--volumes", options.volumes, "parts of the training rows")->delimiter(',');
+  app.add_option("--ablation-part", options.ablation_part, "of all rows, of the ablation");
   app.add_option("--bootstrap", options.bootstrap, "resamplings for each interval");
   app.add_option("--strategies", options.strategies, "of replayed searches")->delimiter(',');
   app.add_option("--trials", options.trials, "of replayed searches");

@@ -20,6 +20,7 @@ struct ModelOptions {
   double test_share = 0.25;
   std::string test_pools;  // "zen5/": pools of other paths only train; empty: all are judged
   std::vector<double> volumes = {0.1, 0.3, 1.0};  // parts of the training rows
+  double ablation_part = 0.03;                    // of all rows, of the ablation
   int bootstrap = 2000;
   // Of replayed searches: the pools that are searched are those directly in `pools`.
   std::vector<std::string> strategies;  // empty: all
@@ -37,6 +38,8 @@ search::Corpus bench_corpus(const ModelOptions& options, const std::string& more
 std::vector<Row> accuracy_rows(const ModelOptions& options);
 /// Milliseconds of 512 candidates with their features, seconds of an update.
 std::vector<Row> speed_rows(const ModelOptions& options);
+/// What features and losses of the networks are worth.
+std::vector<Row> model_ablation_rows(const ModelOptions& options);
 /// How much of the training data can go without loss.
 std::vector<Row> prune_rows(const ModelOptions& options);
 /// The same on operators that were frozen before they were measured: released and equal models.

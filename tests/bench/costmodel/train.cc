@@ -65,6 +65,21 @@ Split split_by_operator(const Corpus& corpus, int seed, const ModelOptions& opti
   return out;
 }
 
+Dataset select(const Dataset& data, const std::vector<int>& which) {
+  Dataset out;
+  out.inputs = gather(data.inputs, which);
+  for (const int i : which) out.outcomes.push_back(data.outcomes[static_cast<std::size_t>(i)]);
+  return out;
+}
+
+Dataset of_tasks(const Dataset& data, const std::set<int32_t>& tasks) {
+  std::vector<int> which;
+  for (int i = 0; i < data.size(); ++i) {
+    if (tasks.contains(data.outcomes[static_cast<std::size_t>(i)].task)) which.push_back(i);
+  }
+  return select(data, which);
+}
+
 Model train_network(const Dataset& data, costmodel::model::NetworkKind kind, uint64_t seed,
                     const ModelOptions& options, ThreadPool& threads) {
   Recipe recipe = recipe_of(kind);

@@ -10,6 +10,7 @@
 #include "tests/bench/costmodel/rows.h"
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,12 @@ Interval bootstrap_mean(const std::vector<double>& values, int resamplings);
 /// platform; another one for each seed.
 search::Split split_by_operator(const search::Corpus& corpus, int seed,
                                 const ModelOptions& options);
+
+/// Some programs of a dataset, by index or by task.
+costmodel::model::Dataset select(const costmodel::model::Dataset& data,
+                                 const std::vector<int>& which);
+costmodel::model::Dataset of_tasks(const costmodel::model::Dataset& data,
+                                   const std::set<int32_t>& tasks);
 
 /// Trained from nothing by its recipe.
 costmodel::model::Model train_network(const costmodel::model::Dataset& data,

@@ -32,8 +32,9 @@ namespace {
 /// Part of each class's operators that is judged, another one for each seed; checkpoints know the
 /// others.
 constexpr double kJudgedShare = 0.5;
-/// Records of each judged task that arrive between two updates, and updates.
-constexpr std::size_t kArriving = 8;
+/// Records of one task that arrive together, as a round of the published search measures them; so many
+/// rounds of each judged task, one task after the other.
+constexpr std::size_t kArriving = 10;
 constexpr std::size_t kUpdates = 8;
 /// Where searches are looked at.
 constexpr int64_t kTrials[] = {10, 20, 40, 80, 150};
@@ -42,7 +43,6 @@ constexpr int kBatch = 10;
 /// Searched pools of one seed.
 constexpr std::size_t kMostSearched = 8;
 
-enum class Tuning : uint8_t { kOfKind, kPublished };
 enum class From : uint8_t { kNothing, kCheckpoint };
 
 /// How a network meets a platform. In searches the published networks verify what the published
@@ -52,7 +52,6 @@ struct Method {
   NetworkKind network;
   OnlineKind online;
   From from;
-  Tuning tuning = Tuning::kOfKind;
 
   StrategyKind strategy() const {
     return network == NetworkKind::kPacmPaper ? StrategyKind::kPrunerPaper : StrategyKind::kPruner;
@@ -64,8 +63,7 @@ constexpr Method kMethods[] = {
     {"warm", NetworkKind::kPacm, OnlineKind::kWarm, From::kCheckpoint},
     {"moa", NetworkKind::kPacm, OnlineKind::kMoa, From::kCheckpoint},
     {"scratch-paper", NetworkKind::kPacmPaper, OnlineKind::kScratch, From::kNothing},
-    {"fine-tune-published", NetworkKind::kPacmPaper, OnlineKind::kWarm, From::kCheckpoint,
-     Tuning::kPublished},
+    {"fine-tune-published", NetworkKind::kPacmPaper, OnlineKind::kFineTune, From::kCheckpoint},
     {"moa-paper", NetworkKind::kPacmPaper, OnlineKind::kMoaPaper, From::kCheckpoint},
 };
 
@@ -79,28 +77,7 @@ OnlineModel start(const Method& method, const Checkpoints& checkpoints, uint64_t
   if (method.network == NetworkKind::kPacmPaper) {
     model = with_statistics(std::move(model), costmodel::nn::Statistics::kRunning);
   }
-  OnlineOptions options = online_options(method.online, recipe.network, seed);
-  if (method.tuning == Tuning::kPublished) {
-    options.train = costmodel::model::published_fine_tuning();
-    options.train.seed = seed;
-    options.growth = 0;
-  }
-  return OnlineModel(std::move(model), options);
-}
-
-Dataset select(const Dataset& data, const std::vector<int>& which) {
-  Dataset out;
-  out.inputs = gather(data.inputs, which);
-  for (const int i : which) out.outcomes.push_back(data.outcomes[static_cast<std::size_t>(i)]);
-  return out;
-}
-
-Dataset of_tasks(const Dataset& data, const std::set<int32_t>& tasks) {
-  std::vector<int> which;
-  for (int i = 0; i < data.size(); ++i) {
-    if (tasks.contains(data.outcomes[static_cast<std::size_t>(i)].task)) which.push_back(i);
-  }
-  return select(data, which);
+  return OnlineModel(std::move(model), online_options(method.online, recipe.network, seed));
 }
 
 /// From one platform to another, and which operators are judged there.
@@ -167,7 +144,7 @@ Fold fold_of(const Corpus& corpus, int32_t source, int32_t target, uint64_t seed
 
 /// Programs of the judged tasks, each task's in a drawn order: what arrives, and what is asked of.
 struct Stream {
-  std::vector<std::vector<int>> arriving{kUpdates};  // by update
+  std::vector<std::vector<std::vector<int>>> arriving{kUpdates};  // by update, by task
   std::vector<int> test;
 };
 Stream stream_of(const Dataset& judged, uint64_t seed) {
@@ -177,9 +154,10 @@ Stream stream_of(const Dataset& judged, uint64_t seed) {
     for (std::size_t i = programs.size(); i > 1; --i) {
       std::swap(programs[i - 1], programs[rng.below(i)]);
     }
+    for (std::vector<std::vector<int>>& update : out.arriving) update.emplace_back();
     for (std::size_t i = 0; i < programs.size(); ++i) {
       const std::size_t update = i / kArriving;
-      (update < kUpdates ? out.arriving[update] : out.test).push_back(programs[i]);
+      (update < kUpdates ? out.arriving[update].back() : out.test).push_back(programs[i]);
     }
   }
   return out;
@@ -193,11 +171,15 @@ void rank(const Method& method, const Dataset& judged, const Checkpoints& checkp
   const Stream stream = stream_of(judged, seed);
   const Dataset test = select(judged, stream.test);
   OnlineModel model = start(method, checkpoints, seed);
+  // What begins anew each time need not be trained before it is asked.
+  const bool forgets =
+      method.online == OnlineKind::kScratch || method.online == OnlineKind::kFineTune;
   std::vector<int> seen;
   for (std::size_t update = 0; update <= kUpdates; ++update) {
-    if (update > 0) {
-      const std::vector<int>& more = stream.arriving[update - 1];
+    for (std::size_t task = 0; update > 0 && task < stream.arriving[update - 1].size(); ++task) {
+      const std::vector<int>& more = stream.arriving[update - 1][task];
       seen.insert(seen.end(), more.begin(), more.end());
+      if (forgets && task + 1 < stream.arriving[update - 1].size()) continue;
       model.records() = select(judged, seen);
       model.update(threads);
     }

@@ -129,7 +129,7 @@ class Checkpoints {
       PRUNERC_CHECK(costmodel::model::train(data, recipe.train, &threads_, &model).ok(), "trains");
       std::fprintf(stderr, "trained %s on %d programs\n", name.c_str(), data.size());
     }
-    model.feature_set = kFeatureSet;
+    model.feature_set = feature_set(kind);
     PRUNERC_CHECK(costmodel::model::write_checkpoint(model, "bench", path).ok(), "is written");
     return path;
   }

@@ -46,7 +46,8 @@ struct Contestant {
   const char* checkpoint;  // as of TuneOptions
 };
 constexpr Contestant kBaseline = {"ansor", StrategyKind::kAnsor, ""};
-constexpr Contestant kOurs[] = {{"pruner-untrained", StrategyKind::kPruner, "none"},
+constexpr Contestant kOurs[] = {{"pruner-paper", StrategyKind::kPrunerPaper, ""},
+                                {"pruner-untrained", StrategyKind::kPruner, "none"},
                                 {"pruner", StrategyKind::kPruner, ""}};
 
 // Empty if the search failed, which is said.

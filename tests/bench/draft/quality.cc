@@ -215,13 +215,23 @@ std::vector<Row> penalty_rows(const std::string& name, std::span<const Scored> p
         return best_k(pool, first_of(pool, pool.ablated.at(what), chosen, size), chosen, 1);
       });
     };
-    rows.push_back({fmt::format("best1_at_128_without/{}/{}", what, name),
-                    without(128),
-                    "",
-                    {},
-                    fmt::format("with it {:.3f}; @512 without {:.3f}, with {:.3f}",
-                                mean_over(pools, best_k_of(whole, 128, 1)), without(512),
-                                mean_over(pools, best_k_of(whole, 512, 1)))});
+    const auto correlation = [&](const auto& predicted_of) {
+      return mean_over(pools, [&](const Scored& pool, const std::vector<std::size_t>&) {
+        return rank_correlation(pool.measured_ns, predicted_of(pool));
+      });
+    };
+    rows.push_back(
+        {fmt::format("best1_at_128_without/{}/{}", what, name),
+         without(128),
+         "",
+         {},
+         fmt::format(
+             "with it {:.3f}; @512 without {:.3f}, with {:.3f}; rank correlation without "
+             "{:+.3f}, with {:+.3f}",
+             mean_over(pools, best_k_of(whole, 128, 1)), without(512),
+             mean_over(pools, best_k_of(whole, 512, 1)),
+             correlation([&, what = what](const Scored& pool) { return pool.ablated.at(what); }),
+             correlation([&](const Scored& pool) { return pool.predicted.at(whole).ns; }))});
   }
   return rows;
 }

@@ -78,14 +78,15 @@ Predicted predict(const Pool& pool, const Task& task, const std::vector<int>& ro
 struct Ablation {
   const char* name;
   bool costmodel::PrunerOptions::*part;
+  bool is_released = true;  // the release has it too
 };
 constexpr Ablation kAblations[] = {
     {"registers", &costmodel::PrunerOptions::registers},
     {"reuse", &costmodel::PrunerOptions::reuse},
-    {"shared", &costmodel::PrunerOptions::shared},
+    {"shared", &costmodel::PrunerOptions::shared, false},
     {"warps", &costmodel::PrunerOptions::warps},
     {"waves", &costmodel::PrunerOptions::waves},
-    {"transactions", &costmodel::PrunerOptions::transactions},
+    {"transactions", &costmodel::PrunerOptions::transactions, false},
     {"memory", &costmodel::PrunerOptions::memory},
 };
 
@@ -157,6 +158,7 @@ Scored score(const NamedPool& named, uint64_t seed) {
     without.*ablation.part = false;
     out.ablated[fmt::format("paper/{}", ablation.name)] =
         predict(pool, task, rows, Analyzer::kPruner, without).ns;
+    if (!ablation.is_released) continue;
     out.ablated[fmt::format("release/{}", ablation.name)] =
         predict(pool, task, rows, Analyzer::kPrunerRelease, without).ns;
   }

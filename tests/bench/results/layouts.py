@@ -390,12 +390,13 @@ def transfer(files):
     scores, searches = results.transfer(read.rows), results.transfer_searches(read.rows)
     tables = []
     for way, metrics in scores.items():
-        columns = {"top-1, 64 records": {m: c[64] for m, c in metrics["top1"].items()},
-                   "pairwise, 64 records": {m: c[64] for m, c in metrics["pairwise"].items()},
+        most = max(next(iter(metrics["pairwise"].values())))  # records of each task
+        columns = {f"top-1, {most} records": {m: c[most] for m, c in metrics["top1"].items()},
+                   f"pairwise, {most} records": {m: c[most] for m, c in metrics["pairwise"].items()},
                    "search, 10 trials": {m: c[10] for m, c in searches[way].items()},
                    "search, 150 trials": {m: c[150] for m, c in searches[way].items()}}
         table = [["method"] + list(columns)]
-        for method in columns["pairwise, 64 records"]:
+        for method in columns[f"pairwise, {most} records"]:
             cells = []
             for column in columns.values():
                 best = max(p.value for m, p in column.items() if m not in MINE)

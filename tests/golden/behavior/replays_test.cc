@@ -106,7 +106,7 @@ std::string small_checkpoint(NetworkKind kind) {
   const auto data = make_dataset(*corpus, rows, recipe.network, threads);
   REQUIRE_OK(data);
   REQUIRE_OK(costmodel::model::train(*data, recipe.train, &threads, &model));
-  model.feature_set = kFeatureSet;
+  model.feature_set = feature_set(kind);
   REQUIRE_OK(costmodel::model::write_checkpoint(model, "golden", path));
   return path;
 }
