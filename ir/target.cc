@@ -97,6 +97,28 @@ constexpr DeviceRow kDevices[] = {
     // NVIDIA A100 (data sheet 2021): 19.5 TFLOP/s; 40 GB at 1555 GB/s, 80 GB (PCIe) at 1935 GB/s.
     {"a100-40", "sm_80", ""},
     {"a100", "sm_80", "memory_bandwidth=1.935e12 memory_bandwidth_all=1.935e12"},
+    // NVIDIA Turing whitepaper (2018), appendix: TU102 of 68 SMs at 1545 MHz (reference), 616 GB/s,
+    // 5.5 MB of L2; TITAN RTX (product page): 72 SMs at 1770 MHz, 672 GB/s, 6 MB.
+    {"rtx2080ti", "sm_75",
+     "num_sms=68 l2_bytes=5767168 clock_ghz=1.545 memory_bandwidth=6.16e11 "
+     "memory_bandwidth_all=6.16e11"},
+    {"titan-rtx", "sm_75",
+     "num_sms=72 l2_bytes=6291456 clock_ghz=1.77 memory_bandwidth=6.72e11 "
+     "memory_bandwidth_all=6.72e11"},
+    // NVIDIA GA102 whitepaper (2021): GeForce RTX 3090: 82 SMs at 1695 MHz, 936 GB/s, 6 MB of L2; RTX
+    // A6000 (data sheet): 84 SMs, 38.7 TFLOP/s, 768 GB/s; RTX A4000 (data sheet): 48 SMs,
+    // 19.2 TFLOP/s, 448 GB/s, 4 MB.
+    {"rtx3090", "sm_86",
+     "num_sms=82 clock_ghz=1.695 memory_bandwidth=9.36e11 memory_bandwidth_all=9.36e11"},
+    {"a6000", "sm_86", "clock_ghz=1.8 memory_bandwidth=7.68e11 memory_bandwidth_all=7.68e11"},
+    {"a4000", "sm_86",
+     "num_sms=48 l2_bytes=4194304 clock_ghz=1.56 memory_bandwidth=4.48e11 "
+     "memory_bandwidth_all=4.48e11"},
+    // NVIDIA GeForce RTX 3060 laptop (product page): 30 SMs, 1283 to 1703 MHz at 60 to 115 W, here
+    // that of 60 W; 192 bits at 14 Gbit/s; 3 MB of L2.
+    {"rtx3060-laptop", "sm_86",
+     "num_sms=30 l2_bytes=3145728 clock_ghz=1.283 memory_bandwidth=3.36e11 "
+     "memory_bandwidth_all=3.36e11"},
     // NVIDIA Jetson AGX Orin (data sheet): 64 GB: 2048 cores at 1.3 GHz; 32 GB: 1792 cores at
     // 930 MHz; both 204.8 GB/s. Limits of compute capability 8.7.
     {"orin", "sm_80",
