@@ -199,7 +199,8 @@ class Judge {
     }
     for (std::size_t j = 0; j < measured_.size(); ++j) {
       if (j == i || !same_class(i, j)) continue;
-      score(i, "from_" + name(j).substr(name(j).find('_') + 1), times_of(measured_[j], measured));
+      score(i, "from_" + name(j).substr(name(j).find('_') + 1), times_of(measured_[j], measured),
+            Unknown::kSkip);
     }
   }
 
@@ -207,9 +208,18 @@ class Judge {
     rows_.push_back({std::move(row), value, "", goal, ""});
   }
 
-  void score(std::size_t i, const std::string& method, const std::vector<double>& predicted) {
+  // What has no finite value comes last; the rank correlation may leave it out.
+  enum class Unknown : uint8_t { kLast, kSkip };
+  void score(std::size_t i, const std::string& method, const std::vector<double>& predicted,
+             Unknown unknown = Unknown::kLast) {
     const Measured& measured = measured_[i];
-    add(fmt::format("spearman/{}/{}", name(i), method), rank_correlation(measured.ns, predicted));
+    std::vector<double> ns, order;
+    for (std::size_t r = 0; r < predicted.size(); ++r) {
+      if (unknown == Unknown::kSkip && predicted[r] == kLast) continue;
+      ns.push_back(measured.ns[r]);
+      order.push_back(predicted[r]);
+    }
+    add(fmt::format("spearman/{}/{}", name(i), method), rank_correlation(ns, order));
     for (const std::size_t k : kSizes) {
       const bool is_aim =
           k == 64 && measured.from->op_class == "gemm" && (method == "ours" || method == "fitted");
