@@ -53,7 +53,8 @@ constexpr CpuFeatures kCpuFeatures[] = {
 struct GpuRow {
   const char* name;
   int64_t compute_capability, num_sms, max_threads_per_sm, max_blocks_per_sm;
-  int64_t smem_bytes_per_block, smem_bytes_per_sm, fma_lanes_per_sm, tensor_macs_per_sm, l2_bytes;
+  int64_t smem_bytes_per_block, smem_bytes_per_sm;
+  int64_t fma_lanes_per_sm, load_lanes_per_sm, tensor_macs_per_sm, l2_bytes;
   double clock_ghz, memory_gbytes;
 };
 
@@ -65,16 +66,16 @@ struct DeviceRow {
 };
 
 // CUDA C++ Programming Guide, table of compute capabilities; counts of the usual data-centre part
-// of each generation. Tensor rates: NVIDIA's architecture whitepapers (V100, Turing, A100, GA102,
-// Ada, H100), dense.
+// of each generation. Units for loads, and dense tensor rates: NVIDIA's architecture whitepapers
+// (V100, Turing, A100, GA102, Ada, H100).
 constexpr GpuRow kGpus[] = {
-    {"sm_70", 70, 80, 2048, 32, 96 * kKiB, 96 * kKiB, 64, 512, 6 * kMiB, 1.38, 900},
-    {"sm_75", 75, 40, 1024, 16, 64 * kKiB, 64 * kKiB, 64, 512, 4 * kMiB, 1.59, 320},
-    {"sm_80", 80, 108, 2048, 32, 163 * kKiB, 164 * kKiB, 64, 1024, 40 * kMiB, 1.41, 1555},
-    {"sm_86", 86, 84, 1536, 16, 99 * kKiB, 100 * kKiB, 128, 512, 6 * kMiB, 1.74, 696},
-    {"sm_89", 89, 142, 1536, 24, 99 * kKiB, 100 * kKiB, 128, 512, 96 * kMiB, 2.52, 864},
-    {"sm_90", 90, 132, 2048, 32, 227 * kKiB, 228 * kKiB, 128, 2048, 50 * kMiB, 1.83, 3350},
-    {"sm_90a", 90, 132, 2048, 32, 227 * kKiB, 228 * kKiB, 128, 2048, 50 * kMiB, 1.83, 3350},
+    {"sm_70", 70, 80, 2048, 32, 96 * kKiB, 96 * kKiB, 64, 32, 512, 6 * kMiB, 1.38, 900},
+    {"sm_75", 75, 40, 1024, 16, 64 * kKiB, 64 * kKiB, 64, 16, 512, 4 * kMiB, 1.59, 320},
+    {"sm_80", 80, 108, 2048, 32, 163 * kKiB, 164 * kKiB, 64, 32, 1024, 40 * kMiB, 1.41, 1555},
+    {"sm_86", 86, 84, 1536, 16, 99 * kKiB, 100 * kKiB, 128, 16, 512, 6 * kMiB, 1.74, 696},
+    {"sm_89", 89, 142, 1536, 24, 99 * kKiB, 100 * kKiB, 128, 16, 512, 96 * kMiB, 2.52, 864},
+    {"sm_90", 90, 132, 2048, 32, 227 * kKiB, 228 * kKiB, 128, 32, 2048, 50 * kMiB, 1.83, 3350},
+    {"sm_90a", 90, 132, 2048, 32, 227 * kKiB, 228 * kKiB, 128, 32, 2048, 50 * kMiB, 1.83, 3350},
 };
 
 // Data sheets of the devices; clocks are boost clocks, so that lanes times clock is the advertised
@@ -89,14 +90,37 @@ constexpr DeviceRow kDevices[] = {
      "smem_bytes_per_block=49152 smem_bytes_per_sm=114688 fma_lanes_per_sm=192 "
      "tensor_macs_per_sm=0 l2_bytes=1572864 clock_ghz=0.875 memory_bandwidth=2.4e11 "
      "memory_bandwidth_all=2.4e11"},
-    // NVIDIA T4 (data sheet 2019): 2560 cores, 8.1 TFLOP/s, 320 GB/s.
-    {"t4", "sm_75", ""},
+    // NVIDIA T4 (data sheet 2019): 2560 cores, 8.1 TFLOP/s, 320 GB/s. Turing's shared memory: 64 bytes
+    // per cycle and multiprocessor (GA102 whitepaper), half of the others'.
+    {"t4", "sm_75", "l1_bandwidth=4.07e12"},
     // NVIDIA Titan V (product page): 5120 cores at 1455 MHz, 652.8 GB/s, 4.5 MB of L2.
     {"titanv", "sm_70",
      "l2_bytes=4718592 clock_ghz=1.455 memory_bandwidth=6.528e11 memory_bandwidth_all=6.528e11"},
     // NVIDIA A100 (data sheet 2021): 19.5 TFLOP/s; 40 GB at 1555 GB/s, 80 GB (PCIe) at 1935 GB/s.
     {"a100-40", "sm_80", ""},
     {"a100", "sm_80", "memory_bandwidth=1.935e12 memory_bandwidth_all=1.935e12"},
+    // NVIDIA Turing whitepaper (2018), appendix: TU102 of 68 SMs at 1545 MHz (reference), 616 GB/s,
+    // 5.5 MB of L2; TITAN RTX (product page): 72 SMs at 1770 MHz, 672 GB/s, 6 MB.
+    {"rtx2080ti", "sm_75",
+     "num_sms=68 l2_bytes=5767168 clock_ghz=1.545 l1_bandwidth=6.723e12 memory_bandwidth=6.16e11 "
+     "memory_bandwidth_all=6.16e11"},
+    {"titan-rtx", "sm_75",
+     "num_sms=72 l2_bytes=6291456 clock_ghz=1.77 l1_bandwidth=8.156e12 memory_bandwidth=6.72e11 "
+     "memory_bandwidth_all=6.72e11"},
+    // NVIDIA GA102 whitepaper (2021): GeForce RTX 3090: 82 SMs at 1695 MHz, 936 GB/s, 6 MB of L2; RTX
+    // A6000 (data sheet): 84 SMs, 38.7 TFLOP/s, 768 GB/s; RTX A4000 (data sheet): 48 SMs,
+    // 19.2 TFLOP/s, 448 GB/s, 4 MB.
+    {"rtx3090", "sm_86",
+     "num_sms=82 clock_ghz=1.695 memory_bandwidth=9.36e11 memory_bandwidth_all=9.36e11"},
+    {"a6000", "sm_86", "clock_ghz=1.8 memory_bandwidth=7.68e11 memory_bandwidth_all=7.68e11"},
+    {"a4000", "sm_86",
+     "num_sms=48 l2_bytes=4194304 clock_ghz=1.56 memory_bandwidth=4.48e11 "
+     "memory_bandwidth_all=4.48e11"},
+    // NVIDIA GeForce RTX 3060 laptop (product page): 30 SMs, 1283 to 1703 MHz at 60 to 115 W, here
+    // that of 60 W; 192 bits at 14 Gbit/s; 3 MB of L2.
+    {"rtx3060-laptop", "sm_86",
+     "num_sms=30 l2_bytes=3145728 clock_ghz=1.283 memory_bandwidth=3.36e11 "
+     "memory_bandwidth_all=3.36e11"},
     // NVIDIA Jetson AGX Orin (data sheet): 64 GB: 2048 cores at 1.3 GHz; 32 GB: 1792 cores at
     // 930 MHz; both 204.8 GB/s. Limits of compute capability 8.7.
     {"orin", "sm_80",
@@ -149,6 +173,7 @@ Target gpu_target(const GpuRow& row, TargetKind kind) {
   t.smem_bytes_per_block = row.smem_bytes_per_block;
   t.smem_bytes_per_sm = row.smem_bytes_per_sm;
   t.fma_lanes_per_sm = row.fma_lanes_per_sm;
+  t.load_lanes_per_sm = row.load_lanes_per_sm;
   t.tensor_macs_per_sm = row.tensor_macs_per_sm;
   t.l2_bytes = row.l2_bytes;
   t.cache_line_bytes = 128;
@@ -199,6 +224,7 @@ void for_each_field(T& t, F&& f) {
   f("smem_bytes_per_block", t.smem_bytes_per_block);
   f("smem_bytes_per_sm", t.smem_bytes_per_sm);
   f("fma_lanes_per_sm", t.fma_lanes_per_sm);
+  f("load_lanes_per_sm", t.load_lanes_per_sm);
   f("tensor_macs_per_sm", t.tensor_macs_per_sm);
   f("allow_tf32", t.allow_tf32);
   f("constants_bytes", t.constants_bytes);

@@ -68,6 +68,7 @@ struct Target {
   int64_t smem_bytes_per_block = 0;  // with the opt-in attribute
   int64_t smem_bytes_per_sm = 0;
   int64_t fma_lanes_per_sm = 0;    // f32 multiply-adds per cycle
+  int64_t load_lanes_per_sm = 0;   // loads and stores of one lane that start per cycle
   int64_t tensor_macs_per_sm = 0;  // dense f16 multiply-adds of tensor instructions per cycle
 
   /// 1: factors of f32 products may be rounded to tf32, which loses 13 of 24 bits.

@@ -35,6 +35,7 @@ struct Device {
     ghz = t.platform.clock_ghz > 0 ? t.platform.clock_ghz : 1.4;
     sms = some(t.num_sms, 80);
     fma_lanes = some(t.fma_lanes_per_sm, 64);
+    load_lanes = some(t.load_lanes_per_sm, kWarp);
     tensor_macs = some(t.tensor_macs_per_sm, fma_lanes);
     warps_per_sm = some(t.max_threads_per_sm, 2048) / kWarp;
     blocks_per_sm = some(t.max_blocks_per_sm, 32);
@@ -51,8 +52,8 @@ struct Device {
       shared_wavefronts = t.platform.l1_bandwidth * 1e-9 / kWavefrontBytes / cycles_per_ns;
     }
   }
-  double ghz, sms, fma_lanes, tensor_macs, warps_per_sm, blocks_per_sm, registers_per_sm,
-      smem_per_sm, l2_bytes;
+  double ghz, sms, fma_lanes, load_lanes, tensor_macs, warps_per_sm, blocks_per_sm,
+      registers_per_sm, smem_per_sm, l2_bytes;
   double memory, l2;  // bytes per ns
   double launch_ns;
   double shared_wavefronts = 1;  // per cycle and multiprocessor
@@ -71,9 +72,20 @@ Sym resident_blocks(const GpuKernel& k, const Device& d) {
   return max(1, out);
 }
 
-// Bytes of memory that one run of a kernel must move: each buffer once, and again what does not
-// stay in L2.
-Sym memory_bytes(const NestTable& table, const GpuKernel& k, Sym l2_bytes, const Device& d) {
+// The blocks that run at the same time: x first, as they are started.
+GpuWave wave_of(const GpuKernel& k, Sym resident, const Device& d) {
+  GpuWave out;
+  Sym left = d.sms * resident;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i] = min(k.grid[i], left);
+    left = max(1, left / out[i]);
+  }
+  return out;
+}
+
+// Bytes of memory that one run of a kernel must move: each buffer once, and what a wave asks for
+// again as far as it does not stay in L2.
+Sym memory_bytes(const NestTable& table, const GpuKernel& k, Sym wave_bytes, const Device& d) {
   Sym unique = 0;
   std::vector<ir::BufferId> known;
   for (const std::size_t n : k.nests) {
@@ -90,20 +102,24 @@ Sym memory_bytes(const NestTable& table, const GpuKernel& k, Sym l2_bytes, const
     }
   }
   const Sym lost = 1 - min(1, d.l2_bytes / max(1, unique));
-  return unique + max(0, l2_bytes - unique) * lost;
+  return unique + max(0, wave_bytes - unique) * lost;
 }
 
 LatencyTerm term_of(const NestTable& table, const GpuKernel& k, const Device& d,
                     LatencySymbols* out) {
   GpuNestCost sum;
+  const Sym resident = resident_blocks(k, d);
+  const GpuWave wave = wave_of(k, resident, d);
   for (const std::size_t n : k.nests) {
-    const GpuNestCost c = gpu_nest_cost(table, table.nests()[n]);
+    const GpuNestCost c = gpu_nest_cost(table, table.nests()[n], wave);
     sum.warp_instructions += c.warp_instructions;
     sum.fma_lanes += c.fma_lanes;
     sum.special_lanes += c.special_lanes;
     sum.tensor_macs += c.tensor_macs;
     sum.shared_wavefronts += c.shared_wavefronts;
+    sum.load_lanes += c.load_lanes;
     sum.l2_bytes += c.l2_bytes;
+    sum.memory_bytes += c.memory_bytes;
     sum.latency_cycles += c.latency_cycles;
     out->code_size += c.code_size;
   }
@@ -111,7 +127,7 @@ LatencyTerm term_of(const NestTable& table, const GpuKernel& k, const Device& d,
   // Blocks of the busiest multiprocessor, which share its units; rounds of those that fit at once,
   // which wait for each other.
   const Sym busiest = ceil(blocks / d.sms);
-  const Sym rounds = ceil(blocks / (d.sms * resident_blocks(k, d)));
+  const Sym rounds = ceil(blocks / (d.sms * resident));
   const Sym per_ns = busiest / d.ghz;
   const Sym l2_bytes = sum.l2_bytes * blocks;
   LatencyTerm term;
@@ -119,12 +135,13 @@ LatencyTerm term_of(const NestTable& table, const GpuKernel& k, const Device& d,
   term.parts_ns.assign(kNumTermParts, Sym(0));
   const auto part = [&](TermPart p) -> Sym& { return term.parts_ns[static_cast<std::size_t>(p)]; };
   part(TermPart::kL2) = max(l2_bytes / d.l2, sum.l2_bytes / kL2BytesPerSm * per_ns);
-  part(TermPart::kMemory) = memory_bytes(table, k, l2_bytes, d) / d.memory;
+  part(TermPart::kMemory) = memory_bytes(table, k, sum.memory_bytes * blocks, d) / d.memory;
   part(TermPart::kIssue) = sum.warp_instructions / kIssueWidth * per_ns;
   part(TermPart::kFma) = sum.fma_lanes / d.fma_lanes * per_ns;
   part(TermPart::kSpecial) = sum.special_lanes / kSpecialLanes * per_ns;
   part(TermPart::kTensor) = sum.tensor_macs / d.tensor_macs * per_ns;
-  part(TermPart::kShared) = sum.shared_wavefronts / d.shared_wavefronts * per_ns;
+  part(TermPart::kShared) =
+      max(sum.shared_wavefronts / d.shared_wavefronts, sum.load_lanes / d.load_lanes) * per_ns;
   part(TermPart::kLatency) = sum.latency_cycles * rounds / d.ghz;
   return term;
 }

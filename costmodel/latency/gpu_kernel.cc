@@ -151,25 +151,10 @@ class Meter {
                        !ir::is_lane_axis(kind);
           lanes = std::max(lanes, tensor_lanes(*nest.loops[i].loop));
         }
-        most = max(most, distinct_elements(nest, a, is_kept));
+        most = max(most, distinct_elements(table_, nest, a, is_kept));
       }
     }
     return most * static_cast<double>(ir::byte_size(buffer.dtype)) / lanes;
-  }
-
-  // A box may have gaps between virtual threads: no more than there are iterations.
-  Sym distinct_elements(const Nest& nest, const NestAccess& a,
-                        const std::vector<bool>& is_kept) const {
-    const std::vector<Sym> box = table_.box(nest, a, is_kept);
-    Sym elements = 1;
-    for (std::size_t d = 0; d < box.size(); ++d) {
-      Sym steps = 1;
-      for (std::size_t i = 0; i < is_kept.size(); ++i) {
-        if (is_kept[i]) steps *= select(a.facts[d].moves[i], nest.loops[i].extent, 1);
-      }
-      elements *= min(box[d], steps);
-    }
-    return elements;
   }
 
   static Sym peak(const std::vector<Lifetime>& lives) {
@@ -200,6 +185,20 @@ double tensor_lanes(const ir::Loop& loop) {
     return attr.key.find("wgmma") != attr.key.npos ? kWarpgroup : kWarp;
   }
   return 1;
+}
+
+Sym distinct_elements(const NestTable& table, const Nest& nest, const NestAccess& a,
+                      const std::vector<bool>& is_kept) {
+  const std::vector<Sym> box = table.box(nest, a, is_kept);
+  Sym elements = 1;
+  for (std::size_t d = 0; d < box.size(); ++d) {
+    Sym steps = 1;
+    for (std::size_t i = 0; i < is_kept.size(); ++i) {
+      if (is_kept[i]) steps *= select(a.facts[d].moves[i], nest.loops[i].extent, 1);
+    }
+    elements *= min(box[d], steps);
+  }
+  return elements;
 }
 
 std::size_t tensor_depth(const Nest& nest) {

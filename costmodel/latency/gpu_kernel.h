@@ -32,6 +32,11 @@ double tensor_lanes(const ir::Loop& loop);
 /// Depth of the outermost loop that is part of a tensor instruction; the number of loops if none.
 std::size_t tensor_depth(const Nest& nest);
 
+/// Elements that an access touches while the loops that are kept run: no more than the box of its
+/// subscripts has, which may have gaps, and no more than there are iterations.
+Sym distinct_elements(const NestTable& table, const Nest& nest, const NestAccess& a,
+                      const std::vector<bool>& is_kept);
+
 /// In execution order. Shared memory and registers are bounds from below: what schedule's check of
 /// the instance finds is never less, so no candidate is refused that it would let pass.
 std::vector<GpuKernel> gpu_kernels(const NestTable& table);

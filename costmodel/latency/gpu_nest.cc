@@ -5,15 +5,16 @@
 #include "ir/thread_axis.h"
 
 #include <algorithm>
+#include <array>
 
 namespace prunerc::costmodel {
 namespace {
 
 constexpr double kWarp = 32;
-/// Statement instances that the compiler writes out, so that what stands still stays in registers.
+/// Bytes that shared memory or L1 gives in one round.
+constexpr double kWavefrontBytes = 128;
+/// Statement instances that the compiler writes out by itself, so that what stands still stays in registers.
 constexpr double kMaxUnrolledInstances = 1024;
-/// Widest access of a thread.
-constexpr double kAccessBytes = 16;
 /// Bytes of L1 that keep what a block reads again; the rest is shared memory or other blocks'.
 constexpr double kL1Bytes = 32 * 1024;
 // Cycles, of the order of NVIDIA GPUs since Volta (Jia et al., arXiv:1804.06826; later ones within
@@ -30,12 +31,16 @@ constexpr double kLoopInstructions = 3;
 /// Address arithmetic of an access that is not written out.
 constexpr double kAddressInstructions = 2;
 
+std::size_t block_dimension(ir::LoopKind kind) {
+  return static_cast<std::size_t>(kind) - static_cast<std::size_t>(ir::LoopKind::kBlockX);
+}
+
 bool is_own(ir::LoopKind kind) { return !ir::is_block_axis(kind) && !ir::is_lane_axis(kind); }
 
 class Counter {
  public:
-  Counter(const NestTable& table, const Nest& nest)
-      : table_(table), nest_(nest), depth_(tensor_depth(nest)) {
+  Counter(const NestTable& table, const Nest& nest, const GpuWave& wave)
+      : table_(table), nest_(nest), wave_(wave), depth_(tensor_depth(nest)) {
     find_loops();
   }
 
@@ -69,7 +74,10 @@ class Counter {
         continue;
       }
       const Sym instances = instances_ * loop.extent;
-      written_out_[i] = logical_and(is_open_, less_equal(instances, kMaxUnrolledInstances));
+      const Sym is_small = loop.kind == ir::LoopKind::kUnrolled
+                               ? Sym(1)
+                               : less_equal(instances, kMaxUnrolledInstances);
+      written_out_[i] = logical_and(is_open_, is_small);
       is_open_ = written_out_[i];
       instances_ = select(written_out_[i], instances, instances_);
       passes_ *= select(written_out_[i], 1, loop.extent);
@@ -148,13 +156,16 @@ class Counter {
     return width;
   }
 
-  void access(const NestAccess& a) {
-    const ir::Scope scope = table_.program().buffer(a.buffer).scope;
-    if (scope == ir::Scope::kLocal) return;
-    // Accesses of one thread: what is written out and stands still is in a register.
+  // Accesses of one thread. Written-out loops load each element once: it stays in a register. Not so
+  // global memory under a condition, which cannot be read ahead.
+  Sym accesses(const NestAccess& a, ir::Scope scope) const {
+    const Sym is_once = a.is_write                    ? Sym(0)
+                        : scope == ir::Scope::kShared ? Sym(1)
+                                                      : logical_not(nest_.is_guarded);
+    std::vector<bool> is_inside(nest_.loops.size());
     Sym count = 1;
     Sym vector_moves = 1;
-    for (std::size_t i = 0; i < depth_; ++i) {
+    for (std::size_t i = depth_; i-- > 0;) {
       const NestLoop& loop = nest_.loops[i];
       if (!is_own(loop.kind)) continue;
       if (loop.kind == ir::LoopKind::kVectorized) {
@@ -163,9 +174,19 @@ class Counter {
         vector_moves *= select(less(1, step), loop.extent, 1);
         continue;
       }
-      count *= select(logical_and(written_out_[i], logical_not(a.moves[i])), 1, loop.extent);
+      is_inside[i] = true;
+      const Sym outside = count * loop.extent;
+      const Sym moving = select(a.moves[i], outside, count);
+      const Sym once = min(moving, distinct_elements(table_, nest_, a, is_inside));
+      count = select(written_out_[i], select(is_once, once, moving), outside);
     }
-    count *= vector_moves;
+    return count * vector_moves;
+  }
+
+  void access(const NestAccess& a) {
+    const ir::Scope scope = table_.program().buffer(a.buffer).scope;
+    if (scope == ir::Scope::kLocal) return;
+    const Sym count = accesses(a, scope);
     if (is_tensor()) {
       fragment(a, scope, count);
       return;
@@ -175,14 +196,16 @@ class Counter {
     const WarpRequest request = warp_request(table_, nest_, a, kSectorBytes, width);
     const Sym requests =
         count / width * warps_ * nest_.active * ((a.is_read ? 1 : 0) + (a.is_write ? 1 : 0));
-    out_.warp_instructions += requests * (1 + select(is_open_, 0, kAddressInstructions));
+    const Sym pieces = max(1, request.lane_bytes / kAccessBytes);
+    out_.warp_instructions += requests * (pieces + select(is_open_, 0, kAddressInstructions));
+    out_.load_lanes += requests * pieces * kWarp;
+    // L1 is the same memory with the same banks.
+    out_.shared_wavefronts += requests * request.shared_wavefronts;
     if (scope == ir::Scope::kShared) {
-      out_.shared_wavefronts += requests * request.shared_wavefronts;
       out_.latency_cycles += batches() * kSharedLatency;
       return;
     }
-    out_.shared_wavefronts += requests * max(1, request.sectors * kSectorBytes / 128);
-    out_.l2_bytes += through_l1(a, requests * request.sectors * kSectorBytes);
+    leave_l1(a, through_l1(a, requests * request.sectors * kSectorBytes));
     // A store is waited for by nobody.
     if (a.is_read) out_.latency_cycles += batches() * kGlobalLatency;
   }
@@ -194,29 +217,56 @@ class Counter {
       bytes *= select(a.moves[i], nest_.loops[i].extent, 1);
     }
     const Sym all = bytes * count * warps_ * kWarp / tensor_lanes(*nest_.loops[depth_].loop);
-    out_.shared_wavefronts += all / 128;
-    if (scope == ir::Scope::kGlobal) out_.l2_bytes += all;
+    out_.shared_wavefronts += all / kWavefrontBytes;
+    if (scope == ir::Scope::kGlobal) leave_l1(a, all);
+  }
+
+  // Blocks of a wave that ask for the same bytes find them in L2: they go through the reduction's
+  // loops side by side.
+  void leave_l1(const NestAccess& a, Sym bytes) {
+    out_.l2_bytes += bytes;
+    std::array<Sym, 3> moves = {0, 0, 0};
+    for (std::size_t i = 0; i < nest_.loops.size(); ++i) {
+      if (!ir::is_block_axis(nest_.loops[i].kind)) continue;
+      Sym& axis = moves[block_dimension(nest_.loops[i].kind)];
+      axis = logical_or(axis, a.moves[i]);
+    }
+    Sym sharers = 1;
+    for (std::size_t d = 0; d < moves.size(); ++d) sharers *= select(moves[d], 1, wave_[d]);
+    out_.memory_bytes += bytes / sharers;
   }
 
   // Times that a thread waits for what it loads: once for all written-out instances.
   Sym batches() const { return passes_; }
 
-  // Bytes beyond L1: what a block reads again comes from there if it fits.
+  // Bytes beyond L1: what the threads of a block read again comes from there, as far as what is read
+  // between fits. `inner` are the own loops of which that is true.
   Sym through_l1(const NestAccess& a, Sym bytes) const {
     if (a.is_write) return bytes;
     std::vector<bool> is_kept(nest_.loops.size());
     for (std::size_t i = 0; i < is_kept.size(); ++i) {
       is_kept[i] = !ir::is_block_axis(nest_.loops[i].kind);
     }
-    // Rows in whole sectors.
-    Sym unique = 1;
+    Sym least = bytes;
+    Sym runs = 1;
+    for (std::size_t i = 0; i <= nest_.loops.size(); ++i) {
+      if (i > 0 && !is_own(nest_.loops[i - 1].kind)) continue;
+      if (i > 0) {
+        is_kept[i - 1] = false;
+        runs *= nest_.loops[i - 1].extent;
+      }
+      const Sym unique = rows_in_sectors(a, is_kept);
+      least = min(least, select(less_equal(unique, kL1Bytes), runs * unique, bytes));
+    }
+    return least;
+  }
+
+  Sym rows_in_sectors(const NestAccess& a, const std::vector<bool>& is_kept) const {
+    Sym rows = 1;
     Sym row = static_cast<double>(a.element_bytes);
     const std::vector<Sym> box = table_.box(nest_, a, is_kept);
-    for (std::size_t d = 0; d < box.size(); ++d) {
-      (d + 1 == box.size() ? row : unique) *= box[d];
-    }
-    unique *= ceil(row / kSectorBytes) * kSectorBytes;
-    return min(bytes, select(less_equal(unique, kL1Bytes), unique, bytes));
+    for (std::size_t d = 0; d < box.size(); ++d) (d + 1 == box.size() ? row : rows) *= box[d];
+    return rows * ceil(row / kSectorBytes) * kSectorBytes;
   }
 
   void loops() {
@@ -241,6 +291,7 @@ class Counter {
 
   const NestTable& table_;
   const Nest& nest_;
+  const GpuWave& wave_;
   const std::size_t depth_;       // of the loops outside of a tensor instruction
   std::vector<Sym> written_out_;  // truth, by loop
   Sym is_open_ = 1;               // truth: all of one thread's loops are written out
@@ -253,8 +304,8 @@ class Counter {
 
 }  // namespace
 
-GpuNestCost gpu_nest_cost(const NestTable& table, const Nest& nest) {
-  return Counter(table, nest).run();
+GpuNestCost gpu_nest_cost(const NestTable& table, const Nest& nest, const GpuWave& wave) {
+  return Counter(table, nest, wave).run();
 }
 
 }  // namespace prunerc::costmodel

@@ -4,7 +4,7 @@
 
 #include "costmodel/latency/nest.h"
 
-#include <vector>
+#include <array>
 
 namespace prunerc::costmodel {
 
@@ -15,7 +15,9 @@ struct GpuNestCost {
   Sym special_lanes = 0;      // exponentials, reciprocals, roots
   Sym tensor_macs = 0;        // multiply-adds of tensor instructions, in those of f16
   Sym shared_wavefronts = 0;  // of 128 bytes each, of shared memory and L1
+  Sym load_lanes = 0;         // loads and stores of shared memory and L1, by lane
   Sym l2_bytes = 0;           // whole sectors
+  Sym memory_bytes = 0;       // of these, its share of what the blocks of a wave ask for once
   Sym latency_cycles = 0;     // of one thread that runs alone
   Sym code_size = 1;          // statement instances that the schedule writes out
 };
@@ -23,7 +25,10 @@ struct GpuNestCost {
 /// Global memory moves sectors of this size.
 inline constexpr double kSectorBytes = 32;
 
-GpuNestCost gpu_nest_cost(const NestTable& table, const Nest& nest);
+/// Blocks along x, y and z that run at the same time.
+using GpuWave = std::array<Sym, 3>;
+
+GpuNestCost gpu_nest_cost(const NestTable& table, const Nest& nest, const GpuWave& wave);
 
 }  // namespace prunerc::costmodel
 

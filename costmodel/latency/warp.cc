@@ -36,26 +36,32 @@ std::vector<WarpLoop> warp_loops(const Nest& nest) {
   return out;
 }
 
-// Different words of the lanes over the banks that they reach. A lane with several words is served
-// in as many rounds as a warp of such lanes moves multiples of 128 bytes.
+// Rounds of shared memory. A lane's access of more than kAccessBytes is several; lanes that together
+// ask for 128 bytes are a phase, of whatever size each is, and phases share nothing. In a phase:
+// different words of the lanes over the banks that they reach.
 Sym rounds(const NestTable& table, const NestAccess& a, const std::vector<WarpLoop>& loops,
            Sym width) {
   const auto bytes = static_cast<double>(a.element_bytes);
   Sym lane_bytes = width * bytes;
-  Sym words = max(1, ceil(lane_bytes / kBankBytes));
-  Sym banks = min(kBanks, words);
+  Sym lanes = 1;
   for (const WarpLoop& loop : loops) {
+    const Sym stands = equal(table.address_step(a, loop.depth), 0);
+    if (loop.is_vector) lane_bytes *= select(stands, 1, loop.extent);
+    if (!loop.is_vector) lanes *= loop.extent;
+  }
+  const Sym piece = min(kAccessBytes, lane_bytes);
+  Sym words = max(1, ceil(piece / kBankBytes));
+  Sym banks = words;
+  const Sym phase = kBanks / words;  // lanes
+  Sym left = phase;
+  for (const WarpLoop& loop : loops) {
+    if (loop.is_vector) continue;
+    const Sym extent = min(loop.extent, left);
+    left = max(1, left / extent);
     const Sym step = abs(table.address_step(a, loop.depth)) * bytes;
-    if (loop.is_vector) {
-      lane_bytes *= select(equal(step, 0), 1, loop.extent);
-      words = max(1, ceil(lane_bytes / kBankBytes));
-      banks = min(kBanks, words);
-      continue;
-    }
     // Neighbours within one word share it.
     const Sym word_step = floor(step / kBankBytes);
-    const Sym others =
-        select(less(step, kBankBytes), max(1, loop.extent * step / kBankBytes), loop.extent);
+    const Sym others = select(less(step, kBankBytes), max(1, extent * step / kBankBytes), extent);
     const Sym moves = logical_not(equal(step, 0));
     const Sym places =
         kBanks /
@@ -66,7 +72,7 @@ Sym rounds(const NestTable& table, const NestAccess& a, const std::vector<WarpLo
     banks = select(moves, reached, banks);
     words *= select(moves, others, 1);
   }
-  return max(1, words / banks);
+  return lane_bytes / piece * max(1, lanes / phase) * max(1, words / banks);
 }
 
 }  // namespace

@@ -145,6 +145,7 @@ void add_db_stats(CLI::App& verb, Action& action);
 void add_db_validate(CLI::App& verb, Action& action);
 void add_dataset_record(CLI::App& verb, Action& action);
 void add_dataset_remeasure(CLI::App& verb, Action& action);
+void add_dataset_import(CLI::App& verb, Action& action);
 void add_dataset_list(CLI::App& verb, Action& action);
 void add_dataset_stats(CLI::App& verb, Action& action);
 void add_dataset_split(CLI::App& verb, Action& action);

@@ -56,6 +56,9 @@ constexpr Examples kRecord = {
     " --candidates 60 --out dense.pool --resume"};
 constexpr Examples kRemeasure = {
     "prunerc dataset remeasure dense.pool --threads 1 --best 8 --turns 3"};
+constexpr Examples kImport = {
+    "prunerc dataset import --t4 tools/examples/convolution_t4.json --device cuda:a100-40"
+    " -o convolution.pool"};
 constexpr Examples kList = {"prunerc dataset list dense.pool"};
 constexpr Examples kStats = {"prunerc dataset stats dense.pool"};
 constexpr Examples kSplit = {
@@ -114,6 +117,8 @@ constexpr Verb kVerbs[] = {
      add_dataset_record, kRecord},
     {"dataset remeasure", "", "time the best rows of pools anew, round by round",
      add_dataset_remeasure, kRemeasure},
+    {"dataset import", "", "make a pool of what another autotuner measured", add_dataset_import,
+     kImport},
     {"dataset list", "", "one line per pool", add_dataset_list, kList},
     {"dataset stats", "", "outcomes, times and sketches of pools", add_dataset_stats, kStats},
     {"dataset split", "", "divide rows into training and testing, into a rows file",

@@ -1,5 +1,6 @@
 // How good the drafts of several analyzers are on measured pools.
 #include "ir/support/rng.h"
+#include "tests/bench/draft/order.h"
 #include "tests/bench/draft/pools.h"
 #include "tests/bench/draft/rows.h"
 #include "tests/bench/draft/scored.h"
@@ -36,50 +37,6 @@ double least(const Scored& pool, const std::vector<std::size_t>& chosen) {
 double best_k(const Scored& pool, const std::vector<double>& draft,
               const std::vector<std::size_t>& chosen, std::size_t k) {
   return draft.empty() ? 0 : least(pool, chosen) / draft[std::min(k, draft.size()) - 1];
-}
-
-// What a draft drawn at random has on average, from the order statistics: candidate i of the sorted
-// pool is the best of the draft with the chance that none before it was drawn.
-double random_best(const Scored& pool, std::size_t size) {
-  std::vector<double> sorted = pool.measured_ns;
-  std::sort(sorted.begin(), sorted.end());
-  const auto n = static_cast<double>(sorted.size());
-  double none_before = 1, total = 0;
-  for (std::size_t i = 0; i < sorted.size(); ++i) {
-    const double left = n - static_cast<double>(i);
-    const double taken = std::min(1.0, static_cast<double>(size) / left);
-    total += none_before * taken * sorted[0] / sorted[i];
-    none_before *= 1 - taken;
-    if (none_before <= 0) break;
-  }
-  return total;
-}
-
-double rank_correlation(const std::vector<double>& a, const std::vector<double>& b) {
-  const auto ranks = [](const std::vector<double>& v) {
-    std::vector<std::size_t> order(v.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(),
-              [&](std::size_t x, std::size_t y) { return v[x] < v[y]; });
-    std::vector<double> out(v.size());
-    for (std::size_t i = 0; i < order.size();) {
-      std::size_t j = i;
-      while (j < order.size() && v[order[j]] == v[order[i]]) ++j;
-      for (std::size_t t = i; t < j; ++t) out[order[t]] = 0.5 * static_cast<double>(i + j - 1);
-      i = j;
-    }
-    return out;
-  };
-  const std::vector<double> x = ranks(a), y = ranks(b);
-  const auto n = static_cast<double>(x.size());
-  const double mean = (n - 1) / 2;
-  double xy = 0, xx = 0, yy = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    xy += (x[i] - mean) * (y[i] - mean);
-    xx += (x[i] - mean) * (x[i] - mean);
-    yy += (y[i] - mean) * (y[i] - mean);
-  }
-  return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;
 }
 
 // Candidates of a pool resampled with replacement, each once.
@@ -135,7 +92,8 @@ void print_pool(const Scored& pool) {
     fmt::print("\n");
   }
   fmt::print("  {:<10}                         ", "random");
-  for (const std::size_t size : kSizes) fmt::print("  @{}: {:.3f}", size, random_best(pool, size));
+  for (const std::size_t size : kSizes)
+    fmt::print("  @{}: {:.3f}", size, best_of_drawn(pool.measured_ns, size));
   fmt::print("\n");
 }
 
@@ -166,7 +124,7 @@ std::vector<Row> best_rows(const std::string& name, std::span<const Scored> pool
           mean_over(pools, best_k_of("paper", size, k)));
       if (k == 1) {
         const Measure random = [size](const Scored& pool, const std::vector<std::size_t>&) {
-          return random_best(pool, size);
+          return best_of_drawn(pool.measured_ns, size);
         };
         note += fmt::format(", random {:.3f}", mean_over(pools, random));
       }

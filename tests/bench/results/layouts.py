@@ -265,6 +265,26 @@ def draft_quality(files):
     return tables + [("The published analyzers with one penalty left out, means over the classes", without)]
 
 
+def t4(files):
+    """One table for each file and class of pools; ▼ where an analyzer that knows no times of the GPUs orders better than ours."""
+    tables, columns = [], ["spearman", "best1", "best8", "best64"]
+    for name, read in files.items():
+        pools = {}
+        for found, row in results.matching(read.rows, r"(spearman|best\d+)/([^/]+)/([^/]+)"):
+            pools.setdefault(found[2], {}).setdefault(found[3], {})[found[1]] = row.value
+        for cls in dict.fromkeys(pool.split("_")[0] for pool in pools):
+            table = [["GPU", "order by", "rank correlation", "best of the first", "of the first 8", "of the first 64"]]
+            for pool in (p for p in pools if p.split("_")[0] == cls):
+                methods = pools[pool]
+                rivals = [methods[m] for m in ("random", "roofline", "paper", "release") if m in methods]
+                for method, scores in methods.items():
+                    behind = lambda c: method in ("ours", "fitted") and any(r.get(c, -1) > scores[c] for r in rivals)
+                    table.append([pool.split("_", 1)[1], method.replace("from_", "times of ")] +
+                                 [marked(f"{scores[c]:.3f}", behind(c)) if c in scores else "" for c in columns])
+            tables.append((f"`{name}.json`, {cls}", table))
+    return tables
+
+
 def ablation(files):
     (read,) = files.values()
     means = results.values(read.rows, "regret")
@@ -409,7 +429,7 @@ def transfer(files):
 
 LAYOUTS = {
     "cpu-zen5-2core": cpu, "cpu_suite": cpu_suite, "network": networks, "tuned_network": networks, "resnet50": net_search, "searches": searches,
-    "o1": o1, "draft_throughput": draft_throughput, "draft_quality": draft_quality, "frozen_models": frozen_models, "ablation": ablation,
+    "o1": o1, "draft_throughput": draft_throughput, "draft_quality": draft_quality, "t4": t4, "frozen_models": frozen_models, "ablation": ablation,
     "model_accuracy": model_accuracy, "model_speed": as_rows, "data_pruning": data_pruning, "transfer": transfer,
     "schedule-zen4-2core": as_rows, "robust": as_rows,
 }
