@@ -184,7 +184,7 @@ CLAIMS = [
         bench="t4",
         rows=r"(spearman|best\d+)/",
         unfair=(
-            ("After the first look at `t4_before.json` the analyzer was changed (costmodel/DESIGN.md, D30) by looking into the rows of the "
+            ("After the first look at `t4_before.json` the analyzer was changed (costmodel/DESIGN.md, D32) by looking into the rows of the "
              "GPUs that coefficients are fitted on and at summary numbers of all seven, so RTX 3090, TITAN RTX and A100 are not untouched; no "
              "constant was fitted."),
             ("TITAN RTX and RTX 2080 Ti are one chip (TU102), A6000 and RTX 3090 another (GA102): their times order each other well because of that. "

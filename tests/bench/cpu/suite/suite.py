@@ -51,13 +51,15 @@ class Contestant:
     """A worker process, stopped except during its turns."""
 
     def __init__(self, who, row, threads, folder, library=""):
+        self.start(who, threads, [sys.executable, os.path.join(HERE, "worker.py"), who, row.name, str(threads), str(SEED), folder, library])
+
+    def start(self, who, threads, command):
         self.who, self.refused, self.us, self.noisy = who, "", [], False
         env = dict(os.environ, OMP_NUM_THREADS=str(threads), OPENBLAS_NUM_THREADS=str(threads), PRUNERC_NUM_THREADS=str(threads))
         if "avx512f" in cpu_flags():
             env["OPENBLAS_CORETYPE"] = "SkylakeX"  # Debian's OpenBLAS does not know newer CPUs and falls back to 256-bit code
-        self.process = subprocess.Popen(
-            [sys.executable, os.path.join(HERE, "worker.py"), who, row.name, str(threads), str(SEED), folder, library],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env, start_new_session=True, text=True)
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env,
+                                        start_new_session=True, text=True)
         self.take(self.listen(START_SECONDS))
         if not self.refused:
             os.killpg(self.process.pid, signal.SIGSTOP)

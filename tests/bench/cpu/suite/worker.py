@@ -76,17 +76,16 @@ def die_with_parent():
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
 
 
-def main():
+def serve(prepare):
+    """Answers lines until there are none. `prepare`: returns (task, contestant)."""
     die_with_parent()
-    who, name, threads, seed, folder = sys.argv[1:6]
     answer = lambda **fields: print(json.dumps(fields), flush=True)
     # Libraries print what they like; our lines alone go to the parent.
     channel = os.dup(1)
     os.dup2(2, 1)
     sys.stdout = os.fdopen(channel, "w")
     try:
-        task = read_task(name, int(threads), int(seed), folder, sys.argv[6] if len(sys.argv) > 6 else "")
-        contestant = contestants.EVERYONE[who](task)
+        task, contestant = prepare()
         contestant.time(1)
     except contestants.Refused as reason:
         answer(refused=str(reason))
@@ -105,6 +104,16 @@ def main():
             answer(deviation=off if np.isfinite(off) else None, allowed=allowed)
         elif verb == "time":
             answer(ns=samples(contestant, float(rest[0])))
+
+
+def main():
+    who, name, threads, seed, folder = sys.argv[1:6]
+
+    def prepare():
+        task = read_task(name, int(threads), int(seed), folder, sys.argv[6] if len(sys.argv) > 6 else "")
+        return task, contestants.EVERYONE[who](task)
+
+    serve(prepare)
 
 
 if __name__ == "__main__":
