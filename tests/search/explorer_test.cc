@@ -143,7 +143,10 @@ std::map<std::string, std::string> values_of_this_build() {
   const auto gpu_tlp = network_options(costmodel::model::NetworkKind::kTlp, ir::TargetKind::kCuda);
   const auto tuning = costmodel::model::published_fine_tuning();
   const auto squares = costmodel::model::published_squares();
-  const auto text = [](double value) { return fmt::format("{:g}", value); };
+  const auto text = [](double value) {
+    const bool is_small = value > 0 && value < 0.01;
+    return is_small ? fmt::format("{:.0e}", value) : fmt::format("{:g}", value);
+  };
   return {
       {"population", text(release.population)},
       {"population of the paper's draft", text(paper.population)},

@@ -43,11 +43,10 @@ Result<ir::TargetKind> target_of(const search::Selection& from) {
   return task.target.kind;
 }
 
-Result<Model> read_model(const std::string& path, const search::Selection& data) {
-  PRUNERC_TRY(Model model, costmodel::model::read_checkpoint(path));
+Result<void> check_model(const Model& model, const std::string& path,
+                         const search::Selection& data) {
   PRUNERC_TRY(const ir::TargetKind target, target_of(data));
-  PRUNERC_TRY_VOID(search::check_features(model, path, target));
-  return model;
+  return search::check_features(model, path, target);
 }
 
 void show_epoch(int member, int epoch, const costmodel::model::EpochStats& stats) {
@@ -68,8 +67,10 @@ int train(const ModelVerb& verb) {
   if (verb.members > 0) recipe.members = verb.members;
   Model model = costmodel::model::make_model(recipe.network, recipe.members, verb.seed);
   if (!verb.model.empty()) {
-    Result<Model> start = read_model(verb.model, *from);
+    Result<Model> start = costmodel::model::read_checkpoint(verb.model);
     if (!start.ok()) return fail(start.error());
+    const Result<void> fits = check_model(*start, verb.model, *from);
+    if (!fits.ok()) return fail(fits.error());
     if (start->options.kind != *kind) {
       return fail(error(Diag::kUsageOption, "--from",
                         fmt::format("'{}' is a {}", verb.model, to_string(start->options.kind))),
@@ -102,10 +103,12 @@ int train(const ModelVerb& verb) {
 // --- eval
 
 int eval(const ModelVerb& verb) {
+  Result<Model> model = costmodel::model::read_checkpoint(verb.model);
+  if (!model.ok()) return fail(model.error());
   const Result<search::Selection> from = search::read_selection(verb.data);
   if (!from.ok()) return fail(from.error());
-  Result<Model> model = read_model(verb.model, *from);
-  if (!model.ok()) return fail(model.error());
+  const Result<void> fits = check_model(*model, verb.model, *from);
+  if (!fits.ok()) return fail(fits.error());
   ThreadPool threads(verb.threads);
   const Result<Dataset> data =
       search::make_dataset(from->corpus, from->split.test, model->options, threads);
