@@ -97,8 +97,8 @@ class Searching:
         if done.returncode != 0 or report is None or not report["curve"]:
             return dict(out, refused=f"exit {done.returncode}: {reason_of(done.stderr)}")
         out.update(done=report["trials"], curve=report["curve"])
-        if who in ENVIRONMENTS and who != "optuna":
-            return out
+        if "ready" in report:
+            return dict(out, ready=report["ready"])
         # Seconds of ours count from the call; what came before it and after it is put before it.
         total = report["seconds"]["total"] if isinstance(report["seconds"], dict) else report["seconds"]
         out["curve"] = [[trial, ns, second + out["wall"] - total] for trial, ns, second in report["curve"]]
