@@ -192,6 +192,35 @@ def cpu_suite(files):
     return tables
 
 
+def rivals(files):
+    """Means by rival and trials; then each operator."""
+    tables = []
+    for read in files.values():
+        means = [["rival", "trials", "operators", "its time / ours", "ours behind on", "seconds to its end / ours", "near"]]
+        for found, row in results.matching(read.rows, r"geomean/([^/@]+)@(\d+)"):
+            who, trials = found[1], found[2]
+            count, behind = re.search(r"(\d+) operators, ours behind on (\d+)", row.note).groups()
+            reach = [read.rows[f"geomean_reach_{kind}/{who}@{trials}"].value for kind in ("own", "near")]
+            means.append([who, trials, count, marked(f"{row.value:.3f}", row.value < 1), behind] + [marked(f"{shown(r)} x", r < 1) for r in reach])
+        tables.append((f"Geometric means, {read.short_machine()}", means))
+        found = {}
+        for match, row in results.matching(read.rows, r"speed/([^/]+)/([^/@]+)@(\d+)"):
+            put = found.setdefault((int(match[3]), match[1]), {})
+            put[match[2]] = (row, read.rows.get(f"ratio/{match[1]}/{match[2]}@{match[3]}"), read.rows[f"seconds/{match[1]}/{match[2]}@{match[3]}"])
+        who = [name for name in ("tvm", "ansor", "optuna", "random", "pruner-bare") if any(name in each for each in found.values())]
+        table = [["operator", "trials", "ours, us", "s"] + [head for name in who for head in (f"{name} / ours", "s")]]
+        for (trials, op), each in sorted(found.items()):
+            if "pruner" not in each:
+                continue
+            cells = [op, str(trials), shown(each["pruner"][0].value), shown(each["pruner"][2].value)]
+            for name in who:
+                ratio, seconds = (each[name][1], each[name][2]) if name in each else (None, None)
+                cells += [marked(f"{ratio.value:.3f}", ratio.value < 1) if ratio else "", shown(seconds.value) if seconds else ""]
+            table.append(cells)
+        tables += chunks("Each operator; s: seconds of the search", table[0], table[1:])
+    return tables
+
+
 def net_search(files):
     """Searches of a net by the wall clock, one line for each of ours on each machine."""
     table = [["machine", "ours", "seconds, own", "seconds, near", "trials, own", "trials, near", "seconds, whole budget", "end, theirs / ours",
@@ -428,7 +457,7 @@ def transfer(files):
 
 
 LAYOUTS = {
-    "cpu-zen5-2core": cpu, "cpu_suite": cpu_suite, "network": networks, "tuned_network": networks, "resnet50": net_search, "searches": searches,
+    "cpu-zen5-2core": cpu, "cpu_suite": cpu_suite, "network": networks, "tuned_network": networks, "rival": rivals, "resnet50": net_search, "searches": searches,
     "o1": o1, "draft_throughput": draft_throughput, "draft_quality": draft_quality, "t4": t4, "frozen_models": frozen_models, "ablation": ablation,
     "model_accuracy": model_accuracy, "model_speed": as_rows, "data_pruning": data_pruning, "transfer": transfer,
     "schedule-zen4-2core": as_rows, "robust": as_rows,

@@ -40,7 +40,7 @@ def just(value):
 
 
 # Claims whose measurement is described and not yet run.
-UNMEASURED = {"cpu_suite", "searches", "frozen_models", "o1", "resnet50"}
+UNMEASURED = {"cpu_suite", "rival", "searches", "frozen_models", "o1", "resnet50", "t4"}
 
 
 class Reading(unittest.TestCase):
@@ -359,6 +359,15 @@ class Tables(unittest.TestCase):
         self.assertEqual("1.010", ahead[1][4])
         self.assertEqual("2 of 3 ▼", layouts.never(results.Row("x", 1.0, note="400 trials, 3 seeds, 2 never; ends"), (0, 1, 2)))
         self.assertEqual("0.5 x ▼", layouts.gain(results.Row("x", 0.5)))
+
+    def test_rivals_are_marked_where_they_are_ahead(self):
+        rows = [row("speed/gemm/pruner@64", 2, "us"), row("seconds/gemm/pruner@64", 5, "s"), row("speed/gemm/tvm@64", 1.8, "us"),
+                row("seconds/gemm/tvm@64", 90, "s"), row("ratio/gemm/tvm@64", 0.9, "x"), row("speed/gemm/ansor@64", None, "us"),
+                row("seconds/gemm/ansor@64", None, "s"), row("geomean/tvm@64", 0.9, "x", note="its time / ours, 1 operators, ours behind on 1; 0.900 gemm"),
+                row("geomean_reach_own/tvm@64", 12, "x"), row("geomean_reach_near/tvm@64", 0.5, "x")]
+        (_, means), (_, each) = layouts.rivals({"rival": results.parse(file_of(*rows, bench="rival"))})
+        self.assertEqual(["tvm", "64", "1", "0.900" + layouts.BEHIND, "1", "12 x", "0.5 x" + layouts.BEHIND], means[1])
+        self.assertEqual([["operator", "trials", "ours, us", "s", "tvm / ours", "s"], ["gemm", "64", "2", "5", "0.900" + layouts.BEHIND, "90"]], each)
 
     def test_the_suite_shows_its_losses_first(self):
         rows = []

@@ -2,7 +2,7 @@
 
 A search is a dictionary: op, seed, who, trials (the budget), done (trials that were made), wall (seconds of the process), curve
 ([trial, ns, second] at each gain, by its own clock), us (of its winner, one for each round in which all winners of this operator and
-seed took turns), refused (why there is none), noisy."""
+seed took turns), refused (why there is none), noisy; of TVM's also ready (the second in which its modules were there)."""
 
 import math
 import statistics
@@ -89,6 +89,9 @@ def rows_of(searches):
             made = reach_rows(name, pairs)
             out += made
             reaches.setdefault((who, trials), []).append(made)
+    for who in dict.fromkeys(one["who"] for one in searches if "ready" in one):
+        seconds = [one["ready"] for one in searches if one["who"] == who and "ready" in one]
+        out.append(row(f"startup/{who}", statistics.median(seconds), "s", f"{spread(seconds)}; of the seconds above, for importing its modules"))
     for (who, trials), found in ratios.items():
         values = [value for value, _ in found]
         low, high = min(found), max(found)

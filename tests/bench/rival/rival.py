@@ -25,8 +25,8 @@ sys.path[:0] = [HERE, SUITE]
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "prunerc")
 
 ENVIRONMENTS = {"tvm": "rivals", "optuna": "rivals", "ansor": "ansor"}  # of `./dev setup --rivals`
-STRATEGIES = {"pruner": "pruner", "random": "random"}  # of `prunerc tune`
-EVERYONE = ("pruner", "tvm", "ansor", "optuna", "random")
+STRATEGIES = {"pruner": ["pruner"], "pruner-bare": ["pruner", "--heuristics", "off", "--checkpoint", "none"], "random": ["random"]}  # of `prunerc tune`
+EVERYONE = ("pruner", "tvm", "ansor", "optuna", "random", "pruner-bare")
 ROUNDS, SECONDS = 5, 0.4  # of timing winners
 START_S, TRIAL_S = 600, 20  # after which a search is given up: so much, and so much more for each trial
 
@@ -73,7 +73,7 @@ class Searching:
         threads = str(options.threads)
         if who in STRATEGIES:
             return [options.prunerc, "tune", options.file, "--op", self.op, "--trials", str(self.trials), "--seed", str(self.seed), "--threads", threads,
-                    "--strategy", STRATEGIES[who], "--db", database, "--json", "--quiet", "--fresh"]
+                    "--strategy", *STRATEGIES[who], "--db", database, "--json", "--quiet", "--fresh"]
         if who == "optuna":
             return [python_of(who), os.path.join(HERE, "tune_optuna.py"), options.space, *common, str(self.seed), threads, database]
         return [python_of(who), os.path.join(HERE, "tune_tvm.py"), who, *common, str(options.round), str(self.seed), threads, str(time.monotonic()),
@@ -97,8 +97,8 @@ class Searching:
         if done.returncode != 0 or report is None or not report["curve"]:
             return dict(out, refused=f"exit {done.returncode}: {reason_of(done.stderr)}")
         out.update(done=report["trials"], curve=report["curve"])
-        if who in ENVIRONMENTS and who != "optuna":
-            return out
+        if "ready" in report:
+            return dict(out, ready=report["ready"])
         # Seconds of ours count from the call; what came before it and after it is put before it.
         total = report["seconds"]["total"] if isinstance(report["seconds"], dict) else report["seconds"]
         out["curve"] = [[trial, ns, second + out["wall"] - total] for trial, ns, second in report["curve"]]

@@ -99,8 +99,7 @@ class Asked : public search::Strategy {
       }
       decisions.push_back(table.decision(value));
     }
-    return search::instantiate(context_.task, context_.space, static_cast<int>(sketch),
-                               decisions);
+    return search::instantiate(context_.task, context_.space, static_cast<int>(sketch), decisions);
   }
 
   search::StrategyContext context_;

@@ -4,7 +4,8 @@
 usage: tune_tvm.py tvm|ansor FILE.prn OP TRIALS ROUND SEED THREADS STARTED LIBRARY
 
 STARTED: time.monotonic() when the process was started; seconds count from there. The last line is JSON: `curve` with
-[trial, ns, seconds] at each gain, when the search came to know it; `trials`, `failed`. The winner is LIBRARY."""
+[trial, ns, seconds] at each gain, when the search came to know it; `trials`, `failed`; `ready`: the second in which all modules were
+there. The winner is LIBRARY."""
 
 import json
 import os
@@ -25,7 +26,11 @@ class Curve:
     """The best so far by trial and second."""
 
     def __init__(self, started):
-        self.started, self.points, self.trials, self.failed = started, [], 0, 0
+        self.started, self.points, self.trials, self.failed, self.ready = started, [], 0, 0, None
+
+    def begin(self):
+        """What follows would be the same for another operator of this process."""
+        self.ready = time.monotonic() - self.started
 
     def add(self, seconds_of_run):
         """Of one trial; None where it failed."""
@@ -36,7 +41,7 @@ class Curve:
             self.points.append([self.trials, seconds_of_run * 1e9, time.monotonic() - self.started])
 
     def report(self):
-        print(json.dumps({"trials": self.trials, "failed": self.failed, "curve": self.points}), flush=True)
+        print(json.dumps({"trials": self.trials, "failed": self.failed, "ready": self.ready, "curve": self.points}), flush=True)
 
 
 def build(mod, target, _params):
@@ -49,9 +54,10 @@ def build(mod, target, _params):
 
 def meta_schedule(name, operator, trials, per_round, seed, threads, curve, library):
     import tvm
+    import tvm.s_tir.tensor_intrin  # noqa: F401  the search wants it
     from tvm import te
+    from tvm.ir.utils import derived_object
     from tvm.s_tir import meta_schedule as ms
-    from tvm.s_tir.meta_schedule.utils import derived_object
 
     @derived_object
     class Watch(ms.measure_callback.PyMeasureCallback):
@@ -60,6 +66,7 @@ def meta_schedule(name, operator, trials, per_round, seed, threads, curve, libra
                 good = not built.error_msg and not ran.error_msg and ran.run_secs
                 curve.add(sum(map(float, ran.run_secs)) / len(ran.run_secs) if good else None)
 
+    curve.begin()
     target = tvm.target.Target({"kind": "llvm", "mcpu": CPU, "num-cores": threads})
     mod = tvm.IRModule({"main": te.create_prim_func(operators.tensors(te, name, operator)).with_attr("global_symbol", "main")})
     with tempfile.TemporaryDirectory(prefix="prunerc-rival") as folder:
@@ -76,6 +83,7 @@ def meta_schedule(name, operator, trials, per_round, seed, threads, curve, libra
 def ansor(name, operator, trials, per_round, seed, threads, curve, library):
     import tvm
     from tvm import auto_scheduler, te
+    curve.begin()
 
     class Watch(auto_scheduler.measure.PythonBasedMeasureCallback):
         def callback(self, policy, inputs, results):
