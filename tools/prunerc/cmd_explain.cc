@@ -108,15 +108,17 @@ void print_penalties(const Subject& subject) {
     fmt::print("  Pruner, as {}: {}\n",
                version == costmodel::PrunerVersion::kRelease ? "released" : "published",
                time_text(1e6 * latency.ms.value()));
-    fmt::print("  {:<16}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}{:>12}{:>12}\n", "statement",
-               "registers", "reuse", "shared", "warps", "waves", "transact.", "compute", "memory");
+    fmt::print("  {:<16}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}{:>12}{:>12}\n", "statement",
+               "registers", "reuse", "shared", "warps", "waves", "transact.", "aligned", "compute",
+               "memory");
     for (const costmodel::PrunerTerm& t : latency.terms) {
       const costmodel::PrunerPenalties& p = t.penalties;
-      fmt::print("  {:<16}{:>10.3f}{:>10.3f}{:>10.3f}{:>10.3f}{:>10.3f}{:>10.3f}{:>12}{:>12}\n",
-                 std::string(subject.program.buffer(t.buffer).name).substr(0, 16),
-                 p.registers.value(), p.reuse.value(), p.shared.value(), p.warps.value(),
-                 p.waves.value(), p.transactions.value(), time_text(1e6 * t.compute_ms.value()),
-                 time_text(1e6 * t.memory_ms.value()));
+      fmt::print(
+          "  {:<16}{:>10.3f}{:>10.3f}{:>10.3f}{:>10.3f}{:>10.3f}{:>10.3f}{:>10.3f}{:>12}{:>12}\n",
+          std::string(subject.program.buffer(t.buffer).name).substr(0, 16), p.registers.value(),
+          p.reuse.value(), p.shared.value(), p.warps.value(), p.waves.value(),
+          p.transactions.value(), p.alignment.value(), time_text(1e6 * t.compute_ms.value()),
+          time_text(1e6 * t.memory_ms.value()));
     }
   }
 }
