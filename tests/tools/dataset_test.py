@@ -107,6 +107,19 @@ class Dataset(command.CommandTest):
         for part in ("rows      20 (", "outcomes  ", "uniform", "50%: ", "sketch ", "drawn", "timer     CLOCK_MONOTONIC"):
             self.assertIn(part, out)
 
+    def test_what_another_autotuner_measured_becomes_a_pool(self):
+        arguments = ["dataset", "import", "--t4", os.path.abspath("tools/examples/convolution_t4.json"), "-o", "c.pool"]
+        refused = self.prunerc(*arguments, expect=1).err
+        self.assertIn("no GPU is known as ''", refused)
+        self.assertIn("--device names the GPU", refused)
+        done = self.prunerc(*arguments, "--device", "cuda:a100-40").out
+        self.assertIn("c.pool: 10 configurations of convolution on cuda:sm_80", done)
+        self.assertIn("9 ok, 1 run error", done)
+        self.assertIn("shared+padding", self.prunerc("dataset", "stats", "c.pool").out)
+        self.prunerc("dataset", "export", "c.pool", "-o", "c.jsonl")
+        wrong = ["dataset", "import", "--t4", self.path("c.jsonl"), "-o", "d.pool"]
+        self.assertIn("cannot be taken: it is no JSON", self.prunerc(*wrong, expect=1).err)
+
     def test_damaged_files_are_errors(self):
         self.record("d.pool", "--candidates", "4")
         with open(self.path("d.pool"), "r+b") as file:

@@ -295,22 +295,25 @@ def draft_quality(files):
 
 
 def t4(files):
-    """One table for each file and class of pools; ▼ where an analyzer that knows no times of the GPUs orders better than ours."""
-    tables, columns = [], ["spearman", "best1", "best8", "best64"]
+    """One table for each file and class of pools; ▼ where an analyzer that knows no times of the GPUs orders better than ours. What other
+    GPUs' times say stands in the first file only: it does not depend on the analyzer."""
+    tables, columns, first = [], ["spearman", "best1", "best8", "best64"], next(iter(files), "")
     for name, read in files.items():
         pools = {}
         for found, row in results.matching(read.rows, r"(spearman|best\d+)/([^/]+)/([^/]+)"):
             pools.setdefault(found[2], {}).setdefault(found[3], {})[found[1]] = row.value
         for cls in dict.fromkeys(pool.split("_")[0] for pool in pools):
-            table = [["GPU", "order by", "rank correlation", "best of the first", "of the first 8", "of the first 64"]]
+            head, table = ["GPU", "order by", "rank correlation", "best of the first", "of the first 8", "of the first 64"], []
             for pool in (p for p in pools if p.split("_")[0] == cls):
                 methods = pools[pool]
                 rivals = [methods[m] for m in ("random", "roofline", "paper", "release") if m in methods]
                 for method, scores in methods.items():
+                    if method.startswith("from_") and name != first:
+                        continue
                     behind = lambda c: method in ("ours", "fitted") and any(r.get(c, -1) > scores[c] for r in rivals)
                     table.append([pool.split("_", 1)[1], method.replace("from_", "times of ")] +
                                  [marked(f"{scores[c]:.3f}", behind(c)) if c in scores else "" for c in columns])
-            tables.append((f"`{name}.json`, {cls}", table))
+            tables += chunks(f"`{name}.json`, {cls}", head, table)
     return tables
 
 

@@ -209,9 +209,9 @@ class Judge {
   }
 
   // What has no finite value comes last; the rank correlation may leave it out.
-  enum class Unknown : uint8_t { kLast, kSkip };
+  enum class Unknown : uint8_t { kOrderLast, kSkip };
   void score(std::size_t i, const std::string& method, const std::vector<double>& predicted,
-             Unknown unknown = Unknown::kLast) {
+             Unknown unknown = Unknown::kOrderLast) {
     const Measured& measured = measured_[i];
     std::vector<double> ns, order;
     for (std::size_t r = 0; r < predicted.size(); ++r) {
