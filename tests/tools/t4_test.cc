@@ -208,6 +208,8 @@ TEST_CASE("what is no result is refused with its row") {
       {cache_of(R"("a": {"y": 1, "x": 2, "time": "soon"})"), "unknown failure 'soon'"},
       {cache_of(R"("a": {"y": 1, "x": 2, "time": null})"), "a time is no positive number"},
       {cache_of(R"("a": {"y": 1, "x": 2, "time": 0})"), "a time is no positive number"},
+      {cache_of(R"("a": {"y": 1, "x": 2, "time": 1e-7})"), "a time is no positive number"},
+      {cache_of(R"("a": {"y": 1, "x": 2, "time": 1e307})"), "a time is no positive number"},
       {cache_of(R"("a": {"y": 1, "x": 2, "time": 1, "times": [1, "x"]})"), "no positive number"},
       {t4_of("7"), R"(row 1: it has no "configuration")"},
       {t4_of(R"({"configuration": {"x": 1}})"), R"(row 1: it has no "invalidity")"},

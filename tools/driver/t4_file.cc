@@ -20,7 +20,11 @@ using Json = nlohmann::json;
 constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
 
 constexpr double kNsPerMs = 1e6;
-constexpr double kSecondsPerMs = 1e-3;
+constexpr double kNsPerSecond = 1e9;
+/// Thirty years: longer was not measured. A pool keeps whole nanoseconds.
+constexpr double kMaxNs = 1e18;
+/// Of a row; a pool's column has room for so many.
+constexpr std::size_t kMaxSamples = 1'000'000;
 constexpr std::string_view kGzipMagic = "\x1f\x8b";
 /// windowBits of inflateInit2 for a gzip header (zlib.h).
 constexpr int kGzipWindow = 15 + 16;
@@ -74,7 +78,8 @@ class Reader {
   }
 
   static double seconds_of(const Json* ms) {
-    return ms != nullptr && ms->is_number() ? std::max(0.0, ms->get<double>() * kSecondsPerMs) : 0;
+    const double ns = ms != nullptr && ms->is_number() ? ms->get<double>() * kNsPerMs : 0;
+    return ns >= 1 && ns <= kMaxNs ? ns / kNsPerSecond : 0;
   }
 
   // --- Kernel Tuner's caches: {"device_name", "tune_params_keys", "cache": {key: row}}
@@ -184,11 +189,13 @@ class Reader {
     out->status = MeasureStatus::kOk;
     const bool has_samples = times != nullptr && times->is_array() && !times->empty();
     const std::size_t count = has_samples ? times->size() : 1;
+    if (count > kMaxSamples) return damaged_row(fmt::format("it has {} times", count));
     for (std::size_t i = 0; i < count; ++i) {
       const Json* const sample = has_samples ? &(*times)[i] : time;
-      const bool is_time = sample != nullptr && sample->is_number() && sample->get<double>() > 0;
-      if (!is_time) return damaged_row("a time is no positive number");
-      out->samples_ns.push_back(sample->get<double>() * kNsPerMs);
+      const double ns =
+          sample != nullptr && sample->is_number() ? sample->get<double>() * kNsPerMs : 0;
+      if (!(ns >= 1 && ns <= kMaxNs)) return damaged_row("a time is no positive number");
+      out->samples_ns.push_back(ns);
     }
     search::summarize_samples(*out);
     return {};
