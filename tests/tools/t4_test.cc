@@ -216,6 +216,8 @@ TEST_CASE("what is no result is refused with its row") {
       {t4_of(R"({"configuration": {"x": 1}, "invalidity": "odd"})"), "unknown failure 'odd'"},
       {t4_of(R"({"configuration": {"x": 1}, "invalidity": "correct"})"), "no positive number"},
       {R"({"metadata": {"timeunit": "s"}, "results": [1]})", "read are milliseconds"},
+      {R"({"cache": {}, "tune_params_keys": [")" + std::string(200, 'x') + R"("]})",
+       "too long names"},
       {std::string(100, '['), "nested too deep"},
       {"\x1f\x8b not zipped", "cannot be decompressed"},
   };
