@@ -20,7 +20,14 @@ using Json = nlohmann::json;
 constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
 
 constexpr double kNsPerMs = 1e6;
-constexpr double kSecondsPerMs = 1e-3;
+constexpr double kNsPerSecond = 1e9;
+/// Thirty years: longer was not measured. A pool keeps whole nanoseconds.
+constexpr double kMaxNs = 1e18;
+/// Of names, and parts of a file that a message shows. Units: bytes.
+constexpr std::size_t kMaxName = 128;
+constexpr std::size_t kMaxParams = 64;
+/// Of a row; a pool's column has room for so many.
+constexpr std::size_t kMaxSamples = 1'000'000;
 constexpr std::string_view kGzipMagic = "\x1f\x8b";
 /// windowBits of inflateInit2 for a gzip header (zlib.h).
 constexpr int kGzipWindow = 15 + 16;
@@ -74,20 +81,24 @@ class Reader {
   }
 
   static double seconds_of(const Json* ms) {
-    return ms != nullptr && ms->is_number() ? std::max(0.0, ms->get<double>() * kSecondsPerMs) : 0;
+    const double ns = ms != nullptr && ms->is_number() ? ms->get<double>() * kNsPerMs : 0;
+    return ns >= 1 && ns <= kMaxNs ? ns / kNsPerSecond : 0;
   }
 
   // --- Kernel Tuner's caches: {"device_name", "tune_params_keys", "cache": {key: row}}
 
   Result<void> read_cache(const Json& json, const Json& cache) {
     const Json* const device = find(json, "device_name");
-    if (device != nullptr && device->is_string()) file_.device = device->get<std::string>();
+    if (device != nullptr && device->is_string()) {
+      file_.device = device->get<std::string>().substr(0, kMaxName);
+    }
     const Json* const keys = find(json, "tune_params_keys");
     if (keys == nullptr || !keys->is_array()) return damaged("\"tune_params_keys\" is no list");
     for (const Json& key : *keys) {
       if (!key.is_string()) return damaged("a name in \"tune_params_keys\" is no text");
       file_.params.push_back(key.get<std::string>());
     }
+    PRUNERC_TRY_VOID(check_params());
     const Json* const size = find(json, "problem_size");
     for (std::size_t i = 0; size != nullptr && size->is_array() && i < size->size(); ++i) {
       if ((*size)[i].is_number_integer()) file_.problem_size.push_back((*size)[i].get<int64_t>());
@@ -118,6 +129,7 @@ class Reader {
       }
       if (file_.rows.empty()) {
         for (const auto& [key, value] : configuration->items()) file_.params.push_back(key);
+        PRUNERC_TRY_VOID(check_params());
       }
       T4Row made;
       PRUNERC_TRY_VOID(read_values(*configuration, &made));
@@ -143,9 +155,8 @@ class Reader {
     const Json* const unit =
         metadata != nullptr && metadata->is_object() ? find(*metadata, "timeunit") : nullptr;
     if (unit == nullptr || *unit == "miliseconds" || *unit == "milliseconds") return {};
-    return damaged("its times are in " +
-                   unit->dump(-1, ' ', false, Json::error_handler_t::replace) +
-                   ", read are milliseconds");
+    const std::string text = unit->dump(-1, ' ', false, Json::error_handler_t::replace);
+    return damaged("its times are in " + text.substr(0, kMaxName) + ", read are milliseconds");
   }
 
   static const Json* time_of(const Json& row) {
@@ -158,6 +169,13 @@ class Reader {
   }
 
   // --- rows
+
+  Result<void> check_params() const {
+    const bool is_long = std::any_of(file_.params.begin(), file_.params.end(),
+                                     [](const std::string& p) { return p.size() > kMaxName; });
+    if (!is_long && file_.params.size() <= kMaxParams) return {};
+    return damaged("it has too many parameters, or too long names of them");
+  }
 
   Result<void> read_values(const Json& from, T4Row* row) const {
     for (const std::string& name : file_.params) {
@@ -176,7 +194,9 @@ class Reader {
     if (!failure.empty()) {
       const auto* const known = std::find_if(std::begin(kFailures), std::end(kFailures),
                                              [&](const Failure& f) { return f.word == failure; });
-      if (known == std::end(kFailures)) return damaged_row("unknown failure '" + failure + "'");
+      if (known == std::end(kFailures)) {
+        return damaged_row("unknown failure '" + failure.substr(0, kMaxName) + "'");
+      }
       out->status = known->status;
       out->detail = failure;
       return {};
@@ -184,11 +204,13 @@ class Reader {
     out->status = MeasureStatus::kOk;
     const bool has_samples = times != nullptr && times->is_array() && !times->empty();
     const std::size_t count = has_samples ? times->size() : 1;
+    if (count > kMaxSamples) return damaged_row(fmt::format("it has {} times", count));
     for (std::size_t i = 0; i < count; ++i) {
       const Json* const sample = has_samples ? &(*times)[i] : time;
-      const bool is_time = sample != nullptr && sample->is_number() && sample->get<double>() > 0;
-      if (!is_time) return damaged_row("a time is no positive number");
-      out->samples_ns.push_back(sample->get<double>() * kNsPerMs);
+      const double ns =
+          sample != nullptr && sample->is_number() ? sample->get<double>() * kNsPerMs : 0;
+      if (!(ns >= 1 && ns <= kMaxNs)) return damaged_row("a time is no positive number");
+      out->samples_ns.push_back(ns);
     }
     search::summarize_samples(*out);
     return {};

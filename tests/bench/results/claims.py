@@ -207,7 +207,6 @@ CLAIMS = [
               "laptop (product), A4000 and A6000 (convolution), chosen before anything was judged; `times of`: the order of another GPU's "
               "measured times. `t4_before.json` is the analyzer as it was before it had seen any of this."),
         bench="t4",
-        rows=r"(spearman|best\d+)/",
         unfair=(
             ("After the first look at `t4_before.json` the analyzer was changed (costmodel/DESIGN.md, D32) by looking into the rows of the "
              "GPUs that coefficients are fitted on and at summary numbers of all seven, so RTX 3090, TITAN RTX and A100 are not untouched; no "
