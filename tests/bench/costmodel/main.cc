@@ -34,7 +34,8 @@ int main(int argc, char** argv) {
   std::string only;
   std::string json;
   CLI::App app("the learned models in numbers");
-  app.add_option("--only", only, "one group: accuracy, ablation, frozen, speed, prune, transfer, tuning");
+  app.add_option("--only", only,
+                 "one group: accuracy, ablation, frozen, speed, prune, transfer, tuning");
   app.add_option("--pools", options.pools, "folder of the pools");
   app.add_option("--models", options.models,
                  "which models, or methods of `transfer` (default: all)")
