@@ -362,6 +362,21 @@ def search_curves(read, prefix, unit):
         for name, curve in curves.items()]
 
 
+def model_ablation(files):
+    (read,) = files.values()
+    table = [["model", "left out", "Top-1 without it", "with it", "difference (95 %)", "pairwise without it", "with it", "difference (95 %)"]]
+    for found, _ in results.matching(read.rows, r"top1/([^/]+)/all_less_(.+)"):
+        cells = [found[1], found[2].replace("no_", "").replace("squared_error", "LambdaRank")]
+        for metric in ("top1", "pairwise"):
+            get = lambda name, metric=metric: read.rows[f"{metric}/{found[1]}/{name}"]
+            difference = get("all_less_" + found[2])
+            point = results.point(difference)
+            cells += [part(results.point(get(found[2]))), f"{get('all').value:.3f}",
+                      marked(f"{difference.value:+.3f} ({point.low:+.3f} to {point.high:+.3f})", difference.value <= 0)]
+        table.append(cells)
+    return [("▼ marks what does no worse without", table)]
+
+
 def frozen_models(files):
     (read,) = files.values()
     table = [["model", "Top-1", "Top-5", "pairwise", "built-in less it: Top-1", "pairwise"]]
@@ -461,7 +476,7 @@ def transfer(files):
 
 LAYOUTS = {
     "cpu-zen5-2core": cpu, "cpu_suite": cpu_suite, "network": networks, "tuned_network": networks, "rival": rivals, "resnet50": net_search, "searches": searches,
-    "o1": o1, "draft_throughput": draft_throughput, "draft_quality": draft_quality, "t4": t4, "frozen_models": frozen_models, "ablation": ablation,
+    "o1": o1, "draft_throughput": draft_throughput, "draft_quality": draft_quality, "t4": t4, "frozen_models": frozen_models, "model_ablation": model_ablation, "ablation": ablation,
     "model_accuracy": model_accuracy, "model_speed": as_rows, "data_pruning": data_pruning, "transfer": transfer,
     "schedule-zen4-2core": as_rows, "robust": as_rows,
 }

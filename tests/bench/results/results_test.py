@@ -40,7 +40,7 @@ def just(value):
 
 
 # Claims whose measurement is described and not yet run.
-UNMEASURED = {"cpu_suite", "rival", "searches", "frozen_models", "o1", "resnet50"}
+UNMEASURED = {"cpu_suite", "rival", "searches", "frozen_models", "o1", "resnet50", "model_ablation"}
 
 
 class Reading(unittest.TestCase):
@@ -235,6 +235,7 @@ class Claims(unittest.TestCase):
             ("costmodel", "final/pruner-untrained_vs_tenset-offline", "searches"),
             ("costmodel", "overhead/pruner", "searches"),
             ("costmodel", "frozen/top1/built-in_less_tlp@20000", "frozen_models"),
+            ("costmodel", "top1/pacm-paper/all_less_no_flow", "model_ablation"),
         ):
             with self.subTest(name=name):
                 owners = [claim.name for claim in claims.CLAIMS if claim.bench == bench and claim.has(name)]
