@@ -193,7 +193,7 @@ class Fit {
 };
 
 // Ranks from 0; equal values share their mean rank.
-std::vector<double> ranks_of(const std::vector<double>& values) {
+std::vector<double> ranks_of(std::span<const double> values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -211,18 +211,6 @@ std::vector<double> ranks_of(const std::vector<double>& values) {
   return ranks;
 }
 
-double correlation(const std::vector<double>& a, const std::vector<double>& b) {
-  const std::vector<double> x = ranks_of(a), y = ranks_of(b);
-  const double mean = static_cast<double>(x.size() - 1) / 2;
-  double xy = 0, xx = 0, yy = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    xy += (x[i] - mean) * (y[i] - mean);
-    xx += (x[i] - mean) * (x[i] - mean);
-    yy += (y[i] - mean) * (y[i] - mean);
-  }
-  return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;
-}
-
 double rank_of(const Samples& samples, const CoefficientValues& c) {
   std::map<int32_t, std::pair<std::vector<double>, std::vector<double>>> tasks;
   for (const CalibrationSample* s : samples) {
@@ -232,7 +220,7 @@ double rank_of(const Samples& samples, const CoefficientValues& c) {
   double sum = 0, n = 0;
   for (const auto& [task, pair] : tasks) {
     if (pair.first.size() < 3) continue;
-    sum += correlation(pair.first, pair.second);
+    sum += rank_correlation(pair.first, pair.second);
     n += 1;
   }
   return n > 0 ? sum / n : 0;
@@ -247,6 +235,18 @@ double residual_of(const Samples& samples, const CoefficientValues& c) {
 }
 
 }  // namespace
+
+double rank_correlation(std::span<const double> a, std::span<const double> b) {
+  const std::vector<double> x = ranks_of(a), y = ranks_of(b);
+  const double mean = (static_cast<double>(x.size()) - 1) / 2;
+  double xy = 0, xx = 0, yy = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    xy += (x[i] - mean) * (y[i] - mean);
+    xx += (x[i] - mean) * (x[i] - mean);
+    yy += (y[i] - mean) * (y[i] - mean);
+  }
+  return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;
+}
 
 double predict_ns(const CalibrationSample& sample, const CoefficientValues& values) {
   return std::exp2(row_of(sample, values).residual) * std::max(sample.measured_ns, 1e-3);

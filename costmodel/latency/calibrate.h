@@ -36,6 +36,10 @@ struct Calibration {
   double residual_before = 0, residual_after = 0;
 };
 
+/// Spearman's, of two lists of one length; equal values share their mean rank. 0 where one has no order.
+/// Cost: O(n log n).
+double rank_correlation(std::span<const double> a, std::span<const double> b);
+
 /// ns that the coefficients give.
 double predict_ns(const CalibrationSample& sample, const CoefficientValues& values);
 

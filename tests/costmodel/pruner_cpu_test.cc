@@ -1,6 +1,7 @@
 // Pruner's published analyzer on a CPU: lanes for threads, tasks for blocks, the L2 for shared memory.
 #include "costmodel/pruner/analyzer.h"
 #include "ir/tile_space.h"
+#include "tests/costmodel/pruner_support.h"
 #include "tests/costmodel/sketches.h"
 #include "tests/support/check.h"
 
@@ -24,15 +25,6 @@ const PrunerOptions kPaper = {.version = PrunerVersion::kPaper};
 std::vector<StatementSymbols> symbols_of(const ir::Program& program) {
   ParamSpace space(program.domain());
   return pruner_symbols(NestTable(program, space), kCpu);
-}
-
-const StatementSymbols& of(const ir::Program& program, const std::vector<StatementSymbols>& all,
-                           const std::string& buffer) {
-  for (const StatementSymbols& s : all) {
-    if (program.buffer(s.buffer).name == buffer) return s;
-  }
-  FAIL("no statement writes " << buffer);
-  return all[0];
 }
 
 std::vector<double> penalties(const StatementSymbols& s, const PrunerDevice& device,
@@ -133,17 +125,11 @@ TEST_CASE("on a CPU as well both versions over a sketch are those of its instanc
       const SymbolCode code = derive_pruner(sketch.program, device, options);
       const ir::DomainSpace space(sketch.program.domain());
       Rng rng(9);
-      SymbolScratch scratch;
       INFO(sketch.name);
       std::set<double> latencies;
       for (int i = 0; i < 150; ++i) {
         const std::vector<int64_t> point = space.sample(rng);
-        const std::vector<double> params(point.begin(), point.end());
-        std::vector<const double*> columns;
-        for (const double& value : params) columns.push_back(&value);
-        double ms = 0, is_feasible = 0;
-        double* const outputs[] = {&ms, &is_feasible};
-        code.evaluate(columns, 1, outputs, scratch);
+        const double ms = evaluate_at(code, point).ms;
         CHECK(std::isfinite(ms));
         latencies.insert(ms);
         const ir::Program program = instance(sketch.program, point);

@@ -1,6 +1,7 @@
 // Pruner's published analyzer over sketches, and with single penalties left out.
 #include "costmodel/pruner/analyzer.h"
 #include "ir/tile_space.h"
+#include "tests/costmodel/pruner_support.h"
 #include "tests/costmodel/sketches.h"
 #include "tests/support/check.h"
 
@@ -22,15 +23,9 @@ TEST_CASE("both versions over a sketch are those of its instances") {
       const ir::DomainSpace space(sketch.program.domain());
       Rng rng(8);
       int num_equal = 0, num_wrong = 0;
-      SymbolScratch scratch;
       for (int i = 0; i < 150; ++i) {
         const std::vector<int64_t> point = space.sample(rng);
-        const std::vector<double> params(point.begin(), point.end());
-        std::vector<const double*> columns;
-        for (const double& value : params) columns.push_back(&value);
-        double ms = 0, is_feasible = 0;
-        double* const outputs[] = {&ms, &is_feasible};
-        code.evaluate(columns, 1, outputs, scratch);
+        const auto [ms, is_feasible] = evaluate_at(code, point);
         CHECK(is_feasible == 1);
         const ir::Program program = instance(sketch.program, point);
         // A guard simplifies subscripts of the instance.

@@ -2,6 +2,7 @@
 // worked out by hand from its formulas, and what each penalty does.
 #include "costmodel/pruner/analyzer.h"
 #include "schedule/schedule.h"
+#include "tests/costmodel/pruner_support.h"
 #include "tests/costmodel/sketches.h"
 #include "tests/support/check.h"
 
@@ -54,15 +55,6 @@ const PrunerDevice kA100 = find_pruner_device("a100_40").value();
 std::vector<StatementSymbols> symbols_of(const ir::Program& program) {
   ParamSpace space(program.domain());
   return pruner_symbols(NestTable(program, space), kA100);
-}
-
-const StatementSymbols& of(const ir::Program& program, const std::vector<StatementSymbols>& all,
-                           const std::string& buffer) {
-  for (const StatementSymbols& s : all) {
-    if (program.buffer(s.buffer).name == buffer) return s;
-  }
-  FAIL("no statement writes " << buffer);
-  return all[0];
 }
 
 const PrunerOptions kRelease = {.version = PrunerVersion::kRelease};

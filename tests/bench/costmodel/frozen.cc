@@ -1,11 +1,10 @@
 #include "ir/support/check.h"
-#include "ir/support/rng.h"
 #include "search/model/dataset.h"
 #include "search/model/quality.h"
 #include "search/model/ranker.h"
 #include "search/strategy/network_use.h"
 #include "tests/bench/costmodel/rows.h"
-#include "tests/bench/costmodel/train.h"
+#include "tests/bench/costmodel/runs.h"
 
 #include <fmt/format.h>
 
@@ -24,18 +23,14 @@ namespace {
 /// Orders drawn at random, whose mean is what chance gives.
 constexpr int kRandomOrders = 200;
 
-using Field = double TaskQuality::*;
 constexpr std::pair<const char*, Field> kMetrics[] = {{"top1", &TaskQuality::top1},
                                                       {"top5", &TaskQuality::top5},
                                                       {"pairwise", &TaskQuality::pairwise}};
 
-/// Of one model on each task, a mean over its seeds.
-using ByTask = std::map<int32_t, TaskQuality>;
-
 // Adds a part of one seed's qualities.
-void add(const std::vector<TaskQuality>& tasks, double part, ByTask* sum) {
+void add(const std::vector<TaskQuality>& tasks, double part, Run* sum) {
   for (const TaskQuality& task : tasks) {
-    for (const auto& [name, field] : kMetrics) (*sum)[task.task].*field += part * (task.*field);
+    for (const auto& [name, field] : kMetrics) sum->tasks[task.task].*field += part * (task.*field);
   }
 }
 
@@ -71,7 +66,7 @@ class Frozen {
                              {},
                              fmt::format("of {} operators; {} of others to learn from",
                                          num_operators_, train_.size())}};
-    for (const auto& [name, tasks] : models_) add_rows(name, tasks, &out);
+    for (const auto& [name, run] : models_) add_rows(name, run, &out);
     return out;
   }
 
@@ -93,7 +88,7 @@ class Frozen {
     const bool learns = kind != RankerKind::kAnalyzer && kind != RankerKind::kRandom;
     const int seeds = kind == RankerKind::kRandom ? kRandomOrders : learns ? options_.seeds : 1;
     const auto test = dataset(test_, kind);
-    ByTask tasks;
+    Run tasks;
     for (int i = 0; i < seeds; ++i) {
       const auto seed = static_cast<uint64_t>(options_.first_seed + i);
       const double part = std::min(
@@ -114,25 +109,18 @@ class Frozen {
     models_[std::string(to_string(kind)) + suffix] = std::move(tasks);
   }
 
-  void add_rows(const std::string& name, const ByTask& tasks, std::vector<Row>* out) const {
-    const ByTask& ours = models_.at("built-in");
+  // Each with its interval over operators: the model, and how far the released one is ahead of it.
+  void add_rows(const std::string& name, const Run& run, std::vector<Row>* out) const {
+    const auto operators = operators_by_class(corpus_).at("");
+    Run nothing;
+    for (const auto& [task, quality] : run.tasks) nothing.tasks[task];
     for (const auto& [metric, field] : kMetrics) {
-      std::vector<double> values, ahead;
-      for (const auto& [task, quality] : tasks) {
-        values.push_back(quality.*field);
-        ahead.push_back(ours.at(task).*field - quality.*field);
-      }
-      const auto row = [&](const std::string& what, const Interval& i) {
-        out->push_back({fmt::format("frozen/{}/{}", metric, what),
-                        i.mean,
-                        "",
-                        {},
-                        fmt::format("95 %: {:+.3f} to {:+.3f} over resampled operators ({})", i.low,
-                                    i.high, values.size())});
+      const auto row = [&](const std::string& what, const Run& a, const Run& b) {
+        out->push_back(difference_row(fmt::format("frozen/{}/{}", metric, what),
+                                      paired({a}, {b}, field, operators, options_.bootstrap)));
       };
-      row(name, bootstrap_mean(values, options_.bootstrap));
-      if (name == "built-in") continue;
-      row("built-in_less_" + name, bootstrap_mean(ahead, options_.bootstrap));
+      row(name, run, nothing);
+      if (name != "built-in") row("built-in_less_" + name, models_.at("built-in"), run);
     }
   }
 
@@ -141,7 +129,7 @@ class Frozen {
   Corpus corpus_;
   std::vector<CorpusRow> train_, test_;
   std::size_t num_operators_ = 0;
-  std::map<std::string, ByTask> models_;
+  std::map<std::string, Run> models_;  // a mean over the seeds of each
 };
 
 }  // namespace

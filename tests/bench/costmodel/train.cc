@@ -1,7 +1,6 @@
 #include "tests/bench/costmodel/train.h"
 
 #include "ir/support/check.h"
-#include "ir/support/rng.h"
 #include "search/model/ranker.h"
 
 #include <fmt/format.h>
@@ -25,25 +24,6 @@ double Spread::mean() const {
 std::string Spread::range() const {
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
   return values.empty() ? "" : fmt::format("{:.3f} to {:.3f}", *low, *high);
-}
-
-Interval bootstrap_mean(const std::vector<double>& values, int resamplings) {
-  Interval out;
-  if (values.empty()) return out;
-  const auto n = static_cast<double>(values.size());
-  out.mean = out.low = out.high = std::accumulate(values.begin(), values.end(), 0.0) / n;
-  std::vector<double> means;
-  Rng rng(7);
-  for (int r = 0; r < resamplings; ++r) {
-    double sum = 0;
-    for (std::size_t i = 0; i < values.size(); ++i) sum += values[rng.below(values.size())];
-    means.push_back(sum / n);
-  }
-  if (means.empty()) return out;
-  std::sort(means.begin(), means.end());
-  out.low = means[means.size() / 40];
-  out.high = means[means.size() - 1 - means.size() / 40];
-  return out;
 }
 
 Split split_by_operator(const Corpus& corpus, int seed, const ModelOptions& options) {

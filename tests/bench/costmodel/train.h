@@ -24,12 +24,6 @@ struct Spread {
   std::string range() const;
 };
 
-/// The mean of one value for each operator, and its 95 % interval over resampled operators.
-struct Interval {
-  double mean = 0, low = 0, high = 0;
-};
-Interval bootstrap_mean(const std::vector<double>& values, int resamplings);
-
 /// A share of the judged pools' operators is held out, of each class, from training on every
 /// platform; another one for each seed.
 search::Split split_by_operator(const search::Corpus& corpus, int seed,

@@ -142,12 +142,6 @@ class Checkpoints {
   std::vector<CorpusRow> all_, others_;
 };
 
-double geometric_mean(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double v : values) sum += std::log(v);
-  return values.empty() ? 0 : std::exp(sum / static_cast<double>(values.size()));
-}
-
 /// The published speedups (Pruner, ASPLOS'25, arXiv 2402.02361, abstract).
 std::optional<double> goal_of(const std::string& name, std::string_view baseline) {
   if (name == "pruner-untrained" && baseline == "ansor+heuristics") return 2.6;

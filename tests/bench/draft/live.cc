@@ -175,12 +175,6 @@ double part_after(const search::TaskReport& task, int64_t trials) {
   return ns > 0 ? task.curve.back().best_ns / ns : 0;
 }
 
-double geometric_mean(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double v : values) sum += std::log(v);
-  return std::exp(sum / static_cast<double>(std::max<std::size_t>(1, values.size())));
-}
-
 }  // namespace
 
 std::vector<Row> o1_ratio_rows(const DraftBenchOptions& options) {

@@ -1,4 +1,4 @@
-// How well an order of measured candidates is: rank correlation, and the best among its first ones.
+// How well an order of measured candidates is: the best among its first ones.
 #ifndef PRUNERC_TESTS_BENCH_DRAFT_ORDER_H_
 #define PRUNERC_TESTS_BENCH_DRAFT_ORDER_H_
 
@@ -8,9 +8,6 @@
 #include <vector>
 
 namespace prunerc::bench {
-
-/// Spearman's, ties at their mean rank. 0 where one side is constant.
-double rank_correlation(std::span<const double> a, std::span<const double> b);
 
 /// Best measured time / best among the `k` that stand first by `predicted`, at most 1: mean over the
 /// seeds, each of which breaks ties anew.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <numeric>
@@ -36,6 +37,12 @@ double best_of(const search::Pool& pool) {
 double mean(const std::vector<double>& values) {
   const double sum = std::accumulate(values.begin(), values.end(), 0.0);
   return values.empty() ? 0 : sum / static_cast<double>(values.size());
+}
+
+double geometric_mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double v : values) sum += std::log(v);
+  return values.empty() ? 0 : std::exp(sum / static_cast<double>(values.size()));
 }
 
 double median(std::vector<double> values) {

@@ -22,6 +22,8 @@ std::vector<NamedPool> read_pools(const std::string& folder);
 double best_of(const search::Pool& pool);
 
 double mean(const std::vector<double>& values);
+/// 0 of none.
+double geometric_mean(const std::vector<double>& values);
 double median(std::vector<double> values);
 
 }  // namespace prunerc::bench

@@ -1,4 +1,5 @@
 // How good the drafts of several analyzers are on measured pools.
+#include "costmodel/latency/calibrate.h"
 #include "ir/support/rng.h"
 #include "tests/bench/draft/order.h"
 #include "tests/bench/draft/pools.h"
@@ -83,7 +84,7 @@ void print_pool(const Scored& pool) {
   const std::vector<std::size_t> all = everyone(pool);
   for (const auto& [name, predicted] : pool.predicted) {
     fmt::print("  {:<10} rank correlation {:+.3f};", name,
-               rank_correlation(pool.measured_ns, predicted.ns));
+               costmodel::rank_correlation(pool.measured_ns, predicted.ns));
     for (const std::size_t size : kSizes) {
       const std::vector<double> draft = drafted(pool, name, all, size);
       fmt::print("  @{}: {:.3f} {:.3f} {:.3f}", size, best_k(pool, draft, all, 1),
@@ -175,7 +176,7 @@ std::vector<Row> penalty_rows(const std::string& name, std::span<const Scored> p
     };
     const auto correlation = [&](const auto& predicted_of) {
       return mean_over(pools, [&](const Scored& pool, const std::vector<std::size_t>&) {
-        return rank_correlation(pool.measured_ns, predicted_of(pool));
+        return costmodel::rank_correlation(pool.measured_ns, predicted_of(pool));
       });
     };
     rows.push_back(

@@ -219,7 +219,7 @@ class Judge {
       ns.push_back(measured.ns[r]);
       order.push_back(predicted[r]);
     }
-    add(fmt::format("spearman/{}/{}", name(i), method), rank_correlation(ns, order));
+    add(fmt::format("spearman/{}/{}", name(i), method), costmodel::rank_correlation(ns, order));
     for (const std::size_t k : kSizes) {
       const bool is_aim =
           k == 64 && measured.from->op_class == "gemm" && (method == "ours" || method == "fitted");

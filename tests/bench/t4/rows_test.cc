@@ -1,5 +1,6 @@
 #include "tests/bench/t4/rows.h"
 
+#include "costmodel/latency/calibrate.h"
 #include "tests/bench/draft/order.h"
 #include "tests/support/check.h"
 #include "tools/driver/t4.h"
@@ -60,9 +61,9 @@ TEST_CASE("ties are broken by the seeds, and order decides otherwise") {
   const double drawn = best_of_drawn(measured, 1);
   CHECK(drawn == Approx((1 + 0.5 + 0.25 + 0.125) / 4));
   CHECK(best_of_first(measured, std::vector<double>(4, 7), 1, seeds) == Approx(drawn).margin(0.06));
-  CHECK(rank_correlation(measured, std::vector<double>{1, 3, 5, 7}) == Approx(1));
-  CHECK(rank_correlation(measured, std::vector<double>{7, 5, 3, 1}) == Approx(-1));
-  CHECK(rank_correlation(measured, std::vector<double>(4, 7)) == 0);
+  CHECK(costmodel::rank_correlation(measured, std::vector<double>{1, 3, 5, 7}) == Approx(1));
+  CHECK(costmodel::rank_correlation(measured, std::vector<double>{7, 5, 3, 1}) == Approx(-1));
+  CHECK(costmodel::rank_correlation(measured, std::vector<double>(4, 7)) == 0);
 }
 
 }  // namespace
