@@ -5,6 +5,7 @@
 
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace prunerc::ir {
@@ -14,6 +15,14 @@ namespace {
 class Copier {
  public:
   explicit Copier(IrBuilder& b) : b_(b) {}
+
+  /// Numbers buffers in the order in which they are added.
+  void add_buffer(const Buffer& buffer) {
+    const BufferId id =
+        b_.add_buffer(buffer.name, buffer.dtype, list(buffer.shape), buffer.scope, buffer.role);
+    if (buffer.is_const) b_.mark_const(id);
+    buffers_[buffer.id] = id;
+  }
 
   Expr expr(Expr e) {
     if (!e.defined()) return e;
@@ -26,28 +35,29 @@ class Copier {
 
   Stmt stmt(Stmt s) {
     if (!s.defined()) return s;
-    return visit(
-        s,
-        Overload{[&](const Seq& n) {
-                   std::vector<Stmt> children;
-                   for (Stmt child : n.stmts) children.push_back(stmt(child));
-                   return b_.seq(children);
-                 },
-                 [&](const Loop& n) {
-                   Loop copy = n;
-                   copy.var = var(n.var);
-                   copy.extent = expr(n.extent);
-                   const std::vector<Attr> copied = attrs(n.attrs);
-                   copy.attrs = copied;
-                   copy.body = stmt(n.body);
-                   return b_.loop(copy);
-                 },
-                 [&](const Block& n) { return block(n); },
-                 [&](const Store& n) { return b_.store(n.buffer, list(n.indices), expr(n.value)); },
-                 [&](const If& n) {
-                   return b_.if_then(expr(n.condition), stmt(n.then_body), stmt(n.else_body));
-                 },
-                 [&](const Alloc& n) { return b_.alloc(n.buffer, stmt(n.body)); }});
+    return visit(s, Overload{[&](const Seq& n) {
+                               std::vector<Stmt> children;
+                               for (Stmt child : n.stmts) children.push_back(stmt(child));
+                               return b_.seq(children);
+                             },
+                             [&](const Loop& n) {
+                               Loop copy = n;
+                               copy.var = var(n.var);
+                               copy.extent = expr(n.extent);
+                               const std::vector<Attr> copied = attrs(n.attrs);
+                               copy.attrs = copied;
+                               copy.body = stmt(n.body);
+                               return b_.loop(copy);
+                             },
+                             [&](const Block& n) { return block(n); },
+                             [&](const Store& n) {
+                               return b_.store(at(n.buffer), list(n.indices), expr(n.value));
+                             },
+                             [&](const If& n) {
+                               return b_.if_then(expr(n.condition), stmt(n.then_body),
+                                                 stmt(n.else_body));
+                             },
+                             [&](const Alloc& n) { return b_.alloc(at(n.buffer), stmt(n.body)); }});
   }
 
   std::vector<Expr> list(std::span<const Expr> items) {
@@ -72,7 +82,7 @@ class Copier {
                    return b_.select(expr(n.condition), expr(n.on_true), expr(n.on_false));
                  },
                  [&](const Cast& n) { return b_.cast(n.dtype, expr(n.operand)); },
-                 [&](const Load& n) { return b_.load(n.buffer, list(n.indices)); },
+                 [&](const Load& n) { return b_.load(at(n.buffer), list(n.indices)); },
                  [&](const Call& n) { return b_.call(n.intrinsic, list(n.args)); },
                  [&](const BinaryNode&) -> Expr { PRUNERC_UNREACHABLE("binary handled above"); }});
   }
@@ -88,7 +98,7 @@ class Copier {
     for (const Access& a : items) {
       std::vector<Range> region;
       for (const Range& r : a.region) region.push_back({expr(r.min), expr(r.extent)});
-      out.push_back({a.buffer, b_.copy(region)});
+      out.push_back({at(a.buffer), b_.copy(region)});
     }
     return out;
   }
@@ -121,27 +131,59 @@ class Copier {
     return b_.combiner({left, right, results});
   }
 
+  BufferId at(BufferId id) const { return buffers_.at(id); }
+
   IrBuilder& b_;
   std::unordered_map<const ExprNode*, Expr> exprs_;
+  std::unordered_map<BufferId, BufferId> buffers_;
 };
 
-}  // namespace
+std::unordered_set<BufferId> touched_buffers(Stmt root) {
+  std::unordered_set<BufferId> out;
+  const auto loads = [&](Expr e) {
+    walk(e, [&](Expr part) {
+      if (const Load* load = part.as<Load>()) out.insert(load->buffer);
+      return true;
+    });
+  };
+  walk(
+      root,
+      [&](Stmt s) {
+        if (const Store* store = s.as<Store>()) out.insert(store->buffer);
+        if (const Alloc* alloc = s.as<Alloc>()) out.insert(alloc->buffer);
+        if (const Block* block = s.as<Block>()) {
+          for (const Access& access : block->reads) out.insert(access.buffer);
+          for (const Access& access : block->writes) out.insert(access.buffer);
+        }
+        return true;
+      },
+      loads);
+  return out;
+}
 
-Program compact(const Program& program) {
+Program compact(const Program& program, bool keep_all) {
   IrBuilder b(program.name());
   b.reserve_ids(program.next_ids());
   Copier copier(b);
   for (const std::string_view name : program.domain().names) b.add_param(name);
   // Ids are positions, and a shape may hold parameters, so buffers follow the parameters.
+  const std::unordered_set<BufferId> used =
+      keep_all ? std::unordered_set<BufferId>() : touched_buffers(program.root());
   for (const Buffer& buffer : program.buffers()) {
-    const BufferId id = b.add_buffer(buffer.name, buffer.dtype, copier.list(buffer.shape),
-                                     buffer.scope, buffer.role);
-    if (buffer.is_const) b.mark_const(id);
+    const bool is_wanted =
+        keep_all || buffer.role != BufferRole::kIntermediate || used.count(buffer.id) > 0;
+    if (is_wanted) copier.add_buffer(buffer);
   }
   for (const TileVector& tiles : program.domain().tiles) b.add_tiles(tiles);
   for (const Choice& choice : program.domain().choices) b.add_choice(choice);
   for (Expr constraint : program.domain().constraints) b.add_constraint(copier.expr(constraint));
   return b.finish(copier.stmt(program.root()));
 }
+
+}  // namespace
+
+Program compact(const Program& program) { return compact(program, true); }
+
+Program compact_used(const Program& program) { return compact(program, false); }
 
 }  // namespace prunerc::ir

@@ -60,6 +60,8 @@ class Program {
 /// Copies what is reachable into one fresh arena, so that a long chain of rewrites can be released.
 /// Cost: O(size of the program).
 Program compact(const Program& program);
+/// The same without intermediate buffers that no statement touches; buffers are numbered anew.
+Program compact_used(const Program& program);
 
 }  // namespace prunerc::ir
 

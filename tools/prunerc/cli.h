@@ -134,6 +134,7 @@ void add_run(CLI::App& verb, Action& action);
 void add_bench(CLI::App& verb, Action& action);
 void add_verify(CLI::App& verb, Action& action);
 void add_show(CLI::App& verb, Action& action);
+void add_algebra(CLI::App& verb, Action& action);
 void add_apply(CLI::App& verb, Action& action);
 void add_explain(CLI::App& verb, Action& action);
 void add_report(CLI::App& verb, Action& action);

@@ -35,6 +35,10 @@ constexpr Examples kApply = {
 constexpr Examples kExplain = {
     "prunerc explain tools/examples/dense_relu.prn",
     "prunerc explain tools/examples/dense_relu.prn --schedule dense_relu.trace --threads 1"};
+constexpr Examples kAlgebra = {
+    "prunerc algebra tools/std/algebra.prn --op lora_merged",
+    "prunerc algebra tools/std/algebra.prn --op chain3 -D N=64 -o forms",
+    "prunerc verify forms/1.prc --schedule /dev/null --against forms/spec.prc"};
 constexpr Examples kReport = {"prunerc report tools/examples/dense_relu.prn -o report.html",
                               "prunerc report -o all.html",
                               "prunerc report tools/examples/dense_relu.prn --json"};
@@ -97,6 +101,8 @@ constexpr Verb kVerbs[] = {
      add_verify, kVerify},
     {"show", kLook, "print an operator at any stage of its way to code", add_show, kShow},
     {"apply", kLook, "apply a schedule script to an operator or program", add_apply, kApply},
+    {"algebra", kLook, "other programs that compute the same for less, each shown to be equal",
+     add_algebra, kAlgebra},
     {"explain", kLook, "each part of the analytic model's estimate beside what was measured",
      add_explain, kExplain},
     {"report", kLook,

@@ -1,0 +1,158 @@
+#include "search/algebra/judge.h"
+
+#include "ir/interp/bounded_run.h"
+#include "ir/interp/interpreter.h"
+#include "ir/support/rng.h"
+#include "schedule/twin/shrink.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace prunerc::search::algebra {
+namespace {
+
+Result<ir::Program> shrunk(const ir::Program& program, const LoopAxes& loops,
+                           std::span<const Axis> axes, int64_t scale) {
+  schedule::LoopExtents wanted;
+  for (const auto& [loop, axis] : loops) {
+    const Axis& a = axes[static_cast<std::size_t>(axis)];
+    if (a.twin > 0) wanted[loop] = std::min(a.extent, a.twin * scale);
+  }
+  return schedule::shrink(program, wanted, {});
+}
+
+bool same_params(const ir::Program& a, const ir::Program& b) {
+  if (a.params().size() != b.params().size()) return false;
+  for (std::size_t i = 0; i < a.params().size(); ++i) {
+    const ir::Buffer& x = a.buffer(a.params()[i]);
+    const ir::Buffer& y = b.buffer(b.params()[i]);
+    if (x.dtype != y.dtype || x.role != y.role || ir::shape_of(x) != ir::shape_of(y)) return false;
+  }
+  return true;
+}
+
+// How an input's floats are drawn: by element and by row.
+struct Family {
+  const char* words;
+  double (*draw)(Rng& rng, int64_t element, int64_t row);
+};
+
+double normal(Rng& rng) {
+  const double u = 1 - rng.uniform();
+  return std::sqrt(-2 * std::log(u)) * std::cos(2 * M_PI * rng.uniform());
+}
+
+constexpr Family kFamilies[] = {
+    {"usual floats", [](Rng& rng, int64_t, int64_t) { return normal(rng); }},
+    {"floats 30 times as large", [](Rng& rng, int64_t, int64_t) { return 30 * normal(rng); }},
+    {"small floats", [](Rng& rng, int64_t, int64_t) { return 1e-4 * normal(rng); }},
+    {"a few huge floats",
+     [](Rng& rng, int64_t, int64_t) { return rng.chance(0.05) ? 1e4 : normal(rng) / 100; }},
+    {"rows of equal floats",
+     [](Rng&, int64_t, int64_t row) { return 1 + static_cast<double>(row % 7) / 8; }},
+};
+
+std::vector<ir::Tensor> draw_inputs(const ir::Program& program, const Family& family,
+                                    uint64_t seed) {
+  std::vector<ir::Tensor> inputs;
+  for (const ir::BufferId id : program.params()) {
+    const ir::Buffer& buffer = program.buffer(id);
+    if (buffer.role != ir::BufferRole::kInput) continue;
+    ir::Tensor tensor(buffer.dtype, ir::shape_of(buffer));
+    Rng rng(seed, inputs.size());
+    const int64_t row = tensor.shape.empty() ? 1 : std::max<int64_t>(1, tensor.shape.back());
+    for (int64_t i = 0; i < tensor.num_elements(); ++i) {
+      if (ir::is_float(buffer.dtype)) {
+        tensor.set(i, family.draw(rng, i, i / row));
+      } else {
+        tensor.set_int(i, rng.between(0, 3));
+      }
+    }
+    inputs.push_back(std::move(tensor));
+  }
+  return inputs;
+}
+
+// How far an element of the form is off, and how far the operator may be; an infinite error if the
+// form is not finite where the operator is.
+struct Excess {
+  double error = 0, allowed = 0;
+};
+
+Excess excess(const ir::Reference& wanted, ir::DType dtype, double spec, double form) {
+  if (!ir::is_float(dtype)) return {spec == form ? 0 : HUGE_VAL, 0};
+  const bool is_finite =
+      std::isfinite(wanted.value) && std::isfinite(wanted.bound) && std::isfinite(spec);
+  if (!is_finite) return {};
+  const double allowed = std::max(wanted.bound, std::fabs(spec - wanted.value));
+  if (!std::isfinite(form)) return {HUGE_VAL, allowed};
+  return {std::fabs(form - wanted.value), allowed};
+}
+
+double ratio(double error, double allowed) {
+  return error == 0 ? 0 : error / std::max(allowed, 1e-300);
+}
+
+}  // namespace
+
+Result<SmallPair> shrink_pair(const ir::Program& spec, const LoopAxes& spec_loops,
+                              const Lowered& form, std::span<const Axis> axes, int64_t scale) {
+  SmallPair small;
+  PRUNERC_TRY(small.spec, shrunk(spec, spec_loops, axes, scale));
+  PRUNERC_TRY(small.form, shrunk(form.program, form.loops, axes, scale));
+  if (!same_params(small.spec, small.form)) {
+    return error(Diag::kUnsupported, "a form whose parameters shrink to other shapes");
+  }
+  return small;
+}
+
+ir::FpvVerdict check_form(const SmallPair& small, double log2_error, uint64_t seed) {
+  ir::FpvOptions options;
+  options.log2_error = log2_error;
+  options.seed = seed;
+  options.max_steps = int64_t{1} << 28;
+  return ir::check_equivalent(small.spec, small.form, options);
+}
+
+NumericVerdict check_numerics(const SmallPair& small, uint64_t seed) {
+  NumericVerdict verdict;
+  for (const Family& family : kFamilies) {
+    const std::vector<ir::Tensor> inputs = draw_inputs(small.spec, family, seed);
+    const auto wanted = ir::run_bounded(small.spec, inputs);
+    const auto spec = ir::interpret(small.spec, inputs);
+    const auto form = ir::interpret(small.form, inputs);
+    if (!wanted.ok() || !spec.ok() || !form.ok()) {
+      verdict.what = "not evaluated: " + (!wanted.ok() ? wanted.error().message()
+                                          : !spec.ok() ? spec.error().message()
+                                                       : form.error().message());
+      return verdict;
+    }
+    for (std::size_t o = 0; o < wanted->size(); ++o) {
+      double worst = 0, allowed = 0;
+      for (std::size_t i = 0; i < (*wanted)[o].size(); ++i) {
+        const auto at = static_cast<int64_t>(i);
+        const Excess e =
+            excess((*wanted)[o][i], (*spec)[o].dtype, (*spec)[o].get(at), (*form)[o].get(at));
+        worst = std::max(worst, e.error);
+        allowed = std::max(allowed, e.allowed);
+        if (ratio(e.error, e.allowed) <= verdict.factor) continue;
+        verdict.factor = ratio(e.error, e.allowed);
+        verdict.what = fmt::format("{}: {} instead of {}", family.words, (*form)[o].get(at),
+                                   (*wanted)[o][i].value);
+      }
+      verdict.norm_factor = std::max(verdict.norm_factor, ratio(worst, allowed));
+    }
+  }
+  verdict.is_known = true;
+  if (verdict.factor <= kNormalFactor) {
+    verdict.numerics = NumericClass::kNormal;
+  } else if (verdict.norm_factor <= kLooseFactor) {
+    verdict.numerics = NumericClass::kLoose;
+  }
+  return verdict;
+}
+
+}  // namespace prunerc::search::algebra

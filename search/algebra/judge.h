@@ -1,0 +1,50 @@
+// What stands between a form and its use: is it equal, and does it round as well as the operator?
+// Shares nothing with what makes forms but the axes.
+#ifndef PRUNERC_SEARCH_ALGEBRA_JUDGE_H_
+#define PRUNERC_SEARCH_ALGEBRA_JUDGE_H_
+
+#include "ir/fpv/fpv.h"
+#include "ir/program.h"
+#include "search/algebra/derive.h"
+#include "search/algebra/lift.h"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace prunerc::search::algebra {
+
+/// Two programs of the same parameters with extents small enough to be run whole.
+struct SmallPair {
+  ir::Program spec, form;
+};
+
+/// `scale` times each axis' twin, at most its extent. Errors: Unsupported, where extents contradict
+/// each other.
+Result<SmallPair> shrink_pair(const ir::Program& spec, const LoopAxes& spec_loops,
+                              const Lowered& form, std::span<const Axis> axes, int64_t scale = 1);
+
+/// The small pair in finite fields; at their own extents if they cannot be shrunk and are small.
+ir::FpvVerdict check_form(const SmallPair& small, double log2_error, uint64_t seed);
+
+struct NumericVerdict {
+  /// Nullopt: errs more than any class allows, or is not finite where the operator is.
+  std::optional<NumericClass> numerics;
+  bool is_known = false;   // both could be run
+  double factor = 0;       // largest error over what the operator itself may err there
+  double norm_factor = 0;  // over the most that it may err in the same output
+  std::string what;        // where it errs most
+};
+
+/// Runs both in their own types on five families of inputs (usual, wide, tiny, a few huge elements,
+/// rows of equal elements) and compares with the operator in double. Normal: each element errs at
+/// most kNormalFactor times as much as the operator does there, or as rounding may make it. Loose: at
+/// most kLooseFactor times the largest of these in the output, as what forms sums of differences
+/// (Winograd) errs by what stands around an element. Cost: some ms.
+NumericVerdict check_numerics(const SmallPair& small, uint64_t seed);
+inline constexpr double kNormalFactor = 4, kLooseFactor = 16;
+
+}  // namespace prunerc::search::algebra
+
+#endif  // PRUNERC_SEARCH_ALGEBRA_JUDGE_H_

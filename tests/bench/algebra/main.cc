@@ -1,0 +1,24 @@
+// Algebra: what is found, how fast, and what it gains: ./dev bench algebra [--only GROUP] [--json OUT]
+#include "tests/bench/algebra/groups.h"
+#include "tools/driver/prunerc.h"
+
+#include <CLI/CLI.hpp>
+
+#include <optional>
+#include <string>
+
+int main(int argc, char** argv) {
+  using namespace prunerc::bench;  // NOLINT: a benchmark
+  if (const std::optional<int> status = prunerc::serve_worker(argc, argv)) return *status;
+  std::string only, json;
+  CLI::App app("what algebra finds, how fast, and what it gains");
+  app.add_option("--only", only, "find, bound, speed");
+  app.add_option("--json", json, "write the rows to this file");
+  CLI11_PARSE(app, argc, argv);
+  const Group groups[] = {
+      {"find", find_rows, {1}},
+      {"bound", bound_rows, {kBoundSeed}},
+      {"speed", speed_rows, {kSpeedSeed}, true},
+  };
+  return report("algebra", groups, only, json);
+}
