@@ -21,8 +21,8 @@ const std::vector<AlgebraCase>& small_cases() {
   static const std::vector<AlgebraCase> cases = [] {
     const std::string file = "std/algebra.prn";
     const std::map<std::string, std::string> mkn = {{"M", "3"}, {"K", "5"}, {"N", "4"}};
-    std::map<std::string, std::string> mknr = mkn;
-    mknr["R"] = "2";
+    const std::map<std::string, std::string> mknr = {
+        {"M", "3"}, {"K", "5"}, {"N", "4"}, {"R", "2"}};
     const std::map<std::string, std::string> attention = {
         {"H", "2"}, {"T", "3"}, {"S", "5"}, {"E", "4"}};
     return std::vector<AlgebraCase>{
@@ -154,6 +154,7 @@ std::vector<Row> mutant_rows(const std::vector<Form>& forms, std::vector<Form>* 
           {.name = "mutants_accepted_167",
            .value = static_cast<double>(num_small),
            .unit = "programs",
+           .goal = {},
            .note = "the same by one test at p = 167, with random inputs"}};
 }
 
@@ -185,6 +186,7 @@ std::vector<Row> rate_rows(const std::vector<Form>& wrong) {
          .value =
              static_cast<double>(num_passed) / static_cast<double>(std::max<int64_t>(1, num_tests)),
          .unit = "of tests",
+         .goal = {},
          .note = fmt::format("{} of {} tests of wrong programs; largest printed bound {:.3f}",
                              num_passed, num_tests, bound)});
     rows.push_back({.name = fmt::format("above_bound_{}", prime),

@@ -13,9 +13,9 @@ namespace prunerc::bench {
 
 struct AlgebraCase {
   std::string name;
-  std::string file;  // of the library; empty: `text`
+  std::string file = {};  // of the library; empty: `text`
   std::string op;
-  std::map<std::string, std::string> bindings;
+  std::map<std::string, std::string> bindings = {};
   double least_gain = 1;  // of operations, by the planted form; 0: nothing may be found
   double speed_aim = 0;   // spec's time over the form's; 0: not timed
   search::algebra::NumericClass numerics = search::algebra::NumericClass::kNormal;

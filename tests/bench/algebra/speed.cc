@@ -125,7 +125,9 @@ std::vector<Row> rows_of(const AlgebraCase& c, Session& session) {
 }  // namespace
 
 std::vector<Row> speed_rows() {
-  Result<Session> session = Session::open({.database = ":memory:"});
+  SessionOptions options;
+  options.database = ":memory:";
+  Result<Session> session = Session::open(options);
   PRUNERC_CHECK(session.ok(), "this machine can be measured");
   std::vector<Row> rows;
   for (const AlgebraCase& c : algebra_cases()) {
