@@ -191,13 +191,16 @@ class RowRule {
   Result<void> vectorize_reduction(BlockId id) {
     const ir::Block* block = find_block(context_.program(), id);
     Axis chosen;
+    int64_t terms = 1;
     for (const ir::IterVar& iter : block->iters) {
       if (iter.kind != ir::IterKind::kReduce) continue;
+      terms *= ir::constant_value(iter.extent).value_or(1);
       if (reads_contiguously(*block, iter.var->id)) chosen = loop_of(id, iter);
     }
     if (!chosen.loop.valid() || !variant_.rfactor) return {};
     const int64_t lanes = lanes_of(id);
-    if (chosen.extent < 2 * lanes) return {};
+    // A short axis still pays where each lane gets many terms along the others (pixels of a group).
+    if (chosen.extent < lanes || terms < 2 * lanes) return {};
     const Int unroll = context_.pick(up_to({1, 2, 4}, chosen.extent / lanes), 2);
     PRUNERC_TRY(const BlockId partial, split_sum(context_, chosen.loop, unroll, lanes));
     const std::vector<LoopId> loops = context_.schedule.loops_of(partial);
@@ -231,11 +234,53 @@ Result<BlockId> split_total(SketchContext& context, const BlockFacts& facts) {
   return context.schedule.rfactor(loops[0], 0);
 }
 
+/// Vectors of columns that are reduced side by side.
+constexpr int64_t kPreferredColumns = 4;
+
+// A reduction into several buffers down the columns (argmax): vectors of columns walk down together.
+Result<void> schedule_columns(SketchContext& context, BlockId id) {
+  const BlockFacts facts = facts_of(context.schedule, id);
+  if (facts.block == nullptr || !facts.trivial || facts.reduce.empty() ||
+      facts.block->writes.size() < 2) {
+    return error(Diag::kUnsupported, std::string("a block that reduces into one buffer"));
+  }
+  std::vector<LoopId> order;
+  const Axis* columns = nullptr;
+  for (const Axis& axis : facts.spatial) {
+    if (is_contiguous(facts.block->writes[0], axis.var) && reads_contiguously(*facts.block, axis.var)) {
+      columns = &axis;
+    } else {
+      order.push_back(axis.loop);
+    }
+  }
+  const int64_t lanes = context.target.lanes(facts.element_bytes);
+  if (columns == nullptr || columns->extent < lanes) {
+    return error(Diag::kUnsupported, std::string("a block without columns"));
+  }
+  const Int width = context.pick(
+      up_to({lanes, 2 * lanes, 4 * lanes, 8 * lanes}, columns->extent), kPreferredColumns * lanes);
+  PRUNERC_TRY(const std::vector<LoopId> parts,
+              context.schedule.split(columns->loop, {Int(-1), width}));
+  order.push_back(parts[0]);
+  const std::vector<LoopId> tasks = order;
+  for (const Axis& axis : facts.reduce) order.push_back(axis.loop);
+  order.push_back(parts[1]);
+  PRUNERC_TRY_VOID(context.schedule.reorder(order));
+  PRUNERC_TRY_VOID(context.schedule.vectorize(parts[1]));
+  const Result<LoopId> parallel = parallelize(context, tasks);
+  return parallel.ok() ? Result<void>() : parallel.error();
+}
+
 }  // namespace
 
 Result<void> schedule_rows(SketchContext& context, const std::vector<BlockId>& blocks,
                            const Variant& variant) {
   const schedule::Schedule before = context.schedule.fork();
+  if (blocks.size() == 1) {
+    const Result<void> columns = schedule_columns(context, blocks[0]);
+    if (columns.ok()) return columns;
+    context.schedule = before;
+  }
   // A total over everything has no rows: its outermost axis gives one partial result each, computed
   // in parallel.
   if (blocks.size() == 1 && variant.rfactor) {

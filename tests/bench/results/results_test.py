@@ -236,6 +236,9 @@ class Claims(unittest.TestCase):
             ("costmodel", "overhead/pruner", "searches"),
             ("costmodel", "frozen/top1/built-in_less_tlp@20000", "frozen_models"),
             ("costmodel", "top1/pacm-paper/all_less_no_flow", "model_ablation"),
+            ("algebra", "gain/lora_merged", "algebra_find"),
+            ("algebra", "mutants_accepted_167", "algebra_bound"),
+            ("algebra", "speed/chain3", "algebra_speed"),
         ):
             with self.subTest(name=name):
                 owners = [claim.name for claim in claims.CLAIMS if claim.bench == bench and claim.has(name)]
