@@ -38,7 +38,7 @@ struct NumericVerdict {
 };
 
 /// Runs both in their own types on five families of inputs (usual, wide, tiny, a few huge elements,
-/// rows of equal elements) and compares with the operator in double. Normal: each element errs at
+/// rows of nearly equal elements) and compares with the operator in double. Normal: each element errs at
 /// most kNormalFactor times as much as the operator does there, or as rounding may make it. Loose: at
 /// most kLooseFactor times the largest of these in the output, as what forms sums of differences
 /// (Winograd) errs by what stands around an element. Cost: some ms.

@@ -14,6 +14,8 @@
 #include "tests/support/check.h"
 #include "tests/support/program_gen.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace prunerc {
@@ -162,6 +164,46 @@ TEST_CASE("a product with a transposed operand gets vectors and register tiles w
     CHECK(trace.find("vectorize(") != std::string::npos);
     CHECK(trace.find("unroll(") != std::string::npos);
   }
+}
+
+// The heuristic candidate's trace of a program on an AVX-512 machine.
+std::string heuristic_trace(const std::string& text) {
+  const Task task =
+      make_task("p", parse_or_die(text), *ir::target_from_string("cpu:icelake-server"));
+  return schedule::print(heuristic_candidate(task, space_of(task)).value().trace);
+}
+
+TEST_CASE("positions down the columns are found for vectors of columns") {
+  const auto argmax = [](const char* outputs, const char* steps, const char* x) {
+    return fmt::format(R"(program p(X: f32[40, 96]) -> (I: i64[{0}]) {{
+      buffer V: f32[{0}] global
+      for o in {0} {{ for r in {1} {{ block "I" [vo: S({0}) = o, vr: R({1}) = r] {{
+        init {{ I[vo] = -1 V[vo] = f32.ninf }}
+        I[vo] = select(I[vo] < 0 || (V[vo] < {2} || {2} == V[vo] && vr < I[vo]), vr, I[vo])
+        V[vo] = max(V[vo], {2}) }} }} }} }})",
+                       outputs, steps, x);
+  };
+  const std::string columns = heuristic_trace(argmax("96", "40", "X[vr, vo]"));
+  INFO(columns);
+  CHECK(columns.find("rfactor(") == std::string::npos);
+  CHECK(columns.find("vectorize(") != std::string::npos);
+  // Along the rows each lane takes a part of the row instead.
+  const std::string rows = heuristic_trace(argmax("40", "96", "X[vo, vr]"));
+  INFO(rows);
+  CHECK(rows.find("rfactor(") != std::string::npos);
+}
+
+TEST_CASE("a short contiguous axis gets lanes if there are terms enough along the others") {
+  const auto sum = [](int h, int w) {
+    return fmt::format(R"(program p(X: f32[8, {0}, {1}]) -> (Y: f32[8]) {{
+      for i in 8 {{ for h in {0} {{ for w in {1} {{
+        block "Y" [vi: S(8) = i, vh: R({0}) = h, vw: R({1}) = w] {{
+          init {{ Y[vi] = 0f32 }} Y[vi] = Y[vi] + X[vi, vh, vw] }} }} }} }} }})",
+                       h, w);
+  };
+  CHECK(heuristic_trace(sum(28, 28)).find("rfactor(") != std::string::npos);
+  CHECK(heuristic_trace(sum(1, 20)).find("rfactor(") == std::string::npos);
+  CHECK(heuristic_trace(sum(28, 7)).find("rfactor(") == std::string::npos);
 }
 
 TEST_CASE("one thread gets no parallel loops") {

@@ -247,7 +247,8 @@ Result<void> schedule_columns(SketchContext& context, BlockId id) {
   std::vector<LoopId> order;
   const Axis* columns = nullptr;
   for (const Axis& axis : facts.spatial) {
-    if (is_contiguous(facts.block->writes[0], axis.var) && reads_contiguously(*facts.block, axis.var)) {
+    if (is_contiguous(facts.block->writes[0], axis.var) &&
+        reads_contiguously(*facts.block, axis.var)) {
       columns = &axis;
     } else {
       order.push_back(axis.loop);
@@ -257,8 +258,8 @@ Result<void> schedule_columns(SketchContext& context, BlockId id) {
   if (columns == nullptr || columns->extent < lanes) {
     return error(Diag::kUnsupported, std::string("a block without columns"));
   }
-  const Int width = context.pick(
-      up_to({lanes, 2 * lanes, 4 * lanes, 8 * lanes}, columns->extent), kPreferredColumns * lanes);
+  const Int width = context.pick(up_to({lanes, 2 * lanes, 4 * lanes, 8 * lanes}, columns->extent),
+                                 kPreferredColumns * lanes);
   PRUNERC_TRY(const std::vector<LoopId> parts,
               context.schedule.split(columns->loop, {Int(-1), width}));
   order.push_back(parts[0]);

@@ -1,0 +1,136 @@
+// What stands between a form and its use: finite fields, and numbers that fields know nothing of.
+#include "ir/lang/lang.h"
+#include "search/algebra/judge.h"
+#include "search/algebra/order.h"
+#include "search/algebra/roofline.h"
+#include "tests/support/check.h"
+
+#include <catch2/catch.hpp>
+
+#include <string>
+
+namespace prunerc::search::algebra {
+namespace {
+
+ir::Program compile(const std::string& text) {
+  lang::CompileInput input;
+  input.file_name = "test.prn";
+  input.text = text;
+  const lang::LangResult compiled = lang::compile(input);
+  INFO(compiled.rendered);
+  REQUIRE(compiled.program.has_value());
+  return *compiled.program;
+}
+
+const char* const kVariance = R"(
+op variance<M=3, N=50>(X: f32[M,N]) -> (Y: f32[M]) {
+  let mean[i] = (sum[j] X[i,j]) / N;
+  Y[i] = (sum[j] (X[i,j] - mean[i]) * (X[i,j] - mean[i])) / N;
+})";
+
+TEST_CASE("an operator errs as much as itself") {
+  const ir::Program program = compile(kVariance);
+  const NumericVerdict verdict = check_numerics({program, program}, 1);
+  CHECK(verdict.is_known);
+  CHECK(verdict.numerics == NumericClass::kNormal);
+  CHECK(verdict.factor <= 1);
+}
+
+TEST_CASE(
+    "the mean of squares less the square of the mean is equal in fields and refused by numbers") {
+  const SmallPair pair = {compile(kVariance), compile(R"(
+op variance<M=3, N=50>(X: f32[M,N]) -> (Y: f32[M]) {
+  let mean[i]   = (sum[j] X[i,j]) / N;
+  let square[i] = (sum[j] X[i,j] * X[i,j]) / N;
+  Y[i] = square[i] - mean[i] * mean[i];
+})")};
+  CHECK(check_form(pair, -40, 1).ok());
+  const NumericVerdict verdict = check_numerics(pair, 1);
+  INFO(verdict.what);
+  CHECK(verdict.factor > kNormalFactor);
+  CHECK(verdict.numerics != NumericClass::kNormal);
+}
+
+TEST_CASE("what overflows where the operator does not is refused") {
+  const SmallPair pair = {
+      compile("op p<N=40>(X: f32[N]) -> (Y: f32[N]) { Y[i] = (X[i] / 100) * X[i]; }"),
+      compile("op p<N=40>(X: f32[N]) -> (Y: f32[N]) { Y[i] = "
+              "((X[i] * 1e36) * X[i]) / 1e36 / 100; }")};
+  const NumericVerdict verdict = check_numerics(pair, 1);
+  CHECK_FALSE(verdict.numerics.has_value());
+  CHECK(verdict.what.find("inf instead of") != std::string::npos);
+}
+
+TEST_CASE("another function is refused by fields and by numbers") {
+  const SmallPair pair = {compile("op p<N=8>(X: f32[N]) -> (Y: f32[N]) { Y[i] = X[i] * 3; }"),
+                          compile("op p<N=8>(X: f32[N]) -> (Y: f32[N]) { Y[i] = X[i] * 4; }")};
+  CHECK(check_form(pair, -40, 1).kind == ir::VerdictKind::kNotEqual);
+  CHECK_FALSE(check_numerics(pair, 1).numerics.has_value());
+}
+
+TEST_CASE("integers agree exactly or not at all") {
+  const SmallPair same = {
+      compile("op p<N=8>(X: i32[N]) -> (Y: i32[N]) { Y[i] = X[i] * 2 + 2; }"),
+      compile("op p<N=8>(X: i32[N]) -> (Y: i32[N]) { Y[i] = (X[i] + 1) * 2; }")};
+  CHECK(check_numerics(same, 1).numerics == NumericClass::kNormal);
+  const SmallPair other = {same.spec,
+                           compile("op p<N=8>(X: i32[N]) -> (Y: i32[N]) { Y[i] = X[i] * 2 + 1; }")};
+  CHECK_FALSE(check_numerics(other, 1).numerics.has_value());
+}
+
+TEST_CASE("both are shrunk by the axes that their loops share, odd extents included") {
+  const ir::Program program = compile(R"(
+op p<M=1031, K=517, N=263, R=31>(X: f32[M,K], A: f32[K,R], B: f32[R,N]) -> (Y: f32[M,N]) {
+  let W[k,n] = sum[r] A[k,r] * B[r,n];
+  Y[m,n] = sum[k] X[m,k] * W[k,n];
+})");
+  const Spec spec = *lift(program);
+  Spec other = spec;
+  REQUIRE(!reorder(other).empty());
+  const Result<Lowered> form = lower(other);
+  REQUIRE_OK(form);
+  for (const int64_t scale : {1, 2, 8}) {
+    const Result<SmallPair> small = shrink_pair(program, spec.loops, *form, other.axes, scale);
+    REQUIRE_OK(small);
+    CHECK(check_form(*small, -40, 7).ok());
+    for (const ir::BufferId id : small->form.params()) {
+      for (const int64_t extent : ir::shape_of(small->form.buffer(id))) CHECK(extent <= 4 * scale);
+    }
+  }
+}
+
+TEST_CASE("forms whose parameters shrink apart are not compared") {
+  const ir::Program program = compile("op p<N=8>(X: f32[N]) -> (Y: f32[N]) { Y[i] = X[i] * 2; }");
+  Spec spec = *lift(program);
+  Result<Lowered> form = lower(spec);
+  REQUIRE_OK(form);
+  std::vector<Axis> axes = spec.axes;
+  form->loops.clear();
+  CHECK_DIAG(shrink_pair(program, spec.loops, *form, axes), Unsupported);
+}
+
+TEST_CASE(
+    "constants are computed ahead and cost nothing, elementwise nests run with what they read") {
+  const ir::Target target = *ir::target_from_string("cpu");
+  const char* const text = R"(
+op p<M=64, K=64, N=64>(X: f32[M,K], {} A: f32[K,N], {} B: f32[K,N]) -> (Y: f32[M,N]) {
+  let W[k,n] = exp(A[k,n]) * B[k,n];
+  let y[m,n] = sum[k] X[m,k] * W[k,n];
+  Y[m,n] = max(y[m,n], 0);
+})";
+  const auto cost = [&](const std::string& is_const) {
+    std::string filled = text;
+    for (size_t at = filled.find("{}"); at != std::string::npos; at = filled.find("{}")) {
+      filled.replace(at, 2, is_const);
+    }
+    return roofline(compile(filled), target);
+  };
+  const Roofline each_call = cost(""), ahead = cost("const");
+  CHECK(ahead.limit_ns < each_call.limit_ns);
+  CHECK(ahead.flops == 64 * 64 * (2 * 64 + 1));
+  // X, W and Y once: y never leaves registers.
+  CHECK(ahead.bytes == 3 * 64 * 64 * 4);
+}
+
+}  // namespace
+}  // namespace prunerc::search::algebra
