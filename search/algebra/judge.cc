@@ -89,7 +89,7 @@ Excess excess(const ir::Reference& wanted, ir::DType dtype, double spec, double 
   const bool is_finite =
       std::isfinite(wanted.value) && std::isfinite(wanted.bound) && std::isfinite(spec);
   if (!is_finite) return {};
-  const double allowed = std::max(wanted.bound, std::fabs(spec - wanted.value));
+  const double allowed = std::max(wanted.bound, kNormalFactor * std::fabs(spec - wanted.value));
   if (!std::isfinite(form)) return {HUGE_VAL, allowed};
   return {std::fabs(form - wanted.value), allowed};
 }
@@ -149,7 +149,7 @@ NumericVerdict check_numerics(const SmallPair& small, uint64_t seed) {
     }
   }
   verdict.is_known = true;
-  if (verdict.factor <= kNormalFactor) {
+  if (verdict.factor <= 1) {
     verdict.numerics = NumericClass::kNormal;
   } else if (verdict.norm_factor <= kLooseFactor) {
     verdict.numerics = NumericClass::kLoose;

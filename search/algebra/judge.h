@@ -32,16 +32,16 @@ struct NumericVerdict {
   /// Nullopt: errs more than any class allows, or is not finite where the operator is.
   std::optional<NumericClass> numerics;
   bool is_known = false;   // both could be run
-  double factor = 0;       // largest error over what the operator itself may err there
-  double norm_factor = 0;  // over the most that it may err in the same output
+  double factor = 0;       // largest error over what is normal for the element
+  double norm_factor = 0;  // over the most that is normal in the same output
   std::string what;        // where it errs most
 };
 
 /// Runs both in their own types on five families of inputs (usual, wide, tiny, a few huge elements,
 /// rows of nearly equal elements) and compares with the operator in double. Normal: each element errs at
-/// most kNormalFactor times as much as the operator does there, or as rounding may make it. Loose: at
-/// most kLooseFactor times the largest of these in the output, as what forms sums of differences
-/// (Winograd) errs by what stands around an element. Cost: some ms.
+/// most as much as rounding may make the operator err there, or kNormalFactor times as much as it
+/// does. Loose: at most kLooseFactor times the largest of these in the output, as what forms sums of
+/// differences (Winograd) errs by what stands around an element. Cost: some ms.
 NumericVerdict check_numerics(const SmallPair& small, uint64_t seed);
 inline constexpr double kNormalFactor = 4, kLooseFactor = 16;
 
