@@ -159,9 +159,22 @@ std::vector<Row> mutant_rows(const std::vector<Form>& forms, std::vector<Form>* 
 }
 
 // How often a wrong program passes one test, beside the bound that the verdict prints.
-std::vector<Row> rate_rows(const std::vector<Form>& wrong) {
+std::vector<Row> rate_rows(const std::vector<Form>& forms, const std::vector<Form>& wrong) {
   std::vector<Row> rows;
   for (const uint32_t prime : kPrimes) {
+    // A test that says no to everything would look sure.
+    int num_right = 0, num_asked = 0;
+    for (const Form& form : forms) {
+      for (uint64_t seed = 1; seed <= 50; ++seed) {
+        ++num_asked;
+        num_right += accepts_small(form, form.program, range_of(prime), seed) ? 1 : 0;
+      }
+    }
+    rows.push_back({.name = fmt::format("right_accepted_{}", prime),
+                    .value = static_cast<double>(num_right) / num_asked,
+                    .unit = "of tests",
+                    .goal = {},
+                    .note = "of right forms, beside which the next row is to be read"});
     int64_t num_tests = 0, num_passed = 0, num_above = 0;
     double bound = 0;
     for (std::size_t i = 0; i < wrong.size(); i += std::max<std::size_t>(1, wrong.size() / 60)) {
@@ -222,7 +235,7 @@ std::vector<Row> bound_rows() {
   const std::vector<Form> forms = small_forms();
   std::vector<Form> wrong;
   std::vector<Row> rows = mutant_rows(forms, &wrong);
-  for (Row& row : rate_rows(wrong)) rows.push_back(std::move(row));
+  for (Row& row : rate_rows(forms, wrong)) rows.push_back(std::move(row));
   rows.push_back(right_row(forms));
   return rows;
 }
