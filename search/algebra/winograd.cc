@@ -175,12 +175,12 @@ class Transform {
     return sum < 0 ? graph().constant(0, ir::DType::kF32) : sum;
   }
 
-  // The row of `matrix` that `axis` says, times the terms.
-  TermId multiply(const std::vector<std::vector<int64_t>>& matrix, AxisId axis,
+  // The row of `matrix` that the subscript says, times the terms.
+  TermId multiply(const std::vector<std::vector<int64_t>>& matrix, const Subscript& at,
                   std::span<const TermId> terms) {
     TermId value = combine(matrix.back(), terms);
     for (std::size_t i = matrix.size() - 1; i-- > 0;) {
-      Condition is_row{Condition::Kind::kZero, plain_subscript(axis)};
+      Condition is_row{Condition::Kind::kZero, at};
       is_row.value.base = -static_cast<int64_t>(i);
       value = graph().select(graph().mask({is_row}), combine(matrix[i], terms), value);
     }
@@ -198,15 +198,15 @@ class Transform {
     const std::vector<AxisId> channels = {c_.channel_in, c_.channel_out};
     const std::vector<AxisId> half = with({row_, c_.columns.tap}, channels);
     const ir::BufferId rows =
-        add_buffer(spec_, "winograd_g", half, multiply(matrices_.g, row_, taps));
+        add_buffer(spec_, "winograd_g", half, multiply(matrices_.g, plain_subscript(row_), taps));
     const TermId whole = load(rows, half);
     taps.clear();
     for (int k = 0; k < r_; ++k) taps.push_back(at_tap(whole, c_.columns.tap, k));
     return add_buffer(spec_, "winograd_u", with({row_, column_}, channels),
-                      multiply(matrices_.g, column_, taps));
+                      multiply(matrices_.g, plain_subscript(column_), taps));
   }
 
-  // Subscript tile*m + i, or 0 outside of the input.
+  // At tile*m + i in that dimension, or 0 outside of the input.
   TermId element(TermId of, std::size_t subscript, AxisId tile, int64_t i, int64_t extent) {
     Term t = graph()[of];
     const Subscript at = plain_subscript(tile) * m_ + Subscript{{}, i};
@@ -218,22 +218,30 @@ class Transform {
     return graph().select(graph().mask({inside}), value, graph().constant(0, ir::DType::kF32));
   }
 
-  ir::BufferId transform_input() {
-    const int n = m_ + r_ - 1;
-    const Axis& out = spec_.axes[static_cast<std::size_t>(c_.columns.out)];
-    const int64_t width = out.extent + r_ - 1;
-    const AxisId x = add_axis(spec_, "x", width, 0);
+  // The input with channels last: a copy, so that all transforms run along channels.
+  ir::BufferId copy_input(AxisId y, AxisId x) {
     Term t = graph()[c_.input];
+    t.index[c_.rows.subscript] = plain_subscript(y);
     t.index[c_.columns.subscript] = plain_subscript(x);
     const TermId input = graph().put(std::move(t));
+    return add_buffer(spec_, "winograd_x", with(c_.batch, {y, x, c_.channel_in}), input);
+  }
+
+  ir::BufferId transform_input() {
+    const int n = m_ + r_ - 1;
     const int64_t height = extent_of(spec_, c_.rows.out) + r_ - 1;
+    const int64_t width = extent_of(spec_, c_.columns.out) + r_ - 1;
+    const AxisId y = add_axis(spec_, "y", height, 0);
+    const AxisId x = add_axis(spec_, "x", width, 0);
+    const std::vector<AxisId> image = with(c_.batch, {y, x, c_.channel_in});
+    const TermId input = load(copy_input(y, x), image);
     std::vector<TermId> parts;
     for (int i = 0; i < n; ++i) {
-      parts.push_back(element(input, c_.rows.subscript, tile_rows_, i, height));
+      parts.push_back(element(input, c_.batch.size(), tile_rows_, i, height));
     }
     const std::vector<AxisId> half = with(with({row_}, c_.batch), {tile_rows_, x, c_.channel_in});
     const ir::BufferId rows =
-        add_buffer(spec_, "winograd_d", half, multiply(matrices_.b, row_, parts));
+        add_buffer(spec_, "winograd_d", half, multiply(matrices_.b, plain_subscript(row_), parts));
     const TermId whole = load(rows, half);
     parts.clear();
     for (int j = 0; j < n; ++j) {
@@ -242,13 +250,13 @@ class Transform {
     return add_buffer(
         spec_, "winograd_v",
         with(with({row_, column_}, c_.batch), {tile_rows_, tile_columns_, c_.channel_in}),
-        multiply(matrices_.b, column_, parts));
+        multiply(matrices_.b, plain_subscript(column_), parts));
   }
 
+  // Rows of a tile, then whole pixels, channels last.
   TermId transform_output(ir::BufferId products, const std::vector<AxisId>& place) {
     const int n = m_ + r_ - 1;
     const AxisId row = add_axis(spec_, "y_i", m_, m_);
-    const AxisId column = add_axis(spec_, "x_i", m_, m_);
     std::vector<TermId> parts;
     for (int i = 0; i < n; ++i) {
       parts.push_back(replace_axes(graph(), load(products, with({row_, column_}, place)),
@@ -256,23 +264,24 @@ class Transform {
     }
     const std::vector<AxisId> half = with({row, column_}, place);
     const ir::BufferId rows =
-        add_buffer(spec_, "winograd_z", half, multiply(matrices_.a, row, parts));
-    parts.clear();
-    for (int j = 0; j < n; ++j) {
-      parts.push_back(replace_axes(graph(), load(rows, half), {{column_, Subscript{{}, j}}}));
-    }
-    const auto scale = static_cast<double>(matrices_.scale * matrices_.scale);
-    const TermId value =
-        graph().div(multiply(matrices_.a, column, parts), graph().constant(scale, ir::DType::kF32));
-    const ir::BufferId tiles = add_buffer(spec_, "winograd_y", with({row, column}, place), value);
+        add_buffer(spec_, "winograd_z", half, multiply(matrices_.a, plain_subscript(row), parts));
     const auto digit = [&](AxisId axis, int64_t lower, int64_t extent) {
       return Subscript{{Digit{axis, lower, extent, 1}}, 0};
     };
-    const AxisMap map = {{row, digit(c_.rows.out, 1, m_)},
-                         {column, digit(c_.columns.out, 1, m_)},
-                         {tile_rows_, digit(c_.rows.out, m_, 0)},
-                         {tile_columns_, digit(c_.columns.out, m_, 0)}};
-    return replace_axes(graph(), load(tiles, with({row, column}, place)), map);
+    parts.clear();
+    for (int j = 0; j < n; ++j) {
+      parts.push_back(replace_axes(graph(), load(rows, half),
+                                   {{column_, Subscript{{}, j}},
+                                    {row, digit(c_.rows.out, 1, m_)},
+                                    {tile_rows_, digit(c_.rows.out, m_, 0)},
+                                    {tile_columns_, digit(c_.columns.out, m_, 0)}}));
+    }
+    const auto scale = static_cast<double>(matrices_.scale * matrices_.scale);
+    const TermId value = graph().div(multiply(matrices_.a, digit(c_.columns.out, 1, m_), parts),
+                                     graph().constant(scale, ir::DType::kF32));
+    const std::vector<AxisId> pixels =
+        with(c_.batch, {c_.rows.out, c_.columns.out, c_.channel_out});
+    return load(add_buffer(spec_, "winograd_y", pixels, value), pixels);
   }
 
   Spec& spec_;
