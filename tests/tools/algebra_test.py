@@ -6,7 +6,7 @@ import os
 
 import command
 
-LIBRARY = "tools/std/algebra.prn"
+LIBRARY = os.path.abspath("tools/std/algebra.prn")
 
 
 class Algebra(command.CommandTest):

@@ -186,7 +186,8 @@ void add_algebra(CLI::App& verb, Action& action) {
   in_group(verb, "Search");
   args->machine.add_to(verb);
   in_group(verb, "Machine");
-  verb.add_option("-o,--out", args->folder, "write spec.prc, 1.prc, .. into this folder")
+  verb.add_option("-o,--out", args->folder,
+                  "write the operator and its forms into this folder, as programs")
       ->type_name("DIR");
   verb.add_flag("--json", args->json, "print one JSON object");
   in_group(verb, "Output");

@@ -54,21 +54,17 @@ std::string line_of(std::string_view name, std::string_view text, std::size_t wi
 
 std::vector<const CLI::App*> verbs_of(const CLI::App& app) { return app.get_subcommands({}); }
 
-std::string program_page(const CLI::App& program) {
+std::string program_page() {
   std::string out =
       "prunerc finds out how to run a tensor operator fast on this machine.\n"
-      "Usage: prunerc VERB [ARGUMENTS]     prunerc VERB --help has options and examples\n";
+      "Usage: prunerc VERB [ARGUMENTS] | VERB --help: options, examples | --version | "
+      "--help-debug\n";
   std::string_view group;
   for (const Verb& verb : verbs()) {
     if (verb.group.empty()) continue;
     if (verb.group != group) out += fmt::format("{}:\n", verb.group);
     group = verb.group;
     out += line_of(verb.name, verb.purpose, 10);
-  }
-  for (const OptionHelp& option : options_of(program)) {
-    if (option.names.front() == "--help-debug") {
-      out += "prunerc --version; prunerc --help-debug explains variables for debugging.\n";
-    }
   }
   return out;
 }
