@@ -193,7 +193,7 @@ int fail_unknown_option(const CLI::App& verb, const std::string& word) {
 }
 
 std::string help_page(const CLI::App& verb) {
-  if (verb.get_parent() == nullptr) return program_page(verb);
+  if (verb.get_parent() == nullptr) return program_page();
   const Verb& row = *find_verb(full_name(verb));
   std::string out = fmt::format("prunerc {}: {}\nUsage: {}\n", row.name, row.purpose,
                                 wrapped(usage_line(verb), 7, kColumns));
