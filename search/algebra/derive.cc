@@ -184,7 +184,6 @@ std::string_view to_string(Rule rule) {
   switch (rule) {
     case Rule::kOrder: return "order";
     case Rule::kAxis: return "axis";
-    case Rule::kCascade: return "cascade";
     case Rule::kBank: return "bank";
     case Rule::kWinograd: return "winograd";
   }

@@ -15,9 +15,9 @@
 namespace prunerc::search::algebra {
 
 /// Where forms come from; bits of a set.
-enum class Rule : uint8_t { kOrder = 1, kAxis = 2, kCascade = 4, kBank = 8, kWinograd = 16 };
+enum class Rule : uint8_t { kOrder = 1, kAxis = 2, kBank = 8, kWinograd = 16 };
 using RuleSet = uint8_t;
-inline constexpr RuleSet kAllRules = 31;
+inline constexpr RuleSet kAllRules = 27;
 std::string_view to_string(Rule rule);
 
 /// What rounding may differ: kStrict: the order of sums and products; kNormal: as the operator itself

@@ -4,6 +4,9 @@
 //   ~>
 //     block [v: S(49), co: S(512), ..] { Y[v, co] += X[v // 7 + kh, v % 7 + kw, ci] * F[..] }
 //
+// Pixels that are themselves the vectors become one axis too where a row of them fills no two: 7 x 7 are
+// three vectors of 16 and one more element, seven times 7 are seven vectors half empty.
+//
 // 49 rows make tasks and register tiles of any height, 7 rows of 7 do not. Where all subscripts
 // name the axes side by side (a product with several row axes, a convolution of 1x1), v // 7 and
 // v % 7 meet again in the address and nothing is lost: every sketch does that. Elsewhere each row
@@ -108,11 +111,41 @@ std::string map_text(const ir::Block& block, const Run& run, bool spatial_only) 
   return "(" + from + ") -> (" + to + ")";
 }
 
+/// Vectors along an axis lose at most so much of their lanes at its end before its neighbours are taken in.
+constexpr double kMaxLostLanes = 0.1;
+
+// The spatial variables up to the contiguous one that are side by side in all that moves along them
+// (pixels of a small map): nullopt if one or two vectors fill the contiguous one, or more have to be
+// made anyway.
+std::optional<Run> find_vector_run(const SketchContext& context, const BlockFacts& facts) {
+  const std::optional<TileAxes> axes = find_axes(facts);
+  if (!axes) return std::nullopt;
+  const int64_t lanes = context.target.lanes(facts.element_bytes);
+  const int64_t padded = ceil_div(axes->vector.extent, lanes) * lanes;
+  const bool fills =
+      static_cast<double>(axes->vector.extent) >= (1 - kMaxLostLanes) * static_cast<double>(padded);
+  if (fills || axes->vector.extent >= 2 * lanes) return std::nullopt;
+  const ir::Block& block = *facts.block;
+  Run best{static_cast<std::size_t>(axes->vector.iter),
+           static_cast<std::size_t>(axes->vector.iter) + 1};
+  for (Run run = best; run.first > 0;) {
+    --run.first;
+    if (block.iters[run.first].kind != ir::IterKind::kSpatial) break;
+    if (!has_one_stride(context.program(), block, run)) break;
+    best = run;
+  }
+  while (best.first < best.last && extent_of(block.iters[best.first]) == 1) ++best.first;
+  return best.last - best.first > 1 ? std::optional(best) : std::nullopt;
+}
+
 Result<void> fuse_axes_of(SketchContext& context, BlockId id, bool windows) {
   const BlockFacts facts = facts_of(context.schedule, id);
   if (facts.block == nullptr || !facts.trivial || facts.block->writes.size() != 1) return {};
-  const std::optional<Run> run = find_run(facts);
-  if (!run || (!windows && !has_one_stride(context.program(), *facts.block, *run))) return {};
+  std::optional<Run> run = find_vector_run(context, facts);
+  if (!run) {
+    run = find_run(facts);
+    if (!run || (!windows && !has_one_stride(context.program(), *facts.block, *run))) return {};
+  }
   const BlockId epilogue = epilogue_of(context.schedule, id);
   const std::string whole = map_text(*facts.block, *run, false);
   const std::string shared = map_text(*facts.block, *run, true);
