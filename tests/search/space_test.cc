@@ -206,6 +206,23 @@ TEST_CASE("a short contiguous axis gets lanes if there are terms enough along th
   CHECK(heuristic_trace(sum(28, 7)).find("rfactor(") == std::string::npos);
 }
 
+TEST_CASE("pixels of a small map are one vector axis where windows do not move over them") {
+  const auto product = [](int size) {
+    return fmt::format(
+        R"(program p(X: f32[24, {0}, {0}], F: f32[32, 24]) -> (Y: f32[32, {0}, {0}]) {{
+      for o in 32 {{ for h in {0} {{ for w in {0} {{ for c in 24 {{
+        block "Y" [vo: S(32) = o, vh: S({0}) = h, vw: S({0}) = w, vc: R(24) = c] {{
+          init {{ Y[vo, vh, vw] = 0f32 }}
+          Y[vo, vh, vw] = Y[vo, vh, vw] + F[vo, vc]*X[vc, vh, vw] }} }} }} }} }} }})",
+        size);
+  };
+  CHECK(heuristic_trace(product(7)).find("a1*7 + a2") != std::string::npos);
+  CHECK(heuristic_trace(product(14)).find("a1*14 + a2") != std::string::npos);
+  // Two vectors of 16, and more than two.
+  CHECK(heuristic_trace(product(32)).find("transform_block_layout(") == std::string::npos);
+  CHECK(heuristic_trace(product(56)).find("transform_block_layout(") == std::string::npos);
+}
+
 TEST_CASE("one thread gets no parallel loops") {
   for (const char* name : {"gemm", "softmax_like", "axpy"}) {
     for (const int num_threads : {1, 2}) {
