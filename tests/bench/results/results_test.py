@@ -235,7 +235,7 @@ class Claims(unittest.TestCase):
             ("costmodel", "final/pruner-untrained_vs_tenset-offline", "searches"),
             ("costmodel", "overhead/pruner", "searches"),
             ("costmodel", "frozen/top1/built-in_less_tlp@20000", "frozen_models"),
-            ("costmodel", "top1/pacm-paper/all_less_no_flow"),
+            ("costmodel", "top1/pacm-paper/all_less_no_flow", "model_ablation"),
             ("algebra", "gain/lora_merged", "algebra_find"),
             ("algebra", "mutants_accepted_167", "algebra_bound"),
             ("algebra", "speed/chain3", "algebra_speed"),
