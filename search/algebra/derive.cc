@@ -42,7 +42,6 @@ class Derivation {
       : program_(spec), target_(target), options_(options) {}
 
   Result<DeriveReport> run() {
-    const auto start = std::chrono::steady_clock::now();
     PRUNERC_TRY(const Spec spec, lift(program_));
     const Roofline cost = roofline(program_, target_);
     report_.spec_flops = cost.flops;
@@ -53,12 +52,21 @@ class Derivation {
       draft(spec);
       judge(spec);
     }
-    report_.seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    report_.seconds = elapsed();
     return std::move(report_);
   }
 
  private:
+  double elapsed() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+  // Says in the report that something was left out.
+  bool is_late() {
+    report_.stopped = report_.stopped || elapsed() > options_.seconds;
+    return report_.stopped;
+  }
+
   bool wants(Rule rule) const { return (options_.rules & static_cast<RuleSet>(rule)) != 0; }
 
   void draft(const Spec& spec) {
@@ -95,6 +103,7 @@ class Derivation {
     for (const bool distribute : {false, true}) {
       for (const bool through_shared : {false, true}) {
         for (const double bytes_per_flop : {0.25, 4.0}) {
+          if (is_late()) return;
           Spec other = spec;
           const std::string words = reorder(other, {.bytes_per_flop = bytes_per_flop,
                                                     .through_shared = through_shared,
@@ -130,7 +139,7 @@ class Derivation {
       return a.cost.limit_ns < b.cost.limit_ns;
     });
     for (Draft& draft : drafts_) {
-      if (static_cast<int>(report_.forms.size()) >= options_.keep) break;
+      if (static_cast<int>(report_.forms.size()) >= options_.keep || is_late()) break;
       Derived form;
       if (const std::string fault = fault_of(spec, draft, &form); !fault.empty()) {
         report_.refused.push_back(draft.recipe + ": " + fault);
@@ -173,6 +182,7 @@ class Derivation {
   const ir::Program& program_;
   const ir::Target& target_;
   const DeriveOptions& options_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   DeriveReport report_;
   std::set<std::string> seen_;
   std::vector<Draft> drafts_;

@@ -39,9 +39,9 @@ struct DeriveOptions {
   RuleSet rules = kAllRules;
   NumericClass numerics = NumericClass::kNormal;  // the loosest that is wanted
   int keep = 6;                                   // forms at most
-  double seconds = 10;
-  int max_ops = 11;  // of a form that the bank makes
-  int bank = 4096;   // terms that it holds
+  double seconds = 10;                            // then what is left is not tried
+  int max_ops = 11;                               // of a form that the bank makes
+  int bank = 4096;                                // terms that it holds
   double log2_error = -40;
   uint64_t seed = 1;
 };
@@ -52,6 +52,7 @@ struct DeriveReport {
   int64_t tried = 0, filtered = 0, kept = 0;  // terms of the search
   std::vector<std::string> refused;           // forms that a check turned down, and why
   double seconds = 0;
+  bool stopped = false;  // by DeriveOptions::seconds: not all was tried or judged
 };
 
 /// Deterministic in (spec, target, options) unless `seconds` ends it. One thread.

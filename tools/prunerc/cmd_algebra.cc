@@ -96,7 +96,8 @@ Json json_of(const Operator& op, const DeriveReport& report) {
       {"forms", std::move(forms)},
       {"terms", {{"tried", report.tried}, {"filtered", report.filtered}, {"kept", report.kept}}},
       {"refused", report.refused},
-      {"seconds", report.seconds}};
+      {"seconds", report.seconds},
+      {"stopped", report.stopped}};
 }
 
 void print_row(const std::string& at, double flops, double bytes, double limit_ns, double ratio,
@@ -120,9 +121,10 @@ void print_table(const Operator& op, const DeriveReport& report) {
               form.recipe);
   }
   if (report.forms.empty()) fmt::print("no cheaper form");
-  fmt::print("{}{} tried, {} no cheaper, {} turned down by checks, {:.2f} s\n",
+  fmt::print("{}{} tried, {} no cheaper, {} turned down by checks, {:.2f} s{}{}\n",
              report.forms.empty() ? " (" : "", report.tried, report.filtered, report.refused.size(),
-             report.seconds);
+             report.seconds, report.stopped ? ", ended by --seconds" : "",
+             report.forms.empty() ? ")" : "");
 }
 
 // DIR/spec.prc and DIR/1.prc, ...
