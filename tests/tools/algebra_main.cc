@@ -1,4 +1,4 @@
-// The cases of algebra_test.cc, whose kernels run in a child that is this program.
+// The cases of algebra_tune_test.cc, whose kernels run in a child that is this program.
 #define CATCH_CONFIG_RUNNER
 #include "tools/driver/prunerc.h"
 
