@@ -1,11 +1,10 @@
 // Derived programs in a session: tuned, chosen, compiled, run and verified, and refused where they are wrong.
-#include "tools/driver/algebra.h"
-
 #include "ir/equal.h"
 #include "runtime/cpu/device.h"
 #include "schedule/schedule.h"
 #include "search/space/sampler.h"
 #include "tests/support/check.h"
+#include "tools/driver/algebra.h"
 #include "tools/driver/backend.h"
 #include "tools/driver/export.h"
 #include "tools/driver/network_rank.h"
