@@ -18,6 +18,14 @@ std::string print_canonical(const Program& program);
 /// program itself if that is so already.
 Program renumber(const Program& program);
 
+/// Whether two programs take and give the same: parameters of the same types, shapes and roles in the
+/// same order, const where the other's are.
+bool same_parameters(const Program& a, const Program& b);
+
+/// The program with the name and the parameters' names of another one of the same parameters; other
+/// buffers give way. Cost: O(number of buffers).
+Program with_names_of(const Program& program, const Program& of);
+
 }  // namespace prunerc::ir
 
 #endif  // PRUNERC_IR_CANONICAL_H_

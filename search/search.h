@@ -1,8 +1,9 @@
-// The facade of search: tasks, spaces, strategies, records, tuning. Who needs a part alone includes
-// its header.
+// The facade of search: tasks, spaces, strategies, records, tuning, alternatives. Who needs a part
+// alone includes its header.
 #ifndef PRUNERC_SEARCH_SEARCH_H_
 #define PRUNERC_SEARCH_SEARCH_H_
 
+#include "search/algebra/alternatives.h"
 #include "search/record/database.h"
 #include "search/record/pool.h"
 #include "search/space/space.h"

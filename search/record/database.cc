@@ -44,6 +44,17 @@ constexpr const char* kMigrations[] = {
       ALTER TABLE record ADD COLUMN clock_ghz REAL NOT NULL DEFAULT 0;
       ALTER TABLE record ADD COLUMN load REAL NOT NULL DEFAULT 0;
     )sql",
+    // Tasks that compute what others do: see DerivedLink.
+    R"sql(
+      CREATE TABLE derived (
+        id INTEGER PRIMARY KEY, spec INTEGER NOT NULL REFERENCES task (id),
+        task INTEGER NOT NULL REFERENCES task (id), recipe TEXT NOT NULL, rules INTEGER NOT NULL,
+        numerics TEXT NOT NULL, flops REAL NOT NULL, limit_ns REAL NOT NULL,
+        log2_error REAL NOT NULL, tests INTEGER NOT NULL, assumes TEXT NOT NULL,
+        imported INTEGER NOT NULL, created TEXT NOT NULL, checksum INTEGER NOT NULL,
+        UNIQUE (spec, task), CHECK (spec <> task));
+      CREATE INDEX derived_by_task ON derived (task);
+    )sql",
 };
 static_assert(std::size(kMigrations) == kDatabaseSchema);
 
@@ -235,6 +246,15 @@ Result<std::vector<TaskRow>> Database::tasks_of_program(const std::string& progr
   }
 }
 
+Result<std::optional<TaskRow>> Database::task_row(int64_t id) {
+  PRUNERC_TRY(Query query, Query::prepare(db_.get(), path_,
+                                          "SELECT id, hash, program, target, name, op_text, "
+                                          "bindings FROM task WHERE id = ?"));
+  query.bind(id);
+  PRUNERC_TRY(const bool found, query.step());
+  return found ? std::optional<TaskRow>(read_task(query)) : std::nullopt;
+}
+
 Result<int64_t> Database::put_task_row(const TaskRow& row) {
   PRUNERC_TRY(const std::optional<int64_t> known, find_task(row.key));
   if (known) return *known;
@@ -376,6 +396,9 @@ Result<DatabaseStats> Database::stats() {
   PRUNERC_TRY(Query tasks, Query::prepare(db_.get(), path_, "SELECT COUNT(*) FROM task"));
   PRUNERC_TRY_VOID(tasks.step());
   stats.num_tasks = tasks.int_column();
+  PRUNERC_TRY(const std::vector<std::optional<Link>> links, select_links("WHERE ?1 = ?2", 0));
+  stats.num_derived = static_cast<int64_t>(links.size());
+  stats.num_damaged = std::count(links.begin(), links.end(), std::nullopt);
   PRUNERC_TRY(Query query, Query::prepare(db_.get(), path_, kRecordColumns));
   while (true) {
     PRUNERC_TRY(const bool more, query.step());
@@ -406,6 +429,18 @@ Result<std::vector<Finding>> Database::validate() {
     const Result<ir::Program> program = ir::parse(task.key.program);
     if (!program)
       findings.push_back({0, "task " + std::to_string(task.id) + ": " + program.error().message()});
+  }
+  PRUNERC_TRY(const std::vector<std::optional<Link>> links, select_links("WHERE ?1 = ?2", 0));
+  for (const std::optional<Link>& link : links) {
+    if (!link) {
+      findings.push_back({0, "a link of a derived task does not fit its checksum"});
+    } else if (link->link.imported) {
+      findings.push_back({0,
+                          "the link of task " + std::to_string(link->task.id) + " to task " +
+                              std::to_string(link->spec.id) +
+                              " is imported; that they compute the same was not checked here",
+                          true});
+    }
   }
   PRUNERC_TRY(Query query, Query::prepare(db_.get(), path_, kRecordColumns));
   while (true) {

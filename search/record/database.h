@@ -54,11 +54,35 @@ struct Record {
   bool verified() const { return !imported && measurement.ok() && !measurement.evidence.empty(); }
 };
 
+/// How a derived task comes from an operator's, and what was shown of it: an unscheduled program of
+/// the same parameters that computes the same, as records of the derived task are of its schedules.
+struct DerivedLink {
+  std::string recipe;     // in words; never empty
+  int64_t rules = 0;      // that made it: a set of bits
+  std::string numerics;   // how far rounding may differ: "strict", "normal", "loose"
+  double flops = 0;       // of one run of the derived program
+  double limit_ns = 0;    // of all its nests one after the other
+  double log2_error = 0;  // of the check against the operator's program, as FpvVerdict's
+  int64_t tests = 0;
+  std::string assumes;  // on what that rests beside randomness; empty: on nothing
+  std::string created;  // UTC; given by the store
+  /// A line of a file says all this: nothing of it was checked here.
+  bool imported = false;
+  bool operator==(const DerivedLink&) const = default;
+};
+
+/// The other task of a link.
+struct DerivedRow {
+  TaskRow task;  // without counts and times
+  DerivedLink link;
+};
+
 struct DatabaseStats {
   int64_t num_tasks = 0;
   int64_t num_records = 0;
   int64_t num_verified = 0;
   int64_t num_imported = 0;
+  int64_t num_derived = 0;  // links of derived tasks
   StatusCounts by_status = {};
   int64_t num_damaged = 0;  // rows whose checksum does not fit; they are skipped everywhere else
 };
@@ -126,11 +150,23 @@ class Database {
   /// All records in the order they were stored.
   Result<std::vector<Record>> records(int64_t task_id);
 
+  /// Links a derived task to its operator's, both stored and of one target. A link that is there stays
+  /// as it is, unless it is damaged or a claim and this one is none. Errors: DatabaseQuery.
+  Result<void> put_derived(int64_t spec_task, int64_t task, const DerivedLink& link);
+  /// Takes the link away; records stay.
+  Result<void> drop_derived(int64_t spec_task, int64_t task);
+  /// The tasks derived from an operator's, in the order they were linked; damaged links are left out.
+  Result<std::vector<DerivedRow>> derived_of(int64_t spec_task);
+  /// The operators' tasks that a task is derived from, likewise.
+  Result<std::vector<DerivedRow>> specs_of(int64_t task);
+
   Result<DatabaseStats> stats();
-  /// SQLite's own check, checksums, that programs and traces parse, and which records are claims.
+  /// SQLite's own check, checksums, that programs and traces parse, and which records and links are
+  /// claims.
   Result<std::vector<Finding>> validate();
 
-  /// JSON lines, one record each with its task: all of them, or the best of each task.
+  /// JSON lines, one record each with its task and what that is derived from: all of them, or the
+  /// best of each task.
   Result<int64_t> export_lines(std::ostream& out, Export which = Export::kAll);
   /// Reads them back, all or nothing, and marks them as imported. A line is refused if a member is
   /// missing or of another type, if texts do not parse or do not fit the hash, if the median is not
@@ -147,7 +183,17 @@ class Database {
   static Result<Database> copy_into_memory(const std::string& path);
   static Result<Database> in_memory(const std::string& copy, const std::string& path);
   Result<int64_t> put_task_row(const TaskRow& row);
+  Result<std::optional<TaskRow>> task_row(int64_t id);
   Result<int64_t> insert_record(int64_t task_id, const Record& record);
+  /// put_derived within a transaction.
+  Result<void> put_link(int64_t spec_task, int64_t task, const DerivedLink& link);
+  /// A row of the table of links; nullopt if it is damaged.
+  struct Link {
+    TaskRow spec, task;
+    DerivedLink link;
+  };
+  Result<std::vector<std::optional<Link>>> select_links(const std::string& where, int64_t a,
+                                                        int64_t b = 0);
   struct Standing {
     int64_t id = 0;
     double median_ns = 0;
@@ -163,7 +209,7 @@ class Database {
 };
 
 /// Schema of the files that this build writes.
-inline constexpr int kDatabaseSchema = 3;
+inline constexpr int kDatabaseSchema = 4;
 
 }  // namespace prunerc::search
 

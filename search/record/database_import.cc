@@ -25,6 +25,8 @@ using Json = nlohmann::ordered_json;
 /// Medians are printed to the last bit; this is what another library's text may lose.
 constexpr double kSameTime = 1e-6;
 constexpr std::size_t kFingerprintDigits = 32;
+/// Operators that one line's task may be derived from.
+constexpr std::size_t kMostSpecs = 8;
 
 /// Reads members of an object; `why` keeps the first that is missing or of another type.
 struct Reader {
@@ -63,10 +65,13 @@ struct Reader {
   }
   /// Finite and not negative, as all times are.
   double number(const char* key) {
-    const Json& value = member(key, &Json::is_number, "number");
-    const double found = ok() ? value.get<double>() : 0;
+    const double found = any_number(key);
     if (!(std::isfinite(found) && found >= 0)) refuse(fmt::format("'{}' is negative", key));
     return found;
+  }
+  double any_number(const char* key) {
+    const Json& value = member(key, &Json::is_number, "number");
+    return ok() ? value.get<double>() : 0;
   }
   uint64_t unsigned_number(const char* key) {
     const Json& value = member(key, &Json::is_number_unsigned, "whole number");
@@ -179,8 +184,56 @@ class Tasks {
   std::map<std::tuple<std::string, std::string, std::string>, Known> known_;
 };
 
+// A claim that the line's task computes what another one does.
+DerivedRow read_spec(Reader& reader, const TaskKey& own, Tasks& tasks) {
+  DerivedRow row;
+  row.task.name = reader.name("op");
+  row.task.key = {reader.name("hash"), reader.text("program"), own.target};
+  row.task.bindings = reader.name("bindings");
+  row.task.op_text = reader.text("op_text");
+  row.link.recipe = reader.name("recipe");
+  row.link.rules = static_cast<int64_t>(reader.unsigned_number("rules"));
+  row.link.numerics = reader.name("numerics");
+  row.link.flops = reader.number("flops");
+  row.link.limit_ns = reader.number("limit_ns");
+  row.link.log2_error = reader.any_number("log2_error");
+  row.link.tests = static_cast<int64_t>(reader.unsigned_number("tests"));
+  row.link.assumes = reader.name("assumes");
+  row.link.created = reader.name("created");
+  row.link.imported = true;
+  if (!reader.ok()) return row;
+  if (row.link.recipe.empty()) reader.refuse("'recipe' is empty");
+  if (row.task.key == own) reader.refuse("a task is not derived from itself");
+  if (reader.ok()) reader.refuse(tasks.examine(row.task.key).why);  // empty: it is right
+  return row;
+}
+
+// Lines of earlier builds have none.
+std::vector<DerivedRow> read_specs(Reader& reader, const TaskKey& own, Tasks& tasks) {
+  std::vector<DerivedRow> specs;
+  if (!reader.json.contains("derived_from")) return specs;
+  const Json& list = reader.member("derived_from", &Json::is_array, "list");
+  if (!reader.ok()) return specs;
+  if (list.size() > kMostSpecs) reader.refuse("'derived_from' has too many entries");
+  for (const Json& one : list) {
+    if (!one.is_object()) reader.refuse("'derived_from' is no list of objects");
+    if (!reader.ok()) return specs;
+    Reader inner{one, {}};
+    specs.push_back(read_spec(inner, own, tasks));
+    if (!inner.ok()) reader.refuse("of 'derived_from': " + inner.why);
+  }
+  return specs;
+}
+
+/// What a line says.
+struct Line {
+  TaskRow task;
+  std::vector<DerivedRow> specs;
+  Record record;
+};
+
 // Why the line is no record; empty if it is one.
-std::string read_line(const std::string& line, Tasks& tasks, TaskRow& row, Record& record) {
+std::string read_line(const std::string& line, Tasks& tasks, Line* out) {
   if (nests_deeper(line)) return "it is nested too deeply";
   const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return "it is no JSON object";
@@ -188,15 +241,17 @@ std::string read_line(const std::string& line, Tasks& tasks, TaskRow& row, Recor
   if (reader.number("schema") != kLineSchema && reader.ok()) {
     return fmt::format("'schema' is not {}", kLineSchema);
   }
+  TaskRow& row = out->task;
   row.name = reader.name("op");
   row.key = {reader.name("hash"), reader.text("program"), reader.name("target")};
   row.bindings = reader.name("bindings");
   row.op_text = reader.text("op_text");
-  record = read_record(reader);
+  out->record = read_record(reader);
   if (!reader.ok()) return reader.why;
   const Tasks::Known& known = tasks.examine(row.key);
   if (!known.why.empty()) return known.why;
-  check_times(record.measurement, known.least_ns, reader);
+  check_times(out->record.measurement, known.least_ns, reader);
+  out->specs = read_specs(reader, row.key, tasks);
   return reader.why;
 }
 
@@ -209,11 +264,15 @@ Result<ImportCounts> Database::import_lines(std::istream& in, const std::string&
   std::string line;
   for (int64_t number = 1; std::getline(in, line); ++number) {
     if (line.empty()) continue;
-    TaskRow task;
-    Record record;
-    const std::string why = read_line(line, tasks, task, record);
+    Line read;
+    const std::string why = read_line(line, tasks, &read);
     if (!why.empty()) return error(Diag::kRecordImport, number, file, why);
-    PRUNERC_TRY(const int64_t task_id, put_task_row(task));
+    const Record& record = read.record;
+    PRUNERC_TRY(const int64_t task_id, put_task_row(read.task));
+    for (const DerivedRow& spec : read.specs) {
+      PRUNERC_TRY(const int64_t spec_id, put_task_row(spec.task));
+      PRUNERC_TRY_VOID(put_link(spec_id, task_id, spec.link));
+    }
     // A candidate may have been measured twice within a second: the samples tell.
     PRUNERC_TRY(Query query, Query::prepare(db_.get(), path_,
                                             "SELECT COUNT(*) FROM record WHERE task = ? AND "

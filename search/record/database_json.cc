@@ -11,7 +11,28 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string to_line(const TaskRow& task, const Record& record) {
+// What the line's task is derived from; its target is the line's own.
+Json link_json(const DerivedRow& row) {
+  Json json = {{"op", row.task.name},
+               {"hash", row.task.key.hash},
+               {"bindings", row.task.bindings},
+               {"op_text", row.task.op_text},
+               {"program", row.task.key.program},
+               {"recipe", row.link.recipe},
+               {"rules", row.link.rules},
+               {"numerics", row.link.numerics},
+               {"flops", row.link.flops},
+               {"limit_ns", row.link.limit_ns},
+               {"log2_error", row.link.log2_error},
+               {"tests", row.link.tests},
+               {"assumes", row.link.assumes},
+               {"created", row.link.created}};
+  if (row.link.imported) json["imported"] = true;
+  return json;
+}
+
+std::string to_line(const TaskRow& task, const std::vector<DerivedRow>& specs,
+                    const Record& record) {
   const Measurement& m = record.measurement;
   Json line;
   line["schema"] = kLineSchema;
@@ -40,6 +61,8 @@ std::string to_line(const TaskRow& task, const Record& record) {
   line["seed"] = record.seed;
   line["version"] = record.version;
   line["created"] = record.created;
+  if (!specs.empty()) line["derived_from"] = Json::array();
+  for (const DerivedRow& row : specs) line["derived_from"].push_back(link_json(row));
   // Whoever exports says what was not measured there.
   if (record.imported) line["imported"] = true;
   // Text from outside (a compiler's log) may not be UTF-8.
@@ -59,8 +82,12 @@ Result<int64_t> Database::export_lines(std::ostream& out, Export which) {
     } else {
       PRUNERC_TRY(chosen, records(task.id));
     }
+    std::vector<DerivedRow> specs;
+    if (!chosen.empty()) {
+      PRUNERC_TRY(specs, specs_of(task.id));
+    }
     for (const Record& record : chosen) {
-      out << to_line(task, record) << '\n';
+      out << to_line(task, specs, record) << '\n';
       ++num_lines;
     }
   }

@@ -45,6 +45,17 @@ Task make_task(std::string name, ir::Program base, ir::Target target) {
   return task;
 }
 
+Task derived_task(const Task& spec, const ir::Program& program, std::string recipe) {
+  Task task =
+      make_task(spec.name + ", " + recipe, ir::with_names_of(program, spec.base), spec.target);
+  task.op_text = spec.op_text;
+  task.bindings = spec.bindings;
+  task.weight = spec.weight;
+  task.spec = spec.base;
+  task.recipe = std::move(recipe);
+  return task;
+}
+
 double const_bytes(const Task& task) {
   double sum = 0;
   for (const ir::BufferId id : task.base.params()) {

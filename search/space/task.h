@@ -30,10 +30,20 @@ struct Task {
   double flops = 0;      // of one run
   double bytes = 0;      // compulsory traffic of one run: parameters once
   Work work;
+  /// Of a derived task: the operator's program, which `base` computes in another way; outputs are
+  /// compared with it too. Undefined: base is the operator's own.
+  ir::Program spec;
+  std::string recipe;     // of a derived task, in words
+  double spec_error = 1;  // how far it may be from `spec`, in units of what rounding does to that
+  bool is_derived() const { return spec.defined(); }
 };
 
 /// Fills in key, flops, bytes and work.
 Task make_task(std::string name, ir::Program base, ir::Target target);
+
+/// Another program of the same parameters as a task of the operator's target, names and weight;
+/// `recipe` is added to its name.
+Task derived_task(const Task& spec, const ir::Program& program, std::string recipe);
 
 /// The key's target text.
 std::string target_key(const ir::Target& target);

@@ -49,4 +49,12 @@ void Inbox::wait_until(const std::function<bool()>& is_done) {
   }
 }
 
+void drain(Measurer& measurer) {
+  // Longer than a build or a run may take.
+  constexpr auto kLongest = std::chrono::seconds(60);
+  measurer.withdraw();
+  while (measurer.next(Clock::now() + kLongest)) {
+  }
+}
+
 }  // namespace prunerc::search

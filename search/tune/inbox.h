@@ -48,6 +48,10 @@ class Inbox {
   int device_losses_ = 0;  // in a row
 };
 
+/// After a call, what it left with the measurer: drops what nobody has begun and waits for the rest,
+/// so that tasks may go away and another call may begin its ids anew.
+void drain(Measurer& measurer);
+
 }  // namespace prunerc::search
 
 #endif  // PRUNERC_SEARCH_TUNE_INBOX_H_

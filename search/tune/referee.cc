@@ -163,52 +163,93 @@ int Referee::num_finalists(std::size_t task) const {
 }
 
 Result<void> Referee::run_finals() {
-  for (std::size_t t = 0; t < states_.size(); ++t) {
-    PRUNERC_TRY(const bool crowned, run_finals_of(t));
-    if (crowned || inbox_.has_ended() || !budget_.is_limited()) continue;
+  std::vector<std::vector<std::size_t>> groups;
+  if (options_.chooser != nullptr) {
+    groups.push_back(options_.chooser->finalists(standings_of(states_)));
+  } else {
+    for (std::size_t t = 0; t < states_.size(); ++t) groups.push_back({t});
+  }
+  for (const std::vector<std::size_t>& group : groups) {
+    PRUNERC_TRY(const std::vector<std::size_t> undecided, run_finals_of(group));
+    if (inbox_.has_ended() || !budget_.is_limited()) continue;
     // No time for turns: the times of the search stand.
-    PRUNERC_TRY_VOID(verify_best(t));
+    for (const std::size_t t : undecided) PRUNERC_TRY_VOID(verify_best(t));
   }
   return {};
 }
 
-// Whether there was a final that decided.
-Result<bool> Referee::run_finals_of(std::size_t task) {
-  TaskState& state = states_[task];
-  if (options_.finals < 2 || state.report.trials == 0) return false;
-  std::vector<KnownCandidate> finalists = state.leaders(num_finalists(task));
-  if (finalists.size() < 2) return false;
-  tell_phase(options_, "finals of " + state.task->name);
+/// The candidates of some finals and what their turns said.
+struct Referee::Field {
+  std::vector<std::size_t> tasks;  // of each finalist
+  std::vector<KnownCandidate> finalists;
   std::vector<double> before;
-  for (const KnownCandidate& f : finalists) before.push_back(f.measurement.median_ns);
   std::vector<FinalTurn> turns;
-  std::vector<std::vector<Measurement>> taken;
-  while (!is_decided(turns, before)) {
-    const double turn_s = static_cast<double>(finalists.size()) * state.final_cost.seconds();
-    if (!turns.empty() && turn_s + state.verify_cost.seconds() > budget_.left_s()) break;
-    FinalTurn turn;
-    taken.emplace_back();
-    for (const KnownCandidate& finalist : finalists) {
-      std::optional<Measurement> m =
-          ask_single(task, finalist.candidate, MeasureKind::kTime, options_.seed);
-      if (!m) return false;
-      turn.push_back(m->ok() ? m->median_ns : 0);
-      taken.back().push_back(*std::move(m));
-    }
-    turns.push_back(std::move(turn));
-  }
-  std::vector<std::size_t> quiet = quiet_turns(turns, before);
-  // None was, and time is up: what there is decides between the few, all under the same load.
-  for (std::size_t i = 0; quiet.empty() && i < turns.size(); ++i) quiet.push_back(i);
-  std::vector<Measurement> fresh;
-  for (std::size_t i = 0; i < finalists.size(); ++i) {
+  std::vector<std::vector<Measurement>> taken;  // by turn
+
+  // What the turns that count say of one.
+  Measurement fresh(std::size_t finalist) const {
+    std::vector<std::size_t> quiet = quiet_turns(turns, before);
+    // None was, and time is up: what there is decides between the few, all under the same load.
+    for (std::size_t i = 0; quiet.empty() && i < turns.size(); ++i) quiet.push_back(i);
     std::vector<Measurement> own;
     for (const std::size_t turn : quiet) {
-      if (turns[turn][i] > 0) own.push_back(taken[turn][i]);
+      if (turns[turn][finalist] > 0) own.push_back(taken[turn][finalist]);
     }
-    fresh.push_back(joined(finalists[i].measurement, own));
+    return joined(finalists[finalist].measurement, own);
   }
-  return crown(task, finalists, fresh);
+};
+
+bool Referee::run_turns(Field& field) {
+  while (!is_decided(field.turns, field.before)) {
+    double turn_s = 0, verify_s = 0;
+    for (const std::size_t task : field.tasks) {
+      turn_s += states_[task].final_cost.seconds();
+      verify_s = std::max(verify_s, states_[task].verify_cost.seconds());
+    }
+    if (!field.turns.empty() && turn_s + verify_s > budget_.left_s()) break;
+    FinalTurn turn;
+    field.taken.emplace_back();
+    for (std::size_t i = 0; i < field.tasks.size(); ++i) {
+      std::optional<Measurement> m = ask_single(field.tasks[i], field.finalists[i].candidate,
+                                                MeasureKind::kTime, options_.seed);
+      if (!m) return false;
+      turn.push_back(m->ok() ? m->median_ns : 0);
+      field.taken.back().push_back(*std::move(m));
+    }
+    field.turns.push_back(std::move(turn));
+  }
+  return true;
+}
+
+Result<std::vector<std::size_t>> Referee::run_finals_of(const std::vector<std::size_t>& tasks) {
+  const bool any_trials = std::any_of(tasks.begin(), tasks.end(), [&](std::size_t task) {
+    return states_[task].report.trials > 0;
+  });
+  if (options_.finals < 2 || !any_trials) return tasks;
+  Field field;
+  for (const std::size_t task : tasks) {
+    for (KnownCandidate& known : states_[task].leaders(num_finalists(task))) {
+      field.before.push_back(known.measurement.median_ns);
+      field.finalists.push_back(std::move(known));
+      field.tasks.push_back(task);
+    }
+  }
+  if (field.finalists.size() < 2) return tasks;
+  tell_phase(options_, "finals of " + states_[tasks[0]].task->name);
+  if (!run_turns(field)) return tasks;
+  std::vector<std::size_t> undecided;
+  for (const std::size_t task : tasks) {
+    std::vector<KnownCandidate> finalists;
+    std::vector<Measurement> fresh;
+    for (std::size_t i = 0; i < field.tasks.size(); ++i) {
+      if (field.tasks[i] != task) continue;
+      fresh.push_back(field.fresh(i));
+      finalists.push_back(field.finalists[i]);
+    }
+    PRUNERC_TRY(const bool crowned, crown(task, finalists, fresh));
+    if (!crowned) undecided.push_back(task);
+  }
+  return undecided;
 }
 
 Result<bool> Referee::crown(std::size_t task, std::vector<KnownCandidate>& finalists,

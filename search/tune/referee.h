@@ -40,7 +40,7 @@ class Referee {
   void verify_winners(std::size_t task, std::span<const Candidate> candidates,
                       std::span<Measurement> answers);
 
-  /// The best few once more, in turns, so that one lucky sample does not decide, and neither does a
+  /// The best few of each task (or of those that options.chooser names, together) once more, in turns, so that one lucky sample does not decide, and neither does a
   /// moment in which the machine had other work. Afterwards each task with a right candidate has a
   /// verified best.
   Result<void> run_finals();
@@ -57,8 +57,11 @@ class Referee {
   Result<void> verify(std::size_t task, KnownCandidate& known);
   bool may_verify(const TaskState& state) const;
   int num_finalists(std::size_t task) const;
-  /// Whether there was a final that decided.
-  Result<bool> run_finals_of(std::size_t task);
+  /// The best few of these tasks in common turns; the tasks for which that decided nothing.
+  Result<std::vector<std::size_t>> run_finals_of(const std::vector<std::size_t>& tasks);
+  struct Field;
+  /// Turns until they decide; false if the call ended meanwhile.
+  bool run_turns(Field& field);
   /// `fresh`: what the finals say of each finalist. Whether one of them won.
   Result<bool> crown(std::size_t task, std::vector<KnownCandidate>& finalists,
                      std::vector<Measurement>& fresh);

@@ -262,6 +262,16 @@ Result<void> TaskState::store(Database& database, std::span<const Candidate> can
   return database.put_records(task_id, records);
 }
 
+std::vector<TaskStanding> standings_of(std::span<const TaskState> states) {
+  std::vector<TaskStanding> out;
+  for (const TaskState& state : states) {
+    const std::vector<KnownCandidate> fastest = state.leaders(1);
+    out.push_back({!state.ended, state.asked, state.answered,
+                   fastest.empty() ? 0 : fastest[0].measurement.median_ns});
+  }
+  return out;
+}
+
 std::string describe_choice(const Candidate& candidate) {
   std::string out = "sketch " + std::to_string(candidate.sketch) + " [";
   for (const schedule::Decision& decision : candidate.trace.decisions) {

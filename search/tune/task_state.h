@@ -73,6 +73,9 @@ struct TaskState {
   std::map<Fingerprint, KnownCandidate> known_;
 };
 
+/// For TaskChooser.
+std::vector<TaskStanding> standings_of(std::span<const TaskState> states);
+
 /// The sketch and its decisions in one line, for logs.
 std::string describe_choice(const Candidate& candidate);
 

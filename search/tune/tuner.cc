@@ -199,9 +199,10 @@ class Tuner {
     if (is_search_over()) {
       for (TaskState& state : states_) state.end(StopReason::kTime);
     }
-    const int chosen = choose();
-    if (chosen < 0) return false;
-    TaskState& state = states_[static_cast<std::size_t>(chosen)];
+    const TaskChooser::Turn turn = choose();
+    if (turn.task < 0) return false;
+    const auto chosen = static_cast<std::size_t>(turn.task);
+    TaskState& state = states_[chosen];
     if (!has_time_for(state)) {
       state.end(StopReason::kTime);
       return true;  // another task may need less
@@ -209,14 +210,15 @@ class Tuner {
     std::vector<Candidate> candidates;
     tell_phase(options_, "drafting candidates of " + state.task->name);
     const double began_s = elapsed();
-    timed(state, [&](Strategy& strategy) { candidates = strategy.ask(batch_size(state)); });
+    timed(state,
+          [&](Strategy& strategy) { candidates = strategy.ask(batch_size(state, turn.most)); });
     state.ask_cost.add(elapsed() - began_s);
     state.report.drafted = state.strategy->num_drafted();
     if (candidates.empty()) {
       state.end(StopReason::kExhausted);
       return true;  // another task may have some
     }
-    submit(static_cast<std::size_t>(chosen), std::move(candidates));
+    submit(chosen, std::move(candidates));
     return true;
   }
 
@@ -253,12 +255,13 @@ class Tuner {
     return std::max<int64_t>(1, fits - open);
   }
 
-  int choose() const {
-    if (options_.claims_only) return -1;
+  TaskChooser::Turn choose() const {
+    if (options_.claims_only) return {};
+    if (options_.total_trials > 0 && num_asked() >= options_.total_trials) return {};
+    if (options_.chooser != nullptr) return options_.chooser->next(standings_of(states_));
     std::vector<TaskProgress> progress;
     for (const TaskState& state : states_) progress.push_back(state.progress(options_));
-    if (options_.total_trials > 0 && num_asked() >= options_.total_trials) return -1;
-    return choose_task(progress);
+    return {choose_task(progress), options_.batch};
   }
 
   int64_t num_asked() const {
@@ -270,15 +273,17 @@ class Tuner {
   // Every task gets its first batch from a budget that they share. It is small where the strategy
   // knows what is good before anything is measured: so the sum is known early, and the rest goes
   // where it gains most.
-  std::size_t batch_size(const TaskState& state) const {
-    auto size = static_cast<int64_t>(state.batch_size(options_));
-    if (states_.size() > 1 && state.rounds_asked == 0) {
+  std::size_t batch_size(const TaskState& state, int64_t most) const {
+    auto size = std::min(static_cast<int64_t>(state.batch_size(options_)), most);
+    const bool is_sum = options_.chooser == nullptr;
+    if (is_sum && states_.size() > 1 && state.rounds_asked == 0) {
       size = std::min<int64_t>(size, options_.first_batch);
     }
     if (budget_.is_limited()) size = std::min(size, affordable_trials());
     if (options_.total_trials <= 0) return static_cast<std::size_t>(size);
     const auto share =
-        std::max<int64_t>(1, options_.total_trials / static_cast<int64_t>(states_.size()));
+        is_sum ? std::max<int64_t>(1, options_.total_trials / static_cast<int64_t>(states_.size()))
+               : size;
     return static_cast<std::size_t>(std::min({size, share, options_.total_trials - num_asked()}));
   }
 

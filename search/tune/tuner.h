@@ -97,6 +97,28 @@ struct TuneProgress {
   PhaseSeconds seconds;
 };
 
+/// What one of a call's tasks has come to.
+struct TaskStanding {
+  bool is_open = true;   // may be asked for more
+  int64_t asked = 0;     // candidates handed out
+  int64_t answered = 0;  // of them, and stored
+  double best_ns = 0;    // of the fastest that is known, verified or not; 0: none ran
+};
+
+/// Says whose turn it is among tasks of which only one will be used, instead of task_scheduler.h,
+/// which wants all of them fast. Must decide by the standings alone.
+class TaskChooser {
+ public:
+  struct Turn {
+    int task = -1;     // -1: nobody's before more is answered
+    int64_t most = 0;  // candidates of the batch
+  };
+  virtual ~TaskChooser() = default;
+  virtual Turn next(std::span<const TaskStanding> tasks) = 0;
+  /// Those whose best candidates meet in the finals; the others have none.
+  virtual std::vector<std::size_t> finalists(std::span<const TaskStanding> tasks) = 0;
+};
+
 struct TuneOptions {
   int64_t trials = 64;       // per task; 0: no limit
   int64_t total_trials = 0;  // of all tasks together, given where they gain most; 0: no limit
@@ -125,6 +147,8 @@ struct TuneOptions {
   EqualityCheck check = check_on_twin;
   /// Makes the space of a task; empty: make_space.
   std::function<Result<SearchSpace>(const Task&)> space;
+  /// Of tasks that are alternatives of each other; null: each is wanted. Must outlive the call.
+  TaskChooser* chooser = nullptr;
   TuneClock clock = TuneClock::kWall;
   bool fresh = false;        // ignore what is stored
   bool claims_only = false;  // of what is stored as imported, and search for nothing

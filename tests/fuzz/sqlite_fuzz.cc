@@ -28,6 +28,8 @@ void ask(Result<Database> database) {
     require_reason(database->best((*tasks)[i].id), "");
     require_reason(database->top_k((*tasks)[i].id, 3), "");
     require_reason(database->records((*tasks)[i].id), "");
+    require_reason(database->derived_of((*tasks)[i].id), "");
+    require_reason(database->specs_of((*tasks)[i].id), "");
   }
 }
 

@@ -134,36 +134,42 @@ TEST_CASE("a verdict changes every row of the candidate") {
   CHECK_FALSE(db.best(id).value().has_value());
 }
 
-// A file as the first schema left it, with one record.
-std::string file_of_schema_1(const std::string& name) {
-  const std::string path = fresh_path(name);
+// A file as an earlier schema left it, with one record.
+std::string file_of_schema(const std::string& name, int schema) {
+  const std::string path = fresh_path(name + std::to_string(schema));
   {
     Database db = open_or_die(path);
     const int64_t id = db.put_task(make_test_task("gemm")).value();
     const Record record = make_record(1, 100);
     REQUIRE_OK(db.put_records(id, {&record, 1}));
   }
+  std::string undo = "DROP TABLE derived;";
+  if (schema < 3) {
+    for (const char* column : {"disturbed", "reference_ns", "clock_ghz", "load"})
+      undo += std::string("ALTER TABLE record DROP COLUMN ") + column + ";";
+  }
+  if (schema < 2) undo += "ALTER TABLE record DROP COLUMN imported;";
+  undo += "PRAGMA user_version = " + std::to_string(schema);
   sqlite3* raw = nullptr;
   REQUIRE(sqlite3_open(path.c_str(), &raw) == SQLITE_OK);
-  CHECK(sqlite3_exec(
-            raw,
-            "ALTER TABLE record DROP COLUMN imported; ALTER TABLE record DROP COLUMN disturbed;"
-            "ALTER TABLE record DROP COLUMN reference_ns; ALTER TABLE record DROP COLUMN "
-            "clock_ghz; ALTER TABLE record DROP COLUMN load; PRAGMA user_version = 1;",
-            nullptr, nullptr, nullptr) == SQLITE_OK);
+  CHECK(sqlite3_exec(raw, undo.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK);
   sqlite3_close(raw);
   return path;
 }
 
-TEST_CASE("a file of the first schema is brought to this one without a loss") {
-  const std::string path = file_of_schema_1("migrated");
-  for (int round = 0; round < 2; ++round) {
-    Database db = open_or_die(path);
-    const Record record = db.records(1).value()[0];
-    CHECK(record.measurement == make_record(1, 100).measurement);
-    CHECK_FALSE(record.imported);
-    CHECK(db.best(1)->has_value());
-    CHECK(db.validate()->empty());
+TEST_CASE("a file of an earlier schema is brought to this one without a loss") {
+  for (int schema = 1; schema < kDatabaseSchema; ++schema) {
+    const std::string path = file_of_schema("migrated", schema);
+    for (int round = 0; round < 2; ++round) {
+      INFO("schema " << schema << ", round " << round);
+      Database db = open_or_die(path);
+      const Record record = db.records(1).value()[0];
+      CHECK(record.measurement == make_record(1, 100).measurement);
+      CHECK_FALSE(record.imported);
+      CHECK(db.best(1)->has_value());
+      CHECK(db.derived_of(1)->empty());
+      CHECK(db.validate()->empty());
+    }
   }
 }
 
@@ -229,11 +235,12 @@ TEST_CASE("a database is read where nothing may be written, with what its writer
   std::filesystem::remove_all(folder);
 }
 
-TEST_CASE("a file of the first schema is read where nothing may be written, and stays as it is") {
+TEST_CASE("a file of an earlier schema is read where nothing may be written, and stays as it is") {
+  const int schema = GENERATE(1, 2, 3);
   char name[] = "/tmp/prunerc_old_XXXXXX";
   REQUIRE(::mkdtemp(name) != nullptr);
   const std::string path = std::string(name) + "/old.db";
-  std::filesystem::copy_file(file_of_schema_1("old"), path);
+  std::filesystem::copy_file(file_of_schema("old", schema), path);
   REQUIRE(::chmod(path.c_str(), 0444) == 0);
   REQUIRE(::chmod(name, 0555) == 0);
   const auto bytes = [&] {
@@ -246,6 +253,7 @@ TEST_CASE("a file of the first schema is read where nothing may be written, and 
           Result<Database> db = Database::open_to_read(path);
           if (!db.ok()) return 100;
           const Result<std::optional<Record>> best = db->best(1);
+          if (!db->derived_of(1).ok()) return 102;
           return best.ok() && best->has_value() ? 1 : 101;
         }) == 1);
   CHECK(bytes() == before);
@@ -254,7 +262,8 @@ TEST_CASE("a file of the first schema is read where nothing may be written, and 
 }
 
 TEST_CASE("a process that is killed while it migrates loses nothing") {
-  const std::string path = file_of_schema_1("killed");
+  const int schema = GENERATE(1, 2, 3);
+  const std::string path = file_of_schema("killed", schema);
   for (int delay_us = 0; delay_us < 6000; delay_us += 200) {
     const std::string copy = fresh_path("killed_copy");
     std::filesystem::copy_file(path, copy);
@@ -270,6 +279,8 @@ TEST_CASE("a process that is killed while it migrates loses nothing") {
     Database db = open_or_die(copy);
     CHECK(db.records(1).value().size() == 1);
     CHECK(db.best(1)->has_value());
+    CHECK(db.derived_of(1)->empty());
+    CHECK(db.validate()->empty());
   }
 }
 

@@ -40,6 +40,7 @@ class Records(command.CommandTest):
         with sqlite3.connect(self.db) as db:
             (schema,) = db.execute("pragma user_version").fetchone()
             db.execute("delete from record")
+            db.execute("drop table derived")
             first = ("id task fingerprint sketch trace status median_ns spread samples build_s measure_s verify_s detail "
                      "evidence platform timer seed version created checksum").split()
             for (name,) in db.execute("select name from pragma_table_info('record')").fetchall():

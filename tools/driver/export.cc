@@ -95,7 +95,7 @@ Result<Exported> Exported::make(const Session& session, const Operator& op, cons
   info.record_id = choice.record_id;
   info.record_version = choice.record_version;
   info.tuned_ns = choice.best_ns;
-  info.flops = session.task(op).flops;
+  info.flops = session.task(op, choice).flops;
   info.num_threads = has_parallel_loop(choice.program) ? session.num_threads() : 1;
   codegen::CpuOptions cpu_options;
   // Hidden in what is linked, and of another name than those of other libraries in one program.

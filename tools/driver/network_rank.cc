@@ -43,30 +43,51 @@ double sum_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
-// Of a task, besides what is chosen now: the fastest stored ones, verified or not, and what the model
-// chooses.
+// Of a task, besides what is chosen now: the fastest stored ones of the operator and of its derived
+// programs, verified or not, and what the model chooses.
 Result<std::vector<Choice>> contenders_of(Session& session, const Operator& op, int most) {
-  std::vector<Choice> found;
-  const search::Task alone = session.task(op);
-  PRUNERC_TRY(const std::optional<int64_t> id, session.database().find_task(alone.key));
-  if (id) {
-    PRUNERC_TRY(const std::vector<search::Record> records, session.database().top_k(*id, most - 1));
+  struct Stored {
+    double ns = 0;
+    Choice choice;
+  };
+  search::Database& database = session.database();
+  std::vector<Stored> stored;
+  PRUNERC_TRY(std::vector<StoredTask> tasks, stored_tasks(database, session.task(op)));
+  for (StoredTask& task : tasks) {
+    PRUNERC_TRY(const bool shown, show_link(database, tasks[0], task, 0));
+    if (!shown) continue;
+    PRUNERC_TRY(const std::vector<search::Record> records, database.top_k(task.id, most - 1));
     for (const search::Record& record : records) {
-      if (record.measurement.median_ns > kFarSlower * records[0].measurement.median_ns) break;
-      if (std::optional<Choice> choice = choice_of(alone, record))
-        found.push_back(*std::move(choice));
+      if (std::optional<Choice> choice = choice_of(task, record))
+        stored.push_back({record.measurement.median_ns, *std::move(choice)});
     }
+  }
+  std::stable_sort(stored.begin(), stored.end(),
+                   [](const Stored& a, const Stored& b) { return a.ns < b.ns; });
+  std::vector<Choice> found;
+  for (Stored& one : stored) {
+    if (static_cast<int>(found.size()) >= most - 1 || one.ns > kFarSlower * stored[0].ns) break;
+    found.push_back(std::move(one.choice));
   }
   PRUNERC_TRY(Choice model, session.choose(op, Effort::kO1));
   found.push_back(std::move(model));
   return found;
 }
 
+// The task of a choice within the network, linked to the operator's there if it is derived.
+Result<int64_t> put_network_task(Session& session, const Operator& op, const Choice& choice) {
+  PRUNERC_TRY(const int64_t id, session.database().put_task(session.network_task(op, choice)));
+  if (!choice.derivation) return id;
+  PRUNERC_TRY(const int64_t spec, session.database().put_task(session.network_task(op)));
+  PRUNERC_TRY_VOID(session.database().put_derived(spec, id, choice.derivation->link));
+  return id;
+}
+
 // Stores what a call took within the network. Verified first unless it was before; false if it is not
 // right, or could not be compared.
 Result<bool> put_network_time(Session& session, const Operator& op, const Choice& choice,
                               const std::vector<double>& samples_ns) {
-  const search::Task within = session.network_task(op), alone = session.task(op);
+  const search::Task within = session.network_task(op, choice), alone = session.task(op, choice);
   const std::string fingerprint = ir::fingerprint(choice.program).to_string();
   search::Record record;
   for (const search::Task* place : {&within, &alone}) {
@@ -89,7 +110,7 @@ Result<bool> put_network_time(Session& session, const Operator& op, const Choice
   record.platform = ir::to_string(within.target);
   record.timer = "CLOCK_MONOTONIC around the call in runs of its network";
   record.version = kVersion;
-  PRUNERC_TRY(const int64_t id, session.database().put_task(within));
+  PRUNERC_TRY(const int64_t id, put_network_task(session, op, choice));
   PRUNERC_TRY_VOID(session.database().put_records(id, {&record, 1}));
   return true;
 }
@@ -172,7 +193,10 @@ class Ranking {
                 contenders_of(session_, tasks_[task], options_.contenders));
     for (Choice& choice : choices) {
       if (static_cast<int>(list.size()) >= options_.contenders) break;
-      if (schedule::print(choice.trace) == schedule::print(list[0].choice.trace)) continue;
+      if (choice.recipe == list[0].choice.recipe &&
+          schedule::print(choice.trace) == schedule::print(list[0].choice.trace)) {
+        continue;
+      }
       list.emplace_back().choice = std::move(choice);
     }
     ThreadPool pool(0);

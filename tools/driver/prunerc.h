@@ -92,6 +92,13 @@ enum class Effort : uint8_t {
   kO3,  ///< 1000 measured trials
 };
 
+/// What a derived program is: another way to compute an operator, which a chosen schedule is of.
+struct Derivation {
+  ir::Program base;          ///< unscheduled, with the operator's parameters
+  search::DerivedLink link;  ///< its recipe in words, the bound of its proof, its numeric class
+  double spec_ns = 0;        ///< stored best of the operator as it is written; 0: there is none
+};
+
 /// A schedule for an operator and where it comes from.
 struct Choice {
   enum class Origin : uint8_t { kRecord, kHeuristic, kModel, kScript };
@@ -102,6 +109,8 @@ struct Choice {
   int64_t record_id = 0;            ///< of the record; 0 otherwise; of exported records the line
   std::string note;                 ///< what was shown of an imported record, or why none is used
   std::string record_version = {};  ///< of the prunerc that measured it; empty without a record
+  std::string recipe = {};          ///< of a derived program; empty: the operator as written
+  std::optional<Derivation> derivation = {};  ///< where there is a recipe: what `trace` is of
 };
 std::string_view to_string(Choice::Origin origin);
 
@@ -128,6 +137,8 @@ Result<Choice> apply_script(const Operator& op, const std::string& file);
 
 class Kernel;
 struct MeasurerOptions;
+struct AlgebraOptions;
+struct AlgebraTuneReport;
 
 /// A target, a store and the means to measure. Threads: one call at a time.
 class Session {
@@ -145,12 +156,18 @@ class Session {
   bool is_host() const;
 
   search::Task task(const Operator& op) const;
+  /// The task that a choice is of: the operator's, or the derived one.
+  search::Task task(const Operator& op, const Choice& choice) const;
   /// The same, timed within its network: what is stored of it goes before what was timed alone.
   search::Task network_task(const Operator& op) const;
+  search::Task network_task(const Operator& op, const Choice& choice) const;
 
   /// Searches; trials and time as in `options` (its model, timer, version are filled in here).
   /// Errors: those of search::tune; TargetNotHost.
   Result<search::TuneReport> tune(std::span<const Operator> ops, search::TuneOptions options);
+  /// The same over each operator's derived programs too (driver/algebra.h), with no more trials.
+  Result<AlgebraTuneReport> tune(std::span<const Operator> ops, search::TuneOptions options,
+                                 const AlgebraOptions& algebra);
 
   /// Fills a pool with measured candidates of an operator, going on where it ends. An empty pool
   /// (no sketches) becomes one of this operator and target; its seed and share_searched stay.
@@ -168,7 +185,8 @@ class Session {
   /// there is one; how many were looked at. Errors: those of tune.
   Result<int64_t> settle_claims(const Operator& op);
 
-  /// The stored best, or the heuristic schedule (kO0), or the model's choice (kO1). Never measures.
+  /// The stored best of the operator and of the programs derived from it, or the heuristic schedule
+  /// (kO0), or the model's choice (kO1). Never measures.
   /// Where nothing was measured here, the first imported record (by its own account) that finite
   /// fields show to be equal to the operator; those that they refute are marked. Deterministic.
   /// One of a file of exported records ends the choice instead: RecordImport.

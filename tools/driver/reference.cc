@@ -30,6 +30,8 @@ constexpr int64_t kMaxRealSteps = 500'000;
 /// Allowed error in units of sqrt(K) roundings of the largest value. Source: the probabilistic
 /// bound of Higham and Mary 2019 with head-room for reassociated sums and vector math of a few ulp.
 constexpr double kErrorFactor = 32;
+/// Whole numbers up to this leave a float room for sums of them in any order.
+constexpr double kExactLargest = 1 << 20;
 
 struct Facts {
   bool exact = true;     // small whole inputs give the same bits in every order of evaluation
@@ -170,8 +172,8 @@ std::vector<ir::Tensor> References::tensors(const ir::Program& program, uint64_t
   return tensors;
 }
 
-Result<void> References::run_unscheduled(const search::Task& task, uint64_t seed, double within_s,
-                                         Expected* out) {
+Result<void> References::run_unscheduled(const search::Task& task, const ir::Program& filled,
+                                         uint64_t seed, double within_s, Expected* out) {
   if (task.flops > kMaxReferenceFlops) return {};
   // Candidates for a GPU are compared with what this machine's CPU computes.
   const ir::Target target =
@@ -181,7 +183,7 @@ Result<void> References::run_unscheduled(const search::Task& task, uint64_t seed
   if (!artifact.ok()) return {};
   runtime::Job job;
   job.artifact = &*artifact;
-  job.inputs = inputs(task.base, seed);
+  job.inputs = inputs(filled, seed);
   job.check = runtime::Check::kNone;
   job.want_outputs = true;
   job.run_limit_ns = static_cast<int64_t>(within_s * 1e9);
@@ -208,20 +210,23 @@ bool is_fault(const Error& error) {
   }
 }
 
-Error invalid(const search::Task& task, uint64_t seed, const Error& fault) {
+Error invalid(const search::Task& task, const ir::Program& filled, uint64_t seed,
+              const Error& fault) {
   return error(
       Diag::kProgramInvalid, task.name,
-      fmt::format("{}, on {}", fault.message(), References::describe_inputs(task.base, seed)));
+      fmt::format("{}, on {}", fault.message(), References::describe_inputs(filled, seed)));
 }
 
 }  // namespace
 
 // Small programs of a form that elements cannot be evaluated of alone.
-Result<void> References::evaluate_all(const search::Task& task, uint64_t seed, Values values,
-                                      Expected* out) {
+Result<void> References::evaluate_all(const search::Task& task, const ir::Program& filled,
+                                      uint64_t seed, Values values, Expected* out) {
   Result<std::vector<std::vector<ir::Reference>>> all =
-      ir::run_bounded(task.base, tensors(task.base, seed, values));
-  if (!all.ok()) return is_fault(all.error()) ? invalid(task, seed, all.error()) : Result<void>();
+      ir::run_bounded(task.base, tensors(filled, seed, values));
+  if (!all.ok()) {
+    return is_fault(all.error()) ? invalid(task, filled, seed, all.error()) : Result<void>();
+  }
   for (std::vector<ir::Reference>& output : *all) {
     std::vector<int64_t> positions(output.size());
     std::iota(positions.begin(), positions.end(), int64_t{0});
@@ -231,14 +236,14 @@ Result<void> References::evaluate_all(const search::Task& task, uint64_t seed, V
   return {};
 }
 
-Result<void> References::evaluate_sample(const search::Task& task, uint64_t seed, Values values,
-                                         Expected* out) {
-  const std::vector<ir::Tensor> inputs = tensors(task.base, seed, values);
+Result<void> References::evaluate_sample(const search::Task& task, const ir::Program& filled,
+                                         uint64_t seed, Values values, Expected* out) {
+  const std::vector<ir::Tensor> inputs = tensors(filled, seed, values);
   ir::ElementOptions options;
   const bool is_real = values == Values::kReal;
   options.max_steps = is_real ? kMaxRealSteps : kMaxSampleSteps;
   Result<ir::ElementEvaluator> evaluator = ir::ElementEvaluator::create(task.base, inputs, options);
-  if (!evaluator.ok()) return evaluate_all(task, seed, values, out);
+  if (!evaluator.ok()) return evaluate_all(task, filled, seed, values, out);
   Rng rng(seed, 0x73616D70);
   int output_idx = 0;
   for (ir::BufferId id : task.base.params()) {
@@ -251,7 +256,7 @@ Result<void> References::evaluate_sample(const search::Task& task, uint64_t seed
     for (const int64_t position : wanted) {
       Result<ir::Reference> reference = evaluator->element(output_idx, position);
       if (!reference.ok()) {
-        if (is_fault(reference.error())) return invalid(task, seed, reference.error());
+        if (is_fault(reference.error())) return invalid(task, filled, seed, reference.error());
         // The budget is shared by all outputs; corners and edges come first.
         break;
       }
@@ -265,17 +270,19 @@ Result<void> References::evaluate_sample(const search::Task& task, uint64_t seed
   return {};
 }
 
-Result<const References::Expected*> References::expected(const search::Task& task, uint64_t seed,
+Result<const References::Expected*> References::expected(const search::Task& task,
+                                                         const ir::Program& filled, uint64_t seed,
                                                          double within_s, Values values) {
   const bool is_real = values == Values::kReal;
   const std::string key = fmt::format("{}/{}{}", task.key.hash, seed, is_real ? "/real" : "");
   if (key == last_key_) return &last_;
   Expected fresh;
   const Facts facts = facts_of(task.base);
-  fresh.relative = facts.exact ? 0 : kErrorFactor * std::sqrt(facts.reduction) * facts.roundoff;
+  fresh.relative = kErrorFactor * std::sqrt(facts.reduction) * facts.roundoff;
+  fresh.exact = facts.exact && facts_of(filled).exact;
   // The evaluation first: a program that leaves its buffers is not run at all.
-  PRUNERC_TRY_VOID(evaluate_sample(task, seed, values, &fresh));
-  if (!is_real) PRUNERC_TRY_VOID(run_unscheduled(task, seed, within_s, &fresh));
+  PRUNERC_TRY_VOID(evaluate_sample(task, filled, seed, values, &fresh));
+  if (!is_real) PRUNERC_TRY_VOID(run_unscheduled(task, filled, seed, within_s, &fresh));
   std::size_t num_sampled = 0;
   for (const auto& positions : fresh.positions) num_sampled += positions.size();
   if (fresh.outputs.empty() && num_sampled == 0 && !is_real) {
@@ -289,17 +296,24 @@ Result<const References::Expected*> References::expected(const search::Task& tas
 
 namespace {
 
+/// How far outputs may be from a reference.
+struct Allowance {
+  double relative = 0;       // a part of the largest value
+  double exact_largest = 0;  // nothing, where no value is larger
+  double factor = 1;         // of bounds of single elements
+};
+
 // Compares all elements with the unscheduled program's; false and result.what at the first
 // difference.
 bool compare_all(const std::string& name, const ir::Tensor& reference, const ir::Tensor& got,
-                 double relative, Comparison& result) {
+                 const Allowance& allowed, Comparison& result) {
   const int64_t n = reference.num_elements();
   double largest = 0;
   for (int64_t i = 0; i < n; ++i) {
     const double r = std::fabs(reference.get(i));
     if (std::isfinite(r)) largest = std::max(largest, r);
   }
-  const double bound = relative * largest;
+  const double bound = largest <= allowed.exact_largest ? 0 : allowed.relative * largest;
   for (int64_t i = 0; i < n; ++i) {
     const double r = reference.get(i);
     const double g = got.get(i);
@@ -319,12 +333,14 @@ bool compare_all(const std::string& name, const ir::Tensor& reference, const ir:
 // Compares chosen elements with their values in double.
 bool compare_sample(const std::string& name, const std::vector<int64_t>& positions,
                     const std::vector<ir::Reference>& references, const ir::Tensor& got,
-                    Comparison& result) {
+                    const Allowance& allowed, Comparison& result) {
   for (std::size_t i = 0; i < positions.size(); ++i) {
     const double g = got.get(positions[i]);
-    if (!ir::accepts(references[i], got.dtype, g)) {
+    ir::Reference reference = references[i];
+    reference.bound *= allowed.factor;
+    if (!ir::accepts(reference, got.dtype, g)) {
       result.what = fmt::format("{}[{}] is {:.9g}, in double it is {:.9g} (allowed: {:.3g})", name,
-                                positions[i], g, references[i].value, references[i].bound);
+                                positions[i], g, reference.value, reference.bound);
       return false;
     }
   }
@@ -332,12 +348,31 @@ bool compare_sample(const std::string& name, const std::vector<int64_t>& positio
   return true;
 }
 
+std::string what_was_compared(const Comparison& result, bool to_the_bit) {
+  std::string what;
+  if (result.num_elems > 0) {
+    what =
+        fmt::format("{} outputs equal to the unscheduled program{}", result.num_elems,
+                    to_the_bit ? std::string(" to the bit")
+                               : fmt::format(", largest error {:.2g} of the bound", result.worst));
+  }
+  if (result.num_exact > 0) {
+    what += fmt::format("{}{} of them in double", what.empty() ? "" : ", ", result.num_exact);
+  }
+  return what;
+}
+
 }  // namespace
 
-Result<Comparison> References::compare(const search::Task& task, uint64_t seed,
-                                       const std::vector<std::string>& outputs, double within_s,
-                                       Values values) {
-  PRUNERC_TRY(const Expected* want, expected(task, seed, within_s, values));
+Result<Comparison> References::compare_with(const search::Task& task, const ir::Program& filled,
+                                            uint64_t seed, const std::vector<std::string>& outputs,
+                                            double within_s, Values values) {
+  PRUNERC_TRY(const Expected* want, expected(task, filled, seed, within_s, values));
+  const bool is_own = task.base.is(filled);
+  Allowance allowed;
+  allowed.factor = task.spec_error;
+  allowed.relative = is_own && want->exact ? 0 : task.spec_error * want->relative;
+  if (!is_own && want->exact) allowed.exact_largest = kExactLargest;
   Comparison result;
   std::size_t i = 0;
   for (ir::BufferId id : task.base.params()) {
@@ -349,26 +384,36 @@ Result<Comparison> References::compare(const search::Task& task, uint64_t seed,
                                        codegen::ParamRole::kOutput};
     const ir::Tensor got = as_tensor(param, outputs[i]);
     if (i < want->outputs.size() &&
-        !compare_all(param.name, as_tensor(param, want->outputs[i]), got, want->relative, result)) {
+        !compare_all(param.name, as_tensor(param, want->outputs[i]), got, allowed, result)) {
       return result;
     }
-    if (i < want->positions.size() &&
-        !compare_sample(param.name, want->positions[i], want->references[i], got, result)) {
+    if (i < want->positions.size() && !compare_sample(param.name, want->positions[i],
+                                                      want->references[i], got, allowed, result)) {
       return result;
     }
     ++i;
   }
   result.ok = true;
-  if (result.num_elems > 0) {
-    result.what = fmt::format(
-        "{} outputs equal to the unscheduled program{}", result.num_elems,
-        want->relative == 0 ? std::string(" to the bit")
-                            : fmt::format(", largest error {:.2g} of the bound", result.worst));
-  }
-  if (result.num_exact > 0) {
-    result.what +=
-        fmt::format("{}{} of them in double", result.what.empty() ? "" : ", ", result.num_exact);
-  }
+  const bool to_the_bit = allowed.relative == 0 || (allowed.exact_largest > 0 && result.worst == 0);
+  result.what = what_was_compared(result, to_the_bit);
+  return result;
+}
+
+Result<Comparison> References::compare(const search::Task& task, uint64_t seed,
+                                       const std::vector<std::string>& outputs, double within_s,
+                                       Values values) {
+  if (!task.is_derived()) return compare_with(task, task.base, seed, outputs, within_s, values);
+  search::Task own = task;
+  own.spec_error = 1;
+  PRUNERC_TRY(Comparison result, compare_with(own, task.base, seed, outputs, within_s, values));
+  if (!result.ok) return result;
+  search::Task spec = search::make_task(task.name, task.spec, task.target);
+  spec.spec_error = task.spec_error;
+  PRUNERC_TRY(const Comparison beside,
+              compare_with(spec, task.base, seed, outputs, within_s, values));
+  result.ok = beside.ok;
+  const std::string what = beside.ok ? beside.what : "of the operator as written: " + beside.what;
+  result.what = beside.ok ? result.what + "; of the operator as written: " + what : what;
   return result;
 }
 

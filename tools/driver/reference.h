@@ -55,6 +55,8 @@ class References {
   /// Compares a candidate's outputs on inputs(task.base, seed, values) with the reference. An
   /// unscheduled program that would run for longer than `within_s` seconds (0: as long as it takes)
   /// is left to the sample in double; so is every one on Values::kReal, and there may be no sample.
+  /// Outputs of a derived task are compared with the operator's program as well, on the same inputs:
+  /// as far as Task::spec_error lets them be apart.
   /// Errors: ProgramInvalid if the task's own program leaves a buffer, reads what was never
   /// written or crashes on these inputs; whatever else keeps the reference from being computed.
   Result<Comparison> compare(const search::Task& task, uint64_t seed,
@@ -66,16 +68,21 @@ class References {
     std::vector<std::string> outputs;                    // empty: too slow to run whole
     std::vector<std::vector<int64_t>> positions;         // evaluated in double, per output
     std::vector<std::vector<ir::Reference>> references;  // of these
-    double relative = 0;  // allowed error against `outputs`, as a part of the largest value
+    double relative = 0;  // error by rounding against `outputs`, as a part of the largest value
+    bool exact = false;   // there is none, as inputs are small whole numbers
   };
-  Result<const Expected*> expected(const search::Task& task, uint64_t seed, double within_s,
-                                   Values values);
-  Result<void> run_unscheduled(const search::Task& task, uint64_t seed, double within_s,
-                               Expected* out);
-  static Result<void> evaluate_sample(const search::Task& task, uint64_t seed, Values values,
-                                      Expected* out);
-  static Result<void> evaluate_all(const search::Task& task, uint64_t seed, Values values,
-                                   Expected* out);
+  // `filled`: the program that says what inputs hold.
+  Result<Comparison> compare_with(const search::Task& task, const ir::Program& filled,
+                                  uint64_t seed, const std::vector<std::string>& outputs,
+                                  double within_s, Values values);
+  Result<const Expected*> expected(const search::Task& task, const ir::Program& filled,
+                                   uint64_t seed, double within_s, Values values);
+  Result<void> run_unscheduled(const search::Task& task, const ir::Program& filled, uint64_t seed,
+                               double within_s, Expected* out);
+  static Result<void> evaluate_sample(const search::Task& task, const ir::Program& filled,
+                                      uint64_t seed, Values values, Expected* out);
+  static Result<void> evaluate_all(const search::Task& task, const ir::Program& filled,
+                                   uint64_t seed, Values values, Expected* out);
 
   runtime::Device& device_;
   std::string last_key_;  // of last_: task and seed; every verification has a seed of its own

@@ -11,6 +11,7 @@
 #include "search/tune/inbox.h"
 #include "search/tune/instant.h"
 #include "search/tune/sampled.h"
+#include "tools/driver/algebra.h"
 #include "tools/driver/aligned.h"
 #include "tools/driver/backend.h"
 #include "tools/driver/measurer.h"
@@ -167,6 +168,23 @@ search::Task Session::task(const Operator& op) const {
   return task_on(op, std::move(target));
 }
 
+namespace {
+
+search::Task task_of_choice(search::Task spec, const Choice& choice) {
+  if (!choice.derivation) return spec;
+  return search::algebra::task_of_link(spec, choice.derivation->base, choice.derivation->link);
+}
+
+}  // namespace
+
+search::Task Session::task(const Operator& op, const Choice& choice) const {
+  return task_of_choice(task(op), choice);
+}
+
+search::Task Session::network_task(const Operator& op, const Choice& choice) const {
+  return task_of_choice(network_task(op), choice);
+}
+
 // What measuring takes: the device, the CPU that knows the right results, and who uses both.
 struct Session::Bench {
   std::unique_ptr<runtime::Device> device, cpu;
@@ -206,19 +224,41 @@ Result<search::TuneReport> Session::tune(std::span<const Operator> ops,
   return search::tune(tasks, *bench.measurer, impl_->database, options);
 }
 
+Result<AlgebraTuneReport> Session::tune(std::span<const Operator> ops, search::TuneOptions options,
+                                        const AlgebraOptions& algebra) {
+  std::vector<search::Task> tasks;
+  for (const Operator& op : ops) tasks.push_back(task(op));
+  PRUNERC_TRY(const Bench bench, open_bench({}));
+  options.timer = bench.timer;
+  options.version = kVersion;
+  return tune_with_algebra(tasks, *bench.measurer, impl_->database, options, algebra);
+}
+
 Result<int64_t> Session::settle_claims(const Operator& op) {
-  const search::Task own = task(op);
-  PRUNERC_TRY(const std::optional<int64_t> id, impl_->database.find_task(own.key));
-  if (!id) return int64_t{0};
-  PRUNERC_TRY(const std::optional<search::Record> best, impl_->database.best(*id));
-  PRUNERC_TRY(const std::vector<search::Record> claims, impl_->database.claims(*id, kMostClaims));
-  if (best || claims.empty()) return int64_t{0};
+  PRUNERC_TRY(std::vector<StoredTask> stored, stored_tasks(impl_->database, task(op)));
+  std::vector<search::Task> claimed;
+  for (StoredTask& one : stored) {
+    PRUNERC_TRY(const std::optional<search::Record> best, impl_->database.best(one.id));
+    PRUNERC_TRY(const std::vector<search::Record> claims,
+                impl_->database.claims(one.id, kMostClaims));
+    if (best) return int64_t{0};
+    if (claims.empty()) continue;
+    PRUNERC_TRY(const bool shown, show_link(impl_->database, stored[0], one, claims[0].id));
+    if (shown) claimed.push_back(one.task);
+  }
+  if (claimed.empty()) return int64_t{0};
   search::TuneOptions options;
   options.claims_only = true;
   options.trials = kMostClaims;
   options.strategy = search::StrategyKind::kRandom;
-  PRUNERC_TRY(const search::TuneReport report, tune({&op, 1}, options));
-  return report.tasks[0].trials;
+  PRUNERC_TRY(const Bench bench, open_bench({}));
+  options.timer = bench.timer;
+  options.version = kVersion;
+  PRUNERC_TRY(const search::TuneReport report,
+              search::tune(claimed, *bench.measurer, impl_->database, options));
+  int64_t looked_at = 0;
+  for (const search::TaskReport& row : report.tasks) looked_at += row.trials;
+  return looked_at;
 }
 
 Result<search::RecordEnd> Session::record(const Operator& op, const search::RecordOptions& options,
@@ -263,7 +303,8 @@ Result<Choice> Session::choose(const Operator& op, Effort effort) {
     if (!op.network.empty()) {
       PRUNERC_TRY(std::optional<Choice> ranked, ranked_choice(impl_->database, network_task(op)));
       if (ranked) {
-        PRUNERC_TRY(ranked->best_ns, time_alone(impl_->database, task, ranked->program));
+        PRUNERC_TRY(ranked->best_ns,
+                    time_alone(impl_->database, this->task(op, *ranked), ranked->program));
         return *std::move(ranked);
       }
     }
@@ -299,7 +340,7 @@ search::Task Session::network_task(const Operator& op) const {
 
 Result<search::Measurement> Session::verify(const Operator& op, const Choice& choice) const {
   constexpr std::chrono::minutes kLongest(2);
-  const search::Task own = task(op);
+  const search::Task own = task(op, choice);
   search::SampleOptions options;
   options.log2_error = search::kStoredLog2Error;
   const search::SampledVerdict shown =
@@ -307,6 +348,11 @@ Result<search::Measurement> Session::verify(const Operator& op, const Choice& ch
   search::Measurement verdict;
   verdict.status = MeasureStatus::kNotEqual;
   if (search::is_refuted(shown.verdict)) return verdict;
+  // What the schedule is of has to be the operator, too.
+  if (own.is_derived() &&
+      !search::algebra::is_shown(search::algebra::check_link(task(op), own, options.seed))) {
+    return verdict;
+  }
   PRUNERC_TRY(const Bench bench, open_bench({}));
   search::MeasureInput input;
   input.kind = search::MeasureKind::kVerify;

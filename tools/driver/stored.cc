@@ -2,10 +2,12 @@
 
 #include "ir/equal.h"
 #include "schedule/schedule.h"
+#include "search/algebra/alternatives.h"
 #include "search/tune/sampled.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -30,10 +32,10 @@ namespace {
 // An imported record whose program is the one that it names, and equal to the operator. Nothing of
 // this depends on the machine or on chance. Errors: RecordImport if it is refuted and its file is
 // all there is.
-Result<std::optional<Choice>> checked_claim(search::Database& database, int64_t task_id,
-                                            const search::Task& task,
+Result<std::optional<Choice>> checked_claim(search::Database& database, const StoredTask& stored,
                                             const search::Record& record) {
-  std::optional<Choice> choice = choice_of(task, record);
+  const search::Task& task = stored.task;
+  std::optional<Choice> choice = choice_of(stored, record);
   if (!choice || ir::fingerprint(choice->program).to_string() != record.fingerprint) {
     return std::optional<Choice>();
   }
@@ -47,7 +49,7 @@ Result<std::optional<Choice>> checked_claim(search::Database& database, int64_t 
     verdict.status = MeasureStatus::kNotEqual;
     verdict.detail = ir::to_string(found.verdict);
     // A store that may only be read keeps what it says.
-    (void)database.put_verdict(task_id, record.fingerprint, verdict);
+    (void)database.put_verdict(stored.id, record.fingerprint, verdict);
   }
   if (!found.verdict.ok()) return std::optional<Choice>();
   choice->note =
@@ -57,18 +59,126 @@ Result<std::optional<Choice>> checked_claim(search::Database& database, int64_t 
 
 }  // namespace
 
+Result<std::vector<StoredTask>> stored_tasks(search::Database& database, const search::Task& task) {
+  std::vector<StoredTask> tasks;
+  PRUNERC_TRY(const std::optional<int64_t> id, database.find_task(task.key));
+  if (!id) return tasks;
+  tasks.push_back({*id, task});
+  PRUNERC_TRY(const std::vector<search::DerivedRow> rows, database.derived_of(*id));
+  for (const search::DerivedRow& row : rows) {
+    std::optional<search::Task> derived = search::algebra::stored_task(task, row);
+    if (derived) tasks.push_back({row.task.id, *std::move(derived), row.link});
+  }
+  return tasks;
+}
+
+Result<bool> show_link(search::Database& database, StoredTask& own, StoredTask& derived,
+                       int64_t record_id) {
+  // Who stored it here had shown it.
+  if (!derived.link || !derived.link->imported) {
+    return !derived.link || derived.link->log2_error <= search::kStoredLog2Error;
+  }
+  const search::SampledVerdict found =
+      search::algebra::check_link(own.task, derived.task, search::SampleOptions{}.seed);
+  // A store that may only be read keeps what it says.
+  if (search::algebra::is_shown(found)) {
+    derived.link = search::algebra::with_verdict(*derived.link, found.verdict);
+    (void)database.put_derived(own.id, derived.id, *derived.link);
+    return true;
+  }
+  if (search::is_refuted(found.verdict)) {
+    if (search::is_export(database.path())) {
+      return error(Diag::kRecordImport, record_id, database.path(),
+                   fmt::format("'{}' of {} is {}", derived.task.recipe, own.task.name,
+                               ir::to_string(found.verdict)));
+    }
+    (void)database.drop_derived(own.id, derived.id);
+  }
+  // Not to be asked again.
+  derived.link->imported = false;
+  derived.link->log2_error = 0;
+  return false;
+}
+
+std::optional<Choice> choice_of(const StoredTask& stored, const search::Record& record) {
+  std::optional<Choice> choice = choice_of(stored.task, record);
+  if (!choice || !stored.link) return choice;
+  choice->recipe = stored.link->recipe;
+  choice->derivation = Derivation{stored.task.base, *stored.link};
+  return choice;
+}
+
+namespace {
+
+/// A record and the task that it is of, by place in the list of tasks.
+struct Found {
+  std::size_t place = 0;
+  search::Record record;
+};
+
+// Fastest first; derived programs must be clearly faster than the operator, which comes first.
+void sort_by_time(std::vector<Found>& found) {
+  const auto time = [](const Found& one) {
+    const double handicap = one.place == 0 ? 1 - search::algebra::kLeastGain : 1;
+    return handicap * one.record.measurement.median_ns;
+  };
+  std::stable_sort(found.begin(), found.end(),
+                   [&](const Found& a, const Found& b) { return time(a) < time(b); });
+}
+
+// The choice that a record stands for, if it still is one and its task is the operator's.
+Result<std::optional<Choice>> shown_choice(search::Database& database,
+                                           std::vector<StoredTask>& tasks, const Found& found) {
+  StoredTask& stored = tasks[found.place];
+  PRUNERC_TRY(const bool shown, show_link(database, tasks[0], stored, found.record.id));
+  return shown ? choice_of(stored, found.record) : std::optional<Choice>();
+}
+
+// Of what was measured here.
+Result<std::optional<Choice>> best_choice(search::Database& database,
+                                          std::vector<StoredTask>& tasks) {
+  std::optional<Choice> own;
+  search::Measurement spec;
+  std::vector<Found> derived;
+  for (std::size_t place = 0; place < tasks.size(); ++place) {
+    PRUNERC_TRY(std::optional<search::Record> best, database.best(tasks[place].id));
+    if (!best) continue;
+    if (place > 0) {
+      derived.push_back({place, *std::move(best)});
+    } else if ((own = choice_of(tasks[0], *best))) {
+      spec = best->measurement;
+    }
+  }
+  sort_by_time(derived);
+  for (const Found& found : derived) {
+    if (own && !search::algebra::is_faster(found.record.measurement, spec)) continue;
+    PRUNERC_TRY(std::optional<Choice> choice, shown_choice(database, tasks, found));
+    if (!choice) continue;
+    if (choice->derivation) choice->derivation->spec_ns = spec.median_ns;
+    return choice;
+  }
+  return own;
+}
+
+}  // namespace
+
 Result<std::optional<Choice>> stored_choice(search::Database& database, const search::Task& task,
                                             std::string* note) {
-  PRUNERC_TRY(const std::optional<int64_t> id, database.find_task(task.key));
-  if (!id) return std::optional<Choice>();
-  PRUNERC_TRY(const std::optional<search::Record> best, database.best(*id));
-  if (best) {
-    std::optional<Choice> own = choice_of(task, *best);
-    if (own) return own;
+  PRUNERC_TRY(std::vector<StoredTask> tasks, stored_tasks(database, task));
+  if (tasks.empty()) return std::optional<Choice>();
+  PRUNERC_TRY(std::optional<Choice> best, best_choice(database, tasks));
+  if (best) return best;
+  std::vector<Found> claims;
+  for (std::size_t place = 0; place < tasks.size(); ++place) {
+    PRUNERC_TRY(std::vector<search::Record> some, database.claims(tasks[place].id, kMostClaims));
+    for (search::Record& claim : some) claims.push_back({place, std::move(claim)});
   }
-  PRUNERC_TRY(const std::vector<search::Record> claims, database.claims(*id, kMostClaims));
-  for (const search::Record& claim : claims) {
-    PRUNERC_TRY(std::optional<Choice> choice, checked_claim(database, *id, task, claim));
+  sort_by_time(claims);
+  for (const Found& claim : claims) {
+    StoredTask& stored = tasks[claim.place];
+    PRUNERC_TRY(const bool shown, show_link(database, tasks[0], stored, claim.record.id));
+    if (!shown) continue;
+    PRUNERC_TRY(std::optional<Choice> choice, checked_claim(database, stored, claim.record));
     if (choice) return choice;
   }
   if (!claims.empty()) {
@@ -79,12 +189,19 @@ Result<std::optional<Choice>> stored_choice(search::Database& database, const se
 }
 
 Result<std::optional<Choice>> ranked_choice(search::Database& database, const search::Task& task) {
-  PRUNERC_TRY(const std::optional<int64_t> id, database.find_task(task.key));
-  if (!id) return std::optional<Choice>();
-  PRUNERC_TRY(const std::vector<search::Record> records, database.records(*id));
-  for (auto record = records.rbegin(); record != records.rend(); ++record) {
-    if (!record->verified()) continue;
-    if (std::optional<Choice> choice = choice_of(task, *record)) return choice;
+  PRUNERC_TRY(std::vector<StoredTask> tasks, stored_tasks(database, task));
+  std::vector<Found> found;
+  for (std::size_t place = 0; place < tasks.size(); ++place) {
+    PRUNERC_TRY(std::vector<search::Record> records, database.records(tasks[place].id));
+    for (search::Record& record : records) {
+      if (record.verified()) found.push_back({place, std::move(record)});
+    }
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Found& a, const Found& b) { return a.record.id > b.record.id; });
+  for (const Found& one : found) {
+    PRUNERC_TRY(std::optional<Choice> choice, shown_choice(database, tasks, one));
+    if (choice) return choice;
   }
   return std::optional<Choice>();
 }

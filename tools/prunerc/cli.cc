@@ -261,7 +261,14 @@ void settle_claims(Session& session, const Operator& op, const MachineOptions& m
              op.name);
 }
 
+std::string recipe_text(const Choice& choice) {
+  return choice.recipe.empty() ? "" : fmt::format(" by '{}'", choice.recipe);
+}
+
 void print_note(const Operator& op, const Choice& choice) {
+  if (!choice.recipe.empty()) {
+    fmt::print(stderr, "program of '{}': derived{}\n", op.name, recipe_text(choice));
+  }
   if (choice.note.empty()) return;
   fmt::print(stderr, "schedule of '{}': {}; {}\n", op.name, to_string(choice.origin), choice.note);
 }

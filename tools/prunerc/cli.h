@@ -101,7 +101,9 @@ std::optional<Prepared> prepare(const OperatorRequest& request, const MachineOpt
                                 int* code, Without device = Without::kFail,
                                 Claims claims = Claims::kChecked);
 
-/// What is to be known of an imported record that was chosen; nothing of others.
+/// " by 'RECIPE'" of a derived program; else empty.
+std::string recipe_text(const Choice& choice);
+/// What is to be known of an imported record or a derived program that was chosen; nothing of others.
 void print_note(const Operator& op, const Choice& choice);
 /// Session::settle_claims for who is about to run a kernel; says on stderr what is done.
 void settle_claims(Session& session, const Operator& op, const MachineOptions& machine);

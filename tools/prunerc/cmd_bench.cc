@@ -63,7 +63,7 @@ std::optional<Row> measure(const BenchVerb& verb, const OperatorRequest& request
   std::optional<Prepared> prepared =
       prepare(request, machine, code, Without::kFail, Claims::kSettled);
   if (!prepared) return std::nullopt;
-  const search::Task task = prepared->session.task(prepared->op);
+  const search::Task task = prepared->session.task(prepared->op, prepared->choice);
   const Result<std::unique_ptr<runtime::Device>> device =
       open_device(prepared->session.target(), prepared->session.num_threads());
   if (!device.ok()) {

@@ -93,8 +93,9 @@ int compile(const CompileVerb& verb) {
                 "lists what there is",
                 kCacheMiss);
   }
-  fmt::print(stderr, "target: {}\nschedule: {}{}{}\n", describe(session->target()),
-             to_string(choice->origin), choice->note.empty() ? "" : "; ", choice->note);
+  fmt::print(stderr, "target: {}\nschedule: {}{}{}{}\n", describe(session->target()),
+             to_string(choice->origin), recipe_text(*choice), choice->note.empty() ? "" : "; ",
+             choice->note);
   Result<Exported> exported = Exported::make(*session, *op, *choice, {.symbol = verb.symbol});
   if (!exported.ok()) return fail(exported.error(), kUsage);
   const Result<void> written = write_all(*exported, with_headers(verb.outputs));

@@ -20,13 +20,18 @@ struct DbVerb {
   bool best = false;
 };
 
+// Whether a row is of the operator that is meant, derived programs included, which are named after it.
+bool is_meant(const search::TaskRow& row, const std::string& op) {
+  return op.empty() || row.name == op || row.name.starts_with(op + ", ");
+}
+
 int list(search::Database& database, const DbVerb& verb) {
   const Result<std::vector<search::TaskRow>> tasks = database.list_tasks();
   if (!tasks.ok()) return fail(tasks.error());
   fmt::print("{:>4} {:<28} {:<20} {:<24} {:>8} {:>8} {:>12}\n", "id", "operator", "target/threads",
              "bindings", "records", "imported", "best");
   for (const search::TaskRow& row : *tasks) {
-    if (!verb.op.empty() && row.name != verb.op) continue;
+    if (!is_meant(row, verb.op)) continue;
     // Nobody timed it here, so it is told apart.
     const bool is_claim = row.best_ns == 0 && row.claimed_ns > 0;
     fmt::print("{:>4} {:<28} {:<20} {:<24} {:>8} {:>8} {:>12}\n", row.id, row.name.substr(0, 28),
@@ -50,7 +55,7 @@ int best(search::Database& database, const DbVerb& verb) {
   if (!tasks.ok()) return fail(tasks.error());
   bool found = false;
   for (const search::TaskRow& row : *tasks) {
-    if (!verb.op.empty() && row.name != verb.op) continue;
+    if (!is_meant(row, verb.op)) continue;
     const Result<std::optional<search::Record>> record = best_or_claim(database, row.id);
     if (!record.ok()) return fail(record.error());
     if (!*record) continue;
@@ -101,10 +106,10 @@ int stats(search::Database& database, const DbVerb&) {
   const Result<search::DatabaseStats> found = database.stats();
   if (!found.ok()) return fail(found.error());
   fmt::print(
-      "file      {}\ntasks     {}\nrecords   {}\nverified  {}\nimported  {}\noutcomes  {}\ndamaged "
-      "  {}\n",
-      database.path(), found->num_tasks, found->num_records, found->num_verified,
-      found->num_imported, counts_text(found->by_status), found->num_damaged);
+      "file      {}\ntasks     {}\nderived   {}\nrecords   {}\nverified  {}\nimported  {}\n"
+      "outcomes  {}\ndamaged   {}\n",
+      database.path(), found->num_tasks, found->num_derived, found->num_records,
+      found->num_verified, found->num_imported, counts_text(found->by_status), found->num_damaged);
   return kSuccess;
 }
 

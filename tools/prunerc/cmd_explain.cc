@@ -11,6 +11,7 @@
 #include "tools/prunerc/cli.h"
 #include "tools/prunerc/display.h"
 #include "tools/prunerc/heartbeat.h"
+#include "tools/prunerc/json.h"
 
 #include <fmt/format.h>
 
@@ -37,8 +38,20 @@ struct Subject {
   ir::Program program;
   double measured_ns = 0;  // 0: not measured
   double spread = 0;
-  Remeasure remeasure = nullptr;  // null: measured elsewhere or long ago
+  Remeasure remeasure = nullptr;              // null: measured elsewhere or long ago
+  std::vector<std::string> derivations = {};  // lines about how the program was derived
 };
+
+// What a derived program is, and the stored best of the operator beside this one.
+std::string derivation_text(const search::DerivedLink& link, double spec_ns, double measured_ns) {
+  std::string beside = "nothing stored as written";
+  if (spec_ns > 0) {
+    beside = fmt::format("as written {}", time_text(spec_ns));
+    if (measured_ns > 0) beside += fmt::format(", {:.2f} times this", spec_ns / measured_ns);
+  }
+  return fmt::format("  derived         '{}': {}{}; {}\n", link.recipe,
+                     link.imported ? "imported, says to be " : "", proof_text(link), beside);
+}
 
 std::string share_text(double ns, double measured_ns) {
   return measured_ns > 0 ? fmt::format("{:.0f}%", 100 * ns / measured_ns) : "-";
@@ -126,6 +139,7 @@ void print_penalties(const Subject& subject) {
 int explain(const std::vector<Subject>& subjects) {
   for (const Subject& subject : subjects) {
     fmt::print("{}\n", subject.title);
+    for (const std::string& line : subject.derivations) fmt::print("{}", line);
     print_estimate(subject);
     print_penalties(subject);
   }
@@ -154,6 +168,19 @@ Result<Subject> from_record(const search::TaskRow& row, const search::Record& re
   return subject;
 }
 
+// What the record's task is derived from, if it is.
+Result<std::vector<std::string>> derivations_of(search::Database& database, int64_t task,
+                                                double measured_ns) {
+  PRUNERC_TRY(const std::vector<search::DerivedRow> specs, database.specs_of(task));
+  std::vector<std::string> lines;
+  for (const search::DerivedRow& spec : specs) {
+    PRUNERC_TRY(const std::optional<search::Record> best, database.best(spec.task.id));
+    lines.push_back(
+        derivation_text(spec.link, best ? best->measurement.median_ns : 0, measured_ns));
+  }
+  return lines;
+}
+
 int explain_record(const ExplainVerb& verb, int64_t id) {
   Result<search::Database> database = search::Database::open_to_read(
       verb.machine.database.empty() ? default_database() : verb.machine.database);
@@ -165,8 +192,13 @@ int explain_record(const ExplainVerb& verb, int64_t id) {
     if (!records.ok()) return fail(records.error());
     for (const search::Record& record : *records) {
       if (record.id != id) continue;
-      const Result<Subject> subject = from_record(row, record);
-      return subject.ok() ? explain({*subject}) : of_another_build(verb.what, subject.error());
+      Result<Subject> subject = from_record(row, record);
+      if (!subject.ok()) return of_another_build(verb.what, subject.error());
+      Result<std::vector<std::string>> derivations =
+          derivations_of(*database, row.id, subject->measured_ns);
+      if (!derivations.ok()) return fail(derivations.error());
+      subject->derivations = *std::move(derivations);
+      return explain({*subject});
     }
   }
   return fail(fmt::format("no record {} in '{}'", id, database->path()),
@@ -200,7 +232,7 @@ int explain_pool(const ExplainVerb& verb) {
         fmt::format("row {}: {} {}, sketch {}, {}, {}", i, pool->op, pool->bindings,
                     pool->sketches[static_cast<std::size_t>(row.sketch)].name, describe(row.status),
                     search::describe_choice(*made));
-    subjects.push_back({title, *task, made->program, row.median_ns, row.spread, nullptr});
+    subjects.push_back({title, *task, made->program, row.median_ns, row.spread, nullptr, {}});
   }
   if (!subjects.empty()) return explain(subjects);
   return fail(error(Diag::kUsageOption, "--row",
@@ -219,7 +251,7 @@ int explain_operator(ExplainVerb verb) {
   std::optional<Prepared> prepared = prepare(*request, verb.machine, &code);
   if (!prepared) return code;
   Subject subject;
-  subject.task = prepared->session.task(prepared->op);
+  subject.task = prepared->session.task(prepared->op, prepared->choice);
   subject.program = prepared->choice.program;
   const Result<std::unique_ptr<runtime::Device>> device =
       open_device(prepared->session.target(), prepared->session.num_threads());
@@ -236,6 +268,10 @@ int explain_operator(ExplainVerb verb) {
   subject.remeasure = remeasure_here(subject.task.target);
   subject.title = fmt::format("{} {}, {} schedule", prepared->op.name, prepared->op.bindings,
                               to_string(prepared->choice.origin));
+  if (const std::optional<Derivation>& derivation = prepared->choice.derivation) {
+    subject.derivations.push_back(
+        derivation_text(derivation->link, derivation->spec_ns, subject.measured_ns));
+  }
   return explain({subject});
 }
 

@@ -96,8 +96,12 @@ int show_cuda(const Choice& choice, const ir::Target& target) {
 int show_scheduled(const ShowVerb& verb, Session& session, const Operator& op) {
   const Result<Choice> choice = choose(session, op, verb.machine);
   if (!choice.ok()) return fail(choice.error(), choice_code(choice.error(), verb.machine));
-  fmt::print(stderr, "target: {}\nschedule: {}\n", describe(session.target()),
-             to_string(choice->origin));
+  fmt::print(stderr, "target: {}\nschedule: {}{}\n", describe(session.target()),
+             to_string(choice->origin), recipe_text(*choice));
+  // As a script it fits that program alone.
+  if (choice->derivation && verb.stage == "trace") {
+    fmt::print(stderr, "the trace is of this program:\n{}", ir::print(choice->derivation->base));
+  }
   if (verb.stage == "lowered") return show_lowered(*choice, session.target());
   if (verb.stage == "cuda") return show_cuda(*choice, session.target());
   if (verb.stage == "llvm")

@@ -1,5 +1,6 @@
 #include "search/strategy/network_use.h"
 #include "search/tune/replay.h"
+#include "tools/driver/algebra.h"
 #include "tools/driver/backend.h"
 #include "tools/driver/platform.h"
 #include "tools/driver/reference.h"
@@ -34,6 +35,7 @@ struct TuneVerb {
   std::string strategy = "pruner";
   std::string checkpoint;
   std::string heuristics;
+  std::string algebra = "off";
   std::vector<std::string> replay;
   std::vector<double> weights;
 };
@@ -59,6 +61,7 @@ std::string repro(const TuneVerb& verb) {
   if (verb.strategy != "pruner") out += " --strategy " + verb.strategy;
   if (!verb.checkpoint.empty()) out += " --checkpoint " + verb.checkpoint;
   if (!verb.heuristics.empty()) out += " --heuristics " + verb.heuristics;
+  if (verb.algebra != "off") out += " --algebra " + verb.algebra;
   return verb.replay.empty() ? out + " --fresh" : out;
 }
 
@@ -113,6 +116,31 @@ void print_results(const search::TuneReport& report, std::span<const LimitShare>
   if (report.tasks.size() > 1) fmt::print("total: {}\n", time_text(report.total_weighted_ns));
 }
 
+// Which of an operator's programs won, and by how much.
+void print_outcome(const std::string& name, const AlgebraOutcome& outcome) {
+  if (!outcome.note.empty()) fmt::print(stderr, "algebra of {}: {}\n", name, outcome.note);
+  if (outcome.link) {
+    const std::string beside =
+        outcome.spec_ns > 0
+            ? fmt::format(", {:.2f} times as fast as the best as written ({})",
+                          outcome.spec_ns / outcome.winner_ns, time_text(outcome.spec_ns))
+            : ", as written nothing ran";
+    fmt::print("  by '{}'{}; {}\n", outcome.link->recipe, beside, proof_text(*outcome.link));
+  } else if (outcome.num_tuned > 0) {
+    fmt::print("  as written; {} derived program{} no faster\n", outcome.num_tuned,
+               outcome.num_tuned == 1 ? " was" : "s were");
+  } else {
+    fmt::print("  as written; nothing derived was worth tuning\n");
+  }
+}
+
+void print_outcomes(const TuneVerb& verb, const AlgebraTuneReport& report) {
+  if (verb.algebra == "off") return;
+  for (std::size_t i = 0; i < report.outcomes.size(); ++i) {
+    print_outcome(report.tune.tasks[i].name, report.outcomes[i]);
+  }
+}
+
 int without_measuring(const TuneVerb& verb, Session& session, const std::vector<Operator>& ops) {
   for (const Operator& op : ops) {
     const Result<Choice> choice = session.choose(op, verb.effort == 0 ? Effort::kO0 : Effort::kO1);
@@ -131,9 +159,10 @@ int without_measuring(const TuneVerb& verb, Session& session, const std::vector<
 
 int show_report(const TuneVerb& verb, const search::TuneReport& report,
                 std::span<const LimitShare> shares, const std::string& again,
-                const std::optional<RankReport>& ranked = {}) {
+                const std::optional<RankReport>& ranked = {},
+                std::span<const AlgebraOutcome> outcomes = {}) {
   if (!verb.quiet) fmt::print(stderr, "repro: {}\n", again);
-  if (verb.json) fmt::print("{}\n", tune_json(report, shares, again, ranked));
+  if (verb.json) fmt::print("{}\n", tune_json(report, shares, again, ranked, outcomes));
   if (report.cancelled) {
     fmt::print(stderr, "interrupted; what was measured is kept: run the same command to go on\n");
     return kInterrupted;
@@ -291,7 +320,15 @@ bool is_net(const std::vector<Operator>& ops, const OperatorRequest& request) {
   });
 }
 
+// What derived programs need and was not given.
+Result<void> check_algebra(const TuneVerb& verb) {
+  if (verb.algebra == "off" || (verb.replay.empty() && verb.effort > 1)) return {};
+  return error(Diag::kUsageOption, "--algebra",
+               "needs measurements of its own: neither --replay nor -O0 and -O1");
+}
+
 int tune(const TuneVerb& verb) {
+  if (const Result<void> usable = check_algebra(verb); !usable.ok()) return fail(usable.error());
   if (!verb.replay.empty()) return replay(verb);
   Result<std::vector<Operator>> ops = verb.op.load();
   if (!ops.ok()) return fail(ops.error());
@@ -329,15 +366,21 @@ int tune(const TuneVerb& verb) {
   }
   if (verb.verbose) options.log = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
   options.cancel = &catch_interrupts();
-  Result<search::TuneReport> report = session->tune(*ops, options);
-  if (!report.ok()) return fail(report.error());
+  AlgebraOptions algebra;
+  algebra.mode = *algebra_mode_from_string(verb.algebra);
+  Result<AlgebraTuneReport> found = session->tune(*ops, options, algebra);
+  if (!found.ok()) return fail(found.error());
+  search::TuneReport* const report = &found->tune;
   // What measuring the limits anew takes.
   constexpr double kLimitsS = 3;
   const Remeasure remeasure =
       time.has(kLimitsS) ? remeasure_here(session->target()) : Remeasure(nullptr);
+  // Of what won: another program has another limit.
+  for (std::size_t i = 0; i < tasks.size(); ++i) tasks[i] = found->outcomes[i].task;
   const std::vector<LimitShare> shares = shares_of_limits(tasks, report->tasks, remeasure);
   if (display) display->finish(*report, shares);
   print_results(*report, shares);
+  print_outcomes(verb, *found);
   std::optional<RankReport> ranked;
   if (is_ranked && !report->cancelled) {
     RankOptions ranking;
@@ -351,7 +394,8 @@ int tune(const TuneVerb& verb) {
   }
   print_lateness(verb, time);
   print_slowed(verb, *report);
-  return show_report(verb, *report, shares, repro(verb), ranked);
+  return show_report(verb, *report, shares, repro(verb), ranked,
+                     verb.algebra == "off" ? std::span<const AlgebraOutcome>() : found->outcomes);
 }
 
 std::vector<std::string> strategy_names() {
@@ -408,6 +452,12 @@ void add_tune(CLI::App& verb, Action& action) {
           "the strategy does)")
       ->type_name("WHEN")
       ->check(CLI::IsMember({"on", "off"}));
+  verb.add_option("--algebra", args->algebra,
+                  "other programs that compute the same, tuned beside the operator with the same "
+                  "trials: auto, those whose limit is clearly lower; on, all that are found")
+      ->type_name("WHEN")
+      ->check(CLI::IsMember({"auto", "on", "off"}))
+      ->capture_default_str();
   verb.add_option("--seed", args->seed, "of every random choice")
       ->type_name("N")
       ->capture_default_str();

@@ -6,6 +6,8 @@
 #include "runtime/fill.h"
 #include "schedule/legality/iteration_kind.h"
 #include "schedule/schedule.h"
+#include "search/algebra/alternatives.h"
+#include "search/record/plausible.h"
 #include "search/tune/sampled.h"
 #include "tools/driver/against.h"
 #include "tools/driver/backend.h"
@@ -52,6 +54,7 @@ struct Verdict {
   std::string equality;                 // of the schedule, in finite fields; empty: not asked
   std::string values = {};              // of --against: the numbers beside them
   std::string races = {};               // of a GPU's threads; empty: not for a GPU
+  std::string derived = {};             // of a derived program, in finite fields
   std::vector<std::string> kinds = {};  // blocks whose iteration kinds are not shown to be true
 };
 
@@ -208,6 +211,22 @@ void check_schedule(const VerifyVerb& verb, const search::Task& task, const Choi
   check_kinds(choice.program, verdict);
 }
 
+// A derived program against what its operator is written as.
+void check_derived(const VerifyVerb& verb, const ir::Program& spec, const search::Task& derived,
+                   Verdict* verdict) {
+  search::SampleOptions options;
+  options.log2_error = search::kStoredLog2Error;
+  options.seed = verb.seed;
+  const search::SampledVerdict found = search::check_programs(spec, derived.base, options);
+  const std::string recipe = derived.recipe.empty() ? derived.name : derived.recipe;
+  verdict->derived = fmt::format("'{}': {}", recipe, search::to_string(found));
+  if (search::is_refuted(found.verdict)) {
+    verdict->kind = Verdict::Kind::kWrong;
+  } else if (!search::algebra::is_shown(found) && verdict->kind == Verdict::Kind::kRight) {
+    verdict->kind = Verdict::Kind::kNotChecked;
+  }
+}
+
 // The values of a kernel and of the program of --against.
 void check_values(const VerifyVerb& verb, const ir::Program& spec, const search::Task& task,
                   const codegen::Artifact& artifact, Verdict* verdict) {
@@ -277,6 +296,23 @@ Verdict check_stored(const VerifyVerb& verb, const search::TaskRow& row,
   return verdict;
 }
 
+// The program of a stored task beside that of a task which it is derived from.
+Verdict check_link(const VerifyVerb& verb, const search::TaskRow& row,
+                   const search::DerivedRow& spec) {
+  const Result<search::Task> from = search::task_of_key(spec.task.key);
+  if (!from.ok()) return not_checked(row.name, from.error().message());
+  search::DerivedRow link = spec;
+  link.task = row;
+  const std::optional<search::Task> derived = search::algebra::stored_task(*from, link);
+  if (!derived) return not_checked(row.name, "this build makes another program of its texts");
+  Verdict verdict;
+  verdict.name = row.name;
+  verdict.schedule =
+      fmt::format("{}link to {}", spec.link.imported ? "imported " : "", spec.task.name);
+  check_derived(verb, from->base, *derived, &verdict);
+  return verdict;
+}
+
 int report(const VerifyVerb& verb, const std::vector<Verdict>& verdicts) {
   Json all = {{"schema", "prunerc.verify/1"}, {"results", Json::array()}};
   bool wrong = false;
@@ -293,6 +329,7 @@ int report(const VerifyVerb& verb, const std::vector<Verdict>& verdicts) {
                                 {"seeds", v.num_seeds},
                                 {"evidence", v.what},
                                 {"equality", v.equality},
+                                {"derived", v.derived},
                                 {"values", v.values},
                                 {"races", v.races},
                                 {"kinds", v.kinds}});
@@ -303,12 +340,18 @@ int report(const VerifyVerb& verb, const std::vector<Verdict>& verdicts) {
       fmt::print("{} ({}): invalid: {}\n", v.name, v.schedule, v.what);
       continue;
     }
+    // No kernel ran: two programs were compared.
+    if (v.num_seeds == 0 && !v.derived.empty() && v.what.empty()) {
+      fmt::print("{} ({}): {}: {}\n", v.name, v.schedule, to_string(v.kind), v.derived);
+      continue;
+    }
     const std::string said =
         v.kind == Verdict::Kind::kRight ? std::string() : fmt::format("{}: ", to_string(v.kind));
     fmt::print("{} ({}): {}right on {} of {} inputs; {}\n", v.name, v.schedule, said, v.num_seeds,
                verb.num_seeds, v.what);
     const std::string what = verb.against.empty() ? "schedule" : "against " + verb.against;
     if (!v.equality.empty()) fmt::print("  {}, in finite fields: {}\n", what, v.equality);
+    if (!v.derived.empty()) fmt::print("  derived program, in finite fields: {}\n", v.derived);
     if (!v.values.empty()) fmt::print("  {}, in numbers: {}\n", what, v.values);
     if (!v.races.empty()) fmt::print("  races between threads: {}\n", v.races);
     for (const std::string& line : v.kinds) fmt::print("  iteration kinds: {}\n", line);
@@ -346,6 +389,9 @@ int verify_database(const VerifyVerb& verb) {
     const Result<std::optional<search::Record>> best = database->best(row.id);
     if (!best.ok()) return fail(best.error());
     if (*best) verdicts.push_back(check_stored(verb, row, **best));
+    const Result<std::vector<search::DerivedRow>> specs = database->specs_of(row.id);
+    if (!specs.ok()) return fail(specs.error());
+    for (const search::DerivedRow& spec : *specs) verdicts.push_back(check_link(verb, row, spec));
     const Result<std::vector<search::Record>> claims = database->claims(row.id, kMostClaims);
     if (!claims.ok()) return fail(claims.error());
     for (const search::Record& claim : *claims) {
@@ -395,13 +441,14 @@ int verify(const VerifyVerb& verb) {
   const std::optional<Prepared> prepared =
       prepare(*request, verb.machine, &code, Without::kUseHost, Claims::kSettled);
   if (!prepared) return code;
-  Verdict verdict = check(verb, prepared->session.task(prepared->op), prepared->artifact);
+  search::Task task = prepared->session.task(prepared->op, prepared->choice);
+  Verdict verdict = check(verb, task, prepared->artifact);
   verdict.schedule = to_string(prepared->choice.origin);
-  search::Task task = prepared->session.task(prepared->op);
   // A script names loops and blocks as the program does, not as a record would.
   if (prepared->choice.origin == Choice::Origin::kScript) task.base = prepared->op.program;
   if (verb.against.empty()) {
     check_schedule(verb, task, prepared->choice, &verdict);
+    if (task.is_derived()) check_derived(verb, task.spec, task, &verdict);
   } else {
     const Result<ir::Program> reference = load_reference(verb);
     if (!reference.ok()) return fail(reference.error());

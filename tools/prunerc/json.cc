@@ -52,10 +52,24 @@ Json task_json(const search::TaskReport& t, const LimitShare& share, const std::
           {"repro", repro}};
 }
 
+Json algebra_json(const AlgebraOutcome& outcome) {
+  const search::DerivedLink link = outcome.link.value_or(search::DerivedLink{});
+  return {{"recipe", link.recipe},      {"tuned", outcome.num_tuned},
+          {"spec_ns", outcome.spec_ns}, {"log2_error", link.log2_error},
+          {"numerics", link.numerics},  {"note", outcome.note}};
+}
+
 }  // namespace
 
+std::string proof_text(const search::DerivedLink& link) {
+  return fmt::format("equal to 2^{:.0f} ({} test{}{}), {} rounding", link.log2_error, link.tests,
+                     link.tests == 1 ? "" : "s",
+                     link.assumes.empty() ? "" : "; assumes " + link.assumes, link.numerics);
+}
+
 std::string tune_json(const search::TuneReport& report, std::span<const LimitShare> shares,
-                      const std::string& repro, const std::optional<RankReport>& ranked) {
+                      const std::string& repro, const std::optional<RankReport>& ranked,
+                      std::span<const AlgebraOutcome> outcomes) {
   const auto add_network = [&](Json& json) {
     if (!ranked) return;
     json["network"] = {{"before_ns", ranked->before_ns},
@@ -65,6 +79,7 @@ std::string tune_json(const search::TuneReport& report, std::span<const LimitSha
   };
   if (report.tasks.size() == 1) {
     Json one = task_json(report.tasks[0], shares[0], repro);
+    if (!outcomes.empty()) one["algebra"] = algebra_json(outcomes[0]);
     add_network(one);
     one["seconds"] = seconds_json(report.seconds);
     return json_line(one);
@@ -72,6 +87,7 @@ std::string tune_json(const search::TuneReport& report, std::span<const LimitSha
   Json all = {{"schema", "prunerc.tune/1"}, {"tasks", Json::array()}};
   for (std::size_t i = 0; i < report.tasks.size(); ++i) {
     all["tasks"].push_back(task_json(report.tasks[i], shares[i], repro));
+    if (!outcomes.empty()) all["tasks"].back()["algebra"] = algebra_json(outcomes[i]);
   }
   all["total_weighted_ns"] = report.total_weighted_ns;
   add_network(all);

@@ -5,6 +5,7 @@
 #include "ir/support/result.h"
 #include "ir/target.h"
 #include "search/tune/tuner.h"
+#include "tools/driver/algebra.h"
 #include "tools/driver/limits.h"
 #include "tools/driver/network_rank.h"
 
@@ -16,9 +17,11 @@ namespace prunerc::cli {
 /// One line, schema "prunerc.tune/1": op target seed timer best_ns gflops gbps limit_fraction limit
 /// limit_note trials verified seconds{build measure search learn verify total} failures{status:
 /// count} repro; several operators: tasks of that form and total_weighted_ns. `shares`: of each
-/// task; of a net also network{before_ns after_ns contenders changed}.
+/// task; of a net also network{before_ns after_ns contenders changed}; of derived programs, if
+/// `outcomes` has one of each task, algebra{recipe tuned spec_ns log2_error numerics note}.
 std::string tune_json(const search::TuneReport& report, std::span<const LimitShare> shares,
-                      const std::string& repro, const std::optional<RankReport>& ranked = {});
+                      const std::string& repro, const std::optional<RankReport>& ranked = {},
+                      std::span<const AlgebraOutcome> outcomes = {});
 
 /// "90s", "10m", "1h", "45" (seconds) of an option. Units: seconds. Errors: UsageOption.
 Result<double> parse_duration(const std::string& text, const std::string& option = "--time");
@@ -28,6 +31,9 @@ template <typename Json>
 std::string json_line(const Json& json) {
   return json.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
 }
+
+/// "equal to 2^-64 (3 tests), normal rounding": what is known of a derived program.
+std::string proof_text(const search::DerivedLink& link);
 
 /// "cpu znver4, 64-byte vectors, 2 threads, 268 GFLOP/s a thread": one line for people.
 std::string describe(const ir::Target& target);

@@ -50,11 +50,13 @@ Result<PreparedNetwork> prepare_network(const LoadedNet& net, const MachineOptio
   const StillAt working("compiling the kernels of " + net.net.name);
   std::vector<Choice::Origin> origins;
   std::vector<double> best_ns;
+  std::vector<search::Task> chosen;
   const auto schedule = [&](const Operator& op) -> Result<ir::Program> {
     PRUNERC_TRY(const Choice choice,
                 session.choose(op, machine.effort == 1 ? Effort::kO1 : Effort::kO0));
     origins.push_back(choice.origin);
     best_ns.push_back(choice.best_ns);
+    chosen.push_back(session.task(op, choice));
     return choice.program;
   };
   const NetworkOptions options = {session.target(), session.num_threads(), reuse, symbol};
@@ -69,7 +71,7 @@ Result<PreparedNetwork> prepare_network(const LoadedNet& net, const MachineOptio
   }
   PRUNERC_TRY_VOID(network.prepare(weights));
   return PreparedNetwork{std::move(session), std::move(network), std::move(origins),
-                         std::move(best_ns)};
+                         std::move(best_ns), std::move(chosen)};
 }
 
 Result<NetworkArrays> NetworkArrays::make(const net::Net& net) {

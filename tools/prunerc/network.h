@@ -37,6 +37,7 @@ struct PreparedNetwork {
   Network network;
   std::vector<Choice::Origin> origins;  ///< by task
   std::vector<double> best_ns;          ///< by task: of the record, measured alone; 0 without one
+  std::vector<search::Task> chosen;     ///< by task: what its schedule is of
 };
 
 /// Chooses, compiles, prepares. Says on stderr how many tasks have no record.

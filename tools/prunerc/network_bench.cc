@@ -69,7 +69,7 @@ Result<Times> measure(const LoadedNet& net, const OperatorRequest& request, Mach
     step.op = net.net.calls[calls[i]].op;
     step.origin = prepared.origins[task];
     step.median_ns = runtime::median(of_step[i]);
-    step.share = share_of_limit(prepared.session.task(network.tasks()[task]), step.median_ns,
+    step.share = share_of_limit(prepared.chosen[task], step.median_ns,
                                 remeasure_here(prepared.session.target()));
     times.steps.push_back(std::move(step));
     all_recorded &= prepared.best_ns[task] > 0;

@@ -73,8 +73,9 @@ int show_kernels(const net::Net& net, const MachineOptions& machine) {
   for (const Operator& op : operators_of(net)) {
     const Result<Choice> choice = choose(*session, op, machine);
     if (!choice.ok()) return fail(choice.error(), kNoCandidate);
-    fmt::print("# {} ({}, {} call{})\n{}\n", op.name, to_string(choice->origin), op.weight,
-               op.weight == 1 ? "" : "s", schedule::print(choice->trace));
+    fmt::print("# {} ({}{}, {} call{})\n{}\n", op.name, to_string(choice->origin),
+               recipe_text(*choice), op.weight, op.weight == 1 ? "" : "s",
+               schedule::print(choice->trace));
   }
   return kSuccess;
 }
