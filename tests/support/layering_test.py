@@ -64,6 +64,10 @@ PACKAGES = {
     "search/model": (5, SEARCH_SEES + ["search/space", "search/record"]),
     "search/strategy": (5, SEARCH_SEES + ["search/space", "search/record", "search/model"]),
     "search/tune": (5, SEARCH_SEES + ["search/space", "search/record", "search/model", "search/strategy"]),
+    "search/algebra": (
+        5,
+        SEARCH_SEES + ["search/space", "search/record", "search/model", "search/strategy", "search/tune"],
+    ),
     "search": (5, ["search/space", "search/record", "search/strategy", "search/tune"]),
     "tools": (6, None),  # None: everything but tests.
 }
