@@ -18,7 +18,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using ir::ExprKind;
 
-constexpr std::size_t kMaxDerivations = 4;
+// Four are too few for attention: e^m / e^m in between is cheaper than a subtraction for each key.
+constexpr std::size_t kMaxDerivations = 8;
+// Entries of one value whose forms differ, so that what is built on them passes as what it is.
+constexpr std::size_t kMaxForms = 4;
 // Steps between two looks at the clock, which takes as long as a few of them.
 constexpr int64_t kStepsPerLook = 256;
 
@@ -176,7 +179,9 @@ class Bank {
     e.dtype = graph_[id].dtype;
     e.free = graph_[id].free;
     e.values = std::move(*values);
-    if (!ids_.try_emplace({print, e.dtype}, static_cast<int32_t>(entries_.size())).second) return;
+    std::vector<int32_t>& same = ids_[{print, e.dtype}];
+    if (!same.empty()) return;
+    same.push_back(static_cast<int32_t>(entries_.size()));
     if (filter_) {
       e.form = forms_.of(graph_, id);
       e.inverse = forms_.inverse(e.form);
@@ -411,8 +416,12 @@ class Bank {
     if (!values) return;
     const Fingerprint print = Fingerprints::print(*values);
     const ir::DType dtype = dtype_of(d);
-    const auto known = ids_.find({print, dtype});
-    if (known != ids_.end()) return add_derivation(known->second, d);
+    std::vector<int32_t>& same = ids_[{print, dtype}];
+    const NfId form = filter_ ? whole_form_of(d) : 0;
+    for (const int32_t id : same) {
+      if (forms_.hash(entry(id).form) == forms_.hash(form)) return add_derivation(id, d);
+    }
+    if (same.size() >= kMaxForms || (!same.empty() && entry(same[0]).leaf >= 0)) return;
     const bool is_target = std::find(targets_.begin(), targets_.end(), print) != targets_.end();
     if (entries_.size() >= static_cast<std::size_t>(options_.capacity) && !is_target) {
       ++result_.dropped;
@@ -425,10 +434,10 @@ class Bank {
     entry_bytes_ += sizeof(BankEntry) + values->values.size() * sizeof(Residues);
     e.values = std::move(*values);
     if (filter_) {
-      e.form = whole_form_of(d);
-      e.inverse = forms_.inverse(e.form);
+      e.form = form;
+      e.inverse = forms_.inverse(form);
     }
-    ids_[{print, dtype}] = id;
+    same.push_back(id);
     entries_.push_back(std::move(e));
     add_derivation(id, d);
   }
@@ -444,7 +453,7 @@ class Bank {
     return ops;
   }
 
-  // Keeps four: those that no other beats in both costs, then the cheapest.
+  // Keeps kMaxDerivations: those that no other beats in both costs, then the cheapest.
   void add_derivation(int32_t id, const Derivation& d) {
     BankEntry& e = entries_[static_cast<std::size_t>(id)];
     if (e.leaf >= 0) return;
@@ -486,12 +495,13 @@ class Bank {
   }
 
   void read_forms() {
-    std::vector<int32_t> ids;
+    std::vector<std::vector<int32_t>> ids;
     for (std::size_t i = 0; i < targets_.size(); ++i) {
       const auto at = ids_.find({targets_[i], graph_[outputs_[i]].dtype});
-      if (at == ids_.end()) return;
+      if (at == ids_.end() || at->second.empty()) return;
       ids.push_back(at->second);
     }
+    result_.reached = true;
     result_.forms = extract(entries_, ids, spec_.axes, words_.patterns, graph_, options_.max_forms);
     std::erase_if(result_.forms, [&](const BankForm& f) { return f.outputs == outputs_; });
   }
@@ -506,7 +516,7 @@ class Bank {
   std::optional<FormFilter> filter_;
   std::vector<Fingerprint> targets_;  // of the outputs
   std::vector<BankEntry> entries_;
-  std::map<std::pair<Fingerprint, ir::DType>, int32_t> ids_;
+  std::map<std::pair<Fingerprint, ir::DType>, std::vector<int32_t>> ids_;
   std::vector<std::vector<Derivation>> queues_;  // by number of operations
   std::size_t queue_bytes_ = 0, entry_bytes_ = 0;
   Clock::time_point start_ = Clock::now();

@@ -32,20 +32,21 @@ struct BankForm {
 
 struct BankResult {
   std::vector<BankForm> forms;  // cheapest first; never the spec's own terms
+  bool reached = false;         // the outputs were put together, if only as the spec has them
   bool complete = false;        // nothing ended it before max_ops
   int64_t tried = 0;            // operations on kept terms
   int64_t too_large = 0;        // of these, those with more elements than any term of the spec
   int64_t filtered = 0;         // of these, those that the filter turned down
   int64_t beyond = 0;           // that the filter could say nothing about
   int64_t evaluated = 0;
-  int64_t kept = 0;     // different values, inputs not counted
+  int64_t kept = 0;     // different values or forms, inputs not counted
   int64_t dropped = 0;  // values that came when the bank was full
   double seconds = 0;
 };
 
 /// Enumerates terms by their number of operations: those of the spec's unary functions, + - * /, max
 /// and min if it has them, its reductions over one axis, sums of products (one operation). Terms of
-/// one value are one entry, of which four derivations are kept: those that no other beats in both
+/// one value and form are one entry, of which eight derivations are kept: those that no other beats in both
 /// operations and bytes, then the cheapest. Forms differ in what they sum: of those with the same
 /// reductions there is the cheapest. `graph` holds the spec's terms and gets those of the forms.
 /// Deterministic unless `seconds` ends it. Threads: one.

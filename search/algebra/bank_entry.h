@@ -53,8 +53,9 @@ OpCost cost_of(std::span<const Axis> axes, const TermGraph& graph,
                std::span<const Pattern> patterns, const Derivation& d, AxisSet free,
                ir::DType dtype);
 
-/// The at most `max_forms` cheapest ways to compute these entries at once.
-std::vector<BankForm> extract(std::span<const BankEntry> entries, std::span<const int32_t> outputs,
+/// The at most `max_forms` cheapest ways to compute one entry of each output at once.
+std::vector<BankForm> extract(std::span<const BankEntry> entries,
+                              std::span<const std::vector<int32_t>> outputs,
                               std::span<const Axis> axes, std::span<const Pattern> patterns,
                               TermGraph& graph, int max_forms);
 

@@ -17,6 +17,7 @@ using Choices = std::map<int32_t, int>;  // derivation by entry
 
 struct Dag {
   Choices choices;
+  std::vector<int32_t> roots;
   std::vector<int32_t> reductions;  // entries that are one, ascending
   OpCost cost;
 };
@@ -27,18 +28,25 @@ class Extraction {
              std::span<const Pattern> patterns, TermGraph& graph, std::size_t width)
       : entries_(entries), axes_(axes), patterns_(patterns), graph_(graph), width_(width) {}
 
-  std::vector<BankForm> run(std::span<const int32_t> outputs) {
+  std::vector<BankForm> run(std::span<const std::vector<int32_t>> outputs) {
     std::vector<Dag> all = {Dag{}};
-    std::vector<int32_t> roots;
-    for (const int32_t output : outputs) {
-      roots.push_back(output);
-      all = join(all, best(output), roots, {});
+    for (const std::vector<int32_t>& entries : outputs) {
+      std::vector<Dag> next;
+      for (const Dag& dag : all) {
+        for (const int32_t id : entries) {
+          std::vector<int32_t> roots = dag.roots;
+          roots.push_back(id);
+          for (Dag& both : join({dag}, best(id), roots, {})) next.push_back(std::move(both));
+        }
+      }
+      trim(next);
+      all = std::move(next);
     }
     std::vector<BankForm> out;
     for (const Dag& dag : all) {
       std::map<int32_t, TermId> made;
       BankForm form{{}, dag.cost.flops, dag.cost.bytes};
-      for (const int32_t root : roots) form.outputs.push_back(term_of(root, dag, made));
+      for (const int32_t root : dag.roots) form.outputs.push_back(term_of(root, dag, made));
       out.push_back(std::move(form));
     }
     return out;
@@ -86,6 +94,7 @@ class Extraction {
   // What the roots need of the choices, nullopt if something needs itself.
   std::optional<Dag> reached(const Choices& choices, const std::vector<int32_t>& roots) const {
     Dag out;
+    out.roots = roots;
     std::set<int32_t> open;
     for (const int32_t root : roots) {
       if (!reach(root, choices, open, &out)) return std::nullopt;
@@ -184,7 +193,8 @@ OpCost cost_of(std::span<const Axis> axes, const TermGraph& graph,
   return cost;
 }
 
-std::vector<BankForm> extract(std::span<const BankEntry> entries, std::span<const int32_t> outputs,
+std::vector<BankForm> extract(std::span<const BankEntry> entries,
+                              std::span<const std::vector<int32_t>> outputs,
                               std::span<const Axis> axes, std::span<const Pattern> patterns,
                               TermGraph& graph, int max_forms) {
   return Extraction(entries, axes, patterns, graph, static_cast<std::size_t>(max_forms))

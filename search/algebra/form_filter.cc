@@ -31,6 +31,7 @@ void FormFilter::add_host(NfId id) {
     hosts_.back()[m.hash] += m.count;
     add_divisors(host, m);
   }
+  largest_ = std::max(largest_, static_cast<int>(form.monomials.size()));
   for (const Monomial& m : form.monomials) add_parts(m);
 }
 
@@ -131,6 +132,8 @@ bool FormFilter::is_at(const Site& site, const HashedForm& form, uint64_t anchor
 
 bool FormFilter::passes(const HashedForm& form) {
   if (form.beyond || is_void_) {
+    // What has more monomials than any host is a part of none.
+    if (!is_void_ && largest_ <= HashedForm::kMaxParts) return false;
     ++num_beyond_;
     return true;
   }

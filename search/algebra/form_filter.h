@@ -24,7 +24,7 @@ class FormFilter {
 
   /// Cost: a few hash lookups for each monomial.
   bool passes(const HashedForm& form);
-  /// Forms of too many monomials, which passed for that.
+  /// Forms of too many monomials, which passed for that as some host has as many.
   int64_t num_beyond() const { return num_beyond_; }
   /// The outputs are too large to say anything: all pass.
   bool is_void() const { return is_void_; }
@@ -49,6 +49,7 @@ class FormFilter {
   std::unordered_set<uint64_t> known_;                     // hashes of hosts
   std::unordered_map<uint64_t, std::vector<Site>> sites_;  // by divisor
   std::size_t num_sites_ = 0;
+  int largest_ = 0;  // monomials of a host
   int64_t num_beyond_ = 0;
   bool is_void_ = false;
 };
