@@ -4,11 +4,13 @@
 #include "ir/support/hash.h"
 #include "schedule/twin/shrink.h"
 #include "search/algebra/axis.h"
+#include "search/algebra/bank.h"
 #include "search/algebra/judge.h"
 #include "search/algebra/lift.h"
 #include "search/algebra/order.h"
 #include "search/algebra/roofline.h"
 #include "search/algebra/winograd.h"
+#include "search/algebra/words.h"
 
 #include <fmt/format.h>
 
@@ -23,6 +25,8 @@ namespace {
 /// the largest of these multiples that is not too much work (schedule::cost_of).
 constexpr int64_t kNumericScales[] = {8, 4, 2, 1};
 constexpr int64_t kNumericCost = 200'000;
+/// Of what a form is called that has no rule to name it.
+constexpr int kWordsDepth = 4;
 /// Limits closer than this say nothing.
 constexpr double kEqualLimits = 1.001;
 
@@ -76,6 +80,7 @@ class Derivation {
     }
     orders(spec, "", 0);
     small_windows(spec);
+    searched(spec);
     if (!wants(Rule::kAxis)) return;
     Spec joined = spec;
     if (const std::string words = join_products(joined); !words.empty()) {
@@ -86,6 +91,34 @@ class Derivation {
     if (words.empty()) return;
     add(factored, words, static_cast<RuleSet>(Rule::kAxis), NumericClass::kStrict);
     orders(factored, words, static_cast<RuleSet>(Rule::kAxis));
+  }
+
+  // Whatever is put together from the inputs up.
+  void searched(const Spec& spec) {
+    if (!wants(Rule::kBank) || spec.num_lifted > options_.max_ops || is_late()) return;
+    TermGraph graph = spec.graph;
+    BankOptions options;
+    options.max_ops = options_.max_ops;
+    options.capacity = options_.bank;
+    options.seconds = options_.seconds - elapsed();
+    options.seed = options_.seed;
+    const BankResult found = enumerate(spec, graph, options);
+    report_.tried += found.tried;
+    report_.filtered += found.filtered;
+    for (const BankForm& form : found.forms) {
+      Spec other = spec;
+      other.graph = graph;
+      std::string words;
+      for (std::size_t i = 0; i < form.outputs.size(); ++i) {
+        other.outputs[i].value = form.outputs[i];
+        words += (words.empty() ? "" : ", ") + words_of(other, form.outputs[i], kWordsDepth);
+      }
+      if (!keeps_ranges(spec, other)) {
+        report_.refused.push_back(words + ": an exp has lost its maximum");
+        continue;
+      }
+      add(other, words, static_cast<RuleSet>(Rule::kBank), NumericClass::kNormal);
+    }
   }
 
   void small_windows(const Spec& spec) {
@@ -131,6 +164,11 @@ class Derivation {
       ++report_.filtered;
       return;
     }
+    // The bank comes to the rules' forms with other names and operands the other way round.
+    const bool is_known = std::any_of(drafts_.begin(), drafts_.end(), [&](const Draft& other) {
+      return other.cost.flops == cost.flops && other.cost.bytes == cost.bytes;
+    });
+    if (rules == static_cast<RuleSet>(Rule::kBank) && is_known) return;
     drafts_.push_back({std::move(*lowered), spec.axes, std::move(recipe), rules, claim, cost});
   }
 
@@ -167,7 +205,7 @@ class Derivation {
       const Result<SmallPair> pair =
           shrink_pair(program_, spec.loops, draft.lowered, draft.axes, scale);
       if (!pair.ok() || (scale > 1 && schedule::cost_of(pair->spec) > kNumericCost)) continue;
-      numbers = check_numerics(*pair, options_.seed);
+      numbers = check_numerics(with_small_counts(*pair, spec, draft.axes, scale), options_.seed);
       if (numbers.is_known) break;
     }
     if (!numbers.numerics) return numbers.what;

@@ -2,6 +2,7 @@
 
 #include "ir/interp/bounded_run.h"
 #include "ir/interp/interpreter.h"
+#include "ir/map.h"
 #include "ir/support/rng.h"
 #include "schedule/twin/shrink.h"
 
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <vector>
 
 namespace prunerc::search::algebra {
@@ -24,6 +26,25 @@ Result<ir::Program> shrunk(const ir::Program& program, const LoopAxes& loops,
   return schedule::shrink(program, wanted, {});
 }
 
+/// Smaller constants are taken for what they are.
+constexpr double kLeastCount = 8;
+
+// The program with float constants replaced, and their reciprocals.
+ir::Program with_constants(const ir::Program& program, const std::map<double, double>& constants) {
+  ir::IrBuilder b(program);
+  const ir::ExprFn replace = [&](ir::Expr e) -> ir::Expr {
+    if (const auto* f = e.as<ir::FloatImm>()) {
+      for (const auto& [from, to] : constants) {
+        if (f->value == ir::round_to(e.dtype(), from)) return b.float_imm(to, e.dtype());
+        if (f->value == ir::round_to(e.dtype(), 1 / from)) return b.float_imm(1 / to, e.dtype());
+      }
+      return e;
+    }
+    return ir::map_children(b, e, replace);
+  };
+  return b.finish(ir::map_exprs(b, program.root(), replace));
+}
+
 bool same_params(const ir::Program& a, const ir::Program& b) {
   if (a.params().size() != b.params().size()) return false;
   for (std::size_t i = 0; i < a.params().size(); ++i) {
@@ -32,6 +53,23 @@ bool same_params(const ir::Program& a, const ir::Program& b) {
     if (x.dtype != y.dtype || x.role != y.role || ir::shape_of(x) != ir::shape_of(y)) return false;
   }
   return true;
+}
+
+// Whether there is an exp of anything but x less a maximum.
+bool has_bare_exp(const Spec& spec) {
+  std::vector<TermId> roots;
+  for (const Output& output : spec.outputs) roots.push_back(output.value);
+  for (const TermId id : reachable(spec.graph, roots)) {
+    const Term& t = spec.graph[id];
+    if (t.op != TermOp::kCall || t.intrinsic != ir::Intrinsic::kExp) continue;
+    const Term& x = spec.graph[t.args[0]];
+    if (x.op != TermOp::kBinary || x.kind != ir::ExprKind::kSub) return true;
+    const Term& most = spec.graph[x.args[1]];
+    const bool is_maximum = most.kind == ir::ExprKind::kMax &&
+                            (most.op == TermOp::kReduce || most.op == TermOp::kBinary);
+    if (!is_maximum) return true;
+  }
+  return false;
 }
 
 // How an input's floats are drawn: by element and by row.
@@ -51,6 +89,10 @@ constexpr Family kFamilies[] = {
     {"small floats", [](Rng& rng, int64_t, int64_t) { return 1e-4 * normal(rng); }},
     {"a few huge floats",
      [](Rng& rng, int64_t, int64_t) { return rng.chance(0.05) ? 1e4 : normal(rng) / 100; }},
+    {"rows far from zero",
+     [](Rng& rng, int64_t, int64_t row) {
+       return 1000 * (1 + static_cast<double>(row % 7) / 8) + normal(rng);
+     }},
     {"rows of nearly equal floats",
      [](Rng& rng, int64_t, int64_t row) {
        return 1 + static_cast<double>(row % 7) / 8 + (row % 2 == 0 ? 0 : 1e-4 * normal(rng));
@@ -111,12 +153,34 @@ Result<SmallPair> shrink_pair(const ir::Program& spec, const LoopAxes& spec_loop
   return small;
 }
 
+SmallPair with_small_counts(const SmallPair& small, const Spec& spec, std::span<const Axis> axes,
+                            int64_t scale) {
+  std::map<double, double> counts;
+  for (TermId id = 0; id < spec.graph.size(); ++id) {
+    const Term& t = spec.graph[id];
+    if (t.op != TermOp::kReduce) continue;
+    double whole = 1, part = 1;
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      if ((t.bound >> i & 1) == 0) continue;
+      whole *= static_cast<double>(axes[i].extent);
+      part *=
+          static_cast<double>(std::min(axes[i].extent, std::max<int64_t>(1, axes[i].twin * scale)));
+    }
+    if (whole >= kLeastCount) counts.try_emplace(whole, part);
+  }
+  return {with_constants(small.spec, counts), with_constants(small.form, counts)};
+}
+
 ir::FpvVerdict check_form(const SmallPair& small, double log2_error, uint64_t seed) {
   ir::FpvOptions options;
   options.log2_error = log2_error;
   options.seed = seed;
   options.max_steps = int64_t{1} << 28;
   return ir::check_equivalent(small.spec, small.form, options);
+}
+
+bool keeps_ranges(const Spec& spec, const Spec& form) {
+  return has_bare_exp(spec) || !has_bare_exp(form);
 }
 
 NumericVerdict check_numerics(const SmallPair& small, uint64_t seed) {

@@ -25,8 +25,17 @@ struct SmallPair {
 Result<SmallPair> shrink_pair(const ir::Program& spec, const LoopAxes& spec_loops,
                               const Lowered& form, std::span<const Axis> axes, int64_t scale = 1);
 
+/// The pair with constants that are how many terms a sum of the operator has (a mean's divisor) as small as
+/// the sums: else no mean would be one.
+SmallPair with_small_counts(const SmallPair& small, const Spec& spec, std::span<const Axis> axes,
+                            int64_t scale);
+
 /// The small pair in finite fields; at their own extents if they cannot be shrunk and are small.
 ir::FpvVerdict check_form(const SmallPair& small, double log2_error, uint64_t seed);
+
+/// Whether each exp of the form is of x less a maximum, if each of the operator's is: inputs that try
+/// it out may not be large enough to overflow.
+bool keeps_ranges(const Spec& spec, const Spec& form);
 
 struct NumericVerdict {
   /// Nullopt: errs more than any class allows, or is not finite where the operator is.
@@ -37,8 +46,8 @@ struct NumericVerdict {
   std::string what;        // where it errs most
 };
 
-/// Runs both in their own types on five families of inputs (usual, wide, tiny, a few huge elements,
-/// rows of nearly equal elements) and compares with the operator in double. Normal: each element errs at
+/// Runs both in their own types on six families of inputs (usual, wide, tiny, a few huge elements,
+/// rows far from zero, rows of nearly equal elements) and compares with the operator in double. Normal: each element errs at
 /// most as much as rounding may make the operator err there, or kNormalFactor times as much as it
 /// does. Loose: at most kLooseFactor times the largest of these in the output, as what forms sums of
 /// differences (Winograd) errs by what stands around an element. Cost: some ms.

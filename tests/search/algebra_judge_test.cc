@@ -7,6 +7,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <string>
 
 namespace prunerc::search::algebra {
@@ -49,6 +50,26 @@ op variance<M=3, N=50>(X: f32[M,N]) -> (Y: f32[M]) {
   INFO(verdict.what);
   CHECK(verdict.factor > 1);
   CHECK(verdict.numerics != NumericClass::kNormal);
+}
+
+TEST_CASE("a mean stays one when its row is shrunk, so that cancellation shows") {
+  const ir::Program program = compile(R"(
+op p<M=16, K=4096, N=4096>(X: f32[M,K], W: f32[K,N]) -> (Y: f32[M,N]) {
+  let mean[m] = (sum[k] X[m,k]) / K;
+  let var[m]  = (sum[k] (X[m,k] - mean[m]) * (X[m,k] - mean[m])) / K;
+  Y[m,n]      = sum[k] ((X[m,k] - mean[m]) / sqrt(var[m] + 1e-5)) * W[k,n];
+})");
+  const DeriveReport report = *derive(program, *ir::target_from_string("cpu"), {.keep = 16});
+  CHECK(!report.forms.empty());
+  for (const Derived& form : report.forms) {
+    INFO(form.recipe);
+    // sqrt(eps + (mean of squares - square of the mean)).
+    CHECK(form.recipe.find("(1e-05 + (.. - ..))") == std::string::npos);
+  }
+  const auto is_cancelled = [](const std::string& why) {
+    return why.find("(1e-05 + (.. - ..))") != std::string::npos;
+  };
+  CHECK(std::any_of(report.refused.begin(), report.refused.end(), is_cancelled));
 }
 
 TEST_CASE("what overflows where the operator does not is refused") {

@@ -179,7 +179,8 @@ TEST_CASE("each order that is found computes the same") {
     Network net = random_network(rng, static_cast<int>(rng.between(2, 6)));
     INFO(net.text);
     const ir::Program program = compile(net.text);
-    const DeriveReport report = *derive(program, *ir::target_from_string("cpu"));
+    const DeriveReport report = *derive(program, *ir::target_from_string("cpu"),
+                                        {.rules = static_cast<RuleSet>(Rule::kOrder)});
     CHECK(report.refused == std::vector<std::string>());
     for (const Derived& form : report.forms) {
       INFO(form.recipe << "\n" << ir::print(form.program));
@@ -243,6 +244,24 @@ TEST_CASE("forms of the gallery are equal to their operators at their own extent
     }
   }
   CHECK(num_forms > 0);
+}
+
+TEST_CASE("the bank finds what the exact search for orders finds") {
+  int num_found = 0;
+  const int num_cases = testing::num_cases(20);
+  for (int i = 0; i < num_cases; ++i) {
+    Rng rng(testing::first_seed() + static_cast<uint64_t>(i), 9);
+    const Network net = random_network(rng, 3);
+    INFO(net.text);
+    const ir::Program program = compile(net.text);
+    const auto best = [&](Rule rule) {
+      const DeriveReport report =
+          *derive(program, *ir::target_from_string("cpu"), {.rules = static_cast<RuleSet>(rule)});
+      return report.forms.empty() ? report.spec_flops : report.forms[0].flops;
+    };
+    num_found += best(Rule::kBank) <= best(Rule::kOrder) * 1.001 ? 1 : 0;
+  }
+  CHECK(num_found >= num_cases * 3 / 4);
 }
 
 TEST_CASE("rules that are not asked for make nothing") {
