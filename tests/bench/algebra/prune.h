@@ -9,7 +9,7 @@
 namespace prunerc::bench {
 
 struct PruneOptions {
-  double seconds = 600;  // at which a search without the filter ends
+  double seconds = 30;  // at which a search without the filter ends
   int max_ops = 11;      // larger ones are left out
 };
 
