@@ -25,10 +25,16 @@ namespace {
 /// the largest of these multiples that is not too much work (schedule::cost_of).
 constexpr int64_t kNumericScales[] = {8, 4, 2, 1};
 constexpr int64_t kNumericCost = 200'000;
+/// Of the smallest pair: a second or so.
+constexpr int64_t kSmallCost = 2'000'000;
 /// Of what a form is called that has no rule to name it.
 constexpr int kWordsDepth = 4;
 /// Limits closer than this say nothing.
 constexpr double kEqualLimits = 1.001;
+
+int64_t cost_of(const SmallPair& pair) {
+  return std::max(schedule::cost_of(pair.spec), schedule::cost_of(pair.form));
+}
 
 // A form before it is judged.
 struct Draft {
@@ -51,7 +57,10 @@ class Derivation {
     report_.spec_flops = cost.flops;
     report_.spec_bytes = cost.bytes;
     report_.spec_limit_ns = cost.limit_ns;
-    if (!spec.outputs.empty()) {
+    if (spec.names_positions) {
+      report_.refused.emplace_back(
+          "all: a condition or digit names a position that small programs do not have");
+    } else if (!spec.outputs.empty()) {
       seen_.insert(ir::fingerprint(program_).to_string());
       draft(spec);
       judge(spec);
@@ -75,7 +84,7 @@ class Derivation {
 
   void draft(const Spec& spec) {
     if (wants(Rule::kOrder)) {
-      add(spec, "computed once what a nest computes again", static_cast<RuleSet>(Rule::kOrder),
+      add(spec, "intermediates chosen anew", static_cast<RuleSet>(Rule::kOrder),
           NumericClass::kStrict);
     }
     orders(spec, "", 0);
@@ -198,17 +207,19 @@ class Derivation {
   std::string fault_of(const Spec& spec, const Draft& draft, Derived* form) const {
     const Result<SmallPair> small = shrink_pair(program_, spec.loops, draft.lowered, draft.axes);
     if (!small.ok()) return small.error().message();
+    if (cost_of(*small) > kSmallCost) return "too much work to be compared even at small extents";
     form->verdict = check_form(*small, options_.log2_error, options_.seed);
     if (!form->verdict.ok()) return ir::to_string(form->verdict);
     NumericVerdict numbers;
     for (const int64_t scale : kNumericScales) {
       const Result<SmallPair> pair =
           shrink_pair(program_, spec.loops, draft.lowered, draft.axes, scale);
-      if (!pair.ok() || (scale > 1 && schedule::cost_of(pair->spec) > kNumericCost)) continue;
+      const int64_t most = scale > 1 ? kNumericCost : kSmallCost;
+      if (!pair.ok() || cost_of(*pair) > most) continue;
       numbers = check_numerics(with_small_counts(*pair, spec, draft.axes, scale), options_.seed);
       if (numbers.is_known) break;
     }
-    if (!numbers.numerics) return numbers.what;
+    if (!numbers.numerics) return numbers.what.empty() ? "numbers were not compared" : numbers.what;
     // What errs no more than the operator may has the class of what was done to it.
     form->numerics = *numbers.numerics == NumericClass::kNormal
                          ? draft.claim

@@ -15,12 +15,12 @@
 namespace prunerc::search::algebra {
 
 /// Where forms come from; bits of a set.
-enum class Rule : uint8_t { kOrder = 1, kAxis = 2, kBank = 8, kWinograd = 16 };
+enum class Rule : uint8_t { kOrder = 1, kAxis = 2, kBank = 4, kWinograd = 8 };
 using RuleSet = uint8_t;
-inline constexpr RuleSet kAllRules = 27;
+inline constexpr RuleSet kAllRules = 15;
 std::string_view to_string(Rule rule);
 
-/// What rounding may differ: kStrict: the order of sums and products; kNormal: as the operator itself
+/// What rounding may differ: kStrict: the order of sums, products and divisions; kNormal: as the operator itself
 /// may err, four times over; kLoose: more (Winograd).
 enum class NumericClass : uint8_t { kStrict, kNormal, kLoose };
 std::string_view to_string(NumericClass numeric);

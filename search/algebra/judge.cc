@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <vector>
 
 namespace prunerc::search::algebra {
@@ -26,6 +27,8 @@ Result<ir::Program> shrunk(const ir::Program& program, const LoopAxes& loops,
   return schedule::shrink(program, wanted, {});
 }
 
+/// So much of all elements must be finite in the operator, else nothing is known.
+constexpr double kLeastCompared = 0.25;
 /// Smaller constants are taken for what they are.
 constexpr double kLeastCount = 8;
 
@@ -55,21 +58,17 @@ bool same_params(const ir::Program& a, const ir::Program& b) {
   return true;
 }
 
-// Whether there is an exp of anything but x less a maximum.
-bool has_bare_exp(const Spec& spec) {
+std::set<TermId> exps_of(const Spec& spec) {
   std::vector<TermId> roots;
   for (const Output& output : spec.outputs) roots.push_back(output.value);
+  std::set<TermId> out;
   for (const TermId id : reachable(spec.graph, roots)) {
     const Term& t = spec.graph[id];
-    if (t.op != TermOp::kCall || t.intrinsic != ir::Intrinsic::kExp) continue;
-    const Term& x = spec.graph[t.args[0]];
-    if (x.op != TermOp::kBinary || x.kind != ir::ExprKind::kSub) return true;
-    const Term& most = spec.graph[x.args[1]];
-    const bool is_maximum = most.kind == ir::ExprKind::kMax &&
-                            (most.op == TermOp::kReduce || most.op == TermOp::kBinary);
-    if (!is_maximum) return true;
+    const bool grows = t.op == TermOp::kCall &&
+                       (t.intrinsic == ir::Intrinsic::kExp || t.intrinsic == ir::Intrinsic::kPow);
+    if (grows) out.insert(id);
   }
-  return false;
+  return out;
 }
 
 // How an input's floats are drawn: by element and by row.
@@ -86,6 +85,8 @@ double normal(Rng& rng) {
 constexpr Family kFamilies[] = {
     {"usual floats", [](Rng& rng, int64_t, int64_t) { return normal(rng); }},
     {"floats 30 times as large", [](Rng& rng, int64_t, int64_t) { return 30 * normal(rng); }},
+    {"floats in (0, 1)", [](Rng& rng, int64_t, int64_t) { return rng.uniform(); }},
+    {"floats in (-1, 0)", [](Rng& rng, int64_t, int64_t) { return -rng.uniform(); }},
     {"small floats", [](Rng& rng, int64_t, int64_t) { return 1e-4 * normal(rng); }},
     {"a few huge floats",
      [](Rng& rng, int64_t, int64_t) { return rng.chance(0.05) ? 1e4 : normal(rng) / 100; }},
@@ -124,13 +125,14 @@ std::vector<ir::Tensor> draw_inputs(const ir::Program& program, const Family& fa
 // form is not finite where the operator is.
 struct Excess {
   double error = 0, allowed = 0;
+  bool is_compared = true;
 };
 
 Excess excess(const ir::Reference& wanted, ir::DType dtype, double spec, double form) {
   if (!ir::is_float(dtype)) return {spec == form ? 0 : HUGE_VAL, 0};
   const bool is_finite =
       std::isfinite(wanted.value) && std::isfinite(wanted.bound) && std::isfinite(spec);
-  if (!is_finite) return {};
+  if (!is_finite) return {0, 0, false};
   const double allowed = std::max(wanted.bound, kNormalFactor * std::fabs(spec - wanted.value));
   if (!std::isfinite(form)) return {HUGE_VAL, allowed};
   return {std::fabs(form - wanted.value), allowed};
@@ -175,25 +177,31 @@ ir::FpvVerdict check_form(const SmallPair& small, double log2_error, uint64_t se
   ir::FpvOptions options;
   options.log2_error = log2_error;
   options.seed = seed;
-  options.max_steps = int64_t{1} << 28;
+  options.max_steps = int64_t{1} << 26;
   return ir::check_equivalent(small.spec, small.form, options);
 }
 
 bool keeps_ranges(const Spec& spec, const Spec& form) {
-  return has_bare_exp(spec) || !has_bare_exp(form);
+  const std::set<TermId> known = exps_of(spec);
+  const std::set<TermId> used = exps_of(form);
+  return std::includes(known.begin(), known.end(), used.begin(), used.end());
 }
 
 NumericVerdict check_numerics(const SmallPair& small, uint64_t seed) {
   NumericVerdict verdict;
+  int64_t num_elements = 0, num_compared = 0;
   for (const Family& family : kFamilies) {
     const std::vector<ir::Tensor> inputs = draw_inputs(small.spec, family, seed);
     const auto wanted = ir::run_bounded(small.spec, inputs);
+    if (!wanted.ok()) {
+      verdict.what = "not evaluated: " + wanted.error().message();
+      return verdict;
+    }
     const auto spec = ir::interpret(small.spec, inputs);
     const auto form = ir::interpret(small.form, inputs);
-    if (!wanted.ok() || !spec.ok() || !form.ok()) {
-      verdict.what = "not evaluated: " + (!wanted.ok() ? wanted.error().message()
-                                          : !spec.ok() ? spec.error().message()
-                                                       : form.error().message());
+    if (!spec.ok() || !form.ok()) {
+      verdict.what =
+          "not evaluated: " + (spec.ok() ? form.error().message() : spec.error().message());
       return verdict;
     }
     for (std::size_t o = 0; o < wanted->size(); ++o) {
@@ -202,6 +210,8 @@ NumericVerdict check_numerics(const SmallPair& small, uint64_t seed) {
         const auto at = static_cast<int64_t>(i);
         const Excess e =
             excess((*wanted)[o][i], (*spec)[o].dtype, (*spec)[o].get(at), (*form)[o].get(at));
+        ++num_elements;
+        num_compared += e.is_compared ? 1 : 0;
         worst = std::max(worst, e.error);
         allowed = std::max(allowed, e.allowed);
         if (ratio(e.error, e.allowed) <= verdict.factor) continue;
@@ -213,6 +223,10 @@ NumericVerdict check_numerics(const SmallPair& small, uint64_t seed) {
     }
   }
   verdict.is_known = true;
+  if (static_cast<double>(num_compared) < kLeastCompared * static_cast<double>(num_elements)) {
+    verdict.what = "too few values are finite for numbers to be compared";
+    return verdict;
+  }
   if (verdict.factor <= 1) {
     verdict.numerics = NumericClass::kNormal;
   } else if (verdict.norm_factor <= kLooseFactor) {

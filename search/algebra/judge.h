@@ -33,8 +33,8 @@ SmallPair with_small_counts(const SmallPair& small, const Spec& spec, std::span<
 /// The small pair in finite fields; at their own extents if they cannot be shrunk and are small.
 ir::FpvVerdict check_form(const SmallPair& small, double log2_error, uint64_t seed);
 
-/// Whether each exp of the form is of x less a maximum, if each of the operator's is: inputs that try
-/// it out may not be large enough to overflow.
+/// Whether the form, whose graph is the spec's and more, takes exp and pow of nothing that the spec does
+/// not: inputs that try it out may not be large enough to overflow.
 bool keeps_ranges(const Spec& spec, const Spec& form);
 
 struct NumericVerdict {
@@ -46,7 +46,7 @@ struct NumericVerdict {
   std::string what;        // where it errs most
 };
 
-/// Runs both in their own types on six families of inputs (usual, wide, tiny, a few huge elements,
+/// Runs both in their own types on eight families of inputs (usual, wide, of one sign, tiny, a few huge elements,
 /// rows far from zero, rows of nearly equal elements) and compares with the operator in double. Normal: each element errs at
 /// most as much as rounding may make the operator err there, or kNormalFactor times as much as it
 /// does. Loose: at most kLooseFactor times the largest of these in the output, as what forms sums of

@@ -16,6 +16,9 @@ namespace {
 
 using ir::Expr;
 
+/// Extent of an axis in a small program, however far apart the values of its digits lie.
+constexpr int64_t kMostTwin = 64;
+
 // A nest that is one block over its loops, as operators are written.
 struct Nest {
   ir::Stmt root;
@@ -369,6 +372,28 @@ class Lift {
     spec_.names.try_emplace(value, std::move(named));
   }
 
+  // Digits of an axis need an extent at which they take two values; conditions that name a position
+  // are said to have none such.
+  void widen_twins(std::span<const TermId> roots) {
+    const auto widen = [&](const Subscript& s) {
+      for (const Digit& d : s.digits) {
+        Axis& axis = spec_.axes[static_cast<std::size_t>(d.axis)];
+        if (d.lower == 1 && d.extent == 0) continue;
+        const int64_t period = d.lower * std::max<int64_t>(1, d.extent);
+        const int64_t wanted = std::min(axis.extent, 2 * period);
+        if (wanted > kMostTwin) spec_.names_positions = true;
+        if (axis.twin > 0) axis.twin = std::max(axis.twin, std::min(wanted, kMostTwin));
+      }
+    };
+    for (const TermId id : reachable(spec_.graph, roots)) {
+      for (const Subscript& s : spec_.graph[id].index) widen(s);
+      for (const Condition& c : spec_.graph[id].conditions) {
+        widen(c.value);
+        spec_.names_positions = spec_.names_positions || names_position(c, spec_.axes);
+      }
+    }
+  }
+
   void make_outputs() {
     std::set<ir::BufferId> needed;
     for (const Nest& nest : nests_) {
@@ -390,6 +415,7 @@ class Lift {
       roots.push_back(output.value);
       spec_.outputs.push_back(std::move(output));
     }
+    widen_twins(roots);
     for (const TermId id : reachable(spec_.graph, roots)) {
       const TermOp op = spec_.graph[id].op;
       if (op == TermOp::kLoad) mark_followers(spec_.graph[id]);

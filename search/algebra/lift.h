@@ -54,6 +54,9 @@ struct Spec {
   std::unordered_map<TermId, Named> names;
   std::unordered_map<TermId, std::string> labels;  // of terms that stand for named ones
   std::vector<NewBuffer> new_buffers;
+  /// Some condition or digit is of a position that small programs do not have: what is equal at small
+  /// extents need not be equal.
+  bool names_positions = false;
   int num_lifted = 0;  // reductions and operations in terms
   LoopAxes loops;      // of lifted nests of `program`
 };
@@ -64,7 +67,7 @@ AxisId add_axis(Spec& spec, std::string name, int64_t extent, int64_t twin);
 
 /// `program`, which is unscheduled, as terms. What is no term is kept; if nothing is a term, `outputs`
 /// is empty. Intermediates that are read at plain subscripts vanish into what reads them.
-/// Errors: Unsupported: scheduled, extents that are no constants, more than 64 axes.
+/// Errors: Unsupported: extents that are no constants, more than 64 axes.
 Result<Spec> lift(const ir::Program& program);
 
 struct Lowered {

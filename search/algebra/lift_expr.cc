@@ -2,6 +2,7 @@
 
 #include "ir/query.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace prunerc::search::algebra {
@@ -18,7 +19,25 @@ void normalise(Digit& d, const Scope& scope) {
   if (left <= 1 || d.extent == 1) d.scale = 0;
 }
 
+// Far below where sums and products of a few such numbers wrap.
+constexpr int64_t kMostScale = int64_t{1} << 40;
+
+bool is_small(const Subscript& s) {
+  const auto fits = [](int64_t v) { return -kMostScale < v && v < kMostScale; };
+  return fits(s.base) && std::all_of(s.digits.begin(), s.digits.end(), [&](const Digit& d) {
+           return fits(d.scale) && fits(d.lower);
+         });
+}
+
+std::optional<Subscript> lift_any(Expr e, const Scope& scope);
+
+// Nullopt beyond kMostScale, as programs wrap.
 std::optional<Subscript> lift_subscript(Expr e, const Scope& scope) {
+  std::optional<Subscript> s = lift_any(e, scope);
+  return s && is_small(*s) ? s : std::nullopt;
+}
+
+std::optional<Subscript> lift_any(Expr e, const Scope& scope) {
   if (const auto* var = e.as<ir::Var>()) {
     const AxisId axis = scope.axis(var->id);
     if (axis < 0) return std::nullopt;
@@ -35,9 +54,18 @@ std::optional<Subscript> lift_subscript(Expr e, const Scope& scope) {
   switch (e.kind()) {
     case ExprKind::kAdd: return *a + *b;
     case ExprKind::kSub: return *a + *b * -1;
-    case ExprKind::kMul:
-      if (constant(*b)) return *a * b->base;
-      return constant(*a) ? std::optional(*b * a->base) : std::nullopt;
+    case ExprKind::kMul: {
+      const bool by_right = constant(*b);
+      if (!by_right && !constant(*a)) return std::nullopt;
+      const Subscript& of = by_right ? *a : *b;
+      const int64_t factor = by_right ? b->base : a->base;
+      int64_t product = 0;
+      if (__builtin_mul_overflow(of.base, factor, &product)) return std::nullopt;
+      for (const Digit& d : of.digits) {
+        if (__builtin_mul_overflow(d.scale, factor, &product)) return std::nullopt;
+      }
+      return of * factor;
+    }
     case ExprKind::kFloorDiv:
     case ExprKind::kFloorMod: {
       if (!constant(*b) || b->base < 1 || a->base != 0 || a->digits.size() != 1) return {};

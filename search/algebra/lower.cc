@@ -2,6 +2,8 @@
 #include "ir/analysis/region.h"
 #include "ir/canonical.h"
 #include "ir/map.h"
+#include "ir/parser.h"
+#include "ir/printer.h"
 #include "ir/verify.h"
 #include "ir/visit.h"
 #include "search/algebra/lift.h"
@@ -15,6 +17,9 @@ namespace {
 
 using ir::Expr;
 using ir::ExprKind;
+
+/// Uses are not counted beyond.
+constexpr int kManyUses = 1000;
 
 class Lower {
  public:
@@ -50,8 +55,12 @@ class Lower {
     }
     const ir::Program whole = b_.finish(b_.seq(nests_));
     Lowered out;
-    out.program = ir::renumber(ir::compact_used(whole));
-    PRUNERC_TRY_VOID(ir::verify(out.program));
+    const ir::Program used = ir::compact_used(whole);
+    PRUNERC_TRY_VOID(ir::verify(used));
+    // What is nested too deeply does not read back.
+    const Result<ir::Program> read = ir::parse(ir::print(used));
+    if (!read.ok()) return read.error();
+    out.program = ir::renumber(*read);
     ir::LoopId next(0);
     for (const std::vector<AxisId>& axes : loops_) {
       for (const AxisId axis : axes) {
@@ -82,11 +91,15 @@ class Lower {
   // What reads terms.
 
   void count_uses() {
-    for (const TermId id : reachable(graph_, roots_)) {
-      std::set<TermId> args(graph_[id].args.begin(), graph_[id].args.end());
-      for (const TermId arg : args) ++uses_[arg];
-    }
     for (const TermId root : roots_) ++uses_[root];
+    const std::vector<TermId> ids = reachable(graph_, roots_);
+    for (auto id = ids.rbegin(); id != ids.rend(); ++id) {
+      // What is widened where it is used is used as often.
+      const int times = widens(graph_[*id]) ? uses_[*id] : 1;
+      for (const TermId arg : graph_[*id].args) {
+        uses_[arg] = std::min(uses_[arg] + times, kManyUses);
+      }
+    }
   }
 
   void rank_axes() {
@@ -138,6 +151,13 @@ class Lower {
     return t.op == TermOp::kCast && is_cheap(t.args[0]);
   }
 
+  // Whether anything below is an element of a buffer; else it is a constant.
+  bool reads(TermId id) const {
+    const std::vector<TermId> below = reachable(graph_, std::span(&id, 1));
+    return std::any_of(below.begin(), below.end(),
+                       [&](TermId b) { return graph_[b].op == TermOp::kLoad; });
+  }
+
   // What is read narrow is widened where it is used.
   bool widens(const Term& t) const {
     return t.op == TermOp::kCast && ir::byte_size(t.dtype) > ir::byte_size(graph_[t.args[0]].dtype);
@@ -147,7 +167,7 @@ class Lower {
   bool deserves_buffer(TermId id, AxisSet context) const {
     const Term& t = graph_[id];
     if (t.op == TermOp::kReduce) return true;
-    if (is_cheap(id) || widens(t) || t.free == 0) return false;
+    if (is_cheap(id) || widens(t) || !reads(id)) return false;
     return t.free != (context & wide_) || uses_.at(id) > 1;
   }
 

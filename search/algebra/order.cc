@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
-#include <optional>
 #include <unordered_map>
 
 namespace prunerc::search::algebra {

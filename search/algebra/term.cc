@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace prunerc::search::algebra {
 namespace {
@@ -162,6 +163,29 @@ AxisSet Subscript::axes() const {
   AxisSet out = 0;
   for (const Digit& d : digits) out |= axis_bit(d.axis);
   return out;
+}
+
+bool names_position(const Condition& condition, std::span<const Axis> axes) {
+  constexpr int64_t kNear = 3;
+  const Subscript& value = condition.value;
+  int64_t low = value.base, high = low;
+  bool is_plain = true;
+  for (const Digit& d : value.digits) {
+    const int64_t extent = axes[static_cast<std::size_t>(d.axis)].extent;
+    const int64_t left = (extent + d.lower - 1) / d.lower;
+    const int64_t last = (d.extent == 0 ? left : std::min(left, d.extent)) - 1;
+    (d.scale > 0 ? high : low) += d.scale * last;
+    is_plain = is_plain && d.lower == 1 && d.extent == 0 && std::abs(d.scale) == 1;
+  }
+  const bool is_order = condition.kind == Condition::Kind::kAtMostZero;
+  // It never decides.
+  if (low > 0 || (is_order ? high <= 0 : high < 0)) return false;
+  // Where two axes meet, s <= t + 1 say; the first steps of one; and of an order the last ones, whose bound
+  // becomes smaller with the axis.
+  if (value.digits.size() > 1) return !is_plain || std::abs(value.base) > kNear;
+  const int64_t first = std::abs(value.base);
+  if (first <= 1) return false;
+  return !is_order || !is_plain || (-low > kNear && high > kNear);
 }
 
 Subscript plain_subscript(AxisId axis) { return {{Digit{axis, 1, 0, 1}}, 0}; }

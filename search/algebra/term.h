@@ -60,6 +60,10 @@ struct Condition {
   auto operator<=>(const Condition&) const = default;
 };
 
+/// Whether it decides at a place that a program of small extents lacks: k < 200 of 400, k == 7; but not
+/// near an end of its range, as padding does, nor where axes meet, as a causal mask does.
+bool names_position(const Condition& condition, std::span<const Axis> axes);
+
 enum class TermOp : uint8_t {
   kLoad,    // an element of a buffer, at `index`
   kConst,   // `value`

@@ -72,6 +72,54 @@ op p<M=16, K=4096, N=4096>(X: f32[M,K], W: f32[K,N]) -> (Y: f32[M,N]) {
   CHECK(std::any_of(report.refused.begin(), report.refused.end(), is_cancelled));
 }
 
+TEST_CASE("operators that name a position have no forms, as small programs lack it") {
+  for (const char* condition : {"k == 200", "k < 200", "k >= 64", "k/8 == 3", "k != 399"}) {
+    INFO(condition);
+    const std::string text =
+        std::string("op f<N=128,K=400>(D: f32[N,K], v: f32[N]) -> (y: f32[N,K]) { y[n,k] = (if ") +
+        condition + " then exp(D[n,k]*D[n,k]) else D[n,k]) * v[n]; }";
+    const DeriveReport report = *derive(compile(text), *ir::target_from_string("cpu"));
+    CHECK(report.forms.empty());
+    CHECK(report.refused.size() == 1);
+  }
+}
+
+TEST_CASE("padding, triangles and digits of small periods are no positions") {
+  for (const char* condition : {"k >= 1 && k < 399", "k <= n", "k == n", "k == 0"}) {
+    INFO(condition);
+    const std::string text =
+        std::string("op f<N=400,K=400>(D: f32[N,K], v: f32[N]) -> (y: f32[N,K]) { y[n,k] = (if ") +
+        condition + " then D[n,k]*D[n,k] else D[n,k]) * v[n]; }";
+    CHECK_FALSE(lift(compile(text))->names_positions);
+  }
+}
+
+TEST_CASE("numbers that are finite nowhere say nothing") {
+  const ir::Program program =
+      compile("op p<N=40>(X: f32[N]) -> (Y: f32[N]) { Y[i] = log(X[i] * 0 - 1) * 2; }");
+  const NumericVerdict verdict = check_numerics({program, program}, 1);
+  CHECK_FALSE(verdict.numerics.has_value());
+  CHECK(verdict.what.find("too few values") == 0);
+}
+
+TEST_CASE("what would be nested too deeply or written out many times is an error or stays small") {
+  std::string deep = "op d<N=8>(X: f32[N], Z: f32[N]) -> (Y: f32[N]) { let a0[i] = X[i];";
+  for (int i = 1; i <= 200; ++i) {
+    deep += " let a" + std::to_string(i) + "[i] = (a" + std::to_string(i - 1) + "[i]+1)*Z[i]+2;";
+  }
+  const Result<DeriveReport> report =
+      derive(compile(deep + " Y[i] = a200[i]; }"), *ir::target_from_string("cpu"));
+  REQUIRE_OK(report);
+  CHECK(report->forms.empty());
+  std::string squares = "op s<N=8>(X: f32[N]) -> (Y: f32[N]) { let a0[i] = X[i];";
+  for (int i = 1; i <= 40; ++i) {
+    const std::string before = "a" + std::to_string(i - 1) + "[i]";
+    squares += " let a" + std::to_string(i) + "[i] = " + before + "*" + before + ";";
+  }
+  const Result<Lowered> lowered = lower(*lift(compile(squares + " Y[i] = a40[i]; }")));
+  REQUIRE_OK(lowered);
+}
+
 TEST_CASE("what overflows where the operator does not is refused") {
   const SmallPair pair = {
       compile("op p<N=40>(X: f32[N]) -> (Y: f32[N]) { Y[i] = (X[i] / 100) * X[i]; }"),

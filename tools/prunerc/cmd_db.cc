@@ -128,7 +128,9 @@ int validate(search::Database& database, const DbVerb&) {
                database.path());
   }
   fmt::print("\n");
-  return num_problems == 0 ? kSuccess : kVerificationFailed;
+  if (num_problems == 0) return kSuccess;
+  return fail(printable_line(database.path()) + " does not hold what it says",
+              "what is damaged is left out everywhere", kVerificationFailed);
 }
 
 using Work = int (*)(search::Database& database, const DbVerb& verb);

@@ -10,7 +10,7 @@ namespace prunerc::bench {
 
 struct PruneOptions {
   double seconds = 30;  // at which a search without the filter ends
-  int max_ops = 11;      // larger ones are left out
+  int max_ops = 11;     // larger ones are left out
 };
 
 /// RMSNorm+Linear searched up to 5, 6, 7, 9 and 11 operations: `prune/OPS/WHAT[/unfiltered]`, where

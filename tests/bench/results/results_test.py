@@ -40,7 +40,7 @@ def just(value):
 
 
 # Claims whose measurement is described and not yet run.
-UNMEASURED = {"algebra_speed", "searches", "o1", "resnet50"}
+UNMEASURED = {"algebra_speed", "algebra_prune", "searches", "o1", "resnet50"}
 
 
 class Reading(unittest.TestCase):
@@ -237,6 +237,7 @@ class Claims(unittest.TestCase):
             ("costmodel", "frozen/top1/built-in_less_tlp@20000", "frozen_models"),
             ("costmodel", "top1/pacm-paper/all_less_no_flow", "model_ablation"),
             ("algebra", "gain/lora_merged", "algebra_find"),
+            ("algebra", "prune/7/fewer", "algebra_prune"),
             ("algebra", "mutants_accepted_167", "algebra_bound"),
             ("algebra", "speed/chain3", "algebra_speed"),
         ):
