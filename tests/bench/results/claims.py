@@ -244,10 +244,11 @@ CLAIMS = [
         name="algebra_prune",
         title="Algebra: what the filter of the bank spares",
         here=("RMSNorm and a linear layer searched from the inputs up to so many operations on one thread, with and without the filter by "
-              "abstract expressions: terms tried, turned down, evaluated and kept. Without it a search ends after half a minute or at 2 GB, "
+              "abstract expressions: terms tried, turned down, evaluated and kept. Without it a search ends after 15 s or at 2 GB, "
               "and what stands there is a lower limit (`censored`)."),
         bench="algebra",
         group="prune",
+        arguments="--prune-seconds 15",
         rows=r"prune/",
         published=("Mirage (OSDI'25, table 5, RMSNorm): 11 s with all threads and 58 s with one at 5 operators, 768 s without its abstraction; at 7 "
                    "operators 22 s, 150 s and more than 10 h. It searches kernels, blocks and threads at once, so its graphs are other ones."),

@@ -431,10 +431,10 @@ def model_accuracy(files):
 
 
 def as_rows(files):
-    table = [["row", "value", "unit", "aim", "note"]]
+    table = []
     for read in files.values():
         table += [[name, shown(row.value), row.unit, shown(row.goal), row.note] for name, row in read.rows.items()]
-    return [("", table)]
+    return chunks("All rows", ["row", "value", "unit", "aim", "note"], table)
 
 
 def data_pruning(files):
