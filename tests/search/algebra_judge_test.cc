@@ -1,8 +1,8 @@
 // What stands between a form and its use: finite fields, and numbers that fields know nothing of.
-#include "ir/lang/lang.h"
 #include "search/algebra/judge.h"
 #include "search/algebra/order.h"
 #include "search/algebra/roofline.h"
+#include "tests/search/algebra_terms.h"
 #include "tests/support/check.h"
 
 #include <catch2/catch.hpp>
@@ -13,16 +13,6 @@
 namespace prunerc::search::algebra {
 namespace {
 
-ir::Program compile(const std::string& text) {
-  lang::CompileInput input;
-  input.file_name = "test.prn";
-  input.text = text;
-  const lang::LangResult compiled = lang::compile(input);
-  INFO(compiled.rendered);
-  REQUIRE(compiled.program.has_value());
-  return *compiled.program;
-}
-
 const char* const kVariance = R"(
 op variance<M=3, N=50>(X: f32[M,N]) -> (Y: f32[M]) {
   let mean[i] = (sum[j] X[i,j]) / N;
@@ -30,7 +20,7 @@ op variance<M=3, N=50>(X: f32[M,N]) -> (Y: f32[M]) {
 })";
 
 TEST_CASE("an operator errs as much as itself") {
-  const ir::Program program = compile(kVariance);
+  const ir::Program program = testing::compile_op(kVariance);
   const NumericVerdict verdict = check_numerics({program, program}, 1);
   CHECK(verdict.is_known);
   CHECK(verdict.numerics == NumericClass::kNormal);
@@ -39,7 +29,7 @@ TEST_CASE("an operator errs as much as itself") {
 
 TEST_CASE(
     "the mean of squares less the square of the mean is equal in fields and refused by numbers") {
-  const SmallPair pair = {compile(kVariance), compile(R"(
+  const SmallPair pair = {testing::compile_op(kVariance), testing::compile_op(R"(
 op variance<M=3, N=50>(X: f32[M,N]) -> (Y: f32[M]) {
   let mean[i]   = (sum[j] X[i,j]) / N;
   let square[i] = (sum[j] X[i,j] * X[i,j]) / N;
@@ -53,7 +43,7 @@ op variance<M=3, N=50>(X: f32[M,N]) -> (Y: f32[M]) {
 }
 
 TEST_CASE("a mean stays one when its row is shrunk, so that cancellation shows") {
-  const ir::Program program = compile(R"(
+  const ir::Program program = testing::compile_op(R"(
 op p<M=16, K=4096, N=4096>(X: f32[M,K], W: f32[K,N]) -> (Y: f32[M,N]) {
   let mean[m] = (sum[k] X[m,k]) / K;
   let var[m]  = (sum[k] (X[m,k] - mean[m]) * (X[m,k] - mean[m])) / K;
@@ -78,7 +68,7 @@ TEST_CASE("operators that name a position have no forms, as small programs lack 
     const std::string text =
         std::string("op f<N=128,K=400>(D: f32[N,K], v: f32[N]) -> (y: f32[N,K]) { y[n,k] = (if ") +
         condition + " then exp(D[n,k]*D[n,k]) else D[n,k]) * v[n]; }";
-    const DeriveReport report = *derive(compile(text), *ir::target_from_string("cpu"));
+    const DeriveReport report = *derive(testing::compile_op(text), *ir::target_from_string("cpu"));
     CHECK(report.forms.empty());
     CHECK(report.refused.size() == 1);
   }
@@ -90,13 +80,13 @@ TEST_CASE("padding, triangles and digits of small periods are no positions") {
     const std::string text =
         std::string("op f<N=400,K=400>(D: f32[N,K], v: f32[N]) -> (y: f32[N,K]) { y[n,k] = (if ") +
         condition + " then D[n,k]*D[n,k] else D[n,k]) * v[n]; }";
-    CHECK_FALSE(lift(compile(text))->names_positions);
+    CHECK_FALSE(lift(testing::compile_op(text))->names_positions);
   }
 }
 
 TEST_CASE("numbers that are finite nowhere say nothing") {
   const ir::Program program =
-      compile("op p<N=40>(X: f32[N]) -> (Y: f32[N]) { Y[i] = log(X[i] * 0 - 1) * 2; }");
+      testing::compile_op("op p<N=40>(X: f32[N]) -> (Y: f32[N]) { Y[i] = log(X[i] * 0 - 1) * 2; }");
   const NumericVerdict verdict = check_numerics({program, program}, 1);
   CHECK_FALSE(verdict.numerics.has_value());
   CHECK(verdict.what.find("too few values") == 0);
@@ -108,7 +98,7 @@ TEST_CASE("what would be nested too deeply or written out many times is an error
     deep += " let a" + std::to_string(i) + "[i] = (a" + std::to_string(i - 1) + "[i]+1)*Z[i]+2;";
   }
   const Result<DeriveReport> report =
-      derive(compile(deep + " Y[i] = a200[i]; }"), *ir::target_from_string("cpu"));
+      derive(testing::compile_op(deep + " Y[i] = a200[i]; }"), *ir::target_from_string("cpu"));
   REQUIRE_OK(report);
   CHECK(report->forms.empty());
   std::string squares = "op s<N=8>(X: f32[N]) -> (Y: f32[N]) { let a0[i] = X[i];";
@@ -116,39 +106,41 @@ TEST_CASE("what would be nested too deeply or written out many times is an error
     const std::string before = "a" + std::to_string(i - 1) + "[i]";
     squares += " let a" + std::to_string(i) + "[i] = " + before + "*" + before + ";";
   }
-  const Result<Lowered> lowered = lower(*lift(compile(squares + " Y[i] = a40[i]; }")));
+  const Result<Lowered> lowered = lower(*lift(testing::compile_op(squares + " Y[i] = a40[i]; }")));
   REQUIRE_OK(lowered);
 }
 
 TEST_CASE("what overflows where the operator does not is refused") {
   const SmallPair pair = {
-      compile("op p<N=40>(X: f32[N]) -> (Y: f32[N]) { Y[i] = (X[i] / 100) * X[i]; }"),
-      compile("op p<N=40>(X: f32[N]) -> (Y: f32[N]) { Y[i] = "
-              "((X[i] * 1e36) * X[i]) / 1e36 / 100; }")};
+      testing::compile_op("op p<N=40>(X: f32[N]) -> (Y: f32[N]) { Y[i] = (X[i] / 100) * X[i]; }"),
+      testing::compile_op("op p<N=40>(X: f32[N]) -> (Y: f32[N]) { Y[i] = "
+                          "((X[i] * 1e36) * X[i]) / 1e36 / 100; }")};
   const NumericVerdict verdict = check_numerics(pair, 1);
   CHECK_FALSE(verdict.numerics.has_value());
   CHECK(verdict.what.find("inf instead of") != std::string::npos);
 }
 
 TEST_CASE("another function is refused by fields and by numbers") {
-  const SmallPair pair = {compile("op p<N=8>(X: f32[N]) -> (Y: f32[N]) { Y[i] = X[i] * 3; }"),
-                          compile("op p<N=8>(X: f32[N]) -> (Y: f32[N]) { Y[i] = X[i] * 4; }")};
+  const SmallPair pair = {
+      testing::compile_op("op p<N=8>(X: f32[N]) -> (Y: f32[N]) { Y[i] = X[i] * 3; }"),
+      testing::compile_op("op p<N=8>(X: f32[N]) -> (Y: f32[N]) { Y[i] = X[i] * 4; }")};
   CHECK(check_form(pair, -40, 1).kind == ir::VerdictKind::kNotEqual);
   CHECK_FALSE(check_numerics(pair, 1).numerics.has_value());
 }
 
 TEST_CASE("integers agree exactly or not at all") {
   const SmallPair same = {
-      compile("op p<N=8>(X: i32[N]) -> (Y: i32[N]) { Y[i] = X[i] * 2 + 2; }"),
-      compile("op p<N=8>(X: i32[N]) -> (Y: i32[N]) { Y[i] = (X[i] + 1) * 2; }")};
+      testing::compile_op("op p<N=8>(X: i32[N]) -> (Y: i32[N]) { Y[i] = X[i] * 2 + 2; }"),
+      testing::compile_op("op p<N=8>(X: i32[N]) -> (Y: i32[N]) { Y[i] = (X[i] + 1) * 2; }")};
   CHECK(check_numerics(same, 1).numerics == NumericClass::kNormal);
-  const SmallPair other = {same.spec,
-                           compile("op p<N=8>(X: i32[N]) -> (Y: i32[N]) { Y[i] = X[i] * 2 + 1; }")};
+  const SmallPair other = {
+      same.spec,
+      testing::compile_op("op p<N=8>(X: i32[N]) -> (Y: i32[N]) { Y[i] = X[i] * 2 + 1; }")};
   CHECK_FALSE(check_numerics(other, 1).numerics.has_value());
 }
 
 TEST_CASE("both are shrunk by the axes that their loops share, odd extents included") {
-  const ir::Program program = compile(R"(
+  const ir::Program program = testing::compile_op(R"(
 op p<M=1031, K=517, N=263, R=31>(X: f32[M,K], A: f32[K,R], B: f32[R,N]) -> (Y: f32[M,N]) {
   let W[k,n] = sum[r] A[k,r] * B[r,n];
   Y[m,n] = sum[k] X[m,k] * W[k,n];
@@ -169,7 +161,8 @@ op p<M=1031, K=517, N=263, R=31>(X: f32[M,K], A: f32[K,R], B: f32[R,N]) -> (Y: f
 }
 
 TEST_CASE("forms whose parameters shrink apart are not compared") {
-  const ir::Program program = compile("op p<N=8>(X: f32[N]) -> (Y: f32[N]) { Y[i] = X[i] * 2; }");
+  const ir::Program program =
+      testing::compile_op("op p<N=8>(X: f32[N]) -> (Y: f32[N]) { Y[i] = X[i] * 2; }");
   Spec spec = *lift(program);
   Result<Lowered> form = lower(spec);
   REQUIRE_OK(form);
@@ -192,7 +185,7 @@ op p<M=64, K=64, N=64>(X: f32[M,K], {} A: f32[K,N], {} B: f32[K,N]) -> (Y: f32[M
     for (size_t at = filled.find("{}"); at != std::string::npos; at = filled.find("{}")) {
       filled.replace(at, 2, is_const);
     }
-    return roofline(compile(filled), target);
+    return roofline(testing::compile_op(filled), target);
   };
   const Roofline each_call = cost(""), ahead = cost("const");
   CHECK(ahead.limit_ns < each_call.limit_ns);

@@ -1,11 +1,11 @@
 // Programs as terms and back: nothing of what they compute is lost, and equal computations are one term.
 #include "ir/fpv/fpv.h"
 #include "ir/interp/interpreter.h"
-#include "ir/lang/lang.h"
 #include "ir/printer.h"
 #include "search/algebra/axis.h"
 #include "search/algebra/lift.h"
 #include "search/algebra/words.h"
+#include "tests/search/algebra_terms.h"
 #include "tests/support/check.h"
 #include "tests/support/operators.h"
 
@@ -18,16 +18,6 @@ namespace prunerc::search::algebra {
 namespace {
 
 using testing::parse_or_die;
-
-ir::Program compile(const std::string& text) {
-  lang::CompileInput input;
-  input.file_name = "test.prn";
-  input.text = text;
-  const lang::LangResult compiled = lang::compile(input);
-  INFO(compiled.rendered);
-  REQUIRE(compiled.program.has_value());
-  return *compiled.program;
-}
 
 Spec lift_or_die(const ir::Program& program) {
   Result<Spec> spec = lift(program);
@@ -59,7 +49,7 @@ TEST_CASE("every operator that is lifted and lowered again computes the same") {
 }
 
 TEST_CASE("a plain operator is lifted whole and keeps its blocks") {
-  const ir::Program program = compile(R"(
+  const ir::Program program = testing::compile_op(R"(
 op attention<H=2, T=3, S=5, E=4>(Q: f32[H,T,E], K: f32[H,S,E], V: f32[H,S,E]) -> (O: f32[H,T,E]) {
   let a[h,t,s] = sum[e] Q[h,t,e] * K[h,s,e];
   let m[h,t]   = max[s] a[h,t,s];
@@ -83,7 +73,7 @@ op attention<H=2, T=3, S=5, E=4>(Q: f32[H,T,E], K: f32[H,S,E], V: f32[H,S,E]) ->
 }
 
 TEST_CASE("what is computed twice is one term") {
-  const Spec spec = lift_or_die(compile(R"(
+  const Spec spec = lift_or_die(testing::compile_op(R"(
 op twice<M=3, K=4, N=5>(X: f32[M,K], W: f32[K,N]) -> (Y: f32[M,N], Z: f32[M,N]) {
   let a[i,j] = sum[k] X[i,k] * W[k,j];
   let b[u,v] = sum[q] X[u,q] * W[q,v];
@@ -97,7 +87,7 @@ op twice<M=3, K=4, N=5>(X: f32[M,K], W: f32[K,N]) -> (Y: f32[M,N], Z: f32[M,N]) 
 }
 
 TEST_CASE("an intermediate that is read at two places stays a buffer") {
-  const ir::Program program = compile(R"(
+  const ir::Program program = testing::compile_op(R"(
 op gram<M=3, K=4>(X: f32[M,K]) -> (Y: f32[M,M]) {
   let a[i,k] = X[i,k] * 2;
   Y[i,j] = sum[k] a[i,k] * a[j,k];
@@ -109,7 +99,7 @@ op gram<M=3, K=4>(X: f32[M,K]) -> (Y: f32[M,M]) {
 
 TEST_CASE("a bound axis is not caught by a free one of the same input") {
   // e is bound in a and free in O, both along the last dimension of X.
-  const ir::Program program = compile(R"(
+  const ir::Program program = testing::compile_op(R"(
 op self<T=3, E=4>(X: f32[T,E]) -> (O: f32[T,E]) {
   let a[t,s] = sum[e] X[t,e] * X[s,e];
   O[t,f] = sum[s] a[t,s] * X[s,f];
@@ -127,7 +117,7 @@ op gather<V=7, D=3, T=5>(E: f32[V,D], id: i32[T], g: f32[D]) -> (Y: f32[T,D]) {
 op best<M=3, N=5>(X: f32[M,N]) -> (I: i64[M]) { let y[m,n] = X[m,n] * 2; I[m] = argmax[n] y[m,n]; })",
                            R"(
 op position<M=3>(X: f32[M]) -> (Y: f32[M]) { Y[i] = X[i] * f32(i); })"}) {
-    const ir::Program program = compile(text);
+    const ir::Program program = testing::compile_op(text);
     CHECK(lift_or_die(program).kept.size() == 1);
     check_round_trip(program);
   }
@@ -183,7 +173,7 @@ TEST_CASE("an axis that becomes a pair is taken apart exactly, or not at all") {
 }
 
 TEST_CASE("heads that share keys become two axes") {
-  const ir::Program program = compile(R"(
+  const ir::Program program = testing::compile_op(R"(
 op grouped<H=6, G=3, S=5, E=4>(Q: f32[H,E], K: f32[H/G,S,E]) -> (A: f32[H,S]) where H % G == 0 {
   A[h,s] = sum[e] Q[h,e] * K[h/G,s,e];
 })");
@@ -198,7 +188,7 @@ op grouped<H=6, G=3, S=5, E=4>(Q: f32[H,E], K: f32[H/G,S,E]) -> (A: f32[H,S]) wh
 }
 
 TEST_CASE("axes that divide nothing evenly are not factored") {
-  Spec spec = lift_or_die(compile(R"(
+  Spec spec = lift_or_die(testing::compile_op(R"(
 op odd<H=7, G=3, E=4>(Q: f32[H,E], K: f32[3,E]) -> (A: f32[H]) {
   A[h] = sum[e] Q[h,e] * K[h/G,e];
 })"));

@@ -8,6 +8,7 @@
 #include "search/algebra/order.h"
 #include "search/algebra/roofline.h"
 #include "search/algebra/words.h"
+#include "tests/search/algebra_terms.h"
 #include "tests/support/check.h"
 #include "tests/support/operators.h"
 
@@ -24,21 +25,8 @@ namespace {
 
 using Bindings = std::map<std::string, std::string>;
 
-ir::Program compile(const std::string& text, const std::string& op = "",
-                    const Bindings& bindings = {}) {
-  lang::CompileInput input;
-  input.file_name = "test.prn";
-  input.text = text;
-  input.op = op;
-  input.bindings = bindings;
-  const lang::LangResult compiled = lang::compile(input);
-  INFO(compiled.rendered);
-  REQUIRE(compiled.program.has_value());
-  return *compiled.program;
-}
-
 ir::Program library(const std::string& op, const Bindings& bindings = {}) {
-  return compile(*lang::import_std("std/algebra.prn"), op, bindings);
+  return testing::compile_op(*lang::import_std("std/algebra.prn"), op, bindings);
 }
 
 Spec lift_or_die(const ir::Program& program) {
@@ -163,7 +151,7 @@ TEST_CASE("no tree of products is cheaper than the order that is found") {
     Rng rng(testing::first_seed() + static_cast<uint64_t>(i), 7);
     const Network net = random_network(rng, static_cast<int>(rng.between(2, 5)));
     INFO(net.text);
-    const ir::Program program = compile(net.text);
+    const ir::Program program = testing::compile_op(net.text);
     Spec spec = lift_or_die(program);
     if (!reorder(spec, {.bytes_per_flop = 0}).empty()) ++num_changed;
     INFO(text_of(spec, spec.outputs[0].value));
@@ -178,7 +166,7 @@ TEST_CASE("each order that is found computes the same") {
     Rng rng(testing::first_seed() + static_cast<uint64_t>(i), 8);
     Network net = random_network(rng, static_cast<int>(rng.between(2, 6)));
     INFO(net.text);
-    const ir::Program program = compile(net.text);
+    const ir::Program program = testing::compile_op(net.text);
     const DeriveReport report = *derive(program, *ir::target_from_string("cpu"),
                                         {.rules = static_cast<RuleSet>(Rule::kOrder)});
     CHECK(report.refused == std::vector<std::string>());
@@ -253,7 +241,7 @@ TEST_CASE("the bank finds what the exact search for orders finds") {
     Rng rng(testing::first_seed() + static_cast<uint64_t>(i), 9);
     const Network net = random_network(rng, 3);
     INFO(net.text);
-    const ir::Program program = compile(net.text);
+    const ir::Program program = testing::compile_op(net.text);
     const auto best = [&](Rule rule) {
       const DeriveReport report =
           *derive(program, *ir::target_from_string("cpu"), {.rules = static_cast<RuleSet>(rule)});

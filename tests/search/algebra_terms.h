@@ -2,15 +2,33 @@
 #ifndef PRUNERC_TESTS_SEARCH_ALGEBRA_TERMS_H_
 #define PRUNERC_TESTS_SEARCH_ALGEBRA_TERMS_H_
 
+#include "ir/lang/lang.h"
 #include "search/algebra/lift.h"
 #include "search/algebra/term.h"
 
+#include <catch2/catch.hpp>
+
 #include <initializer_list>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace prunerc::testing {
+
+/// The program of an operator's text; fails the test with its diagnostics otherwise.
+inline ir::Program compile_op(const std::string& text, const std::string& op = "",
+                              const std::map<std::string, std::string>& bindings = {}) {
+  lang::CompileInput input;
+  input.file_name = "test.prn";
+  input.text = text;
+  input.op = op;
+  input.bindings = bindings;
+  const lang::LangResult compiled = lang::compile(input);
+  INFO(compiled.rendered);
+  REQUIRE(compiled.program.has_value());
+  return *compiled.program;
+}
 
 /// A term graph with its axes, and short names for what tests write most.
 struct Terms {

@@ -1,12 +1,12 @@
 // Convolutions by fewer products: the matrices are exact, odd sizes come out right, and nothing else is
 // taken for a convolution.
 #include "ir/fpv/fpv.h"
-#include "ir/lang/lang.h"
 #include "ir/printer.h"
 #include "ir/support/rng.h"
 #include "search/algebra/derive.h"
 #include "search/algebra/judge.h"
 #include "search/algebra/winograd.h"
+#include "tests/search/algebra_terms.h"
 #include "tests/support/check.h"
 
 #include <catch2/catch.hpp>
@@ -17,16 +17,6 @@
 
 namespace prunerc::search::algebra {
 namespace {
-
-ir::Program compile(const std::string& text) {
-  lang::CompileInput input;
-  input.file_name = "test.prn";
-  input.text = text;
-  const lang::LangResult compiled = lang::compile(input);
-  INFO(compiled.rendered);
-  REQUIRE(compiled.program.has_value());
-  return *compiled.program;
-}
 
 std::string convolution(int channels, int size, int stride = 1,
                         const char* after = "acc[n,o,h,w]") {
@@ -81,7 +71,7 @@ TEST_CASE("the matrices correlate exactly") {
 TEST_CASE("sizes that tiles divide and others come out right") {
   for (const int size : {56, 28, 27, 14, 31}) {
     for (const char* after : {"acc[n,o,h,w]", "max(acc[n,o,h,w], 0)"}) {
-      const ir::Program program = compile(convolution(64, size, 1, after));
+      const ir::Program program = testing::compile_op(convolution(64, size, 1, after));
       const DeriveReport report = *derive(
           program, machine(),
           {.rules = static_cast<RuleSet>(Rule::kWinograd), .numerics = NumericClass::kLoose});
@@ -99,7 +89,7 @@ TEST_CASE("sizes that tiles divide and others come out right") {
 }
 
 TEST_CASE("a small convolution by Winograd is equal at its own extents") {
-  const ir::Program program = compile(convolution(32, 5));
+  const ir::Program program = testing::compile_op(convolution(32, 5));
   for (const int m : {2, 4}) {
     Spec spec = *lift(program);
     REQUIRE(!winograd(spec, m).empty());
@@ -110,7 +100,7 @@ TEST_CASE("a small convolution by Winograd is equal at its own extents") {
 }
 
 TEST_CASE("a wrong sign in a matrix is refuted") {
-  const ir::Program program = compile(convolution(32, 5));
+  const ir::Program program = testing::compile_op(convolution(32, 5));
   Spec spec = *lift(program);
   REQUIRE(!winograd(spec, 2).empty());
   const Result<Lowered> lowered = lower(spec);
@@ -124,7 +114,7 @@ TEST_CASE("a wrong sign in a matrix is refuted") {
 }
 
 TEST_CASE("Winograd is offered to nobody who did not ask for loose numbers") {
-  const DeriveReport report = *derive(compile(convolution(64, 56)), machine());
+  const DeriveReport report = *derive(testing::compile_op(convolution(64, 56)), machine());
   for (const Derived& form : report.forms) UNSCOPED_INFO(form.recipe << ir::print(form.program));
   CHECK(report.forms.empty());
 }
@@ -138,7 +128,7 @@ TEST_CASE("strides, few channels and products are no windows") {
                     "in 0..8] = "
                     "sum[kh,kw] X[c,h+kh,w+kw] * F[c,kh,kw]; }")}) {
     INFO(text);
-    Spec spec = *lift(compile(text));
+    Spec spec = *lift(testing::compile_op(text));
     CHECK(winograd(spec, 2) == "");
   }
 }
