@@ -123,7 +123,7 @@ class Derivation {
         words += (words.empty() ? "" : ", ") + words_of(other, form.outputs[i], kWordsDepth);
       }
       if (!keeps_ranges(spec, other)) {
-        report_.refused.push_back(words + ": an exp has lost its maximum");
+        report_.refused.push_back(words + ": exp or pow of what the operator takes none of");
         continue;
       }
       add(other, words, static_cast<RuleSet>(Rule::kBank), NumericClass::kNormal);

@@ -218,7 +218,8 @@ TEST_CASE("pixels of a small map are one vector axis where windows do not move o
   };
   CHECK(heuristic_trace(product(7)).find("a1*7 + a2") != std::string::npos);
   CHECK(heuristic_trace(product(14)).find("a1*14 + a2") != std::string::npos);
-  // Two vectors of 16, and more than two.
+  // More than a vector of 16.
+  CHECK(heuristic_trace(product(28)).find("transform_block_layout(") == std::string::npos);
   CHECK(heuristic_trace(product(32)).find("transform_block_layout(") == std::string::npos);
   CHECK(heuristic_trace(product(56)).find("transform_block_layout(") == std::string::npos);
 }

@@ -4,13 +4,13 @@
 //   ~>
 //     block [v: S(49), co: S(512), ..] { Y[v, co] += X[v // 7 + kh, v % 7 + kw, ci] * F[..] }
 //
-// Pixels that are themselves the vectors become one axis too where a row of them fills no two: 7 x 7 are
-// three vectors of 16 and one more element, seven times 7 are seven vectors half empty.
-//
 // 49 rows make tasks and register tiles of any height, 7 rows of 7 do not. Where all subscripts
 // name the axes side by side (a product with several row axes, a convolution of 1x1), v // 7 and
 // v % 7 meet again in the address and nothing is lost: every sketch does that. Elsewhere each row
 // of a tile has a pointer of its own, which its reductions do not move: that is a variant.
+//
+// Pixels that are themselves the vectors (channels first) become one axis too where a row of them does not
+// fill a vector: 7 rows of 7 are seven vectors half empty, 49 pixels are three and one element.
 #include "ir/query.h"
 #include "search/space/sketch_rule/tile_axes.h"
 
@@ -114,9 +114,9 @@ std::string map_text(const ir::Block& block, const Run& run, bool spatial_only) 
 /// Vectors along an axis lose at most so much of their lanes at its end before its neighbours are taken in.
 constexpr double kMaxLostLanes = 0.1;
 
-// The spatial variables up to the contiguous one that are side by side in all that moves along them
-// (pixels of a small map): nullopt if one or two vectors fill the contiguous one, or more have to be
-// made anyway.
+// The spatial variables up to the contiguous one that are side by side in all that moves along them:
+// nullopt if there are none, or the contiguous one fills a vector. Longer ones stay, although their last
+// vector may be half empty: what an epilogue reads is then no longer contiguous.
 std::optional<Run> find_vector_run(const SketchContext& context, const BlockFacts& facts) {
   const std::optional<TileAxes> axes = find_axes(facts);
   if (!axes) return std::nullopt;
@@ -124,7 +124,7 @@ std::optional<Run> find_vector_run(const SketchContext& context, const BlockFact
   const int64_t padded = ceil_div(axes->vector.extent, lanes) * lanes;
   const bool fills =
       static_cast<double>(axes->vector.extent) >= (1 - kMaxLostLanes) * static_cast<double>(padded);
-  if (fills || axes->vector.extent >= 2 * lanes) return std::nullopt;
+  if (fills || axes->vector.extent > lanes) return std::nullopt;
   const ir::Block& block = *facts.block;
   Run best{static_cast<std::size_t>(axes->vector.iter),
            static_cast<std::size_t>(axes->vector.iter) + 1};
