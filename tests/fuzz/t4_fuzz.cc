@@ -1,6 +1,6 @@
 // Bytes as what another autotuner measured; what is read of it is imported as far as it is small.
 #include "tests/fuzz/fuzz.h"
-#include "tools/driver/t4.h"
+#include "tools/driver/t4/t4.h"
 
 namespace {
 

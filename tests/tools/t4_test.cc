@@ -1,4 +1,4 @@
-#include "tools/driver/t4.h"
+#include "tools/driver/t4/t4.h"
 
 #include "costmodel/latency/roofline.h"
 #include "ir/equal.h"
@@ -7,7 +7,7 @@
 #include "search/record/restore.h"
 #include "search/space/draft_space.h"
 #include "tests/support/check.h"
-#include "tools/driver/t4_kernel.h"
+#include "tools/driver/t4/t4_kernel.h"
 
 #include <catch2/catch.hpp>
 #include <zlib.h>

@@ -1,5 +1,5 @@
 // `dataset import`: what another autotuner measured as a pool.
-#include "tools/driver/t4.h"
+#include "tools/driver/t4/t4.h"
 #include "tools/prunerc/cli.h"
 #include "tools/prunerc/display.h"
 

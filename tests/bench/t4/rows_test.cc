@@ -3,7 +3,7 @@
 #include "costmodel/latency/calibrate.h"
 #include "tests/bench/draft/order.h"
 #include "tests/support/check.h"
-#include "tools/driver/t4.h"
+#include "tools/driver/t4/t4.h"
 
 #include <catch2/catch.hpp>
 

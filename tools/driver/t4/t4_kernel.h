@@ -1,7 +1,7 @@
 // Kernels that autotuning data sets are of, written in our own terms: an operator, a sketch for each
 // structure, and which candidate a configuration is.
-#ifndef PRUNERC_TOOLS_DRIVER_T4_KERNEL_H_
-#define PRUNERC_TOOLS_DRIVER_T4_KERNEL_H_
+#ifndef PRUNERC_TOOLS_DRIVER_T4_T4_KERNEL_H_
+#define PRUNERC_TOOLS_DRIVER_T4_T4_KERNEL_H_
 
 #include "ir/program.h"
 #include "ir/support/result.h"
@@ -52,4 +52,4 @@ std::optional<std::vector<schedule::Decision>> t4_decisions(const search::Sketch
 
 }  // namespace prunerc
 
-#endif  // PRUNERC_TOOLS_DRIVER_T4_KERNEL_H_
+#endif  // PRUNERC_TOOLS_DRIVER_T4_T4_KERNEL_H_

@@ -1,11 +1,11 @@
-#include "tools/driver/t4.h"
+#include "tools/driver/t4/t4.h"
 
 #include "ir/equal.h"
 #include "ir/support/parallel.h"
 #include "schedule/schedule.h"
 #include "search/record/restore.h"
 #include "tools/driver/prunerc.h"
-#include "tools/driver/t4_kernel.h"
+#include "tools/driver/t4/t4_kernel.h"
 
 #include <fmt/format.h>
 

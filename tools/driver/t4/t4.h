@@ -1,10 +1,10 @@
 // Pools of what other autotuners measured: their kernels as our programs, their times as recorded.
-#ifndef PRUNERC_TOOLS_DRIVER_T4_H_
-#define PRUNERC_TOOLS_DRIVER_T4_H_
+#ifndef PRUNERC_TOOLS_DRIVER_T4_T4_H_
+#define PRUNERC_TOOLS_DRIVER_T4_T4_H_
 
 #include "ir/support/result.h"
 #include "search/record/pool.h"
-#include "tools/driver/t4_file.h"
+#include "tools/driver/t4/t4_file.h"
 
 #include <string>
 
@@ -22,4 +22,4 @@ Result<search::Pool> import_t4(const T4File& file, const std::string& path,
 
 }  // namespace prunerc
 
-#endif  // PRUNERC_TOOLS_DRIVER_T4_H_
+#endif  // PRUNERC_TOOLS_DRIVER_T4_T4_H_

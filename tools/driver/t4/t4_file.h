@@ -1,6 +1,6 @@
 // What other autotuners measured: results in the T4 format, and Kernel Tuner's cache files.
-#ifndef PRUNERC_TOOLS_DRIVER_T4_FILE_H_
-#define PRUNERC_TOOLS_DRIVER_T4_FILE_H_
+#ifndef PRUNERC_TOOLS_DRIVER_T4_T4_FILE_H_
+#define PRUNERC_TOOLS_DRIVER_T4_T4_FILE_H_
 
 #include "ir/support/result.h"
 #include "search/record/measurement.h"
@@ -35,4 +35,4 @@ Result<T4File> read_t4(const std::string& path);
 
 }  // namespace prunerc
 
-#endif  // PRUNERC_TOOLS_DRIVER_T4_FILE_H_
+#endif  // PRUNERC_TOOLS_DRIVER_T4_T4_FILE_H_

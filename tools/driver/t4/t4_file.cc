@@ -1,4 +1,4 @@
-#include "tools/driver/t4_file.h"
+#include "tools/driver/t4/t4_file.h"
 
 #include "ir/support/file.h"
 

@@ -1,4 +1,4 @@
-#include "tools/driver/t4_kernel.h"
+#include "tools/driver/t4/t4_kernel.h"
 
 #include "ir/lang/lang.h"
 #include "schedule/schedule.h"
