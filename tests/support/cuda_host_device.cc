@@ -1,6 +1,7 @@
 #include "tests/support/cuda_host_device.h"
 
-#include <filesystem>
+#include "tests/support/find_binary.h"
+
 #include <string>
 
 namespace prunerc::testing {
@@ -8,22 +9,6 @@ namespace prunerc::testing {
 using codegen::HostChecker;
 using runtime::cuda_host::HostDevice;
 using runtime::cuda_host::HostDeviceOptions;
-
-namespace {
-
-// Tests start in the root of their files; a benchmark starts anywhere, with the same tree above it.
-std::string find_binary(const std::string& path) {
-  if (std::filesystem::exists(path)) return path;
-  std::error_code code;
-  std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", code);
-  while (folder.has_relative_path()) {
-    folder = folder.parent_path();
-    if (std::filesystem::exists(folder / path)) return (folder / path).string();
-  }
-  return path;
-}
-
-}  // namespace
 
 HostDeviceOptions host_device_options(HostChecker checker) {
   HostDeviceOptions options;

@@ -13,8 +13,8 @@ namespace prunerc::testing {
 /// Why nothing can be run here; empty if it can.
 std::string why_no_gpu();
 
-/// Compiles an artifact of kind kCudaSource by NVRTC for `source.cpu`, and checks it on device 0 as
-/// Job says, in a worker that later calls use again. A text that does not compile is kBuildError.
+/// Compiles an artifact of kind kCudaSource by NVRTC for device 0, whatever it was printed for, and
+/// checks it there as Job says, in a worker that later calls use again. A text that does not compile is kBuildError.
 /// Call only if why_no_gpu is empty.
 runtime::JobOutcome check_source_on_gpu(const codegen::Artifact& source,
                                         std::span<const std::string_view> inputs);

@@ -1,12 +1,14 @@
 """The steps of run.sh. Each is a row of the results, with its output if it failed; none stops the others."""
 
 import argparse
+import concurrent.futures
 import datetime
 import glob
 import json
 import os
 import subprocess
 import sys
+import tarfile
 import time
 
 # (name, file, operator, bindings, flops, bytes): flops where arithmetic limits, bytes where memory does.
@@ -23,6 +25,7 @@ HAND_WRITTEN = [
 ]
 
 
+PARALLEL = 8  # checks that share the device; nothing is timed meanwhile
 SEED = 0  # of every search and fill
 
 
@@ -40,7 +43,8 @@ class Steps:
     def call(self, name, command, seconds):
         """(exit code, stdout), within what is left; the row is added by the caller."""
         limit = min(seconds, max(5, self.left()))
-        environment = dict(os.environ, XDG_CACHE_HOME=os.path.join(self.options.bin, "cache"))
+        # NVRTC and CUPTI may be where PyTorch's packages brought them.
+        environment = {"VIRTUAL_ENV": sys.prefix, **os.environ, "XDG_CACHE_HOME": os.path.join(self.options.bin, "cache")}
         try:
             done = subprocess.run(command, cwd=self.options.root, env=environment, capture_output=True, text=True,
                                   timeout=limit, check=False)
@@ -90,17 +94,26 @@ class Steps:
         self.add("export", code, log=(out + err)[-1000:])
 
     def golden(self):
-        right = wrong = 0
-        log = []
-        for program in sorted(glob.glob(os.path.join(self.options.root, "tests/golden/gpu/*.prc"))):
+        programs = sorted(glob.glob(os.path.join(self.options.root, "tests/golden/gpu/*.prc")))
+
+        def verify(program):
             trace = program.replace("_ragged.prc", ".prc")[:-4] + ".trace"
-            code, out, err = self.call(program, self.prunerc(
+            return self.call(program, self.prunerc(
                 "verify", program, "--schedule", trace, "--target", self.target, "--seeds", "1"), 60)
-            right += code == 0
-            wrong += code != 0
-            if code != 0:
-                log.append(os.path.basename(program) + ": " + (out + err)[-500:])
-        self.add("golden", wrong, right=right, wrong=wrong, log="\n".join(log))
+
+        with concurrent.futures.ThreadPoolExecutor(PARALLEL) as pool:
+            done = list(pool.map(verify, programs))
+        wrong = [(os.path.basename(program), out + err) for program, (code, out, err) in zip(programs, done) if code != 0]
+        log = "\n".join(f"{name}: {text[-500:]}" for name, text in wrong)
+        self.add("golden", len(wrong), right=len(done) - len(wrong), wrong=len(wrong), log=log)
+
+    def programs(self):
+        """Programs from all over the search space: values on the device beside the interpreter's."""
+        path = os.path.join(self.options.bin, "gpu_host")
+        code, out, err = self.call("programs", [path, "--on-gpu", "--only", "programs", "--programs",
+                                                str(self.options.programs)], 240)
+        failed = [line for line in out.splitlines() if "FAILED" in line]
+        self.add("programs", code or len(failed) or "nothing ran" in out, failed=len(failed), log=(out + err)[-8000:])
 
     def time_of(self, name, command, seconds, flops, moved):
         code, out, err = self.call(name, command, seconds)
@@ -155,14 +168,20 @@ def main():
     parser.add_argument("--bin")
     parser.add_argument("--arch", default="sm_90a")
     parser.add_argument("--minutes", type=float, default=25)
+    parser.add_argument("--programs", type=int, default=420)
+    parser.add_argument("--only", default="doctor,platform,silicon,export,golden,programs,peers,tune")
     parser.add_argument("--json")
     options = parser.parse_args()
     options.bin = options.bin or os.path.join(options.root, "tests/bench/gpu/build")
     options.json = options.json or os.path.join(options.root, "tests/bench/gpu/results.json")
     steps = Steps(options)
     today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
-    for step in (steps.doctor, steps.platform, steps.silicon, steps.export, steps.golden, steps.peers, steps.tune):
-        step()
+    packed = os.path.join(options.bin, "bin.tgz")
+    if os.path.exists(packed):
+        with tarfile.open(packed) as archive:
+            archive.extractall(options.bin, filter="data")
+    for step in options.only.split(","):
+        getattr(steps, step)()
     with open(options.json, "w", encoding="utf-8") as file:
         facts = {"bench": "gpu", "machine": steps.machine, "date": today, "commit": commit_of(options.bin), "seeds": [SEED]}
         json.dump({**facts, "arch": options.arch, "rows": steps.rows}, file, indent=1)

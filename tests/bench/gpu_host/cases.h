@@ -24,6 +24,8 @@ struct GpuHostOptions {
   uint64_t seed = 1;
   /// Of the programs; empty: what each needs, sm_80 or sm_90a.
   std::string arch;
+  /// On this machine's GPU, not on the host.
+  bool on_gpu = false;
   /// A folder for the text of every program; empty: none.
   std::string keep;
 };

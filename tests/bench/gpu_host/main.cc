@@ -29,6 +29,7 @@ int main(int argc, char** argv) {
   app.add_option("--bugs", options.bugs, "how many planted bugs");
   app.add_option("--seed", options.seed, "of the draws");
   app.add_option("--arch", options.arch, "the GPU, as in sm_80; default: what a program needs");
+  app.add_flag("--on-gpu", options.on_gpu, "run the programs on this machine's GPU instead");
   app.add_option("--keep", options.keep, "a folder for the text of every program");
   app.add_option("--only", only, "programs or bugs");
   app.add_option("--json", json, "write the results there");

@@ -3,6 +3,7 @@
 #include "ir/support/parallel.h"
 #include "tests/bench/gpu_host/cases.h"
 #include "tests/support/cuda_host_device.h"
+#include "tests/support/gpu.h"
 
 #include <fmt/format.h>
 
@@ -89,6 +90,19 @@ void run_on_host(const Result<Expected>& expected, Outcome* out) {
   }
 }
 
+void run_on_gpu(const Result<Expected>& expected, Outcome* out) {
+  if (!expected.ok()) {
+    out->fault = "interpreter: " + expected.error().message();
+    return;
+  }
+  const runtime::JobOutcome outcome =
+      testing::check_source_on_gpu(out->source, expected->input_bytes());
+  out->fault = outcome.measurement.status == MeasureStatus::kOk
+                   ? testing::difference(*expected, outcome.outputs)
+                   : std::string(to_string(outcome.measurement.status)) + ": " +
+                         outcome.measurement.detail;
+}
+
 // Does the cubin say of each kernel what the compiler's log says?
 std::string compare_with_log(const codegen::Cubin& cubin) {
   if (cubin.info.kernels.size() != cubin.spills.size()) return "another number of kernels";
@@ -169,7 +183,8 @@ std::vector<Row> nvrtc_rows(const std::vector<HostCase>& cases,
   return rows;
 }
 
-std::vector<Row> tally(const std::vector<HostCase>& cases, const std::vector<Outcome>& outcomes) {
+std::vector<Row> tally(const std::vector<HostCase>& cases, const std::vector<Outcome>& outcomes,
+                       bool on_gpu) {
   std::map<std::string, int> refused, archs;
   std::set<std::string> ops;
   int num_ok = 0, num_refused = 0, num_cubins = 0;
@@ -192,7 +207,8 @@ std::vector<Row> tally(const std::vector<HostCase>& cases, const std::vector<Out
   return {{"programs", static_cast<double>(cases.size()) - num_refused, "programs", std::nullopt,
            fmt::format("{} operators{}; {} more were refused", ops.size(), for_archs, num_refused)},
           {"programs_ok", static_cast<double>(num_ok), "programs", std::nullopt,
-           "values in six orders, no race, compiled, resources as in the log"},
+           on_gpu ? "values on the GPU, compiled, resources as in the log"
+                  : "values in six orders, no race, compiled, resources as in the log"},
           {"cubins", static_cast<double>(num_cubins), "cubins", std::nullopt,
            "every architecture of a program"}};
 }
@@ -200,6 +216,10 @@ std::vector<Row> tally(const std::vector<HostCase>& cases, const std::vector<Out
 }  // namespace
 
 std::vector<Row> program_rows(const GpuHostOptions& options) {
+  if (const std::string why = options.on_gpu ? testing::why_no_gpu() : ""; !why.empty()) {
+    fmt::print("  nothing ran: {}\n", why);
+    return {};
+  }
   const Clock::time_point start = Clock::now();
   const std::vector<HostCase> cases = host_cases(options);
   say(start, fmt::format("{} programs drawn", cases.size()));
@@ -223,11 +243,18 @@ std::vector<Row> program_rows(const GpuHostOptions& options) {
   });
   say(start, "compiled by NVRTC");
   for (std::size_t i = 0; i < cases.size(); ++i) keep_text(options, i, cases[i], outcomes[i]);
-  pool.for_each(cases.size(), [&](std::size_t i) {
-    if (outcomes[i].refused.empty()) run_on_host(expected.at(cases[i].base.get()), &outcomes[i]);
-  });
-  say(start, "ran on the host");
-  std::vector<Row> rows = tally(cases, outcomes);
+  if (options.on_gpu) {
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      if (outcomes[i].refused.empty()) run_on_gpu(expected.at(cases[i].base.get()), &outcomes[i]);
+    }
+    say(start, "ran on the GPU");
+  } else {
+    pool.for_each(cases.size(), [&](std::size_t i) {
+      if (outcomes[i].refused.empty()) run_on_host(expected.at(cases[i].base.get()), &outcomes[i]);
+    });
+    say(start, "ran on the host");
+  }
+  std::vector<Row> rows = tally(cases, outcomes, options.on_gpu);
   for (Row& row : nvrtc_rows(cases, outcomes)) rows.push_back(std::move(row));
   return rows;
 }
