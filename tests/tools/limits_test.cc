@@ -135,6 +135,16 @@ TEST_CASE("a machine that was busy when it was measured makes no true time impos
   CHECK(impossible_ns(task) == Approx(task.flops / (2 * 2 * 1000)));
 }
 
+TEST_CASE("what tensor instructions of a GPU do is possible") {
+  const search::Task task = task_of(
+      "op dense<N=4096>(A: f16[N,N], B: f16[N,N]) -> (C: f16[N,N]) {"
+      "  C[i,j] = f16(sum:f32[k] A[i,k] * B[k,j]);"
+      "}",
+      *ir::target_from_string("cuda:h100"));
+  // 1,060 TFLOP/s at 1.98 GHz; twice as much is impossible.
+  CHECK(impossible_ns(task) == Approx(task.flops / (2 * 2.0 * 132 * 2048 * 1.98)));
+}
+
 TEST_CASE("a level that nobody measured is bounded by the one before it") {
   search::Task task = copying(1);
   task.target.platform.l2_bandwidth = 0;

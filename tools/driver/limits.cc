@@ -116,9 +116,10 @@ double impossible_ns(const search::Task& task) {
   constexpr double kMostGhz = 6.5;
   constexpr double kVectorsPerCycle = 2;
   const ir::Target& target = task.target;
-  double gflops = 2 * target.peak_gflops();
+  const bool is_cpu = target.kind == ir::TargetKind::kCpu;
+  double gflops = 2 * (is_cpu ? target.peak_gflops() : arithmetic_gflops(task));
   if (gflops <= 0) return 0;
-  if (target.kind == ir::TargetKind::kCpu) {
+  if (is_cpu) {
     const double lanes = static_cast<double>(target.vector_bytes) / kF32Bytes;
     gflops = std::max(gflops, 2 * lanes * kVectorsPerCycle * kMostGhz);
     // A lane of dot products takes as many narrow elements as fit it.

@@ -39,7 +39,8 @@ TaskLimit limit_of(const search::Task& task,
 
 /// No kernel can be this fast: twice the arithmetic rate that one thread showed, on every thread (all
 /// of them together may have been measured beside other work). A CPU that was busy all the time while
-/// it was measured gets what two vectors a cycle at the highest clock that is sold make. Units: ns.
+/// it was measured gets what two vectors a cycle at the highest clock that is sold make; a GPU, twice
+/// what its tensor instructions do, where the elements allow them. Units: ns.
 double impossible_ns(const search::Task& task);
 
 /// A line of the roofline: what a task's machine does at most per ns, in operations for arithmetic,
