@@ -16,6 +16,7 @@ class Gpu(command.CommandTest):
     def test_kernels_run_on_the_host_and_are_verified(self):
         result = self.prunerc("verify", PROGRAM, *SCHEDULE, "--target", "cuda-host:sm_80", "--json").json()
         self.assertEqual("right", result["results"][0]["verdict"])
+        self.assertEqual("host", result["results"][0]["ran_on"])
         self.assertEqual(3, result["results"][0]["seeds"])
         self.assertTrue(result["results"][0]["equality"].startswith("equal"))
         self.assertRegex(result["results"][0]["races"], r"none among \d+ accesses in 2 blocks$")
@@ -25,6 +26,7 @@ class Gpu(command.CommandTest):
             self.skipTest("this machine has a GPU")
         result = self.prunerc("verify", PROGRAM, *SCHEDULE, "--target", "cuda:sm_80", "--seeds", "1")
         self.assertIn("right on 1 of 1", result.out)
+        self.assertIn("ran on this CPU, in place of a GPU", result.out)
 
     def test_run_gives_the_product(self):
         args = ("--input", "A=ones", "--input", "B=ones", "--target", "cuda-host:sm_80")

@@ -53,6 +53,7 @@ struct Verdict {
   std::string what;                     // the first difference, or what was compared
   std::string equality;                 // of the schedule, in finite fields; empty: not asked
   std::string values = {};              // of --against: the numbers beside them
+  std::string ran_on = {};              // where its kernels ran: cpu, gpu, or host in place of one
   std::string races = {};               // of a GPU's threads; empty: not for a GPU
   std::string derived = {};             // of a derived program, in finite fields
   std::vector<std::string> kinds = {};  // blocks whose iteration kinds are not shown to be true
@@ -106,6 +107,15 @@ bool agrees_with_interpreter(const search::Task& task, References& references, u
   return false;
 }
 
+std::string_view place_of(ir::TargetKind kind) {
+  switch (kind) {
+    case ir::TargetKind::kCpu: return "cpu";
+    case ir::TargetKind::kCuda: return "gpu";
+    case ir::TargetKind::kCudaHost: return "host";
+  }
+  PRUNERC_UNREACHABLE("target");
+}
+
 // Runs the kernel on fresh inputs, once per seed, and compares with the unscheduled program.
 Verdict check(const VerifyVerb& verb, const search::Task& task, const codegen::Artifact& artifact) {
   const StillAt working("comparing outputs of " + task.name);
@@ -121,6 +131,7 @@ Verdict check(const VerifyVerb& verb, const search::Task& task, const codegen::A
     verdict.what = device.error().message();
     return verdict;
   }
+  verdict.ran_on = place_of(with_device(task.target).kind);
   for (int i = 0; i < verb.num_seeds; ++i) {
     const uint64_t seed = verb.seed + static_cast<uint64_t>(i);
     runtime::Job job;
@@ -331,6 +342,7 @@ int report(const VerifyVerb& verb, const std::vector<Verdict>& verdicts) {
                                 {"equality", v.equality},
                                 {"derived", v.derived},
                                 {"values", v.values},
+                                {"ran_on", v.ran_on},
                                 {"races", v.races},
                                 {"kinds", v.kinds}});
       continue;
@@ -353,6 +365,8 @@ int report(const VerifyVerb& verb, const std::vector<Verdict>& verdicts) {
     if (!v.equality.empty()) fmt::print("  {}, in finite fields: {}\n", what, v.equality);
     if (!v.derived.empty()) fmt::print("  derived program, in finite fields: {}\n", v.derived);
     if (!v.values.empty()) fmt::print("  {}, in numbers: {}\n", what, v.values);
+    if (v.ran_on == "gpu") fmt::print("  its kernels ran on the GPU\n");
+    if (v.ran_on == "host") fmt::print("  its kernels ran on this CPU, in place of a GPU\n");
     if (!v.races.empty()) fmt::print("  races between threads: {}\n", v.races);
     for (const std::string& line : v.kinds) fmt::print("  iteration kinds: {}\n", line);
   }

@@ -1,8 +1,15 @@
-"""What others reach on this GPU, in a process of its own: cuBLAS and a copy by PyTorch, cold L2, median of 50."""
+"""What PyTorch reaches on this GPU, in a process of its own: its own kernels (cuBLAS, cuDNN, FlashAttention) and, where those are
+kernels of a compiler, torch.compile's. The clock is ours (CUPTI: the sum of a run's kernels) and the second level of the cache is
+overwritten before each run, as it is for us. Prints one JSON object: {operator: {"torch": ns, "compile": ns or null}}.
+
+    peers.py [NAME...]
+"""
 
 import json
 import statistics
 import sys
+
+import operators
 
 try:
     import torch
@@ -11,48 +18,53 @@ except ImportError:
 if not torch.cuda.is_available():
     sys.exit("PyTorch sees no GPU: no peers")
 
+RUNS, WARM_UP = 50, 5
 flush = torch.empty(256 << 20, dtype=torch.int8, device="cuda")
 
 
-def median_ns(run):
-    for _ in range(3):
+def is_flush(event):
+    return ("Memset" in event.name or "FillFunctor" in event.name) and event.time_range.elapsed_us() > 40
+
+
+def kernel_ns(run):
+    """Of each run, the time of its kernels together."""
+    for _ in range(WARM_UP):
         run()
-    times = []
-    for _ in range(50):
-        flush.zero_()
-        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        start.record()
-        run()
-        end.record()
+    torch.cuda.synchronize()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]) as profiler:
+        for _ in range(RUNS):
+            torch.cuda.synchronize()
+            flush.zero_()
+            run()
         torch.cuda.synchronize()
-        times.append(start.elapsed_time(end) * 1e6)
-    return statistics.median(times)
-
-
-def product(dtype, n):
-    a, b = torch.randn(n, n, device="cuda").to(dtype), torch.randn(n, n, device="cuda").to(dtype)
-    ns = median_ns(lambda: a @ b)
-    return {"median_us": round(ns / 1e3, 2), "tflops": round(2 * n**3 / ns / 1e3, 2), "timer": "events"}
-
-
-def copy(n):
-    x = torch.randn(n, device="cuda")
-    y = torch.empty_like(x)
-    ns = median_ns(lambda: y.copy_(x))
-    return {"median_us": round(ns / 1e3, 2), "gb_per_s": round(8 * n / ns, 1), "timer": "events"}
-
-
-def rows(run, shape):
-    x = torch.randn(shape, device="cuda")
-    ns = median_ns(lambda: run(x))
-    return {"median_us": round(ns / 1e3, 2), "gb_per_s": round(8 * x.numel() / ns, 1), "timer": "events"}
+    on_device = [event for event in profiler.events() if event.device_type == torch.autograd.DeviceType.CUDA]
+    on_device.sort(key=lambda event: event.time_range.start)
+    runs = []
+    for event in on_device:
+        if is_flush(event):
+            runs.append(0)
+        elif runs:
+            runs[-1] += 1e3 * event.time_range.elapsed_us()
+    runs = [ns for ns in runs if ns > 0]
+    if len(runs) < RUNS - 5:
+        raise RuntimeError(f"{len(runs)} of {RUNS} runs were seen among {[event.name for event in on_device[:6]]}")
+    return statistics.median(runs)
 
 
 torch.backends.cuda.matmul.allow_tf32 = False
-print(json.dumps([
-    {"name": "cublas_f16_4096", **product(torch.float16, 4096)},
-    {"name": "cublas_f32_1024", **product(torch.float32, 1024)},
-    {"name": "copy_1GB", **copy(1 << 28)},
-    {"name": "torch_softmax_4096x4096", **rows(lambda x: torch.softmax(x, 1), (4096, 4096))},
-    {"name": "torch_layer_norm_8192x1024", **rows(lambda x: torch.nn.functional.layer_norm(x, (1024,)), (8192, 1024))},
-]))
+torch.backends.cudnn.benchmark = True
+torch.manual_seed(0)
+result = {}
+for operator in operators.OPERATORS:
+    if len(sys.argv) > 1 and operator.name not in sys.argv[1:]:
+        continue
+    times = result[operator.name] = {"torch": None, "compile": None}
+    try:
+        run = operator.torch(torch)
+        times["torch"] = kernel_ns(run)
+        if operator.compiled:
+            times["compile"] = kernel_ns(torch.compile(run))
+    except Exception as problem:  # one that fails is a gap in the table, and says why
+        print(f"{operator.name}: {type(problem).__name__}: {str(problem)[:300]}", file=sys.stderr)
+    torch.cuda.empty_cache()
+print(json.dumps(result))

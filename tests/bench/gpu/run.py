@@ -1,4 +1,4 @@
-"""The steps of run.sh. Each is a row of the results, with its output if it failed; none stops the others."""
+"""The steps of run.sh. None stops the others; what failed is said, and its output is kept in the log."""
 
 import argparse
 import concurrent.futures
@@ -6,27 +6,23 @@ import datetime
 import glob
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tarfile
 import time
 
-# (name, file, operator, bindings, flops, bytes): flops where arithmetic limits, bytes where memory does.
-TUNED = [
-    ("gemm_f32_1024", "tools/std/gemm.prn", "gemm_nn", "M=1024,N=1024,K=1024", 2 * 1024**3, 0),
-    ("softmax_4096x4096", "tools/std/norm.prn", "softmax", "M=4096,N=4096", 0, 2 * 4 * 4096**2),
-    ("layer_norm_8192x1024", "tools/std/norm.prn", "layer_norm", "M=8192,N=1024", 0, 2 * 4 * 8192 * 1024),
-    ("row_sum_8192x8192", "tools/std/reduce.prn", "row_sum", "M=8192,N=8192", 0, 4 * 8192**2),
-    ("silu_mul_8192x4096", "tools/std/elementwise.prn", "silu_mul", "M=8192,N=4096", 0, 3 * 4 * 8192 * 4096),
-]
-HAND_WRITTEN = [
-    ("hgemm_4096", "tests/bench/gpu/hgemm_4096.prc", "tests/bench/gpu/hgemm.trace", 2 * 4096**3),
-    ("hgemm_wgmma_4096", "tests/bench/gpu/hgemm_4096.prc", "tests/bench/gpu/hgemm_wgmma.trace", 2 * 4096**3),
-]
-
+import operators
 
 PARALLEL = 8  # checks that share the device; nothing is timed meanwhile
 SEED = 0  # of every search and fill
+ROUNDS = 2  # of timing: ours and the peers' in turns
+HAND_WRITTEN = [
+    ("hgemm_4096", "tests/bench/gpu/hgemm_4096.prc", "tests/bench/gpu/hgemm.trace"),
+    ("hgemm_wgmma_4096", "tests/bench/gpu/hgemm_4096.prc", "tests/bench/gpu/hgemm_wgmma.trace"),
+]
+LIMITS = {"launch_ns": "ns", "fma_gflops": "GFLOP/s", "tensor_f16_gflops": "GFLOP/s", "memory_read_gbps": "GB/s",
+          "memory_copy_gbps": "GB/s", "l2_read_gbps": "GB/s", "shared_read_gbps": "GB/s"}
 
 
 class Steps:
@@ -34,123 +30,177 @@ class Steps:
         self.options = options
         self.end = time.time() + 60 * options.minutes
         self.rows = []
+        self.failed = []
+        self.log = open(options.json + ".log", "w", encoding="utf-8")
         self.target = "cuda:" + options.arch
         self.machine = "unknown"  # until the platform is known
+        self.database = os.path.join(options.bin, "gpu.sqlite")
+        self.operators = [o for o in operators.OPERATORS if not options.operators or o.name in options.operators.split(",")]
 
     def left(self):
         return self.end - time.time()
 
     def call(self, name, command, seconds):
-        """(exit code, stdout), within what is left; the row is added by the caller."""
+        """(exit code, stdout, stderr), within what is left."""
         limit = min(seconds, max(5, self.left()))
         # NVRTC and CUPTI may be where PyTorch's packages brought them.
         environment = {"VIRTUAL_ENV": sys.prefix, **os.environ, "XDG_CACHE_HOME": os.path.join(self.options.bin, "cache")}
         try:
             done = subprocess.run(command, cwd=self.options.root, env=environment, capture_output=True, text=True,
                                   timeout=limit, check=False)
-        except subprocess.TimeoutExpired:
-            return 124, "", f"{name} took longer than {limit:.0f} s"
+            code, out, err = done.returncode, done.stdout, done.stderr
+        except subprocess.TimeoutExpired as stopped:
+            code, out, err = 124, (stopped.stdout or b"").decode(), f"{name} took longer than {limit:.0f} s"
         except OSError as error:
-            return 127, "", str(error)
-        return done.returncode, done.stdout, done.stderr
+            code, out, err = 127, "", str(error)
+        self.log.write(f"==== {name}: {code}\n{' '.join(command)}\n{out}{err}\n")
+        self.log.flush()
+        return code, out, err
 
-    def add(self, name, code, **facts):
-        row = {"name": name, "ok": code == 0, **facts}
-        self.rows.append(row)
-        print(("ok    " if row["ok"] else "FAILED") + " " + name + "".join(f"  {k}={v}" for k, v in facts.items()
-              if k not in ("log",)), flush=True)
+    def say(self, name, code, text=""):
+        if code != 0:
+            self.failed.append(name)
+        print(f"{'ok    ' if code == 0 else 'FAILED'} {name}  {text}", flush=True)
+
+    def row(self, name, value, unit, note=""):
+        self.rows.append({"name": name, "value": value, "unit": unit, "goal": None, "note": note})
 
     def prunerc(self, *arguments):
         return [os.path.join(self.options.bin, "prunerc"), *arguments]
 
     def doctor(self):
         code, out, err = self.call("doctor", self.prunerc("doctor"), 60)
-        self.add("doctor", code, log=out + err)
+        self.say("doctor", code, (out + err)[-300:] if code else "")
 
     def platform(self):
         """The limits of the device, measured now: what searches and cost models will take for its peaks."""
-        started = time.time()
         code, out, err = self.call("platform", self.prunerc("devices", "--remeasure", "--json"), 60)
         try:
             gpu = next(device for device in json.loads(out)["devices"] if device["target"].startswith("cuda"))
+            self.machine = gpu["model"]
+            limits = gpu["limits"]
         except (LookupError, ValueError, StopIteration):
-            self.add("platform", code or 1, log=(out + err)[-2000:])
-            return
-        self.machine = gpu["model"]
-        if "limits" not in gpu:
-            self.add("platform", 1, device=gpu["model"], log=gpu["not_measured"])
-            return
-        limits = {key: round(value, 1) if isinstance(value, float) else value for key, value in gpu["limits"].items()}
-        self.add("platform", code, device=gpu["model"], **limits, seconds=round(time.time() - started, 1), log=out)
+            return self.say("platform", code or 1, (out + err)[-500:])
+        for key, unit in LIMITS.items():
+            self.row("limit/" + key, float(limits[key]), unit, str(limits["timer"]))
+        return self.say("platform", code, self.machine + "".join(f" {key}={limits[key]:.0f}" for key in LIMITS))
 
     def silicon(self):
         code, out, err = self.call("silicon", [os.path.join(self.options.bin, "silicon_test")], 300)
-        skipped = "skipped" in out + err
-        self.add("silicon", 1 if skipped else code, log=(out + err)[-4000:])
+        self.say("silicon", 1 if "skipped" in out + err else code, (out + err)[-300:] if code else "")
 
     def export(self):
         code, out, err = self.call("export", [sys.executable, os.path.join(self.options.root, "tests/bench/gpu/export.py"),
                                               os.path.join(self.options.bin, "matmul_f16.so")], 60)
-        self.add("export", code, log=(out + err)[-1000:])
+        self.say("export", code, (out + err)[-300:].strip())
 
     def golden(self):
         programs = sorted(glob.glob(os.path.join(self.options.root, "tests/golden/gpu/*.prc")))
 
         def verify(program):
             trace = program.replace("_ragged.prc", ".prc")[:-4] + ".trace"
-            return self.call(program, self.prunerc(
+            code, out, _ = self.call(os.path.basename(program), self.prunerc(
                 "verify", program, "--schedule", trace, "--target", self.target, "--seeds", "1"), 60)
+            return code or "ran on the GPU" not in out
 
         with concurrent.futures.ThreadPoolExecutor(PARALLEL) as pool:
-            done = list(pool.map(verify, programs))
-        wrong = [(os.path.basename(program), out + err) for program, (code, out, err) in zip(programs, done) if code != 0]
-        log = "\n".join(f"{name}: {text[-500:]}" for name, text in wrong)
-        self.add("golden", len(wrong), right=len(done) - len(wrong), wrong=len(wrong), log=log)
+            wrong = sum(bool(code) for code in pool.map(verify, programs))
+        self.row("golden_right", len(programs) - wrong, "programs", f"of {len(programs)} hand-written schedules")
+        self.say("golden", wrong, f"{len(programs) - wrong} of {len(programs)} right")
 
     def programs(self):
         """Programs from all over the search space: values on the device beside the interpreter's."""
-        path = os.path.join(self.options.bin, "gpu_host")
-        code, out, err = self.call("programs", [path, "--on-gpu", "--only", "programs", "--programs",
-                                                str(self.options.programs)], 240)
-        failed = [line for line in out.splitlines() if "FAILED" in line]
-        self.add("programs", code or len(failed) or "nothing ran" in out, failed=len(failed), log=(out + err)[-8000:])
-
-    def time_of(self, name, command, seconds, flops, moved):
-        code, out, err = self.call(name, command, seconds)
+        code, out, err = self.call("programs", [os.path.join(self.options.bin, "gpu_host"), "--on-gpu", "--only", "programs",
+                                                "--programs", str(self.options.programs), "--json", self.options.json + ".host"], 240)
         try:
-            result = json.loads(out.strip().splitlines()[-1])
-            median = next(row["median_ns"] for row in result["rows"] if row.get("median_ns"))
+            with open(self.options.json + ".host", encoding="utf-8") as file:
+                rows = {row["name"]: row for row in json.load(file)["rows"]}
+            os.remove(self.options.json + ".host")
+            drawn, right = rows["programs"], rows["programs_ok"]
+        except (OSError, LookupError, ValueError):
+            return self.say("programs", code or 1, (out + err)[-500:])
+        self.row("programs_right", right["value"], "programs", f"of {drawn['value']:.0f}: {drawn['note']}")
+        wrong = int(drawn["value"] - right["value"])
+        return self.say("programs", code or wrong, f"{right['value']:.0f} of {drawn['value']:.0f} right" + "".join(
+            "\n" + line for line in out.splitlines() if "FAILED" in line))
+
+    def arguments(self, operator):
+        return [operator.file, "--op", operator.op, "-D", operator.bindings, "--target", self.target, "--db", self.database]
+
+    def bench(self, name, arguments):
+        """The median in ns, cold; None if there is none."""
+        code, out, err = self.call(name, self.prunerc("bench", *arguments, "--cold", "--samples", "50", "--json"), 60)
+        try:
+            row = next(row for row in json.loads(out.strip().splitlines()[-1])["rows"] if row.get("median_ns"))
+            return row["median_ns"]
         except (LookupError, ValueError, StopIteration):
-            self.add(name, code or 1, log=(out + err)[-2000:])
-            return
-        facts = {"median_us": round(median / 1e3, 2)}
-        if flops:
-            facts["tflops"] = round(flops / median / 1e3, 2)
-        if moved:
-            facts["gb_per_s"] = round(moved / median, 1)
-        self.add(name, code, **facts, log=out[-2000:])
+            self.say(name, code or 1, (out + err)[-300:])
+            return None
+
+    def hand(self):
+        for name, program, trace in HAND_WRITTEN:
+            ns = self.bench(name, [program, "--schedule", trace, "--target", self.target])
+            if ns:
+                self.row(f"time/{name}/prunerc", ns / 1e3, "us", f"hand-written schedule, {2 * 4096**3 / ns / 1e3:.0f} TFLOP/s")
+                self.say(name, 0, f"{ns / 1e3:.1f} us")
 
     def tune(self):
-        for name, program, trace, flops in HAND_WRITTEN:
-            if "wgmma" in trace and self.options.arch != "sm_90a":
+        for operator in self.operators:
+            budget = min(self.options.seconds, self.left() / 2)
+            if budget < 3:
+                self.say(operator.name, 1, "no time is left to tune it")
                 continue
-            self.time_of(name, self.prunerc("bench", program, "--schedule", trace, "--target", self.target, "--json"),
-                         120, flops, 0)
-        for name, file, op, bindings, flops, moved in TUNED:
-            budget = max(10, min(120, self.left() / (len(TUNED) + 2)))
-            self.call(name, self.prunerc("tune", file, "--op", op, "-D", bindings, "--target", self.target, "--seed", str(SEED), "--time",
-                                         f"{budget:.0f}s"), budget + 120)
-            self.time_of(name, self.prunerc("bench", file, "--op", op, "-D", bindings, "--target", self.target,
-                                            "--json"), 120, flops, moved)
+            code, out, err = self.call("tune " + operator.name, self.prunerc(
+                "tune", *self.arguments(operator), "--seed", str(SEED), "--time", f"{budget:.0f}s"), budget + 60)
+            tail = [line for line in (out + err).splitlines() if "candidates:" in line or "verified" in line]
+            self.say("tune " + operator.name, code, " | ".join(line.strip()[:160] for line in tail[-2:]))
 
-    def peers(self):
-        code, out, err = self.call("peers", [sys.executable, os.path.join(self.options.root, "tests/bench/gpu/peers.py")],
-                                   180)
-        try:
-            for peer in json.loads(out):
-                self.add("peer/" + peer.pop("name"), 0, **peer)
-        except ValueError:
-            self.add("peers", code or 1, log=(out + err)[-1000:])
+    def beside(self):
+        """Ours, as tuned and by -O1, and PyTorch's, in turns."""
+        times = {}  # (operator, who): one of each round
+
+        def add(name, who, ns):
+            if ns:
+                times.setdefault((name, who), []).append(ns)
+
+        for _ in range(ROUNDS):
+            code, out, err = self.call("peers", [sys.executable, os.path.join(self.options.root, "tests/bench/gpu/peers.py"),
+                                                 *(o.name for o in self.operators)], 240)
+            try:
+                peers = json.loads(out.strip().splitlines()[-1])
+            except (LookupError, ValueError):
+                peers = {}
+                self.say("peers", code or 1, (out + err)[-500:])
+            for name, each in peers.items():
+                for who, ns in each.items():
+                    add(name, who, ns)
+            for operator in self.operators:
+                add(operator.name, "prunerc", self.bench(operator.name, self.arguments(operator)))
+                if self.options.o1:
+                    add(operator.name, "o1", self.bench(operator.name, [*self.arguments(operator), "-O1", "--heuristic"]))
+        for operator in self.operators:
+            found = {who: times[operator.name, who] for who in ("prunerc", "o1", "torch", "compile") if (operator.name, who) in times}
+            for who, rounds in found.items():
+                ns = statistics.median(rounds)
+                self.row(f"time/{operator.name}/{who}", ns / 1e3, "us", f"{min(rounds) / 1e3:.2f} to {max(rounds) / 1e3:.2f}, "
+                         f"{len(rounds)} rounds; {operators.rate(operator, ns)}")
+            rivals = [statistics.median(found[who]) for who in ("torch", "compile") if who in found]
+            text = "".join(f" {who} {statistics.median(rounds) / 1e3:.1f}" for who, rounds in found.items())
+            if rivals and "prunerc" in found:
+                text += f" rival/ours {min(rivals) / statistics.median(found['prunerc']):.3f}"
+            self.say(operator.name, "prunerc" not in found, text)
+
+    def record(self):
+        """Pools of measured candidates: what drafts and models are judged by."""
+        folder = os.path.join(os.path.dirname(self.options.json), "pools")
+        os.makedirs(folder, exist_ok=True)
+        for operator in self.operators:
+            path = os.path.join(folder, operator.name + ".pool")
+            code, out, err = self.call("record " + operator.name, self.prunerc(
+                "dataset", "record", operator.file, "--op", operator.op, "-D", operator.bindings, "--target", self.target,
+                "--seed", str(SEED), "--candidates", "2000", "--time", f"{self.options.seconds:.0f}s", "--out", path),
+                self.options.seconds + 60)
+            self.say("record " + operator.name, code, (out + err).strip().splitlines()[-1][-200:] if out + err else "")
 
 
 def commit_of(folder):
@@ -168,26 +218,32 @@ def main():
     parser.add_argument("--bin")
     parser.add_argument("--arch", default="sm_90a")
     parser.add_argument("--minutes", type=float, default=25)
+    parser.add_argument("--seconds", type=float, default=30, help="of each search and each pool")
     parser.add_argument("--programs", type=int, default=420)
-    parser.add_argument("--only", default="doctor,platform,silicon,export,golden,programs,peers,tune")
+    parser.add_argument("--operators", default="", help="comma-separated; default: all of operators.py")
+    parser.add_argument("--o1", action="store_true", help="time what -O1 chooses, too")
+    parser.add_argument("--only", default="doctor,platform,silicon,export,golden,programs,hand,tune,beside")
     parser.add_argument("--json")
     options = parser.parse_args()
     options.bin = options.bin or os.path.join(options.root, "tests/bench/gpu/build")
     options.json = options.json or os.path.join(options.root, "tests/bench/gpu/results.json")
-    steps = Steps(options)
-    today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
     packed = os.path.join(options.bin, "bin.tgz")
-    if os.path.exists(packed):
+    if os.path.exists(packed) and not os.path.exists(os.path.join(options.bin, "prunerc")):
         with tarfile.open(packed) as archive:
             archive.extractall(options.bin, filter="data")
+    steps = Steps(options)
+    today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
     for step in options.only.split(","):
+        started = time.time()
         getattr(steps, step)()
-    with open(options.json, "w", encoding="utf-8") as file:
+        print(f"       {step}: {time.time() - started:.0f} s", flush=True)
         facts = {"bench": "gpu", "machine": steps.machine, "date": today, "commit": commit_of(options.bin), "seeds": [SEED]}
-        json.dump({**facts, "arch": options.arch, "rows": steps.rows}, file, indent=1)
-    failed = [row["name"] for row in steps.rows if not row["ok"]]
-    print(f"{len(steps.rows) - len(failed)} of {len(steps.rows)} steps are ok; {options.json}")
-    return 1 if failed else 0
+        with open(options.json, "w", encoding="utf-8") as file:
+            head = "".join(f" {json.dumps(key)}: {json.dumps(value)},\n" for key, value in facts.items())
+            lines = ",\n".join("  " + json.dumps(row) for row in steps.rows)
+            file.write("{\n" + head + ' "rows": [\n' + lines + "\n ]\n}\n")
+    print(f"{len(steps.failed)} failed{': ' if steps.failed else ''}{', '.join(steps.failed)}; {options.json}")
+    return 1 if steps.failed else 0
 
 
 if __name__ == "__main__":
