@@ -1,4 +1,7 @@
-"""The steps of run.sh. None stops the others; what failed is said, and its output is kept in the log."""
+#!/usr/bin/env python3
+"""Everything that is to be known of a GPU: its limits, known answers of instructions on silicon, hand-written schedules and programs
+from all over the search space checked on it, operators tuned, and a table beside PyTorch. No step stops the others; what failed is
+said, and its output is in the log beside the results."""
 
 import argparse
 import concurrent.futures
@@ -15,6 +18,11 @@ import time
 import operators
 
 PARALLEL = 8  # checks that share the device; nothing is timed meanwhile
+HERE = os.path.dirname(os.path.realpath(__file__))
+TREE = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
+# Where a build has them, below the folder that has the same tree; pack.sh puts them side by side.
+BINARIES = {"prunerc": "tools/prunerc/prunerc", "silicon_test": "tests/runtime/cuda_host/silicon_test",
+            "gpu_host": "tests/bench/gpu_host/gpu_host"}
 SEED = 0  # of every search and fill
 ROUNDS = 2  # of timing: ours and the peers' in turns
 HAND_WRITTEN = [
@@ -33,6 +41,7 @@ class Steps:
         self.failed = []
         self.log = open(options.json + ".log", "w", encoding="utf-8")
         self.target = "cuda:" + options.arch
+        self.packed = os.path.exists(os.path.join(options.bin, "prunerc"))
         self.machine = "unknown"  # until the platform is known
         self.database = os.path.join(options.bin, "gpu.sqlite")
         self.operators = [o for o in operators.OPERATORS if not options.operators or o.name in options.operators.split(",")]
@@ -46,7 +55,7 @@ class Steps:
         # NVRTC and CUPTI may be where PyTorch's packages brought them.
         environment = {"VIRTUAL_ENV": sys.prefix, **os.environ, "XDG_CACHE_HOME": os.path.join(self.options.bin, "cache")}
         try:
-            done = subprocess.run(command, cwd=self.options.root, env=environment, capture_output=True, text=True,
+            done = subprocess.run(command, cwd=TREE, env=environment, capture_output=True, text=True,
                                   timeout=limit, check=False)
             code, out, err = done.returncode, done.stdout, done.stderr
         except subprocess.TimeoutExpired as stopped:
@@ -65,8 +74,13 @@ class Steps:
     def row(self, name, value, unit, note=""):
         self.rows.append({"name": name, "value": value, "unit": unit, "goal": None, "note": note})
 
+    def binary(self, name):
+        if self.packed:
+            return os.path.join(self.options.bin, name)
+        return os.path.join(os.path.dirname(os.path.abspath(sys.argv[0])), "../../..", BINARIES[name])
+
     def prunerc(self, *arguments):
-        return [os.path.join(self.options.bin, "prunerc"), *arguments]
+        return [self.binary("prunerc"), *arguments]
 
     def doctor(self):
         code, out, err = self.call("doctor", self.prunerc("doctor"), 60)
@@ -86,16 +100,21 @@ class Steps:
         return self.say("platform", code, self.machine + "".join(f" {key}={limits[key]:.0f}" for key in LIMITS))
 
     def silicon(self):
-        code, out, err = self.call("silicon", [os.path.join(self.options.bin, "silicon_test")], 300)
+        code, out, err = self.call("silicon", [self.binary("silicon_test")], 300)
         self.say("silicon", 1 if "skipped" in out + err else code, (out + err)[-300:] if code else "")
 
     def export(self):
-        code, out, err = self.call("export", [sys.executable, os.path.join(self.options.root, "tests/bench/gpu/export.py"),
-                                              os.path.join(self.options.bin, "matmul_f16.so")], 60)
+        library = os.path.join(self.options.bin, "matmul_f16.so")
+        if not os.path.exists(library):
+            example = "tools/examples/gpu/matmul_f16"
+            os.makedirs(self.options.bin, exist_ok=True)
+            self.call("compile", self.prunerc("compile", example + ".prc", "--schedule", example + ".trace", "--target", self.target,
+                                              "-o", library), 60)
+        code, out, err = self.call("export", [sys.executable, os.path.join(HERE, "export.py"), library], 60)
         self.say("export", code, (out + err)[-300:].strip())
 
     def golden(self):
-        programs = sorted(glob.glob(os.path.join(self.options.root, "tests/golden/gpu/*.prc")))
+        programs = sorted(glob.glob(os.path.join(TREE, "tests/golden/gpu/*.prc")))
 
         def verify(program):
             trace = program.replace("_ragged.prc", ".prc")[:-4] + ".trace"
@@ -110,7 +129,7 @@ class Steps:
 
     def programs(self):
         """Programs from all over the search space: values on the device beside the interpreter's."""
-        code, out, err = self.call("programs", [os.path.join(self.options.bin, "gpu_host"), "--on-gpu", "--only", "programs",
+        code, out, err = self.call("programs", [self.binary("gpu_host"), "--on-gpu", "--only", "programs",
                                                 "--programs", str(self.options.programs), "--json", self.options.json + ".host"], 240)
         try:
             with open(self.options.json + ".host", encoding="utf-8") as file:
@@ -164,7 +183,7 @@ class Steps:
                 times.setdefault((name, who), []).append(ns)
 
         for _ in range(ROUNDS):
-            code, out, err = self.call("peers", [sys.executable, os.path.join(self.options.root, "tests/bench/gpu/peers.py"),
+            code, out, err = self.call("peers", [sys.executable, os.path.join(HERE, "peers.py"),
                                                  *(o.name for o in self.operators)], 240)
             try:
                 peers = json.loads(out.strip().splitlines()[-1])
@@ -204,7 +223,9 @@ class Steps:
 
 
 def commit_of(folder):
-    """What pack.sh wrote beside the binaries."""
+    """$PRUNERC_COMMIT, else what pack.sh wrote beside the binaries."""
+    if "PRUNERC_COMMIT" in os.environ:
+        return os.environ["PRUNERC_COMMIT"]
     try:
         with open(os.path.join(folder, "commit"), encoding="utf-8") as file:
             return file.read().strip()
@@ -214,8 +235,7 @@ def commit_of(folder):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--root", required=True)
-    parser.add_argument("--bin")
+    parser.add_argument("--bin", default=os.path.join(HERE, "build"), help="folder of pack.sh, and of what is cached")
     parser.add_argument("--arch", default="sm_90a")
     parser.add_argument("--minutes", type=float, default=25)
     parser.add_argument("--seconds", type=float, default=30, help="of each search and each pool")
@@ -225,8 +245,8 @@ def main():
     parser.add_argument("--only", default="doctor,platform,silicon,export,golden,programs,hand,tune,beside")
     parser.add_argument("--json")
     options = parser.parse_args()
-    options.bin = options.bin or os.path.join(options.root, "tests/bench/gpu/build")
-    options.json = options.json or os.path.join(options.root, "tests/bench/gpu/results.json")
+    options.bin = os.path.abspath(options.bin)
+    options.json = os.path.abspath(options.json or os.path.join(HERE, "results.json"))
     packed = os.path.join(options.bin, "bin.tgz")
     if os.path.exists(packed) and not os.path.exists(os.path.join(options.bin, "prunerc")):
         with tarfile.open(packed) as archive:

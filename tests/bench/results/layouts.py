@@ -221,6 +221,37 @@ def rivals(files):
     return tables
 
 
+def gpu(files):
+    """What the device can do and what was right on it; each operator beside the rivals; hand-written schedules."""
+    tables = []
+    for read in files.values():
+        device = [["on the device", "", "unit"]]
+        device += [[row.note, shown(row.value), "right"] for name, row in read.rows.items() if name.endswith("_right")]
+        device += [[found[1], shown(row.value), row.unit] for found, row in results.matching(read.rows, r"limit/(.+)")]
+        tables.append((read.machine, device))
+        times = {}
+        for found, row in results.matching(read.rows, r"time/([^/]+)/(.+)"):
+            times.setdefault(found[1], {})[found[2]] = row
+        table = [["operator", "ours, us", "", "-O1", "torch", "compile", "best rival / ours"]]
+        ratios = []
+        for op, each in times.items():
+            rivals = [each[who].value for who in ("torch", "compile") if who in each]
+            if not rivals or "prunerc" not in each:
+                continue
+            ratios.append(min(rivals) / each["prunerc"].value)
+            table.append([op, shown(each["prunerc"].value), each["prunerc"].note.split("; ")[-1]]
+                         + [shown(each[who].value) if who in each else "" for who in ("o1", "torch", "compile")]
+                         + [marked(f"{ratios[-1]:.3f}", ratios[-1] < 1)])
+        if ratios:
+            mean = statistics.geometric_mean(ratios)
+            table.append([f"geometric mean of {len(ratios)}", "", "", "", "", "", marked(f"{mean:.3f}", mean < 1)])
+        tables.append(("Times of operators, us", table))
+        hand = [[op, shown(each["prunerc"].value), each["prunerc"].note] for op, each in times.items() if set(each) == {"prunerc"}]
+        if hand:
+            tables.append(("Without a rival", [["", "us", ""]] + hand))
+    return tables
+
+
 def net_search(files):
     """Searches of a net by the wall clock, one line for each of ours on each machine."""
     table = [["machine", "ours", "seconds, own", "seconds, near", "trials, own", "trials, near", "seconds, whole budget", "end, theirs / ours",
@@ -475,7 +506,7 @@ def transfer(files):
 
 
 LAYOUTS = {
-    "cpu-zen5-2core": cpu, "cpu_suite": cpu_suite, "network": networks, "tuned_network": networks, "rival": rivals, "resnet50": net_search, "searches": searches,
+    "cpu-zen5-2core": cpu, "cpu_suite": cpu_suite, "network": networks, "tuned_network": networks, "rival": rivals, "gpu": gpu, "resnet50": net_search, "searches": searches,
     "o1": o1, "draft_throughput": draft_throughput, "draft_quality": draft_quality, "t4": t4, "frozen_models": frozen_models, "model_ablation": model_ablation, "ablation": ablation,
     "model_accuracy": model_accuracy, "model_speed": as_rows, "data_pruning": data_pruning, "transfer": transfer,
     "algebra_find": as_rows, "algebra_prune": as_rows, "algebra_bound": as_rows, "algebra_speed": as_rows, "schedule-zen4-2core": as_rows, "robust": as_rows,
