@@ -54,6 +54,8 @@ std::string check_on_host(const codegen::Artifact& source,
 
 /// Runs and compiles all cases.
 std::vector<Row> program_rows(const GpuHostOptions& options);
+/// What their machine code is like, and that of what -O1 chooses for named operators.
+std::vector<Row> cubin_rows(const GpuHostOptions& options);
 /// Plants bugs in lowered programs and says who notices.
 std::vector<Row> bug_rows(const GpuHostOptions& options);
 
