@@ -97,10 +97,10 @@ void run_on_gpu(const Result<Expected>& expected, Outcome* out) {
   }
   const runtime::JobOutcome outcome =
       testing::check_source_on_gpu(out->source, expected->input_bytes());
-  out->fault = outcome.measurement.status == MeasureStatus::kOk
-                   ? testing::difference(*expected, outcome.outputs)
-                   : std::string(to_string(outcome.measurement.status)) + ": " +
-                         outcome.measurement.detail;
+  out->fault =
+      outcome.measurement.status == MeasureStatus::kOk
+          ? testing::difference(*expected, outcome.outputs)
+          : std::string(to_string(outcome.measurement.status)) + ": " + outcome.measurement.detail;
 }
 
 // Does the cubin say of each kernel what the compiler's log says?

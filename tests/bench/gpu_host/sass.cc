@@ -22,7 +22,8 @@ std::string_view trim(std::string_view text) {
 Instruction read_instruction(std::string_view text, std::string* label) {
   text = trim(text);
   if (!text.empty() && text.front() == '{') text = trim(text.substr(1));
-  if (!text.empty() && text.front() == '@') text = trim(text.substr(std::min(text.find(' '), text.size())));
+  if (!text.empty() && text.front() == '@')
+    text = trim(text.substr(std::min(text.find(' '), text.size())));
   Instruction out;
   const size_t end = std::min(text.find(' '), text.size());
   out.opcode = text.substr(0, end);

@@ -12,8 +12,8 @@
 namespace prunerc::bench {
 
 struct Instruction {
-  std::string opcode;       ///< with its modifiers: "HGMMA.64x256x16.F32"
-  std::string operands;     ///< "R24, gdesc[UR12].tnspB, R24, gsb0"
+  std::string opcode;        ///< with its modifiers: "HGMMA.64x256x16.F32"
+  std::string operands;      ///< "R24, gdesc[UR12].tnspB, R24, gsb0"
   int64_t branches_to = -1;  ///< the index of a BRA's target; -1 for all others
 
   /// "HGMMA".
