@@ -43,6 +43,38 @@ double round_to_format(double value, int precision, int min_exponent, double lar
   return rounded;
 }
 
+constexpr int kF64FractionBits = 52;
+constexpr int kF64Bias = 1023;
+constexpr int kF16FractionBits = 10;
+constexpr int kBF16FractionBits = 7;
+
+/// Drops `count` low bits, to the nearest, ties to even.
+uint64_t drop_bits(uint64_t bits, int count) {
+  const uint64_t half = uint64_t{1} << (count - 1);
+  return (bits + (half - 1) + ((bits >> count) & 1)) >> count;
+}
+
+/// The pattern of a format of 16 bits; no NaN. A carry out of the fraction counts the exponent up,
+/// which is what rounding up to a power of two does, and to infinity.
+uint16_t round_to_bits(double value, int fraction_bits, int bias) {
+  const uint64_t bits = std::bit_cast<uint64_t>(value);
+  const auto sign = static_cast<uint16_t>((bits >> 48) & 0x8000);
+  const uint64_t magnitude = bits & ~(uint64_t{1} << 63);
+  const uint64_t infinity = ((uint64_t{1} << (15 - fraction_bits)) - 1) << fraction_bits;
+  const int exponent = static_cast<int>(magnitude >> kF64FractionBits) - kF64Bias + bias;
+  const int dropped = kF64FractionBits - fraction_bits;
+  uint64_t rounded = 0;
+  if (exponent > 0) {
+    const uint64_t rebased =
+        magnitude - (static_cast<uint64_t>(kF64Bias - bias) << kF64FractionBits);
+    rounded = std::min(infinity, drop_bits(rebased, dropped));
+  } else if (exponent > -fraction_bits - 1) {
+    const uint64_t one = uint64_t{1} << kF64FractionBits;
+    rounded = drop_bits((magnitude & (one - 1)) | one, dropped + 1 - exponent);
+  }
+  return static_cast<uint16_t>(sign | rounded);
+}
+
 }  // namespace
 
 int64_t byte_size(DType t) { return row(t).num_bytes; }
@@ -111,10 +143,9 @@ int64_t saturate_to(DType t, double value) {
 }
 
 uint16_t bf16_bits(double value) {
-  const float f = static_cast<float>(round_to(DType::kBF16, value));
-  const uint32_t bits = std::bit_cast<uint32_t>(f);
-  if (std::isnan(value)) return static_cast<uint16_t>((bits >> 16) | 0x40);
-  return static_cast<uint16_t>(bits >> 16);
+  if (!std::isnan(value)) return round_to_bits(value, kBF16FractionBits, 127);
+  const uint32_t bits = std::bit_cast<uint32_t>(static_cast<float>(value));
+  return static_cast<uint16_t>((bits >> 16) | 0x40);
 }
 
 double bf16_value(uint16_t bits) {
@@ -122,15 +153,8 @@ double bf16_value(uint16_t bits) {
 }
 
 uint16_t f16_bits(double value) {
-  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-  if (std::isnan(value)) return static_cast<uint16_t>(sign | 0x7E00);
-  const double r = std::fabs(round_to(DType::kF16, value));
-  if (std::isinf(r)) return static_cast<uint16_t>(sign | 0x7C00);
-  if (r < 0x1p-14) return static_cast<uint16_t>(sign | static_cast<uint16_t>(r * 0x1p24));
-  int exponent = 0;
-  const double mantissa = std::frexp(r, &exponent);  // in [0.5, 1)
-  const auto fraction = static_cast<uint16_t>((mantissa * 2.0 - 1.0) * 1024.0);
-  return static_cast<uint16_t>(sign | ((exponent + 14) << 10) | fraction);
+  if (!std::isnan(value)) return round_to_bits(value, kF16FractionBits, 15);
+  return std::signbit(value) ? 0xFE00 : 0x7E00;
 }
 
 double f16_value(uint16_t bits) {

@@ -7,8 +7,9 @@
 namespace prunerc::runtime::cuda {
 namespace {
 
-/// A context costs half a second; CUPTI's buffers grow with the launches of a process.
-constexpr int kJobsPerWorker = 50;
+/// A context costs a second or three under CUPTI, a job a tenth of one. CUPTI keeps a little for
+/// every launch; its times fail after some 25 million, and a thousand jobs are a quarter million.
+constexpr int kJobsPerWorker = 1000;
 /// The driver's cache of compiled kernels grows to a gibibyte by default, in one file.
 constexpr int64_t kFileBytes = int64_t{4} << 30;
 constexpr int64_t kWorkerAgeNs = int64_t{300} * 1'000'000'000;

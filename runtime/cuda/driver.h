@@ -51,6 +51,7 @@ inline constexpr int kCaptureThreadLocal = 1;
   X(cuDeviceGetCount, cuDeviceGetCount, (int* count))                                            \
   X(cuDeviceGetName, cuDeviceGetName, (char* name, int size, int device))                        \
   X(cuDeviceGetAttribute, cuDeviceGetAttribute, (int* value, int attribute, int device))         \
+  X(cuDeviceTotalMem, cuDeviceTotalMem_v2, (size_t * bytes, int device))                         \
   X(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, (Context * context, int device))         \
   X(cuCtxSetCurrent, cuCtxSetCurrent, (Context context))                                         \
   X(cuCtxSynchronize, cuCtxSynchronize, ())                                                      \
@@ -65,6 +66,7 @@ inline constexpr int kCaptureThreadLocal = 1;
   X(cuMemFree, cuMemFree_v2, (DevicePtr at))                                                     \
   X(cuMemcpyHtoD, cuMemcpyHtoD_v2, (DevicePtr to, const void* from, size_t bytes))               \
   X(cuMemcpyDtoH, cuMemcpyDtoH_v2, (void* to, DevicePtr from, size_t bytes))                     \
+  X(cuMemcpyDtoD, cuMemcpyDtoD_v2, (DevicePtr to, DevicePtr from, size_t bytes))                 \
   X(cuMemsetD8Async, cuMemsetD8Async,                                                            \
     (DevicePtr at, unsigned char value, size_t count, Stream stream))                            \
   X(cuStreamCreate, cuStreamCreate, (Stream * stream, unsigned flags))                           \

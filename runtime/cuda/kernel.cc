@@ -62,6 +62,12 @@ Result<void> DeviceBuffer::upload(const void* from) const {
   return {};
 }
 
+Result<void> DeviceBuffer::copy_from(const DeviceBuffer& from) const {
+  if (bytes_ == 0) return {};
+  PRUNERC_CUDA(*api_, cuMemcpyDtoD, data(), from.data(), static_cast<size_t>(bytes_));
+  return {};
+}
+
 Result<std::string> DeviceBuffer::download() const {
   std::string bytes(static_cast<size_t>(bytes_), '\0');
   if (bytes_ > 0) PRUNERC_CUDA(*api_, cuMemcpyDtoH, bytes.data(), data(), bytes.size());

@@ -25,6 +25,8 @@ class DeviceBuffer {
   /// Errors: CudaCall.
   Result<void> fill(unsigned char value, Stream stream) const;
   Result<void> upload(const void* from) const;
+  /// From a buffer of the same size.
+  Result<void> copy_from(const DeviceBuffer& from) const;
   Result<std::string> download() const;
   Result<bool> is_redzone_intact() const;
 

@@ -1,6 +1,5 @@
 #include "runtime/cuda/runner.h"
 
-#include "runtime/worker/buffer.h"
 #include "runtime/worker/check.h"
 
 #include <algorithm>
@@ -9,25 +8,15 @@
 namespace prunerc::runtime::cuda {
 namespace {
 
+/// Copies of inputs must leave a device to the kernels, and a process of the user's a part of it.
+constexpr int64_t kMaxInputBytes = int64_t{4} << 30;
+constexpr int64_t kMaxInputShare = 4;  // one in so many bytes of the device
+
 using codegen::ArtifactParam;
 using codegen::ParamRole;
 
 const unsigned char* bytes_of(const std::string& text) {
   return reinterpret_cast<const unsigned char*>(text.data());
-}
-
-std::optional<std::string> find_output_difference(const codegen::Artifact& artifact,
-                                                  const std::vector<std::string>& first,
-                                                  const std::vector<std::string>& second) {
-  size_t output_idx = 0;
-  for (const ArtifactParam& param : artifact.params) {
-    if (param.role == ParamRole::kInput) continue;
-    const auto difference =
-        find_difference(param, bytes_of(first[output_idx]), bytes_of(second[output_idx]));
-    if (difference) return difference;
-    ++output_idx;
-  }
-  return std::nullopt;
 }
 
 /// No device is the machine's fault, a cubin that does not load the build's, the rest the kernel's.
@@ -48,8 +37,13 @@ struct CudaRunner::Prepared {
   codegen::Artifact artifact;
   std::optional<DeviceKernel> kernel;
   std::vector<DeviceBuffer> params;
-  std::vector<uint64_t> input_hashes;
+  std::vector<uint64_t> input_checksums;
   std::vector<DeviceBuffer> workspace;  ///< one
+};
+
+struct CudaRunner::Output {
+  ArtifactParam param;
+  DeviceBuffer buffer;
 };
 
 CudaRunner::CudaRunner(int exchange_fd, StatusPage* status) : JobRunner(exchange_fd, status) {}
@@ -66,8 +60,22 @@ Result<void> CudaRunner::open() {
   PRUNERC_CUDA(*api_, cuCtxSetCurrent, context);
   PRUNERC_CUDA(*api_, cuStreamCreate, &stream_, 0);
   PRUNERC_TRY(LaunchTimer timer, LaunchTimer::make(*api_, stream_));
+  PRUNERC_TRY(Inspector inspector, Inspector::make(*api_));
+  inspector_.emplace(std::move(inspector));
+  size_t device_bytes = 0;
+  PRUNERC_CUDA(*api_, cuDeviceTotalMem, &device_bytes, device);
+  inputs_.emplace(*api_,
+                  std::min(kMaxInputBytes, static_cast<int64_t>(device_bytes) / kMaxInputShare));
   timer_.emplace(std::move(timer));
   return {};
+}
+
+template <typename Fn>
+auto CudaRunner::with_room(Fn&& allocate) -> decltype(allocate()) {
+  while (true) {
+    auto result = allocate();
+    if (result.ok() || !inputs_->evict_oldest()) return result;
+  }
 }
 
 Result<std::string> CudaRunner::make_input(const InputMessage& input, const ArtifactParam& param) {
@@ -79,6 +87,16 @@ Result<std::string> CudaRunner::make_input(const InputMessage& input, const Arti
   return bytes;
 }
 
+Result<uint64_t> CudaRunner::fill_buffer(const InputMessage& input, const ArtifactParam& param,
+                                         const DeviceBuffer& to) {
+  const InputStore::Key key = {.fill = input.fill,
+                               .seed = input.seed,
+                               .dtype = param.dtype,
+                               .num_elems = codegen::num_elems(param)};
+  return inputs_->fill(
+      *inspector_, key, [&] { return make_input(input, param); }, to);
+}
+
 Result<void> CudaRunner::prepare(const JobMessage& job, unsigned char poison, Prepared* prepared) {
   PRUNERC_TRY(prepared->artifact, codegen::deserialize(job.artifact));
   const codegen::Artifact& artifact = prepared->artifact;
@@ -88,7 +106,8 @@ Result<void> CudaRunner::prepare(const JobMessage& job, unsigned char poison, Pr
   size_t input_idx = 0;
   for (const ArtifactParam& param : artifact.params) {
     const int64_t bytes = codegen::size_bytes(param);
-    PRUNERC_TRY(DeviceBuffer buffer, DeviceBuffer::allocate(*api_, bytes));
+    PRUNERC_TRY(DeviceBuffer buffer,
+                with_room([&] { return DeviceBuffer::allocate(*api_, bytes); }));
     places.push_back(buffer.data());
     prepared->params.push_back(std::move(buffer));
     if (param.role == ParamRole::kOutput) {
@@ -96,11 +115,12 @@ Result<void> CudaRunner::prepare(const JobMessage& job, unsigned char poison, Pr
       continue;
     }
     if (input_idx == job.inputs.size()) return error(Diag::kKernelInput, param.name, bytes, 0);
-    PRUNERC_TRY(const std::string input, make_input(job.inputs[input_idx++], param));
-    prepared->input_hashes.push_back(hash_bytes(input.data(), bytes));
-    PRUNERC_TRY_VOID(prepared->params.back().upload(input.data()));
+    PRUNERC_TRY(const uint64_t checksum,
+                fill_buffer(job.inputs[input_idx++], param, prepared->params.back()));
+    prepared->input_checksums.push_back(checksum);
   }
-  PRUNERC_TRY(DeviceBuffer workspace, DeviceBuffer::allocate(*api_, artifact.workspace_bytes));
+  PRUNERC_TRY(DeviceBuffer workspace,
+              with_room([&] { return DeviceBuffer::allocate(*api_, artifact.workspace_bytes); }));
   PRUNERC_TRY_VOID(workspace.fill(poison, nullptr));
   const DevicePtr workspace_at = workspace.data();
   prepared->workspace.push_back(std::move(workspace));
@@ -122,56 +142,66 @@ Result<std::string> CudaRunner::find_damage(const Prepared& prepared) {
     PRUNERC_TRY(const bool intact, prepared.params[i].is_redzone_intact());
     if (!intact) return "the kernel wrote outside of '" + param.name + "'";
     if (param.role == ParamRole::kOutput) continue;
-    PRUNERC_TRY(const std::string bytes, prepared.params[i].download());
-    if (hash_bytes(bytes.data(), static_cast<int64_t>(bytes.size())) !=
-        prepared.input_hashes[input_idx++])
+    PRUNERC_TRY(const uint64_t checksum, inspector_->checksum(prepared.params[i]));
+    if (checksum != prepared.input_checksums[input_idx++])
       return "the kernel wrote to its input '" + param.name + "'";
   }
   PRUNERC_TRY(const bool intact, prepared.workspace.front().is_redzone_intact());
   return std::string(intact ? "" : "the kernel wrote outside of its workspace");
 }
 
-Result<std::vector<std::string>> CudaRunner::run_round(const JobMessage& job, unsigned char poison,
-                                                       const OnProgress& on_progress,
-                                                       Prepared* prepared) {
+Result<std::string> CudaRunner::run_round(const JobMessage& job, unsigned char poison,
+                                          const OnProgress& on_progress,
+                                          std::vector<Output>* outputs) {
   enter(Stage::kPreparing, on_progress);
-  PRUNERC_TRY_VOID(prepare(job, poison, prepared));
+  Prepared prepared;
+  PRUNERC_TRY_VOID(prepare(job, poison, &prepared));
   enter(Stage::kRunning, on_progress);
-  PRUNERC_TRY_VOID(run_once(*prepared));
-  std::vector<std::string> outputs;
-  for (size_t i = 0; i < prepared->params.size(); ++i) {
-    if (prepared->artifact.params[i].role == ParamRole::kInput) continue;
-    PRUNERC_TRY(std::string bytes, prepared->params[i].download());
-    outputs.push_back(std::move(bytes));
+  PRUNERC_TRY_VOID(run_once(prepared));
+  PRUNERC_TRY(std::string damage, find_damage(prepared));
+  for (size_t i = 0; i < prepared.params.size(); ++i) {
+    const ArtifactParam& param = prepared.artifact.params[i];
+    if (param.role == ParamRole::kOutput)
+      outputs->push_back({.param = param, .buffer = std::move(prepared.params[i])});
   }
-  return outputs;
+  return damage;
+}
+
+Result<std::optional<std::string>> CudaRunner::find_output_difference(
+    const std::vector<Output>& first, const std::vector<Output>& second) {
+  for (size_t i = 0; i < first.size(); ++i) {
+    PRUNERC_TRY(const bool equal, inspector_->are_equal(first[i].buffer, second[i].buffer));
+    if (equal) continue;
+    PRUNERC_TRY(const std::string before, first[i].buffer.download());
+    PRUNERC_TRY(const std::string after, second[i].buffer.download());
+    auto difference = find_difference(first[i].param, bytes_of(before), bytes_of(after));
+    if (difference) return difference;
+  }
+  return std::optional<std::string>();
 }
 
 Measurement CudaRunner::check(const JobMessage& job, const OnProgress& on_progress) {
-  std::vector<std::string> first;
-  const size_t num_rounds = job.check == Check::kMemory ? 2 : 1;
-  for (size_t round = 0; round < num_rounds; ++round) {
-    Prepared prepared;
-    Result<std::vector<std::string>> outputs =
-        run_round(job, round == 0 ? kPoisonA : kPoisonB, on_progress, &prepared);
-    if (!outputs.ok()) return failed_by(outputs.error());
-    const Result<std::string> damage = find_damage(prepared);
-    if (!damage.ok()) return failed_by(damage.error());
-    if (!damage->empty()) return failed(MeasureStatus::kWrongResult, *damage);
-    if (round == 0) {
-      first = *std::move(outputs);
-      continue;
+  std::vector<Output> first, second;
+  Result<std::string> damage = run_round(job, kPoisonA, on_progress, &first);
+  if (damage.ok() && damage->empty() && job.check == Check::kMemory) {
+    damage = run_round(job, kPoisonB, on_progress, &second);
+    if (damage.ok() && damage->empty()) {
+      Result<std::optional<std::string>> difference = find_output_difference(first, second);
+      if (!difference.ok()) return failed_by(difference.error());
+      damage = difference->value_or("");
     }
-    const auto difference = find_output_difference(prepared.artifact, first, *outputs);
-    if (difference) return failed(MeasureStatus::kWrongResult, *difference);
   }
+  if (!damage.ok()) return failed_by(damage.error());
+  if (!damage->empty()) return failed(MeasureStatus::kWrongResult, *damage);
   return job.want_outputs ? write_outputs(first, job.outputs_offset) : succeeded();
 }
 
-Measurement CudaRunner::write_outputs(const std::vector<std::string>& outputs, int64_t offset) {
-  for (const std::string& output : outputs) {
+Measurement CudaRunner::write_outputs(const std::vector<Output>& outputs, int64_t offset) {
+  for (const Output& output : outputs) {
+    const Result<std::string> bytes = output.buffer.download();
+    if (!bytes.ok()) return failed_by(bytes.error());
     const Measurement written =
-        write_output(bytes_of(output), static_cast<int64_t>(output.size()), &offset);
+        write_output(bytes_of(*bytes), static_cast<int64_t>(bytes->size()), &offset);
     if (!written.ok()) return written;
   }
   return succeeded();
@@ -179,7 +209,8 @@ Measurement CudaRunner::write_outputs(const std::vector<std::string>& outputs, i
 
 Measurement CudaRunner::time(const JobMessage& job) {
   Prepared prepared;
-  const Result<void> done = prepare(job, kPoisonB, &prepared);
+  Result<void> done = prepare(job, kPoisonB, &prepared);
+  if (done.ok()) done = with_room([&] { return timer_->reserve(job.timing.cache); });
   if (!done.ok()) return failed_by(done.error());
   Measurement result = time_launches(
       [&](int64_t count) { return timer_->time(*prepared.kernel, job.timing.cache, count); },
@@ -215,7 +246,8 @@ std::vector<Measurement> CudaRunner::compare(const CompareMessage& message,
   std::vector<size_t> timed_idx;
   for (size_t i = 0; i < count; ++i) {
     enter_job(i);
-    const Result<void> done = prepare(message.jobs[i], kPoisonB, &prepared[i]);
+    Result<void> done = prepare(message.jobs[i], kPoisonB, &prepared[i]);
+    if (done.ok()) done = with_room([&] { return timer_->reserve(message.timing.cache); });
     if (!done.ok()) results[i] = failed_by(done.error());
     if (!done.ok()) continue;
     timed_idx.push_back(i);

@@ -2,6 +2,7 @@
 #ifndef PRUNERC_RUNTIME_CUDA_RUNNER_H_
 #define PRUNERC_RUNTIME_CUDA_RUNNER_H_
 
+#include "runtime/cuda/input_store.h"
 #include "runtime/cuda/timer.h"
 #include "runtime/worker/serve.h"
 
@@ -25,23 +26,36 @@ class CudaRunner final : public JobRunner {
 
  private:
   struct Prepared;
+  struct Output;
   /// The device, once. Errors: CudaMissing, CudaCall.
   Result<void> open();
+  /// What `allocate` does; as long as it fails and copies of inputs are kept, they make room.
+  template <typename Fn>
+  auto with_room(Fn&& allocate) -> decltype(allocate());
   Result<std::string> make_input(const InputMessage& input, const codegen::ArtifactParam& param);
+  /// Returns the checksum.
+  Result<uint64_t> fill_buffer(const InputMessage& input, const codegen::ArtifactParam& param,
+                               const DeviceBuffer& to);
   Result<void> prepare(const JobMessage& job, unsigned char poison, Prepared* prepared);
   Result<void> run_once(const Prepared& prepared);
   /// What the kernel did to memory that is not its own; empty if nothing.
   Result<std::string> find_damage(const Prepared& prepared);
-  /// The outputs of one run on outputs and workspace filled with `poison`.
-  Result<std::vector<std::string>> run_round(const JobMessage& job, unsigned char poison,
-                                             const OnProgress& on_progress, Prepared* prepared);
-  Measurement write_outputs(const std::vector<std::string>& outputs, int64_t offset);
+  /// One run on outputs and workspace filled with `poison`, its outputs, and what it damaged: empty
+  /// if nothing.
+  Result<std::string> run_round(const JobMessage& job, unsigned char poison,
+                                const OnProgress& on_progress, std::vector<Output>* outputs);
+  /// How the outputs of two rounds differ, if they do.
+  Result<std::optional<std::string>> find_output_difference(const std::vector<Output>& first,
+                                                            const std::vector<Output>& second);
+  Measurement write_outputs(const std::vector<Output>& outputs, int64_t offset);
   Measurement check(const JobMessage& job, const OnProgress& on_progress);
   Measurement time(const JobMessage& job);
 
   const Driver* api_ = nullptr;
   Stream stream_ = nullptr;
   std::optional<LaunchTimer> timer_;
+  std::optional<Inspector> inspector_;
+  std::optional<InputStore> inputs_;
 };
 
 }  // namespace prunerc::runtime::cuda

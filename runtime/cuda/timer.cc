@@ -37,12 +37,16 @@ Result<LaunchTimer> LaunchTimer::make(const Driver& api, Stream stream) {
   return timer;
 }
 
+Result<void> LaunchTimer::reserve(CacheState cache) {
+  if (cache == CacheState::kWarm || flush_) return {};
+  PRUNERC_TRY(DeviceBuffer buffer, DeviceBuffer::allocate(*api_, flush_bytes_));
+  flush_.emplace(std::move(buffer));
+  return {};
+}
+
 Result<void> LaunchTimer::flush(CacheState cache) {
   if (cache == CacheState::kWarm) return {};
-  if (!flush_) {
-    PRUNERC_TRY(DeviceBuffer buffer, DeviceBuffer::allocate(*api_, flush_bytes_));
-    flush_.emplace(std::move(buffer));
-  }
+  PRUNERC_TRY_VOID(reserve(cache));
   return flush_->fill(kFlushValue, stream_);
 }
 

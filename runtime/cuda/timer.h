@@ -23,6 +23,9 @@ class LaunchTimer {
   /// gives means of kGraphCopies. Errors: CudaCall.
   Result<LaunchTimes> time(const DeviceKernel& kernel, CacheState cache, int64_t count);
 
+  /// Allocates what clears the cache, so that time() does not. Errors: CudaCall.
+  Result<void> reserve(CacheState cache);
+
   /// Time of a fixed chain of dependent operations. Units: ns. Errors: CudaCall.
   Result<double> canary_ns();
 

@@ -1,5 +1,6 @@
 #include "runtime/cpu/host.h"
 
+#include "ir/support/hash.h"
 #include "runtime/cpu/limits.h"
 #include "runtime/fill.h"
 
@@ -108,6 +109,28 @@ TEST_CASE("fills depend on the seed and the element only") {
     CHECK(std::memcmp(long_fill.data(), short_fill.data(), 40) == 0);
   }
   CHECK(!fill_from_string("nonsense"));
+}
+
+TEST_CASE("fills are the same bytes in every version, which kept references count on") {
+  constexpr int64_t kCount = 4099;
+  const uint64_t expected[ir::kNumDTypes] = {
+      0x48882a8799964fce, 0xeb08624cc64ec436, 0x69589658e275cbfa,
+      0x228e0031fc235953, 0xc861b3758812ca89, 0xbf2edd5fc896c8e1,
+      0xb6a28fcf8b60e9d0, 0xc2e8fbec42ba4e91, 0xb42705f4a9429c6c,
+  };
+  for (int type = 0; type < ir::kNumDTypes; ++type) {
+    const auto dtype = static_cast<ir::DType>(type);
+    uint64_t hash = 0;
+    for (int fill = 0; fill < kNumFills; ++fill) {
+      for (const uint64_t seed : {1U, 77U}) {
+        std::string bytes(static_cast<size_t>(kCount * ir::byte_size(dtype)), '\0');
+        fill_tensor(static_cast<Fill>(fill), seed, dtype, kCount, bytes.data());
+        hash = hash_combine(hash, hash_bytes(bytes));
+      }
+    }
+    INFO(ir::to_string(dtype));
+    CHECK(hash == expected[type]);
+  }
 }
 
 TEST_CASE("uniform floats spread over their range and seeds differ") {

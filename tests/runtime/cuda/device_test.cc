@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
+#include <cstring>
 
 namespace prunerc::runtime::cuda {
 namespace {
@@ -138,6 +139,87 @@ TEST_CASE("what a kernel does wrong is told apart") {
   CHECK(idle.detail == "element 0 of output 'B' is never written");
   CHECK(outcome_of("clobber").detail == "the kernel wrote to its input 'A'");
   CHECK(outcome_of("count").status == MeasureStatus::kWrongResult);
+}
+
+float first_value(const JobOutcome& outcome) {
+  REQUIRE(outcome.measurement.ok());
+  float value = 0;
+  std::memcpy(&value, outcome.outputs.front().data(), sizeof value);
+  return value;
+}
+
+TEST_CASE("an input is brought to the device once, whatever the number of runs and jobs") {
+  FakeGpu gpu;
+  const Artifact uploads = make_artifact("uploads", 1000);
+  CHECK(first_value(run(gpu, uploads, true)) == 1);
+  CHECK(first_value(run(gpu, uploads)) == 1);
+  Job job;
+  job.artifact = &uploads;
+  job.want_outputs = true;
+  job.inputs = {InputSpec{.fill = Fill::kUniform, .seed = 0, .bytes = {}}};
+  CHECK(first_value(gpu.device->run(job)) == 2);
+  job.inputs.front().seed = 1;
+  CHECK(first_value(gpu.device->run(job)) == 3);
+  CHECK(first_value(run(gpu, uploads)) == 3);
+}
+
+TEST_CASE("bytes of the caller are brought anew for each run") {
+  FakeGpu gpu;
+  const Artifact copy = make_artifact("copy", 1000);
+  Job job;
+  job.artifact = &copy;
+  job.want_outputs = true;
+  for (const char value : {'a', 'b'}) {
+    const std::string bytes(256, value);
+    job.inputs = {InputSpec{.fill = Fill::kBytes, .seed = 0, .bytes = bytes}};
+    const JobOutcome outcome = gpu.device->run(job);
+    REQUIRE(outcome.measurement.ok());
+    CHECK(outcome.outputs.front() == bytes);
+  }
+}
+
+TEST_CASE("only outputs that are asked for leave the device") {
+  const Variable refused("CUDA_FAKE_NO_DOWNLOAD", "1");
+  FakeGpu gpu;
+  const Artifact copy = make_artifact("copy", 1000);
+  Job job;
+  job.artifact = &copy;
+  job.inputs = {kInput};
+  job.timing = TimingOptions{};
+  const Measurement m = gpu.device->run(job).measurement;
+  INFO(m.detail);
+  CHECK(m.ok());
+  job.want_outputs = true;
+  CHECK(gpu.device->run(job).measurement.status == MeasureStatus::kCrash);
+}
+
+TEST_CASE("a kernel that writes far outside of its memory does not spoil the inputs of the next") {
+  FakeGpu gpu;
+  const float good = first_value(run(gpu, make_artifact("copy", 1000)));
+  const Artifact ruin = make_artifact("ruin", 1000);
+  Job unchecked;
+  unchecked.artifact = &ruin;
+  unchecked.inputs = {kInput};
+  unchecked.check = Check::kNone;
+  CHECK(gpu.device->run(unchecked).measurement.ok());
+  CHECK(first_value(run(gpu, make_artifact("copy", 1000))) == good);
+  CHECK(first_value(run(gpu, make_artifact("uploads", 1000))) == 2);
+}
+
+TEST_CASE("kept inputs make room for a job that needs their memory") {
+  constexpr int64_t kMiB = int64_t{1} << 20;
+  const Variable memory("CUDA_FAKE_MEMORY", "4194304");
+  FakeGpu gpu;
+  const auto run_with_input = [&](int64_t bytes) {
+    Artifact artifact = make_artifact("copy", 1000);
+    artifact.params[0].shape = {bytes / 4};
+    return run(gpu, artifact).measurement;
+  };
+  CHECK(run_with_input(kMiB / 2).ok());
+  CHECK(run_with_input(4 * kMiB - kMiB / 4).ok());
+  const Measurement m = run_with_input(4 * kMiB);
+  CHECK(m.status == MeasureStatus::kCrash);
+  CHECK(m.detail.find("cuMemAlloc failed") != std::string::npos);
 }
 
 TEST_CASE("a sticky error ends the process that has it, and the next kernel runs") {

@@ -1,8 +1,9 @@
 // A CUDA driver and a CUPTI without a GPU, for tests of those who call them: memory is the host's,
 // time is a counter, and a "cubin" is text: for each function a line "name behaviour nanoseconds".
 // Behaviours: copy (argument 1 = argument 0, 64 floats), stray (also writes behind it), idle, count
-// (writes how many launches there were), clobber (writes its input), fail (an illegal address,
-// which stays), hang.
+// (writes how many launches there were), uploads (how often memory came from the host), clobber
+// (writes its input), ruin (copy, and writes into all memory that is not its own), fail (an illegal
+// address, which stays), hang.
 #include <unistd.h>
 
 #include <cstdint>
@@ -16,12 +17,14 @@
 namespace {
 
 constexpr int kIllegalAddress = 700;
+constexpr int kOutOfMemory = 2;
 constexpr int kInvalidImage = 200;
 constexpr int kNotFound = 500;
 constexpr int kNotPermitted = 800;
 constexpr int kCuptiMaxLimit = 12;
 constexpr int kCuptiUnknown = 999;
 constexpr size_t kBytes = 256;
+constexpr size_t kRedzoneBytes = 256;     // on both sides of each buffer
 constexpr size_t kLargestReal = 1 << 22;  // what only clears a cache is not really written
 constexpr uint64_t kMemsetNs = 60'000;
 constexpr uint64_t kLaunchNs = 2'000;  // what events see on top of a kernel
@@ -51,6 +54,9 @@ struct Record {
 int sticky = 0;
 uint64_t clock_ns = 1000;
 uint32_t num_launches = 0;
+uint32_t num_uploads = 0;
+std::map<char*, size_t> allocations;
+size_t allocated = 0;
 Graph* capturing = nullptr;
 std::vector<Record> records;
 bool cupti_enabled = false;
@@ -63,15 +69,44 @@ void advance(const Op& op) {
 
 float* argument(void** params, int index) { return *static_cast<float**>(params[index]); }
 
+size_t device_bytes() {
+  const char* const limit = std::getenv("CUDA_FAKE_MEMORY");
+  return limit == nullptr ? size_t{1} << 40 : static_cast<size_t>(std::atoll(limit));
+}
+
+void ruin_all_but(const void* one, const void* other) {
+  for (const auto& [at, bytes] : allocations) {
+    char* const data = at + kRedzoneBytes;
+    if (data != one && data != other && bytes > 2 * kRedzoneBytes) data[0] ^= 1;
+  }
+}
+
+// What the kernels of the inspector compute, or something as good.
+void checksum(void** params) {
+  const auto* const at = *static_cast<const unsigned char**>(params[0]);
+  const size_t bytes = *static_cast<size_t*>(params[1]);
+  uint64_t hash = 14695981039346656037u;
+  for (size_t i = 0; i < bytes; ++i) hash = (hash ^ at[i]) * 1099511628211u;
+  **static_cast<uint64_t**>(params[2]) += hash;
+}
+void compare(void** params) {
+  const size_t bytes = *static_cast<size_t*>(params[2]);
+  if (std::memcmp(*static_cast<void**>(params[0]), *static_cast<void**>(params[1]), bytes) != 0)
+    **static_cast<uint64_t**>(params[3]) = 1;
+}
+
 int act(const Function& function, void** params) {
   const std::string& what = function.behaviour;
-  if (what == "copy" || what == "stray")
+  if (what == "checksum") checksum(params);
+  if (what == "compare") compare(params);
+  if (what == "ruin") ruin_all_but(argument(params, 0), argument(params, 1));
+  if (what == "copy" || what == "stray" || what == "ruin")
     std::memcpy(argument(params, 1), argument(params, 0), kBytes);
   if (what == "stray") argument(params, 1)[kBytes / sizeof(float)] = 1;
   if (what == "clobber") argument(params, 0)[3] = 1;
-  if (what == "count")
+  if (what == "count" || what == "uploads")
     for (size_t i = 0; i < kBytes / sizeof(float); ++i)
-      argument(params, 1)[i] = static_cast<float>(num_launches);
+      argument(params, 1)[i] = static_cast<float>(what == "count" ? num_launches : num_uploads);
   if (what == "fail") sticky = kIllegalAddress;
   if (what == "hang") pause();
   return sticky;
@@ -108,6 +143,8 @@ API cuModuleLoadData(Module** module, const char* image) {
   if (std::strstr(image, ".visible .entry") != nullptr) {
     (*module)->functions["prunerc_empty"] = {"idle", 0};
     (*module)->functions["prunerc_canary"] = {"idle", 10'000};
+    (*module)->functions["prunerc_checksum"] = {"checksum", 1000};
+    (*module)->functions["prunerc_compare"] = {"compare", 1000};
     return 0;
   }
   std::istringstream in(image);
@@ -136,16 +173,34 @@ API cuLaunchKernel(const Function* function, unsigned, unsigned, unsigned, unsig
 }
 API cuMemAlloc_v2(char** at, size_t bytes) {
   ALIVE();
+  if (allocated + bytes > device_bytes()) return kOutOfMemory;
   *at = static_cast<char*>(std::malloc(bytes));
-  return *at == nullptr ? 2 : 0;
+  if (*at == nullptr) return kOutOfMemory;
+  allocated += allocations[*at] = bytes;
+  return 0;
 }
-API cuMemFree_v2(char* at) { return std::free(at), sticky; }
-API cuMemcpyHtoD_v2(void* to, const void* from, size_t bytes) {
+API cuMemFree_v2(char* at) {
+  allocated -= allocations[at];
+  allocations.erase(at);
+  return std::free(at), sticky;
+}
+API cuDeviceTotalMem_v2(size_t* bytes, int) { return *bytes = device_bytes(), 0; }
+API cuMemcpyDtoD_v2(void* to, const void* from, size_t bytes) {
   ALIVE();
   return std::memcpy(to, from, bytes), 0;
 }
-API cuMemcpyDtoH_v2(void* to, const void* from, size_t bytes) {
+API cuMemcpyHtoD_v2(void* to, const void* from, size_t bytes) {
   ALIVE();
+  ++num_uploads;
+  return std::memcpy(to, from, bytes), 0;
+}
+API cuMemcpyDtoH_v2(void* to, const char* from, size_t bytes) {
+  ALIVE();
+  // Redzones and single words may always be read.
+  const auto whole = allocations.find(const_cast<char*>(from) - kRedzoneBytes);
+  const bool is_data =
+      bytes > 8 && whole != allocations.end() && whole->second == bytes + 2 * kRedzoneBytes;
+  if (is_data && is_set("CUDA_FAKE_NO_DOWNLOAD")) return kNotPermitted;
   return std::memcpy(to, from, bytes), 0;
 }
 API cuMemsetD8Async(void* at, unsigned char value, size_t bytes, void*) {
