@@ -24,6 +24,9 @@ constexpr double kOverheadRegisters = 24;
 /// Registers are given to warps in granules.
 constexpr double kRegisterGranule = 8;
 constexpr double kWarp = 32;
+/// Part of the tensor rate that instructions of one warp reach where those of four warps exist.
+constexpr double kWarpTensorShare = 0.62;
+constexpr int64_t kHopper = 90;
 /// Bytes per cycle and multiprocessor from shared memory: a round.
 constexpr double kWavefrontBytes = 128;
 
@@ -37,6 +40,7 @@ struct Device {
     fma_lanes = some(t.fma_lanes_per_sm, 64);
     load_lanes = some(t.load_lanes_per_sm, kWarp);
     tensor_macs = some(t.tensor_macs_per_sm, fma_lanes);
+    if (t.compute_capability == kHopper) warp_tensor_share = kWarpTensorShare;
     warps_per_sm = some(t.max_threads_per_sm, 2048) / kWarp;
     blocks_per_sm = some(t.max_blocks_per_sm, 32);
     registers_per_sm = some(t.registers_per_sm, 65536);
@@ -56,6 +60,7 @@ struct Device {
       registers_per_sm, smem_per_sm, l2_bytes;
   double memory, l2;  // bytes per ns
   double launch_ns;
+  double warp_tensor_share = 1;
   double shared_wavefronts = 1;  // per cycle and multiprocessor
 };
 
@@ -116,6 +121,7 @@ LatencyTerm term_of(const NestTable& table, const GpuKernel& k, const Device& d,
     sum.fma_lanes += c.fma_lanes;
     sum.special_lanes += c.special_lanes;
     sum.tensor_macs += c.tensor_macs;
+    sum.warp_macs += c.warp_macs;
     sum.shared_wavefronts += c.shared_wavefronts;
     sum.load_lanes += c.load_lanes;
     sum.l2_bytes += c.l2_bytes;
@@ -139,7 +145,8 @@ LatencyTerm term_of(const NestTable& table, const GpuKernel& k, const Device& d,
   part(TermPart::kIssue) = sum.warp_instructions / kIssueWidth * per_ns;
   part(TermPart::kFma) = sum.fma_lanes / d.fma_lanes * per_ns;
   part(TermPart::kSpecial) = sum.special_lanes / kSpecialLanes * per_ns;
-  part(TermPart::kTensor) = sum.tensor_macs / d.tensor_macs * per_ns;
+  part(TermPart::kTensor) =
+      (sum.tensor_macs + sum.warp_macs * (1 / d.warp_tensor_share - 1)) / d.tensor_macs * per_ns;
   part(TermPart::kShared) =
       max(sum.shared_wavefronts / d.shared_wavefronts, sum.load_lanes / d.load_lanes) * per_ns;
   part(TermPart::kLatency) = sum.latency_cycles * rounds / d.ghz;

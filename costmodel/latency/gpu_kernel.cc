@@ -187,6 +187,19 @@ double tensor_lanes(const ir::Loop& loop) {
   return 1;
 }
 
+double fragment_lanes(const NestTable& table, ir::BufferId buffer) {
+  double lanes = 1;
+  if (table.program().buffer(buffer).scope != ir::Scope::kLocal) return lanes;
+  for (const Nest& nest : table.nests()) {
+    const std::size_t depth = tensor_depth(nest);
+    if (depth == nest.loops.size()) continue;
+    const bool touches = std::any_of(nest.accesses.begin(), nest.accesses.end(),
+                                     [&](const NestAccess& a) { return a.buffer == buffer; });
+    if (touches) lanes = std::max(lanes, tensor_lanes(*nest.loops[depth].loop));
+  }
+  return lanes;
+}
+
 Sym distinct_elements(const NestTable& table, const Nest& nest, const NestAccess& a,
                       const std::vector<bool>& is_kept) {
   const std::vector<Sym> box = table.box(nest, a, is_kept);

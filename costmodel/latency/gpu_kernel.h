@@ -29,6 +29,8 @@ struct GpuKernel {
 /// Of a loop that stands for a tensor instruction: the threads that execute it together; 1 for
 /// others.
 double tensor_lanes(const ir::Loop& loop);
+/// Lanes that hold a buffer between them, since a tensor instruction reads or makes it in registers; else 1.
+double fragment_lanes(const NestTable& table, ir::BufferId buffer);
 /// Depth of the outermost loop that is part of a tensor instruction; the number of loops if none.
 std::size_t tensor_depth(const Nest& nest);
 

@@ -2,6 +2,7 @@
 
 #include "costmodel/latency/gpu_kernel.h"
 #include "costmodel/latency/warp.h"
+#include "ir/tensor/bulk_copy.h"
 #include "ir/thread_axis.h"
 
 #include <algorithm>
@@ -30,6 +31,10 @@ constexpr double kDivideSteps = 8;
 constexpr double kLoopInstructions = 3;
 /// Address arithmetic of an access that is not written out.
 constexpr double kAddressInstructions = 2;
+/// Of the thread that starts a bulk copy: its box, the barrier that counts its bytes, the wait for a free place.
+constexpr double kBulkInstructions = 24;
+/// Results that a lane holds side by side in a row of a fragment, and rows that a warp's access spans.
+constexpr double kFragmentPair = 2, kFragmentRows = 8;
 
 std::size_t block_dimension(ir::LoopKind kind) {
   return static_cast<std::size_t>(kind) - static_cast<std::size_t>(ir::LoopKind::kBlockX);
@@ -41,10 +46,15 @@ class Counter {
  public:
   Counter(const NestTable& table, const Nest& nest, const GpuWave& wave)
       : table_(table), nest_(nest), wave_(wave), depth_(tensor_depth(nest)) {
+    find_engine();
     find_loops();
   }
 
   GpuNestCost run() {
+    if (is_bulk_) {
+      bulk_copy();
+      return out_;
+    }
     arithmetic();
     for (const NestAccess& a : nest_.accesses) access(a);
     loops();
@@ -52,7 +62,48 @@ class Counter {
   }
 
  private:
-  bool is_tensor() const { return depth_ < nest_.loops.size(); }
+  bool is_tensor() const { return !is_bulk_ && depth_ < nest_.loops.size(); }
+
+  // Who does the work where it is not each thread for itself: the copy engine, or the lanes that hold
+  // a fragment between them. A fetch that a pipeline runs ahead is waited for once in so many iterations.
+  void find_engine() {
+    bool runs_ahead = false;
+    for (std::size_t i = nest_.loops.size(); i-- > 0;) {
+      const ir::Loop& loop = *nest_.loops[i].loop;
+      if (ir::is_bulk_copy(loop)) {
+        is_bulk_ = true;
+        depth_ = i;
+      }
+      for (const ir::Attr& attr : loop.attrs) {
+        if (attr.key == "pipeline_stage") runs_ahead = attr.value == 0;
+        if (attr.key != "software_pipeline" || !runs_ahead) continue;
+        ahead_ = max(1, min(static_cast<double>(attr.value - 1), nest_.loops[i].extent));
+      }
+    }
+    if (is_bulk_ || is_tensor()) return;
+    for (const NestAccess& a : nest_.accesses) {
+      holders_ = std::max(holders_, fragment_lanes(table_, a.buffer));
+    }
+  }
+
+  // One thread asks, the engine moves bytes between L2 and shared memory.
+  void bulk_copy() {
+    Sym count = 1, volume = 1;
+    for (std::size_t i = 0; i < nest_.loops.size(); ++i) {
+      if (i >= depth_) volume *= nest_.loops[i].extent;
+      if (i < depth_ && is_own(nest_.loops[i].kind)) count *= nest_.loops[i].extent;
+    }
+    out_.warp_instructions = count * kBulkInstructions;
+    for (const NestAccess& a : nest_.accesses) {
+      const Sym bytes = count * volume * static_cast<double>(a.element_bytes);
+      if (table_.program().buffer(a.buffer).scope == ir::Scope::kGlobal) {
+        leave_l1(a, bytes);
+      } else {
+        out_.shared_wavefronts += bytes / kWavefrontBytes;
+      }
+    }
+    out_.latency_cycles = count * kGlobalLatency / ahead_;
+  }
 
   // Threads, iterations of one thread, and which loops are written out: the innermost ones as long
   // as they make few instances. Lanes of a vector are one instance. The loops of a tensor
@@ -61,6 +112,7 @@ class Counter {
     written_out_.assign(nest_.loops.size(), Sym(0));
     Sym threads = 1;
     if (is_tensor()) threads = tensor_lanes(*nest_.loops[depth_].loop);
+    threads *= holders_;
     for (std::size_t i = depth_; i-- > 0;) {
       const NestLoop& loop = nest_.loops[i];
       if (ir::is_lane_axis(loop.kind)) threads *= loop.extent;
@@ -82,6 +134,8 @@ class Counter {
       instances_ = select(written_out_[i], instances, instances_);
       passes_ *= select(written_out_[i], 1, loop.extent);
     }
+    // Each holder runs its share of the instances.
+    instances_ = instances_ / holders_;
     warps_ = ceil(threads / kWarp);
   }
 
@@ -127,6 +181,7 @@ class Counter {
     macs *= static_cast<double>(std::max<int64_t>(1, narrowest())) / 2;
     out_.tensor_macs =
         all * warps_ * kWarp / tensor_lanes(*nest_.loops[depth_].loop) * volume * macs;
+    if (tensor_lanes(*nest_.loops[depth_].loop) <= kWarp) out_.warp_macs = out_.tensor_macs;
     out_.warp_instructions = all * warps_;
     out_.latency_cycles =
         all * (macs > 0 ? kTensorLatency : kSharedLatency) / max(1, independent());
@@ -191,6 +246,10 @@ class Counter {
       fragment(a, scope, count);
       return;
     }
+    if (holders_ > 1) {
+      from_fragment(a, scope, count / holders_);
+      return;
+    }
     // Of global memory the compiler does not know that it is aligned.
     const Sym width = scope == ir::Scope::kShared ? joined(a) : Sym(1);
     const WarpRequest request = warp_request(table_, nest_, a, kSectorBytes, width);
@@ -207,6 +266,19 @@ class Counter {
     }
     leave_l1(a, through_l1(a, requests * request.sectors * kSectorBytes));
     // A store is waited for by nobody.
+    if (a.is_read) out_.latency_cycles += batches() * kGlobalLatency / ahead_;
+  }
+
+  // What is read or written beside results that lie in fragments: pairs of neighbours in each lane,
+  // four of them in a row.
+  void from_fragment(const NestAccess& a, ir::Scope scope, Sym count) {
+    const Sym requests = count / kFragmentPair * warps_ * nest_.active;
+    const double row = kWarp / kFragmentRows * kFragmentPair * static_cast<double>(a.element_bytes);
+    out_.warp_instructions += requests;
+    out_.load_lanes += requests * kWarp;
+    out_.shared_wavefronts += requests * std::max(1.0, row * kFragmentRows / kWavefrontBytes);
+    if (scope == ir::Scope::kShared) return;
+    leave_l1(a, requests * kFragmentRows * std::max(kSectorBytes, row));
     if (a.is_read) out_.latency_cycles += batches() * kGlobalLatency;
   }
 
@@ -225,15 +297,19 @@ class Counter {
   // loops side by side.
   void leave_l1(const NestAccess& a, Sym bytes) {
     out_.l2_bytes += bytes;
-    std::array<Sym, 3> moves = {0, 0, 0};
-    for (std::size_t i = 0; i < nest_.loops.size(); ++i) {
-      if (!ir::is_block_axis(nest_.loops[i].kind)) continue;
-      Sym& axis = moves[block_dimension(nest_.loops[i].kind)];
-      axis = logical_or(axis, a.moves[i]);
+    std::vector<Sym> one, wave;
+    Sym blocks = 1;
+    for (const NestLoop& loop : nest_.loops) {
+      const bool is_block = ir::is_block_axis(loop.kind);
+      one.push_back(is_block ? Sym(1) : loop.extent);
+      wave.push_back(is_block ? min(loop.extent, wave_[block_dimension(loop.kind)]) : loop.extent);
+      if (is_block) blocks *= wave.back();
     }
-    Sym sharers = 1;
-    for (std::size_t d = 0; d < moves.size(); ++d) sharers *= select(moves[d], 1, wave_[d]);
-    out_.memory_bytes += bytes / sharers;
+    const std::vector<Sym> box = table_.box_within(nest_, a, one);
+    const std::vector<Sym> all = table_.box_within(nest_, a, wave);
+    Sym tiles = 1;  // different ones
+    for (std::size_t d = 0; d < box.size(); ++d) tiles *= all[d] / box[d];
+    out_.memory_bytes += bytes * min(1, tiles / blocks);
   }
 
   // Times that a thread waits for what it loads: once for all written-out instances.
@@ -273,7 +349,7 @@ class Counter {
     for (std::size_t i = 0; i < depth_; ++i) {
       const NestLoop& loop = nest_.loops[i];
       if (!is_own(loop.kind) || loop.kind == ir::LoopKind::kVectorized) continue;
-      Sym runs = loop.extent;
+      Sym runs = loop.extent / holders_;
       for (std::size_t j = 0; j < i; ++j) {
         if (is_own(nest_.loops[j].kind)) runs *= nest_.loops[j].extent;
       }
@@ -292,7 +368,10 @@ class Counter {
   const NestTable& table_;
   const Nest& nest_;
   const GpuWave& wave_;
-  const std::size_t depth_;       // of the loops outside of a tensor instruction
+  std::size_t depth_;             // of the loops outside of a tensor instruction or a bulk copy
+  bool is_bulk_ = false;          // the copy engine's
+  double holders_ = 1;            // lanes that hold between them what the nest moves
+  Sym ahead_ = 1;                 // iterations that fetches are in flight
   std::vector<Sym> written_out_;  // truth, by loop
   Sym is_open_ = 1;               // truth: all of one thread's loops are written out
   Sym instances_ = 1;             // written out

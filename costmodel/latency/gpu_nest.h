@@ -14,6 +14,7 @@ struct GpuNestCost {
   Sym fma_lanes = 0;          // multiply-adds of f32, lanes that stand idle included
   Sym special_lanes = 0;      // exponentials, reciprocals, roots
   Sym tensor_macs = 0;        // multiply-adds of tensor instructions, in those of f16
+  Sym warp_macs = 0;          // of these, by instructions of one warp: mma.sync and wmma
   Sym shared_wavefronts = 0;  // of 128 bytes each, of shared memory and L1
   Sym load_lanes = 0;         // loads and stores of shared memory and L1, by lane
   Sym l2_bytes = 0;           // whole sectors

@@ -373,30 +373,39 @@ void NestTable::find_reductions() {
 
 std::vector<Sym> NestTable::box(const Nest& nest, const NestAccess& a,
                                 const std::vector<bool>& is_kept) const {
-  std::vector<NestLoop> loops = nest.loops;
+  std::vector<Sym> trips;
   bool is_suffix = true;  // what the facts by depth already say
   std::size_t first = 0;
-  for (std::size_t i = 0; i < loops.size(); ++i) {
-    if (!is_kept[i]) {
-      is_suffix = is_suffix && first == i;
-      first = i + 1;
-      loops[i].extent = 1;
-      loops[i].trips = 1;
-    }
+  for (std::size_t i = 0; i < nest.loops.size(); ++i) {
+    trips.push_back(is_kept[i] ? nest.loops[i].extent : Sym(1));
+    if (is_kept[i]) continue;
+    is_suffix = is_suffix && first == i;
+    first = i + 1;
   }
+  if (!is_suffix) return box_within(nest, a, trips);
   const std::vector<Sym>& full = declared_shapes_[static_cast<std::size_t>(a.buffer.value)];
   std::vector<Sym> out;
-  if (is_suffix) {
-    for (std::size_t d = 0; d < a.facts.size(); ++d) {
-      out.push_back(min(full[d], a.facts[d].reach[first]));
-    }
-    return out;
+  for (std::size_t d = 0; d < a.facts.size(); ++d) {
+    out.push_back(min(full[d], a.facts[d].reach[first]));
+  }
+  return out;
+}
+
+std::vector<Sym> NestTable::box_within(const Nest& nest, const NestAccess& a,
+                                       const std::vector<Sym>& trips) const {
+  std::vector<NestLoop> loops = nest.loops;
+  for (std::size_t i = 0; i < loops.size(); ++i) {
+    if (loops[i].extent.same(trips[i])) continue;
+    loops[i].extent = trips[i];
+    loops[i].trips = space_->poly(trips[i]);
   }
   IndexReader reader(*space_, loops, binding_);
   if (nest.block != nullptr && nest.block->guard.defined()) {
     Nest limited;  // what the guard says besides is of no interest
     read_guard(nest.block->guard, &reader, &limited);
   }
+  const std::vector<Sym>& full = declared_shapes_[static_cast<std::size_t>(a.buffer.value)];
+  std::vector<Sym> out;
   for (std::size_t d = 0; d < a.indices.size(); ++d) {
     out.push_back(min(full[d], reader.read(a.indices[d]).reach[0]));
   }

@@ -82,6 +82,9 @@ class NestTable {
   /// stand still, within the buffer. Cost: that of reading the subscripts again.
   std::vector<Sym> box(const Nest& nest, const NestAccess& a,
                        const std::vector<bool>& is_kept) const;
+  /// The same while each loop makes so many iterations; `trips` by loop.
+  std::vector<Sym> box_within(const Nest& nest, const NestAccess& a,
+                              const std::vector<Sym>& trips) const;
 
   /// Reads all subscripts of a nest anew, after what is known of its loops has changed.
   void read_subscripts(Nest* nest) const;

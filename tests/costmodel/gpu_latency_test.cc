@@ -189,6 +189,54 @@ TEST_CASE("tensor instructions beat multiply-adds where the device has them") {
         macs / (108 * 1024 * kA100.platform.clock_ghz) * 0.999);
 }
 
+// Tiles of 128 x 64 into shared memory, `ahead` iterations before they are read.
+ir::Program fetched(bool is_bulk, int64_t ahead) {
+  const std::string copy =
+      is_bulk ? "for i in 128 @L3 {{bulk_copy=1, pipeline_stage=0, pipeline_order=0}} {{ for j in "
+                "64 @L4 {{"
+              : "for i in 128 @L3 {{pipeline_stage=0, pipeline_order=0}} {{ for j in 64 @L4 {{";
+  return parse_or_die(
+      fmt::format(fmt::runtime(R"(program p(A: f16[16896, 4096]) -> (C: f16[16896, 64]) {{
+  buffer S: f16[16896, 4096] shared
+  for b in 132 @L0 bind(block.x) {{ for k in 64 @L1 {{software_pipeline={}}} {{
+    )" + copy + R"(
+      block "S" @B0 [i0: S(16896) = b * 128 + i, j0: S(4096) = k * 64 + j] {{
+        reads A[i0, j0] writes S[i0, j0] S[i0, j0] = A[i0, j0] }} }} }}
+    for t in 128 @L5 bind(thread.x) {{pipeline_stage={}, pipeline_order=1}} {{ for v in 64 @L6 {{
+      block "C" @B1 [i1: S(16896) = b * 128 + t, j1: S(64) = v, k1: R(64) = k] {{
+        reads S[i1, k1 * 64 + j1] writes C[i1, j1] init {{ C[i1, j1] = 0f16 }}
+        C[i1, j1] = C[i1, j1] + S[i1, k1 * 64 + j1] }} }} }} }} }} }})"),
+                  ahead + 1, ahead));
+}
+
+TEST_CASE(
+    "a bulk copy is the copy engine's: bytes, not one thread's loop, and in flight as deep as its "
+    "pipeline") {
+  const ir::Program bulk = fetched(true, 1), loop = fetched(false, 1);
+  CHECK(part_ns(bulk, TermPart::kMemory) == Approx(part_ns(loop, TermPart::kMemory)));
+  CHECK(part_ns(bulk, TermPart::kLatency) < 0.05 * part_ns(loop, TermPart::kLatency));
+  CHECK(part_ns(bulk, TermPart::kIssue) < part_ns(loop, TermPart::kIssue));
+  const double waits =
+      part_ns(bulk, TermPart::kLatency) - part_ns(fetched(true, 3), TermPart::kLatency);
+  CHECK(waits == Approx(64 * 450 * (1 - 1 / 3.0) / kA100.platform.clock_ghz));
+}
+
+TEST_CASE("blocks along one axis share tiles as those along two do") {
+  const auto product = [](const std::string& loops, const std::string& y, const std::string& x) {
+    return parse_or_die(fmt::format(
+        R"(program p(A: f32[256, 4096], B: f32[4096, 2048]) -> (C: f32[256, 2048]) {{ {}
+  for ty in 16 @L2 bind(thread.y) {{ for tx in 16 @L3 bind(thread.x) {{ for k in 4096 @L4 {{
+    block "C" @B0 [i: S(256) = ({}) * 16 + ty, j: S(2048) = ({}) * 16 + tx, r: R(4096) = k] {{
+      reads A[i, r], B[r, j] writes C[i, j] init {{ C[i, j] = 0f32 }} C[i, j] = C[i, j] + A[i, r] * B[r, j]
+    }} }} }} }} {} }})",
+        loops, y, x, loops.find("by") == loops.npos ? "}" : "} }"));
+  };
+  const ir::Program one = product("for b in 2048 @L0 bind(block.x) {", "b // 128", "b % 128");
+  const ir::Program two =
+      product("for by in 16 @L0 bind(block.y) { for bx in 128 @L1 bind(block.x) {", "by", "bx");
+  CHECK(part_ns(one, TermPart::kMemory) == Approx(part_ns(two, TermPart::kMemory)).epsilon(0.1));
+}
+
 TEST_CASE("faster memory and more multiprocessors are faster") {
   const ir::Program program = map("X[i, j] + 1f32");
   double last = 1e30;

@@ -44,6 +44,14 @@ class Explain(command.CommandTest):
         out = self.prunerc("explain", self.ops, "--op", "dense", "--threads", "1", "--schedule", script).out
         self.assertRegex(out, r"^dense .*, script schedule\n")
 
+    def test_a_device_that_is_not_here_has_no_measured_part(self):
+        for more in [[], ["-O1"]]:
+            out = self.prunerc("explain", self.ops, "--op", "dense", "--target", "cuda:h100", *more).out
+            self.assertRegex(out, r"^dense .* schedule, not timed: its device is not here\n")
+            self.assertNotIn("measured", out)
+            self.assertRegex(out, r"\n  predicted +[0-9.]+ [num]s +-  by the analyzer\n")
+            self.assertRegex(out, r"\n  nest +total +l2")
+
 
 if __name__ == "__main__":
     command.main()

@@ -90,8 +90,10 @@ void print_estimate(const Subject& subject) {
   const double measured = subject.measured_ns, predicted = symbols.total_ns.value();
   const LimitShare share = share_of_limit(subject.task, measured, subject.remeasure);
   fmt::print("  {:<16}{:>12}{:>8}\n", "", "time", "of it");
-  fmt::print("  {:<16}{:>12}{:>8}  spread {:.1f}%\n", "measured", time_text(measured),
-             share_text(measured, measured), 100 * subject.spread);
+  if (measured > 0) {
+    fmt::print("  {:<16}{:>12}{:>8}  spread {:.1f}%\n", "measured", time_text(measured),
+               share_text(measured, measured), 100 * subject.spread);
+  }
   fmt::print("  {:<16}{:>12}{:>8}  by the analyzer\n", "predicted", time_text(predicted),
              share_text(predicted, measured));
   const std::string unit = share.limit.unit == LimitUnit::kNone
@@ -243,10 +245,33 @@ int explain_pool(const ExplainVerb& verb) {
 
 // --- operators: the stored, chosen or scripted schedule, timed now
 
+std::string title_of(const Operator& op, const Choice& choice) {
+  return fmt::format("{} {}, {} schedule", op.name, op.bindings, to_string(choice.origin));
+}
+
+// For a device that is not here: nothing is measured.
+int explain_elsewhere(const ExplainVerb& verb, const OperatorRequest& request, Session session) {
+  const Result<Operator> op = load_operator(request);
+  if (!op.ok()) return fail(op.error());
+  const Result<Choice> choice = choose(session, *op, verb.machine);
+  if (!choice.ok()) return fail(choice.error(), choice_code(choice.error(), verb.machine));
+  print_note(*op, *choice);
+  Subject subject;
+  subject.title = title_of(*op, *choice) + ", not timed: its device is not here";
+  subject.task = session.task(*op, *choice);
+  subject.program = choice->program;
+  return explain({subject});
+}
+
 int explain_operator(ExplainVerb verb) {
   verb.op.file = verb.what;
   const Result<OperatorRequest> request = verb.op.request();
   if (!request.ok()) return fail(request.error(), kUsage);
+  Result<Session> described = verb.machine.open_unmeasured();
+  if (!described.ok()) return fail(described.error());
+  if (!runs_here(described->target())) {
+    return explain_elsewhere(verb, *request, std::move(described).value());
+  }
   int code = kSuccess;
   std::optional<Prepared> prepared = prepare(*request, verb.machine, &code);
   if (!prepared) return code;
@@ -266,8 +291,7 @@ int explain_operator(ExplainVerb verb) {
   subject.measured_ns = m.median_ns;
   subject.spread = m.spread;
   subject.remeasure = remeasure_here(subject.task.target);
-  subject.title = fmt::format("{} {}, {} schedule", prepared->op.name, prepared->op.bindings,
-                              to_string(prepared->choice.origin));
+  subject.title = title_of(prepared->op, prepared->choice);
   if (const std::optional<Derivation>& derivation = prepared->choice.derivation) {
     subject.derivations.push_back(
         derivation_text(derivation->link, derivation->spec_ns, subject.measured_ns));
