@@ -42,6 +42,17 @@ template <int N> PR_FN void pr_tma_store_wait() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(N) : "memory");
 }
 
+// Rounds two values to one register of a fragment; `lo` has the lower index.
+PR_FN unsigned pr_pack_f16(float lo, float hi) {
+  unsigned r;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo));
+  return r;
+}
+PR_FN unsigned pr_pack_bf16(float lo, float hi) {
+  unsigned r;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo));
+  return r;
+}
 PR_FN void pr_stmatrix_x2(void* row, const unsigned (&r)[2]) {
   asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" ::"r"(pr_smem_(row)),
                "r"(r[0]), "r"(r[1])

@@ -116,6 +116,8 @@ template <int N> PR_FN void pr_to_tf32(unsigned (&to)[N], const float* from) {
 }
 PR_FN unsigned pr_pack(pr_f16 lo, pr_f16 hi) { return lo.bits | (unsigned)hi.bits << 16; }
 PR_FN unsigned pr_pack(pr_bf16 lo, pr_bf16 hi) { return lo.bits | (unsigned)hi.bits << 16; }
+PR_FN unsigned pr_pack_f16(float lo, float hi) { return pr_pack(pr_to_f16(lo), pr_to_f16(hi)); }
+PR_FN unsigned pr_pack_bf16(float lo, float hi) { return pr_pack(pr_to_bf16(lo), pr_to_bf16(hi)); }
 
 // ---- Vector accesses: a GPU faults if they are not aligned. ----
 template <int BYTES> struct pr_vec_;

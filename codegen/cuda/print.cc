@@ -142,17 +142,19 @@ Result<std::string> KernelPrinter::print(KernelText* out) {
   find_unrolled();
   find_lane_dims(kernel_.body);
   find_ring_buffers(kernel_.body);
-  PRUNERC_TRY_VOID(check_specialised());
-  if (failed_) return *failed_;
-  writes_factors_ = multiplies_in_warpgroups() && stores_swizzled(own_statements());
-  declare_arguments(out);
-  ++indent_;
   for (BufferId id : stored_buffers(kernel_.body)) {
     if (buffer(id).scope != Scope::kShared) continue;
     const Extent& extent = storage_.extents.at(id);
     out->shared_bytes = std::max(out->shared_bytes, extent.offset + extent.size_bytes);
   }
+  find_staged_stores(kernel_.body);
   place_mbarriers(out);
+  place_staged_stores(out);
+  PRUNERC_TRY_VOID(check_specialised());
+  if (failed_) return *failed_;
+  writes_factors_ = multiplies_in_warpgroups() && stores_swizzled(own_statements());
+  declare_arguments(out);
+  ++indent_;
   if (out->shared_bytes > 0) line(fmt::format("PR_SHARED(smem, {});", out->shared_bytes));
   for (const Loop* loop : kernel_.grid) {
     const std::size_t axis = static_cast<std::size_t>(axis_of(loop->loop_kind));
@@ -163,7 +165,7 @@ Result<std::string> KernelPrinter::print(KernelText* out) {
     if (out->threads[axis] == 1) continue;
     line(fmt::format("const int {} = pr_thread_{}();", kThreadNames[axis], kAxisLetters[axis]));
   }
-  ring_buffers_.empty() ? statement(kernel_.body) : both_roles(kernel_.body);
+  ring_buffers_.empty() ? one_role(kernel_.body) : both_roles(kernel_.body);
   close();
   if (failed_) return *failed_;
   return std::move(out_);
@@ -210,8 +212,10 @@ void KernelPrinter::loop(const Loop& loop) {
   if (opens) {
     in_products_ = false;
     line("pr_wgmma_commit();");
-    line("pr_wgmma_wait<0>();");
+    const bool overlaps = current_ring_ != nullptr && current_ring_->overlaps;
+    line(fmt::format("pr_wgmma_wait<{:d}>();", overlaps));
   }
+  end_ring(loop);
 }
 
 void KernelPrinter::nest_of(const Loop& loop) {
@@ -233,6 +237,8 @@ void KernelPrinter::nest_of(const Loop& loop) {
   }
   if (const TensorIntrinsic* intrinsic = warp_intrinsic(loop)) {
     tensor_loop(loop, *intrinsic);
+  } else if (const auto staged = staged_.find(loop.id); staged != staged_.end()) {
+    staged_store(loop, staged->second);
   } else if (is_lane_axis(loop.loop_kind)) {
     const std::size_t axis = static_cast<std::size_t>(axis_of(loop.loop_kind));
     vars_[loop.var->id] = kernel_.threads[axis] == 1 ? "0" : kThreadNames[axis];

@@ -231,8 +231,10 @@ Text KernelPrinter::arithmetic(ExprKind kind, DType dtype, const Text& a, const 
 
 Text KernelPrinter::cast(DType from, DType to, const Text& v) {
   if (from == to) return v;
-  if (to == DType::kF16) return {"pr_to_f32(pr_to_f16(" + cast(from, DType::kF32, v).text + "))"};
-  if (to == DType::kBF16) return {"pr_to_f32(pr_to_bf16(" + cast(from, DType::kF32, v).text + "))"};
+  if (to == DType::kF16 || to == DType::kBF16) {
+    std::string wide = cast(from, DType::kF32, v).text;
+    return {"pr_to_f32(" + to_memory(to, {wide}).text + ")", Prec::kAtom, std::move(wide)};
+  }
   const bool narrow = from == DType::kF16 || from == DType::kBF16;
   if (to == DType::kF32 && narrow) return v;  // held as one
   if (is_bool(to)) return {within(v, Prec::kLess) + " != 0", Prec::kEqual};
@@ -258,8 +260,9 @@ Text KernelPrinter::to_register(DType dtype, const Text& memory) {
 }
 
 Text KernelPrinter::to_memory(DType dtype, const Text& reg) {
-  if (dtype == DType::kF16) return {"pr_to_f16(" + reg.text + ")"};
-  if (dtype == DType::kBF16) return {"pr_to_bf16(" + reg.text + ")"};
+  const std::string& wide = reg.unrounded.empty() ? reg.text : reg.unrounded;
+  if (dtype == DType::kF16) return {"pr_to_f16(" + wide + ")"};
+  if (dtype == DType::kBF16) return {"pr_to_bf16(" + wide + ")"};
   return reg;
 }
 

@@ -131,6 +131,28 @@ void KernelPrinter::place_mbarriers(KernelText* out) {
     out->shared_bytes += 2 * kMbarrierBytes * ring.num_stages;
     ring.is_read_by_threads = is_read_by_threads(ring, kernel_.body);
   }
+  walk(
+      kernel_.body,
+      [&](Stmt s) {
+        const Loop* loop = s.as<Loop>();
+        const auto it = loop != nullptr ? ring_buffers_.find(loop->id) : ring_buffers_.end();
+        if (it != ring_buffers_.end()) it->second.overlaps = overlaps_products(*loop, it->second);
+        return true;
+      },
+      [](Expr) {});
+}
+
+// Does the consumer do nothing but one group of products an iteration? Then it is issued while the
+// one before is in flight, whose stage is released behind that.
+bool KernelPrinter::overlaps_products(const Loop& loop, const RingBuffer& ring) {
+  if (ring.is_read_by_threads || ring.num_stages < 2 || constant_or(loop.extent, 1) < 2)
+    return false;
+  Stmt s = without_copies(b_, loop.body);
+  while (const Loop* inner = s.as<Loop>()) {
+    if (!is_lane_axis(inner->loop_kind)) break;
+    s = inner->body;
+  }
+  return s.as<Loop>() != nullptr && is_product_nest(s);
 }
 
 void KernelPrinter::begin_mbarriers() {
@@ -150,6 +172,13 @@ void KernelPrinter::begin_mbarriers() {
   line("pr_fence_mbar_init();");
   close();
   line("pr_sync();");
+}
+
+// The statements of one role, or of all threads; what is on its way out of shared memory must have
+// been read before that goes.
+void KernelPrinter::one_role(Stmt body) {
+  statement(body);
+  if (!staged_.empty() && role_ != Role::kProducer) line("pr_tma_store_wait<0>();");
 }
 
 // The kernel's body in both roles; its outermost Allocs are those of the ring buffers.
@@ -184,7 +213,7 @@ void KernelPrinter::both_roles(Stmt body) {
   if (splits) line(fmt::format("pr_reg_inc<{}>();", split->consumer));
   phases("0");
   role_ = Role::kConsumer;
-  statement(body);
+  one_role(body);
   role_ = Role::kBoth;
   close();
 }
@@ -212,8 +241,28 @@ void KernelPrinter::loop_body(const Loop& loop) {
   statement(loop.body);
   current_ring_ = outer;
   if (role_ == Role::kProducer) return;
-  line(fmt::format("{}pr_mbar_arrive({} + {});", ring.is_read_by_threads ? "" : "if (tx == 0) ",
-                   empty, at));
+  if (!ring.overlaps) return release(ring, at, "");
+  const std::string number = vars_.at(loop.var->id);
+  release(ring, fmt::format("({} + {}) % {}", at, ring.num_stages - 1, ring.num_stages),
+          number + " > 0");
+}
+
+// The consumer is done with a stage.
+void KernelPrinter::release(const RingBuffer& ring, const std::string& stage,
+                            const std::string& condition) {
+  const std::string who = ring.is_read_by_threads ? "" : "tx == 0";
+  const std::string both = who + (who.empty() || condition.empty() ? "" : " && ") + condition;
+  line(fmt::format("{}pr_mbar_arrive(empty{} + {});", both.empty() ? "" : "if (" + both + ") ",
+                   ring.name, stage));
+}
+
+// Behind a loop whose last group of products is in flight.
+void KernelPrinter::end_ring(const Loop& loop) {
+  const auto it = ring_buffers_.find(loop.id);
+  if (role_ != Role::kConsumer || it == ring_buffers_.end() || !it->second.overlaps) return;
+  line("pr_wgmma_wait<0>();");
+  const int64_t last = constant_or(loop.extent, 1) - 1;
+  release(it->second, std::to_string(last % it->second.num_stages), "");
 }
 
 void KernelPrinter::bulk_loop(const Loop& loop) {

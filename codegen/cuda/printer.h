@@ -25,6 +25,8 @@ enum class Prec : uint8_t { kSelect, kOr, kAnd, kEqual, kLess, kAdd, kMul, kUnar
 struct Text {
   std::string text;
   Prec prec = Prec::kAtom;
+  /// Of a value that was rounded to 16 bits: what it was rounded from.
+  std::string unrounded = {};
 };
 /// The text, in parentheses if it binds weaker than `at_least`.
 std::string within(const Text& t, Prec at_least);
@@ -115,6 +117,7 @@ class KernelPrinter {
     int64_t offset = 0;                 // of the mbarriers
     std::set<ir::BufferId> buffers;
     bool is_read_by_threads = false;
+    bool overlaps = false;      // a group of products is in flight while the next one is issued
     mutable std::string stage;  // of the iteration at hand
   };
   struct BulkLoad {
@@ -126,13 +129,36 @@ class KernelPrinter {
   void find_ring_buffers(ir::Stmt s);
   void note_bulk_copy(const ir::Loop& loop);
   bool is_read_by_threads(const RingBuffer& ring, ir::Stmt s) const;
+  bool overlaps_products(const ir::Loop& loop, const RingBuffer& ring);
+  void release(const RingBuffer& ring, const std::string& stage, const std::string& condition);
+  void end_ring(const ir::Loop& loop);
   void place_mbarriers(KernelText* out);
   void begin_mbarriers();
+  void one_role(ir::Stmt body);
   void both_roles(ir::Stmt body);
   bool belongs_to_other_role(ir::Stmt s) const;
   void loop_body(const ir::Loop& loop);
   void bulk_loop(const ir::Loop& loop);
   Result<void> check_specialised() const;
+
+  // What leaves a warpgroup's registers through shared memory (print_staged.cc).
+  struct StagedStore {
+    ir::BulkCopy box;  // the other way: from the output into a panel
+    const ir::Var* warp;
+    const ir::Var* panel;
+    int64_t columns = 1, panels = 1, slots = 1;
+    int64_t offset = 0;  // of the slots
+    std::ptrdiff_t map = 0;
+    bool has_guard = false;
+    int64_t slot_bytes(int64_t elem) const { return kStagedRows * columns * elem; }
+  };
+  static constexpr int64_t kStagedRows = 16;  // of a warp's sums
+  void find_staged_stores(ir::Stmt s);
+  void note_staged_store(const ir::Loop& outer);
+  void place_staged_stores(KernelText* out);
+  void staged_store(const ir::Loop& outer, const StagedStore& staged);
+  bool loaded_global(ir::Expr e) const;
+  void staged_pair(const ir::Loop& inner, const StagedStore& staged, const std::string& to);
 
   // What lanes give each other (print_shuffle.cc).
   bool shuffle_loop(const ir::Loop& loop);
@@ -188,6 +214,7 @@ class KernelPrinter {
   ir::Expr register_;              // of the fragment at hand
   std::map<ir::LoopId, RingBuffer> ring_buffers_;
   std::map<ir::LoopId, BulkLoad> loads_;
+  std::map<ir::LoopId, StagedStore> staged_;
   std::vector<KernelMap> maps_;
   RingBuffer* open_ring_ = nullptr;           // while finding ring buffers
   const RingBuffer* current_ring_ = nullptr;  // while printing

@@ -10,6 +10,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -53,7 +54,8 @@ TEST_CASE("threads that write factors of wgmma pass a fence before each barrier"
   CHECK(count(text, "pr_wgmma_commit();") == 1);
   CHECK(count(text, "pr_wgmma_wait<0>();") == 1);
   CHECK(count(text, "pr_sync();") == 2);
-  CHECK(count(text, "pr_fence_proxy_async();\n") == 2);
+  // One more for what leaves through shared memory.
+  CHECK(count(text, "pr_fence_proxy_async();\n") == 3);
 }
 
 TEST_CASE("a ring buffer is filled by a producer and emptied by a consumer") {
@@ -70,8 +72,9 @@ TEST_CASE("a ring buffer is filled by a producer and emptied by a consumer") {
   CHECK(count(text, "pr_mbar_wait(") == 2);
   // None but the one behind the initialisation of the mbarriers.
   CHECK(count(text, "pr_sync();") == 1);
-  CHECK(count(text, "pr_fence_proxy_async();") == 0);
-  REQUIRE(source.launches[0].tensor_maps.size() == 2);
+  CHECK(count(text, "pr_bar_sync(") == 0);
+  CHECK(count(text, "pr_fence_proxy_async();") == 1);
+  REQUIRE(source.launches[0].tensor_maps.size() == 3);
   const codegen::TensorMap& a = source.launches[0].tensor_maps[0];
   CHECK(a.box_rows == 128);
   CHECK(a.box_cols == 64);
@@ -80,6 +83,35 @@ TEST_CASE("a ring buffer is filled by a producer and emptied by a consumer") {
   CHECK(b.box_rows == 64);
   CHECK(b.box_cols == 32);
   CHECK(b.swizzle_bytes == 64);
+}
+
+TEST_CASE("one group of products is in flight while the next one is issued") {
+  const std::string text = source_of("matmul_wgmma_persistent").bytes;
+  CHECK(count(text, "pr_wgmma_wait<1>();") == 1);
+  CHECK(count(text, "pr_wgmma_wait<0>();") == 1);
+  CHECK(count(text, "pr_mbar_arrive(empty0 + (at1 + 1) % 2);") == 1);
+}
+
+TEST_CASE("sums leave through shared memory by panels of 128 bytes") {
+  const codegen::Artifact f16 = source_of("matmul_wgmma_bias_relu");
+  CHECK(count(f16.bytes, "pr_stmatrix_x4(") == 1);
+  CHECK(count(f16.bytes, "pr_pack_f16(") == 1);
+  CHECK(count(f16.bytes, "pr_to_f16(") == 0);
+  CHECK(count(f16.bytes, "pr_tma_store_2d(") == 1);
+  CHECK(count(f16.bytes, "pr_tma_store_commit();") == 1);
+  CHECK(count(f16.bytes, "out0") == 1);
+  const codegen::TensorMap& c = f16.launches[0].tensor_maps.back();
+  CHECK(c.rows == 128);
+  CHECK(c.cols == 64);
+  CHECK(c.box_rows == 16);
+  CHECK(c.box_cols == 64);
+  CHECK(c.swizzle_bytes == 128);
+  const codegen::Artifact f32 = source_of("matmul_wgmma_persistent");
+  CHECK(count(f32.bytes, "pr_store<8>(to0") == 1);
+  // Two panels of 32 columns, each with a slot.
+  CHECK(count(f32.bytes, "pr_tma_store_wait<1>();") == 1);
+  CHECK(count(f32.bytes, "pr_tma_store_wait<0>();") == 1);
+  CHECK(f32.launches[0].tensor_maps.back().box_cols == 32);
 }
 
 TEST_CASE("no two threads race in programs for Hopper, and none leaves its memory") {
@@ -126,19 +158,11 @@ std::string first_replaced(std::string text, const TextBug& bug) {
   return text.replace(at, std::string_view(bug.from).size(), bug.to);
 }
 
-TEST_CASE("mistakes in the waits of a ring buffer are noticed") {
-  const TextBug bugs[] = {
-      {"no wait for a free place", "pr_mbar_wait(empty0 + at0, phase0 >> at0 & 1);", ""},
-      {"no wait for a full place", "pr_mbar_wait(full0 + at1, phase0 >> at1 & 1);", ""},
-      {"a place is free one arrival early", "pr_mbar_init(empty0 + i, 2);",
-       "pr_mbar_init(empty0 + i, 1);"},
-      {"a place is released before it is read", "pr_wgmma_wait<0>();", ""},
-      {"fewer bytes are expected", "20480);", "20464);"},
-      {"one phase too many", "unsigned phase0 = 0;", "unsigned phase0 = ~0u;"},
-  };
-  const codegen::Artifact right = source_of("matmul_wgmma_tma");
+// What notices them: the values, or a checker.
+void check_noticed(std::string_view program, std::span<const TextBug> bugs) {
+  const codegen::Artifact right = source_of(program);
   std::vector<GpuProgram> programs = hopper_programs();
-  std::erase_if(programs, [](const GpuProgram& p) { return p.name != "matmul_wgmma_tma"; });
+  std::erase_if(programs, [&](const GpuProgram& p) { return p.name != program; });
   const Result<Expected> expected = expected_outputs(programs.front().base, 1);
   REQUIRE_OK(expected);
   for (const TextBug& bug : bugs) {
@@ -154,6 +178,34 @@ TEST_CASE("mistakes in the waits of a ring buffer are noticed") {
     }
     CHECK(noticed);
   }
+}
+
+TEST_CASE("mistakes in the waits of a ring buffer are noticed") {
+  const TextBug bugs[] = {
+      {"no wait for a free place", "pr_mbar_wait(empty0 + at0, phase0 >> at0 & 1);", ""},
+      {"no wait for a full place", "pr_mbar_wait(full0 + at1, phase0 >> at1 & 1);", ""},
+      {"a place is free one arrival early", "pr_mbar_init(empty0 + i, 2);",
+       "pr_mbar_init(empty0 + i, 1);"},
+      {"a place is released before it is read", "pr_wgmma_wait<1>();", "pr_wgmma_wait<2>();"},
+      {"sums are read before they are there", "pr_wgmma_wait<0>();", ""},
+      {"fewer bytes are expected", "20480);", "20464);"},
+      {"one phase too many", "unsigned phase0 = 0;", "unsigned phase0 = ~0u;"},
+  };
+  check_noticed("matmul_wgmma_tma", bugs);
+}
+
+TEST_CASE("mistakes in what leaves through shared memory are noticed") {
+  const TextBug bugs[] = {
+      {"a slot is written before it is read", "pr_tma_store_wait<1>();", ""},
+      {"one store too many is in flight", "pr_tma_store_wait<1>();", "pr_tma_store_wait<2>();"},
+      {"a panel leaves before all lanes wrote it",
+       "pr_fence_proxy_async();\n          pr_sync_warp();", "pr_fence_proxy_async();"},
+      {"lanes write before the slot is known to be free",
+       "pr_tma_store_wait<1>();\n          pr_sync_warp();", "pr_tma_store_wait<1>();"},
+      {"the last stores are not waited for", "pr_tma_store_wait<0>();", ""},
+      {"a store belongs to no group", "pr_tma_store_commit();", ""},
+  };
+  check_noticed("matmul_wgmma_persistent", bugs);
 }
 
 std::string replaced(std::string text, std::string_view from, std::string_view to) {

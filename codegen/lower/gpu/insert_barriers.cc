@@ -37,6 +37,15 @@ class Barriers {
   Barriers(IrBuilder& b, const GpuStorage& storage, const Kernel& kernel)
       : b_(b), storage_(storage), kernel_(kernel) {
     for (const Loop* loop : kernel.grid) ranges_.bind(loop->var, loop->extent);
+    walk(
+        kernel.body,
+        [&](Stmt s) {
+          const Loop* loop = s.as<Loop>();
+          if (loop == nullptr || !is_bulk_copy(*loop)) return true;
+          rings_.merge(stored_buffers(s));
+          return false;
+        },
+        [](Expr) {});
   }
 
   Result<Stmt> run() {
@@ -176,7 +185,6 @@ class Barriers {
   // A statement inside of which no thread waits for another.
   void unit(Stmt s) {
     const Loop* loop = s.as<Loop>();
-    // Who reads a stage of a ring buffer, and who overwrites it, waits at its mbarriers.
     if (loop != nullptr && is_bulk_copy(*loop)) return;
     const bool is_ahead = is_ahead_ || (loop != nullptr && attr_of(*loop, kAheadAttr));
     const bool is_synced = loop != nullptr && attr_of(*loop, kSyncAttr).value_or(0) != 0;
@@ -198,10 +206,11 @@ class Barriers {
     return loop != nullptr ? loop->id : LoopId(0);
   }
 
+  // Who reads a stage of a ring buffer, and who overwrites it, waits at its mbarriers.
   std::set<BufferId> shared(const std::set<BufferId>& all) const {
     std::set<BufferId> out;
     for (BufferId id : all) {
-      if (b_.buffer(id).scope != Scope::kLocal) out.insert(id);
+      if (b_.buffer(id).scope != Scope::kLocal && rings_.count(id) == 0) out.insert(id);
     }
     return out;
   }
@@ -243,6 +252,7 @@ class Barriers {
   IrBuilder& b_;
   const GpuStorage& storage_;
   const Kernel& kernel_;
+  std::set<BufferId> rings_;  // what bulk copies fill
   Touched open_;
   Touched ahead_;  // by fetches for later iterations
   bool is_ahead_ = false;
