@@ -20,6 +20,10 @@ std::string bind(void* handle, Driver& api) {
   };
 #define PRUNERC_BIND(name, symbol, params) get(api.name, #symbol);
   PRUNERC_CUDA_FUNCTIONS(PRUNERC_BIND)
+#define PRUNERC_BIND_OPTIONAL(name, symbol, params) \
+  api.name = reinterpret_cast<decltype(api.name)>(dlsym(handle, #symbol));
+  PRUNERC_CUDA_OPTIONAL_FUNCTIONS(PRUNERC_BIND_OPTIONAL)
+#undef PRUNERC_BIND_OPTIONAL
 #undef PRUNERC_BIND
   return missing;
 }
@@ -58,6 +62,14 @@ Result<const Driver*> driver() {
   static const Opened opened = open_driver();
   if (!opened.problem.empty()) return error(Diag::kCudaMissing, opened.problem);
   return &opened.api;
+}
+
+Result<void> check_toolkit(int known, int toolkit) {
+  if (toolkit <= known) return {};
+  const auto text = [](int version) {
+    return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+  };
+  return error(Diag::kCudaVersion, text(known), text(toolkit));
 }
 
 Result<void> check(const Driver& api, Code code, const char* call) {

@@ -44,45 +44,48 @@ inline constexpr int kCaptureThreadLocal = 1;
 
 /// Functions by the names of the API; where a name has versions, the symbol of the one that the
 /// declaration is for stands behind it.
-#define PRUNERC_CUDA_FUNCTIONS(X)                                                                \
-  X(cuInit, cuInit, (unsigned flags))                                                            \
-  X(cuDriverGetVersion, cuDriverGetVersion, (int* version))                                      \
-  X(cuDeviceGet, cuDeviceGet, (int* device, int ordinal))                                        \
-  X(cuDeviceGetCount, cuDeviceGetCount, (int* count))                                            \
-  X(cuDeviceGetName, cuDeviceGetName, (char* name, int size, int device))                        \
-  X(cuDeviceGetAttribute, cuDeviceGetAttribute, (int* value, int attribute, int device))         \
-  X(cuDeviceTotalMem, cuDeviceTotalMem_v2, (size_t * bytes, int device))                         \
-  X(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, (Context * context, int device))         \
-  X(cuCtxSetCurrent, cuCtxSetCurrent, (Context context))                                         \
-  X(cuCtxSynchronize, cuCtxSynchronize, ())                                                      \
-  X(cuModuleLoadData, cuModuleLoadData, (Module * module, const void* image))                    \
-  X(cuModuleUnload, cuModuleUnload, (Module module))                                             \
-  X(cuModuleGetFunction, cuModuleGetFunction, (Function * f, Module module, const char* name))   \
-  X(cuFuncSetAttribute, cuFuncSetAttribute, (Function f, int attribute, int value))              \
-  X(cuLaunchKernel, cuLaunchKernel,                                                              \
-    (Function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,   \
-     unsigned shared, Stream stream, void** params, void** extra))                               \
-  X(cuMemAlloc, cuMemAlloc_v2, (DevicePtr * at, size_t bytes))                                   \
-  X(cuMemFree, cuMemFree_v2, (DevicePtr at))                                                     \
-  X(cuMemcpyHtoD, cuMemcpyHtoD_v2, (DevicePtr to, const void* from, size_t bytes))               \
-  X(cuMemcpyDtoH, cuMemcpyDtoH_v2, (void* to, DevicePtr from, size_t bytes))                     \
-  X(cuMemcpyDtoD, cuMemcpyDtoD_v2, (DevicePtr to, DevicePtr from, size_t bytes))                 \
-  X(cuMemsetD8Async, cuMemsetD8Async,                                                            \
-    (DevicePtr at, unsigned char value, size_t count, Stream stream))                            \
-  X(cuStreamCreate, cuStreamCreate, (Stream * stream, unsigned flags))                           \
-  X(cuStreamSynchronize, cuStreamSynchronize, (Stream stream))                                   \
-  X(cuStreamBeginCapture, cuStreamBeginCapture_v2, (Stream stream, int mode))                    \
-  X(cuStreamEndCapture, cuStreamEndCapture, (Stream stream, Graph * graph))                      \
-  X(cuGraphInstantiate, cuGraphInstantiateWithFlags,                                             \
-    (GraphExec * exec, Graph graph, unsigned long long flags))                                   \
-  X(cuGraphLaunch, cuGraphLaunch, (GraphExec exec, Stream stream))                               \
-  X(cuGraphExecDestroy, cuGraphExecDestroy, (GraphExec exec))                                    \
-  X(cuGraphDestroy, cuGraphDestroy, (Graph graph))                                               \
-  X(cuEventCreate, cuEventCreate, (Event * event, unsigned flags))                               \
-  X(cuEventRecord, cuEventRecord, (Event event, Stream stream))                                  \
-  X(cuEventSynchronize, cuEventSynchronize, (Event event))                                       \
-  X(cuEventElapsedTime, cuEventElapsedTime, (float* ms, Event begin, Event end))                 \
-  X(cuGetErrorName, cuGetErrorName, (Code code, const char** name))                              \
+#define PRUNERC_CUDA_FUNCTIONS(X)                                                              \
+  X(cuInit, cuInit, (unsigned flags))                                                          \
+  X(cuDriverGetVersion, cuDriverGetVersion, (int* version))                                    \
+  X(cuDeviceGet, cuDeviceGet, (int* device, int ordinal))                                      \
+  X(cuDeviceGetCount, cuDeviceGetCount, (int* count))                                          \
+  X(cuDeviceGetName, cuDeviceGetName, (char* name, int size, int device))                      \
+  X(cuDeviceGetAttribute, cuDeviceGetAttribute, (int* value, int attribute, int device))       \
+  X(cuDeviceTotalMem, cuDeviceTotalMem_v2, (size_t * bytes, int device))                       \
+  X(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, (Context * context, int device))       \
+  X(cuCtxSetCurrent, cuCtxSetCurrent, (Context context))                                       \
+  X(cuCtxSynchronize, cuCtxSynchronize, ())                                                    \
+  X(cuModuleLoadData, cuModuleLoadData, (Module * module, const void* image))                  \
+  X(cuModuleUnload, cuModuleUnload, (Module module))                                           \
+  X(cuModuleGetFunction, cuModuleGetFunction, (Function * f, Module module, const char* name)) \
+  X(cuFuncSetAttribute, cuFuncSetAttribute, (Function f, int attribute, int value))            \
+  X(cuLaunchKernel, cuLaunchKernel,                                                            \
+    (Function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, \
+     unsigned shared, Stream stream, void** params, void** extra))                             \
+  X(cuMemAlloc, cuMemAlloc_v2, (DevicePtr * at, size_t bytes))                                 \
+  X(cuMemFree, cuMemFree_v2, (DevicePtr at))                                                   \
+  X(cuMemcpyHtoD, cuMemcpyHtoD_v2, (DevicePtr to, const void* from, size_t bytes))             \
+  X(cuMemcpyDtoH, cuMemcpyDtoH_v2, (void* to, DevicePtr from, size_t bytes))                   \
+  X(cuMemcpyDtoD, cuMemcpyDtoD_v2, (DevicePtr to, DevicePtr from, size_t bytes))               \
+  X(cuMemsetD8Async, cuMemsetD8Async,                                                          \
+    (DevicePtr at, unsigned char value, size_t count, Stream stream))                          \
+  X(cuStreamCreate, cuStreamCreate, (Stream * stream, unsigned flags))                         \
+  X(cuStreamSynchronize, cuStreamSynchronize, (Stream stream))                                 \
+  X(cuStreamBeginCapture, cuStreamBeginCapture_v2, (Stream stream, int mode))                  \
+  X(cuStreamEndCapture, cuStreamEndCapture, (Stream stream, Graph * graph))                    \
+  X(cuGraphInstantiate, cuGraphInstantiateWithFlags,                                           \
+    (GraphExec * exec, Graph graph, unsigned long long flags))                                 \
+  X(cuGraphLaunch, cuGraphLaunch, (GraphExec exec, Stream stream))                             \
+  X(cuGraphExecDestroy, cuGraphExecDestroy, (GraphExec exec))                                  \
+  X(cuGraphDestroy, cuGraphDestroy, (Graph graph))                                             \
+  X(cuEventCreate, cuEventCreate, (Event * event, unsigned flags))                             \
+  X(cuEventRecord, cuEventRecord, (Event event, Stream stream))                                \
+  X(cuEventSynchronize, cuEventSynchronize, (Event event))                                     \
+  X(cuEventElapsedTime, cuEventElapsedTime, (float* ms, Event begin, Event end))               \
+  X(cuGetErrorName, cuGetErrorName, (Code code, const char** name))
+
+/// Null where the driver has none: what only some kernels need.
+#define PRUNERC_CUDA_OPTIONAL_FUNCTIONS(X)                                                       \
   X(cuTensorMapEncodeTiled, cuTensorMapEncodeTiled,                                              \
     (TensorMapBits * map, int dtype, unsigned rank, void* base, const uint64_t* extents,         \
      const uint64_t* strides, const unsigned* box, const unsigned* elem_strides, int interleave, \
@@ -91,6 +94,7 @@ inline constexpr int kCaptureThreadLocal = 1;
 struct Driver {
 #define PRUNERC_DECLARE(name, symbol, params) Code(*name) params = nullptr;
   PRUNERC_CUDA_FUNCTIONS(PRUNERC_DECLARE)
+  PRUNERC_CUDA_OPTIONAL_FUNCTIONS(PRUNERC_DECLARE)
 #undef PRUNERC_DECLARE
   std::string path;
 };
@@ -98,6 +102,10 @@ struct Driver {
 /// $PRUNERC_LIBCUDA, else the system's libcuda.so.1; opened at the first call. No context is made,
 /// so a process may ask and leave the device alone. Errors: CudaMissing (no driver, or no device).
 Result<const Driver*> driver();
+
+/// What to say of cubins made by CUDA `toolkit` (13000 is 13.0) to a driver of CUDA `known`; within
+/// a major version newer ones may still load. Errors: CudaVersion.
+Result<void> check_toolkit(int known, int toolkit);
 
 /// What a call returned, as an error that names it. Errors: CudaCall.
 Result<void> check(const Driver& api, Code code, const char* call);

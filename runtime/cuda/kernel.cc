@@ -15,6 +15,7 @@ constexpr int64_t kSharedWithoutAsking = 48 << 10;
 
 Result<void> encode(const Driver& api, const codegen::TensorMap& map, DevicePtr base,
                     TensorMapBits* bits) {
+  if (api.cuTensorMapEncodeTiled == nullptr) return error(Diag::kCudaTensorMap);
   constexpr unsigned kRank = 2;
   constexpr int kPromoteL2To128Bytes = 2;
   const uint64_t extents[kRank] = {static_cast<uint64_t>(map.cols),
@@ -27,6 +28,17 @@ Result<void> encode(const Driver& api, const codegen::TensorMap& map, DevicePtr 
                reinterpret_cast<void*>(base), extents, strides, box, elem_strides, 0,
                map.cuda_swizzle(), kPromoteL2To128Bytes, 0);
   return {};
+}
+
+/// Which CUDA made a cubin, 0 if it does not say: 13000 for 13.0. Source: the note .note.nv.cuinfo:
+/// its owner, then three 16-bit numbers, of which the last is ten times the version.
+int toolkit_of(std::string_view cubin) {
+  constexpr std::string_view kHeader("\x0c\0\0\0\x08\0\0\0\xe8\x03\0\0NVIDIA Corp\0", 24);
+  constexpr size_t kVersionAt = kHeader.size() + 4;
+  const size_t at = cubin.find(kHeader);
+  if (at == std::string_view::npos || cubin.size() - at < kVersionAt + 2) return 0;
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(cubin[at + i]); };
+  return 100 * (byte(kVersionAt) + 256 * byte(kVersionAt + 1));
 }
 
 }  // namespace
@@ -100,6 +112,9 @@ Result<DeviceKernel> DeviceKernel::load(const Driver& api, const codegen::Artifa
           api, api.cuModuleLoadData(&kernel.module_, artifact.bytes.data()), "cuModuleLoadData");
       !loaded.ok()) {
     kernel.module_ = nullptr;
+    int known = 0;
+    PRUNERC_CUDA(api, cuDriverGetVersion, &known);
+    PRUNERC_TRY_VOID(check_toolkit(known, toolkit_of(artifact.bytes)));
     return error(Diag::kKernelLoad, artifact.entry, loaded.error().message());
   }
   for (const codegen::Launch& launch : kernel.launches_) {

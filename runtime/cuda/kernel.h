@@ -41,13 +41,15 @@ class DeviceBuffer {
 /// Destruction unloads the module.
 class DeviceKernel {
  public:
-  /// Loads the cubin and finds the functions of all launches. Errors: KernelLoad, CudaCall.
+  /// Loads the cubin and finds the functions of all launches. Errors: KernelLoad, CudaCall,
+  /// CudaVersion.
   static Result<DeviceKernel> load(const Driver& api, const codegen::Artifact& artifact);
   ~DeviceKernel();
   DeviceKernel(DeviceKernel&& other) noexcept;
   DeviceKernel& operator=(DeviceKernel&&) = delete;
 
-  /// Makes the arguments of all launches: one address for each parameter. Errors: CudaCall.
+  /// Makes the arguments of all launches: one address for each parameter. Errors: CudaCall,
+  /// CudaTensorMap.
   Result<void> bind(const std::vector<DevicePtr>& params, DevicePtr workspace);
   /// Puts all launches into the stream. Errors: CudaCall.
   Result<void> launch(Stream stream) const;

@@ -3,12 +3,17 @@
 #include "runtime/measure.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 namespace prunerc::runtime::cuda {
 namespace {
 
-constexpr int64_t kWarmUpLaunches = 2;
+// Clocks rise and instruction caches fill in the first launches; a slow kernel needs only one.
+constexpr int kMinWarmUps = 3;
+constexpr int kMaxWarmUps = 10;
+constexpr double kSteadyShare = 0.05;
+constexpr double kWarmUpNs = 100e6;
 constexpr int64_t kFirstLaunches = 3;
 constexpr double kSamplingNs = 20e6;
 constexpr int64_t kMinLaunches = 5;
@@ -21,12 +26,31 @@ constexpr int64_t kLaunchesPerRound = 5;
 bool take(const TimedLaunches& launch, int64_t count, Measurement* result, TimerKind* timer) {
   Result<LaunchTimes> times = launch(count);
   if (!times.ok()) {
-    *result = failed(MeasureStatus::kCrash, times.error().message());
+    const bool too_short = times.error().id() == Diag::kCudaTooShort;
+    *result = failed(too_short ? MeasureStatus::kRunError : MeasureStatus::kCrash,
+                     times.error().message());
     return false;
   }
   if (times->timer != *timer) result->samples_ns.clear();
   *timer = times->timer;
   result->samples_ns.insert(result->samples_ns.end(), times->ns.begin(), times->ns.end());
+  return true;
+}
+
+/// Launches until two in turn take about as long; false as take().
+bool warm_up(const TimedLaunches& launch, Measurement* result, TimerKind* timer) {
+  double before = 0, total = 0;
+  bool is_warm = false;
+  for (int done = 1; !is_warm && done <= kMaxWarmUps; ++done) {
+    result->samples_ns.clear();
+    if (!take(launch, 1, result, timer)) return false;
+    const double now = median(result->samples_ns);
+    total += now;
+    const bool steady = std::abs(now - before) < kSteadyShare * now;
+    is_warm = total >= kWarmUpNs || (done >= kMinWarmUps && steady);
+    before = now;
+  }
+  result->samples_ns.clear();
   return true;
 }
 
@@ -56,8 +80,7 @@ std::string_view to_string(TimerKind kind) {
 Measurement time_launches(const TimedLaunches& launch, const TimingOptions& options) {
   Measurement result;
   TimerKind timer = TimerKind::kEvents;
-  if (!take(launch, kWarmUpLaunches, &result, &timer)) return result;
-  result.samples_ns.clear();
+  if (!warm_up(launch, &result, &timer)) return result;
   if (!take(launch, kFirstLaunches, &result, &timer)) return result;
   const double first_ns = median(result.samples_ns);
   const bool is_slow =
@@ -82,8 +105,7 @@ std::vector<Measurement> time_interleaved(std::span<const TimedLaunches> launche
   std::vector<TimerKind> timers(count, TimerKind::kEvents);
   std::vector<char> alive(count, 1);
   for (size_t i = 0; i < count; ++i) {
-    alive[i] = take(launches[i], kWarmUpLaunches, &results[i], &timers[i]) ? 1 : 0;
-    if (alive[i] != 0) results[i].samples_ns.clear();
+    alive[i] = warm_up(launches[i], &results[i], &timers[i]) ? 1 : 0;
   }
   for (int64_t round = 0; round < kRounds; ++round) {
     for (size_t i = 0; i < count; ++i) {

@@ -24,9 +24,10 @@ struct LaunchTimes {
 /// Launches the kernel `count` times and says how long each launch took on the GPU.
 using TimedLaunches = std::function<Result<LaunchTimes>(int64_t count)>;
 
-/// Warms up, takes three launches (a candidate that is clearly slower than the best known is left
-/// there), then as many as fit into 20 ms, at least min_samples and at most 200. The statistic is
-/// the median; `detail` says which timer. An error of a launch is kCrash.
+/// Warms up until two launches in turn take about as long, takes three launches (a candidate that is
+/// clearly slower than the best known is left there), then as many as fit into 20 ms, at least
+/// min_samples and at most 200. The statistic is the median; `detail` says which timer. An error of
+/// a launch is kCrash, a time too short for the timer kRunError.
 Measurement time_launches(const TimedLaunches& launch, const TimingOptions& options);
 
 /// Several kernels in turn, some launches each per round, in a rotating order: clocks and

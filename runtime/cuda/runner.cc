@@ -26,6 +26,8 @@ Measurement failed_by(const Error& error) {
     case Diag::kKernelInput:
     case Diag::kIoError: return failed(MeasureStatus::kDeviceLost, error.message());
     case Diag::kArtifactMalformed:
+    case Diag::kCudaTensorMap:
+    case Diag::kCudaVersion:
     case Diag::kKernelLoad: return failed(MeasureStatus::kBuildError, error.message());
     default: return failed(MeasureStatus::kCrash, error.message());
   }

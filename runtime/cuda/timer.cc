@@ -9,10 +9,31 @@ namespace prunerc::runtime::cuda {
 namespace {
 
 constexpr int64_t kGraphCopies = 10;
-constexpr int kEmptyLaunches = 21;
+constexpr size_t kEmptyLaunches = 21;
 /// An H200 has 60 MB of L2; writing this much takes some 60 us.
 constexpr int64_t kMinFlushBytes = int64_t{256} << 20;
 constexpr unsigned char kFlushValue = 0x3C;
+constexpr int64_t kFlushSamples = 5;
+
+/// The distance of the quartiles: one late sample does not count.
+double spread_of(std::vector<double> samples) {
+  if (samples.empty()) return 0;
+  std::sort(samples.begin(), samples.end());
+  return samples[samples.size() * 3 / 4] - samples[samples.size() / 4];
+}
+
+/// What samples take beyond `times` times the median of `others`. None if their median does not
+/// stand out of the spread of those; else without samples that are not above 0.
+std::vector<double> beyond(const std::vector<double>& samples, const std::vector<double>& others,
+                           double times) {
+  const double taken_off = others.empty() ? 0 : times * median(others);
+  std::vector<double> rest;
+  for (const double ns : samples) {
+    if (ns > taken_off) rest.push_back(ns - taken_off);
+  }
+  if (samples.empty() || median(samples) - taken_off <= times * spread_of(others)) rest.clear();
+  return rest;
+}
 constexpr double kNsPerMs = 1e6;
 
 }  // namespace
@@ -85,76 +106,83 @@ Result<double> LaunchTimer::between_events(Fn&& enqueue) {
 }
 
 template <typename Fn>
-Result<std::optional<double>> LaunchTimer::time_graph(Fn&& enqueue) {
+Result<std::vector<double>> LaunchTimer::time_graph(int64_t num_samples, Fn&& enqueue) {
   Graph graph = nullptr;
   GraphExec exec = nullptr;
+  std::vector<double> times;
   // A driver that refuses is not an error yet: the next timer will meet what is.
-  if (api_->cuStreamBeginCapture(stream_, kCaptureThreadLocal) != 0) return std::optional<double>();
+  if (api_->cuStreamBeginCapture(stream_, kCaptureThreadLocal) != 0) return times;
   Result<void> recorded;
   for (int64_t i = 0; i < kGraphCopies && recorded.ok(); ++i) recorded = enqueue();
   const Code ended = api_->cuStreamEndCapture(stream_, &graph);
   if (!recorded.ok() || ended != 0 || api_->cuGraphInstantiate(&exec, graph, 0) != 0) {
     if (graph != nullptr) api_->cuGraphDestroy(graph);
-    return std::optional<double>();
+    return times;
   }
   const auto run = [&]() -> Result<void> {
     PRUNERC_CUDA(*api_, cuGraphLaunch, exec, stream_);
     return {};
   };
-  Result<double> warm_up = between_events(run);
-  Result<double> elapsed = between_events(run);
+  Result<double> elapsed = between_events(run);  // the first one warms up
+  for (int64_t i = 0; i < num_samples && elapsed.ok(); ++i) {
+    elapsed = between_events(run);
+    if (elapsed.ok()) times.push_back(*elapsed);
+  }
   api_->cuGraphExecDestroy(exec);
   api_->cuGraphDestroy(graph);
-  if (!warm_up.ok()) return warm_up.error();
   if (!elapsed.ok()) return elapsed.error();
-  return std::optional(*elapsed);
+  return times;
 }
 
 Result<std::optional<LaunchTimes>> LaunchTimer::time_by_graph(const DeviceKernel& kernel,
                                                               CacheState cache, int64_t count) {
   if (!graph_works_) return std::optional<LaunchTimes>();
+  graph_works_ = false;  // until there are times
   // Allocated before a capture, in which nothing may be allocated.
   PRUNERC_TRY_VOID(flush(cache));
-  double flushes_ns = 0;
+  std::vector<double> flushes;
   if (cache == CacheState::kFlushed) {
-    PRUNERC_TRY(const std::optional<double> alone, time_graph([&] { return flush(cache); }));
-    graph_works_ = alone.has_value();
-    if (!graph_works_) return std::optional<LaunchTimes>();
-    flushes_ns = *alone;
+    PRUNERC_TRY(flushes, time_graph(kFlushSamples, [&] { return flush(cache); }));
+    if (flushes.empty()) return std::optional<LaunchTimes>();
   }
-  LaunchTimes times{.timer = TimerKind::kGraph, .ns = {}};
-  for (int64_t done = 0; done < count; done += kGraphCopies) {
-    PRUNERC_TRY(const std::optional<double> elapsed, time_graph([&]() -> Result<void> {
-                  PRUNERC_TRY_VOID(flush(cache));
-                  return kernel.launch(stream_);
-                }));
-    graph_works_ = elapsed.has_value();
-    if (!graph_works_) return std::optional<LaunchTimes>();
-    times.ns.push_back((*elapsed - flushes_ns) / static_cast<double>(kGraphCopies));
-  }
+  const int64_t num_samples = (count + kGraphCopies - 1) / kGraphCopies;
+  PRUNERC_TRY(const std::vector<double> all, time_graph(num_samples, [&]() -> Result<void> {
+                PRUNERC_TRY_VOID(flush(cache));
+                return kernel.launch(stream_);
+              }));
+  LaunchTimes times{.timer = TimerKind::kGraph, .ns = beyond(all, flushes, 1)};
+  if (times.ns.empty()) return std::optional<LaunchTimes>();
+  for (double& ns : times.ns) ns /= static_cast<double>(kGraphCopies);
+  graph_works_ = true;
   return std::optional(times);
+}
+
+Result<void> LaunchTimer::measure_empty() {
+  while (empty_ns_.size() < kEmptyLaunches) {
+    PRUNERC_TRY(const double one, between_events([&]() -> Result<void> {
+                  PRUNERC_CUDA(*api_, cuLaunchKernel, empty_, 1, 1, 1, 1, 1, 1, 0, stream_, nullptr,
+                               nullptr);
+                  return {};
+                }));
+    empty_ns_.push_back(one);
+  }
+  return {};
 }
 
 Result<LaunchTimes> LaunchTimer::time_by_events(const DeviceKernel& kernel, CacheState cache,
                                                 int64_t count) {
-  if (empty_ns_ == 0) {
-    std::vector<double> empty;
-    for (int i = 0; i < kEmptyLaunches; ++i) {
-      PRUNERC_TRY(const double one, between_events([&]() -> Result<void> {
-                    PRUNERC_CUDA(*api_, cuLaunchKernel, empty_, 1, 1, 1, 1, 1, 1, 0, stream_,
-                                 nullptr, nullptr);
-                    return {};
-                  }));
-      empty.push_back(one);
-    }
-    empty_ns_ = median(std::move(empty));
-  }
-  LaunchTimes times{.timer = TimerKind::kEvents, .ns = {}};
-  const double launches_ns = empty_ns_ * static_cast<double>(kernel.num_launches());
+  PRUNERC_TRY_VOID(measure_empty());
+  std::vector<double> all;
   for (int64_t i = 0; i < count; ++i) {
     PRUNERC_TRY_VOID(flush(cache));
     PRUNERC_TRY(const double one, between_events([&] { return kernel.launch(stream_); }));
-    times.ns.push_back(std::max(0.0, one - launches_ns));
+    all.push_back(one);
+  }
+  const auto launches = static_cast<double>(kernel.num_launches());
+  LaunchTimes times{.timer = TimerKind::kEvents, .ns = beyond(all, empty_ns_, launches)};
+  if (times.ns.empty()) {
+    return error(Diag::kCudaTooShort, median(all) - launches * median(empty_ns_),
+                 launches * spread_of(empty_ns_));
   }
   return times;
 }

@@ -20,7 +20,7 @@ class LaunchTimer {
 
   /// Launches the kernel `count` times; with kFlushed a memset of twice the L2 and more lies before
   /// each launch and is not part of its time. CUPTI and events give a time for each launch; a graph
-  /// gives means of kGraphCopies. Errors: CudaCall.
+  /// gives means of kGraphCopies. All times are above 0. Errors: CudaCall, CudaTooShort.
   Result<LaunchTimes> time(const DeviceKernel& kernel, CacheState cache, int64_t count);
 
   /// Allocates what clears the cache, so that time() does not. Errors: CudaCall.
@@ -40,9 +40,12 @@ class LaunchTimer {
   /// Of what `enqueue` puts into the stream.
   template <typename Fn>
   Result<double> between_events(Fn&& enqueue);
-  /// Of kGraphCopies of what `enqueue` does, or nothing if it cannot be captured.
+  /// Times of `num_samples` runs of kGraphCopies of what `enqueue` does; none if it cannot be
+  /// captured.
   template <typename Fn>
-  Result<std::optional<double>> time_graph(Fn&& enqueue);
+  Result<std::vector<double>> time_graph(int64_t num_samples, Fn&& enqueue);
+  /// What an empty launch takes between events, measured once.
+  Result<void> measure_empty();
 
   const Driver* api_ = nullptr;
   Stream stream_ = nullptr;
@@ -55,7 +58,7 @@ class LaunchTimer {
   std::optional<DeviceBuffer> flush_;
   int64_t flush_bytes_ = 0;
   bool graph_works_ = true;
-  double empty_ns_ = 0;
+  std::vector<double> empty_ns_;
 };
 
 }  // namespace prunerc::runtime::cuda

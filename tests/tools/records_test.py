@@ -209,6 +209,13 @@ class Records(command.CommandTest):
             self.assertRegex(result.out, rf"(?m)^warning +{name} .*\n +fix: ")
         self.assertRegex(result.out, r"(?m)^ok +gpu +no CUDA device: /no/such/file")
 
+    def test_doctor_warns_of_an_nvrtc_that_is_newer_than_the_driver(self):
+        driver = os.path.abspath("tests/runtime/cuda/libfake_cuda.so")
+        old = self.with_variables({"PRUNERC_LIBCUDA": driver, "CUDA_FAKE_VERSION": "8000"})
+        out = self.prunerc("doctor", env=old).out
+        if re.search(r"(?m)^ok +nvrtc ", out):
+            self.assertRegex(out, r"(?m)^warning +gpu +fake\n +fix: the driver knows CUDA 8\.0, NVRTC of CUDA 1\d\.0 ")
+
     def test_doctor_names_what_is_broken_and_how_to_mend_it(self):
         path = self.write("garbage.sqlite", "no database " * 100)
         result = self.prunerc("doctor", "--db", path, expect=5)

@@ -151,6 +151,12 @@ Check check_gpu() {
   int device = 0;
   (*driver)->cuDeviceGet(&device, 0);
   (*driver)->cuDeviceGetName(name, sizeof name - 1, device);
+  int known = 0;
+  (*driver)->cuDriverGetVersion(&known);
+  const Result<codegen::NvrtcInfo> nvrtc = codegen::nvrtc_info();
+  const Result<void> loads =
+      runtime::cuda::check_toolkit(known, nvrtc.ok() ? 1000 * nvrtc->major : 0);
+  if (!loads.ok()) return {State::kWarning, "gpu", std::string(name), loads.error().message()};
   return {State::kOk, "gpu", name, ""};
 }
 

@@ -249,6 +249,70 @@ TEST_CASE("cubins that do not load are build errors") {
   CHECK(run(gpu, artifact).measurement.status == MeasureStatus::kBuildError);
 }
 
+TEST_CASE("a cubin of a newer CUDA that the driver refuses is an error with both versions") {
+  const Variable version("CUDA_FAKE_VERSION", "12040");
+  FakeGpu gpu;
+  Artifact artifact = make_artifact("copy", 1000);
+  artifact.bytes =
+      std::string("\0\0\x0c\0\0\0\x08\0\0\0\xe8\x03\0\0NVIDIA Corp\0\x02\0\x5a\0\x82\0", 32);
+  const Measurement m = run(gpu, artifact).measurement;
+  CHECK(m.status == MeasureStatus::kBuildError);
+  CHECK(m.detail == error(Diag::kCudaVersion, std::string("12.4"), std::string("13.0")).message());
+  artifact.bytes.resize(28);  // does not say what made it
+  CHECK(run(gpu, artifact).measurement.detail.find("cuModuleLoadData") != std::string::npos);
+  CHECK(check_toolkit(12040, 12040).ok());
+}
+
+TEST_CASE("only kernels with tensor maps need a driver that encodes them") {
+  const Artifact artifact = make_artifact("copy", 1000);
+  Artifact with_map = artifact;
+  with_map.launches[0].tensor_maps = {{.base = {LaunchArgKind::kParam, 0},
+                                       .dtype = DType::kF32,
+                                       .rows = 4,
+                                       .cols = 16,
+                                       .pitch_bytes = 64,
+                                       .box_rows = 4,
+                                       .box_cols = 16}};
+  {
+    FakeGpu gpu;
+    CHECK(run(gpu, with_map).measurement.ok());
+  }
+  FakeGpu gpu;
+  const Variable old("PRUNERC_LIBCUDA", "tests/runtime/cuda/libfake_cuda_11.so");
+  CHECK(run(gpu, artifact).measurement.ok());
+  const Measurement m = run(gpu, with_map).measurement;
+  CHECK(m.status == MeasureStatus::kBuildError);
+  CHECK(m.detail == error(Diag::kCudaTensorMap).message());
+}
+
+TEST_CASE("a kernel that does not stand out of what clears the L2 is timed by events") {
+  const Variable no_cupti("CUDA_FAKE_NO_CUPTI", "1");
+  const Variable noise("CUDA_FAKE_MEMSET_NOISE", "5000");
+  for (const int64_t ns : {500, 30'000}) {
+    FakeGpu gpu;
+    const Measurement m = run(gpu, make_artifact("copy", ns), true).measurement;
+    INFO(m.detail);
+    REQUIRE(m.ok());
+    CHECK(m.min_ns > 0);
+    CHECK(m.detail == (ns == 500 ? "timer=events, cold L2" : "timer=graph, cold L2"));
+  }
+}
+
+TEST_CASE("a kernel that takes no longer than an empty one has no time by events") {
+  const Variable no_cupti("CUDA_FAKE_NO_CUPTI", "1");
+  const Variable no_graph("CUDA_FAKE_NO_GRAPH", "1");
+  const Variable noise("CUDA_FAKE_LAUNCH_NOISE", "5000");
+  FakeGpu gpu;
+  const Measurement m = run(gpu, make_artifact("copy", 500), true).measurement;
+  CHECK(m.status == MeasureStatus::kRunError);
+  CHECK(m.samples_ns.empty());
+  CHECK(m.detail.find("cannot be told from empty ones") != std::string::npos);
+  const Measurement longer = run(gpu, make_artifact("copy", 30'000), true).measurement;
+  INFO(longer.detail);
+  REQUIRE(longer.ok());
+  CHECK(longer.min_ns > 0);
+}
+
 TEST_CASE("CUPTI times the kernels of a run, without launches and without what clears the L2") {
   FakeGpu gpu;
   const Measurement m = run(gpu, make_artifact("copy", 30'000, 2), true).measurement;

@@ -63,16 +63,26 @@ bool cupti_enabled = false;
 
 bool is_set(const char* variable) { return std::getenv(variable) != nullptr; }
 
+uint64_t number(const char* variable, uint64_t otherwise) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? otherwise : static_cast<uint64_t>(std::atoll(text));
+}
+
+/// Every other time the number of nanoseconds that the variable names.
+uint64_t noise(const char* variable) {
+  static std::map<std::string, uint64_t> num_asked;
+  return num_asked[variable]++ % 2 == 0 ? 0 : number(variable, 0);
+}
+
 void advance(const Op& op) {
-  clock_ns += op.function == nullptr ? kMemsetNs : op.function->ns + kLaunchNs;
+  clock_ns += op.function == nullptr
+                  ? kMemsetNs
+                  : op.function->ns + kLaunchNs + noise("CUDA_FAKE_LAUNCH_NOISE");
 }
 
 float* argument(void** params, int index) { return *static_cast<float**>(params[index]); }
 
-size_t device_bytes() {
-  const char* const limit = std::getenv("CUDA_FAKE_MEMORY");
-  return limit == nullptr ? size_t{1} << 40 : static_cast<size_t>(std::atoll(limit));
-}
+size_t device_bytes() { return number("CUDA_FAKE_MEMORY", uint64_t{1} << 40); }
 
 void ruin_all_but(const void* one, const void* other) {
   for (const auto& [at, bytes] : allocations) {
@@ -124,7 +134,9 @@ API cuDeviceGetCount(int* count) { return *count = 1, 0; }
 API cuDeviceGetName(char* name, int size, int) {
   return std::strncpy(name, "fake", static_cast<size_t>(size)), 0;
 }
-API cuDriverGetVersion(int* version) { return *version = 13000, 0; }
+API cuDriverGetVersion(int* version) {
+  return *version = static_cast<int>(number("CUDA_FAKE_VERSION", 13000)), 0;
+}
 API cuDeviceGetAttribute(int* value, int attribute, int) {
   // Four multiprocessors of compute capability 9.0, at 1.5 GHz; 64 bits of memory at 1 GHz. A
   // driver need not tell the width of a warp.
@@ -229,7 +241,8 @@ API cuGraphInstantiateWithFlags(Graph** exec, Graph* graph, unsigned long long) 
 API cuGraphLaunch(Graph* exec, void*) {
   ALIVE();
   // In a graph launches cost nothing in between.
-  for (const Op& op : exec->ops) clock_ns += op.function == nullptr ? kMemsetNs : op.function->ns;
+  const uint64_t memset_ns = kMemsetNs + noise("CUDA_FAKE_MEMSET_NOISE");
+  for (const Op& op : exec->ops) clock_ns += op.function == nullptr ? memset_ns : op.function->ns;
   return 0;
 }
 API cuGraphExecDestroy(Graph* exec) { return delete exec, 0; }
@@ -247,10 +260,12 @@ API cuGetErrorName(int code, const char** name) {
                                   : nullptr;
   return *name == nullptr ? 1 : 0;
 }
+#ifndef FAKE_CUDA_11
 API cuTensorMapEncodeTiled(void*, int, unsigned, void*, const uint64_t*, const uint64_t*,
                            const unsigned*, const unsigned*, int, int, int, int) {
   return sticky;
 }
+#endif
 
 // ---- CUPTI ----
 

@@ -26,12 +26,45 @@ TEST_CASE("launches fill 20 ms, but are at least as many as asked for and at mos
   }
 }
 
-TEST_CASE("the first two launches do not count, and the median is the time") {
+TEST_CASE("launches that warm up do not count, and the median is the time") {
   Steady steady;
   const Measurement m = time_launches(std::ref(steady), TimingOptions{});
   CHECK(m.median_ns == 10'000);
-  CHECK(m.samples_ns[0] == 20'000);  // the third
+  CHECK(m.samples_ns[0] == 20'000);  // the fourth
   CHECK(m.detail == "timer=cupti");
+}
+
+TEST_CASE("launches warm up until two in turn take about as long, ten at most") {
+  for (const double factor : {0.97, 0.9}) {
+    std::vector<double> taken;
+    double ns = 1e6;
+    const TimedLaunches settling = [&](int64_t count) -> Result<LaunchTimes> {
+      LaunchTimes times{.timer = TimerKind::kCupti, .ns = {}};
+      for (int64_t i = 0; i < count; ++i) {
+        times.ns.push_back(ns);
+        taken.push_back(ns);
+        ns *= factor;
+      }
+      return times;
+    };
+    const Measurement m = time_launches(settling, TimingOptions{});
+    REQUIRE(m.ok());
+    CHECK(taken.size() - m.samples_ns.size() == (factor == 0.97 ? 3 : 10));
+  }
+}
+
+TEST_CASE("one launch of a tenth of a second warms up") {
+  Steady steady{.ns = 100e6};
+  const Measurement m = time_launches(std::ref(steady), TimingOptions{});
+  CHECK(steady.asked - static_cast<int64_t>(m.samples_ns.size()) == 1);
+}
+
+TEST_CASE("a time too short for the timer is no crash") {
+  const TimedLaunches empty = [](int64_t) -> Result<LaunchTimes> {
+    return error(Diag::kCudaTooShort, 1.0, 2.0);
+  };
+  const Measurement m = time_launches(empty, TimingOptions{});
+  CHECK(m.status == MeasureStatus::kRunError);
 }
 
 TEST_CASE("a candidate that is clearly slower than the best known is left after three launches") {
@@ -40,7 +73,7 @@ TEST_CASE("a candidate that is clearly slower than the best known is left after 
   options.best_known_ns = 1000;
   const Measurement m = time_launches(std::ref(steady), options);
   CHECK(m.status == MeasureStatus::kOk);
-  CHECK(steady.asked == 5);
+  CHECK(steady.asked == 6);
 }
 
 TEST_CASE("a time that the hardware cannot reach is refused") {
@@ -62,7 +95,7 @@ TEST_CASE("an error of a launch is a crash") {
 TEST_CASE("when the timer changes on the way, earlier times are dropped") {
   int64_t calls = 0;
   const TimedLaunches changing = [&](int64_t count) -> Result<LaunchTimes> {
-    const bool late = ++calls > 2;
+    const bool late = ++calls > 4;  // three warm up
     return LaunchTimes{
         .timer = late ? TimerKind::kEvents : TimerKind::kCupti,
         .ns = std::vector<double>(static_cast<size_t>(count), late ? 12'000 : 10'000)};
