@@ -131,6 +131,15 @@ template <int W, int BYTES> PR_FN int pr_swizzled(int i) {
 
 // ---- Asynchronous copies from global to shared memory. ----
 PR_FN unsigned pr_smem_(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
+#if __CUDA_ARCH__ < 800
+// Threads copy before they go on; the barrier behind a wait makes that known.
+template <int BYTES> PR_FN void pr_cp_async_zfill(void* dst, const void* src, bool valid) {
+  pr_copy_zfill<BYTES>(dst, src, valid);
+}
+template <int BYTES> PR_FN void pr_cp_async(void* dst, const void* src) { pr_copy<BYTES>(dst, src); }
+PR_FN void pr_cp_async_commit() {}
+template <int N> PR_FN void pr_cp_async_wait() {}
+#else
 template <int BYTES> PR_FN void pr_cp_async_zfill(void* dst, const void* src, bool valid) {
   const int size = valid ? BYTES : 0;
   if (BYTES == 16)
@@ -155,6 +164,7 @@ PR_FN void pr_cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "mem
 template <int N> PR_FN void pr_cp_async_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
 }
+#endif
 
 // ---- Fragments: 8x8 matrices of 16-bit elements; lane 8*i + j gives row j of matrix i. ----
 #define PR_LDMATRIX(suffix, mods)                                                              \

@@ -246,7 +246,7 @@ void KernelPrinter::nest_of(const Loop& loop) {
   } else if (extent != nullptr && extent->value == 1) {
     vars_[loop.var->id] = "0";
     loop_body(loop);
-  } else if (loop.loop_kind == LoopKind::kVectorized) {
+  } else if (loop.loop_kind == LoopKind::kVectorized || is_update(loop)) {
     vector_loop(loop);
   } else {
     serial_loop(loop);
@@ -317,6 +317,7 @@ void KernelPrinter::branch(const If& branch) {
 }
 
 void KernelPrinter::store(const Store& store) {
+  if (element_copy(store)) return;
   const std::optional<Text> fused = contracted(store);
   const Text reg = fused ? *fused : value(store.value);
   const bool is_local =

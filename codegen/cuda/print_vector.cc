@@ -46,6 +46,16 @@ std::optional<Expr> KernelPrinter::lane_base(BufferId id, std::span<const Expr> 
   return to_expr(b_, base);
 }
 
+// Unrolled and nothing but a value for registers.
+bool KernelPrinter::is_update(const Loop& loop) const {
+  const If* branch = loop.body.as<If>();
+  const Stmt body =
+      branch != nullptr && !branch->else_body.defined() ? branch->then_body : loop.body;
+  const Store* store = body.as<Store>();
+  return loop.loop_kind == LoopKind::kUnrolled && loop.extent.as<IntImm>() != nullptr &&
+         store != nullptr && buffer(store->buffer).scope == Scope::kLocal;
+}
+
 void KernelPrinter::vector_loop(const Loop& loop) {
   // A condition of all lanes stands before the access.
   const If* branch = loop.body.as<If>();
@@ -65,6 +75,7 @@ void KernelPrinter::vector_loop(const Loop& loop) {
   const bool may = store != nullptr && extent != nullptr && can_vectorize_here(loop);
   if (may && (vector_copy(loop, *store) || padded_copy(loop, *store) || vector_store(loop, *store)))
     return;
+  if (store != nullptr && extent != nullptr && vector_update(loop, *store)) return;
   serial_loop(loop);
 }
 
@@ -88,6 +99,11 @@ std::vector<std::pair<int64_t, int64_t>> pieces(int64_t lanes, int64_t bytes) {
   std::vector<std::pair<int64_t, int64_t>> out;
   for (int64_t at = 0; at < lanes; at += step) out.push_back({at, step});
   return out;
+}
+
+// What stands behind a condition must not be read without it.
+bool decides(Expr e) {
+  return e.as<Select>() != nullptr || e.as<And>() != nullptr || e.as<Or>() != nullptr;
 }
 
 bool is_vector(int64_t lanes, int64_t bytes) {
@@ -169,6 +185,31 @@ bool KernelPrinter::padded_copy(const Loop& loop, const Store& store) {
   return true;
 }
 
+// A single element on its way to shared memory.
+bool KernelPrinter::element_copy(const Store& store) {
+  Expr condition;
+  Expr inside = store.value;
+  while (const Select* select = inside.as<Select>()) {
+    if (!is_zero(select->on_false)) return false;
+    condition =
+        condition.defined() ? b_.logical_and(condition, select->condition) : select->condition;
+    inside = select->on_true;
+  }
+  const Load* load = inside.as<Load>();
+  const int64_t bytes = byte_size(store.value.dtype());
+  if (load == nullptr || !can_be_async(store, *load, bytes)) return false;
+  const Expr to = flat(store.buffer, store.indices);
+  const VarRanges::Mark mark = ranges_.mark();
+  if (condition.defined()) ranges_.assume(condition);
+  const Expr from = flat(load->buffer, load->indices);
+  ranges_.rewind(mark);
+  const std::string places = address(store.buffer, to) + ", " + address(load->buffer, from);
+  line(condition.defined()
+           ? fmt::format("pr_cp_async_zfill<{}>({}, {});", bytes, places, value(condition).text)
+           : fmt::format("pr_cp_async<{}>({});", bytes, places));
+  return true;
+}
+
 // Loads that need no condition come in vectors, the result goes out as one; between, a loop.
 bool KernelPrinter::vector_store(const Loop& loop, const Store& store) {
   const int64_t lanes = loop.extent.as<IntImm>()->value;
@@ -197,21 +238,50 @@ bool KernelPrinter::vector_store(const Loop& loop, const Store& store) {
   return true;
 }
 
+// What goes to registers one by one, lanes or not, still comes in vectors.
+bool KernelPrinter::vector_update(const Loop& loop, const Store& store) {
+  if (buffer(store.buffer).scope != Scope::kLocal || fragments_.count(store.buffer) != 0) {
+    return false;
+  }
+  bool has_vector = false;
+  walk(store.value, [&](Expr e) {
+    has_vector = has_vector || reads_vector(e, loop);
+    return !has_vector && !decides(e);
+  });
+  if (!has_vector) return false;
+  const int64_t lanes = loop.extent.as<IntImm>()->value;
+  line("{");
+  ++indent_;
+  std::vector<const ExprNode*> bound;
+  const std::string lane = vars_[loop.var->id] = fresh("i");
+  load_vectors(store.value, loop, lane, &bound);
+  line("#pragma unroll");
+  open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", lane, lanes));
+  this->store(store);
+  close();
+  for (const ExprNode* node : bound) loaded_.erase(node);
+  close();
+  return true;
+}
+
+bool KernelPrinter::reads_vector(Expr e, const Loop& loop) {
+  const Load* load = e.as<Load>();
+  return load != nullptr && loaded_.count(e.node()) == 0 &&
+         buffer(load->buffer).scope != Scope::kLocal &&
+         is_vector(loop.extent.as<IntImm>()->value, byte_size(load->dtype)) &&
+         lane_base(load->buffer, load->indices, loop).has_value();
+}
+
 void KernelPrinter::load_vectors(Expr value, const Loop& loop, const std::string& lane,
                                  std::vector<const ExprNode*>* bound) {
   const int64_t lanes = loop.extent.as<IntImm>()->value;
   walk(value, [&](Expr e) {
-    // What stands behind a condition must not be read without it.
-    if (e.as<Select>() != nullptr || e.as<And>() != nullptr || e.as<Or>() != nullptr) return false;
+    if (decides(e)) return false;
     const Load* load = e.as<Load>();
     if (load == nullptr) return true;
-    const int64_t bytes = byte_size(load->dtype);
-    if (buffer(load->buffer).scope == Scope::kLocal || loaded_.count(e.node()) != 0 ||
-        !is_vector(lanes, bytes)) {
-      return false;
-    }
+    if (!reads_vector(e, loop)) return false;
     const std::optional<Expr> from = lane_base(load->buffer, load->indices, loop);
-    if (!from) return false;
+    const int64_t bytes = byte_size(load->dtype);
     const std::string name = fresh("v");
     line(fmt::format("{} {}[{}];", memory_type(load->dtype), name, lanes));
     for (const auto& [at, n] : pieces(lanes, bytes)) {

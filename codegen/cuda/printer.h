@@ -82,6 +82,10 @@ class KernelPrinter {
                     std::vector<const ir::ExprNode*>* bound);
   bool vector_copy(const ir::Loop& loop, const ir::Store& store);
   bool padded_copy(const ir::Loop& loop, const ir::Store& store);
+  bool element_copy(const ir::Store& store);
+  bool is_update(const ir::Loop& loop) const;
+  bool vector_update(const ir::Loop& loop, const ir::Store& store);
+  bool reads_vector(ir::Expr e, const ir::Loop& loop);
   bool can_be_async(const ir::Store& store, const ir::Load& load, int64_t bytes) const;
   std::optional<ir::Expr> lane_base(ir::BufferId id, std::span<const ir::Expr> indices,
                                     const ir::Loop& loop);

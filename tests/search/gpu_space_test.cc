@@ -134,7 +134,7 @@ TEST_CASE("products are tiled through shared memory and registers") {
   const Traits traits = traits_of(made->program);
   for (const ir::LoopKind kind :
        {ir::LoopKind::kBlockX, ir::LoopKind::kBlockY, ir::LoopKind::kThreadX,
-        ir::LoopKind::kThreadY, ir::LoopKind::kVThreadX, ir::LoopKind::kVectorized}) {
+        ir::LoopKind::kThreadY, ir::LoopKind::kVectorized}) {
     CHECK(traits.has(kind));
   }
   CHECK(traits.scopes.count(ir::Scope::kShared) == 1);

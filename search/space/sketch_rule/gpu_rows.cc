@@ -5,9 +5,11 @@
 //     for i { for k { A: reduction } }   for i { for j { B } }
 //   ~>
 //     for i bind(block.x) {
-//       for k0 { for k1 bind(thread.x) { A } }      the threads combine what they have
-//       for j0 { for j1 bind(thread.x) { B } }
+//       for k0 unrolled { for k1 bind(thread.x) { for v vectorized { A } } }   the threads combine
+//       for j0 unrolled { for j1 bind(thread.x) { for v vectorized { B } } }   what they have
 //     }
+// with what a row's stages hand on in registers as long as its threads have enough of them; what is
+// written out and read again then stays in registers, too (NVRTC sees that nobody writes inputs).
 // or, where rows are short, a row for each thread:
 //     for i0 bind(block.x) { for i1 bind(thread.x) { for k { A }  for j { B } } }
 //
@@ -17,6 +19,7 @@
 #include "search/space/sketch_rule/gpu.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace prunerc::search {
 namespace {
@@ -28,6 +31,11 @@ using schedule::Int;
 const std::vector<int64_t> kThreads = {32, 64, 128, 256, 512};
 const std::vector<int64_t> kRowsPerBlock = {32, 64, 128, 256};
 const std::vector<int64_t> kVectors = {1, 2, 4};
+constexpr int64_t kVectorBytes = 16;
+/// Of a row, in one thread's registers: several stages may have that many.
+constexpr int64_t kMostElements = 32;
+/// Vectors that a thread asks for at once of longer rows.
+constexpr int64_t kAtOnce = 4;
 
 int64_t extent_of(const schedule::Schedule& s, LoopId id) {
   const ir::Loop* loop = ir::LoopIndex(s.program()).loop(id);
@@ -46,6 +54,7 @@ class GpuRows {
     for (std::size_t i = blocks_.size() - 1; i > 0; --i) {
       PRUNERC_TRY_VOID(s_.compute_at(blocks_[i - 1], row_));
     }
+    find_longest();
     for (std::size_t i = 0; i + 1 < blocks_.size(); ++i) keep_near(blocks_[i]);
     if (variant_.threads_share_rows) {
       PRUNERC_TRY_VOID(share_rows());
@@ -97,7 +106,9 @@ class GpuRows {
   // of the operator cannot, and need not.
   void keep_near(BlockId id) {
     const ir::Block* block = find_block(s_.program(), id);
-    const auto scope = variant_.threads_share_rows ? ir::Scope::kShared : ir::Scope::kLocal;
+    // A sum is what threads give each other.
+    const bool is_local = !variant_.threads_share_rows || (in_registers_ && !is_reduction(*block));
+    const auto scope = is_local ? ir::Scope::kLocal : ir::Scope::kShared;
     for (std::size_t w = 0; w < block->writes.size(); ++w) {
       static_cast<void>(s_.set_scope(id, static_cast<int>(w), scope).ok());
     }
@@ -109,23 +120,49 @@ class GpuRows {
     return {row == all.end() ? row : row + 1, all.end()};
   }
 
-  Result<void> share_rows() {
-    int64_t longest = 1;
+  // Elements of a row in its longest stage, and whether all stages have the same ones: then a thread
+  // finds in its registers what it left there.
+  void find_longest() {
+    bool same = true;
     for (const BlockId id : blocks_) {
-      for (const LoopId loop : loops_in_row(id)) longest = std::max(longest, extent_of(s_, loop));
+      int64_t own = 1;
+      for (const LoopId loop : loops_in_row(id)) {
+        const int64_t extent = extent_of(s_, loop);
+        same = same && (extent == 1 || own == 1);
+        own = std::max(own, extent);
+      }
+      same = same && (own == 1 || longest_ == 1 || own == longest_);
+      longest_ = std::max(longest_, own);
     }
+    in_registers_ = same && longest_ <= kMostElements * kThreads.back();
+    width_ = kVectorBytes;
+    for (const BlockId id : blocks_) {
+      const std::vector<LoopId> loops = loops_in_row(id);
+      if (loops.empty() || longest_ == 1) continue;
+      const ir::Block* block = find_block(s_.program(), id);
+      const LoopId cut = is_reduction(*block) ? longest_reduction(*block, loops) : loops.back();
+      if (extent_of(s_, cut) > 1) width_ = std::min(width_, vector_width(*block, cut));
+    }
+  }
+
+  Result<void> share_rows() {
     // Threads without an element of a short stage have nothing to do there.
-    const Int threads = context_.pick(up_to(kThreads, power_of_two(longest)),
-                                      std::min<int64_t>(power_of_two(longest) / 4, 256));
-    for (const BlockId id : blocks_) PRUNERC_TRY_VOID(share_block(id, threads));
+    std::vector<int64_t> threads = up_to(kThreads, power_of_two(ceil_div(longest_, width_)));
+    if (in_registers_) {
+      std::erase_if(threads, [&](int64_t n) { return n * kMostElements < longest_; });
+    }
+    const int64_t wanted = std::min<int64_t>(power_of_two(longest_) / 8, 256);
+    const Int count = context_.pick(threads, wanted);
+    for (const BlockId id : blocks_) PRUNERC_TRY_VOID(share_block(id, count));
     return {};
   }
 
   Result<void> share_block(BlockId id, Int threads) {
     std::vector<LoopId> loops = loops_in_row(id);
     const ir::Block* block = find_block(s_.program(), id);
+    const bool reduces = is_reduction(*block);
     LoopId cut;
-    if (is_reduction(*block)) {
+    if (reduces) {
       cut = longest_reduction(*block, loops);
     } else if (loops.size() > 1) {
       PRUNERC_TRY(cut, s_.fuse(loops));
@@ -138,8 +175,41 @@ class GpuRows {
     if (extent < threads.value) {
       return error(Diag::kUnsupported, std::string("a row shorter than its threads"));
     }
-    PRUNERC_TRY(const std::vector<LoopId> parts, s_.split(cut, {Int(-1), threads}));
+    if (in_registers_) {
+      PRUNERC_TRY(const std::vector<LoopId> parts, s_.split(cut, {Int(-1), threads, Int(width_)}));
+      PRUNERC_TRY_VOID(s_.unroll(parts[0]));
+      return bind_part(reduces, parts);
+    }
+    PRUNERC_TRY(const std::vector<LoopId> parts,
+                s_.split(cut, {Int(-1), Int(kAtOnce), threads, Int(width_)}));
+    PRUNERC_TRY_VOID(s_.unroll(parts[1]));
+    return bind_part(reduces, {parts[1], parts[2], parts[3]});
+  }
+
+  Result<void> bind_part(bool reduces, const std::vector<LoopId>& parts) {
+    // Sums are no lanes', but what they add up comes in vectors all the same.
+    if (width_ > 1) PRUNERC_TRY_VOID(reduces ? s_.unroll(parts[2]) : s_.vectorize(parts[2]));
     return s_.bind(parts[1], "thread.x");
+  }
+
+  // Neighbours along the loop that one access of 16 bytes has, as far as rows are made of them.
+  int64_t vector_width(const ir::Block& block, LoopId cut) const {
+    const ir::Loop* loop = ir::LoopIndex(s_.program()).loop(cut);
+    int64_t width = 1;
+    for (const ir::IterVar& iter : block.iters) {
+      const auto* var = iter.binding.as<ir::Var>();
+      if (var == nullptr || var->id != loop->var->id) continue;
+      const auto note = [&](const ir::Access& access) {
+        const ir::Buffer& buffer = s_.program().buffer(access.buffer);
+        if (buffer.shape.empty() || !is_contiguous(access, iter.var->id)) return;
+        const auto* row = buffer.shape.back().as<ir::IntImm>();
+        if (row == nullptr) return;
+        width = std::max(width, std::gcd(row->value, kVectorBytes / ir::byte_size(buffer.dtype)));
+      };
+      for (const ir::Access& access : block.reads) note(access);
+      for (const ir::Access& access : block.writes) note(access);
+    }
+    return width;
   }
 
   LoopId longest_reduction(const ir::Block& block, const std::vector<LoopId>& loops) const {
@@ -161,6 +231,8 @@ class GpuRows {
   const std::vector<BlockId>& blocks_;
   const GpuVariant& variant_;
   LoopId row_, rows_;  // one row; blocks of rows
+  int64_t longest_ = 1, width_ = 1;
+  bool in_registers_ = false;
 };
 
 // Spatial loops outside, reduction loops inside; the spatial ones fused and cut for threads.

@@ -4,23 +4,26 @@
 //   ~>
 //     for o bind(block.z), r_b bind(block.y), c_b bind(block.x) {
 //       C_init, as the nest of C without k
-//       for k0 {
+//       for k0 {software_pipeline} {
 //         for .. ty bind(thread.y) tx bind(thread.x) v vectorized { fetch A }   the same for B
-//         for r_v c_v bind(vthread) r_t bind(thread.y) c_t bind(thread.x) {
-//           for k1 { for r1 c1 { for k2 { for r2 c2 { C } } } }                 C in registers
+//         for r_t bind(thread.y) c_t bind(thread.x) {
+//           for k1 { for k2 unrolled { for r_s r_v c_s c_v { C } } }             C in registers
 //         }
 //       }
-//       for r_v c_v r_t c_t r1 c1 r2 c2 { copy-out or fused consumer }
+//       for r_t c_t r_s r_v c_s { for c_v vectorized { copy-out or fused consumer } }
 //     }
 //
 // Threads of a block are loops beside each other under its loop and meet where one ends. All of
 // them have the extents r_t and c_t, which are the same decisions everywhere: an element of C stays
-// with one thread. Blocks are inferred, so any extent can be cut; tails are guarded. Source: the
-// structure SSSRRSRS of Ansor (Zheng et al., OSDI 2020), section 4.1.
+// with one thread. A thread's elements are strided (r_s), so that neighbours meet no bank twice, of
+// vectors (c_v) where an operand's rows run along that axis; where they run along k, k2 makes the
+// vectors. Blocks are inferred, so any extent can be cut. Tails are guarded, but for k, which a
+// fetch rounds up with zeros. Source: Ansor (Zheng et al., OSDI 2020), section 4.1, for the levels.
 #include "search/space/sketch_rule/gpu.h"
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <optional>
 
 namespace prunerc::search {
@@ -30,14 +33,17 @@ using ir::BlockId;
 using ir::LoopId;
 using schedule::Int;
 
-const std::vector<int64_t> kThreads = {2, 4, 8, 16, 32};
-const std::vector<int64_t> kVthreads = {1, 2, 4};
-const std::vector<int64_t> kOuterTile = {1, 2, 4};
-const std::vector<int64_t> kInnerTile = {1, 2, 4};
-const std::vector<int64_t> kReduceTile = {1, 2, 4, 8};
-const std::vector<int64_t> kFetchWidths = {1, 2, 4};
-const std::vector<int64_t> kUnrollSteps = {0, 16, 64, 512};
-constexpr int64_t kPreferredUnroll = 64;
+const std::vector<int64_t> kColumnThreads = {8, 16, 32};
+const std::vector<int64_t> kRowThreads = {4, 8, 16};
+const std::vector<int64_t> kFewThreads = {2, 4, 8, 16, 32};  // of extents that these are much for
+const std::vector<int64_t> kTile = {1, 2, 4, 8};             // a thread's elements along an axis
+const std::vector<int64_t> kReduceTile = {2, 4, 8};          // vectors of k in one fetch
+const std::vector<int64_t> kPipeline = {1, 2, 3};            // iterations that a fetch is ahead
+constexpr int64_t kPreferredTile = 8;
+constexpr int64_t kVector = 4;
+constexpr int64_t kFetchBytes = 16;
+/// Statements of one fetch: all of its products are written out.
+constexpr int64_t kUnroll = 1024;
 
 struct Axes {
   Axis column;
@@ -77,13 +83,12 @@ std::optional<Axes> find_axes(const BlockFacts& facts, bool outer_row = false) {
   return axes;
 }
 
-// One axis cut for blocks, virtual threads, threads and two levels of registers.
+// One axis cut for blocks, threads and two levels of registers.
 struct Cut {
-  std::array<Int, 4> factors = {Int(1), Int(1), Int(1), Int(1)};
-  std::vector<LoopId> loops;  // block, vthread, thread, outer tile, inner tile
+  std::array<Int, 3> factors = {Int(1), Int(1), Int(1)};
+  std::vector<LoopId> loops;  // block, strided, thread, vector
 };
 constexpr const char* kBlockAxis[] = {"block.x", "block.y"};
-constexpr const char* kVthreadAxis[] = {"vthread.x", "vthread.y"};
 constexpr const char* kThreadAxis[] = {"thread.x", "thread.y"};
 
 class GpuTile {
@@ -101,16 +106,82 @@ class GpuTile {
     if (!axes) return error(Diag::kUnsupported, std::string("tiling of this block"));
     const std::vector<int> fetched = shared_operands(*facts.block, *axes);
     const std::vector<std::size_t> places = places_of(*facts.block, *axes);
+    find_vectors(*facts.block, *axes);
+    PRUNERC_TRY_VOID(decide(*axes));
+    PRUNERC_TRY(std::vector<BlockId> copies, pad_reduction(*axes, fetched));
     PRUNERC_TRY_VOID(take_registers());
     PRUNERC_TRY_VOID(cut_axes(*axes));
     PRUNERC_TRY_VOID(order_loops(*axes));
     PRUNERC_TRY_VOID(copy_out(places));
-    PRUNERC_TRY_VOID(fetch(fetched));
+    if (copies.empty()) {
+      PRUNERC_TRY(copies, copy_operands(fetched));
+    }
+    for (const BlockId copy : copies) PRUNERC_TRY_VOID(fetch(copy, *axes));
     PRUNERC_TRY_VOID(start());
-    return bind_all(*axes);
+    PRUNERC_TRY_VOID(bind_all(*axes));
+    if (copies.empty()) return {};
+    std::vector<Int> stages(copies.size(), Int(0));
+    stages.push_back(depth_);
+    std::vector<int64_t> order;
+    for (std::size_t i = 0; i < stages.size(); ++i) order.push_back(static_cast<int64_t>(i));
+    return s_.software_pipeline(reduce_[0], stages, order);
   }
 
  private:
+  // Along which axis the operands that move with it have their rows.
+  void find_vectors(const ir::Block& block, const Axes& axes) {
+    const auto runs_along = [&](const Axis& axis) {
+      return std::any_of(block.reads.begin(), block.reads.end(), [&](const ir::Access& access) {
+        return access.buffer != block.writes[0].buffer && is_contiguous(access, axis.var);
+      });
+    };
+    vectors_ = {runs_along(axes.column) ? kVector : 1};
+    if (axes.row) vectors_.push_back(runs_along(*axes.row) ? kVector : 1);
+  }
+
+  Result<void> decide(const Axes& axes) {
+    PRUNERC_TRY_VOID(decide(axes.column, kColumnThreads, axes.row ? 16 : 32, vectors_[0]));
+    if (axes.row) PRUNERC_TRY_VOID(decide(*axes.row, kRowThreads, 8, vectors_[1]));
+    const int64_t extent = axes.reduce[axes.longest].extent;
+    const bool is_long = extent >= kReduceTile[0] * kVector;
+    inner_ = is_long ? kVector : 1;
+    outer_ =
+        context_.pick(is_long ? up_to(kReduceTile, extent / kVector) : up_to(kTile, extent), 4);
+    PRUNERC_TRY(reduce_tile_, s_.product({outer_, Int(inner_)}));
+    return {};
+  }
+
+  Result<void> decide(const Axis& axis, const std::vector<int64_t>& threads, int64_t preferred,
+                      int64_t vector) {
+    Cut cut;
+    const int64_t width = vector > axis.extent ? 1 : vector;
+    std::vector<int64_t> strided;
+    for (const int64_t tile : kTile) {
+      if (tile >= width) strided.push_back(tile / width);
+    }
+    const int64_t vectors = ceil_div(axis.extent, width);
+    cut.factors[1] = context_.pick(
+        up_to(vectors < 2 * threads.back() ? kFewThreads : threads, vectors), preferred);
+    cut.factors[0] = context_.pick(up_to(strided, vectors), kPreferredTile / width);
+    cut.factors[2] = width;
+    cuts_.push_back(std::move(cut));
+    return {};
+  }
+
+  // Of a sum of products both operands' copies round k up to whole fetches with zeros: then nothing
+  // inside of the tile asks where k ends.
+  Result<std::vector<BlockId>> pad_reduction(const Axes& axes, const std::vector<int>& fetched) {
+    const ir::Block* block = find_block(s_.program(), block_);
+    const bool is_tile = fetched.size() == 2 && block->reads.size() == 3 && inner_ > 1;
+    if (!is_tile || axes.reduce.size() > 1) return std::vector<BlockId>();
+    std::vector<Int> multiples(block->iters.size(), Int(1));
+    multiples[static_cast<std::size_t>(axes.reduce[0].iter)] = reduce_tile_;
+    Result<std::vector<BlockId>> copies = s_.pad_einsum(block_, multiples);
+    if (!copies.ok() || copies->size() != 2) return std::vector<BlockId>();
+    for (const BlockId copy : *copies) PRUNERC_TRY_VOID(s_.set_scope(copy, 0, ir::Scope::kShared));
+    return copies;
+  }
+
   // Reads that several threads of a block need: those that do not move along both tiled axes, and
   // windows, which overlap.
   std::vector<int> shared_operands(const ir::Block& block, const Axes& axes) const {
@@ -155,11 +226,7 @@ class GpuTile {
     return {};
   }
 
-  Result<void> cut(const Axis& axis, int64_t threads, Cut* out) {
-    const int64_t extent = axis.extent;
-    out->factors = {
-        context_.pick(up_to(kVthreads, extent), 1), context_.pick(up_to(kThreads, extent), threads),
-        context_.pick(up_to(kOuterTile, extent), 1), context_.pick(up_to(kInnerTile, extent), 4)};
+  Result<void> cut(const Axis& axis, Cut* out) {
     std::vector<Int> factors = {Int(-1)};
     factors.insert(factors.end(), out->factors.begin(), out->factors.end());
     PRUNERC_TRY(out->loops, s_.split(axis.loop, factors));
@@ -167,13 +234,9 @@ class GpuTile {
   }
 
   Result<void> cut_axes(const Axes& axes) {
-    cuts_.resize(axes.row ? 2 : 1);
-    PRUNERC_TRY_VOID(cut(axes.column, axes.row ? 16 : 32, &cuts_[0]));
-    if (axes.row) PRUNERC_TRY_VOID(cut(*axes.row, 8, &cuts_[1]));
-    const Axis& longest = axes.reduce[axes.longest];
-    const Int outer = context_.pick(up_to(kReduceTile, longest.extent), 4);
-    const Int inner = context_.pick(up_to(kReduceTile, longest.extent), 2);
-    PRUNERC_TRY(reduce_, s_.split(longest.loop, {Int(-1), outer, inner}));
+    PRUNERC_TRY_VOID(cut(axes.column, &cuts_[0]));
+    if (axes.row) PRUNERC_TRY_VOID(cut(*axes.row, &cuts_[1]));
+    PRUNERC_TRY(reduce_, s_.split(axes.reduce[axes.longest].loop, {Int(-1), outer_, Int(inner_)}));
     return {};
   }
 
@@ -186,21 +249,23 @@ class GpuTile {
 
   Result<void> order_loops(const Axes& axes) {
     std::vector<LoopId> order;
+    for (const Axis& axis : axes.outer) order.push_back(axis.loop);
     const auto add = [&](const std::vector<LoopId>& loops) {
       order.insert(order.end(), loops.begin(), loops.end());
     };
-    for (const Axis& axis : axes.outer) order.push_back(axis.loop);
     add(level(0));
     order.push_back(reduce_[0]);
-    add(level(1));
     add(level(2));
     for (std::size_t i = 0; i < axes.reduce.size(); ++i) {
       order.push_back(i == axes.longest ? reduce_[1] : axes.reduce[i].loop);
     }
-    add(level(3));
     order.push_back(reduce_[2]);
-    add(level(4));
-    return s_.reorder(order);
+    for (std::size_t a = cuts_.size(); a-- > 0;) {
+      order.push_back(cuts_[a].loops[1]);
+      order.push_back(cuts_[a].loops[3]);
+    }
+    PRUNERC_TRY_VOID(s_.reorder(order));
+    return s_.unroll(reduce_[2]);
   }
 
   // The consumer's variable along each dimension of the result that it reads.
@@ -227,9 +292,8 @@ class GpuTile {
                 s_.reverse_compute_at(consumer_, cuts_[0].loops[0]));
     std::vector<std::vector<LoopId>> parts;
     for (std::size_t a = 0; a < cuts_.size(); ++a) {
-      const std::array<Int, 4>& f = cuts_[a].factors;
-      PRUNERC_TRY(std::vector<LoopId> part,
-                  s_.split(loops[variables[a]], {f[0], f[1], f[2], f[3]}));
+      const std::array<Int, 3>& f = cuts_[a].factors;
+      PRUNERC_TRY(std::vector<LoopId> part, s_.split(loops[variables[a]], {f[0], f[1], f[2]}));
       parts.push_back(std::move(part));
     }
     std::vector<LoopId> order;
@@ -238,62 +302,104 @@ class GpuTile {
         order.push_back(loops[i]);
       }
     }
-    for (std::size_t which = 0; which < 4; ++which) {
-      for (std::size_t a = parts.size(); a-- > 0;) order.push_back(parts[a][which]);
+    std::vector<LoopId> threads;
+    for (std::size_t a = parts.size(); a-- > 0;) order.push_back(parts[a][1]);
+    for (std::size_t a = parts.size(); a-- > 0;) {
+      order.push_back(parts[a][0]);
+      order.push_back(parts[a][2]);
     }
     PRUNERC_TRY_VOID(s_.reorder(order));
-    return bind_threads(parts);
+    if (vectors_[0] > 1) PRUNERC_TRY_VOID(s_.vectorize(parts[0][2]));
+    for (const std::vector<LoopId>& part : parts) threads.push_back(part[1]);
+    return bind_threads(threads);
   }
 
-  // parts: by axis, its virtual threads and threads first.
-  Result<void> bind_threads(const std::vector<std::vector<LoopId>>& parts) {
-    for (std::size_t a = 0; a < parts.size(); ++a) {
-      PRUNERC_TRY_VOID(s_.bind(parts[a][0], kVthreadAxis[a]));
-      PRUNERC_TRY_VOID(s_.bind(parts[a][1], kThreadAxis[a]));
+  // By axis.
+  Result<void> bind_threads(const std::vector<LoopId>& threads) {
+    for (std::size_t a = 0; a < threads.size(); ++a) {
+      PRUNERC_TRY_VOID(s_.bind(threads[a], kThreadAxis[a]));
     }
     return {};
   }
 
-  // All threads of the block fetch an operand's tile together, a vector each.
-  Result<void> fetch(const std::vector<int>& operands) {
+  Result<std::vector<BlockId>> copy_operands(const std::vector<int>& operands) {
     std::vector<BlockId> copies;
     for (const int operand : operands) {
       PRUNERC_TRY(const BlockId copy, s_.cache_read(block_, operand, ir::Scope::kShared));
       copies.push_back(copy);
     }
-    for (const BlockId copy : copies) {
-      PRUNERC_TRY(const std::vector<LoopId> loops, s_.compute_at(copy, reduce_[0]));
-      PRUNERC_TRY(const LoopId fused, s_.fuse(loops));
-      std::vector<Int> factors = {Int(-1)};
-      for (std::size_t a = cuts_.size(); a-- > 0;) factors.push_back(cuts_[a].factors[1]);
-      factors.push_back(context_.pick(kFetchWidths, 4));
-      PRUNERC_TRY(const std::vector<LoopId> parts, s_.split(fused, factors));
-      PRUNERC_TRY_VOID(s_.vectorize(parts.back()));
-      for (std::size_t a = 0; a < cuts_.size(); ++a) {
-        PRUNERC_TRY_VOID(s_.bind(parts[cuts_.size() - a], kThreadAxis[a]));
-      }
+    return copies;
+  }
+
+  // All threads of the block fetch an operand's tile together, a vector each.
+  Result<void> fetch(BlockId copy, const Axes& axes) {
+    const int64_t width = fetch_width(copy);
+    PRUNERC_TRY(const std::vector<LoopId> loops, s_.compute_at(copy, reduce_[0]));
+    PRUNERC_TRY(const LoopId fused, s_.fuse(loops));
+    std::vector<Int> factors = {Int(-1)};
+    for (std::size_t a = cuts_.size(); a-- > 0;) factors.push_back(cuts_[a].factors[1]);
+    factors.emplace_back(width);
+    PRUNERC_TRY(const std::vector<LoopId> parts, s_.split(fused, factors));
+    PRUNERC_TRY_VOID(s_.unroll(parts[0]));
+    PRUNERC_TRY_VOID(s_.vectorize(parts.back()));
+    for (std::size_t a = 0; a < cuts_.size(); ++a) {
+      PRUNERC_TRY_VOID(s_.bind(parts[cuts_.size() - a], kThreadAxis[a]));
     }
-    return {};
+    return lengthen_rows(copy, axes);
+  }
+
+  // Elements of one vector, as far as rows of the operand are made of them; windows begin anywhere.
+  int64_t fetch_width(BlockId copy) const {
+    const ir::Block* block = find_block(s_.program(), block_);
+    const ir::BufferId copied = find_block(s_.program(), copy)->writes[0].buffer;
+    const bool is_plain =
+        std::any_of(block->reads.begin(), block->reads.end(), [&](const ir::Access& access) {
+          return access.buffer == copied && !access.region.empty() &&
+                 access.region.back().min.as<ir::Var>() != nullptr;
+        });
+    const std::span<const ir::Access> reads = find_block(s_.program(), copy)->reads;
+    if (!is_plain || reads.empty()) return 1;
+    const ir::Buffer& from = s_.program().buffer(reads[0].buffer);
+    const auto* length = from.shape.empty() ? nullptr : from.shape.back().as<ir::IntImm>();
+    const int64_t wide = kFetchBytes / ir::byte_size(from.dtype);
+    return length != nullptr ? std::gcd(length->value, wide) : 1;
+  }
+
+  // Rows along k are odd multiples of a vector, so that eight of them meet eight different banks.
+  Result<void> lengthen_rows(BlockId copy, const Axes& axes) {
+    const ir::Block* block = find_block(s_.program(), copy);
+    const ir::Buffer& buffer = s_.program().buffer(block->writes[0].buffer);
+    const std::size_t rank = buffer.shape.size();
+    const int64_t wide = kFetchBytes / ir::byte_size(buffer.dtype);
+    if (rank < 2 || !is_along_reduction(buffer.id, axes)) return {};
+    return s_.storage_align(copy, 0, static_cast<int>(rank) - 2, 2 * wide, wide);
+  }
+
+  bool is_along_reduction(ir::BufferId operand, const Axes& axes) const {
+    const ir::Block* block = find_block(s_.program(), block_);
+    for (const ir::Access& access : block->reads) {
+      const ir::VarId k =
+          block->iters[static_cast<std::size_t>(axes.reduce[axes.longest].iter)].var->id;
+      if (access.buffer == operand) return is_contiguous(access, k);
+    }
+    return false;
   }
 
   // The start of the sums, by the threads that add to them.
   Result<void> start() {
     PRUNERC_TRY(const BlockId init, s_.decompose_reduction(block_, reduce_[0]));
     const std::vector<LoopId> loops = s_.loops_of(init);
-    // [.., virtual threads, threads, two levels of registers]
-    const std::size_t first = loops.size() - 4 * cuts_.size();
-    std::vector<std::vector<LoopId>> parts(cuts_.size());
-    for (std::size_t a = 0; a < cuts_.size(); ++a) {
-      const std::size_t at = first + cuts_.size() - 1 - a;
-      parts[a] = {loops[at], loops[at + cuts_.size()]};
-    }
-    return bind_threads(parts);
+    // [.., threads, two levels of registers each]
+    const std::size_t first = loops.size() - 3 * cuts_.size();
+    std::vector<LoopId> threads;
+    for (std::size_t a = cuts_.size(); a-- > 0;) threads.push_back(loops[first + a]);
+    return bind_threads(threads);
   }
 
   Result<void> bind_all(const Axes& axes) {
-    std::vector<std::vector<LoopId>> parts;
-    for (const Cut& c : cuts_) parts.push_back({c.loops[1], c.loops[2]});
-    PRUNERC_TRY_VOID(bind_threads(parts));
+    std::vector<LoopId> threads;
+    for (const Cut& c : cuts_) threads.push_back(c.loops[2]);
+    PRUNERC_TRY_VOID(bind_threads(threads));
     for (std::size_t a = 0; a < cuts_.size(); ++a) {
       PRUNERC_TRY_VOID(s_.bind(cuts_[a].loops[0], kBlockAxis[a]));
     }
@@ -307,7 +413,8 @@ class GpuTile {
       }
       PRUNERC_TRY_VOID(s_.bind(top, "block.z"));
     }
-    return s_.annotate(top, "unroll_max_step", context_.pick(kUnrollSteps, kPreferredUnroll));
+    depth_ = context_.pick(kPipeline, 2);
+    return s_.annotate(top, "unroll_max_step", kUnroll);
   }
 
   SketchContext& context_;
@@ -315,8 +422,11 @@ class GpuTile {
   BlockId block_, consumer_;
   const GpuVariant& variant_;
   ir::BufferId result_;
-  std::vector<Cut> cuts_;  // column, row
-  std::vector<LoopId> reduce_;
+  std::vector<Cut> cuts_;         // column, row
+  std::vector<int64_t> vectors_;  // alike
+  Int outer_ = 1, reduce_tile_ = 1, depth_ = 1;
+  int64_t inner_ = 1;           // of a fetch's k, written out
+  std::vector<LoopId> reduce_;  // fetches, vectors, elements
 };
 
 }  // namespace
