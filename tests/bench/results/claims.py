@@ -219,7 +219,7 @@ CLAIMS = [
         ),
     ),
     Claim(
-        name="gpu_analyzer",
+        name="analyzer_h100",
         title="The GPU analyzer judged by an H100",
         here=("Candidates of our own space, two thirds of them drawn uniformly, that an H100 measured (`tests/data/h100`), ordered by "
               "analyzers that know its data sheet alone: rank correlation, and the best time of all over the best among the first 1, 8 and "

@@ -506,7 +506,7 @@ def transfer(files):
 
 
 LAYOUTS = {
-    "cpu-zen5-2core": cpu, "cpu_suite": cpu_suite, "network": networks, "tuned_network": networks, "rival": rivals, "gpu": gpu, "gpu_analyzer": t4, "resnet50": net_search, "searches": searches,
+    "cpu-zen5-2core": cpu, "cpu_suite": cpu_suite, "network": networks, "tuned_network": networks, "rival": rivals, "gpu": gpu, "analyzer_h100": t4, "resnet50": net_search, "searches": searches,
     "o1": o1, "draft_throughput": draft_throughput, "draft_quality": draft_quality, "t4": t4, "frozen_models": frozen_models, "model_ablation": model_ablation, "ablation": ablation,
     "model_accuracy": model_accuracy, "model_speed": as_rows, "data_pruning": data_pruning, "transfer": transfer,
     "algebra_find": as_rows, "algebra_prune": as_rows, "algebra_bound": as_rows, "algebra_speed": as_rows, "schedule-zen4-2core": as_rows, "robust": as_rows,
