@@ -10,15 +10,15 @@ TEMPLATE = """# What these results show, and what they do not
 
 Made by `tests/bench/results/tables.py` from the JSON files beside it; the results are in `README.md`.
 
-**Machines.** {num_files} files of {num_machines} kinds of machine, all of them virtual, with two cores:
+**Machines.** {num_files} files of {num_machines} kinds of machine, all of them virtual, those without a GPU with two cores:
 
 {machines}
 
 Nothing was measured on more cores, on a laptop, on Arm, or on a machine that nobody else shares.
 
-**No GPU was measured.** Programs for GPUs are compiled by NVRTC and run on the host, in six orders and under a race checker
-(`./dev bench gpu_host`); that says that they are right, not that they are fast. What is said of the GPU analyzer is judged by times that others
-published, of kernels that are not ours.
+{gpus} Elsewhere programs for GPUs are compiled by NVRTC and run on the host, in six orders and under a race checker
+(`./dev bench gpu_host`): that says that they are right, not that they are fast. What the analyzer says of other GPUs is judged by times that
+others published, of kernels that are not ours.
 
 **Noise.** {noise} A difference below that between two single runs says nothing; ratios are taken round by round, in turns, for that reason.
 
@@ -40,7 +40,7 @@ measured as their wheels or packages come, at the versions that the files name.
 
 So a reader may conclude that on such machines, for operators like these, the compiler's kernels stand to the named versions of the named
 libraries as the tables say, losses included; that one strategy needs fewer trials than another in this space where intervals do not
-overlap; and nothing about GPUs, about larger machines, or about how much better either would do with more time than it had.
+overlap; and nothing about other GPUs, about larger machines, or about how much better either would do with more time than it had.
 """
 
 
@@ -67,6 +67,17 @@ def noise(files):
     return "The slowest of the rounds of one time is above the fastest: " + "; ".join(texts) + "." if texts else "No file has rounds."
 
 
+def gpus(files):
+    """What ran on a GPU."""
+    measured = [read for read in files.values() if read.bench == "gpu"]
+    if not measured:
+        return "**No GPU was measured.**"
+    names = ", ".join(sorted({read.machine for read in measured}))
+    operators = {name.split("/")[1] for read in measured for name in read.rows if name.startswith("time/") and name.endswith("/torch")}
+    return (f"**One GPU was measured**, {names}, for some minutes: {len(operators)} operators beside PyTorch, one search each, with one seed. No "
+            "other GPU has run anything.")
+
+
 def page(files, files_of, num_frozen):
     machines = {}
     for read in files.values():
@@ -78,6 +89,6 @@ def page(files, files_of, num_frozen):
     missing = [claim.name for claim in claims.CLAIMS if not files_of(claim, files)]
     return TEMPLATE.format(
         num_files=len(files), num_machines=len({re.sub(r" \(\w+\)$", "", machine) for machine in machines}), machines="\n".join(lines),
-        noise=noise(files), few_seeds=sum(len(read.seeds) < 3 for read in files.values()),
+        gpus=gpus(files), noise=noise(files), few_seeds=sum(len(read.seeds) < 3 for read in files.values()),
         history=sum(bool(read.history) for read in files.values()), num_frozen=num_frozen,
         unmeasured=", ".join(f"`{name}`" for name in missing) or "nothing that has a command")
