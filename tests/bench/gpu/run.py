@@ -24,7 +24,6 @@ TREE = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 BINARIES = {"prunerc": "tools/prunerc/prunerc", "silicon_test": "tests/runtime/cuda_host/silicon_test",
             "gpu_host": "tests/bench/gpu_host/gpu_host"}
 SEED = 0  # of every search and fill
-ROUNDS = 2  # of timing: ours and the peers' in turns
 HAND_WRITTEN = [
     ("hgemm_4096", "tests/bench/gpu/hgemm_4096.prc", "tests/bench/gpu/hgemm.trace"),
     ("hgemm_wgmma_4096", "tests/bench/gpu/hgemm_4096.prc", "tests/bench/gpu/hgemm_wgmma.trace"),
@@ -165,13 +164,14 @@ class Steps:
                 self.say(name, 0, f"{ns / 1e3:.1f} us")
 
     def tune(self):
+        trials = ["--trials", str(self.options.trials)] if self.options.trials else []
         for operator in self.operators:
             budget = min(self.options.seconds, self.left() / 2)
             if budget < 3:
                 self.say(operator.name, 1, "no time is left to tune it")
                 continue
             code, out, err = self.call("tune " + operator.name, self.prunerc(
-                "tune", *self.arguments(operator), "--seed", str(SEED), "--time", f"{budget:.0f}s"), budget + 60)
+                "tune", *self.arguments(operator), "--seed", str(SEED), "--time", f"{budget:.0f}s", *trials), budget + 40)
             tail = [line for line in (out + err).splitlines() if "candidates:" in line or "verified" in line]
             self.say("tune " + operator.name, code, " | ".join(line.strip()[:160] for line in tail[-2:]))
 
@@ -183,7 +183,7 @@ class Steps:
             if ns:
                 times.setdefault((name, who), []).append(ns)
 
-        for _ in range(ROUNDS):
+        for _ in range(self.options.rounds):
             code, out, err = self.call("peers", [sys.executable, os.path.join(HERE, "peers.py"),
                                                  *(o.name for o in self.operators)], 240)
             try:
@@ -240,6 +240,8 @@ def main():
     parser.add_argument("--arch", default="sm_90a")
     parser.add_argument("--minutes", type=float, default=25)
     parser.add_argument("--seconds", type=float, default=30, help="of each search and each pool")
+    parser.add_argument("--trials", type=int, default=0, help="of each search at most")
+    parser.add_argument("--rounds", type=int, default=2, help="of timing: ours and the peers' in turns")
     parser.add_argument("--programs", type=int, default=420)
     parser.add_argument("--operators", default="", help="comma-separated; default: all of operators.py")
     parser.add_argument("--o1", action="store_true", help="time what -O1 chooses, too")
