@@ -59,7 +59,8 @@ class Steps:
                                   timeout=limit, check=False)
             code, out, err = done.returncode, done.stdout, done.stderr
         except subprocess.TimeoutExpired as stopped:
-            code, out, err = 124, (stopped.stdout or b"").decode(), f"{name} took longer than {limit:.0f} s"
+            out, err = ((text or b"").decode() for text in (stopped.stdout, stopped.stderr))
+            code, err = 124, err + f"{name} took longer than {limit:.0f} s"
         except OSError as error:
             code, out, err = 127, "", str(error)
         self.log.write(f"==== {name}: {code}\n{' '.join(command)}\n{out}{err}\n")
