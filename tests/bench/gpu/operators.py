@@ -94,6 +94,7 @@ OPERATORS = [
     Operator("conv3x3_f16_14", CONV, "conv2d_f16_nhwc", "N=8,H=14,W=14,CI=256,CO=256", 2 * 8 * 14**2 * 256 * 256 * 9, "flop",
              _conv_nhwc(8, 14, 256, 256, 3)),
     Operator("depthwise_112", CONV, "depthwise_conv2d", "N=8,C=64,H=112,W=112", 8 * 8 * 64 * 112**2, "byte", _depthwise(8, 64, 112)),
+    Operator("softmax_4096", NORM, "softmax", "M=4096,N=4096", 8 * 4096**2, "byte",
              _of(lambda torch, x: torch.softmax(x, 1), (4096, 4096)), True),
     Operator("layer_norm_8192x1024", NORM, "layer_norm", "M=8192,N=1024", 8 * 8192 * 1024, "byte",
              _of(lambda torch, x, g, b: torch.nn.functional.layer_norm(x, (1024,), g, b), (8192, 1024), (1024,), (1024,)), True),
@@ -109,7 +110,6 @@ OPERATORS = [
     Operator("max_pool_112", "tools/std/pool.prn", "max_pool2d", "N=8,C=64,H=112,W=112", 5 * 8 * 64 * 112**2, "byte",
              _of(lambda torch, x: torch.nn.functional.max_pool2d(x, 3, 2, 1), (8, 64, 112, 112)), True),
     Operator("attention_f16_512", ATTENTION, "attention_f16", "H=32,T=512,S=512,E=64", 4 * 32 * 512**2 * 64, "flop", _attention(32, 512, 64)),
-    Operator("softmax_4096", NORM, "softmax", "M=4096,N=4096", 8 * 4096**2, "byte",
 ]
 
 
