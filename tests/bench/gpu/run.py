@@ -23,6 +23,8 @@ HAND_WRITTEN = [
     ("hgemm_4096", "tests/bench/gpu/hgemm_4096.prc", "tests/bench/gpu/hgemm.trace", 2 * 4096**3),
     ("hgemm_wgmma_4096", "tests/bench/gpu/hgemm_4096.prc", "tests/bench/gpu/hgemm_wgmma.trace", 2 * 4096**3),
     ("hgemm_wgmma_f16_4096", "tests/bench/gpu/hgemm_4096_f16.prc", "tests/bench/gpu/hgemm_wgmma_f16.trace", 2 * 4096**3),
+    ("hgemm_wgmma_f16_cluster_4096", "tests/bench/gpu/hgemm_4096_f16.prc", "tests/bench/gpu/hgemm_wgmma_f16_cluster.trace",
+     2 * 4096**3),
 ]
 
 
