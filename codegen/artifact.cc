@@ -6,7 +6,9 @@ namespace prunerc::codegen {
 namespace {
 
 constexpr uint32_t kMagic = 0x54524150;  // "PART"
-constexpr uint32_t kVersion = 3;
+constexpr uint32_t kVersion = 4;
+/// Of blocks; what every GPU with clusters takes.
+constexpr int64_t kMaxCluster = 8;
 
 /// No tensor or workspace of a runnable kernel is larger; keeps all size arithmetic far from
 /// overflow.
@@ -116,6 +118,8 @@ Result<void> check_launch(const Artifact& artifact, const Launch& launch) {
   if (num_threads > kMaxThreads) return malformed("a launch has too many threads in a block");
   if (launch.shared_bytes < 0 || launch.shared_bytes > kMaxSharedBytes)
     return malformed("the shared memory of a launch is out of range");
+  if (launch.cluster < 1 || launch.cluster > kMaxCluster || launch.grid[0] % launch.cluster != 0)
+    return malformed("the clusters of a launch do not divide its grid");
   if (launch.args.size() > kMaxParams || launch.tensor_maps.size() > kMaxParams)
     return malformed("a launch has too many arguments");
   for (const TensorMap& map : launch.tensor_maps) PRUNERC_TRY_VOID(check_tensor_map(artifact, map));
@@ -156,6 +160,7 @@ Launch read_launch(WireReader& reader) {
   for (int64_t& extent : launch.grid) extent = reader.get<int64_t>();
   for (int64_t& extent : launch.block) extent = reader.get<int64_t>();
   launch.shared_bytes = reader.get<int64_t>();
+  launch.cluster = reader.get<int64_t>();
   const uint64_t num_args = reader.get_count(9);  // a byte and a number
   for (uint64_t i = 0; i < num_args; ++i) launch.args.push_back(read_launch_arg(reader));
   const uint64_t num_maps = reader.get_count(58);  // an argument, a byte and six numbers
@@ -175,6 +180,7 @@ void write_launch(WireWriter& writer, const Launch& launch) {
   for (const int64_t extent : launch.grid) writer.put(extent);
   for (const int64_t extent : launch.block) writer.put(extent);
   writer.put(launch.shared_bytes);
+  writer.put(launch.cluster);
   writer.put(static_cast<uint64_t>(launch.args.size()));
   for (const LaunchArg& arg : launch.args) write_launch_arg(writer, arg);
   writer.put(static_cast<uint64_t>(launch.tensor_maps.size()));

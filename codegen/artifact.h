@@ -75,6 +75,7 @@ struct Launch {
   std::array<int64_t, 3> grid{1, 1, 1};
   std::array<int64_t, 3> block{1, 1, 1};
   int64_t shared_bytes = 0;  ///< dynamic shared memory of a block
+  int64_t cluster = 1;       ///< blocks along x that the kernel was compiled to run together
   std::vector<LaunchArg> args;
   std::vector<TensorMap> tensor_maps;
 

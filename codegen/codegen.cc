@@ -137,6 +137,7 @@ Result<Artifact> print_lowered_cuda(const Program& lowered, const Target& target
     launch.grid = kernel.blocks;
     launch.block = kernel.threads;
     launch.shared_bytes = kernel.shared_bytes;
+    launch.cluster = kernel.cluster;
     for (BufferId id : kernel.args) launch.args.push_back(launch_arg(lowered, text.storage, id));
     for (const KernelMap& map : kernel.maps) {
       launch.args.push_back(

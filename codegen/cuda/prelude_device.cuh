@@ -2,6 +2,8 @@
 // prelude_host.cuh has the same names in C++. Nothing here is mentioned in a kernel but PR_* and pr_*.
 #define PR_KERNEL(threads, min_blocks) \
   extern "C" __global__ __launch_bounds__(threads, min_blocks)
+#define PR_CLUSTER_KERNEL(threads, min_blocks, blocks) \
+  extern "C" __global__ __cluster_dims__(blocks, 1, 1) __launch_bounds__(threads, min_blocks)
 #define PR_RESTRICT __restrict__
 #define PR_GRID_CONSTANT __grid_constant__
 #define PR_ALIGN(n) __align__(n)

@@ -11,6 +11,14 @@ PR_FN void pr_mbar_expect_tx(pr_u64* bar, int bytes) {
 PR_FN void pr_mbar_arrive(pr_u64* bar) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(pr_smem_(bar)) : "memory");
 }
+// At the barrier in the same place of block `rank` of the cluster.
+PR_FN void pr_mbar_arrive_at(pr_u64* bar, int rank) {
+  asm volatile(
+      "{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1;"
+      " mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there]; }" ::"r"(pr_smem_(bar)),
+      "r"(rank)
+      : "memory");
+}
 // Returns when the phase of this parity is over.
 PR_FN void pr_mbar_wait(pr_u64* bar, int parity) {
   asm volatile(
@@ -18,6 +26,18 @@ PR_FN void pr_mbar_wait(pr_u64* bar, int parity) {
       " @!done bra AGAIN; }" ::"r"(pr_smem_(bar)),
       "r"(parity)
       : "memory");
+}
+// As above, where blocks of the cluster arrive.
+PR_FN void pr_mbar_wait_cluster(pr_u64* bar, int parity) {
+  asm volatile(
+      "{ .reg .pred done; AGAIN: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64"
+      " done, [%0], %1; @!done bra AGAIN; }" ::"r"(pr_smem_(bar)),
+      "r"(parity)
+      : "memory");
+}
+// All threads of the cluster.
+PR_FN void pr_cluster_sync() {
+  asm volatile("barrier.cluster.arrive.release; barrier.cluster.wait.acquire;" ::: "memory");
 }
 PR_FN void pr_fence_mbar_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 PR_FN void pr_fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
@@ -28,6 +48,15 @@ PR_FN void pr_tma_load_2d(void* dst, const pr_tensor_map* map, int x, int y, pr_
       "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
       " [%0], [%1, {%3, %4}], [%2];" ::"r"(pr_smem_(dst)),
       "l"(map), "r"(pr_smem_(bar)), "r"(x), "r"(y)
+      : "memory");
+}
+// To the same place in each block of the cluster whose bit is set in the mask.
+PR_FN void pr_tma_load_2d_multicast(void* dst, const pr_tensor_map* map, int x, int y, pr_u64* bar,
+                                    int mask) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+      ".multicast::cluster [%0], [%1, {%3, %4}], [%2], %5;" ::"r"(pr_smem_(dst)),
+      "l"(map), "r"(pr_smem_(bar)), "r"(x), "r"(y), "h"((short)mask)
       : "memory");
 }
 PR_FN void pr_tma_store_2d(const pr_tensor_map* map, const void* src, int x, int y) {

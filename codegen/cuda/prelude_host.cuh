@@ -1,6 +1,7 @@
 // The wrappers that emitted kernels are written in, for a C++17 compiler: the same names as in
 // prelude_device.cuh and prelude_hopper.cuh. runtime/cuda_host/abi.h is pasted in front.
 #define PR_KERNEL(threads, min_blocks) extern "C"
+#define PR_CLUSTER_KERNEL(threads, min_blocks, blocks) extern "C"
 #define PR_RESTRICT __restrict__
 #define PR_GRID_CONSTANT
 #define PR_ALIGN(n) __attribute__((aligned(n)))
@@ -266,10 +267,19 @@ PR_FN void pr_mbar_expect_tx(pr_u64* bar, int bytes) {
 }
 PR_FN void pr_mbar_arrive(pr_u64* bar) { pr_api_->mbar_arrive(pr_self_(), bar); }
 PR_FN void pr_mbar_wait(pr_u64* bar, int parity) { pr_api_->mbar_wait(pr_self_(), bar, parity); }
+PR_FN void pr_mbar_arrive_at(pr_u64* bar, int rank) {
+  pr_api_->mbar_arrive_at(pr_self_(), bar, rank);
+}
+PR_FN void pr_mbar_wait_cluster(pr_u64* bar, int parity) { pr_mbar_wait(bar, parity); }
+PR_FN void pr_cluster_sync() { pr_api_->cluster_barrier(pr_self_()); }
 PR_FN void pr_fence_mbar_init() {}
 PR_FN void pr_fence_proxy_async() {}
 PR_FN void pr_tma_load_2d(void* dst, const pr_tensor_map* map, int x, int y, pr_u64* bar) {
   pr_api_->tma_load(pr_self_(), dst, map, x, y, bar);
+}
+PR_FN void pr_tma_load_2d_multicast(void* dst, const pr_tensor_map* map, int x, int y, pr_u64* bar,
+                                    int mask) {
+  pr_api_->tma_load_multicast(pr_self_(), dst, map, x, y, bar, mask);
 }
 PR_FN void pr_tma_store_2d(const pr_tensor_map* map, const void* src, int x, int y) {
   pr_api_->tma_store(pr_self_(), map, src, x, y);

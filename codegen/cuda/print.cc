@@ -133,7 +133,10 @@ void KernelPrinter::declare_arguments(KernelText* out) {
   // One more row of threads is the producer.
   if (!ring_buffers_.empty()) ++out->threads[1];
   const int64_t threads = out->threads[0] * out->threads[1] * out->threads[2];
-  out_ += fmt::format("PR_KERNEL({}, 1) void {}({}) {{\n", threads, out->name, params);
+  out->cluster = cluster_;
+  out_ += cluster_ == 1 ? fmt::format("PR_KERNEL({}, 1)", threads)
+                        : fmt::format("PR_CLUSTER_KERNEL({}, 1, {})", threads, cluster_);
+  out_ += fmt::format(" void {}({}) {{\n", out->name, params);
 }
 
 Result<std::string> KernelPrinter::print(KernelText* out) {
@@ -141,7 +144,12 @@ Result<std::string> KernelPrinter::print(KernelText* out) {
   PRUNERC_TRY(fragments_, find_fragments(b_, kernel_.body));
   find_unrolled();
   find_lane_dims(kernel_.body);
+  find_cluster();
   find_ring_buffers(kernel_.body);
+  if (!std::any_of(loads_.begin(), loads_.end(),
+                   [](const auto& l) { return l.second.is_shared; })) {
+    cluster_ = 1;
+  }
   for (BufferId id : stored_buffers(kernel_.body)) {
     if (buffer(id).scope != Scope::kShared) continue;
     const Extent& extent = storage_.extents.at(id);

@@ -30,6 +30,7 @@ struct KernelText {
   std::string name;
   Dim3 blocks, threads;
   int64_t shared_bytes = 0;
+  int64_t cluster = 1;             ///< blocks along x that run together
   std::vector<ir::BufferId> args;  ///< in the order of its parameters
   std::vector<KernelMap> maps;     ///< parameters behind those
 };

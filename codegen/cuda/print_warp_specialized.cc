@@ -21,6 +21,8 @@ constexpr int64_t kWarpGroup = 128;
 /// Rows and columns of one box. Source: cuTensorMapEncodeTiled.
 constexpr int64_t kMaxBox = 256;
 constexpr int64_t kUnswizzledAlignment = 128;
+/// Blocks of a cluster. Source: CUDA programming guide, thread block clusters.
+constexpr int64_t kMaxCluster = 8;
 
 /// Registers of a thread of the producer and of the consumer, by the consumer's number of
 /// warpgroups: together at most 64 Ki. One has all that it can name without. Source: PTX ISA,
@@ -41,6 +43,46 @@ Stmt without_copies(IrBuilder& b, Stmt s) {
 }  // namespace
 
 Stmt KernelPrinter::own_statements() { return without_copies(b_, kernel_.body); }
+
+// Blocks of a cluster may read the same boxes if all of them come to the same copies. A cluster is
+// a permission: it is left out where blocks do not divide into whole ones.
+void KernelPrinter::find_cluster() {
+  const Loop* blocks = nullptr;
+  for (const Loop* loop : kernel_.grid) {
+    if (loop->loop_kind == LoopKind::kBlockX) blocks = loop;
+  }
+  const int64_t asked = blocks != nullptr ? attr_of(*blocks, kClusterAttr).value_or(1) : 1;
+  if (asked < 2 || asked > kMaxCluster || kernel_.blocks[0] % asked != 0 ||
+      kernel_.threads[0] != kWarpGroup) {
+    return;
+  }
+  bool branches = false;
+  walk(
+      kernel_.body,
+      [&](Stmt s) {
+        branches = branches || (s.as<If>() != nullptr && holds_bulk_copy(s));
+        return !branches;
+      },
+      [](Expr) {});
+  if (!branches) cluster_ = asked;
+}
+
+// With block.x = q * cluster + rank: does e not depend on the rank?
+bool KernelPrinter::is_same_in_cluster(Expr e) {
+  const auto it = std::find_if(kernel_.grid.begin(), kernel_.grid.end(), [](const Loop* loop) {
+    return loop->loop_kind == LoopKind::kBlockX;
+  });
+  const Var* group = b_.fresh_var("group");
+  const Var* rank = b_.fresh_var("rank");
+  const VarRanges::Mark mark = ranges_.mark();
+  ranges_.bind(group, b_.int_imm(kernel_.blocks[0] / cluster_));
+  ranges_.bind(rank, b_.int_imm(cluster_));
+  const VarMap map = {
+      {(*it)->var->id, b_.add(b_.mul(Expr(group), b_.int_imm(cluster_)), Expr(rank))}};
+  const bool same = !mentions(simplify(b_, substitute(b_, e, map), ranges_), rank->id);
+  ranges_.rewind(mark);
+  return same;
+}
 
 void KernelPrinter::find_ring_buffers(Stmt s) {
   if (!s.defined() || failed_) return;
@@ -79,6 +121,12 @@ void KernelPrinter::note_bulk_copy(const Loop& loop) {
   load.box_rows = load.copy.rows;
   while (load.box_rows > kMaxBox && load.box_rows % 2 == 0) load.box_rows /= 2;
   load.box_columns = width;
+  if (cluster_ > 1 && is_same_in_cluster(load.copy.y) && is_same_in_cluster(load.copy.x)) {
+    while (load.num_boxes() % cluster_ != 0 && load.box_rows % (2 * kSwizzleRows) == 0) {
+      load.box_rows /= 2;
+    }
+    load.is_shared = load.num_boxes() % cluster_ == 0;
+  }
   const std::size_t rank = to.shape.size();
   const int64_t alignment = is_swizzled ? kSwizzleRows * swizzle->second : kUnswizzledAlignment;
   const bool whole_rows =
@@ -103,6 +151,7 @@ void KernelPrinter::note_bulk_copy(const Loop& loop) {
   load.map = it - maps_.begin();
   open_ring_->bytes += load.copy.rows * load.copy.columns * elem;
   open_ring_->buffers.insert(load.copy.to);
+  open_ring_->is_shared = open_ring_->is_shared || load.is_shared;
   loads_.emplace(loop.id, std::move(load));
 }
 
@@ -165,13 +214,15 @@ void KernelPrinter::begin_mbarriers() {
   for (const auto& [id, ring] : ring_buffers_) {
     open(fmt::format("for (int i = 0; i < {}; ++i)", ring.num_stages));
     line(fmt::format("pr_mbar_init(full{} + i, 1);", ring.name));
+    // Blocks that a box goes to must all be done with its place.
     line(fmt::format("pr_mbar_init(empty{} + i, {});", ring.name,
-                     ring.is_read_by_threads ? consumers : kernel_.threads[1]));
+                     (ring.is_read_by_threads ? consumers : kernel_.threads[1]) *
+                         (ring.is_shared ? cluster_ : 1)));
     close();
   }
   line("pr_fence_mbar_init();");
   close();
-  line("pr_sync();");
+  line(cluster_ > 1 ? "pr_cluster_sync();" : "pr_sync();");
 }
 
 // The statements of one role, or of all threads; what is on its way out of shared memory must have
@@ -216,6 +267,8 @@ void KernelPrinter::both_roles(Stmt body) {
   one_role(body);
   role_ = Role::kBoth;
   close();
+  // Nobody goes while others may still write into its memory or arrive at its mbarriers.
+  if (cluster_ > 1) line("pr_cluster_sync();");
 }
 
 bool KernelPrinter::belongs_to_other_role(Stmt s) const {
@@ -232,7 +285,8 @@ void KernelPrinter::loop_body(const Loop& loop) {
   const std::string full = "full" + ring.name, empty = "empty" + ring.name;
   const std::string at = ring.stage = fresh("at");
   line(fmt::format("const int {} = {} % {};", at, vars_.at(loop.var->id), ring.num_stages));
-  line(fmt::format("pr_mbar_wait({} + {}, phase{} >> {} & 1);",
+  const bool by_cluster = ring.is_shared && role_ == Role::kProducer;
+  line(fmt::format("pr_mbar_wait{}({} + {}, phase{} >> {} & 1);", by_cluster ? "_cluster" : "",
                    role_ == Role::kProducer ? empty : full, at, ring.name, at));
   line(fmt::format("phase{} ^= 1u << {};", ring.name, at));
   if (role_ == Role::kProducer)
@@ -250,10 +304,19 @@ void KernelPrinter::loop_body(const Loop& loop) {
 // The consumer is done with a stage.
 void KernelPrinter::release(const RingBuffer& ring, const std::string& stage,
                             const std::string& condition) {
-  const std::string who = ring.is_read_by_threads ? "" : "tx == 0";
-  const std::string both = who + (who.empty() || condition.empty() ? "" : " && ") + condition;
-  line(fmt::format("{}pr_mbar_arrive(empty{} + {});", both.empty() ? "" : "if (" + both + ") ",
-                   ring.name, stage));
+  const std::string rest = condition.empty() ? "" : " && " + condition;
+  if (ring.is_shared && ring.is_read_by_threads) {
+    for (int64_t rank = 0; rank < cluster_; ++rank) {
+      line(fmt::format("pr_mbar_arrive_at(empty{} + {}, {});", ring.name, stage, rank));
+    }
+  } else if (ring.is_shared) {
+    // One lane for each block.
+    line(fmt::format("if (tx < {}{}) pr_mbar_arrive_at(empty{} + {}, tx);", cluster_, rest,
+                     ring.name, stage));
+  } else {
+    const std::string who = ring.is_read_by_threads ? "" : "if (tx == 0" + rest + ") ";
+    line(fmt::format("{}pr_mbar_arrive(empty{} + {});", who, ring.name, stage));
+  }
 }
 
 // Behind a loop whose last group of products is in flight.
@@ -268,6 +331,7 @@ void KernelPrinter::end_ring(const Loop& loop) {
 void KernelPrinter::bulk_loop(const Loop& loop) {
   const BulkLoad& load = loads_.at(loop.id);
   const std::size_t rank = load.copy.base.size();
+  int64_t num_started = 0;
   for (int64_t column = 0; column < load.copy.columns; column += load.box_columns) {
     for (int64_t row = 0; row < load.copy.rows; row += load.box_rows) {
       std::vector<Expr> to = load.copy.base;
@@ -276,10 +340,17 @@ void KernelPrinter::bulk_loop(const Loop& loop) {
       const auto coordinate = [&](Expr start, int64_t by) {
         return index_value(simplify(b_, b_.add(start, b_.int_imm(by)), ranges_)).text;
       };
-      line(fmt::format("pr_tma_load_2d({}, &map{}, {}, {}, full{} + {});",
-                       unswizzled_address(load.copy.to, flat(load.copy.to, to)), load.map,
-                       coordinate(load.copy.x, column), coordinate(load.copy.y, row),
-                       current_ring_->name, current_ring_->stage));
+      const std::string box =
+          fmt::format("{}, &map{}, {}, {}, full{} + {}",
+                      unswizzled_address(load.copy.to, flat(load.copy.to, to)), load.map,
+                      coordinate(load.copy.x, column), coordinate(load.copy.y, row),
+                      current_ring_->name, current_ring_->stage);
+      if (!load.is_shared) {
+        line(fmt::format("pr_tma_load_2d({});", box));
+        continue;
+      }
+      line(fmt::format("if (pr_block_x() % {} == {}) pr_tma_load_2d_multicast({}, {});", cluster_,
+                       num_started++ % cluster_, box, (1 << cluster_) - 1));
     }
   }
 }

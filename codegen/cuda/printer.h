@@ -121,15 +121,20 @@ class KernelPrinter {
     int64_t offset = 0;                 // of the mbarriers
     std::set<ir::BufferId> buffers;
     bool is_read_by_threads = false;
+    bool is_shared = false;     // some of its boxes go to all blocks of the cluster
     bool overlaps = false;      // a group of products is in flight while the next one is issued
     mutable std::string stage;  // of the iteration at hand
   };
   struct BulkLoad {
     ir::BulkCopy copy;
     int64_t box_rows = 1, box_columns = 1;
+    int64_t num_boxes() const { return copy.rows / box_rows * (copy.columns / box_columns); }
     std::ptrdiff_t map = 0;
+    bool is_shared = false;  // the same for all blocks of the cluster, which start a part each
   };
   ir::Stmt own_statements();
+  void find_cluster();
+  bool is_same_in_cluster(ir::Expr e);
   void find_ring_buffers(ir::Stmt s);
   void note_bulk_copy(const ir::Loop& loop);
   bool is_read_by_threads(const RingBuffer& ring, ir::Stmt s) const;
@@ -223,6 +228,7 @@ class KernelPrinter {
   RingBuffer* open_ring_ = nullptr;           // while finding ring buffers
   const RingBuffer* current_ring_ = nullptr;  // while printing
   Role role_ = Role::kBoth;
+  int64_t cluster_ = 1;          // blocks along x that give each other what they all read
   bool in_products_ = false;     // of a warpgroup
   bool writes_factors_ = false;  // threads write what wgmma reads
   int64_t unroll_limit_ = 0;     // statements and conditions of a loop, in all its copies

@@ -65,16 +65,24 @@ struct PrHostWgmma {
 struct PrHostApi {
   /// Barrier `id`; 0 threads: all of the block that have not ended. `wait` is 0 for arriving only.
   void (*barrier)(PrHostThread* self, int id, int threads, int wait);
+  /// Of all threads of the cluster that have not ended.
+  void (*cluster_barrier)(PrHostThread* self);
   void (*warp)(PrHostThread* self, const PrHostCollective* op);
   void (*cp_async)(PrHostThread* self, void* dst, const void* src, int bytes, int valid);
   void (*cp_async_commit)(PrHostThread* self);
   void (*cp_async_wait)(PrHostThread* self, int keep);
   void (*mbar_init)(PrHostThread* self, unsigned long long* bar, int count);
   void (*mbar_arrive)(PrHostThread* self, unsigned long long* bar);
+  /// At the mbarrier in the same place of block `rank` of the cluster.
+  void (*mbar_arrive_at)(PrHostThread* self, unsigned long long* bar, int rank);
   void (*mbar_expect_tx)(PrHostThread* self, unsigned long long* bar, int bytes);
   void (*mbar_wait)(PrHostThread* self, unsigned long long* bar, int parity);
   void (*tma_load)(PrHostThread* self, void* dst, const PrHostTensorMap* map, int x, int y,
                    unsigned long long* bar);
+  /// To the same place, with the mbarrier in the same place, of each block of the cluster whose bit
+  /// is set.
+  void (*tma_load_multicast)(PrHostThread* self, void* dst, const PrHostTensorMap* map, int x,
+                             int y, unsigned long long* bar, int mask);
   void (*tma_store)(PrHostThread* self, const PrHostTensorMap* map, const void* src, int x, int y);
   void (*tma_store_commit)(PrHostThread* self);
   void (*tma_store_wait)(PrHostThread* self, int keep);

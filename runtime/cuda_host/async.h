@@ -61,6 +61,7 @@ struct CopyQueue {
 /// the thread that issued it ends.
 struct BulkOp {
   PrHostTensorMap map;
+  unsigned char* shared;  ///< of the block that it is for
   int64_t shared_offset;
   int x, y;
   uint64_t* bar;
@@ -88,6 +89,7 @@ struct StoreQueue {
 
 struct MmaOp {
   PrHostWgmma op;
+  const unsigned char* shared;
   std::array<void*, 128> d;  ///< of each thread
   bool done;
 };
@@ -107,10 +109,13 @@ void cp_async_wait(Thread& thread, int keep);
 
 void mbar_init(Thread& thread, uint64_t* bar, int count);
 void mbar_arrive(Thread& thread, uint64_t* bar);
+void mbar_arrive_at(Thread& thread, uint64_t* bar, int rank);
 void mbar_expect_tx(Thread& thread, uint64_t* bar, int bytes);
 void mbar_wait(Thread& thread, uint64_t* bar, int parity);
 
 void tma_load(Thread& thread, void* dst, const PrHostTensorMap& map, int x, int y, uint64_t* bar);
+void tma_load_multicast(Thread& thread, void* dst, const PrHostTensorMap& map, int x, int y,
+                        uint64_t* bar, int mask);
 void tma_store(Thread& thread, const PrHostTensorMap& map, const void* src, int x, int y);
 void tma_store_commit(Thread& thread);
 void tma_store_wait(Thread& thread, int keep);
@@ -121,8 +126,8 @@ void wgmma(Thread& thread, const PrHostWgmma& op);
 void wgmma_commit(Thread& thread);
 void wgmma_wait(Thread& thread, int keep);
 
-/// True if `size` bytes at `at` lie in the block's shared memory.
-bool is_shared(const Block& block, const void* at, int64_t size);
+/// True if `size` bytes at `at` lie in the shared memory of the thread's block.
+bool is_shared(const Thread& thread, const void* at, int64_t size);
 
 /// Where the 128-, 64- or 32-byte swizzle puts the byte at this offset in shared memory; 16 bytes
 /// stay together. The hardware does it on addresses, so the offset counts from the block's start.

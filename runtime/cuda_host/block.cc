@@ -36,14 +36,14 @@ unsigned char* allocate_shared(int64_t bytes) {
 Block::Block(const BlockShape& shape, const ExecutionOptions& options)
     : shape_(shape),
       options_(options),
-      num_threads_(static_cast<int>(count_threads(shape))),
+      threads_per_block_(static_cast<int>(count_threads(shape))),
+      num_threads_(threads_per_block_ * shape.cluster),
       num_warps_((num_threads_ + kWarpSize - 1) / kWarpSize),
       num_groups_((num_threads_ + kWarpGroupSize - 1) / kWarpGroupSize),
       stacks_(take_stacks(num_threads_)),
       threads_(std::make_unique<Thread[]>(static_cast<size_t>(num_threads_))),
       warps_(std::make_unique<Warp[]>(static_cast<size_t>(num_warps_))),
       groups_(std::make_unique<WarpGroup[]>(static_cast<size_t>(num_groups_))),
-      shared_(allocate_shared(shape.shared_bytes)),
       random_(options.seed * 0x9e3779b97f4a7c15 + 1) {
   for (int i = 0; i < num_threads_; ++i) {
     Thread& t = threads_[static_cast<size_t>(i)];
@@ -63,6 +63,8 @@ Block::Block(const BlockShape& shape, const ExecutionOptions& options)
     group.engine = create_fiber("wgmma");
   }
   for (StoreEngine& engine : store_engines_) engine.fiber = create_fiber("TMA");
+  for (int i = 0; i < shape.cluster; ++i)
+    shared_[static_cast<size_t>(i)] = allocate_shared(shape.shared_bytes);
   main_fiber_ = current_fiber();
 }
 
@@ -70,7 +72,7 @@ Block::~Block() {
   for (int i = 0; i < num_threads_; ++i) destroy_fiber(threads_[static_cast<size_t>(i)].race_fiber);
   for (int i = 0; i < num_groups_; ++i) destroy_fiber(groups_[static_cast<size_t>(i)].engine);
   for (StoreEngine& engine : store_engines_) destroy_fiber(engine.fiber);
-  std::free(shared_);
+  for (unsigned char* shared : shared_) std::free(shared);
   // What a thread that was abandoned left on its stack would still be forbidden to a bounds
   // checker.
   if (kChecker != Checker::kBounds) give_back(std::move(stacks_));
@@ -85,10 +87,13 @@ uint64_t Block::random() {
 
 void Block::reset(std::array<int64_t, 3> position) {
   alive_ = num_threads_;
+  alive_in_.fill(threads_per_block_);
   barriers_ = {};
   bulk_.clear();
   fault_[0] = '\0';
-  if (shared_ != nullptr) std::memset(shared_, kPoison, static_cast<size_t>(shape_.shared_bytes));
+  for (unsigned char* shared : shared_) {
+    if (shared != nullptr) std::memset(shared, kPoison, static_cast<size_t>(shape_.shared_bytes));
+  }
   for (int i = 0; i < num_warps_; ++i) {
     Warp& w = warps_[static_cast<size_t>(i)];
     w.alive = w.size;
@@ -115,13 +120,15 @@ void Block::reset(std::array<int64_t, 3> position) {
     PrHostThread& view = *t.view;
     const int x = static_cast<int>(shape_.threads[0]);
     const int y = static_cast<int>(shape_.threads[1]);
-    const std::array<int, 3> thread{i % x, i / x % y, i / (x * y)};
+    const int in_block = i % threads_per_block_;
+    const std::array<int, 3> thread{in_block % x, in_block / x % y, in_block / (x * y)};
     for (size_t axis = 0; axis < 3; ++axis) {
       view.thread[axis] = thread[axis];
       view.block[axis] = static_cast<int>(position[axis]);
     }
+    view.block[0] += block_of(t);
     view.lane = i % kWarpSize;
-    view.shared = shared_;
+    view.shared = shared_[static_cast<size_t>(block_of(t))];
     view.shared_bytes = shape_.shared_bytes;
     view.runtime = &t;
     t.stack = stacks_->prepare(i, &Block::enter);
@@ -129,8 +136,10 @@ void Block::reset(std::array<int64_t, 3> position) {
 }
 
 std::string Block::run(std::array<int64_t, 3> position, PrHostKernel kernel, void** args) {
-  if (!stacks_->ok() || (shape_.shared_bytes > 0 && shared_ == nullptr))
-    return "no memory for the threads of a block";
+  for (int i = 0; i < shape_.cluster; ++i) {
+    if (!stacks_->ok() || (shape_.shared_bytes > 0 && shared(i) == nullptr))
+      return "no memory for the threads of a block";
+  }
   reset(position);
   kernel_ = kernel;
   args_ = args;
@@ -171,11 +180,17 @@ void Block::finish(Thread& thread) {
   thread.state = ThreadState::kDone;
   --warp.alive;
   --alive_;
+  int& alive_here = alive_in_[static_cast<size_t>(block_of(thread))];
+  --alive_here;
   warp.ready &= ~(1u << thread.view->lane);
-  for (int id = 0; id < kNumBarriers; ++id) {
+  const int first = block_of(thread) * kNumBarriers;
+  for (int id = first; id < first + kNumBarriers; ++id) {
     Barrier& b = barriers_[static_cast<size_t>(id)];
-    if (b.arrived > 0 && b.expected == 0 && b.arrived == alive_) release(b, id);
+    if (b.arrived > 0 && b.expected == 0 && b.arrived == alive_here) release(b, id);
   }
+  Barrier& of_cluster = barriers_.back();
+  if (of_cluster.arrived > 0 && of_cluster.arrived == alive_)
+    release(of_cluster, static_cast<int>(barriers_.size()) - 1);
   run_next(thread);
 }
 
@@ -201,21 +216,37 @@ void Block::release(Barrier& barrier, int id) {
 
 void Block::barrier(Thread& thread, int id, int threads, bool wait) {
   if (id < 0 || id >= kNumBarriers) fault(thread, "there are 16 barriers");
-  if (threads < 0 || threads % kWarpSize != 0 || threads > num_threads_)
+  if (threads < 0 || threads % kWarpSize != 0 || threads > threads_per_block_)
     fault(thread, "a barrier counts whole warps of the block");
+  id += block_of(thread) * kNumBarriers;
   Barrier& b = barriers_[static_cast<size_t>(id)];
   if (b.arrived == 0) b.expected = threads;
   if (b.expected != threads) fault(thread, "threads meet at one barrier with different counts");
   char* const sync = &b.sync[b.phase];
   cuda_host::release(sync);
   ++b.arrived;
-  if (b.arrived == (threads == 0 ? alive_ : threads)) {
+  const int alive = alive_in_[static_cast<size_t>(block_of(thread))];
+  if (b.arrived == (threads == 0 ? alive : threads)) {
     release(b, id);
   } else if (wait) {
     thread.barrier = id;
     block_on(thread, ThreadState::kBarrier);
   }
   if (wait) acquire(sync);
+}
+
+void Block::cluster_barrier(Thread& thread) {
+  Barrier& b = barriers_.back();
+  char* const sync = &b.sync[b.phase];
+  cuda_host::release(sync);
+  const int id = static_cast<int>(barriers_.size()) - 1;
+  if (++b.arrived == alive_) {
+    release(b, id);
+  } else {
+    thread.barrier = id;
+    block_on(thread, ThreadState::kBarrier);
+  }
+  acquire(sync);
 }
 
 void Block::warp_op(Thread& thread, const PrHostCollective& op) {

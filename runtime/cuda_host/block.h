@@ -43,6 +43,7 @@ inline constexpr int kWarpSize = 32;
 inline constexpr int kWarpGroupSize = 128;
 inline constexpr int kMaxBlockThreads = 1024;
 inline constexpr int kNumBarriers = 16;
+inline constexpr int kMaxCluster = 8;
 inline constexpr int kNumStoreEngines = 16;
 
 struct Warp {
@@ -84,9 +85,10 @@ struct Barrier {
 struct BlockShape {
   std::array<int64_t, 3> threads{1, 1, 1};
   int64_t shared_bytes = 0;
+  int cluster = 1;  ///< neighbours along x that run together
 };
 
-/// Runs blocks of one shape, one after the other. Threads: one host thread at a time.
+/// Runs blocks of one shape, one cluster after the other. Threads: one host thread at a time.
 class Block {
  public:
   Block(const BlockShape& shape, const ExecutionOptions& options);
@@ -94,11 +96,12 @@ class Block {
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
-  /// Runs one block to its end; empty, or what went wrong. After a fault the block can be run anew.
+  /// Runs one block, or the cluster that begins there, to its end; empty, or what went wrong. After a fault the block can be run anew.
   std::string run(std::array<int64_t, 3> position, PrHostKernel kernel, void** args);
 
   // ---- For operations, on the fiber of `thread`. ----
   void barrier(Thread& thread, int id, int threads, bool wait);
+  void cluster_barrier(Thread& thread);
   void warp_op(Thread& thread, const PrHostCollective& op);
   /// Returns when all threads of the warpgroup have come; `last` runs once, when they have.
   template <typename Fn>
@@ -112,8 +115,9 @@ class Block {
   [[noreturn]] void fault(const Thread& thread, std::string_view what);
 
   AsyncMode mode() const { return options_.mode; }
-  unsigned char* shared() const { return shared_; }
-  int64_t shared_bytes() const { return shape_.shared_bytes; }
+  int cluster() const { return shape_.cluster; }
+  bool has_ended(int rank) const { return alive_in_[static_cast<size_t>(rank)] == 0; }
+  unsigned char* shared(int rank) const { return shared_[static_cast<size_t>(rank)]; }
   BulkQueue& bulk() { return bulk_; }
   /// Stores take engines in turn, so that one's order does not hide what another does too early.
   int next_store_engine() { return store_engine_ = (store_engine_ + 1) % kNumStoreEngines; }
@@ -127,6 +131,7 @@ class Block {
   void set_ready(Thread& thread);
   void block_on(Thread& thread, ThreadState state);
   void release(Barrier& barrier, int id);
+  int block_of(const Thread& thread) const { return thread.idx / threads_per_block_; }
   Thread* pick_in_warp(Warp& warp, int lane);
   Thread* pick(const Thread& after);
   void switch_to(Thread& from, Thread& to);
@@ -138,18 +143,20 @@ class Block {
 
   BlockShape shape_;
   ExecutionOptions options_;
-  int num_threads_ = 0;
+  int threads_per_block_ = 0;
+  int num_threads_ = 0;  // of all blocks of the cluster
   int num_warps_ = 0;
   int num_groups_ = 0;
   std::unique_ptr<StackPool> stacks_;
   std::unique_ptr<Thread[]> threads_;
   std::unique_ptr<Warp[]> warps_;
   std::unique_ptr<WarpGroup[]> groups_;
-  std::array<Barrier, kNumBarriers> barriers_{};
+  std::array<Barrier, kNumBarriers * kMaxCluster + 1> barriers_{};  // the last: the cluster's
   BulkQueue bulk_;
   std::array<StoreEngine, kNumStoreEngines> store_engines_{};
   int store_engine_ = 0;
-  unsigned char* shared_ = nullptr;
+  std::array<unsigned char*, kMaxCluster> shared_{};
+  std::array<int, kMaxCluster> alive_in_{};
   int alive_ = 0;
   PrHostKernel kernel_ = nullptr;
   void** args_ = nullptr;

@@ -24,7 +24,7 @@ Mbarrier load(const uint64_t* bar) { return std::bit_cast<Mbarrier>(*bar); }
 void store(uint64_t* bar, Mbarrier state) { *bar = std::bit_cast<uint64_t>(state); }
 
 void check_bar(Thread& thread, const uint64_t* bar) {
-  if (!is_shared(*thread.block, bar, sizeof *bar) || reinterpret_cast<uintptr_t>(bar) % 8 != 0)
+  if (!is_shared(thread, bar, sizeof *bar) || reinterpret_cast<uintptr_t>(bar) % 8 != 0)
     thread.block->fault(thread, "an mbarrier is not 8 aligned bytes of shared memory");
 }
 
@@ -65,10 +65,10 @@ unsigned char* global_byte(const BulkOp& op, int64_t row, int64_t byte) {
   return op.map.base + (op.y + row) * op.map.pitch_bytes + int64_t{op.x} * op.map.elem_bytes + byte;
 }
 
-void land(Block& block, const BulkOp& op) {
+void land(const BulkOp& op, Block& block) {
   for_each_chunk(op, [&](int64_t row, int64_t at, int64_t offset) {
     for (int64_t i = 0; i < kChunk; ++i) {
-      block.shared()[offset + i] = has_elem(op, row, at + i) ? *global_byte(op, row, at + i) : 0;
+      op.shared[offset + i] = has_elem(op, row, at + i) ? *global_byte(op, row, at + i) : 0;
     }
   });
   Mbarrier state = load(op.bar);
@@ -77,10 +77,10 @@ void land(Block& block, const BulkOp& op) {
   complete_phase(block, op.bar);
 }
 
-void send(Block& block, const BulkOp& op) {
+void send(const BulkOp& op) {
   for_each_chunk(op, [&](int64_t row, int64_t at, int64_t offset) {
     for (int64_t i = 0; i < kChunk; ++i) {
-      if (has_elem(op, row, at + i)) *global_byte(op, row, at + i) = block.shared()[offset + i];
+      if (has_elem(op, row, at + i)) *global_byte(op, row, at + i) = op.shared[offset + i];
     }
   });
 }
@@ -89,19 +89,25 @@ BulkOp make_op(Thread& thread, const PrHostTensorMap& map, const void* shared, i
                uint64_t* bar) {
   Block& block = *thread.block;
   const int64_t bytes = map.box_rows * map.box_cols * map.elem_bytes;
-  if (!is_shared(block, shared, bytes))
+  if (!is_shared(thread, shared, bytes))
     block.fault(thread, "a box of TMA is outside of shared memory");
-  const int64_t offset = static_cast<const unsigned char*>(shared) - block.shared();
+  const int64_t offset = static_cast<const unsigned char*>(shared) - thread.view->shared;
   // A swizzle repeats after eight rows of its width; a box that starts elsewhere would not look as
   // its readers expect.
   const int64_t alignment = map.swizzle_bytes == 0 ? 128 : 8 * map.swizzle_bytes;
   if (offset % alignment != 0)
     block.fault(thread, "a box of TMA is not aligned as its swizzle requires");
-  return {.map = map, .shared_offset = offset, .x = x, .y = y, .bar = bar, .engine = 0};
+  return {.map = map,
+          .shared = thread.view->shared,
+          .shared_offset = offset,
+          .x = x,
+          .y = y,
+          .bar = bar,
+          .engine = 0};
 }
 
-void note_load(Thread& thread, const BulkOp& op) {
-  note_write(thread.block->shared() + op.shared_offset,
+void note_load(const BulkOp& op) {
+  note_write(op.shared + op.shared_offset,
              static_cast<size_t>(op.map.box_rows * op.map.box_cols * op.map.elem_bytes));
 }
 
@@ -109,10 +115,40 @@ void note_store(Thread& thread, const BulkOp& op) {
   StoreEngine& engine = thread.block->store_engine(op.engine);
   note_switch(engine.fiber);
   acquire(&engine.issue_sync);
-  note_read(thread.block->shared() + op.shared_offset,
+  note_read(op.shared + op.shared_offset,
             static_cast<size_t>(op.map.box_rows * op.map.box_cols * op.map.elem_bytes));
   release(&engine.done_sync);
   note_switch(thread.race_fiber);
+}
+
+/// What thread's address is in block `rank` of its cluster.
+template <typename T>
+T* in_block(Thread& thread, T* at, int rank) {
+  Block& block = *thread.block;
+  if (rank < 0 || rank >= block.cluster()) block.fault(thread, "the cluster has no such block");
+  if (block.has_ended(rank)) block.fault(thread, "a block of the cluster has ended before its use");
+  auto* const own = reinterpret_cast<unsigned char*>(at);
+  return reinterpret_cast<T*>(block.shared(rank) + (own - thread.view->shared));
+}
+
+void arrive(Thread& thread, uint64_t* bar) {
+  release(bar);
+  Mbarrier state = load(bar);
+  if (state.pending == 0)
+    thread.block->fault(thread, "more arrivals at an mbarrier than it counts");
+  --state.pending;
+  store(bar, state);
+  const bool complete = complete_phase(*thread.block, bar);
+  if (complete && thread.block->mode() == AsyncMode::kLateMma)
+    thread.block->yield_to_waiter(thread, bar);
+}
+
+void issue(Thread& thread, const BulkOp& op) {
+  note_load(op);
+  release(op.bar);  // that the box is there is known through the mbarrier only
+  Block& block = *thread.block;
+  if (block.mode() != AsyncMode::kLazy) return land(op, block);
+  if (!block.bulk().push(op)) block.fault(thread, "more than 256 TMA loads in flight");
 }
 
 }  // namespace
@@ -149,15 +185,15 @@ void mbar_expect_tx(Thread& thread, uint64_t* bar, int bytes) {
 
 void mbar_arrive(Thread& thread, uint64_t* bar) {
   check_initialised(thread, bar);
-  release(bar);
-  Mbarrier state = load(bar);
-  if (state.pending == 0)
-    thread.block->fault(thread, "more arrivals at an mbarrier than it counts");
-  --state.pending;
-  store(bar, state);
-  const bool complete = complete_phase(*thread.block, bar);
-  if (complete && thread.block->mode() == AsyncMode::kLateMma)
-    thread.block->yield_to_waiter(thread, bar);
+  arrive(thread, bar);
+}
+
+void mbar_arrive_at(Thread& thread, uint64_t* bar, int rank) {
+  check_bar(thread, bar);
+  uint64_t* const there = in_block(thread, bar, rank);
+  note_read(there, sizeof *there);
+  if (*there == kPoisoned) thread.block->fault(thread, "an mbarrier is used before mbarrier.init");
+  arrive(thread, there);
 }
 
 void mbar_wait(Thread& thread, uint64_t* bar, int parity) {
@@ -169,17 +205,25 @@ void mbar_wait(Thread& thread, uint64_t* bar, int parity) {
 
 void tma_load(Thread& thread, void* dst, const PrHostTensorMap& map, int x, int y, uint64_t* bar) {
   check_initialised(thread, bar);
-  const BulkOp op = make_op(thread, map, dst, x, y, bar);
-  note_load(thread, op);
-  release(bar);  // that the box is there is known through the mbarrier only
-  Block& block = *thread.block;
-  if (block.mode() != AsyncMode::kLazy) return land(block, op);
-  if (!block.bulk().push(op)) block.fault(thread, "more than 256 TMA loads in flight");
+  issue(thread, make_op(thread, map, dst, x, y, bar));
+}
+
+void tma_load_multicast(Thread& thread, void* dst, const PrHostTensorMap& map, int x, int y,
+                        uint64_t* bar, int mask) {
+  check_initialised(thread, bar);
+  const BulkOp own = make_op(thread, map, dst, x, y, bar);
+  for (int rank = 0; mask >> rank != 0; ++rank) {
+    if ((mask >> rank & 1) == 0) continue;
+    BulkOp op = own;
+    op.bar = in_block(thread, bar, rank);
+    op.shared = thread.block->shared(rank);
+    issue(thread, op);
+  }
 }
 
 bool land_one(Block& block) {
   if (block.bulk().size() == 0) return false;
-  land(block, block.bulk().pop());
+  land(block.bulk().pop(), block);
   return true;
 }
 
@@ -191,7 +235,7 @@ void tma_store(Thread& thread, const PrHostTensorMap& map, const void* src, int 
   if (!thread.stores.ops->push(op))
     thread.block->fault(thread, "more than 16 TMA stores in flight");
   ++thread.stores.open;
-  if (thread.block->mode() != AsyncMode::kLazy) send(*thread.block, op);
+  if (thread.block->mode() != AsyncMode::kLazy) send(op);
 }
 
 void tma_store_commit(Thread& thread) {
@@ -207,7 +251,7 @@ void tma_store_wait(Thread& thread, int keep) {
       const BulkOp op = queue.ops->pop();
       note_store(thread, op);  // it may have been read until now
       acquire(&thread.block->store_engine(op.engine).done_sync);
-      if (thread.block->mode() == AsyncMode::kLazy) send(*thread.block, op);
+      if (thread.block->mode() == AsyncMode::kLazy) send(op);
     }
   }
 }

@@ -15,17 +15,17 @@ bool is_aligned(const void* at, int bytes) {
 
 }  // namespace
 
-bool is_shared(const Block& block, const void* at, int64_t size) {
-  const auto begin = reinterpret_cast<uintptr_t>(block.shared());
+bool is_shared(const Thread& thread, const void* at, int64_t size) {
+  const auto begin = reinterpret_cast<uintptr_t>(thread.view->shared);
   const auto first = reinterpret_cast<uintptr_t>(at);
-  const auto room = static_cast<uintptr_t>(block.shared_bytes());
+  const auto room = static_cast<uintptr_t>(thread.view->shared_bytes);
   const auto bytes = static_cast<uintptr_t>(size);
   return first >= begin && bytes <= room && first - begin <= room - bytes;
 }
 
 void cp_async(Thread& thread, void* dst, const void* src, int bytes, bool valid) {
   Block& block = *thread.block;
-  if (!is_shared(block, dst, bytes))
+  if (!is_shared(thread, dst, bytes))
     block.fault(thread, "cp.async writes outside of shared memory");
   if (!is_aligned(dst, bytes) || (valid && !is_aligned(src, bytes)))
     block.fault(thread, "cp.async is not aligned to its size");

@@ -51,6 +51,7 @@ const PrHostApi& host_api() {
   static const PrHostApi api = {
       .barrier = [](PrHostThread* t, int id, int threads,
                     int wait) { of(t).block->barrier(of(t), id, threads, wait != 0); },
+      .cluster_barrier = [](PrHostThread* t) { of(t).block->cluster_barrier(of(t)); },
       .warp = [](PrHostThread* t, const PrHostCollective* op) { of(t).block->warp_op(of(t), *op); },
       .cp_async = [](PrHostThread* t, void* dst, const void* src, int bytes,
                      int valid) { cp_async(of(t), dst, src, bytes, valid != 0); },
@@ -60,12 +61,18 @@ const PrHostApi& host_api() {
                       int count) { mbar_init(of(t), bits(bar), count); },
       .mbar_arrive = [](PrHostThread* t,
                         unsigned long long* bar) { mbar_arrive(of(t), bits(bar)); },
+      .mbar_arrive_at = [](PrHostThread* t, unsigned long long* bar,
+                           int rank) { mbar_arrive_at(of(t), bits(bar), rank); },
       .mbar_expect_tx = [](PrHostThread* t, unsigned long long* bar,
                            int bytes) { mbar_expect_tx(of(t), bits(bar), bytes); },
       .mbar_wait = [](PrHostThread* t, unsigned long long* bar,
                       int parity) { mbar_wait(of(t), bits(bar), parity); },
       .tma_load = [](PrHostThread* t, void* dst, const PrHostTensorMap* map, int x, int y,
                      unsigned long long* bar) { tma_load(of(t), dst, *map, x, y, bits(bar)); },
+      .tma_load_multicast =
+          [](PrHostThread* t, void* dst, const PrHostTensorMap* map, int x, int y,
+             unsigned long long* bar,
+             int mask) { tma_load_multicast(of(t), dst, *map, x, y, bits(bar), mask); },
       .tma_store = [](PrHostThread* t, const PrHostTensorMap* map, const void* src, int x,
                       int y) { tma_store(of(t), *map, src, x, y); },
       .tma_store_commit = [](PrHostThread* t) { tma_store_commit(of(t)); },
@@ -80,9 +87,17 @@ const PrHostApi& host_api() {
 
 std::string launch(const Grid& grid, PrHostKernel kernel, void** args,
                    const ExecutionOptions& options) {
-  const int64_t nx = grid.blocks[0], ny = grid.blocks[1], nz = grid.blocks[2];
+  if (grid.cluster < 1 || grid.cluster > kMaxCluster || grid.blocks[0] % grid.cluster != 0)
+    return "clusters do not divide the grid";
+  const int64_t threads = grid.threads[0] * grid.threads[1] * grid.threads[2];
+  if (grid.cluster > 1 && threads % kWarpGroupSize != 0)
+    return "the blocks of a cluster are no whole warpgroups";
+  // Clusters, and their first blocks.
+  const int64_t nx = grid.blocks[0] / grid.cluster, ny = grid.blocks[1], nz = grid.blocks[2];
   const std::vector<int64_t> order = block_order(nx * ny * nz, options);
-  const BlockShape shape = {.threads = grid.threads, .shared_bytes = grid.shared_bytes};
+  const BlockShape shape = {.threads = grid.threads,
+                            .shared_bytes = grid.shared_bytes,
+                            .cluster = static_cast<int>(grid.cluster)};
   std::atomic<size_t> next{0};
   std::mutex mutex;
   std::string fault;
@@ -92,7 +107,8 @@ std::string launch(const Grid& grid, PrHostKernel kernel, void** args,
     Block block(shape, own);
     for (size_t i = next++; i < order.size(); i = next++) {
       const int64_t at = order[i];
-      std::string what = block.run({at % nx, at / nx % ny, at / (nx * ny)}, kernel, args);
+      std::string what =
+          block.run({at % nx * grid.cluster, at / nx % ny, at / (nx * ny)}, kernel, args);
       if (what.empty()) continue;
       next = order.size();
       const std::lock_guard lock(mutex);

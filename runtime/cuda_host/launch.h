@@ -15,6 +15,7 @@ struct Grid {
   std::array<int64_t, 3> blocks{1, 1, 1};
   std::array<int64_t, 3> threads{1, 1, 1};
   int64_t shared_bytes = 0;
+  int64_t cluster = 1;  ///< blocks along x that run together
 };
 
 /// What kernels call; goes to the `attach` symbol of their shared object.

@@ -66,7 +66,10 @@ std::string run_launches(const Artifact& artifact, const KernelObject& object,
     const PrHostKernel kernel = object.find(one.kernel);
     if (kernel == nullptr) return "the object has no kernel " + one.kernel;
     Arguments arguments = make_arguments(one, params, workspace);
-    const Grid grid = {.blocks = one.grid, .threads = one.block, .shared_bytes = one.shared_bytes};
+    const Grid grid = {.blocks = one.grid,
+                       .threads = one.block,
+                       .shared_bytes = one.shared_bytes,
+                       .cluster = one.cluster};
     std::string fault = launch(grid, kernel, arguments.addresses.data(), options);
     if (!fault.empty()) return one.kernel + ": " + fault;
   }

@@ -150,7 +150,7 @@ void multiply_wmma(Warp& warp) {
 }
 
 void check_row(Thread& thread, const void* row) {
-  if (!is_shared(*thread.block, row, kRowBytes))
+  if (!is_shared(thread, row, kRowBytes))
     thread.block->fault(thread, "a row of ldmatrix or stmatrix is outside of shared memory");
   if (reinterpret_cast<uintptr_t>(row) % kRowBytes != 0)
     thread.block->fault(thread, "a row of ldmatrix or stmatrix is not aligned to 16 bytes");

@@ -76,11 +76,12 @@ Acc element(PrHostMmaType type, const unsigned char* at) {
 
 /// to[k * pitch + row]
 template <typename Acc>
-void read_operand(const Block& block, const Operand& o, PrHostMmaType type, Acc* to, int pitch) {
+void read_operand(const unsigned char* shared, const Operand& o, PrHostMmaType type, Acc* to,
+                  int pitch) {
   const int bytes = elem_bytes(type);
   const int per_chunk = kChunk / bytes;
   for (int idx = 0; idx < num_chunks(o); ++idx) {
-    const unsigned char* const at = block.shared() + chunk_offset(o, idx);
+    const unsigned char* const at = shared + chunk_offset(o, idx);
     for (int i = 0; i < per_chunk; ++i) {
       const int row = o.trans ? idx / 16 * 8 + i : idx / 2;
       const int k = o.trans ? idx % 16 : idx % 2 * per_chunk + i;
@@ -101,13 +102,13 @@ void for_each_result(int n, Fn&& fn) {
 }
 
 template <typename Acc>
-void multiply(const Block& block, const MmaOp& op) {
+void multiply(const MmaOp& op) {
   // On the heap of the host thread: too large for a fiber's stack.
   static thread_local Acc a[kMaxK * kRows], b[kMaxK * kMaxCols], d[kRows * kMaxCols];
   const int n = op.op.n;
   const int num_k = 32 / elem_bytes(op.op.type);
-  read_operand(block, parse(op.op.a, op.op.trans_a != 0, kRows), op.op.type, a, kRows);
-  read_operand(block, parse(op.op.b, op.op.trans_b != 0, n), op.op.type, b, kMaxCols);
+  read_operand(op.shared, parse(op.op.a, op.op.trans_a != 0, kRows), op.op.type, a, kRows);
+  read_operand(op.shared, parse(op.op.b, op.op.trans_b != 0, n), op.op.type, b, kMaxCols);
   for_each_result(n, [&](int t, int i, int row, int col) {
     const Acc old = static_cast<const Acc*>(op.d[static_cast<size_t>(t)])[i];
     d[row * kMaxCols + col] = op.op.scale_d != 0 ? old : Acc{0};
@@ -123,13 +124,13 @@ void multiply(const Block& block, const MmaOp& op) {
   });
 }
 
-void perform(const Block& block, MmaOp& op) {
+void perform(MmaOp& op) {
   if (op.done) return;
   op.done = true;
   if (op.op.type == kPrHostS8) {
-    multiply<int32_t>(block, op);
+    multiply<int32_t>(op);
   } else {
-    multiply<float>(block, op);
+    multiply<float>(op);
   }
 }
 
@@ -152,7 +153,7 @@ class EngineReads {
     for (const Operand& o :
          {parse(op.a, op.trans_a != 0, kRows), parse(op.b, op.trans_b != 0, op.n)}) {
       for (int idx = 0; idx < num_chunks(o); ++idx)
-        note_read(thread_.block->shared() + chunk_offset(o, idx), kChunk);
+        note_read(thread_.view->shared + chunk_offset(o, idx), kChunk);
     }
   }
 
@@ -173,7 +174,7 @@ void check(Thread& thread, const PrHostWgmma& op) {
   for (const Operand& o :
        {parse(op.a, op.trans_a != 0, kRows), parse(op.b, op.trans_b != 0, op.n)}) {
     for (int idx = thread.idx % kWarpGroupSize; idx < num_chunks(o); idx += kWarpGroupSize) {
-      if (!is_shared(block, block.shared() + chunk_offset(o, idx), kChunk))
+      if (!is_shared(thread, thread.view->shared + chunk_offset(o, idx), kChunk))
         block.fault(thread, "an operand of wgmma is outside of shared memory");
     }
   }
@@ -192,14 +193,14 @@ void wgmma(Thread& thread, const PrHostWgmma& op) {
   if (is_first(thread)) release(&thread.group->issue_sync);
   Block& block = *thread.block;
   block.group_op(thread, WarpGroup::Meeting::kMma, [&](WarpGroup& group) {
-    MmaOp all{.op = op, .d = {}, .done = false};
+    MmaOp all{.op = op, .shared = thread.view->shared, .d = {}, .done = false};
     for (int t = 0; t < kWarpGroupSize; ++t) {
       const PrHostWgmma& own = group.members[static_cast<size_t>(t)]->mma;
       if (!same(own, op)) block.fault(thread, "the threads of a warpgroup bring different wgmma");
       all.d[static_cast<size_t>(t)] = own.d;
     }
     EngineReads(thread, group).note(op);
-    if (block.mode() == AsyncMode::kEager) perform(block, all);
+    if (block.mode() == AsyncMode::kEager) perform(all);
     if (!group.queue.ops->push(all)) block.fault(thread, "more than 128 wgmma without a wait");
     ++group.queue.open;
   });
@@ -222,7 +223,7 @@ void wgmma_wait(Thread& thread, int keep) {
       for (int left = group.queue.groups.pop(); left > 0; --left) {
         MmaOp& op = group.queue.ops->at(0);
         reads.note(op.op);  // it may have read until now
-        perform(block, op);
+        perform(op);
         group.queue.ops->pop();
       }
     }

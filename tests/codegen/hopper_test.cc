@@ -2,6 +2,7 @@
 #include "codegen/codegen.h"
 #include "codegen/cuda/nvrtc.h"
 #include "ir/parser.h"
+#include "ir/printer.h"
 #include "tests/codegen/gpu_run.h"
 #include "tests/support/check.h"
 #include "tests/support/cuda_host_device.h"
@@ -206,6 +207,52 @@ TEST_CASE("mistakes in what leaves through shared memory are noticed") {
       {"a store belongs to no group", "pr_tma_store_commit();", ""},
   };
   check_noticed("matmul_wgmma_persistent", bugs);
+}
+
+TEST_CASE("blocks of a cluster start parts of what all of them read") {
+  const codegen::Artifact source = source_of("matmul_wgmma_cluster");
+  const std::string& text = source.bytes;
+  CHECK(count(text, "PR_CLUSTER_KERNEL(384, 1, 2)") == 1);
+  CHECK(source.launches[0].cluster == 2);
+  // A differs; of B each block starts one panel of two.
+  CHECK(count(text, "pr_tma_load_2d(") == 1);
+  CHECK(count(text, "if (pr_block_x() % 2 == 0) pr_tma_load_2d_multicast(") == 1);
+  CHECK(count(text, "if (pr_block_x() % 2 == 1) pr_tma_load_2d_multicast(") == 1);
+  CHECK(count(text, "pr_mbar_init(empty0 + i, 4);") == 1);
+  CHECK(count(text, "pr_mbar_wait_cluster(empty0") == 1);
+  CHECK(count(text, "pr_mbar_arrive_at(empty0") == 2);
+  CHECK(count(text, "pr_cluster_sync();") == 2);
+}
+
+TEST_CASE("mistakes between the blocks of a cluster are noticed") {
+  const TextBug bugs[] = {
+      {"a place waits for its own block only", "pr_mbar_init(empty0 + i, 4);",
+       "pr_mbar_init(empty0 + i, 2);"},
+      {"a place is released in its own block only", "if (tx < 2 &&", "if (tx < 1 &&"},
+      {"a box goes to one block", ", 3);", ", 1);"},
+      {"both blocks bring one box", "if (pr_block_x() % 2 == 0) ", ""},
+      {"a block goes before the others are done", "  }\n  pr_cluster_sync();\n}", "  }\n}"},
+  };
+  check_noticed("matmul_wgmma_cluster", bugs);
+}
+
+TEST_CASE("a cluster is left out where it does not divide the blocks or shares nothing") {
+  const auto text_of = [](std::string_view from, std::string_view to) {
+    for (const GpuProgram& p : hopper_programs()) {
+      if (p.name != "matmul_wgmma_cluster") continue;
+      std::string program = ir::print(p.scheduled);
+      const std::size_t at = program.find(from);
+      REQUIRE(at != std::string::npos);
+      const Result<codegen::Artifact> artifact = codegen::print_cuda_artifact(
+          parse_or_die(program.replace(at, from.size(), to)), hopper());
+      REQUIRE_OK(artifact);
+      return artifact->bytes;
+    }
+    return std::string();
+  };
+  CHECK(count(text_of("cluster = 2", "cluster = 3"), "PR_KERNEL(384, 1)") == 1);
+  CHECK(count(text_of("cluster = 2", "cluster = 16"), "PR_KERNEL(384, 1)") == 1);
+  CHECK(count(text_of("cluster = 2", "cluster = 0"), "PR_KERNEL(384, 1)") == 1);
 }
 
 std::string replaced(std::string text, std::string_view from, std::string_view to) {

@@ -72,6 +72,9 @@ inline constexpr std::string_view kPipelineAttr = "software_pipeline";
 /// A loop whose bulk copies fill the `value` stages of a ring buffer in turn, each waited for by
 /// itself.
 inline constexpr std::string_view kRingAttr = "ring_buffer";
+/// Of a loop over block.x: `value` neighbours may run together and bring each other what all of them
+/// read. A permission, as vectorized is.
+inline constexpr std::string_view kClusterAttr = "cluster";
 /// A loop over the registers of a fragment, in groups of `value` that the loop inside counts.
 inline constexpr std::string_view kFragmentAttr = "fragment";
 

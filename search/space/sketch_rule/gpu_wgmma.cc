@@ -2,7 +2,8 @@
 //
 //     for o.., i, j { for k { C += A * B } }
 //   ~>
-//     for b bind(block.x) { for t {                     tiles of 64 g x n, several for a block
+//     for b bind(block.x) { for t {                     tiles of 64 g x n, several for a block,
+//                                                       groups of rows column by column
 //       for w bind(thread.y) { C_init }
 //       for k0 {ring} {
 //         A, B tiles, swizzled: bulk_copy, or all threads together
@@ -36,9 +37,26 @@ constexpr int64_t kElemBytes = 2;
 constexpr int64_t kVector = 8;                         // elements of 16 bytes
 const std::vector<int64_t> kDepths = {1, 2, 3, 4, 5};  // tiles that are ahead of the one at hand
 constexpr int64_t kPreferredDepth = 3;
-const std::vector<int64_t> kTilesPerBlock = {1, 2, 4, 8};
+const std::vector<int64_t> kTilesPerBlock = {1, 2, 3, 4, 6, 8, 16};
+/// Tiles below each other that neighbouring blocks compute: they read the same columns, and their
+/// rows stay in L2 from one column to the next.
+const std::vector<int64_t> kGroups = {1, 4, 8, 16};
+constexpr int64_t kPreferredGroup = 16;
+/// Neighbouring blocks that bring each other what all of them read.
+const std::vector<int64_t> kClusters = {1, 2};
+constexpr int64_t kPreferredCluster = 2;
+/// What a warpgroup's sums leave through, at the least. Source: codegen/cuda/print_staged.cc.
+constexpr int64_t kStagedBytes = kRows * 128;
 /// Left for mbarriers and what the driver keeps.
 constexpr int64_t kSpareBytes = 2048;
+
+std::vector<int64_t> dividing(const std::vector<int64_t>& values, int64_t extent) {
+  std::vector<int64_t> out;
+  for (const int64_t n : values) {
+    if (extent % n == 0) out.push_back(n);
+  }
+  return out;
+}
 
 // A product as the rule sees it.
 struct Product {
@@ -141,6 +159,10 @@ class GpuWgmma {
     PRUNERC_TRY_VOID(s_.tensorize(
         first_row_, "wgmma_m64n" + std::to_string(tile_.columns) + "k16_" + product->type));
     PRUNERC_TRY_VOID(s_.bind(blocks_, "block.x"));
+    if (tile_.bulk) {
+      PRUNERC_TRY_VOID(
+          s_.annotate(blocks_, "cluster", context_.pick(kClusters, kPreferredCluster)));
+    }
     return s_.software_pipeline(ring_, {Int(0), Int(0), depth()}, {0, 1, 2});
   }
 
@@ -182,34 +204,39 @@ class GpuWgmma {
   }
 
   Result<void> cut(const Product& p) {
+    const int64_t row_tiles = ceil_div(p.row.extent, kRows * tile_.warpgroups);
+    const Int group = context_.pick(dividing(kGroups, row_tiles), kPreferredGroup);
     PRUNERC_TRY(const std::vector<LoopId> rows,
-                s_.split(p.row.loop, {Int(-1), Int(tile_.warpgroups), Int(kRows)}));
+                s_.split(p.row.loop, {Int(-1), group, Int(tile_.warpgroups), Int(kRows)}));
     PRUNERC_TRY(const std::vector<LoopId> columns,
                 s_.split(p.column.loop, {Int(-1), Int(tile_.columns)}));
     PRUNERC_TRY(const std::vector<LoopId> reduce,
                 s_.split(p.reduce.loop, {Int(-1), Int(kStepsPerTile), Int(kStep)}));
     std::vector<LoopId> tiles;
-    int64_t num_tiles =
-        ceil_div(p.row.extent, kRows * tile_.warpgroups) * ceil_div(p.column.extent, tile_.columns);
+    int64_t num_tiles = row_tiles * ceil_div(p.column.extent, tile_.columns);
     for (const Axis& axis : p.outer) {
       tiles.push_back(axis.loop);
       num_tiles *= axis.extent;
     }
     tiles.push_back(rows[0]);
     tiles.push_back(columns[0]);
+    tiles.push_back(rows[1]);
     ring_ = reduce[0];
-    warpgroup_ = rows[1];
-    first_row_ = rows[2];
+    warpgroup_ = rows[2];
+    first_row_ = rows[3];
     std::vector<LoopId> order = tiles;
     order.insert(order.end(), {ring_, warpgroup_, reduce[1], first_row_, columns[1], reduce[2]});
     PRUNERC_TRY_VOID(s_.reorder(order));
     PRUNERC_TRY(const LoopId all, s_.fuse(tiles));
-    std::vector<int64_t> per_block;
-    for (const int64_t n : kTilesPerBlock) {
-      if (num_tiles % n == 0) per_block.push_back(n);
+    // Blocks that all run at a time compute the next tile while others arrive.
+    const std::vector<int64_t> per_block = dividing(kTilesPerBlock, num_tiles);
+    int64_t preferred = 1;
+    for (const int64_t n : per_block) {
+      preferred = n;
+      if (num_tiles <= n * context_.target.num_sms) break;
     }
     PRUNERC_TRY(const std::vector<LoopId> parts,
-                s_.split(all, {context_.pick(per_block, 1), Int(-1)}));
+                s_.split(all, {context_.pick(per_block, preferred), Int(-1)}));
     PRUNERC_TRY_VOID(s_.reorder({parts[1], parts[0]}));
     blocks_ = parts[1];
     tile_loop_ = parts[0];
@@ -312,7 +339,8 @@ class GpuWgmma {
   // As many tiles ahead as shared memory has room for.
   Int depth() {
     const int64_t bytes = (kRows * tile_.warpgroups + tile_.columns) * kTileK * kElemBytes;
-    const int64_t places = (context_.target.smem_bytes_per_block - kSpareBytes) / bytes;
+    const int64_t spare = kSpareBytes + kStagedBytes * tile_.warpgroups;
+    const int64_t places = (context_.target.smem_bytes_per_block - spare) / bytes;
     return context_.pick(up_to(kDepths, places - 1), kPreferredDepth);
   }
 

@@ -28,6 +28,7 @@ HAND_WRITTEN = [
     ("hgemm_4096", "tests/bench/gpu/hgemm_4096.prc", "tests/bench/gpu/hgemm.trace"),
     ("hgemm_wgmma_4096", "tests/bench/gpu/hgemm_4096.prc", "tests/bench/gpu/hgemm_wgmma.trace"),
     ("hgemm_wgmma_f16_4096", "tests/bench/gpu/hgemm_4096_f16.prc", "tests/bench/gpu/hgemm_wgmma_f16.trace"),
+    ("hgemm_wgmma_f16_cluster_4096", "tests/bench/gpu/hgemm_4096_f16.prc", "tests/bench/gpu/hgemm_wgmma_f16_cluster.trace"),
 ]
 LIMITS = {"launch_ns": "ns", "fma_gflops": "GFLOP/s", "tensor_f16_gflops": "GFLOP/s", "memory_read_gbps": "GB/s",
           "memory_copy_gbps": "GB/s", "l2_read_gbps": "GB/s", "shared_read_gbps": "GB/s"}
