@@ -12,6 +12,8 @@ namespace {
 constexpr double kLaunchNs = 2500;
 /// Warp instructions that a multiprocessor starts per cycle: one per partition.
 constexpr double kIssueWidth = 4;
+/// The same of code that comes from beyond a partition's cache.
+constexpr double kFetchWidth = 1;
 /// Special functions per cycle and multiprocessor (CUDA C++ Programming Guide, throughput of native
 /// instructions).
 constexpr double kSpecialLanes = 16;
@@ -27,6 +29,7 @@ constexpr double kWarp = 32;
 /// Part of the tensor rate that instructions of one warp reach where those of four warps exist.
 constexpr double kWarpTensorShare = 0.62;
 constexpr int64_t kHopper = 90;
+constexpr int64_t kTuring = 75;
 /// Bytes per cycle and multiprocessor from shared memory: a round.
 constexpr double kWavefrontBytes = 128;
 
@@ -52,6 +55,7 @@ struct Device {
     // What was measured, where it was: in cycles of the stated clock.
     const double cycles_per_ns = sms * ghz;
     if (t.platform.fma_gflops > 0) fma_lanes = t.platform.fma_gflops / 2 / cycles_per_ns;
+    if (t.compute_capability == kTuring) shared_wavefronts = 0.5;
     if (t.platform.l1_bandwidth > 0) {
       shared_wavefronts = t.platform.l1_bandwidth * 1e-9 / kWavefrontBytes / cycles_per_ns;
     }
@@ -118,6 +122,7 @@ LatencyTerm term_of(const NestTable& table, const GpuKernel& k, const Device& d,
   for (const std::size_t n : k.nests) {
     const GpuNestCost c = gpu_nest_cost(table, table.nests()[n], wave);
     sum.warp_instructions += c.warp_instructions;
+    sum.fetched_instructions += c.fetched_instructions;
     sum.fma_lanes += c.fma_lanes;
     sum.special_lanes += c.special_lanes;
     sum.tensor_macs += c.tensor_macs;
@@ -142,7 +147,9 @@ LatencyTerm term_of(const NestTable& table, const GpuKernel& k, const Device& d,
   const auto part = [&](TermPart p) -> Sym& { return term.parts_ns[static_cast<std::size_t>(p)]; };
   part(TermPart::kL2) = max(l2_bytes / d.l2, sum.l2_bytes / kL2BytesPerSm * per_ns);
   part(TermPart::kMemory) = memory_bytes(table, k, sum.memory_bytes * blocks, d) / d.memory;
-  part(TermPart::kIssue) = sum.warp_instructions / kIssueWidth * per_ns;
+  part(TermPart::kIssue) =
+      (sum.warp_instructions + sum.fetched_instructions * (kIssueWidth / kFetchWidth - 1)) /
+      kIssueWidth * per_ns;
   part(TermPart::kFma) = sum.fma_lanes / d.fma_lanes * per_ns;
   part(TermPart::kSpecial) = sum.special_lanes / kSpecialLanes * per_ns;
   part(TermPart::kTensor) =

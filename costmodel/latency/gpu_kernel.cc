@@ -81,10 +81,8 @@ class Meter {
         vthreads *= loop.extent;
       }
       lanes = std::max(lanes, tensor_lanes(*loop.loop));
-      for (const ir::Attr& attr : loop.loop->attrs) {
-        if (attr.key != "software_pipeline") continue;
-        stages_ = max(stages_, min(static_cast<double>(attr.value), loop.extent));
-      }
+      const Sym stages = table_.space().attr(*loop.loop, "software_pipeline", 1);
+      stages_ = max(stages_, min(stages, loop.extent));
     }
     kernel_.vthreads = max(kernel_.vthreads, vthreads);
     // Lanes of tensor instructions are thread.x, whether a loop says so or not.

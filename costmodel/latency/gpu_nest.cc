@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 namespace prunerc::costmodel {
 namespace {
@@ -14,8 +15,10 @@ namespace {
 constexpr double kWarp = 32;
 /// Bytes that shared memory or L1 gives in one round.
 constexpr double kWavefrontBytes = 128;
-/// Statement instances that the compiler writes out by itself, so that what stands still stays in registers.
-constexpr double kMaxUnrolledInstances = 1024;
+/// Of the grid's loops: statements that loops may be written out to.
+constexpr std::string_view kUnrollAttr = "unroll_max_step";
+/// What a condition counts as there.
+constexpr double kConditionVolume = 4;
 /// Bytes of L1 that keep what a block reads again; the rest is shared memory or other blocks'.
 constexpr double kL1Bytes = 32 * 1024;
 // Cycles, of the order of NVIDIA GPUs since Volta (Jia et al., arXiv:1804.06826; later ones within
@@ -24,6 +27,11 @@ constexpr double kFmaLatency = 4;
 constexpr double kTensorLatency = 18;
 constexpr double kSharedLatency = 24;
 constexpr double kGlobalLatency = 450;
+/// Registers of a thread for what it has asked for.
+constexpr double kInFlightRegisters = 24;
+constexpr double kRegisterBytes = 4;
+/// Code that a partition keeps beside it; what is beyond comes at the rate of kFetchCycles a warp instruction.
+constexpr double kCodeBytes = 12 * 1024, kInstructionBytes = 16;
 constexpr double kBarrierCycles = 30;
 /// Multiply-adds that a division takes besides its reciprocal.
 constexpr double kDivideSteps = 8;
@@ -57,6 +65,7 @@ class Counter {
     }
     arithmetic();
     for (const NestAccess& a : nest_.accesses) access(a);
+    fetch_code();
     loops();
     return out_;
   }
@@ -77,7 +86,8 @@ class Counter {
       for (const ir::Attr& attr : loop.attrs) {
         if (attr.key == "pipeline_stage") runs_ahead = attr.value == 0;
         if (attr.key != "software_pipeline" || !runs_ahead) continue;
-        ahead_ = max(1, min(static_cast<double>(attr.value - 1), nest_.loops[i].extent));
+        const Sym stages = table_.space().attr(loop, attr.key);
+        ahead_ = max(1, min(stages - 1, nest_.loops[i].extent));
       }
     }
     if (is_bulk_ || is_tensor()) return;
@@ -105,10 +115,45 @@ class Counter {
     out_.latency_cycles = count * kGlobalLatency / ahead_;
   }
 
-  // Threads, iterations of one thread, and which loops are written out: the innermost ones as long
-  // as they make few instances. Lanes of a vector are one instance. The loops of a tensor
-  // instruction are none.
+  // Which loops code generation writes out: what schedules say, what indexes registers, and innermost
+  // ones as far as a schedule's limit goes (codegen/cuda/print.cc).
+  void find_copies() {
+    copied_.assign(nest_.loops.size(), Sym(0));
+    Sym volume = 1 + kConditionVolume * nest_.is_guarded, limit = 0;
+    for (std::size_t i = 0; i < depth_; ++i) {
+      const NestLoop& loop = nest_.loops[i];
+      if (ir::is_block_axis(loop.kind))
+        limit = max(limit, table_.space().attr(*loop.loop, kUnrollAttr));
+      if (is_own(loop.kind)) volume *= loop.extent;
+    }
+    Sym copies = 1;
+    for (std::size_t i = 0; i < depth_; ++i) {
+      const NestLoop& loop = nest_.loops[i];
+      if (!is_own(loop.kind)) continue;
+      Sym must = loop.kind == ir::LoopKind::kSerial ? 0 : 1;
+      for (const NestAccess& a : nest_.accesses) {
+        const bool is_local = table_.program().buffer(a.buffer).scope == ir::Scope::kLocal;
+        const bool is_inside = static_cast<int>(i) >= table_.alloc_depth(a.buffer);
+        if (is_local && is_inside) must = logical_or(must, a.moves[i]);
+      }
+      copied_[i] =
+          logical_or(must, logical_and(no_threads_below(i), less_equal(volume * copies, limit)));
+      copies *= select(copied_[i], loop.extent, 1);
+      volume = volume / loop.extent;
+    }
+  }
+
+  Sym no_threads_below(std::size_t depth) const {
+    for (std::size_t i = depth + 1; i < depth_; ++i) {
+      if (ir::is_lane_axis(nest_.loops[i].kind)) return 0;
+    }
+    return 1;
+  }
+
+  // Threads, iterations of one thread, and which of the innermost loops are written out. Lanes of a
+  // vector are one instance. The loops of a tensor instruction are none.
   void find_loops() {
+    find_copies();
     written_out_.assign(nest_.loops.size(), Sym(0));
     Sym threads = 1;
     if (is_tensor()) threads = tensor_lanes(*nest_.loops[depth_].loop);
@@ -125,14 +170,12 @@ class Counter {
         vector_ *= loop.extent;
         continue;
       }
-      const Sym instances = instances_ * loop.extent;
-      const Sym is_small = loop.kind == ir::LoopKind::kUnrolled
-                               ? Sym(1)
-                               : less_equal(instances, kMaxUnrolledInstances);
-      written_out_[i] = logical_and(is_open_, is_small);
+      const Sym is_one = equal(loop.extent, 1);
+      written_out_[i] = logical_and(is_open_, logical_or(copied_[i], is_one));
       is_open_ = written_out_[i];
-      instances_ = select(written_out_[i], instances, instances_);
+      instances_ *= select(written_out_[i], loop.extent, 1);
       passes_ *= select(written_out_[i], 1, loop.extent);
+      copies_ *= select(copied_[i], loop.extent, 1);
     }
     // Each holder runs its share of the instances.
     instances_ = instances_ / holders_;
@@ -266,7 +309,9 @@ class Counter {
     }
     leave_l1(a, through_l1(a, requests * request.sectors * kSectorBytes));
     // A store is waited for by nobody.
-    if (a.is_read) out_.latency_cycles += batches() * kGlobalLatency / ahead_;
+    if (a.is_read) {
+      out_.latency_cycles += batches(count, request.lane_bytes / width) * kGlobalLatency / ahead_;
+    }
   }
 
   // What is read or written beside results that lie in fragments: pairs of neighbours in each lane,
@@ -314,6 +359,10 @@ class Counter {
 
   // Times that a thread waits for what it loads: once for all written-out instances.
   Sym batches() const { return passes_; }
+  // The same of so many accesses of so many bytes: no more are in flight than registers are free.
+  Sym batches(Sym count, Sym bytes) const {
+    return max(passes_, count * bytes / (kRegisterBytes * kInFlightRegisters));
+  }
 
   // Bytes beyond L1: what the threads of a block read again comes from there, as far as what is read
   // between fits. `inner` are the own loops of which that is true.
@@ -345,6 +394,13 @@ class Counter {
     return rows * ceil(row / kSectorBytes) * kSectorBytes;
   }
 
+  // Each warp goes through the written-out instances on its own.
+  void fetch_code() {
+    const Sym code =
+        out_.warp_instructions / (warps_ * passes_ * instances_) * copies_ * kInstructionBytes;
+    out_.fetched_instructions = out_.warp_instructions * max(0, 1 - kCodeBytes / max(1, code));
+  }
+
   void loops() {
     for (std::size_t i = 0; i < depth_; ++i) {
       const NestLoop& loop = nest_.loops[i];
@@ -353,7 +409,7 @@ class Counter {
       for (std::size_t j = 0; j < i; ++j) {
         if (is_own(nest_.loops[j].kind)) runs *= nest_.loops[j].extent;
       }
-      const Sym stays = logical_not(logical_or(written_out_[i], equal(loop.extent, 1)));
+      const Sym stays = logical_not(logical_or(copied_[i], equal(loop.extent, 1)));
       out_.warp_instructions += select(stays, runs * kLoopInstructions * warps_, 0);
     }
     // Threads meet where their loops end: before the next nest of the block goes on.
@@ -372,10 +428,12 @@ class Counter {
   bool is_bulk_ = false;          // the copy engine's
   double holders_ = 1;            // lanes that hold between them what the nest moves
   Sym ahead_ = 1;                 // iterations that fetches are in flight
-  std::vector<Sym> written_out_;  // truth, by loop
+  std::vector<Sym> copied_;       // truth, by loop: the code has its iterations one after the other
+  std::vector<Sym> written_out_;  // the same of innermost loops alone
   Sym is_open_ = 1;               // truth: all of one thread's loops are written out
   Sym instances_ = 1;             // written out
   Sym passes_ = 1;                // through those
+  Sym copies_ = 1;                // of the innermost statement in the code
   Sym vector_ = 1;
   Sym warps_ = 1;
   GpuNestCost out_;

@@ -11,16 +11,17 @@ namespace prunerc::costmodel {
 /// Units: of one block and all its threads, unless they say otherwise.
 struct GpuNestCost {
   Sym warp_instructions = 0;
-  Sym fma_lanes = 0;          // multiply-adds of f32, lanes that stand idle included
-  Sym special_lanes = 0;      // exponentials, reciprocals, roots
-  Sym tensor_macs = 0;        // multiply-adds of tensor instructions, in those of f16
-  Sym warp_macs = 0;          // of these, by instructions of one warp: mma.sync and wmma
-  Sym shared_wavefronts = 0;  // of 128 bytes each, of shared memory and L1
-  Sym load_lanes = 0;         // loads and stores of shared memory and L1, by lane
-  Sym l2_bytes = 0;           // whole sectors
-  Sym memory_bytes = 0;       // of these, its share of what the blocks of a wave ask for once
-  Sym latency_cycles = 0;     // of one thread that runs alone
-  Sym code_size = 1;          // statement instances that the schedule writes out
+  Sym fetched_instructions = 0;  // of these, code that no partition keeps
+  Sym fma_lanes = 0;             // multiply-adds of f32, lanes that stand idle included
+  Sym special_lanes = 0;         // exponentials, reciprocals, roots
+  Sym tensor_macs = 0;           // multiply-adds of tensor instructions, in those of f16
+  Sym warp_macs = 0;             // of these, by instructions of one warp: mma.sync and wmma
+  Sym shared_wavefronts = 0;     // of 128 bytes each, of shared memory and L1
+  Sym load_lanes = 0;            // loads and stores of shared memory and L1, by lane
+  Sym l2_bytes = 0;              // whole sectors
+  Sym memory_bytes = 0;          // of these, its share of what the blocks of a wave ask for once
+  Sym latency_cycles = 0;        // of one thread that runs alone
+  Sym code_size = 1;             // statement instances that the schedule writes out
 };
 
 /// Global memory moves sectors of this size.

@@ -58,7 +58,8 @@ Poly operator-(const Poly& a, const Poly& b) {
   return a + b * -1;
 }
 
-ParamSpace::ParamSpace(const ir::Domain& domain) : graph_(std::make_shared<SymGraph>()) {
+ParamSpace::ParamSpace(const ir::Domain& domain, std::span<const OpenAttr> attrs)
+    : graph_(std::make_shared<SymGraph>()), attrs_(attrs) {
   params_.assign(domain.names.size(), Sym(1));
   for (const ir::TileVector& tiles : domain.tiles) {
     Tile tile;
@@ -83,6 +84,19 @@ ParamSpace::ParamSpace(const ir::Domain& domain) : graph_(std::make_shared<SymGr
     params_[static_cast<std::size_t>(choice.param.value)] =
         graph_->param(choice.param, static_cast<double>(*lo), static_cast<double>(*hi));
   }
+}
+
+Sym ParamSpace::attr(const ir::Loop& loop, std::string_view key, double otherwise) const {
+  for (const OpenAttr& open : attrs_) {
+    if (open.loop != loop.id || open.key != key) continue;
+    Sym product = open.factor;
+    for (const ir::ParamId id : open.params) product *= param(id);
+    return open.offset + max(open.least, product);
+  }
+  for (const ir::Attr& attr : loop.attrs) {
+    if (attr.key == key) return static_cast<double>(attr.value);
+  }
+  return otherwise;
 }
 
 Poly ParamSpace::poly(Sym s) const {

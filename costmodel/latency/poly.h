@@ -5,12 +5,15 @@
 #include "costmodel/symbol/sym.h"
 #include "ir/domain.h"
 #include "ir/expr.h"
+#include "ir/stmt.h"
 
 #include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -41,11 +44,21 @@ Poly operator+(const Poly& a, const Poly& b);
 Poly operator-(const Poly& a, const Poly& b);
 Poly operator*(const Poly& a, double factor);
 
+/// A loop's attribute whose value is offset + max(least, factor * product of the parameters).
+struct OpenAttr {
+  ir::LoopId loop;
+  std::string key;
+  double factor = 1;
+  std::vector<ir::ParamId> params;
+  double least = 0, offset = 0;
+};
+
 /// The parameters of a sketch as symbols, with what is known of their tiles. Serves the expressions
 /// of one program, which must live as long.
 class ParamSpace {
  public:
-  explicit ParamSpace(const ir::Domain& domain);
+  /// `attrs`: attributes of the program that are parameters; borrowed.
+  explicit ParamSpace(const ir::Domain& domain, std::span<const OpenAttr> attrs = {});
 
   SymGraph& graph() { return *graph_; }
   const std::shared_ptr<SymGraph>& shared_graph() const { return graph_; }
@@ -60,6 +73,8 @@ class ParamSpace {
   /// An integer or truth value over parameters and constants; nullopt if it holds anything else.
   std::optional<Sym> value(ir::Expr e);
   std::optional<Poly> polynomial(ir::Expr e);
+  /// The value of a loop's attribute; `otherwise` if it has none.
+  Sym attr(const ir::Loop& loop, std::string_view key, double otherwise = 0) const;
 
  private:
   struct Tile {
@@ -74,6 +89,7 @@ class ParamSpace {
   std::shared_ptr<SymGraph> graph_;
   std::vector<Sym> params_;
   std::vector<Tile> tiles_;
+  std::span<const OpenAttr> attrs_;
   // Of sums and products that were asked for, since subscripts are read from the outside in.
   std::unordered_map<const ir::ExprNode*, std::optional<Poly>> known_;
 };

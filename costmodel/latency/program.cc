@@ -9,7 +9,8 @@ namespace prunerc::costmodel {
 SymbolProgram derive(const ir::Program& sketch, const ir::Target& target,
                      const DeriveOptions& options) {
   const auto start = std::chrono::steady_clock::now();
-  const LatencySymbols symbols = latency_symbols(sketch, target, Coefficients::kSymbolic);
+  const LatencySymbols symbols =
+      latency_symbols(sketch, target, Coefficients::kSymbolic, options.attrs);
   SymbolProgram out;
   Sym is_feasible = symbols.is_feasible;
   if (options.max_code_size > 0) {

@@ -4,10 +4,12 @@
 #define PRUNERC_COSTMODEL_LATENCY_PROGRAM_H_
 
 #include "costmodel/latency/coefficients.h"
+#include "costmodel/latency/poly.h"
 #include "costmodel/symbol/code.h"
 #include "ir/program.h"
 #include "ir/target.h"
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,6 +38,8 @@ struct SymbolProgram {
 struct DeriveOptions {
   /// Statement instances in the code that are too many to be built; 0: any number.
   double max_code_size = 0;
+  /// Attributes that are parameters.
+  std::span<const OpenAttr> attrs = {};
 };
 
 /// Evaluations that bring no coefficients use the hand values.

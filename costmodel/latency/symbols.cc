@@ -8,9 +8,9 @@
 namespace prunerc::costmodel {
 
 LatencySymbols latency_symbols(const ir::Program& whole, const ir::Target& target,
-                               Coefficients coefficients) {
+                               Coefficients coefficients, std::span<const OpenAttr> attrs) {
   const ir::Program program = ir::repeated_part(whole, target);
-  ParamSpace space(program.domain());
+  ParamSpace space(program.domain(), attrs);
   LatencySymbols out;
   out.graph = space.shared_graph();
   const NestTable table(program, space);

@@ -3,6 +3,7 @@
 #define PRUNERC_COSTMODEL_LATENCY_SYMBOLS_H_
 
 #include "costmodel/latency/coefficients.h"
+#include "costmodel/latency/poly.h"
 #include "costmodel/symbol/sym.h"
 #include "ir/program.h"
 #include "ir/target.h"
@@ -49,9 +50,11 @@ struct LatencySymbols {
 
 /// Symbols of a scheduled program or a parametric sketch. With `coefficients`, what calibration
 /// may change are slots of the graph (Coefficient); without, its hand values are constants.
+/// `attrs`: those of a sketch that are parameters.
 /// Cost: some ms for a sketch, tens of us for a program without parameters.
 LatencySymbols latency_symbols(const ir::Program& program, const ir::Target& target,
-                               Coefficients coefficients = Coefficients::kConstant);
+                               Coefficients coefficients = Coefficients::kConstant,
+                               std::span<const OpenAttr> attrs = {});
 
 }  // namespace prunerc::costmodel
 

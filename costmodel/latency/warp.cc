@@ -9,6 +9,9 @@ constexpr double kWarp = 32;
 constexpr double kBanks = 32;
 constexpr double kBankBytes = 4;
 
+/// Lanes beside each other whose equal requests are one.
+constexpr double kMostAlike = 2;
+
 /// A loop whose iterations one warp runs at once, with the number of those.
 struct WarpLoop {
   std::size_t depth;
@@ -52,7 +55,17 @@ Sym rounds(const NestTable& table, const NestAccess& a, const std::vector<WarpLo
   const Sym piece = min(kAccessBytes, lane_bytes);
   Sym words = max(1, ceil(piece / kBankBytes));
   Sym banks = words;
-  const Sym phase = kBanks / words;  // lanes
+  // Neighbouring lanes that ask for the same bytes ask once.
+  Sym alike = 1, is_open = 1;
+  for (const WarpLoop& loop : loops) {
+    if (loop.is_vector) continue;
+    if (table.program().buffer(a.buffer).scope != ir::Scope::kShared) break;
+    const Sym stands =
+        logical_or(equal(table.address_step(a, loop.depth), 0), equal(loop.extent, 1));
+    is_open = logical_and(is_open, stands);
+    alike *= select(is_open, loop.extent, 1);
+  }
+  const Sym phase = kBanks / words * min(kMostAlike, max(1, power_of_two_factor(alike)));  // lanes
   Sym left = phase;
   for (const WarpLoop& loop : loops) {
     if (loop.is_vector) continue;

@@ -3,6 +3,7 @@
 #include "ir/analysis/prologue.h"
 #include "ir/support/check.h"
 #include "schedule/trace/tokens.h"
+#include "search/space/draft_space.h"
 
 #include <algorithm>
 #include <array>
@@ -150,7 +151,8 @@ InputSource::InputSource(const Task& task, const SearchSpace& space, ThreadPool*
     if (!parametric) return;
     costmodel::FeatureProgram program =
         costmodel::derive_features(parametric->program, task.target, &task.base);
-    costmodel::SymbolProgram analyzer = costmodel::derive(parametric->program, task.target);
+    costmodel::SymbolProgram analyzer =
+        costmodel::derive(parametric->program, task.target, {.attrs = open_attrs(*parametric)});
     sketches_[i].emplace(
         SketchFeatures{std::move(parametric).value(), std::move(program), std::move(analyzer)});
   };

@@ -1,7 +1,6 @@
 #include "search/space/draft_space.h"
 
 #include "ir/analysis/prologue.h"
-#include "schedule/parametric/parametric.h"
 
 #include <chrono>
 #include <functional>
@@ -15,9 +14,13 @@ costmodel::PrunerVersion version_of(Analyzer analyzer) {
                                        : costmodel::PrunerVersion::kRelease;
 }
 
-costmodel::SymbolProgram symbols_of(const ir::Program& sketch, const Task& task, Analyzer analyzer,
-                                    costmodel::PrunerOptions options) {
-  if (analyzer == Analyzer::kPrunerc) return costmodel::derive(sketch, task.target, {kMaxCodeSize});
+costmodel::SymbolProgram symbols_of(const schedule::Parametric& parametric, const Task& task,
+                                    Analyzer analyzer, costmodel::PrunerOptions options) {
+  const ir::Program& sketch = parametric.program;
+  if (analyzer == Analyzer::kPrunerc) {
+    const std::vector<costmodel::OpenAttr> attrs = open_attrs(parametric);
+    return costmodel::derive(sketch, task.target, {kMaxCodeSize, attrs});
+  }
   options.version = version_of(analyzer);
   costmodel::SymbolProgram out;
   out.score = costmodel::derive_pruner(ir::repeated_part(sketch, task.target),
@@ -42,7 +45,7 @@ Result<DraftSketch> sketch_of(const Task& task, const SearchSpace& space, int id
   DraftSketch made;
   made.sketch = idx;
   made.num_params = parametric.program.domain().names.size();
-  made.symbols = symbols_of(parametric.program, task, analyzer, penalties);
+  made.symbols = symbols_of(parametric, task, analyzer, penalties);
   for (std::size_t d = 0; d < sketch.spaces.size(); ++d) {
     const std::vector<ir::ParamId>& params = parametric.params[d];
     // A decision about structure stays as recorded: other values are other sketches.
@@ -62,6 +65,16 @@ void for_all(std::size_t n, ThreadPool* pool, const std::function<void(std::size
 }
 
 }  // namespace
+
+std::vector<costmodel::OpenAttr> open_attrs(const schedule::Parametric& sketch) {
+  std::vector<costmodel::OpenAttr> out;
+  for (const schedule::OpenAttr& attr : sketch.attrs) {
+    if (!attr.loop.valid()) continue;
+    out.push_back({attr.loop, attr.key, static_cast<double>(attr.factor), attr.params,
+                   static_cast<double>(attr.least), static_cast<double>(attr.offset)});
+  }
+  return out;
+}
 
 std::vector<int32_t> genes_of(DraftSketch& sketch, std::span<const schedule::Decision> decisions) {
   if (decisions.size() != sketch.tables.size()) return {};

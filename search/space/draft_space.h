@@ -6,6 +6,7 @@
 #include "costmodel/latency/program.h"
 #include "costmodel/pruner/analyzer.h"
 #include "ir/support/parallel.h"
+#include "schedule/parametric/parametric.h"
 #include "search/space/gene_table.h"
 #include "search/space/sampler.h"
 #include "search/space/space.h"
@@ -30,6 +31,9 @@ struct DraftSketch {
   /// Its parts are there for our analyzer only.
   costmodel::SymbolProgram symbols;
 };
+
+/// What the analyzer reads of attributes that are parameters: those of loops.
+std::vector<costmodel::OpenAttr> open_attrs(const schedule::Parametric& sketch);
 
 /// By decision; empty if one of them does not belong to the sketch. New neighbours are added.
 std::vector<int32_t> genes_of(DraftSketch& sketch, std::span<const schedule::Decision> decisions);

@@ -22,6 +22,8 @@ constexpr double kLast = std::numeric_limits<double>::infinity();
 constexpr std::size_t kSizes[] = {1, 8, 64};
 /// What the first 64 of the matrix product's 18,000 are to hold.
 constexpr double kGoal = 0.95;
+/// A part that is larger than the whole is wrong; boost clocks and spread excuse a few.
+constexpr double kMemoryGoal = 0.95;
 
 using Key = std::pair<int, std::vector<schedule::Decision>>;
 
@@ -134,6 +136,17 @@ std::vector<double> times_of(const Measured& other, const Measured& wanted) {
   return out;
 }
 
+// Share of the rows that took at least as long as their bytes of memory alone take.
+double memory_within(const Priced& ours, const Measured& measured) {
+  double within = 0, all = 0;
+  for (std::size_t r = 0; r < ours.parts.size(); ++r) {
+    if (!ours.fits[r]) continue;
+    ++all;
+    if (sum_of(ours.parts[r], costmodel::TermPart::kMemory) <= measured.ns[r]) ++within;
+  }
+  return within / std::max(all, 1.0);
+}
+
 class Judge {
  public:
   Judge(const std::vector<NamedPool>& pools, const T4BenchOptions& options) : options_(options) {
@@ -186,6 +199,7 @@ class Judge {
                      "",
                      {},
                      fmt::format("ran; {} of them within the limits that ours knows", possible)});
+    add(fmt::format("memory_within/{}", name(i)), memory_within(ours_[i], measured), kMemoryGoal);
     for (const std::size_t k : kSizes) {
       add(fmt::format("best{}/{}/random", k, name(i)), best_of_drawn(measured.ns, k));
     }
