@@ -183,10 +183,13 @@ class Meter {
       const BufferRegion one = relax_region(b_, use.region, relaxed, ranges_);
       all = all ? hull(b_, *all, one, ranges_) : one;
     }
-    const std::vector<std::optional<Expr>> extents =
-        region_extents(b_, clip_to_buffer(b_, *all, ranges_), ranges_);
+    // A bound of what is cut off at the buffer's end may lose sight of where it begins.
+    const auto clipped = region_extents(b_, clip_to_buffer(b_, *all, ranges_), ranges_);
+    const auto whole = region_extents(b_, *all, ranges_);
     std::vector<int64_t> size;
-    for (std::size_t d = 0; d < extents.size(); ++d) size.push_back(bounded(id, d, extents[d]));
+    for (std::size_t d = 0; d < clipped.size(); ++d) {
+      size.push_back(std::min(bounded(id, d, clipped[d]), bounded(id, d, whole[d])));
+    }
     return bytes_of(id, size);
   }
 

@@ -151,9 +151,77 @@ class GuardPruner {
   VarRanges ranges_;
 };
 
+/// Without remainders that a guard makes superfluous: (t // d) % m where it says that t < d*m.
+class RemainderDropper {
+ public:
+  explicit RemainderDropper(IrBuilder& b) : b_(b) {}
+
+  Stmt go(Stmt s) {
+    if (!s.defined()) return s;
+    const VarRanges::Mark mark = ranges_.mark();
+    if (const Loop* loop = s.as<Loop>()) ranges_.bind(loop->var, loop->extent);
+    if (const Block* block = s.as<Block>()) {
+      if (block->guard.defined()) s = go_block(*block);
+    } else {
+      s = map_children(
+          b_, s, [&](Stmt child) { return go(child); }, [](Expr e) { return e; });
+    }
+    ranges_.rewind(mark);
+    return s;
+  }
+
+ private:
+  Stmt go_block(const Block& block) {
+    const std::vector<Expr> all = conjuncts(block.guard);
+    std::vector<Linear> facts;
+    Expr guard;
+    for (Expr e : all) {
+      const std::optional<Linear> form = below_zero(b_, e, ranges_);
+      if (form) facts.push_back(*form);
+    }
+    bool changed = false;
+    const auto dropped = [&](Expr e) {
+      const Expr r = drop(e, facts);
+      changed = changed || !r.is(e);
+      return r;
+    };
+    Block copy = block;
+    for (Expr e : all) guard = conjoin(b_, guard, dropped(e));
+    copy.guard = guard;
+    std::vector<IterVar> iters(block.iters.begin(), block.iters.end());
+    for (IterVar& iter : iters) iter.binding = dropped(iter.binding);
+    copy.iters = iters;
+    return changed ? b_.block(copy) : Stmt(&block);
+  }
+
+  Expr drop(Expr e, const std::vector<Linear>& facts) {
+    const BinaryNode* n = as_binary(e);
+    if (n == nullptr) return e;
+    const Expr r = map_children(b_, e, [&](Expr child) { return drop(child, facts); });
+    n = as_binary(r);
+    const std::optional<int64_t> m = constant(n->rhs);
+    if (r.kind() != ExprKind::kFloorMod || !m || *m < 1) return r;
+    const BinaryNode* quotient = n->lhs.kind() == ExprKind::kFloorDiv ? as_binary(n->lhs) : nullptr;
+    const std::optional<int64_t> d =
+        quotient != nullptr ? constant(quotient->rhs) : std::optional<int64_t>(1);
+    const Expr t = quotient != nullptr ? quotient->lhs : n->lhs;
+    if (!d || *d < 1 || interval_of(t, ranges_).lo < 0) return r;
+    const Linear goal = to_linear(b_, t, ranges_) + (1 - *d * *m);
+    const bool is_small = std::any_of(facts.begin(), facts.end(), [&](const Linear& fact) {
+      return implies(fact, goal, ranges_);
+    });
+    return is_small && !goal.overflow ? n->lhs : r;
+  }
+
+  IrBuilder& b_;
+  VarRanges ranges_;
+};
+
 // Before simplification, too, which uses one conjunct to shorten another: then neither implies it.
 Stmt normalized(IrBuilder& b, Stmt root) {
-  return GuardPruner(b).go(simplify(b, GuardPruner(b).go(root)));
+  const Stmt once = GuardPruner(b).go(simplify(b, GuardPruner(b).go(root)));
+  const Stmt fewer = RemainderDropper(b).go(once);
+  return fewer.is(once) ? once : GuardPruner(b).go(simplify(b, GuardPruner(b).go(fewer)));
 }
 
 /// Puts numbers in the place of parameters.

@@ -1,7 +1,7 @@
 // Reductions over threads become partial results that shuffles and shared memory combine.
-// Before: iterations of a reduction are threads. After: each has a partial result (P). Shuffles
-// combine those of a warp; one of each goes to shared memory (W), and every thread adds these up.
-// What does not fill warps is halved in shared memory. Tuples (argmax): cross_thread_tuple.cc.
+// Before: iterations of a reduction are threads. After: each has a partial result (P), shuffles
+// combine those of a warp (others are halved in shared memory; tuples: cross_thread_tuple.cc), and
+// every thread adds up one of each warp (W): a shared C that is one value of a block becomes local.
 //     for k in 64 bind(thread.x) { block "C" [vi: S(8) = b, vk: R(64) = k] { init { .. } .. } }
 // ~>  for k .. { P[k, b] = 0f32 }  for k .. { P[k, b] = P[k, b] + A[b, k] }
 //     for k .. {shuffle = 16} { if k % 32 < 16 { P[k, b] = P[k, b] + P[k + 16, b] } }  .. = 8, ..
@@ -28,7 +28,18 @@ using Site = ReductionSite;
 
 class CrossThread {
  public:
-  explicit CrossThread(const Program& program) : b_(program) {}
+  explicit CrossThread(const Program& program) : b_(program) {
+    walk(
+        program.root(),
+        [&](Stmt s) {
+          const Block* block = s.as<Block>();
+          for (std::size_t w = 0; block != nullptr && w < block->writes.size(); ++w) {
+            ++num_writers_[block->writes[w].buffer];
+          }
+          return true;
+        },
+        [](Expr) {});
+  }
 
   Result<Program> run(const Program& program) {
     Stmt root = go(program.root());
@@ -148,8 +159,12 @@ class CrossThread {
     const BufferId partial = partial_buffer(r.name + "_partial", result, extents,
                                             by_warps ? Scope::kLocal : Scope::kShared);
     const std::vector<Expr> own = concat(site.lanes(), r.element);
-    Stmt start = nest_at(b_, site, r.name + "_start",
-                         b_.store(partial, own, identity_of(b_, r.op, result.dtype)), site.threads);
+    // Nobody waits for others while it adds up.
+    const BufferId sum_so_far =
+        by_warps ? partial : partial_buffer(r.name + "_sum", result, extents, Scope::kLocal);
+    Stmt start =
+        nest_at(b_, site, r.name + "_start",
+                b_.store(sum_so_far, own, identity_of(b_, r.op, result.dtype)), site.threads);
     const auto at = [&](const std::vector<Expr>& leading) {
       return b_.load(partial, concat(leading, r.element));
     };
@@ -157,11 +172,33 @@ class CrossThread {
         b_, site, [&](const std::vector<Expr>& mine, const std::vector<Expr>& other) {
           return b_.store(partial, concat(mine, r.element), b_.binary(r.op, at(mine), at(other)));
         });
+    if (!by_warps) {
+      const Stmt leave = b_.store(partial, own, b_.load(sum_so_far, own));
+      r.after.insert(r.after.begin(), nest_at(b_, site, r.name + "_leave", leave, site.threads));
+    }
     const Expr last = by_warps ? combine_warps(r, partial, result, extents[0])
                                : at(std::vector<Expr>(extents.size(), b_.int_imm(0)));
     r.after.push_back(nest_at(b_, site, r.name + "_finish", finish_with(r, init, last), {}));
+    if (is_for_all(site, result)) {
+      Buffer registers = result;
+      registers.scope = Scope::kLocal;
+      b_.set_buffer(registers);
+    }
     around_[site.path[site.first]->id] = {{start}, r.after};
-    return accumulate_in(site, store, sum, partial);
+    return accumulate_in(site, store, sum, sum_so_far);
+  }
+
+  // One value for a block of threads, written nowhere else: each thread makes it for itself, so that
+  // they need not meet again.
+  bool is_for_all(const Site& site, const Buffer& result) const {
+    if (result.scope != Scope::kShared || result.role != BufferRole::kIntermediate) return false;
+    const bool by_blocks = std::all_of(
+        site.path.begin(), site.path.begin() + static_cast<std::ptrdiff_t>(site.first),
+        [](const Loop* loop) {
+          const IntImm* extent = loop->extent.as<IntImm>();
+          return is_block_axis(loop->loop_kind) || (extent != nullptr && extent->value == 1);
+        });
+    return by_blocks && site.first > 0 && site.spatial.empty() && num_writers_.at(result.id) == 1;
   }
 
   // The block, accumulating into the thread's partial result.
@@ -203,6 +240,7 @@ class CrossThread {
   IrBuilder b_;
   std::vector<const Loop*> path_;
   std::map<LoopId, std::pair<std::vector<Stmt>, std::vector<Stmt>>> around_;
+  std::map<BufferId, int> num_writers_;
   std::optional<Error> failed_;
 };
 
