@@ -8,6 +8,9 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
 
 namespace prunerc::codegen {
 
@@ -257,7 +260,29 @@ Text KernelPrinter::to_register(DType dtype, const Text& memory) {
   return narrow ? Text{"pr_to_f32(" + memory.text + ")"} : memory;
 }
 
+namespace {
+
+// "x" of "wrap(x)", if the call is the whole text.
+std::optional<std::string> unwrapped(const std::string& text, std::string_view wrap) {
+  if (!text.starts_with(wrap) || text.back() != ')') return std::nullopt;
+  int depth = 1;
+  for (std::size_t i = wrap.size(); i + 1 < text.size(); ++i) {
+    depth += text[i] == '(' ? 1 : text[i] == ')' ? -1 : 0;
+    if (depth == 0) return std::nullopt;
+  }
+  return text.substr(wrap.size(), text.size() - wrap.size() - 1);
+}
+
+}  // namespace
+
 Text KernelPrinter::to_memory(DType dtype, const Text& reg) {
+  // What has just been rounded is in its type already.
+  const bool is_half = dtype == DType::kF16 || dtype == DType::kBF16;
+  const std::string rounded = dtype == DType::kF16 ? "pr_to_f16(" : "pr_to_bf16(";
+  if (const auto narrow = is_half ? unwrapped(reg.text, "pr_to_f32(") : std::nullopt;
+      narrow && unwrapped(*narrow, rounded)) {
+    return {*narrow};
+  }
   if (dtype == DType::kF16) return {"pr_to_f16(" + reg.text + ")"};
   if (dtype == DType::kBF16) return {"pr_to_bf16(" + reg.text + ")"};
   return reg;

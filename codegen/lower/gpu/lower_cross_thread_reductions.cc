@@ -1,6 +1,7 @@
 // Reductions over threads become partial results that shuffles and shared memory combine.
 // Before: iterations of a reduction are threads. After: each has a partial result (P). Shuffles
-// combine those of a warp; one of each goes to shared memory (W), and every thread adds these up.
+// combine those of a warp; one of each goes to shared memory (W), and every thread adds these up. Of
+// one warp the first lane writes the result.
 // What does not fill warps is halved in shared memory. Tuples (argmax): cross_thread_tuple.cc.
 //     for k in 64 bind(thread.x) { block "C" [vi: S(8) = b, vk: R(64) = k] { init { .. } .. } }
 // ~>  for k .. { P[k, b] = 0f32 }  for k .. { P[k, b] = P[k, b] + A[b, k] }
@@ -157,9 +158,16 @@ class CrossThread {
         b_, site, [&](const std::vector<Expr>& mine, const std::vector<Expr>& other) {
           return b_.store(partial, concat(mine, r.element), b_.binary(r.op, at(mine), at(other)));
         });
-    const Expr last = by_warps ? combine_warps(r, partial, result, extents[0])
-                               : at(std::vector<Expr>(extents.size(), b_.int_imm(0)));
-    r.after.push_back(nest_at(b_, site, r.name + "_finish", finish_with(r, init, last), {}));
+    // What one warp has combined its first lane writes, unless each thread has a result of its own.
+    if (by_warps && extents[0] <= kWarpSize && result.scope != Scope::kLocal) {
+      const Stmt finish =
+          b_.if_then(b_.eq(site.lanes()[0], b_.int_imm(0)), finish_with(r, init, at(site.lanes())));
+      r.after.push_back(nest_at(b_, site, r.name + "_finish", finish, site.threads));
+    } else {
+      const Expr last = by_warps ? combine_warps(r, partial, result, extents[0])
+                                 : at(std::vector<Expr>(extents.size(), b_.int_imm(0)));
+      r.after.push_back(nest_at(b_, site, r.name + "_finish", finish_with(r, init, last), {}));
+    }
     around_[site.path[site.first]->id] = {{start}, r.after};
     return accumulate_in(site, store, sum, partial);
   }
