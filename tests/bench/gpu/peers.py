@@ -48,10 +48,17 @@ def rows(run, shape):
     return {"median_us": round(ns / 1e3, 2), "gb_per_s": round(8 * x.numel() / ns, 1), "timer": "events"}
 
 
+def attention(h, t, e):
+    q, k, v = (torch.randn(1, h, t, e, device="cuda", dtype=torch.float16) for _ in range(3))
+    ns = median_ns(lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v))
+    return {"median_us": round(ns / 1e3, 2), "tflops": round(4 * h * t * t * e / ns / 1e3, 2), "timer": "events"}
+
+
 torch.backends.cuda.matmul.allow_tf32 = False
 print(json.dumps([
     {"name": "cublas_f16_4096", **product(torch.float16, 4096)},
     {"name": "cublas_f32_1024", **product(torch.float32, 1024)},
+    {"name": "torch_attention_f16_32x1024x64", **attention(32, 1024, 64)},
     {"name": "copy_1GB", **copy(1 << 28)},
     {"name": "torch_softmax_4096x4096", **rows(lambda x: torch.softmax(x, 1), (4096, 4096))},
     {"name": "torch_layer_norm_8192x1024", **rows(lambda x: torch.nn.functional.layer_norm(x, (1024,)), (8192, 1024))},

@@ -14,6 +14,8 @@ import time
 # (name, file, operator, bindings, flops, bytes): flops where arithmetic limits, bytes where memory does.
 TUNED = [
     ("gemm_f32_1024", "tools/std/gemm.prn", "gemm_nn", "M=1024,N=1024,K=1024", 2 * 1024**3, 0),
+    ("attention_f16_32x1024x64", "tests/bench/gpu/attention.prn", "attention", "H=32,T=1024,S=1024,E=64",
+     4 * 32 * 1024**2 * 64, 0),
     ("softmax_4096x4096", "tools/std/norm.prn", "softmax", "M=4096,N=4096", 0, 2 * 4 * 4096**2),
     ("layer_norm_8192x1024", "tools/std/norm.prn", "layer_norm", "M=8192,N=1024", 0, 2 * 4 * 8192 * 1024),
     ("row_sum_8192x8192", "tools/std/reduce.prn", "row_sum", "M=8192,N=8192", 0, 4 * 8192**2),
