@@ -54,7 +54,16 @@ Result<GpuStorage> plan_gpu_storage(const Program& lowered) {
   GpuStorage storage;
   PRUNERC_TRY(storage.swizzles, find_swizzles(lowered));
   std::vector<Extent> shared, global;
-  for (BufferId id : lifetimes.order()) {
+  // Of shared memory the largest first: small ones fit between.
+  const auto shared_bytes = [&](BufferId id) {
+    const bool is_shared = lowered.buffer(id).scope == Scope::kShared;
+    const Result<int64_t> bytes = buffer_bytes(lowered.buffer(id));
+    return is_shared && bytes.ok() ? *bytes : 0;
+  };
+  std::vector<BufferId> order = lifetimes.order();
+  std::stable_sort(order.begin(), order.end(),
+                   [&](BufferId x, BufferId y) { return shared_bytes(x) > shared_bytes(y); });
+  for (const BufferId id : order) {
     const Buffer& buffer = lowered.buffer(id);
     if (buffer.scope == Scope::kLocal) continue;
     const bool is_shared = buffer.scope == Scope::kShared;

@@ -8,6 +8,9 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
 
 namespace prunerc::codegen {
 

@@ -79,7 +79,7 @@ class Meter {
       }
     }
     std::stable_sort(shared.begin(), shared.end(),
-                     [](const LiveRange& x, const LiveRange& y) { return x.first < y.first; });
+                     [](const LiveRange& x, const LiveRange& y) { return x.amount > y.amount; });
     out_.smem_bytes = first_fit_bytes(shared);
     out_.registers += peak_amount(local);
     return out_;
@@ -190,7 +190,7 @@ class Meter {
     for (std::size_t d = 0; d < clipped.size(); ++d) {
       size.push_back(std::min(bounded(id, d, clipped[d]), bounded(id, d, whole[d])));
     }
-    return bytes_of(id, size);
+    return bytes_of(id, size, stages_of(uses));
   }
 
   // A whole dimension where no bound is known.
@@ -228,23 +228,29 @@ class Meter {
   }
 
   void read_attributes() {
-    int64_t stages = 1;
     walk(
         Stmt(&kernel_),
         [&](Stmt s) {
-          for (const Attr& attr : attrs_of(s)) {
-            const Loop* loop = s.as<Loop>();
-            if (attr.key != kPipeline || loop == nullptr) continue;
-            stages =
-                std::max(stages, std::min(attr.value, constant(loop->extent).value_or(attr.value)));
-          }
           const Block* block = s.as<Block>();
           if (block == nullptr) return true;
           for (std::size_t w = 0; w < block->writes.size(); ++w) read_attributes(*block, w);
           return false;
         },
         [](Expr) {});
-    stages_ = stages;
+  }
+
+  // Copies of what begins anew inside of pipelines.
+  static int64_t stages_of(const std::vector<Use>& uses) {
+    int64_t stages = 1;
+    const std::size_t depth = common_depth(uses);
+    for (std::size_t i = 0; i < depth; ++i) {
+      const Loop& loop = *uses[0].loops[i];
+      for (const Attr& attr : loop.attrs) {
+        if (attr.key != kPipeline) continue;
+        stages = std::max(stages, std::min(attr.value, constant(loop.extent).value_or(attr.value)));
+      }
+    }
+    return stages;
   }
 
   void read_attributes(const Block& block, std::size_t write) {
@@ -264,7 +270,7 @@ class Meter {
     }
   }
 
-  int64_t bytes_of(BufferId id, const std::vector<int64_t>& extents) {
+  int64_t bytes_of(BufferId id, const std::vector<int64_t>& extents, int64_t stages) {
     const Storage& storage = storage_[id];
     int64_t elems = 1;
     for (std::size_t d = extents.size(); d-- > 0;) {
@@ -275,8 +281,7 @@ class Meter {
       }
       elems *= extents[d];
     }
-    const int64_t bytes =
-        elems * std::max(storage.copies, stages_) * byte_size(b_.buffer(id).dtype);
+    const int64_t bytes = elems * std::max(storage.copies, stages) * byte_size(b_.buffer(id).dtype);
     return round_up(bytes, storage.alignment);
   }
 
@@ -292,7 +297,6 @@ class Meter {
   VarRanges ranges_;
   int64_t vthreads_ = 1;
   std::map<BufferId, Storage> storage_;
-  int64_t stages_ = 1;
 };
 
 // The outermost loops with a thread axis; `outside`: there are statements in none.

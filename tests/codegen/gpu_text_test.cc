@@ -60,6 +60,18 @@ TEST_CASE("schedules become the instructions that they ask for", "[gpu]") {
   CHECK(count(async, "pr_cp_async_wait<1>();") == 1);
   CHECK(count(async, "pr_sync();") == 1);
   CHECK(count(text_of("matmul_cp_async_padded"), "pr_cp_async_zfill<16>") == 4);
+
+  // One warp to a row: its first lane writes, and no barrier stands in the loop over rows. What is rounded is so once.
+  const std::string attention = text_of("attention_mma");
+  CHECK(count(attention, "pr_shfl_down") == 10);
+  CHECK(count(attention, "pr_sync();") == 8);
+  CHECK(count(attention, "pr_to_f16(pr_to_f32(") == 0);
+}
+
+TEST_CASE("shared memory holds the largest first, and smaller ones where they live at other times",
+          "[gpu]") {
+  // Scores of 32 rows (8192 bytes) and weights (4608): the tiles of Q, K and V lie within them.
+  CHECK(count(text_of("attention_mma"), "PR_SHARED(smem, 12928);") == 1);
 }
 
 std::string text_or_die(std::string_view program) {

@@ -68,6 +68,14 @@ TEST_CASE("copies and alignment take room") {
   CHECK(needs_of(kMatmul, kTiled)[0].grid == std::array<int64_t, 3>{2, 4, 1});
 }
 
+TEST_CASE("what begins anew in a pipeline takes its stages, what lies outside of it does not") {
+  const std::string piped = std::string(kTiled) +
+                            "cache_read(@B0, 1, \"shared\")\ncompute_at(@B2, @L2)\n"
+                            "software_pipeline(@L2, [0, 2], [0, 1])";
+  // Four rows of 32 once, and three times a row of 8.
+  CHECK(needs_of(kMatmul, piped)[0].smem_bytes == 4 * 4 * 32 + 3 * 4 * 8);
+}
+
 constexpr std::string_view kWide = R"(
 program wide(X: f32[4096, 64]) -> (Y: f32[4096, 64]) {
   buffer T: f32[4096, 64] shared

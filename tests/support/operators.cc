@@ -226,6 +226,58 @@ constexpr Row kTensorRows[] = {
     {nullptr, "two_products", ""},
 };
 
+// Two products and rows between them: weights in the type that tensor instructions multiply.
+constexpr const char* kChains = R"(
+op attention<H=2, T=64, S=64, E=32>(Q: f16[H,T,E], K: f16[H,S,E], V: f16[H,S,E]) -> (O: f16[H,T,E]) {
+  let a[h,t,s] = (sum:f32[e] Q[h,t,e] * K[h,s,e]) * (1 / sqrt(E));
+  let m[h,t]   = max[s] a[h,t,s];
+  let p[h,t,s] = f16(exp(a[h,t,s] - m[h,t]));
+  let l[h,t]   = sum:f32[s] p[h,t,s];
+  let o[h,t,e] = sum:f32[s] p[h,t,s] * V[h,s,e];
+  O[h,t,e]     = f16(o[h,t,e] / l[h,t]);
+}
+op causal<H=2, T=80, E=32>(Q: bf16[H,T,E], K: bf16[H,T,E], V: bf16[H,T,E]) -> (O: bf16[H,T,E]) {
+  let a[h,t,s] = (sum:f32[e] Q[h,t,e] * K[h,s,e]) * (1 / sqrt(E));
+  let m[h,t]   = max[s | s <= t] a[h,t,s];
+  let p[h,t,s] = if s <= t then bf16(exp(a[h,t,s] - m[h,t])) else bf16(0);
+  let l[h,t]   = sum:f32[s] p[h,t,s];
+  let o[h,t,e] = sum:f32[s] p[h,t,s] * V[h,s,e];
+  O[h,t,e]     = bf16(o[h,t,e] / l[h,t]);
+}
+op grouped<H=4, G=2, T=48, S=32, E=16>(Q: f16[H,T,E], K: f16[H/G,S,E], V: f16[H/G,S,E])
+   -> (O: f16[H,T,E]) where H % G == 0 {
+  let a[h,t,s] = (sum:f32[e] Q[h,t,e] * K[h/G,s,e]) * (1 / sqrt(E));
+  let m[h,t]   = max[s] a[h,t,s];
+  let p[h,t,s] = f16(exp(a[h,t,s] - m[h,t]));
+  let l[h,t]   = sum:f32[s] p[h,t,s];
+  let o[h,t,e] = sum:f32[s] p[h,t,s] * V[h/G,s,e];
+  O[h,t,e]     = f16(o[h,t,e] / l[h,t]);
+}
+op biased<T=32, S=48, E=16>(Q: f16[T,E], K: f16[S,E], V: f16[S,E], B: f32[T,S]) -> (O: f32[T,E]) {
+  let a[t,s] = (sum:f32[e] Q[t,e] * K[s,e]) * (1 / sqrt(E)) + B[t,s];
+  let m[t]   = max[s] a[t,s];
+  let w[t,s] = exp(a[t,s] - m[t]);
+  let l[t]   = sum[s] w[t,s];
+  let p[t,s] = f16(w[t,s] / l[t]);
+  O[t,e]     = sum:f32[s] p[t,s] * V[s,e];
+}
+op mlp<M=48, K=32, N=96, L=40>(A: f16[M,K], B: f16[K,N], D: f16[N,L]) -> (E: f32[M,L]) {
+  let T[i,j] = f16(max(sum:f32[k] A[i,k] * B[k,j], 0));
+  E[i,l] = sum:f32[j] T[i,j] * D[j,l];
+}
+)";
+
+constexpr Row kChainRows[] = {
+    {nullptr, "attention", ""},
+    {nullptr, "attention", "T=33 S=51 E=24"},
+    {nullptr, "attention", "H=1 T=128 S=160 E=64"},
+    {nullptr, "causal", ""},
+    {nullptr, "causal", "T=37 E=16"},
+    {nullptr, "grouped", ""},
+    {nullptr, "biased", ""},
+    {nullptr, "mlp", ""},
+};
+
 constexpr Row kLargeRows[] = {
     {"std/gemm.prn", "gemm_nn", "M=65 N=70 K=33"},
     {"std/gemm.prn", "gemm_nn", "M=64 N=128 K=64"},
@@ -273,6 +325,8 @@ std::vector<NamedProgram> compile_rows(std::span<const Row> rows, const char* ow
 std::vector<NamedProgram> operator_gallery() { return compile_rows(kRows, kOwn); }
 
 std::vector<NamedProgram> tensor_operators() { return compile_rows(kTensorRows, kProducts); }
+
+std::vector<NamedProgram> chained_operators() { return compile_rows(kChainRows, kChains); }
 
 std::vector<NamedProgram> large_operators() { return compile_rows(kLargeRows, kOwn); }
 

@@ -25,6 +25,10 @@ std::vector<NamedProgram> operator_gallery();
 /// strides, stages before and after.
 std::vector<NamedProgram> tensor_operators();
 
+/// Two products that tensor instructions can compute and rows between them, as attention: whole tiles and ragged,
+/// masked, grouped, biased, of f16 and bf16.
+std::vector<NamedProgram> chained_operators();
+
 /// Operators for the plain cores of a GPU at extents of some tiles each, odd ones and such that
 /// tiles divide. The interpreter still takes less than a second for each.
 std::vector<NamedProgram> large_operators();

@@ -2,6 +2,7 @@
 // Before: iterations of a reduction are threads. After: each has a partial result (P), shuffles
 // combine those of a warp (others are halved in shared memory; tuples: cross_thread_tuple.cc), and
 // every thread adds up one of each warp (W): a shared C that is one value of a block becomes local.
+// What one warp has combined its first lane writes.
 //     for k in 64 bind(thread.x) { block "C" [vi: S(8) = b, vk: R(64) = k] { init { .. } .. } }
 // ~>  for k .. { P[k, b] = 0f32 }  for k .. { P[k, b] = P[k, b] + A[b, k] }
 //     for k .. {shuffle = 16} { if k % 32 < 16 { P[k, b] = P[k, b] + P[k + 16, b] } }  .. = 8, ..
@@ -176,10 +177,18 @@ class CrossThread {
       const Stmt leave = b_.store(partial, own, b_.load(sum_so_far, own));
       r.after.insert(r.after.begin(), nest_at(b_, site, r.name + "_leave", leave, site.threads));
     }
-    const Expr last = by_warps ? combine_warps(r, partial, result, extents[0])
-                               : at(std::vector<Expr>(extents.size(), b_.int_imm(0)));
-    r.after.push_back(nest_at(b_, site, r.name + "_finish", finish_with(r, init, last), {}));
-    if (is_for_all(site, result)) {
+    const bool for_all = is_for_all(site, result);
+    // What one warp has combined its first lane writes, unless each thread has a result of its own.
+    if (by_warps && extents[0] <= kWarpSize && result.scope != Scope::kLocal && !for_all) {
+      const Stmt finish =
+          b_.if_then(b_.eq(site.lanes()[0], b_.int_imm(0)), finish_with(r, init, at(site.lanes())));
+      r.after.push_back(nest_at(b_, site, r.name + "_finish", finish, site.threads));
+    } else {
+      const Expr last = by_warps ? combine_warps(r, partial, result, extents[0])
+                                 : at(std::vector<Expr>(extents.size(), b_.int_imm(0)));
+      r.after.push_back(nest_at(b_, site, r.name + "_finish", finish_with(r, init, last), {}));
+    }
+    if (for_all) {
       Buffer registers = result;
       registers.scope = Scope::kLocal;
       b_.set_buffer(registers);

@@ -2,8 +2,10 @@
 
 #include "ir/analysis/loop_index.h"
 #include "ir/thread_axis.h"
+#include "search/space/sketch_rule/gpu_chain.h"
 
 #include <algorithm>
+#include <array>
 
 namespace prunerc::search {
 namespace {
@@ -52,22 +54,27 @@ void schedule_chain(SketchContext& context, const std::vector<BlockId>& chain,
   }
 }
 
-struct Shaped {
-  schedule::TensorMapping mapping;
-  MatrixProduct product;
-};
+// In a chain rows of the result are rows of the first factor, whatever tiles waste: the best such mapping.
+constexpr std::size_t kChainMappings = 8;
+void keep_in_order(std::vector<schedule::TensorMapping>* mappings) {
+  std::erase_if(*mappings, [](const schedule::TensorMapping& mapping) {
+    return mapping.reads.size() != 3 || mapping.reads[1] > mapping.reads[2];
+  });
+  if (mappings->size() > 1) mappings->resize(1);
+}
 
 // Every block that a tensor instruction can compute, as a matrix product by its n-th best mapping,
 // or by its last one if all have fewer.
-std::vector<Shaped> shape_products(SketchContext& context, const GpuVariant& variant) {
-  std::vector<Shaped> out;
+std::vector<ShapedProduct> shape_products(SketchContext& context, const GpuVariant& variant) {
+  std::vector<ShapedProduct> out;
   if (variant.mapping == 0) return out;
   const auto rank = static_cast<std::size_t>(variant.mapping);
   bool is_last = false;
   for (const BlockId id : context.schedule.blocks()) {
     for (const std::string_view name : tensor_products(context.target)) {
-      const std::vector<schedule::TensorMapping> mappings =
-          matrix_mappings(context.schedule, id, name, rank);
+      std::vector<schedule::TensorMapping> mappings =
+          matrix_mappings(context.schedule, id, name, variant.chain ? kChainMappings : rank);
+      if (variant.chain) keep_in_order(&mappings);
       if (mappings.empty()) continue;
       is_last = is_last || mappings.size() == rank;
       const schedule::Schedule before = context.schedule.fork();
@@ -86,20 +93,20 @@ std::vector<Shaped> shape_products(SketchContext& context, const GpuVariant& var
 
 // Does some product come before the block?
 bool follows_product(const schedule::Schedule& s, BlockId block,
-                     const std::vector<Shaped>& products) {
+                     const std::vector<ShapedProduct>& products) {
   const std::vector<BlockId> producers = s.producers(block);
   return std::any_of(producers.begin(), producers.end(), [&](BlockId id) {
     const bool is_product =
         std::any_of(products.begin(), products.end(),
-                    [&](const Shaped& shaped) { return shaped.product.block == id; });
+                    [&](const ShapedProduct& shaped) { return shaped.product.block == id; });
     return is_product || follows_product(s, id, products);
   });
 }
 
 // Copies of operands stay beside their product. So does the last stage between two products: it
 // belongs to the first one, which has its values in registers.
-void keep_operands(SketchContext& context, const std::vector<Shaped>& products) {
-  for (const Shaped& shaped : products) {
+void keep_operands(SketchContext& context, const std::vector<ShapedProduct>& products) {
+  for (const ShapedProduct& shaped : products) {
     for (const BlockId copy : {shaped.product.a.copy, shaped.product.b.copy}) {
       if (!copy.valid()) continue;
       context.keep.push_back(copy);
@@ -108,6 +115,19 @@ void keep_operands(SketchContext& context, const std::vector<Shaped>& products) 
       }
     }
   }
+}
+
+// The first two products that fit into one kernel together with what is between them: their places.
+Result<std::array<std::size_t, 2>> chain_products(SketchContext& context,
+                                                  const std::vector<ShapedProduct>& products) {
+  for (std::size_t i = 0; i < products.size(); ++i) {
+    for (std::size_t j = i + 1; j < products.size(); ++j) {
+      const bool fits = is_chained(context.schedule, products[i], products[j]) &&
+                        gpu_chain(context, products[i], products[j]).ok();
+      if (fits) return std::array<std::size_t, 2>{i, j};
+    }
+  }
+  return error(Diag::kUnsupported, std::string("two products in one kernel in this program"));
 }
 
 }  // namespace
@@ -139,6 +159,7 @@ std::vector<GpuVariant> gpu_variants() {
        .wgmma = {.warpgroups = 2, .columns = 128, .bulk = false}},
       {.name = "gpu+wgmma 64x64 threads", .wgmma = {.warpgroups = 1, .columns = 64, .bulk = false}},
       {.name = "gpu+tensor+staged", .mapping = 1, .staged = true},
+      {.name = "gpu+tensor+chain", .mapping = 1, .chain = true},
       {.name = "gpu+tensor+split k",
        .threads_share_rows = false,
        .mapping = 1,
@@ -152,19 +173,26 @@ Result<void> apply_gpu_variant(SketchContext& context, const GpuVariant& variant
       return error(Diag::kUnsupported, std::string("direct reads of a large product's operands"));
     }
   }
-  const std::vector<Shaped> products = shape_products(context, variant);
+  std::vector<ShapedProduct> products = shape_products(context, variant);
   Variant stages;
   stages.inline_stages = variant.inline_stages;
   keep_operands(context, products);
   inline_stages(context, stages);
   // What one product hands on to the next is its epilogue; fetches are their own.
   std::erase_if(context.keep, [&](BlockId id) {
-    return std::none_of(products.begin(), products.end(), [&](const Shaped& shaped) {
+    return std::none_of(products.begin(), products.end(), [&](const ShapedProduct& shaped) {
       return shaped.product.a.copy == id || shaped.product.b.copy == id;
     });
   });
   std::size_t num_tensor = 0;
-  for (const Shaped& shaped : products) {
+  if (variant.chain) {
+    PRUNERC_TRY(const auto chained, chain_products(context, products));
+    for (const std::size_t i : {chained[1], chained[0]}) {
+      products.erase(products.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    ++num_tensor;
+  }
+  for (const ShapedProduct& shaped : products) {
     num_tensor += gpu_tensor(context, shaped.mapping, shaped.product, variant).ok() ? 1 : 0;
   }
   if (variant.mapping > 0 && num_tensor == 0) {

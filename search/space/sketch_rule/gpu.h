@@ -31,6 +31,7 @@ struct GpuVariant {
   WgmmaTile wgmma = {};            // of matrix products on Hopper
   bool split_reduction = false;    // of these: parts of the sum in blocks of their own
   bool staged = false;             // results go through shared memory, out of it in vectors
+  bool chain = false;              // of two products and the rows between them one kernel
   bool swizzled = false;           // rows in shared memory swizzled, not lengthened
 };
 std::vector<GpuVariant> gpu_variants();

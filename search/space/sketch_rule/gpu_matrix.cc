@@ -238,14 +238,18 @@ class Padding {
     std::vector<Int> all(num_outer_, Int(1));
     all.insert(all.end(), multiples.begin(), multiples.end());
     PRUNERC_TRY(const std::vector<BlockId> copies, s_.pad_einsum(product_.block, all));
-    if (copies.size() != 3) return error(Diag::kUnsupported, std::string("these operands"));
+    const bool keeps_a = copies.size() == 2;
+    if (copies.size() != 3 && !keeps_a) {
+      return error(Diag::kUnsupported, std::string("these operands"));
+    }
     for (MatrixOperand* operand : {&product_.a, &product_.b}) {
+      if (operand == &product_.a && keeps_a) continue;
       const BlockId before = operand->copy;
       operand->copy = copy_of(operand == &product_.a ? kM : kN, copies);
       operand->rank = static_cast<int>(find_block(s_.program(), operand->copy)->iters.size());
       if (before.valid()) PRUNERC_TRY_VOID(s_.compute_inline(before));
     }
-    product_.out = copies[2];
+    product_.out = copies.back();
     return leave_through_consumer();
   }
 

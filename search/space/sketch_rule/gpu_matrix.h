@@ -51,8 +51,8 @@ std::vector<schedule::TensorMapping> matrix_mappings(const schedule::Schedule& s
 Result<MatrixProduct> to_matrix_product(SketchContext& context, ir::BlockId block,
                                         const schedule::TensorMapping& mapping);
 
-/// Rounds m, n and k up to multiples (none of which may be 1): operands get copies that are padded
-/// with 0, into which the copies of before are inlined. Results leave through the one elementwise
+/// Rounds m, n and k up to multiples: operands get copies that are padded with 0, into which the copies of before
+/// are inlined. No multiple may be 1, unless those of m and k are: then A stays as it is. Results leave through the one elementwise
 /// consumer if there is such. Errors: as above.
 Result<void> pad_operands(SketchContext& context, const schedule::TensorMapping& mapping,
                           const std::array<schedule::Int, 3>& multiples, MatrixProduct* product);

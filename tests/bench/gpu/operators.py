@@ -74,7 +74,7 @@ def _of(run, *shapes, dtype="float32"):
 
 
 GEMM, NORM, REDUCE = "tools/std/gemm.prn", "tools/std/norm.prn", "tools/std/reduce.prn"
-ELEMENTWISE, CONV, ATTENTION = "tools/std/elementwise.prn", "tools/std/conv.prn", "tools/std/attention.prn"
+ELEMENTWISE, CONV = "tools/std/elementwise.prn", "tools/std/conv.prn"
 
 OPERATORS = [
     Operator("gemm_f16_4096", GEMM, "gemm_f16", "M=4096,N=4096,K=4096", 2 * 4096**3, "flop", _product(4096, 4096, 4096, "float16")),
@@ -109,7 +109,8 @@ OPERATORS = [
              _of(lambda _, x: x.t().contiguous(), (4096, 4096)), True),
     Operator("max_pool_112", "tools/std/pool.prn", "max_pool2d", "N=8,C=64,H=112,W=112", 5 * 8 * 64 * 112**2, "byte",
              _of(lambda torch, x: torch.nn.functional.max_pool2d(x, 3, 2, 1), (8, 64, 112, 112)), True),
-    Operator("attention_f16_512", ATTENTION, "attention_f16", "H=32,T=512,S=512,E=64", 4 * 32 * 512**2 * 64, "flop", _attention(32, 512, 64)),
+    Operator("attention_f16_1024", "tests/bench/gpu/attention.prn", "attention", "H=32,T=1024,S=1024,E=64", 4 * 32 * 1024**2 * 64, "flop",
+             _attention(32, 1024, 64)),
 ]
 
 

@@ -1,0 +1,284 @@
+// Rule "chain" for GPUs: attention in one kernel, whole rows of its weights in shared memory.
+//
+//     for h, t, s, e { A[h,t,s] += Q[h,t,e]*K[h,s,e] }           first product
+//     for h, t { for s { m } }  for h, t, s { P = exp(A - m) }  for h, t { for s { l } }     between
+//     for h, t, e, s { O[h,t,e] += P[h,t,s]*V[h,s,e] }           second product
+//   ~>
+//     for h bind(block.y), t0 bind(block.x) {                    a block: some queries of a head
+//       fetch Q'
+//       for s0 {software_pipeline} { fetch K'  { mma }  A = .. }  as rule "tensor"
+//       for t1, t2 bind(thread.y) { for s0, s1 bind(thread.x) { m } }   P and l alike
+//       for s0 {software_pipeline} { fetch V'  { ldmatrix P  mma } }
+//       O = ..
+//     }
+//
+// Where tiles divide rows and columns, the second product takes P from where it was computed; else a padded copy of it.
+#include "search/space/sketch_rule/gpu_chain.h"
+
+#include "search/space/sketch_rule/gpu_warp.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace prunerc::search {
+namespace {
+
+using ir::BlockId;
+using ir::LoopId;
+using schedule::Int;
+
+const std::vector<int64_t> kRowWarps = {1, 2, 4};
+const std::vector<int64_t> kRowTiles = {1, 2};
+const std::vector<int64_t> kColumnWarps = {1, 2, 4};
+const std::vector<int64_t> kColumnTiles = {1, 2, 4, 8};
+const std::vector<int64_t> kDepthTiles = {1, 2, 4};
+const std::vector<int64_t> kPipeline = {0, 1, 2, 3};
+/// Elements of a row that a lane takes at once, so that it waits for shared memory seldom.
+constexpr int64_t kTaken = 8;
+constexpr int64_t kWidest = 4;
+constexpr int64_t kPreferredWarps = 8;
+/// Keys that one iteration of the first product takes by default: so many elements of K.
+constexpr int64_t kPreferredElems = 8192;
+/// The first product has its whole depth in shared memory and unrolled.
+constexpr int64_t kMostDepth = 256;
+/// Of shared memory, beside rows: values of rows, padding, what tiles need of their own.
+constexpr int64_t kSpareBytes = 16 << 10;
+
+bool comes_of(const schedule::Schedule& s, BlockId block, BlockId source) {
+  const std::vector<BlockId> producers = s.producers(block);
+  return std::any_of(producers.begin(), producers.end(),
+                     [&](BlockId id) { return id == source || comes_of(s, id, source); });
+}
+
+class GpuChain {
+ public:
+  GpuChain(SketchContext& context, ShapedProduct* first, ShapedProduct* second)
+      : context_(context),
+        s_(context.schedule),
+        first_mapping_(first->mapping),
+        second_mapping_(second->mapping),
+        p_(first->product),
+        q_(second->product),
+        scores_(context, &p_, false),
+        values_(context, &q_, false) {}
+
+  Result<void> run() {
+    const bool same_rows = p_.extents[0] == q_.extents[0] && p_.extents[1] == q_.extents[2];
+    const bool plain = p_.reduce.empty() && q_.reduce.empty() && p_.result_map.empty();
+    if (!same_rows || !plain || p_.extents[2] > kMostDepth) {
+      return error(Diag::kUnsupported, std::string("these products in one kernel"));
+    }
+    PRUNERC_TRY_VOID(decide_rows());
+    PRUNERC_TRY_VOID(decide_columns());
+    PRUNERC_TRY_VOID(pad());
+    PRUNERC_TRY_VOID(second_product());
+    PRUNERC_TRY_VOID(between());
+    PRUNERC_TRY_VOID(first_product());
+    return bind_all();
+  }
+
+ private:
+  int64_t bytes_of(BlockId block) const {
+    const ir::BufferId buffer = find_block(s_.program(), block)->writes[0].buffer;
+    return ir::byte_size(s_.program().buffer(buffer).dtype);
+  }
+
+  // Tiles of 16 rows that shared memory has room for: scores beside weights. Operands' tiles lie where weights will
+  // be, or where scores have been.
+  int64_t most_row_tiles() const {
+    const int64_t weights = std::max(bytes_of(q_.a.copy), bytes_of(s_.producers(q_.a.copy)[0]));
+    const int64_t row = p_.extents[1] * (bytes_of(p_.block) + weights);
+    return (context_.target.smem_bytes_per_block - kSpareBytes) / (row * scores_.tile[0]);
+  }
+
+  Result<void> decide_rows() {
+    const int64_t rows = p_.extents[0], unit = scores_.tile[0];
+    const int64_t most = std::min(most_row_tiles(), power_of_two(ceil_div(rows, unit)));
+    if (most < 1) return error(Diag::kUnsupported, std::string("rows of this length on chip"));
+    // Whole tiles: no copy of the weights is needed.
+    int64_t divides = 1;
+    while (rows % (2 * divides * unit) == 0) divides *= 2;
+    direct_ = rows % unit == 0 && p_.extents[1] % values_.tile[2] == 0;
+    const int64_t most_warps = direct_ ? std::min(most, divides) : most;
+    const std::vector<int64_t> warps = up_to(kRowWarps, most_warps);
+    // By default at least two blocks to a head.
+    const int64_t wanted = std::clamp<int64_t>(ceil_div(rows, unit) / 2, 1, most);
+    scores_.m.warps = context_.pick(warps, wanted);
+    scores_.m.tiles =
+        context_.pick(up_to(kRowTiles, direct_ ? std::min(most, divides / warps.back()) : most), 1);
+    values_.m.warps = scores_.m.warps;
+    values_.m.tiles = scores_.m.tiles;
+    row_warps_ = std::min(wanted, warps.back());
+    return {};
+  }
+
+  Result<void> decide_columns() {
+    const int64_t columns = q_.extents[1], keys = p_.extents[1];
+    std::vector<int64_t> warps = {1};
+    for (const int64_t w : kColumnWarps) {
+      if (w > 1 && columns % (w * values_.n.unit) == 0) warps.push_back(w);
+    }
+    const int64_t wanted = std::min(kPreferredWarps / row_warps_, warps.back());
+    scores_.n.warps = context_.pick(warps, wanted);
+    values_.n.warps = scores_.n.warps;
+    const int64_t key_tiles = power_of_two(ceil_div(keys, scores_.n.unit));
+    scores_.n.tiles = context_.pick(up_to(kColumnTiles, key_tiles),
+                                    kPreferredElems / (wanted * scores_.n.unit * p_.extents[2]));
+    scores_.steps = ceil_div(p_.extents[2], scores_.tile[2]);
+    // The block has all columns of the result.
+    values_.n.blocks = 1;
+    values_.n.tiles = -1;
+    std::vector<int64_t> steps;
+    for (const int64_t n : kDepthTiles) {
+      if (n == 1 || keys % (n * values_.tile[2]) == 0) steps.push_back(n);
+    }
+    values_.steps = context_.pick(steps, 2);
+    PRUNERC_TRY_VOID(scores_.multiply());
+    return values_.multiply();
+  }
+
+  Result<void> pad() {
+    PRUNERC_TRY(const Int rows, s_.product({scores_.m.warps, scores_.m.of_warp}));
+    PRUNERC_TRY(keys_of_tile_, s_.product({scores_.n.warps, scores_.n.of_warp}));
+    PRUNERC_TRY(const Int columns, s_.product({values_.n.warps, Int(values_.n.unit)}));
+    const Int depth = scores_.steps.value * scores_.tile[2];
+    PRUNERC_TRY_VOID(pad_operands(context_, first_mapping_, {rows, keys_of_tile_, depth}, &p_));
+    if (direct_) {
+      const BlockId copy = std::exchange(q_.a.copy, s_.producers(q_.a.copy)[0]);
+      q_.a.rank = static_cast<int>(find_block(s_.program(), copy)->writes[0].region.size());
+      PRUNERC_TRY_VOID(s_.compute_inline(copy));
+      PRUNERC_TRY_VOID(pad_operands(context_, second_mapping_, {Int(1), columns, Int(1)}, &q_));
+    } else {
+      PRUNERC_TRY(const Int keys, s_.product({values_.steps, Int(values_.tile[2])}));
+      PRUNERC_TRY_VOID(pad_operands(context_, second_mapping_, {rows, columns, keys}, &q_));
+    }
+    for (const BlockId id : s_.blocks()) {
+      const bool is_product = id == p_.out || id == q_.block || id == q_.out;
+      if (!is_product && comes_of(s_, id, p_.block) && comes_of(s_, q_.out, id)) {
+        between_.push_back(id);
+      }
+    }
+    return {};
+  }
+
+  Result<void> second_product() {
+    PRUNERC_TRY_VOID(s_.set_scope(q_.block, 0, ir::Scope::kLocal));
+    PRUNERC_TRY_VOID(s_.set_scope(q_.b.copy, 0, ir::Scope::kShared));
+    PRUNERC_TRY_VOID(values_.cut(q_.spatial));
+    PRUNERC_TRY(top_, fuse_all(context_, q_.spatial));
+    queries_ = values_.m.loops[0];
+    PRUNERC_TRY(const std::vector<LoopId> loops, s_.reverse_compute_at(q_.out, values_.n.loops[0]));
+    PRUNERC_TRY_VOID(values_.leave_registers(loops, q_.out_m, q_.out_n));
+    PRUNERC_TRY_VOID(values_.load_registers());
+    PRUNERC_TRY_VOID(values_.fetch(q_.b, values_.k[0], values_.widest(q_.b)));
+    PRUNERC_TRY_VOID(values_.tensorize());
+    return values_.fill_registers();
+  }
+
+  Result<void> between() {
+    for (std::size_t i = between_.size(); i-- > 0;) PRUNERC_TRY_VOID(share_rows(between_[i]));
+    return values_.spread_rows(q_.a, q_.a.copy);
+  }
+
+  // Rows belong to warps, their elements to lanes.
+  Result<void> share_rows(BlockId id) {
+    const ir::Block& block = *find_block(s_.program(), id);
+    const std::size_t num_outer = second_mapping_.outer.size(), rank = block.iters.size();
+    const auto reduces = static_cast<std::size_t>(
+        std::count_if(block.iters.begin(), block.iters.end(),
+                      [](const ir::IterVar& v) { return v.kind != ir::IterKind::kSpatial; }));
+    const bool has_columns = rank == num_outer + 2;
+    if (block.writes.size() != 1 || reduces > 1 || (!has_columns && rank != num_outer + 1) ||
+        (reduces == 1 && (!has_columns || block.iters.back().kind == ir::IterKind::kSpatial))) {
+      return error(Diag::kUnsupported, std::string("a stage of this shape between products"));
+    }
+    PRUNERC_TRY(const std::vector<LoopId> loops, s_.compute_at(id, queries_));
+    PRUNERC_TRY_VOID(s_.set_scope(id, 0, ir::Scope::kShared));
+    if (!has_columns) {
+      PRUNERC_TRY(const std::vector<LoopId> parts,
+                  s_.split(loops.back(), {Int(-1), scores_.warps, Int(kWarpLanes)}));
+      PRUNERC_TRY_VOID(s_.bind(parts[1], "thread.y"));
+      return s_.bind(parts[2], "thread.x");
+    }
+    PRUNERC_TRY(const std::vector<LoopId> rows,
+                s_.split(loops[rank - 2], {Int(-1), scores_.warps}));
+    const int64_t width = reduces == 0 ? std::gcd(p_.extents[1], kWidest) : 1;
+    PRUNERC_TRY(
+        const std::vector<LoopId> columns,
+        s_.split(loops[rank - 1], {Int(-1), Int(kTaken / width), Int(kWarpLanes), Int(width)}));
+    PRUNERC_TRY_VOID(s_.unroll(columns[1]));
+    if (width > 1) PRUNERC_TRY_VOID(s_.vectorize(columns[3]));
+    PRUNERC_TRY_VOID(s_.bind(rows[1], "thread.y"));
+    return s_.bind(columns[2], "thread.x");
+  }
+
+  Result<void> first_product() {
+    PRUNERC_TRY(std::vector<LoopId> loops, s_.compute_at(p_.out, queries_));
+    PRUNERC_TRY_VOID(s_.set_scope(p_.out, 0, ir::Scope::kShared));
+    PRUNERC_TRY(const std::vector<LoopId> parts,
+                s_.split(loops[p_.out_n], {Int(-1), keys_of_tile_}));
+    keys_ = parts[0];
+    loops[p_.out_n] = parts[1];
+    loops.insert(loops.begin(), keys_);
+    PRUNERC_TRY_VOID(scores_.leave_registers(loops, p_.out_m + 1, p_.out_n + 1));
+    // Eight rows of lanes that hold pairs meet no bank twice.
+    const int rank = static_cast<int>(loops.size()) - 1;
+    PRUNERC_TRY_VOID(s_.storage_align(p_.out, 0, rank - 2, kWarpLanes, kWarpLanes / 4));
+    PRUNERC_TRY_VOID(s_.set_scope(p_.block, 0, ir::Scope::kLocal));
+    PRUNERC_TRY_VOID(s_.set_scope(p_.a.copy, 0, ir::Scope::kShared));
+    PRUNERC_TRY_VOID(s_.set_scope(p_.b.copy, 0, ir::Scope::kShared));
+    PRUNERC_TRY(const std::vector<LoopId> nest, s_.compute_at(p_.block, keys_));
+    const std::size_t num_outer = first_mapping_.outer.size();
+    p_.spatial.assign(nest.begin(), nest.begin() + static_cast<std::ptrdiff_t>(num_outer));
+    p_.m = nest[num_outer];
+    p_.n = nest[num_outer + 1];
+    p_.k = nest[num_outer + 2];
+    PRUNERC_TRY_VOID(scores_.cut(p_.spatial));
+    PRUNERC_TRY_VOID(scores_.load_registers());
+    PRUNERC_TRY_VOID(scores_.fetch(p_.a, queries_, scores_.widest(p_.a)));
+    PRUNERC_TRY_VOID(scores_.fetch(p_.b, keys_, scores_.widest(p_.b)));
+    PRUNERC_TRY_VOID(scores_.tensorize());
+    return scores_.fill_registers();
+  }
+
+  Result<void> bind_all() {
+    for (WarpProduct* product : {&scores_, &values_}) {
+      PRUNERC_TRY_VOID(s_.bind(product->warp, "thread.y"));
+      PRUNERC_TRY_VOID(s_.unroll(product->k[1]));
+    }
+    if (top_.valid()) PRUNERC_TRY_VOID(s_.bind(top_, "block.y"));
+    PRUNERC_TRY_VOID(s_.bind(queries_, "block.x"));
+    const Int keys_ahead = context_.pick(kPipeline, 1), values_ahead = context_.pick(kPipeline, 2);
+    PRUNERC_TRY_VOID(s_.software_pipeline(keys_, {Int(0), keys_ahead, keys_ahead}, {0, 1, 2}));
+    return s_.software_pipeline(values_.k[0], {Int(0), values_ahead}, {0, 1});
+  }
+
+  SketchContext& context_;
+  schedule::Schedule& s_;
+  const schedule::TensorMapping &first_mapping_, &second_mapping_;
+  MatrixProduct &p_, &q_;
+  WarpProduct scores_, values_;
+  bool direct_ = false;
+  int64_t row_warps_ = 1;
+  Int keys_of_tile_;
+  std::vector<BlockId> between_;  // the products, in execution order
+  LoopId top_, queries_, keys_;   // outside, of the grid; of the first product
+};
+
+}  // namespace
+
+bool is_chained(const schedule::Schedule& schedule, const ShapedProduct& first,
+                const ShapedProduct& second) {
+  return second.product.a.copy.valid() &&
+         comes_of(schedule, second.product.a.copy, first.product.block);
+}
+
+Result<void> gpu_chain(SketchContext& context, ShapedProduct first, ShapedProduct second) {
+  const schedule::Schedule before = context.schedule.fork();
+  const Result<void> done = GpuChain(context, &first, &second).run();
+  if (!done) context.schedule = before;
+  return done;
+}
+
+}  // namespace prunerc::search

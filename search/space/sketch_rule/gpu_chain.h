@@ -1,0 +1,25 @@
+// Two matrix products and the rows between them in one kernel.
+#ifndef PRUNERC_SEARCH_SPACE_SKETCH_RULE_GPU_CHAIN_H_
+#define PRUNERC_SEARCH_SPACE_SKETCH_RULE_GPU_CHAIN_H_
+
+#include "search/space/sketch_rule/gpu_matrix.h"
+
+namespace prunerc::search {
+
+/// A product in the shape of a matrix product, by its mapping.
+struct ShapedProduct {
+  schedule::TensorMapping mapping;
+  MatrixProduct product;
+};
+
+/// Whether `second` multiplies rows that come of the result of `first`.
+bool is_chained(const schedule::Schedule& schedule, const ShapedProduct& first,
+                const ShapedProduct& second);
+
+/// Both products and what is between them. Errors: Unsupported where rows do not fit in shared memory or something else
+/// reads them; those of the primitives.
+Result<void> gpu_chain(SketchContext& context, ShapedProduct first, ShapedProduct second);
+
+}  // namespace prunerc::search
+
+#endif  // PRUNERC_SEARCH_SPACE_SKETCH_RULE_GPU_CHAIN_H_

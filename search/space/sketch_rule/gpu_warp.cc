@@ -1,0 +1,160 @@
+#include "search/space/sketch_rule/gpu_warp.h"
+
+#include <algorithm>
+
+namespace prunerc::search {
+
+using ir::BlockId;
+using ir::LoopId;
+using schedule::Int;
+
+namespace {
+
+/// The narrowest swizzle: every tile is whole panels of it, and eight rows meet no bank twice.
+constexpr int64_t kPanelBytes = 32;
+
+// The instruction that fills registers from shared memory; "" where elements come one by one.
+std::string load_of(std::string_view dtype, bool is_a, bool k_last, bool is_pair) {
+  const std::string type(dtype);
+  const bool is_half = type == "f16" || type == "bf16";
+  if (is_half && is_a) return (k_last ? "ldmatrix_x4_" : "ldmatrix_x4_trans_a_") + type;
+  if (is_half && k_last) return (is_pair ? "ldmatrix_x4_b_" : "ldmatrix_x2_") + type;
+  if (is_half) return (is_pair ? "ldmatrix_x4_trans_" : "ldmatrix_x2_trans_") + type;
+  if (type != "i8" || !k_last) return "";
+  return is_a ? "ldmatrix_x4_i8" : is_pair ? "ldmatrix_x4_b_i8" : "ldmatrix_x2_i8";
+}
+
+}  // namespace
+
+Result<LoopId> fuse_all(SketchContext& context, const std::vector<LoopId>& loops) {
+  if (loops.empty()) return LoopId();
+  return loops.size() == 1 ? Result<LoopId>(loops[0]) : context.schedule.fuse(loops);
+}
+
+WarpProduct::WarpProduct(SketchContext& context, MatrixProduct* product, bool swizzled)
+    : context_(context), s_(context.schedule), p_(*product), swizzled_(swizzled) {
+  const std::span<const ir::IterVar> iters = p_.tensor->block().iters;
+  for (std::size_t t = 0; t < 3; ++t) tile[t] = iters[t].extent.as<ir::IntImm>()->value;
+  m.unit = tile[0];
+  n.unit = p_.extents[1] > tile[1] ? 2 * tile[1] : tile[1];
+}
+
+Result<void> WarpProduct::multiply() {
+  PRUNERC_TRY(warps, s_.product({m.warps, n.warps}));
+  for (WarpCut* cut : {&m, &n}) {
+    if (cut->tiles == Int(-1)) continue;
+    PRUNERC_TRY(cut->of_warp, s_.product({cut->tiles, Int(cut->unit)}));
+  }
+  return {};
+}
+
+Result<void> WarpProduct::cut(const std::vector<LoopId>& outside) {
+  PRUNERC_TRY(m.loops, s_.split(p_.m, {m.blocks, m.warps, m.tiles, Int(tile[0])}));
+  PRUNERC_TRY(n.loops,
+              s_.split(p_.n, {n.blocks, n.warps, n.tiles, Int(n.unit / tile[1]), Int(tile[1])}));
+  PRUNERC_TRY(k, s_.split(p_.k, {Int(-1), steps, Int(tile[2])}));
+  std::vector<LoopId> order = outside;
+  const auto add = [&](std::initializer_list<LoopId> loops) {
+    order.insert(order.end(), loops.begin(), loops.end());
+  };
+  add({m.loops[0], n.loops[0]});
+  order.insert(order.end(), p_.reduce.begin(), p_.reduce.end());
+  add({k[0], m.loops[1], n.loops[1], k[1], m.loops[2], n.loops[2], n.loops[3], m.loops[3],
+       n.loops[4], k[2]});
+  PRUNERC_TRY_VOID(s_.reorder(order));
+  std::vector<LoopId> depth = p_.reduce;
+  depth.push_back(k[0]);
+  PRUNERC_TRY(k[0], fuse_all(context_, depth));
+  PRUNERC_TRY(warp, s_.fuse({m.loops[1], n.loops[1]}));
+  return {};
+}
+
+Result<void> WarpProduct::load_registers() {
+  std::vector<BlockId> copies;
+  for (const MatrixOperand* operand : {&p_.a, &p_.b}) {
+    const int index = read_index(s_, p_.block, operand->copy);
+    PRUNERC_TRY(const BlockId copy, s_.cache_read(p_.block, index, ir::Scope::kLocal));
+    copies.push_back(copy);
+  }
+  for (std::size_t i = 0; i < 2; ++i) {
+    PRUNERC_TRY(registers_[i].loops, s_.compute_at(copies[i], k[1]));
+    const MatrixOperand& operand = i == 0 ? p_.a : p_.b;
+    registers_[i].load =
+        load_of(ir::to_string(buffer_of(operand).dtype), i == 0, operand.k_last, n.unit > tile[1]);
+  }
+  return {};
+}
+
+const ir::Buffer& WarpProduct::buffer_of(const MatrixOperand& operand) const {
+  return s_.program().buffer(find_block(s_.program(), operand.copy)->writes[0].buffer);
+}
+
+// The nest of a load over one instruction's operand: rows of A by k, k by columns of B.
+Result<void> WarpProduct::fill_registers() {
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Registers& here = registers_[i];
+    if (here.load.empty()) continue;
+    const bool is_a = i == 0;
+    const bool k_last = (is_a ? p_.a : p_.b).k_last;
+    const std::size_t rank = here.loops.size();
+    const LoopId along_k = here.loops[k_last ? rank - 1 : rank - 2];
+    const LoopId other = here.loops[k_last ? rank - 2 : rank - 1];
+    PRUNERC_TRY(const std::vector<LoopId> parts,
+                s_.split(other, {Int(-1), Int(is_a ? m.unit : n.unit)}));
+    PRUNERC_TRY_VOID(s_.reorder(is_a ? std::vector<LoopId>{parts[0], parts[1], along_k}
+                                     : std::vector<LoopId>{parts[0], along_k, parts[1]}));
+    PRUNERC_TRY_VOID(s_.tensorize(is_a ? parts[1] : along_k, here.load));
+  }
+  return {};
+}
+
+int64_t WarpProduct::widest(const MatrixOperand& operand) const {
+  return std::min(operand.widest, kFetchBytes / ir::byte_size(buffer_of(operand).dtype));
+}
+
+Result<void> WarpProduct::fetch(const MatrixOperand& operand, LoopId loop, Int width) {
+  PRUNERC_TRY(const std::vector<LoopId> loops, s_.compute_at(operand.copy, loop));
+  PRUNERC_TRY(const LoopId fused, s_.fuse(loops));
+  PRUNERC_TRY(const std::vector<LoopId> parts,
+              s_.split(fused, {Int(-1), warps, Int(kWarpLanes), width}));
+  PRUNERC_TRY_VOID(s_.unroll(parts[0]));
+  PRUNERC_TRY_VOID(s_.vectorize(parts[3]));
+  PRUNERC_TRY_VOID(s_.bind(parts[2], "thread.x"));
+  PRUNERC_TRY_VOID(s_.bind(parts[1], "thread.y"));
+  return spread_rows(operand, operand.copy);
+}
+
+Result<void> WarpProduct::spread_rows(const MatrixOperand& operand, BlockId writer) {
+  const int64_t bytes = ir::byte_size(buffer_of(operand).dtype);
+  const int64_t unit = operand.k_last ? tile[2] : &operand == &p_.a ? m.unit : n.unit;
+  if (swizzled_ && unit * bytes % kPanelBytes == 0) return s_.swizzle(writer, 0, kPanelBytes);
+  // Eight rows of 16 bytes for ldmatrix; four of eight elements where lanes walk down columns.
+  const bool down = bytes == 4 && !operand.k_last;
+  const int64_t offset = (down ? 2 : 1) * kFetchBytes / bytes;
+  return s_.storage_align(writer, 0, operand.rank - 2, 2 * offset, offset);
+}
+
+Result<void> WarpProduct::leave_registers(const std::vector<LoopId>& loops, std::size_t along_m,
+                                          std::size_t along_n) {
+  PRUNERC_TRY(const std::vector<LoopId> rows, s_.split(loops[along_m], {m.warps, m.of_warp}));
+  PRUNERC_TRY(const std::vector<LoopId> columns, s_.split(loops[along_n], {n.warps, n.of_warp}));
+  std::vector<LoopId> order;
+  for (std::size_t i = 0; i < loops.size(); ++i) {
+    if (i != along_m && i != along_n) order.push_back(loops[i]);
+  }
+  order.insert(order.end(), {rows[0], columns[0], rows[1], columns[1]});
+  PRUNERC_TRY_VOID(s_.reorder(order));
+  PRUNERC_TRY(const LoopId warp_loop, s_.fuse({rows[0], columns[0]}));
+  return s_.bind(warp_loop, "thread.y");
+}
+
+Result<void> WarpProduct::tensorize() {
+  const std::vector<LoopId> loops = s_.loops_of(p_.block);
+  const auto depth = std::find(loops.begin(), loops.end(), k[0]) - loops.begin();
+  PRUNERC_TRY(const BlockId init, s_.decompose_reduction(p_.block, k[0]));
+  PRUNERC_TRY_VOID(s_.bind(s_.loops_of(init)[static_cast<std::size_t>(depth)], "thread.y"));
+  PRUNERC_TRY_VOID(s_.tensorize(m.loops[3], p_.tensor->name));
+  return {};
+}
+
+}  // namespace prunerc::search

@@ -1,0 +1,79 @@
+// A block's tile of a matrix product by tensor instructions of warps: what rules "tensor" and "attention" share.
+#ifndef PRUNERC_SEARCH_SPACE_SKETCH_RULE_GPU_WARP_H_
+#define PRUNERC_SEARCH_SPACE_SKETCH_RULE_GPU_WARP_H_
+
+#include "search/space/sketch_rule/gpu_matrix.h"
+#include "search/space/sketch_rule/rule.h"
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace prunerc::search {
+
+inline constexpr int64_t kWarpLanes = 32;
+/// Of a vector that a thread fetches.
+inline constexpr int64_t kFetchBytes = 16;
+
+/// A dimension cut for blocks, warps and instructions.
+struct WarpCut {
+  int64_t unit = 1;  // of the instructions that are loaded for at once
+  schedule::Int blocks = -1, warps = 1, tiles = 1;  // one may be inferred: -1
+  schedule::Int of_warp = -1;                       // tiles * unit
+  std::vector<ir::LoopId> loops;
+};
+
+/// m = (block, warp, tile, 16), n = (block, warp, tile, pair, 8), k = (iteration, step, 16).
+class WarpProduct {
+ public:
+  WarpProduct(SketchContext& context, MatrixProduct* product, bool swizzled);
+
+  /// What the cuts' decisions make together.
+  Result<void> multiply();
+  /// Cuts m, n and k of the product; their loops stand under `outside` in the order of a block's tile: the
+  /// loops of the iteration are fused, those of the warps are `warp`.
+  Result<void> cut(const std::vector<ir::LoopId>& outside);
+  /// Operands of an instruction have registers of their own, in the loop over steps.
+  Result<void> load_registers();
+  /// All threads of the block fetch an operand's tile under `loop` together, a vector of `width` elements each.
+  Result<void> fetch(const MatrixOperand& operand, ir::LoopId loop, schedule::Int width);
+  /// The most elements that a vector of a fetch can have.
+  int64_t widest(const MatrixOperand& operand) const;
+  /// Rows of the buffer that `writer` writes are where ldmatrix meets no bank twice.
+  Result<void> spread_rows(const MatrixOperand& operand, ir::BlockId writer);
+  /// Registers start at zero in front of the iterations; then the nest becomes the instruction.
+  Result<void> tensorize();
+  /// By one instruction per operand tile, where there is one.
+  Result<void> fill_registers();
+
+  /// The lanes of a warp take out what they hold: the tile's loops, which of them run along m and n.
+  Result<void> leave_registers(const std::vector<ir::LoopId>& loops, std::size_t along_m,
+                               std::size_t along_n);
+
+  std::array<int64_t, 3> tile = {1, 1, 1};  // of the instruction: m, n, k
+  WarpCut m, n;
+  std::vector<ir::LoopId> k;  // iterations, instructions of one iteration, the instruction's own
+  schedule::Int steps = 1, warps = 1;
+  ir::LoopId warp;
+
+ private:
+  struct Registers {
+    std::vector<ir::LoopId> loops;
+    std::string load;
+  };
+  const ir::Buffer& buffer_of(const MatrixOperand& operand) const;
+
+  SketchContext& context_;
+  schedule::Schedule& s_;
+  MatrixProduct& p_;
+  bool swizzled_;
+  std::array<Registers, 2> registers_;  // of A and B
+};
+
+/// Invalid for no loops.
+Result<ir::LoopId> fuse_all(SketchContext& context, const std::vector<ir::LoopId>& loops);
+
+}  // namespace prunerc::search
+
+#endif  // PRUNERC_SEARCH_SPACE_SKETCH_RULE_GPU_WARP_H_

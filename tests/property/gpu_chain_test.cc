@@ -1,0 +1,199 @@
+// Attention in one kernel: every candidate is one kernel, right on the host in several orders and under the race checker;
+// programs of another shape, and rows that are too long, have no such sketch.
+#include "codegen/codegen.h"
+#include "codegen/cuda/nvrtc.h"
+#include "ir/fpv/fpv.h"
+#include "ir/lang/lang.h"
+#include "schedule/legality/gpu_limits.h"
+#include "search/space/sampler.h"
+#include "search/space/space.h"
+#include "tests/codegen/gpu_run.h"
+#include "tests/support/check.h"
+#include "tests/support/cuda_host_device.h"
+#include "tests/support/gpu_check.h"
+#include "tests/support/operators.h"
+#include "tests/support/program_gen.h"
+
+#include <catch2/catch.hpp>
+
+#include <string>
+
+namespace prunerc::testing {
+namespace {
+
+ir::Target chain_target() { return gpu_target("cuda-host:sm_90a allow_tf32=1"); }
+
+struct Drawn {
+  std::string name;
+  ir::Program base;
+  search::Candidate candidate;
+};
+
+int chain_sketch(const search::SearchSpace& space) {
+  for (std::size_t s = 0; s < space.sketches.size(); ++s) {
+    if (space.sketches[s].name == "gpu+tensor+chain") return static_cast<int>(s);
+  }
+  return -1;
+}
+
+// Of each operator the default and `count` random candidates.
+std::vector<Drawn> draw(int count) {
+  std::vector<Drawn> out;
+  for (const NamedProgram& op : chained_operators()) {
+    const search::Task task = search::make_task(op.name, op.program, chain_target());
+    const Result<search::SearchSpace> space = search::make_space(task);
+    INFO(op.name);
+    REQUIRE_OK(space);
+    const int sketch = chain_sketch(*space);
+    REQUIRE(sketch >= 0);
+    Rng rng(first_seed(), 5);
+    for (int i = 0; i <= count; ++i) {
+      const search::Genome genome = i == 0 ? search::default_genome(*space, sketch)
+                                           : search::random_genome(*space, sketch, rng);
+      Result<search::Candidate> made = search::instantiate(task, *space, sketch, genome.decisions);
+      INFO(i);
+      if (i == 0) REQUIRE_OK(made);
+      if (made.ok()) out.push_back({op.name, op.program, *std::move(made)});
+    }
+  }
+  return out;
+}
+
+std::size_t num_kernels(const ir::Program& program) {
+  const Result<std::vector<schedule::GpuNeeds>> needs = schedule::gpu_needs(program);
+  REQUIRE_OK(needs);
+  return needs->size();
+}
+
+TEST_CASE("products with rows between them are one kernel with the interpreter's results",
+          "[gpu]") {
+  for (const Drawn& d : draw(num_cases(100) / 50)) {
+    INFO(d.name << "\n" << schedule::print(d.candidate.trace));
+    CHECK(num_kernels(d.candidate.program) == 1);
+    const std::string difference =
+        compare_on_host(d.base, d.candidate.program, chain_target(), 1, kTwoOrders);
+    CHECK(difference == "");
+  }
+}
+
+// Each takes a compiler of C++ and one of CUDA some seconds: one in three, others with each seed.
+TEST_CASE("one kernel of two products is free of races, and NVRTC takes it", "[gpu]") {
+  const std::vector<Drawn> all = draw(1);
+  int num_clean = 0;
+  for (std::size_t i = first_seed() % 3; i < all.size(); i += 3) {
+    const Drawn& d = all[i];
+    INFO(d.name << "\n" << schedule::print(d.candidate.trace));
+    const Result<codegen::Artifact> source =
+        codegen::print_cuda_artifact(d.candidate.program, chain_target());
+    REQUIRE_OK(source);
+    const Result<Expected> expected = expected_outputs(d.base, 1);
+    REQUIRE_OK(expected);
+    const runtime::JobOutcome outcome =
+        check_source_on_host(*source, expected->input_bytes(), codegen::HostChecker::kRace);
+    INFO(outcome.measurement.detail);
+    REQUIRE(outcome.measurement.status == MeasureStatus::kOk);
+    CHECK(difference(*expected, outcome.outputs) == "");
+    const Result<codegen::Cubin> cubin = codegen::compile_cubin(source->bytes, "sm_90a", {});
+    // Where there is no NVRTC the host alone has its say.
+    const bool is_missing = !cubin.ok() && cubin.error().id() != Diag::kNvrtcRejected;
+    CHECK((cubin.ok() || is_missing));
+    ++num_clean;
+  }
+  CHECK(num_clean >= 3);
+}
+
+ir::Program program_of(const char* text) {
+  lang::CompileInput input;
+  input.file_name = "op.prn";
+  input.text = text;
+  const lang::LangResult compiled = lang::compile(input);
+  INFO(compiled.rendered);
+  REQUIRE(compiled.program.has_value());
+  return *compiled.program;
+}
+
+// The sketch of one operator; -1 if it has none.
+int sketch_of(const char* text, const ir::Target& target) {
+  const search::Task task = search::make_task("op", program_of(text), target);
+  const Result<search::SearchSpace> space = search::make_space(task);
+  REQUIRE_OK(space);
+  return chain_sketch(*space);
+}
+
+constexpr const char* kLongRows = R"(
+op attention<H=1, T=16, S=4096, E=64>(Q: f16[H,T,E], K: f16[H,S,E], V: f16[H,S,E]) -> (O: f32[H,T,E]) {
+  let a[h,t,s] = sum:f32[e] Q[h,t,e] * K[h,s,e];
+  let m[h,t]   = max[s] a[h,t,s];
+  let p[h,t,s] = f16(exp(a[h,t,s] - m[h,t]));
+  O[h,t,e]     = sum:f32[s] p[h,t,s] * V[h,s,e];
+})";
+
+TEST_CASE("rows that shared memory has no room for are no chain") {
+  CHECK(sketch_of(kLongRows, chain_target()) < 0);
+  std::string shorter = kLongRows;
+  shorter.replace(shorter.find("4096"), 4, "1024");
+  CHECK(sketch_of(shorter.c_str(), chain_target()) >= 0);
+  // 48 KiB of shared memory hold no sixteen rows of 1024 scores.
+  CHECK(sketch_of(shorter.c_str(), gpu_target("cuda-host:sm_80 smem_bytes_per_block=49152")) < 0);
+}
+
+TEST_CASE("weights that are a result as well are no chain") {
+  CHECK(sketch_of(R"(
+op shown<T=32, S=64, E=32>(Q: f16[T,E], K: f16[S,E], V: f16[S,E]) -> (O: f32[T,E], P: f16[T,S]) {
+  let a[t,s] = sum:f32[e] Q[t,e] * K[s,e];
+  let m[t]   = max[s] a[t,s];
+  P[t,s]     = f16(exp(a[t,s] - m[t]));
+  O[t,e]     = sum:f32[s] P[t,s] * V[s,e];
+})",
+                  chain_target()) < 0);
+}
+
+TEST_CASE("products that do not follow each other are no chain") {
+  CHECK(sketch_of(R"(
+op apart<M=32, N=64, K=32>(A: f16[M,K], B: f16[N,K], C: f16[N,K]) -> (D: f32[M,N], E: f32[M,N]) {
+  D[i,j] = sum:f32[k] A[i,k] * B[j,k];
+  E[i,j] = sum:f32[k] A[i,k] * C[j,k];
+})",
+                  chain_target()) < 0);
+}
+
+constexpr const char* kSingle = R"(
+op attention<H=2, T=32, S=48, E=16>(Q: f32[H,T,E], K: f32[H,S,E], V: f32[H,S,E]) -> (O: f32[H,T,E]) {
+  let a[h,t,s] = (sum[e] Q[h,t,e] * K[h,s,e]) * (1 / sqrt(E));
+  let m[h,t]   = max[s] a[h,t,s];
+  let p[h,t,s] = exp(a[h,t,s] - m[h,t]);
+  let l[h,t]   = sum[s] p[h,t,s];
+  let o[h,t,e] = sum[s] p[h,t,s] * V[h,s,e];
+  O[h,t,e]     = o[h,t,e] / l[h,t];
+})";
+
+// Rounded factors are beyond what compare_on_host lets pass: equal in finite fields, and free of races.
+TEST_CASE("f32 attention is a chain where tf32 is allowed", "[gpu]") {
+  CHECK(sketch_of(kSingle, gpu_target("cuda-host:sm_90a")) < 0);
+  const search::Task task = search::make_task("op", program_of(kSingle), chain_target());
+  const Result<search::SearchSpace> space = search::make_space(task);
+  REQUIRE_OK(space);
+  const int sketch = chain_sketch(*space);
+  REQUIRE(sketch >= 0);
+  Rng rng(first_seed(), 6);
+  for (int i = 0; i < num_cases(100) / 25; ++i) {
+    const search::Genome genome = search::random_genome(*space, sketch, rng);
+    const Result<search::Candidate> made =
+        search::instantiate(task, *space, sketch, genome.decisions);
+    if (!made.ok()) continue;
+    INFO(schedule::print(made->trace));
+    CHECK(ir::check_equivalent(task.base, made->program).ok());
+    const Result<codegen::Artifact> source =
+        codegen::print_cuda_artifact(made->program, chain_target());
+    REQUIRE_OK(source);
+    const Result<Expected> expected = expected_outputs(task.base, 1);
+    REQUIRE_OK(expected);
+    const runtime::JobOutcome outcome =
+        check_source_on_host(*source, expected->input_bytes(), codegen::HostChecker::kRace);
+    INFO(outcome.measurement.detail);
+    CHECK(outcome.measurement.status == MeasureStatus::kOk);
+  }
+}
+
+}  // namespace
+}  // namespace prunerc::testing
