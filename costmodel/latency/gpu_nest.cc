@@ -37,7 +37,7 @@ constexpr double kBarrierCycles = 30;
 constexpr double kDivideSteps = 8;
 /// Counter, compare and branch of a loop that is not written out.
 constexpr double kLoopInstructions = 3;
-/// Address arithmetic of an access that is not written out.
+/// Address arithmetic of an access, once for all that are written out.
 constexpr double kAddressInstructions = 2;
 /// Of the thread that starts a bulk copy: its box, the barrier that counts its bytes, the wait for a free place.
 constexpr double kBulkInstructions = 24;
@@ -299,7 +299,9 @@ class Counter {
     const Sym requests =
         count / width * warps_ * nest_.active * ((a.is_read ? 1 : 0) + (a.is_write ? 1 : 0));
     const Sym pieces = max(1, request.lane_bytes / kAccessBytes);
-    out_.warp_instructions += requests * (pieces + select(is_open_, 0, kAddressInstructions));
+    out_.warp_instructions += requests * pieces;
+    // Written-out accesses differ from the first by constants.
+    out_.warp_instructions += select(is_open_, 0, passes_ * warps_ * kAddressInstructions);
     out_.load_lanes += requests * pieces * kWarp;
     // L1 is the same memory with the same banks.
     out_.shared_wavefronts += requests * request.shared_wavefronts;

@@ -12,19 +12,48 @@ constexpr double kBankBytes = 4;
 /// Lanes beside each other whose equal requests are one.
 constexpr double kMostAlike = 2;
 
-/// A loop whose iterations one warp runs at once, with the number of those.
+/// A loop whose iterations one warp runs at once, or a digit of its variable: the number of those and
+/// the elements between neighbours.
 struct WarpLoop {
-  std::size_t depth;
   Sym extent;
+  Sym step;
   bool is_vector;
 };
 
+// A fused copy's x // 16 and x % 16: after as many lanes as the quotient stands still the remainder
+// begins again, so these are one digit and the quotient's steps another.
+void add_digits(const NestTable& table, const NestAccess& a, std::size_t depth, Sym extent,
+                std::vector<WarpLoop>* out) {
+  const std::vector<Sym>& strides = table.strides(a.buffer);
+  Sym slowest = 0, inner = 0, outer = 0;
+  bool has_quotient = false;
+  for (std::size_t d = 0; d < a.facts.size(); ++d) {
+    const Sym step = abs(a.facts[d].step[depth]);
+    if (range_of(step).is_integer) {
+      inner += step * strides[d];
+      continue;
+    }
+    has_quotient = true;
+    const Sym is_quotient = less(step, 1);
+    slowest = max(slowest, select(is_quotient, step, 0));
+    inner += select(is_quotient, 0, step * strides[d]);
+    outer += select(is_quotient, step * strides[d], 0);
+  }
+  if (!has_quotient) {
+    out->push_back({extent, inner, false});
+    return;
+  }
+  const Sym lanes = select(less(0, slowest), min(extent, 1 / max(1e-9, slowest)), extent);
+  out->push_back({lanes, inner, false});
+  out->push_back({max(1, extent / lanes), outer * lanes, false});
+}
+
 // The fastest first: lanes of a vector, then threads.
-std::vector<WarpLoop> warp_loops(const Nest& nest) {
+std::vector<WarpLoop> warp_loops(const NestTable& table, const Nest& nest, const NestAccess& a) {
   std::vector<WarpLoop> out;
   for (std::size_t i = nest.loops.size(); i-- > 0;) {
     if (nest.loops[i].kind != ir::LoopKind::kVectorized) continue;
-    out.push_back({i, nest.loops[i].extent, true});
+    out.push_back({nest.loops[i].extent, abs(table.address_step(a, i)), true});
   }
   Sym left = kWarp;
   for (const ir::LoopKind kind :
@@ -32,7 +61,7 @@ std::vector<WarpLoop> warp_loops(const Nest& nest) {
     for (std::size_t i = 0; i < nest.loops.size(); ++i) {
       if (nest.loops[i].kind != kind) continue;
       const Sym extent = min(nest.loops[i].extent, left);
-      out.push_back({i, extent, false});
+      add_digits(table, a, i, extent, &out);
       left = max(1, left / extent);
     }
   }
@@ -48,7 +77,7 @@ Sym rounds(const NestTable& table, const NestAccess& a, const std::vector<WarpLo
   Sym lane_bytes = width * bytes;
   Sym lanes = 1;
   for (const WarpLoop& loop : loops) {
-    const Sym stands = equal(table.address_step(a, loop.depth), 0);
+    const Sym stands = equal(loop.step, 0);
     if (loop.is_vector) lane_bytes *= select(stands, 1, loop.extent);
     if (!loop.is_vector) lanes *= loop.extent;
   }
@@ -60,8 +89,7 @@ Sym rounds(const NestTable& table, const NestAccess& a, const std::vector<WarpLo
   for (const WarpLoop& loop : loops) {
     if (loop.is_vector) continue;
     if (table.program().buffer(a.buffer).scope != ir::Scope::kShared) break;
-    const Sym stands =
-        logical_or(equal(table.address_step(a, loop.depth), 0), equal(loop.extent, 1));
+    const Sym stands = logical_or(equal(loop.step, 0), equal(loop.extent, 1));
     is_open = logical_and(is_open, stands);
     alike *= select(is_open, loop.extent, 1);
   }
@@ -71,7 +99,7 @@ Sym rounds(const NestTable& table, const NestAccess& a, const std::vector<WarpLo
     if (loop.is_vector) continue;
     const Sym extent = min(loop.extent, left);
     left = max(1, left / extent);
-    const Sym step = abs(table.address_step(a, loop.depth)) * bytes;
+    const Sym step = loop.step * bytes;
     // Neighbours within one word share it.
     const Sym word_step = floor(step / kBankBytes);
     const Sym others = select(less(step, kBankBytes), max(1, extent * step / kBankBytes), extent);
@@ -97,14 +125,14 @@ WarpRequest warp_request(const NestTable& table, const Nest& nest, const NestAcc
 
 WarpRequest warp_request(const NestTable& table, const Nest& nest, const NestAccess& a,
                          double granule, Sym width) {
-  const std::vector<WarpLoop> loops = warp_loops(nest);
+  const std::vector<WarpLoop> loops = warp_loops(table, nest, a);
   const auto bytes = static_cast<double>(a.element_bytes);
   WarpRequest out;
   out.lane_bytes = width * bytes;
   out.useful_bytes = out.lane_bytes;
   Sym run = out.lane_bytes, count = 1;  // pieces of contiguous bytes
   for (const WarpLoop& loop : loops) {
-    const Sym step = abs(table.address_step(a, loop.depth)) * bytes;
+    const Sym step = loop.step * bytes;
     const Sym stands = equal(step, 0);
     const Sym joins = logical_or(less_equal(step, run), less(step, granule));
     run += select(joins, (loop.extent - 1) * step, 0);

@@ -221,6 +221,70 @@ TEST_CASE(
   CHECK(waits == Approx(64 * 450 * (1 - 1 / 3.0) / kA100.platform.clock_ghz));
 }
 
+// Tiles of 64 x 16, a row of 16 after the other, by vectors of so many elements.
+ir::Program rows_fetched(int64_t lanes) {
+  return parse_or_die(fmt::format(
+      R"(program p(X: f32[8192, 1024]) -> (Y: f32[8192, 1024]) {{
+  for by in 128 @L0 bind(block.y) {{ for bx in 64 @L1 bind(block.x) {{ for c in {} @L2 {{ for t in 64 @L3 bind(thread.x) {{ for v in {} @L4 vectorized {{
+    block "Y" @B0 [i: S(8192) = by * 64 + {e} // 16, j: S(1024) = bx * 16 + {e} % 16] {{
+      reads X[i, j] writes Y[i, j] Y[i, j] = X[i, j] }} }} }} }} }} }} }})",
+      16 / lanes, lanes, fmt::arg("e", fmt::format("((c * 64 + t) * {} + v)", lanes))));
+}
+
+TEST_CASE("narrow and wide copies of the same rows ask L2 for the same sectors") {
+  const ir::Program narrow = rows_fetched(1), pairs = rows_fetched(2), wide = rows_fetched(4);
+  CHECK(part_ns(narrow, TermPart::kL2) == Approx(part_ns(wide, TermPart::kL2)));
+  CHECK(part_ns(pairs, TermPart::kL2) == Approx(part_ns(wide, TermPart::kL2)));
+  CHECK(part_ns(narrow, TermPart::kShared) == Approx(part_ns(wide, TermPart::kShared)));
+  CHECK(part_ns(narrow, TermPart::kIssue) > 2 * part_ns(wide, TermPart::kIssue));
+}
+
+// Sums of 16 x 16 products of registers' rows and columns, with loops as a schedule has them.
+ir::Program registers_product(const std::string& top, const std::string& k) {
+  return parse_or_die(fmt::format(
+      R"(program p(A: f32[1024, 1024], B: f32[1024, 1024]) -> (C: f32[1024, 1024]) {{
+  buffer SA: f32[1024, 1024] shared
+  buffer SB: f32[1024, 1024] shared
+  buffer R: f32[1024, 1024] local
+  for by in 16 @L0 bind(block.y) {} {{ for bx in 16 @L1 bind(block.x) {{ for k0 in 64 @L2 {{
+    for y in 16 @L3 bind(thread.y) {{ for x in 16 @L4 bind(thread.x) {{ for v in 4 @L5 vectorized {{
+      block "SA" @B0 [i0: S(1024) = by * 64 + y * 4 + v, j0: S(1024) = k0 * 16 + x] {{ reads A[i0, j0] writes SA[i0, j0] SA[i0, j0] = A[i0, j0] }} }} }} }}
+    for y1 in 16 @L6 bind(thread.y) {{ for x1 in 16 @L7 bind(thread.x) {{ for v1 in 4 @L8 vectorized {{
+      block "SB" @B1 [i1: S(1024) = k0 * 16 + y1, j1: S(1024) = bx * 64 + x1 * 4 + v1] {{ reads B[i1, j1] writes SB[i1, j1] SB[i1, j1] = B[i1, j1] }} }} }} }}
+    for ty in 16 @L9 bind(thread.y) {{ for tx in 16 @L10 bind(thread.x) {{ for k1 in 16 @L11 {} {{ for i in 4 @L12 {{ for j in 4 @L13 {{
+      block "R" @B2 [vi: S(1024) = by * 64 + ty * 4 + i, vj: S(1024) = bx * 64 + tx * 4 + j, vk: R(1024) = k0 * 16 + k1] {{
+        reads SA[vi, vk], SB[vk, vj] writes R[vi, vj] init {{ R[vi, vj] = 0f32 }} R[vi, vj] = R[vi, vj] + SA[vi, vk] * SB[vk, vj] }} }} }} }} }} }} }}
+    for y2 in 16 @L14 bind(thread.y) {{ for x2 in 16 @L15 bind(thread.x) {{ for i2 in 4 @L16 {{ for j2 in 4 @L17 {{
+      block "C" @B3 [oi: S(1024) = by * 64 + y2 * 4 + i2, oj: S(1024) = bx * 64 + x2 * 4 + j2] {{ reads R[oi, oj] writes C[oi, oj] C[oi, oj] = R[oi, oj] }} }} }} }} }}
+  }} }} }})",
+      top, k));
+}
+
+TEST_CASE("loops are written out as far as code generation does it") {
+  const ir::Program none = registers_product("", ""),
+                    by_limit = registers_product("{unroll_max_step=256}", ""),
+                    little = registers_product("{unroll_max_step=255}", ""),
+                    all = registers_product("", "unrolled");
+  CHECK(part_ns(little, TermPart::kIssue) == Approx(part_ns(none, TermPart::kIssue)));
+  CHECK(part_ns(by_limit, TermPart::kIssue) == Approx(part_ns(all, TermPart::kIssue)));
+  CHECK(part_ns(all, TermPart::kIssue) < 0.9 * part_ns(none, TermPart::kIssue));
+  CHECK(part_ns(all, TermPart::kLatency) < part_ns(none, TermPart::kLatency));
+}
+
+TEST_CASE("code that no partition keeps is fetched") {
+  const auto unrolled = [](int64_t n) {
+    return part_ns(parse_or_die(fmt::format(
+                       R"(program p(X: f32[256, 262144]) -> (Y: f32[256, 262144]) {{
+      for b in 256 @L0 bind(block.x) {{ for o in {} @L1 {{ for t in 256 @L2 bind(thread.x) {{ for k in {} @L3 unrolled {{
+        block "Y" @B0 [i: S(256) = b, j: S(262144) = (o * {} + k) * 256 + t] {{ reads X[i, j] writes Y[i, j]
+          Y[i, j] = X[i, j] * X[i, j] }} }} }} }} }} }})",
+                       1024 / n, n, n)),
+                   TermPart::kIssue);
+  };
+  CHECK(unrolled(128) <= unrolled(16));
+  CHECK(unrolled(1024) > 1.5 * unrolled(128));
+}
+
 TEST_CASE("blocks along one axis share tiles as those along two do") {
   const auto product = [](const std::string& loops, const std::string& y, const std::string& x) {
     return parse_or_die(fmt::format(
