@@ -42,12 +42,18 @@ bool holds_sums(const Fragment& f) {
   return true;
 }
 
+// Rows or columns that conditions may count at once; `rest` is the place in one.
+struct Step {
+  int64_t size;
+  Expr rest;
+};
+
 // Places in a fragment, said by rows and columns of panels instead of lanes and registers.
 class Places {
  public:
-  Places(IrBuilder& b, const VarRanges& ranges, std::vector<VarId> vars,
+  Places(IrBuilder& b, const VarRanges& ranges, std::vector<VarId> vars, std::vector<Step> steps,
          std::span<const Expr> within, std::span<const Expr> place)
-      : b_(b), ranges_(ranges), vars_(std::move(vars)) {
+      : b_(b), ranges_(ranges), vars_(std::move(vars)), steps_(std::move(steps)) {
     for (Expr e : within) within_.push_back(to_linear(b_, e, ranges_));
     for (Expr e : place) place_.push_back(to_linear(b_, e, ranges_));
   }
@@ -73,9 +79,14 @@ class Places {
     if (less == nullptr && most == nullptr) return std::nullopt;
     const Expr slack = less != nullptr ? b_.sub(less->rhs, less->lhs)
                                        : b_.add(b_.sub(most->rhs, most->lhs), b_.int_imm(1));
-    const std::optional<Expr> moved = rewritten(slack);
-    if (!moved) return std::nullopt;
-    return b_.lt(b_.int_imm(0), *moved);
+    if (const std::optional<Expr> moved = rewritten(slack)) return b_.lt(b_.int_imm(0), *moved);
+    // Where the matrix ends behind whole steps, the condition was divided by them: 0 < slack is
+    // 0 < slack * size - rest with rest below size.
+    for (const Step& step : steps_) {
+      const Expr whole = b_.sub(b_.mul(slack, b_.int_imm(step.size)), step.rest);
+      if (const std::optional<Expr> moved = rewritten(whole)) return b_.lt(b_.int_imm(0), *moved);
+    }
+    return std::nullopt;
   }
 
  private:
@@ -93,6 +104,7 @@ class Places {
   IrBuilder& b_;
   const VarRanges& ranges_;
   std::vector<VarId> vars_;
+  std::vector<Step> steps_;
   std::vector<Linear> within_, place_;
 };
 
@@ -184,7 +196,14 @@ void KernelPrinter::note_staged_store(const Loop& outer) {
                         b_.add(b_.mul(Expr(staged.panel), columns), Expr(column.var))};
   const Expr reg = b_.add(b_.mul(Expr(outer.var), b_.int_imm(kPair)), Expr(inner->var));
   const Expr in_lane[] = {Expr(lane_), reg};
-  const Places places(b_, ranges_, {lane_->id, outer.var->id, inner->var->id},
+  const auto digit = [&](int64_t lower, int64_t extent) {
+    return b_.floormod(b_.floordiv(Expr(lane_), b_.int_imm(lower)), b_.int_imm(extent));
+  };
+  const Expr pair = b_.mul(digit(1, kMatrix / kPair), b_.int_imm(kPair));
+  const std::vector<Step> steps = {{kMatrix, b_.add(pair, Expr(inner->var))},
+                                   {kPair, Expr(inner->var)},
+                                   {kMatrix, digit(kMatrix / kPair, kMatrix)}};
+  const Places places(b_, ranges_, {lane_->id, outer.var->id, inner->var->id}, steps,
                       fragment->map.apply(b_, in_lane), place);
 
   std::vector<Expr> indices;

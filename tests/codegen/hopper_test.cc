@@ -115,6 +115,17 @@ TEST_CASE("sums leave through shared memory by panels of 128 bytes") {
   CHECK(f32.launches[0].tensor_maps.back().box_cols == 32);
 }
 
+TEST_CASE("TMA leaves out what conditions left out, and reads behind them keep theirs") {
+  const codegen::Artifact plain = source_of("matmul_wgmma_tma_padded");
+  CHECK(count(plain.bytes, "pr_tma_store_2d(") == 1);
+  CHECK(count(plain.bytes, "< 100") == 0);
+  CHECK(plain.launches[0].tensor_maps.back().rows == 100);
+  CHECK(plain.launches[0].tensor_maps.back().cols == 72);
+  const std::string bias = source_of("matmul_wgmma_tma_padded_bias_relu").bytes;
+  CHECK(count(bias, "pr_tma_store_2d(") == 1);
+  CHECK(count(bias, "< 100 && ") == 1);
+}
+
 TEST_CASE("no two threads race in programs for Hopper, and none leaves its memory") {
   for (const GpuProgram& p : hopper_programs()) {
     CAPTURE(p.name);

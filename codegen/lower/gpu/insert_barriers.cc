@@ -9,6 +9,7 @@
 #include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/passes.h"
 #include "ir/analysis/carried.h"
+#include "ir/analysis/linear.h"
 #include "ir/tensor/bulk_copy.h"
 #include "ir/thread_axis.h"
 
@@ -83,11 +84,47 @@ class Barriers {
       }
       const ProveOptions cheap{.max_points = 10'000};
       if (share_element(writes[i], writes[i], PointOrder::kDifferent, ranges_, cheap) !=
-          Proof::kNo) {
+              Proof::kNo &&
+          !moves_by_tiles(writes[i], cheap)) {
         return false;
       }
     }
     return true;
+  }
+
+  // Does every iteration of the loops around phases write a box of its own? An index is where the
+  // box begins plus a rest that is smaller than the distance of boxes.
+  bool moves_by_tiles(const Touch& touch, const ProveOptions& options) {
+    const VarRanges::Mark mark = ranges_.mark();
+    for (const Axis& axis : touch.chain) ranges_.bind(axis.var, axis.extent);
+    Touch boxes{.chain = {}, .inner = {}, .conditions = {}, .region = {touch.region.buffer, {}}};
+    std::set<VarId> phase;
+    for (const Axis& axis : touch.chain) {
+      if (around_phases_.count(axis.var->id) != 0) {
+        boxes.chain.push_back(axis);
+      } else {
+        phase.insert(axis.var->id);
+      }
+    }
+    bool ok = true;
+    for (const Range& range : touch.region.box) {
+      const Linear index = to_linear(b_, range.min, ranges_);
+      Linear begin = Linear::of(0), rest = Linear::of(0);
+      for (const Term& term : index.terms) {
+        const bool inside = std::any_of(phase.begin(), phase.end(),
+                                        [&](VarId id) { return mentions(to_expr(b_, term), id); });
+        Linear& part = inside ? rest : begin;
+        part = part + Linear::of(term);
+      }
+      const Interval within = interval_of(rest, ranges_);
+      const int64_t distance = coefficient_gcd(begin);
+      ok = ok && !index.overflow && !index.has_data && within.is_bounded() &&
+           (distance == 0 || within.hi - within.lo < distance);
+      boxes.region.box.push_back({to_expr(b_, begin), b_.int_imm(1)});
+    }
+    ranges_.rewind(mark);
+    return ok &&
+           share_element(boxes, boxes, PointOrder::kDifferent, ranges_, options) == Proof::kNo;
   }
 
   // The stores to shared memory with the loops and conditions around them; false if there is
@@ -101,6 +138,9 @@ class Barriers {
     if (const Loop* loop = s.as<Loop>()) {
       if (is_bulk_copy(*loop)) return true;  // as in unit
       here->chain.push_back({loop->var, loop->extent});
+      if (has_thread_loop(loop->body) && !is_lane_axis(loop->loop_kind)) {
+        around_phases_.insert(loop->var->id);
+      }
       const bool ok = collect(loop->body, here, writes);
       here->chain.pop_back();
       return ok;
@@ -252,7 +292,8 @@ class Barriers {
   IrBuilder& b_;
   const GpuStorage& storage_;
   const Kernel& kernel_;
-  std::set<BufferId> rings_;  // what bulk copies fill
+  std::set<VarId> around_phases_;  // serial loops with thread loops inside
+  std::set<BufferId> rings_;       // what bulk copies fill
   Touched open_;
   Touched ahead_;  // by fetches for later iterations
   bool is_ahead_ = false;
