@@ -5,6 +5,7 @@
 #include "ir/analysis/linear.h"
 #include "ir/analysis/simplify.h"
 #include "ir/map.h"
+#include "ir/query.h"
 
 #include <fmt/format.h>
 
@@ -52,6 +53,8 @@ bool KernelPrinter::is_update(const Loop& loop) const {
   const Stmt body =
       branch != nullptr && !branch->else_body.defined() ? branch->then_body : loop.body;
   const Store* store = body.as<Store>();
+  // What an iteration stores may decide about the next.
+  if (branch != nullptr && ir::has_load(branch->condition)) return false;
   return loop.loop_kind == LoopKind::kUnrolled && loop.extent.as<IntImm>() != nullptr &&
          store != nullptr && buffer(store->buffer).scope == Scope::kLocal;
 }

@@ -30,7 +30,7 @@ Result<void> encode(const Driver& api, const codegen::TensorMap& map, DevicePtr 
   return {};
 }
 
-/// Which CUDA made a cubin, 0 if it does not say: 13000 for 13.0. Source: the note .note.nv.cuinfo:
+/// Which CUDA made a cubin, 0 if it does not say: 12040 for 12.4. Source: the note .note.nv.cuinfo:
 /// its owner, then three 16-bit numbers, of which the last is ten times the version.
 int toolkit_of(std::string_view cubin) {
   constexpr std::string_view kHeader("\x0c\0\0\0\x08\0\0\0\xe8\x03\0\0NVIDIA Corp\0", 24);
@@ -38,7 +38,8 @@ int toolkit_of(std::string_view cubin) {
   const size_t at = cubin.find(kHeader);
   if (at == std::string_view::npos || cubin.size() - at < kVersionAt + 2) return 0;
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(cubin[at + i]); };
-  return 100 * (byte(kVersionAt) + 256 * byte(kVersionAt + 1));
+  const int tenfold = byte(kVersionAt) + 256 * byte(kVersionAt + 1);
+  return tenfold / 10 * 1000 + tenfold % 10 * 10;
 }
 
 }  // namespace

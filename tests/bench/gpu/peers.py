@@ -22,6 +22,12 @@ RUNS, WARM_UP = 50, 5
 flush = torch.empty(256 << 20, dtype=torch.int8, device="cuda")
 
 
+def is_kernel(event):
+    """Of a device, and no span that the host names: those of torch.compile lie around kernels."""
+    return (event.device_type == torch.autograd.DeviceType.CUDA and not getattr(event, "is_user_annotation", False)
+            and not event.name.startswith(("##", "Torch-Compiled", "ProfilerStep")))
+
+
 def is_flush(event):
     return ("Memset" in event.name or "FillFunctor" in event.name) and event.time_range.elapsed_us() > 40
 
@@ -37,7 +43,7 @@ def kernel_ns(run):
             flush.zero_()
             run()
         torch.cuda.synchronize()
-    on_device = [event for event in profiler.events() if event.device_type == torch.autograd.DeviceType.CUDA]
+    on_device = [event for event in profiler.events() if is_kernel(event)]
     on_device.sort(key=lambda event: event.time_range.start)
     runs = []
     for event in on_device:

@@ -60,7 +60,7 @@ class Steps:
                                   timeout=limit, check=False)
             code, out, err = done.returncode, done.stdout, done.stderr
         except subprocess.TimeoutExpired as stopped:
-            out, err = ((text or b"").decode() for text in (stopped.stdout, stopped.stderr))
+            out, err = ((text or b"").decode(errors="replace") for text in (stopped.stdout, stopped.stderr))
             code, err = 124, err + f"{name} took longer than {limit:.0f} s"
         except OSError as error:
             code, out, err = 127, "", str(error)

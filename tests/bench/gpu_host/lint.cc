@@ -102,6 +102,7 @@ void check_fences(const SassKernel& sass, Violations* out) {
       is_fenced = true;  // said once for a batch
     }
     if (closes_group(i)) is_fenced = false;
+    if (i.name() == "UTMASTG") is_fenced = is_written = false;
   }
 }
 
@@ -126,7 +127,7 @@ void check_expected(const LintedKernel& k, Violations* out) {
     if (const size_t at = line.find("pr_mbar_expect_tx("); at != std::string_view::npos) {
       close();
       expected = number_at(line, line.rfind(", ") + 2, 10);
-    } else if (line.find("pr_tma_load_2d(") != std::string_view::npos) {
+    } else if (line.find("pr_tma_load_2d") != std::string_view::npos) {
       const size_t map = line.find("&map");
       const auto idx = static_cast<size_t>(number_at(line, map + 4, 10));
       if (map == std::string_view::npos || idx >= k.launch.tensor_maps.size()) continue;
@@ -152,7 +153,8 @@ void check_maps(const codegen::Launch& launch, Violations* out) {
 std::string text_of(std::string_view all, const std::string& name) {
   const size_t at = all.find(" " + name + "(");
   if (at == std::string_view::npos) return "";
-  return std::string(all.substr(at, all.find("\nPR_KERNEL(", at) - at));
+  const size_t end = std::min(all.find("\nPR_KERNEL(", at), all.find("\nPR_CLUSTER_KERNEL(", at));
+  return std::string(all.substr(at, end == std::string_view::npos ? end : end - at));
 }
 
 // ---- Violations. ----

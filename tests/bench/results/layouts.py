@@ -236,15 +236,17 @@ def gpu(files):
         ratios = []
         for op, each in times.items():
             rivals = [each[who].value for who in ("torch", "compile") if who in each]
-            if not rivals or "prunerc" not in each:
-                continue
-            ratios.append(min(rivals) / each["prunerc"].value)
-            table.append([op, shown(each["prunerc"].value), each["prunerc"].note.split("; ")[-1]]
+            if not rivals and set(each) == {"prunerc"}:
+                continue  # stands below
+            ours = each.get("prunerc")
+            ratio = min(rivals) / ours.value if rivals and ours else None
+            table.append([op, shown(ours.value) if ours else "none", ours.note.split("; ")[-1] if ours else ""]
                          + [shown(each[who].value) if who in each else "" for who in ("o1", "torch", "compile")]
-                         + [marked(f"{ratios[-1]:.3f}", ratios[-1] < 1)])
+                         + [marked(f"{ratio:.3f}", ratio < 1) if ratio else "none" + BEHIND if rivals else ""])
+            ratios += [ratio] if ratio else []
         if ratios:
             mean = statistics.geometric_mean(ratios)
-            table.append([f"geometric mean of {len(ratios)}", "", "", "", "", "", marked(f"{mean:.3f}", mean < 1)])
+            table.append([f"geometric mean of {len(ratios)} of {len(table) - 1}", "", "", "", "", "", marked(f"{mean:.3f}", mean < 1)])
         tables.append(("Times of operators, us", table))
         hand = [[op, shown(each["prunerc"].value), each["prunerc"].note] for op, each in times.items() if set(each) == {"prunerc"}]
         if hand:

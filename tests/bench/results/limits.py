@@ -74,8 +74,7 @@ def gpus(files):
         return "**No GPU was measured.**"
     names = ", ".join(sorted({read.machine for read in measured}))
     operators = {name.split("/")[1] for read in measured for name in read.rows if name.startswith("time/") and name.endswith("/torch")}
-    return (f"**One GPU was measured**, {names}, for some minutes: {len(operators)} operators beside PyTorch, one search each, with one seed. No "
-            "other GPU has run anything.")
+    return (f"**Of GPUs only {names} was measured**, for some minutes: {len(operators)} operators beside PyTorch, one search each, with one seed.")
 
 
 def page(files, files_of, num_frozen):

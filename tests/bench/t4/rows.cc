@@ -108,8 +108,9 @@ double sum_of(const costmodel::CalibrationSample& sample, costmodel::TermPart pa
 std::vector<double> roofline_of(const Priced& ours) {
   std::vector<double> out;
   for (const costmodel::CalibrationSample& sample : ours.parts) {
-    out.push_back(std::max(sum_of(sample, costmodel::TermPart::kFma),
-                           sum_of(sample, costmodel::TermPart::kMemory)));
+    out.push_back(std::max({sum_of(sample, costmodel::TermPart::kFma),
+                            sum_of(sample, costmodel::TermPart::kTensor),
+                            sum_of(sample, costmodel::TermPart::kMemory)}));
   }
   return out;
 }
@@ -212,7 +213,8 @@ class Judge {
       if (values) score(i, "fitted", fitted_of(ours_[i], *values));
     }
     for (std::size_t j = 0; j < measured_.size(); ++j) {
-      if (j == i || !same_class(i, j)) continue;
+      // Of another operator, decisions mean something else.
+      if (j == i || measured_[j].from->pool.program != measured.from->pool.program) continue;
       score(i, "from_" + name(j).substr(name(j).find('_') + 1), times_of(measured_[j], measured),
             Unknown::kSkip);
     }

@@ -258,6 +258,12 @@ TEST_CASE("a cubin of a newer CUDA that the driver refuses is an error with both
   const Measurement m = run(gpu, artifact).measurement;
   CHECK(m.status == MeasureStatus::kBuildError);
   CHECK(m.detail == error(Diag::kCudaVersion, std::string("12.4"), std::string("13.0")).message());
+  // 12.4 is not newer: what the driver says of it stands.
+  artifact.bytes[30] = 124;
+  CHECK(run(gpu, artifact).measurement.detail.find("cuModuleLoadData") != std::string::npos);
+  artifact.bytes[30] = 125;
+  CHECK(run(gpu, artifact).measurement.detail ==
+        error(Diag::kCudaVersion, std::string("12.4"), std::string("12.5")).message());
   artifact.bytes.resize(28);  // does not say what made it
   CHECK(run(gpu, artifact).measurement.detail.find("cuModuleLoadData") != std::string::npos);
   CHECK(check_toolkit(12040, 12040).ok());
