@@ -29,33 +29,38 @@ struct Drawn {
   search::Candidate candidate;
 };
 
-int chain_sketch(const search::SearchSpace& space) {
+int chain_sketch(const search::SearchSpace& space, std::string_view name) {
   for (std::size_t s = 0; s < space.sketches.size(); ++s) {
-    if (space.sketches[s].name == "gpu+tensor+chain") return static_cast<int>(s);
+    if (space.sketches[s].name == name) return static_cast<int>(s);
   }
   return -1;
 }
 
-// Of each operator the default and `count` random candidates.
+constexpr const char* kTensorChain = "gpu+tensor+chain";
+
+// Of the operator's sketch the default and `count` random candidates.
+void draw(const NamedProgram& op, const char* name, int count, std::vector<Drawn>* out) {
+  const search::Task task = search::make_task(op.name, op.program, chain_target());
+  const Result<search::SearchSpace> space = search::make_space(task);
+  INFO(op.name);
+  REQUIRE_OK(space);
+  const int sketch = chain_sketch(*space, name);
+  REQUIRE(sketch >= 0);
+  Rng rng(first_seed(), 5);
+  for (int i = 0; i <= count; ++i) {
+    const search::Genome genome = i == 0 ? search::default_genome(*space, sketch)
+                                         : search::random_genome(*space, sketch, rng);
+    Result<search::Candidate> made = search::instantiate(task, *space, sketch, genome.decisions);
+    INFO(i);
+    if (i == 0) REQUIRE_OK(made);
+    if (made.ok()) out->push_back({op.name + "/" + name, op.program, *std::move(made)});
+  }
+}
+
 std::vector<Drawn> draw(int count) {
   std::vector<Drawn> out;
-  for (const NamedProgram& op : chained_operators()) {
-    const search::Task task = search::make_task(op.name, op.program, chain_target());
-    const Result<search::SearchSpace> space = search::make_space(task);
-    INFO(op.name);
-    REQUIRE_OK(space);
-    const int sketch = chain_sketch(*space);
-    REQUIRE(sketch >= 0);
-    Rng rng(first_seed(), 5);
-    for (int i = 0; i <= count; ++i) {
-      const search::Genome genome = i == 0 ? search::default_genome(*space, sketch)
-                                           : search::random_genome(*space, sketch, rng);
-      Result<search::Candidate> made = search::instantiate(task, *space, sketch, genome.decisions);
-      INFO(i);
-      if (i == 0) REQUIRE_OK(made);
-      if (made.ok()) out.push_back({op.name, op.program, *std::move(made)});
-    }
-  }
+  for (const NamedProgram& op : chained_operators()) draw(op, kTensorChain, count, &out);
+  for (const NamedProgram& op : single_chained_operators()) draw(op, "gpu+chain", count, &out);
   return out;
 }
 
@@ -117,7 +122,7 @@ int sketch_of(const char* text, const ir::Target& target) {
   const search::Task task = search::make_task("op", program_of(text), target);
   const Result<search::SearchSpace> space = search::make_space(task);
   REQUIRE_OK(space);
-  return chain_sketch(*space);
+  return chain_sketch(*space, kTensorChain);
 }
 
 constexpr const char* kLongRows = R"(
@@ -173,7 +178,7 @@ TEST_CASE("f32 attention is a chain where tf32 is allowed", "[gpu]") {
   const search::Task task = search::make_task("op", program_of(kSingle), chain_target());
   const Result<search::SearchSpace> space = search::make_space(task);
   REQUIRE_OK(space);
-  const int sketch = chain_sketch(*space);
+  const int sketch = chain_sketch(*space, kTensorChain);
   REQUIRE(sketch >= 0);
   Rng rng(first_seed(), 6);
   for (int i = 0; i < num_cases(100) / 25; ++i) {

@@ -278,6 +278,13 @@ constexpr Row kChainRows[] = {
     {nullptr, "mlp", ""},
 };
 
+constexpr Row kSingleChainRows[] = {
+    {"std/attention.prn", "attention", "H=2 T=32 S=48 E=16"},
+    {"std/attention.prn", "attention", "H=1 T=21 S=67 E=40"},
+    {"std/attention.prn", "causal_attention", "H=2 T=40 E=32"},
+    {"std/attention.prn", "grouped_query_attention", "H=4 G=2 T=16 S=40 E=20"},
+};
+
 constexpr Row kLargeRows[] = {
     {"std/gemm.prn", "gemm_nn", "M=65 N=70 K=33"},
     {"std/gemm.prn", "gemm_nn", "M=64 N=128 K=64"},
@@ -327,6 +334,10 @@ std::vector<NamedProgram> operator_gallery() { return compile_rows(kRows, kOwn);
 std::vector<NamedProgram> tensor_operators() { return compile_rows(kTensorRows, kProducts); }
 
 std::vector<NamedProgram> chained_operators() { return compile_rows(kChainRows, kChains); }
+
+std::vector<NamedProgram> single_chained_operators() {
+  return compile_rows(kSingleChainRows, nullptr);
+}
 
 std::vector<NamedProgram> large_operators() { return compile_rows(kLargeRows, kOwn); }
 

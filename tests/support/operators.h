@@ -29,6 +29,9 @@ std::vector<NamedProgram> tensor_operators();
 /// masked, grouped, biased, of f16 and bf16.
 std::vector<NamedProgram> chained_operators();
 
+/// The same in f32, for CUDA cores.
+std::vector<NamedProgram> single_chained_operators();
+
 /// Operators for the plain cores of a GPU at extents of some tiles each, odd ones and such that
 /// tiles divide. The interpreter still takes less than a second for each.
 std::vector<NamedProgram> large_operators();

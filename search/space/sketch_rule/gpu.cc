@@ -70,8 +70,12 @@ std::vector<ShapedProduct> shape_products(SketchContext& context, const GpuVaria
   if (variant.mapping == 0) return out;
   const auto rank = static_cast<std::size_t>(variant.mapping);
   bool is_last = false;
+  // Lanes multiply what is given to tf32 otherwise.
+  const std::vector<std::string_view> names =
+      variant.cores ? std::vector<std::string_view>{"mma_m16n8k8_tf32"}
+                    : tensor_products(context.target);
   for (const BlockId id : context.schedule.blocks()) {
-    for (const std::string_view name : tensor_products(context.target)) {
+    for (const std::string_view name : names) {
       std::vector<schedule::TensorMapping> mappings =
           matrix_mappings(context.schedule, id, name, variant.chain ? kChainMappings : rank);
       if (variant.chain) keep_in_order(&mappings);
@@ -119,11 +123,12 @@ void keep_operands(SketchContext& context, const std::vector<ShapedProduct>& pro
 
 // The first two products that fit into one kernel together with what is between them: their places.
 Result<std::array<std::size_t, 2>> chain_products(SketchContext& context,
-                                                  const std::vector<ShapedProduct>& products) {
+                                                  const std::vector<ShapedProduct>& products,
+                                                  WarpUnit unit) {
   for (std::size_t i = 0; i < products.size(); ++i) {
     for (std::size_t j = i + 1; j < products.size(); ++j) {
       const bool fits = is_chained(context.schedule, products[i], products[j]) &&
-                        gpu_chain(context, products[i], products[j]).ok();
+                        gpu_chain(context, products[i], products[j], unit).ok();
       if (fits) return std::array<std::size_t, 2>{i, j};
     }
   }
@@ -160,6 +165,7 @@ std::vector<GpuVariant> gpu_variants() {
       {.name = "gpu+wgmma 64x64 threads", .wgmma = {.warpgroups = 1, .columns = 64, .bulk = false}},
       {.name = "gpu+tensor+staged", .mapping = 1, .staged = true},
       {.name = "gpu+tensor+chain", .mapping = 1, .chain = true},
+      {.name = "gpu+chain", .mapping = 1, .chain = true, .cores = true},
       {.name = "gpu+tensor+split k",
        .threads_share_rows = false,
        .mapping = 1,
@@ -186,11 +192,14 @@ Result<void> apply_gpu_variant(SketchContext& context, const GpuVariant& variant
   });
   std::size_t num_tensor = 0;
   if (variant.chain) {
-    PRUNERC_TRY(const auto chained, chain_products(context, products));
+    PRUNERC_TRY(
+        const auto chained,
+        chain_products(context, products, variant.cores ? WarpUnit::kLanes : WarpUnit::kTensor));
     for (const std::size_t i : {chained[1], chained[0]}) {
       products.erase(products.begin() + static_cast<std::ptrdiff_t>(i));
     }
     ++num_tensor;
+    if (variant.cores) products.clear();
   }
   for (const ShapedProduct& shaped : products) {
     num_tensor += gpu_tensor(context, shaped.mapping, shaped.product, variant).ok() ? 1 : 0;

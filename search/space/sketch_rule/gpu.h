@@ -32,6 +32,7 @@ struct GpuVariant {
   bool split_reduction = false;    // of these: parts of the sum in blocks of their own
   bool staged = false;             // results go through shared memory, out of it in vectors
   bool chain = false;              // of two products and the rows between them one kernel
+  bool cores = false;              // in a chain lanes multiply
   bool swizzled = false;           // rows in shared memory swizzled, not lengthened
 };
 std::vector<GpuVariant> gpu_variants();

@@ -15,8 +15,6 @@
 // Where tiles divide rows and columns, the second product takes P from where it was computed; else a padded copy of it.
 #include "search/space/sketch_rule/gpu_chain.h"
 
-#include "search/space/sketch_rule/gpu_warp.h"
-
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -29,10 +27,15 @@ using ir::LoopId;
 using schedule::Int;
 
 const std::vector<int64_t> kRowWarps = {1, 2, 4};
+const std::vector<int64_t> kLaneRowWarps = {4, 8, 16};
 const std::vector<int64_t> kRowTiles = {1, 2};
+const std::vector<int64_t> kLaneRowTiles = {1, 2, 4, 8};
 const std::vector<int64_t> kColumnWarps = {1, 2, 4};
 const std::vector<int64_t> kColumnTiles = {1, 2, 4, 8};
 const std::vector<int64_t> kDepthTiles = {1, 2, 4};
+/// Where lanes multiply: steps of the first product, of the second.
+constexpr int64_t kLaneSteps = 4;
+const std::vector<int64_t> kLaneDepths = {8, 16, 32};
 const std::vector<int64_t> kPipeline = {0, 1, 2, 3};
 /// Elements of a row that a lane takes at once, so that it waits for shared memory seldom.
 constexpr int64_t kTaken = 8;
@@ -53,15 +56,16 @@ bool comes_of(const schedule::Schedule& s, BlockId block, BlockId source) {
 
 class GpuChain {
  public:
-  GpuChain(SketchContext& context, ShapedProduct* first, ShapedProduct* second)
+  GpuChain(SketchContext& context, ShapedProduct* first, ShapedProduct* second, WarpUnit unit)
       : context_(context),
         s_(context.schedule),
         first_mapping_(first->mapping),
         second_mapping_(second->mapping),
         p_(first->product),
         q_(second->product),
-        scores_(context, &p_, false),
-        values_(context, &q_, false) {}
+        unit_(unit),
+        scores_(context, &p_, RowSpread::kPadded, unit),
+        values_(context, &q_, RowSpread::kPadded, unit) {}
 
   Result<void> run() {
     const bool same_rows = p_.extents[0] == q_.extents[0] && p_.extents[1] == q_.extents[2];
@@ -99,17 +103,22 @@ class GpuChain {
     // Whole tiles: no copy of the weights is needed.
     int64_t divides = 1;
     while (rows % (2 * divides * unit) == 0) divides *= 2;
-    direct_ = rows % unit == 0 && p_.extents[1] % values_.tile[2] == 0;
-    const int64_t most_warps = direct_ ? std::min(most, divides) : most;
-    const std::vector<int64_t> warps = up_to(kRowWarps, most_warps);
+    const bool whole = rows % unit == 0 && p_.extents[1] % values_.tile[2] == 0;
+    direct_ = whole || unit_ == WarpUnit::kLanes;
+    // Tiles of tensor instructions have no guards inside.
+    const bool must_divide = direct_ && unit_ == WarpUnit::kTensor;
+    const std::vector<int64_t> warps = up_to(unit_ == WarpUnit::kTensor ? kRowWarps : kLaneRowWarps,
+                                             must_divide ? std::min(most, divides) : most);
     // By default at least two blocks to a head.
     const int64_t wanted = std::clamp<int64_t>(ceil_div(rows, unit) / 2, 1, most);
-    scores_.m.warps = context_.pick(warps, wanted);
+    const int64_t most_tiles = must_divide ? std::min(most, divides / warps.back()) : most;
+    scores_.m.warps = context_.pick(warps, std::min(wanted, kPreferredWarps));
     scores_.m.tiles =
-        context_.pick(up_to(kRowTiles, direct_ ? std::min(most, divides / warps.back()) : most), 1);
+        context_.pick(up_to(unit_ == WarpUnit::kTensor ? kRowTiles : kLaneRowTiles, most_tiles),
+                      std::clamp<int64_t>(most / kPreferredWarps, 1, 4));
     values_.m.warps = scores_.m.warps;
     values_.m.tiles = scores_.m.tiles;
-    row_warps_ = std::min(wanted, warps.back());
+    row_warps_ = std::min({wanted, warps.back(), kPreferredWarps});
     return {};
   }
 
@@ -117,6 +126,7 @@ class GpuChain {
     const int64_t columns = q_.extents[1], keys = p_.extents[1];
     std::vector<int64_t> warps = {1};
     for (const int64_t w : kColumnWarps) {
+      if (unit_ == WarpUnit::kLanes) break;
       if (w > 1 && columns % (w * values_.n.unit) == 0) warps.push_back(w);
     }
     const int64_t wanted = std::min(kPreferredWarps / row_warps_, warps.back());
@@ -125,24 +135,26 @@ class GpuChain {
     const int64_t key_tiles = power_of_two(ceil_div(keys, scores_.n.unit));
     scores_.n.tiles = context_.pick(up_to(kColumnTiles, key_tiles),
                                     kPreferredElems / (wanted * scores_.n.unit * p_.extents[2]));
-    scores_.steps = ceil_div(p_.extents[2], scores_.tile[2]);
+    const bool lanes = unit_ == WarpUnit::kLanes;
+    scores_.steps = lanes ? kLaneSteps : ceil_div(p_.extents[2], scores_.tile[2]);
     // The block has all columns of the result.
     values_.n.blocks = 1;
     values_.n.tiles = -1;
     std::vector<int64_t> steps;
-    for (const int64_t n : kDepthTiles) {
-      if (n == 1 || keys % (n * values_.tile[2]) == 0) steps.push_back(n);
+    for (const int64_t n : lanes ? kLaneDepths : kDepthTiles) {
+      if (steps.empty() || keys % (n * values_.tile[2]) == 0) steps.push_back(n);
     }
-    values_.steps = context_.pick(steps, 2);
-    PRUNERC_TRY_VOID(scores_.multiply());
-    return values_.multiply();
+    values_.steps = context_.pick(steps, steps[steps.size() / 2]);
+    PRUNERC_TRY_VOID(scores_.combine_cuts());
+    return values_.combine_cuts();
   }
 
   Result<void> pad() {
     PRUNERC_TRY(const Int rows, s_.product({scores_.m.warps, scores_.m.of_warp}));
     PRUNERC_TRY(keys_of_tile_, s_.product({scores_.n.warps, scores_.n.of_warp}));
     PRUNERC_TRY(const Int columns, s_.product({values_.n.warps, Int(values_.n.unit)}));
-    const Int depth = scores_.steps.value * scores_.tile[2];
+    const int64_t step = scores_.steps.value * scores_.tile[2];
+    const Int depth = ceil_div(p_.extents[2], step) * step;
     PRUNERC_TRY_VOID(pad_operands(context_, first_mapping_, {rows, keys_of_tile_, depth}, &p_));
     if (direct_) {
       const BlockId copy = std::exchange(q_.a.copy, s_.producers(q_.a.copy)[0]);
@@ -172,7 +184,7 @@ class GpuChain {
     PRUNERC_TRY_VOID(values_.leave_registers(loops, q_.out_m, q_.out_n));
     PRUNERC_TRY_VOID(values_.load_registers());
     PRUNERC_TRY_VOID(values_.fetch(q_.b, values_.k[0], values_.widest(q_.b)));
-    PRUNERC_TRY_VOID(values_.tensorize());
+    PRUNERC_TRY_VOID(values_.multiply_tile());
     return values_.fill_registers();
   }
 
@@ -238,15 +250,11 @@ class GpuChain {
     PRUNERC_TRY_VOID(scores_.load_registers());
     PRUNERC_TRY_VOID(scores_.fetch(p_.a, queries_, scores_.widest(p_.a)));
     PRUNERC_TRY_VOID(scores_.fetch(p_.b, keys_, scores_.widest(p_.b)));
-    PRUNERC_TRY_VOID(scores_.tensorize());
+    PRUNERC_TRY_VOID(scores_.multiply_tile());
     return scores_.fill_registers();
   }
 
   Result<void> bind_all() {
-    for (WarpProduct* product : {&scores_, &values_}) {
-      PRUNERC_TRY_VOID(s_.bind(product->warp, "thread.y"));
-      PRUNERC_TRY_VOID(s_.unroll(product->k[1]));
-    }
     if (top_.valid()) PRUNERC_TRY_VOID(s_.bind(top_, "block.y"));
     PRUNERC_TRY_VOID(s_.bind(queries_, "block.x"));
     const Int keys_ahead = context_.pick(kPipeline, 1), values_ahead = context_.pick(kPipeline, 2);
@@ -258,6 +266,7 @@ class GpuChain {
   schedule::Schedule& s_;
   const schedule::TensorMapping &first_mapping_, &second_mapping_;
   MatrixProduct &p_, &q_;
+  const WarpUnit unit_;
   WarpProduct scores_, values_;
   bool direct_ = false;
   int64_t row_warps_ = 1;
@@ -274,9 +283,10 @@ bool is_chained(const schedule::Schedule& schedule, const ShapedProduct& first,
          comes_of(schedule, second.product.a.copy, first.product.block);
 }
 
-Result<void> gpu_chain(SketchContext& context, ShapedProduct first, ShapedProduct second) {
+Result<void> gpu_chain(SketchContext& context, ShapedProduct first, ShapedProduct second,
+                       WarpUnit unit) {
   const schedule::Schedule before = context.schedule.fork();
-  const Result<void> done = GpuChain(context, &first, &second).run();
+  const Result<void> done = GpuChain(context, &first, &second, unit).run();
   if (!done) context.schedule = before;
   return done;
 }

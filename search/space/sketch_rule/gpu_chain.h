@@ -2,7 +2,7 @@
 #ifndef PRUNERC_SEARCH_SPACE_SKETCH_RULE_GPU_CHAIN_H_
 #define PRUNERC_SEARCH_SPACE_SKETCH_RULE_GPU_CHAIN_H_
 
-#include "search/space/sketch_rule/gpu_matrix.h"
+#include "search/space/sketch_rule/gpu_warp.h"
 
 namespace prunerc::search {
 
@@ -18,7 +18,8 @@ bool is_chained(const schedule::Schedule& schedule, const ShapedProduct& first,
 
 /// Both products and what is between them. Errors: Unsupported where rows do not fit in shared memory or something else
 /// reads them; those of the primitives.
-Result<void> gpu_chain(SketchContext& context, ShapedProduct first, ShapedProduct second);
+Result<void> gpu_chain(SketchContext& context, ShapedProduct first, ShapedProduct second,
+                       WarpUnit unit);
 
 }  // namespace prunerc::search
 

@@ -62,7 +62,7 @@ class GpuTensor {
         mapping_(mapping),
         p_(*product),
         variant_(variant),
-        warp_(context, product, variant.swizzled) {}
+        warp_(context, product, variant.swizzled ? RowSpread::kSwizzled : RowSpread::kPadded) {}
 
   Result<void> run() {
     PRUNERC_TRY_VOID(decide());
@@ -76,7 +76,7 @@ class GpuTensor {
     for (const MatrixOperand* operand : {&p_.a, &p_.b}) {
       PRUNERC_TRY_VOID(warp_.fetch(*operand, warp_.k[0], pick_width(*operand)));
     }
-    PRUNERC_TRY_VOID(warp_.tensorize());
+    PRUNERC_TRY_VOID(warp_.multiply_tile());
     PRUNERC_TRY_VOID(warp_.fill_registers());
     return bind_all();
   }
@@ -101,7 +101,7 @@ class GpuTensor {
     warp_.n.warps = pick_units(kWarps, n, warp_.n.unit, large ? 4 : 2);
     warp_.n.tiles = pick_units(kColumnTiles, n, warp_.n.unit, 2);
     warp_.steps = pick_units(kDepthTiles, k, warp_.tile[2], 2);
-    PRUNERC_TRY_VOID(warp_.multiply());
+    PRUNERC_TRY_VOID(warp_.combine_cuts());
     PRUNERC_TRY(const Int block_m, s_.product({warp_.m.warps, warp_.m.of_warp}));
     PRUNERC_TRY(const Int block_n, s_.product({warp_.n.warps, warp_.n.of_warp}));
     if (variant_.split_reduction) {
@@ -176,8 +176,6 @@ class GpuTensor {
   }
 
   Result<void> bind_all() {
-    PRUNERC_TRY_VOID(s_.bind(warp_.warp, "thread.y"));
-    PRUNERC_TRY_VOID(s_.unroll(warp_.k[1]));
     if (top_.valid()) PRUNERC_TRY_VOID(s_.bind(top_, "block.z"));
     PRUNERC_TRY_VOID(s_.bind(warp_.m.loops[0], "block.y"));
     PRUNERC_TRY_VOID(s_.bind(warp_.n.loops[0], "block.x"));

@@ -1,6 +1,7 @@
 #include "search/space/sketch_rule/gpu_warp.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace prunerc::search {
 
@@ -31,15 +32,18 @@ Result<LoopId> fuse_all(SketchContext& context, const std::vector<LoopId>& loops
   return loops.size() == 1 ? Result<LoopId>(loops[0]) : context.schedule.fuse(loops);
 }
 
-WarpProduct::WarpProduct(SketchContext& context, MatrixProduct* product, bool swizzled)
-    : context_(context), s_(context.schedule), p_(*product), swizzled_(swizzled) {
+WarpProduct::WarpProduct(SketchContext& context, MatrixProduct* product, RowSpread spread,
+                         WarpUnit unit)
+    : context_(context), s_(context.schedule), p_(*product), spread_(spread), unit_(unit) {
+  n.unit = kWarpLanes;
+  if (unit_ == WarpUnit::kLanes) return;
   const std::span<const ir::IterVar> iters = p_.tensor->block().iters;
   for (std::size_t t = 0; t < 3; ++t) tile[t] = iters[t].extent.as<ir::IntImm>()->value;
   m.unit = tile[0];
   n.unit = p_.extents[1] > tile[1] ? 2 * tile[1] : tile[1];
 }
 
-Result<void> WarpProduct::multiply() {
+Result<void> WarpProduct::combine_cuts() {
   PRUNERC_TRY(warps, s_.product({m.warps, n.warps}));
   for (WarpCut* cut : {&m, &n}) {
     if (cut->tiles == Int(-1)) continue;
@@ -49,6 +53,7 @@ Result<void> WarpProduct::multiply() {
 }
 
 Result<void> WarpProduct::cut(const std::vector<LoopId>& outside) {
+  if (unit_ == WarpUnit::kLanes) return cut_for_lanes(outside);
   PRUNERC_TRY(m.loops, s_.split(p_.m, {m.blocks, m.warps, m.tiles, Int(tile[0])}));
   PRUNERC_TRY(n.loops,
               s_.split(p_.n, {n.blocks, n.warps, n.tiles, Int(n.unit / tile[1]), Int(tile[1])}));
@@ -69,7 +74,23 @@ Result<void> WarpProduct::cut(const std::vector<LoopId>& outside) {
   return {};
 }
 
+Result<void> WarpProduct::cut_for_lanes(const std::vector<LoopId>& outside) {
+  PRUNERC_TRY(m.loops, s_.split(p_.m, {m.blocks, m.warps, m.tiles}));
+  PRUNERC_TRY(n.loops, s_.split(p_.n, {n.blocks, n.tiles, Int(kWarpLanes)}));
+  PRUNERC_TRY(k, s_.split(p_.k, {Int(-1), steps}));
+  std::vector<LoopId> order = outside;
+  for (const LoopId loop :
+       {m.loops[0], n.loops[0], k[0], m.loops[1], n.loops[2], k[1], m.loops[2], n.loops[1]}) {
+    order.push_back(loop);
+  }
+  PRUNERC_TRY_VOID(s_.reorder(order));
+  warp = m.loops[1];
+  lane_ = n.loops[2];
+  return {};
+}
+
 Result<void> WarpProduct::load_registers() {
+  if (unit_ == WarpUnit::kLanes) return {};
   std::vector<BlockId> copies;
   for (const MatrixOperand* operand : {&p_.a, &p_.b}) {
     const int index = read_index(s_, p_.block, operand->copy);
@@ -91,6 +112,7 @@ const ir::Buffer& WarpProduct::buffer_of(const MatrixOperand& operand) const {
 
 // The nest of a load over one instruction's operand: rows of A by k, k by columns of B.
 Result<void> WarpProduct::fill_registers() {
+  if (unit_ == WarpUnit::kLanes) return {};
   for (std::size_t i = 0; i < 2; ++i) {
     const Registers& here = registers_[i];
     if (here.load.empty()) continue;
@@ -109,6 +131,8 @@ Result<void> WarpProduct::fill_registers() {
 }
 
 int64_t WarpProduct::widest(const MatrixOperand& operand) const {
+  // Lanes walk down the columns of rows of odd length.
+  if (unit_ == WarpUnit::kLanes && &operand == &p_.b && operand.k_last) return 1;
   return std::min(operand.widest, kFetchBytes / ir::byte_size(buffer_of(operand).dtype));
 }
 
@@ -125,9 +149,14 @@ Result<void> WarpProduct::fetch(const MatrixOperand& operand, LoopId loop, Int w
 }
 
 Result<void> WarpProduct::spread_rows(const MatrixOperand& operand, BlockId writer) {
+  if (unit_ == WarpUnit::kLanes) {
+    const bool is_down = &operand == &p_.b && operand.k_last;
+    return is_down ? s_.storage_align(writer, 0, operand.rank - 2, 2, 1) : Result<void>();
+  }
   const int64_t bytes = ir::byte_size(buffer_of(operand).dtype);
   const int64_t unit = operand.k_last ? tile[2] : &operand == &p_.a ? m.unit : n.unit;
-  if (swizzled_ && unit * bytes % kPanelBytes == 0) return s_.swizzle(writer, 0, kPanelBytes);
+  if (spread_ == RowSpread::kSwizzled && unit * bytes % kPanelBytes == 0)
+    return s_.swizzle(writer, 0, kPanelBytes);
   // Eight rows of 16 bytes for ldmatrix; four of eight elements where lanes walk down columns.
   const bool down = bytes == 4 && !operand.k_last;
   const int64_t offset = (down ? 2 : 1) * kFetchBytes / bytes;
@@ -136,24 +165,44 @@ Result<void> WarpProduct::spread_rows(const MatrixOperand& operand, BlockId writ
 
 Result<void> WarpProduct::leave_registers(const std::vector<LoopId>& loops, std::size_t along_m,
                                           std::size_t along_n) {
-  PRUNERC_TRY(const std::vector<LoopId> rows, s_.split(loops[along_m], {m.warps, m.of_warp}));
-  PRUNERC_TRY(const std::vector<LoopId> columns, s_.split(loops[along_n], {n.warps, n.of_warp}));
+  const bool lanes = unit_ == WarpUnit::kLanes;
+  PRUNERC_TRY(std::vector<LoopId> rows, s_.split(loops[along_m], {m.warps, m.of_warp}));
+  PRUNERC_TRY(std::vector<LoopId> columns,
+              s_.split(loops[along_n], lanes ? std::vector<Int>{n.tiles, Int(kWarpLanes)}
+                                             : std::vector<Int>{n.warps, n.of_warp}));
+  if (lanes) std::swap(columns[0], columns[1]);
   std::vector<LoopId> order;
   for (std::size_t i = 0; i < loops.size(); ++i) {
     if (i != along_m && i != along_n) order.push_back(loops[i]);
   }
   order.insert(order.end(), {rows[0], columns[0], rows[1], columns[1]});
   PRUNERC_TRY_VOID(s_.reorder(order));
+  if (lanes) {
+    PRUNERC_TRY_VOID(s_.bind(columns[0], "thread.x"));
+    return s_.bind(rows[0], "thread.y");
+  }
   PRUNERC_TRY(const LoopId warp_loop, s_.fuse({rows[0], columns[0]}));
   return s_.bind(warp_loop, "thread.y");
 }
 
-Result<void> WarpProduct::tensorize() {
+Result<void> WarpProduct::multiply_tile() {
   const std::vector<LoopId> loops = s_.loops_of(p_.block);
-  const auto depth = std::find(loops.begin(), loops.end(), k[0]) - loops.begin();
+  const auto depth =
+      static_cast<std::size_t>(std::find(loops.begin(), loops.end(), k[0]) - loops.begin());
   PRUNERC_TRY(const BlockId init, s_.decompose_reduction(p_.block, k[0]));
-  PRUNERC_TRY_VOID(s_.bind(s_.loops_of(init)[static_cast<std::size_t>(depth)], "thread.y"));
-  PRUNERC_TRY_VOID(s_.tensorize(m.loops[3], p_.tensor->name));
+  const std::vector<LoopId> start = s_.loops_of(init);
+  PRUNERC_TRY_VOID(s_.bind(start[depth], "thread.y"));
+  PRUNERC_TRY_VOID(s_.bind(warp, "thread.y"));
+  PRUNERC_TRY_VOID(s_.unroll(k[1]));
+  if (unit_ == WarpUnit::kTensor) {
+    PRUNERC_TRY_VOID(s_.tensorize(m.loops[3], p_.tensor->name));
+    return {};
+  }
+  PRUNERC_TRY_VOID(s_.bind(start[depth + 1], "thread.x"));
+  PRUNERC_TRY_VOID(s_.bind(lane_, "thread.x"));
+  for (const LoopId loop : {start[depth + 2], start[depth + 3], m.loops[2], n.loops[1]}) {
+    PRUNERC_TRY_VOID(s_.unroll(loop));
+  }
   return {};
 }
 

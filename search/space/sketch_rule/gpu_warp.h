@@ -1,4 +1,4 @@
-// A block's tile of a matrix product by tensor instructions of warps: what rules "tensor" and "attention" share.
+// A block's tile of a matrix product by its warps: what rules "tensor" and "chain" share.
 #ifndef PRUNERC_SEARCH_SPACE_SKETCH_RULE_GPU_WARP_H_
 #define PRUNERC_SEARCH_SPACE_SKETCH_RULE_GPU_WARP_H_
 
@@ -24,13 +24,20 @@ struct WarpCut {
   std::vector<ir::LoopId> loops;
 };
 
-/// m = (block, warp, tile, 16), n = (block, warp, tile, pair, 8), k = (iteration, step, 16).
+/// What multiplies: tensor instructions, or each lane for itself.
+enum class WarpUnit : uint8_t { kTensor, kLanes };
+/// How rows of an operand's tile avoid each other's banks.
+enum class RowSpread : uint8_t { kPadded, kSwizzled };
+
+/// By tensor instructions m = (block, warp, tile, 16), n = (block, warp, tile, pair, 8), k = (iteration, step, 16);
+/// by lanes m = (block, warp, tile), n = (block, tile, lane), k = (iteration, step).
 class WarpProduct {
  public:
-  WarpProduct(SketchContext& context, MatrixProduct* product, bool swizzled);
+  WarpProduct(SketchContext& context, MatrixProduct* product, RowSpread spread,
+              WarpUnit unit = WarpUnit::kTensor);
 
   /// What the cuts' decisions make together.
-  Result<void> multiply();
+  Result<void> combine_cuts();
   /// Cuts m, n and k of the product; their loops stand under `outside` in the order of a block's tile: the
   /// loops of the iteration are fused, those of the warps are `warp`.
   Result<void> cut(const std::vector<ir::LoopId>& outside);
@@ -42,8 +49,8 @@ class WarpProduct {
   int64_t widest(const MatrixOperand& operand) const;
   /// Rows of the buffer that `writer` writes are where ldmatrix meets no bank twice.
   Result<void> spread_rows(const MatrixOperand& operand, ir::BlockId writer);
-  /// Registers start at zero in front of the iterations; then the nest becomes the instruction.
-  Result<void> tensorize();
+  /// Registers start at zero in front of the iterations; then the nest becomes the instruction, or what a lane does.
+  Result<void> multiply_tile();
   /// By one instruction per operand tile, where there is one.
   Result<void> fill_registers();
 
@@ -51,7 +58,7 @@ class WarpProduct {
   Result<void> leave_registers(const std::vector<ir::LoopId>& loops, std::size_t along_m,
                                std::size_t along_n);
 
-  std::array<int64_t, 3> tile = {1, 1, 1};  // of the instruction: m, n, k
+  std::array<int64_t, 3> tile = {1, 1, 1};  // of the instruction: m, n, k; 1 for lanes
   WarpCut m, n;
   std::vector<ir::LoopId> k;  // iterations, instructions of one iteration, the instruction's own
   schedule::Int steps = 1, warps = 1;
@@ -62,12 +69,15 @@ class WarpProduct {
     std::vector<ir::LoopId> loops;
     std::string load;
   };
+  Result<void> cut_for_lanes(const std::vector<ir::LoopId>& outside);
   const ir::Buffer& buffer_of(const MatrixOperand& operand) const;
 
   SketchContext& context_;
   schedule::Schedule& s_;
   MatrixProduct& p_;
-  bool swizzled_;
+  RowSpread spread_;
+  WarpUnit unit_;
+  ir::LoopId lane_;
   std::array<Registers, 2> registers_;  // of A and B
 };
 

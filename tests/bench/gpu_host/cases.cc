@@ -136,6 +136,9 @@ std::vector<HostCase> host_cases(const GpuHostOptions& options) {
     draw(products, "sm_90a", options.seed, out.size() + wanted / kHopperShare, uses_hopper, &out);
   }
   for (testing::NamedProgram& op : testing::chained_operators()) all.push_back(std::move(op));
+  for (testing::NamedProgram& op : testing::single_chained_operators()) {
+    all.push_back(std::move(op));
+  }
   for (testing::NamedProgram& op : testing::large_operators()) all.push_back(std::move(op));
   for (testing::NamedProgram& op : testing::operator_gallery()) all.push_back(std::move(op));
   draw(
