@@ -45,7 +45,7 @@ Result<void> gpu_tile(SketchContext& context, ir::BlockId block, ir::BlockId con
                       const GpuVariant& variant);
 bool can_gpu_tile(const schedule::Schedule& schedule, ir::BlockId block);
 
-/// gpu_wgmma.cc: products of f16 or bf16 matrices by warpgroups, on sm_90a; `consumer` as above.
+/// gpu_wgmma.cc: products of f16, bf16 or i8 matrices by warpgroups, on sm_90a; `consumer` as above.
 Result<void> gpu_wgmma(SketchContext& context, ir::BlockId block, ir::BlockId consumer,
                        const WgmmaTile& tile);
 bool can_gpu_wgmma(const SketchContext& context, ir::BlockId block);
