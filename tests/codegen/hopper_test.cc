@@ -305,6 +305,41 @@ Result<codegen::Artifact> print(const std::string& text,
 
 TEST_CASE("a ring buffer may have one stage") { REQUIRE_OK(print(kProduct)); }
 
+int num_of(const Result<codegen::Artifact>& artifact, std::string_view part) {
+  REQUIRE_OK(artifact);
+  return count(artifact->bytes, part);
+}
+
+TEST_CASE("sums that TMA cannot store are stored by lanes") {
+  CHECK(num_of(print(kProduct), "pr_tma_store_2d(") == 1);
+  // Rows at no multiple of 16 bytes.
+  CHECK(num_of(print(replaced(kProduct, "C: f32[64, 64]", "C: f32[64, 66]")), "pr_tma_store_2d(") ==
+        0);
+  // Columns apart.
+  std::string apart = replaced(kProduct, "C: f32[64, 64]", "C: f32[64, 128]");
+  CHECK(num_of(print(replaced(apart, "{ C[v, x] = R", "{ C[v, x*2] = R")), "pr_tma_store_2d(") ==
+        0);
+  // Rows become columns.
+  CHECK(num_of(print(replaced(kProduct, "{ C[v, x] = R", "{ C[x, v] = R")), "pr_tma_store_2d(") ==
+        0);
+  // Types that have no panels.
+  std::string wide = replaced(kProduct, "C: f32[64, 64]", "C: f64[64, 64]");
+  CHECK(num_of(print(replaced(wide, "= R[v, x]", "= f64(R[v, x])")), "pr_tma_store_2d(") == 0);
+}
+
+TEST_CASE("warpgroups meet between tiles only if they write one element twice") {
+  std::string tiles = replaced(kProduct, "bind(block.x) {", "bind(block.x) { for t in 2 {");
+  tiles.insert(tiles.rfind('}'), "}");
+  CHECK(num_of(print(tiles), "pr_bar_sync(1, 128)") == 1);
+  tiles = replaced(tiles, "C: f32[64, 64]", "C: f32[128, 64]");
+  tiles = replaced(tiles, "block \"C\" [v: S(64) = i,", "block \"C\" [v: S(128) = t*64 + i,");
+  tiles = replaced(tiles, "C[v, x] = R[v, x]", "C[v, x] = R[v % 64, x]");
+  CHECK(num_of(print(tiles), "pr_bar_sync(1, 128)") == 0);
+  // Every other tile.
+  tiles = replaced(tiles, "t*64 + i", "t % 1*64 + i");
+  CHECK(num_of(print(tiles), "pr_bar_sync(1, 128)") == 1);
+}
+
 TEST_CASE("wgmma is refused before sm_90a, and on factors that lie otherwise") {
   CHECK_DIAG(print(kProduct, "cuda-host:sm_80"), TensorTarget);
   CHECK_DIAG(print(replaced(kProduct, " {swizzle_0 = 128}", "")), TensorTarget);

@@ -1,4 +1,4 @@
-// Rule "wgmma": matrix products of 16-bit factors on Hopper.
+// Rule "wgmma": matrix products of 16-bit factors on Hopper, and of bytes whose rows run along K.
 //
 //     for o.., i, j { for k { C += A * B } }
 //   ~>
@@ -7,7 +7,7 @@
 //       for w bind(thread.y) { C_init }
 //       for k0 {ring} {
 //         A, B tiles, swizzled: bulk_copy, or all threads together
-//         for w in g bind(thread.y) { for k1 in 4 { wgmma 64 x n x 16 } }
+//         for w in g bind(thread.y) { for k1 in 4 { wgmma 64 x n x 32 bytes } }
 //       }
 //       for w bind(thread.y) { copy-out or fused consumer }
 //     } }
@@ -30,11 +30,10 @@ using schedule::Int;
 
 constexpr int64_t kRows = 64;         // of a warpgroup
 constexpr int64_t kThreads = 128;     // of a warpgroup
-constexpr int64_t kStep = 16;         // of K in one instruction
+constexpr int64_t kStepBytes = 32;    // of K in one instruction
 constexpr int64_t kStepsPerTile = 4;  // 128 bytes of K: one row of the widest swizzle
-constexpr int64_t kTileK = kStep * kStepsPerTile;
-constexpr int64_t kElemBytes = 2;
-constexpr int64_t kVector = 8;                         // elements of 16 bytes
+constexpr int64_t kTileBytes = kStepBytes * kStepsPerTile;
+constexpr int64_t kVectorBytes = 16;
 const std::vector<int64_t> kDepths = {1, 2, 3, 4, 5};  // tiles that are ahead of the one at hand
 constexpr int64_t kPreferredDepth = 3;
 const std::vector<int64_t> kTilesPerBlock = {1, 2, 3, 4, 6, 8, 16};
@@ -62,27 +61,32 @@ std::vector<int64_t> dividing(const std::vector<int64_t>& values, int64_t extent
 struct Product {
   Axis row, column, reduce;
   std::vector<Axis> outer;
-  int a = 0, b = 0;  // reads of the block
-  std::string type;  // of the factors
+  int a = 0, b = 0;    // reads of the block
+  std::string type;    // of the factors, as instructions are called
+  int64_t k_step = 1;  // of K in one instruction
+  int64_t k_tile() const { return k_step * kStepsPerTile; }
 };
 
-// The factor f32(X[..]) of a product.
+// The factor f32(X[..]) or i32(X[..]) of a product.
 const ir::Load* factor_of(ir::Expr e) {
   const auto* cast = e.as<ir::Cast>();
   const auto* load = cast != nullptr ? cast->operand.as<ir::Load>() : nullptr;
-  const bool is_half =
-      load != nullptr && (load->dtype == ir::DType::kF16 || load->dtype == ir::DType::kBF16);
-  return is_half && cast->dtype == ir::DType::kF32 ? load : nullptr;
+  if (load == nullptr) return nullptr;
+  const bool is_half = load->dtype == ir::DType::kF16 || load->dtype == ir::DType::kBF16;
+  const bool fits = (is_half && cast->dtype == ir::DType::kF32) ||
+                    (load->dtype == ir::DType::kI8 && cast->dtype == ir::DType::kI32);
+  return fits ? load : nullptr;
 }
 
-bool is_product_of_factors(const ir::Block& block, std::string* type) {
+bool is_product_of_factors(const ir::Block& block, Product* out) {
   const auto* store = block.body.as<ir::Store>();
   const auto* sum = store != nullptr ? store->value.as<ir::Add>() : nullptr;
   const auto* product = sum != nullptr ? sum->rhs.as<ir::Mul>() : nullptr;
   const ir::Load* x = product != nullptr ? factor_of(product->lhs) : nullptr;
   const ir::Load* y = product != nullptr ? factor_of(product->rhs) : nullptr;
   if (x == nullptr || y == nullptr || x->dtype != y->dtype || x->buffer == y->buffer) return false;
-  *type = to_string(x->dtype);
+  out->type = x->dtype == ir::DType::kI8 ? "s8" : to_string(x->dtype);
+  out->k_step = kStepBytes / byte_size(x->dtype);
   return true;
 }
 
@@ -102,7 +106,7 @@ std::optional<Product> find_product(const BlockFacts& facts) {
   Product out;
   if (facts.block == nullptr || !facts.trivial || facts.block->writes.size() != 1 ||
       facts.reduce.size() != 1 || facts.spatial.size() < 2 ||
-      !is_product_of_factors(*facts.block, &out.type)) {
+      !is_product_of_factors(*facts.block, &out)) {
     return std::nullopt;
   }
   out.reduce = facts.reduce[0];
@@ -122,6 +126,11 @@ std::optional<Product> find_product(const BlockFacts& facts) {
             !is_matrix(reads(b), column.var, out.reduce.var) || mentions(reads(a), column.var) ||
             mentions(reads(b), row.var) || !is_matrix(result, row.var, column.var) ||
             !is_contiguous(result, column.var)) {
+          continue;
+        }
+        // The hardware transposes elements of 16 bits only.
+        if (out.type == "s8" &&
+            !(is_contiguous(reads(a), out.reduce.var) && is_contiguous(reads(b), out.reduce.var))) {
           continue;
         }
         out.row = row;
@@ -156,8 +165,9 @@ class GpuWgmma {
     PRUNERC_TRY(const BlockId init, s_.decompose_reduction(block_, ring_));
     PRUNERC_TRY_VOID(s_.bind(loop_above(init), "thread.y"));
     PRUNERC_TRY_VOID(s_.bind(warpgroup_, "thread.y"));
-    PRUNERC_TRY_VOID(s_.tensorize(
-        first_row_, "wgmma_m64n" + std::to_string(tile_.columns) + "k16_" + product->type));
+    PRUNERC_TRY_VOID(s_.tensorize(first_row_, "wgmma_m64n" + std::to_string(tile_.columns) + "k" +
+                                                  std::to_string(product->k_step) + "_" +
+                                                  product->type));
     PRUNERC_TRY_VOID(s_.bind(blocks_, "block.x"));
     if (tile_.bulk) {
       PRUNERC_TRY_VOID(
@@ -176,7 +186,7 @@ class GpuWgmma {
     const auto multiple_of = [&](int iter) -> int64_t {
       if (iter == p.row.iter) return kRows * tile_.warpgroups;
       if (iter == p.column.iter) return tile_.columns;
-      return iter == p.reduce.iter ? kTileK : 1;
+      return iter == p.reduce.iter ? p.k_tile() : 1;
     };
     for (std::size_t i = 0; i < block().iters.size(); ++i) {
       const int64_t multiple = multiple_of(static_cast<int>(i));
@@ -211,7 +221,7 @@ class GpuWgmma {
     PRUNERC_TRY(const std::vector<LoopId> columns,
                 s_.split(p.column.loop, {Int(-1), Int(tile_.columns)}));
     PRUNERC_TRY(const std::vector<LoopId> reduce,
-                s_.split(p.reduce.loop, {Int(-1), Int(kStepsPerTile), Int(kStep)}));
+                s_.split(p.reduce.loop, {Int(-1), Int(kStepsPerTile), Int(p.k_step)}));
     std::vector<LoopId> tiles;
     int64_t num_tiles = row_tiles * ceil_div(p.column.extent, tile_.columns);
     for (const Axis& axis : p.outer) {
@@ -286,11 +296,11 @@ class GpuWgmma {
   // The widest swizzle whose rows fit into those of the tile. Units: bytes.
   Result<int64_t> swizzle_of(const Product& p, const ir::Access& access) const {
     const ir::VarId last = access.region.back().min.as<ir::Var>()->id;
-    const int64_t columns = last == p.reduce.var   ? kTileK
+    const int64_t columns = last == p.reduce.var   ? p.k_tile()
                             : last == p.column.var ? tile_.columns
                                                    : kRows * tile_.warpgroups;
     for (const int64_t bytes : {128, 64, 32}) {
-      if (columns * kElemBytes % bytes == 0) return bytes;
+      if (columns * kStepBytes / p.k_step % bytes == 0) return bytes;
     }
     return error(Diag::kUnsupported, std::string("rows of 16 bytes"));
   }
@@ -311,21 +321,21 @@ class GpuWgmma {
       PRUNERC_TRY(const std::vector<LoopId> loops, s_.compute_at(tile, ring_));
       PRUNERC_TRY_VOID(s_.swizzle(tile, 0, swizzle));
       if (tile_.bulk && s_.bulk_copy(loops[0])) continue;
-      PRUNERC_TRY_VOID(fetch(tile, loops));
+      PRUNERC_TRY_VOID(fetch(p, tile, loops));
     }
     return {};
   }
 
   // All threads together, with vectors as long as rows of the matrix allow.
-  Result<void> fetch(BlockId tile, const std::vector<LoopId>& loops) {
-    int64_t width = kVector;
+  Result<void> fetch(const Product& p, BlockId tile, const std::vector<LoopId>& loops) {
+    int64_t width = kVectorBytes / (kStepBytes / p.k_step);
     for (const ir::Access& access : find_block(s_.program(), tile)->reads) {
       const auto* columns = s_.program().buffer(access.buffer).shape.back().as<ir::IntImm>();
       width = std::gcd(width, columns != nullptr ? columns->value : 1);
     }
     // A warpgroup too many would fetch beyond the tile.
     for (const int64_t extent : {kRows * tile_.warpgroups, tile_.columns}) {
-      if (kTileK * extent % (tile_.warpgroups * kThreads * width) == 0) continue;
+      if (p.k_tile() * extent % (tile_.warpgroups * kThreads * width) == 0) continue;
       return error(Diag::kUnsupported, std::string("a tile that threads do not divide"));
     }
     PRUNERC_TRY(const LoopId all, s_.fuse(loops));
@@ -338,7 +348,7 @@ class GpuWgmma {
 
   // As many tiles ahead as shared memory has room for.
   Int depth() {
-    const int64_t bytes = (kRows * tile_.warpgroups + tile_.columns) * kTileK * kElemBytes;
+    const int64_t bytes = (kRows * tile_.warpgroups + tile_.columns) * kTileBytes;
     const int64_t spare = kSpareBytes + kStagedBytes * tile_.warpgroups;
     const int64_t places = (context_.target.smem_bytes_per_block - spare) / bytes;
     return context_.pick(up_to(kDepths, places - 1), kPreferredDepth);
