@@ -184,7 +184,26 @@ template <int N> PR_FN void pr_cp_async_wait() {
 PR_LDMATRIX(, "")
 PR_LDMATRIX(_trans, ".trans")
 
-// d += a * b in one warp.
+// d += a * b in one warp. Before sm_80 a product is two or four of half its k and rows: their
+// fragments are parts of its own.
+#if __CUDA_ARCH__ < 800
+PR_FN void pr_mma_m16n8k16_f16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+  for (int k = 0; k < 2; ++k) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"
+        " {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[2 * k]), "r"(a[2 * k + 1]), "r"(b[k]));
+  }
+}
+PR_FN void pr_mma_m16n8k32_s8(int (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+  for (int i = 0; i < 4; ++i) {
+    asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0,%1}, {%2}, {%3}, {%0,%1};"
+                 : "+r"(d[i % 2 * 2]), "+r"(d[i % 2 * 2 + 1])
+                 : "r"(a[i]), "r"(b[i / 2]));
+  }
+}
+#else
 #define PR_MMA_16816(name, types)                                                              \
   PR_FN void name(float(&d)[4], const unsigned(&a)[4], const unsigned(&b)[2]) {                \
     asm volatile("mma.sync.aligned.m16n8k16.row.col." types                                    \
@@ -208,6 +227,7 @@ PR_FN void pr_mma_m16n8k32_s8(int (&d)[4], const unsigned (&a)[4], const unsigne
       : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
+#endif
 
 // ---- wmma 16x16x16: which lane holds what is not to be known. `ld` counts elements. ----
 #define PR_OUT2(r) "=r"(r[0]), "=r"(r[1])
@@ -279,7 +299,13 @@ PR_MATH1(pr_floor, floorf, floor)
 PR_MATH1(pr_ceil, ceilf, ceil)
 PR_MATH1(pr_round, rintf, rint)  // half to even
 PR_MATH1(pr_abs, fabsf, fabs)
-PR_FN float pr_sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+// Within 2 ulp of the quotient.
+PR_FN float pr_div_approx(float a, float b) {
+  float r;
+  asm("div.full.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+  return r;
+}
+PR_FN float pr_sigmoid(float x) { return pr_div_approx(1.0f, 1.0f + expf(-x)); }
 PR_FN double pr_sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
 PR_FN float pr_pow(float x, float y) { return powf(x, y); }
 PR_FN double pr_pow(double x, double y) { return pow(x, y); }

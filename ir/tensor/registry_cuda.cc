@@ -80,6 +80,7 @@ struct Variant {
   const Shape* shape;
   const char *in, *out;  // types of the factors and of the sum
   const char* rounds;    // "" if products are exact
+  const char* arch = "sm_80";
 };
 constexpr Variant kProducts[] = {
     {"wmma_16x16x16_f16", "wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32", &kWmma, "f16", "f32",
@@ -89,21 +90,21 @@ constexpr Variant kProducts[] = {
     {"wmma_16x16x16_s8", "wmma.mma.sync.aligned.row.row.m16n16k16.s32.s8.s8.s32", &kWmma, "i8",
      "i32", ""},
     {"mma_m16n8k16_f16", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", &kM16n8k16, "f16",
-     "f32", ""},
+     "f32", "", "sm_75"},
     {"mma_m16n8k16_bf16", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", &kM16n8k16, "bf16",
      "f32", ""},
     {"mma_m16n8k8_tf32", "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", &kM16n8k8, "f32",
      "f32", "rounds tf32\n"},
     {"mma_m16n8k32_s8", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", &kM16n8k32, "i8", "i32",
-     ""},
+     "", "sm_75"},
 };
 
 // {0} name, {1} call, {2} rounds, {3} strides, {4} .. {6} registers, {7} .. {9} fragments,
 // {10} m, {11} n, {12} k, {13} type of the factors, {14} of the sum, {15} .. {17} h, t, e,
-// {18}, {19} lane and register of A and B
+// {18}, {19} lane and register of A and B, {20} least architecture
 constexpr const char* kText = R"(
 tensor {0}
-needs cuda sm_80
+needs cuda {20}
 lanes 32
 call {1}
 {2}operand C {3} {4}: (lane, reg) -> {7}
@@ -131,7 +132,7 @@ std::string text_of(const Variant& v) {
   const Shape& s = *v.shape;
   return fmt::format(kText, v.name, v.call, v.rounds, s.strides, s.regs_c, s.regs_a, s.regs_b,
                      s.fragment_c, s.fragment_a, s.fragment_b, s.m, s.n, s.k, v.in, v.out,
-                     s.k_loops[0], s.k_loops[1], s.k_loops[2], s.read_a, s.read_b);
+                     s.k_loops[0], s.k_loops[1], s.k_loops[2], s.read_a, s.read_b, v.arch);
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ constexpr Variant kVariants[] = {
 // {7} type, {8}, {9} extents of D, {10}, {11} of S, {12}, {13} indices of S
 constexpr const char* kText = R"(
 tensor {0}
-needs cuda sm_80
+needs cuda sm_75
 lanes 32
 call ldmatrix.sync.aligned.m8n8.{1}.shared.b16
 operand D [*, *] {2}: (lane, reg) -> ({3}, {4})

@@ -48,10 +48,14 @@ const std::vector<int64_t> kDepthTiles = {1, 2, 4};
 const std::vector<int64_t> kParts = {2, 4, 8, 16};       // of a sum
 const std::vector<int64_t> kPipeline = {0, 1, 2, 3, 4};  // iterations that a fetch is ahead
 
-/// Least architecture with mma.sync of these shapes, cp.async and ldmatrix.
-constexpr int64_t kCapability = 80;
-constexpr const char* kProducts[] = {"mma_m16n8k16_f16", "mma_m16n8k16_bf16", "mma_m16n8k32_s8",
-                                     "mma_m16n8k8_tf32"};
+struct Product {
+  const char* name;
+  int64_t capability;  // least one with an instruction for it, or with halves of it
+};
+constexpr Product kProducts[] = {{"mma_m16n8k16_f16", 75},
+                                 {"mma_m16n8k16_bf16", 80},
+                                 {"mma_m16n8k32_s8", 75},
+                                 {"mma_m16n8k8_tf32", 80}};
 
 // The instruction that fills registers from shared memory; "" where elements come one by one.
 std::string load_of(std::string_view dtype, bool is_a, bool k_last, bool is_pair) {
@@ -330,9 +334,10 @@ class GpuTensor {
 
 std::vector<std::string_view> tensor_products(const ir::Target& target) {
   std::vector<std::string_view> out;
-  for (const std::string_view name : kProducts) {
+  for (const Product& product : kProducts) {
+    const std::string_view name = product.name;
     const bool lossy = name.substr(name.size() - 4) == "tf32";
-    if (target.compute_capability >= kCapability && (!lossy || target.allow_tf32 != 0)) {
+    if (target.compute_capability >= product.capability && (!lossy || target.allow_tf32 != 0)) {
       out.push_back(name);
     }
   }
