@@ -314,6 +314,7 @@ PR_MATH1(pr_round, rintf, rint)  // half to even
 PR_MATH1(pr_abs, fabsf, fabs)
 PR_FN float pr_rsqrt(float x) { return 1.0f / __builtin_sqrtf(x); }
 PR_FN double pr_rsqrt(double x) { return 1.0 / __builtin_sqrt(x); }
+PR_FN float pr_div_approx(float a, float b) { return a / b; }
 PR_FN float pr_sigmoid(float x) { return 1.0f / (1.0f + __builtin_expf(-x)); }
 PR_FN double pr_sigmoid(double x) { return 1.0 / (1.0 + __builtin_exp(-x)); }
 PR_FN float pr_pow(float x, float y) { return __builtin_powf(x, y); }

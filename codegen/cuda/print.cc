@@ -27,7 +27,11 @@ constexpr int64_t kConditionVolume = 4;
 
 KernelPrinter::KernelPrinter(const Program& program, const GpuStorage& storage,
                              const Kernel& kernel, const Target& target)
-    : b_(program), storage_(storage), kernel_(kernel), target_(target) {
+    : b_(program),
+      storage_(storage),
+      kernel_(kernel),
+      target_(target),
+      is_continuous_(is_continuous(program)) {
   for (const Loop* loop : kernel.grid) {
     unroll_limit_ = std::max(unroll_limit_, attr_of(*loop, kUnrollAttr).value_or(0));
   }

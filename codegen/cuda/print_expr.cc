@@ -86,6 +86,32 @@ Text infix(const Text& a, std::string_view op, const Text& b, Prec prec) {
 
 }  // namespace
 
+// Where nothing jumps, 2 ulp of a quotient stay as small as what the functions are off by. A test
+// or a whole number could make more of them.
+bool KernelPrinter::is_continuous(const Program& program) {
+  bool out = true;
+  const auto jumps = [](Expr e) {
+    const Call* call = e.as<Call>();
+    if (call != nullptr) {
+      return call->intrinsic == Intrinsic::kFloor || call->intrinsic == Intrinsic::kCeil ||
+             call->intrinsic == Intrinsic::kRound;
+    }
+    const Cast* cast = e.as<Cast>();
+    if (cast != nullptr) return is_float(cast->operand.dtype()) && !is_float(cast->dtype);
+    const BinaryNode* node = as_binary(e);
+    return node != nullptr && is_bool(e.dtype()) && is_float(node->lhs.dtype());
+  };
+  walk(
+      program.root(), [&](Stmt) { return out; },
+      [&](Expr top) {
+        walk(top, [&](Expr e) {
+          out = out && !jumps(e);
+          return out;
+        });
+      });
+  return out;
+}
+
 bool KernelPrinter::fits_int(Expr e) const {
   bool fits = true;
   walk(e, [&](Expr x) {
@@ -215,6 +241,9 @@ Text KernelPrinter::arithmetic(ExprKind kind, DType dtype, const Text& a, const 
                    : kind == ExprKind::kMul ? "*"
                                             : "/";
   const Prec prec = is_product ? Prec::kMul : Prec::kAdd;
+  if (kind == ExprKind::kDiv && dtype == DType::kF32 && is_continuous_) {
+    return {function("pr_div_approx", {a.text, b.text})};
+  }
   switch (dtype) {
     case DType::kF64:
     case DType::kF32: return infix(a, op, b, prec);

@@ -157,6 +157,7 @@ class KernelPrinter {
   Text to_memory(ir::DType dtype, const Text& reg);
   std::optional<Text> contracted(const ir::Store& store);
   bool fits_int(ir::Expr e) const;
+  static bool is_continuous(const ir::Program& program);
 
   // Places.
   ir::Expr flat(ir::BufferId id, std::span<const ir::Expr> indices);
@@ -176,6 +177,7 @@ class KernelPrinter {
   const GpuStorage& storage_;
   const Kernel& kernel_;
   const ir::Target& target_;
+  const bool is_continuous_;  // no value jumps
   ir::VarRanges ranges_;
   std::string out_;
   int indent_ = 0;
