@@ -17,6 +17,7 @@
 #include "tests/support/program_gen.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -143,6 +144,75 @@ TEST_CASE("products are tiled through shared memory and registers") {
   CHECK(traits.most_siblings >= 3);
 }
 
+std::vector<std::string> sketch_names(const std::string& text) {
+  const Task task = make_task("t", *ir::parse(text), *ir::target_from_string("cuda-host:sm_80"));
+  const Result<SearchSpace> space = make_space(task);
+  REQUIRE_OK(space);
+  std::vector<std::string> names;
+  for (const Sketch& sketch : space->sketches) names.push_back(sketch.name);
+  return names;
+}
+
+std::string matrix_product(int64_t m, int64_t n, int64_t k, const std::string& op = "*") {
+  const auto text = [](int64_t x) { return std::to_string(x); };
+  return "program p(A: f32[" + text(m) + ", " + text(k) + "], B: f32[" + text(k) + ", " + text(n) +
+         "]) -> (C: f32[" + text(m) + ", " + text(n) + "]) { for i in " + text(m) + " { for j in " +
+         text(n) + " { for k in " + text(k) + " { block \"C\" [vi: S(" + text(m) + ") = i, vj: S(" +
+         text(n) + ") = j, vk: R(" + text(k) + ") = k] { init { C[vi, vj] = 0f32 } " +
+         "C[vi, vj] = C[vi, vj] + (A[vi, vk]" + op + "B[vk, vj]) } } } } }";
+}
+
+TEST_CASE("a large product's operands are never read directly") {
+  const auto is_direct = [](const std::string& text) {
+    const std::vector<std::string> names = sketch_names(text);
+    return std::count(names.begin(), names.end(), "gpu+direct") > 0;
+  };
+  CHECK(is_direct(matrix_product(8, 256, 256)));
+  CHECK(is_direct(matrix_product(256, 256, 16)));
+  CHECK_FALSE(is_direct(matrix_product(64, 64, 64)));
+  CHECK_FALSE(is_direct(matrix_product(1001, 1003, 1005)));
+}
+
+// Does the block that adds up ask where its sum ends?
+bool guards_sum(const std::string& text) {
+  const Task task = make_task("t", *ir::parse(text), *ir::target_from_string("cuda-host:sm_80"));
+  const Result<SearchSpace> space = make_space(task);
+  REQUIRE_OK(space);
+  const Result<Candidate> made = instantiate(task, *space, 0, {});
+  REQUIRE_OK(made);
+  INFO(ir::print(made->program));
+  check_candidate(task, *made);
+  bool found = false;
+  ir::walk(
+      made->program.root(),
+      [&](ir::Stmt s) {
+        const ir::Block* block = s.as<ir::Block>();
+        if (block == nullptr || block->name != "C" || !block->guard.defined()) return true;
+        std::set<ir::VarId> reduces;
+        const auto note = [](ir::Expr e, const std::function<void(ir::VarId)>& f) {
+          ir::walk(e, [&](ir::Expr x) {
+            if (const auto* var = x.as<ir::Var>()) f(var->id);
+            return true;
+          });
+        };
+        for (const ir::IterVar& iter : block->iters) {
+          if (iter.kind != ir::IterKind::kReduce) continue;
+          note(iter.binding, [&](ir::VarId id) { reduces.insert(id); });
+        }
+        note(block->guard, [&](ir::VarId id) { found = found || reduces.count(id) > 0; });
+        return true;
+      },
+      [](ir::Expr) {});
+  return found;
+}
+
+TEST_CASE("zeros round sums of products up to whole fetches, other sums are guarded") {
+  CHECK_FALSE(guards_sum(matrix_product(20, 40, 64)));
+  CHECK_FALSE(guards_sum(matrix_product(20, 40, 61)));
+  CHECK(guards_sum(matrix_product(20, 40, 61, " - ")));
+  CHECK(guards_sum(matrix_product(20, 40, 5)));
+}
+
 TEST_CASE("windows of convolutions are tiled through shared memory, by rows and by channels") {
   for (const char* name : {"conv2d", "conv2d_relu"}) {
     const Task task = gpu_task(name, operator_program(name));
@@ -225,7 +295,12 @@ std::string product_text(const std::string& factor, const std::string& sum, int6
 TEST_CASE("tensor instructions are proposed where target, types and precision allow") {
   const std::string f16 = product_text("f16", "f32", 32);
   CHECK(num_tensor_sketches(f16, "cuda-host:sm_80") >= 2);  // both orders of the operands
-  CHECK(num_tensor_sketches(f16, "cuda-host:sm_80 compute_capability=75") == 0);
+  // Turing has halves of some.
+  CHECK(num_tensor_sketches(f16, "cuda-host:sm_75") >= 2);
+  CHECK(num_tensor_sketches(product_text("i8", "i32", 32), "cuda:t4") >= 2);
+  CHECK(num_tensor_sketches(product_text("bf16", "f32", 32), "cuda-host:sm_75") == 0);
+  CHECK(num_tensor_sketches(product_text("f32", "f32", 32), "cuda:t4 allow_tf32=1") == 0);
+  CHECK(num_tensor_sketches(f16, "cuda:sm_70") == 0);
   CHECK(num_tensor_sketches(product_text("bf16", "f32", 32), "cuda:sm_90a") >= 2);
   CHECK(num_tensor_sketches(product_text("i8", "i32", 32), "cuda:sm_80") >= 2);
   CHECK(num_tensor_sketches(product_text("f64", "f64", 32), "cuda:sm_80") == 0);

@@ -147,6 +147,11 @@ std::vector<GpuVariant> gpu_variants() {
 }
 
 Result<void> apply_gpu_variant(SketchContext& context, const GpuVariant& variant) {
+  for (const BlockId id : context.schedule.blocks()) {
+    if (!variant.shared && must_share_operands(context.schedule, id)) {
+      return error(Diag::kUnsupported, std::string("direct reads of a large product's operands"));
+    }
+  }
   const std::vector<Shaped> products = shape_products(context, variant);
   Variant stages;
   stages.inline_stages = variant.inline_stages;

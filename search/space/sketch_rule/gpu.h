@@ -44,6 +44,8 @@ Result<void> apply_gpu_variant(SketchContext& context, const GpuVariant& variant
 Result<void> gpu_tile(SketchContext& context, ir::BlockId block, ir::BlockId consumer,
                       const GpuVariant& variant);
 bool can_gpu_tile(const schedule::Schedule& schedule, ir::BlockId block);
+/// Whether its operands are read so often that reading them directly is no alternative.
+bool must_share_operands(const schedule::Schedule& schedule, ir::BlockId block);
 
 /// gpu_wgmma.cc: products of f16 or bf16 matrices by warpgroups, on sm_90a; `consumer` as above.
 Result<void> gpu_wgmma(SketchContext& context, ir::BlockId block, ir::BlockId consumer,

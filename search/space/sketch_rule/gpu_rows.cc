@@ -10,10 +10,11 @@
 //     }
 // with what a row's stages hand on in registers as long as its threads have enough of them; what is
 // written out and read again then stays in registers, too (NVRTC sees that nobody writes inputs).
+// (of sums over columns, neighbours are thread.x and parts of the sum thread.y);
 // or, where rows are short, a row for each thread:
 //     for i0 bind(block.x) { for i1 bind(thread.x) { for k { A }  for j { B } } }
 //
-// bind: a block by itself, its spatial loops fused: [blocks, threads, vector].
+// bind: a block by itself, its spatial loops fused: [blocks, vectors, threads, a vector].
 #include "ir/analysis/loop_index.h"
 #include "ir/thread_axis.h"
 #include "search/space/sketch_rule/gpu.h"
@@ -30,17 +31,36 @@ using schedule::Int;
 
 const std::vector<int64_t> kThreads = {32, 64, 128, 256, 512};
 const std::vector<int64_t> kRowsPerBlock = {32, 64, 128, 256};
-const std::vector<int64_t> kVectors = {1, 2, 4};
+const std::vector<int64_t> kBindThreads = {128, 256, 512};  // where there are many elements
+const std::vector<int64_t> kStrided = {1, 2, 4};            // vectors of one thread
+constexpr int64_t kManyThreads = 65536;
+const std::vector<int64_t> kColumns = {32, 64};
+const std::vector<int64_t> kRowThreads = {4, 8, 16};
 constexpr int64_t kVectorBytes = 16;
 /// Of a row, in one thread's registers: several stages may have that many.
 constexpr int64_t kMostElements = 32;
 /// Vectors that a thread asks for at once of longer rows.
-constexpr int64_t kAtOnce = 4;
+constexpr int64_t kAtOnce = 8;
 
 int64_t extent_of(const schedule::Schedule& s, LoopId id) {
   const ir::Loop* loop = ir::LoopIndex(s.program()).loop(id);
   const auto* extent = loop == nullptr ? nullptr : loop->extent.as<ir::IntImm>();
   return extent == nullptr ? 1 : extent->value;
+}
+
+// Neighbours along the variable that one access of 16 bytes has, as far as rows are made of them.
+int64_t access_width(const schedule::Schedule& s, const ir::Block& block, ir::VarId var) {
+  int64_t width = 1;
+  const auto note = [&](const ir::Access& access) {
+    const ir::Buffer& buffer = s.program().buffer(access.buffer);
+    if (buffer.shape.empty() || !is_contiguous(access, var)) return;
+    const auto* row = buffer.shape.back().as<ir::IntImm>();
+    if (row == nullptr) return;
+    width = std::max(width, std::gcd(row->value, kVectorBytes / ir::byte_size(buffer.dtype)));
+  };
+  for (const ir::Access& access : block.reads) note(access);
+  for (const ir::Access& access : block.writes) note(access);
+  return width;
 }
 
 class GpuRows {
@@ -49,6 +69,9 @@ class GpuRows {
       : context_(context), s_(context.schedule), blocks_(blocks), variant_(variant) {}
 
   Result<void> run() {
+    if (variant_.threads_share_rows && blocks_.size() == 1 && is_along_columns()) {
+      return share_columns();
+    }
     PRUNERC_TRY_VOID(find_rows());
     if (!variant_.threads_share_rows) PRUNERC_TRY_VOID(cut_rows());
     for (std::size_t i = blocks_.size() - 1; i > 0; --i) {
@@ -65,6 +88,53 @@ class GpuRows {
   }
 
  private:
+  // A sum of which neighbours in memory are different results.
+  bool is_along_columns() const {
+    const BlockFacts facts = facts_of(s_, blocks_[0]);
+    if (facts.block == nullptr || !facts.trivial || facts.reduce.empty() || facts.spatial.empty()) {
+      return false;
+    }
+    const Axis& column = facts.spatial.back();
+    const Axis& inner = facts.reduce.back();
+    const auto reads_along = [&](ir::VarId var) {
+      return std::any_of(facts.block->reads.begin(), facts.block->reads.end(),
+                         [&](const ir::Access& access) { return is_contiguous(access, var); });
+    };
+    return column.extent >= kColumns.front() && reads_along(column.var) && !reads_along(inner.var);
+  }
+
+  //     for j { for k { A } }  ~>  for j0 bind(block.x) { for k0 { for k1 unrolled {
+  //                                  for k2 bind(thread.y) { for j1 bind(thread.x) { A } } } } }
+  Result<void> share_columns() {
+    const BlockFacts facts = facts_of(s_, blocks_[0]);
+    std::vector<LoopId> columns, rows, order;
+    int64_t depth = 1;
+    for (const Axis& axis : facts.spatial) columns.push_back(axis.loop);
+    for (const Axis& axis : facts.reduce) {
+      rows.push_back(axis.loop);
+      depth *= axis.extent;
+    }
+    order = columns;
+    order.insert(order.end(), rows.begin(), rows.end());
+    if (order.size() > 2) PRUNERC_TRY_VOID(s_.reorder(order));
+    LoopId column = columns[0], row = rows[0];
+    if (columns.size() > 1) {
+      PRUNERC_TRY(column, s_.fuse(columns));
+    }
+    if (rows.size() > 1) {
+      PRUNERC_TRY(row, s_.fuse(rows));
+    }
+    const Int width = context_.pick(up_to(kColumns, extent_of(s_, column)), 32);
+    const Int threads = context_.pick(up_to(kRowThreads, depth), 16);
+    PRUNERC_TRY(const std::vector<LoopId> j, s_.split(column, {Int(-1), width}));
+    PRUNERC_TRY(const std::vector<LoopId> k, s_.split(row, {Int(-1), Int(kAtOnce), threads}));
+    PRUNERC_TRY_VOID(s_.reorder({j[0], k[0], k[1], k[2], j[1]}));
+    PRUNERC_TRY_VOID(s_.unroll(k[1]));
+    PRUNERC_TRY_VOID(s_.bind(j[1], "thread.x"));
+    PRUNERC_TRY_VOID(s_.bind(k[2], "thread.y"));
+    return s_.bind(j[0], "block.x");
+  }
+
   // Leading axes of the last block that every reduction of the chain keeps, as one loop.
   Result<void> find_rows() {
     const BlockFacts last = facts_of(s_, blocks_.back());
@@ -192,24 +262,13 @@ class GpuRows {
     return s_.bind(parts[1], "thread.x");
   }
 
-  // Neighbours along the loop that one access of 16 bytes has, as far as rows are made of them.
   int64_t vector_width(const ir::Block& block, LoopId cut) const {
     const ir::Loop* loop = ir::LoopIndex(s_.program()).loop(cut);
-    int64_t width = 1;
     for (const ir::IterVar& iter : block.iters) {
       const auto* var = iter.binding.as<ir::Var>();
-      if (var == nullptr || var->id != loop->var->id) continue;
-      const auto note = [&](const ir::Access& access) {
-        const ir::Buffer& buffer = s_.program().buffer(access.buffer);
-        if (buffer.shape.empty() || !is_contiguous(access, iter.var->id)) return;
-        const auto* row = buffer.shape.back().as<ir::IntImm>();
-        if (row == nullptr) return;
-        width = std::max(width, std::gcd(row->value, kVectorBytes / ir::byte_size(buffer.dtype)));
-      };
-      for (const ir::Access& access : block.reads) note(access);
-      for (const ir::Access& access : block.writes) note(access);
+      if (var != nullptr && var->id == loop->var->id) return access_width(s_, block, iter.var->id);
     }
-    return width;
+    return 1;
   }
 
   LoopId longest_reduction(const ir::Block& block, const std::vector<LoopId>& loops) const {
@@ -255,13 +314,23 @@ Result<void> bind_spatial(SketchContext& context, BlockId id) {
   if (spatial.size() > 1) {
     PRUNERC_TRY(fused, s.fuse(spatial));
   }
-  const Int threads = context.pick(up_to(kThreads, extent), 128);
-  const bool vectors = facts.reduce.empty() && extent >= 4;
+  const bool vectors = facts.reduce.empty() && extent >= kStrided.back();
+  // Many blocks of few threads would wait for their turn.
+  const int64_t width = vectors ? access_width(s, *facts.block, facts.spatial.back().var) : 1;
+  const int64_t wide = ceil_div(extent, width);
+  const Int threads =
+      context.pick(wide >= kManyThreads ? kBindThreads : up_to(kThreads, wide), 256);
   std::vector<Int> factors = {Int(-1), threads};
-  if (vectors) factors.push_back(context.pick(kVectors, 4));
+  if (vectors) {
+    factors = {Int(-1), context.pick(up_to(kStrided, ceil_div(wide, kManyThreads)), 2), threads,
+               Int(width)};
+  }
   PRUNERC_TRY(const std::vector<LoopId> parts, s.split(fused, factors));
-  if (vectors) PRUNERC_TRY_VOID(s.vectorize(parts[2]));
-  PRUNERC_TRY_VOID(s.bind(parts[1], "thread.x"));
+  if (vectors) {
+    PRUNERC_TRY_VOID(s.unroll(parts[1]));
+    PRUNERC_TRY_VOID(s.vectorize(parts[3]));
+  }
+  PRUNERC_TRY_VOID(s.bind(parts[vectors ? 2 : 1], "thread.x"));
   return s.bind(parts[0], "block.x");
 }
 

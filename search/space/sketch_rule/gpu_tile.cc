@@ -39,6 +39,8 @@ const std::vector<int64_t> kFewThreads = {2, 4, 8, 16, 32};  // of extents that 
 const std::vector<int64_t> kTile = {1, 2, 4, 8};             // a thread's elements along an axis
 const std::vector<int64_t> kReduceTile = {2, 4, 8};          // vectors of k in one fetch
 const std::vector<int64_t> kPipeline = {1, 2, 3};            // iterations that a fetch is ahead
+/// Of extents: a product with three such ones reads all of its operands often.
+constexpr int64_t kLarge = 64;
 constexpr int64_t kPreferredTile = 8;
 constexpr int64_t kVector = 4;
 constexpr int64_t kFetchBytes = 16;
@@ -172,8 +174,11 @@ class GpuTile {
   // inside of the tile asks where k ends.
   Result<std::vector<BlockId>> pad_reduction(const Axes& axes, const std::vector<int>& fetched) {
     const ir::Block* block = find_block(s_.program(), block_);
-    const bool is_tile = fetched.size() == 2 && block->reads.size() == 3 && inner_ > 1;
-    if (!is_tile || axes.reduce.size() > 1) return std::vector<BlockId>();
+    const auto num_operands = std::count_if(
+        block->reads.begin(), block->reads.end(),
+        [&](const ir::Access& access) { return access.buffer != block->writes[0].buffer; });
+    const bool is_product = fetched.size() == 2 && num_operands == 2 && inner_ > 1;
+    if (!is_product || axes.reduce.size() > 1) return std::vector<BlockId>();
     std::vector<Int> multiples(block->iters.size(), Int(1));
     multiples[static_cast<std::size_t>(axes.reduce[0].iter)] = reduce_tile_;
     Result<std::vector<BlockId>> copies = s_.pad_einsum(block_, multiples);
@@ -433,6 +438,13 @@ class GpuTile {
 
 bool can_gpu_tile(const schedule::Schedule& schedule, BlockId block) {
   return find_axes(facts_of(schedule, block)).has_value();
+}
+
+bool must_share_operands(const schedule::Schedule& schedule, BlockId block) {
+  const std::optional<Axes> axes = find_axes(facts_of(schedule, block));
+  if (!axes || !axes->row) return false;
+  return std::min({axes->row->extent, axes->column.extent, axes->reduce[axes->longest].extent}) >=
+         kLarge;
 }
 
 Result<void> gpu_tile(SketchContext& context, BlockId block, BlockId consumer,
