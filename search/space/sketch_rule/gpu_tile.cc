@@ -19,6 +19,7 @@
 // vectors (c_v) where an operand's rows run along that axis; where they run along k, k2 makes the
 // vectors. Blocks are inferred, so any extent can be cut. Tails are guarded, but for k, which a
 // fetch rounds up with zeros. Source: Ansor (Zheng et al., OSDI 2020), section 4.1, for the levels.
+#include "ir/analysis/loop_index.h"
 #include "search/space/sketch_rule/gpu.h"
 
 #include <algorithm>
@@ -46,6 +47,7 @@ constexpr int64_t kVector = 4;
 constexpr int64_t kFetchBytes = 16;
 /// Statements of one fetch: all of its products are written out.
 constexpr int64_t kUnroll = 1024;
+constexpr int64_t kUnrollWindow = 256;  // where each asks for the window's edge
 
 struct Axes {
   Axis column;
@@ -340,17 +342,28 @@ class GpuTile {
   Result<void> fetch(BlockId copy, const Axes& axes) {
     const int64_t width = fetch_width(copy);
     PRUNERC_TRY(const std::vector<LoopId> loops, s_.compute_at(copy, reduce_[0]));
+    const bool is_matrix = count_long(loops) <= 2;
     PRUNERC_TRY(const LoopId fused, s_.fuse(loops));
     std::vector<Int> factors = {Int(-1)};
     for (std::size_t a = cuts_.size(); a-- > 0;) factors.push_back(cuts_[a].factors[1]);
     factors.emplace_back(width);
     PRUNERC_TRY(const std::vector<LoopId> parts, s_.split(fused, factors));
-    PRUNERC_TRY_VOID(s_.unroll(parts[0]));
+    // Places in a window take much arithmetic, which copies of it would multiply.
+    if (is_matrix) PRUNERC_TRY_VOID(s_.unroll(parts[0]));
     PRUNERC_TRY_VOID(s_.vectorize(parts.back()));
     for (std::size_t a = 0; a < cuts_.size(); ++a) {
       PRUNERC_TRY_VOID(s_.bind(parts[cuts_.size() - a], kThreadAxis[a]));
     }
     return lengthen_rows(copy, axes);
+  }
+
+  // Loops of more than one iteration.
+  std::size_t count_long(const std::vector<LoopId>& loops) const {
+    const ir::LoopIndex index(s_.program());
+    return static_cast<std::size_t>(std::count_if(loops.begin(), loops.end(), [&](LoopId id) {
+      const auto* extent = index.loop(id)->extent.as<ir::IntImm>();
+      return extent == nullptr || extent->value > 1;
+    }));
   }
 
   // Elements of one vector, as far as rows of the operand are made of them; windows begin anywhere.
@@ -419,7 +432,7 @@ class GpuTile {
       PRUNERC_TRY_VOID(s_.bind(top, "block.z"));
     }
     depth_ = context_.pick(kPipeline, 2);
-    return s_.annotate(top, "unroll_max_step", kUnroll);
+    return s_.annotate(top, "unroll_max_step", axes.reduce.size() > 1 ? kUnrollWindow : kUnroll);
   }
 
   SketchContext& context_;
