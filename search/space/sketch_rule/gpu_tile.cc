@@ -42,6 +42,9 @@ const std::vector<int64_t> kReduceTile = {2, 4, 8};          // vectors of k in 
 const std::vector<int64_t> kPipeline = {1, 2, 3};            // iterations that a fetch is ahead
 /// Of extents: a product with three such ones reads all of its operands often.
 constexpr int64_t kLarge = 64;
+/// Of extents that keep the machine busy with tiles of that many a thread at least.
+constexpr int64_t kManyElements = 256;
+constexpr int64_t kLeastTile = 2;
 constexpr int64_t kPreferredTile = 8;
 constexpr int64_t kVector = 4;
 constexpr int64_t kFetchBytes = 16;
@@ -160,8 +163,9 @@ class GpuTile {
     Cut cut;
     const int64_t width = vector > axis.extent ? 1 : vector;
     std::vector<int64_t> strided;
+    const int64_t least = axis.extent >= kManyElements ? kLeastTile : 1;
     for (const int64_t tile : kTile) {
-      if (tile >= width) strided.push_back(tile / width);
+      if (tile >= std::max(width, least)) strided.push_back(tile / width);
     }
     const int64_t vectors = ceil_div(axis.extent, width);
     cut.factors[1] = context_.pick(
