@@ -30,7 +30,7 @@ const std::vector<int64_t> kRowWarps = {1, 2, 4};
 const std::vector<int64_t> kLaneRowWarps = {4, 8, 16};
 const std::vector<int64_t> kRowTiles = {1, 2};
 const std::vector<int64_t> kLaneRowTiles = {1, 2, 4, 8};
-const std::vector<int64_t> kColumnWarps = {1, 2, 4};
+const std::vector<int64_t> kColumnWarps = {1, 2, 4, 8};
 const std::vector<int64_t> kColumnTiles = {1, 2, 4, 8};
 const std::vector<int64_t> kDepthTiles = {1, 2, 4};
 /// Where lanes multiply: steps of the first product, of the second.
