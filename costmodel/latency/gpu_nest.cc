@@ -30,7 +30,7 @@ constexpr double kGlobalLatency = 450;
 /// Registers of a thread for what it has asked for.
 constexpr double kInFlightRegisters = 24;
 constexpr double kRegisterBytes = 4;
-/// Code that a partition keeps beside it; what is beyond comes at the rate of kFetchCycles a warp instruction.
+/// Code that a partition keeps beside it.
 constexpr double kCodeBytes = 12 * 1024, kInstructionBytes = 16;
 constexpr double kBarrierCycles = 30;
 /// Multiply-adds that a division takes besides its reciprocal.
@@ -119,35 +119,41 @@ class Counter {
   // ones as far as a schedule's limit goes (codegen/cuda/print.cc).
   void find_copies() {
     copied_.assign(nest_.loops.size(), Sym(0));
-    Sym volume = 1 + kConditionVolume * nest_.is_guarded, limit = 0;
-    for (std::size_t i = 0; i < depth_; ++i) {
-      const NestLoop& loop = nest_.loops[i];
-      if (ir::is_block_axis(loop.kind))
-        limit = max(limit, table_.space().attr(*loop.loop, kUnrollAttr));
-      if (is_own(loop.kind)) volume *= loop.extent;
+    std::vector<Sym> below(depth_ + 1, Sym(1));  // statements of the iterations inside
+    below[depth_] = 1 + kConditionVolume * nest_.is_guarded;
+    for (std::size_t i = depth_; i-- > 0;) {
+      below[i] = below[i + 1] * (is_own(nest_.loops[i].kind) ? nest_.loops[i].extent : Sym(1));
     }
-    Sym copies = 1;
+    Sym copies = 1, limit = 0;
     for (std::size_t i = 0; i < depth_; ++i) {
       const NestLoop& loop = nest_.loops[i];
-      if (!is_own(loop.kind)) continue;
-      Sym must = loop.kind == ir::LoopKind::kSerial ? 0 : 1;
-      for (const NestAccess& a : nest_.accesses) {
-        const bool is_local = table_.program().buffer(a.buffer).scope == ir::Scope::kLocal;
-        const bool is_inside = static_cast<int>(i) >= table_.alloc_depth(a.buffer);
-        if (is_local && is_inside) must = logical_or(must, a.moves[i]);
+      if (ir::is_block_axis(loop.kind)) {
+        limit = max(limit, table_.space().attr(*loop.loop, kUnrollAttr));
       }
-      copied_[i] =
-          logical_or(must, logical_and(no_threads_below(i), less_equal(volume * copies, limit)));
+      if (!is_own(loop.kind)) continue;
+      copied_[i] = must_copy(i);
+      if (limit.is(0) || !copied_[i].is(0) || !holds_no_threads(i)) continue;
+      copied_[i] = less_equal(below[i] * copies, limit);
       copies *= select(copied_[i], loop.extent, 1);
-      volume = volume / loop.extent;
     }
   }
 
-  Sym no_threads_below(std::size_t depth) const {
-    for (std::size_t i = depth + 1; i < depth_; ++i) {
-      if (ir::is_lane_axis(nest_.loops[i].kind)) return 0;
+  Sym must_copy(std::size_t depth) const {
+    if (nest_.loops[depth].kind != ir::LoopKind::kSerial) return 1;
+    Sym out = 0;
+    for (const NestAccess& a : nest_.accesses) {
+      const bool is_local = table_.program().buffer(a.buffer).scope == ir::Scope::kLocal;
+      const bool is_inside = static_cast<int>(depth) >= table_.alloc_depth(a.buffer);
+      if (is_local && is_inside) out = logical_or(out, a.moves[depth]);
     }
-    return 1;
+    return out;
+  }
+
+  bool holds_no_threads(std::size_t depth) const {
+    for (std::size_t i = depth + 1; i < depth_; ++i) {
+      if (ir::is_lane_axis(nest_.loops[i].kind)) return false;
+    }
+    return true;
   }
 
   // Threads, iterations of one thread, and which of the innermost loops are written out. Lanes of a
@@ -344,19 +350,28 @@ class Counter {
   // loops side by side.
   void leave_l1(const NestAccess& a, Sym bytes) {
     out_.l2_bytes += bytes;
+    Sym blocks = 1, tiles = 1;  // of the wave, and different ones
     std::vector<Sym> one, wave;
-    Sym blocks = 1;
-    for (const NestLoop& loop : nest_.loops) {
+    int axes = 0;
+    for (std::size_t i = 0; i < nest_.loops.size(); ++i) {
+      const NestLoop& loop = nest_.loops[i];
       const bool is_block = ir::is_block_axis(loop.kind);
       one.push_back(is_block ? Sym(1) : loop.extent);
       wave.push_back(is_block ? min(loop.extent, wave_[block_dimension(loop.kind)]) : loop.extent);
-      if (is_block) blocks *= wave.back();
+      if (!is_block) continue;
+      blocks *= wave.back();
+      tiles *= select(a.moves[i], wave.back(), 1);
+      ++axes;
     }
-    const std::vector<Sym> box = table_.box_within(nest_, a, one);
-    const std::vector<Sym> all = table_.box_within(nest_, a, wave);
-    Sym tiles = 1;  // different ones
-    for (std::size_t d = 0; d < box.size(); ++d) tiles *= all[d] / box[d];
-    out_.memory_bytes += bytes * min(1, tiles / blocks);
+    // A single axis may number tiles row by row.
+    if (axes == 1) {
+      const std::vector<Sym> box = table_.box_within(nest_, a, one);
+      const std::vector<Sym> all = table_.box_within(nest_, a, wave);
+      tiles = 1;
+      for (std::size_t d = 0; d < box.size(); ++d) tiles *= all[d] / box[d];
+      tiles = min(tiles, blocks);
+    }
+    out_.memory_bytes += bytes * (tiles / blocks);
   }
 
   // Times that a thread waits for what it loads: once for all written-out instances.
@@ -398,9 +413,13 @@ class Counter {
 
   // Each warp goes through the written-out instances on its own.
   void fetch_code() {
-    const Sym code =
-        out_.warp_instructions / (warps_ * passes_ * instances_) * copies_ * kInstructionBytes;
-    out_.fetched_instructions = out_.warp_instructions * max(0, 1 - kCodeBytes / max(1, code));
+    const NestOps& ops = nest_.ops;
+    const double most = std::max(ops.add, ops.mul) + ops.simple + ops.divide * kDivideSteps +
+                        ops.calls + static_cast<double>(nest_.accesses.size());
+    if (range_of(copies_).hi * most * kInstructionBytes <= kCodeBytes) return;
+    const Sym own = min(most, out_.warp_instructions / (warps_ * passes_ * instances_));
+    const Sym code = own * (copies_ * kInstructionBytes);
+    out_.fetched_instructions = out_.warp_instructions * (1 - kCodeBytes / max(kCodeBytes, code));
   }
 
   void loops() {

@@ -11,7 +11,6 @@ namespace prunerc::costmodel {
 /// Units: of one block and all its threads, unless they say otherwise.
 struct GpuNestCost {
   Sym warp_instructions = 0;
-  Sym fetched_instructions = 0;  // of these, code that no partition keeps
   Sym fma_lanes = 0;             // multiply-adds of f32, lanes that stand idle included
   Sym special_lanes = 0;         // exponentials, reciprocals, roots
   Sym tensor_macs = 0;           // multiply-adds of tensor instructions, in those of f16
@@ -21,6 +20,7 @@ struct GpuNestCost {
   Sym l2_bytes = 0;              // whole sectors
   Sym memory_bytes = 0;          // of these, its share of what the blocks of a wave ask for once
   Sym latency_cycles = 0;        // of one thread that runs alone
+  Sym fetched_instructions = 0;  // of the first, code that no partition keeps
   Sym code_size = 1;             // statement instances that the schedule writes out
 };
 

@@ -84,16 +84,17 @@ Sym rounds(const NestTable& table, const NestAccess& a, const std::vector<WarpLo
   const Sym piece = min(kAccessBytes, lane_bytes);
   Sym words = max(1, ceil(piece / kBankBytes));
   Sym banks = words;
-  // Neighbouring lanes that ask for the same bytes ask once.
-  Sym alike = 1, is_open = 1;
+  // Neighbouring lanes that ask shared memory for the same bytes ask once.
+  Sym alike = 1, is_first = table.program().buffer(a.buffer).scope == ir::Scope::kShared ? 1 : 0;
   for (const WarpLoop& loop : loops) {
     if (loop.is_vector) continue;
-    if (table.program().buffer(a.buffer).scope != ir::Scope::kShared) break;
-    const Sym stands = logical_or(equal(loop.step, 0), equal(loop.extent, 1));
-    is_open = logical_and(is_open, stands);
-    alike *= select(is_open, loop.extent, 1);
+    const Sym is_one = equal(loop.extent, 1);
+    const Sym stands = logical_and(logical_not(is_one), equal(loop.step, 0));
+    alike = select(logical_and(is_first, stands), kMostAlike, alike);
+    is_first = logical_and(is_first, is_one);
+    if (is_first.is(0)) break;
   }
-  const Sym phase = kBanks / words * min(kMostAlike, max(1, power_of_two_factor(alike)));  // lanes
+  const Sym phase = kBanks / words * alike;  // lanes
   Sym left = phase;
   for (const WarpLoop& loop : loops) {
     if (loop.is_vector) continue;
