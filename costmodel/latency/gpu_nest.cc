@@ -185,6 +185,7 @@ class Counter {
     }
     // Each holder runs its share of the instances.
     instances_ = instances_ / holders_;
+    copies_ = copies_ / holders_;
     warps_ = ceil(threads / kWarp);
   }
 

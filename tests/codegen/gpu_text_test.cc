@@ -117,49 +117,6 @@ TEST_CASE("a quotient is approximate unless something makes a jump of it", "[gpu
   CHECK(quotient("A[v]/B[v]", "f64") == 0);
 }
 
-std::string text_or_die(std::string_view program) {
-  const Result<codegen::Artifact> artifact = kernels_of(program);
-  REQUIRE_OK(artifact);
-  return artifact->bytes;
-}
-
-// Sums of rows by threads, `value` of each element; `guard` of the block.
-std::string sums(const std::string& value, const std::string& guard = "", int64_t row = 512) {
-  const std::string n = std::to_string(row);
-  return text_or_die("program p(A: f32[8, " + n +
-                     "]) -> (B: f32[8]) { for i in 8 bind(block.x) { " +
-                     "for j in 4 unrolled { for t in 32 bind(thread.x) { for v in 4 unrolled { " +
-                     "block \"B\" [vi: S(8) = i, vj: R(" + n + ") = j*128 + (t*4 + v)] " + guard +
-                     " { init { B[vi] = 0f32 } B[vi] = B[vi] + " + value + " } } } } } }");
-}
-
-TEST_CASE("what registers add up comes in vectors, if all of it is read", "[gpu]") {
-  CHECK(count(sums("A[vi, vj]"), "pr_load<16>") == 1);
-  CHECK(count(sums("A[vi, vj]*A[vi, vj]"), "pr_load<16>") >= 1);
-  CHECK(count(sums("A[vi, vj]", "where t < 20"), "pr_load<16>") == 1);
-  // Rows that do not begin at multiples of 16 bytes; lanes that end; values behind a condition;
-  // columns.
-  CHECK(count(sums("A[vi, vj]", "", 513), "pr_load<16>") == 0);
-  CHECK(count(sums("A[vi, vj]", "where j*128 + (t*4 + v) < 399"), "pr_load<16>") == 0);
-  CHECK(count(sums("select(vj < 399, A[vi, vj], 0f32)"), "pr_load<16>") == 0);
-  CHECK(count(sums("A[vi, 511 - vj]"), "pr_load<16>") == 0);
-}
-
-TEST_CASE("a quotient is approximate unless something makes a jump of it", "[gpu]") {
-  const auto quotient = [](const std::string& value, const std::string& type = "f32") {
-    return count(text_or_die("program p(A: " + type + "[8], B: " + type + "[8]) -> (C: " + type +
-                             "[8]) { for i in 8 bind(thread.x) { block \"C\" [v: S(8) = i] " +
-                             "{ C[v] = " + value + " } } }"),
-                 "pr_div_approx(");
-  };
-  CHECK(quotient("exp(A[v]/B[v])") == 1);
-  CHECK(quotient("max(A[v]/B[v], 0f32)") == 1);
-  CHECK(quotient("floor(A[v]/B[v])") == 0);
-  CHECK(quotient("f32(i32(A[v]/B[v]))") == 0);
-  CHECK(quotient("select(A[v]/B[v] < 1f32, A[v], B[v])") == 0);
-  CHECK(quotient("A[v]/B[v]", "f64") == 0);
-}
-
 TEST_CASE("a program of several nests becomes a kernel each, with a workspace between", "[gpu]") {
   const Result<codegen::Artifact> artifact = kernels_of(R"(
 program p(A: f32[8]) -> (B: f32[8]) {

@@ -158,7 +158,7 @@ TEST_CASE(
   const Result<SearchSpace> space = make_space(task);
   REQUIRE_OK(space);
   double best_bulk = 1e12, best_warp = 1e12;
-  int num_bulk = 0;
+  int num_bulk = 0, num_warp = 0;
   for (std::size_t s = 0; s < space->sketches.size(); ++s) {
     const std::string& name = space->sketches[s].name;
     if (name.find("tensor") == name.npos && name.find("wgmma") == name.npos) continue;
@@ -172,6 +172,7 @@ TEST_CASE(
       }
       const double ns = estimate_latency(replayed->program(), task.target).total_ns;
       if (name.find("wgmma") == name.npos) {
+        ++num_warp;
         best_warp = std::min(best_warp, ns);
         continue;
       }
@@ -183,6 +184,7 @@ TEST_CASE(
     }
   }
   CHECK(num_bulk > 20);
+  CHECK(num_warp > 20);
   CHECK(best_bulk < 0.75 * best_warp);
   CHECK(best_bulk > 0.13e6);
   CHECK(best_bulk < 0.3e6);

@@ -47,6 +47,7 @@ constexpr int64_t kManyElements = 256;
 constexpr int64_t kLeastTile = 2;
 constexpr int64_t kPreferredTile = 8;
 constexpr int64_t kVector = 4;
+constexpr int64_t kAsyncCopies = 80;  // compute capability
 constexpr int64_t kFetchBytes = 16;
 /// Statements of one fetch: all of its products are written out.
 constexpr int64_t kUnroll = 1024;
@@ -126,9 +127,10 @@ class GpuTile {
     for (const BlockId copy : copies) PRUNERC_TRY_VOID(fetch(copy, *axes));
     PRUNERC_TRY_VOID(start());
     PRUNERC_TRY_VOID(bind_all(*axes));
-    if (copies.empty()) return {};
+    // Without asynchronous copies nothing runs ahead, and copies of it only take room.
+    if (copies.empty() || context_.target.compute_capability < kAsyncCopies) return {};
     std::vector<Int> stages(copies.size(), Int(0));
-    stages.push_back(depth_);
+    stages.push_back(context_.pick(kPipeline, 2));
     std::vector<int64_t> order;
     for (std::size_t i = 0; i < stages.size(); ++i) order.push_back(static_cast<int64_t>(i));
     return s_.software_pipeline(reduce_[0], stages, order);
@@ -435,7 +437,6 @@ class GpuTile {
       }
       PRUNERC_TRY_VOID(s_.bind(top, "block.z"));
     }
-    depth_ = context_.pick(kPipeline, 2);
     return s_.annotate(top, "unroll_max_step", axes.reduce.size() > 1 ? kUnrollWindow : kUnroll);
   }
 
@@ -446,7 +447,7 @@ class GpuTile {
   ir::BufferId result_;
   std::vector<Cut> cuts_;         // column, row
   std::vector<int64_t> vectors_;  // alike
-  Int outer_ = 1, reduce_tile_ = 1, depth_ = 1;
+  Int outer_ = 1, reduce_tile_ = 1;
   int64_t inner_ = 1;           // of a fetch's k, written out
   std::vector<LoopId> reduce_;  // fetches, vectors, elements
 };

@@ -97,7 +97,8 @@ TEST_CASE("boxes that blocks bring each other count as well") {
   kernel.text =
       "  pr_mbar_expect_tx(full0 + at0, 16384);\n"
       "  if (pr_block_x() % 2 == 0) pr_tma_load_2d_multicast(sh1, &map1, i1 * 64, 0, full0, 3);\n"
-      "  if (pr_block_x() % 2 == 1) pr_tma_load_2d_multicast(sh1 + 4096, &map1, 64, 0, full0, 3);\n";
+      "  if (pr_block_x() % 2 == 1) pr_tma_load_2d_multicast(sh1 + 4096, &map1, 64, 0, full0, "
+      "3);\n";
   CHECK(lint(kernel).empty());
   CHECK(plant_violation(LintRule::kExpectTx, &kernel));
   CHECK(finds(kernel, LintRule::kExpectTx));
