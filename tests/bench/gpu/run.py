@@ -9,6 +9,7 @@ import datetime
 import glob
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -174,8 +175,10 @@ class Steps:
                 continue
             code, out, err = self.call("tune " + operator.name, self.prunerc(
                 "tune", *self.arguments(operator), "--seed", str(SEED), "--time", f"{budget:.0f}s", *trials), budget + 40)
-            tail = [line for line in (out + err).splitlines() if "candidates:" in line or "verified" in line]
-            self.say("tune " + operator.name, code, " | ".join(line.strip()[:160] for line in tail[-2:]))
+            best = best_of(out + err)
+            if best:
+                self.row("tuned/" + operator.name, best[0] / 1e3, "us", f"{best[1]}; {operators.rate(operator, best[0])}")
+            self.say("tune " + operator.name, code or not best, f"{best[0] / 1e3:.2f} us, {best[1]}" if best else (out + err)[-300:])
 
     def beside(self):
         """Ours, as tuned and by -O1, and PyTorch's, in turns."""
@@ -223,6 +226,14 @@ class Steps:
                 "--seed", str(SEED), "--candidates", "2000", "--time", f"{self.options.seconds:.0f}s", "--out", path),
                 self.options.seconds + 60)
             self.say("record " + operator.name, code, (out + err).strip().splitlines()[-1][-200:] if out + err else "")
+
+
+def best_of(text):
+    """(ns, "48 candidates ok") of what `tune` printed of one operator; None if nothing was verified."""
+    best = re.search(r"^\w+: ([\d.]+) (ns|us|ms|s) \(.*verified: ", text, re.M)
+    candidates = re.findall(r"^  candidates: (.*)$", text, re.M)
+    scale = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
+    return (float(best[1]) * scale[best[2]], "candidates: " + candidates[-1]) if best and candidates else None
 
 
 def commit_of(folder):

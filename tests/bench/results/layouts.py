@@ -224,11 +224,11 @@ def rivals(files):
 def gpu(files):
     """What the device can do and what was right on it; each operator beside the rivals; hand-written schedules."""
     tables = []
-    for read in files.values():
+    for name, read in files.items():
         device = [["on the device", "", "unit"]]
-        device += [[row.note, shown(row.value), "right"] for name, row in read.rows.items() if name.endswith("_right")]
+        device += [[row.note, shown(row.value), "right"] for row in read.rows.values() if row.name.endswith("_right")]
         device += [[found[1], shown(row.value), row.unit] for found, row in results.matching(read.rows, r"limit/(.+)")]
-        tables.append((read.machine, device))
+        tables.append((f"`{name}.json`, {read.machine}", device))
         times = {}
         for found, row in results.matching(read.rows, r"time/([^/]+)/(.+)"):
             times.setdefault(found[1], {})[found[2]] = row
@@ -247,10 +247,13 @@ def gpu(files):
         if ratios:
             mean = statistics.geometric_mean(ratios)
             table.append([f"geometric mean of {len(ratios)} of {len(table) - 1}", "", "", "", "", "", marked(f"{mean:.3f}", mean < 1)])
-        tables.append(("Times of operators, us", table))
+        if len(table) > 1:
+            tables.append(("Times of operators, us", table))
         hand = [[op, shown(each["prunerc"].value), each["prunerc"].note] for op, each in times.items() if set(each) == {"prunerc"}]
+        hand += [[found[1], shown(row.value), "tuned, the search's own time; " + row.note]
+                 for found, row in results.matching(read.rows, r"tuned/(.+)") if found[1] not in times]
         if hand:
-            tables.append(("Without a rival", [["", "us", ""]] + hand))
+            tables.append(("Without a rival in that run", [["", "us", ""]] + hand))
     return tables
 
 
