@@ -1,4 +1,5 @@
 // What the search proposes for a GPU becomes CUDA text that computes what the operator does.
+#include "ir/parser.h"
 #include "ir/printer.h"
 #include "search/space/sampler.h"
 #include "search/space/space.h"
@@ -49,6 +50,41 @@ TEST_CASE("sketches for GPUs run on the host and give the interpreter's results"
     }
   }
   CHECK(num_run >= 20);
+}
+
+// The last stage reads a row backwards: what another thread has in its registers.
+constexpr const char* kFlipped = R"(
+program flipped(X: f32[5, 512]) -> (Y: f32[5, 512]) {
+  buffer p: f32[5, 512] global
+  buffer s: f32[5] global
+  for i_1 in 5 @L2 { for j_1 in 512 @L3 {
+    block "p" @B1 [vi: S(5) = i_1, vj: S(512) = j_1] { p[vi, vj] = exp(X[vi, vj]) } } }
+  for i_2 in 5 @L4 { for j_2 in 512 @L5 {
+    block "s" @B2 [vi: S(5) = i_2, vj: R(512) = j_2] {
+      init { s[vi] = 0f32 } s[vi] = s[vi] + p[vi, vj] } } }
+  for i_3 in 5 @L6 { for j_3 in 512 @L7 {
+    block "Y" @B3 [vi: S(5) = i_3, vj: S(512) = j_3] { Y[vi, vj] = p[vi, 511 - vj] / s[vi] } } }
+})";
+
+TEST_CASE("a row that is read at other elements than it was made at is shared", "[gpu]") {
+  const ir::Target target = gpu_target();
+  const ExecutionOptions orders[] = {
+      {.order = ThreadOrder::kDescending, .mode = AsyncMode::kEager}};
+  const Result<ir::Program> base = ir::parse(kFlipped);
+  REQUIRE_OK(base);
+  const search::Task task = search::make_task("flipped", *base, target);
+  const Result<search::SearchSpace> space = search::make_space(task);
+  REQUIRE_OK(space);
+  int num_run = 0;
+  for (std::size_t s = 0; s < space->sketches.size(); ++s) {
+    INFO(space->sketches[s].name);
+    const Result<search::Candidate> made =
+        search::instantiate(task, *space, static_cast<int>(s), {});
+    if (!made.ok()) continue;  // a row for each thread takes too many registers
+    CHECK(compare_on_host(*base, made->program, target, 1, orders) == "");
+    ++num_run;
+  }
+  CHECK(num_run > 0);
 }
 
 }  // namespace

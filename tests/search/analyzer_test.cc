@@ -139,7 +139,7 @@ TEST_CASE("what a draft sees of a candidate for a GPU is what its program has") 
   CHECK(c.equal > 0.35 * c.candidates);
   CHECK(c.near > 0.99 * c.candidates);
   CHECK(c.rank > 0.995 * c.ranked);
-  CHECK(c.refused > 0.9 * c.illegal);
+  CHECK(c.refused >= 0.9 * c.illegal);
 }
 
 // A product of f16 of 4096 rows takes an H100 0.19 ms by hand.

@@ -9,6 +9,7 @@ namespace prunerc::testing {
 struct InstanceCount {
   int sketches = 0;
   int parametric = 0;
+  int replayed_only = 0;  ///< not counted as sketches: chains (search/DESIGN.md, D63)
   int refused_by_replay = 0;
   int equal = 0;
   int differs = 0;

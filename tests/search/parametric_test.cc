@@ -35,6 +35,7 @@ TEST_CASE("an instance of a sketch for a GPU is what a replay gives") {
   }
   print_count("gpu", count);
   CHECK(count.parametric == count.sketches);
+  CHECK(count.replayed_only > 0);
   CHECK(count.differs == 0);
 }
 

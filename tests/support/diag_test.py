@@ -39,7 +39,7 @@ def rows_of(table):
 
 
 def is_named(name, text):
-    return re.search(rf'CHECK_DIAG\([^;]*?,\s*{name}\)|(?<!!= )"{name}"|== Diag::k{name}\b', text) is not None
+    return re.search(rf'CHECK_DIAG\([^;]*?,\s*{name}\)|(?<!!= )"{name}"|==\s+(error\()?Diag::k{name}\b', text) is not None
 
 
 def is_quoted(message, text):
@@ -93,7 +93,8 @@ class TheRulesCanFail(unittest.TestCase):
     ROWS = {"LoopLost": "loop {} is lost in {}", "Short": "{}: {}"}
 
     def test_a_row_is_shown_by_its_name(self):
-        for text in ("CHECK_DIAG(f(a, b),\n LoopLost)", 'row("LoopLost")', "e.id() == Diag::kLoopLost)"):
+        for text in ("CHECK_DIAG(f(a, b),\n LoopLost)", 'row("LoopLost")', "e.id() == Diag::kLoopLost)",
+                     "text ==\n error(Diag::kLoopLost, id).message()"):
             self.assertEqual(["Short"], unshown(self.ROWS, [text]))
         for text in ("LoopLost", "return error(Diag::kLoopLost, id)", "CHECK_DIAG(f(), LoopLostToo)", '"LoopLosts"', 'x != "LoopLost"'):
             self.assertEqual(["LoopLost", "Short"], unshown(self.ROWS, [text]))

@@ -47,6 +47,16 @@ class Barriers {
           return false;
         },
         [](Expr) {});
+    // What threads write as well they wait for.
+    walk(
+        kernel.body,
+        [&](Stmt s) {
+          const Loop* loop = s.as<Loop>();
+          if (loop != nullptr && is_bulk_copy(*loop)) return false;
+          if (const Store* store = s.as<Store>()) rings_.erase(store->buffer);
+          return true;
+        },
+        [](Expr) {});
   }
 
   Result<Stmt> run() {

@@ -1,8 +1,7 @@
 // Reductions over threads become partial results that shuffles and shared memory combine.
-// Before: iterations of a reduction are threads. After: each has a partial result (P), shuffles
-// combine those of a warp (others are halved in shared memory; tuples: cross_thread_tuple.cc), and
-// every thread adds up one of each warp (W): a shared C that is one value of a block becomes local.
-// What one warp has combined its first lane writes.
+// Before: iterations of a reduction are threads. After: shuffles combine partial results (P) of a
+// warp, whose first lane writes them; of several (W), each thread adds up all. A shared C that is one
+// value of a block becomes local. Others are halved in shared memory; tuples: cross_thread_tuple.cc.
 //     for k in 64 bind(thread.x) { block "C" [vi: S(8) = b, vk: R(64) = k] { init { .. } .. } }
 // ~>  for k .. { P[k, b] = 0f32 }  for k .. { P[k, b] = P[k, b] + A[b, k] }
 //     for k .. {shuffle = 16} { if k % 32 < 16 { P[k, b] = P[k, b] + P[k + 16, b] } }  .. = 8, ..

@@ -21,6 +21,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 namespace prunerc::search {
 namespace {
@@ -204,7 +205,7 @@ class GpuRows {
       same = same && (own == 1 || longest_ == 1 || own == longest_);
       longest_ = std::max(longest_, own);
     }
-    in_registers_ = same && longest_ <= kMostElements * kThreads.back();
+    in_registers_ = same && longest_ <= kMostElements * kThreads.back() && reads_own_elements();
     width_ = kVectorBytes;
     for (const BlockId id : blocks_) {
       const std::vector<LoopId> loops = loops_in_row(id);
@@ -213,6 +214,26 @@ class GpuRows {
       const LoopId cut = is_reduction(*block) ? longest_reduction(*block, loops) : loops.back();
       if (extent_of(s_, cut) > 1) width_ = std::min(width_, vector_width(*block, cut));
     }
+  }
+
+  // Whether stages read what others of the row made at their own element: a pick from the row, or a
+  // row read backwards, is another thread's.
+  bool reads_own_elements() const {
+    std::set<ir::BufferId> made;
+    for (const BlockId id : blocks_) {
+      for (const ir::Access& access : find_block(s_.program(), id)->writes)
+        made.insert(access.buffer);
+    }
+    const auto is_own = [](const ir::Range& range) {
+      return range.min.as<ir::Var>() != nullptr || range.min.as<ir::IntImm>() != nullptr;
+    };
+    return std::all_of(blocks_.begin(), blocks_.end(), [&](BlockId id) {
+      const auto reads = find_block(s_.program(), id)->reads;
+      return std::all_of(reads.begin(), reads.end(), [&](const ir::Access& access) {
+        return made.count(access.buffer) == 0 ||
+               std::all_of(access.region.begin(), access.region.end(), is_own);
+      });
+    });
   }
 
   Result<void> share_rows() {

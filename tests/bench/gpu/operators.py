@@ -109,7 +109,7 @@ OPERATORS = [
              _of(lambda _, x: x.t().contiguous(), (4096, 4096)), True),
     Operator("max_pool_112", "tools/std/pool.prn", "max_pool2d", "N=8,C=64,H=112,W=112", 5 * 8 * 64 * 112**2, "byte",
              _of(lambda torch, x: torch.nn.functional.max_pool2d(x, 3, 2, 1), (8, 64, 112, 112)), True),
-    Operator("attention_f16_1024", "tests/bench/gpu/attention.prn", "attention", "H=32,T=1024,S=1024,E=64", 4 * 32 * 1024**2 * 64, "flop",
+    Operator("attention_f16_1024", "tools/examples/gpu/attention.prn", "attention", "H=32,T=1024,S=1024,E=64", 4 * 32 * 1024**2 * 64, "flop",
              _attention(32, 1024, 64)),
 ]
 

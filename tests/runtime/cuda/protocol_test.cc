@@ -65,6 +65,7 @@ TEST_CASE("a time too short for the timer is no crash") {
   };
   const Measurement m = time_launches(empty, TimingOptions{});
   CHECK(m.status == MeasureStatus::kRunError);
+  CHECK(m.detail == error(Diag::kCudaTooShort, 1.0, 2.0).message());
 }
 
 TEST_CASE("a candidate that is clearly slower than the best known is left after three launches") {
