@@ -222,6 +222,18 @@ CLAIMS = [
         ),
     ),
     Claim(
+        name="cubins",
+        title="Machine code for GPUs",
+        here=("No device: what NVRTC and ptxas make of kernels, by nvdisasm. Rules are kept by every kernel of hand-written schedules and "
+              "random members of the space; violations of each are planted and must be found. Below, of what -O1 chooses for named operators, "
+              "the share of multiply-adds among the instructions of the main loop, with the widths of accesses to memory in the whole kernel."),
+        bench="gpu_host",
+        group="cubins",
+        rows=r"(sass|violations_caught)/|linted$|violations$",
+        arguments="--programs 420",
+        unfair=("A share says how little else a loop does, not how fast it is; of kernels that wait for memory it says nothing.",),
+    ),
+    Claim(
         name="analyzer_h100",
         title="The GPU analyzer judged by an H100",
         here=("Candidates of our own space, 70 % of them drawn uniformly, that an H100 measured (`tests/data/h100`), ordered by "

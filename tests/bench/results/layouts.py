@@ -257,6 +257,20 @@ def gpu(files):
     return tables
 
 
+def cubins(files):
+    """Rules and planted violations; then the main loops."""
+    tables = []
+    for read in files.values():
+        rules = [["rule", "planted", "found"]]
+        for found, row in results.matching(read.rows, r"violations_caught/(.+)"):
+            rules.append([found[1], f"{row.goal:.0f}", marked(f"{row.value:.0f}", row.value < row.goal)])
+        rules.append([f"of {read.rows['linted'].value:.0f} kernels as they are", "", f"{read.rows['violations'].value:.0f}"])
+        loops = [[found[1], found[2], f"{row.value:.0f} %", row.note] for found, row in results.matching(read.rows, r"sass/([^/]+)/(.+)")]
+        tables.append(("Rules", rules))
+        tables += chunks("Main loops", ["operator", "target", "multiply-adds", ""], loops)
+    return tables
+
+
 def net_search(files):
     """Searches of a net by the wall clock, one line for each of ours on each machine."""
     table = [["machine", "ours", "seconds, own", "seconds, near", "trials, own", "trials, near", "seconds, whole budget", "end, theirs / ours",
@@ -511,7 +525,7 @@ def transfer(files):
 
 
 LAYOUTS = {
-    "cpu-zen5-2core": cpu, "cpu_suite": cpu_suite, "network": networks, "tuned_network": networks, "rival": rivals, "gpu": gpu, "analyzer_h100": t4, "resnet50": net_search, "searches": searches,
+    "cpu-zen5-2core": cpu, "cpu_suite": cpu_suite, "network": networks, "tuned_network": networks, "rival": rivals, "gpu": gpu, "cubins": cubins, "analyzer_h100": t4, "resnet50": net_search, "searches": searches,
     "o1": o1, "draft_throughput": draft_throughput, "draft_quality": draft_quality, "t4": t4, "frozen_models": frozen_models, "model_ablation": model_ablation, "ablation": ablation,
     "model_accuracy": model_accuracy, "model_speed": as_rows, "data_pruning": data_pruning, "transfer": transfer,
     "algebra_find": as_rows, "algebra_prune": as_rows, "algebra_bound": as_rows, "algebra_speed": as_rows, "schedule-zen4-2core": as_rows, "robust": as_rows,

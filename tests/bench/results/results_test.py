@@ -225,6 +225,8 @@ class Claims(unittest.TestCase):
             ("draft", "net_wall/pruner", "resnet50"),
             ("gpu", "time/softmax_4096/compile", "gpu"),
             ("gpu", "limit/launch_ns", "gpu"),
+            ("gpu", "tuned/matvec_8192", "gpu"),
+            ("gpu_host", "sass/softmax_4096/cuda:h100", "cubins"),
             ("draft", "first8/gemm_square", "o1"),
             ("draft", "geomean/o1_speed", "o1"),
             ("costmodel", "top5/pacm-paper@10%", "model_accuracy"),

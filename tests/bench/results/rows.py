@@ -12,7 +12,7 @@ AT_MOST = re.compile(
     r"(draft_50000_s|net_wall|net_overhead|net_unhidden|overhead|features_512_ms|features_derive_ms)/"
     r"|(infer_512_ms|update_2000_s)$"
     r"|(hostile_\w+|lost_acknowledged|invalid_databases|orphans|writers_(failed|lost)|disk_full_\w+|winners_(wrong|refused)"
-    r"|missed_threats)$"
+    r"|missed_threats|violations)$"
 )
 
 
