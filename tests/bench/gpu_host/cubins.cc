@@ -140,7 +140,7 @@ std::vector<Row> cubin_rows(const GpuHostOptions& options) {
   ThreadPool pool(0);
   std::mutex mutex;
   int64_t num_kernels = 0, num_violations = 0;
-  std::string problem;
+  std::string problem, what;
   std::array<int64_t, kNumLintRules> planted{}, caught{};
   pool.for_each(cases.size(), [&](std::size_t i) {
     const Result<codegen::Artifact> source =
@@ -156,6 +156,8 @@ std::vector<Row> cubin_rows(const GpuHostOptions& options) {
       for (const Violation& v : found)
         fmt::print("  VIOLATION {}, {}: {}\n", cases[i].name, to_string(v.rule), v.what);
       num_violations += static_cast<int64_t>(found.size());
+      for (const Violation& v : found)
+        what += fmt::format("{}{}: {}", what.empty() ? "" : "; ", cases[i].op, v.what);
       if (!found.empty()) continue;
       for (int r = 0; r < kNumLintRules; ++r) {
         LintedKernel broken = kernel;
@@ -176,7 +178,7 @@ std::vector<Row> cubin_rows(const GpuHostOptions& options) {
   }
   std::vector<Row> rows = {
       {"linted", static_cast<double>(num_kernels), "kernels", {}, "machine code and launches"},
-      {"violations", static_cast<double>(num_violations), "violations", 0.0, "", true}};
+      {"violations", static_cast<double>(num_violations), "violations", 0.0, what, true}};
   for (int r = 0; r < kNumLintRules; ++r) {
     const auto at = static_cast<std::size_t>(r);
     rows.push_back({fmt::format("violations_caught/{}", to_string(static_cast<LintRule>(r))),

@@ -168,6 +168,13 @@ bool remove_first(std::vector<Instruction>& code, Fn&& matches) {
   return true;
 }
 
+bool remove_all(std::vector<Instruction>& code, std::string_view modifier) {
+  const auto matches = [modifier](const Instruction& i) { return is(i, "WARPGROUP", modifier); };
+  bool any = false;
+  while (remove_first(code, matches)) any = true;
+  return any;
+}
+
 bool plant_expected(std::string* text) {
   const size_t at = text->find("pr_mbar_expect_tx(");
   if (at == std::string::npos) return false;
@@ -236,14 +243,8 @@ bool plant_violation(LintRule rule, LintedKernel* kernel) {
       return threads_of(kernel->launch) * 256 > kRegisterFile;
     case LintRule::kSetmaxnreg:
       return remove_first(code, [](const auto& i) { return traded(i, "DEALLOC").has_value(); });
-    case LintRule::kArrive:
-      return remove_first(code, [](const auto& i) { return is(i, "WARPGROUP", "ARRIVE"); });
-    case LintRule::kDepbar: {
-      bool any = false;
-      while (remove_first(code, [](const auto& i) { return is(i, "WARPGROUP", "DEPBAR"); }))
-        any = true;
-      return any;
-    }
+    case LintRule::kArrive: return remove_all(code, "ARRIVE");
+    case LintRule::kDepbar: return remove_all(code, "DEPBAR");
     case LintRule::kCommit: {
       bool any = false;
       for (Instruction& i : code) {

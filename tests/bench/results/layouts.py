@@ -264,7 +264,7 @@ def cubins(files):
         rules = [["rule", "planted", "found"]]
         for found, row in results.matching(read.rows, r"violations_caught/(.+)"):
             rules.append([found[1], f"{row.goal:.0f}", marked(f"{row.value:.0f}", row.value < row.goal)])
-        rules.append([f"of {read.rows['linted'].value:.0f} kernels as they are", "", f"{read.rows['violations'].value:.0f}"])
+        rules.append([f"of {read.rows['linted'].value:.0f} kernels as they are", "", f"{read.rows['violations'].value:.0f} {read.rows['violations'].note}".strip()])
         loops = [[found[1], found[2], f"{row.value:.0f} %", row.note] for found, row in results.matching(read.rows, r"sass/([^/]+)/(.+)")]
         tables.append(("Rules", rules))
         tables += chunks("Main loops", ["operator", "target", "multiply-adds", ""], loops)
