@@ -66,7 +66,7 @@ constexpr int64_t kMaxThreads = 1024;
 constexpr int64_t kMaxSharedBytes = 1 << 20;
 constexpr size_t kMaxLaunches = 4096;
 constexpr int64_t kMaxBox = 256;
-constexpr int64_t kMaxMatrixExtent = int64_t{1} << 32;
+constexpr int64_t kMaxMatrixExtent = (int64_t{1} << 31) - 1;  // coordinates are signed
 constexpr int64_t kTmaAlignment = 16;
 
 /// Bytes from where `arg` points to the end of what it points into; negative if it is none.

@@ -15,6 +15,9 @@
 namespace prunerc::ir {
 namespace {
 
+/// The engine's coordinates are signed numbers of 32 bits.
+constexpr int64_t kMostCoordinates = (int64_t{1} << 31) - 1;
+
 // The nest, taken apart.
 struct Nest {
   std::vector<const Loop*> loops;  // of more than one iteration
@@ -221,6 +224,8 @@ class Matcher {
     is_plain_column_ = row_dim_ + 2 == rank;
     is_plain_row_ = rank == 2;
     out->matrix_columns = is_plain_column_ ? from.shape[rank - 1].as<IntImm>()->value : pitch;
+    if (std::max(out->matrix_rows, out->matrix_columns) > kMostCoordinates)
+      return fail("'" + std::string(from.name) + "' has more rows or columns than 31 bits count");
     return true;
   }
 

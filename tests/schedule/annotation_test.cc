@@ -195,7 +195,9 @@ program row(A: f16[1, 64]) -> (Y: f16[16, 64]) {
   const std::string sums =
       replaced(kTiles, "{ S[v, w] = A[v, w] }", "{ S[v, w] = A[v, w] + 1f16 }");
   const std::string turned = replaced(kTiles, "{ S[v, w] = A[v, w] }", "{ S[v, w] = A[w, v] }");
+  const std::string too_long = replaced(kTiles, "A: f16[64, 64]", "A: f16[2147483648, 64]");
   const Case cases[] = {
+      {too_long, "bulk_copy(@L1)", "BulkForm"},
       {kTiles, "bulk_copy(@L2)", ""},
       {kTiles, "split(@L1, [2, 8])\nbulk_copy(@L10)", ""},
       {kTiles, "bulk_copy(@L5)", ""},
