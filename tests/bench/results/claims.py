@@ -103,6 +103,8 @@ CLAIMS = [
             ("`gpu-h100`: eight seconds for each search, of which the verification reserved so much for large f16 products that one "
              "candidate was measured. `gpu-h100-later` is later code, in a run whose time was over before the rivals' turn: those are the "
              "searches' own times, and only what `gpu-h100` says of PyTorch can be held beside them."),
+            ("Neither file came out of one call: `gpu-h100` joins two calls of the script in one run; the tuned rows of `gpu-h100-later` "
+             "were read by the script's own parser from the log that the run left, as it was stopped before it wrote them."),
         ),
     ),
     Claim(
