@@ -2,8 +2,10 @@
 
 #include "codegen/codegen.h"
 #include "codegen/cuda/host_object.h"
+#include "codegen/cuda/nvrtc.h"
 #include "ir/support/check.h"
 #include "runtime/cuda_host/run.h"
+#include "tests/support/cuda_host_device.h"
 #include "tests/support/gpu_check.h"
 
 #include <fmt/format.h>
@@ -47,6 +49,22 @@ std::string compare_lowered_on_host(const Program& reference, const Program& low
                        source->bytes);
   }
   return "";
+}
+
+std::string check_races_and_compile(const ir::Program& reference, const ir::Program& scheduled,
+                                    const ir::Target& target, std::string_view arch) {
+  const Result<codegen::Artifact> source = codegen::print_cuda_artifact(scheduled, target);
+  if (!source.ok()) return source.error().message();
+  const Result<Expected> expected = expected_outputs(reference, 1);
+  if (!expected.ok()) return expected.error().message();
+  const runtime::JobOutcome outcome =
+      check_source_on_host(*source, expected->input_bytes(), codegen::HostChecker::kRace);
+  if (outcome.measurement.status != MeasureStatus::kOk) return outcome.measurement.detail;
+  std::string found = difference(*expected, outcome.outputs);
+  if (!found.empty()) return found;
+  const Result<codegen::Cubin> cubin = codegen::compile_cubin(source->bytes, arch, {});
+  const bool is_rejected = !cubin.ok() && cubin.error().id() == Diag::kNvrtcRejected;
+  return is_rejected ? cubin.error().message() : "";
 }
 
 }  // namespace prunerc::testing

@@ -34,6 +34,11 @@ std::string compare_lowered_on_host(const ir::Program& reference, const ir::Prog
                                     const ir::Target& target, uint64_t seed,
                                     std::span<const runtime::cuda_host::ExecutionOptions> orders);
 
+/// "" if the program does so under the race checker, and NVRTC, where there is one, compiles it for
+/// `arch`.
+std::string check_races_and_compile(const ir::Program& reference, const ir::Program& scheduled,
+                                    const ir::Target& target, std::string_view arch);
+
 }  // namespace prunerc::testing
 
 #endif  // PRUNERC_TESTS_CODEGEN_GPU_RUN_H_

@@ -1,7 +1,6 @@
 // Attention in one kernel: every candidate is one kernel, right on the host in several orders and under the race checker;
 // programs of another shape, and rows that are too long, have no such sketch.
 #include "codegen/codegen.h"
-#include "codegen/cuda/nvrtc.h"
 #include "ir/fpv/fpv.h"
 #include "ir/lang/lang.h"
 #include "schedule/legality/gpu_limits.h"
@@ -88,20 +87,7 @@ TEST_CASE("one kernel of two products is free of races, and NVRTC takes it", "[g
   for (std::size_t i = first_seed() % 3; i < all.size(); i += 3) {
     const Drawn& d = all[i];
     INFO(d.name << "\n" << schedule::print(d.candidate.trace));
-    const Result<codegen::Artifact> source =
-        codegen::print_cuda_artifact(d.candidate.program, chain_target());
-    REQUIRE_OK(source);
-    const Result<Expected> expected = expected_outputs(d.base, 1);
-    REQUIRE_OK(expected);
-    const runtime::JobOutcome outcome =
-        check_source_on_host(*source, expected->input_bytes(), codegen::HostChecker::kRace);
-    INFO(outcome.measurement.detail);
-    REQUIRE(outcome.measurement.status == MeasureStatus::kOk);
-    CHECK(difference(*expected, outcome.outputs) == "");
-    const Result<codegen::Cubin> cubin = codegen::compile_cubin(source->bytes, "sm_90a", {});
-    // Where there is no NVRTC the host alone has its say.
-    const bool is_missing = !cubin.ok() && cubin.error().id() != Diag::kNvrtcRejected;
-    CHECK((cubin.ok() || is_missing));
+    CHECK(check_races_and_compile(d.base, d.candidate.program, chain_target(), "sm_90a") == "");
     ++num_clean;
   }
   CHECK(num_clean >= 3);

@@ -1,14 +1,10 @@
 // Tensor instructions chosen by the search: every candidate is right on the host, in several orders
 // and under the race checker, and NVRTC takes it.
-#include "codegen/codegen.h"
-#include "codegen/cuda/nvrtc.h"
 #include "ir/printer.h"
 #include "search/space/sampler.h"
 #include "search/space/space.h"
 #include "tests/codegen/gpu_run.h"
 #include "tests/support/check.h"
-#include "tests/support/cuda_host_device.h"
-#include "tests/support/gpu_check.h"
 #include "tests/support/operators.h"
 #include "tests/support/program_gen.h"
 
@@ -75,20 +71,7 @@ TEST_CASE("tensor sketches are free of races, and NVRTC takes them", "[gpu]") {
   for (std::size_t i = first_seed() % 8; i < all.size(); i += 8) {
     const Drawn& d = all[i];
     INFO(d.name << "\n" << schedule::print(d.candidate.trace));
-    const Result<codegen::Artifact> source =
-        codegen::print_cuda_artifact(d.candidate.program, tensor_target());
-    REQUIRE_OK(source);
-    const Result<Expected> expected = expected_outputs(d.base, 1);
-    REQUIRE_OK(expected);
-    const runtime::JobOutcome outcome =
-        check_source_on_host(*source, expected->input_bytes(), codegen::HostChecker::kRace);
-    INFO(outcome.measurement.detail);
-    REQUIRE(outcome.measurement.status == MeasureStatus::kOk);
-    CHECK(difference(*expected, outcome.outputs) == "");
-    const Result<codegen::Cubin> cubin = codegen::compile_cubin(source->bytes, "sm_80", {});
-    // Where there is no NVRTC the host alone has its say.
-    const bool is_missing = !cubin.ok() && cubin.error().id() != Diag::kNvrtcRejected;
-    CHECK((cubin.ok() || is_missing));
+    CHECK(check_races_and_compile(d.base, d.candidate.program, tensor_target(), "sm_80") == "");
     ++num_clean;
   }
   CHECK(num_clean >= 10);
