@@ -44,6 +44,8 @@ class CudaRunner final : public JobRunner {
   /// if nothing.
   Result<std::string> run_round(const JobMessage& job, unsigned char poison,
                                 const OnProgress& on_progress, std::vector<Output>* outputs);
+  /// Brings outputs to the host and frees their memory on the device.
+  Result<void> leave_device(std::vector<Output>* outputs);
   /// How the outputs of two rounds differ, if they do.
   Result<std::optional<std::string>> find_output_difference(const std::vector<Output>& first,
                                                             const std::vector<Output>& second);

@@ -222,6 +222,18 @@ TEST_CASE("kept inputs make room for a job that needs their memory") {
   CHECK(m.detail.find("cuMemAlloc failed") != std::string::npos);
 }
 
+TEST_CASE("outputs of more than half of the device's memory are checked as well") {
+  const Variable memory("CUDA_FAKE_MEMORY", "4194304");
+  FakeGpu gpu;
+  Artifact artifact = make_artifact("copy", 1000);
+  artifact.params[1].shape = {int64_t{3} << 18};  // 3 MiB
+  // The kernel writes its first 64 elements only, which is found; there is room for one round.
+  const Measurement m = run(gpu, artifact).measurement;
+  INFO(m.detail);
+  CHECK(m.status == MeasureStatus::kWrongResult);
+  CHECK(run(gpu, make_artifact("copy", 1000)).measurement.ok());
+}
+
 TEST_CASE("a sticky error ends the process that has it, and the next kernel runs") {
   FakeGpu gpu;
   const Measurement failed = run(gpu, make_artifact("fail", 1000)).measurement;
