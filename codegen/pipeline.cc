@@ -23,6 +23,7 @@ constexpr bool kOptional = false;
 // clang-format off
 constexpr Pass kCpuPasses[] = {
     PRUNERC_PASS(lower_init,                    kRequired),
+    PRUNERC_PASS(skip_masked,                   kOptional),
     PRUNERC_PASS(place_allocs,                  kRequired),
     PRUNERC_PASS(lower_blocks,                  kRequired),
     PRUNERC_PASS(compact_buffers,               kOptional),

@@ -25,6 +25,8 @@ PassFunction simplify_expressions;
 
 // cpu/
 
+/// Tiles that a mask makes nothing of do not run.
+PassFunction skip_masked;
 /// Intermediates get their Allocs.
 PassFunction place_allocs;
 /// Sums over a vectorized loop get one accumulator per lane.

@@ -35,33 +35,6 @@ std::optional<Cut> first_cut(const Spec& spec, std::span<const TermId> roots) {
   return found;
 }
 
-// False, with the spec as it was, where the parts do not divide out.
-bool split(Spec& spec, const Cut& cut) {
-  const Axis whole = spec.axes[static_cast<std::size_t>(cut.axis)];
-  const auto high = static_cast<AxisId>(spec.axes.size());
-  const Subscript parts = plain_subscript(high) * cut.size + plain_subscript(high + 1);
-  const AxisMap map = {{cut.axis, parts}};
-  std::vector<Output> outputs = spec.outputs;
-  for (Output& output : outputs) {
-    output.value = replace_axes(spec.graph, output.value, map);
-    if (output.value < 0) return false;
-    for (Subscript& s : output.index) {
-      if (!replace_axes(Subscript(s), map, &s)) return false;
-    }
-  }
-  spec.outputs = std::move(outputs);
-  for (const auto& [id, named] : spec.names) {
-    const TermId part = replace_axes(spec.graph, id, map);
-    if (part >= 0) spec.labels.try_emplace(part, spec.program.buffer(named.buffer).name);
-  }
-  // What it was divided by stays in the small program.
-  const int64_t parts_of_twin = std::min<int64_t>(2, whole.extent / cut.size);
-  spec.axes[static_cast<std::size_t>(cut.axis)].twin = parts_of_twin * cut.size;
-  add_axis(spec, whole.name + "_o", whole.extent / cut.size, parts_of_twin);
-  add_axis(spec, whole.name + "_i", cut.size, cut.size);
-  return true;
-}
-
 struct Pair {
   TermId first = 0, second = 0;            // the sums
   TermId shared = 0, left = 0, right = 0;  // operands
@@ -98,13 +71,39 @@ std::optional<Pair> find_pair(const TermGraph& graph, std::span<const TermId> ro
 
 }  // namespace
 
+bool split_axis(Spec& spec, AxisId axis, int64_t size) {
+  const Axis whole = spec.axes[static_cast<std::size_t>(axis)];
+  const auto high = static_cast<AxisId>(spec.axes.size());
+  const Subscript parts = plain_subscript(high) * size + plain_subscript(high + 1);
+  const AxisMap map = {{axis, parts}};
+  std::vector<Output> outputs = spec.outputs;
+  for (Output& output : outputs) {
+    output.value = replace_axes(spec.graph, output.value, map);
+    if (output.value < 0) return false;
+    for (Subscript& s : output.index) {
+      if (!replace_axes(Subscript(s), map, &s)) return false;
+    }
+  }
+  spec.outputs = std::move(outputs);
+  for (const auto& [id, named] : spec.names) {
+    const TermId part = replace_axes(spec.graph, id, map);
+    if (part >= 0) spec.labels.try_emplace(part, spec.program.buffer(named.buffer).name);
+  }
+  // What it was divided by stays in the small program.
+  const int64_t parts_of_twin = std::min<int64_t>(2, whole.extent / size);
+  spec.axes[static_cast<std::size_t>(axis)].twin = parts_of_twin * size;
+  add_axis(spec, whole.name + "_o", whole.extent / size, parts_of_twin);
+  add_axis(spec, whole.name + "_i", size, size);
+  return true;
+}
+
 std::string factor_axes(Spec& spec) {
   std::string words;
   for (int round = 0; round < 8 && spec.axes.size() + 2 <= kMaxAxes; ++round) {
     std::vector<TermId> roots;
     for (const Output& output : spec.outputs) roots.push_back(output.value);
     const std::optional<Cut> cut = first_cut(spec, roots);
-    if (!cut || !split(spec, *cut)) break;
+    if (!cut || !split_axis(spec, cut->axis, cut->size)) break;
     words += fmt::format("{}{} = ({}, {})", words.empty() ? "" : ", ",
                          spec.axes[static_cast<std::size_t>(cut->axis)].name,
                          spec.axes[spec.axes.size() - 2].name, spec.axes.back().name);

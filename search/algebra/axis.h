@@ -4,9 +4,15 @@
 
 #include "search/algebra/lift.h"
 
+#include <cstdint>
 #include <string>
 
 namespace prunerc::search::algebra {
+
+/// Replaces an axis by two: which part of `size` steps, which divides its extent, and where in it; the
+/// last two of the spec's axes afterwards. False, with the spec as it was, where a subscript does not
+/// allow it. In the small program are two parts, and whole ones.
+bool split_axis(Spec& spec, AxisId axis, int64_t size);
 
 /// Splits each axis h that is read as h / c or h % c, where c divides its extent, into the axes h / c
 /// and h % c, as often as there is one: what h / c alone reads is then shared along the other. Heads

@@ -5,6 +5,7 @@
 #include "schedule/twin/shrink.h"
 #include "search/algebra/axis.h"
 #include "search/algebra/bank.h"
+#include "search/algebra/cascade.h"
 #include "search/algebra/judge.h"
 #include "search/algebra/lift.h"
 #include "search/algebra/order.h"
@@ -89,6 +90,7 @@ class Derivation {
     }
     orders(spec, "", 0);
     small_windows(spec);
+    cascades(spec);
     searched(spec);
     if (!wants(Rule::kAxis)) return;
     Spec joined = spec;
@@ -137,6 +139,17 @@ class Derivation {
       const std::string words = winograd(other, m);
       if (words.empty()) return;
       add(other, words, static_cast<RuleSet>(Rule::kWinograd), NumericClass::kLoose);
+    }
+  }
+
+  void cascades(const Spec& spec) {
+    if (!wants(Rule::kCascade)) return;
+    for (const int64_t tile : cascade_tiles(spec)) {
+      Spec other = spec;
+      const std::string words = cascade(other, tile);
+      if (words.empty()) continue;
+      add(other, words, static_cast<RuleSet>(Rule::kCascade), NumericClass::kNormal);
+      orders(other, words, static_cast<RuleSet>(Rule::kCascade));
     }
   }
 
@@ -245,6 +258,7 @@ std::string_view to_string(Rule rule) {
     case Rule::kAxis: return "axis";
     case Rule::kBank: return "bank";
     case Rule::kWinograd: return "winograd";
+    case Rule::kCascade: return "cascade";
   }
   PRUNERC_UNREACHABLE("rule");
 }

@@ -15,9 +15,9 @@
 namespace prunerc::search::algebra {
 
 /// Where forms come from; bits of a set.
-enum class Rule : uint8_t { kOrder = 1, kAxis = 2, kBank = 4, kWinograd = 8 };
+enum class Rule : uint8_t { kOrder = 1, kAxis = 2, kBank = 4, kWinograd = 8, kCascade = 16 };
 using RuleSet = uint8_t;
-inline constexpr RuleSet kAllRules = 15;
+inline constexpr RuleSet kAllRules = 31;
 std::string_view to_string(Rule rule);
 
 /// What rounding may differ: kStrict: the order of sums, products and divisions; kNormal: as the operator itself

@@ -14,6 +14,8 @@ namespace {
 
 // Bytes per ns where nothing was measured: a desktop's.
 constexpr double kL2Rate = 100, kL3Rate = 50, kMemoryRate = 20;
+/// Rows of a task in sketch "chain", whose intermediates stay where the task runs.
+constexpr double kChainRows = 24;
 
 struct Nest {
   double flops = 0;
@@ -21,7 +23,23 @@ struct Nest {
   std::map<ir::BufferId, double>
       again;  // how often elements are read for want of an axis to share them
   std::set<ir::BufferId> reads, writes;
+  std::map<ir::BufferId, std::vector<bool>> apart;  // dimensions along which instances share nothing
 };
+
+// Dimensions whose subscript is a spatial variable of the block, in all accesses so far.
+void find_apart(const ir::Block& block, ir::BufferId id, std::span<const ir::Expr> indices,
+                Nest* nest) {
+  std::vector<bool>& apart =
+      nest->apart.try_emplace(id, std::vector<bool>(indices.size(), true)).first->second;
+  for (std::size_t d = 0; d < indices.size(); ++d) {
+    const auto* var = indices[d].as<ir::Var>();
+    const bool is_spatial =
+        var != nullptr && std::any_of(block.iters.begin(), block.iters.end(), [&](const auto& i) {
+          return i.var->id == var->id && i.kind == ir::IterKind::kSpatial;
+        });
+    apart[d] = apart[d] && is_spatial;
+  }
+}
 
 double ops_of(const ir::OpCounts& ops) {
   return ops.mul_add + ops.compare + ops.integer + 4 * ops.divide + kSpecialFlops * ops.special;
@@ -48,11 +66,16 @@ Nest read_nest(const ir::Program& program, ir::Stmt root) {
   if (const Result<ir::OpCounts> ops = ir::count_ops(b.finish(root)); ops.ok()) {
     nest.flops = ops_of(*ops);
   }
+  const ir::Block* inside = nullptr;
   ir::walk(
       root,
       [&](ir::Stmt s) {
-        if (const auto* store = s.as<ir::Store>()) nest.writes.insert(store->buffer);
+        if (const auto* store = s.as<ir::Store>()) {
+          nest.writes.insert(store->buffer);
+          if (inside != nullptr) find_apart(*inside, store->buffer, store->indices, &nest);
+        }
         if (const auto* block = s.as<ir::Block>()) {
+          inside = block;
           for (const ir::IterVar& iter : block->iters) {
             nest.reduces = nest.reduces || iter.kind != ir::IterKind::kSpatial;
           }
@@ -64,6 +87,7 @@ Nest read_nest(const ir::Program& program, ir::Stmt root) {
           const auto* load = part.as<ir::Load>();
           if (load == nullptr) return true;
           nest.reads.insert(load->buffer);
+          if (inside != nullptr) find_apart(*inside, load->buffer, load->indices, &nest);
           double& again = nest.again.try_emplace(load->buffer, 1).first->second;
           again = std::max(again, divided_by(*load));
           return true;
@@ -81,6 +105,20 @@ double bytes_of(const ir::Buffer& buffer) {
   return bytes;
 }
 
+// Of one instance along the dimensions that all nests have apart: what a task holds for each of its
+// rows.
+double bytes_of_row(const ir::Buffer& buffer, const std::vector<Nest>& nests) {
+  auto bytes = static_cast<double>(ir::byte_size(buffer.dtype));
+  for (std::size_t d = 0; d < buffer.shape.size(); ++d) {
+    const bool is_apart = std::all_of(nests.begin(), nests.end(), [&](const Nest& nest) {
+      const auto found = nest.apart.find(buffer.id);
+      return found == nest.apart.end() || found->second[d];
+    });
+    if (!is_apart) bytes *= static_cast<double>(ir::constant_value(buffer.shape[d]).value_or(1));
+  }
+  return bytes;
+}
+
 class Rates {
  public:
   explicit Rates(const ir::Target& target) : target_(target) {
@@ -92,14 +130,17 @@ class Rates {
     l2_ = pick(p.l2_bandwidth_all, p.l2_bandwidth, kL2Rate);
     l3_ = pick(p.l3_bandwidth_all, p.l3_bandwidth, kL3Rate);
     memory_ = pick(p.memory_bandwidth_all, p.memory_bandwidth, kMemoryRate);
+    near_bytes_ =
+        target.kind == ir::TargetKind::kCpu ? target.l2_bytes / 2 : target.smem_bytes_per_block;
     const double measured = many ? p.fma_gflops_all : p.fma_gflops;
     flops_ = measured > 0 ? measured
                           : std::max(1.0, target.peak_gflops()) *
                                 static_cast<double>(std::max<int64_t>(1, target.num_threads));
   }
   double flops_ns(double flops) const { return flops / flops_; }
-  double bytes_ns(const ir::Buffer& buffer, double bytes) const {
+  double bytes_ns(const ir::Buffer& buffer, double bytes, double row_bytes) const {
     if (buffer.role != ir::BufferRole::kIntermediate) return bytes / memory_;
+    if (kChainRows * row_bytes <= static_cast<double>(near_bytes_)) return bytes / l2_;
     if (bytes <= static_cast<double>(target_.l2_bytes) / 2) return bytes / l2_;
     if (bytes <= static_cast<double>(target_.l3_bytes) / 2) return bytes / l3_;
     return bytes / memory_;
@@ -108,6 +149,7 @@ class Rates {
  private:
   const ir::Target& target_;
   double flops_ = 1, l2_ = 1, l3_ = 1, memory_ = 1;
+  int64_t near_bytes_ = 0;  // what a task may hold of its rows
 };
 
 // The nest that each runs in: an elementwise nest in that which writes what it alone reads.
@@ -187,7 +229,8 @@ Roofline roofline(const ir::Program& program, const ir::Target& target) {
         const double bytes =
             bytes_of(program.buffer(id)) * (again == nest.again.end() ? 1 : again->second);
         out.bytes += bytes;
-        moved_ns[groups[n]] += rates.bytes_ns(program.buffer(id), bytes);
+        moved_ns[groups[n]] += rates.bytes_ns(
+            program.buffer(id), bytes, bytes_of_row(program.buffer(id), nests));
       }
     }
     out.flops += nest.flops;

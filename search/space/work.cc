@@ -1,6 +1,7 @@
 #include "search/space/work.h"
 
 #include "ir/analysis/flops.h"
+#include "ir/analysis/masks/masks.h"
 #include "ir/map.h"
 #include "ir/visit.h"
 #include "schedule/schedule.h"
@@ -9,6 +10,8 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
+#include <vector>
 
 namespace prunerc::search {
 namespace {
@@ -74,13 +77,54 @@ class ReadCounter {
   std::map<int32_t, Reads> reads_;
 };
 
+// What a run need not do of the blocks behind masks (ir/analysis/masks), by block.
+class MaskedWork {
+ public:
+  explicit MaskedWork(const ir::Program& program) {
+    ir::IrBuilder b(program);
+    ir::Masks masks(b, program);
+    ir::walk(
+        program.root(),
+        [&](ir::Stmt s) {
+          const auto* block = s.as<ir::Block>();
+          if (block != nullptr) add(*block, masks.needed_where(*block));
+          return block == nullptr;
+        },
+        [](ir::Expr) {});
+  }
+
+  bool has(ir::BlockId id) const { return left_out_.contains(id); }
+  double float_ops() const { return float_ops_; }
+  double integer_ops() const { return integer_ops_; }
+
+ private:
+  void add(const ir::Block& block, const std::vector<ir::Linear>& needed) {
+    const auto* store = block.body.as<ir::Store>();
+    const std::optional<double> share = ir::share_where(block, needed);
+    if (store == nullptr || !share || *share > 1 - ir::kLeastMaskedPart) return;
+    double times = 1 - *share;
+    for (const ir::IterVar& iter : block.iters) {
+      times *= static_cast<double>(iter.extent.as<ir::IntImm>()->value);
+    }
+    const ir::OpCounts ops = ir::count_ops(store->value);
+    float_ops_ += times * ops.flops();
+    integer_ops_ += times * ops.integer;
+    left_out_.insert(block.id);
+  }
+
+  std::set<ir::BlockId> left_out_;
+  double float_ops_ = 0, integer_ops_ = 0;
+};
+
 // The program with updates that a condition on positions turns off (select(c, x, constant)) behind
 // that condition, where counting sees how often it holds. A transposed convolution computes what
 // its congruences let through.
-ir::Program without_masked_updates(const ir::Program& program) {
+ir::Program without_masked_updates(const ir::Program& program, const MaskedWork& masked) {
   ir::IrBuilder b(program);
   const std::function<ir::Stmt(ir::Stmt)> go = [&](ir::Stmt s) -> ir::Stmt {
     if (!s.defined()) return s;
+    const auto* block = s.as<ir::Block>();
+    if (block != nullptr && masked.has(block->id)) return s;
     const auto* store = s.as<ir::Store>();
     const ir::BinaryNode* step = store != nullptr ? ir::as_binary(store->value) : nullptr;
     const auto* held = step != nullptr ? step->lhs.as<ir::Load>() : nullptr;
@@ -136,9 +180,13 @@ Work work_of(const ir::Program& program) {
   if (!program.root().defined()) return work;
   ReadCounter counter;
   counter.stmt(program.root(), 1);
-  if (const Result<ir::OpCounts> ops = ir::count_ops(without_masked_updates(with_scans(program)))) {
-    work.float_ops = ops->flops();
-    work.integer_ops = std::max(0.0, ops->integer - counter.index_ops());
+  const ir::Program scanned = with_scans(program);
+  const MaskedWork masked(scanned);
+  const Result<ir::OpCounts> ops = ir::count_ops(without_masked_updates(scanned, masked));
+  if (ops.ok()) {
+    work.float_ops = std::max(0.0, ops->flops() - masked.float_ops());
+    work.integer_ops =
+        std::max(0.0, ops->integer - counter.index_ops() - masked.integer_ops());
   }
   work.bytes = touched_bytes(program, counter);
   return work;

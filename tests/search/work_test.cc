@@ -53,6 +53,28 @@ TEST_CASE("a running sum takes a step for each element") {
   CHECK(search::work_of(operator_program("running_sum")).float_ops == 3.0 * 7 * 29);
 }
 
+TEST_CASE("a causal mask halves the scores that it hides and the sums of what it leaves") {
+  const auto ops = [](const std::string& weight) {
+    return search::work_of(parse_or_die(R"(program p(Q: f32[20, 3], V: f32[20, 8]) -> (Y: f32[20, 8]) {
+      buffer a: f32[20, 20] global
+      buffer p: f32[20, 20] global
+      for i in 20 { for k in 20 { for e in 3 {
+        block "a" [vt: S(20) = i, vs: S(20) = k, ve: R(3) = e] {
+          init { a[vt, vs] = 0f32 } a[vt, vs] = a[vt, vs] + Q[vt, ve]*Q[vs, ve] } } } }
+      for i1 in 20 { for k1 in 20 {
+        block "p" [vt: S(20) = i1, vs: S(20) = k1] { p[vt, vs] = )" + weight + R"( } } }
+      for i2 in 20 { for f in 8 { for k2 in 20 {
+        block "Y" [vt: S(20) = i2, vf: S(8) = f, vs: R(20) = k2] {
+          init { Y[vt, vf] = 0f32 } Y[vt, vf] = Y[vt, vf] + p[vt, vs]*V[vs, vf] } } } } })"))
+        .float_ops;
+  };
+  const double whole = ops("a[vt, vs]");
+  CHECK(whole == 20.0 * 20 * (2 * 3 + 2 * 8));
+  CHECK(whole - ops("select(vs <= vt, a[vt, vs], 0f32)") == 190.0 * (2 * 3 + 2 * 8));
+  // A border of less than a tenth is part of the work, as everywhere.
+  CHECK(ops("select(vs < 19, a[vt, vs], 0f32)") == whole);
+}
+
 TEST_CASE("an integer product is rated by its integer operations, a float one by its floats") {
   const Work integers = search::work_of(operator_program("gemm_i8"));
   CHECK(integers.is_integer());

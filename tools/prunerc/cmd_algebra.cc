@@ -24,7 +24,8 @@ using search::algebra::Rule;
 using search::algebra::RuleSet;
 using Json = nlohmann::ordered_json;
 
-constexpr Rule kRules[] = {Rule::kOrder, Rule::kAxis, Rule::kBank, Rule::kWinograd};
+constexpr Rule kRules[] = {Rule::kOrder, Rule::kAxis, Rule::kBank, Rule::kWinograd,
+                           Rule::kCascade};
 constexpr NumericClass kClasses[] = {NumericClass::kStrict, NumericClass::kNormal,
                                      NumericClass::kLoose};
 
@@ -174,7 +175,7 @@ void add_algebra(CLI::App& verb, Action& action) {
   args->op.add_to(verb);
   in_group(verb, "Operator");
   verb.add_option("--rules", args->rules,
-                  "where forms may come from: order, axis, bank, winograd (default: all)")
+                  "where forms may come from: order, axis, bank, winograd, cascade (default: all)")
       ->delimiter(',')
       ->type_name("RULE,..");
   verb.add_option("--numerics", args->numerics,

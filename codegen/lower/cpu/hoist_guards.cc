@@ -127,7 +127,32 @@ class GuardHoisting {
     if (!all.defined()) return go(with_truth(body, known), may_version);
     if (!may_version || code_size(body) > kMaxVersionedCode) return go(body, may_version);
     Stmt fast = go(with_truth(body, known), may_version);
-    return b_.if_then(all, fast, clone_with_fresh_ids(b_, go(body, false)));
+    Stmt slow = clone_with_fresh_ids(b_, go(body, false));
+    return b_.if_then(all, fast, known.size() == 1 ? without_calls(body, found, slow) : slow);
+  }
+
+  // A function of what a mask hides is not computed for tiles that it hides whole: there is a third
+  // version, `if (no copy satisfies its condition) {the other value} else {slow}`.
+  Stmt without_calls(Stmt body, const std::vector<Candidate>& found, Stmt slow) {
+    for (const Candidate& c : found) {
+      if (c.tile_loops.empty() || !has_call(body)) continue;
+      const Stmt hidden = with_truth(body, {{c.condition.hash(), false}});
+      const Expr none = hidden.defined() && !has_call(hidden) ? for_no_copy(c) : Expr();
+      if (!none.defined() || none.as<IntImm>() != nullptr) continue;
+      return b_.if_then(none, clone_with_fresh_ids(b_, go(hidden, false)), slow);
+    }
+    return slow;
+  }
+
+  static bool has_call(Stmt s) {
+    bool found = false;
+    walk(
+        s, [](Stmt) { return true; },
+        [&](Expr e) {
+          found = found ||
+                  any_node(e, [](Expr part) { return part.kind() == ExprKind::kCall; });
+        });
+    return found;
   }
 
   // Conditions of Ifs and Selects below s that mention no serial variable defined below s.
@@ -203,6 +228,24 @@ class GuardHoisting {
 
   // The condition for the worst copy of the tile; null if it is not of a form with a worst copy.
   Expr for_whole_tile(const Candidate& c) {
+    const std::optional<Linear> most = end_of_difference(c, Bound::kUpper);
+    if (!most) return {};
+    const Expr zero = b_.int_imm(0), end = to_expr(b_, *most);
+    const bool is_less = c.condition.kind() == ExprKind::kLt;
+    return simplify(b_, is_less ? b_.lt(end, zero) : b_.le(end, zero), ranges_);
+  }
+
+  // The opposite of the condition for the best copy; null as above.
+  Expr for_no_copy(const Candidate& c) {
+    const std::optional<Linear> least = end_of_difference(c, Bound::kLower);
+    if (!least) return {};
+    const Expr zero = b_.int_imm(0), end = to_expr(b_, *least);
+    const bool is_less = c.condition.kind() == ExprKind::kLt;
+    return simplify(b_, is_less ? b_.le(zero, end) : b_.lt(zero, end), ranges_);
+  }
+
+  // The left side less the right one, at an end over the copies of the tile.
+  std::optional<Linear> end_of_difference(const Candidate& c, Bound bound) {
     const BinaryNode* node = as_binary(c.condition);
     if (node == nullptr || node->lhs.dtype() != DType::kI64) return {};
     if (node->kind != ExprKind::kLt && node->kind != ExprKind::kLe) return {};
@@ -213,17 +256,10 @@ class GuardHoisting {
       inner.push_back(loop->var->id);
     }
     const Linear difference = to_linear(b_, node->lhs, ranges_) - to_linear(b_, node->rhs, ranges_);
-    const std::optional<Linear> worst =
-        eliminate_vars(b_, difference, Bound::kUpper, ranges_, inner);
+    const std::optional<Linear> end = eliminate_vars(b_, difference, bound, ranges_, inner);
     ranges_.rewind(mark);
-    if (!worst || worst->overflow) return {};
-    const Expr most = to_expr(b_, *worst);
-    for (VarId v : inner) {
-      if (mentions(most, v)) return {};
-    }
-    const Expr zero = b_.int_imm(0);
-    return simplify(b_, node->kind == ExprKind::kLt ? b_.lt(most, zero) : b_.le(most, zero),
-                    ranges_);
+    if (!end || end->overflow || mentions(to_expr(b_, *end), inner)) return {};
+    return end;
   }
 
   // s with the known conditions of Ifs and Selects replaced by their values.

@@ -69,6 +69,23 @@ Places through(const ir::Block& producer, const ir::Block& reader, const Places&
   return found;
 }
 
+// The reader's variables that a producer's axes go to: the other way round.
+Places onward(const ir::Block& producer, const Places& of_producer, const ir::Block& reader) {
+  const ir::Access& write = producer.writes[0];
+  Places found(of_producer.size(), -1);
+  for (const ir::Access& read : reader.reads) {
+    if (read.buffer != write.buffer) continue;
+    for (std::size_t axis = 0; axis < found.size(); ++axis) {
+      for (std::size_t d = 0; d < read.region.size(); ++d) {
+        const int from = iter_of(producer, write.region[d].min);
+        if (from >= 0 && from == of_producer[axis]) found[axis] = iter_of(reader, read.region[d].min);
+      }
+    }
+    break;
+  }
+  return found;
+}
+
 void keep_common(const Places& other, Places* places) {
   for (std::size_t axis = 0; axis < places->size(); ++axis) {
     if (other[axis] != (*places)[axis]) (*places)[axis] = -1;
@@ -148,15 +165,17 @@ class ChainFinder {
     return extent && *extent > 1 && is_reused(*find_block(program_, id), iter(id, axis).var->id);
   }
 
-  // From the last block, whose spatial variables are the axes, backwards.
+  // From the last block, whose spatial variables are the axes, backwards; then forwards for blocks that
+  // are read behind the chain alone, as a tile's maximum is.
   bool find_places(const std::vector<BlockId>& blocks) {
+    std::vector<BlockId> unread;
     for (std::size_t b = blocks.size(); b-- > 0;) {
       const ir::Block* block = find_block(program_, blocks[b]);
       if (block->writes.size() != 1 || !facts_of(schedule_, blocks[b]).trivial) return false;
       std::optional<Places> places;
       for (const BlockId reader : schedule_.consumers(blocks[b])) {
         const auto of_reader = places_.find(reader);
-        if (of_reader == places_.end()) return false;
+        if (of_reader == places_.end()) continue;
         const Places from = through(*block, *find_block(program_, reader), of_reader->second);
         if (!places) places = from;
         keep_common(from, &*places);
@@ -169,10 +188,31 @@ class ChainFinder {
             places->push_back(static_cast<int>(i));
         }
       }
-      if (!places) return false;
-      places_[blocks[b]] = *places;
+      if (places) {
+        places_[blocks[b]] = *places;
+      } else {
+        unread.insert(unread.begin(), blocks[b]);
+      }
     }
-    return true;
+    return std::all_of(unread.begin(), unread.end(), [&](BlockId id) { return follow(id); });
+  }
+
+  // Gives a block the axes of what it reads in the chain.
+  bool follow(BlockId id) {
+    std::optional<Places> places;
+    for (const auto& [producer, of_producer] : places_) {
+      const std::vector<BlockId> readers = schedule_.consumers(producer);
+      if (std::find(readers.begin(), readers.end(), id) == readers.end()) continue;
+      const Places from =
+          onward(*find_block(program_, producer), of_producer, *find_block(program_, id));
+      if (!places) places = from;
+      for (std::size_t axis = 0; axis < from.size(); ++axis) {
+        if (from[axis] >= 0 && (*places)[axis] < 0) (*places)[axis] = from[axis];
+        if (from[axis] >= 0 && from[axis] != (*places)[axis]) return false;
+      }
+    }
+    if (places) places_[id] = *places;
+    return places.has_value();
   }
 
   const schedule::Schedule& schedule_;

@@ -25,6 +25,7 @@ std::vector<Row> find_rows() {
     double gain = 0;
     std::string recipe;
     for (const search::algebra::Derived& form : report->forms) {
+      if (form.recipe.find(c.words) == std::string::npos) continue;
       if (report->spec_flops / form.flops <= gain) continue;
       gain = report->spec_flops / form.flops;
       recipe = form.recipe;

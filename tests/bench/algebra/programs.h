@@ -20,6 +20,7 @@ struct AlgebraCase {
   double speed_aim = 0;   // spec's time over the form's; 0: not timed
   search::algebra::NumericClass numerics = search::algebra::NumericClass::kNormal;
   std::string text = {};
+  std::string words = {};  // that the planted form's recipe has; empty: any has
 };
 
 const std::vector<AlgebraCase>& algebra_cases();

@@ -179,6 +179,7 @@ double part_after(const search::TaskReport& task, int64_t trials) {
 
 std::vector<Row> o1_ratio_rows(const DraftBenchOptions& options) {
   constexpr int kTurns = 15;
+  constexpr int64_t kFewTrials = 8;
   std::vector<Row> rows;
   std::map<std::string, std::vector<double>> all;
   const auto add = [&](const std::string& what, const std::string& op, double value,
@@ -193,20 +194,28 @@ std::vector<Row> o1_ratio_rows(const DraftBenchOptions& options) {
     tuning.trials = options.o1_trials;
     const Result<search::TuneReport> report = session.tune({&op, 1}, tuning);
     if (!report.ok() || report->tasks[0].curve.empty()) continue;
-    Timed a(session, instant), b(session, session.choose(op).value());
-    std::vector<double> speeds;
+    // A batch of the search above is larger.
+    Session brief = open_session(/*threads=*/1);
+    tuning.trials = kFewTrials;
+    if (!brief.tune({&op, 1}, tuning).ok()) continue;
+    Timed a(session, instant), b(session, session.choose(op).value()),
+        c(brief, brief.choose(op).value());
+    std::vector<double> speeds, few;
     for (int turn = 0; turn < kTurns; ++turn) {
-      const double instant_ns = a.sample_ns();
-      speeds.push_back(b.sample_ns() / instant_ns);
+      const double instant_ns = a.sample_ns(), tuned_ns = b.sample_ns();
+      speeds.push_back(tuned_ns / instant_ns);
+      few.push_back(tuned_ns / c.sample_ns());
     }
-    std::sort(speeds.begin(), speeds.end());
+    for (std::vector<double>* of : {&speeds, &few}) std::sort(of->begin(), of->end());
+    const auto quartiles = [](const std::vector<double>& of) {
+      return fmt::format("{:.3f} to {:.3f}, quartiles of {} turns", of[kTurns / 4],
+                         of[3 * kTurns / 4], kTurns);
+    };
     add("o1_speed", op.name, median(speeds),
-        fmt::format("{:.3f} to {:.3f}, quartiles of {} turns; {} trials", speeds[kTurns / 4],
-                    speeds[3 * kTurns / 4], kTurns, options.o1_trials));
-    for (const int64_t trials : {8, 64}) {
-      add(fmt::format("first{}", trials), op.name, part_after(report->tasks[0], trials),
-          "of the same search's end, by its own times");
-    }
+        fmt::format("{}; {} trials", quartiles(speeds), options.o1_trials));
+    add("first8", op.name, median(few), quartiles(few) + "; a search of so many trials");
+    add("first64", op.name, part_after(report->tasks[0], 64),
+        "of the same search's end, by its own times");
     std::fprintf(stderr, "%s: -O1 %.3f of tuned\n", op.name.c_str(), median(speeds));
   }
   for (const auto& [what, values] : all) {

@@ -182,8 +182,8 @@ CLAIMS = [
         name="o1",
         title="Answers without measuring, and after few trials",
         here=("The twenty frozen operators (`tests/data/frozen/search.prn`), one thread. Tuned with 640 trials, one search each; `-O1`'s "
-              "kernel and the tuned one in turns. After 8 and 64 trials: of that search's own end, by its own times; `none yet`: "
-              "a search has its first answers when its first batch, which is larger, is back."),
+              "kernel, that of a search of 8 trials and the tuned one in turns. After 64 trials: of the long search's own end, by its "
+              "own times."),
         bench="draft",
         group="o1",
         rows=r"o1_speed/|first\d+/|geomean/(o1_speed|first\d+)",

@@ -1,0 +1,28 @@
+// Rule "cascade": reductions that need an earlier one over the same axis, tile by tile.
+#ifndef PRUNERC_SEARCH_ALGEBRA_CASCADE_H_
+#define PRUNERC_SEARCH_ALGEBRA_CASCADE_H_
+
+#include "search/algebra/lift.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace prunerc::search::algebra {
+
+/// Sums over s of exp(x - m)*.., where m is the maximum of x over s: s is cut into tiles, and a tile
+/// takes its own maximum n instead of m, which exp(x - m) = exp(x - n)*exp(n - m) allows, as the
+/// second factor is the same for the whole tile and leaves its sum. A tile's sums need nothing of
+/// other tiles then: attention's online softmax and its split over keys, and the logarithm of a sum
+/// of exponentials, are this. No argument of exp is above 0 that was not. `tile` divides the axis.
+/// Says in words what was done, "" if there is no such sum.
+/// Source: separability as in RedFuser (ASPLOS'26); Milakov and Gimelshein, arXiv 1805.02867.
+std::string cascade(Spec& spec, int64_t tile);
+
+/// Divisors of the longest axis that cascade could cut, near to what fits a core's caches and a
+/// block's shared memory; at most two, none if the axis is short.
+std::vector<int64_t> cascade_tiles(const Spec& spec);
+
+}  // namespace prunerc::search::algebra
+
+#endif  // PRUNERC_SEARCH_ALGEBRA_CASCADE_H_

@@ -1,0 +1,174 @@
+// Tiles behind masks: which are left out, what keeps them in, and that values are the same.
+#include "codegen/lower/passes.h"
+#include "codegen/pipeline.h"
+#include "ir/printer.h"
+#include "ir/visit.h"
+#include "tests/codegen/kernel_run.h"
+#include "tests/support/check.h"
+#include "tests/support/program_gen.h"
+
+#include <catch2/catch.hpp>
+
+#include <map>
+#include <string>
+
+namespace prunerc {
+namespace {
+
+using namespace ir;       // NOLINT: a test
+using namespace testing;  // NOLINT: a test
+
+// Scores "a", weights "p" of rows, weighted sums "Y"; tiles of 4 by 4. `weight` makes p[vt, vs],
+// `row` stands between a and p, `other` behind all.
+std::string rows_of(const std::string& weight, const std::string& row = "",
+                    const std::string& other = "") {
+  return R"(program p(Q: f32[20, 3], K: f32[20, 3], V: f32[20, 8], Z: i64[20])
+      -> (Y: f32[20, 8], X: f32[20, 20]) {
+    buffer a: f32[20, 20] global
+    buffer m: f32[20] global
+    buffer p: f32[20, 20] global
+    for t_0 in 5 @L0 { for s_0 in 5 @L1 { for e in 3 @L2 {
+      for t_1 in 4 @L3 unrolled { for s_1 in 4 @L4 vectorized {
+        block "a" @B0 [vt: S(20) = t_0*4 + t_1, vs: S(20) = s_0*4 + s_1, ve: R(3) = e] {
+          init { a[vt, vs] = 0f32 }
+          a[vt, vs] = a[vt, vs] + Q[vt, ve]*K[vs, ve] } } } } } }
+    )" + row +
+         R"(for u in 20 @L5 { for w_0 in 5 @L6 { for w_1 in 4 @L7 vectorized {
+      block "p" @B1 [vt: S(20) = u, vs: S(20) = w_0*4 + w_1] { p[vt, vs] = )" +
+         weight + R"( } } } }
+    for y_0 in 5 @L8 { for k in 20 @L9 { for y_1 in 4 @L10 unrolled { for f in 8 @L11 vectorized {
+      block "Y" @B2 [vt: S(20) = y_0*4 + y_1, vf: S(8) = f, vs: R(20) = k] {
+        init { Y[vt, vf] = 0f32 }
+        Y[vt, vf] = Y[vt, vf] + p[vt, vs]*V[vs, vf] } } } } }
+    )" + (other.empty() ? R"(for x in 20 @L12 { for z in 20 @L13 {
+      block "X" @B3 [vt: S(20) = x, vs: S(20) = z] { X[vt, vs] = Q[vt, 0] } } } )"
+                                : other) +
+         "}";
+}
+
+// The largest of each row of a.
+std::string maximum(const std::string& condition) {
+  return R"(for h in 20 @L20 { for g in 20 @L21 { block "m" @B9 [vt: S(20) = h, vs: R(20) = g] {
+      init { m[vt] = f32.ninf }
+      m[vt] = max(m[vt], select()" +
+         condition + ", a[vt, vs], f32.ninf)) } } }\n";
+}
+
+Program skipped(const Program& program) {
+  const Target target = *target_from_string("cpu");
+  const Result<Program> initialised = codegen::lower_init(program, target);
+  REQUIRE_OK(initialised);
+  const Result<Program> out = codegen::skip_masked(*initialised, target);
+  REQUIRE_OK(out);
+  return *out;
+}
+
+// By block: what it got as a guard.
+std::map<std::string, std::string> guards(const std::string& text) {
+  const Program program = skipped(parse_or_die(text));
+  std::map<std::string, std::string> out;
+  walk(
+      program.root(),
+      [&](Stmt s) {
+        const Block* block = s.as<Block>();
+        if (block != nullptr && block->guard.defined()) {
+          out[std::string(block->name)] = print(program, block->guard);
+        }
+        return true;
+      },
+      [](Expr) {});
+  return out;
+}
+
+using Guards = std::map<std::string, std::string>;
+
+TEST_CASE("tiles of a causal mask that hold nothing do not run, nor do those that nobody reads") {
+  const std::string text = rows_of("select(vs <= vt, a[vt, vs]*2f32, 0f32)");
+  CHECK(guards(text) == Guards{{"a", "s_0*4 <= t_0*4 + 3"},
+                               {"a_init", "s_0*4 <= t_0*4 + 3"},
+                               {"Y", "k <= y_0*4 + 3"}});
+  const Result<Program> lowered =
+      codegen::lower_cpu(parse_or_die(text), *target_from_string("cpu"));
+  REQUIRE_OK(lowered);
+  INFO(print(*lowered));
+  CHECK(print(*lowered).find("for k in y_0*4 + 4 ") != std::string::npos);
+}
+
+TEST_CASE("what softmax makes of minus infinity is nothing, if every row has an element") {
+  const std::string softmax = "exp(select(vs <= vt, a[vt, vs], f32.ninf) - m[vt])";
+  const Guards causal = guards(rows_of(softmax, maximum("vs <= vt")));
+  CHECK(causal.count("Y") == 1);
+  CHECK(causal.count("a") == 1);
+  CHECK(causal.count("m") == 1);
+  // The first row is empty: its weights are no zeros, but what infinity less infinity is.
+  const Guards strict = guards(
+      rows_of("exp(select(vs < vt, a[vt, vs], f32.ninf) - m[vt])", maximum("vs < vt")));
+  CHECK(strict.count("Y") == 0);
+  CHECK(strict.count("a") == 1);
+}
+
+TEST_CASE("a window has two ends") {
+  const std::string window = "vs <= vt && vt <= vs + 5";
+  const Guards found =
+      guards(rows_of("exp(select(" + window + ", a[vt, vs], f32.ninf) - m[vt])", maximum(window)));
+  CHECK(found.at("Y") == "k <= y_0*4 + 3 && y_0*4 <= k + 5");
+  CHECK(found.at("a") == "s_0*4 <= t_0*4 + 3 && t_0*4 <= s_0*4 + 8");
+  // Two conditions that never hold together.
+  const std::string none = "vs + 6 <= vt && vt <= vs + 5";
+  CHECK(guards(rows_of("exp(select(" + none + ", a[vt, vs], f32.ninf) - m[vt])", maximum(none)))
+            .count("Y") == 0);
+}
+
+TEST_CASE("what is needed without the mask, or masked by data, is computed") {
+  const std::string causal = "select(vs <= vt, a[vt, vs], 0f32)";
+  const auto reader = [](const std::string& value) {
+    return "for x in 20 @L12 { for z in 20 @L13 { block \"X\" @B3 [vt: S(20) = x, vs: S(20) = z] { "
+           "X[vt, vs] = " +
+           value + " } } }";
+  };
+  CHECK(guards(rows_of(causal, "", reader("a[vt, vs]"))).count("a") == 0);
+  CHECK(guards(rows_of(causal, "", reader("a[vs, vt]"))).count("a") == 0);
+  CHECK(guards(rows_of(causal, "", reader("select(vs <= vt + 1, a[vt, vs], 0f32)"))).count("a") ==
+        0);
+  CHECK(guards(rows_of(causal, "", reader("select(vs <= vt, a[vt, vs], 1f32)"))).count("a") == 1);
+  CHECK(guards(rows_of("select(vs < Z[vt], a[vt, vs], 0f32)")).empty());
+  CHECK(guards(rows_of("select(vs <= vt || vs < 2, a[vt, vs], 0f32)")).empty());
+  // Where it is no zero that the mask puts there, sums go on; the scores are not needed even so.
+  const Guards ones = guards(rows_of("select(vs <= vt, a[vt, vs], 1f32)"));
+  CHECK(ones.count("Y") == 0);
+  CHECK(ones.count("a") == 1);
+  // A mask that leaves out less than a tenth.
+  CHECK(guards(rows_of("select(vs <= vt + 15, a[vt, vs], 0f32)")).empty());
+}
+
+TEST_CASE("what says where to read is needed, whatever is read there") {
+  const std::string text = R"(program p(A: f32[16], I: i64[16]) -> (Y: f32[16, 16]) {
+    buffer j: i64[16, 16] global
+    for i in 16 @L0 { for k in 16 @L1 {
+      block "j" @B0 [vi: S(16) = i, vk: S(16) = k] { j[vi, vk] = I[vk] } } }
+    for i in 16 @L2 { for k in 16 @L3 { block "Y" @B1 [vi: S(16) = i, vk: S(16) = k] {
+      Y[vi, vk] = select(vk <= vi, A[j[vi, vk]], 0f32) } } } })";
+  CHECK(guards(text).empty());
+}
+
+TEST_CASE("values are the same with masked tiles left out") {
+  const std::string softmax = "exp(select(vs <= vt, a[vt, vs], f32.ninf) - m[vt])";
+  for (const std::string& text :
+       {rows_of("select(vs <= vt, a[vt, vs]*2f32, 0f32)"),
+        rows_of("select(vt <= vs, a[vt, vs]*2f32, 0f32)"),
+        rows_of("select(vs == vt, a[vt, vs]*2f32, 0f32)"),
+        rows_of("select(vs <= vt && vt < vs + 5, a[vt, vs], 0f32)"),
+        rows_of("select(vs*2 <= vt && vt <= vs*3 + 1, a[vt, vs], 0f32)"),
+        rows_of("select(vs < 3, a[vt, vs], 0f32)"),
+        rows_of("select(vs <= vt, a[vt, vs], 1f32)")}) {
+    const Program program = parse_or_die(text);
+    INFO(print(skipped(program)));
+    check_same_result(program, skipped(program), 1);
+    CHECK(compare_with_interpreter(program, program, 2) == "");
+  }
+  const Program program = parse_or_die(rows_of(softmax, maximum("vs <= vt")));
+  check_same_result(program, skipped(program), 3);
+}
+
+}  // namespace
+}  // namespace prunerc
