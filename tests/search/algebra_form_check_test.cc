@@ -1,5 +1,5 @@
 // What stands between a form and its use: finite fields, and numbers that fields know nothing of.
-#include "search/algebra/judge.h"
+#include "search/algebra/form_check.h"
 #include "search/algebra/order.h"
 #include "search/algebra/roofline.h"
 #include "tests/search/algebra_terms.h"
