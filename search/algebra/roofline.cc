@@ -98,8 +98,8 @@ class Rates {
                                 static_cast<double>(std::max<int64_t>(1, target.num_threads));
   }
   double flops_ns(double flops) const { return flops / flops_; }
-  double bytes_ns(const ir::Buffer& buffer, double bytes) const {
-    if (buffer.role != ir::BufferRole::kIntermediate) return bytes / memory_;
+  double bytes_ns(const ir::Buffer& buffer, double bytes, bool is_constant) const {
+    if (is_constant || buffer.role != ir::BufferRole::kIntermediate) return bytes / memory_;
     if (bytes <= static_cast<double>(target_.l2_bytes) / 2) return bytes / l2_;
     if (bytes <= static_cast<double>(target_.l3_bytes) / 2) return bytes / l3_;
     return bytes / memory_;
@@ -187,7 +187,7 @@ Roofline roofline(const ir::Program& program, const ir::Target& target) {
         const double bytes =
             bytes_of(program.buffer(id)) * (again == nest.again.end() ? 1 : again->second);
         out.bytes += bytes;
-        moved_ns[groups[n]] += rates.bytes_ns(program.buffer(id), bytes);
+        moved_ns[groups[n]] += rates.bytes_ns(program.buffer(id), bytes, constant.count(id) > 0);
       }
     }
     out.flops += nest.flops;
