@@ -3,7 +3,7 @@
 #include "ir/canonical.h"
 #include "ir/parser.h"
 #include "ir/verify.h"
-#include "search/algebra/judge.h"
+#include "search/algebra/form_check.h"
 #include "search/tune/inbox.h"
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 #include "search/algebra/axis.h"
 #include "search/algebra/bank.h"
 #include "search/algebra/cascade.h"
-#include "search/algebra/judge.h"
+#include "search/algebra/form_check.h"
 #include "search/algebra/lift.h"
 #include "search/algebra/order.h"
 #include "search/algebra/roofline.h"
@@ -37,7 +37,7 @@ int64_t cost_of(const SmallPair& pair) {
   return std::max(schedule::cost_of(pair.spec), schedule::cost_of(pair.form));
 }
 
-// A form before it is judged.
+// A form before it is checked.
 struct Draft {
   Lowered lowered;
   std::vector<Axis> axes;
@@ -64,7 +64,7 @@ class Derivation {
     } else if (!spec.outputs.empty()) {
       seen_.insert(ir::fingerprint(program_).to_string());
       draft(spec);
-      judge(spec);
+      check_drafts(spec);
     }
     report_.seconds = elapsed();
     return std::move(report_);
@@ -194,7 +194,7 @@ class Derivation {
     drafts_.push_back({std::move(*lowered), spec.axes, std::move(recipe), rules, claim, cost});
   }
 
-  void judge(const Spec& spec) {
+  void check_drafts(const Spec& spec) {
     std::stable_sort(drafts_.begin(), drafts_.end(), [](const Draft& a, const Draft& b) {
       return a.cost.limit_ns < b.cost.limit_ns;
     });

@@ -52,7 +52,7 @@ struct DeriveReport {
   int64_t tried = 0, filtered = 0, kept = 0;  // terms of the search
   std::vector<std::string> refused;           // forms that a check turned down, and why
   double seconds = 0;
-  bool stopped = false;  // by DeriveOptions::seconds: not all was tried or judged
+  bool stopped = false;  // by DeriveOptions::seconds: not all was tried or checked
 };
 
 /// Deterministic in (spec, target, options) unless `seconds` ends it. One thread.

@@ -138,8 +138,9 @@ class Rates {
                                 static_cast<double>(std::max<int64_t>(1, target.num_threads));
   }
   double flops_ns(double flops) const { return flops / flops_; }
-  double bytes_ns(const ir::Buffer& buffer, double bytes, double row_bytes) const {
-    if (buffer.role != ir::BufferRole::kIntermediate) return bytes / memory_;
+  double bytes_ns(const ir::Buffer& buffer, double bytes, double row_bytes,
+                  bool is_constant) const {
+    if (is_constant || buffer.role != ir::BufferRole::kIntermediate) return bytes / memory_;
     if (kChainRows * row_bytes <= static_cast<double>(near_bytes_)) return bytes / l2_;
     if (bytes <= static_cast<double>(target_.l2_bytes) / 2) return bytes / l2_;
     if (bytes <= static_cast<double>(target_.l3_bytes) / 2) return bytes / l3_;
@@ -229,8 +230,9 @@ Roofline roofline(const ir::Program& program, const ir::Target& target) {
         const double bytes =
             bytes_of(program.buffer(id)) * (again == nest.again.end() ? 1 : again->second);
         out.bytes += bytes;
-        moved_ns[groups[n]] += rates.bytes_ns(
-            program.buffer(id), bytes, bytes_of_row(program.buffer(id), nests));
+        moved_ns[groups[n]] +=
+            rates.bytes_ns(program.buffer(id), bytes, bytes_of_row(program.buffer(id), nests),
+                           constant.count(id) > 0);
       }
     }
     out.flops += nest.flops;

@@ -17,8 +17,9 @@ struct Roofline {
 inline constexpr double kSpecialFlops = 10;
 
 /// Of an unscheduled program of constant extents. An elementwise nest that alone reads what the nest
-/// before wrote counts as part of it. Where a buffer lies goes by its size: parameters in memory,
-/// intermediates in the cache that holds them. Without measured rates those of a usual machine.
+/// before wrote counts as part of it. Where a buffer lies goes by its size: parameters, and what is
+/// computed of constants ahead, in memory, other intermediates in the cache that holds them. Without
+/// measured rates those of a usual machine.
 Roofline roofline(const ir::Program& program, const ir::Target& target);
 
 }  // namespace prunerc::search::algebra

@@ -4,7 +4,7 @@
 #include "ir/printer.h"
 #include "ir/support/rng.h"
 #include "search/algebra/derive.h"
-#include "search/algebra/judge.h"
+#include "search/algebra/form_check.h"
 #include "search/algebra/winograd.h"
 #include "tests/search/algebra_terms.h"
 #include "tests/support/check.h"

@@ -10,7 +10,7 @@ namespace prunerc::bench {
 
 /// Which planted forms are found, which are found where there is none, and how long that takes.
 std::vector<Row> find_rows();
-/// Wrong forms beside right ones: what the judge says of each, and how often a single test at a small
+/// Wrong forms beside right ones: what `check_form` says of each, and how often a single test at a small
 /// prime is wrong, beside the bound that it prints.
 std::vector<Row> bound_rows();
 /// Each spec's best beside its cheapest form's best by equal trials, in turns.

@@ -1,7 +1,7 @@
 // What stands between a form and its use: is it equal, and does it round as well as the operator?
 // Shares nothing with what makes forms but the axes.
-#ifndef PRUNERC_SEARCH_ALGEBRA_JUDGE_H_
-#define PRUNERC_SEARCH_ALGEBRA_JUDGE_H_
+#ifndef PRUNERC_SEARCH_ALGEBRA_FORM_CHECK_H_
+#define PRUNERC_SEARCH_ALGEBRA_FORM_CHECK_H_
 
 #include "ir/fpv/fpv.h"
 #include "ir/program.h"
@@ -56,4 +56,4 @@ inline constexpr double kNormalFactor = 4, kLooseFactor = 16;
 
 }  // namespace prunerc::search::algebra
 
-#endif  // PRUNERC_SEARCH_ALGEBRA_JUDGE_H_
+#endif  // PRUNERC_SEARCH_ALGEBRA_FORM_CHECK_H_

@@ -1,5 +1,5 @@
 // What stands between a form and its use: finite fields, and numbers that fields know nothing of.
-#include "search/algebra/judge.h"
+#include "search/algebra/form_check.h"
 #include "search/algebra/order.h"
 #include "search/algebra/roofline.h"
 #include "tests/search/algebra_terms.h"
@@ -192,6 +192,20 @@ op p<M=64, K=64, N=64>(X: f32[M,K], {} A: f32[K,N], {} B: f32[K,N]) -> (Y: f32[M
   CHECK(ahead.flops == 64 * 64 * (2 * 64 + 1));
   // X, W and Y once: y never leaves registers.
   CHECK(ahead.bytes == 3 * 64 * 64 * 4);
+}
+
+TEST_CASE("what is computed of constants lies where parameters do") {
+  const ir::Target target = *ir::target_from_string("cpu");
+  const ir::Program plain = testing::compile_op(R"(
+op p<M=1, K=256, N=256>(X: f32[M,K], const A: f32[K,N]) -> (Y: f32[M,N]) {
+  Y[m,n] = sum[k] X[m,k] * A[k,n];
+})");
+  const ir::Program made = testing::compile_op(R"(
+op p<M=1, K=256, N=256>(X: f32[M,K], const A: f32[K,N]) -> (Y: f32[M,N]) {
+  let W[k,n] = exp(A[k,n]);
+  Y[m,n] = sum[k] X[m,k] * W[k,n];
+})");
+  CHECK(roofline(made, target).limit_ns == Approx(roofline(plain, target).limit_ns));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "search/algebra/judge.h"
+#include "search/algebra/form_check.h"
 
 #include "ir/interp/bounded_run.h"
 #include "ir/interp/interpreter.h"
