@@ -4,10 +4,12 @@
 #include "ir/visit.h"
 #include "schedule/primitive.h"
 #include "schedule/schedule.h"
+#include "schedule/twin/narrow.h"
 #include "schedule/twin/shrink.h"
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -27,9 +29,16 @@ struct Caps {
   int64_t tile = kUncapped;
   int64_t outer = 4;
   int64_t unsplit = 8;
+  bool is_narrow = false;  // for a trace with narrower products, narrow.h
 };
 constexpr Caps kLevels[] = {{kUncapped, 4, 8}, {kUncapped, 2, 4}, {8, 4, 8}, {4, 4, 8},
                             {3, 4, 4},         {3, 2, 4},         {2, 2, 4}};
+constexpr Caps kNarrowLevel = {2, 2, 4, true};
+/// Columns of such products. Eight are the fewest that there are; of 32 all threads fetch some, and
+/// tails keep their alignment.
+constexpr int64_t kNarrowColumns[] = {8, 32};
+/// Rows that the copy engine brings are multiples of 16 bytes long: tails of so many elements.
+constexpr int64_t kTailUnit = 16;
 
 // At most `cap`, and a multiple of the powers of two that the extent is a multiple of, so that
 // fused loops are divided as they were.
@@ -71,10 +80,12 @@ Decision cut(const DecisionSpace& space, const Decision& decision, const Caps& c
   return covers ? repair_decision(space, out) : out;
 }
 
-// What a trace does to the extents of loops: follows splits of base loops and of their parts.
+// What a trace does to the extents of loops: follows splits of base loops and of their parts. The
+// twin's own trace has the same steps, perhaps with smaller numbers.
 class Tiling {
  public:
-  Tiling(const ir::Program& base, const Trace& trace, const Caps& caps) : caps_(caps) {
+  Tiling(const ir::Program& base, const Trace& trace, const Trace& own, const Caps& caps)
+      : caps_(caps) {
     ir::walk(
         base.root(),
         [&](ir::Stmt s) {
@@ -90,15 +101,16 @@ class Tiling {
         },
         [](ir::Expr) {});
     int decision = 0;
-    for (const Instruction& step : trace.instructions) {
+    for (std::size_t i = 0; i < trace.instructions.size(); ++i) {
+      const Instruction& step = trace.instructions[i];
       if (step.is_sample()) {
-        sample(step, trace.decision_space(decision),
+        sample(step, trace.decision_space(decision), own.decision_space(decision),
                trace.decisions[static_cast<std::size_t>(decision)]);
         ++decision;
       } else if (step.primitive == PrimitiveKind::kProduct) {
         multiply(step);
       } else if (step.primitive == PrimitiveKind::kSplit) {
-        split(step);
+        split(step, own.instructions[i]);
       } else if (step.primitive == PrimitiveKind::kTransformBlockLayout) {
         take_apart(step);
       } else if (step.primitive == PrimitiveKind::kNarrowReduction) {
@@ -145,18 +157,25 @@ class Tiling {
            (part.children.size() == 1 && is_split(parts_.at(part.children[0])));
   }
 
-  void sample(const Instruction& step, const DecisionSpace& space, const Decision& decision) {
-    const Decision small = cut(space, decision, caps_);
+  void sample(const Instruction& step, const DecisionSpace& space, const DecisionSpace& own,
+              const Decision& decision) {
+    const Decision small = cut(own, decision, caps_);
     decisions_.push_back(small);
     for (std::size_t i = 0; i < step.outputs.size(); ++i) {
       const ValueId* id = std::get_if<ValueId>(&step.outputs[i]);
       if (id == nullptr) continue;
       const bool is_choice = space.primitive == PrimitiveKind::kSampleCategorical;
-      const auto at = [&](const Decision& d) {
-        return is_choice ? space.values[static_cast<std::size_t>(d[0])] : i < d.size() ? d[i] : 1;
+      const auto at = [&](const DecisionSpace& from, const Decision& d) {
+        return is_choice ? from.values[static_cast<std::size_t>(d[0])] : i < d.size() ? d[i] : 1;
       };
-      values_[id->value] = {at(decision), at(small)};
+      values_[id->value] = {at(space, decision), at(own, small)};
     }
+  }
+
+  // With two tiles at most an odd number of them would be one.
+  int64_t small_outer(int64_t extent) const {
+    if (caps_.is_narrow && extent % 2 != 0) return std::min<int64_t>(extent, 3);
+    return small_like(extent, caps_.outer);
   }
 
   Value value_of(const Int& item) {
@@ -174,14 +193,16 @@ class Tiling {
     values_[id->value] = product;
   }
 
-  void split(const Instruction& step) {
+  void split(const Instruction& step, const Instruction& own) {
     const auto found = parts_.find(std::get<LoopId>(step.operands[0]));
     if (found == parts_.end()) return;  // of a loop that some other primitive made
     Part whole = found->second;
     std::vector<Value> factors;
     int inferred = -1;
-    for (const Int& factor : std::get<std::vector<Int>>(step.operands[1])) {
-      const Value v = value_of(factor);
+    const auto& given = std::get<std::vector<Int>>(step.operands[1]);
+    const auto& given_own = std::get<std::vector<Int>>(own.operands[1]);
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      const Value v = {value_of(given[i]).value, value_of(given_own[i]).small};
       if (v.value == -1) {
         inferred = static_cast<int>(factors.size());
       } else {
@@ -192,7 +213,7 @@ class Tiling {
     }
     if (inferred >= 0) {
       const int64_t rest = (whole.extent + whole.tile - 1) / whole.tile;
-      factors[static_cast<std::size_t>(inferred)] = {rest, small_like(rest, caps_.outer)};
+      factors[static_cast<std::size_t>(inferred)] = {rest, small_outer(rest)};
     }
     for (std::size_t i = 0; i < factors.size() && i < step.outputs.size(); ++i) {
       const LoopId child = std::get<LoopId>(step.outputs[i]);
@@ -299,8 +320,12 @@ class Tiling {
     const int64_t tail = part.extent % part.tile;
     if (tail != 0 && part.small_tile > 1) {
       const int64_t most = part.small_tile - 1;
-      const int64_t left =
+      int64_t left =
           std::clamp(tail * part.small_tile / part.tile, std::min({tail, most, int64_t{2}}), most);
+      if (caps_.is_narrow && tail % kTailUnit == 0 && part.small_tile > kTailUnit) {
+        const int64_t units = (left + kTailUnit - 1) / kTailUnit;
+        left = std::min(units * kTailUnit, most / kTailUnit * kTailUnit);
+      }
       product = product - part.small_tile + left;
     }
     return std::clamp<int64_t>(product, 1, part.extent);
@@ -315,14 +340,16 @@ class Tiling {
   std::vector<Decision> decisions_;
 };
 
-Result<Twin> make_small(const ir::Program& base, const Trace& trace, const Caps& caps) {
-  const Tiling tiling(base, trace, caps);
+// `own`: the trace that the twin is made by, see Tiling.
+Result<Twin> make_small(const ir::Program& base, const Trace& trace, const Trace& own,
+                        const Caps& caps) {
+  const Tiling tiling(base, trace, own, caps);
   Twin twin;
   PRUNERC_TRY(twin.base, shrink(base, tiling.wanted(), tiling.others()));
   ReplayOptions options;
   options.decisions = tiling.decisions();
   options.misfit = Misfit::kRepair;
-  PRUNERC_TRY(const Schedule replayed, replay(twin.base, trace, options));
+  PRUNERC_TRY(const Schedule replayed, replay(twin.base, own, options));
   twin.scheduled = replayed.program();
   return twin;
 }
@@ -334,10 +361,16 @@ Result<Twin> make_twin(const ir::Program& base, const Trace& trace, const TwinOp
     PRUNERC_TRY(const Schedule replayed, replay(base, trace));
     return Twin{base, replayed.program(), true};
   }
+  for (const int64_t columns : kNarrowColumns) {
+    const std::optional<Trace> narrow = narrowed(base, trace, columns);
+    if (!narrow) break;
+    Result<Twin> twin = make_small(base, trace, *narrow, kNarrowLevel);
+    if (twin.ok()) return twin;
+  }
   Result<Twin> best = error(Diag::kUnsupported, "a twin of this shape");
   int64_t fewest = kUncapped;
   for (const Caps& caps : kLevels) {
-    Result<Twin> twin = make_small(base, trace, caps);
+    Result<Twin> twin = make_small(base, trace, trace, caps);
     if (!twin.ok()) {
       if (!best.ok()) best = std::move(twin);
       continue;

@@ -27,7 +27,8 @@ struct Twin {
 
 /// Shrinks `base` and replays `trace` on it. Each axis keeps the sizes of its innermost tiles, has
 /// three of what its outermost split makes (two, if it was split again), and divides or does not as
-/// the original; sampled sizes are cut down where there would be too many points.
+/// the original; sampled sizes are cut down where there would be too many points, and products of
+/// warpgroups get fewer columns (narrow.h).
 /// Errors: Unsupported; those of the primitives, where the trace does not fit the small shape.
 Result<Twin> make_twin(const ir::Program& base, const Trace& trace,
                        const TwinOptions& options = {});

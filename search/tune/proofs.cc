@@ -38,12 +38,11 @@ void Proofs::prove(TaskState& state, std::span<const Candidate> candidates,
                    const std::function<bool()>& goes_on) {
   std::vector<Question> wanted;
   for (std::size_t i = 0; i < answers.size() && check_; ++i) {
-    if (!answers[i].ok() || state.known(candidates[i].fingerprint) != nullptr) continue;
+    if (!answers[i].ok() || !before[i].ok()) continue;
+    if (state.known(candidates[i].fingerprint) != nullptr) continue;
     Question question;
-    if (before[i].ok()) {
-      question.known = before[i].log2_error;
-      question.tests = before[i].tests;
-    }
+    question.known = before[i].log2_error;
+    question.tests = before[i].tests;
     question.question = {i, std::min(kDraftLog2Error, kStoredLog2Error - question.known)};
     wanted.push_back(question);
   }
@@ -56,48 +55,43 @@ void Proofs::prove(TaskState& state, std::span<const Candidate> candidates,
     const std::size_t end = std::min(wanted.size(), begin + portion);
     std::vector<EqualityQuestion> questions;
     for (std::size_t i = begin; i < end; ++i) questions.push_back(wanted[i].question);
-    if (goes_on && !goes_on()) {
-      for (std::size_t i = begin; i < wanted.size(); ++i) {
-        left_out_.insert(candidates[wanted[i].question.candidate].fingerprint);
-      }
-      return;
-    }
+    if (goes_on && !goes_on()) return;
     const std::vector<EqualityResult> results =
         check_candidates(check_, *state.task, candidates, questions, 1, seed_, pool_);
     for (std::size_t i = 0; i < questions.size(); ++i) {
       const std::size_t at = questions[i].candidate;
       state.report.seconds.verify += results[i].seconds;
       answers[at].verify_s += results[i].seconds;
-      keep(candidates[at], results[i].verdict, wanted[begin + i], &answers[at]);
+      keep(key_of(state, candidates[at]), results[i].verdict, wanted[begin + i], &answers[at]);
     }
   }
 }
 
-void Proofs::prove_left_out(TaskState& state, const Candidate& candidate, Measurement* answer) {
-  if (!check_ || left_out_.erase(candidate.fingerprint) == 0) return;
+void Proofs::prove_winner(TaskState& state, const Candidate& candidate, Measurement* answer) {
+  if (!check_ || proofs_.count(key_of(state, candidate)) > 0) return;
   const EqualityQuestion question = {0, kStoredLog2Error};
   const std::vector<EqualityResult> results =
       check_candidates(check_, *state.task, {&candidate, 1}, {&question, 1}, 1, seed_, pool_);
   state.report.seconds.verify += results[0].seconds;
   answer->verify_s += results[0].seconds;
-  keep(candidate, results[0].verdict, {question}, answer);
+  keep(key_of(state, candidate), results[0].verdict, {question}, answer);
 }
 
-void Proofs::keep(const Candidate& candidate, ir::FpvVerdict verdict, const Question& question,
+void Proofs::keep(const Key& key, ir::FpvVerdict verdict, const Question& question,
                   Measurement* answer) {
   if (verdict.ok()) {
     verdict.log2_error += question.known;
     verdict.tests += question.tests;
   }
   // What is said of a winner beside the values that were compared.
-  proofs_[candidate.fingerprint] =
-      verdict.ok() ? "; on a twin " + to_string(verdict)
-                   : "; these values alone: finite fields gave no verdict (" + verdict.text + ")";
+  proofs_[key] = verdict.ok()
+                     ? "; on a twin " + to_string(verdict)
+                     : "; these values alone: finite fields gave no verdict (" + verdict.text + ")";
   if (is_refuted(verdict)) *answer = refutation(verdict);
 }
 
-void Proofs::add_to(const Candidate& candidate, Measurement* m) const {
-  const auto at = proofs_.find(candidate.fingerprint);
+void Proofs::add_to(const TaskState& state, const Candidate& candidate, Measurement* m) const {
+  const auto at = proofs_.find(key_of(state, candidate));
   if (m->ok() && at != proofs_.end()) m->evidence += at->second;
 }
 

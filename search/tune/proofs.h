@@ -8,9 +8,9 @@
 
 #include <functional>
 #include <map>
-#include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace prunerc::search {
@@ -26,19 +26,20 @@ class Proofs {
   /// those that were measured before.
   std::vector<ir::FpvVerdict> draft(TaskState& state, std::span<const Candidate> candidates);
 
-  /// What is about to be stored as a result is checked once more, with other primes and inputs: at
-  /// least as far as before, and until both verdicts together are as sure as wanted. Refuted
-  /// answers turn into refutations. The fastest come first; `goes_on`, if there is one, is asked now
-  /// and then, and those that are left when it says no stay unproved until `prove_left_out`.
+  /// What the first check found equal is checked once more before it is stored, with other primes
+  /// and inputs: at least as far as before, and until both verdicts together are as sure as wanted.
+  /// Refuted answers turn into refutations. The fastest come first; `goes_on`, if there is one, is
+  /// asked now and then. Those that are left when it says no, and those of which the first check
+  /// found nothing, since their twins are dear or there are none, wait for `prove_winner`.
   void prove(TaskState& state, std::span<const Candidate> candidates,
              std::span<const ir::FpvVerdict> before, std::span<Measurement> answers,
              const std::function<bool()>& goes_on);
 
-  /// Proves a candidate that `prove` left out; nothing if it did not.
-  void prove_left_out(TaskState& state, const Candidate& candidate, Measurement* answer);
+  /// Proves one that is about to win, unless that was asked in this call.
+  void prove_winner(TaskState& state, const Candidate& candidate, Measurement* answer);
 
   /// Adds the verdict to the evidence of a right result.
-  void add_to(const Candidate& candidate, Measurement* m) const;
+  void add_to(const TaskState& state, const Candidate& candidate, Measurement* m) const;
 
  private:
   struct Question {
@@ -46,14 +47,17 @@ class Proofs {
     double known = 0;  // log2_error of the verdict before
     int tests = 0;
   };
-  void keep(const Candidate& candidate, ir::FpvVerdict verdict, const Question& question,
-            Measurement* answer);
+  /// Of a task's candidate.
+  using Key = std::pair<int64_t, Fingerprint>;
+  static Key key_of(const TaskState& state, const Candidate& candidate) {
+    return {state.task_id, candidate.fingerprint};
+  }
+  void keep(const Key& key, ir::FpvVerdict verdict, const Question& question, Measurement* answer);
 
   const EqualityCheck& check_;
   uint64_t seed_;
   ThreadPool& pool_;
-  std::map<Fingerprint, std::string> proofs_;  // what is said of each that was asked about
-  std::set<Fingerprint> left_out_;
+  std::map<Key, std::string> proofs_;  // what is said of each that was asked about
 };
 
 /// The answer for a candidate that the verdict refutes.

@@ -62,19 +62,19 @@ std::optional<Measurement> Referee::ask_single(std::size_t task, const Candidate
   return answer;
 }
 
-// Proves a candidate that was left out, and compares it. False if that could not be done: then it
-// stays a record, but wins nothing.
+// Proves a candidate if that was left out, and compares it. False if that could not be done: then
+// it stays a record, but wins nothing.
 bool Referee::verify_one(std::size_t task, const Candidate& candidate, Measurement* m) {
   TaskState& state = states_[task];
   tell_phase(options_, "verifying " + state.task->name);
   const double began_s = budget_.elapsed_s();
-  proofs_.prove_left_out(state, candidate, m);
+  proofs_.prove_winner(state, candidate, m);
   std::optional<Measurement> verdict;
   if (m->ok()) {
     verdict = ask_single(task, candidate, MeasureKind::kVerify, options_.seed + next_seed_++);
     if (!verdict || verdict->status == MeasureStatus::kRunError) return false;
     apply_verdict(*m, *verdict);
-    proofs_.add_to(candidate, m);
+    proofs_.add_to(state, candidate, m);
   }
   const double took_s = budget_.elapsed_s() - began_s;
   state.verify_cost.add(took_s);
@@ -84,7 +84,7 @@ bool Referee::verify_one(std::size_t task, const Candidate& candidate, Measureme
 
 bool Referee::may_verify(const TaskState& state) const {
   if (!budget_.is_limited()) return true;
-  const double cost_s = state.verify_cost.seconds();
+  const double cost_s = held_back_s(budget_, state.verify_cost);
   return cost_s <= budget_.left_s() - reserve_s() &&
          verified_s_ + cost_s <= kVerifyShare * budget_.limit_s();
 }
@@ -114,7 +114,7 @@ Result<void> Referee::verify_best(std::size_t task) {
   std::vector<KnownCandidate> leaders = state.unverified_leaders();
   for (KnownCandidate& known : leaders) {
     // An answer that is right is worth being late; a better one is not.
-    const double need_s = state.verify_cost.seconds();
+    const double need_s = held_back_s(budget_, state.verify_cost);
     if (state.report.best_ns > 0 && need_s > budget_.left_s()) return {};
     PRUNERC_TRY_VOID(verify(task, known));
     if (!known.measurement.ok() || known.measurement.evidence.empty()) continue;
@@ -134,16 +134,26 @@ Result<void> Referee::verify(std::size_t task, KnownCandidate& known) {
                                known.measurement);
 }
 
-double Referee::reserve_s(const TaskState& state) const {
-  if (!budget_.is_limited()) return 0;
+double Referee::end_s(const TaskState& state, double verify_s) const {
   const double turn_s = options_.finals * state.final_cost.seconds();
-  return end_cost(budget_, state.verify_cost.seconds(), turn_s, states_.size()).sum_s();
+  return end_cost(budget_, verify_s, turn_s, states_.size()).sum_s();
 }
 
 double Referee::reserve_s() const {
+  if (!budget_.is_limited()) return 0;
   double sum = 0;
   for (const TaskState& state : states_) {
-    if (state.asked > 0) sum += reserve_s(state);
+    if (state.asked > 0) sum += end_s(state, held_back_s(budget_, state.verify_cost));
+  }
+  return sum;
+}
+
+double Referee::begin_s(const TaskState& state) const {
+  if (!budget_.is_limited()) return 0;
+  double sum = end_s(state, state.verify_cost.seconds());
+  for (const TaskState& begun : states_) {
+    if (begun.asked == 0) continue;
+    sum += begun.verify_cost.seconds() - held_back_s(budget_, begun.verify_cost);
   }
   return sum;
 }
@@ -154,7 +164,7 @@ int Referee::num_finalists(std::size_t task) const {
   std::size_t num_left = 0;
   for (std::size_t t = task; t < states_.size(); ++t) {
     if (states_[t].report.trials == 0) continue;
-    verify_s += states_[t].verify_cost.seconds();
+    verify_s += held_back_s(budget_, states_[t].verify_cost);
     ++num_left;
   }
   const double share_s =
@@ -204,7 +214,7 @@ bool Referee::run_turns(Field& field) {
     double turn_s = 0, verify_s = 0;
     for (const std::size_t task : field.tasks) {
       turn_s += states_[task].final_cost.seconds();
-      verify_s = std::max(verify_s, states_[task].verify_cost.seconds());
+      verify_s = std::max(verify_s, held_back_s(budget_, states_[task].verify_cost));
     }
     if (!field.turns.empty() && turn_s + verify_s > budget_.left_s()) break;
     FinalTurn turn;

@@ -45,10 +45,11 @@ class Referee {
   /// verified best.
   Result<void> run_finals();
 
-  /// What this will still need for the tasks that were begun. Units: s; 0 without a limit.
+  /// What is kept back for the ends of the tasks that were begun. Units: s; 0 without a limit.
   double reserve_s() const;
-  /// The same for one task.
-  double reserve_s(const TaskState& state) const;
+  /// What must be left beside that for one more task: its own end, and what guesses of the others
+  /// may take beyond what is kept back (held_back_s).
+  double begin_s(const TaskState& state) const;
 
  private:
   std::optional<Measurement> ask_single(std::size_t task, const Candidate& candidate,
@@ -56,6 +57,7 @@ class Referee {
   bool verify_one(std::size_t task, const Candidate& candidate, Measurement* m);
   Result<void> verify(std::size_t task, KnownCandidate& known);
   bool may_verify(const TaskState& state) const;
+  double end_s(const TaskState& state, double verify_s) const;
   int num_finalists(std::size_t task) const;
   /// The best few of these tasks in common turns; the tasks for which that decided nothing.
   Result<std::vector<std::size_t>> run_finals_of(const std::vector<std::size_t>& tasks);

@@ -11,6 +11,9 @@ namespace {
 /// Of a limit, at most, for the finals of all operators: what they win over the best time of the
 /// search is a few per cent.
 constexpr double kFinalsShare = 0.25;
+/// Of a limit, at most, for what a guess says: with the finals' share at least half of it is left
+/// for the search.
+constexpr double kGuessShare = 0.25;
 
 /// Rates of a program as it was written, and of filling and comparing tensors, on a slow machine.
 constexpr double kReferenceFlops = 4e9;
@@ -29,6 +32,11 @@ void StepCost::add(double seconds) {
 double guess_verify_s(const Task& task) {
   return kLeastVerifyS + std::min(task.flops, kMostReferenceFlops) / kReferenceFlops +
          task.bytes / kReferenceBytes;
+}
+
+double held_back_s(const TimeBudget& budget, const StepCost& cost) {
+  if (!budget.is_limited() || !cost.is_guess()) return cost.seconds();
+  return std::min(cost.seconds(), kGuessShare * budget.limit_s());
 }
 
 EndCost end_cost(const TimeBudget& budget, double verify_s, double turn_s, std::size_t num_tasks) {

@@ -17,6 +17,7 @@ class StepCost {
   explicit StepCost(double guess_s = 0) : expected_s_(guess_s) {}
   void add(double seconds);
   double seconds() const { return expected_s_; }
+  bool is_guess() const { return is_guess_; }
 
  private:
   double expected_s_;
@@ -45,6 +46,10 @@ class TimeBudget {
   double limit_s_;
   std::function<double()> elapsed_;
 };
+
+/// What a search that goes on keeps back for a step at its end: what that is expected to take, but
+/// for a mere guess no more than a share of the limit. Units: s.
+double held_back_s(const TimeBudget& budget, const StepCost& cost);
 
 /// What a call sets aside for one operator's end: comparing its winner, and as much of the finals
 /// as their share of the limit allows. Units: s.

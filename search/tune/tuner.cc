@@ -241,7 +241,7 @@ class Tuner {
   // tried.
   bool has_time_for(const TaskState& state) const {
     if (!budget_.is_limited() || num_asked() == 0) return true;
-    const double end_s = state.asked == 0 ? referee_.reserve_s(state) : 0;
+    const double end_s = state.asked == 0 ? referee_.begin_s(state) : 0;
     return state.ask_cost.seconds() + end_s + trial_s() < search_left_s();
   }
   // Trials that fit before the search must end, besides those that are on their way.

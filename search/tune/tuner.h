@@ -141,9 +141,9 @@ struct TuneOptions {
   std::function<Result<std::unique_ptr<Strategy>>(const StrategyContext&)> make_strategy;
   /// Where the strategy's network starts: as of open_network.
   std::string checkpoint;
-  /// Asked of every candidate before it is built, to kDraftLog2Error, and of every one that ran
-  /// before it is stored, for what is then missing to kStoredLog2Error. Not equal and invalid ones
-  /// are answered with kNotEqual. Empty: none is checked.
+  /// Asked of every candidate before it is built, to kDraftLog2Error; of those it found equal again
+  /// before they are stored, for what is then missing to kStoredLog2Error, and of the others before
+  /// they win. Not equal and invalid ones are answered with kNotEqual. Empty: none is checked.
   EqualityCheck check = check_on_twin;
   /// Makes the space of a task; empty: make_space.
   std::function<Result<SearchSpace>(const Task&)> space;

@@ -5,11 +5,13 @@
 #include "ir/printer.h"
 #include "ir/verify.h"
 #include "schedule/schedule.h"
+#include "schedule/twin/narrow.h"
 #include "schedule/twin/shrink.h"
 #include "tests/support/check.h"
 
 #include <catch2/catch.hpp>
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -229,6 +231,114 @@ TEST_CASE("a fault of the trace's result is seen on the twin as well") {
   REQUIRE(at != std::string::npos);
   text.erase(at, text.find(" {", at) - at);
   CHECK_FALSE(check_equivalent(twin->base, parse_or_die(text)).ok());
+}
+
+const char* const kHalfProduct = R"(
+program p(A: f16[4096, 4096], B: f16[4096, 4096]) -> (C: f32[4096, 4096]) {
+  for i in 4096 @L0 { for j in 4096 @L1 { for k in 4096 @L2 {
+    block "C" @B0 [vi: S(4096) = i, vj: S(4096) = j, vk: R(4096) = k] {
+      init { C[vi, vj] = 0f32 }
+      C[vi, vj] = C[vi, vj] + f32(A[vi, vk])*f32(B[vk, vj])
+  } } } }
+})";
+
+// Tiles of 128 x 128 in groups of 16 below each other, four for each block.
+const char* const kGroupedTiles = R"(
+sample_categorical([1, 4, 8, 16], [1, 1, 1, 1]) -> v0 = [3]
+sample_categorical([1, 2, 4, 8], [1, 1, 1, 1]) -> v1 = [2]
+cache_write(@B0, 0, "local") -> @B1, @L3, @L4
+split(@L0, [-1, v0, 2, 64]) -> @L15, @L65, @L6, @L7
+split(@L1, [-1, 128]) -> @L18, @L9
+split(@L2, [-1, 4, 16]) -> @L10, @L11, @L12
+reorder([@L15, @L18, @L65, @L10, @L6, @L11, @L7, @L9, @L12])
+fuse([@L15, @L18, @L65]) -> @L60
+split(@L60, [v1, -1]) -> @L61, @L62
+reorder([@L62, @L61])
+reverse_compute_at(@B1, @L61) -> @L13, @L14
+split(@L13, [2, 64]) -> @L50, @L51
+split(@L14, [1, 128]) -> @L52, @L53
+reorder([@L50, @L52, @L51, @L53])
+bind(@L50, "thread.y")
+cache_read(@B0, 0, "shared") -> @B2, @L25, @L26
+cache_read(@B0, 1, "shared") -> @B3, @L27, @L28
+compute_at(@B2, @L10) -> @L19, @L20
+compute_at(@B3, @L10) -> @L21, @L22
+swizzle(@B2, 0, 128)
+swizzle(@B3, 0, 128)
+bulk_copy(@L19)
+bulk_copy(@L21)
+decompose_reduction(@B0, @L10) -> @B4, @L23, @L24, @L29
+bind(@L23, "thread.y")
+bind(@L6, "thread.y")
+tensorize(@L7, "wgmma_m64n128k16_f16")
+bind(@L62, "block.x")
+software_pipeline(@L10, [0, 0, 3], [0, 1, 2])
+)";
+
+TEST_CASE("a product of warpgroups is narrowed where its columns are cut, and nowhere else") {
+  const Program base = parse_or_die(kHalfProduct);
+  const Result<Trace> trace = parse_trace(kGroupedTiles);
+  REQUIRE_OK(trace);
+  const std::optional<Trace> narrow = narrowed(base, *trace, 8);
+  REQUIRE(narrow.has_value());
+  const std::string text = print(*narrow);
+  INFO(text);
+  for (const char* step : {"wgmma_m64n8k16_f16", "split(@L1, [-1, 8])", "split(@L14, [1, 8])",
+                           "split(@L0, [-1, v0, 2, 64])", "split(@L13, [2, 64])",
+                           "split(@L2, [-1, 4, 16])", "swizzle(@B2, 0, 32)", "[1, 4, 8, 2]"}) {
+    CHECK(text.find(step) != std::string::npos);
+  }
+  CHECK_FALSE(narrowed(base, *narrow, 8).has_value());
+  CHECK_FALSE(narrowed(parse_or_die(kMatmul), tiled().trace(), 8).has_value());
+}
+
+TEST_CASE("tiles in groups have a twin of eight narrow tiles") {
+  const Program base = parse_or_die(kHalfProduct);
+  const Result<Trace> trace = parse_trace(kGroupedTiles);
+  REQUIRE_OK(trace);
+  REQUIRE_OK(replay(base, *trace));
+  const Result<Twin> twin = make_twin(base, *trace);
+  REQUIRE_OK(twin);
+  INFO(print(twin->scheduled));
+  REQUIRE_OK(verify(twin->scheduled));
+  // Two groups, two tiles in each, two warpgroups; two columns of tiles; two steps of the ring.
+  CHECK(shape(twin->base, "A") == "512 128");
+  CHECK(shape(twin->base, "C") == "512 16");
+  FpvOptions options;
+  options.max_steps = 2'000'000;
+  const FpvVerdict verdict = check_equivalent(twin->base, twin->scheduled, options);
+  INFO(to_string(verdict));
+  CHECK(verdict.ok());
+}
+
+TEST_CASE("a fault in the order of tiles is seen on the twin") {
+  const Program base = parse_or_die(kHalfProduct);
+  const Result<Trace> trace = parse_trace(kGroupedTiles);
+  REQUIRE_OK(trace);
+  const Result<Twin> twin = make_twin(base, *trace);
+  REQUIRE_OK(twin);
+  const std::string text = print(twin->scheduled);
+  INFO(text);
+  int num_planted = 0;
+  // Divisors in what the variables of blocks are.
+  for (std::size_t block = text.find("block \""); block != text.npos;
+       block = text.find("block \"", block + 1)) {
+    const std::size_t end = text.find(']', block);
+    for (const std::string& op : {std::string("// "), std::string("% ")}) {
+      for (std::size_t at = text.find(op, block); at < end; at = text.find(op, at + 1)) {
+        const std::size_t digits = at + op.size();
+        std::size_t length = 0;
+        const int divisor = std::stoi(text.substr(digits), &length);
+        std::string wrong = text;
+        wrong.replace(digits, length, std::to_string(divisor + 1));
+        INFO(text.substr(block, end - block) << " with " << op << divisor + 1);
+        const VerdictKind kind = check_equivalent(twin->base, parse_or_die(wrong)).kind;
+        CHECK((kind == VerdictKind::kNotEqual || kind == VerdictKind::kInvalid));
+        ++num_planted;
+      }
+    }
+  }
+  CHECK(num_planted >= 4);
 }
 
 TEST_CASE("loops over parts of a dimension shrink on their own, extents that vary not at all") {

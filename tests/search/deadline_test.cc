@@ -129,6 +129,37 @@ TEST_CASE("finals shrink with the time that is left, to none") {
   CHECK(TimeBudget(0, [] { return 1e9; }).left_s() > 1e300);
 }
 
+TEST_CASE("a guess keeps back a share of the limit at most, what was seen all of it") {
+  const TimeBudget budget(8, [] { return 0.0; });
+  StepCost cost(1);
+  CHECK(held_back_s(budget, cost) == 1);
+  cost = StepCost(10);
+  CHECK(held_back_s(budget, cost) == Approx(8 * 0.25));
+  CHECK(held_back_s(TimeBudget(0, [] { return 0.0; }), cost) == 10);
+  cost.add(6);
+  CHECK(held_back_s(budget, cost) == 6);
+}
+
+TEST_CASE("an operator whose verification is guessed to take longer than there is is searched") {
+  SlowMeasurer measurer(0.01, 0.1);
+  Task task = make_test_task("gemm");
+  task.flops = 1e12;
+  REQUIRE(guess_verify_s(task) > 2);
+  const Outcome out = run({task}, measurer, timed(2));
+  CHECK(out.seconds < 2 + kSlack);
+  CHECK(out.report.tasks[0].trials > 16);
+  CHECK(out.report.tasks[0].verified);
+}
+
+TEST_CASE("a second operator is not begun if guesses of both do not fit") {
+  SlowMeasurer measurer(0.01, 0.1);
+  std::vector<Task> tasks = {make_test_task("gemm"), make_test_task("dense_relu")};
+  for (Task& task : tasks) task.flops = 1e12;
+  const Outcome out = run(tasks, measurer, timed(1));
+  CHECK(out.report.tasks[0].verified);
+  CHECK(out.report.tasks[1].trials == 0);
+}
+
 TEST_CASE("a call ends in its time, its winner verified and its finals held") {
   SlowMeasurer measurer(0.02, 0.2);
   const Outcome out = run({make_test_task("gemm")}, measurer, timed(2));

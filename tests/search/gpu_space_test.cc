@@ -125,6 +125,31 @@ TEST_CASE("GPU candidates are checked on their twins") {
   }
 }
 
+TEST_CASE("tiles of warpgroups in groups are checked on twins that a draft has time for") {
+  for (const char* b : {"vk, vj", "vj, vk"}) {
+    const std::string text = std::string(R"(
+program p(A: f16[4096, 4096], B: f16[4096, 4096]) -> (C: f32[4096, 4096]) {
+  for i in 4096 { for j in 4096 { for k in 4096 {
+    block "C" [vi: S(4096) = i, vj: S(4096) = j, vk: R(4096) = k] {
+      init { C[vi, vj] = 0f32 }
+      C[vi, vj] = C[vi, vj] + f32(A[vi, vk])*f32(B[)") +
+                             b + "])\n  } } } }\n}";
+    const Task task =
+        make_task("p", parse_or_die(text), *ir::target_from_string("cuda-host:sm_90a"));
+    const Result<SearchSpace> space = make_space(task);
+    REQUIRE_OK(space);
+    int num_checked = 0;
+    for (const Sketch& sketch : space->sketches) {
+      if (sketch.name.find("wgmma") == std::string::npos) continue;
+      ++num_checked;
+      const EqualityResult result = check_on_twin(task, sketch.trace, kDraftLog2Error, 1);
+      INFO(b << " " << sketch.name << ": " << to_string(result.verdict));
+      CHECK(result.verdict.ok());
+    }
+    CHECK(num_checked >= 6);
+  }
+}
+
 TEST_CASE("products are tiled through shared memory and registers") {
   const Task task = gpu_task("gemm", operator_program("gemm_odd"));
   const Result<SearchSpace> space = make_space(task);

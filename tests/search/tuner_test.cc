@@ -285,6 +285,58 @@ TEST_CASE("what cannot be checked is counted and goes on to the other checks") {
   CHECK(out.report.tasks[0].evidence.starts_with("compared; these values alone: "));
 }
 
+TEST_CASE("what a draft cannot decide is proved when it would win, and not before") {
+  std::atomic<int> num_proofs = 0;
+  TableMeasurer measurer(hashed_time);
+  Database db = memory_db();
+  TuneOptions options = small_options(40);
+  options.finals = 0;
+  options.check = [&](const Task&, const schedule::Trace& trace, double log2_error, uint64_t) {
+    EqualityResult out;
+    if (log2_error == kDraftLog2Error) return out;
+    ++num_proofs;
+    const bool is_wrong = hash_bytes(schedule::print(trace)) % 3 == 0;
+    out.verdict.kind = is_wrong ? ir::VerdictKind::kNotEqual : ir::VerdictKind::kEqual;
+    out.verdict.log2_error = log2_error;
+    return out;
+  };
+  const Outcome out = run({make_test_task("gemm")}, measurer, db, options);
+  const TaskReport& report = out.report.tasks[0];
+  CHECK(report.unchecked == 40);
+  CHECK(report.verified);
+  CHECK(report.evidence.find("on a twin equal") != std::string::npos);
+  CHECK(num_proofs < 40);
+  CHECK(num_proofs == static_cast<int>(report.curve.size()) +
+                          report.counts[static_cast<std::size_t>(MeasureStatus::kNotEqual)]);
+  int num_verified = 0;
+  for (const Record& record : records_of(db)) {
+    if (record.measurement.ok()) CHECK(record.measurement.median_ns >= report.best_ns);
+    num_verified += record.verified() ? 1 : 0;
+  }
+  CHECK(num_verified == static_cast<int>(report.curve.size()));
+}
+
+TEST_CASE("a stored time without evidence is proved by the call that would crown it") {
+  Database db = memory_db();
+  TableMeasurer unable([](const MeasureInput& input) {
+    Measurement m = hashed_time(input);
+    if (input.kind == MeasureKind::kVerify) m.status = MeasureStatus::kRunError;
+    return m;
+  });
+  TuneOptions options = small_options(8);
+  options.finals = 0;
+  run({make_test_task("gemm")}, unable, db, options);
+  CHECK_FALSE(db.best(1).value().has_value());
+  TableMeasurer measurer(hashed_time);
+  std::atomic<int> refuted = 0;
+  options.check = refuting(kStoredLog2Error, &refuted);
+  options.claims_only = true;  // searches for nothing
+  const Outcome out = run({make_test_task("gemm")}, measurer, db, options);
+  CHECK(out.report.tasks[0].trials == 0);
+  REQUIRE(out.report.tasks[0].verified);
+  CHECK(out.report.tasks[0].evidence.find("on a twin equal") != std::string::npos);
+}
+
 TEST_CASE("a verification that cannot be done convicts nobody, and nobody wins by it") {
   TableMeasurer measurer([](const MeasureInput& input) {
     Measurement m = hashed_time(input);
