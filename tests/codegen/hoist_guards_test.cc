@@ -96,4 +96,19 @@ program p(X: f32[64], I: i64[64]) -> (Y: f32[64]) {
   CHECK(count(text, "min(max(I[") == 1);
 }
 
+TEST_CASE("a function of what a mask hides is not computed where it hides a whole tile") {
+  const Program base = parse_or_die(R"(program p(X: f32[12, 24]) -> (Y: f32[12, 24]) {
+    for i in 12 @L0 { for j_0 in 6 @L1 { for j_1 in 4 @L2 vectorized {
+      block "Y" @B0 [vi: S(12) = i, vj: S(24) = j_0*4 + j_1] {
+        Y[vi, vj] = select(vj <= vi, exp(X[vi, vj]), 0f32) } } } } })");
+  const Result<Program> out = codegen::lower_cpu(base, *target_from_string("cpu"));
+  REQUIRE_OK(out);
+  const std::string text = print(*out);
+  INFO(text);
+  CHECK(count(text, "exp(") == 2);     // whole tiles, and those that the diagonal crosses
+  CHECK(count(text, "= 0f32") == 1);   // what is beyond it
+  CHECK(count(text, "select(") == 1);
+  check_same_result(base, *out, 1);
+}
+
 }  // namespace prunerc

@@ -178,7 +178,7 @@ double part_after(const search::TaskReport& task, int64_t trials) {
 }  // namespace
 
 std::vector<Row> o1_ratio_rows(const DraftBenchOptions& options) {
-  constexpr int kTurns = 15;
+  static constexpr int kTurns = 15;
   constexpr int64_t kFewTrials = 8;
   std::vector<Row> rows;
   std::map<std::string, std::vector<double>> all;
