@@ -111,4 +111,20 @@ TEST_CASE("a function of what a mask hides is not computed where it hides a whol
   check_same_result(base, *out, 1);
 }
 
+TEST_CASE("a copy from several sources decides between them once a row") {
+  const Program base = parse_or_die(R"(
+program p(A: f32[3, 24], B: f32[4, 24], C: f32[2, 24]) -> (Y: f32[9, 24]) {
+  for c in 9 @L0 { for j_0 in 3 @L1 { for j_1 in 8 @L2 vectorized {
+    block "Y" @B0 [vc: S(9) = c, vj: S(24) = j_0*8 + j_1] {
+      Y[vc, vj] = select(vc < 3, A[vc, vj], select(vc < 7, B[vc - 3, vj], C[vc - 7, vj])) } } } } })");
+  const Result<Program> out = codegen::lower_cpu(base, *target_from_string("cpu"));
+  REQUIRE_OK(out);
+  const std::string text = print(*out);
+  INFO(text);
+  CHECK(count(text, "select(") == 0);
+  CHECK(count(text, "if c <") == 2);
+  check_same_result(base, *out, 1);
+  CHECK(compare_with_interpreter(base, base, 2) == "");
+}
+
 }  // namespace prunerc

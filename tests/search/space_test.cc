@@ -224,6 +224,23 @@ TEST_CASE("pixels of a small map are one vector axis where windows do not move o
   CHECK(heuristic_trace(product(56)).find("transform_block_layout(") == std::string::npos);
 }
 
+TEST_CASE("rows of an odd length become one vector axis where an elementwise block is alone") {
+  const auto relu = [](int size, const char* index = "vi, vj") {
+    return fmt::format(
+        R"(program p(X: f32[8, {0}, {0}]) -> (Y: f32[8, {0}, {0}]) {{
+      for c in 8 {{ for i in {0} {{ for j in {0} {{
+        block "Y" [vc: S(8) = c, vi: S({0}) = i, vj: S({0}) = j] {{
+          Y[vc, vi, vj] = max(X[vc, {1}], 0f32) }} }} }} }} }})",
+        size, index);
+  };
+  CHECK(heuristic_trace(relu(28)).find("transform_block_layout(") != std::string::npos);
+  CHECK(heuristic_trace(relu(7)).find("transform_block_layout(") != std::string::npos);
+  CHECK(heuristic_trace(relu(32)).find("transform_block_layout(") == std::string::npos);
+  CHECK(heuristic_trace(relu(28, "vj, vi")).find("transform_block_layout(") == std::string::npos);
+  CHECK(heuristic_trace(relu(28, "max(vi - 1, 0), vj")).find("transform_block_layout(") ==
+        std::string::npos);
+}
+
 TEST_CASE("one thread gets no parallel loops") {
   for (const char* name : {"gemm", "softmax_like", "axpy"}) {
     for (const int num_threads : {1, 2}) {

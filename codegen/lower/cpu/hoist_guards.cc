@@ -29,7 +29,8 @@ using Truth = std::map<uint64_t, bool>;  // by hash: conditions with a known val
 // A condition below a loop body, with the tile loops between the two.
 struct Candidate {
   Expr condition;
-  std::vector<const Loop*> tile_loops;  // whose variables it mentions
+  std::vector<const Loop*> tile_loops = {};  // whose variables it mentions
+  bool chooses = false;                      // between two sources of a copy, all of a tile alike
 };
 
 class GuardHoisting {
@@ -73,7 +74,20 @@ class GuardHoisting {
       if (then_body.is(branch->then_body) && else_body.is(branch->else_body)) return body;
       return b_.if_then(branch->condition, then_body, else_body);
     }
+    for (const Candidate& c : found) {
+      if (c.chooses) return split_choice(body, c.condition, may_version);
+    }
     return version(body, may_version);
+  }
+
+  //     T[c, j] = select(c < 4, A[c, j], B[c - 4, j])
+  // ~>  if c < 4 { T[c, j] = A[c, j] } else { T[c, j] = B[c - 4, j] }
+  Stmt split_choice(Stmt body, Expr condition, bool may_version) {
+    if (2 * code_size(body) > kMaxVersionedCode) return version(body, may_version);
+    const Stmt yes = with_truth(body, {{condition.hash(), true}});
+    const Stmt no = with_truth(body, {{condition.hash(), false}});
+    return b_.if_then(condition, go_body(yes, may_version),
+                      clone_with_fresh_ids(b_, go_body(no, may_version)));
   }
 
   // Conditions that have one value during the whole body decide once, outside.
@@ -81,7 +95,8 @@ class GuardHoisting {
     Expr all;
     Truth yes, no;
     for (const Candidate& c : found) {
-      if (!c.tile_loops.empty() || !yes.emplace(c.condition.hash(), true).second) continue;
+      const bool is_exact = c.tile_loops.empty() && !c.chooses;
+      if (!is_exact || !yes.emplace(c.condition.hash(), true).second) continue;
       all = conjunction(b_, all, c.condition);
     }
     if (!all.defined()) return body;
@@ -168,14 +183,15 @@ class GuardHoisting {
       return;
     }
     if (const If* branch = s.as<If>()) add(branch->condition, tiles, serial, out);
-    if (const Store* store = s.as<Store>()) find_selects(store->value, tiles, serial, out);
+    if (const Store* store = s.as<Store>()) find_selects(*store, tiles, serial, out);
     for_each_child(
         s, [&](Stmt child) { find(child, tiles, serial, out); }, [](Expr) {});
   }
 
-  void find_selects(Expr e, const std::vector<const Loop*>& tiles, const std::set<VarId>& serial,
-                    std::vector<Candidate>* out) {
-    walk(e, [&](Expr x) {
+  void find_selects(const Store& store, const std::vector<const Loop*>& tiles,
+                    const std::set<VarId>& serial, std::vector<Candidate>* out) {
+    const bool is_copy = !loads_from(store.value, store.buffer);
+    walk(store.value, [&](Expr x) {
       const Select* select = x.as<Select>();
       Expr condition = clamp_of(x).condition;
       // A select between values that need no memory is as cheap as its condition; only guards of
@@ -186,8 +202,9 @@ class GuardHoisting {
       if (condition.defined()) {
         std::vector<Candidate> all;
         add(condition, tiles, serial, &all);
-        for (const Candidate& c : all) {
-          if (!c.tile_loops.empty()) out->push_back(c);
+        for (Candidate& c : all) {
+          c.chooses = is_copy && select != nullptr && c.tile_loops.empty() && !tiles.empty();
+          if (c.chooses || !c.tile_loops.empty()) out->push_back(c);
         }
       }
       return true;
@@ -218,7 +235,7 @@ class GuardHoisting {
       collect_vars(c, &vars);
       if (std::any_of(vars.begin(), vars.end(), [&](VarId v) { return serial.count(v) != 0; }))
         continue;
-      Candidate candidate{c, {}};
+      Candidate candidate{c};
       for (const Loop* loop : tiles) {
         if (vars.count(loop->var->id) != 0) candidate.tile_loops.push_back(loop);
       }

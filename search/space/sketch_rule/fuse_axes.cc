@@ -10,7 +10,8 @@
 // of a tile has a pointer of its own, which its reductions do not move: that is a variant.
 //
 // Pixels that are themselves the vectors (channels first) become one axis too where a row of them does not
-// fill a vector: 7 rows of 7 are seven vectors half empty, 49 pixels are three and one element.
+// fill a vector: 7 rows of 7 are seven vectors half empty, 49 pixels are three and one element. So do those of
+// an elementwise block that is alone: 28 rows of 28 are 49 whole vectors.
 #include "ir/query.h"
 #include "search/space/sketch_rule/tile_axes.h"
 
@@ -158,14 +159,49 @@ Result<void> fuse_axes_of(SketchContext& context, BlockId id, bool windows) {
   return epilogue.valid() ? context.schedule.compute_inline(copy) : Result<void>();
 }
 
+// A block between inputs and outputs: no other block goes by its axes.
+bool is_alone(const ir::Program& program, const ir::Block& block) {
+  const auto is_param = [&](const ir::Access& access) {
+    return program.buffer(access.buffer).role != ir::BufferRole::kIntermediate;
+  };
+  return std::all_of(block.reads.begin(), block.reads.end(), is_param) &&
+         std::all_of(block.writes.begin(), block.writes.end(), is_param);
+}
+
+// The contiguous axis of an elementwise block, if vectors do not divide it, with those before it that lie
+// side by side with it in every access.
+Result<void> join_rows(SketchContext& context, BlockId id) {
+  const BlockFacts facts = facts_of(context.schedule, id);
+  const ir::Program program = context.program();
+  if (facts.block == nullptr || !facts.trivial || facts.spatial.size() < 2) return {};
+  const ir::Block& block = *facts.block;
+  if (block.writes.size() != 1 || !is_alone(program, block)) return {};
+  const auto last = static_cast<std::size_t>(facts.spatial.back().iter);
+  const bool fills = facts.spatial.back().extent % context.target.lanes(facts.element_bytes) == 0;
+  if (fills || !is_contiguous(block.writes[0], block.iters[last].var->id)) return {};
+  Run run{last, last + 1};
+  while (run.first > 0) {
+    const Run longer{run.first - 1, run.last};
+    if (!has_one_stride(program, block, longer)) break;
+    run = longer;
+  }
+  if (run.last - run.first < 2) return {};
+  const std::string map = map_text(block, run, false);
+  PRUNERC_TRY_VOID(context.schedule.transform_block_layout(id, map));
+  return {};
+}
+
 }  // namespace
 
 void fuse_axes(SketchContext& context, bool windows) {
   for (const BlockId id : context.schedule.blocks()) {
     const ir::Block* block = find_block(context.program(), id);
-    if (block == nullptr || context.keeps(id) || !is_reduction(*block)) continue;
+    if (block == nullptr || context.keeps(id)) continue;
     const schedule::Schedule before = context.schedule.fork();
-    if (!fuse_axes_of(context, id, windows).ok()) context.schedule = before;
+    const bool reduces = is_reduction(*block);
+    const Result<void> done =
+        reduces ? fuse_axes_of(context, id, windows) : join_rows(context, id);
+    if (!done.ok()) context.schedule = before;
   }
 }
 
