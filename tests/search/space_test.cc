@@ -203,7 +203,11 @@ TEST_CASE("a short contiguous axis gets lanes if there are terms enough along th
   };
   CHECK(heuristic_trace(sum(28, 28)).find("rfactor(") != std::string::npos);
   CHECK(heuristic_trace(sum(1, 20)).find("rfactor(") == std::string::npos);
-  CHECK(heuristic_trace(sum(28, 7)).find("rfactor(") == std::string::npos);
+  // 7 rows of 7 are one axis of 49.
+  CHECK(heuristic_trace(sum(7, 7)).find("a1*7 + a2") != std::string::npos);
+  CHECK(heuristic_trace(sum(7, 7)).find("rfactor(") != std::string::npos);
+  CHECK(heuristic_trace(sum(28, 28)).find("transform_block_layout(") == std::string::npos);
+  CHECK(heuristic_trace(sum(3, 5)).find("rfactor(") == std::string::npos);
 }
 
 TEST_CASE("pixels of a small map are one vector axis where windows do not move over them") {

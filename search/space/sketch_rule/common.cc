@@ -178,8 +178,37 @@ int64_t step_of(Expr index, ir::VarId var) {
   }
 }
 
+// X[.., v // 7, v % 7]: the last subscripts together are v.
+bool is_taken_apart(const ir::Access& access, ir::VarId var) {
+  int64_t below = 1;  // steps of v in the dimensions so far
+  std::size_t d = access.region.size();
+  for (bool is_whole = false; !is_whole; --d) {
+    if (d == 0) return false;
+    Expr e = access.region[d - 1].min;
+    int64_t size = 0;
+    if (const auto* mod = e.as<ir::FloorMod>(); mod != nullptr) {
+      size = ir::constant_value(mod->rhs).value_or(0);
+      e = mod->lhs;
+    }
+    if (const auto* div = e.as<ir::FloorDiv>(); div != nullptr && below > 1) {
+      if (ir::constant_value(div->rhs) != below) return false;
+      e = div->lhs;
+    } else if (below > 1) {
+      return false;
+    }
+    const auto* v = e.as<ir::Var>();
+    if (v == nullptr || v->id != var) return false;
+    is_whole = size == 0;
+    below *= size;
+  }
+  return std::none_of(
+      access.region.begin(), access.region.begin() + static_cast<std::ptrdiff_t>(d),
+      [&](const ir::Range& range) { return mentions(range.min, var); });
+}
+
 bool is_contiguous(const ir::Access& access, ir::VarId var) {
   if (access.region.empty()) return false;
+  if (is_taken_apart(access, var)) return true;
   for (std::size_t d = 0; d + 1 < access.region.size(); ++d) {
     if (mentions(access.region[d].min, var)) return false;
   }

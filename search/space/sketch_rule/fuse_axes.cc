@@ -174,6 +174,7 @@ Result<void> join_rows(SketchContext& context, BlockId id) {
   const BlockFacts facts = facts_of(context.schedule, id);
   const ir::Program program = context.program();
   if (facts.block == nullptr || !facts.trivial || facts.spatial.size() < 2) return {};
+  if (!facts.reduce.empty()) return {};
   const ir::Block& block = *facts.block;
   if (block.writes.size() != 1 || !is_alone(program, block)) return {};
   const auto last = static_cast<std::size_t>(facts.spatial.back().iter);
@@ -191,6 +192,28 @@ Result<void> join_rows(SketchContext& context, BlockId id) {
   return {};
 }
 
+// A contiguous axis that is summed over and fills no vector, with the summed ones before it that lie side
+// by side with it: a mean over 7 rows of 7 is one over 49.
+Result<void> join_summed(SketchContext& context, BlockId id) {
+  const BlockFacts facts = facts_of(context.schedule, id);
+  if (facts.block == nullptr || !facts.trivial || facts.reduce.size() < 2) return {};
+  const ir::Block& block = *facts.block;
+  const Axis& axis = facts.reduce.back();
+  const auto last = static_cast<std::size_t>(axis.iter);
+  if (axis.extent >= context.target.lanes(facts.element_bytes)) return {};
+  if (!reads_contiguously(block, block.iters[last].var->id)) return {};
+  Run run{last, last + 1};
+  while (run.first > 0 && block.iters[run.first - 1].kind == ir::IterKind::kReduce) {
+    const Run longer{run.first - 1, run.last};
+    if (!has_one_stride(context.program(), block, longer)) break;
+    run = longer;
+  }
+  if (run.last - run.first < 2) return {};
+  const std::string map = map_text(block, run, false);
+  PRUNERC_TRY_VOID(context.schedule.transform_block_layout(id, map));
+  return {};
+}
+
 }  // namespace
 
 void fuse_axes(SketchContext& context, bool windows) {
@@ -198,9 +221,11 @@ void fuse_axes(SketchContext& context, bool windows) {
     const ir::Block* block = find_block(context.program(), id);
     if (block == nullptr || context.keeps(id)) continue;
     const schedule::Schedule before = context.schedule.fork();
-    const bool reduces = is_reduction(*block);
-    const Result<void> done =
-        reduces ? fuse_axes_of(context, id, windows) : join_rows(context, id);
+    Result<void> done = join_rows(context, id);
+    if (is_reduction(*block)) {
+      done = find_axes(facts_of(context.schedule, id)) ? fuse_axes_of(context, id, windows)
+                                                       : join_summed(context, id);
+    }
     if (!done.ok()) context.schedule = before;
   }
 }

@@ -83,7 +83,8 @@ int64_t step_of(ir::Expr index, ir::VarId var);
 bool mentions(const ir::Access& access, ir::VarId var);
 /// Whether every subscript is one variable or a constant: then any order of them is a layout.
 bool has_variable_subscripts(const ir::Access& access);
-/// The buffer's last subscript moves by one with `var` and no other subscript does.
+/// The buffer's last subscript moves by one with `var` and no other subscript does, or the last ones are
+/// the digits of `var`.
 bool is_contiguous(const ir::Access& access, ir::VarId var);
 
 /// Some operand's elements follow each other along `var`.
