@@ -162,6 +162,7 @@ Masks::Masks(IrBuilder& b, const Program& program) : b_(b) {
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     for (const IterVar& iter : blocks[i]->iters) need_all(iter.binding);
     if (blocks[i]->guard.defined()) need_all(blocks[i]->guard);
+    for_each_load(blocks[i]->init, [&](const Load& load) { needs_[load.buffer] = std::nullopt; });
     for_each_load(blocks[i]->body, [&](const Load& load) {
       const auto last = last_store_.find(load.buffer);
       if (last != last_store_.end() && i < last->second) needs_[load.buffer] = std::nullopt;
@@ -225,14 +226,18 @@ std::optional<double> Masks::value_outside(Expr e, const Linear& condition,
       if (x == 0.0 || y == 0.0) return 0;
       return x && y ? std::optional(*x * *y) : std::nullopt;
     case ExprKind::kDiv:
-      return x == 0.0 && every_row_has_one(n->rhs, all, ranges) ? x : std::nullopt;
+      if (x != 0.0) return std::nullopt;
+      return (y && *y != 0) || every_row_has_one(n->rhs, all, ranges) ? x : std::nullopt;
     case ExprKind::kAdd:
       if (x == -kInfinity || y == -kInfinity) {
         return x == kInfinity || y == kInfinity ? std::nullopt : std::optional(-kInfinity);
       }
       return x == 0.0 && y == 0.0 ? x : std::nullopt;
     case ExprKind::kSub:
-      if (x == -kInfinity) return every_row_has_one(n->rhs, all, ranges) ? x : std::nullopt;
+      if (x == -kInfinity) {
+        const bool is_finite = y && std::isfinite(*y);
+        return is_finite || every_row_has_one(n->rhs, all, ranges) ? x : std::nullopt;
+      }
       return x == 0.0 && y == 0.0 ? x : std::nullopt;
     default:
       return std::nullopt;
