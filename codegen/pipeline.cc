@@ -28,6 +28,7 @@ constexpr Pass kCpuPasses[] = {
     PRUNERC_PASS(lower_blocks,                  kRequired),
     PRUNERC_PASS(compact_buffers,               kOptional),
     PRUNERC_PASS(privatize_reductions,          kOptional),
+    PRUNERC_PASS(carry_scans,                   kOptional),
     PRUNERC_PASS(branch_updates,                kOptional),
     PRUNERC_PASS(hoist_guards,                  kOptional),
     PRUNERC_PASS(unroll_register_tiles,         kOptional),

@@ -31,6 +31,8 @@ PassFunction skip_masked;
 PassFunction place_allocs;
 /// Sums over a vectorized loop get one accumulator per lane.
 PassFunction privatize_reductions;
+/// Running reductions keep the element before in registers.
+PassFunction carry_scans;
 /// Updates that change nothing where a condition fails run behind the condition.
 PassFunction branch_updates;
 /// Conditions leave loops, so that whole tiles run without them.
