@@ -151,7 +151,9 @@ class Narrower {
       std::vector<Int>& values = std::get<std::vector<Int>>(step.operands[0]);
       const auto chosen = static_cast<std::size_t>(decision[0]);
       if (chosen >= values.size()) continue;
-      values[chosen].value = std::min(values[chosen].value, kMostChosen);
+      // Odd ones may have to divide an odd number of tiles.
+      int64_t& value = values[chosen].value;
+      value = std::min(value, value % 2 == 0 ? kMostChosen : kMostChosen + 1);
     }
   }
 

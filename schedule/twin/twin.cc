@@ -361,6 +361,13 @@ Result<Twin> make_twin(const ir::Program& base, const Trace& trace, const TwinOp
     PRUNERC_TRY(const Schedule replayed, replay(base, trace));
     return Twin{base, replayed.program(), true};
   }
+  const auto cost_of_twin = [](const Twin& twin) {
+    return cost_of(twin.base) + cost_of(twin.scheduled);
+  };
+  if (Result<Twin> twin = make_small(base, trace, trace, kLevels[0]);
+      twin.ok() && cost_of_twin(*twin) <= 2 * options.max_cost) {
+    return twin;
+  }
   for (const int64_t columns : kNarrowColumns) {
     const std::optional<Trace> narrow = narrowed(base, trace, columns);
     if (!narrow) break;
@@ -375,7 +382,7 @@ Result<Twin> make_twin(const ir::Program& base, const Trace& trace, const TwinOp
       if (!best.ok()) best = std::move(twin);
       continue;
     }
-    const int64_t cost = cost_of(twin->base) + cost_of(twin->scheduled);
+    const int64_t cost = cost_of_twin(*twin);
     if (cost >= fewest) continue;
     fewest = cost;
     best = std::move(twin);

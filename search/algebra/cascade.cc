@@ -42,10 +42,13 @@ std::optional<Shifted> shifted(const TermGraph& graph, TermId id) {
   const Shifted found = {difference.args[0], difference.args[1]};
   const Term& maximum = graph[found.maximum];
   if (maximum.op != TermOp::kReduce || maximum.kind != ExprKind::kMax) return std::nullopt;
-  const Term& of = graph[maximum.args[0]];
-  const bool is_masked = of.op == TermOp::kSelect && of.args[1] == found.x &&
-                         is_constant(graph, of.args[2], -HUGE_VAL);
-  return maximum.args[0] == found.x || is_masked ? std::optional(found) : std::nullopt;
+  if (maximum.args[0] != found.x) return std::nullopt;
+  // A tile that a mask hides whole would have minus infinity for a maximum.
+  const std::vector<TermId> below = reachable(graph, std::span(&found.x, 1));
+  const bool is_masked = std::any_of(below.begin(), below.end(), [&](TermId part) {
+    return is_constant(graph, part, -HUGE_VAL);
+  });
+  return is_masked ? std::nullopt : std::optional(found);
 }
 
 // The longest axis that such a maximum is over; -1: there is none.

@@ -13,8 +13,9 @@ namespace prunerc::search::algebra {
 /// Sums over s of exp(x - m)*.., where m is the maximum of x over s: s is cut into tiles, and a tile
 /// takes its own maximum n instead of m, which exp(x - m) = exp(x - n)*exp(n - m) allows, as the
 /// second factor is the same for the whole tile and leaves its sum. A tile's sums need nothing of
-/// other tiles then: attention's online softmax and its split over keys, and the logarithm of a sum
-/// of exponentials, are this. No argument of exp is above 0 that was not. `tile` divides the axis.
+/// other tiles then: attention's online softmax and its split over keys are this. Arguments of exp stay
+/// at most 0; what a mask hides by minus infinity is left alone, as a tile may be hidden whole. `tile`
+/// divides the axis.
 /// Says in words what was done, "" if there is no such sum.
 /// Source: separability as in RedFuser (ASPLOS'26); Milakov and Gimelshein, arXiv 1805.02867.
 std::string cascade(Spec& spec, int64_t tile);

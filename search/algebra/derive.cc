@@ -149,11 +149,13 @@ class Derivation {
       const std::string words = cascade(other, tile);
       if (words.empty()) continue;
       add(other, words, static_cast<RuleSet>(Rule::kCascade), NumericClass::kNormal);
-      orders(other, words, static_cast<RuleSet>(Rule::kCascade));
+      orders(other, words, static_cast<RuleSet>(Rule::kCascade), NumericClass::kNormal);
     }
   }
 
-  void orders(const Spec& spec, const std::string& before, RuleSet rules) {
+  // `claim` is of what was done before.
+  void orders(const Spec& spec, const std::string& before, RuleSet rules,
+              NumericClass claim = NumericClass::kStrict) {
     if (!wants(Rule::kOrder)) return;
     for (const bool distribute : {false, true}) {
       for (const bool through_shared : {false, true}) {
@@ -166,7 +168,7 @@ class Derivation {
           if (words.empty()) continue;
           add(other, before.empty() ? words : before + ", " + words,
               rules | static_cast<RuleSet>(Rule::kOrder),
-              distribute ? NumericClass::kNormal : NumericClass::kStrict);
+              distribute ? NumericClass::kNormal : claim);
         }
       }
     }

@@ -24,7 +24,27 @@ struct Nest {
       again;  // how often elements are read for want of an axis to share them
   std::set<ir::BufferId> reads, writes;
   std::map<ir::BufferId, std::vector<bool>> apart;  // dimensions along which instances share nothing
+  bool shares_rows = false;  // a sum of products, one factor the same along an axis that is no vector
 };
+
+bool shares_rows(const ir::Block& block) {
+  const bool reduces = std::any_of(block.iters.begin(), block.iters.end(), [](const auto& iter) {
+    return iter.kind == ir::IterKind::kReduce;
+  });
+  if (!reduces || block.writes.size() != 1 || block.writes[0].region.empty()) return false;
+  const auto moves = [](const ir::Access& access, ir::VarId var) {
+    return std::any_of(access.region.begin(), access.region.end(),
+                       [&](const ir::Range& range) { return ir::mentions(range.min, var); });
+  };
+  return std::any_of(block.iters.begin(), block.iters.end(), [&](const ir::IterVar& iter) {
+    const bool is_vector = ir::mentions(block.writes[0].region.back().min, iter.var->id);
+    if (iter.kind != ir::IterKind::kSpatial || is_vector) return false;
+    if (ir::constant_value(iter.extent) == 1) return false;
+    return std::any_of(block.reads.begin(), block.reads.end(), [&](const ir::Access& access) {
+      return access.buffer != block.writes[0].buffer && !moves(access, iter.var->id);
+    });
+  });
+}
 
 // Dimensions whose subscript is a spatial variable of the block, in all accesses so far.
 void find_apart(const ir::Block& block, ir::BufferId id, std::span<const ir::Expr> indices,
@@ -76,6 +96,7 @@ Nest read_nest(const ir::Program& program, ir::Stmt root) {
         }
         if (const auto* block = s.as<ir::Block>()) {
           inside = block;
+          nest.shares_rows = nest.shares_rows || shares_rows(*block);
           for (const ir::IterVar& iter : block->iters) {
             nest.reduces = nest.reduces || iter.kind != ir::IterKind::kSpatial;
           }
@@ -105,12 +126,15 @@ double bytes_of(const ir::Buffer& buffer) {
   return bytes;
 }
 
-// Of one instance along the dimensions that all nests have apart: what a task holds for each of its
-// rows.
+// Of one instance along the dimensions that all nests have apart, but for vectors: what a task of sketch
+// "chain" holds for each of its rows; all of it where there is no chain.
 double bytes_of_row(const ir::Buffer& buffer, const std::vector<Nest>& nests) {
+  const auto num_products = std::count_if(nests.begin(), nests.end(),
+                                          [](const Nest& nest) { return nest.shares_rows; });
   auto bytes = static_cast<double>(ir::byte_size(buffer.dtype));
   for (std::size_t d = 0; d < buffer.shape.size(); ++d) {
-    const bool is_apart = std::all_of(nests.begin(), nests.end(), [&](const Nest& nest) {
+    const bool may_be = num_products >= 2 && d + 1 < buffer.shape.size();
+    const bool is_apart = may_be && std::all_of(nests.begin(), nests.end(), [&](const Nest& nest) {
       const auto found = nest.apart.find(buffer.id);
       return found == nest.apart.end() || found->second[d];
     });

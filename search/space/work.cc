@@ -86,9 +86,10 @@ class MaskedWork {
     ir::walk(
         program.root(),
         [&](ir::Stmt s) {
+          // What stands behind a condition is counted by that.
           const auto* block = s.as<ir::Block>();
-          if (block != nullptr) add(*block, masks.needed_where(*block));
-          return block == nullptr;
+          if (block != nullptr && !block->guard.defined()) add(*block, masks.needed_where(*block));
+          return block == nullptr && s.as<ir::If>() == nullptr;
         },
         [](ir::Expr) {});
   }

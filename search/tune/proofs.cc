@@ -68,7 +68,11 @@ void Proofs::prove(TaskState& state, std::span<const Candidate> candidates,
 }
 
 void Proofs::prove_winner(TaskState& state, const Candidate& candidate, Measurement* answer) {
-  if (!check_ || proofs_.count(key_of(state, candidate)) > 0) return;
+  if (!check_) return;
+  if (const auto at = proofs_.find(key_of(state, candidate)); at != proofs_.end()) {
+    if (is_refuted(at->second.verdict)) *answer = refutation(at->second.verdict);
+    return;
+  }
   const EqualityQuestion question = {0, kStoredLog2Error};
   const std::vector<EqualityResult> results =
       check_candidates(check_, *state.task, {&candidate, 1}, {&question, 1}, 1, seed_, pool_);
@@ -84,15 +88,16 @@ void Proofs::keep(const Key& key, ir::FpvVerdict verdict, const Question& questi
     verdict.tests += question.tests;
   }
   // What is said of a winner beside the values that were compared.
-  proofs_[key] = verdict.ok()
-                     ? "; on a twin " + to_string(verdict)
-                     : "; these values alone: finite fields gave no verdict (" + verdict.text + ")";
+  const std::string words =
+      verdict.ok() ? "; on a twin " + to_string(verdict)
+                   : "; these values alone: finite fields gave no verdict (" + verdict.text + ")";
+  proofs_[key] = {verdict, words};
   if (is_refuted(verdict)) *answer = refutation(verdict);
 }
 
 void Proofs::add_to(const TaskState& state, const Candidate& candidate, Measurement* m) const {
   const auto at = proofs_.find(key_of(state, candidate));
-  if (m->ok() && at != proofs_.end()) m->evidence += at->second;
+  if (m->ok() && at != proofs_.end()) m->evidence += at->second.words;
 }
 
 }  // namespace prunerc::search

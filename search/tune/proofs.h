@@ -35,7 +35,7 @@ class Proofs {
              std::span<const ir::FpvVerdict> before, std::span<Measurement> answers,
              const std::function<bool()>& goes_on);
 
-  /// Proves one that is about to win, unless that was asked in this call.
+  /// Proves one that is about to win, unless that was asked in this call: then it answers as before.
   void prove_winner(TaskState& state, const Candidate& candidate, Measurement* answer);
 
   /// Adds the verdict to the evidence of a right result.
@@ -57,7 +57,11 @@ class Proofs {
   const EqualityCheck& check_;
   uint64_t seed_;
   ThreadPool& pool_;
-  std::map<Key, std::string> proofs_;  // what is said of each that was asked about
+  struct Proof {
+    ir::FpvVerdict verdict;
+    std::string words;  // said of a right result
+  };
+  std::map<Key, Proof> proofs_;  // of each that was asked about
 };
 
 /// The answer for a candidate that the verdict refutes.

@@ -151,6 +151,50 @@ TEST_CASE("what says where to read is needed, whatever is read there") {
   CHECK(guards(text).empty());
 }
 
+TEST_CASE("a running sum needs what lies before what is read of it") {
+  const auto sum = [](const std::string& condition) {
+    return R"(program p(A: f32[64]) -> (Y: f32[64]) {
+      buffer X: f32[64] global
+      buffer T: f32[64] global
+      for i in 64 @L0 { block "X" @B0 [vi: S(64) = i] { X[vi] = A[vi]*2f32 } }
+      for j in 64 @L1 { block "T" @B1 [vj: O(64) = j] {
+        T[vj] = select(1 <= vj, T[vj - 1], 0f32) + X[vj] } }
+      for y in 64 @L2 { block "Y" @B2 [vy: S(64) = y] {
+        Y[vy] = select()" +
+           condition + ", T[vy], 0f32) } } }";
+  };
+  for (const char* condition : {"32 <= vy", "vy <= 31"}) {
+    const std::string text = sum(condition);
+    CHECK(guards(text).empty());
+    const Program program = parse_or_die(text);
+    check_same_result(program, skipped(program), 1);
+  }
+}
+
+TEST_CASE("what is stored outside of blocks is no constant") {
+  const std::string text = R"(program p(A: f32[16, 16], V: f32[16]) -> (Y: f32[16]) {
+    buffer T: f32[16, 16] global
+    for i in 16 @L0 { for k in 16 @L1 { block "T" @B0 [vi: S(16) = i, vk: S(16) = k] {
+      T[vi, vk] = select(vk <= vi, A[vi, vk], 0f32) } } }
+    for a in 16 @L2 { for b in 16 @L3 { T[a, b] = T[a, b] + 1f32 } }
+    for y in 16 @L4 { for s in 16 @L5 { block "Y" @B1 [vy: S(16) = y, vs: R(16) = s] {
+      init { Y[vy] = 0f32 } Y[vy] = Y[vy] + T[vy, vs]*V[vs] } } } })";
+  CHECK(guards(text).empty());
+}
+
+TEST_CASE("lanes that are summed up get no guard of their own") {
+  const std::string text = R"(program p(A: f32[16, 64]) -> (M: f32[16]) {
+    for t in 16 @L0 { for s_0 in 4 @L1 { for s_1 in 16 @L2 vectorized {
+      block "M" @B0 [vt: S(16) = t, vs: R(64) = s_0*16 + s_1] {
+        init { M[vt] = f32.ninf }
+        M[vt] = max(M[vt], select(vs <= vt, A[vt, vs], f32.ninf)) } } } } })";
+  CHECK(guards(text).empty());
+  const Result<Program> lowered =
+      codegen::lower_cpu(parse_or_die(text), *target_from_string("cpu"));
+  REQUIRE_OK(lowered);
+  CHECK(print(*lowered).find("M_lanes") != std::string::npos);
+}
+
 TEST_CASE("values are the same with masked tiles left out") {
   const std::string softmax = "exp(select(vs <= vt, a[vt, vs], f32.ninf) - m[vt])";
   for (const std::string& text :

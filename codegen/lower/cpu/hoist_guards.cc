@@ -10,6 +10,7 @@
 #include "codegen/lower/passes.h"
 #include "ir/analysis/linear.h"
 #include "ir/analysis/simplify.h"
+#include "ir/equal.h"
 
 #include <algorithm>
 #include <map>
@@ -83,33 +84,36 @@ class GuardHoisting {
   //     T[c, j] = select(c < 4, A[c, j], B[c - 4, j])
   // ~>  if c < 4 { T[c, j] = A[c, j] } else { T[c, j] = B[c - 4, j] }
   Stmt split_choice(Stmt body, Expr condition, bool may_version) {
-    if (2 * code_size(body) > kMaxVersionedCode) return version(body, may_version);
+    if (2 * num_choices_ * code_size(body) > kMaxVersionedCode) return version(body, may_version);
+    num_choices_ *= 2;
     const Stmt yes = with_truth(body, {{condition.hash(), true}});
     const Stmt no = with_truth(body, {{condition.hash(), false}});
-    return b_.if_then(condition, go_body(yes, may_version),
-                      clone_with_fresh_ids(b_, go_body(no, may_version)));
+    const Stmt then_body = go_body(yes, may_version);
+    const Stmt else_body = clone_with_fresh_ids(b_, go_body(no, may_version));
+    num_choices_ /= 2;
+    return b_.if_then(condition, then_body, else_body);
   }
 
   // Conditions that have one value during the whole body decide once, outside.
   Stmt split_exact(Stmt body, const std::vector<Candidate>& found) {
     Expr all;
-    Truth yes, no;
+    Truth yes;
     for (const Candidate& c : found) {
       const bool is_exact = c.tile_loops.empty() && !c.chooses;
       if (!is_exact || !yes.emplace(c.condition.hash(), true).second) continue;
       all = conjunction(b_, all, c.condition);
     }
     if (!all.defined()) return body;
-    if (yes.size() > 1) {
-      // Several conditions: only if nothing runs when they fail, since each may fail alone.
-      for (const auto& [hash, value] : yes) {
-        if (with_truth(body, {{hash, false}}).defined()) return body;
-      }
-    } else {
-      no = {{yes.begin()->first, false}};
+    // Several conditions: only if the same is left when any of them fails, since each may fail alone.
+    Stmt else_body = with_truth(body, {{yes.begin()->first, false}});
+    for (const auto& [hash, value] : yes) {
+      const Stmt rest = with_truth(body, {{hash, false}});
+      const bool is_same = rest.defined() && else_body.defined()
+                               ? structural_equal(rest, else_body)
+                               : rest.defined() == else_body.defined();
+      if (!is_same) return body;
     }
     Stmt then_body = with_truth(body, yes);
-    Stmt else_body = yes.size() > 1 ? Stmt() : with_truth(body, no);
     if (else_body.defined() && code_size(body) > kMaxVersionedCode) return body;
     if (!then_body.defined()) return body;
     if (else_body.defined()) else_body = clone_with_fresh_ids(b_, else_body);
@@ -376,6 +380,7 @@ class GuardHoisting {
 
   IrBuilder b_;
   VarRanges ranges_;
+  int64_t num_choices_ = 1;  // versions that the choices around have made
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "ir/analysis/masks/masks.h"
 #include "ir/analysis/simplify.h"
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -33,8 +34,11 @@ class MaskSkipping {
     const VarRanges::Mark mark = ranges_.mark();
     ranges_.bind(loop->var, loop->extent);
     const bool is_tile = is_tile_loop(*loop);
+    const bool is_lane = loop->loop_kind == LoopKind::kVectorized;
     if (is_tile) tile_vars_.push_back(loop->var->id);
+    if (is_lane) lane_vars_.push_back(loop->var->id);
     Stmt r = map_stmts(b_, s, [this](Stmt child) { return go(child); });
+    if (is_lane) lane_vars_.pop_back();
     if (is_tile) tile_vars_.pop_back();
     ranges_.rewind(mark);
     return r;
@@ -42,7 +46,7 @@ class MaskSkipping {
 
   Stmt guarded(const Block& block) {
     Expr guard = block.guard;
-    for (const Linear& condition : masks_.needed_where(block)) {
+    for (const Linear& condition : masks_.needed_where(block, !reduces_lanes(block))) {
       const std::optional<double> share = share_where(block, {&condition, 1});
       if (!share || *share > 1 - kLeastMaskedPart) continue;
       const Expr any = of_any_copy(block, condition);
@@ -53,6 +57,13 @@ class MaskSkipping {
     Block changed = block;
     changed.guard = guard;
     return b_.block(changed);
+  }
+
+  // Whether lanes are summed up: privatize_reductions wants no condition on such a sum.
+  bool reduces_lanes(const Block& block) const {
+    return std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
+      return iter.kind == IterKind::kReduce && mentions(iter.binding, lane_vars_);
+    });
   }
 
   // Whether the condition holds for a copy of the tile; null if it does for all tiles, or if that is
@@ -75,7 +86,7 @@ class MaskSkipping {
   IrBuilder b_;
   Masks masks_;
   VarRanges ranges_;
-  std::vector<VarId> tile_vars_;  // of the tile loops around
+  std::vector<VarId> tile_vars_, lane_vars_;  // of the tile and the vectorized loops around
 };
 
 }  // namespace

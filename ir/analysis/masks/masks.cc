@@ -155,7 +155,10 @@ Masks::Masks(IrBuilder& b, const Program& program) : b_(b) {
   walk(
       program.root(),
       [&](Stmt s) {
-        if (const Store* store = s.as<Store>()) needs_[store->buffer] = std::nullopt;
+        if (const Store* store = s.as<Store>()) {
+          needs_[store->buffer] = std::nullopt;
+          ++num_stores_[store->buffer];
+        }
         return s.as<Block>() == nullptr;
       },
       [&](Expr e) { need_all(e); });
@@ -371,6 +374,11 @@ void Masks::find_needs(const Block& block) {
     return;
   }
   const VarRanges ranges = domain_of(block);
+  // What a running sum reads of itself carries on to all elements behind.
+  for_each_load(block.body, [&](const Load& load) {
+    const bool is_own = load.buffer == element->buffer;
+    if (is_own && !same_indices(load.indices, element->indices)) needs_[load.buffer] = std::nullopt;
+  });
   Use around;
   around.where = needs_of_writes(block, ranges);
   std::vector<Use> uses;
@@ -386,18 +394,22 @@ void Masks::find_needs(const Block& block) {
       uses.push_back(use);
     }
   }
-  for (const Use& use : uses) {
+  const bool finds_places = std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
+    return use.is_address && use.load->buffer == element->buffer;
+  });
+  for (Use& use : uses) {
+    if (finds_places) use.where.clear();
     const bool is_own = use.load->buffer == element->buffer && !use.is_address &&
                         same_indices(use.load->indices, element->indices);
     if (!is_own) need(use, ranges);
   }
 }
 
-std::vector<Linear> Masks::needed_where(const Block& block) {
+std::vector<Linear> Masks::needed_where(const Block& block, bool by_updates) {
   if (only_element(block) == nullptr) return {};
   const VarRanges ranges = domain_of(block);
   std::vector<Linear> out = needs_of_writes(block, ranges);
-  const std::optional<Reducer> reducer = match_reducer(block);
+  const std::optional<Reducer> reducer = by_updates ? match_reducer(block) : std::nullopt;
   if (!reducer) return out;
   const std::optional<double> identity = identity_value(reducer->op, reducer->update.dtype());
   if (!identity) return out;
@@ -453,7 +465,7 @@ std::optional<HalfSpace> Masks::half_space(const Linear& condition, std::span<co
 // ---- counting ----
 
 std::optional<double> share_where(const Block& block, std::span<const Linear> conditions) {
-  constexpr int64_t kMostPoints = int64_t{1} << 20;
+  constexpr int64_t kMostPoints = int64_t{1} << 16;
   struct Axis {
     VarId var;
     int64_t extent;

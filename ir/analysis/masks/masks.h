@@ -32,8 +32,9 @@ class Masks {
   Masks(IrBuilder& b, const Program& program);
 
   /// An instance of the block does something that anybody needs only where each of these, over the
-  /// block's variables, is at most 0. Empty: no condition is known.
-  std::vector<Linear> needed_where(const Block& block);
+  /// block's variables, is at most 0. Empty: no condition is known. Without `by_updates` those are left
+  /// out that follow from updates that change nothing.
+  std::vector<Linear> needed_where(const Block& block, bool by_updates = true);
 
  private:
   /// Elements that are not inside have the value.

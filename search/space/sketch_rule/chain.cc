@@ -78,7 +78,12 @@ Places onward(const ir::Block& producer, const Places& of_producer, const ir::Bl
     for (std::size_t axis = 0; axis < found.size(); ++axis) {
       for (std::size_t d = 0; d < read.region.size(); ++d) {
         const int from = iter_of(producer, write.region[d].min);
-        if (from >= 0 && from == of_producer[axis]) found[axis] = iter_of(reader, read.region[d].min);
+        if (from < 0 || from != of_producer[axis]) continue;
+        const int to = iter_of(reader, read.region[d].min);
+        const bool same =
+            to >= 0 && ir::structural_equal(producer.iters[static_cast<std::size_t>(from)].extent,
+                                            reader.iters[static_cast<std::size_t>(to)].extent);
+        if (same) found[axis] = to;
       }
     }
     break;
@@ -99,15 +104,16 @@ class ChainFinder {
       : schedule_(schedule), program_(schedule.program()), groups_(groups) {}
 
   std::optional<std::pair<std::size_t, std::size_t>> span() const {
-    std::size_t first = groups_.size(), last = 0, count = 0;
+    std::vector<std::size_t> all, shared;
     for (std::size_t i = 0; i < groups_.size(); ++i) {
       if (!groups_[i].contracts()) continue;
-      first = std::min(first, i);
-      last = i;
-      ++count;
+      all.push_back(i);
+      if (shares_rows(groups_[i].blocks[0])) shared.push_back(i);
     }
-    if (count < 2) return std::nullopt;
-    return std::pair(first, last + 1);
+    // A sum of what tiles have found, each times its correction, has no rows: it stands behind a chain.
+    if (shared.size() >= 2) all = shared;
+    if (all.size() < 2) return std::nullopt;
+    return std::pair(all.front(), all.back() + 1);
   }
 
   // By block; empty if there is no axis that all have.
@@ -149,6 +155,15 @@ class ChainFinder {
   }
 
  private:
+  // Whether an operand is the same along an axis that is no vector.
+  bool shares_rows(BlockId id) const {
+    const ir::Block& block = *find_block(program_, id);
+    return std::any_of(block.iters.begin(), block.iters.end(), [&](const ir::IterVar& i) {
+      return i.kind == ir::IterKind::kSpatial && ir::constant_value(i.extent) != 1 &&
+             !is_contiguous(block.writes[0], i.var->id) && is_reused(block, i.var->id);
+    });
+  }
+
   const ir::IterVar& iter(BlockId id, std::size_t axis) const {
     const int place = places_.at(id)[axis];
     return find_block(program_, id)->iters[static_cast<std::size_t>(place)];

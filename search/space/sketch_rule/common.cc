@@ -188,6 +188,7 @@ bool is_taken_apart(const ir::Access& access, ir::VarId var) {
     int64_t size = 0;
     if (const auto* mod = e.as<ir::FloorMod>(); mod != nullptr) {
       size = ir::constant_value(mod->rhs).value_or(0);
+      if (size < 1) return false;
       e = mod->lhs;
     }
     if (const auto* div = e.as<ir::FloorDiv>(); div != nullptr && below > 1) {

@@ -159,16 +159,23 @@ Result<void> fuse_axes_of(SketchContext& context, BlockId id, bool windows) {
   return epilogue.valid() ? context.schedule.compute_inline(copy) : Result<void>();
 }
 
-// A block between inputs and outputs: no other block goes by its axes.
-bool is_alone(const ir::Program& program, const ir::Block& block) {
-  const auto is_param = [&](const ir::Access& access) {
-    return program.buffer(access.buffer).role != ir::BufferRole::kIntermediate;
-  };
-  return std::all_of(block.reads.begin(), block.reads.end(), is_param) &&
-         std::all_of(block.writes.begin(), block.writes.end(), is_param);
+// Whether the value that a block stores depends on where along the run it is, as a triangle does: its
+// conditions would be of digits.
+bool computes_with(const ir::Block& block, const Run& run) {
+  const auto* store = block.body.as<ir::Store>();
+  bool found = store == nullptr;
+  if (found) return true;
+  ir::walk(store->value, [&](ir::Expr e) {
+    const auto* var = e.as<ir::Var>();
+    for (std::size_t i = run.first; i < run.last && var != nullptr; ++i) {
+      found = found || block.iters[i].var->id == var->id;
+    }
+    return e.kind() != ir::ExprKind::kLoad;
+  });
+  return found;
 }
 
-// The contiguous axis of an elementwise block, if vectors do not divide it, with those before it that lie
+// The contiguous axis of an elementwise block that is the whole program, if vectors do not divide it, with those before it that lie
 // side by side with it in every access.
 Result<void> join_rows(SketchContext& context, BlockId id) {
   const BlockFacts facts = facts_of(context.schedule, id);
@@ -176,7 +183,8 @@ Result<void> join_rows(SketchContext& context, BlockId id) {
   if (facts.block == nullptr || !facts.trivial || facts.spatial.size() < 2) return {};
   if (!facts.reduce.empty()) return {};
   const ir::Block& block = *facts.block;
-  if (block.writes.size() != 1 || !is_alone(program, block)) return {};
+  // Another block would go by its axes.
+  if (block.writes.size() != 1 || context.schedule.blocks().size() != 1) return {};
   const auto last = static_cast<std::size_t>(facts.spatial.back().iter);
   const bool fills = facts.spatial.back().extent % context.target.lanes(facts.element_bytes) == 0;
   if (fills || !is_contiguous(block.writes[0], block.iters[last].var->id)) return {};
@@ -186,7 +194,7 @@ Result<void> join_rows(SketchContext& context, BlockId id) {
     if (!has_one_stride(program, block, longer)) break;
     run = longer;
   }
-  if (run.last - run.first < 2) return {};
+  if (run.last - run.first < 2 || computes_with(block, run)) return {};
   const std::string map = map_text(block, run, false);
   PRUNERC_TRY_VOID(context.schedule.transform_block_layout(id, map));
   return {};
@@ -208,7 +216,7 @@ Result<void> join_summed(SketchContext& context, BlockId id) {
     if (!has_one_stride(context.program(), block, longer)) break;
     run = longer;
   }
-  if (run.last - run.first < 2) return {};
+  if (run.last - run.first < 2 || computes_with(block, run)) return {};
   const std::string map = map_text(block, run, false);
   PRUNERC_TRY_VOID(context.schedule.transform_block_layout(id, map));
   return {};
