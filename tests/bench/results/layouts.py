@@ -396,7 +396,7 @@ def gains(read, is_equal):
         if ("unequal start" in own.note) == is_equal:
             continue
         get = lambda name: read.rows[f"{name}/{found[1]}_vs_{found[2]}"]
-        times = lambda row: marked(quartiles(results.point(row)) + " x", row.value < 1)
+        times = lambda row: marked(quartiles(results.stated(row)) + " x", row.value < 1)
         table.append([found[1], found[2], times(own), times(get("trials_own")), times(get("trials_near")), times(get("speedup")),
                       times(get("trials")), marked(f"{get('final').value:.3f} x", get("final").value < 0.9995),
                       re.search(r"(\d+ of \d+) searches never", own.note)[1]])

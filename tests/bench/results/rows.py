@@ -125,13 +125,19 @@ def read(path):
         raise Damaged(f"cannot be read: {problem}") from None
 
 
-def point(row):
-    """Of a row with a value. The first "A to B" of the note is its range."""
+def stated(row):
+    """Of a row with a value. The first "A to B" of the note is its range, which need not hold the value: a mean may lie
+    outside of the quartiles."""
     found = re.search(rf"({NUMBER}) to ({NUMBER})", row.note)
     if found is None:
         return Point(row.value, row.value, row.value)
-    # Notes are rounded, and an interval need not hold the value; bars that end short of it cannot be drawn.
-    return Point(row.value, min(row.value, float(found[1])), max(row.value, float(found[2])))
+    return Point(row.value, float(found[1]), float(found[2]))
+
+
+def point(row):
+    """The same with a range that holds the value: bars that end short of it cannot be drawn, and notes are rounded."""
+    said = stated(row)
+    return Point(row.value, min(row.value, said.low), max(row.value, said.high))
 
 
 def matching(rows, pattern):
