@@ -31,7 +31,7 @@ std::string masked(const std::string& condition, const std::string& op = "+",
 }
 
 Program lowered(const std::string& text, bool branches) {
-  const std::string_view disabled[] = {"branch_updates"};
+  const std::string_view disabled[] = {"branch_updates", "skip_masked"};
   codegen::PipelineOptions options;
   if (!branches) options.disabled = disabled;
   const Result<Program> out =

@@ -112,7 +112,7 @@ TEST_CASE("tiles divide the axis, and are near to what caches hold") {
   CHECK(tiles(4099).empty());  // a prime
   CHECK(tiles(256).empty());
   CHECK(cascade_of(attention(16384), 100).empty());
-  CHECK(cascade_of(attention(16384), 8192).empty());
+  CHECK(cascade_of(attention(16384), 16384).empty());
   CHECK(cascade_of(attention(16384), 1).empty());
   CHECK_FALSE(cascade_of(attention(16384), 256).empty());
 }

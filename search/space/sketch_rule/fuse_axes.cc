@@ -175,6 +175,21 @@ bool computes_with(const ir::Block& block, const Run& run) {
   return found;
 }
 
+// Whether subscripts that move along the run are its variables, and no clamps or sums of them.
+bool is_plain(const ir::Block& block, const Run& run) {
+  const auto fits = [&](const ir::Access& access) {
+    return std::all_of(access.region.begin(), access.region.end(), [&](const ir::Range& range) {
+      bool moves = false;
+      for (std::size_t i = run.first; i < run.last; ++i) {
+        moves = moves || mentions(range.min, block.iters[i].var->id);
+      }
+      return !moves || range.min.kind() == ir::ExprKind::kVar;
+    });
+  };
+  return std::all_of(block.reads.begin(), block.reads.end(), fits) &&
+         std::all_of(block.writes.begin(), block.writes.end(), fits);
+}
+
 // The contiguous axis of an elementwise block that is the whole program, if vectors do not divide it, with those before it that lie
 // side by side with it in every access.
 Result<void> join_rows(SketchContext& context, BlockId id) {
@@ -191,7 +206,7 @@ Result<void> join_rows(SketchContext& context, BlockId id) {
   Run run{last, last + 1};
   while (run.first > 0) {
     const Run longer{run.first - 1, run.last};
-    if (!has_one_stride(program, block, longer)) break;
+    if (!has_one_stride(program, block, longer) || !is_plain(block, longer)) break;
     run = longer;
   }
   if (run.last - run.first < 2 || computes_with(block, run)) return {};
@@ -213,7 +228,7 @@ Result<void> join_summed(SketchContext& context, BlockId id) {
   Run run{last, last + 1};
   while (run.first > 0 && block.iters[run.first - 1].kind == ir::IterKind::kReduce) {
     const Run longer{run.first - 1, run.last};
-    if (!has_one_stride(context.program(), block, longer)) break;
+    if (!has_one_stride(context.program(), block, longer) || !is_plain(block, longer)) break;
     run = longer;
   }
   if (run.last - run.first < 2 || computes_with(block, run)) return {};
@@ -229,10 +244,13 @@ void fuse_axes(SketchContext& context, bool windows) {
     const ir::Block* block = find_block(context.program(), id);
     if (block == nullptr || context.keeps(id)) continue;
     const schedule::Schedule before = context.schedule.fork();
-    Result<void> done = join_rows(context, id);
-    if (is_reduction(*block)) {
-      done = find_axes(facts_of(context.schedule, id)) ? fuse_axes_of(context, id, windows)
-                                                       : join_summed(context, id);
+    Result<void> done = {};
+    if (!is_reduction(*block)) {
+      done = join_rows(context, id);
+    } else if (can_tile(context.schedule, id) || can_tile_dot(context.schedule, id)) {
+      done = fuse_axes_of(context, id, windows);
+    } else {
+      done = join_summed(context, id);
     }
     if (!done.ok()) context.schedule = before;
   }
