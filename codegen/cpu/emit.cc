@@ -28,6 +28,7 @@ constexpr int64_t kMaxUnrolledCopies = 512;
 Emitter::Emitter(const Program& program, const StoragePlan& plan, const VectorUnit& unit,
                  llvm::Module& module, llvm::IRBuilderBase& builder)
     : program_(program),
+      joined_(program),
       plan_(plan),
       vector_bytes_(std::max<int64_t>(unit.bytes, 16)),
       has_avx512_(unit.has_avx512),

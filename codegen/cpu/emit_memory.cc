@@ -1,5 +1,7 @@
 // Indices, addresses and loads.
 #include "codegen/cpu/emitter.h"
+#include "ir/analysis/simplify.h"
+#include "ir/query.h"
 #include "ir/visit.h"
 
 #include <llvm/IR/IRBuilder.h>
@@ -102,13 +104,24 @@ std::optional<Affine> Emitter::flat_affine(BufferId id, std::span<const Expr> in
   Affine sum{i64(0), 0, 0};
   for (std::size_t d = 0; d < indices.size(); ++d) {
     const std::optional<Affine> index = affine(indices[d]);
-    if (!index) return std::nullopt;
+    if (!index) return joined_affine(buffer, indices);
     const int64_t extent = buffer.shape[d].as<IntImm>()->value;
     sum.base = ir_.CreateAdd(ir_.CreateMul(sum.base, i64(extent), "", false, true), index->base, "",
                              false, true);
     sum.stride = sum.stride * extent + index->stride;
   }
   return sum;
+}
+
+// The same where the digits of a number meet again in the address: X[v // 28, v % 28].
+std::optional<Affine> Emitter::joined_affine(const Buffer& buffer, std::span<const Expr> indices) {
+  Expr sum;
+  for (std::size_t d = 0; d < indices.size(); ++d) {
+    if (has_load(indices[d])) return std::nullopt;
+    sum = sum.defined() ? joined_.add(joined_.mul(sum, buffer.shape[d]), indices[d]) : indices[d];
+  }
+  const Expr joined = simplify(joined_, sum, {});
+  return affine(joined);
 }
 
 Value* Emitter::flat_vector(BufferId id, std::span<const Expr> indices) {

@@ -4,6 +4,7 @@
 
 #include "codegen/storage_plan.h"
 #include "ir/analysis/interval.h"
+#include "ir/builder.h"
 #include "ir/program.h"
 #include "ir/support/result.h"
 #include "ir/tensor/intrinsic.h"
@@ -118,6 +119,7 @@ class Emitter {
   std::optional<Affine> affine(ir::Expr e);
   std::optional<Affine> affine_uncached(ir::Expr e);
   std::optional<Affine> flat_affine(ir::BufferId buffer, std::span<const ir::Expr> indices);
+  std::optional<Affine> joined_affine(const ir::Buffer& buffer, std::span<const ir::Expr> indices);
   llvm::Value* flat_vector(ir::BufferId buffer, std::span<const ir::Expr> indices);
   llvm::Value* element(ir::BufferId buffer, llvm::Value* offset, bool inbounds);
   llvm::Value* load(const ir::Load& node);
@@ -171,6 +173,7 @@ class Emitter {
   };
 
   const ir::Program& program_;
+  ir::IrBuilder joined_;  // owns what joined_affine makes
   const StoragePlan& plan_;
   int64_t vector_bytes_;
   bool has_avx512_;

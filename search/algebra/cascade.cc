@@ -45,9 +45,8 @@ std::optional<Shifted> shifted(const TermGraph& graph, TermId id) {
   if (maximum.args[0] != found.x) return std::nullopt;
   // A tile that a mask hides whole would have minus infinity for a maximum.
   const std::vector<TermId> below = reachable(graph, std::span(&found.x, 1));
-  const bool is_masked = std::any_of(below.begin(), below.end(), [&](TermId part) {
-    return is_constant(graph, part, -HUGE_VAL);
-  });
+  const bool is_masked = std::any_of(
+      below.begin(), below.end(), [&](TermId part) { return is_constant(graph, part, -HUGE_VAL); });
   return is_masked ? std::nullopt : std::optional(found);
 }
 
@@ -89,8 +88,7 @@ class Cascade {
     if (!found) return;
     const Term maximum = graph_[found->maximum];  // a copy: the graph grows
     if ((maximum.bound & tiles_) == 0 || (maximum.bound & inner_) == 0) return;
-    const TermId own =
-        graph_.reduce(ExprKind::kMax, maximum.bound & ~tiles_, maximum.args[0]);
+    const TermId own = graph_.reduce(ExprKind::kMax, maximum.bound & ~tiles_, maximum.args[0]);
     const TermId whole = graph_.reduce(ExprKind::kMax, tiles_, own);
     const TermId correction = graph_.call(ir::Intrinsic::kExp, graph_.sub(own, whole));
     corrections_.insert(correction);
@@ -148,9 +146,8 @@ class Cascade {
   TermId summed(TermId id, const Term& sum) {
     Factors all, own, of_tile, of_whole;
     flatten(sum.args[0], false, &all);
-    const bool is_corrected = std::any_of(all.up.begin(), all.up.end(), [&](TermId f) {
-      return corrections_.count(f) > 0;
-    });
+    const bool is_corrected = std::any_of(all.up.begin(), all.up.end(),
+                                          [&](TermId f) { return corrections_.count(f) > 0; });
     if (!is_corrected) return id;
     const AxisSet inside = sum.bound & ~tiles_;
     const auto part = [&](TermId f) -> Factors& {

@@ -23,8 +23,10 @@ struct Nest {
   std::map<ir::BufferId, double>
       again;  // how often elements are read for want of an axis to share them
   std::set<ir::BufferId> reads, writes;
-  std::map<ir::BufferId, std::vector<bool>> apart;  // dimensions along which instances share nothing
-  bool shares_rows = false;  // a sum of products, one factor the same along an axis that is no vector
+  std::map<ir::BufferId, std::vector<bool>>
+      apart;  // dimensions along which instances share nothing
+  bool shares_rows =
+      false;  // a sum of products, one factor the same along an axis that is no vector
 };
 
 bool shares_rows(const ir::Block& block) {
@@ -129,15 +131,15 @@ double bytes_of(const ir::Buffer& buffer) {
 // Of one instance along the dimensions that all nests have apart, but for vectors: what a task of sketch
 // "chain" holds for each of its rows; all of it where there is no chain.
 double bytes_of_row(const ir::Buffer& buffer, const std::vector<Nest>& nests) {
-  const auto num_products = std::count_if(nests.begin(), nests.end(),
-                                          [](const Nest& nest) { return nest.shares_rows; });
+  const auto num_products =
+      std::count_if(nests.begin(), nests.end(), [](const Nest& nest) { return nest.shares_rows; });
   auto bytes = static_cast<double>(ir::byte_size(buffer.dtype));
   for (std::size_t d = 0; d < buffer.shape.size(); ++d) {
     const bool may_be = num_products >= 2 && d + 1 < buffer.shape.size();
     const bool is_apart = may_be && std::all_of(nests.begin(), nests.end(), [&](const Nest& nest) {
-      const auto found = nest.apart.find(buffer.id);
-      return found == nest.apart.end() || found->second[d];
-    });
+                            const auto found = nest.apart.find(buffer.id);
+                            return found == nest.apart.end() || found->second[d];
+                          });
     if (!is_apart) bytes *= static_cast<double>(ir::constant_value(buffer.shape[d]).value_or(1));
   }
   return bytes;

@@ -186,8 +186,7 @@ Work work_of(const ir::Program& program) {
   const Result<ir::OpCounts> ops = ir::count_ops(without_masked_updates(scanned, masked));
   if (ops.ok()) {
     work.float_ops = std::max(0.0, ops->flops() - masked.float_ops());
-    work.integer_ops =
-        std::max(0.0, ops->integer - counter.index_ops() - masked.integer_ops());
+    work.integer_ops = std::max(0.0, ops->integer - counter.index_ops() - masked.integer_ops());
   }
   work.bytes = touched_bytes(program, counter);
   return work;

@@ -56,7 +56,8 @@ TEST_CASE("a running sum is carried in registers, with tails and without") {
 TEST_CASE("what else reads the row, or begins elsewhere, reads memory") {
   // Two elements before, the one before twice, and not the first one.
   CHECK_FALSE(is_carried(scan("select(2 <= vj, T[vi, vj - 2], 0f32) + X[vi, vj]")));
-  CHECK_FALSE(is_carried(scan("select(1 <= vj, T[vi, vj - 1], 0f32) + select(1 <= vj, T[vi, vj - 1], 0f32)")));
+  CHECK_FALSE(is_carried(
+      scan("select(1 <= vj, T[vi, vj - 1], 0f32) + select(1 <= vj, T[vi, vj - 1], 0f32)")));
   CHECK_FALSE(is_carried(scan("select(2 <= vj, T[vi, vj - 1], 0f32) + X[vi, vj]")));
   CHECK_FALSE(is_carried(scan("select(1 <= vj, T[vi, vj - 1], X[vi, 0]) + X[vi, vj]")));
   // The element before another one.

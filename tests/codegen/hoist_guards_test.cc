@@ -105,8 +105,8 @@ TEST_CASE("a function of what a mask hides is not computed where it hides a whol
   REQUIRE_OK(out);
   const std::string text = print(*out);
   INFO(text);
-  CHECK(count(text, "exp(") == 2);     // whole tiles, and those that the diagonal crosses
-  CHECK(count(text, "= 0f32") == 1);   // what is beyond it
+  CHECK(count(text, "exp(") == 2);    // whole tiles, and those that the diagonal crosses
+  CHECK(count(text, "= 0f32") == 1);  // what is beyond it
   CHECK(count(text, "select(") == 1);
   check_same_result(base, *out, 1);
 }

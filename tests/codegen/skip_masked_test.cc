@@ -40,9 +40,10 @@ std::string rows_of(const std::string& weight, const std::string& row = "",
       block "Y" @B2 [vt: S(20) = y_0*4 + y_1, vf: S(8) = f, vs: R(20) = k] {
         init { Y[vt, vf] = 0f32 }
         Y[vt, vf] = Y[vt, vf] + p[vt, vs]*V[vs, vf] } } } } }
-    )" + (other.empty() ? R"(for x in 20 @L12 { for z in 20 @L13 {
+    )" +
+         (other.empty() ? R"(for x in 20 @L12 { for z in 20 @L13 {
       block "X" @B3 [vt: S(20) = x, vs: S(20) = z] { X[vt, vs] = Q[vt, 0] } } } )"
-                                : other) +
+                        : other) +
          "}";
 }
 
@@ -100,8 +101,8 @@ TEST_CASE("what softmax makes of minus infinity is nothing, if every row has an 
   CHECK(causal.count("a") == 1);
   CHECK(causal.count("m") == 1);
   // The first row is empty: its weights are no zeros, but what infinity less infinity is.
-  const Guards strict = guards(
-      rows_of("exp(select(vs < vt, a[vt, vs], f32.ninf) - m[vt])", maximum("vs < vt")));
+  const Guards strict =
+      guards(rows_of("exp(select(vs < vt, a[vt, vs], f32.ninf) - m[vt])", maximum("vs < vt")));
   CHECK(strict.count("Y") == 0);
   CHECK(strict.count("a") == 1);
 }
@@ -202,8 +203,7 @@ TEST_CASE("values are the same with masked tiles left out") {
         rows_of("select(vs == vt, a[vt, vs]*2f32, 0f32)"),
         rows_of("select(vs <= vt && vt < vs + 5, a[vt, vs], 0f32)"),
         rows_of("select(vs*2 <= vt && vt <= vs*3 + 1, a[vt, vs], 0f32)"),
-        rows_of("select(vs < 3, a[vt, vs], 0f32)"),
-        rows_of("select(vs <= vt, a[vt, vs], 1f32)")}) {
+        rows_of("select(vs < 3, a[vt, vs], 0f32)"), rows_of("select(vs <= vt, a[vt, vs], 1f32)")}) {
     const Program program = parse_or_die(text);
     INFO(print(skipped(program)));
     check_same_result(program, skipped(program), 1);

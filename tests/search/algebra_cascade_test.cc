@@ -1,9 +1,9 @@
 // Reductions over reductions in tiles: equal, safe for exp, and only where a tile can do without the others.
 #include "ir/fpv/fpv.h"
 #include "ir/printer.h"
+#include "ir/support/rng.h"
 #include "search/algebra/cascade.h"
 #include "search/algebra/derive.h"
-#include "ir/support/rng.h"
 #include "tests/search/algebra_terms.h"
 #include "tests/support/check.h"
 #include "tests/support/program_gen.h"

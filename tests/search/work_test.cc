@@ -55,14 +55,16 @@ TEST_CASE("a running sum takes a step for each element") {
 
 TEST_CASE("a causal mask halves the scores that it hides and the sums of what it leaves") {
   const auto ops = [](const std::string& weight) {
-    return search::work_of(parse_or_die(R"(program p(Q: f32[20, 3], V: f32[20, 8]) -> (Y: f32[20, 8]) {
+    return search::work_of(
+               parse_or_die(R"(program p(Q: f32[20, 3], V: f32[20, 8]) -> (Y: f32[20, 8]) {
       buffer a: f32[20, 20] global
       buffer p: f32[20, 20] global
       for i in 20 { for k in 20 { for e in 3 {
         block "a" [vt: S(20) = i, vs: S(20) = k, ve: R(3) = e] {
           init { a[vt, vs] = 0f32 } a[vt, vs] = a[vt, vs] + Q[vt, ve]*Q[vs, ve] } } } }
       for i1 in 20 { for k1 in 20 {
-        block "p" [vt: S(20) = i1, vs: S(20) = k1] { p[vt, vs] = )" + weight + R"( } } }
+        block "p" [vt: S(20) = i1, vs: S(20) = k1] { p[vt, vs] = )" +
+                            weight + R"( } } }
       for i2 in 20 { for f in 8 { for k2 in 20 {
         block "Y" [vt: S(20) = i2, vf: S(8) = f, vs: R(20) = k2] {
           init { Y[vt, vf] = 0f32 } Y[vt, vf] = Y[vt, vf] + p[vt, vs]*V[vs, vf] } } } } })"))

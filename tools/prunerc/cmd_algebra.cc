@@ -24,8 +24,7 @@ using search::algebra::Rule;
 using search::algebra::RuleSet;
 using Json = nlohmann::ordered_json;
 
-constexpr Rule kRules[] = {Rule::kOrder, Rule::kAxis, Rule::kBank, Rule::kWinograd,
-                           Rule::kCascade};
+constexpr Rule kRules[] = {Rule::kOrder, Rule::kAxis, Rule::kBank, Rule::kWinograd, Rule::kCascade};
 constexpr NumericClass kClasses[] = {NumericClass::kStrict, NumericClass::kNormal,
                                      NumericClass::kLoose};
 

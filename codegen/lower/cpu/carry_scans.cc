@@ -99,8 +99,8 @@ class ScanCarrying {
     for (std::size_t d = 0; d < element.indices.size(); ++d) {
       const Expr index = scan->store->indices[d];
       if (has_load(index)) return false;
-      const Linear difference = to_linear(b_, element.indices[d], {}) -
-                                to_linear(b_, substitute(b_, index, earlier), {});
+      const Linear difference =
+          to_linear(b_, element.indices[d], {}) - to_linear(b_, substitute(b_, index, earlier), {});
       if (!difference.is_constant(0)) return false;
     }
     return mentions(scan->store->indices, var->id);

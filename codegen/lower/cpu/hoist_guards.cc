@@ -168,8 +168,7 @@ class GuardHoisting {
     walk(
         s, [](Stmt) { return true; },
         [&](Expr e) {
-          found = found ||
-                  any_node(e, [](Expr part) { return part.kind() == ExprKind::kCall; });
+          found = found || any_node(e, [](Expr part) { return part.kind() == ExprKind::kCall; });
         });
     return found;
   }

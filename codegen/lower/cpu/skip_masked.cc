@@ -71,8 +71,7 @@ class MaskSkipping {
   Expr of_any_copy(const Block& block, const Linear& condition) {
     VarMap bindings;
     for (const IterVar& iter : block.iters) bindings[iter.var->id] = iter.binding;
-    const Linear bound =
-        to_linear(b_, substitute(b_, to_expr(b_, condition), bindings), ranges_);
+    const Linear bound = to_linear(b_, substitute(b_, to_expr(b_, condition), bindings), ranges_);
     const std::optional<Linear> least =
         eliminate_vars(b_, bound, Bound::kLower, ranges_, tile_vars_);
     if (!least || least->overflow) return {};

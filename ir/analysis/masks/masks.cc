@@ -126,16 +126,11 @@ bool is_integer_division(Expr e) {
 // (x op e) == x
 std::optional<double> identity_value(ExprKind op, DType dtype) {
   switch (op) {
-    case ExprKind::kAdd:
-      return 0;
-    case ExprKind::kMul:
-      return 1;
-    case ExprKind::kMax:
-      return is_float(dtype) ? std::optional(-kInfinity) : std::nullopt;
-    case ExprKind::kMin:
-      return is_float(dtype) ? std::optional(kInfinity) : std::nullopt;
-    default:
-      return std::nullopt;
+    case ExprKind::kAdd: return 0;
+    case ExprKind::kMul: return 1;
+    case ExprKind::kMax: return is_float(dtype) ? std::optional(-kInfinity) : std::nullopt;
+    case ExprKind::kMin: return is_float(dtype) ? std::optional(kInfinity) : std::nullopt;
+    default: return std::nullopt;
   }
 }
 
@@ -242,8 +237,7 @@ std::optional<double> Masks::value_outside(Expr e, const Linear& condition,
         return is_finite || every_row_has_one(n->rhs, all, ranges) ? x : std::nullopt;
       }
       return x == 0.0 && y == 0.0 ? x : std::nullopt;
-    default:
-      return std::nullopt;
+    default: return std::nullopt;
   }
 }
 
@@ -339,9 +333,9 @@ void Masks::need(const Use& use, const VarRanges& ranges) {
   for (const Linear& condition : use.where) {
     const std::optional<HalfSpace> space = half_space(condition, use.load->indices, ranges);
     if (!space) continue;
-    const bool is_common = seen == needs_.end() ||
-                           std::find(seen->second->begin(), seen->second->end(), *space) !=
-                               seen->second->end();
+    const bool is_common =
+        seen == needs_.end() ||
+        std::find(seen->second->begin(), seen->second->end(), *space) != seen->second->end();
     if (is_common) spaces.push_back(*space);
   }
   if (spaces.empty()) {
@@ -493,8 +487,8 @@ std::optional<double> share_where(const Block& block, std::span<const Linear> co
   // The longest axis by arithmetic, the others point by point.
   std::sort(axes.begin(), axes.end(),
             [](const Axis& a, const Axis& b) { return a.extent < b.extent; });
-  const Axis inner = axes.empty() ? Axis{{}, 1, std::vector<int64_t>(conditions.size(), 0)}
-                                  : axes.back();
+  const Axis inner =
+      axes.empty() ? Axis{{}, 1, std::vector<int64_t>(conditions.size(), 0)} : axes.back();
   if (!axes.empty()) axes.pop_back();
   int64_t points = 1;
   for (const Axis& axis : axes) {

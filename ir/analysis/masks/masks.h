@@ -47,29 +47,24 @@ class Masks {
   struct Use {
     const Load* load;
     std::vector<Linear> where;  // its value matters only where all are at most 0
-    bool is_address = false;        // what it says decides where memory is, or divides integers
+    bool is_address = false;    // what it says decides where memory is, or divides integers
   };
 
   void find_values(const Block& block);
   void find_needs(const Block& block);
   void need_all(Expr e);
   void need(const Use& use, const VarRanges& ranges);
-  void collect_uses(Expr e, const VarRanges& ranges, const Use& around,
-                    std::vector<Use>* out);
+  void collect_uses(Expr e, const VarRanges& ranges, const Use& around, std::vector<Use>* out);
   std::vector<Linear> needs_of_writes(const Block& block, const VarRanges& ranges);
 
   std::vector<Linear> conditions_in(Expr value, const VarRanges& ranges);
-  std::optional<double> value_outside(Expr e, const Linear& condition,
-                                      std::span<const Linear> all,
+  std::optional<double> value_outside(Expr e, const Linear& condition, std::span<const Linear> all,
                                       const VarRanges& ranges);
-  bool every_row_has_one(Expr of_row, std::span<const Linear> all,
-                         const VarRanges& ranges);
+  bool every_row_has_one(Expr of_row, std::span<const Linear> all, const VarRanges& ranges);
 
-  std::optional<HalfSpace> half_space(const Linear& condition,
-                                      std::span<const Expr> indices,
+  std::optional<HalfSpace> half_space(const Linear& condition, std::span<const Expr> indices,
                                       const VarRanges& ranges);
-  Linear at(const HalfSpace& space, std::span<const Expr> indices,
-                const VarRanges& ranges);
+  Linear at(const HalfSpace& space, std::span<const Expr> indices, const VarRanges& ranges);
 
   IrBuilder& b_;
   std::map<BufferId, int> num_stores_;

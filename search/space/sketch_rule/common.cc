@@ -202,9 +202,8 @@ bool is_taken_apart(const ir::Access& access, ir::VarId var) {
     is_whole = size == 0;
     below *= size;
   }
-  return std::none_of(
-      access.region.begin(), access.region.begin() + static_cast<std::ptrdiff_t>(d),
-      [&](const ir::Range& range) { return mentions(range.min, var); });
+  return std::none_of(access.region.begin(), access.region.begin() + static_cast<std::ptrdiff_t>(d),
+                      [&](const ir::Range& range) { return mentions(range.min, var); });
 }
 
 bool is_contiguous(const ir::Access& access, ir::VarId var) {

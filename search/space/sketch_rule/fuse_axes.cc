@@ -190,8 +190,8 @@ bool is_plain(const ir::Block& block, const Run& run) {
          std::all_of(block.writes.begin(), block.writes.end(), fits);
 }
 
-// The contiguous axis of an elementwise block that is the whole program, if vectors do not divide it, with those before it that lie
-// side by side with it in every access.
+// The contiguous axis of an elementwise block that is the whole program, if vectors do not divide it, with
+// the one before it, if they lie side by side in every access.
 Result<void> join_rows(SketchContext& context, BlockId id) {
   const BlockFacts facts = facts_of(context.schedule, id);
   const ir::Program program = context.program();
@@ -203,20 +203,17 @@ Result<void> join_rows(SketchContext& context, BlockId id) {
   const auto last = static_cast<std::size_t>(facts.spatial.back().iter);
   const bool fills = facts.spatial.back().extent % context.target.lanes(facts.element_bytes) == 0;
   if (fills || !is_contiguous(block.writes[0], block.iters[last].var->id)) return {};
-  Run run{last, last + 1};
-  while (run.first > 0) {
-    const Run longer{run.first - 1, run.last};
-    if (!has_one_stride(program, block, longer) || !is_plain(block, longer)) break;
-    run = longer;
-  }
-  if (run.last - run.first < 2 || computes_with(block, run)) return {};
+  if (last == 0) return {};
+  const Run run{last - 1, last + 1};
+  const bool fits = has_one_stride(program, block, run) && is_plain(block, run);
+  if (!fits || computes_with(block, run)) return {};
   const std::string map = map_text(block, run, false);
   PRUNERC_TRY_VOID(context.schedule.transform_block_layout(id, map));
   return {};
 }
 
-// A contiguous axis that is summed over and fills no vector, with the summed ones before it that lie side
-// by side with it: a mean over 7 rows of 7 is one over 49.
+// A contiguous axis that is summed over and fills no vector, with the summed one before it, side by side:
+// a mean over 7 rows of 7 is one over 49.
 Result<void> join_summed(SketchContext& context, BlockId id) {
   const BlockFacts facts = facts_of(context.schedule, id);
   if (facts.block == nullptr || !facts.trivial || facts.reduce.size() < 2) return {};
@@ -225,13 +222,10 @@ Result<void> join_summed(SketchContext& context, BlockId id) {
   const auto last = static_cast<std::size_t>(axis.iter);
   if (axis.extent >= context.target.lanes(facts.element_bytes)) return {};
   if (!reads_contiguously(block, block.iters[last].var->id)) return {};
-  Run run{last, last + 1};
-  while (run.first > 0 && block.iters[run.first - 1].kind == ir::IterKind::kReduce) {
-    const Run longer{run.first - 1, run.last};
-    if (!has_one_stride(context.program(), block, longer) || !is_plain(block, longer)) break;
-    run = longer;
-  }
-  if (run.last - run.first < 2 || computes_with(block, run)) return {};
+  if (last == 0 || block.iters[last - 1].kind != ir::IterKind::kReduce) return {};
+  const Run run{last - 1, last + 1};
+  const bool fits = has_one_stride(context.program(), block, run) && is_plain(block, run);
+  if (!fits || computes_with(block, run)) return {};
   const std::string map = map_text(block, run, false);
   PRUNERC_TRY_VOID(context.schedule.transform_block_layout(id, map));
   return {};
