@@ -443,8 +443,9 @@ def searches(files):
     (read,) = files.values()
     overheads = [["strategy", "searching and learning"]] + [
         [found[1], quartiles(results.point(row), share)] for found, row in results.matching(read.rows, r"overhead/([^/]+)")]
+    unequal = gains(read, False)
     return [("Times fewer than a baseline with an equal start, geometric means over operators (quartiles)", gains(read, True)),
-            ("The same where ours, or the baseline, began with more", gains(read, False)),
+            *chunks("The same where ours, or the baseline, began with more", unequal[0], unequal[1:]),
             ("By trials: the pool's best / best so far, medians over operators and seeds (quartiles)", search_curves(read, "curve", "trials")),
             ("By seconds, likewise", search_curves(read, "curve_s", "s")),
             ("Share of a search's seconds, medians (least to most)", overheads)]
