@@ -4,6 +4,7 @@
 #include "ir/map.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
+#include "ir/query.h"
 #include "ir/verify.h"
 #include "ir/visit.h"
 #include "search/algebra/lift.h"
@@ -53,6 +54,7 @@ class Lower {
         if (is_result(id)) emit_kept(i);
       }
     }
+    sort_nests();
     const ir::Program whole = b_.finish(b_.seq(nests_));
     Lowered out;
     const ir::Program used = ir::compact_used(whole);
@@ -72,6 +74,80 @@ class Lower {
   }
 
  private:
+  /// What a nest touches.
+  struct Touched {
+    std::set<ir::BufferId> reads, writes;
+  };
+
+  static Touched touched_by(ir::Stmt nest) {
+    Touched out;
+    ir::walk(
+        nest,
+        [&](ir::Stmt s) {
+          if (const auto* store = s.as<ir::Store>()) out.writes.insert(store->buffer);
+          return true;
+        },
+        [&](Expr e) {
+          ir::walk(e, [&](Expr part) {
+            if (const auto* load = part.as<ir::Load>()) out.reads.insert(load->buffer);
+            return true;
+          });
+        });
+    return out;
+  }
+
+  double bytes_of(ir::BufferId id) const {
+    const ir::Buffer& buffer = b_.buffer(id);
+    if (buffer.role != ir::BufferRole::kIntermediate) return 0;
+    auto bytes = static_cast<double>(ir::byte_size(buffer.dtype));
+    for (Expr extent : buffer.shape) {
+      bytes *= static_cast<double>(ir::constant_value(extent).value_or(1));
+    }
+    return bytes;
+  }
+
+  double largest_of(const std::set<ir::BufferId>& ids) const {
+    double most = 0;
+    for (const ir::BufferId id : ids) most = std::max(most, bytes_of(id));
+    return most;
+  }
+
+  // What was made last is read next: of the nests that may run, the one that reads the largest
+  // intermediate, and of those the one that writes the least. A chain has no other nests inside then.
+  void sort_nests() {
+    std::vector<Touched> touched;
+    for (const ir::Stmt nest : nests_) touched.push_back(touched_by(nest));
+    const auto meets = [](const std::set<ir::BufferId>& a, const std::set<ir::BufferId>& b) {
+      return std::any_of(a.begin(), a.end(), [&](ir::BufferId id) { return b.count(id) > 0; });
+    };
+    const auto comes_before = [&](const Touched& a, const Touched& b) {
+      return meets(a.writes, b.reads) || meets(a.writes, b.writes) || meets(a.reads, b.writes);
+    };
+    std::vector<bool> done(nests_.size(), false);
+    std::vector<ir::Stmt> nests;
+    std::vector<std::vector<AxisId>> loops;
+    while (nests.size() < nests_.size()) {
+      std::size_t best = nests_.size();
+      std::pair<double, double> best_key;
+      for (std::size_t i = 0; i < nests_.size(); ++i) {
+        bool is_ready = !done[i];
+        for (std::size_t j = 0; j < i; ++j) {
+          is_ready = is_ready && (done[j] || !comes_before(touched[j], touched[i]));
+        }
+        if (!is_ready) continue;
+        const std::pair key = {-largest_of(touched[i].reads), largest_of(touched[i].writes)};
+        if (best < nests_.size() && !(key < best_key)) continue;
+        best = i;
+        best_key = key;
+      }
+      done[best] = true;
+      nests.push_back(nests_[best]);
+      loops.push_back(loops_[best]);
+    }
+    nests_ = std::move(nests);
+    loops_ = std::move(loops);
+  }
+
   // Where a term's values lie.
   struct Place {
     ir::BufferId buffer;

@@ -4,6 +4,7 @@
 #include "ir/support/rng.h"
 #include "search/algebra/cascade.h"
 #include "search/algebra/derive.h"
+#include "search/space/space.h"
 #include "tests/search/algebra_terms.h"
 #include "tests/support/check.h"
 #include "tests/support/program_gen.h"
@@ -11,6 +12,7 @@
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -61,6 +63,10 @@ void check_forms(const std::string& text) {
     INFO(form.recipe << "\n" << ir::print(form.program));
     CHECK(form.numerics == NumericClass::kNormal);
     CHECK(form.recipe.find("each with its own maximum") != std::string::npos);
+    const Result<SearchSpace> space = make_space(make_task("form", form.program, machine()));
+    REQUIRE_OK(space);
+    CHECK(std::any_of(space->sketches.begin(), space->sketches.end(),
+                      [](const Sketch& sketch) { return sketch.name == "chain"; }));
   }
 }
 

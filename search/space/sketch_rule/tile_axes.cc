@@ -14,8 +14,9 @@ int row_rank(const ir::Block& block, ir::VarId row, ir::VarId vector) {
   return shares_vectors(block, row, vector) ? 2 : 1;
 }
 
-// One variable, or those of one kind as the digits of a number: v*32 + w, with w below 32.
-bool is_digits(const ir::Block& block, ir::Expr index) {
+// One variable, or several as the digits of a number: v*32 + w, with w below 32; of one kind, if that is
+// wanted.
+bool is_digits(const ir::Block& block, ir::Expr index, bool of_one_kind) {
   struct Term {
     int64_t scale, extent;
   };
@@ -25,7 +26,8 @@ bool is_digits(const ir::Block& block, ir::Expr index) {
     const auto* extent = iter.extent.as<ir::IntImm>();
     const bool single = extent != nullptr && extent->value == 1;
     if (single || !mentions(index, iter.var->id)) continue;
-    if (extent == nullptr || (!terms.empty() && iter.kind != kind)) return false;
+    if (extent == nullptr) return false;
+    if (of_one_kind && !terms.empty() && iter.kind != kind) return false;
     kind = iter.kind;
     terms.push_back({step_of(index, iter.var->id), extent->value});
   }
@@ -41,16 +43,18 @@ bool is_digits(const ir::Block& block, ir::Expr index) {
 
 // Whether every subscript is a constant, one variable or digits: then any order of the variables is
 // a layout.
-bool has_digit_subscripts(const ir::Block& block, const ir::Access& access) {
-  return std::all_of(access.region.begin(), access.region.end(),
-                     [&](const ir::Range& range) { return is_digits(block, range.min); });
+bool has_digit_subscripts(const ir::Block& block, const ir::Access& access,
+                          bool of_one_kind = true) {
+  return std::all_of(access.region.begin(), access.region.end(), [&](const ir::Range& range) {
+    return is_digits(block, range.min, of_one_kind);
+  });
 }
 
-// Some operand is read through a window that moves along `var`.
+// Some operand that moves along `var` is read through a window: not in tiles of a summed axis.
 bool has_window(const ir::Block& block, ir::VarId var) {
   return std::any_of(block.reads.begin(), block.reads.end(), [&](const ir::Access& access) {
     return access.buffer != block.writes[0].buffer && mentions(access, var) &&
-           !has_digit_subscripts(block, access);
+           !has_digit_subscripts(block, access, false);
   });
 }
 
