@@ -17,7 +17,8 @@ using ir::ExprKind;
 
 /// Shorter axes stay whole: their rows fit everywhere.
 constexpr int64_t kShortestAxis = 512;
-constexpr int64_t kWantedTiles[] = {256, 1024};
+/// Longer ones fit a CPU's second level worse and are dearer to be compared.
+constexpr int64_t kWantedTile = 256;
 
 std::vector<TermId> roots_of(const Spec& spec) {
   std::vector<TermId> roots;
@@ -186,25 +187,18 @@ std::string cascade(Spec& spec, int64_t tile) {
   return fmt::format("{} in tiles of {}, each with its own maximum", whole.name, tile);
 }
 
-std::vector<int64_t> cascade_tiles(const Spec& spec) {
-  std::vector<int64_t> tiles;
+int64_t cascade_tile(const Spec& spec) {
   const AxisId axis = find_axis(spec);
-  if (axis < 0) return tiles;
-  const int64_t extent = spec.axes[static_cast<std::size_t>(axis)].extent;
-  if (extent < kShortestAxis) return tiles;
-  for (const int64_t wanted : kWantedTiles) {
-    const auto distance = [&](int64_t d) {
-      return std::fabs(std::log(static_cast<double>(d) / static_cast<double>(wanted)));
-    };
-    int64_t best = 0;
-    for (int64_t d = wanted / 4; d <= wanted * 4 && d <= extent / 2; ++d) {
-      if (extent % d == 0 && (best == 0 || distance(d) < distance(best))) best = d;
-    }
-    if (best > 0 && std::find(tiles.begin(), tiles.end(), best) == tiles.end()) {
-      tiles.push_back(best);
-    }
+  const int64_t extent = axis < 0 ? 0 : spec.axes[static_cast<std::size_t>(axis)].extent;
+  if (extent < kShortestAxis) return 0;
+  const auto distance = [](int64_t d) {
+    return std::fabs(std::log(static_cast<double>(d) / static_cast<double>(kWantedTile)));
+  };
+  int64_t best = 0;
+  for (int64_t d = kWantedTile / 4; d <= kWantedTile * 4 && d <= extent / 2; ++d) {
+    if (extent % d == 0 && (best == 0 || distance(d) < distance(best))) best = d;
   }
-  return tiles;
+  return best;
 }
 
 }  // namespace prunerc::search::algebra

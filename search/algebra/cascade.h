@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 namespace prunerc::search::algebra {
 
@@ -20,9 +19,9 @@ namespace prunerc::search::algebra {
 /// Source: separability as in RedFuser (ASPLOS'26); Milakov and Gimelshein, arXiv 1805.02867.
 std::string cascade(Spec& spec, int64_t tile);
 
-/// Divisors of the longest axis that cascade could cut, near to what fits a core's caches and a
-/// block's shared memory; at most two, none if the axis is short.
-std::vector<int64_t> cascade_tiles(const Spec& spec);
+/// A divisor of the longest axis that cascade could cut, near to what fits a core's caches and a
+/// block's shared memory; 0 if there is none or the axis is short.
+int64_t cascade_tile(const Spec& spec);
 
 }  // namespace prunerc::search::algebra
 

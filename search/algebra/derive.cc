@@ -144,13 +144,11 @@ class Derivation {
 
   void cascades(const Spec& spec) {
     if (!wants(Rule::kCascade)) return;
-    for (const int64_t tile : cascade_tiles(spec)) {
-      Spec other = spec;
-      const std::string words = cascade(other, tile);
-      if (words.empty()) continue;
-      add(other, words, static_cast<RuleSet>(Rule::kCascade), NumericClass::kNormal);
-      orders(other, words, static_cast<RuleSet>(Rule::kCascade), NumericClass::kNormal);
-    }
+    Spec other = spec;
+    const std::string words = cascade(other, cascade_tile(spec));
+    if (words.empty()) return;
+    add(other, words, static_cast<RuleSet>(Rule::kCascade), NumericClass::kNormal);
+    orders(other, words, static_cast<RuleSet>(Rule::kCascade), NumericClass::kNormal);
   }
 
   // `claim` is of what was done before.

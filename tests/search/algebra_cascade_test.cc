@@ -109,14 +109,14 @@ TEST_CASE("values in tiles are those of the whole rows") {
 }
 
 TEST_CASE("tiles divide the axis, and are near to what caches hold") {
-  const auto tiles = [](int64_t keys) {
-    return cascade_tiles(*lift(testing::compile_op(attention(keys))));
+  const auto tile = [](int64_t keys) {
+    return cascade_tile(*lift(testing::compile_op(attention(keys))));
   };
-  CHECK(tiles(8192) == std::vector<int64_t>{256, 1024});
-  CHECK(tiles(3000) == std::vector<int64_t>{250, 1000});
-  CHECK(tiles(2 * 521) == std::vector<int64_t>{521});
-  CHECK(tiles(4099).empty());  // a prime
-  CHECK(tiles(256).empty());
+  CHECK(tile(8192) == 256);
+  CHECK(tile(3000) == 250);
+  CHECK(tile(2 * 521) == 521);
+  CHECK(tile(4099) == 0);  // a prime
+  CHECK(tile(256) == 0);
   CHECK(cascade_of(attention(16384), 100).empty());
   CHECK(cascade_of(attention(16384), 16384).empty());
   CHECK(cascade_of(attention(16384), 1).empty());
