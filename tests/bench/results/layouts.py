@@ -285,11 +285,10 @@ def net_search(files):
 
 
 def o1(files):
-    table = [["operator", "-O1", "best of the first 8 trials", "of the first 64"]]
+    table = [["operator", "-O1", "search of 8 trials", "of the first 64"]]
     for read in files.values():
         names = ("o1_speed", "first8", "first64")
-        cells = lambda found: [marked("none yet" if row.value == 0 else
-                                      f"{row.value:.3f} ({results.point(row).low:.3f} to {results.point(row).high:.3f})"
+        cells = lambda found: [marked(f"{row.value:.3f} ({results.point(row).low:.3f} to {results.point(row).high:.3f})"
                                       if " to " in row.note else f"{row.value:.3f}", row.goal is not None and row.value < row.goal) for row in found]
         table += [[task] + cells(read.rows[f"{name}/{task}"] for name in names) for task in results.values(read.rows, "o1_speed")]
         means = [read.rows[f"geomean/{name}"] for name in names]
