@@ -115,13 +115,14 @@ std::optional<Affine> Emitter::flat_affine(BufferId id, std::span<const Expr> in
 
 // The same where the digits of a number meet again in the address: X[v // 28, v % 28].
 std::optional<Affine> Emitter::joined_affine(const Buffer& buffer, std::span<const Expr> indices) {
+  const auto known = joined_indices_.find(indices.data());
+  if (known != joined_indices_.end()) return affine(known->second);
   Expr sum;
   for (std::size_t d = 0; d < indices.size(); ++d) {
     if (has_load(indices[d])) return std::nullopt;
     sum = sum.defined() ? joined_.add(joined_.mul(sum, buffer.shape[d]), indices[d]) : indices[d];
   }
-  const Expr joined = simplify(joined_, sum, {});
-  return affine(joined);
+  return affine(joined_indices_[indices.data()] = simplify(joined_, sum, {}));
 }
 
 Value* Emitter::flat_vector(BufferId id, std::span<const Expr> indices) {

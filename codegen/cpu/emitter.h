@@ -173,7 +173,8 @@ class Emitter {
   };
 
   const ir::Program& program_;
-  ir::IrBuilder joined_;  // owns what joined_affine makes
+  ir::IrBuilder joined_;                                          // owns what joined_affine makes
+  std::unordered_map<const ir::Expr*, ir::Expr> joined_indices_;  // by an access' first index
   const StoragePlan& plan_;
   int64_t vector_bytes_;
   bool has_avx512_;

@@ -30,6 +30,16 @@ bool is_constant(const TermGraph& graph, TermId id, double value) {
   return graph[id].op == TermOp::kConst && graph[id].value == value;
 }
 
+// Whether elements may be minus infinity because somebody wants them hidden, by a constant or by a mask
+// that is added: a tile of nothing else has no maximum. Sums of products are taken to be finite.
+bool may_be_masked(const TermGraph& graph, TermId id) {
+  const Term& t = graph[id];
+  if (t.op == TermOp::kLoad || is_constant(graph, id, -HUGE_VAL)) return true;
+  if (t.op == TermOp::kReduce && t.kind == ExprKind::kAdd) return false;
+  return std::any_of(t.args.begin(), t.args.end(),
+                     [&](TermId arg) { return may_be_masked(graph, arg); });
+}
+
 /// exp(x - maximum), where the maximum is that of x.
 struct Shifted {
   TermId x = 0, maximum = 0;
@@ -44,11 +54,7 @@ std::optional<Shifted> shifted(const TermGraph& graph, TermId id) {
   const Term& maximum = graph[found.maximum];
   if (maximum.op != TermOp::kReduce || maximum.kind != ExprKind::kMax) return std::nullopt;
   if (maximum.args[0] != found.x) return std::nullopt;
-  // A tile that a mask hides whole would have minus infinity for a maximum.
-  const std::vector<TermId> below = reachable(graph, std::span(&found.x, 1));
-  const bool is_masked = std::any_of(
-      below.begin(), below.end(), [&](TermId part) { return is_constant(graph, part, -HUGE_VAL); });
-  return is_masked ? std::nullopt : std::optional(found);
+  return may_be_masked(graph, found.x) ? std::nullopt : std::optional(found);
 }
 
 // The longest axis that such a maximum is over; -1: there is none.

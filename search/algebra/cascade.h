@@ -13,8 +13,8 @@ namespace prunerc::search::algebra {
 /// takes its own maximum n instead of m, which exp(x - m) = exp(x - n)*exp(n - m) allows, as the
 /// second factor is the same for the whole tile and leaves its sum. A tile's sums need nothing of
 /// other tiles then: attention's online softmax and its split over keys are this. Arguments of exp stay
-/// at most 0; what a mask hides by minus infinity is left alone, as a tile may be hidden whole. `tile`
-/// divides the axis.
+/// at most 0. Where elements may be hidden by minus infinity, as a constant or from an input that is no
+/// factor of a sum, nothing is done: a tile could be hidden whole. `tile` divides the axis.
 /// Says in words what was done, "" if there is no such sum.
 /// Source: separability as in RedFuser (ASPLOS'26); Milakov and Gimelshein, arXiv 1805.02867.
 std::string cascade(Spec& spec, int64_t tile);

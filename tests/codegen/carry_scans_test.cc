@@ -47,6 +47,7 @@ TEST_CASE("a running sum is carried in registers, with tails and without") {
   for (const int rows : {1, 2, 4, 5, 8}) CHECK(is_carried(scan(kSum, rows)));
   CHECK(is_carried(scan("max(select(1 <= vj, T[vi, vj - 1], f32.ninf), X[vi, vj])")));
   CHECK(is_carried(scan("select(1 <= vj, T[vi, vj - 1], 1f32) * X[vi, vj] + 2f32")));
+  CHECK(is_carried(scan("select(1 <= vj, T[vi, vj - 1], f32(vj + vi)) + X[vi, vj]")));
   const std::string text = lowered(scan(kSum, 5));
   INFO(text);
   CHECK(text.find("j - 1") == std::string::npos);
@@ -62,6 +63,15 @@ TEST_CASE("what else reads the row, or begins elsewhere, reads memory") {
   CHECK_FALSE(is_carried(scan("select(1 <= vj, T[vi, vj - 1], X[vi, 0]) + X[vi, vj]")));
   // The element before another one.
   CHECK_FALSE(is_carried(scan(kSum, 4, "vi, vj + 1")));
+  // Copies of the tile that meet, and lanes that run in step.
+  CHECK_FALSE(is_carried(R"(program p(X: f32[4, 8]) -> (T: f32[11]) {
+    for j in 8 @L0 { for i in 4 @L1 unrolled {
+      block "T" @B0 [vi: O(4) = i, vj: O(8) = j] {
+        T[vi + vj] = select(1 <= vj, T[vi + vj - 1], 0f32) + X[vi, vj] } } } })"));
+  CHECK_FALSE(is_carried(R"(program p(X: f32[16, 13]) -> (T: f32[16, 13]) {
+    for i in 16 @L0 vectorized { for j in 13 @L1 {
+      block "T" @B0 [vi: S(16) = i, vj: O(13) = j] {
+        T[vi, vj] = select(1 <= vj, T[vi, vj - 1], 0f32) + X[vi, vj] } } } })"));
   // More than registers hold.
   CHECK_FALSE(is_carried(R"(program p(X: f32[1024, 13]) -> (T: f32[1024, 13]) {
     for j in 13 @L0 { for i in 1024 @L1 vectorized {
@@ -82,6 +92,11 @@ TEST_CASE("values are the same with and without carried elements") {
       CHECK(compare_with_interpreter(program, program, 2) == "");
     }
   }
+  const Program row = parse_or_die(R"(program p(X: f32[13]) -> (T: f32[13]) {
+    for j in 13 @L0 { block "T" @B0 [vj: O(13) = j] {
+      T[vj] = select(1 <= vj, T[vj - 1], 0f32) + X[vj] } } })");
+  CHECK(is_carried(print(row)));
+  CHECK(compare_with_interpreter(row, row, 4) == "");
   // Along rows, vectors of columns.
   const Program columns = parse_or_die(R"(program p(X: f32[9, 32]) -> (T: f32[9, 32]) {
     for j_0 in 2 @L0 { for i in 9 @L1 { for j_1 in 16 @L2 vectorized {

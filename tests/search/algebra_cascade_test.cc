@@ -131,7 +131,17 @@ TEST_CASE("what a tile cannot do without the others stays") {
                    256)
             .empty());
   CHECK(cascade_of(attention(16384, "exp(a[h,t,s] + m[h,t])"), 256).empty());
-  // A mask could hide a tile whole.
+  // A mask could hide a tile whole: by a constant, or by what is added.
+  CHECK(cascade_of(R"(
+op masked<T=256, S=16384, E=32>(Q: f32[T,E], K: f32[S,E], M: f32[T,S], V: f32[S,E]) -> (O: f32[T,E]) {
+  let a[t,s] = (sum[e] Q[t,e] * K[s,e]) + M[t,s];
+  let m[t]   = max[s] a[t,s];
+  let p[t,s] = exp(a[t,s] - m[t]);
+  let l[t]   = sum[s] p[t,s];
+  O[t,e]     = (sum[s] p[t,s] * V[s,e]) / l[t];
+})",
+                   256)
+            .empty());
   CHECK(cascade_of(attention(16384, "exp((if s <= t then a[h,t,s] else -inf) - m[h,t])",
                              "(sum[s] p[h,t,s] * V[h,s,e]) / l[h,t]",
                              "max[s] (if s <= t then a[h,t,s] else -inf)"),

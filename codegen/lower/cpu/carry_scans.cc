@@ -40,6 +40,8 @@ class ScanCarrying {
   Stmt go(Stmt s) {
     if (!s.defined()) return s;
     const Loop* loop = s.as<Loop>();
+    // Lanes that each run a scan do so in step; a buffer inside would part them.
+    if (loop != nullptr && loop->loop_kind == LoopKind::kVectorized) return s;
     if (loop != nullptr && loop->loop_kind == LoopKind::kSerial) {
       if (const std::optional<Scan> scan = find_scan(*loop)) return carried(*scan);
     }
@@ -73,6 +75,10 @@ class ScanCarrying {
     }
     for (const Loop* tile : scan.tile) {
       if (!mentions(scan.store->indices, tile->var->id)) return std::nullopt;
+      // Copies in dimensions of their own never meet, whatever the step.
+      for (Expr index : scan.store->indices) {
+        if (mentions(index, tile->var->id) && mentions(index, loop.var->id)) return std::nullopt;
+      }
     }
     return scan;
   }
@@ -129,7 +135,9 @@ class ScanCarrying {
     const BufferId carry =
         b_.add_buffer(name, dtype, shape, Scope::kLocal, BufferRole::kIntermediate);
     const Expr held = b_.load(carry, at);
-    const Stmt start = in_tile(scan, b_.store(carry, at, scan.before->on_false));
+    const Expr nothing =
+        substitute(b_, scan.before->on_false, VarMap{{scan.loop->var->id, b_.int_imm(0)}});
+    const Stmt start = in_tile(scan, b_.store(carry, at, nothing));
     const Stmt step = in_tile(scan, b_.store(carry, at, replaced(scan.store->value, scan, held)));
     const Stmt keep = in_tile(scan, b_.store(scan.store->buffer, scan.store->indices, held));
     Loop loop = *scan.loop;

@@ -311,7 +311,14 @@ void Masks::collect_uses(Expr e, const VarRanges& ranges, const Use& around,
     inner.is_address = true;
   }
   if (const Select* select = e.as<Select>()) {
-    collect_uses(select->condition, ranges, inner, out);
+    // A condition may be what keeps an address that data say within a buffer.
+    Use chosen = inner;
+    for (Expr side : {select->on_true, select->on_false}) {
+      for_each_load(side, [&](const Load& load) {
+        for (Expr index : load.indices) chosen.is_address = chosen.is_address || has_load(index);
+      });
+    }
+    collect_uses(select->condition, ranges, chosen, out);
     collect_uses(select->on_false, ranges, inner, out);
     for (const Linear& c : comparisons(b_, select->condition, ranges)) append_new(&inner.where, c);
     collect_uses(select->on_true, ranges, inner, out);
