@@ -47,6 +47,10 @@ class Proofs {
     double known = 0;  // log2_error of the verdict before
     int tests = 0;
   };
+  struct Proof {
+    ir::FpvVerdict verdict;
+    std::string words;  // said of a right result
+  };
   /// Of a task's candidate.
   using Key = std::pair<int64_t, Fingerprint>;
   static Key key_of(const TaskState& state, const Candidate& candidate) {
@@ -57,10 +61,6 @@ class Proofs {
   const EqualityCheck& check_;
   uint64_t seed_;
   ThreadPool& pool_;
-  struct Proof {
-    ir::FpvVerdict verdict;
-    std::string words;  // said of a right result
-  };
   std::map<Key, Proof> proofs_;  // of each that was asked about
 };
 

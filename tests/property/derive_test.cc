@@ -7,6 +7,7 @@
 #include "ir/lang/lang.h"
 #include "ir/printer.h"
 #include "tests/support/check.h"
+#include "tests/support/machines.h"
 #include "tests/support/program_gen.h"
 
 #include <catch2/catch.hpp>
@@ -43,17 +44,6 @@ DeriveOptions all_forms() {
   options.seconds = 60;
   options.bank = 256;
   return options;
-}
-
-// A machine on which operations cost and bytes do not: at small extents memory would hide them.
-Target slow_machine() {
-  Target target = *target_from_string("cpu");
-  target.num_threads = 1;
-  target.platform.fma_gflops = 1;
-  target.platform.l2_bandwidth = 1e15;
-  target.platform.l3_bandwidth = 1e15;
-  target.platform.memory_bandwidth = 1e15;
-  return target;
 }
 
 // Sums of products, one after the other, with scales, further summands and divisors between: chains
@@ -215,7 +205,7 @@ std::size_t check_forms(const Program& program, const Target& target, Rng& rng) 
 }
 
 TEST_CASE("what is derived of random sums of products computes the same") {
-  const Target target = slow_machine();
+  const Target target = testing::slow_machine();
   int with_forms = 0;
   for (int i = 0; i < num_cases(); ++i) {
     const uint64_t seed = first_seed() + static_cast<uint64_t>(i);
@@ -230,7 +220,7 @@ TEST_CASE("what is derived of random sums of products computes the same") {
 }
 
 TEST_CASE("what is derived of random programs computes the same") {
-  const Target target = slow_machine();
+  const Target target = testing::slow_machine();
   int with_forms = 0;
   const int cases = num_cases(150);
   for (int i = 0; i < cases; ++i) {
@@ -254,7 +244,7 @@ TEST_CASE("what is derived of random programs computes the same") {
 }
 
 TEST_CASE("random programs have the same forms each time") {
-  const Target target = slow_machine();
+  const Target target = testing::slow_machine();
   for (int i = 0; i < num_cases(30); ++i) {
     const uint64_t seed = first_seed() + static_cast<uint64_t>(i);
     Rng rng(seed, 21);

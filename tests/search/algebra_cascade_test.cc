@@ -7,6 +7,7 @@
 #include "search/space/space.h"
 #include "tests/search/algebra_terms.h"
 #include "tests/support/check.h"
+#include "tests/support/machines.h"
 #include "tests/support/program_gen.h"
 
 #include <catch2/catch.hpp>
@@ -19,17 +20,6 @@
 
 namespace prunerc::search::algebra {
 namespace {
-
-// A machine whose caches do not hold what the operators below have between their nests.
-ir::Target machine() {
-  ir::Target target = *ir::target_from_string("cpu:znver4");
-  target.platform.fma_gflops = 260;
-  target.platform.l2_bandwidth = 250e9;
-  target.platform.l3_bandwidth = 110e9;
-  target.platform.memory_bandwidth = 40e9;
-  target.num_threads = 1;
-  return target;
-}
 
 std::string attention(int64_t keys, const char* weight = "exp(a[h,t,s] - m[h,t])",
                       const char* sum = "(sum[s] p[h,t,s] * V[h,s,e]) / l[h,t]",
@@ -46,7 +36,7 @@ op attention<H=4, T=256, S={}, E=32>(Q: f32[H,T,E], K: f32[H,S,E], V: f32[H,S,E]
 }
 
 DeriveReport cascades_of(const std::string& text) {
-  return *derive(testing::compile_op(text), machine(),
+  return *derive(testing::compile_op(text), testing::measured_machine(),
                  {.rules = static_cast<RuleSet>(Rule::kCascade)});
 }
 
@@ -63,7 +53,8 @@ void check_forms(const std::string& text) {
     INFO(form.recipe << "\n" << ir::print(form.program));
     CHECK(form.numerics == NumericClass::kNormal);
     CHECK(form.recipe.find("each with its own maximum") != std::string::npos);
-    const Result<SearchSpace> space = make_space(make_task("form", form.program, machine()));
+    const Result<SearchSpace> space =
+        make_space(make_task("form", form.program, testing::measured_machine()));
     REQUIRE_OK(space);
     CHECK(std::any_of(space->sketches.begin(), space->sketches.end(),
                       [](const Sketch& sketch) { return sketch.name == "chain"; }));

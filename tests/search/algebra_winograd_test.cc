@@ -8,6 +8,7 @@
 #include "search/algebra/winograd.h"
 #include "tests/search/algebra_terms.h"
 #include "tests/support/check.h"
+#include "tests/support/machines.h"
 
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
@@ -27,17 +28,6 @@ op conv<N=1, C={0}, H={1}, S={2}>(X: f32[N,C,H,H], const F: f32[{0},C,3,3]) -> (
   Y[n,o,h,w] = {3};
 }})",
                      channels, size, stride, after);
-}
-
-// A machine on which products cost more than what is moved to save them.
-ir::Target machine() {
-  ir::Target target = *ir::target_from_string("cpu:znver4");
-  target.platform.fma_gflops = 260;
-  target.platform.l2_bandwidth = 250e9;
-  target.platform.l3_bandwidth = 110e9;
-  target.platform.memory_bandwidth = 40e9;
-  target.num_threads = 1;
-  return target;
 }
 
 TEST_CASE("the matrices correlate exactly") {
@@ -73,7 +63,7 @@ TEST_CASE("sizes that tiles divide and others come out right") {
     for (const char* after : {"acc[n,o,h,w]", "max(acc[n,o,h,w], 0)"}) {
       const ir::Program program = testing::compile_op(convolution(64, size, 1, after));
       const DeriveReport report = *derive(
-          program, machine(),
+          program, testing::measured_machine(),
           {.rules = static_cast<RuleSet>(Rule::kWinograd), .numerics = NumericClass::kLoose});
       for (const std::string& why : report.refused) UNSCOPED_INFO(why);
       INFO(size << " " << after);
@@ -114,7 +104,8 @@ TEST_CASE("a wrong sign in a matrix is refuted") {
 }
 
 TEST_CASE("Winograd is offered to nobody who did not ask for loose numbers") {
-  const DeriveReport report = *derive(testing::compile_op(convolution(64, 56)), machine());
+  const DeriveReport report =
+      *derive(testing::compile_op(convolution(64, 56)), testing::measured_machine());
   for (const Derived& form : report.forms) UNSCOPED_INFO(form.recipe << ir::print(form.program));
   CHECK(report.forms.empty());
 }

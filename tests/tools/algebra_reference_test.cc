@@ -7,6 +7,7 @@
 #include "search/algebra/lift.h"
 #include "search/algebra/winograd.h"
 #include "tests/support/check.h"
+#include "tests/support/machines.h"
 #include "tools/driver/npy.h"
 
 #include <catch2/catch.hpp>
@@ -83,17 +84,6 @@ ir::Program compile_or_die(const Case& c) {
   return *compiled.program;
 }
 
-/// A machine on which operations cost and bytes do not: at these extents memory would hide them.
-ir::Target slow_machine() {
-  ir::Target target = *ir::target_from_string("cpu");
-  target.num_threads = 1;
-  target.platform.fma_gflops = 1;
-  target.platform.l2_bandwidth = 1e15;
-  target.platform.l3_bandwidth = 1e15;
-  target.platform.memory_bandwidth = 1e15;
-  return target;
-}
-
 /// What numpy read and computed, in the order of the program's parameters.
 struct Reference {
   std::vector<ir::Tensor> inputs, outputs;
@@ -140,7 +130,7 @@ TEST_CASE("twelve operators and their forms compute what numpy does") {
     const ir::Program program = compile_or_die(c);
     const Reference reference = reference_of(c.name, program);
     check_outputs(program, reference, kTolerance);
-    const Result<DeriveReport> report = search::algebra::derive(program, slow_machine());
+    const Result<DeriveReport> report = search::algebra::derive(program, testing::slow_machine());
     REQUIRE_OK(report);
     for (const std::string& why : report->refused) UNSCOPED_INFO(why);
     CHECK((!c.has_form || !report->forms.empty()));

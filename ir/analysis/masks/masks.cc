@@ -434,8 +434,9 @@ Linear Masks::at(const HalfSpace& space, std::span<const Expr> indices, const Va
 }
 
 // The condition over variables as one over indices: each index has a term that no other one has.
-std::optional<HalfSpace> Masks::half_space(const Linear& condition, std::span<const Expr> indices,
-                                           const VarRanges& ranges) {
+std::optional<Masks::HalfSpace> Masks::half_space(const Linear& condition,
+                                                  std::span<const Expr> indices,
+                                                  const VarRanges& ranges) {
   std::vector<Linear> forms;
   for (Expr index : indices) {
     if (has_data(index)) return std::nullopt;

@@ -16,15 +16,8 @@
 
 namespace prunerc::ir {
 
-/// The elements of a buffer whose indices have sum of coefs[d]*index[d] + constant <= 0.
-struct HalfSpace {
-  std::vector<int64_t> coefs;
-  int64_t constant = 0;
-  bool operator==(const HalfSpace&) const = default;
-};
-
-/// Conditions are affine comparisons of block variables;
-/// others say nothing. Values that are masked away are taken to be finite: 0*x is 0.
+/// What follows from conditions that are affine comparisons of block variables; others say nothing.
+/// Values that are masked away are taken to be finite: 0*x is 0.
 /// Cost: O(size of the program * conditions in a block).
 class Masks {
  public:
@@ -37,6 +30,12 @@ class Masks {
   std::vector<Linear> needed_where(const Block& block, bool by_updates = true);
 
  private:
+  /// The elements of a buffer whose indices have sum of coefs[d]*index[d] + constant <= 0.
+  struct HalfSpace {
+    std::vector<int64_t> coefs;
+    int64_t constant = 0;
+    bool operator==(const HalfSpace&) const = default;
+  };
   /// Elements that are not inside have the value.
   struct Outside {
     HalfSpace inside;

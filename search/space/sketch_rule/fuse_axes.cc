@@ -190,45 +190,40 @@ bool is_plain(const ir::Block& block, const Run& run) {
          std::all_of(block.writes.begin(), block.writes.end(), fits);
 }
 
-// The contiguous axis of an elementwise block that is the whole program, if vectors do not divide it, with
-// the one before it, if they lie side by side in every access.
-Result<void> join_rows(SketchContext& context, BlockId id) {
-  const BlockFacts facts = facts_of(context.schedule, id);
-  const ir::Program program = context.program();
-  if (facts.block == nullptr || !facts.trivial || facts.spatial.size() < 2) return {};
-  if (!facts.reduce.empty()) return {};
-  const ir::Block& block = *facts.block;
-  // Another block would go by its axes.
-  if (block.writes.size() != 1 || context.schedule.blocks().size() != 1) return {};
-  const auto last = static_cast<std::size_t>(facts.spatial.back().iter);
-  const bool fills = facts.spatial.back().extent % context.target.lanes(facts.element_bytes) == 0;
-  if (fills || !is_contiguous(block.writes[0], block.iters[last].var->id)) return {};
-  if (last == 0) return {};
-  const Run run{last - 1, last + 1};
-  const bool fits = has_one_stride(program, block, run) && is_plain(block, run);
-  if (!fits || computes_with(block, run)) return {};
-  const std::string map = map_text(block, run, false);
-  PRUNERC_TRY_VOID(context.schedule.transform_block_layout(id, map));
-  return {};
-}
-
-// A contiguous axis that is summed over and fills no vector, with the summed one before it, side by side:
-// a mean over 7 rows of 7 is one over 49.
-Result<void> join_summed(SketchContext& context, BlockId id) {
-  const BlockFacts facts = facts_of(context.schedule, id);
-  if (facts.block == nullptr || !facts.trivial || facts.reduce.size() < 2) return {};
-  const ir::Block& block = *facts.block;
-  const Axis& axis = facts.reduce.back();
+// The variable and the one before it become one, if they lie side by side in every access.
+Result<void> join_with_previous(SketchContext& context, BlockId id, const Axis& axis) {
+  const ir::Block& block = *find_block(context.program(), id);
   const auto last = static_cast<std::size_t>(axis.iter);
-  if (axis.extent >= context.target.lanes(facts.element_bytes)) return {};
-  if (!reads_contiguously(block, block.iters[last].var->id)) return {};
-  if (last == 0 || block.iters[last - 1].kind != ir::IterKind::kReduce) return {};
+  if (last == 0 || block.iters[last - 1].kind != block.iters[last].kind) return {};
   const Run run{last - 1, last + 1};
   const bool fits = has_one_stride(context.program(), block, run) && is_plain(block, run);
   if (!fits || computes_with(block, run)) return {};
   const std::string map = map_text(block, run, false);
   PRUNERC_TRY_VOID(context.schedule.transform_block_layout(id, map));
   return {};
+}
+
+// The contiguous axis of an elementwise block that is the whole program, if vectors do not divide it:
+// another block would go by its axes.
+Result<void> join_rows(SketchContext& context, BlockId id) {
+  const BlockFacts facts = facts_of(context.schedule, id);
+  const bool is_alone = facts.block != nullptr && facts.trivial && facts.reduce.empty() &&
+                        facts.block->writes.size() == 1 && context.schedule.blocks().size() == 1;
+  if (!is_alone || facts.spatial.empty()) return {};
+  const Axis& axis = facts.spatial.back();
+  const bool fills = axis.extent % context.target.lanes(facts.element_bytes) == 0;
+  if (fills || !is_contiguous(facts.block->writes[0], axis.var)) return {};
+  return join_with_previous(context, id, axis);
+}
+
+// A contiguous axis that is summed over and fills no vector: a mean over 7 rows of 7 is one over 49.
+Result<void> join_summed(SketchContext& context, BlockId id) {
+  const BlockFacts facts = facts_of(context.schedule, id);
+  if (facts.block == nullptr || !facts.trivial || facts.reduce.empty()) return {};
+  const Axis& axis = facts.reduce.back();
+  const bool fills = axis.extent >= context.target.lanes(facts.element_bytes);
+  if (fills || !reads_contiguously(*facts.block, axis.var)) return {};
+  return join_with_previous(context, id, axis);
 }
 
 }  // namespace
