@@ -24,7 +24,8 @@ typedef struct {
 
 )";
 
-// Of C11 and C++20; and macros that headers of the C library and compilers define.
+// Of C11 and C++20; macros that headers of the C library and compilers define; and what the headers
+// of libraries say themselves.
 constexpr std::string_view kReserved[] = {
     "NAN",
     "NULL",
@@ -141,6 +142,17 @@ constexpr std::string_view kReserved[] = {
     "xor",
     "xor_eq",
     "I",
+    "PRUNERC_ALIGNMENT",
+    "PrunercInfo",
+    "PrunercKernel",
+    "PrunercLaunch",
+    "PrunercParam",
+    "PrunercTask",
+    "int32_t",
+    "int64_t",
+    "int8_t",
+    "uint16_t",
+    "uint8_t",
 };
 
 bool is_reserved(std::string_view name) {
@@ -151,6 +163,14 @@ bool is_identifier(std::string_view name) {
   const auto is_letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
   const auto is_part = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; };
   return !name.empty() && is_letter(name[0]) && std::all_of(name.begin(), name.end(), is_part);
+}
+
+// The libraries' own text has names and macros that begin so; the symbol begins others, in capital
+// letters, too.
+bool is_own(std::string_view symbol) {
+  const auto is = [](char c, char small) { return c == small || c == small - 'a' + 'A'; };
+  return symbol.size() >= 2 && is(symbol[0], 'p') && is(symbol[1], 'r') &&
+         (symbol.size() == 2 || symbol[2] == '_');
 }
 
 /// DLDataTypeCode.
@@ -175,6 +195,10 @@ std::string default_symbol(std::string_view operator_name) { return "op_" + c_na
 
 Result<void> check_symbol(std::string_view symbol) {
   constexpr std::size_t kMaxLength = 200;
+  if (is_own(symbol))
+    return error(Diag::kUsageOption, "--symbol",
+                 fmt::format("names that begin with pr_ are the library's own, found '{}'",
+                             symbol.substr(0, kMaxLength)));
   if (is_identifier(symbol) && !is_reserved(symbol) && symbol.size() <= kMaxLength) return {};
   return error(Diag::kUsageOption, "--symbol",
                fmt::format("needs an identifier of C and C++ that begins with a letter, found '{}'",
@@ -196,16 +220,18 @@ std::string_view c_type(ir::DType dtype) {
   PRUNERC_UNREACHABLE("dtype");
 }
 
-std::vector<std::string> c_param_names(std::span<const ArtifactParam> params) {
-  std::vector<std::string> names;
-  for (const ArtifactParam& param : params) {
-    std::string name = c_name(param.name);
+std::vector<std::string> c_param_names(std::span<const std::string> names,
+                                       std::vector<std::string> taken) {
+  std::vector<std::string> out;
+  for (const std::string& wish : names) {
+    std::string name = c_name(wish);
     if (!is_identifier(name)) name.insert(0, "p");
-    while (is_reserved(name) || std::find(names.begin(), names.end(), name) != names.end())
+    while (is_reserved(name) || std::find(taken.begin(), taken.end(), name) != taken.end())
       name += '_';
-    names.push_back(std::move(name));
+    taken.push_back(name);
+    out.push_back(std::move(name));
   }
-  return names;
+  return out;
 }
 
 std::string param_comment(std::span<const ArtifactParam> params) {

@@ -21,8 +21,10 @@ Result<void> check_symbol(std::string_view symbol);
 /// "float"; f16 and bf16 are their bits.
 std::string_view c_type(ir::DType dtype);
 
-/// The parameters' names as C identifiers that differ and are no keyword of C or C++.
-std::vector<std::string> c_param_names(std::span<const ArtifactParam> params);
+/// The names as C identifiers that differ from each other and from `taken`, and are no keyword of C
+/// or C++.
+std::vector<std::string> c_param_names(std::span<const std::string> names,
+                                       std::vector<std::string> taken);
 
 /// " *   [0] X: f32[16, 24]" and " *   [1] out Y: f32[]", a line each, for a comment in a header.
 std::string param_comment(std::span<const ArtifactParam> params);

@@ -213,14 +213,6 @@ bool equal_attrs(std::span<const Attr> a, std::span<const Attr> b) {
   return true;
 }
 
-bool equal_exprs(std::span<const Expr> a, std::span<const Expr> b) {
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (!structural_equal(a[i], b[i])) return false;
-  }
-  return true;
-}
-
 bool equal_vars(std::span<const Var* const> a, std::span<const Var* const> b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](const Var* x, const Var* y) { return x->id == y->id; });
@@ -229,7 +221,7 @@ bool equal_vars(std::span<const Var* const> a, std::span<const Var* const> b) {
 bool equal_combiners(const Combiner* a, const Combiner* b) {
   if (a == b) return true;
   return a != nullptr && b != nullptr && equal_vars(a->left, b->left) &&
-         equal_vars(a->right, b->right) && equal_exprs(a->results, b->results);
+         equal_vars(a->right, b->right) && structural_equal(a->results, b->results);
 }
 
 bool equal_iters(std::span<const IterVar> a, std::span<const IterVar> b) {
@@ -270,11 +262,11 @@ bool structural_equal(Expr a, Expr b) {
              [&](const Cast& n) { return structural_equal(n.operand, b.as<Cast>()->operand); },
              [&](const Load& n) {
                const Load* m = b.as<Load>();
-               return n.buffer == m->buffer && equal_exprs(n.indices, m->indices);
+               return n.buffer == m->buffer && structural_equal(n.indices, m->indices);
              },
              [&](const Call& n) {
                const Call* m = b.as<Call>();
-               return n.intrinsic == m->intrinsic && equal_exprs(n.args, m->args);
+               return n.intrinsic == m->intrinsic && structural_equal(n.args, m->args);
              },
              [&](const BinaryNode&) -> bool { PRUNERC_UNREACHABLE("binary handled above"); },
          });
@@ -311,7 +303,8 @@ bool structural_equal(Stmt a, Stmt b) {
                            },
                            [&](const Store& n) {
                              const Store* m = b.as<Store>();
-                             return n.buffer == m->buffer && equal_exprs(n.indices, m->indices) &&
+                             return n.buffer == m->buffer &&
+                                    structural_equal(n.indices, m->indices) &&
                                     structural_equal(n.value, m->value);
                            },
                            [&](const If& n) {
@@ -324,6 +317,11 @@ bool structural_equal(Stmt a, Stmt b) {
                              const Alloc* m = b.as<Alloc>();
                              return n.buffer == m->buffer && structural_equal(n.body, m->body);
                            }});
+}
+
+bool structural_equal(std::span<const Expr> a, std::span<const Expr> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](Expr x, Expr y) { return structural_equal(x, y); });
 }
 
 bool structural_equal(const Program& a, const Program& b) {

@@ -6,11 +6,15 @@
 #include "ir/program.h"
 #include "ir/support/hash.h"
 
+#include <span>
+
 namespace prunerc::ir {
 
 /// Same structure with the same ids; hashes reject first. Cost: O(size) when equal.
 bool structural_equal(Expr a, Expr b);
 bool structural_equal(Stmt a, Stmt b);
+/// As many, and each pair.
+bool structural_equal(std::span<const Expr> a, std::span<const Expr> b);
 
 /// Same programs: names and variables apart, everything agrees, loop, block and buffer ids
 /// included.

@@ -313,16 +313,8 @@ std::vector<std::vector<int64_t>> TileSpace::neighbours(std::span<const int64_t>
 uint64_t count_perfect_tiles(int64_t extent, int levels, int64_t max_innermost) {
   return TileSpace(extent, levels, TileKind::kPerfect, max_innermost).count();
 }
-std::vector<int64_t> unrank_perfect_tile(int64_t extent, int levels, int64_t max_innermost,
-                                         uint64_t rank) {
-  return TileSpace(extent, levels, TileKind::kPerfect, max_innermost).unrank(rank);
-}
 uint64_t count_covering_tiles(int64_t extent, int levels, int64_t max_innermost) {
   return TileSpace(extent, levels, TileKind::kCovering, max_innermost).count();
-}
-std::vector<int64_t> unrank_covering_tile(int64_t extent, int levels, int64_t max_innermost,
-                                          uint64_t rank) {
-  return TileSpace(extent, levels, TileKind::kCovering, max_innermost).unrank(rank);
 }
 
 }  // namespace prunerc::ir

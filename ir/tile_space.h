@@ -142,11 +142,7 @@ class DomainSpace {
 
 /// Shorthands for one use; whoever draws often keeps a TileSpace.
 uint64_t count_perfect_tiles(int64_t extent, int levels, int64_t max_innermost = 0);
-std::vector<int64_t> unrank_perfect_tile(int64_t extent, int levels, int64_t max_innermost,
-                                         uint64_t rank);
 uint64_t count_covering_tiles(int64_t extent, int levels, int64_t max_innermost = 0);
-std::vector<int64_t> unrank_covering_tile(int64_t extent, int levels, int64_t max_innermost,
-                                          uint64_t rank);
 
 }  // namespace prunerc::ir
 

@@ -35,6 +35,8 @@ put 644 tools/install/prunerc-config.cmake lib/cmake/prunerc/prunerc-config.cmak
 put 644 tools/install/prunerc_add_kernel.cmake lib/cmake/prunerc/prunerc_add_kernel.cmake
 
 put_output share/man/man1/prunerc.1 help --man
+# The pages that hints name.
+for page in ir/README.md ir/lang/README.md schedule/README.md; do put 644 "$page" "share/doc/prunerc/$page"; done
 put_output share/bash-completion/completions/prunerc completion bash
 put_output share/zsh/site-functions/_prunerc completion zsh
 put_output share/fish/vendor_completions.d/prunerc.fish completion fish

@@ -25,9 +25,11 @@ int64_t gcd_of(int64_t a, int64_t b) { return std::gcd(a, b); }
 }  // namespace
 
 std::optional<Affine> Emitter::affine(Expr e) {
-  if (const auto it = affine_memo_.find(e.node()); it != affine_memo_.end()) return it->second;
+  // Data that no lane of the mask reads is nothing to compute another branch's address with.
+  const std::pair key(e.node(), has_load(e) ? mask_ : nullptr);
+  if (const auto it = affine_memo_.find(key); it != affine_memo_.end()) return it->second;
   std::optional<Affine> r = affine_uncached(e);
-  affine_memo_.emplace(e.node(), r);
+  affine_memo_.emplace(key, r);
   return r;
 }
 
@@ -45,12 +47,14 @@ std::optional<Affine> Emitter::affine_uncached(Expr e) {
     b = affine(node->rhs);
   }
   if (a && b) {
+    // Of indices; what data are added up to may be anything where a condition hides it.
+    const bool nsw = !has_data(e);
     switch (e.kind()) {
       case ExprKind::kAdd:
-        return Affine{ir_.CreateAdd(a->base, b->base, "", false, true), a->stride + b->stride,
+        return Affine{ir_.CreateAdd(a->base, b->base, "", false, nsw), a->stride + b->stride,
                       gcd_of(a->multiple, b->multiple)};
       case ExprKind::kSub:
-        return Affine{ir_.CreateSub(a->base, b->base, "", false, true), a->stride - b->stride,
+        return Affine{ir_.CreateSub(a->base, b->base, "", false, nsw), a->stride - b->stride,
                       gcd_of(a->multiple, b->multiple)};
       case ExprKind::kMul: {
         if (a->stride != 0 && b->stride != 0) return std::nullopt;
@@ -60,7 +64,7 @@ std::optional<Affine> Emitter::affine_uncached(Expr e) {
         const int64_t stride = b->stride == 0 ? 0 : b->stride * factor->getSExtValue();
         int64_t multiple = 1;
         if (__builtin_mul_overflow(a->multiple, b->multiple, &multiple)) multiple = 1;
-        return Affine{ir_.CreateMul(a->base, b->base, "", false, true), stride, multiple};
+        return Affine{ir_.CreateMul(a->base, b->base, "", false, nsw), stride, multiple};
       }
       case ExprKind::kFloorDiv:
       case ExprKind::kFloorMod: {
@@ -102,12 +106,14 @@ std::optional<Affine> Emitter::affine_uncached(Expr e) {
 std::optional<Affine> Emitter::flat_affine(BufferId id, std::span<const Expr> indices) {
   const Buffer& buffer = program_.buffer(id);
   Affine sum{i64(0), 0, 0};
+  bool nsw = true;
   for (std::size_t d = 0; d < indices.size(); ++d) {
     const std::optional<Affine> index = affine(indices[d]);
     if (!index) return joined_affine(buffer, indices);
     const int64_t extent = buffer.shape[d].as<IntImm>()->value;
-    sum.base = ir_.CreateAdd(ir_.CreateMul(sum.base, i64(extent), "", false, true), index->base, "",
-                             false, true);
+    nsw = nsw && !has_data(indices[d]);
+    sum.base = ir_.CreateAdd(ir_.CreateMul(sum.base, i64(extent), "", false, nsw), index->base, "",
+                             false, nsw);
     sum.stride = sum.stride * extent + index->stride;
   }
   return sum;

@@ -204,7 +204,7 @@ class Emitter {
   llvm::Value* branch_mask_ = nullptr;
   // Values of shared subexpressions within one statement.
   std::map<std::pair<const ir::ExprNode*, llvm::Value*>, llvm::Value*> memo_;
-  std::unordered_map<const ir::ExprNode*, std::optional<Affine>> affine_memo_;
+  std::map<std::pair<const ir::ExprNode*, llvm::Value*>, std::optional<Affine>> affine_memo_;
   std::optional<TileRows> tile_rows_;  // of the innermost unrolled loop, if it has that form
   Result<void> status_;
 };

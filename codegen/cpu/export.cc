@@ -39,7 +39,8 @@ std::string upper(std::string text) {
   return text;
 }
 
-/// The parameters of one of the library's functions, and their names, which are none of the others'.
+/// The parameters of one of the library's functions, and their names, which differ from each other
+/// and from the function's other ones.
 struct Arguments {
   std::vector<ArtifactParam> params;
   std::vector<std::string> names;
@@ -49,24 +50,37 @@ struct Arguments {
 bool has_constants(const Artifact& artifact) { return !artifact.prepare_entry.empty(); }
 
 Arguments arguments_of(const CpuLibrary& library, bool constants) {
-  // Where a tensor is called like the memory or a size, it is the tensor that takes another name.
-  std::vector<ArtifactParam> all(1);
-  all[0].name = "prepared";
-  if (library.net) {
-    for (const NetDim& dim : library.net->dims) all.emplace_back().name = dim.name;
-  }
-  const std::size_t num_taken = all.size();
-  const std::vector<ArtifactParam>& params = library.artifact.params;
-  all.insert(all.end(), params.begin(), params.end());
-  const std::vector<std::string> names = c_param_names(all);
   Arguments out;
-  out.sizes.assign(names.begin() + 1, names.begin() + static_cast<std::ptrdiff_t>(num_taken));
-  for (std::size_t i = num_taken; i < all.size(); ++i) {
-    if (all[i].is_const != constants) continue;
-    out.params.push_back(all[i]);
+  std::vector<std::string> names;
+  if (library.net) {
+    for (const NetDim& dim : library.net->dims) names.push_back(dim.name);
+  }
+  // All else that stands beside sizes and tensors; of a size and a tensor, the tensor takes another
+  // name.
+  out.sizes = c_param_names(names, {"prepared", "args", "workspace", "launch"});
+  std::vector<std::string> taken = out.sizes;
+  taken.emplace_back("prepared");
+  names.clear();
+  for (const ArtifactParam& param : library.artifact.params) names.push_back(param.name);
+  names = c_param_names(names, std::move(taken));
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const ArtifactParam& param = library.artifact.params[i];
+    if (param.is_const != constants) continue;
+    out.params.push_back(param);
     out.names.push_back(names[i]);
   }
   return out;
+}
+
+// For functions that are compiled here: there the user's names, which he reads in the header, could
+// be macros of the system's headers or hide what the function calls.
+Arguments with_own_names(Arguments arguments) {
+  const auto number = [](std::string_view stem, std::vector<std::string>* names) {
+    for (std::size_t i = 0; i < names->size(); ++i) (*names)[i] = fmt::format("{}_{}", stem, i);
+  };
+  number("pr_array", &arguments.names);
+  number("pr_extent", &arguments.sizes);
+  return arguments;
 }
 
 // "int64_t seq, ", or nothing.
@@ -177,7 +191,7 @@ std::string find_sizes(const Arguments& call, const std::string& how) {
 }
 
 std::string exports_text(const CpuLibrary& library) {
-  const Arguments call = arguments_of(library, false);
+  const Arguments call = with_own_names(arguments_of(library, false));
   const bool constants = has_constants(library.artifact);
   const std::string by_sizes = find_sizes(
       call, fmt::format("pr_find((const int64_t[]){{{}}})", fmt::join(call.sizes, ", ")));
@@ -206,7 +220,7 @@ std::string exports_text(const CpuLibrary& library) {
         library.info.symbol);
   }
   if (!constants) return out;
-  const Arguments given = arguments_of(library, true);
+  const Arguments given = with_own_names(arguments_of(library, true));
   return out + fmt::format(
                    "PR_EXPORT int {0}_prepare({1}, void* prepared) {{\n"
                    "  return pr_prepare_constants((void* const[]){{{2}}}, prepared);\n}}\n"
@@ -282,8 +296,7 @@ std::string kernel_text(const Artifact& artifact) {
   return fmt::format(
       "\n__attribute__((visibility(\"hidden\"))) int32_t {0}(void* const* args, void* workspace, "
       "const PrunercLaunch* launch);\n"
-      "static PrunercKernel pr_kernel_of(int sizes) {{\n  (void)sizes;\n  return {0};\n}}\n"
-      "static int pr_load(void) {{ return PR_OK; }}\n",
+      "static PrunercKernel pr_kernel_of(int sizes) {{\n  (void)sizes;\n  return {0};\n}}\n",
       artifact.entry);
 }
 
@@ -317,8 +330,11 @@ std::string cpu_library_header(const CpuLibrary& library) {
       " * scalar is an array of one element, and no output overlaps another array:\n{4}"
       " * Any number of threads may call it at once. Returns 0, or PRUNERC_ERROR_* having done "
       "nothing.\n"
-      " * PRUNERC_NUM_THREADS in the environment replaces the number of threads it was tuned for. "
-      "*/\n"
+      " * It runs on as many threads as it was tuned for, or on as many as there are CPUs for the "
+      "process\n"
+      " * (affinity, control group's quota) if these are fewer. PRUNERC_NUM_THREADS in the "
+      "environment\n"
+      " * replaces that number, up to the CPUs of the machine. */\n"
       "int {0}({12}{5}{10});\n\n"
       "/* The same for DLPack's DLTensors in the memory of the CPU. */\n"
       "int {0}_dlpack(const void* const* tensors, int32_t num_tensors{10});\n\n"
@@ -352,15 +368,16 @@ std::string cpu_library_source(const CpuLibrary& library) {
       "kernel.s\n"
       "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE\n#endif\n",
       needs(library));
+  // In front of the system's headers, whose macros a user's names may be.
+  out += "\n" + cpu_library_header(library) + "\n";
   for (const char* header :
        {"cpuid.h", "errno.h",  "fcntl.h",    "limits.h",    "linux/futex.h", "pthread.h",
         "sched.h", "signal.h", "stdarg.h",   "stdatomic.h", "stddef.h",      "stdint.h",
         "stdio.h", "stdlib.h", "string.h",   "sys/mman.h",  "sys/stat.h",    "sys/syscall.h",
         "time.h",  "unistd.h", "xmmintrin.h"})
     out += fmt::format("#include <{}>\n", header);
-  out += "\n" + cpu_library_header(library) + "\n";
   out += fmt::format(
-      "#define PR_NUM_THREADS {}\n#define PR_WORKSPACE_BYTES INT64_C({})\n"
+      "\n#define PR_NUM_THREADS {}\n#define PR_WORKSPACE_BYTES INT64_C({})\n"
       "#define PR_WORKSPACE_BYTES_PER_WORKER INT64_C({})\n",
       library.info.num_threads, artifact.workspace_bytes, artifact.workspace_bytes_per_worker);
   out += fmt::format("#define PR_NUM_CONSTANTS {}\n", arguments_of(library, true).params.size());

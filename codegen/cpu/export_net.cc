@@ -148,8 +148,7 @@ std::string net_text(const CpuLibrary& library) {
   if (net.weights_file.empty()) {
     out += fmt::format(
         "__attribute__((visibility(\"hidden\"))) extern const char {0}_weights[];\n"
-        "static const void* pr_weights_at(void) {{ return {0}_weights; }}\n"
-        "static int pr_load(void) {{ return PR_OK; }}\n",
+        "static const void* pr_weights_at(void) {{ return {0}_weights; }}\n",
         library.info.symbol);
   } else {
     out += std::string(kWeights) +

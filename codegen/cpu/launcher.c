@@ -7,8 +7,15 @@ enum { PR_DLPACK_CPU = 1, PR_DLPACK_CUDA_HOST = 3, PR_DLPACK_ROCM_HOST = 11 };
 enum { PR_MXCSR = 0x1f80, PR_MXCSR_FLAGS = 0x3f };  // what a process starts with
 
 static PrunercKernel pr_kernel_of(int sizes);
-// Makes sure of what is not in the library itself: PR_OK, or why it cannot run.
+#ifdef PR_WEIGHTS_NAME
+// Makes sure of what is not in the library itself: PR_OK, or why it cannot run. After PR_OK it
+// stays until pr_unload.
 static int pr_load(void);
+static void pr_unload(void);
+#else
+static int pr_load(void) { return PR_OK; }
+static void pr_unload(void) {}
+#endif
 
 #if PR_NUM_CONSTANTS > 0
 __attribute__((visibility("hidden"))) int32_t PR_PREPARE(void* const* args, void* workspace,
@@ -235,7 +242,6 @@ static int pr_run(int sizes, void* const* given, const void* prepared) {
   args[PR_NUM_PARAMS] = NULL;
   int code = pr_check_cpu();
   if (code == PR_OK) code = pr_check_arrays(sizes, args, 0);
-  if (code == PR_OK) code = pr_load();
 #if PR_NUM_CONSTANTS > 0
   if (code == PR_OK) code = pr_check_prepared(prepared);
   if (code == PR_OK) code = pr_check_apart(prepared, args, 0);
@@ -243,7 +249,11 @@ static int pr_run(int sizes, void* const* given, const void* prepared) {
 #else
   (void)prepared;
 #endif
-  return code == PR_OK ? pr_launch(pr_kernel_of(sizes), args) : code;
+  if (code == PR_OK) code = pr_load();
+  if (code != PR_OK) return code;
+  code = pr_launch(pr_kernel_of(sizes), args);
+  pr_unload();
+  return code;
 }
 
 static int pr_check_tensor(const pr_tensor* t, const pr_param* p, int i) {
@@ -298,18 +308,19 @@ static int pr_run_kernel(int sizes, void* const* given, void* workspace,
   if (given == NULL) return pr_fail(PR_ARGUMENT, "there are no arguments");
   if (workspace == NULL && PR_WORKSPACE_BYTES + PR_WORKSPACE_BYTES_PER_WORKER > 0)
     return pr_fail(PR_ARGUMENT, "there is no workspace");
-  code = pr_load();
-  if (code != PR_OK) return code;
 #if PR_NUM_CONSTANTS > 0
   void* args[PR_NUM_PARAMS + 1];
   pr_place(given, 0, args);
   code = pr_check_prepared(given[PR_NUM_ARGUMENTS]);
   if (code != PR_OK) return code;
   args[PR_NUM_PARAMS] = pr_payload(given[PR_NUM_ARGUMENTS]);
-  return pr_compute(pr_kernel_of(sizes), args, workspace, launch);
-#else
-  return pr_compute(pr_kernel_of(sizes), given, workspace, launch);
+  given = args;
 #endif
+  code = pr_load();
+  if (code != PR_OK) return code;
+  code = pr_compute(pr_kernel_of(sizes), given, workspace, launch);
+  pr_unload();
+  return code;
 }
 
 #if PR_NUM_THREADS == 1

@@ -8,6 +8,7 @@ enum {
       20000,  // how long a caller polls for the last tasks before it gives its core away in between
   PR_POLLS_PER_CLOCK = 32,
   PR_CHUNKS_PER_WORKER = 16,
+  PR_GROUP_ROOM = 1024,
   PR_STACK_BYTES = 8 << 20,  // as the threads have that the kernel was tuned in
 };
 
@@ -61,6 +62,83 @@ static uint64_t pr_open_state(uint32_t epoch) {
   return PR_OPEN | (uint64_t)(epoch & 0x7fffffffu) << 32;
 }
 
+// ---- CPUs ----
+
+// Of the first thread, which stand for the process, and of this one: either may be bound to a few.
+static cpu_set_t pr_process_cpus(void) {
+  cpu_set_t all, own;
+  CPU_ZERO(&all);  // and so they stay on a machine with more CPUs than fit in
+  CPU_ZERO(&own);
+  sched_getaffinity(getpid(), sizeof all, &all);
+  sched_getaffinity(0, sizeof own, &own);
+  CPU_OR(&all, &all, &own);
+  return all;
+}
+
+// More threads than these never help.
+static int pr_machine_cpus(void) {
+  const cpu_set_t cpus = pr_process_cpus();
+  const int own = CPU_COUNT(&cpus), online = (int)sysconf(_SC_NPROCESSORS_ONLN);
+  const int most = online > own ? online : own;
+  return most > 1 ? most : 1;
+}
+
+static int pr_read_numbers(const char* path, long long* numbers, int most) {
+  FILE* const file = fopen(path, "re");
+  if (file == NULL) return 0;
+  int count = 0;
+  while (count < most && fscanf(file, "%lld", &numbers[count]) == 1) ++count;
+  fclose(file);
+  return count;
+}
+
+// No more than a quota and its period are enough for, rounded up.
+static void pr_cut_to_quota(const long long* quota, int* cpus) {
+  if (quota[0] <= 0 || quota[1] <= 0) return;
+  const long long whole = (quota[0] - 1) / quota[1];
+  if (whole < *cpus) *cpus = (int)whole + 1;
+}
+
+// The control group of the process in the unified hierarchy, as "/a/b"; "" if there is none.
+static void pr_own_group(char* group, int room) {
+  *group = 0;
+  FILE* const file = fopen("/proc/self/cgroup", "re");
+  if (file == NULL) return;
+  char line[PR_GROUP_ROOM];
+  while (*group == 0 && fgets(line, sizeof line, file) != NULL) {
+    line[strcspn(line, "\n")] = 0;
+    if (strncmp(line, "0::", 3) == 0) snprintf(group, (size_t)room, "%s", line + 3);
+  }
+  fclose(file);
+}
+
+// As runtime/cpu/cpus.cc: by what the process's group and those around it allow.
+static void pr_cut_to_groups(int* cpus) {
+  long long quota[2];
+  char group[PR_GROUP_ROOM], path[PR_GROUP_ROOM + 32];
+  pr_own_group(group, sizeof group);
+  for (;;) {
+    snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group);
+    if (pr_read_numbers(path, quota, 2) == 2) pr_cut_to_quota(quota, cpus);
+    char* const last = strrchr(group, '/');
+    if (last == NULL) break;
+    *last = 0;
+  }
+  // The first version of control groups.
+  if (pr_read_numbers("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", &quota[0], 1) == 1 &&
+      pr_read_numbers("/sys/fs/cgroup/cpu/cpu.cfs_period_us", &quota[1], 1) == 1)
+    pr_cut_to_quota(quota, cpus);
+}
+
+// That this process may use.
+static int pr_usable_cpus(void) {
+  const cpu_set_t cpus = pr_process_cpus();
+  int count = CPU_COUNT(&cpus);
+  if (count == 0) count = pr_machine_cpus();
+  pr_cut_to_groups(&count);
+  return count;
+}
+
 // ---- the workers ----
 
 // A loop is open while its caller runs tasks; only workers that entered are waited for, so that one
@@ -107,10 +185,20 @@ static uint32_t pr_await_loop(pr_pool* pool, uint32_t seen) {
   return epoch;
 }
 
+// A thread may use the CPUs of the one that started it, which may be bound to fewer than there are
+// workers: those that find no CPU of their own there leave for the process'.
+static void pr_find_room(int worker) {
+  cpu_set_t own;
+  if (sched_getaffinity(0, sizeof own, &own) != 0 || CPU_COUNT(&own) > worker) return;
+  const cpu_set_t all = pr_process_cpus();
+  sched_setaffinity(0, sizeof all, &all);
+}
+
 static void* pr_work(void* argument) {
   pr_pool* const pool = &prunerc_pool_v1;
   const int worker = (int)(intptr_t)argument;
   _mm_setcsr(PR_MXCSR);
+  pr_find_room(worker);
   for (uint32_t epoch = 0;;) {
     epoch = pr_await_loop(pool, epoch);
     if (atomic_load(&pool->is_ending)) return NULL;
@@ -133,17 +221,10 @@ static void pr_after_fork(void) {
   atomic_store(&pool->busy, 0);
 }
 
-static int pr_num_cpus(void) {
-  cpu_set_t set;
-  int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
-                                                          : (int)sysconf(_SC_NPROCESSORS_ONLN);
-  return count > 1 ? count : 1;
-}
-
 static int pr_prepare(pr_pool* pool) {
   if (!pool->has_fork_handler && pthread_atfork(NULL, NULL, pr_after_fork) != 0) return 0;
   pool->has_fork_handler = 1;
-  const int capacity = pr_num_cpus();
+  const int capacity = pr_machine_cpus();
   pool->threads = malloc((size_t)capacity * sizeof *pool->threads);
   pool->shares = aligned_alloc(_Alignof(pr_share), (size_t)capacity * sizeof *pool->shares);
   if (pool->threads == NULL || pool->shares == NULL) {
@@ -268,16 +349,16 @@ static int pr_parse_count(const char* text) {
   return *text == 0 ? (int)count : 0;
 }
 
-// As many as the kernel was tuned for or PRUNERC_NUM_THREADS says, but no more than this process has
-// CPUs. Decided at the first call.
+// As many as the kernel was tuned for, but no more than this process may use CPUs; or as many as
+// PRUNERC_NUM_THREADS says, but no more than there are. Decided at the first call.
 static int32_t pr_num_workers(void) {
   static _Atomic int decided;
   int count = atomic_load_explicit(&decided, memory_order_relaxed);
   if (count != 0) return count;
   const char* const wish = getenv("PRUNERC_NUM_THREADS");
-  count = wish == NULL ? 0 : pr_parse_count(wish);
-  if (count == 0) count = PR_NUM_THREADS;
-  const int most = pr_num_cpus();
+  const int wanted = wish == NULL ? 0 : pr_parse_count(wish);
+  const int most = wanted > 0 ? pr_machine_cpus() : pr_usable_cpus();
+  count = wanted > 0 ? wanted : PR_NUM_THREADS;
   if (count > most) count = most;
   atomic_store_explicit(&decided, count, memory_order_relaxed);
   return count;

@@ -115,6 +115,8 @@ V emit_sin_cos(const MathOps& m, V x, int quadrant) {
   low = m.fma(n, m.k(-kPiOver2[2]), low);
   V q = m.iadd(m.bits(t), m.ki(quadrant));
   V result = by_quadrant(m, r, low, q, kSinF64, kCosF64);
+  // Where too few digits of pi are left, the polynomials are far outside of where they hold.
+  result = m.select(m.lt(m.k(1), result), m.k(1), m.select(m.lt(result, m.k(-1)), m.k(-1), result));
   return m.select(infinite, nan, quadrant == 0 ? m.select(m.eq(x, m.k(0)), x, result) : result);
 }
 

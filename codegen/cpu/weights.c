@@ -1,11 +1,13 @@
 // Of a library of a net whose weights lie in a file: finds it, maps it, and looks whether it is the one.
 // In front of it stand PR_WEIGHTS_NAME, PR_WEIGHTS_BYTES and PR_WEIGHTS_KEY.
 
-enum { PR_WEIGHTS_ALIGNMENT = 64, PR_WEIGHTS_LANES = 8 };
+enum { PR_WEIGHTS_ALIGNMENT = 64, PR_WEIGHTS_LANES = 8, PR_WEIGHTS_GONE = INT_MIN / 2 };
 
-static pthread_mutex_t pr_weights_lock = PTHREAD_MUTEX_INITIALIZER;
+// Without a lock: one that is held while another thread forks would stay locked in the child.
 static const void* _Atomic pr_weights;
-static void* pr_weights_map;  // where they were mapped, and not given
+static void* _Atomic pr_weights_map;  // where they were mapped, and not given
+static _Atomic int pr_weights_users;  // calls that may read them; once unmapped, below 0
+static char pr_no_weights[1];         // a map of no bytes, which no system makes
 
 // The same as weights_key in export_net.cc.
 static uint64_t pr_weights_key(const unsigned char* bytes) {
@@ -55,6 +57,23 @@ static int pr_own_path(char* path, size_t room) {
   return found;
 }
 
+static void* pr_map_file(int file) {
+  if (PR_WEIGHTS_BYTES == 0) return pr_no_weights;
+  return mmap(NULL, (size_t)PR_WEIGHTS_BYTES, PROT_READ, MAP_PRIVATE, file, 0);
+}
+
+static void pr_unmap(void* bytes) {
+  if (PR_WEIGHTS_BYTES > 0) munmap(bytes, (size_t)PR_WEIGHTS_BYTES);
+}
+
+// The first ones stay. Returns whether these are.
+static int pr_publish_weights(const void* bytes) {
+  const void* none = NULL;
+  return atomic_compare_exchange_strong_explicit(&pr_weights, &none, bytes, memory_order_acq_rel,
+                                                 memory_order_acquire);
+}
+
+// Threads that come at once each map and read it, and all but one have done so for nothing.
 static int pr_map_weights(const char* path) {
   const int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0)
@@ -64,21 +83,19 @@ static int pr_map_weights(const char* path) {
   const int is_known = fstat(file, &status) == 0 && S_ISREG(status.st_mode);
   if (!is_known || status.st_size != PR_WEIGHTS_BYTES) {
     close(file);
-    return pr_fail(PRUNERC_ERROR_WEIGHTS, "%s: not a file of %lld bytes, as this library's is", path,
-                   (long long)PR_WEIGHTS_BYTES);
+    return pr_fail(PRUNERC_ERROR_WEIGHTS, "%s: not a file of %lld bytes, as this library's is",
+                   path, (long long)PR_WEIGHTS_BYTES);
   }
-  void* const bytes = mmap(NULL, (size_t)PR_WEIGHTS_BYTES, PROT_READ, MAP_PRIVATE, file, 0);
+  void* const bytes = pr_map_file(file);
   close(file);
   if (bytes == MAP_FAILED)
     return pr_fail(PRUNERC_ERROR_WEIGHTS, "%s: cannot be mapped: %s", path, strerror(errno));
   const int code = pr_check_weights(bytes, path);
-  if (code != PR_OK) {
-    munmap(bytes, (size_t)PR_WEIGHTS_BYTES);
-    return code;
-  }
-  pr_weights_map = bytes;
-  atomic_store_explicit(&pr_weights, bytes, memory_order_release);
-  return PR_OK;
+  if (code == PR_OK && pr_publish_weights(bytes))
+    atomic_store_explicit(&pr_weights_map, bytes, memory_order_release);
+  else
+    pr_unmap(bytes);
+  return code;
 }
 
 static int pr_is_loaded(void) {
@@ -94,30 +111,42 @@ static int pr_map_from(const char* path) {
   return pr_map_weights(beside);
 }
 
-static int pr_load_weights(const char* path) {
-  pthread_mutex_lock(&pr_weights_lock);
-  const int code = pr_is_loaded() ? PR_OK : pr_map_from(path);
-  pthread_mutex_unlock(&pr_weights_lock);
-  return code;
-}
+static int pr_load_weights(const char* path) { return pr_is_loaded() ? PR_OK : pr_map_from(path); }
 
 static int pr_use_weights(const void* bytes, int64_t num_bytes) {
-  if (bytes == NULL || (uintptr_t)bytes % PR_WEIGHTS_ALIGNMENT != 0)
+  const int is_missing = bytes == NULL && num_bytes != 0;
+  if (is_missing || (uintptr_t)bytes % PR_WEIGHTS_ALIGNMENT != 0)
     return pr_fail(PR_ARGUMENT, "the weights are NULL or not aligned to %d bytes",
                    PR_WEIGHTS_ALIGNMENT);
   if (num_bytes != PR_WEIGHTS_BYTES)
     return pr_fail(PRUNERC_ERROR_WEIGHTS, "the weights have %lld bytes, not %lld",
                    (long long)num_bytes, (long long)PR_WEIGHTS_BYTES);
   const int code = pr_check_weights(bytes, "the weights");
-  if (code != PR_OK) return code;
-  pthread_mutex_lock(&pr_weights_lock);
-  if (!pr_is_loaded()) atomic_store_explicit(&pr_weights, bytes, memory_order_release);
-  pthread_mutex_unlock(&pr_weights_lock);
-  return PR_OK;
+  if (code == PR_OK) pr_publish_weights(bytes == NULL ? pr_no_weights : bytes);
+  return code;
 }
 
-static int pr_load(void) { return pr_is_loaded() ? PR_OK : pr_load_weights(NULL); }
+static void pr_unload(void) {
+  atomic_fetch_sub_explicit(&pr_weights_users, 1, memory_order_release);
+}
 
+static int pr_load(void) {
+  // Counted first: what is there from then on stays.
+  const int before = atomic_fetch_add_explicit(&pr_weights_users, 1, memory_order_acquire);
+  const int code = before >= 0
+                       ? pr_load_weights(NULL)
+                       : pr_fail(PRUNERC_ERROR_WEIGHTS, "the weights were unmapped at exit");
+  if (code != PR_OK) pr_unload();
+  return code;
+}
+
+// At exit, and before the code goes away by dlclose. Calls that come later are refused.
 __attribute__((destructor)) static void pr_unmap_weights(void) {
-  if (pr_weights_map != NULL) munmap(pr_weights_map, (size_t)PR_WEIGHTS_BYTES);
+  void* const bytes = atomic_load_explicit(&pr_weights_map, memory_order_acquire);
+  int none = 0;
+  // Users at exit: some thread still computes, and the process ends with it.
+  if (bytes != NULL &&
+      atomic_compare_exchange_strong_explicit(&pr_weights_users, &none, PR_WEIGHTS_GONE,
+                                              memory_order_acquire, memory_order_relaxed))
+    pr_unmap(bytes);
 }

@@ -10,11 +10,9 @@ namespace prunerc::costmodel {
 
 enum class FeatureGroup : uint8_t { kStatement, kTag, kFlow, kHardware };
 
-/// kByMax: divided by the largest value of the training data, as published. kFixed: divided by
-/// kFixedScale, for what hardly varies within one data set. kNone: as it is.
+/// kByMax: divided by the largest value of the training data, as published. kFixed: divided by a
+/// constant, for what hardly varies within one data set. kNone: as it is.
 enum class FeatureNormaliser : uint8_t { kNone, kByMax, kFixed };
-/// The base-2 logarithm of four thousand million: what has a logarithm comes between 0 and about 1.
-inline constexpr double kFixedScale = 32;
 
 struct FeatureName {
   std::string name;  // "float_mul", "B2.unique_bytes"

@@ -30,9 +30,8 @@ struct PrunerDevice {
   int64_t vector_bytes = 0;  // of a CPU's registers; 0: a GPU
 };
 
-/// The published table (pruner.md 2.1 names its source), as it was published: K80 is the whole
-/// board of two dies, and Orin is no variant that is sold. Later devices are ours, from their data
-/// sheets.
+/// The table of the released source (ORIGINAL.md), as it was published: K80 is the whole board of
+/// two dies, and Orin is no variant that is sold. Later devices are ours, from their data sheets.
 std::span<const PrunerDevice> pruner_devices();
 /// Errors: TargetUnknown.
 Result<PrunerDevice> find_pruner_device(std::string_view name);

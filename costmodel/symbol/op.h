@@ -41,9 +41,6 @@ enum class SymOp : uint8_t {
 constexpr bool is_leaf(SymOp op) { return op <= SymOp::kConstant; }
 constexpr bool is_binary(SymOp op) { return op >= SymOp::kAdd && op <= SymOp::kPow; }
 constexpr bool is_unary(SymOp op) { return op >= SymOp::kNot && op <= SymOp::kTwosPart; }
-constexpr bool is_truth(SymOp op) {
-  return (op >= SymOp::kLess && op <= SymOp::kOr) || op == SymOp::kNot;
-}
 
 namespace symbol {
 

@@ -32,8 +32,7 @@ bool is_reducer_op(ExprKind kind) {
 bool is_load_of(Expr e, const Store& store) {
   const Load* found = e.as<Load>();
   return found != nullptr && found->buffer == store.buffer &&
-         std::equal(found->indices.begin(), found->indices.end(), store.indices.begin(),
-                    [](Expr x, Expr y) { return structural_equal(x, y); });
+         structural_equal(found->indices, store.indices);
 }
 
 bool loads_from_any(Expr e, std::span<const Store* const> stores) {
@@ -48,10 +47,7 @@ std::vector<const Store*> two_stores(const Block& block) {
   const Store* first = seq->stmts[0].as<Store>();
   const Store* second = seq->stmts[1].as<Store>();
   if (first == nullptr || second == nullptr || first->buffer == second->buffer) return {};
-  const bool same =
-      std::equal(first->indices.begin(), first->indices.end(), second->indices.begin(),
-                 second->indices.end(), [](Expr x, Expr y) { return structural_equal(x, y); });
-  if (!same) return {};
+  if (!structural_equal(first->indices, second->indices)) return {};
   for (const IterVar& iter : block.iters) {
     if (iter.kind == IterKind::kSpatial) continue;
     for (Expr index : first->indices) {

@@ -195,12 +195,6 @@ BlockFault check_affine(const Program& program, const LoopIndex& index, BlockId 
                                                               : BlockFault::kNotAffine;
 }
 
-BlockFault check_complete_under(const LoopIndex& index, LoopId root, BlockId block) {
-  const Block* b = index.block(block);
-  if (b == nullptr || index.loop(root) == nullptr) return BlockFault::kUnknownBlock;
-  return complete_fault(index.blocks_under(root), *b);
-}
-
 BlockFault check_reduction_under(const Program& program, const LoopIndex& index, LoopId root,
                                  BlockId block) {
   const Block* b = index.block(block);

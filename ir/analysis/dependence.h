@@ -79,8 +79,7 @@ BlockFault check_output(const Program& program, const LoopIndex& index, BlockId 
 /// The loops around a block form an affine map (iter_map.h); no loops: yes.
 BlockFault check_affine(const Program& program, const LoopIndex& index, BlockId block);
 
-/// The same judged inside one subtree: dominance counts only writers under `root`.
-BlockFault check_complete_under(const LoopIndex& index, LoopId root, BlockId block);
+/// check_reduction inside one subtree: dominance counts only writers under `root`.
 BlockFault check_reduction_under(const Program& program, const LoopIndex& index, LoopId root,
                                  BlockId block);
 /// Every block under the loop is complete or a reduction, judged inside it. `culprit` gets the

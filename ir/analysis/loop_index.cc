@@ -237,4 +237,10 @@ void bind_iters(VarRanges& ranges, const Block& block) {
   for (const IterVar& iter : block.iters) ranges.bind(iter.var, iter.extent);
 }
 
+VarRanges ranges_of(const Block& block) {
+  VarRanges ranges;
+  bind_iters(ranges, block);
+  return ranges;
+}
+
 }  // namespace prunerc::ir

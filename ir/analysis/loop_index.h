@@ -92,6 +92,8 @@ VarRanges ranges_around(const Program& program, const LoopIndex& index, BlockId 
 VarRanges ranges_inside(const Program& program, const LoopIndex& index, LoopId loop);
 /// Adds the ranges of a block's iteration variables.
 void bind_iters(VarRanges& ranges, const Block& block);
+/// These alone.
+VarRanges ranges_of(const Block& block);
 
 }  // namespace prunerc::ir
 

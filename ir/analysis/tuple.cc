@@ -13,11 +13,6 @@ namespace prunerc::ir {
 
 namespace {
 
-bool same_indices(std::span<const Expr> a, std::span<const Expr> b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](Expr x, Expr y) { return structural_equal(x, y); });
-}
-
 // Each loop variable is one of the indices, so that the loops visit each element once.
 bool visits_once(const TupleStore& s) {
   return std::all_of(s.loops.begin(), s.loops.end(), [&](const Loop* loop) {
@@ -79,7 +74,7 @@ bool same_place(IrBuilder& b, const TupleStore& x, const TupleStore& y) {
   }
   std::vector<Expr> indices;
   for (Expr index : x.store->indices) indices.push_back(substitute(b, index, rename));
-  return same_indices(indices, y.store->indices);
+  return structural_equal(indices, y.store->indices);
 }
 
 // Does the value read, of the buffers that the step stores to, only elements that it may?
@@ -93,7 +88,7 @@ bool reads_elementwise(const Tuple& tuple, std::size_t at) {
       const TupleStore& other = tuple.step[i];
       if (other.store->buffer != load->buffer) continue;
       const bool scratch = tuple.target(load->buffer) == tuple.size();
-      sound = sound && same_indices(load->indices, other.store->indices) &&
+      sound = sound && structural_equal(load->indices, other.store->indices) &&
               (i == at || other.loops.empty()) && (!scratch || i < at);
     }
     return sound;

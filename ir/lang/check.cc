@@ -41,6 +41,29 @@ class Checker {
   bool check(const Node* node, const FactSet& facts) {
     if (facts.is_unreachable()) return true;
     if (--visits_left_ <= 0) return false;
+    // The largest part of an expression is asked about, which stands for all in it.
+    if (is_in_index_ || !is_index_arithmetic(node)) return check_kind(node, facts);
+    visits_left_ -= node->size;
+    if (may_wrap(node, facts)) {
+      if (!is_trial_) sink_.report<LangDiag::kIndexWraps>(node->range);
+      return false;
+    }
+    is_in_index_ = true;
+    const bool ok = check_kind(node, facts);
+    is_in_index_ = false;
+    return ok;
+  }
+
+  /// Of indices and constants alone: the IR takes it never to wrap.
+  static bool is_index_arithmetic(const Node* node) {
+    const bool is_arithmetic =
+        node->kind == NodeKind::kUnary ||
+        (node->kind == NodeKind::kBinary && node->op != AstOp::kAnd && node->op != AstOp::kOr);
+    return is_arithmetic && !node->has_data && node->type.is_typed() &&
+           node->type.dtype == ir::DType::kI64;
+  }
+
+  bool check_kind(const Node* node, const FactSet& facts) {
     switch (node->kind) {
       case NodeKind::kRead: return check_read(node, facts);
       case NodeKind::kReduce: return check_reduce(node, facts);
@@ -197,6 +220,7 @@ class Checker {
     return ok;
   }
 
+  bool is_in_index_ = false;
   const BoundOp& op_;
   DiagSink& sink_;
   Proofs proofs_;

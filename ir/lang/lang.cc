@@ -85,7 +85,8 @@ LangResult finish_compile(const BoundOp* op, const SourceSet& sources, DiagSink&
 LangResult compile(const CompileInput& input) {
   SourceSet sources;
   DiagSink sink;
-  const Module module = load_module(sources, input.file_name, input.text, input.import, sink);
+  const Module module =
+      load_module(sources, input.file_name, input.text, input.import, sink, input.max_bytes);
   const AstOperator* ast = find_operator(module, input.op, sink);
   std::unique_ptr<BoundOp> op;
   if (ast != nullptr && !ast->has_header_errors && !sink.is_full()) {
@@ -97,7 +98,8 @@ LangResult compile(const CompileInput& input) {
 NetResult compile_net(const CompileInput& input) {
   SourceSet sources;
   DiagSink sink;
-  const Module module = load_module(sources, input.file_name, input.text, input.import, sink);
+  const Module module =
+      load_module(sources, input.file_name, input.text, input.import, sink, input.max_bytes);
   NetResult result;
   const AstNet* const ast = find_net(module, input.op);
   const SourceRange top = {0, 0, 0};

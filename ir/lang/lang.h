@@ -1,12 +1,14 @@
 // The operator language: `.prn` text -> Program. The only header of ir/lang that other packages
-// need.
+// need; it brings limits.h.
 #ifndef PRUNERC_IR_LANG_LANG_H_
 #define PRUNERC_IR_LANG_LANG_H_
 
+#include "ir/lang/limits.h"
 #include "ir/net/net.h"
 #include "ir/program.h"
 #include "ir/support/result.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -41,6 +43,7 @@ struct CompileInput {
   std::map<std::string, std::vector<int64_t>>
       shapes;  // input -> shape, where known: binds parameters without a default
   ImportFn import = import_std;
+  std::size_t max_bytes = kMaxFileBytes;  // of the text; kMaxNetBytes where a program wrote it
 };
 
 /// `-e 'C[i,j] = sum[k] A[i,k] * B[k,j]'`: one statement without declarations.

@@ -95,6 +95,7 @@ std::optional<net::Net> lower_net(const Module& module, const AstNet& ast, const
     const Proofs proofs = check_operator(*op, sink);
     if (sink.has_errors()) return std::nullopt;
     net.programs.push_back(ir::absorb_views(lower_operator(*op, proofs).program));
+    net.num_statements.push_back(op->stmts.size());
   }
   Definitions definitions(module, sources);
   for (const BoundCall& bound_call : bound.calls) {

@@ -42,17 +42,17 @@ class Loader {
   Loader(SourceSet& sources, const ImportFn& import, DiagSink& sink)
       : sources_(sources), import_(import), sink_(sink) {}
 
-  Module load(const std::string& name, std::string text) {
-    read(name, std::move(text));
+  Module load(const std::string& name, std::string text, size_t max_bytes) {
+    read(name, std::move(text), max_bytes);
     return std::move(module_);
   }
 
  private:
-  void read(const std::string& name, std::string text) {
+  void read(const std::string& name, std::string text, size_t max_bytes) {
     const bool is_main = module_.files.empty();
     states_[name] = State::kOpen;
     const uint32_t file = sources_.add(name, std::move(text));
-    module_.files.push_back(parse_file(sources_, file, sink_));
+    module_.files.push_back(parse_file(sources_, file, sink_, max_bytes));
     const AstFile& ast = module_.files.back();
     for (const AstImport& item : ast.imports) import_file(name, item);
     for (const AstConst& item : ast.consts) {
@@ -111,7 +111,7 @@ class Loader {
           .message += closest_import(path);
       return;
     }
-    read(path, std::move(text).value());
+    read(path, std::move(text).value(), kMaxFileBytes);
   }
 
   bool declare(const AstName& name) { return declare_in(names_, name); }
@@ -182,8 +182,8 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string_vi
 }
 
 Module load_module(SourceSet& sources, const std::string& name, std::string text,
-                   const ImportFn& import, DiagSink& sink) {
-  return Loader(sources, import, sink).load(name, std::move(text));
+                   const ImportFn& import, DiagSink& sink, size_t max_bytes) {
+  return Loader(sources, import, sink).load(name, std::move(text), max_bytes);
 }
 
 std::string_view closest_name(std::string_view word,

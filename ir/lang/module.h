@@ -4,6 +4,7 @@
 
 #include "ir/lang/ast.h"
 #include "ir/lang/lang.h"
+#include "ir/lang/limits.h"
 #include "ir/lang/source.h"
 
 #include <deque>
@@ -29,9 +30,9 @@ struct Module {
 /// Limits on what one main file may import.
 inline constexpr size_t kMaxImportedFiles = 64;
 
-/// Parses `text` and its imports; problems are reported to `sink`.
+/// Parses `text`, of at most `max_bytes`, and its imports; problems are reported to `sink`.
 Module load_module(SourceSet& sources, const std::string& name, std::string text,
-                   const ImportFn& import, DiagSink& sink);
+                   const ImportFn& import, DiagSink& sink, size_t max_bytes = kMaxFileBytes);
 
 /// The operator called `name`; with an empty name the only one of the main file. Null after a
 /// report.

@@ -344,11 +344,11 @@ std::optional<AstType> Parser::parse_type() {
   return AstType{ir::dtype_from_string(token.text), {token.text, token.range}};
 }
 
-AstFile parse_file(const SourceSet& sources, uint32_t file, DiagSink& sink) {
+AstFile parse_file(const SourceSet& sources, uint32_t file, DiagSink& sink, size_t max_bytes) {
   AstFile result;
-  if (sources.text(file).size() > kMaxFileBytes) {
+  if (sources.text(file).size() > max_bytes) {
     sink.report<LangDiag::kFileTooLarge>(SourceRange{file, 0, 0}, sources.text(file).size(),
-                                         kMaxFileBytes);
+                                         max_bytes);
     return result;
   }
   Parser(tokenize(sources, file, sink), result, sink).parse_items();

@@ -287,6 +287,87 @@ ValueRange range_of(const Node* node, const FactSet& facts) {
   return {clamp64(range.lo), clamp64(range.hi)};
 }
 
+namespace {
+
+/// Plain interval arithmetic over indices and constants, noting whether an i64 leaves its range.
+class WrapFinder {
+ public:
+  explicit WrapFinder(const FactSet& facts) : facts_(facts) {}
+
+  bool wraps() const { return wraps_; }
+
+  /// Nullopt of anything that is no arithmetic of indices: nothing above it is said to wrap.
+  std::optional<WideRange> find(const Node* node) {
+    const auto known = known_.find(node);
+    if (known != known_.end()) return known->second;
+    std::optional<WideRange> range = step(node);
+    const WideRange whole = type_range(node);
+    if (range && (range->lo < whole.lo || range->hi > whole.hi)) {
+      wraps_ = wraps_ || (node->type.is_typed() && node->type.dtype == DType::kI64);
+      range = whole;
+    }
+    known_[node] = range;
+    return range;
+  }
+
+ private:
+  std::optional<WideRange> step(const Node* node) {
+    if (node->kind == NodeKind::kInt) return WideRange{node->int_value, node->int_value};
+    if (node->kind == NodeKind::kIndex) {
+      const ValueRange range = facts_.range_of(node->index);
+      return WideRange{range.lo, range.hi};
+    }
+    if (!node->type.is_int()) return std::nullopt;
+    std::vector<WideRange> args;
+    const bool chooses = node->kind == NodeKind::kIf || node->kind == NodeKind::kSelect;
+    for (std::size_t i = chooses ? 1 : 0; i < node->args.size(); ++i) {
+      const std::optional<WideRange> range = find(node->args[i]);
+      if (!range) return std::nullopt;
+      args.push_back(*range);
+    }
+    switch (node->kind) {
+      case NodeKind::kUnary:
+        if (node->op == AstOp::kNeg) return WideRange{-args[0].hi, -args[0].lo};
+        return std::nullopt;
+      case NodeKind::kBinary: return binary(node->op, args[0], args[1]);
+      case NodeKind::kIf:
+      case NodeKind::kSelect: return unite(args[0], args[1]);
+      case NodeKind::kMin:
+        return WideRange{std::min(args[0].lo, args[1].lo), std::min(args[0].hi, args[1].hi)};
+      case NodeKind::kMax:
+        return WideRange{std::max(args[0].lo, args[1].lo), std::max(args[0].hi, args[1].hi)};
+      case NodeKind::kCast: return args[0];
+      default: return std::nullopt;
+    }
+  }
+
+  // A divisor is not 0: that is checked for itself.
+  static std::optional<WideRange> binary(AstOp op, WideRange a, WideRange b) {
+    const Wide most = std::max(a.hi < 0 ? -a.hi : a.hi, a.lo < 0 ? -a.lo : a.lo);
+    switch (op) {
+      case AstOp::kAdd: return WideRange{a.lo + b.lo, a.hi + b.hi};
+      case AstOp::kSub: return WideRange{a.lo - b.hi, a.hi - b.lo};
+      case AstOp::kMul: return multiply(a, b);
+      case AstOp::kDiv: return divide(a, b, {-most, most});
+      case AstOp::kMod:
+        return remainder(a, b, {std::min<Wide>(0, b.lo + 1), std::max<Wide>(0, b.hi - 1)});
+      default: return std::nullopt;
+    }
+  }
+
+  const FactSet& facts_;
+  std::unordered_map<const Node*, std::optional<WideRange>> known_;
+  bool wraps_ = false;
+};
+
+}  // namespace
+
+bool may_wrap(const Node* node, const FactSet& facts) {
+  WrapFinder finder(facts);
+  finder.find(node);
+  return finder.wraps();
+}
+
 FactSet FactSet::with(const Node* condition, bool holds) const {
   FactSet result = *this;
   result.add(condition, holds);

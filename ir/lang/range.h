@@ -62,6 +62,10 @@ class FactSet {
 /// type.
 ValueRange range_of(const Node* node, const FactSet& facts);
 
+/// Whether arithmetic of indices and constants in the node may leave the range of an i64; what else there is
+/// (data, reductions, casts of floats) and stands on it is not asked about.
+bool may_wrap(const Node* node, const FactSet& facts);
+
 /// The node as a linear form over i64; parts that are not linear become opaque terms.
 LinearForm linear_form(const Node* node);
 /// a + factor * b.

@@ -45,6 +45,7 @@ struct Net {
   std::vector<std::size_t> inputs, outputs;  ///< in declared order
   std::vector<Call> calls;                   ///< each after those that give its arguments
   std::vector<ir::Program> programs;         ///< unscheduled; equal calls share one
+  std::vector<std::size_t> num_statements;   ///< by program: of the operator, with those it calls
   std::string definitions;                   ///< the text of the operators that it calls
 };
 

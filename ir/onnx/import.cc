@@ -15,12 +15,23 @@ namespace {
 constexpr int64_t kNewestOpset = 25;
 /// Functions that call functions, branches in branches.
 constexpr int kMaxScopes = 32;
+/// Constants that nodes make while they are imported. Units: bytes.
+constexpr int64_t kMaxMadeBytes = int64_t{1} << 28;
 
 const Value* const* find(const Scope& scope, const std::string& name) {
   for (const Scope* at = &scope; at != nullptr; at = at->outer) {
     if (const auto found = at->values.find(name); found != at->values.end()) return &found->second;
   }
   return nullptr;
+}
+
+// An input of the function around that its call leaves out.
+bool is_omitted(const Scope& scope, const std::string& name) {
+  for (const Scope* at = &scope; at != nullptr; at = at->outer) {
+    if (at->values.contains(name)) return false;
+    if (at->omitted.contains(name)) return true;
+  }
+  return false;
 }
 
 // Attributes of a node in a function's body, those of the call put in.
@@ -68,6 +79,10 @@ Result<void> Importer::import_nodes(const std::vector<Node>& nodes, Scope& scope
       return error(Diag::kOnnxMalformed, model_.path,
                    fmt::format("it has more than {} nodes", kMaxNodes));
     PRUNERC_TRY_VOID(import_node(node, scope));
+    if (made_bytes_ > kMaxMadeBytes)
+      return error(Diag::kOnnxMalformed, model_.path,
+                   "its nodes make constants of more than " +
+                       bytes_text(static_cast<uint64_t>(kMaxMadeBytes)));
   }
   return {};
 }
@@ -76,7 +91,7 @@ Result<void> Importer::import_node(const Node& node, Scope& scope) {
   std::vector<const Value*> inputs;
   bool is_reachable = true;
   for (const std::string& name : node.inputs) {
-    if (name.empty()) {
+    if (name.empty() || is_omitted(scope, name)) {
       inputs.push_back(nullptr);
       continue;
     }
@@ -90,12 +105,12 @@ Result<void> Importer::import_node(const Node& node, Scope& scope) {
     is_reachable = is_reachable && *value != nullptr;
     inputs.push_back(*value);
   }
+  // Overloads are of functions alone.
   const RowFn row =
-      find_row(node.domain.empty() ? node.op : fmt::format("{}.{}", node.domain, node.op));
-  const Function* function = nullptr;
-  for (const Function& item : model_.functions) {
-    if (item.name == node.op && item.domain == node.domain) function = &item;
-  }
+      node.overload.empty()
+          ? find_row(node.domain.empty() ? node.op : fmt::format("{}.{}", node.domain, node.op))
+          : nullptr;
+  const Function* const function = find_function(node);
   if (row == nullptr && function == nullptr) {
     misses_more_than_operands_ = true;
     miss(node, "there is no such operator here", scope);
@@ -164,15 +179,30 @@ Result<void> Importer::run_row(const Node& node, RowFn row_fn,
   return {};
 }
 
+const Function* Importer::find_function(const Node& node) const {
+  const auto found = functions_.find({node.domain, node.op, node.overload});
+  return found == functions_.end() ? nullptr : found->second;
+}
+
 Result<void> Importer::import_function(const Function& function, const Node& node,
                                        std::vector<const Value*> inputs, Scope& scope) {
-  const std::vector<Attribute> attributes = resolved(node, scope.attributes);
+  std::vector<Attribute> attributes = resolved(node, scope.attributes);
+  for (const Attribute& item : function.defaults) {
+    const bool is_given =
+        std::any_of(attributes.begin(), attributes.end(),
+                    [&](const Attribute& given) { return given.name == item.name; });
+    if (!is_given) attributes.push_back(item);
+  }
   Scope inner;
   inner.opsets = function.opsets.empty() ? scope.opsets : &function.opsets;
   inner.attributes = &attributes;
   inner.depth = scope.depth + 1;
-  for (std::size_t i = 0; i < function.inputs.size() && i < inputs.size(); ++i) {
-    if (inputs[i] != nullptr) PRUNERC_TRY_VOID(define(inner, function.inputs[i], inputs[i]));
+  for (std::size_t i = 0; i < function.inputs.size(); ++i) {
+    if (i < inputs.size() && inputs[i] != nullptr) {
+      PRUNERC_TRY_VOID(define(inner, function.inputs[i], inputs[i]));
+    } else {
+      inner.omitted.insert(function.inputs[i]);
+    }
   }
   PRUNERC_TRY_VOID(import_nodes(function.nodes, inner));
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
@@ -236,6 +266,7 @@ Result<ImportedNet> Importer::run() {
   net_name_ = free_name(model_.graph.name.empty() ? "model" : model_.graph.name);
   Scope scope;
   scope.opsets = &model_.opsets;
+  PRUNERC_TRY_VOID(add_given(scope));
   add_initializers(model_.graph, scope);
   PRUNERC_TRY_VOID(add_inputs(scope));
   PRUNERC_TRY_VOID(import_nodes(model_.graph.nodes, scope));

@@ -13,7 +13,8 @@ namespace prunerc::onnx {
 
 struct ImportOptions {
   std::map<std::string, int64_t> dims;  ///< named dimensions; "x.0" is x's first if it has no name
-  std::map<std::string, ir::Tensor> constants;  ///< inputs that are the same in every run
+  /// Inputs that are the same in every run; one that the model gives itself, too.
+  std::map<std::string, ir::Tensor> constants;
   bool partial = false;  ///< leave out what has no row, and what follows from it
 };
 
@@ -28,8 +29,9 @@ struct ImportedNet {
   std::vector<std::string> left_out;  ///< with `partial`: "NonMaxSuppression (2 nodes: ...): why"
 };
 
-/// Errors: OnnxMalformed; OnnxDims (unbound, with the list); OnnxUnsupported, with all that is missing
-/// at once; OnnxOperand (an operand that must be known).
+/// Errors: OnnxMalformed; OnnxDims (unbound, with the list); OnnxDimUnknown; UsageUnknownTensor,
+/// UsageShape (what is given is no input, or another type or shape); OnnxUnsupported, with all that is
+/// missing at once; OnnxOperand (an operand that must be known).
 Result<ImportedNet> import_model(const Model& model, const ImportOptions& options = {});
 
 }  // namespace prunerc::onnx

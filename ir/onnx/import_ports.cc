@@ -4,8 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <set>
+#include <string_view>
 
 namespace prunerc::onnx {
 
@@ -26,17 +28,57 @@ Result<std::vector<int64_t>> Importer::input_shape(const ValueInfo& info) {
   return shape;
 }
 
+// Inputs that are given go before what the model holds for them.
+Result<void> Importer::add_given(Scope& scope) {
+  for (const ValueInfo& info : model_.graph.inputs) {
+    const auto given = options_.constants.find(info.name);
+    const std::optional<ir::DType> dtype = dtype_of(info.onnx_type);
+    if (given == options_.constants.end() || !dtype || scope.values.contains(info.name)) continue;
+    ir::Tensor tensor = given->second;
+    std::vector<std::string> wanted;
+    std::vector<int64_t> shape;
+    for (std::size_t i = 0; i < info.shape.size(); ++i) {
+      const int64_t number = info.shape[i].value;
+      const std::string name = dim_name(info, i);
+      if (number < 0) dims_.insert(name);
+      const auto bound = options_.dims.find(name);
+      const bool is_open = number < 0 && bound == options_.dims.end();
+      const int64_t own = i < tensor.shape.size() ? tensor.shape[i] : 1;
+      shape.push_back(number >= 0 ? number : is_open ? own : bound->second);
+      wanted.push_back(is_open ? name : fmt::format("{}", shape.back()));
+    }
+    // A number alone stands for a tensor of one element.
+    const bool is_one =
+        std::all_of(shape.begin(), shape.end(), [](int64_t extent) { return extent == 1; });
+    if (tensor.shape.empty() && is_one) tensor.shape = shape;
+    if (tensor.dtype != *dtype || (info.has_shape && tensor.shape != shape)) {
+      std::vector<std::string> found;
+      for (const int64_t extent : tensor.shape) found.push_back(fmt::format("{}", extent));
+      return error(Diag::kUsageShape, info.name, at(ir::to_string(*dtype), wanted),
+                   at(ir::to_string(tensor.dtype), found));
+    }
+    const Value* const value = constant(tensor);
+    name_value(value, info.name);
+    PRUNERC_TRY_VOID(define(scope, info.name, value));
+  }
+  // What the caller gives is not the model's doing.
+  made_bytes_ = 0;
+  return {};
+}
+
 Result<void> Importer::add_inputs(Scope& scope) {
   std::set<std::string> names;
+  std::set<std::string_view> own;
+  for (const auto& [name, constant] : model_.graph.initializers) own.insert(name);
   for (const ValueInfo& info : model_.graph.inputs) {
     if (!names.insert(info.name).second) {
       return error(Diag::kOnnxMalformed, model_.path,
                    printable_line("its input '" + info.name + "' is given twice"));
     }
     // Before IR version 4 constants were inputs too.
-    if (scope.values.contains(info.name)) continue;
+    if (own.contains(info.name)) continue;
     fed_names_.push_back(info.name);
-    PRUNERC_TRY_VOID(add_input(info, scope));
+    if (!scope.values.contains(info.name)) PRUNERC_TRY_VOID(add_input(info, scope));
   }
   if (!dims_unbound_.empty()) {
     return error(Diag::kOnnxDims, model_.path,
@@ -63,7 +105,7 @@ Result<void> Importer::add_input(const ValueInfo& info, Scope& scope) {
     why = "it is no tensor";
   } else if (!dtype) {
     why = "there is no type " + type_name(info.onnx_type) + " here";
-  } else if (!info.has_shape && !options_.constants.contains(info.name)) {
+  } else if (!info.has_shape) {
     why = "the model does not say its rank";
   }
   if (!why.empty()) {
@@ -74,15 +116,6 @@ Result<void> Importer::add_input(const ValueInfo& info, Scope& scope) {
     misses_more_than_operands_ = true;
     miss(node, why, scope);
     return {};
-  }
-  if (const auto given = options_.constants.find(info.name); given != options_.constants.end()) {
-    if (given->second.dtype != *dtype) {
-      return error(Diag::kUsageShape, info.name, std::string(ir::to_string(*dtype)),
-                   std::string(ir::to_string(given->second.dtype)));
-    }
-    const Value* const value = constant(given->second);
-    name_value(value, info.name);
-    return define(scope, info.name, value);
   }
   PRUNERC_TRY(std::vector<int64_t> shape, input_shape(info));
   int64_t bytes = ir::byte_size(*dtype);

@@ -2,23 +2,53 @@
 #include "ir/interp/interpreter.h"
 #include "ir/lang/lang.h"
 #include "ir/onnx/importer.h"
+#include "ir/query.h"
+#include "ir/stmt.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 namespace prunerc::onnx {
 namespace {
 
 /// What is computed while importing. Units: elements of arguments and results together.
 constexpr int64_t kMaxFolded = 100'000;
+/// The same of a call, and of all together: seconds of the interpreter. Units: its steps.
+constexpr double kMaxFoldSteps = 1 << 22, kMaxAllFoldSteps = 1 << 25;
 constexpr std::size_t kMaxName = 48;
 
 std::string type_text(ir::DType dtype, const std::vector<int64_t>& shape) {
   if (shape.empty()) return std::string(ir::to_string(dtype));
   return fmt::format("{}[{}]", ir::to_string(dtype), fmt::join(shape, ","));
+}
+
+// What the interpreter counts, if no condition spares anything.
+double num_steps(ir::Stmt s) {
+  if (!s.defined()) return 0;
+  switch (s.kind()) {
+    case ir::StmtKind::kSeq: {
+      double sum = 0;
+      for (const ir::Stmt child : s.as<ir::Seq>()->stmts) sum += num_steps(child);
+      return sum;
+    }
+    case ir::StmtKind::kLoop: {
+      const ir::Loop* const loop = s.as<ir::Loop>();
+      const std::optional<int64_t> extent = ir::constant_value(loop->extent);
+      if (!extent) return std::numeric_limits<double>::infinity();
+      return static_cast<double>(*extent) * (1 + num_steps(loop->body));
+    }
+    case ir::StmtKind::kBlock:
+      return 1 + num_steps(s.as<ir::Block>()->init) + num_steps(s.as<ir::Block>()->body);
+    case ir::StmtKind::kStore: return 1;
+    case ir::StmtKind::kIf:
+      return num_steps(s.as<ir::If>()->then_body) + num_steps(s.as<ir::If>()->else_body);
+    case ir::StmtKind::kAlloc: return num_steps(s.as<ir::Alloc>()->body);
+  }
+  return std::numeric_limits<double>::infinity();
 }
 
 }  // namespace
@@ -70,6 +100,13 @@ const Value* Importer::constant(const ir::Tensor& tensor) {
                                              tensor.data.size());
   Value* const value = new_value(tensor.dtype, tensor.shape);
   value->known = Constant{0, tensor.dtype, tensor.shape, *bytes, bytes};
+  made_bytes_ += static_cast<int64_t>(bytes->size());
+  return value;
+}
+
+const Value* Importer::constant(const Constant& constant) {
+  Value* const value = new_value(*constant.dtype, constant.shape);
+  value->known = constant;
   return value;
 }
 
@@ -111,6 +148,9 @@ std::optional<std::vector<const Value*>> Importer::fold(const std::string& op,
     known = folded_.emplace(op, std::move(compiled.program)).first;
   }
   if (!known->second) return std::nullopt;
+  const double steps = num_steps(known->second->root());
+  if (steps > kMaxFoldSteps || steps > kMaxAllFoldSteps - fold_steps_) return std::nullopt;
+  fold_steps_ += steps;
   std::vector<ir::Tensor> tensors;
   for (const Arg& arg : args) tensors.push_back(tensor_of(*arg.value->known));
   const Result<std::vector<ir::Tensor>> results = ir::interpret(*known->second, tensors);
@@ -124,6 +164,10 @@ Result<std::vector<const Value*>> Importer::write_call(std::string_view stem,
                                                        const std::vector<Arg>& args,
                                                        const std::vector<Out>& outs,
                                                        std::string_view body) {
+  if (calls_.size() >= lang::kMaxNetCalls) {
+    return error(Diag::kOnnxNode, std::string(stem), std::string(),
+                 fmt::format("more than {} calls in all", lang::kMaxNetCalls));
+  }
   Call call;
   call.op = op_for(stem, args, outs, body);
   std::vector<const Value*> results;
@@ -144,6 +188,8 @@ Result<std::vector<const Value*>> Importer::call(std::string_view stem,
   const auto refuse = [&](std::string why) {
     return error(Diag::kOnnxNode, std::string(stem), std::string(), std::move(why));
   };
+  if (std::max(args.size(), outs.size()) > lang::kMaxListLength)
+    return refuse(fmt::format("more than {} operands", lang::kMaxListLength));
   bool is_empty = true;
   for (const Out& out : outs) {
     int64_t bytes = ir::byte_size(out.dtype);

@@ -5,9 +5,12 @@
 #include "ir/onnx/import.h"
 #include "ir/onnx/row.h"
 
+#include <array>
 #include <deque>
+#include <map>
 #include <memory>
 #include <set>
+#include <string_view>
 #include <unordered_map>
 
 namespace prunerc::onnx {
@@ -18,18 +21,24 @@ struct Scope {
   const Scope* outer = nullptr;
   const std::map<std::string, int64_t>* opsets = nullptr;
   const std::vector<Attribute>* attributes = nullptr;  ///< of the call of a function
+  std::set<std::string> omitted;                       ///< inputs that the call leaves out
   int depth = 0;
 };
 
 class Importer {
  public:
-  Importer(const Model& model, const ImportOptions& options) : model_(model), options_(options) {}
+  Importer(const Model& model, const ImportOptions& options) : model_(model), options_(options) {
+    for (const Function& item : model.functions)
+      functions_[{item.domain, item.name, item.overload}] = &item;
+  }
   Result<ImportedNet> run();
 
   // For rows.
   Result<std::vector<const Value*>> call(std::string_view stem, const std::vector<Arg>& args,
                                          const std::vector<Out>& outs, std::string_view body);
   const Value* constant(const ir::Tensor& tensor);
+  /// One of the model's, whose bytes are not copied.
+  const Value* constant(const Constant& constant);
   /// A branch or a body, in the scope of the node that has it.
   Result<std::vector<const Value*>> import_graph(const Graph& graph,
                                                  const std::vector<const Value*>& inputs);
@@ -43,9 +52,12 @@ class Importer {
     std::vector<const Value*> args;
     std::vector<Value*> results;
   };
+  /// Domain, name and overload of a function.
+  using FunctionKey = std::array<std::string_view, 3>;
   /// What has no row: by operator and reason, the nodes.
   using Missing = std::map<std::pair<std::string, std::string>, std::vector<std::string>>;
 
+  Result<void> add_given(Scope& scope);
   Result<void> add_inputs(Scope& scope);
   Result<void> add_input(const ValueInfo& info, Scope& scope);
   Result<std::vector<int64_t>> input_shape(const ValueInfo& info);
@@ -54,6 +66,7 @@ class Importer {
   Result<void> import_node(const Node& node, Scope& scope);
   Result<void> run_row(const Node& node, RowFn row, const std::vector<const Value*>& inputs,
                        Scope& scope);
+  const Function* find_function(const Node& node) const;
   Result<void> import_function(const Function& function, const Node& node,
                                std::vector<const Value*> inputs, Scope& scope);
   Result<void> define(Scope& scope, const std::string& name, const Value* value);
@@ -79,6 +92,7 @@ class Importer {
 
   const Model& model_;
   const ImportOptions& options_;
+  std::map<FunctionKey, const Function*> functions_;
   std::deque<Value> values_;
   std::vector<const Value*> inputs_;
   std::vector<Value*> outputs_;
@@ -88,6 +102,8 @@ class Importer {
   std::unordered_map<std::string, std::string> op_of_;  // signature and body -> name
   std::unordered_map<std::string, std::string> ops_;    // name -> text
   std::unordered_map<std::string, std::optional<ir::Program>> folded_;
+  double fold_steps_ = 0;   // of the interpreter
+  int64_t made_bytes_ = 0;  // of constants that the model does not hold
   std::unordered_map<std::string, int> next_number_;
   std::set<std::string> dims_, dims_unbound_;
   Missing missing_;

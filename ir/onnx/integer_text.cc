@@ -75,4 +75,8 @@ Result<IntegerSum> integer_sum(Row& row, const IntegerProduct& p, const Value* b
   return out;
 }
 
+std::string with_more(const IntegerSum& sum) {
+  return sum.more.empty() ? sum.read : fmt::format("{} + {}", sum.read, sum.more);
+}
+
 }  // namespace prunerc::onnx

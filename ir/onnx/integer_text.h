@@ -34,6 +34,8 @@ struct IntegerSum {
 };
 /// `bias` has `column_shape`, or is null. Errors: OnnxNode.
 Result<IntegerSum> integer_sum(Row& row, const IntegerProduct& p, const Value* bias);
+/// "acc[i,j] + c[j]": all of the sum.
+std::string with_more(const IntegerSum& sum);
 
 bool is_byte(const Value& value);
 /// Whether no zero point is given, or one that is known to be 0 everywhere.

@@ -51,6 +51,7 @@ struct Attribute {
 
 struct Node {
   std::string name, op, domain;
+  std::string overload;                      ///< which of the functions of one name; mostly empty
   std::vector<std::string> inputs, outputs;  ///< an empty name: not given
   std::vector<Attribute> attributes;
 };
@@ -80,8 +81,9 @@ struct Graph {
 
 /// An operator that the model defines itself.
 struct Function {
-  std::string name, domain;
+  std::string name, domain, overload;
   std::vector<std::string> inputs, outputs;
+  std::vector<Attribute> defaults;  ///< of attributes that a call may leave out
   std::vector<Node> nodes;
   std::map<std::string, int64_t> opsets;
 };

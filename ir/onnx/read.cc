@@ -4,7 +4,9 @@
 
 #include "third_party/onnx.pb.h"
 #include <fmt/format.h>
+#include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/wire_format_lite.h>
 
 #include <cstring>
 #include <limits>
@@ -104,6 +106,38 @@ class FileBytes final : public google::protobuf::io::CopyingInputStream {
   Result<void> outcome_;
 };
 
+/// Fields that the packaged schema has not: of nodes, and of functions.
+constexpr int kNodeOverload = 8, kFunctionDefault = 11, kFunctionOverload = 13;
+
+// The values of one such field, in order: a message keeps the bytes of what it does not know.
+std::vector<std::string> unknown_values(const std::string& bytes, int wanted) {
+  using google::protobuf::internal::WireFormatLite;
+  std::vector<std::string> values;
+  if (bytes.empty()) return values;
+  google::protobuf::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(bytes.data()),
+                                            static_cast<int>(bytes.size()));
+  while (const uint32_t tag = in.ReadTag()) {
+    if (WireFormatLite::GetTagFieldNumber(tag) != wanted ||
+        WireFormatLite::GetTagWireType(tag) != WireFormatLite::WIRETYPE_LENGTH_DELIMITED) {
+      if (!WireFormatLite::SkipField(&in, tag)) break;
+      continue;
+    }
+    uint32_t size = 0;
+    std::string value;
+    if (!in.ReadVarint32(&size) || size > bytes.size() ||
+        !in.ReadString(&value, static_cast<int>(size)))
+      break;
+    values.push_back(std::move(value));
+  }
+  return values;
+}
+
+// Of a field that is there once; as protobuf has it, the last one holds.
+std::string unknown_text(const std::string& bytes, int wanted) {
+  std::vector<std::string> values = unknown_values(bytes, wanted);
+  return values.empty() ? std::string() : std::move(values.back());
+}
+
 class Reader {
  public:
   explicit Reader(const std::string& path) : path_(path) {
@@ -118,8 +152,11 @@ class Reader {
     if (!proto->has_graph()) return malformed("it has no graph");
     PRUNERC_TRY(out.graph, graph(*proto->mutable_graph(), 0));
     for (const auto& set : proto->opset_import()) out.opsets[domain(set.domain())] = set.version();
+    std::set<std::vector<std::string>> names;
     for (auto& item : *proto->mutable_functions()) {
       PRUNERC_TRY(Function read, function(item));
+      if (!names.insert({read.domain, read.name, read.overload}).second)
+        return malformed("it defines the function '" + read.name + "' twice");
       out.functions.push_back(std::move(read));
     }
     return out;
@@ -230,6 +267,7 @@ class Reader {
     out.name = proto.name();
     out.op = proto.op_type();
     out.domain = domain(proto.domain());
+    out.overload = unknown_text(proto.unknown_fields(), kNodeOverload);
     out.inputs.assign(proto.input().begin(), proto.input().end());
     out.outputs.assign(proto.output().begin(), proto.output().end());
     for (auto& item : *proto.mutable_attribute()) {
@@ -279,10 +317,29 @@ class Reader {
     return out;
   }
 
+  // Since IR version 9 a function gives values for attributes that its calls leave out.
+  Result<std::vector<Attribute>> defaults(const ::onnx::FunctionProto& proto) {
+    std::vector<Attribute> out;
+    const std::shared_ptr<const void> whole = owner_;
+    for (const std::string& bytes : unknown_values(proto.unknown_fields(), kFunctionDefault)) {
+      auto item = std::make_shared<::onnx::AttributeProto>();
+      if (!item->ParseFromString(bytes))
+        return malformed("a default of the function '" + proto.name() + "' is no attribute");
+      owner_ = item;
+      Result<Attribute> read = attribute(*item, 0);
+      owner_ = whole;
+      if (!read.ok()) return read.error();
+      out.push_back(std::move(read).value());
+    }
+    return out;
+  }
+
   Result<Function> function(::onnx::FunctionProto& proto) {
     Function out;
     out.name = proto.name();
     out.domain = domain(proto.domain());
+    out.overload = unknown_text(proto.unknown_fields(), kFunctionOverload);
+    PRUNERC_TRY(out.defaults, defaults(proto));
     out.inputs.assign(proto.input().begin(), proto.input().end());
     out.outputs.assign(proto.output().begin(), proto.output().end());
     for (const auto& set : proto.opset_import()) out.opsets[domain(set.domain())] = set.version();

@@ -107,6 +107,9 @@ std::optional<ResizeTaps> taps_of(const ResizeAxis& axis, const ResizeMode& mode
   const double scale = mode.is_antialiased ? std::min(axis.scale, 1.0) : 1.0;
   const double reach = std::floor(-(mode.mode == "cubic" ? 2 : 1) / scale) + 1;
   if (reach < static_cast<double>(-kMaxTaps)) return std::nullopt;
+  const std::string rounding = !mode.rounds_by_scale ? mode.rounding
+                               : axis.scale < 1      ? "ceil"
+                                                     : "floor";
   const auto start = is_nearest ? 0 : static_cast<int64_t>(reach);
   plan.taps = is_nearest ? 1 : 2 - 2 * start;
   if (plan.taps > kMaxTaps || axis.out > kMaxTapWeights / plan.taps) return std::nullopt;
@@ -118,7 +121,9 @@ std::optional<ResizeTaps> taps_of(const ResizeAxis& axis, const ResizeMode& mode
     plan.is_outside.push_back(is_outside);
     plan.has_outside |= is_outside;
     if (is_nearest) {
-      const std::optional<int64_t> chosen = nearest(*x, mode.rounding);
+      // A float there: 7 / 0.7 is whole, and is to stay so.
+      const double place = mode.rounds_by_scale ? static_cast<double>(static_cast<float>(*x)) : *x;
+      const std::optional<int64_t> chosen = nearest(place, rounding);
       if (!chosen) return std::nullopt;
       plan.first.push_back(is_outside ? -1 : std::clamp<int64_t>(*chosen, 0, axis.in - 1));
       plan.weights.push_back(is_outside ? 0 : 1);

@@ -11,6 +11,8 @@ namespace prunerc::onnx {
 
 struct ResizeMode {
   std::string mode = "nearest", coordinates = "half_pixel", rounding = "round_prefer_floor";
+  /// Nearest of operator set 10: up along axes that become smaller, down along others.
+  bool rounds_by_scale = false;
   double cubic_a = -0.75;
   bool excludes_outside = false, is_antialiased = false;
 };

@@ -1,5 +1,6 @@
 #include "ir/onnx/row.h"
 
+#include "ir/lang/limits.h"
 #include "ir/onnx/importer.h"
 
 #include <fmt/format.h>
@@ -99,6 +100,13 @@ std::string Row::attr_string(std::string_view name, std::string otherwise) const
   return found != nullptr ? *found->s : std::move(otherwise);
 }
 
+Result<std::string> Row::attr_choice(std::string_view name,
+                                     std::initializer_list<std::string_view> choices) const {
+  std::string given = attr_string(name, std::string(*choices.begin()));
+  if (std::find(choices.begin(), choices.end(), given) != choices.end()) return given;
+  return unsupported(fmt::format("'{}' as its {}", given, name));
+}
+
 // Of an empty list the type is not known.
 std::vector<int64_t> Row::attr_ints(std::string_view name) const {
   const Attribute* const found = find_typed(name, [](const Attribute& a) {
@@ -160,6 +168,7 @@ Result<std::vector<const Value*>> Row::call(std::string_view stem, std::vector<A
 }
 
 const Value* Row::constant(const ir::Tensor& tensor) { return importer_.constant(tensor); }
+const Value* Row::constant(const Constant& constant) { return importer_.constant(constant); }
 
 const Value* Row::scalar(ir::DType dtype, double value) {
   ir::Tensor tensor(dtype, {});
@@ -176,6 +185,28 @@ const Value* Row::int_vector(const std::vector<int64_t>& values) {
 
 Error Row::unsupported(std::string_view why) const {
   return error(Diag::kOnnxNode, node_.op, node_.name, std::string(why));
+}
+
+Result<std::vector<const Value*>> joined_in_groups(std::vector<const Value*> values,
+                                                   const Joiner& join) {
+  constexpr std::size_t kGroup = 16;
+  static_assert(kMaxJoined <= lang::kMaxListLength);
+  while (values.size() > kMaxJoined) {
+    std::vector<const Value*> groups;
+    for (std::size_t i = 0; i < values.size(); i += kGroup) {
+      const auto first = values.begin() + static_cast<std::ptrdiff_t>(i);
+      const std::vector<const Value*> group(
+          first, first + static_cast<std::ptrdiff_t>(std::min(kGroup, values.size() - i)));
+      if (group.size() == 1) {
+        groups.push_back(group[0]);
+        continue;
+      }
+      PRUNERC_TRY(const Value* const one, join(group));
+      groups.push_back(one);
+    }
+    values = std::move(groups);
+  }
+  return values;
 }
 
 }  // namespace prunerc::onnx

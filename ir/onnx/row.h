@@ -5,6 +5,8 @@
 #include "ir/onnx/model.h"
 
 #include <deque>
+#include <functional>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -72,6 +74,9 @@ class Row {
   int64_t attr_int(std::string_view name, int64_t otherwise) const;
   double attr_float(std::string_view name, double otherwise) const;
   std::string attr_string(std::string_view name, std::string otherwise) const;
+  /// One of these texts; the first if it is not there. Errors: OnnxNode, for any other.
+  Result<std::string> attr_choice(std::string_view name,
+                                  std::initializer_list<std::string_view> choices) const;
   /// Empty if it is not there.
   std::vector<int64_t> attr_ints(std::string_view name) const;
   std::vector<double> attr_floats(std::string_view name) const;
@@ -93,6 +98,8 @@ class Row {
                                          std::vector<Out> outs, std::string_view body);
   /// A tensor that is known now.
   const Value* constant(const ir::Tensor& tensor);
+  /// One that an attribute holds.
+  const Value* constant(const Constant& constant);
   const Value* scalar(ir::DType dtype, double value);
   const Value* int_vector(const std::vector<int64_t>& values);
 
@@ -118,6 +125,14 @@ class Row {
   mutable std::string mistyped_;
   std::vector<const Value*> results_;
 };
+
+/// Most values of one call that take any number; more are joined in groups before, since lists of a call end
+/// somewhere (lang::kMaxListLength).
+inline constexpr std::size_t kMaxJoined = 24;
+using Joiner = std::function<Result<const Value*>(const std::vector<const Value*>& group)>;
+/// The values, at most kMaxJoined: groups of neighbours become what `join` makes of them, until so few are left.
+Result<std::vector<const Value*>> joined_in_groups(std::vector<const Value*> values,
+                                                   const Joiner& join);
 
 using RowFn = Result<void> (*)(Row& row);
 struct RowEntry {
@@ -167,6 +182,8 @@ std::optional<std::vector<int64_t>> broadcast_shape(const std::vector<int64_t>& 
                                                     const std::vector<int64_t>& b);
 /// A number as the language reads it, exactly; "inf" and "(-inf)" too. NaN has no text.
 std::string number_text(ir::DType dtype, double value);
+/// The same of a whole number.
+std::string whole_text(int64_t value);
 /// -1 is the last of `rank` axes; nullopt if it is none of them.
 std::optional<int> axis_of(int64_t axis, int rank);
 

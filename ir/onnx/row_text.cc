@@ -50,13 +50,22 @@ std::optional<std::vector<int64_t>> broadcast_shape(const std::vector<int64_t>& 
 std::string number_text(ir::DType dtype, double value) {
   if (ir::is_bool(dtype)) return value != 0 ? "true" : "false";
   if (!ir::is_float(dtype)) {
-    const auto whole = static_cast<int64_t>(value);
-    return whole < 0 ? fmt::format("({})", whole) : fmt::format("{}", whole);
+    constexpr double kEnd = 9223372036854775808.0;
+    return whole_text(value >= kEnd   ? std::numeric_limits<int64_t>::max()
+                      : value < -kEnd ? std::numeric_limits<int64_t>::min()
+                                      : static_cast<int64_t>(value));
   }
   if (std::isinf(value)) return value > 0 ? "inf" : "(-inf)";
   std::string text = fmt::format("{:.{}g}", value, dtype == ir::DType::kF64 ? 17 : 9);
   // The language wants digits on both sides of a point, and "1e+20" is a number of it.
   return value < 0 || (value == 0 && std::signbit(value)) ? "(" + text + ")" : text;
+}
+
+std::string whole_text(int64_t value) {
+  // A sign is no part of a number, and the number alone would not fit.
+  if (value == std::numeric_limits<int64_t>::min())
+    return fmt::format("({} - 1)", std::numeric_limits<int64_t>::min() + 1);
+  return value < 0 ? fmt::format("({})", value) : fmt::format("{}", value);
 }
 
 std::optional<int> axis_of(int64_t axis, int rank) {

@@ -60,10 +60,6 @@ Result<Summed> summed(Row& row, const Operands& o) {
   return out;
 }
 
-std::string with_more(const IntegerSum& sum) {
-  return sum.more.empty() ? sum.read : fmt::format("{} + {}", sum.read, sum.more);
-}
-
 }  // namespace
 
 Result<void> conv_integer(Row& row) {

@@ -1,5 +1,6 @@
 // Transposed convolutions.
 #include "ir/onnx/conv_rows.h"
+#include "ir/onnx/window.h"
 
 #include <fmt/format.h>
 
@@ -30,7 +31,7 @@ Result<void> conv_transpose(Row& row) {
                              more = or_all(row.attr_ints("output_padding"), 0),
                              asked = row.attr_ints("output_shape");
   std::vector<int64_t> pads = row.attr_ints("pads");
-  const std::string automatic = row.attr_string("auto_pad", "NOTSET");
+  PRUNERC_TRY(const std::string automatic, auto_pad_of(row));
   if (pads.empty() || automatic != "NOTSET") pads.assign(2 * n, 0);
   constexpr int64_t kMost = int64_t{1} << 30;
   for (const std::vector<int64_t>* list : std::initializer_list<const std::vector<int64_t>*>{

@@ -52,10 +52,6 @@ Result<IntegerSum> summed(Row& row, const ProductText& p, const Value& b, const 
   return integer_sum(row, q, nullptr);
 }
 
-std::string with_more(const IntegerSum& sum) {
-  return sum.more.empty() ? sum.read : fmt::format("{} + {}", sum.read, sum.more);
-}
-
 }  // namespace
 
 Result<void> matmul_integer(Row& row) {

@@ -201,6 +201,30 @@ Result<void> transpose(Row& row) {
   return {};
 }
 
+// Parts one after the other along an axis.
+Result<const Value*> joined(Row& row, const std::vector<const Value*>& parts, std::size_t axis) {
+  std::vector<Arg> args;
+  std::string body;
+  std::vector<int64_t> shape = parts[0]->shape;
+  int64_t first = 0;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const auto known = std::find_if(args.begin(), args.end(),
+                                    [&](const Arg& arg) { return arg.value == parts[p]; });
+    const std::string name = known != args.end() ? known->name : fmt::format("A{}", p);
+    if (known == args.end()) args.push_back({name, parts[p]});
+    std::vector<std::string> reads = index_list(static_cast<int>(shape.size()));
+    // An index that stands alone says the extent, which is a part's.
+    reads[axis] = first > 0 ? fmt::format("i{} - {}", axis, first) : fmt::format("i{} + 0", axis);
+    first += parts[p]->shape[axis];
+    body += p + 1 == parts.size()
+                ? at(name, reads)
+                : fmt::format("if i{} < {} then {} else ", axis, first, at(name, reads));
+  }
+  shape[axis] = first;
+  return row.call("concat", std::move(args), parts[0]->dtype, shape,
+                  fmt::format("{} = {};", target(shape.size()), body));
+}
+
 Result<void> concat(Row& row) {
   std::vector<const Value*> parts;
   for (std::size_t i = 0; i < row.num_inputs(); ++i) {
@@ -223,32 +247,14 @@ Result<void> concat(Row& row) {
     shape[a] += part->shape[a];
     if (part->shape[a] > 0) kept.push_back(part);
   }
-  if (kept.size() == 1) {
-    row.set(0, kept[0]);
-    return {};
-  }
-  std::vector<Arg> args;
-  std::string body;
-  int64_t first = 0;
-  for (std::size_t p = 0; p < kept.size(); ++p) {
-    const auto known = std::find_if(args.begin(), args.end(),
-                                    [&](const Arg& arg) { return arg.value == kept[p]; });
-    const std::string name = known != args.end() ? known->name : fmt::format("A{}", p);
-    if (known == args.end()) args.push_back({name, kept[p]});
-    std::vector<std::string> reads = index_list(static_cast<int>(shape.size()));
-    // An index that stands alone says the extent, which is a part's.
-    reads[a] = first > 0 ? fmt::format("i{} - {}", a, first) : fmt::format("i{} + 0", a);
-    first += kept[p]->shape[a];
-    body += p + 1 == kept.size()
-                ? at(name, reads)
-                : fmt::format("if i{} < {} then {} else ", a, first, at(name, reads));
-  }
   if (kept.empty()) {
     row.set(0, row.constant(ir::Tensor(parts[0]->dtype, shape)));
     return {};
   }
-  PRUNERC_TRY(const Value* const y, row.call("concat", std::move(args), parts[0]->dtype, shape,
-                                             fmt::format("{} = {};", target(shape.size()), body)));
+  PRUNERC_TRY(kept, joined_in_groups(std::move(kept), [&](const std::vector<const Value*>& group) {
+                return joined(row, group, a);
+              }));
+  PRUNERC_TRY(const Value* const y, kept.size() == 1 ? kept[0] : joined(row, kept, a));
   row.set(0, y);
   return {};
 }
@@ -399,7 +405,8 @@ std::string mirrored(const std::string& index, int64_t before, int64_t n, std::s
 Result<void> pad(Row& row) {
   PRUNERC_TRY(const Value* const x, row.need(0));
   PRUNERC_TRY(const std::vector<int64_t> pads, row.ints(1, row.opset() < 2 ? "paddings" : "pads"));
-  const std::string mode = row.attr_string("mode", "constant");
+  PRUNERC_TRY(const std::string mode,
+              row.attr_choice("mode", {"constant", "reflect", "edge", "wrap"}));
   std::vector<int64_t> axes;
   if (row.in(3) != nullptr) {
     PRUNERC_TRY(axes, row.known_ints(3));
@@ -472,8 +479,9 @@ Result<void> depth_to_space(Row& row) {
   } else {
     if (c % (b * b) != 0) return row.unsupported("blocks that do not fit");
     const int64_t depth = c / (b * b);
+    PRUNERC_TRY(const std::string mode, row.attr_choice("mode", {"DCR", "CRD"}));
     shape = {x->shape[0], depth, h * b, w * b};
-    read = row.attr_string("mode", "DCR") == "CRD"
+    read = mode == "CRD"
                ? fmt::format("X[i0, i1*{2} + i2%{0}*{0} + i3%{0}, i2/{0}, i3/{0}]", b, depth, b * b)
                : fmt::format("X[i0, i2%{0}*{2} + i3%{0}*{1} + i1, i2/{0}, i3/{0}]", b, depth,
                              depth * b);

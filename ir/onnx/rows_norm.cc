@@ -10,16 +10,47 @@ namespace {
 
 bool is_narrow(ir::DType dtype) { return dtype == ir::DType::kF16 || dtype == ir::DType::kBF16; }
 
-// Scale and shift are calls of their own: they follow from constants, and passes move them into weights.
+// Until set 14 who asks for what training updates means training; until set 7 "is_test" says so.
+bool trains(const Row& row) {
+  if (row.attr_int("training_mode", 0) != 0) return true;
+  bool wants_more = false;
+  for (std::size_t i = 1; i < 5; ++i) wants_more |= row.wants_output(i);
+  if (!wants_more || row.opset() >= 14) return false;
+  return row.opset() >= 7 || row.attr_int("is_test", 0) == 0;
+}
+
+// X * s + t, by channels, of a scale and a shift of one type: two calls, which passes move into weights. Of
+// 16 bits one, rounded once.
+Result<const Value*> normed_channels(Row& row, const Value& x, const Value& scale,
+                                     const Value& shift) {
+  const std::vector<std::string> index = index_list(x.rank());
+  const std::string here = fmt::format("{}", fmt::join(index, ","));
+  const std::string type(ir::to_string(x.dtype));
+  if (is_narrow(x.dtype)) {
+    return row.call("norm_channels", {{"X", &x}, {"s", &scale}, {"t", &shift}}, x.dtype, x.shape,
+                    fmt::format("Y[{0}] = {1}({2}(X[{0}]) * s[i1] + t[i1]);", here, type,
+                                ir::to_string(scale.dtype)));
+  }
+  const auto made = [&](std::string text) {
+    return x.dtype == scale.dtype ? text : fmt::format("{}({})", type, text);
+  };
+  PRUNERC_TRY(
+      const Value* const scaled,
+      row.call("scale_channels", {{"X", &x}, {"s", &scale}}, x.dtype, x.shape,
+               fmt::format("Y[{0}] = {1};", here, made(fmt::format("X[{}] * s[i1]", here)))));
+  return row.call("shift_channels", {{"X", scaled}, {"t", &shift}}, x.dtype, x.shape,
+                  fmt::format("Y[{0}] = {1};", here, made(fmt::format("X[{}] + t[i1]", here))));
+}
+
+// Y = X * s + t. Scale and shift are calls of their own: they follow from constants, and passes move
+// them into weights. Of 16 bits both stay wide, and the result is rounded once.
 Result<void> batch_norm(Row& row) {
   const Value* operands[5] = {};
   for (std::size_t i = 0; i < 5; ++i) {
     PRUNERC_TRY(operands[i], row.need(i));
   }
   const auto [x, gamma, beta, mean, variance] = operands;
-  if (row.attr_int("training_mode", 0) != 0) return row.unsupported("training");
-  if (row.opset() < 7 && row.attr_int("is_test", 0) == 0 && row.wants_output(1))
-    return row.unsupported("training");
+  if (trains(row)) return row.unsupported("training");
   if (x->rank() < 2 || !ir::is_float(x->dtype))
     return row.unsupported("an operand of this rank or type");
   for (const Value* item : {gamma, beta, mean, variance}) {
@@ -30,40 +61,28 @@ Result<void> batch_norm(Row& row) {
   if (row.opset() < 9 && row.attr_int("spatial", 1) == 0)
     return row.unsupported("a mean for each place");
   const std::string epsilon = number_text(ir::DType::kF32, row.attr_float("epsilon", 1e-5F));
-  const std::string type(ir::to_string(x->dtype));
   const bool is_uniform =
       beta->dtype == gamma->dtype && mean->dtype == gamma->dtype && variance->dtype == gamma->dtype;
-  const ir::DType wide = is_uniform                    ? gamma->dtype
+  const bool keeps_type = is_uniform && !is_narrow(gamma->dtype);
+  const ir::DType wide = keeps_type                    ? gamma->dtype
                          : x->dtype == ir::DType::kF64 ? ir::DType::kF64
                                                        : ir::DType::kF32;
+  const std::string wide_type(ir::to_string(wide));
   PRUNERC_TRY(const Value* const scale,
               row.call("norm_scale", {{"g", gamma}, {"v", variance}}, wide, gamma->shape,
-                       fmt::format("Y[c] = {0}(g[c] / sqrt({1}(v[c]) + {2}));", ir::to_string(wide),
-                                   wide == ir::DType::kF64 ? "f64" : "f32", epsilon)));
-  PRUNERC_TRY(const Value* const shift,
-              row.call("norm_shift", {{"b", beta}, {"m", mean}, {"s", scale}}, wide, gamma->shape,
-                       is_uniform ? std::string("Y[c] = b[c] - m[c] * s[c];")
-                                  : fmt::format("Y[c] = {0}(b[c]) - {0}(m[c]) * s[c];",
-                                                ir::to_string(wide))));
-  std::vector<std::string> index = index_list(x->rank());
-  const std::string here = fmt::format("{}", fmt::join(index, ","));
-  const auto made = [&](std::string text) {
-    return x->dtype == wide && !is_narrow(wide) ? text : fmt::format("{}({})", type, text);
-  };
+                       fmt::format("Y[c] = {0}({1} / sqrt({0}(v[c]) + {2}));", wide_type,
+                                   keeps_type ? "g[c]" : wide_type + "(g[c])", epsilon)));
   PRUNERC_TRY(
-      const Value* const scaled,
-      row.call("scale_channels", {{"X", x}, {"s", scale}}, x->dtype, x->shape,
-               fmt::format("Y[{0}] = {1};", here, made(fmt::format("X[{}] * s[i1]", here)))));
-  PRUNERC_TRY(
-      const Value* const y,
-      row.call("shift_channels", {{"X", scaled}, {"t", shift}}, x->dtype, x->shape,
-               fmt::format("Y[{0}] = {1};", here, made(fmt::format("X[{}] + t[i1]", here)))));
-  row.set(0, y);
-  // Until set 8, what training would update; inference gives it back.
+      const Value* const shift,
+      row.call("norm_shift", {{"b", beta}, {"m", mean}, {"s", scale}}, wide, gamma->shape,
+               keeps_type ? std::string("Y[c] = b[c] - m[c] * s[c];")
+                          : fmt::format("Y[c] = {0}(b[c]) - {0}(m[c]) * s[c];", wide_type)));
   row.set(1, mean);
   row.set(2, variance);
   row.set(3, mean);
   row.set(4, variance);
+  PRUNERC_TRY(const Value* const y, normed_channels(row, *x, *scale, *shift));
+  row.set(0, y);
   return {};
 }
 

@@ -63,13 +63,21 @@ Result<Broadcast> broadcast(Row& row, const std::vector<const Value*>& operands)
 
 std::string target(int rank) { return at("Y", index_list(rank)); }
 
-Result<void> pointwise(Row& row, std::string_view stem, const std::vector<const Value*>& operands,
-                       ir::DType dtype,
-                       const std::function<std::string(std::vector<std::string>&)>& body) {
+/// The body of what is computed for each element, of the reads of the operands.
+using Body = std::function<std::string(std::vector<std::string>&)>;
+
+Result<const Value*> elementwise(Row& row, std::string_view stem,
+                                 const std::vector<const Value*>& operands, ir::DType dtype,
+                                 const Body& body) {
   PRUNERC_TRY(Broadcast all, broadcast(row, operands));
   const std::string text =
       fmt::format("{} = {};", target(static_cast<int>(all.shape.size())), body(all.reads));
-  PRUNERC_TRY(const Value* const result, row.call(stem, all.args, dtype, all.shape, text));
+  return row.call(stem, all.args, dtype, all.shape, text);
+}
+
+Result<void> pointwise(Row& row, std::string_view stem, const std::vector<const Value*>& operands,
+                       ir::DType dtype, const Body& body) {
+  PRUNERC_TRY(const Value* const result, elementwise(row, stem, operands, dtype, body));
   row.set(0, result);
   return {};
 }
@@ -174,7 +182,8 @@ Result<void> shrink(Row& row) {
                          row.attr_float("lambd", 0.5), row.attr_float("bias", 0)));
 }
 Result<void> gelu(Row& row) {
-  if (row.attr_string("approximate", "none") == "tanh")
+  PRUNERC_TRY(const std::string how, row.attr_choice("approximate", {"none", "tanh"}));
+  if (how == "tanh")
     return unary(row, "0.5 * $ * (1 + tanh(0.7978845608 * ($ + 0.044715 * $ * $ * $)))");
   return unary(row, "0.5 * $ * (1 + erf($ * 0.7071067812))");
 }
@@ -394,8 +403,9 @@ Result<void> power(Row& row) {
 }
 
 Result<void> logical(Row& row) {
-  PRUNERC_TRY(const std::vector<const Value*> operands, operands_of(row));
+  PRUNERC_TRY(std::vector<const Value*> operands, operands_of(row));
   if (operands.size() != 2) return row.unsupported("a number of operands that is not 2");
+  PRUNERC_TRY(operands[1], placed(row, *operands[0], *operands[1]));
   for (const Value* operand : operands) {
     if (!ir::is_bool(operand->dtype)) return row.unsupported("an operand that is not bool");
   }
@@ -407,14 +417,15 @@ Result<void> logical(Row& row) {
 }
 
 Result<void> variadic(Row& row) {
-  PRUNERC_TRY(const std::vector<const Value*> operands, operands_of(row));
+  PRUNERC_TRY(std::vector<const Value*> operands, operands_of(row));
   const std::string_view op = row.node().op;
   const ir::DType dtype = operands[0]->dtype;
   for (const Value* operand : operands) {
     if (operand->dtype != dtype || ir::is_bool(dtype))
       return row.unsupported("operands of these types");
   }
-  return pointwise(row, stem_of(op), operands, dtype, [&](std::vector<std::string>& r) {
+  const std::size_t count = operands.size();
+  const auto joined = [&](const std::vector<std::string>& r) {
     std::string text = r[0];
     for (std::size_t i = 1; i < r.size(); ++i) {
       if (op == "Min" || op == "Max") {
@@ -423,8 +434,18 @@ Result<void> variadic(Row& row) {
         text += " + " + r[i];
       }
     }
-    if (op == "Mean") text = fmt::format("({}) / {}", text, r.size());
+    return text;
+  };
+  const auto typed = [&](std::string text) {
     return ir::is_float(dtype) ? text : cast(dtype, text);
+  };
+  PRUNERC_TRY(operands,
+              joined_in_groups(std::move(operands), [&](const std::vector<const Value*>& group) {
+                return elementwise(row, op == "Mean" ? "sum" : stem_of(op), group, dtype,
+                                   [&](std::vector<std::string>& r) { return typed(joined(r)); });
+              }));
+  return pointwise(row, stem_of(op), operands, dtype, [&](std::vector<std::string>& r) {
+    return typed(op == "Mean" ? fmt::format("({}) / {}", joined(r), count) : joined(r));
   });
 }
 

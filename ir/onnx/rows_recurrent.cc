@@ -126,7 +126,8 @@ Result<Layer> layer_of(Row& row, const Form& form) {
   l.inputs = l.x->shape[2];
   l.directions = l.w->shape[0];
   l.hidden = l.r->shape[2];
-  const std::string direction = row.attr_string("direction", "forward");
+  PRUNERC_TRY(const std::string direction,
+              row.attr_choice("direction", {"forward", "reverse", "bidirectional"}));
   l.starts_reversed = direction == "reverse";
   if (l.directions != (direction == "bidirectional" ? 2 : 1) || l.hidden < 1 ||
       l.hidden > (int64_t{1} << 24) || row.attr_int("hidden_size", l.hidden) != l.hidden ||

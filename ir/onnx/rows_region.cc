@@ -49,16 +49,17 @@ Result<void> roi_align(Row& row) {
   r.width = row.attr_int("output_width", 1);
   r.samples = row.attr_int("sampling_ratio", 0);
   r.scale = row.attr_float("spatial_scale", 1);
-  r.is_half_pixel = row.opset() >= 16 &&
-                    row.attr_string("coordinate_transformation_mode", "half_pixel") == "half_pixel";
-  const std::string mode = row.attr_string("mode", "avg");
+  PRUNERC_TRY(const std::string places, row.attr_choice("coordinate_transformation_mode",
+                                                        {"half_pixel", "output_half_pixel"}));
+  r.is_half_pixel = row.opset() >= 16 && places == "half_pixel";
+  PRUNERC_TRY(const std::string mode, row.attr_choice("mode", {"avg", "max"}));
   if (x->rank() != 4 || rois->rank() != 2 || rois->shape[1] != 4 || x->dtype != ir::DType::kF32 ||
       rois->dtype != x->dtype || !ir::is_int(batches->dtype) ||
       batches->shape != std::vector<int64_t>{rois->shape[0]} || x->num_elements() == 0)
     return row.unsupported("operands of these shapes or types");
   if (r.samples == 0) return row.unsupported("as many samples as a region is large");
   if (r.height < 1 || r.width < 1 || r.height > kMost || r.width > kMost || r.samples < 0 ||
-      r.samples > kMost || !std::isfinite(r.scale) || (mode != "avg" && mode != "max"))
+      r.samples > kMost || !std::isfinite(r.scale))
     return row.unsupported("attributes like these");
   std::string body =
       places_text(r, "y", x->shape[2], r.height, 1) + places_text(r, "x", x->shape[3], r.width, 0);

@@ -246,7 +246,8 @@ Result<void> resize(Row& row) {
   mode.mode = row.attr_string("mode", "nearest");
   mode.coordinates =
       row.attr_string("coordinate_transformation_mode", is_first ? "asymmetric" : "half_pixel");
-  mode.rounding = row.attr_string("nearest_mode", is_first ? "floor" : "round_prefer_floor");
+  mode.rounding = row.attr_string("nearest_mode", "round_prefer_floor");
+  mode.rounds_by_scale = is_first;
   mode.cubic_a = row.attr_float("cubic_coeff_a", -0.75);
   mode.excludes_outside = row.attr_int("exclude_outside", 0) != 0;
   mode.is_antialiased = row.attr_int("antialias", 0) != 0;

@@ -37,7 +37,7 @@ Result<void> constant(Row& row) {
   if (const Attribute* const value = row.find("value"); value != nullptr && value->tensor) {
     if (!value->tensor->dtype)
       return row.unsupported("the type " + type_name(value->tensor->onnx_type));
-    row.set(0, row.constant(tensor_of(*value->tensor)));
+    row.set(0, row.constant(*value->tensor));
     return {};
   }
   if (row.has("value_int")) {
@@ -60,12 +60,12 @@ Result<void> constant(Row& row) {
 }
 
 // The same number everywhere.
-Result<void> fill(Row& row, const std::vector<int64_t>& shape, ir::DType dtype, double number) {
-  if (std::isnan(number)) return row.unsupported("a fill of NaN");
+Result<void> fill(Row& row, const std::vector<int64_t>& shape, ir::DType dtype,
+                  const std::string& number) {
   const int rank = static_cast<int>(shape.size());
-  PRUNERC_TRY(const Value* const result, row.call("fill", {}, dtype, shape,
-                                                  fmt::format("{} = {};", at("Y", index_list(rank)),
-                                                              number_text(dtype, number))));
+  PRUNERC_TRY(const Value* const result,
+              row.call("fill", {}, dtype, shape,
+                       fmt::format("{} = {};", at("Y", index_list(rank)), number)));
   row.set(0, result);
   return {};
 }
@@ -73,14 +73,45 @@ Result<void> fill(Row& row, const std::vector<int64_t>& shape, ir::DType dtype, 
 Result<void> constant_of_shape(Row& row) {
   PRUNERC_TRY(const std::vector<int64_t> shape, row.known_ints(0));
   const Attribute* const value = row.find("value");
-  if (value == nullptr || !value->tensor) return fill(row, shape, ir::DType::kF32, 0);
+  if (value == nullptr || !value->tensor)
+    return fill(row, shape, ir::DType::kF32, number_text(ir::DType::kF32, 0));
   if (!value->tensor->dtype || value->tensor->num_elements() != 1)
     return row.unsupported("the type " + type_name(value->tensor->onnx_type));
-  return fill(row, shape, *value->tensor->dtype, tensor_of(*value->tensor).get(0));
+  const ir::Tensor number = tensor_of(*value->tensor);
+  if (ir::is_int(number.dtype))
+    return fill(row, shape, number.dtype, whole_text(number.get_int(0)));
+  if (std::isnan(number.get(0))) return row.unsupported("a fill of NaN");
+  return fill(row, shape, number.dtype, number_text(number.dtype, number.get(0)));
+}
+
+constexpr int64_t kMostInRange = int64_t{1} << 24;
+
+// Exactly: the distance of two numbers, and a step, may need 64 bits without a sign.
+Result<void> whole_range(Row& row, ir::DType dtype) {
+  std::vector<int64_t> numbers;
+  for (std::size_t i = 0; i < 3; ++i) {
+    PRUNERC_TRY(const std::vector<int64_t> one, row.known_ints(i));
+    if (one.size() != 1) return row.unsupported("an operand that is no number");
+    numbers.push_back(one[0]);
+  }
+  const int64_t start = numbers[0], limit = numbers[1], step = numbers[2];
+  if (step == 0) return row.unsupported("steps of 0");
+  const auto first = static_cast<uint64_t>(start), each = static_cast<uint64_t>(step);
+  const uint64_t distance =
+      step > 0 ? static_cast<uint64_t>(limit) - first : first - static_cast<uint64_t>(limit);
+  const bool is_empty = step > 0 ? limit <= start : limit >= start;
+  const uint64_t count = is_empty ? 0 : (distance - 1) / (step > 0 ? each : 0 - each) + 1;
+  if (count > static_cast<uint64_t>(kMostInRange)) return row.unsupported("so many elements");
+  ir::Tensor tensor(dtype, {static_cast<int64_t>(count)});
+  for (uint64_t i = 0; i < count; ++i)
+    tensor.set_int(static_cast<int64_t>(i), static_cast<int64_t>(first + i * each));
+  row.set(0, row.constant(tensor));
+  return {};
 }
 
 Result<void> range(Row& row) {
   PRUNERC_TRY(const Value* const start, row.need(0));
+  if (ir::is_int(start->dtype)) return whole_range(row, start->dtype);
   std::vector<double> numbers;
   for (std::size_t i = 0; i < 3; ++i) {
     PRUNERC_TRY(const std::vector<double> one, row.known_numbers(i));
@@ -89,8 +120,8 @@ Result<void> range(Row& row) {
   }
   if (numbers[2] == 0) return row.unsupported("steps of 0");
   const double count = std::ceil((numbers[1] - numbers[0]) / numbers[2]);
-  if (!(count < 1e9)) return row.unsupported("so many elements");
-  ir::Tensor tensor(start->dtype, {std::max<int64_t>(0, static_cast<int64_t>(count))});
+  if (!(count <= static_cast<double>(kMostInRange))) return row.unsupported("so many elements");
+  ir::Tensor tensor(start->dtype, {static_cast<int64_t>(std::max(0.0, count))});
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
     const double value = numbers[0] + static_cast<double>(i) * numbers[2];
     tensor.set(i, value);
@@ -108,12 +139,12 @@ Result<void> eye_like(Row& row) {
     if (!given) return row.unsupported("this type");
     dtype = *given;
   }
-  PRUNERC_TRY(
-      const Value* const result,
-      row.call("eye", {}, dtype, x->shape,
-               fmt::format("Y[i0,i1] = if i1 == i0 + {} then {} else {};",
-                           number_text(ir::DType::kI64, static_cast<double>(row.attr_int("k", 0))),
-                           number_text(dtype, 1), number_text(dtype, 0))));
+  constexpr int64_t kFar = int64_t{1} << 40;
+  const int64_t k = std::clamp(row.attr_int("k", 0), -kFar, kFar);
+  PRUNERC_TRY(const Value* const result,
+              row.call("eye", {}, dtype, x->shape,
+                       fmt::format("Y[i0,i1] = if i1 == i0 + {} then {} else {};", whole_text(k),
+                                   number_text(dtype, 1), number_text(dtype, 0))));
   row.set(0, result);
   return {};
 }

@@ -53,14 +53,16 @@ std::vector<std::string> Window::subscripts() const {
   return list;
 }
 
-std::string Window::kernel_indices() const { return indices(static_cast<int>(rank()), "k"); }
-
 std::string Window::kernel_ranges() const {
   std::vector<std::string> list;
   for (std::size_t i = 0; i < rank(); ++i) {
     if (kernel[i] != 1) list.push_back(fmt::format("k{} in 0..{}", i, kernel[i]));
   }
   return fmt::format("{}", fmt::join(list, ","));
+}
+
+Result<std::string> auto_pad_of(const Row& row) {
+  return row.attr_choice("auto_pad", {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"});
 }
 
 Result<Window> window_of(Row& row, const Value& x, std::vector<int64_t> kernel) {
@@ -74,7 +76,7 @@ Result<Window> window_of(Row& row, const Value& x, std::vector<int64_t> kernel) 
   if (w.stride.empty()) w.stride.assign(n, 1);
   if (w.dilation.empty()) w.dilation.assign(n, 1);
   std::vector<int64_t> pads = row.attr_ints("pads");
-  const std::string automatic = row.attr_string("auto_pad", "NOTSET");
+  PRUNERC_TRY(const std::string automatic, auto_pad_of(row));
   if (pads.empty() || automatic != "NOTSET") pads.assign(2 * n, 0);
   if (!all_in(w.kernel, n, 1) || !all_in(w.stride, n, 1) || !all_in(w.dilation, n, 1) ||
       !all_in(w.in, n, 1) || !all_in(pads, 2 * n, 0))

@@ -18,14 +18,13 @@ struct Window {
   /// "o0*2 + k0 - 1": where element k of the window at o lies.
   std::string subscript(std::size_t axis) const;
   std::vector<std::string> subscripts() const;
-  /// "k0,k1".
-  std::string kernel_indices() const;
   std::string kernel_ranges() const;  ///< "k0 in 0..3,k1 in 0..3"
-  std::vector<std::string> out_indices() const { return index_list(static_cast<int>(rank()), "o"); }
   /// Whether some window leaves the image.
   bool leaves_image() const;
 };
 
+/// What auto_pad says: "NOTSET", "SAME_UPPER", "SAME_LOWER" or "VALID". Errors: OnnxNode.
+Result<std::string> auto_pad_of(const Row& row);
 /// Of the node's attributes (strides, dilations, pads, auto_pad, ceil_mode). Errors: OnnxNode.
 Result<Window> window_of(Row& row, const Value& x, std::vector<int64_t> kernel);
 

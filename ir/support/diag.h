@@ -18,13 +18,6 @@ enum class Diag : uint16_t {
 #undef PRUNERC_DIAG
 };
 
-/// Number of rows of diag.def.
-inline constexpr int kNumDiags = 0
-#define PRUNERC_DIAG(name, text) +1
-#include "ir/support/diag.def"
-#undef PRUNERC_DIAG
-    ;
-
 /// "SplitFactorMismatch".
 std::string_view diag_name(Diag id);
 /// The message with {} for each argument.

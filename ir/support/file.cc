@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -121,23 +122,79 @@ Result<std::string> read_text_file(const std::string& path, uint64_t most_bytes)
   return file.read_text(most_bytes);
 }
 
-Result<void> replace_file(const std::string& path, std::string_view bytes) {
-  const std::string temporary = path + ".part";
-  const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file < 0) return io_error("write", path);
-  std::size_t written = 0;
-  while (written < bytes.size()) {
-    const ssize_t n = ::write(file, bytes.data() + written, bytes.size() - written);
+namespace {
+
+bool write_all(int file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(file, bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) break;
-    written += static_cast<std::size_t>(n);
+    if (n < 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(n));
   }
-  // On disk before it takes the old one's name: else a power failure could leave an empty file.
-  const bool synced = written == bytes.size() && ::fsync(file) == 0;
-  if (::close(file) != 0 || !synced || ::rename(temporary.c_str(), path.c_str()) != 0) {
-    return io_error("write", path);
-  }
+  return true;
+}
+
+// A device or a pipe stays what it is.
+Result<void> write_into(const std::string& path, std::string_view bytes) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+  if (file < 0) return io_error("write", path);
+  const bool written = write_all(file, bytes);
+  const Error failure = io_error("write", path);
+  if (::close(file) != 0 && written) return io_error("write", path);
+  if (!written) return failure;
   return {};
+}
+
+// Where links lead, whether there is a file or not.
+std::string without_links(std::string path) {
+  constexpr int kMostLinks = 40;
+  std::array<char, 4097> target = {};
+  for (int i = 0; i < kMostLinks; ++i) {
+    const ssize_t length = ::readlink(path.c_str(), target.data(), target.size() - 1);
+    if (length < 0) break;
+    const std::string to(target.data(), static_cast<std::size_t>(length));
+    const std::size_t folder = path.rfind('/');
+    const bool is_relative = !to.starts_with('/') && folder != std::string::npos;
+    path = is_relative ? path.substr(0, folder + 1) + to : to;
+  }
+  return path;
+}
+
+// A new file beside the path, which nobody else writes; its descriptor, or -1 and errno.
+int open_draft(const std::string& path, std::string* name) {
+  static std::atomic<unsigned> num_drafts{0};
+  constexpr int kTries = 100;
+  for (int i = 0; i < kTries; ++i) {
+    *name = path + "." + std::to_string(::getpid()) + "-" + std::to_string(num_drafts++) + ".part";
+    const int file = ::open(name->c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (file >= 0 || errno != EEXIST) return file;
+  }
+  return -1;
+}
+
+}  // namespace
+
+Result<void> replace_file(const std::string& path, std::string_view bytes) {
+  struct stat found = {};
+  const bool is_there = ::stat(path.c_str(), &found) == 0;
+  if (is_there && !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode))
+    return write_into(path, bytes);
+  const std::string target = without_links(path);
+  std::string draft;
+  const int file = open_draft(target, &draft);
+  if (file < 0) return io_error("write", path);
+  // On disk before it takes the old one's name: else a power failure could leave an empty file.
+  bool done = write_all(file, bytes) && ::fsync(file) == 0;
+  int reason = errno;
+  if (::close(file) != 0 && done) {
+    done = false;
+    reason = errno;
+  }
+  if (done && ::rename(draft.c_str(), target.c_str()) == 0) return {};
+  if (done) reason = errno;
+  ::unlink(draft.c_str());
+  errno = reason;
+  return io_error("write", path);
 }
 
 std::string bytes_text(uint64_t bytes) {

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -116,6 +117,7 @@ struct Linker {
   llvm::orc::ExecutionSession session;
   llvm::orc::ObjectLinkingLayer layer;
   llvm::orc::JITDylib& allowed;
+  std::mutex one_load;  // guards what follows
   uint64_t num_loaded = 0;
   std::string reported;  // what the linker said since the last load began; ORC tells callers only
                          // that it failed
@@ -185,6 +187,7 @@ Result<LoadedKernel> load_kernel(const codegen::Artifact& artifact) {
   std::string failure;
   Linker* const host = linker(&failure);
   if (host == nullptr) return refuse(failure);
+  const std::lock_guard lock(host->one_load);
   host->reported.clear();
   auto library = host->session.createJITDylib("kernel" + std::to_string(host->num_loaded++));
   if (!library) return refuse(text_of(library.takeError()));

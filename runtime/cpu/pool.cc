@@ -1,6 +1,7 @@
 #include "runtime/cpu/pool.h"
 
 #include "runtime/clock.h"
+#include "runtime/cpu/float_mode.h"
 
 #include <immintrin.h>
 #include <linux/futex.h>
@@ -90,6 +91,7 @@ Pool::Pool(const PoolOptions& options)
 
 void* Pool::thread_main(void* start) {
   const std::unique_ptr<Start> mine(static_cast<Start*>(start));
+  DefaultFloatMode::set();  // a thread begins with that of who made it
   mine->pool->worker_main(mine->worker);
   return nullptr;
 }

@@ -41,7 +41,6 @@ struct Thread {
 
 inline constexpr int kWarpSize = 32;
 inline constexpr int kWarpGroupSize = 128;
-inline constexpr int kMaxBlockThreads = 1024;
 inline constexpr int kNumBarriers = 16;
 inline constexpr int kMaxCluster = 8;
 inline constexpr int kNumStoreEngines = 16;

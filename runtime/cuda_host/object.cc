@@ -18,7 +18,8 @@ namespace {
 
 Result<std::string> write_temporary(std::string_view bytes) {
   const char* const folder = std::getenv("TMPDIR");
-  std::string path = std::string(folder != nullptr ? folder : "/tmp") + "/prunerc-kernel-XXXXXX";
+  std::string path =
+      std::string(folder != nullptr && *folder != 0 ? folder : "/tmp") + "/prunerc-kernel-XXXXXX";
   const int fd = mkstemp(path.data());
   const auto failed = [&](int cause) {
     return error(Diag::kIoError, "write", path, std::strerror(cause));

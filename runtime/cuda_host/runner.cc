@@ -19,7 +19,7 @@ using codegen::ParamRole;
 constexpr size_t kDeviceAlignment = 256;
 
 /// The orders of a check, the one most likely to show something first. Each pair of an order and a
-/// mode shows bugs that others hide: reference/gpu.md has the table.
+/// mode shows bugs that others hide (DESIGN.md, D4).
 constexpr ExecutionOptions kOrders[] = {
     {.order = ThreadOrder::kAscending, .mode = AsyncMode::kEager},
     {.order = ThreadOrder::kDescending, .mode = AsyncMode::kLazy},

@@ -78,6 +78,23 @@ bool write_all(int fd, std::string_view bytes) {
   return true;
 }
 
+WriteStatus write_until(int fd, std::string_view bytes, int64_t deadline_ns) {
+  while (!bytes.empty()) {
+    pollfd wait{.fd = fd, .events = POLLOUT, .revents = 0};
+    const int ready = poll(&wait, 1, poll_timeout_ms(deadline_ns));
+    if (ready < 0 && errno != EINTR) return WriteStatus::kClosed;
+    if (ready == 0 && now_ns() >= deadline_ns) return WriteStatus::kDeadline;
+    if (ready <= 0) continue;
+    const ssize_t written = write(fd, bytes.data(), bytes.size());
+    if (written > 0) {
+      bytes.remove_prefix(static_cast<size_t>(written));
+    } else if (errno != EINTR && errno != EAGAIN) {
+      return WriteStatus::kClosed;
+    }
+  }
+  return WriteStatus::kWritten;
+}
+
 bool read_all_at(int fd, unsigned char* to, int64_t bytes, int64_t offset) {
   return transfer(pread, fd, to, bytes, offset);
 }

@@ -49,6 +49,9 @@ class FrameParser {
 
 /// Writes everything, over short writes and interrupts; false if the other end is gone.
 bool write_all(int fd, std::string_view bytes);
+enum class WriteStatus : uint8_t { kWritten, kClosed, kDeadline };
+/// The same until `deadline_ns` of the monotonic clock, of a descriptor that does not block.
+WriteStatus write_until(int fd, std::string_view bytes, int64_t deadline_ns);
 /// Moves all of `bytes` between a file and memory; false at the end of the file or on an error.
 bool read_all_at(int fd, unsigned char* to, int64_t bytes, int64_t offset);
 bool write_all_at(int fd, const unsigned char* from, int64_t bytes, int64_t offset);

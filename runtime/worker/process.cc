@@ -164,6 +164,7 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const std::vector<st
   Pipe requests = make_pipe();
   Pipe answers = make_pipe();
   worker->to_worker_ = requests.write_end;
+  fcntl(worker->to_worker_, F_SETFL, O_NONBLOCK);
   worker->from_worker_ = answers.read_end;
   worker->exchange_ = move_up(memfd_create("prunerc-exchange", MFD_CLOEXEC));
   worker->log_ = move_up(memfd_create("prunerc-log", MFD_CLOEXEC));
@@ -228,21 +229,22 @@ std::string WorkerProcess::read_log() const {
 std::string WorkerProcess::finish() {
   if (pid_ <= 0) return "";
   int wait_status = 0;
+  bool reaped = false, is_known = false;
+  const auto reap = [&] {
+    const pid_t got = waitpid(pid_, &wait_status, WNOHANG);
+    is_known = got == pid_;
+    // Where a process ignores SIGCHLD its children are reaped by the system.
+    reaped = is_known || (got < 0 && errno == ECHILD);
+    if (!reaped) usleep(200);
+  };
   // A pipe that has closed means a process that is about to be reaped: give it a moment to say how
   // it died.
-  bool reaped = false;
   const int64_t grace_ns = now_ns() + 20'000'000;
-  while (!reaped && parser_.is_broken() == false && now_ns() < grace_ns) {
-    reaped = waitpid(pid_, &wait_status, WNOHANG) == pid_;
-    if (!reaped) usleep(200);
-  }
+  while (!reaped && parser_.is_broken() == false && now_ns() < grace_ns) reap();
   kill(-pid_, SIGKILL);
   const int64_t deadline_ns = now_ns() + kReapLimitNs;
-  std::string how = reaped ? describe_exit(wait_status) : "killed";
-  while (!reaped && now_ns() < deadline_ns) {
-    reaped = waitpid(pid_, &wait_status, WNOHANG) == pid_;
-    if (!reaped) usleep(200);
-  }
+  std::string how = is_known ? describe_exit(wait_status) : reaped ? "ended" : "killed";
+  while (!reaped && now_ns() < deadline_ns) reap();
   if (!reaped) how = "process " + std::to_string(pid_) + " cannot be killed";
   pid_ = -1;
   // The handler's text starts with the signal's name and knows more.
@@ -288,16 +290,23 @@ TalkResult WorkerProcess::talk(const Frame& request, const RequestLimits& limits
   __atomic_store_n(&status_->job_idx, 0U, __ATOMIC_RELEASE);
   Frame numbered = request;
   numbered.request = ++num_requests_;
-  if (!write_all(to_worker_, encode(numbered))) return end_as(TalkStatus::kDied, "");
   int64_t limit_ns = stage_limit_ns(Stage::kIdle);
+  const auto no_answer = [&] {
+    return end_as(TalkStatus::kTimeout,
+                  "no answer within " + std::to_string(limit_ns / 1'000'000) + " ms");
+  };
+  // A worker that a kernel has spoiled may not read.
+  switch (write_until(to_worker_, encode(numbered), now_ns() + limit_ns)) {
+    case WriteStatus::kClosed: return end_as(TalkStatus::kDied, "");
+    case WriteStatus::kDeadline: return no_answer();
+    case WriteStatus::kWritten: break;
+  }
   for (int num_frames = 0;; ++num_frames) {
     Frame frame;
     switch (read_frame(from_worker_, parser_, now_ns() + limit_ns, &frame)) {
       case ReadStatus::kEnd: return end_as(TalkStatus::kDied, "");
       case ReadStatus::kBroken: return end_as(TalkStatus::kGarbage, "the process sent garbage");
-      case ReadStatus::kDeadline:
-        return end_as(TalkStatus::kTimeout,
-                      "no answer within " + std::to_string(limit_ns / 1'000'000) + " ms");
+      case ReadStatus::kDeadline: return no_answer();
       case ReadStatus::kFrame: break;
     }
     if (frame.request != num_requests_) {

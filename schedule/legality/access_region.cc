@@ -1,6 +1,7 @@
 #include "schedule/legality/access_region.h"
 
 #include "ir/analysis/iter_map.h"
+#include "ir/analysis/loop_index.h"
 #include "ir/analysis/simplify.h"
 #include "ir/equal.h"
 #include "ir/map.h"
@@ -144,8 +145,7 @@ std::optional<Written> written_elements(IrBuilder& b, const Block& block, const 
   const Store* store = s.as<Store>();
   if (store == nullptr || store->buffer != access.buffer) return std::nullopt;
   out.indices.assign(store->indices.begin(), store->indices.end());
-  VarRanges ranges;
-  for (const IterVar& iter : block.iters) ranges.bind(iter.var, iter.extent);
+  VarRanges ranges = ranges_of(block);
   std::vector<VarId> inner;
   BufferRegion stored{access.buffer, {}};
   for (Expr index : out.indices) stored.box.push_back({index, b.int_imm(1)});

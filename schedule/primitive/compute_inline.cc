@@ -6,6 +6,7 @@
 //   for j in 8 { block @C [v: S(8) = j] { Y[v] = T[v + 1] } }
 // ~>
 //   for j in 8 { block @C [v: S(8) = j] { Y[v] = X[v + 1]*2f32 } }
+#include "ir/analysis/loop_index.h"
 #include "ir/analysis/region.h"
 #include "ir/analysis/simplify.h"
 #include "ir/visit.h"
@@ -43,17 +44,11 @@ Expr is_mine(IrBuilder& b, const InlinePlan& plan, std::span<const Expr> element
   return inside.defined() ? simplify(b, inside, ranges) : b.bool_imm(true);
 }
 
-VarRanges ranges_in(const Block& block) {
-  VarRanges ranges;
-  for (const IterVar& iter : block.iters) ranges.bind(iter.var, iter.extent);
-  return ranges;
-}
-
 // Does `other` neither write nor read an element of the part? What it touches counts, not what it
 // declares: a reduction does not declare its accumulator.
 bool stays_apart(IrBuilder& b, const InlinePlan& plan, const Block& other) {
   const BufferId buffer = plan.store->buffer;
-  const VarRanges ranges = ranges_in(other);
+  const VarRanges ranges = ranges_of(other);
   std::vector<VarId> vars;
   for (const IterVar& iter : other.iters) vars.push_back(iter.var->id);
   BufferRegion mine{buffer, {}};
@@ -143,7 +138,7 @@ Applied apply_inline(const InlinePlan& plan) {
     if (reader == nullptr) return map_children(b, s, rewrite, [](Expr e) { return e; });
     // A block that writes the buffer reads none of this block's elements.
     if (!reads(*reader, buffer) || writes(*reader, buffer)) return s;
-    const VarRanges ranges = ranges_in(*reader);
+    const VarRanges ranges = ranges_of(*reader);
     auto replacement = [&](std::span<const Expr> element) {
       const Expr value = value_at(b, plan, element, ranges);
       if (plan.part.empty()) return value;

@@ -7,6 +7,7 @@
 //   for k in 2 { block @B [v: S(8) = i, u: R(2) = k] { T[v] += F[u*2 + v % 2] } }
 #include "ir/analysis/accumulator.h"
 #include "ir/analysis/linear.h"
+#include "ir/analysis/loop_index.h"
 #include "ir/analysis/prove.h"
 #include "ir/analysis/region.h"
 #include "ir/analysis/simplify.h"
@@ -85,12 +86,6 @@ std::optional<Congruence> congruence_on(IrBuilder& b, Expr condition, VarId var,
   return out.residue.overflow ? std::nullopt : std::optional(std::move(out));
 }
 
-VarRanges domain_of(const Block& block) {
-  VarRanges ranges;
-  for (const IterVar& iter : block.iters) ranges.bind(iter.var, iter.extent);
-  return ranges;
-}
-
 Result<NarrowPlan> plan_narrowing(const Program& program, BlockId id, int64_t position) {
   NarrowPlan plan;
   const Dataflow flow(program);
@@ -115,7 +110,7 @@ Result<NarrowPlan> plan_narrowing(const Program& program, BlockId id, int64_t po
     return unfit(id, "update by a select between a value and one that changes nothing");
   }
   plan.builder = std::make_unique<IrBuilder>(program);
-  const VarRanges ranges = domain_of(block);
+  const VarRanges ranges = ranges_of(block);
   bool found = false;
   for (Expr conjunct : conjuncts(update->condition)) {
     std::optional<Congruence> solved;

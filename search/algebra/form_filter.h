@@ -28,8 +28,6 @@ class FormFilter {
   int64_t num_beyond() const { return num_beyond_; }
   /// The outputs are too large to say anything: all pass.
   bool is_void() const { return is_void_; }
-  /// Forms that terms are looked for in.
-  int num_hosts() const { return static_cast<int>(hosts_.size()); }
 
  private:
   struct Site {

@@ -182,9 +182,7 @@ class Lift {
     if (init == nullptr || init->buffer != nest.store->buffer) return false;
     const Expr identity = ir::identity_of(builder_, nest.reducer->op, nest.store->value.dtype());
     return ir::structural_equal(init->value, identity) &&
-           std::equal(init->indices.begin(), init->indices.end(), nest.store->indices.begin(),
-                      nest.store->indices.end(),
-                      [](Expr a, Expr b) { return ir::structural_equal(a, b); });
+           ir::structural_equal(init->indices, nest.store->indices);
   }
 
   static Scope local_scope(const Nest& nest) {

@@ -352,12 +352,6 @@ std::vector<TermId> reachable(const TermGraph& graph, std::span<const TermId> ro
   return out;
 }
 
-AxisSet bound_below(const TermGraph& graph, TermId id) {
-  AxisSet out = 0;
-  for (const TermId below : reachable(graph, std::span(&id, 1))) out |= graph[below].bound;
-  return out;
-}
-
 double extent_of(std::span<const Axis> axes, AxisSet set) {
   double product = 1;
   for (std::size_t i = 0; i < axes.size(); ++i) {

@@ -142,9 +142,6 @@ TermId replace_terms(TermGraph& graph, TermId id, std::unordered_map<TermId, Ter
 /// All terms below the roots, roots included, args before what they are args of.
 std::vector<TermId> reachable(const TermGraph& graph, std::span<const TermId> roots);
 
-/// Axes that are bound at the term or below.
-AxisSet bound_below(const TermGraph& graph, TermId id);
-
 /// Product of the extents.
 double extent_of(std::span<const Axis> axes, AxisSet set);
 

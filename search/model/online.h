@@ -22,7 +22,7 @@ enum class OnlineKind : uint8_t {
   kScratch,   // as published without a checkpoint: anew on all records at every update
   kWarm,      // goes on from the last model, new records among old ones
   kFineTune,  // as published: from the checkpoint, on all records at every update
-  kMoaPaper,  // pruner.md 5: every 4th update from the momentum model, which follows by 1 %
+  kMoaPaper,  // as published: every 4th update from the momentum model, which follows by 1 %
   kMoa,       // ours: when the records have grown enough, from the momentum model, which follows
               // with its normalisers, faster where there are more records
 };

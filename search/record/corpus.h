@@ -69,7 +69,7 @@ Split split_rows(const Corpus& corpus, std::span<const CorpusRow> rows, SplitKin
 Result<void> check_split(const Corpus& corpus, SplitKind kind, std::span<const std::string> held,
                          const Split& split);
 
-/// How a corpus is thinned out (pruner.md 6): at random; along the quantiles of each task's times,
+/// How a corpus is thinned out: at random; along the quantiles of each task's times,
 /// which keeps the fast ones and what they are told from; the same for a limited number of tasks of
 /// each class.
 enum class PruneKind : uint8_t { kRandom, kQuantile, kClass };

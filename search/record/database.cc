@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <set>
 
 namespace prunerc::search {
@@ -197,6 +198,24 @@ Database::Database(Database&&) noexcept = default;
 Database& Database::operator=(Database&&) noexcept = default;
 Database::~Database() = default;
 
+namespace {
+
+// SQLite's own waiting leaves out a part of this statement: another process that makes the same file at the
+// moment would be an error.
+Result<void> write_ahead(sqlite3* handle, const std::string& path) {
+  using Clock = std::chrono::steady_clock;
+  constexpr int kStepMs = 2;
+  const Clock::time_point deadline = Clock::now() + std::chrono::milliseconds(kBusyTimeoutMs);
+  while (true) {
+    const Result<void> done = execute(handle, path, "PRAGMA journal_mode = WAL;");
+    const bool is_busy = (sqlite3_errcode(handle) & 0xff) == SQLITE_BUSY;
+    if (done.ok() || !is_busy || Clock::now() >= deadline) return done;
+    sqlite3_sleep(kStepMs);
+  }
+}
+
+}  // namespace
+
 Result<Database> Database::open(const std::string& path) {
   PRUNERC_TRY_VOID(check_database_files(path));
   sqlite3* handle = nullptr;
@@ -208,11 +227,10 @@ Result<Database> Database::open(const std::string& path) {
                  std::string(handle != nullptr ? sqlite3_errmsg(handle) : "out of memory"));
   }
   harden(handle);
+  PRUNERC_TRY_VOID(write_ahead(handle, path));
   sqlite3_busy_timeout(handle, kBusyTimeoutMs);
   // FULL: a commit is on disk when it returns, also if the machine loses power.
-  PRUNERC_TRY_VOID(execute(handle, path,
-                           "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; "
-                           "PRAGMA foreign_keys = ON;"));
+  PRUNERC_TRY_VOID(execute(handle, path, "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"));
   PRUNERC_TRY_VOID(migrate(handle, path));
   return db;
 }

@@ -142,6 +142,8 @@ class Database {
   /// chooses: the latest, unless the machine was slowed down then. Imported records are not among
   /// them.
   Result<std::optional<Record>> best(int64_t task_id);
+  /// The k fastest verified records, one per candidate, as above.
+  Result<std::vector<Record>> verified(int64_t task_id, int64_t k);
   /// Fastest ok records that were measured here, verified or not, one per candidate, as above.
   Result<std::vector<Record>> top_k(int64_t task_id, int64_t k);
   /// Imported ok records of candidates that were never measured here, one per candidate, the fastest

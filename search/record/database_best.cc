@@ -47,15 +47,22 @@ Result<std::vector<Database::Standing>> Database::standing_rows(int64_t task_id)
   return out;
 }
 
-Result<std::optional<Record>> Database::best(int64_t task_id) {
+Result<std::vector<Record>> Database::verified(int64_t task_id, int64_t k) {
   PRUNERC_TRY(const std::vector<Standing> rows, standing_rows(task_id));
+  std::vector<Record> out;
   for (const Standing& row : rows) {
+    if (static_cast<int64_t>(out.size()) >= k) break;
     if (!row.is_verified) continue;
     PRUNERC_TRY(std::vector<Record> found, select_records("WHERE id = ?", row.id, 1));
     // None where it is damaged.
-    if (!found.empty()) return std::optional<Record>(std::move(found[0]));
+    for (Record& record : found) out.push_back(std::move(record));
   }
-  return std::optional<Record>();
+  return out;
+}
+
+Result<std::optional<Record>> Database::best(int64_t task_id) {
+  PRUNERC_TRY(std::vector<Record> found, verified(task_id, 1));
+  return found.empty() ? std::optional<Record>() : std::optional<Record>(std::move(found[0]));
 }
 
 Result<std::vector<Record>> Database::top_k(int64_t task_id, int64_t k) {

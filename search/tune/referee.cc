@@ -72,7 +72,10 @@ bool Referee::verify_one(std::size_t task, const Candidate& candidate, Measureme
   std::optional<Measurement> verdict;
   if (m->ok()) {
     verdict = ask_single(task, candidate, MeasureKind::kVerify, options_.seed + next_seed_++);
-    if (!verdict || verdict->status == MeasureStatus::kRunError) return false;
+    if (!verdict || verdict->status == MeasureStatus::kRunError ||
+        verdict->status == MeasureStatus::kDeviceLost) {
+      return false;
+    }
     apply_verdict(*m, *verdict);
     proofs_.add_to(state, candidate, m);
   }

@@ -31,9 +31,10 @@ struct TaskState {
   int64_t asked = 0;     // candidates handed out
   int64_t answered = 0;  // of them, told back
   int rounds_asked = 0;
-  std::vector<CurvePoint> best_by_round;  // after each settled batch; without seconds
-  std::string group;                      // of tasks that are alike, for the scheduler
-  std::vector<Candidate> claims;          // of imported records, by what they say of their times
+  // The fastest known after each settled batch, verified or not; without seconds.
+  std::vector<CurvePoint> best_by_round;
+  std::string group;              // of tasks that are alike, for the scheduler
+  std::vector<Candidate> claims;  // of imported records, by what they say of their times
   bool ended = false;
   // Wall time: comparing a candidate, timing it again, asking the strategy for a batch.
   StepCost verify_cost, final_cost, ask_cost;
@@ -55,6 +56,8 @@ struct TaskState {
 
   std::size_t batch_size(const TuneOptions& options) const;
   void count_time(const Measurement& measurement);
+  /// An answer that says nothing of its candidate.
+  void count_lost(const Measurement& answer);
   void set_best(const Candidate& candidate, const Measurement& measurement);
   void update(std::span<const Candidate> candidates, std::span<const Measurement> answers,
               const TuneOptions& options, double seconds, int64_t trials_of_others);
@@ -68,6 +71,8 @@ struct TaskState {
 
  private:
   Result<void> load(Database& database);
+  /// Of all known candidates that ran, verified or not; 0: none did.
+  double fastest_ns() const;
   static std::vector<Record> standing_of(const std::vector<Record>& records);
 
   std::map<Fingerprint, KnownCandidate> known_;

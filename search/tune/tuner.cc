@@ -334,6 +334,11 @@ class Tuner {
     std::vector<ir::FpvVerdict> verdicts;
     for (std::size_t i = 0; i < batch.candidates.size(); ++i) {
       if (!batch.answers[i]) continue;  // stopped before it was measured
+      // Not the candidate's fault: neither stored nor learned from, so that a later call asks for it.
+      if (batch.answers[i]->status == MeasureStatus::kDeviceLost) {
+        state.count_lost(*batch.answers[i]);
+        continue;
+      }
       verdicts.push_back(batch.verdicts[i]);
       candidates.push_back(std::move(batch.candidates[i]));
       answers.push_back(*std::move(batch.answers[i]));

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -26,6 +27,15 @@ std::string today() {
   const std::chrono::year_month_day day{now};
   return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(day.year()),
                      static_cast<unsigned>(day.month()), static_cast<unsigned>(day.day()));
+}
+
+std::string joined_names(std::span<const Group> groups) {
+  std::string out;
+  for (const Group& group : groups) {
+    out += out.empty() ? "" : ", ";
+    out += group.name;
+  }
+  return out;
 }
 
 bool misses(const Row& row) {
@@ -73,6 +83,12 @@ std::vector<uint64_t> seeds_from(uint64_t first, int count) {
 
 int report(const std::string& bench, std::span<const Group> groups, std::string_view only,
            const std::string& json) {
+  if (!only.empty() && std::none_of(groups.begin(), groups.end(),
+                                    [&](const Group& group) { return group.name == only; })) {
+    fmt::print(stderr, "{}: --only names no group: '{}'; there are {}\n", bench, only,
+               joined_names(groups));
+    return 2;
+  }
   const std::string where = machine();
   fmt::print("{}\n{:<44} {:>14} {:<12} {:>10}\n", where, "row", "value", "unit", "goal");
   std::vector<nlohmann::ordered_json> rows;

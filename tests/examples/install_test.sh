@@ -20,10 +20,13 @@ for file in bash-completion/completions/prunerc zsh/site-functions/_prunerc fish
   has "$(cat "$prefix/share/$file")" "prunerc"
 done
 bash -n "$prefix/share/bash-completion/completions/prunerc"
+for page in ir/README.md ir/lang/README.md schedule/README.md; do
+  [[ -s "$prefix/share/doc/prunerc/$page" ]] || fail "no $page"
+done
 
 # As a packager does.
 DESTDIR="$work/stage" tools/install.sh "$binary" /usr
 cmp "$work/stage/usr/bin/prunerc" "$prefix/bin/prunerc"
 [[ "$(cd "$work/stage/usr" && find . | sort)" == "$(cd "$prefix" && find . | sort)" ]] || fail "DESTDIR changes what is installed"
 if DESTDIR="$work/stage" tools/install.sh "$binary" usr; then fail "a relative prefix below DESTDIR was taken"; fi
-echo "6 passed, 0 failed"
+echo "7 passed, 0 failed"

@@ -137,6 +137,7 @@ Verdict run_set(const Model& model, const fs::path& folder, bool verbose) {
   lang::CompileInput input;
   input.file_name = "model.onnx";
   input.text = imported->text;
+  input.max_bytes = lang::kMaxNetBytes;
   const lang::NetResult net = lang::compile_net(input);
   if (!net.net) return {"error", net.rendered};
   const Result<std::vector<ir::Tensor>> results = evaluate(*net.net, *imported, *inputs);

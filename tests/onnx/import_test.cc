@@ -23,6 +23,7 @@ std::string text_of(const ModelBuilder& builder, const ImportOptions& options = 
   REQUIRE(net.ok());
   lang::CompileInput input;
   input.text = net->text;
+  input.max_bytes = lang::kMaxNetBytes;
   const lang::NetResult compiled = lang::compile_net(input);
   INFO(compiled.rendered << net->text);
   REQUIRE(compiled.net.has_value());
@@ -172,6 +173,58 @@ TEST_CASE("an operand that must be known names the input that gives it") {
   CHECK_FALSE(error_of(model, Diag::kUsageUnknownTensor, options).message().empty());
 }
 
+TEST_CASE("what is given for an input goes before the model's own constant") {
+  ModelBuilder model;
+  model.input("x", {2}).input("w", {2}).output("y").floats("w", {2}, {1, 2});
+  model.node("Add", {"x", "w"}, {"y"});
+  ImportOptions options;
+  ir::Tensor given(ir::DType::kF32, {2});
+  given.set(0, 2);
+  given.set(1, 3);
+  options.constants.emplace("w", given);
+  const Result<ImportedNet> net = import_bytes(model.bytes(), options);
+  REQUIRE(net.ok());
+  CHECK(net->fed_names == std::vector<std::string>{"x"});
+  const net::Weight* const weight = net->weights.find("w");
+  REQUIRE(weight != nullptr);
+  CHECK(weight->bytes == std::string("\0\0\0\x40\0\0\x40\x40", 8));
+  options.constants["w"] = ir::Tensor(ir::DType::kF32, {3});
+  CHECK(error_of(model, Diag::kUsageShape, options).message() == "'w' needs f32[2], found f32[3]");
+  options.constants["w"] = ir::Tensor(ir::DType::kI64, {2});
+  CHECK(error_of(model, Diag::kUsageShape, options).message() == "'w' needs f32[2], found i64[2]");
+}
+
+TEST_CASE("a number alone is given for a tensor of one element, bound dimensions hold") {
+  ModelBuilder model;
+  model.input("x", {-1}).input("shape", {1}, 7).input("by", {-1}).output("y").output("z");
+  model.node("ConstantOfShape", {"shape"}, {"y"});
+  model.node("Add", {"x", "by"}, {"z"});
+  ImportOptions options;
+  options.dims = {{"n", 3}};
+  ir::Tensor five(ir::DType::kI64, {});
+  five.set_int(0, 5);
+  options.constants.emplace("shape", five);
+  options.constants.emplace("by", ir::Tensor(ir::DType::kF32, {3}));
+  CHECK(text_of(model, options).find("y: f32[5]") != std::string::npos);
+  options.constants["by"] = ir::Tensor(ir::DType::kF32, {4});
+  CHECK(error_of(model, Diag::kUsageShape, options).message() == "'by' needs f32[3], found f32[4]");
+}
+
+TEST_CASE("a net of more text than a file may have") {
+  ModelBuilder model;
+  model.input("x", {2}).output("y");
+  constexpr int kNodes = 10'000;
+  std::string last = "x";
+  for (int i = 0; i < kNodes; ++i) {
+    const std::string number = std::to_string(i);
+    const std::string next = "v" + std::string(45 - number.size(), '0') + number;
+    model.node(i % 2 == 0 ? "Relu" : "Neg", {last}, {next});
+    last = next;
+  }
+  model.node("Relu", {last}, {"y"});
+  CHECK(text_of(model).size() > lang::kMaxFileBytes);
+}
+
 TEST_CASE("types without a row of ours, sets that are newer than the rows") {
   ModelBuilder model;
   model.input("x", {2}, 12).output("y");
@@ -210,6 +263,140 @@ TEST_CASE("functions of the model are written in place, with their attributes") 
   slope.set_type(::onnx::AttributeProto::FLOAT);
   slope.set_f(0.25F);
   CHECK(text_of(model).find("0.25 * A[i0]") != std::string::npos);
+}
+
+// A field that the packaged schema has not, of fewer than 128 bytes.
+void add_field(std::string* unknown, int number, const std::string& bytes) {
+  *unknown += static_cast<char>(number << 3 | 2);
+  *unknown += static_cast<char>(bytes.size());
+  *unknown += bytes;
+}
+
+constexpr int kNodeOverload = 8, kFunctionDefault = 11, kFunctionOverload = 13;
+
+::onnx::FunctionProto& add_function(ModelBuilder& model, const std::string& name,
+                                    const std::vector<std::string>& inputs) {
+  ::onnx::FunctionProto& function = *model.model().add_functions();
+  function.set_name(name);
+  function.set_domain("own");
+  for (const std::string& input : inputs) function.add_input(input);
+  function.add_output("w");
+  function.add_opset_import()->set_version(17);
+  return function;
+}
+
+// w = LeakyRelu(v) with the call's "slope", which is `otherwise` where a call does not say it.
+::onnx::FunctionProto& add_soft(ModelBuilder& model, float otherwise) {
+  ::onnx::FunctionProto& function = add_function(model, "Soft", {"v"});
+  ::onnx::NodeProto& inner = *function.add_node();
+  inner.set_op_type("LeakyRelu");
+  inner.add_input("v");
+  inner.add_output("w");
+  ::onnx::AttributeProto& alpha = *inner.add_attribute();
+  alpha.set_name("alpha");
+  alpha.set_ref_attr_name("slope");
+  alpha.set_type(::onnx::AttributeProto::FLOAT);
+  ::onnx::AttributeProto slope;
+  slope.set_name("slope");
+  slope.set_type(::onnx::AttributeProto::FLOAT);
+  slope.set_f(otherwise);
+  add_field(function.mutable_unknown_fields(), kFunctionDefault, slope.SerializeAsString());
+  return function;
+}
+
+TEST_CASE("attributes that a call leaves out have the function's defaults") {
+  ModelBuilder model;
+  model.input("x", {2}).output("y");
+  add_soft(model, 0.25F);
+  ::onnx::NodeProto& node = model.node("Soft", {"x"}, {"y"});
+  node.set_domain("own");
+  CHECK(text_of(model).find("0.25 * A[i0]") != std::string::npos);
+  ::onnx::AttributeProto& slope = *node.add_attribute();
+  slope.set_name("slope");
+  slope.set_type(::onnx::AttributeProto::FLOAT);
+  slope.set_f(0.5F);
+  CHECK(text_of(model).find("0.5 * A[i0]") != std::string::npos);
+  model.model().mutable_functions(0)->clear_node();
+  add_field(model.model().mutable_functions(0)->mutable_unknown_fields(), kFunctionDefault, "\xff");
+  CHECK_FALSE(error_of(model, Diag::kOnnxMalformed).message().empty());
+}
+
+TEST_CASE("a default that is a tensor keeps its bytes") {
+  ModelBuilder model;
+  model.input("x", {2}).output("y");
+  ::onnx::FunctionProto& function = add_function(model, "Shifted", {"v"});
+  ::onnx::NodeProto& constant = *function.add_node();
+  constant.set_op_type("Constant");
+  constant.add_output("shift");
+  ::onnx::AttributeProto& value = *constant.add_attribute();
+  value.set_name("value");
+  value.set_ref_attr_name("by");
+  value.set_type(::onnx::AttributeProto::TENSOR);
+  ::onnx::NodeProto& add = *function.add_node();
+  add.set_op_type("Add");
+  add.add_input("v");
+  add.add_input("shift");
+  add.add_output("w");
+  ::onnx::AttributeProto by;
+  by.set_name("by");
+  by.set_type(::onnx::AttributeProto::TENSOR);
+  by.mutable_t()->set_data_type(1);
+  by.mutable_t()->add_dims(2);
+  const std::string bytes("\0\0\0\x40\0\0\x40\x40", 8);
+  by.mutable_t()->set_raw_data(bytes);
+  add_field(function.mutable_unknown_fields(), kFunctionDefault, by.SerializeAsString());
+  model.node("Shifted", {"x"}, {"y"}).set_domain("own");
+  const Result<ImportedNet> net = import_bytes(model.bytes());
+  INFO((net.ok() ? "" : net.error().message()));
+  REQUIRE(net.ok());
+  const net::Weight* const shift = net->weights.find("shift");
+  REQUIRE(shift != nullptr);
+  CHECK(shift->bytes == bytes);
+}
+
+TEST_CASE("functions of one name have overloads, and are not defined twice") {
+  ModelBuilder model;
+  model.input("x", {2}).output("y");
+  add_field(add_soft(model, 0.25F).mutable_unknown_fields(), kFunctionOverload, "a");
+  add_field(add_soft(model, 0.5F).mutable_unknown_fields(), kFunctionOverload, "b");
+  ::onnx::NodeProto& node = model.node("Soft", {"x"}, {"y"});
+  node.set_domain("own");
+  CHECK_FALSE(error_of(model, Diag::kOnnxUnsupported).message().empty());
+  add_field(node.mutable_unknown_fields(), kNodeOverload, "b");
+  CHECK(text_of(model).find("0.5 * A[i0]") != std::string::npos);
+  add_field(node.mutable_unknown_fields(), kNodeOverload, "c");
+  CHECK_FALSE(error_of(model, Diag::kOnnxUnsupported).message().empty());
+  ModelBuilder twice;
+  twice.input("x", {2}).output("y");
+  add_soft(twice, 0.25F);
+  add_soft(twice, 0.5F);
+  twice.node("Soft", {"x"}, {"y"}).set_domain("own");
+  CHECK(error_of(twice, Diag::kOnnxMalformed).message() ==
+        "'test.onnx' is not a readable ONNX model: it defines the function 'Soft' twice");
+}
+
+TEST_CASE("inputs that a function's call leaves out are not given within it") {
+  for (const bool gives_last : {false, true}) {
+    ModelBuilder model;
+    model.input("x", {2}).input("top", {}).output("y");
+    ::onnx::NodeProto& inner = *add_function(model, "Bound", {"v", "low", "high"}).add_node();
+    inner.set_op_type("Clip");
+    for (const char* name : {"v", "low", "high"}) inner.add_input(name);
+    inner.add_output("w");
+    ::onnx::NodeProto& node = model.node("Bound", {"x"}, {"y"});
+    node.set_domain("own");
+    if (gives_last) {
+      node.add_input("");
+      node.add_input("top");
+    }
+    const std::string text = text_of(model);
+    INFO(text);
+    CHECK(text.find("max(") == std::string::npos);
+    CHECK((text.find("min(A[i0], B)") != std::string::npos) == gives_last);
+    inner.set_op_type("Add");
+    CHECK(error_of(model, Diag::kOnnxUnsupported).message().find("input 1 is missing") !=
+          std::string::npos);
+  }
 }
 
 TEST_CASE("a function that calls itself ends") {

@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 
 #include <limits>
+#include <utility>
 
 namespace prunerc::onnx {
 namespace {
@@ -21,7 +22,56 @@ std::string text_of(const ModelBuilder& builder) {
   const Result<ImportedNet> net = import_model(*model);
   INFO((net.ok() ? "" : net.error().message()));
   REQUIRE(net.ok());
+  lang::CompileInput input;
+  input.text = net->text;
+  const lang::NetResult compiled = lang::compile_net(input);
+  INFO(compiled.rendered << net->text);
+  REQUIRE(compiled.net.has_value());
   return net->text;
+}
+
+std::string refusal_of(const ModelBuilder& builder) {
+  const Result<Model> model = parse_model(builder.bytes(), "test.onnx");
+  REQUIRE(model.ok());
+  const Result<ImportedNet> net = import_model(*model);
+  REQUIRE_FALSE(net.ok());
+  REQUIRE(net.error().id() == Diag::kOnnxUnsupported);
+  return net.error().message();
+}
+
+std::size_t count_of(const std::string& text, const std::string& what) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
+    ++count;
+  return count;
+}
+
+bool has(const std::string& text, const std::string& what) { return count_of(text, what) > 0; }
+
+void add_text(::onnx::NodeProto& node, const std::string& name, const std::string& value) {
+  ::onnx::AttributeProto& attribute = *node.add_attribute();
+  attribute.set_name(name);
+  attribute.set_type(::onnx::AttributeProto::STRING);
+  attribute.set_s(value);
+}
+
+void add_int(::onnx::NodeProto& node, const std::string& name, int64_t value) {
+  ::onnx::AttributeProto& attribute = *node.add_attribute();
+  attribute.set_name(name);
+  attribute.set_type(::onnx::AttributeProto::INT);
+  attribute.set_i(value);
+}
+
+void add_ints(::onnx::NodeProto& node, const std::string& name,
+              const std::vector<int64_t>& values) {
+  ::onnx::AttributeProto& attribute = *node.add_attribute();
+  attribute.set_name(name);
+  attribute.set_type(::onnx::AttributeProto::INTS);
+  for (const int64_t value : values) attribute.add_ints(value);
+}
+
+std::string bytes_of(const std::vector<int64_t>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(int64_t)};
 }
 
 TEST_CASE("an image made twice as large by copies halves its subscripts") {
@@ -37,12 +87,216 @@ TEST_CASE("all steps of a recurrent network are one operator") {
   model.floats("w", {1, 8, 3}, std::vector<float>(24, 0.5F));
   model.floats("r", {1, 8, 2}, std::vector<float>(16, 0.5F));
   model.node("LSTM", {"x", "w", "r"}, {"", "y"});
-  const std::string text = text_of(model);
-  std::size_t cells = 0;
-  for (std::size_t at = text.find("op lstm_cell"); at != std::string::npos;
-       at = text.find("op lstm_cell", at + 1))
-    ++cells;
-  CHECK(cells == 1);
+  CHECK(count_of(text_of(model), "op lstm_cell") == 1);
+}
+
+TEST_CASE("nearest of set 10 goes up along an axis that becomes smaller, else down") {
+  // ONNX's own case of that set: 1 2 3 4 gives 1 3.
+  ModelBuilder smaller(10);
+  smaller.input("x", {1, 1, 2, 4}).output("y").floats("scales", {4}, {1, 1, 0.6F, 0.6F});
+  smaller.node("Resize", {"x", "scales"}, {"y"});
+  CHECK(has(text_of(smaller), "X[i0,i1,i2*2,i3*2]"));
+  ModelBuilder both(10);
+  both.input("x", {1, 1, 2, 4}).output("y").floats("scales", {4}, {1, 1, 2, 0.6F});
+  both.node("Resize", {"x", "scales"}, {"y"});
+  CHECK(has(text_of(both), "X[i0,i1,i2/2,i3*2]"));
+}
+
+ModelBuilder batch_norm(int64_t opset, int type, std::size_t num_outputs) {
+  ModelBuilder model(opset);
+  model.input("x", {2, 3, 4}, type).output("y");
+  for (const char* name : {"g", "b", "m", "v"}) model.input(name, {3}, type);
+  std::vector<std::string> outputs = {"y", "mean", "var", "saved_mean", "saved_var"};
+  outputs.resize(num_outputs);
+  model.node("BatchNormalization", {"x", "g", "b", "m", "v"}, outputs);
+  return model;
+}
+
+TEST_CASE("a batch normalisation that is asked for what training gives is refused") {
+  for (const int64_t opset : {7, 9, 13}) {
+    CHECK(has(text_of(batch_norm(opset, 1, 1)), "scale_channels"));
+    CHECK(has(refusal_of(batch_norm(opset, 1, 5)), "training"));
+    ModelBuilder last = batch_norm(opset, 1, 5);
+    for (int i = 1; i < 4; ++i) last.graph().mutable_node(0)->set_output(i, "");
+    CHECK(has(refusal_of(last), "training"));
+  }
+  CHECK(has(refusal_of(batch_norm(6, 1, 5)), "training"));
+  ModelBuilder tested = batch_norm(6, 1, 5);
+  add_int(*tested.graph().mutable_node(0), "is_test", 1);
+  CHECK(has(text_of(tested), "scale_channels"));
+}
+
+TEST_CASE("a batch normalisation of 16 bits is rounded once") {
+  for (const int type : {10, 16}) {
+    const std::string name = type == 10 ? "f16" : "bf16";
+    const std::string text = text_of(batch_norm(15, type, 1));
+    INFO(text);
+    CHECK(has(text, "v: " + name + "[3]) -> (Y: f32[3])"));
+    CHECK(has(text, "Y[i0,i1,i2] = " + name + "(f32(X[i0,i1,i2]) * s[i1] + t[i1]);"));
+  }
+}
+
+TEST_CASE("a word that an attribute has not is refused, not taken for another") {
+  const auto refuses = [](const std::string& op, const std::string& attribute,
+                          const std::vector<int64_t>& shape,
+                          const std::vector<std::vector<int64_t>>& more = {}) {
+    ModelBuilder model;
+    model.input("x", shape).output("y");
+    std::vector<std::string> inputs = {"x"};
+    for (const std::vector<int64_t>& other : more) {
+      inputs.push_back("w" + std::to_string(inputs.size()));
+      model.input(inputs.back(), other);
+    }
+    if (op == "Pad") {
+      model.ints("pads", {0, 1, 0, 1});
+      inputs.emplace_back("pads");
+    }
+    ::onnx::NodeProto& node = model.node(op, inputs, {"y"});
+    if (op == "MaxPool") add_ints(node, "kernel_shape", {2, 2});
+    if (op == "DepthToSpace") add_int(node, "blocksize", 2);
+    add_text(node, attribute, "same");
+    INFO(op);
+    CHECK(has(refusal_of(model), "'same' as its " + attribute));
+  };
+  refuses("Conv", "auto_pad", {1, 3, 8, 8}, {{4, 3, 3, 3}});
+  refuses("ConvTranspose", "auto_pad", {1, 3, 8, 8}, {{3, 4, 3, 3}});
+  refuses("MaxPool", "auto_pad", {1, 3, 8, 8});
+  refuses("Pad", "mode", {2, 2});
+  refuses("DepthToSpace", "mode", {1, 4, 2, 2});
+  refuses("Gelu", "approximate", {2, 2});
+  refuses("RNN", "direction", {2, 1, 3}, {{1, 4, 3}, {1, 4, 4}});
+  refuses("RoiAlign", "coordinate_transformation_mode", {1, 3, 8, 8}, {{5, 4}, {5}});
+}
+
+TEST_CASE("until set 6 logic, too, says where its second operand stands") {
+  for (const auto& [op, sign] :
+       {std::pair("And", "&&"), std::pair("Or", "||"), std::pair("Xor", "!=")}) {
+    ModelBuilder model(6);
+    model.input("a", {2, 3, 4}, 9).input("b", {3}, 9).output("y", {}, 9);
+    ::onnx::NodeProto& node = model.node(op, {"a", "b"}, {"y"});
+    add_int(node, "broadcast", 1);
+    add_int(node, "axis", 1);
+    CHECK(has(text_of(model), std::string("A[i0,i1,i2] ") + sign + " B[i1,0]"));
+    node.mutable_attribute(1)->set_i(2);
+    CHECK(has(refusal_of(model), "shapes that do not fit together"));
+    node.mutable_attribute(1)->set_i(3);
+    CHECK(has(refusal_of(model), "an axis that is none"));
+  }
+}
+
+TEST_CASE("more operands than a call takes are joined in groups") {
+  constexpr int kOperands = 40;
+  for (const char* op : {"Concat", "Sum", "Mean", "Max", "Min"}) {
+    ModelBuilder model;
+    std::vector<std::string> inputs;
+    for (int i = 0; i < kOperands; ++i) {
+      inputs.push_back("x" + std::to_string(i));
+      model.input(inputs.back(), {1, 2});
+    }
+    model.output("y");
+    ::onnx::NodeProto& node = model.node(op, inputs, {"y"});
+    if (op == std::string_view("Concat")) add_int(node, "axis", 0);
+    const std::string text = text_of(model);
+    INFO(text);
+    // 16, 16 and 8, and these three.
+    CHECK(count_of(text, "\n  let ") == 3);
+    CHECK(has(text, " / 40;") == (op == std::string_view("Mean")));
+  }
+}
+
+TEST_CASE("groups of parts keep their order") {
+  constexpr int kParts = 40;
+  ModelBuilder model;
+  model.input("x", {kParts}, 7).output("y");
+  std::vector<std::string> inputs;
+  std::vector<int64_t> numbers;
+  for (int64_t i = 0; i < kParts; ++i) {
+    inputs.push_back("p" + std::to_string(i));
+    model.ints(inputs.back(), {i * i});
+    numbers.push_back(i * i);
+  }
+  add_int(model.node("Concat", inputs, {"whole"}), "axis", 0);
+  model.node("Add", {"x", "whole"}, {"y"});
+  const Result<Model> parsed = parse_model(model.bytes(), "test.onnx");
+  REQUIRE(parsed.ok());
+  const Result<ImportedNet> net = import_model(*parsed);
+  REQUIRE(net.ok());
+  const net::Weight* const whole = net->weights.find("whole");
+  REQUIRE(whole != nullptr);
+  CHECK(whole->bytes == bytes_of(numbers));
+}
+
+TEST_CASE("whole numbers of 64 bits stay as they are") {
+  const auto fill = [](int64_t number, int64_t count) {
+    ModelBuilder model;
+    model.input("x", {count}, 7).output("y").ints("shape", {count});
+    ::onnx::AttributeProto& value =
+        *model.node("ConstantOfShape", {"shape"}, {"filled"}).add_attribute();
+    value.set_name("value");
+    value.set_type(::onnx::AttributeProto::TENSOR);
+    value.mutable_t()->set_data_type(7);
+    value.mutable_t()->add_dims(1);
+    value.mutable_t()->add_int64_data(number);
+    model.node("Add", {"x", "filled"}, {"y"});
+    return model;
+  };
+  constexpr int64_t kOdd = (int64_t{1} << 53) + 1;
+  // So many are not computed while importing.
+  constexpr int64_t kMany = 200'000;
+  CHECK(has(text_of(fill(kOdd, kMany)), "Y[i0] = 9007199254740993;"));
+  CHECK(has(text_of(fill(kHigh, kMany)), "Y[i0] = 9223372036854775807;"));
+  CHECK(has(text_of(fill(kLow, kMany)), "Y[i0] = (-9223372036854775807 - 1);"));
+  for (const int64_t number : {kOdd, kHigh, kLow}) {
+    const Result<Model> parsed = parse_model(fill(number, 3).bytes(), "test.onnx");
+    REQUIRE(parsed.ok());
+    const Result<ImportedNet> net = import_model(*parsed);
+    REQUIRE(net.ok());
+    const net::Weight* const filled = net->weights.find("filled");
+    REQUIRE(filled != nullptr);
+    CHECK(filled->bytes == bytes_of({number, number, number}));
+  }
+}
+
+TEST_CASE("ranges of whole numbers are exact, and end") {
+  const auto range = [](int64_t start, int64_t limit, int64_t step) {
+    ModelBuilder model;
+    model.input("x", {}, 7).output("y");
+    for (const auto& [name, value] :
+         {std::pair("start", start), std::pair("limit", limit), std::pair("step", step)})
+      model.ints(name, {value});
+    model.node("Range", {"start", "limit", "step"}, {"numbers"});
+    model.node("Add", {"x", "numbers"}, {"y"});
+    return model;
+  };
+  const auto numbers = [&](int64_t start, int64_t limit, int64_t step) {
+    const Result<Model> parsed = parse_model(range(start, limit, step).bytes(), "test.onnx");
+    REQUIRE(parsed.ok());
+    const Result<ImportedNet> net = import_model(*parsed);
+    REQUIRE(net.ok());
+    const net::Weight* const found = net->weights.find("numbers");
+    REQUIRE(found != nullptr);
+    return std::string(found->bytes);
+  };
+  CHECK(numbers(1, 10, 4) == bytes_of({1, 5, 9}));
+  CHECK(numbers(3, -3, -3) == bytes_of({3, 0}));
+  CHECK(numbers(kHigh - 2, kHigh, 1) == bytes_of({kHigh - 2, kHigh - 1}));
+  CHECK(numbers(kLow, kHigh, kHigh) == bytes_of({kLow, -1, kHigh - 1}));
+  CHECK(has(refusal_of(range(0, 999'999'999, 1)), "so many elements"));
+  CHECK(has(refusal_of(range(kHigh, kLow, -1)), "so many elements"));
+  CHECK(has(refusal_of(range(0, 1, 0)), "steps of 0"));
+}
+
+TEST_CASE("what takes long to compute is left to the network") {
+  for (const int64_t n : {20, 150}) {
+    ModelBuilder model;
+    const auto count = static_cast<std::size_t>(n * n);
+    std::vector<float> values;
+    for (std::size_t i = 0; i < count; ++i) values.push_back(static_cast<float>(i % 7));
+    model.input("x", {n, n}).output("y").floats("a", {n, n}, values).floats("b", {n, n}, values);
+    model.node("MatMul", {"a", "b"}, {"product"});
+    model.node("Add", {"x", "product"}, {"y"});
+    CHECK(has(text_of(model), "sum[") == (n == 150));
+  }
 }
 
 /// Numbers as attackers and slips of the pen give them.

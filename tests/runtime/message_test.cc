@@ -5,9 +5,11 @@
 #include "runtime/worker/frame.h"
 
 #include <catch2/catch.hpp>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 
 namespace prunerc::runtime {
 namespace {
@@ -103,6 +105,19 @@ TEST_CASE("reading a frame ends at the deadline, at the end of the pipe, and on 
   FrameParser broken;
   broken.feed("this is not a frame");
   CHECK(read_frame(ends[0], broken, now_ns() + 1'000'000'000, &frame) == ReadStatus::kBroken);
+}
+
+TEST_CASE("writing to who does not read ends at the deadline") {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  REQUIRE(fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0);
+  CHECK(write_until(ends[1], "short", now_ns() + 1'000'000'000) == WriteStatus::kWritten);
+  const std::string large(1 << 20, 'x');
+  CHECK(write_until(ends[1], large, now_ns() + 20'000'000) == WriteStatus::kDeadline);
+  close(ends[0]);
+  std::signal(SIGPIPE, SIG_IGN);
+  CHECK(write_until(ends[1], large, now_ns() + 1'000'000'000) == WriteStatus::kClosed);
+  close(ends[1]);
 }
 
 TEST_CASE("messages survive a round trip") {

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +18,7 @@
 #include <fstream>
 #include <functional>
 #include <sstream>
+#include <thread>
 
 namespace prunerc {
 namespace {
@@ -424,6 +426,22 @@ TEST_CASE("a killed writer loses nothing that was acknowledged") {
     CHECK(of_this_round >= 10 + round * 7);
     CHECK(db.validate().value().empty());
   }
+}
+
+TEST_CASE("who makes a database waits for another that makes it too") {
+  const std::string path = fresh_path("made_twice");
+  sqlite3* other = nullptr;
+  REQUIRE(sqlite3_open(path.c_str(), &other) == SQLITE_OK);
+  REQUIRE(sqlite3_exec(other, "BEGIN IMMEDIATE; CREATE TABLE passing(x)", nullptr, nullptr,
+                       nullptr) == SQLITE_OK);
+  std::thread ends([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    sqlite3_exec(other, "ROLLBACK", nullptr, nullptr, nullptr);
+  });
+  const Result<Database> db = Database::open(path);
+  ends.join();
+  sqlite3_close(other);
+  CHECK(db.ok());
 }
 
 TEST_CASE("several processes may write at once") {

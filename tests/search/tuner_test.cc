@@ -414,6 +414,41 @@ TEST_CASE("a measurer that loses the device ends the call") {
   Database db = memory_db();
   const Outcome out = run({make_test_task("gemm")}, measurer, db, small_options(1000));
   CHECK(out.report.tasks[0].stop == StopReason::kDeviceLost);
+  // Nothing was learned of the candidates.
+  CHECK(records_of(db).empty());
+}
+
+TEST_CASE("a device that is lost while a winner is verified says nothing of it") {
+  TableMeasurer measurer([](const MeasureInput& input) {
+    Measurement m = hashed_time(input);
+    if (input.kind == MeasureKind::kVerify) m.status = MeasureStatus::kDeviceLost;
+    return m;
+  });
+  Database db = memory_db();
+  run({make_test_task("gemm")}, measurer, db, small_options(8));
+  for (const Record& record : records_of(db)) CHECK(record.measurement.ok());
+  CHECK_FALSE(db.best(1).value().has_value());
+}
+
+TEST_CASE("who is found wrong later was never right") {
+  Database db = memory_db();
+  TableMeasurer right(hashed_time);
+  const Outcome first = run({make_test_task("gemm")}, right, db, small_options(24));
+  const std::string winner = first.report.tasks[0].best.fingerprint;
+  TableMeasurer wrong([&](const MeasureInput& input) {
+    Measurement m = hashed_time(input);
+    const bool is_winner = ir::fingerprint(input.program).to_string() == winner;
+    if (input.kind == MeasureKind::kVerify && is_winner) m.status = MeasureStatus::kWrongResult;
+    return m;
+  });
+  TuneOptions again = small_options(24);
+  again.fresh = true;
+  const Outcome second = run({make_test_task("gemm")}, wrong, db, again);
+  CHECK(second.report.tasks[0].best.fingerprint != winner);
+  for (const Record& record : records_of(db)) {
+    if (record.fingerprint == winner) CHECK_FALSE(record.measurement.ok());
+  }
+  CHECK(db.best(1).value()->fingerprint != winner);
 }
 
 /// Takes requests and never answers.

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Fails if a page names what does not exist, is longer than its budget, or holds a measurement typed by hand.
 
-Pages are all .md files but those of third parties. Checked are links, the files and folders that pages and comments name,
-citations of decisions in pages and sources, the budgets of each README.md and each decision, and that no decision has a date
-and no page of a source folder a measured number. What a script writes into a page, between `<!-- NAME:begin -->` and
+Pages are all .md files but those of third parties. Checked are links, the files, folders and pages that pages and comments
+name, citations of decisions in pages and sources, the budgets of each README.md and each decision, and that no decision has a
+date and no page of a source folder a measured number. What a script writes into a page, between `<!-- NAME:begin -->` and
 `<!-- NAME:end -->` or below a first line "Made by `SCRIPT`", counts towards no budget but that of the root's README.md, and
 may have numbers.
 
@@ -252,16 +252,21 @@ def name_problems(tree, path, text):
 
 COMMENT = re.compile(r"(?:^|\s)(?://+|#|/\*|\*) (.*)$", re.M)
 NAMED = re.compile(rf"(?<![\w/.<\"-])(?:{'|'.join(TOP_FOLDERS)})/{PATH}")
+# A page by another path or none, which no reader finds by anything but its name.
+PAGE = re.compile(rf"(?<![\w/.-])(?!(?:{'|'.join(TOP_FOLDERS)})/)(?:[\w.-]+/)*([\w-]+\.md)\b")
 
 
 def comment_problems(tree, path, text):
-    """Files and folders named in comments of a source, by the path from the root."""
+    """Files and folders named in comments of a source, by the path from the root; pages also by their names alone."""
     problems = []
     for comment in COMMENT.finditer(text):
         for word in NAMED.finditer(comment[1]):
             name = clean(word[0])
             if is_path(name, True) and not exists(tree, path, name):
                 problems.append(f"{path}:{line_of(text, comment.start(1))}: names {name}, which does not exist")
+        for page in PAGE.finditer(comment[1]):
+            if not tree.has_below("", page[1]):
+                problems.append(f"{path}:{line_of(text, comment.start(1))}: names {page[0]}, which does not exist")
     return problems
 
 
@@ -525,6 +530,9 @@ class TheChecksCanFail(unittest.TestCase):
         self.wrong("int a;  // See ir/stmt.h.\n", "ir/type.h:1: names ir/stmt.h", path="ir/type.h")
         self.wrong("# As search/tune does.\n", "names search/tune", path="ir/BUILD.bazel")
         self.right("// ir/expr.h (ir/support)\n#include \"ir/stmt.h\"\nconst char* a = \"ir/stmt.h\";\n", path="ir/type.h")
+        self.wrong("int a;  // STYLE.md 2.1 says why.\n", "ir/type.h:1: names STYLE.md", path="ir/type.h")
+        self.wrong("/// As style/STYLE.md's table.\n", "ir/type.h:1: names style/STYLE.md", path="ir/type.h")
+        self.right("// As in README.md (DESIGN.md).\nconst char* a = \"STYLE.md\";\n", path="ir/type.h")
         self.write(".gitignore", "/ir/made.txt\n")
         self.right("// Writes ir/made.txt.\n", path="ir/type.h")
 

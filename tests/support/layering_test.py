@@ -89,6 +89,7 @@ SHARED_TEST_HEADERS = {
     "tests/bench/report.h": ["bench"],  # Every benchmark writes its results in the same form.
     "tests/bench/draft/curve.h": ["bench"],  # Replayed searches of drafts and of learned models are compared alike.
     "tests/bench/draft/order.h": ["bench"],
+    "tests/bench/draft/over_network.h": ["bench"],
     "tests/bench/draft/pools.h": ["bench"],
     "tests/codegen/kernel_run.h": ["property"],  # The same on processors.
     "tests/codegen/gpu_run.h": ["property"],  # Candidates of the search run as hand-written schedules do.

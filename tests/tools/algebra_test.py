@@ -53,17 +53,17 @@ class Algebra(command.CommandTest):
         self.assertEqual([], [f for f in strict["forms"] if f["numerics"] != "strict"])
         self.assertTrue(strict["refused"])
 
-    def test_a_limit_of_seconds_is_kept_and_said(self):
-        found = self.forms("--op", "grouped_decode", "--seconds", "0.000001")
+    def test_a_limit_of_time_is_kept_and_said(self):
+        found = self.forms("--op", "grouped_decode", "--time", "0.000001")
         self.assertIs(True, found["stopped"])
         self.assertEqual([], found["forms"])
-        self.assertIn("ended by --seconds", self.prunerc("algebra", LIBRARY, "--op", "chain3", "--seconds", "0.000001").out)
+        self.assertIn("ended by --time", self.prunerc("algebra", LIBRARY, "--op", "chain3", "--time", "0.000001").out)
 
     def test_wrong_arguments_are_refused(self):
         for arguments, said in (
-            (["--rules", "magic"], "has no rule 'magic'; there are order, axis"),
-            (["--numerics", "wild"], "is one of strict, normal, loose"),
-            (["--seconds", "0"], "seconds"),
+            (["--rules", "magic"], "magic not in {order,axis"),
+            (["--numerics", "wild"], "wild not in {strict,normal,loose}"),
+            (["--time", "0"], "needs a duration"),
         ):
             result = self.prunerc("algebra", LIBRARY, "--op", "lora_merged", *arguments, expect=2)
             self.assertIn(said, result.err)

@@ -76,7 +76,7 @@ class Algebra(command.CommandTest):
     def test_an_exported_link_is_shown_before_a_kernel_is_compiled_of_it(self):
         file = self.file_of(self.linked("other"))
         machine = ["--db", file, *MACHINE]
-        built = self.prunerc("compile", self.lora, "--op", "lora", *machine, "--offline", "-o", "lora.h", "-o", "lora.s")
+        built = self.prunerc("compile", self.lora, "--op", "lora", *machine, "--require-tuned", "-o", "lora.h", "-o", "lora.s")
         self.assertRegex(built.err, r"schedule: record by 'X\*A first'; imported, equal \(.*\), in finite fields; not timed here")
         with open(self.path("lora.h"), encoding="utf-8") as header:
             self.assertIn("int op_lora(const float* X, const float* A, const float* B, float* Y);", header.read())

@@ -91,7 +91,7 @@ class Claims(command.CommandTest):
         self.imports([self.forge(self.tuned()[0], 50.0)])
         outputs = []
         for name in ("a.s", "b.s"):
-            result = self.prunerc("compile", self.ops, *DENSE, "--offline", "-o", self.path(name))
+            result = self.prunerc("compile", self.ops, *DENSE, "--require-tuned", "-o", self.path(name))
             self.assertRegex(result.err, r"schedule: record; imported, equal \(chance of error 2\^-\d+, .*\), in finite fields; "
                                          r"not timed here\n")
             with open(self.path(name), encoding="utf-8") as file:
@@ -104,7 +104,7 @@ class Claims(command.CommandTest):
         lies = [self.forge(row, 50.0, trace="parallel(@L0)\n", fingerprint="0" * 32),
                 self.forge(row, 51.0, trace="split(@L77, [2, 2]) -> @L78, @L79\n", fingerprint="1" * 32)]
         self.imports(lies)
-        result = self.prunerc("compile", self.ops, *DENSE, "--offline", "-o", self.path("p.s"), expect=6)
+        result = self.prunerc("compile", self.ops, *DENSE, "--require-tuned", "-o", self.path("p.s"), expect=6)
         self.assertFalse(os.path.exists(self.path("p.s")))
         self.assertIn("no record of 'dense'", result.err)
         self.assertIn("using the heuristic", self.prunerc(

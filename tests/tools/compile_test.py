@@ -36,9 +36,9 @@ class Compile(command.CommandTest):
         self.assertNotIn("%zmm", listing)
         self.assertIn("%ymm", listing)
 
-    def test_a_record_is_used_and_offline_is_content(self):
+    def test_a_record_is_used_and_a_required_one_is_there(self):
         self.prunerc("tune", self.ops, "--op", "dense", "--trials", "2")
-        result = self.prunerc("compile", self.ops, "--op", "dense", "--offline", "-o", "dense.o")
+        result = self.prunerc("compile", self.ops, "--op", "dense", "--require-tuned", "-o", "dense.o")
         self.assertIn("schedule: record", result.err)
 
     def test_compiling_measures_nothing(self):

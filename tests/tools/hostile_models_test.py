@@ -86,6 +86,27 @@ def chain(count, last="y"):
     return model(graph(nodes, [value("x", [2])], [value("y", [2])]))
 
 
+def recurrent(count):
+    """Networks whose steps are more calls than a net has."""
+    weights = [tensor("w", [1, 4, 1], [0.5] * 4), tensor("r", [1, 4, 1], [0.5] * 4)]
+    nodes = [message(1, "x") + message(1, "w") + message(1, "r") + message(2, "y%d" % i) + message(4, "LSTM") for i in range(count)]
+    return model(graph(nodes, [value("x", [1024, 1, 1])], [value("y%d" % i, []) for i in range(count)], weights))
+
+
+def products(count):
+    """Matrices that the importer could multiply, one after the other, before it finds what it has not."""
+    chained = [node("MatMul", ["w" if i == 0 else "t%d" % i, "w"], "t%d" % (i + 1)) for i in range(count)]
+    last = node("NoSuchThing", ["t%d" % count], "y")
+    return model(graph(chained + [last], [value("x", [2])], [value("y", [2])], [tensor("w", [60, 60], [0.01] * 3600)]))
+
+
+def calls(count):
+    """Nodes none of which is one of the functions."""
+    functions = b"".join(message(25, message(1, "F%d" % i) + message(10, "me")) for i in range(count))
+    nodes = [node("Relu", ["x" if i == 0 else "t%d" % i], "t%d" % (i + 1)) for i in range(count - 1)]
+    return model(graph(nodes + [node("NoSuchThing", ["x"], "y")], [value("x", [2])], [value("y", [2])])) + functions
+
+
 HUGE = [1 << 62, 1 << 40, (1 << 63) - 1, -5, -(1 << 63)]
 
 
@@ -170,13 +191,16 @@ def graphs():
     yield "a function that calls itself", whole + message(25, calls_itself) + message(8, message(1, "me") + number(2, 1))
     many = b""
     for i in range(30):
-        calls = b"".join(
+        nodes = b"".join(
             message(7, message(1, "x" if k == 0 else "t%d" % k) + message(2, "y" if k == 9 else "t%d" % (k + 1)) +
                     message(4, "F%d" % (i + 1)) + message(7, "me")) for k in range(10))
-        many += message(25, message(1, "F%d" % i) + message(4, "x") + message(5, "y") + calls + message(10, "me"))
+        many += message(25, message(1, "F%d" % i) + message(4, "x") + message(5, "y") + nodes + message(10, "me"))
     body = message(1, "x") + message(2, "y") + message(4, "F0") + message(7, "me")
     whole = model(graph([body], [value("x", [2])], [value("y", [2])]))
     yield "functions of 10^30 nodes", whole + many + message(8, message(1, "me") + number(2, 1))
+    yield "60 networks of 1024 steps", recurrent(60)
+    yield "2000 products of constants", products(2000)
+    yield "100,000 functions, and as many nodes", calls(100000)
     for opset in (0, 1, 5, 99, -1, 1 << 62):
         yield "opset %d" % opset, one("BatchNormalization", inputs=("x", "x", "x", "x", "x"), opset=opset)
 
@@ -207,6 +231,11 @@ def attributes():
             longs("s", [1]), longs("d", [n]), longs("v", [0, 1])])
     ends = [longs("a", [0], []), longs("b", [1 << 60], []), longs("c", [1], [])]
     yield "a range of 2^60", one("Range", inputs=("a", "b", "c"), weights=ends)
+    billion = [ends[0], longs("b", [999999999], []), ends[2]]
+    yield "a range of 10^9", one("Range", inputs=("a", "b", "c"), weights=billion)
+    many = [longs("a", [0], []), longs("b", [1 << 24], []), longs("c", [1], [])]
+    ranges = [message(1, "a") + message(1, "b") + message(1, "c") + message(2, "y%d" % i) + message(4, "Range") for i in range(100)]
+    yield "100 ranges of 2^24", model(graph(ranges, [], [value("y99", [])], many))
     yield "a range of step 0", one("Range", inputs=("a", "b", "c"), weights=[ends[0], ends[1], longs("c", [0], [])])
     for scale in (1e30, -1.0, 0.0, float("nan"), float("inf")):
         weights = [tensor("s", [4], [1, 1, scale, scale])]

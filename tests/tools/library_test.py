@@ -4,7 +4,9 @@
 import ctypes
 import os
 import re
+import shutil
 import subprocess
+import sys
 import threading
 
 import command
@@ -16,7 +18,15 @@ SIZES = ("-D", "M=192,N=192,K=96")
 STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1", "-pthread")
 C = ("cc", "-std=c11", "-D_GNU_SOURCE", *STRICT)
 CPP = ("c++", "-std=c++17", "-x", "c++", *STRICT)
-NUM_CPUS = len(os.sched_getaffinity(0))
+NUM_CPUS = os.cpu_count()
+
+# What a call needs, in Python.
+LOAD_DENSE = """
+import ctypes, os, sys, threading, time
+library = ctypes.CDLL("./library.so")
+arrays = [(ctypes.c_float * n)() for n in (192 * 96, 96 * 192, 192, 192 * 192)]
+everywhere = os.sched_getaffinity(0)
+"""
 
 # What a feature of the CPU would need that no CPU has.
 IMPOSSIBLE = "0x8000000000000000"
@@ -84,6 +94,17 @@ class LibraryTest(command.CommandTest):
                               env=self.with_variables(variables))
         self.assertEqual((0, "right\n"), (done.returncode, done.stdout), done.stdout + done.stderr)
 
+    def run_script(self, script, *arguments, **variables):
+        done = subprocess.run([sys.executable, script, *arguments], cwd=self.folder, env=self.with_variables(variables),
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual("", done.stderr)
+        return done.stdout
+
+    def usable_cpus(self):
+        """As prunerc counts them, which makes kernels for as many threads."""
+        self.compile("dense", "all.so", arguments=SIZES)
+        return Library(self.path("all.so"), "op_dense").info().num_threads
+
     def load(self, op, arguments=()):
         self.compile(op, op + ".so", arguments=arguments)
         return Library(self.path(op + ".so"), "op_" + op)
@@ -133,7 +154,7 @@ class Callers(LibraryTest):
             self.skipTest("one CPU has no use for threads")
         self.compile_dense("library.so", "library.h")
         self.build(C, "reload.c", "-ldl")
-        self.run_caller()
+        self.run_caller(PRUNERC_NUM_THREADS="2")
 
     def test_several_operators_in_one_program_share_their_threads(self):
         self.compile_dense("dense.a", "dense.h")
@@ -143,7 +164,6 @@ class Callers(LibraryTest):
         source = self.write("several.c", r"""
 #include "twin.h"
 #include "scale.h"
-#include <dirent.h>
 #include "%s/dense.h"
 int main(void) {
   Call c = make_call(1);
@@ -152,16 +172,13 @@ int main(void) {
   check(twin(c.x, c.w, c.bias, c.y) == 0 && is_right(&c), "its twin");
   float a[40] = {3}, s = 2, b[40];
   check(op_scale(a, &s, b) == 0 && b[0] == 6, "another");
-  int tasks = 0;
-  DIR* const folder = opendir("/proc/self/task");
-  for (struct dirent* e = readdir(folder); e != NULL; e = readdir(folder)) tasks += e->d_name[0] != '.';
-  closedir(folder);
-  printf("%%d\n", tasks);
+  printf("%%d\n", num_threads());
   return 0;
 }
 """ % CALLERS)
         subprocess.run([*C, "-I.", source, "dense.a", "twin.o", "scale.a", "-o", "caller"], cwd=self.folder, check=True)
-        done = subprocess.run(["./caller"], cwd=self.folder, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(["./caller"], cwd=self.folder, capture_output=True, text=True, timeout=60,
+                              env=self.with_variables({"PRUNERC_NUM_THREADS": "2"}))
         self.assertEqual((0, f"{min(2, NUM_CPUS)}\n"), (done.returncode, done.stdout), done.stderr)
 
 
@@ -322,7 +339,7 @@ class Arguments(LibraryTest):
 class Information(LibraryTest):
     def test_a_library_says_what_it_is(self):
         self.prunerc("tune", self.ops, "--op", "dense", "--trials", "2", "--threads", "1")
-        info = self.load("dense", ("--threads", "1", "--offline")).info()
+        info = self.load("dense", ("--threads", "1", "--require-tuned")).info()
         version = self.prunerc("--version").out.split()[1]
         self.assertEqual((b"dense", b"op_dense"), (info.name, info.symbol))
         self.assertEqual(version.encode(), info.version)
@@ -355,7 +372,35 @@ class Names(LibraryTest):
             with self.subTest(symbol=symbol):
                 result = self.compile("scale", "s.so", arguments=("--symbol", symbol), expect=2)
                 self.assertIn("option --symbol: needs an identifier of C and C++", result.err)
+        for symbol in ("pr", "pr_run", "PR", "Pr_launch"):
+            with self.subTest(symbol=symbol):
+                result = self.compile("scale", "s.so", arguments=("--symbol", symbol), expect=2)
+                self.assertIn(f"option --symbol: names that begin with pr_ are the library's own, found '{symbol}'", result.err)
         self.assertFalse(os.path.exists(self.path("s.so")))
+
+    def test_tensors_may_be_called_like_what_the_library_calls(self):
+        kept = ("sizes", "args", "workspace", "launch", "tensors", "num_tensors", "pr_run", "pr_array_1", "PR_EXPORT", "PR_OK", "SIGINT",
+                "st_mtime", "O_RDONLY")
+        moved = ("prepared", "int64_t", "uint8_t", "PrunercLaunch", "PRUNERC_ALIGNMENT")
+        names = kept + moved
+        path = self.write("words.prn", f"""op words<N=8>({", ".join(name + ": f32[N]" for name in names)}, n: i64[N]) -> (sum_: f32[N], twice: i64[N]) {{
+  sum_[i] = {" + ".join(name + "[i]" for name in names)};
+  twice[i] = n[i] + n[i];
+}}
+""")
+        self.prunerc("compile", path, "-o", "words.so", "-o", "words.h")
+        with open(self.path("words.h"), encoding="utf-8") as header:
+            said = ", ".join("const float* " + name for name in (*kept, *(name + "_" for name in moved)))
+            self.assertIn(f"int op_words({said}, const int64_t* n, float* sum_, int64_t* twice);", header.read())
+        source = self.write("words.c", '#include "words.h"\nint main(void) { return op_words_info()->num_params == 0; }\n')
+        for compiler in (C, CPP):
+            subprocess.run([*compiler, source, "-x", "none", "./words.so", "-o", "words"], cwd=self.folder, check=True)
+        arrays = [(ctypes.c_float * 8)(*[k] * 8) for k in range(len(names))]
+        n, total, twice = longs(*range(8)), (ctypes.c_float * 8)(), longs(*[0] * 8)
+        library = Library(self.path("words.so"), "op_words")
+        self.assertEqual(0, library.function()(*arrays, n, total, twice), library.error())
+        self.assertEqual([sum(range(len(names)))] * 8, list(total))
+        self.assertEqual([0, 2, 4, 6, 8, 10, 12, 14], list(twice))
 
     def test_names_of_the_language_can_be_keywords_of_c(self):
         path = self.write("words.prc", """program default(int: f32[8], new: f32[8]) -> (class: f32[8]) {
@@ -373,21 +418,67 @@ class Names(LibraryTest):
 class Machines(LibraryTest):
     def test_threads_are_as_many_as_tuned_said_and_there(self):
         self.compile_dense("library.so", "library.h")
-        script = self.write("count.py", """
-import ctypes, os, sys
-library = ctypes.CDLL("./library.so")
-arrays = [(ctypes.c_float * n)() for n in (192 * 96, 96 * 192, 192, 192 * 192)]
+        script = self.write("count.py", LOAD_DENSE + """
+if "bound" in sys.argv: os.sched_setaffinity(0, {min(everywhere)})
 assert library.op_dense(*arrays) == 0
 print(len(os.listdir("/proc/self/task")))
 """)
-        tuned = min(2, NUM_CPUS)
-        for wish, expected in ((None, tuned), ("", tuned), ("1", 1), ("2", tuned), ("0", tuned), ("-1", tuned), ("many", tuned),
+        tuned, two = min(2, self.usable_cpus()), min(2, NUM_CPUS)
+        for wish, expected in ((None, tuned), ("", tuned), ("1", 1), ("2", two), ("0", tuned), ("-1", tuned), ("many", tuned),
                                ("2 ", tuned), ("999", NUM_CPUS), ("9" * 40, NUM_CPUS)):
             with self.subTest(wish=wish):
                 variables = {} if wish is None else {"PRUNERC_NUM_THREADS": wish}
-                done = subprocess.run(["python3", script], cwd=self.folder, env=self.with_variables(variables),
-                                      capture_output=True, text=True, timeout=60)
-                self.assertEqual(f"{expected}\n", done.stdout, done.stderr)
+                self.assertEqual(f"{expected}\n", self.run_script(script, **variables))
+        # A wish is more than the process' CPUs.
+        self.assertEqual("1\n", self.run_script(script, "bound"))
+        self.assertEqual(f"{two}\n", self.run_script(script, "bound", PRUNERC_NUM_THREADS="2"))
+
+    def test_a_first_call_from_a_bound_thread_binds_no_others(self):
+        self.compile_dense("library.so", "library.h")
+        script = self.write("bound.py", LOAD_DENSE + """
+def call():
+    os.sched_setaffinity(0, {min(everywhere)})
+    assert library.op_dense(*arrays) == 0
+    deadline, own, masks = time.monotonic() + 20, {os.getpid(), threading.get_native_id()}, [None]
+    # A worker may start only now.
+    while any(mask != everywhere for mask in masks) and time.monotonic() < deadline:
+        time.sleep(0.01)
+        masks = [os.sched_getaffinity(task) for task in map(int, os.listdir("/proc/self/task")) if task not in own]
+    print(len(masks), all(mask == everywhere for mask in masks), len(os.sched_getaffinity(0)))
+thread = threading.Thread(target=call)
+thread.start()
+thread.join()
+""")
+        self.assertEqual(f"{min(2, self.usable_cpus()) - 1} True 1\n", self.run_script(script))
+
+    def test_quotas_of_control_groups_count(self):
+        if len(os.sched_getaffinity(0)) < 2:
+            self.skipTest("one CPU has no use for threads")
+        self.compile_dense("library.a", "library.h")
+        self.build(C, "quota.c", "library.a")
+        own, unified, old = "proc/self/cgroup", "sys/fs/cgroup", "sys/fs/cgroup/cpu/cpu.cfs_"
+        groups = {own: "4:memory:/m\n0::/a/b\n"}
+        for files, wish, expected in (
+            ({}, "", 2),
+            ({**groups, unified + "/a/b/cpu.max": "max 100000\n"}, "", 2),
+            ({**groups, unified + "/a/b/cpu.max": "100001 100000\n"}, "", 2),
+            ({**groups, unified + "/a/b/cpu.max": "50000 100000\n"}, "", 1),
+            ({**groups, unified + "/a/b/cpu.max": "max 100000\n", unified + "/a/cpu.max": "100000 100000\n"}, "", 1),
+            ({**groups, unified + "/cpu.max": "100000 100000\n"}, "", 1),
+            ({**groups, unified + "/a/cpu.max": "100000 100000\n"}, "2", 2),
+            ({**groups, unified + "/a/cpu.max": "100000\n"}, "", 2),
+            ({old + "quota_us": "-1\n", old + "period_us": "100000\n"}, "", 2),
+            ({old + "quota_us": "100000\n", old + "period_us": "100000\n"}, "", 1),
+            ({old + "quota_us": "100000\n"}, "", 2),
+        ):
+            with self.subTest(files=files, wish=wish):
+                shutil.rmtree(self.path("system"), ignore_errors=True)
+                for name, text in files.items():
+                    os.makedirs(os.path.dirname(self.path("system/" + name)), exist_ok=True)
+                    self.write("system/" + name, text)
+                done = subprocess.run(["./caller"], cwd=self.folder, capture_output=True, text=True, timeout=60,
+                                      env=self.with_variables({"PRUNERC_NUM_THREADS": wish}))
+                self.assertEqual((0, f"{expected}\n"), (done.returncode, done.stdout), done.stderr)
 
     def test_one_thread_needs_no_pool(self):
         self.compile("dense", "one.so", "one.c", "one.h", arguments=(*SIZES, "--threads", "1"))

@@ -94,6 +94,8 @@ class Mistakes(command.CommandTest):
             (["apply", self.ops], 2, "script is required", "prunerc apply --help"),
             (["devices", "cpu"], 2, "'cpu' is one argument too many", "prunerc devices --help"),
             (["tune", self.ops, "--op", "dense", "--weights", "1,2"], 2, "needs a number for each of 1", "--help"),
+            (["tune", self.ops, "--op", "dense", "-O1", "--json"], 2, "--json: is of what was measured", "--help"),
+            (["show", "x.prc", "--stage", "ast"], 2, "ast is of a .prn file", "--help"),
         ):
             self.check(arguments, code, said, hint)
 
@@ -126,9 +128,9 @@ class Mistakes(command.CommandTest):
             ([*total, "--input", "A=@f64.npy"], 1, r"'A' needs f32\[40\], found f64\[40\]", "a.astype"),
             ([*total, "--input", "A=@text.npy"], 1, "not a readable .npy file", "numpy.save"),
             ([*total, "--input", "A=@none.npy"], 5, "cannot read 'none.npy'", "check that the path exists"),
-            ([*total, "--input", "A=ones", "--input", "Z=ones"], 1, "has no input 'Z'", "--stage ast"),
+            ([*total, "--input", "A=ones", "--input", "Z=ones"], 1, "has no input 'Z'", "prints inputs and outputs"),
             ([*total, "--input", "A=rand:dice"], 2, "unknown fill 'rand:dice'; known: zeros", None),
-            ([*total, "--input", "Z=ones"], 1, "has no input 'Z'", "--stage ast"),
+            ([*total, "--input", "Z=ones"], 1, "has no input 'Z'", "prints inputs and outputs"),
             (total, 2, "'A' .* is missing; give A=@file.npy", "--help"),
             ([*total, "--input", "A=f64.npy"], 2, "'f64.npy' is no fill; did you mean A=@f64.npy", "--help"),
             ([*total, "--input", "A=gone.npy"], 2, "did you mean A=@gone.npy", "--help"),
@@ -146,7 +148,7 @@ class Mistakes(command.CommandTest):
             (["tune", *dense, "--db", garbage], 5, "is damaged", "move the file away"),
             (["tune", *dense, "--db", "/nowhere/db.sqlite"], 5, "cannot open the database", "--db or PRUNERC_DB"),
             (["compile", *dense, "-o", "/nowhere/x.o"], 5, "cannot write '/nowhere/x.o'", "you may read or write"),
-            (["compile", *dense, "--offline", "-o", "x.o"], 6, "no record of 'dense'", "`prunerc tune`"),
+            (["compile", *dense, "--require-tuned", "-o", "x.o"], 6, "no record of 'dense'", "`prunerc tune`"),
             (["db", "best"], 6, "no verified record", "`prunerc tune FILE`"),
             (["explain", "77777"], 6, "no record 77777", "prunerc db best"),
             (["show", self.folder], 5, "is a folder, not a regular file", "name a regular file"),

@@ -3,6 +3,7 @@
 
 import ctypes
 import json
+import os
 import struct
 import subprocess
 
@@ -81,6 +82,30 @@ class Network(command.CommandTest):
             self.assertIn("not of a net" if verb != "bench" else "within a net",
                           self.prunerc(verb, self.net, *option, expect=2).err)
 
+    def test_tuned_tasks_are_used_whatever_is_asked_of_the_others(self):
+        self.prunerc("tune", self.net, "--trials", "2", "--threads", "1")
+        for effort in ("-O0", "-O1"):
+            text = self.prunerc("bench", self.net, effort, "--threads", "1", "--samples", "3", "--json").json()
+            self.assertEqual(["record"] * 2, [step["schedule"] for step in text["rows"][0]["steps"]])
+        self.prunerc("compile", self.net, "-O1", "--require-tuned", "--threads", "1", "--weights", "ones", "-o", "libmlp.so")
+        other = self.prunerc("compile", self.net, "--threads", "2", "--weights", "ones", "-o", "libmlp.so").err
+        self.assertIn("note: records of 2 of them exist for 1 thread: --threads 1 uses these", other)
+
+    def test_compiling_measures_nothing(self):
+        elsewhere = self.path("cache")
+        told = self.prunerc("compile", self.net, "--weights", "ones", "-o", "libmlp.so", env=self.with_variables({"XDG_CACHE_HOME": elsewhere})).err
+        self.assertNotIn("measuring this machine", told)
+        self.assertFalse(os.path.exists(elsewhere))
+
+    def test_the_same_command_writes_the_same_bytes(self):
+        written = []
+        for perturb in ("0", "90"):
+            self.prunerc("compile", self.net, "--weights", "ones", "--threads", "1", "-o", "mlp.a", "-o", "mlp.weights",
+                         env=self.with_variables({"MALLOC_PERTURB_": perturb}))
+            with open(self.path("mlp.weights"), "rb") as file:
+                written.append(file.read())
+        self.assertEqual(written[0], written[1])
+
     def test_const_calls_are_in_no_run(self):
         ops = """
 op turned<M, N>(X: f32[M,N]) -> (Y: f32[N,M]) { Y[i,j] = X[j,i]; }
@@ -135,7 +160,7 @@ int main(void) {{
         self.assertEqual(0, subprocess.run([program], check=False).returncode)
 
     def test_a_library_needs_its_inputs_and_nothing_else(self):
-        self.prunerc("compile", self.net, "--offline", "--weights", "w.safetensors", "-o", "libmlp.so", expect=6)
+        self.prunerc("compile", self.net, "--require-tuned", "--weights", "w.safetensors", "-o", "libmlp.so", expect=6)
         self.prunerc("compile", self.net, "-o", "libmlp.so", expect=1)
         self.prunerc("compile", self.net, "--weights", "w.safetensors", "-o", "mlp.s", expect=2)
         self.prunerc("compile", self.net, "--weights", "w.safetensors", "-o", "libmlp.so", "-o", "libmlp.a")

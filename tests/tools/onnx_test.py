@@ -84,11 +84,21 @@ class Onnx(command.CommandTest):
         self.assertIn("all of it", self.prunerc("tune", strange, "-D", "batch=3", "--partial", expect=1).err)
         broken = self.write_model("broken.onnx", relu[:-9])
         self.assertIn("not a readable ONNX model", self.prunerc("run", broken, expect=1).err)
-        self.assertIn("where one operator is asked for", self.prunerc("explain", self.model, expect=1).err)
+        for verb in (("explain", self.model), ("algebra", self.model), ("apply", self.model, "/dev/null")):
+            err = self.prunerc(*verb, expect=1).err
+            self.assertIn("where one operator is asked for", err)
+            self.assertIn("--stage fused", err)
+        self.assertIn("not of a model", self.prunerc("tune", self.model, "--op", "x", "--trials", "1", expect=2).err)
+
+    def test_what_the_hint_says_leads_to_an_operator(self):
+        text = self.prunerc("show", self.model, "--stage", "fused").out
+        operators = self.write("net.prn", text)
+        name = text.split("op ", 1)[1].split("(")[0].split("<")[0]
+        self.assertIn("schedule", self.prunerc("explain", operators, "--op", name).out + self.prunerc("show", operators, "--op", name, "--stage", "scheduled").err)
 
     def test_const_takes_a_file_or_a_number(self):
         m = self.made
-        shape = m.message(1, "s") + m.message(2, m.message(1, m.number(1, 7) + m.message(2, m.message(1, m.number(1, 1)))))
+        shape = m.message(1, "s") + m.message(2, m.message(1, m.number(1, 7) + m.message(2, m.message(1, m.number(1, 2)))))
         graph = m.message(1, m.node("Expand", ["x", "s"], "y")) + m.message(2, "g")
         graph += m.message(11, m.port("x", [2])) + m.message(11, shape) + m.message(12, m.port("y", []))
         model = self.write_model("expand.onnx", m.number(1, 8) + m.message(7, graph) + m.message(8, m.number(2, 17)))
@@ -97,6 +107,32 @@ class Onnx(command.CommandTest):
         self.assertIn("f32[3, 2]", self.prunerc("run", model, "--input", "x=ones", "--const", "s=@s.npy").out)
         self.assertIn("--const", self.prunerc("run", model, "--const", "s=many", expect=2).err)
         self.assertIn("'z'", self.prunerc("run", model, "--const", "z=3", expect=1).err)
+        self.assertIn("'s' needs i64[2], found i64", self.prunerc("run", model, "--const", "s=3", expect=1).err)
+        write_npy(self.path("t.npy"), "<i8", (3,), [1, 3, 2])
+        self.assertIn("'s' needs i64[2], found i64[3]", self.prunerc("run", model, "--const", "s=@t.npy", expect=1).err)
+
+    def test_const_goes_before_what_the_model_holds(self):
+        m = self.made
+        graph = m.message(1, m.node("Add", ["x", "w"], "y")) + m.message(2, "g") + m.message(5, m.tensor("w", [2], [1, 2]))
+        graph += m.message(11, m.port("x", [2])) + m.message(11, m.port("w", [2])) + m.message(12, m.port("y", []))
+        model = self.write_model("add.onnx", m.number(1, 8) + m.message(7, graph) + m.message(8, m.number(2, 17)))
+        self.assertIn("f32[2] = 2, 3", self.prunerc("run", model, "--input", "x=ones").out)
+        write_npy(self.path("w.npy"), "<f4", (2,), [5, 7])
+        self.assertIn("f32[2] = 6, 8", self.prunerc("run", model, "--input", "x=ones", "--const", "w=@w.npy").out)
+
+    def test_recorded_outputs_of_a_part_are_those_of_its_names(self):
+        m = self.made
+        nodes = m.message(1, m.node("Rolu", ["x"], "y")) + m.message(1, m.node("Relu", ["x"], "z"))
+        graph = nodes + m.message(2, "g") + m.message(11, m.port("x", [2]))
+        graph += m.message(12, m.port("y", [2])) + m.message(12, m.port("z", [2]))
+        model = self.write_model("part.onnx", m.number(1, 8) + m.message(7, graph) + m.message(8, m.number(2, 17)))
+        os.makedirs(self.path("test_data_set_0"))
+        self.write_model("test_data_set_0/input_0.pb", m.tensor("x", [2], [1, -1]))
+        self.write_model("test_data_set_0/output_0.pb", m.tensor("y", [2], [7, 8]))
+        self.write_model("test_data_set_0/output_1.pb", m.tensor("z", [2], [1, 0]))
+        self.assertIn("on 1 recorded run", self.prunerc("verify", model, "--seeds", "1", "--partial").out)
+        self.write_model("test_data_set_0/output_1.pb", m.tensor("z", [2], [7, 8]))
+        self.assertIn("recorded in", self.prunerc("verify", model, "--seeds", "1", "--partial", expect=4).out)
 
 
 if __name__ == "__main__":

@@ -71,6 +71,10 @@ class Records(command.CommandTest):
         result = self.prunerc("verify", self.db, "--seeds", "1")
         self.assertEqual(2, len(re.findall(r"^dense \(record \d+\): right", result.out, re.M)))
         self.prunerc("verify", self.path("other.sqlite"), expect=5)
+        self.assertIn("dense", self.prunerc("verify", self.db, "--op", "dense", "--seeds", "1").out)
+        self.assertIn("no verified record", self.prunerc("verify", self.db, "--op", "other", "--seeds", "1").err)
+        for option in (["--threads", "1"], ["-D", "M=3"], ["--against", self.ops], ["-O", "1"]):
+            self.assertIn(f"{option[0]}: is of an operator", self.prunerc("verify", self.db, *option, expect=2).err)
 
     def exported(self):
         self.prunerc("db", "export", "out.jsonl")
@@ -100,12 +104,12 @@ class Records(command.CommandTest):
             text = file.read()
         self.assertEqual(2, len(text.splitlines()))
         arguments = [self.ops, "--op", "dense", "--db", "best.jsonl", *machine]
-        compiled = self.prunerc("compile", *arguments, "--offline", "-o", "dense.o")
+        compiled = self.prunerc("compile", *arguments, "--require-tuned", "-o", "dense.o")
         self.assertRegex(compiled.err, r"schedule: record; imported, equal \(.*\), in finite fields; not timed here")
         self.assertIn("dense (record): right", self.prunerc("verify", *arguments, "--seeds", "1").out)
         self.assertIn("dense", self.prunerc("db", "ls", "--db", "best.jsonl").out)
         # Of what is not in it nothing is known, and nothing is put into it.
-        other = self.prunerc("compile", *arguments, "-D", "M=3", "--offline", "-o", "other.o", expect=6)
+        other = self.prunerc("compile", *arguments, "-D", "M=3", "--require-tuned", "-o", "other.o", expect=6)
         self.assertIn("no record of 'dense' for target cpu:haswell in best.jsonl", other.err)
         self.prunerc("tune", *arguments, "--trials", "1", expect=5)
         with open(self.path("best.jsonl"), encoding="utf-8") as file:

@@ -13,6 +13,30 @@ def bf16_bits(value):
 
 
 class Run(command.CommandTest):
+    def test_data_in_an_address_is_read_in_each_branch_that_needs_it(self):
+        """Rows of vectors that take one branch, and read at a place that is a number of its own."""
+        branches = self.write("branches.prn", """
+op f<N=64, C=64, M=128>(A: f32[N,C], X: f32[M,C], s: i64) -> (Y: f32[N,C]) {
+  let g[i in 0..N,j] = X[s + i, j] or 0;
+  Y[i,j] = if A[i,j] > 0 then g[i,j] else g[i,j] * 2;
+}
+""")
+        write_npy(self.path("a.npy"), "<f4", (64, 64), [1 - 2 * (i % 2) for i in range(64) for _ in range(64)])
+        write_npy(self.path("x.npy"), "<f4", (128, 64), list(range(128 * 64)))
+        write_npy(self.path("s.npy"), "<i8", (), [5])
+        wanted = [(64 * (i + 5) + j) * (1 + i % 2) for i in range(64) for j in range(64)]
+        for effort in ("-O0", "-O1"):
+            self.prunerc("run", branches, effort, "--input", "A=@a.npy", "--input", "X=@x.npy", "--input", "s=@s.npy", "--output", "Y=y.npy")
+            self.assertEqual(wanted, read_npy(self.path("y.npy"))[2])
+        behind = self.write("behind.prn", """
+op f<N=64>(X: f32[N], s: i64) -> (Y: f32[N]) {
+  let n = s*2 + 1;
+  let g[i in 0..N] = X[n - i] or 0;
+  Y[i] = (if X[i] > 0 then g[i] else 1) + (if X[i] < 2 then g[i] else 2);
+}
+""")
+        self.assertIn("right", self.prunerc("verify", behind, "--seeds", "3").out)
+
     def test_dense_gives_what_the_definition_says(self):
         m, n, k = 3, 5, 4
         x = [i % 7 - 3 for i in range(m * k)]

@@ -1,12 +1,15 @@
+#include "ir/equal.h"
 #include "tools/driver/export.h"
 #include "tools/driver/platform.h"
 #include "tools/driver/prunerc.h"
 
 #include <catch2/catch.hpp>
+#include <immintrin.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <limits>
 #include <string>
 
 namespace prunerc {
@@ -88,7 +91,36 @@ TEST_CASE("calls that do not fit the kernel are refused before it runs") {
   CHECK(refused({a.at, s.at}, {b.at, b.at}));
   CHECK(refused({a.at, nullptr}, {b.at}));
   CHECK(refused({a.at + 1, s.at}, {b.at}));
+  // Inputs may be one array, an output is nobody else's: six floats are a part of a line of 64 bytes.
+  CHECK(refused({a.at, s.at}, {a.at}));
+  CHECK(refused({a.at, b.at}, {b.at}));
+  CHECK_FALSE(refused({a.at, a.at}, {b.at}));
   CHECK_FALSE(refused({a.at, s.at}, {b.at}));
+}
+
+TEST_CASE(
+    "a kernel has a thread for each CPU unless a number is given, and rounds as it was verified") {
+  Session session = open_session(/*threads=*/2);
+  OperatorRequest halves = request("");
+  halves.text = "op f<N=16>(A: f32[N]) -> (B: f32[N]) { B[i] = A[i] * 0.5; }";
+  const Operator op = load_operator(halves).value();
+  const codegen::Artifact artifact = session.compile(session.choose(op).value()).value();
+  for (const int threads : {0, 1, 3}) {
+    Kernel kernel = Kernel::load(artifact, threads).value();
+    Array a, b;
+    a.at[0] = std::numeric_limits<float>::min();
+    const void* const inputs[] = {a.at};
+    void* const outputs[] = {b.at};
+    const unsigned before = _mm_getcsr();
+    constexpr unsigned kFlushToZero = 1U << 15;
+    _mm_setcsr(before | kFlushToZero);
+    const bool ran = kernel.run(inputs, outputs).ok();
+    const unsigned after = _mm_getcsr();
+    _mm_setcsr(before);
+    CHECK(ran);
+    CHECK((after & kFlushToZero) != 0);
+    CHECK(b.at[0] > 0);
+  }
 }
 
 TEST_CASE("a kernel with a const input is prepared once and called without it") {
@@ -155,7 +187,7 @@ TEST_CASE("a verified record is chosen, and one that no longer fits is not") {
   const Result<int64_t> task = session.database().put_task(session.task(*op));
   REQUIRE(task.ok());
   search::Record record;
-  record.fingerprint = std::string(32, '1');
+  record.fingerprint = ir::fingerprint(heuristic->program).to_string();
   record.trace = schedule::print(heuristic->trace);
   record.measurement.status = MeasureStatus::kOk;
   record.measurement.samples_ns = {5};
@@ -175,9 +207,13 @@ TEST_CASE("a verified record is chosen, and one that no longer fits is not") {
   record.measurement.samples_ns = {1};
   record.measurement.median_ns = 1;
   REQUIRE(session.database().put_records(*task, {&record, 1}).ok());
-  const Result<Choice> fallback = session.choose(*op);
-  REQUIRE(fallback.ok());
-  CHECK(fallback->origin == Choice::Origin::kHeuristic);
+  // And one whose trace makes another program than the one that was measured.
+  record.trace = schedule::print(heuristic->trace);
+  REQUIRE(session.database().put_records(*task, {&record, 1}).ok());
+  const Result<Choice> next = session.choose(*op);
+  REQUIRE(next.ok());
+  CHECK(next->origin == Choice::Origin::kRecord);
+  CHECK(next->best_ns == 5);
 }
 
 TEST_CASE("constants of a network are as far away as all of them make them") {
@@ -204,10 +240,11 @@ TEST_CASE("constants of a network are as far away as all of them make them") {
   CHECK(cold.key.program == warm.key.program);
 
   // A record of either regime gives a schedule; only one of its own gives its time.
-  const auto put = [&](const search::Task& task, char digit, double ns) {
+  const auto put = [&](const search::Task& task, double ns) {
+    const Choice model = session.choose(scale, Effort::kO1).value();
     search::Record record;
-    record.fingerprint = std::string(32, digit);
-    record.trace = schedule::print(session.choose(scale, Effort::kO1)->trace);
+    record.fingerprint = ir::fingerprint(model.program).to_string();
+    record.trace = schedule::print(model.trace);
     record.measurement.status = MeasureStatus::kOk;
     record.measurement.samples_ns = {ns};
     record.measurement.median_ns = ns;
@@ -217,10 +254,10 @@ TEST_CASE("constants of a network are as far away as all of them make them") {
     REQUIRE(session.database().put_records(*id, {&record, 1}).ok());
   };
   CHECK(session.choose(scale)->origin == Choice::Origin::kHeuristic);
-  put(warm, '1', 5);
+  put(warm, 5);
   CHECK(session.choose(scale)->origin == Choice::Origin::kRecord);
   CHECK(session.choose(scale)->best_ns == 0);
-  put(cold, '2', 7);
+  put(cold, 7);
   CHECK(session.choose(scale)->best_ns == 7);
 }
 
@@ -228,6 +265,8 @@ TEST_CASE("operators that cannot be loaded say why") {
   OperatorRequest missing;
   missing.file = "/nonexistent/x.prn";
   CHECK(load_operator(missing).error().id() == Diag::kIoError);
+  missing.file = "model.onnx";
+  CHECK(load_operator(missing).error().id() == Diag::kOnnxNotOperator);
   CHECK(load_operator(request("")).error().id() == Diag::kOperatorText);
   CHECK(load_operator(request("nosuch")).error().id() == Diag::kOperatorText);
   CHECK(load_operator(request("scale", {{"Q", "3"}})).error().id() == Diag::kOperatorText);

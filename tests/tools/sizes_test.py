@@ -4,6 +4,7 @@
 import ctypes
 import json
 import os
+import re
 import subprocess
 
 import command
@@ -37,14 +38,23 @@ def floats(count):
 
 
 class Sizes(command.CommandTest):
-    def setUp(self):
-        super().setUp()
-        m = command.onnx_writer()
+    def write_model(self, name, inside, inputs, outputs):
+        """`inside`: nodes and weights. Inputs and outputs are pairs of a name and its dimensions."""
+        m = self.onnx
 
         def port(name, dims):
             dims = [m.message(1, m.message(2, d) if isinstance(d, str) else m.number(1, d)) for d in dims]
             return m.message(1, name) + m.message(2, m.message(1, m.number(1, 1) + m.message(2, b"".join(dims))))
 
+        graph = inside + m.message(2, name)
+        graph += b"".join(m.message(11, port(*one)) for one in inputs) + b"".join(m.message(12, port(*one)) for one in outputs)
+        with open(self.path(name + ".onnx"), "wb") as out:
+            out.write(m.number(1, 8) + m.message(7, graph) + m.message(8, m.number(2, 13)))
+        return self.path(name + ".onnx")
+
+    def setUp(self):
+        super().setUp()
+        self.onnx = m = command.onnx_writer()
         # A softmax over seq: rows that are not there would change it. What is made of z does not depend on seq.
         nodes = [
             m.node("MatMul", ["x", "w"], "h"),
@@ -59,12 +69,9 @@ class Sizes(command.CommandTest):
             m.tensor("u", [8, 3], m.made_up(24, 0.8, 0.5)),
             m.tensor("b", [3], [0.5, -0.5, 0.25]),
         ]
-        graph = b"".join(m.message(1, node) for node in nodes) + m.message(2, "rows")
-        graph += b"".join(m.message(5, weight) for weight in weights) + m.message(11, port("x", ["batch", "seq", 4]))
-        graph += m.message(12, port("y", ["batch", "seq", 5])) + m.message(12, port("z", ["batch", 3]))
-        self.model = self.path("rows.onnx")
-        with open(self.model, "wb") as out:
-            out.write(m.number(1, 8) + m.message(7, graph) + m.message(8, m.number(2, 13)))
+        inside = b"".join(m.message(1, node) for node in nodes) + b"".join(m.message(5, weight) for weight in weights)
+        outputs = [("y", ["batch", "seq", 5]), ("z", ["batch", 3])]
+        self.model = self.write_model("rows", inside, [("x", ["batch", "seq", 4])], outputs)
 
     def wanted(self, batch, seq):
         """The input, and what `run` gives with one value of each."""
@@ -163,6 +170,25 @@ int main(void) {
         self.assertIn(" *   [0] x: f32[1, seq, 4]\n *   [1] out y: f32[1, seq, 5]\n *   [2] out z: f32[1, 3]\n", text)
         self.assertIn("Compiled for seq = 2, 5,", text)
 
+    def test_dimensions_may_be_called_like_what_the_library_has(self):
+        dims = ["args", "launch", "workspace", "sizes"]
+        node = self.onnx.message(1, self.onnx.node("Relu", ["sizes"], "tensors"))
+        model = self.write_model("words", node, [("sizes", dims)], [("tensors", dims)])
+        values = ",".join(dim + "=1,2" for dim in dims)
+        self.prunerc("compile", model, "-D", values, "-o", "words.so", "-o", "words.h")
+        with open(self.path("words.h"), encoding="utf-8") as header:
+            declared = re.search(r"^int net_words\((.*), const float\* sizes_, float\* tensors\);", header.read(), re.M)
+        names = ("args_", "launch_", "workspace_", "sizes")
+        self.assertEqual({"int64_t " + name for name in names}, set(declared[1].split(", ")))
+        main = self.write("main.c", '#include "words.h"\nint main(void) { return net_words_info()->num_sizes != 16; }\n')
+        for compiler in (["gcc"], ["g++", "-x", "c++"]):
+            line = [*compiler, "-Wall", "-Wextra", "-Werror", main, "-x", "none", self.path("words.so"), "-o", self.path("main")]
+            subprocess.run(line, check=True)
+            subprocess.run([self.path("main")], check=True)
+        x, y = (ctypes.c_float * 16)(*(i - 8 for i in range(16))), floats(16)
+        self.assertEqual(0, ctypes.CDLL(self.path("words.so")).net_words(*[ctypes.c_int64(2)] * 4, x, y))
+        self.assertEqual([max(i - 8, 0) for i in range(16)], list(y))
+
     def test_tune_bench_and_verify_take_lists(self):
         tuned = self.prunerc("tune", self.model, "-D", "batch=2,seq=3,17", "--trials", "1")
         # That of z is one task.
@@ -187,8 +213,8 @@ int main(void) {
         verdicts = self.prunerc("verify", self.model, "-D", "batch=1,2,seq=3", "--seeds", "1", "--json").out.splitlines()
         self.assertEqual([("batch=1", "right"), ("batch=2", "right")], [(v["sizes"], v["verdict"]) for v in map(json.loads, verdicts)])
         # Each size has its records.
-        self.prunerc("compile", self.model, "-D", "batch=2,seq=3,17", "--offline", "-o", "librows.so")
-        missing = self.prunerc("compile", self.model, "-D", "batch=2,seq=3,4", "--offline", "-o", "librows.so", expect=6).err
+        self.prunerc("compile", self.model, "-D", "batch=2,seq=3,17", "--require-tuned", "-o", "librows.so")
+        missing = self.prunerc("compile", self.model, "-D", "batch=2,seq=3,4", "--require-tuned", "-o", "librows.so", expect=6).err
         self.assertIn("of net 'rows seq=4'", missing)
 
     def test_what_cannot_be_listed_is_refused(self):

@@ -222,7 +222,7 @@ class Tune(command.CommandTest):
         two = ["--op", "dense", "--threads", "2"]
         note = r"note: a record of 'dense' exists for 1 thread \([0-9.]+ [num]s\): --threads 1 uses it"
         inputs = ["--input", "X=ones", "--input", "W=ones", "--input", "bias=ones"]
-        for verb, code in ((["compile", "-o", "d.s"], 0), (["compile", "--offline", "-o", "d.s"], 6), (["explain"], 0),
+        for verb, code in ((["compile", "-o", "d.s"], 0), (["compile", "--require-tuned", "-o", "d.s"], 6), (["explain"], 0),
                            (["run", *inputs], 0), (["bench", "--samples", "3"], 0)):
             self.assertRegex(self.prunerc(verb[0], self.ops, *two, *verb[1:], expect=code).err, note)
         self.assertNotIn("note:", self.prunerc("bench", self.ops, "--op", "dense", "--threads", "1", "--samples", "3").err)

@@ -3,6 +3,8 @@
 
 import os
 import re
+import signal
+import subprocess
 
 import command
 
@@ -122,9 +124,19 @@ class Usage(command.CommandTest):
         self.assertIn("no candidate of 'expr' ran", result.err)
         self.assertIn("not enough memory for the buffers", result.err)
 
-    def test_offline_without_a_record_ends_with_6_and_writes_nothing(self):
+    def test_what_cannot_be_printed_ends_with_5(self):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([command.BINARY, "show", self.ops, "--op", "dense"], stdout=full, stderr=subprocess.PIPE, text=True,
+                                  env=self.environment, check=False)
+        self.assertEqual((5, True), (done.returncode, "the standard output" in done.stderr), done.stderr)
+
+    def test_a_caller_may_ignore_how_children_end(self):
+        done = subprocess.run([command.BINARY, "compile", self.ops, "--op", "dense", "-o", self.path("libdense.so")], stderr=subprocess.PIPE,
+                              text=True, env=self.environment, check=False, preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+        self.assertEqual(0, done.returncode, done.stderr)
+
+    def test_required_without_a_record_ends_with_6_and_writes_nothing(self):
         out = self.path("x.o")
-        self.prunerc("compile", self.ops, "--op", "dense", "--offline", "-o", out, expect=6)
         self.prunerc("compile", self.ops, "--op", "dense", "--require-tuned", "-o", out, expect=6)
         self.assertFalse(os.path.exists(out))
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A library of a net with its weights in a file beside it: found, refused, given."""
 
+import _ctypes
 import ctypes
 import mmap
 import os
@@ -31,6 +32,93 @@ print(codes, library.net_mlp_error().decode(), list(y), sep="|")
 """
 
 
+# After what the library does at exit, a thread still calls.
+CALLED_AT_EXIT = """#include "libmlp.h"
+#include <pthread.h>
+#include <unistd.h>
+static void* call_on(void* nothing) {
+  float x[15] = {0}, y[12];
+  while (net_mlp(x, y) == 0) {}
+  return nothing;
+}
+__attribute__((destructor(101))) static void stay(void) { usleep(20000); }
+int main(void) {
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, call_on, NULL) != 0) return 1;
+  usleep(20000);
+  return 0;
+}
+"""
+
+CALLED_AFTER_EXIT = """#include "libmlp.h"
+#include <stdio.h>
+#include <unistd.h>
+static int call(void) {
+  float x[15] = {0}, y[12];
+  return net_mlp(x, y);
+}
+__attribute__((destructor(101))) static void call_late(void) {
+  const int code = call();
+  puts(net_mlp_error());
+  fflush(stdout);
+  _exit(code);
+}
+int main(void) { return call(); }
+"""
+
+# A fork while another thread is about to read what it has mapped. Says how the child and that thread fared.
+FORKS = """#include "libmlp.h"
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static sem_t mapped, forked;
+static int is_first = 1;
+// In the place of the C library's.
+void* mmap(void* at, size_t size, int protection, int flags, int file, off_t offset) {
+  void* const bytes = (void*)syscall(SYS_mmap, at, size, protection, flags, file, offset);
+  if (file >= 0 && is_first) {
+    is_first = 0;
+    sem_post(&mapped);
+    sem_wait(&forked);
+  }
+  return bytes;
+}
+static void* call(void* code) {
+  float x[15] = {0}, y[12];
+  *(int*)code = net_mlp(x, y);
+  return NULL;
+}
+int main(void) {
+  int code = -1, status = -1;
+  pthread_t thread;
+  sem_init(&mapped, 0, 0);
+  sem_init(&forked, 0, 0);
+  if (pthread_create(&thread, NULL, call, &code) != 0) return 1;
+  sem_wait(&mapped);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    call(&code);
+    _exit(code);
+  }
+  if (waitpid(child, &status, 0) != child) return 1;
+  sem_post(&forked);
+  pthread_join(thread, NULL);
+  printf("%d %d\\n", status, code);
+  return 0;
+}
+"""
+
+# There is nothing to prepare.
+PLAIN = """op plus<N>(a: f32[N], b: f32[N]) -> (c: f32[N]) { c[i] = a[i] + b[i]; }
+net plain(x: f32[8]) -> (y: f32[8]) { y = plus(x, x); }
+"""
+
+
 class WeightsFile(command.CommandTest):
     def setUp(self):
         super().setUp()
@@ -53,6 +141,16 @@ class WeightsFile(command.CommandTest):
         out = subprocess.run(line, check=True, capture_output=True, text=True, cwd=cwd).stdout
         codes, message, y = out.strip().split("|")
         return [int(c) for c in codes.strip("[]").split(",")], message, [float(v) for v in y.strip("[]").split(",")]
+
+    def build(self, text, *flags):
+        """A program with the library in it."""
+        main = self.write("main.c", text)
+        line = ["cc", *flags, "-Wall", "-Werror", "-pthread", main, self.path("libmlp.a"), "-o", self.path("main")]
+        subprocess.run(line, check=True)
+
+    def num_maps(self):
+        with open("/proc/self/maps", encoding="utf-8") as maps:
+            return sum(self.weights in line for line in maps)
 
     def assert_refused(self, message, result):
         codes, said, y = result
@@ -140,11 +238,37 @@ class WeightsFile(command.CommandTest):
         for thread in threads:
             thread.join()
         self.assertEqual([(0, self.want)] * count, results)
-        with open("/proc/self/maps", encoding="utf-8") as maps:
-            self.assertEqual(1, sum(self.weights in line for line in maps))
+        self.assertEqual(1, self.num_maps())
+        _ctypes.dlclose(library._handle)
+        self.assertEqual(0, self.num_maps())
+
+    def test_threads_may_call_while_the_process_ends(self):
+        self.build(CALLED_AT_EXIT)
+        for _ in range(5):
+            self.assertEqual(0, subprocess.run([self.path("main")], check=False).returncode)
+        self.build(CALLED_AFTER_EXIT)
+        ran = subprocess.run([self.path("main")], check=False, capture_output=True, text=True)
+        self.assertEqual((6, "the weights were unmapped at exit\n"), (ran.returncode, ran.stdout))
+
+    def test_a_fork_during_the_first_call_may_call(self):
+        self.build(FORKS)
+        ran = subprocess.run([self.path("main")], check=True, capture_output=True, text=True)
+        self.assertEqual("0 0\n", ran.stdout)
+
+    def test_a_net_without_constants_has_a_file_of_no_bytes(self):
+        net = self.write("plain.prn", PLAIN)
+        self.prunerc("compile", net, "-o", "libplain.so", "-o", "plain.weights")
+        self.assertEqual(0, os.path.getsize(self.path("plain.weights")))
+        library = ctypes.CDLL(self.path("libplain.so"))
+        library.net_plain_error.restype = ctypes.c_char_p
+        x, y = (ctypes.c_float * 8)(*range(8)), (ctypes.c_float * 8)()
+        for _ in range(2):
+            self.assertEqual(0, library.net_plain(x, y), library.net_plain_error())
+            self.assertEqual([2.0 * i for i in range(8)], list(y))
+        self.assertEqual(0, library.net_plain_use_weights(None, ctypes.c_int64(0)))
 
     def test_a_static_program_finds_it_beside_itself(self):
-        main = self.write("main.c", """#include "libmlp.h"
+        self.build("""#include "libmlp.h"
 #include <stdio.h>
 int main(void) {
   float x[15], y[12];
@@ -153,9 +277,7 @@ int main(void) {
   for (int i = 0; i < 12; ++i) printf("%.9g ", y[i]);
   return 0;
 }
-""")
-        line = ["cc", "-static", "-Wall", "-Werror", "-pthread", main, self.path("libmlp.a"), "-o", self.path("main")]
-        subprocess.run(line, check=True)
+""", "-static")
         ran = subprocess.run([self.path("main")], check=True, capture_output=True, text=True, cwd="/")
         self.assertEqual(self.want, [ctypes.c_float(float(v)).value for v in ran.stdout.split()])
         os.remove(self.weights)

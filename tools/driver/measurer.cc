@@ -116,7 +116,8 @@ struct DeviceMeasurer::Impl {
       lock.lock();
       --num_building;
       if (built.ok) {
-        to_run.push_back(std::move(built));
+        const bool urgent = is_urgent(built.input);
+        add(std::move(built), to_run, urgent);
       } else {
         finish({built.input.id, std::move(built.outcome)});
       }
@@ -151,7 +152,20 @@ struct DeviceMeasurer::Impl {
   // Both with the lock held.
   void begin(search::MeasureInput input) {
     if (num_open++ == 0) busy_since = std::chrono::steady_clock::now();
-    to_build.push_back(std::move(input));
+    const bool urgent = is_urgent(input);
+    add(std::move(input), to_build, urgent);
+  }
+  // Somebody waits for a verdict, and a batch may stand before it.
+  static bool is_urgent(const search::MeasureInput& input) {
+    return input.kind == search::MeasureKind::kVerify;
+  }
+  template <typename T>
+  static void add(T one, std::deque<T>& queue, bool urgent) {
+    if (urgent) {
+      queue.push_front(std::move(one));
+    } else {
+      queue.push_back(std::move(one));
+    }
   }
   void finish(search::MeasureOutcome outcome) {
     if (--num_open == 0) busy_s += seconds_since(busy_since);

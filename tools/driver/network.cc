@@ -5,11 +5,13 @@
 #include "ir/support/check.h"
 #include "ir/support/hash.h"
 #include "runtime/clock.h"
+#include "runtime/cpu/float_mode.h"
 #include "runtime/cpu/orc.h"
 #include "runtime/cpu/pool.h"
 #include "runtime/net/execute.h"
 #include "search/space/task.h"
 #include "tools/driver/aligned.h"
+#include "tools/driver/call_arrays.h"
 #include "tools/driver/const_calls.h"
 #include "tools/driver/platform.h"
 
@@ -248,6 +250,7 @@ Result<void> Network::Impl::prepare_step(std::size_t step, ConstCalls& constants
   PRUNERC_TRY(std::vector<void*> at, constants.arguments(call));
   at.resize(kernel.artifact.params.size());  // null: what is not const
   at.push_back(static_cast<char*>(prepared.data()) + prepared_at[step]);
+  const runtime::DefaultFloatMode mode;
   const int32_t code = kernel.loaded.prepare_entry()(at.data(), workspace.data(), pool.launch());
   constants.release(call);
   if (code != 0) return error(Diag::kKernelFailed, int64_t{code});
@@ -256,6 +259,8 @@ Result<void> Network::Impl::prepare_step(std::size_t step, ConstCalls& constants
 
 Result<void> Network::prepare(const WeightSource& weights) {
   impl_->is_prepared = false;
+  // Kernels leave gaps, which are written out with the rest: the same net must give the same bytes.
+  std::memset(impl_->prepared.data(), 0, static_cast<std::size_t>(impl_->prepared.size()));
   ConstCalls constants(impl_->net, impl_->target, weights, impl_->pool);
   for (std::size_t i = 0; i < impl_->steps.size(); ++i)
     PRUNERC_TRY_VOID(impl_->prepare_step(i, constants));
@@ -271,18 +276,25 @@ Result<std::vector<void*>> Network::Impl::addresses(std::span<const void* const>
                  fmt::format("{} inputs and {} outputs were given to a network of {} and {}",
                              inputs.size(), outputs.size(), num_inputs, net.outputs.size()));
   }
+  std::vector<CallArray> arrays;
+  const auto add = [&](std::size_t tensor, const void* at, bool is_output) {
+    arrays.push_back(
+        {at, net::size_bytes(net.tensors[tensor]), is_output, net.tensors[tensor].name});
+  };
+  for (const std::size_t input : net.inputs) {
+    if (!net.tensors[input].is_const) add(input, inputs[arrays.size()], /*is_output=*/false);
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) add(net.outputs[i], outputs[i], true);
+  PRUNERC_TRY_VOID(check_arrays(arrays));
   std::vector<void*> io;
   // Kernels do not write to inputs.
   for (const void* input : inputs) io.push_back(const_cast<void*>(input));
   io.insert(io.end(), outputs.begin(), outputs.end());
-  for (const void* at : io) {
-    if (at == nullptr || reinterpret_cast<uintptr_t>(at) % PRUNERC_ALIGNMENT != 0)
-      return error(Diag::kKernelArguments, "an array is not aligned to 64 bytes");
-  }
   return io;
 }
 
 Result<void> Network::Impl::run_steps(std::size_t first, std::size_t end, void* const* io) {
+  const runtime::DefaultFloatMode mode;
   const int32_t code =
       prunerc_net_run(steps.data(), static_cast<int32_t>(first), static_cast<int32_t>(end), io,
                       arena.data(), prepared.data(), workspace.data(), pool.launch(), nullptr);

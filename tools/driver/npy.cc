@@ -1,12 +1,7 @@
 #include "tools/driver/npy.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <optional>
 
 namespace prunerc {
@@ -200,17 +195,7 @@ std::string npy_bytes(const ir::Tensor& tensor) {
 }
 
 Result<void> write_npy(const std::string& path, const ir::Tensor& tensor) {
-  const std::string temporary = path + ".tmp" + std::to_string(::getpid());
-  const std::string bytes = npy_bytes(tensor);
-  std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    const std::string reason = std::strerror(errno);
-    std::remove(temporary.c_str());
-    return error(Diag::kIoError, "write", path, reason);
-  }
-  return {};
+  return replace_file(path, npy_bytes(tensor));
 }
 
 }  // namespace prunerc

@@ -63,11 +63,14 @@ Result<LoadedNet> load_onnx(const OperatorRequest& request) {
 }
 
 Result<LoadedNet> load_onnx(const OperatorRequest& request, const onnx::Model& model) {
+  if (!request.op.empty())
+    return error(Diag::kUsageOption, "--op", "chooses an operator of a .prn file, not of a model");
   PRUNERC_TRY(const onnx::ImportOptions options, options_of(request, model));
   PRUNERC_TRY(onnx::ImportedNet imported, onnx::import_model(model, options));
   lang::CompileInput input;
   input.file_name = request.file;
   input.text = imported.text;
+  input.max_bytes = lang::kMaxNetBytes;
   lang::NetResult result = lang::compile_net(input);
   if (!result.net) return error(Diag::kOperatorText, result.rendered);
   LoadedNet net;

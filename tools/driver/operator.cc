@@ -217,8 +217,7 @@ Result<Choice> apply_script(const Operator& op, const std::string& file) {
 Result<Operator> load_operator(const OperatorRequest& request) {
   PRUNERC_TRY_VOID(check_not_listed(request));
   if (!request.expression.empty()) return from_expression(request);
-  if (is_onnx(request.file))
-    return error(Diag::kUnsupported, "an ONNX model where one operator is asked for");
+  if (is_onnx(request.file)) return error(Diag::kOnnxNotOperator, request.file);
   PRUNERC_TRY(const std::string text, text_of(request));
   return from_text(request, text);
 }

@@ -1,10 +1,12 @@
 // The embeddable API: load an operator, tune it, compile it, run it. //:prunerc is this library.
 //
-//   prunerc::Operator op = *prunerc::load_operator({.file = "dense_relu.prn", .bindings = {{"M",
-//   "512"}}}); prunerc::Session session = *prunerc::Session::open({.target = "cpu"});
-//   search::TuneReport report = *session.tune({&op, 1}, {.trials = 200});
+//   prunerc::Operator op = *prunerc::load_operator({.file = "dense_relu.prn"});
+//   prunerc::Session session = *prunerc::Session::open({.target = "cpu"});
+//   prunerc::search::TuneReport report = *session.tune({&op, 1}, {.trials = 200});
 //   prunerc::Kernel kernel = *session.kernel(op);
-//   kernel.run({x, w, bias}, {y});
+//   const void* const inputs[] = {x, w, bias};
+//   void* const outputs[] = {y};
+//   const bool ran = kernel.run(inputs, outputs).ok();
 #ifndef PRUNERC_TOOLS_DRIVER_PRUNERC_H_
 #define PRUNERC_TOOLS_DRIVER_PRUNERC_H_
 
@@ -215,6 +217,7 @@ class Session {
 /// time.
 class Kernel {
  public:
+  /// `num_threads` of 0: one per hardware thread. Errors: those of loading; KernelArguments (memory).
   static Result<Kernel> load(codegen::Artifact artifact, int num_threads);
   Kernel(Kernel&&) noexcept;
   Kernel& operator=(Kernel&&) noexcept;
@@ -225,8 +228,8 @@ class Kernel {
   /// order, arrays as for `run`, which may go away afterwards. Errors: KernelArguments, KernelFailed.
   Result<void> prepare(std::span<const void* const> constants);
   /// One pointer per parameter that is not const, in declared order; each array dense, row-major,
-  /// 64-byte aligned and of the declared size. Errors: KernelArguments (also: not prepared),
-  /// KernelFailed.
+  /// 64-byte aligned and of the declared size, and no output overlaps another. Errors: KernelArguments
+  /// (also: not prepared), KernelFailed.
   Result<void> run(std::span<const void* const> inputs, std::span<void* const> outputs);
 
  private:

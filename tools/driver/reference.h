@@ -1,5 +1,4 @@
-// What a task's outputs must be, and whether a candidate's are: architecture.md's "nothing
-// unverified wins".
+// What a task's outputs must be, and whether a candidate's are (search/DESIGN.md, D8).
 #ifndef PRUNERC_TOOLS_DRIVER_REFERENCE_H_
 #define PRUNERC_TOOLS_DRIVER_REFERENCE_H_
 

@@ -1,6 +1,7 @@
 #include "codegen/codegen.h"
 #include "ir/equal.h"
 #include "runtime/cpu/cpus.h"
+#include "runtime/cpu/float_mode.h"
 #include "runtime/cpu/orc.h"
 #include "runtime/cpu/pool.h"
 #include "runtime/cpu/worker.h"
@@ -14,6 +15,7 @@
 #include "tools/driver/algebra.h"
 #include "tools/driver/aligned.h"
 #include "tools/driver/backend.h"
+#include "tools/driver/call_arrays.h"
 #include "tools/driver/measurer.h"
 #include "tools/driver/platform.h"
 #include "tools/driver/prunerc.h"
@@ -347,10 +349,14 @@ Result<search::Measurement> Session::verify(const Operator& op, const Choice& ch
       search::check_schedule(own, choice.trace, choice.program, options);
   search::Measurement verdict;
   verdict.status = MeasureStatus::kNotEqual;
-  if (search::is_refuted(shown.verdict)) return verdict;
+  if (search::is_refuted(shown.verdict)) {
+    verdict.detail = search::to_string(shown);
+    return verdict;
+  }
   // What the schedule is of has to be the operator, too.
   if (own.is_derived() &&
       !search::algebra::is_shown(search::algebra::check_link(task(op), own, options.seed))) {
+    verdict.detail = "the derived program is not shown to be the operator";
     return verdict;
   }
   PRUNERC_TRY(const Bench bench, open_bench({}));
@@ -362,7 +368,11 @@ Result<search::Measurement> Session::verify(const Operator& op, const Choice& ch
   bench.measurer->submit(std::move(input));
   const std::optional<search::MeasureOutcome> outcome =
       bench.measurer->next(std::chrono::steady_clock::now() + kLongest);
-  if (!outcome) return verdict;
+  if (!outcome) {
+    verdict.status = MeasureStatus::kTimeout;
+    verdict.detail = "no verdict within two minutes";
+    return verdict;
+  }
   verdict = outcome->measurement;
   if (verdict.ok() && shown.verdict.ok()) verdict.evidence += "; " + search::to_string(shown);
   return verdict;
@@ -423,14 +433,15 @@ Kernel::~Kernel() = default;
 Result<Kernel> Kernel::load(codegen::Artifact artifact, int num_threads) {
   PRUNERC_TRY_VOID(codegen::validate(artifact));
   PRUNERC_TRY(runtime::LoadedKernel loaded, runtime::load_kernel(artifact));
-  PRUNERC_TRY(AlignedArray workspace,
-              AlignedArray::make(codegen::total_workspace_bytes(artifact, num_threads)));
-  PRUNERC_TRY(AlignedArray prepared, AlignedArray::make(artifact.prepared_bytes));
   runtime::PoolOptions pool;
-  pool.num_threads = num_threads;
-  return Kernel(
-      std::unique_ptr<Impl>(new Impl{std::move(artifact), std::move(loaded), runtime::Pool(pool),
-                                     std::move(workspace), std::move(prepared)}));
+  pool.num_threads = num_threads > 0 ? num_threads : runtime::usable_cpus();
+  std::unique_ptr<Impl> impl(
+      new Impl{std::move(artifact), std::move(loaded), runtime::Pool(pool), {}, {}});
+  const int64_t workspace_bytes =
+      codegen::total_workspace_bytes(impl->artifact, impl->pool.num_threads());
+  PRUNERC_TRY(impl->workspace, AlignedArray::make(workspace_bytes));
+  PRUNERC_TRY(impl->prepared, AlignedArray::make(impl->artifact.prepared_bytes));
+  return Kernel(std::move(impl));
 }
 
 const codegen::Artifact& Kernel::artifact() const { return impl_->artifact; }
@@ -440,6 +451,7 @@ Result<void> Kernel::Impl::call(PrunercKernel entry, bool constants,
                                 std::span<const void* const> inputs,
                                 std::span<void* const> outputs) {
   std::vector<void*> args;
+  std::vector<CallArray> arrays;
   std::size_t num_inputs = 0, num_outputs = 0, num_wanted = 0;
   for (const codegen::ArtifactParam& param : artifact.params) {
     if (param.is_const != constants) {
@@ -452,9 +464,7 @@ Result<void> Kernel::Impl::call(PrunercKernel entry, bool constants,
     if (used >= (is_input ? inputs.size() : outputs.size())) continue;
     // The ABI has one array of pointers; kernels do not write to inputs.
     void* const array = is_input ? const_cast<void*>(inputs[used]) : outputs[used];
-    if (array == nullptr || reinterpret_cast<uintptr_t>(array) % PRUNERC_ALIGNMENT != 0) {
-      return error(Diag::kKernelArguments, "an array is not aligned to 64 bytes");
-    }
+    arrays.push_back({array, codegen::size_bytes(param), !is_input, param.name});
     args.push_back(array);
     ++used;
   }
@@ -465,7 +475,9 @@ Result<void> Kernel::Impl::call(PrunercKernel entry, bool constants,
         fmt::format("{} inputs and {} outputs were given to a kernel of {} {}", inputs.size(),
                     outputs.size(), num_wanted, constants ? "const inputs" : "parameters"));
   }
+  PRUNERC_TRY_VOID(check_arrays(arrays));
   args.push_back(prepared.data());
+  const runtime::DefaultFloatMode mode;
   const int32_t code = entry(args.data(), workspace.data(), pool.launch());
   if (code != 0) return error(Diag::kKernelFailed, int64_t{code});
   return {};

@@ -18,6 +18,8 @@ std::optional<Choice> choice_of(const search::Task& task, const search::Record& 
   if (!trace.ok()) return std::nullopt;
   const Result<schedule::Schedule> replayed = schedule::replay(task.base, *trace);
   if (!replayed.ok()) return std::nullopt;
+  // What was measured and verified was that program.
+  if (ir::fingerprint(replayed->program()).to_string() != record.fingerprint) return std::nullopt;
   return Choice{Choice::Origin::kRecord,
                 replayed->program(),
                 std::move(trace).value(),
@@ -36,9 +38,7 @@ Result<std::optional<Choice>> checked_claim(search::Database& database, const St
                                             const search::Record& record) {
   const search::Task& task = stored.task;
   std::optional<Choice> choice = choice_of(stored, record);
-  if (!choice || ir::fingerprint(choice->program).to_string() != record.fingerprint) {
-    return std::optional<Choice>();
-  }
+  if (!choice) return choice;
   const search::SampledVerdict found = search::check_schedule(task, choice->trace, choice->program);
   if (search::is_refuted(found.verdict)) {
     if (search::is_export(database.path())) {
@@ -134,6 +134,24 @@ Result<std::optional<Choice>> shown_choice(search::Database& database,
   return shown ? choice_of(stored, found.record) : std::optional<Choice>();
 }
 
+struct Kept {
+  search::Record record;
+  Choice choice;
+};
+
+// The fastest verified record that still gives the program that it is of: what an older build has stored may
+// give none any more, and then the next one does.
+Result<std::optional<Kept>> best_kept(search::Database& database, const StoredTask& stored) {
+  for (const int64_t tried : {int64_t{1}, kMostTried}) {
+    PRUNERC_TRY(std::vector<search::Record> records, database.verified(stored.id, tried));
+    for (search::Record& record : records) {
+      std::optional<Choice> choice = choice_of(stored, record);
+      if (choice) return std::optional<Kept>({std::move(record), *std::move(choice)});
+    }
+  }
+  return std::optional<Kept>();
+}
+
 // Of what was measured here.
 Result<std::optional<Choice>> best_choice(search::Database& database,
                                           std::vector<StoredTask>& tasks) {
@@ -141,12 +159,14 @@ Result<std::optional<Choice>> best_choice(search::Database& database,
   search::Measurement spec;
   std::vector<Found> derived;
   for (std::size_t place = 0; place < tasks.size(); ++place) {
-    PRUNERC_TRY(std::optional<search::Record> best, database.best(tasks[place].id));
-    if (!best) continue;
+    // One that an older build has stored may give no program any more: the next one does.
+    PRUNERC_TRY(std::optional<Kept> kept, best_kept(database, tasks[place]));
+    if (!kept) continue;
     if (place > 0) {
-      derived.push_back({place, *std::move(best)});
-    } else if ((own = choice_of(tasks[0], *best))) {
-      spec = best->measurement;
+      derived.push_back({place, std::move(kept->record)});
+    } else {
+      spec = kept->record.measurement;
+      own = std::move(kept->choice);
     }
   }
   sort_by_time(derived);

@@ -80,7 +80,7 @@ std::string_view hint_of_text(std::string_view message) {
   }
   return "`prunerc apply` with the lines before this one prints the loops and blocks that it "
          "meets; "
-         "schedule/README.md lists the primitives";
+         "schedule/primitive/ has a file for each primitive";
 }
 
 }  // namespace
@@ -110,6 +110,9 @@ void OperatorOptions::add_choice_to(CLI::App& verb) {
                   "-D seq=32,64 lists sizes of a model")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
+}
+
+void OperatorOptions::add_net_options_to(CLI::App& verb) {
   verb.add_option("--const", constants,
                   "of a model: an input that is the same in every run, NAME=@FILE.npy")
       ->type_name("NAME=VALUE")
@@ -132,6 +135,7 @@ void OperatorOptions::add_to(CLI::App& verb) {
       ->type_name("TEXT")
       ->excludes(positional);
   add_choice_to(verb);
+  add_net_options_to(verb);
   verb.add_option("--dtype", dtypes, "types of -e's inputs: f16, or A=f16,B=f16")
       ->type_name("TYPE")
       ->allow_extra_args(false)
@@ -192,10 +196,16 @@ std::string OperatorOptions::repro() const {
   if (!bindings.empty()) out += fmt::format(" -D {}", fmt::join(bindings, ","));
   if (!dtypes.empty()) out += fmt::format(" --dtype {}", fmt::join(dtypes, ","));
   for (const std::string& shape : shapes) out += " --shape " + shape;
+  for (const std::string& constant : constants) out += " --const " + constant;
+  if (partial) out += " --partial";
   if (passes) out += " --passes";
   for (const std::string& pass : no_passes) out += " --no-pass " + pass;
   for (const std::string& rule : no_fuse) out += " --no-fuse " + rule;
   return out;
+}
+
+bool is_meant(const search::TaskRow& row, const std::string& op) {
+  return op.empty() || row.name == op || row.name.starts_with(op + ", ");
 }
 
 void add_database_to(CLI::App& verb, std::string* database) {
@@ -206,20 +216,39 @@ void add_database_to(CLI::App& verb, std::string* database) {
       ->type_name("FILE.sqlite|db|jsonl");
 }
 
-void MachineOptions::add_target_to(CLI::App& verb) {
-  verb.add_option("--target", target,
+namespace {
+
+void add_target_option(CLI::App& verb, std::string* target) {
+  verb.add_option("--target", *target,
                   "what code is for: cpu, this machine; cuda, its GPU; others of `prunerc devices`")
       ->type_name("TARGET")
       ->capture_default_str();
+}
+
+void add_threads_option(CLI::App& verb, int* threads) {
+  verb.add_option("--threads", *threads, "threads of a kernel (default: all)")
+      ->type_name("N")
+      ->check(CLI::Range(0, 4096));
+}
+
+}  // namespace
+
+void MachineOptions::add_target_to(CLI::App& verb) {
+  add_target_option(verb, &target);
   add_database_to(verb, &database);
   in_group(verb, "Machine");
 }
 
 void MachineOptions::add_to(CLI::App& verb) {
   add_target_to(verb);
-  verb.add_option("--threads", threads, "threads of a kernel (default: all)")
-      ->type_name("N")
-      ->check(CLI::Range(0, 4096));
+  add_threads_option(verb, &threads);
+  in_group(verb, "Machine");
+}
+
+void MachineOptions::add_without_database_to(CLI::App& verb) {
+  database = ":memory:";
+  add_target_option(verb, &target);
+  add_threads_option(verb, &threads);
   in_group(verb, "Machine");
 }
 

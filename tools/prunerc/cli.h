@@ -51,6 +51,8 @@ struct OperatorOptions {
   void add_several_to(CLI::App& verb);
   /// --op, -I and -D alone.
   void add_choice_to(CLI::App& verb);
+  /// How a model is imported and a net fused.
+  void add_net_options_to(CLI::App& verb);
   Result<OperatorRequest> request() const;
   /// All operators of all files.
   Result<std::vector<Operator>> load() const;
@@ -69,6 +71,8 @@ struct MachineOptions {
   void add_to(CLI::App& verb);
   /// The same without --threads.
   void add_target_to(CLI::App& verb);
+  /// --target and --threads, for what stores nothing and asks for no record.
+  void add_without_database_to(CLI::App& verb);
   /// --schedule and -O, for verbs that take one schedule.
   void add_script_to(CLI::App& verb);
   /// Says so on stderr if the machine is measured first. Errors: those of Session::open.
@@ -76,6 +80,10 @@ struct MachineOptions {
   /// For what needs no measured limits.
   Result<Session> open_unmeasured() const;
 };
+
+/// Whether a row is of the operator that is meant (empty: any), derived programs included, which are
+/// named after it.
+bool is_meant(const search::TaskRow& row, const std::string& op);
 
 /// --db of a verb that needs no machine.
 void add_database_to(CLI::App& verb, std::string* database);

@@ -33,11 +33,18 @@ struct AlgebraVerb {
   MachineOptions machine;
   std::vector<std::string> rules;  // empty: all
   std::string numerics = "normal";
-  double seconds = 10;
+  std::string time = "10s";
   uint64_t seed = 1;
   std::string folder;
   bool json = false;
 };
+
+template <typename T, std::size_t n>
+std::vector<std::string> names_of(const T (&all)[n]) {
+  std::vector<std::string> out;
+  for (const T one : all) out.emplace_back(to_string(one));
+  return out;
+}
 
 std::vector<std::string> names_of_rules(RuleSet set) {
   std::vector<std::string> out;
@@ -49,28 +56,18 @@ std::vector<std::string> names_of_rules(RuleSet set) {
 
 Result<DeriveOptions> options_of(const AlgebraVerb& verb) {
   DeriveOptions options;
-  options.seconds = verb.seconds;
+  PRUNERC_TRY(options.seconds, parse_duration(verb.time));
   options.seed = verb.seed;
   if (!verb.rules.empty()) options.rules = 0;
   for (const std::string& name : verb.rules) {
-    RuleSet found = 0;
     for (const Rule rule : kRules) {
-      if (to_string(rule) == name) found = static_cast<RuleSet>(rule);
+      if (to_string(rule) == name) options.rules |= static_cast<RuleSet>(rule);
     }
-    if (found == 0) {
-      return error(Diag::kUsageOption, "--rules",
-                   fmt::format("has no rule '{}'; there are {}", name,
-                               fmt::join(names_of_rules(search::algebra::kAllRules), ", ")));
-    }
-    options.rules |= found;
   }
   for (const NumericClass numeric : kClasses) {
-    if (to_string(numeric) == verb.numerics) {
-      options.numerics = numeric;
-      return options;
-    }
+    if (to_string(numeric) == verb.numerics) options.numerics = numeric;
   }
-  return error(Diag::kUsageOption, "--numerics", "is one of strict, normal, loose");
+  return options;
 }
 
 Json json_of(const Operator& op, const DeriveReport& report) {
@@ -123,7 +120,7 @@ void print_table(const Operator& op, const DeriveReport& report) {
   if (report.forms.empty()) fmt::print("no cheaper form");
   fmt::print("{}{} tried, {} no cheaper, {} turned down by checks, {:.2f} s{}{}\n",
              report.forms.empty() ? " (" : "", report.tried, report.filtered, report.refused.size(),
-             report.seconds, report.stopped ? ", ended by --seconds" : "",
+             report.seconds, report.stopped ? ", ended by --time" : "",
              report.forms.empty() ? ")" : "");
 }
 
@@ -172,25 +169,28 @@ int algebra(const AlgebraVerb& verb) {
 void add_algebra(CLI::App& verb, Action& action) {
   auto args = std::make_shared<AlgebraVerb>();
   args->op.add_to(verb);
-  in_group(verb, "Operator");
+  verb.get_option("file")->type_name("FILE.prn|prc")->description("operator file");
   verb.add_option("--rules", args->rules,
                   "where forms may come from: order, axis, bank, winograd, cascade (default: all)")
       ->delimiter(',')
-      ->type_name("RULE,..");
+      ->type_name("RULE,..")
+      ->check(CLI::IsMember(names_of(kRules)));
   verb.add_option("--numerics", args->numerics,
-                  "what rounding may differ: strict (the order of sums), normal, loose (default: "
-                  "normal)")
-      ->type_name("CLASS");
-  verb.add_option("--seconds", args->seconds, "end the search after this time (default: 10)")
-      ->check(CLI::PositiveNumber)
-      ->type_name("S");
-  verb.add_option("--seed", args->seed, "of primes and inputs of the checks (default: 1)");
+                  "what rounding may differ: strict, the order of sums; normal; loose")
+      ->type_name("CLASS")
+      ->check(CLI::IsMember(names_of(kClasses)))
+      ->capture_default_str();
+  verb.add_option("--time", args->time, "end the search after this long: 500ms, 10s")
+      ->type_name("DURATION")
+      ->capture_default_str();
+  verb.add_option("--seed", args->seed, "of primes and inputs of the checks")
+      ->type_name("N")
+      ->capture_default_str();
   in_group(verb, "Search");
-  args->machine.add_to(verb);
-  in_group(verb, "Machine");
-  verb.add_option("-o,--out", args->folder,
+  args->machine.add_without_database_to(verb);
+  verb.add_option("-o,--output", args->folder,
                   "write the operator and its forms into this folder, as programs")
-      ->type_name("DIR");
+      ->type_name("FOLDER");
   verb.add_flag("--json", args->json, "print one JSON object");
   in_group(verb, "Output");
   verb.callback([args, &action] { action = [args] { return algebra(*args); }; });

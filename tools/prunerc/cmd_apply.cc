@@ -39,6 +39,7 @@ int apply(const ApplyVerb& verb) {
 void add_apply(CLI::App& verb, Action& action) {
   auto args = std::make_shared<ApplyVerb>();
   args->op.add_to(verb);
+  verb.get_option("file")->type_name("FILE.prn|prc")->description("operator file");
   verb.add_option("script", args->script, "one primitive per line, as in a trace")
       ->type_name("SCRIPT")
       ->required();

@@ -174,7 +174,7 @@ void add_bench(CLI::App& verb, Action& action) {
   in_group(verb, "Machine");
   args->machine.add_script_to(verb);
   verb.add_flag("--heuristic", args->heuristic,
-                "time the heuristic schedule even if there is a record");
+                "pass over records: time the heuristic schedule, or that of -O1");
   in_group(verb, "Schedule");
   verb.add_option("--samples", args->samples, "at least so many")
       ->type_name("N")

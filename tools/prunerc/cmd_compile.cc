@@ -20,7 +20,7 @@ struct CompileVerb {
   std::vector<std::string> outputs;
   std::string symbol;
   std::string weights;
-  bool offline = false;
+  bool require_tuned = false;
 };
 
 // A library without its declaration is of little use: the header comes along.
@@ -67,8 +67,9 @@ int compile(const CompileVerb& verb) {
   const Result<SizedNets> nets = load_nets(*request);
   if (!nets.ok()) return fail(nets.error());
   if (!nets->nets.empty()) {
-    return compile_network(*nets, *request, verb.machine,
-                           {with_headers(verb.outputs), verb.symbol, verb.offline, verb.weights});
+    return compile_network(
+        *nets, *request, verb.machine,
+        {with_headers(verb.outputs), verb.symbol, verb.require_tuned, verb.weights});
   }
   const Result<Operator> op = load_operator(*request);
   if (!op.ok()) return fail(op.error());
@@ -86,7 +87,7 @@ int compile(const CompileVerb& verb) {
   }
   const Result<Choice> choice = choose(*session, *op, verb.machine);
   if (!choice.ok()) return fail(choice.error(), choice_code(choice.error(), verb.machine));
-  if (verb.offline && choice->origin != Choice::Origin::kRecord) {
+  if (verb.require_tuned && choice->origin != Choice::Origin::kRecord) {
     return fail(fmt::format("no record of '{}' for target {} in {}", op->name, verb.machine.target,
                             session->database().path()),
                 "`prunerc tune`, with the same operator and machine, makes one; `prunerc db ls` "
@@ -110,7 +111,7 @@ void add_compile(CLI::App& verb, Action& action) {
   args->op.add_to(verb);
   args->machine.add_to(verb);
   args->machine.add_script_to(verb);
-  verb.add_flag("--offline,--require-tuned", args->offline, "fail (6) if there is no record");
+  verb.add_flag("--require-tuned", args->require_tuned, "fail (6) if there is no record");
   in_group(verb, "Schedule");
   verb.add_option(
           "-o,--output", args->outputs,

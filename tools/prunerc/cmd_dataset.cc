@@ -245,8 +245,8 @@ std::shared_ptr<DatasetVerb> add_on_rows(CLI::App& verb, Action& action, Work wo
 void add_dataset_record(CLI::App& verb, Action& action) {
   auto args = std::make_shared<DatasetVerb>();
   args->op.add_several_to(verb);
-  args->machine.add_to(verb);
-  verb.add_option("--out", args->out, "pool to write; a folder if there are several operators")
+  args->machine.add_without_database_to(verb);
+  verb.add_option("-o,--out", args->out, "pool to write; a folder if there are several operators")
       ->type_name("FILE.pool")
       ->required();
   verb.add_option("--candidates", args->candidates, "rows of the pool")
@@ -270,7 +270,7 @@ void add_dataset_record(CLI::App& verb, Action& action) {
 
 void add_dataset_remeasure(CLI::App& verb, Action& action) {
   auto args = add_on_pools(verb, action, remeasure);
-  args->machine.add_to(verb);
+  args->machine.add_without_database_to(verb);
   verb.add_option("--best", args->remeasure.best, "rows of the shortest times")
       ->type_name("N")
       ->check(CLI::NonNegativeNumber)

@@ -20,11 +20,6 @@ struct DbVerb {
   bool best = false;
 };
 
-// Whether a row is of the operator that is meant, derived programs included, which are named after it.
-bool is_meant(const search::TaskRow& row, const std::string& op) {
-  return op.empty() || row.name == op || row.name.starts_with(op + ", ");
-}
-
 int list(search::Database& database, const DbVerb& verb) {
   const Result<std::vector<search::TaskRow>> tasks = database.list_tasks();
   if (!tasks.ok()) return fail(tasks.error());

@@ -106,8 +106,9 @@ void add_report(CLI::App& verb, Action& action) {
   verb.add_option("what", args->what,
                   "operator files, or numbers of records (`prunerc db best`), whose operators are "
                   "meant; none: all of the database")
-      ->type_name("ID|FILE.prn|prc");
+      ->type_name("ID|FILE.prn|prc|onnx");
   args->op.add_choice_to(verb);
+  args->op.add_net_options_to(verb);
   in_group(verb, "Operator");
   verb.add_option("--threads", args->threads, "only records of kernels with so many threads")
       ->type_name("N")

@@ -114,7 +114,11 @@ int show_scheduled(const ShowVerb& verb, Session& session, const Operator& op) {
 }
 
 int show(const ShowVerb& verb) {
-  if (verb.stage == "ast") return show_ast(verb);
+  if (verb.stage == "ast") {
+    if (verb.op.file.ends_with(".prn")) return show_ast(verb);
+    return fail(error(Diag::kUsageOption, "--stage", "ast is of a .prn file; leave it out"),
+                kUsage);
+  }
   const Result<OperatorRequest> request = verb.op.request();
   if (!request.ok()) return fail(request.error(), kUsage);
   const Result<std::optional<LoadedNet>> net = load_net(*request);
@@ -123,10 +127,10 @@ int show(const ShowVerb& verb) {
                       verb.stage == "plan" || verb.stage == "kernels";
   if (*net) {
     if (of_net || verb.stage.empty()) return show_network(**net, verb.machine, verb.stage);
-    return fail(
-        error(Diag::kUsageOption, "--stage",
-              "of a net is one of net, fused, tasks, plan, kernels; --op chooses an operator"),
-        kUsage);
+    return fail(error(Diag::kUsageOption, "--stage",
+                      "of a net is one of net, fused, tasks, plan, kernels; --op chooses an "
+                      "operator of a .prn file"),
+                kUsage);
   }
   if (of_net)
     return fail(error(Diag::kUsageOption, "--stage", "the file has no net with ports"), kUsage);

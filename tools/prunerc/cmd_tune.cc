@@ -62,6 +62,7 @@ std::string repro(const TuneVerb& verb) {
   if (!verb.checkpoint.empty()) out += " --checkpoint " + verb.checkpoint;
   if (!verb.heuristics.empty()) out += " --heuristics " + verb.heuristics;
   if (verb.algebra != "off") out += " --algebra " + verb.algebra;
+  if (verb.early_stop > 0) out += fmt::format(" --early-stop {}", verb.early_stop);
   return verb.replay.empty() ? out + " --fresh" : out;
 }
 
@@ -320,15 +321,18 @@ bool is_net(const std::vector<Operator>& ops, const OperatorRequest& request) {
   });
 }
 
-// What derived programs need and was not given.
-Result<void> check_algebra(const TuneVerb& verb) {
-  if (verb.algebra == "off" || (verb.replay.empty() && verb.effort > 1)) return {};
+// What needs measurements, and is asked for without any.
+Result<void> check_measuring(const TuneVerb& verb) {
+  const bool measures = verb.effort > 1 || !verb.replay.empty();
+  if (verb.json && !measures)
+    return error(Diag::kUsageOption, "--json", "is of what was measured: not with -O0 and -O1");
+  if (verb.algebra == "off" || (verb.replay.empty() && measures)) return {};
   return error(Diag::kUsageOption, "--algebra",
                "needs measurements of its own: neither --replay nor -O0 and -O1");
 }
 
 int tune(const TuneVerb& verb) {
-  if (const Result<void> usable = check_algebra(verb); !usable.ok()) return fail(usable.error());
+  if (const Result<void> usable = check_measuring(verb); !usable.ok()) return fail(usable.error());
   if (!verb.replay.empty()) return replay(verb);
   Result<std::vector<Operator>> ops = verb.op.load();
   if (!ops.ok()) return fail(ops.error());

@@ -13,6 +13,7 @@
 #include "tools/driver/backend.h"
 #include "tools/driver/platform.h"
 #include "tools/driver/reference.h"
+#include "tools/driver/stored.h"
 #include "tools/driver/validity.h"
 #include "tools/prunerc/cli.h"
 #include "tools/prunerc/heartbeat.h"
@@ -52,6 +53,7 @@ struct Verdict {
   int num_seeds = 0;                    // that were right
   std::string what;                     // the first difference, or what was compared
   std::string equality;                 // of the schedule, in finite fields; empty: not asked
+  bool is_history = false;              // a record that gives no program any more
   std::string values = {};              // of --against: the numbers beside them
   std::string ran_on = {};              // where its kernels ran: cpu, gpu, or host in place of one
   std::string races = {};               // of a GPU's threads; empty: not for a GPU
@@ -273,6 +275,12 @@ Verdict not_checked(const std::string& name, const std::string& why) {
   return {Verdict::Kind::kNotChecked, name, "record", 0, why, {}};
 }
 
+Verdict history(const std::string& name, const std::string& why) {
+  Verdict verdict = not_checked(name, why);
+  verdict.is_history = true;
+  return verdict;
+}
+
 // The best record of a stored task, replayed and checked on this machine.
 Verdict check_stored(const VerifyVerb& verb, const search::TaskRow& row,
                      const search::Record& best) {
@@ -288,11 +296,11 @@ Verdict check_stored(const VerifyVerb& verb, const search::TaskRow& row,
   if (!target.ok()) return not_checked(row.name, target.error().message());
   if (!runs_here(with_device(*target))) return not_checked(row.name, "made for " + target->name);
   const Result<schedule::Trace> trace = schedule::parse_trace(best.trace);
-  if (!trace.ok()) return not_checked(row.name, trace.error().message());
+  if (!trace.ok()) return history(row.name, trace.error().message());
   const Result<schedule::Schedule> scheduled = schedule::replay(*base, *trace);
-  if (!scheduled.ok()) return not_checked(row.name, scheduled.error().message());
-  if (best.imported && ir::fingerprint(scheduled->program()).to_string() != best.fingerprint) {
-    return not_checked(row.name, "its schedule does not make the program that it names");
+  if (!scheduled.ok()) return history(row.name, scheduled.error().message());
+  if (ir::fingerprint(scheduled->program()).to_string() != best.fingerprint) {
+    return history(row.name, "its schedule does not make the program that it names");
   }
   const search::Task task =
       search::make_task(row.name, std::move(base).value(), std::move(target).value());
@@ -372,10 +380,11 @@ int report(const VerifyVerb& verb, const std::vector<Verdict>& verdicts) {
   }
   if (verb.json) fmt::print("{}\n", json_line(all));
   if (wrong) {
-    return fail("a result differs from that of the unscheduled program",
-                "`prunerc tune --fresh` finds another schedule; please report this one: `prunerc "
-                "db best` prints it",
-                kVerificationFailed);
+    return fail(
+        "a result differs from that of the unscheduled program",
+        "`prunerc tune` finds another schedule, and `prunerc verify DATABASE` marks what is wrong "
+        "in it; please report this one: `prunerc db best` prints it",
+        kVerificationFailed);
   }
   if (invalid) {
     return fail("a program is not valid: nothing can be equal to it",
@@ -389,7 +398,39 @@ int report(const VerifyVerb& verb, const std::vector<Verdict>& verdicts) {
 /// Imported records of a task that are looked at; the others are slower by their own account.
 constexpr int64_t kMostClaims = 4;
 
+// What is asked of an operator and means nothing for records.
+Result<void> check_of_database(const VerifyVerb& verb) {
+  const std::pair<bool, const char*> given[] = {{!verb.op.bindings.empty(), "-D"},
+                                                {!verb.op.expression.empty(), "-e"},
+                                                {!verb.machine.script.empty(), "--schedule"},
+                                                {verb.machine.effort != 0, "-O"},
+                                                {verb.machine.threads != 0, "--threads"},
+                                                {verb.machine.target != "cpu", "--target"},
+                                                {!verb.machine.database.empty(), "--db"},
+                                                {!verb.against.empty(), "--against"},
+                                                {!verb.weights.empty(), "--weights"},
+                                                {verb.cuts, "--cuts"}};
+  for (const auto& [is_given, option] : given) {
+    if (is_given) return error(Diag::kUsageOption, option, "is of an operator, not of a database");
+  }
+  return {};
+}
+
+// A record that is wrong is not to be chosen again, where its file may be written.
+void refute(const std::string& path, int64_t task, const search::Record& record,
+            const Verdict& verdict) {
+  if (verdict.kind != Verdict::Kind::kWrong) return;
+  Result<search::Database> database = search::Database::open(path);
+  if (!database.ok()) return;
+  search::Measurement wrong;
+  wrong.status = MeasureStatus::kWrongResult;
+  wrong.detail = verdict.what;
+  if (database->put_verdict(task, record.fingerprint, wrong).ok())
+    fmt::print(stderr, "record {} is marked as wrong: it is not used any more\n", record.id);
+}
+
 int verify_database(const VerifyVerb& verb) {
+  if (const Result<void> fits = check_of_database(verb); !fits.ok()) return fail(fits.error());
   std::error_code code;
   if (!std::filesystem::exists(verb.op.file, code)) {
     return fail(error(Diag::kIoError, "read", verb.op.file, "no such file"));
@@ -400,9 +441,15 @@ int verify_database(const VerifyVerb& verb) {
   if (!tasks.ok()) return fail(tasks.error());
   std::vector<Verdict> verdicts;
   for (const search::TaskRow& row : *tasks) {
-    const Result<std::optional<search::Record>> best = database->best(row.id);
+    if (!is_meant(row, verb.op.op)) continue;
+    // As one is chosen: what an older build has stored may give no program any more.
+    const Result<std::vector<search::Record>> best = database->verified(row.id, kMostTried);
     if (!best.ok()) return fail(best.error());
-    if (*best) verdicts.push_back(check_stored(verb, row, **best));
+    for (const search::Record& record : *best) {
+      verdicts.push_back(check_stored(verb, row, record));
+      refute(verb.op.file, row.id, record, verdicts.back());
+      if (verdicts.back().kind != Verdict::Kind::kWrong && !verdicts.back().is_history) break;
+    }
     const Result<std::vector<search::DerivedRow>> specs = database->specs_of(row.id);
     if (!specs.ok()) return fail(specs.error());
     for (const search::DerivedRow& spec : *specs) verdicts.push_back(check_link(verb, row, spec));
@@ -410,6 +457,7 @@ int verify_database(const VerifyVerb& verb) {
     if (!claims.ok()) return fail(claims.error());
     for (const search::Record& claim : *claims) {
       verdicts.push_back(check_stored(verb, row, claim));
+      refute(verb.op.file, row.id, claim, verdicts.back());
     }
   }
   if (verdicts.empty()) fmt::print(stderr, "no verified record in {}\n", verb.op.file);
@@ -479,7 +527,7 @@ void add_verify(CLI::App& verb, Action& action) {
   args->op.add_to(verb);
   args->machine.add_to(verb);
   args->machine.add_script_to(verb);
-  verb.get_option("file")->type_name("FILE.prn|prc|sqlite|db");
+  verb.get_option("file")->type_name("FILE.prn|prc|onnx|sqlite|db");
   verb.add_option("--seeds", args->num_seeds, "number of fresh inputs")
       ->type_name("N")
       ->check(CLI::Range(1, 10000))

@@ -14,11 +14,8 @@
 
 namespace prunerc::cli {
 
-/// One line, schema "prunerc.tune/1": op target seed timer best_ns gflops gbps limit_fraction limit
-/// limit_note trials verified seconds{build measure search learn verify total} failures{status:
-/// count} repro; several operators: tasks of that form and total_weighted_ns. `shares`: of each
-/// task; of a net also network{before_ns after_ns contenders changed}; of derived programs, if
-/// `outcomes` has one of each task, algebra{recipe tuned spec_ns log2_error numerics note}.
+/// One line, as tools/FORMS.md has it: schema "prunerc.tune/1". `shares` and, with --algebra,
+/// `outcomes` have one of each task.
 std::string tune_json(const search::TuneReport& report, std::span<const LimitShare> shares,
                       const std::string& repro, const std::optional<RankReport>& ranked = {},
                       std::span<const AlgebraOutcome> outcomes = {});

@@ -9,8 +9,11 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 
 namespace prunerc::cli {
@@ -77,6 +80,14 @@ int run(int argc, char** argv) {
   return action();
 }
 
+// What was printed may be in a buffer yet, and the disk full.
+int delivered(int code) {
+  const int reason = std::fflush(stdout) != 0 ? errno : std::ferror(stdout) != 0 ? EIO : 0;
+  if (reason == 0) return code;
+  return fail(error(Diag::kIoError, std::string("write"), std::string("the standard output"),
+                    std::string(std::strerror(reason))));
+}
+
 }  // namespace
 }  // namespace prunerc::cli
 
@@ -87,11 +98,13 @@ int main(int argc, char** argv) {
                  missing);
     return prunerc::cli::kDeviceProblem;
   }
+  // Who starts us may ignore the ends of children, and we would inherit that.
+  std::signal(SIGCHLD, SIG_DFL);
   if (const auto status = prunerc::serve_worker(argc, argv)) return *status;
   // The one catch of the project: third-party code may throw (out of memory, CLI11); nothing of
   // ours does.
   try {
-    return prunerc::cli::run(argc, argv);
+    return prunerc::cli::delivered(prunerc::cli::run(argc, argv));
   } catch (const std::exception& e) {
     std::fprintf(stderr, "error: %s\n", prunerc::printable(e.what()).c_str());
     return prunerc::cli::kDeviceProblem;

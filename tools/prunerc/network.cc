@@ -7,8 +7,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <map>
+#include <set>
 #include <utility>
 
 namespace prunerc::cli {
@@ -41,19 +44,59 @@ Result<WeightSource> open_weights(const LoadedNet& net, const OperatorRequest& r
   return source;
 }
 
+namespace {
+
+// Records for other numbers of threads, of tasks that have none for the number that is wanted.
+class OtherThreads {
+ public:
+  void add(Session& session, const Operator& op) {
+    const Result<std::vector<OtherRecord>> others = session.other_records(op);
+    if (!others.ok()) return;
+    std::set<int64_t> threads;
+    for (const OtherRecord& other : *others) {
+      if (other.differs_in_threads) threads.insert(other.target.num_threads);
+    }
+    for (const int64_t n : threads) ++num_tasks_[n];
+  }
+
+  // Of the number for which most tasks have one.
+  void print() const {
+    const auto most =
+        std::max_element(num_tasks_.begin(), num_tasks_.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (most == num_tasks_.end()) return;
+    const auto [threads, count] = *most;
+    fmt::print(stderr,
+               "note: records of {} of them exist for {} thread{}: --threads {} uses these\n",
+               count, threads, threads == 1 ? "" : "s", threads);
+  }
+
+ private:
+  std::map<int64_t, int> num_tasks_;
+};
+
+}  // namespace
+
 Result<PreparedNetwork> prepare_network(const LoadedNet& net, const MachineOptions& machine,
-                                        const WeightSource& weights, net::Reuse reuse,
-                                        const std::string& symbol) {
+                                        const WeightSource& weights, NetworkPurpose purpose,
+                                        net::Reuse reuse, const std::string& symbol) {
   if (!machine.script.empty())
     return error(Diag::kUsageOption, "--schedule", "is of one operator, not of a net");
-  PRUNERC_TRY(Session session, machine.open());
+  const bool runs = purpose == NetworkPurpose::kRun;
+  PRUNERC_TRY(Session session,
+              runs || machine.effort == 1 ? machine.open() : machine.open_unmeasured());
   const StillAt working("compiling the kernels of " + net.net.name);
   std::vector<Choice::Origin> origins;
   std::vector<double> best_ns;
   std::vector<search::Task> chosen;
+  OtherThreads other_threads;
   const auto schedule = [&](const Operator& op) -> Result<ir::Program> {
-    PRUNERC_TRY(const Choice choice,
-                session.choose(op, machine.effort == 1 ? Effort::kO1 : Effort::kO0));
+    if (runs) settle_claims(session, op, machine);
+    PRUNERC_TRY(Choice choice, session.choose(op));
+    if (choice.origin != Choice::Origin::kRecord) other_threads.add(session, op);
+    if (choice.origin != Choice::Origin::kRecord && machine.effort == 1) {
+      PRUNERC_TRY(choice, session.choose(op, Effort::kO1));
+    }
     origins.push_back(choice.origin);
     best_ns.push_back(choice.best_ns);
     chosen.push_back(session.task(op, choice));
@@ -69,6 +112,7 @@ Result<PreparedNetwork> prepare_network(const LoadedNet& net, const MachineOptio
                "finds faster ones\n",
                without, origins.size(), describe(session.target()));
   }
+  other_threads.print();
   PRUNERC_TRY_VOID(network.prepare(weights));
   return PreparedNetwork{std::move(session), std::move(network), std::move(origins),
                          std::move(best_ns), std::move(chosen)};
@@ -218,7 +262,7 @@ int run_network(const LoadedNet& net, const OperatorRequest& request, const Mach
   if (!tensors.ok()) return fail(tensors.error());
   const Result<WeightSource> source = open_weights(net, request, weights, *tensors);
   if (!source.ok()) return fail(source.error());
-  Result<PreparedNetwork> prepared = prepare_network(net, machine, *source);
+  Result<PreparedNetwork> prepared = prepare_network(net, machine, *source, NetworkPurpose::kRun);
   if (!prepared.ok()) return fail(prepared.error());
   Result<NetworkArrays> memory = NetworkArrays::make(net.net);
   if (!memory.ok()) return fail(memory.error());

@@ -40,9 +40,14 @@ struct PreparedNetwork {
   std::vector<search::Task> chosen;     ///< by task: what its schedule is of
 };
 
-/// Chooses, compiles, prepares. Says on stderr how many tasks have no record.
+/// A net that is compiled follows from files alone: the machine is neither measured, unless -O1's model
+/// asks for its limits, nor are imported records timed (settle_claims).
+enum class NetworkPurpose : uint8_t { kRun, kCompile };
+
+/// Chooses as `choose` does for each task, compiles, prepares. Says on stderr how many tasks have no
+/// record, and for which number of threads most of these have one.
 Result<PreparedNetwork> prepare_network(const LoadedNet& net, const MachineOptions& machine,
-                                        const WeightSource& weights,
+                                        const WeightSource& weights, NetworkPurpose purpose,
                                         net::Reuse reuse = net::Reuse::kShared,
                                         const std::string& symbol = {});
 
@@ -103,7 +108,7 @@ int verify_network(const SizedNets& nets, const OperatorRequest& request,
 struct NetworkCompile {
   std::vector<std::string> outputs;  ///< with the headers that come along
   std::string symbol;                ///< empty: "net_" and the net's name
-  bool offline = false;
+  bool require_tuned = false;
   std::string weights;
 };
 /// Libraries, headers and weights: .so, .a, .o, .h, .weights.

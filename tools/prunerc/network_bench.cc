@@ -39,7 +39,8 @@ Result<Times> measure(const LoadedNet& net, const OperatorRequest& request, Mach
   PRUNERC_TRY(const WeightSource weights,
               open_weights(net, request, options.weights,
                            filled_const_inputs(net.net, options.seed), kAnyWeights));
-  PRUNERC_TRY(PreparedNetwork prepared, prepare_network(net, machine, weights));
+  PRUNERC_TRY(PreparedNetwork prepared,
+              prepare_network(net, machine, weights, NetworkPurpose::kRun));
   Network& network = prepared.network;
   PRUNERC_TRY(NetworkArrays arrays, NetworkArrays::make(net.net));
   arrays.fill_inputs(net.net, options.seed);

@@ -76,13 +76,13 @@ int add_sized(const SizedNet& sized, const OperatorRequest& request, const Machi
   const Result<WeightSource> weights =
       open_weights(net, request, options.weights, filled_const_inputs(net.net, 0));
   if (!weights.ok()) return fail(weights.error());
-  const Result<PreparedNetwork> prepared =
-      prepare_network(net, machine, *weights, net::Reuse::kShared, symbol);
+  const Result<PreparedNetwork> prepared = prepare_network(
+      net, machine, *weights, NetworkPurpose::kCompile, net::Reuse::kShared, symbol);
   if (!prepared.ok()) return fail(prepared.error());
   const auto is_record = [](Choice::Origin origin) { return origin == Choice::Origin::kRecord; };
   const auto missing =
       std::find_if_not(prepared->origins.begin(), prepared->origins.end(), is_record);
-  if (options.offline && missing != prepared->origins.end()) {
+  if (options.require_tuned && missing != prepared->origins.end()) {
     const auto task = static_cast<std::size_t>(missing - prepared->origins.begin());
     return fail(fmt::format("no record of '{}' of net '{}' for target {}",
                             prepared->network.tasks()[task].name, title_of(sized), machine.target),

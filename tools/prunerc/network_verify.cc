@@ -137,7 +137,8 @@ int verify_sized(const SizedNet& sized, const OperatorRequest& request,
       net, request, options.weights, filled_const_inputs(net.net, options.seed), kAnyWeights);
   if (!weights.ok()) return fail(weights.error());
   const net::Reuse reuse = options.cuts ? net::Reuse::kKept : net::Reuse::kShared;
-  Result<PreparedNetwork> tuned = prepare_network(net, machine, *weights, reuse);
+  Result<PreparedNetwork> tuned =
+      prepare_network(net, machine, *weights, NetworkPurpose::kRun, reuse);
   if (!tuned.ok()) return fail(tuned.error());
   const ir::Target& target = tuned->session.target();
   Result<Network> written = Network::build(

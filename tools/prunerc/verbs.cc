@@ -155,7 +155,7 @@ constexpr Meaning kExitCodes[] = {
      "verification failed: a result differs, or a database does not hold what it says; a kernel "
      "outlasted run --timeout"},
     {"5", "the machine, a file or the database cannot be used"},
-    {"6", "there is no record: compile --offline, db best, explain, report"},
+    {"6", "there is no record: compile --require-tuned, db best, explain, report"},
     {"130", "interrupted; what was measured is kept"},
 };
 

@@ -1,6 +1,7 @@
 #include "ir/analysis/masks/masks.h"
 
 #include "ir/analysis/accumulator.h"
+#include "ir/analysis/loop_index.h"
 #include "ir/equal.h"
 #include "ir/query.h"
 #include "ir/visit.h"
@@ -14,12 +15,6 @@ namespace prunerc::ir {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-VarRanges domain_of(const Block& block) {
-  VarRanges ranges;
-  for (const IterVar& iter : block.iters) ranges.bind(iter.var, iter.extent);
-  return ranges;
-}
 
 bool contains(std::span<const Linear> all, const Linear& one) {
   return std::find(all.begin(), all.end(), one) != all.end();
@@ -49,11 +44,6 @@ const Term* term_with(const Linear& linear, const Term& like) {
     if (compare_atoms(term, like) == 0) return &term;
   }
   return nullptr;
-}
-
-bool same_indices(std::span<const Expr> a, std::span<const Expr> b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](Expr x, Expr y) { return structural_equal(x, y); });
 }
 
 // The outermost blocks, in the order of the text.
@@ -114,7 +104,7 @@ const Store* only_element(const Block& block) {
   const std::vector<const Store*> stores = stores_in(block.body);
   for (const Store* store : stores) {
     if (store->buffer != stores[0]->buffer) return nullptr;
-    if (!same_indices(store->indices, stores[0]->indices)) return nullptr;
+    if (!structural_equal(store->indices, stores[0]->indices)) return nullptr;
   }
   return stores.empty() ? nullptr : stores[0];
 }
@@ -288,7 +278,7 @@ void Masks::find_values(const Block& block) {
   const Store* store = block.body.as<Store>();
   if (store == nullptr || num_stores_[store->buffer] != 1) return;
   if (loads_from(store->value, store->buffer)) return;
-  const VarRanges ranges = domain_of(block);
+  const VarRanges ranges = ranges_of(block);
   const std::vector<Linear> all = conditions_in(store->value, ranges);
   std::vector<Outside> found;
   for (const Linear& condition : all) {
@@ -374,11 +364,12 @@ void Masks::find_needs(const Block& block) {
     for_each_load(block.body, [&](const Load& load) { needs_[load.buffer] = std::nullopt; });
     return;
   }
-  const VarRanges ranges = domain_of(block);
+  const VarRanges ranges = ranges_of(block);
   // What a running sum reads of itself carries on to all elements behind.
   for_each_load(block.body, [&](const Load& load) {
     const bool is_own = load.buffer == element->buffer;
-    if (is_own && !same_indices(load.indices, element->indices)) needs_[load.buffer] = std::nullopt;
+    if (is_own && !structural_equal(load.indices, element->indices))
+      needs_[load.buffer] = std::nullopt;
   });
   Use around;
   around.where = needs_of_writes(block, ranges);
@@ -401,14 +392,14 @@ void Masks::find_needs(const Block& block) {
   for (Use& use : uses) {
     if (finds_places) use.where.clear();
     const bool is_own = use.load->buffer == element->buffer && !use.is_address &&
-                        same_indices(use.load->indices, element->indices);
+                        structural_equal(use.load->indices, element->indices);
     if (!is_own) need(use, ranges);
   }
 }
 
 std::vector<Linear> Masks::needed_where(const Block& block, bool by_updates) {
   if (only_element(block) == nullptr) return {};
-  const VarRanges ranges = domain_of(block);
+  const VarRanges ranges = ranges_of(block);
   std::vector<Linear> out = needs_of_writes(block, ranges);
   const std::optional<Reducer> reducer = by_updates ? match_reducer(block) : std::nullopt;
   if (!reducer) return out;

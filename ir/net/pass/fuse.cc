@@ -44,6 +44,9 @@ class Writer {
     out_ = net;
     out_.calls.clear();
     out_.programs.clear();
+    add_words(net.definitions, "op ", "(<", &globals_);
+    add_words(net.definitions, "fn ", "(", &globals_);
+    add_words(net.definitions, "const ", " ", &globals_);
   }
 
   Result<Net> run(const std::vector<FusedCalls>& groups) {
@@ -111,14 +114,8 @@ class Writer {
     while (true) {
       ++*count;
       std::string name = *count == 1 && *stem != 't' ? stem : fmt::format("{}{}", stem, *count);
-      if (!is_global(name)) return name;
+      if (!globals_.contains(name)) return name;
     }
-  }
-  bool is_global(const std::string& name) const {
-    return net_.definitions.find("op " + name + "(") != std::string::npos ||
-           net_.definitions.find("op " + name + "<") != std::string::npos ||
-           net_.definitions.find("fn " + name + "(") != std::string::npos ||
-           net_.definitions.find("const " + name + " ") != std::string::npos;
   }
 
   std::string port(std::size_t tensor, const std::string& name, const char* before) const {
@@ -168,6 +165,7 @@ class Writer {
   const Net& net_;
   const Graph graph_;
   std::set<std::string> words_;
+  std::set<std::string> globals_;  // operators, functions and constants
   Net out_;
   std::map<std::string, std::string> op_of_;  // ports and body -> name
   std::map<std::size_t, std::string> names_;  // of the group's tensors
@@ -175,6 +173,17 @@ class Writer {
 };
 
 }  // namespace
+
+void add_words(const std::string& text, std::string_view before, std::string_view after,
+               std::set<std::string>* words) {
+  for (std::size_t at = text.find(before); at != std::string::npos; at = text.find(before, at)) {
+    at += before.size();
+    std::size_t end = at;
+    while (end < text.size() && is_word(text[end])) ++end;
+    if (end > at && end < text.size() && after.find(text[end]) != std::string_view::npos)
+      words->insert(text.substr(at, end - at));
+  }
+}
 
 Result<Net> fuse_calls(const Net& net, const std::vector<FusedCalls>& groups) {
   return Writer(net).run(groups);
@@ -185,6 +194,7 @@ Result<Net> compile_again(const Net& edited) {
   input.file_name = edited.name;
   input.text = to_text(edited);
   input.op = edited.name;
+  input.max_bytes = lang::kMaxNetBytes;
   lang::NetResult result = lang::compile_net(input);
   if (!result.net) return error(Diag::kOperatorText, result.rendered);
   return std::move(*result.net);

@@ -6,6 +6,9 @@
 #include "ir/support/result.h"
 
 #include <cstddef>
+#include <set>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace prunerc::net {
@@ -23,6 +26,10 @@ Result<Net> fuse_calls(const Net& net, const std::vector<FusedCalls>& groups);
 
 /// Compiles the text of an edited net: its programs follow its calls. Errors: OperatorText.
 Result<Net> compile_again(const Net& edited);
+
+/// Adds the words of a text that stand behind `before` and in front of one character of `after`.
+void add_words(const std::string& text, std::string_view before, std::string_view after,
+               std::set<std::string>* words);
 
 }  // namespace prunerc::net
 

@@ -24,6 +24,7 @@ class Turner {
     out_.calls.clear();
     out_.programs.clear();
     for (const Tensor& tensor : net.tensors) names_.insert(tensor.name);
+    add_words(net.definitions, " ", "(< ", &names_);
     for (std::size_t t = 0; t < net.tensors.size(); ++t) inside_.push_back(t);
   }
 
@@ -93,14 +94,9 @@ class Turner {
 
   std::string free_name(const std::string& wanted) {
     std::string name = wanted;
-    for (int number = 2; is_taken(name); ++number) name = fmt::format("{}_{}", wanted, number);
-    names_.insert(name);
+    for (int number = 2; !names_.insert(name).second; ++number)
+      name = fmt::format("{}_{}", wanted, number);
     return name;
-  }
-  bool is_taken(const std::string& name) const {
-    return names_.contains(name) || out_.definitions.find(" " + name + "(") != std::string::npos ||
-           out_.definitions.find(" " + name + "<") != std::string::npos ||
-           out_.definitions.find(" " + name + " ") != std::string::npos;
   }
 
   Call turned_call(const Call& call) {
@@ -155,8 +151,8 @@ class Turner {
   const Graph graph_;
   const std::vector<bool> turned_;
   Net out_;
-  std::vector<std::size_t> inside_;  // by tensor: what calls read and write for it
-  std::set<std::string> names_;
+  std::vector<std::size_t> inside_;           // by tensor: what calls read and write for it
+  std::set<std::string> names_;               // of tensors, and all that the text defines
   std::map<std::string, std::string> op_of_;  // ports and body -> name
 };
 

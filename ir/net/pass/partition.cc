@@ -1,5 +1,6 @@
 #include "ir/net/pass/partition.h"
 
+#include "ir/lang/lang.h"
 #include "ir/net/pass/fuse.h"
 #include "ir/net/pass/partition_rules.h"
 
@@ -46,9 +47,36 @@ PortRead Plan::read_of(std::size_t call, std::size_t tensor) const {
   return read;
 }
 
+// What the call gives comes from inside from now on.
+void Plan::add_to(Group& grown, std::size_t call, std::size_t group) const {
+  grown.num_statements += net.num_statements[net.calls[call].program];
+  for (const std::size_t arg : net.calls[call].args) {
+    const std::size_t producer = graph.producer[arg];
+    const bool is_inside = producer != kNone && group != kNone && group_of[producer] == group;
+    if (!is_inside) grown.outside.insert(arg);
+  }
+  for (const std::size_t result : net.calls[call].results) grown.outside.erase(result);
+}
+
+bool Plan::has_room(const std::vector<std::size_t>& more, std::size_t group) const {
+  Group grown;
+  if (group != kNone) {
+    grown.outside = groups[group].outside;
+    grown.num_statements = groups[group].num_statements;
+  }
+  for (const std::size_t call : more) add_to(grown, call, group);
+  // They may stand in any order.
+  for (const std::size_t call : more) {
+    for (const std::size_t result : net.calls[call].results) grown.outside.erase(result);
+  }
+  return grown.outside.size() <= lang::kMaxListLength &&
+         grown.num_statements <= lang::kMaxStatements;
+}
+
 void Plan::start(std::size_t call) {
   Group group;
   group.calls = {call};
+  add_to(group, call, kNone);
   group.anchor = call;
   group.shape = result_shape(call);
   switch (graph.is_const_call[call] ? CallKind::kOther : facts[call].kind) {
@@ -75,6 +103,7 @@ void Plan::start(std::size_t call) {
 }
 
 void Plan::join(std::size_t call, std::size_t group) {
+  add_to(groups[group], call, group);
   group_of[call] = group;
   groups[group].calls.push_back(call);
 }

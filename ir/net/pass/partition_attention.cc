@@ -73,6 +73,9 @@ bool join_attention(Plan& plan, std::size_t call) {
     if (plan.graph.producer[arg] == kNone) continue;
     const Middle middle = middle_above(plan, call, arg);
     if (middle.num_products != 1 || middle.num_reductions == 0) continue;
+    std::vector<std::size_t> together = middle.calls;
+    together.push_back(call);
+    if (!plan.has_room(together, kNone)) continue;
     plan.start(call);
     const std::size_t group = plan.group_of[call];
     plan.groups[group].kind = GroupKind::kAttention;

@@ -54,7 +54,7 @@ bool is_fed_by_anchor(const Plan& plan, std::size_t call) {
 bool join_epilogue(Plan& plan, std::size_t call) {
   const std::size_t group = plan.group_of_readers(call);
   if (plan.facts[call].kind != CallKind::kLinear || !is_kind(plan, group, GroupKind::kChain) ||
-      !is_epilogue(plan, call, plan.groups[group]))
+      !is_epilogue(plan, call, plan.groups[group]) || !plan.has_room({call}, group))
     return false;
   plan.join(call, group);
   plan.groups[group].kind = GroupKind::kLinear;
@@ -66,7 +66,8 @@ bool join_pool(Plan& plan, std::size_t call) {
   const CallKind kind = plan.facts[call].kind;
   const std::size_t group = plan.group_of_readers(call);
   if ((kind != CallKind::kWindow && kind != CallKind::kReduce) ||
-      !is_kind(plan, group, GroupKind::kChain) || !is_epilogue(plan, call, plan.groups[group]))
+      !is_kind(plan, group, GroupKind::kChain) || !is_epilogue(plan, call, plan.groups[group]) ||
+      !plan.has_room({call}, group))
     return false;
   plan.join(call, group);
   plan.groups[group].kind = GroupKind::kReduce;
@@ -94,11 +95,13 @@ bool join_row_results(Plan& plan, std::size_t call, std::size_t group) {
   };
   const Step own = ask(call);
   if (own == Step::kStop) return false;
-  std::vector<std::size_t> above;
-  if (own == Step::kTake) above = grow_up(plan, call, ask, group);
-  if (reduction == kNone) return false;
-  plan.join(call, group);
-  for (const std::size_t member : above) plan.join(member, group);
+  std::vector<std::size_t> joining = {call};
+  if (own == Step::kTake) {
+    const std::vector<std::size_t> above = grow_up(plan, call, ask, group);
+    joining.insert(joining.end(), above.begin(), above.end());
+  }
+  if (reduction == kNone || !plan.has_room(joining, group)) return false;
+  for (const std::size_t member : joining) plan.join(member, group);
   rows.kind = GroupKind::kRows;
   rows.row_elems = row_elems;
   rows.anchor = reduction;
@@ -111,6 +114,7 @@ bool join_rows(Plan& plan, std::size_t call) {
   if (!is_chain && !is_kind(plan, group, GroupKind::kRows)) return false;
   Group& rows = plan.groups[group];
   const CallFacts& facts = plan.facts[call];
+  if (!plan.has_room({call}, group)) return false;
   if (is_chain && facts.kind == CallKind::kRows && is_epilogue(plan, call, rows)) {
     plan.join(call, group);
     rows.kind = GroupKind::kRows;
@@ -169,7 +173,7 @@ bool join_residual(Plan& plan, std::size_t call) {
   const std::size_t own = plan.net.calls[call].results[0];
   for (const std::size_t reader : plan.graph.readers[own]) {
     const std::size_t group = plan.group_of[reader];
-    if (!can_be_second(plan, own, group)) continue;
+    if (!can_be_second(plan, own, group) || !plan.has_room({call}, group)) continue;
     plan.join(call, group);
     plan.groups[group].has_second = true;
     return true;
@@ -180,7 +184,7 @@ bool join_residual(Plan& plan, std::size_t call) {
 bool join_chain(Plan& plan, std::size_t call) {
   const std::size_t group = plan.group_of_readers(call);
   if (!is_elementwise(plan, call) || !is_kind(plan, group, GroupKind::kChain) ||
-      plan.result_shape(call) != plan.groups[group].shape)
+      plan.result_shape(call) != plan.groups[group].shape || !plan.has_room({call}, group))
     return false;
   plan.join(call, group);
   return true;
@@ -200,7 +204,8 @@ bool join_prologue(Plan& plan, std::size_t call) {
   Group& linear = plan.groups[group];
   const int64_t before = linear.num_before + plan.facts[call].num_operations;
   if (!only_anchor_reads(plan, call, linear) || plan.facts[linear.anchor].has_window ||
-      before > kMaxOperationsBefore || is_fed_by_anchor(plan, call))
+      before > kMaxOperationsBefore || is_fed_by_anchor(plan, call) ||
+      !plan.has_room({call}, group))
     return false;
   plan.join(call, group);
   linear.num_before = before;
@@ -210,7 +215,7 @@ bool join_prologue(Plan& plan, std::size_t call) {
 // Views follow one another, and take what is pointwise before them and after them.
 bool join_view(Plan& plan, std::size_t call) {
   const std::size_t group = plan.group_of_readers(call);
-  if (group == kNone) return false;
+  if (group == kNone || !plan.has_room({call}, group)) return false;
   const bool is_view = plan.facts[call].kind == CallKind::kView;
   if (is_kind(plan, group, GroupKind::kView)) {
     // A copy costs an anchor nothing, but a kernel if it stays between the anchor and a view.
@@ -248,7 +253,7 @@ bool join_operand_view(Plan& plan, std::size_t call) {
   if (!is_operand_view(plan.facts[call])) return false;
   if (!is_kind(plan, group, GroupKind::kLinear) && !is_kind(plan, group, GroupKind::kAttention))
     return false;
-  if (!is_operand_of_products(plan, call)) return false;
+  if (!is_operand_of_products(plan, call) || !plan.has_room({call}, group)) return false;
   plan.join(call, group);
   return true;
 }

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -28,10 +29,12 @@ struct Group {
   GroupKind kind = GroupKind::kSingle;
   std::vector<std::size_t> calls;  ///< the first is the last in the net
   std::size_t anchor = kNone;
-  std::vector<int64_t> shape;  ///< of a chain; of rows: the whole; as Plan::shapes has it
-  int64_t row_elems = 0;       ///< of rows
-  int64_t num_before = 0;      ///< operations before the anchor
-  bool has_second = false;     ///< a result beside the last call's
+  std::vector<int64_t> shape;      ///< of a chain; of rows: the whole; as Plan::shapes has it
+  int64_t row_elems = 0;           ///< of rows
+  int64_t num_before = 0;          ///< operations before the anchor
+  bool has_second = false;         ///< a result beside the last call's
+  std::set<std::size_t> outside;   ///< tensors that it reads and does not give
+  std::size_t num_statements = 0;  ///< of the operator that is made of it
 };
 
 struct Plan {
@@ -52,8 +55,14 @@ struct Plan {
   std::size_t group_of_readers(std::size_t call) const;
   /// How the call reads a tensor; kElsewhere too if it does not.
   PortRead read_of(std::size_t call, std::size_t tensor) const;
+  /// Whether the group, or a new one (kNone), is still an operator that can be written and called
+  /// with these calls in it.
+  bool has_room(const std::vector<std::size_t>& more, std::size_t group) const;
   void start(std::size_t call);
   void join(std::size_t call, std::size_t group);
+
+ private:
+  void add_to(Group& grown, std::size_t call, std::size_t group) const;
 };
 
 /// Puts the call in a group, maybe others with it, and says so; or changes nothing.

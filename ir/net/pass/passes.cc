@@ -1,10 +1,10 @@
 #include "ir/net/pass/passes.h"
 
-#include "ir/net/pass/dead.h"
 #include "ir/net/pass/layout.h"
+#include "ir/net/pass/merge_same.h"
 #include "ir/net/pass/partition.h"
-#include "ir/net/pass/same.h"
-#include "ir/net/pass/scale.h"
+#include "ir/net/pass/remove_dead.h"
+#include "ir/net/pass/scale_into_weights.h"
 
 #include <fmt/format.h>
 
@@ -28,9 +28,11 @@ Result<Net> run_partition(const Net& net, const PassOptions& options, std::strin
   return out;
 }
 
-Result<Net> run_same(const Net& net, const PassOptions&, std::string*) { return merge_same(net); }
+Result<Net> run_merge_same(const Net& net, const PassOptions&, std::string*) {
+  return merge_same(net);
+}
 
-Result<Net> run_scale(const Net& net, const PassOptions&, std::string* details) {
+Result<Net> run_scale_into_weights(const Net& net, const PassOptions&, std::string* details) {
   std::size_t num_moved = 0;
   PRUNERC_TRY(Net out, scale_into_weights(net, {}, &num_moved));
   if (num_moved > 0) *details = fmt::format("{} factors", num_moved);
@@ -47,11 +49,13 @@ Result<Net> run_layout(const Net& net, const PassOptions&, std::string* details)
   return out;
 }
 
-Result<Net> run_dead(const Net& net, const PassOptions&, std::string*) { return remove_dead(net); }
+Result<Net> run_remove_dead(const Net& net, const PassOptions&, std::string*) {
+  return remove_dead(net);
+}
 
-constexpr Pass kPasses[] = {{"same", run_same},
-                            {"scale", run_scale},
-                            {"dead", run_dead},
+constexpr Pass kPasses[] = {{"merge_same", run_merge_same},
+                            {"scale_into_weights", run_scale_into_weights},
+                            {"remove_dead", run_remove_dead},
                             {"layout", run_layout},
                             {"partition", run_partition}};
 

@@ -221,8 +221,6 @@ int64_t power_of_two(int64_t n) {
   return p;
 }
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 std::vector<int64_t> up_to(std::vector<int64_t> values, int64_t limit) {
   std::vector<int64_t> kept;
   for (const int64_t value : values) {

@@ -13,7 +13,7 @@
 //     } }
 //
 // Extents that no tile divides are padded with zeros, which the copy engine does by itself where
-// rows lie at multiples of 16 bytes. Source of the family of tiles: gpu.md, 4.3.
+// rows lie at multiples of 16 bytes.
 #include "search/space/sketch_rule/gpu.h"
 
 #include <algorithm>

@@ -3,6 +3,7 @@
 #ifndef PRUNERC_SEARCH_SPACE_SKETCH_RULE_RULE_H_
 #define PRUNERC_SEARCH_SPACE_SKETCH_RULE_RULE_H_
 
+#include "ir/int_math.h"
 #include "ir/program.h"
 #include "ir/query.h"
 #include "ir/target.h"
@@ -100,7 +101,7 @@ Result<ir::BlockId> write_by_variable(SketchContext& context, ir::BlockId block)
 
 /// Smallest power of two that is at least n.
 int64_t power_of_two(int64_t n);
-int64_t ceil_div(int64_t a, int64_t b);
+using ir::ceil_div;
 /// Of `values` those up to `limit` (at least the first one).
 std::vector<int64_t> up_to(std::vector<int64_t> values, int64_t limit);
 

@@ -15,6 +15,8 @@ std::vector<Row> find_rows();
 std::vector<Row> bound_rows();
 /// Each spec's best beside its cheapest form's best by equal trials, in turns.
 std::vector<Row> speed_rows();
+/// Searches of networks' operators with `--algebra auto` beside those without, by equal trials.
+std::vector<Row> network_rows();
 
 inline constexpr int kBoundSeed = 1;
 inline constexpr int kRightChecks = 10'000;

@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
   PruneOptions prune;
   std::string only, json;
   CLI::App app("what algebra finds, how fast, and what it gains");
-  app.add_option("--only", only, "find, prune, bound, speed");
+  app.add_option("--only", only, "find, prune, bound, speed, networks");
   app.add_option("--prune-seconds", prune.seconds, "at which a search without the filter ends");
   app.add_option("--prune-ops", prune.max_ops, "of the largest search");
   app.add_option("--json", json, "write the rows to this file");
@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
       {"prune", [&] { return prune_rows(prune); }, {kPruneSeed}},
       {"bound", bound_rows, {kBoundSeed}},
       {"speed", speed_rows, {kSpeedSeed}, true},
+      {"networks", network_rows, {kSpeedSeed}, true},
   };
   return report("algebra", groups, only, json);
 }

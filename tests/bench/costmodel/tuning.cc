@@ -3,11 +3,10 @@
 #include "search/model/dataset.h"
 #include "search/model/inputs.h"
 #include "search/model/ranker.h"
-#include "search/strategy/genetic.h"
-#include "search/strategy/network_use.h"
 #include "search/tune/replay.h"
 #include "tests/bench/costmodel/rows.h"
 #include "tests/bench/draft/curve.h"
+#include "tests/bench/draft/over_network.h"
 #include "tests/bench/draft/pools.h"
 
 #include <fmt/format.h>
@@ -161,15 +160,7 @@ TuneOptions options_for(const Contestant& c, const ModelOptions& options, int se
   out.heuristics = c.heuristics;
   out.seed = static_cast<uint64_t>(seed);
   if (c.checkpoint) out.checkpoint = checkpoints.path(*c.checkpoint, c.known);
-  if (!c.over_ours) return out;
-  out.make_strategy = [path = out.checkpoint, strategy = c.strategy](
-                          const StrategyContext& given) -> Result<std::unique_ptr<Strategy>> {
-    StrategyContext context = given;
-    PRUNERC_TRY(context.network,
-                open_network(*network_use(strategy), path, context.task.target.kind, context.seed));
-    PRUNERC_TRY(std::unique_ptr<Scorer> scorer, make_scorer(strategy, context));
-    return make_genetic(context, ansor_options(), std::move(scorer));
-  };
+  if (c.over_ours) out.make_strategy = ansor_over_network(c.strategy, out.checkpoint);
   return out;
 }
 

@@ -6,7 +6,8 @@ them in turn, and a process that lost its CPU is run again. Only ratios inside o
 machine wanders.
 
 usage: ./dev bench cpu [--trials N] [--rounds N] [--threads 1,2] [--cases A,B] [--db PATH] [--peers-only] [--json OUT]
-       ./dev bench cpu --suite all ...   operators of all classes beside today's inference engines: suite/suite.py, which has --help
+       ./dev bench cpu --suite all|algebra ...   operators of all classes, or those that algebra makes faster, beside today's
+                                                 inference engines: suite/suite.py, which has --help
 """
 
 import argparse
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 
+SUITES = ["all", "algebra"]  # of suite/suite.py
 PEERS = ["openblas", "onednn", "eigen"]
 RETRIES = 2
 SEED = 0  # of each search
@@ -230,7 +232,7 @@ def suite_of(arguments):
 
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="./dev bench cpu", description=__doc__.splitlines()[0])
-    parser.add_argument("--suite", choices=["base", "all"], default="base", help="these eight operators, or those of suite/table.py (default base)")
+    parser.add_argument("--suite", choices=["base", *SUITES], default="base", help="these eight operators, or those of suite/table.py (default base)")
     parser.add_argument("--trials", type=int, default=200, help="measured candidates per operator (default 200; 0: what the database has)")
     parser.add_argument("--rounds", type=int, default=3, help="visits of each measurement (default 3)")
     parser.add_argument("--threads", default="1,2", help="numbers of threads (default 1,2)")
@@ -250,21 +252,21 @@ def python_of_suite():
     for python in (os.path.join(cache, "prunerc", "peers", "bin", "python"), sys.executable, "/usr/bin/python3"):
         if os.path.exists(python) and subprocess.run([python, "-c", "import numpy"], stderr=subprocess.DEVNULL).returncode == 0:
             return python
-    sys.exit("cpu: --suite all wants numpy: ./dev setup --peers")
+    sys.exit("cpu: this suite wants numpy: ./dev setup --peers")
 
 
-def run_suite(arguments):
+def run_suite(name, arguments):
     """Does not return."""
     python = python_of_suite()
     suite = os.path.join(os.path.dirname(os.path.realpath(__file__)), "suite", "suite.py")
     prunerc = os.path.join(folder_of_binaries(), "..", "..", "..", "tools", "prunerc", "prunerc")
-    os.execv(python, [python, suite, "--prunerc", prunerc] + arguments)
+    os.execv(python, [python, suite, "--prunerc", prunerc, "--suite", name] + arguments)
 
 
 def main():
     suite, rest = suite_of(sys.argv[1:])
-    if suite == "all":
-        run_suite(rest)
+    if suite in SUITES:
+        run_suite(suite, rest)
     options = parse_arguments()
     with tempfile.TemporaryDirectory(prefix="prunerc-bench") as scratch:
         options.db = options.db or os.path.join(scratch, "bench.db")

@@ -39,6 +39,7 @@ import values
 NET = os.path.join(SUITE, "..", "..", "..", "..", "tools", "std", "nets", "resnet50.prn")
 PRUNERC = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else "prunerc"
 SEED = 5
+EVERY = table.ROWS + table.ALGEBRA
 
 # What an independent benchmark found slow or fast.
 NAMED = """tconv_128x16_4x4s2 gconv_64x56_3x3s2_g4 transpose_add_1024x1536 attention_12x128x64 conv_512x7_3x3 gemm_16x1024x1024 softmax_64x5000
@@ -49,11 +50,11 @@ argmax_1024x1024""".split()
 
 def one_a_family():
     """The first row of each definition and class."""
-    return list({(row.cls, row.family): row for row in reversed(table.ROWS)}.values())
+    return list({(row.cls, row.family): row for row in reversed(EVERY)}.values())
 
 
 def row_of(name):
-    return next(row for row in table.ROWS if row.name == name)
+    return next(row for row in EVERY if row.name == name)
 
 
 def scratch(test):
@@ -77,17 +78,17 @@ def in_parallel(function, items):
 
 class Table(unittest.TestCase):
     def test_names_are_unique_and_what_was_found_slow_or_fast_is_there(self):
-        names = [row.name for row in table.ROWS]
+        names = [row.name for row in EVERY]
         self.assertEqual(len(set(names)), len(names))
         self.assertGreaterEqual(len(names), 60)
         self.assertEqual([], [name for name in NAMED if name not in names])
-        for row in table.ROWS:
+        for row in EVERY:
             self.assertRegex(row.name, r"^[a-z][a-z0-9_]*$")
             self.assertRegex(row.cls, r"^[a-z0-9 -]+$")
         self.assertEqual([], [cls for cls in {**score.GOALS, **score.GCC_GOALS} if cls not in table.classes()])
 
     def test_each_row_has_the_forms_that_its_class_wants(self):
-        for row in table.ROWS:
+        for row in EVERY:
             with self.subTest(row=row.name):
                 operator = row.operator()
                 ports = {p.name for p in operator.inputs}
@@ -111,7 +112,7 @@ class Table(unittest.TestCase):
             done = subprocess.run([PRUNERC, "show", path], capture_output=True, text=True)
             return (row.name, done.stderr) if done.returncode else None
 
-        self.assertEqual([], [problem for problem in in_parallel(show, table.ROWS) if problem])
+        self.assertEqual([], [problem for problem in in_parallel(show, EVERY) if problem])
 
 
 class Values(unittest.TestCase):
@@ -129,7 +130,7 @@ class Values(unittest.TestCase):
     def test_the_loops_agree_with_the_reference(self):
         self.folder = scratch(self)
         library = os.path.join(self.folder, "loops.so")
-        rows = [row for row in table.ROWS if row.tiny().loops]
+        rows = [row for row in EVERY if row.tiny().loops]
         contestants.compile_c("\n".join(row.tiny().c(2, "run_" + row.name) for row in rows), library, "-fopenmp", "-O1")
         self.run_all(lambda row: library, rows, lambda task: contestants.Machine(task, task.library, "run_" + task.name))
 
@@ -241,9 +242,24 @@ class Run(unittest.TestCase):
     def test_it_lists_what_only_chooses(self):
         done = self.call("--list", "--only", "^scan/|tconv")
         self.assertEqual([row.name for row in table.ROWS if row.cls in ("scan", "transposed conv")], [line.split()[-1] for line in done.stdout.splitlines()])
+        done = self.call("--suite", "algebra", "--list")
+        self.assertEqual([row.name for row in table.ALGEBRA], [line.split()[-1] for line in done.stdout.splitlines()])
+
+    def test_derived_programs_are_for_the_suite_that_has_them(self):
+        folder = scratch(self)
+        stub, asked = os.path.join(folder, "prunerc"), os.path.join(folder, "asked")
+        with open(stub, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\necho \"$@\" >{asked}\necho '{{}}'\n")
+        os.chmod(stub, 0o755)
+        for name, is_derived in (("all", False), ("algebra", True)):
+            options = types.SimpleNamespace(suite=name, prunerc=stub, db=os.path.join(folder, "none.db"), trials=2)
+            with contextlib.redirect_stderr(io.StringIO()):
+                suite.Prunerc(options, row_of("chain3"), 1, folder).tune()
+            self.assertEqual(is_derived, "--algebra auto" in text_of(asked))
 
     def test_wrong_arguments_are_refused(self):
-        for arguments, reason in ((["--only", "nothing"], "no such operator"), (["--only", "("], "--only"), (["--trials", "0"], "wants --db")):
+        for arguments, reason in ((["--only", "nothing"], "no such operator"), (["--only", "("], "--only"), (["--trials", "0"], "wants --db"),
+                                  (["--suite", "algebra", "--network"], "wants --suite all"), (["--suite", "base"], "invalid choice")):
             done = self.call(*arguments)
             self.assertEqual((2, True), (done.returncode, reason in done.stderr), done.stderr)
 
@@ -267,6 +283,8 @@ class Run(unittest.TestCase):
         self.assertEqual((0, "", done.stdout), (again.returncode, again.stderr, again.stdout), "nothing is measured twice")
         other = self.call(*arguments, env=dict(os.environ, PRUNERC_COMMIT="ba9876543210"))
         self.assertEqual((1, True), (other.returncode, "has another commit" in other.stderr), other.stderr)
+        algebra = self.call("--suite", "algebra", *arguments[2:], env=dict(os.environ, PRUNERC_COMMIT="0123456789ab"))
+        self.assertEqual((1, True), (algebra.returncode, "has another settings" in algebra.stderr), algebra.stderr)
 
     def test_a_contestant_rests_between_its_turns(self):
         row = row_of("cumsum_256x1024")

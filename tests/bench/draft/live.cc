@@ -1,6 +1,8 @@
 // Searches on this machine, by the wall clock.
 #include "ir/support/check.h"
 #include "tests/bench/draft/curve.h"
+#include "tests/bench/draft/kept_curve.h"
+#include "tests/bench/draft/over_network.h"
 #include "tests/bench/draft/pools.h"
 #include "tests/bench/draft/rows.h"
 #include "tools/driver/prunerc.h"
@@ -44,19 +46,24 @@ struct Contestant {
   const char* name;
   StrategyKind kind;
   const char* checkpoint;  // as of TuneOptions
+  /// Ansor's genetic algorithm over the network of `kind`.
+  bool over_network = false;
 };
 constexpr Contestant kBaseline = {"ansor", StrategyKind::kAnsor, ""};
-constexpr Contestant kOurs[] = {{"pruner-paper", StrategyKind::kPrunerPaper, ""},
-                                {"pruner-untrained", StrategyKind::kPruner, "none"},
-                                {"pruner", StrategyKind::kPruner, ""}};
+constexpr Contestant kBesideIt[] = {{"pruner", StrategyKind::kPruner, ""},
+                                    {"ansor+checkpoint", StrategyKind::kPruner, "", true},
+                                    {"pruner-untrained", StrategyKind::kPruner, "none"}};
 
 // Empty if the search failed, which is said.
 std::optional<Curve> search_net(std::span<const Operator> ops, const Contestant& who, uint64_t seed,
                                 const DraftBenchOptions& options) {
+  KeptCurve kept(options.net_keep, fmt::format("{}-{}-{}", who.name, seed, options.net_trials));
+  if (const std::optional<Curve> done = kept.read()) return done;
   Session session = open_session(kNetThreads);
   search::TuneOptions tuning;
   tuning.strategy = who.kind;
   tuning.checkpoint = who.checkpoint;
+  if (who.over_network) tuning.make_strategy = ansor_over_network(who.kind, who.checkpoint);
   tuning.heuristics = true;
   tuning.batch = tuning.first_batch = kBatch;
   tuning.trials = 0;
@@ -67,10 +74,14 @@ std::optional<Curve> search_net(std::span<const Operator> ops, const Contestant&
     fmt::print("  {}: {}\n", who.name, report.error().message());
     return std::nullopt;
   }
-  return curve_of(*report);
+  Curve curve = curve_of(*report);
+  kept.write(curve);
+  std::fprintf(stderr, "%s, seed %llu: %.1f us after %.0f s\n", who.name,
+               static_cast<unsigned long long>(seed), curve.final_ns / 1e3, curve.seconds.total);
+  return curve;
 }
 
-/// One seed's searches by the baseline and by one of ours.
+/// One seed's searches by the baseline and by another.
 struct Pair {
   Curve theirs, ours;
   Gain gain;
@@ -235,13 +246,13 @@ std::vector<Row> net_rows(const DraftBenchOptions& options) {
     const uint64_t seed = options.net_first_seed + static_cast<uint64_t>(i);
     const auto theirs = search_net(ops, kBaseline, seed, options);
     if (!theirs) return {};
-    for (const Contestant& who : kOurs) {
+    for (const Contestant& who : kBesideIt) {
       const auto ours = search_net(ops, who, seed, options);
       if (ours) pairs[who.name].push_back({*theirs, *ours, gain_over(*theirs, *ours)});
     }
   }
   std::vector<Row> out;
-  for (const Contestant& who : kOurs) {
+  for (const Contestant& who : kBesideIt) {
     if (pairs[who.name].empty()) continue;
     for (Row& row : pair_rows(who, pairs[who.name])) out.push_back(std::move(row));
   }

@@ -124,7 +124,7 @@ def prunerc(options, *words):
 
 
 def time_ours(options, model, threads):
-    words = ["bench", model, "--threads", str(threads), "--json"] + (["-O1"] if options.o1 else [])
+    words = ["bench", model, "--threads", str(threads), "--json"] + (["-O1", "--heuristic"] if options.o1 else [])
     done = prunerc(options, *words)
     if done.returncode != 0:
         print("network: prunerc on %s: %s" % (model, done.stderr.strip().splitlines()[-1:]), file=sys.stderr)

@@ -11,11 +11,6 @@ def names_of(trees):
     return list(dict.fromkeys(key for tree in trees for key in tree))
 
 
-def without_ranges(row_by_name):
-    """{NAME: {"": Point}} without ranges, for one bar each."""
-    return {name: results.Point(row.value, row.value, row.value) for name, row in row_by_name.items()}
-
-
 RATE_KINDS = {
     "": ("drafted", COLOURS[0], HATCHES[0]),
     "exhausted": ("drafted, most of the space seen", COLOURS[5], HATCHES[2]),

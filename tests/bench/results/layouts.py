@@ -272,8 +272,8 @@ def cubins(files):
 
 
 def net_search(files):
-    """Searches of a net by the wall clock, one line for each of ours on each machine."""
-    table = [["machine", "ours", "seconds, own", "seconds, near", "trials, own", "trials, near", "seconds, whole budget", "end, theirs / ours",
+    """Searches of a net by the wall clock, one line for each but the baseline on each machine."""
+    table = [["machine", "who", "seconds, own", "seconds, near", "trials, own", "trials, near", "seconds, whole budget", "end, ansor's / its",
               "whole search, of ansor's seconds", "searching and learning", "never"]]
     for read in files.values():
         for who, own in results.values(read.rows, "net_time_own").items():
@@ -285,16 +285,18 @@ def net_search(files):
 
 
 def o1(files):
-    table = [["operator", "-O1", "search of 8 trials", "of the first 64"]]
-    for read in files.values():
+    """A table of each file's operators."""
+    tables = []
+    for name, read in files.items():
+        table = [["operator", "-O1", "search of 8 trials", "of the first 64"]]
         names = ("o1_speed", "first8", "first64")
         cells = lambda found: [marked(f"{row.value:.3f} ({results.point(row).low:.3f} to {results.point(row).high:.3f})"
                                       if " to " in row.note else f"{row.value:.3f}", row.goal is not None and row.value < row.goal) for row in found]
-        table += [[task] + cells(read.rows[f"{name}/{task}"] for name in names) for task in results.values(read.rows, "o1_speed")]
-        means = [read.rows[f"geomean/{name}"] for name in names]
-        table.append(["geometric mean"] + cells(means))
-        table.append(["asked for"] + [f"{row.goal:.3f}" for row in means])
-    return [("Speed, of the tuned kernel's; brackets: quartiles of turns, of means the least and the most", table)]
+        table += [[task] + cells(read.rows[f"{column}/{task}"] for column in names) for task in results.values(read.rows, "o1_speed")]
+        means = [read.rows[f"geomean/{column}"] for column in names]
+        table += [["geometric mean"] + cells(means), ["asked for"] + [f"{row.goal:.3f}" for row in means]]
+        tables.append((f"`{name}.json`: speed, of the tuned kernel's; brackets: quartiles of turns, of means the least and the most", table))
+    return tables
 
 
 def draft_throughput(files):
@@ -529,5 +531,5 @@ LAYOUTS = {
     "cpu-zen5-2core": cpu, "cpu_suite": cpu_suite, "network": networks, "tuned_network": networks, "rival": rivals, "gpu": gpu, "cubins": cubins, "analyzer_h100": t4, "resnet50": net_search, "searches": searches,
     "o1": o1, "draft_throughput": draft_throughput, "draft_quality": draft_quality, "t4": t4, "frozen_models": frozen_models, "model_ablation": model_ablation, "ablation": ablation,
     "model_accuracy": model_accuracy, "model_speed": as_rows, "data_pruning": data_pruning, "transfer": transfer,
-    "algebra_find": as_rows, "algebra_prune": as_rows, "algebra_bound": as_rows, "algebra_speed": as_rows, "schedule-zen4-2core": as_rows, "robust": as_rows,
+    "algebra_find": as_rows, "algebra_prune": as_rows, "algebra_bound": as_rows, "algebra_speed": as_rows, "algebra_networks": as_rows, "algebra_peers": cpu_suite, "schedule-zen4-2core": as_rows, "robust": as_rows,
 }

@@ -1,6 +1,7 @@
 // Which calls become one.
 #include "ir/net/pass/partition.h"
 
+#include "ir/lang/lang.h"
 #include "ir/net/pass/passes.h"
 #include "tests/net/pass/nets.h"
 #include "tests/support/check.h"
@@ -194,9 +195,9 @@ net pre(x: f32[6,8], r: f32[6,8]) -> (s: f32[6,8], y: f32[6,8]) {
         "mul_add_norm(t, a, x) -> s, y\n");
 }
 
-constexpr const char* kSaid = R"(same 13 13 ()
-scale 13 13 (3 factors)
-dead 13 13 ()
+constexpr const char* kSaid = R"(merge_same 13 13 ()
+scale_into_weights 13 13 (3 factors)
+remove_dead 13 13 ()
 layout 13 15 (11 tensors channels-last, 2 transposes, 1 views left)
 partition 15 8 (epilogue 3, chain 4)
 )";
@@ -214,10 +215,11 @@ TEST_CASE("Passes say what they did, and one that is not there is an error") {
     said += fmt::format("{} {} {} ({})\n", report.pass, report.calls_before, report.calls_after,
                         report.details);
   CHECK(said == kSaid);
-  const Result<net::Net> without = net::run_passes(before, {{"scale", "layout", "partition"}, {}});
+  const Result<net::Net> without =
+      net::run_passes(before, {{"scale_into_weights", "layout", "partition"}, {}});
   REQUIRE_OK(without);
   CHECK(without->calls.size() == 13);
-  const Result<net::Net> fused = net::run_passes(before, {{"scale", "layout"}, {}});
+  const Result<net::Net> fused = net::run_passes(before, {{"scale_into_weights", "layout"}, {}});
   REQUIRE_OK(fused);
   CHECK(fused->calls.size() == 3);
   CHECK_DIAG(net::run_passes(before, {{"fold"}, {}}), UsageOption);
@@ -234,6 +236,61 @@ net loop(x: f32[6,8], r: f32[6,8]) -> (y: f32[6,8]) {
 }
 )");
   CHECK(partitioned(before) == "add(x, r) -> s\nturn(s) -> u\nnorm_add(s, u) -> y\n");
+}
+
+TEST_CASE("A group is full where its operator could not be called, or not be written") {
+  // A sum of more tensors than a call takes.
+  constexpr int kSummands = 40;
+  std::string ports = "x0: f32[2,2]", items;
+  for (int i = 1; i < kSummands; ++i) {
+    ports += fmt::format(", x{}: f32[2,2]", i);
+    const std::string before = i == 1 ? "x0" : fmt::format("t{}", i - 1);
+    items += i + 1 == kSummands ? fmt::format("y = add({}, x{});\n", before, i)
+                                : fmt::format("let t{} = add({}, x{});\n", i, before, i);
+  }
+  const std::string ops = R"(
+op add(X: f32[2,2], Z: f32[2,2]) -> (Y: f32[2,2]) { Y[i,j] = X[i,j] + Z[i,j]; }
+op half(X: f32[2,2]) -> (Y: f32[2,2]) { Y[i,j] = X[i,j] * 0.5; }
+)";
+  const net::Net sum =
+      net_or_die(fmt::format("{}net n({}) -> (y: f32[2,2]) {{\n{}}}\n", ops, ports, items));
+  const Result<net::Net> sums = net::partition(sum);
+  REQUIRE_OK(sums);
+  CHECK(net_difference(*sums, sum, 1).empty());
+  REQUIRE(sums->calls.size() == 2);
+  CHECK(sums->calls[0].args.size() == 9);
+  CHECK(sums->calls[1].args.size() == 32);
+  // A chain of more calls than an operator has statements.
+  constexpr int kCalls = 300;
+  items.clear();
+  for (int i = 1; i < kCalls; ++i)
+    items += fmt::format("let t{} = half({});\n", i, i == 1 ? "x" : fmt::format("t{}", i - 1));
+  const net::Net chain = net_or_die(fmt::format(
+      "{}net n(x: f32[2,2]) -> (y: f32[2,2]) {{\n{}y = half(t{});\n}}\n", ops, items, kCalls - 1));
+  const Result<net::Net> chains = net::partition(chain);
+  REQUIRE_OK(chains);
+  CHECK(net_difference(*chains, chain, 1).empty());
+  REQUIRE(chains->calls.size() == 2);
+  CHECK(chains->num_statements[chains->calls[1].program] == 256);
+}
+
+TEST_CASE("A net of more text than a file may have goes through the passes") {
+  const std::string text = fmt::format(R"(
+op half(X: f32[2,2]) -> (Y: f32[2,2]) {{ Y[i,j] = X[i,j] * 0.5; // {}
+}}
+net n(x: f32[2,2]) -> (y: f32[2,2]) {{ let a = half(x); y = half(a); }}
+)",
+                                       std::string(lang::kMaxFileBytes, '-'));
+  lang::CompileInput input;
+  input.text = text;
+  CHECK_FALSE(lang::compile_net(input).net.has_value());
+  input.max_bytes = lang::kMaxNetBytes;
+  const lang::NetResult before = lang::compile_net(input);
+  INFO(before.rendered);
+  REQUIRE(before.net.has_value());
+  const Result<net::Net> after = net::run_passes(*before.net);
+  REQUIRE_OK(after);
+  CHECK(after->calls.size() == 1);
 }
 
 TEST_CASE("What other calls read, what is const and what is reduced in windows stay apart") {

@@ -2,6 +2,7 @@
 #ifndef PRUNERC_TESTS_TOOLS_CALLERS_DENSE_H_
 #define PRUNERC_TESTS_TOOLS_CALLERS_DENSE_H_
 
+#include <dirent.h>
 #include <library.h>  // what the test has compiled
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +47,15 @@ static inline int is_right(const Call* c) {
     }
   }
   return 1;
+}
+
+static inline int num_threads(void) {
+  DIR* const folder = opendir("/proc/self/task");
+  int count = 0;
+  for (struct dirent* e = readdir(folder); e != NULL; e = readdir(folder))
+    count += e->d_name[0] != '.';
+  closedir(folder);
+  return count;
 }
 
 static inline void check(int condition, const char* what) {

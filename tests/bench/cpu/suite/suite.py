@@ -2,7 +2,7 @@
 """Operators of all classes beside the libraries that one would call otherwise, in turns, each in a process of its own that
 is stopped while others run.
 
-usage: ./dev bench cpu --suite all [--only REGEX] [--threads 1,2] [--trials N] [--db FILE] [--json OUT]
+usage: ./dev bench cpu --suite all|algebra [--only REGEX] [--threads 1,2] [--trials N] [--db FILE] [--json OUT]
 
 An existing OUT of the same machine, commit and settings is gone on with. Peers: `./dev setup --peers`."""
 
@@ -160,7 +160,8 @@ class Prunerc:
 
     def tune(self):
         print(f"cpu: tuning {self.row.name} on {self.threads} thread(s)", file=sys.stderr)
-        status, answer, reason = self.call("tune", "--trials", str(self.options.trials), "--seed", str(SEED), "--json")
+        derived = ["--algebra", "auto"] if self.options.suite == "algebra" else []
+        status, answer, reason = self.call("tune", "--trials", str(self.options.trials), "--seed", str(SEED), *derived, "--json")
         if status != 0 or answer is None:
             print(f"cpu: prunerc tune {self.row.name}: exit {status}: {reason}", file=sys.stderr)
 
@@ -226,8 +227,8 @@ class Results:
         self.path = options.json
         self.facts = {"bench": "cpu", "machine": machine(), "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
                       "commit": os.environ.get("PRUNERC_COMMIT") or "unknown", "seeds": [SEED],
-                      "settings": {"suite": "all", "network": options.network, "trials": options.trials, "rounds": options.rounds, "seconds": options.seconds,
-                                   "peers_only": options.peers_only, "versions": versions()}}
+                      "settings": {"suite": options.suite, "network": options.network, "trials": options.trials, "rounds": options.rounds,
+                                   "seconds": options.seconds, "peers_only": options.peers_only, "versions": versions()}}
         self.who = [score.row(f"version/{who}", None, "", version) for who, version in sorted(versions().items())]
         self.who += [score.row(f"absent/{who}", None, "", reason) for who, reason in sorted(contestants.absent().items())]
         self.rows = []
@@ -341,7 +342,9 @@ def print_table(rows, who_runs):
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(prog="./dev bench cpu --suite all", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="./dev bench cpu", description=__doc__.splitlines()[0])
+    parser.add_argument("--suite", choices=list(table.SUITES), default="all",
+                        help="operators of all classes, or those that algebra makes faster, tuned with `--algebra auto`")
     parser.add_argument("--only", metavar="REGEX", help="operators whose CLASS/NAME this finds (default: all)")
     parser.add_argument("--list", action="store_true", help="say which operators there are, and nothing else")
     parser.add_argument("--trials", type=int, help="measured candidates per operator (default 128; of a network 2000; 0: what the database has)")
@@ -361,8 +364,11 @@ def parse_arguments():
     options.resumes = options.db is not None and os.path.exists(options.db)
     if options.trials == 0 and options.db is None and not options.peers_only and not options.list:
         parser.error("--trials 0 wants --db FILE")
+    if options.network and options.suite != "all":
+        parser.error("--network wants --suite all")
     try:
-        options.rows = [row for row in (table.NETWORKS if options.network else table.ROWS) if re.search(options.only or "", f"{row.cls}/{row.name}")]
+        rows = table.NETWORKS if options.network else table.SUITES[options.suite]
+        options.rows = [row for row in rows if re.search(options.only or "", f"{row.cls}/{row.name}")]
     except re.error as problem:
         parser.error(f"--only: {problem}")
     if not options.rows:

@@ -1,5 +1,7 @@
-"""The rows of `./dev bench cpu --suite all`: name, class, definition, sizes. Activations are channels-first and row-major."""
+"""The rows of `./dev bench cpu --suite all` and `--suite algebra`: name, class, definition, sizes. Activations are channels-first and
+row-major."""
 
+import algebra as alg
 import attention as att
 import convolutions as cv
 import movement as mv
@@ -88,7 +90,26 @@ ROWS = [
     *rows("fused", cv.separable, mobilenet_dw_pw_96x28=dict(c=96, co=32, h=28, w=28)),
 ]
 
+# The cases of `./dev bench algebra`, by their names there, and causal attention.
+ALGEBRA = [
+    *rows("algebra", alg.lora_merged, lora_merged=dict(m=16, n=4096, k=4096, r=16)),
+    *rows("algebra", alg.lora_added, lora_added=dict(m=16, n=4096, k=256, r=16)),
+    *rows("algebra", alg.chain3, chain3=dict(n=1024)), *rows("algebra", alg.product_row_sums, product_row_sums=dict(n=1024)),
+    *rows("algebra", alg.linear_attention, linear_attention=dict(t=4096, e=64)),
+    *rows("algebra", alg.outer_then_sum, outer_then_sum=dict(n=2048, e=64)),
+    *rows("algebra", alg.grouped_decode,
+          grouped_decode_4096=dict(b=32, g=8, s=4096, e=128), grouped_decode_65536=dict(b=32, g=8, s=65536, e=128)),
+    *rows("algebra", alg.rmsnorm_linear, rmsnorm_linear=dict(m=16, n=6144, k=4096)),
+    *rows("algebra", alg.layernorm_linear, layernorm_linear=dict(m=16, n=4096, k=4096)),
+    *rows("algebra", alg.raw_attention, raw_attention=dict(b=8, t=128, s=128, e=64)),
+    *rows("algebra", alg.qk_norm, qk_norm=dict(b=8, t=128, s=128, e=64)), *rows("algebra", alg.gated_mlp, gated_mlp=dict(m=8, n=4096, k=4096)),
+    *rows("algebra", att.attention, attention_keys_16384=dict(b=4, t=256, s=16384, e=64),
+          attention_causal_8x1024x64=dict(b=8, t=1024, s=1024, e=64, causal=True)),
+    *conv("algebra", conv3x3_64ch_56=dict(h=56, w=56), conv3x3_128ch_28=dict(ci=128, co=128, h=28, w=28)),
+]
+
 NETWORKS = rows(NETWORK, networks.resnet50, resnet50={})
+SUITES = {"all": ROWS, "algebra": ALGEBRA}
 
 
 def classes():

@@ -37,7 +37,7 @@ class Task:
 
 
 def read_task(name, threads, seed, folder, library):
-    operator = next(row for row in table.ROWS + table.NETWORKS if row.name == name).operator()
+    operator = next(row for row in table.ROWS + table.ALGEBRA + table.NETWORKS if row.name == name).operator()
     arrays = values.inputs(operator, seed)
     return Task(name, operator, threads, folder, library, arrays)
 

@@ -1,4 +1,4 @@
-#include "ir/net/pass/scale.h"
+#include "ir/net/pass/scale_into_weights.h"
 
 #include "ir/net/pass/channel.h"
 #include "ir/net/pass/classify.h"
@@ -156,9 +156,8 @@ class Mover {
   std::string op_for(const std::string& rest) {
     const auto [found, is_new] = op_of_.emplace(rest, std::string());
     if (is_new) {
-      int number = 1;
       do {
-        found->second = fmt::format("scale_weight_{}", number++);
+        found->second = fmt::format("scale_weight_{}", next_number_++);
       } while (out_.definitions.find("op " + found->second + "(") != std::string::npos);
       out_.definitions += "op " + found->second + rest;
     }
@@ -179,6 +178,7 @@ class Mover {
   std::vector<std::size_t> between_;          // tensors between the sum and the factor
   std::set<std::size_t> touched_;             // calls that this round changes
   std::map<std::string, std::string> op_of_;  // ports and body -> name
+  int next_number_ = 1;
   std::size_t num_moved_ = 0;
 };
 

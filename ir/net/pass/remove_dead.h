@@ -1,6 +1,6 @@
 // Calls that nobody reads.
-#ifndef PRUNERC_IR_NET_PASS_DEAD_H_
-#define PRUNERC_IR_NET_PASS_DEAD_H_
+#ifndef PRUNERC_IR_NET_PASS_REMOVE_DEAD_H_
+#define PRUNERC_IR_NET_PASS_REMOVE_DEAD_H_
 
 #include "ir/net/net.h"
 #include "ir/support/result.h"
@@ -13,4 +13,4 @@ Result<Net> remove_dead(const Net& net);
 
 }  // namespace prunerc::net
 
-#endif  // PRUNERC_IR_NET_PASS_DEAD_H_
+#endif  // PRUNERC_IR_NET_PASS_REMOVE_DEAD_H_

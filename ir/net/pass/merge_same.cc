@@ -1,6 +1,6 @@
-#include "ir/net/pass/same.h"
+#include "ir/net/pass/merge_same.h"
 
-#include "ir/net/pass/dead.h"
+#include "ir/net/pass/remove_dead.h"
 
 #include <algorithm>
 #include <map>

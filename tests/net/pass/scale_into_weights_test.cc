@@ -1,5 +1,5 @@
 // Factors move into weights, where that is the same but for rounding.
-#include "ir/net/pass/scale.h"
+#include "ir/net/pass/scale_into_weights.h"
 
 #include "tests/net/pass/nets.h"
 

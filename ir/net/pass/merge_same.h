@@ -1,6 +1,6 @@
 // Calls that compute what another call has computed.
-#ifndef PRUNERC_IR_NET_PASS_SAME_H_
-#define PRUNERC_IR_NET_PASS_SAME_H_
+#ifndef PRUNERC_IR_NET_PASS_MERGE_SAME_H_
+#define PRUNERC_IR_NET_PASS_MERGE_SAME_H_
 
 #include "ir/net/net.h"
 #include "ir/support/result.h"
@@ -14,4 +14,4 @@ Result<Net> merge_same(const Net& net);
 
 }  // namespace prunerc::net
 
-#endif  // PRUNERC_IR_NET_PASS_SAME_H_
+#endif  // PRUNERC_IR_NET_PASS_MERGE_SAME_H_

@@ -1,6 +1,6 @@
 // Factors behind a sum of products move into its weights.
-#ifndef PRUNERC_IR_NET_PASS_SCALE_H_
-#define PRUNERC_IR_NET_PASS_SCALE_H_
+#ifndef PRUNERC_IR_NET_PASS_SCALE_INTO_WEIGHTS_H_
+#define PRUNERC_IR_NET_PASS_SCALE_INTO_WEIGHTS_H_
 
 #include "ir/net/net.h"
 #include "ir/support/result.h"
@@ -22,4 +22,4 @@ Result<Net> scale_into_weights(const Net& net, const ScaleOptions& options = {},
 
 }  // namespace prunerc::net
 
-#endif  // PRUNERC_IR_NET_PASS_SCALE_H_
+#endif  // PRUNERC_IR_NET_PASS_SCALE_INTO_WEIGHTS_H_

@@ -1,7 +1,7 @@
 // Calls that nobody reads, and calls that are made twice.
-#include "ir/net/pass/same.h"
+#include "ir/net/pass/merge_same.h"
 
-#include "ir/net/pass/dead.h"
+#include "ir/net/pass/remove_dead.h"
 #include "tests/net/pass/nets.h"
 
 #include <catch2/catch.hpp>

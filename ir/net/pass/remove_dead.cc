@@ -1,4 +1,4 @@
-#include "ir/net/pass/dead.h"
+#include "ir/net/pass/remove_dead.h"
 
 #include "ir/net/pass/fuse.h"
 

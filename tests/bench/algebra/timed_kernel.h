@@ -1,0 +1,38 @@
+// Kernels with arrays of their own, timed in turns.
+#ifndef PRUNERC_TESTS_BENCH_ALGEBRA_TIMED_KERNEL_H_
+#define PRUNERC_TESTS_BENCH_ALGEBRA_TIMED_KERNEL_H_
+
+#include "tools/driver/prunerc.h"
+
+#include <string>
+#include <vector>
+
+namespace prunerc::bench {
+
+/// A kernel of f32 arrays, whose inputs are uniform in [-1, 1].
+class TimedKernel {
+ public:
+  TimedKernel(const ir::Program& spec, Kernel kernel);
+  /// Seconds of a run, over some ms.
+  double sample();
+
+ private:
+  double sample_of(int repeats);
+
+  Kernel kernel_;
+  std::vector<std::vector<float>> arrays_;
+  std::vector<const void*> inputs_;
+  std::vector<void*> outputs_;
+  int repeats_ = 1;
+};
+
+struct InTurns {
+  double first_us = 0, second_us = 0;  // medians
+  double ratio = 0;                    // of the medians, first / second
+  std::string spread;  // tenth to ninetieth of a hundred ratios, and of how many turns
+};
+InTurns time_in_turns(TimedKernel& first, TimedKernel& second);
+
+}  // namespace prunerc::bench
+
+#endif  // PRUNERC_TESTS_BENCH_ALGEBRA_TIMED_KERNEL_H_
