@@ -22,6 +22,7 @@ inline constexpr int kBoundSeed = 1;
 inline constexpr int kRightChecks = 10'000;
 inline constexpr int kSpeedTrials = 64;
 inline constexpr int kSpeedSeed = 1;
+inline constexpr int kNetworkSeeds = 5;
 
 }  // namespace prunerc::bench
 

@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
       {"prune", [&] { return prune_rows(prune); }, {kPruneSeed}},
       {"bound", bound_rows, {kBoundSeed}},
       {"speed", speed_rows, {kSpeedSeed}, true},
-      {"networks", network_rows, {kSpeedSeed}, true},
+      {"networks", network_rows, seeds_from(kSpeedSeed, kNetworkSeeds), true},
   };
   return report("algebra", groups, only, json);
 }

@@ -356,13 +356,13 @@ CLAIMS = [
         name="algebra_networks",
         title="Algebra: what it does to networks' operators",
         here=("The operators of `tools/std/nets/resnet50.prn` and `tools/std/nets/bert_base.prn`, tuned with `--algebra auto` and without, 64 trials "
-              "for each of the two, then timed in turns as above. Operators for which nothing is derived are searched as ever: they count "
+              "for each of the two, then timed in turns as above: the median of five seeds. Operators for which nothing is derived are searched as ever: they count "
               "as 1 in the mean and have no row."),
         bench="algebra",
         group="networks",
         rows=r"auto(_geomean)?/",
         published=("Mirage (OSDI'25): whole networks 0.9 to 1.9 times as fast as PyTorch's own kernels on an A100."),
-        unfair=("One seed, operators as engines fuse them: what a person would have written worse is not among them.",),
+        unfair=("Operators as engines fuse them: what a person would have written worse is not among them.",),
     ),
     Claim(
         name="ablation",
