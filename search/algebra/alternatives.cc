@@ -2,6 +2,7 @@
 
 #include "ir/canonical.h"
 #include "ir/parser.h"
+#include "ir/support/hash.h"
 #include "ir/verify.h"
 #include "search/algebra/form_check.h"
 #include "search/tune/inbox.h"
@@ -44,6 +45,23 @@ SampledVerdict check_link(const Task& spec, const Task& derived, uint64_t seed) 
   return check_programs(spec.base, derived.base, options);
 }
 
+SampledVerdict check_own_link(const Task& spec, const Task& derived, uint64_t seed) {
+  const SampledVerdict found = check_link(spec, derived, seed);
+  if (is_shown(found) || is_refuted(found.verdict)) return found;
+  SampledVerdict small;
+  small.at_small_extents = true;
+  // At two sizes: what is equal by chance of one, as a constant that is its extent, is not at the other.
+  for (const int64_t scale : {1, 2}) {
+    const Result<SmallPair> pair = shrink_programs(spec.base, derived.base, scale);
+    if (!pair.ok()) return found;
+    const ir::FpvVerdict verdict =
+        check_form(*pair, kStoredLog2Error, hash_combine(seed, static_cast<uint64_t>(scale)));
+    if (!verdict.ok()) return found;
+    if (scale == 1 || verdict.log2_error > small.verdict.log2_error) small.verdict = verdict;
+  }
+  return small;
+}
+
 bool is_shown(const SampledVerdict& found) {
   return found.verdict.ok() && found.verdict.log2_error <= kStoredLog2Error;
 }
@@ -71,7 +89,7 @@ Judged judge(const Task& spec, const Derived& derived, uint64_t seed) {
   link.limit_ns = derived.limit_ns;
   Task task = task_of_link(spec, derived.program, link);
   if (task.key == spec.key) return refuse("it is the operator as written");
-  const SampledVerdict found = check_link(spec, task, seed);
+  const SampledVerdict found = check_own_link(spec, task, seed);
   if (!is_shown(found)) return refuse(to_string(found));
   return {Alternative{std::move(task), with_verdict(std::move(link), found.verdict)}, ""};
 }

@@ -50,6 +50,9 @@ std::optional<Task> stored_task(const Task& spec, const DerivedRow& row);
 
 /// Compares a link's program with its operator's anew; `seed` decides all.
 SampledVerdict check_link(const Task& spec, const Task& derived, uint64_t seed);
+/// The same of what this build derived itself, of which the form of its programs is known: where they are too
+/// large to be compared so, both at small extents of two sizes, as forms are (D58).
+SampledVerdict check_own_link(const Task& spec, const Task& derived, uint64_t seed);
 /// Whether that is enough for the link to be believed.
 bool is_shown(const SampledVerdict& found);
 /// The link as this verdict has it; no claim any more.

@@ -138,6 +138,35 @@ Excess excess(const ir::Reference& wanted, ir::DType dtype, double spec, double 
   return {std::fabs(form - wanted.value), allowed};
 }
 
+// The extents of the form's axes follow those of the parameters that they run over. False where one runs over
+// none, or over a part of one.
+bool follow_params(const Spec& form, const ir::Program& small_spec, std::vector<Axis>* axes) {
+  std::vector<int64_t> twins(axes->size(), 0);
+  const auto follow = [&](ir::BufferId buffer, std::span<const Subscript> index) {
+    const auto& params = form.program.params();
+    const auto at = std::find(params.begin(), params.end(), buffer);
+    if (at == params.end()) return;
+    const ir::BufferId other = small_spec.params()[static_cast<std::size_t>(at - params.begin())];
+    const std::vector<int64_t> whole = ir::shape_of(form.program.buffer(buffer));
+    const std::vector<int64_t> small = ir::shape_of(small_spec.buffer(other));
+    for (std::size_t d = 0; d < index.size(); ++d) {
+      const AxisId axis = index[d].plain();
+      if (axis < 0) continue;
+      const auto a = static_cast<std::size_t>(axis);
+      if ((*axes)[a].extent == whole[d]) twins[a] = small[d];
+    }
+  };
+  for (TermId id = 0; id < form.graph.size(); ++id) {
+    if (form.graph[id].op == TermOp::kLoad) follow(form.graph[id].buffer, form.graph[id].index);
+  }
+  for (const Output& output : form.outputs) follow(output.buffer, output.index);
+  for (std::size_t i = 0; i < axes->size(); ++i) {
+    if (twins[i] == 0) return false;
+    (*axes)[i].twin = twins[i];
+  }
+  return true;
+}
+
 double ratio(double error, double allowed) {
   return error == 0 ? 0 : error / std::max(allowed, 1e-300);
 }
@@ -149,6 +178,25 @@ Result<SmallPair> shrink_pair(const ir::Program& spec, const LoopAxes& spec_loop
   SmallPair small;
   PRUNERC_TRY(small.spec, shrunk(spec, spec_loops, axes, scale));
   PRUNERC_TRY(small.form, shrunk(form.program, form.loops, axes, scale));
+  if (!same_params(small.spec, small.form)) {
+    return error(Diag::kUnsupported, "a form whose parameters shrink to other shapes");
+  }
+  return small;
+}
+
+Result<SmallPair> shrink_programs(const ir::Program& spec, const ir::Program& form, int64_t scale) {
+  PRUNERC_TRY(const Spec a, lift(spec));
+  PRUNERC_TRY(const Spec b, lift(form));
+  if (!a.kept.empty() || !b.kept.empty() || a.names_positions || b.names_positions) {
+    return error(Diag::kUnsupported, "small extents of what is no term, or names a position");
+  }
+  SmallPair small;
+  PRUNERC_TRY(small.spec, shrunk(spec, a.loops, a.axes, scale));
+  std::vector<Axis> axes = b.axes;
+  if (small.spec.params().size() != form.params().size() || !follow_params(b, small.spec, &axes)) {
+    return error(Diag::kUnsupported, "a form with loops over no dimension of a parameter");
+  }
+  PRUNERC_TRY(small.form, shrunk(form, b.loops, axes, 1));
   if (!same_params(small.spec, small.form)) {
     return error(Diag::kUnsupported, "a form whose parameters shrink to other shapes");
   }

@@ -25,6 +25,11 @@ struct SmallPair {
 Result<SmallPair> shrink_pair(const ir::Program& spec, const LoopAxes& spec_loops,
                               const Lowered& form, std::span<const Axis> axes, int64_t scale = 1);
 
+/// Both programs with small extents, by their own terms, where nothing else is known of how the form came about:
+/// of programs whose nests are all terms, that name no position, and in whose form every loop runs over a whole
+/// dimension of a parameter. Errors: Unsupported elsewhere.
+Result<SmallPair> shrink_programs(const ir::Program& spec, const ir::Program& form, int64_t scale);
+
 /// The pair with constants that are how many terms a sum of the operator has (a mean's divisor) as small as
 /// the sums: else no mean would be one.
 SmallPair with_small_counts(const SmallPair& small, const Spec& spec, std::span<const Axis> axes,

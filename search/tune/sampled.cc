@@ -171,6 +171,7 @@ SampledVerdict check_schedule(const Task& task, const schedule::Trace& trace,
 
 std::string to_string(const SampledVerdict& verdict) {
   const std::string whole = ir::to_string(verdict.verdict);
+  if (verdict.at_small_extents) return whole + " at small extents of two sizes";
   if (verdict.is_whole || !verdict.verdict.ok()) return whole;
   // "equal (chance ..)".
   const std::size_t space = whole.find(' ');

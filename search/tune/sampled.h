@@ -22,8 +22,9 @@ struct SampleOptions {
 /// What was compared. An output is cut into tiles of at most kTileElements elements; each sample is
 /// one tile with all that it is made of (schedule/twin/slice.h).
 struct SampledVerdict {
-  ir::FpvVerdict verdict;  // Equal: of what was compared, with the bound for that
-  bool is_whole = false;   // every element was
+  ir::FpvVerdict verdict;         // Equal: of what was compared, with the bound for that
+  bool is_whole = false;          // every element was
+  bool at_small_extents = false;  // of both programs, whole
   int num_corners = 0, num_random = 0;
   int64_t num_tiles = 0;  // of all outputs
 };

@@ -114,6 +114,54 @@ TEST_CASE("a derived program that is not the operator, or was not shown to be, i
   }
 }
 
+// The sum of A's rows by the sums of their products with B's: half a billion steps for each element.
+const char* const kSums = R"(
+program sums(A: f32[2048, 64], B: f32[2048, 64]) -> (s: f32[64]) {
+  buffer P: f32[2048, 2048] global
+  for i in 2048 { for j in 2048 { for d in 64 {
+    block "P" [vi: S(2048) = i, vj: S(2048) = j, vd: R(64) = d] {
+      init { P[vi, vj] = 0f32 } P[vi, vj] = P[vi, vj] + A[vi, vd] * B[vj, vd] } } } }
+  for d2 in 64 { for i2 in 2048 { for j2 in 2048 {
+    block "s" [wd: S(64) = d2, wi: R(2048) = i2, wj: R(2048) = j2] {
+      init { s[wd] = 0f32 } s[wd] = s[wd] + P[wi, wj] * A[wi, wd] } } } } })";
+
+std::string sums_first(const std::string& term, int rows = 2048) {
+  const std::string n = std::to_string(rows);
+  return R"(
+program p(A: f32[2048, 64], B: f32[2048, 64]) -> (s: f32[64]) {
+  buffer b: f32[64] global
+  buffer r: f32[2048] global
+  for d in 64 { for j in )" +
+         n + R"( {
+    block "b" [vd: S(64) = d, vj: R()" +
+         n + R"() = j] {
+      init { b[vd] = 0f32 } b[vd] = b[vd] + B[vj, vd] } } }
+  for i in 2048 { for e in 64 {
+    block "r" [vi: S(2048) = i, ve: R(64) = e] {
+      init { r[vi] = 0f32 } r[vi] = r[vi] + A[vi, ve] * b[ve] } } }
+  for d2 in 64 { for i2 in 2048 {
+    block "s" [wd: S(64) = d2, wi: R(2048) = i2] {
+      init { s[wd] = 0f32 } s[wd] = s[wd] + )" +
+         term + " } } } }";
+}
+
+TEST_CASE("forms of sums that are too large to be run are compared at small extents") {
+  const Task spec = make_task("sums", parse_or_die(kSums), spec_task().target);
+  const Judged right = judge(spec, derived(sums_first("r[wi] * A[wi, wd]")), 7);
+  INFO(right.refusal);
+  REQUIRE(right.alternative);
+  CHECK(right.alternative->link.log2_error <= kStoredLog2Error);
+  // A claim of somebody else is not believed for that.
+  CHECK_FALSE(is_shown(check_link(spec, right.alternative->task, 3)));
+  for (const char* wrong :
+       {"r[wi] * A[wi, wd] * 2f32", "(r[wi] + 0.5f32) * A[wi, wd]", "r[wi] * A[2047 - wi, wd]"}) {
+    INFO(wrong);
+    CHECK_FALSE(judge(spec, derived(sums_first(wrong)), 7).alternative);
+  }
+  // A part of the rows is a part at no small extent.
+  CHECK_FALSE(judge(spec, derived(sums_first("r[wi] * A[wi, wd]", 1024)), 7).alternative);
+}
+
 TEST_CASE("a stored link gives its task again, and none where its texts are another program") {
   const Task spec = spec_task();
   const Alternative made = *judge(spec, derived(other_order()), 7).alternative;

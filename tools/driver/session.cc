@@ -355,7 +355,7 @@ Result<search::Measurement> Session::verify(const Operator& op, const Choice& ch
   }
   // What the schedule is of has to be the operator, too.
   if (own.is_derived() &&
-      !search::algebra::is_shown(search::algebra::check_link(task(op), own, options.seed))) {
+      !search::algebra::is_shown(search::algebra::check_own_link(task(op), own, options.seed))) {
     verdict.detail = "the derived program is not shown to be the operator";
     return verdict;
   }

@@ -225,12 +225,11 @@ void check_schedule(const VerifyVerb& verb, const search::Task& task, const Choi
 }
 
 // A derived program against what its operator is written as.
-void check_derived(const VerifyVerb& verb, const ir::Program& spec, const search::Task& derived,
-                   Verdict* verdict) {
-  search::SampleOptions options;
-  options.log2_error = search::kStoredLog2Error;
-  options.seed = verb.seed;
-  const search::SampledVerdict found = search::check_programs(spec, derived.base, options);
+void check_derived(const VerifyVerb& verb, const search::Task& spec, const search::Task& derived,
+                   bool imported, Verdict* verdict) {
+  const search::SampledVerdict found =
+      imported ? search::algebra::check_link(spec, derived, verb.seed)
+               : search::algebra::check_own_link(spec, derived, verb.seed);
   const std::string recipe = derived.recipe.empty() ? derived.name : derived.recipe;
   verdict->derived = fmt::format("'{}': {}", recipe, search::to_string(found));
   if (search::is_refuted(found.verdict)) {
@@ -328,7 +327,7 @@ Verdict check_link(const VerifyVerb& verb, const search::TaskRow& row,
   verdict.name = row.name;
   verdict.schedule =
       fmt::format("{}link to {}", spec.link.imported ? "imported " : "", spec.task.name);
-  check_derived(verb, from->base, *derived, &verdict);
+  check_derived(verb, *from, *derived, spec.link.imported, &verdict);
   return verdict;
 }
 
@@ -510,7 +509,11 @@ int verify(const VerifyVerb& verb) {
   if (prepared->choice.origin == Choice::Origin::kScript) task.base = prepared->op.program;
   if (verb.against.empty()) {
     check_schedule(verb, task, prepared->choice, &verdict);
-    if (task.is_derived()) check_derived(verb, task.spec, task, &verdict);
+    if (task.is_derived()) {
+      const std::optional<Derivation>& derivation = prepared->choice.derivation;
+      check_derived(verb, prepared->session.task(prepared->op), task,
+                    derivation && derivation->link.imported, &verdict);
+    }
   } else {
     const Result<ir::Program> reference = load_reference(verb);
     if (!reference.ok()) return fail(reference.error());
