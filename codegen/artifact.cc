@@ -1,6 +1,7 @@
 #include "codegen/artifact.h"
 
 #include "ir/support/wire.h"
+#include "ir/thread_axis.h"
 
 namespace prunerc::codegen {
 namespace {
@@ -59,9 +60,7 @@ void write_param(WireWriter& writer, const ArtifactParam& param) {
   for (const int64_t extent : param.shape) writer.put(extent);
 }
 
-/// Limits of the CUDA driver; the first of each is that of x.
-constexpr std::array<int64_t, 3> kMaxGrid{(int64_t{1} << 31) - 1, 65535, 65535};
-constexpr std::array<int64_t, 3> kMaxBlock{1024, 1024, 64};
+/// Limits of the CUDA driver.
 constexpr int64_t kMaxThreads = 1024;
 constexpr int64_t kMaxSharedBytes = 1 << 20;
 constexpr size_t kMaxLaunches = 4096;
@@ -109,9 +108,9 @@ Result<void> check_launch(const Artifact& artifact, const Launch& launch) {
   if (!is_identifier(launch.kernel)) return malformed("a launch names no function");
   int64_t num_threads = 1;
   for (size_t axis = 0; axis < 3; ++axis) {
-    if (launch.grid[axis] < 1 || launch.grid[axis] > kMaxGrid[axis])
+    if (launch.grid[axis] < 1 || launch.grid[axis] > ir::kMostBlocks[axis])
       return malformed("the grid of a launch is out of range");
-    if (launch.block[axis] < 1 || launch.block[axis] > kMaxBlock[axis])
+    if (launch.block[axis] < 1 || launch.block[axis] > ir::kMostThreads[axis])
       return malformed("the block of a launch is out of range");
     num_threads *= launch.block[axis];
   }

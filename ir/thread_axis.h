@@ -5,6 +5,8 @@
 #include "ir/stmt.h"
 #include "ir/support/result.h"
 
+#include <array>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -24,6 +26,10 @@ inline bool is_lane_axis(LoopKind kind) {
 inline bool is_concurrent(LoopKind kind) {
   return kind == LoopKind::kParallel || kind == LoopKind::kVectorized || is_thread_axis(kind);
 }
+/// CUDA's own limits along x, y and z, the same for every architecture that it names.
+inline constexpr std::array<int64_t, 3> kMostBlocks = {2147483647, 65535, 65535};
+inline constexpr std::array<int64_t, 3> kMostThreads = {1024, 1024, 64};
+
 std::optional<LoopKind> loop_kind_from_string(std::string_view name);
 
 /// A kernel is a loop with a thread axis that stands in no other such loop. In each: no axis stands

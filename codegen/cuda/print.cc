@@ -277,8 +277,9 @@ void KernelPrinter::serial_loop(const Loop& loop) {
   const int64_t copies = copies_;
   if (unrolls && extent != nullptr) copies_ *= extent->value;
   line(unrolls ? "#pragma unroll" : "#pragma unroll 1");
-  open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", name,
-                   within(index_value(loop.extent), Prec::kAdd)));
+  const bool is_long = extent != nullptr && extent->value > std::numeric_limits<int32_t>::max();
+  open(fmt::format("for ({2} {0} = 0; {0} < {1}; ++{0})", name,
+                   within(index_value(loop.extent), Prec::kAdd), is_long ? "pr_i64" : "int"));
   loop_body(loop);
   close();
   copies_ = copies;
@@ -345,6 +346,17 @@ Result<void> check_limits(const KernelText& kernel, const Target& target) {
   if (target.max_threads_per_block > 0 && threads > target.max_threads_per_block) {
     return error(Diag::kGpuLimit, kernel.name, fmt::format("{} threads in a block", threads),
                  target.max_threads_per_block);
+  }
+  for (std::size_t d = 0; d < kMostBlocks.size(); ++d) {
+    if (kernel.blocks[d] > kMostBlocks[d]) {
+      return error(Diag::kGpuLimit, kernel.name,
+                   fmt::format("{} blocks along {}", kernel.blocks[d], "xyz"[d]), kMostBlocks[d]);
+    }
+    if (kernel.threads[d] > kMostThreads[d]) {
+      return error(Diag::kGpuLimit, kernel.name,
+                   fmt::format("{} threads of a block along {}", kernel.threads[d], "xyz"[d]),
+                   kMostThreads[d]);
+    }
   }
   if (target.smem_bytes_per_block > 0 && kernel.shared_bytes > target.smem_bytes_per_block) {
     return error(Diag::kGpuLimit, kernel.name,

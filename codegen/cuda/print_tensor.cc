@@ -133,6 +133,12 @@ std::string KernelPrinter::row_address_at(const TensorMatch::Operand& at, Expr r
   // Where the source is indexed with the columns first, its rows are the second dimension.
   const std::size_t row_dim = at.strides[1] == 1 ? 0 : 1;
   if (storage_.swizzles.count(at.buffer) == 0) {
+    const int64_t piece = kSwizzlePiece / byte_size(buffer(at.buffer).dtype);
+    if (at.strides[row_dim] % piece != 0 || !is_multiple(flat(at.buffer, at.base), piece)) {
+      failed_ =
+          prunerc::error(Diag::kUnsupported, "rows for ldmatrix that are not aligned to 16 bytes");
+      return "";
+    }
     Expr offset = b_.add(b_.mul(row, b_.int_imm(at.strides[row_dim])), column);
     return address(at.buffer, flat(at.buffer, at.base)) + " + " +
            index_value(simplify(b_, offset, ranges_)).text;

@@ -20,9 +20,6 @@ using namespace ir;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-/// CUDA's own limits, the same for every architecture that it names.
-constexpr std::array<int64_t, 3> kMostGrid = {2147483647, 65535, 65535};
-constexpr std::array<int64_t, 3> kMostBlock = {1024, 1024, 64};
 /// Virtual threads are copies of code; what is written out takes NVRTC its time.
 constexpr int64_t kMostVthreads = 64;
 /// Addresses, counters and what else the simplest kernel holds.
@@ -324,9 +321,9 @@ Result<void> check(const GpuNeeds& needs, const Target& target) {
   };
   constexpr std::string_view kAxes[] = {"x", "y", "z"};
   for (std::size_t d = 0; d < 3; ++d) {
-    PRUNERC_TRY_VOID(fits(needs.grid[d], kMostGrid[d], "blocks along " + std::string(kAxes[d])));
+    PRUNERC_TRY_VOID(fits(needs.grid[d], kMostBlocks[d], "blocks along " + std::string(kAxes[d])));
     PRUNERC_TRY_VOID(
-        fits(needs.block[d], kMostBlock[d], "threads of a block along " + std::string(kAxes[d])));
+        fits(needs.block[d], kMostThreads[d], "threads of a block along " + std::string(kAxes[d])));
   }
   PRUNERC_TRY_VOID(fits(needs.threads(), target.max_threads_per_block, "threads of a block"));
   PRUNERC_TRY_VOID(fits(needs.vthreads, kMostVthreads, "virtual threads"));

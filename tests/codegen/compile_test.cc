@@ -143,6 +143,15 @@ TEST_CASE("an accumulation is fused, any other sum of a product is not") {
   CHECK(plain.find("vmulps") != std::string::npos);
 }
 
+TEST_CASE("a sum may begin with data") {
+  const Program program = parse_or_die(R"(
+program n(X: f32[4, 8], c: f32[4]) -> (Y: f32[4]) {
+  for i in 4 { for k in 8 {
+    block "Y" [v: S(4) = i, w: R(8) = k] { init { Y[v] = c[v] } Y[v] = Y[v] + X[v, w] } } }
+})");
+  CHECK(compare_with_interpreter(program, program, 1) == "");
+}
+
 TEST_CASE("intermediates that do not live at the same time share the workspace") {
   // A -> T -> U -> V: T and V may share.
   std::string text =

@@ -2,6 +2,8 @@
 #include "tests/codegen/gpu_run.h"
 
 #include "codegen/codegen.h"
+#include "codegen/cuda/print.h"
+#include "codegen/pipeline.h"
 #include "ir/parser.h"
 #include "schedule/schedule.h"
 #include "tests/support/check.h"
@@ -51,6 +53,143 @@ TEST_CASE("a pipeline may be deeper than its loop is long", "[gpu]") {
     REQUIRE_OK(done);
     CAPTURE(iterations);
     CHECK(compare_on_host(*base, done->program(), gpu_target(), 1, orders) == "");
+  }
+}
+
+struct PipelineCase {
+  const char *what, *program, *script;
+};
+const char* const kSums = R"(
+program e(A: f32[4, 8, 64]) -> (Y: f32[4, 64]) {
+  for i in 4 @L0 { for j in 64 @L1 { for k in 8 @L2 {
+    block "Y" @B0 [vi: S(4) = i, vj: S(64) = j, vk: R(8) = k] {
+      init { Y[vi, vj] = 0f32 } Y[vi, vj] = Y[vi, vj] + A[vi, vk, vj] } } } } })";
+const char* const kTurned = R"(
+program f(A: f32[4, 8, 64]) -> (Y: f32[4, 64]) {
+  buffer T: f32[4, 8, 64] global
+  for i in 4 @L0 { for k in 8 @L1 { for j in 64 @L2 {
+    block "T" @B0 [vi: S(4) = i, vk: S(8) = k, vj: S(64) = j] { T[vi, vk, vj] = A[vi, vk, 63 - vj] } } } }
+  for i_1 in 4 @L3 { for j_1 in 64 @L4 { for k_1 in 8 @L5 {
+    block "Y" @B1 [wi: S(4) = i_1, wj: S(64) = j_1, wk: R(8) = k_1] {
+      init { Y[wi, wj] = 0f32 } Y[wi, wj] = Y[wi, wj] + T[wi, wk, wj] } } } } })";
+const char* const kNested = R"(
+program f(A: f32[4, 8, 4, 64]) -> (Y: f32[4, 64]) {
+  for i in 4 @L0 { for j in 64 @L1 { for k in 8 @L2 { for l in 4 @L3 {
+    block "Y" @B0 [vi: S(4) = i, vj: S(64) = j, vk: R(8) = k, vl: R(4) = l] {
+      init { Y[vi, vj] = 0f32 } Y[vi, vj] = Y[vi, vj] + A[vi, vk, vl, vj] } } } } } })";
+const char* const kEpilogue = R"(
+program x(A: f32[4, 64, 3], Z: f32[4, 64]) -> (Y: f32[64]) {
+  buffer T: f32[4, 64] global
+  buffer U: f32[4, 64] global
+  for i in 4 @L0 { for j in 64 @L1 { for k in 3 @L2 {
+    block "T" @B0 [vi: S(4) = i, vj: S(64) = j, vk: R(3) = k] {
+      init { T[vi, vj] = 0f32 } T[vi, vj] = T[vi, vj] + A[vi, vj, vk] } } } }
+  for i_1 in 4 @L3 { for j_1 in 64 @L4 {
+    block "U" @B1 [wi: S(4) = i_1, wj: S(64) = j_1] { U[wi, wj] = T[wi, wj] + Z[wi, wj] } } }
+  for j_2 in 64 @L5 { for i_2 in 4 @L6 {
+    block "Y" @B2 [xj: S(64) = j_2, xi: R(4) = i_2] {
+      init { Y[xj] = 0f32 } Y[xj] = Y[xj] + U[xi, xj] } } } })";
+
+const PipelineCase kPipelines[] = {
+    {"a fetch that no threads share", kSums, R"(
+cache_read(@B0, 0, "shared")
+reorder([@L2, @L1])
+compute_at(@B1, @L2)
+bind(@L0, "block.x")
+bind(@L1, "thread.x")
+software_pipeline(@L2, [0,1], [0,1])
+)"},
+    {"registers that are fetched ahead", kSums, R"(
+cache_read(@B0, 0, "local")
+reorder([@L2, @L1])
+compute_at(@B1, @L2)
+bind(@L0, "block.x")
+bind(@L1, "thread.x")
+bind(@L8, "thread.x")
+software_pipeline(@L2, [0,1], [0,1])
+)"},
+    {"a fetch that reads what another one brings", kTurned, R"(
+cache_read(@B0, 0, "shared")
+set_scope(@B0, 0, "shared")
+reorder([@L5, @L4])
+compute_at(@B0, @L5)
+compute_at(@B2, @L5)
+bind(@L3, "block.x")
+bind(@L14, "thread.x")
+bind(@L11, "thread.x")
+bind(@L4, "thread.x")
+software_pipeline(@L5, [0,0,1], [0,1,2])
+)"},
+    {"a fetch that goes on with what it brings", kEpilogue, R"(
+fuse_reduction_epilogue(@B0, @B1)
+reorder([@L6, @L5])
+split(@L5, [2, 32])
+reorder([@L7, @L6, @L8])
+compute_at(@B0, @L6)
+set_scope(@B0, 0, "shared")
+bind(@L7, "block.x")
+bind(@L8, "thread.x")
+bind(@L10, "thread.x")
+decompose_reduction(@B0, @L11)
+software_pipeline(@L6, [0,1],[0,1])
+)"},
+    {"pipelines in each other", kNested, R"(
+cache_read(@B0, 0, "shared")
+cache_read(@B0, 0, "shared")
+reorder([@L2, @L3, @L1])
+compute_at(@B2, @L3)
+compute_at(@B1, @L2)
+bind(@L0, "block.x")
+bind(@L1, "thread.x")
+bind(@L19, "thread.x")
+bind(@L15, "thread.x")
+software_pipeline(@L3, [0,1],[0,1])
+software_pipeline(@L2, [0,1],[0,1])
+)"},
+};
+
+TEST_CASE("pipelines run ahead only as far as that changes nothing", "[gpu]") {
+  for (const PipelineCase& c : kPipelines) {
+    CAPTURE(c.what);
+    const Result<ir::Program> base = ir::parse(c.program);
+    REQUIRE_OK(base);
+    const Result<schedule::TraceScript> script = schedule::parse_script(c.script);
+    REQUIRE_OK(script);
+    const Result<schedule::Schedule> done = schedule::replay(*base, script->trace, {});
+    REQUIRE_OK(done);
+    CHECK(compare_on_host(*base, done->program(), gpu_target(), 1, kTwoOrders) == "");
+    CHECK(check_races_and_compile(*base, done->program(), gpu_target(), "sm_80") == "");
+  }
+}
+
+TEST_CASE("rows that ldmatrix cannot read are refused where code is made", "[gpu]") {
+  for (const GpuProgram& p : gpu_programs()) {
+    if (p.name != "matmul_ldmatrix") continue;
+    const Result<schedule::Schedule> done = schedule::replay(p.base, gpu_trace(p.name), {});
+    REQUIRE_OK(done);
+    schedule::Schedule s = *done;
+    // Rows of an odd number of words.
+    REQUIRE_OK(s.storage_align(ir::BlockId(2), 0, 0, 2, 1));
+    const ir::Target target = gpu_target();
+    const Result<ir::Program> lowered = codegen::lower_gpu(s.program(), target);
+    REQUIRE_OK(lowered);
+    CHECK_DIAG(codegen::print_cuda(*lowered, target, "k"), Unsupported);
+  }
+}
+
+TEST_CASE("what no GPU launches is refused where code is made", "[gpu]") {
+  for (const auto& [axis, rows] : {std::pair("block.y", 70000), std::pair("thread.z", 128)}) {
+    const std::string n = std::to_string(rows);
+    const Result<ir::Program> base =
+        ir::parse("program p(A: f32[" + n + "]) -> (Y: f32[" + n + "]) { for i in " + n +
+                  " @L0 { block \"Y\" @B0 [v: S(" + n + ") = i] { Y[v] = A[v] } } }");
+    REQUIRE_OK(base);
+    schedule::Schedule s(*base);
+    REQUIRE_OK(s.bind(s.loops_of(ir::BlockId(0))[0], axis));
+    const ir::Target target = gpu_target("cuda:sm_80");
+    const Result<ir::Program> lowered = codegen::lower_gpu(s.program(), target);
+    REQUIRE_OK(lowered);
+    CHECK_DIAG(codegen::print_cuda(*lowered, target, "k"), GpuLimit);
   }
 }
 

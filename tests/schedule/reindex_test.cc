@@ -222,6 +222,14 @@ std::string padded(std::string_view condition, std::string_view other = "0f32") 
 }
 
 TEST_CASE("padding is taken apart into a fill and what is inside, or the reason is said") {
+  // Each element is written again by a later instance.
+  const std::string twice = R"(
+program p(X: f32[4]) -> (Y: f32[4]) {
+  buffer P: f32[4] global
+  for i in 4 @L0 { for j in 4 @L1 {
+    block "P" @B0 [v: S(4) = i, w: S(4) = j] { P[v] = select(w < 2, X[v], 0f32) } } }
+  for i2 in 4 @L2 { block "Y" @B1 [u: S(4) = i2] { Y[u] = P[u] } }
+})";
   const std::string wedge = padded("vi < vj"), never = padded("vi < 0"), always = padded("vi < 8"),
                     data = padded("Z[vi] < 1f32"), other = padded("vi < 4", "Z[vi]");
   const std::string tiles =
@@ -250,6 +258,7 @@ TEST_CASE("padding is taken apart into a fill and what is inside, or the reason 
       {kConv, tiles + "decompose_padding(@B0, @L4)", "LoopNotAround"},
       {wedge, "split(@L0, [2, 4])\ndecompose_padding(@B0, @L2)", "PaddingForm"},
       {wedge, "decompose_padding(@B0, @L0)", "PaddingForm"},
+      {twice, "decompose_padding(@B0, @L0)", "PaddingForm"},
       {never, "decompose_padding(@B0, @L0)", "PaddingForm"},
       {always, "decompose_padding(@B0, @L0)", "PaddingForm"},
       {data, "decompose_padding(@B0, @L0)", "PaddingForm"},

@@ -8,6 +8,7 @@
 //       for k in 16 { block "C" [vi: S(8) = i, vk: R(16) = k] { C[vi] = C[vi] + A[vi, vk] } } }
 #include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/passes.h"
+#include "ir/analysis/region.h"
 
 #include <algorithm>
 #include <map>
@@ -193,6 +194,7 @@ class InitLowering {
     init.reads = loaded_buffers(block.init).empty() ? std::span<const Access>{} : block.reads;
     init.init = {};
     init.body = substitute(b_, block.init, reduce_iters);
+    if (!init.reads.empty()) rebuild_accesses(b_, init);
     if (init.guard.defined()) init.guard = substitute(b_, init.guard, zero_map(dropped));
     Stmt nest = b_.block(init);
     for (std::size_t i = path_.size(); i-- > static_cast<std::size_t>(at);) {

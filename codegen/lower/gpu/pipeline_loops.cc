@@ -55,7 +55,24 @@ std::optional<Pipeline> read_pipeline(const Loop& loop) {
     (*stage == 0 ? out.fetch : out.rest).push_back(part);
   }
   if (out.fetch.empty() || out.rest.empty()) return std::nullopt;
-  return out;
+  // What threads share out among themselves alone: else one of them would wait for all others.
+  const bool all_share = std::all_of(out.fetch.begin(), out.fetch.end(), [](const Loop* fetch) {
+    return has_thread_loop(Stmt(fetch));
+  });
+  return all_share ? std::optional(out) : std::nullopt;
+}
+
+int num_stores(Stmt s, BufferId buffer) {
+  int count = 0;
+  walk(
+      s,
+      [&](Stmt x) {
+        const Store* store = x.as<Store>();
+        count += store != nullptr && store->buffer == buffer ? 1 : 0;
+        return true;
+      },
+      [](Expr) {});
+  return count;
 }
 
 class Pipelining {
@@ -70,8 +87,31 @@ class Pipelining {
     const Loop* loop = s.as<Loop>();
     const std::optional<Pipeline> pipeline =
         loop != nullptr && attr_of(*loop, kPipelineAttr) ? read_pipeline(*loop) : std::nullopt;
-    if (pipeline) return rewrite(*pipeline);
+    if (pipeline && fetches_shared(*pipeline)) return rewrite(*pipeline);
     return map_stmts(b_, s, [&](Stmt child) { return go(child); });
+  }
+
+  // Registers that a fetch fills have no copies: they stay with their iteration.
+  bool fetches_shared(const Pipeline& p) const {
+    for (const Loop* loop : p.fetch) {
+      for (const BufferId id : stored_buffers(Stmt(loop))) {
+        const bool is_own = std::find(p.allocs.begin(), p.allocs.end(), id) != p.allocs.end();
+        if (is_own && b_.buffer(id).scope != Scope::kShared) return false;
+      }
+    }
+    return true;
+  }
+
+  // Whether copies may be under way beyond the fetch: nothing of the same step reads them or stores there again.
+  static bool may_be_async(const Pipeline& p, const Loop& fetch) {
+    for (const BufferId stored : stored_buffers(Stmt(&fetch))) {
+      if (num_stores(Stmt(&fetch), stored) > 1) return false;
+      for (const Loop* other : p.fetch) {
+        if (loaded_buffers(Stmt(other)).count(stored) != 0) return false;
+        if (other != &fetch && num_stores(Stmt(other), stored) > 0) return false;
+      }
+    }
+    return true;
   }
 
   // The shared buffers that pass from the fetches to the rest: each gets depth + 1 copies.
@@ -105,7 +145,9 @@ class Pipelining {
     Expr exists = b_.lt(at, b_.int_imm(p.extent));
     std::vector<Stmt> out;
     for (std::size_t i = 0; i < p.fetch.size(); ++i) {
-      std::vector<Attr> attrs = all;
+      std::vector<Attr> attrs;
+      if (may_be_async(p, *p.fetch[i])) attrs.push_back({kAsyncAttr, 1});
+      attrs.insert(attrs.end(), all.begin(), all.end());
       if (i == 0) attrs.insert(attrs.end(), first.begin(), first.end());
       if (i + 1 == p.fetch.size()) attrs.push_back({kCommitAttr, 1});
       Stmt s = with_attrs(*p.fetch[i], attrs);
@@ -118,11 +160,11 @@ class Pipelining {
   Stmt rewrite(const Pipeline& p) {
     const std::set<BufferId> fetched = add_copies(p);
     Loop prologue = make_loop(b_, "p", p.depth, LoopKind::kUnrolled);
-    prologue.body = fetch(p, fetched, Expr(prologue.var), {}, {{kAsyncAttr, 1}});
+    prologue.body = fetch(p, fetched, Expr(prologue.var), {}, {});
     Expr later = b_.add(Expr(p.loop->var), b_.int_imm(p.depth));
-    std::vector<Stmt> body = {fetch(p, fetched, later, {{kWaitAttr, p.depth - 1}, {kSyncAttr, 1}},
-                                    {{kAsyncAttr, 1}, {kAheadAttr, 1}})};
-    for (const Loop* loop : p.rest) body.push_back(in_copy(p, fetched, go(Stmt(loop))));
+    std::vector<Stmt> body = {
+        fetch(p, fetched, later, {{kWaitAttr, p.depth - 1}, {kSyncAttr, 1}}, {{kAheadAttr, 1}})};
+    for (const Loop* loop : p.rest) body.push_back(go(in_copy(p, fetched, Stmt(loop))));
     Loop main = *p.loop;
     main.body = b_.seq(body);
     std::vector<BufferId> outside;
