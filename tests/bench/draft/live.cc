@@ -152,8 +152,12 @@ class Timed {
       arrays_.emplace_back(std::aligned_alloc(64, (size * sizeof(float) / 64 + 1) * 64));
       auto* const floats = static_cast<float*>(arrays_.back().get());
       std::fill(floats, floats + size, 1.0F);
-      (param.role == codegen::ParamRole::kInput ? inputs_ : outputs_).push_back(floats);
+      const bool is_input = param.role == codegen::ParamRole::kInput;
+      (param.is_const ? constants_ : is_input ? inputs_ : outputs_).push_back(floats);
     }
+    if (constants_.empty()) return;
+    const std::vector<const void*> constants(constants_.begin(), constants_.end());
+    PRUNERC_CHECK(kernel_.prepare(constants).ok(), "constants are prepared");
   }
 
   /// ns of one run, over a sample of some ms.
@@ -174,7 +178,7 @@ class Timed {
  private:
   Kernel kernel_;
   std::vector<Array> arrays_;
-  std::vector<void*> inputs_, outputs_;
+  std::vector<void*> inputs_, outputs_, constants_;
 };
 
 // Of the search's end, the best after so many trials.
