@@ -118,19 +118,6 @@ const Store* guarded_store(Stmt s, std::vector<Expr>* conditions) {
   return s.as<Store>();
 }
 
-int64_t num_stores(Stmt s, BufferId id) {
-  int64_t n = 0;
-  walk(
-      s,
-      [&](Stmt x) {
-        const Store* store = x.as<Store>();
-        n += store != nullptr && store->buffer == id ? 1 : 0;
-        return true;
-      },
-      [](Expr) {});
-  return n;
-}
-
 bool is_packed(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace prunerc::search::algebra {
@@ -173,15 +174,21 @@ double ratio(double error, double allowed) {
 
 }  // namespace
 
+namespace {
+
+Result<SmallPair> of_same_shapes(SmallPair small) {
+  if (same_params(small.spec, small.form)) return small;
+  return error(Diag::kUnsupported, "a form whose parameters shrink to other shapes");
+}
+
+}  // namespace
+
 Result<SmallPair> shrink_pair(const ir::Program& spec, const LoopAxes& spec_loops,
                               const Lowered& form, std::span<const Axis> axes, int64_t scale) {
   SmallPair small;
   PRUNERC_TRY(small.spec, shrunk(spec, spec_loops, axes, scale));
   PRUNERC_TRY(small.form, shrunk(form.program, form.loops, axes, scale));
-  if (!same_params(small.spec, small.form)) {
-    return error(Diag::kUnsupported, "a form whose parameters shrink to other shapes");
-  }
-  return small;
+  return of_same_shapes(std::move(small));
 }
 
 Result<SmallPair> shrink_programs(const ir::Program& spec, const ir::Program& form, int64_t scale) {
@@ -197,10 +204,7 @@ Result<SmallPair> shrink_programs(const ir::Program& spec, const ir::Program& fo
     return error(Diag::kUnsupported, "a form with loops over no dimension of a parameter");
   }
   PRUNERC_TRY(small.form, shrunk(form, b.loops, axes, 1));
-  if (!same_params(small.spec, small.form)) {
-    return error(Diag::kUnsupported, "a form whose parameters shrink to other shapes");
-  }
-  return small;
+  return of_same_shapes(std::move(small));
 }
 
 SmallPair with_small_counts(const SmallPair& small, const Spec& spec, std::span<const Axis> axes,

@@ -25,6 +25,19 @@ std::set<BufferId> stored_buffers(Stmt s) {
   return out;
 }
 
+int64_t num_stores(Stmt s, BufferId buffer) {
+  int64_t count = 0;
+  walk(
+      s,
+      [&](Stmt x) {
+        const Store* store = x.as<Store>();
+        count += store != nullptr && store->buffer == buffer ? 1 : 0;
+        return true;
+      },
+      [](Expr) {});
+  return count;
+}
+
 std::set<BufferId> loaded_buffers(Stmt s) {
   std::set<BufferId> out;
   walk(

@@ -23,6 +23,8 @@ inline constexpr int64_t kWarpSize = 32;
 void collect_vars(ir::Expr e, std::set<ir::VarId>* out);
 std::set<ir::BufferId> stored_buffers(ir::Stmt s);
 std::set<ir::BufferId> loaded_buffers(ir::Stmt s);
+/// Statements that store to the buffer, copies of loops counted once.
+int64_t num_stores(ir::Stmt s, ir::BufferId buffer);
 /// The constant value of e, or `otherwise`.
 int64_t constant_or(ir::Expr e, int64_t otherwise);
 /// Vectorized or unrolled: the loops whose copies form one tile of code.

@@ -62,19 +62,6 @@ std::optional<Pipeline> read_pipeline(const Loop& loop) {
   return all_share ? std::optional(out) : std::nullopt;
 }
 
-int num_stores(Stmt s, BufferId buffer) {
-  int count = 0;
-  walk(
-      s,
-      [&](Stmt x) {
-        const Store* store = x.as<Store>();
-        count += store != nullptr && store->buffer == buffer ? 1 : 0;
-        return true;
-      },
-      [](Expr) {});
-  return count;
-}
-
 class Pipelining {
  public:
   explicit Pipelining(const Program& program) : b_(program) {}
