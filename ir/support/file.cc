@@ -134,10 +134,13 @@ bool write_all(int file, std::string_view bytes) {
   return true;
 }
 
-// A device or a pipe stays what it is.
+// A device or a pipe stays what it is. A pipe that nobody reads is not waited for.
 Result<void> write_into(const std::string& path, std::string_view bytes) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+  const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  if (file < 0 && errno == ENXIO)
+    return error(Diag::kFileKind, path, std::string("a pipe or socket that nobody reads"));
   if (file < 0) return io_error("write", path);
+  ::fcntl(file, F_SETFL, 0);
   const bool written = write_all(file, bytes);
   const Error failure = io_error("write", path);
   if (::close(file) != 0 && written) return io_error("write", path);

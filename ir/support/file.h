@@ -51,8 +51,8 @@ Result<std::string> read_file(const std::string& path, uint64_t most_bytes = kMa
 Result<std::string> read_text_file(const std::string& path, uint64_t most_bytes = kMaxTextBytes);
 
 /// Writes beside the file, then takes its name: a reader, or who comes after a crash or a power
-/// failure, finds the old bytes or the new ones. Links are followed; a device or a pipe is written to.
-/// Leaves nothing beside the file if it fails. Errors: IoError.
+/// failure, finds the old bytes or the new ones. Links are followed; a device or a pipe that is read is
+/// written to. Leaves nothing beside the file if it fails. Errors: IoError; FileKind.
 Result<void> replace_file(const std::string& path, std::string_view bytes);
 
 /// "16 MiB", "1.5 KiB", "12 bytes".
