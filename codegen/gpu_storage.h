@@ -23,6 +23,8 @@ inline constexpr std::string_view kSwizzleAttr = "swizzle_";
 inline constexpr std::string_view kAlignAttr = "align_";
 /// The buffer whose number follows the prefix, if the attribute is of that form.
 std::optional<ir::BufferId> buffer_named_by(const ir::Attr& attr, std::string_view prefix);
+/// Bytes between which no swizzle moves anything.
+inline constexpr int64_t kSwizzleLine = 128;
 /// Bytes that every swizzle keeps together.
 inline constexpr int64_t kSwizzlePiece = 16;
 

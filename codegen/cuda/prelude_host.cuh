@@ -166,7 +166,7 @@ template <int BYTES> PR_FN void pr_store(void* dst, const void* local) {
 
 // ---- Shared memory without bank conflicts. ----
 template <int W, int BYTES> PR_FN int pr_swizzled(int i) {
-  return i ^ (i / (128 / BYTES) & (W / 16 - 1)) * (16 / BYTES);
+  return i ^ (int)((unsigned)i / (128 / BYTES) & (W / 16 - 1)) * (16 / BYTES);
 }
 
 // ---- Asynchronous copies from global to shared memory. ----

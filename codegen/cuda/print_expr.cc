@@ -2,7 +2,9 @@
 #include "codegen/cuda/printer.h"
 #include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/analysis/vectorization.h"
+#include "ir/analysis/linear.h"
 #include "ir/analysis/simplify.h"
+#include "ir/int_math.h"
 
 #include <fmt/format.h>
 
@@ -349,8 +351,24 @@ std::string KernelPrinter::unswizzled_index_text(BufferId id, Expr flat_index) {
   return text;
 }
 
+// A swizzle repeats itself: what moves by whole periods stands outside, so that the rest is one value
+// for all copies of unrolled loops and all stages.
 std::string KernelPrinter::index_text(BufferId id, Expr flat_index) {
-  return swizzled(id, unswizzled_index_text(id, flat_index));
+  const auto it = storage_.swizzles.find(id);
+  if (it == storage_.swizzles.end()) return unswizzled_index_text(id, flat_index);
+  const int64_t elem_bytes = byte_size(buffer(id).dtype);
+  const int64_t period = it->second / kSwizzlePiece * kSwizzleLine / elem_bytes;
+  const Linear all = to_linear(b_, flat_index, ranges_);
+  Linear inside = Linear::of(floor_mod(all.constant, period));
+  Linear outside = Linear::of(all.constant - inside.constant);
+  for (const Term& term : all.terms) {
+    (term.coef % period == 0 ? outside : inside).terms.push_back(term);
+  }
+  if (all.overflow || interval_of(inside, ranges_).lo < 0) inside = all, outside = {};
+  std::string text = fmt::format("pr_swizzled<{}, {}>({})", it->second, elem_bytes,
+                                 unswizzled_index_text(id, to_expr(b_, inside)));
+  if (outside.is_constant(0)) return text;
+  return text + " + " + unswizzled_index_text(id, to_expr(b_, outside));
 }
 
 // Rows as wide as the swizzle follow each other, panel by panel: what TMA and wgmma take, and what
@@ -370,12 +388,6 @@ Expr KernelPrinter::flat_in_panels(BufferId id, std::span<const Expr> indices, i
   Expr at =
       b_.add(b_.mul(row, b_.int_imm(width)), b_.floormod(indices[rank - 1], b_.int_imm(width)));
   return simplify(b_, at, ranges_);
-}
-
-std::string KernelPrinter::swizzled(BufferId id, const std::string& index) const {
-  const auto it = storage_.swizzles.find(id);
-  if (it == storage_.swizzles.end()) return index;
-  return fmt::format("pr_swizzled<{}, {}>({})", it->second, byte_size(b_.buffer(id).dtype), index);
 }
 
 std::string KernelPrinter::element(BufferId id, std::span<const Expr> indices) {

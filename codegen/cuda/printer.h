@@ -193,7 +193,6 @@ class KernelPrinter {
   // Places.
   ir::Expr flat(ir::BufferId id, std::span<const ir::Expr> indices);
   ir::Expr flat_in_panels(ir::BufferId id, std::span<const ir::Expr> indices, int64_t bytes);
-  std::string swizzled(ir::BufferId id, const std::string& index) const;
   std::string element(ir::BufferId id, std::span<const ir::Expr> indices);
   std::string address(ir::BufferId id, ir::Expr flat_index);
   /// Before the swizzle moves it.

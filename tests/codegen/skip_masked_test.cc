@@ -107,6 +107,17 @@ TEST_CASE("what softmax makes of minus infinity is nothing, if every row has an 
   CHECK(strict.count("a") == 1);
 }
 
+TEST_CASE("zeros stay zeros only over a sum of their own row") {
+  // An input may be 0 or infinite: what comes of that is no zero.
+  for (const char* weight : {"select(vs <= vt, a[vt, vs], 0f32) / Q[vt, 0]",
+                             "exp(select(vs <= vt, a[vt, vs], f32.ninf) - Q[vt, 0])"}) {
+    const Guards found = guards(rows_of(weight));
+    INFO(weight);
+    CHECK(found.count("Y") == 0);
+    CHECK(found.count("a") == 1);
+  }
+}
+
 TEST_CASE("a window has two ends") {
   const std::string window = "vs <= vt && vt <= vs + 5";
   const Guards found =

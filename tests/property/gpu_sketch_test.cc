@@ -26,30 +26,79 @@ const std::set<std::string> kPrograms = {
     "max_pool2d_ragged", "softmax_ragged",          "layer_norm_ragged",
     "row_sum_ragged",    "silu_mul_ragged",         "transpose_ragged"};
 
-TEST_CASE("sketches for GPUs run on the host and give the interpreter's results", "[gpu]") {
+// Runs each sketch by its preferred decisions; the texts of their schedules.
+std::vector<std::string> run_sketches(const std::string& name, const ir::Program& base) {
   const ir::Target target = gpu_target();
   const ExecutionOptions orders[] = {
       {.order = ThreadOrder::kAscending, .mode = AsyncMode::kEager},
       {.order = ThreadOrder::kDescending, .mode = AsyncMode::kLazy},
   };
-  int num_run = 0;
+  const search::Task task = search::make_task(name, base, target);
+  const Result<search::SearchSpace> space = search::make_space(task);
+  REQUIRE_OK(space);
+  std::vector<std::string> traces;
+  for (std::size_t s = 0; s < space->sketches.size(); ++s) {
+    const Result<search::Candidate> made =
+        search::instantiate(task, *space, static_cast<int>(s), {});
+    INFO(name << " " << space->sketches[s].name);
+    REQUIRE_OK(made);
+    INFO(ir::print(made->program));
+    CHECK(compare_on_host(base, made->program, target, 1, orders) == "");
+    traces.push_back(schedule::print(made->trace));
+  }
+  return traces;
+}
+
+TEST_CASE("sketches for GPUs run on the host and give the interpreter's results", "[gpu]") {
+  std::size_t num_run = 0;
   for (const GpuProgram& p : gpu_programs()) {
-    if (kPrograms.count(p.name) == 0) continue;
-    const search::Task task = search::make_task(p.name, p.base, target);
-    const Result<search::SearchSpace> space = search::make_space(task);
-    REQUIRE_OK(space);
-    for (std::size_t s = 0; s < space->sketches.size(); ++s) {
-      const Result<search::Candidate> made =
-          search::instantiate(task, *space, static_cast<int>(s), {});
-      INFO(p.name << " " << space->sketches[s].name);
-      REQUIRE_OK(made);
-      INFO(ir::print(made->program));
-      const std::string difference = compare_on_host(p.base, made->program, target, 1, orders);
-      CHECK(difference == "");
-      ++num_run;
-    }
+    if (kPrograms.count(p.name) != 0) num_run += run_sketches(p.name, p.base).size();
   }
   CHECK(num_run >= 20);
+}
+
+// Y = A x + b, by rows of A or by its columns.
+std::string vector_product(bool by_rows) {
+  const std::string at = by_rows ? "vi, vk" : "vk, vi";
+  return "program product(A: f32[" + std::string(by_rows ? "37, 532" : "532, 37") +
+         R"(], x: f32[532], b: f32[37]) -> (Y: f32[37]) {
+  buffer s: f32[37] global
+  for i in 37 { for k in 532 { block "s" [vi: S(37) = i, vk: R(532) = k] {
+    init { s[vi] = 0f32 } s[vi] = s[vi] + A[)" +
+         at + R"(]*x[vk] } } }
+  for j in 37 { block "Y" [vi: S(37) = j] { Y[vi] = s[vi] + b[vi] } }
+})";
+}
+
+TEST_CASE("a matrix that is read once is read by all threads of a block, neighbours together",
+          "[gpu]") {
+  const std::vector<std::string> by_rows =
+      run_sketches("by_rows", parse_or_die(vector_product(true)));
+  // No tiles of rows, for which x would be fetched.
+  CHECK(by_rows[0].find("cache_read") == std::string::npos);
+  CHECK(by_rows.size() >= 2);
+  run_sketches("by_columns", parse_or_die(vector_product(false)));
+}
+
+constexpr const char* kChannelsLast = R"(
+program channels_last(X: f16[2, 40, 67], b: f16[40]) -> (Y: f16[2, 67, 40]) {
+  for n in 2 { for p in 67 { for c in 40 {
+    block "Y" [vn: S(2) = n, vp: S(67) = p, vc: S(40) = c] {
+      Y[vn, vp, vc] = max(X[vn, vc, vp] + b[vc], 0f16) } } } }
+})";
+
+TEST_CASE("what is read across its rows goes through shared memory", "[gpu]") {
+  const std::vector<std::string> traces =
+      run_sketches("channels_last", parse_or_die(kChannelsLast));
+  CHECK(traces[0].find("\"shared\"") != std::string::npos);
+  // And once without.
+  CHECK(traces.size() >= 2);
+  CHECK(traces.back().find("\"shared\"") == std::string::npos);
+  // Short rows are read as they are.
+  std::string narrow = kChannelsLast;
+  for (std::size_t at; (at = narrow.find("67")) != std::string::npos;) narrow.replace(at, 2, "9");
+  for (const std::string& trace : run_sketches("narrow", parse_or_die(narrow)))
+    CHECK(trace.find("\"shared\"") == std::string::npos);
 }
 
 // The last stage reads a row backwards: what another thread has in its registers.

@@ -10,7 +10,9 @@
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
+#include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace prunerc::testing {
@@ -20,17 +22,19 @@ using runtime::cuda_host::AsyncMode;
 using runtime::cuda_host::ExecutionOptions;
 using runtime::cuda_host::ThreadOrder;
 
-std::vector<int> wgmma_sketches(const search::SearchSpace& space) {
+std::vector<int> wgmma_sketches(const search::SearchSpace& space, std::string_view suffix = "") {
   std::vector<int> out;
   for (std::size_t i = 0; i < space.sketches.size(); ++i) {
-    if (space.sketches[i].name.find("wgmma") != std::string::npos)
+    const std::string& name = space.sketches[i].name;
+    if (name.find("wgmma") != std::string::npos && name.ends_with(suffix))
       out.push_back(static_cast<int>(i));
   }
   return out;
 }
 
-// Sketch number `turn` of those with wgmma, in three orders.
-void check_sketch(const NamedProgram& op, std::size_t turn, Rng* rng) {
+// Sketch number `turn` of those with wgmma, at least `least` with this suffix, in three orders.
+void check_sketch(const NamedProgram& op, std::size_t turn, Rng* rng, std::string_view suffix = "",
+                  std::size_t least = 6) {
   const ir::Target target = gpu_target("cuda-host:sm_90a");
   const ExecutionOptions orders[] = {
       {.order = ThreadOrder::kAscending, .mode = AsyncMode::kEager},
@@ -40,9 +44,9 @@ void check_sketch(const NamedProgram& op, std::size_t turn, Rng* rng) {
   const search::Task task = search::make_task(op.name, op.program, target);
   const Result<search::SearchSpace> space = search::make_space(task);
   REQUIRE_OK(space);
-  const std::vector<int> sketches = wgmma_sketches(*space);
+  const std::vector<int> sketches = wgmma_sketches(*space, suffix);
   INFO(op.name);
-  REQUIRE(sketches.size() >= 6);
+  REQUIRE(sketches.size() >= least);
   const int sketch = sketches[turn % sketches.size()];
   INFO(space->sketches[static_cast<std::size_t>(sketch)].name);
   // Some decisions are no programs: a tile of a block that reads beside what it computed.
@@ -88,6 +92,99 @@ TEST_CASE("bytes are multiplied by wgmma where the rows of both run along the su
       search::make_task(across.name, across.program, gpu_target("cuda-host:sm_90a")));
   REQUIRE_OK(space);
   CHECK(wgmma_sketches(*space).empty());
+}
+
+struct Convolution {
+  int images, size, channels, filters, window, stride;
+  bool channels_last, pads;
+};
+
+NamedProgram convolution(const Convolution& c) {
+  const int padded = c.size + (c.pads ? 2 : 0);
+  const int out = (padded - c.window) / c.stride + 1;
+  const auto image = [&](std::string_view h, std::string_view w, std::string_view of) {
+    return c.channels_last ? fmt::format("vn, {}, {}, {}", h, w, of)
+                           : fmt::format("vn, {2}, {0}, {1}", h, w, of);
+  };
+  const auto shape = [&](int size, int channels) {
+    return c.channels_last ? fmt::format("{}, {}, {}, {}", c.images, size, size, channels)
+                           : fmt::format("{}, {}, {}, {}", c.images, channels, size, size);
+  };
+  std::string text = fmt::format(
+      "program conv(X: f16[{}], F: f16[{}]) -> (Y: f16[{}]) {{\n  buffer T: f32[{}] global\n",
+      shape(c.size, c.channels),
+      c.channels_last ? fmt::format("{0}, {0}, {1}, {2}", c.window, c.channels, c.filters)
+                      : fmt::format("{2}, {1}, {0}, {0}", c.window, c.channels, c.filters),
+      shape(out, c.filters), shape(out, c.filters));
+  if (c.pads) {
+    text += fmt::format(
+        "  buffer P: f16[{0}] global\n"
+        "  for n in {1} {{ for h in {2} {{ for w in {2} {{ for d in {3} {{ block \"P\" [vn: S({1}) "
+        "= n, "
+        "vh: S({2}) = h, vw: S({2}) = w, vd: S({3}) = d] {{\n    P[{4}] = select(1 <= vh && vh < "
+        "{5} && "
+        "1 <= vw && vw < {5}, X[{6}], 0f16) }} }} }} }} }}\n",
+        shape(padded, c.channels), c.images, padded, c.channels, image("vh", "vw", "vd"),
+        c.size + 1, image("vh - 1", "vw - 1", "vd"));
+  }
+  const std::string at = image("vh", "vw", "vo");
+  text += fmt::format(
+      "  for n in {0} {{ for h in {1} {{ for w in {1} {{ for o in {2} {{ for a in {3} {{ for b in "
+      "{3} {{ for d in {4} {{\n"
+      "    block \"T\" [vn: S({0}) = n, vh: S({1}) = h, vw: S({1}) = w, vo: S({2}) = o, va: R({3}) "
+      "= a, "
+      "vb: R({3}) = b, vd: R({4}) = d] {{\n      init {{ T[{5}] = 0f32 }}\n"
+      "      T[{5}] = T[{5}] + f32({6}[{7}])*f32(F[{8}])\n  }} }} }} }} }} }} }} }}\n",
+      c.images, out, c.filters, c.window, c.channels, at, c.pads ? "P" : "X",
+      image(fmt::format("vh*{} + va", c.stride), fmt::format("vw*{} + vb", c.stride), "vd"),
+      c.channels_last ? "va, vb, vd, vo" : "vo, vd, va, vb");
+  text += fmt::format(
+      "  for n2 in {0} {{ for h2 in {1} {{ for w2 in {1} {{ for o2 in {2} {{ block \"Y\" [vn: "
+      "S({0}) = n2, "
+      "vh: S({1}) = h2, vw: S({1}) = w2, vo: S({2}) = o2] {{ Y[{3}] = f16(max(T[{3}], 0f32)) }} }} "
+      "}} }} }}\n}}\n",
+      c.images, out, c.filters, at);
+  return {"convolution", parse_or_die(text)};
+}
+
+TEST_CASE("convolutions are multiplied by wgmma in the shape of a product", "[gpu]") {
+  Rng rng(13);
+  const Convolution cases[] = {
+      {1, 10, 64, 64, 3, 1, true, false}, {2, 7, 24, 40, 3, 1, true, true},
+      {1, 9, 16, 72, 3, 2, true, true},   {1, 8, 8, 64, 1, 1, true, false},
+      {1, 8, 16, 64, 3, 1, false, false}, {1, 7, 5, 33, 3, 1, true, true},
+  };
+  std::size_t turn = 0;
+  for (const Convolution& c : cases) check_sketch(convolution(c), 2 * turn++, &rng);
+}
+
+NamedProgram narrow_product(int m, int n, int k) {
+  const std::string text = fmt::format(
+      "program p(A: f16[{0}, {2}], B: f16[{2}, {1}]) -> (C: f32[{0}, {1}]) {{\n"
+      "  for i in {0} {{ for j in {1} {{ for k in {2} {{\n"
+      "    block \"C\" [vi: S({0}) = i, vj: S({1}) = j, vk: R({2}) = k] {{\n"
+      "      init {{ C[vi, vj] = 0f32 }}\n"
+      "      C[vi, vj] = C[vi, vj] + f32(A[vi, vk])*f32(B[vk, vj])\n"
+      "  }} }} }} }}\n}}\n",
+      m, n, k);
+  return {"narrow", parse_or_die(text)};
+}
+
+TEST_CASE("long sums of few tiles have parts", "[gpu]") {
+  Rng rng(17);
+  const int shapes[][3] = {{64, 128, 1024}, {16, 200, 1000}, {100, 64, 512}};
+  std::size_t turn = 0;
+  for (const auto& [m, n, k] : shapes)
+    check_sketch(narrow_product(m, n, k), turn++, &rng, "split k", 1);
+  // One that fills the machine by itself, and a short one.
+  for (const auto& [m, n, k] : {std::array{2048, 2048, 1024}, std::array{64, 64, 192}}) {
+    const NamedProgram op = narrow_product(m, n, k);
+    const Result<search::SearchSpace> space =
+        search::make_space(search::make_task(op.name, op.program, gpu_target("cuda-host:sm_90a")));
+    REQUIRE_OK(space);
+    CHECK(wgmma_sketches(*space, "split k").empty());
+    CHECK(!wgmma_sketches(*space).empty());
+  }
 }
 
 TEST_CASE("no other target is offered wgmma", "[gpu]") {

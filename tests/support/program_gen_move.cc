@@ -118,18 +118,26 @@ void Generator::gather() {
   std::vector<int64_t> shape = x.shape;
   shape[0] = count;
   if (product(shape) > policy_.max_elements) return permute();
-  const Value at_rows = new_input(DType::kI32, {count});
+  // Rows by a table, rows behind one that a number says, or that row itself where another one ends.
+  const auto form = rng_.below(3);
+  const Value at_rows =
+      new_input(DType::kI32, form == 0 ? std::vector<int64_t>{count} : std::vector<int64_t>());
+  const int64_t border = rng_.between(0, count);
   const Value out = new_result(x.dtype, shape, x.bound, x.exact);
   BlockSpec spec;
   spec.name = "gather";
   spec.out = out.id;
   spec.spatial = shape;
   spec.value = [&](const Exprs& s, const Exprs&) {
-    const Exprs row_at = {s[0]};
-    const Expr row = b_.cast(DType::kI64, load(at_rows, row_at));
-    Exprs from = s;
-    from[0] = b_.max(b_.min(row, b_.int_imm(x.shape[0] - 1)), b_.int_imm(0));
-    return load(x, from);
+    const Expr row = b_.cast(DType::kI64, load(at_rows, form == 0 ? Exprs{s[0]} : Exprs()));
+    const auto clipped = [&](Expr at) {
+      Exprs from = s;
+      from[0] = b_.max(b_.min(at, b_.int_imm(x.shape[0] - 1)), b_.int_imm(0));
+      return load(x, from);
+    };
+    const Expr first = clipped(form == 0 ? row : b_.add(row, s[0]));
+    if (form != 2) return first;
+    return b_.select(b_.lt(s[0], b_.int_imm(border)), first, clipped(row));
   };
   emit(spec);
   finish(out);

@@ -134,6 +134,8 @@ Masks::Masks(IrBuilder& b, const Program& program) : b_(b) {
     for (const Store* store : stores_in(blocks[i]->body)) {
       ++num_stores_[store->buffer];
       last_store_[store->buffer] = i;
+      std::vector<const Block*>& writers = writers_[store->buffer];
+      if (writers.empty() || writers.back() != blocks[i]) writers.push_back(blocks[i]);
     }
   }
   // What stands outside of blocks, and what is read before the last one has written it.
@@ -215,7 +217,7 @@ std::optional<double> Masks::value_outside(Expr e, const Linear& condition,
       return x && y ? std::optional(*x * *y) : std::nullopt;
     case ExprKind::kDiv:
       if (x != 0.0) return std::nullopt;
-      return (y && *y != 0) || every_row_has_one(n->rhs, all, ranges) ? x : std::nullopt;
+      return (y && *y != 0) || is_of_full_row(*n, all, ranges) ? x : std::nullopt;
     case ExprKind::kAdd:
       if (x == -kInfinity || y == -kInfinity) {
         return x == kInfinity || y == kInfinity ? std::nullopt : std::optional(-kInfinity);
@@ -224,11 +226,49 @@ std::optional<double> Masks::value_outside(Expr e, const Linear& condition,
     case ExprKind::kSub:
       if (x == -kInfinity) {
         const bool is_finite = y && std::isfinite(*y);
-        return is_finite || every_row_has_one(n->rhs, all, ranges) ? x : std::nullopt;
+        return is_finite || is_of_full_row(*n, all, ranges) ? x : std::nullopt;
       }
       return x == 0.0 && y == 0.0 ? x : std::nullopt;
     default: return std::nullopt;
   }
+}
+
+// Where a buffer that holds copies has them from.
+BufferId Masks::source_of(BufferId id) {
+  std::set<BufferId> seen;
+  while (seen.insert(id).second && num_stores_[id] == 1 && writers_[id].size() == 1) {
+    const Store* store = writers_[id][0]->body.as<Store>();
+    const Load* load = store != nullptr ? store->value.as<Load>() : nullptr;
+    if (load == nullptr) break;
+    id = load->buffer;
+  }
+  return id;
+}
+
+// In e / d or x - m: whether d or m was accumulated over a row of what stands before it, of which
+// the conditions leave something.
+bool Masks::is_of_full_row(const BinaryNode& n, std::span<const Linear> all,
+                           const VarRanges& ranges) {
+  if (n.rhs.as<Load>() == nullptr || !every_row_has_one(n.rhs, all, ranges)) return false;
+  std::set<BufferId> before, seen;
+  for_each_load(n.lhs, [&](const Load& load) { before.insert(source_of(load.buffer)); });
+  std::vector<BufferId> rest = {n.rhs.as<Load>()->buffer};
+  while (!rest.empty()) {
+    const BufferId id = rest.back();
+    rest.pop_back();
+    if (!seen.insert(id).second) continue;
+    for (const Block* block : writers_[id]) {
+      const bool accumulates = match_reducer(*block).has_value();
+      bool found = false;
+      for_each_load(block->body, [&](const Load& load) {
+        const bool is_own = load.buffer == id;
+        found = found || (accumulates && !is_own && before.count(source_of(load.buffer)) != 0);
+        rest.push_back(load.buffer);
+      });
+      if (found) return true;
+    }
+  }
+  return false;
 }
 
 // Whether all conditions hold for some value of the one variable that `of_row` is the same for: then

@@ -59,6 +59,8 @@ class Masks {
   std::vector<Linear> conditions_in(Expr value, const VarRanges& ranges);
   std::optional<double> value_outside(Expr e, const Linear& condition, std::span<const Linear> all,
                                       const VarRanges& ranges);
+  BufferId source_of(BufferId id);
+  bool is_of_full_row(const BinaryNode& n, std::span<const Linear> all, const VarRanges& ranges);
   bool every_row_has_one(Expr of_row, std::span<const Linear> all, const VarRanges& ranges);
 
   std::optional<HalfSpace> half_space(const Linear& condition, std::span<const Expr> indices,
@@ -67,6 +69,7 @@ class Masks {
 
   IrBuilder& b_;
   std::map<BufferId, int> num_stores_;
+  std::map<BufferId, std::vector<const Block*>> writers_;
   std::map<BufferId, std::size_t> last_store_;  // by block, in the order of the text
   std::map<BufferId, std::vector<Outside>> values_;
   std::map<BufferId, Needs> needs_;  // missing: no use was seen yet

@@ -30,7 +30,6 @@ void inline_into_tiles(SketchContext& context) {
 }
 
 bool wgmma(SketchContext& context, BlockId block, const GpuVariant& variant) {
-  if (!can_gpu_wgmma(context, block)) return false;
   const BlockId epilogue = epilogue_of(context.schedule, block);
   if (epilogue.valid() && gpu_wgmma(context, block, epilogue, variant.wgmma).ok()) return true;
   return gpu_wgmma(context, block, BlockId(), variant.wgmma).ok();
@@ -50,8 +49,28 @@ void schedule_chain(SketchContext& context, const std::vector<BlockId>& chain,
   if (variant.fuse_rows && any && chain.size() > 1 && gpu_rows(context, chain, variant)) return;
   for (const BlockId id : chain) {
     if (reduces(id) && gpu_rows(context, {id}, variant)) continue;
+    if (variant.shared && gpu_transposition(context, id)) continue;
     static_cast<void>(gpu_bind(context, id).ok());
   }
+}
+
+// Whether some operand is all there is to read, each element once, as the matrix of a product with a
+// vector: then its rows matter, and who else reads the vector does not.
+constexpr int64_t kLongRow = 256;
+bool reads_once(const BlockFacts& facts) {
+  if (facts.block == nullptr || !facts.trivial) return false;
+  int64_t row = 1;
+  for (const Axis& axis : facts.reduce) row *= axis.extent;
+  if (row < kLongRow) return false;
+  const std::span<const ir::Access> reads = facts.block->reads;
+  return std::any_of(reads.begin(), reads.end(), [&](const ir::Access& access) {
+    const auto moves = [&](const Axis& axis) {
+      return axis.extent == 1 || mentions(access, axis.var);
+    };
+    return access.buffer != facts.block->writes[0].buffer && has_variable_subscripts(access) &&
+           std::all_of(facts.spatial.begin(), facts.spatial.end(), moves) &&
+           std::all_of(facts.reduce.begin(), facts.reduce.end(), moves);
+  });
 }
 
 // In a chain rows of the result are rows of the first factor, whatever tiles waste: the best such mapping.
@@ -64,17 +83,20 @@ void keep_in_order(std::vector<schedule::TensorMapping>* mappings) {
 }
 
 // Every block that a tensor instruction can compute, as a matrix product by its n-th best mapping,
-// or by its last one if all have fewer.
+// or by its last one if all have fewer. Warpgroups take matrices as they are, and other products by
+// the best mapping.
 std::vector<ShapedProduct> shape_products(SketchContext& context, const GpuVariant& variant) {
   std::vector<ShapedProduct> out;
-  if (variant.mapping == 0) return out;
-  const auto rank = static_cast<std::size_t>(variant.mapping);
+  const bool wants_wgmma = variant.wgmma.warpgroups > 0;
+  const auto rank = static_cast<std::size_t>(wants_wgmma ? 1 : variant.mapping);
+  if (rank == 0) return out;
   bool is_last = false;
   // Lanes multiply what is given to tf32 otherwise.
   const std::vector<std::string_view> names =
       variant.cores ? std::vector<std::string_view>{"mma_m16n8k8_tf32"}
                     : tensor_products(context.target);
   for (const BlockId id : context.schedule.blocks()) {
+    if (wants_wgmma && can_gpu_wgmma(context, id)) continue;
     for (const std::string_view name : names) {
       std::vector<schedule::TensorMapping> mappings =
           matrix_mappings(context.schedule, id, name, variant.chain ? kChainMappings : rank);
@@ -83,7 +105,7 @@ std::vector<ShapedProduct> shape_products(SketchContext& context, const GpuVaria
       is_last = is_last || mappings.size() == rank;
       const schedule::Schedule before = context.schedule.fork();
       Result<MatrixProduct> product = to_matrix_product(context, id, mappings.back());
-      if (product.ok()) {
+      if (product.ok() && (!wants_wgmma || can_gpu_wgmma(context, id))) {
         out.push_back({mappings.back(), *std::move(product)});
       } else {
         context.schedule = before;
@@ -163,17 +185,29 @@ std::vector<GpuVariant> gpu_variants() {
       {.name = "gpu+wgmma 128x128 threads",
        .wgmma = {.warpgroups = 2, .columns = 128, .bulk = false}},
       {.name = "gpu+wgmma 64x64 threads", .wgmma = {.warpgroups = 1, .columns = 64, .bulk = false}},
+      {.name = "gpu+wgmma 128x128 split k",
+       .threads_share_rows = false,
+       .wgmma = {.warpgroups = 2, .columns = 128, .parts = true}},
+      {.name = "gpu+wgmma 64x128 split k",
+       .threads_share_rows = false,
+       .wgmma = {.warpgroups = 1, .columns = 128, .parts = true}},
       {.name = "gpu+tensor+staged", .mapping = 1, .staged = true},
+      {.name = "gpu+tensor+swizzle+staged", .mapping = 1, .staged = true, .swizzled = true},
       {.name = "gpu+tensor+chain", .mapping = 1, .chain = true},
       {.name = "gpu+chain", .mapping = 1, .chain = true, .cores = true},
       {.name = "gpu+tensor+split k",
        .threads_share_rows = false,
        .mapping = 1,
-       .split_reduction = true},
+       .split_reduction = true,
+       .swizzled = true},
   };
 }
 
 Result<void> apply_gpu_variant(SketchContext& context, const GpuVariant& variant) {
+  const bool wants_wgmma = variant.wgmma.warpgroups > 0;
+  if (wants_wgmma && !has_wgmma(context.target)) {
+    return error(Diag::kUnsupported, std::string("wgmma for this target"));
+  }
   for (const BlockId id : context.schedule.blocks()) {
     if (!variant.shared && must_share_operands(context.schedule, id)) {
       return error(Diag::kUnsupported, std::string("direct reads of a large product's operands"));
@@ -202,14 +236,16 @@ Result<void> apply_gpu_variant(SketchContext& context, const GpuVariant& variant
     if (variant.cores) products.clear();
   }
   for (const ShapedProduct& shaped : products) {
-    num_tensor += gpu_tensor(context, shaped.mapping, shaped.product, variant).ok() ? 1 : 0;
+    const Result<void> done =
+        wants_wgmma ? gpu_wgmma(context, shaped.mapping, shaped.product, variant.wgmma)
+                    : gpu_tensor(context, shaped.mapping, shaped.product, variant);
+    num_tensor += done.ok() ? 1 : 0;
   }
   if (variant.mapping > 0 && num_tensor == 0) {
     return error(Diag::kUnsupported, std::string("tensor instructions for this program"));
   }
   if (variant.inline_stages) inline_into_tiles(context);
-  const bool wants_wgmma = variant.wgmma.warpgroups > 0;
-  bool found_wgmma = false;
+  bool found_wgmma = wants_wgmma && num_tensor > 0;
   std::vector<BlockId> chain;
   const auto flush = [&] {
     if (!chain.empty()) schedule_chain(context, chain, variant);
@@ -221,7 +257,11 @@ Result<void> apply_gpu_variant(SketchContext& context, const GpuVariant& variant
       found_wgmma = true;
       continue;
     }
-    if (can_gpu_tile(context.schedule, id) && (flush(), tile(context, id, variant))) continue;
+    const bool wants_rows = variant.shared && reads_once(facts_of(context.schedule, id));
+    if (!wants_rows && can_gpu_tile(context.schedule, id) &&
+        (flush(), tile(context, id, variant))) {
+      continue;
+    }
     chain.push_back(id);
   }
   flush();

@@ -16,14 +16,15 @@ namespace prunerc::search {
 struct WgmmaTile {
   int64_t warpgroups = 0;  // that compute, 64 rows each; 0: the rule is not taken
   int64_t columns = 128;
-  bool bulk = true;  // by the copy engine, where rows allow it
+  bool bulk = true;    // by the copy engine, where rows allow it
+  bool parts = false;  // of the sum, in blocks of their own
 };
 
 /// Which structural alternative a GPU sketch takes.
 struct GpuVariant {
   std::string name;
-  bool inline_stages = true;       // elementwise stages into their readers, padding too
-  bool shared = true;              // operands of a tile through shared memory
+  bool inline_stages = true;  // elementwise stages into their readers, padding too
+  bool shared = true;  // operands of a tile through shared memory, rows of a matrix by all threads
   bool outer_row = false;          // tiles along the outermost axis with reuse, not the innermost
   bool threads_share_rows = true;  // the threads of a block reduce a row together
   bool fuse_rows = true;           // a chain of stages in one kernel, a row for each block
@@ -52,6 +53,11 @@ bool must_share_operands(const schedule::Schedule& schedule, ir::BlockId block);
 /// gpu_wgmma.cc: products of f16, bf16 or i8 matrices by warpgroups, on sm_90a; `consumer` as above.
 Result<void> gpu_wgmma(SketchContext& context, ir::BlockId block, ir::BlockId consumer,
                        const WgmmaTile& tile);
+/// The same of a product that the mapping gave its shape.
+Result<void> gpu_wgmma(SketchContext& context, const schedule::TensorMapping& mapping,
+                       MatrixProduct product, const WgmmaTile& tile);
+bool has_wgmma(const ir::Target& target);
+/// Whether it is a product of two matrices as the instruction takes them.
 bool can_gpu_wgmma(const SketchContext& context, ir::BlockId block);
 
 /// gpu_rows.cc: a chain of stages and reductions whose rows belong to one block of threads each.
@@ -60,6 +66,9 @@ Result<void> gpu_rows(SketchContext& context, const std::vector<ir::BlockId>& bl
 /// One block by itself: its spatial loops over blocks and threads, vectors of neighbours; one
 /// thread if it has none that are independent.
 Result<void> gpu_bind(SketchContext& context, ir::BlockId block);
+
+/// gpu_transposition.cc: tiles of an elementwise block that reads across what it writes, through shared memory.
+Result<void> gpu_transposition(SketchContext& context, ir::BlockId block);
 
 /// gpu_tensor.cc: a matrix product by tensor instructions of a warp, operands in pipelines through
 /// shared memory.

@@ -97,9 +97,12 @@ class GpuRows {
     }
     const Axis& column = facts.spatial.back();
     const Axis& inner = facts.reduce.back();
+    // A vector that every column reads says nothing.
     const auto reads_along = [&](ir::VarId var) {
-      return std::any_of(facts.block->reads.begin(), facts.block->reads.end(),
-                         [&](const ir::Access& access) { return is_contiguous(access, var); });
+      const std::span<const ir::Access> reads = facts.block->reads;
+      return std::any_of(reads.begin(), reads.end(), [&](const ir::Access& access) {
+        return is_contiguous(access, var) && mentions(access, column.var);
+      });
     };
     return column.extent >= kColumns.front() && reads_along(column.var) && !reads_along(inner.var);
   }

@@ -13,10 +13,13 @@
 //     } }
 //
 // Extents that no tile divides are padded with zeros, which the copy engine does by itself where
-// rows lie at multiples of 16 bytes.
+// rows lie at multiples of 16 bytes. Convolutions and whatever else is no product of two matrices get
+// their factors in that shape (gpu_matrix.h), by copies of threads; sums around K are in the ring.
 #include "search/space/sketch_rule/gpu.h"
+#include "search/space/sketch_rule/gpu_warp.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -37,6 +40,8 @@ constexpr int64_t kVectorBytes = 16;
 const std::vector<int64_t> kDepths = {1, 2, 3, 4, 5};  // tiles that are ahead of the one at hand
 constexpr int64_t kPreferredDepth = 3;
 const std::vector<int64_t> kTilesPerBlock = {1, 2, 3, 4, 6, 8, 16};
+const std::vector<int64_t> kParts = {2, 4, 8, 16};  // of a sum
+constexpr int64_t kLeastSteps = 4;                  // of a part: what the ring holds
 /// Tiles below each other that neighbouring blocks compute: they read the same columns, and their
 /// rows stay in L2 from one column to the next.
 const std::vector<int64_t> kGroups = {1, 4, 8, 16};
@@ -61,7 +66,7 @@ std::vector<int64_t> dividing(const std::vector<int64_t>& values, int64_t extent
 // A product as the rule sees it.
 struct Product {
   Axis row, column, reduce;
-  std::vector<Axis> outer;
+  std::vector<Axis> outer, outer_reduce;
   int a = 0, b = 0;    // reads of the block
   std::string type;    // of the factors, as instructions are called
   int64_t k_step = 1;  // of K in one instruction
@@ -91,26 +96,41 @@ bool is_product_of_factors(const ir::Block& block, Product* out) {
   return true;
 }
 
-// All subscripts are different variables, the last two of them `x` and `y` in some order.
-bool is_matrix(const ir::Access& access, ir::VarId x, ir::VarId y) {
-  const std::size_t rank = access.region.size();
-  if (rank < 2) return false;
-  for (const ir::Range& range : access.region) {
-    if (range.min.as<ir::Var>() == nullptr) return false;
-  }
-  const ir::VarId last = access.region[rank - 1].min.as<ir::Var>()->id;
-  const ir::VarId before = access.region[rank - 2].min.as<ir::Var>()->id;
-  return (last == x && before == y) || (last == y && before == x);
+bool is_var(ir::Expr e, ir::VarId var) {
+  const auto* v = e.as<ir::Var>();
+  return v != nullptr && v->id == var;
 }
 
-std::optional<Product> find_product(const BlockFacts& facts) {
+// The variable, or where a part of it begins and the variable within.
+bool runs_along(ir::Expr e, ir::VarId var) {
+  const auto* sum = e.as<ir::Add>();
+  return is_var(e, var) ||
+         (sum != nullptr && ((is_var(sum->lhs, var) && !mentions(sum->rhs, var)) ||
+                             (is_var(sum->rhs, var) && !mentions(sum->lhs, var))));
+}
+
+// All subscripts are different variables, the last two of them `x` and `y` in some order; y may be in
+// parts.
+bool is_matrix(const ir::Access& access, ir::VarId x, ir::VarId y, bool in_parts) {
+  const std::size_t rank = access.region.size();
+  if (rank < 2) return false;
+  for (std::size_t d = 0; d + 2 < rank; ++d) {
+    if (access.region[d].min.as<ir::Var>() == nullptr) return false;
+  }
+  const ir::Expr last = access.region[rank - 1].min, before = access.region[rank - 2].min;
+  const auto is_y = [&](ir::Expr e) { return in_parts ? runs_along(e, y) : is_var(e, y); };
+  return (is_var(last, x) && is_y(before)) || (is_y(last) && is_var(before, x));
+}
+
+std::optional<Product> find_product(const BlockFacts& facts, bool in_parts = false) {
   Product out;
   if (facts.block == nullptr || !facts.trivial || facts.block->writes.size() != 1 ||
-      facts.reduce.size() != 1 || facts.spatial.size() < 2 ||
+      facts.reduce.empty() || facts.spatial.size() < 2 ||
       !is_product_of_factors(*facts.block, &out)) {
     return std::nullopt;
   }
-  out.reduce = facts.reduce[0];
+  out.reduce = facts.reduce.back();
+  out.outer_reduce.assign(facts.reduce.begin(), facts.reduce.end() - 1);
   const ir::Access& result = facts.block->writes[0];
   std::vector<int> factors;
   for (std::size_t i = 0; i < facts.block->reads.size(); ++i) {
@@ -123,10 +143,10 @@ std::optional<Product> find_product(const BlockFacts& facts) {
         const int a = factors[static_cast<std::size_t>(swapped)];
         const int b = factors[static_cast<std::size_t>(1 - swapped)];
         const auto reads = [&](int i) { return facts.block->reads[static_cast<std::size_t>(i)]; };
-        if (!is_matrix(reads(a), row.var, out.reduce.var) ||
-            !is_matrix(reads(b), column.var, out.reduce.var) || mentions(reads(a), column.var) ||
-            mentions(reads(b), row.var) || !is_matrix(result, row.var, column.var) ||
-            !is_contiguous(result, column.var)) {
+        if (!is_matrix(reads(a), row.var, out.reduce.var, in_parts) ||
+            !is_matrix(reads(b), column.var, out.reduce.var, in_parts) ||
+            mentions(reads(a), column.var) || mentions(reads(b), row.var) ||
+            !is_matrix(result, row.var, column.var, false) || !is_contiguous(result, column.var)) {
           continue;
         }
         // The hardware transposes elements of 16 bits only.
@@ -153,15 +173,24 @@ class GpuWgmma {
   GpuWgmma(SketchContext& context, BlockId block, BlockId consumer, const WgmmaTile& tile)
       : context_(context), s_(context.schedule), block_(block), consumer_(consumer), tile_(tile) {}
 
-  Result<void> run() {
+  /// Of a product that `mapping` gave its shape, where there is one.
+  Result<void> run(const schedule::TensorMapping* mapping, MatrixProduct* shaped) {
     std::optional<Product> product = find_product(facts_of(s_, block_));
     if (!product) return error(Diag::kUnsupported, std::string("wgmma for this block"));
-    PRUNERC_TRY_VOID(pad(*product));
+    if (mapping != nullptr) {
+      PRUNERC_TRY_VOID(pad_shaped(*product, *mapping, shaped));
+    } else {
+      PRUNERC_TRY_VOID(pad(*product));
+    }
     product = find_product(facts_of(s_, block_));
+    if (product && tile_.parts) {
+      PRUNERC_TRY_VOID(take_parts(*product));
+      product = find_product(facts_of(s_, block_), true);
+    }
     if (!product) return error(Diag::kUnsupported, std::string("wgmma for this block"));
     PRUNERC_TRY_VOID(take_registers());
     PRUNERC_TRY_VOID(cut(*product));
-    PRUNERC_TRY_VOID(copy_out(*product));
+    PRUNERC_TRY_VOID(copy_out());
     PRUNERC_TRY_VOID(bring(*product));
     PRUNERC_TRY(const BlockId init, s_.decompose_reduction(block_, ring_));
     PRUNERC_TRY_VOID(s_.bind(loop_above(init), "thread.y"));
@@ -208,6 +237,55 @@ class GpuWgmma {
     return s_.compute_inline(crop);
   }
 
+  Result<void> pad_shaped(const Product& p, const schedule::TensorMapping& mapping,
+                          MatrixProduct* shaped) {
+    const bool rows_along_m = p.row.loop == shaped->m;
+    std::array<Int, 3> multiples = {kRows * tile_.warpgroups, tile_.columns, p.k_tile()};
+    if (!rows_along_m) std::swap(multiples[0], multiples[1]);
+    PRUNERC_TRY_VOID(pad_operands(context_, mapping, multiples, shaped));
+    consumer_ = shaped->out;
+    places_ = std::array{shaped->out_m, shaped->out_n};
+    if (!rows_along_m) std::swap((*places_)[0], (*places_)[1]);
+    padding_ = {shaped->a.copy, shaped->b.copy};
+    widest_ = {shaped->a.widest, shaped->b.widest};
+    return {};
+  }
+
+  int64_t num_tiles(const Product& p) const {
+    int64_t n =
+        ceil_div(p.row.extent, kRows * tile_.warpgroups) * ceil_div(p.column.extent, tile_.columns);
+    for (const Axis& axis : p.outer) n *= axis.extent;
+    return n;
+  }
+
+  // Where tiles leave processors idle, parts of the sum are tiles too: a second kernel adds them up.
+  Result<void> take_parts(const Product& p) {
+    const int64_t steps = p.reduce.extent / p.k_tile(), tiles = num_tiles(p);
+    std::vector<int64_t> parts;
+    for (const int64_t n : dividing(kParts, steps)) {
+      if (steps / n >= kLeastSteps) parts.push_back(n);
+    }
+    if (parts.empty() || 2 * tiles > context_.target.num_sms)
+      return error(Diag::kUnsupported, std::string("parts of this sum"));
+    int64_t preferred = parts[0];
+    for (const int64_t n : parts) {
+      if (n * tiles <= context_.target.num_sms) preferred = n;
+    }
+    PRUNERC_TRY(const std::vector<LoopId> k,
+                s_.split(p.reduce.loop, {context_.pick(parts, preferred), Int(-1)}));
+    std::vector<LoopId> order = {k[0]};
+    for (const std::vector<Axis>& axes :
+         {p.outer, std::vector<Axis>{p.row, p.column}, p.outer_reduce}) {
+      for (const Axis& axis : axes) order.push_back(axis.loop);
+    }
+    order.push_back(k[1]);
+    PRUNERC_TRY_VOID(s_.reorder(order));
+    PRUNERC_TRY(block_, s_.rfactor(k[0], 0));
+    consumer_ = BlockId();
+    places_.reset();
+    return {};
+  }
+
   Result<void> take_registers() {
     if (consumer_.valid()) return s_.set_scope(block_, 0, ir::Scope::kLocal);
     PRUNERC_TRY(consumer_, s_.cache_write(block_, 0, ir::Scope::kLocal));
@@ -224,27 +302,28 @@ class GpuWgmma {
     PRUNERC_TRY(const std::vector<LoopId> reduce,
                 s_.split(p.reduce.loop, {Int(-1), Int(kStepsPerTile), Int(p.k_step)}));
     std::vector<LoopId> tiles;
-    int64_t num_tiles = row_tiles * ceil_div(p.column.extent, tile_.columns);
-    for (const Axis& axis : p.outer) {
-      tiles.push_back(axis.loop);
-      num_tiles *= axis.extent;
-    }
+    for (const Axis& axis : p.outer) tiles.push_back(axis.loop);
     tiles.push_back(rows[0]);
     tiles.push_back(columns[0]);
     tiles.push_back(rows[1]);
     ring_ = reduce[0];
     warpgroup_ = rows[2];
     first_row_ = rows[3];
-    std::vector<LoopId> order = tiles;
-    order.insert(order.end(), {ring_, warpgroup_, reduce[1], first_row_, columns[1], reduce[2]});
+    std::vector<LoopId> order = tiles, depth;
+    for (const Axis& axis : p.outer_reduce) depth.push_back(axis.loop);
+    depth.push_back(ring_);
+    order.insert(order.end(), depth.begin(), depth.end());
+    order.insert(order.end(), {warpgroup_, reduce[1], first_row_, columns[1], reduce[2]});
     PRUNERC_TRY_VOID(s_.reorder(order));
+    PRUNERC_TRY(ring_, fuse_all(context_, depth));
     PRUNERC_TRY(const LoopId all, s_.fuse(tiles));
     // Blocks that all run at a time compute the next tile while others arrive.
-    const std::vector<int64_t> per_block = dividing(kTilesPerBlock, num_tiles);
+    const std::vector<int64_t> per_block =
+        tile_.parts ? std::vector<int64_t>{1} : dividing(kTilesPerBlock, num_tiles(p));
     int64_t preferred = 1;
     for (const int64_t n : per_block) {
       preferred = n;
-      if (num_tiles <= n * context_.target.num_sms) break;
+      if (num_tiles(p) <= n * context_.target.num_sms) break;
     }
     PRUNERC_TRY(const std::vector<LoopId> parts,
                 s_.split(all, {context_.pick(per_block, preferred), Int(-1)}));
@@ -260,17 +339,21 @@ class GpuWgmma {
     return loops[loops.size() - 3];
   }
 
-  // By dimensions of the result; the last two are rows and columns.
-  Result<void> copy_out(const Product&) {
+  // By dimensions of the result.
+  Result<void> copy_out() {
     PRUNERC_TRY(const std::vector<LoopId> loops, s_.reverse_compute_at(consumer_, tile_loop_));
     if (loops.size() < 2) return error(Diag::kUnsupported, std::string("a consumer without rows"));
+    const std::array<std::size_t, 2> at =
+        places_.value_or(std::array{loops.size() - 2, loops.size() - 1});
     // Whole tiles, also where the result ends before them.
     PRUNERC_TRY(const std::vector<LoopId> rows,
-                s_.split(loops[loops.size() - 2], {Int(tile_.warpgroups), Int(kRows)}));
+                s_.split(loops[at[0]], {Int(tile_.warpgroups), Int(kRows)}));
     PRUNERC_TRY(const std::vector<LoopId> columns,
-                s_.split(loops.back(), {Int(1), Int(tile_.columns)}));
+                s_.split(loops[at[1]], {Int(1), Int(tile_.columns)}));
     std::vector<LoopId> order = {rows[0]};
-    order.insert(order.end(), loops.begin(), loops.end() - 2);
+    for (std::size_t i = 0; i < loops.size(); ++i) {
+      if (i != at[0] && i != at[1]) order.push_back(loops[i]);
+    }
     order.insert(order.end(), {columns[0], rows[1], columns[1]});
     PRUNERC_TRY_VOID(s_.reorder(order));
     return s_.bind(rows[0], "thread.y");
@@ -296,10 +379,10 @@ class GpuWgmma {
 
   // The widest swizzle whose rows fit into those of the tile. Units: bytes.
   Result<int64_t> swizzle_of(const Product& p, const ir::Access& access) const {
-    const ir::VarId last = access.region.back().min.as<ir::Var>()->id;
-    const int64_t columns = last == p.reduce.var   ? p.k_tile()
-                            : last == p.column.var ? tile_.columns
-                                                   : kRows * tile_.warpgroups;
+    const ir::Expr last = access.region.back().min;
+    const int64_t columns = mentions(last, p.reduce.var)   ? p.k_tile()
+                            : mentions(last, p.column.var) ? tile_.columns
+                                                           : kRows * tile_.warpgroups;
     for (const int64_t bytes : {128, 64, 32}) {
       if (columns * kStepBytes / p.k_step % bytes == 0) return bytes;
     }
@@ -330,6 +413,9 @@ class GpuWgmma {
   // All threads together, with vectors as long as rows of the matrix allow.
   Result<void> fetch(const Product& p, BlockId tile, const std::vector<LoopId>& loops) {
     int64_t width = kVectorBytes / (kStepBytes / p.k_step);
+    for (std::size_t i = 0; i < widest_.size(); ++i) {
+      if (padding_[i] == tile) width = std::gcd(width, widest_[i]);
+    }
     for (const ir::Access& access : find_block(s_.program(), tile)->reads) {
       const auto* columns = s_.program().buffer(access.buffer).shape.back().as<ir::IntImm>();
       width = std::gcd(width, columns != nullptr ? columns->value : 1);
@@ -360,20 +446,32 @@ class GpuWgmma {
   BlockId block_, consumer_;
   const WgmmaTile tile_;
   std::vector<BlockId> padding_;  // what pad_einsum has made
+  std::vector<int64_t> widest_;   // of a product that came shaped: vectors of these
+  std::optional<std::array<std::size_t, 2>> places_;  // among the result's loops: rows, columns
   LoopId blocks_, tile_loop_, ring_, warpgroup_, first_row_;
 };
 
 }  // namespace
 
+bool has_wgmma(const ir::Target& target) { return target.name.find("sm_90a") != std::string::npos; }
+
 bool can_gpu_wgmma(const SketchContext& context, BlockId block) {
-  const bool is_hopper = context.target.name.find("sm_90a") != std::string::npos;
-  return is_hopper && find_product(facts_of(context.schedule, block)).has_value();
+  return find_product(facts_of(context.schedule, block)).has_value();
 }
 
 Result<void> gpu_wgmma(SketchContext& context, BlockId block, BlockId consumer,
                        const WgmmaTile& tile) {
   const schedule::Schedule before = context.schedule.fork();
-  const Result<void> done = GpuWgmma(context, block, consumer, tile).run();
+  const Result<void> done = GpuWgmma(context, block, consumer, tile).run(nullptr, nullptr);
+  if (!done) context.schedule = before;
+  return done;
+}
+
+Result<void> gpu_wgmma(SketchContext& context, const schedule::TensorMapping& mapping,
+                       MatrixProduct product, const WgmmaTile& tile) {
+  const schedule::Schedule before = context.schedule.fork();
+  const Result<void> done =
+      GpuWgmma(context, product.block, BlockId(), tile).run(&mapping, &product);
   if (!done) context.schedule = before;
   return done;
 }

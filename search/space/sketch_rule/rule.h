@@ -181,6 +181,12 @@ Result<void> schedule_rows(SketchContext& context, const std::vector<ir::BlockId
 /// scan.cc: a reduction over all that comes before each element, element by element.
 Result<void> schedule_scan(SketchContext& context, ir::BlockId block);
 
+/// Axes of an elementwise block: some operand lies along `rows`, the result along `columns`.
+struct Crossing {
+  Axis rows, columns;
+};
+/// Nullopt if there is nothing like that, or an extent is below `least`.
+std::optional<Crossing> find_crossing(const BlockFacts& facts, int64_t least);
 /// transposition.cc: tiles of an elementwise block that reads along one axis and writes along another.
 Result<void> tile_transposition(SketchContext& context, ir::BlockId block);
 

@@ -37,23 +37,26 @@ int written_axis(const BlockFacts& facts) {
   return -1;
 }
 
-Result<void> unfit() {
-  return error(Diag::kUnsupported, std::string("a block that transposes nothing"));
-}
-
 }  // namespace
+
+std::optional<Crossing> find_crossing(const BlockFacts& facts, int64_t least) {
+  if (facts.block == nullptr || !facts.trivial || !facts.reduce.empty()) return std::nullopt;
+  const int column = written_axis(facts);
+  if (column < 0) return std::nullopt;
+  const Axis& columns = facts.spatial[static_cast<std::size_t>(column)];
+  const int row = crossed_axis(facts, columns);
+  if (row < 0) return std::nullopt;
+  const Axis& rows = facts.spatial[static_cast<std::size_t>(row)];
+  if (rows.extent < least || columns.extent < least) return std::nullopt;
+  return Crossing{rows, columns};
+}
 
 Result<void> tile_transposition(SketchContext& context, ir::BlockId block) {
   const BlockFacts facts = facts_of(context.schedule, block);
-  if (facts.block == nullptr || !facts.trivial || !facts.reduce.empty()) return unfit();
-  const int column = written_axis(facts);
-  if (column < 0) return unfit();
-  const Axis& columns = facts.spatial[static_cast<std::size_t>(column)];
-  const int row = crossed_axis(facts, columns);
-  if (row < 0) return unfit();
-  const Axis& rows = facts.spatial[static_cast<std::size_t>(row)];
   const int64_t lanes = context.target.lanes(facts.element_bytes);
-  if (rows.extent < lanes || columns.extent < lanes) return unfit();
+  const std::optional<Crossing> crossing = find_crossing(facts, lanes);
+  if (!crossing) return error(Diag::kUnsupported, std::string("a block that transposes nothing"));
+  const auto& [rows, columns] = *crossing;
   const schedule::Schedule before = context.schedule.fork();
   const auto apply = [&]() -> Result<void> {
     schedule::Schedule& s = context.schedule;
