@@ -109,7 +109,15 @@ Result<Selection> read_selection(std::span<const std::string> paths) {
     PRUNERC_TRY(const std::vector<Part> more, parse(path));
     parts.insert(parts.end(), more.begin(), more.end());
   }
-  for (const Part& part : parts) files.push_back(part.path);
+  std::set<fs::path> known;
+  for (const Part& part : parts) {
+    std::error_code code;
+    const fs::path whole = fs::weakly_canonical(part.path, code);
+    if (!known.insert(code ? fs::path(part.path) : whole).second) {
+      return error(Diag::kPoolTwice, part.path);
+    }
+    files.push_back(part.path);
+  }
   Selection out;
   PRUNERC_TRY(out.corpus, read_corpus(files));
   const std::vector<CorpusRow> all = all_rows(out.corpus);

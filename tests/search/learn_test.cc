@@ -100,6 +100,17 @@ TEST_CASE("a corpus tells tasks and platforms apart") {
   CHECK_DIAG(read_corpus(none), IoError);
 }
 
+TEST_CASE("operators of one name are tasks of their own") {
+  Pool other = read_pool(recorded("gemm_odd", 1, kRows)).value();
+  other.op = "gemm";
+  const std::vector<std::string> paths = {recorded("gemm", 1, kRows), scratch_file("other.pool")};
+  REQUIRE_OK(write_pool(other, paths[1]));
+  const Result<Corpus> corpus = read_corpus(paths);
+  REQUIRE_OK(corpus);
+  CHECK(corpus->task == std::vector<int32_t>{0, 1});
+  CHECK(corpus->tasks[0] == corpus->tasks[1]);
+}
+
 TEST_CASE("splits part the rows and nothing leaks") {
   const Corpus corpus = small_corpus();
   const std::vector<CorpusRow> rows = all_rows(corpus);
@@ -199,6 +210,11 @@ TEST_CASE("a rows file gives the split back, and a damaged one is refused") {
   const Result<Selection> one = read_selection(whole);
   REQUIRE_OK(one);
   CHECK(one->split.train == one->split.test);
+  // Named twice, a row would train under one name and test under the other.
+  for (const std::vector<std::string>& twice :
+       {std::vector{whole[0], whole[0]}, std::vector{path, whole[0]}, std::vector{path, path}}) {
+    CHECK_DIAG(read_selection(twice), PoolTwice);
+  }
   std::string text;
   std::getline(std::ifstream(path), text, '\0');
   const auto refused = [&](const std::string& changed) {
