@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <utility>
 
 namespace prunerc::search {
 namespace {
@@ -75,6 +76,20 @@ Result<bool> is_rows_file(const std::string& path) {
   return fs::path(path).extension() == ".json" || first == '{';
 }
 
+// A pool that comes twice, if only as a copy, would train and test with the same rows.
+Result<void> check_once(const Corpus& corpus) {
+  std::set<std::pair<int32_t, std::string>> known;
+  for (std::size_t p = 0; p < corpus.pools.size(); ++p) {
+    std::string mark = corpus.pools[p].created;
+    std::error_code code;
+    if (mark.empty()) mark = fs::weakly_canonical(corpus.paths[p], code).string();
+    if (!known.emplace(corpus.task[p], std::move(mark)).second) {
+      return error(Diag::kPoolTwice, corpus.paths[p]);
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> write_rows(const Corpus& corpus, const Split& split, const std::string& path) {
@@ -109,17 +124,10 @@ Result<Selection> read_selection(std::span<const std::string> paths) {
     PRUNERC_TRY(const std::vector<Part> more, parse(path));
     parts.insert(parts.end(), more.begin(), more.end());
   }
-  std::set<fs::path> known;
-  for (const Part& part : parts) {
-    std::error_code code;
-    const fs::path whole = fs::weakly_canonical(part.path, code);
-    if (!known.insert(code ? fs::path(part.path) : whole).second) {
-      return error(Diag::kPoolTwice, part.path);
-    }
-    files.push_back(part.path);
-  }
+  for (const Part& part : parts) files.push_back(part.path);
   Selection out;
   PRUNERC_TRY(out.corpus, read_corpus(files));
+  PRUNERC_TRY_VOID(check_once(out.corpus));
   const std::vector<CorpusRow> all = all_rows(out.corpus);
   for (std::size_t p = 0; p < parts.size(); ++p) {
     const Part& part = parts[p];

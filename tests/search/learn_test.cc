@@ -215,6 +215,17 @@ TEST_CASE("a rows file gives the split back, and a damaged one is refused") {
        {std::vector{whole[0], whole[0]}, std::vector{path, whole[0]}, std::vector{path, path}}) {
     CHECK_DIAG(read_selection(twice), PoolTwice);
   }
+  // So would a copy, or one that its recording went on with; not what was recorded another time.
+  const std::vector<std::string> copies = {scratch_file("copy.pool"), scratch_file("more.pool")};
+  Pool pool = read_pool(whole[0]).value();
+  pool.created = "2026-01-01T00:00:00Z";
+  REQUIRE_OK(write_pool(pool, copies[0]));
+  pool.rows.pop_back();
+  REQUIRE_OK(write_pool(pool, copies[1]));
+  CHECK_DIAG(read_selection(copies), PoolTwice);
+  pool.created = "2026-01-01T00:00:01Z";
+  REQUIRE_OK(write_pool(pool, copies[1]));
+  CHECK(read_selection(copies).ok());
   std::string text;
   std::getline(std::ifstream(path), text, '\0');
   const auto refused = [&](const std::string& changed) {
