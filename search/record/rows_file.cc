@@ -98,11 +98,12 @@ Result<void> write_rows(const Corpus& corpus, const Split& split, const std::str
   for (const CorpusRow& r : split.test) rows[r.pool].second.push_back(r.row);
   Json pools = Json::array();
   std::error_code code;
+  // Links are followed first: what is beside a link is not beside what it stands for.
+  const fs::path folder = fs::weakly_canonical(fs::absolute(path, code).parent_path(), code);
   for (const auto& [p, both] : rows) {
     const auto at = static_cast<std::size_t>(p);
-    const fs::path folder = fs::absolute(path, code).parent_path();
     pools.push_back(
-        {{"path", fs::absolute(corpus.paths[at], code).lexically_relative(folder).string()},
+        {{"path", fs::weakly_canonical(corpus.paths[at], code).lexically_relative(folder).string()},
          {"op", corpus.pools[at].op},
          {"rows", corpus.pools[at].rows.size()},
          {"train", both.first},

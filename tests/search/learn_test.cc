@@ -205,6 +205,14 @@ TEST_CASE("a rows file gives the split back, and a damaged one is refused") {
   CHECK(as_set(back->split.train) == as_set(split.train));
   CHECK(as_set(back->split.test) == as_set(split.test));
   CHECK(back->corpus.tasks == corpus.tasks);
+  // Its folder may be a link.
+  const std::string folder = scratch_file("far/away"), link = scratch_file("link");
+  std::filesystem::create_directories(folder);
+  std::filesystem::remove(link);
+  std::filesystem::create_directory_symlink(folder, link);
+  const std::vector<std::string> linked = {link + "/rows.json"};
+  REQUIRE_OK(write_rows(corpus, split, linked[0]));
+  CHECK(read_selection(linked).ok());
   // A pool by itself trains and tests with all its rows.
   const std::vector<std::string> whole = {corpus.paths[0]};
   const Result<Selection> one = read_selection(whole);
