@@ -30,8 +30,7 @@ FeatureGroup group_of(Group group) {
 class Names {
  public:
   Names() {
-#define PRUNERC_FEATURE(group, name, unit, normaliser) \
-  add(Group::group, {#name, #unit, FeatureNormaliser::normaliser});
+#define PRUNERC_FEATURE(group, name, unit) add(Group::group, {#name, #unit});
 #include "costmodel/feature/feature.def"
 #undef PRUNERC_FEATURE
     for (std::size_t g = 0; g < kNumGroups; ++g) {
@@ -50,7 +49,7 @@ class Names {
     }
     for (int i = 0; i < kNumFeatureBuffers && !of_buffer_.empty(); ++i) {
       for (const FeatureName& f : of_buffer_) {
-        groups_[0].push_back({"B" + std::to_string(i) + "." + f.name, f.unit, f.normaliser});
+        groups_[0].push_back({"B" + std::to_string(i) + "." + f.name, f.unit});
       }
     }
     of_buffer_.clear();

@@ -1,4 +1,4 @@
-// Names of all features, with their units and how models bring them to one scale: feature.def.
+// Names of all features, with their units: feature.def.
 #ifndef PRUNERC_COSTMODEL_FEATURE_NAMES_H_
 #define PRUNERC_COSTMODEL_FEATURE_NAMES_H_
 
@@ -10,14 +10,9 @@ namespace prunerc::costmodel {
 
 enum class FeatureGroup : uint8_t { kStatement, kTag, kFlow, kHardware };
 
-/// kByMax: divided by the largest value of the training data, as published. kFixed: divided by a
-/// constant, for what hardly varies within one data set. kNone: as it is.
-enum class FeatureNormaliser : uint8_t { kNone, kByMax, kFixed };
-
 struct FeatureName {
   std::string name;  // "float_mul", "B2.unique_bytes"
   std::string unit;  // "log2", "flag", "ratio"
-  FeatureNormaliser normaliser = FeatureNormaliser::kNone;
 };
 
 /// By index of the group's vector.

@@ -196,12 +196,12 @@ class Fit {
 std::vector<double> ranks_of(std::span<const double> values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return values[a] != values[b] ? values[a] < values[b] : a < b;
-  });
+  // Stable, since a value that is no number may spoil the order and nothing else.
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
   std::vector<double> ranks(values.size());
   for (std::size_t i = 0; i < order.size();) {
-    std::size_t end = i;
+    std::size_t end = i + 1;
     while (end < order.size() && values[order[end]] == values[order[i]]) ++end;
     for (std::size_t k = i; k < end; ++k) {
       ranks[order[k]] = static_cast<double>(i + end - 1) / 2;

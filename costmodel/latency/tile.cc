@@ -73,7 +73,8 @@ void spread_over_lanes(const NestTable& table, const Nest& nest, const NestAcces
   // A gather or scatter moves lane by lane; small steps are whole vectors and shuffles.
   const Sym gathers = logical_and(cost->moves_with_lanes, logical_not(equal(step, 1)));
   const Sym gathered = select(is_column(table, nest, a, tile), kColumnAccesses, tile.lanes * 1.5);
-  const Sym apart = select(less_equal(step, kMaxShuffledStep), 1.25 * step, gathered);
+  // Where lanes share elements, as in i // 2, there is still a load and its shuffle.
+  const Sym apart = select(less_equal(step, kMaxShuffledStep), 1.25 * max(1, step), gathered);
   cost->uops = select(gathers, apart, 1);
   const Sym is_vector = logical_and(cost->moves_with_lanes, less_equal(step, kMaxShuffledStep));
   cost->uops *= select(is_vector, 1 + crossings(table, nest, a, tile, target), 1);

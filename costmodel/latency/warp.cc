@@ -139,11 +139,7 @@ WarpRequest warp_request(const NestTable& table, const Nest& nest, const NestAcc
     run += select(joins, (loop.extent - 1) * step, 0);
     count *= select(joins, 1, loop.extent);
     out.useful_bytes *= select(stands, 1, loop.extent);
-    if (loop.is_vector) {
-      out.lane_bytes *= select(stands, 1, loop.extent);
-    } else {
-      out.lanes *= loop.extent;
-    }
+    if (loop.is_vector) out.lane_bytes *= select(stands, 1, loop.extent);
   }
   out.sectors = count * ceil(run / granule);
   out.shared_wavefronts = rounds(table, a, loops, width);

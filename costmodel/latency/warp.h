@@ -12,7 +12,6 @@ inline constexpr double kAccessBytes = 16;
 
 /// One instruction of a warp of 32: lanes of a vector and threads along x, y, z together.
 struct WarpRequest {
-  Sym lanes = 1;         // threads that take part
   Sym lane_bytes = 0;    // of one thread
   Sym useful_bytes = 0;  // different bytes
   Sym sectors = 0;       // of `granule` bytes that hold them

@@ -23,6 +23,8 @@ constexpr std::size_t kPreamble = 8 + 4 + 8 + 8;
 /// gigabytes.
 constexpr int kMostWidth = 1024, kMostBlocks = 8, kMostMembers = 64;
 constexpr std::size_t kMostBytes = std::size_t{256} << 20;
+/// Of the header, whose text takes many times as much once it is parsed.
+constexpr std::size_t kMostHeaderBytes = std::size_t{1} << 20;
 
 struct Field {
   const char* name;
@@ -50,11 +52,16 @@ constexpr std::pair<const char*, NormaliserKind> kNormaliserKinds[] = {
     {"standard", NormaliserKind::kStandard},
 };
 
-constexpr std::pair<const char*, Normaliser Normalisers::*> kNormalisers[] = {
-    {"statements", &Normalisers::statements},
-    {"flow", &Normalisers::flow},
-    {"context", &Normalisers::context},
-    {"tokens", &Normalisers::tokens},
+struct NormaliserField {
+  const char* name;
+  Normaliser Normalisers::*value;
+  int NetworkOptions::*inputs;
+};
+constexpr NormaliserField kNormalisers[] = {
+    {"statements", &Normalisers::statements, &NetworkOptions::statement_inputs},
+    {"flow", &Normalisers::flow, &NetworkOptions::flow_inputs},
+    {"context", &Normalisers::context, &NetworkOptions::context_inputs},
+    {"tokens", &Normalisers::tokens, &NetworkOptions::token_inputs},
 };
 
 // A row of numbers of the file.
@@ -66,10 +73,10 @@ struct Part {
 // All numbers of a model in the file's order.
 std::vector<Part> parts_of(Model* model) {
   std::vector<Part> parts;
-  for (const auto& [name, member] : kNormalisers) {
-    Normaliser& normaliser = model->normalisers.*member;
-    parts.push_back({std::string("normaliser.") + name + ".mean", normaliser.mean});
-    parts.push_back({std::string("normaliser.") + name + ".scale", normaliser.scale});
+  for (const NormaliserField& field : kNormalisers) {
+    Normaliser& normaliser = model->normalisers.*field.value;
+    parts.push_back({std::string("normaliser.") + field.name + ".mean", normaliser.mean});
+    parts.push_back({std::string("normaliser.") + field.name + ".scale", normaliser.scale});
   }
   for (std::size_t i = 0; i < model->members.size(); ++i) {
     const std::string prefix = "member." + std::to_string(i) + ".";
@@ -93,11 +100,11 @@ Json options_json(const NetworkOptions& options) {
 
 Json normalisers_json(const Normalisers& normalisers) {
   Json json = Json::object();
-  for (const auto& [name, member] : kNormalisers) {
-    const Normaliser& normaliser = normalisers.*member;
+  for (const NormaliserField& field : kNormalisers) {
+    const Normaliser& normaliser = normalisers.*field.value;
     for (const auto& [text, kind] : kNormaliserKinds) {
       if (kind != normaliser.kind) continue;
-      json[name] = {{"kind", text}, {"columns", normaliser.scale.size()}};
+      json[field.name] = {{"kind", text}, {"columns", normaliser.scale.size()}};
     }
   }
   return json;
@@ -174,9 +181,9 @@ bool read_normalisers(const Json& header, Model* model) {
   if (json == nullptr || !read_bool(header, "has_normalisers", &model->has_normalisers)) {
     return false;
   }
-  for (const auto& [name, member] : kNormalisers) {
-    Normaliser& normaliser = model->normalisers.*member;
-    const Json* const one = read_object(*json, name);
+  for (const NormaliserField& field : kNormalisers) {
+    Normaliser& normaliser = model->normalisers.*field.value;
+    const Json* const one = read_object(*json, field.name);
     std::string text;
     int columns = 0;
     if (one == nullptr || !read_text(*one, "kind", &text)) return false;
@@ -184,6 +191,9 @@ bool read_normalisers(const Json& header, Model* model) {
     const auto at = std::find_if(std::begin(kNormaliserKinds), std::end(kNormaliserKinds),
                                  [&](const auto& row) { return row.first == text; });
     if (at == std::end(kNormaliserKinds)) return false;
+    // One of another width would be passed over.
+    const bool applies = at->second != NormaliserKind::kNone;
+    if (applies && columns != model->options.*field.inputs) return false;
     normaliser = {at->second, std::vector<float>(static_cast<std::size_t>(columns), 0),
                   std::vector<float>(static_cast<std::size_t>(columns), 1)};
   }
@@ -294,6 +304,7 @@ Result<Model> parse_checkpoint(std::string_view bytes, const std::string& path) 
   if (header_size > body.size() || checksum(header_size, body) != sum) {
     return damaged(path, "checksum");
   }
+  if (header_size > kMostHeaderBytes) return damaged(path, "size of the header");
   Model model;
   const std::string_view tensors = body.substr(static_cast<std::size_t>(header_size));
   std::string wrong =

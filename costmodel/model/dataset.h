@@ -43,7 +43,8 @@ std::vector<std::vector<int>> draw_lists(const Dataset& data, std::span<const in
                                          int length, Rng& rng);
 
 /// Part of the pairs of one group with unequal times that the scores order rightly, equal scores by
-/// half; mean over groups that have such a pair, NaN if none has. scores[i] is of which[i].
+/// half; mean over groups that have such a pair, NaN if none has. Of a large group each program is
+/// compared with the next 512 in `which`. scores[i] is of which[i].
 double pairwise_accuracy(const Dataset& data, std::span<const int> which,
                          std::span<const float> scores);
 

@@ -1,5 +1,6 @@
 #include "costmodel/nn/optimizer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -77,8 +78,8 @@ double learning_factor(const LearningSchedule& schedule, int64_t step, int64_t n
   switch (schedule.kind) {
     case ScheduleKind::kConstant: break;
     case ScheduleKind::kStep: {
-      const auto epoch = static_cast<int>(done * epochs);
-      factor = std::pow(schedule.factor, epoch / schedule.period);
+      const int64_t epoch = num_steps == 0 ? 0 : step * epochs / num_steps;
+      factor = std::pow(schedule.factor, static_cast<double>(epoch / schedule.period));
       break;
     }
     case ScheduleKind::kCosine:
@@ -87,7 +88,9 @@ double learning_factor(const LearningSchedule& schedule, int64_t step, int64_t n
       break;
   }
   if (done < schedule.warmup) {
-    factor *= (static_cast<double>(step) + 1) / (schedule.warmup * static_cast<double>(num_steps));
+    // The rise may end within a step.
+    const double rising = schedule.warmup * static_cast<double>(num_steps);
+    factor *= std::min(1.0, (static_cast<double>(step) + 1) / rising);
   }
   return factor;
 }

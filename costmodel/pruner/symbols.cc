@@ -19,25 +19,6 @@ bool is_outside(ir::LoopKind kind) { return ir::is_block_axis(kind) || ir::is_la
 /// Extents of the fragments that tensor cores multiply (WMMA's).
 constexpr double kFragment = 16;
 
-double count_ops(ir::Stmt body) {
-  double ops = 0;
-  ir::walk(
-      body, [](ir::Stmt) { return true; },
-      [&](Expr value) {
-        ir::walk(value, [&](Expr e) {
-          switch (e.kind()) {
-            case ExprKind::kAdd:
-            case ExprKind::kSub:
-            case ExprKind::kMul:
-            case ExprKind::kDiv: ops += ir::is_float(e.dtype()) ? 1 : 0; break;
-            default: break;
-          }
-          return e.as<ir::Load>() == nullptr;  // subscripts are no data
-        });
-      });
-  return ops;
-}
-
 class Reader {
  public:
   Reader(const NestTable& table, const Nest& nest)
@@ -182,7 +163,22 @@ class Reader {
 }  // namespace
 
 double count_pruner_ops(const Nest& nest) {
-  return count_ops(nest.is_init ? nest.block->init : nest.block->body);
+  double ops = 0;
+  ir::walk(
+      nest.body, [](ir::Stmt) { return true; },
+      [&](Expr value) {
+        ir::walk(value, [&](Expr e) {
+          switch (e.kind()) {
+            case ExprKind::kAdd:
+            case ExprKind::kSub:
+            case ExprKind::kMul:
+            case ExprKind::kDiv: ops += ir::is_float(e.dtype()) ? 1 : 0; break;
+            default: break;
+          }
+          return e.as<ir::Load>() == nullptr;  // subscripts are no data
+        });
+      });
+  return ops;
 }
 
 std::vector<StatementSymbols> pruner_symbols(const NestTable& table, const PrunerDevice& device) {

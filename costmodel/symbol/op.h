@@ -26,20 +26,17 @@ enum class SymOp : uint8_t {
   kEqual,
   kAnd,
   kOr,
-  kPow,
   kNot,
   kCeil,
   kFloor,
   kAbs,
-  kSqrt,
   kLog2,
-  kExp2,
   kTwosPart,
   kSelect,
 };
 
 constexpr bool is_leaf(SymOp op) { return op <= SymOp::kConstant; }
-constexpr bool is_binary(SymOp op) { return op >= SymOp::kAdd && op <= SymOp::kPow; }
+constexpr bool is_binary(SymOp op) { return op >= SymOp::kAdd && op <= SymOp::kOr; }
 constexpr bool is_unary(SymOp op) { return op >= SymOp::kNot && op <= SymOp::kTwosPart; }
 
 namespace symbol {
@@ -84,31 +81,6 @@ inline double log2(double x) {
   return exponent + kTwoOverLn2 * t * sum;
 }
 
-/// 2^x, to about 1e-15 relative; x is clamped to +-1000.
-inline double exp2(double x0) {
-  const double x1 = x0 < 1000.0 ? x0 : 1000.0;
-  const double x = x1 > -1000.0 ? x1 : -1000.0;
-  const double k = std::floor(x + 0.5);
-  constexpr double kLn2 = 0.69314718055994530942;
-  const double f = (x - k) * kLn2;
-  double sum = 1.0 / 6227020800.0;
-  sum = sum * f + 1.0 / 479001600.0;
-  sum = sum * f + 1.0 / 39916800.0;
-  sum = sum * f + 1.0 / 3628800.0;
-  sum = sum * f + 1.0 / 362880.0;
-  sum = sum * f + 1.0 / 40320.0;
-  sum = sum * f + 1.0 / 5040.0;
-  sum = sum * f + 1.0 / 720.0;
-  sum = sum * f + 1.0 / 120.0;
-  sum = sum * f + 1.0 / 24.0;
-  sum = sum * f + 1.0 / 6.0;
-  sum = sum * f + 0.5;
-  sum = sum * f + 1.0;
-  sum = sum * f + 1.0;
-  const uint64_t power = std::bit_cast<uint64_t>(k + (kTwo52 + 1023)) << 52;
-  return sum * std::bit_cast<double>(power);
-}
-
 /// The value of one operation; operands that it does not have are ignored.
 template <SymOp kOp>
 inline double apply(double a, double b) {
@@ -123,14 +95,11 @@ inline double apply(double a, double b) {
   if constexpr (kOp == SymOp::kEqual) return a == b ? 1.0 : 0.0;
   if constexpr (kOp == SymOp::kAnd) return a * b;
   if constexpr (kOp == SymOp::kOr) return a > b ? a : b;
-  if constexpr (kOp == SymOp::kPow) return exp2(b * log2(a));
   if constexpr (kOp == SymOp::kNot) return 1.0 - a;
   if constexpr (kOp == SymOp::kCeil) return std::ceil(a);
   if constexpr (kOp == SymOp::kFloor) return std::floor(a);
   if constexpr (kOp == SymOp::kAbs) return std::abs(a);
-  if constexpr (kOp == SymOp::kSqrt) return std::sqrt(a);
   if constexpr (kOp == SymOp::kLog2) return log2(a);
-  if constexpr (kOp == SymOp::kExp2) return exp2(a);
   if constexpr (kOp == SymOp::kTwosPart) return power_of_two_factor(a);
 }
 
@@ -152,14 +121,11 @@ decltype(auto) dispatch(SymOp op, F&& f) {
     case SymOp::kEqual: return f.template operator()<SymOp::kEqual>();
     case SymOp::kAnd: return f.template operator()<SymOp::kAnd>();
     case SymOp::kOr: return f.template operator()<SymOp::kOr>();
-    case SymOp::kPow: return f.template operator()<SymOp::kPow>();
     case SymOp::kNot: return f.template operator()<SymOp::kNot>();
     case SymOp::kCeil: return f.template operator()<SymOp::kCeil>();
     case SymOp::kFloor: return f.template operator()<SymOp::kFloor>();
     case SymOp::kAbs: return f.template operator()<SymOp::kAbs>();
-    case SymOp::kSqrt: return f.template operator()<SymOp::kSqrt>();
     case SymOp::kLog2: return f.template operator()<SymOp::kLog2>();
-    case SymOp::kExp2: return f.template operator()<SymOp::kExp2>();
     case SymOp::kTwosPart: return f.template operator()<SymOp::kTwosPart>();
     case SymOp::kParam:
     case SymOp::kCoefficient:

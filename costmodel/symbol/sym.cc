@@ -59,7 +59,6 @@ SymRange binary_range(SymOp op, SymRange a, SymRange b) {
     case SymOp::kDiv: return corners(a, b, true);
     case SymOp::kMin: return {std::min(a.lo, b.lo), std::min(a.hi, b.hi), integers};
     case SymOp::kMax: return {std::max(a.lo, b.lo), std::max(a.hi, b.hi), integers};
-    case SymOp::kPow: return {0, kInfinity, false};
     default: return {0, 1, true};  // truth values
   }
 }
@@ -75,8 +74,6 @@ SymRange unary_range(SymOp op, SymRange a) {
       return {least, most, a.is_integer};
     }
     case SymOp::kTwosPart: return {a.lo > 0 ? 1.0 : 0.0, std::max(a.hi, 0.0), true};
-    case SymOp::kSqrt:
-    case SymOp::kExp2: return {0, kInfinity, false};
     default: return {};
   }
 }
@@ -204,9 +201,6 @@ bool fold_binary(SymOp op, Sym a, Sym b, Sym* out) {
       if (a.is(1) || b.is(1)) return give(1);
       if (a.is(0) || a.same(b)) return give(b);
       return b.is(0) && give(a);
-    case SymOp::kPow:
-      if (b.is(0)) return give(1);
-      return b.is(1) && give(a);
     default: return false;
   }
 }
@@ -288,10 +282,7 @@ Sym max(Sym a, Sym b) { return make(SymOp::kMax, a, b); }
 Sym ceil(Sym a) { return make(SymOp::kCeil, a); }
 Sym floor(Sym a) { return make(SymOp::kFloor, a); }
 Sym abs(Sym a) { return make(SymOp::kAbs, a); }
-Sym sqrt(Sym a) { return make(SymOp::kSqrt, a); }
 Sym log2(Sym a) { return make(SymOp::kLog2, a); }
-Sym exp2(Sym a) { return make(SymOp::kExp2, a); }
-Sym pow(Sym a, Sym exponent) { return make(SymOp::kPow, a, exponent); }
 Sym power_of_two_factor(Sym a) { return make(SymOp::kTwosPart, a); }
 Sym less(Sym a, Sym b) { return make(SymOp::kLess, a, b); }
 Sym less_equal(Sym a, Sym b) { return make(SymOp::kLessEqual, a, b); }

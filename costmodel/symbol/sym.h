@@ -106,11 +106,7 @@ Sym max(Sym a, Sym b);
 Sym ceil(Sym a);
 Sym floor(Sym a);
 Sym abs(Sym a);
-Sym sqrt(Sym a);
 Sym log2(Sym a);
-Sym exp2(Sym a);
-/// For positive a.
-Sym pow(Sym a, Sym exponent);
 /// Largest power of two that divides a nonnegative integer.
 Sym power_of_two_factor(Sym a);
 

@@ -106,6 +106,7 @@ std::string class_of(const Pool& pool) { return pool.op.substr(0, pool.op.find('
 
 Result<Corpus> read_corpus(std::span<const std::string> paths) {
   Corpus out;
+  std::vector<std::string> programs;  // by task, with its name
   for (const std::string& path : paths) {
     PRUNERC_TRY(Pool pool, read_pool(path));
     PRUNERC_TRY_VOID(pool.task());
@@ -113,7 +114,9 @@ Result<Corpus> read_corpus(std::span<const std::string> paths) {
     out.paths.push_back(path);
     out.platform.push_back(number_of(platform, out.platforms));
     const std::string bound = pool.bindings.empty() ? "" : " " + pool.bindings;
-    out.task.push_back(number_of(fmt::format("{}{} on {}", pool.op, bound, platform), out.tasks));
+    const std::string name = fmt::format("{}{} on {}", pool.op, bound, platform);
+    out.task.push_back(number_of(name + '\n' + pool.program, programs));
+    if (programs.size() > out.tasks.size()) out.tasks.push_back(name);
     out.pools.push_back(std::move(pool));
   }
   return out;

@@ -27,8 +27,8 @@ struct CorpusRow {
 struct Corpus {
   std::vector<std::string> paths;
   std::vector<Pool> pools;
-  std::vector<int32_t> task;  // by pool: equal for one operator with equal bindings on one target
-  std::vector<int32_t> platform;              // by pool
+  std::vector<int32_t> task;      // by pool: equal for one program, by one name, on one target
+  std::vector<int32_t> platform;  // by pool
   std::vector<std::string> tasks, platforms;  // their names
 
   const PoolRow& row(const CorpusRow& at) const {

@@ -21,6 +21,8 @@ constexpr std::size_t kPreamble = 8 + 4 + 8 + 8;
 /// Of a file, and of what it unpacks to; the largest recorded so far have a hundredth of a percent.
 constexpr uint64_t kMaxBytes = uint64_t{64} << 20;
 constexpr int kCompression = 19;
+/// Far more than there are rows.
+constexpr int64_t kMostBatches = int64_t{1} << 40;
 
 template <typename T>
 void put_number(std::string* out, T value) {
@@ -125,6 +127,9 @@ bool read_header(const std::string& text, Pool* pool, std::size_t* num_rows) {
   in.get("share_searched", &pool->share_searched);
   in.get("num_batches", &pool->num_batches);
   in.get("num_rows", num_rows);
+  // A recording that goes on counts further, by parts of batches.
+  const bool is_share = pool->share_searched >= 0 && pool->share_searched <= 1;
+  if (!is_share || pool->num_batches < 0 || pool->num_batches > kMostBatches) return false;
   const auto sketches = json.find("sketches");
   const auto examples = json.find("examples");
   if (!in.ok || sketches == json.end() || !sketches->is_array()) return false;

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <utility>
 
 namespace prunerc::search {
 namespace {
@@ -75,6 +76,20 @@ Result<bool> is_rows_file(const std::string& path) {
   return fs::path(path).extension() == ".json" || first == '{';
 }
 
+// A pool that comes twice, if only as a copy, would train and test with the same rows.
+Result<void> check_once(const Corpus& corpus) {
+  std::set<std::pair<int32_t, std::string>> known;
+  for (std::size_t p = 0; p < corpus.pools.size(); ++p) {
+    std::string mark = corpus.pools[p].created;
+    std::error_code code;
+    if (mark.empty()) mark = fs::weakly_canonical(corpus.paths[p], code).string();
+    if (!known.emplace(corpus.task[p], std::move(mark)).second) {
+      return error(Diag::kPoolTwice, corpus.paths[p]);
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> write_rows(const Corpus& corpus, const Split& split, const std::string& path) {
@@ -83,11 +98,12 @@ Result<void> write_rows(const Corpus& corpus, const Split& split, const std::str
   for (const CorpusRow& r : split.test) rows[r.pool].second.push_back(r.row);
   Json pools = Json::array();
   std::error_code code;
+  // Links are followed first: what is beside a link is not beside what it stands for.
+  const fs::path folder = fs::weakly_canonical(fs::absolute(path, code).parent_path(), code);
   for (const auto& [p, both] : rows) {
     const auto at = static_cast<std::size_t>(p);
-    const fs::path folder = fs::absolute(path, code).parent_path();
     pools.push_back(
-        {{"path", fs::absolute(corpus.paths[at], code).lexically_relative(folder).string()},
+        {{"path", fs::weakly_canonical(corpus.paths[at], code).lexically_relative(folder).string()},
          {"op", corpus.pools[at].op},
          {"rows", corpus.pools[at].rows.size()},
          {"train", both.first},
@@ -112,6 +128,7 @@ Result<Selection> read_selection(std::span<const std::string> paths) {
   for (const Part& part : parts) files.push_back(part.path);
   Selection out;
   PRUNERC_TRY(out.corpus, read_corpus(files));
+  PRUNERC_TRY_VOID(check_once(out.corpus));
   const std::vector<CorpusRow> all = all_rows(out.corpus);
   for (std::size_t p = 0; p < parts.size(); ++p) {
     const Part& part = parts[p];

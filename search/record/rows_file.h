@@ -21,7 +21,8 @@ struct Selection {
 };
 
 /// From pools and rows files, in any order; all rows of a pool train and test. Errors: RowsFile if
-/// a file is no such text, or names rows that a pool does not have; those of read_corpus.
+/// a file is no such text, or names rows that a pool does not have; PoolTwice if a pool comes
+/// twice, or a copy of it; those of read_corpus.
 Result<Selection> read_selection(std::span<const std::string> paths);
 
 }  // namespace prunerc::search

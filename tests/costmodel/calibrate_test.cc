@@ -42,6 +42,13 @@ std::vector<CalibrationSample> measured(const CoefficientValues& machine, int n,
 
 }  // namespace
 
+TEST_CASE("a rank correlation ends where a value is no number") {
+  const std::vector<double> order = {1, 2, 3, 4};
+  const double nan = std::nan("");
+  CHECK(std::isfinite(rank_correlation(order, std::vector<double>{nan, 2, nan, 4})));
+  CHECK(rank_correlation(order, std::vector<double>{1, 2, 2, 4}) == Approx(0.9486833));
+}
+
 TEST_CASE("calibration finds the coefficients of a machine, up to its speed") {
   CoefficientValues machine = kHand;
   machine[kCore] = 0.7;

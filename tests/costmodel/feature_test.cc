@@ -58,7 +58,7 @@ constexpr const char* kGemm = R"(program gemm(A: f32[4, 16], B: f32[16, 8]) -> (
       init { C[vi, vj] = 0f32 }
       C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj] } } } } })";
 
-TEST_CASE("each group of features has its length, names of its own, units and normalisers") {
+TEST_CASE("each group of features has its length and names of its own") {
   const std::pair<FeatureGroup, int> groups[] = {{FeatureGroup::kStatement, kNumStatementFeatures},
                                                  {FeatureGroup::kTag, kNumTagFeatures},
                                                  {FeatureGroup::kFlow, kNumFlowFeatures},
@@ -70,7 +70,6 @@ TEST_CASE("each group of features has its length, names of its own, units and no
     for (const FeatureName& f : names) {
       INFO(f.name);
       CHECK(seen.insert(f.name).second);
-      CHECK((f.normaliser == FeatureNormaliser::kNone) == (f.unit == "flag"));
     }
   }
   CHECK(find_feature(FeatureGroup::kFlow, "alloc_bytes") == kNumPaperFlowFeatures - 1);

@@ -131,6 +131,27 @@ TEST_CASE("a variance below zero is refused") {
   CHECK_DIAG(parse_checkpoint(serialize(model, "1.0"), "m"), ModelDamaged);
 }
 
+TEST_CASE("a normaliser of another width than its inputs is refused") {
+  for (Normaliser Normalisers::*which : {&Normalisers::statements, &Normalisers::flow,
+                                         &Normalisers::context, &Normalisers::tokens}) {
+    Model model = fitted_model(NetworkKind::kPacm);
+    (model.normalisers.*which).mean.push_back(0);
+    (model.normalisers.*which).scale.push_back(1);
+    const std::string bytes = serialize(model, "1.0");
+    CHECK_DIAG(parse_checkpoint(bytes, "m"), ModelDamaged);
+    (model.normalisers.*which).kind = NormaliserKind::kNone;
+    CHECK(parse_checkpoint(serialize(model, "1.0"), "m").ok());
+  }
+}
+
+TEST_CASE("a header that would take gigabytes once parsed is not parsed") {
+  File file(serialize(fitted_model(NetworkKind::kPacm), "1.0"));
+  file.header.insert(1, std::string(std::size_t{1} << 20, ' '));
+  const Result<Model> back = parse_checkpoint(file.bytes(), "m");
+  CHECK_DIAG(back, ModelDamaged);
+  CHECK(back.error().message().find("size of the header") != std::string::npos);
+}
+
 TEST_CASE("headers that say something else than the file holds are refused") {
   const File file(serialize(fitted_model(NetworkKind::kPacm), "1.0"));
   const std::pair<const char*, const char*> changes[] = {

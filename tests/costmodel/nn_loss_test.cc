@@ -153,6 +153,23 @@ TEST_CASE("learning rates fall by steps or a cosine, after rising from zero") {
   CHECK(learning_factor({}, 7, 10, 1) == 1);
 }
 
+TEST_CASE("the learning rate never rises above the first one, however few the steps") {
+  const LearningSchedule rising{.warmup = 0.05};
+  for (const int64_t num_steps : {1, 3, 10, 50, 90}) {
+    for (int64_t step = 0; step < num_steps; ++step) {
+      CHECK(learning_factor(rising, step, num_steps, 1) <= 1);
+    }
+  }
+  CHECK(learning_factor(rising, 0, 1, 1) == 1);
+}
+
+TEST_CASE("a period of the learning rate ends with its epoch") {
+  const LearningSchedule halving{.kind = ScheduleKind::kStep, .factor = 0.5, .period = 1};
+  for (int epoch = 0; epoch < 49; ++epoch) {
+    CHECK(learning_factor(halving, 3 * epoch, 3 * 49, 49) == std::exp2(-epoch));
+  }
+}
+
 TEST_CASE("shards cover all items, and sums of their parts do not depend on threads") {
   for (const int count : {0, 1, 15, 16, 100, 512}) {
     const std::vector<Shard> shards = make_shards(count, 16, 8);

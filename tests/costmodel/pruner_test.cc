@@ -84,6 +84,17 @@ TEST_CASE("symbols of a tiled product are those that the source extracts") {
   CHECK(of(program, all, "C").dram.value() == 1048576);
 }
 
+TEST_CASE("each statement of a block counts its own operations") {
+  const ir::Program program = testing::parse_or_die(R"(
+    program p(X: f32[64]) -> (Y: f32[64], Z: f32[64]) {
+      block "B" [] {
+        for i in 64 { Y[i] = X[i] * 2f32 }
+        for j in 64 { Z[j] = X[j] * 2f32 + 1f32 } } })");
+  const std::vector<StatementSymbols> all = symbols_of(program);
+  CHECK(of(program, all, "Y").flops.value() == 64);
+  CHECK(of(program, all, "Z").flops.value() == 128);
+}
+
 TEST_CASE("released latencies, worked out by hand") {
   const ir::Program large = tiled(1024, 4);
   const std::vector<StatementSymbols> symbols = symbols_of(large);

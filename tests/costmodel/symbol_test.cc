@@ -78,8 +78,8 @@ class Maker {
       case 10:
         return zip(ceil(a.symbol / 3), a, b, [](double x, double) { return std::ceil(x / 3); });
       case 11:
-        return zip(sqrt(abs(b.symbol)), a, b,
-                   [](double, double y) { return std::sqrt(std::abs(y)); });
+        return zip(log2(abs(b.symbol) + 1), a, b,
+                   [](double, double y) { return symbol::log2(std::abs(y) + 1); });
       case 12:
         return zip(select(logical_and(less(a.symbol, b.symbol), logical_not(equal(a.symbol, 2))),
                           a.symbol, 3),
@@ -270,7 +270,6 @@ TEST_CASE("numbers fold without a graph and equal parts are one operation") {
   CHECK(select(less(x, y), x, x).same(x));
   CHECK(select(logical_not(less(x, y)), x, y).same(select(less(x, y), y, x)));
   CHECK(graph.param(ParamId(2), 7, 7).is(7));
-  CHECK(pow(x, 0).is(1));
   const Sym outputs[] = {x * y + 1, (x * y + 1) * 2, Sym(4)};
   const SymbolCode code(outputs);
   CHECK(code.num_ops() == 3);
@@ -281,7 +280,7 @@ TEST_CASE("numbers fold without a graph and equal parts are one operation") {
 TEST_CASE("what no output needs is not computed, and an unwanted output is not written") {
   SymGraph graph;
   const Sym x = graph.param(ParamId(0), 1, 16);
-  static_cast<void>(sqrt(x) + 7);
+  static_cast<void>(log2(x) + 7);
   const Sym outputs[] = {x + 1, x + 2};
   const SymbolCode code(outputs);
   CHECK(code.num_ops() == 2);
@@ -312,14 +311,11 @@ TEST_CASE("coefficients are the call's, else the code's, else 0") {
   CHECK(result[0] == 1);
 }
 
-TEST_CASE("logarithms and powers are those of the standard library to the last digits") {
+TEST_CASE("logarithms are those of the standard library to the last digits") {
   Rng rng(5);
   for (int i = 0; i < 2000; ++i) {
     const double x = std::exp((rng.uniform() - 0.5) * 200);
-    const double e = (rng.uniform() - 0.5) * 6;
     CHECK(log2(Sym(x)).value() == Approx(std::log2(x)).epsilon(1e-14).margin(1e-15));
-    CHECK(exp2(Sym(e * 20)).value() == Approx(std::exp2(e * 20)).epsilon(1e-14));
-    CHECK(pow(Sym(x), e).value() == Approx(std::pow(x, e)).epsilon(1e-12));
   }
 }
 

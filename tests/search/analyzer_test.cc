@@ -1,5 +1,6 @@
 // The analyzer over the sketches that search makes: what a draft sees of a candidate is what its
 // program has.
+#include "costmodel/latency/calibrate.h"
 #include "costmodel/latency/program.h"
 #include "costmodel/latency/roofline.h"
 #include "costmodel/latency/symbols.h"
@@ -17,7 +18,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
-#include <numeric>
 #include <string>
 
 namespace prunerc {
@@ -36,24 +36,6 @@ struct Count {
   double rank = 0;  // Spearman's, summed over sketches
   int ranked = 0;
 };
-
-std::vector<double> ranks_of(const std::vector<double>& values) {
-  std::vector<std::size_t> order(values.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
-  std::vector<double> out(values.size());
-  for (std::size_t i = 0; i < order.size(); ++i) out[order[i]] = static_cast<double>(i);
-  return out;
-}
-
-double rank_correlation(const std::vector<double>& a, const std::vector<double>& b) {
-  const std::vector<double> x = ranks_of(a), y = ranks_of(b);
-  const auto n = static_cast<double>(x.size());
-  double d2 = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) d2 += (x[i] - y[i]) * (x[i] - y[i]);
-  return 1 - 6 * d2 / (n * (n * n - 1));
-}
 
 void compare(const Task& task, const SearchSpace& space, int sketch, int num_cases, Count* count) {
   const Sketch& from = space.sketches[static_cast<std::size_t>(sketch)];

@@ -100,6 +100,17 @@ TEST_CASE("a corpus tells tasks and platforms apart") {
   CHECK_DIAG(read_corpus(none), IoError);
 }
 
+TEST_CASE("operators of one name are tasks of their own") {
+  Pool other = read_pool(recorded("gemm_odd", 1, kRows)).value();
+  other.op = "gemm";
+  const std::vector<std::string> paths = {recorded("gemm", 1, kRows), scratch_file("other.pool")};
+  REQUIRE_OK(write_pool(other, paths[1]));
+  const Result<Corpus> corpus = read_corpus(paths);
+  REQUIRE_OK(corpus);
+  CHECK(corpus->task == std::vector<int32_t>{0, 1});
+  CHECK(corpus->tasks[0] == corpus->tasks[1]);
+}
+
 TEST_CASE("splits part the rows and nothing leaks") {
   const Corpus corpus = small_corpus();
   const std::vector<CorpusRow> rows = all_rows(corpus);
@@ -194,11 +205,35 @@ TEST_CASE("a rows file gives the split back, and a damaged one is refused") {
   CHECK(as_set(back->split.train) == as_set(split.train));
   CHECK(as_set(back->split.test) == as_set(split.test));
   CHECK(back->corpus.tasks == corpus.tasks);
+  // Its folder may be a link.
+  const std::string folder = scratch_file("far/away"), link = scratch_file("link");
+  std::filesystem::create_directories(folder);
+  std::filesystem::remove(link);
+  std::filesystem::create_directory_symlink(folder, link);
+  const std::vector<std::string> linked = {link + "/rows.json"};
+  REQUIRE_OK(write_rows(corpus, split, linked[0]));
+  CHECK(read_selection(linked).ok());
   // A pool by itself trains and tests with all its rows.
   const std::vector<std::string> whole = {corpus.paths[0]};
   const Result<Selection> one = read_selection(whole);
   REQUIRE_OK(one);
   CHECK(one->split.train == one->split.test);
+  // Named twice, a row would train under one name and test under the other.
+  for (const std::vector<std::string>& twice :
+       {std::vector{whole[0], whole[0]}, std::vector{path, whole[0]}, std::vector{path, path}}) {
+    CHECK_DIAG(read_selection(twice), PoolTwice);
+  }
+  // So would a copy, or one that its recording went on with; not what was recorded another time.
+  const std::vector<std::string> copies = {scratch_file("copy.pool"), scratch_file("more.pool")};
+  Pool pool = read_pool(whole[0]).value();
+  pool.created = "2026-01-01T00:00:00Z";
+  REQUIRE_OK(write_pool(pool, copies[0]));
+  pool.rows.pop_back();
+  REQUIRE_OK(write_pool(pool, copies[1]));
+  CHECK_DIAG(read_selection(copies), PoolTwice);
+  pool.created = "2026-01-01T00:00:01Z";
+  REQUIRE_OK(write_pool(pool, copies[1]));
+  CHECK(read_selection(copies).ok());
   std::string text;
   std::getline(std::ifstream(path), text, '\0');
   const auto refused = [&](const std::string& changed) {

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -159,6 +160,20 @@ TEST_CASE("whatever happens to a file, reading it gives a pool or says what is w
   CHECK_DIAG(read_pool(scratch_file("there is no such file")), IoError);
   CHECK_DIAG(write_pool(recorded(make_test_task("gemm"), 4), scratch_file("no/such/folder/p")),
              IoError);
+}
+
+TEST_CASE("numbers that no recording has are refused, checksum or not") {
+  const Pool pool = recorded(make_test_task("gemm"), 4);
+  for (const double share : {-0.1, 1.1, 1e300}) {
+    Pool other = pool;
+    other.share_searched = share;
+    CHECK_DIAG(parse_pool(serialize(other), "p"), PoolDamaged);
+  }
+  for (const int64_t batches : {int64_t{-1}, std::numeric_limits<int64_t>::max()}) {
+    Pool other = pool;
+    other.num_batches = batches;
+    CHECK_DIAG(parse_pool(serialize(other), "p"), PoolDamaged);
+  }
 }
 
 TEST_CASE("columns that do not fit their sketches are refused, checksum or not") {

@@ -68,6 +68,29 @@ class Model(command.CommandTest):
                                  self.path("m.model"), "--trials", "20", "--json").json()
             self.assertGreater(tuned["best_ns"], 0)
 
+    def test_a_model_says_what_it_was_trained_on(self):
+        pools = [self.path("one.pool"), self.path("two.pool")]
+        for threads, name in zip(("1", "2"), pools):
+            self.prunerc("dataset", "record", self.ops, "--op", "dense", "--threads", threads, "--candidates", "16", "--out", name)
+        rows = [self.path("first.json"), self.path("second.json")]
+        held = []
+        for pool, name in zip(pools, rows):
+            self.train(pool)
+            held.append(self.platforms("m.model")[0])
+            self.prunerc("dataset", "split", *pools, "--by", "by-target", "--hold", held[-1], "-o", name)
+        self.assertTrue(held[0].endswith("/1") and held[1].endswith("/2"), held)
+        self.train(rows[1])
+        self.assertEqual(held[:1], self.platforms("m.model"), "not on what tests")
+        more = self.prunerc("model", "train", rows[0], "--from", self.path("m.model"), "--epochs", "1", "-o", self.path("n.model"))
+        self.assertIn("too few held-out ones to compare", more.out)
+        self.assertEqual(held, self.platforms("n.model"))
+        refused = self.prunerc("model", "train", rows[0], "--from", self.path("m.model"), "--members", "2", "-o", self.path("x"), expect=2)
+        self.assertIn("m.model' has 1", refused.err)
+
+    def platforms(self, name):
+        self.prunerc("model", "export", self.path(name), "-o", self.path("exported"))
+        return json.loads(self.read("exported/model.json"))["platforms"]
+
     def test_offline_baselines_run_on_their_models(self):
         pools = self.pools()[:1]
         for kind, strategy in (("tenset-mlp", "tenset-offline"), ("tlp", "tlp-offline"), ("pacm-paper", "moa-pruner-paper")):
@@ -103,6 +126,9 @@ class Model(command.CommandTest):
                             (("--share", "1", "--by", "within-task"), "nothing trains")):
             self.assertIn(said, self.prunerc("dataset", "split", *pools, *words, "-o", self.path("rows.json"), expect=1).err)
         self.assertFalse(os.path.exists(self.path("rows.json")))
+        twice = self.prunerc("dataset", "split", pools[0], pools[0], "--by", "within-task", "-o", self.path("rows.json"), expect=1)
+        self.assertIn("is named twice", twice.err)
+        self.assertIn("hint: name each pool once", twice.err)
         self.assertIn("starts from none", self.prunerc("tune", "--replay", *pools, "--strategy", "random", "--checkpoint",
                                                        self.path("m.model"), expect=2).err)
 

@@ -1,5 +1,6 @@
 #include "tools/driver/report.h"
 
+#include "costmodel/latency/calibrate.h"
 #include "costmodel/latency/symbols.h"
 #include "ir/equal.h"
 #include "ir/parser.h"
@@ -13,7 +14,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <set>
 #include <sstream>
 
@@ -268,21 +268,6 @@ Result<std::vector<Subject>> subjects_of(search::Database& database, const Repor
   return subjects;
 }
 
-std::vector<double> ranks(const std::vector<double>& values) {
-  std::vector<std::size_t> order(values.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
-  std::vector<double> out(values.size());
-  for (std::size_t begin = 0; begin < order.size();) {
-    std::size_t end = begin;
-    while (end < order.size() && values[order[end]] == values[order[begin]]) ++end;
-    const double mean = static_cast<double>(begin + end - 1) / 2;
-    for (; begin < end; ++begin) out[order[begin]] = mean;
-  }
-  return out;
-}
-
 }  // namespace
 
 double rank_correlation(const std::vector<std::pair<double, double>>& pairs) {
@@ -291,16 +276,7 @@ double rank_correlation(const std::vector<std::pair<double, double>>& pairs) {
     first.push_back(a);
     second.push_back(b);
   }
-  first = ranks(first);
-  second = ranks(second);
-  const double mean = (static_cast<double>(pairs.size()) - 1) / 2;
-  double both = 0, of_first = 0, of_second = 0;
-  for (std::size_t i = 0; i < pairs.size(); ++i) {
-    both += (first[i] - mean) * (second[i] - mean);
-    of_first += (first[i] - mean) * (first[i] - mean);
-    of_second += (second[i] - mean) * (second[i] - mean);
-  }
-  return of_first > 0 && of_second > 0 ? both / std::sqrt(of_first * of_second) : 0;
+  return costmodel::rank_correlation(first, second);
 }
 
 std::string without_folders(std::string_view text) {

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -57,6 +58,31 @@ void show_epoch(int member, int epoch, const costmodel::model::EpochStats& stats
 
 // --- train
 
+// Of the rows that train, behind those of the checkpoint that training goes on from.
+void add_platforms(const search::Selection& from, Model* model) {
+  for (const search::CorpusRow& row : from.split.train) {
+    const int32_t platform = from.corpus.platform[static_cast<std::size_t>(row.pool)];
+    const std::string& name = from.corpus.platforms[static_cast<std::size_t>(platform)];
+    std::vector<std::string>& known = model->platforms;
+    if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
+  }
+}
+
+// A model to go on from, as the options ask for it.
+Result<Model> read_start(const ModelVerb& verb, const search::Selection& from) {
+  PRUNERC_TRY(Model start, costmodel::model::read_checkpoint(verb.model));
+  PRUNERC_TRY_VOID(check_model(start, verb.model, from));
+  const std::string_view kind = to_string(start.options.kind);
+  if (kind != verb.kind) {
+    return error(Diag::kUsageOption, "--from", fmt::format("'{}' is a {}", verb.model, kind));
+  }
+  if (verb.members > 0 && static_cast<std::size_t>(verb.members) != start.members.size()) {
+    return error(Diag::kUsageOption, "--members",
+                 fmt::format("'{}' has {}", verb.model, start.members.size()));
+  }
+  return start;
+}
+
 int train(const ModelVerb& verb) {
   const auto kind = costmodel::model::network_kind_from_string(verb.kind);
   const Result<search::Selection> from = search::read_selection(verb.data);
@@ -67,15 +93,8 @@ int train(const ModelVerb& verb) {
   if (verb.members > 0) recipe.members = verb.members;
   Model model = costmodel::model::make_model(recipe.network, recipe.members, verb.seed);
   if (!verb.model.empty()) {
-    Result<Model> start = costmodel::model::read_checkpoint(verb.model);
+    Result<Model> start = read_start(verb, *from);
     if (!start.ok()) return fail(start.error());
-    const Result<void> fits = check_model(*start, verb.model, *from);
-    if (!fits.ok()) return fail(fits.error());
-    if (start->options.kind != *kind) {
-      return fail(error(Diag::kUsageOption, "--from",
-                        fmt::format("'{}' is a {}", verb.model, to_string(start->options.kind))),
-                  kUsage);
-    }
     model = std::move(start).value();
     recipe.train.start = costmodel::model::Start::kWarm;
   }
@@ -86,17 +105,20 @@ int train(const ModelVerb& verb) {
   const Result<Dataset> data =
       search::make_dataset(from->corpus, from->split.train, model.options, threads);
   if (!data.ok()) return fail(data.error());
-  fmt::print(stderr, "{} programs of {} tasks on {} platforms\n", data->size(),
-             from->corpus.tasks.size(), from->corpus.platforms.size());
+  add_platforms(*from, &model);
+  fmt::print(stderr, "{} programs of {} tasks\n", data->size(),
+             costmodel::model::groups_of(*data).size());
   const auto report = costmodel::model::train(*data, recipe.train, &threads, &model, show_epoch);
   if (!report.ok()) return fail(report.error());
   model.feature_set = search::feature_set(*kind);
-  model.platforms = from->corpus.platforms;
   const Result<void> written = costmodel::model::write_checkpoint(model, kVersion, verb.out);
   if (!written.ok()) return fail(written.error(), kDeviceProblem);
   const double last = report->members.back().back().pairwise;
-  fmt::print("{}: {} of {} member(s), {} programs, pairwise accuracy of held-out ones {:.4f}\n",
-             verb.out, to_string(*kind), model.members.size(), report->train_programs, last);
+  const std::string judged = std::isnan(last)
+                                 ? "too few held-out ones to compare"
+                                 : fmt::format("pairwise accuracy of held-out ones {:.4f}", last);
+  fmt::print("{}: {} of {} member(s), {} programs, {}\n", verb.out, to_string(*kind),
+             model.members.size(), report->train_programs, judged);
   return kSuccess;
 }
 

@@ -131,6 +131,9 @@ class Reader {
         for (const auto& [key, value] : configuration->items()) file_.params.push_back(key);
         PRUNERC_TRY_VOID(check_params());
       }
+      if (configuration->size() > file_.params.size()) {
+        return damaged_row("it has parameters that the first one has not");
+      }
       T4Row made;
       PRUNERC_TRY_VOID(read_values(*configuration, &made));
       const Json* const invalidity = find(row, "invalidity");
