@@ -196,13 +196,8 @@ class Database {
   };
   Result<std::vector<std::optional<Link>>> select_links(const std::string& where, int64_t a,
                                                         int64_t b = 0);
-  struct Standing {
-    int64_t id = 0;
-    double median_ns = 0;
-    bool is_verified = false;
-  };
-  /// The rows that count, fastest first.
-  Result<std::vector<Standing>> standing_rows(int64_t task_id);
+  /// Of each candidate that ran here the record that counts, fastest first.
+  Result<std::vector<Record>> standing_records(int64_t task_id);
   Result<std::vector<Record>> select_records(const std::string& where, int64_t task_id,
                                              int64_t limit);
 
