@@ -65,6 +65,7 @@ std::optional<Measurement> Referee::ask_single(std::size_t task, const Candidate
 // Proves a candidate if that was left out, and compares it. False if that could not be done: then
 // it stays a record, but wins nothing.
 bool Referee::verify_one(std::size_t task, const Candidate& candidate, Measurement* m) {
+  if (inbox_.has_ended()) return false;
   TaskState& state = states_[task];
   tell_phase(options_, "verifying " + state.task->name);
   const double began_s = budget_.elapsed_s();

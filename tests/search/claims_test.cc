@@ -72,6 +72,20 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("claims are trials of what all operators have together") {
+  Database db = with_claims(2000);
+  TableMeasurer measurer(hashed_time);
+  const std::vector<Task> tasks = {make_test_task("gemm"), make_test_task("row_sum")};
+  TuneOptions options = small_options(0);
+  options.total_trials = 6;
+  const Result<TuneReport> report = tune(tasks, measurer, db, options);
+  REQUIRE_OK(report);
+  CHECK(report->tasks[0].trials + report->tasks[1].trials == 6);
+  CHECK(report->tasks[0].trials == 3);
+  CHECK(db.claims(1, 100)->size() == 5);
+  CHECK(report->tasks[1].best_ns > 0);
+}
+
 TEST_CASE("imported records alone can be measured, without a search") {
   Database db = with_claims(2000);
   TableMeasurer measurer(hashed_time);
