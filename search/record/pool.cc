@@ -21,6 +21,8 @@ constexpr std::size_t kPreamble = 8 + 4 + 8 + 8;
 /// Of a file, and of what it unpacks to; the largest recorded so far have a hundredth of a percent.
 constexpr uint64_t kMaxBytes = uint64_t{64} << 20;
 constexpr int kCompression = 19;
+/// Each has a row at least, but for those that a recording was stopped in.
+constexpr int64_t kMaxBatches = int64_t{1} << 32;
 
 template <typename T>
 void put_number(std::string* out, T value) {
@@ -128,6 +130,8 @@ bool read_header(const std::string& text, Pool* pool, std::size_t* num_rows) {
   const auto sketches = json.find("sketches");
   const auto examples = json.find("examples");
   if (!in.ok || sketches == json.end() || !sketches->is_array()) return false;
+  if (!(pool->share_searched >= 0 && pool->share_searched <= 1)) return false;
+  if (pool->num_batches < 0 || pool->num_batches > kMaxBatches) return false;
   if (examples == json.end() || !examples->is_object()) return false;
   for (const Json& sketch : *sketches) {
     if (!read_sketch(sketch, pool)) return false;

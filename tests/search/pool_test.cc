@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -161,7 +162,7 @@ TEST_CASE("whatever happens to a file, reading it gives a pool or says what is w
              IoError);
 }
 
-TEST_CASE("columns that do not fit their sketches are refused, checksum or not") {
+TEST_CASE("columns that do not fit their sketches, and odd counts, are refused, checksum or not") {
   const Pool pool = recorded(make_test_task("gemm"), 12);
   const auto is_refused = [&](auto&& change) {
     Pool other = pool;
@@ -175,6 +176,11 @@ TEST_CASE("columns that do not fit their sketches are refused, checksum or not")
   is_refused([](Pool& p) { p.rows[3].decisions[0][0] = 1 << 20; });
   is_refused([](Pool& p) { p.rows[3].status = static_cast<MeasureStatus>(kNumMeasureStatuses); });
   is_refused([](Pool& p) { p.rows[3].status = MeasureStatus::kOk, p.rows[3].median_ns = 0; });
+  // What a recording that goes on would count with.
+  is_refused([](Pool& p) { p.share_searched = 1e300; });
+  is_refused([](Pool& p) { p.share_searched = -0.5; });
+  is_refused([](Pool& p) { p.num_batches = -1; });
+  is_refused([](Pool& p) { p.num_batches = std::numeric_limits<int64_t>::max(); });
 }
 
 TEST_CASE("a recording has the rows that were asked for, each candidate once, every outcome") {
