@@ -30,8 +30,7 @@ struct TaskRow {
   // Filled by list_tasks:
   int64_t num_records = 0;
   int64_t num_imported = 0;  // of these
-  double best_ns = 0;        // of verified records, 0 if none
-  double claimed_ns = 0;     // what imported ones say, 0 if there are none
+  double claimed_ns = 0;     // the fastest of what these say, 0 if there are none
 };
 
 /// Samples as the store writes them: the shortest text that reads back to the same numbers.
