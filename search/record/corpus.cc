@@ -106,17 +106,18 @@ std::string class_of(const Pool& pool) { return pool.op.substr(0, pool.op.find('
 
 Result<Corpus> read_corpus(std::span<const std::string> paths) {
   Corpus out;
-  std::vector<std::string> programs;  // by task, with its name
+  // By task: machines of one name differ, as GPUs of one architecture do.
+  std::vector<std::string> hashes;
   for (const std::string& path : paths) {
     PRUNERC_TRY(Pool pool, read_pool(path));
-    PRUNERC_TRY_VOID(pool.task());
+    PRUNERC_TRY(const Task task, pool.task());
     const std::string platform = platform_of(pool);
     out.paths.push_back(path);
     out.platform.push_back(number_of(platform, out.platforms));
     const std::string bound = pool.bindings.empty() ? "" : " " + pool.bindings;
     const std::string name = fmt::format("{}{} on {}", pool.op, bound, platform);
-    out.task.push_back(number_of(name + '\n' + pool.program, programs));
-    if (programs.size() > out.tasks.size()) out.tasks.push_back(name);
+    out.task.push_back(number_of(name + task.key.hash, hashes));
+    if (out.tasks.size() < hashes.size()) out.tasks.push_back(name);
     out.pools.push_back(std::move(pool));
   }
   return out;

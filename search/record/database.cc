@@ -303,8 +303,6 @@ Result<std::vector<TaskRow>> Database::list_tasks() {
               Query::prepare(db_.get(), path_,
                              "SELECT t.id, t.hash, t.program, t.target, t.name, t.op_text, "
                              "t.bindings, COUNT(r.id), COALESCE(SUM(r.imported), 0), "
-                             "COALESCE(MIN(CASE WHEN r.status = 'ok' AND r.imported = 0 "
-                             "AND r.evidence <> '' THEN r.median_ns END), 0), "
                              "COALESCE(MIN(CASE WHEN r.status = 'ok' AND r.imported <> 0 "
                              "THEN r.median_ns END), 0) FROM task t "
                              "LEFT JOIN record r ON r.task = t.id GROUP BY t.id ORDER BY t.id"));
@@ -315,7 +313,6 @@ Result<std::vector<TaskRow>> Database::list_tasks() {
     TaskRow row = read_task(query);
     row.num_records = query.int_column();
     row.num_imported = query.int_column();
-    row.best_ns = query.double_column();
     row.claimed_ns = query.double_column();
     rows.push_back(std::move(row));
   }

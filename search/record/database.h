@@ -30,8 +30,7 @@ struct TaskRow {
   // Filled by list_tasks:
   int64_t num_records = 0;
   int64_t num_imported = 0;  // of these
-  double best_ns = 0;        // of verified records, 0 if none
-  double claimed_ns = 0;     // what imported ones say, 0 if there are none
+  double claimed_ns = 0;     // the fastest of what these say, 0 if there are none
 };
 
 /// Samples as the store writes them: the shortest text that reads back to the same numbers.
@@ -196,13 +195,8 @@ class Database {
   };
   Result<std::vector<std::optional<Link>>> select_links(const std::string& where, int64_t a,
                                                         int64_t b = 0);
-  struct Standing {
-    int64_t id = 0;
-    double median_ns = 0;
-    bool is_verified = false;
-  };
-  /// The rows that count, fastest first.
-  Result<std::vector<Standing>> standing_rows(int64_t task_id);
+  /// Of each candidate that ran here the record that counts, fastest first.
+  Result<std::vector<Record>> standing_records(int64_t task_id);
   Result<std::vector<Record>> select_records(const std::string& where, int64_t task_id,
                                              int64_t limit);
 

@@ -1,63 +1,50 @@
 // The fastest of a store, by the measurement of each candidate that counts.
 #include "search/record/database.h"
-#include "search/record/sqlite.h"
 #include "search/record/standing.h"
 
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <utility>
 
 namespace prunerc::search {
+namespace {
 
-Result<std::vector<Database::Standing>> Database::standing_rows(int64_t task_id) {
-  PRUNERC_TRY(Query query,
-              Query::prepare(db_.get(), path_,
-                             "SELECT id, fingerprint, median_ns, evidence <> '', disturbed, "
-                             "reference_ns FROM record WHERE task = ? AND status = 'ok' AND "
-                             "imported = 0 ORDER BY id"));
-  query.bind(task_id);
-  struct Rows {
-    std::vector<Standing> rows;
-    std::vector<Measurement> measurements;
-  };
-  std::map<std::string, Rows> candidates;
+std::vector<Record> first(std::vector<Record> records, int64_t k) {
+  const auto most = static_cast<std::size_t>(std::max<int64_t>(0, k));
+  if (records.size() > most) records.resize(most);
+  return records;
+}
+
+}  // namespace
+
+Result<std::vector<Record>> Database::standing_records(int64_t task_id) {
+  // Whole rows, since one that is damaged must not count.
+  PRUNERC_TRY(
+      std::vector<Record> records,
+      select_records("WHERE task = ? AND status = 'ok' AND imported = 0 ORDER BY id", task_id, -1));
+  std::map<std::string, std::vector<std::size_t>> candidates;
   double quiet_ns = 0;
-  while (true) {
-    PRUNERC_TRY(const bool more, query.step());
-    if (!more) break;
-    Standing row;
-    row.id = query.int_column();
-    Rows& own = candidates[query.text_column()];
-    row.median_ns = query.double_column();
-    row.is_verified = query.int_column() != 0;
-    Measurement& m = own.measurements.emplace_back();
-    m.median_ns = row.median_ns;
-    m.disturbed = query.int_column() != 0;
-    m.machine.reference_ns = query.double_column();
-    quiet_ns = quieter(quiet_ns, m.machine.reference_ns);
-    own.rows.push_back(row);
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    candidates[records[i].fingerprint].push_back(i);
+    quiet_ns = quieter(quiet_ns, records[i].measurement.machine.reference_ns);
   }
-  std::vector<Standing> out;
-  for (const auto& [fingerprint, own] : candidates) {
-    out.push_back(own.rows[standing(own.measurements, quiet_ns)]);
+  std::vector<Record> out;
+  for (const auto& [fingerprint, rows] : candidates) {
+    std::vector<Measurement> measurements;
+    for (const std::size_t row : rows) measurements.push_back(records[row].measurement);
+    out.push_back(std::move(records[rows[standing(measurements, quiet_ns)]]));
   }
-  std::sort(out.begin(), out.end(), [](const Standing& a, const Standing& b) {
-    return std::tie(a.median_ns, a.id) < std::tie(b.median_ns, b.id);
+  std::sort(out.begin(), out.end(), [](const Record& a, const Record& b) {
+    return std::tie(a.measurement.median_ns, a.id) < std::tie(b.measurement.median_ns, b.id);
   });
   return out;
 }
 
 Result<std::vector<Record>> Database::verified(int64_t task_id, int64_t k) {
-  PRUNERC_TRY(const std::vector<Standing> rows, standing_rows(task_id));
-  std::vector<Record> out;
-  for (const Standing& row : rows) {
-    if (static_cast<int64_t>(out.size()) >= k) break;
-    if (!row.is_verified) continue;
-    PRUNERC_TRY(std::vector<Record> found, select_records("WHERE id = ?", row.id, 1));
-    // None where it is damaged.
-    for (Record& record : found) out.push_back(std::move(record));
-  }
-  return out;
+  PRUNERC_TRY(std::vector<Record> out, standing_records(task_id));
+  std::erase_if(out, [](const Record& record) { return !record.verified(); });
+  return first(std::move(out), k);
 }
 
 Result<std::optional<Record>> Database::best(int64_t task_id) {
@@ -66,14 +53,8 @@ Result<std::optional<Record>> Database::best(int64_t task_id) {
 }
 
 Result<std::vector<Record>> Database::top_k(int64_t task_id, int64_t k) {
-  PRUNERC_TRY(const std::vector<Standing> rows, standing_rows(task_id));
-  std::vector<Record> out;
-  for (const Standing& row : rows) {
-    if (static_cast<int64_t>(out.size()) >= k) break;
-    PRUNERC_TRY(std::vector<Record> found, select_records("WHERE id = ?", row.id, 1));
-    for (Record& record : found) out.push_back(std::move(record));
-  }
-  return out;
+  PRUNERC_TRY(std::vector<Record> out, standing_records(task_id));
+  return first(std::move(out), k);
 }
 
 }  // namespace prunerc::search

@@ -32,8 +32,10 @@ bool has_sketch(const Sketch& sketch, const std::vector<GpuVariant>& variants) {
   const auto variant = std::find_if(variants.begin(), variants.end(),
                                     [&](const GpuVariant& v) { return v.name == sketch.name; });
   if (variant == variants.end()) return true;
-  // One mapping is proposed; sums are not cut for more blocks; no instructions of warpgroups.
-  return variant->mapping <= 1 && !variant->split_reduction && variant->wgmma.warpgroups == 0;
+  // One mapping is proposed; sums are not cut for more blocks; no instructions of warpgroups; two
+  // products are two kernels.
+  return variant->mapping <= 1 && !variant->split_reduction && variant->wgmma.warpgroups == 0 &&
+         !variant->chain;
 }
 
 }  // namespace

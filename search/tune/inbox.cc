@@ -50,10 +50,11 @@ void Inbox::wait_until(const std::function<bool()>& is_done) {
 }
 
 void drain(Measurer& measurer) {
-  // Longer than a build or a run may take.
-  constexpr auto kLongest = std::chrono::seconds(60);
   measurer.withdraw();
-  while (measurer.next(Clock::now() + kLongest)) {
+  // However long what was begun takes: it looks at its task until then.
+  while (true) {
+    const auto deadline = Clock::now() + kPollInterval;
+    if (!measurer.next(deadline) && Clock::now() < deadline) return;
   }
 }
 

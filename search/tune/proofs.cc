@@ -49,13 +49,12 @@ void Proofs::prove(TaskState& state, std::span<const Candidate> candidates,
   std::stable_sort(wanted.begin(), wanted.end(), [&](const Question& a, const Question& b) {
     return answers[a.question.candidate].median_ns < answers[b.question.candidate].median_ns;
   });
-  const std::size_t portion =
-      goes_on ? kPortion * static_cast<std::size_t>(pool_.num_threads()) : wanted.size();
+  const std::size_t portion = kPortion * static_cast<std::size_t>(pool_.num_threads());
   for (std::size_t begin = 0; begin < wanted.size(); begin += portion) {
     const std::size_t end = std::min(wanted.size(), begin + portion);
     std::vector<EqualityQuestion> questions;
     for (std::size_t i = begin; i < end; ++i) questions.push_back(wanted[i].question);
-    if (goes_on && !goes_on()) return;
+    if (!goes_on()) return;
     const std::vector<EqualityResult> results =
         check_candidates(check_, *state.task, candidates, questions, 1, seed_, pool_);
     for (std::size_t i = 0; i < questions.size(); ++i) {

@@ -28,9 +28,9 @@ class Proofs {
 
   /// What the first check found equal is checked once more before it is stored, with other primes
   /// and inputs: at least as far as before, and until both verdicts together are as sure as wanted.
-  /// Refuted answers turn into refutations. The fastest come first; `goes_on`, if there is one, is
-  /// asked now and then. Those that are left when it says no, and those of which the first check
-  /// found nothing, since their twins are dear or there are none, wait for `prove_winner`.
+  /// Refuted answers turn into refutations. The fastest come first; `goes_on` is asked now and then.
+  /// Those that are left when it says no, and those of which the first check found nothing, since
+  /// their twins are dear or there are none, wait for `prove_winner`.
   void prove(TaskState& state, std::span<const Candidate> candidates,
              std::span<const ir::FpvVerdict> before, std::span<Measurement> answers,
              const std::function<bool()>& goes_on);

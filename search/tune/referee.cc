@@ -65,6 +65,7 @@ std::optional<Measurement> Referee::ask_single(std::size_t task, const Candidate
 // Proves a candidate if that was left out, and compares it. False if that could not be done: then
 // it stays a record, but wins nothing.
 bool Referee::verify_one(std::size_t task, const Candidate& candidate, Measurement* m) {
+  if (inbox_.has_ended()) return false;
   TaskState& state = states_[task];
   tell_phase(options_, "verifying " + state.task->name);
   const double began_s = budget_.elapsed_s();
@@ -114,15 +115,19 @@ void Referee::verify_winners(std::size_t task, std::span<const Candidate> candid
 
 Result<void> Referee::verify_best(std::size_t task) {
   TaskState& state = states_[task];
-  std::vector<KnownCandidate> leaders = state.unverified_leaders();
-  for (KnownCandidate& known : leaders) {
-    // An answer that is right is worth being late; a better one is not.
-    const double need_s = held_back_s(budget_, state.verify_cost);
-    if (state.report.best_ns > 0 && need_s > budget_.left_s()) return {};
-    PRUNERC_TRY_VOID(verify(task, known));
-    if (!known.measurement.ok() || known.measurement.evidence.empty()) continue;
-    state.set_best(known.candidate, known.measurement);
-    return {};
+  // Where one is refuted slower ones may lead.
+  for (bool goes_on = true; goes_on;) {
+    goes_on = false;
+    for (KnownCandidate& known : state.unverified_leaders()) {
+      // An answer that is right is worth being late; a better one is not.
+      const double need_s = held_back_s(budget_, state.verify_cost);
+      if (state.report.best_ns > 0 && need_s > budget_.left_s()) return {};
+      PRUNERC_TRY_VOID(verify(task, known));
+      goes_on |= !known.measurement.ok();
+      if (!known.measurement.ok() || known.measurement.evidence.empty()) continue;
+      state.set_best(known.candidate, known.measurement);
+      return {};
+    }
   }
   return {};
 }

@@ -4,6 +4,12 @@
 #include "search/record/restore.h"
 
 namespace prunerc::search {
+namespace {
+
+/// Lets a row win that nobody has compared.
+constexpr const char* kNotVerified = "recorded, not verified";
+
+}  // namespace
 
 Result<ReplayTask> ReplayTask::make(const Pool& pool, ThreadPool& threads) {
   ReplayTask replay;
@@ -25,7 +31,7 @@ Measurement ReplayMeasurer::recorded(const MeasureInput& input) const {
     const PoolRow& row = replay.rows[static_cast<std::size_t>(members.row(member))];
     m.status = row.status;
     if (input.kind == MeasureKind::kVerify) {
-      m.evidence = row.verified ? "verified when the pool was recorded" : "recorded, not verified";
+      m.evidence = row.verified ? "verified when the pool was recorded" : kNotVerified;
       return m;
     }
     if (row.ok()) m.samples_ns = {row.median_ns};
@@ -64,7 +70,11 @@ Result<TuneReport> replay(std::span<const ReplayTask> tasks, TuneOptions options
   options.check = {};
   options.finals = 0;
   if (options.timer.empty()) options.timer = "recorded";
-  return tune(own, measurer, database, options);
+  PRUNERC_TRY(TuneReport report, tune(own, measurer, database, options));
+  for (TaskReport& row : report.tasks) {
+    if (row.evidence == kNotVerified) row.verified = false;
+  }
+  return report;
 }
 
 }  // namespace prunerc::search

@@ -42,8 +42,8 @@ class ReplayMeasurer : public Measurer {
 
 /// Tunes the tasks against their recorded times; nothing is stored. The clock (time_s, seconds of
 /// the curve) is what searching takes here plus the recorded seconds of building and measuring, one
-/// after the other. Finals and checks are left out: all that is known was recorded. Errors: those
-/// of tune.
+/// after the other. Finals and checks are left out: all that is known was recorded, and a best is
+/// verified if its row is. Errors: those of tune.
 Result<TuneReport> replay(std::span<const ReplayTask> tasks, TuneOptions options);
 
 }  // namespace prunerc::search

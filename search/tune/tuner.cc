@@ -59,7 +59,7 @@ class Tuner {
   Result<TuneReport> run() {
     PRUNERC_TRY_VOID(prepare());
     while (!inbox_.has_ended()) {
-      while (has_room() && submit_batch()) {
+      while (!inbox_.has_ended() && has_room() && submit_batch()) {
       }
       if (in_flight_.empty()) break;
       inbox_.wait_until(
@@ -121,9 +121,12 @@ class Tuner {
   void submit_claims(std::size_t task) {
     TaskState& state = states_[task];
     std::vector<Candidate> claims = std::move(state.claims);
-    if (options_.trials > 0) {
-      claims.resize(std::min(claims.size(), static_cast<std::size_t>(options_.trials)));
+    auto most = static_cast<int64_t>(claims.size());
+    if (options_.trials > 0) most = std::min(most, options_.trials);
+    if (options_.total_trials > 0) {
+      most = std::min({most, trials_share(), options_.total_trials - num_asked()});
     }
+    claims.resize(static_cast<std::size_t>(std::max<int64_t>(0, most)));
     if (!claims.empty()) submit(task, std::move(claims));
   }
 
@@ -270,6 +273,11 @@ class Tuner {
     return total;
   }
 
+  // A task's part of what all have together.
+  int64_t trials_share() const {
+    return std::max<int64_t>(1, options_.total_trials / static_cast<int64_t>(states_.size()));
+  }
+
   // Every task gets its first batch from a budget that they share. It is small where the strategy
   // knows what is good before anything is measured: so the sum is known early, and the rest goes
   // where it gains most.
@@ -281,9 +289,7 @@ class Tuner {
     }
     if (budget_.is_limited()) size = std::min(size, affordable_trials());
     if (options_.total_trials <= 0) return static_cast<std::size_t>(size);
-    const auto share =
-        is_sum ? std::max<int64_t>(1, options_.total_trials / static_cast<int64_t>(states_.size()))
-               : size;
+    const int64_t share = is_sum ? trials_share() : size;
     return static_cast<std::size_t>(std::min({size, share, options_.total_trials - num_asked()}));
   }
 
@@ -344,9 +350,8 @@ class Tuner {
       answers.push_back(*std::move(batch.answers[i]));
     }
     tell_phase(options_, "proving candidates of " + state.task->name);
-    std::function<bool()> goes_on;
-    if (budget_.is_limited()) goes_on = [this] { return !is_late(); };
-    proofs_.prove(state, candidates, verdicts, answers, goes_on);
+    proofs_.prove(state, candidates, verdicts, answers,
+                  [this] { return !inbox_.is_cancelled() && !is_late(); });
     referee_.verify_winners(batch.task, candidates, answers);
     PRUNERC_TRY_VOID(state.store(database_, candidates, answers, options_));
     // Only now: who reads the log may rely on what it says was told.

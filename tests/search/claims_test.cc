@@ -1,4 +1,5 @@
 // Tuning with imported records: they are measured first, and win by nothing that they say.
+#include "ir/equal.h"
 #include "search/tune/tuner.h"
 #include "tests/search/programs.h"
 #include "tests/search/records.h"
@@ -72,6 +73,20 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("claims are trials of what all operators have together") {
+  Database db = with_claims(2000);
+  TableMeasurer measurer(hashed_time);
+  const std::vector<Task> tasks = {make_test_task("gemm"), make_test_task("row_sum")};
+  TuneOptions options = small_options(0);
+  options.total_trials = 6;
+  const Result<TuneReport> report = tune(tasks, measurer, db, options);
+  REQUIRE_OK(report);
+  CHECK(report->tasks[0].trials + report->tasks[1].trials == 6);
+  CHECK(report->tasks[0].trials == 3);
+  CHECK(db.claims(1, 100)->size() == 5);
+  CHECK(report->tasks[1].best_ns > 0);
+}
+
 TEST_CASE("imported records alone can be measured, without a search") {
   Database db = with_claims(2000);
   TableMeasurer measurer(hashed_time);
@@ -102,6 +117,30 @@ TEST_CASE("a claim that is not equal to its task is neither built nor believed")
   CHECK(report->tasks[0].best_ns == 0);
   CHECK_FALSE(db.best(1)->has_value());
   CHECK(db.claims(1, 100)->empty());
+}
+
+TEST_CASE("of stored times that nobody has verified the one that is right is found, however slow") {
+  Database db = open_or_die(":memory:");
+  const Task task = make_test_task("gemm");
+  TableMeasurer unable([](const MeasureInput& input) {
+    Measurement m = hashed_time(input);
+    if (input.kind == MeasureKind::kVerify) m.status = MeasureStatus::kRunError;
+    return m;
+  });
+  REQUIRE_OK(tune({&task, 1}, unable, db, small_options(24)));
+  std::vector<Record> stored = db.top_k(1, 100).value();
+  REQUIRE(stored.size() == 24);
+  const std::string right = stored.back().fingerprint;
+  TableMeasurer measurer([&](const MeasureInput& input) {
+    Measurement m = hashed_time(input);
+    const bool is_right = ir::fingerprint(input.program).to_string() == right;
+    if (input.kind == MeasureKind::kVerify && !is_right) m.status = MeasureStatus::kWrongResult;
+    return m;
+  });
+  const Result<TuneReport> report = tune({&task, 1}, measurer, db, small_options(1));
+  REQUIRE_OK(report);
+  CHECK(report->tasks[0].best.fingerprint == right);
+  CHECK(db.best(1).value()->fingerprint == right);
 }
 
 TEST_CASE("without a verdict in finite fields the evidence says so") {

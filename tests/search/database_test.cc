@@ -376,6 +376,24 @@ TEST_CASE("damage gives a typed error or is skipped, never a crash") {
   CHECK(num_typed > 0);
 }
 
+TEST_CASE("a damaged row does not hide the candidate's others") {
+  const std::string path = fresh_path("damaged_row");
+  Database db = open_or_die(path);
+  const int64_t id = db.put_task(make_test_task("gemm")).value();
+  const std::vector<Record> records = {make_record(1, 100), make_record(1, 90), make_record(2, 95)};
+  REQUIRE_OK(db.put_records(id, records));
+  CHECK(db.best(id).value()->id == 2);
+  sqlite3* raw = nullptr;
+  REQUIRE(sqlite3_open(path.c_str(), &raw) == SQLITE_OK);
+  const char* const damage = "UPDATE record SET samples = '1 1 1', reference_ns = 1 WHERE id = 2";
+  REQUIRE(sqlite3_exec(raw, damage, nullptr, nullptr, nullptr) == SQLITE_OK);
+  sqlite3_close(raw);
+  CHECK(db.best(id).value()->id == 3);
+  const std::vector<Record> fastest = db.top_k(id, 10).value();
+  REQUIRE(fastest.size() == 2);
+  CHECK(fastest[1].id == 1);
+}
+
 TEST_CASE("validate finds a record that was changed behind the store's back") {
   Database db = open_or_die(fresh_path("validate"));
   const int64_t id = db.put_task(make_test_task("gemm")).value();

@@ -1,10 +1,12 @@
 // `time_s` is a deadline for a whole call: verification and finals included.
+#include "search/tune/inbox.h"
 #include "search/tune/time_budget.h"
 #include "search/tune/tuner.h"
 #include "tests/search/programs.h"
 #include "tests/support/check.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <deque>
 #include <optional>
@@ -221,6 +223,46 @@ TEST_CASE("proofs count: what is left unproved is not lost, and a winner is prov
   CHECK(out.seconds < 1 + 4 * 0.2 + kSlack);
   CHECK(out.report.tasks[0].verified);
   CHECK(out.report.tasks[0].evidence.find("on a twin equal") != std::string::npos);
+}
+
+TEST_CASE("who cancels does not wait for proofs") {
+  std::atomic<bool> cancel = false;
+  int num_dear = 0;
+  TableMeasurer measurer(hashed_time);
+  TuneOptions options = timed(0);
+  options.cancel = &cancel;
+  options.check = [&](const Task&, const schedule::Trace&, double log2_error, uint64_t) {
+    if (log2_error < kDraftLog2Error) {
+      ++num_dear;
+      cancel = true;
+    }
+    EqualityResult out;
+    out.verdict.kind = ir::VerdictKind::kEqual;
+    out.verdict.log2_error = log2_error;
+    out.verdict.tests = 1;
+    return out;
+  };
+  const Outcome out = run({make_test_task("gemm")}, measurer, options);
+  CHECK(out.report.cancelled);
+  CHECK(num_dear == 1);
+  CHECK(measurer.num_verified == 0);
+  CHECK(out.report.tasks[0].trials >= 8);
+}
+
+TEST_CASE("draining waits for what was begun") {
+  constexpr double kRunS = 0.2;
+  SlowMeasurer measurer(kRunS, kRunS);
+  const Task task = make_test_task("gemm");
+  MeasureInput input;
+  input.task = &task;
+  input.program = task.base;
+  for (input.id = 1; input.id <= 2; ++input.id) measurer.submit(input);
+  const auto start = Clock::now();
+  CHECK_FALSE(measurer.next(start).has_value());
+  drain(measurer);
+  CHECK(seconds_since(start) >= kRunS);
+  CHECK(seconds_since(start) < 2 * kRunS + kSlack);
+  CHECK(measurer.num_withdrawn == 1);
 }
 
 TEST_CASE("a call that goes on with stored records keeps its time") {

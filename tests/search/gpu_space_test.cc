@@ -412,6 +412,12 @@ TEST_CASE("MetaSchedule's space has the tensor instructions that MetaSchedule ha
       CHECK_FALSE(has_tensor(none));
     }
   }
+  // Nor does it put two products into one kernel.
+  SearchSpace space;
+  for (const char* name : {"gpu", "gpu+chain", "gpu+tensor+chain"}) {
+    space.sketches.push_back(make_sketch(name, {}));
+  }
+  CHECK(metaschedule_space(std::move(space)).sketches.size() == 1);
 }
 
 }  // namespace

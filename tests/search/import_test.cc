@@ -87,7 +87,6 @@ TEST_CASE(
   CHECK_FALSE(claims[0].verified());
   CHECK(db.claims(id, 1)->size() == 1);
   const TaskRow row = db.list_tasks().value()[0];
-  CHECK(row.best_ns == 300000);
   CHECK(row.claimed_ns == 50000);
   CHECK(row.num_imported == 3);
   CHECK(db.stats()->num_verified == 1);

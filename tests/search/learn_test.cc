@@ -111,6 +111,19 @@ TEST_CASE("operators of one name are tasks of their own") {
   CHECK(corpus->tasks[0] == corpus->tasks[1]);
 }
 
+TEST_CASE("tasks on machines of one name are told apart") {
+  const std::string path = recorded("gemm", 1, kRows);
+  Pool pool = read_pool(path).value();
+  pool.platform += " l3_bytes=12345678";
+  const std::vector<std::string> paths = {path, scratch_file("other_cache.pool"), path};
+  REQUIRE_OK(write_pool(pool, paths[1]));
+  const Corpus corpus = read_corpus(paths).value();
+  CHECK(corpus.platforms.size() == 1);
+  CHECK(corpus.task == std::vector<int32_t>{0, 1, 0});
+  REQUIRE(corpus.tasks.size() == 2);
+  CHECK(corpus.tasks[0] == corpus.tasks[1]);
+}
+
 TEST_CASE("splits part the rows and nothing leaks") {
   const Corpus corpus = small_corpus();
   const std::vector<CorpusRow> rows = all_rows(corpus);

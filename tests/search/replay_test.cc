@@ -98,6 +98,16 @@ TEST_CASE("every strategy finds the best of a pool when it may try all of it, an
   }
 }
 
+TEST_CASE("a best that nobody compared when it was recorded is not called verified") {
+  Pool pool = make_recorded("gemm", 40);
+  for (PoolRow& row : pool.rows) row.verified = false;
+  const ReplayTask task = make_replay(pool);
+  const Result<TuneReport> report = replay({&task, 1}, replay_options(StrategyKind::kGrid, 1000));
+  REQUIRE_OK(report);
+  CHECK(report->tasks[0].best_ns == pool.rows[static_cast<std::size_t>(pool.best())].median_ns);
+  CHECK_FALSE(report->tasks[0].verified);
+}
+
 TEST_CASE("the clock is the recorded seconds") {
   const ReplayTask task = make_replay(make_recorded("gemm", 64));
   const Result<TuneReport> report = replay({&task, 1}, replay_options(StrategyKind::kRandom, 32));

@@ -335,6 +335,31 @@ TEST_CASE("a chain's tasks keep what is between its contractions to themselves")
   }
 }
 
+TEST_CASE("a chain may take all rows of a product of vectors") {
+  const Result<ir::Program> program =
+      ir::parse(R"(program p(A: f32[8, 3, 32], W: f32[3, 32], V: f32[8, 3, 16]) -> (F: f32[8, 16]) {
+  buffer D: f32[8, 3] global
+  buffer E: f32[8, 3] global
+  for b in 8 { for z in 3 { for k in 32 {
+    block "D" [vb: S(8) = b, vz: S(3) = z, vk: R(32) = k] {
+      init { D[vb, vz] = 0f32 }
+      D[vb, vz] = D[vb, vz] + A[vb, vz, vk] * W[vz, vk] } } } }
+  for b1 in 8 { for z1 in 3 { block "E" [wb: S(8) = b1, wz: S(3) = z1] { E[wb, wz] = abs(D[wb, wz]) } } }
+  for b2 in 8 { for n in 16 { for z2 in 3 {
+    block "F" [ub: S(8) = b2, un: S(16) = n, uz: R(3) = z2] {
+      init { F[ub, un] = 0f32 }
+      F[ub, un] = F[ub, un] + E[ub, uz] * V[ub, uz, un] } } } } })");
+  REQUIRE_OK(program);
+  const Task task = make_task("p", *program, ir::target_from_string("cpu num_threads=2").value());
+  const SearchSpace space = space_of(task);
+  for (std::size_t i = 0; i < space.sketches.size(); ++i) {
+    INFO(space.sketches[i].name);
+    const Result<Candidate> made = instantiate(task, space, static_cast<int>(i), {});
+    REQUIRE_OK(made);
+    check_same_result(task.base, made->program, 5);
+  }
+}
+
 TEST_CASE("running reductions are scans in every sketch") {
   for (const char* name : {"running_sum", "running_max"}) {
     const Task task = make_test_task(name);

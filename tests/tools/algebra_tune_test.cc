@@ -11,6 +11,7 @@
 #include "tools/driver/reference.h"
 #include "tools/driver/stored.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <sstream>
 
@@ -239,6 +240,26 @@ TEST_CASE("where nothing can be derived the operator is tuned as it is, and the 
   Session session = open_session();
   CHECK(tune(session, fails, AlgebraMode::kOn, 3).outcomes[0].note.find("64 axes") !=
         std::string::npos);
+}
+
+TEST_CASE("who cancels does not wait until every operator's programs are derived") {
+  Session session = open_session();
+  const std::vector<Operator> ops = {lora(), lora(), lora()};
+  std::atomic<bool> cancel = false;
+  int num_derived = 0;
+  const Deriver derive = [&](const ir::Program& spec, const ir::Target& target,
+                             const search::algebra::DeriveOptions& options) {
+    ++num_derived;
+    cancel = true;
+    return gives({form(other_order(), "X*A first")})(spec, target, options);
+  };
+  search::TuneOptions options = few_trials();
+  options.cancel = &cancel;
+  const Result<AlgebraTuneReport> report = session.tune(ops, options, {AlgebraMode::kOn, derive});
+  REQUIRE_OK(report);
+  CHECK(num_derived == 1);
+  CHECK(report->tune.cancelled);
+  CHECK(report->tune.tasks.size() == 3);
 }
 
 TEST_CASE("of several operators each has its row, and all have their trials together") {

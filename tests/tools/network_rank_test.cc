@@ -164,17 +164,22 @@ TEST_CASE(
 
   Session stopped = open_session();
   for (const Operator& op : tasks) store(stopped, op, 4);
-  const std::atomic<bool> cancel = true;
-  RankOptions options;
-  options.cancel = &cancel;
-  const TimedNetworkRun any = timed([](std::size_t, const std::string& entry) {
-    return static_cast<int64_t>(500 + entry.back());
-  });
-  const Result<RankReport> none = rank_in_network(stopped, net, weights_of(net), any, options);
-  REQUIRE(none.ok());
-  CHECK(none->num_changed == 0);
-  for (std::size_t task = 0; task < tasks.size(); ++task)
-    CHECK(chosen(stopped, tasks[task]) == first[task]);
+  for (const int num_calls : {0, 1000, 4000}) {
+    std::atomic<bool> cancel = num_calls == 0;
+    RankOptions options;
+    options.cancel = &cancel;
+    int left = num_calls;
+    const TimedNetworkRun any = timed([&](std::size_t task, const std::string& entry) {
+      if (--left == 0) cancel = true;
+      return is_of(entry, first[task]) ? 1000 : 500;
+    });
+    const Result<RankReport> none = rank_in_network(stopped, net, weights_of(net), any, options);
+    REQUIRE(none.ok());
+    CHECK(cancel.load());
+    CHECK(none->num_changed == 0);
+    for (std::size_t task = 0; task < tasks.size(); ++task)
+      CHECK(chosen(stopped, tasks[task]) == first[task]);
+  }
   // An error of a run ends it.
   const TimedNetworkRun fails = [](Network&, std::vector<int64_t>*) -> Result<void> {
     return error(Diag::kKernelFailed, int64_t{3});

@@ -128,6 +128,8 @@ class Tune(command.CommandTest):
         self.assertEqual("recorded", result["timer"])
         self.assertEqual(3, len(result["curve"][0]))
         self.assertIn("tune --replay d.pool", result["repro"])
+        wrong = self.prunerc("tune", "--replay", "d.pool", "--weights", "3,1", expect=2)
+        self.assertIn("needs a number for each of 1 operators", wrong.err)
         self.assertEqual(0, os.path.exists(self.db) and self.records())
 
     def test_a_second_run_goes_on_and_fresh_starts_anew(self):

@@ -29,6 +29,7 @@ class Usage(command.CommandTest):
             ["tune", self.ops, "--op", "dense", "--trials", "many"],
             ["tune", self.ops, "--op", "dense", "--time", "soon"],
             ["tune", self.ops, "--op", "dense", "--strategy", "prayer"],
+            ["tune", self.ops, "--op", "dense", "-O0", "--weights", "nan"],
             ["tune", self.ops, "--op", "dense", "-D", "M"],
             ["tune", self.ops, "--op", "dense", "--target", "z80"],
             ["show", self.ops, "--stage", "poetry"],

@@ -111,6 +111,9 @@ class Tuning {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
   bool is_limited() const { return options_.time_s > 0; }
+  bool is_cancelled() const {
+    return options_.cancel != nullptr && options_.cancel->load(std::memory_order_relaxed);
+  }
   // An operator's part of the time that is left.
   double share_s(std::size_t num_left) const {
     if (!is_limited()) return 0;
@@ -129,7 +132,7 @@ class Tuning {
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
       const search::Task& task = tasks_[i];
       search::tell_phase(options_, "deriving programs of " + task.name);
-      forms_.push_back(forms_of(task, algebra_, options_.seed, each_s));
+      forms_.push_back(is_cancelled() ? Forms{} : forms_of(task, algebra_, options_.seed, each_s));
       AlgebraOutcome& outcome = report_.outcomes.emplace_back();
       outcome.task = task;
       outcome.note = forms_.back().note;

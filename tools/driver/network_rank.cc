@@ -143,13 +143,16 @@ class Ranking {
       PRUNERC_TRY_VOID(play(in_play));
       for (std::size_t task = 0; task < tasks_.size(); ++task) keep_third(task, &in_play[task]);
     }
-    PRUNERC_TRY_VOID(decide(in_play));
+    if (!is_cancelled()) PRUNERC_TRY_VOID(decide(in_play));
     return report_;
   }
 
  private:
+  bool is_cancelled() const {
+    return options_.cancel != nullptr && options_.cancel->load(std::memory_order_relaxed);
+  }
   bool is_over() const {
-    if (options_.cancel != nullptr && options_.cancel->load(std::memory_order_relaxed)) return true;
+    if (is_cancelled()) return true;
     return options_.time_s > 0 &&
            static_cast<double>(runtime::now_ns() - began_ns_) > options_.time_s * 1e9;
   }
@@ -319,7 +322,7 @@ class Ranking {
     }
     report_.before_ns = runtime::median(before_ns);
     report_.after_ns = runtime::median(after_ns);
-    if (report_.after_ns > report_.before_ns * (1 - kLeastGain)) {
+    if (is_cancelled() || report_.after_ns > report_.before_ns * (1 - kLeastGain)) {
       report_.after_ns = report_.before_ns;
       return {};
     }

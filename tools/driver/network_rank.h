@@ -32,8 +32,8 @@ using TimedNetworkRun = std::function<Result<void>(Network&, std::vector<int64_t
 /// Times the network with many mixtures of its tasks' contenders: each mixture says something of every
 /// task at once, with neighbours, weights and activations where they are in a run. Three rounds, of which
 /// each keeps a third; the winners together must beat what would be chosen without them, else nothing
-/// changes. What was timed last is stored for this network, verified, and chosen from then on.
-/// Errors: those of choosing, compiling, preparing, running and storing.
+/// changes, as when it is cancelled. What was timed last is stored for this network, verified, and chosen
+/// from then on. Errors: those of choosing, compiling, preparing, running and storing.
 Result<RankReport> rank_in_network(Session& session, const net::Net& net,
                                    const WeightSource& weights, const TimedNetworkRun& run,
                                    const RankOptions& options);

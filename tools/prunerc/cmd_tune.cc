@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -91,14 +92,16 @@ Result<search::TuneOptions> options_of(const TuneVerb& verb, std::size_t num_tas
   return options;
 }
 
-Result<void> set_weights(const std::vector<double>& weights, std::vector<Operator>& ops) {
-  if (weights.empty()) return {};
-  if (weights.size() != ops.size()) {
+Result<void> check_weights(const std::vector<double>& weights, std::size_t num_operators) {
+  if (!weights.empty() && weights.size() != num_operators) {
     return error(Diag::kUsageOption, "--weights",
-                 fmt::format("needs a number for each of {} operators, found {}", ops.size(),
+                 fmt::format("needs a number for each of {} operators, found {}", num_operators,
                              weights.size()));
   }
-  for (std::size_t i = 0; i < ops.size(); ++i) ops[i].weight = weights[i];
+  for (const double weight : weights) {
+    if (std::isfinite(weight)) continue;
+    return error(Diag::kUsageOption, "--weights", fmt::format("needs numbers, found {}", weight));
+  }
   return {};
 }
 
@@ -191,6 +194,8 @@ std::string stale_text(const search::ReplayTask& task) {
 }
 
 int replay(const TuneVerb& verb) {
+  const Result<void> weighed = check_weights(verb.weights, verb.replay.size());
+  if (!weighed.ok()) return fail(weighed.error());
   ThreadPool threads(0);
   std::vector<search::ReplayTask> tasks;
   for (const std::string& path : verb.replay) {
@@ -203,9 +208,7 @@ int replay(const TuneVerb& verb) {
                  stale_text(*task));
     }
     tasks.push_back(std::move(task).value());
-    if (verb.weights.size() == verb.replay.size()) {
-      tasks.back().task.weight = verb.weights[tasks.size() - 1];
-    }
+    if (!verb.weights.empty()) tasks.back().task.weight = verb.weights[tasks.size() - 1];
   }
   Result<search::TuneOptions> options = options_of(verb, tasks.size());
   if (!options.ok()) return fail(options.error());
@@ -336,9 +339,10 @@ int tune(const TuneVerb& verb) {
   if (!verb.replay.empty()) return replay(verb);
   Result<std::vector<Operator>> ops = verb.op.load();
   if (!ops.ok()) return fail(ops.error());
-  if (const Result<void> weighed = set_weights(verb.weights, *ops); !weighed.ok()) {
+  if (const Result<void> weighed = check_weights(verb.weights, ops->size()); !weighed.ok()) {
     return fail(weighed.error());
   }
+  for (std::size_t i = 0; i < verb.weights.size(); ++i) (*ops)[i].weight = verb.weights[i];
   for (const Operator& op : *ops) fmt::print(stderr, "{}", op.warnings);
   Result<search::TuneOptions> wanted = options_of(verb, ops->size());
   if (!wanted.ok()) return fail(wanted.error());

@@ -100,8 +100,10 @@ Result<void> apply_dot(SketchContext& context, BlockId block, BlockId epilogue,
   for (const LoopId row : inner) PRUNERC_TRY_VOID(context.schedule.unroll(row));
   PRUNERC_TRY_VOID(finish_sums(context, block, inner.size(), lanes));
   if (epilogue.valid()) {
+    // In a chain all rows may be loops that its blocks have in common.
+    const LoopId under = tiles.empty() ? tasks.back() : tiles.back();
     PRUNERC_TRY(const std::vector<LoopId> last,
-                context.schedule.reverse_compute_at(epilogue, tiles.back()));
+                context.schedule.reverse_compute_at(epilogue, under));
     for (const LoopId loop : last) PRUNERC_TRY_VOID(context.schedule.unroll(loop));
   }
   if (makes_tasks(context)) PRUNERC_TRY_VOID(parallelize(context, tasks));
