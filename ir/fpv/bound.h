@@ -12,12 +12,15 @@ struct FpDegrees {
   // Of output elements: numerator and denominator, in inputs, exponentials and hashes; logarithm of
   // the largest coefficient; degree in integer inputs.
   double numerator = 0, denominator = 0, bits = 0, int_degree = 0;
-  double largest = 0;                // numerator plus denominator, of any element
-  bool compares_data = false;        // a condition depends on integer data
+  double largest = 0;                // numerator plus denominator, of any element or argument
+  double int_mass = 0;               // largest chance that two floats become one integer
+  bool compares_data = false;        // a condition depends on data, or integer data may wrap
+  bool is_too_long = false;          // nothing is known
   bool has_products_in_exp = false;  // an exponent is not a sum of inputs and hashes
 };
 
-FpDegrees find_degrees(const FpCode& code);
+/// Looks at so many statements at most, those of loops up to nine times for each time around.
+FpDegrees find_degrees(const FpCode& code, int64_t max_visits);
 
 }  // namespace prunerc::ir
 

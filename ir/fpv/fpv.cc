@@ -1,5 +1,6 @@
 #include "ir/fpv/fpv.h"
 
+#include "ir/equal.h"
 #include "ir/fpv/bound.h"
 #include "ir/fpv/machine.h"
 #include "ir/support/check.h"
@@ -15,6 +16,10 @@ namespace {
 constexpr int kResamples = 3;
 // Orders that are drawn where values are compared, per 20 bits of the wanted bound.
 constexpr double kOrdersPerBit = 0.8;
+// Statements that the bound looks at, per step of a run.
+constexpr int64_t kVisitsPerStep = 4;
+// Of a world's seed: streams that the world does not use.
+constexpr uint64_t kCommonStream = 1000;
 
 FpvVerdict verdict(VerdictKind kind, std::string text) {
   FpvVerdict out;
@@ -71,13 +76,16 @@ double miss_of_one_test(const FpDegrees& a, const FpDegrees& b, bool has_exp, co
   // elements of a subgroup of order q; without, a difference must vanish modulo p and modulo q.
   double miss = has_exp ? degree / p + 4 * degree / q : degree / p * degree / q;
   if (from_all) miss += std::floor(bits / (has_exp ? 30 : 59)) / kNumSafePrimes;
+  // An infinite degree leaves nothing to be said; 0 of something infinite is 0.
+  const auto times = [](double n, double chance) { return n == 0 ? 0 : n * chance; };
   const auto hashes = static_cast<double>(world.num_hashes());
   const auto lost = static_cast<double>(world.num_lost_hashes());
   const double argument = std::max(a.largest, b.largest) * 2;
-  miss += hashes * hashes / 2 * argument * argument / (p * q) + lost * lost / 2 * argument / p;
+  miss += times(hashes * hashes / 2, argument * argument / (p * q));
+  miss += times(lost * lost / 2, argument / p);
   const bool fractions = a.denominator + b.denominator > 0;
-  miss += mass_of_ints(code) *
-          (fractions ? a.int_degree + b.int_degree : std::max(a.int_degree, b.int_degree));
+  miss += times(std::max({mass_of_ints(code), a.int_mass, b.int_mass}),
+                fractions ? a.int_degree + b.int_degree : std::max(a.int_degree, b.int_degree));
   return std::min(miss, 1.0);
 }
 
@@ -123,14 +131,27 @@ void set_window(const FpvWindow& window, FpCode* code) {
   }
 }
 
+// What a world's few values have among them: nothing of the programs, 0, or one of their constants.
+std::optional<FpValue> common_value(const FpCode& spec, const FpCode& candidate, FpWorld& world) {
+  std::vector<FpConstant> all = spec.constants;
+  all.insert(all.end(), candidate.constants.begin(), candidate.constants.end());
+  const uint64_t which = Rng(world.seed(), kCommonStream).below(all.size() + 2);
+  if (which == 0) return std::nullopt;
+  if (which == 1) return FpValue{};
+  const FpConstant& one = all[which - 2];
+  const FpValue value = world.of_float(one.value, one.dtype);
+  return value.is_special() ? std::nullopt : std::optional(value);
+}
+
 class Check {
  public:
-  Check(const FpCode& spec, const FpCode& candidate, const FpvOptions& options)
+  Check(const FpCode& spec, const FpCode& candidate, const FpvOptions& options, uint64_t seed)
       : spec_(spec),
         candidate_(candidate),
         options_(options),
-        spec_degrees_(find_degrees(spec)),
-        degrees_(find_degrees(candidate)) {}
+        seed_(seed),
+        spec_degrees_(find_degrees(spec, kVisitsPerStep * options.max_steps)),
+        degrees_(find_degrees(candidate, kVisitsPerStep * options.max_steps)) {}
 
   FpvVerdict run();
 
@@ -140,6 +161,7 @@ class Check {
   const FpCode& spec_;
   const FpCode& candidate_;
   const FpvOptions& options_;
+  uint64_t seed_;
   FpDegrees spec_degrees_, degrees_;
 };
 
@@ -150,7 +172,10 @@ std::optional<FpvVerdict> Check::test(uint64_t index, double* miss) {
   const bool few = compares && index % 2 == 1;
   const InputModel inputs = few ? InputModel::kFewValues : InputModel::kAllDifferent;
   for (uint64_t attempt = 0; attempt < kResamples; ++attempt) {
-    FpWorld world(Rng(options_.seed, index, attempt).next(), options_.primes, model, inputs);
+    FpWorld world(Rng(seed_, index, attempt).next(), options_.primes, model, inputs);
+    if (few) {
+      if (const auto common = common_value(spec_, candidate_, world)) world.set_common(*common);
+    }
     FpMachine spec(spec_, world, options_.max_steps);
     if (!spec.run() && !world.divided_by_zero()) {
       return verdict(spec.failure() == FpFailure::kInvalid ? VerdictKind::kSpecInvalid
@@ -178,6 +203,9 @@ std::optional<FpvVerdict> Check::test(uint64_t index, double* miss) {
 }
 
 FpvVerdict Check::run() {
+  if (spec_degrees_.is_too_long || degrees_.is_too_long) {
+    return verdict(VerdictKind::kUnsupported, "loops too deep for a bound");
+  }
   FpvVerdict out;
   out.kind = VerdictKind::kEqual;
   out.assumes.private_exponents = spec_degrees_.has_products_in_exp || degrees_.has_products_in_exp;
@@ -228,7 +256,10 @@ FpvVerdict check_equivalent(const Program& spec, const Program& candidate,
     set_window(*options.window, &*left);
     set_window(*options.window, &*right);
   }
-  return Check(*left, *right, options).run();
+  // Of the programs as well: else who knows the seed could write one with its primes for constants.
+  const uint64_t seed =
+      hash_combine(hash_combine(options.seed, fingerprint(spec).low), fingerprint(candidate).low);
+  return Check(*left, *right, options, seed).run();
 }
 
 std::string to_string(const FpvVerdict& verdict) {

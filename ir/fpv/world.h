@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 namespace prunerc::ir {
@@ -19,7 +20,8 @@ namespace prunerc::ir {
 enum class OrderModel : uint8_t { kSets, kOrdered };
 
 /// Inputs of floats: all different, or few values each of which occurs often, to see what happens
-/// between equals. The latter prove nothing about arithmetic.
+/// between equals, one of them often what the program compares with. The latter prove nothing about
+/// arithmetic.
 enum class InputModel : uint8_t { kAllDifferent, kFewValues };
 
 enum class Extreme : uint8_t { kMax, kMin };
@@ -33,6 +35,8 @@ class FpWorld {
   const Modulus& p() const { return p_; }
   const Modulus& q() const { return q_; }
   uint64_t seed() const { return seed_; }
+  /// One of the few values of inputs, in place of a random one.
+  void set_common(FpValue value) { common_ = value; }
 
   // Field operations; infinities behave as in IEEE arithmetic where that does not depend on a sign.
   FpValue add(FpValue a, FpValue b);
@@ -94,6 +98,7 @@ class FpWorld {
   Modulus p_, q_;
   OrderModel order_;
   InputModel inputs_;
+  std::optional<FpValue> common_;
   int64_t small_limit_;
   std::array<FpValue, 4> lowest_;                             // by float type
   std::array<std::array<uint32_t, 1 << kWindow>, 3> powers_;  // omega^(i * 2^(10 j)), mod p
