@@ -75,6 +75,9 @@ class Analysis {
 
   FpDegrees run() {
     stmt(code_.root);
+    // Hashes, conditions and integers that wrap, of what is in the buffers at last.
+    is_last_ = true;
+    stmt(code_.root);
     for (std::size_t b = 0; b < state_.size(); ++b) {
       const Degree& d = state_[b];
       out_.largest = std::max(out_.largest, d.num + d.den);
@@ -103,6 +106,7 @@ class Analysis {
   std::vector<Degree> state_;
   FpDegrees out_;
   int64_t num_visits_ = 0;
+  bool is_last_ = false;  // nothing is stored
 };
 
 // What a hash or a comparison is of.
@@ -154,6 +158,7 @@ Degree Analysis::affine(const FpAffine& a) {
 // The body's effect on the state, as often as the loop runs. What still grows after some
 // iterations is taken to go on growing as it did; faster growth has no bound.
 void Analysis::loop(const FpStmt& s) {
+  if (is_last_) return stmt(s.body);
   const FpExpr& extent = code_.exprs[static_cast<std::size_t>(s.expr)];
   // An extent that is not constant is at most that of a buffer that it indexes.
   const double count = extent.op == FpOp::kConstI ? static_cast<double>(extent.value)
@@ -187,8 +192,6 @@ void Analysis::loop(const FpStmt& s) {
     }
     if (!is_float(code_.buffers[b].dtype)) state_[b] = held(code_.buffers[b].dtype, state_[b]);
   }
-  // Hashes, conditions and integers that wrap, of what the last iteration sees.
-  stmt(s.body);
 }
 
 void Analysis::stmt(int32_t index) {
@@ -211,7 +214,8 @@ void Analysis::stmt(int32_t index) {
     case FpStmtKind::kStore: {
       const int32_t buffer = code_.accesses[static_cast<std::size_t>(s.slot)].buffer;
       Degree& d = state_[static_cast<std::size_t>(buffer)];
-      d = join(d, value(s.expr));
+      const Degree stored = value(s.expr);
+      if (!is_last_) d = join(d, stored);
       return;
     }
     case FpStmtKind::kIf:

@@ -19,7 +19,7 @@ struct FpDegrees {
   bool has_products_in_exp = false;  // an exponent is not a sum of inputs and hashes
 };
 
-/// Looks at so many statements at most, those of loops up to nine times for each time around.
+/// Looks at so many statements at most, those of a loop up to eight times for each time that it runs.
 FpDegrees find_degrees(const FpCode& code, int64_t max_visits);
 
 }  // namespace prunerc::ir
