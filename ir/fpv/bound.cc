@@ -234,7 +234,7 @@ Degree Analysis::call(const FpExpr& n) {
     case Intrinsic::kExp:
     case Intrinsic::kSigmoid:
     case Intrinsic::kTanh:
-      out_.has_products_in_exp |= x.num > 1 || x.den > 0;
+      out_.has_products_in_exp |= !is_last_ && (x.num > 1 || x.den > 0);
       // 1 / (1 + e^-x).
       return n.intrinsic == Intrinsic::kExp ? kAtom : Degree{1, 1, 2, 0, 0};
     case Intrinsic::kRsqrt: return {0, 1, 0, 0, 0};
