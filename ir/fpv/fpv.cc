@@ -81,8 +81,10 @@ double miss_of_one_test(const FpDegrees& a, const FpDegrees& b, bool has_exp, co
   const auto hashes = static_cast<double>(world.num_hashes());
   const auto lost = static_cast<double>(world.num_lost_hashes());
   const double argument = std::max(a.largest, b.largest) * 2;
+  // An argument is another one, or a small whole number whose value is kept.
   miss += times(hashes * hashes / 2, argument * argument / (p * q));
-  miss += times(lost * lost / 2, argument / p);
+  miss += times(hashes * world.num_small(), argument / p * argument / q);
+  miss += times(lost * (lost / 2 + 3), argument / p);
   const bool fractions = a.denominator + b.denominator > 0;
   miss += times(std::max({mass_of_ints(code), a.int_mass, b.int_mass}),
                 fractions ? a.int_degree + b.int_degree : std::max(a.int_degree, b.int_degree));

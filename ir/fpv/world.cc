@@ -194,9 +194,11 @@ FpValue FpWorld::call(Intrinsic intrinsic, FpValue x, FpValue y) {
 
 bool FpWorld::small_int(FpValue x, int64_t* value) const {
   if (x.is_special()) return false;
+  // Of what has one residue few are taken for small ones by chance.
+  const int64_t limit = x.is_lost() ? 1 : small_limit_;
   const auto r = static_cast<int64_t>(p_.residue(x.p));
-  const int64_t v = r <= small_limit_ ? r : r - static_cast<int64_t>(p_.m);
-  if (v < -small_limit_) return false;
+  const int64_t v = r <= limit ? r : r - static_cast<int64_t>(p_.m);
+  if (v < -limit) return false;
   *value = v;
   return x.is_lost() || x.q == q_.of(v);
 }

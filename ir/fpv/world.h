@@ -72,6 +72,8 @@ class FpWorld {
   /// Keyed hashes of values with and without a residue modulo q; joined values count as hashed.
   int64_t num_hashes() const { return num_hashes_; }
   int64_t num_lost_hashes() const { return num_lost_hashes_; }
+  /// Whole numbers whose values some of these keep.
+  double num_small() const { return static_cast<double>(2 * small_limit_ + 1); }
   bool too_large() const { return max_sets_.num_nodes() + min_sets_.num_nodes() > kMaxNodes; }
 
  private:
@@ -86,7 +88,7 @@ class FpWorld {
   uint64_t rank(FpValue x) const;
   FpValue lowest(DType dtype) const { return lowest_[static_cast<std::size_t>(dtype)]; }
   FpValue highest(DType dtype) const { return negate(lowest(dtype)); }
-  /// Whether x is a whole number of magnitude at most small_limit_.
+  /// Whether x is a whole number of magnitude at most small_limit_, or 1 without a residue modulo q.
   bool small_int(FpValue x, int64_t* value) const;
   FpValue undefined_value() {
     undefined_ = true;
