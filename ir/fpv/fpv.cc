@@ -215,7 +215,9 @@ FpvVerdict Check::run() {
                        spec_.indexes_by_data || candidate_.indexes_by_data ||
                        spec_degrees_.compares_data || degrees_.compares_data;
   const int at_least =
-      out.assumes.orders ? static_cast<int>(std::ceil(-options_.log2_error * kOrdersPerBit)) : 1;
+      out.assumes.orders
+          ? std::max(1, static_cast<int>(std::ceil(-options_.log2_error * kOrdersPerBit)))
+          : 1;
   while (out.tests < options_.max_tests &&
          (out.tests < at_least || out.log2_error > options_.log2_error)) {
     double miss = 1;
