@@ -93,6 +93,7 @@ class Analysis {
  private:
   void stmt(int32_t index);
   void loop(const FpStmt& s);
+  void forget(const FpStmt& s);
   Degree value(int32_t e);
   Degree call(const FpExpr& n);
   Degree argument(int32_t e);
@@ -222,9 +223,19 @@ void Analysis::stmt(int32_t index) {
       decide(s.expr);
       stmt(s.body);
       return stmt(s.other);
-    case FpStmtKind::kForget: return;
+    case FpStmtKind::kForget: return forget(s);
   }
   PRUNERC_UNREACHABLE("statement kind");
+}
+
+// No element has a value: what was made of the earlier ones does not grow with the next.
+void Analysis::forget(const FpStmt& s) {
+  for (int32_t i = 0; i < s.count && !is_last_; ++i) {
+    const int32_t buffer = code_.children[static_cast<std::size_t>(s.first + i)];
+    Degree& d = state_[static_cast<std::size_t>(buffer)];
+    out_.largest = std::max(out_.largest, d.num + d.den);
+    d = {};
+  }
 }
 
 Degree Analysis::call(const FpExpr& n) {

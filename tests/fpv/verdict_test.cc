@@ -300,6 +300,21 @@ TEST_CASE("a degree without a bound gives no bound") {
   CHECK(verdict.log2_error == 0);
 }
 
+TEST_CASE("what an iteration has for itself does not grow with the iterations") {
+  const std::string spec =
+      "program p(X: f32[40, 12]) -> (Y: f32[40]) { for i in 40 { Y[i] = 1f32 for k in 12 { Y[i] = "
+      "Y[i]*X[i, k] } } }";
+  const std::string parts = R"(program p(X: f32[40, 12]) -> (Y: f32[40]) {
+  buffer T: f32[4] global
+  for i in 40 {
+    for a in 4 { for k in 3 { block "T" [va: S(4) = a, vi: S(40) = i, vk: R(3) = k] {
+      init { T[va] = 1f32 } T[va] = T[va]*X[vi, vk*4 + va] } } }
+    for b in 4 { block "Y" [wi: S(40) = i, wa: R(4) = b] {
+      init { Y[wi] = 1f32 } Y[wi] = Y[wi]*T[wa] } } } })";
+  accepts(spec, parts);
+  CHECK(check(spec, parts).tests == 1);
+}
+
 TEST_CASE("loops in loops end the search for a bound") {
   std::string text = "C[0] = C[0] + A[0]";
   for (int i = 0; i < 40; ++i) text = "for k" + std::to_string(i) + " in 2 { " + text + " }";
