@@ -158,7 +158,7 @@ class Check {
   FpvVerdict run();
 
  private:
-  std::optional<FpvVerdict> test(uint64_t index, double* miss);
+  std::optional<FpvVerdict> test(uint64_t index, std::optional<double>* miss);
 
   const FpCode& spec_;
   const FpCode& candidate_;
@@ -167,8 +167,8 @@ class Check {
   FpDegrees spec_degrees_, degrees_;
 };
 
-// One world. A verdict ends the check. `miss` stays if the world shows nothing about arithmetic.
-std::optional<FpvVerdict> Check::test(uint64_t index, double* miss) {
+// One world. A verdict ends the check. No `miss`: the world shows nothing about arithmetic.
+std::optional<FpvVerdict> Check::test(uint64_t index, std::optional<double>* miss) {
   const bool compares = spec_.compares_floats || candidate_.compares_floats;
   const OrderModel model = compares ? OrderModel::kOrdered : OrderModel::kSets;
   const bool few = compares && index % 2 == 1;
@@ -218,16 +218,19 @@ FpvVerdict Check::run() {
       out.assumes.orders
           ? std::max(1, static_cast<int>(std::ceil(-options_.log2_error * kOrdersPerBit)))
           : 1;
+  bool has_bound = true;
   while (out.tests < options_.max_tests &&
-         (out.tests < at_least || out.log2_error > options_.log2_error)) {
-    double miss = 1;
+         (out.tests < at_least || (has_bound && out.log2_error > options_.log2_error))) {
+    std::optional<double> miss;
     std::optional<FpvVerdict> ended = test(static_cast<uint64_t>(out.tests), &miss);
     ++out.tests;
     if (ended) {
       ended->tests = out.tests;
       return *ended;
     }
-    out.log2_error += std::log2(std::max(miss, 0x1p-62));  // hashes are no better than that
+    if (!miss) continue;
+    has_bound = *miss < 1;
+    out.log2_error += std::log2(std::max(*miss, 0x1p-62));  // hashes are no better than that
   }
   // Nothing more was tried for than what was wanted.
   if (out.assumes.orders) out.log2_error = std::max(out.log2_error, options_.log2_error);
