@@ -145,6 +145,17 @@ std::optional<FpValue> common_value(const FpCode& spec, const FpCode& candidate,
   return value.is_special() ? std::nullopt : std::optional(value);
 }
 
+// What integer data is compared with, among others.
+std::vector<int64_t> int_constants(const FpCode& spec, const FpCode& candidate) {
+  std::vector<int64_t> out;
+  for (const FpCode* code : {&spec, &candidate}) {
+    for (const FpExpr& e : code->exprs) {
+      if (e.op == FpOp::kConstI && !is_bool(e.dtype)) out.push_back(e.value);
+    }
+  }
+  return out;
+}
+
 class Check {
  public:
   Check(const FpCode& spec, const FpCode& candidate, const FpvOptions& options, uint64_t seed)
@@ -153,11 +164,16 @@ class Check {
         options_(options),
         seed_(seed),
         spec_degrees_(find_degrees(spec, kVisitsPerStep * options.max_steps)),
-        degrees_(find_degrees(candidate, kVisitsPerStep * options.max_steps)) {}
+        degrees_(find_degrees(candidate, kVisitsPerStep * options.max_steps)) {
+    assumes_.private_exponents = spec_degrees_.has_products_in_exp || degrees_.has_products_in_exp;
+    assumes_.orders = compares_floats() || spec.indexes_by_data || candidate.indexes_by_data ||
+                      spec_degrees_.compares_data || degrees_.compares_data;
+  }
 
   FpvVerdict run();
 
  private:
+  bool compares_floats() const { return spec_.compares_floats || candidate_.compares_floats; }
   std::optional<FpvVerdict> test(uint64_t index, std::optional<double>* miss);
 
   const FpCode& spec_;
@@ -165,19 +181,22 @@ class Check {
   const FpvOptions& options_;
   uint64_t seed_;
   FpDegrees spec_degrees_, degrees_;
+  FpvAssumptions assumes_;
 };
 
-// One world. A verdict ends the check. No `miss`: the world shows nothing about arithmetic.
+// One world. A verdict ends the check. No `miss`: the world shows nothing about arithmetic. Where data decides, every
+// other one has inputs that are what the programs compare with.
 std::optional<FpvVerdict> Check::test(uint64_t index, std::optional<double>* miss) {
-  const bool compares = spec_.compares_floats || candidate_.compares_floats;
-  const OrderModel model = compares ? OrderModel::kOrdered : OrderModel::kSets;
-  const bool few = compares && index % 2 == 1;
+  const OrderModel model = compares_floats() ? OrderModel::kOrdered : OrderModel::kSets;
+  const bool is_odd = assumes_.orders && index % 2 == 1;
+  const bool few = is_odd && compares_floats();
   const InputModel inputs = few ? InputModel::kFewValues : InputModel::kAllDifferent;
   for (uint64_t attempt = 0; attempt < kResamples; ++attempt) {
     FpWorld world(Rng(seed_, index, attempt).next(), options_.primes, model, inputs);
     if (few) {
       if (const auto common = common_value(spec_, candidate_, world)) world.set_common(*common);
     }
+    if (is_odd) world.set_common_ints(int_constants(spec_, candidate_));
     FpMachine spec(spec_, world, options_.max_steps);
     if (!spec.run() && !world.divided_by_zero()) {
       return verdict(spec.failure() == FpFailure::kInvalid ? VerdictKind::kSpecInvalid
@@ -194,7 +213,7 @@ std::optional<FpvVerdict> Check::test(uint64_t index, std::optional<double>* mis
     if (world.divided_by_zero()) continue;
     const std::optional<std::string> differs = difference(spec_, spec, candidate_, candidate);
     if (differs) return verdict(VerdictKind::kNotEqual, "element " + *differs);
-    if (few) return std::nullopt;
+    if (few || (is_odd && spec_degrees_.int_degree + degrees_.int_degree > 0)) return std::nullopt;
     *miss = miss_of_one_test(spec_degrees_, degrees_, spec_.has_exp || candidate_.has_exp, spec_,
                              world);
     return std::nullopt;
@@ -210,10 +229,7 @@ FpvVerdict Check::run() {
   }
   FpvVerdict out;
   out.kind = VerdictKind::kEqual;
-  out.assumes.private_exponents = spec_degrees_.has_products_in_exp || degrees_.has_products_in_exp;
-  out.assumes.orders = spec_.compares_floats || candidate_.compares_floats ||
-                       spec_.indexes_by_data || candidate_.indexes_by_data ||
-                       spec_degrees_.compares_data || degrees_.compares_data;
+  out.assumes = assumes_;
   const int at_least =
       out.assumes.orders
           ? std::max(1, static_cast<int>(std::ceil(-options_.log2_error * kOrdersPerBit)))

@@ -128,6 +128,9 @@ FpValue FpWorld::input(uint64_t buffer, int64_t position) const {
 int64_t FpWorld::int_input(DType dtype, uint64_t buffer, int64_t position, int64_t small) const {
   const uint64_t h =
       hash_combine(hash_combine(key_ + kIntInputs, buffer), static_cast<uint64_t>(position));
+  if (!common_ints_.empty() && !is_bool(dtype) && (h >> 61) < 2) {
+    return wrap_to(dtype, common_ints_[(h >> 8) % common_ints_.size()]);
+  }
   if (dtype == DType::kI8 || dtype == DType::kU8 || dtype == DType::kBool) {
     return wrap_to(dtype, static_cast<int64_t>(dtype == DType::kBool ? h & 1 : h));
   }

@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
+#include <vector>
 
 namespace prunerc::ir {
 
@@ -37,6 +39,8 @@ class FpWorld {
   uint64_t seed() const { return seed_; }
   /// One of the few values of inputs, in place of a random one.
   void set_common(FpValue value) { common_ = value; }
+  /// A quarter of integer inputs is of these.
+  void set_common_ints(std::vector<int64_t> values) { common_ints_ = std::move(values); }
 
   // Field operations; infinities behave as in IEEE arithmetic where that does not depend on a sign.
   FpValue add(FpValue a, FpValue b);
@@ -101,6 +105,7 @@ class FpWorld {
   OrderModel order_;
   InputModel inputs_;
   std::optional<FpValue> common_;
+  std::vector<int64_t> common_ints_;
   int64_t small_limit_;
   std::array<FpValue, 4> lowest_;                             // by float type
   std::array<std::array<uint32_t, 1 << kWindow>, 3> powers_;  // omega^(i * 2^(10 j)), mod p

@@ -251,6 +251,12 @@ TEST_CASE("values that a program compares with are among its inputs") {
   differs("select(X[i] < 0f32, 0f32, 1f32)", "select(X[i] <= 0f32, 0f32, 1f32)");
   differs("select(X[i] < 3f32, 0f32, 1f32)", "select(X[i] <= 3f32, 0f32, 1f32)");
   differs("f32(bool(X[i]))", "1f32");
+  // Few integers are.
+  for (const char* type : {"i32", "i64", "u8"}) {
+    const std::string number = (std::string(type) == "u8" ? "77" : "50256") + std::string(type);
+    rejects(elementwise(type, "f32", "select(X[i] == " + number + ", 0f32, 1f32)"),
+            elementwise(type, "f32", "1f32"));
+  }
 }
 
 TEST_CASE("integers that may wrap do") {
