@@ -4,6 +4,8 @@
 
 #include "ir/fpv/code.h"
 
+#include <cmath>
+
 namespace prunerc::ir {
 
 /// Upper bounds over all elements of all buffers. Infinite where the degree grows faster than
@@ -17,6 +19,9 @@ struct FpDegrees {
   bool compares_data = false;        // a condition depends on data, or integer data may wrap
   bool is_too_long = false;          // nothing is known
   bool has_products_in_exp = false;  // an exponent is not a sum of inputs and hashes
+  bool is_finite() const {
+    return std::isfinite(numerator + denominator + bits + int_degree + largest);
+  }
 };
 
 /// Looks at so many statements at most, those of a loop up to eight times for each time that it runs.

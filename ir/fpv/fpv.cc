@@ -86,8 +86,11 @@ double miss_of_one_test(const FpDegrees& a, const FpDegrees& b, bool has_exp, co
   miss += times(hashes * world.num_small(), argument / p * argument / q);
   miss += times(lost * (lost / 2 + 3), argument / p);
   const bool fractions = a.denominator + b.denominator > 0;
-  miss += times(std::max({mass_of_ints(code), a.int_mass, b.int_mass}),
-                fractions ? a.int_degree + b.int_degree : std::max(a.int_degree, b.int_degree));
+  const double ints =
+      fractions ? a.int_degree + b.int_degree : std::max(a.int_degree, b.int_degree);
+  // Of degree + 1 whole numbers in a row one is no root, and inputs are drawn from such rows.
+  miss += std::min(times(std::max({mass_of_ints(code), a.int_mass, b.int_mass}), ints),
+                   1 - std::pow(0.4, ints));
   return std::min(miss, 1.0);
 }
 
@@ -234,7 +237,7 @@ FpvVerdict Check::run() {
       out.assumes.orders
           ? std::max(1, static_cast<int>(std::ceil(-options_.log2_error * kOrdersPerBit)))
           : 1;
-  bool has_bound = true;
+  const bool has_bound = spec_degrees_.is_finite() && degrees_.is_finite();
   while (out.tests < options_.max_tests &&
          (out.tests < at_least || (has_bound && out.log2_error > options_.log2_error))) {
     std::optional<double> miss;
@@ -244,9 +247,8 @@ FpvVerdict Check::run() {
       ended->tests = out.tests;
       return *ended;
     }
-    if (!miss) continue;
-    has_bound = *miss < 1;
-    out.log2_error += std::log2(std::max(*miss, 0x1p-62));  // hashes are no better than that
+    // Hashes are no better than that.
+    if (miss) out.log2_error += std::log2(std::max(*miss, 0x1p-62));
   }
   // Nothing more was tried for than what was wanted.
   if (out.assumes.orders) out.log2_error = std::max(out.log2_error, options_.log2_error);
