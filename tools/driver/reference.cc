@@ -391,6 +391,8 @@ Result<Comparison> References::compare_with(const search::Task& task, const ir::
     const codegen::ArtifactParam param{std::string(buffer.name), buffer.dtype, ir::shape_of(buffer),
                                        codegen::ParamRole::kOutput};
     const ir::Tensor got = as_tensor(param, outputs[i]);
+    if (outputs[i].size() != got.data.size())
+      return error(Diag::kInternal, std::string("the kernel gave an output of another size"));
     if (i < want->outputs.size() &&
         !compare_all(param.name, as_tensor(param, want->outputs[i]), got, allowed, result)) {
       return result;
