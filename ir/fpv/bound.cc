@@ -12,34 +12,43 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Of one value: degrees of numerator and denominator, coefficient bits, degree in integer inputs.
+// Of one value: degrees of numerator and denominator, coefficient bits, degree in integer inputs; of integers
+// the bits that hold them.
 struct Degree {
-  double num = 0, den = 0, bits = 0, ints = 0;
+  double num = 0, den = 0, bits = 0, ints = 0, width = 0;
   bool operator==(const Degree&) const = default;
 };
 
-constexpr Degree kAtom = {1, 0, 0, 0};
+constexpr Degree kAtom = {1, 0, 0, 0, 0};
 
 Degree join(const Degree& a, const Degree& b) {
   return {std::max(a.num, b.num), std::max(a.den, b.den), std::max(a.bits, b.bits),
-          std::max(a.ints, b.ints)};
+          std::max(a.ints, b.ints), std::max(a.width, b.width)};
 }
 // log2(2^a + 2^b).
 double log_sum(double a, double b) {
+  if (std::isinf(a) || std::isinf(b)) return kInfinity;
   return std::max(a, b) + std::log2(1 + std::exp2(-std::fabs(a - b)));
 }
 Degree sum(const Degree& a, const Degree& b) {
+  const double width = log_sum(a.width, b.width);
   if (a.den == 0 && b.den == 0) {
-    return {std::max(a.num, b.num), 0, log_sum(a.bits, b.bits), std::max(a.ints, b.ints)};
+    return {std::max(a.num, b.num), 0, log_sum(a.bits, b.bits), std::max(a.ints, b.ints), width};
   }
   return {std::max(a.num + b.den, b.num + a.den), a.den + b.den, a.bits + b.bits + 1,
-          a.ints + b.ints};
+          a.ints + b.ints, width};
 }
 Degree product(const Degree& a, const Degree& b) {
-  return {a.num + b.num, a.den + b.den, a.bits + b.bits, a.ints + b.ints};
+  return {a.num + b.num, a.den + b.den, a.bits + b.bits, a.ints + b.ints, a.width + b.width};
 }
 Degree quotient(const Degree& a, const Degree& b) {
-  return product(a, {b.den, b.num, b.bits, b.ints});
+  return product(a, {b.den, b.num, b.bits, b.ints, b.width});
+}
+
+// Of an integer type: no value needs more, its sign apart.
+double width_of(DType dtype) {
+  if (is_bool(dtype) || is_float(dtype)) return 0;
+  return std::log2(static_cast<double>(max_int(dtype)) + 1);
 }
 
 // Of a constant as an integer times a power of two.
@@ -54,17 +63,20 @@ double bits_of(double value) {
 
 class Analysis {
  public:
-  explicit Analysis(const FpCode& code) : code_(code) {
+  Analysis(const FpCode& code, int64_t max_visits) : code_(code), max_visits_(max_visits) {
     for (const FpBuffer& buffer : code.buffers) {
       Degree d;
       if (buffer.role == BufferRole::kInput) {
-        d = is_float(buffer.dtype) ? kAtom : Degree{0, 0, 0, 1};
+        d = is_float(buffer.dtype) ? kAtom : Degree{0, 0, 0, 1, width_of(buffer.dtype)};
       }
       state_.push_back(d);
     }
   }
 
   FpDegrees run() {
+    stmt(code_.root);
+    // Hashes, conditions and integers that wrap, of what is in the buffers at last.
+    is_last_ = true;
     stmt(code_.root);
     for (std::size_t b = 0; b < state_.size(); ++b) {
       const Degree& d = state_[b];
@@ -81,17 +93,73 @@ class Analysis {
  private:
   void stmt(int32_t index);
   void loop(const FpStmt& s);
+  void forget(const FpStmt& s);
   Degree value(int32_t e);
   Degree call(const FpExpr& n);
+  Degree argument(int32_t e);
+  Degree decide(int32_t e);
+  Degree held(DType dtype, Degree d);
+  Degree unsigned_as(const FpExpr& n, const Degree& d);
+  Degree affine(const FpAffine& a);
 
   const FpCode& code_;
+  const int64_t max_visits_;
   std::vector<Degree> state_;
   FpDegrees out_;
+  int64_t num_visits_ = 0;
+  bool is_last_ = false;  // nothing is stored
 };
+
+// What a hash or a comparison is of.
+Degree Analysis::argument(int32_t e) {
+  const Degree d = value(e);
+  out_.largest = std::max(out_.largest, d.num + d.den);
+  return d;
+}
+
+// What is done depends on the value, which is no polynomial of integer inputs.
+Degree Analysis::decide(int32_t e) {
+  if (e < 0) return {};
+  const Degree d = value(e);
+  out_.compares_data |= d.ints > 0;
+  return d;
+}
+
+// An integer of the type: modulo a power of two, where polynomials vanish more often than on integers.
+Degree Analysis::held(DType dtype, Degree d) {
+  const double width = width_of(dtype);
+  if (d.width <= width) return d;
+  out_.compares_data |= d.ints > 0;
+  d.width = width;
+  return d;
+}
+
+// A difference, or what was signed, as u8.
+Degree Analysis::unsigned_as(const FpExpr& n, const Degree& d) {
+  const DType from = code_.exprs[static_cast<std::size_t>(n.a)].dtype;
+  const bool stays = n.op == FpOp::kWrap && (from == DType::kU8 || is_bool(from));
+  out_.compares_data |= n.dtype == DType::kU8 && !stays && d.ints > 0;
+  return d;
+}
+
+Degree Analysis::affine(const FpAffine& a) {
+  Degree d;
+  const auto add = [&](int32_t node, int64_t coefficient) {
+    const double bits = std::log2(std::fabs(static_cast<double>(coefficient)));
+    d = sum(d, product(value(node), {0, 0, bits, 0, bits}));
+  };
+  for (const FpAffine::Term& t : a.varying) add(t.of, t.coefficient);
+  for (const FpAffine::Term& t : a.terms) {
+    const int32_t node = code_.slots[static_cast<std::size_t>(t.of)].node;
+    if (node >= 0) add(node, t.coefficient);
+  }
+  return held(DType::kI64, d);
+}
 
 // The body's effect on the state, as often as the loop runs. What still grows after some
 // iterations is taken to go on growing as it did; faster growth has no bound.
 void Analysis::loop(const FpStmt& s) {
+  if (is_last_) return stmt(s.body);
   const FpExpr& extent = code_.exprs[static_cast<std::size_t>(s.expr)];
   // An extent that is not constant is at most that of a buffer that it indexes.
   const double count = extent.op == FpOp::kConstI ? static_cast<double>(extent.value)
@@ -100,7 +168,7 @@ void Analysis::loop(const FpStmt& s) {
   std::vector<Degree> earlier;
   constexpr int kTried = 8;  // what is written late in an iteration is read early in the next
   for (int i = 0; i < kTried; ++i) {
-    if (i >= static_cast<int>(count)) return;
+    if (i >= count) return;
     earlier = before;
     before = state_;
     stmt(s.body);
@@ -119,14 +187,17 @@ void Analysis::loop(const FpStmt& s) {
     }
   };
   for (std::size_t b = 0; b < state_.size(); ++b) {
-    for (double Degree::*part : {&Degree::num, &Degree::den, &Degree::bits, &Degree::ints}) {
+    for (double Degree::*part :
+         {&Degree::num, &Degree::den, &Degree::bits, &Degree::ints, &Degree::width}) {
       extrapolate(part, b);
     }
+    if (!is_float(code_.buffers[b].dtype)) state_[b] = held(code_.buffers[b].dtype, state_[b]);
   }
 }
 
 void Analysis::stmt(int32_t index) {
-  if (index < 0) return;
+  if (index < 0 || out_.is_too_long) return;
+  out_.is_too_long = ++num_visits_ > max_visits_;
   const FpStmt& s = code_.stmts[static_cast<std::size_t>(index)];
   switch (s.kind) {
     case FpStmtKind::kSeq:
@@ -135,31 +206,49 @@ void Analysis::stmt(int32_t index) {
       }
       return;
     case FpStmtKind::kLoop:
-    case FpStmtKind::kLanes: return loop(s);
+    case FpStmtKind::kLanes: decide(s.expr); return loop(s);
     case FpStmtKind::kKernel: return stmt(s.body);
-    case FpStmtKind::kBlock: stmt(s.other); return stmt(s.body);
+    case FpStmtKind::kBlock:
+      decide(s.expr);
+      stmt(s.other);
+      return stmt(s.body);
     case FpStmtKind::kStore: {
       const int32_t buffer = code_.accesses[static_cast<std::size_t>(s.slot)].buffer;
       Degree& d = state_[static_cast<std::size_t>(buffer)];
-      d = join(d, value(s.expr));
+      const Degree stored = value(s.expr);
+      if (!is_last_) d = join(d, stored);
       return;
     }
-    case FpStmtKind::kIf: stmt(s.body); return stmt(s.other);
-    case FpStmtKind::kForget: return;
+    case FpStmtKind::kIf:
+      decide(s.expr);
+      stmt(s.body);
+      return stmt(s.other);
+    case FpStmtKind::kForget: return forget(s);
   }
   PRUNERC_UNREACHABLE("statement kind");
 }
 
+// No element has a value: what was made of the earlier ones does not grow with the next.
+void Analysis::forget(const FpStmt& s) {
+  for (int32_t i = 0; i < s.count && !is_last_; ++i) {
+    const int32_t buffer = code_.children[static_cast<std::size_t>(s.first + i)];
+    Degree& d = state_[static_cast<std::size_t>(buffer)];
+    out_.largest = std::max(out_.largest, d.num + d.den);
+    d = {};
+  }
+}
+
 Degree Analysis::call(const FpExpr& n) {
-  const Degree x = value(n.a);
+  const Degree x = argument(n.a);
+  if (n.b >= 0) argument(n.b);
   switch (n.intrinsic) {
     case Intrinsic::kExp:
     case Intrinsic::kSigmoid:
     case Intrinsic::kTanh:
-      out_.has_products_in_exp |= x.num > 1 || x.den > 0;
+      out_.has_products_in_exp |= !is_last_ && (x.num > 1 || x.den > 0);
       // 1 / (1 + e^-x).
-      return n.intrinsic == Intrinsic::kExp ? kAtom : Degree{1, 1, 2, 0};
-    case Intrinsic::kRsqrt: return {0, 1, 0, 0};
+      return n.intrinsic == Intrinsic::kExp ? kAtom : Degree{1, 1, 2, 0, 0};
+    case Intrinsic::kRsqrt: return {0, 1, 0, 0, 0};
     case Intrinsic::kLog:
     case Intrinsic::kSqrt:
     case Intrinsic::kErf:
@@ -178,32 +267,24 @@ Degree Analysis::call(const FpExpr& n) {
 Degree Analysis::value(int32_t e) {
   const FpExpr& n = code_.exprs[static_cast<std::size_t>(e)];
   switch (n.op) {
-    case FpOp::kConstI: return {0, 0, std::log2(1 + std::fabs(static_cast<double>(n.value))), 0};
-    case FpOp::kConstF:
-      return {0, 0, bits_of(code_.constants[static_cast<std::size_t>(n.value)].value), 0};
-    case FpOp::kAffine: {
-      Degree d;
-      const FpAffine& a = code_.affines[static_cast<std::size_t>(n.a)];
-      for (const FpAffine::Term& t : a.varying) d = sum(d, value(t.of));
-      for (const FpAffine::Term& t : a.terms) {
-        const int32_t node = code_.slots[static_cast<std::size_t>(t.of)].node;
-        if (node >= 0) d = sum(d, value(node));
-      }
-      return d;
+    case FpOp::kConstI: {
+      const double bits = std::log2(1 + std::fabs(static_cast<double>(n.value)));
+      return {0, 0, bits, 0, bits};
     }
+    case FpOp::kConstF:
+      return {0, 0, bits_of(code_.constants[static_cast<std::size_t>(n.value)].value), 0, 0};
+    case FpOp::kAffine: return affine(code_.affines[static_cast<std::size_t>(n.a)]);
     case FpOp::kAddF:
-    case FpOp::kSubF:
-    case FpOp::kAddI:
-    case FpOp::kSubI: return sum(value(n.a), value(n.b));
-    case FpOp::kMulF:
-    case FpOp::kMulI: return product(value(n.a), value(n.b));
+    case FpOp::kSubF: return sum(value(n.a), value(n.b));
+    case FpOp::kAddI: return held(n.dtype, sum(value(n.a), value(n.b)));
+    case FpOp::kSubI: return held(n.dtype, unsigned_as(n, sum(value(n.a), value(n.b))));
+    case FpOp::kMulF: return product(value(n.a), value(n.b));
+    case FpOp::kMulI: return held(n.dtype, product(value(n.a), value(n.b)));
     case FpOp::kDivF: return quotient(value(n.a), value(n.b));
     case FpOp::kSelectI:
-    case FpOp::kSelectF:
-      out_.compares_data |= value(n.a).ints > 0;
-      return join(value(n.b), value(n.c));
+    case FpOp::kSelectF: decide(n.a); return join(value(n.b), value(n.c));
     case FpOp::kMinF:
-    case FpOp::kMaxF: return join(kAtom, join(value(n.a), value(n.b)));
+    case FpOp::kMaxF: return join(kAtom, join(argument(n.a), argument(n.b)));
     case FpOp::kFloorDiv:
     case FpOp::kFloorMod:
     case FpOp::kMinI:
@@ -213,24 +294,29 @@ Degree Analysis::value(int32_t e) {
     case FpOp::kLtI:
     case FpOp::kLeI:
     case FpOp::kAnd:
-    case FpOp::kOr: {
-      // No polynomials: data makes them conditions.
-      const Degree d = join(value(n.a), value(n.b));
-      out_.compares_data |= d.ints > 0;
-      return d;
-    }
+    case FpOp::kOr:  // No polynomials: data makes them conditions.
+      return join(decide(n.a), decide(n.b));
     case FpOp::kEqF:
     case FpOp::kNeF:
     case FpOp::kLtF:
     case FpOp::kLeF:
     case FpOp::kTruth:
-    case FpOp::kToInt: return {0, 0, 0, 1};
-    case FpOp::kNot:
-    case FpOp::kWrap:
+      argument(n.a);
+      if (n.b >= 0) argument(n.b);
+      out_.compares_data = true;
+      return {0, 0, 0, 1, 0};
+    case FpOp::kToInt:
+      argument(n.a);
+      // The hash has 32 bits at most.
+      out_.int_mass = std::max(out_.int_mass,
+                               n.dtype == DType::kI8 || n.dtype == DType::kU8 ? 0x1p-8 : 0x1p-31);
+      return {0, 0, 0, 1, width_of(n.dtype)};
     case FpOp::kToBool:
-    case FpOp::kAbsI:
+    case FpOp::kAbsI: return decide(n.a);
+    case FpOp::kWrap: return held(n.dtype, unsigned_as(n, value(n.a)));
+    case FpOp::kNot:
     case FpOp::kOfInt: return value(n.a);
-    case FpOp::kNarrow: return kAtom;
+    case FpOp::kNarrow: argument(n.a); return kAtom;
     case FpOp::kLoadI:
     case FpOp::kLoadF:
       return state_[static_cast<std::size_t>(code_.accesses[static_cast<std::size_t>(n.a)].buffer)];
@@ -241,6 +327,8 @@ Degree Analysis::value(int32_t e) {
 
 }  // namespace
 
-FpDegrees find_degrees(const FpCode& code) { return Analysis(code).run(); }
+FpDegrees find_degrees(const FpCode& code, int64_t max_visits) {
+  return Analysis(code, max_visits).run();
+}
 
 }  // namespace prunerc::ir

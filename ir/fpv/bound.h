@@ -4,6 +4,8 @@
 
 #include "ir/fpv/code.h"
 
+#include <cmath>
+
 namespace prunerc::ir {
 
 /// Upper bounds over all elements of all buffers. Infinite where the degree grows faster than
@@ -12,12 +14,18 @@ struct FpDegrees {
   // Of output elements: numerator and denominator, in inputs, exponentials and hashes; logarithm of
   // the largest coefficient; degree in integer inputs.
   double numerator = 0, denominator = 0, bits = 0, int_degree = 0;
-  double largest = 0;                // numerator plus denominator, of any element
-  bool compares_data = false;        // a condition depends on integer data
+  double largest = 0;                // numerator plus denominator, of any element or argument
+  double int_mass = 0;               // largest chance that two floats become one integer
+  bool compares_data = false;        // a condition depends on data, or integer data may wrap
+  bool is_too_long = false;          // nothing is known
   bool has_products_in_exp = false;  // an exponent is not a sum of inputs and hashes
+  bool is_finite() const {
+    return std::isfinite(numerator + denominator + bits + int_degree + largest);
+  }
 };
 
-FpDegrees find_degrees(const FpCode& code);
+/// Looks at so many statements at most, those of a loop up to eight times for each time that it runs.
+FpDegrees find_degrees(const FpCode& code, int64_t max_visits);
 
 }  // namespace prunerc::ir
 

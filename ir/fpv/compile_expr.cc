@@ -147,7 +147,8 @@ int32_t FpCompiler::binary(const BinaryNode& n, int depth) {
   const FpExpr& b = code_.exprs[static_cast<std::size_t>(out.b)];
   out.varies = a.varies || b.varies;
   out.has_load = a.has_load || b.has_load;
-  code_.compares_floats |= out.op == FpOp::kLtF || out.op == FpOp::kLeF;
+  code_.compares_floats |=
+      out.op == FpOp::kEqF || out.op == FpOp::kNeF || out.op == FpOp::kLtF || out.op == FpOp::kLeF;
   return put(out, depth);
 }
 
@@ -171,6 +172,7 @@ int32_t FpCompiler::cast(const Cast& n, int depth) {
     out.op = from_float ? FpOp::kNarrow : FpOp::kOfInt;
   } else if (is_bool(n.dtype)) {
     out.op = from_float ? FpOp::kTruth : FpOp::kToBool;
+    code_.compares_floats |= from_float;
   } else {
     out.op = from_float ? FpOp::kToInt : FpOp::kWrap;
   }

@@ -1,5 +1,6 @@
 #include "ir/fpv/fpv.h"
 
+#include "ir/equal.h"
 #include "ir/fpv/bound.h"
 #include "ir/fpv/machine.h"
 #include "ir/support/check.h"
@@ -15,6 +16,10 @@ namespace {
 constexpr int kResamples = 3;
 // Orders that are drawn where values are compared, per 20 bits of the wanted bound.
 constexpr double kOrdersPerBit = 0.8;
+// Statements that the bound looks at, per step of a run.
+constexpr int64_t kVisitsPerStep = 4;
+// Of a world's seed: streams that the world does not use.
+constexpr uint64_t kCommonStream = 1000;
 
 FpvVerdict verdict(VerdictKind kind, std::string text) {
   FpvVerdict out;
@@ -71,13 +76,21 @@ double miss_of_one_test(const FpDegrees& a, const FpDegrees& b, bool has_exp, co
   // elements of a subgroup of order q; without, a difference must vanish modulo p and modulo q.
   double miss = has_exp ? degree / p + 4 * degree / q : degree / p * degree / q;
   if (from_all) miss += std::floor(bits / (has_exp ? 30 : 59)) / kNumSafePrimes;
+  // An infinite degree leaves nothing to be said; 0 of something infinite is 0.
+  const auto times = [](double n, double chance) { return n == 0 ? 0 : n * chance; };
   const auto hashes = static_cast<double>(world.num_hashes());
   const auto lost = static_cast<double>(world.num_lost_hashes());
   const double argument = std::max(a.largest, b.largest) * 2;
-  miss += hashes * hashes / 2 * argument * argument / (p * q) + lost * lost / 2 * argument / p;
+  // An argument is another one, or a small whole number whose value is kept.
+  miss += times(hashes * hashes / 2, argument * argument / (p * q));
+  miss += times(hashes * world.num_small(), argument / p * argument / q);
+  miss += times(lost * (lost / 2 + 3), argument / p);
   const bool fractions = a.denominator + b.denominator > 0;
-  miss += mass_of_ints(code) *
-          (fractions ? a.int_degree + b.int_degree : std::max(a.int_degree, b.int_degree));
+  const double ints =
+      fractions ? a.int_degree + b.int_degree : std::max(a.int_degree, b.int_degree);
+  // Of degree + 1 whole numbers in a row one is no root, and inputs are drawn from such rows.
+  miss += std::min(times(std::max({mass_of_ints(code), a.int_mass, b.int_mass}), ints),
+                   1 - std::pow(0.4, ints));
   return std::min(miss, 1.0);
 }
 
@@ -123,34 +136,70 @@ void set_window(const FpvWindow& window, FpCode* code) {
   }
 }
 
+// What a world's few values have among them: nothing of the programs, 0, or one of their constants.
+std::optional<FpValue> common_value(const FpCode& spec, const FpCode& candidate, FpWorld& world) {
+  std::vector<FpConstant> all = spec.constants;
+  all.insert(all.end(), candidate.constants.begin(), candidate.constants.end());
+  const uint64_t which = Rng(world.seed(), kCommonStream).below(all.size() + 2);
+  if (which == 0) return std::nullopt;
+  if (which == 1) return FpValue{};
+  const FpConstant& one = all[which - 2];
+  const FpValue value = world.of_float(one.value, one.dtype);
+  return value.is_special() ? std::nullopt : std::optional(value);
+}
+
+// What integer data is compared with, among others.
+std::vector<int64_t> int_constants(const FpCode& spec, const FpCode& candidate) {
+  std::vector<int64_t> out;
+  for (const FpCode* code : {&spec, &candidate}) {
+    for (const FpExpr& e : code->exprs) {
+      if (e.op == FpOp::kConstI && !is_bool(e.dtype)) out.push_back(e.value);
+    }
+  }
+  return out;
+}
+
 class Check {
  public:
-  Check(const FpCode& spec, const FpCode& candidate, const FpvOptions& options)
+  Check(const FpCode& spec, const FpCode& candidate, const FpvOptions& options, uint64_t seed)
       : spec_(spec),
         candidate_(candidate),
         options_(options),
-        spec_degrees_(find_degrees(spec)),
-        degrees_(find_degrees(candidate)) {}
+        seed_(seed),
+        spec_degrees_(find_degrees(spec, kVisitsPerStep * options.max_steps)),
+        degrees_(find_degrees(candidate, kVisitsPerStep * options.max_steps)) {
+    assumes_.private_exponents = spec_degrees_.has_products_in_exp || degrees_.has_products_in_exp;
+    assumes_.orders = compares_floats() || spec.indexes_by_data || candidate.indexes_by_data ||
+                      spec_degrees_.compares_data || degrees_.compares_data;
+  }
 
   FpvVerdict run();
 
  private:
-  std::optional<FpvVerdict> test(uint64_t index, double* miss);
+  bool compares_floats() const { return spec_.compares_floats || candidate_.compares_floats; }
+  std::optional<FpvVerdict> test(uint64_t index, std::optional<double>* miss);
 
   const FpCode& spec_;
   const FpCode& candidate_;
   const FpvOptions& options_;
+  uint64_t seed_;
   FpDegrees spec_degrees_, degrees_;
+  FpvAssumptions assumes_;
 };
 
-// One world. A verdict ends the check. `miss` stays if the world shows nothing about arithmetic.
-std::optional<FpvVerdict> Check::test(uint64_t index, double* miss) {
-  const bool compares = spec_.compares_floats || candidate_.compares_floats;
-  const OrderModel model = compares ? OrderModel::kOrdered : OrderModel::kSets;
-  const bool few = compares && index % 2 == 1;
+// One world. A verdict ends the check. No `miss`: the world shows nothing about arithmetic. Where data decides, every
+// other one has inputs that are what the programs compare with.
+std::optional<FpvVerdict> Check::test(uint64_t index, std::optional<double>* miss) {
+  const OrderModel model = compares_floats() ? OrderModel::kOrdered : OrderModel::kSets;
+  const bool is_odd = assumes_.orders && index % 2 == 1;
+  const bool few = is_odd && compares_floats();
   const InputModel inputs = few ? InputModel::kFewValues : InputModel::kAllDifferent;
   for (uint64_t attempt = 0; attempt < kResamples; ++attempt) {
-    FpWorld world(Rng(options_.seed, index, attempt).next(), options_.primes, model, inputs);
+    FpWorld world(Rng(seed_, index, attempt).next(), options_.primes, model, inputs);
+    if (few) {
+      if (const auto common = common_value(spec_, candidate_, world)) world.set_common(*common);
+    }
+    if (is_odd) world.set_common_ints(int_constants(spec_, candidate_));
     FpMachine spec(spec_, world, options_.max_steps);
     if (!spec.run() && !world.divided_by_zero()) {
       return verdict(spec.failure() == FpFailure::kInvalid ? VerdictKind::kSpecInvalid
@@ -167,7 +216,7 @@ std::optional<FpvVerdict> Check::test(uint64_t index, double* miss) {
     if (world.divided_by_zero()) continue;
     const std::optional<std::string> differs = difference(spec_, spec, candidate_, candidate);
     if (differs) return verdict(VerdictKind::kNotEqual, "element " + *differs);
-    if (few) return std::nullopt;
+    if (few || (is_odd && spec_degrees_.int_degree + degrees_.int_degree > 0)) return std::nullopt;
     *miss = miss_of_one_test(spec_degrees_, degrees_, spec_.has_exp || candidate_.has_exp, spec_,
                              world);
     return std::nullopt;
@@ -178,24 +227,28 @@ std::optional<FpvVerdict> Check::test(uint64_t index, double* miss) {
 }
 
 FpvVerdict Check::run() {
+  if (spec_degrees_.is_too_long || degrees_.is_too_long) {
+    return verdict(VerdictKind::kUnsupported, "loops too deep for a bound");
+  }
   FpvVerdict out;
   out.kind = VerdictKind::kEqual;
-  out.assumes.private_exponents = spec_degrees_.has_products_in_exp || degrees_.has_products_in_exp;
-  out.assumes.orders = spec_.compares_floats || candidate_.compares_floats ||
-                       spec_.indexes_by_data || candidate_.indexes_by_data ||
-                       spec_degrees_.compares_data || degrees_.compares_data;
+  out.assumes = assumes_;
   const int at_least =
-      out.assumes.orders ? static_cast<int>(std::ceil(-options_.log2_error * kOrdersPerBit)) : 1;
+      out.assumes.orders
+          ? std::max(1, static_cast<int>(std::ceil(-options_.log2_error * kOrdersPerBit)))
+          : 1;
+  const bool has_bound = spec_degrees_.is_finite() && degrees_.is_finite();
   while (out.tests < options_.max_tests &&
-         (out.tests < at_least || out.log2_error > options_.log2_error)) {
-    double miss = 1;
+         (out.tests < at_least || (has_bound && out.log2_error > options_.log2_error))) {
+    std::optional<double> miss;
     std::optional<FpvVerdict> ended = test(static_cast<uint64_t>(out.tests), &miss);
     ++out.tests;
     if (ended) {
       ended->tests = out.tests;
       return *ended;
     }
-    out.log2_error += std::log2(std::max(miss, 0x1p-62));  // hashes are no better than that
+    // Hashes are no better than that.
+    if (miss) out.log2_error += std::log2(std::max(*miss, 0x1p-62));
   }
   // Nothing more was tried for than what was wanted.
   if (out.assumes.orders) out.log2_error = std::max(out.log2_error, options_.log2_error);
@@ -228,7 +281,10 @@ FpvVerdict check_equivalent(const Program& spec, const Program& candidate,
     set_window(*options.window, &*left);
     set_window(*options.window, &*right);
   }
-  return Check(*left, *right, options).run();
+  // Of the programs as well: else who knows the seed could write one with its primes for constants.
+  const uint64_t seed =
+      hash_combine(hash_combine(options.seed, fingerprint(spec).low), fingerprint(candidate).low);
+  return Check(*left, *right, options, seed).run();
 }
 
 std::string to_string(const FpvVerdict& verdict) {

@@ -1,5 +1,6 @@
 #include "ir/fpv/machine.h"
 
+#include "ir/int_math.h"
 #include "ir/support/check.h"
 
 #include <algorithm>
@@ -218,8 +219,8 @@ bool FpMachine::lanes_overlap(const FpStmt& s) {
     const int64_t a0 = base_of(a, 0);
     const int64_t b0 = base_of(b, 0);
     if (a0 == b0 && a.lane_coefficient == b.lane_coefficient && a.lane_coefficient != 0) continue;
-    const int64_t a1 = a0 + a.lane_coefficient * (n_ - 1);
-    const int64_t b1 = b0 + b.lane_coefficient * (n_ - 1);
+    const int64_t a1 = wrapping_add(a0, wrapping_mul(a.lane_coefficient, n_ - 1));
+    const int64_t b1 = wrapping_add(b0, wrapping_mul(b.lane_coefficient, n_ - 1));
     if (std::max(a0, a1) < std::min(b0, b1) || std::max(b0, b1) < std::min(a0, a1)) continue;
     return true;
   }

@@ -24,10 +24,13 @@ bool FpMachine::check_bounds(const FpAccess& a, const FpAccess::Check& check, in
   };
   if (check.index.varying.empty()) {
     const int64_t first = base_of(check.index, d);
-    const int64_t last = first + check.index.lane_coefficient * (n_ - 1);
+    const auto index_of = [&](int lane) {
+      return wrapping_add(first, wrapping_mul(check.index.lane_coefficient, lane));
+    };
+    const int64_t last = index_of(n_ - 1);
     if (std::min(first, last) >= 0 && std::max(first, last) < check.extent) return true;
     for (int l = 0; l < n_; ++l) {
-      const int64_t index = first + check.index.lane_coefficient * l;
+      const int64_t index = index_of(l);
       if (is_on(l) && (index < 0 || index >= check.extent)) return outside(index);
     }
   } else {

@@ -116,7 +116,10 @@ FpValue FpWorld::of_float(double value, DType dtype) {
 FpValue FpWorld::input(uint64_t buffer, int64_t position) const {
   constexpr uint64_t kFew = 3;
   uint64_t h = hash_combine(hash_combine(key_ + kInputs, buffer), static_cast<uint64_t>(position));
-  if (inputs_ == InputModel::kFewValues) h = hash_combine(key_, h % kFew);
+  if (inputs_ == InputModel::kFewValues) {
+    if (common_ && h % kFew == 0) return *common_;
+    h = hash_combine(key_, h % kFew);
+  }
   const uint64_t more = mix64(h ^ key_);
   return {hash_below(static_cast<uint32_t>(h >> 32), p_.m),
           hash_below(static_cast<uint32_t>(more >> 32), q_.m)};
@@ -125,11 +128,16 @@ FpValue FpWorld::input(uint64_t buffer, int64_t position) const {
 int64_t FpWorld::int_input(DType dtype, uint64_t buffer, int64_t position, int64_t small) const {
   const uint64_t h =
       hash_combine(hash_combine(key_ + kIntInputs, buffer), static_cast<uint64_t>(position));
+  if (!common_ints_.empty() && !is_bool(dtype) && (h >> 61) < 2) {
+    return wrap_to(dtype, common_ints_[(h >> 8) % common_ints_.size()]);
+  }
   if (dtype == DType::kI8 || dtype == DType::kU8 || dtype == DType::kBool) {
     return wrap_to(dtype, static_cast<int64_t>(dtype == DType::kBool ? h & 1 : h));
   }
-  // Wide integers may be positions: half of them are near the extents of the program.
+  // Wide integers may be positions: half of them are near the extents of the program. A quarter may
+  // be any, so that sums and products wrap.
   if ((h & 1) != 0) return static_cast<int64_t>((h >> 1) % static_cast<uint64_t>(small + 3)) - 1;
+  if ((h & 2) != 0) return wrap_to(dtype, static_cast<int64_t>(mix64(h)));
   return static_cast<int64_t>(h >> 43) - (int64_t{1} << 20);
 }
 
@@ -189,9 +197,11 @@ FpValue FpWorld::call(Intrinsic intrinsic, FpValue x, FpValue y) {
 
 bool FpWorld::small_int(FpValue x, int64_t* value) const {
   if (x.is_special()) return false;
+  // Of what has one residue few are taken for small ones by chance.
+  const int64_t limit = x.is_lost() ? 1 : small_limit_;
   const auto r = static_cast<int64_t>(p_.residue(x.p));
-  const int64_t v = r <= small_limit_ ? r : r - static_cast<int64_t>(p_.m);
-  if (v < -small_limit_) return false;
+  const int64_t v = r <= limit ? r : r - static_cast<int64_t>(p_.m);
+  if (v < -limit) return false;
   *value = v;
   return x.is_lost() || x.q == q_.of(v);
 }

@@ -10,7 +10,10 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <utility>
+#include <vector>
 
 namespace prunerc::ir {
 
@@ -19,7 +22,8 @@ namespace prunerc::ir {
 enum class OrderModel : uint8_t { kSets, kOrdered };
 
 /// Inputs of floats: all different, or few values each of which occurs often, to see what happens
-/// between equals. The latter prove nothing about arithmetic.
+/// between equals, one of them often what the program compares with. The latter prove nothing about
+/// arithmetic.
 enum class InputModel : uint8_t { kAllDifferent, kFewValues };
 
 enum class Extreme : uint8_t { kMax, kMin };
@@ -33,6 +37,10 @@ class FpWorld {
   const Modulus& p() const { return p_; }
   const Modulus& q() const { return q_; }
   uint64_t seed() const { return seed_; }
+  /// One of the few values of inputs, in place of a random one.
+  void set_common(FpValue value) { common_ = value; }
+  /// A quarter of integer inputs is of these.
+  void set_common_ints(std::vector<int64_t> values) { common_ints_ = std::move(values); }
 
   // Field operations; infinities behave as in IEEE arithmetic where that does not depend on a sign.
   FpValue add(FpValue a, FpValue b);
@@ -68,6 +76,8 @@ class FpWorld {
   /// Keyed hashes of values with and without a residue modulo q; joined values count as hashed.
   int64_t num_hashes() const { return num_hashes_; }
   int64_t num_lost_hashes() const { return num_lost_hashes_; }
+  /// Whole numbers whose values some of these keep.
+  double num_small() const { return static_cast<double>(2 * small_limit_ + 1); }
   bool too_large() const { return max_sets_.num_nodes() + min_sets_.num_nodes() > kMaxNodes; }
 
  private:
@@ -82,7 +92,7 @@ class FpWorld {
   uint64_t rank(FpValue x) const;
   FpValue lowest(DType dtype) const { return lowest_[static_cast<std::size_t>(dtype)]; }
   FpValue highest(DType dtype) const { return negate(lowest(dtype)); }
-  /// Whether x is a whole number of magnitude at most small_limit_.
+  /// Whether x is a whole number of magnitude at most small_limit_, or 1 without a residue modulo q.
   bool small_int(FpValue x, int64_t* value) const;
   FpValue undefined_value() {
     undefined_ = true;
@@ -94,6 +104,8 @@ class FpWorld {
   Modulus p_, q_;
   OrderModel order_;
   InputModel inputs_;
+  std::optional<FpValue> common_;
+  std::vector<int64_t> common_ints_;
   int64_t small_limit_;
   std::array<FpValue, 4> lowest_;                             // by float type
   std::array<std::array<uint32_t, 1 << kWindow>, 3> powers_;  // omega^(i * 2^(10 j)), mod p

@@ -36,9 +36,9 @@ double tiny(DType dtype) {
 template <typename F>
 double spread(F f, double x, double e) {
   if (e == 0) return 0;
-  const double middle = f(x);
-  const double change = std::max(std::fabs(f(x + e) - middle), std::fabs(f(x - e) - middle));
-  return std::isnan(change) ? kInfinity : change;
+  const double up = std::fabs(f(x + e) - f(x));
+  const double down = std::fabs(f(x - e) - f(x));
+  return std::isnan(up) || std::isnan(down) ? kInfinity : std::max(up, down);
 }
 
 // A function that jumps by one at some points, or not at all if the operand is certain.

@@ -252,7 +252,8 @@ std::optional<Bounded> ElementEvaluator::Impl::run(const Producer& p, Frame* fra
   // The start counts as one more term. Whole numbers below 2^p are added without error.
   Bounded sum = *frame->value;
   magnitudes += std::fabs(sum.value);
-  const bool is_exact = is_whole && sum.error == 0 && magnitudes * unit_roundoff(dtype) <= 1;
+  const bool is_exact = is_whole && sum.error == 0 && sum.value == std::trunc(sum.value) &&
+                        magnitudes * unit_roundoff(dtype) <= 1;
   sum.error += errors;
   if (!is_exact) sum.error += sum_error(dtype, num_terms + 1, magnitudes);
   return is_exact ? sum : rounded(dtype, sum);

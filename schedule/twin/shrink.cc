@@ -54,6 +54,7 @@ class Shrinker {
   int64_t& extent_of(std::size_t loop) { return chosen_[root_of(loop)]; }
   std::optional<Interval> range(Expr e, bool is_new);
   int64_t drop(Expr e);
+  bool is_at_start(const BinaryNode& n, int64_t limit);
   Result<void> resize_buffers();
   Expr rewrite(Expr e);
   Stmt rewrite(Stmt s);
@@ -247,6 +248,15 @@ Result<void> Shrinker::resize_buffers() {
   return {};
 }
 
+// Whether a limit is of the first indices and still tells them from others: i < 1.
+bool Shrinker::is_at_start(const BinaryNode& n, int64_t limit) {
+  const std::optional<Interval> before = range(n.lhs, false);
+  const std::optional<Interval> after = range(n.lhs, true);
+  const int64_t first = limit + (n.kind == ExprKind::kLe ? 1 : 0);
+  return before && after && first > after->lo && first <= after->hi &&
+         first - before->lo < before->hi - first;
+}
+
 // Upper limits of indices fall with them: i < 56 becomes i < 20.
 Expr Shrinker::rewrite(Expr e) {
   const Expr r = map_children(b_, e, [this](Expr child) { return rewrite(child); });
@@ -254,7 +264,7 @@ Expr Shrinker::rewrite(Expr e) {
   const BinaryNode* n = as_binary(e);
   const IntImm* limit = n->rhs.as<IntImm>();
   if (limit == nullptr || limit->dtype != DType::kI64) return r;
-  const int64_t falls = drop(n->lhs);
+  const int64_t falls = is_at_start(*n, limit->value) ? 0 : drop(n->lhs);
   return falls == 0 ? r : b_.binary(e.kind(), as_binary(r)->lhs, b_.int_imm(limit->value - falls));
 }
 

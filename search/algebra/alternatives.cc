@@ -38,28 +38,45 @@ Task task_of_link(const Task& spec, const ir::Program& program, const DerivedLin
   return task;
 }
 
-SampledVerdict check_link(const Task& spec, const Task& derived, uint64_t seed) {
+namespace {
+
+SampledVerdict compare(const Task& spec, const Task& derived, uint64_t seed) {
   SampleOptions options;
   options.log2_error = kStoredLog2Error;
   options.seed = seed;
   return check_programs(spec.base, derived.base, options);
 }
 
-SampledVerdict check_own_link(const Task& spec, const Task& derived, uint64_t seed) {
-  const SampledVerdict found = check_link(spec, derived, seed);
-  if (is_shown(found) || is_refuted(found.verdict)) return found;
+// At two sizes: what is equal by chance of one, as a constant that is its extent, is not at the other.
+std::optional<SampledVerdict> at_small_extents(const Task& spec, const Task& derived,
+                                               uint64_t seed) {
   SampledVerdict small;
   small.at_small_extents = true;
-  // At two sizes: what is equal by chance of one, as a constant that is its extent, is not at the other.
   for (const int64_t scale : {1, 2}) {
     const Result<SmallPair> pair = shrink_programs(spec.base, derived.base, scale);
-    if (!pair.ok()) return found;
+    if (!pair.ok()) return std::nullopt;
     const ir::FpvVerdict verdict =
         check_form(*pair, kStoredLog2Error, hash_combine(seed, static_cast<uint64_t>(scale)));
-    if (!verdict.ok()) return found;
+    if (!verdict.ok()) return std::nullopt;
     if (scale == 1 || verdict.log2_error > small.verdict.log2_error) small.verdict = verdict;
   }
   return small;
+}
+
+}  // namespace
+
+SampledVerdict check_link(const Task& spec, const Task& derived, uint64_t seed) {
+  SampledVerdict found = compare(spec, derived, seed);
+  if (!is_shown(found) || found.is_whole || at_small_extents(spec, derived, seed)) return found;
+  found.verdict.kind = ir::VerdictKind::kUnsupported;
+  found.verdict.text = "equal on sampled tiles alone, which is not enough of a program of others";
+  return found;
+}
+
+SampledVerdict check_own_link(const Task& spec, const Task& derived, uint64_t seed) {
+  const SampledVerdict found = compare(spec, derived, seed);
+  if (is_shown(found) || is_refuted(found.verdict)) return found;
+  return at_small_extents(spec, derived, seed).value_or(found);
 }
 
 bool is_shown(const SampledVerdict& found) {

@@ -48,7 +48,8 @@ Task task_of_link(const Task& spec, const ir::Program& program, const DerivedLin
 /// parameters are not the operator's. What the link says is believed. Cost: ms.
 std::optional<Task> stored_task(const Task& spec, const DerivedRow& row);
 
-/// Compares a link's program with its operator's anew; `seed` decides all.
+/// Compares a link's program with its operator's anew; `seed` decides all. Who wrote it may know which tiles are
+/// sampled, so that a large one is to be equal at small extents as well.
 SampledVerdict check_link(const Task& spec, const Task& derived, uint64_t seed);
 /// The same of what this build derived itself, of which the form of its programs is known: where they are too
 /// large to be compared so, both at small extents of two sizes, as forms are (D58).

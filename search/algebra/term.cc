@@ -169,20 +169,26 @@ bool names_position(const Condition& condition, std::span<const Axis> axes) {
   constexpr int64_t kNear = 3;
   const Subscript& value = condition.value;
   int64_t low = value.base, high = low;
+  // With the extents that all axes have at least in one of the small programs.
+  constexpr int64_t kSmall = 4;
+  int64_t small_low = low, small_high = low;
   bool is_plain = true;
   for (const Digit& d : value.digits) {
     const int64_t extent = axes[static_cast<std::size_t>(d.axis)].extent;
     const int64_t left = (extent + d.lower - 1) / d.lower;
     const int64_t last = (d.extent == 0 ? left : std::min(left, d.extent)) - 1;
     (d.scale > 0 ? high : low) += d.scale * last;
+    (d.scale > 0 ? small_high : small_low) += d.scale * std::min(last, kSmall - 1);
     is_plain = is_plain && d.lower == 1 && d.extent == 0 && std::abs(d.scale) == 1;
   }
   const bool is_order = condition.kind == Condition::Kind::kAtMostZero;
-  // It never decides.
-  if (low > 0 || (is_order ? high <= 0 : high < 0)) return false;
+  const auto never_decides = [&](int64_t least, int64_t most) {
+    return least > 0 || (is_order ? most <= 0 : most < 0);
+  };
+  if (never_decides(low, high)) return false;
   // Where two axes meet, s <= t + 1 say; the first steps of one; and of an order the last ones, whose bound
   // becomes smaller with the axis.
-  if (value.digits.size() > 1) return !is_plain || std::abs(value.base) > kNear;
+  if (value.digits.size() > 1) return !is_plain || never_decides(small_low, small_high);
   const int64_t first = std::abs(value.base);
   if (first <= 1) return false;
   return !is_order || !is_plain || (-low > kNear && high > kNear);

@@ -151,6 +151,7 @@ SampledVerdict check_programs(const ir::Program& spec, const ir::Program& candid
     }
     if (all) continue;
     out.is_whole = false;
+    out.random_each = options.num_random;
     Rng rng(options.seed, o);
     for (int i = 0; i < options.num_random; ++i) {
       if (!tile(static_cast<int64_t>(rng.below(static_cast<uint64_t>(tiling.count()))))) return out;
@@ -181,7 +182,7 @@ std::string to_string(const SampledVerdict& verdict) {
                 verdict.num_corners + random, static_cast<long long>(verdict.num_tiles), random);
   std::string out = whole.substr(0, space) + text + whole.substr(space);
   std::snprintf(text, sizeof(text), "; a fault in 1 of 10 tiles is missed with chance %.2g",
-                std::pow(0.9, random));
+                std::pow(0.9, verdict.random_each));
   return out + text;
 }
 

@@ -26,6 +26,7 @@ struct SampledVerdict {
   bool is_whole = false;          // every element was
   bool at_small_extents = false;  // of both programs, whole
   int num_corners = 0, num_random = 0;
+  int random_each = 0;    // of an output that was not compared tile by tile
   int64_t num_tiles = 0;  // of all outputs
 };
 
@@ -33,7 +34,7 @@ inline constexpr int64_t kTileElements = 64;
 
 /// Runs both programs whole if they are small, else on sampled tiles: those at the corners of each
 /// output, and uniformly random ones. No sample says anything about others: if a part f of an
-/// output's tiles is wrong, random ones miss that with chance (1 - f)^num_random. Races and reads
+/// output's tiles is wrong, random ones miss that with chance (1 - f)^random_each. Races and reads
 /// of what was not written are found only in what the samples run. Cost: two runs of a slice and a
 /// test, and the time to fill all inputs, for each sample.
 SampledVerdict check_programs(const ir::Program& spec, const ir::Program& candidate,

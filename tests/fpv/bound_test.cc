@@ -99,6 +99,23 @@ TEST_CASE("false accepts of fractions stay under the bound") {
   }
 }
 
+TEST_CASE("false accepts over bools stay under the bound, whatever the degree") {
+  const auto program = [](const std::string& value) {
+    return "program p(A: f32[1], M: bool[3]) -> (C: f32[1]) { C[0] = " + value + " }";
+  };
+  const std::string all = "A[0]*f32(M[0])*f32(M[1])*f32(M[2])";
+  check_rate(program(all), program("A[0]*f32(M[0])*f32(M[1])"), 47, 2000);
+  check_rate(program(all), program("0f32*A[0]"), 47, 2000);
+}
+
+TEST_CASE("false accepts of roundings stay under the bound, small whole numbers being kept") {
+  const auto program = [](const std::string& value) {
+    return "program p(A: f32[1]) -> (C: f32[1]) { C[0] = " + value + " }";
+  };
+  check_rate(program("f32(f16(A[0]))"), program("A[0]"), 47, 20000);
+  check_rate(program("f32(f16(exp(A[0])))"), program("exp(A[0])"), 167, 5000);
+}
+
 TEST_CASE("false accepts of exponentials stay under the bound, whatever their number") {
   for (int keys : {2, 8, 32}) {
     const std::string wrong = "select(k == 1, 0, k)";

@@ -1,5 +1,6 @@
 // What check_equivalent accepts, rejects and finds undefined, on programs written by hand.
 #include "ir/fpv/fpv.h"
+#include "ir/fpv/world.h"
 #include "tests/support/check.h"
 
 #include <catch2/catch.hpp>
@@ -215,6 +216,129 @@ TEST_CASE("integers are exact and wrap") {
     C[0] = T[0] + T[1] + (T[2] + T[3]) })");
   rejects(spec, R"(program p(A: u8[40], B: i8[40]) -> (C: i32[1]) {
     C[0] = 0i32 for k in 40 { C[0] = C[0] + i32(A[k])*i32(u8(B[k])) } })");
+}
+
+// Programs of one loop over N elements of X and Z.
+std::string elementwise(const std::string& in, const std::string& out, const std::string& value,
+                        int n = 64) {
+  const std::string size = "[" + std::to_string(n) + "]";
+  return "program p(X: " + in + size + ", Z: " + in + size + ") -> (Y: " + out + size +
+         ") { for i in " + std::to_string(n) + " { Y[i] = " + value + " } }";
+}
+
+TEST_CASE("equals among floats are tried, whatever is made of the comparison") {
+  rejects(elementwise("f32", "f32", "f32(X[i] == Z[i])"), elementwise("f32", "f32", "0f32"));
+  rejects(elementwise("f32", "f32", "f32(X[i] != Z[i])"), elementwise("f32", "f32", "1f32"));
+  rejects(elementwise("f32", "f32", "select(X[i] == Z[i], 1f32, X[i])"),
+          elementwise("f32", "f32", "X[i]"));
+  // Which of the row is the largest.
+  const auto one_hot = [](const std::string& value) {
+    return "program p(X: f32[8]) -> (Y: f32[8]) { buffer m: f32[1] global m[0] = f32.ninf "
+           "for i in 8 { m[0] = max(m[0], X[i]) } for i in 8 { Y[i] = " +
+           value + " } }";
+  };
+  rejects(one_hot("f32(X[i] == m[0])"), one_hot("0f32"));
+  accepts(one_hot("f32(X[i] == m[0])"), one_hot("select(m[0] == X[i], 1f32, 0f32)"));
+}
+
+TEST_CASE("values that a program compares with are among its inputs") {
+  const auto differs = [](const std::string& spec, const std::string& candidate) {
+    const FpvVerdict verdict = check(elementwise("f32", "f32", spec),
+                                     elementwise("f32", "f32", candidate), /*log2_error=*/-64);
+    INFO(spec << "; " << candidate << ": " << to_string(verdict));
+    CHECK(verdict.kind == VerdictKind::kNotEqual);
+  };
+  differs("select(X[i] < 0f32, 0f32, 1f32)", "select(X[i] <= 0f32, 0f32, 1f32)");
+  differs("select(X[i] < 3f32, 0f32, 1f32)", "select(X[i] <= 3f32, 0f32, 1f32)");
+  differs("f32(bool(X[i]))", "1f32");
+  // Few integers are.
+  for (const char* type : {"i32", "i64", "u8"}) {
+    const std::string number = (std::string(type) == "u8" ? "77" : "50256") + std::string(type);
+    rejects(elementwise(type, "f32", "select(X[i] == " + number + ", 0f32, 1f32)"),
+            elementwise(type, "f32", "1f32"));
+  }
+}
+
+TEST_CASE("integers that may wrap do") {
+  rejects(elementwise("i64", "i64", "i64(i32(X[i]))"), elementwise("i64", "i64", "X[i]"));
+  rejects(elementwise("i32", "i64", "i64(X[i] + Z[i])"),
+          elementwise("i32", "i64", "i64(X[i]) + i64(Z[i])"));
+  rejects(elementwise("i64", "f32", "f32(X[i]*Z[i])"),
+          elementwise("i64", "f32", "f32(X[i])*f32(Z[i])"));
+  accepts(elementwise("i32", "i32", "(X[i] + Z[i])*Z[i]"),
+          elementwise("i32", "i32", "X[i]*Z[i] + Z[i]*Z[i]"));
+}
+
+TEST_CASE("what a bound over integers cannot cover is said") {
+  const auto says = [](const std::string& program, bool orders) {
+    const FpvVerdict verdict = check(program, program);
+    INFO(program << "\n" << to_string(verdict));
+    CHECK(verdict.ok());
+    CHECK(verdict.assumes.orders == orders);
+    CHECK(verdict.tests >= (orders ? 16 : 1));
+  };
+  // Others are the same but for few values of the input, or for half of them.
+  says(elementwise("u8", "i32", "i32(bool(X[i]))", 1), true);
+  says(elementwise("i8", "i32", "i32(abs(X[i]))", 1), true);
+  says(elementwise("i8", "i32", "i32(u8(X[i]))", 1), true);
+  says(elementwise("u8", "u8", "X[i]*128u8", 1), true);
+  says(elementwise("u8", "u8", "X[i] - Z[i]", 1), true);
+  says(elementwise("u8", "i32", "i32(X[i])*i32(Z[i])", 1), false);
+  says(
+      "program p(X: f32[1], M: u8[1]) -> (Y: f32[1]) { for i in 1 { Y[i] = X[i] if M[0] == 77u8 { "
+      "Y[i] = 0f32 } } }",
+      true);
+  // Sums of products of bytes stay far below where they wrap.
+  says(
+      "program p(A: u8[40], B: i8[40]) -> (C: i32[1]) { C[0] = 0i32 for k in 40 { C[0] = C[0] + "
+      "i32(A[k])*i32(B[k]) } }",
+      false);
+  // An integer of 8 bits that is made of floats is one of 256.
+  const std::string narrow = elementwise("f32", "u8", "u8(X[i])", 1);
+  CHECK(check(narrow, narrow).tests >= 3);
+}
+
+TEST_CASE("a degree without a bound gives no bound") {
+  const std::string squares =
+      "program p(A: f32[1]) -> (C: f32[1]) { C[0] = A[0] for k in 16 { C[0] = C[0]*C[0] } }";
+  const FpvVerdict verdict = check(squares, squares);
+  CHECK(verdict.kind == VerdictKind::kEqual);
+  CHECK(to_string(verdict) == "equal (chance of error 2^0, 1 test)");
+}
+
+TEST_CASE("what an iteration has for itself does not grow with the iterations") {
+  const std::string spec =
+      "program p(X: f32[40, 12]) -> (Y: f32[40]) { for i in 40 { Y[i] = 1f32 for k in 12 { Y[i] = "
+      "Y[i]*X[i, k] } } }";
+  const std::string parts = R"(program p(X: f32[40, 12]) -> (Y: f32[40]) {
+  buffer T: f32[4] global
+  for i in 40 {
+    for a in 4 { for k in 3 { block "T" [va: S(4) = a, vi: S(40) = i, vk: R(3) = k] {
+      init { T[va] = 1f32 } T[va] = T[va]*X[vi, vk*4 + va] } } }
+    for b in 4 { block "Y" [wi: S(40) = i, wa: R(4) = b] {
+      init { Y[wi] = 1f32 } Y[wi] = Y[wi]*T[wa] } } } })";
+  accepts(spec, parts);
+  CHECK(check(spec, parts).tests == 1);
+}
+
+TEST_CASE("loops in loops end the search for a bound") {
+  std::string text = "C[0] = C[0] + A[0]";
+  for (int i = 0; i < 40; ++i) text = "for k" + std::to_string(i) + " in 2 { " + text + " }";
+  const Program program =
+      parse_or_die("program p(A: f32[1]) -> (C: f32[1]) { C[0] = 0f32 " + text + " }");
+  FpvOptions options;
+  options.max_steps = 100'000;
+  const FpvVerdict verdict = check_equivalent(program, program, options);
+  CHECK(verdict.kind == VerdictKind::kUnsupported);
+  CHECK(verdict.text == "loops too deep for a bound");
+}
+
+TEST_CASE("a program does not choose the primes that it is tried with") {
+  // Those of the seed alone, which anybody knows.
+  const FpWorld world(Rng(FpvOptions{}.seed, 0, 0).next(), {}, OrderModel::kSets);
+  const std::string vanishes =
+      std::to_string(world.p().m) + "f64*" + std::to_string(world.q().m) + "f64";
+  rejects(elementwise("f64", "f64", "X[i]"), elementwise("f64", "f64", "X[i] + Z[i]*" + vanishes));
 }
 
 TEST_CASE("the wanted bound is reached with more tests") {

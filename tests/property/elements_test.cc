@@ -2,6 +2,7 @@
 // another way.
 #include "ir/interp/elements.h"
 
+#include "ir/interp/bounded.h"
 #include "ir/printer.h"
 #include "tests/support/check.h"
 #include "tests/support/program_gen.h"
@@ -110,6 +111,24 @@ program p(A: f32[4]) -> (S: f32[1], C: f32[8], P: f32[4]) {
   Rng rng(1);
   const std::vector<Tensor> inputs = {random_ints(DType::kF32, {4}, -9, 9, rng)};
   CHECK(compare(program, inputs, 1) == 1 + 8 + 4);
+}
+
+TEST_CASE("whole terms that are added to a fraction round") {
+  const Program program = parse_or_die(R"(
+program p(A: f32[64], b: f32[1]) -> (S: f32[1]) {
+  for k in 64 { block "add" [v: S(1) = 0, r: R(64) = k] {
+    init { S[v] = b[v] } S[v] = S[v] + A[r] } } })");
+  Rng rng(5);
+  const std::vector<Tensor> inputs = {random_ints(DType::kF32, {64}, 100, 999, rng),
+                                      tensor_from(DType::kF32, {1}, [](int64_t) { return 0.1; })};
+  CHECK(compare(program, inputs, 1) == 0);
+}
+
+TEST_CASE("a function that is not defined all around its argument may give anything") {
+  for (const Intrinsic f : {Intrinsic::kRsqrt, Intrinsic::kLog}) {
+    CHECK(std::isinf(call_bounded(f, DType::kF32, {1e-9, 0, 1e-8}, {}, {}).error));
+    CHECK(std::isfinite(call_bounded(f, DType::kF32, {1e-9, 0, 1e-10}, {}, {}).error));
+  }
 }
 
 TEST_CASE("what element evaluation cannot follow is refused") {

@@ -99,6 +99,20 @@ TEST_CASE("a padded input and its condition follow the convolution that reads it
   check_defined(*small);
 }
 
+TEST_CASE("limits of the last indices fall with the loop, those of the first stay") {
+  const Program base = parse_or_die(R"(
+program p(A: f32[400]) -> (C: f32[400]) {
+  for i in 400 @L0 { block "c" @B0 [v: S(400) = i] {
+    reads A[v] writes C[v]
+    C[v] = select(v < 1, exp(A[v]), select(v <= 396, A[v]*2f32, A[v])) } } })");
+  const Result<Program> small = shrink(base, {{LoopId(0), 5}}, {});
+  REQUIRE_OK(small);
+  const std::string text = print(*small);
+  INFO(text);
+  CHECK(text.find("v < 1") != std::string::npos);
+  CHECK(text.find("v <= 1") != std::string::npos);
+}
+
 TEST_CASE("what is small stays as it is") {
   const Program base = parse_or_die(
       "program p(A: f32[4]) -> (C: f32[4]) { for i in 4 @L0 { block \"c\" @B0 [v: S(4) = i] { "

@@ -63,7 +63,8 @@ op p<M=16, K=4096, N=4096>(X: f32[M,K], W: f32[K,N]) -> (Y: f32[M,N]) {
 }
 
 TEST_CASE("operators that name a position have no forms, as small programs lack it") {
-  for (const char* condition : {"k == 200", "k < 200", "k >= 64", "k/8 == 3", "k != 399"}) {
+  for (const char* condition :
+       {"k == 200", "k < 200", "k >= 64", "k/8 == 3", "k != 399", "k <= n + 3", "n == k + 4"}) {
     INFO(condition);
     const std::string text =
         std::string("op f<N=128,K=400>(D: f32[N,K], v: f32[N]) -> (y: f32[N,K]) { y[n,k] = (if ") +
@@ -75,7 +76,8 @@ TEST_CASE("operators that name a position have no forms, as small programs lack 
 }
 
 TEST_CASE("padding, triangles and digits of small periods are no positions") {
-  for (const char* condition : {"k >= 1 && k < 399", "k <= n", "k == n", "k == 0"}) {
+  for (const char* condition :
+       {"k >= 1 && k < 399", "k <= n", "k <= n + 2", "n + 3 <= k", "k == n", "k == 0", "k < 1"}) {
     INFO(condition);
     const std::string text =
         std::string("op f<N=400,K=400>(D: f32[N,K], v: f32[N]) -> (y: f32[N,K]) { y[n,k] = (if ") +

@@ -162,6 +162,27 @@ TEST_CASE("forms of sums that are too large to be run are compared at small exte
   CHECK_FALSE(judge(spec, derived(sums_first("r[wi] * A[wi, wd]", 1024)), 7).alternative);
 }
 
+TEST_CASE("samples are not enough to believe a claim that is wrong in one element") {
+  const auto twice = [](const std::string& value) {
+    return parse_or_die(
+        "program p(X: f32[2048, 2048]) -> (Y: f32[2048, 2048]) { for i in 2048 { for j in 2048 { "
+        "block \"Y\" [vi: S(2048) = i, vj: S(2048) = j] { Y[vi, vj] = " +
+        value + " } } } }");
+  };
+  const Task spec = make_task("twice", twice("2f32*X[vi, vj]"), spec_task().target);
+  const auto check = [&](const std::string& value) {
+    DerivedLink link;
+    link.recipe = "a sum";
+    link.numerics = "normal";
+    return check_link(spec, task_of_link(spec, twice(value), link), 3);
+  };
+  const SampledVerdict right = check("X[vi, vj] + X[vi, vj]");
+  INFO(to_string(right));
+  CHECK(is_shown(right));
+  CHECK_FALSE(right.is_whole);
+  CHECK_FALSE(is_shown(check("select(vi == 1111 && vj == 777, 0f32, X[vi, vj] + X[vi, vj])")));
+}
+
 TEST_CASE("a stored link gives its task again, and none where its texts are another program") {
   const Task spec = spec_task();
   const Alternative made = *judge(spec, derived(other_order()), 7).alternative;

@@ -46,6 +46,19 @@ TEST_CASE("a large program is compared on sampled tiles, and the verdict says so
   CHECK(text.find("; a fault in 1 of 10 tiles is missed with chance 0.43") != std::string::npos);
 }
 
+TEST_CASE("random tiles of one output say nothing of another") {
+  const ir::Program two = parse_or_die(R"(
+program p(A: f32[512, 500]) -> (C: f32[512, 500], D: f32[512, 500]) {
+  for i in 512 { for j in 500 { C[i, j] = A[i, j] D[i, j] = A[i, j]*2f32 } } })");
+  SampleOptions options;
+  options.max_whole_cost = 0;
+  const SampledVerdict found = check_programs(two, two, options);
+  INFO(to_string(found));
+  CHECK(found.num_random == 16);
+  CHECK(found.random_each == 8);
+  CHECK(to_string(found).find("is missed with chance 0.43") != std::string::npos);
+}
+
 TEST_CASE("a small program is run whole") {
   const std::string small = "program p(A: f32[7]) -> (C: f32[7]) { for i in 7 { C[i] = A[i] } }";
   const SampledVerdict found = check_programs(parse_or_die(small), parse_or_die(small));

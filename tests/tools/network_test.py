@@ -52,6 +52,12 @@ class Network(command.CommandTest):
         self.assertIn("'x'", self.prunerc("run", named, expect=2).err)
         self.assertIn("no input 'z'", self.prunerc("run", named, "--input", "z=ones", expect=1).err)
 
+    def test_a_net_that_gives_no_numbers_is_not_right(self):
+        net = self.write("nan.prn", """op root<N>(x: f32[N]) -> (y: f32[N]) { y[i] = sqrt(-1 - x[i]*x[i]); }
+net n(x: f32[8]) -> (y: f32[8]) { y = root(x) as only; }
+""")
+        self.assertIn("wrong: no output is a number", self.prunerc("verify", net, expect=4).out)
+
     def test_the_text_of_a_net_can_be_run_again(self):
         text = self.prunerc("show", self.net).out
         again = self.write("again.prn", text)

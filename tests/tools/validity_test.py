@@ -113,6 +113,14 @@ class Validity(command.CommandTest):
         out = self.against("(A[v]*1.2089258196146292e24f32*A[v]*A[v])*8.271806125530277e-25f32", "A[v]*A[v]*A[v]", expect=4)
         self.assertRegex(out, r"in numbers: C\[\d+\] is .*, on (large floats|floats of magnitudes)")
 
+    def test_nothing_that_can_be_compared_is_not_checked(self):
+        path = self.write("nan.prn", "op f<N=64>(A: f32[N]) -> (B: f32[N]) { B[i] = sqrt(-1 - A[i]*A[i]); }\n")
+        result = self.prunerc("verify", path, expect=5)
+        self.assertIn("not checked: right on 0 of 3 inputs; no output is a number", result.out)
+        # No field says what infinity times a number is, and no value is finite.
+        out = self.against("A[v]*f32.inf", "f32.inf*A[v]", expect=5)
+        self.assertRegex(out, r"not checked: .*\n  against .*, in finite fields: no verdict \(.+\)\n  against .*, in numbers: 0 elements ")
+
     def test_a_more_accurate_program_is_right(self):
         self.against("A[v]", "((A[v] + 1e8f32) - 1e8f32)")
         self.against("A[v]*(B[v] + 1f32)", "A[v]*B[v] + A[v]")

@@ -313,11 +313,16 @@ bool compare_all(const std::string& name, const ir::Tensor& reference, const ir:
     const double r = std::fabs(reference.get(i));
     if (std::isfinite(r)) largest = std::max(largest, r);
   }
-  const double bound = largest <= allowed.exact_largest ? 0 : allowed.relative * largest;
+  const bool is_exact = largest <= allowed.exact_largest ||
+                        (allowed.exact_largest > 0 && !ir::is_float(reference.dtype));
+  const double bound = is_exact ? 0 : allowed.relative * largest;
   for (int64_t i = 0; i < n; ++i) {
     const double r = reference.get(i);
     const double g = got.get(i);
-    const double difference = r == g || (std::isnan(r) && std::isnan(g)) ? 0 : std::fabs(r - g);
+    double difference = r == g || (std::isnan(r) && std::isnan(g)) ? 0 : std::fabs(r - g);
+    // Integers of 64 bits that are one double.
+    if (difference == 0 && !ir::is_float(got.dtype) && reference.get_int(i) != got.get_int(i))
+      difference = 1;
     if (!(difference <= bound)) {
       result.what =
           fmt::format("{}[{}] is {:.9g}, the unscheduled program gives {:.9g} (allowed: {:.3g})",
@@ -325,8 +330,8 @@ bool compare_all(const std::string& name, const ir::Tensor& reference, const ir:
       return false;
     }
     if (bound > 0) result.worst = std::max(result.worst, difference / bound);
+    result.num_elems += std::isnan(r) ? 0 : 1;
   }
-  result.num_elems += n;
   return true;
 }
 
@@ -338,13 +343,16 @@ bool compare_sample(const std::string& name, const std::vector<int64_t>& positio
     const double g = got.get(positions[i]);
     ir::Reference reference = references[i];
     reference.bound *= allowed.factor;
-    if (!ir::accepts(reference, got.dtype, g)) {
+    const bool is_other_int = !ir::is_float(got.dtype) && reference.bound == 0 &&
+                              got.get_int(positions[i]) != reference.integer;
+    if (is_other_int || !ir::accepts(reference, got.dtype, g)) {
       result.what = fmt::format("{}[{}] is {:.9g}, in double it is {:.9g} (allowed: {:.3g})", name,
                                 positions[i], g, reference.value, reference.bound);
       return false;
     }
+    const bool says_something = !std::isnan(reference.value) && std::isfinite(reference.bound);
+    result.num_exact += says_something ? 1 : 0;
   }
-  result.num_exact += static_cast<int64_t>(positions.size());
   return true;
 }
 
@@ -359,7 +367,7 @@ std::string what_was_compared(const Comparison& result, bool to_the_bit) {
   if (result.num_exact > 0) {
     what += fmt::format("{}{} of them in double", what.empty() ? "" : ", ", result.num_exact);
   }
-  return what;
+  return what.empty() ? "no output is a number" : what;
 }
 
 }  // namespace
@@ -368,11 +376,11 @@ Result<Comparison> References::compare_with(const search::Task& task, const ir::
                                             uint64_t seed, const std::vector<std::string>& outputs,
                                             double within_s, Values values) {
   PRUNERC_TRY(const Expected* want, expected(task, filled, seed, within_s, values));
-  const bool is_own = task.base.is(filled);
   Allowance allowed;
   allowed.factor = task.spec_error;
-  allowed.relative = is_own && want->exact ? 0 : task.spec_error * want->relative;
-  if (!is_own && want->exact) allowed.exact_largest = kExactLargest;
+  allowed.relative = task.spec_error * want->relative;
+  // Products of many factors are larger, and round.
+  if (want->exact) allowed.exact_largest = kExactLargest;
   Comparison result;
   std::size_t i = 0;
   for (ir::BufferId id : task.base.params()) {
@@ -383,6 +391,8 @@ Result<Comparison> References::compare_with(const search::Task& task, const ir::
     const codegen::ArtifactParam param{std::string(buffer.name), buffer.dtype, ir::shape_of(buffer),
                                        codegen::ParamRole::kOutput};
     const ir::Tensor got = as_tensor(param, outputs[i]);
+    if (outputs[i].size() != got.data.size())
+      return error(Diag::kInternal, std::string("the kernel gave an output of another size"));
     if (i < want->outputs.size() &&
         !compare_all(param.name, as_tensor(param, want->outputs[i]), got, allowed, result)) {
       return result;

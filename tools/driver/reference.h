@@ -20,10 +20,11 @@ ir::Program reference_schedule(const ir::Program& base, const ir::Target& target
 /// One comparison of outputs.
 struct Comparison {
   bool ok = false;
-  int64_t num_elems = 0;  ///< compared with the unscheduled program
+  int64_t num_elems = 0;  ///< compared with the unscheduled program, where that gives numbers
   int64_t num_exact = 0;  ///< of these, evaluated in double over the full reduction
   double worst = 0;       ///< largest error as a part of its bound
   std::string what;       ///< for people: the first difference, or what was compared
+  bool is_empty() const { return num_elems + num_exact == 0; }
 };
 
 /// What inputs hold. Small whole numbers, where a program computes the same with them in any order,

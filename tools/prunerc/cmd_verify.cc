@@ -162,6 +162,10 @@ Verdict check(const VerifyVerb& verb, const search::Task& task, const codegen::A
       return verdict;
     }
     verdict.what = comparison->what;
+    if (comparison->is_empty()) {
+      verdict.kind = Verdict::Kind::kNotChecked;
+      return verdict;
+    }
     if (verb.interpret && !agrees_with_interpreter(task, references, seed, &verdict))
       return verdict;
     ++verdict.num_seeds;
@@ -199,19 +203,15 @@ void check_threads(const ir::Program& program, const ir::Target& target, Verdict
   if (!report->races.empty()) verdict->kind = Verdict::Kind::kWrong;
 }
 
-// A verdict in finite fields, or that there is none and what was compared instead.
-void take_equality(const search::SampledVerdict& found, const ir::Program& compared,
-                   Verdict* verdict, const VerifyVerb& verb) {
+// A verdict in finite fields, or that there is none.
+void take_equality(const search::SampledVerdict& found, Verdict* verdict) {
   verdict->equality = search::to_string(found);
   if (found.verdict.kind == ir::VerdictKind::kSpecInvalid)
     verdict->kind = Verdict::Kind::kInvalid;
   else if (search::is_refuted(found.verdict))
     verdict->kind = Verdict::Kind::kWrong;
-  if (found.verdict.kind != ir::VerdictKind::kUnsupported) return;
-  verdict->equality = fmt::format(
-      "no verdict ({}); compared were the values above alone, on {} of {}", found.verdict.text,
-      verdict->num_seeds == 1 ? "1 set" : fmt::format("{} sets", verdict->num_seeds),
-      References::describe_inputs(compared, verb.seed));
+  else if (found.verdict.kind == ir::VerdictKind::kUnsupported)
+    verdict->equality = fmt::format("no verdict ({})", found.verdict.text);
 }
 
 // The schedule against the unscheduled program in finite fields, whatever the kernel gave.
@@ -219,8 +219,15 @@ void check_schedule(const VerifyVerb& verb, const search::Task& task, const Choi
                     Verdict* verdict) {
   search::SampleOptions options;
   options.seed = verb.seed;
-  take_equality(search::check_schedule(task, choice.trace, choice.program, options), task.base,
-                verdict, verb);
+  const search::SampledVerdict found =
+      search::check_schedule(task, choice.trace, choice.program, options);
+  take_equality(found, verdict);
+  if (found.verdict.kind == ir::VerdictKind::kUnsupported) {
+    verdict->equality +=
+        fmt::format("; compared were the values above alone, on {} of {}",
+                    verdict->num_seeds == 1 ? "1 set" : fmt::format("{} sets", verdict->num_seeds),
+                    References::describe_inputs(task.base, verb.seed));
+  }
   check_kinds(choice.program, verdict);
 }
 
@@ -239,8 +246,8 @@ void check_derived(const VerifyVerb& verb, const search::Task& spec, const searc
   }
 }
 
-// The values of a kernel and of the program of --against.
-void check_values(const VerifyVerb& verb, const ir::Program& spec, const search::Task& task,
+// The values of a kernel and of the program of --against; false if there were none to compare.
+bool check_values(const VerifyVerb& verb, const ir::Program& spec, const search::Task& task,
                   const codegen::Artifact& artifact, Verdict* verdict) {
   const Result<std::unique_ptr<runtime::Device>> device = open_device(
       with_device(task.target), static_cast<int>(std::max<int64_t>(1, task.target.num_threads)));
@@ -249,6 +256,7 @@ void check_values(const VerifyVerb& verb, const ir::Program& spec, const search:
                                          : Result<ValueVerdict>(device.error());
   verdict->values = found.ok() ? found->what : "not compared: " + found.error().message();
   if (found.ok() && !found->ok) verdict->kind = Verdict::Kind::kWrong;
+  return found.ok() && found->num_elems > 0;
 }
 
 // The program of --against, with which the operator has no trace in common.
@@ -261,13 +269,15 @@ void check_against(const VerifyVerb& verb, const ir::Program& spec, const search
   }
   search::SampleOptions options;
   options.seed = verb.seed;
-  take_equality(search::check_programs(spec, prepared.choice.program, options), task.base, verdict,
-                verb);
+  const search::SampledVerdict found =
+      search::check_programs(spec, prepared.choice.program, options);
+  take_equality(found, verdict);
   check_kinds(prepared.choice.program, verdict);
   // Programs of other parameters have no values in common.
-  if (verdict->kind == Verdict::Kind::kRight) {
-    check_values(verb, spec, task, prepared.artifact, verdict);
-  }
+  if (verdict->kind != Verdict::Kind::kRight) return;
+  const bool has_values = check_values(verb, spec, task, prepared.artifact, verdict);
+  if (!has_values && !found.verdict.ok() && verdict->kind == Verdict::Kind::kRight)
+    verdict->kind = Verdict::Kind::kNotChecked;
 }
 
 Verdict not_checked(const std::string& name, const std::string& why) {

@@ -29,9 +29,9 @@ double allowed(ir::DType dtype) {
 constexpr const char* kAsWritten = "the calls as written give";
 
 struct Difference {
-  int64_t num_elems = 0;
-  double worst = 0;  // as a part of what is allowed, of floats
-  std::string what;  // the first element that differs by more
+  int64_t num_elems = 0;  // that are numbers in the reference
+  double worst = 0;       // as a part of what is allowed, of floats
+  std::string what;       // the first element that differs by more
 };
 
 ir::Tensor tensor_of(const net::Tensor& tensor, const std::string& bytes) {
@@ -58,8 +58,8 @@ void compare(const net::Tensor& tensor, const std::string& got_bytes, const std:
     } else if (bound > 0) {
       found->worst = std::max(found->worst, error / bound);
     }
+    found->num_elems += std::isnan(w) ? 0 : 1;
   }
-  found->num_elems += n;
 }
 
 constexpr std::size_t kNotThere = static_cast<std::size_t>(-1);
@@ -174,6 +174,8 @@ int verify_sized(const SizedNet& sized, const OperatorRequest& request,
       ++num_recorded;
     }
   }
+  if (all.what.empty() && all.num_elems + static_cast<int64_t>(num_recorded) == 0)
+    all.what = "no output is a number";
   const bool ok = all.what.empty();
   if (options.json) {
     const Json row = {{"schema", "prunerc.verify_net/1"},

@@ -76,7 +76,7 @@ std::vector<ir::Tensor> draw_inputs(const ir::Program& program, uint64_t seed) {
   return inputs;
 }
 
-// The oracle: a double-digit share of an element apart, by the interpreter, which shares nothing with
+// The oracle: more than a hundredth of an element apart, by the interpreter, which shares nothing with
 // finite fields. What it cannot run is no mutant.
 bool is_wrong(const ir::Program& spec, const ir::Program& mutant) {
   for (const uint64_t seed : {1, 2}) {
