@@ -213,7 +213,9 @@ Result<std::string> emit_object(std::span<const LoweredFunction> functions,
   for (const LoweredFunction& function : functions) {
     PRUNERC_TRY_VOID(check_tensors(function.program, *machine));
     llvm::IRBuilder<> builder(context);
-    const bool has_avx512 = machine->getMCSubtargetInfo()->checkFeatures("+avx512f");
+    // Its instructions need registers of 64 bytes, which a target may have given up.
+    const bool has_avx512 =
+        target.vector_bytes >= 64 && machine->getMCSubtargetInfo()->checkFeatures("+avx512f");
     Emitter emitter(function.program, function.plan, {target.vector_bytes, has_avx512}, module,
                     builder);
     PRUNERC_TRY_VOID(emitter.emit_entry(function.symbol));

@@ -114,6 +114,20 @@ TEST_CASE("code for a named CPU uses its registers and no larger ones") {
   CHECK(znver4.find("zmm") != std::string::npos);
 }
 
+TEST_CASE("a CPU with larger registers than its target's vectors leaves them alone") {
+  for (const char* type : {"f32", "f64"}) {
+    const std::string text = std::string("program e(X: ") + type + "[64]) -> (Y: " + type +
+                             "[64]) { for i in 64 @L0 vectorized { block \"Y\" @B0 "
+                             "[v: S(64) = i] { Y[v] = exp(X[v]) } } }";
+    for (const char* width : {"16", "32"}) {
+      const Target narrow = named(std::string("cpu:znver4 vector_bytes=") + width);
+      CHECK(emitted(text, narrow, codegen::EmitKind::kAssembly).find("zmm") == std::string::npos);
+    }
+    CHECK(emitted(text, named("cpu:znver4"), codegen::EmitKind::kAssembly).find("vscalefp") !=
+          std::string::npos);
+  }
+}
+
 TEST_CASE("the accumulators of a register tile stay in registers") {
   const std::string text =
       emitted(gemm_text(16), named("cpu:znver4"), codegen::EmitKind::kAssembly);
