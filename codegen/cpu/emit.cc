@@ -190,9 +190,7 @@ void Emitter::emit_alloc(const Alloc& alloc) {
   Value* base = nullptr;
   switch (slot.place) {
     case Place::kStack: {
-      // Room on both sides for the masked-off lanes of one vector around a valid element (see
-      // on_private_stack).
-      const int64_t slack = 4 * vector_bytes_ / byte_size(buffer.dtype);
+      const int64_t slack = stack_slack_bytes() / byte_size(buffer.dtype);
       llvm::Type* type = memory_type(buffer.dtype);
       base = ir_.CreateConstInBoundsGEP1_64(type, stack_slot(type, elems + 2 * slack),
                                             static_cast<uint64_t>(slack));

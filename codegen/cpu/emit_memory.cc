@@ -153,6 +153,8 @@ Value* Emitter::element(BufferId id, Value* offset, bool inbounds) {
 // own elements may be another task's, and writing it back would undo what that one writes.
 bool Emitter::on_private_stack(BufferId id) const {
   const auto it = plan_.slots.find(id);
+  // Lanes may be narrower than what their indices and conditions load.
+  if (lanes_ * byte_size(program_.buffer(id).dtype) > stack_slack_bytes()) return false;
   return it != plan_.slots.end() && it->second.place == Place::kStack && mask_ == branch_mask_ &&
          !captured_.contains(id);
 }

@@ -129,6 +129,9 @@ class Emitter {
   llvm::Value* load_strided(ir::BufferId buffer, llvm::Value* offset, int64_t stride);
   llvm::Value* load_gather(ir::BufferId buffer, llvm::Value* offsets);
   bool on_private_stack(ir::BufferId buffer) const;
+  /// Room on both sides of a stack buffer for the masked-off lanes of one vector around a valid
+  /// element. Units: bytes.
+  int64_t stack_slack_bytes() const { return 4 * vector_bytes_; }
   llvm::Value* tag(llvm::Value* access, ir::BufferId buffer);
   llvm::Value* dummy_element();
 

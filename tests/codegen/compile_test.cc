@@ -128,6 +128,29 @@ TEST_CASE("a CPU with larger registers than its target's vectors leaves them alo
   }
 }
 
+TEST_CASE("no vector reaches further beyond a stack buffer than there is room") {
+  const auto both = [](const char* values) {
+    return std::string(R"(program p(X: u8[300]) -> (Y: u8[800]) { buffer I: i64[800] local )") +
+           values + R"( for k in 1024 @L1 vectorized { block "Y" @B1 [v: S(800) = k] where k < 800 {
+             Y[v] = X[I[v] % 300] } } })";
+  };
+  // Numbers of lanes are their own widest elements.
+  const std::string stored = both(R"(for i in 1024 @L0 vectorized {
+    block "I" @B0 [v: S(800) = i] where i < 800 { I[v] = v * 3 } })");
+  // What bytes are loaded by is wider than they are.
+  const std::string loaded =
+      both(R"(for i in 800 @L0 { block "I" @B0 [v: S(800) = i] { I[v] = v * 3 } })");
+  for (const std::string& text : {stored, loaded}) {
+    const Program program = parse_or_die(text);
+    CHECK(compare_with_interpreter(program, program, 1) == "");
+  }
+  const auto llvm = [](const std::string& text) {
+    return emitted(text, named("cpu:znver4"), codegen::EmitKind::kLlvmText);
+  };
+  CHECK(llvm(stored).find("store <256 x i64>") == std::string::npos);
+  CHECK(llvm(loaded).find("@llvm.masked.load.v256i64") != std::string::npos);
+}
+
 TEST_CASE("the accumulators of a register tile stay in registers") {
   const std::string text =
       emitted(gemm_text(16), named("cpu:znver4"), codegen::EmitKind::kAssembly);

@@ -175,7 +175,10 @@ int64_t widest_bytes(Stmt s) {
   walk(
       s,
       [&](Stmt x) {
-        if (const Store* store = x.as<Store>()) expr(store->value);
+        if (const Store* store = x.as<Store>()) {
+          widest = std::max<int64_t>(widest, byte_size(store->value.dtype()));
+          expr(store->value);
+        }
         return true;
       },
       [](Expr) {});
