@@ -189,6 +189,28 @@ TEST_CASE("iterations that depend on each other are not run in lockstep") {
   check_text(R"(program p(A: f32[16]) -> (P: f32[16]) { for i in 16 @L0 vectorized {
     block "P" @B0 [v: O(16) = i] { reads A[v], P[v - 1] writes P[v]
       P[v] = select(0 < v, P[v - 1], 0f32) + A[v] } } })");
+  for (const char* steps :
+       {"Y[0] = Y[0] * 2f32 Y[0] = Y[0] + X[v]", "Y[0] = 1f32 Y[0] = Y[0] + X[v]",
+        "Y[0] = max(Y[0], X[v]) Y[0] = Y[0] + 1f32", "Y[v % 2] = 0f32 Y[0] = Y[0] + X[v]"}) {
+    check_text(std::string(R"(program p(X: f32[8]) -> (Y: f32[2]) {
+      for j in 2 @L1 { block "I" @B1 [v: S(2) = j] { Y[v] = 1f32 } }
+      for i in 8 @L0 vectorized { block "Y" @B0 [v: O(8) = i] { )") +
+               steps + " } } }");
+  }
+}
+
+TEST_CASE("accumulations of one kind into one element run in lockstep") {
+  check_text(R"(program p(X: f32[40], Z: f32[40]) -> (Y: f32[1]) {
+    for i in 40 @L0 vectorized { block "Y" @B0 [v: R(40) = i] { init { Y[0] = 0f32 }
+      Y[0] = Y[0] + X[v] Y[0] = Y[0] + Z[v] } } })");
+}
+
+TEST_CASE("of lanes that store to one element the last one that runs wins") {
+  for (const char* guard : {"i % 64 == 63", "i % 64 == 5", "i % 64 < 20", "0 <= i"}) {
+    check_text(std::string(R"(program p(X: f32[128]) -> (Y: f32[2]) {
+      for i in 128 @L0 vectorized { block "Y" @B0 [v: O(128) = i] where )") +
+               guard + " { Y[v // 64] = X[v] } } }");
+  }
 }
 
 TEST_CASE("nested vectorized and parallel loops run") {

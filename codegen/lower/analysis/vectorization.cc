@@ -51,7 +51,7 @@ struct LaneCheck {
   bool ok = true;
   int conditions = 0;  // lane-dependent conditions around the statement
   std::map<BufferId, std::vector<std::span<const Expr>>> stores, loads;
-  std::set<BufferId> accumulated;
+  std::map<BufferId, ExprKind> accumulated;
 
   void expr(Expr e) {
     walk(e, [&](Expr x) {
@@ -89,7 +89,8 @@ struct LaneCheck {
     if (!mentions(n.indices, v)) {
       const std::optional<Accumulation> acc = accumulation(n);
       if (acc) {
-        accumulated.insert(n.buffer);
+        // What one statement makes of all lanes the next one finds: only the same operation commutes.
+        ok = ok && accumulated.emplace(n.buffer, acc->kind).first->second == acc->kind;
         for (Expr index : n.indices) expr(index);
         return expr(acc->term);
       }
@@ -134,11 +135,6 @@ struct LaneCheck {
   bool conflict_free() const {
     for (const auto& [id, indices] : stores) {
       const auto read = loads.find(id);
-      if (accumulated.count(id) != 0) {
-        // An initial value before accumulation, both of one element that no other statement reads.
-        if (read != loads.end()) return false;
-        continue;
-      }
       std::vector<std::span<const Expr>> all = indices;
       if (read != loads.end()) all.insert(all.end(), read->second.begin(), read->second.end());
       const bool uniform =
@@ -146,10 +142,9 @@ struct LaneCheck {
       if (all.size() == 1 || (uniform && read == loads.end())) continue;
       if (!separated(all)) return false;
     }
-    for (BufferId id : accumulated) {
-      if (loads.count(id) != 0) return false;
-    }
-    return true;
+    return std::none_of(accumulated.begin(), accumulated.end(), [&](const auto& one) {
+      return loads.contains(one.first) || stores.contains(one.first);
+    });
   }
 };
 
