@@ -30,6 +30,20 @@ TEST_CASE("the host's description is plausible and reads back from its text") {
   CHECK(host_model_name().find("thread") != std::string::npos);
 }
 
+TEST_CASE("what a virtual machine hides of its CPU is not compiled for") {
+  const auto without = [](std::set<std::string_view> hidden) {
+    return [hidden](std::string_view name) { return !hidden.contains(name); };
+  };
+  CHECK(hidden_features("icelake-server", without({"avx512vbmi", "gfni"})) == ",-gfni,-avx512vbmi");
+  CHECK(hidden_features("icelake-server", without({})) == "");
+  // Without the first of them there are none, as LLVM knows.
+  CHECK(hidden_features("icelake-server", without({"avx512f", "avx512vbmi"})) == "");
+  // What the name does not imply cannot be hidden.
+  CHECK(hidden_features("haswell", without({"avx512vbmi", "gfni", "sse4a"})) == "");
+  CHECK(hidden_features("znver3", without({"sse4a"})) == ",-sse4a");
+  CHECK(hidden_features("no such CPU", without({"gfni"})) == "");
+}
+
 TEST_CASE("measured limits are ordered as a memory hierarchy is") {
   LimitsOptions options;
   options.sample_ns = 500'000;
