@@ -5,6 +5,7 @@
 #include "runtime/fill.h"
 
 #include <catch2/catch.hpp>
+#include <sched.h>
 
 #include <cmath>
 #include <cstring>
@@ -110,6 +111,23 @@ TEST_CASE("narrower registers reach less") {
     CHECK(level.read_gbps > 0.5);
     CHECK(level.copy_gbps > 0.5);
   }
+}
+
+TEST_CASE("limits are those of the CPUs that the process may use") {
+  cpu_set_t before;
+  REQUIRE(sched_getaffinity(0, sizeof(before), &before) == 0);
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  REQUIRE(sched_setaffinity(0, sizeof(one), &one) == 0);
+  LimitsOptions options;
+  options.sample_ns = 100'000;
+  options.memory_footprint_bytes = 16 << 20;
+  const MachineLimits limits = measure_limits(options);
+  REQUIRE(sched_setaffinity(0, sizeof(before), &before) == 0);
+  CHECK(limits.all.num_threads == 1);
+  CHECK(limits.launch_ns == 0);
+  CHECK(limits.all.fma_gflops >= limits.one.fma_gflops);
 }
 
 TEST_CASE("fills depend on the seed and the element only") {
