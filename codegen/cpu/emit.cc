@@ -192,8 +192,12 @@ void Emitter::emit_alloc(const Alloc& alloc) {
     case Place::kStack: {
       const int64_t slack = stack_slack_bytes() / byte_size(buffer.dtype);
       llvm::Type* type = memory_type(buffer.dtype);
-      base = ir_.CreateConstInBoundsGEP1_64(type, stack_slot(type, elems + 2 * slack),
-                                            static_cast<uint64_t>(slack));
+      // The copies of an unrolled loop share what cannot become registers: the plan counts it once.
+      Value* own = nullptr;
+      const bool is_tile = slot.size_bytes <= kMaxRegisterTileBytes;
+      Value*& memory = is_tile ? own : stack_buffers_[{function_, &alloc}];
+      if (memory == nullptr) memory = stack_slot(type, elems + 2 * slack);
+      base = ir_.CreateConstInBoundsGEP1_64(type, memory, static_cast<uint64_t>(slack));
       break;
     }
     case Place::kShared:

@@ -151,6 +151,21 @@ TEST_CASE("no vector reaches further beyond a stack buffer than there is room") 
   CHECK(llvm(loaded).find("@llvm.masked.load.v256i64") != std::string::npos);
 }
 
+TEST_CASE("copies of an unrolled loop share a buffer on the stack") {
+  const std::string text = R"(program p(X: f32[16, 2000]) -> (Y: f32[16, 2000]) {
+    buffer T: f32[16, 2000] local
+    for i in 16 @L0 unrolled {
+      for j in 2000 @L1 { block "T" @B0 [u: S(16) = i, v: S(2000) = j] { T[u, v] = X[u, v] + 1f32 } }
+      for j in 2000 @L2 { block "Y" @B1 [u: S(16) = i, v: S(2000) = j] { Y[u, v] = T[u, 1999 - v] } }
+    } })";
+  const std::string llvm = emitted(text, Target{}, codegen::EmitKind::kLlvmText);
+  const std::size_t first = llvm.find("alloca ");
+  REQUIRE(first != std::string::npos);
+  CHECK(llvm.find("alloca ", first + 1) == std::string::npos);
+  const Program program = parse_or_die(text);
+  CHECK(compare_with_interpreter(program, program, 1) == "");
+}
+
 TEST_CASE("the accumulators of a register tile stay in registers") {
   const std::string text =
       emitted(gemm_text(16), named("cpu:znver4"), codegen::EmitKind::kAssembly);
