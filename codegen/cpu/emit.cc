@@ -23,6 +23,15 @@ namespace {
 /// fit the instruction cache and costs compile time in proportion.
 constexpr int64_t kMaxUnrolledCopies = 512;
 
+// Whether both lie in the workspace, one after the other at the same place.
+bool share_bytes(const StoragePlan& plan, BufferId a, BufferId b) {
+  const auto x = plan.slots.find(a), y = plan.slots.find(b);
+  if (x == plan.slots.end() || y == plan.slots.end()) return false;
+  const Slot &s = x->second, &t = y->second;
+  return s.place == t.place && s.place != Place::kStack && s.offset < t.offset + t.size_bytes &&
+         t.offset < s.offset + s.size_bytes;
+}
+
 }  // namespace
 
 Emitter::Emitter(const Program& program, const StoragePlan& plan, const VectorUnit& unit,
@@ -42,12 +51,12 @@ Emitter::Emitter(const Program& program, const StoragePlan& plan, const VectorUn
     scopes.push_back(md.createAnonymousAliasScope(domain));
   }
   for (std::size_t i = 0; i < scopes.size(); ++i) {
+    const BufferId id = program.buffers()[i].id;
     std::vector<llvm::Metadata*> others;
     for (std::size_t j = 0; j < scopes.size(); ++j) {
-      if (j != i) others.push_back(scopes[j]);
+      if (j != i && !share_bytes(plan, id, program.buffers()[j].id)) others.push_back(scopes[j]);
     }
-    alias_[program.buffers()[i].id] = {llvm::MDNode::get(context_, {scopes[i]}),
-                                       llvm::MDNode::get(context_, others)};
+    alias_[id] = {llvm::MDNode::get(context_, {scopes[i]}), llvm::MDNode::get(context_, others)};
   }
 }
 

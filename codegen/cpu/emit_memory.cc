@@ -159,7 +159,7 @@ bool Emitter::on_private_stack(BufferId id) const {
          !captured_.contains(id);
 }
 
-// Tells LLVM that accesses of different buffers never overlap.
+// Tells LLVM that accesses of buffers at different places never overlap.
 Value* Emitter::tag(Value* access, BufferId id) {
   if (auto* inst = llvm::dyn_cast<llvm::Instruction>(access)) {
     const AliasInfo& info = alias_[id];

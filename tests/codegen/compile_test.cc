@@ -9,6 +9,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <regex>
 #include <sstream>
 
 namespace prunerc {
@@ -222,6 +223,12 @@ TEST_CASE("intermediates that do not live at the same time share the workspace")
   CHECK(artifact->workspace_bytes >= 2 * 200000);
   CHECK(artifact->workspace_bytes < 3 * 200000);
   CHECK(compare_with_interpreter(program, program, 1) == "");
+  // LLVM is told that A, B and U lie apart from both, and not that these do from each other.
+  const Result<std::string> llvm =
+      codegen::emit_cpu(program, Target{}, codegen::EmitKind::kLlvmText);
+  REQUIRE_OK(llvm);
+  const std::regex three(R"(\n!\d+ = !\{!\d+, !\d+, !\d+\}\n)");
+  CHECK(std::regex_search(*llvm, three));
 }
 
 TEST_CASE("a program with tile parameters is refused") {
