@@ -179,6 +179,10 @@ Result<CpuName> resolve_cpu(const ir::Target& target) {
     return error(Diag::kUnsupported, "compiling for '" + target.name + "' as a CPU");
   }
   if (target.llvm_cpu.empty()) return host_cpu();
+  if (target.vector_bytes != 16 && target.vector_bytes != 32 && target.vector_bytes != 64) {
+    return error(Diag::kUnsupported,
+                 "code with vectors of " + std::to_string(target.vector_bytes) + " bytes");
+  }
   CpuName name{llvm::sys::getDefaultTargetTriple(), target.llvm_cpu, target.llvm_features};
   PRUNERC_TRY(std::unique_ptr<llvm::TargetMachine> machine, make_machine({name.triple, "", ""}));
   if (!machine->getMCSubtargetInfo()->isCPUStringValid(name.cpu)) {

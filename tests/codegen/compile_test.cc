@@ -251,6 +251,10 @@ TEST_CASE("targets that are not a CPU, or a CPU that LLVM does not know, are ref
   CHECK_DIAG(codegen::compile_cpu(parse_or_die(kCopy), odd), Unsupported);
   odd.llvm_cpu = "core2";  // known, but without SSE4.2
   CHECK_DIAG(codegen::compile_cpu(parse_or_die(kCopy), odd), Unsupported);
+  for (const char* width : {"7", "128", "1000000000000"}) {
+    const Target wide = named(std::string("cpu:znver4 vector_bytes=") + width);
+    CHECK_DIAG(codegen::compile_cpu(parse_or_die(kCopy), wide), Unsupported);
+  }
 }
 
 TEST_CASE("an empty program and absurd sizes are refused") {
