@@ -196,6 +196,23 @@ TEST_CASE("an accumulation is fused, any other sum of a product is not") {
   CHECK(plain.find("vmulps") != std::string::npos);
 }
 
+TEST_CASE("lanes that are a digit of an index keep their vectors with loops inside") {
+  const auto text = [](const std::string& index) {
+    return "program p(X: f32[64]) -> (Y: f32[256]) { for i in 16 @L0 vectorized { for k in 4 @L1 { "
+           "block \"Y\" @B0 [a: O(16) = i, b: O(4) = k] { Y[" +
+           index + "] = X[a*4 + b] } } } }";
+  };
+  const auto vectors = [&](const std::string& index) {
+    const std::string llvm =
+        emitted(text(index), named("cpu:znver4"), codegen::EmitKind::kLlvmText);
+    return llvm.find("<16 x float>") != std::string::npos;
+  };
+  CHECK(vectors("b*16 + a"));
+  CHECK(vectors("a*4 + b"));
+  CHECK_FALSE(vectors("b*15 + a"));
+  CHECK_FALSE(vectors("a*3 + b"));
+}
+
 TEST_CASE("a sum may begin with data") {
   const Program program = parse_or_die(R"(
 program n(X: f32[4, 8], c: f32[4]) -> (Y: f32[4]) {

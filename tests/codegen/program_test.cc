@@ -199,6 +199,25 @@ TEST_CASE("iterations that depend on each other are not run in lockstep") {
   }
 }
 
+TEST_CASE("lanes that meet in an iteration of a loop inside are not run in lockstep") {
+  for (const char* value : {"X[a, b]", "Y[a + b] * 2f32 + X[a, b]"}) {
+    for (const char* index : {"a + b", "a * 2 + b", "a * 3 + b", "a * 4 + b", "a + b * 15",
+                              "a + b * 16", "(a + b) // 2", "60 - a - b"}) {
+      std::string text = R"(program p(X: f32[16, 4]) -> (Y: f32[64]) {
+        for j in 64 @L2 { block "I" @B1 [v: S(64) = j] { Y[v] = 1f32 } }
+        for i in 16 @L0 vectorized { for k in 4 @L1 {
+          block "Y" @B0 [a: O(16) = i, b: O(4) = k] { Y[INDEX] = VALUE } } } })";
+      text.replace(text.find("VALUE"), 5, value);
+      for (std::size_t at = text.find("Y[a + b]"); at != std::string::npos;
+           at = text.find("Y[a + b]", at))
+        text.replace(at, 8, "Y[INDEX]");
+      for (std::size_t at = text.find("INDEX"); at != std::string::npos; at = text.find("INDEX"))
+        text.replace(at, 5, index);
+      check_text(text);
+    }
+  }
+}
+
 TEST_CASE("accumulations of one kind into one element run in lockstep") {
   check_text(R"(program p(X: f32[40], Z: f32[40]) -> (Y: f32[1]) {
     for i in 40 @L0 vectorized { block "Y" @B0 [v: R(40) = i] { init { Y[0] = 0f32 }
