@@ -125,7 +125,7 @@ Value* Emitter::and_masks(Value* a, Value* b) {
 }
 
 void Emitter::bind_var(VarId id, Value* value, int64_t multiple, int64_t lo, int64_t hi) {
-  vars_[id] = {value, multiple, lo, hi};
+  vars_[id] = {value, multiple, lo};
   ranges_.bind(id, Interval{lo, hi});
   memo_.clear();
   affine_memo_.clear();

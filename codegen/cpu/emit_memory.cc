@@ -64,6 +64,8 @@ std::optional<Affine> Emitter::affine_uncached(Expr e) {
         const int64_t stride = b->stride == 0 ? 0 : b->stride * factor->getSExtValue();
         int64_t multiple = 1;
         if (__builtin_mul_overflow(a->multiple, b->multiple, &multiple)) multiple = 1;
+        // What wraps stays a multiple of powers of two alone.
+        if (!nsw) multiple &= -multiple;
         return Affine{ir_.CreateMul(a->base, b->base, "", false, nsw), stride, multiple};
       }
       case ExprKind::kFloorDiv:

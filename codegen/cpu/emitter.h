@@ -103,7 +103,7 @@ class Emitter {
   llvm::Value* eval_call(const ir::Call& node);
   llvm::Value* arithmetic(ir::ExprKind kind, ir::DType dtype, llvm::Value* a, llvm::Value* b);
   llvm::Value* eval_with_mask(ir::Expr e, llvm::Value* extra_mask);
-  bool is_nonnegative(ir::Expr e);
+  bool is_nonnegative(ir::Expr e) const;
 
   // emit_cast.cc: conversions between types and between registers and memory.
   llvm::Value* cast(llvm::Value* v, ir::DType from, ir::DType to);
@@ -167,8 +167,8 @@ class Emitter {
 
   struct VarInfo {
     llvm::Value* value = nullptr;
-    int64_t multiple = 1;    // divides value; 0: value is 0
-    int64_t lo = 0, hi = 0;  // inclusive
+    int64_t multiple = 1;  // divides value; 0: value is 0
+    int64_t lo = 0;        // what it is at least
   };
   struct AliasInfo {
     llvm::MDNode* scope = nullptr;

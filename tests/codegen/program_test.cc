@@ -130,6 +130,29 @@ TEST_CASE("integers wrap, and division and remainder round down") {
   }
 }
 
+TEST_CASE("what data that are not negative add up to may wrap and be negative") {
+  Tensor x(DType::kI64, {4});
+  const int64_t values[] = {int64_t{1} << 62, 5, -3, max_int(DType::kI64)};
+  for (int64_t i = 0; i < 4; ++i) x.set_int(i, values[i]);
+  for (const char* value :
+       {"max(X[v], 0) * 3 // 2", "(max(X[v], 0) + max(X[v], 7)) % 5",
+        "X[v] % 4611686018427387905 * 3 // 7", "abs(X[v]) // 3", "max(X[v], v) // (v + 1)"}) {
+    const std::string lanes = map_text("i64", "i64", 4, value);
+    check_inputs(lanes, {x});
+    std::string serial = lanes;
+    serial.erase(serial.find("vectorized"), 10);
+    check_inputs(serial, {x});
+  }
+  // 3 times that is 2.
+  Tensor third(DType::kI64, {1}), y(DType::kF32, {8});
+  third.set_int(0, 6148914691236517206);
+  for (int64_t i = 0; i < 8; ++i) y.set(i, static_cast<double>(i));
+  check_inputs(R"(program p(X: f32[8], I: i64[1]) -> (Y: f32[2]) {
+    for i in 2 @L0 vectorized { block "Y" @B0 [v: S(2) = i] {
+      Y[v] = select(0 <= (I[0]*3 + v) // 3 && (I[0]*3 + v) // 3 < 8, X[(I[0]*3 + v) // 3], 9f32) } } })",
+               {y, third});
+}
+
 TEST_CASE("a condition guards the loads behind it, in lanes too") {
   check_text(R"(program p(X: f32[20]) -> (Y: f32[40]) {
     for i in 40 @L0 vectorized { block "Y" @B0 [v: S(40) = i] { reads X[v - 9] writes Y[v]
