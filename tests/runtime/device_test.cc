@@ -4,7 +4,9 @@
 #include "tests/runtime/kernels.h"
 
 #include <catch2/catch.hpp>
+#include <sys/resource.h>
 
+#include <cerrno>
 #include <cmath>
 #include <cstring>
 
@@ -230,6 +232,25 @@ TEST_CASE("inputs of another size or number are refused") {
   CHECK(device.run(job).measurement.status == MeasureStatus::kDeviceLost);
   job.inputs.resize(2);
   CHECK(device.run(job).measurement.status == MeasureStatus::kDeviceLost);
+  CHECK(works(device));
+}
+
+TEST_CASE("inputs larger than a file may be are refused, and the process lives on") {
+  CpuDevice device(test_options(2));
+  REQUIRE(works(device));
+  const codegen::Artifact artifact = test_artifact("good");
+  const std::string bytes(4000, '\0');
+  Job job = test_job(artifact);
+  job.inputs = {{.fill = Fill::kBytes, .seed = 0, .bytes = bytes}};
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const rlimit low = {.rlim_cur = 4096, .rlim_max = before.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &low) == 0);
+  const Measurement refused = device.run(job).measurement;
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &before) == 0);
+  INFO(refused.detail);
+  CHECK(refused.status == MeasureStatus::kDeviceLost);
+  CHECK(refused.detail.find(std::strerror(EFBIG)) != std::string::npos);
   CHECK(works(device));
 }
 
