@@ -230,7 +230,8 @@ std::string WorkerProcess::read_log() const {
 }
 
 std::string WorkerProcess::finish() {
-  if (pid_ <= 0) return "";
+  // In the child of a fork the worker is its parent's.
+  if (pid_ <= 0 || getpid() != owner_) return "";
   int wait_status = 0;
   bool reaped = false, is_known = false;
   const auto reap = [&] {

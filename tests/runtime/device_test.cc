@@ -5,10 +5,13 @@
 
 #include <catch2/catch.hpp>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <memory>
 
 namespace prunerc::runtime {
 namespace {
@@ -195,6 +198,21 @@ TEST_CASE("a crash in a used process is repeated in a fresh one before it counts
   const codegen::Artifact artifact = test_artifact("divides_by_zero");
   CHECK(device.run(test_job(artifact)).measurement.status == MeasureStatus::kCrash);
   CHECK(device.num_workers_started() == 2);
+}
+
+TEST_CASE("the child of a fork does not end its parent's worker") {
+  auto device = std::make_unique<CpuDevice>(test_options());
+  REQUIRE(works(*device));
+  const pid_t child = fork();
+  if (child == 0) {
+    device.reset();
+    _exit(0);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(works(*device));
+  CHECK(device->num_workers_started() == 1);
 }
 
 TEST_CASE("a process is replaced after its share of jobs") {
