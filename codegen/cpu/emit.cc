@@ -23,6 +23,15 @@ namespace {
 /// fit the instruction cache and costs compile time in proportion.
 constexpr int64_t kMaxUnrolledCopies = 512;
 
+// Whether both lie in the workspace, one after the other at the same place.
+bool share_bytes(const StoragePlan& plan, BufferId a, BufferId b) {
+  const auto x = plan.slots.find(a), y = plan.slots.find(b);
+  if (x == plan.slots.end() || y == plan.slots.end()) return false;
+  const Slot &s = x->second, &t = y->second;
+  return s.place == t.place && s.place != Place::kStack && s.offset < t.offset + t.size_bytes &&
+         t.offset < s.offset + s.size_bytes;
+}
+
 }  // namespace
 
 Emitter::Emitter(const Program& program, const StoragePlan& plan, const VectorUnit& unit,
@@ -42,12 +51,12 @@ Emitter::Emitter(const Program& program, const StoragePlan& plan, const VectorUn
     scopes.push_back(md.createAnonymousAliasScope(domain));
   }
   for (std::size_t i = 0; i < scopes.size(); ++i) {
+    const BufferId id = program.buffers()[i].id;
     std::vector<llvm::Metadata*> others;
     for (std::size_t j = 0; j < scopes.size(); ++j) {
-      if (j != i) others.push_back(scopes[j]);
+      if (j != i && !share_bytes(plan, id, program.buffers()[j].id)) others.push_back(scopes[j]);
     }
-    alias_[program.buffers()[i].id] = {llvm::MDNode::get(context_, {scopes[i]}),
-                                       llvm::MDNode::get(context_, others)};
+    alias_[id] = {llvm::MDNode::get(context_, {scopes[i]}), llvm::MDNode::get(context_, others)};
   }
 }
 
@@ -116,7 +125,7 @@ Value* Emitter::and_masks(Value* a, Value* b) {
 }
 
 void Emitter::bind_var(VarId id, Value* value, int64_t multiple, int64_t lo, int64_t hi) {
-  vars_[id] = {value, multiple, lo, hi};
+  vars_[id] = {value, multiple, lo};
   ranges_.bind(id, Interval{lo, hi});
   memo_.clear();
   affine_memo_.clear();
@@ -190,12 +199,14 @@ void Emitter::emit_alloc(const Alloc& alloc) {
   Value* base = nullptr;
   switch (slot.place) {
     case Place::kStack: {
-      // Room on both sides for the masked-off lanes of one vector around a valid element (see
-      // on_private_stack).
-      const int64_t slack = 4 * vector_bytes_ / byte_size(buffer.dtype);
+      const int64_t slack = stack_slack_bytes() / byte_size(buffer.dtype);
       llvm::Type* type = memory_type(buffer.dtype);
-      base = ir_.CreateConstInBoundsGEP1_64(type, stack_slot(type, elems + 2 * slack),
-                                            static_cast<uint64_t>(slack));
+      // The copies of an unrolled loop share what cannot become registers: the plan counts it once.
+      Value* own = nullptr;
+      const bool is_tile = slot.size_bytes <= kMaxRegisterTileBytes;
+      Value*& memory = is_tile ? own : stack_buffers_[{function_, &alloc}];
+      if (memory == nullptr) memory = stack_slot(type, elems + 2 * slack);
+      base = ir_.CreateConstInBoundsGEP1_64(type, memory, static_cast<uint64_t>(slack));
       break;
     }
     case Place::kShared:

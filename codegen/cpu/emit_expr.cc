@@ -185,23 +185,8 @@ Value* Emitter::eval_select(const Select& node) {
   return ir_.CreateSelect(condition, a, b);
 }
 
-// True if the emitter knows e >= 0 from the ranges of loop variables alone.
-bool Emitter::is_nonnegative(Expr e) {
-  if (e.dtype() == DType::kU8) return true;
-  if (const IntImm* imm = e.as<IntImm>()) return imm->value >= 0;
-  if (const Var* var = e.as<Var>()) return vars_.at(var->id).lo >= 0;
-  const BinaryNode* node = as_binary(e);
-  if (node == nullptr || e.dtype() != DType::kI64) return false;
-  switch (e.kind()) {
-    case ExprKind::kAdd:
-    case ExprKind::kMul:
-    case ExprKind::kFloorDiv:
-    case ExprKind::kMin: return is_nonnegative(node->lhs) && is_nonnegative(node->rhs);
-    case ExprKind::kFloorMod: return is_nonnegative(node->rhs);
-    case ExprKind::kMax: return is_nonnegative(node->lhs) || is_nonnegative(node->rhs);
-    default: return false;
-  }
-}
+// True if the emitter knows e >= 0 from the ranges of loop variables, whatever data wrap to.
+bool Emitter::is_nonnegative(Expr e) const { return interval_of(e, ranges_).lo >= 0; }
 
 Value* Emitter::eval_floor(const BinaryNode& node) {
   if (lanes_ > 0 && node.dtype == DType::kI64 && !has_load(Expr(&node))) {

@@ -64,6 +64,8 @@ std::optional<Affine> Emitter::affine_uncached(Expr e) {
         const int64_t stride = b->stride == 0 ? 0 : b->stride * factor->getSExtValue();
         int64_t multiple = 1;
         if (__builtin_mul_overflow(a->multiple, b->multiple, &multiple)) multiple = 1;
+        // What wraps stays a multiple of powers of two alone.
+        if (!nsw) multiple &= -multiple;
         return Affine{ir_.CreateMul(a->base, b->base, "", false, nsw), stride, multiple};
       }
       case ExprKind::kFloorDiv:
@@ -153,11 +155,13 @@ Value* Emitter::element(BufferId id, Value* offset, bool inbounds) {
 // own elements may be another task's, and writing it back would undo what that one writes.
 bool Emitter::on_private_stack(BufferId id) const {
   const auto it = plan_.slots.find(id);
+  // Lanes may be narrower than what their indices and conditions load.
+  if (lanes_ * byte_size(program_.buffer(id).dtype) > stack_slack_bytes()) return false;
   return it != plan_.slots.end() && it->second.place == Place::kStack && mask_ == branch_mask_ &&
          !captured_.contains(id);
 }
 
-// Tells LLVM that accesses of different buffers never overlap.
+// Tells LLVM that accesses of buffers at different places never overlap.
 Value* Emitter::tag(Value* access, BufferId id) {
   if (auto* inst = llvm::dyn_cast<llvm::Instruction>(access)) {
     const AliasInfo& info = alias_[id];

@@ -1,6 +1,7 @@
 // Emission of stores, and of reductions across the lanes of a vectorized loop.
 #include "codegen/cpu/emitter.h"
 #include "codegen/lower/analysis/vectorization.h"
+#include "ir/query.h"
 #include "ir/visit.h"
 
 #include <llvm/IR/IRBuilder.h>
@@ -96,10 +97,11 @@ void Emitter::write(BufferId id, std::span<const Expr> indices, Value* value) {
   const DType dtype = program_.buffer(id).dtype;
   const llvm::Align align(static_cast<uint64_t>(byte_size(dtype)));
   const std::optional<Affine> offset = flat_affine(id, indices);
-  if (offset && offset->stride == 0) {
-    // One element for all lanes. Masks here come from branches, so some lane is active; lanes agree
-    // on the value.
-    if (value->getType()->isVectorTy()) value = ir_.CreateExtractElement(value, uint64_t{0});
+  // One element for all lanes. Masks here come from branches, so some lane is active. Lanes agree on
+  // the value where the loop stores to no other element; else a scatter has the last one win.
+  const bool is_vector = value->getType()->isVectorTy();
+  if (offset && offset->stride == 0 && !(is_vector && mentions(indices, lane_var_))) {
+    if (is_vector) value = ir_.CreateExtractElement(value, uint64_t{0});
     tag(ir_.CreateAlignedStore(to_memory(value, dtype), element(id, offset->base, true), align),
         id);
     return;

@@ -42,25 +42,6 @@ bool is_straight_line(Stmt s) {
          std::all_of(store->indices.begin(), store->indices.end(), is_unconditional);
 }
 
-// What one step of the variable adds; nullopt if e is not affine in it.
-std::optional<int64_t> step_of(Expr e, VarId var) {
-  if (const auto* v = e.as<Var>()) return v->id == var ? 1 : 0;
-  if (!mentions(e, var)) return 0;
-  const BinaryNode* node = as_binary(e);
-  if (node == nullptr) return std::nullopt;
-  const std::optional<int64_t> lhs = step_of(node->lhs, var), rhs = step_of(node->rhs, var);
-  if (!lhs || !rhs) return std::nullopt;
-  switch (e.kind()) {
-    case ExprKind::kAdd: return *lhs + *rhs;
-    case ExprKind::kSub: return *lhs - *rhs;
-    case ExprKind::kMul:
-      if (const auto* factor = node->rhs.as<IntImm>()) return *lhs * factor->value;
-      if (const auto* factor = node->lhs.as<IntImm>()) return *rhs * factor->value;
-      return std::nullopt;
-    default: return std::nullopt;
-  }
-}
-
 // The masks of one exchange between two vectors: blocks of `block` elements in which groups of `group` of
 // both alternate, the first or the second half of each.
 std::vector<int> interleave(int n, int block, int group, bool second) {

@@ -103,7 +103,7 @@ class Emitter {
   llvm::Value* eval_call(const ir::Call& node);
   llvm::Value* arithmetic(ir::ExprKind kind, ir::DType dtype, llvm::Value* a, llvm::Value* b);
   llvm::Value* eval_with_mask(ir::Expr e, llvm::Value* extra_mask);
-  bool is_nonnegative(ir::Expr e);
+  bool is_nonnegative(ir::Expr e) const;
 
   // emit_cast.cc: conversions between types and between registers and memory.
   llvm::Value* cast(llvm::Value* v, ir::DType from, ir::DType to);
@@ -129,6 +129,9 @@ class Emitter {
   llvm::Value* load_strided(ir::BufferId buffer, llvm::Value* offset, int64_t stride);
   llvm::Value* load_gather(ir::BufferId buffer, llvm::Value* offsets);
   bool on_private_stack(ir::BufferId buffer) const;
+  /// Room on both sides of a stack buffer for the masked-off lanes of one vector around a valid
+  /// element. Units: bytes.
+  int64_t stack_slack_bytes() const { return 4 * vector_bytes_; }
   llvm::Value* tag(llvm::Value* access, ir::BufferId buffer);
   llvm::Value* dummy_element();
 
@@ -164,8 +167,8 @@ class Emitter {
 
   struct VarInfo {
     llvm::Value* value = nullptr;
-    int64_t multiple = 1;    // divides value; 0: value is 0
-    int64_t lo = 0, hi = 0;  // inclusive
+    int64_t multiple = 1;  // divides value; 0: value is 0
+    int64_t lo = 0;        // what it is at least
   };
   struct AliasInfo {
     llvm::MDNode* scope = nullptr;
@@ -185,6 +188,7 @@ class Emitter {
   std::unordered_map<ir::VarId, VarInfo> vars_;
   ir::VarRanges ranges_;  // of the same variables; loops rewind it
   std::unordered_map<ir::BufferId, llvm::Value*> buffers_;
+  std::map<std::pair<llvm::Function*, const ir::Alloc*>, llvm::Value*> stack_buffers_;
   std::set<ir::BufferId> captured_;  // by the task being emitted: other tasks have them as well
   std::unordered_map<ir::BufferId, AliasInfo> alias_;
   llvm::Value* shared_workspace_ = nullptr;

@@ -179,6 +179,10 @@ Result<CpuName> resolve_cpu(const ir::Target& target) {
     return error(Diag::kUnsupported, "compiling for '" + target.name + "' as a CPU");
   }
   if (target.llvm_cpu.empty()) return host_cpu();
+  if (target.vector_bytes != 16 && target.vector_bytes != 32 && target.vector_bytes != 64) {
+    return error(Diag::kUnsupported,
+                 "code with vectors of " + std::to_string(target.vector_bytes) + " bytes");
+  }
   CpuName name{llvm::sys::getDefaultTargetTriple(), target.llvm_cpu, target.llvm_features};
   PRUNERC_TRY(std::unique_ptr<llvm::TargetMachine> machine, make_machine({name.triple, "", ""}));
   if (!machine->getMCSubtargetInfo()->isCPUStringValid(name.cpu)) {
@@ -213,7 +217,9 @@ Result<std::string> emit_object(std::span<const LoweredFunction> functions,
   for (const LoweredFunction& function : functions) {
     PRUNERC_TRY_VOID(check_tensors(function.program, *machine));
     llvm::IRBuilder<> builder(context);
-    const bool has_avx512 = machine->getMCSubtargetInfo()->checkFeatures("+avx512f");
+    // Its instructions need registers of 64 bytes, which a target may have given up.
+    const bool has_avx512 =
+        target.vector_bytes >= 64 && machine->getMCSubtargetInfo()->checkFeatures("+avx512f");
     Emitter emitter(function.program, function.plan, {target.vector_bytes, has_avx512}, module,
                     builder);
     PRUNERC_TRY_VOID(emitter.emit_entry(function.symbol));

@@ -22,7 +22,7 @@ enum class ObjectForm : uint8_t { kObject, kAssembly, kLlvmText, kRawLlvmText };
 struct CpuName {
   std::string triple, cpu, features;
 };
-/// Errors: Unsupported (a CPU that LLVM does not know).
+/// Errors: Unsupported (a CPU that LLVM does not know; vectors of another size than 16, 32 or 64).
 Result<CpuName> resolve_cpu(const ir::Target& target);
 
 /// The machine that runs this: triple, CPU and features as LLVM detects them.

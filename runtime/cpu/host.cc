@@ -1,7 +1,10 @@
 #include "runtime/cpu/host.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/X86TargetParser.h"
 
 #include <algorithm>
 #include <array>
@@ -14,10 +17,19 @@ namespace {
 
 constexpr const char* kCacheFolder = "/sys/devices/system/cpu/cpu0/cache/index";
 
-/// Extensions that change what kernels look like. Others follow from the CPU's name.
+/// Extensions that change what kernels look like. Others follow from the CPU's name, less what of it
+/// is hidden.
 constexpr std::array kFeatures = {"avx",        "avx2",       "fma",      "f16c",       "avx512f",
                                   "avx512bw",   "avx512dq",   "avx512vl", "avx512vnni", "avxvnni",
                                   "avx512bf16", "avx512fp16", "amx-tile", "amx-int8",   "amx-bf16"};
+
+/// Those of the others that kernels use (as codegen/cpu/features.cc has them) and that x86-64-v3 does
+/// not have.
+constexpr std::array kImplied = {
+    "sse4a",       "xop",          "fma4",        "tbm",          "gfni",
+    "avxifma",     "avxneconvert", "avxvnniint8", "avxvnniint16", "avx512cd",
+    "avx512ifma",  "avx512vbmi",   "avx512vbmi2", "avx512bitalg", "avx512vpopcntdq",
+    "avx10.1-256", "avx10.1-512",  "egpr"};
 
 std::string read_line(const std::string& path) {
   std::ifstream file(path);
@@ -67,6 +79,21 @@ CacheSizes host_caches() {
   return caches;
 }
 
+std::string hidden_features(std::string_view llvm_cpu,
+                            const std::function<bool(std::string_view name)>& has) {
+  if (llvm::X86::parseArchX86(llvm_cpu, /*Only64Bit=*/true) == llvm::X86::CK_None) return "";
+  llvm::SmallVector<llvm::StringRef> implied;
+  llvm::X86::getFeaturesForCPU(llvm_cpu, implied);
+  std::string out;
+  for (const std::string_view name : kImplied) {
+    // "-avx512f" takes the rest along.
+    const bool is_gone = name.starts_with("avx512") && !has("avx512f");
+    if (!is_gone && !has(name) && llvm::is_contained(implied, llvm::StringRef(name)))
+      out += ",-" + std::string(name);
+  }
+  return out;
+}
+
 HostIsa host_isa() {
   HostIsa isa;
   isa.llvm_cpu = llvm::sys::getHostCPUName().str();
@@ -77,6 +104,10 @@ HostIsa host_isa() {
     if (!isa.llvm_features.empty()) isa.llvm_features += ',';
     isa.llvm_features += (found->second ? "+" : "-") + std::string(name);
   }
+  isa.llvm_features += hidden_features(isa.llvm_cpu, [&](std::string_view name) {
+    const auto found = features.find(name);
+    return found == features.end() || found->second;
+  });
   const auto avx512 = features.find("avx512f");
   isa.has_avx512 = avx512 != features.end() && avx512->second;
   return isa;

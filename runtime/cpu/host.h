@@ -5,6 +5,7 @@
 #include "ir/target.h"
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -23,14 +24,18 @@ struct CacheSizes {
 CacheSizes host_caches();
 
 /// LLVM's name of this CPU ("znver4"), and the vector extensions that the running system does or
-/// does not allow
-/// ("+avx2,-avx512f"): a virtual machine may hide some that the name implies.
+/// does not allow ("+avx2,-avx512f"), with what hidden_features says behind them.
 struct HostIsa {
   std::string llvm_cpu;
   std::string llvm_features;
   bool has_avx512 = false;
 };
 HostIsa host_isa();
+
+/// ",-gfni,-avx512vbmi": extensions besides the usual ones that the CPU's name implies and that `has`
+/// denies, as a virtual machine may hide them. "" for a name that LLVM does not know.
+std::string hidden_features(std::string_view llvm_cpu,
+                            const std::function<bool(std::string_view name)>& has);
 
 /// "AMD EPYC 9R45, 2 threads": for people and for records.
 std::string host_model_name();

@@ -1,6 +1,7 @@
 #include "runtime/cpu/limits.h"
 
 #include "runtime/clock.h"
+#include "runtime/cpu/cpus.h"
 #include "runtime/cpu/host.h"
 #include "runtime/cpu/limits_loops.h"
 #include "runtime/cpu/pool.h"
@@ -177,11 +178,12 @@ void raise_to(const ThreadLimits& least, ThreadLimits* limits) {
   }
 }
 
-double measure_launch(int num_threads) {
+double measure_launch(int wanted_threads) {
   /// Workers stay awake from one launch to the next.
   constexpr int64_t kSpinNs = 50'000'000;
+  Pool pool({.num_threads = wanted_threads, .spin_ns = kSpinNs});
+  const int num_threads = pool.num_threads();
   if (num_threads == 1) return 0;
-  Pool pool({.num_threads = num_threads, .spin_ns = kSpinNs});
   struct Meeting {
     std::atomic<int> arrived{0};
     int num_threads = 0;
@@ -315,7 +317,7 @@ double reference_ns(Pool& pool) {
 }
 
 MachineLimits measure_limits(const LimitsOptions& options) {
-  const int num_threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const int num_threads = usable_cpus();
   const LimitLoops& loops = limit_loops(options.vector_bytes);
   MachineLimits limits;
   limits.vector_bytes = loops.vector_bytes;

@@ -56,7 +56,7 @@ struct MachineLimits {
   double clock_spread = 0;
   double launch_ns = 0;  ///< fork-join of the pool with all threads, workers awake
   ThreadLimits one;      ///< one thread
-  ThreadLimits all;      ///< all hardware threads
+  ThreadLimits all;      ///< a thread for each CPU that the process may use
 
   bool operator==(const MachineLimits&) const = default;
 };

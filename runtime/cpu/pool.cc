@@ -65,7 +65,7 @@ struct Pool::Start {
 };
 
 Pool::Pool(const PoolOptions& options)
-    : spin_ns_(options.spin_ns), on_thread_start_(options.on_thread_start) {
+    : process_(getpid()), spin_ns_(options.spin_ns), on_thread_start_(options.on_thread_start) {
   const int num_threads = std::max(1, options.num_threads);
   shares_ = std::vector<Share>(static_cast<size_t>(num_threads));
   launch_.parallel_for = [](const PrunercLaunch* self, int64_t num_tasks, PrunercTask body,
@@ -97,6 +97,8 @@ void* Pool::thread_main(void* start) {
 }
 
 Pool::~Pool() {
+  // In the child of a fork there are no threads to wait for.
+  if (getpid() != process_) return;
   stop_.store(true, std::memory_order_seq_cst);
   epoch_.fetch_add(1, std::memory_order_seq_cst);
   futex_wake_all(epoch_);

@@ -5,6 +5,7 @@
 #include "runtime/kernel.h"
 
 #include <pthread.h>
+#include <sys/types.h>
 
 #include <atomic>
 #include <cstdint>
@@ -23,7 +24,7 @@ struct PoolOptions {
 };
 
 /// Runs parallel loops on a fixed set of threads. One parallel_for at a time; a nested or
-/// concurrent one runs serially on its caller. Threads: parallel_for may be called from any thread;
+/// concurrent one runs serially on its caller, as all do in the child of a fork. Threads: parallel_for may be called from any thread;
 /// construction and destruction from one. Cost: about a microsecond to launch while the workers
 /// still poll.
 class Pool {
@@ -73,6 +74,7 @@ class Pool {
   bool try_enter(uint32_t epoch);
   void run_tasks(int worker);
 
+  const pid_t process_;  // that has the threads
   PrunercLaunch launch_;
   Job job_;
   std::atomic<bool> busy_{false};

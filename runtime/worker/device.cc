@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -49,7 +51,7 @@ Result<JobMessage> make_message(const Job& job, WorkerProcess& worker, int64_t* 
       return error(Diag::kKernelInput, param.name, codegen::size_bytes(param), given);
     }
     if (!worker.write_exchange(input.bytes, *offset)) {
-      return error(Diag::kIoError, "share", param.name, "not enough memory");
+      return error(Diag::kIoError, "share", param.name, std::strerror(errno));
     }
     *offset += given;
   }

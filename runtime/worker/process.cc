@@ -115,7 +115,7 @@ int spawn(const std::vector<std::string>& argv, const std::vector<std::string>& 
   sigemptyset(&none);
   sigset_t defaults;
   sigemptyset(&defaults);
-  for (const int signal : {SIGPIPE, SIGINT, SIGTERM, SIGSEGV, SIGFPE, SIGILL, SIGBUS})
+  for (const int signal : {SIGPIPE, SIGXFSZ, SIGINT, SIGTERM, SIGSEGV, SIGFPE, SIGILL, SIGBUS})
     sigaddset(&defaults, signal);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &defaults);
@@ -144,11 +144,14 @@ std::string describe_exit(int wait_status) {
   return "the process exited with status " + std::to_string(WEXITSTATUS(wait_status));
 }
 
-/// A write to a dead worker must be an error, not the end of the parent.
-void ignore_sigpipe() {
-  struct sigaction current {};
-  if (sigaction(SIGPIPE, nullptr, &current) == 0 && current.sa_handler == SIG_DFL)
-    signal(SIGPIPE, SIG_IGN);
+/// A write to a dead worker, or of more than a limit on files allows, must be an error, not the end of
+/// the parent.
+void ignore_signals_of_writes() {
+  for (const int number : {SIGPIPE, SIGXFSZ}) {
+    struct sigaction current {};
+    if (sigaction(number, nullptr, &current) == 0 && current.sa_handler == SIG_DFL)
+      signal(number, SIG_IGN);
+  }
 }
 
 }  // namespace
@@ -159,7 +162,7 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const std::vector<st
                                                             int64_t deadline_ns) {
   const auto refuse = [](std::string why) { return error(Diag::kWorkerStart, std::move(why)); };
   if (getenv(kWorkerVariable) != nullptr) return refuse("this process is a worker itself");
-  ignore_sigpipe();
+  ignore_signals_of_writes();
   std::unique_ptr<WorkerProcess> worker(new WorkerProcess);
   Pipe requests = make_pipe();
   Pipe answers = make_pipe();
@@ -227,7 +230,8 @@ std::string WorkerProcess::read_log() const {
 }
 
 std::string WorkerProcess::finish() {
-  if (pid_ <= 0) return "";
+  // In the child of a fork the worker is its parent's.
+  if (pid_ <= 0 || getpid() != owner_) return "";
   int wait_status = 0;
   bool reaped = false, is_known = false;
   const auto reap = [&] {

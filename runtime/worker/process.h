@@ -7,6 +7,7 @@
 #include "runtime/worker/message.h"
 
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <functional>
 #include <memory>
@@ -59,12 +60,13 @@ class WorkerProcess {
   pid_t pid() const { return pid_; }
 
  private:
-  WorkerProcess() = default;
+  WorkerProcess() : owner_(getpid()) {}
   /// Kills and reaps it; describes how it had ended if it was dead before.
   std::string finish();
   std::string read_log() const;
   void arm(const RequestLimits& limits) const;
 
+  const pid_t owner_;  // the process that started it
   pid_t pid_ = -1;
   int to_worker_ = -1;
   int from_worker_ = -1;

@@ -9,6 +9,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <regex>
 #include <sstream>
 
 namespace prunerc {
@@ -114,6 +115,58 @@ TEST_CASE("code for a named CPU uses its registers and no larger ones") {
   CHECK(znver4.find("zmm") != std::string::npos);
 }
 
+TEST_CASE("a CPU with larger registers than its target's vectors leaves them alone") {
+  for (const char* type : {"f32", "f64"}) {
+    const std::string text = std::string("program e(X: ") + type + "[64]) -> (Y: " + type +
+                             "[64]) { for i in 64 @L0 vectorized { block \"Y\" @B0 "
+                             "[v: S(64) = i] { Y[v] = exp(X[v]) } } }";
+    for (const char* width : {"16", "32"}) {
+      const Target narrow = named(std::string("cpu:znver4 vector_bytes=") + width);
+      CHECK(emitted(text, narrow, codegen::EmitKind::kAssembly).find("zmm") == std::string::npos);
+    }
+    CHECK(emitted(text, named("cpu:znver4"), codegen::EmitKind::kAssembly).find("vscalefp") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("no vector reaches further beyond a stack buffer than there is room") {
+  const auto both = [](const char* values) {
+    return std::string(R"(program p(X: u8[2400]) -> (Y: u8[800]) { buffer I: i64[800] local )") +
+           values + R"( for k in 1024 @L1 vectorized { block "Y" @B1 [v: S(800) = k] where k < 800 {
+             Y[v] = X[min(max(I[v], 0), 2399)] } } })";
+  };
+  // Numbers of lanes are their own widest elements.
+  const std::string stored = both(R"(for i in 1024 @L0 vectorized {
+    block "I" @B0 [v: S(800) = i] where i < 800 { I[v] = v * 3 } })");
+  // What bytes are loaded by is wider than they are.
+  const std::string loaded =
+      both(R"(for i in 800 @L0 { block "I" @B0 [v: S(800) = i] { I[v] = v * 3 } })");
+  for (const std::string& text : {stored, loaded}) {
+    const Program program = parse_or_die(text);
+    CHECK(compare_with_interpreter(program, program, 1) == "");
+  }
+  const auto llvm = [](const std::string& text) {
+    return emitted(text, named("cpu:znver4"), codegen::EmitKind::kLlvmText);
+  };
+  CHECK(llvm(stored).find("store <256 x i64>") == std::string::npos);
+  CHECK(llvm(loaded).find("@llvm.masked.load.v256i64") != std::string::npos);
+}
+
+TEST_CASE("copies of an unrolled loop share a buffer on the stack") {
+  const std::string text = R"(program p(X: f32[16, 2000]) -> (Y: f32[16, 2000]) {
+    buffer T: f32[16, 2000] local
+    for i in 16 @L0 unrolled {
+      for j in 2000 @L1 { block "T" @B0 [u: S(16) = i, v: S(2000) = j] { T[u, v] = X[u, v] + 1f32 } }
+      for j in 2000 @L2 { block "Y" @B1 [u: S(16) = i, v: S(2000) = j] { Y[u, v] = T[u, 1999 - v] } }
+    } })";
+  const std::string llvm = emitted(text, Target{}, codegen::EmitKind::kLlvmText);
+  const std::size_t first = llvm.find("alloca ");
+  REQUIRE(first != std::string::npos);
+  CHECK(llvm.find("alloca ", first + 1) == std::string::npos);
+  const Program program = parse_or_die(text);
+  CHECK(compare_with_interpreter(program, program, 1) == "");
+}
+
 TEST_CASE("the accumulators of a register tile stay in registers") {
   const std::string text =
       emitted(gemm_text(16), named("cpu:znver4"), codegen::EmitKind::kAssembly);
@@ -143,6 +196,23 @@ TEST_CASE("an accumulation is fused, any other sum of a product is not") {
   CHECK(plain.find("vmulps") != std::string::npos);
 }
 
+TEST_CASE("lanes that are a digit of an index keep their vectors with loops inside") {
+  const auto text = [](const std::string& index) {
+    return "program p(X: f32[64]) -> (Y: f32[256]) { for i in 16 @L0 vectorized { for k in 4 @L1 { "
+           "block \"Y\" @B0 [a: O(16) = i, b: O(4) = k] { Y[" +
+           index + "] = X[a*4 + b] } } } }";
+  };
+  const auto vectors = [&](const std::string& index) {
+    const std::string llvm =
+        emitted(text(index), named("cpu:znver4"), codegen::EmitKind::kLlvmText);
+    return llvm.find("<16 x float>") != std::string::npos;
+  };
+  CHECK(vectors("b*16 + a"));
+  CHECK(vectors("a*4 + b"));
+  CHECK_FALSE(vectors("b*15 + a"));
+  CHECK_FALSE(vectors("a*3 + b"));
+}
+
 TEST_CASE("a sum may begin with data") {
   const Program program = parse_or_die(R"(
 program n(X: f32[4, 8], c: f32[4]) -> (Y: f32[4]) {
@@ -170,6 +240,12 @@ TEST_CASE("intermediates that do not live at the same time share the workspace")
   CHECK(artifact->workspace_bytes >= 2 * 200000);
   CHECK(artifact->workspace_bytes < 3 * 200000);
   CHECK(compare_with_interpreter(program, program, 1) == "");
+  // LLVM is told that A, B and U lie apart from both, and not that these do from each other.
+  const Result<std::string> llvm =
+      codegen::emit_cpu(program, Target{}, codegen::EmitKind::kLlvmText);
+  REQUIRE_OK(llvm);
+  const std::regex three(R"(\n!\d+ = !\{!\d+, !\d+, !\d+\}\n)");
+  CHECK(std::regex_search(*llvm, three));
 }
 
 TEST_CASE("a program with tile parameters is refused") {
@@ -192,6 +268,10 @@ TEST_CASE("targets that are not a CPU, or a CPU that LLVM does not know, are ref
   CHECK_DIAG(codegen::compile_cpu(parse_or_die(kCopy), odd), Unsupported);
   odd.llvm_cpu = "core2";  // known, but without SSE4.2
   CHECK_DIAG(codegen::compile_cpu(parse_or_die(kCopy), odd), Unsupported);
+  for (const char* width : {"7", "128", "1000000000000"}) {
+    const Target wide = named(std::string("cpu:znver4 vector_bytes=") + width);
+    CHECK_DIAG(codegen::compile_cpu(parse_or_die(kCopy), wide), Unsupported);
+  }
 }
 
 TEST_CASE("an empty program and absurd sizes are refused") {

@@ -130,6 +130,29 @@ TEST_CASE("integers wrap, and division and remainder round down") {
   }
 }
 
+TEST_CASE("what data that are not negative add up to may wrap and be negative") {
+  Tensor x(DType::kI64, {4});
+  const int64_t values[] = {int64_t{1} << 62, 5, -3, max_int(DType::kI64)};
+  for (int64_t i = 0; i < 4; ++i) x.set_int(i, values[i]);
+  for (const char* value :
+       {"max(X[v], 0) * 3 // 2", "(max(X[v], 0) + max(X[v], 7)) % 5",
+        "X[v] % 4611686018427387905 * 3 // 7", "abs(X[v]) // 3", "max(X[v], v) // (v + 1)"}) {
+    const std::string lanes = map_text("i64", "i64", 4, value);
+    check_inputs(lanes, {x});
+    std::string serial = lanes;
+    serial.erase(serial.find("vectorized"), 10);
+    check_inputs(serial, {x});
+  }
+  // 3 times that is 2.
+  Tensor third(DType::kI64, {1}), y(DType::kF32, {8});
+  third.set_int(0, 6148914691236517206);
+  for (int64_t i = 0; i < 8; ++i) y.set(i, static_cast<double>(i));
+  check_inputs(R"(program p(X: f32[8], I: i64[1]) -> (Y: f32[2]) {
+    for i in 2 @L0 vectorized { block "Y" @B0 [v: S(2) = i] {
+      Y[v] = select(0 <= (I[0]*3 + v) // 3 && (I[0]*3 + v) // 3 < 8, X[(I[0]*3 + v) // 3], 9f32) } } })",
+               {y, third});
+}
+
 TEST_CASE("a condition guards the loads behind it, in lanes too") {
   check_text(R"(program p(X: f32[20]) -> (Y: f32[40]) {
     for i in 40 @L0 vectorized { block "Y" @B0 [v: S(40) = i] { reads X[v - 9] writes Y[v]
@@ -189,6 +212,47 @@ TEST_CASE("iterations that depend on each other are not run in lockstep") {
   check_text(R"(program p(A: f32[16]) -> (P: f32[16]) { for i in 16 @L0 vectorized {
     block "P" @B0 [v: O(16) = i] { reads A[v], P[v - 1] writes P[v]
       P[v] = select(0 < v, P[v - 1], 0f32) + A[v] } } })");
+  for (const char* steps :
+       {"Y[0] = Y[0] * 2f32 Y[0] = Y[0] + X[v]", "Y[0] = 1f32 Y[0] = Y[0] + X[v]",
+        "Y[0] = max(Y[0], X[v]) Y[0] = Y[0] + 1f32", "Y[v % 2] = 0f32 Y[0] = Y[0] + X[v]"}) {
+    check_text(std::string(R"(program p(X: f32[8]) -> (Y: f32[2]) {
+      for j in 2 @L1 { block "I" @B1 [v: S(2) = j] { Y[v] = 1f32 } }
+      for i in 8 @L0 vectorized { block "Y" @B0 [v: O(8) = i] { )") +
+               steps + " } } }");
+  }
+}
+
+TEST_CASE("lanes that meet in an iteration of a loop inside are not run in lockstep") {
+  for (const char* value : {"X[a, b]", "Y[a + b] * 2f32 + X[a, b]"}) {
+    for (const char* index : {"a + b", "a * 2 + b", "a * 3 + b", "a * 4 + b", "a + b * 15",
+                              "a + b * 16", "(a + b) // 2", "60 - a - b"}) {
+      std::string text = R"(program p(X: f32[16, 4]) -> (Y: f32[64]) {
+        for j in 64 @L2 { block "I" @B1 [v: S(64) = j] { Y[v] = 1f32 } }
+        for i in 16 @L0 vectorized { for k in 4 @L1 {
+          block "Y" @B0 [a: O(16) = i, b: O(4) = k] { Y[INDEX] = VALUE } } } })";
+      text.replace(text.find("VALUE"), 5, value);
+      for (std::size_t at = text.find("Y[a + b]"); at != std::string::npos;
+           at = text.find("Y[a + b]", at))
+        text.replace(at, 8, "Y[INDEX]");
+      for (std::size_t at = text.find("INDEX"); at != std::string::npos; at = text.find("INDEX"))
+        text.replace(at, 5, index);
+      check_text(text);
+    }
+  }
+}
+
+TEST_CASE("accumulations of one kind into one element run in lockstep") {
+  check_text(R"(program p(X: f32[40], Z: f32[40]) -> (Y: f32[1]) {
+    for i in 40 @L0 vectorized { block "Y" @B0 [v: R(40) = i] { init { Y[0] = 0f32 }
+      Y[0] = Y[0] + X[v] Y[0] = Y[0] + Z[v] } } })");
+}
+
+TEST_CASE("of lanes that store to one element the last one that runs wins") {
+  for (const char* guard : {"i % 64 == 63", "i % 64 == 5", "i % 64 < 20", "0 <= i"}) {
+    check_text(std::string(R"(program p(X: f32[128]) -> (Y: f32[2]) {
+      for i in 128 @L0 vectorized { block "Y" @B0 [v: O(128) = i] where )") +
+               guard + " { Y[v // 64] = X[v] } } }");
+  }
 }
 
 TEST_CASE("nested vectorized and parallel loops run") {

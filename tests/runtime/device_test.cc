@@ -4,9 +4,14 @@
 #include "tests/runtime/kernels.h"
 
 #include <catch2/catch.hpp>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <memory>
 
 namespace prunerc::runtime {
 namespace {
@@ -195,6 +200,21 @@ TEST_CASE("a crash in a used process is repeated in a fresh one before it counts
   CHECK(device.num_workers_started() == 2);
 }
 
+TEST_CASE("the child of a fork does not end its parent's worker") {
+  auto device = std::make_unique<CpuDevice>(test_options());
+  REQUIRE(works(*device));
+  const pid_t child = fork();
+  if (child == 0) {
+    device.reset();
+    _exit(0);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(works(*device));
+  CHECK(device->num_workers_started() == 1);
+}
+
 TEST_CASE("a process is replaced after its share of jobs") {
   WorkerOptions options = test_options();
   options.max_jobs_per_worker = 3;
@@ -230,6 +250,25 @@ TEST_CASE("inputs of another size or number are refused") {
   CHECK(device.run(job).measurement.status == MeasureStatus::kDeviceLost);
   job.inputs.resize(2);
   CHECK(device.run(job).measurement.status == MeasureStatus::kDeviceLost);
+  CHECK(works(device));
+}
+
+TEST_CASE("inputs larger than a file may be are refused, and the process lives on") {
+  CpuDevice device(test_options(2));
+  REQUIRE(works(device));
+  const codegen::Artifact artifact = test_artifact("good");
+  const std::string bytes(4000, '\0');
+  Job job = test_job(artifact);
+  job.inputs = {{.fill = Fill::kBytes, .seed = 0, .bytes = bytes}};
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const rlimit low = {.rlim_cur = 4096, .rlim_max = before.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &low) == 0);
+  const Measurement refused = device.run(job).measurement;
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &before) == 0);
+  INFO(refused.detail);
+  CHECK(refused.status == MeasureStatus::kDeviceLost);
+  CHECK(refused.detail.find(std::strerror(EFBIG)) != std::string::npos);
   CHECK(works(device));
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/fill.h"
 
 #include <catch2/catch.hpp>
+#include <sched.h>
 
 #include <cmath>
 #include <cstring>
@@ -28,6 +29,20 @@ TEST_CASE("the host's description is plausible and reads back from its text") {
   REQUIRE(back.ok());
   CHECK(*back == target);
   CHECK(host_model_name().find("thread") != std::string::npos);
+}
+
+TEST_CASE("what a virtual machine hides of its CPU is not compiled for") {
+  const auto without = [](std::set<std::string_view> hidden) {
+    return [hidden](std::string_view name) { return !hidden.contains(name); };
+  };
+  CHECK(hidden_features("icelake-server", without({"avx512vbmi", "gfni"})) == ",-gfni,-avx512vbmi");
+  CHECK(hidden_features("icelake-server", without({})) == "");
+  // Without the first of them there are none, as LLVM knows.
+  CHECK(hidden_features("icelake-server", without({"avx512f", "avx512vbmi"})) == "");
+  // What the name does not imply cannot be hidden.
+  CHECK(hidden_features("haswell", without({"avx512vbmi", "gfni", "sse4a"})) == "");
+  CHECK(hidden_features("znver3", without({"sse4a"})) == ",-sse4a");
+  CHECK(hidden_features("no such CPU", without({"gfni"})) == "");
 }
 
 TEST_CASE("measured limits are ordered as a memory hierarchy is") {
@@ -96,6 +111,23 @@ TEST_CASE("narrower registers reach less") {
     CHECK(level.read_gbps > 0.5);
     CHECK(level.copy_gbps > 0.5);
   }
+}
+
+TEST_CASE("limits are those of the CPUs that the process may use") {
+  cpu_set_t before;
+  REQUIRE(sched_getaffinity(0, sizeof(before), &before) == 0);
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  REQUIRE(sched_setaffinity(0, sizeof(one), &one) == 0);
+  LimitsOptions options;
+  options.sample_ns = 100'000;
+  options.memory_footprint_bytes = 16 << 20;
+  const MachineLimits limits = measure_limits(options);
+  REQUIRE(sched_setaffinity(0, sizeof(before), &before) == 0);
+  CHECK(limits.all.num_threads == 1);
+  CHECK(limits.launch_ns == 0);
+  CHECK(limits.all.fma_gflops >= limits.one.fma_gflops);
 }
 
 TEST_CASE("fills depend on the seed and the element only") {

@@ -3,6 +3,7 @@
 #include "runtime/clock.h"
 
 #include <catch2/catch.hpp>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <memory>
@@ -52,6 +53,25 @@ TEST_CASE("many launches in a row lose no task and no wake-up") {
     REQUIRE(counts.each_ran_once());
     if (i % 4000 == 0) usleep(3000);  // long enough for the workers to sleep
   }
+}
+
+TEST_CASE("a child of a fork runs its loops alone and waits for no thread of its parent") {
+  auto pool = std::make_unique<Pool>(PoolOptions{.num_threads = 3});
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(10);
+    Counts counts(100, 3);
+    pool->parallel_for(100, count, &counts);
+    pool.reset();
+    _exit(counts.each_ran_once() ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  Counts counts(100, 3);
+  pool->parallel_for(100, count, &counts);
+  CHECK(counts.each_ran_once());
 }
 
 TEST_CASE("a parallel loop inside a task runs on its worker") {

@@ -9,6 +9,7 @@
 #include "tools/driver/reference.h"
 
 #include <catch2/catch.hpp>
+#include <xmmintrin.h>
 
 #include <algorithm>
 #include <cmath>
@@ -215,6 +216,34 @@ TEST_CASE("calls of const arguments are made once, and give what they give in a 
   check_run(kConstCalls, net::Reuse::kKept, 22, [](const Operator& op) {
     return Result<ir::Program>(reference_schedule(op.program, host()));
   });
+}
+
+TEST_CASE("calls of constants round as those of a run do, whatever the caller has set") {
+  const Run run = prepare_run(R"(
+op half<N>(W: f32[N]) -> (V: f32[N]) { V[i] = W[i] * 0.5; }
+op scaled<N>(X: f32[N], s: f32[N], V: f32[N]) -> (Y: f32[N]) { Y[i] = X[i] * s[i] + V[i]; }
+net tiny(x: f32[4]) -> (y: f32[4]) {
+  const W: f32[4] = 1.2e-38; const s: f32[4];
+  let V = half(W);
+  y = scaled(x, s, V);
+})",
+                              5);
+  const std::string path = std::string(std::getenv("TEST_TMPDIR")) + "/tiny.safetensors";
+  REQUIRE(replace_file(path, run.weight_bytes).ok());
+  const WeightSource weights = WeightSource::open(run.net, "net.prn", path).value();
+  Network network = Network::build(run.net, {host(), 1}, heuristic).value();
+  const unsigned before = _mm_getcsr();
+  constexpr unsigned kFlushToZero = 1U << 15;
+  _mm_setcsr(before | kFlushToZero);
+  const bool prepared = network.prepare(weights).ok();
+  _mm_setcsr(before);
+  REQUIRE(prepared);
+  const AlignedArray x = AlignedArray::make(16).value(), y = AlignedArray::make(16).value();
+  std::memset(x.data(), 0, 16);
+  const void* const inputs[] = {x.data()};
+  void* const outputs[] = {y.data()};
+  REQUIRE(network.run(inputs, outputs).ok());
+  CHECK(static_cast<const float*>(y.data())[3] == 0.6e-38F);
 }
 
 TEST_CASE("a net that no memory holds says so") {

@@ -250,7 +250,6 @@ Result<void> Network::Impl::prepare_step(std::size_t step, ConstCalls& constants
   PRUNERC_TRY(std::vector<void*> at, constants.arguments(call));
   at.resize(kernel.artifact.params.size());  // null: what is not const
   at.push_back(static_cast<char*>(prepared.data()) + prepared_at[step]);
-  const runtime::DefaultFloatMode mode;
   const int32_t code = kernel.loaded.prepare_entry()(at.data(), workspace.data(), pool.launch());
   constants.release(call);
   if (code != 0) return error(Diag::kKernelFailed, int64_t{code});
@@ -261,6 +260,7 @@ Result<void> Network::prepare(const WeightSource& weights) {
   impl_->is_prepared = false;
   // Kernels leave gaps, which are written out with the rest: the same net must give the same bytes.
   std::memset(impl_->prepared.data(), 0, static_cast<std::size_t>(impl_->prepared.size()));
+  const runtime::DefaultFloatMode mode;
   ConstCalls constants(impl_->net, impl_->target, weights, impl_->pool);
   for (std::size_t i = 0; i < impl_->steps.size(); ++i)
     PRUNERC_TRY_VOID(impl_->prepare_step(i, constants));

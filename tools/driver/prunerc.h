@@ -125,7 +125,7 @@ struct OtherRecord {
 
 struct SessionOptions {
   std::string target = "cpu";
-  int threads = 0;       ///< of a kernel; 0: one per hardware thread
+  int threads = 0;       ///< of a kernel; 0: one per CPU that the process may use
   std::string database;  ///< empty: default_database(); a `.jsonl` of exported records is only read
   std::vector<std::string>
       worker_command;  ///< argv of the measuring child; empty: this executable's `__worker`
@@ -217,7 +217,8 @@ class Session {
 /// time.
 class Kernel {
  public:
-  /// `num_threads` of 0: one per hardware thread. Errors: those of loading; KernelArguments (memory).
+  /// `num_threads` of 0: one per CPU that the process may use. Errors: those of loading;
+  /// KernelArguments (memory).
   static Result<Kernel> load(codegen::Artifact artifact, int num_threads);
   Kernel(Kernel&&) noexcept;
   Kernel& operator=(Kernel&&) noexcept;

@@ -53,6 +53,24 @@ std::set<BufferId> loaded_buffers(Stmt s) {
 
 int64_t constant_or(Expr e, int64_t otherwise) { return constant_value(e).value_or(otherwise); }
 
+std::optional<int64_t> step_of(Expr e, VarId var) {
+  if (const auto* v = e.as<Var>()) return v->id == var ? 1 : 0;
+  if (!mentions(e, var)) return 0;
+  const BinaryNode* node = as_binary(e);
+  if (node == nullptr) return std::nullopt;
+  const std::optional<int64_t> lhs = step_of(node->lhs, var), rhs = step_of(node->rhs, var);
+  if (!lhs || !rhs) return std::nullopt;
+  switch (e.kind()) {
+    case ExprKind::kAdd: return *lhs + *rhs;
+    case ExprKind::kSub: return *lhs - *rhs;
+    case ExprKind::kMul:
+      if (const auto* factor = node->rhs.as<IntImm>()) return *lhs * factor->value;
+      if (const auto* factor = node->lhs.as<IntImm>()) return *rhs * factor->value;
+      return std::nullopt;
+    default: return std::nullopt;
+  }
+}
+
 Expr conjunction(IrBuilder& b, Expr x, Expr y) { return x.defined() ? b.logical_and(x, y) : y; }
 
 Stmt if_all(IrBuilder& b, std::span<const Expr> conditions, Stmt s) {

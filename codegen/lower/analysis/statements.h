@@ -9,6 +9,7 @@
 #include "ir/visit.h"
 
 #include <functional>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,8 @@ std::set<ir::BufferId> loaded_buffers(ir::Stmt s);
 int64_t num_stores(ir::Stmt s, ir::BufferId buffer);
 /// The constant value of e, or `otherwise`.
 int64_t constant_or(ir::Expr e, int64_t otherwise);
+/// What one step of the variable adds; nullopt if e is not affine in it.
+std::optional<int64_t> step_of(ir::Expr e, ir::VarId var);
 /// Vectorized or unrolled: the loops whose copies form one tile of code.
 bool is_tile_loop(const ir::Loop& loop);
 /// Number of statements, copies of unrolled loops counted.

@@ -4,8 +4,9 @@
 #include "ir/tensor/intrinsic.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
-#include <set>
+#include <utility>
 #include <vector>
 
 namespace prunerc::codegen {
@@ -48,10 +49,12 @@ namespace {
 // except by an accumulation into one element.
 struct LaneCheck {
   VarId v;
+  int64_t extent;
   bool ok = true;
   int conditions = 0;  // lane-dependent conditions around the statement
   std::map<BufferId, std::vector<std::span<const Expr>>> stores, loads;
-  std::set<BufferId> accumulated;
+  std::map<BufferId, ExprKind> accumulated;
+  std::vector<const Loop*> inner;
 
   void expr(Expr e) {
     walk(e, [&](Expr x) {
@@ -69,6 +72,7 @@ struct LaneCheck {
                  [&](const Loop& n) {
                    // The instruction has lanes of its own.
                    ok = ok && !tensor_of(n) && !mentions(n.extent, v) && !has_load(n.extent);
+                   if (constant_or(n.extent, 0) != 1) inner.push_back(&n);
                    stmt(n.body);
                  },
                  [&](const Block&) { ok = false; },
@@ -89,7 +93,8 @@ struct LaneCheck {
     if (!mentions(n.indices, v)) {
       const std::optional<Accumulation> acc = accumulation(n);
       if (acc) {
-        accumulated.insert(n.buffer);
+        // What one statement makes of all lanes the next one finds: only the same operation commutes.
+        ok = ok && accumulated.emplace(n.buffer, acc->kind).first->second == acc->kind;
         for (Expr index : n.indices) expr(index);
         return expr(acc->term);
       }
@@ -101,7 +106,7 @@ struct LaneCheck {
     expr(n.value);
   }
 
-  // In some dimension every access has the same index, which moves with the lane.
+  // In some dimension every access has the same index, of which the lane is a digit.
   bool separated(const std::vector<std::span<const Expr>>& accesses) const {
     const std::size_t rank = accesses.front().size();
     for (std::size_t d = 0; d < rank; ++d) {
@@ -109,54 +114,59 @@ struct LaneCheck {
       const bool all = std::all_of(accesses.begin(), accesses.end(), [&](std::span<const Expr> a) {
         return a.size() == rank && (a[d].is(first) || a[d].hash() == first.hash());
       });
-      if (all && is_injective(first)) return true;
+      if (all && is_digit(first)) return true;
     }
     return false;
   }
 
-  // v itself, or a sum of v (times a nonzero constant) and terms without v.
-  bool is_injective(Expr e) const {
-    if (const Var* var = e.as<Var>()) return var->id == v;
-    const BinaryNode* node = as_binary(e);
-    if (node == nullptr) return false;
-    const bool in_lhs = mentions(node->lhs, v), in_rhs = mentions(node->rhs, v);
-    if (in_lhs == in_rhs) return false;
-    const Expr moving = in_lhs ? node->lhs : node->rhs;
-    const Expr other = in_lhs ? node->rhs : node->lhs;
-    if (node->kind == ExprKind::kMul) {
-      const IntImm* factor = other.as<IntImm>();
-      return factor != nullptr && factor->value != 0 && is_injective(moving);
+  // The lane is a digit of the index, as far as this moves: iterations of the loops inside never bring
+  // one lane to where another one is or was.
+  bool is_digit(Expr index) const {
+    const std::optional<int64_t> own = step_of(index, v);
+    if (!own || *own == 0 || has_load(index)) return false;
+    std::vector<std::pair<int64_t, int64_t>> digits = {{std::abs(*own), extent}};
+    for (const Loop* loop : inner) {
+      const std::optional<int64_t> step = step_of(index, loop->var->id);
+      if (!step) return false;
+      if (*step != 0) digits.emplace_back(std::abs(*step), constant_or(loop->extent, INT64_MAX));
     }
-    return (node->kind == ExprKind::kAdd || node->kind == ExprKind::kSub) && is_injective(moving) &&
-           !has_load(other);
+    std::sort(digits.begin(), digits.end());
+    int64_t span = 0, more = 0;
+    for (const auto& [step, count] : digits) {
+      if (step <= span) return false;
+      const bool is_huge = __builtin_mul_overflow(step, count - 1, &more) ||
+                           __builtin_add_overflow(span, more, &span);
+      if (is_huge) span = INT64_MAX;
+    }
+    return true;
+  }
+
+  // Of the only access to a buffer: the last lane of the last iteration wins in any case.
+  bool is_in_order(std::span<const Expr> indices) const {
+    return std::none_of(inner.begin(), inner.end(),
+                        [&](const Loop* loop) { return mentions(indices, loop->var->id); });
   }
 
   bool conflict_free() const {
     for (const auto& [id, indices] : stores) {
       const auto read = loads.find(id);
-      if (accumulated.count(id) != 0) {
-        // An initial value before accumulation, both of one element that no other statement reads.
-        if (read != loads.end()) return false;
-        continue;
-      }
       std::vector<std::span<const Expr>> all = indices;
       if (read != loads.end()) all.insert(all.end(), read->second.begin(), read->second.end());
       const bool uniform =
           std::none_of(all.begin(), all.end(), [&](auto a) { return mentions(a, v); });
-      if (all.size() == 1 || (uniform && read == loads.end())) continue;
+      if ((all.size() == 1 && is_in_order(all[0])) || (uniform && read == loads.end())) continue;
       if (!separated(all)) return false;
     }
-    for (BufferId id : accumulated) {
-      if (loads.count(id) != 0) return false;
-    }
-    return true;
+    return std::none_of(accumulated.begin(), accumulated.end(), [&](const auto& one) {
+      return loads.contains(one.first) || stores.contains(one.first);
+    });
   }
 };
 
 }  // namespace
 
 bool can_vectorize(const Program&, const Loop& loop) {
-  LaneCheck check{loop.var->id, true, 0, {}, {}, {}};
+  LaneCheck check{loop.var->id, constant_or(loop.extent, INT64_MAX), true, 0, {}, {}, {}, {}};
   check.stmt(loop.body);
   return check.ok && check.conflict_free();
 }
@@ -175,7 +185,10 @@ int64_t widest_bytes(Stmt s) {
   walk(
       s,
       [&](Stmt x) {
-        if (const Store* store = x.as<Store>()) expr(store->value);
+        if (const Store* store = x.as<Store>()) {
+          widest = std::max<int64_t>(widest, byte_size(store->value.dtype()));
+          expr(store->value);
+        }
         return true;
       },
       [](Expr) {});
