@@ -136,17 +136,13 @@ bool Move::covered_by(const LeafBlock& writer, const Access& read, std::size_t s
 // Each source must be complete in the iteration of the loops shared with its writers.
 Result<void> Move::check_covered() {
   for (const Access& read : moved_.block->reads) {
+    PRUNERC_TRY_VOID(check_final_below(b(), dataflow_, read.buffer, place_, outer_));
     bool shares = false;
     bool covered = false;
     for (const std::size_t place : dataflow_.writers(read.buffer)) {
       if (place == place_) continue;
       const LeafBlock& writer = dataflow_[place];
       const std::size_t shared = shared_loops(writer.loops, outer_);
-      for (std::size_t i = 0; i < shared; ++i) {
-        if (feeds_reduction(*outer_[i], *writer.block)) {
-          return error(Diag::kReductionNotFinished, outer_[i]->id, writer.block->id);
-        }
-      }
       if (shared == 0) continue;
       shares = true;
       covered = covered || covered_by(writer, read, shared);

@@ -48,5 +48,85 @@ TEST_CASE("a reduction that a loop carries is no iteration's own") {
   for (const Case& c : cases) check(c);
 }
 
+// T[v] = S[0], where `writers` stand before it in a loop over j, and Y = T behind the loop.
+std::string through(const std::string& before, const std::string& writers) {
+  return "program p(X: f32[4]) -> (Y: f32[4]) { buffer R_: f32[1] global buffer S_: f32[4] global "
+         "buffer T: f32[4] global " +
+         before + " for j in 4 @L0 { " + writers +
+         " block \"T\" @B8 [v: S(4) = j] { T[v] = S_[0] } } "
+         "for j in 4 @L1 { block \"Y\" @B9 [v: S(4) = j] { Y[v] = T[v] } } }";
+}
+
+TEST_CASE("values are final where every iteration writes the same") {
+  const std::string start = "block \"s\" @B0 [v: S(1) = 0] { S_[0] = X[0] }";
+  const std::string inline_t = "compute_inline(@B8)";
+  const Case cases[] = {
+      {through("", start), inline_t, ""},
+      // What S is made of differs.
+      {through("",
+               "block \"r\" @B0 [u: O(4) = j] { R_[0] = X[u] } "
+               "block \"s\" @B1 [v: S(1) = 0] { S_[0] = R_[0] }"),
+       inline_t, "ReductionNotFinished"},
+      // It changes from the third iteration on.
+      {through(start, "block \"t\" @B1 [v: S(1) = 0] where 2 <= j { S_[0] = X[1] }"), inline_t,
+       "SourceOverwritten"},
+      // It doubles in each.
+      {through(start, "block \"t\" @B1 [v: S(1) = 0] { S_[0] = S_[0]*2f32 }"), inline_t,
+       "SourceOverwritten"},
+      // Another block writes the first element last.
+      {through("",
+               "block \"s\" @B0 [v: S(4) = j] { S_[v] = X[v] } "
+               "block \"t\" @B1 [v: S(4) = j] { S_[3 - v] = X[v]*2f32 }"),
+       inline_t, "SourceOverwritten"},
+  };
+  for (const Case& c : cases) check(c);
+}
+
+constexpr std::string_view kTwoWriters = R"(
+program two(X: f32[4], Z: f32[4]) -> (Y: f32[4]) {
+  buffer A: f32[4] global
+  buffer S_: f32[4] global
+  for j in 4 @L0 {
+    block "A" @B0 [v: S(4) = j] { A[v] = X[v]*2f32 }
+    block "s" @B1 [v: S(4) = j] { S_[v] = X[v] }
+    block "t" @B2 [v: S(4) = j] { S_[3 - v] = Z[v] }
+  }
+  for j in 4 @L1 { block "Y" @B3 [v: S(4) = j] { Y[v] = A[v] + S_[v] } }
+})";
+
+// Rows of prefix sums, which keep their order.
+constexpr std::string_view kRows = R"(
+program rows(X: f32[4, 8]) -> (Y: f32[4, 8]) {
+  buffer T: f32[4, 8] global
+  buffer U: f32[4, 8] global
+  for i in 4 @L0 {
+    for j in 8 @L1 { block "T" @B0 [a: S(4) = i, b: O(8) = j] {
+      T[a, b] = select(1 <= b, T[a, b - 1], 0f32) + X[a, b] } }
+    for j in 8 @L2 { block "U" @B1 [a: S(4) = i, b: S(8) = j] { U[a, b] = T[a, b]*2f32 } }
+  }
+  for i in 4 @L3 { for j in 8 @L4 {
+    block "Y" @B2 [a: S(4) = i, b: S(8) = j] { Y[a, b] = U[a, b] + 1f32 } } }
+})";
+
+constexpr std::string_view kHalos = R"(
+program halos(X: f32[18]) -> (Y: f32[16]) {
+  buffer T: f32[18] global
+  buffer U: f32[17] global
+  for i in 18 @L0 { block "T" @B0 [v: S(18) = i] { T[v] = X[v] + 1f32 } }
+  for i in 17 @L1 { block "U" @B1 [v: S(17) = i] { U[v] = T[v] + T[v + 1] } }
+  for i in 16 @L2 { block "Y" @B2 [v: S(16) = i] { Y[v] = U[v] + U[v + 1] } }
+})";
+
+TEST_CASE("a block moves to where what it reads is final") {
+  const Case cases[] = {
+      {kTwoWriters, "reverse_compute_at(@B3, @L0)", "SourceOverwritten"},
+      {kRows, "compute_inline(@B1)", ""},
+      {kRows, "reverse_compute_at(@B2, @L0)", ""},
+      {kHalos,
+       "split(@L2, [4, 4])\ncompute_at(@B1, @L3)\ncompute_at(@B0, @L3)\ncompute_inline(@B1)", ""},
+  };
+  for (const Case& c : cases) check(c);
+}
+
 }  // namespace
 }  // namespace prunerc::testing
