@@ -128,5 +128,34 @@ TEST_CASE("a block moves to where what it reads is final") {
   for (const Case& c : cases) check(c);
 }
 
+// A sum over k in 8 of X at `binding`, an expression below 16.
+std::string sum_at(const std::string& binding) {
+  return "program p(X: f32[16]) -> (Y: f32[1]) { for k in 8 @L0 { block \"Y\" @B0 [r: R(16) = " +
+         binding + "] { init { Y[0] = 0f32 } Y[0] = Y[0] + X[r] } } }";
+}
+
+TEST_CASE("partial results are of instances that occur once and begin with the loop") {
+  check_steps(sum_at("k"), "rfactor(@L0, 0)");
+  check_steps(sum_at("k*2"), "rfactor(@L0, 0)");
+  check_rejected(sum_at("k // 2"), "rfactor(@L0, 0)", "BlockOrderFixed");
+  check_rejected(sum_at("7 - k"), "rfactor(@L0, 0)", "BlockOrderFixed");
+  check_rejected(sum_at("k + 4"), "decompose_reduction(@B0, @L0)", "BlockOrderFixed");
+}
+
+TEST_CASE("loops of a reduction change places below its outer loops, and where they were fused") {
+  const std::string tiles = "split(@L1, [4, 4])\nsplit(@L2, [4, 8])\nreorder([@L3, @L5, @L4])\n";
+  const std::string fused = "fuse([@L7, @L8])\nsplit(@L9, [-1, 4])\n";
+  const Case cases[] = {
+      {kMatmul, tiles + "reorder([@L6, @L4])", ""},
+      {kMatmul, "split(@L2, [-1, 7])\nreorder([@L3, @L1])\nreorder([@L4, @L1])", ""},
+      {kConv, fused + "reorder([@L10, @L5, @L11])", ""},
+      {kConv, fused + "reorder([@L11, @L10])\nreorder([@L11, @L6])", ""},
+      {kConv, fused + "rfactor(@L11, 0)", ""},
+      // One loop is of rows and of what is summed: the first summand of a row may come late.
+      {kMatmul, "fuse([@L1, @L2])\nsplit(@L3, [-1, 5])\nreorder([@L5, @L4])", "BlockOrderFixed"},
+  };
+  for (const Case& c : cases) check(c);
+}
+
 }  // namespace
 }  // namespace prunerc::testing
