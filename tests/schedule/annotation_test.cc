@@ -114,6 +114,7 @@ TEST_CASE("storage_align says where rows start") {
       {kDenseRelu, "storage_align(@B0, 0, 2, 32, 8)", "AlignArgument"},
       {kDenseRelu, "storage_align(@B0, 0, -3, 32, 8)", "AlignArgument"},
       {kDenseRelu, "storage_align(@B0, 0, 0, 0, 0)", "AlignArgument"},
+      {kDenseRelu, "storage_align(@B0, 0, 0, 4294967296, 0)", "AlignArgument"},
       {kDenseRelu, "storage_align(@B0, 0, 0, 32, 32)", "AlignArgument"},
       {kDenseRelu, "storage_align(@B0, 0, 0, 32, -1)", "AlignArgument"},
       {kDenseRelu, "storage_align(@B0, 1, 0, 32, 8)", "AccessIndexRange"},
