@@ -13,7 +13,8 @@ namespace prunerc::ir {
 /// of the same kind (several regions of one buffer count by their hull; a reduction need not
 /// declare that it reads its accumulator), kNo if some certainly does not. `culprit` and `buffer`
 /// name the first that is not proved. kNo also, naming none, if a guard or a binding reads a buffer,
-/// or a buffer that is no input is accessed in blocks and outside of them. Cost: one region analysis a block.
+/// or a buffer that is no input is accessed in blocks and outside of them. Cost: one region analysis
+/// a block.
 Proof check_declared_regions(const Program& program, BlockId* culprit = nullptr,
                              BufferId* buffer = nullptr);
 
