@@ -29,7 +29,6 @@ class Checker {
         note(declared(write, block->writes, ranges), *block, write.buffer, &all, culprit, buffer);
       }
       for (const BufferRegion& read : touched.reads) {
-        if (block->init.defined() && writes(*block, read.buffer)) continue;
         note(declared(read, block->reads, ranges), *block, read.buffer, &all, culprit, buffer);
       }
     }
@@ -37,11 +36,6 @@ class Checker {
   }
 
  private:
-  static bool writes(const Block& block, BufferId buffer) {
-    return std::any_of(block.writes.begin(), block.writes.end(),
-                       [&](const Access& a) { return a.buffer == buffer; });
-  }
-
   static void note(Proof found, const Block& block, BufferId where, Proof* all, BlockId* culprit,
                    BufferId* buffer) {
     const bool worse =

@@ -33,6 +33,19 @@ TEST_CASE("a reduction need not declare that it reads its accumulator") {
   CHECK(check_declared_regions(sum) == Proof::kYes);
 }
 
+TEST_CASE("other elements of the accumulator's buffer are declared") {
+  const auto program = [](const std::string& reads) {
+    return parse_or_die(
+        "program p(A: f32[8]) -> (B: f32[8]) { for i in 8 { for k in 8 { "
+        "block \"B\" [v: S(8) = i, r: R(8) = k] { " +
+        reads +
+        " writes B[v] init { B[v] = 0f32 } "
+        "B[v] = B[v] + select(1 <= v, B[v - 1], A[r]) } } } }");
+  };
+  CHECK(check_declared_regions(program("reads A[r], B[v - 1 +: 2]")) == Proof::kYes);
+  CHECK_DIAG(verify_declared_regions(program("reads A[r]")), VerifyUndeclaredAccess);
+}
+
 TEST_CASE("an access outside its block's regions is refused by block and buffer") {
   BlockId block;
   BufferId buffer;

@@ -35,6 +35,36 @@ program apart(X: f32[4, 4]) -> (Y: f32[4]) {
   }
 })";
 
+// Each sum has the one before as a factor.
+constexpr std::string_view kRecurrence = R"(
+program recurrence(X: f32[8, 4]) -> (T: f32[8]) {
+  for i in 8 @L0 { for k in 4 @L1 {
+    block "T" @B0 [v: S(8) = i, r: R(4) = k] {
+      init { T[v] = 1f32 }
+      T[v] = T[v] + select(1 <= v, T[v - 1], 0f32)*X[v, r] } } }
+})";
+
+TEST_CASE("a reduction reads what others of its buffer have made as any block does") {
+  check_rejected(kRecurrence, "parallel(@L0)", "BlocksDepend");
+  check_rejected(kRecurrence, "vectorize(@L0)", "BlocksDepend");
+  check_rejected(kRecurrence, "reorder([@L1, @L0])", "BlockOrderFixed");
+  check_steps(kRecurrence, "unroll(@L1)");
+}
+
+TEST_CASE("what a branch may skip is not known to be written") {
+  const auto program = [](const std::string& body) {
+    return "program p(X: f32[8]) -> (Y: f32[8]) { buffer T: f32[8] global "
+           "for i in 8 @L0 { block \"T\" @B0 [v: S(8) = i] { " +
+           body +
+           " } } "
+           "for i in 8 @L1 { block \"Y\" @B1 [v: S(8) = i] { Y[v] = select(v < 4, T[v], 0f32) } } "
+           "}";
+  };
+  const std::string cache = "cache_write(@B0, 0, \"local\")";
+  check_steps(program("T[v] = X[v]"), cache);
+  check_rejected(program("if v < 4 { T[v] = X[v] }"), cache, "RegionNotSolved");
+}
+
 TEST_CASE("a reduction that a loop carries is no iteration's own") {
   const Case cases[] = {
       {kRunning, "parallel(@L0)", "BlocksDepend"},
