@@ -5,6 +5,7 @@
 #include "ir/thread_axis.h"
 #include "schedule/legality/access_region.h"
 #include "schedule/legality/concurrency.h"
+#include "schedule/legality/lifetime.h"
 #include "schedule/rewrite/attributes.h"
 
 #include <algorithm>
@@ -191,6 +192,10 @@ Result<Applied> Move::run(BlockId block_id, LoopId loop_id) {
   // Iterations of concurrent loops around must stay independent: a question about the result.
   PRUNERC_TRY_VOID(recheck_concurrent(moved.program, concurrent_));
   PRUNERC_TRY_VOID(recheck_concurrent_around(moved.program, block_site_));
+  // The last access outside of loops may have gone; what a producer makes its readers find there.
+  if (direction_ == Direction::kConsumer) {
+    PRUNERC_TRY_VOID(check_nothing_lost(program_, moved.program, block_id));
+  }
   return moved;
 }
 

@@ -158,6 +158,41 @@ TEST_CASE("a block moves to where what it reads is final") {
   for (const Case& c : cases) check(c);
 }
 
+// U reads what T was an iteration earlier, which is kept for Y alone.
+constexpr std::string_view kKept = R"(
+program kept(X: f32[8]) -> (Y: f32[8], U: f32[8]) {
+  buffer T: f32[8] global
+  for i in 8 @L0 {
+    block "T" @B0 [v: S(8) = i] { T[v] = X[v]*2f32 }
+    block "U" @B1 [v: S(8) = i] { U[v] = select(1 <= v, T[v - 1], 0f32) }
+  }
+  for i in 8 @L1 { block "Y" @B2 [v: S(8) = i] { Y[v] = T[v] } }
+})";
+
+// The same, where nobody needs what is read of T last.
+constexpr std::string_view kUnused = R"(
+program unused(X: f32[8]) -> (U: f32[8]) {
+  buffer T: f32[8] global
+  buffer V: f32[8] global
+  for i in 8 @L0 {
+    block "T" @B0 [v: S(8) = i] { T[v] = X[v]*2f32 }
+    block "U" @B1 [v: S(8) = i] { U[v] = select(1 <= v, T[v - 1], 0f32) }
+  }
+  for i in 8 @L1 { block "V" @B2 [v: S(8) = i] { V[v] = T[v] } }
+})";
+
+TEST_CASE("a buffer does not come to live for an iteration whose values others want") {
+  const Case cases[] = {
+      {kKept, "reverse_compute_at(@B2, @L0)", "RegionNotCovered"},
+      {kKept, "split(@L0, [2, 4])\nreverse_compute_at(@B2, @L2)", "RegionNotCovered"},
+      {kUnused, "compute_inline(@B2)", "RegionNotCovered"},
+      {kRows, "reverse_compute_at(@B1, @L1)", "ReductionNotFinished"},
+      {kSoftmax, "merge([@L0, @L2])\nmerge([@L8, @L4])\nmerge([@L9, @L6])", ""},
+      {kSoftmax, "reverse_compute_at(@B3, @L4)", ""},
+  };
+  for (const Case& c : cases) check(c);
+}
+
 // A sum over k in 8 of X at `binding`, an expression below 16.
 std::string sum_at(const std::string& binding) {
   return "program p(X: f32[16]) -> (Y: f32[1]) { for k in 8 @L0 { block \"Y\" @B0 [r: R(16) = " +
