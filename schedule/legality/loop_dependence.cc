@@ -225,13 +225,13 @@ bool Chain::disjoint_slabs(const std::vector<BoxAccess>& accesses, BufferId buff
 }
 
 // Is every read of the buffer preceded, in the same iteration, by a write of all that it reads? What
-// a reduction has so far, over a loop of the chain, is of earlier iterations, too.
+// a reduction has so far, over a loop of the chain or around it, is of earlier iterations, too.
 bool Chain::covered(const std::vector<BoxAccess>& accesses, BufferId buffer) {
   for (const LeafBlock& leaf : leaves_) {
     if (!writes(*leaf.block, buffer)) continue;
-    for (const Loop* loop : loops_) {
-      if (feeds_reduction(*loop, *leaf.block)) return false;
-    }
+    const auto feeds = [&](const Loop* loop) { return feeds_reduction(*loop, *leaf.block); };
+    if (std::any_of(loops_.begin(), loops_.end(), feeds)) return false;
+    if (std::any_of(outer_.begin(), outer_.end(), feeds)) return false;
   }
   auto covers_read = [&](const BoxAccess& write, const BoxAccess& read) {
     if (!write.is_write || write.region.buffer != buffer) return false;

@@ -23,6 +23,18 @@ program running(X: f32[16]) -> (Y: f32[4]) {
   }
 })";
 
+// A sum that goes on in the second iteration of @L0.
+constexpr std::string_view kGoesOn = R"(
+program goes_on(X: f32[8]) -> (Y: f32[2, 3]) {
+  buffer T: f32[1] global
+  for o in 2 @L0 { for x in 3 @L1 {
+    for k in 4 @L2 {
+      block "T" @B0 [r: R(8) = o*4 + k] { init { T[0] = 0f32 } T[0] = T[0] + X[r] }
+    }
+    block "Y" @B1 [a: S(2) = o, v: S(3) = x] { Y[a, v] = T[0] }
+  } }
+})";
+
 // The same, but each iteration has a sum of its own.
 constexpr std::string_view kApart = R"(
 program apart(X: f32[4, 4]) -> (Y: f32[4]) {
@@ -70,6 +82,8 @@ TEST_CASE("a reduction that a loop carries is no iteration's own") {
       {kRunning, "parallel(@L0)", "BlocksDepend"},
       {kRunning, "software_pipeline(@L0, [0, 1], [0, 1])", "PipelineOrder"},
       {kRunning, "double_buffer(@B0, 0)", "BlockNotSimple"},
+      {kGoesOn, "parallel(@L1)", "BlocksDepend"},
+      {kGoesOn, "parallel(@L0)", "BlocksDepend"},
       {kRunning, "software_pipeline(@L0, [0, 0], [0, 1])", ""},
       {kApart, "parallel(@L0)", ""},
       {kApart, "software_pipeline(@L0, [0, 1], [0, 1])", ""},
