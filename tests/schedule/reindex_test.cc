@@ -198,6 +198,7 @@ TEST_CASE("sums of products are padded with zeros, or the reason is said") {
       {backwards, "pad_einsum(@B0, [4, 4])", "EinsumForm"},
       {kOdd, "pad_einsum(@B0, [4, 4])", "EinsumForm"},
       {kOdd, "pad_einsum(@B0, [4, 0, 4])", "EinsumForm"},
+      {kOdd, "pad_einsum(@B0, [1099511627776, 1099511627776, 1])", "EinsumForm"},
       {kOdd, "split(@L0, [5, 1])\npad_einsum(@B0, [4, 4, 4])", "EinsumForm"},
       {kOdd, "pad_einsum(@B9, [4, 4, 4])", "BlockNotFound"},
       {kFold, "pad_einsum(@B0, [4, 4])", "BlockOrderFixed"},
