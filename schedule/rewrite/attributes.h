@@ -33,7 +33,7 @@ inline constexpr int64_t kMaxAlignFactor = std::numeric_limits<int32_t>::max();
 /// On a block: swizzle_W says by how many bytes its W-th written buffer is swizzled.
 inline constexpr std::string_view kSwizzle = "swizzle_";
 
-/// The primitive that alone sets the key; null for keys that anyone may set.
+/// Who alone sets the key: a primitive, or code generation; null for keys that anyone may set.
 const char* setter_of(std::string_view key);
 
 /// Of a loop or block; empty for others.
