@@ -39,8 +39,8 @@ Result<std::map<BufferId, int64_t>> find_swizzles(const Program& lowered) {
   for (const auto& [id, bytes] : out) {
     const Buffer& buffer = lowered.buffer(id);
     const IntImm* columns = buffer.shape.empty() ? nullptr : buffer.shape.back().as<IntImm>();
-    if (columns != nullptr && columns->value * byte_size(buffer.dtype) % bytes == 0 &&
-        buffer.shape.size() >= 2) {
+    if (is_panel(bytes) && columns != nullptr && buffer.shape.size() >= 2 &&
+        columns->value * byte_size(buffer.dtype) % bytes == 0) {
       continue;
     }
     return error(Diag::kSwizzleForm, std::string(buffer.name), bytes,

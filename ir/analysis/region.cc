@@ -156,10 +156,12 @@ Regions infer_block_accesses(IrBuilder& b, std::span<const IterVar> iters, Stmt 
   const Stmt parts[] = {init, body};
   Regions found = touched_regions(b, b.seq(parts), ranges, {.use_guards = false, .clip = false});
   if (init.defined()) {
-    // A reduction reads its accumulator only after its own init has written it.
+    // A reduction reads its accumulator only after its own init has written it; what other instances
+    // have written it reads as any block does.
     const auto is_own = [&](const BufferRegion& read) {
-      return std::any_of(found.writes.begin(), found.writes.end(),
-                         [&](const BufferRegion& write) { return write.buffer == read.buffer; });
+      return std::any_of(found.writes.begin(), found.writes.end(), [&](const BufferRegion& write) {
+        return write.buffer == read.buffer && covers(b, write, read, ranges) == Proof::kYes;
+      });
     };
     found.reads.erase(std::remove_if(found.reads.begin(), found.reads.end(), is_own),
                       found.reads.end());

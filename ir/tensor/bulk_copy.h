@@ -21,6 +21,8 @@ inline constexpr std::string_view kBulkCopyAttr = "bulk_copy";
 inline constexpr int64_t kBulkAlignment = 16;
 /// A swizzle repeats after as many rows of its width: what it permutes must start at a multiple.
 inline constexpr int64_t kSwizzleRows = 8;
+/// Widths of a swizzle.
+constexpr bool is_panel(int64_t bytes) { return bytes == 32 || bytes == 64 || bytes == 128; }
 
 bool is_bulk_copy(const Loop& loop);
 /// Is s one, or has it one in it?

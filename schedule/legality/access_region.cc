@@ -128,10 +128,23 @@ struct Written {
   std::vector<const Loop*> loops;
 };
 
-// Nullopt if the access is neither one element nor the only store in a nest of loops, or if it
-// declares more than the hull of what the loops store.
+bool has_branch(Stmt s) {
+  bool found = false;
+  walk(
+      s,
+      [&](Stmt part) {
+        found = found || part.as<If>() != nullptr;
+        return !found;
+      },
+      [](Expr) {});
+  return found;
+}
+
+// Nullopt if the access is neither one element nor the only store in a nest of loops, if it declares
+// more than the hull of what the loops store, or if a branch may skip it and no init has made it.
 std::optional<Written> written_elements(IrBuilder& b, const Block& block, const Access& access) {
   Written out;
+  if (!block.init.defined() && has_branch(block.body)) return std::nullopt;
   if (is_point(access)) {
     for (const Range& range : access.region) out.indices.push_back(range.min);
     return out;

@@ -1,10 +1,15 @@
 #include "schedule/legality/dataflow.h"
 
+#include "ir/analysis/carried.h"
 #include "ir/analysis/iter_map.h"
+#include "ir/analysis/region.h"
 #include "ir/visit.h"
+#include "schedule/legality/access_region.h"
 #include "schedule/legality/instance_order.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 namespace prunerc::schedule {
 
@@ -156,28 +161,121 @@ Result<void> check_sole_writer(const Dataflow& flow, std::size_t block) {
   return {};
 }
 
+namespace {
+
+// One write of a buffer: the first `num_chain` loops around tell its iterations apart.
+Touch touch_of(IrBuilder& b, const LeafBlock& leaf, const Access& write, std::size_t num_chain) {
+  Touch out{{}, {}, {}, bound_region(b, *leaf.block, write)};
+  for (std::size_t i = 0; i < leaf.loops.size(); ++i) {
+    (i < num_chain ? out.chain : out.inner).push_back({leaf.loops[i]->var, leaf.loops[i]->extent});
+  }
+  if (leaf.block->guard.defined()) out.conditions.push_back(leaf.block->guard);
+  return out;
+}
+
+// May the blocks write one element in two different iterations of their first `num_chain` loops,
+// or, without loops, at all?
+bool may_meet(IrBuilder& b, const LeafBlock& x, const LeafBlock& y, BufferId buffer,
+              std::size_t num_chain) {
+  constexpr ProveOptions kEffort = {.max_points = 5'000};
+  VarRanges ranges;
+  for (const Access& of_x : x.block->writes) {
+    for (const Access& of_y : y.block->writes) {
+      if (of_x.buffer != buffer || of_y.buffer != buffer) continue;
+      const bool apart =
+          num_chain > 0
+              ? share_element(touch_of(b, x, of_x, num_chain), touch_of(b, y, of_y, num_chain),
+                              PointOrder::kDifferent, ranges, kEffort) == Proof::kNo
+              : disjoint(b, access_box(b, x, of_x, ranges), access_box(b, y, of_y, ranges),
+                         ranges) == Proof::kYes;
+      if (!apart) return true;
+    }
+  }
+  return false;
+}
+
+// Do iterations of loops write the same where they write one element? Each writer must be a function
+// of its elements, or write each in one iteration alone.
+class Finality {
+ public:
+  Finality(IrBuilder& b, const Dataflow& flow) : b_(b), flow_(flow) {}
+
+  // Of what `reader`, below `loops`, reads of the buffer.
+  Result<void> check(BufferId buffer, std::size_t reader, const std::vector<const Loop*>& loops) {
+    const std::vector<std::size_t> writers = flow_.writers(buffer);
+    for (const std::size_t writer : writers) {
+      const LeafBlock& from = flow_[writer];
+      const std::size_t shared = shared_loops(loops, from.loops);
+      if (writer == reader || shared == 0) continue;
+      if (writer > reader) return overwritten(buffer, reader, writer);
+      for (std::size_t i = 0; i < shared; ++i) {
+        if (!feeds_reduction(*loops[i], *from.block)) continue;
+        return error(Diag::kReductionNotFinished, loops[i]->id, from.block->id);
+      }
+      const Result<void> repeats = check_repeats(buffer, reader, writer, shared);
+      if (!repeats.ok() && may_meet(b_, from, from, buffer, shared)) return repeats.error();
+      for (const std::size_t other : writers) {
+        if (other == writer || other == reader) continue;
+        const bool alike = shared_loops(loops, flow_[other].loops) == shared;
+        if (!may_meet(b_, from, flow_[other], buffer, alike ? shared : 0)) continue;
+        return overwritten(buffer, reader, std::max(writer, other));
+      }
+    }
+    return {};
+  }
+
+ private:
+  Error overwritten(BufferId buffer, std::size_t reader, std::size_t writer) const {
+    return error(Diag::kSourceOverwritten, std::string(flow_.program().buffer(buffer).name),
+                 flow_[reader].block->id, flow_[writer].block->id);
+  }
+
+  // Does the writer do the same in every iteration of its first `num_loops` loops? Asked once.
+  Result<void> check_repeats(BufferId buffer, std::size_t reader, std::size_t writer,
+                             std::size_t num_loops) {
+    const std::pair key(writer, num_loops);
+    if (const auto found = known_.find(key); found != known_.end()) return found->second;
+    return known_.emplace(key, find_repeats(buffer, reader, writer, num_loops)).first->second;
+  }
+
+  Result<void> find_repeats(BufferId buffer, std::size_t reader, std::size_t writer,
+                            std::size_t num_loops) {
+    const LeafBlock& from = flow_[writer];
+    const std::string fault = order_fault(b_, *from.block);
+    if (!fault.empty()) return error(Diag::kBlockOrderFixed, from.block->id, fault);
+    if (!from.block->init.defined() && reads(*from.block, buffer)) {
+      return overwritten(buffer, reader, writer);
+    }
+    const std::vector<const Loop*> loops(
+        from.loops.begin(), from.loops.begin() + static_cast<std::ptrdiff_t>(num_loops));
+    for (const Access& read : from.block->reads) {
+      PRUNERC_TRY_VOID(check(read.buffer, writer, loops));
+    }
+    return {};
+  }
+
+  IrBuilder& b_;
+  const Dataflow& flow_;
+  std::map<std::pair<std::size_t, std::size_t>, Result<void>> known_;
+};
+
+}  // namespace
+
+Result<void> check_final_below(IrBuilder& b, const Dataflow& flow, BufferId buffer,
+                               std::size_t reader, const std::vector<const Loop*>& loops) {
+  return Finality(b, flow).check(buffer, reader, loops);
+}
+
 Result<void> check_sources_final(IrBuilder& b, const Dataflow& flow, std::size_t block) {
   if (is_parametric(flow.program())) return {};
   const LeafBlock& mine = flow[block];
   for (const Access& access : mine.block->reads) {
     for (const std::size_t writer : flow.writers(access.buffer)) {
-      if (writer == block) continue;
-      const LeafBlock& other = flow[writer];
-      if (writer > block) {
-        return error(Diag::kSourceOverwritten,
-                     std::string(flow.program().buffer(access.buffer).name), mine.block->id,
-                     other.block->id);
-      }
-      const std::size_t shared = shared_loops(mine.loops, other.loops);
-      for (std::size_t i = 0; i < shared; ++i) {
-        if (feeds_reduction(*mine.loops[i], *other.block)) {
-          return error(Diag::kReductionNotFinished, mine.loops[i]->id, other.block->id);
-        }
-      }
-      if (shared == 0) continue;
-      const std::string fault = order_fault(b, *other.block);
-      if (!fault.empty()) return error(Diag::kBlockOrderFixed, other.block->id, fault);
+      if (writer <= block) continue;
+      return error(Diag::kSourceOverwritten, std::string(flow.program().buffer(access.buffer).name),
+                   mine.block->id, flow[writer].block->id);
     }
+    PRUNERC_TRY_VOID(check_final_below(b, flow, access.buffer, block, mine.loops));
   }
   return {};
 }

@@ -59,8 +59,14 @@ bool covers_domain(ir::IrBuilder& b, const ir::Program& program, const LeafBlock
 
 /// `block` is the only writer of each buffer that it writes. Errors: BufferManyWriters.
 Result<void> check_sole_writer(const Dataflow& flow, std::size_t block);
-/// What the block reads has its final value where the block stands, and keeps it. Errors:
-/// SourceOverwritten, ReductionNotFinished, BlockOrderFixed.
+/// After its writers of each iteration, a reader below the loops (which need not be those around it
+/// now) finds the buffer's final values there: no loop shared with a writer carries a reduction of
+/// it, and what different iterations write to one element is the same. Errors: SourceOverwritten,
+/// ReductionNotFinished, BlockOrderFixed.
+Result<void> check_final_below(ir::IrBuilder& b, const Dataflow& flow, ir::BufferId buffer,
+                               std::size_t reader, const std::vector<const ir::Loop*>& loops);
+
+/// What the block reads has its final value where the block stands, and keeps it. Errors: as before.
 Result<void> check_sources_final(ir::IrBuilder& b, const Dataflow& flow, std::size_t block);
 /// Instances may be repeated and reordered, and cover the whole iteration domain. Errors:
 /// BlockOrderFixed, BlockNoInit, BlockNotSimple.

@@ -257,7 +257,9 @@ class Meter {
       if (attr.key == kDoubleBuffer && attr.value == static_cast<int64_t>(write)) {
         storage.copies = 2;
       }
-      if (attr.key == std::string(kSwizzle) + number) storage.alignment = kSwizzleRows * attr.value;
+      if (attr.key == std::string(kSwizzle) + number && is_panel(attr.value)) {
+        storage.alignment = kSwizzleRows * attr.value;
+      }
       for (std::size_t axis = 0; axis < block.writes[write].region.size(); ++axis) {
         const std::string suffix = number + "_" + std::to_string(axis);
         auto& row = storage.rows.try_emplace(static_cast<int64_t>(axis), 1, 0).first->second;
@@ -274,7 +276,9 @@ class Meter {
       const auto row = storage.rows.find(static_cast<int64_t>(d));
       if (row != storage.rows.end()) {
         const auto& [factor, offset] = row->second;
-        elems = round_up(std::max<int64_t>(elems - offset, 0), factor) + offset;
+        // storage_align sets no others; a program's text may.
+        const bool fits = 0 <= offset && offset < factor && factor <= kMaxAlignFactor;
+        if (fits) elems = round_up(std::max<int64_t>(elems - offset, 0), factor) + offset;
       }
       elems *= extents[d];
     }

@@ -5,6 +5,7 @@
 #include "ir/analysis/combiner.h"
 #include "ir/analysis/iter_map.h"
 #include "ir/analysis/linear.h"
+#include "ir/analysis/simplify.h"
 #include "ir/equal.h"
 #include "ir/visit.h"
 #include "schedule/legality/access_region.h"
@@ -155,6 +156,101 @@ std::string order_fault(IrBuilder& b, const Block& block) {
   return has_reduce_iters(block) ? accumulation_fault(b, block) : std::string();
 }
 
+namespace {
+
+// Does every reduction variable ascend from 0 along the loops, one of which may feed variables of
+// both kinds?
+bool ascends_from_zero(const Block& block, const IterMap& map) {
+  for (std::size_t i = 0; i < block.iters.size(); ++i) {
+    if (block.iters[i].kind == IterKind::kSpatial) continue;
+    if (!map.indices[i].base.is_constant(0)) return false;
+    for (const IterSplit& split : map.indices[i].splits) {
+      // A part of several loops fused together does not ascend in another order of these loops.
+      const IterMark& mark = map.marks[static_cast<std::size_t>(split.mark)];
+      const bool is_loop = mark.var.defined();
+      const bool is_whole = split.lower.degree == 0 && split.lower.coef == 1 &&
+                            compare_atoms(split.extent, mark.extent) == 0 &&
+                            split.extent.coef == mark.extent.coef;
+      if (split.scale.coef <= 0 || (!is_loop && !is_whole)) return false;
+    }
+  }
+  return true;
+}
+
+// Does the expression mention a loop that feeds such a variable?
+bool mentions_feeder(Expr e, const Block& block, const std::vector<const Loop*>& loops,
+                     bool of_spatial) {
+  return std::any_of(loops.begin(), loops.end(), [&](const Loop* loop) {
+    return mentions(e, loop->var->id) &&
+           std::any_of(block.iters.begin(), block.iters.end(), [&](const IterVar& iter) {
+             return (iter.kind == IterKind::kSpatial) == of_spatial &&
+                    mentions(iter.binding, loop->var->id);
+           });
+  });
+}
+
+// The parts of a sum with and without the loops.
+struct Parted {
+  Linear inside, around;
+};
+Parted parted(const Linear& sum, const std::vector<const Loop*>& loops) {
+  Parted out{Linear::of(int64_t{0}), Linear::of(sum.constant)};
+  for (const Term& term : sum.terms) {
+    bool is_inside = false;
+    for (Expr factor : term.factors()) {
+      for (const Loop* loop : loops) is_inside |= mentions(factor, loop->var->id);
+    }
+    Linear& part = is_inside ? out.inside : out.around;
+    part = part + Linear::of(term);
+  }
+  return out;
+}
+
+// The same where no loop, and no part of the guard, has to do with variables of both kinds. Then an
+// element's instances have the spatial loops in common, and it is enough that the guard holds where
+// the others are 0, and that a reduction variable is what the loops around say, from 0 on, plus
+// what is 0 there and never below: all of them are 0 there or nowhere.
+bool begins_with_loops(IrBuilder& b, const Block& block, const std::vector<const Loop*>& loops,
+                       const VarRanges& ranges) {
+  VarMap start;
+  for (const Loop* loop : loops) {
+    if (mentions_feeder(loop->var, block, loops, true) &&
+        mentions_feeder(loop->var, block, loops, false)) {
+      return false;
+    }
+    start[loop->var->id] = b.int_imm(0);
+  }
+  for (Expr part : conjuncts(block.guard)) {
+    if (!mentions_feeder(part, block, loops, false)) continue;
+    if (mentions_feeder(part, block, loops, true)) return false;
+    if (prove(substitute(b, part, start), ranges, kPrimitiveEffort) != Proof::kYes) return false;
+  }
+  for (const IterVar& iter : block.iters) {
+    if (iter.kind == IterKind::kSpatial) continue;
+    const Linear sum = to_linear(b, iter.binding, ranges);
+    const auto [inside, around] = parted(sum, loops);
+    if (sum.overflow || interval_of(inside, ranges).lo < 0) return false;
+    if (constant(simplify(b, substitute(b, to_expr(b, inside), start), ranges)) != 0) return false;
+    if (around.is_constant() ? around.constant != 0 : interval_of(around, ranges).lo < 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Do different points of the loops give different instances? Point by point.
+bool instances_differ(IrBuilder& b, const Block& block, const std::vector<const Loop*>& loops,
+                      const VarRanges& ranges) {
+  Touch touch;
+  for (const Loop* loop : loops) touch.chain.push_back({loop->var, loop->extent});
+  if (block.guard.defined()) touch.conditions.push_back(block.guard);
+  for (const IterVar& iter : block.iters) touch.region.box.push_back({iter.binding, b.int_imm(1)});
+  return share_element(touch, touch, PointOrder::kDifferent, ranges, kPrimitiveEffort) ==
+         Proof::kNo;
+}
+
+}  // namespace
+
 Result<void> check_instances_once(IrBuilder& b, const Block& block,
                                   const std::vector<const Loop*>& loops, const VarRanges& ranges) {
   std::vector<const Var*> vars;
@@ -167,27 +263,15 @@ Result<void> check_instances_once(IrBuilder& b, const Block& block,
   if (!found.ok() && block.guard.defined()) {
     found = detect_iter_map(b, bindings, vars, block.guard, ranges, IterMapLevel::kBijective);
   }
-  if (!found.ok()) {
+  if (!found.ok() && !instances_differ(b, block, loops, ranges)) {
     return error(Diag::kBlockOrderFixed, block.id, std::string(to_string(found.error)));
   }
-  for (std::size_t i = 0; i < bindings.size(); ++i) {
-    if (block.iters[i].kind == IterKind::kSpatial) continue;
-    bool from_zero = found.map.indices[i].base.is_constant(0);
-    for (const IterSplit& split : found.map.indices[i].splits) {
-      // A part of several loops fused together does not ascend in another order of these loops.
-      const IterMark& mark = found.map.marks[static_cast<std::size_t>(split.mark)];
-      const bool is_loop = mark.var.defined();
-      const bool is_whole = split.lower.degree == 0 && split.lower.coef == 1 &&
-                            compare_atoms(split.extent, mark.extent) == 0 &&
-                            split.extent.coef == mark.extent.coef;
-      from_zero &= split.scale.coef > 0 && (is_loop || is_whole);
-    }
-    if (!from_zero) {
-      return error(Diag::kBlockOrderFixed, block.id,
-                   std::string("a reduction variable does not ascend from 0"));
-    }
+  if ((found.ok() && ascends_from_zero(block, found.map)) ||
+      begins_with_loops(b, block, loops, ranges)) {
+    return {};
   }
-  return {};
+  return error(Diag::kBlockOrderFixed, block.id,
+               std::string("a reduction variable does not ascend from 0"));
 }
 
 Expr guard_within_domain(IrBuilder& b, const Block& block, const VarRanges& ranges) {

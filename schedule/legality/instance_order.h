@@ -42,8 +42,9 @@ std::string accumulation_fault(ir::IrBuilder& b, const ir::Block& block);
 /// accumulate through a known reducer: declared kinds are checked against the body.
 std::string order_fault(ir::IrBuilder& b, const ir::Block& block);
 
-/// Every instance occurs once while `loops` run, and reduction variables are 0 exactly where the
-/// loops that feed them are: then the initialising instance comes first in any order of the loops.
+/// Every instance occurs once while `loops` run, and if the reduction variables are all 0 somewhere,
+/// then where the loops that feed them are: so the initialising instance comes first in any order of
+/// the loops.
 /// `ranges` knows all loops around the block. Errors: BlockOrderFixed.
 Result<void> check_instances_once(ir::IrBuilder& b, const ir::Block& block,
                                   const std::vector<const ir::Loop*>& loops,

@@ -1,8 +1,10 @@
 #include "schedule/legality/iteration_kind.h"
 
+#include "ir/analysis/carried.h"
 #include "ir/analysis/loop_index.h"
 #include "ir/builder.h"
 #include "ir/visit.h"
+#include "schedule/legality/dataflow.h"
 #include "schedule/legality/instance_order.h"
 
 namespace prunerc::schedule {
@@ -95,6 +97,28 @@ class KindProof {
   KindCheck out_;
 };
 
+// Does the instance that starts a result certainly occur at two points of the loops that feed its
+// reduction? Then it starts again in between, and what lowering makes of that is another sum.
+bool starts_twice(const Program& program, const Block& block) {
+  if (!block.init.defined()) return false;
+  IrBuilder b(program);
+  Touch touch;
+  for (const Loop* loop : LoopIndex(program).enclosing_loops(block.id)) {
+    (feeds_reduction(*loop, block) ? touch.chain : touch.inner)
+        .push_back({loop->var, loop->extent});
+  }
+  if (block.guard.defined()) touch.conditions.push_back(block.guard);
+  for (const IterVar& iter : block.iters) {
+    if (iter.kind == IterKind::kReduce) {
+      touch.conditions.push_back(b.eq(iter.binding, b.int_imm(0)));
+    } else {
+      touch.region.box.push_back({iter.binding, b.int_imm(1)});
+    }
+  }
+  return share_element(touch, touch, PointOrder::kDifferent, VarRanges(), kLoadEffort) ==
+         Proof::kYes;
+}
+
 }  // namespace
 
 KindCheck check_iteration_kinds(const Program& program, const Block& block,
@@ -122,6 +146,11 @@ Result<void> verify_iteration_kinds(const Program& program) {
     if (one.check.proof == Proof::kNo) {
       return error(Diag::kIterationKind, one.block, one.check.reason);
     }
+  }
+  for (const Block* block : leaf_blocks(program.root())) {
+    if (!starts_twice(program, *block)) continue;
+    return error(Diag::kIterationKind, block->id,
+                 std::string("the instance that starts its reduction occurs twice"));
   }
   return {};
 }

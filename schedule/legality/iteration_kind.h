@@ -35,7 +35,8 @@ std::vector<DoubtfulKinds> doubtful_kinds(const ir::Program& program,
                                           const ir::ProveOptions& options = {
                                               .max_points = 1'000'000});
 
-/// What is shown to be false, with little effort, is refused: for programs that people wrote.
+/// What is shown to be false, with little effort, is refused, and a reduction that starts twice: for
+/// programs that people wrote.
 /// Errors: IterationKind. Cost: some milliseconds, at worst about 0.1 s a block.
 Result<void> verify_iteration_kinds(const ir::Program& program);
 

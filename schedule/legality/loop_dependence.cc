@@ -224,8 +224,15 @@ bool Chain::disjoint_slabs(const std::vector<BoxAccess>& accesses, BufferId buff
   return true;
 }
 
-// Is every read of the buffer preceded, in the same iteration, by a write of all that it reads?
+// Is every read of the buffer preceded, in the same iteration, by a write of all that it reads? What
+// a reduction has so far, over a loop of the chain or around it, is of earlier iterations, too.
 bool Chain::covered(const std::vector<BoxAccess>& accesses, BufferId buffer) {
+  for (const LeafBlock& leaf : leaves_) {
+    if (!writes(*leaf.block, buffer)) continue;
+    const auto feeds = [&](const Loop* loop) { return feeds_reduction(*loop, *leaf.block); };
+    if (std::any_of(loops_.begin(), loops_.end(), feeds)) return false;
+    if (std::any_of(outer_.begin(), outer_.end(), feeds)) return false;
+  }
   auto covers_read = [&](const BoxAccess& write, const BoxAccess& read) {
     if (!write.is_write || write.region.buffer != buffer) return false;
     const LeafBlock& writer = leaves_[write.leaf_idx];

@@ -12,8 +12,9 @@
 namespace prunerc::schedule {
 
 /// Whether an intermediate that is accessed only inside the loops, and whose reads are covered by
-/// writes before them in the same iteration, counts as private: each iteration then has a copy of
-/// its own. Never: it is like any other buffer. UnlessShared: not in scope shared.
+/// writes before them in the same iteration, none of a reduction over these loops, counts as
+/// private: each iteration then has a copy of its own. Never: it is like any other buffer.
+/// UnlessShared: not in scope shared.
 enum class Privatization : uint8_t { kNever, kAlways, kUnlessShared };
 
 /// Quick: by slabs (below). Exact: also by elimination over the integers (ir/analysis/carried.h),

@@ -7,7 +7,7 @@
 #include "ir/printer.h"
 #include "ir/visit.h"
 #include "schedule/legality/access_region.h"
-#include "schedule/legality/dataflow.h"
+#include "schedule/legality/lifetime.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -27,26 +27,6 @@ constexpr ProveOptions kEffort = {.max_points = 20'000};
 
 Error invalid(const Program& program, std::string why) {
   return error(Diag::kProgramInvalid, std::string(program.name()), std::move(why));
-}
-
-// The loops of which one iteration holds all accesses of the buffer: those around all of them, up
-// to the first one that carries a reduction into it or is vectorized.
-std::size_t life_of(const Dataflow& flow, BufferId buffer, std::vector<const Loop*>* life) {
-  bool any = false;
-  for (const LeafBlock& leaf : flow.blocks()) {
-    const bool written = writes(*leaf.block, buffer);
-    if (!written && !reads(*leaf.block, buffer)) continue;
-    std::vector<const Loop*> here;
-    for (const Loop* loop : leaf.loops) {
-      if (loop->loop_kind == LoopKind::kVectorized) break;
-      if (written && feeds_reduction(*loop, *leaf.block)) break;
-      here.push_back(loop);
-    }
-    if (any) here.resize(shared_loops(*life, here));
-    *life = std::move(here);
-    any = true;
-  }
-  return life->size();
 }
 
 // Looks for a load of one block that nothing in its iteration can have written.
@@ -153,8 +133,8 @@ std::string text_of(const Program& program, std::span<const Expr> indices) {
 }
 
 Result<void> check_lifetime(IrBuilder& b, const Dataflow& flow, const Buffer& buffer) {
-  std::vector<const Loop*> life;
-  const std::size_t depth = life_of(flow, buffer.id, &life);
+  const std::vector<const Loop*> life = life_of(flow, buffer.id);
+  const std::size_t depth = life.size();
   if (depth == 0) return {};
   VarRanges ranges(flow.program().domain());
   for (const Loop* loop : life) ranges.bind(loop->var, loop->extent);

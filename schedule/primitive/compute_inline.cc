@@ -14,6 +14,7 @@
 #include "schedule/legality/concurrency.h"
 #include "schedule/legality/dataflow.h"
 #include "schedule/legality/elementwise.h"
+#include "schedule/legality/lifetime.h"
 #include "schedule/primitive.h"
 #include "schedule/rewrite/buffer.h"
 #include "schedule/rewrite/nest.h"
@@ -165,6 +166,7 @@ Result<Applied> run<PrimitiveKind::kComputeInline>(const Program& program, const
   PRUNERC_TRY(const InlinePlan plan, plan_inline(program, call.block(0)));
   Applied out = apply_inline(plan);
   PRUNERC_TRY_VOID(recheck_concurrent_around(out.program, plan.site));
+  PRUNERC_TRY_VOID(check_nothing_lost(program, out.program));
   return out;
 }
 

@@ -16,6 +16,7 @@
 #include "schedule/primitive.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -122,7 +123,7 @@ Result<PaddingPlan> plan_padding(const Program& program, BlockId id, LoopId loop
     inside = loop->body;
   }
   if (!inside.is(Stmt(&block))) return error(Diag::kLoopNotAround, loop_id, id);
-  std::size_t bound = 0;
+  std::set<const Loop*> bound;
   VarRanges ranges;
   for (std::size_t i = 0; i < block.iters.size(); ++i) {
     const IterVar& iter = block.iters[i];
@@ -133,10 +134,10 @@ Result<PaddingPlan> plan_padding(const Program& program, BlockId id, LoopId loop
       return mentions(iter.binding, l->var->id);
     });
     const bool whole = loop != nullptr && constant(loop->extent) == constant(iter.extent);
-    plan.plain &= !inner || whole;
-    bound += loop != nullptr ? 1 : 0;
+    // A loop that is two variables cannot shrink to the boxes of both.
+    plan.plain &= !inner || (whole && bound.insert(loop).second);
   }
-  plan.plain &= bound == plan.inner.size() && !block.guard.defined();
+  plan.plain &= bound.size() == plan.inner.size() && !block.guard.defined();
   IrBuilder b(program);
   for (Expr comparison : conjuncts(padding_of(block)->condition)) {
     if (!narrow(b, block, comparison, ranges, plan.box)) {

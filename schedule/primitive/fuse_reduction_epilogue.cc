@@ -1,13 +1,14 @@
 // fuse_reduction_epilogue(@R, @E): terms that an epilogue adds to a result become its start.
 // Needs: @R accumulates an intermediate T by a known reducer; @E alone reads T, is elementwise over
-// all of it, and joins T once with terms free of T by the reducer's operation (DESIGN.md, D18).
-// After: a term comes first instead of last; floats may round otherwise.
+// all of it, joins T once with terms free of T by the reducer's operation (DESIGN.md, D18); no two
+// concurrent iterations make one element. After: a term comes first; floats may round otherwise.
 //   block @R [v: S(4) = i, r: R(8) = k] { init { T[v] = 0f32 } T[v] = T[v] + X[v, r] }
 //   block @E [v: S(4) = j] { Y[v] = T[v] + Z[v] }
 // ~>
 //   block @R [v: S(4) = i, r: R(8) = k] { init { Y[v] = Z[v] } Y[v] = Y[v] + X[v, r] }
 #include "ir/analysis/region.h"
 #include "ir/visit.h"
+#include "schedule/legality/concurrency.h"
 #include "schedule/legality/dataflow.h"
 #include "schedule/legality/elementwise.h"
 #include "schedule/legality/instance_order.h"
@@ -209,7 +210,10 @@ template <>
 Result<Applied> run<PrimitiveKind::kFuseReductionEpilogue>(const Program& program,
                                                            const Call& call) {
   PRUNERC_TRY(const EpiloguePlan plan, EpiloguePlanner(program).plan(call.block(0), call.block(1)));
-  return apply_epilogue(program, plan);
+  Applied out = apply_epilogue(program, plan);
+  // What was each iteration's own is now the epilogue's target.
+  PRUNERC_TRY_VOID(recheck_concurrent_around(out.program, plan.reduction));
+  return out;
 }
 
 }  // namespace prunerc::schedule

@@ -11,8 +11,7 @@
 #include "ir/equal.h"
 #include "ir/thread_axis.h"
 #include "schedule/legality/access_region.h"
-#include "schedule/legality/dataflow.h"
-#include "schedule/legality/loop_dependence.h"
+#include "schedule/legality/lifetime.h"
 #include "schedule/primitive.h"
 
 #include <algorithm>
@@ -208,40 +207,11 @@ Applied apply_merge(const Program& program, const MergePlan& plan) {
   return out;
 }
 
-// Whether a buffer is touched below the loop and nowhere else.
-bool only_below(const Dataflow& flow, BufferId buffer, LoopId loop) {
-  const Dataflow::Span span = flow.under(loop);
-  for (const std::vector<std::size_t>& places : {flow.readers(buffer), flow.writers(buffer)}) {
-    for (const std::size_t place : places) {
-      if (place < span.first || place >= span.last) return false;
-    }
-  }
-  return true;
-}
-
 // Intermediates that live in the merged loop from now on hold nothing of its earlier iterations.
-Result<void> check_lives(const MergePlan& plan, const Applied& merged) {
-  if (plan.loops.size() < 2) return {};
-  const Program& program = merged.program;
-  const LoopId id = std::get<LoopId>(merged.outputs[0]);
-  PRUNERC_TRY(const Site site, find_loop(program, id));
-  const Dataflow flow(program);
-  IrBuilder b(program);
-  const std::vector<const Block*> below = leaf_blocks(site.loop()->body);
-  for (const Block* reader : below) {
-    for (const Access& read : reader->reads) {
-      const Buffer& buffer = program.buffer(read.buffer);
-      if (buffer.role != BufferRole::kIntermediate || !only_below(flow, buffer.id, id)) continue;
-      if (lives_in_iteration(b, program, site, buffer.id)) continue;
-      const auto writer = std::find_if(below.begin(), below.end(), [&](const Block* block) {
-        return block != reader && writes(*block, buffer.id);
-      });
-      // A buffer of one block alone is what it was.
-      if (writer == below.end()) continue;
-      return error(Diag::kMergeDepends, reader->id, (*writer)->id, quoted_name(program, buffer.id));
-    }
-  }
-  return {};
+Result<void> check_lives(const Program& before, const Program& merged) {
+  const std::optional<LostValue> lost = lost_value(before, merged);
+  if (!lost) return {};
+  return error(Diag::kMergeDepends, lost->reader, lost->writer, quoted_name(merged, lost->buffer));
 }
 
 }  // namespace
@@ -252,7 +222,7 @@ Result<Applied> run<PrimitiveKind::kMerge>(const Program& program, const Call& c
   Applied out = apply_merge(program, plan);
   // Kernels that were apart may now be one.
   PRUNERC_TRY_VOID(check_thread_axes(out.program.root()));
-  PRUNERC_TRY_VOID(on_instance(program, [&] { return check_lives(plan, out); }));
+  PRUNERC_TRY_VOID(on_instance(program, [&] { return check_lives(program, out.program); }));
   return out;
 }
 

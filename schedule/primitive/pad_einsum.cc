@@ -64,6 +64,7 @@ class EinsumPlanner {
   Result<Factor> operand(BufferId buffer, std::span<const Expr> indices);
   Result<void> factors(Expr e);
   Result<void> find_operands();
+  Result<void> check_sizes();
   Result<void> check_zeros();
 
   const Program& program_;
@@ -130,6 +131,24 @@ Result<void> EinsumPlanner::find_operands() {
   return {};
 }
 
+// Programs with tile parameters: the sizes of the witness.
+Result<void> EinsumPlanner::check_sizes() {
+  std::vector<const Factor*> all = {&plan_.output};
+  for (const Factor& input : plan_.inputs) all.push_back(&input);
+  for (const Factor* operand : all) {
+    int64_t elements = 1;
+    for (const int i : operand->iters) {
+      if (i < 0) continue;
+      const auto at = static_cast<std::size_t>(i);
+      const int64_t by = plan_.multiples[at];
+      const int64_t padded = (plan_.extents[at] + by - 1) / by * by;
+      if (padded > kMaxExtent / elements) return unfit("a padded operand is too large");
+      elements *= padded;
+    }
+  }
+  return {};
+}
+
 // What is added is 0 wherever a reduction variable is beyond its extent.
 Result<void> EinsumPlanner::check_zeros() {
   const bool exact = !is_float(program_.buffer(plan_.output.buffer).dtype);
@@ -188,6 +207,7 @@ Result<EinsumPlan> EinsumPlanner::plan(const Call& call) {
   const std::string order = order_fault(b, *block_);
   if (!order.empty()) return error(Diag::kBlockOrderFixed, id, order);
   PRUNERC_TRY_VOID(find_operands());
+  PRUNERC_TRY_VOID(check_sizes());
   PRUNERC_TRY_VOID(on_instance(program_, [&] { return check_zeros(); }));
   return std::move(plan_);
 }

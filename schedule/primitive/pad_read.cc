@@ -112,11 +112,15 @@ Result<void> PadPlanner::find_subscripts() {
     plan_.ranges.bind(iter.var, iter.extent);
   }
   if (!shape || !any_) return unfit("its shape is not constant");
+  int64_t elements = 1;
   for (std::size_t d = 0; d < shape->size(); ++d) {
     Dim dim{to_linear(*plan_.builder, plan_.subscripts[d], plan_.ranges), {}, (*shape)[d]};
     dim.reached = interval_of(dim.index, plan_.ranges);
     const bool far = dim.reached.lo < -kMaxExtent || dim.reached.hi > kMaxExtent;
     if (dim.index.overflow || dim.index.has_data || far) return unfit("a subscript has no bounds");
+    const int64_t extent = dim.reached.hi - dim.reached.lo + 1;
+    if (extent > kMaxExtent / elements) return unfit("the copy would be too large");
+    elements *= extent;
     leaves |= dim.reached.lo < 0 || dim.reached.hi >= dim.extent;
     plan_.dims.push_back(std::move(dim));
   }

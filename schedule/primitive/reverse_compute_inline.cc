@@ -16,6 +16,7 @@
 #include "schedule/legality/dataflow.h"
 #include "schedule/legality/elementwise.h"
 #include "schedule/legality/instance_order.h"
+#include "schedule/legality/lifetime.h"
 #include "schedule/primitive.h"
 #include "schedule/rewrite/nest.h"
 
@@ -258,6 +259,7 @@ Result<Applied> run<PrimitiveKind::kReverseComputeInline>(const Program& program
   if (!plan.producer_iter) {
     PRUNERC_TRY_VOID(recheck_concurrent_around(out.program, plan.producer));
   }
+  PRUNERC_TRY_VOID(check_nothing_lost(program, out.program));
   return out;
 }
 

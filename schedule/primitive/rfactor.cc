@@ -95,6 +95,18 @@ Result<void> check_guard(IrBuilder& b, const Block& block, const Loop& loop,
   return {};
 }
 
+// Any order and grouping of the instances gives the same, and each of them occurs once.
+Result<void> check_instances(IrBuilder& b, const RfactorPlan& plan,
+                             const std::vector<const Loop*>& all) {
+  const Block& block = plan.block();
+  const std::string fault = order_fault(b, block);
+  if (!fault.empty()) return error(Diag::kBlockOrderFixed, block.id, fault);
+  VarRanges ranges;
+  for (const Loop* loop : all) ranges.bind(loop->var, loop->extent);
+  PRUNERC_TRY_VOID(check_instances_once(b, block, plan.inner, ranges));
+  return check_guard(b, block, *plan.loop, all);
+}
+
 Result<RfactorPlan> plan_rfactor(const Program& program, LoopId id, int64_t axis) {
   RfactorPlan plan;
   const Dataflow flow(program);
@@ -138,11 +150,8 @@ Result<RfactorPlan> plan_rfactor(const Program& program, LoopId id, int64_t axis
     return error(Diag::kAxisRange, axis, -(rank + 1), rank);
   }
   plan.axis = axis;
-  PRUNERC_TRY_VOID(on_instance(program, [&]() -> Result<void> {
-    const std::string fault = order_fault(b, block);
-    if (!fault.empty()) return error(Diag::kBlockOrderFixed, block.id, fault);
-    return check_guard(b, block, *plan.loop, flow[place].loops);
-  }));
+  PRUNERC_TRY_VOID(
+      on_instance(program, [&] { return check_instances(b, plan, flow[place].loops); }));
   return plan;
 }
 

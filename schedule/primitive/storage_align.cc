@@ -1,6 +1,6 @@
 // storage_align(@P, 0, 0, 32, 8): rows of an axis start at multiples of a factor, plus an offset.
 // Needs: the written buffer is an intermediate that is not swizzled; axis within the rank
-// (negative: from the end), factor from 1 on, offset from 0 below factor. After: the same values;
+// (negative: from the end), factor from 1 to 2^31 - 1, offset from 0 below factor. After: the same values;
 // an attribute says how far apart rows lie, in elements.
 //   block @P [v: S(8) = i] { T[v] = X[v] }
 // ~>
@@ -40,7 +40,9 @@ Result<AlignPlan> plan_align(const Program& program, const Call& call) {
   }
   plan.factor = call.integer(3);
   plan.offset = call.integer(4);
-  if (plan.factor < 1) return bad_argument("factor", "at least 1", plan.factor);
+  if (plan.factor < 1 || plan.factor > kMaxAlignFactor) {
+    return bad_argument("factor", "from 1 to " + std::to_string(kMaxAlignFactor), plan.factor);
+  }
   if (plan.offset < 0 || plan.offset >= plan.factor) {
     return bad_argument("offset", "from 0 below the factor", plan.offset);
   }

@@ -6,6 +6,7 @@
 //   block @P [v: S(8) = i, w: S(64) = j] { T[v, w] = X[v, w] }
 // ~>
 //   block @P [v: S(8) = i, w: S(64) = j] {swizzle_0 = 128} { T[v, w] = X[v, w] }
+#include "ir/tensor/bulk_copy.h"
 #include "schedule/primitive.h"
 #include "schedule/rewrite/attributes.h"
 #include "schedule/rewrite/buffer.h"
@@ -26,7 +27,7 @@ Result<Site> plan_swizzle(const Program& program, BlockId id, int64_t index, int
   const auto unfit = [&](std::string why) {
     return error(Diag::kSwizzleForm, std::string(buffer.name), bytes, std::move(why));
   };
-  if (bytes != 32 && bytes != 64 && bytes != 128) return unfit("a panel has 32, 64 or 128 bytes");
+  if (!is_panel(bytes)) return unfit("a panel has 32, 64 or 128 bytes");
   if (buffer.scope != Scope::kShared) return unfit("it is not in scope shared");
   if (buffer.shape.size() < 2) return unfit("it has no rows");
   const std::optional<int64_t> columns = constant(buffer.shape.back());

@@ -220,6 +220,10 @@ Result<void> check_tensors(const Program& program) {
 Result<LayoutPlan> LayoutPlanner::plan(const LayoutArgs& args) {
   PRUNERC_TRY_VOID(check_buffer(args));
   if (args.pad.size() > 1) return unfit("there is one value to pad with");
+  const DType dtype = program_.buffer(buffer_).dtype;
+  if (!args.pad.empty() && !is_float(dtype) && wrap_to(dtype, args.pad[0]) != args.pad[0]) {
+    return unfit("it cannot hold " + std::to_string(args.pad[0]) + ", which it is padded with");
+  }
   const bool pads = layout_.pads && !args.pad.empty();
   if (pads) PRUNERC_TRY_VOID(check_padder());
   LayoutPlan out;
@@ -232,7 +236,6 @@ Result<LayoutPlan> LayoutPlanner::plan(const LayoutArgs& args) {
   Stmt root = program_.root();
   if (pads) {
     const LeafBlock& writer = flow_[writer_];
-    const DType dtype = program_.buffer(buffer_).dtype;
     const Expr pad = is_float(dtype) ? b_.constant(static_cast<double>(args.pad[0]), dtype)
                                      : b_.int_imm(args.pad[0], dtype);
     const Stmt top = top_of(writer);

@@ -4,6 +4,7 @@
 #include "ir/tensor/intrinsic.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace prunerc::schedule {
 
@@ -17,9 +18,14 @@ const char* setter_of(std::string_view key) {
   if (key == ir::kBulkCopyAttr) return "bulk_copy";
   if (key.substr(0, kSwizzle.size()) == kSwizzle) return "swizzle";
   if (key.substr(0, ir::kTensorAttr.size()) == ir::kTensorAttr) return "tensorize";
-  const bool aligns = key.substr(0, kAlignFactor.size()) == kAlignFactor ||
-                      key.substr(0, kAlignOffset.size()) == kAlignOffset;
-  return aligns ? "storage_align" : nullptr;
+  if (key.starts_with(kAlignFactor) || key.starts_with(kAlignOffset)) return "storage_align";
+  // Notes that its passes leave each other on loops.
+  constexpr std::string_view kInternal[] = {"sync",  "shuffle",     "async",    "async_commit",
+                                            "ahead", "ring_buffer", "fragment", "async_wait"};
+  const bool is_internal =
+      key.starts_with("align_") ||
+      std::find(std::begin(kInternal), std::end(kInternal), key) != std::end(kInternal);
+  return is_internal ? "code generation" : nullptr;
 }
 
 std::span<const Attr> attrs_of(Stmt s) {

@@ -8,6 +8,7 @@
 #include "schedule/rewrite/site.h"
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,11 +27,13 @@ inline constexpr std::string_view kDoubleBuffer = "double_buffer";
 /// buffer start at multiples of factor, plus offset, in elements.
 inline constexpr std::string_view kAlignFactor = "align_factor_";
 inline constexpr std::string_view kAlignOffset = "align_offset_";
+/// Code generation keeps factor and offset in one number.
+inline constexpr int64_t kMaxAlignFactor = std::numeric_limits<int32_t>::max();
 
 /// On a block: swizzle_W says by how many bytes its W-th written buffer is swizzled.
 inline constexpr std::string_view kSwizzle = "swizzle_";
 
-/// The primitive that alone sets the key; null for keys that anyone may set.
+/// Who alone sets the key: a primitive, or code generation; null for keys that anyone may set.
 const char* setter_of(std::string_view key);
 
 /// Of a loop or block; empty for others.

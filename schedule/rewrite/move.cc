@@ -5,6 +5,7 @@
 #include "ir/thread_axis.h"
 #include "schedule/legality/access_region.h"
 #include "schedule/legality/concurrency.h"
+#include "schedule/legality/lifetime.h"
 #include "schedule/rewrite/attributes.h"
 
 #include <algorithm>
@@ -136,17 +137,13 @@ bool Move::covered_by(const LeafBlock& writer, const Access& read, std::size_t s
 // Each source must be complete in the iteration of the loops shared with its writers.
 Result<void> Move::check_covered() {
   for (const Access& read : moved_.block->reads) {
+    PRUNERC_TRY_VOID(check_final_below(b(), dataflow_, read.buffer, place_, outer_));
     bool shares = false;
     bool covered = false;
     for (const std::size_t place : dataflow_.writers(read.buffer)) {
       if (place == place_) continue;
       const LeafBlock& writer = dataflow_[place];
       const std::size_t shared = shared_loops(writer.loops, outer_);
-      for (std::size_t i = 0; i < shared; ++i) {
-        if (feeds_reduction(*outer_[i], *writer.block)) {
-          return error(Diag::kReductionNotFinished, outer_[i]->id, writer.block->id);
-        }
-      }
       if (shared == 0) continue;
       shares = true;
       covered = covered || covered_by(writer, read, shared);
@@ -195,6 +192,10 @@ Result<Applied> Move::run(BlockId block_id, LoopId loop_id) {
   // Iterations of concurrent loops around must stay independent: a question about the result.
   PRUNERC_TRY_VOID(recheck_concurrent(moved.program, concurrent_));
   PRUNERC_TRY_VOID(recheck_concurrent_around(moved.program, block_site_));
+  // The last access outside of loops may have gone; what a producer makes its readers find there.
+  if (direction_ == Direction::kConsumer) {
+    PRUNERC_TRY_VOID(check_nothing_lost(program_, moved.program, block_id));
+  }
   return moved;
 }
 

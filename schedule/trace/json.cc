@@ -5,6 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include <charconv>
+#include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
 
 namespace prunerc::schedule {
@@ -33,11 +37,20 @@ Result<int32_t> id_of(const Json& json, const std::string& prefix) {
   const std::string name = prefix == "@L" ? "a loop" : prefix == "@B" ? "a block" : "a value";
   if (!json.is_string()) return wanted(name);
   const std::string& text = json.get_ref<const std::string&>();
-  const bool fits = text.size() > prefix.size() && text.size() <= prefix.size() + 9 &&
-                    text.compare(0, prefix.size(), prefix) == 0 &&
-                    text.find_first_not_of("0123456789", prefix.size()) == std::string::npos;
-  if (!fits) return wanted(name);
-  return std::stoi(text.substr(prefix.size()));
+  if (text.compare(0, prefix.size(), prefix) != 0) return wanted(name);
+  const char* const end = text.data() + text.size();
+  int32_t id = -1;
+  const auto read = std::from_chars(text.data() + prefix.size(), end, id);
+  if (read.ec != std::errc() || read.ptr != end || id < 0) return wanted(name);
+  return id;
+}
+
+// Nothing if it is no whole number, or one beyond 64 bits with a sign.
+std::optional<int64_t> whole_number(const Json& json) {
+  constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
+  if (!json.is_number_integer()) return std::nullopt;
+  if (json.is_number_unsigned() && json.get<uint64_t>() > kMost) return std::nullopt;
+  return json.get<int64_t>();
 }
 
 class Reader {
@@ -89,7 +102,7 @@ class Reader {
   }
 
   Result<Int> integer(const Json& json) {
-    if (json.is_number_integer()) return Int(json.get<int64_t>());
+    if (const std::optional<int64_t> number = whole_number(json)) return Int(*number);
     PRUNERC_TRY(const int32_t id, id_of(json, "v"));
     if (id >= num_values_) return error(Diag::kParseUnknownName, "v" + std::to_string(id));
     return Int(0, ValueId(id));
@@ -158,8 +171,9 @@ class Reader {
       if (!fits) return wanted("a decision [step, values] for each sampling step, in order");
       Decision decision;
       for (const Json& value : found[next][1]) {
-        if (!value.is_number_integer()) return wanted("whole numbers in decisions");
-        decision.push_back(value.get<int64_t>());
+        const std::optional<int64_t> number = whole_number(value);
+        if (!number) return wanted("whole numbers in decisions");
+        decision.push_back(*number);
       }
       trace_.decisions.push_back(std::move(decision));
       ++next;

@@ -1,5 +1,6 @@
 #include "schedule/trace/tokens.h"
 
+#include "ir/int_math.h"
 #include "ir/support/hash.h"
 
 #include <cmath>
@@ -109,7 +110,9 @@ class Tokenizer {
     int64_t product = 1;
     if (!step.operands.empty()) {
       if (const auto* factors = std::get_if<std::vector<Int>>(&step.operands.front())) {
-        for (const Int& factor : *factors) product *= resolve(factor);
+        for (const Int& factor : *factors) {
+          product = ir::wrapping_mul(product, resolve(factor));
+        }
       }
     }
     values_.push_back(product);

@@ -173,17 +173,21 @@ program p(A: f32[8]) -> (B: f32[8]) {
 }
 
 TEST_CASE("a tile whose rows are not whole panels cannot be swizzled", "[gpu]") {
-  CHECK_DIAG(kernels_of(R"(
+  const auto swizzled = [](const std::string& bytes) {
+    return kernels_of(R"(
 program p(A: f32[4, 48]) -> (B: f32[4, 48]) {
   buffer T: f32[4, 48] shared
   for b in 2 bind(block.x) {
     for i in 4 bind(thread.y) { for j in 24 bind(thread.x) {
-      block "T" [v: S(4) = i, w: S(48) = b*24 + j] {swizzle_0 = 128} { T[v, w] = A[v, w] } } }
+      block "T" [v: S(4) = i, w: S(48) = b*24 + j] {swizzle_0 = )" +
+                      bytes + R"(} { T[v, w] = A[v, w] } } }
     for i in 4 bind(thread.y) { for j in 24 bind(thread.x) {
       block "B" [v: S(4) = i, w: S(48) = b*24 + j] { B[v, w] = T[v, w] } } }
   }
-})"),
-             SwizzleForm);
+})");
+  };
+  CHECK_DIAG(swizzled("128"), SwizzleForm);
+  CHECK_DIAG(swizzled("0"), SwizzleForm);
 }
 
 TEST_CASE("a tensor loop whose operands are in the wrong place is refused", "[gpu]") {

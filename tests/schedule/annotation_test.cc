@@ -85,6 +85,9 @@ TEST_CASE("annotations are removed, reserved keys have their setters") {
       {kMatmul, "annotate_loop(@L0, \"software_pipeline\", 2)", "AttrReserved"},
       {kMatmul, "annotate_loop(@L0, \"pipeline_order\", 2)", "AttrReserved"},
       {kMatmul, "annotate_block(@B0, \"double_buffer\", 0)", "AttrReserved"},
+      {kMatmul, "annotate_loop(@L0, \"sync\", 0)", "AttrReserved"},
+      {kMatmul, "annotate_loop(@L0, \"ahead\", 1)", "AttrReserved"},
+      {kMatmul, "annotate_loop(@L0, \"align_1\", 0)", "AttrReserved"},
       {kMatmul, "annotate_block(@B0, \"align_factor_0_0\", 8)", "AttrReserved"},
       {kMatmul, "annotate_block(@B0, \"align_offset_0_0\", 8)", "AttrReserved"},
   };
@@ -114,6 +117,7 @@ TEST_CASE("storage_align says where rows start") {
       {kDenseRelu, "storage_align(@B0, 0, 2, 32, 8)", "AlignArgument"},
       {kDenseRelu, "storage_align(@B0, 0, -3, 32, 8)", "AlignArgument"},
       {kDenseRelu, "storage_align(@B0, 0, 0, 0, 0)", "AlignArgument"},
+      {kDenseRelu, "storage_align(@B0, 0, 0, 4294967296, 0)", "AlignArgument"},
       {kDenseRelu, "storage_align(@B0, 0, 0, 32, 32)", "AlignArgument"},
       {kDenseRelu, "storage_align(@B0, 0, 0, 32, -1)", "AlignArgument"},
       {kDenseRelu, "storage_align(@B0, 1, 0, 32, 8)", "AccessIndexRange"},

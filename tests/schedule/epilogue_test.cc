@@ -69,6 +69,10 @@ TEST_CASE("fuse_reduction_epilogue lets a reduction start with the epilogue's te
        "split(@L2, [-1, 4])\nfuse_reduction_epilogue(@B0, @B1)\ndecompose_reduction(@B0, @L5)", ""},
       {with_epilogue("0f32", kSum, "T[vi, vj] + B[vj]"),
        "reverse_compute_at(@B1, @L0)\nfuse_reduction_epilogue(@B0, @B1)\nparallel(@L0)", ""},
+      // Rows that two tasks need, each has made for itself.
+      {with_epilogue("0f32", kSum, "T[vi, vj] + B[vj]"),
+       "fuse([@L3, @L4])\nsplit(@L5, [-1, 3])\ncompute_at(@B0, @L6)\nparallel(@L6)\n" + fuse,
+       "BlocksDepend"},
       {with_epilogue("0f32", kSum, "T[vi, vj]*2f32"), fuse, "EpilogueForm"},
       {with_epilogue("0f32", kSum, "T[vi, vj] - B[vj]"), fuse, "EpilogueForm"},
       {with_epilogue("0f32", kSum, "T[vi, vj] + T[vi, vj]"), fuse, "EpilogueForm"},

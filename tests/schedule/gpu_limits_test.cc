@@ -83,6 +83,19 @@ program wide(X: f32[4096, 64]) -> (Y: f32[4096, 64]) {
   for i in 4096 @L2 { for j in 64 @L3 { block "Y" @B1 [v: S(4096) = i, w: S(64) = j] { Y[v, w] = T[v, w] } } }
 })";
 
+TEST_CASE("attributes of a text that no primitive sets count for nothing") {
+  const std::string body = "{ T[v, w] = X[v, w] }";
+  for (const char* attrs : {"", "{align_factor_0_0 = 0, align_offset_0_0 = 0}",
+                            "{align_factor_0_0 = 8, align_offset_0_0 = -3}",
+                            "{align_factor_0_0 = 9223372036854775807}", "{swizzle_0 = 0}"}) {
+    std::string text(kWide);
+    text.insert(text.find(body), attrs);
+    INFO(text);
+    CHECK(needs_of(text, "split(@L2, [2, 2048])\ncompute_at(@B0, @L4)\nbind(@L4, \"block.x\")")[0]
+              .smem_bytes == 2048 * 64 * 4);
+  }
+}
+
 void check_limit(std::string_view program, std::string_view steps, const ir::Target& target,
                  std::string_view what) {
   Schedule s(parse_or_die(program));

@@ -108,6 +108,20 @@ TEST_CASE("a program's kinds are listed block by block, and refused where they a
   REQUIRE_OK(schedule::verify_iteration_kinds(program("R", "S")));
 }
 
+TEST_CASE("a reduction that starts twice is refused") {
+  const auto sum = [](const std::string& r) {
+    return schedule::verify_iteration_kinds(parse_or_die(
+        "program p(X: f32[8, 8]) -> (Y: f32[8]) { for o in 2 { for i in 8 { for k in 8 { block "
+        "\"y\" [v: S(8) = i, r: R(8) = " +
+        r + "] { init { Y[v] = 0f32 } Y[v] = Y[v] + X[v, r] } } } } }"));
+  };
+  // All of it may be repeated, by the outermost loop.
+  REQUIRE_OK(sum("k"));
+  REQUIRE_OK(sum("(k + i) % 8"));
+  CHECK_DIAG(sum("k // 2"), IterationKind);
+  CHECK_DIAG(sum("k*2 % 8"), IterationKind);
+}
+
 TEST_CASE("primitives take what is proved element by element") {
   // No slabs, no bijective map: 5 and 8 have no common differences below the extents.
   const std::string interleaved = nest("S", "S", "Y[v*5 + w*8, 0] = X[v, w]");

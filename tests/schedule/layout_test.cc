@@ -33,6 +33,13 @@ program halves(X: f32[10]) -> (Y: f32[10]) {
   for i in 10 @L2 { block "Y" @B2 [v: S(10) = i] { Y[v] = T[v] } }
 })";
 
+constexpr std::string_view kSmall = R"(
+program small(X: u8[10]) -> (Y: u8[10]) {
+  buffer T: u8[10] global
+  for i in 10 @L0 { block "T" @B0 [v: S(10) = i] { T[v] = X[v] } }
+  for i in 10 @L1 { block "Y" @B1 [v: S(10) = i] { Y[v] = T[v] } }
+})";
+
 TEST_CASE("the layout of an intermediate changes, or the reason is said") {
   const Case cases[] = {
       {kDenseRelu, layout("@B0", "(i, j) -> (j, i)"), ""},
@@ -58,6 +65,8 @@ TEST_CASE("the layout of an intermediate changes, or the reason is said") {
       {kChain, layout("@B0", "(i, j) -> (i, j)"), "IndexMapArity"},
       {kChain, layout("@B0", "(i) -> (i // 2)"), "IndexMapNotInjective"},
       {kChain, layout("@B0", "(i) -> (i // 4, i % 4)", "[1, 2]"), "LayoutForm"},
+      {kSmall, layout("@B0", "(i) -> (i // 4, i % 4)", "[255]"), ""},
+      {kSmall, layout("@B0", "(i) -> (i // 4, i % 4)", "[256]"), "LayoutForm"},
       {kReadOutside, layout("@B0", "(i) -> (i // 4, i % 4)"), "LayoutForm"},
       {kHalves, layout("@B0", "(i) -> (i // 4, i % 4)", "[0]"), "LayoutForm"},
       {kDenseRelu, "storage_align(@B0, 0, 0, 8, 4)\n" + layout("@B0", "(i, j) -> (j, i)"),

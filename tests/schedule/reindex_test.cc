@@ -198,6 +198,7 @@ TEST_CASE("sums of products are padded with zeros, or the reason is said") {
       {backwards, "pad_einsum(@B0, [4, 4])", "EinsumForm"},
       {kOdd, "pad_einsum(@B0, [4, 4])", "EinsumForm"},
       {kOdd, "pad_einsum(@B0, [4, 0, 4])", "EinsumForm"},
+      {kOdd, "pad_einsum(@B0, [1099511627776, 1099511627776, 1])", "EinsumForm"},
       {kOdd, "split(@L0, [5, 1])\npad_einsum(@B0, [4, 4, 4])", "EinsumForm"},
       {kOdd, "pad_einsum(@B9, [4, 4, 4])", "BlockNotFound"},
       {kFold, "pad_einsum(@B0, [4, 4])", "BlockOrderFixed"},
@@ -230,6 +231,14 @@ program p(X: f32[4]) -> (Y: f32[4]) {
     block "P" @B0 [v: S(4) = i, w: S(4) = j] { P[v] = select(w < 2, X[v], 0f32) } } }
   for i2 in 4 @L2 { block "Y" @B1 [u: S(4) = i2] { Y[u] = P[u] } }
 })";
+  // One loop is two variables, with a box for each; the other is none.
+  const std::string diagonal = R"(
+program p(X: f32[8]) -> (Y: f32[8]) {
+  buffer P: f32[8, 8] global
+  for i in 8 @L0 { for j in 2 @L1 {
+    block "P" @B0 [v: S(8) = i, w: S(8) = i] { P[v, w] = select(1 <= v && w < 5, X[v - 1], 0f32) } } }
+  for i2 in 8 @L2 { block "Y" @B1 [u: S(8) = i2] { Y[u] = P[u, u] } }
+})";
   const std::string wedge = padded("vi < vj"), never = padded("vi < 0"), always = padded("vi < 8"),
                     data = padded("Z[vi] < 1f32"), other = padded("vi < 4", "Z[vi]");
   const std::string tiles =
@@ -239,6 +248,7 @@ program p(X: f32[4]) -> (Y: f32[4]) {
       {kConv, "decompose_padding(@B0, @L1)", ""},
       {kConv, "decompose_padding(@B0, @L2)", ""},
       {kColumn, "decompose_padding(@B0, @L0)", ""},
+      {diagonal, "decompose_padding(@B0, @L0)", ""},
       {kColumn, "decompose_padding(@B0, @L1)\nparallel(@L0)", ""},
       {kConv, "reorder([@L2, @L1])\ndecompose_padding(@B0, @L2)", ""},
       {kOdd, "pad_einsum(@B0, [4, 4, 4])\ndecompose_padding(@B1, @L3)", ""},

@@ -55,6 +55,9 @@ TEST_CASE("a trace survives JSON") {
   REQUIRE_OK(again);
   CHECK(structural_equal(again->program(), s.program()));
   CHECK(trace_from_json("{\"steps\": [], \"decisions\": []}")->instructions.empty());
+  const Result<Trace> far = parse_trace("fuse([@L2147483647])\n");
+  REQUIRE_OK(far);
+  CHECK(*trace_from_json(to_json(*far)) == *far);
 }
 
 TEST_CASE("a trace holds printable texts alone") {
@@ -80,6 +83,8 @@ TEST_CASE("malformed JSON traces are errors") {
       R"({"steps": [{"do": "split", "with": ["@L9999999999", [1]]}]})",
       R"({"steps": [{"do": "split", "with": ["@L0", 4]}]})",
       R"({"steps": [{"do": "split", "with": ["@L0", [1.5]]}]})",
+      R"({"steps": [{"do": "split", "with": ["@L0", [18446744073709551615]]}]})",
+      R"({"steps": [{"do": "split", "with": ["@L-1", [1]]}]})",
       R"({"steps": [{"do": "split", "with": ["@L0", [1], 2]}]})",
       R"({"steps": [{"do": "split", "with": ["@L0", [1]], "gives": 4}]})",
       R"({"steps": [{"do": "split", "with": ["@L0", [1]], "gives": ["x"]}]})",

@@ -18,7 +18,7 @@ using namespace ir;
 
 bool pad(IrBuilder& b, BufferId id, int64_t factor, int64_t offset) {
   Buffer buffer = b.buffer(id);
-  if (buffer.scope != Scope::kShared) return false;
+  if (buffer.scope != Scope::kShared || factor < 1) return false;
   std::vector<Expr> shape(buffer.shape.begin(), buffer.shape.end());
   const int64_t now = shape.back().as<IntImm>()->value;
   const int64_t padding = floor_mod(offset - now, factor);

@@ -12,6 +12,7 @@
 #include "ir/thread_axis.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -41,9 +42,11 @@ std::vector<Attr> layout_attrs(IrBuilder& b, const Block& block, std::size_t w) 
   // Only the last dimension can be padded: strides of the axes outside of the last but one follow.
   const int rank = static_cast<int>(b.buffer(id).shape.size());
   const std::string at = number + "_" + std::to_string(rank - 2);
-  if (const std::optional<int64_t> factor = attr_of(block, "align_factor_" + at)) {
-    add(kAlignAttr, *factor << 32 | attr_of(block, "align_offset_" + at).value_or(0));
-  }
+  const int64_t factor = attr_of(block, "align_factor_" + at).value_or(0);
+  const int64_t offset = attr_of(block, "align_offset_" + at).value_or(0);
+  // storage_align sets no others; a program's text may.
+  const bool fits = 0 <= offset && offset < factor && factor <= std::numeric_limits<int32_t>::max();
+  if (fits) add(kAlignAttr, factor << 32 | offset);
   if (const std::optional<int64_t> bytes = attr_of(block, std::string(kSwizzleAttr) + number)) {
     add(kSwizzleAttr, *bytes);
   }
