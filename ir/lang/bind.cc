@@ -85,7 +85,7 @@ void Binder::bind_consts() {
   for (const AstConst* item : module_.consts) {
     const Node* value = bind(item->value);
     if (value != nullptr && !value->is_constant()) {
-      sink_.report<LangDiag::kNotConstant>(item->value->range, "the value of a const");
+      sink_.report<LangDiag::kNotConstant>(item->value->range, "the value of a const", "number");
       value = nullptr;
     }
     if (value != nullptr && value->quotient != nullptr) {
@@ -222,7 +222,8 @@ const Node* Binder::bind_default(const AstParam& param) {
   }
   if (value->kind == NodeKind::kInt) return typing_.int_constant(value->int_value, value->range);
   sink_.report<LangDiag::kNotConstant>(value->range,
-                                       fmt::format("the default of '{}'", param.name.text));
+                                       fmt::format("the default of '{}'", param.name.text),
+                                       param.kind == ParamKind::kFloat ? "number" : "integer");
   return nullptr;
 }
 
@@ -240,7 +241,7 @@ std::optional<int64_t> Binder::constant_int(const AstExpr* expr, std::string_vie
   const Node* node = bind(expr);
   if (node == nullptr) return std::nullopt;
   if (node->kind == NodeKind::kInt) return node->int_value;
-  SourceDiagnostic& diagnostic = sink_.report<LangDiag::kNotConstant>(expr->range, what);
+  SourceDiagnostic& diagnostic = sink_.report<LangDiag::kNotConstant>(expr->range, what, "integer");
   if (!node->is_constant()) diagnostic.message += advice;
   return std::nullopt;
 }

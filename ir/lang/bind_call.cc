@@ -92,14 +92,16 @@ bool Binder::add_binding(const AstBinding& binding, Callee& callee) {
     const std::optional<ir::DType> dtype = resolve_type(*type);
     return dtype && keep(std::string(ir::to_string(*dtype)));
   }
+  const bool takes_float =
+      std::any_of(callee.op->params.begin(), callee.op->params.end(), [&](const AstParam& param) {
+        return param.kind == ParamKind::kFloat && param.name.text == binding.name.text;
+      });
   const Node* value = bind(binding.value);
+  if (takes_float && value != nullptr && value->is_constant() && !value->type.is_typed())
+    value = typing_.convert(value, ir::DType::kF64);
   if (value == nullptr) return false;
-  if (value->kind == NodeKind::kInt && value->quotient == nullptr)
-    return keep(std::to_string(value->int_value));
-  if (value->kind == NodeKind::kInt || value->kind == NodeKind::kFloat) {
-    const bool is_int = value->kind == NodeKind::kInt;
-    return keep(is_int ? std::to_string(value->int_value) : fmt::format("{}", value->float_value));
-  }
+  if (value->kind == NodeKind::kInt) return keep(std::to_string(value->int_value));
+  if (value->kind == NodeKind::kFloat) return keep(fmt::format("{}", value->float_value));
   sink_.report<LangDiag::kCallParameter>(binding.range, binding.name.text,
                                          "a constant number or a type");
   return false;

@@ -31,8 +31,6 @@ struct Symbol {
 
 /// "a parameter", "a tensor of 2 dimensions", ...
 std::string describe(const Symbol& symbol);
-/// "'M', 'N'", the first few.
-std::string list_names(const std::vector<std::string_view>& names);
 
 /// What an operator and those that are inlined into it have together.
 struct Scope {
@@ -118,6 +116,7 @@ class Binder {
 
   // bind_net.cc
   void bind_net_consts(const AstNet& net, BoundNet& out);
+  std::optional<double> bind_net_value(const AstNetConst& item, const Tensor& tensor);
   void check_labels();
   bool bind_net_call(const AstStmt& stmt, const std::vector<Tensor*>& targets, BoundNet& out);
 

@@ -200,13 +200,19 @@ IndexVar* Binder::make_index(const AstIndex& ast) {
     const std::optional<int64_t> end =
         constant_int(ast.end, "the end of a range", condition("<", ast.end));
     index.begin = begin.value_or(0);
-    if (end) {
+    int64_t extent = 0;
+    if (begin && end && __builtin_sub_overflow(*end, *begin, &extent)) {
+      sink_.report<LangDiag::kConstantOverflow>(join(ast.begin->range, ast.end->range));
+      extents_.claim_unsolved(index.unknown);
+    } else if (end) {
       extents_.fix(index.unknown, *end, ast.end->range);
     } else {
       extents_.claim_unsolved(index.unknown);
     }
-  } else if (options_.index_extents) {
+  }
+  if (options_.index_extents) {
     const auto given = options_.index_extents->find(index.name);
+    if (given == options_.index_extents->end() && ast.begin != nullptr) return &index;
     if (given == options_.index_extents->end()) {
       sink_.report<LangDiag::kIndexNotBound>(name.range, name.text, name.text);
       extents_.claim_unsolved(index.unknown);

@@ -2,6 +2,9 @@
 
 #include "ir/lang/range.h"
 
+#include <map>
+#include <utility>
+
 namespace prunerc::lang {
 namespace {
 
@@ -45,7 +48,7 @@ class Checker {
     if (is_in_index_ || !is_index_arithmetic(node)) return check_kind(node, facts);
     visits_left_ -= node->size;
     if (may_wrap(node, facts)) {
-      if (!is_trial_) sink_.report<LangDiag::kIndexWraps>(node->range);
+      if (!is_trial()) sink_.report<LangDiag::kIndexWraps>(node->range);
       return false;
     }
     is_in_index_ = true;
@@ -101,7 +104,7 @@ class Checker {
       if (excludes_zero(fact, divisor)) return true;
     }
     if (visits_left_ > 0 && enumerate_nonzero(divisor, facts, enumeration_left_)) return true;
-    if (is_trial_) return false;
+    if (is_trial()) return false;
     if (divisor->kind == NodeKind::kInt) {
       sink_.report<LangDiag::kConstantDivByZero>(divisor->range, "");
     } else {
@@ -157,7 +160,7 @@ class Checker {
         (*doubts)[d].below |= doubt.below;
         (*doubts)[d].above |= doubt.above;
       } else if (subscript->has_data || doubt.below || doubt.above) {
-        if (!is_trial_) report_read(node, d, range);
+        if (!is_trial()) report_read(node, d, range);
         ok = false;
       }
     }
@@ -196,11 +199,33 @@ class Checker {
     for (const IndexVar* index : node->indices) {
       if (index->extent() == 0) return true;  // nothing is evaluated
     }
+    if (!check_positions(node)) return false;
     // Proved without the facts of its place it can be computed for all places, once.
     if (facts.is_empty() || stands_alone(node))
       return facts.is_empty() ? check_body(node, facts) : true;
+    // Its stage carries the conditions of one place. An argument of an fn may stand at several.
+    const auto [place, is_new] = places_.emplace(std::pair(trial_, node), facts.facts());
+    if (!is_new && place->second != facts.facts()) return check_body(node, FactSet());
     proofs_.guarded.insert(node);
     return check_body(node, facts);
+  }
+
+  /// Positions are counted from 0: -1 is that of nothing.
+  bool check_positions(const Node* node) {
+    if (node->reducer != Reducer::kArgMax && node->reducer != Reducer::kArgMin) return true;
+    int64_t num_positions = 1;
+    for (const IndexVar* index : node->indices) {
+      const bool starts_below = index->begin < 0;
+      if (!starts_below && !__builtin_mul_overflow(num_positions, index->end, &num_positions))
+        continue;
+      if (!is_trial()) {
+        sink_.report<LangDiag::kPositionRange>(
+            index->range, to_string(node->reducer), index->name,
+            starts_below ? fmt::format("starts at {}", index->begin) : "takes them beyond 64 bits");
+      }
+      return false;
+    }
+    return true;
   }
 
   bool check_body(const Node* node, const FactSet& facts) {
@@ -212,20 +237,22 @@ class Checker {
   bool stands_alone(const Node* node) {
     const auto known = alone_.find(node);
     if (known != alone_.end()) return known->second;
-    const bool outer_trial = is_trial_;
-    is_trial_ = true;
+    const Node* const outer_trial = std::exchange(trial_, node);
     const bool ok = check_body(node, FactSet());
-    is_trial_ = outer_trial;
+    trial_ = outer_trial;
     alone_[node] = ok;
     return ok;
   }
+
+  bool is_trial() const { return trial_ != nullptr; }
 
   bool is_in_index_ = false;
   const BoundOp& op_;
   DiagSink& sink_;
   Proofs proofs_;
   std::unordered_map<const Node*, bool> alone_;
-  bool is_trial_ = false;
+  std::map<std::pair<const Node*, const Node*>, std::vector<Fact>> places_;  // by trial, reduction
+  const Node* trial_ = nullptr;  // the reduction that is tried without the facts of its place
   int64_t enumeration_left_ = kEnumerationBudget;
   int64_t visits_left_ = kVisitBudget;
 };

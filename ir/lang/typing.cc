@@ -328,7 +328,8 @@ const Node* Typing::choose(NodeKind kind, const Node* condition_node, const Node
   if (!unify(branches, node.type, range)) return nullptr;
   // A constant condition chooses at once, so that a branch for another parameter value needs no
   // proof.
-  if (condition_node->is_constant()) return branches[condition_node->int_value != 0 ? 0 : 1];
+  if (condition_node->is_constant())
+    return as_common(branches[condition_node->int_value != 0 ? 0 : 1], node.type);
   node.args = {condition_node, branches[0], branches[1]};
   return keep(std::move(node));
 }
