@@ -221,6 +221,7 @@ const AstNet* find_net(const Module& module, std::string_view name) {
 const AstOperator* find_operator(const Module& module, std::string_view name, DiagSink& sink) {
   const SourceRange top = {0, 0, 0};
   if (name.empty()) {
+    if (!module.nets.empty() && sink.has_errors()) return nullptr;  // of the net, more often
     if (module.ops.size() == 1) return module.ops[0];
     if (module.ops.empty()) {
       if (!sink.has_errors()) sink.report<LangDiag::kNoOperator>(top);

@@ -116,7 +116,7 @@ bool is_about_net(const OperatorRequest& request, const lang::ListResult& listed
   for (const lang::OpInfo& op : listed.ops) is_op |= op.name == request.op;
   for (const lang::NetInfo& net : listed.nets)
     is_net |= net.has_ports && (request.op.empty() || request.op == net.name);
-  return listed.ok && is_net && !is_op;
+  return is_net && !is_op;
 }
 
 Result<LoadedNet> from_net(const OperatorRequest& request, const std::string& text) {
