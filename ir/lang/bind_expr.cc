@@ -35,6 +35,7 @@ bool Binder::is_candidate(const Symbol& symbol, Wanted wanted) {
       return symbol.kind == SymbolKind::kFn || symbol.kind == SymbolKind::kTypeParam;
     case Wanted::kType: return symbol.kind == SymbolKind::kTypeParam;
     case Wanted::kValue:
+    case Wanted::kIndex:
       return symbol.kind != SymbolKind::kFn && symbol.kind != SymbolKind::kTypeParam;
   }
   return false;
@@ -43,7 +44,7 @@ bool Binder::is_candidate(const Symbol& symbol, Wanted wanted) {
 void Binder::report_unknown(const AstName& name, Wanted wanted) {
   if (sink_.is_full()) return;
   std::vector<std::string_view> candidates;
-  if (wanted == Wanted::kValue) {
+  if (wanted == Wanted::kValue || wanted == Wanted::kIndex) {
     for (const IndexVar* index : active_) candidates.push_back(index->name);
   }
   for (const auto& [text, symbol] : symbols_) {
@@ -59,6 +60,8 @@ void Binder::report_unknown(const AstName& name, Wanted wanted) {
   if (!close.empty()) {
     diagnostic.message += fmt::format("; did you mean '{}'?", close);
     diagnostic.fix(name.range, std::string(close));
+  } else if (wanted == Wanted::kIndex) {
+    diagnostic.message += fmt::format("; a sum over it is written 'sum[{}] ...'", name.text);
   } else if (wanted == Wanted::kFunction) {
     const std::string_view file = std_file_with_fn(name.text);
     if (!file.empty()) diagnostic.message += fmt::format("; import \"{}\" defines it", file);
@@ -151,7 +154,7 @@ const Node* Binder::bind_name(const AstExpr& expr) {
   if (frame_ == nullptr && ended != ended_.end()) {
     report_after_body(expr);
   } else {
-    report_unknown(expr.name, Wanted::kValue);
+    report_unknown(expr.name, &expr == subscript_ ? Wanted::kIndex : Wanted::kValue);
   }
   return nullptr;
 }
@@ -207,7 +210,10 @@ void Binder::equate(const AstExpr* subscript, const Tensor& tensor, size_t dim) 
 const Node* Binder::bind_read(const AstExpr& expr) {
   std::vector<const Node*> subscripts;
   const std::optional<ir::DType> body_type = typing_.set_body_type(std::nullopt);
-  for (const AstExpr* arg : expr.args) subscripts.push_back(bind(arg));
+  for (const AstExpr* arg : expr.args) {
+    subscript_ = arg;
+    subscripts.push_back(bind(arg));
+  }
   typing_.set_body_type(body_type);
   const Node* or_value = bind(expr.or_value);
   const Symbol* symbol = find_symbol(expr.name.text);
