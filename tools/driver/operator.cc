@@ -75,8 +75,15 @@ Error in_file(std::string_view file, const Error& error) {
 }
 
 Result<Operator> from_prc(const OperatorRequest& request, std::string text) {
+  if (!request.bindings.empty())
+    return error(Diag::kUsageOption, "-D", "binds parameters, and a program has its sizes");
   Result<ir::Program> program = ir::parse(text);
   if (!program.ok()) return in_file(request.file, program.error());
+  if (!request.op.empty() && request.op != program->name()) {
+    return error(Diag::kUsageOption, "--op",
+                 fmt::format("'{}' is not the program of the file, '{}'", request.op,
+                             printable_line(program->name())));
+  }
   for (const auto check :
        {ir::verify, ir::verify_declared_regions, schedule::verify_iteration_kinds}) {
     if (const Result<void> sound = check(*program); !sound.ok()) {
@@ -271,7 +278,9 @@ Result<std::vector<Operator>> load_operators(std::span<const OperatorRequest> re
   std::vector<Operator> all;
   for (const OperatorRequest& request : requests) {
     OperatorRequest one = request;
-    if (requests.size() > 1 && !is_onnx(request.file)) {
+    if (requests.size() > 1 && ends_with(request.file, ".prc")) {
+      one.bindings.clear();
+    } else if (requests.size() > 1 && !is_onnx(request.file)) {
       PRUNERC_TRY(const std::string text, text_of(request));
       const lang::ListResult listed = list(request, text);
       if (listed.ok && listed.ops.size() == 1) one = known_bindings(request, listed.ops[0]);
