@@ -305,9 +305,10 @@ const Node* Typing::minmax(NodeKind kind, const Node* lhs, const Node* rhs, Sour
   if (operands[0]->is_constant() && operands[1]->is_constant() && !node.type.is_typed()) {
     const bool both_int =
         operands[0]->kind == NodeKind::kInt && operands[1]->kind == NodeKind::kInt;
-    const bool less = both_int ? operands[0]->int_value < operands[1]->int_value
-                               : as_double(operands[0]) < as_double(operands[1]);
-    return at(as_common(operands[(kind == NodeKind::kMin) == less ? 0 : 1], node.type), range);
+    const auto wins = [&](auto a, auto b) { return kind == NodeKind::kMin ? a < b : a > b; };
+    const bool is_first = both_int ? wins(operands[0]->int_value, operands[1]->int_value)
+                                   : wins(as_double(operands[0]), as_double(operands[1]));
+    return at(as_common(operands[is_first ? 0 : 1], node.type), range);
   }
   node.args = std::move(operands);
   return keep(std::move(node));

@@ -281,8 +281,9 @@ TEST_CASE("operators that cannot be loaded say why") {
   program.text = "program f(";
   CHECK(load_operator(program).error().id() == Diag::kOperatorText);
   // A program has its sizes and its name.
-  program.text = "program f(A: f32[1]) -> (B: f32[1]) {\n  block \"B\" @B0 [] {\n    reads A[0]\n"
-                 "    writes B[0]\n    B[0] = A[0]\n  }\n}\n";
+  program.text =
+      "program f(A: f32[1]) -> (B: f32[1]) {\n  block \"B\" @B0 [] {\n    reads A[0]\n"
+      "    writes B[0]\n    B[0] = A[0]\n  }\n}\n";
   program.op = "f";
   CHECK(load_operator(program).ok());
   program.op = "g";
