@@ -109,7 +109,7 @@ class Mistakes(command.CommandTest):
         for arguments, said, hint in (
             (["show", bad], r"bad\.prn:1:48: error: 'C' is not defined", "--stage ast"),
             (["show", prc], r"bad\.prc:1:\d+: error: ", "prints a program in this form"),
-            (["show", self.ops], "choose one of 'dense'", "--stage ast"),
+            (["show", self.ops], "choose one by --op: 'dense'", "--stage ast"),
             (["show", self.ops, "--op", "dens"], "no operator is called 'dens'", "--stage ast"),
             (["show", free], "bind it with -D N=", "--stage ast"),
             (["show", free, "-D", "Q=4"], "has no parameter 'Q'", None),
