@@ -299,6 +299,7 @@ TEST_CASE("all operators of a text are loaded, each with the bindings that it kn
   REQUIRE(ops->size() == 2);
   CHECK((*ops)[0].bindings == "N=8");
   CHECK((*ops)[1].bindings == "M=2,N=8");
+  CHECK(load_operators(request("", {{"Q", "2"}})).error().id() == Diag::kUsageOption);
   const Result<std::vector<Operator>> one = load_operators(request("add"));
   REQUIRE(one.ok());
   CHECK(one->size() == 1);
