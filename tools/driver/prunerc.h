@@ -78,11 +78,12 @@ struct Operator {
 /// or another name for a .prc program).
 Result<Operator> load_operator(const OperatorRequest& request);
 
-/// Every operator of the file that can be bound with these sizes and its defaults; one name in `op`
-/// selects it. A file with one operator gives one. Errors: as load_operator, of the first that
-/// fails. Of a file with nets: their lines, each an operator named by its label.
+/// Every operator of the file, with those of these sizes that it knows, else its defaults; one name in
+/// `op` selects it. Of a file with nets: their lines, each an operator named by its label, with those
+/// sizes that the line names. Errors: as load_operator, of the first that fails; UsageOption for a size
+/// that none of them knows.
 Result<std::vector<Operator>> load_operators(const OperatorRequest& request);
-/// Those of several files. With more than one, each operator takes the bindings that it knows.
+/// Those of several files; a size need be known in one of them.
 Result<std::vector<Operator>> load_operators(std::span<const OperatorRequest> requests);
 
 /// "$PRUNERC_DB", else prunerc/db.sqlite in the user's cache folder (created on first use).
