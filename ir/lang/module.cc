@@ -95,7 +95,7 @@ class Loader {
         sink_.report<LangDiag::kImportCycle>(item.range, item.path);
       return;
     }
-    if (states_.size() >= kMaxImportedFiles) {
+    if (states_.size() > kMaxImportedFiles) {  // the main file among them
       sink_.report<LangDiag::kTooManyImports>(item.range, kMaxImportedFiles);
       return;
     }
