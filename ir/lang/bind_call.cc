@@ -193,7 +193,7 @@ bool Binder::inline_call(const AstStmt& stmt, const Callee& callee,
   }
   if (std::find(targets.begin(), targets.end(), nullptr) != targets.end()) return false;
   const int errors_before = sink_.num_errors();
-  Binder inlined(scope_, *callee.op, callee.options);
+  Binder inlined(scope_, *callee.op, callee.options, globals_);
   const bool ok = inlined.run_inlined(*this, stmt, callee, targets);
   if (sink_.num_errors() != errors_before) {
     sink_.annotate_last(stmt.call->range,
@@ -206,11 +206,6 @@ bool Binder::run_inlined(const Binder& caller, const AstStmt& stmt, const Callee
                          const std::vector<Tensor*>& targets) {
   caller_ = &caller;
   prefix_ = targets[0]->name + "_";
-  broken_fns_ = caller.broken_fns_;
-  for (const auto& [name, symbol] : caller.symbols_) {
-    if (symbol.kind == SymbolKind::kConst || symbol.kind == SymbolKind::kFn)
-      symbols_.emplace(name, symbol);
-  }
   bind_header();
   // Ports: the names are this operator's, the tensors the caller's.
   Tensor declared;

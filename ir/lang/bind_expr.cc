@@ -17,6 +17,8 @@ constexpr uint32_t kMaxBindDepth = 1200;
 }  // namespace
 
 const Symbol* Binder::find_symbol(std::string_view name) const {
+  const auto global = globals_->symbols.find(name);
+  if (global != globals_->symbols.end()) return &global->second;
   const auto known = symbols_.find(name);
   return known == symbols_.end() ? nullptr : &known->second;
 }
@@ -47,9 +49,15 @@ void Binder::report_unknown(const AstName& name, Wanted wanted) {
   if (wanted == Wanted::kValue || wanted == Wanted::kIndex) {
     for (const IndexVar* index : active_) candidates.push_back(index->name);
   }
-  for (const auto& [text, symbol] : symbols_) {
-    if (is_candidate(symbol, wanted)) candidates.push_back(text);
-  }
+  const auto num_indices = static_cast<std::ptrdiff_t>(candidates.size());
+  const auto add = [&](const std::map<std::string_view, Symbol>& symbols) {
+    for (const auto& [text, symbol] : symbols) {
+      if (is_candidate(symbol, wanted)) candidates.push_back(text);
+    }
+  };
+  add(globals_->symbols);
+  add(symbols_);
+  std::sort(candidates.begin() + num_indices, candidates.end());
   // What is there is said only of what the text defines.
   const std::string defined = list_names(candidates);
   if (wanted == Wanted::kFunction) append_words(TokenKind::kBuiltin, candidates);
@@ -275,7 +283,7 @@ const Node* Binder::expand(const AstExpr& call, const AstFn& fn, std::vector<con
   for (const Node* arg : args) {
     if (arg == nullptr) return nullptr;
   }
-  if (broken_fns_.count(&fn) > 0) return nullptr;
+  if (globals_->broken_fns.count(&fn) > 0) return nullptr;
   const FnFrame frame = {&fn, std::move(args), frame_};
   const int errors_before = sink_.num_errors();
   frame_ = &frame;

@@ -48,9 +48,16 @@ struct Scope {
   Extents extents;
 };
 
+/// The constants and functions of a module: bound once for all of its operators.
+struct Globals {
+  std::map<std::string_view, Symbol> symbols;
+  std::set<const AstFn*> broken_fns;
+};
+
 class Binder {
  public:
-  Binder(Scope& scope, const AstOperator& op, const BindOptions& options);
+  Binder(Scope& scope, const AstOperator& op, const BindOptions& options,
+         std::shared_ptr<const Globals> globals = nullptr);
   /// True if everything was bound.
   bool run();
   /// The calls of a net, in an order in which values are computed before they are read.
@@ -58,8 +65,8 @@ class Binder {
 
  private:
   // bind.cc: what surrounds the statements.
-  void check_fns();
-  void bind_consts();
+  void bind_globals();
+  const Node* bind_const(const AstConst& item);
   void bind_header();
   void add_command_line();
   void check_bindings();
@@ -162,10 +169,10 @@ class Binder {
   Extents& extents_;
   const Binder* caller_ = nullptr;  // of an inlined operator
   std::string prefix_;              // of the names of its lets
-  std::map<std::string_view, Symbol> symbols_;
+  std::shared_ptr<const Globals> globals_;
+  std::map<std::string_view, Symbol> symbols_;       // beside the globals
   std::map<std::string, SourceRange> command_line_;  // binding -> its place in the pseudo file
-  std::set<const AstFn*> broken_fns_;
-  std::deque<std::string> names_;  // of symbols that do not stand in a text
+  std::deque<std::string> names_;                    // of symbols that do not stand in a text
 
   std::vector<std::vector<Tensor*>> targets_;  // by statement; null: reported
   std::vector<uint8_t> visit_state_;           // by statement, while ordering

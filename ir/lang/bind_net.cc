@@ -64,9 +64,8 @@ bool Binder::bind_net_call(const AstStmt& stmt, const std::vector<Tensor*>& targ
   const auto [known, is_new] = out.op_of_key.emplace(key, out.ops.size());
   if (is_new) {
     const int errors_before = sink_.num_errors();
-    std::unique_ptr<BoundOp> op =
-        bind_operator(module_, *callee->op, callee->options, sources_, sink_);
-    if (op == nullptr) {
+    Scope scope(module_, sources_, sink_);
+    if (!Binder(scope, *callee->op, callee->options, globals_).run()) {
       if (sink_.num_errors() != errors_before) {
         sink_.annotate_last(stmt.call->range,
                             fmt::format("in this call of '{}'", callee->op->name.text));
@@ -74,6 +73,7 @@ bool Binder::bind_net_call(const AstStmt& stmt, const std::vector<Tensor*>& targ
       out.op_of_key.erase(known);
       return false;
     }
+    std::unique_ptr<BoundOp> op = std::move(scope.op);
     // Whether a tensor is the same in every run is known here, not in the operator.
     for (size_t i = 0; i < op->inputs.size(); ++i) {
       for (Tensor& tensor : op->tensors) {

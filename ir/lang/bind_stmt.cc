@@ -81,9 +81,9 @@ Tensor* Binder::declare_target(const AstStmt& stmt, const AstName& name, size_t 
     known->second.range = name.range;
     return tensor;
   }
-  if (known != symbols_.end()) {
+  if (const Symbol* const symbol = find_symbol(name.text)) {
     sink_.report<LangDiag::kRedefined>(name.range, name.text)
-        .note(known->second.range, "the first definition");
+        .note(symbol->range, "the first definition");
     return nullptr;
   }
   if (!stmt.is_let) {

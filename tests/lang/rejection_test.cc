@@ -146,6 +146,21 @@ TEST_CASE("an operator with more guarded reads than can be proved in time is ref
   CHECK((contains(names, "ProofLimit") || contains(names, "ExpansionTooLarge")));
 }
 
+TEST_CASE("a net of many operators in a file of many functions is answered quickly") {
+  std::string text;
+  for (int i = 0; i < 10'000; ++i) text += "fn g" + std::to_string(i) + "(x)=x;";
+  text += "op f<N,M>(X:f32[N])->(Y:f32[N]){Y[i]=X[i]*M;}\nnet n(x:f32[4])->(y:f32[4]){";
+  for (int i = 0; i < 1'000; ++i) {
+    const std::string n = std::to_string(i);
+    text += "let a" + n + "=f<M=" + n + ">(" + (i == 0 ? "x" : "a" + std::to_string(i - 1)) + ");";
+  }
+  lang::CompileInput input;
+  input.text = text + "y=f<M=7>(a999);}";
+  const std::clock_t start = std::clock();
+  CHECK(lang::compile_net(input).net.has_value());
+  CHECK(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC < 1.0);
+}
+
 TEST_CASE("imports are limited in number") {
   lang::CompileInput input;
   input.file_name = "a0.prn";
