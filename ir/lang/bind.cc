@@ -331,6 +331,7 @@ void Binder::bind_port_shape(const AstPort& port, Tensor& tensor) {
     if (!extent) tensor.is_broken = true;
     if (!extent || *extent >= 1) continue;
     tensor.is_broken = true;
+    if (sink_.is_full()) continue;
     const Symbol* symbol = expr->kind == AstKind::kName ? find_symbol(expr->name.text) : nullptr;
     const AstExpr* where = nullptr;
     for (const AstWhere& item : ast_.wheres) {

@@ -172,7 +172,6 @@ class Binder {
   std::shared_ptr<const Globals> globals_;
   std::map<std::string_view, Symbol> symbols_;       // beside the globals
   std::map<std::string, SourceRange> command_line_;  // binding -> its place in the pseudo file
-  std::deque<std::string> names_;                    // of symbols that do not stand in a text
 
   std::vector<std::vector<Tensor*>> targets_;  // by statement; null: reported
   std::vector<uint8_t> visit_state_;           // by statement, while ordering

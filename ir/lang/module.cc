@@ -77,7 +77,7 @@ class Loader {
       std::map<std::string_view, SourceRange> labels;
       for (const AstNetTask& task : net.tasks) {
         if (task.label) static_cast<void>(declare_in(labels, *task.label));
-        if (op_names_.contains(task.op.text)) continue;
+        if (op_names_.contains(task.op.text) || sink_.is_full()) continue;
         std::vector<std::string_view> names;
         for (const auto& [name, range] : op_names_) names.push_back(name);
         sink_.report<LangDiag::kUnknownOperator>(task.op.range, task.op.text).message +=

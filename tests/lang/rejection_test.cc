@@ -161,6 +161,12 @@ TEST_CASE("a net of many operators in a file of many functions is answered quick
   CHECK(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC < 1.0);
 }
 
+TEST_CASE("a net of many lines that name nothing is refused quickly") {
+  std::string text;
+  for (int i = 0; i < 10'000; ++i) text += "op a" + std::to_string(i) + "()->(Y:f32){Y=1;}";
+  CHECK(contains(refused(text + "net n {" + repeat("zzzz;", 100'000) + "}"), "TooManyErrors"));
+}
+
 TEST_CASE("imports are limited in number") {
   lang::CompileInput input;
   input.file_name = "a0.prn";
