@@ -223,9 +223,11 @@ TEST_CASE("each line of a net that is wrong is told, and nothing that follows fr
   CHECK(names_of(compile_net(kOps + two)) == std::vector<std::string>{"Expected", "Expected"});
   CHECK(names_of(compile_net(kOps + replaced(kNet, "x: f32[M,8]", "x f32[M,8]"))) ==
         std::vector<std::string>{"Expected"});
-  CHECK(names_of(compile_net("op f<N>(x: f32[N]) -> (y: f32[N]) { y[i] = x[i]; }\n"
-                             "net n { 0 * f<N=4>; f<N=4> }")) ==
-        std::vector<std::string>{"Expected", "Expected"});
+  const lang::NetResult listed = compile_net(
+      "op f<N>(x: f32[N]) -> (y: f32[N]) { y[i] = x[i]; }\n"
+      "net n { 0 * f<N=4>; 3 f<N=4>; f<N=4> }");
+  CHECK(names_of(listed) == std::vector<std::string>{"Expected", "Expected", "Expected"});
+  CHECK(listed.diagnostics[1].message == "expected '*', found 'f'");
 }
 
 TEST_CASE("an operator that is called like a reduction can be called") {
