@@ -2,6 +2,7 @@
 
 #include "ir/lang/range.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -42,7 +43,10 @@ class Checker {
  private:
   /// True if everything below `node` is proved. Reports what is not, unless this is a trial.
   bool check(const Node* node, const FactSet& facts) {
-    if (facts.is_unreachable()) return true;
+    if (facts.is_unreachable()) {
+      note_places(node, facts);
+      return true;
+    }
     if (--visits_left_ <= 0) return false;
     // The largest part of an expression is asked about, which stands for all in it.
     if (is_in_index_ || !is_index_arithmetic(node)) return check_kind(node, facts);
@@ -143,7 +147,6 @@ class Checker {
 
   bool check_read(const Node* node, const FactSet& facts) {
     bool ok = true;
-    if (node->or_value != nullptr) ok = check(node->or_value, facts);
     const Tensor& tensor = *node->tensor;
     std::vector<Doubt>* doubts = nullptr;
     if (node->or_value != nullptr) {
@@ -164,7 +167,8 @@ class Checker {
         ok = false;
       }
     }
-    return ok;
+    // In the order of for_each_child, in which stages are made.
+    return (node->or_value == nullptr || check(node->or_value, facts)) && ok;
   }
 
   ValueRange subscript_range(const Node* subscript, int64_t extent, const FactSet& facts) {
@@ -203,11 +207,22 @@ class Checker {
     // Proved without the facts of its place it can be computed for all places, once.
     if (facts.is_empty() || stands_alone(node))
       return facts.is_empty() ? check_body(node, facts) : true;
-    // Its stage carries the conditions of one place. An argument of an fn may stand at several.
-    const auto [place, is_new] = places_.emplace(std::pair(trial_, node), facts.facts());
-    if (!is_new && place->second != facts.facts()) return check_body(node, FactSet());
+    // Its stage carries the conditions of the first place. An argument of an fn may stand at several.
+    const auto place = places_.emplace(std::pair(trial_, node), facts.facts()).first;
+    const auto holds_here = [&](const Fact& fact) {
+      return std::find(facts.facts().begin(), facts.facts().end(), fact) != facts.facts().end();
+    };
+    if (!std::all_of(place->second.begin(), place->second.end(), holds_here))
+      return check_body(node, FactSet());
     proofs_.guarded.insert(node);
     return check_body(node, facts);
+  }
+
+  /// A place that is never reached may be the first one, too.
+  void note_places(const Node* node, const FactSet& facts) {
+    if (--visits_left_ <= 0) return;
+    if (node->kind == NodeKind::kReduce) places_.emplace(std::pair(trial_, node), facts.facts());
+    for_each_child(*node, [&](const Node* child) { note_places(child, facts); });
   }
 
   /// Positions are counted from 0: -1 is that of nothing.
