@@ -69,7 +69,8 @@ void Binder::report_unknown(const AstName& name, Wanted wanted) {
     diagnostic.message += fmt::format("; did you mean '{}'?", close);
     diagnostic.fix(name.range, std::string(close));
   } else if (wanted == Wanted::kIndex) {
-    diagnostic.message += fmt::format("; a sum over it is written 'sum[{}] ...'", name.text);
+    diagnostic.message +=
+        fmt::format("; an index stands on the left or in 'sum[{}] ...'", name.text);
   } else if (wanted == Wanted::kFunction) {
     const std::string_view file = std_file_with_fn(name.text);
     if (!file.empty()) diagnostic.message += fmt::format("; import \"{}\" defines it", file);

@@ -134,8 +134,8 @@ const Node* Typing::read(const Tensor* tensor, std::vector<const Node*> subscrip
           sink_.report<LangDiag::kNeedsIntSubscript>(subscript->range, to_string(subscript->type));
       // `-e` takes a name that is no index for a scalar.
       if (subscript->kind == NodeKind::kRead && subscript->args.empty())
-        diagnostic.message +=
-            fmt::format("; a sum over it is written 'sum[{}] ...'", subscript->tensor->name);
+        diagnostic.message += fmt::format("; an index stands on the left or in 'sum[{}] ...'",
+                                          subscript->tensor->name);
       return nullptr;
     }
     node.args.push_back(convert(subscript, DType::kI64));
