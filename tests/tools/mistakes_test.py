@@ -96,6 +96,7 @@ class Mistakes(command.CommandTest):
             (["tune", self.ops, "--op", "dense", "--weights", "1,2"], 2, "needs a number for each of 1", "--help"),
             (["tune", self.ops, "--op", "dense", "-O1", "--json"], 2, "--json: is of what was measured", "--help"),
             (["show", "x.prc", "--stage", "ast"], 2, "ast is of a .prn file", "--help"),
+            (["show", self.ops, "--op", "dense", "--schedule", "/dev/null"], 2, "that --stage scheduled prints", "--help"),
             (["show", "-e", "C[i] = A[i]", "-D", "i=4", "--op", "f"], 2, "--op: chooses in a file", "--help"),
             (["show", self.ops, "--op", "dense", "--dtype", "f16"], 2, "--dtype: is of -e's inputs", "--help"),
         ):
