@@ -98,7 +98,7 @@ class Checker {
     const bool ok = check_children(node, facts);
     const bool divides =
         (node->op == AstOp::kDiv || node->op == AstOp::kMod) && node->type.is_int();
-    return !divides || (check_divisor(node->args[1], facts) && ok);
+    return (!divides || check_divisor(node->args[1], facts)) && ok;
   }
 
   bool check_divisor(const Node* divisor, const FactSet& facts) {
