@@ -155,8 +155,19 @@ constexpr std::string_view kReserved[] = {
     "uint8_t",
 };
 
+// Macros of <stdint.h>, which headers of libraries include: INT64_MAX, UINT_LEAST8_WIDTH, SIZE_MAX.
+bool is_limit(std::string_view name) {
+  const std::size_t bar = name.rfind('_');
+  const std::string_view end = bar == name.npos ? "" : name.substr(bar);
+  if (end != "_MAX" && end != "_MIN" && end != "_WIDTH") return false;
+  constexpr std::string_view kTypes[] = {"INT", "UINT", "PTRDIFF", "SIG", "SIZE", "WCHAR", "WINT"};
+  return std::any_of(std::begin(kTypes), std::end(kTypes),
+                     [&](std::string_view type) { return name.substr(0, type.size()) == type; });
+}
+
 bool is_reserved(std::string_view name) {
-  return std::find(std::begin(kReserved), std::end(kReserved), name) != std::end(kReserved);
+  return is_limit(name) ||
+         std::find(std::begin(kReserved), std::end(kReserved), name) != std::end(kReserved);
 }
 
 bool is_identifier(std::string_view name) {

@@ -34,7 +34,8 @@ std::string describe(const Symbol& symbol) {
   return "a name";
 }
 
-Binder::Binder(Scope& scope, const AstOperator& op, const BindOptions& options)
+Binder::Binder(Scope& scope, const AstOperator& op, const BindOptions& options,
+               std::shared_ptr<const Globals> globals)
     : scope_(scope),
       module_(scope.module),
       ast_(op),
@@ -43,17 +44,12 @@ Binder::Binder(Scope& scope, const AstOperator& op, const BindOptions& options)
       sink_(scope.sink),
       op_(scope.op.get()),
       typing_(scope.typing),
-      extents_(scope.extents) {}
+      extents_(scope.extents),
+      globals_(std::move(globals)) {}
 
 // Everything up to the ports.
 void Binder::bind_header() {
-  if (caller_ == nullptr) {
-    bind_consts();
-    for (const auto& [name, fn] : module_.fns) {
-      declare(fn->name, {SymbolKind::kFn, fn->name.range, nullptr, std::nullopt, fn, nullptr});
-    }
-    check_fns();
-  }
+  if (globals_ == nullptr) bind_globals();
   add_command_line();
   check_bindings();
   bind_params();
@@ -79,33 +75,38 @@ bool Binder::run() {
   return true;
 }
 
-void Binder::check_fns() { broken_fns_ = check_functions(module_, symbols_, sink_); }
-
-void Binder::bind_consts() {
+// The module has refused names that two of them have.
+void Binder::bind_globals() {
+  const auto globals = std::make_shared<Globals>();
+  globals_ = globals;
   for (const AstConst* item : module_.consts) {
-    const Node* value = bind(item->value);
-    if (value != nullptr && !value->is_constant()) {
-      sink_.report<LangDiag::kNotConstant>(item->value->range, "the value of a const");
-      value = nullptr;
-    }
-    if (value != nullptr && value->quotient != nullptr) {
-      Node exact = *value;
-      exact.quotient = nullptr;
-      op_->nodes.push_back(exact);
-      value = &op_->nodes.back();
-    }
-    declare(item->name,
-            {SymbolKind::kConst, item->name.range, value, std::nullopt, nullptr, nullptr});
+    globals->symbols[item->name.text] = {SymbolKind::kConst, item->name.range, bind_const(*item),
+                                         std::nullopt,       nullptr,          nullptr};
   }
+  for (const auto& [name, fn] : module_.fns)
+    globals->symbols[name] = {SymbolKind::kFn, fn->name.range, nullptr, std::nullopt, fn, nullptr};
+  globals->broken_fns = check_functions(module_, globals->symbols, sink_);
+}
+
+const Node* Binder::bind_const(const AstConst& item) {
+  const Node* value = bind(item.value);
+  if (value != nullptr && !value->is_constant()) {
+    sink_.report<LangDiag::kNotConstant>(item.value->range, "the value of a const", "number");
+    return nullptr;
+  }
+  if (value == nullptr || value->quotient == nullptr) return value;
+  Node exact = *value;
+  exact.quotient = nullptr;
+  op_->nodes.push_back(exact);
+  return &op_->nodes.back();
 }
 
 bool Binder::declare(const AstName& name, Symbol symbol) {
-  const auto [known, is_new] = symbols_.emplace(name.text, symbol);
-  if (!is_new) {
-    sink_.report<LangDiag::kRedefined>(name.range, name.text)
-        .note(known->second.range, "the first definition");
-  }
-  return is_new;
+  const Symbol* const known = find_symbol(name.text);
+  if (known == nullptr) return symbols_.emplace(name.text, symbol).second;
+  sink_.report<LangDiag::kRedefined>(name.range, name.text)
+      .note(known->range, "the first definition");
+  return false;
 }
 
 void Binder::add_command_line() {
@@ -222,7 +223,8 @@ const Node* Binder::bind_default(const AstParam& param) {
   }
   if (value->kind == NodeKind::kInt) return typing_.int_constant(value->int_value, value->range);
   sink_.report<LangDiag::kNotConstant>(value->range,
-                                       fmt::format("the default of '{}'", param.name.text));
+                                       fmt::format("the default of '{}'", param.name.text),
+                                       param.kind == ParamKind::kFloat ? "number" : "integer");
   return nullptr;
 }
 
@@ -240,7 +242,7 @@ std::optional<int64_t> Binder::constant_int(const AstExpr* expr, std::string_vie
   const Node* node = bind(expr);
   if (node == nullptr) return std::nullopt;
   if (node->kind == NodeKind::kInt) return node->int_value;
-  SourceDiagnostic& diagnostic = sink_.report<LangDiag::kNotConstant>(expr->range, what);
+  SourceDiagnostic& diagnostic = sink_.report<LangDiag::kNotConstant>(expr->range, what, "integer");
   if (!node->is_constant()) diagnostic.message += advice;
   return std::nullopt;
 }
@@ -329,6 +331,7 @@ void Binder::bind_port_shape(const AstPort& port, Tensor& tensor) {
     if (!extent) tensor.is_broken = true;
     if (!extent || *extent >= 1) continue;
     tensor.is_broken = true;
+    if (sink_.is_full()) continue;
     const Symbol* symbol = expr->kind == AstKind::kName ? find_symbol(expr->name.text) : nullptr;
     const AstExpr* where = nullptr;
     for (const AstWhere& item : ast_.wheres) {

@@ -14,6 +14,9 @@
 
 namespace prunerc::lang {
 
+/// "'M', 'N'", the first few.
+std::string list_names(const std::vector<std::string_view>& names);
+
 /// What the caller fixes about an operator.
 struct BindOptions {
   std::map<std::string, std::string> bindings;         // parameter -> value, as -D gives them
@@ -24,7 +27,7 @@ struct BindOptions {
   std::optional<std::map<std::string, SourceRange>> call_ranges = std::nullopt;
 };
 
-/// Binds `op`; null after errors. Warnings and errors go to `sink`; the proofs of prove.h are a
+/// Binds `op`; null after errors. Warnings and errors go to `sink`; the proofs of check.h are a
 /// further step.
 std::unique_ptr<BoundOp> bind_operator(const Module& module, const AstOperator& op,
                                        const BindOptions& options, SourceSet& sources,

@@ -92,14 +92,16 @@ bool Binder::add_binding(const AstBinding& binding, Callee& callee) {
     const std::optional<ir::DType> dtype = resolve_type(*type);
     return dtype && keep(std::string(ir::to_string(*dtype)));
   }
+  const bool takes_float =
+      std::any_of(callee.op->params.begin(), callee.op->params.end(), [&](const AstParam& param) {
+        return param.kind == ParamKind::kFloat && param.name.text == binding.name.text;
+      });
   const Node* value = bind(binding.value);
+  if (takes_float && value != nullptr && value->is_constant() && !value->type.is_typed())
+    value = typing_.convert(value, ir::DType::kF64);
   if (value == nullptr) return false;
-  if (value->kind == NodeKind::kInt && value->quotient == nullptr)
-    return keep(std::to_string(value->int_value));
-  if (value->kind == NodeKind::kInt || value->kind == NodeKind::kFloat) {
-    const bool is_int = value->kind == NodeKind::kInt;
-    return keep(is_int ? std::to_string(value->int_value) : fmt::format("{}", value->float_value));
-  }
+  if (value->kind == NodeKind::kInt) return keep(std::to_string(value->int_value));
+  if (value->kind == NodeKind::kFloat) return keep(fmt::format("{}", value->float_value));
   sink_.report<LangDiag::kCallParameter>(binding.range, binding.name.text,
                                          "a constant number or a type");
   return false;
@@ -191,7 +193,7 @@ bool Binder::inline_call(const AstStmt& stmt, const Callee& callee,
   }
   if (std::find(targets.begin(), targets.end(), nullptr) != targets.end()) return false;
   const int errors_before = sink_.num_errors();
-  Binder inlined(scope_, *callee.op, callee.options);
+  Binder inlined(scope_, *callee.op, callee.options, globals_);
   const bool ok = inlined.run_inlined(*this, stmt, callee, targets);
   if (sink_.num_errors() != errors_before) {
     sink_.annotate_last(stmt.call->range,
@@ -204,11 +206,6 @@ bool Binder::run_inlined(const Binder& caller, const AstStmt& stmt, const Callee
                          const std::vector<Tensor*>& targets) {
   caller_ = &caller;
   prefix_ = targets[0]->name + "_";
-  broken_fns_ = caller.broken_fns_;
-  for (const auto& [name, symbol] : caller.symbols_) {
-    if (symbol.kind == SymbolKind::kConst || symbol.kind == SymbolKind::kFn)
-      symbols_.emplace(name, symbol);
-  }
   bind_header();
   // Ports: the names are this operator's, the tensors the caller's.
   Tensor declared;

@@ -17,6 +17,8 @@ constexpr uint32_t kMaxBindDepth = 1200;
 }  // namespace
 
 const Symbol* Binder::find_symbol(std::string_view name) const {
+  const auto global = globals_->symbols.find(name);
+  if (global != globals_->symbols.end()) return &global->second;
   const auto known = symbols_.find(name);
   return known == symbols_.end() ? nullptr : &known->second;
 }
@@ -35,6 +37,7 @@ bool Binder::is_candidate(const Symbol& symbol, Wanted wanted) {
       return symbol.kind == SymbolKind::kFn || symbol.kind == SymbolKind::kTypeParam;
     case Wanted::kType: return symbol.kind == SymbolKind::kTypeParam;
     case Wanted::kValue:
+    case Wanted::kIndex:
       return symbol.kind != SymbolKind::kFn && symbol.kind != SymbolKind::kTypeParam;
   }
   return false;
@@ -43,12 +46,18 @@ bool Binder::is_candidate(const Symbol& symbol, Wanted wanted) {
 void Binder::report_unknown(const AstName& name, Wanted wanted) {
   if (sink_.is_full()) return;
   std::vector<std::string_view> candidates;
-  if (wanted == Wanted::kValue) {
+  if (wanted == Wanted::kValue || wanted == Wanted::kIndex) {
     for (const IndexVar* index : active_) candidates.push_back(index->name);
   }
-  for (const auto& [text, symbol] : symbols_) {
-    if (is_candidate(symbol, wanted)) candidates.push_back(text);
-  }
+  const auto num_indices = static_cast<std::ptrdiff_t>(candidates.size());
+  const auto add = [&](const std::map<std::string_view, Symbol>& symbols) {
+    for (const auto& [text, symbol] : symbols) {
+      if (is_candidate(symbol, wanted)) candidates.push_back(text);
+    }
+  };
+  add(globals_->symbols);
+  add(symbols_);
+  std::sort(candidates.begin() + num_indices, candidates.end());
   // What is there is said only of what the text defines.
   const std::string defined = list_names(candidates);
   if (wanted == Wanted::kFunction) append_words(TokenKind::kBuiltin, candidates);
@@ -59,6 +68,9 @@ void Binder::report_unknown(const AstName& name, Wanted wanted) {
   if (!close.empty()) {
     diagnostic.message += fmt::format("; did you mean '{}'?", close);
     diagnostic.fix(name.range, std::string(close));
+  } else if (wanted == Wanted::kIndex) {
+    diagnostic.message +=
+        fmt::format("; an index stands on the left or in 'sum[{}] ...'", name.text);
   } else if (wanted == Wanted::kFunction) {
     const std::string_view file = std_file_with_fn(name.text);
     if (!file.empty()) diagnostic.message += fmt::format("; import \"{}\" defines it", file);
@@ -151,7 +163,7 @@ const Node* Binder::bind_name(const AstExpr& expr) {
   if (frame_ == nullptr && ended != ended_.end()) {
     report_after_body(expr);
   } else {
-    report_unknown(expr.name, Wanted::kValue);
+    report_unknown(expr.name, &expr == subscript_ ? Wanted::kIndex : Wanted::kValue);
   }
   return nullptr;
 }
@@ -207,7 +219,10 @@ void Binder::equate(const AstExpr* subscript, const Tensor& tensor, size_t dim) 
 const Node* Binder::bind_read(const AstExpr& expr) {
   std::vector<const Node*> subscripts;
   const std::optional<ir::DType> body_type = typing_.set_body_type(std::nullopt);
-  for (const AstExpr* arg : expr.args) subscripts.push_back(bind(arg));
+  for (const AstExpr* arg : expr.args) {
+    subscript_ = arg;
+    subscripts.push_back(bind(arg));
+  }
   typing_.set_body_type(body_type);
   const Node* or_value = bind(expr.or_value);
   const Symbol* symbol = find_symbol(expr.name.text);
@@ -269,7 +284,7 @@ const Node* Binder::expand(const AstExpr& call, const AstFn& fn, std::vector<con
   for (const Node* arg : args) {
     if (arg == nullptr) return nullptr;
   }
-  if (broken_fns_.count(&fn) > 0) return nullptr;
+  if (globals_->broken_fns.count(&fn) > 0) return nullptr;
   const FnFrame frame = {&fn, std::move(args), frame_};
   const int errors_before = sink_.num_errors();
   frame_ = &frame;

@@ -31,8 +31,6 @@ struct Symbol {
 
 /// "a parameter", "a tensor of 2 dimensions", ...
 std::string describe(const Symbol& symbol);
-/// "'M', 'N'", the first few.
-std::string list_names(const std::vector<std::string_view>& names);
 
 /// What an operator and those that are inlined into it have together.
 struct Scope {
@@ -50,9 +48,16 @@ struct Scope {
   Extents extents;
 };
 
+/// The constants and functions of a module: bound once for all of its operators.
+struct Globals {
+  std::map<std::string_view, Symbol> symbols;
+  std::set<const AstFn*> broken_fns;
+};
+
 class Binder {
  public:
-  Binder(Scope& scope, const AstOperator& op, const BindOptions& options);
+  Binder(Scope& scope, const AstOperator& op, const BindOptions& options,
+         std::shared_ptr<const Globals> globals = nullptr);
   /// True if everything was bound.
   bool run();
   /// The calls of a net, in an order in which values are computed before they are read.
@@ -60,8 +65,8 @@ class Binder {
 
  private:
   // bind.cc: what surrounds the statements.
-  void check_fns();
-  void bind_consts();
+  void bind_globals();
+  const Node* bind_const(const AstConst& item);
   void bind_header();
   void add_command_line();
   void check_bindings();
@@ -118,6 +123,7 @@ class Binder {
 
   // bind_net.cc
   void bind_net_consts(const AstNet& net, BoundNet& out);
+  std::optional<double> bind_net_value(const AstNetConst& item, const Tensor& tensor);
   void check_labels();
   bool bind_net_call(const AstStmt& stmt, const std::vector<Tensor*>& targets, BoundNet& out);
 
@@ -136,7 +142,7 @@ class Binder {
   const IndexVar* find_index(std::string_view name) const;
   const Symbol* find_symbol(std::string_view name) const;
   /// What a name that is not defined should have been.
-  enum class Wanted : uint8_t { kValue, kTensor, kFunction, kType };
+  enum class Wanted : uint8_t { kValue, kIndex, kTensor, kFunction, kType };
   static bool is_candidate(const Symbol& symbol, Wanted wanted);
   void report_unknown(const AstName& name, Wanted wanted);
   void report_after_body(const AstExpr& expr);
@@ -163,10 +169,9 @@ class Binder {
   Extents& extents_;
   const Binder* caller_ = nullptr;  // of an inlined operator
   std::string prefix_;              // of the names of its lets
-  std::map<std::string_view, Symbol> symbols_;
+  std::shared_ptr<const Globals> globals_;
+  std::map<std::string_view, Symbol> symbols_;       // beside the globals
   std::map<std::string, SourceRange> command_line_;  // binding -> its place in the pseudo file
-  std::set<const AstFn*> broken_fns_;
-  std::deque<std::string> names_;  // of symbols that do not stand in a text
 
   std::vector<std::vector<Tensor*>> targets_;  // by statement; null: reported
   std::vector<uint8_t> visit_state_;           // by statement, while ordering
@@ -178,6 +183,7 @@ class Binder {
   std::vector<EndedReduction> ended_;
   std::vector<SourceRange> operands_;  // right operands that are being bound
   const FnFrame* frame_ = nullptr;
+  const AstExpr* subscript_ = nullptr;  // that is being bound
   uint32_t depth_ = 0;
 };
 

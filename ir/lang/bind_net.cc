@@ -13,17 +13,36 @@ void Binder::bind_net_consts(const AstNet& net, BoundNet& out) {
     constant.tensor = tensor;
     constant.weight = item.weight ? std::string(*item.weight) : tensor->name;
     if (item.value != nullptr) {
-      const Node* value = bind(item.value);
-      if (value == nullptr) continue;
-      if (value->kind != NodeKind::kInt && value->kind != NodeKind::kFloat) {
-        sink_.report<LangDiag::kNotConstant>(item.value->range, "the value of a const");
-        continue;
-      }
-      constant.value = value->kind == NodeKind::kInt ? static_cast<double>(value->int_value)
-                                                     : value->float_value;
+      constant.value = bind_net_value(item, *tensor);
+      if (!constant.value) continue;
     }
     out.consts.push_back(std::move(constant));
   }
+}
+
+// One number of the tensor's type, kept as an f64.
+std::optional<double> Binder::bind_net_value(const AstNetConst& item, const Tensor& tensor) {
+  const Node* value = bind(item.value);
+  if (value == nullptr || !tensor.dtype) return std::nullopt;
+  const SourceRange range = item.value->range;
+  if (!value->is_constant()) {
+    sink_.report<LangDiag::kNotConstant>(range, "the value of a const", "number");
+    return std::nullopt;
+  }
+  if (value->type.is_bool() != ir::is_bool(*tensor.dtype)) {
+    sink_.report<LangDiag::kNoImplicitCast>(range, to_string(value->type),
+                                            ir::to_string(*tensor.dtype));
+    return std::nullopt;
+  }
+  const Node* const converted = typing_.convert(value, *tensor.dtype);
+  if (converted == nullptr) return std::nullopt;
+  if (converted->is_constant()) value = converted;  // else a widening, which keeps the value
+  if (value->kind == NodeKind::kFloat) return value->float_value;
+  constexpr int64_t kExact = int64_t{1} << 53;
+  if (value->int_value >= -kExact && value->int_value <= kExact)
+    return static_cast<double>(value->int_value);
+  sink_.report<LangDiag::kConstantDoesNotFit>(range, value->int_value, "f64, which a net keeps");
+  return std::nullopt;
 }
 
 bool Binder::bind_net_call(const AstStmt& stmt, const std::vector<Tensor*>& targets,
@@ -45,9 +64,8 @@ bool Binder::bind_net_call(const AstStmt& stmt, const std::vector<Tensor*>& targ
   const auto [known, is_new] = out.op_of_key.emplace(key, out.ops.size());
   if (is_new) {
     const int errors_before = sink_.num_errors();
-    std::unique_ptr<BoundOp> op =
-        bind_operator(module_, *callee->op, callee->options, sources_, sink_);
-    if (op == nullptr) {
+    Scope scope(module_, sources_, sink_);
+    if (!Binder(scope, *callee->op, callee->options, globals_).run()) {
       if (sink_.num_errors() != errors_before) {
         sink_.annotate_last(stmt.call->range,
                             fmt::format("in this call of '{}'", callee->op->name.text));
@@ -55,6 +73,7 @@ bool Binder::bind_net_call(const AstStmt& stmt, const std::vector<Tensor*>& targ
       out.op_of_key.erase(known);
       return false;
     }
+    std::unique_ptr<BoundOp> op = std::move(scope.op);
     // Whether a tensor is the same in every run is known here, not in the operator.
     for (size_t i = 0; i < op->inputs.size(); ++i) {
       for (Tensor& tensor : op->tensors) {

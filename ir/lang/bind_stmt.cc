@@ -81,9 +81,9 @@ Tensor* Binder::declare_target(const AstStmt& stmt, const AstName& name, size_t 
     known->second.range = name.range;
     return tensor;
   }
-  if (known != symbols_.end()) {
+  if (const Symbol* const symbol = find_symbol(name.text)) {
     sink_.report<LangDiag::kRedefined>(name.range, name.text)
-        .note(known->second.range, "the first definition");
+        .note(symbol->range, "the first definition");
     return nullptr;
   }
   if (!stmt.is_let) {
@@ -200,13 +200,19 @@ IndexVar* Binder::make_index(const AstIndex& ast) {
     const std::optional<int64_t> end =
         constant_int(ast.end, "the end of a range", condition("<", ast.end));
     index.begin = begin.value_or(0);
-    if (end) {
+    int64_t extent = 0;
+    if (begin && end && __builtin_sub_overflow(*end, *begin, &extent)) {
+      sink_.report<LangDiag::kConstantOverflow>(join(ast.begin->range, ast.end->range));
+      extents_.claim_unsolved(index.unknown);
+    } else if (end) {
       extents_.fix(index.unknown, *end, ast.end->range);
     } else {
       extents_.claim_unsolved(index.unknown);
     }
-  } else if (options_.index_extents) {
+  }
+  if (options_.index_extents) {
     const auto given = options_.index_extents->find(index.name);
+    if (given == options_.index_extents->end() && ast.begin != nullptr) return &index;
     if (given == options_.index_extents->end()) {
       sink_.report<LangDiag::kIndexNotBound>(name.range, name.text, name.text);
       extents_.claim_unsolved(index.unknown);

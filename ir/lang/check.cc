@@ -2,6 +2,10 @@
 
 #include "ir/lang/range.h"
 
+#include <algorithm>
+#include <map>
+#include <utility>
+
 namespace prunerc::lang {
 namespace {
 
@@ -39,13 +43,16 @@ class Checker {
  private:
   /// True if everything below `node` is proved. Reports what is not, unless this is a trial.
   bool check(const Node* node, const FactSet& facts) {
-    if (facts.is_unreachable()) return true;
+    if (facts.is_unreachable()) {
+      note_places(node, facts);
+      return true;
+    }
     if (--visits_left_ <= 0) return false;
     // The largest part of an expression is asked about, which stands for all in it.
     if (is_in_index_ || !is_index_arithmetic(node)) return check_kind(node, facts);
     visits_left_ -= node->size;
     if (may_wrap(node, facts)) {
-      if (!is_trial_) sink_.report<LangDiag::kIndexWraps>(node->range);
+      if (!is_trial()) sink_.report<LangDiag::kIndexWraps>(node->range);
       return false;
     }
     is_in_index_ = true;
@@ -91,7 +98,7 @@ class Checker {
     const bool ok = check_children(node, facts);
     const bool divides =
         (node->op == AstOp::kDiv || node->op == AstOp::kMod) && node->type.is_int();
-    return !divides || (check_divisor(node->args[1], facts) && ok);
+    return (!divides || check_divisor(node->args[1], facts)) && ok;
   }
 
   bool check_divisor(const Node* divisor, const FactSet& facts) {
@@ -101,7 +108,7 @@ class Checker {
       if (excludes_zero(fact, divisor)) return true;
     }
     if (visits_left_ > 0 && enumerate_nonzero(divisor, facts, enumeration_left_)) return true;
-    if (is_trial_) return false;
+    if (is_trial()) return false;
     if (divisor->kind == NodeKind::kInt) {
       sink_.report<LangDiag::kConstantDivByZero>(divisor->range, "");
     } else {
@@ -140,7 +147,6 @@ class Checker {
 
   bool check_read(const Node* node, const FactSet& facts) {
     bool ok = true;
-    if (node->or_value != nullptr) ok = check(node->or_value, facts);
     const Tensor& tensor = *node->tensor;
     std::vector<Doubt>* doubts = nullptr;
     if (node->or_value != nullptr) {
@@ -157,11 +163,12 @@ class Checker {
         (*doubts)[d].below |= doubt.below;
         (*doubts)[d].above |= doubt.above;
       } else if (subscript->has_data || doubt.below || doubt.above) {
-        if (!is_trial_) report_read(node, d, range);
+        if (!is_trial()) report_read(node, d, range);
         ok = false;
       }
     }
-    return ok;
+    // In the order of for_each_child, in which stages are made.
+    return (node->or_value == nullptr || check(node->or_value, facts)) && ok;
   }
 
   ValueRange subscript_range(const Node* subscript, int64_t extent, const FactSet& facts) {
@@ -196,11 +203,44 @@ class Checker {
     for (const IndexVar* index : node->indices) {
       if (index->extent() == 0) return true;  // nothing is evaluated
     }
+    if (!check_positions(node)) return false;
     // Proved without the facts of its place it can be computed for all places, once.
     if (facts.is_empty() || stands_alone(node))
       return facts.is_empty() ? check_body(node, facts) : true;
+    // Its stage carries the conditions of the first place. An argument of an fn may stand at several.
+    const auto place = places_.emplace(std::pair(trial_, node), facts.facts()).first;
+    const auto holds_here = [&](const Fact& fact) {
+      return std::find(facts.facts().begin(), facts.facts().end(), fact) != facts.facts().end();
+    };
+    if (!std::all_of(place->second.begin(), place->second.end(), holds_here))
+      return check_body(node, FactSet());
     proofs_.guarded.insert(node);
     return check_body(node, facts);
+  }
+
+  /// A place that is never reached may be the first one, too.
+  void note_places(const Node* node, const FactSet& facts) {
+    if (--visits_left_ <= 0) return;
+    if (node->kind == NodeKind::kReduce) places_.emplace(std::pair(trial_, node), facts.facts());
+    for_each_child(*node, [&](const Node* child) { note_places(child, facts); });
+  }
+
+  /// Positions are counted from 0: -1 is that of nothing.
+  bool check_positions(const Node* node) {
+    if (node->reducer != Reducer::kArgMax && node->reducer != Reducer::kArgMin) return true;
+    int64_t num_positions = 1;
+    for (const IndexVar* index : node->indices) {
+      const bool starts_below = index->begin < 0;
+      if (!starts_below && !__builtin_mul_overflow(num_positions, index->end, &num_positions))
+        continue;
+      if (!is_trial()) {
+        sink_.report<LangDiag::kPositionRange>(
+            index->range, to_string(node->reducer), index->name,
+            starts_below ? fmt::format("starts at {}", index->begin) : "takes them beyond 64 bits");
+      }
+      return false;
+    }
+    return true;
   }
 
   bool check_body(const Node* node, const FactSet& facts) {
@@ -212,20 +252,22 @@ class Checker {
   bool stands_alone(const Node* node) {
     const auto known = alone_.find(node);
     if (known != alone_.end()) return known->second;
-    const bool outer_trial = is_trial_;
-    is_trial_ = true;
+    const Node* const outer_trial = std::exchange(trial_, node);
     const bool ok = check_body(node, FactSet());
-    is_trial_ = outer_trial;
+    trial_ = outer_trial;
     alone_[node] = ok;
     return ok;
   }
+
+  bool is_trial() const { return trial_ != nullptr; }
 
   bool is_in_index_ = false;
   const BoundOp& op_;
   DiagSink& sink_;
   Proofs proofs_;
   std::unordered_map<const Node*, bool> alone_;
-  bool is_trial_ = false;
+  std::map<std::pair<const Node*, const Node*>, std::vector<Fact>> places_;  // by trial, reduction
+  const Node* trial_ = nullptr;  // the reduction that is tried without the facts of its place
   int64_t enumeration_left_ = kEnumerationBudget;
   int64_t visits_left_ = kVisitBudget;
 };

@@ -290,6 +290,12 @@ const Node* Typing::cast(DType dtype, const Node* operand, SourceRange range) {
   return keep(std::move(node));
 }
 
+// Of an integer and a float the chosen one is a float: max(3, 0.5) / 2 is 1.5.
+const Node* Typing::as_common(const Node* chosen, Type type) {
+  if (type.is_typed() || !type.is_float() || chosen->kind != NodeKind::kInt) return chosen;
+  return check_quotient(chosen) ? float_constant(as_double(chosen), chosen->range) : nullptr;
+}
+
 const Node* Typing::minmax(NodeKind kind, const Node* lhs, const Node* rhs, SourceRange range) {
   std::vector<const Node*> operands = {lhs, rhs};
   Node node;
@@ -299,9 +305,10 @@ const Node* Typing::minmax(NodeKind kind, const Node* lhs, const Node* rhs, Sour
   if (operands[0]->is_constant() && operands[1]->is_constant() && !node.type.is_typed()) {
     const bool both_int =
         operands[0]->kind == NodeKind::kInt && operands[1]->kind == NodeKind::kInt;
-    const bool less = both_int ? operands[0]->int_value < operands[1]->int_value
-                               : as_double(operands[0]) < as_double(operands[1]);
-    return at(operands[(kind == NodeKind::kMin) == less ? 0 : 1], range);
+    const auto wins = [&](auto a, auto b) { return kind == NodeKind::kMin ? a < b : a > b; };
+    const bool is_first = both_int ? wins(operands[0]->int_value, operands[1]->int_value)
+                                   : wins(as_double(operands[0]), as_double(operands[1]));
+    return at(as_common(operands[is_first ? 0 : 1], node.type), range);
   }
   node.args = std::move(operands);
   return keep(std::move(node));

@@ -53,7 +53,7 @@ class Evaluator {
         if (!node->type.is_int()) return std::nullopt;
         const std::optional<int64_t> operand = eval(node->args[0]);
         if (!operand || *operand == INT64_MIN) return std::nullopt;
-        return *operand < 0 ? -*operand : *operand;
+        return fit(node, false, *operand < 0 ? -*operand : *operand);  // -128 is its own in i8
       }
       case NodeKind::kFloat:
       case NodeKind::kRead:

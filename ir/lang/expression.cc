@@ -48,8 +48,10 @@ class ExpressionCompiler {
       int64_t extent = 0;
       const auto parsed = std::from_chars(value.data(), value.data() + value.size(), extent);
       if (indices_.count(name) == 0) {
-        sink_.report<LangDiag::kUnknownParameter>(range, "expr", name).message +=
-            did_you_mean(name, {indices_.begin(), indices_.end()});
+        const std::vector<std::string_view> known(indices_.begin(), indices_.end());
+        std::string advice = did_you_mean(name, known);
+        if (advice.empty() && !known.empty()) advice = "; its indices are " + list_names(known);
+        sink_.report<LangDiag::kUnknownParameter>(range, "expr", name).message += advice;
       } else if (parsed.ec != std::errc() || parsed.ptr != value.data() + value.size()) {
         sink_.report<LangDiag::kBadParameterValue>(range, name, "a 64-bit integer", value);
       } else if (extent < 1) {
@@ -66,6 +68,7 @@ class ExpressionCompiler {
     op_.name = {"expr", stmt.name.range};
     op_.range = stmt.range;
     add_inputs(stmt.value, stmt.name.text);
+    check_inputs(stmt);
     AstPort output;
     output.name = stmt.name;
     if (stmt.type) output.type = *stmt.type;
@@ -102,6 +105,24 @@ class ExpressionCompiler {
     for (const AstExpr* arg : expr->args) add_inputs(arg, target);
     add_inputs(expr->or_value, target);
     add_inputs(expr->condition, target);
+  }
+
+  /// What the command line says of inputs that there are not is a slip.
+  void check_inputs(const AstStmt& stmt) {
+    std::set<std::string_view> named;
+    for (const auto& [name, shape] : input_.shapes) named.insert(name);
+    for (std::string_view rest = input_.dtype; !rest.empty();) {
+      const std::string_view item = rest.substr(0, rest.find(','));
+      rest.remove_prefix(std::min(rest.size(), item.size() + 1));
+      if (item.find('=') != std::string_view::npos) named.insert(item.substr(0, item.find('=')));
+    }
+    std::vector<std::string_view> inputs;
+    for (const AstPort& port : op_.inputs) inputs.push_back(port.name.text);
+    for (const std::string_view name : named) {
+      if (std::find(inputs.begin(), inputs.end(), name) != inputs.end()) continue;
+      sink_.report<LangDiag::kUnknownName>(stmt.range, name).message +=
+          inputs.empty() ? std::string("; nothing is read") : "; inputs are " + list_names(inputs);
+    }
   }
 
   void add_input(const AstExpr& read) {

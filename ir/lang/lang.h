@@ -86,13 +86,12 @@ struct NetResult {
   std::string rendered;
 };
 
-/// The same for a net with ports and the operators that it calls: `op` names the net, `shapes` are
-/// those of its inputs. Equal calls are compiled once.
-NetResult compile_net(const CompileInput& input);
-
 /// Parses, binds, proves and lowers one operator. Total: every text gives a Program or errors.
 LangResult compile(const CompileInput& input);
 LangResult compile_expression(const ExpressionInput& input);
+/// The same for a net with ports and the operators that it calls: `op` names the net, `shapes` are
+/// those of its inputs. Equal calls are compiled once.
+NetResult compile_net(const CompileInput& input);
 
 struct ParamInfo {
   std::string name;

@@ -275,6 +275,7 @@ std::string_view describe(TokenKind kind) {
     case Kind::kDotDot: return "'..'";
     case Kind::kBar: return "'|'";
     case Kind::kAssign: return "'='";
+    case Kind::kStar: return "'*'";
     case Kind::kThen: return "'then'";
     case Kind::kElse: return "'else'";
     case Kind::kGreater: return "'>'";
@@ -302,7 +303,6 @@ std::string_view describe(TokenKind kind) {
     case Kind::kGreaterEqual:
     case Kind::kPlus:
     case Kind::kMinus:
-    case Kind::kStar:
     case Kind::kSlash:
     case Kind::kPercent:
     case Kind::kNot:

@@ -77,7 +77,7 @@ class Loader {
       std::map<std::string_view, SourceRange> labels;
       for (const AstNetTask& task : net.tasks) {
         if (task.label) static_cast<void>(declare_in(labels, *task.label));
-        if (op_names_.contains(task.op.text)) continue;
+        if (op_names_.contains(task.op.text) || sink_.is_full()) continue;
         std::vector<std::string_view> names;
         for (const auto& [name, range] : op_names_) names.push_back(name);
         sink_.report<LangDiag::kUnknownOperator>(task.op.range, task.op.text).message +=
@@ -95,7 +95,7 @@ class Loader {
         sink_.report<LangDiag::kImportCycle>(item.range, item.path);
       return;
     }
-    if (states_.size() >= kMaxImportedFiles) {
+    if (states_.size() > kMaxImportedFiles) {  // the main file among them
       sink_.report<LangDiag::kTooManyImports>(item.range, kMaxImportedFiles);
       return;
     }
@@ -221,6 +221,7 @@ const AstNet* find_net(const Module& module, std::string_view name) {
 const AstOperator* find_operator(const Module& module, std::string_view name, DiagSink& sink) {
   const SourceRange top = {0, 0, 0};
   if (name.empty()) {
+    if (!module.nets.empty() && sink.has_errors()) return nullptr;  // of the net, more often
     if (module.ops.size() == 1) return module.ops[0];
     if (module.ops.empty()) {
       if (!sink.has_errors()) sink.report<LangDiag::kNoOperator>(top);

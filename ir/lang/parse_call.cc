@@ -9,11 +9,11 @@ using Kind = TokenKind;
 // `a, b = ...`, `= f<P=1>(...)`, `= f(x, y)` with bare names.
 bool Parser::at_call() const {
   if (at(Kind::kComma)) return true;
-  if (!at(Kind::kAssign) || next().kind != Kind::kName) return false;
+  if (!at(Kind::kAssign)) return false;
   if (ahead(2).kind == Kind::kLess) {
     return ahead(3).kind == Kind::kName && ahead(4).kind == Kind::kAssign;
   }
-  if (ahead(2).kind != Kind::kLeftParen) return false;
+  if (next().kind != Kind::kName || ahead(2).kind != Kind::kLeftParen) return false;
   size_t i = 3;
   while (ahead(i).kind == Kind::kName && ahead(i + 1).kind == Kind::kComma) i += 2;
   if (ahead(i).kind == Kind::kName) ++i;
@@ -36,7 +36,9 @@ bool Parser::parse_call_stmt(AstStmt& stmt) {
   if (!parse_call_of(call) || !parse_label(call.label)) return false;
   const size_t end = at_;
   stmt.range = range_since(begin);
-  if (call.bindings.empty() && !call.args.empty() && !call.label && stmt.more_names.empty()) {
+  const bool is_name = classify_word(call.callee.text) == Kind::kName;
+  if (is_name && call.bindings.empty() && !call.args.empty() && !call.label &&
+      stmt.more_names.empty()) {
     // An fn of scalars is called in the same way.
     at_ = call_at;
     stmt.value = parse_expr();

@@ -21,24 +21,25 @@ bool Parser::parse_net() {
   const std::optional<AstName> name = parse_name("a net");
   if (!name) return false;
   net.name = net.op.name = *name;
-  if (at(Kind::kLess) || at(Kind::kLeftParen)) {
-    net.has_ports = true;
-    if (!parse_net_header(net)) return false;
-  }
-  if (!expect(Kind::kLeftBrace)) return false;
-  while (!at(Kind::kEnd) && !at(Kind::kRightBrace)) {
-    if (net.has_ports) {
-      if (!parse_net_item(net)) return false;
-      continue;
-    }
-    AstNetTask task;
-    if (!parse_net_task(task)) return false;
-    net.tasks.push_back(std::move(task));
-  }
-  if (!expect(Kind::kRightBrace)) return false;
+  net.has_ports = at(Kind::kLess) || at(Kind::kLeftParen);
+  const bool is_read = !net.has_ports || parse_net_header(net);
+  if (!is_read) skip_header();
+  const bool ok = (is_read || at(Kind::kLeftBrace)) && parse_net_body(net);
   net.op.range = range_since(net.op.range.begin);
   file_.nets.push_back(std::move(net));
-  return true;
+  return ok;
+}
+
+// A line with an error is passed over, so that the others have theirs.
+bool Parser::parse_net_body(AstNet& net) {
+  if (!expect(Kind::kLeftBrace)) return false;
+  while (!at(Kind::kEnd) && !at(Kind::kRightBrace) && !sink_.is_full()) {
+    const size_t before = at_;
+    if (net.has_ports ? parse_net_item(net) : parse_net_task(net)) continue;
+    skip_statement();
+    if (at_ == before) take();
+  }
+  return expect(Kind::kRightBrace);
 }
 
 bool Parser::parse_net_header(AstNet& net) {
@@ -90,7 +91,8 @@ bool Parser::parse_net_const(AstNet& net) {
   return expect(Kind::kSemicolon);
 }
 
-bool Parser::parse_net_task(AstNetTask& task) {
+bool Parser::parse_net_task(AstNet& net) {
+  AstNetTask task;
   if (at(Kind::kInt)) {
     const Token times = current();
     const std::string_view text = times.text;
@@ -116,7 +118,9 @@ bool Parser::parse_net_task(AstNetTask& task) {
                                       fmt::format("'{}'", text_of(binding.range)));
     return false;
   }
-  return parse_label(task.label) && expect(Kind::kSemicolon);
+  if (!parse_label(task.label) || !expect(Kind::kSemicolon)) return false;
+  net.tasks.push_back(std::move(task));
+  return true;
 }
 
 }  // namespace prunerc::lang

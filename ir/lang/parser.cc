@@ -55,6 +55,12 @@ void Parser::skip_item() {
   }
 }
 
+// To the body of an operator or a net. A 'const' with a type is a port's.
+void Parser::skip_header() {
+  const auto at_port = [&] { return at(Kind::kConst) && ahead(2).kind == Kind::kColon; };
+  while (!at(Kind::kEnd) && !at(Kind::kLeftBrace) && (at_port() || !starts_item())) take();
+}
+
 void Parser::parse_items() {
   while (!at(Kind::kEnd) && !sink_.is_full()) parse_item();
 }
@@ -135,11 +141,7 @@ void Parser::parse_operator() {
   op.has_header_errors = !parse_header(op);
   if (op.has_header_errors) {
     // The statements are read all the same, for the sake of their errors.
-    // A 'const' with a type is a port's.
-    const auto at_port = [&] {
-      return at(Kind::kConst) && at_ + 2 < tokens_.size() && tokens_[at_ + 2].kind == Kind::kColon;
-    };
-    while (!at(Kind::kEnd) && !at(Kind::kLeftBrace) && (at_port() || !starts_item())) take();
+    skip_header();
     if (!at(Kind::kLeftBrace)) return;
   }
   if (!expect(Kind::kLeftBrace)) {
@@ -252,7 +254,7 @@ void Parser::parse_body(AstOperator& op) {
   while (!at(Kind::kRightBrace) && !at(Kind::kEnd) && !sink_.is_full()) {
     AstStmt stmt;
     const size_t before = at_;
-    const bool ok = parse_stmt(stmt);
+    const bool ok = parse_stmt(stmt) && !at(Kind::kBad);
     // The name is known even after an error, so that its readers cause no further ones.
     if (!ok) {
       stmt.value = nullptr;

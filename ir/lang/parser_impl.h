@@ -37,6 +37,7 @@ class Parser {
   void report_expected(std::string_view what);
   void skip_statement();
   void skip_item();
+  void skip_header();
   bool starts_item() const;
 
   // Items.
@@ -47,7 +48,8 @@ class Parser {
   void parse_operator();
   bool at_net() const;
   bool parse_net();
-  bool parse_net_task(AstNetTask& task);
+  bool parse_net_body(AstNet& net);
+  bool parse_net_task(AstNet& net);
   bool parse_net_header(AstNet& net);
   bool parse_net_item(AstNet& net);
   bool parse_net_const(AstNet& net);

@@ -30,6 +30,7 @@ struct LinearForm {
 struct Fact {
   const Node* condition;
   bool holds;
+  bool operator==(const Fact&) const = default;
 };
 
 /// The facts of one place, with what follows from them for single indices.

@@ -130,7 +130,12 @@ const Node* Typing::read(const Tensor* tensor, std::vector<const Node*> subscrip
   for (const Node* subscript : subscripts) {
     if (subscript == nullptr) return nullptr;
     if (!subscript->type.is_int()) {
-      sink_.report<LangDiag::kNeedsIntSubscript>(subscript->range, to_string(subscript->type));
+      SourceDiagnostic& diagnostic =
+          sink_.report<LangDiag::kNeedsIntSubscript>(subscript->range, to_string(subscript->type));
+      // `-e` takes a name that is no index for a scalar.
+      if (subscript->kind == NodeKind::kRead && subscript->args.empty())
+        diagnostic.message += fmt::format("; an index stands on the left or in 'sum[{}] ...'",
+                                          subscript->tensor->name);
       return nullptr;
     }
     node.args.push_back(convert(subscript, DType::kI64));
@@ -328,7 +333,8 @@ const Node* Typing::choose(NodeKind kind, const Node* condition_node, const Node
   if (!unify(branches, node.type, range)) return nullptr;
   // A constant condition chooses at once, so that a branch for another parameter value needs no
   // proof.
-  if (condition_node->is_constant()) return branches[condition_node->int_value != 0 ? 0 : 1];
+  if (condition_node->is_constant())
+    return as_common(branches[condition_node->int_value != 0 ? 0 : 1], node.type);
   node.args = {condition_node, branches[0], branches[1]};
   return keep(std::move(node));
 }

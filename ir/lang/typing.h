@@ -73,6 +73,7 @@ class Typing {
   const Node* compare(const AstExpr& expr, const Node* lhs, const Node* rhs);
   const Node* extremum(const AstExpr& expr, std::vector<const Node*> args);
   const Node* call_float(const AstExpr& expr, std::vector<const Node*> args);
+  const Node* as_common(const Node* chosen, Type type);
   const Node* minmax(NodeKind kind, const Node* lhs, const Node* rhs, SourceRange range);
   const Node* constant_to(const Node* node, ir::DType dtype);
   const Node* push(const Node* node, ir::DType dtype);

@@ -18,8 +18,11 @@ std::string port_list(const Net& net, const std::vector<std::size_t>& ports) {
 
 std::string const_item(const Tensor& tensor) {
   std::string text = fmt::format("  const {}: {}", tensor.name, type_text(tensor));
-  if (tensor.value) {
-    text += fmt::format(" = {}", *tensor.value);
+  if (tensor.value && ir::is_bool(tensor.dtype)) {
+    text += *tensor.value != 0 ? " = true" : " = false";
+  } else if (tensor.value) {
+    text += ir::is_int(tensor.dtype) ? fmt::format(" = {}", static_cast<int64_t>(*tensor.value))
+                                     : fmt::format(" = {}", *tensor.value);
   } else if (tensor.weight != tensor.name) {
     text += fmt::format(" = \"{}\"", tensor.weight);
   }

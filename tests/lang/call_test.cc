@@ -196,6 +196,44 @@ TEST_CASE("nets that say too little, too much or what cannot be are refused") {
   CHECK(refused("left: f32[M,4]", "left: f32[M,5]") == "CallResult");
   CHECK(refused("weights \"mlp.safetensors\"", "weights mlp") == "Expected");
   CHECK(refused("const b1: f32[8] = 0.25;", "const b1: f32[8] = M > 2;") == "Expected");
+  CHECK(refused("const b1: f32[8] = 0.25;", "const b1: f32[8] = 1/2;") == "InexactQuotient");
+  CHECK(refused("const b1: f32[8] = 0.25;", "const b1: f32[8] = 1e300;") == "ConstantDoesNotFit");
+  CHECK(refused("const b1: f32[8] = 0.25;", "const b1: i8[8] = 300;") == "ConstantDoesNotFit");
+  CHECK(refused("const b1: f32[8] = 0.25;", "const b1: i64[8] = 9007199254740993;") ==
+        "ConstantDoesNotFit");
+  CHECK(refused("const b1: f32[8] = 0.25;", "const b1: f32[8] = true;") == "NoImplicitCast");
+  CHECK(refused("const b1: f32[8] = 0.25;", "const b1: bool[8] = 1;") == "NoImplicitCast");
+}
+
+TEST_CASE("numbers of a net's const tensors are printed as they are read") {
+  const std::string text =
+      "op f<N>(x: f32[N], i: i64[N], b: bool[N]) -> (y: f32[N]) { y[k] = if b[k] then x[k] else "
+      "f32(i[k]); }\n\n"
+      "net n(x: f32[4]) -> (y: f32[4]) {\n"
+      "  const i: i64[4] = 9007199254740992;\n  const b: bool[4] = true;\n  y = f(x, i, b);\n}\n";
+  const lang::NetResult result = compile_net(text);
+  INFO(result.rendered);
+  REQUIRE(result.net.has_value());
+  CHECK(net::to_text(*result.net) == text);
+}
+
+TEST_CASE("each line of a net that is wrong is told, and nothing that follows from it") {
+  const std::string two =
+      replaced(replaced(kNet, "as act;", "as act"), "dense(g, W2, b2)", "dense(g, W2");
+  CHECK(names_of(compile_net(kOps + two)) == std::vector<std::string>{"Expected", "Expected"});
+  CHECK(names_of(compile_net(kOps + replaced(kNet, "x: f32[M,8]", "x f32[M,8]"))) ==
+        std::vector<std::string>{"Expected"});
+  const lang::NetResult listed = compile_net(
+      "op f<N>(x: f32[N]) -> (y: f32[N]) { y[i] = x[i]; }\n"
+      "net n { 0 * f<N=4>; 3 f<N=4>; f<N=4> }");
+  CHECK(names_of(listed) == std::vector<std::string>{"Expected", "Expected", "Expected"});
+  CHECK(listed.diagnostics[1].message == "expected '*', found 'f'");
+}
+
+TEST_CASE("an operator that is called like a reduction can be called") {
+  const std::string op = "op argmax<N>(X: f32[N]) -> (Y: f32[N]) { Y[i] = X[i]; }\n";
+  CHECK(compile_net(op + "net n(x: f32[4]) -> (y: f32[4]) { y = argmax(x); }").net.has_value());
+  compile_or_die(op + "op f(X: f32[4]) -> (Y: f32[4]) { Y = argmax<N=4>(X); }", "f");
 }
 
 TEST_CASE("a net is chosen by its name, or alone in its file") {

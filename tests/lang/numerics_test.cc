@@ -60,6 +60,30 @@ void check_near(const Tensor& found, const std::vector<double>& expected, double
 
 }  // namespace
 
+TEST_CASE("a constant that is chosen among integers and floats is a float") {
+  const Tensor y = run_one(
+      "op f(X: f32[2]) -> (Y: f32[2]) { Y[i] = X[i] * (max(3, 0.5) / 2) + (if true then 5 else "
+      "0.5) / 2 + (if clamp(7, 0.5, 9) / 2 > 3 then 10 else 0); }",
+      "f", {}, {values(DType::kF32, {2}, {1, 2})});
+  check_near(y, {14, 15.5}, 0);
+}
+
+TEST_CASE("an argument of an fn may stand under one condition, however often") {
+  const Tensor y = run_one(
+      "fn g(v, i) = if i > 0 then v * v else 0;"
+      "op f(X: f32[3]) -> (Y: f32[3]) { Y[i] = g(sum[k in 0..2] X[i + k - 1], i); }",
+      "f", {}, {values(DType::kF32, {3}, {1, 2, 3})});
+  check_near(y, {0, 9, 25}, 0);
+  // What stands below its first place is under that place's condition, too.
+  const Tensor z = run_one(
+      "fn leaky(v) = if v > 0 then v else v * 2;"
+      "op f(X: f32[3]) -> (Y: f32[3]) { Y[i] = if i > 0 then leaky(sum[k in 0..2] X[i + k - 1]) "
+      "else "
+      "7; }",
+      "f", {}, {values(DType::kF32, {3}, {1, -2, 4})});
+  check_near(z, {7, -2, 2}, 0);
+}
+
 TEST_CASE("conv2d with stride, padding, dilation and groups is the plain loop nest") {
   struct Case {
     int64_t s, p, d, g;

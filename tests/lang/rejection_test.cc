@@ -146,14 +146,39 @@ TEST_CASE("an operator with more guarded reads than can be proved in time is ref
   CHECK((contains(names, "ProofLimit") || contains(names, "ExpansionTooLarge")));
 }
 
+TEST_CASE("a net of many operators in a file of many functions is answered quickly") {
+  std::string text;
+  for (int i = 0; i < 10'000; ++i) text += "fn g" + std::to_string(i) + "(x)=x;";
+  text += "op f<N,M>(X:f32[N])->(Y:f32[N]){Y[i]=X[i]*M;}\nnet n(x:f32[4])->(y:f32[4]){";
+  for (int i = 0; i < 1'000; ++i) {
+    const std::string n = std::to_string(i);
+    text += "let a" + n + "=f<M=" + n + ">(" + (i == 0 ? "x" : "a" + std::to_string(i - 1)) + ");";
+  }
+  lang::CompileInput input;
+  input.text = text + "y=f<M=7>(a999);}";
+  const std::clock_t start = std::clock();
+  CHECK(lang::compile_net(input).net.has_value());
+  CHECK(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC < 1.0);
+}
+
+TEST_CASE("a net of many lines that name nothing is refused quickly") {
+  std::string text;
+  for (int i = 0; i < 10'000; ++i) text += "op a" + std::to_string(i) + "()->(Y:f32){Y=1;}";
+  CHECK(contains(refused(text + "net n {" + repeat("zzzz;", 100'000) + "}"), "TooManyErrors"));
+}
+
 TEST_CASE("imports are limited in number") {
   lang::CompileInput input;
   input.file_name = "a0.prn";
   input.text = "import \"a1.prn\";\n" + op_with("X[i]");
-  input.import = [](std::string_view path) -> Result<std::string> {
+  int num_files = 64;
+  input.import = [&](std::string_view path) -> Result<std::string> {
     const int number = std::stoi(std::string(path.substr(1)));
+    if (number == num_files) return std::string();
     return "import \"a" + std::to_string(number + 1) + ".prn\";";
   };
+  CHECK(lang::compile(input).program.has_value());
+  num_files = 65;
   const lang::LangResult result = lang::compile(input);
   REQUIRE(result.diagnostics.size() == 1);
   CHECK(result.diagnostics[0].name == "TooManyImports");

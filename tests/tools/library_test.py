@@ -381,7 +381,7 @@ class Names(LibraryTest):
     def test_tensors_may_be_called_like_what_the_library_calls(self):
         kept = ("sizes", "args", "workspace", "launch", "tensors", "num_tensors", "pr_run", "pr_array_1", "PR_EXPORT", "PR_OK", "SIGINT",
                 "st_mtime", "O_RDONLY")
-        moved = ("prepared", "int64_t", "uint8_t", "PrunercLaunch", "PRUNERC_ALIGNMENT")
+        moved = ("prepared", "int64_t", "uint8_t", "PrunercLaunch", "PRUNERC_ALIGNMENT", "INT64_MAX", "SIZE_MAX")
         names = kept + moved
         path = self.write("words.prn", f"""op words<N=8>({", ".join(name + ": f32[N]" for name in names)}, n: i64[N]) -> (sum_: f32[N], twice: i64[N]) {{
   sum_[i] = {" + ".join(name + "[i]" for name in names)};

@@ -96,6 +96,9 @@ class Mistakes(command.CommandTest):
             (["tune", self.ops, "--op", "dense", "--weights", "1,2"], 2, "needs a number for each of 1", "--help"),
             (["tune", self.ops, "--op", "dense", "-O1", "--json"], 2, "--json: is of what was measured", "--help"),
             (["show", "x.prc", "--stage", "ast"], 2, "ast is of a .prn file", "--help"),
+            (["show", self.ops, "--op", "dense", "--schedule", "/dev/null"], 2, "that --stage scheduled prints", "--help"),
+            (["show", "-e", "C[i] = A[i]", "-D", "i=4", "--op", "f"], 2, "--op: chooses in a file", "--help"),
+            (["show", self.ops, "--op", "dense", "--dtype", "f16"], 2, "--dtype: is of -e's inputs", "--help"),
         ):
             self.check(arguments, code, said, hint)
 
@@ -107,7 +110,7 @@ class Mistakes(command.CommandTest):
         for arguments, said, hint in (
             (["show", bad], r"bad\.prn:1:48: error: 'C' is not defined", "--stage ast"),
             (["show", prc], r"bad\.prc:1:\d+: error: ", "prints a program in this form"),
-            (["show", self.ops], "choose one of 'dense'", "--stage ast"),
+            (["show", self.ops], "choose one by --op: 'dense'", "--stage ast"),
             (["show", self.ops, "--op", "dens"], "no operator is called 'dens'", "--stage ast"),
             (["show", free], "bind it with -D N=", "--stage ast"),
             (["show", free, "-D", "Q=4"], "has no parameter 'Q'", None),
@@ -118,6 +121,13 @@ class Mistakes(command.CommandTest):
             (["apply", self.ops, script, "--op", "dense"], r"bad\.trace:1:1: error: loop @L99 does not exist", "prunerc apply"),
         ):
             self.check(arguments, 1, said, hint)
+
+    def test_in_a_line_of_a_net(self):
+        net = self.write("net.prn", "op f<N>(A: f32[N]) -> (B: f32[N]) { B[i] = A[i]; }\n"
+                         "net n(x: f32[4]) -> (y: f32[4]) { y = f(x) }\n")
+        said = self.prunerc("show", net, expect=1).err
+        self.assertEqual(1, said.count("error:"), said)
+        self.assertIn("expected ';'", said)
 
     def test_in_arrays(self):
         with open(self.path("f64.npy"), "wb") as file:

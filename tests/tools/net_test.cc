@@ -59,6 +59,8 @@ net n { 3 * scale<N=16> as first; scale; })";
   ops = load(request);
   CHECK(ops[0].bindings == "N=32");
   CHECK(ops[1].bindings.empty());
+  request.bindings["M"] = "3";
+  CHECK(load_operators(request).error().id() == Diag::kUsageOption);
   request.bindings.clear();
   request.op = "scale";
   CHECK(load(request).size() == 1);
@@ -78,6 +80,9 @@ TEST_CASE("several files are one list; each operator takes the bindings that it 
   REQUIRE(ops->size() == 2);
   CHECK((*ops)[0].bindings == "N=16");
   CHECK((*ops)[1].bindings == "M=32");
+  a.bindings["Q"] = "1";
+  const OperatorRequest nobody[] = {a, b};
+  CHECK(load_operators(nobody).error().id() == Diag::kUsageOption);
   // One file alone is told of what it does not know.
   CHECK(!load_operators(std::span(both, 1)).ok());
 }

@@ -280,6 +280,17 @@ TEST_CASE("operators that cannot be loaded say why") {
   program.file = "x.prc";
   program.text = "program f(";
   CHECK(load_operator(program).error().id() == Diag::kOperatorText);
+  // A program has its sizes and its name.
+  program.text =
+      "program f(A: f32[1]) -> (B: f32[1]) {\n  block \"B\" @B0 [] {\n    reads A[0]\n"
+      "    writes B[0]\n    B[0] = A[0]\n  }\n}\n";
+  program.op = "f";
+  CHECK(load_operator(program).ok());
+  program.op = "g";
+  CHECK(load_operator(program).error().id() == Diag::kUsageOption);
+  program.op.clear();
+  program.bindings["N"] = "2";
+  CHECK(load_operator(program).error().id() == Diag::kUsageOption);
 }
 
 TEST_CASE("all operators of a text are loaded, each with the bindings that it knows") {
@@ -288,6 +299,7 @@ TEST_CASE("all operators of a text are loaded, each with the bindings that it kn
   REQUIRE(ops->size() == 2);
   CHECK((*ops)[0].bindings == "N=8");
   CHECK((*ops)[1].bindings == "M=2,N=8");
+  CHECK(load_operators(request("", {{"Q", "2"}})).error().id() == Diag::kUsageOption);
   const Result<std::vector<Operator>> one = load_operators(request("add"));
   REQUIRE(one.ok());
   CHECK(one->size() == 1);

@@ -19,9 +19,7 @@
 
 namespace prunerc {
 
-/// The net with ports that the request names, or that its file has alone; nullopt if it is about an
-/// operator or about a list of tasks. `op` names the net, `shapes` are those of its inputs.
-/// Errors: as load_operator.
+/// A net with ports, as a file has it or imported from a model.
 struct LoadedNet {
   net::Net net;      ///< after passes: what is tuned, run and compiled
   net::Net written;  ///< before them
@@ -31,6 +29,9 @@ struct LoadedNet {
   std::vector<std::string> input_names, output_names;  ///< as the model has them; empty: the net's
   std::vector<std::string> fed_names;  ///< of a model: all inputs that it does not give itself
 };
+/// The net with ports that the request names, or that its file has alone; nullopt if it is about an
+/// operator or about a list of tasks. `op` names the net, `shapes` are those of its inputs.
+/// Errors: as load_operator.
 Result<std::optional<LoadedNet>> load_net(const OperatorRequest& request);
 
 /// Of a const call.

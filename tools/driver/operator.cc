@@ -16,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -75,8 +76,15 @@ Error in_file(std::string_view file, const Error& error) {
 }
 
 Result<Operator> from_prc(const OperatorRequest& request, std::string text) {
+  if (!request.bindings.empty())
+    return error(Diag::kUsageOption, "-D", "binds parameters, and a program has its sizes");
   Result<ir::Program> program = ir::parse(text);
   if (!program.ok()) return in_file(request.file, program.error());
+  if (!request.op.empty() && request.op != program->name()) {
+    return error(Diag::kUsageOption, "--op",
+                 fmt::format("'{}' is not the program of the file, '{}'", request.op,
+                             printable_line(program->name())));
+  }
   for (const auto check :
        {ir::verify, ir::verify_declared_regions, schedule::verify_iteration_kinds}) {
     if (const Result<void> sound = check(*program); !sound.ok()) {
@@ -116,7 +124,7 @@ bool is_about_net(const OperatorRequest& request, const lang::ListResult& listed
   for (const lang::OpInfo& op : listed.ops) is_op |= op.name == request.op;
   for (const lang::NetInfo& net : listed.nets)
     is_net |= net.has_ports && (request.op.empty() || request.op == net.name);
-  return listed.ok && is_net && !is_op;
+  return is_net && !is_op;
 }
 
 Result<LoadedNet> from_net(const OperatorRequest& request, const std::string& text) {
@@ -142,15 +150,34 @@ lang::ListResult list(const OperatorRequest& request, const std::string& text) {
                         lang::import_near(request.file, request.import_folders));
 }
 
+bool has_parameter(const lang::OpInfo& info, const std::string& name) {
+  return std::any_of(info.params.begin(), info.params.end(),
+                     [&](const lang::ParamInfo& param) { return param.name == name; });
+}
+
 // The request with those bindings that the operator has parameters for.
 OperatorRequest known_bindings(OperatorRequest request, const lang::OpInfo& info) {
-  std::erase_if(request.bindings, [&](const auto& binding) {
-    for (const lang::ParamInfo& param : info.params) {
-      if (param.name == binding.first) return false;
-    }
-    return true;
-  });
+  std::erase_if(request.bindings,
+                [&](const auto& binding) { return !has_parameter(info, binding.first); });
   return request;
+}
+
+// Whether something of the file can be bound by that name: a line of its nets, else an operator.
+bool takes(const lang::ListResult& listed, const std::string& name) {
+  for (const lang::NetInfo& net : listed.nets) {
+    if (net.has_ports) return true;  // it says itself what it has
+    for (const lang::NetTaskInfo& line : net.tasks) {
+      if (line.bindings.contains(name)) return true;
+    }
+  }
+  return listed.nets.empty() &&
+         std::any_of(listed.ops.begin(), listed.ops.end(),
+                     [&](const lang::OpInfo& info) { return has_parameter(info, name); });
+}
+
+Error nobody_takes(const std::string& name) {
+  return error(Diag::kUsageOption, "-D",
+               fmt::format("no operator, or line of a net, has a '{}' to bind", name));
 }
 
 // Each line of each net is an operator; what the command line binds goes before what the net says.
@@ -252,8 +279,12 @@ Result<std::vector<Operator>> load_operators(const OperatorRequest& request) {
   }
   PRUNERC_TRY(const std::string text, text_of(request));
   const lang::ListResult listed = list(request, text);
+  const bool is_one = listed.nets.empty() && listed.ops.size() <= 1;
+  for (const auto& [name, value] : request.bindings) {
+    if (listed.ok && !is_one && !takes(listed, name)) return nobody_takes(name);
+  }
   if (listed.ok && !listed.nets.empty()) return from_nets(request, text, listed);
-  if (!listed.ok || listed.ops.size() <= 1) {
+  if (!listed.ok || is_one) {
     PRUNERC_TRY(Operator op, from_text(request, text));
     ops.push_back(std::move(op));
     return ops;
@@ -268,16 +299,26 @@ Result<std::vector<Operator>> load_operators(const OperatorRequest& request) {
 }
 
 Result<std::vector<Operator>> load_operators(std::span<const OperatorRequest> requests) {
+  if (requests.size() == 1) return load_operators(requests[0]);
   std::vector<Operator> all;
+  std::map<std::string, bool> is_taken;
   for (const OperatorRequest& request : requests) {
     OperatorRequest one = request;
-    if (requests.size() > 1 && !is_onnx(request.file)) {
+    lang::ListResult listed;
+    if (!is_onnx(request.file) && !ends_with(request.file, ".prc")) {
       PRUNERC_TRY(const std::string text, text_of(request));
-      const lang::ListResult listed = list(request, text);
-      if (listed.ok && listed.ops.size() == 1) one = known_bindings(request, listed.ops[0]);
+      listed = list(request, text);
     }
+    std::erase_if(one.bindings, [&](const auto& binding) {
+      const bool takes_it = is_onnx(request.file) || !listed.ok || takes(listed, binding.first);
+      is_taken[binding.first] |= takes_it;
+      return !takes_it;
+    });
     PRUNERC_TRY(std::vector<Operator> ops, load_operators(one));
     for (Operator& op : ops) all.push_back(std::move(op));
+  }
+  for (const auto& [name, taken] : is_taken) {
+    if (!taken) return nobody_takes(name);
   }
   return all;
 }

@@ -51,8 +51,9 @@ struct OperatorRequest {
       import_folders;  ///< imports may lead here, not only below the file's folder
   std::map<std::string, std::string> bindings;            ///< "M" -> "512"
   std::map<std::string, std::vector<std::string>> lists;  ///< of a model: "seq" -> "32", "64"
-  std::map<std::string, std::string> dtypes;     ///< expression inputs; "" -> "f32" for all
-  std::map<std::string, std::string> shapes;     ///< expression inputs: "A" -> "64x64"
+  std::map<std::string, std::string> dtypes;  ///< expression inputs; "" -> "f32" for all
+  std::map<std::string, std::string>
+      shapes;  ///< of inputs: "A" -> "64x64"; an expression's with `or`
   std::map<std::string, std::string> constants;  ///< inputs of a model: "shape" -> "@shape.npy"
   bool partial = false;                          ///< of a model: leave out what is not supported
   bool passes = false;                           ///< over a net that is not imported, too
@@ -73,14 +74,16 @@ struct Operator {
 };
 
 /// Reads, checks and binds one operator. Errors: IoError; OperatorText, whose detail holds all
-/// diagnostics rendered with their source lines; ProgramInvalid.
+/// diagnostics rendered with their source lines; ProgramInvalid; UsageOption (a shape that is none, -D
+/// or another name for a .prc program).
 Result<Operator> load_operator(const OperatorRequest& request);
 
-/// Every operator of the file that can be bound with these sizes and its defaults; one name in `op`
-/// selects it. A file with one operator gives one. Errors: as load_operator, of the first that
-/// fails. Of a file with nets: their lines, each an operator named by its label.
+/// Every operator of the file, with those of these sizes that it knows, else its defaults; one name in
+/// `op` selects it. Of a file with nets: their lines, each an operator named by its label, with those
+/// sizes that the line names. Errors: as load_operator, of the first that fails; UsageOption for a size
+/// that none of them knows.
 Result<std::vector<Operator>> load_operators(const OperatorRequest& request);
-/// Those of several files. With more than one, each operator takes the bindings that it knows.
+/// Those of several files; a size need be known in one of them.
 Result<std::vector<Operator>> load_operators(std::span<const OperatorRequest> requests);
 
 /// "$PRUNERC_DB", else prunerc/db.sqlite in the user's cache folder (created on first use).
@@ -157,6 +160,7 @@ class Session {
   /// Whether kernels for the target run on this machine.
   bool is_host() const;
 
+  /// What records are stored of: the operator on the target, with the session's number of threads.
   search::Task task(const Operator& op) const;
   /// The task that a choice is of: the operator's, or the derived one.
   search::Task task(const Operator& op, const Choice& choice) const;
@@ -199,10 +203,11 @@ class Session {
   /// Verified records of the operator for other numbers of threads, then for other targets of the
   /// same kind.
   Result<std::vector<OtherRecord>> other_records(const Operator& op);
+  /// The kernel of a choice, in memory. Errors: those of build_kernel (backend.h).
   Result<codegen::Artifact> compile(const Choice& choice) const;
 
-  /// Chooses, compiles and loads into this process. Errors: TargetNotHost; those of choose,
-  /// compile, loading.
+  /// Chooses, compiles and loads into this process. Errors: TargetNotHost; Unsupported (a GPU's);
+  /// those of choose, compile, loading.
   Result<Kernel> kernel(const Operator& op);
 
  private:
@@ -229,7 +234,7 @@ class Kernel {
   /// order, arrays as for `run`, which may go away afterwards. Errors: KernelArguments, KernelFailed.
   Result<void> prepare(std::span<const void* const> constants);
   /// One pointer per parameter that is not const, in declared order; each array dense, row-major,
-  /// 64-byte aligned and of the declared size, and no output overlaps another. Errors: KernelArguments
+  /// 64-byte aligned and of the declared size, and no output overlaps another array. Errors: KernelArguments
   /// (also: not prepared), KernelFailed.
   Result<void> run(std::span<const void* const> inputs, std::span<void* const> outputs);
 

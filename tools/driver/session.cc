@@ -486,6 +486,7 @@ Result<void> Kernel::Impl::call(PrunercKernel entry, bool constants,
 Result<void> Kernel::prepare(std::span<const void* const> constants) {
   if (impl_->loaded.prepare_entry() == nullptr)
     return error(Diag::kKernelArguments, "the kernel has no const input to prepare");
+  impl_->is_prepared = false;  // should this fail half way
   PRUNERC_TRY_VOID(impl_->call(impl_->loaded.prepare_entry(), true, constants, {}));
   impl_->is_prepared = true;
   return {};

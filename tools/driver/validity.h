@@ -11,7 +11,8 @@ namespace prunerc {
 /// proved is refused), and one that reads what was never written, leaves an output element out,
 /// races, or leaves an iteration's extent: these are found by running it in finite fields, whole if
 /// it is small, else at the corners of its outputs. Texts of the operator language are proved
-/// valid when they are compiled. Errors: ProgramInvalid. Cost: at most about a second.
+/// valid when they are compiled. Errors: ProgramInvalid. Cost: of programs that are run whole about a second; of
+/// others that of search::check_programs at up to 8 corners of each output, which may be some ten seconds.
 Result<void> check_valid(const ir::Program& program);
 
 }  // namespace prunerc

@@ -157,6 +157,10 @@ Result<OperatorRequest> OperatorOptions::request() const {
   if (file.empty() == expression.empty()) {
     return error(Diag::kUsageOption, "FILE", "give an operator file or -e EXPRESSION");
   }
+  if (!expression.empty() && !op.empty())
+    return error(Diag::kUsageOption, "--op", "chooses in a file, and -e is one operator");
+  if (expression.empty() && !dtypes.empty())
+    return error(Diag::kUsageOption, "--dtype", "is of -e's inputs; a file has types of its own");
   request.file = file;
   request.op = op;
   request.expression = expression;

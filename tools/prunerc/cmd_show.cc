@@ -138,6 +138,10 @@ int show(const ShowVerb& verb) {
   if (!op.ok()) return fail(op.error());
   fmt::print(stderr, "{}", op->warnings);
   if (verb.stage.empty() || verb.stage == "prc") {
+    if (!verb.machine.script.empty())
+      return fail(error(Diag::kUsageOption, "--schedule",
+                        "makes a program that --stage scheduled prints; prc is before it"),
+                  kUsage);
     fmt::print("{}", ir::print(op->program));
     return kSuccess;
   }
