@@ -1,5 +1,6 @@
 #include "schedule/legality/elementwise.h"
 
+#include "ir/analysis/simplify.h"
 #include "ir/equal.h"
 #include "ir/visit.h"
 
@@ -80,6 +81,29 @@ Result<std::vector<int>> load_subscripts(const Block& block, BufferId buffer) {
   const std::optional<std::vector<int>> found = variable_subscripts(block, indices);
   if (!found) return not_simple(block, "read the intermediate at distinct variables");
   return *found;
+}
+
+Result<void> check_growth(const Block& block, Expr value, const Block& reader, BufferId buffer) {
+  /// Where simplification gives up, and expr_size stops counting.
+  constexpr int64_t kMostNodes = 20'000;
+  int64_t loads = 0;
+  for (const Stmt part : {reader.init, reader.body}) {
+    walk(
+        part, [](Stmt) { return true; },
+        [&](Expr e) {
+          walk(e, [&](Expr x) {
+            const Load* load = x.as<Load>();
+            loads += load != nullptr && load->buffer == buffer ? 1 : 0;
+            return true;
+          });
+        });
+  }
+  const int64_t size = expr_size(value);
+  if (loads <= kMostNodes / size) return {};
+  return not_simple(block, "be smaller: block @B" + std::to_string(reader.id.value) +
+                               " would have " + std::to_string(loads) + " copies of its " +
+                               std::to_string(size) + " operations, at most " +
+                               std::to_string(kMostNodes) + " in all are made");
 }
 
 }  // namespace prunerc::schedule

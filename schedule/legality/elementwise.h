@@ -32,6 +32,11 @@ Result<std::vector<ir::Expr>> common_subscripts(const ir::Block& block, ir::Buff
 /// The same as positions of distinct variables. Errors: BlockNotSimple.
 Result<std::vector<int>> load_subscripts(const ir::Block& block, ir::BufferId buffer);
 
+/// `value` may take the place of the loads of a buffer in `reader`: chains of blocks that use what
+/// they read twice would double at each step. `block` is whose value it is. Errors: BlockNotSimple.
+Result<void> check_growth(const ir::Block& block, ir::Expr value, const ir::Block& reader,
+                          ir::BufferId buffer);
+
 }  // namespace prunerc::schedule
 
 #endif  // PRUNERC_SCHEDULE_LEGALITY_ELEMENTWISE_H_

@@ -108,6 +108,8 @@ Result<InlinePlan> plan_inline(const Program& program, BlockId id) {
       return error(Diag::kBlockProducerLate, flow[reader].block->id, id);
     }
     PRUNERC_TRY_VOID(flow.find(flow[reader].block->id));
+    PRUNERC_TRY_VOID(
+        check_growth(block, plan.store->value, *flow[reader].block, plan.store->buffer));
   }
   if (flow.blocks().size() == 1) return not_simple(block, "not be the only one");
   return plan;

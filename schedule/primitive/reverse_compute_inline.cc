@@ -148,6 +148,7 @@ Result<ReverseInlinePlan> plan_reverse_inline(const Program& program, BlockId id
   PRUNERC_TRY_VOID(flow.find(producer.id));
   PRUNERC_TRY(plan.producer, find_block(program, producer.id));
   PRUNERC_TRY_VOID(check_pure_store(flow, writer));
+  PRUNERC_TRY_VOID(check_growth(producer, producer.body.as<Store>()->value, block, plan.buffer));
   plan.producer_iter = plain_match(block, producer, plan.loads_at);
   if (!plan.producer_iter) PRUNERC_TRY_VOID(plan_maps(block, producer, &plan));
   // An instance whose element nobody makes, since a condition keeps it from reading it, would run

@@ -1,7 +1,7 @@
 // storage_align(@P, 0, 0, 32, 8): rows of an axis start at multiples of a factor, plus an offset.
 // Needs: the written buffer is an intermediate that is not swizzled; axis within the rank
-// (negative: from the end), factor from 1 to 2^31 - 1, offset from 0 below factor. After: the same values;
-// an attribute says how far apart rows lie, in elements.
+// (negative: from the end), factor from 1 to 2^31 - 1, offset from 0 below factor. After: the same
+// values; an attribute says how far apart rows lie, in elements.
 //   block @P [v: S(8) = i] { T[v] = X[v] }
 // ~>
 //   block @P [v: S(8) = i] {align_factor_0_0 = 32, align_offset_0_0 = 8} { T[v] = X[v] }

@@ -4,6 +4,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <string>
+
 namespace prunerc::testing {
 namespace {
 
@@ -59,6 +61,31 @@ TEST_CASE("blocks under conditions are not moved") {
   check_rejected(kUnderIf, "reverse_compute_at(@B1, @L0)", "LoopHoldsStatement");
   check_rejected(kUnderIf, "cache_write(@B0, 0, \"local\")", "BlockUnderIf");
   check_steps(kUnderIf, "split(@L0, [2, 4])\nunroll(@L3)");
+}
+
+// Each of `num` blocks squares what the one before has made.
+std::string squares(int num) {
+  std::string buffers, blocks, before = "X";
+  for (int i = 0; i < num; ++i) {
+    const std::string n = std::to_string(i);
+    const std::string name = i + 1 < num ? "T" + n : "Y";
+    if (i + 1 < num) buffers += "buffer T" + n + ": f32[2] global ";
+    blocks += "for a" + n + " in 2 @L" + n + " { block \"b\" @B" + n + " [v: S(2) = a" + n +
+              "] { " + name + "[v] = " + before + "[v]*" + before + "[v] } } ";
+    before = name;
+  }
+  return "program squares(X: f32[2]) -> (Y: f32[2]) { " + buffers + blocks + "}";
+}
+
+TEST_CASE("expressions do not double without an end") {
+  std::string forwards, backwards;
+  for (int i = 0; i < 12; ++i) {
+    forwards += "compute_inline(@B" + std::to_string(i) + ")\n";
+    backwards += "reverse_compute_inline(@B" + std::to_string(i + 1) + ")\n";
+  }
+  check_rejected(squares(14), forwards, "BlockNotSimple");
+  check_rejected(squares(14), backwards, "BlockNotSimple");
+  check_steps(squares(4), forwards.substr(0, forwards.find("compute_inline(@B3)")));
 }
 
 TEST_CASE("a guard that keeps partial results from starting is refused") {
