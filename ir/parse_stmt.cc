@@ -64,8 +64,9 @@ void infer_accesses(IrBuilder& b, Block* block, std::vector<Access>* reads,
   // A reduction's own accumulator is written; it does not count as read.
   std::erase_if(*reads, [&](const Access& r) {
     return block->init.defined() &&
-           std::any_of(writes->begin(), writes->end(),
-                       [&](const Access& w) { return w.buffer == r.buffer; });
+           std::any_of(writes->begin(), writes->end(), [&](const Access& w) {
+             return w.buffer == r.buffer && same_region(w.region, r.region);
+           });
   });
 }
 

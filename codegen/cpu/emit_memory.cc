@@ -1,6 +1,6 @@
 // Indices, addresses and loads.
 #include "codegen/cpu/emitter.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/simplify.h"
 #include "ir/query.h"
 #include "ir/visit.h"
 

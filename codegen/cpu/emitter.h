@@ -3,7 +3,7 @@
 #define PRUNERC_CODEGEN_CPU_EMITTER_H_
 
 #include "codegen/storage_plan.h"
-#include "ir/analysis/interval.h"
+#include "ir/arith/interval.h"
 #include "ir/builder.h"
 #include "ir/program.h"
 #include "ir/support/result.h"

@@ -17,7 +17,7 @@
 #include "codegen/lower/analysis/kernel.h"
 #include "codegen/lower/analysis/statements.h"
 #include "ir/analysis/carried.h"
-#include "ir/analysis/prove.h"
+#include "ir/arith/prove.h"
 #include "ir/tensor/intrinsic.h"
 #include "ir/thread_axis.h"
 

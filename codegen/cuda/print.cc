@@ -4,7 +4,7 @@
 #include "codegen/cuda/printer.h"
 #include "codegen/lower/analysis/statements.h"
 #include "codegen/storage_plan.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/simplify.h"
 #include "ir/thread_axis.h"
 
 #include <fmt/format.h>

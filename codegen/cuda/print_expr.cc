@@ -2,8 +2,8 @@
 #include "codegen/cuda/printer.h"
 #include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/analysis/vectorization.h"
-#include "ir/analysis/linear.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/linear.h"
+#include "ir/arith/simplify.h"
 #include "ir/int_math.h"
 
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 // thread has its own, so these dimensions vanish.
 #include "codegen/cuda/printer.h"
 #include "codegen/lower/analysis/kernel.h"
-#include "ir/analysis/prove.h"
+#include "ir/arith/prove.h"
 #include "ir/thread_axis.h"
 
 #include <algorithm>

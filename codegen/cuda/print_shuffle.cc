@@ -2,7 +2,7 @@
 #include "codegen/cuda/printer.h"
 #include "codegen/lower/analysis/kernel.h"
 #include "codegen/lower/analysis/statements.h"
-#include "ir/analysis/prove.h"
+#include "ir/arith/prove.h"
 
 #include <fmt/format.h>
 

@@ -5,8 +5,8 @@
 #include "codegen/cuda/printer.h"
 #include "codegen/lower/analysis/statements.h"
 #include "codegen/storage_plan.h"
-#include "ir/analysis/linear.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/linear.h"
+#include "ir/arith/simplify.h"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
 // Tensor instructions: their operands are registers of a warp (lower/analysis/fragment.h) or rows
 // in shared memory.
 #include "codegen/cuda/printer.h"
-#include "ir/analysis/linear.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/linear.h"
+#include "ir/arith/simplify.h"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 // ring buffer, `full` and `empty`, whose phases each of them counts in one bit for each stage.
 #include "codegen/cuda/printer.h"
 #include "codegen/lower/analysis/statements.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/simplify.h"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 // memory, named by descriptors.
 #include "codegen/cuda/printer.h"
 #include "codegen/lower/analysis/statements.h"
-#include "ir/analysis/linear.h"
+#include "ir/arith/linear.h"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 
 #include "codegen/cuda/print.h"
 #include "codegen/lower/analysis/fragment.h"
-#include "ir/analysis/interval.h"
+#include "ir/arith/interval.h"
 #include "ir/builder.h"
 #include "ir/tensor/bulk_copy.h"
 #include "ir/thread_axis.h"

@@ -1,6 +1,6 @@
 #include "ir/analysis/carried.h"
 
-#include "ir/analysis/feasible.h"
+#include "ir/arith/feasible.h"
 #include "ir/query.h"
 #include "ir/visit.h"
 

@@ -4,8 +4,8 @@
 #define PRUNERC_IR_ANALYSIS_CARRIED_H_
 
 #include "ir/analysis/dependence.h"
-#include "ir/analysis/prove.h"
 #include "ir/analysis/region.h"
+#include "ir/arith/prove.h"
 
 #include <cstdint>
 #include <vector>

@@ -1,7 +1,7 @@
 #include "ir/analysis/declared.h"
 
-#include "ir/analysis/loop_index.h"
 #include "ir/analysis/region.h"
+#include "ir/arith/loop_index.h"
 #include "ir/visit.h"
 
 #include <algorithm>

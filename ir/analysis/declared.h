@@ -3,7 +3,7 @@
 #ifndef PRUNERC_IR_ANALYSIS_DECLARED_H_
 #define PRUNERC_IR_ANALYSIS_DECLARED_H_
 
-#include "ir/analysis/prove.h"
+#include "ir/arith/prove.h"
 #include "ir/program.h"
 #include "ir/support/result.h"
 

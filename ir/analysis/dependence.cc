@@ -1,6 +1,6 @@
 #include "ir/analysis/dependence.h"
 
-#include "ir/analysis/iter_map.h"
+#include "ir/arith/iter_map.h"
 #include "ir/visit.h"
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 #ifndef PRUNERC_IR_ANALYSIS_DEPENDENCE_H_
 #define PRUNERC_IR_ANALYSIS_DEPENDENCE_H_
 
-#include "ir/analysis/loop_index.h"
-#include "ir/analysis/prove.h"
+#include "ir/arith/loop_index.h"
+#include "ir/arith/prove.h"
 #include "ir/program.h"
 
 #include <cstdint>

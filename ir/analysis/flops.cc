@@ -1,7 +1,7 @@
 #include "ir/analysis/flops.h"
 
-#include "ir/analysis/evaluate.h"
-#include "ir/analysis/interval.h"
+#include "ir/arith/evaluate.h"
+#include "ir/arith/interval.h"
 #include "ir/visit.h"
 
 #include <algorithm>

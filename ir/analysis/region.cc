@@ -1,7 +1,7 @@
 // Collecting what a statement touches.
 #include "ir/analysis/region.h"
 
-#include "ir/analysis/loop_index.h"
+#include "ir/arith/loop_index.h"
 #include "ir/visit.h"
 
 #include <algorithm>

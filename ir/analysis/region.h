@@ -3,8 +3,8 @@
 #ifndef PRUNERC_IR_ANALYSIS_REGION_H_
 #define PRUNERC_IR_ANALYSIS_REGION_H_
 
-#include "ir/analysis/interval.h"
-#include "ir/analysis/prove.h"
+#include "ir/arith/interval.h"
+#include "ir/arith/prove.h"
 #include "ir/builder.h"
 
 #include <cstdint>

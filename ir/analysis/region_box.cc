@@ -1,7 +1,7 @@
 // Operations on boxes: relaxing variables, hulls, clipping, containment, allocation extents.
-#include "ir/analysis/linear.h"
 #include "ir/analysis/region.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/linear.h"
+#include "ir/arith/simplify.h"
 #include "ir/map.h"
 #include "ir/query.h"
 #include "ir/visit.h"

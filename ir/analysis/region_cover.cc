@@ -1,10 +1,10 @@
 // Region cover and stage pipelines: is everything that a block reads written before, in each
 // iteration that they share?
 #include "ir/analysis/dependence.h"
-#include "ir/analysis/iter_map.h"
-#include "ir/analysis/linear.h"
 #include "ir/analysis/region.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/iter_map.h"
+#include "ir/arith/linear.h"
+#include "ir/arith/simplify.h"
 #include "ir/equal.h"
 #include "ir/query.h"
 #include "ir/visit.h"

@@ -1,7 +1,7 @@
 // Runs a program's loops and subscripts, without its arithmetic, and follows who wrote each
 // register last.
-#include "ir/analysis/evaluate.h"
 #include "ir/analysis/registers.h"
+#include "ir/arith/evaluate.h"
 #include "ir/query.h"
 #include "ir/visit.h"
 

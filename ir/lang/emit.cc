@@ -1,6 +1,6 @@
 #include "ir/lang/emit.h"
 
-#include "ir/analysis/simplify.h"
+#include "ir/arith/simplify.h"
 #include "ir/visit.h"
 
 #include <algorithm>

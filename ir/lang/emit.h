@@ -2,7 +2,7 @@
 #ifndef PRUNERC_IR_LANG_EMIT_H_
 #define PRUNERC_IR_LANG_EMIT_H_
 
-#include "ir/analysis/interval.h"
+#include "ir/arith/interval.h"
 #include "ir/builder.h"
 #include "ir/lang/check.h"
 #include "ir/lang/range.h"

@@ -1,8 +1,8 @@
 // `-e`: one statement becomes an operator whose shapes follow from the extents of its indices.
 
-#include "ir/lang/bind.h"
+#include "ir/lang/bind/bind.h"
 #include "ir/lang/lang.h"
-#include "ir/lang/parser.h"
+#include "ir/lang/parse/parser.h"
 #include "ir/lang/pipeline.h"
 #include "ir/lang/range.h"
 

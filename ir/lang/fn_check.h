@@ -2,7 +2,7 @@
 #ifndef PRUNERC_IR_LANG_FN_CHECK_H_
 #define PRUNERC_IR_LANG_FN_CHECK_H_
 
-#include "ir/lang/bind_impl.h"
+#include "ir/lang/bind/bind_impl.h"
 
 #include <map>
 #include <set>

@@ -1,6 +1,6 @@
 #include "ir/lang/lang.h"
 
-#include "ir/lang/bind.h"
+#include "ir/lang/bind/bind.h"
 #include "ir/lang/check.h"
 #include "ir/lang/lower.h"
 #include "ir/lang/lower_net.h"

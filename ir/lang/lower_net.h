@@ -2,7 +2,7 @@
 #ifndef PRUNERC_IR_LANG_LOWER_NET_H_
 #define PRUNERC_IR_LANG_LOWER_NET_H_
 
-#include "ir/lang/bind.h"
+#include "ir/lang/bind/bind.h"
 #include "ir/net/net.h"
 
 #include <optional>

@@ -1,7 +1,7 @@
 #include "ir/lang/module.h"
 
 #include "ir/lang/lang.h"
-#include "ir/lang/parser.h"
+#include "ir/lang/parse/parser.h"
 
 #include <fmt/format.h>
 

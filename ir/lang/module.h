@@ -2,9 +2,9 @@
 #ifndef PRUNERC_IR_LANG_MODULE_H_
 #define PRUNERC_IR_LANG_MODULE_H_
 
-#include "ir/lang/ast.h"
 #include "ir/lang/lang.h"
 #include "ir/lang/limits.h"
+#include "ir/lang/parse/ast.h"
 #include "ir/lang/source.h"
 
 #include <deque>

@@ -1,7 +1,7 @@
 // Imports: the built-in library, and the file system within bounds.
 
 #include "ir/lang/lang.h"
-#include "ir/lang/parser.h"
+#include "ir/lang/parse/parser.h"
 #include "ir/lang/std_table.h"
 #include "ir/support/file.h"
 

@@ -5,7 +5,7 @@
 
 #include "ir/dtype.h"
 #include "ir/expr.h"
-#include "ir/lang/ast.h"
+#include "ir/lang/parse/ast.h"
 #include "ir/lang/source.h"
 
 #include <cstdint>

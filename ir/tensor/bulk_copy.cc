@@ -1,8 +1,8 @@
 #include "ir/tensor/bulk_copy.h"
 
-#include "ir/analysis/linear.h"
-#include "ir/analysis/prove.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/linear.h"
+#include "ir/arith/prove.h"
+#include "ir/arith/simplify.h"
 #include "ir/map.h"
 #include "ir/query.h"
 #include "ir/visit.h"

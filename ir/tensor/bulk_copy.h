@@ -3,7 +3,7 @@
 #ifndef PRUNERC_IR_TENSOR_BULK_COPY_H_
 #define PRUNERC_IR_TENSOR_BULK_COPY_H_
 
-#include "ir/analysis/interval.h"
+#include "ir/arith/interval.h"
 #include "ir/builder.h"
 #include "ir/program.h"
 #include "ir/support/result.h"

@@ -2,7 +2,7 @@
 #ifndef PRUNERC_IR_TENSOR_INDEX_MAP_H_
 #define PRUNERC_IR_TENSOR_INDEX_MAP_H_
 
-#include "ir/analysis/interval.h"
+#include "ir/arith/interval.h"
 #include "ir/builder.h"
 #include "ir/support/result.h"
 

@@ -1,6 +1,6 @@
 // What an index map does to a box: its image, whether it pads, its inverse.
-#include "ir/analysis/iter_map.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/iter_map.h"
+#include "ir/arith/simplify.h"
 #include "ir/tensor/index_map.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Is a loop nest what an intrinsic describes? The order of loops and of commutative operands is
 // free; all else must agree, strides included, or the instruction would read other elements.
-#include "ir/analysis/linear.h"
+#include "ir/arith/linear.h"
 #include "ir/map.h"
 #include "ir/query.h"
 #include "ir/tensor/intrinsic.h"

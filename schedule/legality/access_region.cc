@@ -1,8 +1,8 @@
 #include "schedule/legality/access_region.h"
 
-#include "ir/analysis/iter_map.h"
-#include "ir/analysis/loop_index.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/iter_map.h"
+#include "ir/arith/loop_index.h"
+#include "ir/arith/simplify.h"
 #include "ir/equal.h"
 #include "ir/map.h"
 #include "ir/visit.h"

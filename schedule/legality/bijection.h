@@ -3,8 +3,8 @@
 #ifndef PRUNERC_SCHEDULE_LEGALITY_BIJECTION_H_
 #define PRUNERC_SCHEDULE_LEGALITY_BIJECTION_H_
 
-#include "ir/analysis/interval.h"
-#include "ir/analysis/iter_map.h"
+#include "ir/arith/interval.h"
+#include "ir/arith/iter_map.h"
 #include "ir/builder.h"
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace prunerc::schedule {
 
 /// Element indices as a function of iteration variables: different instances have different
 /// elements, and the indices of all of them are independent of each other. Sums of multiples of the
-/// variables, of their quotients and of their remainders are recognised (ir/analysis/iter_map.h):
+/// variables, of their quotients and of their remainders are recognised (ir/arith/iter_map.h):
 /// i*4 + j, (i // 4, i % 4) also where 4 does not divide the extent, 2*i. Borrows from the block and
 /// the builder.
 class Bijection {

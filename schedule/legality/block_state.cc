@@ -1,6 +1,6 @@
 #include "schedule/legality/block_state.h"
 
-#include "ir/analysis/loop_index.h"
+#include "ir/arith/loop_index.h"
 #include "ir/support/check.h"
 #include "ir/visit.h"
 #include "schedule/rewrite/site.h"

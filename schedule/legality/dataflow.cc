@@ -1,14 +1,15 @@
 #include "schedule/legality/dataflow.h"
 
 #include "ir/analysis/carried.h"
-#include "ir/analysis/iter_map.h"
 #include "ir/analysis/region.h"
+#include "ir/arith/iter_map.h"
 #include "ir/visit.h"
 #include "schedule/legality/access_region.h"
 #include "schedule/legality/instance_order.h"
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace prunerc::schedule {
@@ -198,7 +199,8 @@ bool may_meet(IrBuilder& b, const LeafBlock& x, const LeafBlock& y, BufferId buf
 // of its elements, or write each in one iteration alone.
 class Finality {
  public:
-  Finality(IrBuilder& b, const Dataflow& flow) : b_(b), flow_(flow) {}
+  Finality(IrBuilder& b, const Dataflow& flow, Covered covered)
+      : b_(b), flow_(flow), covered_(covered) {}
 
   // Of what `reader`, below `loops`, reads of the buffer.
   Result<void> check(BufferId buffer, std::size_t reader, const std::vector<const Loop*>& loops) {
@@ -212,12 +214,14 @@ class Finality {
         if (!feeds_reduction(*loops[i], *from.block)) continue;
         return error(Diag::kReductionNotFinished, loops[i]->id, from.block->id);
       }
-      const Result<void> repeats = check_repeats(buffer, reader, writer, shared);
+      const Result<void> repeats = check_repeats(reader, writer, shared);
       if (!repeats.ok() && may_meet(b_, from, from, buffer, shared)) return repeats.error();
       for (const std::size_t other : writers) {
         if (other == writer || other == reader) continue;
-        const bool alike = shared_loops(loops, flow_[other].loops) == shared;
-        if (!may_meet(b_, from, flow_[other], buffer, alike ? shared : 0)) continue;
+        const std::size_t of_other = shared_loops(loops, flow_[other].loops);
+        // Done before the iteration, in which the deeper writer makes what is read.
+        if (covered_ == Covered::kByDeepest && other < writer && of_other < shared) continue;
+        if (!may_meet(b_, from, flow_[other], buffer, of_other == shared ? shared : 0)) continue;
         return overwritten(buffer, reader, std::max(writer, other));
       }
     }
@@ -231,20 +235,19 @@ class Finality {
   }
 
   // Does the writer do the same in every iteration of its first `num_loops` loops? Asked once.
-  Result<void> check_repeats(BufferId buffer, std::size_t reader, std::size_t writer,
-                             std::size_t num_loops) {
+  Result<void> check_repeats(std::size_t reader, std::size_t writer, std::size_t num_loops) {
     const std::pair key(writer, num_loops);
     if (const auto found = known_.find(key); found != known_.end()) return found->second;
-    return known_.emplace(key, find_repeats(buffer, reader, writer, num_loops)).first->second;
+    return known_.emplace(key, find_repeats(reader, writer, num_loops)).first->second;
   }
 
-  Result<void> find_repeats(BufferId buffer, std::size_t reader, std::size_t writer,
-                            std::size_t num_loops) {
+  Result<void> find_repeats(std::size_t reader, std::size_t writer, std::size_t num_loops) {
     const LeafBlock& from = flow_[writer];
     const std::string fault = order_fault(b_, *from.block);
     if (!fault.empty()) return error(Diag::kBlockOrderFixed, from.block->id, fault);
-    if (!from.block->init.defined() && reads(*from.block, buffer)) {
-      return overwritten(buffer, reader, writer);
+    for (const Access& write : from.block->writes) {
+      if (from.block->init.defined() || !reads(*from.block, write.buffer)) continue;
+      return overwritten(write.buffer, reader, writer);
     }
     const std::vector<const Loop*> loops(
         from.loops.begin(), from.loops.begin() + static_cast<std::ptrdiff_t>(num_loops));
@@ -256,14 +259,21 @@ class Finality {
 
   IrBuilder& b_;
   const Dataflow& flow_;
+  const Covered covered_;
   std::map<std::pair<std::size_t, std::size_t>, Result<void>> known_;
 };
 
 }  // namespace
 
-Result<void> check_final_below(IrBuilder& b, const Dataflow& flow, BufferId buffer,
-                               std::size_t reader, const std::vector<const Loop*>& loops) {
-  return Finality(b, flow).check(buffer, reader, loops);
+Result<void> check_final_below(IrBuilder& b, const Dataflow& flow, std::size_t reader,
+                               const std::vector<const Loop*>& loops, Covered covered) {
+  Finality finality(b, flow, covered);
+  std::set<BufferId> seen;
+  for (const Access& read : flow[reader].block->reads) {
+    if (!seen.insert(read.buffer).second) continue;
+    PRUNERC_TRY_VOID(finality.check(read.buffer, reader, loops));
+  }
+  return {};
 }
 
 Result<void> check_sources_final(IrBuilder& b, const Dataflow& flow, std::size_t block) {
@@ -275,9 +285,8 @@ Result<void> check_sources_final(IrBuilder& b, const Dataflow& flow, std::size_t
       return error(Diag::kSourceOverwritten, std::string(flow.program().buffer(access.buffer).name),
                    mine.block->id, flow[writer].block->id);
     }
-    PRUNERC_TRY_VOID(check_final_below(b, flow, access.buffer, block, mine.loops));
   }
-  return {};
+  return check_final_below(b, flow, block, mine.loops, Covered::kNotAsked);
 }
 
 Result<void> check_movable(IrBuilder& b, const Dataflow& flow, std::size_t block) {

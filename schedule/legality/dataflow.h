@@ -59,12 +59,16 @@ bool covers_domain(ir::IrBuilder& b, const ir::Program& program, const LeafBlock
 
 /// `block` is the only writer of each buffer that it writes. Errors: BufferManyWriters.
 Result<void> check_sole_writer(const Dataflow& flow, std::size_t block);
+/// Whether a writer that shares the most loops with the reader is known to make, in each of their
+/// iterations, all that is read there.
+enum class Covered : uint8_t { kNotAsked, kByDeepest };
+
 /// After its writers of each iteration, a reader below the loops (which need not be those around it
-/// now) finds the buffer's final values there: no loop shared with a writer carries a reduction of
-/// it, and what different iterations write to one element is the same. Errors: SourceOverwritten,
+/// now) finds final values there: no loop shared with a writer carries a reduction of it, and what
+/// different iterations write to one element is the same. Errors: SourceOverwritten,
 /// ReductionNotFinished, BlockOrderFixed.
-Result<void> check_final_below(ir::IrBuilder& b, const Dataflow& flow, ir::BufferId buffer,
-                               std::size_t reader, const std::vector<const ir::Loop*>& loops);
+Result<void> check_final_below(ir::IrBuilder& b, const Dataflow& flow, std::size_t reader,
+                               const std::vector<const ir::Loop*>& loops, Covered covered);
 
 /// What the block reads has its final value where the block stands, and keeps it. Errors: as before.
 Result<void> check_sources_final(ir::IrBuilder& b, const Dataflow& flow, std::size_t block);

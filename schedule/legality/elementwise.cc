@@ -1,6 +1,6 @@
 #include "schedule/legality/elementwise.h"
 
-#include "ir/analysis/simplify.h"
+#include "ir/arith/simplify.h"
 #include "ir/equal.h"
 #include "ir/visit.h"
 

@@ -4,7 +4,7 @@
 #define PRUNERC_SCHEDULE_LEGALITY_INSTANCE_ORDER_H_
 
 #include "ir/analysis/accumulator.h"
-#include "ir/analysis/prove.h"
+#include "ir/arith/prove.h"
 #include "ir/builder.h"
 #include "schedule/rewrite/site.h"
 

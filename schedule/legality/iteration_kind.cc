@@ -1,7 +1,7 @@
 #include "schedule/legality/iteration_kind.h"
 
 #include "ir/analysis/carried.h"
-#include "ir/analysis/loop_index.h"
+#include "ir/arith/loop_index.h"
 #include "ir/builder.h"
 #include "ir/visit.h"
 #include "schedule/legality/dataflow.h"

@@ -1,10 +1,10 @@
 #include "schedule/legality/loop_dependence.h"
 
 #include "ir/analysis/carried.h"
-#include "ir/analysis/iter_map.h"
-#include "ir/analysis/linear.h"
 #include "ir/analysis/region.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/iter_map.h"
+#include "ir/arith/linear.h"
+#include "ir/arith/simplify.h"
 #include "ir/equal.h"
 #include "ir/visit.h"
 #include "schedule/legality/access_region.h"

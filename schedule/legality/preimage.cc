@@ -1,8 +1,8 @@
 #include "schedule/legality/preimage.h"
 
-#include "ir/analysis/linear.h"
-#include "ir/analysis/prove.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/linear.h"
+#include "ir/arith/prove.h"
+#include "ir/arith/simplify.h"
 #include "schedule/legality/bijection.h"
 #include "schedule/rewrite/site.h"
 

@@ -1,8 +1,8 @@
 #include "schedule/legality/written.h"
 
-#include "ir/analysis/prove.h"
 #include "ir/analysis/region.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/prove.h"
+#include "ir/arith/simplify.h"
 #include "ir/map.h"
 #include "ir/printer.h"
 #include "ir/visit.h"

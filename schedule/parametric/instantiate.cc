@@ -1,6 +1,6 @@
 // One candidate of a parametric sketch, and the normal form in which it is compared with a replay.
-#include "ir/analysis/linear.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/linear.h"
+#include "ir/arith/simplify.h"
 #include "ir/map.h"
 #include "ir/visit.h"
 #include "schedule/legality/instance_order.h"

@@ -6,10 +6,10 @@
 //   for o in 4 { for i in 16 @L { block @B [v: S(64) = o*16 + i] { T[v] = X[v] } } }
 // ~>
 //   for o in 4 { block @B [v: S(4) = o] { for i in 16 @L { T[v*16 + i] = X[v*16 + i] } } }
-#include "ir/analysis/iter_map.h"
-#include "ir/analysis/linear.h"
 #include "ir/analysis/region.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/iter_map.h"
+#include "ir/arith/linear.h"
+#include "ir/arith/simplify.h"
 #include "schedule/legality/dataflow.h"
 #include "schedule/legality/instance_order.h"
 #include "schedule/primitive.h"

@@ -6,9 +6,9 @@
 //   for j in 8 { block @C [v: S(8) = j] { Y[v] = T[v + 1] } }
 // ~>
 //   for j in 8 { block @C [v: S(8) = j] { Y[v] = X[v + 1]*2f32 } }
-#include "ir/analysis/loop_index.h"
 #include "ir/analysis/region.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/loop_index.h"
+#include "ir/arith/simplify.h"
 #include "ir/visit.h"
 #include "schedule/legality/bijection.h"
 #include "schedule/legality/concurrency.h"

@@ -6,9 +6,9 @@
 // ~>
 //   for j in 8 { block "Y_fill" @B1 [v: S(8) = j] { Y[v] = 0f32 } }
 //   for j in 6 @L { block @P [v: S(6) = j] { Y[v + 1] = X[v] } }
-#include "ir/analysis/linear.h"
 #include "ir/analysis/region.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/linear.h"
+#include "ir/arith/simplify.h"
 #include "ir/map.h"
 #include "ir/visit.h"
 #include "schedule/legality/dataflow.h"

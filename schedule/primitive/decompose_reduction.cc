@@ -7,7 +7,7 @@
 //   block "T_init" @B1 [] { T[0] = 0f32 }
 //   for k in 8 @L { block @B [r: R(8) = k] { T[0] = T[0] + X[r] } }
 #include "ir/analysis/region.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/simplify.h"
 #include "ir/visit.h"
 #include "schedule/legality/dataflow.h"
 #include "schedule/legality/instance_order.h"

@@ -7,7 +7,7 @@
 // ~>
 //   for i in 8 @L { block @P [v: S(8) = i] { T[v] = X[v] } block @C [v: S(8) = i] { Y[v] = T[v] } }
 #include "ir/analysis/carried.h"
-#include "ir/analysis/prove.h"
+#include "ir/arith/prove.h"
 #include "ir/equal.h"
 #include "ir/thread_axis.h"
 #include "schedule/legality/access_region.h"

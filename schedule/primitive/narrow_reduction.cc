@@ -6,11 +6,11 @@
 // ~>
 //   for k in 2 { block @B [v: S(8) = i, u: R(2) = k] { T[v] += F[u*2 + v % 2] } }
 #include "ir/analysis/accumulator.h"
-#include "ir/analysis/linear.h"
-#include "ir/analysis/loop_index.h"
-#include "ir/analysis/prove.h"
 #include "ir/analysis/region.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/linear.h"
+#include "ir/arith/loop_index.h"
+#include "ir/arith/prove.h"
+#include "ir/arith/simplify.h"
 #include "ir/map.h"
 #include "schedule/legality/canonical_nest.h"
 #include "schedule/legality/dataflow.h"

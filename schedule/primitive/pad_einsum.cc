@@ -7,7 +7,7 @@
 //   block "A_pad" @B1 [v0: S(8) = ax0] { A_pad[v0] = select(v0 < 6, A[v0], 0f32) }  W_pad alike
 //   for k in 8 { block @B [v: R(8) = k] { .. C[0] = C[0] + A_pad[v]*W_pad[v] } }
 #include "ir/analysis/region.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/simplify.h"
 #include "ir/map.h"
 #include "ir/visit.h"
 #include "schedule/legality/canonical_nest.h"

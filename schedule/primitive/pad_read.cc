@@ -6,9 +6,9 @@
 // ~>
 //   block "X_pad" [v: S(8) = ax0] { X_pad[v] = select(1 <= v && v < 7, X[v - 1], 0f32) }
 //   block @B [v: S(8) = i] { Y[v] = X_pad[v] }
-#include "ir/analysis/linear.h"
 #include "ir/analysis/region.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/linear.h"
+#include "ir/arith/simplify.h"
 #include "ir/equal.h"
 #include "ir/map.h"
 #include "schedule/legality/dataflow.h"

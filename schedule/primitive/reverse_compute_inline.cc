@@ -6,9 +6,9 @@
 //   for j in 8 { block @C [v: S(8) = j] { Y[v] = T[v] + 1f32 } }
 // ~>
 //   for i in 8 { block @P [v: S(8) = i] { Y[v] = X[v]*2f32 + 1f32 } }
-#include "ir/analysis/prove.h"
 #include "ir/analysis/region.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/prove.h"
+#include "ir/arith/simplify.h"
 #include "ir/equal.h"
 #include "ir/visit.h"
 #include "schedule/legality/bijection.h"

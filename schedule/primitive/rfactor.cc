@@ -8,9 +8,9 @@
 //   for k in 8 { block @B [r: R(8) = k] { init { T[0] = 0f32 } T[0] = T[0] + T_rf[r, 0] } }
 #include "ir/analysis/accumulator.h"
 #include "ir/analysis/combiner.h"
-#include "ir/analysis/prove.h"
 #include "ir/analysis/region.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/prove.h"
+#include "ir/arith/simplify.h"
 #include "schedule/legality/dataflow.h"
 #include "schedule/legality/instance_order.h"
 #include "schedule/primitive.h"

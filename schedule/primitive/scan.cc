@@ -8,7 +8,7 @@
 //     T[vj] = select(1 <= vj, T[vj - 1], 0f32) + X[vj] } }
 #include "ir/analysis/accumulator.h"
 #include "ir/analysis/region.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/simplify.h"
 #include "ir/equal.h"
 #include "ir/map.h"
 #include "schedule/legality/dataflow.h"

@@ -6,9 +6,9 @@
 // ~>
 //   for i_0 in 3 @L0 { for i_1 in 4 @L1 {
 //     block @B [v: S(10) = i_0*4 + i_1] where i_0*4 + i_1 < 10 { T[v] = X[v] } } }
-#include "ir/analysis/linear.h"
-#include "ir/analysis/prove.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/linear.h"
+#include "ir/arith/prove.h"
+#include "ir/arith/simplify.h"
 #include "ir/equal.h"
 #include "schedule/primitive.h"
 #include "schedule/rewrite/site.h"

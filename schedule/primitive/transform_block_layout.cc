@@ -6,7 +6,7 @@
 // ~>
 //   for i0 in 32 { block @B [v0: S(32) = i0] { T[v0 // 8, v0 % 8] = X[v0 // 8, v0 % 8] } }
 #include "ir/analysis/region.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/simplify.h"
 #include "ir/map.h"
 #include "ir/tensor/index_map.h"
 #include "schedule/legality/canonical_nest.h"

@@ -5,7 +5,7 @@
 // ~>
 //   for ax0 in 3 { for ax1 in 4 { block @P [v0: S(3) = ax0, v1: S(4) = ax1] {
 //     T[v0, v1] = select(v0*4 + v1 < 10, X[v0*4 + v1], 0f32) } } }  .. Y[v] = T[v // 4, v % 4] ..
-#include "ir/analysis/simplify.h"
+#include "ir/arith/simplify.h"
 #include "ir/tensor/index_map.h"
 #include "ir/tensor/intrinsic.h"
 #include "ir/visit.h"

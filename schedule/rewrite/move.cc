@@ -1,7 +1,7 @@
 #include "schedule/rewrite/move.h"
 
 #include "ir/analysis/region.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/simplify.h"
 #include "ir/thread_axis.h"
 #include "schedule/legality/access_region.h"
 #include "schedule/legality/concurrency.h"
@@ -134,21 +134,22 @@ bool Move::covered_by(const LeafBlock& writer, const Access& read, std::size_t s
   return false;
 }
 
-// Each source must be complete in the iteration of the loops shared with its writers.
+// Each source must be complete in the iteration of the loops shared with its writers, by one of those
+// that share the most.
 Result<void> Move::check_covered() {
+  PRUNERC_TRY_VOID(check_final_below(b(), dataflow_, place_, outer_, Covered::kByDeepest));
   for (const Access& read : moved_.block->reads) {
-    PRUNERC_TRY_VOID(check_final_below(b(), dataflow_, read.buffer, place_, outer_));
-    bool shares = false;
+    std::size_t most = 0;
     bool covered = false;
     for (const std::size_t place : dataflow_.writers(read.buffer)) {
       if (place == place_) continue;
       const LeafBlock& writer = dataflow_[place];
       const std::size_t shared = shared_loops(writer.loops, outer_);
-      if (shared == 0) continue;
-      shares = true;
-      covered = covered || covered_by(writer, read, shared);
+      if (shared == 0 || shared < most) continue;
+      covered = (covered && shared == most) || covered_by(writer, read, shared);
+      most = shared;
     }
-    if (shares && !covered) {
+    if (most > 0 && !covered) {
       return error(Diag::kRegionNotCovered, moved_.block->id,
                    std::string(program_.buffer(read.buffer).name), loop());
     }

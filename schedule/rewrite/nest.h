@@ -2,7 +2,7 @@
 #ifndef PRUNERC_SCHEDULE_REWRITE_NEST_H_
 #define PRUNERC_SCHEDULE_REWRITE_NEST_H_
 
-#include "ir/analysis/interval.h"
+#include "ir/arith/interval.h"
 #include "ir/builder.h"
 #include "schedule/primitive.h"
 

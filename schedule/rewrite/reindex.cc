@@ -1,7 +1,7 @@
 #include "schedule/rewrite/reindex.h"
 
-#include "ir/analysis/linear.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/linear.h"
+#include "ir/arith/simplify.h"
 #include "ir/equal.h"
 #include "ir/tensor/index_map.h"
 #include "ir/visit.h"

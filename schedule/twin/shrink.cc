@@ -1,6 +1,6 @@
 #include "schedule/twin/shrink.h"
 
-#include "ir/analysis/interval.h"
+#include "ir/arith/interval.h"
 #include "ir/map.h"
 #include "ir/visit.h"
 

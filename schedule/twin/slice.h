@@ -2,7 +2,7 @@
 #ifndef PRUNERC_SCHEDULE_TWIN_SLICE_H_
 #define PRUNERC_SCHEDULE_TWIN_SLICE_H_
 
-#include "ir/analysis/interval.h"
+#include "ir/arith/interval.h"
 #include "ir/program.h"
 
 #include <vector>

@@ -80,7 +80,8 @@ Result<bool> is_rows_file(const std::string& path) {
 Result<void> check_once(const Corpus& corpus) {
   std::set<std::pair<int32_t, std::string>> known;
   for (std::size_t p = 0; p < corpus.pools.size(); ++p) {
-    std::string mark = corpus.pools[p].created;
+    const Pool& pool = corpus.pools[p];
+    std::string mark = pool.created.empty() ? "" : pool.created + " " + std::to_string(pool.seed);
     std::error_code code;
     if (mark.empty()) mark = fs::weakly_canonical(corpus.paths[p], code).string();
     if (!known.emplace(corpus.task[p], std::move(mark)).second) {

@@ -1,10 +1,10 @@
 // Dependences, block properties and region cover on small programs.
 #include "ir/analysis/dependence.h"
 
-#include "ir/analysis/simplify.h"
+#include "ir/arith/simplify.h"
 #include "ir/printer.h"
-#include "tests/analysis/random_expr.h"
 #include "tests/support/check.h"
+#include "tests/support/random_expr.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,7 +1,7 @@
 // Properties of whole programs, with the interpreter as the oracle.
 #include "ir/analysis/dependence.h"
 #include "ir/analysis/region.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/simplify.h"
 #include "ir/equal.h"
 #include "ir/interp/interpreter.h"
 #include "ir/map.h"

@@ -1,11 +1,11 @@
 // Regions against enumeration of what a statement touches.
 #include "ir/analysis/region.h"
 
-#include "ir/analysis/loop_index.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/loop_index.h"
+#include "ir/arith/simplify.h"
 #include "ir/printer.h"
-#include "tests/analysis/random_expr.h"
 #include "tests/support/check.h"
+#include "tests/support/random_expr.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,9 +1,9 @@
 // Arithmetic over tile parameters: what is proved for all of them holds for each.
-#include "ir/analysis/linear.h"
-#include "ir/analysis/prove.h"
 #include "ir/analysis/region.h"
-#include "ir/analysis/simplify.h"
-#include "tests/analysis/random_expr.h"
+#include "ir/arith/linear.h"
+#include "ir/arith/prove.h"
+#include "ir/arith/simplify.h"
+#include "tests/support/random_expr.h"
 
 #include <catch2/catch.hpp>
 

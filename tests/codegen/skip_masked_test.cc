@@ -116,6 +116,21 @@ TEST_CASE("zeros stay zeros only over a sum of their own row") {
     CHECK(found.count("Y") == 0);
     CHECK(found.count("a") == 1);
   }
+  // Nor is what the least of a row takes away from infinity.
+  std::string least = maximum("vs <= vt");
+  for (std::size_t at; (at = least.find("max(")) != std::string::npos;) least.replace(at, 3, "min");
+  CHECK(guards(rows_of("exp(select(vs <= vt, a[vt, vs], f32.ninf) - m[vt])", least)).count("Y") ==
+        0);
+  // A sum of both signs may be 0, one of exponentials is not.
+  const auto divided = [](const std::string& value) {
+    return rows_of(
+        "select(vs <= vt, " + value + ", 0f32) / m[vt]",
+        "for h in 20 @L20 { for g in 20 @L21 { block \"m\" @B9 [vt: S(20) = h, vs: R(20) = g] {"
+        " init { m[vt] = 0f32 } m[vt] = m[vt] + select(vs <= vt, " +
+            value + ", 0f32) } } }\n");
+  };
+  CHECK(guards(divided("a[vt, vs]")).count("Y") == 0);
+  CHECK(guards(divided("exp(a[vt, vs])")).count("Y") == 1);
 }
 
 TEST_CASE("a window has two ends") {

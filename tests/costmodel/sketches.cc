@@ -1,6 +1,6 @@
 #include "tests/costmodel/sketches.h"
 
-#include "ir/analysis/simplify.h"
+#include "ir/arith/simplify.h"
 #include "ir/map.h"
 #include "ir/thread_axis.h"
 #include "ir/visit.h"

@@ -76,7 +76,8 @@ void check_rate(const std::string& spec, const std::string& wrong, uint32_t prim
               << wrong);
   CHECK(rate.runs > runs / 2);
   CHECK(rate.measured > 0);
-  CHECK(rate.measured < rate.bound);
+  // As far above as chance brings a rate that is the bound.
+  CHECK(rate.measured < rate.bound + 3 * std::sqrt(rate.bound / rate.runs));
 }
 
 TEST_CASE("false accepts of sums of products stay under the bound") {

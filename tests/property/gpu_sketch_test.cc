@@ -80,6 +80,24 @@ TEST_CASE("a matrix that is read once is read by all threads of a block, neighbo
   run_sketches("by_columns", parse_or_die(vector_product(false)));
 }
 
+// A layer's rows belong to its own kernel: all blocks of the next one would compute them again.
+TEST_CASE("two products with vectors are two kernels", "[gpu]") {
+  const std::vector<std::string> traces = run_sketches("two_layers", parse_or_die(R"(
+program two_layers(V: f32[34, 260], W: f32[21, 34], x: f32[260]) -> (Y: f32[21]) {
+  buffer h: f32[34] global
+  buffer g: f32[34] global
+  for i in 34 { for k in 260 { block "h" [vi: S(34) = i, vk: R(260) = k] {
+    init { h[vi] = 0f32 } h[vi] = h[vi] + V[vi, vk]*x[vk] } } }
+  for j in 34 { block "g" [vi: S(34) = j] { g[vi] = max(h[vi], 0f32) } }
+  for m in 21 { for n in 34 { block "Y" [vi: S(21) = m, vk: R(34) = n] {
+    init { Y[vi] = 0f32 } Y[vi] = Y[vi] + W[vi, vk]*g[vk] } } }
+})"));
+  std::size_t num_kernels = 0;
+  for (std::size_t at = 0; (at = traces[0].find("\"block.x\"", at)) != std::string::npos; ++at)
+    ++num_kernels;
+  CHECK(num_kernels == 2);
+}
+
 constexpr const char* kChannelsLast = R"(
 program channels_last(X: f16[2, 40, 67], b: f16[40]) -> (Y: f16[2, 67, 40]) {
   for n in 2 { for p in 67 { for c in 40 {

@@ -1,6 +1,6 @@
 #include "tests/property/random_step.h"
 
-#include "ir/analysis/loop_index.h"
+#include "ir/arith/loop_index.h"
 #include "ir/tensor/intrinsic.h"
 #include "ir/tile_space.h"
 #include "ir/visit.h"

@@ -1,5 +1,5 @@
 // Facts that are kept across random edits are those of a new analysis.
-#include "ir/analysis/loop_index.h"
+#include "ir/arith/loop_index.h"
 #include "ir/printer.h"
 #include "schedule/legality/block_state.h"
 #include "schedule/schedule.h"

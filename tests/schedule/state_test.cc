@@ -1,5 +1,5 @@
 // The facts about blocks as values.
-#include "ir/analysis/loop_index.h"
+#include "ir/arith/loop_index.h"
 #include "schedule/legality/block_state.h"
 #include "schedule/schedule.h"
 #include "tests/schedule/programs.h"

@@ -1,5 +1,5 @@
 // Traces, sampling, replay, queries.
-#include "ir/analysis/loop_index.h"
+#include "ir/arith/loop_index.h"
 #include "ir/equal.h"
 #include "ir/printer.h"
 #include "schedule/trace/factor.h"

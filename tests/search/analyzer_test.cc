@@ -72,7 +72,8 @@ void compare(const Task& task, const SearchSpace& space, int sketch, int num_cas
     drafted.push_back(got[0]);
     replayed_ns.push_back(ns);
   }
-  if (drafted.size() < 5) return;
+  const auto [least, most] = std::minmax_element(replayed_ns.begin(), replayed_ns.end());
+  if (drafted.size() < 5 || *least == *most) return;
   count->rank += rank_correlation(drafted, replayed_ns);
   ++count->ranked;
 }

@@ -459,7 +459,7 @@ class TheChecksCanFail(unittest.TestCase):
         self.write("ir/DESIGN.md", "**D1. A.** Why.\n\n**D2. B.** Why.\n")
         self.write("ir/expr.h", "")
         self.write("ir/support/arena.cc", "")
-        self.write("tools/prunerc/cmd_run.cc", "")
+        self.write("tools/prunerc/verbs/cmd_run.cc", "")
         self.write("tools/std/gemm.prn", "")
         self.write("tests/bench/results/cpu.json", "{}")
 
@@ -515,7 +515,7 @@ class TheChecksCanFail(unittest.TestCase):
                    "* `support/`: `ir/{expr,expr}.h`, `ir/*/*.cc`, `//ir/support:arena`, `import \"std/gemm.prn\"`\n")
 
     def test_what_readers_make_need_not_exist(self):
-        self.right("`cmd_VERB.cc` in `tools/prunerc/cmd_VERB.cc`, `x.h`, `FILE.prn`, `-o /tmp/d.cc`, `<cuda.h>`, `$E.prc`\n"
+        self.right("`verbs/cmd_VERB.cc` in `tools/prunerc/verbs/cmd_VERB.cc`, `x.h`, `FILE.prn`, `-o /tmp/d.cc`, `<cuda.h>`, `$E.prc`\n"
                    "`lower/NAME`, `top1/MODEL`, `ns/op`\n```\n#include <stdio.h>\nsrcs = [\"app.cc\"]\n```\n",
                    path="tools/prunerc/README.md")
 
@@ -551,7 +551,7 @@ class TheChecksCanFail(unittest.TestCase):
 
     def test_a_file_cites_the_nearest_page_above_it(self):
         self.write("ir/lang/DESIGN.md", "**D7. C.** Why.\n")
-        self.right("// DESIGN" + ".md, D7\n", path="ir/lang/bind.cc")
+        self.right("// DESIGN" + ".md, D7\n", path="ir/lang/bind/bind.cc")
         self.wrong("// DESIGN" + ".md, D7\n", "ir/support/bind.cc", path="ir/support/bind.cc")
 
     def test_decisions_are_short_and_of_today(self):
@@ -576,7 +576,7 @@ class TheChecksCanFail(unittest.TestCase):
         self.right("a\n" * FOLDER_README_LINES)
         self.wrong("a\n" * (FOLDER_README_LINES + 1), "111 lines")
         self.right("<!-- t:begin -->\n" + "a\n" * FOLDER_README_LINES + "<!-- t:end -->\n")
-        self.right("# Results\n\nMade by `tools/prunerc/cmd_run.cc`.\n" + "a\n" * FOLDER_README_LINES)
+        self.right("# Results\n\nMade by `tools/prunerc/verbs/cmd_run.cc`.\n" + "a\n" * FOLDER_README_LINES)
         self.wrong("a\n" * (README_LINES + 1), "121 lines", path="README.md")
         self.wrong("a " * (README_WORDS + 1), "1101 words", path="README.md")
         self.wrong("<!-- t:begin -->\n" + "a\n" * README_LINES + "<!-- t:end -->\n", "122 lines", path="README.md")

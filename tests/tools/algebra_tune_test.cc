@@ -7,7 +7,7 @@
 #include "tools/driver/algebra.h"
 #include "tools/driver/backend.h"
 #include "tools/driver/export.h"
-#include "tools/driver/network_rank.h"
+#include "tools/driver/network/network_rank.h"
 #include "tools/driver/reference.h"
 #include "tools/driver/stored.h"
 

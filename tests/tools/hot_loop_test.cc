@@ -1,5 +1,5 @@
 // find_hot_loop: which loop of an assembly text is found, and how its instructions are counted.
-#include "tools/driver/hot_loop.h"
+#include "tools/driver/report/hot_loop.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // Ranking within a network, with times that the tests make up for each kernel.
-#include "tools/driver/network_rank.h"
+#include "tools/driver/network/network_rank.h"
 
 #include "ir/equal.h"
 #include "schedule/schedule.h"

@@ -1,5 +1,5 @@
 // Nets in this process: what they compute is what the interpreter computes, call by call.
-#include "tools/driver/network.h"
+#include "tools/driver/network/network.h"
 
 #include "ir/interp/interpreter.h"
 #include "ir/net/weights.h"

@@ -1,5 +1,5 @@
-// The parts of tools/driver/report.h that need no database.
-#include "tools/driver/report.h"
+// The parts of tools/driver/report/report.h that need no database.
+#include "tools/driver/report/report.h"
 
 #include <catch2/catch.hpp>
 

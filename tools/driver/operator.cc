@@ -8,10 +8,10 @@
 #include "ir/verify.h"
 #include "schedule/legality/iteration_kind.h"
 #include "schedule/schedule.h"
-#include "tools/driver/network.h"
-#include "tools/driver/onnx.h"
+#include "tools/driver/network/network.h"
+#include "tools/driver/network/onnx.h"
+#include "tools/driver/network/sizes.h"
 #include "tools/driver/prunerc.h"
-#include "tools/driver/sizes.h"
 #include "tools/driver/validity.h"
 
 #include <fmt/format.h>
@@ -310,7 +310,12 @@ Result<std::vector<Operator>> load_operators(std::span<const OperatorRequest> re
       listed = list(request, text);
     }
     std::erase_if(one.bindings, [&](const auto& binding) {
-      const bool takes_it = is_onnx(request.file) || !listed.ok || takes(listed, binding.first);
+      const bool is_chosen =
+          std::any_of(listed.ops.begin(), listed.ops.end(), [&](const lang::OpInfo& info) {
+            return info.name == request.op && has_parameter(info, binding.first);
+          });
+      const bool takes_it =
+          is_onnx(request.file) || !listed.ok || is_chosen || takes(listed, binding.first);
       is_taken[binding.first] |= takes_it;
       return !takes_it;
     });

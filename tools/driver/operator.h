@@ -3,7 +3,7 @@
 #define PRUNERC_TOOLS_DRIVER_OPERATOR_H_
 
 #include "ir/support/result.h"
-#include "tools/driver/network.h"
+#include "tools/driver/network/network.h"
 
 #include <cstdint>
 #include <string>

@@ -1,7 +1,7 @@
 #include "tools/driver/reference.h"
 
 #include "codegen/codegen.h"
-#include "ir/analysis/loop_index.h"
+#include "ir/arith/loop_index.h"
 #include "ir/interp/bounded.h"
 #include "ir/interp/bounded_run.h"
 #include "ir/interp/tensor.h"

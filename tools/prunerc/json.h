@@ -7,7 +7,7 @@
 #include "search/tune/tuner.h"
 #include "tools/driver/algebra.h"
 #include "tools/driver/limits.h"
-#include "tools/driver/network_rank.h"
+#include "tools/driver/network/network_rank.h"
 
 #include <span>
 #include <string>

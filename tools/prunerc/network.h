@@ -3,9 +3,9 @@
 #define PRUNERC_TOOLS_PRUNERC_NETWORK_H_
 
 #include "tools/driver/aligned.h"
-#include "tools/driver/network.h"
-#include "tools/driver/network_rank.h"
-#include "tools/driver/sizes.h"
+#include "tools/driver/network/network.h"
+#include "tools/driver/network/network_rank.h"
+#include "tools/driver/network/sizes.h"
 #include "tools/prunerc/arrays.h"
 #include "tools/prunerc/cli.h"
 

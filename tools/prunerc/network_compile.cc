@@ -4,7 +4,7 @@
 #include "codegen/export_text.h"
 #include "ir/support/file.h"
 #include "tools/driver/export.h"
-#include "tools/driver/network_library.h"
+#include "tools/driver/network/network_library.h"
 #include "tools/prunerc/network.h"
 
 #include <fmt/format.h>

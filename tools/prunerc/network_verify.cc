@@ -1,6 +1,6 @@
 // verify of a net: all outputs, and with --cuts each tensor between calls, beside the calls as they
 // are written.
-#include "tools/driver/onnx.h"
+#include "tools/driver/network/onnx.h"
 #include "tools/driver/reference.h"
 #include "tools/prunerc/heartbeat.h"
 #include "tools/prunerc/json.h"

@@ -2,7 +2,7 @@
 #ifndef PRUNERC_TOOLS_PRUNERC_REPORT_JSON_H_
 #define PRUNERC_TOOLS_PRUNERC_REPORT_JSON_H_
 
-#include "tools/driver/report.h"
+#include "tools/driver/report/report.h"
 
 #include <string>
 

@@ -1,7 +1,7 @@
 #include "codegen/lower/analysis/fragment.h"
 
-#include "ir/analysis/linear.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/linear.h"
+#include "ir/arith/simplify.h"
 #include "ir/visit.h"
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 #include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/passes.h"
 #include "ir/analysis/region.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/simplify.h"
 
 #include <vector>
 

@@ -4,7 +4,7 @@
 //     for i in 4 { if i*2 < 8 { B[i + i] = A[(i*8 + 3) // 8] } }
 // ~>  for i in 4 { B[i*2] = A[i] }
 #include "codegen/lower/passes.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/simplify.h"
 
 namespace prunerc::codegen {
 

@@ -7,7 +7,7 @@
 //                     for i in 4 unrolled { T[i, j] = C[i] } } }
 #include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/passes.h"
-#include "ir/analysis/linear.h"
+#include "ir/arith/linear.h"
 
 #include <optional>
 #include <string>

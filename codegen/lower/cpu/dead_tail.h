@@ -3,7 +3,7 @@
 #ifndef PRUNERC_CODEGEN_LOWER_CPU_DEAD_TAIL_H_
 #define PRUNERC_CODEGEN_LOWER_CPU_DEAD_TAIL_H_
 
-#include "ir/analysis/linear.h"
+#include "ir/arith/linear.h"
 #include "ir/builder.h"
 
 #include <optional>

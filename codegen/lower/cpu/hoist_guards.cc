@@ -8,8 +8,8 @@
 //       else { for j in 4 unrolled { if i*4 + j < 10 { T[i*4 + j] = A[i*4 + j] } } } }
 #include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/passes.h"
-#include "ir/analysis/linear.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/linear.h"
+#include "ir/arith/simplify.h"
 #include "ir/equal.h"
 
 #include <algorithm>

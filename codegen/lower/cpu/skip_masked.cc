@@ -8,7 +8,7 @@
 #include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/passes.h"
 #include "ir/analysis/masks/masks.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/simplify.h"
 
 #include <algorithm>
 #include <optional>

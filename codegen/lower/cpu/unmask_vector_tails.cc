@@ -6,8 +6,8 @@
 #include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/cpu/dead_tail.h"
 #include "codegen/lower/passes.h"
-#include "ir/analysis/linear.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/linear.h"
+#include "ir/arith/simplify.h"
 #include "ir/tensor/intrinsic.h"
 
 #include <algorithm>

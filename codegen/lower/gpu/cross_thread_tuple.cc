@@ -11,7 +11,7 @@
 #include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/gpu/reduction_site.h"
 #include "ir/analysis/combiner.h"
-#include "ir/analysis/prove.h"
+#include "ir/arith/prove.h"
 #include "ir/support/check.h"
 
 #include <algorithm>

@@ -9,7 +9,7 @@
 #include "codegen/lower/analysis/kernel.h"
 #include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/passes.h"
-#include "ir/analysis/linear.h"
+#include "ir/arith/linear.h"
 #include "ir/thread_axis.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #include "ir/analysis/masks/masks.h"
 
 #include "ir/analysis/accumulator.h"
-#include "ir/analysis/loop_index.h"
+#include "ir/arith/loop_index.h"
 #include "ir/equal.h"
 #include "ir/query.h"
 #include "ir/visit.h"
@@ -233,85 +233,125 @@ std::optional<double> Masks::value_outside(Expr e, const Linear& condition,
   }
 }
 
-// Where a buffer that holds copies has them from.
-BufferId Masks::source_of(BufferId id) {
-  std::set<BufferId> seen;
-  while (seen.insert(id).second && num_stores_[id] == 1 && writers_[id].size() == 1) {
-    const Store* store = writers_[id][0]->body.as<Store>();
-    const Load* load = store != nullptr ? store->value.as<Load>() : nullptr;
-    if (load == nullptr) break;
-    id = load->buffer;
+// What the elements of a buffer are made of: inputs, and what is accumulated.
+std::set<BufferId> Masks::roots_of(BufferId of) {
+  std::set<BufferId> seen, out;
+  std::vector<BufferId> rest = {of};
+  while (!rest.empty()) {
+    const BufferId id = rest.back();
+    rest.pop_back();
+    if (!seen.insert(id).second) continue;
+    const std::vector<const Block*>& writers = writers_[id];
+    const bool is_made =
+        !writers.empty() && std::none_of(writers.begin(), writers.end(), [&](const Block* block) {
+          return match_accumulator(b_, *block).has_value();
+        });
+    if (!is_made) out.insert(id);
+    for (const Block* block : writers) {
+      if (!is_made) break;
+      for_each_load(block->body, [&](const Load& load) { rest.push_back(load.buffer); });
+    }
   }
-  return id;
+  return out;
 }
 
-// In e / d or x - m: whether d or m was accumulated over a row of what stands before it, of which
-// the conditions leave something.
+// Whether it is above 0 where no condition makes it 0.
+bool Masks::is_positive(Expr e) {
+  if (const Cast* cast = e.as<Cast>()) return is_float(e.dtype()) && is_positive(cast->operand);
+  if (const Call* call = e.as<Call>()) return call->intrinsic == Intrinsic::kExp;
+  if (const Mul* product = e.as<Mul>())
+    return is_positive(product->lhs) && is_positive(product->rhs);
+  if (const Select* select = e.as<Select>()) {
+    const FloatImm* no = select->on_false.as<FloatImm>();
+    return no != nullptr && no->value == 0 && is_positive(select->on_true);
+  }
+  const Load* load = e.as<Load>();
+  if (load == nullptr || num_stores_[load->buffer] != 1 || writers_[load->buffer].size() != 1)
+    return false;
+  const Store* store = writers_[load->buffer][0]->body.as<Store>();
+  return store != nullptr && !loads_from(store->value, load->buffer) && is_positive(store->value);
+}
+
+// In e / d or x - m: whether d is the sum, or m the maximum, of a row of what stands before it, of
+// which the conditions leave something.
 bool Masks::is_of_full_row(const BinaryNode& n, std::span<const Linear> all,
                            const VarRanges& ranges) {
-  if (n.rhs.as<Load>() == nullptr || !every_row_has_one(n.rhs, all, ranges)) return false;
-  std::set<BufferId> before, seen;
-  for_each_load(n.lhs, [&](const Load& load) { before.insert(source_of(load.buffer)); });
-  std::vector<BufferId> rest = {n.rhs.as<Load>()->buffer};
+  const Var* const along = every_row_has_one(n.rhs, all, ranges);
+  Expr of_row = n.rhs;
+  while (const Cast* cast = of_row.as<Cast>()) of_row = cast->operand;
+  if (along == nullptr || of_row.as<Load>() == nullptr) return false;
+  std::set<BufferId> row;
+  for_each_load(n.lhs, [&](const Load& load) {
+    if (mentions(load.indices, along->id)) row.merge(roots_of(load.buffer));
+  });
+  if (row.empty()) return false;
+  const ExprKind op = n.kind == ExprKind::kDiv ? ExprKind::kAdd : ExprKind::kMax;
+  std::set<BufferId> seen;
+  std::vector<BufferId> rest = {of_row.as<Load>()->buffer};
   while (!rest.empty()) {
     const BufferId id = rest.back();
     rest.pop_back();
     if (!seen.insert(id).second) continue;
     for (const Block* block : writers_[id]) {
-      const bool accumulates = match_reducer(*block).has_value();
-      bool found = false;
-      for_each_load(block->body, [&](const Load& load) {
-        const bool is_own = load.buffer == id;
-        found = found || (accumulates && !is_own && before.count(source_of(load.buffer)) != 0);
+      const std::optional<Accumulator> how = match_accumulator(b_, *block);
+      if (!how) continue;
+      const bool is_softmax = how->kind == AccumulatorKind::kSoftmax;
+      if (!is_softmax && (how->kind != AccumulatorKind::kSingle || how->op != op)) continue;
+      std::set<BufferId> summed;
+      for_each_load(how->element.back(), [&](const Load& load) {
+        summed.merge(roots_of(load.buffer));
         rest.push_back(load.buffer);
       });
-      if (found) return true;
+      const bool has_row = std::includes(summed.begin(), summed.end(), row.begin(), row.end());
+      if (has_row && (is_softmax || op == ExprKind::kMax || is_positive(how->element[0])))
+        return true;
     }
   }
   return false;
 }
 
-// Whether all conditions hold for some value of the one variable that `of_row` is the same for: then
+// The one variable that `of_row` is the same for, if all conditions hold for some value of it: then
 // a row's maximum is no -inf, and its sum no 0, because of them. Exact if the coefficients are 1.
-bool Masks::every_row_has_one(Expr of_row, std::span<const Linear> all, const VarRanges& ranges) {
+const Var* Masks::every_row_has_one(Expr of_row, std::span<const Linear> all,
+                                    const VarRanges& ranges) {
   const Var* along = nullptr;
   for (const Linear& condition : all) {
     for (const Term& term : condition.terms) {
       for (Expr atom : term.factors()) {
         const Var* var = atom.as<Var>();
-        if (var == nullptr) return false;
+        if (var == nullptr) return nullptr;
         if (mentions(of_row, var->id)) continue;
-        if (along != nullptr && along->id != var->id) return false;
+        if (along != nullptr && along->id != var->id) return nullptr;
         along = var;
       }
     }
   }
-  if (along == nullptr) return false;
+  if (along == nullptr) return nullptr;
   const Interval range = ranges.interval(along->id);
-  if (!range.is_bounded()) return false;
+  if (!range.is_bounded()) return nullptr;
   const Linear variable = Linear::of(Expr(along));
   const Term like = variable.terms[0];
   std::vector<Linear> above = {variable + -range.hi}, below = {variable * -1 + range.lo};
   for (const Linear& condition : all) {
     const Term* term = term_with(condition, like);
     if (term == nullptr) {
-      if (mentions(to_expr(b_, condition), along->id)) return false;
-      if (interval_of(condition, ranges).hi > 0) return false;
+      if (mentions(to_expr(b_, condition), along->id)) return nullptr;
+      if (interval_of(condition, ranges).hi > 0) return nullptr;
     } else if (term->coef == 1) {
       above.push_back(condition);
     } else if (term->coef == -1) {
       below.push_back(condition);
     } else {
-      return false;
+      return nullptr;
     }
   }
   for (const Linear& a : above) {
     for (const Linear& c : below) {
       const Linear sum = a + c;
-      if (sum.overflow || interval_of(sum, ranges).hi > 0) return false;
+      if (sum.overflow || interval_of(sum, ranges).hi > 0) return nullptr;
     }
   }
-  return true;
+  return along;
 }
 
 void Masks::find_values(const Block& block) {

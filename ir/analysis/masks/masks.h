@@ -3,7 +3,7 @@
 #ifndef PRUNERC_IR_ANALYSIS_MASKS_MASKS_H_
 #define PRUNERC_IR_ANALYSIS_MASKS_MASKS_H_
 
-#include "ir/analysis/linear.h"
+#include "ir/arith/linear.h"
 #include "ir/builder.h"
 #include "ir/program.h"
 
@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -59,9 +60,10 @@ class Masks {
   std::vector<Linear> conditions_in(Expr value, const VarRanges& ranges);
   std::optional<double> value_outside(Expr e, const Linear& condition, std::span<const Linear> all,
                                       const VarRanges& ranges);
-  BufferId source_of(BufferId id);
+  std::set<BufferId> roots_of(BufferId of);
+  bool is_positive(Expr e);
   bool is_of_full_row(const BinaryNode& n, std::span<const Linear> all, const VarRanges& ranges);
-  bool every_row_has_one(Expr of_row, std::span<const Linear> all, const VarRanges& ranges);
+  const Var* every_row_has_one(Expr of_row, std::span<const Linear> all, const VarRanges& ranges);
 
   std::optional<HalfSpace> half_space(const Linear& condition, std::span<const Expr> indices,
                                       const VarRanges& ranges);

@@ -1,7 +1,7 @@
 #include "ir/analysis/views/views.h"
 
-#include "ir/analysis/simplify.h"
 #include "ir/analysis/views/stages.h"
+#include "ir/arith/simplify.h"
 #include "ir/map.h"
 #include "ir/query.h"
 

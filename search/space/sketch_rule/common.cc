@@ -1,4 +1,4 @@
-#include "ir/analysis/loop_index.h"
+#include "ir/arith/loop_index.h"
 #include "ir/equal.h"
 #include "ir/map.h"
 #include "ir/support/rng.h"

@@ -1,6 +1,6 @@
 #include "search/space/sketch_rule/gpu.h"
 
-#include "ir/analysis/loop_index.h"
+#include "ir/arith/loop_index.h"
 #include "ir/thread_axis.h"
 #include "search/space/sketch_rule/gpu_chain.h"
 
@@ -57,20 +57,34 @@ void schedule_chain(SketchContext& context, const std::vector<BlockId>& chain,
 // Whether some operand is all there is to read, each element once, as the matrix of a product with a
 // vector: then its rows matter, and who else reads the vector does not.
 constexpr int64_t kLongRow = 256;
-bool reads_once(const BlockFacts& facts) {
-  if (facts.block == nullptr || !facts.trivial) return false;
+const ir::Access* read_once(const BlockFacts& facts) {
+  if (facts.block == nullptr || !facts.trivial) return nullptr;
   int64_t row = 1;
   for (const Axis& axis : facts.reduce) row *= axis.extent;
-  if (row < kLongRow) return false;
-  const std::span<const ir::Access> reads = facts.block->reads;
-  return std::any_of(reads.begin(), reads.end(), [&](const ir::Access& access) {
+  if (row < kLongRow) return nullptr;
+  for (const ir::Access& access : facts.block->reads) {
     const auto moves = [&](const Axis& axis) {
       return axis.extent == 1 || mentions(access, axis.var);
     };
-    return access.buffer != facts.block->writes[0].buffer && has_variable_subscripts(access) &&
-           std::all_of(facts.spatial.begin(), facts.spatial.end(), moves) &&
-           std::all_of(facts.reduce.begin(), facts.reduce.end(), moves);
-  });
+    if (access.buffer != facts.block->writes[0].buffer && has_variable_subscripts(access) &&
+        std::all_of(facts.spatial.begin(), facts.spatial.end(), moves) &&
+        std::all_of(facts.reduce.begin(), facts.reduce.end(), moves))
+      return &access;
+  }
+  return nullptr;
+}
+
+// A product with a vector: the threads of a block share a row, or columns are neighbours.
+bool product_rows(SketchContext& context, BlockId id, const GpuVariant& variant) {
+  if (!variant.shared || !variant.threads_share_rows) return false;
+  const BlockFacts facts = facts_of(context.schedule, id);
+  const ir::Access* const matrix = read_once(facts);
+  if (matrix == nullptr) return false;
+  const bool by_rows = is_contiguous(*matrix, facts.reduce.back().var);
+  if (!by_rows && !is_along_columns(facts)) return false;
+  const BlockId epilogue = epilogue_of(context.schedule, id);
+  const bool fuses = by_rows && variant.fuse_rows && epilogue.valid();
+  return (fuses && gpu_rows(context, {id, epilogue}, variant)) || gpu_rows(context, {id}, variant);
 }
 
 // In a chain rows of the result are rows of the first factor, whatever tiles waste: the best such mapping.
@@ -239,6 +253,8 @@ Result<void> apply_gpu_variant(SketchContext& context, const GpuVariant& variant
     const Result<void> done =
         wants_wgmma ? gpu_wgmma(context, shaped.mapping, shaped.product, variant.wgmma)
                     : gpu_tensor(context, shaped.mapping, shaped.product, variant);
+    // What keeps the shape of a product without its instruction would go through memory as that.
+    if (wants_wgmma) PRUNERC_TRY_VOID(done);
     num_tensor += done.ok() ? 1 : 0;
   }
   if (variant.mapping > 0 && num_tensor == 0) {
@@ -257,10 +273,9 @@ Result<void> apply_gpu_variant(SketchContext& context, const GpuVariant& variant
       found_wgmma = true;
       continue;
     }
-    const bool wants_rows = variant.shared && reads_once(facts_of(context.schedule, id));
-    if (!wants_rows && can_gpu_tile(context.schedule, id) &&
-        (flush(), tile(context, id, variant))) {
-      continue;
+    if (can_gpu_tile(context.schedule, id)) {
+      flush();
+      if (product_rows(context, id, variant) || tile(context, id, variant)) continue;
     }
     chain.push_back(id);
   }

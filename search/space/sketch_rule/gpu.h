@@ -63,6 +63,8 @@ bool can_gpu_wgmma(const SketchContext& context, ir::BlockId block);
 /// gpu_rows.cc: a chain of stages and reductions whose rows belong to one block of threads each.
 Result<void> gpu_rows(SketchContext& context, const std::vector<ir::BlockId>& blocks,
                       const GpuVariant& variant);
+/// A sum of which neighbours in memory are different results.
+bool is_along_columns(const BlockFacts& facts);
 /// One block by itself: its spatial loops over blocks and threads, vectors of neighbours; one
 /// thread if it has none that are independent.
 Result<void> gpu_bind(SketchContext& context, ir::BlockId block);

@@ -15,7 +15,7 @@
 //     for i0 bind(block.x) { for i1 bind(thread.x) { for k { A }  for j { B } } }
 //
 // bind: a block by itself, its spatial loops fused: [blocks, vectors, threads, a vector].
-#include "ir/analysis/loop_index.h"
+#include "ir/arith/loop_index.h"
 #include "ir/thread_axis.h"
 #include "search/space/sketch_rule/gpu.h"
 
@@ -70,7 +70,8 @@ class GpuRows {
       : context_(context), s_(context.schedule), blocks_(blocks), variant_(variant) {}
 
   Result<void> run() {
-    if (variant_.threads_share_rows && blocks_.size() == 1 && is_along_columns()) {
+    if (variant_.threads_share_rows && blocks_.size() == 1 &&
+        is_along_columns(facts_of(s_, blocks_[0]))) {
       return share_columns();
     }
     PRUNERC_TRY_VOID(find_rows());
@@ -89,24 +90,6 @@ class GpuRows {
   }
 
  private:
-  // A sum of which neighbours in memory are different results.
-  bool is_along_columns() const {
-    const BlockFacts facts = facts_of(s_, blocks_[0]);
-    if (facts.block == nullptr || !facts.trivial || facts.reduce.empty() || facts.spatial.empty()) {
-      return false;
-    }
-    const Axis& column = facts.spatial.back();
-    const Axis& inner = facts.reduce.back();
-    // A vector that every column reads says nothing.
-    const auto reads_along = [&](ir::VarId var) {
-      const std::span<const ir::Access> reads = facts.block->reads;
-      return std::any_of(reads.begin(), reads.end(), [&](const ir::Access& access) {
-        return is_contiguous(access, var) && mentions(access, column.var);
-      });
-    };
-    return column.extent >= kColumns.front() && reads_along(column.var) && !reads_along(inner.var);
-  }
-
   //     for j { for k { A } }  ~>  for j0 bind(block.x) { for k0 { for k1 unrolled {
   //                                  for k2 bind(thread.y) { for j1 bind(thread.x) { A } } } } }
   Result<void> share_columns() {
@@ -372,6 +355,26 @@ Result<void> bind_single(SketchContext& context, BlockId id) {
 }
 
 }  // namespace
+
+bool is_along_columns(const BlockFacts& facts) {
+  if (facts.block == nullptr || !facts.trivial || facts.reduce.empty() || facts.spatial.empty()) {
+    return false;
+  }
+  const Axis& column = facts.spatial.back();
+  // A vector that all results read says nothing.
+  const auto is_shared = [&](const ir::Access& access) {
+    return std::none_of(facts.spatial.begin(), facts.spatial.end(),
+                        [&](const Axis& axis) { return mentions(access, axis.var); });
+  };
+  const auto reads_along = [&](ir::VarId var) {
+    const std::span<const ir::Access> reads = facts.block->reads;
+    return std::any_of(reads.begin(), reads.end(), [&](const ir::Access& access) {
+      return is_contiguous(access, var) && !is_shared(access);
+    });
+  };
+  return column.extent >= kColumns.front() && reads_along(column.var) &&
+         !reads_along(facts.reduce.back().var);
+}
 
 Result<void> gpu_rows(SketchContext& context, const std::vector<BlockId>& blocks,
                       const GpuVariant& variant) {

@@ -19,7 +19,7 @@
 // vectors (c_v) where an operand's rows run along that axis; where they run along k, k2 makes the
 // vectors. Blocks are inferred, so any extent can be cut. Tails are guarded, but for k, which a
 // fetch rounds up with zeros. Source: Ansor (Zheng et al., OSDI 2020), section 4.1, for the levels.
-#include "ir/analysis/loop_index.h"
+#include "ir/arith/loop_index.h"
 #include "search/space/sketch_rule/gpu.h"
 
 #include <algorithm>

@@ -9,7 +9,10 @@
 //
 // Neighbours in a warp touch neighbours in memory both times; rows of T are of odd length, so that
 // lanes that walk down a column meet no bank twice.
+#include "ir/query.h"
 #include "search/space/sketch_rule/gpu.h"
+
+#include <algorithm>
 
 namespace prunerc::search {
 namespace {
@@ -36,8 +39,12 @@ std::vector<int> crossing_reads(const BlockFacts& facts, const Crossing& crossin
   std::vector<int> out;
   for (std::size_t i = 0; i < facts.block->reads.size(); ++i) {
     const ir::Access& access = facts.block->reads[i];
-    if (mentions(access, crossing.columns.var) && is_contiguous(access, crossing.rows.var) &&
-        has_variable_subscripts(access))
+    // Of several subscripts of one buffer there is only the hull.
+    const bool is_point =
+        std::all_of(access.region.begin(), access.region.end(),
+                    [](const ir::Range& range) { return ir::constant_value(range.extent) == 1; });
+    if (is_point && mentions(access, crossing.columns.var) &&
+        is_contiguous(access, crossing.rows.var) && has_variable_subscripts(access))
       out.push_back(static_cast<int>(i));
   }
   return out;

@@ -10,7 +10,7 @@
 //     } }
 //
 // so that a row stays in the first-level cache between its stages.
-#include "ir/analysis/loop_index.h"
+#include "ir/arith/loop_index.h"
 #include "search/space/sketch_rule/chain.h"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // one schedule primitive costs at most. Run: ./dev bench analysis
 #include "ir/analysis/dependence.h"
 #include "ir/analysis/region.h"
-#include "ir/analysis/simplify.h"
+#include "ir/arith/simplify.h"
 #include "ir/parser.h"
 
 #include <benchmark/benchmark.h>
