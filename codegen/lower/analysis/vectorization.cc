@@ -45,6 +45,13 @@ std::optional<Accumulation> accumulation(const Store& store) {
 
 namespace {
 
+// An upper bound of a loop's extent: loops that a condition shortens are min(what is left, a constant).
+int64_t most_of(Expr extent) {
+  const Min* shortened = extent.as<Min>();
+  if (shortened != nullptr) return std::min(most_of(shortened->lhs), most_of(shortened->rhs));
+  return constant_or(extent, INT64_MAX);
+}
+
 // Whether lanes of the loop `v` may run in lockstep: what one lane stores, no other lane touches,
 // except by an accumulation into one element.
 struct LaneCheck {
@@ -128,7 +135,7 @@ struct LaneCheck {
     for (const Loop* loop : inner) {
       const std::optional<int64_t> step = step_of(index, loop->var->id);
       if (!step) return false;
-      if (*step != 0) digits.emplace_back(std::abs(*step), constant_or(loop->extent, INT64_MAX));
+      if (*step != 0) digits.emplace_back(std::abs(*step), most_of(loop->extent));
     }
     std::sort(digits.begin(), digits.end());
     int64_t span = 0, more = 0;

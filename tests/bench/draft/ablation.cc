@@ -76,8 +76,7 @@ std::vector<Row> ablation_rows(const DraftBenchOptions& options) {
   std::vector<Variant> variants;
   for (const Variant& v : kVariants) {
     const std::string name = v.name;
-    if (options.variants.empty() ||
-        ("," + options.variants + ",").find("," + name + ",") != std::string::npos) {
+    if (is_listed(options.variants, name)) {
       variants.push_back(v);
     }
   }

@@ -251,6 +251,7 @@ std::vector<Row> net_rows(const DraftBenchOptions& options) {
     const auto theirs = search_net(ops, kBaseline, seed, options);
     if (!theirs) return {};
     for (const Contestant& who : kBesideIt) {
+      if (!is_listed(options.net_who, who.name)) continue;
       const auto ours = search_net(ops, who, seed, options);
       if (ours) pairs[who.name].push_back({*theirs, *ours, gain_over(*theirs, *ours)});
     }

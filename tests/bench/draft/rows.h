@@ -23,11 +23,17 @@ struct DraftBenchOptions {
   int net_seeds = 1;                       // of live searches of the net
   uint64_t net_first_seed = 0;             // the others follow
   int64_t net_trials = 2700;               // of a live search: ten rounds for each of 27 tasks
+  std::string net_who;      // beside ansor, comma-separated; empty: all
   std::string net_keep;     // folder of live searches that are done; empty: none is kept
   int64_t o1_trials = 640;  // of what the answer without measuring is compared with
   std::string o1_operators = "tests/data/frozen/search.prn";
   std::string net = "tools/std/nets/resnet50.prn";
 };
+
+/// Whether a comma-separated list has the name; an empty one has all.
+inline bool is_listed(const std::string& list, const std::string& name) {
+  return list.empty() || ("," + list + ",").find("," + name + ",") != std::string::npos;
+}
 
 /// The only operator of a .prn text on a target of the table.
 search::Task make_bench_task(const std::string& text, const std::string& target);
