@@ -71,6 +71,11 @@ PR_FN unsigned pr_to_tf32(float v) {
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(v));
   return r;
 }
+// What rounds to 16 bits as x does: towards zero, and odd if that is not x.
+PR_FN float pr_odd(double x) {
+  const float r = __double2float_rz(x);
+  return (double)r == x || x != x ? r : __uint_as_float(__float_as_uint(r) | 1);
+}
 // N registers of a larger array, as the instruction wants them.
 template <class T, int N, class U> PR_FN T (&pr_regs(U* first))[N] { return *(T(*)[N])first; }
 template <int N> PR_FN void pr_to_tf32(unsigned (&to)[N], const float* from) {

@@ -110,6 +110,13 @@ PR_FN unsigned pr_to_tf32(float v) {
   const unsigned bits = pr_bits_(v);
   return v != v ? 0x7fffffffu : (bits & 0x7f800000) == 0x7f800000 ? bits : (bits + 0x1000) & ~0x1fffu;
 }
+// What rounds to 16 bits as x does: towards zero, and odd if that is not x.
+PR_FN float pr_odd(double x) {
+  const float r = (float)x;
+  if ((double)r == x || x != x) return r;
+  const bool is_beyond = __builtin_fabs((double)r) > __builtin_fabs(x);
+  return pr_from_bits_((pr_bits_(r) - is_beyond) | 1);
+}
 // N registers of a larger array, as the instruction wants them.
 template <class T, int N, class U> PR_FN T (&pr_regs(U* first))[N] { return *(T(*)[N])first; }
 template <int N> PR_FN void pr_to_tf32(unsigned (&to)[N], const float* from) {

@@ -288,7 +288,9 @@ Text KernelPrinter::arithmetic(ExprKind kind, DType dtype, const Text& a, const 
 Text KernelPrinter::cast(DType from, DType to, const Text& v) {
   if (from == to) return v;
   if (to == DType::kF16 || to == DType::kBF16) {
-    std::string wide = cast(from, DType::kF32, v).text;
+    // Rounded to an f32 first, an f64 would be rounded twice.
+    std::string wide =
+        from == DType::kF64 ? "pr_odd(" + v.text + ")" : cast(from, DType::kF32, v).text;
     return {"pr_to_f32(" + to_memory(to, {wide}).text + ")", Prec::kAtom, std::move(wide)};
   }
   const bool narrow = from == DType::kF16 || from == DType::kBF16;

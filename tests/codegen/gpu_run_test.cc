@@ -198,6 +198,24 @@ TEST_CASE("indices that are values, and whole numbers that data make", "[gpu]") 
   }
 }
 
+TEST_CASE("an f64 is rounded to 16 bits once", "[gpu]") {
+  // Beside the middle of two numbers of 16 bits, which is what an f32 would make of them.
+  const std::pair<const char*, const char*> cases[] = {
+      {"f16", "1.0004882812509f64"},   {"f16", "1.0014648437491f64"}, {"f16", "65519.99999999f64"},
+      {"bf16", "1.00390625000001f64"}, {"f16", "1e300f64"},
+  };
+  for (const auto& [type, value] : cases) {
+    CAPTURE(type, value);
+    const std::string narrow = type;
+    const Result<ir::Program> base =
+        ir::parse(elements(8, "f64", "f64(" + narrow + "(X[v]*0f64 + " + value + "))*1e6f64"));
+    REQUIRE_OK(base);
+    schedule::Schedule s(*base);
+    REQUIRE_OK(s.bind(s.loops_of(ir::BlockId(0))[0], "thread.x"));
+    CHECK(compare_on_host(*base, s.program(), gpu_target(), 1, kTwoOrders) == "");
+  }
+}
+
 TEST_CASE("rows that ldmatrix cannot read are refused where code is made", "[gpu]") {
   for (const GpuProgram& p : gpu_programs()) {
     if (p.name != "matmul_ldmatrix") continue;
