@@ -59,18 +59,6 @@ template <class T> PR_FN T pr_shfl_from_(T v, int lane) {
 template <class T> PR_FN T pr_shfl_down(T v, int n) { return pr_shfl_from_(v, pr_self_()->lane + n); }
 template <class T> PR_FN T pr_shfl_xor(T v, int n) { return pr_shfl_from_(v, pr_self_()->lane ^ n); }
 template <class T> PR_FN T pr_shfl(T v, int lane) { return pr_shfl_from_(v, lane & 31); }
-PR_FN void pr_atomic_add(int* p, int v) { __atomic_fetch_add(p, v, __ATOMIC_RELAXED); }
-PR_FN void pr_atomic_add(float* p, float v) {
-  unsigned seen = __atomic_load_n((unsigned*)p, __ATOMIC_RELAXED);
-  unsigned next;
-  do {
-    float sum;
-    __builtin_memcpy(&sum, &seen, 4);
-    sum += v;
-    __builtin_memcpy(&next, &sum, 4);
-  } while (!__atomic_compare_exchange_n((unsigned*)p, &seen, next, false, __ATOMIC_RELAXED,
-                                        __ATOMIC_RELAXED));
-}
 
 // ---- Conversions. ----
 PR_FN float pr_from_bits_(unsigned bits) {
@@ -153,9 +141,6 @@ template <int BYTES> PR_FN void pr_copy_zfill(void* dst, const void* src, bool v
     v = *(const V*)src;
   }
   *(V*)dst = v;
-}
-template <int BYTES> PR_FN void pr_copy_stream(void* dst, const void* src) {
-  pr_copy<BYTES>(dst, src);
 }
 template <int BYTES> PR_FN void pr_load(void* local, const void* src) {
   typedef typename pr_vec_<BYTES>::type V __attribute__((may_alias));
