@@ -26,9 +26,6 @@ typedef struct {
   X(cuFuncSetAttribute, cuFuncSetAttribute, (void*, int, int))                                     \
   X(cuMemAllocAsync, cuMemAllocAsync, (pr_address*, size_t, void*))                                \
   X(cuMemFreeAsync, cuMemFreeAsync, (pr_address, void*))                                           \
-  X(cuTensorMapEncodeTiled, cuTensorMapEncodeTiled,                                                \
-    (pr_map_bits*, int, unsigned, void*, const uint64_t*, const uint64_t*, const unsigned*,        \
-     const unsigned*, int, int, int, int))                                                         \
   X(cuLaunchKernel, cuLaunchKernel,                                                                \
     (void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,   \
      void**))
@@ -36,6 +33,10 @@ typedef struct {
 #define PR_DECLARE(name, symbol, params) static int(*pr_##name) params;
 PR_DRIVER(PR_DECLARE)
 #undef PR_DECLARE
+// NULL in drivers before CUDA 12: what only kernels with maps need.
+static int (*pr_cuTensorMapEncodeTiled)(pr_map_bits*, int, unsigned, void*, const uint64_t*,
+                                        const uint64_t*, const unsigned*, const unsigned*, int, int,
+                                        int, int);
 
 static int pr_cuda(int code, const char* call) {
   if (code == 0) return PR_OK;
@@ -59,6 +60,7 @@ static int pr_open_driver(void) {
   if (pr_##name == NULL) return pr_fail(PR_CUDA, "%s lacks " #symbol, path);
   PR_DRIVER(PR_FIND)
 #undef PR_FIND
+  *(void**)&pr_cuTensorMapEncodeTiled = dlsym(library, "cuTensorMapEncodeTiled");
   return pr_cuda(pr_cuInit(0), "cuInit");
 }
 
@@ -146,6 +148,8 @@ static pr_address pr_place(const pr_arg* arg, const pr_address* at, pr_address w
 }
 
 static int pr_encode(const pr_map* map, pr_address base, pr_map_bits* bits) {
+  if (pr_cuTensorMapEncodeTiled == NULL)
+    return pr_fail(PR_CUDA, "the CUDA driver lacks cuTensorMapEncodeTiled: it is too old");
   const uint64_t extents[2] = {(uint64_t)map->cols, (uint64_t)map->rows};
   const uint64_t strides[1] = {(uint64_t)map->pitch_bytes};
   const unsigned box[2] = {(unsigned)map->box_cols, (unsigned)map->box_rows};

@@ -44,8 +44,6 @@ PR_SHFL_16(pr_f16, pr_shfl, __shfl_sync)
 PR_SHFL_16(pr_bf16, pr_shfl_down, __shfl_down_sync)
 PR_SHFL_16(pr_bf16, pr_shfl_xor, __shfl_xor_sync)
 PR_SHFL_16(pr_bf16, pr_shfl, __shfl_sync)
-PR_FN void pr_atomic_add(float* p, float v) { atomicAdd(p, v); }
-PR_FN void pr_atomic_add(int* p, int v) { atomicAdd(p, v); }
 
 // ---- Conversions. ----
 PR_FN float pr_f32_from_bits(unsigned bits) { return __uint_as_float(bits); }
@@ -70,6 +68,11 @@ PR_FN unsigned pr_to_tf32(float v) {
   unsigned r;
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(v));
   return r;
+}
+// What rounds to 16 bits as x does: towards zero, and odd if that is not x.
+PR_FN float pr_odd(double x) {
+  const float r = __double2float_rz(x);
+  return (double)r == x || x != x ? r : __uint_as_float(__float_as_uint(r) | 1);
 }
 // N registers of a larger array, as the instruction wants them.
 template <class T, int N, class U> PR_FN T (&pr_regs(U* first))[N] { return *(T(*)[N])first; }
@@ -96,24 +99,6 @@ template <int BYTES> PR_FN void pr_copy_zfill(void* dst, const void* src, bool v
   V v = {};
   if (valid) v = *(const V*)src;
   *(V*)dst = v;
-}
-PR_FN void pr_stcs_(unsigned short* p, unsigned short v) {
-  asm volatile("st.global.cs.u16 [%0], %1;" ::"l"(p), "h"(v) : "memory");
-}
-PR_FN void pr_stcs_(unsigned* p, unsigned v) {
-  asm volatile("st.global.cs.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
-}
-PR_FN void pr_stcs_(uint2* p, uint2 v) {
-  asm volatile("st.global.cs.v2.u32 [%0], {%1, %2};" ::"l"(p), "r"(v.x), "r"(v.y) : "memory");
-}
-PR_FN void pr_stcs_(uint4* p, uint4 v) {
-  asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z),
-               "r"(v.w)
-               : "memory");
-}
-template <int BYTES> PR_FN void pr_copy_stream(void* dst, const void* src) {
-  typedef typename pr_vec_<BYTES>::type V;
-  pr_stcs_((V*)dst, *(const V*)src);
 }
 template <int BYTES> PR_FN void pr_load(void* local, const void* src) {
   const typename pr_vec_<BYTES>::type v = *(const typename pr_vec_<BYTES>::type*)src;

@@ -59,18 +59,6 @@ template <class T> PR_FN T pr_shfl_from_(T v, int lane) {
 template <class T> PR_FN T pr_shfl_down(T v, int n) { return pr_shfl_from_(v, pr_self_()->lane + n); }
 template <class T> PR_FN T pr_shfl_xor(T v, int n) { return pr_shfl_from_(v, pr_self_()->lane ^ n); }
 template <class T> PR_FN T pr_shfl(T v, int lane) { return pr_shfl_from_(v, lane & 31); }
-PR_FN void pr_atomic_add(int* p, int v) { __atomic_fetch_add(p, v, __ATOMIC_RELAXED); }
-PR_FN void pr_atomic_add(float* p, float v) {
-  unsigned seen = __atomic_load_n((unsigned*)p, __ATOMIC_RELAXED);
-  unsigned next;
-  do {
-    float sum;
-    __builtin_memcpy(&sum, &seen, 4);
-    sum += v;
-    __builtin_memcpy(&next, &sum, 4);
-  } while (!__atomic_compare_exchange_n((unsigned*)p, &seen, next, false, __ATOMIC_RELAXED,
-                                        __ATOMIC_RELAXED));
-}
 
 // ---- Conversions. ----
 PR_FN float pr_from_bits_(unsigned bits) {
@@ -110,6 +98,13 @@ PR_FN unsigned pr_to_tf32(float v) {
   const unsigned bits = pr_bits_(v);
   return v != v ? 0x7fffffffu : (bits & 0x7f800000) == 0x7f800000 ? bits : (bits + 0x1000) & ~0x1fffu;
 }
+// What rounds to 16 bits as x does: towards zero, and odd if that is not x.
+PR_FN float pr_odd(double x) {
+  const float r = (float)x;
+  if ((double)r == x || x != x) return r;
+  const bool is_beyond = __builtin_fabs((double)r) > __builtin_fabs(x);
+  return pr_from_bits_((pr_bits_(r) - is_beyond) | 1);
+}
 // N registers of a larger array, as the instruction wants them.
 template <class T, int N, class U> PR_FN T (&pr_regs(U* first))[N] { return *(T(*)[N])first; }
 template <int N> PR_FN void pr_to_tf32(unsigned (&to)[N], const float* from) {
@@ -146,9 +141,6 @@ template <int BYTES> PR_FN void pr_copy_zfill(void* dst, const void* src, bool v
     v = *(const V*)src;
   }
   *(V*)dst = v;
-}
-template <int BYTES> PR_FN void pr_copy_stream(void* dst, const void* src) {
-  pr_copy<BYTES>(dst, src);
 }
 template <int BYTES> PR_FN void pr_load(void* local, const void* src) {
   typedef typename pr_vec_<BYTES>::type V __attribute__((may_alias));

@@ -132,8 +132,21 @@ bool KernelPrinter::fits_int(Expr e) const {
   return fits;
 }
 
+// Does a part of e that is printed in int leave int?
+bool KernelPrinter::leaves_int(Expr e) const {
+  bool leaves = false;
+  walk(e, [&](Expr x) {
+    if (x.as<Load>() != nullptr || x.as<Cast>() != nullptr) return false;
+    if (x.dtype() == DType::kI64 && !has_load(x)) leaves = leaves || !fits_int(x);
+    return !leaves;
+  });
+  return leaves;
+}
+
 Text KernelPrinter::value(Expr e) {
-  if (e.dtype() == DType::kI64 && fits_int(e)) return index_value(e);
+  const bool is_index =
+      e.as<Var>() != nullptr || e.as<IntImm>() != nullptr || as_binary(e) != nullptr;
+  if (is_index && e.dtype() == DType::kI64 && fits_int(e)) return index_value(e);
   if (const auto it = loaded_.find(e.node()); it != loaded_.end()) return {it->second};
   return visit(
       e,
@@ -185,7 +198,11 @@ Text KernelPrinter::index_value(Expr e) {
     return integer(n->value);
   }
   const BinaryNode* node = as_binary(e);
-  if (node == nullptr || e.dtype() != DType::kI64) return value(e);
+  if (node == nullptr || e.dtype() != DType::kI64) {
+    const Text v = value(e);
+    const bool may_be_int = e.as<Select>() != nullptr || e.as<Call>() != nullptr;
+    return wide_index_ && may_be_int ? cast(DType::kI32, DType::kI64, v) : v;
+  }
   switch (e.kind()) {
     case ExprKind::kAdd: {
       const IntImm* right = node->rhs.as<IntImm>();
@@ -200,7 +217,9 @@ Text KernelPrinter::index_value(Expr e) {
       return infix(index_value(node->lhs), "*", index_value(node->rhs), Prec::kMul);
     case ExprKind::kMin:
     case ExprKind::kMax:
-      return {function(e.kind() == ExprKind::kMin ? "pr_min" : "pr_max",
+      // Typed where one side may be pr_i64 and the other int.
+      return {function(fmt::format("{}{}", e.kind() == ExprKind::kMin ? "pr_min" : "pr_max",
+                                   wide_index_ || !fits_int(e) ? "<pr_i64>" : ""),
                        {index_value(node->lhs).text, index_value(node->rhs).text})};
     case ExprKind::kFloorDiv:
     case ExprKind::kFloorMod: return division(*node);
@@ -211,15 +230,18 @@ Text KernelPrinter::index_value(Expr e) {
 // C++ truncates; where neither side is negative that is the same.
 Text KernelPrinter::division(const BinaryNode& node) {
   const bool is_div = node.kind == ExprKind::kFloorDiv;
-  const bool is_index = node.dtype == DType::kI64;
+  const bool is_long = node.dtype == DType::kI64;
+  const bool is_index = is_long && (wide_index_ || fits_int(&node));
   const Text a = is_index ? index_value(node.lhs) : value(node.lhs);
   const Text b = is_index ? index_value(node.rhs) : value(node.rhs);
-  if (is_index && interval_of(node.lhs, ranges_).lo >= 0 && interval_of(node.rhs, ranges_).lo > 0) {
+  if (is_long && interval_of(node.lhs, ranges_).lo >= 0 && interval_of(node.rhs, ranges_).lo > 0) {
     return infix(a, is_div ? "/" : "%", b, Prec::kMul);
   }
-  const Text r{function(is_div ? "pr_floordiv" : "pr_floormod", {a.text, b.text})};
+  const std::string_view type = is_index && !wide_index_ ? "int" : register_type(node.dtype);
+  const Text r{function(fmt::format("{}<{}>", is_div ? "pr_floordiv" : "pr_floormod", type),
+                        {a.text, b.text})};
   // Of the smallest number and -1 the quotient wraps.
-  return is_index ? r : cast(DType::kI32, node.dtype, r);
+  return is_long ? r : cast(DType::kI32, node.dtype, r);
 }
 
 Text KernelPrinter::compare(const BinaryNode& node) {
@@ -266,7 +288,9 @@ Text KernelPrinter::arithmetic(ExprKind kind, DType dtype, const Text& a, const 
 Text KernelPrinter::cast(DType from, DType to, const Text& v) {
   if (from == to) return v;
   if (to == DType::kF16 || to == DType::kBF16) {
-    std::string wide = cast(from, DType::kF32, v).text;
+    // Rounded to an f32 first, an f64 would be rounded twice.
+    std::string wide =
+        from == DType::kF64 ? "pr_odd(" + v.text + ")" : cast(from, DType::kF32, v).text;
     return {"pr_to_f32(" + to_memory(to, {wide}).text + ")", Prec::kAtom, std::move(wide)};
   }
   const bool narrow = from == DType::kF16 || from == DType::kBF16;
@@ -345,7 +369,8 @@ Expr KernelPrinter::flat(BufferId id, std::span<const Expr> indices) {
 }
 
 std::string KernelPrinter::unswizzled_index_text(BufferId id, Expr flat_index) {
-  const bool saved = std::exchange(wide_index_, wide_index_ || is_wide(id));
+  const bool saved =
+      std::exchange(wide_index_, wide_index_ || is_wide(id) || leaves_int(flat_index));
   const std::string text = index_value(flat_index).text;
   wide_index_ = saved;
   return text;

@@ -188,6 +188,7 @@ class KernelPrinter {
   Text to_memory(ir::DType dtype, const Text& reg);
   std::optional<Text> contracted(const ir::Store& store);
   bool fits_int(ir::Expr e) const;
+  bool leaves_int(ir::Expr e) const;
   static bool is_continuous(const ir::Program& program);
 
   // Places.

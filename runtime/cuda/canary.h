@@ -8,7 +8,7 @@ namespace prunerc::runtime::cuda {
 /// a fixed chain of 4000 dependent multiply-adds in one thread: its time tells the clock.
 inline constexpr const char* kCanaryPtx = R"ptx(
 .version 7.0
-.target sm_80
+.target sm_70
 .address_size 64
 
 .visible .entry prunerc_empty() { ret; }

@@ -10,7 +10,7 @@ namespace prunerc::runtime::cuda {
 /// prunerc_compare writes 1 to the word at `differ` if a bit differs.
 inline constexpr const char* kInspectorPtx = R"ptx(
 .version 7.0
-.target sm_80
+.target sm_70
 .address_size 64
 
 .visible .entry prunerc_checksum(.param .u64 at, .param .u64 bytes, .param .u64 sum) {

@@ -54,6 +54,28 @@ TEST_CASE("what hand-written GPU schedules become has no races; a lost barrier i
   CHECK(num_planted > 50);
 }
 
+TEST_CASE("threads meet before a condition on what one of them wrote, and before it is overwritten",
+          "[gpu]") {
+  for (const char* const inside : {"Y[u] = X[u]", "Y[u] = S[3 - u]", "S[u] = X[u]"}) {
+    CAPTURE(inside);
+    ir::Program now = testing::parse_or_die(
+        "program p(X: f32[4]) -> (Y: f32[4]) {\n  buffer S: f32[4] shared\n"
+        "  for b in 1 @L0 bind(block.x) { alloc S {\n"
+        "    for t in 4 @L1 bind(thread.x) { S[t] = X[t] }\n"
+        "    if S[3] < 1f32 { for u in 4 @L2 bind(thread.x) { " +
+        std::string(inside) + " } }\n  } }\n}\n");
+    CHECK_FALSE(races_of(now).races.empty());
+    for (const Pass& pass : gpu_passes()) {
+      if (std::string(pass.name) != "insert_barriers") continue;
+      const Result<ir::Program> next = pass.run(now, testing::gpu_target());
+      REQUIRE_OK(next);
+      now = *next;
+    }
+    INFO(ir::print(now));
+    CHECK(races_of(now).races.empty());
+  }
+}
+
 // Two phases of 4 threads around shared memory of 8 elements.
 std::string first_race(const std::string& store, const std::string& load,
                        const std::string& first = "", const std::string& second = "") {

@@ -162,6 +162,60 @@ TEST_CASE("pipelines run ahead only as far as that changes nothing", "[gpu]") {
   }
 }
 
+// An element of Y: `extent` of type `type`, made of v and the inputs X (8 values of that type).
+std::string elements(int64_t extent, const std::string& type, const std::string& value) {
+  const std::string n = std::to_string(extent);
+  return "program p(X: " + type + "[8]) -> (Y: " + type + "[" + n + "]) { for i in " + n +
+         " @L0 { block \"Y\" @B0 [v: S(" + n + ") = i] { Y[v] = " + value + " } } }";
+}
+
+TEST_CASE("indices that are values, and whole numbers that data make", "[gpu]") {
+  const std::pair<const char*, const char*> cases[] = {
+      {"i64", "select(v < 3, v, 7 - v)"},
+      {"i64", "abs(v - 40)*100000000"},
+      {"i64", "v*100000000 // 7"},
+      {"i64", "(3 - v*100000000) % 1000"},
+      {"i64", "(v - 50) // 3"},
+      {"i64", "X[v % 8] // 3"},
+      {"i64", "(X[v % 8] - 5) % 3"},
+      {"i64", "min(X[v % 8], v)"},
+      {"i32", "X[v % 8] // 3i32"},
+      {"i8", "(X[v % 8] - 7i8) % 3i8"},
+      {"u8", "X[v % 8] // 3u8"},
+      {"f32", "X[v*100000007 // 1600000001]"},
+      {"f32", "X[v*100000007 // 400000003 % 8]"},
+      {"f32", "X[select(v < 8, v, 7)]"},
+      {"f32", "X[abs(v - 40) % 8]"},
+      {"f32", "X[max(min(i64(X[v % 8]), 7), 0)]"},
+  };
+  for (const auto& [type, value] : cases) {
+    CAPTURE(type, value);
+    const Result<ir::Program> base = ir::parse(elements(100, type, value));
+    REQUIRE_OK(base);
+    schedule::Schedule s(*base);
+    REQUIRE_OK(s.bind(s.loops_of(ir::BlockId(0))[0], "thread.x"));
+    CHECK(compare_on_host(*base, s.program(), gpu_target(), 1, kTwoOrders) == "");
+  }
+}
+
+TEST_CASE("an f64 is rounded to 16 bits once", "[gpu]") {
+  // Beside the middle of two numbers of 16 bits, which is what an f32 would make of them.
+  const std::pair<const char*, const char*> cases[] = {
+      {"f16", "1.0004882812509f64"},   {"f16", "1.0014648437491f64"}, {"f16", "65519.99999999f64"},
+      {"bf16", "1.00390625000001f64"}, {"f16", "1e300f64"},
+  };
+  for (const auto& [type, value] : cases) {
+    CAPTURE(type, value);
+    const std::string narrow = type;
+    const Result<ir::Program> base =
+        ir::parse(elements(8, "f64", "f64(" + narrow + "(X[v]*0f64 + " + value + "))*1e6f64"));
+    REQUIRE_OK(base);
+    schedule::Schedule s(*base);
+    REQUIRE_OK(s.bind(s.loops_of(ir::BlockId(0))[0], "thread.x"));
+    CHECK(compare_on_host(*base, s.program(), gpu_target(), 1, kTwoOrders) == "");
+  }
+}
+
 TEST_CASE("rows that ldmatrix cannot read are refused where code is made", "[gpu]") {
   for (const GpuProgram& p : gpu_programs()) {
     if (p.name != "matmul_ldmatrix") continue;

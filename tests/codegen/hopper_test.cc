@@ -305,6 +305,15 @@ Result<codegen::Artifact> print(const std::string& text,
 
 TEST_CASE("a ring buffer may have one stage") { REQUIRE_OK(print(kProduct)); }
 
+TEST_CASE("a ring buffer has no more stages than its phases have bits") {
+  const std::string deep =
+      replaced(kProduct, "for k in 1 {", "for k in 1 {software_pipeline = 40} {");
+  const Result<ir::Program> lowered = codegen::lower_gpu(parse_or_die(deep), hopper());
+  REQUIRE_OK(lowered);
+  CHECK(count(ir::print(*lowered), "ring_buffer = 32") == 1);
+  CHECK_DIAG(print(deep), GpuLimit);  // of shared memory
+}
+
 int num_of(const Result<codegen::Artifact>& artifact, std::string_view part) {
   REQUIRE_OK(artifact);
   return count(artifact->bytes, part);

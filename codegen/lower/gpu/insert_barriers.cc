@@ -213,6 +213,13 @@ class Barriers {
     collect_vars(branch.condition, &vars);
     const bool diverges =
         std::any_of(vars.begin(), vars.end(), [&](VarId id) { return lanes_.count(id) != 0; });
+    // All threads read it, before any of them goes on.
+    const Touched read{shared(loads_of(branch.condition)), {}};
+    if (conflicts(open_, read)) {
+      synced_.insert(&branch);
+      meet();
+    }
+    open_.add(read);
     num_divergent_ += diverges ? 1 : 0;
     const Touched before = open_;
     visit(branch.then_body);
@@ -220,6 +227,15 @@ class Barriers {
     visit(branch.else_body);
     open_.add(after);
     num_divergent_ -= diverges ? 1 : 0;
+  }
+
+  static std::set<BufferId> loads_of(Expr e) {
+    std::set<BufferId> out;
+    walk(e, [&](Expr x) {
+      if (const Load* load = x.as<Load>()) out.insert(load->buffer);
+      return true;
+    });
+    return out;
   }
 
   // All threads meet.
@@ -282,10 +298,11 @@ class Barriers {
 
   Stmt mark(Stmt s) {
     if (!s.defined()) return s;
-    if (!is_unit(s)) {
-      return map_stmts(b_, s, [&](Stmt child) { return mark(child); });
-    }
     const bool is_synced = synced_.count(s.node()) != 0;
+    if (!is_unit(s)) {
+      Stmt r = map_stmts(b_, s, [&](Stmt child) { return mark(child); });
+      return is_synced ? after_barrier(r) : r;
+    }
     const Loop* loop = s.as<Loop>();
     if (loop == nullptr || !has_thread_loop(s)) return is_synced ? after_barrier(s) : s;
     if (attr_of(*loop, kSyncAttr)) return s;

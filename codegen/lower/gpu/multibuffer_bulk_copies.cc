@@ -20,6 +20,9 @@ namespace {
 
 using namespace ir;
 
+/// The printer counts phases in one bit for each stage.
+constexpr int64_t kMostStages = 32;
+
 class Multibuffering {
  public:
   explicit Multibuffering(IrBuilder& b) : b_(b) {}
@@ -88,7 +91,8 @@ class Multibuffering {
 
   Stmt rewrite(const Loop& loop, const std::vector<Stmt>& all, const std::vector<BufferId>& allocs,
                const std::set<BufferId>& copied) {
-    const int64_t num_stages = std::max<int64_t>(1, attr_of(loop, kPipelineAttr).value_or(1));
+    const int64_t asked = attr_of(loop, kPipelineAttr).value_or(1);
+    const int64_t num_stages = std::clamp<int64_t>(asked, 1, kMostStages);
     for (BufferId id : copied) {
       add_leading_dims(b_, id, {b_.int_imm(num_stages)});
       buffers_.push_back(id);

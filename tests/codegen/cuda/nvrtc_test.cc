@@ -50,7 +50,6 @@ PR_KERNEL(128, 1) void all(const float* PR_RESTRICT p0, float* PR_RESTRICT p1) {
   x += pr_shfl_down((double)x, 1) + pr_shfl_xor((pr_i64)x, 2) + pr_shfl(x > 1, 3);
   x += pr_to_f32(pr_shfl_xor(pr_to_f16(x), 4)) + pr_to_f32(pr_shfl(pr_to_bf16(x), 4));
   x += pr_shfl((signed char)x, 1) + pr_shfl((unsigned char)x, 1);
-  pr_atomic_add(p1, x);
   float v[4];
   pr_load<16>(v, p0 + 4 * t);
   pr_store<16>(p1 + 4 * t, v);
@@ -58,8 +57,6 @@ PR_KERNEL(128, 1) void all(const float* PR_RESTRICT p0, float* PR_RESTRICT p1) {
   pr_copy<4>(smem, p0);
   pr_copy<8>(smem, p0);
   pr_copy<16>(smem, p0);
-  pr_copy_stream<4>(p1, p0);
-  pr_copy_stream<16>(p1, p0);
   pr_cp_async<4>(smem, p0);
   pr_cp_async<8>(smem, p0);
   pr_cp_async<16>(smem, p0);
@@ -100,7 +97,7 @@ PR_KERNEL(128, 1) void all(const float* PR_RESTRICT p0, float* PR_RESTRICT p1) {
   x += pr_sin(x) + pr_cos(x) + pr_floor(x) + pr_ceil(x) + pr_round(x) + pr_pow(x, x) + pr_abs(x);
   x += pr_exp(y) + pr_sigmoid(y) + pr_pow(y, y) + pr_fma(y, y, y) + pr_fma(x, x, x) + pr_abs(n[0]);
   x += pr_min(x, 1.0f) + pr_max(n[0], n[1]) + pr_floordiv(n[0], n[1]) + pr_floormod((pr_i64)n[2], (pr_i64)n[3]);
-  x += pr_f2i<int>(x) + pr_f2i<signed char>(x) + pr_f2i<unsigned char>(y) + pr_f2i<pr_i64>(y);
+  x += pr_odd(y) + pr_f2i<int>(x) + pr_f2i<signed char>(x) + pr_f2i<unsigned char>(y) + pr_f2i<pr_i64>(y);
   p1[t] = x + v[0] + n[0] + r1[0] + r2[0] + pr_block_x();
 }
 )";

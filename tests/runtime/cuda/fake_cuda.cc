@@ -153,6 +153,8 @@ API cuModuleLoadData(Module** module, const char* image) {
   ALIVE();
   *module = new Module;
   if (std::strstr(image, ".visible .entry") != nullptr) {
+    // As the oldest GPU of the table.
+    if (std::strstr(image, ".target sm_70\n") == nullptr) return kInvalidImage;
     (*module)->functions["prunerc_empty"] = {"idle", 0};
     (*module)->functions["prunerc_canary"] = {"idle", 10'000};
     (*module)->functions["prunerc_checksum"] = {"checksum", 1000};

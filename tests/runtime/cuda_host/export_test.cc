@@ -315,6 +315,16 @@ TEST_CASE("what CUDA says is passed on, and the next call tries again") {
   CHECK(exported(call) == 0);
 }
 
+TEST_CASE("only kernels with tensor maps need a driver that encodes them") {
+  const Setting driver("PRUNERC_LIBCUDA", "tests/runtime/cuda_host/libcuda_11_on_host.so");
+  check_product(testing::hgemm_mma({.m = 100, .n = 128, .k = 224}));
+  const GemmCase gemm = testing::hgemm_tma({.m = 200, .n = 136, .k = 584}, 2);
+  const Exported exported(gemm.artifact);
+  CHECK(exported(Call(exported.artifact, gemm.inputs)) == 2);
+  CHECK(std::string(exported.error()) ==
+        "the CUDA driver lacks cuTensorMapEncodeTiled: it is too old");
+}
+
 TEST_CASE("a GPU that the cubin is not for gets the PTX") {
   const Setting driver("PRUNERC_LIBCUDA", kDriver);
   const Setting other("FAKE_OTHER_GPU", "1");

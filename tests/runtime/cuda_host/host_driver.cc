@@ -139,6 +139,7 @@ API cuMemFreeAsync(uint64_t at, void*) {
   --allocations;
   return 0;
 }
+#ifndef FAKE_CUDA_11
 API cuTensorMapEncodeTiled(PrHostTensorMap* map, int type, unsigned rank, void* base,
                            const uint64_t* extents, const uint64_t* strides, const unsigned* box,
                            const unsigned* steps, int interleave, int swizzle, int, int) {
@@ -161,6 +162,7 @@ API cuTensorMapEncodeTiled(PrHostTensorMap* map, int type, unsigned rank, void* 
   map->swizzle_bytes = swizzle == 0 ? 0 : 16 << swizzle;
   return 0;
 }
+#endif
 API cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                    unsigned bz, unsigned shared, void*, void** params, void**) {
   if (current == nullptr) return kInvalidContext;
