@@ -135,7 +135,7 @@ struct Job {
 
 /// What every candidate is compiled with. Unrolling is what costs time, not these.
 std::vector<std::string> flags(std::string_view arch) {
-  return {fmt::format("-arch={}", arch), "-std=c++17", "-default-device", "-w",
+  return {fmt::format("-arch={}", arch), "-std=c++17", "-default-device", "-w", "--fmad=false",
           "--ptxas-options=-v"};
 }
 

@@ -23,7 +23,7 @@ struct DraftBenchOptions {
   int net_seeds = 1;                       // of live searches of the net
   uint64_t net_first_seed = 0;             // the others follow
   int64_t net_trials = 2700;               // of a live search: ten rounds for each of 27 tasks
-  std::string net_who;      // beside ansor, comma-separated; empty: all
+  std::string net_who;                     // beside ansor, comma-separated; empty: all
   std::string net_keep;     // folder of live searches that are done; empty: none is kept
   int64_t o1_trials = 640;  // of what the answer without measuring is compared with
   std::string o1_operators = "tests/data/frozen/search.prn";

@@ -215,6 +215,20 @@ TEST_CASE("PTX is made for the virtual architecture") {
   CHECK(ptx->find(".entry add") != std::string::npos);
 }
 
+TEST_CASE("products and sums round as they are written, but where the text says fma") {
+  NEEDS_NVRTC();
+  const auto ptx = [](const char* value) {
+    return compile_ptx(
+               std::string("extern \"C\" __global__ void f(float* y, float a, float b, float c)"
+                           " { *y = ") +
+                   value + "; }",
+               "sm_80")
+        .value();
+  };
+  CHECK(ptx("a * b - c * c").find("fma") == std::string::npos);
+  CHECK(ptx("__fmaf_rn(a, b, c)").find("fma") != std::string::npos);
+}
+
 TEST_CASE("a cached cubin is used, and one that is damaged is made again") {
   NEEDS_NVRTC();
   const std::string folder = std::filesystem::temp_directory_path() / "prunerc-nvrtc-test";
