@@ -380,14 +380,18 @@ Result<void> power(Row& row) {
     PRUNERC_TRY(b, placed(row, *a, *b));
     return {};
   }());
-  if (b->known && literal(*b) && ir::is_float(a->dtype)) {
+  if (b->known && literal(*b)) {
     const double by = b->element(0);
+    const bool is_float = ir::is_float(a->dtype);
     const char* const text = by == 2      ? "$ * $"
                              : by == 3    ? "$ * $ * $"
                              : by == 0.5  ? "sqrt($)"
                              : by == -0.5 ? "rsqrt($)"
                                           : nullptr;
-    if (text != nullptr && broadcast_shape(a->shape, b->shape) == a->shape) return unary(row, text);
+    // Products of whole numbers are exact, powers of doubles are not.
+    const bool fits = is_float || (ir::byte_size(a->dtype) >= 4 && (by == 2 || by == 3));
+    if (text != nullptr && fits && broadcast_shape(a->shape, b->shape) == a->shape)
+      return unary(row, text, is_float);
   }
   const ir::DType wide =
       a->dtype == ir::DType::kF64 || b->dtype == ir::DType::kF64 || !ir::is_float(a->dtype)

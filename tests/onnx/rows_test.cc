@@ -322,6 +322,22 @@ TEST_CASE("whole numbers are divided towards zero, the least one too") {
   CHECK(of("Mod", a, b) == bytes_of(floored));
 }
 
+TEST_CASE("squares and cubes of whole numbers are exact; factors of them are whole") {
+  ModelBuilder power;
+  power.output("y", {}, 7).ints("a", {3037000499, -5}).ints("b", {2});
+  power.node("Pow", {"a", "b"}, {"y"});
+  CHECK(computed(power, "y") == bytes_of({3037000499 * 3037000499, 25}));
+  ModelBuilder product;
+  product.input("a", {2, 3}, 6).input("b", {3, 2}, 6).output("y", {}, 6);
+  ::onnx::AttributeProto& alpha = *product.node("Gemm", {"a", "b"}, {"y"}).add_attribute();
+  alpha.set_name("alpha");
+  alpha.set_type(::onnx::AttributeProto::FLOAT);
+  alpha.set_f(2);
+  CHECK(has(text_of(product), "2 * acc[i,j]"));
+  product.graph().mutable_node(0)->mutable_attribute(0)->set_f(0.5F);
+  CHECK(has(refusal_of(product), "factors of whole numbers that are not whole"));
+}
+
 TEST_CASE("a zero of another sign is another number") {
   ModelBuilder model;
   model.input("x", {2}).output("y").floats("zeros", {2}, {0.0F, -0.0F});
