@@ -69,6 +69,8 @@ Result<const Value*> reshape_to(Row& row, const Value& x, const std::vector<int6
                                 std::string_view stem) {
   if (shape == x.shape) return &x;
   if (shape.size() > kMaxRank) return row.unsupported("more than 16 dimensions");
+  if (!tensor_bytes(ir::byte_size(x.dtype), shape))
+    return row.unsupported("a shape that cannot be");
   constexpr int64_t kSmall = 100'000;
   if (x.known && x.num_elements() <= kSmall) return known_reshaped(row, x, shape);
   if (x.num_elements() == 0) return row.constant(ir::Tensor(x.dtype, shape));

@@ -56,6 +56,9 @@ TEST_CASE("no elements are no reason for other extents that cannot be") {
   model = small();
   model.floats("e", {0, 4}, {});
   CHECK(import_bytes(model.bytes()).ok());
+  model.ints("shape", {0, large, large});
+  model.node("Reshape", {"e", "shape"}, {"r"});
+  refused(model, Diag::kOnnxUnsupported);
 }
 
 TEST_CASE("names that nothing gives, or two give; cycles") {
