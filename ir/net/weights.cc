@@ -11,11 +11,13 @@
 
 #include <cerrno>
 #include <cstring>
+#include <set>
 
 namespace prunerc::net {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;
 
 /// The format's own limit of a header. Units: bytes.
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;
@@ -81,8 +83,16 @@ Result<WeightFile> WeightFile::parse(std::string_view bytes, const std::string& 
     return malformed("its header does not end within it");
   const std::string_view header = bytes.substr(kLengthBytes, length);
   if (nests_deeper(header)) return malformed("its header nests too deep");
-  const Json root = Json::parse(header, nullptr, /*allow_exceptions=*/false);
+  std::set<std::string> names;
+  bool is_twice = false;
+  const auto note = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (depth == 1 && event == Json::parse_event_t::key)
+      is_twice |= !names.insert(parsed.get<std::string>()).second;
+    return true;
+  };
+  const Json root = Json::parse(header, note, /*allow_exceptions=*/false);
   if (!root.is_object()) return malformed("its header is no JSON object");
+  if (is_twice) return malformed("its header has a name twice");
   WeightFile file;
   file.path_ = name;
   const std::string_view data = bytes.substr(kLengthBytes + length);
@@ -150,7 +160,7 @@ std::string_view weight_type(ir::DType dtype) {
 }
 
 Result<std::string> weight_file_bytes(const std::vector<WeightToWrite>& weights) {
-  Json header = Json::object();
+  OrderedJson header = OrderedJson::object();
   uint64_t offset = 0;
   for (const WeightToWrite& weight : weights) {
     const std::string_view type = weight_type(weight.dtype);
@@ -162,7 +172,8 @@ Result<std::string> weight_file_bytes(const std::vector<WeightToWrite>& weights)
                            {"data_offsets", {offset, offset + weight.bytes.size()}}};
     offset += weight.bytes.size();
   }
-  std::string text = header.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+  std::string text =
+      header.dump(-1, ' ', /*ensure_ascii=*/true, OrderedJson::error_handler_t::replace);
   while ((text.size() + kLengthBytes) % kDataAlignment != 0) text += ' ';
   const uint64_t length = text.size();
   std::string bytes(reinterpret_cast<const char*>(&length), kLengthBytes);

@@ -118,14 +118,12 @@ Result<void> Importer::add_input(const ValueInfo& info, Scope& scope) {
     return {};
   }
   PRUNERC_TRY(std::vector<int64_t> shape, input_shape(info));
-  int64_t bytes = ir::byte_size(*dtype);
-  for (const int64_t extent : shape) {
-    if (extent < 0 || __builtin_mul_overflow(bytes, extent, &bytes) || bytes > kMaxTensorBytes) {
-      return error(Diag::kOnnxMalformed, model_.path,
-                   printable_line("the input '" + info.name + "' has a shape that cannot be"));
-    }
+  const std::optional<int64_t> bytes = tensor_bytes(ir::byte_size(*dtype), shape);
+  if (!bytes) {
+    return error(Diag::kOnnxMalformed, model_.path,
+                 printable_line("the input '" + info.name + "' has a shape that cannot be"));
   }
-  if (bytes == 0) {
+  if (*bytes == 0) {
     const Value* const value = constant(ir::Tensor(*dtype, shape));
     name_value(value, info.name);
     return define(scope, info.name, value);

@@ -192,13 +192,10 @@ Result<std::vector<const Value*>> Importer::call(std::string_view stem,
     return refuse(fmt::format("more than {} operands", lang::kMaxListLength));
   bool is_empty = true;
   for (const Out& out : outs) {
-    int64_t bytes = ir::byte_size(out.dtype);
     if (out.shape.size() > kMaxRank) return refuse("a tensor of more than 16 dimensions");
-    for (const int64_t extent : out.shape) {
-      if (extent < 0 || __builtin_mul_overflow(bytes, extent, &bytes) || bytes > kMaxTensorBytes)
-        return refuse("a result of a shape that cannot be");
-    }
-    is_empty = is_empty && bytes == 0;
+    const std::optional<int64_t> bytes = tensor_bytes(ir::byte_size(out.dtype), out.shape);
+    if (!bytes) return refuse("a result of a shape that cannot be");
+    is_empty = is_empty && *bytes == 0;
   }
   if (is_empty) {
     std::vector<const Value*> results;

@@ -100,6 +100,10 @@ inline constexpr std::size_t kMaxNodes = 100'000;
 inline constexpr std::size_t kMaxRank = 16;
 inline constexpr int64_t kMaxTensorBytes = int64_t{1} << 40;
 
+/// Of a tensor whose elements have so many. Nullopt: a shape that cannot be, which one of no elements can be,
+/// too: the product of any of its extents fits.
+std::optional<int64_t> tensor_bytes(int64_t element_bytes, const std::vector<int64_t>& shape);
+
 /// Reads a model and maps the tensors that lie in files beside it. Total: any bytes give a model or
 /// an error. Errors: IoError, FileKind, TooMany, OnnxMalformed, OnnxExternal.
 Result<Model> read_model(const std::string& path);

@@ -8,6 +8,7 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/wire_format_lite.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <set>
@@ -169,14 +170,12 @@ class Reader {
     const TypeRow* const type = find_type(out.onnx_type);
     if (out.shape.size() > kMaxRank)
       return malformed("the tensor '" + proto.name() + "' has more than 16 dimensions");
-    int64_t bytes = type == nullptr || type->bytes == 0 ? 1 : type->bytes;
-    for (const int64_t extent : out.shape) {
-      if (extent < 0 || __builtin_mul_overflow(bytes, extent, &bytes) || bytes > kMaxTensorBytes)
-        return malformed("the tensor '" + proto.name() + "' has a shape that cannot be");
-    }
+    const std::optional<int64_t> bytes =
+        tensor_bytes(type == nullptr || type->bytes == 0 ? 1 : type->bytes, out.shape);
+    if (!bytes) return malformed("the tensor '" + proto.name() + "' has a shape that cannot be");
     if (type == nullptr || !type->dtype) return out;
     out.dtype = type->dtype;
-    const auto size = static_cast<uint64_t>(bytes);
+    const auto size = static_cast<uint64_t>(*bytes);
     if (proto.data_location() == ::onnx::TensorProto::EXTERNAL) {
       PRUNERC_TRY_VOID(external(proto, size, out));
     } else if (proto.has_raw_data()) {
@@ -362,6 +361,18 @@ int64_t Constant::num_elements() const {
   int64_t n = 1;
   for (const int64_t extent : shape) n *= extent;
   return n;
+}
+
+std::optional<int64_t> tensor_bytes(int64_t element_bytes, const std::vector<int64_t>& shape) {
+  int64_t bytes = element_bytes;
+  bool is_empty = false;
+  for (const int64_t extent : shape) {
+    is_empty |= extent == 0;
+    if (extent < 0 || __builtin_mul_overflow(bytes, std::max<int64_t>(extent, 1), &bytes) ||
+        bytes > kMaxTensorBytes)
+      return std::nullopt;
+  }
+  return is_empty ? 0 : bytes;
 }
 
 ir::Tensor tensor_of(const Constant& constant) {

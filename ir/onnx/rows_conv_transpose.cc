@@ -60,24 +60,17 @@ Result<void> conv_transpose(Row& row) {
       if (out < 1 || out > kMost) return row.unsupported("an output that is empty");
       const int64_t pad = std::max<int64_t>(0, full - out);
       ahead = automatic == "SAME_UPPER" ? pad / 2 : pad - pad / 2;
-      if (!is_same) ahead = pad - pad / 2;
-      if (automatic == "NOTSET") ahead = pad - pad / 2;
     }
     if (out < 1 || out > kMost) return row.unsupported("an output that is empty");
     before.push_back(ahead);
     shape.push_back(out);
   }
-  std::vector<std::string> target = {"n", "co"}, reads = {"n"}, filter, reduced = {"ci"}, facts;
+  std::vector<std::string> target = {"n", "co"}, reads = {"n"}, filter, reduced, facts;
   const std::string channel = groups == 1 ? "ci"
                               : in_per_group == 1
                                   ? fmt::format("co/{}", out_per_group)
                                   : fmt::format("co/{}*{} + ci", out_per_group, in_per_group);
-  if (in_per_group == 1 && groups > 1) reduced.clear();
-  if (groups == 1) {
-    reduced = {fmt::format("ci in 0..{}", in_per_group)};
-  } else if (!reduced.empty()) {
-    reduced = {fmt::format("ci in 0..{}", in_per_group)};
-  }
+  if (groups == 1 || in_per_group > 1) reduced.push_back(fmt::format("ci in 0..{}", in_per_group));
   reads.push_back(channel);
   filter = {channel, groups == 1 ? "co" : fmt::format("co%{}", out_per_group)};
   for (std::size_t i = 0; i < n; ++i) {

@@ -24,9 +24,12 @@ std::optional<std::pair<int64_t, int64_t>> evenly_spaced(const Value& ids, int64
     const int64_t value = ids.int_element(i);
     return value < 0 ? value + extent : value;
   };
+  for (int64_t i = 0; i < n; ++i) {
+    if (id(i) < 0 || id(i) >= extent) return std::nullopt;
+  }
   const int64_t first = id(0), step = n > 1 ? id(1) - first : 0;
   for (int64_t i = 0; i < n; ++i) {
-    if (id(i) != first + i * step || id(i) < 0 || id(i) >= extent) return std::nullopt;
+    if (id(i) != first + i * step) return std::nullopt;
   }
   return std::pair(first, step);
 }

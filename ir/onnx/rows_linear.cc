@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 namespace prunerc::onnx {
 namespace {
 
@@ -29,6 +31,9 @@ Result<void> gemm(Row& row) {
   const double alpha = row.attr_float("alpha", 1), beta = row.attr_float("beta", 1);
   if (a->rank() != 2 || b->rank() != 2 || a->dtype != b->dtype || ir::is_bool(a->dtype))
     return row.unsupported("operands that are no matrices of one type");
+  const auto is_whole = [](double by) { return std::trunc(by) == by && std::fabs(by) < 1e9; };
+  if (!ir::is_float(a->dtype) && !(is_whole(alpha) && is_whole(beta)))
+    return row.unsupported("factors of whole numbers that are not whole");
   const int64_t m = a->shape[turn_a ? 1 : 0], n = b->shape[turn_b ? 0 : 1];
   if (a->shape[turn_a ? 0 : 1] != b->shape[turn_b ? 1 : 0])
     return row.unsupported("matrices that do not fit together");

@@ -69,6 +69,8 @@ Result<const Value*> reshape_to(Row& row, const Value& x, const std::vector<int6
                                 std::string_view stem) {
   if (shape == x.shape) return &x;
   if (shape.size() > kMaxRank) return row.unsupported("more than 16 dimensions");
+  if (!tensor_bytes(ir::byte_size(x.dtype), shape))
+    return row.unsupported("a shape that cannot be");
   constexpr int64_t kSmall = 100'000;
   if (x.known && x.num_elements() <= kSmall) return known_reshaped(row, x, shape);
   if (x.num_elements() == 0) return row.constant(ir::Tensor(x.dtype, shape));
@@ -290,6 +292,7 @@ Result<void> split(Row& row) {
     }
     first += sizes[i];
   }
+  if (first != x->shape[a]) return row.unsupported("parts that do not fit");
   return {};
 }
 
@@ -310,11 +313,14 @@ Result<void> slice(Row& row) {
     return row.unsupported("operands of different lengths");
   std::vector<int64_t> shape = x->shape;
   std::vector<std::string> reads = index_list(x->rank());
+  std::vector<bool> is_cut(x->shape.size(), false);
   for (std::size_t i = 0; i < starts.size(); ++i) {
     const std::optional<int> axis = axis_of(axes[i], x->rank());
     if (!axis || steps[i] == 0 || steps[i] == std::numeric_limits<int64_t>::min())
       return row.unsupported("an axis that is none, or a step of 0");
     const auto a = static_cast<std::size_t>(*axis);
+    if (is_cut[a]) return row.unsupported("an axis that is there twice");
+    is_cut[a] = true;
     const int64_t n = x->shape[a], step = steps[i];
     const auto clamped = [&](int64_t value, int64_t low, int64_t high) {
       if (value < 0) value = value < -n ? -n - 1 + n : value + n;
@@ -466,7 +472,7 @@ Result<void> pad(Row& row) {
 Result<void> depth_to_space(Row& row) {
   PRUNERC_TRY(const Value* const x, row.need(0));
   const int64_t b = row.attr_int("blocksize", 0);
-  constexpr int64_t kMost = 1 << 20;
+  constexpr int64_t kMost = 1 << 10;
   if (x->rank() != 4 || b < 1 || b > kMost)
     return row.unsupported("an operand or a block size like these");
   const int64_t c = x->shape[1], h = x->shape[2], w = x->shape[3];

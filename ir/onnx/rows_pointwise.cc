@@ -18,7 +18,8 @@ std::optional<std::string> literal(const Value& value) {
   const double first = value.element(0);
   if (is_float ? std::isnan(first) : std::fabs(first) > 1e15) return std::nullopt;
   for (int64_t i = 1; i < n; ++i) {
-    if (value.element(i) != first) return std::nullopt;
+    if (value.element(i) != first || std::signbit(value.element(i)) != std::signbit(first))
+      return std::nullopt;
   }
   return number_text(value.dtype, first);
 }
@@ -287,20 +288,18 @@ Result<const Value*> placed(Row& row, const Value& a, const Value& b) {
 }
 
 struct BinaryRow {
-  std::string_view op, ints, floats;  // an empty text: not of these
+  std::string_view op, text;
   bool gives_bool = false;
 };
-// ONNX divides whole numbers towards zero; ours is the floor.
 constexpr BinaryRow kBinary[] = {
-    {"Add", "{0} + {1}", "{0} + {1}"},
-    {"Sub", "{0} - {1}", "{0} - {1}"},
-    {"Mul", "{0} * {1}", "{0} * {1}"},
-    {"Pow", "", "pow({0}, {1})"},
-    {"Equal", "{0} == {1}", "{0} == {1}", true},
-    {"Less", "{0} < {1}", "{0} < {1}", true},
-    {"Greater", "{0} > {1}", "{0} > {1}", true},
-    {"LessOrEqual", "{0} <= {1}", "{0} <= {1}", true},
-    {"GreaterOrEqual", "{0} >= {1}", "{0} >= {1}", true},
+    {"Add", "{0} + {1}"},
+    {"Sub", "{0} - {1}"},
+    {"Mul", "{0} * {1}"},
+    {"Equal", "{0} == {1}", true},
+    {"Less", "{0} < {1}", true},
+    {"Greater", "{0} > {1}", true},
+    {"LessOrEqual", "{0} <= {1}", true},
+    {"GreaterOrEqual", "{0} >= {1}", true},
 };
 
 Result<void> binary(Row& row) {
@@ -314,11 +313,9 @@ Result<void> binary(Row& row) {
     if (entry.op != row.node().op) continue;
     if (a->dtype != b->dtype) return row.unsupported("operands of two types");
     if (ir::is_bool(a->dtype) && entry.op != "Equal") return row.unsupported("bool operands");
-    const std::string_view text = ir::is_float(a->dtype) ? entry.floats : entry.ints;
-    if (text.empty()) return row.unsupported("whole numbers");
     const ir::DType out = entry.gives_bool ? ir::DType::kBool : a->dtype;
     return pointwise(row, stem_of(entry.op), {a, b}, out, [&](std::vector<std::string>& r) {
-      std::string body = fmt::format(fmt::runtime(text), r[0], r[1]);
+      std::string body = fmt::format(fmt::runtime(entry.text), r[0], r[1]);
       // Narrow whole numbers are computed wide; the result wraps.
       return entry.gives_bool || ir::is_float(a->dtype) ? body : cast(a->dtype, body);
     });
@@ -326,14 +323,13 @@ Result<void> binary(Row& row) {
   return row.unsupported("there is no such function");
 }
 
-// Whole operands as wide as needed, and their sizes, the second at least 1 for all to see.
+// Whole operands as wide as needed, and the size of the second, at least 1 for all to see.
 struct Whole {
-  std::string a, b, size_a, size_b;
+  std::string a, b, size_b;
   Whole(const Value& x, const std::vector<std::string>& reads) {
     const ir::DType wide = x.dtype == ir::DType::kI64 ? ir::DType::kI64 : ir::DType::kI32;
     a = cast(wide, reads[0]);
     b = cast(wide, reads[1]);
-    size_a = fmt::format("max({0}, -{0})", a);
     size_b = fmt::format("max(max({0}, -{0}), 1)", b);
   }
 };
@@ -349,10 +345,12 @@ Result<void> divide(Row& row) {
     return row.unsupported("operands of these types");
   return pointwise(row, "div", {a, b}, a->dtype, [&](std::vector<std::string>& r) {
     if (ir::is_float(a->dtype)) return fmt::format("{} / {}", r[0], r[1]);
-    // What a division by zero gives is nobody's to say: as by one.
+    // ONNX divides towards zero, ours is the floor. The least number has no opposite, so it is divided as it
+    // is. What a division by zero gives is nobody's to say: as by one.
     const Whole w(*a, r);
-    return cast(a->dtype, fmt::format("if ({0} < 0) == ({1} < 0) then {2} / {3} else -({2} / {3})",
-                                      w.a, w.b, w.size_a, w.size_b));
+    const std::string quotient =
+        fmt::format("(if {0} < 0 then ({0} + ({1} - 1)) / {1} else {0} / {1})", w.a, w.size_b);
+    return cast(a->dtype, fmt::format("if {0} < 0 then -{1} else {1}", w.b, quotient));
   });
 }
 
@@ -368,11 +366,10 @@ Result<void> modulo(Row& row) {
           "{0} - {1} * (if {0} / {1} < 0 then ceil({0} / {1}) else floor({0} / {1}))", r[0], r[1]);
     }
     const Whole w(*a, r);
-    if (is_fmod)
-      return cast(a->dtype, fmt::format("if {0} < 0 then -({2} % {3}) else {2} % {3}", w.a, w.b,
-                                        w.size_a, w.size_b));
-    return cast(a->dtype, fmt::format("if {1} < 0 then -((-{0}) % {3}) else {0} % {3}", w.a, w.b,
-                                      w.size_a, w.size_b));
+    // The rest has the sign of the one operand or of the other; ours is never below 0.
+    const std::string rest = fmt::format("({} % {})", w.a, w.size_b);
+    return cast(a->dtype, fmt::format("if {0} < 0 && {1} != 0 then {1} - {2} else {1}",
+                                      is_fmod ? w.a : w.b, rest, w.size_b));
   });
 }
 
@@ -383,14 +380,18 @@ Result<void> power(Row& row) {
     PRUNERC_TRY(b, placed(row, *a, *b));
     return {};
   }());
-  if (b->known && literal(*b) && ir::is_float(a->dtype)) {
+  if (b->known && literal(*b)) {
     const double by = b->element(0);
+    const bool is_float = ir::is_float(a->dtype);
     const char* const text = by == 2      ? "$ * $"
                              : by == 3    ? "$ * $ * $"
                              : by == 0.5  ? "sqrt($)"
                              : by == -0.5 ? "rsqrt($)"
                                           : nullptr;
-    if (text != nullptr && broadcast_shape(a->shape, b->shape) == a->shape) return unary(row, text);
+    // Products of whole numbers are exact, powers of doubles are not.
+    const bool fits = is_float || (ir::byte_size(a->dtype) >= 4 && (by == 2 || by == 3));
+    if (text != nullptr && fits && broadcast_shape(a->shape, b->shape) == a->shape)
+      return unary(row, text, is_float);
   }
   const ir::DType wide =
       a->dtype == ir::DType::kF64 || b->dtype == ir::DType::kF64 || !ir::is_float(a->dtype)

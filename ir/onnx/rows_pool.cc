@@ -45,13 +45,25 @@ std::string lowest(ir::DType dtype) {
   return ir::is_float(dtype) ? "-inf" : fmt::format("lowest({})", ir::to_string(dtype));
 }
 
+// What is compared for positions. Below all numbers of 8 bits is padding, which would tie with the least.
+std::string position_read(const Value& x, const Pool& p) {
+  if (!p.leaves_image || ir::byte_size(x.dtype) != 1) return or_else(p, lowest(x.dtype));
+  std::string inside;
+  for (std::size_t i = 0; i < p.window.rank(); ++i) {
+    if (!p.window.pads(i)) continue;
+    inside += fmt::format("{0}({1}) >= 0 && ({1}) < {2}", inside.empty() ? "" : " && ",
+                          p.window.subscript(i), p.window.in[i]);
+  }
+  return fmt::format("(if {} then i32({}) else -129)", inside, or_else(p, "0"));
+}
+
 // The position of the largest element in the whole tensor, as ONNX numbers it.
 Result<const Value*> max_positions(Row& row, const Value& x, const Pool& p) {
   const Window& w = p.window;
-  PRUNERC_TRY(const Value* const best,
-              row.call("max_pool_at", {{"X", &x}}, ir::DType::kI64, p.shape,
-                       fmt::format("Y[{}] = argmax[{}] {};", p.target, p.over,
-                                   or_else(p, lowest(x.dtype)))));
+  PRUNERC_TRY(
+      const Value* const best,
+      row.call("max_pool_at", {{"X", &x}}, ir::DType::kI64, p.shape,
+               fmt::format("Y[{}] = argmax[{}] {};", p.target, p.over, position_read(x, p))));
   // argmax counts over the axes of the window that are not 1.
   std::string left = "B[" + p.target + "]";
   std::vector<std::string> places(w.rank());

@@ -87,6 +87,7 @@ TEST_CASE("headers that lie about the file are refused") {
       file_of(entry(R"("dtype":"F32","shape":[4611686018427387904],"data_offsets":[0,0])"), 8),
       file_of(entry(R"("dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0])"), 8),
       file_of(R"({"a":3})", 8),
+      file_of("{\"a\":{" + good + "},\"a\":{" + good + "}}", 8),
       file_of(std::string(1000, '['), 0),
       file_of(
           R"({"a":{"dtype":"U8","shape":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1],"data_offsets":[0,1]}})",

@@ -45,6 +45,22 @@ TEST_CASE("no model at all") {
   CHECK_FALSE(read_model("/").ok());
 }
 
+TEST_CASE("no elements are no reason for other extents that cannot be") {
+  const int64_t large = int64_t{1} << 40;
+  ModelBuilder model = small();
+  model.input("e", {0, large, large});
+  refused(model, Diag::kOnnxMalformed);
+  model = small();
+  model.floats("e", {0, large, large}, {});
+  refused(model, Diag::kOnnxMalformed);
+  model = small();
+  model.floats("e", {0, 4}, {});
+  CHECK(import_bytes(model.bytes()).ok());
+  model.ints("shape", {0, large, large});
+  model.node("Reshape", {"e", "shape"}, {"r"});
+  refused(model, Diag::kOnnxUnsupported);
+}
+
 TEST_CASE("names that nothing gives, or two give; cycles") {
   ModelBuilder model = small();
   model.graph().mutable_node(1)->set_input(0, "nothing");

@@ -286,6 +286,99 @@ TEST_CASE("ranges of whole numbers are exact, and end") {
   CHECK(has(refusal_of(range(0, 1, 0)), "steps of 0"));
 }
 
+// The elements of a tensor that the importer computes.
+std::string computed(const ModelBuilder& builder, const std::string& name) {
+  const Result<Model> model = parse_model(builder.bytes(), "test.onnx");
+  REQUIRE(model.ok());
+  const Result<ImportedNet> net = import_model(*model);
+  INFO((net.ok() ? "" : net.error().message()));
+  REQUIRE(net.ok());
+  INFO(net->text);
+  const net::Weight* const found = net->weights.find(name);
+  REQUIRE(found != nullptr);
+  return std::string(found->bytes);
+}
+
+TEST_CASE("whole numbers are divided towards zero, the least one too") {
+  const auto of = [](const char* op, const std::vector<int64_t>& a, const std::vector<int64_t>& b,
+                     bool is_fmod = false) {
+    ModelBuilder model;
+    model.output("y", {}, 7).ints("a", a).ints("b", b);
+    ::onnx::NodeProto& node = model.node(op, {"a", "b"}, {"y"});
+    if (is_fmod) add_int(node, "fmod", 1);
+    return computed(model, "y");
+  };
+  const std::vector<int64_t> a = {7, -7, 7, -7, 6, -6, kLow, kLow, kHigh};
+  const std::vector<int64_t> b = {2, 2, -2, -2, 3, -3, 3, -5, -1};
+  std::vector<int64_t> quotients, rests, floored;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    quotients.push_back(a[i] / b[i]);
+    rests.push_back(a[i] % b[i]);
+    const bool turns = rests[i] != 0 && (rests[i] < 0) != (b[i] < 0);
+    floored.push_back(turns ? rests[i] + b[i] : rests[i]);
+  }
+  CHECK(of("Div", a, b) == bytes_of(quotients));
+  CHECK(of("Mod", a, b, true) == bytes_of(rests));
+  CHECK(of("Mod", a, b) == bytes_of(floored));
+}
+
+TEST_CASE("squares and cubes of whole numbers are exact; factors of them are whole") {
+  ModelBuilder power;
+  power.output("y", {}, 7).ints("a", {3037000499, -5}).ints("b", {2});
+  power.node("Pow", {"a", "b"}, {"y"});
+  CHECK(computed(power, "y") == bytes_of({3037000499 * 3037000499, 25}));
+  ModelBuilder product;
+  product.input("a", {2, 3}, 6).input("b", {3, 2}, 6).output("y", {}, 6);
+  ::onnx::AttributeProto& alpha = *product.node("Gemm", {"a", "b"}, {"y"}).add_attribute();
+  alpha.set_name("alpha");
+  alpha.set_type(::onnx::AttributeProto::FLOAT);
+  alpha.set_f(2);
+  CHECK(has(text_of(product), "2 * acc[i,j]"));
+  product.graph().mutable_node(0)->mutable_attribute(0)->set_f(0.5F);
+  CHECK(has(refusal_of(product), "factors of whole numbers that are not whole"));
+}
+
+TEST_CASE("a zero of another sign is another number") {
+  ModelBuilder model;
+  model.input("x", {2}).output("y").floats("zeros", {2}, {0.0F, -0.0F});
+  model.node("Div", {"x", "zeros"}, {"y"});
+  CHECK(has(text_of(model), "A[i0] / B[i0]"));
+}
+
+TEST_CASE("positions of a padded pool lie in the image, also where all is as small as can be") {
+  for (const auto& [type, least] : {std::pair(2, 0), std::pair(3, -128)}) {
+    ModelBuilder model;
+    model.output("places", {}, 7);
+    ::onnx::TensorProto& x = *model.graph().add_initializer();
+    x.set_name("x");
+    x.set_data_type(type);
+    for (const int64_t extent : {1, 1, 2, 2}) x.add_dims(extent);
+    for (int i = 0; i < 4; ++i) x.add_int32_data(least);
+    ::onnx::NodeProto& node = model.node("MaxPool", {"x"}, {"v", "places"});
+    add_ints(node, "kernel_shape", {2, 2});
+    add_ints(node, "pads", {1, 1, 1, 1});
+    CHECK(computed(model, "places") == bytes_of({0, 0, 1, 0, 0, 1, 2, 2, 3}));
+  }
+}
+
+TEST_CASE("parts that leave some out, and axes that are cut twice, are refused") {
+  ModelBuilder parts;
+  parts.input("x", {3}).output("a").output("b").ints("sizes", {1, 1});
+  parts.node("Split", {"x", "sizes"}, {"a", "b"});
+  CHECK(has(refusal_of(parts), "parts that do not fit"));
+  ModelBuilder cut;
+  cut.input("x", {5}).output("y").ints("starts", {1, 1}).ints("ends", {4, 4}).ints("axes", {0, -1});
+  cut.node("Slice", {"x", "starts", "ends", "axes"}, {"y"});
+  CHECK(has(refusal_of(cut), "an axis that is there twice"));
+}
+
+TEST_CASE("ids far out of range read the ends") {
+  ModelBuilder model;
+  model.input("x", {4}).output("y").ints("ids", {kHigh, kLow});
+  model.node("Gather", {"x", "ids"}, {"y"});
+  CHECK(has(text_of(model), "clamp(if I[i0] < 0"));
+}
+
 TEST_CASE("what takes long to compute is left to the network") {
   for (const int64_t n : {20, 150}) {
     ModelBuilder model;

@@ -318,6 +318,10 @@ TEST_CASE("constants come from the file that the net names, a given one, or a fi
   REQUIRE(filled.ok());
   CHECK(filled->get(tensor("W1")).value() == filled->get(tensor("W1")).value());
   CHECK(filled->get(tensor("W1"))->get(0) != filled->get(tensor("W2"))->get(0));
+  // Constants that are one weight hold the same.
+  other = tensor("W2");
+  other.name = "tied";
+  CHECK(filled->get(other).value() == filled->get(tensor("W2")).value());
   CHECK(open("rand:normal(0").error().id() == Diag::kFillUnknown);
   CHECK(open(folder + "/none").error().id() == Diag::kIoError);
   for (const char* outside : {"../w.safetensors", "/w.safetensors"}) {

@@ -23,6 +23,12 @@ void add_weights_to(CLI::App& verb, std::string* weights) {
   in_group(verb, "Arrays");
 }
 
+Result<void> check_no_net_options(const std::string& weights, bool cuts) {
+  if (weights.empty() && !cuts) return {};
+  return error(Diag::kUsageOption, cuts ? "--cuts" : "--weights",
+               "is of a net with ports, not of an operator");
+}
+
 std::string title_of(const SizedNet& sized) {
   return sized.net.net.name + (sized.text.empty() ? "" : " " + sized.text);
 }

@@ -18,6 +18,9 @@ namespace prunerc::cli {
 /// --weights of a verb.
 void add_weights_to(CLI::App& verb, std::string* weights);
 
+/// For a verb that was asked about an operator. Errors: UsageOption, where options of nets are given.
+Result<void> check_no_net_options(const std::string& weights, bool cuts = false);
+
 /// "bert", or "bert seq=32".
 std::string title_of(const SizedNet& sized);
 

@@ -51,8 +51,10 @@ void compare(const net::Tensor& tensor, const std::string& got_bytes, const std:
   const double bound = allowed(tensor.dtype) * largest;
   for (int64_t i = 0; i < n && found->what.empty(); ++i) {
     const double g = got.get(i), w = want.get(i);
-    const double error = g == w || (std::isnan(g) && std::isnan(w)) ? 0 : std::fabs(g - w);
-    if (!(error <= bound)) {
+    const bool is_same = ir::is_float(tensor.dtype) ? g == w || (std::isnan(g) && std::isnan(w))
+                                                    : got.get_int(i) == want.get_int(i);
+    const double error = is_same ? 0 : std::fabs(g - w);
+    if (!is_same && !(error <= bound && bound > 0)) {
       found->what = fmt::format("{}[{}] is {:.9g}, {} {:.9g} (allowed: {:.3g})", tensor.name, i, g,
                                 whose, w, bound);
     } else if (bound > 0) {

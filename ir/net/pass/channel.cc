@@ -162,7 +162,7 @@ std::optional<WeightedSum> match_weighted_sum(const ir::Program& program) {
   for (const Load* load : loads_of(sum->value)) {
     const std::optional<std::size_t> input = input_of(program, load->buffer);
     if (!input || num_loads(load->buffer) != 1) continue;
-    if (!is_wide(program.buffer(load->buffer).dtype)) continue;
+    if (program.buffer(load->buffer).dtype != sum->value.dtype()) continue;
     found.weights.push_back({*input, axes_of(*load, *sum->store)});
   }
   return found;

@@ -107,6 +107,16 @@ TEST_CASE("factors stay where they may not move") {
                  "f32[1,8,5,5], t: f32[1,8,5,5]"),
         0);
   moved(with_net(consts + "y = times(x, s);", "x: f32[1,8,5,5]"), 0);
+  // What is summed in f64 is not multiplied in f32.
+  moved(R"(
+op wide(X: f32[3,4], W: f32[4,5]) -> (Y: f64[3,5]) { Y[i,j] = sum[k] f64(X[i,k]) * f64(W[k,j]); }
+op times_wide(X: f64[3,5], s: f64[5]) -> (Y: f64[3,5]) { Y[i,j] = X[i,j] * s[j]; }
+net n(x: f32[3,4]) -> (y: f64[3,5]) {
+  const W: f32[4,5]; const s: f64[5];
+  let t = wide(x, W);
+  y = times_wide(t, s);
+})",
+        0);
   const net::Net before = net_or_die(with_net(consts + net));
   const Result<net::Net> after = net::scale_into_weights(before, {.exact = true});
   REQUIRE(after.ok());

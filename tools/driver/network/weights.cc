@@ -18,7 +18,8 @@ bool is_fill(const std::string& text) {
   return text == "zeros" || text == "ones" || text == "arange" || text.starts_with("rand:");
 }
 
-// The same fill with a seed that depends on the name, so that no two constants are alike.
+// The same fill with a seed that depends on the weight's name: no two are alike, and constants that are the
+// same weight are.
 std::string fill_for(const std::string& fill, const std::string& name) {
   if (!fill.starts_with("rand:")) return fill;
   const std::size_t at = fill.find(":seed=");
@@ -85,7 +86,7 @@ Result<ir::Tensor> WeightSource::get(const net::Tensor& constant) const {
     return tensor;
   }
   if (!impl_->fill.empty()) {
-    PRUNERC_TRY_VOID(fill(tensor, fill_for(impl_->fill, constant.name)));
+    PRUNERC_TRY_VOID(fill(tensor, fill_for(impl_->fill, constant.weight)));
     return tensor;
   }
   if (!impl_->file) return error(Diag::kWeightsNotGiven, impl_->net_name, constant.name);

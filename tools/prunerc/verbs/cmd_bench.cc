@@ -145,6 +145,8 @@ int bench(const BenchVerb& verb) {
     return bench_network(*nets, *request, machine,
                          {verb.threads, verb.samples, verb.seed, verb.json, verb.weights});
   }
+  if (const Result<void> fits = check_no_net_options(verb.weights); !fits.ok())
+    return fail(fits.error());
   std::vector<Row> rows;
   for (const int threads : verb.threads.empty() ? std::vector<int>{0} : verb.threads) {
     int code = kSuccess;

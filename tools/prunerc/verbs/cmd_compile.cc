@@ -71,6 +71,8 @@ int compile(const CompileVerb& verb) {
         *nets, *request, verb.machine,
         {with_headers(verb.outputs), verb.symbol, verb.require_tuned, verb.weights});
   }
+  if (const Result<void> fits = check_no_net_options(verb.weights); !fits.ok())
+    return fail(fits.error());
   const Result<Operator> op = load_operator(*request);
   if (!op.ok()) return fail(op.error());
   fmt::print(stderr, "{}", op->warnings);

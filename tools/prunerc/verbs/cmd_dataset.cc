@@ -38,7 +38,8 @@ struct DatasetVerb {
 // --- record
 
 bool is_folder(const std::string& out) {
-  return out.ends_with('/') || std::filesystem::is_directory(out);
+  std::error_code ignored;
+  return out.ends_with('/') || std::filesystem::is_directory(out, ignored);
 }
 
 // One file per operator in a folder, named after it.
@@ -52,13 +53,13 @@ std::string pool_path(const std::string& out, const Operator& op) {
 }
 
 Result<search::Pool> first_pool(const DatasetVerb& verb, const std::string& path) {
-  if (std::filesystem::exists(path)) {
+  std::error_code code;
+  if (std::filesystem::exists(path, code)) {
     if (verb.resume) return search::read_pool(path);
     return error(Diag::kUsageOption, "--out",
                  fmt::format("'{}' is there already; --resume goes on with it", path));
   }
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
-  std::error_code code;
   if (!parent.empty()) std::filesystem::create_directories(parent, code);
   search::Pool pool;
   pool.seed = verb.seed;

@@ -131,7 +131,7 @@ std::string header_line(const search::Pool& pool) {
                      {"timer", pool.timer},        {"version", pool.version},
                      {"created", pool.created},    {"seed", pool.seed},
                      {"rows", pool.rows.size()},   {"sketches", std::move(sketches)}};
-  return line.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_line(line);
 }
 
 std::string row_line(const search::Pool& pool, const search::PoolRow& row) {

@@ -2,6 +2,7 @@
 #include "tools/driver/gpu_platform.h"
 #include "tools/driver/platform.h"
 #include "tools/prunerc/cli.h"
+#include "tools/prunerc/json.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -185,11 +186,10 @@ std::string to_json(const ir::Target& t, const ir::Platform& spread,
                     {"text", ir::to_string(t)}};
   Json devices = Json::array({cpu});
   if (gpu.ok()) devices.push_back(gpu_json(*gpu));
-  return Json({{"schema", "prunerc.devices/1"},
-               {"devices", devices},
-               {"described", described()},
-               {"targets", ir::target_names()}})
-      .dump();
+  return json_line(Json({{"schema", "prunerc.devices/1"},
+                         {"devices", devices},
+                         {"described", described()},
+                         {"targets", ir::target_names()}}));
 }
 
 int devices(const DevicesVerb& verb) {

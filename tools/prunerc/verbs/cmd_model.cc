@@ -150,13 +150,12 @@ int eval(const ModelVerb& verb) {
                       {"top5", t.top5},
                       {"pairwise", t.pairwise}});
     }
-    fmt::print("{}\n", Json({{"schema", "prunerc.model_eval/1"},
-                             {"programs", data->size()},
-                             {"top1", mean.top1},
-                             {"top5", mean.top5},
-                             {"pairwise", mean.pairwise},
-                             {"tasks", rows}})
-                           .dump());
+    fmt::print("{}\n", json_line(Json({{"schema", "prunerc.model_eval/1"},
+                                       {"programs", data->size()},
+                                       {"top1", mean.top1},
+                                       {"top5", mean.top5},
+                                       {"pairwise", mean.pairwise},
+                                       {"tasks", rows}})));
     return kSuccess;
   }
   fmt::print("{:<44}{:>9}{:>8}{:>8}{:>10}\n", "task", "programs", "top-1", "top-5", "pairwise");
@@ -208,7 +207,9 @@ int export_to(const ModelVerb& verb) {
                        {"context", normaliser(model->normalisers.context)},
                        {"tokens", normaliser(model->normalisers.tokens)}}},
                      {"members", members}};
-  const Result<void> written = replace_file((folder / "model.json").string(), text.dump(1) + "\n");
+  const Result<void> written =
+      replace_file((folder / "model.json").string(),
+                   text.dump(1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n");
   if (!written.ok()) return fail(written.error(), kDeviceProblem);
   fmt::print("{}: {} member(s)\n", verb.out, members.size());
   return kSuccess;

@@ -47,6 +47,8 @@ int run(const RunVerb& verb) {
   if (*net && !verb.timeout.empty())
     return fail(error(Diag::kUsageOption, "--timeout", "is of one operator, not of a net"), kUsage);
   if (*net) return run_network(**net, *request, verb.machine, verb.weights, *arrays);
+  if (const Result<void> fits = check_no_net_options(verb.weights); !fits.ok())
+    return fail(fits.error());
   const Result<Operator> op = load_operator(*request);
   if (!op.ok()) return fail(op.error());
   fmt::print(stderr, "{}", op->warnings);

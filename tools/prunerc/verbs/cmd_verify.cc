@@ -502,6 +502,8 @@ int verify(const VerifyVerb& verb) {
   } else if (!nets.ok()) {
     return fail(nets.error());
   }
+  if (const Result<void> fits = check_no_net_options(verb.weights, verb.cuts); !fits.ok())
+    return fail(fits.error());
   if (const Result<Operator> op = load_operator(*request); op.ok()) {
     if (const Result<void> valid = check_valid(op->program); !valid.ok()) {
       return report(
