@@ -250,11 +250,6 @@ FpvVerdict Check::run() {
     // Hashes are no better than that.
     if (miss) out.log2_error += std::log2(std::max(*miss, 0x1p-62));
   }
-  // Of very many rounded values some meet by chance; degrees that grow with the values have no end.
-  constexpr double kNoEvidence = -1;
-  if (!out.assumes.orders && options_.log2_error <= kNoEvidence && out.log2_error > kNoEvidence) {
-    return verdict(VerdictKind::kUnsupported, "no bound on the chance of an error");
-  }
   // Nothing more was tried for than what was wanted.
   if (out.assumes.orders) out.log2_error = std::max(out.log2_error, options_.log2_error);
   return out;
