@@ -40,7 +40,7 @@ def just(value):
 
 
 # Claims whose measurement is described and not yet run.
-UNMEASURED = {"resnet50"}
+UNMEASURED = set()
 
 
 class Reading(unittest.TestCase):
