@@ -1,6 +1,5 @@
 #include "schedule/legality/dataflow.h"
 
-#include "ir/analysis/carried.h"
 #include "ir/analysis/region.h"
 #include "ir/arith/iter_map.h"
 #include "ir/visit.h"
@@ -162,33 +161,34 @@ Result<void> check_sole_writer(const Dataflow& flow, std::size_t block) {
   return {};
 }
 
-namespace {
-
-// One write of a buffer: the first `num_chain` loops around tell its iterations apart.
-Touch touch_of(IrBuilder& b, const LeafBlock& leaf, const Access& write, std::size_t num_chain) {
-  Touch out{{}, {}, {}, bound_region(b, *leaf.block, write)};
-  for (std::size_t i = 0; i < leaf.loops.size(); ++i) {
-    (i < num_chain ? out.chain : out.inner).push_back({leaf.loops[i]->var, leaf.loops[i]->extent});
-  }
+Touch touch_of(IrBuilder& b, const LeafBlock& leaf, const Access& access,
+               std::span<const Loop* const> chain, std::span<const Loop* const> inner) {
+  Touch out{{}, {}, {}, bound_region(b, *leaf.block, access)};
+  for (const Loop* loop : chain) out.chain.push_back({loop->var, loop->extent});
+  for (const Loop* loop : inner) out.inner.push_back({loop->var, loop->extent});
   if (leaf.block->guard.defined()) out.conditions.push_back(leaf.block->guard);
   return out;
 }
+
+namespace {
 
 // May the blocks write one element in two different iterations of their first `num_chain` loops,
 // or, without loops, at all?
 bool may_meet(IrBuilder& b, const LeafBlock& x, const LeafBlock& y, BufferId buffer,
               std::size_t num_chain) {
-  constexpr ProveOptions kEffort = {.max_points = 5'000};
   VarRanges ranges;
+  const auto touch = [&](const LeafBlock& leaf, const Access& access) {
+    const std::span<const Loop* const> loops = leaf.loops;
+    return touch_of(b, leaf, access, loops.first(num_chain), loops.subspan(num_chain));
+  };
   for (const Access& of_x : x.block->writes) {
     for (const Access& of_y : y.block->writes) {
       if (of_x.buffer != buffer || of_y.buffer != buffer) continue;
-      const bool apart =
-          num_chain > 0
-              ? share_element(touch_of(b, x, of_x, num_chain), touch_of(b, y, of_y, num_chain),
-                              PointOrder::kDifferent, ranges, kEffort) == Proof::kNo
-              : disjoint(b, access_box(b, x, of_x, ranges), access_box(b, y, of_y, ranges),
-                         ranges) == Proof::kYes;
+      const bool apart = num_chain > 0
+                             ? share_element(touch(x, of_x), touch(y, of_y), PointOrder::kDifferent,
+                                             ranges, kTouchEffort) == Proof::kNo
+                             : disjoint(b, access_box(b, x, of_x, ranges),
+                                        access_box(b, y, of_y, ranges), ranges) == Proof::kYes;
       if (!apart) return true;
     }
   }

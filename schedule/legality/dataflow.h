@@ -3,10 +3,12 @@
 #ifndef PRUNERC_SCHEDULE_LEGALITY_DATAFLOW_H_
 #define PRUNERC_SCHEDULE_LEGALITY_DATAFLOW_H_
 
+#include "ir/analysis/carried.h"
 #include "ir/builder.h"
 #include "schedule/rewrite/site.h"
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -59,6 +61,12 @@ bool covers_domain(ir::IrBuilder& b, const ir::Program& program, const LeafBlock
 
 /// `block` is the only writer of each buffer that it writes. Errors: BufferManyWriters.
 Result<void> check_sole_writer(const Dataflow& flow, std::size_t block);
+/// What an access touches while `inner` run in one iteration of `chain`, for `share_element`.
+ir::Touch touch_of(ir::IrBuilder& b, const LeafBlock& leaf, const ir::Access& access,
+                   std::span<const ir::Loop* const> chain, std::span<const ir::Loop* const> inner);
+/// Enough for what elimination leaves open in practice; a refusal costs as much as an answer.
+inline constexpr ir::ProveOptions kTouchEffort = {.max_points = 5'000};
+
 /// Whether a writer that shares the most loops with the reader is known to make, in each of their
 /// iterations, all that is read there.
 enum class Covered : uint8_t { kNotAsked, kByDeepest };

@@ -1,6 +1,5 @@
 #include "schedule/legality/lifetime.h"
 
-#include "ir/analysis/carried.h"
 #include "schedule/legality/loop_dependence.h"
 
 #include <cstddef>
@@ -57,12 +56,11 @@ class LostValues {
 
  private:
   bool passes(const LeafBlock& writer, const LeafBlock& reader) {
-    constexpr ProveOptions kEffort = {.max_points = 5'000};
     for (const Access& write : writer.block->writes) {
       for (const Access& read : reader.block->reads) {
         if (write.buffer != buffer_ || read.buffer != buffer_) continue;
         if (share_element(touch(writer, write), touch(reader, read), PointOrder::kBefore, outside_,
-                          kEffort) != Proof::kNo) {
+                          kTouchEffort) != Proof::kNo) {
           return true;
         }
       }
@@ -71,13 +69,9 @@ class LostValues {
   }
 
   Touch touch(const LeafBlock& leaf, const Access& access) {
-    Touch out{{}, {}, {}, bound_region(b_, *leaf.block, access)};
-    for (std::size_t i = depth_; i < leaf.loops.size(); ++i) {
-      (i < life_.size() ? out.chain : out.inner)
-          .push_back({leaf.loops[i]->var, leaf.loops[i]->extent});
-    }
-    if (leaf.block->guard.defined()) out.conditions.push_back(leaf.block->guard);
-    return out;
+    const std::span<const Loop* const> loops = leaf.loops;
+    return touch_of(b_, leaf, access, loops.subspan(depth_, life_.size() - depth_),
+                    loops.subspan(life_.size()));
   }
 
   IrBuilder& b_;

@@ -350,8 +350,6 @@ bool Chain::writes_once(BufferId buffer) {
 
 // Do two different iterations never touch one element, one of them writing? Element by element.
 bool Chain::apart(BufferId buffer) {
-  // Enough for what elimination leaves open in practice; a refusal costs as much as an answer.
-  constexpr ProveOptions kEffort = {.max_points = 5'000};
   struct Found {
     Touch touch;
     bool writes;
@@ -361,19 +359,16 @@ bool Chain::apart(BufferId buffer) {
     for (const auto* list : {&leaf.block->reads, &leaf.block->writes}) {
       for (const Access& access : *list) {
         if (access.buffer != buffer) continue;
-        Touch touch{{}, {}, {}, bound_region(b_, *leaf.block, access)};
-        for (const Loop* loop : loops_) touch.chain.push_back({loop->var, loop->extent});
-        for (const Loop* loop : leaf.loops) touch.inner.push_back({loop->var, loop->extent});
-        if (leaf.block->guard.defined()) touch.conditions.push_back(leaf.block->guard);
-        found.push_back({std::move(touch), list == &leaf.block->writes});
+        found.push_back(
+            {touch_of(b_, leaf, access, loops_, leaf.loops), list == &leaf.block->writes});
       }
     }
   }
   for (std::size_t x = 0; x < found.size(); ++x) {
     for (std::size_t y = x; y < found.size(); ++y) {
       if (!found[x].writes && !found[y].writes) continue;
-      if (share_element(found[x].touch, found[y].touch, PointOrder::kDifferent, ranges_, kEffort) !=
-          Proof::kNo) {
+      if (share_element(found[x].touch, found[y].touch, PointOrder::kDifferent, ranges_,
+                        kTouchEffort) != Proof::kNo) {
         return false;
       }
     }

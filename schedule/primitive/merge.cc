@@ -113,10 +113,8 @@ class MergeDependence {
   }
 
   Touch touch(const LeafBlock& leaf, const Access& access, const Loop& around) {
-    Touch out{{{around.var, around.extent}}, {}, {}, bound_region(b_, *leaf.block, access)};
-    for (const Loop* loop : leaf.loops) out.inner.push_back({loop->var, loop->extent});
-    if (leaf.block->guard.defined()) out.conditions.push_back(leaf.block->guard);
-    return out;
+    const Loop* const chain[] = {&around};
+    return touch_of(b_, leaf, access, chain, leaf.loops);
   }
 
   Result<void> check(const LeafBlock& from, const LeafBlock& to) {
