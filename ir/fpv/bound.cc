@@ -3,6 +3,7 @@
 #include "ir/support/check.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -156,6 +157,22 @@ Degree Analysis::affine(const FpAffine& a) {
   return held(DType::kI64, d);
 }
 
+constexpr int kTried = 8;  // what is written late in an iteration is read early in the next
+
+// What is to be added to a part that grew by `growth`, the last step last, in kTried iterations of `count`.
+double further(const std::array<double, 3>& growth, double count) {
+  const auto [earlier, previous, last] = growth;
+  if (!(last > 0)) return 0;  // also of what is infinite already
+  // The logarithm of a sum: no further growth is faster than that of the logarithm.
+  if (last < previous * 0.95) return 1 + std::log2(count / kTried);
+  if (last <= previous * 1.01 + 1e-9) return last * (count - kTried);
+  // Steps that grow themselves, as coefficients that are divided by a counter: by less each time, as a logarithm.
+  const double rise = last - previous;
+  if (rise >= (previous - earlier) * 0.95) return kInfinity;
+  const double most = last + rise / std::log2(kTried / (kTried - 1.0)) * std::log2(count / kTried);
+  return most * (count - kTried);
+}
+
 // The body's effect on the state, as often as the loop runs. What still grows after some
 // iterations is taken to go on growing as it did; faster growth has no bound.
 void Analysis::loop(const FpStmt& s) {
@@ -164,32 +181,20 @@ void Analysis::loop(const FpStmt& s) {
   // An extent that is not constant is at most that of a buffer that it indexes.
   const double count = extent.op == FpOp::kConstI ? static_cast<double>(extent.value)
                                                   : static_cast<double>(code_.largest_extent);
-  std::vector<Degree> before;
-  std::vector<Degree> earlier;
-  constexpr int kTried = 8;  // what is written late in an iteration is read early in the next
+  std::array<std::vector<Degree>, 4> seen;  // the latest states, the last one last
+  seen[3] = state_;
   for (int i = 0; i < kTried; ++i) {
     if (i >= count) return;
-    earlier = before;
-    before = state_;
+    std::rotate(seen.begin(), seen.begin() + 1, seen.end());
     stmt(s.body);
-    if (state_ == before) return;
+    seen[3] = state_;
+    if (state_ == seen[2]) return;
   }
-  const auto extrapolate = [&](double Degree::*part, std::size_t b) {
-    const double last = state_[b].*part - before[b].*part;
-    const double previous = before[b].*part - earlier[b].*part;
-    if (last > previous * 1.01 + 1e-9) {
-      state_[b].*part = kInfinity;
-    } else if (last > 0 && last < previous * 0.95) {
-      // The logarithm of a sum: no further growth is faster than that of the logarithm.
-      state_[b].*part += 1 + std::log2(count / kTried);
-    } else if (last > 0) {
-      state_[b].*part += last * (count - kTried);
-    }
-  };
   for (std::size_t b = 0; b < state_.size(); ++b) {
     for (double Degree::*part :
          {&Degree::num, &Degree::den, &Degree::bits, &Degree::ints, &Degree::width}) {
-      extrapolate(part, b);
+      const auto step = [&](std::size_t i) { return seen[i + 1][b].*part - seen[i][b].*part; };
+      state_[b].*part += further({step(0), step(1), step(2)}, count);
     }
     if (!is_float(code_.buffers[b].dtype)) state_[b] = held(code_.buffers[b].dtype, state_[b]);
   }

@@ -20,6 +20,8 @@ constexpr double kOrdersPerBit = 0.8;
 constexpr int64_t kVisitsPerStep = 4;
 // Of a world's seed: streams that the world does not use.
 constexpr uint64_t kCommonStream = 1000;
+// A chance of error above one half is no verdict.
+constexpr double kLeastLog2Error = -1;
 
 FpvVerdict verdict(VerdictKind kind, std::string text) {
   FpvVerdict out;
@@ -249,6 +251,10 @@ FpvVerdict Check::run() {
     }
     // Hashes are no better than that.
     if (miss) out.log2_error += std::log2(std::max(*miss, 0x1p-62));
+  }
+  if (options_.log2_error < 0 && out.log2_error > kLeastLog2Error) {
+    return verdict(VerdictKind::kUnsupported,
+                   has_bound ? "too many roundings for a bound" : "a degree without a bound");
   }
   // Nothing more was tried for than what was wanted.
   if (out.assumes.orders) out.log2_error = std::max(out.log2_error, options_.log2_error);

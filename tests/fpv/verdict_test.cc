@@ -298,12 +298,35 @@ TEST_CASE("what a bound over integers cannot cover is said") {
   CHECK(check(narrow, narrow).tests >= 3);
 }
 
-TEST_CASE("a degree without a bound gives no bound") {
+TEST_CASE("a degree without a bound gives no verdict") {
   const std::string squares =
       "program p(A: f32[1]) -> (C: f32[1]) { C[0] = A[0] for k in 16 { C[0] = C[0]*C[0] } }";
   const FpvVerdict verdict = check(squares, squares);
-  CHECK(verdict.kind == VerdictKind::kEqual);
-  CHECK(to_string(verdict) == "equal (chance of error 2^0, 1 test)");
+  CHECK(to_string(verdict) == "unsupported: a degree without a bound");
+}
+
+TEST_CASE("roundings without number give no verdict") {
+  const std::string rounds =
+      "program p(A: f32[4096, 64]) -> (C: f32[4096]) { for i in 4096 { C[i] = 1f32 for k in 64 { "
+      "C[i] = "
+      "C[i]*f32(bf16(A[i, k])) } } }";
+  FpvOptions options;
+  options.primes = {1 << 14, 1 << 15};
+  const Program program = parse_or_die(rounds);
+  CHECK(to_string(check_equivalent(program, program, options)) ==
+        "unsupported: too many roundings for a bound");
+  accepts(rounds, rounds);
+}
+
+TEST_CASE("coefficients that a counter divides have a bound") {
+  const auto mean = [](const std::string& step) {
+    return "program p(X: f32[300]) -> (M: f32[1]) { buffer N: f32[1] global M[0] = 0f32 N[0] = "
+           "0f32 for k in 300 { "
+           "M[0] = M[0] + (X[k] - M[0])" +
+           step + " N[0] = N[0] + 1f32 } }";
+  };
+  accepts(mean("/(N[0] + 1f32)"), mean("*(1f32/(1f32 + N[0]))"));
+  rejects(mean("/(N[0] + 1f32)"), mean("/(N[0] + 2f32)"));
 }
 
 TEST_CASE("what an iteration has for itself does not grow with the iterations") {
