@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <csignal>
 #include <memory>
 
 namespace prunerc::runtime {
@@ -57,6 +58,14 @@ void run_serially(int64_t num_tasks, int worker, PrunercTask body, void* closure
 constexpr size_t kStackBytes = 8 << 20;
 constexpr size_t kStackGuardBytes = 1 << 20;
 
+// All but those of a fault in the thread itself.
+sigset_t programs_signals() {
+  sigset_t out;
+  sigfillset(&out);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS}) sigdelset(&out, fault);
+  return out;
+}
+
 }  // namespace
 
 struct Pool::Start {
@@ -78,6 +87,10 @@ Pool::Pool(const PoolOptions& options)
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, kStackBytes);
   pthread_attr_setguardsize(&attributes, kStackGuardBytes);
+  // The program's signals are for its own threads.
+  const sigset_t theirs = programs_signals();
+  sigset_t before;
+  pthread_sigmask(SIG_BLOCK, &theirs, &before);
   for (int worker = 1; worker < num_threads; ++worker) {
     auto start = std::make_unique<Start>(Start{this, worker});
     pthread_t thread{};
@@ -85,6 +98,7 @@ Pool::Pool(const PoolOptions& options)
     static_cast<void>(start.release());
     threads_.push_back(thread);
   }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
   launch_.num_workers = static_cast<int>(threads_.size()) + 1;
 }

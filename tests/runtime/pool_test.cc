@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <csignal>
 #include <memory>
 #include <thread>
 
@@ -129,6 +131,27 @@ TEST_CASE("idle workers go to sleep") {
   const std::vector<int64_t> after = pool.worker_cpu_ns();
   REQUIRE(before.size() == 2);
   for (size_t i = 0; i < before.size(); ++i) CHECK(after[i] - before[i] < 5'000'000);
+}
+
+TEST_CASE("signals of the program are for its own threads, faults for the thread that makes them") {
+  const auto blocked = [](int signal) {
+    sigset_t mask;
+    pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+    return sigismember(&mask, signal) == 1;
+  };
+  static std::atomic<int> wrong, helped;
+  wrong = helped = 0;
+  Pool pool({.num_threads = 3});
+  const PrunercTask look = [](int64_t, int32_t worker, void* closure) {
+    const auto& is_blocked = *static_cast<const decltype(blocked)*>(closure);
+    usleep(1000);  // long enough for all workers to take part
+    if (worker > 0) ++helped;
+    const bool own = worker == 0;
+    if (is_blocked(SIGINT) == own || is_blocked(SIGTERM) == own || is_blocked(SIGSEGV)) ++wrong;
+  };
+  pool.parallel_for(60, look, const_cast<void*>(static_cast<const void*>(&blocked)));
+  CHECK(wrong == 0);
+  CHECK(helped > 0);
 }
 
 TEST_CASE("pools come and go without a launch") {
