@@ -7,10 +7,15 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <string>
+#include <thread>
+#include <vector>
 
 namespace prunerc {
 namespace {
@@ -121,6 +126,38 @@ TEST_CASE(
     CHECK((after & kFlushToZero) != 0);
     CHECK(b.at[0] > 0);
   }
+}
+
+TEST_CASE("kernels of a session share its threads, also of several callers, and outlive it") {
+  const auto num_threads = [] {
+    const std::filesystem::directory_iterator all("/proc/self/task");
+    return std::distance(begin(all), end(all));
+  };
+  const auto before = num_threads();
+  std::vector<Kernel> kernels;
+  {
+    Session session = open_session(/*threads=*/2);
+    OperatorRequest twice = request("");
+    twice.text = "op f<N=16>(A: f32[N]) -> (B: f32[N]) { B[i] = A[i] * 2; }";
+    const Operator op = load_operator(twice).value();
+    for (int i = 0; i < 8; ++i) kernels.push_back(session.kernel(op).value());
+  }
+  CHECK(num_threads() == before + 1);
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> callers;
+  for (Kernel& kernel : kernels) {
+    callers.emplace_back([&wrong, &kernel] {
+      Array a, b;
+      const void* const inputs[] = {a.at};
+      void* const outputs[] = {b.at};
+      for (int i = 0; i < 200; ++i) {
+        a.at[15] = static_cast<float>(i);
+        if (!kernel.run(inputs, outputs).ok() || b.at[15] != 2 * a.at[15]) ++wrong;
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("a kernel with a const input is prepared once and called without it") {

@@ -29,6 +29,10 @@
 #include <string_view>
 #include <vector>
 
+namespace prunerc::runtime {
+class Pool;
+}
+
 namespace prunerc {
 
 inline constexpr const char* kVersion = "0.1.0";
@@ -206,7 +210,8 @@ class Session {
   /// The kernel of a choice, in memory. Errors: those of build_kernel (backend.h).
   Result<codegen::Artifact> compile(const Choice& choice) const;
 
-  /// Chooses, compiles and loads into this process. Errors: TargetNotHost; Unsupported (a GPU's);
+  /// Chooses, compiles and loads into this process. Its kernels share the session's threads and may outlive it; of
+  /// calls at a time from several threads one has them, the others run on their callers alone. Errors: TargetNotHost; Unsupported (a GPU's);
   /// those of choose, compile, loading.
   Result<Kernel> kernel(const Operator& op);
 
@@ -225,6 +230,8 @@ class Kernel {
   /// `num_threads` of 0: one per CPU that the process may use. Errors: those of loading;
   /// KernelArguments (memory).
   static Result<Kernel> load(codegen::Artifact artifact, int num_threads);
+  /// With threads that others may have too.
+  static Result<Kernel> load(codegen::Artifact artifact, std::shared_ptr<runtime::Pool> pool);
   Kernel(Kernel&&) noexcept;
   Kernel& operator=(Kernel&&) noexcept;
   ~Kernel();

@@ -42,6 +42,10 @@ Result<double> time_alone(search::Database& database, const search::Task& task,
   return record ? record->measurement.median_ns : 0.0;
 }
 
+std::shared_ptr<runtime::Pool> make_pool(int num_threads) {
+  return std::make_shared<runtime::Pool>(runtime::PoolOptions{.num_threads = num_threads});
+}
+
 std::string timer_description(int threads) {
   return fmt::format(
       "CLOCK_MONOTONIC, {} thread(s), warm caches (constants as the target says), median of >=7 "
@@ -108,6 +112,7 @@ struct Session::Impl {
   int threads = 1;
   search::Database database;
   std::vector<std::string> worker_command;
+  std::shared_ptr<runtime::Pool> pool;  // of its kernels, once there is one
 };
 
 Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -128,7 +133,7 @@ Result<Session> Session::open(const SessionOptions& options) {
   PRUNERC_TRY(search::Database database, std::move(opened));
   const int threads = static_cast<int>(std::max<int64_t>(1, target.num_threads));
   return Session(std::make_unique<Impl>(
-      Impl{std::move(target), threads, std::move(database), options.worker_command}));
+      Impl{std::move(target), threads, std::move(database), options.worker_command, nullptr}));
 }
 
 const ir::Target& Session::target() const { return impl_->target; }
@@ -411,13 +416,14 @@ Result<Kernel> Session::kernel(const Operator& op) {
   }
   PRUNERC_TRY(const Choice choice, choose(op));
   PRUNERC_TRY(codegen::Artifact artifact, compile(choice));
-  return Kernel::load(std::move(artifact), impl_->threads);
+  if (impl_->pool == nullptr) impl_->pool = make_pool(impl_->threads);
+  return Kernel::load(std::move(artifact), impl_->pool);
 }
 
 struct Kernel::Impl {
   codegen::Artifact artifact;
   runtime::LoadedKernel loaded;
-  runtime::Pool pool;
+  std::shared_ptr<runtime::Pool> pool;
   AlignedArray workspace, prepared;
   bool is_prepared = false;
 
@@ -431,14 +437,17 @@ Kernel& Kernel::operator=(Kernel&&) noexcept = default;
 Kernel::~Kernel() = default;
 
 Result<Kernel> Kernel::load(codegen::Artifact artifact, int num_threads) {
+  return load(std::move(artifact),
+              make_pool(num_threads > 0 ? num_threads : runtime::usable_cpus()));
+}
+
+Result<Kernel> Kernel::load(codegen::Artifact artifact, std::shared_ptr<runtime::Pool> pool) {
   PRUNERC_TRY_VOID(codegen::validate(artifact));
   PRUNERC_TRY(runtime::LoadedKernel loaded, runtime::load_kernel(artifact));
-  runtime::PoolOptions pool;
-  pool.num_threads = num_threads > 0 ? num_threads : runtime::usable_cpus();
   std::unique_ptr<Impl> impl(
-      new Impl{std::move(artifact), std::move(loaded), runtime::Pool(pool), {}, {}});
+      new Impl{std::move(artifact), std::move(loaded), std::move(pool), {}, {}});
   const int64_t workspace_bytes =
-      codegen::total_workspace_bytes(impl->artifact, impl->pool.num_threads());
+      codegen::total_workspace_bytes(impl->artifact, impl->pool->num_threads());
   PRUNERC_TRY(impl->workspace, AlignedArray::make(workspace_bytes));
   PRUNERC_TRY(impl->prepared, AlignedArray::make(impl->artifact.prepared_bytes));
   return Kernel(std::move(impl));
@@ -478,7 +487,7 @@ Result<void> Kernel::Impl::call(PrunercKernel entry, bool constants,
   PRUNERC_TRY_VOID(check_arrays(arrays));
   args.push_back(prepared.data());
   const runtime::DefaultFloatMode mode;
-  const int32_t code = entry(args.data(), workspace.data(), pool.launch());
+  const int32_t code = entry(args.data(), workspace.data(), pool->launch());
   if (code != 0) return error(Diag::kKernelFailed, int64_t{code});
   return {};
 }
