@@ -67,6 +67,8 @@ bool accepts(std::string_view target, double (*factor)(double)) {
   REQUIRE_OK(found);
   INFO(found->what);
   CHECK(found->ok == (found->num_exact == kSize * kSize));
+  const bool says_tf32 = found->what.ends_with(", f32 factors within tf32");
+  CHECK(says_tf32 == (found->ok && target == "cuda:sm_90a allow_tf32=1"));
   return found->ok;
 }
 

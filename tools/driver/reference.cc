@@ -298,7 +298,8 @@ Result<const References::Expected*> References::expected(const search::Task& tas
   Expected fresh;
   const Facts facts = facts_of(task.base);
   fresh.relative = kErrorFactor * std::sqrt(facts.reduction) * facts.roundoff;
-  if (facts.has_factors) fresh.relative += kTf32Factor * factor_error_of(task.target);
+  fresh.tf32 = facts.has_factors && factor_error_of(task.target) > 0;
+  if (fresh.tf32) fresh.relative += kTf32Factor * factor_error_of(task.target);
   fresh.exact = facts.exact && facts_of(filled).exact;
   // The evaluation first: a program that leaves its buffers is not run at all.
   PRUNERC_TRY_VOID(evaluate_sample(task, filled, seed, values, &fresh));
@@ -426,6 +427,7 @@ Result<Comparison> References::compare_with(const search::Task& task, const ir::
   result.ok = true;
   const bool to_the_bit = allowed.relative == 0 || (allowed.exact_largest > 0 && result.worst == 0);
   result.what = what_was_compared(result, to_the_bit);
+  if (want->tf32) result.what += ", f32 factors within tf32";
   return result;
 }
 
