@@ -40,6 +40,7 @@ struct Facts {
   double reduction = 1;      // length of the longest reduction
   double roundoff = 0;       // the coarsest float type that a value passes through
   bool has_factors = false;  // a sum adds products of f32 elements
+  bool computes_factors = false;  // and one of these is no input
 };
 
 // What a factor of these may be off by on the target (search/DESIGN.md, D17).
@@ -48,19 +49,27 @@ double factor_error_of(const ir::Target& target) {
   return is_gpu && target.allow_tf32 != 0 ? ir::kTf32Error : 0;
 }
 
-bool is_product_of_elements(ir::Expr e) {
+// What a sum adds.
+void look_at_term(Facts& facts, const ir::Program& program, ir::Expr e) {
   const ir::Mul* product = e.as<ir::Mul>();
-  return product != nullptr && product->dtype == ir::DType::kF32 &&
-         product->lhs.as<ir::Load>() != nullptr && product->rhs.as<ir::Load>() != nullptr;
+  if (product == nullptr || product->dtype != ir::DType::kF32) return;
+  const ir::Load* x = product->lhs.as<ir::Load>();
+  const ir::Load* y = product->rhs.as<ir::Load>();
+  if (x == nullptr || y == nullptr) return;
+  facts.has_factors = true;
+  for (const ir::Load* factor : {x, y}) {
+    facts.computes_factors |= program.buffer(factor->buffer).role != ir::BufferRole::kInput;
+  }
 }
 
-void look(Facts& facts, ir::Expr e) {
+void look(Facts& facts, const ir::Program& program, ir::Expr e) {
   ir::walk(e, [&](ir::Expr part) {
     if (ir::is_float(part.dtype())) {
       facts.roundoff = std::max(facts.roundoff, ir::unit_roundoff(part.dtype()));
     }
     if (const ir::Add* sum = part.as<ir::Add>()) {
-      facts.has_factors |= is_product_of_elements(sum->lhs) || is_product_of_elements(sum->rhs);
+      look_at_term(facts, program, sum->lhs);
+      look_at_term(facts, program, sum->rhs);
     }
     if (part.as<ir::Div>() != nullptr) facts.exact = false;
     if (const ir::Call* call = part.as<ir::Call>()) {
@@ -92,7 +101,7 @@ Facts facts_of(const ir::Program& program) {
         }
         return true;
       },
-      [&](ir::Expr e) { look(facts, e); });
+      [&](ir::Expr e) { look(facts, program, e); });
   // 8 * 8 * K must stay a whole number below 2^24; products of more factors leave that range, hence
   // the head-room.
   if (facts.reduction > (1 << 14) || facts.roundoff > ir::unit_roundoff(ir::DType::kF32)) {
@@ -300,7 +309,8 @@ Result<const References::Expected*> References::expected(const search::Task& tas
   fresh.relative = kErrorFactor * std::sqrt(facts.reduction) * facts.roundoff;
   fresh.tf32 = facts.has_factors && factor_error_of(task.target) > 0;
   if (fresh.tf32) fresh.relative += kTf32Factor * factor_error_of(task.target);
-  fresh.exact = facts.exact && facts_of(filled).exact;
+  // Sums of whole numbers may be no numbers of tf32.
+  fresh.exact = facts.exact && facts_of(filled).exact && !(fresh.tf32 && facts.computes_factors);
   // The evaluation first: a program that leaves its buffers is not run at all.
   PRUNERC_TRY_VOID(evaluate_sample(task, filled, seed, values, &fresh));
   if (!is_real) PRUNERC_TRY_VOID(run_unscheduled(task, filled, seed, within_s, &fresh));
