@@ -42,9 +42,9 @@ constexpr int64_t kStepBytes = 32;    // of K in one instruction
 constexpr int64_t kStepsPerTile = 4;  // 128 bytes of K: one row of the widest swizzle
 constexpr int64_t kTileBytes = kStepBytes * kStepsPerTile;
 constexpr int64_t kVectorBytes = 16;
-/// What a warp transposes at a time, neighbours of K by rows of the tile: all of 32 banks, and whole
-/// sectors of 32 bytes in memory.
-constexpr int64_t kPieceDepth = 4, kPieceRows = 8;
+/// Rows that threads transpose at a time: 32 bytes in memory, a sector, and with 4 neighbours of K a
+/// warp's store into all of 32 banks.
+constexpr int64_t kRowsAcross = 8;
 constexpr std::string_view kSingle = "tf32";
 const std::vector<int64_t> kDepths = {1, 2, 3, 4, 5};  // tiles that are ahead of the one at hand
 constexpr int64_t kPreferredDepth = 3;
@@ -439,21 +439,18 @@ class GpuWgmma {
       tiles.push_back(tile);
     }
     for (std::size_t i = 0; i < tiles.size(); ++i) {
-      PRUNERC_TRY(std::vector<LoopId> loops, s_.compute_at(tiles[i], ring_));
-      if (factors[i].transposes) PRUNERC_TRY_VOID(transpose(tiles[i], &loops));
+      PRUNERC_TRY(const std::vector<LoopId> loops, s_.compute_at(tiles[i], ring_));
+      if (factors[i].transposes) PRUNERC_TRY_VOID(transpose(tiles[i]));
       PRUNERC_TRY_VOID(s_.swizzle(tiles[i], 0, factors[i].swizzle));
       if (bulk_ && s_.bulk_copy(loops[0])) continue;
-      PRUNERC_TRY_VOID(fetch(p, tiles[i], loops, factors[i].transposes ? 1 : vector_of(p)));
+      PRUNERC_TRY_VOID(factors[i].transposes ? fetch_across(p, loops) : fetch(p, tiles[i], loops));
     }
     return {};
   }
 
-  // The tile [.., k, x] becomes [.., x, k]; it is fetched by pieces.
-  Result<void> transpose(BlockId tile, std::vector<LoopId>* loops) {
+  // The tile [.., k, x] becomes [.., x, k].
+  Result<void> transpose(BlockId tile) {
     const std::size_t rank = find_block(s_.program(), tile)->writes[0].region.size();
-    if (rank < 2 || loops->size() != rank) {
-      return error(Diag::kUnsupported, std::string("a tile of other loops"));
-    }
     std::vector<std::string> dims;
     for (std::size_t d = 0; d < rank; ++d) dims.push_back("v" + std::to_string(d));
     const auto listed = [&] {
@@ -464,20 +461,32 @@ class GpuWgmma {
     const std::string from = listed();
     std::swap(dims[rank - 2], dims[rank - 1]);
     PRUNERC_TRY_VOID(s_.transform_layout(tile, 0, from + " -> " + listed()));
-    PRUNERC_TRY(const std::vector<LoopId> depth,
-                s_.split((*loops)[rank - 2], {Int(-1), Int(kPieceDepth)}));
-    PRUNERC_TRY(const std::vector<LoopId> rows,
-                s_.split((*loops)[rank - 1], {Int(-1), Int(kPieceRows)}));
-    loops->resize(rank - 2);
-    loops->insert(loops->end(), {depth[0], rows[0], depth[1], rows[1]});
-    return s_.reorder(*loops);
+    return {};
   }
 
-  static int64_t vector_of(const Product& p) { return kVectorBytes / (kStepBytes / p.k_step); }
+  // What is transposed, by single elements: a warpgroup has 16 neighbours of K and 8 rows at a time.
+  Result<void> fetch_across(const Product& p, const std::vector<LoopId>& loops) {
+    const int64_t depth = kThreads / kRowsAcross;
+    if (loops.size() < 2 || p.k_tile() % (tile_.warpgroups * depth) != 0)
+      return error(Diag::kUnsupported, std::string("a tile that threads do not divide"));
+    PRUNERC_TRY(const std::vector<LoopId> k,
+                s_.split(loops[loops.size() - 2], {Int(-1), Int(tile_.warpgroups), Int(depth)}));
+    PRUNERC_TRY(const std::vector<LoopId> rows,
+                s_.split(loops.back(), {Int(-1), Int(kRowsAcross)}));
+    std::vector<LoopId> serial(loops.begin(), loops.end() - 2);
+    serial.insert(serial.end(), {k[0], rows[0]});
+    std::vector<LoopId> order = serial;
+    order.insert(order.end(), {k[1], k[2], rows[1]});
+    PRUNERC_TRY_VOID(s_.reorder(order));
+    PRUNERC_TRY_VOID(s_.fuse(serial));
+    PRUNERC_TRY(const LoopId threads, s_.fuse({k[2], rows[1]}));
+    PRUNERC_TRY_VOID(s_.bind(threads, "thread.x"));
+    return s_.bind(k[1], "thread.y");
+  }
 
   // All threads together, with vectors as long as rows of the matrix allow.
-  Result<void> fetch(const Product& p, BlockId tile, const std::vector<LoopId>& loops,
-                     int64_t width) {
+  Result<void> fetch(const Product& p, BlockId tile, const std::vector<LoopId>& loops) {
+    int64_t width = kVectorBytes / (kStepBytes / p.k_step);
     for (std::size_t i = 0; i < widest_.size(); ++i) {
       if (padding_[i] == tile) width = std::gcd(width, widest_[i]);
     }
