@@ -71,7 +71,7 @@ struct Target {
   int64_t load_lanes_per_sm = 0;   // loads and stores of one lane that start per cycle
   int64_t tensor_macs_per_sm = 0;  // dense f16 multiply-adds of tensor instructions per cycle
 
-  /// 1: factors of f32 products may be rounded to tf32, which loses 13 of 24 bits.
+  /// 1: factors of f32 products may be rounded or cut to tf32, which loses 13 of 24 bits.
   int64_t allow_tf32 = 0;
   /// So many bytes of constants are read from one call of a kernel to the next, as in a network:
   /// kernels are tuned and timed with const inputs as far away as that makes them. 0: they lie where

@@ -19,6 +19,7 @@ constexpr std::string_view kDevice = kTexts[0];
 constexpr std::string_view kHopper = kTexts[1];
 constexpr std::string_view kHostAbi = kTexts[2];
 constexpr std::string_view kHost = kTexts[3];
+constexpr std::string_view kTrig = kTexts[4];
 
 constexpr int kMaxCols = 256;
 
@@ -111,6 +112,7 @@ std::string define_wgmma(const Shape& shape, const WgmmaType& type) {
 
 std::string device_text(std::string_view kernel_text, std::string_view arch) {
   std::string text(kDevice);
+  text += kTrig;
   if (arch == "sm_90a") {
     text += kHopper;
     for (const Shape& shape : find_shapes(kernel_text)) {
@@ -127,6 +129,7 @@ std::string device_text(std::string_view kernel_text, std::string_view arch) {
 std::string host_text(std::string_view kernel_text, std::span<const std::string> kernels) {
   std::string text(kHostAbi);
   text += kHost;
+  text += kTrig;
   text += "#line 1 \"kernel.cu\"\n";
   text += kernel_text;
   text += "\n";

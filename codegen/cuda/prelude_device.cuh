@@ -46,6 +46,7 @@ PR_SHFL_16(pr_bf16, pr_shfl_xor, __shfl_xor_sync)
 PR_SHFL_16(pr_bf16, pr_shfl, __shfl_sync)
 
 // ---- Conversions. ----
+PR_FN unsigned pr_bits_(float v) { return __float_as_uint(v); }
 PR_FN float pr_f32_from_bits(unsigned bits) { return __uint_as_float(bits); }
 PR_FN double pr_f64_from_bits(pr_u64 bits) { return __longlong_as_double((pr_i64)bits); }
 PR_FN float pr_to_f32(pr_f16 v) {
@@ -280,8 +281,6 @@ PR_MATH1(pr_sqrt, sqrtf, sqrt)
 PR_MATH1(pr_rsqrt, rsqrtf, rsqrt)
 PR_MATH1(pr_tanh, tanhf, tanh)
 PR_MATH1(pr_erf, erff, erf)
-PR_MATH1(pr_sin, sinf, sin)
-PR_MATH1(pr_cos, cosf, cos)
 PR_MATH1(pr_floor, floorf, floor)
 PR_MATH1(pr_ceil, ceilf, ceil)
 PR_MATH1(pr_round, rintf, rint)  // half to even
@@ -294,6 +293,8 @@ PR_FN float pr_div_approx(float a, float b) {
 }
 PR_FN float pr_sigmoid(float x) { return pr_div_approx(1.0f, 1.0f + expf(-x)); }
 PR_FN double pr_sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
+PR_FN double pr_sin(double x) { return sin(x); }  // of f32: prelude_trig.cuh
+PR_FN double pr_cos(double x) { return cos(x); }
 PR_FN float pr_pow(float x, float y) { return powf(x, y); }
 PR_FN double pr_pow(double x, double y) { return pow(x, y); }
 PR_FN float pr_fma(float x, float y, float z) { return fmaf(x, y, z); }

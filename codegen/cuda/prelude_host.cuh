@@ -310,8 +310,6 @@ PR_MATH1(pr_log, logf, log)
 PR_MATH1(pr_sqrt, sqrtf, sqrt)
 PR_MATH1(pr_tanh, tanhf, tanh)
 PR_MATH1(pr_erf, erff, erf)
-PR_MATH1(pr_sin, sinf, sin)
-PR_MATH1(pr_cos, cosf, cos)
 PR_MATH1(pr_floor, floorf, floor)
 PR_MATH1(pr_ceil, ceilf, ceil)
 PR_MATH1(pr_round, rintf, rint)  // half to even
@@ -321,6 +319,8 @@ PR_FN double pr_rsqrt(double x) { return 1.0 / __builtin_sqrt(x); }
 PR_FN float pr_div_approx(float a, float b) { return a / b; }
 PR_FN float pr_sigmoid(float x) { return 1.0f / (1.0f + __builtin_expf(-x)); }
 PR_FN double pr_sigmoid(double x) { return 1.0 / (1.0 + __builtin_exp(-x)); }
+PR_FN double pr_sin(double x) { return __builtin_sin(x); }  // of f32: prelude_trig.cuh
+PR_FN double pr_cos(double x) { return __builtin_cos(x); }
 PR_FN float pr_pow(float x, float y) { return __builtin_powf(x, y); }
 PR_FN double pr_pow(double x, double y) { return __builtin_pow(x, y); }
 PR_FN float pr_fma(float x, float y, float z) { return __builtin_fmaf(x, y, z); }

@@ -4,6 +4,7 @@
 #include "ir/support/check.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 namespace prunerc::ir {
@@ -72,6 +73,16 @@ Bounded rounded(DType dtype, Bounded x) {
   x.error += unit_roundoff(dtype) * (std::fabs(x.value) + x.error) + tiny(dtype);
   // Beyond the largest finite value a kernel gives infinity, and so does the reference.
   if (std::isinf(round_float(dtype, x.value))) x = {round_float(dtype, x.value), 0, kInfinity};
+  return x;
+}
+
+Bounded cut_to_tf32(Bounded x, double part) {
+  constexpr uint32_t kDropped = 0x1fff;
+  constexpr double kLeast = 0x1p-136;  // that is dropped of what has no bits to spare
+  const auto single = static_cast<float>(x.value);
+  const bool holds =
+      (std::bit_cast<uint32_t>(single) & kDropped) == 0 && static_cast<double>(single) == x.value;
+  if (x.error > 0 || !holds) x.error += part * (std::fabs(x.value) + x.error) + kLeast;
   return x;
 }
 

@@ -21,6 +21,10 @@ struct Bounded {
 double unit_roundoff(DType dtype);
 /// Adds one rounding to `dtype`, underflow included.
 Bounded rounded(DType dtype, Bounded x);
+/// Of what tf32 does not hold, by dropping 13 of 24 bits or by rounding them off.
+inline constexpr double kTf32Error = 0x1p-10;
+/// Adds what becomes of an f32 value that tf32 does not hold: an error of that part of it.
+Bounded cut_to_tf32(Bounded x, double part);
 /// Add .. Max of floats, before rounding. Comparisons are not among them.
 Bounded combine_floats(ExprKind kind, const Bounded& a, const Bounded& b);
 /// An intrinsic on floats, with a few units for the approximation that a kernel uses, before the

@@ -129,6 +129,16 @@ Bounded BoundedEval::select(const Select& n) {
   return chosen;
 }
 
+Bounded BoundedEval::eval_term(Expr e) {
+  const Mul* product = e.as<Mul>();
+  const bool may_be_off = factor_error_ > 0 && product != nullptr && e.dtype() == DType::kF32 &&
+                          product->lhs.as<Load>() != nullptr && product->rhs.as<Load>() != nullptr;
+  if (!may_be_off) return eval(e);
+  const Bounded x = cut_to_tf32(eval(product->lhs), factor_error_);
+  const Bounded y = cut_to_tf32(eval(product->rhs), factor_error_);
+  return rounded(e.dtype(), combine_floats(ExprKind::kMul, x, y));
+}
+
 Bounded BoundedEval::eval(Expr e) {
   if (failure_.has_value()) return {};
   if (const BinaryNode* b = as_binary(e)) return binary(*b);

@@ -23,8 +23,10 @@ inline Bounded whole(int64_t value, double error = 0) {
 /// failure is kept, values after it do not matter.
 class BoundedEval {
  public:
-  explicit BoundedEval(Program program)
-      : program_(std::move(program)), vars_(static_cast<std::size_t>(program_.next_ids().var), 0) {}
+  BoundedEval(Program program, double factor_error)
+      : program_(std::move(program)),
+        factor_error_(factor_error),
+        vars_(static_cast<std::size_t>(program_.next_ids().var), 0) {}
   virtual ~BoundedEval() = default;
   BoundedEval(const BoundedEval&) = delete;
   BoundedEval& operator=(const BoundedEval&) = delete;
@@ -33,6 +35,8 @@ class BoundedEval {
   virtual Bounded load(const Load& n) = 0;
 
   Bounded eval(Expr e);
+  /// What a sum adds: factors that are f32 elements may be off (ElementOptions::factor_error).
+  Bounded eval_term(Expr e);
   /// A subscript, an extent or a binding. Fails if floats made it uncertain.
   int64_t index(Expr e);
   /// Flat row-major position in a buffer of that shape; -1 after a failure.
@@ -53,6 +57,7 @@ class BoundedEval {
   Bounded cast(const Cast& n);
   Bounded select(const Select& n);
 
+  const double factor_error_;
   std::vector<int64_t> vars_;
 };
 

@@ -23,7 +23,7 @@ struct Cell {
 class Run : public BoundedEval {
  public:
   Run(const Program& program, const BoundedRunOptions& options)
-      : BoundedEval(program), options_(options) {}
+      : BoundedEval(program, options.factor_error), options_(options) {}
 
   Result<void> prepare(std::span<const Tensor> inputs);
   Result<std::vector<std::vector<Reference>>> run();
@@ -176,7 +176,7 @@ void Run::store(const Store& n) {
   if (!step()) return;
   Memory& m = memory(n.buffer);
   const Expr term = term_of(n);
-  const Bounded value = eval(term.defined() ? term : n.value);
+  const Bounded value = term.defined() ? eval_term(term) : eval(n.value);
   const int64_t at = position(n.buffer, n.indices, m.shape);
   if (failure_.has_value()) return;
   Cell& cell = m.cells[static_cast<std::size_t>(at)];

@@ -10,6 +10,7 @@ namespace prunerc::ir {
 struct BoundedRunOptions {
   int64_t max_steps = 4'000'000;     // stores and loop iterations
   int64_t max_elements = 4'000'000;  // of all buffers together
+  double factor_error = 0;           // as in ElementOptions
 };
 
 /// All elements of all outputs, in declared order. Bounds are those of ElementEvaluator: sums that a

@@ -14,7 +14,7 @@ namespace prunerc::ir {
 class ElementEvaluator::Impl : public BoundedEval {
  public:
   Impl(Program program, const ElementOptions& options)
-      : BoundedEval(std::move(program)), options_(options) {}
+      : BoundedEval(std::move(program), options.factor_error), options_(options) {}
 
   Result<void> prepare(std::span<const Tensor> inputs);
   Result<Reference> element(int output, int64_t position);
@@ -236,7 +236,7 @@ std::optional<Bounded> ElementEvaluator::Impl::run(const Producer& p, Frame* fra
       frame->value = eval(p.body->value);
       continue;
     }
-    const Bounded term = eval(p.term);
+    const Bounded term = eval_term(p.term);
     if (!frame->value) {
       frame->value = produced(frame->buffer, frame->position, frame->producer);
       if (!frame->value) return std::nullopt;

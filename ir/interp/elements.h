@@ -27,6 +27,9 @@ struct ElementOptions {
   int64_t max_steps = 2'000'000'000;      // instances of blocks
   int64_t max_memory_elements = 1 << 26;  // intermediate elements kept
   int max_depth = 1000;                   // of producers that need producers
+  /// Where a sum adds products of two f32 elements, a kernel may take each factor off by this part of
+  /// it, unless tf32 holds it: kTf32Error (bounded.h) where that is allowed.
+  double factor_error = 0;
 };
 
 /// Evaluates outputs of an unscheduled program on demand: each block is one store (and its init) at

@@ -1,4 +1,5 @@
 // References in double follow the order of the program, by elements and by running it.
+#include "ir/interp/bounded.h"
 #include "ir/interp/bounded_run.h"
 #include "ir/interp/elements.h"
 #include "tests/support/check.h"
@@ -99,6 +100,35 @@ TEST_CASE("a scheduled sum has the bound of a sum in any order, and what is no s
   CHECK(accepts(found, DType::kF32, interpreted.get(0)));
   CHECK(found.bound > 0);
   CHECK(found.bound < 1e-4);
+}
+
+TEST_CASE("bounds have room for factors cut to tf32 where they are allowed to be") {
+  const Program program = parse_or_die(R"(
+program p(A: f32[64], B: f32[64]) -> (C: f32[1]) {
+  for o in 1 { for k in 64 { block "C" [vo: S(1) = o, vk: R(64) = k] {
+    init { C[vo] = 0f32 } C[vo] = C[vo] + A[vk]*B[vk] } } }
+})");
+  // All but the last are 1 in tf32.
+  const Tensor factor = tensor_from(
+      DType::kF32, {64}, [](int64_t i) { return 1 + static_cast<double>(i + 1) * 0x1p-16; });
+  const double cut = 63 + (1 + 0x1p-10) * (1 + 0x1p-10);
+  const std::vector<Tensor> inputs = {factor, factor};
+  const std::vector<int64_t> first = {0};
+  for (const double part : {0.0, kTf32Error}) {
+    ElementOptions options;
+    options.factor_error = part;
+    const Reference element = interpret_elements(program, inputs, 0, first, options).value()[0];
+    const Reference run = run_bounded(program, inputs, {.factor_error = part}).value()[0][0];
+    for (const Reference& found : {element, run}) {
+      CHECK(accepts(found, DType::kF32, found.value));
+      CHECK(accepts(found, DType::kF32, cut) == (part > 0));
+      CHECK_FALSE(accepts(found, DType::kF32, found.value + 0.2));
+    }
+  }
+  // Whole numbers are exact in both.
+  const Tensor whole = tensor_from(DType::kF32, {64}, [](int64_t i) { return i % 9 - 4; });
+  const std::vector<Tensor> wholes = {whole, whole};
+  CHECK(run_bounded(program, wholes, {.factor_error = kTf32Error}).value()[0][0].bound == 0);
 }
 
 TEST_CASE("what no program may do is found by both") {

@@ -13,6 +13,7 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace prunerc::testing {
@@ -32,10 +33,13 @@ std::vector<int> wgmma_sketches(const search::SearchSpace& space, std::string_vi
   return out;
 }
 
+constexpr std::string_view kHopper = "cuda-host:sm_90a";
+constexpr std::string_view kHopperTf32 = "cuda-host:sm_90a allow_tf32=1";
+
 // Sketch number `turn` of those with wgmma, at least `least` with this suffix, in three orders.
 void check_sketch(const NamedProgram& op, std::size_t turn, Rng* rng, std::string_view suffix = "",
-                  std::size_t least = 6) {
-  const ir::Target target = gpu_target("cuda-host:sm_90a");
+                  std::size_t least = 6, std::string_view target_name = kHopper) {
+  const ir::Target target = gpu_target(target_name);
   const ExecutionOptions orders[] = {
       {.order = ThreadOrder::kAscending, .mode = AsyncMode::kEager},
       {.order = ThreadOrder::kDescending, .mode = AsyncMode::kLazy},
@@ -99,7 +103,7 @@ struct Convolution {
   bool channels_last, pads;
 };
 
-NamedProgram convolution(const Convolution& c) {
+NamedProgram convolution(const Convolution& c, bool is_single = false) {
   const int padded = c.size + (c.pads ? 2 : 0);
   const int out = (padded - c.window) / c.stride + 1;
   const auto image = [&](std::string_view h, std::string_view w, std::string_view of) {
@@ -144,6 +148,10 @@ NamedProgram convolution(const Convolution& c) {
       "vh: S({1}) = h2, vw: S({1}) = w2, vo: S({2}) = o2] {{ Y[{3}] = f16(max(T[{3}], 0f32)) }} }} "
       "}} }} }}\n}}\n",
       c.images, out, c.filters, at);
+  const std::string_view half = "f16", single = "f32";
+  for (std::size_t i = text.find(half); is_single && i != text.npos; i = text.find(half)) {
+    text.replace(i, half.size(), single);
+  }
   return {"convolution", parse_or_die(text)};
 }
 
@@ -156,6 +164,52 @@ TEST_CASE("convolutions are multiplied by wgmma in the shape of a product", "[gp
   };
   std::size_t turn = 0;
   for (const Convolution& c : cases) check_sketch(convolution(c), 2 * turn++, &rng);
+}
+
+TEST_CASE("f32 is multiplied by wgmma where tf32 is allowed", "[gpu]") {
+  Rng rng(19);
+  std::size_t turn = 0;
+  for (const NamedProgram& op : single_products()) {
+    check_sketch(op, turn++, &rng, "", 6, kHopperTf32);
+  }
+  const Convolution cases[] = {{1, 10, 32, 64, 3, 1, true, false},
+                               {2, 7, 24, 40, 3, 1, false, true}};
+  for (const Convolution& c : cases) {
+    check_sketch(convolution(c, true), turn++, &rng, "", 6, kHopperTf32);
+  }
+}
+
+TEST_CASE("f32 factors come in bulk where their rows run along the sum, else by threads") {
+  for (const NamedProgram& op : single_products()) {
+    const bool is_by_k = op.name.find("_nt_") != op.name.npos;
+    // Rows at no multiple of 16 bytes; epilogues, which do not matter here.
+    if (op.name.find("K=131") != op.name.npos || op.name.find("_f32 ") == op.name.npos) continue;
+    INFO(op.name);
+    const search::Task task = search::make_task(op.name, op.program, gpu_target(kHopperTf32));
+    const Result<search::SearchSpace> space = search::make_space(task);
+    REQUIRE_OK(space);
+    const std::vector<int> sketches = wgmma_sketches(*space, "64x64");
+    REQUIRE(sketches.size() == 1);
+    const Result<search::Candidate> made = search::instantiate(task, *space, sketches[0], {});
+    REQUIRE_OK(made);
+    const std::string text = ir::print(made->program);
+    CHECK((text.find("bulk_copy") != text.npos) == is_by_k);
+  }
+}
+
+TEST_CASE("f32 takes no wgmma where tf32 is not allowed, and f64 never does") {
+  const NamedProgram op = single_products().front();
+  std::string text = ir::print(op.program);
+  for (std::size_t i = text.find("f32"); i != text.npos; i = text.find("f32")) {
+    text.replace(i, 3, "f64");
+  }
+  const NamedProgram wide = {"f64", parse_or_die(text)};
+  for (const auto& [program, target] : {std::pair(&op, kHopper), std::pair(&wide, kHopperTf32)}) {
+    const Result<search::SearchSpace> space =
+        search::make_space(search::make_task(program->name, program->program, gpu_target(target)));
+    REQUIRE_OK(space);
+    CHECK(wgmma_sketches(*space).empty());
+  }
 }
 
 NamedProgram narrow_product(int m, int n, int k) {

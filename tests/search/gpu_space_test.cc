@@ -126,16 +126,21 @@ TEST_CASE("GPU candidates are checked on their twins") {
 }
 
 TEST_CASE("tiles of warpgroups in groups are checked on twins that a draft has time for") {
-  for (const char* b : {"vk, vj", "vj, vk"}) {
-    const std::string text = std::string(R"(
-program p(A: f16[4096, 4096], B: f16[4096, 4096]) -> (C: f32[4096, 4096]) {
+  const char* const kinds[][3] = {{"f16", "vk, vj", ""},
+                                  {"f16", "vj, vk", ""},
+                                  {"f32", "vk, vj", " allow_tf32=1"},
+                                  {"f32", "vj, vk", " allow_tf32=1"}};
+  for (const auto& [type, b, options] : kinds) {
+    const std::string factor = type;
+    const std::string text = "program p(A: " + factor + "[4096, 4096], B: " + factor +
+                             R"([4096, 4096]) -> (C: f32[4096, 4096]) {
   for i in 4096 { for j in 4096 { for k in 4096 {
     block "C" [vi: S(4096) = i, vj: S(4096) = j, vk: R(4096) = k] {
       init { C[vi, vj] = 0f32 }
-      C[vi, vj] = C[vi, vj] + f32(A[vi, vk])*f32(B[)") +
+      C[vi, vj] = C[vi, vj] + f32(A[vi, vk])*f32(B[)" +
                              b + "])\n  } } } }\n}";
-    const Task task =
-        make_task("p", parse_or_die(text), *ir::target_from_string("cuda-host:sm_90a"));
+    const Task task = make_task("p", parse_or_die(text),
+                                *ir::target_from_string(std::string("cuda-host:sm_90a") + options));
     const Result<SearchSpace> space = make_space(task);
     REQUIRE_OK(space);
     int num_checked = 0;
@@ -143,7 +148,7 @@ program p(A: f16[4096, 4096], B: f16[4096, 4096]) -> (C: f32[4096, 4096]) {
       if (sketch.name.find("wgmma") == std::string::npos) continue;
       ++num_checked;
       const EqualityResult result = check_on_twin(task, sketch.trace, kDraftLog2Error, 1);
-      INFO(b << " " << sketch.name << ": " << to_string(result.verdict));
+      INFO(type << " " << b << " " << sketch.name << ": " << to_string(result.verdict));
       CHECK(result.verdict.ok());
     }
     CHECK(num_checked >= 6);

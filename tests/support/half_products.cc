@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <span>
 #include <string>
 
 namespace prunerc::testing {
@@ -46,6 +47,18 @@ constexpr Row kRows[] = {
     {"bf16", 4, 24, 48, 320, 'n', 't', Epilogue::kNarrow},
     {"bf16", 2, 64, 128, 130, 't', 'n', Epilogue::kNone},
     {"bf16", 0, 320, 16, 256, 'n', 'n', Epilogue::kResidual},
+};
+
+constexpr Row kSingleRows[] = {
+    {"f32", 0, 64, 64, 320, 'n', 't', Epilogue::kNone},
+    {"f32", 0, 100, 72, 164, 'n', 't', Epilogue::kBiasRelu},
+    {"f32", 0, 70, 50, 131, 'n', 't', Epilogue::kNone},
+    {"f32", 0, 128, 64, 288, 'n', 'n', Epilogue::kNone},
+    {"f32", 0, 33, 200, 133, 'n', 'n', Epilogue::kResidual},
+    {"f32", 0, 72, 40, 200, 't', 'n', Epilogue::kNone},
+    {"f32", 0, 65, 96, 160, 't', 't', Epilogue::kBiasRelu},
+    {"f32", 3, 64, 40, 100, 'n', 'n', Epilogue::kNone},
+    {"f32", 2, 50, 64, 128, 'n', 't', Epilogue::kResidual},
 };
 
 // A loop nest around a block "name", over i and j and perhaps a batch.
@@ -109,11 +122,9 @@ std::string name_of(const Row& r) {
                      r.batch > 0 ? fmt::format(" B={}", r.batch) : "", r.m, r.n, r.k);
 }
 
-}  // namespace
-
-std::vector<NamedProgram> half_products() {
+std::vector<NamedProgram> products_of(std::span<const Row> rows) {
   std::vector<NamedProgram> out;
-  for (const Row& row : kRows) {
+  for (const Row& row : rows) {
     const Result<ir::Program> program = ir::parse(text_of(row));
     const bool ok = program.ok() && ir::verify(*program).ok();
     if (!ok) std::fprintf(stderr, "%s", text_of(row).c_str());
@@ -122,5 +133,11 @@ std::vector<NamedProgram> half_products() {
   }
   return out;
 }
+
+}  // namespace
+
+std::vector<NamedProgram> half_products() { return products_of(kRows); }
+
+std::vector<NamedProgram> single_products() { return products_of(kSingleRows); }
 
 }  // namespace prunerc::testing

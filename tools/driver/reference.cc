@@ -30,19 +30,46 @@ constexpr int64_t kMaxRealSteps = 500'000;
 /// Allowed error in units of sqrt(K) roundings of the largest value. Source: the probabilistic
 /// bound of Higham and Mary 2019 with head-room for reassociated sums and vector math of a few ulp.
 constexpr double kErrorFactor = 32;
+/// The same in units of what one factor of a product may be off by, where tf32 is allowed.
+constexpr double kTf32Factor = 8;
 /// Whole numbers up to this leave a float room for sums of them in any order.
 constexpr double kExactLargest = 1 << 20;
 
 struct Facts {
-  bool exact = true;     // small whole inputs give the same bits in every order of evaluation
-  double reduction = 1;  // length of the longest reduction
-  double roundoff = 0;   // the coarsest float type that a value passes through
+  bool exact = true;         // small whole inputs give the same bits in every order of evaluation
+  double reduction = 1;      // length of the longest reduction
+  double roundoff = 0;       // the coarsest float type that a value passes through
+  bool has_factors = false;  // a sum adds products of f32 elements
+  bool computes_factors = false;  // and one of these is no input
 };
 
-void look(Facts& facts, ir::Expr e) {
+// What a factor of these may be off by on the target (search/DESIGN.md, D17).
+double factor_error_of(const ir::Target& target) {
+  const bool is_gpu = target.kind != ir::TargetKind::kCpu;
+  return is_gpu && target.allow_tf32 != 0 ? ir::kTf32Error : 0;
+}
+
+// What a sum adds.
+void look_at_term(Facts& facts, const ir::Program& program, ir::Expr e) {
+  const ir::Mul* product = e.as<ir::Mul>();
+  if (product == nullptr || product->dtype != ir::DType::kF32) return;
+  const ir::Load* x = product->lhs.as<ir::Load>();
+  const ir::Load* y = product->rhs.as<ir::Load>();
+  if (x == nullptr || y == nullptr) return;
+  facts.has_factors = true;
+  for (const ir::Load* factor : {x, y}) {
+    facts.computes_factors |= program.buffer(factor->buffer).role != ir::BufferRole::kInput;
+  }
+}
+
+void look(Facts& facts, const ir::Program& program, ir::Expr e) {
   ir::walk(e, [&](ir::Expr part) {
     if (ir::is_float(part.dtype())) {
       facts.roundoff = std::max(facts.roundoff, ir::unit_roundoff(part.dtype()));
+    }
+    if (const ir::Add* sum = part.as<ir::Add>()) {
+      look_at_term(facts, program, sum->lhs);
+      look_at_term(facts, program, sum->rhs);
     }
     if (part.as<ir::Div>() != nullptr) facts.exact = false;
     if (const ir::Call* call = part.as<ir::Call>()) {
@@ -74,7 +101,7 @@ Facts facts_of(const ir::Program& program) {
         }
         return true;
       },
-      [&](ir::Expr e) { look(facts, e); });
+      [&](ir::Expr e) { look(facts, program, e); });
   // 8 * 8 * K must stay a whole number below 2^24; products of more factors leave that range, hence
   // the head-room.
   if (facts.reduction > (1 << 14) || facts.roundoff > ir::unit_roundoff(ir::DType::kF32)) {
@@ -222,8 +249,8 @@ Error invalid(const search::Task& task, const ir::Program& filled, uint64_t seed
 // Small programs of a form that elements cannot be evaluated of alone.
 Result<void> References::evaluate_all(const search::Task& task, const ir::Program& filled,
                                       uint64_t seed, Values values, Expected* out) {
-  Result<std::vector<std::vector<ir::Reference>>> all =
-      ir::run_bounded(task.base, tensors(filled, seed, values));
+  Result<std::vector<std::vector<ir::Reference>>> all = ir::run_bounded(
+      task.base, tensors(filled, seed, values), {.factor_error = factor_error_of(task.target)});
   if (!all.ok()) {
     return is_fault(all.error()) ? invalid(task, filled, seed, all.error()) : Result<void>();
   }
@@ -242,6 +269,7 @@ Result<void> References::evaluate_sample(const search::Task& task, const ir::Pro
   ir::ElementOptions options;
   const bool is_real = values == Values::kReal;
   options.max_steps = is_real ? kMaxRealSteps : kMaxSampleSteps;
+  options.factor_error = factor_error_of(task.target);
   Result<ir::ElementEvaluator> evaluator = ir::ElementEvaluator::create(task.base, inputs, options);
   if (!evaluator.ok()) return evaluate_all(task, filled, seed, values, out);
   Rng rng(seed, 0x73616D70);
@@ -279,7 +307,10 @@ Result<const References::Expected*> References::expected(const search::Task& tas
   Expected fresh;
   const Facts facts = facts_of(task.base);
   fresh.relative = kErrorFactor * std::sqrt(facts.reduction) * facts.roundoff;
-  fresh.exact = facts.exact && facts_of(filled).exact;
+  fresh.tf32 = facts.has_factors && factor_error_of(task.target) > 0;
+  if (fresh.tf32) fresh.relative += kTf32Factor * factor_error_of(task.target);
+  // Sums of whole numbers may be no numbers of tf32.
+  fresh.exact = facts.exact && facts_of(filled).exact && !(fresh.tf32 && facts.computes_factors);
   // The evaluation first: a program that leaves its buffers is not run at all.
   PRUNERC_TRY_VOID(evaluate_sample(task, filled, seed, values, &fresh));
   if (!is_real) PRUNERC_TRY_VOID(run_unscheduled(task, filled, seed, within_s, &fresh));
@@ -406,6 +437,7 @@ Result<Comparison> References::compare_with(const search::Task& task, const ir::
   result.ok = true;
   const bool to_the_bit = allowed.relative == 0 || (allowed.exact_largest > 0 && result.worst == 0);
   result.what = what_was_compared(result, to_the_bit);
+  if (want->tf32) result.what += ", f32 factors within tf32";
   return result;
 }
 

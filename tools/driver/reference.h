@@ -70,6 +70,7 @@ class References {
     std::vector<std::vector<ir::Reference>> references;  // of these
     double relative = 0;  // error by rounding against `outputs`, as a part of the largest value
     bool exact = false;   // there is none, as inputs are small whole numbers
+    bool tf32 = false;    // factors of f32 products may be those of tf32
   };
   // `filled`: the program that says what inputs hold.
   Result<Comparison> compare_with(const search::Task& task, const ir::Program& filled,

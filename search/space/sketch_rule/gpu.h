@@ -50,7 +50,7 @@ bool can_gpu_tile(const schedule::Schedule& schedule, ir::BlockId block);
 /// Whether its operands are read so often that reading them directly is no alternative.
 bool must_share_operands(const schedule::Schedule& schedule, ir::BlockId block);
 
-/// gpu_wgmma.cc: products of f16, bf16 or i8 matrices by warpgroups, on sm_90a; `consumer` as above.
+/// gpu_wgmma.cc: products of f16, bf16, i8 or (as tf32) f32 matrices by warpgroups, on sm_90a; `consumer` as above.
 Result<void> gpu_wgmma(SketchContext& context, ir::BlockId block, ir::BlockId consumer,
                        const WgmmaTile& tile);
 /// The same of a product that the mapping gave its shape.

@@ -1,4 +1,5 @@
-// Rule "wgmma": matrix products of 16-bit factors on Hopper, and of bytes whose rows run along K.
+// Rule "wgmma": matrix products of 16-bit factors on Hopper, of f32 ones where tf32 is allowed, and of
+// bytes whose rows run along K.
 //
 //     for o.., i, j { for k { C += A * B } }
 //   ~>
@@ -14,7 +15,9 @@
 //
 // Extents that no tile divides are padded with zeros, which the copy engine does by itself where
 // rows lie at multiples of 16 bytes. Convolutions and whatever else is no product of two matrices get
-// their factors in that shape (gpu_matrix.h), by copies of threads; sums around K are in the ring.
+// their factors in that shape (gpu_matrix.h), by copies of threads; sums around K are in the ring. The
+// hardware transposes 16-bit elements only: f32 factors whose rows run across K are transposed by the
+// threads that fetch them.
 #include "search/space/sketch_rule/gpu.h"
 #include "search/space/sketch_rule/gpu_warp.h"
 
@@ -23,6 +26,8 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace prunerc::search {
 namespace {
@@ -37,6 +42,10 @@ constexpr int64_t kStepBytes = 32;    // of K in one instruction
 constexpr int64_t kStepsPerTile = 4;  // 128 bytes of K: one row of the widest swizzle
 constexpr int64_t kTileBytes = kStepBytes * kStepsPerTile;
 constexpr int64_t kVectorBytes = 16;
+/// Rows that threads transpose at a time: 32 bytes in memory, a sector, and with 4 neighbours of K a
+/// warp's store into all of 32 banks.
+constexpr int64_t kRowsAcross = 8;
+constexpr std::string_view kSingle = "tf32";
 const std::vector<int64_t> kDepths = {1, 2, 3, 4, 5};  // tiles that are ahead of the one at hand
 constexpr int64_t kPreferredDepth = 3;
 const std::vector<int64_t> kTilesPerBlock = {1, 2, 3, 4, 6, 8, 16};
@@ -71,27 +80,36 @@ struct Product {
   std::string type;    // of the factors, as instructions are called
   int64_t k_step = 1;  // of K in one instruction
   int64_t k_tile() const { return k_step * kStepsPerTile; }
+  /// Do rows of this factor have to be made along K?
+  bool transposes(const ir::Access& factor) const {
+    return type == kSingle && !is_contiguous(factor, reduce.var);
+  }
 };
 
-// The factor f32(X[..]) or i32(X[..]) of a product.
-const ir::Load* factor_of(ir::Expr e) {
+// The factor f32(X[..]) or i32(X[..]) of a product, or an f32 one as it is.
+const ir::Load* factor_of(ir::Expr e, const ir::Target& target) {
   const auto* cast = e.as<ir::Cast>();
-  const auto* load = cast != nullptr ? cast->operand.as<ir::Load>() : nullptr;
+  const auto* load = (cast != nullptr ? cast->operand : e).as<ir::Load>();
   if (load == nullptr) return nullptr;
-  const bool is_half = load->dtype == ir::DType::kF16 || load->dtype == ir::DType::kBF16;
-  const bool fits = (is_half && cast->dtype == ir::DType::kF32) ||
-                    (load->dtype == ir::DType::kI8 && cast->dtype == ir::DType::kI32);
-  return fits ? load : nullptr;
+  switch (load->dtype) {
+    case ir::DType::kF16:
+    case ir::DType::kBF16: return e.dtype() == ir::DType::kF32 ? load : nullptr;
+    case ir::DType::kI8: return e.dtype() == ir::DType::kI32 ? load : nullptr;
+    case ir::DType::kF32: return cast == nullptr && target.allow_tf32 != 0 ? load : nullptr;
+    default: return nullptr;
+  }
 }
 
-bool is_product_of_factors(const ir::Block& block, Product* out) {
+bool is_product_of_factors(const ir::Block& block, const ir::Target& target, Product* out) {
   const auto* store = block.body.as<ir::Store>();
   const auto* sum = store != nullptr ? store->value.as<ir::Add>() : nullptr;
   const auto* product = sum != nullptr ? sum->rhs.as<ir::Mul>() : nullptr;
-  const ir::Load* x = product != nullptr ? factor_of(product->lhs) : nullptr;
-  const ir::Load* y = product != nullptr ? factor_of(product->rhs) : nullptr;
+  const ir::Load* x = product != nullptr ? factor_of(product->lhs, target) : nullptr;
+  const ir::Load* y = product != nullptr ? factor_of(product->rhs, target) : nullptr;
   if (x == nullptr || y == nullptr || x->dtype != y->dtype || x->buffer == y->buffer) return false;
-  out->type = x->dtype == ir::DType::kI8 ? "s8" : to_string(x->dtype);
+  out->type = x->dtype == ir::DType::kI8    ? "s8"
+              : x->dtype == ir::DType::kF32 ? kSingle
+                                            : to_string(x->dtype);
   out->k_step = kStepBytes / byte_size(x->dtype);
   return true;
 }
@@ -122,11 +140,12 @@ bool is_matrix(const ir::Access& access, ir::VarId x, ir::VarId y, bool in_parts
   return (is_var(last, x) && is_y(before)) || (is_y(last) && is_var(before, x));
 }
 
-std::optional<Product> find_product(const BlockFacts& facts, bool in_parts = false) {
+std::optional<Product> find_product(const BlockFacts& facts, const ir::Target& target,
+                                    bool in_parts = false) {
   Product out;
   if (facts.block == nullptr || !facts.trivial || facts.block->writes.size() != 1 ||
       facts.reduce.empty() || facts.spatial.size() < 2 ||
-      !is_product_of_factors(*facts.block, &out)) {
+      !is_product_of_factors(*facts.block, target, &out)) {
     return std::nullopt;
   }
   out.reduce = facts.reduce.back();
@@ -149,7 +168,7 @@ std::optional<Product> find_product(const BlockFacts& facts, bool in_parts = fal
             !is_matrix(result, row.var, column.var, false) || !is_contiguous(result, column.var)) {
           continue;
         }
-        // The hardware transposes elements of 16 bits only.
+        // Nobody transposes bytes.
         if (out.type == "s8" &&
             !(is_contiguous(reads(a), out.reduce.var) && is_contiguous(reads(b), out.reduce.var))) {
           continue;
@@ -171,21 +190,26 @@ std::optional<Product> find_product(const BlockFacts& facts, bool in_parts = fal
 class GpuWgmma {
  public:
   GpuWgmma(SketchContext& context, BlockId block, BlockId consumer, const WgmmaTile& tile)
-      : context_(context), s_(context.schedule), block_(block), consumer_(consumer), tile_(tile) {}
+      : context_(context),
+        s_(context.schedule),
+        block_(block),
+        consumer_(consumer),
+        tile_(tile),
+        bulk_(tile.bulk) {}
 
   /// Of a product that `mapping` gave its shape, where there is one.
   Result<void> run(const schedule::TensorMapping* mapping, MatrixProduct* shaped) {
-    std::optional<Product> product = find_product(facts_of(s_, block_));
+    std::optional<Product> product = find();
     if (!product) return error(Diag::kUnsupported, std::string("wgmma for this block"));
     if (mapping != nullptr) {
       PRUNERC_TRY_VOID(pad_shaped(*product, *mapping, shaped));
     } else {
       PRUNERC_TRY_VOID(pad(*product));
     }
-    product = find_product(facts_of(s_, block_));
+    product = find();
     if (product && tile_.parts) {
       PRUNERC_TRY_VOID(take_parts(*product));
-      product = find_product(facts_of(s_, block_), true);
+      product = find(true);
     }
     if (!product) return error(Diag::kUnsupported, std::string("wgmma for this block"));
     PRUNERC_TRY_VOID(take_registers());
@@ -199,7 +223,7 @@ class GpuWgmma {
                                                   std::to_string(product->k_step) + "_" +
                                                   product->type));
     PRUNERC_TRY_VOID(s_.bind(blocks_, "block.x"));
-    if (tile_.bulk) {
+    if (bulk_) {
       PRUNERC_TRY_VOID(
           s_.annotate(blocks_, "cluster", context_.pick(kClusters, kPreferredCluster)));
     }
@@ -207,7 +231,17 @@ class GpuWgmma {
   }
 
  private:
+  struct Factor {
+    ir::BufferId buffer;
+    int64_t swizzle = 0;      // Units: bytes
+    bool transposes = false;  // on its way into shared memory
+  };
+
   const ir::Block& block() const { return *find_block(s_.program(), block_); }
+
+  std::optional<Product> find(bool in_parts = false) const {
+    return find_product(facts_of(s_, block_), context_.target, in_parts);
+  }
 
   // Zeros up to whole tiles; what reads the result then reads it out of the tiles.
   Result<void> pad(const Product& p) {
@@ -380,7 +414,8 @@ class GpuWgmma {
   // The widest swizzle whose rows fit into those of the tile. Units: bytes.
   Result<int64_t> swizzle_of(const Product& p, const ir::Access& access) const {
     const ir::Expr last = access.region.back().min;
-    const int64_t columns = mentions(last, p.reduce.var)   ? p.k_tile()
+    const bool by_k = mentions(last, p.reduce.var) || p.transposes(access);
+    const int64_t columns = by_k                           ? p.k_tile()
                             : mentions(last, p.column.var) ? tile_.columns
                                                            : kRows * tile_.warpgroups;
     for (const int64_t bytes : {128, 64, 32}) {
@@ -389,25 +424,64 @@ class GpuWgmma {
     return error(Diag::kUnsupported, std::string("rows of 16 bytes"));
   }
 
+  // What threads transpose they fetch tiles ahead; beside copies of the engine they would wait.
   Result<void> bring(const Product& p) {
-    std::vector<std::pair<ir::BufferId, int64_t>> factors;
+    std::vector<Factor> factors;
     for (const int i : {p.a, p.b}) {
       const ir::Access& access = block().reads[static_cast<std::size_t>(i)];
       PRUNERC_TRY(const int64_t swizzle, swizzle_of(p, access));
-      factors.push_back({access.buffer, swizzle});
+      factors.push_back({access.buffer, swizzle, p.transposes(access)});
+      bulk_ = bulk_ && !factors.back().transposes;
     }
-    std::vector<std::pair<BlockId, int64_t>> tiles;
-    for (const auto& [buffer, swizzle] : factors) {
-      PRUNERC_TRY(const BlockId tile, tile_of(buffer));
-      tiles.push_back({tile, swizzle});
+    std::vector<BlockId> tiles;
+    for (const Factor& factor : factors) {
+      PRUNERC_TRY(const BlockId tile, tile_of(factor.buffer));
+      tiles.push_back(tile);
     }
-    for (const auto& [tile, swizzle] : tiles) {
-      PRUNERC_TRY(const std::vector<LoopId> loops, s_.compute_at(tile, ring_));
-      PRUNERC_TRY_VOID(s_.swizzle(tile, 0, swizzle));
-      if (tile_.bulk && s_.bulk_copy(loops[0])) continue;
-      PRUNERC_TRY_VOID(fetch(p, tile, loops));
+    for (std::size_t i = 0; i < tiles.size(); ++i) {
+      PRUNERC_TRY(const std::vector<LoopId> loops, s_.compute_at(tiles[i], ring_));
+      if (factors[i].transposes) PRUNERC_TRY_VOID(transpose(tiles[i]));
+      PRUNERC_TRY_VOID(s_.swizzle(tiles[i], 0, factors[i].swizzle));
+      if (bulk_ && s_.bulk_copy(loops[0])) continue;
+      PRUNERC_TRY_VOID(factors[i].transposes ? fetch_across(p, loops) : fetch(p, tiles[i], loops));
     }
     return {};
+  }
+
+  // The tile [.., k, x] becomes [.., x, k].
+  Result<void> transpose(BlockId tile) {
+    const std::size_t rank = find_block(s_.program(), tile)->writes[0].region.size();
+    std::vector<std::string> dims;
+    for (std::size_t d = 0; d < rank; ++d) dims.push_back("v" + std::to_string(d));
+    const auto listed = [&] {
+      std::string out;
+      for (const std::string& dim : dims) out += (out.empty() ? "" : ", ") + dim;
+      return "(" + out + ")";
+    };
+    const std::string from = listed();
+    std::swap(dims[rank - 2], dims[rank - 1]);
+    PRUNERC_TRY_VOID(s_.transform_layout(tile, 0, from + " -> " + listed()));
+    return {};
+  }
+
+  // What is transposed, by single elements: a warpgroup has 16 neighbours of K and 8 rows at a time.
+  Result<void> fetch_across(const Product& p, const std::vector<LoopId>& loops) {
+    const int64_t depth = kThreads / kRowsAcross;
+    if (loops.size() < 2 || p.k_tile() % (tile_.warpgroups * depth) != 0)
+      return error(Diag::kUnsupported, std::string("a tile that threads do not divide"));
+    PRUNERC_TRY(const std::vector<LoopId> k,
+                s_.split(loops[loops.size() - 2], {Int(-1), Int(tile_.warpgroups), Int(depth)}));
+    PRUNERC_TRY(const std::vector<LoopId> rows,
+                s_.split(loops.back(), {Int(-1), Int(kRowsAcross)}));
+    std::vector<LoopId> serial(loops.begin(), loops.end() - 2);
+    serial.insert(serial.end(), {k[0], rows[0]});
+    std::vector<LoopId> order = serial;
+    order.insert(order.end(), {k[1], k[2], rows[1]});
+    PRUNERC_TRY_VOID(s_.reorder(order));
+    PRUNERC_TRY_VOID(s_.fuse(serial));
+    PRUNERC_TRY(const LoopId threads, s_.fuse({k[2], rows[1]}));
+    PRUNERC_TRY_VOID(s_.bind(threads, "thread.x"));
+    return s_.bind(k[1], "thread.y");
   }
 
   // All threads together, with vectors as long as rows of the matrix allow.
@@ -445,6 +519,7 @@ class GpuWgmma {
   schedule::Schedule& s_;
   BlockId block_, consumer_;
   const WgmmaTile tile_;
+  bool bulk_;                     // does the engine copy?
   std::vector<BlockId> padding_;  // what pad_einsum has made
   std::vector<int64_t> widest_;   // of a product that came shaped: vectors of these
   std::optional<std::array<std::size_t, 2>> places_;  // among the result's loops: rows, columns
@@ -456,7 +531,7 @@ class GpuWgmma {
 bool has_wgmma(const ir::Target& target) { return target.name.find("sm_90a") != std::string::npos; }
 
 bool can_gpu_wgmma(const SketchContext& context, BlockId block) {
-  return find_product(facts_of(context.schedule, block)).has_value();
+  return find_product(facts_of(context.schedule, block), context.target).has_value();
 }
 
 Result<void> gpu_wgmma(SketchContext& context, BlockId block, BlockId consumer,

@@ -32,6 +32,8 @@ std::string family_of(const std::string& name) {
 
 /// Of the programs, if none asks for an architecture: those for Hopper's instructions.
 constexpr int kHopperShare = 4;
+/// And for these in tf32, which nobody else may use.
+constexpr int kTf32Share = 40;
 
 bool uses_hopper(const HostCase& c) {
   const Result<codegen::Artifact> source =
@@ -52,7 +54,7 @@ class Drawing {
  public:
   Drawing(const testing::NamedProgram& op, const std::string& arch, uint64_t seed)
       : op_(op),
-        arch_(arch),
+        arch_(arch.substr(0, arch.find(' '))),
         task_(search::make_task(op.name, op.program, host_target(arch))),
         base_(std::make_shared<const ir::Program>(op.program)),
         rng_(seed) {
@@ -102,7 +104,8 @@ ir::Target host_target(const std::string& arch) {
 
 namespace {
 
-// From each operator in turn until there are `wanted`, or no more. Only those that are `fit`.
+// From each operator in turn until there are `wanted`, or no more. Only those that are `fit`. Options
+// of the target may follow the architecture.
 void draw(const std::vector<testing::NamedProgram>& ops, const std::string& arch, uint64_t seed,
           std::size_t wanted, bool (*fit)(const HostCase&), std::vector<HostCase>* out) {
   std::vector<Drawing> drawings;
@@ -131,6 +134,8 @@ std::vector<HostCase> host_cases(const GpuHostOptions& options) {
   std::vector<testing::NamedProgram> all = testing::tensor_operators();
   const std::size_t wanted = static_cast<std::size_t>(std::max(options.programs, 0));
   if (options.arch.empty()) {
+    draw(testing::single_products(), "sm_90a allow_tf32=1", options.seed,
+         out.size() + wanted / kTf32Share, uses_hopper, &out);
     std::vector<testing::NamedProgram> products = testing::half_products();
     products.insert(products.end(), all.begin(), all.end());
     draw(products, "sm_90a", options.seed, out.size() + wanted / kHopperShare, uses_hopper, &out);

@@ -5,6 +5,7 @@ A ▼ stands where a rival is ahead of what it is compared with."""
 import re
 import statistics
 
+import claims
 import rows as results
 
 BEHIND = " ▼"
@@ -268,7 +269,7 @@ def cubins(files):
         loops = [[found[1], found[2], f"{row.value:.0f} %", row.note] for found, row in results.matching(read.rows, r"sass/([^/]+)/(.+)")]
         tables.append(("Rules", rules))
         tables += chunks("Main loops", ["operator", "target", "multiply-adds", ""], loops)
-    return tables
+    return tables + [("Kernels of others", claims.PUBLISHED_KERNELS)]
 
 
 def net_search(files):

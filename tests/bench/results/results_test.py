@@ -266,6 +266,13 @@ class Claims(unittest.TestCase):
                 self.assertEqual(set(), {read.bench for read in tables.files_of(claim, files).values()} - {claim.bench})
         self.assertLessEqual({claim.name for claim in claims.CLAIMS if not tables.files_of(claim, files)}, UNMEASURED, "others are measured")
 
+    def test_kernels_of_others_say_something_and_who_said_it(self):
+        head, *lines = claims.PUBLISHED_KERNELS
+        for line in lines:
+            with self.subTest(kernel=line[0]):
+                self.assertEqual(len(head), len(line))
+                self.assertTrue(any(line[1:-1]) and line[-1])
+
 
 class Paper(unittest.TestCase):
     SCRIPT = os.path.join(HERE, "..", "paper", "paper.py")

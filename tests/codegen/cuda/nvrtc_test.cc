@@ -133,6 +133,21 @@ void check_compiles(const std::string& text, const char* arch) {
   CHECK(!cubin->serializes_wgmma);
 }
 
+TEST_CASE("f32 sine and cosine keep no array in a thread's memory") {
+  NEEDS_NVRTC();
+  const std::string text = R"(
+PR_KERNEL(128, 1) void waves(const float* PR_RESTRICT p0, float* PR_RESTRICT p1) {
+  const int i = pr_block_x() * 128 + pr_thread_x();
+  p1[i] = pr_sin(p0[i]) + pr_cos(2.0f * p0[i]);
+}
+)";
+  for (const char* arch : kArchs) {
+    const Result<Cubin> cubin = compile_cubin(text, arch, {});
+    if (!cubin.ok()) FAIL(arch << ": " << cubin.error().message());
+    CHECK(cubin->info.kernels.front().stack_bytes == 0);
+  }
+}
+
 TEST_CASE("every wrapper of the device prelude compiles for every architecture") {
   NEEDS_NVRTC();
   for (const char* arch : kArchs) check_compiles(kAllWrappers, arch);

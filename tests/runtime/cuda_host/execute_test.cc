@@ -7,6 +7,11 @@
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
 #include <set>
 
 namespace prunerc::runtime::cuda_host {
@@ -70,6 +75,56 @@ codegen::Artifact swizzle_table(int width, int elem_bytes, int64_t elems) {
   launch.kernel = "table";
   launch.args = {{codegen::LaunchArgKind::kParam, 0}};
   return out;
+}
+
+codegen::Artifact waves(int64_t elems) {
+  codegen::Artifact out;
+  out.kind = codegen::ArtifactKind::kCudaSource;
+  out.entry = "waves";
+  out.bytes = fmt::format(
+      "PR_KERNEL(1, 1) void waves(const float* PR_RESTRICT x, float* PR_RESTRICT s,\n"
+      "    float* PR_RESTRICT c) {{\n"
+      "  for (int i = 0; i < {}; ++i) {{\n    s[i] = pr_sin(x[i]);\n    c[i] = pr_cos(x[i]);\n"
+      "  }}\n}}\n",
+      elems);
+  out.params = {{"x", ir::DType::kF32, {elems}},
+                {"s", ir::DType::kF32, {elems}, codegen::ParamRole::kOutput},
+                {"c", ir::DType::kF32, {elems}, codegen::ParamRole::kOutput}};
+  codegen::Launch& launch = out.launches.emplace_back();
+  launch.kernel = "waves";
+  for (int64_t i = 0; i < 3; ++i) launch.args.push_back({codegen::LaunchArgKind::kParam, i});
+  return out;
+}
+
+// Distance in units of the last place of what is wanted.
+double ulps(float got, double want) {
+  if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got) ? 0 : 1e9;
+  const float rounded = std::fabs(static_cast<float>(want));
+  const float unit = std::nextafter(rounded, std::numeric_limits<float>::infinity()) - rounded;
+  return std::fabs(got - want) / unit;
+}
+
+TEST_CASE("f32 sine and cosine are within two units in the last place, whatever the argument") {
+  std::vector<float> x;
+  for (uint64_t bits = 0; bits >> 32 == 0; bits += 65521)
+    x.push_back(std::bit_cast<float>(static_cast<uint32_t>(bits)));
+  // Where little is left of the argument, on both sides of the border to large ones.
+  for (int n = 1; n < 80000; n += 7) x.push_back(static_cast<float>(n * 1.5707963267948966));
+  const std::vector<std::string_view> inputs = {
+      {reinterpret_cast<const char*>(x.data()), x.size() * sizeof(float)}};
+  const auto outputs =
+      testing::run_source_on_host(waves(static_cast<int64_t>(x.size())), inputs, {});
+  if (!outputs.ok()) FAIL(outputs.error().message());
+  double worst = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    float s = 0, c = 0;
+    std::memcpy(&s, (*outputs)[0].data() + i * sizeof(float), sizeof(float));
+    std::memcpy(&c, (*outputs)[1].data() + i * sizeof(float), sizeof(float));
+    const double at = x[i];
+    worst = std::max({worst, ulps(s, std::sin(at)), ulps(c, std::cos(at))});
+    if (at == 0) CHECK(std::signbit(s) == std::signbit(x[i]));
+  }
+  CHECK(worst <= 2);
 }
 
 TEST_CASE("a swizzle moves pieces of 16 bytes as the hardware does, and meets no bank twice") {
