@@ -27,6 +27,7 @@ class Row:
     unit: str = ""
     goal: float = None
     note: str = ""
+    noisy: bool = False  # other work had the CPUs in a round, however often it was repeated
 
     def meets_goal(self):
         """None without a goal."""
@@ -103,6 +104,7 @@ def parse(content):
             text(fields, "unit", what),
             number(fields.get("goal"), f"{what}: goal"),
             text(fields, "note", what),
+            fields.get("noisy") is True,
         )
     machine, date, commit, history = (text(data, key, "the file") for key in ("machine", "date", "commit", "history"))
     if not machine:
