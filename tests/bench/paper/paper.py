@@ -22,7 +22,7 @@ import tables
 def listing():
     lines = []
     for claim in claims.CLAIMS:
-        lines += [f"{claim.name}: {claim.title}", f"  published: {claim.published or 'nothing'}", f"  here: {claim.here}", f"  {claim.command()}", ""]
+        lines += [f"{claim.name}: {claim.title}", f"  published: {claim.published or 'nothing'}", f"  here: {claim.here}", *(f"  {command}" for command in claim.commands()), ""]
     return "\n".join(lines)
 
 

@@ -12,8 +12,9 @@ import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "rival")]
 import claims
+import judge
 import layouts
 import limits
 import rows as results
@@ -264,7 +265,16 @@ class Claims(unittest.TestCase):
         for claim in claims.CLAIMS:
             with self.subTest(claim=claim.name):
                 self.assertEqual(set(), {read.bench for read in tables.files_of(claim, files).values()} - {claim.bench})
+            self.assertLessEqual({name for name, _ in claim.others}, set(tables.files_of(claim, files)) - {claim.name})
         self.assertLessEqual({claim.name for claim in claims.CLAIMS if not tables.files_of(claim, files)}, UNMEASURED, "others are measured")
+
+    def test_every_command_stands_on_the_page(self):
+        page = tables.read_text(os.path.join(HERE, "README.md"))
+        o1 = next(claim for claim in claims.CLAIMS if claim.name == "o1")
+        self.assertEqual(3, len(o1.commands()))
+        self.assertIn("--only o1 --o1-operators tools/std/nets/resnet50.prn --o1-trials 128 --json tests/bench/results/o1-resnet50.json", o1.commands()[1])
+        for claim in claims.CLAIMS:
+            self.assertEqual([], [command for command in claim.commands() if f"    {command}\n" not in page])
 
 
 class Paper(unittest.TestCase):
@@ -372,20 +382,37 @@ class Tables(unittest.TestCase):
         rows = [row("gemm/t1/prunerc", 99.0), row("gemm/t1/onednn", 100.0), row("gemm/t1/eigen", 50.0), row("gemm/t1/limit", 200.0)]
         behind = layouts.kernels({"cpu": results.parse(file_of(*rows, bench="cpu"))}, 1)
         self.assertEqual(["gemm", "", "99.0", "100.0 (onednn)", "0.990 ▼", "200.0", "50 %"], behind[1])
-        rows[0]["value"] = 101.0
+        rows[0].update(value=101.0, noisy=True)
         ahead = layouts.kernels({"cpu": results.parse(file_of(*rows, bench="cpu"))}, 1)
-        self.assertEqual("1.010", ahead[1][4])
+        self.assertEqual(["101.0*", "1.010"], [ahead[1][2], ahead[1][4]], "other work had the CPUs")
         self.assertEqual("2 of 3 ▼", layouts.never(results.Row("x", 1.0, note="400 trials, 3 seeds, 2 never; ends"), (0, 1, 2)))
         self.assertEqual("0.5 x ▼", layouts.gain(results.Row("x", 0.5)))
 
     def test_rivals_are_marked_where_they_are_ahead(self):
-        rows = [row("speed/gemm/pruner@64", 2, "us"), row("seconds/gemm/pruner@64", 5, "s"), row("speed/gemm/tvm@64", 1.8, "us"),
-                row("seconds/gemm/tvm@64", 90, "s"), row("ratio/gemm/tvm@64", 0.9, "x"), row("speed/gemm/ansor@64", None, "us"),
-                row("seconds/gemm/ansor@64", None, "s"), row("geomean/tvm@64", 0.9, "x", note="its time / ours, 1 operators, ours behind on 1; 0.900 gemm"),
-                row("geomean_reach_own/tvm@64", 12, "x"), row("geomean_reach_near/tvm@64", 0.5, "x")]
-        (_, means), (_, each) = layouts.rivals({"rival": results.parse(file_of(*rows, bench="rival"))})
-        self.assertEqual(["tvm", "64", "1", "0.900" + layouts.BEHIND, "1", "12 x", "0.5 x" + layouts.BEHIND], means[1])
-        self.assertEqual([["operator", "trials", "ours, us", "s", "tvm / ours", "s"], ["gemm", "64", "2", "5", "0.900" + layouts.BEHIND, "90"]], each)
+        note = "its time / ours, 1 of 2 operators, ours behind on 1; median 0.900; least 0.900 gemm, most 0.900 gemm; by seed 0.8 to 1.1"
+        rows = [row("speed/gemm/pruner@64", 2, "us"), row("seconds/gemm/pruner@64", 5, "s"),
+                row("speed/gemm/tvm@64", 1.8, "us", note="1.8 to 1.8, 1 seed; 1 made fewer trials: 1 at least"),
+                row("seconds/gemm/tvm@64", 90, "s"), dict(row("ratio/gemm/tvm@64", 0.9, "x", note="0.8 to 1.1, 2 seeds"), noisy=True),
+                row("speed/gemm/ansor@64", None, "us", note="1 failed: no end"), row("seconds/gemm/ansor@64", None, "s"), row("geomean/tvm@64", 0.9, "x", note=note),
+                row("geomean_reach_own/tvm@64", 12, "x", note="12 to 12, 1 operators; 1 of 2 of ours never"), row("geomean_reach_near/tvm@64", 0.5, "x")]
+        (_, means), (_, each), (_, short) = layouts.rivals({"rival": results.parse(file_of(*rows, bench="rival"))})
+        self.assertEqual(["tvm", "64", "1 of 2", "0.900 (0.800 to 1.100)" + layouts.BEHIND, "0.900" + layouts.BEHIND, "1", "12 x", "0.5 x" + layouts.BEHIND, "",
+                          "1 of 2"], means[1])
+        self.assertEqual([["operator", "trials", "ours, us", "s", "tvm / ours", "s"],
+                          ["gemm", "64", "2", "5", "0.900 (0.800 to 1.100)*" + layouts.BEHIND, "90"]], each)
+        self.assertEqual([["gemm", "tvm", "64", "1 made fewer trials: 1 at least"], ["gemm", "ansor", "64", "1 failed: no end"]], short[1:])
+
+    def test_rows_of_rivals_are_those_of_their_searches(self):
+        for path in glob.glob(os.path.join(HERE, "rival*.json")):
+            with open(path, encoding="utf-8") as file:
+                stored = json.load(file)
+            self.assertEqual(judge.all_rows(stored, stored["searches"]), stored["rows"], f"run tests/bench/rival/judge.py {os.path.basename(path)}")
+
+    def test_a_network_that_fails_stays_in_sight(self):
+        rows = [row("a/t1/prunerc", None, "ms", note="wrong values"), row("a/t1/openvino", 2.0, "ms"), row("geomean/t1", 1.1, note="1 of 2 networks")]
+        ((_, table),) = layouts.networks({"network": results.parse(file_of(*rows, bench="network"))})
+        self.assertEqual([["a", "1", "wrong values", "", "", "none" + layouts.BEHIND, ""],
+                          ["geometric mean, 1 of 2 networks", "1", "", "", "", "1.10", ""]], table[1:])
 
     def test_the_suite_shows_its_losses_first(self):
         rows = []
