@@ -27,9 +27,10 @@ except ModuleNotFoundError:
     os.execv("/usr/bin/python3", ["/usr/bin/python3"] + sys.argv)
 
 SUITE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "suite")
-sys.path.insert(0, SUITE)
+sys.path[:0] = [SUITE, os.path.dirname(SUITE)]
 
 import contestants
+import cpu
 import networks
 import score
 import suite
@@ -185,6 +186,15 @@ class Values(unittest.TestCase):
         one, two, other = values.inputs(operator, 1), values.inputs(operator, 1), values.inputs(operator, 2)
         self.assertTrue(all((one[name] == two[name]).all() for name in one))
         self.assertFalse(any((one[name] == other[name]).all() for name in one))
+
+
+class Base(unittest.TestCase):
+    def test_peers_that_compute_something_else_are_noticed(self):
+        self.assertEqual([], cpu.odd_one_out({}))
+        self.assertEqual([], cpu.odd_one_out({"onednn": 100.0, "eigen": 100.01}))
+        self.assertEqual(["eigen"], cpu.odd_one_out({"onednn": 100.0, "eigen": 90.0, "openblas": 100.0}))
+        self.assertEqual(["eigen"], cpu.odd_one_out({"onednn": 100.0, "eigen": 0.0, "openblas": 100.0}))
+        self.assertEqual(["onednn", "eigen"], cpu.odd_one_out({"onednn": 100.0, "eigen": 90.0}))
 
 
 class Network(unittest.TestCase):
