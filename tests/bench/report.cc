@@ -55,6 +55,7 @@ nlohmann::ordered_json to_json(const Row& row) {
       {"name", row.name}, {"value", row.value}, {"unit", row.unit}, {"goal", nullptr}};
   if (row.goal) out["goal"] = *row.goal;
   out["note"] = row.note;
+  if (row.at_most) out["at_most"] = true;
   return out;
 }
 

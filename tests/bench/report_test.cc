@@ -72,6 +72,19 @@ TEST_CASE("a value that is no number is written as none and fails") {
   CHECK(read(path).find("\"value\":null") != std::string::npos);
 }
 
+TEST_CASE("a goal that is an upper limit says so in the file") {
+  const std::string path = std::string(std::getenv("TEST_TMPDIR")) + "/at_most.json";
+  const auto measure = [] {
+    return std::vector<Row>{{"faults", 0, "", 0.0, "", true}, {"rate", 2, "", 1.0, ""}};
+  };
+  const Group groups[] = {{"a", measure, {1}}};
+  CHECK(report("bench", groups, "", path) == 0);
+  const std::string text = read(path);
+  const std::string::size_type at = text.find("\"at_most\":true");
+  CHECK(at < text.find("\"rate\""));
+  CHECK(text.find("at_most", at + 10) == std::string::npos);
+}
+
 TEST_CASE("a file that cannot be written fails") {
   const Group groups[] = {{"a", [] { return std::vector<Row>{{"x", 1, "s", {}, ""}}; }, {1}}};
   CHECK(report("bench", groups, "", std::string(std::getenv("TEST_TMPDIR")) + "/none/x.json") == 1);

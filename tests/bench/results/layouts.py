@@ -514,7 +514,8 @@ def model_accuracy(files):
 def as_rows(files):
     table = []
     for read in files.values():
-        table += [[name, shown(row.value), row.unit, shown(row.goal), row.note] for name, row in read.rows.items()]
+        for name, row in read.rows.items():
+            table.append([name, shown(row.value), row.unit, shown(row.goal) + (", missed" if row.meets_goal() is False else ""), row.note])
     return chunks("All rows", ["row", "value", "unit", "aim", "note"], table)
 
 

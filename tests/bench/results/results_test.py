@@ -108,12 +108,29 @@ class Reading(unittest.TestCase):
         self.assertTrue(results.Row("top1/pacm", 0.93, goal=0.92).meets_goal())
         self.assertFalse(results.Row("top1/pacm", 0.91, goal=0.92).meets_goal())
         self.assertIsNone(results.Row("top1/pacm", 0.91).meets_goal())
-        self.assertIsNone(results.Row("top1/pacm", None, goal=0.92).meets_goal())
+        self.assertFalse(results.Row("top1/pacm", None, goal=0.92).meets_goal(), "no number meets no goal")
         for name in ("infer_512_ms", "update_2000_s", "net_overhead/pruner", "net_wall/pruner", "overhead/ansor",
                      "draft_50000_s/cpu/gemm"):
             with self.subTest(name=name):
                 self.assertTrue(results.Row(name, 1, goal=2).meets_goal())
                 self.assertFalse(results.Row(name, 3, goal=2).meets_goal())
+
+    def test_of_faults_any_is_too_many_and_of_planted_ones_none_may_be_missed(self):
+        for name in ("false_alarms", "mutants_accepted", "above_bound_23", "right_refused", "strays_missed", "fpv_twins_not_equal", "hostile_crash",
+                     "found_where_none_is", "gain/relu_between"):
+            with self.subTest(name=name):
+                self.assertEqual((True, False), (results.Row(name, 0, goal=0).meets_goal(), results.Row(name, 1, goal=0).meets_goal()))
+        for name in ("hostile_control", "winners_control", "orphan_control", "violations_caught/x", "gain/chain3"):
+            with self.subTest(name=name):
+                self.assertEqual((True, False), (results.Row(name, 6, goal=6).meets_goal(), results.Row(name, 5, goal=6).meets_goal()))
+
+    def test_a_file_may_say_that_a_goal_is_an_upper_limit(self):
+        (read,) = rows_of(dict(row("new", 3, goal=2), at_most=True)).values()
+        self.assertEqual((True, False), (read.at_most, read.meets_goal()))
+
+    def test_a_missed_aim_is_said(self):
+        ((_, table),) = layouts.as_rows({"x": results.parse(file_of(row("derive_worst", 12, goal=10), row("speed/a", 12, goal=10), row("b", 1)))})
+        self.assertEqual(["10, missed", "10", ""], [line[3] for line in table[1:]])
 
     def test_the_first_range_of_a_note_is_the_rows(self):
         self.assertEqual(results.Point(0.9, 0.88, 0.93), results.point(results.Row("x", 0.9, note="0.88 to 0.93")))
