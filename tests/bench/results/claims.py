@@ -364,8 +364,8 @@ CLAIMS = [
         unfair=(
             "The rival is our own compiler on the program as written; who writes the product in the right order gains nothing.",
             "One seed; 64 trials for each of the two, so a form costs as many trials again.",
-            ("Limits in the notes are what ranks forms: they count every read of a nest as one of memory, so that caches beat them, most where "
-             "heads share keys."),
+            ("Limits in the notes are estimates that rank forms (`search/algebra/roofline.h`), no bounds: parameters count as read from memory, "
+             "and times from a cache are below them."),
         ),
     ),
     Claim(
