@@ -151,6 +151,7 @@ CLAIMS = [
              "lift `tvm`'s mean; the median operator stands beside it. In the first `tvm` came to a single candidate; why it is so slow in "
              "the others was not looked into."),
             ("A budget is not always spent: `optuna` ends where a thousand draws in a row are refused, `tvm` where it finds no other candidate. "
+             "In this file refused draws are failed trials, of which TPE with its defaults learns nothing; later they are told as slow. "
              "The last table has them. How many of TVM's trials failed to build or run this file does not say; later ones do."),
             ("`random` and `optuna` choose in our space of sketches and come as far as ours within some per cent: at 64 trials it is the "
              "space, not who searches it, that is ahead of `tvm`."),

@@ -4,6 +4,7 @@
 usage: rival_test.py PRUNERC SPACE"""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -173,6 +174,29 @@ class Study:
 
     def tell(self, trial, value=None, state=None):
         self.told.append(value)
+
+
+class Scripted:
+    """In the place of `space`: says these lines."""
+
+    def __init__(self, *lines):
+        self.lines, self.written = list(lines), []
+
+    def read(self):
+        return self.lines.pop(0)
+
+    def write(self, line):
+        self.written.append(line)
+
+
+class Optuna(unittest.TestCase):
+    def test_what_is_refused_is_told_as_slower_than_the_slowest(self):
+        ask, refuse, study = {"ask": True}, {"refused": "no"}, Study()
+        space = Scripted({"sketches": [[{"values": 9, "tile": True}]]}, ask, refuse, ask, {"id": 0}, {"told": 0, "ns": 8.0, "status": "ok"},
+                         ask, refuse, ask, {"id": 1}, {"told": 1, "ns": None, "status": "run_error"}, {"report": {"trials": 2}})
+        self.assertEqual({"trials": 2}, tune_optuna.search(space, study, types.SimpleNamespace(FAIL="fail")))
+        self.assertEqual([None] + [round(math.log(ns), 9) for ns in (8, 16, 16)], [told and round(told, 9) for told in study.told])
+        self.assertEqual(4, len(space.written))
 
 
 class Space(unittest.TestCase):
