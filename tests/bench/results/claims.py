@@ -184,8 +184,9 @@ CLAIMS = [
              "the baselines have the published settings but for rounds of ten instead of 64 (costmodel/pruner/ORIGINAL.md)."),
             ("A pool has 2,000 candidates, so that any search ends near its best. Replayed seconds are those of building and measuring "
              "one after the other, and what the search takes on this machine; live searches build while they measure."),
-            ("`ansor+checkpoint` is the rival to look at: Ansor's genetic algorithm on our network. It needs fewer trials than `pruner` "
-             "here, so what gains on these pools is the network; the draft's part is the time that searching takes."),
+            ("`ansor+checkpoint` is the rival to look at: Ansor's genetic algorithm on our network. Where `pruner` stands below 1 beside it, "
+             "what gains on these pools is the network and not the draft, which then saves no more than the time of searching itself (last "
+             "table)."),
             "`tlp` was trained on 20,000 drawn rows, the other offline models on all.",
             "Of the even numbers of searches behind curves and shares the median is here the larger of the two in the middle, later their mean.",
         ),

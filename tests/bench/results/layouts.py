@@ -419,14 +419,14 @@ def quartiles(point, show=shown):
 
 def gains(read, is_equal):
     """Ours beside each baseline: those that both began with the same, or the others."""
-    table = [["ours", "beside", "seconds, own", "trials, own", "trials, near", "seconds, whole budget", "trials, whole budget",
+    table = [["ours", "beside", "seconds, own", "seconds, near", "trials, own", "trials, near", "seconds, whole budget", "trials, whole budget",
               "end, theirs / ours", "never"]]
     for found, own in results.matching(read.rows, r"speedup_own/([^/]+)_vs_([^/]+)"):
         if ("unequal start" in own.note) == is_equal:
             continue
         get = lambda name: read.rows[f"{name}/{found[1]}_vs_{found[2]}"]
         times = lambda row: marked(quartiles(results.stated(row)) + " x", row.value < 1)
-        table.append([found[1], found[2], times(own), times(get("trials_own")), times(get("trials_near")), times(get("speedup")),
+        table.append([found[1], found[2], times(own), times(get("speedup_near")), times(get("trials_own")), times(get("trials_near")), times(get("speedup")),
                       times(get("trials")), marked(f"{get('final').value:.3f} x", get("final").value < 0.9995),
                       re.search(r"(\d+ of \d+) searches never", own.note)[1]])
     return table
