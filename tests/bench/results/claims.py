@@ -65,7 +65,10 @@ CLAIMS = [
              "layout; what a call of theirs costs in Python is in their times, and counts where an operator takes microseconds."),
             ("The limit counts the definition's operations: also multiply-adds that are masked away, as in a transposed convolution and "
              "in a cumulative sum, so that it can be beaten there."),
-            "`gcc`: plain loops with `-O3 -march=native`, on two threads OpenMP around the outermost ones, no blocking.",
+            ("`gcc`: plain loops with `-O3 -march=native`, on two threads OpenMP around the outermost ones, no blocking; in this file without leave "
+             "to reorder sums (`-fassociative-math`), which ours does and which it has since."),
+            ("One search for each of our kernels, with one seed: ranges are those of rounds of timing, not of searches. PyTorch is not installed by "
+             "`./dev setup --peers` and so not among the peers."),
         ),
     ),
     Claim(
