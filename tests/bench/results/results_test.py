@@ -315,6 +315,10 @@ class Paper(unittest.TestCase):
             for cell in (read.machine, read.date, read.commit, tables.seeds_text(read.seeds)):
                 self.assertIn(cell, line)
 
+    def test_a_network_wants_models(self):
+        done = self.run_it("network")
+        self.assertEqual((2, True), (done.returncode, "wants models" in done.stderr), done.stderr)
+
     def test_an_unknown_claim_is_named(self):
         done = self.run_it("nothing")
         self.assertEqual((2, True), (done.returncode, "no claim 'nothing'" in done.stderr))
