@@ -67,7 +67,11 @@ TEST_CASE("what gives no rows fails and leaves the file alone") {
 TEST_CASE("a value that is no number is written as none and fails") {
   const std::string path = std::string(std::getenv("TEST_TMPDIR")) + "/no_number.json";
   const Group groups[] = {
-      {"a", [] { return std::vector<Row>{{"x", std::numeric_limits<double>::quiet_NaN(), "s", {}, ""}}; }, {1}}};
+      {"a",
+       [] {
+         return std::vector<Row>{{"x", std::numeric_limits<double>::quiet_NaN(), "s", {}, ""}};
+       },
+       {1}}};
   CHECK(report("bench", groups, "", path) == 1);
   CHECK(read(path).find("\"value\":null") != std::string::npos);
 }

@@ -57,10 +57,10 @@ Row row_of(const std::string& name, const Operator& op) {
     const auto& link = both.outcome.link;
     const bool is_wrong = times.apart > kMostApart;
     ratios.push_back(is_wrong ? 0 : times.ratio);
-    note += fmt::format("{}seed {}: {:.1f} us off, {:.1f} us auto ({}){}, {}",
-                        note.empty() ? "" : "; ", seed, times.first_us, times.second_us,
-                        times.spread, is_wrong ? ", wrong values" : "",
-                        link ? link->recipe : "kept as written");
+    note +=
+        fmt::format("{}seed {}: {:.1f} us off, {:.1f} us auto ({}){}, {}", note.empty() ? "" : "; ",
+                    seed, times.first_us, times.second_us, times.spread,
+                    is_wrong ? ", wrong values" : "", link ? link->recipe : "kept as written");
   }
   std::sort(ratios.begin(), ratios.end());
   return {.name = name,

@@ -246,8 +246,8 @@ std::vector<Row> o1_ratio_rows(const DraftBenchOptions& options) {
     // What is asked for.
     const double goal = what == "o1_speed" ? 0.95 : what == "first8" ? 0.99 : 1 / 1.022;
     rows.push_back({"geomean/" + what, geometric_mean(values), "of tuned", goal,
-                    fmt::format("{:.3f} to {:.3f}, {} of {} operators", *low, *high,
-                                values.size(), ops.size())});
+                    fmt::format("{:.3f} to {:.3f}, {} of {} operators", *low, *high, values.size(),
+                                ops.size())});
   }
   return rows;
 }
@@ -268,7 +268,8 @@ std::vector<Row> net_rows(const DraftBenchOptions& options) {
   std::vector<Row> out;
   for (const Contestant& who : kBesideIt) {
     if (pairs[who.name].empty()) continue;
-    for (Row& row : pair_rows(who, pairs[who.name], options.net_seeds)) out.push_back(std::move(row));
+    for (Row& row : pair_rows(who, pairs[who.name], options.net_seeds))
+      out.push_back(std::move(row));
   }
   return out;
 }
