@@ -109,8 +109,8 @@ CLAIMS = [
         title="On a GPU, beside cuBLAS, cuDNN and torch.compile",
         here=("Limits as measured, hand-written schedules and random members of the search space with their values checked on the "
               "device, then operators tuned one by one, by the wall clock. `torch`: PyTorch's call for the same (cuBLAS, cuDNN, "
-              "FlashAttention, its own kernels); `compile`: torch.compile's in its default mode, where those are kernels of a compiler. Every time is the "
-              "median of 50 runs by CUPTI, kernels only, with the second level of the cache overwritten before each run; the two "
+              "FlashAttention, its own kernels); `compile`: torch.compile's in its default mode, where those are kernels of a compiler. "
+              "Every time is the median of 50 runs by CUPTI, kernels only, with the second level of the cache overwritten before each run; the two "
               "sides in turns."),
         bench="gpu",
         rows=r"(time|tuned|limit)/|golden_right$|programs_right$",
@@ -149,7 +149,8 @@ CLAIMS = [
              "times of a round are known at its end, so that their seconds, near or not, are those of the whole search. More trials, or "
              "`--round 16`, would favour them."),
             ("Seconds are whole processes. Importing TVM's modules is part of that (row `startup`), and would be spent once for several "
-             "operators: `without importing` leaves it out on their side alone. Each search measures by its own rule: TVM's at least 0.1 s a trial, ours some milliseconds."),
+             "operators: `without importing` leaves it out on their side alone. Each search measures by its own rule: TVM's at "
+             "least 0.1 s a trial, ours some milliseconds."),
             ("Four seeds; `ansor` has one, on six operators. `elementwise_bias_gelu`, `softmax_rows` and `reduce_columns` "
              "lift `tvm`'s mean; the median operator stands beside it. In the first `tvm` came to a single candidate; why it is so slow in "
              "the others was not looked into."),
@@ -402,8 +403,8 @@ CLAIMS = [
         name="algebra_networks",
         title="Algebra: what it does to networks' operators",
         here=("The operators of `tools/std/nets/resnet50.prn` and `tools/std/nets/bert_base.prn`, tuned with `--algebra auto` and without, 64 trials "
-              "for each program, so that `auto` spends twice as many or more, then timed in turns as above: the median of five seeds. Operators for which nothing is derived are searched as ever: they count "
-              "as 1 in the mean and have no row."),
+              "for each program, so that `auto` spends twice as many or more, then timed in turns as above: the median of five seeds. "
+              "Operators for which nothing is derived are searched as ever: they count as 1 in the mean and have no row."),
         bench="algebra",
         group="networks",
         rows=r"auto(_geomean)?/",

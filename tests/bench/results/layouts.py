@@ -213,7 +213,10 @@ def rival_means(read):
               "ours never"]]
     for found, row in results.matching(read.rows, r"geomean/([^/@]+)@(\d+)"):
         who, trials = found[1], found[2]
-        operators, behind, middle = re.search(r"(\d+ of \d+) operators, ours behind on (\d+); median ([\d.]+)", row.note).groups()
+        said = re.search(r"(\d+ of \d+) operators, ours behind on (\d+); median ([\d.]+)", row.note)
+        if said is None:
+            raise results.Damaged(f"{row.name} is of an older benchmark: tests/bench/rival/judge.py makes the rows anew")
+        operators, behind, middle = said.groups()
         reach = [read.rows.get(f"geomean_reach_{kind}/{who}@{trials}") for kind in ("own", "near", "ready")]
         cells = [marked(f"{shown(one.value)} x", one.value < 1) if one else "" for one in reach]
         table.append([who, trials, operators, marked(part(results.point(row)), row.value < 1), marked(middle, float(middle) < 1), behind] + cells +

@@ -423,6 +423,11 @@ class Tables(unittest.TestCase):
                           ["gemm", "64", "2", "5", "0.900 (0.800 to 1.100)*" + layouts.BEHIND, "90"]], each)
         self.assertEqual([["gemm", "tvm", "64", "1 made fewer trials: 1 at least"], ["gemm", "ansor", "64", "1 failed: no end"]], short[1:])
 
+    def test_rows_of_an_older_benchmark_say_how_they_are_made_anew(self):
+        old = results.parse(file_of(row("geomean/tvm@64", 2, "x", note="its time / ours, 20 operators, ours behind on 1"), bench="rival"))
+        with self.assertRaisesRegex(results.Damaged, "judge.py"):
+            layouts.rivals({"rival": old})
+
     def test_rows_of_rivals_are_those_of_their_searches(self):
         for path in glob.glob(os.path.join(HERE, "rival*.json")):
             with open(path, encoding="utf-8") as file:

@@ -166,7 +166,7 @@ def main():
         else:
             for name, text in pages(options.folder).items():
                 write(os.path.join(options.folder, name), text)
-    except (Refused, OSError) as problem:
+    except (Refused, results.Damaged, OSError) as problem:
         print(f"tables.py: {problem}", file=sys.stderr)
         return 1
     return 0
