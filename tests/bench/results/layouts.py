@@ -362,7 +362,7 @@ def draft_quality(files):
         table = [["class", "prunerc"] + rivals]
         for cls, curves in results.draft_quality(read.rows).items():
             table.append([cls] + beside_rivals(curves, size, "prunerc", rivals))
-        tables.append((f"Best of {size} drafted (1: the pool's best), with a 95 % interval", table))
+        tables.append((f"Best of {size} drafted (1: the pool's best), with a 95 % interval over resampled candidates, not operators", table))
     spaces = [["class", "prunerc"] + rivals]
     for cls, row in results.values(read.rows, "space_quality").items():
         middle = {who: float(value) for who, value in re.findall(rf"(\w+) ({results.NUMBER}) \(", row.note)}
