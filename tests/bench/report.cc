@@ -7,11 +7,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <numeric>
 #include <set>
+#include <system_error>
 
 namespace prunerc::bench {
 namespace {
@@ -52,13 +55,16 @@ nlohmann::ordered_json to_json(const Row& row) {
       {"name", row.name}, {"value", row.value}, {"unit", row.unit}, {"goal", nullptr}};
   if (row.goal) out["goal"] = *row.goal;
   out["note"] = row.note;
+  if (row.at_most) out["at_most"] = true;
   return out;
 }
 
-// A line for each row, so that a new measurement of one row changes one line.
+// A line for each row, so that a new measurement of one row changes one line. Whole, or what is there
+// stays.
 bool write(const std::string& path, const nlohmann::ordered_json& facts,
            std::span<const nlohmann::ordered_json> rows) {
-  std::ofstream out(path);
+  const std::string draft = path + ".draft";
+  std::ofstream out(draft);
   out << "{\n";
   for (const auto& [name, value] : facts.items()) {
     out << " " << nlohmann::ordered_json(name).dump() << ": " << value.dump() << ",\n";
@@ -70,7 +76,17 @@ bool write(const std::string& path, const nlohmann::ordered_json& facts,
     separator = ",\n";
   }
   out << "\n ]\n}\n";
-  return out.good();
+  out.close();
+  std::error_code code;
+  if (out.good()) std::filesystem::rename(draft, path, code);
+  return out.good() && !code;
+}
+
+void print(const Row& row) {
+  fmt::print("{:<44} {:>14.4g} {:<12} {:>10} {}{}\n", row.name, row.value, row.unit,
+             row.goal ? fmt::format("{:.4g}", *row.goal) : "", row.note,
+             misses(row) ? " MISSES ITS GOAL" : "");
+  std::fflush(stdout);
 }
 
 }  // namespace
@@ -93,24 +109,30 @@ int report(const std::string& bench, std::span<const Group> groups, std::string_
   fmt::print("{}\n{:<44} {:>14} {:<12} {:>10}\n", where, "row", "value", "unit", "goal");
   std::vector<nlohmann::ordered_json> rows;
   std::set<uint64_t> seeds;
+  int status = 0;
   for (const Group& group : groups) {
     if (only.empty() ? group.on_request : group.name != only) continue;
     seeds.insert(group.seeds.begin(), group.seeds.end());
-    for (const Row& row : group.measure()) {
-      fmt::print("{:<44} {:>14.4g} {:<12} {:>10} {}{}\n", row.name, row.value, row.unit,
-                 row.goal ? fmt::format("{:.4g}", *row.goal) : "", row.note,
-                 misses(row) ? " MISSES ITS GOAL" : "");
-      std::fflush(stdout);
+    const std::vector<Row> found = group.measure();
+    if (found.empty()) fmt::print(stderr, "{}: the group '{}' gives no rows\n", bench, group.name);
+    for (const Row& row : found) {
+      print(row);
       rows.push_back(to_json(row));
+      if (std::isfinite(row.value)) continue;
+      fmt::print(stderr, "{}: the value of '{}' is no number\n", bench, row.name);
+      status = 1;
     }
   }
-  if (json.empty()) return 0;
+  if (rows.empty()) return 1;
+  if (json.empty()) return status;
   const nlohmann::ordered_json facts{{"bench", bench},
                                      {"machine", where},
                                      {"date", today()},
                                      {"commit", commit()},
                                      {"seeds", seeds}};
-  return write(json, facts, rows) ? 0 : 1;
+  if (write(json, facts, rows)) return status;
+  fmt::print(stderr, "{}: {} cannot be written\n", bench, json);
+  return 1;
 }
 
 }  // namespace prunerc::bench

@@ -35,7 +35,8 @@ std::vector<uint64_t> seeds_from(uint64_t first, int count);
 /// Measures the groups (or the one called `only`), prints each row when its group is done, and
 /// writes them to `json` unless that is empty, with machine, date, seeds and the commit that
 /// `./dev bench` names in PRUNERC_COMMIT ("unknown" without it). Returns the exit status: 2, and
-/// nothing is measured or written, if no group is called `only`.
+/// nothing is measured or written, if no group is called `only`; 1 if there are no rows, which leaves
+/// `json` as it is, if a value is no number, or if `json` cannot be written. A missed goal is no failure.
 int report(const std::string& bench, std::span<const Group> groups, std::string_view only,
            const std::string& json);
 

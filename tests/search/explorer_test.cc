@@ -2,6 +2,7 @@
 // of costmodel/pruner/ORIGINAL.md.
 #include "search/strategy/explorer.h"
 
+#include "costmodel/xgb.h"
 #include "ir/support/parallel.h"
 #include "search/model/inputs.h"
 #include "search/model/online.h"
@@ -132,7 +133,35 @@ TEST_CASE("a roulette draws by weight, and evenly where nothing has any") {
   CHECK(std::abs(both[0] - both[1]) < 400);
 }
 
-// By the name of a row of ORIGINAL.md: what this build has.
+std::string number_text(double value) {
+  const bool is_small = value > 0 && value < 0.01;
+  return is_small ? fmt::format("{:.0e}", value) : fmt::format("{:g}", value);
+}
+
+// By the name of a row of ORIGINAL.md: what this build has of Ansor and MetaSchedule.
+std::map<std::string, std::string> rivals_of_this_build() {
+  std::map<std::string, std::string> out;
+  const auto add = [&](const std::string& who, const GeneticOptions& options, StrategyKind kind) {
+    out[who + ": population"] = number_text(options.population);
+    out[who + ": generations"] = number_text(options.generations);
+    out[who + ": mutation probability"] = number_text(options.mutation_share);
+    out[who + ": part of the measured"] = number_text(options.measured_share);
+    out[who + ": eps"] = number_text(options.batch.random_share);
+    out[who + ": programs a round"] = number_text(rhythm_of(kind).batch);
+    out[who + ": rounds in flight"] = number_text(rhythm_of(kind).in_flight);
+  };
+  add("Ansor", ansor_options(), StrategyKind::kAnsor);
+  add("MetaSchedule", metaschedule_options(), StrategyKind::kMetaSchedule);
+  const costmodel::TreeOptions trees;
+  out["trees: depth"] = number_text(trees.max_depth);
+  out["trees: gamma"] = number_text(trees.gamma);
+  out["trees: eta"] = number_text(trees.eta);
+  out["trees: at most"] = number_text(trees.max_trees);
+  out["trees: patience"] = number_text(trees.patience);
+  return out;
+}
+
+// The same of Pruner, TenSet and TLP.
 std::map<std::string, std::string> values_of_this_build() {
   const GeneticOptions release = pruner_release_options(), paper = pruner_paper_options();
   const ExplorerOptions& draft = *release.explorer;
@@ -143,10 +172,7 @@ std::map<std::string, std::string> values_of_this_build() {
   const auto gpu_tlp = network_options(costmodel::model::NetworkKind::kTlp, ir::TargetKind::kCuda);
   const auto tuning = costmodel::model::published_fine_tuning();
   const auto squares = costmodel::model::published_squares();
-  const auto text = [](double value) {
-    const bool is_small = value > 0 && value < 0.01;
-    return is_small ? fmt::format("{:.0e}", value) : fmt::format("{:g}", value);
-  };
+  const auto text = number_text;
   return {
       {"population", text(release.population)},
       {"population of the paper's draft", text(paper.population)},
@@ -193,6 +219,7 @@ TEST_CASE("the page of the original's constants has this build's values") {
   std::ifstream page("costmodel/pruner/ORIGINAL.md");
   REQUIRE(page.good());
   std::map<std::string, std::string> wanted = values_of_this_build();
+  wanted.merge(rivals_of_this_build());
   std::string line;
   while (std::getline(page, line)) {
     if (!line.starts_with("| ")) continue;

@@ -55,14 +55,16 @@ Row row_of(const std::string& name, const Operator& op) {
     TimedKernel second(op.program, std::move(both.kernel));
     const InTurns times = time_in_turns(first, second);
     const auto& link = both.outcome.link;
-    ratios.push_back(times.ratio);
-    note += fmt::format("{}seed {}: {:.1f} us off, {:.1f} us auto ({}), {}",
-                        note.empty() ? "" : "; ", seed, times.first_us, times.second_us,
-                        times.spread, link ? link->recipe : "kept as written");
+    const bool is_wrong = times.apart > kMostApart;
+    ratios.push_back(is_wrong ? 0 : times.ratio);
+    note +=
+        fmt::format("{}seed {}: {:.1f} us off, {:.1f} us auto ({}){}, {}", note.empty() ? "" : "; ",
+                    seed, times.first_us, times.second_us, times.spread,
+                    is_wrong ? ", wrong values" : "", link ? link->recipe : "kept as written");
   }
   std::sort(ratios.begin(), ratios.end());
   return {.name = name,
-          .value = ratios[ratios.size() / 2],
+          .value = ratios.front() > 0 ? ratios[ratios.size() / 2] : 0,
           .unit = "x",
           .goal = kNeverWorse,
           .note = fmt::format("{:.3f} to {:.3f} by seed; {}", ratios.front(), ratios.back(), note)};

@@ -36,6 +36,12 @@ std::vector<Row> rows_of(const AlgebraCase& c, Session& session) {
     kernels.emplace_back(each.program, std::move(*kernel));
   }
   const InTurns times = time_in_turns(kernels[0], kernels[1]);
+  if (times.apart > kMostApart) {
+    return {{.name = "speed/" + c.name,
+             .unit = "x",
+             .goal = c.speed_aim,
+             .note = fmt::format("wrong values: {:.2g} of the largest apart", times.apart)}};
+  }
   return {{.name = "speed/" + c.name,
            .value = times.ratio,
            .unit = "x",

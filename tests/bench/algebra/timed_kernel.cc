@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <utility>
 
@@ -41,6 +43,7 @@ TimedKernel::TimedKernel(const ir::Program& spec, Kernel kernel) : kernel_(std::
     auto* data = static_cast<float*>(aligned(arrays_.emplace_back(), size));
     if (buffer.role == ir::BufferRole::kOutput) {
       outputs_.push_back(data);
+      output_sizes_.push_back(size);
       continue;
     }
     for (int64_t i = 0; i < size; ++i) data[i] = uniform(rng);
@@ -54,6 +57,25 @@ TimedKernel::TimedKernel(const ir::Program& spec, Kernel kernel) : kernel_(std::
 }
 
 double TimedKernel::sample() { return sample_of(repeats_); }
+
+double TimedKernel::apart_from(const TimedKernel& other) const {
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  if (output_sizes_ != other.output_sizes_) return kNever;
+  double out = 0;
+  for (std::size_t o = 0; o < outputs_.size(); ++o) {
+    const auto* const mine = static_cast<const float*>(outputs_[o]);
+    const auto* const theirs = static_cast<const float*>(other.outputs_[o]);
+    double worst = 0, largest = 0;
+    for (int64_t i = 0; i < output_sizes_[o]; ++i) {
+      const double distance = std::fabs(static_cast<double>(mine[i]) - theirs[i]);
+      if (!std::isfinite(distance)) return kNever;
+      worst = std::max(worst, distance);
+      largest = std::max(largest, std::fabs(static_cast<double>(mine[i])));
+    }
+    if (worst > 0) out = std::max(out, largest > 0 ? worst / largest : kNever);
+  }
+  return out;
+}
 
 double TimedKernel::sample_of(int repeats) {
   using Clock = std::chrono::steady_clock;
@@ -75,7 +97,8 @@ InTurns time_in_turns(TimedKernel& first, TimedKernel& second) {
   const std::size_t tenth = ratios.size() / 10;
   return {median(a) * 1e6, median(b) * 1e6, median(a) / median(b),
           fmt::format("{:.2f}-{:.2f} in {} turns", ratios[tenth], ratios[ratios.size() - 1 - tenth],
-                      kTurns)};
+                      kTurns),
+          first.apart_from(second)};
 }
 
 }  // namespace prunerc::bench

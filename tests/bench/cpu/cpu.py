@@ -23,6 +23,7 @@ SUITES = ["all", "algebra"]  # of suite/suite.py
 PEERS = ["openblas", "onednn", "eigen"]
 RETRIES = 2
 SEED = 0  # of each search
+CHECKSUM = 1e-3  # how far sums of the peers' outputs, of equal inputs, may be apart
 
 # How to call our compiler for each case: the operator of ops.prn and its parameters.
 OURS = {
@@ -69,6 +70,14 @@ def machine():
     return "%s, %d threads" % (model, os.cpu_count()), has_avx512
 
 
+def odd_one_out(checksums):
+    """Of {who: sum of the absolute outputs}, those that are off the middle one; of two that differ nobody knows which."""
+    if not checksums:
+        return []
+    middle = statistics.median(checksums.values())
+    return [who for who, one in checksums.items() if not abs(one - middle) <= CHECKSUM * abs(middle)]
+
+
 def peer_environment(threads, has_avx512):
     env = dict(os.environ, OMP_NUM_THREADS=str(threads), OPENBLAS_NUM_THREADS=str(threads), OMP_WAIT_POLICY="active")
     if has_avx512:
@@ -88,6 +97,7 @@ class Bench:
         self.times = {}  # (case, threads, who) -> [ns of each round]
         self.noisy = set()
         self.tuned = {}
+        self.checksums = {}  # (case, threads) -> {peer: of its outputs}
         listed = subprocess.run([self.peers_binary, "list"], stdout=subprocess.PIPE, check=True, text=True).stdout
         self.cases = {c["case"]: c for c in map(json.loads, listed.splitlines())}
         for name in options.cases:
@@ -113,6 +123,8 @@ class Bench:
             if row["status"] == "ok":
                 break
         self.keep(case, threads, who, best["ns"], row["status"])
+        if who != "limit":
+            self.checksums.setdefault((case, threads), {})[who] = row["checksum"]
 
     def call_ours(self, verb, case, threads, *more):
         operator, bindings = OURS[case]
@@ -162,6 +174,13 @@ class Bench:
             if (case, threads, "prunerc") not in self.times and answer.get("best_ns"):
                 self.keep(case, threads, "prunerc", answer["best_ns"], "ok")
                 self.noisy.add((case, threads, "prunerc"))
+
+    def drop_wrong(self):
+        """Who computed something else than the other peers has no time."""
+        for (case, threads), checksums in self.checksums.items():
+            for who in odd_one_out(checksums):
+                print("cpu: %s on %s, %d thread(s): its outputs add up to %g: others' do not" % (who, case, threads, checksums[who]), file=sys.stderr)
+                self.times.pop((case, threads, who), None)
 
     def rate(self, case, ns):
         """In the case's unit: GFLOP/s, or GB/s of compulsory traffic."""
@@ -272,6 +291,7 @@ def main():
         options.db = options.db or os.path.join(scratch, "bench.db")
         bench = Bench(options)
         bench.run()
+    bench.drop_wrong()
     rows = bench.rows()
     bench.print_table(rows)
     if options.json:
@@ -282,9 +302,10 @@ def main():
             "commit": os.environ.get("PRUNERC_COMMIT") or "unknown",
             "seeds": [SEED],
         }
-        with open(options.json, "w", encoding="utf-8") as out:
+        with open(options.json + ".draft", "w", encoding="utf-8") as out:
             out.write("{\n" + "".join(" %s: %s,\n" % (json.dumps(k), json.dumps(v)) for k, v in facts.items()) + ' "rows": [\n')
             out.write(",\n".join("  " + json.dumps(row) for row in rows) + "\n ]\n}\n")
+        os.replace(options.json + ".draft", options.json)
 
 
 if __name__ == "__main__":

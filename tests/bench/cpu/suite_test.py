@@ -27,9 +27,10 @@ except ModuleNotFoundError:
     os.execv("/usr/bin/python3", ["/usr/bin/python3"] + sys.argv)
 
 SUITE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "suite")
-sys.path.insert(0, SUITE)
+sys.path[:0] = [SUITE, os.path.dirname(SUITE)]
 
 import contestants
+import cpu
 import networks
 import score
 import suite
@@ -131,7 +132,7 @@ class Values(unittest.TestCase):
         self.folder = scratch(self)
         library = os.path.join(self.folder, "loops.so")
         rows = [row for row in EVERY if row.tiny().loops]
-        contestants.compile_c("\n".join(row.tiny().c(2, "run_" + row.name) for row in rows), library, "-fopenmp", "-O1")
+        contestants.compile_c("\n".join(row.tiny().c(2, "run_" + row.name) for row in rows), library, "-fopenmp", "-O1", *contestants.REORDER)
         self.run_all(lambda row: library, rows, lambda task: contestants.Machine(task, task.library, "run_" + task.name))
 
     def test_the_definitions_agree_with_the_reference(self):
@@ -162,6 +163,19 @@ class Values(unittest.TestCase):
             off, allowed = values.deviation(operator, [bad], wanted)
             self.assertGreater(off, allowed)
         self.assertGreater(values.deviation(operator, [right[0][:-1]], wanted)[0], allowed, "a part of it is no answer")
+        self.assertGreater(values.deviation(operator, [], wanted)[0], allowed, "nor is nothing")
+        self.assertGreater(values.deviation(operator, [np.zeros_like(right[0])], wanted)[0], allowed)
+
+    def test_each_output_has_its_own_tolerance(self):
+        port = lambda name, dtype: types.SimpleNamespace(name=name, dtype=dtype)
+        operator = types.SimpleNamespace(outputs=(port("y", "f32"), port("i", "i64")))
+        wanted = [np.array([1.0, 2.0]), np.array([3.0, 10_000.0])]
+        right = [wanted[0].astype(np.float32), wanted[1].astype(np.int64)]
+        off, allowed = values.deviation(operator, right, wanted)
+        self.assertLessEqual(off, allowed)
+        # One of ten thousand is less than what f32 may be off.
+        off, allowed = values.deviation(operator, [right[0], right[1] - np.array([0, 1])], wanted)
+        self.assertGreater(off, allowed)
 
     def test_bf16_is_rounded_to_even(self):
         for value, rounded in ((1.0, 1.0), (1 + 2**-8, 1.0), (1 + 3 * 2**-8, 1 + 2**-6), (1 + 2**-8 + 2**-12, 1 + 2**-7), (-3.0, -3.0)):
@@ -172,6 +186,15 @@ class Values(unittest.TestCase):
         one, two, other = values.inputs(operator, 1), values.inputs(operator, 1), values.inputs(operator, 2)
         self.assertTrue(all((one[name] == two[name]).all() for name in one))
         self.assertFalse(any((one[name] == other[name]).all() for name in one))
+
+
+class Base(unittest.TestCase):
+    def test_peers_that_compute_something_else_are_noticed(self):
+        self.assertEqual([], cpu.odd_one_out({}))
+        self.assertEqual([], cpu.odd_one_out({"onednn": 100.0, "eigen": 100.01}))
+        self.assertEqual(["eigen"], cpu.odd_one_out({"onednn": 100.0, "eigen": 90.0, "openblas": 100.0}))
+        self.assertEqual(["eigen"], cpu.odd_one_out({"onednn": 100.0, "eigen": 0.0, "openblas": 100.0}))
+        self.assertEqual(["onednn", "eigen"], cpu.odd_one_out({"onednn": 100.0, "eigen": 90.0}))
 
 
 class Network(unittest.TestCase):
@@ -229,7 +252,8 @@ class Score(unittest.TestCase):
         self.assertEqual({"geomean/all/t1/ratio": 2.0, "geomean/gemm/t1/ratio": 1.0, "geomean/scan/t1/ratio": 8.0, "geomean/all/t2/ratio": 3.0,
                           "geomean/scan/t2/ratio": 3.0, "geomean/all/t1/O1-ratio": 1.5, "geomean/gemm/t1/O1-ratio": 1.5},
                          {name: round(row["value"], 5) for name, row in found.items()})
-        self.assertEqual("3 operators, behind on 1; lowest 0.500, a", found["geomean/all/t1/ratio"]["note"])
+        self.assertEqual("3 operators, behind on 1; lowest 0.500, a; 1 more have no ratio", found["geomean/all/t1/ratio"]["note"])
+        self.assertEqual("2 operators, behind on 1; lowest 0.500, a", found["geomean/gemm/t1/ratio"]["note"])
         self.assertEqual(score.GEOMEAN_GOAL, found["geomean/all/t1/ratio"]["goal"])
         self.assertEqual(list(score.means(rows)), list(score.means(rows + score.means(rows))), "means are no operators")
 

@@ -56,10 +56,15 @@ std::optional<Outcome> run(const ReplayTask& task, const Variant& variant, int64
   Outcome out;
   out.found = static_cast<double>(trials);
   const std::vector<CurvePoint>& curve = report->tasks[0].curve;
+  if (curve.empty()) {
+    fmt::print("  {}: nothing ran\n", variant.name);
+    return std::nullopt;
+  }
   for (std::size_t i = 0; i < curve.size(); ++i) {
+    // Before the first gain is known it counts as it then is.
+    const int64_t from = i == 0 ? 1 : curve[i].trial;
     const int64_t until = i + 1 < curve.size() ? curve[i + 1].trial : trials + 1;
-    out.regret +=
-        static_cast<double>(until - curve[i].trial) * std::log2(curve[i].best_ns / best_ns);
+    out.regret += static_cast<double>(until - from) * std::log2(curve[i].best_ns / best_ns);
     if (curve[i].best_ns <= kFound * best_ns) {
       out.found = std::min(out.found, static_cast<double>(curve[i].trial));
     }
@@ -86,7 +91,10 @@ std::vector<Row> ablation_rows(const DraftBenchOptions& options) {
   int num_pools = 0;
   for (const NamedPool& pool : pools) {
     const Result<ReplayTask> task = ReplayTask::make(pool.pool, threads);
-    if (!task.ok()) continue;
+    if (!task.ok()) {
+      fmt::print("{} is left out: {}\n", pool.name, task.error().message());
+      continue;
+    }
     ++num_pools;
     const double best_ns = best_of(pool.pool);
     for (std::size_t v = 0; v < num_variants; ++v) {

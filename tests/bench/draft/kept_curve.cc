@@ -1,9 +1,13 @@
 #include "tests/bench/draft/kept_curve.h"
 
+#include "runtime/cpu/host.h"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -18,9 +22,12 @@ constexpr std::array kSeconds = {
     &PhaseSeconds::build,  &PhaseSeconds::measure, &PhaseSeconds::search, &PhaseSeconds::learn,
     &PhaseSeconds::verify, &PhaseSeconds::total,   &PhaseSeconds::busy};
 
+// Empty where the code is none that was committed.
 std::string commit() {
   const char* const given = std::getenv("PRUNERC_COMMIT");
-  return given != nullptr ? given : "";
+  const std::string name = given != nullptr ? given : "";
+  const auto is_digit = [](unsigned char c) { return std::isxdigit(c) != 0; };
+  return std::all_of(name.begin(), name.end(), is_digit) ? name : "";
 }
 
 }  // namespace
@@ -29,10 +36,13 @@ KeptCurve::KeptCurve(const std::string& folder, const std::string& name)
     : path_(folder.empty() ? "" : fmt::format("{}/{}.json", folder, name)) {}
 
 std::optional<Curve> KeptCurve::read() const {
-  if (path_.empty()) return std::nullopt;
+  if (path_.empty() || commit().empty()) return std::nullopt;
   std::ifstream file(path_);
   const Json json = Json::parse(file, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || json.value("commit", "") != commit()) return std::nullopt;
+  if (!json.is_object() || json.value("commit", "") != commit() ||
+      json.value("machine", "") != runtime::host_model_name()) {
+    return std::nullopt;
+  }
   Curve out;
   for (const Json& point : json.at("points")) {
     out.points.push_back({.trial = point[0].get<int64_t>(),
@@ -55,8 +65,11 @@ void KeptCurve::write(const Curve& curve) const {
   }
   for (const auto field : kSeconds) seconds.push_back(curve.seconds.*field);
   std::filesystem::create_directories(std::filesystem::path(path_).parent_path());
-  std::ofstream(path_) << Json{
-      {"commit", commit()}, {"trials", curve.trials}, {"seconds", seconds}, {"points", points}};
+  std::ofstream(path_) << Json{{"commit", commit()},
+                               {"machine", runtime::host_model_name()},
+                               {"trials", curve.trials},
+                               {"seconds", seconds},
+                               {"points", points}};
 }
 
 }  // namespace prunerc::bench

@@ -11,9 +11,10 @@ namespace prunerc::bench {
 
 class KeptCurve {
  public:
-  /// `name` says which search it is; without a folder nothing is kept.
+  /// `name` says which search it is, of what; without a folder nothing is kept.
   KeptCurve(const std::string& folder, const std::string& name);
-  /// None if it is not there, is no such file, or is by another commit (PRUNERC_COMMIT).
+  /// None if it is not there, is no such file, is by another commit (PRUNERC_COMMIT) or machine, or if the
+  /// code is not committed.
   std::optional<Curve> read() const;
   void write(const Curve& curve) const;
 

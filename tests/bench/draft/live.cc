@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -57,7 +58,9 @@ constexpr Contestant kBesideIt[] = {{"pruner", StrategyKind::kPruner, ""},
 // Empty if the search failed, which is said.
 std::optional<Curve> search_net(std::span<const Operator> ops, const Contestant& who, uint64_t seed,
                                 const DraftBenchOptions& options) {
-  KeptCurve kept(options.net_keep, fmt::format("{}-{}-{}", who.name, seed, options.net_trials));
+  const std::string net = std::filesystem::path(options.net).stem().string();
+  KeptCurve kept(options.net_keep,
+                 fmt::format("{}-{}-{}-{}", who.name, net, seed, options.net_trials));
   if (const std::optional<Curve> done = kept.read()) return done;
   Session session = open_session(kNetThreads);
   search::TuneOptions tuning;
@@ -87,8 +90,8 @@ struct Pair {
   Gain gain;
 };
 
-// Medians over seeds; notes say what each seed gave.
-std::vector<Row> pair_rows(const Contestant& who, std::span<const Pair> pairs) {
+// Medians over seeds; notes say what each seed gave, and how many have no search.
+std::vector<Row> pair_rows(const Contestant& who, std::span<const Pair> pairs, int num_seeds) {
   std::vector<Row> out;
   const auto add = [&](const std::string& name, auto value, const char* unit, std::string words) {
     std::vector<double> values;
@@ -104,8 +107,10 @@ std::vector<Row> pair_rows(const Contestant& who, std::span<const Pair> pairs) {
     ends += fmt::format("{}{:.4g} and {:.4g}", ends.empty() ? "" : ", ", pair.ours.final_ns / 1e3,
                         pair.theirs.final_ns / 1e3);
   }
-  const std::string note = fmt::format("{} trials, {} of {} searches never; ends at {} us",
-                                       pairs.front().ours.trials, never, pairs.size(), ends);
+  std::string note = fmt::format("{} trials, {} of {} searches never; ends at {} us",
+                                 pairs.front().ours.trials, never, pairs.size(), ends);
+  const int num_failed = num_seeds - static_cast<int>(pairs.size());
+  if (num_failed > 0) note += fmt::format("; {} of {} seeds failed", num_failed, num_seeds);
   const std::string near = "both to within 1 % of that end";
   add(
       "net_time_own", [](const Pair& p) { return p.gain.own_seconds; }, "x fewer s", note);
@@ -202,17 +207,20 @@ std::vector<Row> o1_ratio_rows(const DraftBenchOptions& options) {
     rows.push_back({what + "/" + op, value, "of tuned", {}, note});
     all[what].push_back(value);
   };
-  for (const Operator& op : operators_of(options.o1_operators)) {
+  const std::vector<Operator> ops = operators_of(options.o1_operators);
+  for (const Operator& op : ops) {
     Session session = open_session(/*threads=*/1);
     const Choice instant = session.choose(op, Effort::kO1).value();
     search::TuneOptions tuning;
     tuning.trials = options.o1_trials;
     const Result<search::TuneReport> report = session.tune({&op, 1}, tuning);
-    if (!report.ok() || report->tasks[0].curve.empty()) continue;
     // A batch of the search above is larger.
     Session brief = open_session(/*threads=*/1);
     tuning.trials = kFewTrials;
-    if (!brief.tune({&op, 1}, tuning).ok()) continue;
+    if (!report.ok() || report->tasks[0].curve.empty() || !brief.tune({&op, 1}, tuning).ok()) {
+      std::fprintf(stderr, "%s: a search failed: it has no row\n", op.name.c_str());
+      continue;
+    }
     Timed a(session, instant), b(session, session.choose(op).value()),
         c(brief, brief.choose(op).value());
     std::vector<double> speeds, few;
@@ -238,7 +246,8 @@ std::vector<Row> o1_ratio_rows(const DraftBenchOptions& options) {
     // What is asked for.
     const double goal = what == "o1_speed" ? 0.95 : what == "first8" ? 0.99 : 1 / 1.022;
     rows.push_back({"geomean/" + what, geometric_mean(values), "of tuned", goal,
-                    fmt::format("{:.3f} to {:.3f}, {} operators", *low, *high, values.size())});
+                    fmt::format("{:.3f} to {:.3f}, {} of {} operators", *low, *high, values.size(),
+                                ops.size())});
   }
   return rows;
 }
@@ -249,7 +258,7 @@ std::vector<Row> net_rows(const DraftBenchOptions& options) {
   for (int i = 0; i < options.net_seeds; ++i) {
     const uint64_t seed = options.net_first_seed + static_cast<uint64_t>(i);
     const auto theirs = search_net(ops, kBaseline, seed, options);
-    if (!theirs) return {};
+    if (!theirs) continue;
     for (const Contestant& who : kBesideIt) {
       if (!is_listed(options.net_who, who.name)) continue;
       const auto ours = search_net(ops, who, seed, options);
@@ -259,7 +268,8 @@ std::vector<Row> net_rows(const DraftBenchOptions& options) {
   std::vector<Row> out;
   for (const Contestant& who : kBesideIt) {
     if (pairs[who.name].empty()) continue;
-    for (Row& row : pair_rows(who, pairs[who.name])) out.push_back(std::move(row));
+    for (Row& row : pair_rows(who, pairs[who.name], options.net_seeds))
+      out.push_back(std::move(row));
   }
   return out;
 }

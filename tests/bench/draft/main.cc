@@ -51,8 +51,9 @@ int main(int argc, char** argv) {
   app.add_option("--net-first-seed", options.net_first_seed, "the others follow");
   app.add_option("--net-trials", options.net_trials, "of each live search of the net");
   app.add_option("--net-who", options.net_who, "beside ansor, comma-separated (all)");
-  app.add_option("--net-keep", options.net_keep,
-                 "folder: a live search that is there, by this commit, is not made again");
+  app.add_option(
+      "--net-keep", options.net_keep,
+      "folder: a live search that is there, by this commit and machine, is not made again");
   app.add_option("--o1-operators", options.o1_operators, "file of the operators for o1");
   app.add_option("--o1-trials", options.o1_trials, "of what -O1 is compared with");
   app.add_option("--net", options.net, "file of the net");

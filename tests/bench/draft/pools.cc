@@ -47,7 +47,8 @@ double geometric_mean(const std::vector<double>& values) {
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
-  return values.empty() ? 0 : values[values.size() / 2];
+  const std::size_t n = values.size();
+  return values.empty() ? 0 : (values[(n - 1) / 2] + values[n / 2]) / 2;
 }
 
 }  // namespace prunerc::bench

@@ -274,10 +274,11 @@ def main():
         getattr(steps, step)()
         print(f"       {step}: {time.time() - started:.0f} s", flush=True)
         facts = {"bench": "gpu", "machine": steps.machine, "date": today, "commit": commit_of(options.bin), "seeds": [SEED]}
-        with open(options.json, "w", encoding="utf-8") as file:
+        with open(options.json + ".draft", "w", encoding="utf-8") as file:
             head = "".join(f" {json.dumps(key)}: {json.dumps(value)},\n" for key, value in facts.items())
             lines = ",\n".join("  " + json.dumps(row) for row in steps.rows)
             file.write("{\n" + head + ' "rows": [\n' + lines + "\n ]\n}\n")
+        os.replace(options.json + ".draft", options.json)
     print(f"{len(steps.failed)} failed{': ' if steps.failed else ''}{', '.join(steps.failed)}; {options.json}")
     return 1 if steps.failed else 0
 

@@ -3,8 +3,9 @@
 
 Each measurement is a process of its own; the rounds visit all contestants in turn. What is told of a round is the median of
 its runs, and of a contestant the median of its rounds, with the smallest and the largest. Peers come from `./dev setup
---peers`; all get the same file, the same number of threads and float32. Ours is what `prunerc bench` gives: tuned where
-the database has records, else the schedules of -O0, or of -O1 with --o1.
+--peers`; all get the same file, the same number of threads and float32, and nobody's outputs are copied. Ours is what
+`prunerc bench` gives: tuned where the database has records, else the schedules of -O0, or of -O1 with --o1. What ONNX
+Runtime computes is recorded first, and `prunerc verify` compares ours with it: who is wrong has no time.
 
 usage: ./dev bench network MODEL.onnx[@NAME=N,...]... [--threads 1,2] [--rounds 5] [--trials N | --time 10m] [--o1] [--db PATH]
            [--peers onnxruntime,openvino] [--json OUT]          after @: named dimensions, "x.0" for one without a name
@@ -17,19 +18,28 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 
 SEED = 0
 MIN_SECONDS, MIN_RUNS = 1.0, 5
 
-# Run in the peers' virtual environment: MODEL THREADS DIMENSIONS -> a line with the median in ns.
-WORKERS = {
-    "onnxruntime": """
+SESSION = """
 import sys, onnxruntime as ort
 options = ort.SessionOptions()
 options.intra_op_num_threads, options.inter_op_num_threads, options.log_severity_level = int(sys.argv[2]), 1, 4
 session = ort.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
 feeds = {i.name: filled(i.name, i.type) for i in session.get_inputs()}
-call = lambda: session.run(None, feeds)
+found = session.run(None, feeds)
+"""
+# Run in the peers' virtual environment: MODEL THREADS DIMENSIONS -> a line with the median in ns.
+WORKERS = {
+    "onnxruntime": SESSION + """
+binding = session.io_binding()
+for name, value in feeds.items():
+    binding.bind_cpu_input(name, value)
+for port, value in zip(session.get_outputs(), found):
+    binding.bind_output(port.name, "cpu", 0, value.dtype, value.shape, value.ctypes.data)
+call = lambda: session.run_with_iobinding(binding)
 """,
     "openvino": """
 import sys, openvino as ov
@@ -44,14 +54,22 @@ request = core.compile_model(model, "CPU", settings).create_infer_request()
 for i, port in enumerate(request.model_inputs):
     value = filled(named(model.inputs[i]), port.element_type.to_string())
     request.set_input_tensor(i, ov.Tensor(value, shared_memory=False))
-call = lambda: request.infer()
+call = lambda: request.infer(share_inputs=True, share_outputs=True)
 """,
 }
+# MODEL THREADS DIMENSIONS FOLDER: writes inputs and outputs there, as ONNX's own tests have them.
+RECORDER = SESSION + """
+import os
+for kind, values in (("input", [feeds[p.name] for p in inputs if p.name in feeds]), ("output", found)):
+    for i, value in enumerate(values):
+        with open(os.path.join(sys.argv[4], "%s_%d.pb" % (kind, i)), "wb") as out:
+            out.write(onnx.numpy_helper.from_array(value).SerializeToString())
+"""
 PROLOGUE = """
 import time
 import numpy as np
 import json, sys
-import onnx
+import onnx, onnx.numpy_helper
 known = json.loads(sys.argv[3])
 def size_of(name, i, dim):
     if dim.HasField("dim_value") and dim.dim_value > 0:
@@ -104,80 +122,128 @@ def dims_of(model):
     return path, {name: int(value) for name, value in pairs}
 
 
-def time_peer(name, model, threads):
+def run_engine(script, model, threads, *more):
+    """(its last word, "") or (None, why not)"""
     path, dims = dims_of(model)
-    command = [peers_python(), "-c", PROLOGUE + WORKERS[name] + EPILOGUE, path, str(threads), json.dumps(dims)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    try:
+        done = subprocess.run([peers_python(), "-c", PROLOGUE + script, path, str(threads), json.dumps(dims), *more], capture_output=True, text=True)
+    except OSError as problem:
+        return None, "%s: %s" % (peers_python(), problem.strerror)
     if done.returncode != 0:
-        reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        return None, (done.stderr.strip().splitlines() or ["no message"])[-1]
+    return (done.stdout.split() or [""])[-1], ""
+
+
+def time_peer(name, model, threads):
+    word, reason = run_engine(WORKERS[name] + EPILOGUE, model, threads)
+    if reason:
         print("network: %s on %s: %s" % (name, model, reason), file=sys.stderr)
-        return None
-    return float(done.stdout.split()[-1])
+    return float(word) if word else None
 
 
-def prunerc(options, *words):
+def prunerc(options, verb, model, *words):
     binary = os.path.join(folder_of_binaries(), "..", "..", "..", "tools", "prunerc", "prunerc")
-    path, dims = dims_of(words[1])
-    words = [words[0], path, *words[2:]] + [word for name, n in dims.items() for word in ("-D", "%s=%d" % (name, n))]
-    command = [binary] + list(words) + (["--db", options.db] if options.db else [])
-    return subprocess.run(command, capture_output=True, text=True)
+    path, dims = dims_of(model)
+    command = [binary, verb, path, *words] + [word for name, n in dims.items() for word in ("-D", "%s=%d" % (name, n))]
+    return subprocess.run(command + (["--db", options.db] if options.db and "--db" not in words else []), capture_output=True, text=True)
+
+
+def checked(options, model, threads):
+    """(words on what ours was compared with, "") or ("", what is wrong)"""
+    path, dims = dims_of(model)
+    with tempfile.TemporaryDirectory(prefix="prunerc-network") as folder:
+        copy, recorded = os.path.join(folder, "model.onnx"), os.path.join(folder, "test_data_set_0")
+        os.symlink(os.path.abspath(path), copy)
+        os.mkdir(recorded)
+        _, reason = run_engine(RECORDER, model, threads, recorded)
+        if reason:
+            return "outputs not compared: ONNX Runtime: " + reason[:80], ""
+        named = copy + ("@" + ",".join("%s=%d" % item for item in dims.items()) if dims else "")
+        done = prunerc(options, "verify", named, "--threads", str(threads), "--seeds", "1", "--json", *(["-O1", "--db", ":memory:"] if options.o1 else []))
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if not lines:
+        return "outputs not compared: " + (done.stderr.strip().splitlines() or ["no message"])[-1][:80], ""
+    answer = json.loads(lines[-1])
+    if answer["verdict"] != "right":
+        return "", "wrong values: %s" % answer["difference"]
+    return "outputs as ONNX Runtime's" if answer["recorded"] else "outputs not compared with ONNX Runtime's", ""
 
 
 def time_ours(options, model, threads):
-    words = ["bench", model, "--threads", str(threads), "--json"] + (["-O1", "--heuristic"] if options.o1 else [])
-    done = prunerc(options, *words)
+    """(the row of `prunerc bench`, "") or (None, why not)"""
+    done = prunerc(options, "bench", model, "--threads", str(threads), "--json", *(["-O1", "--heuristic"] if options.o1 else []))
     if done.returncode != 0:
-        print("network: prunerc on %s: %s" % (model, done.stderr.strip().splitlines()[-1:]), file=sys.stderr)
-        return None
-    return json.loads(done.stdout.splitlines()[-1])["rows"][0]
+        return None, (done.stderr.strip().splitlines() or ["no message"])[-1]
+    return json.loads(done.stdout.splitlines()[-1])["rows"][0], ""
 
 
 def measure(options, model, threads):
-    """ns of each round by who; "tasks": what the tuned tasks take one by one, added up, if all are tuned."""
-    times = {}
+    """({who: ns of each round}, words on our outputs, why ours has no time); "tasks": what the tuned tasks take one by one, added up, if all
+    are tuned. Who fails in one round has no time: rounds are compared one by one."""
+    words, refused = checked(options, model, threads)
+    times, lost = {}, set()
     for _ in range(options.rounds):
-        row = time_ours(options, model, threads)
-        if row is not None:
-            times.setdefault("prunerc", []).append(row["median_ns"])
-            if row["sum_alone_ns"] > 0:
-                times.setdefault("tasks", []).append(row["sum_alone_ns"])
-        for name in options.peers:
+        if not refused:
+            row, refused = time_ours(options, model, threads)
+            if row is not None:
+                times.setdefault("prunerc", []).append(row["median_ns"])
+                if row["sum_alone_ns"] > 0:
+                    times.setdefault("tasks", []).append(row["sum_alone_ns"])
+        for name in [name for name in options.peers if name not in lost]:
             ns = time_peer(name, model, threads)
-            if ns is not None:
-                times.setdefault(name, []).append(ns)
-    return times
+            if ns is None:
+                lost.add(name)
+            times.setdefault(name, []).append(ns)
+    for who in lost | ({"prunerc", "tasks"} if refused else set()):
+        times.pop(who, None)
+    if len(times.get("tasks", [])) < options.rounds:
+        times.pop("tasks", None)
+    return times, words, refused
 
 
 def name_of(model):
     return os.path.basename(dims_of(model)[0]).removesuffix(".onnx")
 
 
+def row(name, value, unit, note, goal=None):
+    return {"name": name, "value": value, "unit": unit, "goal": goal, "note": note}
+
+
+def by_round(name, theirs, ours, goal=None):
+    ratios = [a / b for a, b in zip(theirs, ours)]
+    return row(name, round(statistics.median(ratios), 4), "", "%.3f to %.3f by round" % (min(ratios), max(ratios)), goal)
+
+
 def result_rows(measured):
-    """Of (model, threads, {who: ns of each round}): medians with their ranges, and the better peer over ours by round."""
+    """Of (model, threads, {who: ns of each round}, words on our outputs, why ours has no time): medians with their ranges, and the better peer
+    over ours by round."""
     rows = []
-    for model, threads, times in measured:
+    for model, threads, times, words, refused in measured:
+        prefix = "%s/t%d" % (name_of(model), threads)
+        if refused:
+            rows.append(row(prefix + "/prunerc", None, "ms", refused))
         for who, ns in times.items():
-            note = "%.4g to %.4g ms, rounds" % (min(ns) * 1e-6, max(ns) * 1e-6)
-            rows.append({"name": "%s/t%d/%s" % (name_of(model), threads, who), "value": round(statistics.median(ns) * 1e-6, 5),
-                         "unit": "ms", "goal": None, "note": note})
-        if "tasks" in times:
-            parts = [whole / alone for whole, alone in zip(times["prunerc"], times["tasks"])]
-            note = "%.3f to %.3f by round" % (min(parts), max(parts))
-            rows.append({"name": "%s/t%d/whole_over_tasks" % (name_of(model), threads), "value": round(statistics.median(parts), 4),
-                         "unit": "", "goal": 1.05, "note": note})
+            note = "%.4g to %.4g ms, rounds" % (min(ns) * 1e-6, max(ns) * 1e-6) + ("; " + words if who == "prunerc" and words else "")
+            rows.append(row("%s/%s" % (prefix, who), round(statistics.median(ns) * 1e-6, 5), "ms", note))
         peers = [ns for who, ns in times.items() if who in WORKERS]
-        if peers:
-            better = min(peers, key=statistics.median)
-            ratios = [theirs / ours for theirs, ours in zip(better, times["prunerc"])]
-            note = "%.3f to %.3f by round" % (min(ratios), max(ratios))
-            rows.append({"name": "%s/t%d/ratio" % (name_of(model), threads), "value": round(statistics.median(ratios), 4),
-                         "unit": "", "goal": None, "note": note})
-    for threads in sorted({threads for _, threads, _ in measured}):
-        ratios = [row["value"] for row in rows if row["name"].endswith("/t%d/ratio" % threads)]
+        if "tasks" in times:
+            rows.append(by_round(prefix + "/whole_over_tasks", times["prunerc"], times["tasks"], 1.05))
+        if peers and "prunerc" in times:
+            rows.append(by_round(prefix + "/ratio", min(peers, key=statistics.median), times["prunerc"]))
+    for threads in sorted({one[1] for one in measured}):
+        ratios = [one["value"] for one in rows if one["name"].endswith("/t%d/ratio" % threads)]
         if ratios:
-            rows.append({"name": "geomean/t%d" % threads, "value": round(statistics.geometric_mean(ratios), 4), "unit": "",
-                         "goal": 1.10, "note": "%d networks" % len(ratios)})
+            rows.append(row("geomean/t%d" % threads, round(statistics.geometric_mean(ratios), 4), "",
+                            "%d of %d networks" % (len(ratios), sum(one[1] == threads for one in measured)), 1.10))
     return rows
+
+
+def write(path, rows):
+    facts = {"bench": "network", "machine": cpu_model(), "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
+             "commit": os.environ.get("PRUNERC_COMMIT") or "unknown", "seeds": [SEED]}
+    with open(path + ".draft", "w", encoding="utf-8") as out:
+        json.dump(dict(facts, rows=rows), out, indent=1)
+    os.replace(path + ".draft", path)
 
 
 def main():
@@ -188,11 +254,14 @@ def main():
     parser.add_argument("--trials", type=int, default=0)
     parser.add_argument("--time")
     parser.add_argument("--o1", action="store_true")
-    parser.add_argument("--db")
+    parser.add_argument("--db", help="tuning database (default: where something is tuned a fresh one, else that of prunerc)")
     parser.add_argument("--peers", default="onnxruntime,openvino")
     parser.add_argument("--json")
     options = parser.parse_args()
     options.peers = [name for name in options.peers.split(",") if name]
+    scratch = tempfile.TemporaryDirectory(prefix="prunerc-network")
+    if options.db is None and (options.trials or options.time):
+        options.db = os.path.join(scratch.name, "bench.db")
     measured = []
     print("%-24s %7s %10s %17s  %s" % ("model", "threads", "ours, ms", "smallest-largest", "peers, ms (ratio to ours)"))
     for model in options.models:
@@ -202,8 +271,10 @@ def main():
                 done = prunerc(options, "tune", model, "--threads", str(threads), "--seed", str(SEED), *budget)
                 if done.returncode != 0:
                     print(done.stderr, file=sys.stderr)
-            times = measure(options, model, threads)
-            if "prunerc" not in times:
+            times, words, refused = measure(options, model, threads)
+            measured.append((model, threads, times, words, refused))
+            if refused:
+                print("network: prunerc on %s: %s" % (model, refused), file=sys.stderr)
                 continue
             ours = statistics.median(times["prunerc"])
             peers = "  ".join(
@@ -212,19 +283,11 @@ def main():
                 if name in WORKERS
             )
             spread = "%.2f-%.2f" % (min(times["prunerc"]) * 1e-6, max(times["prunerc"]) * 1e-6)
-            print("%-24s %7d %10.2f %17s  %s" % (os.path.basename(dims_of(model)[0]), threads, ours * 1e-6, spread, peers), flush=True)
-            measured.append((model, threads, times))
-    if options.json:
-        result = {
-            "bench": "network",
-            "machine": cpu_model(),
-            "date": datetime.date.today().isoformat(),
-            "commit": os.environ.get("PRUNERC_COMMIT", ""),
-            "seeds": [SEED],
-            "rows": result_rows(measured),
-        }
-        with open(options.json, "w", encoding="utf-8") as out:
-            json.dump(result, out, indent=1)
+            print("%-24s %7d %10.2f %17s  %s; %s" % (os.path.basename(dims_of(model)[0]), threads, ours * 1e-6, spread, peers, words), flush=True)
+    failed = [one for one in measured if one[4]]
+    if options.json and len(failed) < len(measured):
+        write(options.json, result_rows(measured))
+    sys.exit("network: ours has no time of %d of %d" % (len(failed), len(measured)) if failed else 0)
 
 
 if __name__ == "__main__":

@@ -27,8 +27,8 @@ repository's history. A range over three seeds is no interval.
 
 **Development and judgement.** Defaults, features and recipes were chosen by the pools in `tests/data/pools`. What is measured on these pools
 (`searches`, `draft_quality`, `ablation`, `model_accuracy`, `transfer`, `data_pruning`) is how well the choice fits them, and favours ours. What
-judges is `tests/data/frozen`: lists that were committed before anything of them was measured (`o1`, `frozen_models`, and other tuners
-beside ours). They are {num_frozen} operators, small and dense, f32, one thread, and say nothing of others.
+judges is `tests/data/frozen`: lists that were committed before anything of them was measured. `rival` and `frozen_models` are the first looks at
+them, `o1` a later one. They are {num_frozen} operators, small and dense, f32, one thread, and say nothing of others.
 
 **Replay.** A replayed search proposes only what was recorded: the best of a pool is not the best of the space, and every search ends near it.
 

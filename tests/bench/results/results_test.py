@@ -12,8 +12,9 @@ import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "rival")]
 import claims
+import judge
 import layouts
 import limits
 import rows as results
@@ -107,12 +108,29 @@ class Reading(unittest.TestCase):
         self.assertTrue(results.Row("top1/pacm", 0.93, goal=0.92).meets_goal())
         self.assertFalse(results.Row("top1/pacm", 0.91, goal=0.92).meets_goal())
         self.assertIsNone(results.Row("top1/pacm", 0.91).meets_goal())
-        self.assertIsNone(results.Row("top1/pacm", None, goal=0.92).meets_goal())
+        self.assertFalse(results.Row("top1/pacm", None, goal=0.92).meets_goal(), "no number meets no goal")
         for name in ("infer_512_ms", "update_2000_s", "net_overhead/pruner", "net_wall/pruner", "overhead/ansor",
                      "draft_50000_s/cpu/gemm"):
             with self.subTest(name=name):
                 self.assertTrue(results.Row(name, 1, goal=2).meets_goal())
                 self.assertFalse(results.Row(name, 3, goal=2).meets_goal())
+
+    def test_of_faults_any_is_too_many_and_of_planted_ones_none_may_be_missed(self):
+        for name in ("false_alarms", "mutants_accepted", "above_bound_23", "right_refused", "strays_missed", "fpv_twins_not_equal", "hostile_crash",
+                     "found_where_none_is", "gain/relu_between"):
+            with self.subTest(name=name):
+                self.assertEqual((True, False), (results.Row(name, 0, goal=0).meets_goal(), results.Row(name, 1, goal=0).meets_goal()))
+        for name in ("hostile_control", "winners_control", "orphan_control", "violations_caught/x", "gain/chain3"):
+            with self.subTest(name=name):
+                self.assertEqual((True, False), (results.Row(name, 6, goal=6).meets_goal(), results.Row(name, 5, goal=6).meets_goal()))
+
+    def test_a_file_may_say_that_a_goal_is_an_upper_limit(self):
+        (read,) = rows_of(dict(row("new", 3, goal=2), at_most=True)).values()
+        self.assertEqual((True, False), (read.at_most, read.meets_goal()))
+
+    def test_a_missed_aim_is_said(self):
+        ((_, table),) = layouts.as_rows({"x": results.parse(file_of(row("derive_worst", 12, goal=10), row("speed/a", 12, goal=10), row("b", 1)))})
+        self.assertEqual(["10, missed", "10", ""], [line[3] for line in table[1:]])
 
     def test_the_first_range_of_a_note_is_the_rows(self):
         self.assertEqual(results.Point(0.9, 0.88, 0.93), results.point(results.Row("x", 0.9, note="0.88 to 0.93")))
@@ -264,6 +282,7 @@ class Claims(unittest.TestCase):
         for claim in claims.CLAIMS:
             with self.subTest(claim=claim.name):
                 self.assertEqual(set(), {read.bench for read in tables.files_of(claim, files).values()} - {claim.bench})
+            self.assertLessEqual({name for name, _ in claim.others}, set(tables.files_of(claim, files)) - {claim.name})
         self.assertLessEqual({claim.name for claim in claims.CLAIMS if not tables.files_of(claim, files)}, UNMEASURED, "others are measured")
 
     def test_kernels_of_others_say_something_and_who_said_it(self):
@@ -272,6 +291,14 @@ class Claims(unittest.TestCase):
             with self.subTest(kernel=line[0]):
                 self.assertEqual(len(head), len(line))
                 self.assertTrue(any(line[1:-1]) and line[-1])
+
+    def test_every_command_stands_on_the_page(self):
+        page = tables.read_text(os.path.join(HERE, "README.md"))
+        o1 = next(claim for claim in claims.CLAIMS if claim.name == "o1")
+        self.assertEqual(3, len(o1.commands()))
+        self.assertIn("--only o1 --o1-operators tools/std/nets/resnet50.prn --o1-trials 128 --json tests/bench/results/o1-resnet50.json", o1.commands()[1])
+        for claim in claims.CLAIMS:
+            self.assertEqual([], [command for command in claim.commands() if f"    {command}\n" not in page])
 
 
 class Paper(unittest.TestCase):
@@ -294,6 +321,10 @@ class Paper(unittest.TestCase):
             (line,) = (line for line in out.splitlines() if f" {name}.json " in line)
             for cell in (read.machine, read.date, read.commit, tables.seeds_text(read.seeds)):
                 self.assertIn(cell, line)
+
+    def test_a_network_wants_models(self):
+        done = self.run_it("network")
+        self.assertEqual((2, True), (done.returncode, "wants models" in done.stderr), done.stderr)
 
     def test_an_unknown_claim_is_named(self):
         done = self.run_it("nothing")
@@ -379,20 +410,42 @@ class Tables(unittest.TestCase):
         rows = [row("gemm/t1/prunerc", 99.0), row("gemm/t1/onednn", 100.0), row("gemm/t1/eigen", 50.0), row("gemm/t1/limit", 200.0)]
         behind = layouts.kernels({"cpu": results.parse(file_of(*rows, bench="cpu"))}, 1)
         self.assertEqual(["gemm", "", "99.0", "100.0 (onednn)", "0.990 ▼", "200.0", "50 %"], behind[1])
-        rows[0]["value"] = 101.0
+        rows[0].update(value=101.0, noisy=True)
         ahead = layouts.kernels({"cpu": results.parse(file_of(*rows, bench="cpu"))}, 1)
-        self.assertEqual("1.010", ahead[1][4])
+        self.assertEqual(["101.0*", "1.010"], [ahead[1][2], ahead[1][4]], "other work had the CPUs")
         self.assertEqual("2 of 3 ▼", layouts.never(results.Row("x", 1.0, note="400 trials, 3 seeds, 2 never; ends"), (0, 1, 2)))
         self.assertEqual("0.5 x ▼", layouts.gain(results.Row("x", 0.5)))
 
     def test_rivals_are_marked_where_they_are_ahead(self):
-        rows = [row("speed/gemm/pruner@64", 2, "us"), row("seconds/gemm/pruner@64", 5, "s"), row("speed/gemm/tvm@64", 1.8, "us"),
-                row("seconds/gemm/tvm@64", 90, "s"), row("ratio/gemm/tvm@64", 0.9, "x"), row("speed/gemm/ansor@64", None, "us"),
-                row("seconds/gemm/ansor@64", None, "s"), row("geomean/tvm@64", 0.9, "x", note="its time / ours, 1 operators, ours behind on 1; 0.900 gemm"),
-                row("geomean_reach_own/tvm@64", 12, "x"), row("geomean_reach_near/tvm@64", 0.5, "x")]
-        (_, means), (_, each) = layouts.rivals({"rival": results.parse(file_of(*rows, bench="rival"))})
-        self.assertEqual(["tvm", "64", "1", "0.900" + layouts.BEHIND, "1", "12 x", "0.5 x" + layouts.BEHIND], means[1])
-        self.assertEqual([["operator", "trials", "ours, us", "s", "tvm / ours", "s"], ["gemm", "64", "2", "5", "0.900" + layouts.BEHIND, "90"]], each)
+        note = "its time / ours, 1 of 2 operators, ours behind on 1; median 0.900; least 0.900 gemm, most 0.900 gemm; by seed 0.8 to 1.1"
+        rows = [row("speed/gemm/pruner@64", 2, "us"), row("seconds/gemm/pruner@64", 5, "s"),
+                row("speed/gemm/tvm@64", 1.8, "us", note="1.8 to 1.8, 1 seed; 1 made fewer trials: 1 at least"),
+                row("seconds/gemm/tvm@64", 90, "s"), dict(row("ratio/gemm/tvm@64", 0.9, "x", note="0.8 to 1.1, 2 seeds"), noisy=True),
+                row("speed/gemm/ansor@64", None, "us", note="1 failed: no end"), row("seconds/gemm/ansor@64", None, "s"), row("geomean/tvm@64", 0.9, "x", note=note),
+                row("geomean_reach_own/tvm@64", 12, "x", note="12 to 12, 1 operators; 1 of 2 of ours never"), row("geomean_reach_near/tvm@64", 0.5, "x")]
+        (_, means), (_, each), (_, short) = layouts.rivals({"rival": results.parse(file_of(*rows, bench="rival"))})
+        self.assertEqual(["tvm", "64", "1 of 2", "0.900 (0.800 to 1.100)" + layouts.BEHIND, "0.900" + layouts.BEHIND, "1", "12 x", "0.5 x" + layouts.BEHIND, "",
+                          "1 of 2"], means[1])
+        self.assertEqual([["operator", "trials", "ours, us", "s", "tvm / ours", "s"],
+                          ["gemm", "64", "2", "5", "0.900 (0.800 to 1.100)*" + layouts.BEHIND, "90"]], each)
+        self.assertEqual([["gemm", "tvm", "64", "1 made fewer trials: 1 at least"], ["gemm", "ansor", "64", "1 failed: no end"]], short[1:])
+
+    def test_rows_of_an_older_benchmark_say_how_they_are_made_anew(self):
+        old = results.parse(file_of(row("geomean/tvm@64", 2, "x", note="its time / ours, 20 operators, ours behind on 1"), bench="rival"))
+        with self.assertRaisesRegex(results.Damaged, "judge.py"):
+            layouts.rivals({"rival": old})
+
+    def test_rows_of_rivals_are_those_of_their_searches(self):
+        for path in glob.glob(os.path.join(HERE, "rival*.json")):
+            with open(path, encoding="utf-8") as file:
+                stored = json.load(file)
+            self.assertEqual(judge.all_rows(stored, stored["searches"]), stored["rows"], f"run tests/bench/rival/judge.py {os.path.basename(path)}")
+
+    def test_a_network_that_fails_stays_in_sight(self):
+        rows = [row("a/t1/prunerc", None, "ms", note="wrong values"), row("a/t1/openvino", 2.0, "ms"), row("geomean/t1", 1.1, note="1 of 2 networks")]
+        ((_, table),) = layouts.networks({"network": results.parse(file_of(*rows, bench="network"))})
+        self.assertEqual([["a", "1", "wrong values", "", "", "none" + layouts.BEHIND, ""],
+                          ["geometric mean, 1 of 2 networks", "1", "", "", "", "1.10", ""]], table[1:])
 
     def test_the_suite_shows_its_losses_first(self):
         rows = []

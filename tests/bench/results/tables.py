@@ -28,7 +28,8 @@ HEAD = """# Results
 Made by `tests/bench/results/tables.py` from the JSON files beside it: change those, not this page. A test fails where they differ.
 
 - ▼ marks where a rival is ahead. Values in brackets are ranges over seeds or rounds, or 95 % intervals where the table says so; a
-  value without brackets is a single run, or its file has no range.
+  value without brackets is a single run, or its file has no range. `*`: other work had the CPUs in one of the rounds, however often it was
+  repeated.
 - The commit is that of the code that was measured. ° : date, commit and seeds were added later, from the repository's history, and the
   commit is the one that the rows came with, or the last before it.
 - Machines are virtual ones with two cores. Other machines will differ: run it on yours.
@@ -73,7 +74,7 @@ def section(claim, files):
     lines = [f"## {claim.title}", "", claim.here]
     if claim.published:
         lines += ["", f"Published: {claim.published}"]
-    lines += ["", f"    {claim.command()}", ""]
+    lines += [""] + [f"    {command}" for command in claim.commands()] + [""]
     lines += table_text([["file", "machine", "date", "commit", "seeds"]] + [
         [f"`{name}.json`", read.machine, read.date, f"`{read.commit}`" + ("°" if read.history else ""), seeds_text(read.seeds)]
         for name, read in files.items()])
@@ -165,7 +166,7 @@ def main():
         else:
             for name, text in pages(options.folder).items():
                 write(os.path.join(options.folder, name), text)
-    except (Refused, OSError) as problem:
+    except (Refused, results.Damaged, OSError) as problem:
         print(f"tables.py: {problem}", file=sys.stderr)
         return 1
     return 0

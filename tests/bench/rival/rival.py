@@ -4,8 +4,8 @@ ours. Operator by operator and seed by seed all search one after the other, then
 
 usage: ./dev bench rival [--ops REGEX] [--trials 64] [--seeds 5] [--threads 1] [--who ours,tvm,ansor,optuna,random] [--minutes N] [--json OUT]
 
-An existing OUT of the same machine, commit and settings is gone on with: another --trials, --who or --seeds adds to it. Rivals: `./dev setup
---rivals`."""
+An existing OUT of the same machine, commit and settings is gone on with: another --trials, --who or --seeds adds to it; with another --who
+all of an operator and seed search again, since winners take turns. Rivals: `./dev setup --rivals`."""
 
 import argparse
 import datetime
@@ -98,7 +98,7 @@ class Searching:
             return dict(out, refused=f"exit {done.returncode}: {reason_of(done.stderr)}")
         out.update(done=report["trials"], curve=report["curve"])
         if "ready" in report:
-            return dict(out, ready=report["ready"])
+            return dict(out, ready=report["ready"], failed=report["failed"])
         # Seconds of ours count from the call; what came before it and after it is put before it.
         total = report["seconds"]["total"] if isinstance(report["seconds"], dict) else report["seconds"]
         out["curve"] = [[trial, ns, second + out["wall"] - total] for trial, ns, second in report["curve"]]
@@ -162,25 +162,21 @@ class Results:
                     sys.exit(f"rival: {self.path} has another {key}: {stored.get(key)}, not {self.facts[key]}; move it away, or give another --json")
             self.facts["date"], self.searches = stored["date"], stored["searches"]
 
-    def has(self, op, seed, trials, who):
-        return all(any((one["op"], one["seed"], one["trials"], one["who"]) == (op, seed, trials, each) for one in self.searches) for each in who)
+    def who(self, op, seed, trials):
+        """Who has searched there."""
+        return [one["who"] for one in self.searches if (one["op"], one["seed"], one["trials"]) == (op, seed, trials)]
 
     def add(self, searches):
-        """Replaces what is there of this operator, seed and number of trials: winners are compared within one turn of all."""
+        """Replaces what is there of this operator, seed and number of trials: winners are compared within one turn of all, so that whoever
+        was there has to be among them."""
         key = lambda one: (one["op"], one["seed"], one["trials"])
         self.searches = [one for one in self.searches if key(one) != key(searches[0])] + searches
         if not self.path:
             return
-        draft = self.path + ".draft"
-        with open(draft, "w", encoding="utf-8") as out:
-            facts = dict(self.facts, seeds=sorted({one["seed"] for one in self.searches}))
-            out.write("{\n" + "".join(" %s: %s,\n" % (json.dumps(k), json.dumps(v)) for k, v in facts.items()))
-            for name, listed, end in (("rows", self.rows(), ",\n"), ("searches", self.searches, "\n}\n")):
-                out.write(f' "{name}": [\n' + ",\n".join("  " + json.dumps(one) for one in listed) + "\n ]" + end)
-        os.replace(draft, self.path)
+        self.judge.write(self.path, self.facts, self.searches)
 
     def rows(self):
-        return self.judge.rows_of(self.searches) + [self.judge.row(f"version/{who}", None, "", text) for who, text in self.facts["settings"]["versions"].items()]
+        return self.judge.all_rows(self.facts, self.searches)
 
 
 def parse_arguments():
@@ -221,16 +217,18 @@ def main():
     for seed in range(options.seeds):
         for op in names:
             turn += 1
-            if results.has(op, seed, options.trials, options.who):
+            there = results.who(op, seed, options.trials)
+            if set(options.who) <= set(there):
                 continue
+            who = list(dict.fromkeys(options.who + there))
             if options.minutes and time.monotonic() - start > 60 * options.minutes:
                 print("rival: the time is over; the same command goes on", file=sys.stderr)
                 return
             with tempfile.TemporaryDirectory(prefix="prunerc-rival") as folder:
                 one = Searching(options, op, seed, options.trials, folder)
                 # Nobody is always the first.
-                order = [options.who[(i + turn) % len(options.who)] for i in range(len(options.who))]
-                found = [one.search(who) for who in order]
+                order = [who[(i + turn) % len(who)] for i in range(len(who))]
+                found = [one.search(each) for each in order]
                 one.time_winners(found)
             results.add(found)
             for search in sorted(found, key=lambda s: min(s["us"], default=float("inf"))):

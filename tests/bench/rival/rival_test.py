@@ -4,6 +4,7 @@
 usage: rival_test.py PRUNERC SPACE"""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -53,7 +54,51 @@ class Judge(unittest.TestCase):
         rows = rows_of(search("pruner", [2], [[1, 2000, 1]]), search("tvm", [1], [[1, 1000, 1]]),
                        search("pruner", [1], [[1, 1000, 1]], op="conv"), search("tvm", [8], [[1, 8000, 1]], op="conv"))
         self.assertEqual(2.0, rows["geomean/tvm@64"]["value"])
-        self.assertIn("2 operators, ours behind on 1; 0.500 gemm to 8.000 conv", rows["geomean/tvm@64"]["note"])
+        self.assertIn("2 of 2 operators, ours behind on 1; median 4.250; least 0.500 gemm, most 8.000 conv", rows["geomean/tvm@64"]["note"])
+
+    def test_means_say_of_how_many_operators_and_what_each_seed_gives(self):
+        # The rival has one of two operators, and one of two seeds of the other.
+        rows = rows_of(*[search("pruner", [1], [[1, 1000, 1]], op=op, seed=seed) for op in ("gemm", "conv") for seed in (0, 1)],
+                       search("tvm", [2], [[1, 2000, 1]]), search("tvm", [8], [[1, 8000, 1]], seed=1), search("ansor", [2], [[1, 2000, 1]]),
+                       search("ansor", [], [], op="conv", refused="no end"))
+        self.assertIn("1 of 2 operators", rows["geomean/tvm@64"]["note"])
+        self.assertTrue(rows["geomean/tvm@64"]["note"].endswith("; by seed 2 to 8"), rows["geomean/tvm@64"]["note"])
+        self.assertIn("1 of 2 operators", rows["geomean/ansor@64"]["note"])
+        self.assertNotIn("by seed", rows["geomean/ansor@64"]["note"])
+
+    def test_who_made_fewer_trials_says_so(self):
+        short, failing = search("tvm", [2], [[1, 2000, 1]]), search("ansor", [2], [[1, 2000, 1]])
+        short["done"], failing["failed"] = 3, 9
+        rows = rows_of(search("pruner", [2], [[1, 2000, 1]]), short, failing)
+        self.assertIn("1 made fewer trials: 3 at least", rows["speed/gemm/tvm@64"]["note"])
+        self.assertIn("9 trials failed at most", rows["speed/gemm/ansor@64"]["note"])
+        self.assertNotIn("trials", rows["speed/gemm/pruner@64"]["note"])
+
+    def test_without_importing_modules_a_rival_is_nearer(self):
+        theirs, ours = search("tvm", [4], [[1, 4000, 12]]), search("pruner", [4], [[1, 4000, 1]])
+        self.assertNotIn("reach_ready/gemm/tvm@64", rows_of(theirs, ours))
+        theirs["ready"] = 10
+        rows = rows_of(theirs, ours)
+        self.assertEqual([12, 2, 2], [rows[name]["value"] for name in ("reach_own/gemm/tvm@64", "reach_ready/gemm/tvm@64", "geomean_reach_ready/tvm@64")])
+
+    def test_other_work_shows_in_a_ratio(self):
+        noisy = dict(search("pruner", [2], [[1, 2000, 1]]), noisy=True)
+        self.assertTrue(rows_of(noisy, search("tvm", [2], [[1, 2000, 1]]))["ratio/gemm/tvm@64"]["noisy"])
+
+    def test_rows_are_made_anew_from_a_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path, facts = os.path.join(folder, "out.json"), {"bench": "rival", "seeds": [7], "settings": {"versions": {"tvm": "1"}}}
+            searches = [search("pruner", [2], [[1, 2000, 1]]), search("tvm", [4], [[1, 4000, 1]])]
+            judge.write(path, facts, searches)
+            with open(path, encoding="utf-8") as file:
+                first = file.read()
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(first.replace('"ratio/', '"other/'))
+            done = subprocess.run([sys.executable, os.path.join(HERE, "judge.py"), path], capture_output=True, text=True)
+            self.assertEqual(0, done.returncode, done.stderr)
+            with open(path, encoding="utf-8") as file:
+                self.assertEqual(first, file.read())
+            self.assertEqual([0], json.loads(first)["seeds"], "those of the searches")
 
     def test_who_failed_has_no_time_and_a_reason(self):
         rows = rows_of(search("pruner", [2], [[1, 2000, 1]]), search("tvm", [], [], wall=None, refused="no end"))
@@ -90,6 +135,7 @@ class Judge(unittest.TestCase):
         self.assertEqual((0.5, False), judge.gain(theirs, ours))
         rows = rows_of(theirs, ours)
         self.assertIn("1 of ours never", rows["reach_own/gemm/tvm@64"]["note"])
+        self.assertIn("1 of 1 of ours never", rows["geomean_reach_own/tvm@64"]["note"])
 
 
 class Operators(unittest.TestCase):
@@ -128,6 +174,29 @@ class Study:
 
     def tell(self, trial, value=None, state=None):
         self.told.append(value)
+
+
+class Scripted:
+    """In the place of `space`: says these lines."""
+
+    def __init__(self, *lines):
+        self.lines, self.written = list(lines), []
+
+    def read(self):
+        return self.lines.pop(0)
+
+    def write(self, line):
+        self.written.append(line)
+
+
+class Optuna(unittest.TestCase):
+    def test_what_is_refused_is_told_as_slower_than_the_slowest(self):
+        ask, refuse, study = {"ask": True}, {"refused": "no"}, Study()
+        space = Scripted({"sketches": [[{"values": 9, "tile": True}]]}, ask, refuse, ask, {"id": 0}, {"told": 0, "ns": 8.0, "status": "ok"},
+                         ask, refuse, ask, {"id": 1}, {"told": 1, "ns": None, "status": "run_error"}, {"report": {"trials": 2}})
+        self.assertEqual({"trials": 2}, tune_optuna.search(space, study, types.SimpleNamespace(FAIL="fail")))
+        self.assertEqual([None] + [round(math.log(ns), 9) for ns in (8, 16, 16)], [told and round(told, 9) for told in study.told])
+        self.assertEqual(4, len(space.written))
 
 
 class Space(unittest.TestCase):
@@ -182,6 +251,13 @@ class Run(unittest.TestCase):
             with open(out, encoding="utf-8") as file:
                 second = json.load(file)
             self.assertEqual(([0, 1], first["searches"]), (second["seeds"], second["searches"][:2]), "nothing is searched twice")
+            # Who was there takes turns with who comes.
+            more = self.call("--ops", "^gemm_square$", "--who", "pruner-bare", "--trials", "2", "--seeds", "1", "--json", out)
+            self.assertEqual(0, more.returncode, more.stderr)
+            with open(out, encoding="utf-8") as file:
+                third = json.load(file)
+            self.assertEqual([(0, "pruner"), (0, "pruner-bare"), (0, "random"), (1, "pruner"), (1, "random")],
+                             sorted((one["seed"], one["who"]) for one in third["searches"]))
             other = self.call(*arguments, commit="ba9876543210")
             self.assertEqual((1, True), (other.returncode, "has another commit" in other.stderr), other.stderr)
 

@@ -6,6 +6,7 @@ usage: tune_optuna.py SPACE FILE.prn OP TRIALS SEED THREADS DATABASE
 The last line is JSON, the report of `space`."""
 
 import json
+import math
 import subprocess
 import sys
 
@@ -42,10 +43,27 @@ class Space:
         self.process.stdin.flush()
 
 
+class Answers:
+    """Tells a study times as logarithms. What is refused or fails is told as twice as slow as the slowest, since of failed trials TPE learns
+    nothing; before anything ran it is a failed trial."""
+
+    def __init__(self, study, states):
+        self.study, self.states, self.worst = study, states, None
+
+    def tell(self, trial, ns):
+        if ns is not None:
+            self.worst = math.log(ns) if self.worst is None else max(self.worst, math.log(ns))
+            self.study.tell(trial, math.log(ns))
+        elif self.worst is not None:
+            self.study.tell(trial, self.worst + math.log(2))
+        else:
+            self.study.tell(trial, state=self.states.FAIL)
+
+
 def search(space, study, states):
-    """Answers what `space` asks until it reports. Times are told as logarithms, failures as failed trials; what was asked for before gets
-    the answer that it got then."""
+    """Answers what `space` asks until it reports; what was asked for before gets the answer that it got then."""
     sketches, asked, known, refused = space.read()["sketches"], {}, {}, 0
+    answers = Answers(study, states)
     trial = choice = None
     while True:
         line = space.read()
@@ -62,19 +80,11 @@ def search(space, study, states):
             refused, asked[line["id"]] = 0, (trial, choice)
         elif "refused" in line:
             refused += 1
-            answer(study, trial, known.get(choice), states)
+            answers.tell(trial, known.get(choice))
         elif "told" in line:
             told, values = asked[line["told"]]
             known[values] = line["ns"]
-            answer(study, told, line["ns"], states)
-
-
-def answer(study, trial, ns, states):
-    import math
-    if ns is None:
-        study.tell(trial, state=states.FAIL)
-    else:
-        study.tell(trial, math.log(ns))
+            answers.tell(told, line["ns"])
 
 
 def main():

@@ -55,9 +55,10 @@ def write_json(path, rows, seed):
         "commit": os.environ.get("PRUNERC_COMMIT") or "unknown",
         "seeds": [seed],
     }
-    with open(path, "w", encoding="utf-8") as out:
+    with open(path + ".draft", "w", encoding="utf-8") as out:
         out.write("{\n" + "".join(" %s: %s,\n" % (json.dumps(k), json.dumps(v)) for k, v in facts.items()) + ' "rows": [\n')
         out.write(",\n".join("  " + json.dumps(row) for row in rows) + "\n ]\n}\n")
+    os.replace(path + ".draft", path)
 
 
 def main():

@@ -82,18 +82,24 @@ def rows_of(cls, name, threads, timed, peers, limit_us):
 
 def means(rows):
     """Geometric means of all rows so far, by class and number of threads."""
-    by = {}
+    by, without = {}, {}
     for one in rows:
         found = re.fullmatch(r"([^/]+)/([^/]+)/t(\d+)/(ratio|O1-ratio)", one["name"])
-        if found and one["value"] is not None and found[1] not in ("geomean", NETWORK):
-            for cls in (found[1], "all"):
-                by.setdefault((int(found[3]), found[4], cls), []).append((one["value"], found[2]))
+        if not found or found[1] in ("geomean", NETWORK):
+            continue
+        for key in ((int(found[3]), found[4], cls) for cls in (found[1], "all")):
+            if one["value"] is None:
+                without[key] = without.get(key, 0) + 1
+            else:
+                by.setdefault(key, []).append((one["value"], found[2]))
     out = []
     for (threads, what, cls), found in sorted(by.items(), key=lambda item: (item[0][0], item[0][1] != "ratio", item[0][2] != "all")):
         values = [value for value, _ in found]
         lowest, name = min(found)
         goal = None if cls != "all" else GEOMEAN_GOAL if what == "ratio" else UNTUNED_GOAL
         note = f"{len(values)} operators, behind on {sum(v < 1 for v in values)}; lowest {lowest:.3f}, {name}"
+        if missed := without.get((threads, what, cls)):
+            note += f"; {missed} more have no ratio"
         out.append(row(f"geomean/{cls}/t{threads}/{what}", geomean(values), "x", note if what == "ratio" else f"{len(values)} operators", goal))
     return out
 
