@@ -33,12 +33,12 @@ class LoopEnding {
     // Producer and consumer of a ring buffer count iterations each for itself.
     if (end == ends_.end() || holds_bulk_copy(r)) return r;
     Loop changed = *loop;
-    changed.extent = end->second;
+    changed.extent = end->second.iterations;
     return b_.loop(changed);
   }
 
   IrBuilder b_;
-  std::map<LoopId, Expr> ends_;
+  std::map<LoopId, LoopEnd> ends_;
 };
 
 }  // namespace

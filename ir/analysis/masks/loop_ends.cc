@@ -2,6 +2,7 @@
 
 #include "ir/analysis/masks/masks.h"
 #include "ir/arith/simplify.h"
+#include "ir/evaluate_int.h"
 #include "ir/map.h"
 #include "ir/query.h"
 #include "ir/thread_axis.h"
@@ -29,15 +30,16 @@ bool is_uniform(const Loop& loop) {
 
 class LoopEnds {
  public:
-  LoopEnds(IrBuilder& b, const Program& program)
-      : b_(b), program_(program), masks_(b, program, Unneeded::kRun) {
+  LoopEnds(IrBuilder& b, const Program& program) : b_(b), program_(program) {
     visit(program.root());
+    if (!candidates_.empty()) masks_.emplace(b, program, Unneeded::kRun);
   }
 
-  std::map<LoopId, Expr> run() {
-    std::map<LoopId, Expr> out;
+  std::map<LoopId, LoopEnd> run() {
+    std::map<LoopId, LoopEnd> out;
     for (const Loops& nest : candidates_) {
-      if (const Expr end = end_of(nest); end.defined()) out[nest.back()->id] = end;
+      const Expr end = end_of(nest);
+      if (end.defined()) out[nest.back()->id] = {end, share_of(end, nest)};
     }
     return out;
   }
@@ -159,6 +161,38 @@ class LoopEnds {
     return constant_value(end) == constant_value(loop->extent) ? Expr() : end;
   }
 
+  // The mean over the iterations of the loops around, which are not many.
+  static double share_of(Expr end, const Loops& nest) {
+    constexpr int64_t kMostPoints = int64_t{1} << 12;
+    Loops over;
+    int64_t num_points = 1;
+    for (const Loop* loop : nest) {
+      if (!mentions(end, loop->var->id)) continue;
+      const int64_t extent = constant_value(loop->extent).value_or(0);
+      if (extent < 1 || extent > kMostPoints / num_points) return 1;
+      num_points *= extent;
+      over.push_back(loop);
+    }
+    double sum = 0;
+    for (int64_t point = 0; point < num_points; ++point) {
+      const auto leaf = [&](Expr e) -> std::optional<int64_t> {
+        const Var* var = e.as<Var>();
+        int64_t rest = point;
+        for (const Loop* loop : over) {
+          const int64_t extent = *constant_value(loop->extent);
+          if (var != nullptr && var->id == loop->var->id) return rest % extent;
+          rest /= extent;
+        }
+        return std::nullopt;
+      };
+      const std::optional<int64_t> iterations = evaluate_int(end, leaf);
+      if (!iterations) return 1;
+      sum += static_cast<double>(*iterations);
+    }
+    const auto whole = static_cast<double>(*constant_value(nest.back()->extent));
+    return sum / (static_cast<double>(num_points) * whole);
+  }
+
   static VarRanges ranges_of_loops(std::size_t depth, const Loops& nest) {
     VarRanges out;
     for (std::size_t i = 0; i < depth; ++i) out.bind(nest[i]->var, nest[i]->extent);
@@ -183,7 +217,7 @@ class LoopEnds {
     // Which iteration initialises is not to be changed.
     if (block.init.defined() && reduces_over(block, *nest.back())) return {};
     Expr end;
-    for (const Linear& condition : masks_.needed_where(block)) {
+    for (const Linear& condition : masks_->needed_where(block)) {
       const std::optional<double> share = share_where(block, {&condition, 1});
       if (!share || *share > 1 - kLeastMaskedPart) continue;
       const Expr one = end_by(condition, site, nest);
@@ -223,7 +257,7 @@ class LoopEnds {
 
   IrBuilder& b_;
   const Program& program_;
-  Masks masks_;
+  std::optional<Masks> masks_;
   VarRanges ranges_;
   Loops loops_;                    // around the statement at hand
   std::vector<Loops> candidates_;  // each with the loops around it
@@ -234,7 +268,7 @@ class LoopEnds {
 
 }  // namespace
 
-std::map<LoopId, Expr> masked_loop_ends(IrBuilder& b, const Program& program) {
+std::map<LoopId, LoopEnd> masked_loop_ends(IrBuilder& b, const Program& program) {
   if (!program.root().defined()) return {};
   return LoopEnds(b, program).run();
 }
