@@ -1,7 +1,7 @@
 // Loops over tiles end where a mask hides the rest from the whole block.
 // Before: they run over all tiles. After: over the first ones, as many as some row of the block
-// needs: an extent over block axes, so that threads meet as before. Scores that are not there are
-// read nowhere, those of a tile that the mask cuts are. (Y adds weights of 0 behind the diagonal.)
+// needs: an extent over block axes, so that threads meet as before. What is not computed then is
+// read nowhere. (Y adds weights that are 0 behind the diagonal.)
 //     for b in 8 bind(block.x) { for s in 8 { for t in 16 bind(thread.x) { block "Y" .. } } }
 // ~>  for b in 8 bind(block.x) { for s in b + 1 { for t in 16 bind(thread.x) { block "Y" .. } } }
 #include "codegen/lower/analysis/statements.h"
