@@ -1,4 +1,5 @@
 // Loops over tiles that end with a mask: how many tiles run, what keeps all of them, and that values are the same.
+#include "codegen/codegen.h"
 #include "codegen/lower/analysis/kernel.h"
 #include "codegen/lower/passes.h"
 #include "codegen/pipeline.h"
@@ -132,6 +133,19 @@ TEST_CASE("a block runs the tiles up to its last query", "[gpu]") {
   // A window hides tiles at both ends: those before it are computed.
   CHECK(tiles({.weight = "select(vs <= vt && vt <= vs + 4, a[vt, vs], 0f32)"}) ==
         std::vector<Counts>{{1, 2, 3}, {1, 2, 3}});
+}
+
+TEST_CASE("in the text a block counts its own tiles", "[gpu]") {
+  const Result<codegen::Artifact> source =
+      codegen::print_cuda_artifact(parse_or_die(text_of({})), gpu_target());
+  REQUIRE_OK(source);
+  INFO(source->bytes);
+  int num_loops = 0;
+  const std::string bound = " < bx + 1; ++";
+  for (std::size_t at = 0; (at = source->bytes.find(bound, at)) != std::string::npos; ++at) {
+    ++num_loops;
+  }
+  CHECK(num_loops == 2);
 }
 
 TEST_CASE("tiles that somebody needs run", "[gpu]") {
