@@ -172,7 +172,11 @@ class RegisterGuards {
         {{order_[rank], b_.int_imm(2)}}, {}, std::move(conditions), {stored.store->buffer, {}}};
     out.conditions.push_back(b_.le(order_[rank], b_.int_imm(rank)));
     out.conditions.push_back(b_.le(b_.int_imm(rank), order_[rank]));
-    for (const Loop* loop : stored.loops) out.inner.push_back({loop->var, loop->extent});
+    // More iterations than there are only ask for more.
+    for (const Loop* loop : stored.loops) {
+      const Interval length = interval_of(loop->extent, outside_.at(stored.store->buffer));
+      out.inner.push_back({loop->var, length.is_bounded() ? b_.int_imm(length.hi) : loop->extent});
+    }
     for (Expr index : stored.store->indices) out.region.box.push_back({index, b_.int_imm(1)});
     return out;
   }

@@ -2,8 +2,11 @@
 
 #include "costmodel/latency/gpu_kernel.h"
 #include "costmodel/latency/gpu_nest.h"
+#include "ir/analysis/masks/loop_ends.h"
+#include "ir/tensor/bulk_copy.h"
 
 #include <algorithm>
+#include <map>
 
 namespace prunerc::costmodel {
 namespace {
@@ -114,26 +117,61 @@ Sym memory_bytes(const NestTable& table, const GpuKernel& k, Sym wave_bytes, con
   return unique + max(0, wave_bytes - unique) * lost;
 }
 
-LatencyTerm term_of(const NestTable& table, const GpuKernel& k, const Device& d,
-                    LatencySymbols* out) {
-  GpuNestCost sum;
-  const Sym resident = resident_blocks(k, d);
-  const GpuWave wave = wave_of(k, resident, d);
+/// By loop: the part that runs of those that end with a mask.
+using Shares = std::map<ir::LoopId, double>;
+
+Shares masked_shares(const ir::Program& program) {
+  Shares out;
+  if (!program.domain().empty()) return out;
+  ir::IrBuilder b(program);
+  for (const auto& [loop, end] : ir::masked_loop_ends(b, program)) out.emplace(loop, end.share);
+  return out;
+}
+
+// Of kernels that leave out both scores and what is summed up of them, which have no sketch with parameters; for others
+// an instance costs what its sketch's symbols say.
+Shares shares_in(const NestTable& table, const GpuKernel& k, const Shares& all) {
+  Shares out;
   for (const std::size_t n : k.nests) {
-    const GpuNestCost c = gpu_nest_cost(table, table.nests()[n], wave);
-    sum.warp_instructions += c.warp_instructions;
-    sum.fetched_instructions += c.fetched_instructions;
-    sum.fma_lanes += c.fma_lanes;
-    sum.special_lanes += c.special_lanes;
-    sum.tensor_macs += c.tensor_macs;
-    sum.warp_macs += c.warp_macs;
-    sum.shared_wavefronts += c.shared_wavefronts;
-    sum.load_lanes += c.load_lanes;
-    sum.l2_bytes += c.l2_bytes;
-    sum.memory_bytes += c.memory_bytes;
-    sum.latency_cycles += c.latency_cycles;
+    for (const NestLoop& loop : table.nests()[n].loops) {
+      const auto at = all.find(loop.id);
+      if (at != all.end() && !ir::holds_bulk_copy(ir::Stmt(loop.loop))) out.insert(*at);
+    }
+  }
+  return out.size() > 1 ? out : Shares();
+}
+
+GpuNestCost block_cost(const NestTable& table, const GpuKernel& k, const GpuWave& wave,
+                       const Shares& all, LatencySymbols* out) {
+  GpuNestCost sum;
+  const Shares shares = shares_in(table, k, all);
+  for (const std::size_t n : k.nests) {
+    const Nest& nest = table.nests()[n];
+    const GpuNestCost c = gpu_nest_cost(table, nest, wave);
+    Sym runs = 1;
+    for (const NestLoop& loop : nest.loops) {
+      if (const auto at = shares.find(loop.id); at != shares.end()) runs *= at->second;
+    }
+    sum.warp_instructions += c.warp_instructions * runs;
+    sum.fetched_instructions += c.fetched_instructions * runs;
+    sum.fma_lanes += c.fma_lanes * runs;
+    sum.special_lanes += c.special_lanes * runs;
+    sum.tensor_macs += c.tensor_macs * runs;
+    sum.warp_macs += c.warp_macs * runs;
+    sum.shared_wavefronts += c.shared_wavefronts * runs;
+    sum.load_lanes += c.load_lanes * runs;
+    sum.l2_bytes += c.l2_bytes * runs;
+    sum.memory_bytes += c.memory_bytes * runs;
+    sum.latency_cycles += c.latency_cycles * runs;
     out->code_size += c.code_size;
   }
+  return sum;
+}
+
+LatencyTerm term_of(const NestTable& table, const GpuKernel& k, const Device& d,
+                    const Shares& shares, LatencySymbols* out) {
+  const Sym resident = resident_blocks(k, d);
+  const GpuNestCost sum = block_cost(table, k, wave_of(k, resident, d), shares, out);
   const Sym blocks = k.blocks();
   // Blocks of the busiest multiprocessor, which share its units; rounds of those that fit at once,
   // which wait for each other.
@@ -166,8 +204,9 @@ void add_gpu_terms(const NestTable& table, const ir::Target& target, const TermM
                    LatencySymbols* out) {
   const Device device(target);
   const std::vector<GpuKernel> kernels = gpu_kernels(table);
+  const Shares shares = masked_shares(table.program());
   for (const GpuKernel& k : kernels) {
-    LatencyTerm term = term_of(table, k, device, out);
+    LatencyTerm term = term_of(table, k, device, shares, out);
     term.total_ns = model.total(term.parts_ns);
     const auto part = [&](TermPart p) { return term.parts_ns[static_cast<std::size_t>(p)]; };
     Sym slowest = 0;

@@ -332,6 +332,43 @@ TEST_CASE("an estimate is by the analyzer of the target's kind") {
   CHECK(estimate_latency(program, kA100).total_ns == ns(program));
 }
 
+// Scores and weighted sums of 256 rows, 32 to a block, by tiles of 32 keys; the weights lie between.
+ir::Program rows_of_weights(const std::string& weight) {
+  return parse_or_die(fmt::format(
+      R"(program p(Q: f32[256, 8], K: f32[256, 8], V: f32[256, 8]) -> (Y: f32[256, 8]) {{
+  buffer a: f32[256, 256] shared
+  buffer p: f32[256, 256] shared
+  buffer y: f32[256, 8] local
+  for b in 8 @L0 bind(block.x) {{
+    for s0 in 8 @L1 {{ for x0 in 32 @L2 bind(thread.x) {{ for s1 in 32 @L3 {{ for e in 8 @L4 {{
+      block "a" @B0 [vt: S(256) = b * 32 + x0, vs: S(256) = s0 * 32 + s1, ve: R(8) = e] {{
+        init {{ a[vt, vs] = 0f32 }} a[vt, vs] = a[vt, vs] + Q[vt, ve] * K[vs, ve] }} }} }} }} }}
+    for x1 in 32 @L5 bind(thread.x) {{ for u in 256 @L6 {{
+      block "p" @B1 [vt: S(256) = b * 32 + x1, vs: S(256) = u] {{ p[vt, vs] = {} }} }} }}
+    for x2 in 32 @L7 bind(thread.x) {{ for f0 in 8 @L8 {{
+      block "y_init" @B2 [vt: S(256) = b * 32 + x2, vf: S(8) = f0] {{ y[vt, vf] = 0f32 }} }} }}
+    for k0 in 8 @L9 {{ for x3 in 32 @L10 bind(thread.x) {{ for k1 in 32 @L11 {{ for f1 in 8 @L12 {{
+      block "y" @B3 [vt: S(256) = b * 32 + x3, vf: S(8) = f1, vk: R(256) = k0 * 32 + k1] {{
+        y[vt, vf] = y[vt, vf] + p[vt, vk] * V[vk, vf] }} }} }} }} }}
+    for x4 in 32 @L13 bind(thread.x) {{ for f2 in 8 @L14 {{
+      block "Y" @B4 [vt: S(256) = b * 32 + x4, vf: S(8) = f2] {{ Y[vt, vf] = y[vt, vf] }} }} }}
+  }} }})",
+      weight));
+}
+
+TEST_CASE("products that end with a mask cost the tiles that run") {
+  const ir::Program whole = rows_of_weights("select(vt <= vs, a[vt, vs], 0f32)");
+  const ir::Program causal = rows_of_weights("select(vs <= vt, a[vt, vs], 0f32)");
+  // Of eight tiles block b runs b + 1. Nothing else multiplies.
+  const double share = 4.5 / 8;
+  CHECK(part_ns(causal, TermPart::kFma) ==
+        Approx(share * part_ns(whole, TermPart::kFma)).epsilon(0.02));
+  CHECK(ns(causal) < ns(whole));
+  // A kernel that leaves out one of them costs what its sketch's symbols say.
+  CHECK(ns(rows_of_weights("select(vs <= vt, a[vt, vs], 1f32)")) ==
+        Approx(ns(rows_of_weights("select(vt <= vs, a[vt, vs], 1f32)"))));
+}
+
 TEST_CASE("a sketch's numbers on a GPU are those of its instances") {
   for (const NamedSketch& sketch : all_sketches()) {
     const ir::Target target = ir::target_from_string(sketch.target).value();

@@ -1,8 +1,13 @@
 // Attention in one kernel: every candidate is one kernel, right on the host in several orders and under the race checker;
 // programs of another shape, and rows that are too long, have no such sketch.
 #include "codegen/codegen.h"
+#include "codegen/lower/analysis/kernel.h"
+#include "codegen/lower/passes.h"
+#include "ir/evaluate_int.h"
 #include "ir/fpv/fpv.h"
 #include "ir/lang/lang.h"
+#include "ir/printer.h"
+#include "ir/query.h"
 #include "schedule/legality/gpu_limits.h"
 #include "search/space/sampler.h"
 #include "search/space/space.h"
@@ -15,7 +20,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace prunerc::testing {
 namespace {
@@ -109,6 +116,72 @@ int sketch_of(const char* text, const ir::Target& target) {
   const Result<search::SearchSpace> space = search::make_space(task);
   REQUIRE_OK(space);
   return chain_sketch(*space, kTensorChain);
+}
+
+constexpr const char* kCausal = R"(
+op causal<H=1, T=128, E=32>(Q: bf16[H,T,E], K: bf16[H,T,E], V: bf16[H,T,E]) -> (O: f32[H,T,E]) {
+  let a[h,t,s] = (sum:f32[e] Q[h,t,e] * K[h,s,e]) * (1 / sqrt(E));
+  let m[h,t]   = max[s | s <= t] a[h,t,s];
+  let p[h,t,s] = if s <= t then bf16(exp(a[h,t,s] - m[h,t])) else bf16(0);
+  O[h,t,e]     = sum:f32[s] p[h,t,s] * V[h,s,e];
+})";
+
+std::vector<const ir::Loop*> loops_where(const ir::Program& program,
+                                         bool (*wanted)(const ir::Loop&)) {
+  std::vector<const ir::Loop*> out;
+  ir::walk(
+      program.root(),
+      [&](ir::Stmt s) {
+        const ir::Loop* loop = s.as<ir::Loop>();
+        if (loop != nullptr && wanted(*loop)) out.push_back(loop);
+        return true;
+      },
+      [](ir::Expr) {});
+  return out;
+}
+
+bool is_pipeline(const ir::Loop& loop) {
+  return codegen::attr_of(loop, codegen::kPipelineAttr).has_value();
+}
+bool is_over_rows(const ir::Loop& loop) { return loop.loop_kind == ir::LoopKind::kBlockX; }
+
+// Whether both loops over keys of a causal program with 128 rows end with the last row of each block.
+void check_ends(const ir::Program& scheduled) {
+  const Result<ir::Program> ended = codegen::end_masked_loops(scheduled, chain_target());
+  REQUIRE_OK(ended);
+  INFO(ir::print(*ended));
+  const std::vector<const ir::Loop*> grid = loops_where(*ended, is_over_rows);
+  const std::vector<const ir::Loop*> before = loops_where(scheduled, is_pipeline);
+  const std::vector<const ir::Loop*> after = loops_where(*ended, is_pipeline);
+  REQUIRE(grid.size() == 1);
+  REQUIRE(before.size() == 2);
+  REQUIRE(after.size() == 2);
+  const int64_t num_blocks = *ir::constant_value(grid[0]->extent);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const int64_t num_tiles = *ir::constant_value(before[i]->extent);
+    for (int64_t b = 0; b < num_blocks; ++b) {
+      const int64_t last_row = (b + 1) * (128 / num_blocks) - 1;
+      const auto leaf = [&](ir::Expr e) -> std::optional<int64_t> {
+        const ir::Var* var = e.as<ir::Var>();
+        return var != nullptr && var->id == grid[0]->var->id ? b : 0;
+      };
+      CAPTURE(i, b, num_blocks, num_tiles);
+      CHECK(ir::evaluate_int(after[i]->extent, leaf) == last_row / (128 / num_tiles) + 1);
+    }
+  }
+}
+
+TEST_CASE("both products of causal rows end with the last key that a row of the block sees") {
+  std::string single = kCausal;
+  for (std::size_t at; (at = single.find("bf16")) != std::string::npos;)
+    single.replace(at, 4, "f32");
+  std::vector<Drawn> drawn;
+  draw({"causal", program_of(kCausal)}, kTensorChain, 4, &drawn);
+  draw({"causal", program_of(single.c_str())}, "gpu+chain", 4, &drawn);
+  for (const Drawn& d : drawn) {
+    INFO(d.name << "\n" << schedule::print(d.candidate.trace));
+    check_ends(d.candidate.program);
+  }
 }
 
 constexpr const char* kLongRows = R"(

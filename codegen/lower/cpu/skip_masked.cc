@@ -45,6 +45,8 @@ class MaskSkipping {
   }
 
   Stmt guarded(const Block& block) {
+    // What stands for an instruction stays as it is.
+    if (any_loop(block.body, [](const Loop&) { return true; })) return Stmt(&block);
     Expr guard = block.guard;
     for (const Linear& condition : masks_.needed_where(block, !reduces_lanes(block))) {
       const std::optional<double> share = share_where(block, {&condition, 1});

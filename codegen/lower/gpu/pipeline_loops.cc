@@ -8,6 +8,7 @@
 #include "codegen/lower/analysis/kernel.h"
 #include "codegen/lower/analysis/statements.h"
 #include "codegen/lower/passes.h"
+#include "ir/arith/simplify.h"
 
 #include <algorithm>
 #include <set>
@@ -27,7 +28,6 @@ struct Pipeline {
   std::vector<const Loop*> fetch;  // of stage 0, in order
   std::vector<const Loop*> rest;   // of the last stage
   int64_t depth = 0;               // iterations that a fetch is ahead
-  int64_t extent = 0;
 };
 
 // Nothing if the loop's annotations do not describe fetches that run ahead of everything else: an
@@ -36,13 +36,6 @@ std::optional<Pipeline> read_pipeline(const Loop& loop) {
   Pipeline out;
   out.loop = &loop;
   out.depth = attr_of(loop, kPipelineAttr).value_or(1) - 1;
-  const IntImm* extent = loop.extent.as<IntImm>();
-  if (out.depth < 1 || extent == nullptr) return std::nullopt;
-  out.extent = extent->value;
-  // A fetch that is further ahead than the loop is long would never run inside of it, and what is
-  // waited for stands there.
-  const int64_t last_stage = out.depth;
-  out.depth = std::min(out.depth, out.extent - 1);
   if (out.depth < 1) return std::nullopt;
   const Seq* seq = below_allocs(loop.body, &out.allocs).as<Seq>();
   if (seq == nullptr) return std::nullopt;
@@ -50,7 +43,7 @@ std::optional<Pipeline> read_pipeline(const Loop& loop) {
     const Loop* part = child.as<Loop>();
     const std::optional<int64_t> stage =
         part != nullptr ? attr_of(*part, kStageAttr) : std::nullopt;
-    if (!stage || (*stage != 0 && *stage != last_stage)) return std::nullopt;
+    if (!stage || (*stage != 0 && *stage != out.depth)) return std::nullopt;
     if (*stage == 0 && !out.rest.empty()) return std::nullopt;
     (*stage == 0 ? out.fetch : out.rest).push_back(part);
   }
@@ -72,11 +65,32 @@ class Pipelining {
   Stmt go(Stmt s) {
     if (!s.defined()) return s;
     const Loop* loop = s.as<Loop>();
-    const std::optional<Pipeline> pipeline =
+    std::optional<Pipeline> pipeline =
         loop != nullptr && attr_of(*loop, kPipelineAttr) ? read_pipeline(*loop) : std::nullopt;
-    if (pipeline && fetches_shared(*pipeline)) return rewrite(*pipeline);
-    return map_stmts(b_, s, [&](Stmt child) { return go(child); });
+    const VarRanges::Mark mark = ranges_.mark();
+    if (loop != nullptr) ranges_.bind(loop->var, loop->extent);
+    if (pipeline) pipeline->depth = depth_inside(*pipeline);
+    Stmt r = pipeline && pipeline->depth > 0 && fetches_shared(*pipeline)
+                 ? rewrite(*pipeline)
+                 : map_stmts(b_, s, [&](Stmt child) { return go(child); });
+    ranges_.rewind(mark);
+    return r;
   }
+
+  // A fetch that is further ahead than the loop is long would never run inside of it, and what is
+  // waited for stands there.
+  int64_t depth_inside(const Pipeline& p) {
+    int64_t depth = p.depth;
+    while (depth > 0 && constant_value(simplify(b_, exists(p, later(p, depth)), ranges_)) == 0) {
+      --depth;
+    }
+    return depth;
+  }
+
+  Expr later(const Pipeline& p, int64_t depth) {
+    return b_.add(Expr(p.loop->var), b_.int_imm(depth));
+  }
+  Expr exists(const Pipeline& p, Expr at) { return b_.lt(at, p.loop->extent); }
 
   // Registers that a fetch fills have no copies: they stay with their iteration.
   bool fetches_shared(const Pipeline& p) const {
@@ -129,7 +143,6 @@ class Pipelining {
   // The fetches of iteration `at`, if there is such an iteration.
   Stmt fetch(const Pipeline& p, const std::set<BufferId>& fetched, Expr at, std::vector<Attr> first,
              const std::vector<Attr>& all) {
-    Expr exists = b_.lt(at, b_.int_imm(p.extent));
     std::vector<Stmt> out;
     for (std::size_t i = 0; i < p.fetch.size(); ++i) {
       std::vector<Attr> attrs;
@@ -139,7 +152,7 @@ class Pipelining {
       if (i + 1 == p.fetch.size()) attrs.push_back({kCommitAttr, 1});
       Stmt s = with_attrs(*p.fetch[i], attrs);
       s = substitute(b_, in_copy(p, fetched, s), {{p.loop->var->id, at}});
-      out.push_back(clone_with_fresh_ids(b_, guard_phases(b_, exists, s)));
+      out.push_back(clone_with_fresh_ids(b_, guard_phases(b_, exists(p, at), s)));
     }
     return b_.seq(out);
   }
@@ -148,9 +161,8 @@ class Pipelining {
     const std::set<BufferId> fetched = add_copies(p);
     Loop prologue = make_loop(b_, "p", p.depth, LoopKind::kUnrolled);
     prologue.body = fetch(p, fetched, Expr(prologue.var), {}, {});
-    Expr later = b_.add(Expr(p.loop->var), b_.int_imm(p.depth));
-    std::vector<Stmt> body = {
-        fetch(p, fetched, later, {{kWaitAttr, p.depth - 1}, {kSyncAttr, 1}}, {{kAheadAttr, 1}})};
+    std::vector<Stmt> body = {fetch(p, fetched, later(p, p.depth),
+                                    {{kWaitAttr, p.depth - 1}, {kSyncAttr, 1}}, {{kAheadAttr, 1}})};
     for (const Loop* loop : p.rest) body.push_back(go(in_copy(p, fetched, Stmt(loop))));
     Loop main = *p.loop;
     main.body = b_.seq(body);
@@ -168,6 +180,7 @@ class Pipelining {
   }
 
   IrBuilder b_;
+  VarRanges ranges_;
 };
 
 }  // namespace

@@ -98,10 +98,29 @@ std::vector<const Store*> stores_in(Stmt s) {
   return out;
 }
 
-// The element that all stores of a leaf block write; null if there are several.
+// What the loops of a block that computes a tile repeat; the body of others.
+Stmt below_loops(const Block& block, VarRanges* ranges = nullptr,
+                 std::vector<VarId>* vars = nullptr) {
+  Stmt s = block.body;
+  while (const Loop* loop = s.as<Loop>()) {
+    if (ranges != nullptr) ranges->bind(loop->var, loop->extent);
+    if (vars != nullptr) vars->push_back(loop->var->id);
+    s = loop->body;
+  }
+  return s;
+}
+
+VarRanges ranges_within(const Block& block) {
+  VarRanges ranges = ranges_of(block);
+  below_loops(block, &ranges);
+  return ranges;
+}
+
+// The element that all stores of one step write; null if there are several.
 const Store* only_element(const Block& block) {
-  if (has_loop_or_block(block.body)) return nullptr;
-  const std::vector<const Store*> stores = stores_in(block.body);
+  const Stmt body = below_loops(block);
+  if (has_loop_or_block(body)) return nullptr;
+  const std::vector<const Store*> stores = stores_in(body);
   for (const Store* store : stores) {
     if (store->buffer != stores[0]->buffer) return nullptr;
     if (!structural_equal(store->indices, stores[0]->indices)) return nullptr;
@@ -126,7 +145,7 @@ std::optional<double> identity_value(ExprKind op, DType dtype) {
 
 }  // namespace
 
-Masks::Masks(IrBuilder& b, const Program& program) : b_(b) {
+Masks::Masks(IrBuilder& b, const Program& program, Unneeded unneeded) : b_(b), unneeded_(unneeded) {
   for (const BufferId id : program.params()) needs_[id] = std::nullopt;
   if (!program.root().defined()) return;
   const std::vector<const Block*> blocks = outermost_blocks(program.root());
@@ -268,7 +287,7 @@ bool Masks::is_positive(Expr e) {
   const Load* load = e.as<Load>();
   if (load == nullptr || num_stores_[load->buffer] != 1 || writers_[load->buffer].size() != 1)
     return false;
-  const Store* store = writers_[load->buffer][0]->body.as<Store>();
+  const Store* store = below_loops(*writers_[load->buffer][0]).as<Store>();
   return store != nullptr && !loads_from(store->value, load->buffer) && is_positive(store->value);
 }
 
@@ -355,10 +374,10 @@ const Var* Masks::every_row_has_one(Expr of_row, std::span<const Linear> all,
 }
 
 void Masks::find_values(const Block& block) {
-  const Store* store = block.body.as<Store>();
+  const Store* store = below_loops(block).as<Store>();
   if (store == nullptr || num_stores_[store->buffer] != 1) return;
   if (loads_from(store->value, store->buffer)) return;
-  const VarRanges ranges = ranges_of(block);
+  const VarRanges ranges = ranges_within(block);
   const std::vector<Linear> all = conditions_in(store->value, ranges);
   std::vector<Outside> found;
   for (const Linear& condition : all) {
@@ -444,7 +463,7 @@ void Masks::find_needs(const Block& block) {
     for_each_load(block.body, [&](const Load& load) { needs_[load.buffer] = std::nullopt; });
     return;
   }
-  const VarRanges ranges = ranges_of(block);
+  const VarRanges ranges = ranges_within(block);
   // What a running sum reads of itself carries on to all elements behind.
   for_each_load(block.body, [&](const Load& load) {
     const bool is_own = load.buffer == element->buffer;
@@ -452,7 +471,8 @@ void Masks::find_needs(const Block& block) {
       needs_[load.buffer] = std::nullopt;
   });
   Use around;
-  around.where = needs_of_writes(block, ranges);
+  const bool is_tile = block.body.as<Loop>() != nullptr;
+  if (unneeded_ == Unneeded::kLeftOut && !is_tile) around.where = needs_of_writes(block, ranges);
   std::vector<Use> uses;
   walk(
       block.body, [](Stmt) { return true; },
@@ -479,17 +499,27 @@ void Masks::find_needs(const Block& block) {
 
 std::vector<Linear> Masks::needed_where(const Block& block, bool by_updates) {
   if (only_element(block) == nullptr) return {};
-  const VarRanges ranges = ranges_of(block);
-  std::vector<Linear> out = needs_of_writes(block, ranges);
-  const std::optional<Reducer> reducer = by_updates ? match_reducer(block) : std::nullopt;
-  if (!reducer) return out;
-  const std::optional<double> identity = identity_value(reducer->op, reducer->update.dtype());
-  if (!identity) return out;
-  const std::vector<Linear> all = conditions_in(reducer->update, ranges);
-  for (const Linear& condition : all) {
-    if (value_outside(reducer->update, condition, all, ranges) == identity) {
-      append_new(&out, condition);
+  VarRanges ranges = ranges_of(block);
+  std::vector<VarId> inner;
+  const Stmt step = below_loops(block, &ranges, &inner);
+  std::vector<Linear> found = needs_of_writes(block, ranges);
+  const std::optional<Reducer> reducer = by_updates ? match_reducer(block, step) : std::nullopt;
+  const std::optional<double> identity =
+      reducer ? identity_value(reducer->op, reducer->update.dtype()) : std::nullopt;
+  if (identity) {
+    const std::vector<Linear> all = conditions_in(reducer->update, ranges);
+    for (const Linear& condition : all) {
+      if (value_outside(reducer->update, condition, all, ranges) == identity) {
+        append_new(&found, condition);
+      }
     }
+  }
+  if (inner.empty()) return found;
+  // A tile is needed where some step of it is.
+  std::vector<Linear> out;
+  for (const Linear& condition : found) {
+    const std::optional<Linear> least = eliminate_vars(b_, condition, Bound::kLower, ranges, inner);
+    if (least && !mentions(to_expr(b_, *least), inner)) append_new(&out, *least);
   }
   return out;
 }
@@ -533,64 +563,6 @@ std::optional<Masks::HalfSpace> Masks::half_space(const Linear& condition,
   if (!rest.is_constant()) return std::nullopt;
   out.constant = rest.constant;
   return out;
-}
-
-// ---- counting ----
-
-std::optional<double> share_where(const Block& block, std::span<const Linear> conditions) {
-  constexpr int64_t kMostPoints = int64_t{1} << 16;
-  struct Axis {
-    VarId var;
-    int64_t extent;
-    std::vector<int64_t> coefs;  // by condition
-  };
-  std::vector<Axis> axes;
-  for (const IterVar& iter : block.iters) {
-    const std::optional<int64_t> extent = constant_value(iter.extent);
-    if (!extent || *extent < 1) return std::nullopt;
-    axes.push_back({iter.var->id, *extent, std::vector<int64_t>(conditions.size(), 0)});
-  }
-  for (std::size_t c = 0; c < conditions.size(); ++c) {
-    for (const Term& term : conditions[c].terms) {
-      const Var* var = term.degree == 1 ? term.atoms[0].as<Var>() : nullptr;
-      const auto axis = std::find_if(axes.begin(), axes.end(), [&](const Axis& a) {
-        return var != nullptr && a.var == var->id;
-      });
-      if (axis == axes.end()) return std::nullopt;
-      axis->coefs[c] = term.coef;
-    }
-  }
-  std::erase_if(axes, [](const Axis& a) {
-    return std::all_of(a.coefs.begin(), a.coefs.end(), [](int64_t k) { return k == 0; });
-  });
-  // The longest axis by arithmetic, the others point by point.
-  std::sort(axes.begin(), axes.end(),
-            [](const Axis& a, const Axis& b) { return a.extent < b.extent; });
-  const Axis inner =
-      axes.empty() ? Axis{{}, 1, std::vector<int64_t>(conditions.size(), 0)} : axes.back();
-  if (!axes.empty()) axes.pop_back();
-  int64_t points = 1;
-  for (const Axis& axis : axes) {
-    if (axis.extent > kMostPoints / points) return std::nullopt;
-    points *= axis.extent;
-  }
-  double holds = 0;
-  for (int64_t i = 0; i < points; ++i) {
-    int64_t low = 0, high = inner.extent - 1;
-    for (std::size_t c = 0; c < conditions.size(); ++c) {
-      int64_t value = conditions[c].constant, rest = i;
-      for (const Axis& axis : axes) {
-        value += axis.coefs[c] * (rest % axis.extent);
-        rest /= axis.extent;
-      }
-      const int64_t k = inner.coefs[c];
-      if (k > 0) high = std::min(high, floor_div(-value, k));
-      if (k < 0) low = std::max(low, -floor_div(-value, -k));
-      if (k == 0 && value > 0) high = -1;
-    }
-    holds += static_cast<double>(std::max<int64_t>(0, high - low + 1));
-  }
-  return holds / (static_cast<double>(points) * static_cast<double>(inner.extent));
 }
 
 }  // namespace prunerc::ir

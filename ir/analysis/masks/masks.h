@@ -17,13 +17,17 @@
 
 namespace prunerc::ir {
 
+/// What becomes of instances that nobody needs: they are left out, and what they alone read is not needed either (those
+/// that compute a tile run); or they run, but in loops that end early, and what they read must be there.
+enum class Unneeded : uint8_t { kLeftOut, kRun };
+
 /// What follows from conditions that are affine comparisons of block variables; others say nothing.
 /// Values that are masked away are taken to be finite: 0*x is 0.
 /// Cost: O(size of the program * conditions in a block).
 class Masks {
  public:
   /// Makes expressions with b, which must outlive this.
-  Masks(IrBuilder& b, const Program& program);
+  Masks(IrBuilder& b, const Program& program, Unneeded unneeded = Unneeded::kLeftOut);
 
   /// An instance of the block does something that anybody needs only where each of these, over the
   /// block's variables, is at most 0. Empty: no condition is known. Without `by_updates` those are left
@@ -70,6 +74,7 @@ class Masks {
   Linear at(const HalfSpace& space, std::span<const Expr> indices, const VarRanges& ranges);
 
   IrBuilder& b_;
+  Unneeded unneeded_;
   std::map<BufferId, int> num_stores_;
   std::map<BufferId, std::vector<const Block*>> writers_;
   std::map<BufferId, std::size_t> last_store_;  // by block, in the order of the text

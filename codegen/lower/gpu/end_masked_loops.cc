@@ -1,0 +1,50 @@
+// Loops over tiles end where a mask hides the rest from the whole block.
+// Before: they run over all tiles. After: over the first ones, as many as some row of the block
+// needs: an extent over block axes, so that threads meet as before. What is not computed then is
+// read nowhere. (Y adds weights that are 0 behind the diagonal.)
+//     for b in 8 bind(block.x) { for s in 8 { for t in 16 bind(thread.x) { block "Y" .. } } }
+// ~>  for b in 8 bind(block.x) { for s in b + 1 { for t in 16 bind(thread.x) { block "Y" .. } } }
+#include "codegen/lower/analysis/statements.h"
+#include "codegen/lower/passes.h"
+#include "ir/analysis/masks/loop_ends.h"
+#include "ir/tensor/bulk_copy.h"
+
+#include <map>
+
+namespace prunerc::codegen {
+namespace {
+
+using namespace ir;
+
+class LoopEnding {
+ public:
+  explicit LoopEnding(const Program& program) : b_(program), ends_(masked_loop_ends(b_, program)) {}
+
+  Program run(const Program& program) {
+    return ends_.empty() ? program : b_.finish(go(program.root()));
+  }
+
+ private:
+  Stmt go(Stmt s) {
+    if (!s.defined() || s.as<Block>() != nullptr) return s;
+    Stmt r = map_stmts(b_, s, [&](Stmt child) { return go(child); });
+    const Loop* loop = r.as<Loop>();
+    const auto end = loop != nullptr ? ends_.find(loop->id) : ends_.end();
+    // Producer and consumer of a ring buffer count iterations each for itself.
+    if (end == ends_.end() || holds_bulk_copy(r)) return r;
+    Loop changed = *loop;
+    changed.extent = end->second.iterations;
+    return b_.loop(changed);
+  }
+
+  IrBuilder b_;
+  std::map<LoopId, LoopEnd> ends_;
+};
+
+}  // namespace
+
+Result<Program> end_masked_loops(const Program& program, const Target&) {
+  return LoopEnding(program).run(program);
+}
+
+}  // namespace prunerc::codegen

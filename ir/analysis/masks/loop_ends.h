@@ -1,0 +1,26 @@
+// Loops of GPU kernels that may end where a mask hides all that they would still compute.
+#ifndef PRUNERC_IR_ANALYSIS_MASKS_LOOP_ENDS_H_
+#define PRUNERC_IR_ANALYSIS_MASKS_LOOP_ENDS_H_
+
+#include "ir/builder.h"
+#include "ir/program.h"
+
+#include <map>
+
+namespace prunerc::ir {
+
+/// Where a loop may end.
+struct LoopEnd {
+  Expr iterations;   // that somebody needs: at least one, over variables of the loops around
+  double share = 1;  // of the loop's iterations, on average
+};
+
+/// By loop; loops that are not there run whole. Variables are those of block axes and serial loops, so that all threads
+/// of a block agree. What later iterations write lives in one iteration alone, or is read only behind a condition that
+/// fails there, or they add what a mask makes nothing. Of scheduled programs: serial loops of constant extent that hold
+/// threads. Cost: that of Masks.
+std::map<LoopId, LoopEnd> masked_loop_ends(IrBuilder& b, const Program& program);
+
+}  // namespace prunerc::ir
+
+#endif  // PRUNERC_IR_ANALYSIS_MASKS_LOOP_ENDS_H_
