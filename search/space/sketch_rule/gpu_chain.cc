@@ -328,8 +328,13 @@ class GpuChain {
     PRUNERC_TRY(const std::vector<LoopId> parts, s_.split(loops[*row], {Int(-1), rows_}));
     loops[*row] = parts[1];
     order[grid_.size() - 1] = parts[0];
+    const std::vector<BlockId> all = s_.blocks();
+    const bool is_last = std::find(all.begin(), all.end(), q_.block) <
+                         std::find(all.begin(), all.end(), stage.block);
     for (std::size_t i = 0; i < grid_.size(); ++i) {
-      PRUNERC_TRY(grid_[i], s_.merge({order[i], grid_[i]}));
+      std::vector<LoopId> both = {order[i], grid_[i]};
+      if (is_last) std::swap(both[0], both[1]);
+      PRUNERC_TRY(grid_[i], s_.merge(both));
     }
     return loops;
   }
