@@ -326,11 +326,12 @@ constexpr Row kSingleChainRows[] = {
     {"std/attention.prn", "grouped_query_attention", "H=4 G=2 T=16 S=40 E=20"},
 };
 
-// Whole tiles, ragged ones, and as many tiles as a tile has keys.
+// Whole tiles, ragged ones, as many tiles as a tile has keys, and one.
 constexpr Row kSplitChainRows[] = {
     {nullptr, "split_attention", ""},
     {nullptr, "split_attention", "T=33 S=102 E=24 B=51"},
     {nullptr, "split_attention", "T=16 S=256 E=16 B=16"},
+    {nullptr, "split_attention", "T=32 S=32 E=16"},
     {nullptr, "split_causal_attention", ""},
     {nullptr, "split_single_attention", ""},
 };

@@ -99,10 +99,13 @@ class Shaping {
   // among them, and not fused.
   bool is_matrix(const ir::Access& access, const std::array<std::size_t, 2>& groups) const {
     std::vector<ir::VarId> seen;
-    for (const ir::Range& range : access.region) {
-      const auto* var = range.min.as<ir::Var>();
-      if (var == nullptr && range.min.as<ir::IntImm>() == nullptr) return false;
+    for (std::size_t d = 0; d < access.region.size(); ++d) {
+      const ir::Expr subscript = access.region[d].min;
+      const auto* var = subscript.as<ir::Var>();
+      if (var == nullptr && subscript.as<ir::IntImm>() == nullptr) return false;
       if (var == nullptr) continue;
+      // Of a sum, as c*8 + s where c is 0, regions say s alone.
+      if (!variable_at(block(), access.buffer, d)) return false;
       if (std::find(seen.begin(), seen.end(), var->id) != seen.end()) return false;
       seen.push_back(var->id);
     }
