@@ -22,6 +22,8 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace prunerc::testing {
@@ -70,6 +72,18 @@ std::vector<Drawn> draw(int count) {
   return out;
 }
 
+// The kernel of a tile, that of the tiles' weights, and the one that adds the tiles up.
+constexpr std::size_t kSplitKernels = 3;
+
+std::vector<Drawn> draw_split(int count) {
+  std::vector<Drawn> out;
+  for (const NamedProgram& op : split_chained_operators()) {
+    const bool is_single = op.name.starts_with("split_single");
+    draw(op, is_single ? "gpu+chain" : kTensorChain, count, &out);
+  }
+  return out;
+}
+
 std::size_t num_kernels(const ir::Program& program) {
   const Result<std::vector<schedule::GpuNeeds>> needs = schedule::gpu_needs(program);
   REQUIRE_OK(needs);
@@ -87,9 +101,21 @@ TEST_CASE("products with rows between them are one kernel with the interpreter's
   }
 }
 
+TEST_CASE("a tile of keys is one kernel, and what tiles leave is combined as the interpreter does",
+          "[gpu]") {
+  for (const Drawn& d : draw_split(num_cases(100) / 50)) {
+    INFO(d.name << "\n" << schedule::print(d.candidate.trace));
+    CHECK(num_kernels(d.candidate.program) == kSplitKernels);
+    const std::string difference =
+        compare_on_host(d.base, d.candidate.program, chain_target(), 1, kTwoOrders);
+    CHECK(difference == "");
+  }
+}
+
 // Each takes a compiler of C++ and one of CUDA some seconds: one in three, others with each seed.
 TEST_CASE("one kernel of two products is free of races, and NVRTC takes it", "[gpu]") {
-  const std::vector<Drawn> all = draw(1);
+  std::vector<Drawn> all = draw(1);
+  for (Drawn& d : draw_split(0)) all.push_back(std::move(d));
   int num_clean = 0;
   for (std::size_t i = first_seed() % 3; i < all.size(); i += 3) {
     const Drawn& d = all[i];
@@ -199,6 +225,99 @@ TEST_CASE("rows that shared memory has no room for are no chain") {
   CHECK(sketch_of(shorter.c_str(), chain_target()) >= 0);
   // 48 KiB of shared memory hold no sixteen rows of 1024 scores.
   CHECK(sketch_of(shorter.c_str(), gpu_target("cuda-host:sm_80 smem_bytes_per_block=49152")) < 0);
+}
+
+constexpr const char* kSplit = R"(
+op split_attention<H=2, T=64, S=8192, E=64, B=512>(Q: f16[H,T,E], K: f16[H,S,E], V: f16[H,S,E])
+   -> (O: f16[H,T,E]) where S % B == 0 {
+  let a[h,t,c in 0..S/B,s in 0..B] = (sum:f32[e] Q[h,t,e] * K[h,c*B + s,e]) * (1 / sqrt(E));
+  let m[h,t,c]   = max[s] a[h,t,c,s];
+  let p[h,t,c,s] = f16(exp(a[h,t,c,s] - m[h,t,c]));
+  let l[h,t,c]   = sum:f32[s] p[h,t,c,s];
+  let o[h,t,c,e] = sum:f32[s] p[h,t,c,s] * V[h,c*B + s,e];
+  let M[h,t]     = max[c] m[h,t,c];
+  let L[h,t]     = sum[c] exp(m[h,t,c] - M[h,t]) * l[h,t,c];
+  let w[h,t,c]   = exp(m[h,t,c] - M[h,t]) / L[h,t];
+  O[h,t,e]       = f16(sum[c] w[h,t,c] * o[h,t,c,e]);
+})";
+
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  REQUIRE(text.find(from) != std::string::npos);
+  return text.replace(text.find(from), from.size(), to);
+}
+
+int num_times(std::string_view text, std::string_view part) {
+  int num = 0;
+  for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++num;
+  return num;
+}
+
+int64_t num_elements(const ir::Buffer& buffer) {
+  int64_t product = 1;
+  for (const ir::Expr extent : buffer.shape) product *= ir::constant_value(extent).value_or(1);
+  return product;
+}
+
+TEST_CASE("attention over many keys in tiles has no scores in global memory") {
+  for (const char* target : {"cuda:h100", "cuda-host:sm_80"}) {
+    INFO(target);
+    const search::Task task = search::make_task("op", program_of(kSplit), gpu_target(target));
+    const Result<search::SearchSpace> space = search::make_space(task);
+    REQUIRE_OK(space);
+    const int sketch = chain_sketch(*space, kTensorChain);
+    REQUIRE(sketch >= 0);
+    const Result<search::Candidate> made = search::instantiate(task, *space, sketch, {});
+    REQUIRE_OK(made);
+    INFO(schedule::print(made->trace));
+    CHECK(num_kernels(made->program) == kSplitKernels);
+    for (const ir::Buffer& buffer : made->program.buffers()) {
+      if (buffer.role != ir::BufferRole::kIntermediate || buffer.scope != ir::Scope::kGlobal) {
+        continue;
+      }
+      INFO(buffer.name);
+      CHECK(num_elements(buffer) < int64_t{2} * 64 * 8192);
+    }
+    // Of Q, and of K and V at places that are no plain variables, vectors of 16 bytes are fetched.
+    CHECK(num_times(schedule::print(made->trace), ", 32, 8])") == 3);
+  }
+}
+
+TEST_CASE("a tile's values stand in any order, what combines tiles is of no chain") {
+  std::string turned = replaced(kSplit, "let m[h,t,c] ", "let m[h,c,t] ");
+  while (turned.find("m[h,t,c]") != std::string::npos) {
+    turned = replaced(turned, "m[h,t,c]", "m[h,c,t]");
+  }
+  CHECK(sketch_of(turned.c_str(), chain_target()) >= 0);
+  const std::string sum = "  let l[h,t,c]   = sum:f32[s] p[h,t,c,s];\n";
+  const std::string later = replaced(replaced(kSplit, sum, ""), "  let M[", sum + "  let M[");
+  CHECK(sketch_of(later.c_str(), chain_target()) >= 0);
+  // Tiles that the second product adds up are no rows of their own; nor may a later kernel read scores.
+  CHECK(sketch_of(R"(
+op together<H=2, T=64, S=1024, E=64, B=512>(Q: f16[H,T,E], K: f16[H,S,E], V: f16[H,S,E])
+   -> (O: f32[H,T,E]) where S % B == 0 {
+  let a[h,t,c in 0..S/B,s in 0..B] = sum:f32[e] Q[h,t,e] * K[h,c*B + s,e];
+  let m[h,t,c]   = max[s] a[h,t,c,s];
+  let p[h,t,c,s] = f16(exp(a[h,t,c,s] - m[h,t,c]));
+  O[h,t,e]       = sum:f32[c,s] p[h,t,c,s] * V[h,c*B + s,e];
+})",
+                  chain_target()) < 0);
+  CHECK(sketch_of(R"(
+op shown<H=2, T=64, S=1024, E=64, B=512>(Q: f16[H,T,E], K: f16[H,S,E], V: f16[H,S,E])
+   -> (O: f32[H,T,C,E], P: f32[H,T,B]) where S % B == 0, C = S/B {
+  let a[h,t,c,s] = sum:f32[e] Q[h,t,e] * K[h,c*B + s,e];
+  let m[h,t,c]   = max[s] a[h,t,c,s];
+  let p[h,t,c,s] = f16(exp(a[h,t,c,s] - m[h,t,c]));
+  O[h,t,c,e]     = sum:f32[s] p[h,t,c,s] * V[h,c*B + s,e];
+  P[h,t,s]       = sum:f32[c] p[h,t,c,s];
+})",
+                  chain_target()) < 0);
+}
+
+TEST_CASE("a row's maximum may be a result as well") {
+  std::string text = kLongRows;
+  text = replaced(text, "4096", "1024");
+  text = replaced(text, "(O: f32[H,T,E])", "(O: f32[H,T,E], m: f32[H,T])");
+  CHECK(sketch_of(replaced(text, "let m[h,t]", "m[h,t]").c_str(), chain_target()) >= 0);
 }
 
 TEST_CASE("weights that are a result as well are no chain") {

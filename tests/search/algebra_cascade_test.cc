@@ -2,6 +2,7 @@
 #include "ir/fpv/fpv.h"
 #include "ir/printer.h"
 #include "ir/support/rng.h"
+#include "ir/target.h"
 #include "search/algebra/cascade.h"
 #include "search/algebra/derive.h"
 #include "search/space/space.h"
@@ -16,6 +17,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace prunerc::search::algebra {
@@ -65,6 +67,26 @@ TEST_CASE("attention over many keys is its tiles' attention") {
   check_forms(attention(16384));
   // Divided before the sum, as a softmax of its own is.
   check_forms(attention(16384, "exp(a[h,t,s] - m[h,t])", "sum[s] (p[h,t,s] / l[h,t]) * V[h,s,e]"));
+}
+
+TEST_CASE("a tile's attention is one kernel of a GPU, by lanes and where it is allowed by tf32") {
+  Spec spec = *lift(testing::compile_op(attention(8192)));
+  REQUIRE(!cascade(spec, 256).empty());
+  const Result<Lowered> form = lower(spec);
+  REQUIRE_OK(form);
+  INFO(ir::print(form->program));
+  for (const char* target : {"cuda:sm_80", "cuda:sm_80 allow_tf32=1"}) {
+    const Result<SearchSpace> space =
+        make_space(make_task("form", form->program, *ir::target_from_string(target)));
+    REQUIRE_OK(space);
+    const auto has = [&](std::string_view name) {
+      return std::any_of(space->sketches.begin(), space->sketches.end(),
+                         [&](const Sketch& sketch) { return sketch.name == name; });
+    };
+    INFO(target);
+    CHECK(has("gpu+chain"));
+    CHECK(has("gpu+tensor+chain") == (std::string_view(target) != "cuda:sm_80"));
+  }
 }
 
 TEST_CASE("values in tiles are those of the whole rows") {

@@ -267,6 +267,46 @@ op mlp<M=48, K=32, N=96, L=40>(A: f16[M,K], B: f16[K,N], D: f16[N,L]) -> (E: f32
 }
 )";
 
+// Keys in tiles, each with its own maximum, which a later kernel combines.
+constexpr const char* kSplitChains = R"(
+op split_attention<H=2, T=64, S=96, E=32, B=32>(Q: f16[H,T,E], K: f16[H,S,E], V: f16[H,S,E])
+   -> (O: f16[H,T,E]) where S % B == 0 {
+  let a[h,t,c in 0..S/B,s in 0..B] = (sum:f32[e] Q[h,t,e] * K[h,c*B + s,e]) * (1 / sqrt(E));
+  let m[h,t,c]   = max[s] a[h,t,c,s];
+  let p[h,t,c,s] = f16(exp(a[h,t,c,s] - m[h,t,c]));
+  let l[h,t,c]   = sum:f32[s] p[h,t,c,s];
+  let o[h,t,c,e] = sum:f32[s] p[h,t,c,s] * V[h,c*B + s,e];
+  let M[h,t]     = max[c] m[h,t,c];
+  let L[h,t]     = sum[c] exp(m[h,t,c] - M[h,t]) * l[h,t,c];
+  let w[h,t,c]   = exp(m[h,t,c] - M[h,t]) / L[h,t];
+  O[h,t,e]       = f16(sum[c] w[h,t,c] * o[h,t,c,e]);
+}
+op split_causal_attention<H=2, T=96, E=16, B=32>(Q: bf16[H,T,E], K: bf16[H,T,E], V: bf16[H,T,E])
+   -> (O: bf16[H,T,E]) where T % B == 0 {
+  let a[h,t,c in 0..T/B,s in 0..B] = (sum:f32[e] Q[h,t,e] * K[h,c*B + s,e]) * (1 / sqrt(E));
+  let m[h,t,c]   = max[s | c*B + s <= t] a[h,t,c,s];
+  let p[h,t,c,s] = if c*B + s <= t then bf16(exp(a[h,t,c,s] - m[h,t,c])) else bf16(0);
+  let l[h,t,c]   = sum:f32[s] p[h,t,c,s];
+  let o[h,t,c,e] = sum:f32[s] p[h,t,c,s] * V[h,c*B + s,e];
+  let M[h,t]     = max[c] m[h,t,c];
+  let L[h,t]     = sum[c] exp(m[h,t,c] - M[h,t]) * l[h,t,c];
+  let w[h,t,c]   = exp(m[h,t,c] - M[h,t]) / L[h,t];
+  O[h,t,e]       = bf16(sum[c] w[h,t,c] * o[h,t,c,e]);
+}
+op split_single_attention<H=2, T=24, S=120, E=20, B=40>(Q: f32[H,T,E], K: f32[H,S,E], V: f32[H,S,E])
+   -> (O: f32[H,T,E]) where S % B == 0 {
+  let a[h,t,c in 0..S/B,s in 0..B] = (sum[e] Q[h,t,e] * K[h,c*B + s,e]) * (1 / sqrt(E));
+  let m[h,t,c]   = max[s] a[h,t,c,s];
+  let p[h,t,c,s] = exp(a[h,t,c,s] - m[h,t,c]);
+  let l[h,t,c]   = sum[s] p[h,t,c,s];
+  let o[h,t,c,e] = sum[s] p[h,t,c,s] * V[h,c*B + s,e];
+  let M[h,t]     = max[c] m[h,t,c];
+  let L[h,t]     = sum[c] exp(m[h,t,c] - M[h,t]) * l[h,t,c];
+  let w[h,t,c]   = exp(m[h,t,c] - M[h,t]) / L[h,t];
+  O[h,t,e]       = sum[c] w[h,t,c] * o[h,t,c,e];
+}
+)";
+
 constexpr Row kChainRows[] = {
     {nullptr, "attention", ""},
     {nullptr, "attention", "T=33 S=51 E=24"},
@@ -284,6 +324,16 @@ constexpr Row kSingleChainRows[] = {
     {"std/attention.prn", "attention", "H=1 T=21 S=67 E=40"},
     {"std/attention.prn", "causal_attention", "H=2 T=40 E=32"},
     {"std/attention.prn", "grouped_query_attention", "H=4 G=2 T=16 S=40 E=20"},
+};
+
+// Whole tiles, ragged ones, as many tiles as a tile has keys, and one.
+constexpr Row kSplitChainRows[] = {
+    {nullptr, "split_attention", ""},
+    {nullptr, "split_attention", "T=33 S=102 E=24 B=51"},
+    {nullptr, "split_attention", "T=16 S=256 E=16 B=16"},
+    {nullptr, "split_attention", "T=32 S=32 E=16"},
+    {nullptr, "split_causal_attention", ""},
+    {nullptr, "split_single_attention", ""},
 };
 
 constexpr Row kLargeRows[] = {
@@ -338,6 +388,10 @@ std::vector<NamedProgram> chained_operators() { return compile_rows(kChainRows, 
 
 std::vector<NamedProgram> single_chained_operators() {
   return compile_rows(kSingleChainRows, nullptr);
+}
+
+std::vector<NamedProgram> split_chained_operators() {
+  return compile_rows(kSplitChainRows, kSplitChains);
 }
 
 std::vector<NamedProgram> large_operators() { return compile_rows(kLargeRows, kOwn); }

@@ -32,6 +32,10 @@ std::vector<NamedProgram> chained_operators();
 /// The same in f32, for CUDA cores.
 std::vector<NamedProgram> single_chained_operators();
 
+/// The same over keys in tiles, of f16, bf16 (masked) and f32 (`split_single_attention`): what tiles leave in memory is combined
+/// behind.
+std::vector<NamedProgram> split_chained_operators();
+
 /// Operators for the plain cores of a GPU at extents of some tiles each, odd ones and such that
 /// tiles divide. The interpreter still takes less than a second for each.
 std::vector<NamedProgram> large_operators();

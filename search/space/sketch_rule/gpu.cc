@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <optional>
+#include <utility>
 
 namespace prunerc::search {
 namespace {
@@ -19,10 +22,35 @@ bool in_kernel(const schedule::Schedule& s, BlockId block) {
                      [](const ir::Loop* loop) { return ir::is_thread_axis(loop->loop_kind); });
 }
 
+// Whether some operand is all there is to read, each element once, as the matrix of a product with a
+// vector: then its rows matter, and who else reads the vector does not.
+constexpr int64_t kLongRow = 256;
+const ir::Access* read_once(const BlockFacts& facts, int64_t least_row) {
+  if (facts.block == nullptr || !facts.trivial) return nullptr;
+  int64_t row = 1;
+  for (const Axis& axis : facts.reduce) row *= axis.extent;
+  if (row < least_row) return nullptr;
+  for (const ir::Access& access : facts.block->reads) {
+    const auto moves = [&](const Axis& axis) {
+      return axis.extent == 1 || mentions(access, axis.var);
+    };
+    if (access.buffer != facts.block->writes[0].buffer && has_variable_subscripts(access) &&
+        std::all_of(facts.spatial.begin(), facts.spatial.end(), moves) &&
+        std::all_of(facts.reduce.begin(), facts.reduce.end(), moves))
+      return &access;
+  }
+  return nullptr;
+}
+
+// Behind two products a sum that reads something once, as over the results of tiles, has a thread for each of its own.
+bool combines_tiles(const SketchContext& context, BlockId id, const GpuVariant& variant) {
+  return variant.chain && read_once(facts_of(context.schedule, id), 1) != nullptr;
+}
+
 // Stages that a tiled block alone reads are computed where their elements are fetched.
-void inline_into_tiles(SketchContext& context) {
+void inline_into_tiles(SketchContext& context, const GpuVariant& variant) {
   for (const BlockId id : context.schedule.blocks()) {
-    if (!can_gpu_tile(context.schedule, id)) continue;
+    if (!can_gpu_tile(context.schedule, id) || combines_tiles(context, id, variant)) continue;
     for (const BlockId stage : stages_of(context.schedule, id)) {
       static_cast<void>(context.schedule.compute_inline(stage).ok());
     }
@@ -41,12 +69,21 @@ bool tile(SketchContext& context, BlockId block, const GpuVariant& variant) {
   return gpu_tile(context, block, BlockId(), variant).ok();
 }
 
+GpuVariant row_per_thread(GpuVariant variant) {
+  variant.threads_share_rows = false;
+  return variant;
+}
+
 // Stages that follow each other: together if they have rows in common, else each by itself.
 void schedule_chain(SketchContext& context, const std::vector<BlockId>& chain,
                     const GpuVariant& variant) {
   const auto reduces = [&](BlockId id) { return is_reduction(*find_block(context.program(), id)); };
   const bool any = std::any_of(chain.begin(), chain.end(), reduces);
-  if (variant.fuse_rows && any && chain.size() > 1 && gpu_rows(context, chain, variant)) return;
+  if (variant.fuse_rows && any && chain.size() > 1) {
+    if (gpu_rows(context, chain, variant)) return;
+    // Rows of values of few tiles are shorter than a warp.
+    if (variant.chain && gpu_rows(context, chain, row_per_thread(variant))) return;
+  }
   for (const BlockId id : chain) {
     if (reduces(id) && gpu_rows(context, {id}, variant)) continue;
     if (variant.shared && gpu_transposition(context, id)) continue;
@@ -54,31 +91,11 @@ void schedule_chain(SketchContext& context, const std::vector<BlockId>& chain,
   }
 }
 
-// Whether some operand is all there is to read, each element once, as the matrix of a product with a
-// vector: then its rows matter, and who else reads the vector does not.
-constexpr int64_t kLongRow = 256;
-const ir::Access* read_once(const BlockFacts& facts) {
-  if (facts.block == nullptr || !facts.trivial) return nullptr;
-  int64_t row = 1;
-  for (const Axis& axis : facts.reduce) row *= axis.extent;
-  if (row < kLongRow) return nullptr;
-  for (const ir::Access& access : facts.block->reads) {
-    const auto moves = [&](const Axis& axis) {
-      return axis.extent == 1 || mentions(access, axis.var);
-    };
-    if (access.buffer != facts.block->writes[0].buffer && has_variable_subscripts(access) &&
-        std::all_of(facts.spatial.begin(), facts.spatial.end(), moves) &&
-        std::all_of(facts.reduce.begin(), facts.reduce.end(), moves))
-      return &access;
-  }
-  return nullptr;
-}
-
 // A product with a vector: the threads of a block share a row, or columns are neighbours.
 bool product_rows(SketchContext& context, BlockId id, const GpuVariant& variant) {
   if (!variant.shared || !variant.threads_share_rows) return false;
   const BlockFacts facts = facts_of(context.schedule, id);
-  const ir::Access* const matrix = read_once(facts);
+  const ir::Access* const matrix = read_once(facts, kLongRow);
   if (matrix == nullptr) return false;
   const bool by_rows = is_contiguous(*matrix, facts.reduce.back().var);
   if (!by_rows && !is_along_columns(facts)) return false;
@@ -87,44 +104,115 @@ bool product_rows(SketchContext& context, BlockId id, const GpuVariant& variant)
   return (fuses && gpu_rows(context, {id, epilogue}, variant)) || gpu_rows(context, {id}, variant);
 }
 
-// In a chain rows of the result are rows of the first factor, whatever tiles waste: the best such mapping.
-constexpr std::size_t kChainMappings = 8;
-void keep_in_order(std::vector<schedule::TensorMapping>* mappings) {
-  std::erase_if(*mappings, [](const schedule::TensorMapping& mapping) {
-    return mapping.reads.size() != 3 || mapping.reads[1] > mapping.reads[2];
-  });
-  if (mappings->size() > 1) mappings->resize(1);
+bool combine_tiles(SketchContext& context, BlockId id, const GpuVariant& variant) {
+  if (!combines_tiles(context, id, variant)) return false;
+  std::vector<BlockId> blocks = {id};
+  const BlockId epilogue = epilogue_of(context.schedule, id);
+  if (epilogue.valid()) blocks.push_back(epilogue);
+  return gpu_rows(context, blocks, row_per_thread(variant)).ok();
 }
 
-// Every block that a tensor instruction can compute, as a matrix product by its n-th best mapping,
-// or by its last one if all have fewer. Warpgroups take matrices as they are, and other products by
-// the best mapping.
-std::vector<ShapedProduct> shape_products(SketchContext& context, const GpuVariant& variant) {
-  std::vector<ShapedProduct> out;
-  const bool wants_wgmma = variant.wgmma.warpgroups > 0;
-  const auto rank = static_cast<std::size_t>(wants_wgmma ? 1 : variant.mapping);
-  if (rank == 0) return out;
-  bool is_last = false;
+/// A block, and as which matrix products it may be computed, the best first.
+struct MappedBlock {
+  BlockId block;
+  std::vector<schedule::TensorMapping> mappings;
+};
+
+// In a chain rows of the result are rows of the first factor, whatever tiles waste.
+constexpr std::size_t kChainMappings = 8;
+bool keeps_order(const schedule::TensorMapping& mapping) {
+  return mapping.reads.size() == 3 && mapping.reads[1] < mapping.reads[2];
+}
+
+// By the n-th best mapping, or by the last one if there are fewer; in a chain by any that keeps the factors' order.
+std::vector<MappedBlock> map_blocks(const SketchContext& context, const GpuVariant& variant,
+                                    std::size_t rank) {
+  std::vector<MappedBlock> out;
   // Lanes multiply what is given to tf32 otherwise.
   const std::vector<std::string_view> names =
       variant.cores ? std::vector<std::string_view>{"mma_m16n8k8_tf32"}
                     : tensor_products(context.target);
   for (const BlockId id : context.schedule.blocks()) {
-    if (wants_wgmma && can_gpu_wgmma(context, id)) continue;
+    if (variant.wgmma.warpgroups > 0 && can_gpu_wgmma(context, id)) continue;
     for (const std::string_view name : names) {
       std::vector<schedule::TensorMapping> mappings =
           matrix_mappings(context.schedule, id, name, variant.chain ? kChainMappings : rank);
-      if (variant.chain) keep_in_order(&mappings);
+      if (variant.chain) std::erase_if(mappings, std::not_fn(keeps_order));
       if (mappings.empty()) continue;
-      is_last = is_last || mappings.size() == rank;
-      const schedule::Schedule before = context.schedule.fork();
-      Result<MatrixProduct> product = to_matrix_product(context, id, mappings.back());
-      if (product.ok() && (!wants_wgmma || can_gpu_wgmma(context, id))) {
-        out.push_back({mappings.back(), *std::move(product)});
-      } else {
-        context.schedule = before;
-      }
+      out.push_back({id, std::move(mappings)});
       break;
+    }
+  }
+  return out;
+}
+
+// Extents of the variables outside; nothing if one of them is added up.
+std::optional<std::vector<int64_t>> outer_extents(const ir::Block& block,
+                                                  const schedule::TensorMapping& mapping) {
+  std::vector<int64_t> out;
+  for (const int i : mapping.outer) {
+    const ir::IterVar& iter = block.iters[static_cast<std::size_t>(i)];
+    if (iter.kind != ir::IterKind::kSpatial) return std::nullopt;
+    out.push_back(ir::constant_value(iter.extent).value_or(0));
+  }
+  return out;
+}
+
+// Of each block one mapping stays: of two products that follow each other the best ones by which rows and what is outside
+// are the same, and columns of the first are what the second adds up; of several such pairs those with the longest rows,
+// but best ones first. Of all others the best one.
+void choose_mappings(const schedule::Schedule& s, std::vector<MappedBlock>* blocks) {
+  struct Pair {
+    MappedBlock *first, *second;
+    std::size_t x, y;
+  };
+  std::optional<Pair> best;
+  std::pair<bool, int64_t> best_key;
+  const auto note = [&](const Pair& pair) {
+    const schedule::TensorMapping& x = pair.first->mappings[pair.x];
+    const schedule::TensorMapping& y = pair.second->mappings[pair.y];
+    if (x.extents[0] != y.extents[0] || x.extents[1] != y.extents[2]) return;
+    const auto outer = outer_extents(*find_block(s.program(), pair.first->block), x);
+    if (!outer || outer != outer_extents(*find_block(s.program(), pair.second->block), y)) return;
+    const std::pair key(pair.x == 0 && pair.y == 0, x.extents[1]);
+    if (best && key <= best_key) return;
+    best = pair;
+    best_key = key;
+  };
+  for (MappedBlock& first : *blocks) {
+    for (MappedBlock& second : *blocks) {
+      if (!comes_of(s, second.block, first.block)) continue;
+      for (std::size_t x = 0; x < first.mappings.size(); ++x) {
+        for (std::size_t y = 0; y < second.mappings.size(); ++y) note({&first, &second, x, y});
+      }
+    }
+  }
+  if (best) {
+    std::swap(best->first->mappings[0], best->first->mappings[best->x]);
+    std::swap(best->second->mappings[0], best->second->mappings[best->y]);
+  }
+  for (MappedBlock& mapped : *blocks) mapped.mappings.resize(1);
+}
+
+// Every block that a tensor instruction can compute, as a matrix product. Warpgroups take matrices as they are, and
+// other products by the best mapping.
+std::vector<ShapedProduct> shape_products(SketchContext& context, const GpuVariant& variant) {
+  std::vector<ShapedProduct> out;
+  const bool wants_wgmma = variant.wgmma.warpgroups > 0;
+  const auto rank = static_cast<std::size_t>(wants_wgmma ? 1 : variant.mapping);
+  if (rank == 0) return out;
+  std::vector<MappedBlock> blocks = map_blocks(context, variant, rank);
+  if (variant.chain) choose_mappings(context.schedule, &blocks);
+  bool is_last = false;
+  for (const MappedBlock& mapped : blocks) {
+    is_last = is_last || mapped.mappings.size() == rank;
+    const schedule::Schedule before = context.schedule.fork();
+    Result<MatrixProduct> product =
+        to_matrix_product(context, mapped.block, mapped.mappings.back());
+    if (product.ok() && (!wants_wgmma || can_gpu_wgmma(context, mapped.block))) {
+      out.push_back({mapped.mappings.back(), *std::move(product)});
+    } else {
+      context.schedule = before;
     }
   }
   if (!is_last) out.clear();
@@ -134,12 +222,8 @@ std::vector<ShapedProduct> shape_products(SketchContext& context, const GpuVaria
 // Does some product come before the block?
 bool follows_product(const schedule::Schedule& s, BlockId block,
                      const std::vector<ShapedProduct>& products) {
-  const std::vector<BlockId> producers = s.producers(block);
-  return std::any_of(producers.begin(), producers.end(), [&](BlockId id) {
-    const bool is_product =
-        std::any_of(products.begin(), products.end(),
-                    [&](const ShapedProduct& shaped) { return shaped.product.block == id; });
-    return is_product || follows_product(s, id, products);
+  return std::any_of(products.begin(), products.end(), [&](const ShapedProduct& shaped) {
+    return comes_of(s, block, shaped.product.block);
   });
 }
 
@@ -260,7 +344,7 @@ Result<void> apply_gpu_variant(SketchContext& context, const GpuVariant& variant
   if (variant.mapping > 0 && num_tensor == 0) {
     return error(Diag::kUnsupported, std::string("tensor instructions for this program"));
   }
-  if (variant.inline_stages) inline_into_tiles(context);
+  if (variant.inline_stages) inline_into_tiles(context, variant);
   bool found_wgmma = wants_wgmma && num_tensor > 0;
   std::vector<BlockId> chain;
   const auto flush = [&] {
@@ -275,7 +359,10 @@ Result<void> apply_gpu_variant(SketchContext& context, const GpuVariant& variant
     }
     if (can_gpu_tile(context.schedule, id)) {
       flush();
-      if (product_rows(context, id, variant) || tile(context, id, variant)) continue;
+      if (product_rows(context, id, variant) || combine_tiles(context, id, variant) ||
+          tile(context, id, variant)) {
+        continue;
+      }
     }
     chain.push_back(id);
   }

@@ -13,10 +13,16 @@
 //     }
 //
 // Where tiles divide rows and columns, the second product takes P from where it was computed; else a padded copy of it.
+// Of rows in tiles (attention over many keys) a block has one tile; what is read behind the kernel as well, as the maximum
+// and the sum of a tile are, lies in global memory.
 #include "search/space/sketch_rule/gpu_chain.h"
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <numeric>
+#include <optional>
+#include <string>
 #include <utility>
 
 namespace prunerc::search {
@@ -48,11 +54,16 @@ constexpr int64_t kMostDepth = 256;
 /// Of shared memory, beside rows: values of rows, padding, what tiles need of their own.
 constexpr int64_t kSpareBytes = 16 << 10;
 
-bool comes_of(const schedule::Schedule& s, BlockId block, BlockId source) {
-  const std::vector<BlockId> producers = s.producers(block);
-  return std::any_of(producers.begin(), producers.end(),
-                     [&](BlockId id) { return id == source || comes_of(s, id, source); });
-}
+/// Along rows and along their elements: a block's variables, or a buffer's dimensions. None: there is no such one.
+using Places = std::array<std::optional<std::size_t>, 2>;
+constexpr std::size_t kRow = 0, kColumn = 1;
+
+/// A block of the kernel that is no product.
+struct Stage {
+  BlockId block;
+  Places places;             // variables
+  bool read_behind = false;  // by a later kernel, or it is a result
+};
 
 class GpuChain {
  public:
@@ -150,36 +161,103 @@ class GpuChain {
   }
 
   Result<void> pad() {
-    PRUNERC_TRY(const Int rows, s_.product({scores_.m.warps, scores_.m.of_warp}));
+    PRUNERC_TRY(rows_, s_.product({scores_.m.warps, scores_.m.of_warp}));
     PRUNERC_TRY(keys_of_tile_, s_.product({scores_.n.warps, scores_.n.of_warp}));
     PRUNERC_TRY(const Int columns, s_.product({values_.n.warps, Int(values_.n.unit)}));
     const int64_t step = scores_.steps.value * scores_.tile[2];
     const Int depth = ceil_div(p_.extents[2], step) * step;
-    PRUNERC_TRY_VOID(pad_operands(context_, first_mapping_, {rows, keys_of_tile_, depth}, &p_));
+    PRUNERC_TRY_VOID(pad_operands(context_, first_mapping_, {rows_, keys_of_tile_, depth}, &p_));
     if (direct_) {
       const BlockId copy = std::exchange(q_.a.copy, s_.producers(q_.a.copy)[0]);
       q_.a.rank = static_cast<int>(find_block(s_.program(), copy)->writes[0].region.size());
       PRUNERC_TRY_VOID(s_.compute_inline(copy));
+      PRUNERC_TRY_VOID(lay_out_weights());
       PRUNERC_TRY_VOID(pad_operands(context_, second_mapping_, {Int(1), columns, Int(1)}, &q_));
     } else {
       PRUNERC_TRY(const Int keys, s_.product({values_.steps, Int(values_.tile[2])}));
-      PRUNERC_TRY_VOID(pad_operands(context_, second_mapping_, {rows, columns, keys}, &q_));
+      PRUNERC_TRY_VOID(pad_operands(context_, second_mapping_, {rows_, columns, keys}, &q_));
     }
+    find_stages();
+    return {};
+  }
+
+  // What is outside of the product comes first, then rows and their elements as they lie.
+  Result<void> lay_out_weights() {
+    const ir::Block& block = *find_block(s_.program(), q_.block);
+    const ir::BufferId weights = find_block(s_.program(), q_.a.copy)->writes[0].buffer;
+    const std::size_t num_outer = second_mapping_.outer.size();
+    std::vector<std::pair<std::size_t, std::size_t>> order;  // variable, dimension
+    for (std::size_t d = 0; d < static_cast<std::size_t>(q_.a.rank); ++d) {
+      order.emplace_back(std::min(variable_at(block, weights, d).value_or(0), num_outer), d);
+    }
+    if (std::is_sorted(order.begin(), order.end())) return {};
+    std::sort(order.begin(), order.end());
+    std::string from, to;
+    for (std::size_t d = 0; d < order.size(); ++d) {
+      from += (d > 0 ? ", d" : "d") + std::to_string(d);
+      to += (d > 0 ? ", d" : "d") + std::to_string(order[d].second);
+    }
+    PRUNERC_TRY_VOID(s_.transform_layout(q_.a.copy, 0, "(" + from + ") -> (" + to + ")"));
+    return {};
+  }
+
+  // What leads from one product to the other, and what else reads whole rows: nobody behind the kernel has them.
+  void find_stages() {
+    note_dims(p_.out, {p_.out_m, p_.out_n});
     for (const BlockId id : s_.blocks()) {
       const bool is_product = id == p_.out || id == q_.block || id == q_.out;
-      if (!is_product && comes_of(s_, id, p_.block) && comes_of(s_, q_.out, id)) {
-        between_.push_back(id);
+      if (is_product || !comes_of(s_, id, p_.block)) continue;
+      const Places places = places_of(*find_block(s_.program(), id));
+      const bool reads_rows = places[kColumn] && !comes_of(s_, id, q_.block);
+      if (!reads_rows && !comes_of(s_, q_.out, id)) continue;
+      stages_.push_back({id, places});
+      note_dims(id, places);
+    }
+    const auto is_inside = [&](BlockId id) {
+      return id == q_.block || id == q_.out ||
+             std::any_of(stages_.begin(), stages_.end(),
+                         [&](const Stage& stage) { return stage.block == id; });
+    };
+    for (Stage& stage : stages_) {
+      const std::vector<BlockId> readers = s_.consumers(stage.block);
+      const ir::BufferId made = find_block(s_.program(), stage.block)->writes[0].buffer;
+      stage.read_behind = s_.program().buffer(made).role == ir::BufferRole::kOutput ||
+                          !std::all_of(readers.begin(), readers.end(), is_inside);
+    }
+  }
+
+  void note_dims(BlockId id, const Places& places) {
+    const ir::Block& block = *find_block(s_.program(), id);
+    const ir::BufferId made = block.writes[0].buffer;
+    for (std::size_t d = 0; d < block.writes[0].region.size(); ++d) {
+      const std::optional<std::size_t> variable = variable_at(block, made, d);
+      for (const std::size_t along : {kRow, kColumn}) {
+        if (variable && variable == places[along]) dims_[made][along] = d;
       }
     }
-    return {};
+  }
+
+  // By what the block reads of the kernel.
+  Places places_of(const ir::Block& block) const {
+    Places places;
+    for (const ir::Access& access : block.reads) {
+      const auto dims = dims_.find(access.buffer);
+      if (dims == dims_.end()) continue;
+      for (const std::size_t along : {kRow, kColumn}) {
+        if (!dims->second[along]) continue;
+        const auto place = variable_at(block, access.buffer, *dims->second[along]);
+        if (place) places[along] = place;
+      }
+    }
+    return places;
   }
 
   Result<void> second_product() {
     PRUNERC_TRY_VOID(s_.set_scope(q_.block, 0, ir::Scope::kLocal));
     PRUNERC_TRY_VOID(s_.set_scope(q_.b.copy, 0, ir::Scope::kShared));
     PRUNERC_TRY_VOID(values_.cut(q_.spatial));
-    PRUNERC_TRY(top_, fuse_all(context_, q_.spatial));
-    queries_ = values_.m.loops[0];
+    grid_ = q_.spatial;
+    grid_.push_back(values_.m.loops[0]);
     PRUNERC_TRY(const std::vector<LoopId> loops, s_.reverse_compute_at(q_.out, values_.n.loops[0]));
     PRUNERC_TRY_VOID(values_.leave_registers(loops, q_.out_m, q_.out_n));
     PRUNERC_TRY_VOID(values_.load_registers());
@@ -189,44 +267,80 @@ class GpuChain {
   }
 
   Result<void> between() {
-    for (std::size_t i = between_.size(); i-- > 0;) PRUNERC_TRY_VOID(share_rows(between_[i]));
+    for (std::size_t i = stages_.size(); i-- > 0;) PRUNERC_TRY_VOID(share_rows(stages_[i]));
     return values_.spread_rows(q_.a, q_.a.copy);
   }
 
+  // One variable along the rows, perhaps one along their elements, which alone may be reduced.
+  bool fits(const ir::Block& block, const Places& places) const {
+    const std::size_t rank = grid_.size() + (places[kColumn] ? 1 : 0);
+    if (block.writes.size() != 1 || !places[kRow] || block.iters.size() != rank) return false;
+    for (std::size_t i = 0; i < rank; ++i) {
+      if (block.iters[i].kind != ir::IterKind::kSpatial && i != places[kColumn]) return false;
+    }
+    return true;
+  }
+
   // Rows belong to warps, their elements to lanes.
-  Result<void> share_rows(BlockId id) {
-    const ir::Block& block = *find_block(s_.program(), id);
-    const std::size_t num_outer = second_mapping_.outer.size(), rank = block.iters.size();
-    const auto reduces = static_cast<std::size_t>(
-        std::count_if(block.iters.begin(), block.iters.end(),
-                      [](const ir::IterVar& v) { return v.kind != ir::IterKind::kSpatial; }));
-    const bool has_columns = rank == num_outer + 2;
-    if (block.writes.size() != 1 || reduces > 1 || (!has_columns && rank != num_outer + 1) ||
-        (reduces == 1 && (!has_columns || block.iters.back().kind == ir::IterKind::kSpatial))) {
+  Result<void> share_rows(const Stage& stage) {
+    const ir::Block& block = *find_block(s_.program(), stage.block);
+    const auto [row, column] = stage.places;
+    const bool reduces = is_reduction(block);
+    // Whole rows are too much to be left for later kernels.
+    if (!fits(block, stage.places) || (stage.read_behind && column && !reduces)) {
       return error(Diag::kUnsupported, std::string("a stage of this shape between products"));
     }
-    PRUNERC_TRY(const std::vector<LoopId> loops, s_.compute_at(id, queries_));
-    PRUNERC_TRY_VOID(s_.set_scope(id, 0, ir::Scope::kShared));
-    if (!has_columns) {
+    PRUNERC_TRY(const std::vector<LoopId> loops,
+                stage.read_behind ? join(stage) : s_.compute_at(stage.block, grid_.back()));
+    if (!stage.read_behind) PRUNERC_TRY_VOID(s_.set_scope(stage.block, 0, ir::Scope::kShared));
+    if (!column) {
       PRUNERC_TRY(const std::vector<LoopId> parts,
-                  s_.split(loops.back(), {Int(-1), scores_.warps, Int(kWarpLanes)}));
+                  s_.split(loops[*row], {Int(-1), scores_.warps, Int(kWarpLanes)}));
       PRUNERC_TRY_VOID(s_.bind(parts[1], "thread.y"));
       return s_.bind(parts[2], "thread.x");
     }
-    PRUNERC_TRY(const std::vector<LoopId> rows,
-                s_.split(loops[rank - 2], {Int(-1), scores_.warps}));
-    const int64_t width = reduces == 0 ? std::gcd(p_.extents[1], kWidest) : 1;
+    PRUNERC_TRY(const std::vector<LoopId> rows, s_.split(loops[*row], {Int(-1), scores_.warps}));
+    const int64_t width = reduces ? 1 : std::gcd(p_.extents[1], kWidest);
     PRUNERC_TRY(
         const std::vector<LoopId> columns,
-        s_.split(loops[rank - 1], {Int(-1), Int(kTaken / width), Int(kWarpLanes), Int(width)}));
+        s_.split(loops[*column], {Int(-1), Int(kTaken / width), Int(kWarpLanes), Int(width)}));
     PRUNERC_TRY_VOID(s_.unroll(columns[1]));
     if (width > 1) PRUNERC_TRY_VOID(s_.vectorize(columns[3]));
     PRUNERC_TRY_VOID(s_.bind(rows[1], "thread.y"));
     return s_.bind(columns[2], "thread.x");
   }
 
+  // A block that is read behind the kernel moves under no loop of its readers: its own loops over blocks of the grid
+  // become the kernel's. Returns the loops of its variables, as compute_at does.
+  Result<std::vector<LoopId>> join(const Stage& stage) {
+    const BlockFacts facts = facts_of(s_, stage.block);
+    std::vector<LoopId> loops(facts.block->iters.size()), order;
+    for (const auto* axes : {&facts.spatial, &facts.reduce}) {
+      for (const Axis& axis : *axes) loops[static_cast<std::size_t>(axis.iter)] = axis.loop;
+    }
+    const auto [row, column] = stage.places;
+    for (std::size_t i = 0; i < loops.size(); ++i) {
+      if (i != row && i != column) order.push_back(loops[i]);
+    }
+    order.push_back(loops[*row]);
+    if (column) order.push_back(loops[*column]);
+    PRUNERC_TRY_VOID(s_.reorder(order));
+    PRUNERC_TRY(const std::vector<LoopId> parts, s_.split(loops[*row], {Int(-1), rows_}));
+    loops[*row] = parts[1];
+    order[grid_.size() - 1] = parts[0];
+    const std::vector<BlockId> all = s_.blocks();
+    const bool is_last = std::find(all.begin(), all.end(), q_.block) <
+                         std::find(all.begin(), all.end(), stage.block);
+    for (std::size_t i = 0; i < grid_.size(); ++i) {
+      std::vector<LoopId> both = {order[i], grid_[i]};
+      if (is_last) std::swap(both[0], both[1]);
+      PRUNERC_TRY(grid_[i], s_.merge(both));
+    }
+    return loops;
+  }
+
   Result<void> first_product() {
-    PRUNERC_TRY(std::vector<LoopId> loops, s_.compute_at(p_.out, queries_));
+    PRUNERC_TRY(std::vector<LoopId> loops, s_.compute_at(p_.out, grid_.back()));
     PRUNERC_TRY_VOID(s_.set_scope(p_.out, 0, ir::Scope::kShared));
     PRUNERC_TRY(const std::vector<LoopId> parts,
                 s_.split(loops[p_.out_n], {Int(-1), keys_of_tile_}));
@@ -248,15 +362,18 @@ class GpuChain {
     p_.k = nest[num_outer + 2];
     PRUNERC_TRY_VOID(scores_.cut(p_.spatial));
     PRUNERC_TRY_VOID(scores_.load_registers());
-    PRUNERC_TRY_VOID(scores_.fetch(p_.a, queries_, scores_.widest(p_.a)));
+    PRUNERC_TRY_VOID(scores_.fetch(p_.a, grid_.back(), scores_.widest(p_.a)));
     PRUNERC_TRY_VOID(scores_.fetch(p_.b, keys_, scores_.widest(p_.b)));
     PRUNERC_TRY_VOID(scores_.multiply_tile());
     return scores_.fill_registers();
   }
 
   Result<void> bind_all() {
-    if (top_.valid()) PRUNERC_TRY_VOID(s_.bind(top_, "block.y"));
-    PRUNERC_TRY_VOID(s_.bind(queries_, "block.x"));
+    const LoopId queries = grid_.back();
+    grid_.pop_back();
+    PRUNERC_TRY(const LoopId top, fuse_all(context_, grid_));
+    if (top.valid()) PRUNERC_TRY_VOID(s_.bind(top, "block.y"));
+    PRUNERC_TRY_VOID(s_.bind(queries, "block.x"));
     const Int keys_ahead = context_.pick(kPipeline, 1), values_ahead = context_.pick(kPipeline, 2);
     PRUNERC_TRY_VOID(s_.software_pipeline(keys_, {Int(0), keys_ahead, keys_ahead}, {0, 1, 2}));
     return s_.software_pipeline(values_.k[0], {Int(0), values_ahead}, {0, 1});
@@ -270,12 +387,20 @@ class GpuChain {
   WarpProduct scores_, values_;
   bool direct_ = false;
   int64_t row_warps_ = 1;
-  Int keys_of_tile_;
-  std::vector<BlockId> between_;  // the products, in execution order
-  LoopId top_, queries_, keys_;   // outside, of the grid; of the first product
+  Int rows_, keys_of_tile_;              // of a block; of an iteration of the first product
+  std::vector<Stage> stages_;            // in execution order
+  std::map<ir::BufferId, Places> dims_;  // of what the kernel has made of the scores
+  std::vector<LoopId> grid_;             // what is outside, blocks of rows last
+  LoopId keys_;                          // of the first product
 };
 
 }  // namespace
+
+bool comes_of(const schedule::Schedule& s, BlockId block, BlockId source) {
+  const std::vector<BlockId> producers = s.producers(block);
+  return std::any_of(producers.begin(), producers.end(),
+                     [&](BlockId id) { return id == source || comes_of(s, id, source); });
+}
 
 bool is_chained(const schedule::Schedule& schedule, const ShapedProduct& first,
                 const ShapedProduct& second) {

@@ -12,12 +12,15 @@ struct ShapedProduct {
   MatrixProduct product;
 };
 
+/// Whether what the block reads is made of what `source` writes.
+bool comes_of(const schedule::Schedule& s, ir::BlockId block, ir::BlockId source);
+
 /// Whether `second` multiplies rows that come of the result of `first`.
 bool is_chained(const schedule::Schedule& schedule, const ShapedProduct& first,
                 const ShapedProduct& second);
 
-/// Both products and what is between them. Errors: Unsupported where rows do not fit in shared memory or something else
-/// reads them; those of the primitives.
+/// Both products and what is between them, also where later kernels read a value of each row. Errors: Unsupported where
+/// rows do not fit in shared memory or something else reads them; those of the primitives.
 Result<void> gpu_chain(SketchContext& context, ShapedProduct first, ShapedProduct second,
                        WarpUnit unit);
 

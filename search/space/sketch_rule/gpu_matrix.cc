@@ -99,10 +99,13 @@ class Shaping {
   // among them, and not fused.
   bool is_matrix(const ir::Access& access, const std::array<std::size_t, 2>& groups) const {
     std::vector<ir::VarId> seen;
-    for (const ir::Range& range : access.region) {
-      const auto* var = range.min.as<ir::Var>();
-      if (var == nullptr && range.min.as<ir::IntImm>() == nullptr) return false;
+    for (std::size_t d = 0; d < access.region.size(); ++d) {
+      const ir::Expr subscript = access.region[d].min;
+      const auto* var = subscript.as<ir::Var>();
+      if (var == nullptr && subscript.as<ir::IntImm>() == nullptr) return false;
       if (var == nullptr) continue;
+      // Of a sum, as c*8 + s where c is 0, regions say s alone.
+      if (!variable_at(block(), access.buffer, d)) return false;
       if (std::find(seen.begin(), seen.end(), var->id) != seen.end()) return false;
       seen.push_back(var->id);
     }
@@ -279,34 +282,11 @@ class Padding {
              !mentions(written.region[dim].min, writer.iters[num_outer_ + t].var->id)) {
         ++dim;
       }
-      const std::optional<std::size_t> place = find_place(block(reader), written.buffer, dim);
+      const std::optional<std::size_t> place = variable_at(block(reader), written.buffer, dim);
       if (!place) return false;
       (t == kM ? product_.out_m : product_.out_n) = *place;
     }
     return true;
-  }
-
-  // The reader's variable that is the buffer's subscript in that dimension. Regions would not do: a
-  // variable of extent 1 is 0 there.
-  static std::optional<std::size_t> find_place(const ir::Block& reader, ir::BufferId buffer,
-                                               std::size_t dim) {
-    std::optional<std::size_t> place;
-    const auto note = [&](const ir::Load& load) {
-      const auto* var = dim < load.indices.size() ? load.indices[dim].as<ir::Var>() : nullptr;
-      for (std::size_t i = 0; var != nullptr && i < reader.iters.size(); ++i) {
-        if (reader.iters[i].var->id == var->id) place = i;
-      }
-    };
-    ir::walk(
-        reader.body, [](ir::Stmt) { return true; },
-        [&](ir::Expr top) {
-          ir::walk(top, [&](ir::Expr e) {
-            const auto* load = e.as<ir::Load>();
-            if (load != nullptr && load->buffer == buffer) note(*load);
-            return true;
-          });
-        });
-    return place;
   }
 
   bool is_elementwise(BlockId id) const {
@@ -369,6 +349,31 @@ Result<MatrixProduct> to_matrix_product(SketchContext& context, BlockId block,
 Result<void> pad_operands(SketchContext& context, const TensorMapping& mapping,
                           const std::array<Int, 3>& multiples, MatrixProduct* product) {
   return Padding(context, mapping, product).run(multiples);
+}
+
+std::optional<std::size_t> variable_at(const ir::Block& block, ir::BufferId buffer,
+                                       std::size_t dim) {
+  std::optional<std::size_t> place;
+  const auto note = [&](ir::BufferId accessed, std::span<const ir::Expr> indices) {
+    const auto* var =
+        accessed == buffer && dim < indices.size() ? indices[dim].as<ir::Var>() : nullptr;
+    for (std::size_t i = 0; var != nullptr && i < block.iters.size(); ++i) {
+      if (block.iters[i].var->id == var->id) place = i;
+    }
+  };
+  ir::walk(
+      block.body,
+      [&](ir::Stmt s) {
+        if (const auto* store = s.as<ir::Store>()) note(store->buffer, store->indices);
+        return true;
+      },
+      [&](ir::Expr top) {
+        ir::walk(top, [&](ir::Expr e) {
+          if (const auto* load = e.as<ir::Load>()) note(load->buffer, load->indices);
+          return true;
+        });
+      });
+  return place;
 }
 
 int read_index(const schedule::Schedule& schedule, BlockId block, BlockId copy) {

@@ -8,6 +8,7 @@
 #include "search/space/sketch_rule/rule.h"
 
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,11 @@ Result<MatrixProduct> to_matrix_product(SketchContext& context, ir::BlockId bloc
 /// consumer if there is such. Errors: as above.
 Result<void> pad_operands(SketchContext& context, const schedule::TensorMapping& mapping,
                           const std::array<schedule::Int, 3>& multiples, MatrixProduct* product);
+
+/// The block's variable that is the buffer's subscript in that dimension, where it is read or written. Regions would not
+/// do: a variable of extent 1 is 0 there.
+std::optional<std::size_t> variable_at(const ir::Block& block, ir::BufferId buffer,
+                                       std::size_t dim);
 
 /// Where the block reads the operand that `copy` writes; -1 if it does not.
 int read_index(const schedule::Schedule& schedule, ir::BlockId block, ir::BlockId copy);

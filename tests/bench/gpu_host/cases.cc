@@ -144,6 +144,7 @@ std::vector<HostCase> host_cases(const GpuHostOptions& options) {
   for (testing::NamedProgram& op : testing::single_chained_operators()) {
     all.push_back(std::move(op));
   }
+  for (testing::NamedProgram& op : testing::split_chained_operators()) all.push_back(std::move(op));
   for (testing::NamedProgram& op : testing::large_operators()) all.push_back(std::move(op));
   for (testing::NamedProgram& op : testing::operator_gallery()) all.push_back(std::move(op));
   draw(
