@@ -89,9 +89,13 @@ def kernels(files, threads):
         for case in cases:
             by_who = {who: row for who, row in results.values(read.rows, f"{case}/t{threads}").items() if row.value}
             ours, limit = by_who.pop("prunerc", None), by_who.pop("limit", None)
-            if ours is None or limit is None or not by_who:
+            if limit is None or not by_who:
                 continue
             peer = max(by_who, key=lambda who: by_who[who].value)
+            if ours is None:
+                if f"{case}/t{threads}/prunerc" in read.rows:
+                    table.append([case, by_who[peer].unit, "none", f"{rate(by_who[peer])} ({peer})", "none" + BEHIND, f"{limit.value:.1f}", ""])
+                continue
             ratio = ours.value / by_who[peer].value
             table.append([case, ours.unit, rate(ours), f"{rate(by_who[peer])} ({peer})",
                           marked(f"{ratio:.3f}", ratio < 1), f"{limit.value:.1f}", share(ours.value / limit.value)])
