@@ -169,8 +169,8 @@ CLAIMS = [
         name="searches",
         title="Searches with equal starts",
         here=("Every strategy by replay on eight pools of the CPU, batches of ten, 200 trials, 20 rounds. Heuristic schedules first: "
-              "`ansor+heuristics`, `ansor+checkpoint`, the offline models and ours but `pruner-bare`. Trained beforehand, on all "
-              "pools of other operators: `ansor+checkpoint` (Ansor's genetic algorithm on our network, learning on as ours does), "
+              "`ansor+heuristics`, `ansor+checkpoint`, the offline models and ours but `pruner-bare` and the published ones (`*-paper`). "
+              "Trained beforehand, on all pools of other operators: `ansor+checkpoint` (Ansor's genetic algorithm on our network, learning on as ours does), "
               "`pruner`, the offline models; `moa-*` on other machines' pools alone. Own: what the baseline had spent when it first "
               "was as fast as at its end, over what ours needs; near: to within 1 % of that end; whole budget: as the paper counts, "
               "which flatters whoever is compared with a baseline that ended early. A search that never gets there counts as 1 at most, so that "

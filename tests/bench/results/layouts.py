@@ -426,7 +426,7 @@ def quartiles(point, show=shown):
 
 def gains(read, is_equal):
     """Ours beside each baseline: those that both began with the same, or the others."""
-    table = [["ours", "beside", "seconds, own", "seconds, near", "trials, own", "trials, near", "seconds, whole budget", "trials, whole budget",
+    table = [["search", "beside", "seconds, own", "seconds, near", "trials, own", "trials, near", "seconds, whole budget", "trials, whole budget",
               "end, theirs / ours", "never"]]
     for found, own in results.matching(read.rows, r"speedup_own/([^/]+)_vs_([^/]+)"):
         if ("unequal start" in own.note) == is_equal:
