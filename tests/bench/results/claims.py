@@ -545,6 +545,8 @@ CLAIMS = [
         unfair=(
             "No rival: others do not publish such counts.",
             "Files, operators and moments are random ones of one seed; what no generator of ours makes is not counted.",
+            ("In this file a full disk counts as complained of wherever the log has the word error, also in \"largest error\" of a comparison; "
+             "since then only a status or a line that is an error or a warning does."),
         ),
     ),
 ]
