@@ -93,7 +93,9 @@ class Counting(unittest.TestCase):
     def test_goals_of_faults_are_upper_limits(self):
         self.assertEqual("MISSED ", common.verdict(common.row("lost_acknowledged", 1, "records", 0)))
         self.assertEqual("MISSED ", common.verdict(common.row("winners_wrong", 1, "operators", 0)))
-        self.assertEqual("MISSED ", common.verdict(common.row("disk_full_lost", 1, "records", 0)))
+        for name in ("disk_full_lost", "disk_full_broken", "disk_full_silent", "writers_lost", "hostile_over_2s", "winners_refused", "missed_threats"):
+            self.assertEqual(("MISSED ", "ok "), (common.verdict(common.row(name, 1, "", 0)), common.verdict(common.row(name, 0, "", 0))), name)
+        self.assertEqual("MISSED ", common.verdict(common.row("hostile_control", 5, "faults", 6)))
         self.assertEqual("MISSED ", common.verdict(common.row("kills", 1, "kills", 2)))
         self.assertEqual("ok ", common.verdict(common.row("kills", 2, "kills", 2)))
 
