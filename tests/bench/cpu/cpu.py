@@ -96,7 +96,6 @@ class Bench:
         self.machine, self.has_avx512 = machine()
         self.times = {}  # (case, threads, who) -> [ns of each round]
         self.noisy = set()
-        self.tuned = {}
         self.checksums = {}  # (case, threads) -> {peer: of its outputs}
         listed = subprocess.run([self.peers_binary, "list"], stdout=subprocess.PIPE, check=True, text=True).stdout
         self.cases = {c["case"]: c for c in map(json.loads, listed.splitlines())}
@@ -140,9 +139,7 @@ class Bench:
 
     def tune(self, case, threads):
         print("cpu: tuning %s on %d thread(s)" % (case, threads), file=sys.stderr)
-        answer = self.call_ours("tune", case, threads, "--trials", str(self.options.trials), "--seed", str(SEED))
-        if answer is not None:
-            self.tuned[(case, threads)] = answer
+        self.call_ours("tune", case, threads, "--trials", str(self.options.trials), "--seed", str(SEED))
 
     def time_ours(self, case, threads):
         row = None
@@ -169,11 +166,6 @@ class Bench:
                     self.time_ours(case, threads)
                 for who in PEERS:
                     self.time_peer(case, threads, who)
-        # A tuned kernel that could not be timed again still has the time of its search.
-        for (case, threads), answer in self.tuned.items():
-            if (case, threads, "prunerc") not in self.times and answer.get("best_ns"):
-                self.keep(case, threads, "prunerc", answer["best_ns"], "ok")
-                self.noisy.add((case, threads, "prunerc"))
 
     def drop_wrong(self):
         """Who computed something else than the other peers has no time."""
@@ -200,7 +192,11 @@ class Bench:
             for case in self.options.cases:
                 for who in ["prunerc"] + PEERS + ["limit"]:
                     value = self.value(case, threads, who)
+                    name, unit = "%s/t%d/%s" % (case, threads, who), "GB/s" if self.cases[case]["memory_bound"] else "GFLOP/s"
                     if value is None:
+                        # A peer may lack the operator; ours may not.
+                        if who == "prunerc" and not self.options.peers_only:
+                            result.append({"name": name, "value": None, "unit": unit, "goal": None, "note": "has no time", "noisy": False})
                         continue
                     goal = None
                     if who == "prunerc" and case in GOALS:
@@ -208,9 +204,9 @@ class Bench:
                         other = self.value(case, threads, of)
                         goal = part * other if other is not None else None
                     result.append({
-                        "name": "%s/t%d/%s" % (case, threads, who),
+                        "name": name,
                         "value": round(value, 3),
-                        "unit": "GB/s" if self.cases[case]["memory_bound"] else "GFLOP/s",
+                        "unit": unit,
                         "goal": None if goal is None else round(goal, 3),
                         "note": "%.4g to %.4g" % tuple(
                             self.rate(case, pick(self.times[case, threads, who])) for pick in (max, min)),
@@ -227,7 +223,7 @@ class Bench:
             for case in self.options.cases:
                 def cell(who):
                     row = by_name.get("%s/t%d/%s" % (case, threads, who))
-                    return "-" if row is None else "%.1f%s" % (row["value"], "*" if row["noisy"] else "")
+                    return "-" if row is None or row["value"] is None else "%.1f%s" % (row["value"], "*" if row["noisy"] else "")
                 ours = self.value(case, threads, "prunerc")
                 limit = self.value(case, threads, "limit")
                 share = "-" if not ours or not limit else "%.0f%%" % (100 * min(1, ours / limit))

@@ -135,12 +135,14 @@ std::vector<Row> bug_rows(const GpuHostOptions& options) {
                : found[i].has_effect ? "NOT NOTICED"
                                      : "no effect: equal, no race");
   }
-  return {{"planted_bugs", static_cast<double>(bugs.size()) - silent, "bugs", std::nullopt,
-           "sites without effect left out"},
-          {"planted_bugs_caught", static_cast<double>(caught), "bugs", std::nullopt,
+  const double num_bugs = static_cast<double>(bugs.size()) - silent;
+  return {{"planted_bugs", num_bugs, "bugs", std::nullopt, "sites without effect left out"},
+          {"planted_bugs_caught", static_cast<double>(caught), "bugs", num_bugs,
            "by values in some order, the race checker or the bounds checker"},
           {"planted_bugs_silent", static_cast<double>(silent), "sites", std::nullopt,
-           fmt::format("of {} without observable effect", bugs.size())}};
+           fmt::format("of {} without effect where threads take turns; a race that nobody noticed "
+                       "would be one of them",
+                       bugs.size())}};
 }
 
 }  // namespace prunerc::bench

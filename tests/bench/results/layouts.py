@@ -90,9 +90,13 @@ def kernels(files, threads):
         for case in cases:
             by_who = {who: row for who, row in results.values(read.rows, f"{case}/t{threads}").items() if row.value}
             ours, limit = by_who.pop("prunerc", None), by_who.pop("limit", None)
-            if ours is None or limit is None or not by_who:
+            if limit is None or not by_who:
                 continue
             peer = max(by_who, key=lambda who: by_who[who].value)
+            if ours is None:
+                if f"{case}/t{threads}/prunerc" in read.rows:
+                    table.append([case, by_who[peer].unit, "none", f"{rate(by_who[peer])} ({peer})", "none" + BEHIND, f"{limit.value:.1f}", ""])
+                continue
             ratio = ours.value / by_who[peer].value
             table.append([case, ours.unit, rate(ours), f"{rate(by_who[peer])} ({peer})",
                           marked(f"{ratio:.3f}", ratio < 1), f"{limit.value:.1f}", share(ours.value / limit.value)])
@@ -423,7 +427,7 @@ def quartiles(point, show=shown):
 
 def gains(read, is_equal):
     """Ours beside each baseline: those that both began with the same, or the others."""
-    table = [["ours", "beside", "seconds, own", "seconds, near", "trials, own", "trials, near", "seconds, whole budget", "trials, whole budget",
+    table = [["search", "beside", "seconds, own", "seconds, near", "trials, own", "trials, near", "seconds, whole budget", "trials, whole budget",
               "end, theirs / ours", "never"]]
     for found, own in results.matching(read.rows, r"speedup_own/([^/]+)_vs_([^/]+)"):
         if ("unequal start" in own.note) == is_equal:

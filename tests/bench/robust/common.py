@@ -7,9 +7,8 @@ import tempfile
 import time
 import uuid
 
-# Goals of rows that begin so are lower limits; all others are of faults.
-AT_LEAST = ("kills", "orphan_control", "writers", "disk_full", "winners_checked", "winners_control", "threats", "hostile")
-EXACTLY = {"hostile_crash", "hostile_no_place", "hostile_internal", "hostile_escape", "writers_failed", "writers_lost"}
+# Goals of these rows are lower limits; all others are of faults.
+AT_LEAST = {"kills", "orphan_control", "writers", "disk_full", "winners_checked", "winners_control", "threats", "hostile", "hostile_control"}
 
 # A search of a few trials that takes about a second; the third operator has two stages.
 OPERATORS = """op dense<M=16, N=32, K=24>(X: f32[M,K], W: f32[K,N], bias: f32[N]) -> (Y: f32[M,N]) {
@@ -29,15 +28,10 @@ def row(name, value, unit, goal=None, note=""):
     return {"name": name, "value": value, "unit": unit, "goal": goal, "note": note}
 
 
-def is_at_least(name):
-    return name.startswith(AT_LEAST) and not name.endswith(("_lost", "_failed", "_crash", "_silent", "_wrong")) \
-        and name not in EXACTLY and "_over_" not in name
-
-
 def verdict(one):
     if one["goal"] is None:
         return ""
-    met = one["value"] >= one["goal"] if is_at_least(one["name"]) else one["value"] <= one["goal"]
+    met = one["value"] >= one["goal"] if one["name"] in AT_LEAST else one["value"] <= one["goal"]
     return "ok " if met else "MISSED "
 
 

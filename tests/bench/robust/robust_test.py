@@ -58,7 +58,33 @@ class Groups(unittest.TestCase):
         self.assertGreater(rows["winners_control"], 0)
 
 
+class Stub(winners.Case):
+    """An operator that is tuned, and whose winner does not run."""
+
+    def __init__(self, *_):
+        pass
+
+    rng = random.Random(0)
+    tune = lambda self, trials: True
+    outputs = lambda self: None
+    evidence = lambda self, what: None
+
+
 class Counting(unittest.TestCase):
+    def test_winners_that_never_run_end_the_count(self):
+        self.addCleanup(setattr, winners, "Case", winners.Case)
+        winners.Case = Stub
+        rows = values(winners.measure(None, argparse.Namespace(winners=10, seed=0)))
+        self.assertEqual((0, 5), (rows["winners_checked"], rows["winners_wrong"]))
+
+    def test_a_whole_run_does_not_complain_of_the_disk(self):
+        said = lambda err, code=0: common.Done(code, "", err, 1.0)
+        self.assertFalse(disk.complains(said("tell 0 ok\nfinal 0: compared, largest error 0.1 of the bound (chance of error 1e-9)\n")))
+        self.assertTrue(disk.complains(said("tell 0 ok\nerror: database is full\n")))
+        self.assertTrue(disk.complains(said("ops.prn:1:2: error: no\n")))
+        self.assertTrue(disk.complains(said("warning: not stored\n")))
+        self.assertTrue(disk.complains(said("", 1)))
+
     def test_half_a_line_acknowledges_nothing(self):
         line = "tell 0 " + "0" * 32 + " ok 12.5"
         self.assertEqual({("0" * 32, "ok")}, acknowledged.claims("plan\n" + line + "\n")[0])
@@ -67,7 +93,9 @@ class Counting(unittest.TestCase):
     def test_goals_of_faults_are_upper_limits(self):
         self.assertEqual("MISSED ", common.verdict(common.row("lost_acknowledged", 1, "records", 0)))
         self.assertEqual("MISSED ", common.verdict(common.row("winners_wrong", 1, "operators", 0)))
-        self.assertEqual("MISSED ", common.verdict(common.row("disk_full_lost", 1, "records", 0)))
+        for name in ("disk_full_lost", "disk_full_broken", "disk_full_silent", "writers_lost", "hostile_over_2s", "winners_refused", "missed_threats"):
+            self.assertEqual(("MISSED ", "ok "), (common.verdict(common.row(name, 1, "", 0)), common.verdict(common.row(name, 0, "", 0))), name)
+        self.assertEqual("MISSED ", common.verdict(common.row("hostile_control", 5, "faults", 6)))
         self.assertEqual("MISSED ", common.verdict(common.row("kills", 1, "kills", 2)))
         self.assertEqual("ok ", common.verdict(common.row("kills", 2, "kills", 2)))
 

@@ -96,7 +96,7 @@ def measure(world, options):
     checked = wrong = refused = planted = found = elements = telling = 0
     families = {}
     number = 0
-    while checked < options.winners and refused <= options.winners // 10 + 3:
+    while checked < options.winners and max(refused, wrong) <= options.winners // 10 + 3:
         case = Case(world, number, options.seed)
         number += 1
         if not case.tune(case.rng.choice([4, 6, 10])):
