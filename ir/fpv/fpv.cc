@@ -253,8 +253,11 @@ FpvVerdict Check::run() {
     if (miss) out.log2_error += std::log2(std::max(*miss, 0x1p-62));
   }
   if (options_.log2_error < 0 && out.log2_error > kLeastLog2Error) {
-    return verdict(VerdictKind::kUnsupported,
-                   has_bound ? "too many roundings for a bound" : "a degree without a bound");
+    FpvVerdict none = verdict(VerdictKind::kUnsupported,
+                              has_bound ? "no bound below one half" : "a degree without a bound");
+    none.alike = true;
+    none.tests = out.tests;
+    return none;
   }
   // Nothing more was tried for than what was wanted.
   if (out.assumes.orders) out.log2_error = std::max(out.log2_error, options_.log2_error);

@@ -38,7 +38,8 @@ struct FpvVerdict {
   double log2_error = 0;  // Equal: a program that is not gets this verdict with chance 2^log2_error
   int tests = 0;          // worlds that were compared
   FpvAssumptions assumes;
-  std::string text;  // NotEqual: the element; otherwise why
+  bool alike = false;  // Unsupported: no difference was found, but nothing bounds the chance of one
+  std::string text;    // NotEqual: the element; otherwise why
   bool ok() const { return kind == VerdictKind::kEqual; }
 };
 

@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace prunerc::search {
@@ -134,12 +136,18 @@ SampledVerdict check_programs(const ir::Program& spec, const ir::Program& candid
     return out;
   }
   const std::vector<ir::BufferId> outputs = outputs_of(spec);
+  std::optional<ir::FpvVerdict> unbounded;
   out.is_whole = true;
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     const Tiling tiling(spec.buffer(outputs[o]));
     out.num_tiles += tiling.count();
     const auto tile = [&](int64_t index) {
-      return take(check_tile(spec, candidate, static_cast<int>(o), tiling.box(index), check), &out);
+      ir::FpvVerdict found =
+          check_tile(spec, candidate, static_cast<int>(o), tiling.box(index), check);
+      if (!found.alike) return take(found, &out);
+      // Another one may still differ.
+      unbounded = std::move(found);
+      return true;
     };
     std::set<int64_t> certain = tiling.corners();
     // As many as there are, if these are few.
@@ -158,6 +166,7 @@ SampledVerdict check_programs(const ir::Program& spec, const ir::Program& candid
       ++out.num_random;
     }
   }
+  if (unbounded) out.verdict = *unbounded;
   return out;
 }
 

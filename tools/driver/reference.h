@@ -71,6 +71,7 @@ class References {
     double relative = 0;  // error by rounding against `outputs`, as a part of the largest value
     bool exact = false;   // there is none, as inputs are small whole numbers
     bool tf32 = false;    // factors of f32 products may be those of tf32
+    double coarser = 1;   // bounds of single elements are so many times too fine
   };
   // `filled`: the program that says what inputs hold.
   Result<Comparison> compare_with(const search::Task& task, const ir::Program& filled,

@@ -8,7 +8,7 @@ namespace prunerc {
 namespace {
 
 /// One world shows whether a program is valid: that depends on no chance but what data decides.
-constexpr double kOneTest = -1;
+constexpr double kOneTest = 0;
 /// Inputs of more elements take longer to fill than a check may; such programs are judged by their
 /// text alone.
 constexpr int64_t kMostElements = int64_t{1} << 23;

@@ -32,6 +32,7 @@ class LoopEnds {
  public:
   LoopEnds(IrBuilder& b, const Program& program) : b_(b), program_(program) {
     visit(program.root());
+    if (!has_masks_) candidates_.clear();
     if (!candidates_.empty()) masks_.emplace(b, program, Unneeded::kRun);
   }
 
@@ -108,6 +109,7 @@ class LoopEnds {
   void touch_loads(Expr e) {
     walk(e, [&](Expr part) {
       if (const Load* load = part.as<Load>()) touch(load->buffer, loops_.size());
+      has_masks_ = has_masks_ || part.as<Select>() != nullptr;
       return true;
     });
   }
@@ -142,6 +144,23 @@ class LoopEnds {
     return leaves;
   }
 
+  // Registers that are told apart by iterations want as many of these as the text says.
+  bool indexes_registers(const Site& site, const Loop* loop) const {
+    std::vector<VarId> vars;
+    for (const IterVar& iter : site.block->iters) {
+      if (mentions(iter.binding, loop->var->id)) vars.push_back(iter.var->id);
+    }
+    const auto does = [&](const Access& access) {
+      if (program_.buffer(access.buffer).scope != Scope::kLocal) return false;
+      if (is_of_iteration(access.buffer, loop)) return false;
+      return std::any_of(access.region.begin(), access.region.end(),
+                         [&](const Range& range) { return mentions(range.min, vars); });
+    };
+    const Block& block = *site.block;
+    return std::any_of(block.reads.begin(), block.reads.end(), does) ||
+           std::any_of(block.writes.begin(), block.writes.end(), does);
+  }
+
   // Null: the loop runs whole.
   Expr end_of(const Loops& nest) {
     const Loop* const loop = nest.back();
@@ -149,7 +168,7 @@ class LoopEnds {
     Expr end;
     for (const Site& site : sites_) {
       if (std::find(site.loops.begin(), site.loops.end(), loop) == site.loops.end()) continue;
-      if (combines_threads(site, nest.size())) return {};
+      if (combines_threads(site, nest.size()) || indexes_registers(site, loop)) return {};
       if (!leaves_something(*site.block, loop)) continue;
       const Expr last = end_for(site, nest);
       if (!last.defined()) return {};
@@ -217,7 +236,8 @@ class LoopEnds {
     // Which iteration initialises is not to be changed.
     if (block.init.defined() && reduces_over(block, *nest.back())) return {};
     Expr end;
-    for (const Linear& condition : masks_->needed_where(block)) {
+    // Nor is an element whose updates add nothing to stay without a first value.
+    for (const Linear& condition : masks_->needed_where(block, !block.init.defined())) {
       const std::optional<double> share = share_where(block, {&condition, 1});
       if (!share || *share > 1 - kLeastMaskedPart) continue;
       const Expr one = end_by(condition, site, nest);
@@ -262,7 +282,8 @@ class LoopEnds {
   Loops loops_;                    // around the statement at hand
   std::vector<Loops> candidates_;  // each with the loops around it
   std::vector<Site> sites_;
-  Loops opaque_;                     // with stores outside of blocks
+  Loops opaque_;  // with stores outside of blocks
+  bool has_masks_ = false;
   std::map<BufferId, Loops> homes_;  // the loops in whose iterations a buffer begins anew
 };
 

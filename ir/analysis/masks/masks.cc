@@ -493,7 +493,9 @@ void Masks::find_needs(const Block& block) {
     if (finds_places) use.where.clear();
     const bool is_own = use.load->buffer == element->buffer && !use.is_address &&
                         structural_equal(use.load->indices, element->indices);
-    if (!is_own) need(use, ranges);
+    // A stage that changes its elements in place reads all of them where nobody leaves any out.
+    const bool runs_whole = unneeded_ == Unneeded::kRun && !block.init.defined();
+    if (!is_own || runs_whole) need(use, ranges);
   }
 }
 

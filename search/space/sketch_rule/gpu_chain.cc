@@ -397,9 +397,14 @@ class GpuChain {
 }  // namespace
 
 bool comes_of(const schedule::Schedule& s, BlockId block, BlockId source) {
-  const std::vector<BlockId> producers = s.producers(block);
-  return std::any_of(producers.begin(), producers.end(),
-                     [&](BlockId id) { return id == source || comes_of(s, id, source); });
+  std::vector<BlockId> seen = {block};
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    for (const BlockId id : s.producers(seen[i])) {
+      if (id == source) return true;
+      if (std::find(seen.begin(), seen.end(), id) == seen.end()) seen.push_back(id);
+    }
+  }
+  return false;
 }
 
 bool is_chained(const schedule::Schedule& schedule, const ShapedProduct& first,
