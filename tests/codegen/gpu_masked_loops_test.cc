@@ -201,6 +201,30 @@ TEST_CASE("which iteration initialises stays, and threads that add up together d
   }
 }
 
+TEST_CASE("elements whose sums add nothing get their first value", "[gpu]") {
+  // Of an output whose masked elements are 0, and of one that a loop around goes on with.
+  for (const char* const text : {R"(program p(Q: f32[16, 3], K: f32[16, 3]) -> (Y: f32[16, 16]) {
+           for b in 2 @L0 bind(block.x) { for s in 2 @L1 { for t in 8 @L2 bind(thread.x) { for c in 8 @L3 {
+             for e in 3 @L4 { block "Y" @B0 [vt: S(16) = b*8 + t, vs: S(16) = s*8 + c, ve: R(3) = e] {
+               init { Y[vt, vs] = 0f32 }
+               Y[vt, vs] = Y[vt, vs] + select(vs <= vt, Q[vt, ve]*K[vs, ve], 0f32) } } } } } } })",
+                                 R"(program p(A: f32[16, 4, 4]) -> (Y: f32[16, 4]) {
+           for b in 2 @L0 bind(block.x) { for o in 4 @L1 { for s in 4 @L2 { for t in 8 @L3 bind(thread.x) {
+             block "Y" @B0 [vt: S(16) = b*8 + t, vs: S(4) = s, vo: R(4) = o] {
+               init { Y[vt, vs] = 0f32 }
+               Y[vt, vs] = Y[vt, vs] + select(vs <= vo, A[vt, vs, vo], 0f32) } } } } } })"}) {
+    const Program program = parse_or_die(text);
+    CHECK(print(ended(program)) == print(program));
+    check_same_result(program, ended(program), 1);
+  }
+}
+
+TEST_CASE("a stage that changes whole rows in place reads all of them", "[gpu]") {
+  const std::string stage = R"(for i in 8 @L20 bind(thread.x) { for u in 24 @L21 {
+      block "c" @B9 [vt: S(24) = b*8 + i, vs: S(24) = u] { a[vt, vs] = a[vt, vs]*3f32 } } })";
+  CHECK(tiles({.between = stage}) == std::vector<Counts>{{3, 3, 3}, {1, 2, 3}});
+}
+
 // Pipelines deeper than loops are long among them.
 TEST_CASE("kernels whose loops end early give the same, in all orders and without races", "[gpu]") {
   using runtime::cuda_host::AsyncMode;

@@ -59,6 +59,23 @@ program p(A: f32[512, 500]) -> (C: f32[512, 500], D: f32[512, 500]) {
   CHECK(to_string(found).find("is missed with chance 0.43") != std::string::npos);
 }
 
+TEST_CASE("a tile without a bound does not end the search for one that differs") {
+  const auto powers = [](const std::string& last) {
+    return parse_or_die(R"(
+program p(A: f32[512]) -> (C: f32[512]) {
+  for i in 512 { block "start" [vi: S(512) = i] { C[vi] = A[vi] } }
+  for j in 512 { for k in 16 { block "C" [vj: S(512) = j, vk: R(16) = k] { C[vj] = C[vj]*C[vj] } } }
+  for l in 512 { block "end" [vl: S(512) = l] { C[vl] = select(vl < 511, C[vl], )" +
+                        last + ") } } }");
+  };
+  SampleOptions options;
+  options.max_whole_cost = 0;
+  const SampledVerdict same = check_programs(powers("C[vl]"), powers("C[vl]"), options);
+  CHECK(ir::to_string(same.verdict) == "unsupported: a degree without a bound");
+  const SampledVerdict other = check_programs(powers("C[vl]"), powers("A[vl]"), options);
+  CHECK(other.verdict.kind == ir::VerdictKind::kNotEqual);
+}
+
 TEST_CASE("a small program is run whole") {
   const std::string small = "program p(A: f32[7]) -> (C: f32[7]) { for i in 7 { C[i] = A[i] } }";
   const SampledVerdict found = check_programs(parse_or_die(small), parse_or_die(small));
