@@ -16,8 +16,14 @@ struct ProductText {
   std::string left, right;          ///< "A[b0,i,k]", "B[k,j]"
   bool has_row = false, has_column = false;
 };
+/// How a matrix lies in its operand, beside [batch.., rows, columns]: with its last two axes exchanged, and with what
+/// stands for the rows then before the batch. Operands of rank 1 have neither.
+struct Turned {
+  bool matrix = false, batch = false;
+};
 /// Errors: OnnxNode.
-Result<ProductText> product_text_of(Row& row, const Value& a, const Value& b);
+Result<ProductText> product_text_of(Row& row, const Value& a, const Value& b,
+                                    const Turned& turned_a = {}, const Turned& turned_b = {});
 
 /// How the sum over products of this type is written, and what it gives as one of its elements.
 std::string sum_of(ir::DType dtype);

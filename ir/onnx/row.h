@@ -161,6 +161,10 @@ std::span<const RowEntry> math_rows();
 std::span<const RowEntry> sample_rows();
 std::span<const RowEntry> region_rows();
 std::span<const RowEntry> part_rows();
+// Of the domain com.microsoft.
+std::span<const RowEntry> contrib_norm_rows();
+std::span<const RowEntry> contrib_pointwise_rows();
+std::span<const RowEntry> contrib_product_rows();
 
 /// Of the extents from `first` to before `end`; all of them if nothing is said.
 int64_t product(const std::vector<int64_t>& shape, std::size_t first = 0,
