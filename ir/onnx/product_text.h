@@ -32,6 +32,9 @@ std::string rounded(ir::DType dtype, const std::string& sum);
 Result<void> matmul_integer(Row& row);
 Result<void> qlinear_matmul(Row& row);
 Result<void> einsum(Row& row);
+Result<void> qgemm(Row& row);
+Result<void> matmul_integer_to_float(Row& row);
+Result<void> dynamic_quantize_matmul(Row& row);
 
 }  // namespace prunerc::onnx
 

@@ -203,5 +203,157 @@ TEST_CASE("a convolution adds its fourth operand and takes the activation") {
             "what is added has another shape or type"));
 }
 
+const Port kScale = {{}}, kZero = {{}, kU8};
+
+// Two operands of 8 bits and a result, each with a scale and a zero point.
+std::vector<Port> two_bytes() {
+  return {{{2, 3}, kU8}, kScale, kZero, {{3}, kU8}, kScale, kZero, kScale, kZero};
+}
+
+TEST_CASE("sums and products of 8 bits take the zero point before they round") {
+  const std::string sum = text_of(model_of("QLinearAdd", two_bytes()));
+  INFO(sum);
+  CHECK(has(sum, "R = f32(zc) - fma(P, f32(za), Q * f32(zb));"));
+  CHECK(has(sum, "u8(clamp(round(fma(f32(A[i0,i1]), C, fma(f32(B[i1]), D, E))), 0, 255))"));
+  const std::string product = text_of(model_of("QLinearMul", two_bytes()));
+  INFO(product);
+  CHECK(has(product, "f32((i32(A[i0,i1]) - i32(D)) * (i32(B[i1]) - i32(E))) * C + f32(F)"));
+}
+
+TEST_CASE("a zero point that is not given is 0") {
+  std::vector<Port> ports = two_bytes();
+  for (const std::size_t i : {2, 5, 7}) ports[i] = kNone;
+  CHECK(has(text_of(model_of("QLinearMul", ports)), "round(f32(i32(A[i0,i1]) * i32(B[i1])) * C)"));
+  CHECK(has(text_of(model_of("QLinearAdd", ports)), "R = f32(0) - fma(P, f32(0), Q * f32(0));"));
+}
+
+TEST_CASE("operands of 8 bits that do not fit are refused") {
+  for (const char* op : {"QLinearAdd", "QLinearMul"}) {
+    const auto with = [&](std::size_t i, const Port& port) {
+      std::vector<Port> ports = two_bytes();
+      ports[i] = port;
+      return refusal_of(model_of(op, ports));
+    };
+    INFO(op);
+    CHECK(has(with(1, kNone), "input 1 is missing"));
+    CHECK(has(with(0, {{2, 3}}), "an operand of this shape or type"));
+    CHECK(has(with(2, {{}, kI8}), "a scale or zero point of another type"));
+    CHECK(has(with(4, {{3}}), "several scales or zero points"));
+    CHECK(has(with(6, {{}, kF16}), "a scale or zero point of another type"));
+    CHECK(has(with(3, {{2}, kU8}), "shapes that do not fit together"));
+  }
+  std::vector<Port> two = two_bytes();
+  two[3].type = two[5].type = kI8;
+  CHECK(has(refusal_of(model_of("QLinearAdd", two)), "operands of two types"));
+}
+
+TEST_CASE("functions of 8 bits go through the numbers they stand for") {
+  const std::vector<Port> ports = {{{2, 3}, kI8}, kScale, {{}, kI8}, kScale, {{}, kI8}};
+  CHECK(has(text_of(model_of("QLinearSigmoid", ports)),
+            "round((sigmoid((f32((i32(A[i0,i1]) - i32(D))) * B))) / C) + f32(E)"));
+  ModelBuilder leaky = model_of("QLinearLeakyRelu", ports);
+  add_float(node_of(leaky), "alpha", 0.25F);
+  CHECK(has(text_of(leaky), "then 0.25 * (f32("));
+  CHECK(has(refusal_of(model_of("QLinearSigmoid", {{{2, 3}, kI8}, kScale})), "input 3 is missing"));
+}
+
+TEST_CASE("parts of 8 bits with other scales are made to fit") {
+  const std::vector<Port> ports = {kScale, kZero,         {{2, 3}, kU8}, kScale,
+                                   kZero,  {{2, 1}, kU8}, kScale,        kZero};
+  ModelBuilder model = model_of("QLinearConcat", ports);
+  CHECK(has(refusal_of(model), "no axis"));
+  add_int(node_of(model), "axis", -1);
+  CHECK(count_of(text_of(model), "op requantize") == 2);
+  node_of(model).mutable_input()->RemoveLast();
+  CHECK(has(refusal_of(model), "parts without a scale and a zero point each"));
+}
+
+TEST_CASE("averages of 8 bits") {
+  const std::vector<Port> ports = {{{1, 2, 5, 5}, kU8}, kScale, kZero, kScale, kZero};
+  const std::string global = text_of(model_of("QLinearGlobalAveragePool", ports));
+  INFO(global);
+  CHECK(has(global, "sum:i32[k2,k3] (i32(X[i0,i1,k2,k3]) - i32(zx))"));
+  CHECK(has(global, "Y = sx / (sy * 25);"));
+  ModelBuilder last = model_of("QLinearGlobalAveragePool", ports);
+  add_int(node_of(last), "channels_last", 1);
+  CHECK(has(text_of(last), "sum:i32[k1,k2] (i32(X[i0,k1,k2,i3]) - i32(zx))"));
+  ModelBuilder windows = model_of("QLinearAveragePool", ports);
+  add_ints(node_of(windows), "kernel_shape", {3, 3});
+  add_ints(node_of(windows), "pads", {1, 1, 1, 1});
+  const std::string text = text_of(windows);
+  INFO(text);
+  CHECK(has(text, "or zx)) - i32(zx))) * sx)"));
+  for (const char* name : {"channels_last", "ceil_mode"}) {
+    ModelBuilder refused = windows;
+    add_int(node_of(refused), name, 1);
+    CHECK(has(refusal_of(refused), name));
+  }
+  CHECK(has(refusal_of(model_of("QLinearGlobalAveragePool",
+                                {{{2, 5}, kU8}, kScale, kZero, kScale, kZero})),
+            "an operand without axes to average over"));
+}
+
+std::vector<Port> gemm_ports() {
+  return {{{4, 6}, kU8}, kScale,      kZero,  {{5, 6}, kI8}, {{5}},
+          {{5}, kI8},    {{5}, kI32}, kScale, kZero};
+}
+
+ModelBuilder qgemm(const std::vector<Port>& ports) {
+  ModelBuilder model = model_of("QGemm", ports);
+  add_int(node_of(model), "transB", 1);
+  add_float(node_of(model), "alpha", 0.5F);
+  return model;
+}
+
+TEST_CASE("a product of 8 bits is one of 8 bits, or of f32 without a scale of its own") {
+  const std::string text = text_of(qgemm(gemm_ports()));
+  INFO(text);
+  CHECK(has(text, "Y[j] = (0.5 * f32(sa) * f32(sb[j]) / f32(sy));"));
+  CHECK(has(text, "u8(clamp(round(f32(acc[i,j] + c[j]) * m[j]) + f32(ZY), 0, 255))"));
+  std::vector<Port> wide = gemm_ports();
+  wide.resize(7);
+  wide[6] = {{4, 1}, kI32};
+  CHECK(has(text_of(qgemm(wide)), "Y[i,j] = f32(acc[i,j] + C[i,0]) * m[j];"));
+}
+
+TEST_CASE("products of 8 bits that do not fit are refused") {
+  const auto with = [&](std::size_t i, const Port& port) {
+    std::vector<Port> ports = gemm_ports();
+    ports[i] = port;
+    return refusal_of(qgemm(ports));
+  };
+  CHECK(has(with(0, {{4, 6}}), "operands that are no matrices of 8 bits"));
+  CHECK(has(with(1, {{4}}), "several scales or zero points of the left matrix or the result"));
+  CHECK(has(with(2, {{}, kI8}), "a zero point of another type"));
+  CHECK(has(with(3, {{6, 5}, kI8}), "matrices that do not fit together"));
+  CHECK(has(with(4, {{4}}), "scales or zero points of another shape"));
+  CHECK(has(with(6, {{4}, kI32}), "a bias of another shape or type"));
+  CHECK(has(with(8, kNone), "a scale of the result without its zero point"));
+}
+
+TEST_CASE("products of 8 bits as numbers") {
+  const std::vector<Port> known = {{{2, 4, 6}, kU8}, {{6, 5}, kI8}, kScale, {{5}}, kZero,
+                                   {{5}, kI8},       {{5}}};
+  const std::string text = text_of(model_of("MatMulIntegerToFloat", known));
+  INFO(text);
+  CHECK(has(text, "= f32(acc[b0,i,j]) * m[j] + d[j];"));
+  const std::string dynamic =
+      text_of(model_of("DynamicQuantizeMatMul", {{{2, 4, 6}}, {{6, 5}, kI8}, {{5}}}));
+  INFO(dynamic);
+  CHECK(has(dynamic, "op dynamic_scale"));
+  CHECK(has(dynamic, "= f32(acc[b0,i,j]) * m[j];"));
+  const auto with = [&](std::size_t i, const Port& port) {
+    std::vector<Port> ports = known;
+    ports[i] = port;
+    return refusal_of(model_of("MatMulIntegerToFloat", ports));
+  };
+  CHECK(has(with(2, {{4}}), "several scales or zero points of the left matrix"));
+  CHECK(has(with(4, {{}, kI8}), "a zero point of another type"));
+  CHECK(has(with(3, {{4}}), "scales or zero points of another shape"));
+  CHECK(has(with(6, {{4}}), "a bias of another shape or type"));
+  CHECK(has(refusal_of(model_of("DynamicQuantizeMatMul", {{{4, 6}, kF16}, {{6, 5}, kI8}, {{5}}})),
+            "an operand of this type"));
+}
+
 }  // namespace
 }  // namespace prunerc::onnx
