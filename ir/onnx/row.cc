@@ -40,7 +40,8 @@ constexpr std::span<const RowEntry> (*kGroups[])() = {pointwise_rows,
                                                       contrib_norm_rows,
                                                       contrib_pointwise_rows,
                                                       contrib_product_rows,
-                                                      contrib_quant_rows};
+                                                      contrib_quant_rows,
+                                                      contrib_attention_rows};
 
 }  // namespace
 

@@ -169,6 +169,7 @@ std::span<const RowEntry> contrib_norm_rows();
 std::span<const RowEntry> contrib_pointwise_rows();
 std::span<const RowEntry> contrib_product_rows();
 std::span<const RowEntry> contrib_quant_rows();
+std::span<const RowEntry> contrib_attention_rows();
 
 /// Of the extents from `first` to before `end`; all of them if nothing is said.
 int64_t product(const std::vector<int64_t>& shape, std::size_t first = 0,

@@ -1,5 +1,5 @@
 // Operators of ONNX Runtime's own domain: what they become, and what of them is refused. Their numbers: contrib_cases_test.cc.
-#include "tests/onnx/imported.h"
+#include "tests/onnx/contrib_model.h"
 
 #include <catch2/catch.hpp>
 
@@ -10,37 +10,6 @@
 
 namespace prunerc::onnx {
 namespace {
-
-constexpr int kF32 = 1, kU8 = 2, kI8 = 3, kI32 = 6, kI64 = 7, kF16 = 10;
-
-/// An operand: its shape and type. No type: it is not given.
-struct Port {
-  std::vector<int64_t> shape;
-  int type = kF32;
-};
-constexpr int kNotGiven = 0;
-
-// A model of one node of the domain, whose inputs are x0, x1, ...
-ModelBuilder model_of(const std::string& op, const std::vector<Port>& ports,
-                      const std::vector<std::string>& outputs = {"y"}) {
-  ModelBuilder model;
-  std::vector<std::string> inputs;
-  for (const Port& port : ports) {
-    inputs.push_back(port.type == kNotGiven ? "" : "x" + std::to_string(inputs.size()));
-    if (port.type != kNotGiven) model.input(inputs.back(), port.shape, port.type);
-  }
-  for (const std::string& output : outputs) {
-    if (!output.empty()) model.output(output);
-  }
-  ::onnx::NodeProto& node = model.node(op, inputs, outputs);
-  node.set_name("n");
-  node.set_domain("com.microsoft");
-  return model;
-}
-
-::onnx::NodeProto& node_of(ModelBuilder& model) { return *model.graph().mutable_node(0); }
-
-const Port kNone = {{}, kNotGiven};
 
 TEST_CASE("sums of 16 bits stay wide until they are normalised") {
   const ModelBuilder model =
