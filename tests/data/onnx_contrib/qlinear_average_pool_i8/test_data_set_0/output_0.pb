@@ -1,0 +1,1 @@
+J2GV`Ub\bbQUNVT>>TL=->tP23BIDN^ujlb^d[T>>MQ74+<LES>A

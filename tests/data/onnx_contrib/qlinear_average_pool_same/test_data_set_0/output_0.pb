@@ -1,0 +1,1 @@
+JS^XgH-+\?9%IUIOgaPXj;)Fp

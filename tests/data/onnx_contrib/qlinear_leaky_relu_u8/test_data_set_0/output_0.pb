@@ -1,0 +1,1 @@
+ÈJÈ<9jNhk9\IVZRW]L6n€}?Lpn\=MVHu_bj:g=KS‚J<œ9{UlYl{†:b<m{W^8IJz<I[cxYqŠC=xRwƒ:Z„TQ?<6ed7bb†BJ};CYNiš?YjIH^ub5fMoN|Lzx|^7`v†xY{V•Xi6`€NVX|D:iK__Dj;b:l=^pCQg8=iF@_I{?H8DVAHDnih@7y6b<<zi:‚˜5ZwYKQI>Q=p
