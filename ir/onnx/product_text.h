@@ -29,6 +29,13 @@ Result<ProductText> product_text_of(Row& row, const Value& a, const Value& b,
 std::string sum_of(ir::DType dtype);
 std::string rounded(ir::DType dtype, const std::string& sum);
 
+/// A product of 8-bit numbers whose result is of f32. Zero points and the bias may be null.
+struct ToFloat {
+  const Value *a, *a_scale, *a_zero, *b, *b_scale, *b_zero, *bias;
+};
+/// Errors: OnnxNode.
+Result<const Value*> integer_to_float(Row& row, const ToFloat& o);
+
 Result<void> matmul_integer(Row& row);
 Result<void> qlinear_matmul(Row& row);
 Result<void> einsum(Row& row);

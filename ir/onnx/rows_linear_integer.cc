@@ -92,12 +92,9 @@ Result<Factor> factor_of(Row& row, const ProductText& p, const Value& a, const V
   return out;
 }
 
-/// A product of 8-bit numbers whose result is of f32.
-struct ToFloat {
-  const Value *a, *a_scale, *a_zero, *b, *b_scale, *b_zero, *bias;
-};
+}  // namespace
 
-Result<void> to_float(Row& row, const ToFloat& o) {
+Result<const Value*> integer_to_float(Row& row, const ToFloat& o) {
   if (!is_byte(*o.a) || !is_byte(*o.b)) return row.unsupported("operands of these types");
   if (o.a_scale->num_elements() != 1 || (o.a_zero != nullptr && o.a_zero->num_elements() != 1))
     return row.unsupported("several scales or zero points of the left matrix");
@@ -118,14 +115,9 @@ Result<void> to_float(Row& row, const ToFloat& o) {
     args.push_back({"d", o.bias});
     value += " + d[j]";
   }
-  PRUNERC_TRY(const Value* const y,
-              row.call("matmul_integer_to_float", std::move(args), ir::DType::kF32, p.shape,
-                       fmt::format("{}\n  {} = {};", sum.statement, at("Y", p.target), value)));
-  row.set(0, y);
-  return {};
+  return row.call("matmul_integer_to_float", std::move(args), ir::DType::kF32, p.shape,
+                  fmt::format("{}\n  {} = {};", sum.statement, at("Y", p.target), value));
 }
-
-}  // namespace
 
 Result<void> matmul_integer(Row& row) {
   PRUNERC_TRY(const Value* const a, row.need(0));
@@ -182,7 +174,9 @@ Result<void> matmul_integer_to_float(Row& row) {
   o.a_zero = row.in(4);
   o.b_zero = row.in(5);
   o.bias = row.in(6);
-  return to_float(row, o);
+  PRUNERC_TRY(const Value* const y, integer_to_float(row, o));
+  row.set(0, y);
+  return {};
 }
 
 Result<void> dynamic_quantize_matmul(Row& row) {
@@ -196,7 +190,9 @@ Result<void> dynamic_quantize_matmul(Row& row) {
   o.a_zero = q.zero;
   o.b_zero = row.in(3);
   o.bias = row.in(4);
-  return to_float(row, o);
+  PRUNERC_TRY(const Value* const y, integer_to_float(row, o));
+  row.set(0, y);
+  return {};
 }
 
 // Of the third operand, which has the scale of the sum: how it is read.

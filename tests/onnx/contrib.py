@@ -235,6 +235,33 @@ def multi_head():
          lambda n: [n.real(2, 3, 8), n.real(2, 2, 5, 4), n.real(2, 2, 5, 4), n.real(24)], num_heads=2)
 
 
+def projected():
+    """Queries, keys and values of one product."""
+    op = "Attention"
+    lengths, mask = np.array([2, 3], np.int32), np.array([[1, 0, 1], [1, 1, 1]], np.int32)
+    operands = lambda n, *more: [n.real(2, 3, 5), n.real(5, 24), n.real(24), *more]
+    case("attention", op, operands, num_heads=2, fixed=(1, 2))
+    case("attention_no_bias", op, lambda n: [n.real(2, 3, 5), n.real(5, 24)], num_heads=2, scale=0.3)
+    case("attention_lengths", op, lambda n: operands(n, lengths), num_heads=2)
+    case("attention_mask", op, lambda n: operands(n, mask, None, n.real(1, 2, 3, 3)), num_heads=2)
+    case("attention_pairs", op, lambda n: operands(n, n.whole(0, 2, 2, 3, 3)), num_heads=2, mask_filter_value=-4.0)
+    case("attention_causal", op, operands, num_heads=2, unidirectional=1)
+    case("attention_widths", op, lambda n: [n.real(2, 3, 5), n.real(5, 28), n.real(28)],
+         num_heads=2, qkv_hidden_sizes=[8, 8, 12])
+    case("attention_present", op, operands, outputs=2, num_heads=2)
+    for causal in (0, 1):
+        case("attention_past_%d" % causal, op, lambda n: operands(n, None, n.real(2, 2, 2, 2, 4)),
+             outputs=2, num_heads=2, unidirectional=causal)
+    small = lambda n, *more: [n.byte(2, 3, 5), n.byte(5, 24, dtype=np.int8), n.real(24), one(0.01), one(0.002), *more]
+    case("qattention", "QAttention", small, num_heads=2)
+    case("qattention_zeros", "QAttention",
+         lambda n: [n.byte(2, 3, 5), n.byte(5, 24, dtype=np.int8), n.real(24), one(0.01), n.scales(24, low=0.001, high=0.004),
+                    lengths, one(9, np.uint8), n.whole(-5, 5, 24, dtype=np.int8)], num_heads=2, fixed=(1, 2, 4, 6, 7))
+    case("qattention_past", "QAttention",
+         lambda n: small(n, None, one(9, np.uint8), one(2, np.int8), n.real(2, 2, 2, 2, 4)),
+         outputs=2, num_heads=2, unidirectional=1)
+
+
 def grouped(name, fresh, total, lengths, earlier=0, dtype=F32, turns=False, places=None, bias=None, sink=False,
             packed=False, fixed=(), **more):
     """4 heads of 16 to 2; batch by `lengths`."""
@@ -298,7 +325,8 @@ def scaled(n, *shape, dtype=np.uint8):
 
 def result(n, dtype=np.uint8, low=0.05, high=0.15):
     """A scale and a zero point in the middle, so that few results are the largest or the least."""
-    return [one(n.scales(low=low, high=high)), n.whole(-20, 20, dtype=dtype) if dtype == np.int8 else n.whole(100, 150, dtype=dtype)]
+    middle = 0 if dtype == np.int8 else 128
+    return [one(n.scales(low=low, high=high)), n.whole(middle - 25, middle + 25, dtype=dtype)]
 
 
 def quantized():
@@ -327,8 +355,8 @@ def quantized():
                     one(7, np.uint8)], axis=-1, fixed=(0, 1, 3, 4, 6, 7))
     case("qlinear_global_average_pool_last", "QLinearGlobalAveragePool",
          lambda n: scaled(n, 2, 5, 7, 3) + result(n), channels_last=1)
-    for tag, at in (("", {}), ("_pads", dict(pads=[1, 1, 1, 1])), ("_count_pads", dict(pads=[1, 0, 1, 2], count_include_pad=1)),
-                    ("_same", dict(auto_pad="SAME_UPPER"))):
+    for tag, at in (("", {}), ("_pads", dict(pads=[1, 1, 1, 1])), ("_same", dict(auto_pad="SAME_UPPER")),
+                    ("_count_pads", dict(pads=[1, 0, 1, 2], count_include_pad=1))):
         case("qlinear_average_pool" + tag, "QLinearAveragePool",
              lambda n: scaled(n, 1, 2, 6, 7) + result(n), kernel_shape=[3, 3], strides=[2, 2], **at)
     case("qlinear_average_pool_i8", "QLinearAveragePool",
@@ -365,8 +393,8 @@ def main():
     parser.add_argument("out")
     parser.add_argument("--only", help="the cases of one operator")
     args = parser.parse_args()
-    for group in (normalisations, activations, products, packed_products, rotary, multi_head, grouped_query, quantized,
-                  quantized_products):
+    for group in (normalisations, activations, products, packed_products, rotary, multi_head, projected, grouped_query,
+                  quantized, quantized_products):
         group()
     names = [item.name for item in CASES]
     assert len(set(names)) == len(names), "two cases of one name"

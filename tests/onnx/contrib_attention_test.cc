@@ -54,8 +54,8 @@ TEST_CASE("a past stands in front of the keys, and what is there then is an outp
 TEST_CASE("multi-head attention that is not supported is refused by name") {
   CHECK(has(refusal_of(mha({}, {"y", "", "", "qk"})), "the scores as an output (qk)"));
   CHECK(has(refusal_of(mha({{{27}}})), "a bias of another shape or type"));
-  CHECK(has(refusal_of(mha({kNone, {{8}, kI32}})), "a key_padding_mask of another shape"));
-  CHECK(has(refusal_of(mha({kNone, {{2}, kI64}})), "a key_padding_mask of this type"));
+  CHECK(has(refusal_of(mha({kNone, {{8}, kI32}})), "a mask of another shape"));
+  CHECK(has(refusal_of(mha({kNone, {{2}, kI64}})), "a mask of this type"));
   CHECK(has(refusal_of(mha({kNone, kNone, {{2, 2, 3, 4}}})), "an attention_bias of another shape"));
   CHECK(has(refusal_of(mha({kNone, kNone, kNone, {{2, 2, 4, 4}}})),
             "a past of keys or values alone"));
@@ -70,6 +70,63 @@ TEST_CASE("multi-head attention that is not supported is refused by name") {
   ModelBuilder odd = mha();
   node_of(odd).mutable_attribute(0)->set_i(3);
   CHECK(has(refusal_of(odd), "operands of these shapes or types"));
+}
+
+// Of two heads: [2,3,5] projected to three times 8.
+const std::vector<Port> kProjected = {{{2, 3, 5}}, {{5, 24}}, {{24}}};
+
+ModelBuilder projected(std::vector<Port> ports, const std::vector<std::string>& outputs = {"y"}) {
+  ModelBuilder model = model_of("Attention", ports, outputs);
+  add_int(node_of(model), "num_heads", 2);
+  return model;
+}
+
+TEST_CASE("queries, keys and values are projected at once, their past is one operand") {
+  std::vector<Port> ports = kProjected;
+  ports.push_back({{2, 7}, kI32});
+  ports.push_back({{2, 2, 2, 4, 4}});
+  const std::string text = text_of(projected(ports, {"y", "present"}));
+  INFO(text);
+  CHECK(has(text, "Y[b0,i,j] = acc[b0,i,j] + c[j];"));
+  CHECK(has(text, "X[i0,i1,i2 + 16]"));
+  CHECK(has(text, "Y[i0,i1,i2,i3] = X[1,i0,i1,i2,i3];"));
+  CHECK(has(text, "M[b, s] > 0"));
+  CHECK(has(text, "present: f32[2,2,2,7,4]"));
+}
+
+TEST_CASE("a product of 8 bits is projected, too") {
+  ModelBuilder model = model_of(
+      "QAttention",
+      {{{2, 3, 5}, kU8}, {{5, 24}, kI8}, {{24}}, {{}}, {{24}}, kNone, {{}, kU8}, {{24}, kI8}});
+  add_int(node_of(model), "num_heads", 2);
+  CHECK(has(text_of(model), "= f32(acc[b0,i,j]) * m[j] + d[j];"));
+  node_of(model).set_input(2, "");
+  CHECK(has(refusal_of(model), "input 2 is missing"));
+}
+
+TEST_CASE("projections that do not fit are refused") {
+  const auto with = [](const char* name, int64_t value) {
+    ModelBuilder model = projected(kProjected);
+    add_int(node_of(model), name, value);
+    return refusal_of(model);
+  };
+  CHECK(has(with("do_rotary", 1), "the attribute do_rotary"));
+  CHECK(has(with("past_present_share_buffer", 1), "buffers that past and present share"));
+  CHECK(has(refusal_of(projected({{{2, 3, 5}}, {{5, 25}}})), "projections of these widths"));
+  CHECK(has(refusal_of(projected({{{2, 3, 5}}, {{4, 24}}})), "matrices that do not fit together"));
+  CHECK(has(refusal_of(projected({{{2, 3, 5}}, {{5, 24}}, {{8}}})),
+            "a bias of another shape or type"));
+  CHECK(has(refusal_of(projected({{{2, 3, 5}}, {{5, 9}}})),
+            "heads that do not divide the projections"));
+  std::vector<Port> ports = kProjected;
+  ports.push_back({{4}, kI32});
+  CHECK(has(refusal_of(projected(ports)), "a mask of another shape"));
+  ports.back() = kNone;
+  ports.push_back({{2, 2, 2, 4, 5}});
+  CHECK(has(refusal_of(projected(ports)), "a past of another shape or type"));
+  ModelBuilder sized = projected(kProjected);
+  add_ints(node_of(sized), "qkv_hidden_sizes", {8, 8, 9});
+  CHECK(has(refusal_of(sized), "projections of these widths"));
 }
 
 TEST_CASE("pairs of elements turn by tables of positions or of an offset") {

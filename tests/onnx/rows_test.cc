@@ -414,8 +414,8 @@ void add_attributes(Rng& rng, ::onnx::NodeProto& node) {
                                         "channels_last",
                                         "count_include_pad"};
   constexpr std::string_view kLists[] = {
-      "axes",  "perm",   "pads", "strides", "dilations",      "kernel_shape",
-      "split", "starts", "ends", "shape",   "output_padding", "output_shape"};
+      "axes",   "perm", "pads",  "strides",        "dilations",    "kernel_shape",    "split",
+      "starts", "ends", "shape", "output_padding", "output_shape", "qkv_hidden_sizes"};
   constexpr std::string_view kFloats[] = {"alpha",         "beta",
                                           "epsilon",       "scale",
                                           "softcap",       "clip",

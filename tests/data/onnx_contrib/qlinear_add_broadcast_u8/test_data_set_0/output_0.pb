@@ -1,1 +1,1 @@
-	J6S393JFM4/c{{d]fdaa( %S;6DRS40LÄyq~]~cgy!$&'
+	J6V6<6MIP72f~~g`igdd+#(V>9GUV73OÉ|tÅ`Åfj|$')*

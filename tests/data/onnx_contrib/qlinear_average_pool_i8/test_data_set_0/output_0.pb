@@ -1,1 +1,1 @@
-J2GV`Ub\bbQUNVT>>TL=->tP23BIDN^ujlb^d[T>>MQ74+<LES>A
+J2IXbWd^ddSWPXV@@VN?/@vR45DKFP`wlnd`f]V@@OS96->NGU@C

@@ -1,1 +1,1 @@
-JS^XgH-+\?9%IUIOgaPXj;)Fp
+JVa[jK0._B<(LXLRjdS[m>,Is

@@ -1,1 +1,1 @@
-ÈJÈ<9jNhk9\IVZRW]L6n€}?Lpn\=MVHu_bj:g=KS‚J<œ9{UlYl{†:b<m{W^8IJz<I[cxYqŠC=xRwƒ:Z„TQ?<6ed7bb†BJ};CYNiš?YjIH^ub5fMoN|Lzx|^7`v†xY{V•Xi6`€NVX|D:iK__Dj;b:l=^pCQg8=iF@_I{?H8DVAHDnih@7y6b<<zi:‚˜5ZwYKQI>Q=p
+ÈJÈ?<mQkn<_LY]UZ`O9“qƒ€BOsq_@PYKxbem’=j@NV…M?Ÿ<~Xo\o~‰=e?p~Za;LM}?L’^f{\tF@{Uz†=]‡WTB?9hg:’ee‰EM€>F\QlB\mLKaxe8iPrQO}{a:cy‰{\~Y˜[l9cƒQY[G=lNbbGm>e=o@asFTj;@lICbL~B„K;GYDKGqlkC:|9e??}l=…›8]z\NTLAT@s
