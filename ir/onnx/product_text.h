@@ -5,6 +5,7 @@
 #include "ir/onnx/row.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace prunerc::onnx {
@@ -36,6 +37,8 @@ struct ToFloat {
 /// Errors: OnnxNode.
 Result<const Value*> integer_to_float(Row& row, const ToFloat& o);
 
+/// Gemm, of whose result `activation` is taken, a text of $ (empty: none).
+Result<void> gemm_with(Row& row, std::string_view activation);
 Result<void> matmul_integer(Row& row);
 Result<void> qlinear_matmul(Row& row);
 Result<void> einsum(Row& row);

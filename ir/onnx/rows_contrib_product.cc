@@ -134,13 +134,9 @@ Result<void> matmul_n_bits(Row& row) {
   return {};
 }
 
-// The text of the activation that a node names, of $; empty: none.
-Result<std::string> activation_of(Row& row) {
-  if (!row.has("activation")) return std::string();
-  PRUNERC_TRY(const std::string name,
-              row.attr_choice("activation", {"Relu", "Tanh", "Sigmoid", "LeakyRelu", "Clip",
-                                             "HardSigmoid", "HardSwish"}));
-  const std::vector<double> by = row.attr_floats("activation_params");
+// The text of an activation, of $; `by` are its parameters.
+Result<std::string> activation_text(Row& row, std::string_view name,
+                                    const std::vector<double>& by) {
   const std::size_t wanted = name == "LeakyRelu"                       ? 1
                              : name == "Clip" || name == "HardSigmoid" ? 2
                                                                        : 0;
@@ -157,13 +153,34 @@ Result<std::string> activation_of(Row& row) {
 }
 
 Result<void> fused_conv(Row& row) {
-  PRUNERC_TRY(const std::string activation, activation_of(row));
-  return conv_with(row, row.in(3), activation);
+  if (!row.has("activation")) return conv_with(row, row.in(3), {});
+  PRUNERC_TRY(const std::string name,
+              row.attr_choice("activation", {"Relu", "Tanh", "Sigmoid", "LeakyRelu", "Clip",
+                                             "HardSigmoid", "HardSwish"}));
+  PRUNERC_TRY(const std::string text,
+              activation_text(row, name, row.attr_floats("activation_params")));
+  return conv_with(row, row.in(3), text);
+}
+
+Result<void> fused_gemm(Row& row) {
+  if (!row.has("activation")) return gemm_with(row, {});
+  PRUNERC_TRY(const std::string name, row.attr_choice("activation", {"Relu", "Tanh", "Sigmoid",
+                                                                     "LeakyRelu", "HardSigmoid"}));
+  std::vector<double> by;
+  for (const std::string_view parameter : {"activation_alpha", "activation_beta"}) {
+    if (!row.has(parameter)) break;
+    by.push_back(row.attr_float(parameter, 0));
+  }
+  PRUNERC_TRY(const std::string text, activation_text(row, name, by));
+  PRUNERC_TRY(const Value* const a, row.need(0));
+  if (!ir::is_float(a->dtype)) return row.unsupported("operands of this type");
+  return gemm_with(row, text);
 }
 
 constexpr RowEntry kRows[] = {{"com.microsoft.FusedMatMul", fused_matmul},
                               {"com.microsoft.MatMulNBits", matmul_n_bits},
-                              {"com.microsoft.FusedConv", fused_conv}};
+                              {"com.microsoft.FusedConv", fused_conv},
+                              {"com.microsoft.FusedGemm", fused_gemm}};
 
 }  // namespace
 

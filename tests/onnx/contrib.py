@@ -162,6 +162,11 @@ def products():
     case("fused_conv_sum", "FusedConv", lambda n: [*image(n), n.real(2), n.real(1, 2, 3, 4)], activation="Relu")
     case("fused_conv_sum_no_bias", "FusedConv", lambda n: [*image(n), None, n.real(1, 2, 5, 6)],
          activation="Relu", pads=[1, 1, 1, 1])
+    for activation, by in (("Relu", {}), ("Tanh", {}), ("LeakyRelu", dict(activation_alpha=0.2)),
+                           ("HardSigmoid", dict(activation_alpha=0.3, activation_beta=0.4))):
+        case("fused_gemm_" + activation.lower(), "FusedGemm", lambda n: [n.real(4, 6), n.real(5, 6), n.real(5)],
+             activation=activation, transB=1, alpha=0.5, fixed=(1, 2), **by)
+    case("fused_gemm_plain", "FusedGemm", lambda n: [n.real(4, 6), n.real(6, 5)], activation="Sigmoid")
 
 
 def few_bits(n, rows, k, block, bits, zeros="none", dtype=F32, bias=False, flat=False):

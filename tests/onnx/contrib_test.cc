@@ -172,6 +172,26 @@ TEST_CASE("a convolution adds its fourth operand and takes the activation") {
             "what is added has another shape or type"));
 }
 
+TEST_CASE("a matrix product takes the activation of its sum") {
+  const auto fused = [](const std::string& activation) {
+    ModelBuilder model = model_of("FusedGemm", {{{4, 6}}, {{5, 6}}, {{5}}});
+    add_text(node_of(model), "activation", activation);
+    add_int(node_of(model), "transB", 1);
+    return model;
+  };
+  const std::string text = text_of(fused("Relu"));
+  INFO(text);
+  CHECK(has(text, "let v[i,j] = acc[i,j] + C[j];"));
+  CHECK(has(text, "Y[i,j] = max(v[i,j], 0);"));
+  ModelBuilder leaky = fused("LeakyRelu");
+  CHECK(has(refusal_of(leaky), "LeakyRelu with 0 parameters"));
+  add_float(node_of(leaky), "activation_alpha", 0.25F);
+  CHECK(has(text_of(leaky), "0.25 * v[i,j]"));
+  CHECK(has(refusal_of(fused("Erf")), "'Erf' as its activation"));
+  CHECK(has(refusal_of(model_of("FusedGemm", {{{4, 6}}, {{5, 6}}})),
+            "matrices that do not fit together"));
+}
+
 const Port kScale = {{}}, kZero = {{}, kU8};
 
 // Two operands of 8 bits and a result, each with a scale and a zero point.
