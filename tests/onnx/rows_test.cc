@@ -412,15 +412,28 @@ void add_attributes(Rng& rng, ::onnx::NodeProto& node) {
                                         "smooth_softmax",
                                         "causal",
                                         "channels_last",
-                                        "count_include_pad"};
+                                        "count_include_pad",
+                                        "is_packed_batching",
+                                        "weight_prepacked",
+                                        "past_present_share_buffer",
+                                        "kv_cache_bit_width",
+                                        "sliding_window_cache",
+                                        "qk_output"};
   constexpr std::string_view kLists[] = {
       "axes",   "perm", "pads",  "strides",        "dilations",    "kernel_shape",    "split",
       "starts", "ends", "shape", "output_padding", "output_shape", "qkv_hidden_sizes"};
-  constexpr std::string_view kFloats[] = {"alpha",         "beta",
-                                          "epsilon",       "scale",
-                                          "softcap",       "clip",
-                                          "cubic_coeff_a", "extrapolation_value",
-                                          "spatial_scale", "mask_filter_value"};
+  constexpr std::string_view kFloats[] = {"alpha",
+                                          "beta",
+                                          "epsilon",
+                                          "scale",
+                                          "softcap",
+                                          "clip",
+                                          "cubic_coeff_a",
+                                          "extrapolation_value",
+                                          "spatial_scale",
+                                          "mask_filter_value",
+                                          "activation_alpha",
+                                          "activation_beta"};
   constexpr std::pair<std::string_view, std::string_view> kTexts[] = {
       {"mode", "linear"},
       {"mode", "cubic"},
