@@ -13,11 +13,11 @@ namespace {
 /// Which keys there are, by the batch b: `length` new ones behind those of earlier calls.
 struct Cache {
   const Value *lengths = nullptr, *past_k = nullptr, *past_v = nullptr;
-  int64_t length = 0;  ///< of the queries, too
-  int64_t total = 0;   ///< of the longest sequence
-  int64_t room = 0;    ///< of the present
-  bool is_first = false,
-       is_full = false;  ///< no earlier keys; all sequences are known to be as long as the longest
+  int64_t length = 0;     ///< of the queries, too
+  int64_t total = 0;      ///< of the longest sequence
+  int64_t room = 0;       ///< of the present
+  bool is_first = false;  ///< there are no earlier ones
+  bool is_full = false;   ///< and all sequences are known to be as long as the longest
 
   /// How many earlier ones. Only where it is not the first call.
   std::string before(std::string_view batch) const {
