@@ -45,6 +45,13 @@ std::string single_read(std::string_view name, const Value& value);
 /// round(value) + zero as 8 bits, saturated. `zero` may be empty.
 std::string quantized(ir::DType dtype, std::string_view value, std::string_view zero);
 
+/// Numbers of u8 that stand for (values - zero) * scale.
+struct Quantized {
+  const Value *values, *scale, *zero;
+};
+/// The scale spreads what is there, and 0, over 0 to 255. Errors: OnnxNode.
+Result<Quantized> dynamically_quantized(Row& row, const Value& x);
+
 }  // namespace prunerc::onnx
 
 #endif  // PRUNERC_IR_ONNX_INTEGER_TEXT_H_

@@ -20,10 +20,28 @@ ir::Tensor one_element(const Value& value, int64_t position) {
   return out;
 }
 
-constexpr std::span<const RowEntry> (*kGroups[])() = {
-    pointwise_rows, shape_rows,  move_rows,   linear_rows, conv_rows,  pool_rows,
-    norm_rows,      reduce_rows, index_rows,  resize_rows, quant_rows, recurrent_rows,
-    attention_rows, math_rows,   sample_rows, region_rows, part_rows};
+constexpr std::span<const RowEntry> (*kGroups[])() = {pointwise_rows,
+                                                      shape_rows,
+                                                      move_rows,
+                                                      linear_rows,
+                                                      conv_rows,
+                                                      pool_rows,
+                                                      norm_rows,
+                                                      reduce_rows,
+                                                      index_rows,
+                                                      resize_rows,
+                                                      quant_rows,
+                                                      recurrent_rows,
+                                                      attention_rows,
+                                                      math_rows,
+                                                      sample_rows,
+                                                      region_rows,
+                                                      part_rows,
+                                                      contrib_norm_rows,
+                                                      contrib_pointwise_rows,
+                                                      contrib_product_rows,
+                                                      contrib_quant_rows,
+                                                      contrib_attention_rows};
 
 }  // namespace
 

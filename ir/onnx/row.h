@@ -134,6 +134,9 @@ using Joiner = std::function<Result<const Value*>(const std::vector<const Value*
 Result<std::vector<const Value*>> joined_in_groups(std::vector<const Value*> values,
                                                    const Joiner& join);
 
+/// The parts one after the other along an axis, as Concat puts them. Errors: OnnxNode.
+Result<const Value*> concatenated(Row& row, const std::vector<const Value*>& parts, int64_t along);
+
 using RowFn = Result<void> (*)(Row& row);
 struct RowEntry {
   std::string_view op;
@@ -161,6 +164,12 @@ std::span<const RowEntry> math_rows();
 std::span<const RowEntry> sample_rows();
 std::span<const RowEntry> region_rows();
 std::span<const RowEntry> part_rows();
+// Of the domain com.microsoft.
+std::span<const RowEntry> contrib_norm_rows();
+std::span<const RowEntry> contrib_pointwise_rows();
+std::span<const RowEntry> contrib_product_rows();
+std::span<const RowEntry> contrib_quant_rows();
+std::span<const RowEntry> contrib_attention_rows();
 
 /// Of the extents from `first` to before `end`; all of them if nothing is said.
 int64_t product(const std::vector<int64_t>& shape, std::size_t first = 0,

@@ -1,4 +1,5 @@
 // Products of matrices.
+#include "ir/onnx/pointwise.h"
 #include "ir/onnx/product_text.h"
 
 #include <fmt/format.h>
@@ -23,7 +24,16 @@ Result<void> matmul(Row& row) {
   return {};
 }
 
-Result<void> gemm(Row& row) {
+Result<void> gemm(Row& row) { return gemm_with(row, {}); }
+
+constexpr RowEntry kRows[] = {
+    {"MatMul", matmul}, {"MatMulInteger", matmul_integer}, {"Gemm", gemm}, {"Einsum", einsum}};
+
+}  // namespace
+
+std::span<const RowEntry> linear_rows() { return kRows; }
+
+Result<void> gemm_with(Row& row, std::string_view activation) {
   PRUNERC_TRY(const Value* const a, row.need(0));
   PRUNERC_TRY(const Value* const b, row.need(1));
   const Value* const c = row.in(2);
@@ -55,21 +65,21 @@ Result<void> gemm(Row& row) {
     args.push_back({"C", c});
     result += " + " + scaled(beta, at("C", reads));
   }
-  if (result == "acc[i,j]") {
-    body = fmt::format("Y[i,j] = {};", rounded(a->dtype, sum));
+  const auto name = [&](const std::string& here, const std::string& value) {
+    body += fmt::format("let {} = {};\n  ", here, value);
+    return here;
+  };
+  const std::string acc = "acc[i,j]";
+  if (result == acc && activation.empty()) {
+    result = sum;
   } else {
-    body = fmt::format("let acc[i,j] = {};\n  Y[i,j] = {};", sum, rounded(a->dtype, result));
+    name(acc, sum);
   }
+  if (!activation.empty()) result = put(activation, result == acc ? acc : name("v[i,j]", result));
+  body += fmt::format("Y[i,j] = {};", rounded(a->dtype, result));
   PRUNERC_TRY(const Value* const y, row.call("gemm", std::move(args), a->dtype, {m, n}, body));
   row.set(0, y);
   return {};
 }
-
-constexpr RowEntry kRows[] = {
-    {"MatMul", matmul}, {"MatMulInteger", matmul_integer}, {"Gemm", gemm}, {"Einsum", einsum}};
-
-}  // namespace
-
-std::span<const RowEntry> linear_rows() { return kRows; }
 
 }  // namespace prunerc::onnx

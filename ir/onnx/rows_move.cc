@@ -233,30 +233,7 @@ Result<void> concat(Row& row) {
     PRUNERC_TRY(const Value* const part, row.need(i));
     parts.push_back(part);
   }
-  if (parts.empty()) return row.unsupported("no parts");
-  const std::optional<int> axis = axis_of(row.attr_int("axis", 1), parts[0]->rank());
-  if (!axis) return row.unsupported("an axis that is none");
-  const auto a = static_cast<std::size_t>(*axis);
-  std::vector<int64_t> shape = parts[0]->shape;
-  shape[a] = 0;
-  std::vector<const Value*> kept;
-  for (const Value* part : parts) {
-    if (part->rank() != parts[0]->rank() || part->dtype != parts[0]->dtype)
-      return row.unsupported("parts of different ranks or types");
-    for (std::size_t i = 0; i < shape.size(); ++i) {
-      if (i != a && part->shape[i] != shape[i]) return row.unsupported("parts of different shapes");
-    }
-    shape[a] += part->shape[a];
-    if (part->shape[a] > 0) kept.push_back(part);
-  }
-  if (kept.empty()) {
-    row.set(0, row.constant(ir::Tensor(parts[0]->dtype, shape)));
-    return {};
-  }
-  PRUNERC_TRY(kept, joined_in_groups(std::move(kept), [&](const std::vector<const Value*>& group) {
-                return joined(row, group, a);
-              }));
-  PRUNERC_TRY(const Value* const y, kept.size() == 1 ? kept[0] : joined(row, kept, a));
+  PRUNERC_TRY(const Value* const y, concatenated(row, parts, row.attr_int("axis", 1)));
   row.set(0, y);
   return {};
 }
@@ -537,5 +514,30 @@ constexpr RowEntry kRows[] = {{"Reshape", reshape},
 }  // namespace
 
 std::span<const RowEntry> move_rows() { return kRows; }
+
+Result<const Value*> concatenated(Row& row, const std::vector<const Value*>& parts, int64_t along) {
+  if (parts.empty()) return row.unsupported("no parts");
+  const std::optional<int> axis = axis_of(along, parts[0]->rank());
+  if (!axis) return row.unsupported("an axis that is none");
+  const auto a = static_cast<std::size_t>(*axis);
+  std::vector<int64_t> shape = parts[0]->shape;
+  shape[a] = 0;
+  std::vector<const Value*> kept;
+  for (const Value* part : parts) {
+    if (part->rank() != parts[0]->rank() || part->dtype != parts[0]->dtype)
+      return row.unsupported("parts of different ranks or types");
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+      if (i != a && part->shape[i] != shape[i]) return row.unsupported("parts of different shapes");
+    }
+    shape[a] += part->shape[a];
+    if (part->shape[a] > 0) kept.push_back(part);
+  }
+  if (kept.empty()) return row.constant(ir::Tensor(parts[0]->dtype, shape));
+  PRUNERC_TRY(kept, joined_in_groups(std::move(kept), [&](const std::vector<const Value*>& group) {
+                return joined(row, group, a);
+              }));
+  if (kept.size() == 1) return kept[0];
+  return joined(row, kept, a);
+}
 
 }  // namespace prunerc::onnx

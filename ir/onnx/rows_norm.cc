@@ -1,5 +1,5 @@
 // Normalisations: of batches, of rows, and softmax.
-#include "ir/onnx/row.h"
+#include "ir/onnx/norm_text.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,6 @@
 
 namespace prunerc::onnx {
 namespace {
-
-bool is_narrow(ir::DType dtype) { return dtype == ir::DType::kF16 || dtype == ir::DType::kBF16; }
 
 // Until set 14 who asks for what training updates means training; until set 7 "is_test" says so.
 bool trains(const Row& row) {
@@ -141,78 +139,6 @@ Result<void> softmax(Row& row) {
   return {};
 }
 
-/// Mean and deviation over axes from `first` on; scale and shift are read as their texts say.
-struct RowNorm {
-  std::size_t first = 0;
-  bool has_mean = true;
-  std::string epsilon;
-  std::vector<Arg> more;     // scale and shift
-  std::string scale, shift;  // reads; may be empty
-};
-
-Result<void> norm_rows_of(Row& row, const Value& x, const RowNorm& n, std::string_view stem) {
-  const std::vector<std::string> index = index_list(x.rank());
-  std::vector<std::string> read = index, of_row, over;
-  for (std::size_t i = 0; i < index.size(); ++i) {
-    if (i < n.first) {
-      of_row.push_back(index[i]);
-    } else {
-      read[i] = fmt::format("k{}", i);
-      over.push_back(read[i]);
-    }
-  }
-  const int64_t count = product(x.shape, n.first, x.shape.size());
-  const bool narrow = is_narrow(x.dtype);
-  const std::string k = fmt::format("{}", fmt::join(over, ",")), sum = narrow ? "sum:f32" : "sum",
-                    type(ir::to_string(x.dtype));
-  const auto wide = [&](const std::string& text) {
-    return narrow ? fmt::format("f32({})", text) : text;
-  };
-  const std::string mu = at("mu", of_row), var = at("var", of_row), inv = at("inv", of_row),
-                    d = at("d", index), d_k = at("d", read), sums = at("total", of_row),
-                    y = at("Y", index);
-  std::string body;
-  if (n.has_mean) {
-    body = fmt::format(
-        "let {0} = {1}[{2}] {3};\n  let {4} = {0} / {5};\n  let {6} = {7} - {4};\n  let {8} = "
-        "sum[{2}] {9} * {9};\n  let {10} = rsqrt({8} / {5} + {11});\n  ",
-        sums, sum, k, at("X", read), mu, count, d, wide(at("X", index)), var, d_k, inv, n.epsilon);
-  } else {
-    body = fmt::format("let {0} = {1}[{2}] {3} * {3};\n  let {4} = rsqrt({0} / {5} + {6});\n  ",
-                       var, sum, k, at("X", read), inv, count, n.epsilon);
-  }
-  std::string value = fmt::format("{} * {}", n.has_mean ? d : wide(at("X", index)), inv);
-  if (!n.scale.empty()) value += " * " + n.scale;
-  if (!n.shift.empty()) value += " + " + n.shift;
-  body += fmt::format("{} = {};", y, narrow ? fmt::format("{}({})", type, value) : value);
-  std::vector<Arg> args = {{"X", &x}};
-  args.insert(args.end(), n.more.begin(), n.more.end());
-  std::vector<Out> outs = {{"Y", x.dtype, x.shape}};
-  // The mean and the inverse deviation are outputs, too, if they are read.
-  const ir::DType stats = x.dtype == ir::DType::kF64 ? ir::DType::kF64 : ir::DType::kF32;
-  std::vector<int64_t> stat_shape = x.shape;
-  std::vector<std::string> stat_index = index;
-  for (std::size_t i = n.first; i < stat_shape.size(); ++i) stat_shape[i] = 1;
-  const bool wants_stats = row.wants_output(1) || row.wants_output(2);
-  if (wants_stats) {
-    if (!n.has_mean) return row.unsupported("outputs of a normalisation without mean");
-    outs.push_back({"M", stats, stat_shape});
-    outs.push_back({"I", stats, stat_shape});
-    body +=
-        fmt::format("\n  {} = {};\n  {} = {};", at("M", stat_index), mu, at("I", stat_index), inv);
-  }
-  PRUNERC_TRY(const std::vector<const Value*> results,
-              row.call(stem, std::move(args), std::move(outs), body));
-  for (std::size_t i = 0; i < results.size(); ++i) row.set(i, results[i]);
-  return {};
-}
-
-// A parameter that is broadcast to the trailing axes.
-std::string parameter(const Value& value, std::string_view name, int rank, bool narrow) {
-  const std::string read = broadcast_read(name, value.shape, rank);
-  return narrow ? fmt::format("f32({})", read) : read;
-}
-
 Result<void> layer_norm(Row& row) {
   PRUNERC_TRY(const Value* const x, row.need(0));
   const std::optional<int> axis = axis_of(row.attr_int("axis", -1), x->rank());
@@ -230,6 +156,7 @@ Result<void> layer_norm(Row& row) {
     if (value->dtype != x->dtype && !(is_narrow(x->dtype) && value->dtype == ir::DType::kF32))
       return row.unsupported("parameters of another type");
     const std::string name = i == 1 ? "g" : "b";
+    if (i == 1 && !n.has_mean) n.result = value->dtype;
     n.more.push_back({name, value});
     (i == 1 ? n.scale : n.shift) = parameter(*value, name, x->rank(), is_narrow(x->dtype));
   }
@@ -377,6 +304,8 @@ constexpr RowEntry kRows[] = {{"BatchNormalization", batch_norm},
                               {"Hardmax", softmax},
                               {"LayerNormalization", layer_norm},
                               {"RMSNormalization", layer_norm},
+                              // ONNX Runtime writes it without a domain.
+                              {"SimplifiedLayerNormalization", layer_norm},
                               {"InstanceNormalization", instance_norm},
                               {"GroupNormalization", group_norm},
                               {"LRN", lrn},

@@ -1,113 +1,10 @@
 // Functions of one element, with broadcasting.
-#include "ir/onnx/row.h"
+#include "ir/onnx/pointwise.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-
 namespace prunerc::onnx {
 namespace {
-
-/// One number for all elements, known now: it stands in the text instead of a tensor.
-std::optional<std::string> literal(const Value& value) {
-  constexpr int64_t kMost = 4096;
-  const int64_t n = value.num_elements();
-  if (!value.known || n == 0 || n > kMost) return std::nullopt;
-  const bool is_float = ir::is_float(value.dtype);
-  const double first = value.element(0);
-  if (is_float ? std::isnan(first) : std::fabs(first) > 1e15) return std::nullopt;
-  for (int64_t i = 1; i < n; ++i) {
-    if (value.element(i) != first || std::signbit(value.element(i)) != std::signbit(first))
-      return std::nullopt;
-  }
-  return number_text(value.dtype, first);
-}
-
-std::string cast(ir::DType to, std::string_view text) {
-  return fmt::format("{}({})", ir::to_string(to), text);
-}
-
-/// Y = expression over broadcast operands; `formula` names them {0}, {1}, ...
-struct Broadcast {
-  std::vector<int64_t> shape;
-  std::vector<Arg> args;
-  std::vector<std::string> reads;  // by operand
-};
-
-Result<Broadcast> broadcast(Row& row, const std::vector<const Value*>& operands) {
-  Broadcast out;
-  for (const Value* operand : operands) {
-    const auto common = broadcast_shape(out.shape, operand->shape);
-    if (!common) return row.unsupported("shapes that do not fit together");
-    out.shape = *common;
-  }
-  const int rank = static_cast<int>(out.shape.size());
-  constexpr std::string_view kNames = "ABCDEFGHJKLMNOPQRSTUVWXZ";
-  for (const Value* operand : operands) {
-    if (const auto number = literal(*operand); number && operands.size() > 1) {
-      // A cast gives the number its type where nothing else does.
-      out.reads.push_back(cast(operand->dtype, *number));
-      continue;
-    }
-    const auto known = std::find_if(out.args.begin(), out.args.end(),
-                                    [&](const Arg& arg) { return arg.value == operand; });
-    const std::string name = known != out.args.end() ? known->name
-                             : out.args.size() < kNames.size()
-                                 ? std::string(1, kNames[out.args.size()])
-                                 : fmt::format("A{}", out.args.size());
-    if (known == out.args.end()) out.args.push_back({name, operand});
-    out.reads.push_back(broadcast_read(name, operand->shape, rank));
-  }
-  return out;
-}
-
-std::string target(int rank) { return at("Y", index_list(rank)); }
-
-/// The body of what is computed for each element, of the reads of the operands.
-using Body = std::function<std::string(std::vector<std::string>&)>;
-
-Result<const Value*> elementwise(Row& row, std::string_view stem,
-                                 const std::vector<const Value*>& operands, ir::DType dtype,
-                                 const Body& body) {
-  PRUNERC_TRY(Broadcast all, broadcast(row, operands));
-  const std::string text =
-      fmt::format("{} = {};", target(static_cast<int>(all.shape.size())), body(all.reads));
-  return row.call(stem, all.args, dtype, all.shape, text);
-}
-
-Result<void> pointwise(Row& row, std::string_view stem, const std::vector<const Value*>& operands,
-                       ir::DType dtype, const Body& body) {
-  PRUNERC_TRY(const Value* const result, elementwise(row, stem, operands, dtype, body));
-  row.set(0, result);
-  return {};
-}
-
-std::string stem_of(std::string_view op) {
-  std::string stem;
-  for (const char c : op) {
-    if (c >= 'A' && c <= 'Z' && !stem.empty()) stem += '_';
-    stem += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  }
-  return stem;
-}
-
-// x stands for the operand. 16-bit floats are computed wide, as other runtimes do.
-Result<void> unary(Row& row, std::string text, bool floats_only = true) {
-  PRUNERC_TRY(const Value* const x, row.need(0));
-  const bool is_narrow = x->dtype == ir::DType::kF16 || x->dtype == ir::DType::kBF16;
-  if (ir::is_bool(x->dtype)) return row.unsupported("a bool operand");
-  if (text.find("nan") != std::string::npos) return row.unsupported("an attribute of NaN");
-  if (floats_only && !ir::is_float(x->dtype))
-    return row.unsupported("whole numbers in a function of floats");
-  return pointwise(
-      row, stem_of(row.node().op), {x}, x->dtype, [&](std::vector<std::string>& reads) {
-        const std::string read = is_narrow ? cast(ir::DType::kF32, reads[0]) : reads[0];
-        std::string out;
-        for (const char c : text) out += c == '$' ? read : std::string(1, c);
-        return is_narrow ? cast(x->dtype, out) : out;
-      });
-}
 
 template <typename... Numbers>
 std::string with(std::string_view text, Numbers... numbers) {
@@ -138,14 +35,9 @@ constexpr UnaryRow kUnary[] = {
     {"Mish", "$ * tanh(max($, 0) + log(1 + exp(-abs($))))"},
 };
 
-Result<void> table(Row& row) {
-  for (const UnaryRow& entry : kUnary) {
-    if (entry.op == row.node().op) return unary(row, std::string(entry.text));
-  }
-  return row.unsupported("there is no such function");
-}
+Result<void> table(Row& row) { return unary(row, std::string(unary_text(row.node().op))); }
 
-Result<void> relu(Row& row) { return unary(row, "max($, 0)", false); }
+Result<void> relu(Row& row) { return unary(row, std::string(kReluText), false); }
 Result<void> neg(Row& row) { return unary(row, "-$", false); }
 Result<void> abs(Row& row) { return unary(row, "if $ < 0 then -$ else $", false); }
 Result<void> sign(Row& row) {
@@ -154,7 +46,7 @@ Result<void> sign(Row& row) {
   return unary(row, "if $ > 0 then 1 else if $ < 0 then -1 else 0", false);
 }
 Result<void> leaky_relu(Row& row) {
-  return unary(row, with("if $ < 0 then {} * $ else $", row.attr_float("alpha", 0.01F)));
+  return unary(row, leaky_relu_text(row.attr_float("alpha", 0.01F)));
 }
 Result<void> elu(Row& row) {
   return unary(row, with("if $ < 0 then {} * (exp($) - 1) else $", row.attr_float("alpha", 1)));
@@ -172,21 +64,16 @@ Result<void> thresholded_relu(Row& row) {
   return unary(row, with("if $ > {} then $ else 0", row.attr_float("alpha", 1)));
 }
 Result<void> hard_sigmoid(Row& row) {
-  return unary(row, with("clamp({} * $ + {}, 0, 1)", row.attr_float("alpha", 0.2F),
-                         row.attr_float("beta", 0.5)));
+  return unary(row, hard_sigmoid_text(row.attr_float("alpha", 0.2F), row.attr_float("beta", 0.5)));
 }
-Result<void> swish(Row& row) {
-  return unary(row, with("$ * sigmoid({} * $)", row.attr_float("alpha", 1)));
-}
+Result<void> swish(Row& row) { return unary(row, swish_text(row.attr_float("alpha", 1))); }
 Result<void> shrink(Row& row) {
   return unary(row, with("if $ < -{0} then $ + {1} else if $ > {0} then $ - {1} else 0",
                          row.attr_float("lambd", 0.5), row.attr_float("bias", 0)));
 }
 Result<void> gelu(Row& row) {
   PRUNERC_TRY(const std::string how, row.attr_choice("approximate", {"none", "tanh"}));
-  if (how == "tanh")
-    return unary(row, "0.5 * $ * (1 + tanh(0.7978845608 * ($ + 0.044715 * $ * $ * $)))");
-  return unary(row, "0.5 * $ * (1 + erf($ * 0.7071067812))");
+  return unary(row, std::string(how == "tanh" ? kTanhGeluText : kGeluText));
 }
 
 Result<void> is_nan(Row& row) {
@@ -557,5 +444,17 @@ const std::vector<RowEntry>& rows() {
 }  // namespace
 
 std::span<const RowEntry> pointwise_rows() { return rows(); }
+
+std::string_view unary_text(std::string_view op) {
+  for (const UnaryRow& entry : kUnary) {
+    if (entry.op == op) return entry.text;
+  }
+  return {};
+}
+std::string leaky_relu_text(double alpha) { return with("if $ < 0 then {} * $ else $", alpha); }
+std::string hard_sigmoid_text(double alpha, double beta) {
+  return with("clamp({} * $ + {}, 0, 1)", alpha, beta);
+}
+std::string swish_text(double alpha) { return with("$ * sigmoid({} * $)", alpha); }
 
 }  // namespace prunerc::onnx

@@ -97,31 +97,12 @@ Result<void> dequantize(Row& row) {
   return {};
 }
 
-// The scale spreads what is there, and 0, over 0 to 255.
 Result<void> dynamic_quantize(Row& row) {
   PRUNERC_TRY(const Value* const x, row.need(0));
-  if (x->dtype != ir::DType::kF32) return row.unsupported("an operand of this type");
-  const std::vector<std::string> over = index_list(x->rank(), "k"), index = index_list(x->rank());
-  const auto extreme = [&](std::string_view reducer) {
-    if (over.empty()) return std::string("X");
-    return fmt::format("{}[{}] {}", reducer, fmt::join(over, ","), at("X", over));
-  };
-  // Of zeros alone any scale is right.
-  PRUNERC_TRY(
-      const std::vector<const Value*> how,
-      row.call("dynamic_scale", {{"X", x}}, {{"S", ir::DType::kF32, {}}, {"Z", ir::DType::kU8, {}}},
-               fmt::format("let high = {};\n  let low = {};\n  let span = (max(high, 0) - "
-                           "min(low, 0)) / 255;\n  S = if span > 0 then span else 1;\n  Z "
-                           "= u8(clamp(round(-min(low, 0) / S), 0, 255));",
-                           extreme("max"), extreme("min"))));
-  PRUNERC_TRY(
-      const Value* const y,
-      row.call("quantize", {{"X", x}, {"s", how[0]}, {"z", how[1]}}, ir::DType::kU8, x->shape,
-               fmt::format("{} = {};", at("Y", index),
-                           quantized(ir::DType::kU8, at("X", index) + " / s", "z"))));
-  row.set(0, y);
-  row.set(1, how[0]);
-  row.set(2, how[1]);
+  PRUNERC_TRY(const Quantized q, dynamically_quantized(row, *x));
+  row.set(0, q.values);
+  row.set(1, q.scale);
+  row.set(2, q.zero);
   return {};
 }
 
@@ -134,5 +115,28 @@ constexpr RowEntry kRows[] = {{"QuantizeLinear", quantize},
 }  // namespace
 
 std::span<const RowEntry> quant_rows() { return kRows; }
+
+Result<Quantized> dynamically_quantized(Row& row, const Value& x) {
+  if (x.dtype != ir::DType::kF32) return row.unsupported("an operand of this type");
+  const std::vector<std::string> over = index_list(x.rank(), "k"), index = index_list(x.rank());
+  const auto extreme = [&](std::string_view reducer) {
+    if (over.empty()) return std::string("X");
+    return fmt::format("{}[{}] {}", reducer, fmt::join(over, ","), at("X", over));
+  };
+  // Of zeros alone any scale is right.
+  PRUNERC_TRY(const std::vector<const Value*> how,
+              row.call("dynamic_scale", {{"X", &x}},
+                       {{"S", ir::DType::kF32, {}}, {"Z", ir::DType::kU8, {}}},
+                       fmt::format("let high = {};\n  let low = {};\n  let span = (max(high, 0) - "
+                                   "min(low, 0)) / 255;\n  S = if span > 0 then span else 1;\n  Z "
+                                   "= u8(clamp(round(-min(low, 0) / S), 0, 255));",
+                                   extreme("max"), extreme("min"))));
+  PRUNERC_TRY(
+      const Value* const y,
+      row.call("quantize", {{"X", &x}, {"s", how[0]}, {"z", how[1]}}, ir::DType::kU8, x.shape,
+               fmt::format("{} = {};", at("Y", index),
+                           quantized(ir::DType::kU8, at("X", index) + " / s", "z"))));
+  return Quantized{y, how[0], how[1]};
+}
 
 }  // namespace prunerc::onnx

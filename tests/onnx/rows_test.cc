@@ -3,6 +3,7 @@
 #include "ir/onnx/import.h"
 #include "ir/onnx/row.h"
 #include "ir/support/rng.h"
+#include "tests/onnx/imported.h"
 #include "tests/onnx/model_builder.h"
 
 #include <catch2/catch.hpp>
@@ -15,60 +16,6 @@ namespace {
 
 constexpr int64_t kLow = std::numeric_limits<int64_t>::min(),
                   kHigh = std::numeric_limits<int64_t>::max();
-
-std::string text_of(const ModelBuilder& builder) {
-  const Result<Model> model = parse_model(builder.bytes(), "test.onnx");
-  REQUIRE(model.ok());
-  const Result<ImportedNet> net = import_model(*model);
-  INFO((net.ok() ? "" : net.error().message()));
-  REQUIRE(net.ok());
-  lang::CompileInput input;
-  input.text = net->text;
-  const lang::NetResult compiled = lang::compile_net(input);
-  INFO(compiled.rendered << net->text);
-  REQUIRE(compiled.net.has_value());
-  return net->text;
-}
-
-std::string refusal_of(const ModelBuilder& builder) {
-  const Result<Model> model = parse_model(builder.bytes(), "test.onnx");
-  REQUIRE(model.ok());
-  const Result<ImportedNet> net = import_model(*model);
-  REQUIRE_FALSE(net.ok());
-  REQUIRE(net.error().id() == Diag::kOnnxUnsupported);
-  return net.error().message();
-}
-
-std::size_t count_of(const std::string& text, const std::string& what) {
-  std::size_t count = 0;
-  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
-    ++count;
-  return count;
-}
-
-bool has(const std::string& text, const std::string& what) { return count_of(text, what) > 0; }
-
-void add_text(::onnx::NodeProto& node, const std::string& name, const std::string& value) {
-  ::onnx::AttributeProto& attribute = *node.add_attribute();
-  attribute.set_name(name);
-  attribute.set_type(::onnx::AttributeProto::STRING);
-  attribute.set_s(value);
-}
-
-void add_int(::onnx::NodeProto& node, const std::string& name, int64_t value) {
-  ::onnx::AttributeProto& attribute = *node.add_attribute();
-  attribute.set_name(name);
-  attribute.set_type(::onnx::AttributeProto::INT);
-  attribute.set_i(value);
-}
-
-void add_ints(::onnx::NodeProto& node, const std::string& name,
-              const std::vector<int64_t>& values) {
-  ::onnx::AttributeProto& attribute = *node.add_attribute();
-  attribute.set_name(name);
-  attribute.set_type(::onnx::AttributeProto::INTS);
-  for (const int64_t value : values) attribute.add_ints(value);
-}
 
 std::string bytes_of(const std::vector<int64_t>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(int64_t)};
@@ -450,14 +397,43 @@ void add_attributes(Rng& rng, ::onnx::NodeProto& node) {
                                         "exclusive",
                                         "reverse",
                                         "align_corners",
-                                        "storage_order"};
+                                        "storage_order",
+                                        "transA",
+                                        "transB",
+                                        "transBatchA",
+                                        "transBatchB",
+                                        "bits",
+                                        "N",
+                                        "K",
+                                        "unidirectional",
+                                        "do_rotary",
+                                        "rotary_interleaved",
+                                        "local_window_size",
+                                        "smooth_softmax",
+                                        "causal",
+                                        "channels_last",
+                                        "count_include_pad",
+                                        "is_packed_batching",
+                                        "weight_prepacked",
+                                        "past_present_share_buffer",
+                                        "kv_cache_bit_width",
+                                        "sliding_window_cache",
+                                        "qk_output"};
   constexpr std::string_view kLists[] = {
-      "axes",  "perm",   "pads", "strides", "dilations",      "kernel_shape",
-      "split", "starts", "ends", "shape",   "output_padding", "output_shape"};
-  constexpr std::string_view kFloats[] = {
-      "alpha",        "beta", "epsilon",       "scale",
-      "softcap",      "clip", "cubic_coeff_a", "extrapolation_value",
-      "spatial_scale"};
+      "axes",   "perm", "pads",  "strides",        "dilations",    "kernel_shape",    "split",
+      "starts", "ends", "shape", "output_padding", "output_shape", "qkv_hidden_sizes"};
+  constexpr std::string_view kFloats[] = {"alpha",
+                                          "beta",
+                                          "epsilon",
+                                          "scale",
+                                          "softcap",
+                                          "clip",
+                                          "cubic_coeff_a",
+                                          "extrapolation_value",
+                                          "spatial_scale",
+                                          "mask_filter_value",
+                                          "activation_alpha",
+                                          "activation_beta"};
   constexpr std::pair<std::string_view, std::string_view> kTexts[] = {
       {"mode", "linear"},
       {"mode", "cubic"},
@@ -478,7 +454,9 @@ void add_attributes(Rng& rng, ::onnx::NodeProto& node) {
       {"coordinate_transformation_mode", "align_corners"},
       {"padding_mode", "reflection"},
       {"keep_aspect_ratio_policy", "not_larger"},
-      {"nearest_mode", "ceil"}};
+      {"nearest_mode", "ceil"},
+      {"activation", "Relu"},
+      {"activation", "Clip"}};
   const std::size_t n = rng.below(5);
   for (std::size_t i = 0; i < n; ++i) {
     ::onnx::AttributeProto& attribute = *node.add_attribute();
@@ -513,7 +491,7 @@ void add_attributes(Rng& rng, ::onnx::NodeProto& node) {
 std::string any_operand(Rng& rng, ModelBuilder& model, std::size_t i) {
   std::string name = "x" + std::to_string(i);
   const auto shape = any_shape(rng);
-  constexpr int kTypes[] = {1, 1, 1, 10, 11, 6, 7, 9, 2};
+  constexpr int kTypes[] = {1, 1, 1, 10, 11, 6, 7, 9, 2, 3};
   switch (rng.below(5)) {
     case 0:
       if (i > 0) return "";
@@ -543,11 +521,17 @@ TEST_CASE("any node gives text that compiles or an error") {
     for (int i = 0; i < kEach; ++i) {
       ModelBuilder model(kOpsets[rng.below(std::size(kOpsets))]);
       std::vector<std::string> inputs, outputs;
-      const std::size_t num_inputs = 1 + rng.below(4), num_outputs = 1 + rng.below(3);
+      const std::size_t dot = op.rfind('.');
+      const bool has_domain = dot != std::string_view::npos;
+      const std::size_t num_inputs = 1 + rng.below(has_domain ? 9 : 4),
+                        num_outputs = 1 + rng.below(3);
       for (std::size_t x = 0; x < num_inputs; ++x) inputs.push_back(any_operand(rng, model, x));
       for (std::size_t y = 0; y < num_outputs; ++y) outputs.push_back("y" + std::to_string(y));
       model.output("y0");
-      add_attributes(rng, model.node(std::string(op), inputs, outputs));
+      ::onnx::NodeProto& node =
+          model.node(std::string(has_domain ? op.substr(dot + 1) : op), inputs, outputs);
+      if (has_domain) node.set_domain(std::string(op.substr(0, dot)));
+      add_attributes(rng, node);
       const Result<Model> parsed = parse_model(model.bytes(), "test.onnx");
       if (!parsed.ok()) continue;
       const Result<ImportedNet> net = import_model(*parsed);

@@ -1,0 +1,1 @@
+JS_[MSSaZTWVfdMTO]]DY

@@ -1,0 +1,1 @@
+J2IXbWd^ddSWPXV@@VN?/@vR45DKFP`wlnd`f]V@@OS96->NGU@C

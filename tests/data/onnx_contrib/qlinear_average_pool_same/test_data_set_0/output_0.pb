@@ -1,0 +1,1 @@
+JVa[jK0._B<(LXLRjdS[m>,Is

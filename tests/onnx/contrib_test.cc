@@ -1,0 +1,348 @@
+// Operators of ONNX Runtime's own domain: what they become, and what of them is refused. Their numbers: contrib_cases_test.cc.
+#include "tests/onnx/contrib_model.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace prunerc::onnx {
+namespace {
+
+TEST_CASE("sums of 16 bits stay wide until they are normalised") {
+  const ModelBuilder model =
+      model_of("SkipLayerNormalization",
+               {{{2, 3, 8}, kF16}, {{3, 8}, kF16}, {{8}, kF16}, {{8}, kF16}, {{8}, kF16}},
+               {"y", "", "", "sum"});
+  const std::string text = text_of(model);
+  INFO(text);
+  CHECK(has(text, "Y[i0,i1,i2] = f32(X[i0,i1,i2]) + f32(S[i1,i2]) + f32(b[i2]);"));
+  CHECK(has(text, "-> (Y: f16[2,3,8])"));
+}
+
+TEST_CASE("mean and deviation are outputs 1 and 2, the sum is output 3") {
+  const std::string text =
+      text_of(model_of("SkipLayerNormalization", {{{2, 3, 8}}, {{2, 3, 8}}, {{8}}},
+                       {"y", "mean", "inverse", "sum"}));
+  INFO(text);
+  CHECK(has(text, "mean: f32[2,3,1], inverse: f32[2,3,1], sum_: f32[2,3,8]"));
+}
+
+TEST_CASE("normalisations that do not fit are refused") {
+  const auto refusal = [](const std::string& op, const std::vector<Port>& ports,
+                          const std::vector<std::string>& outputs = {"y"}) {
+    return refusal_of(model_of(op, ports, outputs));
+  };
+  const std::string skip = "SkipLayerNormalization", rms = "SkipSimplifiedLayerNormalization";
+  CHECK(has(refusal(skip, {{{2, 3, 8}}, {{2, 3, 8}}}), "input 2 is missing"));
+  CHECK(has(refusal(skip, {{{2, 3, 8}}, {{2, 1, 8}}, {{8}}}), "a second operand of another shape"));
+  CHECK(has(refusal(skip, {{{2, 3, 8}}, {{2, 3, 8}}, {{1}}}), "parameters of another shape"));
+  CHECK(has(refusal(skip, {{{2, 3, 8}}, {{2, 3, 8}}, {{8}, kF16}}), "parameters of another type"));
+  CHECK(has(refusal(skip, {{{8}}, {{8}}, {{8}}}), "operands of these shapes or types"));
+  CHECK(has(refusal(rms, {{{3, 8}}, {{3, 8}}, {{8}}}, {"y", "mean"}),
+            "mean and deviation as outputs"));
+}
+
+std::vector<Port> embedding() {
+  return {{{2, 4}, kI32}, {{2, 4}, kI32}, {{9, 8}}, {{6, 8}},
+          {{2, 8}},       {{8}},          {{8}},    {{2, 4}, kI32}};
+}
+
+TEST_CASE("an embedding sums words, places and segments") {
+  const std::string text =
+      text_of(model_of("EmbedLayerNormalization", embedding(), {"y", "lengths", "sum"}));
+  INFO(text);
+  CHECK(has(text, "(W[I[i0,i1],i2] or 0) + P[i1 + 0,i2] + (S[G[i0,i1],i2] or 0)"));
+  CHECK(has(text, "lengths: i32[2]"));
+}
+
+TEST_CASE("embeddings that do not fit are refused") {
+  const auto without = [](std::size_t i, const Port& port) {
+    std::vector<Port> ports = embedding();
+    ports[i] = port;
+    return refusal_of(model_of("EmbedLayerNormalization", ports, {"y", "lengths"}));
+  };
+  CHECK(has(without(1, kNone), "segments without their embedding"));
+  CHECK(has(without(2, {{9, 7}}), "embeddings of these shapes or types"));
+  CHECK(has(without(3, {{3, 8}}), "more tokens than positions"));
+  CHECK(has(without(5, {{7}}), "parameters of another shape"));
+  CHECK(has(without(7, {{2, 3}, kI32}), "a mask of another shape or type"));
+  CHECK(has(without(0, {{2, 4}}), "ids of this shape or type"));
+}
+
+TEST_CASE("activations have a bias for their last axis") {
+  const std::string text = text_of(model_of("FastGelu", {{{2, 8}}, {{8}}}));
+  INFO(text);
+  CHECK(has(text, "let v[i0,i1] = X[i0,i1] + b[i1];"));
+  CHECK(has(text_of(model_of("QuickGelu", {{{2, 8}}})), "sigmoid(1.702"));
+  CHECK(has(text_of(model_of("Gelu", {{{2, 8}}})), "erf("));
+  CHECK(has(refusal_of(model_of("BiasGelu", {{{2, 8}}})), "input 1 is missing"));
+  CHECK(has(refusal_of(model_of("BiasGelu", {{{2, 8}}, {{1}}})), "a bias of another shape"));
+  CHECK(has(refusal_of(model_of("FastGelu", {{{2, 8}}, {{8}, kF16}})), "operands of these types"));
+}
+
+TEST_CASE("matrices lie turned, their rows before the batch") {
+  ModelBuilder model = model_of("FusedMatMul", {{{4, 2, 3, 6}}, {{2, 3, 6, 5}}});
+  add_int(node_of(model), "transBatchA", 1);
+  add_float(node_of(model), "alpha", 0.5F);
+  CHECK(has(text_of(model), "sum[k] A[i,b0,b1,k] * B[b0,b1,k,j]"));
+  CHECK(has(text_of(model), "0.5 * acc[b0,b1,i,j]"));
+  ModelBuilder both = model_of("FusedMatMul", {{{6, 2, 3, 4}}, {{5, 2, 3, 6}}});
+  for (const char* name : {"transBatchA", "transA", "transBatchB", "transB"})
+    add_int(node_of(both), name, 1);
+  CHECK(has(text_of(both), "sum[k] A[k,b0,b1,i] * B[j,b0,b1,k]"));
+  ModelBuilder vector = model_of("FusedMatMul", {{{6}}, {{6, 5}}});
+  add_int(node_of(vector), "transA", 1);
+  CHECK(has(text_of(vector), "sum[k] A[k] * B[k,j]"));
+  CHECK(has(refusal_of(model_of("FusedMatMul", {{{4, 6}}, {{5, 6}}})),
+            "matrices that do not fit together"));
+  CHECK(has(refusal_of(model_of("FusedMatMul", {{{4, 6}, kI32}, {{6, 5}, kI32}})),
+            "operands of these types"));
+}
+
+ModelBuilder packed(int64_t bits, int64_t k, int64_t block, const std::vector<Port>& ports) {
+  ModelBuilder model = model_of("MatMulNBits", ports);
+  add_int(node_of(model), "N", 7);
+  add_int(node_of(model), "K", k);
+  add_int(node_of(model), "bits", bits);
+  add_int(node_of(model), "block_size", block);
+  return model;
+}
+
+TEST_CASE("weights of few bits are counted from their zero points, K need not fill its blocks") {
+  const std::string text =
+      text_of(packed(4, 70, 32, {{{2, 3, 70}}, {{7, 3, 16}, kU8}, {{7, 3}}, {{7, 2}, kU8}}));
+  INFO(text);
+  CHECK(has(text, "if k%2 == 0 then i32(B[j,k/32,k%32/2]) else i32(B[j,k/32,k%32/2])/16) % 16"));
+  CHECK(has(text, "if k/32%2 == 0 then i32(Z[j,k/32/2])"));
+  const std::string bytes = text_of(packed(8, 40, 16, {{{40}}, {{7, 3, 16}, kU8}, {{21}}}));
+  INFO(bytes);
+  CHECK(has(bytes, "(f32(i32(B[j,k/16,k%16])) - 128) * f32(s[j*3 + k/16])"));
+}
+
+TEST_CASE("packed weights that do not fit are refused") {
+  const std::vector<Port> good = {{{2, 70}}, {{7, 3, 16}, kU8}, {{7, 3}}};
+  const auto refusal = [&](std::size_t i, const Port& port) {
+    std::vector<Port> ports = good;
+    ports.resize(std::max(ports.size(), i + 1), kNone);
+    ports[i] = port;
+    return refusal_of(packed(4, 70, 32, ports));
+  };
+  CHECK(has(refusal(0, {{2, 69}}), "an operand that does not fit K and N"));
+  CHECK(has(refusal(1, {{7, 3, 15}, kU8}), "weights of another shape or type"));
+  CHECK(has(refusal(2, {{7, 2}}), "scales or zero points of another shape"));
+  CHECK(has(refusal(3, {{7, 3}, kI8}), "zero points of another type"));
+  CHECK(has(refusal(3, {{7, 3}, kU8}), "scales or zero points of another shape"));
+  CHECK(has(refusal(4, {{70}, kI32}), "groups by an index (g_idx)"));
+  CHECK(has(refusal(5, {{6}}), "a bias of another shape or type"));
+  CHECK(has(refusal_of(packed(3, 70, 32, good)), "weights of 3 bits"));
+  CHECK(has(refusal_of(packed(4, 70, 24, good)), "blocks of 24 weights"));
+  ModelBuilder prepacked = packed(4, 70, 32, good);
+  add_int(node_of(prepacked), "weight_prepacked", 1);
+  CHECK(has(refusal_of(prepacked), "packed for one machine"));
+}
+
+ModelBuilder fused_conv(const std::string& activation, const std::vector<float>& by,
+                        const std::vector<Port>& more = {}) {
+  std::vector<Port> ports = {{{1, 3, 5, 5}}, {{2, 3, 3, 3}}};
+  ports.insert(ports.end(), more.begin(), more.end());
+  ModelBuilder model = model_of("FusedConv", ports);
+  add_text(node_of(model), "activation", activation);
+  ::onnx::AttributeProto& parameters = *node_of(model).add_attribute();
+  parameters.set_name("activation_params");
+  parameters.set_type(::onnx::AttributeProto::FLOATS);
+  for (const float value : by) parameters.add_floats(value);
+  return model;
+}
+
+TEST_CASE("a convolution adds its fourth operand and takes the activation") {
+  const std::string text = text_of(fused_conv("Relu", {}, {{{2}}, {{1, 2, 3, 3}}}));
+  INFO(text);
+  CHECK(has(text, "let v[n,co,o0,o1] = acc[n,co,o0,o1] + b[co] + Z[n,co,o0,o1];"));
+  CHECK(has(text, "Y[n,co,o0,o1] = max(v[n,co,o0,o1], 0);"));
+  CHECK(has(text_of(fused_conv("LeakyRelu", {0.25F})), "0.25 * v["));
+  CHECK(has(text_of(fused_conv("Clip", {-1, 2})), "min(max(v[n,co,o0,o1], (-1)), 2)"));
+  CHECK(has(text_of(fused_conv("HardSigmoid", {0.25F, 0.5F})), "clamp(0.25 * v["));
+  CHECK(has(text_of(fused_conv("HardSwish", {})), "clamp(v["));
+  CHECK(has(refusal_of(fused_conv("Elu", {1})), "'Elu' as its activation"));
+  CHECK(has(refusal_of(fused_conv("Clip", {1})), "Clip with 1 parameters"));
+  CHECK(has(refusal_of(fused_conv("Relu", {}, {kNone, {{1, 2, 3, 4}}})),
+            "what is added has another shape or type"));
+}
+
+TEST_CASE("a matrix product takes the activation of its sum") {
+  const auto fused = [](const std::string& activation) {
+    ModelBuilder model = model_of("FusedGemm", {{{4, 6}}, {{5, 6}}, {{5}}});
+    add_text(node_of(model), "activation", activation);
+    add_int(node_of(model), "transB", 1);
+    return model;
+  };
+  const std::string text = text_of(fused("Relu"));
+  INFO(text);
+  CHECK(has(text, "let v[i,j] = acc[i,j] + C[j];"));
+  CHECK(has(text, "Y[i,j] = max(v[i,j], 0);"));
+  ModelBuilder leaky = fused("LeakyRelu");
+  CHECK(has(refusal_of(leaky), "LeakyRelu with 0 parameters"));
+  add_float(node_of(leaky), "activation_alpha", 0.25F);
+  CHECK(has(text_of(leaky), "0.25 * v[i,j]"));
+  CHECK(has(refusal_of(fused("Erf")), "'Erf' as its activation"));
+  CHECK(has(refusal_of(model_of("FusedGemm", {{{4, 6}}, {{5, 6}}})),
+            "matrices that do not fit together"));
+}
+
+const Port kScale = {{}}, kZero = {{}, kU8};
+
+// Two operands of 8 bits and a result, each with a scale and a zero point.
+std::vector<Port> two_bytes() {
+  return {{{2, 3}, kU8}, kScale, kZero, {{3}, kU8}, kScale, kZero, kScale, kZero};
+}
+
+TEST_CASE("sums and products of 8 bits take the zero point before they round") {
+  const std::string sum = text_of(model_of("QLinearAdd", two_bytes()));
+  INFO(sum);
+  CHECK(has(sum, "R = f32(zc) - fma(P, f32(za), Q * f32(zb));"));
+  CHECK(has(sum, "u8(clamp(round(fma(f32(A[i0,i1]), C, fma(f32(B[i1]), D, E))), 0, 255))"));
+  const std::string product = text_of(model_of("QLinearMul", two_bytes()));
+  INFO(product);
+  CHECK(has(product, "f32((i32(A[i0,i1]) - i32(D)) * (i32(B[i1]) - i32(E))) * C + f32(F)"));
+}
+
+TEST_CASE("a zero point that is not given is 0") {
+  std::vector<Port> ports = two_bytes();
+  for (const std::size_t i : {2, 5, 7}) ports[i] = kNone;
+  CHECK(has(text_of(model_of("QLinearMul", ports)), "round(f32(i32(A[i0,i1]) * i32(B[i1])) * C)"));
+  CHECK(has(text_of(model_of("QLinearAdd", ports)), "R = f32(0) - fma(P, f32(0), Q * f32(0));"));
+}
+
+TEST_CASE("operands of 8 bits that do not fit are refused") {
+  for (const char* op : {"QLinearAdd", "QLinearMul"}) {
+    const auto with = [&](std::size_t i, const Port& port) {
+      std::vector<Port> ports = two_bytes();
+      ports[i] = port;
+      return refusal_of(model_of(op, ports));
+    };
+    INFO(op);
+    CHECK(has(with(1, kNone), "input 1 is missing"));
+    CHECK(has(with(0, {{2, 3}}), "an operand of this shape or type"));
+    CHECK(has(with(2, {{}, kI8}), "a scale or zero point of another type"));
+    CHECK(has(with(4, {{3}}), "several scales or zero points"));
+    CHECK(has(with(6, {{}, kF16}), "a scale or zero point of another type"));
+    CHECK(has(with(3, {{2}, kU8}), "shapes that do not fit together"));
+  }
+  std::vector<Port> two = two_bytes();
+  two[3].type = two[5].type = kI8;
+  CHECK(has(refusal_of(model_of("QLinearAdd", two)), "operands of two types"));
+}
+
+TEST_CASE("functions of 8 bits go through the numbers they stand for") {
+  const std::vector<Port> ports = {{{2, 3}, kI8}, kScale, {{}, kI8}, kScale, {{}, kI8}};
+  CHECK(has(text_of(model_of("QLinearSigmoid", ports)),
+            "round((sigmoid((f32((i32(A[i0,i1]) - i32(D))) * B))) / C) + f32(E)"));
+  ModelBuilder leaky = model_of("QLinearLeakyRelu", ports);
+  add_float(node_of(leaky), "alpha", 0.25F);
+  CHECK(has(text_of(leaky), "then 0.25 * (f32("));
+  CHECK(has(refusal_of(model_of("QLinearSigmoid", {{{2, 3}, kI8}, kScale})), "input 3 is missing"));
+}
+
+TEST_CASE("parts of 8 bits with other scales are made to fit") {
+  const std::vector<Port> ports = {kScale, kZero,         {{2, 3}, kU8}, kScale,
+                                   kZero,  {{2, 1}, kU8}, kScale,        kZero};
+  ModelBuilder model = model_of("QLinearConcat", ports);
+  CHECK(has(refusal_of(model), "no axis"));
+  add_int(node_of(model), "axis", -1);
+  CHECK(count_of(text_of(model), "op requantize") == 2);
+  node_of(model).mutable_input()->RemoveLast();
+  CHECK(has(refusal_of(model), "parts without a scale and a zero point each"));
+}
+
+TEST_CASE("averages of 8 bits") {
+  const std::vector<Port> ports = {{{1, 2, 5, 5}, kU8}, kScale, kZero, kScale, kZero};
+  const std::string global = text_of(model_of("QLinearGlobalAveragePool", ports));
+  INFO(global);
+  CHECK(has(global, "sum:i32[k2,k3] (i32(X[i0,i1,k2,k3]) - i32(zx))"));
+  CHECK(has(global, "Y = sx / (sy * 25);"));
+  ModelBuilder last = model_of("QLinearGlobalAveragePool", ports);
+  add_int(node_of(last), "channels_last", 1);
+  CHECK(has(text_of(last), "sum:i32[k1,k2] (i32(X[i0,k1,k2,i3]) - i32(zx))"));
+  ModelBuilder windows = model_of("QLinearAveragePool", ports);
+  add_ints(node_of(windows), "kernel_shape", {3, 3});
+  add_ints(node_of(windows), "pads", {1, 1, 1, 1});
+  const std::string text = text_of(windows);
+  INFO(text);
+  CHECK(has(text, "or zx)) - i32(zx))) * sx)"));
+  for (const char* name : {"channels_last", "ceil_mode"}) {
+    ModelBuilder refused = windows;
+    add_int(node_of(refused), name, 1);
+    CHECK(has(refusal_of(refused), name));
+  }
+  CHECK(has(refusal_of(model_of("QLinearGlobalAveragePool",
+                                {{{2, 5}, kU8}, kScale, kZero, kScale, kZero})),
+            "an operand without axes to average over"));
+}
+
+std::vector<Port> gemm_ports() {
+  return {{{4, 6}, kU8}, kScale,      kZero,  {{5, 6}, kI8}, {{5}},
+          {{5}, kI8},    {{5}, kI32}, kScale, kZero};
+}
+
+ModelBuilder qgemm(const std::vector<Port>& ports) {
+  ModelBuilder model = model_of("QGemm", ports);
+  add_int(node_of(model), "transB", 1);
+  add_float(node_of(model), "alpha", 0.5F);
+  return model;
+}
+
+TEST_CASE("a product of 8 bits is one of 8 bits, or of f32 without a scale of its own") {
+  const std::string text = text_of(qgemm(gemm_ports()));
+  INFO(text);
+  CHECK(has(text, "Y[j] = (0.5 * f32(sa) * f32(sb[j]) / f32(sy));"));
+  CHECK(has(text, "u8(clamp(round(f32(acc[i,j] + c[j]) * m[j]) + f32(ZY), 0, 255))"));
+  std::vector<Port> wide = gemm_ports();
+  wide.resize(7);
+  wide[6] = {{4, 1}, kI32};
+  CHECK(has(text_of(qgemm(wide)), "Y[i,j] = f32(acc[i,j] + C[i,0]) * m[j];"));
+}
+
+TEST_CASE("products of 8 bits that do not fit are refused") {
+  const auto with = [&](std::size_t i, const Port& port) {
+    std::vector<Port> ports = gemm_ports();
+    ports[i] = port;
+    return refusal_of(qgemm(ports));
+  };
+  CHECK(has(with(0, {{4, 6}}), "operands that are no matrices of 8 bits"));
+  CHECK(has(with(1, {{4}}), "several scales or zero points of the left matrix or the result"));
+  CHECK(has(with(2, {{}, kI8}), "a zero point of another type"));
+  CHECK(has(with(3, {{6, 5}, kI8}), "matrices that do not fit together"));
+  CHECK(has(with(4, {{4}}), "scales or zero points of another shape"));
+  CHECK(has(with(6, {{4}, kI32}), "a bias of another shape or type"));
+  CHECK(has(with(8, kNone), "a scale of the result without its zero point"));
+}
+
+TEST_CASE("products of 8 bits as numbers") {
+  const std::vector<Port> known = {{{2, 4, 6}, kU8}, {{6, 5}, kI8}, kScale, {{5}}, kZero,
+                                   {{5}, kI8},       {{5}}};
+  const std::string text = text_of(model_of("MatMulIntegerToFloat", known));
+  INFO(text);
+  CHECK(has(text, "= f32(acc[b0,i,j]) * m[j] + d[j];"));
+  const std::string dynamic =
+      text_of(model_of("DynamicQuantizeMatMul", {{{2, 4, 6}}, {{6, 5}, kI8}, {{5}}}));
+  INFO(dynamic);
+  CHECK(has(dynamic, "op dynamic_scale"));
+  CHECK(has(dynamic, "= f32(acc[b0,i,j]) * m[j];"));
+  const auto with = [&](std::size_t i, const Port& port) {
+    std::vector<Port> ports = known;
+    ports[i] = port;
+    return refusal_of(model_of("MatMulIntegerToFloat", ports));
+  };
+  CHECK(has(with(2, {{4}}), "several scales or zero points of the left matrix"));
+  CHECK(has(with(4, {{}, kI8}), "a zero point of another type"));
+  CHECK(has(with(3, {{4}}), "scales or zero points of another shape"));
+  CHECK(has(with(6, {{4}}), "a bias of another shape or type"));
+  CHECK(has(refusal_of(model_of("DynamicQuantizeMatMul", {{{4, 6}, kF16}, {{6, 5}, kI8}, {{5}}})),
+            "an operand of this type"));
+}
+
+}  // namespace
+}  // namespace prunerc::onnx

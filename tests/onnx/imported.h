@@ -1,0 +1,81 @@
+// What tests ask of a small model: its text, which compiles, or why it is refused; and attributes for its nodes.
+#ifndef PRUNERC_TESTS_ONNX_IMPORTED_H_
+#define PRUNERC_TESTS_ONNX_IMPORTED_H_
+
+#include "ir/lang/lang.h"
+#include "ir/onnx/import.h"
+#include "tests/onnx/model_builder.h"
+
+#include <catch2/catch.hpp>
+
+#include <string>
+#include <vector>
+
+namespace prunerc::onnx {
+
+inline std::string text_of(const ModelBuilder& builder) {
+  const Result<Model> model = parse_model(builder.bytes(), "test.onnx");
+  REQUIRE(model.ok());
+  const Result<ImportedNet> net = import_model(*model);
+  INFO((net.ok() ? "" : net.error().message()));
+  REQUIRE(net.ok());
+  lang::CompileInput input;
+  input.text = net->text;
+  const lang::NetResult compiled = lang::compile_net(input);
+  INFO(compiled.rendered << net->text);
+  REQUIRE(compiled.net.has_value());
+  return net->text;
+}
+
+inline std::string refusal_of(const ModelBuilder& builder) {
+  const Result<Model> model = parse_model(builder.bytes(), "test.onnx");
+  REQUIRE(model.ok());
+  const Result<ImportedNet> net = import_model(*model);
+  REQUIRE_FALSE(net.ok());
+  REQUIRE(net.error().id() == Diag::kOnnxUnsupported);
+  return net.error().message();
+}
+
+inline std::size_t count_of(const std::string& text, const std::string& what) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
+    ++count;
+  return count;
+}
+
+inline bool has(const std::string& text, const std::string& what) {
+  return count_of(text, what) > 0;
+}
+
+inline void add_text(::onnx::NodeProto& node, const std::string& name, const std::string& value) {
+  ::onnx::AttributeProto& attribute = *node.add_attribute();
+  attribute.set_name(name);
+  attribute.set_type(::onnx::AttributeProto::STRING);
+  attribute.set_s(value);
+}
+
+inline void add_int(::onnx::NodeProto& node, const std::string& name, int64_t value) {
+  ::onnx::AttributeProto& attribute = *node.add_attribute();
+  attribute.set_name(name);
+  attribute.set_type(::onnx::AttributeProto::INT);
+  attribute.set_i(value);
+}
+
+inline void add_ints(::onnx::NodeProto& node, const std::string& name,
+                     const std::vector<int64_t>& values) {
+  ::onnx::AttributeProto& attribute = *node.add_attribute();
+  attribute.set_name(name);
+  attribute.set_type(::onnx::AttributeProto::INTS);
+  for (const int64_t value : values) attribute.add_ints(value);
+}
+
+inline void add_float(::onnx::NodeProto& node, const std::string& name, float value) {
+  ::onnx::AttributeProto& attribute = *node.add_attribute();
+  attribute.set_name(name);
+  attribute.set_type(::onnx::AttributeProto::FLOAT);
+  attribute.set_f(value);
+}
+
+}  // namespace prunerc::onnx
+
+#endif  // PRUNERC_TESTS_ONNX_IMPORTED_H_
