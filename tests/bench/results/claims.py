@@ -233,8 +233,9 @@ CLAIMS = [
              "share `pruner`'s network (costmodel/pruner/ORIGINAL.md). Ends are each search's own times, of whole searches one after the "
              "other; no clock timed the winners in turns. Ours asks for a round while the one before is measured, `ansor` as published does not."),
             "The built-in model's training data has one of the 27, the mean over 7 x 7 pixels (`reduce_global_35`), and operators like the others.",
-            "Run so far: `pruner` alone, one seed, and it begins with a model where `ansor` has none. Most of `ansor`'s seconds are its own "
-            "exploring on two slow cores; trials tell what it chose. Equal starts: `searches`.",
+            "One seed. `pruner` begins with a model where `ansor` has none; equal starts stand beside it: `ansor+checkpoint` has that model, "
+            "`pruner-untrained` has none. Most of `ansor`'s seconds are its own exploring on two slow cores; trials tell what it chose. While it "
+            "ran, other work had some of the CPUs' time at idle priority.",
         ),
     ),
     Claim(
