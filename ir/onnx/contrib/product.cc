@@ -1,0 +1,190 @@
+// Products and convolutions of ONNX Runtime's own domain: turned, of packed weights, with an activation.
+#include "ir/onnx/text/product.h"
+
+#include "ir/onnx/rows/conv.h"
+#include "ir/onnx/text/pointwise.h"
+
+#include <fmt/format.h>
+
+namespace prunerc::onnx {
+namespace {
+
+Result<void> fused_matmul(Row& row) {
+  PRUNERC_TRY(const Value* const a, row.need(0));
+  PRUNERC_TRY(const Value* const b, row.need(1));
+  if (a->dtype != b->dtype || !ir::is_float(a->dtype))
+    return row.unsupported("operands of these types");
+  const Turned turned_a{row.attr_int("transA", 0) != 0, row.attr_int("transBatchA", 0) != 0};
+  const Turned turned_b{row.attr_int("transB", 0) != 0, row.attr_int("transBatchB", 0) != 0};
+  PRUNERC_TRY(const ProductText p, product_text_of(row, *a, *b, turned_a, turned_b));
+  const double alpha = row.attr_float("alpha", 1);
+  const std::string y_at = at("Y", p.target), acc = at("acc", p.target),
+                    sum = fmt::format("{}[k] {} * {}", sum_of(a->dtype), p.left, p.right);
+  const std::string body =
+      alpha == 1 ? fmt::format("{} = {};", y_at, rounded(a->dtype, sum))
+                 : fmt::format("let {} = {};\n  {} = {};", acc, sum, y_at,
+                               rounded(a->dtype,
+                                       fmt::format("{} * {}", number_text(a->dtype, alpha), acc)));
+  PRUNERC_TRY(const Value* const y,
+              row.call("matmul", {{"A", a}, {"B", b}}, a->dtype, p.shape, body));
+  row.set(0, y);
+  return {};
+}
+
+/// Weights of few bits, [N, blocks, bytes of a block], that stand for numbers [N, K].
+struct Packed {
+  int64_t n = 0, k = 0, block = 0, bits = 0, blocks = 0;
+
+  int64_t per_byte() const { return 8 / bits; }
+};
+
+Result<Packed> packed_of(Row& row, const Value& a, const Value& b) {
+  Packed p;
+  p.n = row.attr_int("N", 0);
+  p.k = row.attr_int("K", 0);
+  p.block = row.attr_int("block_size", 0);
+  p.bits = row.attr_int("bits", 4);
+  if (p.bits != 2 && p.bits != 4 && p.bits != 8)
+    return row.unsupported(fmt::format("weights of {} bits", p.bits));
+  if (p.block < 16 || p.block > (int64_t{1} << 31) || (p.block & (p.block - 1)) != 0)
+    return row.unsupported(fmt::format("blocks of {} weights", p.block));
+  if (row.attr_int("weight_prepacked", 0) != 0)
+    return row.unsupported("weights that are packed for one machine");
+  if (row.in(4) != nullptr) return row.unsupported("groups by an index (g_idx)");
+  if (a.rank() < 1 || p.n < 1 || p.k < 1 || a.shape.back() != p.k)
+    return row.unsupported("an operand that does not fit K and N");
+  p.blocks = (p.k - 1) / p.block + 1;
+  if (b.dtype != ir::DType::kU8 ||
+      b.shape != std::vector<int64_t>{p.n, p.blocks, p.block / p.per_byte()})
+    return row.unsupported("weights of another shape or type");
+  return p;
+}
+
+// Number `place` of those that lie in a byte, the first in its lowest bits.
+std::string unpacked(const Packed& p, const std::string& byte, const std::string& place) {
+  if (p.bits == 8) return byte;
+  const auto shifted = [&](int64_t by) {
+    return by == 0 ? byte : fmt::format("{}/{}", byte, int64_t{1} << (by * p.bits));
+  };
+  std::string text = shifted(p.per_byte() - 1);
+  for (int64_t i = p.per_byte() - 2; i >= 0; --i)
+    text = fmt::format("if {}%{} == {} then {} else {}", place, p.per_byte(), i, shifted(i), text);
+  return fmt::format("({}) % {}", text, int64_t{1} << p.bits);
+}
+
+// What is there once for each block (or for so many blocks as a byte holds): [N, count], or all in one row.
+Result<std::string> of_block(Row& row, std::string_view name, const Value& value, const Packed& p,
+                             int64_t per) {
+  const int64_t count = (p.blocks - 1) / per + 1;
+  const std::string place =
+      per == 1 ? fmt::format("k/{}", p.block) : fmt::format("k/{}/{}", p.block, per);
+  if (value.shape == std::vector<int64_t>{p.n, count}) return fmt::format("{}[j,{}]", name, place);
+  if (value.shape == std::vector<int64_t>{p.n * count})
+    return fmt::format("{}[j*{} + {}]", name, count, place);
+  return row.unsupported("scales or zero points of another shape");
+}
+
+// The number that a weight is counted from.
+Result<std::string> zero_of(Row& row, const Value* zero, const Packed& p, ir::DType dtype) {
+  if (zero == nullptr) return fmt::format("{}", int64_t{1} << (p.bits - 1));
+  if (zero->dtype == ir::DType::kU8) {
+    PRUNERC_TRY(const std::string byte, of_block(row, "Z", *zero, p, p.per_byte()));
+    return fmt::format("f32({})",
+                       unpacked(p, fmt::format("i32({})", byte), fmt::format("k/{}", p.block)));
+  }
+  if (zero->dtype != dtype) return row.unsupported("zero points of another type");
+  PRUNERC_TRY(const std::string read, of_block(row, "Z", *zero, p, 1));
+  return fmt::format("f32({})", read);
+}
+
+Result<void> matmul_n_bits(Row& row) {
+  PRUNERC_TRY(const Value* const a, row.need(0));
+  PRUNERC_TRY(const Value* const b, row.need(1));
+  PRUNERC_TRY(const Value* const scales, row.need(2));
+  const Value *const zero = row.in(3), *const bias = row.in(5);
+  if (!ir::is_float(a->dtype) || a->dtype == ir::DType::kF64 || scales->dtype != a->dtype)
+    return row.unsupported("operands of these types");
+  PRUNERC_TRY(const Packed p, packed_of(row, *a, *b));
+  PRUNERC_TRY(const std::string scale, of_block(row, "s", *scales, p, 1));
+  PRUNERC_TRY(const std::string from, zero_of(row, zero, p, a->dtype));
+  std::vector<Arg> args = {{"A", a}, {"B", b}, {"s", scales}};
+  if (zero != nullptr) args.push_back({"Z", zero});
+  std::vector<std::string> target = index_list(a->rank() - 1), left = target;
+  target.push_back("j");
+  left.push_back("k");
+  const std::string byte = p.bits == 8 ? fmt::format("B[j,k/{0},k%{0}]", p.block)
+                                       : fmt::format("B[j,k/{0},k%{0}/{1}]", p.block, p.per_byte());
+  const std::string number = unpacked(p, fmt::format("i32({})", byte), "k");
+  std::string result = at("acc", target);
+  if (bias != nullptr) {
+    if (bias->shape != std::vector<int64_t>{p.n} || bias->dtype != a->dtype)
+      return row.unsupported("a bias of another shape or type");
+    args.push_back({"c", bias});
+    result += " + c[j]";
+  }
+  const std::string body = fmt::format(
+      "let W[j in 0..{},k in 0..{}] = (f32({}) - {}) * f32({});\n  let {} = {}[k] {} * W[j,k];\n  "
+      "{} = {};",
+      p.n, p.k, number, from, scale, at("acc", target), sum_of(a->dtype), at("A", left),
+      at("Y", target), rounded(a->dtype, result));
+  std::vector<int64_t> shape = a->shape;
+  shape.back() = p.n;
+  PRUNERC_TRY(const Value* const y, row.call(fmt::format("matmul_{}bits", p.bits), std::move(args),
+                                             a->dtype, shape, body));
+  row.set(0, y);
+  return {};
+}
+
+// The text of an activation, of $; `by` are its parameters.
+Result<std::string> activation_text(Row& row, std::string_view name,
+                                    const std::vector<double>& by) {
+  const std::size_t wanted = name == "LeakyRelu"                       ? 1
+                             : name == "Clip" || name == "HardSigmoid" ? 2
+                                                                       : 0;
+  if (by.size() < wanted)
+    return row.unsupported(fmt::format("{} with {} parameters", name, by.size()));
+  if (name == "Relu") return std::string(kReluText);
+  if (name == "LeakyRelu") return leaky_relu_text(by[0]);
+  if (name == "HardSigmoid") return hard_sigmoid_text(by[0], by[1]);
+  if (name == "Clip") {
+    return fmt::format("min(max($, {}), {})", number_text(ir::DType::kF32, by[0]),
+                       number_text(ir::DType::kF32, by[1]));
+  }
+  return std::string(unary_text(name));
+}
+
+Result<void> fused_conv(Row& row) {
+  if (!row.has("activation")) return conv_with(row, row.in(3), {});
+  PRUNERC_TRY(const std::string name,
+              row.attr_choice("activation", {"Relu", "Tanh", "Sigmoid", "LeakyRelu", "Clip",
+                                             "HardSigmoid", "HardSwish"}));
+  PRUNERC_TRY(const std::string text,
+              activation_text(row, name, row.attr_floats("activation_params")));
+  return conv_with(row, row.in(3), text);
+}
+
+Result<void> fused_gemm(Row& row) {
+  if (!row.has("activation")) return gemm_with(row, {});
+  PRUNERC_TRY(const std::string name, row.attr_choice("activation", {"Relu", "Tanh", "Sigmoid",
+                                                                     "LeakyRelu", "HardSigmoid"}));
+  std::vector<double> by;
+  for (const std::string_view parameter : {"activation_alpha", "activation_beta"}) {
+    if (!row.has(parameter)) break;
+    by.push_back(row.attr_float(parameter, 0));
+  }
+  PRUNERC_TRY(const std::string text, activation_text(row, name, by));
+  PRUNERC_TRY(const Value* const a, row.need(0));
+  if (!ir::is_float(a->dtype)) return row.unsupported("operands of this type");
+  return gemm_with(row, text);
+}
+
+constexpr RowEntry kRows[] = {{"com.microsoft.FusedMatMul", fused_matmul},
+                              {"com.microsoft.MatMulNBits", matmul_n_bits},
+                              {"com.microsoft.FusedConv", fused_conv},
+                              {"com.microsoft.FusedGemm", fused_gemm}};
+
+}  // namespace
+
+std::span<const RowEntry> contrib_product_rows() { return kRows; }
+
+}  // namespace prunerc::onnx

@@ -1,0 +1,82 @@
+#include "ir/onnx/text/integer.h"
+
+#include <fmt/format.h>
+
+namespace prunerc::onnx {
+
+bool is_byte(const Value& value) {
+  return value.dtype == ir::DType::kI8 || value.dtype == ir::DType::kU8;
+}
+
+bool is_zero(const Value* zero) {
+  if (zero == nullptr) return true;
+  constexpr int64_t kMost = 1 << 20;
+  if (!zero->known || zero->num_elements() > kMost) return false;
+  for (int64_t i = 0; i < zero->num_elements(); ++i) {
+    if (zero->element(i) != 0) return false;
+  }
+  return true;
+}
+
+std::string single_read(std::string_view name, const Value& value) {
+  return at(name, std::vector<std::string>(value.shape.size(), "0"));
+}
+
+std::string quantized(ir::DType dtype, std::string_view value, std::string_view zero) {
+  return fmt::format("{}(clamp(round({}){}, {}))", ir::to_string(dtype), value,
+                     zero.empty() ? "" : fmt::format(" + f32({})", zero),
+                     dtype == ir::DType::kI8 ? "-128, 127" : "0, 255");
+}
+
+namespace {
+
+// Sums of the right's columns times the left's zero point, taken from the bias.
+Result<const Value*> column_sums(Row& row, const IntegerProduct& p, const Value* bias) {
+  std::vector<Arg> args = {{p.right_name, p.right_value}, {"ZA", p.left_zero}};
+  const std::string here = p.column.empty() ? "" : fmt::format("[{}]", p.column);
+  if (bias != nullptr) args.push_back({"b", bias});
+  return row.call(
+      "column_sums", std::move(args), ir::DType::kI32, p.column_shape,
+      fmt::format("let s{0} = sum:i32[{1}] {2};\n  Y{0} = {3} - i32({4}) * s{0};", here,
+                  p.column_range, p.right, bias != nullptr ? "b" + here : "0", p.left_zero_read));
+}
+
+}  // namespace
+
+Result<IntegerSum> integer_sum(Row& row, const IntegerProduct& p, const Value* bias) {
+  for (const Value* zero : {p.left_zero, p.right_zero}) {
+    if (zero != nullptr && !is_byte(*zero)) return row.unsupported("zero points of this type");
+  }
+  if (bias != nullptr && (bias->dtype != ir::DType::kI32 || bias->shape != p.column_shape))
+    return row.unsupported("a bias of another shape or type");
+  const bool has_left = !is_zero(p.left_zero), has_right = !is_zero(p.right_zero);
+  const bool by_columns = has_left && !has_right && p.right_value->known &&
+                          !p.column_range.empty() && p.left_zero->num_elements() == 1;
+  const std::string here = p.column.empty() ? "" : fmt::format("[{}]", p.column);
+  IntegerSum out;
+  std::string left = p.left, right = p.right;
+  if (has_left && (p.leaves_left || !by_columns)) out.args.push_back({"ZA", p.left_zero});
+  if (p.leaves_left) left = fmt::format("({} or {})", left, has_left ? p.left_zero_read : "0");
+  if (has_left && !by_columns) left = fmt::format("(i32({}) - i32({}))", left, p.left_zero_read);
+  if (has_right) {
+    out.args.push_back({"ZB", p.right_zero});
+    right = fmt::format("(i32({}) - i32({}))", right, p.right_zero_read);
+  }
+  const std::string target = p.target.empty() ? "" : fmt::format("[{}]", p.target);
+  out.read = "acc" + target;
+  out.statement = fmt::format("let {} = sum:i32[{}] {} * {};", out.read, p.reduced, left, right);
+  if (by_columns) {
+    PRUNERC_TRY(bias, column_sums(row, p, bias));
+  }
+  if (bias != nullptr) {
+    out.args.push_back({"c", bias});
+    out.more = "c" + here;
+  }
+  return out;
+}
+
+std::string with_more(const IntegerSum& sum) {
+  return sum.more.empty() ? sum.read : fmt::format("{} + {}", sum.read, sum.more);
+}
+
+}  // namespace prunerc::onnx
