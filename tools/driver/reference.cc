@@ -459,7 +459,8 @@ Result<Comparison> References::compare_with(const search::Task& task, const ir::
   result.ok = true;
   const bool to_the_bit = allowed.relative == 0 || (allowed.exact_largest > 0 && result.worst == 0);
   result.what = what_was_compared(result, to_the_bit);
-  if (want->tf32 && !to_the_bit) result.what += ", f32 factors within tf32";
+  if (want->tf32 && (result.num_elems == 0 || !to_the_bit))
+    result.what += ", f32 factors within tf32";
   return result;
 }
 
