@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,6 +65,21 @@ TEST_CASE("multi-head attention that is not supported is refused by name") {
   ModelBuilder across = mha();
   add_int(node_of(across), "unidirectional", 1);
   CHECK(has(refusal_of(across), "unidirectional attention to keys of another length"));
+  // Longer than what is projected.
+  CHECK(has(refusal_of(mha({{{40}}})), "a bias of another shape or type"));
+  ModelBuilder low = model_of("MultiHeadAttention",
+                              {{{2, 3, 8}}, {{2, 3, 8}}, {{2, 3, 8}}, kNone, {{2, 3}, kI32}});
+  add_int(node_of(low), "num_heads", 2);
+  add_int(node_of(low), "unidirectional", 1);
+  CHECK(has(text_of(low), "s <= t"));
+  add_float(node_of(low), "mask_filter_value", -3.4e38F);
+  CHECK(has(refusal_of(low), "unidirectional attention with a mask_filter_value this low"));
+  ModelBuilder endless = mha({kNone, {{2}, kI32}});
+  add_float(node_of(endless), "mask_filter_value", -HUGE_VALF);
+  CHECK(has(refusal_of(endless), "a mask_filter_value that is no number"));
+  ModelBuilder pairs = model_of("MultiHeadAttention", {{{2, 3, 8}}, {{2, 3, 2, 2, 4}}});
+  add_int(node_of(pairs), "num_heads", 2);
+  CHECK(has(refusal_of(pairs), "keys and values in one operand"));
   ModelBuilder packed = model_of("MultiHeadAttention", {{{2, 3, 2, 3, 4}}});
   add_int(node_of(packed), "num_heads", 2);
   CHECK(has(refusal_of(packed), "queries, keys and values in one operand"));
@@ -222,6 +238,11 @@ TEST_CASE("windows, sinks and a softcap") {
   CHECK(has(text, "2 * tanh("));
   CHECK(has(text, "max(max[s] c[b, h, t, s], Z[h])"));
   CHECK(has(text, "exp(Z[h] - m[b, h, t])"));
+  for (const int smooth : {-1, 0, 1}) {
+    ModelBuilder written = grouped({.lengths = {4, 4}});
+    add_int(node_of(written), "smooth_softmax", smooth);
+    CHECK(has(text_of(written), "exp(f32(0) - m[b, h, t])") == (smooth == 1));
+  }
 }
 
 TEST_CASE("queries, keys and values in one operand are taken apart") {

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -168,6 +169,8 @@ TEST_CASE("a convolution adds its fourth operand and takes the activation") {
   CHECK(has(text_of(fused_conv("HardSwish", {})), "clamp(v["));
   CHECK(has(refusal_of(fused_conv("Elu", {1})), "'Elu' as its activation"));
   CHECK(has(refusal_of(fused_conv("Clip", {1})), "Clip with 1 parameters"));
+  CHECK(has(refusal_of(fused_conv("LeakyRelu", {std::nanf("")})),
+            "an activation parameter that is not a number"));
   CHECK(has(refusal_of(fused_conv("Relu", {}, {kNone, {{1, 2, 3, 4}}})),
             "what is added has another shape or type"));
 }
@@ -316,6 +319,7 @@ TEST_CASE("products of 8 bits that do not fit are refused") {
   CHECK(has(with(2, {{}, kI8}), "a zero point of another type"));
   CHECK(has(with(3, {{6, 5}, kI8}), "matrices that do not fit together"));
   CHECK(has(with(4, {{4}}), "scales or zero points of another shape"));
+  CHECK(has(with(4, {{}, kF16}), "scales of another type than f32"));
   CHECK(has(with(6, {{4}, kI32}), "a bias of another shape or type"));
   CHECK(has(with(8, kNone), "a scale of the result without its zero point"));
 }
@@ -340,6 +344,7 @@ TEST_CASE("products of 8 bits as numbers") {
   CHECK(has(with(4, {{}, kI8}), "a zero point of another type"));
   CHECK(has(with(3, {{4}}), "scales or zero points of another shape"));
   CHECK(has(with(6, {{4}}), "a bias of another shape or type"));
+  CHECK(has(with(2, {{}, kF16}), "scales of another type than f32"));
   CHECK(has(refusal_of(model_of("DynamicQuantizeMatMul", {{{4, 6}, kF16}, {{6, 5}, kI8}, {{5}}})),
             "an operand of this type"));
 }

@@ -36,11 +36,17 @@ namespace {
 
 // --- MultiHeadAttention
 
+/// Scores far above it are no matter beside it.
+constexpr double kLeastFilter = -1e30;
+
 // Masked keys have a number added to their scores; of keys that are all masked each counts.
 Result<std::string> padding_text(Row& row, const Value& mask, const Heads& q, int64_t total) {
   const double filter = row.attr_float("mask_filter_value", -10000);
-  if (mask.dtype != ir::DType::kI32 || !std::isfinite(filter))
-    return row.unsupported("a mask of this type");
+  if (mask.dtype != ir::DType::kI32) return row.unsupported("a mask of this type");
+  if (!std::isfinite(filter)) return row.unsupported("a mask_filter_value that is no number");
+  // A later key has the least number there, and counts where all keys before it are masked.
+  if (filter < kLeastFilter && row.attr_int("unidirectional", 0) == 1)
+    return row.unsupported("unidirectional attention with a mask_filter_value this low");
   std::string seen;
   if (mask.shape == std::vector<int64_t>{q.batch}) {
     seen = "i64(s) < i64(M[b])";
@@ -88,7 +94,8 @@ Result<void> check_mha(const Row& row) {
   if ((row.in(6) == nullptr) != (row.in(7) == nullptr))
     return row.unsupported("a past of keys or values alone");
   if (row.in(1) == nullptr || row.in(2) == nullptr)
-    return row.unsupported("queries, keys and values in one operand");
+    return row.unsupported(row.in(1) == nullptr ? "queries, keys and values in one operand"
+                                                : "keys and values in one operand");
   return {};
 }
 
@@ -105,6 +112,8 @@ Result<void> multi_head_attention(Row& row) {
   if (k_in->rank() == 3) {
     PRUNERC_TRY(k_in, with_bias(row, *k_in, bias, hidden));
     PRUNERC_TRY(v_in, with_bias(row, *v_in, bias, 2 * hidden));
+    if (bias != nullptr && bias->shape[0] != 2 * hidden + v_in->shape[2])
+      return row.unsupported("a bias of another shape or type");
   }
   const int64_t count = row.attr_int("num_heads", 0);
   const auto q = heads_of(*q_in, count), k_now = heads_of(*k_in, count),
@@ -120,7 +129,7 @@ Result<void> multi_head_attention(Row& row) {
   if (k.batch != q->batch || v.batch != q->batch || k.width != q->width || v.length != k.length ||
       k.heads != count || v.heads != count)
     return row.unsupported("operands that do not fit together");
-  if (row.attr_int("unidirectional", 0) != 0) {
+  if (row.attr_int("unidirectional", 0) == 1) {
     if (q->length != k_now->length)
       return row.unsupported("unidirectional attention to keys of another length");
     plan.causal = causal_text(k.length - k_now->length);
@@ -173,7 +182,7 @@ Result<void> projected_attention(Row& row, const Projected& p) {
   PRUNERC_TRY(plan.k, with_past(row, parts[1], past_k, row.wants_output(1)));
   PRUNERC_TRY(plan.v, with_past(row, parts[2], past_v, row.wants_output(1)));
   if (plan.k.width != plan.q.width) return row.unsupported("queries and keys of two widths");
-  if (row.attr_int("unidirectional", 0) != 0)
+  if (row.attr_int("unidirectional", 0) == 1)
     plan.causal = causal_text(plan.k.length - plan.q.length);
   PRUNERC_TRY(plan.mask, score_mask(row, plan.q, plan.k.length, p.mask, p.bias));
   PRUNERC_TRY(plan.scale, scale_of(row, plan.q.width));
@@ -277,7 +286,7 @@ Result<void> rotary_embedding(Row& row) {
   if (r.turned < 2 || r.turned != (said != 0 ? said : heads->width) || r.turned > heads->width)
     return row.unsupported("a number of turned elements that the tables do not have");
   r.x = *heads;
-  r.are_neighbours = row.attr_int("interleaved", 0) != 0;
+  r.are_neighbours = row.attr_int("interleaved", 0) == 1;
   const bool is_offset = places->shape == std::vector<int64_t>{1};
   if (!ir::is_int(places->dtype) ||
       (!is_offset && places->shape != std::vector<int64_t>{heads->batch, heads->length}))

@@ -110,7 +110,7 @@ Result<Heads> present_of(Row& row, const Heads& now, const Value* past, const Ca
 
 // Queries and new keys turn by their places.
 Result<void> rotate(Row& row, const Cache& c, Heads& q, Heads& k) {
-  if (row.attr_int("do_rotary", 0) == 0) return {};
+  if (row.attr_int("do_rotary", 0) != 1) return {};
   Rotation r;
   PRUNERC_TRY(r.cosines, row.need(7));
   PRUNERC_TRY(r.sines, row.need(8));
@@ -120,7 +120,7 @@ Result<void> rotate(Row& row, const Cache& c, Heads& q, Heads& k) {
   r.turned = 2 * r.cosines->shape[1];
   if (r.turned < 2 || r.turned > q.width || r.cosines->shape[0] < c.total)
     return row.unsupported("tables of fewer or more elements than turn");
-  r.are_neighbours = row.attr_int("rotary_interleaved", 0) != 0;
+  r.are_neighbours = row.attr_int("rotary_interleaved", 0) == 1;
   const Value* const places = row.in(9);
   if (places != nullptr) {
     if (!ir::is_int(places->dtype) || places->shape != std::vector<int64_t>{q.batch, q.length})
@@ -145,8 +145,9 @@ Result<void> rotate(Row& row, const Cache& c, Heads& q, Heads& k) {
 Result<void> see(Row& row, const Cache& c, AttentionPlan& plan) {
   const bool is_causal = row.attr_int("causal", 1) != 0;
   const int64_t window = row.attr_int("local_window_size", -1);
-  if (window == 0 || window < -1 || window > (int64_t{1} << 31) || (window > 0 && !is_causal))
-    return row.unsupported("a local_window_size like this");
+  if (window == 0 || window < -1 || window > (int64_t{1} << 31))
+    return row.unsupported(fmt::format("a local_window_size of {}", window));
+  if (window > 0 && !is_causal) return row.unsupported("a local_window_size without causal");
   const std::string here = c.is_first ? "t" : fmt::format("i64(t) + {}", c.before("b")),
                     key = c.is_first ? "s" : "i64(s)";
   if (is_causal) plan.causal = fmt::format("{} <= {}", key, here);
@@ -163,7 +164,7 @@ Result<void> see(Row& row, const Cache& c, AttentionPlan& plan) {
       return row.unsupported("a head_sink of another shape or type");
     plan.mask.args.push_back({"Z", sink});
     plan.sink = ir::byte_size(sink->dtype) < 4 ? "f32(Z[h])" : "Z[h]";
-  } else if (row.attr_int("smooth_softmax", 0) != 0) {
+  } else if (row.attr_int("smooth_softmax", -1) == 1) {
     plan.sink = "f32(0)";
   }
   return {};

@@ -6,6 +6,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 namespace prunerc::onnx {
 namespace {
 
@@ -143,6 +146,8 @@ Result<std::string> activation_text(Row& row, std::string_view name,
                                                                        : 0;
   if (by.size() < wanted)
     return row.unsupported(fmt::format("{} with {} parameters", name, by.size()));
+  if (std::any_of(by.begin(), by.end(), [](double value) { return std::isnan(value); }))
+    return row.unsupported("an activation parameter that is not a number");
   if (name == "Relu") return std::string(kReluText);
   if (name == "LeakyRelu") return leaky_relu_text(by[0]);
   if (name == "HardSigmoid") return hard_sigmoid_text(by[0], by[1]);

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <initializer_list>
+
 namespace prunerc::onnx {
 namespace {
 
@@ -94,8 +96,22 @@ Result<Factor> factor_of(Row& row, const ProductText& p, const Value& a, const V
 
 }  // namespace
 
+namespace {
+
+// The result of f16 scales would be f16.
+Result<void> check_single(Row& row, std::initializer_list<const Value*> scales) {
+  for (const Value* const scale : scales) {
+    if (scale != nullptr && scale->dtype != ir::DType::kF32)
+      return row.unsupported("scales of another type than f32");
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<const Value*> integer_to_float(Row& row, const ToFloat& o) {
   if (!is_byte(*o.a) || !is_byte(*o.b)) return row.unsupported("operands of these types");
+  PRUNERC_TRY_VOID(check_single(row, {o.a_scale, o.b_scale}));
   if (o.a_scale->num_elements() != 1 || (o.a_zero != nullptr && o.a_zero->num_elements() != 1))
     return row.unsupported("several scales or zero points of the left matrix");
   if ((o.a_zero != nullptr && o.a_zero->dtype != o.a->dtype) ||
@@ -217,6 +233,7 @@ Result<void> qgemm(Row& row) {
   if (a_zero->dtype != a->dtype || b_zero->dtype != b->dtype ||
       (y_zero != nullptr && y_zero->dtype != a->dtype))
     return row.unsupported("a zero point of another type");
+  PRUNERC_TRY_VOID(check_single(row, {a_scale, b_scale, y_scale}));
   if ((y_scale == nullptr) != (y_zero == nullptr))
     return row.unsupported("a scale of the result without its zero point, or the other way round");
   for (const Value* item : {a_scale, a_zero, y_scale, y_zero}) {
