@@ -263,7 +263,7 @@ void Importer::add_initializers(const Graph& graph, Scope& scope) {
 }
 
 Result<ImportedNet> Importer::run() {
-  net_name_ = free_name(model_.graph.name.empty() ? "model" : model_.graph.name);
+  net_name_ = free_name_beside_outputs(model_.graph.name.empty() ? "model" : model_.graph.name);
   Scope scope;
   scope.opsets = &model_.opsets;
   PRUNERC_TRY_VOID(add_given(scope));

@@ -84,6 +84,19 @@ std::string Importer::free_name(std::string_view wanted) {
   }
 }
 
+// Names that the model gives its outputs are theirs.
+std::string Importer::free_name_beside_outputs(std::string_view wanted) {
+  const std::string plain = sanitized(wanted);
+  const auto& outputs = model_.graph.outputs;
+  const bool is_output = std::any_of(outputs.begin(), outputs.end(), [&](const ValueInfo& info) {
+    return sanitized(info.name) == plain;
+  });
+  const bool is_kept = is_output && names_.insert(plain).second;
+  std::string name = free_name(wanted);
+  if (is_kept) names_.erase(plain);
+  return name;
+}
+
 Value* Importer::new_value(ir::DType dtype, std::vector<int64_t> shape) {
   values_.push_back({{}, dtype, std::move(shape), std::nullopt, false, false});
   return &values_.back();
@@ -124,7 +137,7 @@ std::string Importer::op_for(std::string_view stem, const std::vector<Arg>& args
   std::string rest = fmt::format("({}) -> ({}) {{\n  {}\n}}\n", ports, results, body);
   const auto [found, is_new] = op_of_.emplace(std::move(rest), std::string());
   if (is_new) {
-    found->second = free_name(stem);
+    found->second = free_name_beside_outputs(stem);
     ops_[found->second] = fmt::format("op {}{}", found->second, found->first);
   }
   return found->second;

@@ -81,6 +81,7 @@ class Importer {
   void name_value(const Value* value, std::string_view wanted);
   static std::string sanitized(std::string_view wanted);
   std::string free_name(std::string_view wanted);
+  std::string free_name_beside_outputs(std::string_view wanted);
   Result<std::vector<const Value*>> write_call(std::string_view stem, const std::vector<Arg>& args,
                                                const std::vector<Out>& outs, std::string_view body);
   std::string op_for(std::string_view stem, const std::vector<Arg>& args,

@@ -9,8 +9,8 @@ OWN_ANSOR = (
     "measure of TVM."
 )
 
-CUTLASS_PROFILER = "CUTLASS, `media/docs/cpp/profiler.md`, device not named"
-FLASH3 = "FlashAttention-3, `hopper/`: `tile_size.h`, `flash_fwd_kernel_sm90.h`, `flash_fwd_launch_template.h`"
+CUTLASS_PROFILER = "CUTLASS, `media/docs/cpp/profiler`, device not named"
+FLASH3 = "FlashAttention-3, `hopper/`: `tile_size`, `flash_fwd_kernel_sm90`, `flash_fwd_launch_template`"
 # Of kernels of others, as far as a source says it: the documentation and the sources of CUTLASS at 7107b05 and of
 # FlashAttention at 0251105 (August 2026).
 PUBLISHED_KERNELS = [
@@ -19,7 +19,7 @@ PUBLISHED_KERNELS = [
     ["f32 product on CUDA cores, 3456 x 4096 x 4096", "128 x 128 x 8", "2", "8 warps", "", "17.2 TFLOP/s", CUTLASS_PROFILER],
     ["f16 convolution 3 x 3, 8 x 224 x 224 x 128 (sm_80)", "128 x 128 x 64", "4", "4 warps", "", "125 TFLOP/s", CUTLASS_PROFILER],
     ["f16 product on Hopper, the example of the documentation", "128 x 128 x 64, cluster of 2", "as many as fit", "", "", "",
-     "CUTLASS, `media/docs/cpp/quickstart.md`"],
+     "CUTLASS, `media/docs/cpp/quickstart`"],
     ["products on Hopper, cooperative and ping-pong", "", "", "2 warpgroups and a producer", "232 and 40; from 208 of sums on 240 and 24", "",
      "CUTLASS, `sm90_gemm_tma_warpspecialized_{cooperative,pingpong}.hpp`"],
     ["attention of f16, head dimension 64, no mask", "192 x 192", "2", "3 warpgroups and a producer", "160 and 32", "", FLASH3],
@@ -297,8 +297,8 @@ CLAIMS = [
         bench="gpu_host",
         group="cubins",
         rows=r"(sass|violations_caught)/|linted$|violations$",
-        published=("We found no mix of instructions that anybody states. CUTLASS says that sums take half of a thread's registers or more (`media/docs/cpp/efficient_gemm.md`), "
-                   "and for tf32 on Hopper has products of [m, k] by [n, k] alone (`media/docs/cpp/functionality.md`); the last table has shapes, "
+        published=("We found no mix of instructions that anybody states. CUTLASS says that sums take half of a thread's registers or more (`media/docs/cpp/efficient_gemm`), "
+                   "and for tf32 on Hopper has products of [m, k] by [n, k] alone (`media/docs/cpp/functionality`); the last table has shapes, "
                    "stages, registers and rates that a source states."),
         arguments="--programs 420",
         unfair=("A share says how little else a loop does, not how fast it is; of kernels that wait for memory it says nothing.",
