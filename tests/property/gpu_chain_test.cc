@@ -258,6 +258,21 @@ int64_t num_elements(const ir::Buffer& buffer) {
   return product;
 }
 
+TEST_CASE("a stage that changes its product in place is its product's producer and its reader") {
+  const ir::Program program = parse_or_die(R"(
+program p(A: f16[64, 64], B: f16[64, 64], W: f16[64, 64], b: f32[64]) -> (Z: f32[64, 64], C: f32[64, 64]) {
+  for i in 64 { for j in 64 { for k in 64 { block "Z" [vi: S(64) = i, vj: S(64) = j, vk: R(64) = k] {
+    init { Z[vi, vj] = 0f32 } Z[vi, vj] = Z[vi, vj] + f32(A[vi, vk])*f32(W[vk, vj]) } } } }
+  for i in 64 { for j in 64 { for k in 64 { block "C" [vi: S(64) = i, vj: S(64) = j, vk: R(64) = k] {
+    init { C[vi, vj] = 0f32 } C[vi, vj] = C[vi, vj] + f32(A[vi, vk])*f32(B[vk, vj]) } } } }
+  for i in 64 { for j in 64 { block "bias" [vi: S(64) = i, vj: S(64) = j] { C[vi, vj] = C[vi, vj] + b[vj] } } }
+})");
+  const Result<search::SearchSpace> space =
+      search::make_space(search::make_task("op", program, gpu_target("cuda-host:sm_80")));
+  REQUIRE_OK(space);
+  CHECK(chain_sketch(*space, kTensorChain) < 0);
+}
+
 TEST_CASE("attention over many keys in tiles has no scores in global memory") {
   for (const char* target : {"cuda:h100", "cuda-host:sm_80"}) {
     INFO(target);
