@@ -166,11 +166,13 @@ double further(const std::array<double, 3>& growth, double count) {
   // The logarithm of a sum: no further growth is faster than that of the logarithm.
   if (last < previous * 0.95) return 1 + std::log2(count / kTried);
   if (last <= previous * 1.01 + 1e-9) return last * (count - kTried);
-  // Steps that grow themselves, as coefficients that are divided by a counter: by less each time, as a logarithm.
-  const double rise = last - previous;
-  if (rise >= (previous - earlier) * 0.95) return kInfinity;
-  const double most = last + rise / std::log2(kTried / (kTried - 1.0)) * std::log2(count / kTried);
-  return most * (count - kTried);
+  // Steps that grow themselves, as coefficients that are divided by a counter: by less each time, as a
+  // logarithm, or by as much at most.
+  const double rise = last - previous, before = previous - earlier, rest = count - kTried;
+  if (rise < before * 0.95) {
+    return rest * (last + rise / std::log2(kTried / (kTried - 1.0)) * std::log2(count / kTried));
+  }
+  return rise <= before * 1.01 + 1e-9 ? rest * (last + rise * (rest + 1) / 2) : kInfinity;
 }
 
 // The body's effect on the state, as often as the loop runs. What still grows after some
