@@ -289,7 +289,7 @@ TEST_CASE("grouped attention that is not supported is refused by name") {
   };
   for (const char* name : {"kv_cache_bit_width", "sliding_window_cache", "qk_output"})
     CHECK(has(with(name, 1), std::string("the attribute ") + name));
-  CHECK(has(with("local_window_size", 0), "a local_window_size like this"));
+  CHECK(has(with("local_window_size", 0), "a local_window_size of 0"));
   ModelBuilder quantized = grouped({});
   add_text(node_of(quantized), "k_quant_type", "PER_TENSOR");
   CHECK(has(refusal_of(quantized), "the attribute k_quant_type"));
