@@ -81,8 +81,6 @@ class Meter {
         vthreads *= loop.extent;
       }
       lanes = std::max(lanes, tensor_lanes(*loop.loop));
-      const Sym stages = table_.space().attr(*loop.loop, "software_pipeline", 1);
-      stages_ = max(stages_, min(stages, loop.extent));
     }
     kernel_.vthreads = max(kernel_.vthreads, vthreads);
     // Lanes of tensor instructions are thread.x, whether a loop says so or not.
@@ -115,6 +113,22 @@ class Meter {
                        [&](const NestAccess& a) { return a.buffer == buffer; });
   }
 
+  // Copies of what begins anew inside of pipelines, as legality counts them (schedule/legality/gpu_limits.cc).
+  Sym ring_copies(ir::BufferId buffer) const {
+    const auto alloc_depth = static_cast<std::size_t>(table_.alloc_depth(buffer));
+    Sym copies = 1;
+    for (const std::size_t n : kernel_.nests) {
+      const Nest& nest = table_.nests()[n];
+      if (!uses(nest, buffer)) continue;
+      for (std::size_t i = 0; i < std::min(alloc_depth, nest.loops.size()); ++i) {
+        const NestLoop& loop = nest.loops[i];
+        const Sym stages = table_.space().attr(*loop.loop, "software_pipeline", 1);
+        copies = max(copies, min(stages, loop.extent));
+      }
+    }
+    return copies;
+  }
+
   Sym shared_bytes(const ir::Buffer& buffer) const {
     const std::vector<Sym>& shape = table_.shape(buffer.id);
     Sym elements = shape.empty() ? Sym(1) : shape[0] * table_.strides(buffer.id)[0];
@@ -130,7 +144,8 @@ class Meter {
         }
       }
     }
-    return elements * max(copies, stages_) * static_cast<double>(ir::byte_size(buffer.dtype));
+    return elements * max(copies, ring_copies(buffer.id)) *
+           static_cast<double>(ir::byte_size(buffer.dtype));
   }
 
   // The elements that one thread touches, lanes of tensor instructions being several.
@@ -169,7 +184,6 @@ class Meter {
 
   const NestTable& table_;
   GpuKernel& kernel_;
-  Sym stages_ = 1;
 };
 
 }  // namespace

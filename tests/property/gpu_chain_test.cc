@@ -3,6 +3,7 @@
 #include "codegen/codegen.h"
 #include "codegen/lower/analysis/kernel.h"
 #include "codegen/lower/passes.h"
+#include "costmodel/latency/symbols.h"
 #include "ir/evaluate_int.h"
 #include "ir/fpv/fpv.h"
 #include "ir/lang/lang.h"
@@ -217,6 +218,18 @@ op attention<H=1, T=16, S=4096, E=64>(Q: f16[H,T,E], K: f16[H,S,E], V: f16[H,S,E
   let p[h,t,s] = f16(exp(a[h,t,s] - m[h,t]));
   O[h,t,e]     = sum:f32[s] p[h,t,s] * V[h,s,e];
 })";
+
+TEST_CASE("what fits the device does so for the analyzer, rows beside copies in flight") {
+  for (const Drawn& drawn : draw(2)) {
+    INFO(drawn.name);
+    const costmodel::LatencySymbols symbols =
+        costmodel::latency_symbols(drawn.candidate.program, chain_target());
+    for (const costmodel::LatencyLimit& limit : symbols.limits) {
+      INFO(limit.what);
+      CHECK(limit.have.value() <= limit.most);
+    }
+  }
+}
 
 TEST_CASE("rows that shared memory has no room for are no chain") {
   CHECK(sketch_of(kLongRows, chain_target()) < 0);
