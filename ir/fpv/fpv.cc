@@ -240,8 +240,9 @@ FpvVerdict Check::run() {
           ? std::max(1, static_cast<int>(std::ceil(-options_.log2_error * kOrdersPerBit)))
           : 1;
   const bool has_bound = spec_degrees_.is_finite() && degrees_.is_finite();
+  bool goes_on = has_bound;  // tests multiply, but not those that say nothing
   while (out.tests < options_.max_tests &&
-         (out.tests < at_least || (has_bound && out.log2_error > options_.log2_error))) {
+         (out.tests < at_least || (goes_on && out.log2_error > options_.log2_error))) {
     std::optional<double> miss;
     std::optional<FpvVerdict> ended = test(static_cast<uint64_t>(out.tests), &miss);
     ++out.tests;
@@ -251,6 +252,7 @@ FpvVerdict Check::run() {
     }
     // Hashes are no better than that.
     if (miss) out.log2_error += std::log2(std::max(*miss, 0x1p-62));
+    goes_on = goes_on && (!miss || *miss < 1);
   }
   if (options_.log2_error < 0 && out.log2_error > kLeastLog2Error) {
     FpvVerdict none = verdict(VerdictKind::kUnsupported,

@@ -76,6 +76,25 @@ program p(A: f32[512]) -> (C: f32[512]) {
   CHECK(other.verdict.kind == ir::VerdictKind::kNotEqual);
 }
 
+TEST_CASE("where a tile has too many roundings for a bound its elements are compared one by one") {
+  // Each of 64 x 64 outputs adds up 8192 roundings of what has no residue modulo q.
+  const auto sums = [](const std::string& rounded) {
+    return parse_or_die(R"(
+program p(A: f32[64, 8192], V: f32[8192, 64]) -> (C: f32[64, 64]) {
+  for i in 64 { for j in 64 { for k in 8192 { block "C" [vi: S(64) = i, vj: S(64) = j, vk: R(8192) = k] {
+    init { C[vi, vj] = 0f32 }
+    C[vi, vj] = C[vi, vj] + )" +
+                        rounded + R"(*V[vk, vj] } } } } })");
+  };
+  const ir::Program program = sums("f32(f16(exp(A[vi, vk])))");
+  const SampledVerdict found = check_programs(program, program, {});
+  INFO(to_string(found));
+  CHECK(found.verdict.ok());
+  CHECK(found.num_tiles == 64 * 64);
+  CHECK(check_programs(program, sums("f32(f16(exp(A[vi, vk]*2f32)))"), {}).verdict.kind ==
+        ir::VerdictKind::kNotEqual);
+}
+
 TEST_CASE("a small program is run whole") {
   const std::string small = "program p(A: f32[7]) -> (C: f32[7]) { for i in 7 { C[i] = A[i] } }";
   const SampledVerdict found = check_programs(parse_or_die(small), parse_or_die(small));
