@@ -99,16 +99,21 @@ def page(folder):
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
+def bare(text):
+    """Without the range, which stands on the page of all results."""
+    return re.sub(r" \([^()]* to [^()]*\)", "", text)
+
+
 def small_table(folder):
     """What stands between the marks of a README."""
     files = {SMALL: read_all(folder)[SMALL]}
     read = files[SMALL]
     table = [["operator (f32)", "unit", "1 thread", "strongest peer", "2 threads", "strongest peer"]]
     for one, two in zip(layouts.kernels(files, 1)[1:], layouts.kernels(files, 2)[1:]):
-        mark = lambda line: line[2] + (layouts.BEHIND if line[4].endswith(layouts.BEHIND) else "")
-        table.append([one[0], one[1], mark(one), one[3], mark(two), two[3]])
+        mark = lambda line: bare(line[2]) + (layouts.BEHIND if line[4].endswith(layouts.BEHIND) else "")
+        table.append([one[0], one[1], mark(one), bare(one[3]), mark(two), bare(two[3])])
     return "\n".join(table_text(table) + [
-        "", f"Medians on {read.machine}, {read.date}, commit `{read.commit}`; ▼: the peer is ahead. All results:",
+        "", f"Medians on {read.machine}, {read.date}, commit `{read.commit}`; ▼: the peer is ahead. Ranges:",
         "`tests/bench/results/README.md`."])
 
 
