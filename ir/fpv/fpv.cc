@@ -86,7 +86,8 @@ double miss_of_one_test(const FpDegrees& a, const FpDegrees& b, bool has_exp, co
   // An argument is another one, or a small whole number whose value is kept.
   miss += times(hashes * hashes / 2, argument * argument / (p * q));
   miss += times(hashes * world.num_small(), argument / p * argument / q);
-  miss += times(lost * (lost / 2 + 3), argument / p);
+  // Of all pairs of values with one residue, the sum of both degrees.
+  miss += times(lost + 6, world.lost_degrees() / p);
   const bool fractions = a.denominator + b.denominator > 0;
   const double ints =
       fractions ? a.int_degree + b.int_degree : std::max(a.int_degree, b.int_degree);
@@ -202,14 +203,14 @@ std::optional<FpvVerdict> Check::test(uint64_t index, std::optional<double>* mis
       if (const auto common = common_value(spec_, candidate_, world)) world.set_common(*common);
     }
     if (is_odd) world.set_common_ints(int_constants(spec_, candidate_));
-    FpMachine spec(spec_, world, options_.max_steps);
+    FpMachine spec(spec_, world, spec_degrees_.of_expr, options_.max_steps);
     if (!spec.run() && !world.divided_by_zero()) {
       return verdict(spec.failure() == FpFailure::kInvalid ? VerdictKind::kSpecInvalid
                                                            : VerdictKind::kUnsupported,
                      spec.why());
     }
     if (world.divided_by_zero()) continue;
-    FpMachine candidate(candidate_, world, options_.max_steps);
+    FpMachine candidate(candidate_, world, degrees_.of_expr, options_.max_steps);
     if (!candidate.run() && !world.divided_by_zero()) {
       return verdict(candidate.failure() == FpFailure::kInvalid ? VerdictKind::kInvalid
                                                                 : VerdictKind::kUnsupported,

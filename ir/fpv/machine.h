@@ -7,6 +7,7 @@
 #include "ir/fpv/world.h"
 #include "ir/fpv/zero_array.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -32,7 +33,9 @@ enum class FpFailure : uint8_t { kNone, kInvalid, kUnsupported };
 
 class FpMachine {
  public:
-  FpMachine(const FpCode& code, FpWorld& world, int64_t max_steps);
+  /// `degrees` of each expression (bound.h), which must outlive this.
+  FpMachine(const FpCode& code, FpWorld& world, const std::vector<double>& degrees,
+            int64_t max_steps);
 
   /// Runs from fresh inputs. False: see failure() and why().
   bool run();
@@ -73,6 +76,11 @@ class FpMachine {
   void exec_init(const FpStmt& s);
   void exec_under(int32_t s, const IntLanes& condition, bool wanted);
   void exec_if(const FpStmt& s);
+  /// Of what an operation on these hashes.
+  void set_argument_degree(int32_t x, int32_t y = -1) {
+    const auto of = [&](int32_t e) { return e < 0 ? 0 : degrees_[static_cast<std::size_t>(e)]; };
+    world_.set_argument_degree(std::max(of(x), of(y)));
+  }
   void set_var(int32_t slot, int64_t value) {
     vars_[static_cast<std::size_t>(slot)] = value;
     ++version_;
@@ -127,6 +135,7 @@ class FpMachine {
 
   const FpCode& code_;
   FpWorld& world_;
+  const std::vector<double>& degrees_;
   int64_t max_steps_;
   std::vector<FpValue> constants_;
   std::vector<int64_t> vars_;       // by slot

@@ -217,6 +217,7 @@ void FpMachine::eval_unary(const FpExpr& n, int d) {
   const FloatLanes& f = f_[static_cast<std::size_t>(d)];
   IntLanes& out = i_[static_cast<std::size_t>(d)];
   if (from_float) out.is_uniform = f.is_uniform;
+  if (n.op == FpOp::kToInt) set_argument_degree(n.a);
   const int lanes = out.is_uniform ? 1 : n_;
   for (int l = 0; l < lanes; ++l) {
     const int64_t x = out.v[l];
@@ -302,6 +303,7 @@ void FpMachine::eval_scalar_calls(const FpExpr& n, int d) {
   const bool is_uniform = a.is_uniform && (!is_binary || b.is_uniform);
   a.spread(is_uniform || n.op == FpOp::kOfInt ? 1 : n_);
   const int lanes = is_uniform ? 1 : n_;
+  set_argument_degree(n.a, n.b);
   for (int l = 0; l < lanes; ++l) {
     if (!is_uniform && !is_on(l)) {
       a.set(l, {});

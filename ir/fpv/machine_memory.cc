@@ -240,6 +240,7 @@ void FpMachine::reduce(const FpStmt& s) {
         for (std::size_t i = 0; i < count; ++i) value = world_.mul(value, values[i]);
       } else {
         const Extreme which = s.reduce_op == FpOp::kMaxF ? Extreme::kMax : Extreme::kMin;
+        set_argument_degree(s.rest, s.expr);
         value = world_.extreme(which, dtype, value, std::span(values, count));
       }
     }

@@ -76,6 +76,9 @@ class FpWorld {
   /// Keyed hashes of values with and without a residue modulo q; joined values count as hashed.
   int64_t num_hashes() const { return num_hashes_; }
   int64_t num_lost_hashes() const { return num_lost_hashes_; }
+  /// Degrees of what is hashed from now on; those of lost values so far, added up.
+  void set_argument_degree(double degree) { argument_degree_ = degree; }
+  double lost_degrees() const { return lost_degrees_; }
   /// Whole numbers whose values some of these keep.
   double num_small() const { return static_cast<double>(2 * small_limit_ + 1); }
   bool too_large() const { return max_sets_.num_nodes() + min_sets_.num_nodes() > kMaxNodes; }
@@ -86,7 +89,9 @@ class FpWorld {
 
   void count_hashes(int64_t n, bool lost) {
     num_hashes_ += n;
-    if (lost) num_lost_hashes_ += n;
+    if (!lost) return;
+    num_lost_hashes_ += n;
+    lost_degrees_ += static_cast<double>(n) * argument_degree_;
   }
   FpValue hash(uint64_t function, FpValue x, FpValue y);
   uint64_t rank(FpValue x) const;
@@ -114,6 +119,7 @@ class FpWorld {
   bool undefined_ = false;
   int64_t num_hashes_ = 0;
   int64_t num_lost_hashes_ = 0;
+  double argument_degree_ = 1, lost_degrees_ = 0;
 };
 
 }  // namespace prunerc::ir

@@ -315,6 +315,20 @@ TEST_CASE("roundings without number give no verdict") {
   CHECK(to_string(check(rounds(4096), rounds(4096))) == "unsupported: no bound below one half");
 }
 
+TEST_CASE("a rounding of what has many factors does not count for those of few") {
+  const std::string row =
+      "program p(A: f32[1024], V: f32[1024]) -> (O: f32[1]) { buffer P: f32[1024] global buffer L: "
+      "f32[1] global "
+      "buffer S_: f32[1] global for s in 1024 { P[s] = f32(f16(exp(A[s]))) } L[0] = 0f32 S_[0] = "
+      "0f32 "
+      "for t in 1024 { L[0] = L[0] + P[t] S_[0] = S_[0] + P[t]*V[t] } O[0] = f32(f16(S_[0]/L[0])) "
+      "}";
+  const FpvVerdict verdict = check(row, row, -64);
+  INFO(to_string(verdict));
+  CHECK(verdict.log2_error <= -64);
+  CHECK(verdict.tests <= 16);
+}
+
 TEST_CASE("coefficients that a counter divides have a bound") {
   const auto mean = [](const std::string& step) {
     return "program p(X: f32[300]) -> (M: f32[1]) { buffer N: f32[1] global M[0] = 0f32 N[0] = "
