@@ -486,6 +486,26 @@ TEST_CASE("const operands are packed in blocks, in what is done once and costs n
   }
 }
 
+TEST_CASE("patches side by side are windows, too: their products have packed weights") {
+  for (const int kernel : {15, 16, 17}) {
+    const std::string k = std::to_string(kernel);
+    const ir::Program patches =
+        parse_or_die("program p(X: f32[3, 240, 240], const F: f32[64, 3, " + k + ", " + k +
+                     "]) -> (Y: f32[64, 14, 14]) { for co in 64 { for h in 14 { for w in 14 { for "
+                     "ci in 3 { for kh in " +
+                     k + " { for kw in " + k +
+                     R"( { block "Y" [vco: S(64) = co, vh: S(14) = h, vw: S(14) = w, vci: R(3) = ci,
+            vkh: R()" +
+                     k + ") = kh, vkw: R(" + k + R"() = kw] { init { Y[vco, vh, vw] = 0f32 }
+            Y[vco, vh, vw] = Y[vco, vh, vw] + X[vci, vh*16 + vkh, vw*16 + vkw]*F[vco, vci, vkh, vkw] } } } } } } } })");
+    const SearchSpace space =
+        space_of(make_task("patches", patches, *ir::target_from_string("cpu:icelake-server")));
+    INFO(kernel);
+    CHECK(std::any_of(space.sketches.begin(), space.sketches.end(),
+                      [](const Sketch& sketch) { return sketch.name == "prepack"; }));
+  }
+}
+
 TEST_CASE("without const operands nothing is packed beforehand") {
   for (const char* name : {"gemm", "gemm_nt", "conv2d_relu", "gemm_left_const"}) {
     const SearchSpace space = space_of(make_test_task(name));

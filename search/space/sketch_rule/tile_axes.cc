@@ -43,18 +43,20 @@ bool is_digits(const ir::Block& block, ir::Expr index, bool of_one_kind) {
 
 // Whether every subscript is a constant, one variable or digits: then any order of the variables is
 // a layout.
-bool has_digit_subscripts(const ir::Block& block, const ir::Access& access,
-                          bool of_one_kind = true) {
+bool has_digit_subscripts(const ir::Block& block, const ir::Access& access) {
   return std::all_of(access.region.begin(), access.region.end(), [&](const ir::Range& range) {
-    return is_digits(block, range.min, of_one_kind);
+    return is_digits(block, range.min, /*of_one_kind=*/true);
   });
 }
 
-// Some operand that moves along `var` is read through a window: not in tiles of a summed axis.
+// Some operand that moves along `var` is read through a window: patches side by side are one along their own axis,
+// tiles of a summed axis are none.
 bool has_window(const ir::Block& block, ir::VarId var) {
   return std::any_of(block.reads.begin(), block.reads.end(), [&](const ir::Access& access) {
-    return access.buffer != block.writes[0].buffer && mentions(access, var) &&
-           !has_digit_subscripts(block, access, false);
+    if (access.buffer == block.writes[0].buffer || !mentions(access, var)) return false;
+    return std::any_of(access.region.begin(), access.region.end(), [&](const ir::Range& range) {
+      return !is_digits(block, range.min, /*of_one_kind=*/mentions(range.min, var));
+    });
   });
 }
 
