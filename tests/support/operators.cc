@@ -394,6 +394,8 @@ std::vector<NamedProgram> split_chained_operators() {
   return compile_rows(kSplitChainRows, kSplitChains);
 }
 
+std::string_view split_chained_text() { return kSplitChains; }
+
 std::vector<NamedProgram> large_operators() { return compile_rows(kLargeRows, kOwn); }
 
 }  // namespace prunerc::testing

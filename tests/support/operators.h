@@ -6,6 +6,7 @@
 #include "ir/program.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace prunerc::testing {
@@ -35,6 +36,8 @@ std::vector<NamedProgram> single_chained_operators();
 /// The same over keys in tiles, of f16, bf16 (masked) and f32 (`split_single_attention`): what tiles leave in memory is combined
 /// behind.
 std::vector<NamedProgram> split_chained_operators();
+/// The text of these, `split_attention` first.
+std::string_view split_chained_text();
 
 /// Operators for the plain cores of a GPU at extents of some tiles each, odd ones and such that
 /// tiles divide. The interpreter still takes less than a second for each.
