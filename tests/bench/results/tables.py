@@ -26,6 +26,7 @@ SMALL = "cpu-zen5-2core"  # the file of the small table
 HEAD = """# Results
 
 Made by `tests/bench/results/tables.py` from the JSON files beside it: change those, not this page. A test fails where they differ.
+What they do not show is in [LIMITS.md](LIMITS.md).
 
 - ▼ marks where a rival is ahead. Values in brackets are ranges over seeds or rounds, or 95 % intervals where the table says so; a
   value without brackets is a single run, or its file has no range. `*`: other work had the CPUs in one of the rounds, however often it was
@@ -70,6 +71,15 @@ def seeds_text(seeds):
     return f"{seeds[0]} to {seeds[-1]}" if run else ", ".join(map(str, seeds))
 
 
+def anchor(title):
+    """Of a heading, as pages of Markdown have it."""
+    return re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
+
+
+def contents(shown):
+    return [f"- [{claim.title}](#{anchor(claim.title)})" for claim in shown] + [""]
+
+
 def section(claim, files):
     lines = [f"## {claim.title}", "", claim.here]
     if claim.published:
@@ -88,14 +98,13 @@ def section(claim, files):
 def page(folder):
     """The text of README.md. Raises Refused."""
     files = read_all(folder)
-    lines, left = HEAD.splitlines() + [""], set(files)
-    for claim in claims.CLAIMS:
-        mine = files_of(claim, files)
-        left -= set(mine)
-        if mine:
-            lines += section(claim, mine)
-    if left:
+    found = [(claim, files_of(claim, files)) for claim in claims.CLAIMS]
+    if left := set(files).difference(*(mine for _, mine in found)):
         raise Refused(f"no entry of claims.py shows {', '.join(sorted(left))}")
+    shown = [(claim, mine) for claim, mine in found if mine]
+    lines = HEAD.splitlines() + [""] + contents(claim for claim, _ in shown)
+    for claim, mine in shown:
+        lines += section(claim, mine)
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
