@@ -5,7 +5,8 @@ Each measurement is a process of its own; the rounds visit all contestants in tu
 its runs, and of a contestant the median of its rounds, with the smallest and the largest. Peers come from `./dev setup
 --peers`; all get the same file, the same number of threads and float32, and nobody's outputs are copied. Ours is what
 `prunerc bench` gives: tuned where the database has records, else the schedules of -O0, or of -O1 with --o1. What ONNX
-Runtime computes is recorded first, and `prunerc verify` compares ours with it: who is wrong has no time.
+Runtime computes is recorded first, and `prunerc verify` compares ours with it: who is wrong has no time. A turn in which
+other work had the CPUs is repeated. An OUT that is there is gone on with: networks that are named again replace theirs.
 
 usage: ./dev bench network MODEL.onnx[@NAME=N,...]... [--threads 1,2] [--rounds 5] [--trials N | --time 10m] [--o1] [--db PATH]
            [--peers onnxruntime,openvino] [--json OUT]          after @: named dimensions, "x.0" for one without a name
@@ -15,13 +16,17 @@ import argparse
 import datetime
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 SEED = 0
 MIN_SECONDS, MIN_RUNS = 1.0, 5
+RETRIES = 2  # of a turn in which other work had the CPUs
+NOISE = 0.05  # of the CPUs' time, for others
 
 SESSION = """
 import sys, onnxruntime as ort
@@ -177,70 +182,124 @@ def time_ours(options, model, threads):
     return json.loads(done.stdout.splitlines()[-1])["rows"][0], ""
 
 
+def cpu_seconds():
+    """(of all processes since the machine started, of those that this one has waited for)"""
+    with open("/proc/stat", encoding="ascii") as file:
+        user, nice, system, _, _, irq, soft_irq, steal = map(int, file.readline().split()[1:9])
+    mine = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (user + nice + system + irq + soft_irq + steal) / os.sysconf("SC_CLK_TCK"), mine.ru_utime + mine.ru_stime
+
+
+def quiet(turn, ns_of):
+    """(what `turn` answers, whether others had the CPUs): of several tries the first that is quiet, else the fastest."""
+    best = None
+    for _ in range(1 + RETRIES):
+        start, (all_before, own_before) = time.monotonic(), cpu_seconds()
+        answer = turn()
+        all_after, own_after = cpu_seconds()
+        if ns_of(answer) is None:
+            return answer, False
+        if all_after - all_before - (own_after - own_before) <= NOISE * os.cpu_count() * (time.monotonic() - start):
+            return answer, False
+        best = answer if best is None or ns_of(answer) < ns_of(best) else best
+    return best, True
+
+
 def measure(options, model, threads):
-    """({who: ns of each round}, words on our outputs, why ours has no time); "tasks": what the tuned tasks take one by one, added up, if all
-    are tuned. Who fails in one round has no time: rounds are compared one by one."""
+    """({who: ns of each round}, words on our outputs, why ours has no time, who was timed while others had the CPUs); "tasks": what the
+    tuned tasks take one by one, added up, if all are tuned. Who fails in one round has no time: rounds are compared one by one."""
     words, refused = checked(options, model, threads)
-    times, lost = {}, set()
+    times, lost, noisy = {}, set(), set()
     for _ in range(options.rounds):
         if not refused:
-            row, refused = time_ours(options, model, threads)
+            (row, refused), loud = quiet(lambda: time_ours(options, model, threads), lambda answer: answer[0] and answer[0]["median_ns"])
+            noisy.update({"prunerc", "tasks"} if loud else ())
             if row is not None:
                 times.setdefault("prunerc", []).append(row["median_ns"])
                 if row["sum_alone_ns"] > 0:
                     times.setdefault("tasks", []).append(row["sum_alone_ns"])
         for name in [name for name in options.peers if name not in lost]:
-            ns = time_peer(name, model, threads)
+            ns, loud = quiet(lambda: time_peer(name, model, threads), lambda ns: ns)
             if ns is None:
                 lost.add(name)
+            noisy.update({name} if loud else ())
             times.setdefault(name, []).append(ns)
     for who in lost | ({"prunerc", "tasks"} if refused else set()):
         times.pop(who, None)
     if len(times.get("tasks", [])) < options.rounds:
         times.pop("tasks", None)
-    return times, words, refused
+    return times, words, refused, noisy
 
 
 def name_of(model):
     return os.path.basename(dims_of(model)[0]).removesuffix(".onnx")
 
 
-def row(name, value, unit, note, goal=None):
-    return {"name": name, "value": value, "unit": unit, "goal": goal, "note": note}
+def row(name, value, unit, note, goal=None, noisy=False):
+    return {"name": name, "value": value, "unit": unit, "goal": goal, "note": note, "noisy": noisy}
 
 
-def by_round(name, theirs, ours, goal=None):
+def by_round(name, theirs, ours, goal=None, noisy=False):
     ratios = [a / b for a, b in zip(theirs, ours)]
-    return row(name, round(statistics.median(ratios), 4), "", "%.3f to %.3f by round" % (min(ratios), max(ratios)), goal)
+    return row(name, round(statistics.median(ratios), 4), "", "%.3f to %.3f by round" % (min(ratios), max(ratios)), goal, noisy)
 
 
-def result_rows(measured):
-    """Of (model, threads, {who: ns of each round}, words on our outputs, why ours has no time): medians with their ranges, and the better peer
-    over ours by round."""
-    rows = []
-    for model, threads, times, words, refused in measured:
-        prefix = "%s/t%d" % (name_of(model), threads)
+def prefix_of(model, threads):
+    return "%s/t%d" % (name_of(model), threads)
+
+
+def result_rows(measured, before=()):
+    """Of (model, threads, {who: ns of each round}, words on our outputs, why ours has no time, who was timed while others had the CPUs), behind
+    the rows of other networks that were there before: medians with their ranges, and the better peer over ours by round."""
+    again = {"geomean"} | {prefix_of(*one[:2]) for one in measured}
+    rows = [one for one in before if one["name"].rpartition("/")[0] not in again]
+    for model, threads, times, words, refused, noisy in measured:
+        prefix = prefix_of(model, threads)
         if refused:
             rows.append(row(prefix + "/prunerc", None, "ms", refused))
         for who, ns in times.items():
             note = "%.4g to %.4g ms, rounds" % (min(ns) * 1e-6, max(ns) * 1e-6) + ("; " + words if who == "prunerc" and words else "")
-            rows.append(row("%s/%s" % (prefix, who), round(statistics.median(ns) * 1e-6, 5), "ms", note))
-        peers = [ns for who, ns in times.items() if who in WORKERS]
+            rows.append(row("%s/%s" % (prefix, who), round(statistics.median(ns) * 1e-6, 5), "ms", note, noisy=who in noisy))
+        peers = {who: ns for who, ns in times.items() if who in WORKERS}
         if "tasks" in times:
-            rows.append(by_round(prefix + "/whole_over_tasks", times["prunerc"], times["tasks"], 1.05))
+            rows.append(by_round(prefix + "/whole_over_tasks", times["prunerc"], times["tasks"], 1.05, "prunerc" in noisy))
         if peers and "prunerc" in times:
-            rows.append(by_round(prefix + "/ratio", min(peers, key=statistics.median), times["prunerc"]))
-    for threads in sorted({one[1] for one in measured}):
+            best = min(peers, key=lambda who: statistics.median(peers[who]))
+            rows.append(by_round(prefix + "/ratio", peers[best], times["prunerc"], noisy=bool({best, "prunerc"} & noisy)))
+    return rows + means(rows)
+
+
+def means(rows):
+    """Geometric means of the ratios, for each number of threads."""
+    out = []
+    for threads in sorted({int(one["name"].split("/t")[-1].split("/")[0]) for one in rows}):
         ratios = [one["value"] for one in rows if one["name"].endswith("/t%d/ratio" % threads)]
+        networks = {one["name"].rpartition("/")[0] for one in rows if "/t%d/" % threads in one["name"]}
         if ratios:
-            rows.append(row("geomean/t%d" % threads, round(statistics.geometric_mean(ratios), 4), "",
-                            "%d of %d networks" % (len(ratios), sum(one[1] == threads for one in measured)), 1.10))
-    return rows
+            out.append(row("geomean/t%d" % threads, round(statistics.geometric_mean(ratios), 4), "",
+                           "%d of %d networks" % (len(ratios), len(networks)), 1.10))
+    return out
+
+
+def facts_now():
+    return {"bench": "network", "machine": cpu_model(), "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
+            "commit": os.environ.get("PRUNERC_COMMIT") or "unknown", "seeds": [SEED]}
+
+
+def rows_before(path):
+    """Those that OUT holds, if it is one of this code on this machine; else the program ends."""
+    if not path or not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as file:
+        stored = json.load(file)
+    for key, value in facts_now().items():
+        if key != "date" and stored.get(key) != value:
+            sys.exit("network: %s has another %s: %s, not %s; move it away, or give another --json" % (path, key, stored.get(key), value))
+    return stored["rows"]
 
 
 def write(path, rows):
-    facts = {"bench": "network", "machine": cpu_model(), "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
-             "commit": os.environ.get("PRUNERC_COMMIT") or "unknown", "seeds": [SEED]}
+    facts = facts_now()
     with open(path + ".draft", "w", encoding="utf-8") as out:
         json.dump(dict(facts, rows=rows), out, indent=1)
     os.replace(path + ".draft", path)
@@ -259,6 +318,7 @@ def main():
     parser.add_argument("--json")
     options = parser.parse_args()
     options.peers = [name for name in options.peers.split(",") if name]
+    before = rows_before(options.json)
     scratch = tempfile.TemporaryDirectory(prefix="prunerc-network")
     if options.db is None and (options.trials or options.time):
         options.db = os.path.join(scratch.name, "bench.db")
@@ -271,8 +331,8 @@ def main():
                 done = prunerc(options, "tune", model, "--threads", str(threads), "--seed", str(SEED), *budget)
                 if done.returncode != 0:
                     print(done.stderr, file=sys.stderr)
-            times, words, refused = measure(options, model, threads)
-            measured.append((model, threads, times, words, refused))
+            times, words, refused, noisy = measure(options, model, threads)
+            measured.append((model, threads, times, words, refused, noisy))
             if refused:
                 print("network: prunerc on %s: %s" % (model, refused), file=sys.stderr)
                 continue
@@ -282,11 +342,11 @@ def main():
                 for name, t in times.items()
                 if name in WORKERS
             )
-            spread = "%.2f-%.2f" % (min(times["prunerc"]) * 1e-6, max(times["prunerc"]) * 1e-6)
+            spread = "%.2f-%.2f%s" % (min(times["prunerc"]) * 1e-6, max(times["prunerc"]) * 1e-6, "*" if noisy else "")
             print("%-24s %7d %10.2f %17s  %s; %s" % (os.path.basename(dims_of(model)[0]), threads, ours * 1e-6, spread, peers, words), flush=True)
     failed = [one for one in measured if one[4]]
     if options.json and len(failed) < len(measured):
-        write(options.json, result_rows(measured))
+        write(options.json, result_rows(measured, before))
     sys.exit("network: ours has no time of %d of %d" % (len(failed), len(measured)) if failed else 0)
 
 

@@ -108,25 +108,31 @@ def cpu(files):
 
 
 def networks(files):
-    """One line for each network and number of threads."""
-    table = [["network", "threads", "ours, ms", "better engine, ms", "", "engine / ours", "whole / tasks alone"]]
-    for read in files.values():
-        for found, row in results.matching(read.rows, r"(.+)/t(\d+)/ratio"):
-            model, threads = found[1], found[2]
-            mine = read.rows[f"{model}/t{threads}/prunerc"]
-            who, best = min(((who, read.rows[f"{model}/t{threads}/{who}"]) for who in ("onnxruntime", "openvino")
-                             if f"{model}/t{threads}/{who}" in read.rows), key=lambda item: item[1].value)
-            ratio = results.point(row)
-            parts = read.rows.get(f"{model}/t{threads}/whole_over_tasks")
-            table.append([model, threads, shown(mine.value), shown(best.value), who,
-                          marked(f"{row.value:.2f} ({ratio.low:.2f} to {ratio.high:.2f})", row.value < 1),
-                          f"{parts.value:.2f}" if parts else ""])
-        for found, row in ((re.fullmatch(r"(.+)/t(\d+)/prunerc", name), row) for name, row in read.rows.items()):
-            if found and row.value is None:
-                table.append([found[1], found[2], row.note, "", "", "none" + BEHIND, ""])
-        for found, row in results.matching(read.rows, r"geomean/t(\d+)"):
-            table.append([f"geometric mean, {row.note}", found[1], "", "", "", marked(f"{row.value:.2f}", row.value < 1), ""])
-    return [("", table)]
+    """One table for each number of threads, one line for each network."""
+    out = []
+    for threads in sorted({found[1] for read in files.values() for found in map(re.compile(r".+/t(\d+)/prunerc").fullmatch, read.rows) if found}, key=int):
+        table = [["network", "ours, ms", "better engine, ms", "", "engine / ours", "whole / tasks alone"]]
+        for read in files.values():
+            table += networks_at(read, threads)
+        out.append(("1 thread" if threads == "1" else f"{threads} threads", table))
+    return out
+
+
+def networks_at(read, threads):
+    lines = []
+    for found, row in results.matching(read.rows, rf"(.+)/t{threads}/ratio"):
+        rows = {who: read.rows.get(f"{found[1]}/t{threads}/{who}") for who in ("prunerc", "onnxruntime", "openvino", "whole_over_tasks")}
+        who, best = min(((who, rows[who]) for who in ("onnxruntime", "openvino") if rows[who]), key=lambda item: item[1].value)
+        ratio = results.point(row)
+        lines.append([found[1], shared(shown(rows["prunerc"].value), rows["prunerc"]), shared(shown(best.value), best), who,
+                      marked(shared(f"{row.value:.2f} ({ratio.low:.2f} to {ratio.high:.2f})", row), row.value < 1),
+                      f"{rows['whole_over_tasks'].value:.2f}" if rows["whole_over_tasks"] else ""])
+    for name, row in read.rows.items():
+        if row.value is None and name.endswith(f"/t{threads}/prunerc"):
+            lines.append([name.split("/")[0], row.note, "", "", "none" + BEHIND, ""])
+    for found, row in results.matching(read.rows, rf"geomean/t{threads}"):
+        lines.append([f"geometric mean, {row.note}", "", "", "", marked(f"{row.value:.2f}", row.value < 1), ""])
+    return lines
 
 
 TABLE_ROWS = 30  # that a page can be read by

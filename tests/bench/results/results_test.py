@@ -445,10 +445,11 @@ class Tables(unittest.TestCase):
             self.assertEqual(judge.all_rows(stored, stored["searches"]), stored["rows"], f"run tests/bench/rival/judge.py {os.path.basename(path)}")
 
     def test_a_network_that_fails_stays_in_sight(self):
-        rows = [row("a/t1/prunerc", None, "ms", note="wrong values"), row("a/t1/openvino", 2.0, "ms"), row("geomean/t1", 1.1, note="1 of 2 networks")]
-        ((_, table),) = layouts.networks({"network": results.parse(file_of(*rows, bench="network"))})
-        self.assertEqual([["a", "1", "wrong values", "", "", "none" + layouts.BEHIND, ""],
-                          ["geometric mean, 1 of 2 networks", "1", "", "", "", "1.10", ""]], table[1:])
+        rows = [row("a/t1/prunerc", None, "ms", note="wrong values"), row("a/t1/openvino", 2.0, "ms"), row("geomean/t1", 1.1, note="1 of 2 networks"),
+                dict(row("b/t2/prunerc", 4.0, "ms"), noisy=True), row("b/t2/openvino", 3.0, "ms"), dict(row("b/t2/ratio", 0.75, note="0.7 to 0.8 by round"), noisy=True)]
+        (one, table), (two, other) = layouts.networks({"network": results.parse(file_of(*rows, bench="network"))})
+        self.assertEqual([["a", "wrong values", "", "", "none" + layouts.BEHIND, ""], ["geometric mean, 1 of 2 networks", "", "", "", "1.10", ""]], table[1:])
+        self.assertEqual(("1 thread", "2 threads", [["b", "4*", "3", "openvino", "0.75 (0.70 to 0.80)*" + layouts.BEHIND, ""]]), (one, two, other[1:]))
 
     def test_the_suite_shows_its_losses_first(self):
         rows = []
