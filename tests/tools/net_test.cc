@@ -3,6 +3,7 @@
 #include "tools/driver/prunerc.h"
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 
 #include <set>
 
@@ -16,11 +17,18 @@ std::vector<Operator> load(const OperatorRequest& request) {
   return std::move(ops).value();
 }
 
-TEST_CASE("ResNet-50 has 27 different operators, 53 convolutions and 4.1 billion multiply-adds") {
+TEST_CASE("networks have the operators and multiply-adds that were published") {
+  struct Published {
+    const char* file;
+    std::size_t operators;
+    double convolutions, multiply_adds;
+  };
+  const auto [file, operators, convolutions, multiply_adds] =
+      GENERATE(Published{"resnet50", 27, 53, 4.09e9}, Published{"mobilenet_v2", 32, 52, 0.301e9});
   OperatorRequest request;
-  request.file = "tools/std/nets/resnet50.prn";
+  request.file = fmt::format("tools/std/nets/{}.prn", file);
   const std::vector<Operator> ops = load(request);
-  CHECK(ops.size() == 27);
+  CHECK(ops.size() == operators);
   const ir::Target target = *ir::target_from_string("cpu:icelake-server");
   double flops = 0, num_convolutions = 0;
   std::set<std::string> names, programs;
@@ -29,18 +37,18 @@ TEST_CASE("ResNet-50 has 27 different operators, 53 convolutions and 4.1 billion
     flops += op.weight * task.flops;
     names.insert(op.name);
     CHECK(programs.insert(task.key.program).second);
-    if (op.name.starts_with("conv")) num_convolutions += op.weight;
+    if (!op.name.starts_with("pool") && op.name != "fc") num_convolutions += op.weight;
     // Weights and biases are the same in every run; activations are not.
     for (const ir::Buffer& buffer : op.program.buffers()) {
       INFO(op.name << " " << buffer.name);
       CHECK(buffer.is_const == (buffer.name == "F" || buffer.name == "b"));
     }
   }
-  CHECK(names.size() == 27);
-  CHECK(num_convolutions == 53);
-  // Biases, sums, ReLU and pools add less than a hundredth.
-  CHECK(flops > 2 * 4.08e9);
-  CHECK(flops < 2 * 4.14e9);
+  CHECK(names.size() == operators);
+  CHECK(num_convolutions == convolutions);
+  // Biases, sums, ReLU and pools add some hundredths.
+  CHECK(flops > 2 * multiply_adds);
+  CHECK(flops < 2.1 * multiply_adds);
 }
 
 TEST_CASE("the lines of a net are operators; the command line binds what they name") {
