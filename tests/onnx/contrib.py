@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Records what ONNX Runtime makes of operators of its own domain: small random cases, as ONNX keeps cases.
 
-usage: contrib.py OUT [--only OPERATOR]     OUT/CASE/model.onnx, OUT/CASE/test_data_set_0/{input,output}_N.pb
+usage: contrib.py OUT [--only OPERATOR]     OUT/OPERATOR.tar: CASE/model.onnx, CASE/test_data_set_0/{input,output}_N.pb
 
 Needs onnx and onnxruntime (`./dev setup --peers`), and makes the same cases each time. tests/data/onnx_contrib holds them;
 contrib_cases_test.cc compares.
 """
 
 import argparse
+import io
 import os
+import tarfile
 import zlib
 
 import numpy as np
@@ -45,7 +47,8 @@ class Case:
         sets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
         return helper.make_model(graph, opset_imports=sets, ir_version=8)
 
-    def record(self, folder):
+    def record(self):
+        """The files of the case by name."""
         model = self.model()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
@@ -60,14 +63,20 @@ class Case:
         for info, value in zip(model.graph.output, results):
             kind = helper.np_dtype_to_tensor_dtype(value.dtype)
             info.CopyFrom(helper.make_tensor_value_info(info.name, kind, value.shape))
-        data = os.path.join(folder, self.name, "test_data_set_0")
-        os.makedirs(data, exist_ok=True)
-        with open(os.path.join(folder, self.name, "model.onnx"), "wb") as out:
-            out.write(model.SerializeToString(deterministic=True))
+        files = {self.name + "/model.onnx": model.SerializeToString(deterministic=True)}
         for stem, values in (("input", [feed[name] for name in given]), ("output", results)):
             for i, value in enumerate(values):
-                with open(os.path.join(data, "%s_%d.pb" % (stem, i)), "wb") as out:
-                    out.write(numpy_helper.from_array(value).SerializeToString(deterministic=True))
+                name = "%s/test_data_set_0/%s_%d.pb" % (self.name, stem, i)
+                files[name] = numpy_helper.from_array(value).SerializeToString(deterministic=True)
+        return files
+
+
+def write_archive(path, files):
+    with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as archive:
+        for name in sorted(files):
+            info = tarfile.TarInfo(name)
+            info.size = len(files[name])
+            archive.addfile(info, io.BytesIO(files[name]))
 
 
 class Numbers:
@@ -396,16 +405,20 @@ def quantized_products():
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("out")
-    parser.add_argument("--only", help="the cases of one operator")
+    parser.add_argument("--only", metavar="OPERATOR", help="the cases of one operator")
     args = parser.parse_args()
     for group in (normalisations, activations, products, packed_products, rotary, multi_head, projected, grouped_query,
                   quantized, quantized_products):
         group()
     names = [item.name for item in CASES]
     assert len(set(names)) == len(names), "two cases of one name"
-    for item in CASES:
-        if args.only in (None, item.op):
-            item.record(args.out)
+    os.makedirs(args.out, exist_ok=True)
+    for op in sorted({item.op for item in CASES if args.only in (None, item.op)}):
+        files = {}
+        for item in CASES:
+            if item.op == op:
+                files.update(item.record())
+        write_archive(os.path.join(args.out, op + ".tar"), files)
 
 
 if __name__ == "__main__":
