@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Records what ONNX Runtime makes of operators of its own domain: small random cases, as ONNX keeps cases.
+"""Records what ONNX Runtime makes of operators of its own domain, and of ONNX's where those say little: small random
+cases, as ONNX keeps cases.
 
 usage: contrib.py OUT [--only OPERATOR]     OUT/OPERATOR.tar: CASE/model.onnx, CASE/test_data_set_0/{input,output}_N.pb
 
@@ -402,13 +403,43 @@ def quantized_products():
          lambda n: [n.real(4, 9), n.byte(9, 5), one(0.03), one(120, np.uint8)], fixed=(1, 2, 3))
 
 
+def no_numbers():
+    """Operators of ONNX on NaN, and rests of floats."""
+
+    def some(n, *shape, dtype=F32):
+        x = n.real(*shape, dtype=dtype, scale=2)
+        x[n.rng.random(shape) < 0.3] = np.nan
+        return x
+
+    for dtype, tag in ((F32, "f32"), (F16, "f16")):
+        for op in ("Max", "Min"):
+            stem = "%s_nan_%s" % (op.lower(), tag)
+            case(stem, op, lambda n: [some(n, 5, 7, dtype=dtype), some(n, 7, dtype=dtype)], domain="")
+            case(stem + "_number", op,
+                 lambda n: [some(n, 5, 7, dtype=dtype), one(0.5, dtype), some(n, 5, 7, dtype=dtype), some(n, 5, 7, dtype=dtype)],
+                 domain="", fixed=(1,))
+        case("relu_nan_" + tag, "Relu", lambda n: [some(n, 5, 7, dtype=dtype)], domain="")
+        case("clip_nan_" + tag, "Clip", lambda n: [some(n, 5, 7, dtype=dtype), one(-1, dtype), one(1, dtype)],
+             domain="", fixed=(1, 2))
+        case("hard_sigmoid_nan_" + tag, "HardSigmoid", lambda n: [some(n, 5, 7, dtype=dtype)], domain="")
+    left = [5.3, -5.3, 6.0, -6.0, 0.3, -0.0, 1e10, 7e-41, np.inf, 4.0, np.nan, 3.0, -3.0, 0.9, 1.0, 65504.0]
+    right = [2.0, 2.0, -3.0, 3.0, 0.1, 3.0, 3e-4, 3e-42, 2.0, 0.0, 2.0, np.inf, -np.inf, 0.3, 0.1, 3e-5]
+    for dtype, tag in ((F32, "f32"), (F16, "f16"), (np.float64, "f64")):
+        with np.errstate(over="ignore"):
+            both = [np.array(side, dtype) for side in (left, right)]
+        case("fmod_" + tag, "Mod", lambda n: both, domain="", fmod=1)
+        case("fmod_random_" + tag, "Mod",
+             lambda n: [(n.real(500, scale=3) * 2.0 ** n.whole(0, 7, 500)).astype(dtype), n.real(500, dtype=dtype)],
+             domain="", fmod=1)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("out")
     parser.add_argument("--only", metavar="OPERATOR", help="the cases of one operator")
     args = parser.parse_args()
     for group in (normalisations, activations, products, packed_products, rotary, multi_head, projected, grouped_query,
-                  quantized, quantized_products):
+                  quantized, quantized_products, no_numbers):
         group()
     names = [item.name for item in CASES]
     assert len(set(names)) == len(names), "two cases of one name"

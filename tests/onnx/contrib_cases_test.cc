@@ -1,4 +1,4 @@
-// What ONNX Runtime recorded of operators of its own domain (contrib.py), beside ours.
+// What ONNX Runtime recorded (contrib.py), most of it of operators of its own domain, beside ours.
 #include "tests/onnx/cases.h"
 
 #include <catch2/catch.hpp>
@@ -32,7 +32,7 @@ void unpack(const fs::path& archive, const fs::path& folder) {
   }
 }
 
-TEST_CASE("operators of ONNX Runtime's domain give what it records") {
+TEST_CASE("operators give what ONNX Runtime records") {
   // Sums are in another order, and of 16 bits rounded otherwise on the way.
   const CaseOptions options = {.relative = 1e-3, .absolute = 1e-5};
   const fs::path unpacked = fs::path(std::getenv("TEST_TMPDIR")) / "onnx_contrib";

@@ -152,8 +152,8 @@ Result<std::string> activation_text(Row& row, std::string_view name,
   if (name == "LeakyRelu") return leaky_relu_text(by[0]);
   if (name == "HardSigmoid") return hard_sigmoid_text(by[0], by[1]);
   if (name == "Clip") {
-    return fmt::format("min(max($, {}), {})", number_text(ir::DType::kF32, by[0]),
-                       number_text(ir::DType::kF32, by[1]));
+    return fmt::format("min({}, max({}, $))", number_text(ir::DType::kF32, by[1]),
+                       number_text(ir::DType::kF32, by[0]));
   }
   return std::string(unary_text(name));
 }
