@@ -274,7 +274,13 @@ TEST_CASE("averages of 8 bits") {
   add_ints(node_of(windows), "pads", {1, 1, 1, 1});
   const std::string text = text_of(windows);
   INFO(text);
-  CHECK(has(text, "or zx)) - i32(zx))) * sx)"));
+  // Written out, the last one in the corner.
+  CHECK(count_of(text, "or zx)) - i32(zx))) * sx)") == 9);
+  CHECK(has(text, "X[n,c,o0 + 2 - 1,o1 + 2 - 1] or zx)) - i32(zx))) * sx);"));
+  ModelBuilder large =
+      model_of("QLinearAveragePool", {{{1, 2, 9, 20}, kU8}, kScale, kZero, kScale, kZero});
+  add_ints(node_of(large), "kernel_shape", {9, 9});
+  CHECK(has(text_of(large), "sum[k0 in 0..9,k1 in 0..9] (f32("));
   for (const char* name : {"channels_last", "ceil_mode"}) {
     ModelBuilder refused = windows;
     add_int(node_of(refused), name, 1);
