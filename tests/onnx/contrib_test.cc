@@ -116,11 +116,21 @@ TEST_CASE("weights of few bits are counted from their zero points, K need not fi
   const std::string text =
       text_of(packed(4, 70, 32, {{{2, 3, 70}}, {{7, 3, 16}, kU8}, {{7, 3}}, {{7, 2}, kU8}}));
   INFO(text);
-  CHECK(has(text, "if k%2 == 0 then i32(B[j,k/32,k%32/2]) else i32(B[j,k/32,k%32/2])/16) % 16"));
-  CHECK(has(text, "if k/32%2 == 0 then i32(Z[j,k/32/2])"));
+  // Parts of 2, which divides 70 and 32: 16 of them are a block.
+  CHECK(
+      has(text, "Y[b,q,j] = i8((if (b%16*2 + q)%2 == 0 then i32(B[j,b/16,(b%16*2 + q)/2]) else "));
+  CHECK(has(text, " - ((if b/16%2 == 0 then i32(Z[j,b/16/2])"));
+  CHECK(has(text, "W: i8[35,2,7]"));
+  CHECK(has(text, "sum[b,q] A[i0,i1,b*2 + q] * (f32(W[b,q,j]) * S[b,j])"));
   const std::string bytes = text_of(packed(8, 40, 16, {{{40}}, {{7, 3, 16}, kU8}, {{21}}}));
   INFO(bytes);
-  CHECK(has(bytes, "(f32(i32(B[j,k/16,k%16])) - 128) * f32(s[j*3 + k/16])"));
+  CHECK(has(bytes, "Y[b,q,j] = i8(i32(B[j,b/2,(b%2*8 + q)]) - (128));"));
+  CHECK(has(bytes, "Y[b,j] = f32(s[j*3 + b/2]);"));
+  const std::string whole =
+      text_of(packed(8, 64, 16, {{{64}}, {{7, 4, 16}, kU8}, {{7, 4}}, {{7, 4}, kU8}}));
+  INFO(whole);
+  CHECK(has(whole, "Y[b,q,j] = u8(i32(B[j,b,q]));"));
+  CHECK(has(whole, "sum[b,q] A[b*16 + q] * ((f32(W[b,q,j]) - Z[b,j]) * S[b,j])"));
 }
 
 TEST_CASE("packed weights that do not fit are refused") {
