@@ -403,6 +403,34 @@ def quantized_products():
          lambda n: [n.real(4, 9), n.byte(9, 5), one(0.03), one(120, np.uint8)], fixed=(1, 2, 3))
 
 
+def recurrent_bytes():
+    def operands(n, dtype=np.int8, columns=False, zeros=False, directions=1, state=False, holes=False, bias=True,
+                 shape=(4, 2, 5, 3)):
+        steps, batch, inputs, hidden = shape
+        of = (directions, 4 * hidden) if columns else (directions,)
+        zero = lambda: n.byte(*of, dtype=dtype) if zeros else np.zeros(of, dtype)
+        return [n.real(steps, batch, inputs), n.byte(directions, inputs, 4 * hidden, dtype=dtype),
+                n.byte(directions, hidden, 4 * hidden, dtype=dtype),
+                n.real(directions, 8 * hidden, scale=0.3) if bias else None, None,
+                n.real(directions, batch, hidden) if state else None, n.real(directions, batch, hidden) if state else None,
+                n.real(directions, 3 * hidden) if holes else None,
+                n.scales(*of, low=0.003, high=0.013), zero(), n.scales(*of, low=0.003, high=0.013), zero()]
+
+    def of_bytes(name, fixed=(1, 2, 3, 7, 8, 9, 10, 11), shape=(4, 2, 5, 3), more=None, **how):
+        case("dynamic_quantize_lstm_" + name, "DynamicQuantizeLSTM", lambda n: operands(n, shape=shape, **how), outputs=3,
+             fixed=fixed, hidden_size=shape[-1], **(more or {}))
+
+    both = dict(directions=2, more=dict(direction="bidirectional"))
+    of_bytes("i8")
+    of_bytes("u8", dtype=np.uint8, zeros=True)
+    of_bytes("columns", columns=True, bias=False)
+    of_bytes("inputs", fixed=(), zeros=True)
+    of_bytes("reverse", zeros=True, more=dict(direction="reverse"))
+    of_bytes("both", columns=True, state=True, **both)
+    of_bytes("holes", holes=True, state=True, more=dict(clip=0.5, input_forget=1))
+    of_bytes("larger", zeros=True, state=True, shape=(8, 3, 9, 6), **both)
+
+
 def no_numbers():
     """Operators of ONNX on NaN, and rests of floats."""
 
@@ -439,7 +467,7 @@ def main():
     parser.add_argument("--only", metavar="OPERATOR", help="the cases of one operator")
     args = parser.parse_args()
     for group in (normalisations, activations, products, packed_products, rotary, multi_head, projected, grouped_query,
-                  quantized, quantized_products, no_numbers):
+                  quantized, quantized_products, recurrent_bytes, no_numbers):
         group()
     names = [item.name for item in CASES]
     assert len(set(names)) == len(names), "two cases of one name"

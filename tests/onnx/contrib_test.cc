@@ -365,5 +365,41 @@ TEST_CASE("products of 8 bits as numbers") {
             "an operand of this type"));
 }
 
+std::vector<Port> lstm_of_bytes() {
+  return {
+      {{4, 2, 5}}, {{1, 5, 12}, kI8}, {{1, 3, 12}, kI8}, {{1, 24}},     kNone, kNone, kNone, kNone,
+      {{1}},       {{1}, kI8},        {{1, 12}},         {{1, 12}, kI8}};
+}
+
+TEST_CASE("a recurrent network of bytes makes bytes of its state in each step") {
+  const std::string text = text_of(model_of("DynamicQuantizeLSTM", lstm_of_bytes()));
+  INFO(text);
+  CHECK(has(text, "Y[i0,i1] = X[0,i0,i1];"));
+  CHECK(has(text, "Y[b, g] = G[b, g] + P[b, g];"));
+  CHECK(count_of(text, "op lstm_cell") == 1);
+  // The operator and its calls: the first state is zero.
+  CHECK(count_of(text, "dynamic_scale_2(") == 4);
+}
+
+TEST_CASE("recurrent networks of bytes that do not fit are refused") {
+  const auto with = [](std::size_t i, const Port& port) {
+    std::vector<Port> ports = lstm_of_bytes();
+    ports[i] = port;
+    return refusal_of(model_of("DynamicQuantizeLSTM", ports));
+  };
+  CHECK(has(with(0, {{4, 2, 5}, kF16}), "operands of these shapes or types"));
+  CHECK(has(with(1, {{1, 5, 12}}), "operands of these shapes or types"));
+  CHECK(has(with(1, {{1, 12, 5}, kI8}), "operands that do not fit together"));
+  CHECK(has(with(3, {{1, 24}, kF16}), "operands of these shapes or types"));
+  CHECK(has(with(7, {{1, 8}}), "peepholes of another shape or type"));
+  CHECK(has(with(8, {{1}, kF16}), "a scale or zero point of another type"));
+  CHECK(has(with(9, {{1}, kU8}), "a scale or zero point of another type"));
+  CHECK(has(with(9, kNone), "input 9 is missing"));
+  CHECK(has(with(10, {{12}}), "scales or zero points of another shape"));
+  ModelBuilder turned = model_of("DynamicQuantizeLSTM", lstm_of_bytes());
+  add_int(node_of(turned), "layout", 1);
+  CHECK(has(refusal_of(turned), "the attribute layout"));
+}
+
 }  // namespace
 }  // namespace prunerc::onnx

@@ -278,7 +278,8 @@ constexpr RowEntry kRows[] = {
     {"com.microsoft.QLinearAveragePool", qlinear_average_pool},
     {"com.microsoft.QGemm", qgemm},
     {"com.microsoft.MatMulIntegerToFloat", matmul_integer_to_float},
-    {"com.microsoft.DynamicQuantizeMatMul", dynamic_quantize_matmul}};
+    {"com.microsoft.DynamicQuantizeMatMul", dynamic_quantize_matmul},
+    {"com.microsoft.DynamicQuantizeLSTM", dynamic_quantize_lstm}};
 
 }  // namespace
 
