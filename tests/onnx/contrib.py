@@ -444,7 +444,7 @@ def no_numbers():
             stem = "%s_nan_%s" % (op.lower(), tag)
             case(stem, op, lambda n: [some(n, 5, 7, dtype=dtype), some(n, 7, dtype=dtype)], domain="")
             case(stem + "_number", op,
-                 lambda n: [some(n, 5, 7, dtype=dtype), one(0.5, dtype), some(n, 5, 7, dtype=dtype), some(n, 5, 7, dtype=dtype)],
+                 lambda n: [some(n, 5, 7, dtype=dtype), one(0.5, dtype), *(some(n, 5, 7, dtype=dtype) for _ in range(2))],
                  domain="", fixed=(1,))
         case("relu_nan_" + tag, "Relu", lambda n: [some(n, 5, 7, dtype=dtype)], domain="")
         case("clip_nan_" + tag, "Clip", lambda n: [some(n, 5, 7, dtype=dtype), one(-1, dtype), one(1, dtype)],
